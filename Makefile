@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+# The front door. Each target can be run again at any time; the work is in scripts/.
+.DEFAULT_GOAL := help
+.PHONY: help setup build demo test fuzz bench format lint clean
+
+FUZZ_SECONDS ?= 60
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 16
+
+setup: ## install what the build needs and this machine lacks
+	@scripts/setup.sh build
+
+build: setup ## build the program; it is then at build/footplate
+	@scripts/build.sh
+
+demo: ## build, record a small training program twice, show what was recorded
+	@scripts/demo.sh
+
+test: ## install what the tests need, then run every test
+	@scripts/test.sh
+
+fuzz: ## fuzz each parser for FUZZ_SECONDS (60) seconds
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh
+
+bench: ## run the benchmarks
+	@scripts/setup.sh bench
+	@scripts/build.sh
+	@.venv/bin/python bench/run.py
+
+format: ## put all sources into the one format
+	@scripts/setup.sh test
+	@tools/sources.py .c .h | xargs clang-format-14 -i
+	@.venv/bin/ruff check --quiet --select I --fix .
+	@.venv/bin/ruff format --quiet .
+
+lint: ## the checks that need no build
+	@scripts/test.sh layers sizes spdx links format ruff
+
+clean: ## remove what was built; recorded runs stay
+	rm -rf build

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs and packages that Footplate is measured against, installed when they are missing.
+
+apt packages are installed for the whole machine but never started as services; Python packages go
+into a virtual environment of their own.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+from harness import Skipped
+
+# name: (apt package, program)
+PROGRAMS = {
+    "node-exporter": ("prometheus-node-exporter", "prometheus-node-exporter"),
+    "victoria-metrics": ("victoria-metrics", "victoria-metrics"),
+}
+
+# name: (requirement, module, index to ask when the configured ones do not have it)
+PACKAGES = {
+    "psutil": ("psutil==7.2.2", "psutil", ""),
+    "numpy": ("numpy==2.4.6", "numpy", ""),
+    # The CPU build; the plain one brings gigabytes of CUDA.
+    "torch": ("torch==2.13.0+cpu", "torch", "https://download.pytorch.org/whl/cpu"),
+}
+
+
+def _run(command: list[str], env: dict[str, str] | None = None) -> bool:
+    done = subprocess.run(command, capture_output=True, text=True, env=env)
+    if done.returncode:
+        print(f"  {' '.join(command)}: {done.stderr.strip()[-300:]}", file=sys.stderr)
+    return done.returncode == 0
+
+
+def _as_root(command: list[str]) -> list[str]:
+    return command if os.geteuid() == 0 else ["sudo", "-n", *command]
+
+
+def _install_program(package: str, program: str) -> None:
+    if shutil.which(program):
+        return
+    if not shutil.which("apt-get"):
+        raise Skipped(f"{program} is not installed, and there is no apt-get")
+    print(f"installing {package} with apt-get", file=sys.stderr)
+    # A policy of 101 keeps the package from starting its service.
+    policy = pathlib.Path("/usr/sbin/policy-rc.d")
+    mine = not policy.exists() and os.geteuid() == 0
+    if mine:
+        policy.write_text("#!/bin/sh\nexit 101\n")
+        policy.chmod(0o755)
+    try:
+        env = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+        _run(_as_root(["apt-get", "update", "-qq"]), env)
+        command = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", package]
+        if not _run(_as_root(command), env):
+            raise Skipped(f"apt-get could not install {package}")
+    finally:
+        if mine:
+            policy.unlink()
+
+
+def _make_venv(venv: pathlib.Path) -> None:
+    if (venv / "bin" / "pip").exists():
+        return
+    for python in (sys.executable, "/usr/bin/python3"):
+        if _run([python, "-m", "venv", "--clear", str(venv)]):
+            return
+    raise Skipped(f"no Python here could make {venv}; is python3-venv installed?")
+
+
+def _install_package(venv: pathlib.Path, requirement: str, module: str, index: str) -> None:
+    _make_venv(venv)
+    python = str(venv / "bin" / "python")
+    wanted = requirement.partition("==")[2]
+    check = f"from importlib.metadata import version; assert version('{module}') == '{wanted}'"
+    if subprocess.run([python, "-c", check], capture_output=True).returncode == 0:
+        return
+    print(f"installing {requirement} into {venv}", file=sys.stderr)
+    install = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", requirement]
+    if _run(install) or (index and _run([*install, "--extra-index-url", index])):
+        return
+    raise Skipped(f"pip could not install {requirement}")
+
+
+def ensure(name: str, venv: pathlib.Path) -> None:
+    """Raises Skipped when the peer is not to be had."""
+    if name in PROGRAMS:
+        _install_program(*PROGRAMS[name])
+    else:
+        _install_package(venv, *PACKAGES[name])

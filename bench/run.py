@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""run.py [NAME...] [--quick] [--hour] [--json DIR]: measures Footplate against peers and floors.
+
+Each bench measures both in one run and says whether the goal is met. Benches are measurements, not
+tests: a goal that is not met does not make this fail. docs/overhead.md says how each is done.
+"""
+
+from __future__ import annotations
+
+import argparse
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import bench_fast
+import bench_memory
+import bench_sample
+import bench_size
+import bench_stats
+import bench_training
+import bench_windows
+import bench_write
+import peers
+from harness import BENCH, ROOT, Bench, Context, Result, Skipped, keep, machine, show
+
+BENCHES = [
+    Bench(
+        "sample",
+        "CPU time of a full sample at 100 ms",
+        bench_sample.run,
+        ["psutil", "node-exporter"],
+    ),
+    Bench("fast", "sampling every 10 ms", bench_fast.run),
+    Bench("memory", "resident memory of the recorder", bench_memory.run),
+    Bench("size", "stored bytes per sample", bench_size.run, ["victoria-metrics"]),
+    Bench("write", "the write path", bench_write.run),
+    Bench("windows", "windows at 1800 points", bench_windows.run, ["victoria-metrics"]),
+    Bench("stats", "statistics of a day", bench_stats.run, ["numpy"]),
+    Bench(
+        "training",
+        "a training step with and without recording",
+        bench_training.run,
+        ["torch", "numpy"],
+    ),
+]
+
+
+def arguments() -> argparse.Namespace:
+    about = (__doc__ or "").partition("\n\n")
+    parser = argparse.ArgumentParser(description=about[0].partition(": ")[2], epilog=about[2])
+    parser.add_argument("name", nargs="*", help="benches to run; all when none is named")
+    parser.add_argument("--list", action="store_true", help="name the benches and end")
+    parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds")
+    parser.add_argument("--hour", action="store_true", help="watch the memory for an hour")
+    parser.add_argument("--json", type=pathlib.Path, default=BENCH / "out", metavar="DIR")
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release")
+    parser.add_argument("--venv", type=pathlib.Path, default=ROOT / "build" / "bench-venv")
+    asked = parser.parse_args()
+    known = [bench.name for bench in BENCHES]
+    for name in asked.name:
+        if name not in known:
+            parser.error(f"no bench '{name}'; there are {', '.join(known)}")
+    return asked
+
+
+def build(folder: pathlib.Path) -> None:
+    """What is measured, as users get it."""
+    if not (folder / "build.ninja").exists():
+        command = ["cmake", "--preset", "release", "-S", str(ROOT), "-B", str(folder)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=ROOT)
+    targets = ["footplate", "bench_store", "miniagent"]
+    subprocess.run(
+        ["cmake", "--build", str(folder), "--target", *targets],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+
+
+def run_one(bench: Bench, context: Context, out: pathlib.Path) -> bool:
+    result = Result(bench.name, bench.title)
+    try:
+        for name in bench.needs:
+            peers.ensure(name, context.venv)
+        bench.run(context, result)
+    except Skipped as why:
+        print(f"\n== {bench.name}: SKIPPED: {why}")
+        return True
+    except (subprocess.CalledProcessError, OSError, RuntimeError) as why:
+        print(f"\n== {bench.name}: FAILED: {why}")
+        return False
+    show(result)
+    keep(result, out, context)
+    return True
+
+
+def main() -> int:
+    asked = arguments()
+    if asked.list:
+        for bench in BENCHES:
+            print(f"{bench.name:10} {bench.title}")
+        return 0
+    build(asked.build)
+    about = machine()
+    print(f"{about['cores']} x {about['cpu']}, Linux {about['kernel']}, load {about['load_1min']}")
+    with tempfile.TemporaryDirectory(prefix="footplate-bench-", dir="/var/tmp") as scratch:
+        context = Context(asked.quick, asked.hour, asked.build, asked.venv, pathlib.Path(scratch))
+        wanted = [b for b in BENCHES if not asked.name or b.name in asked.name]
+        done = [run_one(bench, context, asked.json) for bench in wanted]
+    return 0 if all(done) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

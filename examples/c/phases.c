@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* phases.c - adds up the time of each phase. */
+#include "phases.h"
+
+#include <assert.h>
+#include <time.h>
+
+static const char *const names[PHASES] = {
+    [PHASE_DATA_WAIT] = "data wait", [PHASE_FORWARD] = "forward", [PHASE_BACKWARD] = "backward",
+    [PHASE_OPTIMIZER] = "optimizer", [PHASE_EVAL] = "eval",       [PHASE_CHECKPOINT] = "checkpoint",
+};
+
+double phases_clock_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+const char *phases_name(enum phase p)
+{
+    assert(p < PHASES);
+    return names[p];
+}
+
+void phases_start(struct phases *p)
+{
+    *p = (struct phases){.start_s = phases_clock_s(), .open = PHASES};
+}
+
+void phases_step_begin(struct phases *p)
+{
+    assert(p->open == PHASES);
+    p->steps++;
+}
+
+void phases_step_end(struct phases *p)
+{
+    assert(p->open == PHASES);
+    (void)p;
+}
+
+void phases_begin(struct phases *p, enum phase which)
+{
+    assert(p->open == PHASES);
+    p->open = which;
+    p->begin_s = phases_clock_s();
+}
+
+void phases_end(struct phases *p, enum phase which)
+{
+    assert(p->open == which);
+    p->spent_s[which] += phases_clock_s() - p->begin_s;
+    p->open = PHASES;
+}

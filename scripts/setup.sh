@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# setup.sh [build|test|bench] - installs what is missing and says so.
+#
+#   build   what it takes to build the program (this is the default)
+#   test    that, and what the tests need, with pytest and ruff in .venv
+#   bench   what the build takes, and the benchmarks' Python packages in .venv
+#
+# Nothing is asked of the network when nothing is missing.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# package | how to see that it is there | why
+# A probe is `command NAME`, `header NAME`, `file GLOB` or `venv`.
+build_needs='
+gcc                | command gcc              | compiles the program
+libc6-dev          | header stdio.h           | is the C library to compile against
+cmake              | command cmake            | describes the build
+ninja-build        | command ninja            | runs the build
+libzstd-dev        | header zstd.h            | compresses what is recorded
+libxxhash-dev      | header xxhash.h          | checksums what is recorded
+libjansson-dev     | header jansson.h         | reads small JSON files
+'
+python_needs='
+python3            | command python3          | runs the checks and the command line tests
+python3-venv       | venv                     | keeps the Python packages inside this folder, in .venv
+'
+test_needs='
+clang-14           | command clang-14         | is the second compiler, and builds with sanitizers
+libclang-rt-14-dev | file /usr/lib/llvm-14/lib/clang/*/lib/linux/libclang_rt.asan-*.a | holds the sanitizers and libFuzzer
+llvm-14            | command llvm-symbolizer-14 | gives names to the addresses in sanitizer reports
+clang-format-14    | command clang-format-14  | checks the format of the sources
+g++                | command g++              | brings the C++ library that libFuzzer is linked with
+git                | command git              | makes the checkouts that some tests record in
+'
+
+die() {
+    echo "setup: $*" >&2
+    exit 1
+}
+
+# The first Python that can make a virtual environment; the one in PATH may be a stripped one.
+find_python() {
+    local p
+    for p in python3 /usr/bin/python3; do
+        if "$p" -c 'import ensurepip, venv' 2>/dev/null; then
+            echo "$p"
+            return
+        fi
+    done
+    return 1
+}
+
+is_there() { # KIND WHAT
+    case $1 in
+    command) command -v "$2" >/dev/null ;;
+    header) echo "#include <$2>" | gcc -E - >/dev/null 2>&1 ;;
+    file) compgen -G "$2" >/dev/null ;;
+    venv) find_python >/dev/null ;;
+    *) die "unknown probe '$1'" ;;
+    esac
+}
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo "$@"
+    else
+        die "needs root to install packages: run it as root, or install sudo"
+    fi
+}
+
+install_packages() { # PACKAGE...
+    command -v apt-get >/dev/null ||
+        die "there is no apt-get on this machine; please install by hand: $*"
+    echo "setup: installing with apt-get: $*"
+    as_root apt-get update -qq || die "apt-get update failed; is the network there?"
+    as_root env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -qq --no-install-recommends "$@" >/dev/null ||
+        die "apt-get could not install: $*"
+}
+
+install_missing() { # TABLE
+    local package probe why missing=()
+    while IFS='|' read -r package probe why; do
+        read -r package <<<"$package"
+        # shellcheck disable=SC2086  # the probe is two words
+        if [ -n "$package" ] && ! is_there $probe; then
+            echo "setup: $package is missing: it ${why# }"
+            missing+=("$package")
+        fi
+    done <<<"$1"
+    [ ${#missing[@]} = 0 ] || install_packages "${missing[@]}"
+}
+
+# Puts the packages of scripts/requirements-NAME.txt into .venv, unless they are there already.
+install_python_packages() { # NAME
+    local list=scripts/requirements-$1.txt stamp=.venv/installed-$1.txt python
+    if .venv/bin/python -c '' 2>/dev/null && cmp -s "$list" "$stamp"; then
+        return
+    fi
+    python=$(find_python) || die "no Python here can make a virtual environment"
+    echo "setup: installing into .venv: $(grep -o '^[a-z][^ ]*' "$list" | paste -sd' ')"
+    .venv/bin/python -c '' 2>/dev/null || "$python" -m venv --clear .venv
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check -r "$list" ||
+        die "pip could not install $list"
+    cp "$list" "$stamp"
+}
+
+case ${1:-build} in
+build)
+    install_missing "$build_needs"
+    ;;
+test)
+    install_missing "$build_needs$python_needs$test_needs"
+    install_python_packages test
+    ;;
+bench)
+    install_missing "$build_needs$python_needs"
+    install_python_packages bench
+    ;;
+*)
+    echo "usage: setup.sh [build|test|bench]" >&2
+    exit 2
+    ;;
+esac

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* control_ask.c - the user's side of the control socket. See control.h. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "agent/control.h"
+
+enum { ASK_SECONDS = 5 };
+
+/* A connected socket, or -1 with errno. */
+static int connect_to(const char *path)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    const struct timeval limit = {.tv_sec = ASK_SECONDS};
+    snprintf(a.sun_path, sizeof a.sun_path, "%s", path);
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    if (connect(fd, (struct sockaddr *)&a, sizeof a) == 0)
+        return fd;
+    const int sys = errno;
+    close(fd);
+    errno = sys;
+    return -1;
+}
+
+static int find_recorder(const char *run_id, const char *node_id, uid_t owner, int *fd,
+                         struct err *e)
+{
+    char path[CONTROL_PATH];
+    for (unsigned n = 0; control_path(path, n, owner, run_id, node_id); n++) {
+        if (!*path)
+            continue;
+        *fd = connect_to(path);
+        if (*fd >= 0)
+            return 0;
+        if (errno == EACCES || errno == EPERM)
+            return err_sys(e, "ask the recorder at '%s'", path);
+    }
+    return err_set(e, ERR_NOT_FOUND, "no recorder of run '%s', node '%s' runs on this machine",
+                   run_id, node_id);
+}
+
+static int exchange(int fd, const char *request, char *line, size_t size, struct err *e)
+{
+    char text[CONTROL_LINE + 1];
+    const int n = snprintf(text, sizeof text, "%s\n", request);
+    if (n < 0 || n >= (int)sizeof text || strchr(request, '\n'))
+        return err_set(e, ERR_USAGE, "'%.40s...' is too long a request", request);
+    if (send(fd, text, (size_t)n, MSG_NOSIGNAL) != n)
+        return err_sys(e, "ask the recorder");
+    size_t len = 0;
+    while (len < size - 1 && !memchr(line, '\n', len)) {
+        const ssize_t got = recv(fd, line + len, size - 1 - len, 0);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return err_sys(e, "the recorder did not answer");
+        if (got == 0)
+            break;
+        len += (size_t)got;
+    }
+    line[len] = 0;
+    line[strcspn(line, "\n")] = 0;
+    return len ? 0 : err_set(e, ERR_FORMAT, "the recorder hung up without an answer");
+}
+
+int control_ask(const char *run_id, const char *node_id, uid_t owner, const char *request,
+                char out[CONTROL_ANSWER], struct err *e)
+{
+    char line[CONTROL_ANSWER] = "";
+    int fd;
+    int rc = find_recorder(run_id, node_id, owner, &fd, e);
+    if (rc)
+        return rc;
+    rc = exchange(fd, request, line, sizeof line, e);
+    close(fd);
+    if (rc)
+        return rc;
+    if (strncmp(line, "error ", 6) == 0)
+        return err_set(e, ERR_USAGE, "%s", line + 6);
+    if (strncmp(line, "ok", 2) != 0)
+        return err_set(e, ERR_FORMAT, "the recorder answered '%s'", line);
+    snprintf(out, CONTROL_ANSWER, "%s", line + 2 + (line[2] == ' '));
+    return 0;
+}

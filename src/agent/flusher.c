@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* flusher.c - see flusher.h. */
+#include "agent/flusher.h"
+
+#include "agent/thread.h"
+
+enum { STACK = 128 * 1024 };
+
+#define FLUSH_NS (850 * NS_PER_MS) /* with the writing itself, rows are safe within a second */
+#define RETRY_NS NS_PER_S
+
+/* Both are tried: room for the small file may come back first. */
+static int write_all(struct flusher *f, struct err *e)
+{
+    struct err other;
+    const int node = nodefile_write(f->node, e);
+    const int rows = writer_flush(f->writer, true, node ? &other : e);
+    return node ? node : rows;
+}
+
+/* Waits until there is something to do; false: stop. */
+static bool wait_for_work(struct flusher *f, bool failing)
+{
+    pthread_mutex_lock(&f->lock);
+    while (!f->wanted && !f->stop) {
+        if (!failing)
+            pthread_cond_wait(&f->wake, &f->lock);
+        else if (!thread_wait(&f->wake, &f->lock, mono_add(clock_mono(), RETRY_NS)))
+            break;
+    }
+    const bool go_on = !f->stop;
+    f->wanted = false;
+    pthread_mutex_unlock(&f->lock);
+    return go_on;
+}
+
+static void *flusher_main(void *arg)
+{
+    struct flusher *f = arg;
+    bool failing = false;
+    while (wait_for_work(f, failing)) {
+        struct err e = {0};
+        const bool failed = write_all(f, &e) != 0;
+        if (failed != failing)
+            f->on_trouble(f->ctx, failed ? e.msg : NULL);
+        failing = failed;
+    }
+    return NULL;
+}
+
+int flusher_start(struct flusher *f, struct writer *w, struct nodefile *node, int64_t interval_ns,
+                  void (*on_trouble)(void *ctx, const char *why), void *ctx, struct err *e)
+{
+    f->writer = w;
+    f->node = node;
+    f->on_trouble = on_trouble;
+    f->ctx = ctx;
+    f->wanted = f->stop = false;
+    pthread_mutex_init(&f->lock, NULL);
+    thread_cond_init(&f->wake);
+    atomic_init(&f->last_ns, clock_mono().ns);
+    atomic_init(&f->interval_ns, interval_ns);
+    return thread_start(&f->thread, STACK, flusher_main, f, "fp-disk", e);
+}
+
+void flusher_poke_now(struct flusher *f, mono_ns now)
+{
+    atomic_store_explicit(&f->last_ns, now.ns, memory_order_relaxed);
+    pthread_mutex_lock(&f->lock);
+    f->wanted = true;
+    pthread_cond_signal(&f->wake);
+    pthread_mutex_unlock(&f->lock);
+}
+
+void flusher_poke(struct flusher *f, mono_ns now)
+{
+    const int64_t last = atomic_load_explicit(&f->last_ns, memory_order_relaxed);
+    if (now.ns - last >= FLUSH_NS ||
+        atomic_load_explicit(&f->interval_ns, memory_order_relaxed) > FLUSH_NS)
+        flusher_poke_now(f, now);
+}
+
+void flusher_stop(struct flusher *f)
+{
+    pthread_mutex_lock(&f->lock);
+    f->stop = true;
+    pthread_cond_signal(&f->wake);
+    pthread_mutex_unlock(&f->lock);
+    pthread_join(f->thread, NULL);
+}

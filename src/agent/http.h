@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* http.h - just enough HTTP/1.1 to ask a cloud's metadata service: one short answer per
+ * connection, IPv4 address and port, no names, no TLS. Every wait is bounded. */
+#ifndef AGENT_HTTP_H
+#define AGENT_HTTP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+enum { HTTP_MOST = 16 * 1024 }; /* head and body together */
+
+struct http_host {
+    uint32_t address; /* network order */
+    uint16_t port;
+    char text[32]; /* for the Host line */
+};
+
+struct http_answer {
+    int status;
+    const char *body; /* inside the bytes given, not ended by a NUL */
+    size_t len;
+};
+
+/* "169.254.169.254", "127.0.0.1:8080", with or without "http://". */
+MUST_CHECK int http_host_parse(struct http_host *out, const char *text, struct err *e);
+/* A whole answer as it was read up to the peer's end of file. Pure. ERR_FORMAT when it is no
+ * answer, is cut short, or uses a transfer coding. */
+MUST_CHECK int http_answer_parse(const char *p, size_t n, struct http_answer *out, struct err *e);
+/* Sends `method path` with the header lines (each ended by \r\n; may be "") and reads the answer
+ * into buf, which out->body then points into. Takes at most timeout_ms. */
+MUST_CHECK int http_ask(const struct http_host *h, const char *method, const char *path,
+                        const char *headers, int timeout_ms, char buf[HTTP_MOST],
+                        struct http_answer *out, struct err *e);
+
+#endif

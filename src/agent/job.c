@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job.c - see job.h. */
+#include "agent/job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { STATUS_NOT_FOUND = 127, STATUS_CANNOT_RUN = 126 };
+
+static int pidfd_of(pid_t pid)
+{
+    return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+/* Between fork and exec only calls that are safe there. */
+static _Noreturn void child(const char *const argv[], const struct signals *s, int gate, int fault)
+{
+    char go;
+    ssize_t n;
+    setpgid(0, 0);
+    do
+        n = read(gate, &go, 1);
+    while (n < 0 && errno == EINTR);
+    if (n != 1)
+        _exit(STATUS_CANNOT_RUN); /* the recorder gave up before the start */
+    signals_restore_in_child(s);
+    execvp(argv[0], (char *const *)(uintptr_t)argv); /* exec does not write to it */
+    const int sys = errno;
+    (void)!write(fault, &sys, sizeof sys);
+    _exit(STATUS_CANNOT_RUN);
+}
+
+static void start_empty(struct job *j)
+{
+    *j = (struct job){.pidfd = -1, .tty = -1, .gate = -1, .fault = -1, .status = -1};
+}
+
+int job_fork(struct job *j, const char *const argv[], const struct signals *s, struct err *e)
+{
+    int gate[2], fault[2];
+    start_empty(j);
+    if (pipe2(gate, O_CLOEXEC) < 0)
+        return err_sys(e, "pipe");
+    if (pipe2(fault, O_CLOEXEC) < 0) {
+        const int rc = err_sys(e, "pipe");
+        close(gate[0]);
+        close(gate[1]);
+        return rc;
+    }
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    j->pid = fork();
+    if (j->pid == 0) {
+        close(gate[1]);
+        child(argv, s, gate[0], fault[1]);
+    }
+    const int sys = errno;
+    close(gate[0]);
+    close(fault[1]);
+    j->gate = gate[1];
+    j->fault = fault[0];
+    if (j->pid < 0) {
+        job_close(j);
+        errno = sys;
+        return err_sys(e, "cannot start a process");
+    }
+    setpgid(j->pid, j->pid); /* here too: whichever of the two comes first */
+    if (tcgetpgrp(STDIN_FILENO) > 0)
+        j->tty = STDIN_FILENO;
+    return 0;
+}
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+static void give_terminal(struct job *j)
+{
+    if (j->tty >= 0 && tcgetpgrp(j->tty) == getpgrp())
+        j->gave_tty = tcsetpgrp(j->tty, j->pid) == 0;
+}
+
+/* The errno that exec failed with; 0 when it went through, which closed the pipe. */
+static int wait_for_exec(const struct job *j)
+{
+    int sys = 0;
+    ssize_t n;
+    do
+        n = read(j->fault, &sys, sizeof sys);
+    while (n < 0 && errno == EINTR);
+    return n == sizeof sys ? sys : 0;
+}
+
+int job_release(struct job *j, const char *program, struct err *e)
+{
+    give_terminal(j);
+    (void)!write(j->gate, "", 1);
+    close_fd(&j->gate);
+    const int sys = wait_for_exec(j);
+    close_fd(&j->fault);
+    if (sys == 0)
+        return 0;
+    waitpid(j->pid, NULL, 0);
+    job_take_terminal(j);
+    j->exited = true;
+    j->status = sys == ENOENT || sys == ENOTDIR ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
+    errno = sys;
+    return err_sys(e, "cannot run '%s'", program);
+}
+
+void job_cancel(struct job *j)
+{
+    close_fd(&j->gate);
+    close_fd(&j->fault);
+    waitpid(j->pid, NULL, 0);
+    j->exited = true;
+}
+
+int job_attach(struct job *j, pid_t pid, struct err *e)
+{
+    start_empty(j);
+    if (pid <= 0 || (kill(pid, 0) < 0 && errno == ESRCH))
+        return err_set(e, ERR_NOT_FOUND, "there is no process %d", (int)pid);
+    j->pid = pid;
+    j->attached = true;
+    j->pidfd = pidfd_of(pid);
+    return 0;
+}
+
+static void take_exit(struct job *j, int w)
+{
+    j->exited = true;
+    j->signal = WIFSIGNALED(w) ? WTERMSIG(w) : 0;
+    j->status = j->signal ? 128 + j->signal : WEXITSTATUS(w);
+}
+
+struct job_news job_reap(struct job *j)
+{
+    struct job_news news = {0};
+    if (j->attached)
+        return news;
+    for (;;) {
+        int w;
+        const pid_t pid = waitpid(-1, &w, WNOHANG | WUNTRACED);
+        if (pid < 0 && errno == EINTR)
+            continue;
+        if (pid <= 0) {
+            news.alone = pid < 0;
+            return news;
+        }
+        if (pid != j->pid)
+            continue;
+        if (WIFSTOPPED(w)) {
+            news.stopped = WSTOPSIG(w);
+        } else {
+            take_exit(j, w);
+            news.exited = true;
+        }
+    }
+}
+
+bool job_is_gone(struct job *j)
+{
+    struct pollfd p = {.fd = j->pidfd, .events = POLLIN};
+    if (!j->exited)
+        j->exited = j->pidfd >= 0 ? poll(&p, 1, 0) > 0 : kill(j->pid, 0) < 0 && errno == ESRCH;
+    return j->exited;
+}
+
+static void signal_attached(const struct job *j, int sig)
+{
+    /* The descriptor, where there is one, cannot mean another process that got the same number. */
+    if (j->pidfd >= 0)
+        syscall(SYS_pidfd_send_signal, j->pidfd, sig, NULL, 0);
+    else
+        kill(j->pid, sig);
+}
+
+void job_signal(struct job *j, int sig, const struct jobtree *left)
+{
+    if (j->attached) {
+        signal_attached(j, sig);
+        return;
+    }
+    /* Once the first process is reaped, its number stands for the group only while somebody of the
+     * job is in it; after that it may be given to strangers. */
+    bool group = !j->exited;
+    for (size_t i = 0; left && i < left->n; i++)
+        group = group || left->list[i].group == j->pid;
+    if (group)
+        kill(-j->pid, sig);
+    for (size_t i = 0; left && i < left->n; i++)
+        if (!left->list[i].daemon && left->list[i].group != j->pid)
+            kill(left->list[i].pid, sig);
+}
+
+void job_take_terminal(struct job *j)
+{
+    if (!j->gave_tty)
+        return;
+    const pid_t front = tcgetpgrp(j->tty);
+    /* The user's shell may have taken it meanwhile (bg): only a group of the job gives it up. */
+    if (front == j->pid || (front > 0 && kill(-front, 0) < 0 && errno == ESRCH))
+        tcsetpgrp(j->tty, getpgrp());
+    j->gave_tty = false;
+}
+
+void job_continue(struct job *j)
+{
+    if (j->attached)
+        return;
+    give_terminal(j);
+    if (!j->exited)
+        kill(-j->pid, SIGCONT);
+}
+
+void job_stop_together(struct job *j, int sig)
+{
+    const struct timespec at_once = {0};
+    const struct sigaction standard = {.sa_handler = SIG_DFL};
+    struct sigaction old;
+    sigset_t set, cont, before;
+    job_take_terminal(j);
+    sigemptyset(&set);
+    sigaddset(&set, sig);
+    sigemptyset(&cont);
+    sigaddset(&cont, SIGCONT);
+    sigaction(sig, &standard, &old); /* fails for SIGSTOP, which needs it not */
+    sigprocmask(SIG_UNBLOCK, &set, &before);
+    /* Our whole group, as Ctrl-Z would have done. A group that nobody could continue (its shell is
+     * gone) is not stopped by the kernel, and then the job goes on too. */
+    kill(0, sig);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (sig != SIGSTOP)
+        sigaction(sig, &old, NULL);
+    sigtimedwait(&cont, NULL, &at_once); /* answered here, not passed on a second time */
+    job_continue(j);
+}
+
+void job_close(struct job *j)
+{
+    close_fd(&j->gate);
+    close_fd(&j->fault);
+    close_fd(&j->pidfd);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job.h - the job: started as a child in its own process group, or attached to.
+ *
+ * job_fork makes the process and holds it before exec, so that probes can take their first reading
+ * of it; job_release lets it go, job_cancel ends it. Nothing ties the job to the recorder: it has
+ * the recorder's own stdin, stdout and stderr, no pipe to it and no death signal, so it goes on
+ * when the recorder is killed. */
+#ifndef AGENT_JOB_H
+#define AGENT_JOB_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "agent/jobtree.h"
+#include "agent/signals.h"
+#include "base/err.h"
+
+struct job {
+    pid_t pid;
+    bool attached;
+    int pidfd; /* of an attached one; -1 where the kernel has none */
+    int tty;   /* terminal whose foreground changes hands; -1: none */
+    bool gave_tty;
+    int gate;    /* write end: a byte lets the child go */
+    int fault;   /* read end: errno of a failed exec, or end of file */
+    bool exited; /* the first process */
+    int status;  /* its exit status, 128+n for signal n; -1 while it is not known */
+    int signal;  /* that ended it, 0: none */
+};
+
+/* What the children did since last time. */
+struct job_news {
+    bool exited; /* the first process ended just now */
+    int stopped; /* signal that stopped it just now; 0: none */
+    bool alone;  /* no child is left at all */
+};
+
+MUST_CHECK int job_fork(struct job *j, const char *const argv[], const struct signals *s,
+                        struct err *e);
+/* When the program cannot be run: "cannot run 'x': No such file or directory", and j->status is 127
+ * (not found) or 126. The child is gone then. */
+MUST_CHECK int job_release(struct job *j, const char *program, struct err *e);
+void job_cancel(struct job *j);
+MUST_CHECK int job_attach(struct job *j, pid_t pid, struct err *e);
+
+/* Reaps everything that has ended, adopted orphans too. Never waits. */
+struct job_news job_reap(struct job *j);
+/* Whether an attached job has ended. */
+bool job_is_gone(struct job *j);
+/* To the job's process group; when its first process is gone, to what is left of it (may be NULL).
+ */
+void job_signal(struct job *j, int sig, const struct jobtree *left);
+/* The job was stopped from its terminal (Ctrl-Z): take the terminal, stop the recorder's group the
+ * same way, and go on together when it is continued. Returns then. */
+void job_stop_together(struct job *j, int sig);
+/* After SIGCONT: gives the terminal back to the job when it is ours to give. */
+void job_continue(struct job *j);
+void job_take_terminal(struct job *j);
+void job_close(struct job *j);
+
+#endif

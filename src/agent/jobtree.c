@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* jobtree.c - see jobtree.h. Scans all of /proc, so only for the time after the job's first process
+ * has ended. */
+#include "agent/jobtree.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+bool jobtree_parse_stat(const char *text, struct stat_line *out)
+{
+    /* The name may hold anything, also ") R 1 1": it ends at the last parenthesis. */
+    const char *open = strchr(text, '('), *close = strrchr(text, ')');
+    struct stat_line s = {0};
+    if (!open || !close || close < open)
+        return false;
+    if (sscanf(close + 1, " %c %d %d %d", &s.state, &s.parent, &s.group, &s.session) != 4)
+        return false;
+    char *end;
+    const long pid = strtol(text, &end, 10);
+    if (end == text || pid <= 0)
+        return false;
+    s.pid = (pid_t)pid;
+    snprintf(s.name, sizeof s.name, "%.*s", (int)(close - open - 1), open + 1);
+    *out = s;
+    return true;
+}
+
+static bool read_stat(int proc, const char *pid, struct stat_line *out)
+{
+    char path[64], text[512];
+    snprintf(path, sizeof path, "%.16s/stat", pid);
+    const int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    const ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    if (n <= 0)
+        return false;
+    text[n] = 0;
+    return jobtree_parse_stat(text, out);
+}
+
+static struct stat_line *read_all(size_t *n)
+{
+    struct stat_line *all = NULL;
+    size_t cap = 0;
+    DIR *d = opendir("/proc");
+    *n = 0;
+    for (const struct dirent *f = d ? readdir(d) : NULL; f; f = readdir(d)) {
+        if (!isdigit((unsigned char)f->d_name[0]))
+            continue;
+        if (*n == cap) {
+            cap = cap ? cap * 2 : 256;
+            all = xrealloc(all, cap, sizeof *all);
+        }
+        *n += read_stat(dirfd(d), f->d_name, &all[*n]);
+    }
+    if (d)
+        closedir(d);
+    return all;
+}
+
+/* Whether the process is below `self`: its parents are followed up. The count bounds a loop that a
+ * pid used anew between two reads could make. */
+static bool is_below(const struct stat_line *all, size_t n, pid_t pid, pid_t self)
+{
+    for (size_t hops = 0; pid > 1 && hops < n; hops++) {
+        size_t i = 0;
+        while (i < n && all[i].pid != pid)
+            i++;
+        if (i == n)
+            return false;
+        pid = all[i].parent;
+        if (pid == self)
+            return true;
+    }
+    return false;
+}
+
+static void add(struct jobtree *t, const struct stat_line *s, pid_t session)
+{
+    const bool daemon = s->session != session;
+    t->members += !daemon;
+    t->daemons += daemon;
+    if (t->n == JOBTREE_MOST)
+        return;
+    struct job_process *p = &t->list[t->n++];
+    *p = (struct job_process){.pid = s->pid, .group = s->group, .daemon = daemon};
+    snprintf(p->name, sizeof p->name, "%s", s->name);
+}
+
+void jobtree_scan(struct jobtree *out, pid_t self, pid_t session)
+{
+    size_t n;
+    struct stat_line *all = read_all(&n);
+    *out = (struct jobtree){0};
+    for (size_t i = 0; i < n; i++)
+        if (all[i].state != 'Z' && all[i].state != 'X' && is_below(all, n, all[i].pid, self))
+            add(out, &all[i], session);
+    free(all);
+}

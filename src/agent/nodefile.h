@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nodefile.h - node.json: what this recorder knows about its machine and how its run went.
+ * Several threads add to it; nodefile_write may be called by any. */
+#ifndef AGENT_NODEFILE_H
+#define AGENT_NODEFILE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/launcher.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "sample/hostinfo.h"
+#include "store/writer.h"
+
+enum node_status {
+    NODE_RUNNING,
+    NODE_FINISHED,
+    NODE_FAILED,
+    NODE_INTERRUPTED,
+    NODE_STOPPED,
+    NODE_STATUS_N,
+};
+
+struct node_about {
+    const char *id;
+    unsigned session;
+    enum node_status status;
+    char why[192];
+    struct hostinfo host;
+    struct gpu_info *gpus;
+    unsigned n_gpus;
+    bool gpus_known;        /* false: still being asked */
+    const char *gpu_absent; /* NULL: there are some */
+    struct launcher launcher;
+    int pid;
+    int64_t interval_ns;
+    wall_ns start, end; /* end.ns 0: still running */
+    int exit_status;    /* -1: none */
+    double cpu_s;       /* negative: not known yet */
+    struct writer_stats stats;
+};
+
+struct nodefile {
+    pthread_mutex_t lock;
+    struct node_about about; /* under the lock */
+    bool dirty;              /* changed since it was last written; under the lock */
+    char path[PATH_LEN];
+};
+
+void nodefile_init(struct nodefile *f, const struct node_about *about);
+/* node.json for the first session, node-2.json and so on for later ones. */
+MUST_CHECK int nodefile_place(struct nodefile *f, const char *folder, struct err *e);
+/* For changes: lock, change f->about, unlock. Unlocking marks it for writing. */
+struct node_about *nodefile_lock(struct nodefile *f);
+void nodefile_unlock(struct nodefile *f);
+/* Writes it when it changed since; after a failure (full disk) the next call tries again. */
+MUST_CHECK int nodefile_write(struct nodefile *f, struct err *e);
+
+#endif

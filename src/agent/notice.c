@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* notice.c - the thread that asks the metadata service. See notice.h. */
+#include "agent/notice.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/thread.h"
+#include "base/mem.h"
+
+enum {
+    PERIOD_MS = 5000,  /* what AWS recommends; the notice comes two minutes ahead */
+    SILENT_MS = 60000, /* between tries while nobody answers */
+    TIMEOUT_MS = 1000,
+    SILENT_AFTER = 3, /* failures in a row */
+    TOKEN_LEN = 256,
+    STACK = 128 * 1024,
+};
+
+/* What the thread carries from one round to the next. */
+struct watch_state {
+    char token[TOKEN_LEN];
+    unsigned failures;
+    bool complained;
+    char said[NOTICE_QUESTIONS][TEXT_LEN]; /* so that each notice is told once */
+    char buf[HTTP_MOST];
+};
+
+static bool sleep_until_stop(struct notice_watch *w, int ms)
+{
+    const mono_ns until = mono_add(clock_mono(), ms * NS_PER_MS);
+    pthread_mutex_lock(&w->lock);
+    while (!w->stop && thread_wait(&w->wake, &w->lock, until))
+        ;
+    const bool stop = w->stop;
+    pthread_mutex_unlock(&w->lock);
+    return stop;
+}
+
+static int get_token(struct notice_watch *w, struct watch_state *st, struct err *e)
+{
+    const struct notice_provider *p = w->provider;
+    struct http_answer a;
+    int rc = http_ask(&w->host, "PUT", p->token_path, p->token_header, TIMEOUT_MS, st->buf, &a, e);
+    if (rc)
+        return rc;
+    if (a.status != 200 || a.len >= TOKEN_LEN || memchr(a.body, '\r', a.len) ||
+        memchr(a.body, '\n', a.len))
+        return err_set(e, ERR_FORMAT, "the token was refused with status %d", a.status);
+    snprintf(st->token, sizeof st->token, "%.*s", (int)a.len, a.body);
+    return 0;
+}
+
+static void tell(struct notice_watch *w, struct watch_state *st, size_t q, const struct notice *n)
+{
+    if (!n->found || strcmp(st->said[q], n->text) == 0)
+        return;
+    snprintf(st->said[q], TEXT_LEN, "%s", n->text);
+    sink_mark(w->sink, MARK_INTERRUPTION, n->ends, "%s", n->text);
+    w->on_notice(w->ctx, n);
+}
+
+static int ask(struct notice_watch *w, struct watch_state *st, size_t q, struct err *e)
+{
+    const struct notice_provider *p = w->provider;
+    char headers[TOKEN_LEN + 128];
+    struct http_answer a;
+    snprintf(headers, sizeof headers, "%s%s%s%s%s", p->header, *st->token ? p->token_name : "",
+             *st->token ? ": " : "", st->token, *st->token ? "\r\n" : "");
+    int rc = http_ask(&w->host, "GET", p->question[q].path, headers, TIMEOUT_MS, st->buf, &a, e);
+    if (rc)
+        return rc;
+    if (a.status == 401)
+        st->token[0] = 0; /* expired: a new one next round */
+    if (a.status == 200) {
+        struct notice n = {0};
+        p->question[q].judge(a.body, a.len, &n);
+        tell(w, st, q, &n);
+    }
+    return 0; /* 404 is how AWS says that there is nothing */
+}
+
+static int ask_all(struct notice_watch *w, struct watch_state *st, struct err *e)
+{
+    int rc = 0;
+    if (w->provider->token_path && !*st->token)
+        rc = get_token(w, st, e);
+    for (size_t q = 0; rc == 0 && q < NOTICE_QUESTIONS && w->provider->question[q].path; q++)
+        rc = ask(w, st, q, e);
+    return rc;
+}
+
+static void note_failure(struct notice_watch *w, struct watch_state *st, const struct err *e)
+{
+    if (++st->failures < SILENT_AFTER || st->complained)
+        return;
+    st->complained = true;
+    sink_loss(w->sink, LOSS_READ, "interruption notices", "%s metadata service: %.100s",
+              w->provider->name, e->msg);
+}
+
+static void *watch_thread(void *arg)
+{
+    struct notice_watch *w = arg;
+    struct watch_state *st = xcalloc(1, sizeof *st);
+    struct err e;
+    bool stop = false;
+    while (!stop) {
+        if (ask_all(w, st, &e))
+            note_failure(w, st, &e);
+        else
+            st->failures = 0;
+        stop = sleep_until_stop(w, st->failures >= SILENT_AFTER ? SILENT_MS : w->period_ms);
+    }
+    free(st);
+    return NULL;
+}
+
+bool notice_start(struct notice_watch *w, const char *sys, const char *address, struct sink *sink,
+                  void (*on_notice)(void *ctx, const struct notice *n), void *ctx)
+{
+    struct err e;
+    *w = (struct notice_watch){.provider = notice_provider_here(sys),
+                               .sink = sink,
+                               .on_notice = on_notice,
+                               .ctx = ctx,
+                               .period_ms = PERIOD_MS};
+    if (!w->provider || http_host_parse(&w->host, address ? address : w->provider->address, &e))
+        return false;
+    pthread_mutex_init(&w->lock, NULL);
+    thread_cond_init(&w->wake);
+    w->started = thread_start(&w->thread, STACK, watch_thread, w, "fp-notice", &e) == 0;
+    return w->started;
+}
+
+void notice_stop(struct notice_watch *w)
+{
+    if (!w->started)
+        return;
+    pthread_mutex_lock(&w->lock);
+    w->stop = true;
+    pthread_cond_signal(&w->wake);
+    pthread_mutex_unlock(&w->lock);
+    pthread_join(w->thread, NULL);
+    w->started = false;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* recorder.c - the loop. It waits in one place and for everything at once, since a wake-up costs
+ * more than what is read in it; the disk and slow drivers have threads of their own. */
+#include "agent/recorder.h"
+
+#include <malloc.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "agent/recorder_own.h"
+#include "base/mem.h"
+
+enum { POLL_FIXED = 3, POLL_MOST = POLL_FIXED + CONTROL_CLIENTS + 1 };
+
+PRINTF_LIKE(2, 0) static void tell(struct recorder *r, const char *fmt, va_list ap)
+{
+    char line[PATH_LEN + 512];
+    vsnprintf(line, sizeof line, fmt, ap);
+    if (r->ask->tell)
+        r->ask->tell(r->ask->tell_ctx, line);
+}
+
+void recorder_say(struct recorder *r, const char *fmt, ...)
+{
+    va_list ap;
+    if (r->ask->quiet)
+        return;
+    va_start(ap, fmt);
+    tell(r, fmt, ap);
+    va_end(ap);
+}
+
+void recorder_warn(struct recorder *r, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    tell(r, fmt, ap);
+    va_end(ap);
+}
+
+static mono_ns next_deadline(const struct recorder *r)
+{
+    int64_t next = MIN_OF(r->kill_at.ns, r->look_at.ns);
+    if (r->monitoring)
+        next = MIN_OF(next, schedule_next(&r->fast.schedule).ns);
+    return (mono_ns){next};
+}
+
+/* Until something is due, or somebody wants something. */
+static void wait_for_anything(struct recorder *r)
+{
+    struct pollfd p[POLL_MOST] = {
+        {.fd = r->signals.fd, .events = POLLIN},
+        {.fd = r->gpus_done ? -1 : r->ready_fd, .events = POLLIN},
+        {.fd = r->job.pidfd, .events = POLLIN},
+    };
+    const size_t n = POLL_FIXED + control_poll(&r->control, p + POLL_FIXED);
+    const mono_ns next = next_deadline(r);
+    const int64_t left = MAX_OF(mono_diff(next, clock_mono()), 0);
+    const struct timespec ts = {.tv_sec = left / NS_PER_S, .tv_nsec = left % NS_PER_S};
+    const bool any = ppoll(p, n, next.ns == SCHEDULE_NEVER ? NULL : &ts, NULL) > 0;
+    if (!any)
+        return;
+    if (p[0].revents)
+        recorder_take_signals(r);
+    if (p[1].revents)
+        recorder_take_gpus(r, NS_PER_S);
+    for (size_t i = POLL_FIXED; i < n; i++)
+        if (p[i].revents) {
+            control_serve(&r->control);
+            break;
+        }
+}
+
+static void read_due_probes(struct recorder *r, mono_ns now)
+{
+    if (r->monitoring && probe_set_read(&r->fast, now))
+        flusher_poke(&r->flusher, now);
+}
+
+static void loop(struct recorder *r)
+{
+    while (!r->ended) {
+        wait_for_anything(r);
+        const mono_ns now = clock_mono();
+        read_due_probes(r, now);
+        recorder_check_job(r, now);
+    }
+}
+
+int recorder_run(const struct record_ask *ask, struct record_result *out, struct err *e)
+{
+    /* One heap for all threads: each further one costs memory that the job could use. */
+    mallopt(M_ARENA_MAX, 1);
+    struct recorder *r = xcalloc(1, sizeof *r);
+    r->ask = ask;
+    *out = (struct record_result){.exit_status = 1};
+    int rc = recorder_start(r, out, e);
+    bool unused = true;
+    if (rc == 0) {
+        loop(r);
+        unused = recorder_end(r, out);
+    }
+    arena_free(&r->arena);
+    if (unused)
+        free(r);
+    return rc;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* recorder.h - records one job on this machine, from its start to the end of its process tree.
+ *
+ * The recorder reads probes and writes a run folder; it never decides anything about the job. Once
+ * the job has started nothing that goes wrong with the recording ends it or changes its exit
+ * status. One recorder per process: it takes over the process's signals and children. */
+#ifndef AGENT_RECORDER_H
+#define AGENT_RECORDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/rundir.h"
+#include "base/err.h"
+#include "base/file.h"
+
+struct record_ask {
+    const char *const *argv; /* the command, ends with NULL; NULL: attach */
+    int attach_pid;
+    const char *dir;     /* the folder that runs are kept in */
+    const char *name;    /* NULL: from the command */
+    const char *run_id;  /* NULL: a run of its own, or the launcher's job where nodes share one */
+    const char *node_id; /* NULL: from the host's name */
+    int64_t interval_ns; /* INTERVAL_MIN_NS .. INTERVAL_MAX_NS */
+    const struct label *labels;
+    size_t n_labels;
+    bool quiet; /* only errors are told */
+    /* Gets each line for the user, without prefix and newline. From any thread. */
+    void (*tell)(void *ctx, const char *line);
+    void *tell_ctx;
+};
+
+struct record_result {
+    int exit_status; /* to pass on: the job's own, 128+n for signal n; what to exit with on failure
+                      */
+    char path[PATH_LEN]; /* the run folder */
+    double seconds;
+    double cpu_s; /* the recorder's own */
+    uint64_t samples, rows_dropped, file_bytes;
+};
+
+/* Fails only while the job has not started: then nothing runs, no run folder is left behind and
+ * out->exit_status is 1, or 126 or 127 when the program cannot be run. */
+MUST_CHECK int recorder_run(const struct record_ask *ask, struct record_result *out, struct err *e);
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* recorder_end.c - from the end of the job to closed files. Nothing here changes the exit status.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "agent/recorder_own.h"
+#include "base/mem.h"
+
+#define GPUS_WITHIN_NS (2 * NS_PER_S)
+
+static double own_cpu_s(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+/* Signals that others send to end a job, as against those that it brings upon itself. */
+static bool is_from_outside(int sig)
+{
+    return sig == SIGTERM || sig == SIGINT || sig == SIGHUP || sig == SIGKILL || sig == SIGQUIT;
+}
+
+static enum node_status decide(struct recorder *r, char *why, size_t size)
+{
+    const struct verdict *v = &r->verdict;
+    const struct job *j = &r->job;
+    char notice[TEXT_LEN];
+    pthread_mutex_lock(&r->verdict.lock);
+    snprintf(notice, sizeof notice, "%s", v->notice);
+    pthread_mutex_unlock(&r->verdict.lock);
+    why[0] = 0;
+    if (v->stop_asked || (v->detached && v->signal == SIGINT)) {
+        snprintf(why, size, "%s", v->stop_asked ? "stop asked by the user" : "detached");
+        return NODE_STOPPED;
+    }
+    if (*notice && (v->signal || j->status != 0)) {
+        snprintf(why, size, "%s", notice);
+        return NODE_INTERRUPTED;
+    }
+    const int sig = v->signal ? v->signal : j->signal;
+    if (sig)
+        signal_name(sig, why, size);
+    if (v->signal || is_from_outside(sig))
+        return NODE_INTERRUPTED;
+    if (j->attached)
+        snprintf(why, size, "exit status not known: the job was attached to");
+    return j->attached || j->status == 0 ? NODE_FINISHED : NODE_FAILED;
+}
+
+/* False when a thread hangs in a driver; what it uses is then left to it. */
+static bool stop_readers(struct recorder *r)
+{
+    const mono_ns now = clock_mono();
+    bool all = true;
+    control_close(&r->control);
+    notice_stop(&r->notice);
+    if (r->monitoring)
+        probe_set_read_last(&r->fast, now);
+    probe_set_tell_missed(&r->fast, now);
+    for (int i = 0; i < LANE_N; i++) {
+        if (!r->lane[i])
+            continue;
+        if (lane_stop(r->lane[i]))
+            free(r->lane[i]);
+        else
+            all = false;
+        r->lane[i] = NULL;
+    }
+    recorder_take_gpus(r, GPUS_WITHIN_NS);
+    return all && r->gpus_done;
+}
+
+static void close_files(struct recorder *r, struct record_result *out)
+{
+    struct err e;
+    struct writer_stats st;
+    const unsigned session = writer_session(r->writer);
+    flusher_stop(&r->flusher);
+    if (writer_flush(r->writer, false, &e))
+        recorder_warn(r, "the end of the recording could not be written: %s", e.msg);
+    writer_get_stats(r->writer, &st);
+    if (writer_close(r->writer, &e))
+        recorder_warn(r, "the recording could not be closed: %s", e.msg);
+    struct node_about *about = nodefile_lock(&r->node);
+    about->status = decide(r, about->why, sizeof about->why);
+    about->exit_status = r->job.status;
+    about->end = clock_wall();
+    about->stats = st;
+    about->cpu_s = out->cpu_s = own_cpu_s();
+    nodefile_unlock(&r->node);
+    if (nodefile_write(&r->node, &e))
+        recorder_warn(r, "%s", e.msg);
+    out->samples = st.samples;
+    out->rows_dropped = st.rows_dropped;
+    out->file_bytes = rundir_session_bytes(&r->dir, session);
+}
+
+static void say_goodbye(struct recorder *r, const struct record_result *out)
+{
+    char took[32];
+    duration_text(out->seconds, took, sizeof took);
+    if (out->rows_dropped)
+        recorder_warn(r, "%llu rows were lost because the run folder could not be written",
+                      (unsigned long long)out->rows_dropped);
+    recorder_say(r,
+                 "recorded %s: %llu samples, %.1f kB, own CPU %.2f %% of a core; "
+                 "see 'footplate show last'",
+                 took, (unsigned long long)out->samples, (double)out->file_bytes / 1e3,
+                 out->seconds > 0 ? 100 * out->cpu_s / out->seconds : 0.0);
+}
+
+bool recorder_end(struct recorder *r, struct record_result *out)
+{
+    const bool clean = stop_readers(r);
+    out->seconds = (double)mono_diff(clock_mono(), r->start.mono) / 1e9;
+    close_files(r, out);
+    job_take_terminal(&r->job);
+    say_goodbye(r, out);
+    probe_set_close(&r->fast);
+    if (clean) {
+        nvml_close(r->gpus->nvml);
+        free(r->gpus);
+        pidset_free(&r->pids);
+        close(r->ready_fd);
+    }
+    out->exit_status = r->job.attached ? 0 : r->job.status;
+    job_close(&r->job);
+    signals_close(&r->signals);
+    return clean;
+}

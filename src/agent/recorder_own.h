@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* recorder_own.h - what the files of the recorder share; for recorder*.c only. */
+#ifndef AGENT_RECORDER_OWN_H
+#define AGENT_RECORDER_OWN_H
+
+#include "agent/control.h"
+#include "agent/flusher.h"
+#include "agent/gitinfo.h"
+#include "agent/gpus.h"
+#include "agent/job.h"
+#include "agent/lane.h"
+#include "agent/nodefile.h"
+#include "agent/notice.h"
+#include "agent/probeset.h"
+#include "agent/recorder.h"
+#include "agent/rundir.h"
+#include "agent/signals.h"
+#include "sample/pidset.h"
+
+/* Why the run will count as something other than its exit status says. */
+struct verdict {
+    int signal;      /* first that asked the job to end, 0: none */
+    bool stop_asked; /* by the user, through the control socket */
+    bool detached;   /* an attached job that we leave */
+    pthread_mutex_t lock;
+    char notice[TEXT_LEN]; /* under the lock: that the machine goes away; "": none */
+};
+
+struct recorder {
+    const struct record_ask *ask;
+    /* What runs. */
+    char name[RUN_NAME_LEN];
+    char directory[PATH_LEN];
+    char git_commit[GIT_COMMIT_LEN];
+    const char *const *command;
+    char *environ; /* of an attached process: NAME=value, NUL after each; ends with an empty one */
+    struct arena arena;
+    struct launcher launcher;
+    struct clock_tie start;
+    /* Where it goes. */
+    struct rundir dir;
+    struct nodefile node;
+    struct writer *writer;
+    struct sink *sink;
+    struct flusher flusher;
+    /* What is read. */
+    const char *proc, *sys;
+    struct probe_env env;
+    struct pidset pids;
+    struct probe_set fast;
+    struct gpus *gpus; /* on its own, so that it can be left to a thread that hangs */
+    struct lane_thread *lane[LANE_N]; /* the same; NULL: not started */
+    struct notice_watch notice;
+    /* Who is served. */
+    struct signals signals;
+    struct job job;
+    struct control control;
+    int ready_fd; /* eventfd of the GPU finder */
+    /* State of the loop. */
+    int64_t interval_ns;
+    bool monitoring;
+    bool gpus_done;
+    bool ended;
+    bool children_changed; /* reap before the next wait */
+    struct verdict verdict;
+    mono_ns kill_at;   /* after a stop; SCHEDULE_NEVER: none */
+    mono_ns look_at;   /* next look for what the job left behind */
+    mono_ns exited_at; /* of the first process */
+    bool told_waiting;
+    struct jobtree left; /* as last seen */
+};
+
+/* Lines for the user: news unless quiet, errors always. */
+void recorder_say(struct recorder *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void recorder_warn(struct recorder *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* recorder_start.c: everything up to the moment at which the job runs. */
+int recorder_start(struct recorder *r, struct record_result *out, struct err *e);
+/* The GPU finder is done, or `wait_ns` has passed: the lanes start. */
+void recorder_take_gpus(struct recorder *r, int64_t wait_ns);
+
+/* recorder_watch.c: the job, its signals, its user. */
+void recorder_take_signals(struct recorder *r);
+void recorder_check_job(struct recorder *r, mono_ns now);
+bool recorder_obey(void *ctx, const struct control_request *q, char *answer, size_t size);
+
+/* recorder_end.c: from the end of the job to closed files. False when a thread hangs in a driver:
+ * the recorder must then stay where it is. */
+bool recorder_end(struct recorder *r, struct record_result *out);
+
+#endif

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* recorder_start.c - everything up to the moment at which the job runs. What is acquired here is
+ * given back in the opposite order when a later step fails. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "agent/recorder_own.h"
+#include "base/mem.h"
+
+enum { ENVIRON_MOST = 4 * 1024 * 1024, CMDLINE_MOST = 4 * 1024 * 1024 };
+
+static const char *from_getenv(void *ctx, const char *name)
+{
+    (void)ctx;
+    return getenv(name);
+}
+
+static const char *from_block(void *ctx, const char *name)
+{
+    const size_t n = strlen(name);
+    for (const char *p = ctx; p && *p; p += strlen(p) + 1)
+        if (strncmp(p, name, n) == 0 && p[n] == '=')
+            return p + n + 1;
+    return NULL;
+}
+
+/* The command line and environment of a process that already runs. */
+static int look_at_process(struct recorder *r, pid_t pid, struct err *e)
+{
+    char path[64], *text;
+    size_t len, n = 0;
+    snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
+    int rc = file_read(path, CMDLINE_MOST, &r->arena, &text, &len, e);
+    if (rc)
+        return rc;
+    const char **argv = arena_array(&r->arena, const char *, len + 2);
+    for (char *p = text; p < text + len; p += strlen(p) + 1)
+        argv[n++] = p;
+    r->command = argv;
+    snprintf(path, sizeof path, "/proc/%d/cwd", (int)pid);
+    const ssize_t dir = readlink(path, r->directory, sizeof r->directory - 1);
+    r->directory[MAX_OF(dir, 0)] = 0;
+    /* Another user's environment may not be read: then no launcher is known. */
+    struct err ignored;
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+    if (file_read(path, ENVIRON_MOST, &r->arena, &r->environ, &len, &ignored))
+        r->environ = NULL;
+    return 0;
+}
+
+static int describe(struct recorder *r, struct err *e)
+{
+    const struct record_ask *a = r->ask;
+    int rc = 0;
+    if (a->argv) {
+        r->command = a->argv;
+        if (!getcwd(r->directory, sizeof r->directory))
+            r->directory[0] = 0;
+        launcher_find(&r->launcher, from_getenv, NULL);
+    } else {
+        rc = look_at_process(r, a->attach_pid, e);
+        launcher_find(&r->launcher, from_block, r->environ);
+    }
+    if (a->name)
+        name_sanitize(r->name, sizeof r->name, a->name);
+    if (!*r->name)
+        run_name_of(r->name, r->command);
+    git_commit_of(r->directory, r->git_commit);
+    const char *proc = getenv("FOOTPLATE_PROC"), *sys = getenv("FOOTPLATE_SYS");
+    r->proc = proc && *proc ? proc : "/proc";
+    r->sys = sys && *sys ? sys : "/sys";
+    return rc;
+}
+
+static int make_folder(struct recorder *r, struct err *e)
+{
+    char shared[RUN_ID_LEN];
+    const char *id = r->ask->run_id;
+    if (!id && run_id_of_launcher(shared, &r->launcher, r->name))
+        id = shared;
+    const struct run_about about = {
+        .name = r->name,
+        .command = r->command,
+        .directory = r->directory,
+        .git_commit = r->git_commit,
+        .labels = r->ask->labels,
+        .n_labels = r->ask->n_labels,
+        .start = r->start.wall,
+        .interval_ns = r->interval_ns,
+    };
+    return rundir_make(&r->dir, r->ask->dir, id, &about, e);
+}
+
+static int open_node(struct recorder *r, const char *node_id, struct err *e)
+{
+    int rc = rundir_make_node(&r->dir, node_id, e);
+    if (rc)
+        return rc;
+    return writer_open(&r->writer, r->dir.node_path, e);
+}
+
+/* A host name that several nodes of a job have in common: the launcher's number tells them apart.
+ */
+static int open_store(struct recorder *r, const struct hostinfo *host, struct err *e)
+{
+    char id[NODE_ID_LEN], other[NODE_ID_LEN + 32];
+    const struct launcher *l = &r->launcher;
+    const int64_t number = l->node_rank >= 0 ? l->node_rank : l->rank;
+    if (r->ask->node_id)
+        return open_node(r, r->ask->node_id, e);
+    node_id_default(id, host->hostname, l);
+    int rc = open_node(r, id, e);
+    if (rc == ERR_BUSY && number >= 0) {
+        snprintf(other, sizeof other, "%.40s-%lld", id, (long long)number);
+        rc = open_node(r, other, e);
+    }
+    return rc;
+}
+
+static int open_run(struct recorder *r, struct err *e)
+{
+    struct node_about about = {
+        .launcher = r->launcher,
+        .pid = getpid(),
+        .interval_ns = r->interval_ns,
+        .start = r->start.wall,
+        .exit_status = -1,
+        .cpu_s = -1,
+    };
+    hostinfo_read(&about.host, r->proc, r->sys);
+    int rc = make_folder(r, e);
+    if (rc)
+        return rc;
+    rc = open_store(r, &about.host, e);
+    if (rc)
+        return rc;
+    r->sink = writer_sink(r->writer);
+    about.id = r->dir.node_id;
+    about.session = writer_session(r->writer);
+    nodefile_init(&r->node, &about);
+    rc = nodefile_place(&r->node, r->dir.node_path, e);
+    if (rc == 0)
+        rc = nodefile_write(&r->node, e);
+    return rc;
+}
+
+/* The run that never was: closed and removed. */
+static void forget_run(struct recorder *r)
+{
+    struct err ignored;
+    const unsigned session = r->writer ? writer_session(r->writer) : 0;
+    if (r->writer)
+        (void)!writer_close(r->writer, &ignored);
+    r->writer = NULL;
+    rundir_remove(&r->dir, session);
+}
+
+static uint64_t bytes_written(void *ctx)
+{
+    struct writer_stats st;
+    writer_get_stats(((struct recorder *)ctx)->writer, &st);
+    return st.bytes_written;
+}
+
+static int64_t late_ns(void *ctx)
+{
+    return ((struct recorder *)ctx)->fast.late_ns;
+}
+
+static void open_probes(struct recorder *r)
+{
+    pidset_init(&r->pids);
+    r->env = (struct probe_env){
+        .proc = r->proc,
+        .sys = r->sys,
+        .root_pid = r->job.pid,
+        .self_pid = r->job.attached ? 0 : getpid(),
+        .pids = &r->pids,
+        .bytes_written = bytes_written,
+        .late_ns = late_ns,
+        .ctx = r,
+    };
+    const mono_ns now = clock_mono();
+    probe_set_open(&r->fast, LANE_FAST, &r->env, r->interval_ns, now, r->sink);
+    probe_set_read(&r->fast, now);
+}
+
+static void on_trouble(void *ctx, const char *why)
+{
+    struct recorder *r = ctx;
+    if (why)
+        recorder_warn(r, "the job goes on, but recording cannot be written: %s", why);
+    else
+        recorder_warn(r, "recording is written again");
+}
+
+static void on_notice(void *ctx, const struct notice *n)
+{
+    struct recorder *r = ctx;
+    recorder_warn(r, "%s", n->text);
+    if (n->ends) {
+        pthread_mutex_lock(&r->verdict.lock);
+        snprintf(r->verdict.notice, sizeof r->verdict.notice, "%s", n->text);
+        pthread_mutex_unlock(&r->verdict.lock);
+    }
+    flusher_poke_now(&r->flusher, clock_mono());
+}
+
+/* What the run can do without, each with a line when it has to. */
+static void start_helpers(struct recorder *r)
+{
+    struct err e;
+    r->control.handle = recorder_obey;
+    r->control.ctx = r;
+    if (control_open(&r->control, r->dir.id, r->dir.node_id, &e))
+        recorder_warn(r, "'footplate set' will not reach this run: %s", e.msg);
+    r->gpus = xcalloc(1, sizeof *r->gpus);
+    r->ready_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (gpus_start(r->gpus, r->sys, r->ready_fd, &e)) {
+        recorder_warn(r, "GPUs are not recorded: %s", e.msg);
+        r->gpus_done = true;
+    }
+    notice_start(&r->notice, r->sys, getenv("FOOTPLATE_METADATA"), r->sink, on_notice, r);
+}
+
+static void start_lane(struct recorder *r, enum lane lane)
+{
+    struct err e;
+    struct lane_thread *l = xcalloc(1, sizeof *l);
+    const mono_ns grid = schedule_next(&r->fast.schedule);
+    if (lane_start(l, lane, &r->env, r->interval_ns, grid, !r->monitoring, r->sink, &r->flusher,
+                   &e)) {
+        recorder_warn(r, "GPUs are not recorded: %s", e.msg);
+        free(l);
+        return;
+    }
+    r->lane[lane] = l;
+}
+
+void recorder_take_gpus(struct recorder *r, int64_t wait_ns)
+{
+    if (r->gpus_done || !gpus_join(r->gpus, wait_ns))
+        return;
+    r->gpus_done = true;
+    struct node_about *about = nodefile_lock(&r->node);
+    about->gpus_known = true;
+    about->gpus = r->gpus->list;
+    about->n_gpus = r->gpus->n;
+    about->gpu_absent = r->gpus->n ? NULL : r->gpus->absent;
+    nodefile_unlock(&r->node);
+    if (r->gpus->n == 0)
+        recorder_say(r, "no GPU found: %s", r->gpus->absent);
+    r->env.nvml = r->gpus->nvml;
+    r->env.nvml_absent = r->gpus->absent;
+    for (enum lane lane = LANE_FAST + 1; lane < LANE_N && !r->ended; lane++)
+        start_lane(r, lane);
+    flusher_poke_now(&r->flusher, clock_mono());
+}
+
+static int start_job(struct recorder *r, struct err *e)
+{
+    if (r->ask->argv)
+        return job_fork(&r->job, r->ask->argv, &r->signals, e);
+    return job_attach(&r->job, r->ask->attach_pid, e);
+}
+
+/* Lets the job go. The first readings are taken before, so they show the machine without it; the
+ * disk's thread runs before, so that nothing can fail any more once the job runs. */
+static int let_go(struct recorder *r, struct err *e)
+{
+    int rc = flusher_start(&r->flusher, r->writer, &r->node, r->interval_ns, on_trouble, r, e);
+    if (rc)
+        return rc;
+    sink_mark(r->sink, MARK_RECORDER_START, getpid(), "%s", FP_VERSION);
+    open_probes(r);
+    rc = r->job.attached ? 0 : job_release(&r->job, r->ask->argv[0], e);
+    if (rc == 0) {
+        sink_mark(r->sink, MARK_JOB_START, r->job.pid, "%s", r->name);
+        return 0;
+    }
+    flusher_stop(&r->flusher);
+    probe_set_close(&r->fast);
+    pidset_free(&r->pids);
+    return rc;
+}
+
+static int open_run_and_go(struct recorder *r, struct err *e)
+{
+    int rc = describe(r, e);
+    if (rc == 0)
+        rc = open_run(r, e);
+    if (rc == 0)
+        rc = let_go(r, e);
+    if (rc)
+        forget_run(r);
+    return rc;
+}
+
+static int start_job_and_run(struct recorder *r, struct record_result *out, struct err *e)
+{
+    int rc = start_job(r, e);
+    if (rc)
+        return rc;
+    rc = open_run_and_go(r, e);
+    if (rc == 0)
+        return 0;
+    if (!r->job.exited && !r->job.attached)
+        job_cancel(&r->job);
+    if (r->job.status > 0)
+        out->exit_status = r->job.status;
+    job_close(&r->job);
+    return rc;
+}
+
+int recorder_start(struct recorder *r, struct record_result *out, struct err *e)
+{
+    char every[32];
+    r->start = clock_tie_now();
+    r->interval_ns = r->ask->interval_ns;
+    r->monitoring = true;
+    r->kill_at = r->look_at = (mono_ns){SCHEDULE_NEVER};
+    pthread_mutex_init(&r->verdict.lock, NULL);
+    int rc = signals_open(&r->signals, e);
+    if (rc)
+        return rc;
+    rc = start_job_and_run(r, out, e);
+    if (rc) {
+        signals_close(&r->signals);
+        return rc;
+    }
+    snprintf(out->path, sizeof out->path, "%s", r->dir.path);
+    recorder_say(r, "recording to %s every %s", r->dir.path,
+                 duration_text((double)r->interval_ns / 1e9, every, sizeof every));
+    start_helpers(r);
+    return 0;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* recorder_watch.c - what comes from outside: signals, the job's end, the user's requests. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/recorder_own.h"
+#include "base/mem.h"
+
+#define LOOK_NS       NS_PER_S       /* between looks for what the job left behind */
+#define TELL_NS       (2 * NS_PER_S) /* before a line says that we wait for it */
+#define STOP_GRACE_NS (10 * NS_PER_S)
+
+static void pass_on(struct recorder *r, int sig)
+{
+    const struct signal_row *row = signal_row_of(sig);
+    if (!row)
+        return;
+    if (row->mark) {
+        sink_mark(r->sink, MARK_SIGNAL, sig, "%s", row->name);
+        flusher_poke_now(&r->flusher, clock_mono());
+    }
+    if (row->interrupts && !r->verdict.signal)
+        r->verdict.signal = sig;
+    if (!r->job.attached)
+        job_signal(&r->job, sig, r->job.exited ? &r->left : NULL);
+    else if (row->interrupts)
+        r->ended = r->verdict.detached = true;
+}
+
+/* Stopped from the terminal: so are we, and the time until we go on is no lateness. */
+static void stop_with_job(struct recorder *r, int sig)
+{
+    const mono_ns before = clock_mono();
+    job_stop_together(&r->job, sig);
+    const mono_ns now = clock_mono();
+    if (mono_diff(now, before) < r->interval_ns)
+        return;
+    sink_loss(r->sink, LOSS_PAUSED, "sampling", "stopped from the terminal for %.1f s",
+              (double)mono_diff(now, before) / 1e9);
+    schedule_restart(&r->fast.schedule, now);
+}
+
+void recorder_take_signals(struct recorder *r)
+{
+    for (int sig = signals_next(&r->signals); sig; sig = signals_next(&r->signals)) {
+        if (sig == SIGCHLD)
+            r->children_changed = true;
+        else if (sig == SIGCONT)
+            job_continue(&r->job);
+        else
+            pass_on(r, sig);
+        if (sig == SIGTSTP && !r->job.attached)
+            stop_with_job(r, sig);
+    }
+}
+
+static void note_exit(struct recorder *r, mono_ns now)
+{
+    char name[32];
+    if (r->job.status < 0)
+        sink_mark(r->sink, MARK_JOB_EXIT, -1, "not known");
+    else
+        sink_mark(r->sink, MARK_JOB_EXIT, r->job.status, "%s",
+                  r->job.signal ? signal_name(r->job.signal, name, sizeof name) : "");
+    r->exited_at = r->look_at = now;
+    flusher_poke_now(&r->flusher, now);
+}
+
+static void note_end(struct recorder *r)
+{
+    sink_mark(r->sink, MARK_JOB_END, 0, "%s", "");
+    for (size_t i = 0; i < r->left.n; i++) {
+        const struct job_process *p = &r->left.list[i];
+        sink_mark(r->sink, MARK_LEFT_RUNNING, p->pid, "%s", p->name);
+        recorder_say(r, "left running: pid %d (%s)", (int)p->pid, p->name);
+    }
+    if (r->left.daemons > r->left.n)
+        recorder_say(r, "left running: %zu more", r->left.daemons - r->left.n);
+    r->ended = true;
+}
+
+/* The first process has ended: does anything of the job remain? */
+static void look_for_rest(struct recorder *r, bool alone, mono_ns now)
+{
+    r->left = (struct jobtree){0};
+    if (!alone)
+        jobtree_scan(&r->left, getpid(), getsid(0));
+    if (r->left.members == 0) {
+        note_end(r);
+        return;
+    }
+    r->look_at = mono_add(now, LOOK_NS);
+    if (r->told_waiting || mono_diff(now, r->exited_at) < TELL_NS)
+        return;
+    r->told_waiting = true;
+    recorder_say(r,
+                 "the command has ended with status %d; recording on while %zu of its processes "
+                 "run (pid %d, %s)",
+                 r->job.status, r->left.members, (int)r->left.list[0].pid, r->left.list[0].name);
+}
+
+static void check_child(struct recorder *r, mono_ns now)
+{
+    struct job_news news = {0};
+    const bool look = now.ns >= r->look_at.ns;
+    if (!r->children_changed && !look)
+        return;
+    r->children_changed = false;
+    news = job_reap(&r->job);
+    if (news.exited)
+        note_exit(r, now);
+    else if (news.stopped && r->job.tty >= 0)
+        stop_with_job(r, news.stopped);
+    if (r->job.exited)
+        look_for_rest(r, news.alone, now);
+}
+
+static void check_attached(struct recorder *r, mono_ns now)
+{
+    if (r->job.pidfd < 0)
+        r->look_at = mono_add(now, LOOK_NS);
+    if (!r->ended && job_is_gone(&r->job)) {
+        note_exit(r, now);
+        note_end(r);
+    }
+}
+
+void recorder_check_job(struct recorder *r, mono_ns now)
+{
+    if (now.ns >= r->kill_at.ns) {
+        r->kill_at.ns = SCHEDULE_NEVER;
+        job_signal(&r->job, SIGKILL, r->job.exited ? &r->left : NULL);
+    }
+    if (r->job.attached)
+        check_attached(r, now);
+    else
+        check_child(r, now);
+}
+
+/* -- the user's requests -- */
+
+static void tell_lanes(struct recorder *r, mono_ns now)
+{
+    for (int i = 0; i < LANE_N; i++)
+        if (r->lane[i])
+            lane_set(r->lane[i], r->interval_ns, now, !r->monitoring);
+}
+
+static bool set_interval(struct recorder *r, int64_t ns, char *answer, size_t size)
+{
+    char text[32];
+    const mono_ns now = clock_mono();
+    duration_text((double)ns / 1e9, text, sizeof text);
+    snprintf(answer, size, "sampling every %s", text);
+    if (ns == r->interval_ns)
+        return true;
+    r->interval_ns = ns;
+    probe_set_interval(&r->fast, now, ns);
+    tell_lanes(r, now);
+    sink_mark(r->sink, MARK_INTERVAL, ns, "%s", text);
+    atomic_store(&r->flusher.interval_ns, ns);
+    nodefile_lock(&r->node)->interval_ns = ns;
+    nodefile_unlock(&r->node);
+    return true;
+}
+
+static bool set_monitoring(struct recorder *r, int64_t on, char *answer, size_t size)
+{
+    const mono_ns now = clock_mono();
+    snprintf(answer, size, "monitoring is %s", on ? "on" : "off");
+    if (on == r->monitoring)
+        return true;
+    r->monitoring = on;
+    sink_mark(r->sink, MARK_MONITORING, on, "%s", on ? "on" : "off");
+    if (on) {
+        probe_set_resume(&r->fast, now);
+    } else {
+        probe_set_tell_missed(&r->fast, now);
+        sink_loss(r->sink, LOSS_PAUSED, "monitoring", "switched off by the user");
+    }
+    tell_lanes(r, now);
+    return true;
+}
+
+static bool stop_job(struct recorder *r, int64_t unused, char *answer, size_t size)
+{
+    (void)unused;
+    snprintf(answer, size, "SIGTERM sent; SIGKILL follows after %d s",
+             (int)(STOP_GRACE_NS / NS_PER_S));
+    if (!r->verdict.stop_asked)
+        r->kill_at = mono_add(clock_mono(), STOP_GRACE_NS);
+    r->verdict.stop_asked = true;
+    sink_mark(r->sink, MARK_SIGNAL, SIGTERM, "stop asked by the user");
+    const struct jobtree *left = r->job.exited ? &r->left : NULL;
+    job_signal(&r->job, SIGTERM, left);
+    job_signal(&r->job, SIGCONT, left); /* a stopped job could not act on it */
+    return true;
+}
+
+static bool say_status(struct recorder *r, int64_t unused, char *answer, size_t size)
+{
+    struct writer_stats st;
+    char every[32];
+    (void)unused;
+    writer_get_stats(r->writer, &st);
+    snprintf(answer, size,
+             "%s; pid %d; monitoring %s; every %s; %" PRIu64 " samples; %" PRIu64 " bytes",
+             r->job.exited ? "waiting for the job's processes" : "running", (int)r->job.pid,
+             r->monitoring ? "on" : "off",
+             duration_text((double)r->interval_ns / 1e9, every, sizeof every), st.samples,
+             st.bytes_written);
+    return true;
+}
+
+bool recorder_obey(void *ctx, const struct control_request *q, char *answer, size_t size)
+{
+    static bool (*const acts[])(struct recorder *, int64_t, char *, size_t) = {
+        [CONTROL_INTERVAL] = set_interval,
+        [CONTROL_MONITORING] = set_monitoring,
+        [CONTROL_STOP] = stop_job,
+        [CONTROL_STATUS] = say_status,
+    };
+    struct recorder *r = ctx;
+    const bool ok = acts[q->kind](r, q->number, answer, size);
+    if (q->kind != CONTROL_STATUS)
+        flusher_poke_now(&r->flusher, clock_mono());
+    return ok;
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rundir.c - see rundir.h. */
+#include "agent/rundir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/json_write.h"
+
+enum { FOLDER_TRIES = 20, FORMAT_VERSION = 1 };
+
+static unsigned random_16(void)
+{
+    uint16_t v;
+    if (getrandom(&v, sizeof v, GRND_NONBLOCK) != sizeof v)
+        v = (uint16_t)(clock_mono().ns / 1000 ^ getpid());
+    return v;
+}
+
+/* A folder that did not exist before, so that no two runs ever share one by accident. */
+static int make_fresh(struct rundir *r, const char *dir, const struct run_about *about,
+                      struct err *e)
+{
+    char when[32];
+    const time_t secs = (time_t)(about->start.ns / NS_PER_S);
+    struct tm tm;
+    localtime_r(&secs, &tm);
+    strftime(when, sizeof when, "%Y%m%d-%H%M%S", &tm);
+    for (int i = 0; i < FOLDER_TRIES; i++) {
+        snprintf(r->id, sizeof r->id, "%s-%s-%04x", about->name, when, random_16());
+        int rc = path_join(r->path, e, "%s/%s", dir, r->id);
+        if (rc)
+            return rc;
+        if (mkdir(r->path, 0777) == 0) {
+            r->made_run = true;
+            return 0;
+        }
+        if (errno != EEXIST)
+            break;
+    }
+    return err_sys(e, "cannot make the run folder '%s'", r->path);
+}
+
+static int make_shared(struct rundir *r, const char *dir, const char *id, struct err *e)
+{
+    if (!*id || *id == '.' || strchr(id, '/') || strlen(id) >= sizeof r->id)
+        return err_set(e, ERR_USAGE, "'%s' cannot be the id of a run: no '/' and no leading '.'",
+                       id);
+    snprintf(r->id, sizeof r->id, "%s", id);
+    int rc = path_join(r->path, e, "%s/%s", dir, id);
+    if (rc)
+        return rc;
+    r->made_run = mkdir(r->path, 0777) == 0;
+    if (!r->made_run && errno != EEXIST)
+        return err_sys(e, "cannot make the run folder '%s'", r->path);
+    return 0;
+}
+
+static void about_json(struct buf *out, const struct rundir *r, const struct run_about *a)
+{
+    struct jw j = {.out = out, .indent = 2};
+    jw_object(&j, NULL);
+    jw_str(&j, "format", "footplate-run");
+    jw_int(&j, "format_version", FORMAT_VERSION);
+    jw_str(&j, "footplate_version", FP_VERSION);
+    jw_str(&j, "id", r->id);
+    jw_str(&j, "name", a->name);
+    jw_array(&j, "command");
+    for (const char *const *p = a->command; p && *p; p++)
+        jw_str(&j, NULL, *p);
+    jw_end(&j);
+    jw_str(&j, "directory", a->directory);
+    jw_str(&j, "git_commit", *a->git_commit ? a->git_commit : NULL);
+    jw_object(&j, "labels");
+    for (size_t i = 0; i < a->n_labels; i++)
+        jw_str(&j, a->labels[i].key, a->labels[i].value);
+    jw_end(&j);
+    jw_int(&j, "start_ns", a->start.ns);
+    jw_num(&j, "interval_ms", (double)a->interval_ns / 1e6);
+    jw_end(&j);
+    buf_u8(out, '\n');
+}
+
+/* Another node may have been first: its run.json then stands. */
+static int write_about(struct rundir *r, const struct run_about *about, struct err *e)
+{
+    char path[PATH_LEN];
+    struct buf b = {0};
+    int rc = path_join(path, e, "%s/run.json", r->path);
+    if (rc)
+        return rc;
+    about_json(&b, r, about);
+    rc = file_create(path, b.p, b.len, e);
+    buf_free(&b);
+    return rc == ERR_BUSY ? 0 : rc;
+}
+
+int rundir_make(struct rundir *out, const char *dir, const char *shared_id,
+                const struct run_about *about, struct err *e)
+{
+    struct stat st;
+    struct rundir r = {.made_runs = stat(dir, &st) < 0};
+    int rc = dir_make(dir, e);
+    if (rc)
+        return err_in(e, "cannot make the folder for runs");
+    rc = shared_id ? make_shared(&r, dir, shared_id, e) : make_fresh(&r, dir, about, e);
+    if (rc == 0)
+        rc = write_about(&r, about, e);
+    if (rc)
+        rundir_remove(&r, 0);
+    else
+        *out = r;
+    return rc;
+}
+
+int rundir_make_node(struct rundir *r, const char *node_id, struct err *e)
+{
+    if (!*node_id || strchr(node_id, '/') || strlen(node_id) >= sizeof r->node_id)
+        return err_set(e, ERR_USAGE, "'%s' cannot be the id of a node: no '/'", node_id);
+    snprintf(r->node_id, sizeof r->node_id, "%s", node_id);
+    int rc = path_join(r->node_path, e, "%s/node-%s", r->path, node_id);
+    if (rc)
+        return rc;
+    r->made_node = mkdir(r->node_path, 0777) == 0;
+    if (!r->made_node && errno != EEXIST)
+        return err_sys(e, "cannot make the folder '%s'", r->node_path);
+    return 0;
+}
+
+/* Session 1 writes x.fp, x.json; session 2 writes x-2.fp, x-2.json. */
+static bool is_of_session(const char *name, unsigned session)
+{
+    char mark[24];
+    const char *dash = strrchr(name, '-');
+    snprintf(mark, sizeof mark, "-%u.", session);
+    return session == 1 ? !dash : dash && strncmp(dash, mark, strlen(mark)) == 0;
+}
+
+/* Calls `visit` for each file of a session in the folder. */
+static void each_file(const char *folder, unsigned session,
+                      void (*visit)(int dir, const char *name, void *ctx), void *ctx)
+{
+    DIR *d = opendir(folder);
+    if (!d)
+        return;
+    for (const struct dirent *f = readdir(d); f; f = readdir(d))
+        if (f->d_name[0] != '.' && is_of_session(f->d_name, session))
+            visit(dirfd(d), f->d_name, ctx);
+    closedir(d);
+}
+
+static void remove_file(int dir, const char *name, void *ctx)
+{
+    (void)ctx;
+    unlinkat(dir, name, 0);
+}
+
+static void add_size(int dir, const char *name, void *ctx)
+{
+    struct stat st;
+    uint64_t *sum = ctx;
+    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        *sum += (uint64_t)st.st_size;
+}
+
+uint64_t rundir_session_bytes(const struct rundir *r, unsigned session)
+{
+    uint64_t sum = 0;
+    each_file(r->node_path, session, add_size, &sum);
+    return sum;
+}
+
+/* Whether run.json is all that is left, so that nobody else uses the folder. */
+static bool is_ours_alone(const char *folder)
+{
+    DIR *d = opendir(folder);
+    bool alone = d != NULL;
+    for (const struct dirent *f = d ? readdir(d) : NULL; f; f = readdir(d))
+        alone = alone && (f->d_name[0] == '.' || strcmp(f->d_name, "run.json") == 0);
+    if (d)
+        closedir(d);
+    return alone;
+}
+
+void rundir_remove(struct rundir *r, unsigned session)
+{
+    char path[PATH_LEN];
+    struct err e;
+    if (*r->node_path && session)
+        each_file(r->node_path, session, remove_file, NULL);
+    if (r->made_node)
+        rmdir(r->node_path);
+    if (r->made_run && is_ours_alone(r->path) && path_join(path, &e, "%s/run.json", r->path) == 0) {
+        unlink(path);
+        rmdir(r->path);
+    }
+    char *slash = strrchr(r->path, '/');
+    if (r->made_runs && slash) {
+        *slash = 0;
+        rmdir(r->path);
+    }
+    *r = (struct rundir){0};
+}

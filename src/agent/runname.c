@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* runname.c - what runs and nodes are called. Pure. See rundir.h. */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/rundir.h"
+#include "base/mem.h"
+
+void name_sanitize(char *out, size_t size, const char *text)
+{
+    size_t n = 0;
+    for (; *text && n + 1 < size; text++) {
+        const unsigned char c = (unsigned char)*text;
+        const char safe = (c < 0x80 && isalnum(c)) || strchr("._-@", c) ? (char)c : '-';
+        /* A leading dot would hide the folder, a leading dash look like an option. */
+        if (n == 0 && (safe == '.' || safe == '-'))
+            continue;
+        out[n++] = safe;
+    }
+    out[n] = 0;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+/* Programs that say little about what runs: their script does. */
+static bool is_interpreter(const char *name)
+{
+    static const char *const words[] = {"python", "torchrun", "bash",       "sh",       "dash",
+                                        "perl",   "ruby",     "accelerate", "deepspeed"};
+    for (size_t i = 0; i < COUNT_OF(words); i++) {
+        const size_t n = strlen(words[i]);
+        /* "python3.11" too, but not "shuffle". */
+        if (strncmp(name, words[i], n) == 0 && strspn(name + n, "0123456789.") == strlen(name + n))
+            return true;
+    }
+    return false;
+}
+
+/* The first word that names a script: by its ending, or the module behind -m. */
+static const char *script_in(const char *const *argv)
+{
+    static const char *const endings[] = {".py", ".sh", ".pl", ".rb"};
+    for (; *argv; argv++) {
+        if (strcmp(*argv, "-c") == 0)
+            return NULL;
+        if (strcmp(*argv, "-m") == 0 && argv[1] && !is_interpreter(argv[1]) &&
+            strncmp(argv[1], "torch.distributed", 17) != 0)
+            return argv[1];
+        const size_t n = strlen(*argv);
+        for (size_t i = 0; i < COUNT_OF(endings) && n > 3; i++)
+            if (strcmp(*argv + n - 3, endings[i]) == 0)
+                return *argv;
+    }
+    return NULL;
+}
+
+void run_name_of(char out[RUN_NAME_LEN], const char *const command[])
+{
+    const char *name = command[0] ? base_name(command[0]) : "";
+    const char *script = is_interpreter(name) ? script_in(command + 1) : NULL;
+    if (script)
+        name = base_name(script);
+    name_sanitize(out, RUN_NAME_LEN, name);
+    char *dot = strrchr(out, '.');
+    if (dot && dot != out && strlen(dot) == 3 && isalpha((unsigned char)dot[1]))
+        *dot = 0;
+    if (!*out)
+        snprintf(out, RUN_NAME_LEN, "run");
+}
+
+bool run_id_of_launcher(char out[RUN_ID_LEN], const struct launcher *l, const char *name)
+{
+    char text[RUN_ID_LEN + 2 * LAUNCHER_TEXT];
+    /* A batch script's job id is that of all its starts, so it needs the step to be one start. */
+    const bool several =
+        l->world_size > 1 ||
+        (l->nodes > 1 && (*l->step || l->rank >= 0 || strcmp(l->name, "sagemaker") == 0));
+    if (!several || !*l->job_id)
+        return false;
+    snprintf(text, sizeof text, "%s-%s%s%s", name, l->job_id, *l->step ? "." : "", l->step);
+    name_sanitize(out, RUN_ID_LEN, text);
+    return *out != 0;
+}
+
+void node_id_default(char out[NODE_ID_LEN], const char *host, const struct launcher *l)
+{
+    char text[NODE_ID_LEN * 2];
+    if (l->local_rank > 0 || (l->local_rank == 0 && l->local_size > 1))
+        snprintf(text, sizeof text, "%.*s-%lld", NODE_ID_LEN - 8, host, (long long)l->local_rank);
+    else
+        snprintf(text, sizeof text, "%.*s", NODE_ID_LEN - 1, host);
+    name_sanitize(out, NODE_ID_LEN, text);
+    if (!*out)
+        snprintf(out, NODE_ID_LEN, "node");
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* arena.c - chunks of doubling size, each a list node with its bytes behind it. */
+#include "base/arena.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum { CHUNK_FIRST = 4096, CHUNK_MOST = 1 << 20 };
+
+struct arena_chunk {
+    struct arena_chunk *next;
+    size_t used, size;
+    _Alignas(max_align_t) unsigned char bytes[];
+};
+
+static struct arena_chunk *add_chunk(struct arena *a, size_t need)
+{
+    size_t size = a->chunks ? a->chunks->size * 2 : CHUNK_FIRST;
+    size = MIN_OF(size, (size_t)CHUNK_MOST);
+    size = MAX_OF(size, need);
+    struct arena_chunk *c = xcalloc(1, sizeof *c + size);
+    c->size = size;
+    c->next = a->chunks;
+    a->chunks = c;
+    return c;
+}
+
+void *arena_alloc(struct arena *a, size_t n, size_t size)
+{
+    const size_t align = _Alignof(max_align_t);
+    if (size && n > (SIZE_MAX - align) / size)
+        abort();
+    size_t bytes = (n * size + align - 1) / align * align;
+    struct arena_chunk *c = a->chunks;
+    if (!c || c->size - c->used < bytes)
+        c = add_chunk(a, bytes);
+    void *p = c->bytes + c->used;
+    c->used += bytes;
+    return p;
+}
+
+char *arena_strndup(struct arena *a, const char *s, size_t n)
+{
+    char *p = arena_alloc(a, n + 1, 1);
+    memcpy(p, s, n);
+    return p;
+}
+
+char *arena_strdup(struct arena *a, const char *s)
+{
+    return arena_strndup(a, s, strlen(s));
+}
+
+char *arena_printf(struct arena *a, const char *fmt, ...)
+{
+    va_list ap, again;
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    char *p = arena_alloc(a, (size_t)(n < 0 ? 0 : n) + 1, 1);
+    if (n >= 0)
+        vsnprintf(p, (size_t)n + 1, fmt, again);
+    va_end(again);
+    return p;
+}
+
+void arena_free(struct arena *a)
+{
+    struct arena_chunk *c = a->chunks;
+    while (c) {
+        struct arena_chunk *next = c->next;
+        free(c);
+        c = next;
+    }
+    a->chunks = NULL;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* arena.h - memory of one unit of work, freed whole.
+ * `struct arena a = {0};` is ready for use. arena_free gives everything back and leaves it ready
+ * again. Allocations are zeroed and aligned for any type; out of memory aborts. */
+#ifndef BASE_ARENA_H
+#define BASE_ARENA_H
+
+#include <stddef.h>
+
+struct arena {
+    struct arena_chunk *chunks;
+};
+
+void *arena_alloc(struct arena *a, size_t n, size_t size)
+    __attribute__((returns_nonnull, alloc_size(2, 3)));
+char *arena_strdup(struct arena *a, const char *s);
+char *arena_strndup(struct arena *a, const char *s, size_t n);
+char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void arena_free(struct arena *a);
+
+#define arena_new(a, type)      ((type *)arena_alloc((a), 1, sizeof(type)))
+#define arena_array(a, type, n) ((type *)arena_alloc((a), (n), sizeof(type)))
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* buf.c - see buf.h. */
+#include "base/buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "stored numbers are little-endian");
+
+void buf_grow(struct buf *b, size_t more)
+{
+    size_t cap = b->cap ? b->cap : 256;
+    while (cap - b->len < more)
+        cap *= 2;
+    b->p = xrealloc(b->p, cap, 1);
+    b->cap = cap;
+}
+
+void buf_free(struct buf *b)
+{
+    free(b->p);
+    *b = (struct buf){0};
+}
+
+void buf_printf(struct buf *b, const char *fmt, ...)
+{
+    va_list ap, again;
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    if (n > 0) {
+        buf_reserve(b, (size_t)n + 1);
+        vsnprintf((char *)b->p + b->len, (size_t)n + 1, fmt, again);
+        b->len += (size_t)n;
+    }
+    va_end(again);
+}
+
+void buf_varint(struct buf *b, uint64_t v)
+{
+    uint8_t bytes[10];
+    size_t n = 0;
+    while (v >= 0x80) {
+        bytes[n++] = (uint8_t)(v | 0x80);
+        v >>= 7;
+    }
+    bytes[n++] = (uint8_t)v;
+    buf_put(b, bytes, n);
+}
+
+void buf_str(struct buf *b, const char *s)
+{
+    const size_t n = strlen(s);
+    buf_varint(b, n);
+    buf_put(b, s, n);
+}
+
+uint64_t cur_varint(struct cur *c)
+{
+    uint64_t v = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+        const uint8_t *p = cur_take(c, 1);
+        if (!p)
+            return 0;
+        v |= (uint64_t)(*p & 0x7f) << shift;
+        if (!(*p & 0x80))
+            return v;
+    }
+    c->bad = true;
+    return 0;
+}
+
+uint64_t cur_varint_most(struct cur *c, uint64_t most)
+{
+    uint64_t v = cur_varint(c);
+    if (v > most) {
+        c->bad = true;
+        return 0;
+    }
+    return v;
+}
+
+void cur_str(struct cur *c, char *out, size_t size)
+{
+    out[0] = 0;
+    const size_t n = cur_varint_most(c, size - 1);
+    const uint8_t *p = cur_take(c, n);
+    if (!p || memchr(p, 0, n)) {
+        c->bad = true;
+        return;
+    }
+    memcpy(out, p, n);
+    out[n] = 0;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clock.h - two clocks that the compiler keeps apart.
+ * mono_ns is CLOCK_MONOTONIC: what samples and durations are made of. wall_ns is nanoseconds since
+ * the epoch: what people read. A clock_tie relates the two at one moment. */
+#ifndef BASE_CLOCK_H
+#define BASE_CLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct {
+    int64_t ns;
+} mono_ns;
+
+typedef struct {
+    int64_t ns;
+} wall_ns;
+
+struct clock_tie {
+    mono_ns mono;
+    wall_ns wall;
+};
+
+#define NS_PER_US ((int64_t)1000)
+#define NS_PER_MS ((int64_t)1000000)
+#define NS_PER_S  ((int64_t)1000000000)
+
+mono_ns clock_mono(void);
+wall_ns clock_wall(void);
+/* Both clocks read as closely together as the machine allows. */
+struct clock_tie clock_tie_now(void);
+
+static inline int64_t mono_diff(mono_ns later, mono_ns earlier)
+{
+    return later.ns - earlier.ns;
+}
+
+static inline mono_ns mono_add(mono_ns t, int64_t ns)
+{
+    return (mono_ns){t.ns + ns};
+}
+
+/* "2026-11-15 09:36:02.125 +0000" in the local zone; returns buf. */
+const char *wall_text(wall_ns t, char *buf, size_t size);
+/* "1 h 03 min", "12.4 s", "350 ms"; returns buf. */
+const char *duration_text(double seconds, char *buf, size_t size);
+
+#endif

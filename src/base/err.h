@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* err.h - why something failed, in a sentence that names the thing and the cause.
+ * A function that can fail returns 0 or the negative code that err_set/err_sys hand back, and takes
+ * a `struct err *` last. The caller owns it; nobody below agent/, serve/ and cmd/ prints it. */
+#ifndef BASE_ERR_H
+#define BASE_ERR_H
+
+#define MUST_CHECK          __attribute__((warn_unused_result))
+#define PRINTF_LIKE(fmt, a) __attribute__((format(printf, fmt, a)))
+
+enum err_code {
+    ERR_SYS = -1,       /* the system refused; err.sys holds errno */
+    ERR_FORMAT = -2,    /* bytes that are not what they should be */
+    ERR_LIMIT = -3,     /* larger than we are willing to handle */
+    ERR_USAGE = -4,     /* the user asked for something that does not exist */
+    ERR_NOT_FOUND = -5, /* no such run, node, metric... */
+    ERR_BUSY = -6,      /* somebody else holds it */
+    ERR_VERSION = -7,   /* written by a newer version */
+};
+
+struct err {
+    int code; /* 0 or enum err_code */
+    int sys;  /* errno of ERR_SYS */
+    char msg[512];
+};
+
+/* Both return e->code so that `return err_set(...)` reads well. */
+int err_set(struct err *e, enum err_code code, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* Appends ": <strerror(errno)>". */
+int err_sys(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* Puts "<text>: " before the message already there; returns e->code. */
+int err_in(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+#endif

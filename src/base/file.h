@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* file.h - whole files: read, mapped, replaced in one step. */
+#ifndef BASE_FILE_H
+#define BASE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+
+enum { PATH_LEN = 4096 };
+
+/* The bytes of a file, mapped read-only. A file that shrinks under the mapping raises SIGBUS, so
+ * only files that are append-only or replaced by rename are mapped. */
+struct fmap {
+    const uint8_t *p;
+    size_t len;
+    bool copied; /* on the heap, not mapped */
+};
+
+MUST_CHECK int fmap_open(struct fmap *out, const char *path, struct err *e);
+/* As fmap_open, but a copy: for files that their writer may still cut. */
+MUST_CHECK int fmap_copy(struct fmap *out, const char *path, struct err *e);
+void fmap_close(struct fmap *m); /* an empty one is fine */
+
+/* The file's bytes in the arena, NUL behind them; more than `most` bytes is ERR_LIMIT. */
+MUST_CHECK int file_read(const char *path, size_t most, struct arena *a, char **out, size_t *len,
+                         struct err *e);
+/* Written beside it, synced, renamed over it: a reader sees the old file or the new one. */
+MUST_CHECK int file_replace(const char *path, const void *p, size_t n, struct err *e);
+/* As file_replace, but ERR_BUSY when the file exists already. */
+MUST_CHECK int file_create(const char *path, const void *p, size_t n, struct err *e);
+/* All of it, however many writes that takes. */
+MUST_CHECK int fd_write_all(int fd, const void *p, size_t n, const char *name, struct err *e);
+/* mkdir -p */
+MUST_CHECK int dir_make(const char *path, struct err *e);
+/* snprintf into a path buffer of PATH_LEN; too long is ERR_LIMIT. */
+MUST_CHECK int path_join(char *out, struct err *e, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* human.c - see human.h. */
+#include "base/human.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+/* Digits behind the point that make three significant ones of a value below 1000. */
+static int decimals(double v)
+{
+    v = fabs(v);
+    if (v == 0 || v >= 99.95)
+        return 0;
+    if (v >= 9.995)
+        return 1;
+    return v >= 0.9995 ? 2 : 3;
+}
+
+/* v in the largest prefix of the ladder that leaves at least one whole. The next prefix is taken as
+ * soon as v would be printed with a fourth digit. */
+static const char *scaled(double v, double base, const char *const *prefixes, size_t n_prefixes,
+                          const char *unit, char *buf, size_t size)
+{
+    size_t i = 0;
+    while (i + 1 < n_prefixes && fabs(v) >= 999.5) {
+        v /= base;
+        i++;
+    }
+    const int places = i == 0 && v == floor(v) ? 0 : decimals(v);
+    snprintf(buf, size, "%.*f %s%s", places, v, prefixes[i], unit);
+    return buf;
+}
+
+static const char *const binary[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
+static const char *const decimal[] = {"", "k", "M", "G"};
+
+const char *human_bytes(double bytes, char *buf, size_t size)
+{
+    return scaled(bytes, 1024, binary, COUNT_OF(binary), "B", buf, size);
+}
+
+const char *human_count(uint64_t n, char *buf, size_t size)
+{
+    char digits[24];
+    const int len = snprintf(digits, sizeof digits, "%" PRIu64, n);
+    size_t out = 0;
+    for (int i = 0; i < len && out + 2 < size; i++) {
+        if (i > 0 && (len - i) % 3 == 0)
+            buf[out++] = ' ';
+        buf[out++] = digits[i];
+    }
+    buf[out] = '\0';
+    return buf;
+}
+
+static const char *byte_rate(double v, char *buf, size_t size)
+{
+    return scaled(v, 1024, binary, COUNT_OF(binary), "B/s", buf, size);
+}
+
+static const char *rate(double v, char *buf, size_t size)
+{
+    return scaled(v, 1000, decimal, COUNT_OF(decimal), "/s", buf, size);
+}
+
+static const char *percent(double v, char *buf, size_t size)
+{
+    snprintf(buf, size, "%.1f %%", v);
+    return buf;
+}
+
+static const char *seconds(double v, char *buf, size_t size)
+{
+    if (v == 0 || fabs(v) >= 1)
+        return duration_text(v, buf, size);
+    const bool small = fabs(v) < 999.5e-6;
+    const double scaled_v = v * (small ? 1e6 : 1e3);
+    /* The product of a round number need not be round. */
+    const bool whole = fabs(scaled_v - round(scaled_v)) < 1e-9;
+    snprintf(buf, size, "%.*f %s", whole ? 0 : decimals(scaled_v), scaled_v, small ? "us" : "ms");
+    return buf;
+}
+
+static const char *plain(double v, char *buf, size_t size)
+{
+    snprintf(buf, size, v == floor(v) ? "%.0f" : "%.3g", v);
+    return buf;
+}
+
+static const char *bits(double v, char *buf, size_t size)
+{
+    snprintf(buf, size, "0x%" PRIx64, v > 0 && v < 0x1p63 ? (uint64_t)v : 0);
+    return buf;
+}
+
+static const char *celsius(double v, char *buf, size_t size)
+{
+    snprintf(buf, size, "%.0f °C", v);
+    return buf;
+}
+
+static const struct {
+    const char *unit;
+    const char *(*text)(double v, char *buf, size_t size);
+} by_unit[] = {
+    {"", plain},   {"%", percent}, {"B", human_bytes}, {"B/s", byte_rate},
+    {"1/s", rate}, {"s", seconds}, {"C", celsius},     {"bits", bits},
+};
+
+const char *human_value(double v, const char *unit, char *buf, size_t size)
+{
+    if (isnan(v)) {
+        snprintf(buf, size, "-");
+        return buf;
+    }
+    for (size_t i = 0; i < COUNT_OF(by_unit); i++)
+        if (strcmp(by_unit[i].unit, unit) == 0)
+            return by_unit[i].text(v, buf, size);
+    char number[32];
+    snprintf(buf, size, "%s %s", plain(v, number, sizeof number), unit);
+    return buf;
+}
+
+const char *human_age(double s, char *buf, size_t size)
+{
+    s = s > 0 ? s : 0;
+    if (s < 120)
+        snprintf(buf, size, "%.0f s ago", floor(s));
+    else if (s < 7200)
+        snprintf(buf, size, "%.0f min ago", floor(s / 60));
+    else if (s < 172800)
+        snprintf(buf, size, "%.0f h ago", floor(s / 3600));
+    else
+        snprintf(buf, size, "%.0f d ago", floor(s / 86400));
+    return buf;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* human.h - numbers for people: three significant digits, always with the unit. Each returns buf.
+ * Machines get their numbers through json_write.h. */
+#ifndef BASE_HUMAN_H
+#define BASE_HUMAN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { HUMAN_LEN = 48 }; /* enough for all of them */
+
+/* "512 B", "1.50 GiB". */
+const char *human_bytes(double bytes, char *buf, size_t size);
+/* "1 234 567": a count, its digits in groups of three. */
+const char *human_count(uint64_t n, char *buf, size_t size);
+/* A value of a metric; the unit is one of those of metrics.def ("%", "B/s"), another is printed as
+ * it is. NAN is "-". */
+const char *human_value(double v, const char *unit, char *buf, size_t size);
+/* "3 s ago", "2 h ago", "12 d ago". */
+const char *human_age(double seconds, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* json_write.c - see json_write.h. */
+#include "base/json_write.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void put_text(struct buf *b, const char *s)
+{
+    buf_put(b, s, strlen(s));
+}
+
+/* Length of the valid UTF-8 sequence at s, or 0. Overlong forms and surrogates are not valid. */
+static size_t utf8_len(const unsigned char *s)
+{
+    if (s[0] < 0x80)
+        return 1;
+    if (s[0] >= 0xc2 && s[0] < 0xe0)
+        return (s[1] & 0xc0) == 0x80 ? 2 : 0;
+    if (s[0] >= 0xe0 && s[0] < 0xf0) {
+        const bool low = s[0] == 0xe0 && s[1] < 0xa0, surrogate = s[0] == 0xed && s[1] >= 0xa0;
+        return !low && !surrogate && (s[1] & 0xc0) == 0x80 && (s[2] & 0xc0) == 0x80 ? 3 : 0;
+    }
+    if (s[0] >= 0xf0 && s[0] < 0xf5) {
+        const bool low = s[0] == 0xf0 && s[1] < 0x90, high = s[0] == 0xf4 && s[1] >= 0x90;
+        const bool tail = (s[1] & 0xc0) == 0x80 && (s[2] & 0xc0) == 0x80 && (s[3] & 0xc0) == 0x80;
+        return !low && !high && tail ? 4 : 0;
+    }
+    return 0;
+}
+
+static void put_quoted(struct buf *b, const char *text)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    buf_u8(b, '"');
+    while (*s) {
+        const size_t n = utf8_len(s);
+        if (n == 0) {
+            put_text(b, "\xef\xbf\xbd");
+            s++;
+            continue;
+        }
+        if (*s == '"' || *s == '\\')
+            buf_printf(b, "\\%c", *s);
+        else if (*s == '\n')
+            put_text(b, "\\n");
+        else if (*s < 0x20 || *s == 0x7f)
+            buf_printf(b, "\\u%04x", *s);
+        else
+            buf_put(b, s, n);
+        s += n;
+    }
+    buf_u8(b, '"');
+}
+
+static void new_line(struct jw *j)
+{
+    if (j->indent > 0)
+        buf_printf(j->out, "\n%*s", j->indent * j->depth, "");
+}
+
+static void before_value(struct jw *j, const char *key)
+{
+    if (j->depth > 0) {
+        if (j->some[j->depth])
+            buf_u8(j->out, ',');
+        j->some[j->depth] = true;
+        new_line(j);
+    }
+    if (key) {
+        put_quoted(j->out, key);
+        put_text(j->out, j->indent ? ": " : ":");
+    }
+}
+
+static void open_level(struct jw *j, const char *key, bool array)
+{
+    before_value(j, key);
+    buf_u8(j->out, array ? '[' : '{');
+    j->depth++;
+    assert(j->depth < JW_DEPTH);
+    j->some[j->depth] = false;
+    j->array[j->depth] = array;
+}
+
+void jw_object(struct jw *j, const char *key)
+{
+    open_level(j, key, false);
+}
+
+void jw_array(struct jw *j, const char *key)
+{
+    open_level(j, key, true);
+}
+
+void jw_end(struct jw *j)
+{
+    assert(j->depth > 0);
+    const bool some = j->some[j->depth], array = j->array[j->depth];
+    j->depth--;
+    if (some)
+        new_line(j);
+    buf_u8(j->out, array ? ']' : '}');
+    if (j->depth == 0 && j->indent > 0)
+        buf_u8(j->out, '\n');
+}
+
+void jw_str(struct jw *j, const char *key, const char *v)
+{
+    before_value(j, key);
+    if (v)
+        put_quoted(j->out, v);
+    else
+        put_text(j->out, "null");
+}
+
+void jw_int(struct jw *j, const char *key, int64_t v)
+{
+    before_value(j, key);
+    buf_printf(j->out, "%" PRId64, v);
+}
+
+void jw_num(struct jw *j, const char *key, double v)
+{
+    if (!isfinite(v)) {
+        jw_null(j, key);
+        return;
+    }
+    before_value(j, key);
+    if (v == floor(v) && fabs(v) < 1e15) {
+        buf_printf(j->out, "%.0f", v == 0 ? 0.0 : v);
+        return;
+    }
+    char text[40];
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, v);
+        if (strtod(text, NULL) == v)
+            break;
+    }
+    put_text(j->out, text);
+}
+
+void jw_bool(struct jw *j, const char *key, bool v)
+{
+    before_value(j, key);
+    put_text(j->out, v ? "true" : "false");
+}
+
+void jw_null(struct jw *j, const char *key)
+{
+    before_value(j, key);
+    put_text(j->out, "null");
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* json_write.h - JSON into a buf, commas and escapes taken care of.
+ * `struct jw j = {.out = &buf}`; then jw_object(&j, NULL) ... jw_end(&j). The key is NULL
+ * inside arrays and at the top. Text that is not UTF-8 comes out with U+FFFD; NaN and infinities
+ * come out as null. */
+#ifndef BASE_JSON_WRITE_H
+#define BASE_JSON_WRITE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+enum { JW_DEPTH = 32 };
+
+struct jw {
+    struct buf *out;
+    int indent; /* spaces a level; 0 = one line */
+    int depth;
+    bool some[JW_DEPTH];  /* something was written at this level */
+    bool array[JW_DEPTH]; /* this level closes with ] */
+};
+
+void jw_object(struct jw *j, const char *key);
+void jw_array(struct jw *j, const char *key);
+void jw_end(struct jw *j); /* closes the innermost object or array */
+void jw_str(struct jw *j, const char *key, const char *v); /* NULL writes null */
+void jw_int(struct jw *j, const char *key, int64_t v);
+/* The shortest decimal that reads back as the same double. */
+void jw_num(struct jw *j, const char *key, double v);
+void jw_bool(struct jw *j, const char *key, bool v);
+void jw_null(struct jw *j, const char *key);
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* table.c - see table.h. */
+#include "base/table.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_write.h"
+#include "base/mem.h"
+
+enum { GAP = 2, GIVES_LEAST = 12 };
+
+void table_init(struct table *t, struct arena *a, const struct table_column *columns)
+{
+    *t = (struct table){.arena = a, .columns = columns};
+    while (columns[t->n_columns].title)
+        t->n_columns++;
+}
+
+static void add_cell(struct table *t, const char *text)
+{
+    if (t->n_cells == t->cap) {
+        const size_t cap = t->cap ? t->cap * 2 : 64;
+        const char **cells = arena_array(t->arena, const char *, cap);
+        if (t->n_cells)
+            memcpy(cells, t->cells, t->n_cells * sizeof *cells);
+        t->cells = cells;
+        t->cap = cap;
+    }
+    t->cells[t->n_cells++] = text;
+}
+
+__attribute__((format(printf, 2, 0))) static const char *format_cell(struct table *t,
+                                                                     const char *fmt, va_list ap)
+{
+    va_list again;
+    va_copy(again, ap);
+    const int n = vsnprintf(NULL, 0, fmt, again);
+    va_end(again);
+    const size_t size = (size_t)(n > 0 ? n : 0) + 1;
+    char *text = arena_array(t->arena, char, size);
+    vsnprintf(text, size, fmt, ap);
+    return text_safe(t->arena, text);
+}
+
+void table_cell(struct table *t, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    add_cell(t, format_cell(t, fmt, ap));
+    va_end(ap);
+}
+
+void table_rest(struct table *t, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    add_cell(t, format_cell(t, fmt, ap));
+    va_end(ap);
+    while (t->n_cells % t->n_columns != 0)
+        add_cell(t, NULL);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Printing */
+
+static bool reaches_over(const struct table *t, size_t cell)
+{
+    return (cell + 1) % t->n_columns != 0 && cell + 1 < t->n_cells && !t->cells[cell + 1];
+}
+
+static size_t *measure(const struct table *t)
+{
+    size_t *w = xcalloc(t->n_columns, sizeof *w);
+    for (size_t c = 0; c < t->n_columns; c++)
+        w[c] = text_columns(t->columns[c].title);
+    for (size_t i = 0; i < t->n_cells; i++) {
+        size_t *column = &w[i % t->n_columns];
+        if (t->cells[i] && !reaches_over(t, i))
+            *column = MAX_OF(*column, text_columns(t->cells[i]));
+    }
+    return w;
+}
+
+/* Takes what does not fit from the column that gives. */
+static void squeeze(const struct table *t, size_t *w, size_t width)
+{
+    size_t total = GAP * (t->n_columns - 1), gives = t->n_columns;
+    for (size_t c = 0; c < t->n_columns; c++) {
+        total += w[c];
+        if (t->columns[c].gives)
+            gives = c;
+    }
+    if (width == 0 || total <= width || gives == t->n_columns)
+        return;
+    const size_t over = total - width;
+    const size_t least = MIN_OF(w[gives], (size_t)GIVES_LEAST);
+    w[gives] = w[gives] > over + least ? w[gives] - over : least;
+}
+
+/* Bytes of the first `columns` code points. */
+static size_t bytes_of(const char *s, size_t columns)
+{
+    size_t n = 0;
+    while (s[n] && columns > 0) {
+        n++;
+        while (((unsigned char)s[n] & 0xc0) == 0x80)
+            n++;
+        columns--;
+    }
+    return n;
+}
+
+static void print_cell(FILE *to, const char *text, size_t width, bool right, bool last)
+{
+    const size_t columns = text_columns(text);
+    if (columns > width) {
+        fwrite(text, 1, bytes_of(text, width - 1), to);
+        fputs("…", to);
+        return;
+    }
+    const int pad = (int)(width - columns);
+    if (right)
+        fprintf(to, "%*s%s", pad, "", text);
+    else
+        fprintf(to, "%s%*s", text, last ? 0 : pad, "");
+}
+
+static void print_titles(const struct table *t, FILE *to, const size_t *w, bool bold)
+{
+    if (bold)
+        fputs("\033[1m", to);
+    for (size_t c = 0; c < t->n_columns; c++) {
+        fprintf(to, "%*s", c ? GAP : 0, "");
+        print_cell(to, t->columns[c].title, w[c], t->columns[c].right, c + 1 == t->n_columns);
+    }
+    fputs(bold ? "\033[0m\n" : "\n", to);
+}
+
+static void print_row(const struct table *t, FILE *to, const size_t *w, size_t row)
+{
+    for (size_t c = 0; c < t->n_columns; c++) {
+        const size_t i = row * t->n_columns + c;
+        if (i >= t->n_cells || !t->cells[i])
+            break;
+        if (reaches_over(t, i) && !*t->cells[i])
+            break;
+        fprintf(to, "%*s", c ? GAP : 0, "");
+        if (reaches_over(t, i)) {
+            fputs(t->cells[i], to);
+            break;
+        }
+        print_cell(to, t->cells[i], w[c], t->columns[c].right, c + 1 == t->n_columns);
+    }
+    fputc('\n', to);
+}
+
+void table_print(const struct table *t, FILE *to, size_t width, bool bold)
+{
+    size_t *w = measure(t);
+    squeeze(t, w, width);
+    print_titles(t, to, w, bold);
+    const size_t rows = (t->n_cells + t->n_columns - 1) / t->n_columns;
+    for (size_t r = 0; r < rows; r++)
+        print_row(t, to, w, r);
+    free(w);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Texts */
+
+size_t text_columns(const char *s)
+{
+    size_t n = 0;
+    for (; *s; s++)
+        n += ((unsigned char)*s & 0xc0) != 0x80;
+    return n;
+}
+
+/* Bytes of the well-formed, printable character at s; 0 when it is none. C1 controls (U+0080 to
+ * U+009F) count as none: some terminals obey them. */
+static size_t printable(const unsigned char *s)
+{
+    if (s[0] < 0x80)
+        return s[0] >= 0x20 && s[0] != 0x7f;
+    const size_t n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+    if (s[0] < 0xc2 || s[0] > 0xf4 || (s[0] == 0xc2 && s[1] < 0xa0))
+        return 0;
+    for (size_t i = 1; i < n; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    return n;
+}
+
+const char *text_safe(struct arena *a, const char *s)
+{
+    char *out = arena_strdup(a, s);
+    for (size_t i = 0; out[i];) {
+        const size_t n = printable((const unsigned char *)out + i);
+        if (n == 0)
+            out[i] = '?';
+        i += n ? n : 1;
+    }
+    return out;
+}
+
+void csv_text(FILE *to, const char *s)
+{
+    if (!s[strcspn(s, ",\"\r\n")]) {
+        fputs(s, to);
+        return;
+    }
+    fputc('"', to);
+    for (; *s; s++) {
+        if (*s == '"')
+            fputc('"', to);
+        fputc(*s, to);
+    }
+    fputc('"', to);
+}
+
+void csv_number(FILE *to, double v)
+{
+    if (!isfinite(v))
+        return;
+    struct buf b = {0};
+    struct jw j = {.out = &b};
+    jw_num(&j, NULL, v);
+    fwrite(b.p, 1, b.len, to);
+    buf_free(&b);
+}

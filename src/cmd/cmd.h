@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd.h - a subcommand: one const record and one line in cmds.def.
+ *
+ * Help, usage, the man page and shell completion are printed from the record, so what a command
+ * takes is written down once. Results go to stdout, everything else to stderr. `run` returns the
+ * exit status (0 fine), or the negative code of `e`: main then prints "footplate: <message>" and
+ * exits with 2 for ERR_USAGE and 1 for the rest. */
+#ifndef CMD_CMD_H
+#define CMD_CMD_H
+
+#include "base/err.h"
+#include "base/opt.h"
+
+enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+enum arg_kind {
+    ARG_RUN, /* a folder, a prefix of a name or id, or "last" */
+    ARG_PATH,
+    ARG_COMMAND,   /* a program and all its arguments: ends the options */
+    ARG_KEY_VALUE, /* key=value */
+    ARG_WORD,      /* anything else; the help says what */
+};
+
+/* What stands behind the options, in order. */
+struct cmd_arg {
+    const char *name; /* "RUN"; NULL ends the table */
+    enum arg_kind kind;
+    bool optional;
+    bool repeat; /* only the last one */
+    const char *help;
+    const char *const *choices; /* suggestions for completion; ends with NULL */
+};
+
+struct cmd_example {
+    const char *line; /* as typed; NULL ends the table */
+    const char *what;
+};
+
+struct cmd;
+
+struct cmd_args {
+    const struct cmd *cmd;
+    const struct opt_value *opt; /* by the index of the command's option table */
+    const char **arg;            /* the positional words, counted and checked; ends with NULL */
+    size_t n_args;
+};
+
+struct cmd {
+    const char *name;
+    const char *summary;                /* one line, no full stop */
+    const struct cmd_arg *args;         /* NULL: none */
+    const struct opt *options;          /* NULL: none */
+    const char *const *help;            /* paragraphs; ends with NULL */
+    const struct cmd_example *examples; /* NULL: none */
+    const char *exit_codes;             /* NULL: the usual ones */
+    int (*run)(const struct cmd_args *a, struct err *e);
+};
+
+#define CMD(id) extern const struct cmd cmd_##id;
+#include "cmd/cmds.def"
+#undef CMD
+
+/* In the order of cmds.def; both end with NULL. */
+extern const struct cmd *const cmds[];
+extern const char *const cmd_names[];
+
+/* NULL when there is no such command. */
+const struct cmd *cmd_find(const char *name);
+/* ERR_USAGE, with the command that may have been meant. */
+int cmd_unknown(const char *name, struct err *e);
+
+/* Rows that several commands share, so that they read the same everywhere. */
+#define OPT_ROW_JSON                                                                               \
+    {                                                                                              \
+        "json", 0, NULL, OPT_FLAG, .help = "Print JSON."                                           \
+    }
+#define OPT_ROW_CSV                                                                                \
+    {                                                                                              \
+        "csv", 0, NULL, OPT_FLAG, .help = "Print comma-separated values."                          \
+    }
+#define OPT_ROW_DIR                                                                                \
+    {                                                                                              \
+        "dir", 0, "DIR", OPT_FOLDER,                                                               \
+            .help = "The folder that runs are kept in (default: $FOOTPLATE_DIR, else "             \
+                    "footplate-runs)."                                                             \
+    }
+#define ARG_ROW_RUN                                                                                \
+    {                                                                                              \
+        "RUN", ARG_RUN, .help = "The run: its folder, the start of its name or id, or 'last'."     \
+    }
+
+#endif

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_attach.c - records a job that runs already. */
+#include <limits.h>
+
+#include "cmd/recording.h"
+
+enum { O_PID = R_OWN };
+
+static const struct opt options[] = {
+    RECORDING_ROWS,
+    [O_PID] = {"pid", 'p', "PID", OPT_INT, .lo = 1, .hi = INT_MAX,
+               .help = "The first process of the job; those it starts belong to the job."},
+    {0},
+};
+
+static int run(const struct cmd_args *a, struct err *e)
+{
+    if (!a->opt[O_PID].given)
+        return err_set(e, ERR_USAGE, "attach: say which process with --pid");
+    struct record_ask ask = {.attach_pid = (int)a->opt[O_PID].number};
+    return recording_run(a, &ask, e);
+}
+
+static const char *const help[] = {
+    "Watches a process and everything below it until it ends, or until Ctrl-C, which ends the "
+    "recording and leaves the job alone.",
+    NULL,
+};
+
+static const struct cmd_example examples[] = {
+    {"footplate attach --pid 4711", "Records process 4711 and its children."},
+    {0},
+};
+
+const struct cmd cmd_attach = {
+    .name = "attach",
+    .summary = "record a job that runs already",
+    .options = options,
+    .help = help,
+    .examples = examples,
+    .run = run,
+};

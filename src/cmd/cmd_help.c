@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_help.c - help on a command, or the list of them. */
+#include <stdio.h>
+
+#include "cmd/usage.h"
+
+static const struct cmd_arg positional[] = {
+    {"COMMAND", ARG_WORD, .optional = true, .help = "The command to explain.",
+     .choices = cmd_names},
+    {0},
+};
+
+static int run(const struct cmd_args *args, struct err *e)
+{
+    if (args->n_args == 0) {
+        usage_overview(stdout);
+        return EXIT_FINE;
+    }
+    const struct cmd *c = cmd_find(args->arg[0]);
+    if (c) {
+        usage_command(stdout, c);
+        return EXIT_FINE;
+    }
+    return cmd_unknown(args->arg[0], e);
+}
+
+const struct cmd cmd_help = {
+    .name = "help",
+    .summary = "explain a command",
+    .args = positional,
+    .run = run,
+};

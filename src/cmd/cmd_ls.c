@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_ls.c - the runs in a folder, newest first. Reads only the small JSON files. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/human.h"
+#include "base/progress.h"
+#include "base/table.h"
+#include "cmd/output.h"
+#include "cmd/runview.h"
+
+enum { O_JSON, O_CSV, O_DIR, O_LIMIT, O_NAMES };
+
+static const struct opt options[] = {
+    [O_JSON] = OPT_ROW_JSON,
+    [O_CSV] = OPT_ROW_CSV,
+    [O_DIR] = OPT_ROW_DIR,
+    [O_LIMIT] = {"limit", 'n', "N", OPT_INT, .lo = 1, .hi = 1000000,
+                 .help = "List only the newest N."},
+    [O_NAMES] = {"names", 0, NULL, OPT_FLAG, .hidden = true,
+                 .help = "List only the names, one a line; for shell completion."},
+    {0},
+};
+
+/* A run that cannot be read is listed too, with the reason. */
+struct entry {
+    struct run_info info;
+    const char *name;
+    const char *broken; /* NULL: it reads */
+};
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static int read_entries(const struct cmd_args *args, struct arena *a, struct entry **out, size_t *n,
+                        struct err *e)
+{
+    const char **paths;
+    const int rc = run_list(runs_folder(args->opt[O_DIR].text), a, &paths, n, e);
+    if (rc != 0)
+        return rc;
+    if (args->opt[O_LIMIT].given && *n > (size_t)args->opt[O_LIMIT].number)
+        *n = (size_t)args->opt[O_LIMIT].number;
+    *out = arena_array(a, struct entry, *n + 1);
+    for (size_t i = 0; i < *n; i++) {
+        struct entry *x = &(*out)[i];
+        x->name = base_name(paths[i]);
+        struct err why = {0};
+        if (!args->opt[O_NAMES].given && run_info_read(&x->info, paths[i], a, &why) != 0)
+            x->broken = arena_strdup(a, why.msg);
+    }
+    return 0;
+}
+
+static void print_names(const struct entry *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        puts(v[i].name);
+}
+
+static void print_json(const struct entry *v, size_t n, struct arena *a)
+{
+    struct buf b = {0};
+    struct jw j = {.out = &b, .indent = 2};
+    jw_array(&j, NULL);
+    for (size_t i = 0; i < n; i++) {
+        jw_object(&j, NULL);
+        if (v[i].broken) {
+            jw_str(&j, "name", v[i].name);
+            jw_null(&j, "status");
+            jw_str(&j, "error", v[i].broken);
+        } else {
+            runview_json(&j, &v[i].info, a);
+        }
+        jw_end(&j);
+        output_buf(&b);
+    }
+    jw_end(&j);
+    output_buf(&b);
+    buf_free(&b);
+}
+
+static size_t count_nodes(const struct run_info *info)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < info->n_nodes; i++)
+        n += i == 0 || strcmp(info->nodes[i - 1].id, info->nodes[i].id) != 0;
+    return n;
+}
+
+static void print_csv(const struct entry *v, size_t n, struct arena *a)
+{
+    puts("name,status,start_ns,duration_s,nodes,gpus,command");
+    for (size_t i = 0; i < n; i++) {
+        const struct run_info *info = &v[i].info;
+        csv_text(stdout, v[i].broken ? v[i].name : info->name);
+        if (v[i].broken) {
+            puts(",unreadable,,,,,");
+            continue;
+        }
+        printf(",%s,%lld,", run_status_name(info->status), (long long)info->start.ns);
+        csv_number(stdout, runview_duration_s(info));
+        printf(",%zu,%zu,", count_nodes(info), runview_gpus(info));
+        csv_text(stdout, runview_command(info, a));
+        putchar('\n');
+    }
+}
+
+#define LAST_COLUMNS                                                                               \
+    {"DURATION", .right = true}, {"NODES", .right = true}, {"GPUS", .right = true},                \
+        {"COMMAND", .gives = true},                                                                \
+    {                                                                                              \
+        0                                                                                          \
+    }
+static const struct table_column wide_columns[] = {{"RUN"}, {"STATUS"}, {"START"}, LAST_COLUMNS};
+/* The start is part of the folder's name, so it is what a narrow terminal can do without. */
+static const struct table_column narrow_columns[] = {{"RUN"}, {"STATUS"}, LAST_COLUMNS};
+
+enum { START_LEN = sizeof "2026-11-15 09:36:02" - 1, WIDE = 110 };
+
+static void put_row(struct table *t, const struct entry *x, bool wide, struct arena *a)
+{
+    const struct run_info *info = &x->info;
+    char text[HUMAN_LEN];
+    table_cell(t, "%s", x->name); /* names repeat, folders do not */
+    if (x->broken) {
+        table_rest(t, "unreadable: %s", x->broken);
+        return;
+    }
+    table_cell(t, "%s", run_status_name(info->status));
+    if (wide)
+        table_cell(t, "%.*s", START_LEN, wall_text(info->start, text, sizeof text));
+    table_cell(t, "%s", duration_text(runview_duration_s(info), text, sizeof text));
+    table_cell(t, "%zu", count_nodes(info));
+    table_cell(t, "%zu", runview_gpus(info));
+    table_cell(t, "%s", runview_command(info, a));
+}
+
+static void print_table(const struct entry *v, size_t n, struct arena *a)
+{
+    struct table t;
+    const size_t width = term_width(stdout);
+    const bool wide = width == 0 || width >= WIDE;
+    table_init(&t, a, wide ? wide_columns : narrow_columns);
+    for (size_t i = 0; i < n; i++)
+        put_row(&t, &v[i], wide, a);
+    table_print(&t, stdout, width, term_color(stdout));
+}
+
+static void print_entries(enum output output, const struct entry *v, size_t n, struct arena *a)
+{
+    if (output == OUTPUT_JSON)
+        print_json(v, n, a);
+    else if (output == OUTPUT_CSV)
+        print_csv(v, n, a);
+    else if (n > 0)
+        print_table(v, n, a);
+}
+
+static int run(const struct cmd_args *args, struct err *e)
+{
+    enum output output;
+    struct arena a = {0};
+    struct entry *v;
+    size_t n;
+    int rc = output_choose(&output, &args->opt[O_JSON], &args->opt[O_CSV], e);
+    if (rc == 0)
+        rc = read_entries(args, &a, &v, &n, e);
+    if (rc == 0 && args->opt[O_NAMES].given)
+        print_names(v, n);
+    else if (rc == 0)
+        print_entries(output, v, n, &a);
+    if (rc == 0 && n == 0)
+        fprintf(stderr, "no runs in '%s'\n", runs_folder(args->opt[O_DIR].text));
+    arena_free(&a);
+    return rc;
+}
+
+static const struct cmd_example examples[] = {
+    {"footplate ls", "All runs in the folder of runs."},
+    {"footplate ls -n 5 --json", "The newest five, for a script."},
+    {0},
+};
+
+const struct cmd cmd_ls = {
+    .name = "ls",
+    .summary = "list the recorded runs, newest first",
+    .options = options,
+    .examples = examples,
+    .run = run,
+};

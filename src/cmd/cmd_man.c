@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_man.c - the manual page, as roff, from the command tables. */
+#include <stdio.h>
+
+#include "cmd/output.h"
+#include "cmd/usage.h"
+
+/* Text in roff: a backslash and a dash are written out, and a dot at the start of a line is no
+ * request. */
+static void put_text(struct buf *out, const char *s, size_t n)
+{
+    if (n > 0 && (*s == '.' || *s == '\''))
+        buf_printf(out, "\\&");
+    for (size_t i = 0; i < n; i++) {
+        if (s[i] == '\\')
+            buf_printf(out, "\\e");
+        else if (s[i] == '-')
+            buf_printf(out, "\\-");
+        else
+            buf_u8(out, (uint8_t)s[i]);
+    }
+}
+
+static void put_str(struct buf *out, const char *s)
+{
+    put_text(out, s, strlen(s));
+}
+
+static void put_line(struct buf *out, const char *s)
+{
+    put_str(out, s);
+    buf_u8(out, '\n');
+}
+
+/* A term in bold and its explanation, indented. */
+static void put_item(struct buf *out, const struct buf *term, const char *help, size_t n)
+{
+    buf_printf(out, ".TP\n\\fB");
+    put_text(out, (const char *)term->p, term->len);
+    buf_printf(out, "\\fR\n");
+    put_text(out, help, n);
+    buf_u8(out, '\n');
+}
+
+static void put_args(struct buf *out, const struct cmd_arg *a)
+{
+    for (; a && a->name; a++) {
+        struct buf term = {0};
+        buf_printf(&term, "%s", a->name);
+        put_item(out, &term, a->help, strlen(a->help));
+        buf_free(&term);
+    }
+}
+
+static void put_options(struct buf *out, const struct opt *o)
+{
+    for (; o && o->name; o++) {
+        if (o->hidden)
+            continue;
+        struct buf term = {0}, help = {0};
+        usage_option(&term, o);
+        usage_option_help(&help, o);
+        put_item(out, &term, (const char *)help.p, help.len);
+        buf_free(&term);
+        buf_free(&help);
+    }
+}
+
+static void put_examples(struct buf *out, const struct cmd_example *x)
+{
+    if (!x || !x->line)
+        return;
+    buf_printf(out, ".PP\nExamples:\n");
+    for (; x->line; x++) {
+        struct buf term = {0};
+        buf_printf(&term, "%s", x->line);
+        put_item(out, &term, x->what, strlen(x->what));
+        buf_free(&term);
+    }
+}
+
+static void put_command(struct buf *out, const struct cmd *c)
+{
+    struct buf line = {0};
+    usage_line(&line, c);
+    buf_printf(out, ".SS \"");
+    put_text(out, (const char *)line.p, line.len);
+    buf_printf(out, "\"\n");
+    buf_free(&line);
+    put_str(out, c->summary);
+    buf_printf(out, ".\n");
+    for (const char *const *p = c->help; p && *p; p++) {
+        buf_printf(out, ".PP\n");
+        put_line(out, *p);
+    }
+    put_args(out, c->args);
+    put_options(out, c->options);
+    put_examples(out, c->examples);
+    if (c->exit_codes) {
+        buf_printf(out, ".PP\nExit status: ");
+        put_line(out, c->exit_codes);
+    }
+}
+
+static const struct {
+    const char *name, *what;
+} variables[] = {
+    {"FOOTPLATE_DIR", "The folder that runs are kept in, where --dir is not given."},
+    {"FOOTPLATE_NVML", "The NVIDIA management library to load instead of libnvidia-ml.so.1."},
+    {"NO_COLOR", "When it is set, nothing is coloured."},
+};
+
+static void put_end(struct buf *out)
+{
+    buf_printf(out, ".SH EXIT STATUS\n");
+    put_line(out, usage_exit_codes);
+    buf_printf(out, ".SH ENVIRONMENT\n");
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+        struct buf term = {0};
+        buf_printf(&term, "%s", variables[i].name);
+        put_item(out, &term, variables[i].what, strlen(variables[i].what));
+        buf_free(&term);
+    }
+}
+
+static int run(const struct cmd_args *args, struct err *e)
+{
+    (void)args;
+    (void)e;
+    struct buf out = {0};
+    buf_printf(&out, ".TH FOOTPLATE 1 \"\" \"footplate " FP_VERSION "\" \"User Commands\"\n"
+                     ".SH NAME\nfootplate \\- records a training run and shows what held it back\n"
+                     ".SH SYNOPSIS\n.B footplate\n.I COMMAND\n[\\fIoptions\\fR] ...\n"
+                     ".SH COMMANDS\n");
+    for (size_t i = 0; cmds[i]; i++)
+        put_command(&out, cmds[i]);
+    put_end(&out);
+    output_buf(&out);
+    buf_free(&out);
+    return EXIT_FINE;
+}
+
+static const struct cmd_example examples[] = {
+    {"footplate man > footplate.1 && man ./footplate.1", "Read it."},
+    {0},
+};
+
+const struct cmd cmd_man = {
+    .name = "man",
+    .summary = "print the manual page",
+    .examples = examples,
+    .run = run,
+};

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_metrics.c - the metric table, for people, programs and the documentation. */
+#include <stdio.h>
+
+#include "base/json_write.h"
+#include "base/mem.h"
+#include "base/progress.h"
+#include "base/table.h"
+#include "cmd/cmd.h"
+#include "cmd/output.h"
+#include "record/record.h"
+
+enum { O_JSON, O_CSV, O_MARKDOWN };
+
+static const struct opt options[] = {
+    [O_JSON] = OPT_ROW_JSON,
+    [O_CSV] = OPT_ROW_CSV,
+    [O_MARKDOWN] = {"markdown", 0, NULL, OPT_FLAG, .help = "Print a Markdown table."},
+    {0},
+};
+
+static const char *const per_names[] = {
+    [PER_NODE] = "node",
+    [PER_CORE] = "core",
+    [PER_DISK] = "disk",
+    [PER_NIC] = "interface",
+    [PER_PROCESS] = "process",
+    [PER_JOB] = "job",
+    [PER_CGROUP] = "control group",
+    [PER_GPU] = "GPU",
+    [PER_SELF] = "Footplate",
+};
+
+static const char *const kind_names[] = {[KIND_GAUGE] = "gauge", [KIND_RATE] = "rate"};
+
+/* Counts have no unit of their own. */
+static const char *unit_shown(enum unit u)
+{
+    return u == UNIT_COUNT ? "count" : unit_name(u);
+}
+
+static void print_json(void)
+{
+    struct buf b = {0};
+    struct jw j = {.out = &b, .indent = 2};
+    jw_array(&j, NULL);
+    for (size_t i = 0; i < METRIC_N; i++) {
+        const struct metric *m = &metrics[i];
+        jw_object(&j, NULL);
+        jw_str(&j, "metric", m->name);
+        jw_str(&j, "unit", unit_name(m->unit));
+        jw_str(&j, "kind", kind_names[m->kind]);
+        jw_str(&j, "per", per_names[m->per]);
+        if (m->hi > 0)
+            jw_num(&j, "max", m->hi);
+        else
+            jw_null(&j, "max");
+        jw_str(&j, "title", m->title);
+        jw_end(&j);
+    }
+    jw_end(&j);
+    output_buf(&b);
+    buf_free(&b);
+}
+
+static void print_csv(void)
+{
+    puts("metric,unit,kind,per,title");
+    for (size_t i = 0; i < METRIC_N; i++) {
+        const struct metric *m = &metrics[i];
+        printf("%s,%s,%s,%s,", m->name, unit_name(m->unit), kind_names[m->kind], per_names[m->per]);
+        csv_text(stdout, m->title);
+        putchar('\n');
+    }
+}
+
+static void print_markdown(void)
+{
+    puts("| metric | unit | per | what it is |\n|---|---|---|---|");
+    for (size_t i = 0; i < METRIC_N; i++)
+        printf("| `%s` | %s | %s | %s |\n", metrics[i].name, unit_shown(metrics[i].unit),
+               per_names[metrics[i].per], metrics[i].title);
+}
+
+static const struct table_column columns[] = {
+    {"METRIC"}, {"UNIT"}, {"PER"}, {"WHAT IT IS", .gives = true}, {0},
+};
+
+static void print_table(void)
+{
+    struct arena a = {0};
+    struct table t;
+    table_init(&t, &a, columns);
+    for (size_t i = 0; i < METRIC_N; i++) {
+        table_cell(&t, "%s", metrics[i].name);
+        table_cell(&t, "%s", unit_shown(metrics[i].unit));
+        table_cell(&t, "%s", per_names[metrics[i].per]);
+        table_cell(&t, "%s", metrics[i].title);
+    }
+    table_print(&t, stdout, term_width(stdout), term_color(stdout));
+    arena_free(&a);
+}
+
+static int run(const struct cmd_args *args, struct err *e)
+{
+    enum output output;
+    const int rc = output_choose(&output, &args->opt[O_JSON], &args->opt[O_CSV], e);
+    if (rc != 0)
+        return rc;
+    if (args->opt[O_MARKDOWN].given && output != OUTPUT_TEXT)
+        return err_set(e, ERR_USAGE, "--markdown excludes --json and --csv");
+    if (output == OUTPUT_JSON)
+        print_json();
+    else if (output == OUTPUT_CSV)
+        print_csv();
+    else if (args->opt[O_MARKDOWN].given)
+        print_markdown();
+    else
+        print_table();
+    return EXIT_FINE;
+}
+
+static const char *const help[] = {
+    "Every metric that Footplate knows, with its unit and what it is measured for. 'footplate "
+    "doctor' says which of them this machine has.",
+    NULL,
+};
+
+const struct cmd cmd_metrics = {
+    .name = "metrics",
+    .summary = "list every metric there is, with its unit",
+    .options = options,
+    .help = help,
+    .run = run,
+};

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* doctor_text.c - `footplate doctor` for people. */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/human.h"
+#include "base/progress.h"
+#include "base/table.h"
+#include "cmd/doctor.h"
+
+static void put_title(const char *title)
+{
+    printf(term_color(stdout) ? "\n\033[1m%s\033[0m\n" : "\n%s\n", title);
+}
+
+static void put_gpus(const struct trial *t)
+{
+    char bytes[HUMAN_LEN];
+    for (unsigned i = 0; i < t->n_gpus; i++)
+        printf("%-10s%s, %s, driver %s\n", t->gpus[i].entity, t->gpus[i].name,
+               human_bytes((double)t->gpus[i].memory_bytes, bytes, sizeof bytes),
+               t->gpus[i].driver);
+    if (t->n_gpus == 0)
+        printf("GPU       no GPU found: %s\n", t->gpu_absent);
+}
+
+/* The latest value of a metric, whatever the entity; NAN: not measured. */
+static double value_of(const struct trial *t, enum metric_id m)
+{
+    for (size_t i = 0; i < t->n_probes; i++)
+        for (size_t k = 0; k < t->probes[i].n_series; k++)
+            if (t->probes[i].series[k].metric == m)
+                return t->probes[i].series[k].value;
+    return NAN;
+}
+
+static void put_limits(const struct trial *t)
+{
+    char text[HUMAN_LEN];
+    const double cpu = value_of(t, M_CGROUP_CPU_LIMIT), mem = value_of(t, M_CGROUP_MEM_LIMIT);
+    printf("limits    ");
+    if (isnan(cpu))
+        printf("no CPU limit, ");
+    else
+        printf("%.2f cores, ", cpu / 100);
+    if (isnan(mem))
+        printf("no memory limit (control group)\n");
+    else
+        printf("%s memory (control group)\n", human_bytes(mem, text, sizeof text));
+}
+
+static void put_place(const char *label, const struct place *p)
+{
+    char bytes[HUMAN_LEN];
+    if (!p->ok)
+        printf("%-10snot usable: %s\n", label, p->why);
+    else if (isnan(p->free_bytes))
+        printf("%-10s%s\n", label, p->path);
+    else
+        printf("%-10s%s, %s free\n", label, p->path,
+               human_bytes(p->free_bytes, bytes, sizeof bytes));
+}
+
+static void put_machine(const struct checkup *c)
+{
+    const struct hostinfo *h = &c->trial.host;
+    char bytes[HUMAN_LEN];
+    printf("host      %s, %s\n", h->hostname, h->kernel);
+    printf("CPU       %u cores%s%s\n", h->cores, *h->cpu_model ? ", " : "", h->cpu_model);
+    printf("memory    %s\n", human_bytes((double)h->memory_bytes, bytes, sizeof bytes));
+    put_gpus(&c->trial);
+    put_limits(&c->trial);
+    printf("clock     %s, a reading takes %.0f ns\n",
+           *c->clock_source ? c->clock_source : "source not known", c->clock_read_ns);
+    put_place("runs", &c->runs);
+    put_place("control", &c->runtime);
+}
+
+static const struct table_column probe_columns[] = {
+    {"PROBE"},
+    {"WHAT"},
+    {"SERIES", .right = true},
+    {"ONE READING", .right = true},
+    {"AT MOST EVERY", .right = true},
+    {0},
+};
+
+static void put_probes(const struct checkup *c)
+{
+    struct table t;
+    char text[HUMAN_LEN];
+    table_init(&t, c->arena, probe_columns);
+    for (size_t i = 0; i < c->trial.n_probes; i++) {
+        const struct trial_probe *p = &c->trial.probes[i];
+        const double every_s = (double)p->probe->min_period_ns / (double)NS_PER_S;
+        table_cell(&t, "%s", p->probe->name);
+        table_cell(&t, "%s", p->probe->title);
+        if (!p->opened) {
+            table_rest(&t, "not measured: %s", p->why);
+            continue;
+        }
+        table_cell(&t, "%zu", p->n_series);
+        table_cell(&t, "%s", human_value(p->read_us / 1e6, "s", text, sizeof text));
+        table_cell(&t, "%s", human_value(every_s, "s", text, sizeof text));
+    }
+    put_title("probes");
+    table_print(&t, stdout, 0, term_color(stdout));
+}
+
+static const struct table_column value_columns[] = {
+    {"METRIC"},
+    {"SERIES", .right = true},
+    {"EXAMPLE"},
+    {"VALUE", .right = true},
+    {"WHAT IT IS", .gives = true},
+    {0},
+};
+
+static size_t count_of(const struct trial_probe *p, enum metric_id m)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < p->n_series; i++)
+        n += p->series[i].metric == m;
+    return n;
+}
+
+static bool is_first(const struct trial_probe *p, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (p->series[k].metric == p->series[i].metric)
+            return false;
+    return true;
+}
+
+static void put_values(const struct checkup *c, bool all)
+{
+    struct table t;
+    char text[HUMAN_LEN];
+    table_init(&t, c->arena, value_columns);
+    for (size_t i = 0; i < c->trial.n_probes; i++) {
+        const struct trial_probe *p = &c->trial.probes[i];
+        for (size_t k = 0; k < p->n_series; k++) {
+            const struct metric *m = &metrics[p->series[k].metric];
+            if (!all && !is_first(p, k))
+                continue;
+            table_cell(&t, "%s", m->name);
+            table_cell(&t, "%zu", all ? 1 : count_of(p, p->series[k].metric));
+            table_cell(&t, "%s", p->series[k].entity);
+            table_cell(&t, "%s",
+                       human_value(p->series[k].value, unit_name(m->unit), text, sizeof text));
+            table_cell(&t, "%s", m->title);
+        }
+    }
+    put_title("measured here");
+    table_print(&t, stdout, term_width(stdout), term_color(stdout));
+}
+
+static void put_losses(const struct checkup *c)
+{
+    bool some = false;
+    for (size_t i = 0; i < c->trial.n_probes; i++) {
+        const struct trial_probe *p = &c->trial.probes[i];
+        for (size_t k = 0; k < p->n_losses; k++) {
+            const struct loss *l = &p->losses[k];
+            if (!some)
+                put_title("not measured here");
+            some = true;
+            printf("%s: %s\n", text_safe(c->arena, l->what),
+                   text_safe(c->arena, *l->why ? l->why : losses[l->id].help));
+        }
+    }
+}
+
+void doctor_text(const struct checkup *c, bool all)
+{
+    put_machine(c);
+    put_probes(c);
+    put_values(c, all);
+    put_losses(c);
+}

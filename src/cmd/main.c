@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* main.c - finds the command, parses its table, calls it, says what failed. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdio_ext.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/table.h"
+#include "cmd/cmd.h"
+#include "cmd/usage.h"
+
+static const struct opt no_options[] = {{0}};
+
+/* One line on stderr; text from outside cannot steer the terminal. A reader of stdout that has seen
+ * enough (`| head`) is no failure to talk about. */
+static int complain(const struct err *e)
+{
+    if (e->code == ERR_SYS && e->sys == EPIPE && ferror(stdout))
+        return EXIT_FAILED;
+    struct arena a = {0};
+    fprintf(stderr, "footplate: %s\n", text_safe(&a, e->msg));
+    arena_free(&a);
+    return e->code == ERR_USAGE ? EXIT_USAGE : EXIT_FAILED;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Positional arguments */
+
+static int check_key_value(const char *word, struct err *e)
+{
+    const char *equals = strchr(word, '=');
+    if (equals && equals != word)
+        return 0;
+    return err_set(e, ERR_USAGE, "'%.200s' is not of the form KEY=VALUE", word);
+}
+
+static int check_args(const struct cmd *c, const struct opt_result *r, struct err *e)
+{
+    size_t i = 0;
+    for (const struct cmd_arg *a = c->args; a && a->name; a++) {
+        if (i >= r->n_rest && !a->optional)
+            return err_set(e, ERR_USAGE, "%s is missing; see 'footplate help %s'", a->name,
+                           c->name);
+        for (size_t most = a->repeat ? r->n_rest : i + 1; i < most && i < r->n_rest; i++)
+            if (a->kind == ARG_KEY_VALUE && check_key_value(r->rest[i], e) != 0)
+                return e->code;
+    }
+    if (i < r->n_rest)
+        return err_set(e, ERR_USAGE, "'%.200s' is one word too many; see 'footplate help %s'",
+                       r->rest[i], c->name);
+    return 0;
+}
+
+static enum opt_order order_of(const struct cmd *c)
+{
+    for (const struct cmd_arg *a = c->args; a && a->name; a++)
+        if (a->kind == ARG_COMMAND)
+            return OPT_FIRST;
+    return OPT_ANYWHERE;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Calling */
+
+static int call(const struct cmd *c, int argc, char **argv, struct arena *a, struct err *e)
+{
+    const struct opt *table = c->options ? c->options : no_options;
+    struct opt_result r;
+    int rc = opt_parse(table, order_of(c), argc, argv, a, &r, e);
+    if (rc == 0 && r.help) {
+        usage_command(stdout, c);
+        return EXIT_FINE;
+    }
+    if (rc == 0)
+        rc = check_args(c, &r, e);
+    if (rc != 0)
+        return err_in(e, "%s", c->name);
+    const struct cmd_args args = {c, r.v, r.rest, r.n_rest};
+    return c->run(&args, e);
+}
+
+/* A failed write leaves no errno behind, only the mark on the stream: writing once more brings the
+ * cause back. */
+static int write_errno(void)
+{
+    clearerr(stdout);
+    errno = 0;
+    fputc('\n', stdout);
+    fflush(stdout);
+    return errno;
+}
+
+/* A full disk must not look like success. status: of the command; when it failed, it has said why.
+ */
+static int close_stdout(int status)
+{
+    const bool unused = !ferror(stdout) && __fpending(stdout) == 0;
+    errno = 0;
+    if (unused || (!ferror(stdout) && fflush(stdout) == 0))
+        return status;
+    if (status != EXIT_FINE)
+        return status;
+    if (errno == 0)
+        errno = write_errno();
+    struct err e;
+    err_sys(&e, "the output is not complete: stdout");
+    return complain(&e);
+}
+
+/* Without this, the first file opened would become stdout and the job's output would go into it.
+ * Opened the wrong way round, so that using it fails as it would have. */
+static void fill_closed_fds(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd ? O_RDONLY : O_WRONLY) < 0)
+            _exit(EXIT_FAILED);
+}
+
+static int dispatch(int argc, char **argv)
+{
+    struct arena a = {0};
+    struct err e = {0};
+    const struct cmd *c = cmd_find(argv[0]);
+    const int rc = c ? call(c, argc - 1, argv + 1, &a, &e) : cmd_unknown(argv[0], &e);
+    arena_free(&a);
+    return rc < 0 ? complain(&e) : rc;
+}
+
+static int unknown_option(const char *word)
+{
+    struct err e;
+    err_set(&e, ERR_USAGE, "there is no option %.200s before a command; see 'footplate help'",
+            word);
+    return complain(&e);
+}
+
+int main(int argc, char **argv)
+{
+    fill_closed_fds();
+    if (argc < 2) {
+        usage_overview(stderr);
+        return EXIT_USAGE;
+    }
+    int status = EXIT_FINE;
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        usage_overview(stdout);
+    else if (strcmp(argv[1], "--version") == 0)
+        puts("footplate " FP_VERSION);
+    else if (argv[1][0] == '-')
+        status = unknown_option(argv[1]);
+    else
+        status = dispatch(argc - 1, argv + 1);
+    return close_stdout(status);
+}

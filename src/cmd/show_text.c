@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* show_text.c - `footplate show` for people. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/human.h"
+#include "base/mem.h"
+#include "base/progress.h"
+#include "base/table.h"
+#include "cmd/show.h"
+#include "sample/probe.h"
+
+enum { LABEL = 12, MARKS_MOST = 12, LOSSES_MOST = 12 };
+
+/* "label       value", the values under each other. */
+__attribute__((format(printf, 3, 4))) static void put_line(const struct show *s, const char *label,
+                                                           const char *fmt, ...)
+{
+    char text[4096];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    printf("%-*s%s\n", LABEL, label, text_safe(s->arena, text));
+}
+
+static void put_title(const char *title)
+{
+    printf(term_color(stdout) ? "\n\033[1m%s\033[0m\n" : "\n%s\n", title);
+}
+
+/* The reasons of the nodes' status, each once. */
+static const char *why_of(const struct show *s)
+{
+    const struct run_info *info = s->info;
+    for (size_t i = 0; i < info->n_nodes; i++)
+        if (info->nodes[i].status == info->status && *info->nodes[i].why)
+            return arena_printf(s->arena, ": %s", info->nodes[i].why);
+    return "";
+}
+
+static void put_status(const struct show *s)
+{
+    const struct run_info *info = s->info;
+    const char *exit =
+        info->exit_status > 0 ? arena_printf(s->arena, ", exit status %d", info->exit_status) : "";
+    put_line(s, "status", "%s%s%s", run_status_name(info->status), why_of(s), exit);
+}
+
+static void put_times(const struct show *s)
+{
+    const struct run_info *info = s->info;
+    char start[64], end[64], took[HUMAN_LEN], age[HUMAN_LEN];
+    const double ago_s = (double)(clock_wall().ns - info->end.ns) / (double)NS_PER_S;
+    put_line(s, "started", "%s", wall_text(info->start, start, sizeof start));
+    if (info->status == RUN_RUNNING)
+        put_line(s, "updated", "%s", human_age(ago_s, age, sizeof age));
+    else
+        put_line(s, "ended", "%s", wall_text(info->end, end, sizeof end));
+    put_line(s, "duration", "%s", duration_text(runview_duration_s(info), took, sizeof took));
+}
+
+static void put_head(const struct show *s)
+{
+    const struct run_info *info = s->info;
+    put_line(s, "run", "%s", info->name);
+    put_line(s, "folder", "%s", info->path);
+    put_status(s);
+    put_line(s, "command", "%s", runview_command(info, s->arena));
+    if (info->directory && *info->directory)
+        put_line(s, "in", "%s%s%s", info->directory,
+                 info->git_commit && *info->git_commit ? ", git commit " : "",
+                 info->git_commit ? info->git_commit : "");
+    for (size_t i = 0; i < info->n_labels; i++)
+        put_line(s, i ? "" : "labels", "%s=%s", info->labels[i].key, info->labels[i].value);
+    put_times(s);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Nodes */
+
+/* "2 x NVIDIA H100, 80.0 GiB each", or why there is none. */
+static const char *gpu_text(const struct show *s, const struct node_info *n)
+{
+    char bytes[HUMAN_LEN];
+    if (n->n_gpus == 0)
+        return n->gpu_absent && *n->gpu_absent
+                   ? arena_printf(s->arena, "no GPU found: %s", n->gpu_absent)
+                   : "no GPU found";
+    return arena_printf(s->arena, "%zu x %s, %s each", n->n_gpus, n->gpus[0].name,
+                        human_bytes((double)n->gpus[0].memory_bytes, bytes, sizeof bytes));
+}
+
+static void put_node(const struct show *s, const struct node_view *v)
+{
+    const struct node_info *n = v->last;
+    char bytes[HUMAN_LEN], text[HUMAN_LEN];
+    put_line(s, "node", "%s: host %s, %u cores%s%s%s, %s memory", n->id, n->host, n->cores,
+             *n->cpu_model ? " (" : "", n->cpu_model, *n->cpu_model ? ")" : "",
+             human_bytes((double)n->memory_bytes, bytes, sizeof bytes));
+    put_line(s, "", "%s", gpu_text(s, n));
+    if (n->launcher && *n->launcher)
+        put_line(s, "", "started by %s, rank %" PRId64 " of %" PRId64, n->launcher, n->rank,
+                 n->world_size);
+    for (size_t i = 0; v->sessions > 1 && i < v->sessions; i++)
+        put_line(s, "", "session %u: %s%s%s, began %s", v->first[i].session,
+                 run_status_name(v->first[i].status), *v->first[i].why ? ", " : "", v->first[i].why,
+                 wall_text(v->first[i].start, text, sizeof text));
+}
+
+static void put_nodes(const struct show *s)
+{
+    struct node_view *v;
+    const size_t n = runview_nodes(s->info, s->arena, &v);
+    for (size_t i = 0; i < n; i++)
+        put_node(s, &v[i]);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * What was recorded and what that cost */
+
+static void put_recorded(const struct show *s)
+{
+    char every[HUMAN_LEN], samples[HUMAN_LEN], bytes[HUMAN_LEN];
+    const double interval_s = (double)runview_interval_ns(s->info) / (double)NS_PER_S;
+    put_line(s, "recorded", "every %s, %s samples, %s",
+             human_value(interval_s, "s", every, sizeof every),
+             human_count(s->size.samples, samples, sizeof samples),
+             human_bytes((double)s->size.file_bytes, bytes, sizeof bytes));
+}
+
+static void put_cost(const struct show *s)
+{
+    char bytes[HUMAN_LEN];
+    const double cpu_s = runview_self_cpu_s(s->info), took_s = runview_duration_s(s->info);
+    human_bytes((double)runview_bytes_written(s->info), bytes, sizeof bytes);
+    if (isnan(cpu_s))
+        put_line(s, "own cost", "CPU time not known yet, %s written", bytes);
+    else if (took_s > 0)
+        put_line(s, "own cost", "%.2f s of CPU (%.2f %% of one core), %s written", cpu_s,
+                 100 * cpu_s / took_s, bytes);
+    else
+        put_line(s, "own cost", "%.2f s of CPU, %s written", cpu_s, bytes);
+}
+
+static const struct table_column columns[] = {
+    {"NODE"},
+    {"RESOURCE"},
+    {"MIN", .right = true},
+    {"P50", .right = true},
+    {"P95", .right = true},
+    {"MAX", .right = true},
+    {0},
+};
+
+static bool is_gpu(const char *metric)
+{
+    const enum metric_id m = metric_find(metric);
+    return m < METRIC_N && metrics[m].per == PER_GPU;
+}
+
+static bool has_gpu(const struct run_info *info, const char *node)
+{
+    for (size_t i = 0; i < info->n_nodes; i++)
+        if (strcmp(info->nodes[i].id, node) == 0 && info->nodes[i].n_gpus > 0)
+            return true;
+    return false;
+}
+
+static void put_utilization(const struct show *s)
+{
+    struct table t;
+    char text[HUMAN_LEN];
+    table_init(&t, s->arena, columns);
+    for (size_t i = 0; i < s->n_lines; i++) {
+        const struct summary_line *l = &s->lines[i];
+        table_cell(&t, "%s", l->node);
+        table_cell(&t, "%s", l->row->title);
+        if (l->why && is_gpu(l->row->metric) && !has_gpu(s->info, l->node)) {
+            table_rest(&t, "no GPU"); /* the node's line says why */
+            continue;
+        }
+        if (l->why) {
+            table_rest(&t, "not measured: %s", l->why);
+            continue;
+        }
+        const double v[] = {l->stats.min, l->stats.p50, l->stats.p95, l->stats.max};
+        for (size_t k = 0; k < COUNT_OF(v); k++)
+            table_cell(&t, "%s", human_value(v[k], l->unit, text, sizeof text));
+    }
+    put_title("utilization");
+    table_print(&t, stdout, term_width(stdout), term_color(stdout));
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Marks and losses */
+
+/* Marks that every healthy run has are not news. */
+static bool is_news(enum mark_id id)
+{
+    switch (id) {
+    case MARK_RECORDER_START:
+    case MARK_JOB_START:
+    case MARK_JOB_EXIT:
+    case MARK_JOB_END:
+    case MARK_EXEC:
+        return false;
+    default:
+        return true;
+    }
+}
+
+static const char *mark_text(const struct show *s, const struct mark *m)
+{
+    if (*m->text)
+        return arena_printf(s->arena, "%s: %s", marks[m->id].name, m->text);
+    return arena_printf(s->arena, "%s %" PRId64, marks[m->id].name, m->number);
+}
+
+static void put_marks(const struct show *s)
+{
+    size_t news = 0;
+    for (size_t i = 0; i < s->n_marks; i++) {
+        const struct run_mark *m = &s->marks[i];
+        if (!is_news(m->mark.id) || ++news > MARKS_MOST)
+            continue;
+        if (news == 1)
+            put_title("what happened");
+        const double at_s = (double)(m->at.ns - s->info->start.ns) / (double)NS_PER_S;
+        char after[HUMAN_LEN];
+        put_line(s, arena_printf(s->arena, "+%s", duration_text(at_s, after, sizeof after)),
+                 "%s  %s", m->node, mark_text(s, &m->mark));
+    }
+    if (news > MARKS_MOST)
+        printf("and %zu more; --json lists them\n", news - MARKS_MOST);
+}
+
+/* Losses of one kind and reason make one line, whatever they are about. */
+struct loss_group {
+    const struct loss *first;
+    const char *what;
+    size_t things;
+    uint64_t count;
+};
+
+/* That a GPU probe found no GPU is said once, beside the node. */
+static bool is_told(const struct show *s, const struct run_loss *l)
+{
+    if (l->loss.id != LOSS_ABSENT || has_gpu(s->info, l->node))
+        return false;
+    for (size_t i = 0; probes[i]; i++)
+        if (strcmp(probes[i]->name, l->loss.what) == 0)
+            return probes[i]->lane != LANE_FAST;
+    return false;
+}
+
+static size_t group_losses(const struct show *s, struct loss_group *v)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->losses.n; i++) {
+        const struct loss *l = &s->losses.v[i].loss;
+        if (is_told(s, &s->losses.v[i]))
+            continue;
+        size_t k = 0;
+        while (k < n && (v[k].first->id != l->id || strcmp(v[k].first->why, l->why) != 0))
+            k++;
+        if (k == n)
+            v[n++] = (struct loss_group){.first = l, .what = l->what};
+        v[k].things++;
+        v[k].count += l->count;
+    }
+    return n;
+}
+
+static void put_loss(const struct show *s, const struct loss_group *g)
+{
+    const struct loss *l = g->first;
+    const char *more = g->things > 1 ? arena_printf(s->arena, " and %zu more", g->things - 1) : "";
+    const char *times =
+        g->count > g->things ? arena_printf(s->arena, " (%" PRIu64 " times)", g->count) : "";
+    printf("%s%s: %s%s\n", text_safe(s->arena, g->what), more,
+           text_safe(s->arena, *l->why ? l->why : losses[l->id].help), times);
+}
+
+static void put_losses(const struct show *s)
+{
+    struct loss_group *v = arena_array(s->arena, struct loss_group, s->losses.n + 1);
+    const size_t n = group_losses(s, v);
+    if (n == 0)
+        return;
+    put_title("not measured or lost");
+    for (size_t i = 0; i < n && i < LOSSES_MOST; i++)
+        put_loss(s, &v[i]);
+    if (n > LOSSES_MOST)
+        printf("and %zu more; --json lists them\n", n - LOSSES_MOST);
+}
+
+void show_text(const struct show *s)
+{
+    put_head(s);
+    put_nodes(s);
+    put_recorded(s);
+    put_cost(s);
+    put_utilization(s);
+    put_marks(s);
+    put_losses(s);
+}

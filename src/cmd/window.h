@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* window.h - a part of a run, as users type it behind --from and --to. */
+#ifndef CMD_WINDOW_H
+#define CMD_WINDOW_H
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/opt.h"
+
+#define OPT_ROW_FROM                                                                               \
+    {                                                                                              \
+        "from", 0, "T", OPT_STRING,                                                                \
+            .help = "Begin there: a date and time (2026-11-15T09:36:02Z), nanoseconds since the "  \
+                    "epoch, +10s behind the start of the run or -30s before its end."              \
+    }
+#define OPT_ROW_TO                                                                                 \
+    {                                                                                              \
+        "to", 0, "T", OPT_STRING, .help = "End there, written as --from."                          \
+    }
+
+/* The moment that the text means in a run from start to end. A date without a zone is local. */
+MUST_CHECK int window_moment(const char *text, wall_ns start, wall_ns end, wall_ns *out,
+                             struct err *e);
+/* --from and --to; 0 where one is not given. ERR_USAGE when nothing lies between them. */
+MUST_CHECK int window_of(const struct opt_value *from, const struct opt_value *to, wall_ns start,
+                         wall_ns end, wall_ns out[2], struct err *e);
+
+#endif

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reduce.c - the points of a series.
+ *
+ * A point is made of `per` units. A unit is one value, or a summary bucket of the block when so
+ * many values fall on a point that the buckets are fine enough. Only the slices at the edges of the
+ * window are cut from decoded values. */
+#include "query/reduce.h"
+
+#include <math.h>
+
+#include "base/mem.h"
+#include "query/slices.h"
+
+enum level { LEVEL_VALUES, LEVEL_ONE, LEVEL_TWO };
+
+struct reducer {
+    struct scan *scan;
+    struct series *out;
+    uint64_t per;  /* units in a point */
+    uint64_t have; /* units in the point being made */
+    double min, max, sum;
+    uint64_t count;
+    enum level level;
+};
+
+/* The time of a value, found only for the first of each point. */
+struct moment {
+    const struct slice *slice;
+    const int64_t *times; /* NULL: from the times that the block's head has */
+    const uint32_t *rows; /* NULL: no gaps */
+};
+
+static uint32_t unit_of(const struct rows_block *b, enum level level)
+{
+    return level == LEVEL_TWO ? b->l2 : level == LEVEL_ONE ? b->l1 : 1;
+}
+
+static bool whole(const struct slice *s)
+{
+    return s->from == 0 && s->to == s->column->count;
+}
+
+static bool from_summaries(const struct slice *s, enum level level)
+{
+    return level != LEVEL_VALUES && whole(s) && s->column->count >= unit_of(s->block, level);
+}
+
+/* On the grid between two times of the head: off by no more than the sampling jitter. */
+static int64_t grid_time(const struct rows_block *b, uint32_t row)
+{
+    return b->t_l2_us[row / b->l2] + (int64_t)(row % b->l2) * (b->period_ns / NS_PER_US);
+}
+
+static wall_ns value_time(const struct moment *m, uint32_t value)
+{
+    const uint32_t row = m->rows ? m->rows[value] : m->slice->column->first_row + value;
+    return store_wall(m->slice->store, m->times ? m->times[row] : grid_time(m->slice->block, row));
+}
+
+/* No row was skipped or late by a period: the rows of the block stand on their grid. */
+static bool is_regular(const struct rows_block *b)
+{
+    const int64_t period = b->period_ns / NS_PER_US;
+    for (uint32_t i = 0; i + 1 < b->n_t_l2; i++) {
+        const int64_t off = b->t_l2_us[i + 1] - b->t_l2_us[i] - (int64_t)b->l2 * period;
+        if (off > period || off < -period)
+            return false;
+    }
+    const int64_t off = b->t_last_us - grid_time(b, b->rows - 1);
+    return off <= period && off >= -period;
+}
+
+static void finish_point(struct reducer *r)
+{
+    if (!r->count)
+        return;
+    struct series *o = r->out;
+    o->v[o->n] = r->sum / (double)r->count;
+    o->min[o->n] = r->min;
+    o->max[o->n] = r->max;
+    o->n++;
+    r->have = 0;
+    r->count = 0;
+}
+
+static void add(struct reducer *r, double min, double max, double sum, uint32_t count,
+                uint64_t units)
+{
+    if (r->count == 0) {
+        r->min = min;
+        r->max = max;
+        r->sum = 0;
+    }
+    r->min = min < r->min ? min : r->min;
+    r->max = max > r->max ? max : r->max;
+    r->sum += sum;
+    r->count += count;
+    r->have += units;
+    if (r->have >= r->per)
+        finish_point(r);
+}
+
+static void begin_point(struct reducer *r, const struct moment *m, uint32_t value)
+{
+    if (r->count == 0)
+        r->out->t[r->out->n] = value_time(m, value);
+}
+
+static void add_narrow(struct reducer *r, const uint8_t *v, uint32_t n, int64_t base, double step,
+                       uint64_t units)
+{
+    uint8_t lo = 255, hi = 0;
+    uint32_t sum = 0; /* at most 65536 x 255 */
+    for (uint32_t i = 0; i < n; i++) {
+        lo = MIN_OF(lo, v[i]);
+        hi = MAX_OF(hi, v[i]);
+        sum += v[i];
+    }
+    const int64_t min = (int64_t)((uint64_t)base + lo), max = (int64_t)((uint64_t)base + hi);
+    add(r, (double)min * step, (double)max * step, ((double)sum + (double)base * n) * step, n,
+        units);
+}
+
+static void add_wide(struct reducer *r, const int64_t *v, uint32_t n, double step, uint64_t units)
+{
+    int64_t lo = v[0], hi = v[0];
+    double sum = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        lo = MIN_OF(lo, v[i]);
+        hi = MAX_OF(hi, v[i]);
+        sum += (double)v[i];
+    }
+    add(r, (double)lo * step, (double)hi * step, sum * step, n, units);
+}
+
+/* Values in runs that end where the point or the slice ends. */
+static void feed_values(struct reducer *r, const struct moment *m, const struct codec_view *view)
+{
+    const struct slice *s = m->slice;
+    const uint32_t unit = unit_of(s->block, r->level);
+    for (uint32_t i = s->from; i < s->to;) {
+        begin_point(r, m, i);
+        const uint64_t room = (r->per - r->have) * unit;
+        const uint32_t n = (uint32_t)MIN_OF(room, (uint64_t)(s->to - i));
+        const uint64_t units = unit == 1 ? n : (n + unit - 1) / unit;
+        if (view->narrow)
+            add_narrow(r, view->v8 + i, n, view->base, s->column->step, units);
+        else
+            add_wide(r, view->v64 + i, n, s->column->step, units);
+        i += n;
+    }
+}
+
+static bool decode_level(struct scan *scan, const struct slice *s, enum level level, int part,
+                         uint32_t n)
+{
+    const struct column *c = s->column;
+    const bool two = level == LEVEL_TWO;
+    if (!two && !blob_whole(&c->level1[part]))
+        return false;
+    return codec_decode(s->store->codec, two ? c->level2[part] : c->level1[part].p,
+                        two ? c->level2_len[part] : c->level1[part].len, n, scan->level[part]);
+}
+
+/* Buckets [from, from + units) of the decoded level, `values` samples in all. */
+static void add_buckets(struct reducer *r, uint32_t from, uint32_t units, uint32_t values,
+                        double step)
+{
+    const int64_t *min = r->scan->level[LEVEL_MIN] + from, *max = r->scan->level[LEVEL_MAX] + from,
+                  *sums = r->scan->level[LEVEL_SUM] + from;
+    int64_t lo = min[0], hi = max[0];
+    double sum = 0;
+    for (uint32_t i = 0; i < units; i++) {
+        lo = MIN_OF(lo, min[i]);
+        hi = MAX_OF(hi, max[i]);
+        sum += (double)sums[i];
+    }
+    add(r, (double)lo * step, (double)hi * step, sum * step, values, units);
+}
+
+static bool feed_summaries(struct reducer *r, const struct moment *m)
+{
+    const struct slice *s = m->slice;
+    const uint32_t unit = unit_of(s->block, r->level), count = s->column->count;
+    const uint32_t n = bucket_count(count, unit);
+    for (int k = 0; k < 3; k++)
+        if (!decode_level(r->scan, s, r->level, k, n))
+            return false;
+    for (uint32_t i = 0; i < n;) {
+        begin_point(r, m, i * unit);
+        const uint32_t units = (uint32_t)MIN_OF(r->per - r->have, (uint64_t)(n - i));
+        const uint32_t values = MIN_OF(units * unit, count - i * unit);
+        add_buckets(r, i, units, values, s->column->step);
+        i += units;
+    }
+    return true;
+}
+
+/* False when something needed is damaged; the slice is then left out. */
+static bool find_moments(struct reducer *r, const struct slice *s, struct moment *m)
+{
+    *m = (struct moment){.slice = s};
+    if (s->column->has_gaps) {
+        if (!store_value_rows(s->store, s->column, s->block->rows, r->scan->rows))
+            return false;
+        m->rows = r->scan->rows;
+    }
+    if (from_summaries(s, r->level) && is_regular(s->block))
+        return true;
+    m->times = block_times(r->scan, s->store, s->block);
+    return m->times != NULL;
+}
+
+static void feed_slice(struct reducer *r, const struct slice *s)
+{
+    struct moment m;
+    struct codec_view view;
+    if (!find_moments(r, s, &m))
+        return;
+    if (from_summaries(s, r->level) && feed_summaries(r, &m))
+        return;
+    if (slice_values(r->scan, s, &view))
+        feed_values(r, &m, &view);
+}
+
+static enum level choose_level(const struct slice *slices, size_t n, uint64_t values, size_t points)
+{
+    if (n == 0 || points == 0)
+        return LEVEL_VALUES;
+    const uint64_t per_point = values / points;
+    const struct rows_block *b = slices[n / 2].block;
+    return per_point >= b->l2 ? LEVEL_TWO : per_point >= b->l1 ? LEVEL_ONE : LEVEL_VALUES;
+}
+
+static uint64_t count_units(const struct slice *slices, size_t n, enum level level)
+{
+    uint64_t units = 0;
+    for (size_t i = 0; i < n; i++)
+        units += bucket_count(slices[i].to - slices[i].from, unit_of(slices[i].block, level));
+    return units;
+}
+
+void reduce_slices(struct scan *s, const struct slice *slices, size_t n, uint64_t values,
+                   size_t points, struct arena *a, struct series *out)
+{
+    struct reducer r = {.scan = s, .out = out};
+    r.level = choose_level(slices, n, values, points);
+    const uint64_t units = count_units(slices, n, r.level);
+    r.per = points && units > points ? (units + points - 1) / points : 1;
+    const size_t most = (size_t)((units + r.per - 1) / r.per);
+    out->n = 0;
+    out->t = arena_array(a, wall_ns, most);
+    out->v = arena_array(a, double, most);
+    out->min = arena_array(a, double, most);
+    out->max = arena_array(a, double, most);
+    for (size_t i = 0; i < n; i++)
+        feed_slice(&r, &slices[i]);
+    finish_point(&r);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reduce.h - many samples become few points that keep minimum, maximum and mean.
+ * For the files of query/ alone. */
+#ifndef QUERY_REDUCE_H
+#define QUERY_REDUCE_H
+
+#include "query/run_open.h"
+#include "query/series.h"
+
+/* What a query works with: decode buffers, and the times of blocks it has needed so far. */
+struct scan {
+    struct arena arena;
+    struct scan_times *times; /* one per store seen */
+    size_t n_times;
+    uint8_t *v8;
+    int64_t *v64;
+    int64_t *level[3];
+    uint32_t *rows;
+};
+
+void scan_open(struct scan *s);
+void scan_close(struct scan *s);
+
+/* The part of a column that lies in the window: values [from, to). */
+struct slice {
+    struct store *store;
+    const struct rows_block *block;
+    const struct column *column;
+    uint32_t from, to;
+};
+
+/* All slices of a series in [from, to) of wall time (0: open), in order; returns how many values.
+ */
+uint64_t slices_of(struct scan *s, const struct merged *m, wall_ns from, wall_ns to,
+                   struct slice **out, size_t *n);
+
+/* The slice's values as bytes over a base or as integers; false: damaged. */
+bool slice_values(struct scan *s, const struct slice *in, struct codec_view *view);
+
+/* Reduces the slices to at most `points` points (0: every value) in arrays of the arena `a`. */
+void reduce_slices(struct scan *s, const struct slice *slices, size_t n, uint64_t values,
+                   size_t points, struct arena *a, struct series *out);
+
+#endif

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run.c - opens the files of all nodes of a run. */
+#include "query/run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "query/names.h"
+#include "query/run_open.h"
+
+/* ---- series over all sessions ---- */
+
+struct entry {
+    const char *node;
+    struct part part;
+    size_t order; /* session */
+};
+
+static int by_name(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+    int c = name_compare(x->node, y->node);
+    if (c == 0)
+        c = name_compare(x->part.series->metric, y->part.series->metric);
+    if (c == 0)
+        c = name_compare(x->part.series->entity, y->part.series->entity);
+    return c ? c : (x->order > y->order) - (x->order < y->order);
+}
+
+static bool same_series(const struct entry *a, const struct entry *b)
+{
+    return strcmp(a->node, b->node) == 0 &&
+           strcmp(a->part.series->metric, b->part.series->metric) == 0 &&
+           strcmp(a->part.series->entity, b->part.series->entity) == 0;
+}
+
+static void merge_entries(struct run *r, const struct entry *list, size_t n)
+{
+    r->series = arena_array(&r->arena, struct merged, n);
+    struct part *parts = arena_array(&r->arena, struct part, n);
+    for (size_t i = 0; i < n; i++) {
+        parts[i] = list[i].part;
+        if (i && same_series(&list[i - 1], &list[i])) {
+            r->series[r->n_series - 1].n_parts++;
+            continue;
+        }
+        const struct store_series *s = list[i].part.series;
+        r->series[r->n_series++] = (struct merged){
+            .node = list[i].node,
+            .metric = s->metric,
+            .entity = s->entity,
+            .unit = s->unit,
+            .parts = &parts[i],
+            .n_parts = 1,
+        };
+    }
+}
+
+static void merge_series(struct run *r)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->info.n_nodes; i++)
+        n += r->stores[i] ? r->stores[i]->n_series : 0;
+    struct entry *list = xcalloc(n, sizeof *list);
+    size_t at = 0;
+    for (size_t i = 0; i < r->info.n_nodes; i++)
+        for (uint32_t k = 0; r->stores[i] && k < r->stores[i]->n_series; k++)
+            list[at++] =
+                (struct entry){r->info.nodes[i].id, {r->stores[i], &r->stores[i]->series[k]}, i};
+    if (n)
+        qsort(list, n, sizeof *list, by_name);
+    merge_entries(r, list, n);
+    free(list);
+}
+
+/* ---- opening ---- */
+
+static int open_store(struct run *r, size_t i, struct err *e)
+{
+    char path[PATH_LEN], name[64];
+    const struct node_info *n = &r->info.nodes[i];
+    session_file(name, sizeof name, "metrics", n->session, "fp");
+    int rc = path_join(path, e, "%s/node-%s/%s", r->info.path, n->id, name);
+    return rc ? rc : store_open(&r->stores[i], path, e);
+}
+
+/* One node whose file is damaged must not hide the others; a newer format is everybody's. */
+static int open_stores(struct run *r, struct err *e)
+{
+    r->stores = arena_array(&r->arena, struct store *, r->info.n_nodes);
+    r->file_loss = arena_array(&r->arena, struct loss, r->info.n_nodes);
+    for (size_t i = 0; i < r->info.n_nodes; i++) {
+        const int rc = open_store(r, i, e);
+        if (rc == ERR_VERSION)
+            return rc;
+        if (rc == 0)
+            continue;
+        struct loss *l = &r->file_loss[i];
+        *l = (struct loss){.id = LOSS_DAMAGED, .count = 1};
+        snprintf(l->what, sizeof l->what, "%.63s", r->info.nodes[i].id);
+        snprintf(l->why, sizeof l->why, "%.159s", e->msg);
+    }
+    return 0;
+}
+
+/* A node that is still running, or died, ends where its data ends. */
+static void settle_ends(struct run *r)
+{
+    for (size_t i = 0; i < r->info.n_nodes; i++) {
+        struct node_info *n = &r->info.nodes[i];
+        const struct store *s = r->stores[i];
+        if (!s || !s->n_blocks)
+            continue;
+        if (!n->start.ns)
+            n->start = store_wall(s, s->t_first_us);
+        if (n->status == RUN_RUNNING || n->status == RUN_DIED || !n->end.ns)
+            n->end = store_wall(s, s->t_last_us);
+    }
+    r->info.end.ns = r->info.start.ns;
+    for (size_t i = 0; i < r->info.n_nodes; i++)
+        r->info.end.ns = MAX_OF(r->info.end.ns, r->info.nodes[i].end.ns);
+}
+
+int run_open(struct run **out, const char *path, struct err *e)
+{
+    struct run *r = xcalloc(1, sizeof *r);
+    int rc = run_info_read(&r->info, path, &r->arena, e);
+    if (rc == 0)
+        rc = open_stores(r, e);
+    if (rc) {
+        run_close(r);
+        return rc;
+    }
+    settle_ends(r);
+    merge_series(r);
+    *out = r;
+    return 0;
+}
+
+const struct run_info *run_get_info(const struct run *r)
+{
+    return &r->info;
+}
+
+void run_close(struct run *r)
+{
+    if (!r)
+        return;
+    for (size_t i = 0; r->stores && i < r->info.n_nodes; i++)
+        store_close(r->stores[i]);
+    arena_free(&r->arena);
+    free(r);
+}
+
+/* ---- losses, marks, size ---- */
+
+static void add_loss(struct run_loss *list, size_t *n, const char *node, const struct loss *l,
+                     wall_ns at)
+{
+    list[(*n)++] = (struct run_loss){.node = node, .loss = *l, .at = at};
+}
+
+static void node_losses(struct run *r, size_t i, struct run_loss *list, size_t *n)
+{
+    const struct node_info *node = &r->info.nodes[i];
+    struct store *s = r->stores[i];
+    if (!s) {
+        add_loss(list, n, node->id, &r->file_loss[i], node->end);
+        return;
+    }
+    for (uint32_t k = 0; k < s->n_losses; k++) {
+        /* What is being written this moment is not torn. */
+        if (node->status == RUN_RUNNING && s->losses[k].id == LOSS_TORN)
+            continue;
+        add_loss(list, n, node->id, &s->losses[k], store_wall(s, s->losses[k].at.ns / NS_PER_US));
+    }
+    struct loss bad = {.id = LOSS_DAMAGED, .count = store_verify(s)};
+    snprintf(bad.what, sizeof bad.what, "columns");
+    snprintf(bad.why, sizeof bad.why, "a wrong checksum in node-%.60s", node->id);
+    if (bad.count)
+        add_loss(list, n, node->id, &bad, node->end);
+    struct loss died = {.id = LOSS_NODE_DIED, .count = 1};
+    snprintf(died.what, sizeof died.what, "recorder");
+    snprintf(died.why, sizeof died.why, "%.150s", node->why);
+    if (node->status == RUN_DIED)
+        add_loss(list, n, node->id, &died, node->end);
+}
+
+int run_losses(struct run *r, struct arena *a, struct run_loss **out, size_t *n, struct err *e)
+{
+    (void)e;
+    size_t most = 0;
+    for (size_t i = 0; i < r->info.n_nodes; i++)
+        most += (r->stores[i] ? r->stores[i]->n_losses : 0) + 2;
+    *out = arena_array(a, struct run_loss, most);
+    *n = 0;
+    for (size_t i = 0; i < r->info.n_nodes; i++)
+        node_losses(r, i, *out, n);
+    return 0;
+}
+
+static int by_moment(const void *a, const void *b)
+{
+    const struct run_mark *x = a, *y = b;
+    return (x->at.ns > y->at.ns) - (x->at.ns < y->at.ns);
+}
+
+int run_marks(struct run *r, struct arena *a, struct run_mark **out, size_t *n, struct err *e)
+{
+    (void)e;
+    size_t most = 0;
+    for (size_t i = 0; i < r->info.n_nodes; i++)
+        most += r->stores[i] ? r->stores[i]->n_marks : 0;
+    *out = arena_array(a, struct run_mark, most);
+    *n = 0;
+    for (size_t i = 0; i < r->info.n_nodes; i++) {
+        const struct store *s = r->stores[i];
+        for (uint32_t k = 0; s && k < s->n_marks; k++)
+            (*out)[(*n)++] = (struct run_mark){r->info.nodes[i].id, s->marks[k],
+                                               store_wall(s, s->marks[k].at.ns / NS_PER_US)};
+    }
+    if (*n)
+        qsort(*out, *n, sizeof **out, by_moment);
+    return 0;
+}
+
+void run_get_size(struct run *r, struct run_size *out)
+{
+    *out = (struct run_size){0};
+    for (size_t i = 0; i < r->info.n_nodes; i++) {
+        const struct store *s = r->stores[i];
+        if (!s)
+            continue;
+        out->samples += s->samples;
+        out->rows += s->rows;
+        out->file_bytes += s->file_bytes;
+    }
+}

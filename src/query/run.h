@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run.h - a recorded run: found, described, opened.
+ *
+ * run_find turns what the user typed into a folder. run_info_read reads only the small JSON files,
+ * so a list of a thousand runs stays cheap. run_open also opens the metric files of all nodes; then
+ * series.h answers from them. Not safe for two threads at once; open twice instead. */
+#ifndef QUERY_RUN_H
+#define QUERY_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "record/record.h"
+
+enum run_status {
+    RUN_RUNNING,
+    RUN_FINISHED,    /* exit status 0 */
+    RUN_FAILED,      /* another exit status */
+    RUN_INTERRUPTED, /* ended by a signal or a notice from outside */
+    RUN_STOPPED,     /* ended because the user asked Footplate to */
+    RUN_DIED,        /* the recorder vanished; what it wrote is shown */
+    RUN_STATUS_N,
+};
+
+const char *run_status_name(enum run_status s);
+
+struct node_gpu {
+    const char *entity, *name, *uuid, *driver;
+    int64_t memory_bytes;
+};
+
+/* One session of a node: a recorder that restarts adds another. */
+struct node_info {
+    const char *id;
+    unsigned session; /* 1, 2, ... */
+    enum run_status status;
+    const char *why; /* for RUN_INTERRUPTED and others: "SIGTERM", "AWS spot notice"; else "" */
+    const char *host, *kernel, *cpu_model;
+    unsigned cores;
+    int64_t memory_bytes;
+    struct node_gpu *gpus;
+    size_t n_gpus;
+    const char *gpu_absent;               /* why there is no GPU, when there is none */
+    const char *launcher;                 /* "torchrun", "slurm", ... or "" */
+    int64_t rank, world_size, local_rank; /* -1: not known */
+    int64_t interval_ns;
+    wall_ns start, end; /* end: of the last data while it runs or when it died */
+    int exit_status;    /* -1: none yet */
+    double self_cpu_s;  /* Footplate's own cost; NAN while not known */
+    int64_t bytes_written;
+};
+
+struct run_label {
+    const char *key, *value;
+};
+
+struct run_info {
+    const char *path, *name, *id;
+    enum run_status status; /* the worst of the nodes' */
+    const char **command;   /* ends with NULL */
+    const char *directory, *git_commit, *version;
+    struct run_label *labels;
+    size_t n_labels;
+    struct node_info *nodes; /* sorted by id, then session */
+    size_t n_nodes;
+    wall_ns start, end;
+    int exit_status; /* of the node that failed first, else 0; -1: none yet */
+};
+
+/* The folder runs are kept in: `dir`, else $FOOTPLATE_DIR, else "footplate-runs". */
+const char *runs_folder(const char *dir);
+
+/* RUN as users type it: a folder, a prefix of a name or id in `dir`, or "last". */
+MUST_CHECK int run_find(const char *dir, const char *ref, char path[], struct err *e);
+/* The paths of all runs in `dir`, newest first. An empty or missing folder has none. */
+MUST_CHECK int run_list(const char *dir, struct arena *a, const char ***paths, size_t *n,
+                        struct err *e);
+MUST_CHECK int run_info_read(struct run_info *out, const char *path, struct arena *a,
+                             struct err *e);
+
+struct run;
+
+MUST_CHECK int run_open(struct run **out, const char *path, struct err *e);
+const struct run_info *run_get_info(const struct run *r); /* lives as long as the run */
+void run_close(struct run *r);                            /* NULL is fine */
+
+/* What could not be measured, kept or read, merged over all nodes. */
+struct run_loss {
+    const char *node;
+    struct loss loss;
+    wall_ns at; /* of the latest */
+};
+
+struct run_mark {
+    const char *node;
+    struct mark mark;
+    wall_ns at;
+};
+
+MUST_CHECK int run_losses(struct run *r, struct arena *a, struct run_loss **out, size_t *n,
+                          struct err *e);
+/* In order of time. */
+MUST_CHECK int run_marks(struct run *r, struct arena *a, struct run_mark **out, size_t *n,
+                         struct err *e);
+
+/* Totals for `show`: samples stored, bytes on disk of all metric files. */
+struct run_size {
+    uint64_t samples, rows, file_bytes;
+};
+
+void run_get_size(struct run *r, struct run_size *out);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* series.c - see series.h. */
+#include "query/series.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "query/reduce.h"
+#include "query/run_open.h"
+#include "query/tally.h"
+
+static bool metric_matches(const char *want, const char *metric)
+{
+    const size_t n = strlen(want);
+    if (n && want[n - 1] == '.')
+        return strncmp(want, metric, n) == 0;
+    return strcmp(want, metric) == 0;
+}
+
+static bool matches(const struct series_ask *ask, const struct merged *m)
+{
+    return (!ask->node || strcmp(ask->node, m->node) == 0) &&
+           (!ask->metric || metric_matches(ask->metric, m->metric)) &&
+           (!ask->entity || strcmp(ask->entity, m->entity) == 0);
+}
+
+static struct series_key key_of(const struct merged *m, struct arena *a)
+{
+    return (struct series_key){
+        .node = arena_strdup(a, m->node),
+        .metric = arena_strdup(a, m->metric),
+        .entity = arena_strdup(a, m->entity),
+        .unit = arena_strdup(a, m->unit),
+    };
+}
+
+/* The series asked for, as pointers; their number is the result. */
+static size_t select_series(const struct run *r, const struct series_ask *ask, struct arena *a,
+                            const struct merged ***out)
+{
+    size_t n = 0;
+    *out = arena_array(a, const struct merged *, r->n_series);
+    for (size_t i = 0; i < r->n_series; i++)
+        if (matches(ask, &r->series[i]))
+            (*out)[n++] = &r->series[i];
+    return n;
+}
+
+int series_list(struct run *r, struct arena *a, struct series_key **out, size_t *n, struct err *e)
+{
+    (void)e;
+    *out = arena_array(a, struct series_key, r->n_series);
+    *n = r->n_series;
+    for (size_t i = 0; i < r->n_series; i++)
+        (*out)[i] = key_of(&r->series[i], a);
+    return 0;
+}
+
+int series_read(struct run *r, const struct series_ask *ask, struct arena *a, struct series **out,
+                size_t *n, struct err *e)
+{
+    (void)e;
+    struct scan scan;
+    const struct merged **list;
+    scan_open(&scan);
+    *n = select_series(r, ask, &scan.arena, &list);
+    *out = arena_array(a, struct series, *n);
+    for (size_t i = 0; i < *n; i++) {
+        struct slice *slices;
+        size_t n_slices;
+        const uint64_t values = slices_of(&scan, list[i], ask->from, ask->to, &slices, &n_slices);
+        (*out)[i].key = key_of(list[i], a);
+        reduce_slices(&scan, slices, n_slices, values, ask->points, a, &(*out)[i]);
+    }
+    scan_close(&scan);
+    return 0;
+}
+
+/* ---- statistics ---- */
+
+static void tally_slice(struct scan *scan, const struct slice *s, struct tally *t)
+{
+    struct hist_bin bins[HIST_MOST];
+    tally_step(t, s->column->step);
+    if (s->from == 0 && s->to == s->column->count && s->column->n_hist) {
+        const uint32_t n = column_hist(s->column, bins);
+        for (uint32_t i = 0; i < n; i++)
+            tally_add(t, bins[i].value, bins[i].count);
+        return;
+    }
+    struct codec_view view;
+    if (!slice_values(scan, s, &view))
+        return;
+    for (uint32_t i = s->from; i < s->to; i++)
+        tally_add(t, view.narrow ? (int64_t)((uint64_t)view.base + view.v8[i]) : view.v64[i], 1);
+}
+
+static void tally_series(struct scan *scan, const struct series_ask *ask, const struct merged *m,
+                         struct tally *t)
+{
+    struct slice *slices;
+    size_t n;
+    slices_of(scan, m, ask->from, ask->to, &slices, &n);
+    for (size_t i = 0; i < n; i++)
+        tally_slice(scan, &slices[i], t);
+}
+
+/* With `pooled` neighbours of one node and metric are counted together. */
+static void read_stats(struct run *r, const struct series_ask *ask, bool pooled, struct arena *a,
+                       struct series_stats **out, size_t *n)
+{
+    struct scan scan;
+    const struct merged **list;
+    struct tally *t = xmalloc(sizeof *t);
+    scan_open(&scan);
+    const size_t n_list = select_series(r, ask, &scan.arena, &list);
+    *out = arena_array(a, struct series_stats, n_list);
+    *n = 0;
+    for (size_t i = 0; i < n_list;) {
+        struct series_stats *one = &(*out)[(*n)++];
+        const struct merged *first = list[i];
+        one->key = key_of(first, a);
+        tally_open(t);
+        do
+            tally_series(&scan, ask, list[i++], t);
+        while (pooled && i < n_list && strcmp(list[i]->node, first->node) == 0 &&
+               strcmp(list[i]->metric, first->metric) == 0);
+        if (pooled)
+            one->key.entity = "";
+        tally_finish(t, one);
+        tally_free(t);
+    }
+    scan_close(&scan);
+    free(t);
+}
+
+int series_stats_read(struct run *r, const struct series_ask *ask, struct arena *a,
+                      struct series_stats **out, size_t *n, struct err *e)
+{
+    (void)e;
+    read_stats(r, ask, false, a, out, n);
+    return 0;
+}
+
+int series_stats_pooled(struct run *r, const struct series_ask *ask, struct arena *a,
+                        struct series_stats **out, size_t *n, struct err *e)
+{
+    (void)e;
+    read_stats(r, ask, true, a, out, n);
+    return 0;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* series.h - readings over time, at the resolution asked for.
+ *
+ * The cost follows the points asked for: whole blocks are answered from their summaries, only
+ * blocks at the edges of the window, or finer than the summaries, are decoded. Arrays live in the
+ * caller's arena and survive run_close. */
+#ifndef QUERY_SERIES_H
+#define QUERY_SERIES_H
+
+#include "query/run.h"
+
+/* One series of one node, over all its sessions. */
+struct series_key {
+    const char *node;
+    const char *metric; /* by name: a run may hold metrics this version does not know */
+    const char *entity;
+    const char *unit;
+};
+
+/* All series of the run, sorted by node, metric, entity (numbers in names by value). */
+MUST_CHECK int series_list(struct run *r, struct arena *a, struct series_key **out, size_t *n,
+                           struct err *e);
+
+struct series_ask {
+    const char *node;   /* NULL: all */
+    const char *metric; /* NULL: all; "cpu." with a dot at the end: all below */
+    const char *entity; /* NULL: all */
+    wall_ns from, to;   /* 0: open; from inclusive, to exclusive */
+    size_t points;      /* at most so many per series; 0: every stored sample */
+};
+
+struct series {
+    struct series_key key;
+    size_t n;
+    wall_ns *t; /* of the first sample in the bucket */
+    double *v;  /* mean of the bucket; the sample itself when it is alone */
+    double *min, *max;
+};
+
+MUST_CHECK int series_read(struct run *r, const struct series_ask *ask, struct arena *a,
+                           struct series **out, size_t *n, struct err *e);
+
+/* Quantiles with linear interpolation, exact to the stored resolution. */
+struct series_stats {
+    struct series_key key;
+    uint64_t count; /* 0: nothing in the window, the rest is NAN */
+    double min, max, mean, p5, p25, p50, p75, p90, p95, p99;
+};
+
+MUST_CHECK int series_stats_read(struct run *r, const struct series_ask *ask, struct arena *a,
+                                 struct series_stats **out, size_t *n, struct err *e);
+
+/* As above, but all matching series of a node pooled into one ("all GPUs"). */
+MUST_CHECK int series_stats_pooled(struct run *r, const struct series_ask *ask, struct arena *a,
+                                   struct series_stats **out, size_t *n, struct err *e);
+
+#endif

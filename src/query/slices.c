@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* slices.c - which values of which blocks lie in a window of time. */
+#include "query/slices.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "query/reduce.h"
+
+struct scan_times {
+    const struct store *store;
+    const int64_t **of_block; /* decoded times, NULL until needed */
+};
+
+void scan_open(struct scan *s)
+{
+    *s = (struct scan){0};
+    s->v8 = xmalloc(ROWS_MOST + 8);
+    s->v64 = xmalloc(ROWS_MOST * sizeof *s->v64);
+    s->rows = xmalloc(ROWS_MOST * sizeof *s->rows);
+    for (int k = 0; k < 3; k++)
+        s->level[k] = xmalloc(ROWS_MOST / 2 * sizeof *s->level[k]);
+}
+
+void scan_close(struct scan *s)
+{
+    free(s->v8);
+    free(s->v64);
+    free(s->rows);
+    for (int k = 0; k < 3; k++)
+        free(s->level[k]);
+    free(s->times);
+    arena_free(&s->arena);
+}
+
+static struct scan_times *times_of(struct scan *s, const struct store *store)
+{
+    for (size_t i = 0; i < s->n_times; i++)
+        if (s->times[i].store == store)
+            return &s->times[i];
+    s->times = xrealloc(s->times, s->n_times + 1, sizeof *s->times);
+    s->times[s->n_times] = (struct scan_times){
+        store, (const int64_t **)arena_array(&s->arena, int64_t *, store->n_blocks)};
+    return &s->times[s->n_times++];
+}
+
+const int64_t *block_times(struct scan *s, struct store *store, const struct rows_block *b)
+{
+    const int64_t **slot = &times_of(s, store)->of_block[b - store->blocks];
+    if (!*slot) {
+        int64_t *t = arena_array(&s->arena, int64_t, b->rows);
+        if (!store_times(store, b, t))
+            return NULL;
+        *slot = t;
+    }
+    return *slot;
+}
+
+/* First row at or after t. */
+static uint32_t row_at(const int64_t *times, uint32_t n, int64_t t)
+{
+    uint32_t lo = 0, hi = n;
+    while (lo < hi) {
+        const uint32_t mid = lo + (hi - lo) / 2;
+        if (times[mid] < t)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* First value at or after a row. */
+static uint32_t value_at(const struct column *c, const uint32_t *rows, uint32_t row)
+{
+    if (!c->has_gaps)
+        return row <= c->first_row ? 0 : MIN_OF(row - c->first_row, c->count);
+    uint32_t i = 0;
+    while (i < c->count && rows[i] < row)
+        i++;
+    return i;
+}
+
+static bool cut(struct scan *s, struct slice *sl, int64_t from, int64_t to)
+{
+    const struct rows_block *b = sl->block;
+    if (b->t_last_us < from || b->t_first_us >= to)
+        return false;
+    sl->from = 0;
+    sl->to = sl->column->count;
+    if (b->t_first_us >= from && b->t_last_us < to)
+        return true;
+    const int64_t *t = block_times(s, sl->store, b);
+    if (!t || (sl->column->has_gaps && !store_value_rows(sl->store, sl->column, b->rows, s->rows)))
+        return false;
+    sl->from = value_at(sl->column, s->rows, row_at(t, b->rows, from));
+    sl->to = value_at(sl->column, s->rows, row_at(t, b->rows, to));
+    return sl->from < sl->to;
+}
+
+uint64_t slices_of(struct scan *s, const struct merged *m, wall_ns from, wall_ns to,
+                   struct slice **out, size_t *n)
+{
+    size_t most = 0;
+    uint64_t values = 0;
+    for (size_t i = 0; i < m->n_parts; i++)
+        most += m->parts[i].series->n_refs;
+    *out = arena_array(&s->arena, struct slice, most);
+    *n = 0;
+    for (size_t i = 0; i < m->n_parts; i++) {
+        struct store *store = m->parts[i].store;
+        const int64_t from_us = from.ns ? store_mono_us(store, from) : INT64_MIN;
+        const int64_t to_us = to.ns ? store_mono_us(store, to) : INT64_MAX;
+        for (uint32_t k = 0; k < m->parts[i].series->n_refs; k++) {
+            const struct store_ref ref = m->parts[i].series->refs[k];
+            struct slice *sl = &(*out)[*n];
+            sl->store = store;
+            sl->block = &store->blocks[ref.block];
+            sl->column = &sl->block->columns[ref.column];
+            if (!cut(s, sl, from_us, to_us))
+                continue;
+            values += sl->to - sl->from;
+            ++*n;
+        }
+    }
+    return values;
+}
+
+bool slice_values(struct scan *s, const struct slice *in, struct codec_view *view)
+{
+    const struct column *c = in->column;
+    return blob_whole(&c->values) && codec_decode_view(in->store->codec, c->values.p, c->values.len,
+                                                       c->count, s->v8, s->v64, view);
+}

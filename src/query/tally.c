@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tally.c - see tally.h. */
+#include "query/tally.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "query/series.h"
+
+void tally_open(struct tally *t)
+{
+    *t = (struct tally){.step = 1};
+}
+
+void tally_free(struct tally *t)
+{
+    free(t->bins);
+    free(t->values);
+    t->bins = NULL;
+    t->values = NULL;
+}
+
+static void add_bin(struct tally *t, double value, uint64_t count)
+{
+    if (t->n_bins == t->cap_bins) {
+        t->cap_bins = t->cap_bins ? t->cap_bins * 2 : 256;
+        t->bins = xrealloc(t->bins, t->cap_bins, sizeof *t->bins);
+    }
+    t->bins[t->n_bins++] = (struct tally_bin){value, count};
+}
+
+static void add_value(struct tally *t, double value)
+{
+    if (t->n_values == t->cap_values) {
+        t->cap_values = t->cap_values ? t->cap_values * 2 : 4096;
+        t->values = xrealloc(t->values, t->cap_values, sizeof *t->values);
+    }
+    t->values[t->n_values++] = value;
+}
+
+static void settle_counts(struct tally *t)
+{
+    for (uint32_t i = 0; i < t->top; i++)
+        if (t->counts[i])
+            add_bin(t, i * t->step, t->counts[i]);
+    memset(t->counts, 0, t->top * sizeof *t->counts);
+    t->top = 0;
+}
+
+void tally_step(struct tally *t, double step)
+{
+    if (step == t->step)
+        return;
+    settle_counts(t);
+    t->step = step;
+}
+
+void tally_add(struct tally *t, int64_t steps, uint64_t count)
+{
+    if (steps >= 0 && steps < TALLY_SMALL) {
+        t->counts[steps] += count;
+        t->top = MAX_OF(t->top, (uint32_t)steps + 1);
+        return;
+    }
+    if (count > 4)
+        add_bin(t, (double)steps * t->step, count);
+    for (; count > 0 && count <= 4; count--)
+        add_value(t, (double)steps * t->step);
+}
+
+/* Bits of a double in an order that is the order of the numbers. */
+static uint64_t sort_key(double v)
+{
+    uint64_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    return bits & UINT64_C(1) << 63 ? ~bits : bits | UINT64_C(1) << 63;
+}
+
+/* Sixteen bits at a time from the lowest; a pass in which all agree is skipped. */
+static void sort_values(double *v, size_t n)
+{
+    enum { DIGITS = 1 << 16 };
+    double *other = xmalloc(n * sizeof *other), *from = v, *to = other;
+    size_t *count = xmalloc(DIGITS * sizeof *count);
+    for (unsigned shift = 0; shift < 64; shift += 16) {
+        memset(count, 0, DIGITS * sizeof *count);
+        for (size_t i = 0; i < n; i++)
+            count[sort_key(from[i]) >> shift & (DIGITS - 1)]++;
+        if (count[sort_key(from[0]) >> shift & (DIGITS - 1)] == n)
+            continue;
+        size_t at = 0;
+        for (size_t d = 0; d < DIGITS; d++) {
+            const size_t c = count[d];
+            count[d] = at;
+            at += c;
+        }
+        for (size_t i = 0; i < n; i++)
+            to[count[sort_key(from[i]) >> shift & (DIGITS - 1)]++] = from[i];
+        double *swap = from;
+        from = to;
+        to = swap;
+    }
+    if (from != v)
+        memcpy(v, from, n * sizeof *v);
+    free(other);
+    free(count);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const struct tally_bin *x = a, *y = b;
+    return (x->value > y->value) - (x->value < y->value);
+}
+
+/* Walks all values in order without putting bins and single values into one list. */
+struct walk {
+    const struct tally *t;
+    size_t bin, value;
+    uint64_t passed; /* values before the current one */
+    double current;
+    uint64_t count;
+};
+
+static bool walk_next(struct walk *w)
+{
+    const struct tally *t = w->t;
+    const bool bins = w->bin < t->n_bins, values = w->value < t->n_values;
+    if (!bins && !values)
+        return false;
+    w->passed += w->count;
+    if (bins && (!values || t->bins[w->bin].value <= t->values[w->value])) {
+        w->current = t->bins[w->bin].value;
+        w->count = t->bins[w->bin++].count;
+    } else {
+        w->current = t->values[w->value++];
+        w->count = 1;
+    }
+    return true;
+}
+
+struct want {
+    double share;
+    double *out;
+};
+
+/* Quantiles in rising order, linear between neighbours. */
+static void find_quantiles(struct walk *w, const struct want *want, size_t n, uint64_t total)
+{
+    bool more = walk_next(w);
+    for (size_t i = 0; i < n && more; i++) {
+        const double at = want[i].share * (double)(total - 1);
+        const uint64_t lower = (uint64_t)at;
+        while (more && w->passed + w->count <= lower)
+            more = walk_next(w);
+        const double low = w->current;
+        const double part = at - (double)lower;
+        if (part > 0 && w->passed + w->count <= lower + 1) {
+            struct walk ahead = *w;
+            walk_next(&ahead);
+            *want[i].out = low + (ahead.current - low) * part;
+        } else {
+            *want[i].out = low;
+        }
+    }
+}
+
+static void sum_up(const struct tally *t, struct series_stats *out)
+{
+    double sum = 0;
+    out->count = t->n_values;
+    for (size_t i = 0; i < t->n_bins; i++) {
+        out->count += t->bins[i].count;
+        sum += t->bins[i].value * (double)t->bins[i].count;
+    }
+    for (size_t i = 0; i < t->n_values; i++)
+        sum += t->values[i];
+    out->mean = out->count ? sum / (double)out->count : NAN;
+}
+
+void tally_finish(struct tally *t, struct series_stats *out)
+{
+    settle_counts(t);
+    if (t->n_bins)
+        qsort(t->bins, t->n_bins, sizeof *t->bins, by_value);
+    if (t->n_values)
+        sort_values(t->values, t->n_values);
+    const struct want want[] = {
+        {0, &out->min},   {0.05, &out->p5},  {0.25, &out->p25}, {0.5, &out->p50}, {0.75, &out->p75},
+        {0.9, &out->p90}, {0.95, &out->p95}, {0.99, &out->p99}, {1, &out->max},
+    };
+    for (size_t i = 0; i < COUNT_OF(want); i++)
+        *want[i].out = NAN;
+    sum_up(t, out);
+    struct walk w = {.t = t};
+    if (out->count)
+        find_quantiles(&w, want, COUNT_OF(want), out->count);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tally.h - how often each value occurred, and so any quantile, exactly.
+ * Small integers are counted, others are kept and sorted. Not negative. */
+#ifndef QUERY_TALLY_H
+#define QUERY_TALLY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct series_stats;
+
+enum { TALLY_SMALL = 4096 };
+
+struct tally_bin {
+    double value;
+    uint64_t count;
+};
+
+struct tally {
+    double step;                  /* of the counts below */
+    uint64_t counts[TALLY_SMALL]; /* of 0, 1, 2 ... steps */
+    uint32_t top;                 /* one above the largest counted */
+    struct tally_bin *bins;       /* counts of earlier steps */
+    size_t n_bins, cap_bins;
+    double *values; /* not counted */
+    size_t n_values, cap_values;
+};
+
+void tally_open(struct tally *t);
+void tally_free(struct tally *t);
+/* Values that follow are in this step. */
+void tally_step(struct tally *t, double step);
+void tally_add(struct tally *t, int64_t steps, uint64_t count);
+/* Fills count, min, max, mean and the quantiles; the tally is used up. */
+void tally_finish(struct tally *t, struct series_stats *out);
+
+#endif

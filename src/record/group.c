@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* group.c - see group.h. */
+#include "record/group.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+/* 2^53: what a double holds exactly, and small enough that the sum of a summary bucket fits. */
+#define CELL_MOST 9007199254740992.0
+
+/* A rate whose step is "one count per period" gets coarser as the period gets shorter. */
+static double step_of(const struct slot *s, int64_t period_ns)
+{
+    const struct metric *m = &metrics[s->metric];
+    if (m->step > 0)
+        return m->step;
+    const double one = m->count / (double)s->parts;
+    return m->kind == KIND_GAUGE ? one : one * (double)NS_PER_S / (double)period_ns;
+}
+
+void group_open(struct group *g, const char *name, int64_t period_ns)
+{
+    assert(period_ns > 0);
+    *g = (struct group){.period_ns = period_ns, .generation = 1};
+    snprintf(g->name, sizeof g->name, "%s", name);
+}
+
+void group_close(struct group *g)
+{
+    free(g->slots);
+    free(g->cells);
+    *g = (struct group){0};
+}
+
+static slot_id free_slot(struct group *g)
+{
+    for (slot_id s = 0; s < g->n; s++)
+        if (!g->slots[s].used)
+            return s;
+    if (g->n == g->cap) {
+        g->cap = g->cap ? g->cap * 2 : 16;
+        g->slots = xrealloc(g->slots, g->cap, sizeof *g->slots);
+        g->cells = xrealloc(g->cells, g->cap, sizeof *g->cells);
+    }
+    return g->n++;
+}
+
+slot_id group_add_mean(struct group *g, enum metric_id m, const char *entity, unsigned parts)
+{
+    assert(parts > 0);
+    const slot_id id = free_slot(g);
+    struct slot *s = &g->slots[id];
+    g->generation++;
+    *s = (struct slot){.used = true, .born = g->generation, .metric = m, .parts = parts};
+    s->step = step_of(s, g->period_ns);
+    snprintf(s->entity, sizeof s->entity, "%s", entity);
+    g->cells[id] = CELL_MISSING;
+    return id;
+}
+
+slot_id group_add(struct group *g, enum metric_id m, const char *entity)
+{
+    return group_add_mean(g, m, entity, 1);
+}
+
+void group_drop(struct group *g, slot_id s)
+{
+    if (s == SLOT_NONE)
+        return;
+    assert(s < g->n && g->slots[s].used);
+    g->slots[s].used = false;
+    g->cells[s] = CELL_MISSING;
+    g->generation++;
+}
+
+void group_set_period(struct group *g, int64_t period_ns)
+{
+    assert(period_ns > 0);
+    if (period_ns == g->period_ns)
+        return;
+    g->period_ns = period_ns;
+    g->generation++;
+    for (slot_id s = 0; s < g->n; s++)
+        g->slots[s].step = step_of(&g->slots[s], period_ns);
+}
+
+static void set_cell(struct group *g, slot_id s, double value)
+{
+    if (s == SLOT_NONE || isnan(value))
+        return;
+    const struct metric *m = &metrics[g->slots[s].metric];
+    if (value < 0)
+        value = 0;
+    if (m->hi > 0 && value > m->hi)
+        value = m->hi;
+    const double cell = nearbyint(value / g->slots[s].step);
+    g->cells[s] = cell <= CELL_MOST ? (int64_t)cell : CELL_MISSING;
+}
+
+void group_gauge(struct group *g, slot_id s, double counts)
+{
+    if (s != SLOT_NONE)
+        set_cell(g, s, counts * metrics[g->slots[s].metric].count);
+}
+
+void group_rate(struct group *g, slot_id s, double delta, int64_t dt_ns)
+{
+    if (s != SLOT_NONE && dt_ns > 0)
+        set_cell(g, s,
+                 delta * metrics[g->slots[s].metric].count * (double)NS_PER_S / (double)dt_ns);
+}
+
+void group_commit(struct group *g, struct sink *s, mono_ns t)
+{
+    bool some = false;
+    for (slot_id i = 0; i < g->n && !some; i++)
+        some = g->cells[i] != CELL_MISSING;
+    if (some)
+        s->ops->row(s, g, t);
+    for (slot_id i = 0; i < g->n; i++)
+        g->cells[i] = CELL_MISSING;
+}
+
+static enum counter_step counter_growth(const struct counter *c, uint64_t now, unsigned bits,
+                                        uint64_t *growth)
+{
+    if (!c->known)
+        return COUNTER_FIRST;
+    *growth = now - c->last;
+    if (now >= c->last)
+        return COUNTER_OK;
+    if (bits != 32 || c->last > UINT32_MAX)
+        return COUNTER_RESET;
+    *growth = (uint32_t)(now - c->last);
+    return *growth < UINT32_MAX / 2 ? COUNTER_OK : COUNTER_RESET;
+}
+
+enum counter_step group_counter(struct group *g, slot_id s, struct counter *c, uint64_t now,
+                                unsigned bits, mono_ns t)
+{
+    uint64_t growth = 0;
+    const enum counter_step step = counter_growth(c, now, bits, &growth);
+    if (step == COUNTER_OK)
+        group_rate(g, s, (double)growth, mono_diff(t, c->at));
+    *c = (struct counter){now, t, true};
+    return step;
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* record.h - the vocabulary: what a producer may say, and nothing else.
+ *
+ * A producer (probe, ring, importer) fills the cells of a `struct group` and commits them as one row
+ * with the time of the reading. What it could not read stays CELL_MISSING, and a loss says why.
+ * Everything goes through a `struct sink`; what is behind it (store, test) the producer cannot see. */
+#ifndef RECORD_RECORD_H
+#define RECORD_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+
+enum unit {
+    UNIT_COUNT,
+    UNIT_PERCENT,
+    UNIT_BYTES,
+    UNIT_BYTES_PER_SECOND,
+    UNIT_PER_SECOND,
+    UNIT_SECONDS,
+    UNIT_WATT,
+    UNIT_MEGAHERTZ,
+    UNIT_CELSIUS,
+    UNIT_BITS,
+    UNIT_N,
+};
+
+enum metric_kind { KIND_GAUGE, KIND_RATE };
+
+enum entity_kind {
+    PER_NODE,
+    PER_CORE,
+    PER_DISK,
+    PER_NIC,
+    PER_PROCESS,
+    PER_JOB,
+    PER_CGROUP,
+    PER_GPU,
+    PER_SELF,
+};
+
+#define METRIC(id, ...) M_##id,
+enum metric_id {
+#include "record/metrics.def"
+    METRIC_N
+};
+#undef METRIC
+
+#define LOSS(id, ...) LOSS_##id,
+enum loss_id {
+#include "record/losses.def"
+    LOSS_N
+};
+#undef LOSS
+
+#define MARK(id, ...) MARK_##id,
+enum mark_id {
+#include "record/marks.def"
+    MARK_N
+};
+#undef MARK
+
+struct metric {
+    const char *name;
+    enum unit unit;
+    enum metric_kind kind;
+    double count;
+    double step;
+    double hi;
+    enum entity_kind per;
+    const char *title;
+};
+
+struct word {
+    const char *name;
+    const char *help;
+};
+
+extern const struct metric metrics[METRIC_N];
+extern const struct word losses[LOSS_N];
+extern const struct word marks[MARK_N];
+
+const char *unit_name(enum unit u); /* "%", "B", "B/s", ... */
+/* UNIT_N when there is no such unit. */
+enum unit unit_find(const char *name);
+/* METRIC_N when there is no such metric. */
+enum metric_id metric_find(const char *name);
+
+/* The whole-machine entity of a metric that also has parts ("cpu.util" of all cores). */
+#define ENTITY_TOTAL "total"
+
+enum { ENTITY_LEN = 64, TEXT_LEN = 160 };
+
+/* What was lost: `what` is a metric, an entity or a probe ("gpu0 gpu.energy"), `why` the cause. */
+struct loss {
+    enum loss_id id;
+    uint64_t count;
+    mono_ns at;
+    char what[ENTITY_LEN];
+    char why[TEXT_LEN];
+};
+
+struct mark {
+    enum mark_id id;
+    mono_ns at;
+    int64_t number;
+    char text[TEXT_LEN];
+};
+
+struct group;
+struct sink;
+
+struct sink_ops {
+    /* The row of g's cells as read at t. The cells belong to the caller again afterwards. */
+    void (*row)(struct sink *s, struct group *g, mono_ns t);
+    void (*loss)(struct sink *s, const struct loss *l);
+    void (*mark)(struct sink *s, const struct mark *m);
+};
+
+/* Any thread may call; rows of one group come from one thread at a time. */
+struct sink {
+    const struct sink_ops *ops;
+};
+
+/* printf-style shorthands. */
+void sink_loss(struct sink *s, enum loss_id id, const char *what, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+void sink_mark(struct sink *s, enum mark_id id, int64_t number, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+#endif

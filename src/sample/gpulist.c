@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpulist.c - which GPUs the machine has, for the run's description (hostinfo.h). */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "sample/amdgpu.h"
+#include "sample/hostinfo.h"
+#include "sample/nvml_dev.h"
+#include "sample/source.h"
+#include "sample/textscan.h"
+
+static void nvidia_texts(const struct nvml_api *api, struct nvml_device *d, struct gpu_info *out)
+{
+    if (!api->name || api->name(d, out->name, sizeof out->name) != NVML_OK)
+        snprintf(out->name, sizeof out->name, "NVIDIA GPU");
+    if (!api->uuid || api->uuid(d, out->uuid, sizeof out->uuid) != NVML_OK)
+        out->uuid[0] = 0;
+}
+
+static void nvidia(struct nvml_lib *lib, unsigned i, struct gpu_info *out)
+{
+    const struct nvml_gpu *g = &lib->gpu[i];
+    struct nvml_device *d = atomic_load(&g->dev);
+    struct nvml_memory m = {0};
+    *out = (struct gpu_info){0};
+    snprintf(out->entity, sizeof out->entity, "%s", g->entity);
+    snprintf(out->driver, sizeof out->driver, "%s", lib->driver);
+    if (!d)
+        return;
+    nvidia_texts(&lib->api, d, out);
+    if (lib->api.memory && lib->api.memory(d, &m) == NVML_OK)
+        out->memory_bytes = m.total;
+}
+
+/* The first line of a file, empty when there is none. */
+static void line_of(char *out, size_t size, const char *folder, const char *file)
+{
+    char path[AMDGPU_PATH + 64], text[HOST_TEXT];
+    snprintf(path, sizeof path, "%s/%s", folder, file);
+    const long n = file_peek(path, text, sizeof text);
+    const char *nl = n > 0 ? memchr(text, '\n', (size_t)n) : NULL;
+    const long len = nl ? (long)(nl - text) : n;
+    scan_copy(out, size, text, len > 0 ? (size_t)len : 0);
+}
+
+static void amd(const struct amdgpu_card *c, unsigned index, const char *sys, struct gpu_info *out)
+{
+    char text[HOST_TEXT], module[AMDGPU_PATH];
+    double bytes = 0;
+    *out = (struct gpu_info){0};
+    snprintf(out->entity, sizeof out->entity, "gpu%u", index);
+    line_of(out->name, sizeof out->name, c->device, "product_name");
+    line_of(text, sizeof text, c->device, "device");
+    if (!out->name[0])
+        snprintf(out->name, sizeof out->name, "AMD GPU %.16s", text);
+    line_of(out->uuid, sizeof out->uuid, c->device, "unique_id");
+    snprintf(module, sizeof module, "%.256s/module/amdgpu", sys);
+    line_of(out->driver, sizeof out->driver, module, "version");
+    line_of(text, sizeof text, c->device, "mem_info_vram_total");
+    if (amdgpu_number(text, strlen(text), &bytes))
+        out->memory_bytes = (uint64_t)bytes;
+}
+
+unsigned gpu_list(struct gpu_info out[GPU_MOST], struct nvml_lib *nvml, const char *sys)
+{
+    struct amdgpu_card *found = xcalloc(AMDGPU_MOST, sizeof *found);
+    const unsigned cards = amdgpu_find(found, sys);
+    unsigned n = 0;
+    for (; nvml && n < nvml->n; n++)
+        nvidia(nvml, n, &out[n]);
+    for (unsigned i = 0; i < cards && n < GPU_MOST; i++, n++)
+        amd(&found[i], n, sys, &out[n]);
+    free(found);
+    return n;
+}

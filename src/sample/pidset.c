@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pidset.c - see pidset.h. */
+#include "sample/pidset.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+static int by_value(const void *a, const void *b)
+{
+    const int x = *(const int *)a, y = *(const int *)b;
+    return (x > y) - (x < y);
+}
+
+void pidset_init(struct pidset *p)
+{
+    pthread_mutex_init(&p->lock, NULL);
+    p->n = 0;
+}
+
+void pidset_set(struct pidset *p, const int *pid, size_t n)
+{
+    pthread_mutex_lock(&p->lock);
+    p->n = MIN_OF(n, (size_t)PIDSET_MOST);
+    if (p->n)
+        memcpy(p->pid, pid, p->n * sizeof *pid);
+    qsort(p->pid, p->n, sizeof *p->pid, by_value);
+    pthread_mutex_unlock(&p->lock);
+}
+
+bool pidset_has(struct pidset *p, int pid)
+{
+    pthread_mutex_lock(&p->lock);
+    const bool has = bsearch(&pid, p->pid, p->n, sizeof *p->pid, by_value) != NULL;
+    pthread_mutex_unlock(&p->lock);
+    return has;
+}
+
+size_t pidset_count(struct pidset *p)
+{
+    pthread_mutex_lock(&p->lock);
+    const size_t n = p->n;
+    pthread_mutex_unlock(&p->lock);
+    return n;
+}
+
+void pidset_free(struct pidset *p)
+{
+    pthread_mutex_destroy(&p->lock);
+    p->n = 0;
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* probe_amdgpu.c - AMD GPUs through sysfs, without AMD's libraries. Their entities go on behind the
+ * NVIDIA ones: gpu0, gpu1... */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "sample/amdgpu.h"
+#include "sample/nvml_dev.h"
+#include "sample/probe.h"
+#include "sample/probe_util.h"
+#include "sample/source.h"
+
+#define MIN_PERIOD_NS (100 * NS_PER_MS)
+#define RETRY_NS      (30 * NS_PER_S)
+
+enum { ALTERNATIVES = 4 };
+enum place { DEVICE, HWMON };
+
+/* A metric and the files that may hold it, best first. */
+struct row {
+    enum metric_id metric;
+    struct {
+        enum place place;
+        const char *file;
+        bool (*parse)(const void *p, size_t n, double *out);
+        double counts; /* of the metric in one of the file */
+    } from[ALTERNATIVES];
+};
+
+static const struct row rows[] = {
+    {M_GPU_UTIL,
+     {{DEVICE, "gpu_busy_percent", amdgpu_number, 1},
+      {DEVICE, "gpu_metrics", amdgpu_metrics_util, 1}}},
+    {M_GPU_MEM_CTRL,
+     {{DEVICE, "mem_busy_percent", amdgpu_number, 1},
+      {DEVICE, "gpu_metrics", amdgpu_metrics_mem_util, 1}}},
+    {M_GPU_MEM_TOTAL, {{DEVICE, "mem_info_vram_total", amdgpu_number, 1}}},
+    {M_GPU_MEM_USED, {{DEVICE, "mem_info_vram_used", amdgpu_number, 1}}},
+    {M_GPU_POWER, /* microwatt, kept as milliwatt */
+     {{HWMON, "power1_average", amdgpu_number, 1e-3},
+      {HWMON, "power1_input", amdgpu_number, 1e-3},
+      {DEVICE, "gpu_metrics", amdgpu_metrics_watt, 1e3}}},
+    {M_GPU_POWER_LIMIT, {{HWMON, "power1_cap", amdgpu_number, 1e-3}}},
+    {M_GPU_CLOCK_SM, /* Hz */
+     {{HWMON, "freq1_input", amdgpu_number, 1e-6},
+      {DEVICE, "pp_dpm_sclk", amdgpu_dpm_mhz, 1},
+      {DEVICE, "gpu_metrics", amdgpu_metrics_gfx_mhz, 1}}},
+    {M_GPU_CLOCK_MEM,
+     {{HWMON, "freq2_input", amdgpu_number, 1e-6},
+      {DEVICE, "pp_dpm_mclk", amdgpu_dpm_mhz, 1},
+      {DEVICE, "gpu_metrics", amdgpu_metrics_mem_mhz, 1}}},
+    {M_GPU_TEMP, /* thousandths of a degree: edge, then junction */
+     {{HWMON, "temp1_input", amdgpu_number, 1e-3},
+      {HWMON, "temp2_input", amdgpu_number, 1e-3},
+      {DEVICE, "gpu_metrics", amdgpu_metrics_edge, 1}}},
+    {M_GPU_TEMP_MEM,
+     {{HWMON, "temp3_input", amdgpu_number, 1e-3},
+      {DEVICE, "gpu_metrics", amdgpu_metrics_temp_mem, 1}}},
+};
+
+struct one {
+    struct source file;
+    unsigned from; /* the next alternative to try, 1 more than the one in use */
+    slot_id slot;
+    bool off;
+    int told; /* errno of the loss that was told */
+    mono_ns again;
+};
+
+struct card {
+    char entity[16];
+    slot_id share; /* gpu.mem */
+    struct amdgpu_card at;
+    struct one one[COUNT_OF(rows)];
+};
+
+struct state {
+    struct group group;
+    unsigned n;
+    struct card *card;
+    char text[AMDGPU_METRICS_MOST];
+};
+
+static void set_period(void *state, int64_t period_ns)
+{
+    struct state *st = state;
+    group_set_period(&st->group, MAX_OF(period_ns, MIN_PERIOD_NS));
+}
+
+static void add_card(struct state *st, struct card *c, const struct amdgpu_card *at, unsigned index)
+{
+    c->at = *at;
+    snprintf(c->entity, sizeof c->entity, "gpu%u", index);
+    c->share = group_add(&st->group, M_GPU_MEM, c->entity);
+    for (size_t r = 0; r < COUNT_OF(rows); r++)
+        c->one[r].slot = group_add(&st->group, rows[r].metric, c->entity);
+}
+
+static int open_probe(void *state, const struct probe_env *env, int64_t period_ns, struct err *e)
+{
+    struct state *st = state;
+    struct amdgpu_card *found = xcalloc(AMDGPU_MOST, sizeof *found);
+    const unsigned first = env->nvml ? env->nvml->n : 0;
+    st->n = amdgpu_find(found, env->sys);
+    if (st->n > 0) {
+        group_open(&st->group, "amdgpu", MAX_OF(period_ns, MIN_PERIOD_NS));
+        st->card = xcalloc(st->n, sizeof *st->card);
+    }
+    for (unsigned i = 0; i < st->n; i++)
+        add_card(st, &st->card[i], &found[i], first + i);
+    free(found);
+    if (st->n == 0)
+        return err_set(e, ERR_NOT_FOUND, "no AMD GPU: none in %s/class/drm", env->sys);
+    return 0;
+}
+
+static void lose(const struct card *c, enum loss_id id, enum metric_id m, struct sink *s,
+                 const char *why)
+{
+    char what[ENTITY_LEN];
+    snprintf(what, sizeof what, "%s %s", c->entity, metrics[m].name);
+    sink_loss(s, id, what, "%s", why);
+}
+
+/* The next file that this card has. */
+static bool next_source(struct card *c, const struct row *r, struct one *o)
+{
+    struct err e;
+    source_close(&o->file);
+    while (o->from < ALTERNATIVES && r->from[o->from].file) {
+        const char *place = r->from[o->from].place == HWMON ? c->at.hwmon : c->at.device;
+        const char *file = r->from[o->from++].file;
+        if (place[0] && source_open(&o->file, &e, "%s/%s", place, file) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What the driver says of a sensor that the card does not have. Not ENOENT: a file that was there
+ * and is not any more belongs to a card that went, and may come back. */
+static bool never(int sys)
+{
+    return sys == EOPNOTSUPP || sys == EINVAL || sys == ENODATA;
+}
+
+static void end_slot(struct state *st, const struct card *c, enum metric_id m, slot_id *slot,
+                     struct sink *s)
+{
+    if (*slot == SLOT_NONE)
+        return;
+    lose(c, LOSS_UNSUPPORTED, m, s, "this card or its driver does not show it");
+    group_drop(&st->group, *slot);
+    *slot = SLOT_NONE;
+}
+
+static void end_row(struct state *st, struct card *c, const struct row *r, struct one *o,
+                    struct sink *s)
+{
+    o->off = true;
+    source_close(&o->file);
+    end_slot(st, c, r->metric, &o->slot, s);
+    if (r->metric == M_GPU_MEM_TOTAL || r->metric == M_GPU_MEM_USED)
+        end_slot(st, c, M_GPU_MEM, &c->share, s);
+}
+
+static void failed(struct card *c, const struct row *r, struct one *o, int sys, struct sink *s)
+{
+    if (o->told != sys)
+        lose(c, sys == EACCES || sys == EPERM ? LOSS_DENIED : LOSS_READ, r->metric, s,
+             strerror(sys));
+    o->told = sys;
+    o->again = mono_add(clock_mono(), RETRY_NS);
+}
+
+/* True when the value was read. A source that has nothing gives way to the next one. */
+static bool read_row(struct state *st, struct card *c, size_t i, struct sink *s, double *out)
+{
+    const struct row *r = &rows[i];
+    struct one *o = &c->one[i];
+    while (o->from > 0 || next_source(c, r, o)) {
+        struct reading got;
+        if (!source_read(&o->file, st->text, sizeof st->text, &got) && !never(got.sys)) {
+            failed(c, r, o, got.sys, s);
+            return false;
+        }
+        if (got.sys == 0 && r->from[o->from - 1].parse(st->text, got.n, out)) {
+            *out *= r->from[o->from - 1].counts;
+            o->told = 0;
+            return true;
+        }
+        if (!next_source(c, r, o))
+            break;
+    }
+    end_row(st, c, r, o, s);
+    return false;
+}
+
+static void read_card(struct state *st, struct card *c, mono_ns now, struct sink *s)
+{
+    double total = 0, v;
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct one *o = &c->one[i];
+        if (o->off || (o->told && mono_diff(now, o->again) < 0) || !read_row(st, c, i, s, &v))
+            continue;
+        group_gauge(&st->group, o->slot, v);
+        if (rows[i].metric == M_GPU_MEM_TOTAL)
+            total = v;
+        if (rows[i].metric == M_GPU_MEM_USED && total > 0)
+            group_gauge(&st->group, c->share, v / total * 1000);
+    }
+}
+
+static void read_probe(void *state, struct sink *s)
+{
+    struct state *st = state;
+    const mono_ns now = clock_mono();
+    for (unsigned i = 0; i < st->n; i++)
+        read_card(st, &st->card[i], now, s);
+    group_commit(&st->group, s, now);
+}
+
+static void close_probe(void *state)
+{
+    struct state *st = state;
+    for (unsigned i = 0; i < st->n; i++)
+        for (size_t r = 0; r < COUNT_OF(rows); r++)
+            source_close(&st->card[i].one[r].file);
+    free(st->card);
+    st->card = NULL;
+    st->n = 0;
+    group_close(&st->group);
+}
+
+const struct probe probe_amdgpu = {
+    .name = "amdgpu",
+    .title = "AMD GPUs: utilization, memory, power, clocks, temperature",
+    .lane = LANE_GPU,
+    .min_period_ns = MIN_PERIOD_NS,
+    .state_size = sizeof(struct state),
+    .open = open_probe,
+    .read = read_probe,
+    .set_period = set_period,
+    .close = close_probe,
+};

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* probe_cgroup.c - the job's control group: CPU used and throttled, memory used, and the limits.
+ *
+ * Which files those are depends on the version of each hierarchy (v1 has one per controller, v2 one
+ * for all, hybrid machines have both); cgroup_find.c finds them once. The limit that holds is the
+ * tightest on the way up to the root, and time throttled is counted where that limit stands. Limits
+ * can be changed while the job runs, so they are read again now and then. */
+#include <stdio.h>
+
+#include "sample/cgroup_find.h"
+#include "sample/probe.h"
+#include "sample/probe_util.h"
+
+#define MIN_PERIOD_NS   (10 * NS_PER_MS)
+#define MEM_PERIOD_NS   (100 * NS_PER_MS)
+#define LIMIT_PERIOD_NS (5 * NS_PER_S)
+
+enum { TEXT_SIZE = 1024 };
+
+struct cgroup_state {
+    struct cgroup_place cpu, cpuacct, memory;
+    struct source usage, throttle, memory_now;
+    struct group fast, slow; /* "cgroup" and "cgroupmem" */
+    slot_id cpu_slot, throttled_slot, mem_slot, cpu_limit_slot, mem_limit_slot;
+    struct counter usage_us, throttled_us;
+    double cpu_limit_percent, mem_limit_bytes; /* 0: none */
+    int64_t period_ns;
+    struct cadence slow_at, limit_at;
+    uint32_t said;
+    unsigned resets_said;
+};
+
+enum {
+    SAID_NO_CPU,
+    SAID_NO_USAGE,
+    SAID_CPU_READ,
+    SAID_NO_CPU_LIMIT,
+    SAID_NO_THROTTLE,
+    SAID_THROTTLE_READ,
+    SAID_NO_MEMORY,
+    SAID_MEM_READ,
+    SAID_NO_MEM_LIMIT,
+};
+
+/* ---- limits ---- */
+
+static void set_slot(struct group *g, slot_id *slot, enum metric_id m, bool wanted)
+{
+    if (wanted && *slot == SLOT_NONE)
+        *slot = group_add(g, m, ENTITY_TOTAL);
+    if (!wanted) {
+        group_drop(g, *slot);
+        *slot = SLOT_NONE;
+    }
+}
+
+static void read_cpu_limit(struct cgroup_state *st, struct sink *s)
+{
+    struct cgroup_limit limit;
+    const bool has = cgroup_cpu_limit(&st->cpu, &limit);
+    st->cpu_limit_percent = has ? limit.value : 0;
+    set_slot(&st->slow, &st->cpu_limit_slot, M_CGROUP_CPU_LIMIT, has);
+    if (!has && st->cpu.version && say_once(&st->said, SAID_NO_CPU_LIMIT))
+        sink_loss(s, LOSS_ABSENT, "cgroup.cpu_limit", "no limit is set");
+    char path[PATH_LEN + sizeof "/cpu.stat"];
+    struct err ignored;
+    snprintf(path, sizeof path, "%s/cpu.stat", has ? limit.folder : st->cpu.folder);
+    if (!st->cpu.version || (source_is_open(&st->throttle) && strcmp(st->throttle.path, path) == 0))
+        return;
+    source_close(&st->throttle);
+    st->throttled_us = (struct counter){0};
+    if (source_open(&st->throttle, &ignored, "%s", path))
+        st->throttle = (struct source){0};
+}
+
+static void read_mem_limit(struct cgroup_state *st, struct sink *s)
+{
+    struct cgroup_limit limit;
+    const bool has = cgroup_mem_limit(&st->memory, &limit);
+    st->mem_limit_bytes = has ? limit.value : 0;
+    set_slot(&st->slow, &st->mem_limit_slot, M_CGROUP_MEM_LIMIT, has);
+    if (!has && st->memory.version && say_once(&st->said, SAID_NO_MEM_LIMIT))
+        sink_loss(s, LOSS_ABSENT, "cgroup.mem_limit", "no limit is set");
+}
+
+/* ---- CPU ---- */
+
+static bool parse_usage(const struct cgroup_state *st, const char *text, size_t n, uint64_t *us)
+{
+    if (st->cpuacct.version == 2)
+        return procfs_key(text, n, "usage_usec", us);
+    if (!procfs_cgroup_number(text, n, us))
+        return false;
+    *us /= 1000;
+    return true;
+}
+
+static void put_usage(struct cgroup_state *st, struct sink *s)
+{
+    char text[TEXT_SIZE];
+    struct reading r;
+    uint64_t us;
+    if (!source_is_open(&st->usage))
+        return;
+    if (!source_read(&st->usage, text, sizeof text, &r)) {
+        lose_read(s, &st->said, SAID_CPU_READ, "cgroup.cpu", r.sys);
+    } else if (!parse_usage(st, text, r.n, &us)) {
+        if (say_once(&st->said, SAID_NO_USAGE))
+            sink_loss(s, LOSS_ABSENT, "cgroup.cpu", "%s does not count CPU time", st->usage.path);
+    } else {
+        set_slot(&st->fast, &st->cpu_slot, M_CGROUP_CPU, true);
+        if (group_counter(&st->fast, st->cpu_slot, &st->usage_us, us, 64, r.at) == COUNTER_RESET)
+            lose_reset(s, &st->resets_said, "cgroup.cpu");
+    }
+}
+
+static bool parse_throttled(const struct cgroup_state *st, const char *text, size_t n, uint64_t *us)
+{
+    if (st->cpu.version == 2)
+        return procfs_key(text, n, "throttled_usec", us);
+    if (!procfs_key(text, n, "throttled_time", us))
+        return false;
+    *us /= 1000;
+    return true;
+}
+
+static void put_throttled(struct cgroup_state *st, struct sink *s)
+{
+    char text[TEXT_SIZE];
+    struct reading r;
+    uint64_t us;
+    if (!source_is_open(&st->throttle))
+        return;
+    if (!source_read(&st->throttle, text, sizeof text, &r)) {
+        lose_read(s, &st->said, SAID_THROTTLE_READ, "cgroup.throttled", r.sys);
+    } else if (!parse_throttled(st, text, r.n, &us)) {
+        if (say_once(&st->said, SAID_NO_THROTTLE))
+            sink_loss(s, LOSS_ABSENT, "cgroup.throttled",
+                      "%s does not count throttling: no CPU limit can be set there",
+                      st->throttle.path);
+    } else {
+        set_slot(&st->fast, &st->throttled_slot, M_CGROUP_THROTTLED, true);
+        if (group_counter(&st->fast, st->throttled_slot, &st->throttled_us, us, 64, r.at) ==
+            COUNTER_RESET)
+            lose_reset(s, &st->resets_said, "cgroup.throttled");
+    }
+}
+
+/* ---- memory ---- */
+
+static void put_memory(struct cgroup_state *st, struct sink *s)
+{
+    char text[64];
+    struct reading r;
+    uint64_t bytes;
+    if (!source_is_open(&st->memory_now))
+        return;
+    if (!source_read(&st->memory_now, text, sizeof text, &r)) {
+        lose_read(s, &st->said, SAID_MEM_READ, "cgroup.mem", r.sys);
+    } else if (procfs_cgroup_number(text, r.n, &bytes) && bytes != CGROUP_NO_LIMIT) {
+        set_slot(&st->slow, &st->mem_slot, M_CGROUP_MEM, true);
+        group_gauge(&st->slow, st->mem_slot, (double)bytes);
+    }
+}
+
+/* What is not there at all, said at the first reading. */
+static void say_absent(struct cgroup_state *st, struct sink *s)
+{
+    if (!source_is_open(&st->usage) && say_once(&st->said, SAID_NO_CPU))
+        sink_loss(s, LOSS_ABSENT, "cgroup.cpu", "the job's control group does not count CPU time");
+    if (!source_is_open(&st->memory_now) && say_once(&st->said, SAID_NO_MEMORY))
+        sink_loss(s, LOSS_ABSENT, "cgroup.mem", "the job's control group does not count memory%s",
+                  st->memory.is_root ? ": it is the root" : "");
+}
+
+static void cgroup_read(void *state, struct sink *s)
+{
+    struct cgroup_state *st = state;
+    const mono_ns t = clock_mono();
+    const int64_t slack = st->period_ns / 2;
+    if (cadence_due(&st->limit_at, t, slack)) {
+        read_cpu_limit(st, s);
+        read_mem_limit(st, s);
+        say_absent(st, s);
+    }
+    put_usage(st, s);
+    put_throttled(st, s);
+    group_commit(&st->fast, s, t);
+    if (!cadence_due(&st->slow_at, t, slack))
+        return;
+    put_memory(st, s);
+    group_gauge(&st->slow, st->cpu_limit_slot, st->cpu_limit_percent);
+    group_gauge(&st->slow, st->mem_limit_slot, st->mem_limit_bytes);
+    group_commit(&st->slow, s, t);
+}
+
+/* ---- the record ---- */
+
+static void cgroup_set_period(void *state, int64_t period_ns)
+{
+    struct cgroup_state *st = state;
+    st->period_ns = MAX_OF(period_ns, MIN_PERIOD_NS);
+    st->slow_at.period_ns = MAX_OF(period_ns, MEM_PERIOD_NS);
+    st->limit_at.period_ns = MAX_OF(period_ns, LIMIT_PERIOD_NS);
+    group_set_period(&st->fast, st->period_ns);
+    group_set_period(&st->slow, st->slow_at.period_ns);
+}
+
+static void open_file(struct source *f, const struct cgroup_place *p, const char *v1,
+                      const char *v2)
+{
+    struct err ignored;
+    if (p->version && source_open(f, &ignored, "%s/%s", p->folder, p->version == 1 ? v1 : v2))
+        *f = (struct source){0};
+}
+
+static int cgroup_open(void *state, const struct probe_env *env, int64_t period_ns, struct err *e)
+{
+    struct cgroup_state *st = state;
+    struct cgroup_finder finder;
+    const int rc = cgroup_finder_open(&finder, env->proc, env->sys, env->root_pid, e);
+    if (rc)
+        return rc;
+    cgroup_find(&finder, "cpu", &st->cpu);
+    cgroup_find(&finder, "cpuacct", &st->cpuacct);
+    cgroup_find(&finder, "memory", &st->memory);
+    cgroup_finder_close(&finder);
+    if (!st->cpu.version && !st->cpuacct.version && !st->memory.version)
+        return err_set(e, ERR_NOT_FOUND, "no control group of the job is visible here");
+    open_file(&st->usage, &st->cpuacct, "cpuacct.usage", "cpu.stat");
+    open_file(&st->memory_now, &st->memory, "memory.usage_in_bytes", "memory.current");
+    group_open(&st->fast, "cgroup", MAX_OF(period_ns, MIN_PERIOD_NS));
+    group_open(&st->slow, "cgroupmem", MAX_OF(period_ns, MEM_PERIOD_NS));
+    cgroup_set_period(st, period_ns);
+    st->cpu_slot = st->throttled_slot = st->mem_slot = SLOT_NONE;
+    st->cpu_limit_slot = st->mem_limit_slot = SLOT_NONE;
+    return 0;
+}
+
+static void cgroup_close(void *state)
+{
+    struct cgroup_state *st = state;
+    source_close(&st->usage);
+    source_close(&st->throttle);
+    source_close(&st->memory_now);
+    group_close(&st->fast);
+    group_close(&st->slow);
+}
+
+const struct probe probe_cgroup = {
+    .name = "cgroup",
+    .title = "the job's control group: CPU, throttling, memory, limits",
+    .lane = LANE_FAST,
+    .min_period_ns = MIN_PERIOD_NS,
+    .state_size = sizeof(struct cgroup_state),
+    .open = cgroup_open,
+    .read = cgroup_read,
+    .set_period = cgroup_set_period,
+    .close = cgroup_close,
+};

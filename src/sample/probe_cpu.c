@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* probe_cpu.c - how busy the cores are, from /proc/stat.
+ *
+ * The kernel counts in ticks of 10 ms, so reading faster than every 100 ms gives nothing new. Only
+ * the cpu lines at the top of the file are asked for and looked at. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "sample/probe.h"
+#include "sample/probe_util.h"
+#include "sample/procfs.h"
+#include "sample/source.h"
+
+#define MIN_PERIOD_NS (100 * NS_PER_MS)
+
+enum { TICKS_PER_S = 100 }; /* of the metric; the kernel's may differ */
+
+enum part { UTIL, USER, SYSTEM, IOWAIT, STEAL, PARTS };
+
+static const enum metric_id part_metric[PARTS] = {
+    [UTIL] = M_CPU_UTIL,     [USER] = M_CPU_USER,   [SYSTEM] = M_CPU_SYSTEM,
+    [IOWAIT] = M_CPU_IOWAIT, [STEAL] = M_CPU_STEAL,
+};
+
+/* A core, or the machine. */
+struct busy {
+    int core; /* CPU_ALL: the machine */
+    bool seen;
+    slot_id slot[PARTS]; /* steal only for the machine */
+    struct counter counter[PARTS];
+};
+
+struct cpu_state {
+    struct source stat;
+    struct textbuf text;
+    size_t want;            /* bytes to ask for: the cpu lines and a little more */
+    struct cpu_line *lines; /* of the latest reading: the cores */
+    size_t n_lines, lines_cap;
+    struct group group;
+    struct busy total;
+    struct busy *cores; /* in the order of the file */
+    size_t n, cap;
+    unsigned online;   /* cores that the total is the mean of; 0: no total yet */
+    double tick_scale; /* ticks of 10 ms per tick of the kernel */
+    uint32_t said;
+    unsigned resets_said;
+};
+
+enum { SAID_READ, SAID_MALFORMED, SAID_STEAL };
+
+/* ---- reading ---- */
+
+static void keep_line(struct cpu_state *st, const struct cpu_line *c)
+{
+    if (st->n_lines == st->lines_cap) {
+        st->lines_cap = st->lines_cap ? st->lines_cap * 2 : 16;
+        st->lines = xrealloc(st->lines, st->lines_cap, sizeof *st->lines);
+    }
+    st->lines[st->n_lines++] = *c;
+}
+
+/* False when the cpu lines did not fit in what was asked for. */
+static bool parse_lines(struct cpu_state *st, size_t n, struct cpu_line *total, unsigned *bad)
+{
+    struct lines l = lines_of(st->text.p, n);
+    struct cpu_line c;
+    st->n_lines = 0;
+    while (procfs_cpu_next(&l, &c))
+        if (c.core == CPU_ALL)
+            *total = c;
+        else
+            keep_line(st, &c);
+    *bad = l.bad;
+    const size_t used = (size_t)(l.p - st->text.p);
+    const bool whole = !l.cut || n < st->want;
+    if (whole)
+        st->want = MIN_OF(st->text.size, used + used / 8 + 256);
+    return whole;
+}
+
+static bool ask_for_more(struct cpu_state *st)
+{
+    if (st->want >= st->text.size && !textbuf_grow(&st->text))
+        return false;
+    st->want = st->text.size;
+    return true;
+}
+
+static bool read_lines(struct cpu_state *st, struct cpu_line *total, unsigned *bad,
+                       struct reading *r)
+{
+    do {
+        *total = (struct cpu_line){0};
+        if (!source_read(&st->stat, st->text.p, st->want, r))
+            return false;
+    } while (!parse_lines(st, r->n, total, bad) && ask_for_more(st));
+    return true;
+}
+
+/* ---- cores that come and go ---- */
+
+static void drop_slots(struct cpu_state *st, struct busy *b)
+{
+    for (enum part p = 0; p < PARTS; p++)
+        group_drop(&st->group, b->slot[p]);
+}
+
+static void add_slots(struct cpu_state *st, struct busy *b, const char *entity, unsigned parts)
+{
+    for (enum part p = 0; p < PARTS; p++)
+        b->slot[p] = p == STEAL && b->core != CPU_ALL
+                         ? SLOT_NONE
+                         : group_add_mean(&st->group, part_metric[p], entity, parts);
+}
+
+/* `hint`: where it was the last time, as the order of the lines hardly ever changes. */
+static struct busy *find_core(struct cpu_state *st, int core, size_t hint)
+{
+    if (hint < st->n && st->cores[hint].core == core)
+        return &st->cores[hint];
+    for (size_t i = 0; i < st->n; i++)
+        if (st->cores[i].core == core)
+            return &st->cores[i];
+    if (st->n == st->cap) {
+        st->cap = st->cap ? st->cap * 2 : 16;
+        st->cores = xrealloc(st->cores, st->cap, sizeof *st->cores);
+    }
+    struct busy *b = &st->cores[st->n++];
+    *b = (struct busy){.core = core};
+    char entity[ENTITY_LEN];
+    snprintf(entity, sizeof entity, "cpu%d", core);
+    add_slots(st, b, entity, 1);
+    return b;
+}
+
+static void drop_unseen(struct cpu_state *st)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < st->n; i++) {
+        if (!st->cores[i].seen) {
+            drop_slots(st, &st->cores[i]);
+            continue;
+        }
+        st->cores[i].seen = false;
+        if (kept != i)
+            st->cores[kept] = st->cores[i];
+        kept++;
+    }
+    st->n = kept;
+}
+
+/* The total's resolution depends on how many cores it is the mean of. */
+static void set_online(struct cpu_state *st, unsigned online)
+{
+    if (online == st->online)
+        return;
+    if (st->online)
+        drop_slots(st, &st->total);
+    st->online = online;
+    add_slots(st, &st->total, ENTITY_TOTAL, online);
+}
+
+/* ---- values ---- */
+
+static void part_values(const struct cpu_line *c, uint64_t v[PARTS])
+{
+    v[USER] = c->user + c->nice;
+    v[SYSTEM] = c->system + c->irq + c->softirq;
+    v[IOWAIT] = c->iowait;
+    v[STEAL] = c->steal;
+    v[UTIL] = v[USER] + v[SYSTEM] + v[STEAL];
+}
+
+/* iowait is known to step back a little when a core's idle time is credited from elsewhere: then
+ * the high-water mark stays, and growth resumes above it. More than a second's worth is a reset. */
+static uint64_t smoothed_iowait(const struct counter *c, uint64_t now)
+{
+    return c->known && now < c->last && c->last - now <= TICKS_PER_S ? c->last : now;
+}
+
+/* False when a counter went backwards. */
+static bool put_busy(struct cpu_state *st, struct busy *b, const struct cpu_line *line, mono_ns t)
+{
+    const double scale = st->tick_scale / (b->core == CPU_ALL ? st->online : 1);
+    uint64_t now[PARTS];
+    bool ok = true;
+    part_values(line, now);
+    now[IOWAIT] = smoothed_iowait(&b->counter[IOWAIT], now[IOWAIT]);
+    for (enum part p = 0; p < PARTS; p++) {
+        const mono_ns before = b->counter[p].at;
+        double growth;
+        const enum counter_step step =
+            counter_read(&st->group, SLOT_NONE, &b->counter[p], now[p], 64, t, &growth);
+        if (step == COUNTER_OK)
+            group_rate(&st->group, b->slot[p], growth * scale, mono_diff(t, before));
+        ok = ok && step != COUNTER_RESET;
+    }
+    return ok;
+}
+
+static void put_cores(struct cpu_state *st, struct sink *s, mono_ns t)
+{
+    for (size_t i = 0; i < st->n_lines; i++) {
+        struct busy *b = find_core(st, st->lines[i].core, i);
+        b->seen = true;
+        if (!put_busy(st, b, &st->lines[i], t)) {
+            char what[ENTITY_LEN];
+            snprintf(what, sizeof what, "cpu%d", b->core);
+            lose_reset(s, &st->resets_said, what);
+        }
+    }
+    drop_unseen(st);
+}
+
+static void put_total(struct cpu_state *st, const struct cpu_line *line, struct sink *s, mono_ns t)
+{
+    set_online(st, (unsigned)MAX_OF(st->n, 1));
+    if (!put_busy(st, &st->total, line, t))
+        lose_reset(s, &st->resets_said, "cpu total");
+    enum { FIELDS_WITH_STEAL = 8 };
+    if (line->fields >= FIELDS_WITH_STEAL)
+        return;
+    if (say_once(&st->said, SAID_STEAL))
+        sink_loss(s, LOSS_ABSENT, "cpu.steal", "this kernel does not count it");
+    st->group.cells[st->total.slot[STEAL]] = CELL_MISSING;
+}
+
+static void cpu_read(void *state, struct sink *s)
+{
+    struct cpu_state *st = state;
+    struct cpu_line total;
+    struct reading r;
+    unsigned bad = 0;
+    if (!read_lines(st, &total, &bad, &r)) {
+        lose_read(s, &st->said, SAID_READ, "cpu", r.sys);
+        return;
+    }
+    if ((bad || !total.fields) && say_once(&st->said, SAID_MALFORMED))
+        sink_loss(s, LOSS_MALFORMED, "cpu", "%s has lines that are not as documented",
+                  st->stat.path);
+    put_cores(st, s, r.at);
+    if (total.fields)
+        put_total(st, &total, s, r.at);
+    group_commit(&st->group, s, r.at);
+}
+
+/* ---- the record ---- */
+
+static int cpu_open(void *state, const struct probe_env *env, int64_t period_ns, struct err *e)
+{
+    struct cpu_state *st = state;
+    const int rc = source_open(&st->stat, e, "%s/stat", env->proc);
+    if (rc)
+        return rc;
+    textbuf_grow(&st->text);
+    st->want = st->text.size;
+    st->total.core = CPU_ALL;
+    const long hz = sysconf(_SC_CLK_TCK);
+    st->tick_scale = hz > 0 ? (double)TICKS_PER_S / (double)hz : 1;
+    group_open(&st->group, "cpu", MAX_OF(period_ns, MIN_PERIOD_NS));
+    return 0;
+}
+
+static void cpu_set_period(void *state, int64_t period_ns)
+{
+    struct cpu_state *st = state;
+    group_set_period(&st->group, MAX_OF(period_ns, MIN_PERIOD_NS));
+}
+
+static void cpu_close(void *state)
+{
+    struct cpu_state *st = state;
+    source_close(&st->stat);
+    textbuf_free(&st->text);
+    free(st->lines);
+    free(st->cores);
+    group_close(&st->group);
+}
+
+const struct probe probe_cpu = {
+    .name = "cpu",
+    .title = "CPU utilization per core and of the machine",
+    .lane = LANE_FAST,
+    .min_period_ns = MIN_PERIOD_NS,
+    .state_size = sizeof(struct cpu_state),
+    .open = cpu_open,
+    .read = cpu_read,
+    .set_period = cpu_set_period,
+    .close = cpu_close,
+};

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* probe_disk.c - operations, bytes and busy time of the disks, from /proc/diskstats.
+ *
+ * Whole disks only, as their partitions' traffic is in theirs. The total is that of the physical
+ * disks, because what passes through dm or md is counted again below; where none is physical (some
+ * virtual machines) it is that of all. A disk gets its series when it has moved something. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "sample/probe.h"
+#include "sample/probe_util.h"
+#include "sample/procfs.h"
+#include "sample/source.h"
+
+#define MIN_PERIOD_NS (100 * NS_PER_MS)
+
+enum part { READ_OPS, WRITE_OPS, READ_SECTORS, WRITE_SECTORS, BUSY, PARTS };
+
+enum { LONG_BITS = 8 * sizeof(long) };
+
+static const struct {
+    enum metric_id metric;
+    unsigned bits; /* the kernel's own type: unsigned long, and unsigned int for milliseconds */
+} parts[PARTS] = {
+    [READ_OPS] = {M_DISK_READ_OPS, LONG_BITS},
+    [WRITE_OPS] = {M_DISK_WRITE_OPS, LONG_BITS},
+    [READ_SECTORS] = {M_DISK_READ, LONG_BITS},
+    [WRITE_SECTORS] = {M_DISK_WRITE, LONG_BITS},
+    [BUSY] = {M_DISK_BUSY, 32},
+};
+
+enum disk_kind { DISK_IGNORED, DISK_VIRTUAL, DISK_PHYSICAL };
+
+struct disk {
+    char name[DISK_NAME_LEN];
+    enum disk_kind kind;
+    bool seen, has_slots;
+    slot_id slot[PARTS];
+    struct counter counter[PARTS];
+};
+
+struct disk_state {
+    struct source diskstats;
+    struct textbuf text;
+    char *sys;
+    struct group group;
+    slot_id total[PARTS];
+    bool has_total;
+    mono_ns last;       /* time of the previous reading; 0: none */
+    struct disk *disks; /* in the order of the file */
+    size_t n, cap;
+    unsigned physical, virtual; /* how many of each there are */
+    uint32_t said;
+    unsigned resets_said;
+};
+
+enum { SAID_READ, SAID_MALFORMED, SAID_NO_DISK };
+
+/* ---- disks that come and go ---- */
+
+static bool in_sys(const struct disk_state *st, const char *name, const char *sub)
+{
+    char path[PATH_LEN], dashed[DISK_NAME_LEN];
+    snprintf(dashed, sizeof dashed, "%s", name);
+    for (char *p = dashed; *p; p++)
+        if (*p == '/') /* "cciss/c0d0" is a folder "cciss!c0d0" */
+            *p = '!';
+    snprintf(path, sizeof path, "%s/block/%s%s", st->sys, dashed, sub);
+    return access(path, F_OK) == 0;
+}
+
+/* Memory that looks like a disk, or a file that does: its traffic is another disk's or none. */
+static bool is_pretended(const char *name)
+{
+    const char *const prefix[] = {"loop", "ram", "zram"};
+    for (size_t i = 0; i < COUNT_OF(prefix); i++)
+        if (strncmp(name, prefix[i], strlen(prefix[i])) == 0)
+            return true;
+    return false;
+}
+
+static enum disk_kind classify(const struct disk_state *st, const char *name)
+{
+    if (is_pretended(name) || !in_sys(st, name, ""))
+        return DISK_IGNORED;
+    return in_sys(st, name, "/device") ? DISK_PHYSICAL : DISK_VIRTUAL;
+}
+
+static struct disk *find_disk(struct disk_state *st, const char *name, size_t hint)
+{
+    if (hint < st->n && strcmp(st->disks[hint].name, name) == 0)
+        return &st->disks[hint];
+    for (size_t i = 0; i < st->n; i++)
+        if (strcmp(st->disks[i].name, name) == 0)
+            return &st->disks[i];
+    if (st->n == st->cap) {
+        st->cap = st->cap ? st->cap * 2 : 16;
+        st->disks = xrealloc(st->disks, st->cap, sizeof *st->disks);
+    }
+    struct disk *d = &st->disks[st->n++];
+    *d = (struct disk){.kind = classify(st, name)};
+    snprintf(d->name, sizeof d->name, "%s", name);
+    for (enum part p = 0; p < PARTS; p++)
+        d->slot[p] = SLOT_NONE;
+    return d;
+}
+
+static void drop_unseen(struct disk_state *st)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < st->n; i++) {
+        struct disk *d = &st->disks[i];
+        if (!d->seen) {
+            for (enum part p = 0; p < PARTS; p++)
+                group_drop(&st->group, d->slot[p]);
+            continue;
+        }
+        d->seen = false;
+        if (kept != i)
+            st->disks[kept] = *d;
+        kept++;
+    }
+    st->n = kept;
+}
+
+static void count_kinds(struct disk_state *st)
+{
+    st->physical = st->virtual = 0;
+    for (size_t i = 0; i < st->n; i++) {
+        st->physical += st->disks[i].kind == DISK_PHYSICAL;
+        st->virtual += st->disks[i].kind == DISK_VIRTUAL;
+    }
+}
+
+/* ---- values ---- */
+
+static void add_slots(struct disk_state *st, struct disk *d)
+{
+    d->has_slots = true;
+    for (enum part p = 0; p < PARTS; p++)
+        d->slot[p] = group_add(&st->group, parts[p].metric, d->name);
+}
+
+/* A device made anew under its old name starts from zero. Its operations tell, as they do not wrap
+ * within a life; the other counters alone could be mistaken for having wrapped. */
+static bool was_reset(const struct disk *d, const uint64_t now[PARTS])
+{
+    return LONG_BITS > 32 && d->counter[READ_OPS].known &&
+           (now[READ_OPS] < d->counter[READ_OPS].last ||
+            now[WRITE_OPS] < d->counter[WRITE_OPS].last);
+}
+
+/* Puts the disk's cells and adds its growth to `sum`. */
+static void put_disk(struct disk_state *st, struct disk *d, const struct disk_line *line, mono_ns t,
+                     struct sink *s, double sum[PARTS])
+{
+    const uint64_t now[PARTS] = {line->reads, line->writes, line->read_sectors,
+                                 line->written_sectors, line->busy_ms};
+    bool ok = !was_reset(d, now);
+    if (!ok)
+        memset(d->counter, 0, sizeof d->counter);
+    if (!d->has_slots && (line->reads || line->writes))
+        add_slots(st, d);
+    for (enum part p = 0; p < PARTS; p++) {
+        double growth;
+        ok &= counter_read(&st->group, d->slot[p], &d->counter[p], now[p], parts[p].bits, t,
+                           &growth) != COUNTER_RESET;
+        sum[p] += growth;
+    }
+    if (!ok)
+        lose_reset(s, &st->resets_said, d->name);
+}
+
+static void put_total(struct disk_state *st, const double sum[PARTS], mono_ns t)
+{
+    const unsigned n = st->physical ? st->physical : st->virtual;
+    if (n && !st->has_total)
+        for (enum part p = 0; p < PARTS; p++)
+            st->total[p] = group_add(&st->group, parts[p].metric, ENTITY_TOTAL);
+    st->has_total |= n > 0;
+    if (!n || !st->last.ns)
+        return;
+    for (enum part p = 0; p < PARTS; p++) /* the disks' mean busy time */
+        group_rate(&st->group, st->total[p], p == BUSY ? sum[p] / n : sum[p],
+                   mono_diff(t, st->last));
+}
+
+static void put_lines(struct disk_state *st, struct lines *l, mono_ns t, struct sink *s)
+{
+    double sum[DISK_PHYSICAL + 1][PARTS] = {0};
+    struct disk_line line;
+    bool changed = false;
+    for (size_t i = 0; procfs_disk_next(l, &line); i++) {
+        const size_t before = st->n;
+        struct disk *d = find_disk(st, line.name, i);
+        changed |= st->n != before;
+        d->seen = true;
+        if (d->kind != DISK_IGNORED)
+            put_disk(st, d, &line, t, s, sum[d->kind]);
+    }
+    const size_t before = st->n;
+    drop_unseen(st);
+    if (changed || st->n != before)
+        count_kinds(st);
+    put_total(st, sum[st->physical ? DISK_PHYSICAL : DISK_VIRTUAL], t);
+}
+
+static void disk_read(void *state, struct sink *s)
+{
+    struct disk_state *st = state;
+    struct reading r;
+    if (!source_read_text(&st->diskstats, &st->text, &r)) {
+        lose_read(s, &st->said, SAID_READ, "disk", r.sys);
+        return;
+    }
+    struct lines l = lines_of(st->text.p, r.n);
+    put_lines(st, &l, r.at, s);
+    if (l.bad && say_once(&st->said, SAID_MALFORMED))
+        sink_loss(s, LOSS_MALFORMED, "disk", "%s has lines that are not as documented",
+                  st->diskstats.path);
+    if (!st->physical && !st->virtual && say_once(&st->said, SAID_NO_DISK))
+        sink_loss(s, LOSS_ABSENT, "disk", "no disk is visible here");
+    st->last = r.at;
+    group_commit(&st->group, s, r.at);
+}
+
+/* ---- the record ---- */
+
+static int disk_open(void *state, const struct probe_env *env, int64_t period_ns, struct err *e)
+{
+    struct disk_state *st = state;
+    const int rc = source_open(&st->diskstats, e, "%s/diskstats", env->proc);
+    if (rc)
+        return rc;
+    st->sys = xstrdup(env->sys);
+    group_open(&st->group, "disk", MAX_OF(period_ns, MIN_PERIOD_NS));
+    return 0;
+}
+
+static void disk_set_period(void *state, int64_t period_ns)
+{
+    struct disk_state *st = state;
+    group_set_period(&st->group, MAX_OF(period_ns, MIN_PERIOD_NS));
+}
+
+static void disk_close(void *state)
+{
+    struct disk_state *st = state;
+    source_close(&st->diskstats);
+    textbuf_free(&st->text);
+    free(st->sys);
+    free(st->disks);
+    group_close(&st->group);
+}
+
+const struct probe probe_disk = {
+    .name = "disk",
+    .title = "operations, bytes and busy time of the disks",
+    .lane = LANE_FAST,
+    .min_period_ns = MIN_PERIOD_NS,
+    .state_size = sizeof(struct disk_state),
+    .open = disk_open,
+    .read = disk_read,
+    .set_period = disk_set_period,
+    .close = disk_close,
+};

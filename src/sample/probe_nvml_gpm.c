@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* probe_nvml_gpm.c - GPU performance monitoring of Hopper and later: how much of the SMs, the
+ * tensor cores and the memory bandwidth is really at work. Each reading compares two samples of the
+ * driver's counters. The first error ends it for that GPU: other tools may hold the counters, and
+ * the job must not pay for our trying. */
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "sample/nvml_dev.h"
+#include "sample/probe.h"
+
+#define MIN_PERIOD_NS (100 * NS_PER_MS)
+/* The driver wants its samples 100 ms apart; a wake-up may come a little early. */
+#define MIN_APART_NS (95 * NS_PER_MS)
+
+#define MIB 1048576.0
+
+/* PCIe comes from here where it can: the driver's byte counters have 32 bits, which a busy link
+ * wraps several times a second. */
+static const struct {
+    enum nvml_gpm_id id;
+    enum metric_id metric;
+    double bytes; /* of one count, for what is a rate */
+} gpm[] = {
+    {NVML_GPM_SM_UTIL, M_GPU_SM_ACTIVE, 0},    {NVML_GPM_SM_OCCUPANCY, M_GPU_SM_OCCUPANCY, 0},
+    {NVML_GPM_TENSOR, M_GPU_TENSOR_ACTIVE, 0}, {NVML_GPM_DRAM, M_GPU_DRAM_ACTIVE, 0},
+    {NVML_GPM_PCIE_TX, M_GPU_PCIE_TX, MIB},    {NVML_GPM_PCIE_RX, M_GPU_PCIE_RX, MIB},
+};
+enum { GPM_N = COUNT_OF(gpm) };
+
+struct one {
+    const char *refused; /* why there is no GPM here; told at the first reading */
+    struct nvml_gpm_sample *sample[2];
+    unsigned newest;
+    bool taken; /* sample[newest] holds one, taken at `at` */
+    mono_ns at;
+    slot_id slot[GPM_N];
+};
+
+struct state {
+    struct nvml_lib *lib;
+    struct group group;
+    struct nvml_gpm_get get; /* large, so not on the stack */
+    bool refusals_told;
+    struct one one[GPU_MOST];
+};
+
+static void free_samples(const struct nvml_api *api, struct one *o)
+{
+    for (int k = 0; k < 2; k++)
+        if (o->sample[k])
+            api->gpm_free(o->sample[k]);
+    memset(o->sample, 0, sizeof o->sample);
+}
+
+static int new_samples(const struct nvml_api *api, struct one *o)
+{
+    int rc = api->gpm_new(&o->sample[0]);
+    if (rc == NVML_OK)
+        rc = api->gpm_new(&o->sample[1]);
+    if (rc != NVML_OK)
+        free_samples(api, o);
+    return rc;
+}
+
+static const char *start_gpu(const struct nvml_lib *lib, const struct nvml_gpu *g, struct one *o)
+{
+    const struct nvml_api *api = &lib->api;
+    struct nvml_gpm_support s = {.version = NVML_GPM_VERSION};
+    struct nvml_device *d = atomic_load(&g->dev);
+    if (!api->gpm_support || !api->gpm_new || !api->gpm_free || !api->gpm_sample ||
+        !api->gpm_metrics)
+        return nvml_why(lib, NVML_NO_FUNCTION);
+    if (g->mig)
+        return "GPM is not read while the GPU is split by MIG";
+    if (!d)
+        return nvml_why(lib, g->open_rc);
+    int rc = api->gpm_support(d, &s);
+    if (rc == NVML_OK && !s.supported)
+        return "GPM needs a GPU of the Hopper generation or later";
+    if (rc == NVML_OK)
+        rc = new_samples(api, o);
+    return rc == NVML_OK ? NULL : nvml_why(lib, rc);
+}
+
+static void set_period(void *state, int64_t period_ns)
+{
+    struct state *st = state;
+    group_set_period(&st->group, MAX_OF(period_ns, MIN_PERIOD_NS));
+}
+
+static int open_probe(void *state, const struct probe_env *env, int64_t period_ns, struct err *e)
+{
+    struct state *st = state;
+    const int rc = nvml_of(env, &st->lib, e);
+    unsigned able = 0;
+    if (rc != 0)
+        return rc;
+    for (unsigned g = 0; g < st->lib->n; g++) {
+        st->one[g].refused = start_gpu(st->lib, &st->lib->gpu[g], &st->one[g]);
+        atomic_store(&st->lib->gpu[g].gpm_pcie, !st->one[g].refused);
+        able += !st->one[g].refused;
+    }
+    if (!able)
+        return err_set(e, ERR_NOT_FOUND, "no GPU here gives GPM: %s", st->one[0].refused);
+    group_open(&st->group, "nvml_gpm", MAX_OF(period_ns, MIN_PERIOD_NS));
+    for (unsigned g = 0; g < st->lib->n; g++)
+        for (size_t i = 0; i < GPM_N && !st->one[g].refused; i++)
+            st->one[g].slot[i] = group_add(&st->group, gpm[i].metric, st->lib->gpu[g].entity);
+    return 0;
+}
+
+static void tell_refusal(const struct nvml_ask *a, const struct one *o)
+{
+    for (size_t i = 0; i < GPM_N && o->refused; i++)
+        if (gpm[i].bytes == 0) /* the others have another source */
+            nvml_loss(a, LOSS_UNSUPPORTED, gpm[i].metric, o->refused);
+}
+
+/* The one metric is not there; the others go on. */
+static void end_metric(struct state *st, struct nvml_gpu *gpu, struct one *o, size_t i)
+{
+    if (gpm[i].bytes > 0)
+        atomic_store(&gpu->gpm_pcie, false);
+    group_drop(&st->group, o->slot[i]);
+    o->slot[i] = SLOT_NONE;
+}
+
+/* What the whole call answered: on the first error GPM ends for this GPU. */
+static bool accepted(struct state *st, const struct nvml_ask *a, struct one *o, int rc)
+{
+    enum metric_id m[GPM_N];
+    size_t n = 0;
+    struct nvml_try once = {0};
+    for (size_t i = 0; i < GPM_N; i++)
+        if (gpm[i].bytes == 0)
+            m[n++] = gpm[i].metric;
+    if (nvml_try_took(&once, a, rc, m, n))
+        return true;
+    o->taken = false;
+    if (rc == NVML_GPU_LOST)
+        return false;
+    o->refused = nvml_why(a->lib, rc);
+    for (size_t i = 0; i < GPM_N; i++)
+        end_metric(st, a->gpu, o, i);
+    free_samples(&a->lib->api, o);
+    return false;
+}
+
+static void put_one(struct state *st, const struct nvml_ask *a, struct one *o, size_t i)
+{
+    const struct nvml_gpm_metric *m = &st->get.metric[i];
+    const bool rate = gpm[i].bytes > 0;
+    struct nvml_try once = {0};
+    const bool took = rate ? m->rc == NVML_OK : nvml_try_took(&once, a, m->rc, &gpm[i].metric, 1);
+    if (!took && m->rc != NVML_GPU_LOST)
+        end_metric(st, a->gpu, o, i);
+    else if (took && isfinite(m->value) && rate)
+        group_rate(&st->group, o->slot[i], m->value * gpm[i].bytes, NS_PER_S);
+    else if (took && isfinite(m->value))
+        group_gauge(&st->group, o->slot[i], m->value);
+}
+
+static void put(struct state *st, const struct nvml_ask *a, struct one *o)
+{
+    for (size_t i = 0; i < GPM_N && !atomic_load(&a->gpu->gone); i++)
+        if (o->slot[i] != SLOT_NONE)
+            put_one(st, a, o, i);
+}
+
+static void compare(struct state *st, const struct nvml_ask *a, struct one *o)
+{
+    memset(&st->get, 0, offsetof(struct nvml_gpm_get, metric) + GPM_N * sizeof *st->get.metric);
+    st->get.version = NVML_GPM_VERSION;
+    st->get.n = GPM_N;
+    st->get.first = o->sample[o->newest ^ 1];
+    st->get.second = o->sample[o->newest];
+    for (size_t i = 0; i < GPM_N; i++)
+        st->get.metric[i].id = gpm[i].id;
+    if (accepted(st, a, o, a->lib->api.gpm_metrics(&st->get)))
+        put(st, a, o);
+}
+
+static void read_gpu(struct state *st, const struct nvml_ask *a)
+{
+    struct one *o = &st->one[a->gpu->index];
+    const mono_ns t = clock_mono();
+    if (o->refused)
+        return;
+    if (!nvml_gpu_ready(a)) {
+        o->taken = false;
+        return;
+    }
+    if (o->taken && mono_diff(t, o->at) < MIN_APART_NS)
+        return;
+    const unsigned next = o->newest ^ 1;
+    if (!accepted(st, a, o, a->lib->api.gpm_sample(atomic_load(&a->gpu->dev), o->sample[next])))
+        return;
+    const bool pair = o->taken;
+    o->newest = next;
+    o->taken = true;
+    o->at = t;
+    if (pair)
+        compare(st, a, o);
+}
+
+static void read_probe(void *state, struct sink *s)
+{
+    struct state *st = state;
+    const mono_ns now = clock_mono();
+    for (unsigned i = 0; i < st->lib->n; i++) {
+        const struct nvml_ask a = {st->lib, &st->lib->gpu[i], s, now};
+        if (!st->refusals_told)
+            tell_refusal(&a, &st->one[i]);
+        read_gpu(st, &a);
+    }
+    st->refusals_told = true;
+    group_commit(&st->group, s, now);
+}
+
+static void close_probe(void *state)
+{
+    struct state *st = state;
+    for (unsigned g = 0; st->lib && g < st->lib->n; g++)
+        free_samples(&st->lib->api, &st->one[g]);
+    group_close(&st->group);
+}
+
+const struct probe probe_nvml_gpm = {
+    .name = "nvml_gpm",
+    .title = "NVIDIA GPUs of the Hopper generation and later: SMs, tensor cores, memory bandwidth",
+    .lane = LANE_GPU,
+    .min_period_ns = MIN_PERIOD_NS,
+    .state_size = sizeof(struct state),
+    .open = open_probe,
+    .read = read_probe,
+    .set_period = set_period,
+    .close = close_probe,
+};

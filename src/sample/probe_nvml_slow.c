@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* probe_nvml_slow.c - the readings of NVIDIA GPUs that take milliseconds inside the driver: energy,
+ * PCIe and NVLink traffic, the job's processes, error events. In a lane of its own, so that the
+ * cheap readings keep their time. */
+#include "base/mem.h"
+#include "sample/nvml_dev.h"
+#include "sample/nvml_fields.h"
+#include "sample/nvml_jobs.h"
+#include "sample/nvml_xid.h"
+#include "sample/probe.h"
+#include "sample/probe_util.h"
+
+#define MIN_PERIOD_NS   NS_PER_S
+#define BLOCK_PERIOD_NS (5 * NS_PER_S) /* between calls that block for 20 ms */
+
+struct energy {
+    slot_id slot;
+    struct nvml_try stands;
+    struct counter counter;
+    unsigned resets;
+};
+
+struct state {
+    struct nvml_lib *lib;
+    struct group group;
+    struct cadence may_block;
+    struct nvml_xid xid;
+    struct nvml_jobs jobs;
+    struct energy energy[GPU_MOST];
+    struct nvml_fields fields[GPU_MOST];
+};
+
+static void set_period(void *state, int64_t period_ns)
+{
+    struct state *st = state;
+    group_set_period(&st->group, MAX_OF(period_ns, MIN_PERIOD_NS));
+    nvml_jobs_set_period(&st->jobs, period_ns);
+}
+
+static int open_probe(void *state, const struct probe_env *env, int64_t period_ns, struct err *e)
+{
+    struct state *st = state;
+    const int rc = nvml_of(env, &st->lib, e);
+    if (rc != 0)
+        return rc;
+    st->may_block.period_ns = BLOCK_PERIOD_NS;
+    group_open(&st->group, "nvml_slow", MAX_OF(period_ns, MIN_PERIOD_NS));
+    for (unsigned i = 0; i < st->lib->n; i++) {
+        const char *entity = st->lib->gpu[i].entity;
+        st->energy[i].slot = group_add(&st->group, M_GPU_ENERGY, entity);
+        nvml_fields_open(&st->fields[i], &st->group, entity);
+    }
+    nvml_xid_open(&st->xid, st->lib, &st->group);
+    nvml_jobs_open(&st->jobs, env, period_ns);
+    return 0;
+}
+
+static mono_ns middle(mono_ns a, mono_ns b)
+{
+    return mono_add(a, mono_diff(b, a) / 2);
+}
+
+static void read_energy(struct energy *o, struct group *g, const struct nvml_ask *a)
+{
+    const enum metric_id metric = M_GPU_ENERGY;
+    const struct nvml_api *api = &a->lib->api;
+    unsigned long long mj = 0;
+    if (!nvml_try_due(&o->stands, a->now))
+        return;
+    const mono_ns before = clock_mono();
+    const int rc =
+        api->energy_mj ? api->energy_mj(atomic_load(&a->gpu->dev), &mj) : NVML_NO_FUNCTION;
+    const mono_ns t = middle(before, clock_mono());
+    if (nvml_try_took(&o->stands, a, rc, &metric, 1) &&
+        group_counter(g, o->slot, &o->counter, mj, 64, t) == COUNTER_RESET &&
+        o->resets++ < RESETS_SAID)
+        nvml_loss(a, LOSS_RESET, metric, "the driver's counter went backwards");
+    if (!o->stands.off)
+        return;
+    group_drop(g, o->slot);
+    o->slot = SLOT_NONE;
+}
+
+static void read_gpu(struct state *st, const struct nvml_ask *a, bool may_block)
+{
+    const unsigned i = a->gpu->index;
+    if (nvml_gpu_ready(a))
+        nvml_fields_read(&st->fields[i], &st->group, a, may_block);
+    if (!atomic_load(&a->gpu->gone)) {
+        read_energy(&st->energy[i], &st->group, a);
+        return;
+    }
+    nvml_fields_forget(&st->fields[i]);
+    st->energy[i].counter.known = false;
+}
+
+static void read_probe(void *state, struct sink *s)
+{
+    struct state *st = state;
+    const mono_ns now = clock_mono();
+    const struct nvml_ask round = {.lib = st->lib, .sink = s, .now = now};
+    const bool may_block = cadence_due(&st->may_block, now, NS_PER_S / 2);
+    for (unsigned i = 0; i < st->lib->n; i++)
+        read_gpu(st, &(struct nvml_ask){st->lib, &st->lib->gpu[i], s, now}, may_block);
+    nvml_xid_read(&st->xid, &st->group, &round);
+    group_commit(&st->group, s, now);
+    nvml_jobs_read(&st->jobs, &round);
+}
+
+static void close_probe(void *state)
+{
+    struct state *st = state;
+    if (st->lib)
+        nvml_xid_close(&st->xid, st->lib);
+    nvml_jobs_close(&st->jobs);
+    group_close(&st->group);
+}
+
+const struct probe probe_nvml_slow = {
+    .name = "nvml_slow",
+    .title = "NVIDIA GPUs: energy, PCIe and NVLink traffic, the job's processes, XID errors",
+    .lane = LANE_SLOW,
+    .min_period_ns = MIN_PERIOD_NS,
+    .state_size = sizeof(struct state),
+    .open = open_probe,
+    .read = read_probe,
+    .set_period = set_period,
+    .close = close_probe,
+};

@@ -1,0 +1,554 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* probe_proc.c - the job's processes: CPU, memory, threads and storage traffic of each and of all.
+ *
+ * Two groups: "proc" holds CPU at the probe's period, from the processes' clocks (one cheap system
+ * call each); "procmem" holds the rest at most twice a second, as that takes two files each. The
+ * tree is scanned at most once a second. How the totals stay right while processes come and go is
+ * said in proc_tally.h.
+ *
+ * A process gets series of its own when it has lived through two scans, so that a job which starts
+ * a thousand short children does not make thousands of series. At most FOLLOW_MOST are followed one
+ * by one; the others count in the totals, which are then taken every CROWD_PERIOD_NS only, because
+ * reading everybody costs too much. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "sample/pidset.h"
+#include "sample/probe.h"
+#include "sample/probe_util.h"
+#include "sample/proc_follow.h"
+
+#define MIN_PERIOD_NS   (10 * NS_PER_MS)
+#define MEM_PERIOD_NS   (500 * NS_PER_MS)
+#define SCAN_PERIOD_NS  NS_PER_S
+#define CROWD_PERIOD_NS (2 * NS_PER_S)
+
+enum {
+    FOLLOW_MOST = 256,
+    OLD_S = 10,    /* older than this when first seen: a series at once */
+    MARKS_MOST = 8 /* of new names, per process */
+};
+
+enum job_slot { J_CPU, J_RSS, J_THREADS, J_READ, J_WRITE, J_PROCESSES, J_SLOTS };
+
+struct proc_state {
+    struct probe_env env;
+    struct follow_env how;
+    double page_bytes;
+    struct proctree *tree;
+    struct follow *follow; /* parallel to the tree's places */
+    size_t follow_cap;
+    struct source self_stat; /* whose children the job's orphans become; not open in attach mode */
+    char self_comm[COMM_LEN];
+    struct heritage self_children_ns;
+
+    struct group cpu, mem; /* "proc" and "procmem" */
+    slot_id job[J_SLOTS];
+    int64_t period_ns;
+    struct cadence scan_at, mem_at, crowd_at;
+
+    double cpu_growth; /* since cpu_at; of the processes' own clocks, ns */
+    mono_ns cpu_at;    /* when job.cpu was put last; 0: never */
+    double read_growth, write_growth;
+    mono_ns io_at;
+    struct late cpu_late, read_late, write_late;
+    bool io_seen; /* some process' traffic could be read */
+
+    bool crowded; /* some members are not followed one by one */
+    uint32_t said;
+};
+
+enum { SAID_LIMIT, SAID_DENIED, SAID_IO, SAID_OVERFLOW };
+
+/* ---- series of a process ---- */
+
+static const enum metric_id follow_metric[F_SLOTS] = {
+    [F_CPU] = M_PROC_CPU,   [F_RSS] = M_PROC_RSS,     [F_THREADS] = M_PROC_THREADS,
+    [F_READ] = M_PROC_READ, [F_WRITE] = M_PROC_WRITE,
+};
+
+static void add_series(struct proc_state *st, struct follow *f, const struct proctree_member *m)
+{
+    char entity[ENTITY_LEN];
+    snprintf(entity, sizeof entity, "%d:%.48s", m->stat.pid, m->stat.comm);
+    for (unsigned i = 0; i < F_SLOTS; i++)
+        f->slot[i] = group_add(i == F_CPU ? &st->cpu : &st->mem, follow_metric[i], entity);
+    memcpy(f->comm, m->stat.comm, sizeof f->comm);
+    f->has_series = true;
+}
+
+static void drop_series(struct proc_state *st, struct follow *f)
+{
+    for (unsigned i = 0; i < F_SLOTS; i++) {
+        group_drop(i == F_CPU ? &st->cpu : &st->mem, f->slot[i]);
+        f->slot[i] = SLOT_NONE;
+    }
+    f->has_series = false;
+}
+
+static double age_s(const struct proc_state *st, const struct proctree_member *m)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (double)now.tv_sec - (double)m->stat.start_ticks * st->how.tick_ns / 1e9;
+}
+
+/* The job's first process has its series at once, unless it has still to become the job's program:
+ * until then it has the recorder's name. */
+static bool deserves_series(const struct proc_state *st, const struct proctree_member *m)
+{
+    if (m->stat_fd < 0 || m->ended)
+        return false;
+    if (m->stat.pid == st->env.root_pid && strcmp(m->stat.comm, st->self_comm) != 0)
+        return true;
+    return m->scans >= 2 || (m->scans > 0 && age_s(st, m) >= OLD_S);
+}
+
+static void note_exec(struct follow *f, const struct proctree_member *m, struct sink *s)
+{
+    if (!f->has_series || strcmp(f->comm, m->stat.comm) == 0)
+        return;
+    memcpy(f->comm, m->stat.comm, sizeof f->comm);
+    if (f->marks++ < MARKS_MOST)
+        sink_mark(s, MARK_EXEC, m->stat.pid, "%s", m->stat.comm);
+}
+
+/* ---- members that come ---- */
+
+static double children_ns(const struct proc_state *st, const struct pid_stat *stat)
+{
+    return (double)stat->children_ticks * st->how.tick_ns;
+}
+
+/* What it used before it was found is learnt late; what it used before the probe began is none of
+ * this recording's. */
+static void begin_member(struct proc_state *st, struct follow *f, const struct proctree_member *m)
+{
+    struct pid_io io;
+    struct reading r;
+    uint64_t ns = 0;
+    follow_begin(f, &st->how, m);
+    if (follow_cpu(f, &st->how, m, &ns))
+        f->cpu_ns.last = ns; /* its rate begins with the first reading */
+    f->children_ns.last = children_ns(st, &m->stat);
+    if (!m->first)
+        st->cpu_late.held += (double)ns + f->children_ns.last;
+    if (!follow_io(f, &st->how, m, &io, &r))
+        return;
+    f->io_known = st->io_seen = true;
+    f->io_at = r.at;
+    f->read_bytes.last = (double)io.read_bytes;
+    f->write_bytes.last = (double)io.write_bytes;
+    if (!m->first) {
+        st->read_late.held += f->read_bytes.last;
+        st->write_late.held += f->write_bytes.last;
+    }
+}
+
+static void make_room(struct proc_state *st, size_t places)
+{
+    if (places <= st->follow_cap)
+        return;
+    const size_t cap = MAX_OF(places, MAX_OF(st->follow_cap * 2, 16));
+    st->follow = xrealloc(st->follow, cap, sizeof *st->follow);
+    memset(st->follow + st->follow_cap, 0, (cap - st->follow_cap) * sizeof *st->follow);
+    st->follow_cap = cap;
+}
+
+static bool is_current(const struct follow *f, const struct proctree_member *m)
+{
+    return m->used && f->pid == m->stat.pid && f->start_ticks == m->stat.start_ticks;
+}
+
+static void publish(struct proc_state *st)
+{
+    int pid[PIDSET_MOST];
+    size_t n = 0;
+    if (!st->env.pids)
+        return;
+    for (size_t i = 0; i < proctree_places(st->tree); i++) {
+        const struct proctree_member *m = proctree_at(st->tree, i);
+        if (m->used && !m->gone && n < PIDSET_MOST)
+            pid[n++] = m->stat.pid;
+    }
+    pidset_set(st->env.pids, pid, n);
+}
+
+static void say_limits(struct proc_state *st, struct sink *s)
+{
+    if (st->crowded && say_once(&st->said, SAID_LIMIT))
+        sink_loss(s, LOSS_LIMIT, "proc",
+                  "more than %d processes: the others have no series of their own, and the job's "
+                  "totals are taken every %d s",
+                  FOLLOW_MOST, (int)(CROWD_PERIOD_NS / NS_PER_S));
+    if (proctree_overflowed(st->tree) && say_once(&st->said, SAID_OVERFLOW))
+        sink_loss(s, LOSS_LIMIT, "job", "more than %d processes: the job's totals are too low",
+                  (int)PROCTREE_MOST);
+}
+
+/* Takes in the members that the tree has and we do not. `s` NULL: when the probe is opened. */
+static void take_members(struct proc_state *st, struct sink *s)
+{
+    bool changed = false;
+    st->crowded = false;
+    make_room(st, proctree_places(st->tree));
+    for (size_t i = 0; i < proctree_places(st->tree); i++) {
+        const struct proctree_member *m = proctree_at(st->tree, i);
+        struct follow *f = &st->follow[i];
+        if (!m->used || m->gone)
+            continue;
+        if (!is_current(f, m)) {
+            begin_member(st, f, m);
+            changed = true;
+        }
+        st->crowded |= m->stat_fd < 0 && !m->ended;
+        if (!f->has_series && deserves_series(st, m))
+            add_series(st, f, m);
+    }
+    if (changed)
+        publish(st);
+    if (s)
+        say_limits(st, s);
+}
+
+/* ---- members that are gone ---- */
+
+static long find_any(const struct proc_state *st, int pid)
+{
+    for (size_t i = 0; i < proctree_places(st->tree); i++)
+        if (st->follow[i].pid == pid)
+            return (long)i;
+    return -1;
+}
+
+/* The nearest ancestor that is still there: its own, or NULL; then `*self` says whether it is the
+ * recorder. */
+static struct follow *heir_of(struct proc_state *st, size_t i, bool *self)
+{
+    int pid = proctree_at(st->tree, i)->stat.ppid;
+    for (size_t hops = 0; hops <= proctree_places(st->tree); hops++) {
+        *self = pid == st->env.self_pid && pid > 0;
+        const long at = find_any(st, pid);
+        if (*self || at < 0)
+            return NULL;
+        if (!proctree_at(st->tree, (size_t)at)->gone)
+            return &st->follow[at];
+        pid = proctree_at(st->tree, (size_t)at)->stat.ppid;
+    }
+    *self = false;
+    return NULL;
+}
+
+static void settle_member(struct proc_state *st, size_t i)
+{
+    struct follow *f = &st->follow[i];
+    bool self;
+    struct follow *heir = heir_of(st, i, &self);
+    const double cpu = (double)f->cpu_ns.last + f->children_ns.last + f->children_ns.owed;
+    if (self)
+        heritage_owe(&st->self_children_ns, cpu);
+    if (!heir)
+        return;
+    heritage_owe(&heir->children_ns, cpu);
+    heritage_owe(&heir->read_bytes, f->read_bytes.last + f->read_bytes.owed);
+    heritage_owe(&heir->write_bytes, f->write_bytes.last + f->write_bytes.owed);
+}
+
+/* Debts first, while all that are gone still have their places. */
+static void settle_gone(struct proc_state *st)
+{
+    bool some = false;
+    make_room(st, proctree_places(st->tree));
+    for (size_t i = 0; i < proctree_places(st->tree); i++) {
+        const bool gone = proctree_at(st->tree, i)->gone;
+        if (gone && st->follow[i].pid)
+            settle_member(st, i);
+        some |= gone;
+    }
+    if (!some)
+        return;
+    for (size_t i = 0; i < proctree_places(st->tree); i++)
+        if (proctree_at(st->tree, i)->gone && st->follow[i].pid) {
+            drop_series(st, &st->follow[i]);
+            follow_end(&st->follow[i]);
+        }
+    proctree_sweep(st->tree);
+    publish(st);
+}
+
+/* ---- CPU ---- */
+
+/* A clock that does not answer: the process is gone, or else is read from its file from now on. */
+static void without_clock(struct proc_state *st, struct follow *f, size_t i)
+{
+    if (proctree_refresh(st->tree, i)) {
+        f->has_clock = false;
+        f->cpu_ns.known = false;
+    }
+}
+
+static void read_cpu_of(struct proc_state *st, size_t i, mono_ns t)
+{
+    const struct proctree_member *m = proctree_at(st->tree, i);
+    struct follow *f = &st->follow[i];
+    uint64_t ns;
+    double growth;
+    if (!f->has_clock && !proctree_refresh(st->tree, i))
+        return;
+    if (!follow_cpu(f, &st->how, m, &ns)) {
+        without_clock(st, f, i);
+        return;
+    }
+    if (counter_read(&st->cpu, f->slot[F_CPU], &f->cpu_ns, ns, 64, t, &growth) == COUNTER_OK)
+        st->cpu_growth += growth;
+}
+
+static void read_cpu(struct proc_state *st, mono_ns t, bool everybody)
+{
+    for (size_t i = 0; i < proctree_places(st->tree); i++) {
+        const struct proctree_member *m = proctree_at(st->tree, i);
+        if (m->used && !m->gone && (everybody || m->stat_fd >= 0))
+            read_cpu_of(st, i, t);
+    }
+}
+
+static void put_job_cpu(struct proc_state *st, mono_ns t)
+{
+    const int64_t dt = mono_diff(t, st->cpu_at);
+    if (st->cpu_at.ns)
+        group_rate(&st->cpu, st->job[J_CPU], late_give(&st->cpu_late, st->cpu_growth, dt), dt);
+    st->cpu_growth = 0;
+    st->cpu_at = t;
+}
+
+/* ---- memory, threads, storage ---- */
+
+struct totals {
+    double rss_bytes, threads;
+    unsigned processes;
+};
+
+static void put_io_of(struct proc_state *st, struct follow *f, const struct pid_io *io, mono_ns t)
+{
+    const int64_t dt = mono_diff(t, f->io_at);
+    f->io_at = t;
+    if (!f->io_known) { /* readable only now: what it did so far is not known to be recent */
+        f->io_known = true;
+        f->read_bytes = (struct heritage){.last = (double)io->read_bytes};
+        f->write_bytes = (struct heritage){.last = (double)io->write_bytes};
+        return;
+    }
+    const double read = heritage_growth(&f->read_bytes, (double)io->read_bytes);
+    const double write = heritage_growth(&f->write_bytes, (double)io->write_bytes);
+    group_rate(&st->mem, f->slot[F_READ], read, dt);
+    group_rate(&st->mem, f->slot[F_WRITE], write, dt);
+    st->read_growth += read;
+    st->write_growth += write;
+}
+
+static void read_io_of(struct proc_state *st, size_t i, struct sink *s)
+{
+    struct follow *f = &st->follow[i];
+    struct pid_io io;
+    struct reading r;
+    if (follow_io(f, &st->how, proctree_at(st->tree, i), &io, &r)) {
+        st->io_seen = true;
+        put_io_of(st, f, &io, r.at);
+    } else if (r.sys == EACCES || r.sys == EPERM) {
+        if (say_once(&st->said, SAID_DENIED))
+            sink_loss(s, LOSS_DENIED, "proc.read", "%s/%d/io: %s; its traffic is not counted",
+                      st->env.proc, f->pid, strerror(r.sys));
+    } else if (r.sys != ESRCH && r.sys != ENOENT && say_once(&st->said, SAID_IO)) {
+        sink_loss(s, LOSS_READ, "proc.read", "%s/%d/io: %s", st->env.proc, f->pid, strerror(r.sys));
+    }
+}
+
+/* In a crowd the accounts are read only when everybody is: a parent's would otherwise hold children
+ * whose end is not known yet. */
+static void read_member(struct proc_state *st, size_t i, bool accounts, struct totals *sum,
+                        struct sink *s)
+{
+    struct follow *f = &st->follow[i];
+    const struct proctree_member *m = proctree_at(st->tree, i);
+    if (m->ended && f->has_clock) /* a zombie only waits; its clock tells when it is gone */
+        return;
+    if (!proctree_refresh(st->tree, i))
+        return;
+    if (accounts)
+        st->cpu_late.held += heritage_growth(&f->children_ns, children_ns(st, &m->stat));
+    note_exec(f, m, s);
+    if (m->ended) {
+        drop_series(st, f);
+        return;
+    }
+    if (accounts)
+        read_io_of(st, i, s);
+    const double rss = (double)m->stat.rss_pages * st->page_bytes;
+    group_gauge(&st->mem, f->slot[F_RSS], rss);
+    group_gauge(&st->mem, f->slot[F_THREADS], (double)m->stat.threads);
+    sum->rss_bytes += rss;
+    sum->threads += (double)m->stat.threads;
+    sum->processes++;
+}
+
+/* What the recorder itself has waited for: the job's first process, and what it left behind. */
+static void read_self(struct proc_state *st)
+{
+    char text[1024];
+    struct reading r;
+    struct pid_stat self;
+    if (source_is_open(&st->self_stat) && source_read(&st->self_stat, text, sizeof text, &r) &&
+        procfs_pid_stat(text, r.n, &self))
+        st->cpu_late.held += heritage_growth(&st->self_children_ns, children_ns(st, &self));
+}
+
+static void put_job_mem(struct proc_state *st, const struct totals *sum, mono_ns t)
+{
+    group_gauge(&st->mem, st->job[J_PROCESSES], sum->processes);
+    if (sum->processes) {
+        group_gauge(&st->mem, st->job[J_RSS], sum->rss_bytes);
+        group_gauge(&st->mem, st->job[J_THREADS], sum->threads);
+    }
+    const int64_t dt = mono_diff(t, st->io_at);
+    if (st->io_at.ns && st->io_seen) {
+        group_rate(&st->mem, st->job[J_READ], late_give(&st->read_late, st->read_growth, dt), dt);
+        group_rate(&st->mem, st->job[J_WRITE], late_give(&st->write_late, st->write_growth, dt),
+                   dt);
+    }
+    st->read_growth = st->write_growth = 0;
+    st->io_at = t;
+}
+
+/* Debts of those that are found gone in here are settled after it: see proc_tally.h. */
+static void read_mem(struct proc_state *st, struct sink *s, bool everybody)
+{
+    const mono_ns t = clock_mono();
+    struct totals sum = {0};
+    for (size_t i = 0; i < proctree_places(st->tree); i++) {
+        const struct proctree_member *m = proctree_at(st->tree, i);
+        if (m->used && !m->gone && (everybody || m->stat_fd >= 0))
+            read_member(st, i, everybody, &sum, s);
+    }
+    if (everybody) {
+        read_self(st);
+        put_job_mem(st, &sum, t);
+    }
+    group_commit(&st->mem, s, t);
+}
+
+/* ---- the record ---- */
+
+static void proc_read(void *state, struct sink *s)
+{
+    struct proc_state *st = state;
+    const mono_ns t = clock_mono();
+    const int64_t slack = st->period_ns / 2;
+    if (cadence_due(&st->scan_at, t, slack)) {
+        proctree_scan(st->tree);
+        settle_gone(st);
+        take_members(st, s);
+    }
+    const bool mem = cadence_due(&st->mem_at, t, slack);
+    const bool everybody = !st->crowded || (mem && cadence_due(&st->crowd_at, t, slack));
+    const mono_ns now = clock_mono();
+    read_cpu(st, now, everybody);
+    settle_gone(st);
+    if (mem) {
+        read_mem(st, s, everybody);
+        settle_gone(st);
+    }
+    if (everybody)
+        put_job_cpu(st, now);
+    group_commit(&st->cpu, s, now);
+}
+
+static void proc_set_period(void *state, int64_t period_ns)
+{
+    struct proc_state *st = state;
+    st->period_ns = MAX_OF(period_ns, MIN_PERIOD_NS);
+    st->mem_at.period_ns = MAX_OF(period_ns, MEM_PERIOD_NS);
+    st->scan_at.period_ns = MAX_OF(period_ns, SCAN_PERIOD_NS);
+    st->crowd_at.period_ns = MAX_OF(period_ns, CROWD_PERIOD_NS);
+    group_set_period(&st->cpu, st->period_ns);
+    group_set_period(&st->mem, st->mem_at.period_ns);
+}
+
+static void open_self(struct proc_state *st)
+{
+    char text[1024];
+    struct reading r;
+    struct pid_stat self;
+    struct err ignored;
+    if (!st->env.self_pid ||
+        source_open(&st->self_stat, &ignored, "%s/%d/stat", st->env.proc, st->env.self_pid))
+        return;
+    if (!source_read(&st->self_stat, text, sizeof text, &r) || !procfs_pid_stat(text, r.n, &self))
+        return;
+    memcpy(st->self_comm, self.comm, sizeof st->self_comm);
+    st->self_children_ns.last = children_ns(st, &self);
+}
+
+static const enum metric_id job_metric[J_SLOTS] = {
+    [J_CPU] = M_JOB_CPU,   [J_RSS] = M_JOB_RSS,     [J_THREADS] = M_JOB_THREADS,
+    [J_READ] = M_JOB_READ, [J_WRITE] = M_JOB_WRITE, [J_PROCESSES] = M_JOB_PROCESSES,
+};
+
+static void add_job_slots(struct proc_state *st)
+{
+    for (unsigned i = 0; i < J_SLOTS; i++)
+        st->job[i] = group_add(i == J_CPU ? &st->cpu : &st->mem, job_metric[i], ENTITY_TOTAL);
+}
+
+static int proc_open(void *state, const struct probe_env *env, int64_t period_ns, struct err *e)
+{
+    struct proc_state *st = state;
+    if (!env->root_pid && !env->self_pid)
+        return err_set(e, ERR_NOT_FOUND, "there is no job to follow");
+    st->env = *env;
+    const long hz = sysconf(_SC_CLK_TCK);
+    st->how = (struct follow_env){.proc = env->proc,
+                                  .clocks = strcmp(env->proc, "/proc") == 0,
+                                  .tick_ns = (double)NS_PER_S / (double)(hz > 0 ? hz : 100)};
+    st->page_bytes = (double)sysconf(_SC_PAGESIZE);
+    open_self(st);
+    const int rc =
+        proctree_open(&st->tree, env->proc, env->root_pid, env->self_pid, FOLLOW_MOST, e);
+    if (rc) {
+        source_close(&st->self_stat);
+        return rc;
+    }
+    group_open(&st->cpu, "proc", MAX_OF(period_ns, MIN_PERIOD_NS));
+    group_open(&st->mem, "procmem", MAX_OF(period_ns, MEM_PERIOD_NS));
+    proc_set_period(st, period_ns);
+    add_job_slots(st);
+    st->scan_at.next = mono_add(clock_mono(), st->scan_at.period_ns);
+    take_members(st, NULL);
+    return 0;
+}
+
+static void proc_close(void *state)
+{
+    struct proc_state *st = state;
+    for (size_t i = 0; i < st->follow_cap; i++)
+        if (st->follow[i].pid)
+            follow_end(&st->follow[i]);
+    proctree_close(st->tree);
+    source_close(&st->self_stat);
+    free(st->follow);
+    group_close(&st->cpu);
+    group_close(&st->mem);
+}
+
+const struct probe probe_proc = {
+    .name = "proc",
+    .title = "the job's processes: CPU, memory, threads, storage traffic",
+    .lane = LANE_FAST,
+    .min_period_ns = MIN_PERIOD_NS,
+    .state_size = sizeof(struct proc_state),
+    .open = proc_open,
+    .read = proc_read,
+    .set_period = proc_set_period,
+    .close = proc_close,
+};

@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* proctree.c - see proctree.h.
+ *
+ * A scan lists /proc and reads the stat file of those pids only that it does not know. Everything
+ * else it knows is either a member or in `foreign`, the sorted pids of the list before that are not
+ * the job's; a foreign pid that left the list is forgotten with it. Against a foreign pid that was
+ * given out again between two lists, a part of the foreign ones is read again at each scan, so that
+ * all are within RECHECK_SCANS. No list is made when /proc/loadavg says that no process has begun
+ * since the last one, which costs a microsecond instead of one per process. */
+#include "sample/proctree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "sample/source.h"
+#include "sample/textscan.h"
+
+enum {
+    STAT_SIZE = 1024,
+    LIST_BUFFER = 16 * 1024,
+    RECHECK_SCANS = 30, /* at one a second */
+    LIST_ANYWAY = 10,   /* scans after which a list is made even when nothing seems new */
+};
+
+/* What a pid of the list is. */
+enum pid_mark { PID_FOREIGN, PID_OURS, PID_UNKNOWN /* ended or could not be read */ };
+
+/* A pid of the list whose stat had to be read. */
+struct candidate {
+    size_t at; /* in the list */
+    bool taken;
+    struct pid_stat stat;
+};
+
+struct proctree {
+    char *proc;
+    int self_pid;
+    unsigned keep_open, open_now;
+    struct source loadavg; /* not open: there is none */
+    uint64_t last_pid;     /* as of the last list; 0: not known */
+    unsigned skipped;      /* scans without a list */
+    unsigned turn;         /* which part of the foreign ones is read again */
+    bool overflowed;
+    int dir; /* proc, for its list */
+
+    struct proctree_member *members;
+    size_t places, cap;
+
+    int *list; /* the pids there are, ascending */
+    size_t n_list, list_cap;
+    uint8_t *mark; /* enum pid_mark, parallel to list */
+    int *foreign;
+    size_t n_foreign, foreign_cap;
+    struct candidate *candidates;
+    size_t n_candidates, candidates_cap;
+    char buffer[LIST_BUFFER] __attribute__((aligned(_Alignof(struct dirent64))));
+};
+
+/* ---- one process ---- */
+
+static int open_stat(const struct proctree *t, int pid)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%d/stat", t->proc, pid);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* LOOK_FAILED says nothing about the process: no descriptor or no memory is left, for instance. */
+enum look { LOOK_OK, LOOK_GONE, LOOK_FAILED };
+
+static enum look look_failed(void)
+{
+    return errno == ENOENT || errno == ESRCH ? LOOK_GONE : LOOK_FAILED;
+}
+
+static enum look read_fd(int fd, struct pid_stat *out)
+{
+    char text[STAT_SIZE];
+    const ssize_t n = pread(fd, text, sizeof text, 0);
+    if (n < 0)
+        return look_failed();
+    return procfs_pid_stat(text, (size_t)n, out) ? LOOK_OK : LOOK_FAILED;
+}
+
+static enum look read_pid(const struct proctree *t, int pid, struct pid_stat *out)
+{
+    const int fd = open_stat(t, pid);
+    if (fd < 0)
+        return look_failed();
+    const enum look look = read_fd(fd, out);
+    close(fd);
+    return look;
+}
+
+/* ---- members ---- */
+
+static void close_stat(struct proctree *t, struct proctree_member *m)
+{
+    if (m->stat_fd < 0)
+        return;
+    close(m->stat_fd);
+    m->stat_fd = -1;
+    t->open_now--;
+}
+
+void proctree_mark_gone(struct proctree *t, size_t i)
+{
+    t->members[i].gone = true;
+    close_stat(t, &t->members[i]);
+}
+
+void proctree_sweep(struct proctree *t)
+{
+    for (size_t i = 0; i < t->places; i++)
+        if (t->members[i].gone)
+            t->members[i] = (struct proctree_member){.stat_fd = -1};
+    while (t->places && !t->members[t->places - 1].used)
+        t->places--;
+}
+
+long proctree_find(const struct proctree *t, int pid)
+{
+    for (size_t i = 0; i < t->places; i++)
+        if (t->members[i].used && !t->members[i].gone && t->members[i].stat.pid == pid)
+            return (long)i;
+    return -1;
+}
+
+/* A zombie needs no file any more. One that nobody of the job will wait for is none of ours. */
+static bool note_end(struct proctree *t, size_t i)
+{
+    struct proctree_member *m = &t->members[i];
+    m->ended = pid_stat_ended(&m->stat);
+    if (!m->ended)
+        return true;
+    close_stat(t, m);
+    if ((t->self_pid && m->stat.ppid == t->self_pid) || proctree_find(t, m->stat.ppid) >= 0)
+        return true;
+    proctree_mark_gone(t, i);
+    return false;
+}
+
+bool proctree_refresh(struct proctree *t, size_t i)
+{
+    struct proctree_member *m = &t->members[i];
+    struct pid_stat now;
+    if (!m->used || m->gone)
+        return false;
+    const enum look look =
+        m->stat_fd >= 0 ? read_fd(m->stat_fd, &now) : read_pid(t, m->stat.pid, &now);
+    if (look == LOOK_FAILED)
+        return true;
+    if (look == LOOK_GONE || now.start_ticks != m->stat.start_ticks) {
+        proctree_mark_gone(t, i);
+        return false;
+    }
+    m->stat = now;
+    return note_end(t, i);
+}
+
+static size_t free_place(struct proctree *t)
+{
+    for (size_t i = 0; i < t->places; i++)
+        if (!t->members[i].used)
+            return i;
+    if (t->places == t->cap) {
+        t->cap = t->cap ? t->cap * 2 : 16;
+        t->members = xrealloc(t->members, t->cap, sizeof *t->members);
+    }
+    return t->places++;
+}
+
+/* Opens the file anew and keeps it only when it is still the same process. */
+static void keep_stat(struct proctree *t, struct proctree_member *m)
+{
+    if (m->ended || t->open_now >= t->keep_open)
+        return;
+    m->stat_fd = open_stat(t, m->stat.pid);
+    if (m->stat_fd < 0)
+        return;
+    t->open_now++;
+    struct pid_stat now;
+    const enum look look = read_fd(m->stat_fd, &now);
+    if (look == LOOK_OK && now.start_ticks == m->stat.start_ticks) {
+        m->stat = now;
+        return;
+    }
+    m->gone = look != LOOK_FAILED;
+    close_stat(t, m);
+}
+
+static void add_member(struct proctree *t, const struct pid_stat *stat)
+{
+    if (t->places >= PROCTREE_MOST) {
+        t->overflowed = true;
+        return;
+    }
+    const size_t place = free_place(t); /* may move the array */
+    struct proctree_member *m = &t->members[place];
+    *m = (struct proctree_member){.used = true, .stat_fd = -1, .stat = *stat};
+    m->ended = pid_stat_ended(stat);
+    keep_stat(t, m);
+}
+
+/* ---- the list of /proc ---- */
+
+static int by_value(const void *a, const void *b)
+{
+    const int x = *(const int *)a, y = *(const int *)b;
+    return (x > y) - (x < y);
+}
+
+static void list_add(struct proctree *t, int pid)
+{
+    if (t->n_list == t->list_cap) {
+        t->list_cap = t->list_cap ? t->list_cap * 2 : 256;
+        t->list = xrealloc(t->list, t->list_cap, sizeof *t->list);
+        t->mark = xrealloc(t->mark, t->list_cap, sizeof *t->mark);
+    }
+    t->list[t->n_list++] = pid;
+}
+
+/* False when the folder could not be read to its end. */
+static bool make_list(struct proctree *t)
+{
+    ssize_t n;
+    t->n_list = 0;
+    if (lseek(t->dir, 0, SEEK_SET) != 0)
+        return false;
+    while ((n = getdents64(t->dir, t->buffer, sizeof t->buffer)) > 0)
+        for (ssize_t at = 0; at < n;) {
+            const struct dirent64 *d = (const void *)(t->buffer + at);
+            const char *p = d->d_name, *end = p + strlen(p);
+            int pid;
+            if (scan_is_digit(*p) && scan_int(&p, end, &pid) && p == end)
+                list_add(t, pid);
+            at += d->d_reclen;
+        }
+    bool ascending = true;
+    for (size_t i = 1; i < t->n_list && ascending; i++)
+        ascending = t->list[i - 1] < t->list[i];
+    if (!ascending) /* the kernel's is */
+        qsort(t->list, t->n_list, sizeof *t->list, by_value);
+    if (t->n_list)
+        memset(t->mark, PID_FOREIGN, t->n_list * sizeof *t->mark);
+    return n == 0;
+}
+
+/* Marks the members in the list. Each is read after the list was made, so that a process in the
+ * list whose parent has a living member's pid is that member's child, and not that of a later
+ * process with the same pid. */
+static void match_members(struct proctree *t)
+{
+    for (size_t i = 0; i < t->places; i++) {
+        struct proctree_member *m = &t->members[i];
+        if (!m->used || m->gone)
+            continue;
+        const int *at = bsearch(&m->stat.pid, t->list, t->n_list, sizeof *at, by_value);
+        if (m->ended && !at)
+            proctree_mark_gone(t, i);
+        if (!m->ended && !proctree_refresh(t, i))
+            continue;
+        if (m->stat_fd < 0)
+            keep_stat(t, m);
+        if (at)
+            t->mark[at - t->list] = PID_OURS;
+    }
+}
+
+static void add_candidate(struct proctree *t, size_t at, const struct pid_stat *stat)
+{
+    if (t->n_candidates == t->candidates_cap) {
+        t->candidates_cap = t->candidates_cap ? t->candidates_cap * 2 : 64;
+        t->candidates = xrealloc(t->candidates, t->candidates_cap, sizeof *t->candidates);
+    }
+    t->candidates[t->n_candidates++] = (struct candidate){.at = at, .stat = *stat};
+}
+
+/* Reads those that are not known. One that vanished since the list was made is nobody's. */
+static void read_unknown(struct proctree *t)
+{
+    size_t f = 0;
+    t->n_candidates = 0;
+    for (size_t i = 0; i < t->n_list; i++) {
+        const int pid = t->list[i];
+        struct pid_stat stat;
+        while (f < t->n_foreign && t->foreign[f] < pid)
+            f++;
+        const bool known = f < t->n_foreign && t->foreign[f] == pid;
+        if (t->mark[i] == PID_OURS || pid == t->self_pid ||
+            (known && (unsigned)pid % RECHECK_SCANS != t->turn))
+            continue;
+        const enum look look = read_pid(t, pid, &stat);
+        if (look == LOOK_OK)
+            add_candidate(t, i, &stat);
+        else
+            t->mark[i] = PID_UNKNOWN;
+        if (look == LOOK_FAILED)
+            t->last_pid = 0; /* list again next time, whatever begins */
+    }
+}
+
+static bool is_ours(const struct proctree *t, const struct pid_stat *s)
+{
+    if (t->self_pid && s->ppid == t->self_pid)
+        return true;
+    const long parent = proctree_find(t, s->ppid);
+    return parent >= 0 && t->members[parent].stat.start_ticks <= s->start_ticks;
+}
+
+/* A child may stand before its parent in the list, so this goes on until nothing changes. */
+static void take_candidates(struct proctree *t)
+{
+    bool changed;
+    do {
+        changed = false;
+        for (size_t i = 0; i < t->n_candidates; i++) {
+            struct candidate *c = &t->candidates[i];
+            if (c->taken || !is_ours(t, &c->stat))
+                continue;
+            c->taken = true;
+            t->mark[c->at] = PID_OURS;
+            add_member(t, &c->stat);
+            changed = true;
+        }
+    } while (changed);
+}
+
+static void keep_foreign(struct proctree *t)
+{
+    t->n_foreign = 0;
+    if (t->foreign_cap < t->list_cap) {
+        t->foreign_cap = t->list_cap;
+        t->foreign = xrealloc(t->foreign, t->foreign_cap, sizeof *t->foreign);
+    }
+    for (size_t i = 0; i < t->n_list; i++)
+        if (t->mark[i] == PID_FOREIGN)
+            t->foreign[t->n_foreign++] = t->list[i];
+}
+
+/* Whether a process may have begun since the last list. */
+static bool something_began(struct proctree *t)
+{
+    char text[128];
+    struct reading r;
+    uint64_t last = 0;
+    if (source_is_open(&t->loadavg) && source_read(&t->loadavg, text, sizeof text, &r))
+        procfs_last_pid(text, r.n, &last);
+    const bool began = last == 0 || last != t->last_pid || ++t->skipped >= LIST_ANYWAY;
+    if (began)
+        t->skipped = 0;
+    t->last_pid = last; /* read before the list, so what begins meanwhile is seen next time */
+    return began;
+}
+
+size_t proctree_scan(struct proctree *t)
+{
+    t->turn = (t->turn + 1) % RECHECK_SCANS;
+    if (something_began(t) && make_list(t)) {
+        match_members(t);
+        read_unknown(t);
+        take_candidates(t);
+        keep_foreign(t);
+    }
+    size_t n = 0;
+    for (size_t i = 0; i < t->places; i++) {
+        struct proctree_member *m = &t->members[i];
+        m->scans += m->used && !m->gone;
+        n += m->used && !m->gone;
+    }
+    return n;
+}
+
+/* ---- open, close, look ---- */
+
+int proctree_open(struct proctree **out, const char *proc, int root_pid, int self_pid,
+                  unsigned keep_open, struct err *e)
+{
+    struct pid_stat root;
+    const int dir = open(proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return err_sys(e, "open '%s'", proc);
+    struct proctree *t = xcalloc(1, sizeof *t);
+    t->proc = xstrdup(proc);
+    t->self_pid = self_pid;
+    t->keep_open = keep_open;
+    t->dir = dir;
+    struct err ignored;
+    if (source_open(&t->loadavg, &ignored, "%s/loadavg", proc))
+        t->last_pid = 0; /* then every scan makes a list */
+    if (root_pid > 0 && read_pid(t, root_pid, &root) == LOOK_OK) {
+        add_member(t, &root);
+    } else if (!self_pid) {
+        proctree_close(t);
+        return err_set(e, ERR_NOT_FOUND, "there is no process %d", root_pid);
+    }
+    proctree_scan(t);
+    for (size_t i = 0; i < t->places; i++)
+        t->members[i].first = true;
+    *out = t;
+    return 0;
+}
+
+void proctree_close(struct proctree *t)
+{
+    if (!t)
+        return;
+    for (size_t i = 0; i < t->places; i++)
+        close_stat(t, &t->members[i]);
+    close(t->dir);
+    source_close(&t->loadavg);
+    free(t->proc);
+    free(t->members);
+    free(t->list);
+    free(t->mark);
+    free(t->foreign);
+    free(t->candidates);
+    free(t);
+}
+
+size_t proctree_places(const struct proctree *t)
+{
+    return t->places;
+}
+
+const struct proctree_member *proctree_at(const struct proctree *t, size_t i)
+{
+    return &t->members[i];
+}
+
+bool proctree_overflowed(const struct proctree *t)
+{
+    return t->overflowed;
+}
+
+size_t proctree_members(struct proctree *t, struct proctree_view *out, size_t most)
+{
+    size_t n = 0;
+    proctree_scan(t);
+    for (size_t i = 0; i < t->places; i++) {
+        if (!proctree_refresh(t, i) || t->members[i].ended)
+            continue;
+        const struct pid_stat *s = &t->members[i].stat;
+        if (n < most) {
+            out[n] = (struct proctree_view){.pid = s->pid,
+                                            .ppid = s->ppid,
+                                            .pgid = s->pgid,
+                                            .session = s->session,
+                                            .start_ticks = s->start_ticks};
+            memcpy(out[n].comm, s->comm, sizeof out[n].comm);
+        }
+        n++;
+    }
+    proctree_sweep(t);
+    return n;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* proctree.h - which processes are the job's.
+ *
+ * A process is the job's when it is the first one, when its parent is the job's, or when its parent
+ * is the recorder: the recorder is a child subreaper, so what the job leaves behind becomes its
+ * child. Once a member, always a member, whoever its parent is later. A process is known by its pid
+ * and its start time, so a pid that was given out again is not mistaken.
+ *
+ * proctree_open; then from time to time proctree_scan, which finds new members, and
+ * proctree_refresh, which reads one; members that ended keep their place and are marked gone until
+ * proctree_sweep, so that the caller can settle its accounts with them. proctree_close. Needs no
+ * probe: the recorder may hold one of its own to see whether the tree has ended. Not for two
+ * threads at once. */
+#ifndef SAMPLE_PROCTREE_H
+#define SAMPLE_PROCTREE_H
+
+#include "base/err.h"
+#include "sample/procfs.h"
+
+enum { PROCTREE_MOST = 4096 }; /* members; more are not looked at */
+
+struct proctree_member {
+    bool used;
+    bool gone;            /* ended and waited for; its place is free after the next sweep */
+    bool ended;           /* a zombie; gone at once when nobody of the job would wait for it */
+    bool first;           /* was there when the tree was opened */
+    int stat_fd;          /* kept open; -1: opened for each reading */
+    unsigned scans;       /* how many scans it has lived through */
+    struct pid_stat stat; /* as read last */
+};
+
+struct proctree;
+
+/* `proc` is "/proc" outside tests; `self_pid` 0 when the recorder is not the job's parent (attach).
+ * Keeps at most `keep_open` files open between readings. Fails when there is no such process and no
+ * recorder whose children could be the job's. */
+MUST_CHECK int proctree_open(struct proctree **out, const char *proc, int root_pid, int self_pid,
+                             unsigned keep_open, struct err *e);
+void proctree_close(struct proctree *t); /* NULL is fine */
+
+/* Looks for new members. Returns how many there are now (that are not gone). A list of the folder
+ * is made only when a process has begun since the last one. */
+size_t proctree_scan(struct proctree *t);
+/* Reads the member again; false when it is gone. */
+bool proctree_refresh(struct proctree *t, size_t i);
+void proctree_mark_gone(struct proctree *t, size_t i);
+/* Frees the places of those that are gone. */
+void proctree_sweep(struct proctree *t);
+
+/* Members are at index 0 <= i < proctree_places; some places are not in use. A member's index does
+ * not change while it lives. */
+size_t proctree_places(const struct proctree *t);
+const struct proctree_member *proctree_at(const struct proctree *t, size_t i);
+/* The place of the member with that pid, or -1. */
+long proctree_find(const struct proctree *t, int pid);
+/* Whether there were ever more than PROCTREE_MOST. */
+bool proctree_overflowed(const struct proctree *t);
+
+/* One member as others see it. */
+struct proctree_view {
+    int pid, ppid, pgid, session;
+    uint64_t start_ticks; /* since boot, 1/sysconf(_SC_CLK_TCK) s */
+    char comm[COMM_LEN];
+};
+
+/* The living members, at most `most` of them: scans, reads each, sweeps. Zombies are not living.
+ * Returns how many there are, which may be more than were written. */
+size_t proctree_members(struct proctree *t, struct proctree_view *out, size_t most);
+
+#endif

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* catalog.c - see catalog.h. */
+#include "store/catalog.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+/* Room for one more in an array of the store's arena: doubled by copying, freed with the store. */
+static void *room(struct arena *a, void *p, uint32_t n, uint32_t *cap, size_t size)
+{
+    if (n < *cap)
+        return p;
+    *cap = *cap ? *cap * 2 : 8;
+    void *bigger = arena_alloc(a, *cap, size);
+    if (n)
+        memcpy(bigger, p, n * size);
+    return bigger;
+}
+
+enum { LOSSES_MOST = 4096 }; /* kinds; a writer keeps 256 apart */
+
+static bool same_loss(const struct loss *a, const struct loss *b)
+{
+    return a->id == b->id && strcmp(a->what, b->what) == 0 && strcmp(a->why, b->why) == 0;
+}
+
+void catalog_loss(struct catalog *c, const struct loss *l)
+{
+    struct store *s = c->store;
+    for (uint32_t i = 0; i < s->n_losses; i++)
+        if (same_loss(&s->losses[i], l)) {
+            s->losses[i].count += l->count;
+            s->losses[i].at = l->at;
+            return;
+        }
+    if (s->n_losses == LOSSES_MOST)
+        return;
+    s->losses = room(&s->arena, s->losses, s->n_losses, &c->cap_losses, sizeof *s->losses);
+    s->losses[s->n_losses++] = *l;
+}
+
+void catalog_tie(struct catalog *c, struct clock_tie tie)
+{
+    struct store *s = c->store;
+    s->ties = room(&s->arena, s->ties, s->n_ties, &c->cap_ties, sizeof *s->ties);
+    s->ties[s->n_ties++] = tie;
+}
+
+static void add_mark(struct catalog *c, const struct mark *m)
+{
+    struct store *s = c->store;
+    s->marks = room(&s->arena, s->marks, s->n_marks, &c->cap_marks, sizeof *s->marks);
+    s->marks[s->n_marks++] = *m;
+}
+
+static unsigned find_word(const struct word *words, unsigned n, const char *name)
+{
+    unsigned i = 0;
+    while (i < n && strcmp(words[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+/* us from the file as ns, without overflowing on made-up numbers. */
+static mono_ns from_us(int64_t us)
+{
+    const int64_t most = INT64_MAX / NS_PER_US;
+    us = us > most ? most : us < -most ? -most : us;
+    return (mono_ns){us * NS_PER_US};
+}
+
+static void get_loss(struct catalog *c, struct cur *in)
+{
+    char name[NAME_LEN];
+    struct loss l = {0};
+    cur_str(in, name, sizeof name);
+    l.count = cur_varint(in);
+    l.at = from_us(unzigzag(cur_varint(in)));
+    cur_str(in, l.what, sizeof l.what);
+    cur_str(in, l.why, sizeof l.why);
+    const unsigned id = find_word(losses, LOSS_N, name);
+    l.id = (enum loss_id)id;
+    if (!in->bad && id < LOSS_N)
+        catalog_loss(c, &l);
+}
+
+static void get_mark(struct catalog *c, struct cur *in)
+{
+    char name[NAME_LEN];
+    struct mark m = {0};
+    cur_str(in, name, sizeof name);
+    m.at = from_us(unzigzag(cur_varint(in)));
+    m.number = unzigzag(cur_varint(in));
+    cur_str(in, m.text, sizeof m.text);
+    const unsigned id = find_word(marks, MARK_N, name);
+    m.id = (enum mark_id)id;
+    if (!in->bad && id < MARK_N)
+        add_mark(c, &m);
+}
+
+static void get_tie(struct catalog *c, struct cur *in)
+{
+    struct clock_tie t;
+    t.mono.ns = unzigzag(cur_varint(in));
+    t.wall.ns = unzigzag(cur_varint(in));
+    if (!in->bad)
+        catalog_tie(c, t);
+}
+
+bool catalog_log(struct catalog *c, const uint8_t *p, size_t n)
+{
+    struct cur in = cur_of(p, n);
+    while (cur_left(&in) && !in.bad) {
+        switch (cur_u8(&in)) {
+        case TAG_LOSS:
+            get_loss(c, &in);
+            break;
+        case TAG_MARK:
+            get_mark(c, &in);
+            break;
+        case TAG_TIE:
+            get_tie(c, &in);
+            break;
+        default:
+            return false;
+        }
+    }
+    return !in.bad;
+}
+
+/* ---- series ---- */
+
+static bool text_is(const struct text *t, const char *s)
+{
+    return strlen(s) == t->n && memcmp(t->p, s, t->n) == 0;
+}
+
+static uint64_t hash_of(const struct column *c)
+{
+    return format_sum32(c->metric.p, c->metric.n, format_sum(c->entity.p, c->entity.n));
+}
+
+static void grow_buckets(struct catalog *c, uint32_t want)
+{
+    uint32_t n = 256;
+    while (n < want)
+        n *= 2;
+    free(c->buckets);
+    c->buckets = xcalloc(n, sizeof *c->buckets);
+    c->n_buckets = n;
+}
+
+static struct store_series *series_of(struct catalog *c, const struct column *col)
+{
+    struct store *s = c->store;
+    uint64_t at = hash_of(col);
+    for (;; at++) {
+        uint32_t *bucket = &c->buckets[at & (c->n_buckets - 1)];
+        if (*bucket == 0) {
+            s->series = room(&s->arena, s->series, s->n_series, &c->cap_series, sizeof *s->series);
+            s->series[s->n_series] = (struct store_series){
+                .metric = arena_strndup(&s->arena, col->metric.p, col->metric.n),
+                .unit = arena_strndup(&s->arena, col->unit.p, col->unit.n),
+                .entity = arena_strndup(&s->arena, col->entity.p, col->entity.n),
+            };
+            *bucket = ++s->n_series;
+            return &s->series[s->n_series - 1];
+        }
+        struct store_series *one = &s->series[*bucket - 1];
+        if (text_is(&col->metric, one->metric) && text_is(&col->entity, one->entity))
+            return one;
+    }
+}
+
+/* Ties differ by microseconds; only real jumps move the mapping, and only forward. */
+#define STEP_NS (10 * NS_PER_MS)
+
+static int64_t offset_of(const struct clock_tie *t)
+{
+    return (int64_t)((uint64_t)t->wall.ns - (uint64_t)t->mono.ns);
+}
+
+/* Of the ties, those from which on time is mapped anew. */
+static void find_steps(struct store *s)
+{
+    s->steps = arena_array(&s->arena, struct clock_tie, s->n_ties);
+    for (uint32_t i = 0; i < s->n_ties; i++) {
+        const int64_t now = offset_of(&s->ties[i]);
+        const int64_t old = i ? offset_of(&s->steps[s->n_steps - 1]) : 0;
+        if (i == 0 || (now > old && (uint64_t)now - (uint64_t)old > STEP_NS))
+            s->steps[s->n_steps++] = s->ties[i];
+    }
+}
+
+void catalog_finish(struct catalog *c)
+{
+    struct store *s = c->store;
+    uint64_t columns = 0;
+    find_steps(s);
+    for (uint32_t i = 0; i < s->n_blocks; i++)
+        columns += s->blocks[i].n_columns;
+    grow_buckets(c, (uint32_t)MIN_OF(columns * 2, (uint64_t)1 << 30));
+    for (uint32_t i = 0; i < s->n_blocks; i++)
+        for (uint32_t k = 0; k < s->blocks[i].n_columns; k++) {
+            if (s->blocks[i].columns[k].count == 0)
+                continue;
+            struct store_series *one = series_of(c, &s->blocks[i].columns[k]);
+            one->refs = room(&s->arena, one->refs, one->n_refs, &one->cap_refs, sizeof *one->refs);
+            one->refs[one->n_refs++] = (struct store_ref){i, k};
+        }
+    free(c->buckets);
+}
+
+/* ---- clocks ---- */
+
+wall_ns store_wall(const struct store *s, int64_t mono_us)
+{
+    const int64_t mono = from_us(mono_us).ns;
+    uint32_t i = 0;
+    while (i + 1 < s->n_steps && s->steps[i + 1].mono.ns <= mono)
+        i++;
+    return (wall_ns){(int64_t)((uint64_t)mono + (uint64_t)offset_of(&s->steps[i]))};
+}
+
+int64_t store_mono_us(const struct store *s, wall_ns t)
+{
+    uint32_t i = 0;
+    while (i + 1 < s->n_steps && s->steps[i + 1].wall.ns <= t.ns)
+        i++;
+    int64_t ns = (int64_t)((uint64_t)t.ns - (uint64_t)offset_of(&s->steps[i]));
+    /* A time that a jump forward left out is the moment of the jump. */
+    if (i + 1 < s->n_steps && ns > s->steps[i + 1].mono.ns)
+        ns = s->steps[i + 1].mono.ns;
+    return ns / NS_PER_US + (ns % NS_PER_US > 0); /* the first whole us that is not before t */
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* catalog.h - while a store is opened: its blocks become series, its logs become losses, marks and
+ * ties. The store's own helper, used by reader.c alone. */
+#ifndef STORE_CATALOG_H
+#define STORE_CATALOG_H
+
+#include "store/reader.h"
+
+struct catalog {
+    struct store *store;
+    uint32_t cap_losses, cap_marks, cap_ties, cap_series;
+    uint32_t *buckets; /* hash of series: index + 1 */
+    uint32_t n_buckets;
+};
+
+/* The records of a log block; false when they are not. Words this version does not know are
+ * skipped. */
+bool catalog_log(struct catalog *c, const uint8_t *p, size_t n);
+/* Adds to the count of the same loss, or a new one. */
+void catalog_loss(struct catalog *c, const struct loss *l);
+void catalog_tie(struct catalog *c, struct clock_tie tie);
+/* After all blocks are in the store: makes the list of series. */
+void catalog_finish(struct catalog *c);
+
+#endif

@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* codec.c - constant, bit-packed, and entropy-coded columns.
+ *
+ * Samples of a machine are small integers with little memory, so what pays is a small alphabet and
+ * an entropy coder, not long matches: values are packed several to a byte first, so that one
+ * Huffman symbol covers two or more samples. */
+#define ZSTD_STATIC_LINKING_ONLY
+#include "store/codec.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <zstd.h>
+
+#include "base/mem.h"
+
+enum mode {
+    MODE_CONST,
+    MODE_BITS,
+    MODE_PACKED,
+    MODE_PLANES,
+    MODE_SPARSE,
+    MODE_N,
+    MODE_DELTA = 16,
+};
+
+enum {
+    DENSE_FROM = 96,      /* values; below, a Huffman table costs more than it saves */
+    NO_MATCHES = 1 << 12, /* zstd's fast strategy skips ahead so far that it looks for none */
+    RUNS_LEVEL = 3,
+};
+
+struct codec {
+    ZSTD_CCtx *huffman; /* entropy coding alone: better and faster on noise */
+    ZSTD_CCtx *runs;    /* with matches: for columns that repeat for long */
+    ZSTD_DCtx *dctx;
+    struct buf packed;     /* bytes before or after zstd */
+    struct buf deltas;     /* int64_t[], neighbours' differences */
+    struct buf attempt[2]; /* zstd output */
+};
+
+struct codec *codec_open(void)
+{
+    return xcalloc(1, sizeof(struct codec));
+}
+
+void codec_close(struct codec *c)
+{
+    if (!c)
+        return;
+    ZSTD_freeCCtx(c->huffman);
+    ZSTD_freeCCtx(c->runs);
+    ZSTD_freeDCtx(c->dctx);
+    buf_free(&c->packed);
+    buf_free(&c->deltas);
+    buf_free(&c->attempt[0]);
+    buf_free(&c->attempt[1]);
+    free(c);
+}
+
+static ZSTD_CCtx *new_compressor(int level)
+{
+    ZSTD_CCtx *c = ZSTD_createCCtx();
+    if (!c)
+        abort();
+    ZSTD_CCtx_setParameter(c, ZSTD_c_compressionLevel, level);
+    ZSTD_CCtx_setParameter(c, ZSTD_c_format, ZSTD_f_zstd1_magicless);
+    ZSTD_CCtx_setParameter(c, ZSTD_c_contentSizeFlag, 0);
+    ZSTD_CCtx_setParameter(c, ZSTD_c_windowLog, 17);
+    return c;
+}
+
+static ZSTD_CCtx *huffman_of(struct codec *c)
+{
+    if (!c->huffman) {
+        c->huffman = new_compressor(1);
+        ZSTD_CCtx_setParameter(c->huffman, ZSTD_c_strategy, ZSTD_fast);
+        ZSTD_CCtx_setParameter(c->huffman, ZSTD_c_minMatch, 7);
+        ZSTD_CCtx_setParameter(c->huffman, ZSTD_c_hashLog, 6);
+        ZSTD_CCtx_setParameter(c->huffman, ZSTD_c_targetLength, NO_MATCHES);
+        ZSTD_CCtx_setParameter(c->huffman, ZSTD_c_literalCompressionMode, ZSTD_ps_enable);
+    }
+    return c->huffman;
+}
+
+static ZSTD_CCtx *runs_of(struct codec *c)
+{
+    if (!c->runs)
+        c->runs = new_compressor(RUNS_LEVEL);
+    return c->runs;
+}
+
+static ZSTD_DCtx *decompressor(struct codec *c)
+{
+    if (!c->dctx) {
+        c->dctx = ZSTD_createDCtx();
+        if (!c->dctx)
+            abort();
+        ZSTD_DCtx_setParameter(c->dctx, ZSTD_d_format, ZSTD_f_zstd1_magicless);
+    }
+    return c->dctx;
+}
+
+static unsigned bits_of(uint64_t v)
+{
+    return v ? 64 - (unsigned)__builtin_clzll(v) : 0;
+}
+
+struct range {
+    int64_t lo;
+    uint64_t span;   /* hi - lo */
+    uint64_t weight; /* sum of the bits of each value over lo */
+};
+
+static struct range range_of(const int64_t *v, size_t n)
+{
+    int64_t lo = v[0], hi = v[0];
+    for (size_t i = 1; i < n; i++) {
+        lo = MIN_OF(lo, v[i]);
+        hi = MAX_OF(hi, v[i]);
+    }
+    struct range r = {lo, (uint64_t)hi - (uint64_t)lo, 0};
+    if (r.span >= 256) /* only wide columns ask whether differences are smaller */
+        for (size_t i = 0; i < n; i++)
+            r.weight += bits_of((uint64_t)v[i] - (uint64_t)lo);
+    return r;
+}
+
+/* ---- bit packing ---- */
+
+static void put_bits(struct buf *out, const int64_t *v, size_t n, int64_t base, unsigned w)
+{
+    uint64_t word = 0;
+    unsigned have = 0;
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t x = (uint64_t)v[i] - (uint64_t)base;
+        word |= x << have;
+        if (have + w >= 64) {
+            buf_u64(out, word);
+            word = have ? x >> (64 - have) : 0;
+            have = have + w - 64;
+        } else {
+            have += w;
+        }
+    }
+    for (; have > 0; have = have > 8 ? have - 8 : 0, word >>= 8)
+        buf_u8(out, (uint8_t)word);
+}
+
+static uint64_t load_le(const uint8_t *p, const uint8_t *end)
+{
+    uint64_t x = 0;
+    if (end - p >= 8)
+        memcpy(&x, p, sizeof x);
+    else
+        for (unsigned i = 0; p + i < end; i++)
+            x |= (uint64_t)p[i] << (8 * i);
+    return x;
+}
+
+static bool get_bits(struct cur *c, size_t n, int64_t base, unsigned w, int64_t *restrict out)
+{
+    const size_t bytes = (n * w + 7) / 8;
+    const uint8_t *p = cur_take(c, bytes);
+    if (!p)
+        return false;
+    const uint8_t *end = p + bytes;
+    const uint64_t mask = w == 64 ? UINT64_MAX : (UINT64_C(1) << w) - 1;
+    size_t i = 0, bit = 0;
+    if (w <= 56) /* then a value lies in the eight bytes from its first one on */
+        for (; bit / 8 + 8 <= bytes && i < n; i++, bit += w) {
+            uint64_t x;
+            memcpy(&x, p + bit / 8, sizeof x);
+            out[i] = (int64_t)((uint64_t)base + (x >> bit % 8 & mask));
+        }
+    for (; i < n; i++, bit += w) {
+        const uint8_t *at = p + bit / 8;
+        const unsigned shift = bit % 8;
+        uint64_t x = load_le(at, end) >> shift;
+        if (shift + w > 64)
+            x |= load_le(at + 8, end) << (64 - shift);
+        out[i] = (int64_t)((uint64_t)base + (x & mask));
+    }
+    return true;
+}
+
+/* ---- one value nearly everywhere ---- */
+
+/* The value that more than half have, if there is one. */
+static int64_t majority(const int64_t *v, size_t n)
+{
+    int64_t most = v[0];
+    size_t lead = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (lead == 0)
+            most = v[i];
+        lead = v[i] == most ? lead + 1 : lead - 1;
+    }
+    return most;
+}
+
+static size_t count_others(const int64_t *v, size_t n, int64_t value)
+{
+    size_t others = 0;
+    for (size_t i = 0; i < n; i++)
+        others += v[i] != value;
+    return others;
+}
+
+static void put_sparse(struct buf *out, const int64_t *v, size_t n, int64_t usual, size_t others)
+{
+    size_t last = 0;
+    buf_varint(out, others);
+    for (size_t i = 0; i < n; i++) {
+        if (v[i] == usual)
+            continue;
+        buf_varint(out, i - last);
+        buf_varint(out, zigzag((int64_t)((uint64_t)v[i] - (uint64_t)usual)));
+        last = i;
+    }
+}
+
+static bool get_sparse(struct cur *c, size_t n, int64_t usual, int64_t *out)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = usual;
+    const uint64_t others = cur_varint_most(c, n);
+    uint64_t at = 0;
+    for (uint64_t i = 0; i < others; i++) {
+        at += cur_varint_most(c, n);
+        const int64_t d = unzigzag(cur_varint(c));
+        if (c->bad || at >= n)
+            return false;
+        out[at] = (int64_t)((uint64_t)usual + (uint64_t)d);
+    }
+    return !c->bad;
+}
+
+/* ---- several values to a byte ---- */
+
+static void pack_bytes(struct buf *out, const int64_t *v, size_t n, int64_t base, unsigned b)
+{
+    const unsigned per = 8 / b;
+    out->len = 0;
+    buf_reserve(out, n / per + 1);
+    for (size_t i = 0; i < n; i += per) {
+        unsigned byte = 0;
+        for (unsigned k = 0; k < per && i + k < n; k++)
+            byte |= (unsigned)((uint64_t)v[i + k] - (uint64_t)base) << (k * b);
+        out->p[out->len++] = (uint8_t)byte;
+    }
+}
+
+static void unpack_nibbles(const uint8_t *restrict p, size_t n, uint8_t *restrict out)
+{
+    for (size_t i = 0; i < n / 2; i++) {
+        out[2 * i] = p[i] & 15;
+        out[2 * i + 1] = p[i] >> 4;
+    }
+    if (n % 2)
+        out[n - 1] = p[n / 2] & 15;
+}
+
+static void unpack_bytes(const uint8_t *p, size_t n, unsigned b, uint8_t *out)
+{
+    if (b == 8) {
+        memcpy(out, p, n);
+        return;
+    }
+    if (b == 4) {
+        unpack_nibbles(p, n, out);
+        return;
+    }
+    const unsigned per = 8 / b, mask = (1u << b) - 1;
+    for (size_t i = 0; i < n; i++)
+        out[i] = (uint8_t)((unsigned)p[i / per] >> (i % per * b) & mask);
+}
+
+/* ---- byte planes ---- */
+
+static void split_planes(struct buf *out, const int64_t *v, size_t n, int64_t base, unsigned k)
+{
+    out->len = 0;
+    buf_reserve(out, n * k);
+    for (unsigned plane = 0; plane < k; plane++)
+        for (size_t i = 0; i < n; i++)
+            out->p[out->len++] = (uint8_t)(((uint64_t)v[i] - (uint64_t)base) >> (8 * plane));
+}
+
+static void join_planes(const uint8_t *p, size_t n, int64_t base, unsigned k, int64_t *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint64_t x = 0;
+        for (unsigned plane = 0; plane < k; plane++)
+            x |= (uint64_t)p[plane * n + i] << (8 * plane);
+        out[i] = (int64_t)((uint64_t)base + x);
+    }
+}
+
+/* ---- zstd ---- */
+
+static void compress_with(ZSTD_CCtx *z, const struct buf *in, struct buf *out)
+{
+    const size_t bound = ZSTD_compressBound(in->len);
+    out->len = 0;
+    buf_reserve(out, bound);
+    const size_t got = ZSTD_compress2(z, out->p, bound, in->p, in->len);
+    if (ZSTD_isError(got))
+        abort(); /* the output has room for the worst case, so only our own mistake gets here */
+    out->len = got;
+}
+
+/* Huffman codes end at one bit a byte; what comes near that is worth a look for long repeats. */
+static const struct buf *compress(struct codec *c)
+{
+    compress_with(huffman_of(c), &c->packed, &c->attempt[0]);
+    if (c->attempt[0].len * 6 > c->packed.len)
+        return &c->attempt[0];
+    compress_with(runs_of(c), &c->packed, &c->attempt[1]);
+    return &c->attempt[c->attempt[1].len < c->attempt[0].len];
+}
+
+static bool decompress(struct codec *c, struct cur *in, size_t want)
+{
+    c->packed.len = 0;
+    buf_reserve(&c->packed, want + 8);
+    const size_t got = ZSTD_decompressDCtx(decompressor(c), c->packed.p, want, in->p, cur_left(in));
+    in->p = in->end;
+    return !ZSTD_isError(got) && got == want;
+}
+
+/* ---- columns ---- */
+
+static void put_base(struct buf *out, uint8_t mode, const int64_t *first, int64_t base)
+{
+    buf_u8(out, (uint8_t)(mode + (first ? MODE_DELTA : 0)));
+    if (first)
+        buf_varint(out, zigzag(*first));
+    buf_varint(out, zigzag(base));
+}
+
+/* Without compression: whichever is shorter. Exceptions take about two bytes each. */
+static void put_plain_mode(struct buf *out, const int64_t *first, const int64_t *v, size_t n,
+                           const struct range *r)
+{
+    const unsigned w = bits_of(r->span);
+    const int64_t usual = majority(v, n);
+    const size_t others = count_others(v, n, usual);
+    if (others * 2 < n * w / 8) {
+        put_base(out, MODE_SPARSE, first, usual);
+        put_sparse(out, v, n, usual, others);
+        return;
+    }
+    put_base(out, MODE_BITS, first, r->lo);
+    buf_u8(out, (uint8_t)w);
+    put_bits(out, v, n, r->lo, w);
+}
+
+static void put_dense_mode(struct codec *c, struct buf *out, const int64_t *first, const int64_t *v,
+                           size_t n, const struct range *r)
+{
+    const unsigned w = bits_of(r->span);
+    const bool narrow = w <= 8;
+    const unsigned b = w <= 1 ? 1 : w <= 2 ? 2 : w <= 4 ? 4 : 8, k = (w + 7) / 8;
+    if (narrow)
+        pack_bytes(&c->packed, v, n, r->lo, b);
+    else
+        split_planes(&c->packed, v, n, r->lo, k);
+    const struct buf *z = compress(c);
+    if (z->len >= (n * w + 7) / 8) {
+        put_plain_mode(out, first, v, n, r);
+        return;
+    }
+    put_base(out, narrow ? MODE_PACKED : MODE_PLANES, first, r->lo);
+    buf_u8(out, (uint8_t)(narrow ? b : k));
+    buf_put(out, z->p, z->len);
+}
+
+static void put_column(struct codec *c, struct buf *out, const int64_t *first, const int64_t *v,
+                       size_t n, const struct range *r, bool dense)
+{
+    if (n == 0 || r->span == 0)
+        put_base(out, MODE_CONST, first, r->lo);
+    else if (dense && n >= DENSE_FROM)
+        put_dense_mode(c, out, first, v, n, r);
+    else
+        put_plain_mode(out, first, v, n, r);
+}
+
+static const int64_t *differences(struct codec *c, const int64_t *v, size_t n)
+{
+    c->deltas.len = 0;
+    buf_reserve(&c->deltas, n * sizeof *v);
+    int64_t *d = (int64_t *)(void *)c->deltas.p;
+    for (size_t i = 1; i < n; i++)
+        d[i - 1] = (int64_t)zigzag((int64_t)((uint64_t)v[i] - (uint64_t)v[i - 1]));
+    return d;
+}
+
+void codec_encode(struct codec *c, const int64_t *v, size_t n, bool dense, struct buf *out)
+{
+    assert(n <= CODEC_MOST);
+    const struct range plain = n ? range_of(v, n) : (struct range){0};
+    /* Differences pay for wide, slowly moving columns; narrow ones do better as they are. */
+    if (n > 2 && plain.span >= 256) {
+        const int64_t *d = differences(c, v, n);
+        const struct range delta = range_of(d, n - 1);
+        const uint64_t weight = delta.span < 256 ? (uint64_t)n * bits_of(delta.span) : delta.weight;
+        if (delta.lo >= 0 && weight < plain.weight) {
+            put_column(c, out, &v[0], d, n - 1, &delta, dense);
+            return;
+        }
+    }
+    put_column(c, out, NULL, v, n, &plain, dense);
+}
+
+struct column_head {
+    enum mode mode;
+    bool delta;
+    int64_t first, base;
+    unsigned width; /* bits, bits or bytes, by mode */
+    size_t n;       /* of what is coded */
+};
+
+static bool width_fits(const struct column_head *h)
+{
+    switch (h->mode) {
+    case MODE_BITS:
+        return h->width >= 1 && h->width <= 64;
+    case MODE_PACKED:
+        return h->width == 1 || h->width == 2 || h->width == 4 || h->width == 8;
+    case MODE_PLANES:
+        return h->width >= 2 && h->width <= 8;
+    default:
+        return true;
+    }
+}
+
+static bool get_head(struct cur *in, size_t n, struct column_head *h)
+{
+    const unsigned mode = cur_u8(in);
+    *h = (struct column_head){.mode = mode % MODE_DELTA, .delta = mode >= MODE_DELTA, .n = n};
+    if (in->bad || mode >= 2 * MODE_DELTA || h->mode >= MODE_N || n > CODEC_MOST)
+        return false;
+    if (h->delta) {
+        h->first = unzigzag(cur_varint(in));
+        if (n == 0)
+            return false;
+        h->n = n - 1;
+    }
+    h->base = unzigzag(cur_varint(in));
+    if (h->mode != MODE_CONST && h->mode != MODE_SPARSE)
+        h->width = cur_u8(in);
+    return !in->bad && width_fits(h);
+}
+
+static void sum_up(const struct column_head *h, int64_t *out)
+{
+    /* out[0..n-1) holds the differences; going backwards would need a copy, so carry one along. */
+    uint64_t at = (uint64_t)h->first;
+    int64_t next = h->n ? out[0] : 0;
+    out[0] = h->first;
+    for (size_t i = 0; i < h->n; i++) {
+        const int64_t d = next;
+        next = i + 1 < h->n ? out[i + 1] : 0;
+        at += (uint64_t)unzigzag((uint64_t)d);
+        out[i + 1] = (int64_t)at;
+    }
+}
+
+static bool get_wide(struct codec *c, struct cur *in, const struct column_head *h, int64_t *out)
+{
+    switch (h->mode) {
+    case MODE_BITS:
+        return get_bits(in, h->n, h->base, h->width, out);
+    case MODE_SPARSE:
+        return get_sparse(in, h->n, h->base, out);
+    case MODE_PLANES:
+        if (!decompress(c, in, h->n * h->width))
+            return false;
+        join_planes(c->packed.p, h->n, h->base, h->width, out);
+        return true;
+    case MODE_PACKED: {
+        const unsigned per = 8 / h->width, mask = (1u << h->width) - 1;
+        if (!decompress(c, in, (h->n + per - 1) / per))
+            return false;
+        for (size_t i = 0; i < h->n; i++)
+            out[i] = (int64_t)((uint64_t)h->base +
+                               ((unsigned)c->packed.p[i / per] >> (i % per * h->width) & mask));
+        return true;
+    }
+    default:
+        for (size_t i = 0; i < h->n; i++)
+            out[i] = h->base;
+        return true;
+    }
+}
+
+bool codec_decode(struct codec *c, const uint8_t *p, size_t len, size_t n, int64_t *out)
+{
+    struct cur in = cur_of(p, len);
+    struct column_head h;
+    if (!get_head(&in, n, &h) || !get_wide(c, &in, &h, out))
+        return false;
+    if (h.delta)
+        sum_up(&h, out);
+    return true;
+}
+
+bool codec_decode_view(struct codec *c, const uint8_t *p, size_t len, size_t n, uint8_t *out8,
+                       int64_t *out64, struct codec_view *view)
+{
+    struct cur in = cur_of(p, len);
+    struct column_head h;
+    if (!get_head(&in, n, &h))
+        return false;
+    if (h.delta || (h.mode != MODE_PACKED && h.mode != MODE_CONST)) {
+        *view = (struct codec_view){.v64 = out64};
+        return codec_decode(c, p, len, n, out64);
+    }
+    *view = (struct codec_view){.narrow = true, .base = h.base, .v8 = out8};
+    if (h.mode == MODE_CONST) {
+        memset(out8, 0, n);
+        return true;
+    }
+    const unsigned per = 8 / h.width;
+    if (!decompress(c, &in, (n + per - 1) / per))
+        return false;
+    unpack_bytes(c->packed.p, n, h.width, out8);
+    return true;
+}

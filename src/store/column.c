@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* column.c - see column.h. */
+#include "store/column.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+/* ---- writing ---- */
+
+void blob_put(struct buf *head, struct buf *data, const struct buf *bytes)
+{
+    buf_varint(head, bytes->len);
+    buf_u32(head, format_sum32(bytes->p, bytes->len, 0));
+    buf_put(data, bytes->p, bytes->len);
+}
+
+struct summary {
+    int64_t min, max, sum;
+};
+
+static struct summary summary_of(const int64_t *v, size_t n)
+{
+    struct summary s = {v[0], v[0], 0};
+    uint64_t sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        s.min = MIN_OF(s.min, v[i]);
+        s.max = MAX_OF(s.max, v[i]);
+        sum += (uint64_t)v[i];
+    }
+    s.sum = (int64_t)sum;
+    return s;
+}
+
+/* Counts of each value over min; 0 bins when there are more than HIST_MOST different ones. */
+static unsigned count_values(const int64_t *v, size_t n, const struct summary *all,
+                             uint32_t *counts, size_t span)
+{
+    memset(counts, 0, span * sizeof *counts);
+    for (size_t i = 0; i < n; i++)
+        counts[v[i] - all->min]++;
+    unsigned different = 0;
+    for (size_t i = 0; i < span; i++)
+        different += counts[i] != 0;
+    return different <= HIST_MOST ? different : 0;
+}
+
+enum { HIST_SPAN = 2048 }; /* values further apart than this get no histogram */
+
+static void put_hist(struct buf *head, const int64_t *v, size_t n, const struct summary *all)
+{
+    uint32_t counts[HIST_SPAN];
+    const uint64_t span = (uint64_t)all->max - (uint64_t)all->min;
+    const unsigned bins = span < HIST_SPAN ? count_values(v, n, all, counts, (size_t)span + 1) : 0;
+    buf_varint(head, bins);
+    uint64_t last = 0;
+    for (uint64_t i = 0; bins && i <= span; i++) {
+        if (!counts[i])
+            continue;
+        buf_varint(head, i - last);
+        buf_varint(head, counts[i]);
+        last = i;
+    }
+}
+
+struct levels {
+    int64_t *part[3];
+    uint32_t n;
+};
+
+static struct levels levels_of(const struct column_in *in, uint32_t level, int64_t *room)
+{
+    struct levels l = {.n = bucket_count(in->count, level)};
+    for (int k = 0; k < 3; k++)
+        l.part[k] = room + (size_t)k * l.n;
+    for (uint32_t i = 0; i < l.n; i++) {
+        const uint32_t from = i * level, n = MIN_OF(level, in->count - from);
+        const struct summary s = summary_of(in->values + from, n);
+        l.part[LEVEL_MIN][i] = s.min;
+        l.part[LEVEL_MAX][i] = s.max;
+        l.part[LEVEL_SUM][i] = s.sum;
+    }
+    return l;
+}
+
+static void put_values(struct codec *c, const int64_t *v, size_t n, bool dense, struct buf *head,
+                       struct buf *data)
+{
+    struct buf bytes = {0};
+    codec_encode(c, v, n, dense, &bytes);
+    blob_put(head, data, &bytes);
+    buf_free(&bytes);
+}
+
+static void put_levels(struct codec *c, const struct column_in *in, struct buf *head,
+                       struct buf *data)
+{
+    if (in->count < LEVEL1)
+        return;
+    int64_t *room = xmalloc(3 * sizeof *room * bucket_count(in->count, LEVEL1));
+    const struct levels one = levels_of(in, LEVEL1, room);
+    for (int k = 0; k < 3; k++)
+        put_values(c, one.part[k], one.n, false, head, data);
+    if (in->count >= LEVEL2) {
+        const struct levels two = levels_of(in, LEVEL2, room);
+        struct buf bytes = {0};
+        for (int k = 0; k < 3; k++) {
+            bytes.len = 0;
+            codec_encode(c, two.part[k], two.n, false, &bytes);
+            buf_varint(head, bytes.len);
+            buf_put(head, bytes.p, bytes.len);
+        }
+        buf_free(&bytes);
+    }
+    free(room);
+}
+
+void column_put(struct codec *c, const struct column_in *in, struct buf *head, struct buf *data)
+{
+    buf_str(head, in->metric);
+    buf_str(head, in->unit);
+    buf_str(head, in->entity);
+    buf_f64(head, in->step);
+    buf_varint(head, in->first_row);
+    buf_varint(head, in->count);
+    buf_u8(head, in->n_runs != 0);
+    if (in->count) {
+        const struct summary all = summary_of(in->values, in->count);
+        buf_varint(head, zigzag(all.min));
+        buf_varint(head, zigzag(all.max));
+        buf_varint(head, zigzag(all.sum));
+        put_hist(head, in->values, in->count, &all);
+    }
+    if (in->n_runs) {
+        buf_varint(head, in->n_runs);
+        put_values(c, in->runs, in->n_runs, true, head, data);
+    }
+    put_values(c, in->values, in->count, true, head, data);
+    put_levels(c, in, head, data);
+}
+
+/* ---- reading ---- */
+
+struct blob blob_get(struct cur *head, struct cur *data)
+{
+    struct blob b = {.len = (uint32_t)cur_varint_most(head, BLOCK_PAYLOAD_MOST)};
+    b.sum = cur_u32(head);
+    b.p = cur_take(data, b.len);
+    if (!b.p)
+        head->bad = true;
+    return b;
+}
+
+bool blob_whole(const struct blob *b)
+{
+    return b->p && format_sum32(b->p, b->len, 0) == b->sum;
+}
+
+static void skip_hist(struct cur *head, struct column *out)
+{
+    out->n_hist = (uint32_t)cur_varint_most(head, HIST_MOST);
+    out->hist = head->p;
+    for (uint32_t i = 0; i < out->n_hist; i++) {
+        cur_varint(head);
+        cur_varint(head);
+    }
+    out->hist_len = (uint32_t)(head->p - out->hist);
+}
+
+static void get_level2(struct cur *head, struct column *out)
+{
+    for (int k = 0; k < 3; k++) {
+        out->level2_len[k] = (uint32_t)cur_varint_most(head, BLOCK_PAYLOAD_MOST);
+        out->level2[k] = cur_take(head, out->level2_len[k]);
+    }
+}
+
+static struct text get_text(struct cur *head)
+{
+    struct text t = {.n = (uint32_t)cur_varint_most(head, NAME_LEN - 1)};
+    t.p = (const char *)cur_take(head, t.n);
+    if (t.p && memchr(t.p, 0, t.n))
+        head->bad = true;
+    return t;
+}
+
+void column_get(struct cur *head, struct cur *data, uint32_t l1, uint32_t l2, struct column *out)
+{
+    *out = (struct column){0};
+    out->metric = get_text(head);
+    out->unit = get_text(head);
+    out->entity = get_text(head);
+    out->step = cur_f64(head);
+    out->first_row = (uint32_t)cur_varint_most(head, ROWS_MOST);
+    out->count = (uint32_t)cur_varint_most(head, ROWS_MOST);
+    out->has_gaps = cur_u8(head) & 1;
+    if (out->count) {
+        out->min = unzigzag(cur_varint(head));
+        out->max = unzigzag(cur_varint(head));
+        out->sum = unzigzag(cur_varint(head));
+        skip_hist(head, out);
+    }
+    if (out->has_gaps) {
+        out->n_runs = (uint32_t)cur_varint_most(head, ROWS_MOST + 1);
+        out->gaps = blob_get(head, data);
+    }
+    out->values = blob_get(head, data);
+    for (int k = 0; k < 3 && out->count >= l1; k++)
+        out->level1[k] = blob_get(head, data);
+    if (out->count >= l1 && out->count >= l2)
+        get_level2(head, out);
+}
+
+uint32_t column_hist(const struct column *c, struct hist_bin *out)
+{
+    struct cur in = cur_of(c->hist, c->hist_len);
+    uint64_t value = (uint64_t)c->min;
+    for (uint32_t i = 0; i < c->n_hist; i++) {
+        value += cur_varint(&in);
+        out[i] = (struct hist_bin){(int64_t)value, cur_varint(&in)};
+    }
+    return c->n_hist;
+}

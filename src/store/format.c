@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* format.c - see format.h. */
+#define XXH_INLINE_ALL
+#include "store/format.h"
+
+#include <xxhash.h>
+
+static const uint8_t magic[][8] = {
+    [FILE_SEALED] = {0x89, 'F', 'P', 'L', '\r', '\n', 0x1a, '\n'},
+    [FILE_TAIL] = {0x89, 'F', 'P', 'T', '\r', '\n', 0x1a, '\n'},
+};
+
+static const uint8_t zeros[BLOCK_ALIGN];
+
+uint64_t format_sum(const void *p, size_t n)
+{
+    return XXH3_64bits(p, n);
+}
+
+uint32_t format_sum32(const void *p, size_t n, uint64_t seed)
+{
+    return (uint32_t)XXH3_64bits_withSeed(p, n, seed);
+}
+
+void file_header_put(struct buf *out, const struct file_header *h)
+{
+    const size_t start = out->len;
+    buf_put(out, magic[h->kind], sizeof magic[0]);
+    buf_u16(out, FORMAT_MAJOR);
+    buf_u16(out, FORMAT_MINOR);
+    buf_u32(out, FILE_HEADER_LEN);
+    buf_u64(out, h->segment);
+    buf_u64(out, (uint64_t)h->tie.mono.ns);
+    buf_u64(out, (uint64_t)h->tie.wall.ns);
+    buf_put(out, h->id, sizeof h->id);
+    buf_u64(out, format_sum(out->p + start, FILE_HEADER_LEN - 8));
+}
+
+int file_header_get(struct file_header *out, const uint8_t *p, size_t n, const char *name,
+                    struct err *e)
+{
+    if (n < FILE_HEADER_LEN)
+        return err_set(e, ERR_FORMAT, "'%s' is shorter than a file header", name);
+    const enum file_kind kind = memcmp(p, magic[FILE_TAIL], 8) == 0 ? FILE_TAIL : FILE_SEALED;
+    if (memcmp(p, magic[kind], 8) != 0)
+        return err_set(e, ERR_FORMAT, "'%s' is not a Footplate file", name);
+    struct cur c = cur_of(p + 8, FILE_HEADER_LEN - 8);
+    *out = (struct file_header){.kind = kind};
+    out->major = cur_u16(&c);
+    out->minor = cur_u16(&c);
+    (void)cur_u32(&c);
+    out->segment = cur_u64(&c);
+    out->tie.mono.ns = (int64_t)cur_u64(&c);
+    out->tie.wall.ns = (int64_t)cur_u64(&c);
+    cur_get(&c, out->id, sizeof out->id);
+    if (cur_u64(&c) != format_sum(p, FILE_HEADER_LEN - 8))
+        return err_set(e, ERR_FORMAT, "'%s': the file header is damaged", name);
+    if (out->major > FORMAT_MAJOR)
+        return err_set(e, ERR_VERSION,
+                       "'%s' has format version %u; this program reads up to %d: use a newer one",
+                       name, out->major, FORMAT_MAJOR);
+    return 0;
+}
+
+void block_put(struct buf *out, const struct block_header *h, const struct buf *head,
+               const struct buf *data)
+{
+    const size_t start = out->len;
+    buf_u32(out, BLOCK_MAGIC);
+    buf_u16(out, h->kind);
+    buf_u16(out, h->flags);
+    buf_u32(out, (uint32_t)(head->len + data->len));
+    buf_u32(out, (uint32_t)head->len);
+    buf_u64(out, (uint64_t)h->t_first_us);
+    buf_u64(out, (uint64_t)h->t_last_us);
+    buf_u32(out, h->segment);
+    buf_u32(out, h->rows);
+    XXH3_state_t state;
+    XXH3_INITSTATE(&state);
+    XXH3_64bits_reset(&state);
+    XXH3_64bits_update(&state, out->p + start, BLOCK_HEADER_LEN - 8);
+    XXH3_64bits_update(&state, head->p, head->len);
+    buf_u64(out, XXH3_64bits_digest(&state));
+    buf_put(out, head->p, head->len);
+    buf_put(out, data->p, data->len);
+    buf_put(out, zeros, (BLOCK_ALIGN - (out->len - start) % BLOCK_ALIGN) % BLOCK_ALIGN);
+}
+
+bool block_get(struct block_header *out, const uint8_t *p, size_t n)
+{
+    struct cur c = cur_of(p, n);
+    if (cur_u32(&c) != BLOCK_MAGIC)
+        return false;
+    out->kind = cur_u16(&c);
+    out->flags = cur_u16(&c);
+    out->payload_len = cur_u32(&c);
+    out->head_len = cur_u32(&c);
+    out->t_first_us = (int64_t)cur_u64(&c);
+    out->t_last_us = (int64_t)cur_u64(&c);
+    out->segment = cur_u32(&c);
+    out->rows = cur_u32(&c);
+    const uint64_t sum = cur_u64(&c);
+    if (c.bad || out->payload_len > BLOCK_PAYLOAD_MOST || out->head_len > out->payload_len ||
+        cur_left(&c) < out->payload_len)
+        return false;
+    XXH3_state_t state;
+    XXH3_INITSTATE(&state);
+    XXH3_64bits_reset(&state);
+    XXH3_64bits_update(&state, p, BLOCK_HEADER_LEN - 8);
+    XXH3_64bits_update(&state, p + BLOCK_HEADER_LEN, out->head_len);
+    return XXH3_64bits_digest(&state) == sum;
+}

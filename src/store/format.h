@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* format.h - headers of the files of a node (docs/format.md), and their limits. */
+#ifndef STORE_FORMAT_H
+#define STORE_FORMAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+
+enum {
+    FORMAT_MAJOR = 1,
+    FORMAT_MINOR = 0,
+    FILE_HEADER_LEN = 64,
+    FILE_ID_LEN = 16,
+    BLOCK_HEADER_LEN = 48,
+    BLOCK_ALIGN = 8,
+    FILE_END_LEN = 16,
+    FRAME_HEADER_LEN = 8,
+    LEVEL1 = 40, /* values in a summary bucket */
+    LEVEL2 = 240,
+    HIST_MOST = 128,        /* different values up to which a block keeps a histogram */
+    ROWS_MOST = 65536,      /* rows in a block */
+    COLUMNS_MOST = 1 << 16, /* columns in a block */
+    NAME_LEN = 64,          /* longest metric, unit, entity or group name, with its NUL */
+};
+
+#define BLOCK_PAYLOAD_MOST ((uint32_t)1 << 30)
+#define FRAME_MOST         ((uint32_t)1 << 26)
+#define BLOCK_MAGIC        UINT32_C(0x4b425046) /* "FPBK" */
+#define FILE_END_MAGIC     "FPINDEX1"
+
+enum file_kind { FILE_SEALED, FILE_TAIL };
+
+struct file_header {
+    enum file_kind kind;
+    uint16_t major, minor;
+    uint64_t segment; /* tail: the segment it will become */
+    struct clock_tie tie;
+    uint8_t id[FILE_ID_LEN];
+};
+
+enum block_kind { BLOCK_ROWS = 1, BLOCK_LOG = 2, BLOCK_INDEX = 3 };
+enum { BLOCK_LAST = 1 }; /* flag: last block of its segment */
+
+struct block_header {
+    uint16_t kind, flags;
+    uint32_t payload_len, head_len;
+    int64_t t_first_us, t_last_us;
+    uint32_t segment, rows;
+};
+
+enum record_tag {
+    TAG_GROUP = 1,
+    TAG_SLOT,
+    TAG_DROP,
+    TAG_ROW,
+    TAG_LOSS,
+    TAG_MARK,
+    TAG_TIE,
+};
+
+enum { CELL_SMALL_MOST = 251, CELL_GAP = 252, CELL_U16 = 253, CELL_U32 = 254, CELL_U64 = 255 };
+
+uint64_t format_sum(const void *p, size_t n);
+uint32_t format_sum32(const void *p, size_t n, uint64_t seed);
+
+void file_header_put(struct buf *out, const struct file_header *h);
+/* ERR_FORMAT: not such a file or damaged. ERR_VERSION: from a newer program. */
+MUST_CHECK int file_header_get(struct file_header *out, const uint8_t *p, size_t n,
+                               const char *name, struct err *e);
+
+/* Appends header, head, data and padding; `h` says the rest. */
+void block_put(struct buf *out, const struct block_header *h, const struct buf *head,
+               const struct buf *data);
+/* False when there is no whole block with a right checksum at p. */
+bool block_get(struct block_header *out, const uint8_t *p, size_t n);
+
+static inline size_t block_size(const struct block_header *h)
+{
+    return (BLOCK_HEADER_LEN + (size_t)h->payload_len + BLOCK_ALIGN - 1) / BLOCK_ALIGN *
+           BLOCK_ALIGN;
+}
+
+#endif

@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reader.c - see reader.h. */
+#include "store/reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "store/catalog.h"
+#include "store/seal.h"
+#include "store/segment.h"
+
+enum {
+    TAIL_MOST = 256 << 20,
+    BAD_BLOCKS_MOST = 1000, /* wrong checksums after which the rest is given up */
+};
+
+struct found_block {
+    struct block_header h;
+    const uint8_t *p;
+};
+
+struct store_own {
+    struct fmap map;
+    struct buf tail_blocks;
+    struct found_block *found;
+    uint32_t n_found, cap_found;
+    uint64_t damaged; /* stretches of the file that are no block */
+    bool torn;
+};
+
+static void add_found(struct store_own *o, const struct block_header *h, const uint8_t *p)
+{
+    if (o->n_found == o->cap_found) {
+        o->cap_found = o->cap_found ? o->cap_found * 2 : 64;
+        o->found = xrealloc(o->found, o->cap_found, sizeof *o->found);
+    }
+    o->found[o->n_found++] = (struct found_block){*h, p};
+}
+
+/* ---- finding the blocks ---- */
+
+static size_t next_block(const uint8_t *p, size_t at, size_t n, unsigned *tries)
+{
+    struct block_header h;
+    const uint32_t magic = BLOCK_MAGIC;
+    for (; at + BLOCK_HEADER_LEN <= n; at += BLOCK_ALIGN) {
+        if (memcmp(p + at, &magic, sizeof magic) != 0)
+            continue;
+        if (block_get(&h, p + at, n - at))
+            return at;
+        if (++*tries > BAD_BLOCKS_MOST)
+            break;
+    }
+    return n;
+}
+
+static void walk_blocks(struct store_own *o, const uint8_t *p, size_t at, size_t n)
+{
+    unsigned tries = 0;
+    while (at < n) {
+        struct block_header h;
+        if (block_get(&h, p + at, n - at)) {
+            add_found(o, &h, p + at);
+            at += block_size(&h);
+            continue;
+        }
+        at = next_block(p, at + BLOCK_ALIGN, n, &tries);
+        if (at < n)
+            o->damaged++;
+        else
+            o->torn = true;
+    }
+}
+
+/* The index of a closed file. False when there is none, or it does not lead to whole blocks. */
+static bool use_index(struct store_own *o, const uint8_t *p, size_t n)
+{
+    if (n < FILE_HEADER_LEN + BLOCK_HEADER_LEN + FILE_END_LEN ||
+        memcmp(p + n - 8, FILE_END_MAGIC, 8) != 0)
+        return false;
+    struct cur end = cur_of(p + n - FILE_END_LEN, 8);
+    const uint64_t at = cur_u64(&end);
+    struct block_header h;
+    if (at >= n || at % BLOCK_ALIGN || !block_get(&h, p + at, n - at) || h.kind != BLOCK_INDEX)
+        return false;
+    struct cur in = cur_of(p + at + BLOCK_HEADER_LEN, h.head_len);
+    const uint64_t count = cur_varint_most(&in, n / BLOCK_HEADER_LEN);
+    uint64_t offset = 0, end_before = FILE_HEADER_LEN;
+    for (uint64_t i = 0; i < count; i++) {
+        offset += cur_varint_most(&in, n) * BLOCK_ALIGN;
+        cur_varint(&in);
+        if (in.bad || offset < end_before || offset >= n)
+            return false;
+        struct block_header one;
+        if (block_get(&one, p + offset, n - offset)) {
+            add_found(o, &one, p + offset);
+            end_before = offset + block_size(&one);
+        } else {
+            o->damaged++;
+            end_before = offset + BLOCK_HEADER_LEN;
+        }
+    }
+    return true;
+}
+
+/* ---- the tail ---- */
+
+static bool segment_complete(const struct store_own *o, uint64_t number)
+{
+    for (uint32_t i = 0; i < o->n_found; i++)
+        if (o->found[i].h.segment == number && o->found[i].h.flags & BLOCK_LAST)
+            return true;
+    return false;
+}
+
+static void forget_segment(struct store_own *o, uint64_t number)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < o->n_found; i++)
+        if (o->found[i].h.segment != number)
+            o->found[kept++] = o->found[i];
+    o->n_found = kept;
+}
+
+static int keep_in_memory(void *ctx, const struct block_header *h, const struct buf *b,
+                          struct err *e)
+{
+    (void)h;
+    (void)e;
+    buf_put(ctx, b->p, b->len);
+    return 0;
+}
+
+static int tail_path(const struct store *s, char *path, struct err *e)
+{
+    const size_t n = strlen(s->path);
+    const size_t stem = n > 3 && strcmp(s->path + n - 3, ".fp") == 0 ? n - 3 : n;
+    return path_join(path, e, "%.*s.tail", (int)stem, s->path);
+}
+
+/* A tail that was never begun, is another recorder's or is sealed already has nothing to say. */
+static void use_tail(struct store *s, const char *bytes, size_t len)
+{
+    struct file_header h;
+    struct err e;
+    const uint8_t *p = (const uint8_t *)bytes;
+    if (len == 0)
+        return;
+    if (file_header_get(&h, p, len, "tail", &e)) {
+        s->own->torn |= !s->closed && len < FILE_HEADER_LEN;
+        s->own->damaged += !s->closed && len >= FILE_HEADER_LEN;
+        return;
+    }
+    if (h.kind != FILE_TAIL || memcmp(h.id, s->id, sizeof h.id) != 0 ||
+        segment_complete(s->own, h.segment))
+        return;
+    struct segment seg = {0};
+    bool torn = false;
+    segment_read_frames(&seg, p + FILE_HEADER_LEN, len - FILE_HEADER_LEN, h.segment, &torn);
+    forget_segment(s->own, h.segment);
+    const struct seal_out out = {keep_in_memory, &s->own->tail_blocks};
+    if (seal_segment(s->codec, &seg, (uint32_t)h.segment, &out, &e) == 0)
+        walk_blocks(s->own, s->own->tail_blocks.p, 0, s->own->tail_blocks.len);
+    segment_free(&seg);
+    /* What the file ends in the middle of is this very segment, and that is in the tail. */
+    if (h.segment <= 1 || segment_complete(s->own, h.segment - 1))
+        s->own->torn = false;
+    s->own->torn |= torn;
+    s->file_bytes += len;
+}
+
+/* ---- parsing the heads ---- */
+
+static bool get_times_head(struct cur *head, struct cur *data, struct rows_block *b,
+                           struct arena *a)
+{
+    b->times = blob_get(head, data);
+    b->n_t_l2 = (uint32_t)cur_varint_most(head, ROWS_MOST);
+    if (head->bad || b->n_t_l2 != bucket_count(b->rows, b->l2))
+        return false;
+    b->t_l2_us = arena_array(a, int64_t, b->n_t_l2);
+    uint64_t t = (uint64_t)b->t_first_us;
+    for (uint32_t i = 0; i < b->n_t_l2; i++) {
+        t += (uint64_t)unzigzag(cur_varint(head));
+        b->t_l2_us[i] = (int64_t)t;
+    }
+    return !head->bad;
+}
+
+/* Far from where sums of times overflow: 2^60 us are 36 000 years. */
+#define TIME_MOST_US   (INT64_C(1) << 60)
+#define PERIOD_MOST_NS (INT64_C(1) << 53)
+
+static bool time_fits(int64_t us)
+{
+    return us >= -TIME_MOST_US && us <= TIME_MOST_US;
+}
+
+static bool times_fit(const struct rows_block *b)
+{
+    bool good = time_fits(b->t_first_us) && time_fits(b->t_last_us);
+    for (uint32_t i = 0; i < b->n_t_l2; i++)
+        good = good && time_fits(b->t_l2_us[i]);
+    return good && b->period_ns <= PERIOD_MOST_NS;
+}
+
+static bool column_fits(const struct column *c, const struct rows_block *b)
+{
+    return c->first_row <= b->rows && c->count <= b->rows - c->first_row && c->step > 0 &&
+           c->step < 1e300 && c->min <= c->max;
+}
+
+static bool get_rows_block(const struct found_block *f, struct rows_block *b, struct arena *a)
+{
+    const uint8_t *payload = f->p + BLOCK_HEADER_LEN;
+    struct cur head = cur_of(payload, f->h.head_len);
+    struct cur data = cur_of(payload + f->h.head_len, f->h.payload_len - f->h.head_len);
+    *b = (struct rows_block){.t_first_us = f->h.t_first_us, .t_last_us = f->h.t_last_us};
+    b->group.n = (uint32_t)cur_varint_most(&head, NAME_LEN - 1);
+    b->group.p = (const char *)cur_take(&head, b->group.n);
+    b->period_ns = (int64_t)cur_varint_most(&head, INT64_MAX);
+    b->rows = (uint32_t)cur_varint_most(&head, ROWS_MOST);
+    b->l1 = (uint32_t)cur_varint_most(&head, ROWS_MOST);
+    b->l2 = (uint32_t)cur_varint_most(&head, ROWS_MOST);
+    if (head.bad || !b->period_ns || !b->rows || b->l1 < 2 || b->l2 < b->l1 ||
+        !get_times_head(&head, &data, b, a) || !times_fit(b))
+        return false;
+    /* An entry takes at least 20 bytes, which bounds what a made-up number can allocate. */
+    b->n_columns = (uint32_t)cur_varint_most(&head, cur_left(&head) / 20 + 1);
+    b->columns = arena_array(a, struct column, b->n_columns);
+    for (uint32_t i = 0; i < b->n_columns && !head.bad; i++) {
+        column_get(&head, &data, b->l1, b->l2, &b->columns[i]);
+        if (!head.bad && !column_fits(&b->columns[i], b))
+            head.bad = true;
+    }
+    return !head.bad;
+}
+
+static void parse_blocks(struct store *s, struct catalog *cat)
+{
+    struct store_own *o = s->own;
+    s->blocks = arena_array(&s->arena, struct rows_block, o->n_found);
+    for (uint32_t i = 0; i < o->n_found; i++) {
+        const struct found_block *f = &o->found[i];
+        if (f->h.kind == BLOCK_LOG) {
+            if (!catalog_log(cat, f->p + BLOCK_HEADER_LEN, f->h.head_len))
+                o->damaged++;
+        } else if (f->h.kind == BLOCK_ROWS) {
+            struct rows_block *b = &s->blocks[s->n_blocks];
+            if (get_rows_block(f, b, &s->arena))
+                s->n_blocks++;
+            else
+                o->damaged++;
+        }
+    }
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct rows_block *x = a, *y = b;
+    return (x->t_first_us > y->t_first_us) - (x->t_first_us < y->t_first_us);
+}
+
+static void sum_up(struct store *s)
+{
+    for (uint32_t i = 0; i < s->n_blocks; i++) {
+        const struct rows_block *b = &s->blocks[i];
+        s->t_first_us = i ? MIN_OF(s->t_first_us, b->t_first_us) : b->t_first_us;
+        s->t_last_us = i ? MAX_OF(s->t_last_us, b->t_last_us) : b->t_last_us;
+        s->rows += b->rows;
+        for (uint32_t k = 0; k < b->n_columns; k++)
+            s->samples += b->columns[k].count;
+    }
+}
+
+static void tell_damage(struct store *s, struct catalog *cat)
+{
+    const char *slash = strrchr(s->path, '/');
+    const char *name = slash ? slash + 1 : s->path;
+    struct loss l = {.at = {s->t_last_us * NS_PER_US}};
+    snprintf(l.what, sizeof l.what, "%.60s", name);
+    if (s->own->damaged) {
+        l.id = LOSS_DAMAGED;
+        l.count = s->own->damaged;
+        snprintf(l.why, sizeof l.why, "blocks with a wrong checksum or content");
+        catalog_loss(cat, &l);
+    }
+    if (s->own->torn) {
+        l.id = LOSS_TORN;
+        l.count = 1;
+        snprintf(l.why, sizeof l.why, "the file ends in the middle of a block");
+        catalog_loss(cat, &l);
+    }
+}
+
+/* Whether the file has the end that writer_close gives it; then nobody will change it any more. */
+static bool has_end(const char *path)
+{
+    char end[sizeof FILE_END_MAGIC - 1];
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return false;
+    struct stat st;
+    const bool has =
+        fstat(fd, &st) == 0 && st.st_size >= (off_t)sizeof end &&
+        pread(fd, end, sizeof end, st.st_size - (off_t)sizeof end) == (ssize_t)sizeof end &&
+        memcmp(end, FILE_END_MAGIC, sizeof end) == 0;
+    close(fd);
+    return has;
+}
+
+/* A writer whose disk is full cuts off what it could not finish: a mapping would then raise SIGBUS,
+ * so a file that is not closed is copied. */
+static int load_file(struct store *s, struct err *e)
+{
+    return has_end(s->path) ? fmap_open(&s->own->map, s->path, e)
+                            : fmap_copy(&s->own->map, s->path, e);
+}
+
+static int open_parts(struct store *s, struct err *e)
+{
+    char path[PATH_LEN];
+    struct arena scratch = {0};
+    char *tail = NULL;
+    size_t tail_len = 0;
+    /* The tail first: what is sealed while we look is then in the file. */
+    int rc = tail_path(s, path, e);
+    if (rc)
+        return rc;
+    const int tail_rc = file_read(path, TAIL_MOST, &scratch, &tail, &tail_len, e);
+    const bool no_tail = tail_rc && e->sys == ENOENT;
+    rc = load_file(s, e);
+    struct file_header h;
+    if (rc == 0)
+        rc = file_header_get(&h, s->own->map.p, s->own->map.len, s->path, e);
+    if (rc == 0 && h.kind != FILE_SEALED)
+        rc = err_set(e, ERR_FORMAT, "'%s' is a tail; give its metrics.fp", s->path);
+    if (rc == 0) {
+        memcpy(s->id, h.id, sizeof s->id);
+        s->file_bytes = s->own->map.len;
+        s->closed = use_index(s->own, s->own->map.p, s->own->map.len);
+        if (!s->closed) {
+            s->own->n_found = 0;
+            s->own->damaged = 0;
+            walk_blocks(s->own, s->own->map.p, FILE_HEADER_LEN, s->own->map.len);
+        }
+        if (tail_rc == 0)
+            use_tail(s, tail, tail_len);
+        else if (!no_tail)
+            s->own->damaged++; /* it is there and cannot be read */
+        struct catalog cat = {.store = s};
+        catalog_tie(&cat, h.tie);
+        parse_blocks(s, &cat);
+        qsort(s->blocks, s->n_blocks, sizeof *s->blocks, by_time);
+        sum_up(s);
+        tell_damage(s, &cat);
+        catalog_finish(&cat);
+    }
+    arena_free(&scratch);
+    return rc;
+}
+
+int store_open(struct store **out, const char *path, struct err *e)
+{
+    struct store *s = xcalloc(1, sizeof *s);
+    s->own = xcalloc(1, sizeof *s->own);
+    s->codec = codec_open();
+    int rc = path_join(s->path, e, "%s", path);
+    if (rc == 0)
+        rc = open_parts(s, e);
+    if (rc) {
+        store_close(s);
+        return rc;
+    }
+    *out = s;
+    return 0;
+}
+
+void store_close(struct store *s)
+{
+    if (!s)
+        return;
+    fmap_close(&s->own->map);
+    buf_free(&s->own->tail_blocks);
+    free(s->own->found);
+    free(s->own);
+    codec_close(s->codec);
+    arena_free(&s->arena);
+    free(s);
+}
+
+/* ---- data ---- */
+
+bool store_times(struct store *s, const struct rows_block *b, int64_t *out)
+{
+    if (!blob_whole(&b->times) || !codec_decode(s->codec, b->times.p, b->times.len, b->rows, out))
+        return false;
+    const uint64_t period_us = (uint64_t)b->period_ns / NS_PER_US;
+    for (uint32_t i = 0; i < b->rows; i++)
+        out[i] = (int64_t)((uint64_t)out[i] + (uint64_t)b->t_first_us + i * period_us);
+    return true;
+}
+
+bool store_value_rows(struct store *s, const struct column *c, uint32_t rows, uint32_t *out)
+{
+    if (!c->has_gaps) {
+        for (uint32_t i = 0; i < c->count; i++)
+            out[i] = c->first_row + i;
+        return true;
+    }
+    int64_t *runs = xmalloc(sizeof *runs * (c->n_runs + 1u));
+    uint32_t n = 0;
+    uint64_t row = c->first_row;
+    bool good =
+        blob_whole(&c->gaps) && codec_decode(s->codec, c->gaps.p, c->gaps.len, c->n_runs, runs);
+    for (uint32_t i = 0; i < c->n_runs && good; i++) {
+        good = runs[i] >= 0 && runs[i] <= (int64_t)rows && row + (uint64_t)runs[i] <= rows &&
+               (i % 2 || n + (uint64_t)runs[i] <= c->count);
+        for (int64_t k = 0; good && i % 2 == 0 && k < runs[i]; k++)
+            out[n++] = (uint32_t)(row + (uint64_t)k);
+        row += good ? (uint64_t)runs[i] : 0;
+    }
+    free(runs);
+    return good && n == c->count;
+}
+
+uint64_t store_verify(struct store *s)
+{
+    uint64_t bad = 0;
+    for (uint32_t i = 0; i < s->n_blocks; i++) {
+        const struct rows_block *b = &s->blocks[i];
+        bad += !blob_whole(&b->times);
+        for (uint32_t k = 0; k < b->n_columns; k++) {
+            const struct column *c = &b->columns[k];
+            bool good = blob_whole(&c->values) && (!c->has_gaps || blob_whole(&c->gaps));
+            for (int l = 0; l < 3 && c->count >= b->l1; l++)
+                good = good && blob_whole(&c->level1[l]);
+            bad += !good;
+        }
+    }
+    return bad;
+}

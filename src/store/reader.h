@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reader.h - the files of one recorder (metrics.fp and its tail), open for reading.
+ *
+ * Opening maps the file, checks and parses the heads of its blocks, and seals a living or torn tail
+ * in memory, so that everything after sees blocks only. Data is decoded on demand. What is damaged
+ * is left out and counted. Not safe for two threads at once. */
+#ifndef STORE_READER_H
+#define STORE_READER_H
+
+#include "base/arena.h"
+#include "base/file.h"
+#include "record/record.h"
+#include "store/codec.h"
+#include "store/column.h"
+
+struct rows_block {
+    struct text group;
+    int64_t period_ns;
+    int64_t t_first_us, t_last_us;
+    uint32_t rows, l1, l2;
+    struct blob times;
+    int64_t *t_l2_us; /* time of every l2-th row */
+    uint32_t n_t_l2;
+    struct column *columns;
+    uint32_t n_columns;
+};
+
+/* One column of one block. */
+struct store_ref {
+    uint32_t block, column;
+};
+
+struct store_series {
+    const char *metric, *unit, *entity;
+    struct store_ref *refs; /* in order of time */
+    uint32_t n_refs, cap_refs;
+};
+
+struct store {
+    char path[PATH_LEN];
+    struct arena arena;
+    struct rows_block *blocks;
+    uint32_t n_blocks;
+    struct store_series *series;
+    uint32_t n_series;
+    struct loss *losses; /* recorded ones (merged), then what is wrong with the files */
+    uint32_t n_losses;
+    struct mark *marks;
+    uint32_t n_marks;
+    struct clock_tie *ties; /* the first from the file header */
+    uint32_t n_ties;
+    struct clock_tie *steps; /* of the ties, those that move the mapping to wall time */
+    uint32_t n_steps;
+    int64_t t_first_us, t_last_us; /* of any row; both 0: no rows */
+    uint64_t rows, samples, file_bytes;
+    bool closed; /* the recorder closed it properly */
+    uint8_t id[FILE_ID_LEN];
+    struct codec *codec;
+    struct store_own *own; /* mapped files and memory behind all this */
+};
+
+/* `path` is a metrics.fp; its tail is looked for beside it. */
+MUST_CHECK int store_open(struct store **out, const char *path, struct err *e);
+void store_close(struct store *s); /* NULL is fine */
+
+/* All rows' times of a block, us. `out` needs rows entries. False: damaged. */
+bool store_times(struct store *s, const struct rows_block *b, int64_t *out);
+/* Row number of each value of a column that has gaps; count entries. False: damaged. */
+bool store_value_rows(struct store *s, const struct column *c, uint32_t rows, uint32_t *out);
+
+/* Checks every checksum of the data parts; returns how many columns are damaged. */
+uint64_t store_verify(struct store *s);
+
+/* Wall time of a moment: by the ties, never running backwards. */
+wall_ns store_wall(const struct store *s, int64_t mono_us);
+/* The inverse: the monotonic us of a wall time. */
+int64_t store_mono_us(const struct store *s, wall_ns t);
+
+#endif

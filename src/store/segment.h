@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* segment.h - what a tail holds, sorted into groups and series.
+ *
+ * segment_feed takes the payloads of a tail's frames in order. Cells stay as the few bytes they
+ * were in the tail, one stream per series, and become numbers one series at a time
+ * (segment_decode), so a segment costs little more memory than its tail. Used by the writer when it
+ * seals and by the reader for a tail that is not sealed. The bytes are checked, never trusted. */
+#ifndef STORE_SEGMENT_H
+#define STORE_SEGMENT_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "store/format.h"
+
+struct seg_series {
+    const char *metric, *unit, *entity;
+    double step;
+    uint32_t first_row; /* in its group */
+    uint32_t span;      /* rows since then that have a cell */
+    uint32_t gaps;      /* of them missing */
+    struct buf cells;
+};
+
+struct seg_slot {
+    uint32_t series; /* SEG_NONE: not in use */
+};
+#define SEG_NONE UINT32_MAX
+
+struct seg_group {
+    const char *name;
+    int64_t period_ns, t_prev_us;
+    struct buf t_us; /* int64_t per row */
+    uint32_t rows;
+    struct seg_slot *slots;
+    uint32_t n_slots;
+    uint32_t *order; /* series in use, by slot; made anew when slots changed */
+    uint32_t n_order;
+    bool order_stale;
+    uint32_t *series; /* all series of the group, by number in the segment */
+    uint32_t n_series, cap_series;
+};
+
+struct segment {
+    struct arena names;
+    struct seg_group *groups;
+    uint32_t n_groups, cap_groups;
+    struct seg_series *series;
+    uint32_t n_series, cap_series;
+    uint32_t n_slots; /* over all groups */
+    struct buf log;   /* loss, mark and tie records as they stood */
+    uint64_t samples;
+};
+
+/* False when the payload is not what a writer writes; what came before it stays. */
+bool segment_feed(struct segment *s, const uint8_t *p, size_t n);
+void segment_free(struct segment *s);
+
+static inline const int64_t *segment_times(const struct seg_group *g)
+{
+    return (const int64_t *)(const void *)g->t_us.p;
+}
+
+/* The series' values without the gaps, and the lengths of value runs and gaps in turn (runs empty
+ * when there is no gap). `values` needs span entries, `runs` grows. Returns the number of values.
+ */
+uint32_t segment_decode(const struct seg_series *s, int64_t *values, struct buf *runs);
+
+/* The frames of a tail file behind its header. Calls segment_feed for each whole frame with a right
+ * checksum and returns the length of what was read; `*torn` when bytes are left over. */
+size_t segment_read_frames(struct segment *s, const uint8_t *p, size_t n, uint64_t number,
+                           bool *torn);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* writer.h - the sink that keeps what it is given: one writer per file, files of one node.
+ *
+ * writer_open, then rows, losses and marks from any thread through writer_sink, writer_flush about
+ * once a second from one thread, writer_close. Adding a row costs a memory copy and takes a short
+ * lock; only writer_flush and writer_close touch the disk. When the disk is full or gone, rows wait
+ * in a bounded buffer, then are dropped and counted, and writing resumes when there is room. */
+#ifndef STORE_WRITER_H
+#define STORE_WRITER_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "record/record.h"
+
+struct writer;
+
+struct writer_stats {
+    uint64_t rows, samples; /* accepted */
+    uint64_t rows_dropped;  /* lost to a full or failing disk */
+    uint64_t bytes_written; /* to any file of this writer */
+    uint64_t file_bytes;    /* size of the sealed file now */
+    int write_errno;        /* of the last flush; 0: it went through */
+};
+
+/* Creates `<dir>/metrics.fp` and `<dir>/metrics.tail`, or metrics-2.fp ... when an earlier recorder
+ * of the same node left files there. ERR_BUSY when a living recorder is writing in the folder. */
+MUST_CHECK int writer_open(struct writer **out, const char *dir, struct err *e);
+struct sink *writer_sink(struct writer *w);
+/* The number of this recorder among those of its node: 1, 2, ... */
+unsigned writer_session(const struct writer *w);
+/* Writes what has come since the last flush; with `durable` it is on the medium on return. A
+ * failure is not final: the same rows are tried again by the next flush. */
+MUST_CHECK int writer_flush(struct writer *w, bool durable, struct err *e);
+void writer_get_stats(struct writer *w, struct writer_stats *out);
+/* Flushes, seals, writes the index, closes and frees. On failure everything that reached the disk
+ * still reads; `w` is gone either way. */
+MUST_CHECK int writer_close(struct writer *w, struct err *e);
+
+#endif

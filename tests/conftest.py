@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all Python tests share: the program, the example, and a place for runs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+TIMEOUT_S = 120
+
+RunFp = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def program(variable: str, default: str) -> Path:
+    """The program a variable names, or the one `make build` leaves; without it, no test can run."""
+    path = Path(os.environ.get(variable) or ROOT / default).absolute()
+    if not os.access(path, os.X_OK):
+        pytest.exit(f"{path} is missing: run `make build` first, or set {variable}", returncode=1)
+    return path
+
+
+@pytest.fixture(scope="session")
+def footplate() -> Path:
+    """The program under test."""
+    return program("FOOTPLATE_BIN", "build/footplate")
+
+
+@pytest.fixture(scope="session")
+def train() -> Path:
+    """The training program of examples/c."""
+    return program("FOOTPLATE_TRAIN", "build/release/examples/c/train")
+
+
+@pytest.fixture
+def tmp_runs(tmp_path: Path) -> Path:
+    """An empty folder for runs, this test's own."""
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    return runs
+
+
+@pytest.fixture
+def run_fp(footplate: Path) -> RunFp:
+    """run_fp("show", "last", cwd=...): runs the program to its end and hands back status and text.
+
+    Other keywords go to subprocess.run.
+    """
+
+    def run(*args: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
+        command = [str(footplate), *map(str, args)]
+        settings: dict[str, object] = {
+            "capture_output": True,
+            "text": True,
+            "timeout": TIMEOUT_S,
+            "stdin": subprocess.DEVNULL,
+        }
+        return subprocess.run(command, **(settings | options))  # type: ignore[call-overload]
+
+    return run

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/test_summary.py counts what ctest and pytest report, and fails when something failed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "test_summary.py"
+
+CTEST = """<testsuite><testcase name="unit/base/test_buf"><system-out>ok      grows
+SKIPPED: needs two cores
+skipped waits
+{last}  keeps
+3 tests</system-out>{end}</testcase><testcase name="fuzz/procfs"/></testsuite>"""
+PYTEST = """<testsuites><testsuite><testcase name="test_a"/>
+<testcase name="test_b"><skipped message="not root"/></testcase></testsuite></testsuites>"""
+
+
+def summarise(logs: Path, steps: str, **xml: str) -> subprocess.CompletedProcess[str]:
+    (logs / "steps.tsv").write_text(steps)
+    for name, text in xml.items():
+        (logs / f"{name}.xml").write_text(text)
+    command = [sys.executable, str(SCRIPT), str(logs)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+def test_a_good_run_is_counted_with_its_skips(tmp_path: Path) -> None:
+    ctest = CTEST.format(last="ok    ", end="")
+    done = summarise(tmp_path, "sizes\tok\t1\ngcc\tok\t70\ncli\tok\t5\n", gcc=ctest, cli=PYTEST)
+    assert done.returncode == 0, done.stderr
+    assert "5 passed, 0 failed, 2 skipped in 1 min 16 s" in done.stdout
+    assert "gcc: unit/base/test_buf: waits: needs two cores" in done.stdout
+    assert "cli: test_b: not root" in done.stdout
+
+
+def test_a_failed_test_fails_the_run_and_is_named(tmp_path: Path) -> None:
+    ctest = CTEST.format(last="FAILED", end="<failure/>")
+    done = summarise(tmp_path, "gcc\tFAILED\t3\n", gcc=ctest)
+    assert done.returncode == 1
+    assert "2 passed, 1 failed, 1 skipped" in done.stdout
+    assert "gcc: unit/base/test_buf: keeps" in done.stdout
+
+
+def test_a_step_that_could_not_be_built_counts_as_failed(tmp_path: Path) -> None:
+    done = summarise(tmp_path, "gcc\tFAILED\t3\n")
+    assert done.returncode == 1
+    assert "gcc: see gcc.log" in done.stdout
+
+
+def test_a_skipped_step_says_why(tmp_path: Path) -> None:
+    (tmp_path / "tsan.log").write_text("building\nno threads here\n\n")
+    done = summarise(tmp_path, "tsan\tSKIPPED\t3\n")
+    assert done.returncode == 0
+    assert "tsan: the whole step: no threads here" in done.stdout

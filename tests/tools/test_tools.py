@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each check of tools/ passes a good tree and refuses a bad one, naming the place."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOOLS = Path(__file__).resolve().parents[2] / "tools"
+CHECKS = ["check_layers", "check_sizes", "check_spdx", "check_links"]
+SPDX = "SPDX-License-Identifier: Apache-2.0"
+
+GOOD = {
+    "README.md": "See `src/base/err.h`, [the plan](docs/plan.md) and `make test`.\n",
+    "docs/plan.md": "Back to [the start](../README.md#top). A rule is `src/rules/rule_<name>.c`.\n",
+    "src/LAYERS": "# who may include whom\nbase:\nstore: base\nrules: base\ncmd: *\n",
+    "src/base/err.h": f"/* {SPDX} */\n",
+    "src/base/err.c": f'/* {SPDX} */\n#include "err.h"\n\n#include <stdio.h>\n',
+    "src/store/block.c": f'/* {SPDX} */\n#include "base/err.h"\n',
+    "src/rules/rule_idle.c": f'/* {SPDX} */\n#include "base/err.h"\n',
+    "src/cmd/main.c": f'/* {SPDX} */\n#include "store/block.c"\n',
+    "scripts/go": f"#!/bin/sh\n# {SPDX}\n",
+}
+
+
+def plant(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    return plant(tmp_path, GOOD)
+
+
+def check(name: str, root: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(TOOLS / f"{name}.py"), "--root", str(root)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+def refused(name: str, root: Path, sentence: str) -> None:
+    done = check(name, root)
+    assert sentence in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 1
+
+
+def c_function(lines: int) -> str:
+    return "static int long_one(int a,\n    int b)\n{\n" + "    a++;\n" * (lines - 2) + "}\n"
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_a_good_tree_passes(name: str, tree: Path) -> None:
+    done = check(name, tree)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", [*CHECKS, "sources"])
+def test_help_says_what_it_is_for(name: str) -> None:
+    command = [sys.executable, str(TOOLS / f"{name}.py"), "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0
+    assert "--root" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "sentence"),
+    [
+        (
+            "src/rules/rule_bad.c",
+            '#include "base/err.h"\n#include "store/block.h"\n',
+            "src/rules/rule_bad.c:2: rules/ may not include store/",
+        ),
+        ("src/rules/rule_bad.c", "#include <store/block.h>\n", "may not include store/"),
+        ("src/store/sly.c", '#include "../rules/rule.h"\n', "as a path from src/"),
+        ("src/store/sly.c", '#include "nowhere/x.h"\n', "no folder src/nowhere/"),
+        ("src/store/sly.c", '#include "err.h"\n', "err.h is not in src/store/"),
+        ("src/extra/new.c", "", "src/extra/: not in src/LAYERS"),
+        ("src/store/deep/new.c", "", "one folder deep"),
+        ("src/store/err.c", "", "src/store/err.c: same name as src/base/err.c"),
+        ("src/LAYERS", "base: cmd\nstore: base\nrules:\ncmd: store\n", "circle through base"),
+        ("src/LAYERS", "base:\nstore: bass\nrules: base\ncmd: *\n", "granted bass"),
+    ],
+)
+def test_layers_refuses(tree: Path, file: str, text: str, sentence: str) -> None:
+    refused("check_layers", plant(tree, {file: text}), sentence)
+
+
+def test_layers_lets_system_and_public_headers_pass(tree: Path) -> None:
+    text = '#include <sys/stat.h>\n#include "footplate/emit.h"\n'
+    assert check("check_layers", plant(tree, {"src/store/fine.c": text})).returncode == 0
+
+
+def test_sizes_refuses_a_long_function(tree: Path) -> None:
+    plant(tree, {"src/base/long.c": c_function(81)})
+    refused("check_sizes", tree, "src/base/long.c:3: long_one has 81 lines; the limit is 80")
+
+
+def test_sizes_refuses_a_long_python_function(tree: Path) -> None:
+    plant(tree, {"tools/long.py": "def long_one():\n" + "    pass\n" * 80})
+    refused("check_sizes", tree, "tools/long.py:1: long_one has 81 lines")
+
+
+def test_sizes_notes_a_function_that_is_getting_long(tree: Path) -> None:
+    done = check("check_sizes", plant(tree, {"src/base/longish.c": c_function(51)}))
+    assert "note: src/base/longish.c:3: long_one has 51 lines" in done.stdout
+    assert done.returncode == 0
+
+
+def test_sizes_refuses_a_long_file(tree: Path) -> None:
+    plant(tree, {"src/base/long.c": "int x;\n" * 901})
+    refused("check_sizes", tree, "src/base/long.c: the file has 901 lines; the limit is 900")
+
+
+def test_sizes_does_not_count_tables(tree: Path) -> None:
+    table = "static const int table[] = {\n" + "    1,\n" * 2000 + "};\n"
+    plant(tree, {"src/base/table.c": table, "src/base/rows.def": "ROW(1)\n" * 2000})
+    assert check("check_sizes", tree).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "file", ["src/base/bare.c", "src/base/bare.def", "tools/bare.py", "src/CMakeLists.txt"]
+)
+def test_spdx_refuses_a_source_without_a_licence(tree: Path, file: str) -> None:
+    refused("check_spdx", plant(tree, {file: "\n\n\n"}), f"{file}: no line with SPDX")
+
+
+def test_spdx_refuses_a_script_without_a_licence(tree: Path) -> None:
+    refused("check_spdx", plant(tree, {"scripts/bare": "#!/bin/sh\n"}), "scripts/bare: no line")
+
+
+def test_spdx_wants_the_line_near_the_top(tree: Path) -> None:
+    plant(tree, {"src/base/late.c": "\n" * 50 + f"/* {SPDX} */\n"})
+    refused("check_spdx", tree, "src/base/late.c: no line")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("one\nsee `src/base/gone.h`\n", "docs/new.md:2: there is no `src/base/gone.h`"),
+        ("run `scripts/gone.sh STEP`\n", "there is no `scripts/gone.sh`"),
+        ("like `src/gone/rule_<name>.c`\n", "there is no `src/gone/rule_<name>.c`"),
+        ("[a](gone.md)\n", "the link to gone.md leads nowhere"),
+        ("[a](gone.md#part)\n", "the link to gone.md leads nowhere"),
+    ],
+)
+def test_links_refuses(tree: Path, text: str, sentence: str) -> None:
+    refused("check_links", plant(tree, {"docs/new.md": text}), sentence)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```\nsrc/base/gone.h and [a](gone.md)\n```\n",
+        "[a](https://example.org/gone.md) and [b](#here)\n",
+        "`build/footplate`, `footplate-runs/x`, `/proc/stat` and `a/b`\n",
+        "`src/base/*.c` and `tests` and src/base/gone.h without backticks\n",
+    ],
+)
+def test_links_lets_pass(tree: Path, text: str) -> None:
+    assert check("check_links", plant(tree, {"docs/new.md": text})).returncode == 0
+
+
+def test_what_was_built_is_not_looked_at(tree: Path) -> None:
+    plant(tree, {f"{folder}/x.c": "int x;\n" * 2000 for folder in ("build", ".venv", "tests/data")})
+    assert check("check_sizes", tree).returncode == 0
+    assert check("check_spdx", tree).returncode == 0

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/rundir.h"
+#include "base/json_read.h"
+#include "base/mem.h"
+#include "test.h"
+
+static const char *const train[] = {"python", "train.py", NULL};
+
+static struct run_about about_of(const char *name)
+{
+    return (struct run_about){
+        .name = name,
+        .command = train,
+        .directory = "/home/me",
+        .git_commit = "",
+        .start = {INT64_C(1767225600) * NS_PER_S},
+        .interval_ns = 500 * NS_PER_MS,
+    };
+}
+
+static bool exists(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0;
+}
+
+TEST(a_run_is_named_after_what_the_user_would_call_it)
+{
+    static const struct {
+        const char *argv[8];
+        const char *name;
+    } rows[] = {
+        {{"python", "train.py"}, "train"},
+        {{"/usr/bin/python3.11", "-u", "src/train_gpt.py", "--lr", "1"}, "train_gpt"},
+        {{"python", "-m", "mypkg.train"}, "mypkg.train"},
+        {{"python", "-c", "print(1)"}, "python"},
+        {{"torchrun", "--nproc-per-node", "8", "finetune.py"}, "finetune"},
+        {{"bash", "-e", "job.sh"}, "job"},
+        {{"sh", "-c", "sleep 1"}, "sh"},
+        {{"./bin/a.out"}, "a.out"},
+        {{"shuffle", "x.py"}, "shuffle"},
+        {{"/opt/my prog$"}, "my-prog-"},
+        {{"./-rf"}, "rf"},
+        {{"..."}, "run"},
+        {{""}, "run"},
+        {{NULL}, "run"},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        char name[RUN_NAME_LEN];
+        run_name_of(name, rows[i].argv);
+        CHECK_STR(name, rows[i].name);
+    }
+}
+
+TEST(names_keep_only_what_is_safe_in_a_path)
+{
+    char out[16];
+    name_sanitize(out, sizeof out, "../../etc/passwd");
+    CHECK_STR(out, "etc-passwd");
+    name_sanitize(out, sizeof out, "a b\nc\xc3\xa9");
+    CHECK_STR(out, "a-b-c--");
+    name_sanitize(out, sizeof out, "0123456789abcdefghij");
+    CHECK_STR(out, "0123456789abcde");
+}
+
+TEST(a_fresh_folder_is_name_date_and_four_hex)
+{
+    struct rundir a = {0}, b = {0};
+    struct err e;
+    const struct run_about about = about_of("train");
+    OK(rundir_make(&a, test_tmpdir(), NULL, &about, &e));
+    OK(rundir_make(&b, test_tmpdir(), NULL, &about, &e));
+    CHECK(strcmp(a.path, b.path) != 0);
+    CHECK_INT(strlen(a.id), strlen("train-20260101-000000-0123"));
+    CHECK(strncmp(a.id, "train-202", 9) == 0);
+    for (const char *p = a.id + strlen(a.id) - 4; *p; p++)
+        CHECK(isxdigit((unsigned char)*p));
+}
+
+TEST(run_json_says_what_ran)
+{
+    struct rundir r = {0};
+    struct err e;
+    struct arena a = {0};
+    json_t *o;
+    char path[PATH_LEN];
+    struct run_about about = about_of("train");
+    const struct label labels[] = {{"team", "vision"}, {"quote", "\"x\""}};
+    about.labels = labels;
+    about.n_labels = 2;
+    OK(rundir_make(&r, test_tmpdir(), "job7", &about, &e));
+    OK(path_join(path, &e, "%s/run.json", r.path));
+    OK(json_read_file(&o, path, &e));
+    CHECK_STR(json_get_str(o, "format", &a, ""), "footplate-run");
+    CHECK_INT(json_get_int(o, "format_version", 0), 1);
+    CHECK_STR(json_get_str(o, "id", &a, ""), "job7");
+    CHECK_STR(json_get_str(o, "name", &a, ""), "train");
+    CHECK(json_is_null(json_object_get(o, "git_commit")));
+    CHECK_INT(json_get_int(o, "start_ns", 0), about.start.ns);
+    NEAR(json_get_num(o, "interval_ms", 0), 500, 0);
+    CHECK_STR(json_string_value(json_array_get(json_object_get(o, "command"), 1)), "train.py");
+    CHECK_STR(json_get_str(json_object_get(o, "labels"), "quote", &a, ""), "\"x\"");
+    json_decref(o);
+    arena_free(&a);
+}
+
+TEST(the_second_node_of_a_run_joins_and_leaves_run_json_alone)
+{
+    struct rundir a = {0}, b = {0};
+    struct err e;
+    struct arena ar = {0};
+    json_t *o;
+    char path[PATH_LEN];
+    const struct run_about first = about_of("first"), second = about_of("second");
+    OK(rundir_make(&a, test_tmpdir(), "shared", &first, &e));
+    OK(rundir_make(&b, test_tmpdir(), "shared", &second, &e));
+    CHECK_STR(a.path, b.path);
+    CHECK(a.made_run && !b.made_run);
+    OK(path_join(path, &e, "%s/run.json", a.path));
+    OK(json_read_file(&o, path, &e));
+    CHECK_STR(json_get_str(o, "name", &ar, ""), "first");
+    json_decref(o);
+    arena_free(&ar);
+    /* And what the second takes back is not the first one's. */
+    OK(rundir_make_node(&a, "n0", &e));
+    OK(rundir_make_node(&b, "n1", &e));
+    char node[PATH_LEN];
+    snprintf(node, sizeof node, "%s", b.node_path);
+    rundir_remove(&b, 1);
+    CHECK(!exists(node));
+    CHECK(exists(a.node_path) && exists(path));
+    /* Nor does the first take run.json away while another node is there. */
+    OK(rundir_make(&b, test_tmpdir(), "shared", &second, &e));
+    OK(rundir_make_node(&b, "n1", &e));
+    rundir_remove(&a, 1);
+    CHECK(exists(path) && exists(b.node_path));
+}
+
+TEST(a_run_that_never_started_leaves_nothing)
+{
+    struct rundir r = {0};
+    struct err e;
+    char dir[PATH_LEN], file[PATH_LEN];
+    const struct run_about about = about_of("x");
+    OK(path_join(dir, &e, "%s/runs", test_tmpdir()));
+    OK(rundir_make(&r, dir, NULL, &about, &e));
+    OK(rundir_make_node(&r, "n", &e));
+    OK(path_join(file, &e, "%s/metrics.fp", r.node_path));
+    OK(file_replace(file, "x", 1, &e));
+    CHECK_INT(rundir_session_bytes(&r, 1), 1);
+    rundir_remove(&r, 1);
+    CHECK(!exists(dir));
+}
+
+TEST(files_of_an_earlier_session_stay)
+{
+    struct rundir r = {0};
+    struct err e;
+    char one[PATH_LEN], two[PATH_LEN];
+    const struct run_about about = about_of("x");
+    OK(rundir_make(&r, test_tmpdir(), "id", &about, &e));
+    OK(rundir_make_node(&r, "n", &e));
+    OK(path_join(one, &e, "%s/node.json", r.node_path));
+    OK(path_join(two, &e, "%s/node-2.json", r.node_path));
+    OK(file_replace(one, "1", 1, &e));
+    OK(file_replace(two, "22", 2, &e));
+    CHECK_INT(rundir_session_bytes(&r, 2), 2);
+    rundir_remove(&r, 2);
+    CHECK(exists(one) && !exists(two));
+}
+
+TEST(a_folder_that_cannot_be_made_is_named_with_the_reason)
+{
+    struct rundir r = {0};
+    struct err e = {0};
+    char dir[PATH_LEN];
+    const struct run_about about = about_of("x");
+    OK(path_join(dir, &e, "%s/file", test_tmpdir()));
+    OK(file_replace(dir, "", 0, &e));
+    CHECK_INT(rundir_make(&r, dir, NULL, &about, &e), ERR_SYS);
+    CHECK(strstr(e.msg, dir) != NULL);
+    CHECK_INT(rundir_make(&r, "/proc/nowhere", NULL, &about, &e), ERR_SYS);
+    CHECK(strstr(e.msg, "/proc/nowhere") != NULL);
+}
+
+TEST(ids_that_would_leave_the_folder_are_refused)
+{
+    struct rundir r = {0};
+    struct err e = {0};
+    const struct run_about about = about_of("x");
+    CHECK_INT(rundir_make(&r, test_tmpdir(), "../up", &about, &e), ERR_USAGE);
+    CHECK_INT(rundir_make(&r, test_tmpdir(), "..", &about, &e), ERR_USAGE);
+    CHECK_INT(rundir_make(&r, test_tmpdir(), "", &about, &e), ERR_USAGE);
+    OK(rundir_make(&r, test_tmpdir(), "id", &about, &e));
+    CHECK_INT(rundir_make_node(&r, "a/b", &e), ERR_USAGE);
+    CHECK_INT(rundir_make_node(&r, "", &e), ERR_USAGE);
+}
+
+static struct launcher launcher_with(const char *name, const char *job, const char *step,
+                                     int64_t world, int64_t nodes)
+{
+    struct launcher l = {.rank = -1,
+                         .world_size = world,
+                         .local_rank = -1,
+                         .local_size = -1,
+                         .node_rank = -1,
+                         .nodes = nodes};
+    snprintf(l.name, sizeof l.name, "%s", name);
+    snprintf(l.job_id, sizeof l.job_id, "%s", job);
+    snprintf(l.step, sizeof l.step, "%s", step);
+    return l;
+}
+
+TEST(nodes_of_a_launcher_share_a_run_only_when_there_are_several)
+{
+    char id[RUN_ID_LEN];
+    struct launcher l = launcher_with("slurm", "991", "0", 16, 4);
+    CHECK(run_id_of_launcher(id, &l, "train"));
+    CHECK_STR(id, "train-991.0");
+    l = launcher_with("slurm", "991", "0", 1, 1);
+    CHECK(!run_id_of_launcher(id, &l, "train"));
+    /* A batch script of a job of many nodes is one process, and may start several runs. */
+    l = launcher_with("slurm", "991", "", -1, 4);
+    CHECK(!run_id_of_launcher(id, &l, "train"));
+    l = launcher_with("torchrun", "", "", 8, 2);
+    CHECK(!run_id_of_launcher(id, &l, "train"));
+    l = launcher_with("sagemaker", "bert/1", "", -1, 2);
+    CHECK(run_id_of_launcher(id, &l, "train"));
+    CHECK_STR(id, "train-bert-1");
+}
+
+TEST(ranks_on_one_host_get_nodes_of_their_own)
+{
+    char id[NODE_ID_LEN];
+    struct launcher l = launcher_with("slurm", "1", "0", 4, 2);
+    node_id_default(id, "gpu-07.cluster", &l);
+    CHECK_STR(id, "gpu-07.cluster");
+    l.local_rank = 3;
+    node_id_default(id, "gpu-07.cluster", &l);
+    CHECK_STR(id, "gpu-07.cluster-3");
+    l.local_rank = 0;
+    l.local_size = 4;
+    node_id_default(id, "gpu-07.cluster", &l);
+    CHECK_STR(id, "gpu-07.cluster-0");
+    l.local_rank = -1;
+    node_id_default(id, "", &l);
+    CHECK_STR(id, "node");
+}

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Fail on functions over 80 lines and files over 900; list those over 50 and 600.
+
+C functions are found by their braces in the first column, which is where clang-format puts them.
+Tables do not count: .def files are left out, and so are the lines of array and struct initialisers
+at file level.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from sources import report, root_argument, with_suffix
+
+FUNCTION_LIMIT, FUNCTION_NOTE = 80, 50
+FILE_LIMIT, FILE_NOTE = 900, 600
+
+
+@dataclass
+class Size:
+    """How long a thing is, and the bounds it is held to."""
+
+    where: str
+    what: str
+    lines: int
+    limit: int
+    note: int
+
+
+def c_function_name(lines: list[str], brace: int) -> str:
+    """The name before the parameter list of the function whose body opens at lines[brace]."""
+    start = brace
+    while start > 0 and lines[start - 1].strip() and lines[start - 1][0] not in "#}/":
+        start -= 1
+    head = " ".join(lines[start:brace])
+    macro = re.match(r"([A-Z_]+\([^)]*\))$", head.strip())  # TEST(a_sentence)
+    name = macro or re.search(r"(\w+)\s*\(", head)
+    return name[1] if name else "?"
+
+
+def c_functions(lines: list[str]) -> Iterator[tuple[str, int, int]]:
+    """(name, first line, number of lines) of each function body, braces included."""
+    begin = None
+    for number, line in enumerate(lines):
+        if line == "{":
+            begin = number
+        elif line == "}" and begin is not None:
+            yield c_function_name(lines, begin), begin + 1, number - begin + 1
+            begin = None
+
+
+def c_table_lines(lines: list[str]) -> int:
+    """Lines of initialisers at file level: from `... = {` to `};`, both in the first column."""
+    inside, count = False, 0
+    for line in lines:
+        if not inside and re.match(r"\w.*=\s*\{$", line):
+            inside = True
+        count += inside
+        if line == "};":
+            inside = False
+    return count
+
+
+def python_functions(tree: ast.Module) -> Iterator[tuple[str, int, int]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name, node.lineno, (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+def python_table_lines(tree: ast.Module) -> int:
+    count = 0
+    for node in tree.body:
+        table = isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(
+            node.value, ast.List | ast.Dict | ast.Tuple | ast.Set
+        )
+        count += (node.end_lineno or node.lineno) - node.lineno + 1 if table else 0
+    return count
+
+
+def sizes_of(root: Path, path: Path) -> Iterator[Size]:
+    shown = str(path.relative_to(root))
+    text = path.read_text()
+    lines = text.splitlines()
+    if path.suffix == ".py":
+        tree = ast.parse(text)
+        functions, tables = list(python_functions(tree)), python_table_lines(tree)
+    elif path.suffix in (".c", ".h"):
+        functions, tables = list(c_functions(lines)), c_table_lines(lines)
+    else:
+        functions, tables = [], 0
+    yield Size(shown, "the file", len(lines) - tables, FILE_LIMIT, FILE_NOTE)
+    for name, first, length in functions:
+        yield Size(f"{shown}:{first}", name, length, FUNCTION_LIMIT, FUNCTION_NOTE)
+
+
+def main() -> int:
+    root: Path = root_argument(__doc__).parse_args().root
+    files = with_suffix(root, ".c", ".h", ".py", ".sh", ".ts", ".tsx", ".css")
+    sizes = [size for path in files for size in sizes_of(root, path)]
+    for s in sizes:
+        if s.note < s.lines <= s.limit:
+            print(f"note: {s.where}: {s.what} has {s.lines} lines; over {s.note}, ask why")
+    problems = [
+        f"{s.where}: {s.what} has {s.lines} lines; the limit is {s.limit}"
+        for s in sizes
+        if s.lines > s.limit
+    ]
+    return report(problems, f"sizes: {len(files)} files and {len(sizes) - len(files)} functions")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
