@@ -16,7 +16,7 @@
 #include "store/writer.h"
 #include "synth.h"
 
-enum { SLAB = 6000, ROWS_PER_FLUSH = 1000 / PERIOD_MS, SEED = 1 };
+enum { SLAB = 500, ROWS_PER_FLUSH = 1000 / PERIOD_MS, SEED = 1 };
 
 /* When the medium is waited for. */
 enum sync {

@@ -33,6 +33,10 @@ llvm-14            | command llvm-symbolizer-14 | gives names to the addresses i
 clang-format-14    | command clang-format-14  | checks the format of the sources
 g++                | command g++              | brings the C++ library that libFuzzer is linked with
 git                | command git              | makes the checkouts that some tests record in
+man-db             | command man              | formats the manual page
+mandoc             | command mandoc           | checks the manual page
+zsh                | command zsh              | tries the completion for zsh
+fish               | command fish             | tries the completion for fish
 '
 
 die() {

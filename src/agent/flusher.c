@@ -68,8 +68,8 @@ void flusher_poke_now(struct flusher *f, mono_ns now)
     atomic_store_explicit(&f->last_ns, now.ns, memory_order_relaxed);
     pthread_mutex_lock(&f->lock);
     f->wanted = true;
-    pthread_cond_signal(&f->wake);
     pthread_mutex_unlock(&f->lock);
+    pthread_cond_signal(&f->wake); /* after the lock, which the thread would wake up to wait for */
 }
 
 void flusher_poke(struct flusher *f, mono_ns now)

@@ -117,15 +117,16 @@ static void *watch_thread(void *arg)
     return NULL;
 }
 
-bool notice_start(struct notice_watch *w, const char *sys, const char *address, struct sink *sink,
-                  void (*on_notice)(void *ctx, const struct notice *n), void *ctx)
+bool notice_start(struct notice_watch *w, const char *sys, const char *address, int period_ms,
+                  struct sink *sink, void (*on_notice)(void *ctx, const struct notice *n),
+                  void *ctx)
 {
     struct err e;
     *w = (struct notice_watch){.provider = notice_provider_here(sys),
                                .sink = sink,
                                .on_notice = on_notice,
                                .ctx = ctx,
-                               .period_ms = PERIOD_MS};
+                               .period_ms = period_ms ? period_ms : PERIOD_MS};
     if (!w->provider || http_host_parse(&w->host, address ? address : w->provider->address, &e))
         return false;
     pthread_mutex_init(&w->lock, NULL);

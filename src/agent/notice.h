@@ -59,9 +59,11 @@ struct notice_watch {
 };
 
 /* Starts nothing and returns false when the machine is no known cloud's. `address` overrides the
- * provider's (NULL: not). The watch must stay where it is until notice_stop. */
-bool notice_start(struct notice_watch *w, const char *sys, const char *address, struct sink *sink,
-                  void (*on_notice)(void *ctx, const struct notice *n), void *ctx);
+ * provider's (NULL: not), `period_ms` the time between questions (0: not). The watch must stay
+ * where it is until notice_stop. */
+bool notice_start(struct notice_watch *w, const char *sys, const char *address, int period_ms,
+                  struct sink *sink, void (*on_notice)(void *ctx, const struct notice *n),
+                  void *ctx);
 void notice_stop(struct notice_watch *w); /* one that was not started is fine */
 
 #endif

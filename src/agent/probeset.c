@@ -121,7 +121,8 @@ void probe_set_tell_missed(struct probe_set *p, mono_ns now)
     struct loss l = {.id = LOSS_LATE, .count = p->missed, .at = now};
     const enum lane lane = p->schedule.n ? p->probe[0]->lane : LANE_FAST;
     snprintf(l.what, sizeof l.what, "%s", lane_names[lane]);
-    snprintf(l.why, sizeof l.why, "woken up to %.1f ms late", (double)p->late_ns / 1e6);
+    /* The same words each time, so that they add up; how late it was is in self.late. */
+    snprintf(l.why, sizeof l.why, "woken too late, so sampling points were skipped");
     p->sink->ops->loss(p->sink, &l);
     p->missed = 0;
     p->told = now;

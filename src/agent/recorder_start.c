@@ -224,7 +224,7 @@ static void start_helpers(struct recorder *r)
         recorder_warn(r, "GPUs are not recorded: %s", e.msg);
         r->gpus_done = true;
     }
-    notice_start(&r->notice, r->sys, getenv("FOOTPLATE_METADATA"), r->sink, on_notice, r);
+    notice_start(&r->notice, r->sys, getenv("FOOTPLATE_METADATA"), 0, r->sink, on_notice, r);
 }
 
 static void start_lane(struct recorder *r, enum lane lane)

@@ -40,6 +40,19 @@ void buf_printf(struct buf *b, const char *fmt, ...)
     va_end(again);
 }
 
+void buf_int(struct buf *b, int64_t v)
+{
+    char digits[24];
+    size_t at = sizeof digits;
+    uint64_t left = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+    do
+        digits[--at] = (char)('0' + left % 10);
+    while ((left /= 10) > 0);
+    if (v < 0)
+        digits[--at] = '-';
+    buf_put(b, digits + at, sizeof digits - at);
+}
+
 void buf_varint(struct buf *b, uint64_t v)
 {
     uint8_t bytes[10];

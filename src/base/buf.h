@@ -60,6 +60,8 @@ static inline void buf_f64(struct buf *b, double v)
     buf_put(b, &v, sizeof v);
 }
 
+/* Decimal digits, without the cost of printf. */
+void buf_int(struct buf *b, int64_t v);
 void buf_varint(struct buf *b, uint64_t v);
 /* Length as varint, then the bytes. */
 void buf_str(struct buf *b, const char *s);

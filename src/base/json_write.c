@@ -3,7 +3,6 @@
 #include "base/json_write.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,7 +119,7 @@ void jw_str(struct jw *j, const char *key, const char *v)
 void jw_int(struct jw *j, const char *key, int64_t v)
 {
     before_value(j, key);
-    buf_printf(j->out, "%" PRId64, v);
+    buf_int(j->out, v);
 }
 
 void jw_num(struct jw *j, const char *key, double v)
@@ -131,7 +130,7 @@ void jw_num(struct jw *j, const char *key, double v)
     }
     before_value(j, key);
     if (v == floor(v) && fabs(v) < 1e15) {
-        buf_printf(j->out, "%.0f", v == 0 ? 0.0 : v);
+        buf_int(j->out, (int64_t)v);
         return;
     }
     char text[40];

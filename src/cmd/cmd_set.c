@@ -18,13 +18,15 @@ static const struct opt options[] = {
     {0},
 };
 
-static const char *const settings[] = {"interval=100ms", "interval=500ms", "monitoring=off",
-                                       "monitoring=on", NULL};
+static const char *const settings[] = {
+    "interval=100ms", "interval=500ms", "monitoring=off", "monitoring=on", "stop", "status", NULL};
 
 static const struct cmd_arg args[] = {
     ARG_ROW_RUN,
-    {"KEY=VALUE", ARG_KEY_VALUE, .repeat = true, .choices = settings,
-     .help = "interval=TIME (10ms to 60s) or monitoring=on|off."},
+    {"SETTING", ARG_WORD, .repeat = true, .choices = settings,
+     .help =
+         "interval=TIME (10ms to 60s); monitoring=on or off; stop, which ends the job with SIGTERM "
+         "and, ten seconds later, SIGKILL; status, which changes nothing."},
     {0},
 };
 
@@ -105,12 +107,13 @@ static int run(const struct cmd_args *a, struct err *e)
 static const struct cmd_example examples[] = {
     {"footplate set last interval=100ms", "Samples ten times a second from now on."},
     {"footplate set last monitoring=off", "Pauses; the job goes on."},
+    {"footplate set last stop", "Ends the job."},
     {0},
 };
 
 const struct cmd cmd_set = {
     .name = "set",
-    .summary = "change the interval of a running recording, or pause it",
+    .summary = "change the interval of a running recording, pause it, or end its job",
     .args = args,
     .options = options,
     .examples = examples,

@@ -89,10 +89,13 @@ static struct walk start_walk(const struct export_job *job, const struct export_
 
 static int walk_keys(struct walk *w, const struct keys *all, struct err *e)
 {
+    size_t of = 0, done = 0;
     int rc = 0;
+    for (size_t i = 0; i < all->n; i++)
+        of += query_matches(&w->job->ask, &all->v[i]);
     for (size_t i = 0; rc == 0 && i < all->n; i++)
         if (query_matches(&w->job->ask, &all->v[i]))
-            rc = put_key(w, &all->v[i], i, all->n, e);
+            rc = put_key(w, &all->v[i], done++, of, e);
     return rc;
 }
 
@@ -119,25 +122,11 @@ int export_walk(const struct export_job *job, const struct export_rows *f, struc
 /* ------------------------------------------------------------------------------------------------
  * CSV */
 
-/* Almost every number of an export is whole, and printf takes most of an export's time. */
-static void put_int(struct buf *out, int64_t v)
-{
-    char digits[20];
-    size_t n = sizeof digits;
-    uint64_t rest = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
-    do
-        digits[--n] = (char)('0' + rest % 10);
-    while ((rest /= 10) > 0);
-    if (v < 0)
-        buf_u8(out, '-');
-    buf_put(out, digits + n, sizeof digits - n);
-}
-
 static void put_number(struct buf *out, double v)
 {
     struct jw j = {.out = out};
     if (v == floor(v) && fabs(v) < 1e15)
-        put_int(out, (int64_t)v);
+        buf_int(out, (int64_t)v);
     else
         jw_num(&j, NULL, v);
 }
@@ -173,7 +162,7 @@ static void csv_series(struct buf *prefix, const struct series_key *k)
 static void csv_row(struct buf *out, const struct buf *prefix, wall_ns t, double v)
 {
     buf_put(out, prefix->p, prefix->len);
-    put_int(out, t.ns);
+    buf_int(out, t.ns);
     buf_u8(out, ',');
     put_number(out, v);
     buf_u8(out, '\n');
@@ -211,7 +200,7 @@ static void jsonl_row(struct buf *out, const struct buf *prefix, wall_ns t, doub
 {
     buf_put(out, prefix->p, prefix->len);
     buf_put(out, time_key, sizeof time_key - 1);
-    put_int(out, t.ns);
+    buf_int(out, t.ns);
     buf_put(out, value_key, sizeof value_key - 1);
     put_number(out, v);
     buf_put(out, "}\n", 2);

@@ -21,7 +21,7 @@ enum { R_NAME, R_DIR, R_INTERVAL, R_RUN, R_NODE, R_LABEL, R_QUIET, R_OWN };
                     .lo = INTERVAL_MIN_NS,                                                         \
                     .hi = INTERVAL_MAX_NS,                                                         \
                     .otherwise = "500ms",                                                          \
-                    .help = "Time between samples, from 10ms to 60s."},                            \
+                    .help = "Time between samples."},                                              \
     [R_RUN] = {"run", 0, "ID", OPT_STRING,                                                         \
                .help =                                                                             \
                    "Join this run, or begin it: all nodes of a job give the same id (default: "    \

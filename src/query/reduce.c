@@ -21,6 +21,7 @@ struct reducer {
     double min, max, sum;
     uint64_t count;
     enum level level;
+    struct scale scale; /* of the slice being fed */
 };
 
 /* The time of a value, found only for the first of each point. */
@@ -83,9 +84,12 @@ static void finish_point(struct reducer *r)
     r->count = 0;
 }
 
-static void add(struct reducer *r, double min, double max, double sum, uint32_t count,
+/* In steps of the slice being fed. */
+static void add(struct reducer *r, double lo, double hi, double steps, uint32_t count,
                 uint64_t units)
 {
+    const double min = scale_value(r->scale, lo), max = scale_value(r->scale, hi),
+                 sum = scale_value(r->scale, steps);
     if (r->count == 0) {
         r->min = min;
         r->max = max;
@@ -106,7 +110,7 @@ static void begin_point(struct reducer *r, const struct moment *m, uint32_t valu
         r->out->t[r->out->n] = value_time(m, value);
 }
 
-static void add_narrow(struct reducer *r, const uint8_t *v, uint32_t n, int64_t base, double step,
+static void add_narrow(struct reducer *r, const uint8_t *v, uint32_t n, int64_t base,
                        uint64_t units)
 {
     uint8_t lo = 255, hi = 0;
@@ -117,11 +121,10 @@ static void add_narrow(struct reducer *r, const uint8_t *v, uint32_t n, int64_t 
         sum += v[i];
     }
     const int64_t min = (int64_t)((uint64_t)base + lo), max = (int64_t)((uint64_t)base + hi);
-    add(r, (double)min * step, (double)max * step, ((double)sum + (double)base * n) * step, n,
-        units);
+    add(r, (double)min, (double)max, (double)sum + (double)base * n, n, units);
 }
 
-static void add_wide(struct reducer *r, const int64_t *v, uint32_t n, double step, uint64_t units)
+static void add_wide(struct reducer *r, const int64_t *v, uint32_t n, uint64_t units)
 {
     int64_t lo = v[0], hi = v[0];
     double sum = 0;
@@ -130,7 +133,7 @@ static void add_wide(struct reducer *r, const int64_t *v, uint32_t n, double ste
         hi = MAX_OF(hi, v[i]);
         sum += (double)v[i];
     }
-    add(r, (double)lo * step, (double)hi * step, sum * step, n, units);
+    add(r, (double)lo, (double)hi, sum, n, units);
 }
 
 /* Values in runs that end where the point or the slice ends. */
@@ -144,9 +147,9 @@ static void feed_values(struct reducer *r, const struct moment *m, const struct 
         const uint32_t n = (uint32_t)MIN_OF(room, (uint64_t)(s->to - i));
         const uint64_t units = unit == 1 ? n : (n + unit - 1) / unit;
         if (view->narrow)
-            add_narrow(r, view->v8 + i, n, view->base, s->column->step, units);
+            add_narrow(r, view->v8 + i, n, view->base, units);
         else
-            add_wide(r, view->v64 + i, n, s->column->step, units);
+            add_wide(r, view->v64 + i, n, units);
         i += n;
     }
 }
@@ -163,8 +166,7 @@ static bool decode_level(struct scan *scan, const struct slice *s, enum level le
 }
 
 /* Buckets [from, from + units) of the decoded level, `values` samples in all. */
-static void add_buckets(struct reducer *r, uint32_t from, uint32_t units, uint32_t values,
-                        double step)
+static void add_buckets(struct reducer *r, uint32_t from, uint32_t units, uint32_t values)
 {
     const int64_t *min = r->scan->level[LEVEL_MIN] + from, *max = r->scan->level[LEVEL_MAX] + from,
                   *sums = r->scan->level[LEVEL_SUM] + from;
@@ -175,7 +177,7 @@ static void add_buckets(struct reducer *r, uint32_t from, uint32_t units, uint32
         hi = MAX_OF(hi, max[i]);
         sum += (double)sums[i];
     }
-    add(r, (double)lo * step, (double)hi * step, sum * step, values, units);
+    add(r, (double)lo, (double)hi, sum, values, units);
 }
 
 static bool feed_summaries(struct reducer *r, const struct moment *m)
@@ -190,7 +192,7 @@ static bool feed_summaries(struct reducer *r, const struct moment *m)
         begin_point(r, m, i * unit);
         const uint32_t units = (uint32_t)MIN_OF(r->per - r->have, (uint64_t)(n - i));
         const uint32_t values = MIN_OF(units * unit, count - i * unit);
-        add_buckets(r, i, units, values, s->column->step);
+        add_buckets(r, i, units, values);
         i += units;
     }
     return true;
@@ -217,6 +219,7 @@ static void feed_slice(struct reducer *r, const struct slice *s)
     struct codec_view view;
     if (!find_moments(r, s, &m))
         return;
+    r->scale = scale_of(s->column->step);
     if (from_summaries(s, r->level) && feed_summaries(r, &m))
         return;
     if (slice_values(r->scan, s, &view))

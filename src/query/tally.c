@@ -11,7 +11,7 @@
 
 void tally_open(struct tally *t)
 {
-    *t = (struct tally){.step = 1};
+    *t = (struct tally){.step = 1, .scale = {1, 1}};
 }
 
 void tally_free(struct tally *t)
@@ -44,7 +44,7 @@ static void settle_counts(struct tally *t)
 {
     for (uint32_t i = 0; i < t->top; i++)
         if (t->counts[i])
-            add_bin(t, i * t->step, t->counts[i]);
+            add_bin(t, scale_value(t->scale, i), t->counts[i]);
     memset(t->counts, 0, t->top * sizeof *t->counts);
     t->top = 0;
 }
@@ -55,6 +55,7 @@ void tally_step(struct tally *t, double step)
         return;
     settle_counts(t);
     t->step = step;
+    t->scale = scale_of(step);
 }
 
 void tally_add(struct tally *t, int64_t steps, uint64_t count)
@@ -65,9 +66,9 @@ void tally_add(struct tally *t, int64_t steps, uint64_t count)
         return;
     }
     if (count > 4)
-        add_bin(t, (double)steps * t->step, count);
+        add_bin(t, scale_value(t->scale, (double)steps), count);
     for (; count > 0 && count <= 4; count--)
-        add_value(t, (double)steps * t->step);
+        add_value(t, scale_value(t->scale, (double)steps));
 }
 
 /* Bits of a double in an order that is the order of the numbers. */

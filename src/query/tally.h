@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "store/column.h"
+
 struct series_stats;
 
 enum { TALLY_SMALL = 4096 };
@@ -18,7 +20,8 @@ struct tally_bin {
 };
 
 struct tally {
-    double step;                  /* of the counts below */
+    double step; /* of the counts below */
+    struct scale scale;
     uint64_t counts[TALLY_SMALL]; /* of 0, 1, 2 ... steps */
     uint32_t top;                 /* one above the largest counted */
     struct tally_bin *bins;       /* counts of earlier steps */

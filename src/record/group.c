@@ -33,6 +33,7 @@ void group_open(struct group *g, const char *name, int64_t period_ns)
 void group_close(struct group *g)
 {
     free(g->slots);
+    free(g->scales);
     free(g->cells);
     *g = (struct group){0};
 }
@@ -45,9 +46,19 @@ static slot_id free_slot(struct group *g)
     if (g->n == g->cap) {
         g->cap = g->cap ? g->cap * 2 : 16;
         g->slots = xrealloc(g->slots, g->cap, sizeof *g->slots);
+        g->scales = xrealloc(g->scales, g->cap, sizeof *g->scales);
         g->cells = xrealloc(g->cells, g->cap, sizeof *g->cells);
     }
     return g->n++;
+}
+
+static void set_scale(struct group *g, slot_id id)
+{
+    struct slot *s = &g->slots[id];
+    const struct metric *m = &metrics[s->metric];
+    s->step = step_of(s, g->period_ns);
+    g->scales[id].cells = m->count * (m->kind == KIND_RATE ? (double)NS_PER_S : 1) / s->step;
+    g->scales[id].most = m->hi > 0 ? nearbyint(m->hi / s->step) : INFINITY;
 }
 
 slot_id group_add_mean(struct group *g, enum metric_id m, const char *entity, unsigned parts)
@@ -57,7 +68,7 @@ slot_id group_add_mean(struct group *g, enum metric_id m, const char *entity, un
     struct slot *s = &g->slots[id];
     g->generation++;
     *s = (struct slot){.used = true, .born = g->generation, .metric = m, .parts = parts};
-    s->step = step_of(s, g->period_ns);
+    set_scale(g, id);
     snprintf(s->entity, sizeof s->entity, "%s", entity);
     g->cells[id] = CELL_MISSING;
     return id;
@@ -86,33 +97,28 @@ void group_set_period(struct group *g, int64_t period_ns)
     g->period_ns = period_ns;
     g->generation++;
     for (slot_id s = 0; s < g->n; s++)
-        g->slots[s].step = step_of(&g->slots[s], period_ns);
+        set_scale(g, s);
 }
 
-static void set_cell(struct group *g, slot_id s, double value)
+/* The cell of a slot that is there; what is no number stays missing. */
+static void set_cell(struct group *g, slot_id s, double cell)
 {
-    if (s == SLOT_NONE || isnan(value))
+    if (isnan(cell))
         return;
-    const struct metric *m = &metrics[g->slots[s].metric];
-    if (value < 0)
-        value = 0;
-    if (m->hi > 0 && value > m->hi)
-        value = m->hi;
-    const double cell = nearbyint(value / g->slots[s].step);
-    g->cells[s] = cell <= CELL_MOST ? (int64_t)cell : CELL_MISSING;
+    cell = cell < 0 ? 0 : cell > g->scales[s].most ? g->scales[s].most : cell;
+    g->cells[s] = cell <= CELL_MOST ? (int64_t)(cell + 0.5) : CELL_MISSING;
 }
 
 void group_gauge(struct group *g, slot_id s, double counts)
 {
     if (s != SLOT_NONE)
-        set_cell(g, s, counts * metrics[g->slots[s].metric].count);
+        set_cell(g, s, counts * g->scales[s].cells);
 }
 
 void group_rate(struct group *g, slot_id s, double delta, int64_t dt_ns)
 {
     if (s != SLOT_NONE && dt_ns > 0)
-        set_cell(g, s,
-                 delta * metrics[g->slots[s].metric].count * (double)NS_PER_S / (double)dt_ns);
+        set_cell(g, s, delta * g->scales[s].cells / (double)dt_ns);
 }
 
 void group_commit(struct group *g, struct sink *s, mono_ns t)

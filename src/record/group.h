@@ -25,12 +25,20 @@ struct slot {
     char entity[ENTITY_LEN];
 };
 
+/* How counts become cells. Apart from the slots, so that a reading touches few cache lines: 100 ms
+ * after the last one they are all cold. */
+struct slot_scale {
+    double cells; /* per count of a gauge; per count and nanosecond of a rate */
+    double most;  /* the largest cell; values above are clamped to it */
+};
+
 struct group {
     char name[GROUP_NAME_LEN];
     int64_t period_ns;   /* the nominal time between rows */
     uint32_t generation; /* grows whenever slots or the period change */
     uint32_t n, cap;
     struct slot *slots;
+    struct slot_scale *scales;
     int64_t *cells;
     void *sink_data; /* the sink's own, NULL at first; cleared by group_close */
 };

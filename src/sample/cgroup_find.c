@@ -15,7 +15,10 @@ static int read_whole(struct textbuf *b, size_t *len, struct err *e, const char 
     int rc = source_open(&s, e, "%s", path);
     if (rc)
         return rc;
-    const bool ok = source_read_text(&s, b, &r);
+    struct near_text near;
+    const char *text;
+    textbuf_grow(b); /* so that it is read into b */
+    const bool ok = source_read_text(&s, &near, b, &text, &r);
     source_close(&s);
     *len = r.n;
     return ok ? 0 : err_set(e, ERR_SYS, "read '%s': %s", path, strerror(r.sys));

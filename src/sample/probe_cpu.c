@@ -26,14 +26,15 @@ static const enum metric_id part_metric[PARTS] = {
 /* A core, or the machine. */
 struct busy {
     int core; /* CPU_ALL: the machine */
-    bool seen;
-    slot_id slot[PARTS]; /* steal only for the machine */
-    struct counter counter[PARTS];
+    bool seen, known;
+    mono_ns at;           /* of the reading before, when known */
+    uint64_t last[PARTS]; /* its ticks */
+    slot_id slot[PARTS];  /* steal only for the machine */
 };
 
 struct cpu_state {
     struct source stat;
-    struct textbuf text;
+    struct textbuf text;    /* when the cpu lines are longer than near_text */
     size_t want;            /* bytes to ask for: the cpu lines and a little more */
     struct cpu_line *lines; /* of the latest reading: the cores */
     size_t n_lines, lines_cap;
@@ -60,10 +61,16 @@ static void keep_line(struct cpu_state *st, const struct cpu_line *c)
     st->lines[st->n_lines++] = *c;
 }
 
-/* False when the cpu lines did not fit in what was asked for. */
-static bool parse_lines(struct cpu_state *st, size_t n, struct cpu_line *total, unsigned *bad)
+static size_t room(const struct cpu_state *st)
 {
-    struct lines l = lines_of(st->text.p, n);
+    return st->text.p ? st->text.size : sizeof(struct near_text);
+}
+
+/* False when the cpu lines did not fit in what was asked for. */
+static bool parse_lines(struct cpu_state *st, const char *text, size_t n, struct cpu_line *total,
+                        unsigned *bad)
+{
+    struct lines l = lines_of(text, n);
     struct cpu_line c;
     st->n_lines = 0;
     while (procfs_cpu_next(&l, &c))
@@ -72,29 +79,32 @@ static bool parse_lines(struct cpu_state *st, size_t n, struct cpu_line *total, 
         else
             keep_line(st, &c);
     *bad = l.bad;
-    const size_t used = (size_t)(l.p - st->text.p);
+    const size_t used = (size_t)(l.p - text);
     const bool whole = !l.cut || n < st->want;
     if (whole)
-        st->want = MIN_OF(st->text.size, used + used / 8 + 256);
+        st->want = MIN_OF(room(st), used + used / 8 + 256);
     return whole;
 }
 
 static bool ask_for_more(struct cpu_state *st)
 {
-    if (st->want >= st->text.size && !textbuf_grow(&st->text))
+    if (st->want >= room(st) && !textbuf_grow(&st->text))
         return false;
-    st->want = st->text.size;
+    st->want = room(st);
     return true;
 }
 
 static bool read_lines(struct cpu_state *st, struct cpu_line *total, unsigned *bad,
                        struct reading *r)
 {
+    struct near_text near;
+    char *text;
     do {
+        text = st->text.p ? st->text.p : near.p;
         *total = (struct cpu_line){0};
-        if (!source_read(&st->stat, st->text.p, st->want, r))
+        if (!source_read(&st->stat, text, st->want, r))
             return false;
-    } while (!parse_lines(st, r->n, total, bad) && ask_for_more(st));
+    } while (!parse_lines(st, text, r->n, total, bad) && ask_for_more(st));
     return true;
 }
 
@@ -174,28 +184,29 @@ static void part_values(const struct cpu_line *c, uint64_t v[PARTS])
 
 /* iowait is known to step back a little when a core's idle time is credited from elsewhere: then
  * the high-water mark stays, and growth resumes above it. More than a second's worth is a reset. */
-static uint64_t smoothed_iowait(const struct counter *c, uint64_t now)
+static uint64_t smoothed_iowait(const struct busy *b, uint64_t now)
 {
-    return c->known && now < c->last && c->last - now <= TICKS_PER_S ? c->last : now;
+    const uint64_t last = b->last[IOWAIT];
+    return b->known && now < last && last - now <= TICKS_PER_S ? last : now;
 }
 
 /* False when a counter went backwards. */
 static bool put_busy(struct cpu_state *st, struct busy *b, const struct cpu_line *line, mono_ns t)
 {
     const double scale = st->tick_scale / (b->core == CPU_ALL ? st->online : 1);
+    const int64_t dt = mono_diff(t, b->at);
     uint64_t now[PARTS];
     bool ok = true;
     part_values(line, now);
-    now[IOWAIT] = smoothed_iowait(&b->counter[IOWAIT], now[IOWAIT]);
+    now[IOWAIT] = smoothed_iowait(b, now[IOWAIT]);
     for (enum part p = 0; p < PARTS; p++) {
-        const mono_ns before = b->counter[p].at;
-        double growth;
-        const enum counter_step step =
-            counter_read(&st->group, SLOT_NONE, &b->counter[p], now[p], 64, t, &growth);
-        if (step == COUNTER_OK)
-            group_rate(&st->group, b->slot[p], growth * scale, mono_diff(t, before));
-        ok = ok && step != COUNTER_RESET;
+        if (b->known && now[p] >= b->last[p])
+            group_rate(&st->group, b->slot[p], (double)(now[p] - b->last[p]) * scale, dt);
+        ok = ok && (!b->known || now[p] >= b->last[p]);
+        b->last[p] = now[p];
     }
+    b->known = true;
+    b->at = t;
     return ok;
 }
 
@@ -232,6 +243,10 @@ static void cpu_read(void *state, struct sink *s)
     struct cpu_line total;
     struct reading r;
     unsigned bad = 0;
+    warm(st, sizeof *st);
+    warm(st->cores, st->n * sizeof *st->cores);
+    warm(st->lines, st->n * sizeof *st->lines);
+    warm_group(&st->group);
     if (!read_lines(st, &total, &bad, &r)) {
         lose_read(s, &st->said, SAID_READ, "cpu", r.sys);
         return;
@@ -253,8 +268,7 @@ static int cpu_open(void *state, const struct probe_env *env, int64_t period_ns,
     const int rc = source_open(&st->stat, e, "%s/stat", env->proc);
     if (rc)
         return rc;
-    textbuf_grow(&st->text);
-    st->want = st->text.size;
+    st->want = room(st);
     st->total.core = CPU_ALL;
     const long hz = sysconf(_SC_CLK_TCK);
     st->tick_scale = hz > 0 ? (double)TICKS_PER_S / (double)hz : 1;

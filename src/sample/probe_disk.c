@@ -210,12 +210,17 @@ static void put_lines(struct disk_state *st, struct lines *l, mono_ns t, struct 
 static void disk_read(void *state, struct sink *s)
 {
     struct disk_state *st = state;
+    struct near_text near;
     struct reading r;
-    if (!source_read_text(&st->diskstats, &st->text, &r)) {
+    const char *text;
+    warm(st, sizeof *st);
+    warm(st->disks, st->n * sizeof *st->disks);
+    warm_group(&st->group);
+    if (!source_read_text(&st->diskstats, &near, &st->text, &text, &r)) {
         lose_read(s, &st->said, SAID_READ, "disk", r.sys);
         return;
     }
-    struct lines l = lines_of(st->text.p, r.n);
+    struct lines l = lines_of(text, r.n);
     put_lines(st, &l, r.at, s);
     if (l.bad && say_once(&st->said, SAID_MALFORMED))
         sink_loss(s, LOSS_MALFORMED, "disk", "%s has lines that are not as documented",

@@ -156,12 +156,17 @@ static void put_lines(struct net_state *st, struct lines *l, mono_ns t, struct s
 static void net_read(void *state, struct sink *s)
 {
     struct net_state *st = state;
+    struct near_text near;
     struct reading r;
-    if (!source_read_text(&st->dev, &st->text, &r)) {
+    const char *text;
+    warm(st, sizeof *st);
+    warm(st->nics, st->n * sizeof *st->nics);
+    warm_group(&st->group);
+    if (!source_read_text(&st->dev, &near, &st->text, &text, &r)) {
         lose_read(s, &st->said, SAID_READ, "net", r.sys);
         return;
     }
-    struct lines l = lines_of(st->text.p, r.n);
+    struct lines l = lines_of(text, r.n);
     put_lines(st, &l, r.at, s);
     if (l.bad && say_once(&st->said, SAID_MALFORMED))
         sink_loss(s, LOSS_MALFORMED, "net", "%s has lines that are not as documented",

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "sample/pidset.h"
@@ -40,7 +41,7 @@ struct proc_state {
     struct proctree *tree;
     struct follow *follow; /* parallel to the tree's places */
     size_t follow_cap;
-    struct source self_stat; /* whose children the job's orphans become; not open in attach mode */
+    bool is_recorder; /* this process is the one whose children the job's orphans become */
     char self_comm[COMM_LEN];
     struct heritage self_children_ns;
 
@@ -223,6 +224,16 @@ static long find_any(const struct proc_state *st, int pid)
     return -1;
 }
 
+static bool self_children_ns(const struct proc_state *st, double *ns)
+{
+    struct rusage u;
+    if (!st->is_recorder || getrusage(RUSAGE_CHILDREN, &u) != 0)
+        return false;
+    *ns = 1e9 * (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+          1e3 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+    return true;
+}
+
 /* The nearest ancestor that is still there: its own, or NULL; then `*self` says whether it is the
  * recorder. */
 static struct follow *heir_of(struct proc_state *st, size_t i, bool *self)
@@ -396,12 +407,9 @@ static void read_member(struct proc_state *st, size_t i, bool accounts, struct t
 /* What the recorder itself has waited for: the job's first process, and what it left behind. */
 static void read_self(struct proc_state *st)
 {
-    char text[1024];
-    struct reading r;
-    struct pid_stat self;
-    if (source_is_open(&st->self_stat) && source_read(&st->self_stat, text, sizeof text, &r) &&
-        procfs_pid_stat(text, r.n, &self))
-        st->cpu_late.held += heritage_growth(&st->self_children_ns, children_ns(st, &self));
+    double ns;
+    if (self_children_ns(st, &ns))
+        st->cpu_late.held += heritage_growth(&st->self_children_ns, ns);
 }
 
 static void put_job_mem(struct proc_state *st, const struct totals *sum, mono_ns t)
@@ -477,17 +485,17 @@ static void proc_set_period(void *state, int64_t period_ns)
 
 static void open_self(struct proc_state *st)
 {
-    char text[1024];
-    struct reading r;
-    struct pid_stat self;
-    struct err ignored;
-    if (!st->env.self_pid ||
-        source_open(&st->self_stat, &ignored, "%s/%d/stat", st->env.proc, st->env.self_pid))
+    char path[64];
+    double ns;
+    st->is_recorder = st->env.self_pid == getpid();
+    if (self_children_ns(st, &ns))
+        st->self_children_ns.last = ns;
+    if (!st->env.self_pid)
         return;
-    if (!source_read(&st->self_stat, text, sizeof text, &r) || !procfs_pid_stat(text, r.n, &self))
-        return;
-    memcpy(st->self_comm, self.comm, sizeof st->self_comm);
-    st->self_children_ns.last = children_ns(st, &self);
+    snprintf(path, sizeof path, "%.40s/%d/comm", st->env.proc, st->env.self_pid);
+    const long n = file_peek(path, st->self_comm, sizeof st->self_comm - 1);
+    if (n > 0 && st->self_comm[n - 1] == '\n')
+        st->self_comm[n - 1] = '\0';
 }
 
 static const enum metric_id job_metric[J_SLOTS] = {
@@ -515,10 +523,8 @@ static int proc_open(void *state, const struct probe_env *env, int64_t period_ns
     open_self(st);
     const int rc =
         proctree_open(&st->tree, env->proc, env->root_pid, env->self_pid, FOLLOW_MOST, e);
-    if (rc) {
-        source_close(&st->self_stat);
+    if (rc)
         return rc;
-    }
     group_open(&st->cpu, "proc", MAX_OF(period_ns, MIN_PERIOD_NS));
     group_open(&st->mem, "procmem", MAX_OF(period_ns, MEM_PERIOD_NS));
     proc_set_period(st, period_ns);
@@ -535,7 +541,6 @@ static void proc_close(void *state)
         if (st->follow[i].pid)
             follow_end(&st->follow[i]);
     proctree_close(st->tree);
-    source_close(&st->self_stat);
     free(st->follow);
     group_close(&st->cpu);
     group_close(&st->mem);

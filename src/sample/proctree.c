@@ -5,8 +5,12 @@
  * else it knows is either a member or in `foreign`, the sorted pids of the list before that are not
  * the job's; a foreign pid that left the list is forgotten with it. Against a foreign pid that was
  * given out again between two lists, a part of the foreign ones is read again at each scan, so that
- * all are within RECHECK_SCANS. No list is made when /proc/loadavg says that no process has begun
- * since the last one, which costs a microsecond instead of one per process. */
+ * all are within RECHECK_SCANS.
+ *
+ * Most scans need no list. Pids are given out in turn, and /proc/loadavg tells the last one: what
+ * began since the last scan is in between. Each of those few numbers is asked for its process
+ * clock, which has an answer only for a living process (not for a thread), and only then is its
+ * stat read. That costs microseconds where a list costs one per process of the machine. */
 #include "sample/proctree.h"
 
 #include <dirent.h>
@@ -16,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -26,7 +31,8 @@ enum {
     STAT_SIZE = 1024,
     LIST_BUFFER = 16 * 1024,
     RECHECK_SCANS = 30, /* at one a second */
-    LIST_ANYWAY = 10,   /* scans after which a list is made even when nothing seems new */
+    LIST_ANYWAY = 30,   /* scans after which a list is made whatever loadavg says */
+    ASK_MOST = 512,     /* new pids; for more, a list is cheaper */
 };
 
 /* What a pid of the list is. */
@@ -44,8 +50,10 @@ struct proctree {
     int self_pid;
     unsigned keep_open, open_now;
     struct source loadavg; /* not open: there is none */
-    uint64_t last_pid;     /* as of the last list; 0: not known */
-    unsigned skipped;      /* scans without a list */
+    uint64_t last_pid;     /* as of the last scan; 0: not known */
+    unsigned unlisted;     /* scans since the last list */
+    bool look_again;       /* something could not be read: make a list next time */
+    bool clocks;           /* `proc` shows this machine's processes, so their clocks can be asked */
     unsigned turn;         /* which part of the foreign ones is read again */
     bool overflowed;
     int dir; /* proc, for its list */
@@ -253,24 +261,30 @@ static bool make_list(struct proctree *t)
     return n == 0;
 }
 
-/* Marks the members in the list. Each is read after the list was made, so that a process in the
- * list whose parent has a living member's pid is that member's child, and not that of a later
- * process with the same pid. */
-static void match_members(struct proctree *t)
+/* Done after the list was made and before its unknown ones are read: then a process whose parent
+ * has a living member's pid is that member's child, and not that of a later process with that pid.
+ */
+static void refresh_members(struct proctree *t)
 {
     for (size_t i = 0; i < t->places; i++) {
         struct proctree_member *m = &t->members[i];
+        if (m->used && !m->ended && proctree_refresh(t, i) && m->stat_fd < 0)
+            keep_stat(t, m);
+    }
+}
+
+/* Marks the members in the list. A zombie that is not in a `whole` one has been waited for. */
+static void match_members(struct proctree *t, bool whole)
+{
+    for (size_t i = 0; i < t->places; i++) {
+        const struct proctree_member *m = &t->members[i];
         if (!m->used || m->gone)
             continue;
         const int *at = bsearch(&m->stat.pid, t->list, t->n_list, sizeof *at, by_value);
-        if (m->ended && !at)
-            proctree_mark_gone(t, i);
-        if (!m->ended && !proctree_refresh(t, i))
-            continue;
-        if (m->stat_fd < 0)
-            keep_stat(t, m);
         if (at)
             t->mark[at - t->list] = PID_OURS;
+        else if (m->ended && whole)
+            proctree_mark_gone(t, i);
     }
 }
 
@@ -283,8 +297,9 @@ static void add_candidate(struct proctree *t, size_t at, const struct pid_stat *
     t->candidates[t->n_candidates++] = (struct candidate){.at = at, .stat = *stat};
 }
 
-/* Reads those that are not known. One that vanished since the list was made is nobody's. */
-static void read_unknown(struct proctree *t)
+/* Reads those that are not known; `anew`: also those whose number was a foreign process' before.
+ * One that vanished since the list was made is nobody's. */
+static void read_unknown(struct proctree *t, bool anew)
 {
     size_t f = 0;
     t->n_candidates = 0;
@@ -295,7 +310,7 @@ static void read_unknown(struct proctree *t)
             f++;
         const bool known = f < t->n_foreign && t->foreign[f] == pid;
         if (t->mark[i] == PID_OURS || pid == t->self_pid ||
-            (known && (unsigned)pid % RECHECK_SCANS != t->turn))
+            (known && !anew && (unsigned)pid % RECHECK_SCANS != t->turn))
             continue;
         const enum look look = read_pid(t, pid, &stat);
         if (look == LOOK_OK)
@@ -303,7 +318,18 @@ static void read_unknown(struct proctree *t)
         else
             t->mark[i] = PID_UNKNOWN;
         if (look == LOOK_FAILED)
-            t->last_pid = 0; /* list again next time, whatever begins */
+            t->look_again = true;
+    }
+}
+
+/* Lists the processes that began since the last scan, up to the pid `last`. */
+static void ask_new(struct proctree *t, uint64_t last)
+{
+    t->n_list = 0;
+    for (uint64_t pid = t->last_pid + 1; pid <= last; pid++) {
+        clockid_t clock;
+        if (clock_getcpuclockid((pid_t)pid, &clock) == 0)
+            list_add(t, (int)pid);
     }
 }
 
@@ -345,30 +371,53 @@ static void keep_foreign(struct proctree *t)
             t->foreign[t->n_foreign++] = t->list[i];
 }
 
-/* Whether a process may have begun since the last list. */
-static bool something_began(struct proctree *t)
+static void scan_by_list(struct proctree *t)
+{
+    if (!make_list(t))
+        return;
+    t->unlisted = 0;
+    refresh_members(t);
+    match_members(t, true);
+    read_unknown(t, false);
+    take_candidates(t);
+    keep_foreign(t);
+}
+
+static void scan_by_asking(struct proctree *t, uint64_t last)
+{
+    ask_new(t, last);
+    if (!t->n_list)
+        return;
+    memset(t->mark, PID_UNKNOWN, t->n_list * sizeof *t->mark);
+    refresh_members(t);
+    match_members(t, false);
+    read_unknown(t, true);
+    take_candidates(t);
+}
+
+static uint64_t last_pid(struct proctree *t)
 {
     char text[128];
     struct reading r;
     uint64_t last = 0;
     if (source_is_open(&t->loadavg) && source_read(&t->loadavg, text, sizeof text, &r))
         procfs_last_pid(text, r.n, &last);
-    const bool began = last == 0 || last != t->last_pid || ++t->skipped >= LIST_ANYWAY;
-    if (began)
-        t->skipped = 0;
-    t->last_pid = last; /* read before the list, so what begins meanwhile is seen next time */
-    return began;
+    return last;
 }
 
 size_t proctree_scan(struct proctree *t)
 {
+    const uint64_t last =
+        last_pid(t); /* before looking: what begins meanwhile is found next time */
+    const uint64_t before = t->last_pid;
     t->turn = (t->turn + 1) % RECHECK_SCANS;
-    if (something_began(t) && make_list(t)) {
-        match_members(t);
-        read_unknown(t);
-        take_candidates(t);
-        keep_foreign(t);
-    }
+    if (!before || !last || ++t->unlisted >= LIST_ANYWAY || last < before ||
+        last - before > (t->clocks ? ASK_MOST : 0))
+        scan_by_list(t);
+    else if (last != before)
+        scan_by_asking(t, last);
+    t->last_pid = t->look_again ? 0 : last;
+    t->look_again = false;
     size_t n = 0;
     for (size_t i = 0; i < t->places; i++) {
         struct proctree_member *m = &t->members[i];
@@ -379,6 +428,17 @@ size_t proctree_scan(struct proctree *t)
 }
 
 /* ---- open, close, look ---- */
+
+/* Whether /proc shows the pids that system calls take: not so when it is of another pid namespace.
+ */
+static bool proc_is_ours(void)
+{
+    char text[32];
+    const ssize_t n = readlink("/proc/self", text, sizeof text);
+    const char *p = text;
+    int pid;
+    return n > 0 && scan_int(&p, text + n, &pid) && pid == getpid();
+}
 
 int proctree_open(struct proctree **out, const char *proc, int root_pid, int self_pid,
                   unsigned keep_open, struct err *e)
@@ -401,6 +461,9 @@ int proctree_open(struct proctree **out, const char *proc, int root_pid, int sel
         proctree_close(t);
         return err_set(e, ERR_NOT_FOUND, "there is no process %d", root_pid);
     }
+    clockid_t clock;
+    t->clocks = t->places && strcmp(proc, "/proc") == 0 && proc_is_ours() &&
+                clock_getcpuclockid(root_pid, &clock) == 0;
     proctree_scan(t);
     for (size_t i = 0; i < t->places; i++)
         t->members[i].first = true;

@@ -107,7 +107,7 @@ bool textbuf_grow(struct textbuf *b)
 {
     if (b->size >= TEXT_MOST)
         return false;
-    b->size = b->size ? b->size * 2 : TEXT_LEAST;
+    b->size = b->size ? b->size * 2 : TEXT_FIRST;
     b->p = xrealloc(b->p, b->size, 1);
     return true;
 }
@@ -118,14 +118,17 @@ void textbuf_free(struct textbuf *b)
     *b = (struct textbuf){0};
 }
 
-bool source_read_text(struct source *s, struct textbuf *b, struct reading *r)
+bool source_read_text(struct source *s, struct near_text *near, struct textbuf *b,
+                      const char **text, struct reading *r)
 {
-    if (!b->size)
-        textbuf_grow(b);
-    while (source_read_paged(s, b->p, b->size, r))
+    for (;;) {
+        char *p = b->p ? b->p : near->p;
+        if (!source_read_paged(s, p, b->p ? b->size : sizeof near->p, r))
+            return false;
+        *text = p;
         if (!r->full || !textbuf_grow(b))
             return true;
-    return false;
+    }
 }
 
 long file_peek(const char *path, char *buf, size_t size)

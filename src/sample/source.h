@@ -40,13 +40,21 @@ struct textbuf {
     size_t size;
 };
 
-enum { TEXT_LEAST = 4096, TEXT_MOST = 1 << 20 };
+/* Most files fit into a page of stack, and that is warm when memory of one's own, last used a
+ * sampling period ago, has left the caches. */
+struct near_text {
+    char p[4096];
+};
+
+enum { TEXT_FIRST = 16 * 1024, TEXT_MOST = 1 << 20 };
 
 /* False when it is at its largest already. */
 bool textbuf_grow(struct textbuf *b);
 void textbuf_free(struct textbuf *b);
-/* source_read_paged into a buffer that is made large enough. */
-bool source_read_text(struct source *s, struct textbuf *b, struct reading *r);
+/* source_read_paged of the whole file: into `near` while that is large enough, from then on into
+ * `b`, which grows. `*text` says which. */
+bool source_read_text(struct source *s, struct near_text *near, struct textbuf *b,
+                      const char **text, struct reading *r);
 
 /* Opens, reads all that fits, closes. Returns the bytes, or -errno. */
 long file_peek(const char *path, char *buf, size_t size);

@@ -76,7 +76,12 @@ static inline bool scan_skip_words(const char **p, const char *end, unsigned n)
 
 static inline bool scan_starts(const char *p, const char *end, const char *prefix, size_t n)
 {
-    return (size_t)(end - p) >= n && memcmp(p, prefix, n) == 0;
+    if ((size_t)(end - p) < n)
+        return false;
+    size_t i = 0;
+    while (i < n && p[i] == prefix[i])
+        i++;
+    return i == n;
 }
 
 /* With a string literal. */

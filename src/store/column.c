@@ -3,6 +3,7 @@
 #include "store/column.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -33,13 +34,33 @@ static struct summary summary_of(const int64_t *v, size_t n)
     return s;
 }
 
+enum { TABLES = 4, TABLE_SPAN = 128 };
+
+/* Into several tables in turn: equal neighbours would wait for each other's count to be stored. */
+static void count_narrow(const int64_t *v, size_t n, int64_t min, uint32_t *counts, size_t span)
+{
+    uint32_t part[TABLES][TABLE_SPAN] = {0};
+    size_t i = 0;
+    for (; i + TABLES <= n; i += TABLES)
+        for (size_t k = 0; k < TABLES; k++)
+            part[k][v[i + k] - min]++;
+    for (; i < n; i++)
+        part[0][v[i] - min]++;
+    for (size_t value = 0; value < span; value++)
+        for (size_t k = 0; k < TABLES; k++)
+            counts[value] += part[k][value];
+}
+
 /* Counts of each value over min; 0 bins when there are more than HIST_MOST different ones. */
 static unsigned count_values(const int64_t *v, size_t n, const struct summary *all,
                              uint32_t *counts, size_t span)
 {
     memset(counts, 0, span * sizeof *counts);
-    for (size_t i = 0; i < n; i++)
-        counts[v[i] - all->min]++;
+    if (span <= TABLE_SPAN)
+        count_narrow(v, n, all->min, counts, span);
+    else
+        for (size_t i = 0; i < n; i++)
+            counts[v[i] - all->min]++;
     unsigned different = 0;
     for (size_t i = 0; i < span; i++)
         different += counts[i] != 0;
@@ -69,17 +90,50 @@ struct levels {
     uint32_t n;
 };
 
+static void set_level(struct levels *l, uint32_t i, const struct summary *s)
+{
+    l->part[LEVEL_MIN][i] = s->min;
+    l->part[LEVEL_MAX][i] = s->max;
+    l->part[LEVEL_SUM][i] = s->sum;
+}
+
+/* `room` is for three times n. */
+static struct levels levels_at(int64_t *room, uint32_t n)
+{
+    return (struct levels){.part = {room, room + n, room + 2 * (size_t)n}, .n = n};
+}
+
 static struct levels levels_of(const struct column_in *in, uint32_t level, int64_t *room)
 {
-    struct levels l = {.n = bucket_count(in->count, level)};
-    for (int k = 0; k < 3; k++)
-        l.part[k] = room + (size_t)k * l.n;
+    struct levels l = levels_at(room, bucket_count(in->count, level));
     for (uint32_t i = 0; i < l.n; i++) {
         const uint32_t from = i * level, n = MIN_OF(level, in->count - from);
         const struct summary s = summary_of(in->values + from, n);
-        l.part[LEVEL_MIN][i] = s.min;
-        l.part[LEVEL_MAX][i] = s.max;
-        l.part[LEVEL_SUM][i] = s.sum;
+        set_level(&l, i, &s);
+    }
+    return l;
+}
+
+/* Of `n` neighbouring buckets together. */
+static struct summary join_levels(const struct levels *l, uint32_t from, uint32_t n)
+{
+    struct summary s = {l->part[LEVEL_MIN][from], l->part[LEVEL_MAX][from], 0};
+    uint64_t sum = 0;
+    for (uint32_t i = from; i < from + n; i++) {
+        s.min = MIN_OF(s.min, l->part[LEVEL_MIN][i]);
+        s.max = MAX_OF(s.max, l->part[LEVEL_MAX][i]);
+        sum += (uint64_t)l->part[LEVEL_SUM][i];
+    }
+    s.sum = (int64_t)sum;
+    return s;
+}
+
+static struct levels coarser_levels(const struct levels *fine, uint32_t by, int64_t *room)
+{
+    struct levels l = levels_at(room, bucket_count(fine->n, by));
+    for (uint32_t i = 0; i < l.n; i++) {
+        const struct summary s = join_levels(fine, i * by, MIN_OF(by, fine->n - i * by));
+        set_level(&l, i, &s);
     }
     return l;
 }
@@ -93,31 +147,44 @@ static void put_values(struct codec *c, const int64_t *v, size_t n, bool dense, 
     buf_free(&bytes);
 }
 
-static void put_levels(struct codec *c, const struct column_in *in, struct buf *head,
-                       struct buf *data)
+static_assert(LEVEL2 % LEVEL1 == 0, "a bucket of level 2 is made of whole ones of level 1");
+
+static void put_levels(struct codec *c, const struct column_in *in, const struct levels *one,
+                       struct buf *head, struct buf *data)
 {
-    if (in->count < LEVEL1)
+    for (int k = 0; k < 3 && one->n; k++)
+        put_values(c, one->part[k], one->n, false, head, data);
+    if (in->count < LEVEL2)
         return;
-    int64_t *room = xmalloc(3 * sizeof *room * bucket_count(in->count, LEVEL1));
-    const struct levels one = levels_of(in, LEVEL1, room);
-    for (int k = 0; k < 3; k++)
-        put_values(c, one.part[k], one.n, false, head, data);
-    if (in->count >= LEVEL2) {
-        const struct levels two = levels_of(in, LEVEL2, room);
-        struct buf bytes = {0};
-        for (int k = 0; k < 3; k++) {
-            bytes.len = 0;
-            codec_encode(c, two.part[k], two.n, false, &bytes);
-            buf_varint(head, bytes.len);
-            buf_put(head, bytes.p, bytes.len);
-        }
-        buf_free(&bytes);
+    int64_t *room = xmalloc(3 * sizeof *room * bucket_count(in->count, LEVEL2));
+    const struct levels two = coarser_levels(one, LEVEL2 / LEVEL1, room);
+    struct buf bytes = {0};
+    for (int k = 0; k < 3; k++) {
+        bytes.len = 0;
+        codec_encode(c, two.part[k], two.n, false, &bytes);
+        buf_varint(head, bytes.len);
+        buf_put(head, bytes.p, bytes.len);
     }
+    buf_free(&bytes);
     free(room);
+}
+
+static void put_summary(const struct column_in *in, const struct levels *one, struct buf *head)
+{
+    const struct summary all =
+        one->n ? join_levels(one, 0, one->n) : summary_of(in->values, in->count);
+    buf_varint(head, zigzag(all.min));
+    buf_varint(head, zigzag(all.max));
+    buf_varint(head, zigzag(all.sum));
+    put_hist(head, in->values, in->count, &all);
 }
 
 void column_put(struct codec *c, const struct column_in *in, struct buf *head, struct buf *data)
 {
+    int64_t *room = xmalloc(3 * sizeof *room * bucket_count(in->count, LEVEL1));
+    struct levels one = {0}; /* none when there are too few values */
+    if (in->count >= LEVEL1)
+        one = levels_of(in, LEVEL1, room);
     buf_str(head, in->metric);
     buf_str(head, in->unit);
     buf_str(head, in->entity);
@@ -125,22 +192,25 @@ void column_put(struct codec *c, const struct column_in *in, struct buf *head, s
     buf_varint(head, in->first_row);
     buf_varint(head, in->count);
     buf_u8(head, in->n_runs != 0);
-    if (in->count) {
-        const struct summary all = summary_of(in->values, in->count);
-        buf_varint(head, zigzag(all.min));
-        buf_varint(head, zigzag(all.max));
-        buf_varint(head, zigzag(all.sum));
-        put_hist(head, in->values, in->count, &all);
-    }
+    if (in->count)
+        put_summary(in, &one, head);
     if (in->n_runs) {
         buf_varint(head, in->n_runs);
         put_values(c, in->runs, in->n_runs, true, head, data);
     }
     put_values(c, in->values, in->count, true, head, data);
-    put_levels(c, in, head, data);
+    put_levels(c, in, &one, head, data);
+    free(room);
 }
 
 /* ---- reading ---- */
+
+struct scale scale_of(double step)
+{
+    const double parts = nearbyint(1 / step);
+    const bool fraction = step < 1 && fabs(parts * step - 1) < 1e-9;
+    return fraction ? (struct scale){1, parts} : (struct scale){step, 1};
+}
 
 struct blob blob_get(struct cur *head, struct cur *data)
 {

@@ -17,6 +17,19 @@ struct column_in {
     size_t n_runs;
 };
 
+/* What a step is worth, so that 116 steps of 0.1 are 11.6 and not 11.600000000000001: a step that
+ * is one n-th is divided by. */
+struct scale {
+    double mul, div;
+};
+
+struct scale scale_of(double step);
+
+static inline double scale_value(struct scale s, double steps)
+{
+    return steps * s.mul / s.div;
+}
+
 void column_put(struct codec *c, const struct column_in *in, struct buf *head, struct buf *data);
 
 /* Bytes in the data part with their checksum. */

@@ -193,8 +193,8 @@ static bool get_times_head(struct cur *head, struct cur *data, struct rows_block
     return !head->bad;
 }
 
-/* Far from where sums of times overflow: 2^60 us are 36 000 years. */
-#define TIME_MOST_US   (INT64_C(1) << 60)
+/* Far from where times overflow, in ns too: 2^52 us are 142 years. */
+#define TIME_MOST_US   (INT64_C(1) << 52)
 #define PERIOD_MOST_NS (INT64_C(1) << 53)
 
 static bool time_fits(int64_t us)

@@ -118,29 +118,28 @@ static inline unsigned cell_len(uint8_t token)
     return token <= CELL_GAP ? 1 : token == CELL_U16 ? 3 : token == CELL_U32 ? 5 : 9;
 }
 
-static inline bool feed_cell(struct seg_series *one, struct cur *c)
+/* A cell for each series in use. In locals, as a byte stored in a series could otherwise have
+ * changed the cursor. */
+static bool feed_cells(struct seg_series *series, const uint32_t *order, uint32_t n, struct cur *c)
 {
-    if (c->p == c->end)
-        return false;
-    const uint8_t token = *c->p;
-    buf_reserve(&one->cells, 9);
-    uint8_t *to = one->cells.p + one->cells.len;
-    one->span++;
-    if (token <= CELL_GAP) {
-        *to = token;
-        one->cells.len++;
-        one->gaps += token == CELL_GAP;
-        c->p++;
-        return true;
+    const uint8_t *p = c->p, *const end = c->end;
+    for (uint32_t i = 0; i < n; i++) {
+        struct seg_series *one = &series[order[i]];
+        const unsigned len = p < end ? cell_len(*p) : 1;
+        if ((size_t)(end - p) < len)
+            return false;
+        buf_reserve(&one->cells, 9);
+        uint8_t *to = one->cells.p + one->cells.len;
+        one->span++;
+        one->gaps += *p == CELL_GAP;
+        one->cells.len += len;
+        if (len == 1)
+            *to = *p;
+        else
+            memcpy(to, p, len);
+        p += len;
     }
-    const unsigned len = cell_len(token);
-    const uint8_t *p = cur_take(c, len);
-    if (!p) {
-        one->span--;
-        return false;
-    }
-    memcpy(to, p, len);
-    one->cells.len += len;
+    c->p = p;
     return true;
 }
 
@@ -154,9 +153,8 @@ static bool feed_row(struct segment *s, struct cur *c)
         (int64_t)((uint64_t)g->t_prev_us + (uint64_t)(g->period_ns / NS_PER_US) + (uint64_t)off);
     if (g->order_stale)
         list_in_use(g);
-    for (uint32_t i = 0; i < g->n_order; i++)
-        if (!feed_cell(&s->series[g->order[i]], c))
-            return false;
+    if (!feed_cells(s->series, g->order, g->n_order, c))
+        return false;
     s->samples += g->n_order;
     buf_u64(&g->t_us, (uint64_t)g->t_prev_us);
     g->rows++;

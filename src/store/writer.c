@@ -184,11 +184,17 @@ static void put_row(struct writer *w, struct wgroup *wg, const struct group *g, 
     buf_varint(&w->rows, zigzag(off));
     buf_reserve(&w->rows, 9 * (size_t)g->n);
     uint8_t *p = w->rows.p + w->rows.len;
-    for (uint32_t i = 0; i < g->n; i++)
-        if (wg->born[i]) {
-            w->stats.samples += g->cells[i] != CELL_MISSING;
-            p = put_cell(p, g->cells[i], &wg->last[i]);
+    /* In locals, as a byte stored through p could otherwise have changed any of these. */
+    const uint32_t *born = wg->born, n = g->n;
+    const int64_t *cells = g->cells;
+    int64_t *last = wg->last;
+    uint64_t samples = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (born[i]) {
+            samples += cells[i] != CELL_MISSING;
+            p = put_cell(p, cells[i], &last[i]);
         }
+    w->stats.samples += samples;
     w->rows.len = (size_t)(p - w->rows.p);
     wg->t_prev_us = t_us;
     wg->rows++;
@@ -614,6 +620,10 @@ int writer_open(struct writer **out, const char *dir, struct err *e)
         rc = create_files(w, e);
     if (rc == 0)
         rc = write_file_header(w, e);
+    if (rc && w->fd >= 0) { /* ours, and empty */
+        unlink(w->path);
+        unlink(w->tail_path);
+    }
     if (rc) {
         writer_free(w);
         return rc;

@@ -261,10 +261,10 @@ TEST(a_notice_from_the_metadata_service_becomes_a_mark_once)
     struct notice_watch w;
     atomic_int notices = 0;
     stand_in_start(&s, aws_script);
-    CHECK(notice_start(&w, fake_sys("sys_vendor", "Amazon EC2\n"), s.address, &h.sink, on_notice,
-                       &notices));
+    CHECK(notice_start(&w, fake_sys("sys_vendor", "Amazon EC2\n"), s.address, 20, &h.sink,
+                       on_notice, &notices));
     CHECK(wait_for(&notices, 1));
-    CHECK(wait_for(&s.asked, 3)); /* token, action, rebalance */
+    CHECK(wait_for(&s.asked, 9)); /* the token, then both questions several times */
     notice_stop(&w);
     stand_in_stop(&s);
     CHECK_INT(notices, 1);
@@ -286,7 +286,7 @@ TEST(a_machine_of_no_known_cloud_asks_nobody)
     struct notice_watch w;
     atomic_int notices = 0;
     stand_in_start(&s, quiet_script);
-    CHECK(!notice_start(&w, fake_sys("sys_vendor", "QEMU\n"), s.address, &h.sink, on_notice,
+    CHECK(!notice_start(&w, fake_sys("sys_vendor", "QEMU\n"), s.address, 20, &h.sink, on_notice,
                         &notices));
     usleep(200000);
     notice_stop(&w);
@@ -301,8 +301,8 @@ TEST(no_notice_no_mark)
     struct notice_watch w;
     atomic_int notices = 0;
     stand_in_start(&s, quiet_script);
-    CHECK(notice_start(&w, fake_sys("product_name", "Google Compute Engine\n"), s.address, &h.sink,
-                       on_notice, &notices));
+    CHECK(notice_start(&w, fake_sys("product_name", "Google Compute Engine\n"), s.address, 20,
+                       &h.sink, on_notice, &notices));
     CHECK(wait_for(&s.asked, 2));
     notice_stop(&w);
     stand_in_stop(&s);
@@ -321,7 +321,7 @@ TEST(a_service_that_never_answers_does_not_hold_up_the_end)
     CHECK(bind(fd, (struct sockaddr *)&a, sizeof a) == 0 && listen(fd, 8) == 0);
     getsockname(fd, (struct sockaddr *)&a, &n);
     snprintf(address, sizeof address, "127.0.0.1:%d", ntohs(a.sin_port));
-    CHECK(notice_start(&w, fake_sys("sys_vendor", "Amazon EC2\n"), address, &h.sink, on_notice,
+    CHECK(notice_start(&w, fake_sys("sys_vendor", "Amazon EC2\n"), address, 20, &h.sink, on_notice,
                        &notices));
     usleep(50000);
     const mono_ns before = clock_mono();

@@ -196,7 +196,8 @@ static int exit_of(pid_t pid)
 TEST(a_signal_is_passed_on_and_the_run_counts_as_interrupted)
 {
     char line[PATH_LEN];
-    snprintf(line, sizeof line, "trap 'exit 5' TERM; touch %s/up; while :; do sleep 0.05; done",
+    snprintf(line, sizeof line,
+             "trap 'exit 5' TERM; cd %s; touch up; while test -e up; do sleep 0.05; done",
              test_tmpdir());
     const pid_t pid = record_apart(line, "r");
     wait_for_file("up");
@@ -209,7 +210,8 @@ TEST(a_signal_is_passed_on_and_the_run_counts_as_interrupted)
 TEST(a_signal_that_does_not_ask_for_the_end_does_not_make_an_interruption)
 {
     char line[PATH_LEN];
-    snprintf(line, sizeof line, "trap 'exit 0' USR1; touch %s/up; while :; do sleep 0.05; done",
+    snprintf(line, sizeof line,
+             "trap 'exit 0' USR1; cd %s; touch up; while test -e up; do sleep 0.05; done",
              test_tmpdir());
     const pid_t pid = record_apart(line, "r");
     wait_for_file("up");
@@ -266,8 +268,9 @@ TEST(daemons_are_left_running_and_named)
 TEST(two_recorders_of_one_node_are_told_apart)
 {
     char line[PATH_LEN];
-    snprintf(line, sizeof line, "touch %s/up; while ! test -e %s/go; do sleep 0.02; done",
-             test_tmpdir(), test_tmpdir());
+    snprintf(line, sizeof line,
+             "cd %s; touch up; while test -e up && ! test -e go; do sleep 0.02; done",
+             test_tmpdir());
     const pid_t pid = record_apart(line, "shared");
     wait_for_file("up");
     const char *argv[] = {"true", NULL};
@@ -285,7 +288,7 @@ TEST(two_recorders_of_one_node_are_told_apart)
     check_node(&r, "finished", "", 0);
     /* Once it has ended, the node may be recorded again, as a second session. */
     OK(recorder_run(&ask, &out, &e));
-    snprintf(line, sizeof line, "%s/node-n0/node-2.json", out.path);
+    OK(path_join(line, &e, "%s/node-n0/node-2.json", out.path));
     CHECK(folder_is_there(line));
 }
 
@@ -300,8 +303,9 @@ TEST(interval_and_monitoring_change_while_the_run_goes_on)
 {
     char line[PATH_LEN];
     struct arena a = {0};
-    snprintf(line, sizeof line, "touch %s/up; while ! test -e %s/go; do sleep 0.02; done",
-             test_tmpdir(), test_tmpdir());
+    snprintf(line, sizeof line,
+             "cd %s; touch up; while test -e up && ! test -e go; do sleep 0.02; done",
+             test_tmpdir());
     const pid_t pid = record_apart(line, "r");
     wait_for_file("up");
     for (int i = 0; i < 500; i++) {

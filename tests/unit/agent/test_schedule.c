@@ -27,7 +27,7 @@ TEST(an_empty_schedule_never_wakes)
 TEST(a_probe_is_read_at_the_interval_but_never_faster_than_its_minimum)
 {
     struct schedule s = fast_and_slow(10);
-    int fast = 0, slow = 0;
+    unsigned fast = 0, slow = 0;
     for (int i = 0; i < 101; i++) {
         const struct schedule_due d = schedule_take(&s, schedule_next(&s));
         fast += d.mask & 1;

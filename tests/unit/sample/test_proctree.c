@@ -379,7 +379,7 @@ TEST(a_list_is_made_only_when_a_process_began)
     machine_put(m.proc, "loadavg", "0 0 0 1/9 501\n");
     CHECK_INT(look(t), 2);
     put_stat(m.proc, 102, 100, 60);
-    for (int i = 0; i < 10; i++)
+    for (int i = 0; i < 30; i++)
         look(t);
     CHECK_INT(look(t), 3); /* and now and then it is not believed */
     proctree_close(t);

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_store_open.c - the files of a node, opened and asked everything a query can ask.
+ * The first byte says what follows: bit 0: a tail instead of a metrics.fp; bit 1: make the
+ * checksums right first, as somebody who forges a file would. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "query/series.h"
+#include "store/column.h"
+#include "store/format.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
+
+static char dir[64]; /* one run folder for all inputs */
+
+static void remove_folder(void)
+{
+    static const char *const names[] = {"/node-a/metrics.fp", "/node-a/metrics.tail", "/node-a",
+                                        "/run.json", ""};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        char path[128];
+        snprintf(path, sizeof path, "%s%s", dir, names[i]);
+        remove(path);
+    }
+}
+
+static void save(const char *name, const void *p, size_t n)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *f = fopen(path, "wb");
+    if (!f || (n && fwrite(p, 1, n, f) != n) || fclose(f))
+        abort();
+}
+
+static void make_folder(void)
+{
+    static const char run[] = "{\"format_version\": 1, \"name\": \"x\", \"id\": \"x\"}";
+    char node[128];
+    struct err e;
+    snprintf(dir, sizeof dir, "/tmp/fp-fuzz-XXXXXX");
+    if (!mkdtemp(dir))
+        abort();
+    snprintf(node, sizeof node, "%s/node-a", dir);
+    if (dir_make(node, &e))
+        abort();
+    atexit(remove_folder);
+    save("run.json", run, sizeof run - 1);
+}
+
+static void sum_header(uint8_t *p)
+{
+    const uint64_t sum = format_sum(p, FILE_HEADER_LEN - 8);
+    memcpy(p + FILE_HEADER_LEN - 8, &sum, sizeof sum);
+}
+
+static uint32_t get_u32(const uint8_t *p)
+{
+    uint32_t v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+/* The columns' checksums stand in the head, as varint length and u32, in an order that only the
+ * reader knows; they are left as they are, and damaged columns are part of the game. */
+static void sum_blocks(uint8_t *p, size_t n)
+{
+    for (size_t at = FILE_HEADER_LEN; at + BLOCK_HEADER_LEN <= n; at += BLOCK_ALIGN) {
+        const uint64_t head = get_u32(p + at + 12);
+        if (get_u32(p + at) != BLOCK_MAGIC || head > n - at - BLOCK_HEADER_LEN)
+            continue;
+        struct buf b = {0};
+        buf_put(&b, p + at, BLOCK_HEADER_LEN - 8);
+        buf_put(&b, p + at + BLOCK_HEADER_LEN, head);
+        const uint64_t sum = format_sum(b.p, b.len);
+        memcpy(p + at + BLOCK_HEADER_LEN - 8, &sum, sizeof sum);
+        buf_free(&b);
+    }
+}
+
+static void sum_frames(uint8_t *p, size_t n)
+{
+    uint64_t segment;
+    memcpy(&segment, p + 16, sizeof segment);
+    for (size_t at = FILE_HEADER_LEN; at + FRAME_HEADER_LEN <= n;) {
+        const uint32_t len = get_u32(p + at);
+        if (len > n - at - FRAME_HEADER_LEN)
+            return;
+        const uint32_t sum = format_sum32(p + at + FRAME_HEADER_LEN, len, segment);
+        memcpy(p + at + 4, &sum, sizeof sum);
+        at += FRAME_HEADER_LEN + len;
+    }
+}
+
+static void put_files(const uint8_t *p, size_t n, bool tail, bool repair)
+{
+    uint8_t *copy = xmalloc(n);
+    memcpy(copy, p, n);
+    if (repair && n >= FILE_HEADER_LEN) {
+        sum_header(copy);
+        if (tail)
+            sum_frames(copy, n);
+        else
+            sum_blocks(copy, n);
+    }
+    struct buf fp = {0};
+    struct file_header h = {.kind = FILE_SEALED};
+    if (n >= FILE_HEADER_LEN)
+        memcpy(h.id, p + 40, sizeof h.id);
+    file_header_put(&fp, &h);
+    save("node-a/metrics.fp", tail ? fp.p : copy, tail ? fp.len : n);
+    save("node-a/metrics.tail", tail ? copy : NULL, tail ? n : 0);
+    buf_free(&fp);
+    free(copy);
+}
+
+static void ask(struct run *r, size_t points, wall_ns from, wall_ns to)
+{
+    struct arena a = {0};
+    struct series *s;
+    struct series_stats *st;
+    struct err e;
+    size_t n;
+    const struct series_ask q = {.points = points, .from = from, .to = to};
+    if (series_read(r, &q, &a, &s, &n, &e))
+        abort();
+    for (size_t i = 0; i < n; i++)
+        if (points && s[i].n > points)
+            abort();
+    if (series_stats_read(r, &q, &a, &st, &n, &e))
+        abort();
+    arena_free(&a);
+}
+
+static void ask_all(struct run *r, unsigned which)
+{
+    struct arena a = {0};
+    struct run_loss *l;
+    struct run_mark *m;
+    struct err e;
+    size_t n;
+    const struct run_info *i = run_get_info(r);
+    const wall_ns all = {0}, mid = {(int64_t)((uint64_t)i->start.ns / 2 + (uint64_t)i->end.ns / 2)};
+    switch (which & 3) { /* one of them, for speed */
+    case 0:
+        ask(r, 0, all, all);
+        break;
+    case 1:
+        ask(r, 3, all, all);
+        break;
+    case 2:
+        ask(r, 1, mid, all);
+        break;
+    default:
+        ask(r, 50, all, mid);
+        break;
+    }
+    if (run_losses(r, &a, &l, &n, &e) || run_marks(r, &a, &m, &n, &e))
+        abort();
+    arena_free(&a);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+{
+    struct run *r;
+    struct err e = {0};
+    if (n == 0)
+        return 0;
+    if (!dir[0])
+        make_folder();
+    put_files(p + 1, n - 1, p[0] & 1, p[0] & 2);
+    if (run_open(&r, dir, &e) == 0) {
+        ask_all(r, p[0] >> 2);
+        run_close(r);
+    } else if (!e.msg[0]) {
+        abort();
+    }
+    return 0;
+}

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utime.h>
+
+#include "base/mem.h"
+#include "query/run.h"
+#include "query/runkit.h"
+#include "test.h"
+
+static const char *base_name(const char *path)
+{
+    return strrchr(path, '/') + 1;
+}
+
+static void expect_found(const char *ref, const char *folder)
+{
+    char path[PATH_LEN];
+    struct err e;
+    OK(run_find(test_tmpdir(), ref, path, &e));
+    CHECK_STR(base_name(path), folder);
+}
+
+static void three_runs(void)
+{
+    kit_run("train-20260101-000000-aaaa", "train", "id-1", 100);
+    kit_run("train-20260102-000000-bbbb", "train", "id-2", 300);
+    kit_run("eval-20260101-120000-cccc", "eval", "id-3", 200);
+}
+
+/* ---- finding ---- */
+
+TEST(a_run_is_found_by_folder_id_name_prefix_and_last)
+{
+    three_runs();
+    expect_found("last", "train-20260102-000000-bbbb");
+    expect_found("train-20260101-000000-aaaa", "train-20260101-000000-aaaa");
+    expect_found("id-1", "train-20260101-000000-aaaa");
+    expect_found("eval", "eval-20260101-120000-cccc");
+    expect_found("train", "train-20260102-000000-bbbb"); /* of several the newest */
+    expect_found("train-20260101", "train-20260101-000000-aaaa");
+    expect_found("ev", "eval-20260101-120000-cccc");
+}
+
+TEST(a_run_is_found_by_its_path_wherever_it_is)
+{
+    char path[PATH_LEN];
+    struct err e;
+    const char *run = kit_run("elsewhere/deep/run", "x", "id", 1);
+    OK(run_find("/nonexistent", run, path, &e));
+    CHECK_STR(path, run);
+    CHECK(chdir(kit_path("elsewhere/deep")) == 0);
+    OK(run_find("/nonexistent", "run", path, &e));
+    OK(run_find("/nonexistent", "./run/", path, &e));
+}
+
+TEST(what_is_not_found_gets_a_sentence_that_helps)
+{
+    char path[PATH_LEN];
+    struct err e;
+    CHECK_INT(run_find(kit_path("none"), "last", path, &e), ERR_NOT_FOUND);
+    CHECK(strstr(e.msg, "no runs in"));
+    three_runs();
+    CHECK_INT(run_find(test_tmpdir(), "tarin", path, &e), ERR_NOT_FOUND);
+    CHECK(strstr(e.msg, "'tarin'") && strstr(e.msg, "train-20260102-000000-bbbb"));
+    CHECK_INT(run_find(test_tmpdir(), "/no/such/folder", path, &e), ERR_SYS);
+    CHECK(strstr(e.msg, "No such file"));
+    kit_mkdir(kit_path("plain"));
+    CHECK_INT(run_find(test_tmpdir(), kit_path("plain"), path, &e), ERR_NOT_FOUND);
+    CHECK(strstr(e.msg, "not a run"));
+    CHECK(run_find(test_tmpdir(), "", path, &e) < 0);
+}
+
+TEST(runs_are_listed_newest_first_and_other_things_are_not)
+{
+    struct arena a = {0};
+    const char **paths;
+    struct err e;
+    size_t n;
+    three_runs();
+    kit_mkdir(kit_path("not-a-run"));
+    kit_save(kit_path("file"), "x", 1);
+    kit_run(".hidden", "h", "h", 999);
+    OK(run_list(test_tmpdir(), &a, &paths, &n, &e));
+    CHECK_INT(n, 3);
+    CHECK_STR(base_name(paths[0]), "train-20260102-000000-bbbb");
+    CHECK_STR(base_name(paths[1]), "eval-20260101-120000-cccc");
+    CHECK_STR(base_name(paths[2]), "train-20260101-000000-aaaa");
+    OK(run_list(kit_path("none"), &a, &paths, &n, &e));
+    CHECK_INT(n, 0);
+    arena_free(&a);
+}
+
+TEST(the_folder_of_runs_comes_from_the_option_then_the_environment)
+{
+    setenv("FOOTPLATE_DIR", "/from/env", 1);
+    CHECK_STR(runs_folder("given"), "given");
+    CHECK_STR(runs_folder(NULL), "/from/env");
+    CHECK_STR(runs_folder(""), "/from/env");
+    unsetenv("FOOTPLATE_DIR");
+    CHECK_STR(runs_folder(NULL), "footplate-runs");
+}
+
+TEST(a_damaged_run_json_does_not_hide_the_run_from_the_list)
+{
+    struct arena a = {0};
+    const char **paths;
+    char path[PATH_LEN];
+    struct err e;
+    size_t n;
+    three_runs();
+    kit_save(kit_path("eval-20260101-120000-cccc/run.json"), "{\"name\": ", 9);
+    OK(run_list(test_tmpdir(), &a, &paths, &n, &e));
+    CHECK_INT(n, 3);
+    OK(run_find(test_tmpdir(), "eval", path, &e));
+    struct run *r;
+    CHECK_INT(run_open(&r, path, &e), ERR_FORMAT);
+    CHECK(strstr(e.msg, "run.json") && strstr(e.msg, "line 1"));
+    arena_free(&a);
+}
+
+/* ---- descriptions ---- */
+
+static struct run_info info_of(const char *run, struct arena *a)
+{
+    struct run_info info;
+    struct err e;
+    OK(run_info_read(&info, run, a, &e));
+    return info;
+}
+
+TEST(a_run_json_that_is_another_thing_is_refused_in_a_sentence)
+{
+    static const char *const texts[] = {
+        "",
+        "[]",
+        "{}",
+        "{\"format_version\": 0}",
+        "{\"format_version\": \"1\"}",
+        "\xff\xfe",
+        "{\"format_version\": 1, \"format_version\": 1}",
+    };
+    const char *run = kit_run("r", "n", "id", 1);
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        struct arena a = {0};
+        struct run_info info;
+        struct err e;
+        kit_save(kit_path("r/run.json"), texts[i], strlen(texts[i]));
+        CHECK_INT(run_info_read(&info, run, &a, &e), ERR_FORMAT);
+        CHECK(strstr(e.msg, "run.json"));
+        arena_free(&a);
+    }
+}
+
+TEST(a_run_of_a_newer_version_is_refused_in_a_sentence)
+{
+    struct arena a = {0};
+    struct run_info info;
+    struct err e;
+    const char *run = kit_run("r", "n", "id", 1);
+    const char *text = "{\"format_version\": 2, \"name\": \"x\"}";
+    kit_save(kit_path("r/run.json"), text, strlen(text));
+    CHECK_INT(run_info_read(&info, run, &a, &e), ERR_VERSION);
+    CHECK(strstr(e.msg, "version 2") && strstr(e.msg, "newer"));
+    arena_free(&a);
+}
+
+TEST(a_newer_metrics_file_makes_the_whole_run_say_so)
+{
+    struct buf b = {0};
+    struct run *r;
+    struct err e;
+    const char *run = kit_run("r", "n", "id", 1);
+    kit_metrics(run, "a", &b);
+    kit_set_version(kit_path("r/node-a/metrics.fp"), 7, 0);
+    CHECK_INT(run_open(&r, run, &e), ERR_VERSION);
+    CHECK(strstr(e.msg, "version 7"));
+    buf_free(&b);
+}
+
+TEST(a_node_is_described_by_its_json)
+{
+    struct arena a = {0};
+    const char *run = kit_run("r", "n", "id", 50);
+    kit_node(run, "h1", 1,
+             "{\"status\": \"interrupted\", \"why\": \"SIGTERM\", \"host\": \"h1\", \"cores\": 96,"
+             "\"gpus\": [{\"entity\": \"gpu0\", \"name\": \"H200\", \"memory_bytes\": 5}, 7],"
+             "\"launcher\": {\"name\": \"slurm\", \"rank\": 3}, \"start_ns\": 60, \"end_ns\": 90,"
+             "\"exit_status\": 143, \"self\": {\"cpu_s\": 1.5, \"bytes_written\": 10}}");
+    const struct run_info i = info_of(run, &a);
+    CHECK_INT(i.n_nodes, 1);
+    const struct node_info *n = &i.nodes[0];
+    CHECK_STR(n->id, "h1");
+    CHECK_INT(n->session, 1);
+    CHECK_INT(n->status, RUN_INTERRUPTED);
+    CHECK_STR(n->why, "SIGTERM");
+    CHECK_INT(n->cores, 96);
+    CHECK_INT(n->n_gpus, 2);
+    CHECK_STR(n->gpus[0].name, "H200");
+    CHECK_STR(n->gpus[1].name, ""); /* no object: nothing known */
+    CHECK_STR(n->launcher, "slurm");
+    CHECK(n->rank == 3 && n->world_size == -1);
+    NEAR(n->self_cpu_s, 1.5, 0);
+    CHECK_INT(i.exit_status, 143);
+    CHECK_INT(i.status, RUN_INTERRUPTED);
+    CHECK(i.start.ns == 50 && i.end.ns == 90);
+    arena_free(&a);
+}
+
+TEST(fields_of_the_wrong_type_are_not_known_instead_of_wrong)
+{
+    struct arena a = {0};
+    const char *run = kit_run("r", "n", "id", 1);
+    kit_node(run, "h", 1,
+             "{\"status\": 5, \"host\": {}, \"cores\": \"many\", \"gpus\": \"none\","
+             "\"launcher\": [], \"exit_status\": \"0\", \"self\": null}");
+    const struct run_info i = info_of(run, &a);
+    CHECK_STR(i.nodes[0].host, "");
+    CHECK_INT(i.nodes[0].cores, 0);
+    CHECK_INT(i.nodes[0].exit_status, -1);
+    CHECK(isnan(i.nodes[0].self_cpu_s));
+    CHECK_INT(i.nodes[0].status, RUN_DIED);
+    arena_free(&a);
+}
+
+/* ---- status ---- */
+
+static void old_lock(const char *run, const char *node)
+{
+    kit_save(kit_path("%s/node-%s/lock", base_name(run), node), "", 0);
+}
+
+TEST(a_recorder_that_vanished_died)
+{
+    struct arena a = {0};
+    const char *run = kit_run("r", "n", "id", 1);
+    kit_node(run, "h", 1, "{\"status\": \"running\"}");
+    old_lock(run, "h");
+    const struct run_info i = info_of(run, &a);
+    CHECK_INT(i.nodes[0].status, RUN_DIED);
+    CHECK(strstr(i.nodes[0].why, "without closing"));
+    CHECK_INT(i.status, RUN_DIED);
+    CHECK_INT(i.exit_status, -1);
+    arena_free(&a);
+}
+
+TEST(a_recorder_that_holds_its_lock_is_running)
+{
+    struct arena a = {0};
+    const char *run = kit_run("r", "n", "id", 1);
+    kit_node(run, "h", 1, "{\"status\": \"running\"}");
+    old_lock(run, "h");
+    const int fd = open(kit_path("r/node-h/lock"), O_RDWR);
+    CHECK(fd >= 0 && flock(fd, LOCK_EX) == 0);
+    CHECK_INT(info_of(run, &a).nodes[0].status, RUN_RUNNING);
+    CHECK_INT(info_of(run, &a).status, RUN_RUNNING);
+    close(fd);
+    CHECK_INT(info_of(run, &a).status, RUN_DIED);
+    arena_free(&a);
+}
+
+TEST(without_a_lock_the_age_of_the_data_decides)
+{
+    struct arena a = {0};
+    struct buf b = {0};
+    const char *run = kit_run("r", "n", "id", 1);
+    kit_node(run, "h", 1, "{\"status\": \"running\"}");
+    kit_metrics_died(run, "h", &b);
+    CHECK_INT(info_of(run, &a).status, RUN_RUNNING); /* written this moment */
+    const struct utimbuf old = {1000000, 1000000};
+    CHECK(utime(kit_path("r/node-h/metrics.fp"), &old) == 0);
+    CHECK(utime(kit_path("r/node-h/metrics.tail"), &old) == 0);
+    CHECK_INT(info_of(run, &a).status, RUN_DIED);
+    arena_free(&a);
+}
+
+TEST(a_node_that_restarted_counts_by_its_latest_session)
+{
+    struct arena a = {0};
+    const char *run = kit_run("r", "n", "id", 1);
+    kit_node(run, "h", 1, "{\"status\": \"running\", \"start_ns\": 10}");
+    kit_node(run, "h", 2, "{\"status\": \"finished\", \"exit_status\": 0, \"start_ns\": 20}");
+    const struct run_info i = info_of(run, &a);
+    CHECK_INT(i.n_nodes, 2);
+    CHECK_INT(i.nodes[0].session, 1);
+    CHECK_INT(i.nodes[0].status, RUN_DIED);
+    CHECK_INT(i.nodes[1].session, 2);
+    CHECK_INT(i.status, RUN_FINISHED);
+    CHECK_INT(i.exit_status, 0);
+    arena_free(&a);
+}
+
+TEST(the_worst_node_is_the_status_of_the_run)
+{
+    static const struct {
+        const char *a, *b;
+        enum run_status want;
+    } rows[] = {
+        {"finished", "finished", RUN_FINISHED},  {"finished", "failed", RUN_FAILED},
+        {"interrupted", "failed", RUN_FAILED},   {"stopped", "interrupted", RUN_INTERRUPTED},
+        {"stopped", "finished", RUN_STOPPED},    {"failed", "running", RUN_DIED},
+        {"finished", "something new", RUN_DIED},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        struct arena a = {0};
+        const char *run = kit_run("r", "n", "id", 1);
+        kit_node(run, "x", 1, arena_printf(&a, "{\"status\": \"%s\"}", rows[i].a));
+        kit_node(run, "y", 1, arena_printf(&a, "{\"status\": \"%s\"}", rows[i].b));
+        old_lock(run, "y");
+        CHECK_INT(info_of(run, &a).status, rows[i].want);
+        arena_free(&a);
+    }
+}
+
+TEST(the_exit_status_is_that_of_the_node_that_failed_first)
+{
+    struct arena a = {0};
+    const char *run = kit_run("r", "n", "id", 1);
+    kit_node(run, "x", 1, "{\"status\": \"failed\", \"exit_status\": 1, \"end_ns\": 900}");
+    kit_node(run, "y", 1, "{\"status\": \"failed\", \"exit_status\": 137, \"end_ns\": 500}");
+    kit_node(run, "z", 1, "{\"status\": \"finished\", \"exit_status\": 0, \"end_ns\": 100}");
+    CHECK_INT(info_of(run, &a).exit_status, 137);
+    arena_free(&a);
+}
+
+TEST(a_node_that_joined_late_is_there_with_its_own_start)
+{
+    struct arena a = {0};
+    const char *run = kit_run("r", "n", "id", 1000);
+    kit_node(run, "10", 1, "{\"status\": \"finished\", \"start_ns\": 1000, \"end_ns\": 5000}");
+    kit_node(run, "9", 1, "{\"status\": \"finished\", \"start_ns\": 3000, \"end_ns\": 6000}");
+    const struct run_info i = info_of(run, &a);
+    CHECK_STR(i.nodes[0].id, "9"); /* numbers by value */
+    CHECK_INT(i.nodes[0].start.ns, 3000);
+    CHECK(i.start.ns == 1000 && i.end.ns == 6000);
+    arena_free(&a);
+}
+
+TEST(a_run_without_any_node_opens_and_has_nothing)
+{
+    struct arena a = {0};
+    struct run *r;
+    struct err e;
+    struct run_size size;
+    struct series_key *k;
+    size_t n;
+    OK(run_open(&r, kit_run("r", "n", "id", 1), &e));
+    CHECK_INT(run_get_info(r)->n_nodes, 0);
+    CHECK_INT(run_get_info(r)->status, RUN_DIED);
+    OK(series_list(r, &a, &k, &n, &e));
+    CHECK_INT(n, 0);
+    run_get_size(r, &size);
+    CHECK_INT(size.samples, 0);
+    run_close(r);
+    run_close(NULL);
+    arena_free(&a);
+}
+
+static void tiny(struct buf *b)
+{
+    kit_group(b, 0, "g", NS_PER_S, 0);
+    kit_slot(b, 0, 0, "cpu.util", "%", "total", 1);
+    for (int i = 0; i < 4; i++) {
+        kit_row(b, 0, 0);
+        kit_cell(b, 1);
+    }
+    kit_loss(b, "not-supported", 3, "gpu0", "old driver");
+    kit_mark(b, "signal", 2000000, 15, "SIGTERM");
+}
+
+TEST(one_unreadable_node_does_not_hide_the_others)
+{
+    struct arena a = {0};
+    struct buf b = {0};
+    struct run *r;
+    struct run_loss *l;
+    struct run_mark *m;
+    struct err e;
+    size_t n;
+    tiny(&b);
+    const char *run = kit_run("r", "n", "id", 1);
+    kit_metrics(run, "good", &b);
+    kit_node(run, "good", 1, "{\"status\": \"finished\"}");
+    kit_metrics(run, "bad", &b);
+    kit_save(kit_path("r/node-bad/metrics.fp"), "garbage", 7);
+    kit_node(run, "bad", 1, "{\"status\": \"finished\"}");
+    OK(run_open(&r, run, &e));
+    struct run_size size;
+    run_get_size(r, &size);
+    CHECK(size.samples == 4 && size.rows == 4 && size.file_bytes > 64);
+    OK(run_losses(r, &a, &l, &n, &e));
+    CHECK_INT(n, 2);
+    CHECK_STR(l[0].node, "bad");
+    CHECK_INT(l[0].loss.id, LOSS_DAMAGED);
+    CHECK(strstr(l[0].loss.why, "metrics.fp"));
+    CHECK_STR(l[1].node, "good");
+    CHECK_INT(l[1].loss.count, 3);
+    OK(run_marks(r, &a, &m, &n, &e));
+    CHECK_INT(n, 1);
+    CHECK_INT(m[0].at.ns, KIT_START + 2 * NS_PER_S);
+    CHECK_INT(m[0].mark.number, 15);
+    run_close(r);
+    buf_free(&b);
+    arena_free(&a);
+}
+
+TEST(a_dead_recorder_is_a_loss_and_its_data_is_shown_up_to_the_end)
+{
+    struct arena a = {0};
+    struct buf b = {0};
+    struct run *r;
+    struct run_loss *l;
+    struct err e;
+    size_t n, died = 0;
+    tiny(&b);
+    const char *run = kit_run("r", "n", "id", KIT_START);
+    kit_metrics_died(run, "h", &b);
+    kit_node(run, "h", 1, "{\"status\": \"running\"}");
+    old_lock(run, "h");
+    OK(run_open(&r, run, &e));
+    CHECK_INT(run_get_info(r)->status, RUN_DIED);
+    CHECK_INT(run_get_info(r)->end.ns, KIT_START + 4 * NS_PER_S);
+    CHECK_INT(run_get_info(r)->nodes[0].start.ns, KIT_START + NS_PER_S);
+    OK(run_losses(r, &a, &l, &n, &e));
+    for (size_t i = 0; i < n; i++)
+        died += l[i].loss.id == LOSS_NODE_DIED;
+    CHECK_INT(died, 1);
+    run_close(r);
+    buf_free(&b);
+    arena_free(&a);
+}
+
+TEST(marks_of_all_nodes_are_in_order_of_time)
+{
+    struct arena a = {0};
+    struct buf b = {0};
+    struct run *r;
+    struct run_mark *m;
+    struct err e;
+    size_t n;
+    const char *run = kit_run("r", "n", "id", 1);
+    for (int node = 0; node < 3; node++) {
+        b.len = 0;
+        for (int i = 0; i < 5; i++)
+            kit_mark(&b, "exec", (i * 7 + node * 3) % 11 * 1000, node, "x");
+        kit_metrics(run, (const char *[]){"a", "b", "c"}[node], &b);
+    }
+    OK(run_open(&r, run, &e));
+    OK(run_marks(r, &a, &m, &n, &e));
+    CHECK_INT(n, 15);
+    for (size_t i = 1; i < n; i++)
+        CHECK(m[i].at.ns >= m[i - 1].at.ns);
+    run_close(r);
+    buf_free(&b);
+    arena_free(&a);
+}
