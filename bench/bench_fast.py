@@ -9,11 +9,10 @@ import time
 from collections.abc import Iterator
 
 import procs
-from bench_sample import Contender
+from bench_sample import GROUP_CPU_FILES, Contender
 from harness import Context, Line, Result, spread
 
 SETTLE_S = 1.5
-GROUP_FILES = ("/sys/fs/cgroup/cpuacct/cpuacct.usage", "/sys/fs/cgroup/cpu/cpu.stat")
 
 
 @contextlib.contextmanager
@@ -25,7 +24,7 @@ def footplate(context: Context) -> Iterator[subprocess.Popen[bytes]]:
 def mini(every: int) -> Contender:
     @contextlib.contextmanager
     def contender(context: Context) -> Iterator[subprocess.Popen[bytes]]:
-        files = [path for path in GROUP_FILES if context.readable(path)]
+        files = [path for path in GROUP_CPU_FILES if context.readable(path)]
         with procs.sleeper() as job:
             command = [context.tool("miniagent"), "10", str(every), str(job.pid), *files]
             with procs.running(command) as process:

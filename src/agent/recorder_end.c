@@ -86,6 +86,9 @@ static void close_files(struct recorder *r, struct record_result *out)
     writer_get_stats(r->writer, &st);
     if (writer_close(r->writer, &e))
         recorder_warn(r, "the recording could not be closed: %s", e.msg);
+    /* Closing seals what the tail held, and nobody is left to ask how much that was. */
+    out->file_bytes = rundir_session_bytes(&r->dir, session);
+    st.bytes_written += out->file_bytes > st.file_bytes ? out->file_bytes - st.file_bytes : 0;
     struct node_about *about = nodefile_lock(&r->node);
     about->status = decide(r, about->why, sizeof about->why);
     about->exit_status = r->job.status;
@@ -97,7 +100,6 @@ static void close_files(struct recorder *r, struct record_result *out)
         recorder_warn(r, "%s", e.msg);
     out->samples = st.samples;
     out->rows_dropped = st.rows_dropped;
-    out->file_bytes = rundir_session_bytes(&r->dir, session);
 }
 
 static void say_goodbye(struct recorder *r, const struct record_result *out)

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* intake.h - where rows, losses and marks arrive: turned at once into the bytes of the tail, in
+ * memory, under a lock that is never held across a system call. The writer's own helper.
+ *
+ * When nobody takes the bytes away (a full disk), rows beyond a limit are dropped and counted. */
+#ifndef STORE_INTAKE_H
+#define STORE_INTAKE_H
+
+#include <pthread.h>
+
+#include "base/buf.h"
+#include "record/group.h"
+
+struct intake {
+    pthread_mutex_t lock;
+    struct buf records; /* not taken yet */
+    struct wgroup **groups;
+    uint32_t n_groups;
+    uint64_t tail; /* number of the tail that records are made for, from 1 */
+    uint32_t tail_groups;
+    struct pending_loss *losses;
+    size_t n_losses;
+    uint64_t rows, samples; /* accepted */
+    uint64_t rows_dropped;
+    uint64_t dropped_told; /* of them, counted as a loss already */
+};
+
+void intake_open(struct intake *in);
+void intake_close(struct intake *in);
+
+void intake_row(struct intake *in, struct group *g, mono_ns t);
+void intake_loss(struct intake *in, const struct loss *l);
+void intake_mark(struct intake *in, const struct mark *m);
+void intake_tie(struct intake *in, struct clock_tie tie);
+
+/* Appends all records to `out` and returns the number of their tail. When `out` has then reached
+ * `tail_most` bytes, they are the last of that tail: what comes later belongs to the next one, and
+ * `*last` says so. `why_errno` is why rows had to be dropped, if any were. */
+uint64_t intake_take(struct intake *in, struct buf *out, size_t tail_most, int why_errno,
+                     bool *last);
+
+#endif
