@@ -54,7 +54,7 @@ def one_turn(contender: Contender, context: Context, seconds: float) -> tuple[fl
 
 
 def run(context: Context, result: Result) -> None:
-    rounds, seconds = (3, 4.0) if context.quick else (7, 8.0)
+    rounds, seconds = (3, 4.0) if context.quick else (5, 6.0)
     turns: dict[str, list[tuple[float, float]]] = {name: [] for name in CONTENDERS}
     for _ in range(rounds):
         for name, contender in CONTENDERS.items():

@@ -135,7 +135,7 @@ def ratio(times: dict[str, list[float]], over: str, under: str) -> Spread:
 
 
 def run(context: Context, result: Result) -> None:
-    rounds, seconds = (3, 4.0) if context.quick else (7, 10.0)
+    rounds, seconds = (3, 4.0) if context.quick else (5, 8.0)
     times = measure(context, rounds, seconds)
     us = {name: spread(values) for name, values in times.items()}
     floor = ratio(times, "footplate", "miniagent")
@@ -159,8 +159,8 @@ def run(context: Context, result: Result) -> None:
         f"medians of {rounds} rounds of {seconds:g} s each, in turns; ratios are medians of the "
         f"rounds' ratios: to the floor {floor.low:.2f} to {floor.high:.2f}",
         "footplate runs all its probes here and stores durably: beside what miniagent reads it "
-        "reads the control group each time, looks for new processes, reads two files of the process and "
-        "its own memory once or twice a second, and writes to disk once a second "
+        "reads the control group each time, looks for new processes, reads two files of the "
+        "process and its own memory once or twice a second, and writes to disk once a second "
         f"({us[DISK_THREAD].median:.1f} us a sample in the thread that does that)",
     ]
     result.detail = {"us_per_sample": times}

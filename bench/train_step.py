@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""train_step.py STEPS OUT: trains a small network with a step of about 5 ms and writes the time of
-each step, in ms, to OUT as JSON. One thread, fixed seed, data made beforehand."""
+"""train_step.py SECONDS OUT: trains a small network with a step of about 5 ms. One thread, fixed
+seed, data made beforehand. Prints a line when the first steps are behind it; at the end it writes
+to OUT when each step began (CLOCK_MONOTONIC, s) and how long it took (ms), as JSON."""
 
 from __future__ import annotations
 
@@ -11,12 +12,12 @@ import time
 
 import torch
 
-BATCH, FEATURES, HIDDEN, CLASSES = 256, 256, 704, 10
-WARM_UP = 60
+BATCH, FEATURES, HIDDEN, CLASSES = 256, 256, 512, 10
+WARM_UP = 100
 
 
 def main() -> None:
-    steps, out = int(sys.argv[1]), pathlib.Path(sys.argv[2])
+    seconds, out = float(sys.argv[1]), pathlib.Path(sys.argv[2])
     torch.manual_seed(1)
     torch.set_num_threads(1)
     net = torch.nn.Sequential(
@@ -28,15 +29,23 @@ def main() -> None:
     )
     optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
     x, y = torch.randn(BATCH, FEATURES), torch.randint(CLASSES, (BATCH,))
-    times = []
-    for step in range(steps + WARM_UP):
-        begin = time.perf_counter()
+
+    def step() -> float:
+        begin = time.monotonic()
         optimizer.zero_grad()
         torch.nn.functional.cross_entropy(net(x), y).backward()
         optimizer.step()
-        if step >= WARM_UP:
-            times.append((time.perf_counter() - begin) * 1e3)
-    out.write_text(json.dumps(times))
+        return begin
+
+    for _ in range(WARM_UP):
+        step()
+    print("ready", flush=True)
+    steps = []
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        begin = step()
+        steps.append((begin, (time.monotonic() - begin) * 1e3))
+    out.write_text(json.dumps(steps))
 
 
 main()

@@ -10,6 +10,8 @@
 
 #include "base/mem.h"
 
+#define LAST_LEAST_NS (100 * NS_PER_MS)
+
 static const char *const lane_names[] = {
     [LANE_FAST] = "sampling", [LANE_GPU] = "gpu sampling", [LANE_SLOW] = "slow gpu sampling"};
 static_assert(COUNT_OF(lane_names) == LANE_N, "a name for each lane");
@@ -80,15 +82,23 @@ unsigned probe_set_read(struct probe_set *p, mono_ns now)
     return n;
 }
 
+/* Rates over a sliver of time are noise: a 10 ms tick in 1 ms reads as ten cores. Half a period is
+ * enough, and so is a tenth of a second: with a long interval the end of the job would be lost. */
+static bool is_worth_reading(int64_t elapsed_ns, int64_t period_ns)
+{
+    return elapsed_ns >= MIN_OF(period_ns / 2, LAST_LEAST_NS);
+}
+
 void probe_set_read_last(struct probe_set *p, mono_ns now)
 {
-    /* Rates over a sliver of time are noise: a 10 ms tick in 1 ms reads as ten cores. */
-    if (mono_diff(now, p->last_read) < p->schedule.interval_ns / 2)
+    if (!is_worth_reading(mono_diff(now, p->last_read), p->schedule.interval_ns))
         return;
-    for (unsigned i = 0; i < p->schedule.n; i++)
-        if (p->state[i] &&
-            mono_diff(p->schedule.item[i].next, now) < p->schedule.item[i].period_ns / 2)
+    for (unsigned i = 0; i < p->schedule.n; i++) {
+        const struct schedule_item *it = &p->schedule.item[i];
+        const int64_t elapsed_ns = it->period_ns - mono_diff(it->next, now);
+        if (p->state[i] && is_worth_reading(elapsed_ns, it->period_ns))
             p->probe[i]->read(p->state[i], p->sink);
+    }
 }
 
 void probe_set_interval(struct probe_set *p, mono_ns now, int64_t interval_ns)

@@ -75,6 +75,26 @@ static bool stop_readers(struct recorder *r)
     return all && r->gpus_done;
 }
 
+/* The wall clock may have been set back since the start; the time of a run only goes forward. */
+static wall_ns end_time(const struct recorder *r)
+{
+    const struct clock_tie now = clock_tie_now();
+    const int64_t least = r->start.wall.ns + mono_diff(now.mono, r->start.mono);
+    return (wall_ns){MAX_OF(now.wall.ns, least)};
+}
+
+static int write_node(struct recorder *r, const struct writer_stats *st, struct err *e)
+{
+    struct node_about *about = nodefile_lock(&r->node);
+    about->status = decide(r, about->why, sizeof about->why);
+    about->exit_status = r->job.status;
+    about->end = end_time(r);
+    about->stats = *st;
+    about->cpu_s = own_cpu_s();
+    nodefile_unlock(&r->node);
+    return nodefile_write(&r->node, e);
+}
+
 static void close_files(struct recorder *r, struct record_result *out)
 {
     struct err e;
@@ -84,20 +104,17 @@ static void close_files(struct recorder *r, struct record_result *out)
     if (writer_flush(r->writer, false, &e))
         recorder_warn(r, "the end of the recording could not be written: %s", e.msg);
     writer_get_stats(r->writer, &st);
+    /* Closing gives the node's lock back, and a node that runs without a lock counts as dead: so
+     * the end is told before, and once more behind it with what closing cost. */
+    (void)!write_node(r, &st, &e);
     if (writer_close(r->writer, &e))
         recorder_warn(r, "the recording could not be closed: %s", e.msg);
     /* Closing seals what the tail held, and nobody is left to ask how much that was. */
     out->file_bytes = rundir_session_bytes(&r->dir, session);
     st.bytes_written += out->file_bytes > st.file_bytes ? out->file_bytes - st.file_bytes : 0;
-    struct node_about *about = nodefile_lock(&r->node);
-    about->status = decide(r, about->why, sizeof about->why);
-    about->exit_status = r->job.status;
-    about->end = clock_wall();
-    about->stats = st;
-    about->cpu_s = out->cpu_s = own_cpu_s();
-    nodefile_unlock(&r->node);
-    if (nodefile_write(&r->node, &e))
+    if (write_node(r, &st, &e))
         recorder_warn(r, "%s", e.msg);
+    out->cpu_s = r->node.about.cpu_s;
     out->samples = st.samples;
     out->rows_dropped = st.rows_dropped;
 }

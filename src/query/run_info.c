@@ -20,6 +20,8 @@
 
 enum { RUN_FORMAT = 1, STALE_S = 30 };
 
+static const char why_died[] = "the recorder ended without closing its files";
+
 static const char *const status_names[RUN_STATUS_N] = {
     [RUN_RUNNING] = "running",         [RUN_FINISHED] = "finished", [RUN_FAILED] = "failed",
     [RUN_INTERRUPTED] = "interrupted", [RUN_STOPPED] = "stopped",   [RUN_DIED] = "died",
@@ -204,7 +206,7 @@ static void read_node(const char *dir, struct arena *a, struct node_info *n)
     if (!recorder_lives(dir, newest)) {
         n->status = RUN_DIED;
         if (!*n->why)
-            n->why = "the recorder ended without closing its files";
+            n->why = why_died;
     }
     n->end.ns = (int64_t)newest * NS_PER_S;
 }
@@ -245,8 +247,10 @@ static void add_node(struct run_info *out, const char *run, const char *folder, 
         struct node_info *n = &out->nodes[out->n_nodes++];
         *n = (struct node_info){.id = arena_strdup(a, folder + strlen("node-")), .session = k};
         read_node(dir, a, n);
-        if (n->status == RUN_RUNNING && k < sessions)
-            n->status = RUN_DIED; /* the lock is held by a later one */
+        if (n->status == RUN_RUNNING && k < sessions) { /* the lock is held by a later one */
+            n->status = RUN_DIED;
+            n->why = *n->why ? n->why : why_died;
+        }
     }
 }
 

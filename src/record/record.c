@@ -26,16 +26,11 @@ const struct word marks[MARK_N] = {
 #undef MARK
 
 static const char *const unit_names[UNIT_N] = {
-    [UNIT_COUNT] = "",
-    [UNIT_PERCENT] = "%",
-    [UNIT_BYTES] = "B",
-    [UNIT_BYTES_PER_SECOND] = "B/s",
-    [UNIT_PER_SECOND] = "1/s",
-    [UNIT_SECONDS] = "s",
-    [UNIT_WATT] = "W",
-    [UNIT_MEGAHERTZ] = "MHz",
-    [UNIT_CELSIUS] = "C",
-    [UNIT_BITS] = "bits",
+    [UNIT_COUNT] = "",         [UNIT_PERCENT] = "%",
+    [UNIT_BYTES] = "B",        [UNIT_BYTES_PER_SECOND] = "B/s",
+    [UNIT_PER_SECOND] = "1/s", [UNIT_SECONDS] = "s",
+    [UNIT_WATT] = "W",         [UNIT_MEGAHERTZ] = "MHz",
+    [UNIT_CELSIUS] = "C",      [UNIT_BITS] = "bits",
 };
 
 const char *unit_name(enum unit u)

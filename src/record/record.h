@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* record.h - the vocabulary: what a producer may say, and nothing else.
  *
- * A producer (probe, ring, importer) fills the cells of a `struct group` and commits them as one row
- * with the time of the reading. What it could not read stays CELL_MISSING, and a loss says why.
- * Everything goes through a `struct sink`; what is behind it (store, test) the producer cannot see. */
+ * A producer (probe, ring, importer) fills the cells of a `struct group` and commits them as one
+ * row with the time of the reading. What it could not read stays CELL_MISSING, and a loss says why.
+ * Everything goes through a `struct sink`; what is behind it (store, test) the producer cannot see.
+ */
 #ifndef RECORD_RECORD_H
 #define RECORD_RECORD_H
 

@@ -9,7 +9,7 @@ enum { HOST_TEXT = 128, GPU_MOST = 64 };
 
 struct hostinfo {
     char hostname[HOST_TEXT];
-    char kernel[HOST_TEXT];    /* "Linux 6.1.0-18-amd64 x86_64" */
+    char kernel[HOST_TEXT]; /* "Linux 6.1.0-18-amd64 x86_64" */
     char cpu_model[HOST_TEXT];
     char boot_id[HOST_TEXT];
     char dmi_vendor[HOST_TEXT];  /* sys_vendor, the cloud's name on cloud machines */

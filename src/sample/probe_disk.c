@@ -3,7 +3,11 @@
  *
  * Whole disks only, as their partitions' traffic is in theirs. The total is that of the physical
  * disks, because what passes through dm or md is counted again below; where none is physical (some
- * virtual machines) it is that of all. A disk gets its series when it has moved something. */
+ * virtual machines) it is that of all. A disk gets its series when it has moved something.
+ *
+ * The kernel writes a line for every loop device, partition and unused disk, and that is most of
+ * the cost. Where only a few disks have ever moved something, their own files in /sys/block are
+ * read instead, and diskstats only now and then to see which disks there are. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -14,7 +18,10 @@
 #include "sample/procfs.h"
 #include "sample/source.h"
 
-#define MIN_PERIOD_NS (100 * NS_PER_MS)
+#define MIN_PERIOD_NS  (100 * NS_PER_MS)
+#define LIST_PERIOD_NS (5 * NS_PER_S)
+
+enum { OWN_FILES_MOST = 4 }; /* more disks than this: diskstats is cheaper */
 
 enum part { READ_OPS, WRITE_OPS, READ_SECTORS, WRITE_SECTORS, BUSY, PARTS };
 
@@ -39,6 +46,7 @@ struct disk {
     bool seen, has_slots;
     slot_id slot[PARTS];
     struct counter counter[PARTS];
+    struct source own; /* /sys/block/NAME/stat, while it is used */
 };
 
 struct disk_state {
@@ -52,6 +60,9 @@ struct disk_state {
     struct disk *disks; /* in the order of the file */
     size_t n, cap;
     unsigned physical, virtual; /* how many of each there are */
+    bool own_files;             /* the disks' own files are read */
+    int64_t period_ns;
+    struct cadence list_at;
     uint32_t said;
     unsigned resets_said;
 };
@@ -60,14 +71,19 @@ enum { SAID_READ, SAID_MALFORMED, SAID_NO_DISK };
 
 /* ---- disks that come and go ---- */
 
-static bool in_sys(const struct disk_state *st, const char *name, const char *sub)
+static void sys_name(char out[DISK_NAME_LEN], const char *name)
 {
-    char path[PATH_LEN], dashed[DISK_NAME_LEN];
-    snprintf(dashed, sizeof dashed, "%s", name);
-    for (char *p = dashed; *p; p++)
+    snprintf(out, DISK_NAME_LEN, "%s", name);
+    for (char *p = out; *p; p++)
         if (*p == '/') /* "cciss/c0d0" is a folder "cciss!c0d0" */
             *p = '!';
-    snprintf(path, sizeof path, "%s/block/%s%s", st->sys, dashed, sub);
+}
+
+static bool in_sys(const struct disk_state *st, const char *name, const char *sub)
+{
+    char path[PATH_LEN], folder[DISK_NAME_LEN];
+    sys_name(folder, name);
+    snprintf(path, sizeof path, "%s/block/%s%s", st->sys, folder, sub);
     return access(path, F_OK) == 0;
 }
 
@@ -115,6 +131,7 @@ static void drop_unseen(struct disk_state *st)
         if (!d->seen) {
             for (enum part p = 0; p < PARTS; p++)
                 group_drop(&st->group, d->slot[p]);
+            source_close(&d->own);
             continue;
         }
         d->seen = false;
@@ -163,11 +180,14 @@ static void put_disk(struct disk_state *st, struct disk *d, const struct disk_li
         memset(d->counter, 0, sizeof d->counter);
     if (!d->has_slots && (line->reads || line->writes))
         add_slots(st, d);
+    /* A disk that only lists show may have grown over several of the total's intervals. */
+    const int64_t dt = mono_diff(t, st->last), own_dt = mono_diff(t, d->counter[0].at);
+    const double share = own_dt > dt && own_dt > 0 ? (double)dt / (double)own_dt : 1;
     for (enum part p = 0; p < PARTS; p++) {
         double growth;
         ok &= counter_read(&st->group, d->slot[p], &d->counter[p], now[p], parts[p].bits, t,
                            &growth) != COUNTER_RESET;
-        sum[p] += growth;
+        sum[p] += growth * share;
     }
     if (!ok)
         lose_reset(s, &st->resets_said, d->name);
@@ -207,15 +227,62 @@ static void put_lines(struct disk_state *st, struct lines *l, mono_ns t, struct 
     put_total(st, sum[st->physical ? DISK_PHYSICAL : DISK_VIRTUAL], t);
 }
 
-static void disk_read(void *state, struct sink *s)
+/* ---- the disks' own files ---- */
+
+static bool open_own(struct disk_state *st, struct disk *d)
 {
-    struct disk_state *st = state;
+    char folder[DISK_NAME_LEN];
+    struct err ignored;
+    sys_name(folder, d->name);
+    return source_is_open(&d->own) ||
+           source_open(&d->own, &ignored, "%s/block/%s/stat", st->sys, folder) == 0;
+}
+
+/* Decides how the readings until the next list are made. */
+static void choose_files(struct disk_state *st)
+{
+    unsigned moving = 0;
+    for (size_t i = 0; i < st->n; i++)
+        moving += st->disks[i].has_slots;
+    st->own_files = moving > 0 && moving <= OWN_FILES_MOST;
+    for (size_t i = 0; i < st->n; i++)
+        if (st->disks[i].has_slots && st->own_files)
+            st->own_files = open_own(st, &st->disks[i]);
+    for (size_t i = 0; i < st->n && !st->own_files; i++)
+        source_close(&st->disks[i].own);
+}
+
+/* False when a disk could not be read: it may be gone, and a list will tell. */
+static bool read_own(struct disk_state *st, struct sink *s)
+{
+    double sum[DISK_PHYSICAL + 1][PARTS] = {0};
+    mono_ns first = {0};
+    for (size_t i = 0; i < st->n; i++) {
+        struct disk *d = &st->disks[i];
+        char text[512];
+        struct reading r;
+        struct disk_line line;
+        if (!source_is_open(&d->own))
+            continue;
+        if (!source_read(&d->own, text, sizeof text, &r) || !procfs_disk_stat(text, r.n, &line))
+            return false;
+        if (!first.ns)
+            first = r.at;
+        put_disk(st, d, &line, r.at, s, sum[d->kind]);
+    }
+    put_total(st, sum[st->physical ? DISK_PHYSICAL : DISK_VIRTUAL], first);
+    st->last = first;
+    group_commit(&st->group, s, first);
+    return true;
+}
+
+/* ---- all disks ---- */
+
+static void read_list(struct disk_state *st, struct sink *s)
+{
     struct near_text near;
     struct reading r;
     const char *text;
-    warm(st, sizeof *st);
-    warm(st->disks, st->n * sizeof *st->disks);
-    warm_group(&st->group);
     if (!source_read_text(&st->diskstats, &near, &st->text, &text, &r)) {
         lose_read(s, &st->said, SAID_READ, "disk", r.sys);
         return;
@@ -229,9 +296,29 @@ static void disk_read(void *state, struct sink *s)
         sink_loss(s, LOSS_ABSENT, "disk", "no disk is visible here");
     st->last = r.at;
     group_commit(&st->group, s, r.at);
+    choose_files(st);
+}
+
+static void disk_read(void *state, struct sink *s)
+{
+    struct disk_state *st = state;
+    warm(st, sizeof *st);
+    warm(st->disks, st->n * sizeof *st->disks);
+    warm_group(&st->group);
+    const bool list = !st->own_files || cadence_due(&st->list_at, clock_mono(), st->period_ns / 2);
+    if (list || !read_own(st, s))
+        read_list(st, s);
 }
 
 /* ---- the record ---- */
+
+static void disk_set_period(void *state, int64_t period_ns)
+{
+    struct disk_state *st = state;
+    st->period_ns = MAX_OF(period_ns, MIN_PERIOD_NS);
+    st->list_at.period_ns = MAX_OF(period_ns, LIST_PERIOD_NS);
+    group_set_period(&st->group, st->period_ns);
+}
 
 static int disk_open(void *state, const struct probe_env *env, int64_t period_ns, struct err *e)
 {
@@ -241,18 +328,15 @@ static int disk_open(void *state, const struct probe_env *env, int64_t period_ns
         return rc;
     st->sys = xstrdup(env->sys);
     group_open(&st->group, "disk", MAX_OF(period_ns, MIN_PERIOD_NS));
+    disk_set_period(st, period_ns);
     return 0;
-}
-
-static void disk_set_period(void *state, int64_t period_ns)
-{
-    struct disk_state *st = state;
-    group_set_period(&st->group, MAX_OF(period_ns, MIN_PERIOD_NS));
 }
 
 static void disk_close(void *state)
 {
     struct disk_state *st = state;
+    for (size_t i = 0; i < st->n; i++)
+        source_close(&st->disks[i].own);
     source_close(&st->diskstats);
     textbuf_free(&st->text);
     free(st->sys);

@@ -10,7 +10,8 @@
 #include "sample/nvml_dev.h"
 #include "sample/probe.h"
 
-/* A comparison costs about a millisecond of CPU per GPU (H200), so it is not made faster than this. */
+/* A comparison costs about a millisecond of CPU per GPU (H200), so it is not made faster than this.
+ */
 #define MIN_PERIOD_NS (500 * NS_PER_MS)
 /* The driver wants its samples 100 ms apart; a wake-up may come a little early. */
 #define MIN_APART_NS (95 * NS_PER_MS)

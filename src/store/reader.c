@@ -60,21 +60,31 @@ static size_t next_block(const uint8_t *p, size_t at, size_t n, unsigned *tries)
     return n;
 }
 
+/* An index that was being written when the recorder died takes nothing with it. */
+static bool is_index(const uint8_t *p, size_t n)
+{
+    struct cur c = cur_of(p, n);
+    return cur_u32(&c) == BLOCK_MAGIC && cur_u16(&c) == BLOCK_INDEX && !c.bad;
+}
+
 static void walk_blocks(struct store_own *o, const uint8_t *p, size_t at, size_t n)
 {
     unsigned tries = 0;
     while (at < n) {
         struct block_header h;
         if (block_get(&h, p + at, n - at)) {
+            if (h.kind == BLOCK_INDEX)
+                return; /* nothing but the end comes after it */
             add_found(o, &h, p + at);
             at += block_size(&h);
             continue;
         }
-        at = next_block(p, at + BLOCK_ALIGN, n, &tries);
-        if (at < n)
+        const size_t next = next_block(p, at + BLOCK_ALIGN, n, &tries);
+        if (next < n)
             o->damaged++;
         else
-            o->torn = true;
+            o->torn = !is_index(p + at, n - at);
+        at = next;
     }
 }
 

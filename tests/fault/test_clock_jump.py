@@ -67,7 +67,7 @@ time_t time(time_t *out)
     return ts.tv_sec;
 }
 """
-RUN_S, AFTER_S, HOUR = 4, 1.5, 3600
+RUN_S, AFTER_S, HOUR = 3, 1.2, 3600
 
 
 @pytest.fixture(scope="module")
@@ -105,8 +105,8 @@ def test_a_clock_jump_is_marked_and_time_never_runs_backwards(lab: Lab, shim: Pa
     marks = [m["time_ns"] for m in shown["marks"]]
     assert marks == sorted(marks)
     took = RUN_S + max(by_s, 0)
-    assert shown["duration_s"] == pytest.approx(took, abs=1.5), "forward is followed, back is not"
-    assert shown["end_ns"] >= lab.series("job.cpu")["t_ns"][-1] - NS
+    assert shown["duration_s"] == pytest.approx(took, abs=0.7), "forward is followed, back is not"
+    assert shown["end_ns"] >= lab.series("job.cpu")["t_ns"][-1] - NS // 100
     assert shown["status"] == "failed"
     assert max(lab.series("job.cpu")["v"]) <= 100 * (os.cpu_count() or 1), "a rate took the jump"
 

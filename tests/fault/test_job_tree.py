@@ -114,13 +114,13 @@ while time.monotonic() < until:
     time.sleep(pause)
 open("children", "w").write(str(n))
 """
-# By default the children of three minutes in half a one; the long way round at the real pace.
-CHURN_S, PAUSE_S, LEAST = (300, 0.055, 4000) if LONG else (30, 0.005, 800)
+# By default the children of some minutes in a fraction of one; the long way at the real pace.
+CHURN_S, PAUSE_S, LEAST = (300, 0.055, 4000) if LONG else (22, 0.005, 700)
 
 
 def test_a_thousand_children_a_minute_leak_no_descriptor_and_no_memory(lab: Lab):
     recording = lab.start("--interval", "100ms", "--", PYTHON, "-c", CHURN, PAUSE_S, CHURN_S)
-    time.sleep(5)  # by then all buffers have their size
+    time.sleep(4)  # by then all buffers have their size
     fds, rss = [], []
     while recording.process.poll() is None and not (lab.folder / "children").exists():
         try:

@@ -120,13 +120,34 @@ def test_closed_standard_streams_stay_out_of_the_run(lab: Lab):
 def test_a_reader_that_closes_the_pipe_early_ends_the_job_as_ever(lab: Lab):
     line = f"'{lab.footplate}' run -q -- yes | head -n 1; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(
-        ["bash", "-c", line], env=lab.env, cwd=lab.folder, capture_output=True, text=True, timeout=30
+        ["bash", "-c", line],
+        env=lab.env,
+        cwd=lab.folder,
+        capture_output=True,
+        text=True,
+        timeout=30,
     )
     assert done.stdout == f"y\n{128 + signal.SIGPIPE}\n"
     assert done.stderr == ""
 
 
-ODD = ["", " ", "a b", "'", '"', "$HOME", "*", "\\", "\n", "\t", "ünïcödé", "--", "-x", "a=b", "\x1b[31m"]
+ODD = [
+    "",
+    " ",
+    "a b",
+    "'",
+    '"',
+    "$HOME",
+    "*",
+    "\\",
+    "\n",
+    "\t",
+    "ünïcödé",
+    "--",
+    "-x",
+    "a=b",
+    "\x1b[31m",
+]
 
 
 def test_arguments_with_odd_characters_arrive_unchanged_and_are_recorded(lab: Lab):

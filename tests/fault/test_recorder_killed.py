@@ -15,7 +15,7 @@ from pathlib import Path
 
 from faultkit import NS, Lab, is_alive, text_of, wait_for
 
-KILLS, AT_ONCE = 50, 5
+KILLS, AT_ONCE = 50, 8
 # Counts to 45 at ten a second, so that a stumble of the job would show.
 JOB = 'i=0; while [ $i -lt 45 ]; do i=$((i+1)); echo $i >> "$0"; sleep 0.1; done; echo end >> "$0"'
 
@@ -129,6 +129,17 @@ def test_a_living_run_reads_while_it_is_written(lab: Lab):
     assert running == sorted(running), "samples never become fewer"
     assert running[-1] > running[0]
     assert lab.show()["self"]["samples"] >= running[-1]
+
+
+def test_a_run_that_is_just_ending_is_never_taken_for_one_whose_recorder_died(lab: Lab):
+    seen = set()
+    for k in range(25):
+        recording = lab.start("-q", "--run", f"r{k}", "--", "sleep", "0.03")
+        wait_for(lambda k=k: list(lab.runs.glob(f"r{k}/node-*/node.json")), "the run's files")
+        while recording.process.poll() is None:
+            seen.add(lab.show(f"r{k}")["status"])
+        seen.add(lab.show(f"r{k}")["status"])
+    assert seen <= {"running", "finished"}
 
 
 def test_a_run_of_a_killed_recorder_can_be_copied_and_opened_elsewhere(lab: Lab):

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_main.c - runs the tests of one program, each in its own process. */
-#include "test.h"
-
 #include <ftw.h>
 #include <stdarg.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "test.h"
 
 static struct test_case *cases;
 static char tmpdir[64];

@@ -292,6 +292,23 @@ TEST(a_node_that_restarted_counts_by_its_latest_session)
     arena_free(&a);
 }
 
+TEST(a_lock_belongs_to_the_latest_session_alone)
+{
+    struct arena a = {0};
+    const char *run = kit_run("r", "n", "id", 1);
+    kit_node(run, "h", 1, "{\"status\": \"running\"}");
+    kit_node(run, "h", 2, "{\"status\": \"running\"}");
+    old_lock(run, "h");
+    const int fd = open(kit_path("r/node-h/lock"), O_RDWR);
+    CHECK(fd >= 0 && flock(fd, LOCK_EX) == 0);
+    const struct run_info i = info_of(run, &a);
+    CHECK_INT(i.nodes[0].status, RUN_DIED);
+    CHECK_INT(i.nodes[1].status, RUN_RUNNING);
+    CHECK(strstr(i.nodes[0].why, "without closing"));
+    close(fd);
+    arena_free(&a);
+}
+
 TEST(the_worst_node_is_the_status_of_the_run)
 {
     static const struct {

@@ -23,7 +23,8 @@ struct board {
 
 static inline struct board *board_new(void)
 {
-    struct board *b = mmap(NULL, sizeof *b, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct board *b =
+        mmap(NULL, sizeof *b, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (b == MAP_FAILED)
         test_fail(__FILE__, __LINE__, "mmap");
     return b;

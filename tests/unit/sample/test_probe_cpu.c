@@ -40,7 +40,8 @@ TEST(ticks_become_percent_of_a_core_and_of_the_machine)
     begin("cpu  0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0\nintr 1\n");
     const mono_ns t0 = clock_mono();
     then("cpu  2 1 1 0 1 0 0 0\ncpu0 1 1 0 0 0 0 0 0\ncpu1 1 0 1 0 1 0 0 0\nintr 1\n");
-    const double ticks = 1e9 / (double)mono_diff(captured_last(bench.got, M_CPU_UTIL, "total")->t, t0);
+    const double ticks =
+        1e9 / (double)mono_diff(captured_last(bench.got, M_CPU_UTIL, "total")->t, t0);
     NEAR(now(M_CPU_UTIL, "cpu0"), 2 * ticks, 2);
     NEAR(now(M_CPU_USER, "cpu0"), 2 * ticks, 2);
     NEAR(now(M_CPU_SYSTEM, "cpu0"), 0, 0);

@@ -17,7 +17,8 @@ TEST(memory_used_is_what_is_not_available)
 {
     open_on(&probe_mem, "server96");
     bench_read(&bench);
-    NEAR(captured_value(bench.got, M_MEM_USED, "total"), (1056465232. - 800000000.) * 1024, 1 << 20);
+    NEAR(captured_value(bench.got, M_MEM_USED, "total"), (1056465232. - 800000000.) * 1024,
+         1 << 20);
     NEAR(captured_value(bench.got, M_MEM_AVAILABLE, "total"), 800000000. * 1024, 1 << 20);
     NEAR(captured_value(bench.got, M_MEM_UTIL, "total"), 24.3, 0.051);
     NEAR(captured_value(bench.got, M_SWAP_USED, "total"), 388604. * 1024, 1 << 20);

@@ -332,6 +332,59 @@ TEST(zombies_hold_no_files_and_are_not_living)
     proctree_close(t);
 }
 
+static void end_one_after_another(struct board *b)
+{
+    for (int i = 0; i < 8; i++)
+        if (job_fork() == 0) {
+            b->done++;
+            wait_forever(b);
+        }
+    b->pid[0] = 1;
+    await(&b->go); /* then they are waited for */
+    while (waitpid(-1, NULL, 0) > 0) {
+    }
+    wait_forever(b);
+}
+
+TEST(a_process_that_ends_makes_room_for_another_to_be_kept_open)
+{
+    struct board *b = board_new();
+    struct proctree *t;
+    struct err e;
+    const pid_t pid = job_start(end_one_after_another, b);
+    while (b->done < 8)
+        nap_ms(2);
+    const size_t before = open_files();
+    OK(proctree_open(&t, "/proc", pid, 0, 3, &e));
+    CHECK_INT(look(t), 9);
+    CHECK_INT(open_files() - before, 5); /* with /proc and loadavg */
+    /* End those that are kept open: first zombies, then waited for. */
+    for (size_t i = 0; i < proctree_places(t); i++) {
+        const struct proctree_member *m = proctree_at(t, i);
+        if (m->stat_fd >= 0 && m->stat.pid != pid)
+            job_kill(m->stat.pid);
+    }
+    nap_ms(50);
+    CHECK_INT(look(t), 7);
+    CHECK_INT(open_files() - before, 3);               /* zombies hold none */
+    const pid_t other = job_start(wait_forever, NULL); /* something began: a real scan */
+    CHECK_INT(look(t), 7);
+    CHECK_INT(open_files() - before, 5);
+    job_kill(other);
+    job_reap(other);
+    for (size_t i = 0; i < proctree_places(t); i++)
+        if (proctree_at(t, i)->used && proctree_at(t, i)->stat.pid != pid)
+            job_kill(proctree_at(t, i)->stat.pid);
+    b->go = 1;
+    nap_ms(100);
+    CHECK_INT(look(t), 1);
+    CHECK_INT(proctree_places(t), 1);
+    job_kill(pid);
+    job_reap(pid);
+    proctree_close(t);
+    CHECK_INT(open_files(), before);
+}
+
 TEST(a_pid_given_out_again_is_another_process)
 {
     struct probe_env m = machine_made();

@@ -243,12 +243,25 @@ TEST(blocks_and_tail_cut_at_any_byte_keep_what_was_before_the_cut)
     free_files(&f);
 }
 
+/* Behind the rows and the log of segment 1: where the index begins. */
+static size_t end_of_blocks(const struct buf *fp)
+{
+    struct block_header h;
+    size_t at = FILE_HEADER_LEN;
+    for (int i = 0; i < 2; i++) {
+        CHECK(block_get(&h, fp->p + at, fp->len - at));
+        at += block_size(&h);
+    }
+    return at;
+}
+
 /* The moments of sealing: blocks are appended while the tail is whole; at last it is emptied. */
 TEST(a_crash_at_any_byte_of_sealing_counts_each_row_once)
 {
     struct files f = crashed_run();
     struct buf sealed = {0};
     kit_load(&sealed, kit_path("made/metrics.fp")); /* closed since: segment 1 and the index */
+    const size_t blocks = end_of_blocks(&sealed);
     for (size_t n = FILE_HEADER_LEN; n <= sealed.len; n++) {
         struct files at = {.fp = {sealed.p, n, n}, .tail = f.tail};
         put_files(&at);
@@ -260,8 +273,28 @@ TEST(a_crash_at_any_byte_of_sealing_counts_each_row_once)
         CHECK_INT(s->samples, f.all.n);
         CHECK_INT(s->n_marks, 1);
         CHECK_INT(kit_count_loss(s, LOSS_UNSUPPORTED), 1);
+        if (n <= blocks || n >= blocks + 8) /* of an index one has to see that it is one */
+            CHECK_INT(kit_count_loss(s, LOSS_TORN) + kit_count_loss(s, LOSS_DAMAGED), 0);
         kit_free(&d);
         store_close(s);
+    }
+    buf_free(&sealed);
+    free_files(&f);
+}
+
+/* Sealed, but the recorder died before or while it emptied the tail. */
+TEST(a_tail_that_is_sealed_already_is_ignored_at_any_length)
+{
+    struct files f = crashed_run();
+    struct buf sealed = {0};
+    kit_load(&sealed, kit_path("made/metrics.fp"));
+    const size_t blocks = end_of_blocks(&sealed);
+    for (size_t n = 0; n <= f.tail.len; n++) {
+        struct files at = {.fp = {sealed.p, blocks, blocks}, .tail = {f.tail.p, n, n}};
+        put_files(&at);
+        struct kit_dump d = kit_dump_path(kit_path("d/metrics.fp"));
+        CHECK(kit_same(&d, &f.all));
+        kit_free(&d);
     }
     buf_free(&sealed);
     free_files(&f);

@@ -62,6 +62,12 @@ static void add_rows(struct job *j, int n)
     }
 }
 
+static void finish(struct job *j)
+{
+    group_close(&j->g);
+    CHECK(umount2(j->dir, MNT_DETACH) == 0); /* so that the folder can be removed */
+}
+
 static struct writer_stats stats_of(struct job *j)
 {
     struct writer_stats st;
@@ -140,7 +146,7 @@ TEST(rows_wait_while_the_disk_is_full_and_none_is_lost_when_it_is_short)
     CHECK_INT(stats_of(&j).write_errno, 0);
     OK(writer_close(j.w, &e));
     check_all(&j, 0);
-    group_close(&j.g);
+    finish(&j);
 }
 
 TEST(a_disk_that_stays_full_drops_rows_counts_them_and_recording_resumes)
@@ -164,7 +170,7 @@ TEST(a_disk_that_stays_full_drops_rows_counts_them_and_recording_resumes)
     CHECK_INT(stats_of(&j).rows_dropped, dropped);
     OK(writer_close(j.w, &e));
     check_all(&j, dropped);
-    group_close(&j.g);
+    finish(&j);
 }
 
 struct watch {
@@ -211,7 +217,7 @@ TEST(a_disk_that_fills_up_while_sealing_keeps_the_tail_and_seals_later)
     pthread_join(reader, NULL);
     OK(writer_close(j.w, &e));
     check_all(&j, dropped);
-    group_close(&j.g);
+    finish(&j);
 }
 
 TEST(closing_on_a_full_disk_is_an_error_and_what_was_flushed_reads)
@@ -229,9 +235,9 @@ TEST(closing_on_a_full_disk_is_an_error_and_what_was_flushed_reads)
     struct store *s = open_it();
     CHECK(!s->closed);
     CHECK(s->rows >= 200);
-    CHECK_INT(store_verify(s), 0);
+    CHECK_INT(store_verify(s) + kit_count_loss(s, LOSS_TORN), 0);
     store_close(s);
-    group_close(&j.g);
+    finish(&j);
 }
 
 TEST(opening_on_a_full_disk_is_an_error_with_its_reason)
@@ -247,5 +253,5 @@ TEST(opening_on_a_full_disk_is_an_error_with_its_reason)
     CHECK_INT(writer_session(j.w), 1); /* the failed one left nothing behind */
     add_rows(&j, 10);
     OK(writer_close(j.w, &e));
-    group_close(&j.g);
+    finish(&j);
 }
