@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import statistics
 import subprocess
 import threading
 import time
@@ -26,6 +27,7 @@ GROUP_CPU_FILES = (
 )
 GROUP_FILES = (*GROUP_CPU_FILES, "/sys/fs/cgroup/memory/memory.usage_in_bytes")
 
+Turns = dict[str, list[list[float]]]  # by contender: for each turn, the CPU time of each second
 Contender = Callable[[Context], contextlib.AbstractContextManager["subprocess.Popen[bytes]"]]
 
 
@@ -103,64 +105,64 @@ CONTENDERS: dict[str, Contender] = {
 }
 
 
-def one_turn(contender: Contender, context: Context, seconds: float) -> tuple[float, float]:
-    """Microseconds of CPU time per period, and how many of them are the disk thread's."""
+def one_turn(contender: Contender, context: Context, seconds: int) -> tuple[list[float], float]:
+    """Microseconds of CPU time per period in each second, and the disk thread's share of them."""
     with contender(context) as process:
         time.sleep(SETTLE_S)
         disk = procs.thread_seconds(process.pid).get(DISK_THREAD, 0.0)
-        cpu, wall = procs.cpu_seconds(process.pid), time.monotonic()
-        time.sleep(seconds)
-        cpu = procs.cpu_seconds(process.pid) - cpu
-        wall = time.monotonic() - wall
+        shares = procs.cpu_by_window(process.pid, seconds)
         disk = procs.thread_seconds(process.pid).get(DISK_THREAD, 0.0) - disk
-    periods = wall / PERIOD_S
-    return cpu / periods * 1e6, disk / periods * 1e6
+    return [share * PERIOD_S * 1e6 for share in shares], disk / seconds * PERIOD_S * 1e6
 
 
-def measure(context: Context, rounds: int, seconds: float) -> dict[str, list[float]]:
-    times: dict[str, list[float]] = {name: [] for name in CONTENDERS}
-    times[DISK_THREAD] = []
+def measure(context: Context, rounds: int, seconds: int) -> tuple[Turns, list[float]]:
+    turns: Turns = {name: [] for name in CONTENDERS}
+    disk_us = []
     for _ in range(rounds):
         for name, contender in CONTENDERS.items():
-            total, disk = one_turn(contender, context, seconds)
-            times[name].append(total)
+            windows, disk = one_turn(contender, context, seconds)
+            turns[name].append(windows)
             if name == "footplate":
-                times[DISK_THREAD].append(disk)
-    return times
+                disk_us.append(disk)
+    return turns, disk_us
 
 
-def ratio(times: dict[str, list[float]], over: str, under: str) -> Spread:
-    """Turn by turn, so that what slows the machine for a while slows both."""
-    return spread([a / b for a, b in zip(times[over], times[under], strict=True)])
+def middle(turns: Turns, name: str) -> float:
+    """Over all seconds of all turns."""
+    return statistics.median(us for windows in turns[name] for us in windows)
+
+
+def ratios(turns: Turns, over: str, under: str) -> Spread:
+    """Turn by turn, which shows how far they can be trusted."""
+    pairs = zip(turns[over], turns[under], strict=True)
+    return spread([statistics.median(a) / statistics.median(b) for a, b in pairs])
 
 
 def run(context: Context, result: Result) -> None:
-    rounds, seconds = (3, 4.0) if context.quick else (5, 8.0)
-    times = measure(context, rounds, seconds)
-    us = {name: spread(values) for name, values in times.items()}
-    floor = ratio(times, "footplate", "miniagent")
-    python = ratio(times, "psutil", "footplate")
-    exporter = ratio(times, "node-exporter", "footplate")
-    ours = us["footplate"].median
+    rounds, seconds = (3, 4) if context.quick else (8, 6)
+    turns, disk_us = measure(context, rounds, seconds)
+    us = {name: middle(turns, name) for name in CONTENDERS}
+    ours = us["footplate"]
 
     def line(peer: str, goal: str, value: float, met: bool | None) -> Line:
-        return Line("CPU per sample", ours, "us", goal, met, peer, us[peer].median, value)
+        return Line("CPU per sample", ours, "us", goal, met, peer, us[peer], value)
 
+    floor = ours / us["miniagent"]
+    python, exporter = us["psutil"] / ours, us["node-exporter"] / ours
+    by_turn = ratios(turns, "footplate", "miniagent")
     result.lines += [
-        line("miniagent", "at most 1.25 x", floor.median, floor.median <= 1.25),
-        line("psutil", "at least 3.5 x below", python.median, python.median >= 3.5),
-        line("node-exporter", "at least 10 x below", exporter.median, exporter.median >= 10),
-        line(
-            "miniagent + cgroup", "", ratio(times, "footplate", "miniagent + cgroup").median, None
-        ),
-        line("empty wake-up", "", ratio(times, "footplate", "empty wake-up").median, None),
+        line("miniagent", "at most 1.25 x", floor, floor <= 1.25),
+        line("psutil", "at least 3.5 x below", python, python >= 3.5),
+        line("node-exporter", "at least 10 x below", exporter, exporter >= 10),
+        line("miniagent + cgroup", "", ours / us["miniagent + cgroup"], None),
+        line("empty wake-up", "", ours / us["empty wake-up"], None),
     ]
     result.notes += [
-        f"medians of {rounds} rounds of {seconds:g} s each, in turns; ratios are medians of the "
-        f"rounds' ratios: to the floor {floor.low:.2f} to {floor.high:.2f}",
+        f"medians over the seconds of {rounds} turns of {seconds} s for each; from turn to turn the "
+        f"ratio to miniagent is {by_turn.low:.2f} to {by_turn.high:.2f}",
         "footplate runs all its probes here and stores durably: beside what miniagent reads it "
         "reads the control group each time, looks for new processes, reads two files of the "
         "process and its own memory once or twice a second, and writes to disk once a second "
-        f"({us[DISK_THREAD].median:.1f} us a sample in the thread that does that)",
+        f"({statistics.median(disk_us):.1f} us a sample in the thread that does that)",
     ]
-    result.detail = {"us_per_sample": times}
+    result.detail = {"us_per_sample_each_second": turns, "disk_thread_us": disk_us}

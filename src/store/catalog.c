@@ -109,25 +109,35 @@ static void get_tie(struct catalog *c, struct cur *in)
         catalog_tie(c, t);
 }
 
+/* The content of one record; kinds of a later version say nothing to us. */
+static bool get_record(struct catalog *c, uint8_t tag, struct cur content)
+{
+    switch (tag) {
+    case TAG_LOSS:
+        get_loss(c, &content);
+        break;
+    case TAG_MARK:
+        get_mark(c, &content);
+        break;
+    case TAG_TIE:
+        get_tie(c, &content);
+        break;
+    default:
+        return tag > TAG_TIE;
+    }
+    return !content.bad;
+}
+
 bool catalog_log(struct catalog *c, const uint8_t *p, size_t n)
 {
     struct cur in = cur_of(p, n);
-    while (cur_left(&in) && !in.bad) {
-        switch (cur_u8(&in)) {
-        case TAG_LOSS:
-            get_loss(c, &in);
-            break;
-        case TAG_MARK:
-            get_mark(c, &in);
-            break;
-        case TAG_TIE:
-            get_tie(c, &in);
-            break;
-        default:
+    while (cur_left(&in)) {
+        const uint8_t tag = cur_u8(&in);
+        const struct cur content = record_content(&in);
+        if (in.bad || !get_record(c, tag, content))
             return false;
-        }
     }
-    return !in.bad;
+    return true;
 }
 
 /* ---- series ---- */

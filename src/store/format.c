@@ -3,6 +3,7 @@
 #define XXH_INLINE_ALL
 #include "store/format.h"
 
+#include <assert.h>
 #include <xxhash.h>
 
 static const uint8_t magic[][8] = {
@@ -109,4 +110,25 @@ bool block_get(struct block_header *out, const uint8_t *p, size_t n)
     XXH3_64bits_update(&state, p, BLOCK_HEADER_LEN - 8);
     XXH3_64bits_update(&state, p + BLOCK_HEADER_LEN, out->head_len);
     return XXH3_64bits_digest(&state) == sum;
+}
+
+size_t record_begin(struct buf *b, enum record_tag tag)
+{
+    buf_u8(b, (uint8_t)tag);
+    buf_u16(b, 0);
+    return b->len;
+}
+
+void record_end(struct buf *b, size_t begun)
+{
+    const uint16_t len = (uint16_t)(b->len - begun);
+    assert(b->len - begun <= UINT16_MAX);
+    memcpy(b->p + begun - sizeof len, &len, sizeof len);
+}
+
+struct cur record_content(struct cur *in)
+{
+    const size_t len = cur_u16(in);
+    const uint8_t *p = cur_take(in, len);
+    return cur_of(p, p ? len : 0);
 }

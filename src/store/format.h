@@ -63,6 +63,9 @@ enum record_tag {
     TAG_TIE,
 };
 
+/* Records from here on carry their length, so that a reader steps over kinds it does not know. */
+enum { TAG_WITH_LENGTH = TAG_LOSS };
+
 enum { CELL_SMALL_MOST = 251, CELL_GAP = 252, CELL_U16 = 253, CELL_U32 = 254, CELL_U64 = 255 };
 
 uint64_t format_sum(const void *p, size_t n);
@@ -78,6 +81,12 @@ void block_put(struct buf *out, const struct block_header *h, const struct buf *
                const struct buf *data);
 /* False when there is no whole block with a right checksum at p. */
 bool block_get(struct block_header *out, const uint8_t *p, size_t n);
+
+/* A record with a length: what is put between begin and end is its content. */
+size_t record_begin(struct buf *b, enum record_tag tag);
+void record_end(struct buf *b, size_t begun);
+/* The content of the record whose tag was just read; turns `in` bad when it is cut short. */
+struct cur record_content(struct cur *in);
 
 static inline size_t block_size(const struct block_header *h)
 {

@@ -211,11 +211,12 @@ void intake_mark(struct intake *in, const struct mark *m)
         snprintf(l.why, sizeof l.why, "no room to keep them until the run folder takes them");
         count_loss(in, &l);
     } else {
-        buf_u8(&in->records, TAG_MARK);
+        const size_t begun = record_begin(&in->records, TAG_MARK);
         buf_str(&in->records, marks[m->id].name);
         buf_varint(&in->records, zigzag(m->at.ns / NS_PER_US));
         buf_varint(&in->records, zigzag(m->number));
         buf_str(&in->records, m->text);
+        record_end(&in->records, begun);
     }
     pthread_mutex_unlock(&in->lock);
 }
@@ -223,9 +224,10 @@ void intake_mark(struct intake *in, const struct mark *m)
 void intake_tie(struct intake *in, struct clock_tie tie)
 {
     pthread_mutex_lock(&in->lock);
-    buf_u8(&in->records, TAG_TIE);
+    const size_t begun = record_begin(&in->records, TAG_TIE);
     buf_varint(&in->records, zigzag(tie.mono.ns));
     buf_varint(&in->records, zigzag(tie.wall.ns));
+    record_end(&in->records, begun);
     pthread_mutex_unlock(&in->lock);
 }
 
@@ -235,12 +237,13 @@ static void put_losses(struct intake *in)
         struct pending_loss *p = &in->losses[i];
         if (!p->count)
             continue;
-        buf_u8(&in->records, TAG_LOSS);
+        const size_t begun = record_begin(&in->records, TAG_LOSS);
         buf_str(&in->records, losses[p->loss.id].name);
         buf_varint(&in->records, p->count);
         buf_varint(&in->records, zigzag(p->loss.at.ns / NS_PER_US));
         buf_str(&in->records, p->loss.what);
         buf_str(&in->records, p->loss.why);
+        record_end(&in->records, begun);
         p->count = 0;
     }
 }

@@ -30,8 +30,10 @@ struct store_own {
     struct buf tail_blocks;
     struct found_block *found;
     uint32_t n_found, cap_found;
-    uint64_t damaged; /* stretches of the file that are no block */
+    uint64_t damaged; /* stretches of the file that are no block, headers, a tail */
     bool torn;
+    bool no_header; /* the file's is damaged */
+    bool bad_tail;  /* it is there and cannot be read */
 };
 
 static void add_found(struct store_own *o, const struct block_header *h, const uint8_t *p)
@@ -129,6 +131,15 @@ static bool segment_complete(const struct store_own *o, uint64_t number)
     return false;
 }
 
+static uint64_t next_segment(const struct store_own *o)
+{
+    uint64_t next = 1;
+    for (uint32_t i = 0; i < o->n_found; i++)
+        if (o->found[i].h.flags & BLOCK_LAST)
+            next = MAX_OF(next, (uint64_t)o->found[i].h.segment + 1);
+    return next;
+}
+
 static void forget_segment(struct store_own *o, uint64_t number)
 {
     uint32_t kept = 0;
@@ -162,13 +173,16 @@ static void use_tail(struct store *s, const char *bytes, size_t len)
     const uint8_t *p = (const uint8_t *)bytes;
     if (len == 0)
         return;
-    if (file_header_get(&h, p, len, "tail", &e)) {
-        s->own->torn |= !s->closed && len < FILE_HEADER_LEN;
-        s->own->damaged += !s->closed && len >= FILE_HEADER_LEN;
+    const int rc = file_header_get(&h, p, len, "tail", &e);
+    if (rc && (s->closed || rc != ERR_FORMAT || len < FILE_HEADER_LEN)) {
+        s->own->torn |= !s->closed;
         return;
     }
-    if (h.kind != FILE_TAIL || memcmp(h.id, s->id, sizeof h.id) != 0 ||
-        segment_complete(s->own, h.segment))
+    if (rc) /* a damaged header: the number is the next one, and checksums tell whether it is so */
+        h = (struct file_header){.kind = FILE_TAIL, .segment = next_segment(s->own)};
+    s->own->damaged += rc != 0;
+    const bool other = !rc && !s->own->no_header && memcmp(h.id, s->id, sizeof h.id) != 0;
+    if (h.kind != FILE_TAIL || other || segment_complete(s->own, h.segment))
         return;
     struct segment seg = {0};
     bool torn = false;
@@ -333,6 +347,58 @@ static int load_file(struct store *s, struct err *e)
                             : fmap_copy(&s->own->map, s->path, e);
 }
 
+/* What is in the file, then what is in the tail. */
+static void find_blocks(struct store *s, const char *tail, size_t tail_len)
+{
+    struct store_own *o = s->own;
+    s->closed = use_index(o, o->map.p, o->map.len);
+    if (!s->closed) {
+        o->n_found = 0;
+        o->damaged = o->no_header + o->bad_tail;
+        walk_blocks(o, o->map.p, FILE_HEADER_LEN, o->map.len);
+    }
+    if (tail)
+        use_tail(s, tail, tail_len);
+}
+
+/* Everything that the blocks hold. False when nothing ties them to wall time. */
+static bool list_contents(struct store *s, const struct clock_tie *tie)
+{
+    struct catalog cat = {.store = s};
+    if (tie)
+        catalog_tie(&cat, *tie);
+    parse_blocks(s, &cat);
+    if (s->n_ties == 0)
+        return false;
+    qsort(s->blocks, s->n_blocks, sizeof *s->blocks, by_time);
+    sum_up(s);
+    tell_damage(s, &cat);
+    catalog_finish(&cat);
+    return true;
+}
+
+/* A file whose header is damaged is read all the same: each segment has a tie of its own. */
+static int read_parts(struct store *s, const char *tail, size_t tail_len, struct err *e)
+{
+    struct file_header h;
+    int rc = file_header_get(&h, s->own->map.p, s->own->map.len, s->path, e);
+    if (rc == 0 && h.kind != FILE_SEALED)
+        return err_set(e, ERR_FORMAT, "'%s' is a tail; give its metrics.fp", s->path);
+    if (rc && (rc != ERR_FORMAT || s->own->map.len < FILE_HEADER_LEN))
+        return rc;
+    s->own->no_header = rc != 0;
+    s->own->damaged = s->own->no_header + s->own->bad_tail;
+    if (rc == 0)
+        memcpy(s->id, h.id, sizeof s->id);
+    s->file_bytes = s->own->map.len;
+    find_blocks(s, tail, tail_len);
+    if (rc && s->own->n_found == 0)
+        return rc;
+    if (!list_contents(s, rc ? NULL : &h.tie))
+        return rc;
+    return 0;
+}
+
 static int open_parts(struct store *s, struct err *e)
 {
     char path[PATH_LEN];
@@ -343,35 +409,13 @@ static int open_parts(struct store *s, struct err *e)
     int rc = tail_path(s, path, e);
     if (rc)
         return rc;
-    const int tail_rc = file_read(path, TAIL_MOST, &scratch, &tail, &tail_len, e);
-    const bool no_tail = tail_rc && e->sys == ENOENT;
-    rc = load_file(s, e);
-    struct file_header h;
-    if (rc == 0)
-        rc = file_header_get(&h, s->own->map.p, s->own->map.len, s->path, e);
-    if (rc == 0 && h.kind != FILE_SEALED)
-        rc = err_set(e, ERR_FORMAT, "'%s' is a tail; give its metrics.fp", s->path);
-    if (rc == 0) {
-        memcpy(s->id, h.id, sizeof s->id);
-        s->file_bytes = s->own->map.len;
-        s->closed = use_index(s->own, s->own->map.p, s->own->map.len);
-        if (!s->closed) {
-            s->own->n_found = 0;
-            s->own->damaged = 0;
-            walk_blocks(s->own, s->own->map.p, FILE_HEADER_LEN, s->own->map.len);
-        }
-        if (tail_rc == 0)
-            use_tail(s, tail, tail_len);
-        else if (!no_tail)
-            s->own->damaged++; /* it is there and cannot be read */
-        struct catalog cat = {.store = s};
-        catalog_tie(&cat, h.tie);
-        parse_blocks(s, &cat);
-        qsort(s->blocks, s->n_blocks, sizeof *s->blocks, by_time);
-        sum_up(s);
-        tell_damage(s, &cat);
-        catalog_finish(&cat);
+    if (file_read(path, TAIL_MOST, &scratch, &tail, &tail_len, e)) {
+        s->own->bad_tail = e->sys != ENOENT; /* it is there and cannot be read */
+        tail = NULL;
     }
+    rc = load_file(s, e);
+    if (rc == 0)
+        rc = read_parts(s, tail, tail_len, e);
     arena_free(&scratch);
     return rc;
 }

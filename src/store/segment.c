@@ -161,37 +161,12 @@ static bool feed_row(struct segment *s, struct cur *c)
     return true;
 }
 
-static void skip_str(struct cur *c)
-{
-    cur_take(c, cur_varint_most(c, 4096));
-}
-
-/* Loss, mark and tie are kept as bytes; here they only have to be stepped over. */
+/* Loss, mark, tie and what later versions add are kept as they stand. */
 static bool feed_log(struct segment *s, struct cur *c, uint8_t tag)
 {
     const uint8_t *from = c->p - 1;
-    switch (tag) {
-    case TAG_LOSS:
-        skip_str(c);
-        cur_varint(c);
-        cur_varint(c);
-        skip_str(c);
-        skip_str(c);
-        break;
-    case TAG_MARK:
-        skip_str(c);
-        cur_varint(c);
-        cur_varint(c);
-        skip_str(c);
-        break;
-    case TAG_TIE:
-        cur_varint(c);
-        cur_varint(c);
-        break;
-    default:
-        return false;
-    }
-    if (c->bad)
+    record_content(c);
+    if (c->bad || tag < TAG_WITH_LENGTH)
         return false;
     buf_put(&s->log, from, (size_t)(c->p - from));
     return true;

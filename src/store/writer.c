@@ -53,6 +53,7 @@ struct writer {
     struct buf index;    /* uint64_t offset, kind of each block */
     struct codec *codec;
     struct clock_tie tie; /* the last one written */
+    bool tie_due;         /* every segment has one, so it can do without the file header */
     mono_ns seal_not_before;
     bool seal_wanted;
     bool sealed; /* the tail is in blocks, but not emptied yet */
@@ -84,9 +85,10 @@ static void put_tie(struct writer *w)
     const struct clock_tie now = clock_tie_now();
     const int64_t offset = now.wall.ns - now.mono.ns, old = w->tie.wall.ns - w->tie.mono.ns;
     const bool jump = offset - old > JUMP_NS || old - offset > JUMP_NS;
-    if (!jump && mono_diff(now.mono, w->tie.mono) < TIE_EVERY_NS)
+    if (!jump && !w->tie_due && mono_diff(now.mono, w->tie.mono) < TIE_EVERY_NS)
         return;
     w->tie = now;
+    w->tie_due = false;
     intake_tie(&w->in, now);
     if (jump)
         sink_mark(&w->sink, MARK_CLOCK_JUMP, offset - old, "wall clock set %s",
@@ -212,6 +214,7 @@ static int seal_tail(struct writer *w, struct err *e)
     w->tail_len = 0;
     w->seal_wanted = false;
     w->sealed = false;
+    w->tie_due = true;
     return 0;
 }
 
@@ -348,6 +351,7 @@ int writer_open(struct writer **out, const char *dir, struct err *e)
     w->fd = w->tail_fd = w->lock_fd = -1;
     w->codec = codec_open();
     w->tie = clock_tie_now();
+    w->tie_due = true;
     intake_open(&w->in);
     pthread_mutex_init(&w->lock, NULL);
     buf_reserve(&w->frame, FRAME_HEADER_LEN);

@@ -76,18 +76,24 @@ static void save(const char *name, const void *p, size_t n)
         fail(&e);
 }
 
-/* The same id and tie in every run of this program. */
-static void restamp(const char *name, int64_t start, const char *id)
+/* Stands in for the clocks (linked with --wrap), so that every tie is the same in every run. */
+static int64_t wall_at_zero;
+
+struct clock_tie __wrap_clock_tie_now(void);
+struct clock_tie __wrap_clock_tie_now(void)
+{
+    return (struct clock_tie){{0}, {wall_at_zero}};
+}
+
+/* The same id in every run of this program. */
+static void restamp(const char *name, const char *id)
 {
     char path[PATH_LEN], *p;
     struct arena a = {0};
     struct err e;
     size_t n;
-    const int64_t mono = 0;
     if (file_read(at(path, name), 1 << 24, &a, &p, &n, &e))
         fail(&e);
-    memcpy(p + 24, &mono, 8);
-    memcpy(p + 32, &start, 8);
     memcpy(p + 40, id, FILE_ID_LEN);
     const uint64_t sum = format_sum(p, FILE_HEADER_LEN - 8);
     memcpy(p + FILE_HEADER_LEN - 8, &sum, 8);
@@ -168,8 +174,9 @@ static void process_rows(struct writer *w)
     group_close(&g);
 }
 
-static struct writer *open_node(const char *node)
+static struct writer *open_node(const char *node, int64_t start)
 {
+    wall_at_zero = start;
     char path[PATH_LEN];
     struct writer *w;
     struct err e;
@@ -180,7 +187,7 @@ static struct writer *open_node(const char *node)
 
 static void make_a(void)
 {
-    struct writer *w = open_node("node-a");
+    struct writer *w = open_node("node-a", GOLDEN_START_A);
     struct sink *s = writer_sink(w);
     struct err e;
     struct loss l = {.id = LOSS_UNSUPPORTED, .count = 3, .at = us(1500000)};
@@ -194,7 +201,7 @@ static void make_a(void)
     log_one(w, MARK_JOB_EXIT, 121000000, 0, "");
     if (writer_close(w, &e))
         fail(&e);
-    restamp("node-a/metrics.fp", GOLDEN_START_A, "golden-v1-node-a");
+    restamp("node-a/metrics.fp", "golden-v1-node-a");
     save("node-a/node.json", node_a, sizeof node_a - 1);
 }
 
@@ -229,9 +236,10 @@ static void add_jump(void)
     if (file_read(at(path, "node-b/metrics.tail"), 1 << 24, &a, &p, &n, &e))
         fail(&e);
     memcpy(&segment, p + 16, sizeof segment);
-    buf_u8(&payload, TAG_TIE);
+    const size_t begun = record_begin(&payload, TAG_TIE);
     buf_varint(&payload, zigzag(GOLDEN_JUMP_US * NS_PER_US));
     buf_varint(&payload, zigzag(GOLDEN_START_B + GOLDEN_JUMP_US * NS_PER_US + GOLDEN_JUMP_NS));
+    record_end(&payload, begun);
     for (int i = 0; i < B_AFTER_JUMP; i++) {
         buf_u8(&payload, TAG_ROW);
         buf_varint(&payload, 0);
@@ -254,21 +262,21 @@ static void make_b(void)
 {
     const pid_t pid = fork();
     if (pid == 0) {
-        b_rows(open_node("node-b"));
+        b_rows(open_node("node-b", GOLDEN_START_B));
         _exit(0); /* as after kill -9 */
     }
     int status;
     if (pid < 0 || waitpid(pid, &status, 0) < 0 || status != 0)
         exit(1);
     add_jump();
-    restamp("node-b/metrics.fp", GOLDEN_START_B, "golden-v1-node-b");
-    restamp("node-b/metrics.tail", GOLDEN_START_B, "golden-v1-node-b");
+    restamp("node-b/metrics.fp", "golden-v1-node-b");
+    restamp("node-b/metrics.tail", "golden-v1-node-b");
     save("node-b/node.json", node_b, sizeof node_b - 1);
 }
 
 static void make_b2(void)
 {
-    struct writer *w = open_node("node-b");
+    struct writer *w = open_node("node-b", GOLDEN_START_B);
     struct group g;
     struct err e;
     group_open(&g, "wide", NS_PER_S);
@@ -281,7 +289,7 @@ static void make_b2(void)
     group_close(&g);
     if (writer_close(w, &e))
         fail(&e);
-    restamp("node-b/metrics-2.fp", GOLDEN_START_B, "golden-v1-b-two!");
+    restamp("node-b/metrics-2.fp", "golden-v1-b-two!");
     save("node-b/node-2.json", node_b2, sizeof node_b2 - 1);
 }
 

@@ -86,8 +86,9 @@ TEST(a_process_that_computes_shows_its_cpu_memory_and_threads_at_once)
     watch(600, 50);
     const char *me = entity_of(pid, "spinner");
     CHECK(captured_count(bench.got, M_PROC_CPU, me) >= 3);
-    const double cpu = captured_value(bench.got, M_PROC_CPU, me);
-    CHECK(cpu > 5 && cpu < 130);
+    double peak;
+    CHECK(cpu_seconds(me, M_PROC_CPU, &peak) > 0.03); /* the machine may be busy */
+    CHECK(peak < 150);
     CHECK(captured_value(bench.got, M_PROC_RSS, me) > 50000);
     NEAR(captured_value(bench.got, M_PROC_THREADS, me), 1, 0);
     NEAR(captured_value(bench.got, M_JOB_PROCESSES, "total"), 1, 0);
@@ -268,6 +269,28 @@ TEST(what_the_recorder_waits_for_is_counted_to_its_end)
     bench_read(&bench);
     double peak;
     NEAR(cpu_seconds("total", M_JOB_CPU, &peak), 0.3, 0.06);
+    close_all();
+}
+
+static void work_and_linger(struct board *b)
+{
+    await(&b->go);
+    burn_ms(500);
+    nap_ms(300);
+}
+
+TEST(what_the_recorder_watched_and_then_waited_for_is_counted_once)
+{
+    struct board *b = board_new();
+    const pid_t pid = job_start(work_and_linger, b);
+    open_on(pid, true, 50 * NS_PER_MS);
+    bench_read(&bench);
+    b->go = 1;
+    while (waitpid(pid, NULL, WNOHANG) == 0)
+        watch(50, 50);
+    watch(3500, 50);
+    double peak;
+    NEAR(cpu_seconds("total", M_JOB_CPU, &peak), 0.5, 0.12);
     close_all();
 }
 
@@ -470,13 +493,17 @@ TEST(without_process_clocks_the_stat_file_is_used)
 
 TEST(storage_traffic_that_may_not_be_read_is_said_once)
 {
-    if (geteuid() == 0)
-        SKIP("root may read everything");
     struct err e;
-    const struct probe_env env = {.proc = "/proc", .sys = "/sys", .root_pid = 1};
+    struct probe_env env = {.proc = "/proc", .sys = "/sys", .root_pid = getppid()};
+    if (geteuid() == 0) /* the parent stays root's */
+        CHECK(setresuid(65534, 65534, 65534) == 0);
+    else
+        env.root_pid = 1;
     OK(bench_open(&bench, &probe_proc, &env, NS_PER_S, &e));
     bench_read(&bench);
     bench_read(&bench);
+    CHECK(captured_last(bench.got, M_JOB_RSS, "total"));
+    CHECK(!captured_last(bench.got, M_JOB_READ, "total"));
     CHECK_INT(captured_losses(bench.got, LOSS_DENIED, "proc.read"), 1);
     bench_close(&bench);
 }

@@ -140,28 +140,31 @@ void kit_gap(struct buf *out)
 
 void kit_tie(struct buf *out, int64_t mono, int64_t wall)
 {
-    buf_u8(out, TAG_TIE);
+    const size_t begun = record_begin(out, TAG_TIE);
     buf_varint(out, zigzag(mono));
     buf_varint(out, zigzag(wall));
+    record_end(out, begun);
 }
 
 void kit_loss(struct buf *out, const char *name, uint64_t count, const char *what, const char *why)
 {
-    buf_u8(out, TAG_LOSS);
+    const size_t begun = record_begin(out, TAG_LOSS);
     buf_str(out, name);
     buf_varint(out, count);
     buf_varint(out, zigzag(1));
     buf_str(out, what);
     buf_str(out, why);
+    record_end(out, begun);
 }
 
 void kit_mark(struct buf *out, const char *name, int64_t t_us, int64_t number, const char *text)
 {
-    buf_u8(out, TAG_MARK);
+    const size_t begun = record_begin(out, TAG_MARK);
     buf_str(out, name);
     buf_varint(out, zigzag(t_us));
     buf_varint(out, zigzag(number));
     buf_str(out, text);
+    record_end(out, begun);
 }
 
 void kit_header(struct buf *out, enum file_kind kind, uint64_t segment, struct clock_tie tie,

@@ -343,6 +343,37 @@ TEST(any_flipped_bit_of_a_closed_file_never_shows_a_wrong_value)
     free_files(&f);
 }
 
+/* Only the bits of the file header. */
+static void flip_header(const struct files *f, const struct buf *b)
+{
+    put_files(f);
+    const int fd = open(kit_path(b == &f->fp ? "d/metrics.fp" : "d/metrics.tail"), O_RDWR);
+    CHECK(fd >= 0);
+    for (size_t bit = 0; bit < FILE_HEADER_LEN * 8; bit++) {
+        bool told = false;
+        flip(fd, b, bit);
+        CHECK_INT(look(f, &told), f->all.n);
+        CHECK(told);
+        unflip(fd, b, bit);
+    }
+    close(fd);
+}
+
+TEST(a_damaged_header_of_a_closed_file_is_told_and_costs_no_sample)
+{
+    struct files f = closed_run();
+    flip_header(&f, &f.fp);
+    free_files(&f);
+}
+
+TEST(a_damaged_header_of_a_crashed_run_is_told_and_costs_no_sample)
+{
+    struct files f = crashed_run();
+    flip_header(&f, &f.fp);
+    flip_header(&f, &f.tail);
+    free_files(&f);
+}
+
 TEST(any_flipped_bit_of_a_tail_never_shows_a_wrong_value)
 {
     struct files f = crashed_run();
@@ -405,6 +436,25 @@ TEST(a_block_of_an_unknown_kind_is_skipped)
     put_files(&f);
     CHECK_INT(look_told(&f), f.all.n);
     buf_free(&head);
+    free_files(&f);
+}
+
+TEST(a_record_of_an_unknown_kind_is_stepped_over)
+{
+    struct files f = crashed_run();
+    struct buf payload = {0};
+    const size_t begun = record_begin(&payload, (enum record_tag)99);
+    buf_str(&payload, "from the future");
+    record_end(&payload, begun);
+    kit_frame(&f.tail, &payload, 1);
+    payload.len = 0;
+    kit_tie(&payload, 1, 1);
+    kit_frame(&f.tail, &payload, 1);
+    put_files(&f);
+    bool told = true;
+    CHECK_INT(look(&f, &told), f.all.n);
+    CHECK(!told);
+    buf_free(&payload);
     free_files(&f);
 }
 
