@@ -158,8 +158,8 @@ def run(context: Context, result: Result) -> None:
         line("empty wake-up", "", ours / us["empty wake-up"], None),
     ]
     result.notes += [
-        f"medians over the seconds of {rounds} turns of {seconds} s for each; from turn to turn the "
-        f"ratio to miniagent is {by_turn.low:.2f} to {by_turn.high:.2f}",
+        f"medians over the seconds of {rounds} turns of {seconds} s for each; from turn to turn "
+        f"the ratio to miniagent is {by_turn.low:.2f} to {by_turn.high:.2f}",
         "footplate runs all its probes here and stores durably: beside what miniagent reads it "
         "reads the control group each time, looks for new processes, reads two files of the "
         "process and its own memory once or twice a second, and writes to disk once a second "

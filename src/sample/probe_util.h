@@ -32,8 +32,8 @@ static inline void lose_read(struct sink *s, uint32_t *said, unsigned cause, con
         sink_loss(s, LOSS_READ, what, "%s", strerror(sys));
 }
 
-/* A sampling period after the last reading, what a probe keeps has left the caches. Asked for before
- * the kernel is, it comes in while the kernel works, and costs nothing. */
+/* A sampling period after the last reading, what a probe keeps has left the caches. Asked for
+ * before the kernel is, it comes in while the kernel works, and costs nothing. */
 static inline void warm(const void *p, size_t n)
 {
     enum { CACHE_LINE = 64, LINES_MOST = 64 };

@@ -3,6 +3,7 @@
 #ifndef JOB_H
 #define JOB_H
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -60,7 +61,10 @@ static inline pid_t job_fork(void)
     const pid_t pid = fork();
     if (pid == 0) {
         alarm(60);
-        close(STDOUT_FILENO);
+        const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        dup2(nowhere, STDOUT_FILENO);
+        dup2(nowhere, STDERR_FILENO);
+        close(nowhere);
     }
     return pid;
 }
