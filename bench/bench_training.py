@@ -110,18 +110,21 @@ def compare(rounds: Rounds, what: str, result: Result) -> None:
     low, high = bootstrap_median(recorded)
     plain_low, plain_high = bootstrap_median(plain)
     middle = statistics.median(recorded)
+    decided = high < GOAL_PERCENT or low > GOAL_PERCENT
+    verdict = middle < GOAL_PERCENT if decided else None
     result.lines.append(
         Line(
             f"{what}: longer with recording",
             middle,
             "%",
             "below 0.5 %",
-            middle < GOAL_PERCENT,
+            verdict,
             "plain against plain",
             statistics.median(plain),
             note=f"{what}: 95 % interval {low:+.2f} to {high:+.2f} %, of plain against plain "
             f"{plain_low:+.2f} to {plain_high:+.2f} %; the difference is "
-            f"{'within' if low <= 0 <= high else 'NOT within'} noise",
+            f"{'within' if low <= 0 <= high else 'NOT within'} noise"
+            f"{'' if decided else ', and the noise too large to say on which side of 0.5 % it is'}",
         )
     )
     result.detail[what] = {

@@ -55,11 +55,11 @@ double runview_self_cpu_s(const struct run_info *info)
     return s;
 }
 
-int64_t runview_bytes_written(const struct run_info *info)
+double runview_bytes_written(const struct run_info *info)
 {
-    int64_t n = 0;
+    double n = info->n_nodes ? 0 : NAN;
     for (size_t i = 0; i < info->n_nodes; i++)
-        n += info->nodes[i].bytes_written;
+        n += info->nodes[i].bytes_written < 0 ? NAN : (double)info->nodes[i].bytes_written;
     return n;
 }
 

@@ -23,7 +23,8 @@ size_t runview_gpus(const struct run_info *info); /* of all nodes */
 double runview_duration_s(const struct run_info *info);
 /* CPU seconds of all recorders; NAN when one of them is not known. */
 double runview_self_cpu_s(const struct run_info *info);
-int64_t runview_bytes_written(const struct run_info *info);
+/* The same of the bytes they wrote. */
+double runview_bytes_written(const struct run_info *info);
 /* The sampling interval in ns; of several, the shortest. */
 int64_t runview_interval_ns(const struct run_info *info);
 /* The command as one would type it, words quoted where a shell needs it. */

@@ -78,7 +78,7 @@ static void self_json(struct jw *j, const struct show *s)
 {
     jw_object(j, "self");
     jw_num(j, "cpu_s", runview_self_cpu_s(s->info));
-    jw_int(j, "bytes_written", runview_bytes_written(s->info));
+    jw_num(j, "bytes_written", runview_bytes_written(s->info));
     jw_int(j, "events_dropped", 0); /* the job emits none yet, so none can be dropped */
     jw_int(j, "samples", (int64_t)s->size.samples);
     jw_int(j, "file_bytes", (int64_t)s->size.file_bytes);

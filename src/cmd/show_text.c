@@ -136,9 +136,9 @@ static void put_cost(const struct show *s)
 {
     char bytes[HUMAN_LEN];
     const double cpu_s = runview_self_cpu_s(s->info), took_s = runview_duration_s(s->info);
-    human_bytes((double)runview_bytes_written(s->info), bytes, sizeof bytes);
+    human_bytes(runview_bytes_written(s->info), bytes, sizeof bytes);
     if (isnan(cpu_s))
-        put_line(s, "own cost", "CPU time not known yet, %s written", bytes);
+        put_line(s, "own cost", "not known: the recorder has not closed the run (self.cpu tells)");
     else if (took_s > 0)
         put_line(s, "own cost", "%.2f s of CPU (%.2f %% of one core), %s written", cpu_s,
                  100 * cpu_s / took_s, bytes);
@@ -215,9 +215,13 @@ static bool is_news(enum mark_id id)
 
 static const char *mark_text(const struct show *s, const struct mark *m)
 {
-    if (*m->text)
-        return arena_printf(s->arena, "%s: %s", marks[m->id].name, m->text);
-    return arena_printf(s->arena, "%s %" PRId64, marks[m->id].name, m->number);
+    const struct mark_word *w = &marks[m->id];
+    if (!*m->text)
+        return arena_printf(s->arena, "%s %" PRId64, w->name, m->number);
+    if (!*w->number)
+        return arena_printf(s->arena, "%s: %s", w->name, m->text);
+    return arena_printf(s->arena, "%s: %s (%s %" PRId64 ")", w->name, m->text, w->number,
+                        m->number);
 }
 
 static void put_marks(const struct show *s)

@@ -115,8 +115,9 @@ static void settle_ends(struct run *r)
             continue;
         if (!n->start.ns)
             n->start = store_wall(s, s->t_first_us);
-        if (n->status == RUN_RUNNING || n->status == RUN_DIED || !n->end.ns)
-            n->end = store_wall(s, s->t_last_us);
+        const wall_ns last = store_wall(s, s->t_last_us);
+        if (n->status == RUN_RUNNING || n->status == RUN_DIED || n->end.ns < last.ns)
+            n->end = last;
     }
     r->info.end.ns = r->info.start.ns;
     for (size_t i = 0; i < r->info.n_nodes; i++)
@@ -162,6 +163,24 @@ static void add_loss(struct run_loss *list, size_t *n, const char *node, const s
     list[(*n)++] = (struct run_loss){.node = node, .loss = *l, .at = at};
 }
 
+static bool has_loss(const struct store *s, enum loss_id id)
+{
+    for (uint32_t k = 0; k < s->n_losses; k++)
+        if (s->losses[k].id == id)
+            return true;
+    return false;
+}
+
+/* A file that was cut between two blocks looks whole; only its recorder knew how much there was. */
+static uint64_t missing_samples(const struct node_info *node, const struct store *s)
+{
+    if (node->status == RUN_RUNNING || node->status == RUN_DIED || node->samples < 0 ||
+        has_loss(s, LOSS_TORN) || has_loss(s, LOSS_DAMAGED))
+        return 0;
+    const uint64_t had = (uint64_t)node->samples;
+    return had > s->samples ? had - s->samples : 0;
+}
+
 static void node_losses(struct run *r, size_t i, struct run_loss *list, size_t *n)
 {
     const struct node_info *node = &r->info.nodes[i];
@@ -181,6 +200,11 @@ static void node_losses(struct run *r, size_t i, struct run_loss *list, size_t *
     snprintf(bad.why, sizeof bad.why, "a wrong checksum in node-%.60s", node->id);
     if (bad.count)
         add_loss(list, n, node->id, &bad, node->end);
+    struct loss cut = {.id = LOSS_TORN, .count = missing_samples(node, s)};
+    snprintf(cut.what, sizeof cut.what, "samples");
+    snprintf(cut.why, sizeof cut.why, "fewer are in the files than were recorded");
+    if (cut.count)
+        add_loss(list, n, node->id, &cut, node->end);
     struct loss died = {.id = LOSS_NODE_DIED, .count = 1};
     snprintf(died.what, sizeof died.what, "recorder");
     snprintf(died.why, sizeof died.why, "%.150s", node->why);
@@ -193,7 +217,7 @@ int run_losses(struct run *r, struct arena *a, struct run_loss **out, size_t *n,
     (void)e;
     size_t most = 0;
     for (size_t i = 0; i < r->info.n_nodes; i++)
-        most += (r->stores[i] ? r->stores[i]->n_losses : 0) + 2;
+        most += (r->stores[i] ? r->stores[i]->n_losses : 0) + 3;
     *out = arena_array(a, struct run_loss, most);
     *n = 0;
     for (size_t i = 0; i < r->info.n_nodes; i++)

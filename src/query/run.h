@@ -48,10 +48,11 @@ struct node_info {
     const char *launcher;                 /* "torchrun", "slurm", ... or "" */
     int64_t rank, world_size, local_rank; /* -1: not known */
     int64_t interval_ns;
-    wall_ns start, end; /* end: of the last data while it runs or when it died */
-    int exit_status;    /* -1: none yet */
-    double self_cpu_s;  /* Footplate's own cost; NAN while not known */
-    int64_t bytes_written;
+    wall_ns start, end;    /* end: of the last data while it runs or when it died */
+    int exit_status;       /* -1: none yet */
+    double self_cpu_s;     /* Footplate's own cost; NAN while not known */
+    int64_t bytes_written; /* -1: not known, as while it runs */
+    int64_t samples;       /* that the recorder took in; -1: not known */
 };
 
 struct run_label {

@@ -145,6 +145,8 @@ int run_find(const char *dir, const char *ref, char path[], struct err *e)
         return err_set(e, ERR_USAGE, "no run is named: give a folder, a name or 'last'");
     if (is_run(ref))
         return path_join(path, e, "%s", ref);
+    if (errno == EACCES)
+        return err_sys(e, "open '%s/run.json'", ref);
     if (strchr(ref, '/') && stat(ref, &st) < 0)
         return err_sys(e, "run '%s'", ref);
     if (strchr(ref, '/'))

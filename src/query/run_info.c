@@ -147,7 +147,8 @@ static void fill_node(const json_t *o, struct arena *a, struct node_info *n)
     n->end.ns = json_get_int(o, "end_ns", 0);
     n->exit_status = (int)json_get_int(o, "exit_status", -1);
     n->self_cpu_s = json_get_num(self, "cpu_s", NAN);
-    n->bytes_written = json_get_int(self, "bytes_written", 0);
+    n->bytes_written = json_get_int(self, "bytes_written", -1);
+    n->samples = json_get_int(self, "samples", -1);
 }
 
 /* A recorder holds a lock in its node's folder for as long as it lives; the kernel takes the lock
@@ -186,24 +187,32 @@ static time_t newest_data(const char *dir, unsigned session)
     return newest;
 }
 
-static void read_node(const char *dir, struct arena *a, struct node_info *n)
+static void read_node_file(const char *dir, struct arena *a, struct node_info *n)
 {
     char path[PATH_LEN], name[64];
     struct err e;
     json_t *o = NULL;
     session_file(name, sizeof name, "node", n->session, "json");
-    if (path_join(path, &e, "%s/%s", dir, name) || json_read_file(&o, path, &e)) {
+    if (path_join(path, &e, "%s/%s", dir, name) || json_read_file(&o, path, &e))
         o = NULL;
-        n->status = RUN_RUNNING; /* decided below by whether its recorder lives */
-    }
     fill_node(o, a, n);
     if (!o)
-        n->status = RUN_RUNNING;
+        n->status = RUN_RUNNING; /* the caller finds out whether its recorder lives */
     json_decref(o);
+}
+
+static void read_node(const char *dir, struct arena *a, struct node_info *n)
+{
+    read_node_file(dir, a, n);
     if (n->status != RUN_RUNNING)
         return;
     const time_t newest = newest_data(dir, n->session);
-    if (!recorder_lives(dir, newest)) {
+    const bool lives = recorder_lives(dir, newest);
+    if (!lives) /* it may have ended properly since we looked */
+        read_node_file(dir, a, n);
+    if (n->status != RUN_RUNNING)
+        return;
+    if (!lives) {
         n->status = RUN_DIED;
         if (!*n->why)
             n->why = why_died;

@@ -19,8 +19,8 @@ const struct word losses[LOSS_N] = {
 };
 #undef LOSS
 
-#define MARK(id, name, help) [MARK_##id] = {name, help},
-const struct word marks[MARK_N] = {
+#define MARK(id, name, number, help) [MARK_##id] = {name, number, help},
+const struct mark_word marks[MARK_N] = {
 #include "record/marks.def"
 };
 #undef MARK

@@ -80,8 +80,14 @@ struct word {
 };
 
 extern const struct metric metrics[METRIC_N];
+struct mark_word {
+    const char *name;
+    const char *number; /* what to call it beside the text: "pid"; "": it need not be shown */
+    const char *help;
+};
+
 extern const struct word losses[LOSS_N];
-extern const struct word marks[MARK_N];
+extern const struct mark_word marks[MARK_N];
 
 const char *unit_name(enum unit u); /* "%", "B", "B/s", ... */
 /* UNIT_N when there is no such unit. */

@@ -3,7 +3,8 @@
  *
  * Two groups: "proc" holds CPU at the probe's period, from the processes' clocks (one cheap system
  * call each); "procmem" holds the rest at most twice a second, as that takes two files each. The
- * tree is scanned at most once a second. How the totals stay right while processes come and go is
+ * tree is scanned at most once a second, and asked for new processes five times as often, so that
+ * what they use is seen when they use it. How the totals stay right while processes come and go is
  * said in proc_tally.h.
  *
  * A process gets series of its own when it has lived through two scans, so that a job which starts
@@ -11,6 +12,7 @@
  * by one; the others count in the totals, which are then taken every CROWD_PERIOD_NS only, because
  * reading everybody costs too much. */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -24,6 +26,7 @@
 #define MIN_PERIOD_NS   (10 * NS_PER_MS)
 #define MEM_PERIOD_NS   (500 * NS_PER_MS)
 #define SCAN_PERIOD_NS  NS_PER_S
+#define PEEK_PERIOD_NS  (200 * NS_PER_MS)
 #define CROWD_PERIOD_NS (2 * NS_PER_S)
 
 enum {
@@ -38,6 +41,7 @@ struct proc_state {
     struct probe_env env;
     struct follow_env how;
     double page_bytes;
+    double cores;
     struct proctree *tree;
     struct follow *follow; /* parallel to the tree's places */
     size_t follow_cap;
@@ -48,7 +52,7 @@ struct proc_state {
     struct group cpu, mem; /* "proc" and "procmem" */
     slot_id job[J_SLOTS];
     int64_t period_ns;
-    struct cadence scan_at, mem_at, crowd_at;
+    struct cadence scan_at, peek_at, mem_at, crowd_at;
 
     double cpu_growth; /* since cpu_at; of the processes' own clocks, ns */
     mono_ns cpu_at;    /* when job.cpu was put last; 0: never */
@@ -329,7 +333,8 @@ static void put_job_cpu(struct proc_state *st, mono_ns t)
 {
     const int64_t dt = mono_diff(t, st->cpu_at);
     if (st->cpu_at.ns)
-        group_rate(&st->cpu, st->job[J_CPU], late_give(&st->cpu_late, st->cpu_growth, dt), dt);
+        group_rate(&st->cpu, st->job[J_CPU],
+                   late_give(&st->cpu_late, st->cpu_growth, st->cores * (double)dt, dt), dt);
     st->cpu_growth = 0;
     st->cpu_at = t;
 }
@@ -421,9 +426,10 @@ static void put_job_mem(struct proc_state *st, const struct totals *sum, mono_ns
     }
     const int64_t dt = mono_diff(t, st->io_at);
     if (st->io_at.ns && st->io_seen) {
-        group_rate(&st->mem, st->job[J_READ], late_give(&st->read_late, st->read_growth, dt), dt);
-        group_rate(&st->mem, st->job[J_WRITE], late_give(&st->write_late, st->write_growth, dt),
-                   dt);
+        group_rate(&st->mem, st->job[J_READ],
+                   late_give(&st->read_late, st->read_growth, INFINITY, dt), dt);
+        group_rate(&st->mem, st->job[J_WRITE],
+                   late_give(&st->write_late, st->write_growth, INFINITY, dt), dt);
     }
     st->read_growth = st->write_growth = 0;
     st->io_at = t;
@@ -446,6 +452,14 @@ static void read_mem(struct proc_state *st, struct sink *s, bool everybody)
     group_commit(&st->mem, s, t);
 }
 
+static bool nobody_left(const struct proc_state *st)
+{
+    for (size_t i = 0; i < proctree_places(st->tree); i++)
+        if (proctree_at(st->tree, i)->used && !proctree_at(st->tree, i)->gone)
+            return false;
+    return true;
+}
+
 /* ---- the record ---- */
 
 static void proc_read(void *state, struct sink *s)
@@ -453,8 +467,13 @@ static void proc_read(void *state, struct sink *s)
     struct proc_state *st = state;
     const mono_ns t = clock_mono();
     const int64_t slack = st->period_ns / 2;
-    if (cadence_due(&st->scan_at, t, slack)) {
+    const bool peek = cadence_due(&st->peek_at, t, slack);
+    const bool scan = cadence_due(&st->scan_at, t, slack);
+    if (scan)
         proctree_scan(st->tree);
+    else if (peek)
+        proctree_peek(st->tree);
+    if (scan || peek) {
         settle_gone(st);
         take_members(st, s);
     }
@@ -467,6 +486,9 @@ static void proc_read(void *state, struct sink *s)
         read_mem(st, s, everybody);
         settle_gone(st);
     }
+    /* The last process has just been waited for: what it used since is in our account only. */
+    if (everybody && !mem && nobody_left(st))
+        read_self(st);
     if (everybody)
         put_job_cpu(st, now);
     group_commit(&st->cpu, s, now);
@@ -478,6 +500,7 @@ static void proc_set_period(void *state, int64_t period_ns)
     st->period_ns = MAX_OF(period_ns, MIN_PERIOD_NS);
     st->mem_at.period_ns = MAX_OF(period_ns, MEM_PERIOD_NS);
     st->scan_at.period_ns = MAX_OF(period_ns, SCAN_PERIOD_NS);
+    st->peek_at.period_ns = MAX_OF(period_ns, PEEK_PERIOD_NS);
     st->crowd_at.period_ns = MAX_OF(period_ns, CROWD_PERIOD_NS);
     group_set_period(&st->cpu, st->period_ns);
     group_set_period(&st->mem, st->mem_at.period_ns);
@@ -520,6 +543,8 @@ static int proc_open(void *state, const struct probe_env *env, int64_t period_ns
                                   .clocks = strcmp(env->proc, "/proc") == 0,
                                   .tick_ns = (double)NS_PER_S / (double)(hz > 0 ? hz : 100)};
     st->page_bytes = (double)sysconf(_SC_PAGESIZE);
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    st->cores = cores > 0 ? (double)cores : INFINITY;
     open_self(st);
     const int rc =
         proctree_open(&st->tree, env->proc, env->root_pid, env->self_pid, FOLLOW_MOST, e);

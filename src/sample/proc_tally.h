@@ -53,11 +53,12 @@ struct late {
     double held;
 };
 
-/* The growth of an interval of dt_ns: what is known of it, and its part of what came late. Never
- * negative; a shortage is held against what follows. */
-static inline double late_give(struct late *l, double growth, int64_t dt_ns)
+/* The growth of an interval of dt_ns: what is known of it, and its part of what came late, as far
+ * as both fit into `most`. Never negative; a shortage is held against what follows. */
+static inline double late_give(struct late *l, double growth, double most, int64_t dt_ns)
 {
-    const double part = dt_ns >= NS_PER_S ? l->held : l->held * (double)dt_ns / (double)NS_PER_S;
+    const double share = dt_ns >= NS_PER_S ? l->held : l->held * (double)dt_ns / (double)NS_PER_S;
+    const double part = share > 0 ? MIN_OF(share, MAX_OF(most - growth, 0)) : share;
     const double out = growth + part;
     l->held -= part;
     if (out >= 0)

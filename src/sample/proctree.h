@@ -41,6 +41,9 @@ void proctree_close(struct proctree *t); /* NULL is fine */
 /* Looks for new members. Returns how many there are now (that are not gone). A list of the folder
  * is made only when a process has begun since the last one. */
 size_t proctree_scan(struct proctree *t);
+/* Between scans: takes in what began since, when that can be told cheaply. No scan in the sense of
+ * a member's `scans`. */
+void proctree_peek(struct proctree *t);
 /* Reads the member again; false when it is gone. */
 bool proctree_refresh(struct proctree *t, size_t i);
 void proctree_mark_gone(struct proctree *t, size_t i);

@@ -55,10 +55,18 @@ static void add_mark(struct catalog *c, const struct mark *m)
     s->marks[s->n_marks++] = *m;
 }
 
-static unsigned find_word(const struct word *words, unsigned n, const char *name)
+static unsigned find_loss(const char *name)
 {
     unsigned i = 0;
-    while (i < n && strcmp(words[i].name, name) != 0)
+    while (i < LOSS_N && strcmp(losses[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+static unsigned find_mark(const char *name)
+{
+    unsigned i = 0;
+    while (i < MARK_N && strcmp(marks[i].name, name) != 0)
         i++;
     return i;
 }
@@ -80,7 +88,7 @@ static void get_loss(struct catalog *c, struct cur *in)
     l.at = from_us(unzigzag(cur_varint(in)));
     cur_str(in, l.what, sizeof l.what);
     cur_str(in, l.why, sizeof l.why);
-    const unsigned id = find_word(losses, LOSS_N, name);
+    const unsigned id = find_loss(name);
     l.id = (enum loss_id)id;
     if (!in->bad && id < LOSS_N)
         catalog_loss(c, &l);
@@ -94,7 +102,7 @@ static void get_mark(struct catalog *c, struct cur *in)
     m.at = from_us(unzigzag(cur_varint(in)));
     m.number = unzigzag(cur_varint(in));
     cur_str(in, m.text, sizeof m.text);
-    const unsigned id = find_word(marks, MARK_N, name);
+    const unsigned id = find_mark(name);
     m.id = (enum mark_id)id;
     if (!in->bad && id < MARK_N)
         add_mark(c, &m);

@@ -39,8 +39,8 @@ WRONG_USE = [
     (["completion", "tcsh"], "completion: 'tcsh' is not one of: bash, zsh, fish"),
     (["run"], "run: COMMAND is missing; see 'footplate help run'"),
     (["run", "--"], "run: COMMAND is missing; see 'footplate help run'"),
-    (["set", "a"], "set: KEY=VALUE is missing; see 'footplate help set'"),
-    (["set", "a", "interval"], "set: 'interval' is not of the form KEY=VALUE"),
+    (["set", "a"], "set: SETTING is missing; see 'footplate help set'"),
+    (["set", "a", "interval"], "'interval' needs a value: write it as key=value"),
 ]
 
 

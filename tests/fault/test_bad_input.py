@@ -10,6 +10,7 @@ import random
 import shutil
 import struct
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -183,10 +184,13 @@ def test_samples_of_a_newer_minor_version_are_read(lab: Lab, run: Path):
 # -- metrics.fp --
 
 
-def lines_of(lab: Lab, run: Path) -> set[str]:
+def samples_of(lab: Lab, run: Path) -> Counter:
+    """How often each series has each value. Without times: a file whose header is damaged has to
+    take the wall clock from elsewhere, some ns off."""
     done = lab.fp("export", run)
     assert_no_crash(done)
-    return set(done.stdout.splitlines()[1:])
+    rows = (line.rsplit(",", 2) for line in done.stdout.splitlines()[1:])
+    return Counter((series, value) for series, _, value in rows)
 
 
 def spots(size: int, many: int) -> list[int]:
@@ -198,14 +202,14 @@ def spots(size: int, many: int) -> list[int]:
     return sorted({x for x in [*edges, *rest] if 0 <= x < size})
 
 
-def check_damaged(lab: Lab, run: Path, whole: set[str], what: str) -> None:
+def check_damaged(lab: Lab, run: Path, whole: Counter, what: str) -> None:
     shown = lab.fp("show", run, "--json")
     assert_no_crash(shown)
     if shown.returncode != 0:
         assert_sentence(shown, shown.returncode)
         return
     kinds = {x["kind"] for x in json.loads(shown.stdout)["losses"]}
-    left = lines_of(lab, run)
+    left = samples_of(lab, run)
     assert left <= whole, f"{what}: samples appeared that were never recorded"
     if left != whole:
         noted = kinds & {"damaged", "torn", "recorder-died"}
@@ -219,7 +223,7 @@ def test_a_file_cut_off_anywhere_reads_up_to_there(
     lab.runs.mkdir()
     run = Path(shutil.copytree(small_run if name == "metrics.fp" else torn_run, lab.runs / "cut"))
     file = run / "node-n" / name
-    data, whole = file.read_bytes(), lines_of(lab, run)
+    data, whole = file.read_bytes(), samples_of(lab, run)
     assert whole
     for at in spots(len(data), 120):
         file.write_bytes(data[:at])
@@ -233,14 +237,14 @@ def test_a_flipped_bit_is_caught_and_the_rest_reads(
     lab.runs.mkdir()
     run = Path(shutil.copytree(small_run if name == "metrics.fp" else torn_run, lab.runs / "bit"))
     file = run / "node-n" / name
-    data, whole = file.read_bytes(), lines_of(lab, run)
+    data, whole = file.read_bytes(), samples_of(lab, run)
     chance, kept = random.Random(8), 0
     for at in spots(len(data), 150):
         broken = bytearray(data)
         broken[at] ^= 1 << chance.randrange(8)
         file.write_bytes(broken)
         check_damaged(lab, run, whole, f"bit flipped in byte {at} of {len(data)}")
-        kept += bool(lines_of(lab, run))
+        kept += bool(samples_of(lab, run))
     assert kept > len(spots(len(data), 150)) // 2, "one bit must not cost the whole file"
 
 
@@ -255,17 +259,17 @@ def test_damage_is_shown_to_people(lab: Lab, run: Path):
 
 
 def test_garbage_behind_the_end_of_a_file_does_not_hide_it(lab: Lab, run: Path):
-    whole = lines_of(lab, run)
+    whole = samples_of(lab, run)
     with (run / "node-n" / "metrics.fp").open("ab") as file:
         file.write(random.Random(9).randbytes(5000))
     check_damaged(lab, run, whole, "garbage at the end")
-    assert lines_of(lab, run) == whole
+    assert samples_of(lab, run) == whole
 
 
 def test_a_node_without_samples_does_not_hide_the_others(lab: Lab, run: Path):
     shutil.copytree(run / "node-n", run / "node-broken")
     (run / "node-broken" / "metrics.fp").write_bytes(b"not at all")
-    whole = {x for x in lines_of(lab, run) if x.startswith("n,")}
+    whole = [x for x, _ in samples_of(lab, run) if x.startswith("n,")]
     assert len(whole) > 20
     shown = lab.show(run)
     assert {n["id"] for n in shown["nodes"]} == {"n", "broken"}

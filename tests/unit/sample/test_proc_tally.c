@@ -47,15 +47,25 @@ TEST(only_the_reading_before_can_be_corrected)
 TEST(what_comes_late_is_given_out_over_a_second_and_whole)
 {
     struct late l = {.held = 1000};
-    const double first = late_give(&l, 0, 100 * NS_PER_MS);
+    const double first = late_give(&l, 0, INFINITY, 100 * NS_PER_MS);
     NEAR(first, 100, 1e-9);
     double sum = first;
     for (int i = 0; i < 200; i++)
-        sum += late_give(&l, 0, 100 * NS_PER_MS);
+        sum += late_give(&l, 0, INFINITY, 100 * NS_PER_MS);
     NEAR(sum, 1000, 1e-3);
     l.held = 1000;
-    NEAR(late_give(&l, 5, 2 * NS_PER_S), 1005, 0);
+    NEAR(late_give(&l, 5, INFINITY, 2 * NS_PER_S), 1005, 0);
     NEAR(l.held, 0, 0);
+}
+
+TEST(what_comes_late_waits_when_it_would_be_more_than_the_machine_has)
+{
+    struct late l = {.held = 1000};
+    NEAR(late_give(&l, 150, 200, NS_PER_S), 200, 1e-9);
+    NEAR(late_give(&l, 0, 200, NS_PER_S), 200, 1e-9);
+    NEAR(l.held, 750, 1e-9);
+    NEAR(late_give(&l, 250, 200, NS_PER_S), 250, 1e-9); /* what is known is never cut */
+    NEAR(l.held, 750, 1e-9);
 }
 
 TEST(a_shortage_is_never_negative_and_is_made_up_for)
@@ -63,7 +73,7 @@ TEST(a_shortage_is_never_negative_and_is_made_up_for)
     struct late l = {.held = -100};
     double sum = 0;
     for (int i = 0; i < 20; i++) {
-        const double v = late_give(&l, 10, NS_PER_S);
+        const double v = late_give(&l, 10, INFINITY, NS_PER_S);
         CHECK(v >= 0);
         sum += v;
     }
