@@ -26,7 +26,7 @@ fuzz: ## fuzz each parser for FUZZ_SECONDS (60) seconds
 bench: ## run the benchmarks
 	@scripts/setup.sh bench
 	@scripts/build.sh
-	@.venv/bin/python bench/run.py
+	@python3 bench/run.py
 
 format: ## put all sources into the one format
 	@scripts/setup.sh test

@@ -132,6 +132,10 @@ def middle(turns: Turns, name: str) -> float:
     return statistics.median(us for windows in turns[name] for us in windows)
 
 
+def mean(turns: Turns, name: str) -> float:
+    return statistics.fmean(us for windows in turns[name] for us in windows)
+
+
 def ratios(turns: Turns, over: str, under: str) -> Spread:
     """Turn by turn, which shows how far they can be trusted."""
     pairs = zip(turns[over], turns[under], strict=True)
@@ -160,6 +164,8 @@ def run(context: Context, result: Result) -> None:
     result.notes += [
         f"medians over the seconds of {rounds} turns of {seconds} s for each; from turn to turn "
         f"the ratio to miniagent is {by_turn.low:.2f} to {by_turn.high:.2f}",
+        "means instead of medians: "
+        + ", ".join(f"{name} {mean(turns, name):.0f} us" for name in CONTENDERS),
         "footplate runs all its probes here and stores durably: beside what miniagent reads it "
         "reads the control group each time, looks for new processes, reads two files of the "
         "process and its own memory once or twice a second, and writes to disk once a second "

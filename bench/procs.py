@@ -25,8 +25,8 @@ def cpu_seconds(pid: int) -> float:
 
 
 def cpu_by_window(pid: int, windows: int, seconds: float = 1.0) -> list[float]:
-    """Share of a core in each of several windows. Their median is not moved by the few in which the
-    host took the core away, which the guest counts as CPU time of whoever ran."""
+    """Share of a core in each of several windows. Their median is not moved by a few that are far
+    off, as happens on a shared host; their mean is."""
     shares = []
     cpu, wall = cpu_seconds(pid), time.monotonic()
     for _ in range(windows):

@@ -5,7 +5,7 @@
 #
 #   build   what it takes to build the program (this is the default)
 #   test    that, and what the tests need, with pytest and ruff in .venv
-#   bench   what the build takes, and the benchmarks' Python packages in .venv
+#   bench   what the build takes, and Python; the benchmarks install their peers themselves
 #
 # Nothing is asked of the network when nothing is missing.
 set -euo pipefail
@@ -123,7 +123,6 @@ test)
     ;;
 bench)
     install_missing "$build_needs$python_needs"
-    install_python_packages bench
     ;;
 *)
     echo "usage: setup.sh [build|test|bench]" >&2

@@ -70,6 +70,15 @@ char *arena_printf(struct arena *a, const char *fmt, ...)
     return p;
 }
 
+void arena_join(struct arena *to, struct arena *from)
+{
+    struct arena_chunk **end = &to->chunks;
+    while (*end)
+        end = &(*end)->next;
+    *end = from->chunks;
+    from->chunks = NULL;
+}
+
 void arena_free(struct arena *a)
 {
     struct arena_chunk *c = a->chunks;

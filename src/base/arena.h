@@ -16,6 +16,8 @@ void *arena_alloc(struct arena *a, size_t n, size_t size)
 char *arena_strdup(struct arena *a, const char *s);
 char *arena_strndup(struct arena *a, const char *s, size_t n);
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Everything of `from` lives in `to` from now on, at the same addresses; `from` is empty. */
+void arena_join(struct arena *to, struct arena *from);
 void arena_free(struct arena *a);
 
 #define arena_new(a, type)      ((type *)arena_alloc((a), 1, sizeof(type)))

@@ -161,7 +161,7 @@ static bool decode_level(struct scan *scan, const struct slice *s, enum level le
     const bool two = level == LEVEL_TWO;
     if (!two && !blob_whole(&c->level1[part]))
         return false;
-    return codec_decode(s->store->codec, two ? c->level2[part] : c->level1[part].p,
+    return codec_decode(scan->codec, two ? c->level2[part] : c->level1[part].p,
                         two ? c->level2_len[part] : c->level1[part].len, n, scan->level[part]);
 }
 
@@ -203,7 +203,7 @@ static bool find_moments(struct reducer *r, const struct slice *s, struct moment
 {
     *m = (struct moment){.slice = s};
     if (s->column->has_gaps) {
-        if (!store_value_rows(s->store, s->column, s->block->rows, r->scan->rows))
+        if (!store_value_rows(r->scan->codec, s->column, s->block->rows, r->scan->rows))
             return false;
         m->rows = r->scan->rows;
     }

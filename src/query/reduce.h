@@ -7,9 +7,11 @@
 #include "query/run_open.h"
 #include "query/series.h"
 
-/* What a query works with: decode buffers, and the times of blocks it has needed so far. */
+/* What a query works with, one per thread: decode buffers, and the times of blocks it has needed so
+ * far. */
 struct scan {
     struct arena arena;
+    struct codec *codec;
     struct scan_times *times; /* one per store seen */
     size_t n_times;
     uint8_t *v8;

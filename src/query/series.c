@@ -2,8 +2,11 @@
 /* series.c - see series.h. */
 #include "query/series.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "query/reduce.h"
@@ -57,23 +60,83 @@ int series_list(struct run *r, struct arena *a, struct series_key **out, size_t 
     return 0;
 }
 
+/* ---- points, by as many threads as pay ---- */
+
+enum {
+    THREADS_MOST = 8,
+    SERIES_EACH = 16, /* at least so many for a thread; fewer are done before it has begun */
+};
+
+/* Shared by the threads of one query: who is free takes the next series. */
+struct batch {
+    const struct series_ask *ask;
+    const struct merged **list;
+    size_t n;
+    struct series *out;
+    atomic_size_t next;
+};
+
+struct worker {
+    struct batch *batch;
+    struct arena arena; /* of its results */
+    pthread_t thread;
+    bool started;
+};
+
+static void read_one(const struct batch *b, size_t i, struct scan *scan, struct arena *a)
+{
+    struct slice *slices;
+    size_t n;
+    const uint64_t values = slices_of(scan, b->list[i], b->ask->from, b->ask->to, &slices, &n);
+    b->out[i].key = key_of(b->list[i], a);
+    reduce_slices(scan, slices, n, values, b->ask->points, a, &b->out[i]);
+}
+
+static void *work(void *arg)
+{
+    struct worker *w = arg;
+    struct scan scan;
+    scan_open(&scan);
+    for (size_t i; (i = atomic_fetch_add(&w->batch->next, 1)) < w->batch->n;)
+        read_one(w->batch, i, &scan, &w->arena);
+    scan_close(&scan);
+    return NULL;
+}
+
+static size_t threads_for(size_t series)
+{
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    const size_t most = cores > 1 ? MIN_OF((size_t)cores, (size_t)THREADS_MOST) : 1;
+    return MAX_OF(MIN_OF(series / SERIES_EACH, most), (size_t)1);
+}
+
+/* The caller is the first worker; a thread that cannot be started is done without. */
+static void read_batch(struct batch *b, struct arena *a)
+{
+    struct worker w[THREADS_MOST] = {0};
+    const size_t n = threads_for(b->n);
+    for (size_t i = 0; i < n; i++) {
+        w[i].batch = b;
+        w[i].started = i > 0 && pthread_create(&w[i].thread, NULL, work, &w[i]) == 0;
+    }
+    work(&w[0]);
+    for (size_t i = 0; i < n; i++) {
+        if (w[i].started)
+            pthread_join(w[i].thread, NULL);
+        arena_join(a, &w[i].arena);
+    }
+}
+
 int series_read(struct run *r, const struct series_ask *ask, struct arena *a, struct series **out,
                 size_t *n, struct err *e)
 {
     (void)e;
-    struct scan scan;
-    const struct merged **list;
-    scan_open(&scan);
-    *n = select_series(r, ask, &scan.arena, &list);
-    *out = arena_array(a, struct series, *n);
-    for (size_t i = 0; i < *n; i++) {
-        struct slice *slices;
-        size_t n_slices;
-        const uint64_t values = slices_of(&scan, list[i], ask->from, ask->to, &slices, &n_slices);
-        (*out)[i].key = key_of(list[i], a);
-        reduce_slices(&scan, slices, n_slices, values, ask->points, a, &(*out)[i]);
-    }
-    scan_close(&scan);
+    struct arena scratch = {0};
+    struct batch b = {.ask = ask};
+    b.n = *n = select_series(r, ask, &scratch, &b.list);
+    b.out = *out = arena_array(a, struct series, *n);
+    read_batch(&b, a);
+    arena_free(&scratch);
     return 0;
 }
 

@@ -15,7 +15,7 @@ struct scan_times {
 
 void scan_open(struct scan *s)
 {
-    *s = (struct scan){0};
+    *s = (struct scan){.codec = codec_open()};
     s->v8 = xmalloc(ROWS_MOST + 8);
     s->v64 = xmalloc(ROWS_MOST * sizeof *s->v64);
     s->rows = xmalloc(ROWS_MOST * sizeof *s->rows);
@@ -25,6 +25,7 @@ void scan_open(struct scan *s)
 
 void scan_close(struct scan *s)
 {
+    codec_close(s->codec);
     free(s->v8);
     free(s->v64);
     free(s->rows);
@@ -50,7 +51,7 @@ const int64_t *block_times(struct scan *s, struct store *store, const struct row
     const int64_t **slot = &times_of(s, store)->of_block[b - store->blocks];
     if (!*slot) {
         int64_t *t = arena_array(&s->arena, int64_t, b->rows);
-        if (!store_times(store, b, t))
+        if (!store_times(s->codec, b, t))
             return NULL;
         *slot = t;
     }
@@ -92,7 +93,7 @@ static bool cut(struct scan *s, struct slice *sl, int64_t from, int64_t to)
     if (b->t_first_us >= from && b->t_last_us < to)
         return true;
     const int64_t *t = block_times(s, sl->store, b);
-    if (!t || (sl->column->has_gaps && !store_value_rows(sl->store, sl->column, b->rows, s->rows)))
+    if (!t || (sl->column->has_gaps && !store_value_rows(s->codec, sl->column, b->rows, s->rows)))
         return false;
     sl->from = value_at(sl->column, s->rows, row_at(t, b->rows, from));
     sl->to = value_at(sl->column, s->rows, row_at(t, b->rows, to));
@@ -130,6 +131,6 @@ uint64_t slices_of(struct scan *s, const struct merged *m, wall_ns from, wall_ns
 bool slice_values(struct scan *s, const struct slice *in, struct codec_view *view)
 {
     const struct column *c = in->column;
-    return blob_whole(&c->values) && codec_decode_view(in->store->codec, c->values.p, c->values.len,
-                                                       c->count, s->v8, s->v64, view);
+    return blob_whole(&c->values) &&
+           codec_decode_view(s->codec, c->values.p, c->values.len, c->count, s->v8, s->v64, view);
 }

@@ -27,7 +27,7 @@ struct scale scale_of(double step);
 
 static inline double scale_value(struct scale s, double steps)
 {
-    return steps * s.mul / s.div;
+    return s.div == 1 ? steps * s.mul : steps / s.div;
 }
 
 void column_put(struct codec *c, const struct column_in *in, struct buf *head, struct buf *data);

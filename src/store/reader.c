@@ -189,8 +189,10 @@ static void use_tail(struct store *s, const char *bytes, size_t len)
     segment_read_frames(&seg, p + FILE_HEADER_LEN, len - FILE_HEADER_LEN, h.segment, &torn);
     forget_segment(s->own, h.segment);
     const struct seal_out out = {keep_in_memory, &s->own->tail_blocks};
-    if (seal_segment(s->codec, &seg, (uint32_t)h.segment, &out, &e) == 0)
+    struct codec *codec = codec_open();
+    if (seal_segment(codec, &seg, (uint32_t)h.segment, &out, &e) == 0)
         walk_blocks(s->own, s->own->tail_blocks.p, 0, s->own->tail_blocks.len);
+    codec_close(codec);
     segment_free(&seg);
     /* What the file ends in the middle of is this very segment, and that is in the tail. */
     if (h.segment <= 1 || segment_complete(s->own, h.segment - 1))
@@ -424,7 +426,6 @@ int store_open(struct store **out, const char *path, struct err *e)
 {
     struct store *s = xcalloc(1, sizeof *s);
     s->own = xcalloc(1, sizeof *s->own);
-    s->codec = codec_open();
     int rc = path_join(s->path, e, "%s", path);
     if (rc == 0)
         rc = open_parts(s, e);
@@ -444,16 +445,15 @@ void store_close(struct store *s)
     buf_free(&s->own->tail_blocks);
     free(s->own->found);
     free(s->own);
-    codec_close(s->codec);
     arena_free(&s->arena);
     free(s);
 }
 
 /* ---- data ---- */
 
-bool store_times(struct store *s, const struct rows_block *b, int64_t *out)
+bool store_times(struct codec *c, const struct rows_block *b, int64_t *out)
 {
-    if (!blob_whole(&b->times) || !codec_decode(s->codec, b->times.p, b->times.len, b->rows, out))
+    if (!blob_whole(&b->times) || !codec_decode(c, b->times.p, b->times.len, b->rows, out))
         return false;
     const uint64_t period_us = (uint64_t)b->period_ns / NS_PER_US;
     for (uint32_t i = 0; i < b->rows; i++)
@@ -461,7 +461,7 @@ bool store_times(struct store *s, const struct rows_block *b, int64_t *out)
     return true;
 }
 
-bool store_value_rows(struct store *s, const struct column *c, uint32_t rows, uint32_t *out)
+bool store_value_rows(struct codec *codec, const struct column *c, uint32_t rows, uint32_t *out)
 {
     if (!c->has_gaps) {
         for (uint32_t i = 0; i < c->count; i++)
@@ -472,7 +472,7 @@ bool store_value_rows(struct store *s, const struct column *c, uint32_t rows, ui
     uint32_t n = 0;
     uint64_t row = c->first_row;
     bool good =
-        blob_whole(&c->gaps) && codec_decode(s->codec, c->gaps.p, c->gaps.len, c->n_runs, runs);
+        blob_whole(&c->gaps) && codec_decode(codec, c->gaps.p, c->gaps.len, c->n_runs, runs);
     for (uint32_t i = 0; i < c->n_runs && good; i++) {
         good = runs[i] >= 0 && runs[i] <= (int64_t)rows && row + (uint64_t)runs[i] <= rows &&
                (i % 2 || n + (uint64_t)runs[i] <= c->count);

@@ -3,7 +3,8 @@
  *
  * Opening maps the file, checks and parses the heads of its blocks, and seals a living or torn tail
  * in memory, so that everything after sees blocks only. Data is decoded on demand. What is damaged
- * is left out and counted. Not safe for two threads at once. */
+ * is left out and counted. Once open it does not change: several threads may read it, each with a
+ * codec of its own. */
 #ifndef STORE_READER_H
 #define STORE_READER_H
 
@@ -55,7 +56,6 @@ struct store {
     uint64_t rows, samples, file_bytes;
     bool closed; /* the recorder closed it properly */
     uint8_t id[FILE_ID_LEN];
-    struct codec *codec;
     struct store_own *own; /* mapped files and memory behind all this */
 };
 
@@ -64,9 +64,9 @@ MUST_CHECK int store_open(struct store **out, const char *path, struct err *e);
 void store_close(struct store *s); /* NULL is fine */
 
 /* All rows' times of a block, us. `out` needs rows entries. False: damaged. */
-bool store_times(struct store *s, const struct rows_block *b, int64_t *out);
+bool store_times(struct codec *c, const struct rows_block *b, int64_t *out);
 /* Row number of each value of a column that has gaps; count entries. False: damaged. */
-bool store_value_rows(struct store *s, const struct column *c, uint32_t rows, uint32_t *out);
+bool store_value_rows(struct codec *codec, const struct column *c, uint32_t rows, uint32_t *out);
 
 /* Checks every checksum of the data parts; returns how many columns are damaged. */
 uint64_t store_verify(struct store *s);

@@ -473,3 +473,48 @@ TEST(a_window_that_starts_in_the_hour_that_was_slept_through_finds_what_follows)
     run_close(r);
     buf_free(&b);
 }
+
+/* Enough series for several threads, with gaps, summaries and values. */
+TEST(many_series_asked_for_at_once_are_what_each_is_alone)
+{
+    enum { SERIES = 100, ROWS = 700 };
+    struct buf b = {0};
+    const char *run = kit_run("run", "n", "id", KIT_START);
+    kit_group(&b, 0, "g", NS_PER_S, -1000000);
+    for (unsigned i = 0; i < SERIES; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "cpu%u", i);
+        kit_slot(&b, 0, i, "cpu.util", "%", name, 1);
+    }
+    for (int row = 0; row < ROWS; row++) {
+        kit_row(&b, 0, row % 3);
+        for (int i = 0; i < SERIES; i++)
+            if (i % 7 == 3 && row % 11 == 0)
+                kit_gap(&b);
+            else
+                kit_cell(&b, (row * 31 + i * 17) % 5 - 2);
+    }
+    kit_metrics(run, "a", &b);
+    struct run *r = open_run(run);
+    static const size_t points[] = {0, 10, 100};
+    for (size_t p = 0; p < sizeof points / sizeof *points; p++) {
+        struct arena a = {0};
+        struct series *all;
+        struct err e;
+        size_t n;
+        OK(series_read(r, &(struct series_ask){.points = points[p]}, &a, &all, &n, &e));
+        CHECK_INT(n, SERIES);
+        for (size_t i = 0; i < n; i++) {
+            const struct series_ask ask = {.entity = all[i].key.entity, .points = points[p]};
+            const struct series one = ask_one(r, &a, &ask);
+            CHECK_INT(one.n, all[i].n);
+            CHECK(memcmp(one.t, all[i].t, one.n * sizeof *one.t) == 0);
+            CHECK(memcmp(one.v, all[i].v, one.n * sizeof *one.v) == 0);
+            CHECK(memcmp(one.min, all[i].min, one.n * sizeof *one.min) == 0);
+            CHECK(memcmp(one.max, all[i].max, one.n * sizeof *one.max) == 0);
+        }
+        arena_free(&a);
+    }
+    run_close(r);
+    buf_free(&b);
+}

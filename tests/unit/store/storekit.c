@@ -264,13 +264,15 @@ static void dump_column(struct store *s, const struct store_series *one, struct 
     const struct column *c = &b->columns[ref.column];
     int64_t *t = xmalloc(b->rows * sizeof *t), *v = xmalloc(c->count * sizeof *v);
     uint32_t *rows = xmalloc(c->count * sizeof *rows);
-    if (store_times(s, b, t) && store_value_rows(s, c, b->rows, rows) && blob_whole(&c->values) &&
-        codec_decode(s->codec, c->values.p, c->values.len, c->count, v)) {
+    struct codec *codec = codec_open();
+    if (store_times(codec, b, t) && store_value_rows(codec, c, b->rows, rows) &&
+        blob_whole(&c->values) && codec_decode(codec, c->values.p, c->values.len, c->count, v)) {
         const char *metric = arena_strdup(&out->arena, one->metric);
         const char *entity = arena_strdup(&out->arena, one->entity);
         for (uint32_t i = 0; i < c->count; i++)
             kit_add(out, metric, entity, t[rows[i]], (double)v[i] * c->step);
     }
+    codec_close(codec);
     free(t);
     free(v);
     free(rows);
