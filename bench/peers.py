@@ -21,12 +21,12 @@ PROGRAMS = {
     "victoria-metrics": ("victoria-metrics", "victoria-metrics"),
 }
 
-# name: (requirement, module, index to ask when the configured ones do not have it)
+# name: (requirement, module)
 PACKAGES = {
-    "psutil": ("psutil==7.2.2", "psutil", ""),
-    "numpy": ("numpy==2.4.6", "numpy", ""),
-    # The CPU build; the plain one brings gigabytes of CUDA.
-    "torch": ("torch==2.13.0+cpu", "torch", "https://download.pytorch.org/whl/cpu"),
+    "psutil": ("psutil==7.2.2", "psutil"),
+    "numpy": ("numpy==2.4.6", "numpy"),
+    # Where PyPI has a CPU build of this version that is what comes; it is only measured on the CPU.
+    "torch": ("torch==2.13.0", "torch"),
 }
 
 
@@ -73,16 +73,19 @@ def _make_venv(venv: pathlib.Path) -> None:
     raise Skipped(f"no Python here could make {venv}; is python3-venv installed?")
 
 
-def _install_package(venv: pathlib.Path, requirement: str, module: str, index: str) -> None:
+def _install_package(venv: pathlib.Path, requirement: str, module: str) -> None:
     _make_venv(venv)
     python = str(venv / "bin" / "python")
     wanted = requirement.partition("==")[2]
-    check = f"from importlib.metadata import version; assert version('{module}') == '{wanted}'"
+    check = (
+        "from importlib.metadata import version; "
+        f"assert version('{module}').partition('+')[0] == '{wanted}'"
+    )
     if subprocess.run([python, "-c", check], capture_output=True).returncode == 0:
         return
     print(f"installing {requirement} into {venv}", file=sys.stderr)
     install = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", requirement]
-    if _run(install) or (index and _run([*install, "--extra-index-url", index])):
+    if _run(install):
         return
     raise Skipped(f"pip could not install {requirement}")
 
