@@ -23,15 +23,15 @@ try() {
 }
 
 title "A network learns to read digits; Footplate records the machine meanwhile"
-try $footplate run --name demo -- $train --seconds 4
+try $footplate run --name demo --interval 100ms -- $train --seconds 4
 
 title "The same, with data that comes slowly: look at 'data wait', and at the CPU below"
-try $footplate run --name demo-slow -- $train --seconds 4 --slow-input
+try $footplate run --name demo-slow --interval 100ms -- $train --seconds 4 --slow-input
 
 title "What was recorded of the second run"
 try $footplate show last
 try $footplate stats last
-try $footplate query last --metric cpu.util --points 20
+try $footplate query last --metric cpu.util --points 200
 
 cat <<'END'
 
