@@ -8,13 +8,20 @@ enum { STACK = 128 * 1024 };
 
 #define FLUSH_NS (850 * NS_PER_MS) /* with the writing itself, rows are safe within a second */
 #define RETRY_NS NS_PER_S
+/* Written rows survive the recorder at once, and the machine after this. Waiting for the medium
+ * more often would cost more than the sampling, and could hold up the job's own writes. */
+#define SYNC_NS (5 * NS_PER_S)
 
 /* Both are tried: room for the small file may come back first. */
 static int write_all(struct flusher *f, struct err *e)
 {
     struct err other;
+    const mono_ns now = clock_mono();
+    const bool durable = mono_diff(now, f->synced) >= SYNC_NS;
     const int node = nodefile_write(f->node, e);
-    const int rows = writer_flush(f->writer, true, node ? &other : e);
+    const int rows = writer_flush(f->writer, durable, node ? &other : e);
+    if (durable)
+        f->synced = now;
     return node ? node : rows;
 }
 
@@ -56,6 +63,7 @@ int flusher_start(struct flusher *f, struct writer *w, struct nodefile *node, in
     f->on_trouble = on_trouble;
     f->ctx = ctx;
     f->wanted = f->stop = false;
+    f->synced = clock_mono();
     pthread_mutex_init(&f->lock, NULL);
     thread_cond_init(&f->wake);
     atomic_init(&f->last_ns, clock_mono().ns);

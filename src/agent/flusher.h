@@ -23,6 +23,7 @@ struct flusher {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     bool wanted, stop; /* under the lock */
+    mono_ns synced;    /* the thread's own: when the medium was last waited for */
     _Atomic int64_t last_ns;
     _Atomic int64_t interval_ns; /* of the rows that come */
 };

@@ -11,9 +11,8 @@
 #include "sample/probe.h"
 #include "sample/probe_util.h"
 
-#define MIN_PERIOD_NS (10 * NS_PER_MS)
-#define MEM_PERIOD_NS                                                                              \
-    (500 * NS_PER_MS) /* moves slowly, and a cold read costs as much as a CPU one */
+#define MIN_PERIOD_NS   (10 * NS_PER_MS)
+#define MEM_PERIOD_NS   (500 * NS_PER_MS) /* it moves slowly */
 #define LIMIT_PERIOD_NS (5 * NS_PER_S)
 
 enum { TEXT_SIZE = 1024 };
@@ -55,18 +54,31 @@ static void set_slot(struct group *g, slot_id *slot, enum metric_id m, bool want
     }
 }
 
+/* Where there is no limit nobody is throttled, and there is nothing to read. */
+static void no_cpu_limit(struct cgroup_state *st, struct sink *s)
+{
+    source_close(&st->throttle);
+    set_slot(&st->fast, &st->throttled_slot, M_CGROUP_THROTTLED, false);
+    if (!st->cpu.version || !say_once(&st->said, SAID_NO_CPU_LIMIT))
+        return;
+    sink_loss(s, LOSS_ABSENT, "cgroup.cpu_limit", "no limit is set");
+    sink_loss(s, LOSS_ABSENT, "cgroup.throttled", "no limit is set");
+}
+
 static void read_cpu_limit(struct cgroup_state *st, struct sink *s)
 {
     struct cgroup_limit limit;
     const bool has = cgroup_cpu_limit(&st->cpu, &limit);
     st->cpu_limit_percent = has ? limit.value : 0;
     set_slot(&st->slow, &st->cpu_limit_slot, M_CGROUP_CPU_LIMIT, has);
-    if (!has && st->cpu.version && say_once(&st->said, SAID_NO_CPU_LIMIT))
-        sink_loss(s, LOSS_ABSENT, "cgroup.cpu_limit", "no limit is set");
+    if (!has) {
+        no_cpu_limit(st, s);
+        return;
+    }
     char path[PATH_LEN + sizeof "/cpu.stat"];
     struct err ignored;
-    snprintf(path, sizeof path, "%s/cpu.stat", has ? limit.folder : st->cpu.folder);
-    if (!st->cpu.version || (source_is_open(&st->throttle) && strcmp(st->throttle.path, path) == 0))
+    snprintf(path, sizeof path, "%s/cpu.stat", limit.folder);
+    if (source_is_open(&st->throttle) && strcmp(st->throttle.path, path) == 0)
         return;
     source_close(&st->throttle);
     st->throttled_us = (struct counter){0};

@@ -78,6 +78,7 @@ TEST(usage_and_throttling_become_percent)
     machine_put(m.proc, "self/cgroup", "0::/\n");
     machine_put(m.proc, "self/mountinfo", "1 2 0:3 / /sys/fs/cgroup rw - cgroup2 none rw\n");
     machine_put(m.sys, dir, "usage_usec 1000\nthrottled_usec 100\n");
+    machine_put(m.sys, "fs/cgroup/cpu.max", "50000 100000\n");
     OK(bench_open(&bench, &probe_cgroup, &m, NS_PER_S, &e));
     bench_read(&bench);
     const mono_ns t0 = clock_mono();
@@ -89,13 +90,30 @@ TEST(usage_and_throttling_become_percent)
     const double dt = (double)mono_diff(v->t, t0) / 1e9;
     NEAR(v->value, 100 * 0.1 / dt, 10);
     NEAR(now(M_CGROUP_THROTTLED), 100 * 0.02 / dt, 3);
-    CHECK_INT(captured_losses(bench.got, LOSS_ABSENT, "cgroup.cpu_limit"), 1);
+    CHECK_INT(captured_losses(bench.got, LOSS_ABSENT, "cgroup.cpu_limit"), 0);
     CHECK_INT(captured_losses(bench.got, LOSS_ABSENT, "cgroup.mem"), 1);
     machine_put(m.sys, dir, "usage_usec 5\nthrottled_usec 5\n");
     bench_forget(&bench);
     bench_read(&bench);
     CHECK_INT(bench.got->n, 0);
     CHECK_INT(captured_losses(bench.got, LOSS_RESET, "cgroup.cpu"), 1);
+    bench_close(&bench);
+}
+
+TEST(without_a_limit_nothing_is_throttled_and_that_is_said_not_shown_as_zero)
+{
+    struct err e;
+    struct probe_env m = machine_made();
+    machine_put(m.proc, "self/cgroup", "0::/\n");
+    machine_put(m.proc, "self/mountinfo", "1 2 0:3 / /sys/fs/cgroup rw - cgroup2 none rw\n");
+    machine_put(m.sys, "fs/cgroup/cpu.stat", "usage_usec 1000\nthrottled_usec 0\n");
+    machine_put(m.sys, "fs/cgroup/cpu.max", "max 100000\n");
+    OK(bench_open(&bench, &probe_cgroup, &m, NS_PER_S, &e));
+    for (int i = 0; i < 3; i++)
+        bench_read(&bench);
+    CHECK(captured_last(bench.got, M_CGROUP_CPU, "total"));
+    CHECK(!captured_last(bench.got, M_CGROUP_THROTTLED, "total"));
+    CHECK_INT(captured_losses(bench.got, LOSS_ABSENT, "cgroup.throttled"), 1);
     bench_close(&bench);
 }
 
