@@ -170,7 +170,7 @@ TEST(a_member_whose_parent_died_stays_one_without_a_recorder)
     OK(proctree_open(&t, "/proc", pid, 0, 16, &e));
     CHECK_INT(look(t), 3);
     job_kill(b->pid[1]);
-    nap_ms(50);
+    nap_ms(200);
     const size_t n = look(t);
     CHECK(seen(n, b->pid[2]));
     CHECK(!seen(n, b->pid[1])); /* nobody waits for it: a zombie is not living */
@@ -303,9 +303,13 @@ static void put_stat(const char *proc, int pid, int ppid, int start)
 
 static void leave_zombies(struct board *b)
 {
-    for (int i = 0; i < 40; i++)
-        if (job_fork() == 0)
+    for (int i = 0; i < 40; i++) {
+        const pid_t child = job_fork();
+        siginfo_t ended;
+        if (child == 0)
             _exit(0);
+        waitid(P_PID, (id_t)child, &ended, WEXITED | WNOWAIT); /* it has ended, and stays */
+    }
     b->done = 1;
     wait_forever(b);
 }
@@ -318,15 +322,14 @@ TEST(zombies_hold_no_files_and_are_not_living)
     const size_t before = open_files();
     const pid_t pid = job_start(leave_zombies, b);
     await(&b->done);
-    nap_ms(50);
     OK(proctree_open(&t, "/proc", pid, 0, 64, &e));
     CHECK_INT(look(t), 1);
     CHECK(open_files() - before <= 3);
     CHECK_INT(proctree_places(t), 41);
     job_kill(pid);
     job_reap(pid);
-    nap_ms(50);
-    look(t);
+    for (int i = 0; i < 500 && (look(t) > 0 || proctree_places(t) > 0); i++)
+        nap_ms(10);
     CHECK_INT(look(t), 0);
     CHECK_INT(proctree_places(t), 0); /* nobody of the job will wait for them */
     proctree_close(t);
@@ -364,7 +367,7 @@ TEST(a_process_that_ends_makes_room_for_another_to_be_kept_open)
         if (m->stat_fd >= 0 && m->stat.pid != pid)
             job_kill(m->stat.pid);
     }
-    nap_ms(50);
+    nap_ms(200);
     CHECK_INT(look(t), 7);
     for (size_t i = 0; i < proctree_places(t); i++) /* zombies hold none */
         CHECK(!proctree_at(t, i)->ended || proctree_at(t, i)->stat_fd < 0);
