@@ -54,6 +54,11 @@ enum metric_id metric_find(const char *name)
     return m;
 }
 
+bool loss_same(const struct loss *a, const struct loss *b)
+{
+    return a->id == b->id && strcmp(a->what, b->what) == 0 && strcmp(a->why, b->why) == 0;
+}
+
 void sink_loss(struct sink *s, enum loss_id id, const char *what, const char *fmt, ...)
 {
     struct loss l = {.id = id, .count = 1, .at = clock_mono()};

@@ -109,6 +109,9 @@ struct loss {
     char why[TEXT_LEN];
 };
 
+/* The same thing lost for the same reason; counts and times aside. */
+bool loss_same(const struct loss *a, const struct loss *b);
+
 struct mark {
     enum mark_id id;
     mono_ns at;

@@ -21,16 +21,11 @@ static void *room(struct arena *a, void *p, uint32_t n, uint32_t *cap, size_t si
 
 enum { LOSSES_MOST = 4096 }; /* kinds; a writer keeps 256 apart */
 
-static bool same_loss(const struct loss *a, const struct loss *b)
-{
-    return a->id == b->id && strcmp(a->what, b->what) == 0 && strcmp(a->why, b->why) == 0;
-}
-
 void catalog_loss(struct catalog *c, const struct loss *l)
 {
     struct store *s = c->store;
     for (uint32_t i = 0; i < s->n_losses; i++)
-        if (same_loss(&s->losses[i], l)) {
+        if (loss_same(&s->losses[i], l)) {
             s->losses[i].count += l->count;
             s->losses[i].at = l->at;
             return;

@@ -163,17 +163,12 @@ void intake_row(struct intake *in, struct group *g, mono_ns t)
     pthread_mutex_unlock(&in->lock);
 }
 
-static bool same_loss(const struct loss *a, const struct loss *b)
-{
-    return a->id == b->id && strcmp(a->what, b->what) == 0 && strcmp(a->why, b->why) == 0;
-}
-
 /* Losses are counted here and written with the next flush, so a reading that fails a thousand times
  * a second costs one record a second. */
 static struct pending_loss *find_loss(struct intake *in, const struct loss *l)
 {
     for (size_t i = 0; i < in->n_losses; i++)
-        if (same_loss(&in->losses[i].loss, l))
+        if (loss_same(&in->losses[i].loss, l))
             return &in->losses[i];
     if (in->n_losses == LOSSES_MOST)
         return &in->losses[LOSSES_MOST - 1];
