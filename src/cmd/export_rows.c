@@ -2,7 +2,6 @@
 /* export_rows.c - the formats that are one row per sample. Memory stays bounded: one series at a
  * time, in windows of time that hold so many samples. */
 #include <errno.h>
-#include <math.h>
 #include <string.h>
 
 #include "base/json_write.h"
@@ -125,10 +124,7 @@ int export_walk(const struct export_job *job, const struct export_rows *f, struc
 static void put_number(struct buf *out, double v)
 {
     struct jw j = {.out = out};
-    if (v == floor(v) && fabs(v) < 1e15)
-        buf_int(out, (int64_t)v);
-    else
-        jw_num(&j, NULL, v);
+    jw_num(&j, NULL, v);
 }
 
 static void csv_field(struct buf *out, const char *s)
