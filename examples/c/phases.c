@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* phases.c - adds up the time of each phase. */
+/* phases.c - adds up the time of each phase, and says to Footplate when it begins and ends. Without
+ * a recorder those calls do nothing. */
 #include "phases.h"
 
 #include <assert.h>
@@ -26,24 +27,28 @@ const char *phases_name(enum phase p)
 void phases_start(struct phases *p)
 {
     *p = (struct phases){.start_s = phases_clock_s(), .open = PHASES};
+    for (enum phase i = 0; i < PHASES; i++)
+        p->names[i] = fp_intern(names[i]);
 }
 
 void phases_step_begin(struct phases *p)
 {
     assert(p->open == PHASES);
+    fp_step_begin(p->steps, FP_TRAIN);
     p->steps++;
 }
 
 void phases_step_end(struct phases *p)
 {
     assert(p->open == PHASES);
-    (void)p;
+    fp_step_end(p->steps - 1, FP_TRAIN);
 }
 
 void phases_begin(struct phases *p, enum phase which)
 {
     assert(p->open == PHASES);
     p->open = which;
+    fp_span_begin(p->names[which]);
     p->begin_s = phases_clock_s();
 }
 
@@ -51,5 +56,6 @@ void phases_end(struct phases *p, enum phase which)
 {
     assert(p->open == which);
     p->spent_s[which] += phases_clock_s() - p->begin_s;
+    fp_span_end(p->names[which]);
     p->open = PHASES;
 }

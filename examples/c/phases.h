@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* phases.h - where the time of the training loop goes. Every step and every phase of the loop
- * begins and ends through these functions and nowhere else, so this is also the one place to tell a
- * profiler about them. Phases do not nest; only the training thread calls this. */
+ * begins and ends through these functions and nowhere else, so this is also the one place that
+ * tells Footplate about them. Phases do not nest; only the training thread calls this. */
 #ifndef PHASES_H
 #define PHASES_H
 
+#include <footplate/emit.h>
 #include <stdint.h>
 
 enum phase {
@@ -22,6 +23,7 @@ struct phases {
     double start_s;         /* of the run, on the monotonic clock */
     double begin_s;         /* of the phase that is open now */
     enum phase open;        /* PHASES when none is */
+    fp_name names[PHASES];  /* of the spans, made once */
     uint64_t steps;
 };
 

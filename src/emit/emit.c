@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* emit.c - libfootplate: include/footplate/emit.h over the ring. It lives inside the job, so it has
+ * what the rest of the tree avoids, state of the process and of each thread, and lacks what the
+ * rest has: nothing here allocates, waits, prints or ends the program. */
+#define FP_NO_INLINE
+#include "footplate/emit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ring/ring_write.h"
+
+_Static_assert((int)FP_STEP_BEGIN_ == (int)RING_STEP_BEGIN, "kinds are those of the ring");
+_Static_assert((int)FP_STEP_END_ == (int)RING_STEP_END, "kinds are those of the ring");
+_Static_assert((int)FP_SPAN_BEGIN_ == (int)RING_SPAN_BEGIN, "kinds are those of the ring");
+_Static_assert((int)FP_SPAN_END_ == (int)RING_SPAN_END, "kinds are those of the ring");
+_Static_assert((int)FP_MARK_ == (int)RING_MARK, "kinds are those of the ring");
+_Static_assert((int)FP_COUNT_INT_ == (int)RING_COUNT_INT, "kinds are those of the ring");
+_Static_assert((int)FP_COUNT_REAL_ == (int)RING_COUNT_REAL, "kinds are those of the ring");
+
+uint8_t fp_on_;
+
+static struct ring_writer writer;
+
+/* initial-exec: part of the thread from its start. The other models allocate it at first use, which
+ * may be in a signal handler. */
+static _Thread_local struct ring_thread thread __attribute__((tls_model("initial-exec"))) =
+    RING_THREAD_INIT;
+
+static void in_child(void)
+{
+    ring_writer_forked(&writer);
+}
+
+static int is_set(const char *name)
+{
+    const char *v = secure_getenv(name);
+    return v && v[0] && strcmp(v, "0") != 0;
+}
+
+/* secure_getenv: a program with more rights than its user must not write where the user says. */
+__attribute__((constructor)) static void start(void)
+{
+    const char *clock = secure_getenv("FOOTPLATE_CLOCK");
+    const int mono = clock && strcmp(clock, "monotonic") == 0;
+    if (is_set("FOOTPLATE_DISABLE"))
+        return;
+    ring_writer_start(&writer, &fp_on_, secure_getenv(RING_ENV), mono ? RING_CLOCK_MONOTONIC : 0);
+    if (fp_on_)
+        pthread_atfork(NULL, NULL, in_child);
+}
+
+__attribute__((destructor)) static void stop(void)
+{
+    ring_writer_stop(&writer);
+}
+
+void fp_emit_(uint32_t what, fp_name name, uint64_t value)
+{
+    ring_put(&writer, &thread, (struct ring_said){what, name, value});
+}
+
+static inline void emit(uint32_t what, fp_name name, uint64_t value)
+{
+    if (fp_enabled())
+        fp_emit_(what, name, value);
+}
+
+fp_name fp_intern(const char *text)
+{
+    return fp_enabled() ? ring_intern(&writer, text) : 0;
+}
+
+int fp_enabled(void)
+{
+    return __atomic_load_n(&fp_on_, __ATOMIC_RELAXED);
+}
+
+void fp_step_begin(uint64_t step, enum fp_mode mode)
+{
+    emit(FP_STEP_BEGIN_ | (uint32_t)mode << 8, 0, step);
+}
+
+void fp_step_end(uint64_t step, enum fp_mode mode)
+{
+    emit(FP_STEP_END_ | (uint32_t)mode << 8, 0, step);
+}
+
+void fp_span_begin(fp_name name)
+{
+    emit(FP_SPAN_BEGIN_, name, 0);
+}
+
+void fp_span_end(fp_name name)
+{
+    emit(FP_SPAN_END_, name, 0);
+}
+
+void fp_mark(fp_name name)
+{
+    emit(FP_MARK_, name, 0);
+}
+
+void fp_counter(fp_name name, int64_t value)
+{
+    emit(FP_COUNT_INT_, name, (uint64_t)value);
+}
+
+void fp_counter_real(fp_name name, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    emit(FP_COUNT_REAL_, name, bits);
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ring_folder.c - see ring_folder.h. */
+#include "ring/ring_folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+
+enum { FILE_NAME_LEN = 64, MOST_FILES = 4096 };
+
+static const int64_t check_every_ns = 250 * NS_PER_MS;
+/* A folder changed this recently may have changed again within the same tick of its clock. */
+static const int64_t settled_ns = 50 * NS_PER_MS;
+
+struct file {
+    char name[FILE_NAME_LEN];
+    struct ring_reader *r; /* NULL: not ready yet, or broken */
+    bool broken;
+};
+
+struct ring_folder {
+    char path[PATH_LEN];
+    int fd;
+    struct ring_folder_handler h;
+    struct ring_clock clock;
+    struct file *files;
+    size_t n, room;
+    bool waiting; /* some file was not ready */
+    struct timespec changed;
+    mono_ns checked;
+};
+
+int ring_folder_open(struct ring_folder **out, const char *path,
+                     const struct ring_folder_handler *h, struct err *e)
+{
+    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return err_sys(e, "open '%s'", path);
+    struct ring_folder *f = xcalloc(1, sizeof *f);
+    f->fd = fd;
+    f->h = *h;
+    const int rc = path_join(f->path, e, "%s", path);
+    if (rc) {
+        ring_folder_close(f, false);
+        return rc;
+    }
+    ring_clock_start(&f->clock);
+    *out = f;
+    return 0;
+}
+
+int ring_folder_make(struct ring_folder **out, const char *otherwise,
+                     const struct ring_folder_handler *h, struct err *e)
+{
+    char path[PATH_LEN] = "/dev/shm/footplate-XXXXXX";
+    if (!mkdtemp(path)) {
+        const int rc = path_join(path, e, "%s/ring-XXXXXX", otherwise);
+        if (rc)
+            return rc;
+        if (!mkdtemp(path))
+            return err_sys(e, "make a folder in '%s'", otherwise);
+    }
+    const int rc = ring_folder_open(out, path, h, e);
+    if (rc)
+        rmdir(path);
+    return rc;
+}
+
+const char *ring_folder_path(const struct ring_folder *f)
+{
+    return f->path;
+}
+
+size_t ring_folder_count(const struct ring_folder *f)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < f->n; i++)
+        n += f->files[i].r != NULL;
+    return n;
+}
+
+static void set_broken(struct ring_folder *f, struct file *file, const struct err *why)
+{
+    f->h.broken(f->h.ring.arg, file->r, why);
+    ring_reader_close(file->r);
+    file->r = NULL;
+    file->broken = true;
+}
+
+static void forget(struct ring_folder *f, struct file *file)
+{
+    *file = f->files[--f->n];
+}
+
+static void open_file(struct ring_folder *f, struct file *file)
+{
+    struct err e;
+    const int rc = ring_reader_open(&file->r, f->fd, file->name, &e);
+    if (rc == 0)
+        f->h.begun(f->h.ring.arg, file->r);
+    else if (rc == ERR_BUSY || (rc == ERR_SYS && e.sys == EMFILE))
+        f->waiting = true;
+    else if (rc == ERR_SYS && e.sys == ENOENT)
+        forget(f, file); /* threads that begin together make one each, and keep one */
+    else
+        set_broken(f, file, &e);
+}
+
+static bool is_known(const struct ring_folder *f, const char *name)
+{
+    for (size_t i = 0; i < f->n; i++)
+        if (strcmp(f->files[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static void add_file(struct ring_folder *f, const char *name)
+{
+    if (strncmp(name, RING_PREFIX, RING_PREFIX_LEN) != 0 || strlen(name) >= FILE_NAME_LEN ||
+        f->n == MOST_FILES || is_known(f, name))
+        return;
+    if (f->n == f->room) {
+        f->room = f->room ? 2 * f->room : 16;
+        f->files = xrealloc(f->files, f->room, sizeof f->files[0]);
+    }
+    struct file *file = &f->files[f->n++];
+    *file = (struct file){0};
+    snprintf(file->name, sizeof file->name, "%s", name);
+}
+
+static int list_files(struct ring_folder *f, struct err *e)
+{
+    const int fd = openat(f->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return err_sys(e, "open '%s'", f->path);
+    DIR *d = fdopendir(fd);
+    if (!d) {
+        close(fd);
+        return err_sys(e, "open '%s'", f->path);
+    }
+    for (struct dirent *entry; (entry = readdir(d));)
+        add_file(f, entry->d_name);
+    closedir(d);
+    return 0;
+}
+
+/* One fstat says whether there is anything new. */
+static int look_for_files(struct ring_folder *f, struct err *e)
+{
+    struct stat st;
+    if (fstat(f->fd, &st) != 0)
+        return err_sys(e, "'%s'", f->path);
+    const struct timespec m = st.st_mtim;
+    const int64_t age = clock_wall().ns - ((int64_t)m.tv_sec * NS_PER_S + m.tv_nsec);
+    const bool same = m.tv_sec == f->changed.tv_sec && m.tv_nsec == f->changed.tv_nsec;
+    if (same && age > settled_ns && !f->waiting)
+        return 0;
+    f->changed = m;
+    f->waiting = false;
+    const int rc = list_files(f, e);
+    for (size_t i = f->n; rc == 0 && i-- > 0;)
+        if (!f->files[i].r && !f->files[i].broken)
+            open_file(f, &f->files[i]);
+    return rc;
+}
+
+static void end_file(struct ring_folder *f, size_t i)
+{
+    f->h.ended(f->h.ring.arg, f->files[i].r);
+    ring_reader_close(f->files[i].r);
+    unlinkat(f->fd, f->files[i].name, 0);
+    forget(f, &f->files[i]);
+}
+
+static void drain_file(struct ring_folder *f, struct file *file, size_t *events)
+{
+    struct err e;
+    size_t n;
+    if (ring_reader_drain(file->r, &f->clock, &f->h.ring, &n, &e) != 0)
+        set_broken(f, file, &e);
+    *events += n;
+}
+
+int ring_folder_drain(struct ring_folder *f, size_t *events, struct err *e)
+{
+    const mono_ns now = clock_mono();
+    const bool check = mono_diff(now, f->checked) >= check_every_ns;
+    *events = 0;
+    ring_clock_tick(&f->clock);
+    const int rc = look_for_files(f, e);
+    if (rc)
+        return rc;
+    if (check)
+        f->checked = now;
+    for (size_t i = f->n; i-- > 0;) {
+        struct file *file = &f->files[i];
+        if (file->r && check && ring_reader_check(file->r) == RING_FINISHED)
+            end_file(f, i);
+        else if (file->r)
+            drain_file(f, file, events);
+    }
+    return 0;
+}
+
+static bool round_of_all(struct ring_folder *f, size_t *events, struct err *e, int *rc)
+{
+    size_t n = 0;
+    f->checked = (mono_ns){INT64_MIN / 2}; /* look now whether they live */
+    *rc = ring_folder_drain(f, &n, e);
+    *events += n;
+    return *rc == 0 && n > 0;
+}
+
+int ring_folder_finish(struct ring_folder *f, size_t *events, struct err *e)
+{
+    enum { MOST_ROUNDS = 64 }; /* a process that lives on might never stop talking */
+    int rc = 0;
+    *events = 0;
+    f->changed = (struct timespec){0};
+    for (int i = 0; i < MOST_ROUNDS && round_of_all(f, events, e, &rc); i++)
+        ;
+    for (size_t i = f->n; i-- > 0;)
+        if (f->files[i].r)
+            end_file(f, i);
+    return rc;
+}
+
+static void remove_files(struct ring_folder *f)
+{
+    struct err e;
+    if (list_files(f, &e) == 0)
+        for (size_t i = 0; i < f->n; i++)
+            unlinkat(f->fd, f->files[i].name, 0);
+    rmdir(f->path);
+}
+
+void ring_folder_close(struct ring_folder *f, bool remove)
+{
+    if (!f)
+        return;
+    if (remove)
+        remove_files(f);
+    for (size_t i = 0; i < f->n; i++)
+        ring_reader_close(f->files[i].r);
+    close(f->fd);
+    free(f->files);
+    free(f);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ring_layout.h - the bytes that a job and its recorder share: one file per process.
+ *
+ *     offset        bytes
+ *          0         4096  struct ring_file: who wrote it, which clock, what was lost
+ *       4096   64 x   128  struct ring_head: one per thread ring
+ *      12288  1024 x   64  struct ring_name: append-only; the id is the index, 0 is never used
+ *      77824   64 x 256 K  8192 x struct ring_slot: the events of ring 0, of ring 1, ...
+ *
+ *     one ring:   tail (recorder)          head (job)
+ *                  v                        v
+ *     ... | read | event | event | event*  | free | free | ...       index & RING_MASK = place
+ *                                    * taken, not yet written: its seq is still of the last lap
+ *
+ * The file is sparse: a ring costs memory once a thread has claimed it. Only the thread that owns a
+ * ring moves its head and writes its slots; only the recorder moves the tail. `head` counts places
+ * taken; a place holds a whole event once its seq is index + 1, which is stored last. So an event
+ * emitted by a signal handler in the middle of another emit takes the next place, and a process
+ * killed in between leaves one place whose seq gives it away. Integers are of the machine: the
+ * file never leaves it. Counters only grow. */
+#ifndef RING_LAYOUT_H
+#define RING_LAYOUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define RING_MAGIC   UINT64_C(0x31474e4952504671) /* "qFPRING1" */
+#define RING_VERSION 1u
+
+enum {
+    RING_COUNT = 64,   /* thread rings of a process */
+    RING_SLOTS = 8192, /* of a ring; a power of two */
+    RING_SPARE = 64,   /* slots that only events nested in another emit may take: a handler blocks
+                        * its own signal, so at most 64 emits of a thread are open at once */
+    RING_ROOM = RING_SLOTS - RING_SPARE, /* events that a ring holds */
+    RING_NAMES = 1024,                   /* ids 1 to 1023 */
+    RING_NAME_LEN = 62,                  /* longest name; longer ones are cut */
+    RING_PREFIX_LEN = 5,                 /* of RING_PREFIX */
+};
+
+#define RING_MASK   ((uint64_t)RING_SLOTS - 1)
+#define RING_PREFIX "ring-" /* file names: ring-<pid>-<16 hex digits> */
+#define RING_ENV    "FOOTPLATE_RING"
+
+enum ring_clock_kind {
+    RING_CLOCK_MONOTONIC = 1, /* CLOCK_MONOTONIC in ns */
+    RING_CLOCK_TSC = 2,       /* the CPU's counter; the reader converts */
+};
+
+/* Values are part of the ABI of emit.h. */
+enum ring_kind {
+    RING_STEP_BEGIN = 1, /* value: step number; mode */
+    RING_STEP_END = 2,   /* value: step number; mode */
+    RING_SPAN_BEGIN = 3,
+    RING_SPAN_END = 4,
+    RING_MARK = 5,
+    RING_COUNT_INT = 6,  /* value: int64_t */
+    RING_COUNT_REAL = 7, /* value: the bits of a double */
+    RING_THREAD = 8,     /* value: the thread id that writes from here on */
+    RING_KIND_END
+};
+
+struct ring_slot {
+    uint64_t time; /* of the file's clock */
+    uint32_t name; /* id, 0 for none */
+    uint32_t what; /* enum ring_kind | mode << 8 */
+    uint64_t value;
+    uint64_t seq; /* index + 1, stored last */
+};
+
+/* The owner's cache line and the recorder's. */
+struct ring_head {
+    uint64_t head;    /* places taken since the file began */
+    uint64_t dropped; /* events that found the ring full */
+    uint32_t owner;   /* thread id, 0 when free */
+    uint32_t pad;
+    uint64_t pad_owner[5];
+    uint64_t tail; /* places read */
+    uint64_t pad_recorder[7];
+};
+
+struct ring_name {
+    uint8_t ready; /* 1 when the text is whole, stored last */
+    uint8_t len;
+    char text[RING_NAME_LEN];
+};
+
+struct ring_file {
+    uint64_t magic; /* stored last, when the file is ready to be read */
+    uint32_t version;
+    uint32_t rings, slots, names; /* must be ours: sizes are never taken from a file */
+    uint32_t pid;
+    uint32_t clock;         /* enum ring_clock_kind */
+    uint64_t pid_ns;        /* inode of the process's pid namespace, 0 when not known */
+    uint64_t start_ticks;   /* field 22 of /proc/PID/stat: tells a reused pid */
+    uint64_t nonce;         /* in the file's name */
+    uint64_t tie_time;      /* one moment in the file's clock... */
+    uint64_t tie_ns;        /* ...and in CLOCK_MONOTONIC; for people, the reader ties anew */
+    uint64_t dropped;       /* events of threads that got no ring */
+    uint64_t names_lost;    /* names that found the table full */
+    uint64_t reserved[501]; /* up to 4096 */
+};
+
+#define RING_HEADS_AT   ((size_t)4096)
+#define RING_NAMES_AT   (RING_HEADS_AT + RING_COUNT * sizeof(struct ring_head))
+#define RING_SLOTS_AT   (RING_NAMES_AT + RING_NAMES * sizeof(struct ring_name))
+#define RING_BYTES      (RING_SLOTS * sizeof(struct ring_slot)) /* of one ring */
+#define RING_FILE_BYTES (RING_SLOTS_AT + RING_COUNT * RING_BYTES)
+
+_Static_assert(sizeof(struct ring_slot) == 32, "two events to a cache line");
+_Static_assert(sizeof(struct ring_head) == 128, "two cache lines");
+_Static_assert(offsetof(struct ring_head, tail) == 64, "the recorder's line is its own");
+_Static_assert(sizeof(struct ring_name) == 64, "a name is a cache line");
+_Static_assert(sizeof(struct ring_file) == RING_HEADS_AT, "the header is a page");
+_Static_assert(RING_SLOTS_AT % 4096 == 0, "rings start on a page");
+_Static_assert((RING_SLOTS & (RING_SLOTS - 1)) == 0, "places are found by a mask");
+
+#endif

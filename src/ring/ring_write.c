@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ring_write.c - all but the fast path of ring_write.h: a process gets its file, a thread its ring.
+ * Never blocks, never allocates, and leaves errno, the signal mask and cancellation as they were.
+ */
+#include "ring/ring_write.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "ring/ring_make.h"
+
+/* With more threads than rings, looking for one must not become what an event costs. */
+static const uint64_t retry_ns = 20 * 1000 * 1000;
+
+/* glibc keeps the values of the first keys in the thread itself and allocates for later ones. */
+enum { KEYS_WITHOUT_MALLOC = 32, LIVE_BYTES = 4096 };
+_Static_assert(sizeof(struct ring_live) <= LIVE_BYTES, "one page");
+
+/* While a thread attaches nothing may come in between on that thread. */
+struct quiet {
+    sigset_t mask;
+    int cancel;
+    int err;
+};
+
+static void quiet_begin(struct quiet *q)
+{
+    sigset_t all;
+    q->err = errno;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &q->mask);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &q->cancel);
+}
+
+static void quiet_end(const struct quiet *q)
+{
+    pthread_setcancelstate(q->cancel, NULL);
+    pthread_sigmask(SIG_SETMASK, &q->mask, NULL);
+    errno = q->err;
+}
+
+static uint32_t thread_id(void)
+{
+    return (uint32_t)syscall(SYS_gettid);
+}
+
+static bool thread_is_gone(uint32_t tid)
+{
+    return syscall(SYS_tgkill, getpid(), (pid_t)tid, 0) != 0 && errno == ESRCH;
+}
+
+static uint64_t free_places(struct ring_head *r)
+{
+    return RING_ROOM - (__atomic_load_n(&r->head, __ATOMIC_RELAXED) -
+                        __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE));
+}
+
+static bool take_owner(struct ring_head *r, uint32_t from, uint32_t to)
+{
+    return __atomic_compare_exchange_n(&r->owner, &from, to, false, __ATOMIC_ACQ_REL,
+                                       __ATOMIC_RELAXED);
+}
+
+/* Looks at the recorder's tail only when the ring seems full. A tail that makes no sense leaves it
+ * full. */
+static bool has_room(struct ring_thread *t)
+{
+    const uint64_t h = __atomic_load_n(&t->ring->head, __ATOMIC_RELAXED);
+    if (h - t->tail < RING_ROOM)
+        return true;
+    t->tail = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE);
+    return h - t->tail < RING_ROOM;
+}
+
+/* As the end of ring_put, for either clock. */
+static void put_attached(struct ring_thread *t, enum ring_clock_kind clock, struct ring_said s)
+{
+    if (!has_room(t)) {
+        __atomic_fetch_add(&t->ring->dropped, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    const uint64_t now = clock == RING_CLOCK_TSC ? ring_tsc() : ring_mono_ns();
+    ring_fill(t, ring_take(&t->ring->head), now, s);
+}
+
+/* What a thread looks for in a ring, best first. The first that will do is taken, so threads that
+ * come and go use the same few again. */
+struct wish {
+    bool orphan; /* owned by a thread that ended without giving it back */
+    uint64_t room;
+};
+
+static const struct wish wishes[] = {
+    {.room = RING_SLOTS / 2},
+    {.room = 2},
+    {.orphan = true, .room = 2},
+};
+
+static bool try_claim(uint8_t *map, unsigned i, const struct wish *wish, uint32_t me)
+{
+    struct ring_head *r = ring_head_of(map, i);
+    const uint32_t owner = __atomic_load_n(&r->owner, __ATOMIC_RELAXED);
+    if (free_places(r) < wish->room || free_places(r) > RING_ROOM)
+        return false;
+    if (wish->orphan)
+        return owner != 0 && (owner == me || thread_is_gone(owner)) && take_owner(r, owner, me);
+    return owner == 0 && take_owner(r, 0, me);
+}
+
+/* A ring of this thread's own, or -1. */
+static int claim(uint8_t *map, uint32_t me)
+{
+    for (size_t w = 0; w < sizeof wishes / sizeof wishes[0]; w++)
+        for (unsigned i = 0; i < RING_COUNT; i++)
+            if (try_claim(map, i, &wishes[w], me))
+                return (int)i;
+    return -1;
+}
+
+static bool make_backed(const struct ring_writer *w, uint8_t *map, unsigned i)
+{
+    struct ring_live *live = w->live;
+    if (__atomic_load_n(&live->backed[i], __ATOMIC_ACQUIRE))
+        return true;
+    if (!ring_back(w, map, i))
+        return false;
+    __atomic_store_n(&live->backed[i], 1, __ATOMIC_RELEASE);
+    return true;
+}
+
+static void free_ring(struct ring_head *r)
+{
+    __atomic_store_n(&r->owner, 0, __ATOMIC_RELEASE);
+}
+
+/* The first event in a ring says whose the next ones are. */
+static bool attach_ring(struct ring_writer *w, struct ring_thread *t, uint8_t *map)
+{
+    const uint32_t me = thread_id();
+    const int i = claim(map, me);
+    if (i < 0)
+        return false;
+    struct ring_head *r = ring_head_of(map, (unsigned)i);
+    if (!make_backed(w, map, (unsigned)i)) {
+        free_ring(r);
+        return false;
+    }
+    t->ring = r;
+    t->slots = ring_slots_of(map, (unsigned)i);
+    t->tail = __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE);
+    t->writer = w;
+    put_attached(t, w->clock, (struct ring_said){.what = RING_THREAD, .value = me});
+    t->map = map;
+    if (w->has_key)
+        pthread_setspecific(w->key, t);
+    return true;
+}
+
+/* Threads that come here together each make a file; one wins, the others remove theirs. That is
+ * cheaper than an event lost, and nobody waits. */
+static uint8_t *make_file(struct ring_writer *w, uint64_t now)
+{
+    struct ring_live *live = w->live;
+    bool gone = false;
+    if (now < __atomic_load_n(&live->retry_ns, __ATOMIC_RELAXED))
+        return NULL;
+    uint8_t *map = ring_make(w, &gone), *old = NULL;
+    if (gone)
+        __atomic_store_n(w->on, 0, __ATOMIC_RELAXED);
+    if (!map) {
+        __atomic_store_n(&live->retry_ns, now + retry_ns, __ATOMIC_RELAXED);
+        return NULL;
+    }
+    if (!__atomic_compare_exchange_n(&live->map, &old, map, false, __ATOMIC_SEQ_CST,
+                                     __ATOMIC_ACQUIRE)) {
+        ring_unmake(w, map);
+        return old;
+    }
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* with ring_intern */
+    ring_names_copy(w, map);
+    __atomic_fetch_add(&ring_file_of(map)->dropped,
+                       __atomic_exchange_n(&live->dropped, 0, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+    ring_announce(map);
+    return map;
+}
+
+static bool attach(struct ring_writer *w, struct ring_thread *t)
+{
+    uint8_t *map = __atomic_load_n(&w->live->map, __ATOMIC_ACQUIRE);
+    if (t->map == map)
+        return true; /* a signal handler has done it meanwhile */
+    const uint64_t now = ring_mono_ns();
+    if (t->writer == w && now < t->retry_ns)
+        return false;
+    if (!map)
+        map = make_file(w, now);
+    if (map && attach_ring(w, t, map))
+        return true;
+    t->writer = w;
+    t->retry_ns = now + retry_ns;
+    return false;
+}
+
+static void count_dropped(struct ring_live *live)
+{
+    uint8_t *map = __atomic_load_n(&live->map, __ATOMIC_ACQUIRE);
+    uint64_t *counter = map ? &ring_file_of(map)->dropped : &live->dropped;
+    __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+}
+
+static void put_unattached(struct ring_writer *w, struct ring_thread *t, struct ring_said s)
+{
+    struct quiet q;
+    quiet_begin(&q);
+    if (attach(w, t))
+        put_attached(t, w->clock, s);
+    else
+        count_dropped(w->live);
+    quiet_end(&q);
+}
+
+void ring_put_slow(struct ring_writer *w, struct ring_thread *t, struct ring_said s)
+{
+    if (t->map == __atomic_load_n(&w->live->map, __ATOMIC_RELAXED))
+        put_attached(t, w->clock, s);
+    else
+        put_unattached(w, t, s);
+}
+
+/* Runs when a thread ends. Destructors of others may emit after it: then the thread gets a ring
+ * again and this runs once more. */
+static void give_back(void *arg)
+{
+    struct ring_thread *t = arg;
+    struct ring_head *r = t->ring;
+    const bool mine =
+        t->writer && t->map == __atomic_load_n(&t->writer->live->map, __ATOMIC_RELAXED);
+    t->map = RING_NO_MAP;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (mine)
+        free_ring(r);
+}
+
+static struct ring_live *make_live(void)
+{
+    void *p = mmap(NULL, LIVE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    madvise(p, LIVE_BYTES, MADV_WIPEONFORK);
+    return p;
+}
+
+static void make_key(struct ring_writer *w)
+{
+    if (pthread_key_create(&w->key, give_back) != 0)
+        return;
+    w->has_key = w->key < KEYS_WITHOUT_MALLOC;
+    if (!w->has_key)
+        pthread_key_delete(w->key);
+}
+
+void ring_writer_start(struct ring_writer *w, uint8_t *on, const char *dir,
+                       enum ring_clock_kind clock)
+{
+    const size_t len = dir ? strnlen(dir, RING_DIR_LEN) : 0;
+    const int err = errno;
+    w->on = on;
+    *on = 0;
+    if (len == 0 || len >= RING_DIR_LEN || dir[0] != '/')
+        return;
+    w->live = make_live();
+    if (w->live) {
+        memcpy(w->dir, dir, len + 1);
+        if (clock == 0)
+            clock = ring_tsc_usable() ? RING_CLOCK_TSC : RING_CLOCK_MONOTONIC;
+        w->clock = clock;
+        make_key(w);
+        __atomic_store_n(on, 1, __ATOMIC_RELEASE);
+    }
+    errno = err;
+}
+
+void ring_writer_forked(struct ring_writer *w)
+{
+    if (w->live)
+        memset(w->live, 0, sizeof *w->live);
+}
+
+void ring_writer_stop(struct ring_writer *w)
+{
+    if (w->has_key)
+        pthread_key_delete(w->key);
+    w->has_key = false;
+}
