@@ -15,10 +15,11 @@ import sys
 
 from harness import Skipped
 
-# name: (apt package, program)
+# name: (apt packages, program)
 PROGRAMS = {
     "node-exporter": ("prometheus-node-exporter", "prometheus-node-exporter"),
     "victoria-metrics": ("victoria-metrics", "victoria-metrics"),
+    "lttng": ("lttng-tools liblttng-ust-dev", "lttng-sessiond"),
 }
 
 # name: (requirement, module)
@@ -56,7 +57,7 @@ def _install_program(package: str, program: str) -> None:
     try:
         env = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
         _run(_as_root(["apt-get", "update", "-qq"]), env)
-        command = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", package]
+        command = ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *package.split()]
         if not _run(_as_root(command), env):
             raise Skipped(f"apt-get could not install {package}")
     finally:

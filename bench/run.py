@@ -14,8 +14,11 @@ import subprocess
 import sys
 import tempfile
 
+import bench_events
 import bench_fast
+import bench_hooks
 import bench_memory
+import bench_pyevents
 import bench_sample
 import bench_size
 import bench_stats
@@ -32,16 +35,24 @@ BENCHES = [
         bench_sample.run,
         ["psutil", "node-exporter"],
     ),
+    Bench("events", "one event from C, and a million a second", bench_events.run, ["lttng"]),
     Bench("fast", "sampling every 10 ms", bench_fast.run),
     Bench("memory", "resident memory of the recorder", bench_memory.run),
     Bench("size", "stored bytes per sample", bench_size.run, ["victoria-metrics"]),
     Bench("write", "the write path", bench_write.run),
     Bench("windows", "windows at 1800 points", bench_windows.run, ["victoria-metrics"]),
     Bench("stats", "statistics of a day", bench_stats.run, ["numpy"]),
+    Bench("pyevents", "events from Python", bench_pyevents.run, ["torch", "numpy"]),
     Bench(
         "training",
         "a training step with and without recording",
         bench_training.run,
+        ["torch", "numpy"],
+    ),
+    Bench(
+        "hooks",
+        "what hooks add to a training step",
+        bench_hooks.run,
         ["torch", "numpy"],
     ),
 ]
@@ -70,7 +81,15 @@ def build(folder: pathlib.Path) -> None:
     if not (folder / "build.ninja").exists():
         command = ["cmake", "--preset", "release", "-S", str(ROOT), "-B", str(folder)]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=ROOT)
-    targets = ["footplate", "bench_store", "miniagent"]
+    targets = [
+        "footplate",
+        "bench_store",
+        "bench_ring",
+        "bench_talk",
+        "miniagent",
+        "fp_emit_shared",
+        "footplate_python",
+    ]
     subprocess.run(
         ["cmake", "--build", str(folder), "--target", *targets],
         check=True,

@@ -20,6 +20,7 @@ steps=(
     "dev      the same with clang, address and undefined behaviour sanitizers"
     "tsan     the tests with threads, thread sanitizer"
     "cli      the program and the example, from the command line"
+    "py       the Python package: hooks, explicit API, installation"
     "fault    full disks, kills, broken files"
 )
 logs=$PWD/build/test-logs
@@ -37,6 +38,7 @@ step_build() { scripts/build.sh; }
 step_gcc() { build_preset gcc && run_ctest gcc; }
 step_dev() { build_preset dev && run_ctest dev; }
 step_cli() { scripts/build.sh && run_pytest cli; }
+step_py() { scripts/build.sh && build_ring_dump && run_pytest py; }
 step_fault() { scripts/build.sh && run_pytest fault; }
 
 step_tsan() {
@@ -60,6 +62,11 @@ steady() {
 
 build_preset() { # PRESET
     cmake --preset "$1" && cmake --build "build/$1" --parallel $jobs
+}
+
+# Reads what hooks say without a recorder; it belongs to the tests, which build.sh leaves out.
+build_ring_dump() {
+    cmake --preset gcc && cmake --build build/gcc --target ring_dump
 }
 
 run_ctest() { # PRESET [CTEST OPTION...]
@@ -119,6 +126,8 @@ export ASAN_SYMBOLIZER_PATH=$symbolizer
 export TSAN_OPTIONS="external_symbolizer_path=$symbolizer halt_on_error=1"
 export UBSAN_OPTIONS=print_stacktrace=1
 export FOOTPLATE_BIN=$PWD/build/footplate
+export FOOTPLATE_PYTHON=$PWD/build/release/python
+export FOOTPLATE_RING_DUMP=$PWD/build/gcc/tests/unit/ring/ring_dump
 
 if [ $# = 0 ]; then
     set -- "${steps[@]%% *}"

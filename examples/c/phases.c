@@ -11,6 +11,13 @@ static const char *const names[PHASES] = {
     [PHASE_OPTIMIZER] = "optimizer", [PHASE_EVAL] = "eval",       [PHASE_CHECKPOINT] = "checkpoint",
 };
 
+/* What Footplate knows them by. */
+static const char *const emitted[PHASES] = {
+    [PHASE_DATA_WAIT] = "data",    [PHASE_FORWARD] = "forward",
+    [PHASE_BACKWARD] = "backward", [PHASE_OPTIMIZER] = "optimizer",
+    [PHASE_EVAL] = "forward.eval", [PHASE_CHECKPOINT] = "checkpoint",
+};
+
 double phases_clock_s(void)
 {
     struct timespec t;
@@ -28,7 +35,7 @@ void phases_start(struct phases *p)
 {
     *p = (struct phases){.start_s = phases_clock_s(), .open = PHASES};
     for (enum phase i = 0; i < PHASES; i++)
-        p->names[i] = fp_intern(names[i]);
+        p->names[i] = fp_intern(emitted[i]);
 }
 
 void phases_step_begin(struct phases *p)
@@ -48,6 +55,8 @@ void phases_begin(struct phases *p, enum phase which)
 {
     assert(p->open == PHASES);
     p->open = which;
+    if (which == PHASE_EVAL)
+        fp_step_begin(p->evals, FP_EVAL);
     fp_span_begin(p->names[which]);
     p->begin_s = phases_clock_s();
 }
@@ -57,5 +66,7 @@ void phases_end(struct phases *p, enum phase which)
     assert(p->open == which);
     p->spent_s[which] += phases_clock_s() - p->begin_s;
     fp_span_end(p->names[which]);
+    if (which == PHASE_EVAL)
+        fp_step_end(p->evals++, FP_EVAL);
     p->open = PHASES;
 }

@@ -24,7 +24,7 @@ struct phases {
     double begin_s;         /* of the phase that is open now */
     enum phase open;        /* PHASES when none is */
     fp_name names[PHASES];  /* of the spans, made once */
-    uint64_t steps;
+    uint64_t steps, evals;  /* begun; finished */
 };
 
 double phases_clock_s(void);

@@ -41,6 +41,9 @@ enum fp_mode { FP_TRAIN = 0, FP_EVAL = 1, FP_PREDICT = 2 };
  * when nobody records. */
 FP_API fp_name fp_intern(const char *text);
 
+/* Grows when the recorder has new settings for hooks in this process; 0 before its first event. */
+FP_API uint64_t fp_asked(void);
+
 /* Below this line: how the calls are made. */
 
 enum fp_kind_ {
@@ -50,7 +53,9 @@ enum fp_kind_ {
     FP_SPAN_END_ = 4,
     FP_MARK_ = 5,
     FP_COUNT_INT_ = 6,
-    FP_COUNT_REAL_ = 7
+    FP_COUNT_REAL_ = 7,
+    FP_PAST_BEGIN_ = 9,
+    FP_PAST_END_ = 10
 };
 
 extern FP_API uint8_t fp_on_; /* read only: 1 while somebody records */
@@ -62,7 +67,9 @@ FP_API int fp_enabled(void);
 FP_API void fp_step_begin(uint64_t step, enum fp_mode mode);
 FP_API void fp_step_end(uint64_t step, enum fp_mode mode);
 FP_API void fp_span_begin(fp_name name);
+FP_API void fp_span_begin_value(fp_name name, int64_t value);
 FP_API void fp_span_end(fp_name name);
+FP_API void fp_span_past(fp_name name, unsigned lane, uint64_t began_ago_ns, uint64_t ended_ago_ns);
 FP_API void fp_mark(fp_name name);
 FP_API void fp_counter(fp_name name, int64_t value);
 FP_API void fp_counter_real(fp_name name, double value);
@@ -93,10 +100,28 @@ static inline void fp_span_begin(fp_name name)
         fp_emit_(FP_SPAN_BEGIN_, name, 0);
 }
 
+/* The same with a number that is shown with the span. */
+static inline void fp_span_begin_value(fp_name name, int64_t value)
+{
+    if (fp_enabled())
+        fp_emit_(FP_SPAN_BEGIN_, name, (uint64_t)value);
+}
+
 static inline void fp_span_end(fp_name name)
 {
     if (fp_enabled())
         fp_emit_(FP_SPAN_END_, name, 0);
+}
+
+/* A span that is over, told afterwards: how many nanoseconds ago it began and ended. Lane 0 is the
+ * thread's own; lane 1 + d is device d (at most 254), whose spans may overlap the thread's. */
+static inline void fp_span_past(fp_name name, unsigned lane, uint64_t began_ago_ns,
+                                uint64_t ended_ago_ns)
+{
+    if (fp_enabled()) {
+        fp_emit_(FP_PAST_BEGIN_ | (lane & 0xff) << 8, name, began_ago_ns);
+        fp_emit_(FP_PAST_END_ | (lane & 0xff) << 8, name, ended_ago_ns);
+    }
 }
 
 /* Something happened now. */

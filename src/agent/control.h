@@ -3,6 +3,7 @@
  *
  *     interval=100ms        sample at this interval from now on
  *     monitoring=off | on   pause and resume sampling; the job goes on either way
+ *     detail=now:3 | +5s:2s | 100:2 | off    record operators; see config/detail_window.h
  *     stop                  end the job: SIGTERM, SIGKILL after a grace time
  *     status                say how the recording goes
  *
@@ -20,6 +21,8 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "config/detail_window.h"
+#include "config/limits.h"
 
 enum {
     CONTROL_LINE = 128, /* longest request with its newline */
@@ -28,19 +31,18 @@ enum {
     CONTROL_PATH = 108, /* what a socket address holds */
 };
 
-#define INTERVAL_MIN_NS (10 * NS_PER_MS)
-#define INTERVAL_MAX_NS (60 * NS_PER_S)
-
 enum control_kind {
     CONTROL_INTERVAL,
     CONTROL_MONITORING,
+    CONTROL_DETAIL,
     CONTROL_STOP,
     CONTROL_STATUS,
 };
 
 struct control_request {
     enum control_kind kind;
-    int64_t number; /* interval in ns; monitoring 0 or 1 */
+    int64_t number;            /* interval in ns; monitoring 0 or 1 */
+    struct window_list detail; /* empty: off */
 };
 
 /* One request without its newline. Pure. ERR_USAGE says what is allowed. */

@@ -9,28 +9,36 @@
 #include "agent/control.h"
 #include "base/duration.h"
 #include "base/mem.h"
+#include "config/settings.h"
 
-static int parse_interval(const char *value, int64_t *out, struct err *e)
+static int parse_interval(const char *value, struct control_request *out, struct err *e)
 {
-    return duration_parse_within("interval", value, INTERVAL_MIN_NS, INTERVAL_MAX_NS, out, e);
+    return duration_parse_within("interval", value, INTERVAL_MIN_NS, INTERVAL_MAX_NS, &out->number,
+                                 e);
 }
 
-static int parse_switch(const char *value, int64_t *out, struct err *e)
+static int parse_switch(const char *value, struct control_request *out, struct err *e)
 {
     const bool on = strcmp(value, "on") == 0;
     if (!on && strcmp(value, "off") != 0)
         return err_set(e, ERR_USAGE, "monitoring: '%s' is neither 'on' nor 'off'", value);
-    *out = on;
+    out->number = on;
     return 0;
+}
+
+static int parse_detail(const char *value, struct control_request *out, struct err *e)
+{
+    return settings_detail_parse(value, &out->detail, e) == 0 ? 0 : err_in(e, "detail");
 }
 
 static const struct {
     const char *key;
     enum control_kind kind;
-    int (*value)(const char *text, int64_t *out, struct err *e); /* NULL: takes none */
+    int (*value)(const char *text, struct control_request *out, struct err *e); /* NULL: none */
 } requests[] = {
     {"interval", CONTROL_INTERVAL, parse_interval},
     {"monitoring", CONTROL_MONITORING, parse_switch},
+    {"detail", CONTROL_DETAIL, parse_detail},
     {"stop", CONTROL_STOP, NULL},
     {"status", CONTROL_STATUS, NULL},
 };
@@ -55,14 +63,16 @@ int control_parse(const char *line, size_t len, struct control_request *out, str
             return err_set(e, ERR_USAGE, "'%s' %s", text,
                            value ? "takes no value" : "needs a value: write it as key=value");
         struct control_request r = {.kind = requests[i].kind};
-        if (value && requests[i].value(value, &r.number, e))
+        if (value && requests[i].value(value, &r, e))
             return e->code;
         *out = r;
         return 0;
     }
-    return err_set(
-        e, ERR_USAGE,
-        "'%s' cannot be set; there are interval=TIME, monitoring=on|off, stop and status", text);
+    return err_set(e, ERR_USAGE,
+                   "'%s' cannot be set; there are interval=TIME, monitoring=on|off, "
+                   "detail=WINDOW|off, stop and "
+                   "status",
+                   text);
 }
 
 /* FNV-1a: tells a user's runs apart, nothing more. */

@@ -12,14 +12,20 @@ enum { STACK = 128 * 1024 };
  * more often would cost more than the sampling, and could hold up the job's own writes. */
 #define SYNC_NS (5 * NS_PER_S)
 
-/* Both are tried: room for the small file may come back first. */
+/* All are tried: room for the small file may come back first. */
 static int write_all(struct flusher *f, struct err *e)
 {
     struct err other;
     const mono_ns now = clock_mono();
     const bool durable = mono_diff(now, f->synced) >= SYNC_NS;
     const int node = nodefile_write(f->node, e);
-    const int rows = writer_flush(f->writer, durable, node ? &other : e);
+    int rows = writer_flush(f->writer, durable, node ? &other : e);
+    pthread_mutex_lock(&f->writing);
+    if (f->more) {
+        const int more = writer_flush(f->more, durable, node || rows ? &other : e);
+        rows = rows ? rows : more;
+    }
+    pthread_mutex_unlock(&f->writing);
     if (durable)
         f->synced = now;
     return node ? node : rows;
@@ -63,12 +69,21 @@ int flusher_start(struct flusher *f, struct writer *w, struct nodefile *node, in
     f->on_trouble = on_trouble;
     f->ctx = ctx;
     f->wanted = f->stop = false;
+    f->more = NULL;
+    pthread_mutex_init(&f->writing, NULL);
     f->synced = clock_mono();
     pthread_mutex_init(&f->lock, NULL);
     thread_cond_init(&f->wake);
     atomic_init(&f->last_ns, clock_mono().ns);
     atomic_init(&f->interval_ns, interval_ns);
     return thread_start(&f->thread, STACK, flusher_main, f, "fp-disk", e);
+}
+
+void flusher_add(struct flusher *f, struct writer *more)
+{
+    pthread_mutex_lock(&f->writing);
+    f->more = more;
+    pthread_mutex_unlock(&f->writing);
 }
 
 void flusher_poke_now(struct flusher *f, mono_ns now)

@@ -19,6 +19,8 @@ struct flusher {
     /* Told when writing begins to fail (why), and when it works again (NULL). From the thread. */
     void (*on_trouble)(void *ctx, const char *why);
     void *ctx;
+    pthread_mutex_t writing; /* held while the next is used or changed */
+    struct writer *more;     /* a second writer; NULL: none */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -31,6 +33,8 @@ struct flusher {
 MUST_CHECK int flusher_start(struct flusher *f, struct writer *w, struct nodefile *node,
                              int64_t interval_ns, void (*on_trouble)(void *ctx, const char *why),
                              void *ctx, struct err *e);
+/* Writes for another writer too, from now on; NULL: no longer. Waits while it is being used. */
+void flusher_add(struct flusher *f, struct writer *more);
 /* Rows have come: writes them when the last time was 0.85 s ago or the next rows come later. */
 void flusher_poke(struct flusher *f, mono_ns now);
 /* Something that should be on the disk soon: writes now. */

@@ -22,7 +22,8 @@ static int pidfd_of(pid_t pid)
 }
 
 /* Between fork and exec only calls that are safe there. */
-static _Noreturn void child(const char *const argv[], const struct signals *s, int gate, int fault)
+static _Noreturn void child(const char *const argv[], char *const envp[], const struct signals *s,
+                            int gate, int fault)
 {
     char go;
     ssize_t n;
@@ -33,7 +34,7 @@ static _Noreturn void child(const char *const argv[], const struct signals *s, i
     if (n != 1)
         _exit(STATUS_CANNOT_RUN); /* the recorder gave up before the start */
     signals_restore_in_child(s);
-    execvp(argv[0], (char *const *)(uintptr_t)argv); /* exec does not write to it */
+    execvpe(argv[0], (char *const *)(uintptr_t)argv, envp); /* exec does not write to it */
     const int sys = errno;
     (void)!write(fault, &sys, sizeof sys);
     _exit(STATUS_CANNOT_RUN);
@@ -44,7 +45,8 @@ static void start_empty(struct job *j)
     *j = (struct job){.pidfd = -1, .tty = -1, .gate = -1, .fault = -1, .status = -1};
 }
 
-int job_fork(struct job *j, const char *const argv[], const struct signals *s, struct err *e)
+int job_fork(struct job *j, const char *const argv[], char *const envp[], const struct signals *s,
+             struct err *e)
 {
     int gate[2], fault[2];
     start_empty(j);
@@ -60,7 +62,7 @@ int job_fork(struct job *j, const char *const argv[], const struct signals *s, s
     j->pid = fork();
     if (j->pid == 0) {
         close(gate[1]);
-        child(argv, s, gate[0], fault[1]);
+        child(argv, envp, s, gate[0], fault[1]);
     }
     const int sys = errno;
     close(gate[0]);

@@ -35,8 +35,9 @@ struct job_news {
     bool alone;  /* no child is left at all */
 };
 
-MUST_CHECK int job_fork(struct job *j, const char *const argv[], const struct signals *s,
-                        struct err *e);
+/* `envp`: the job's environment. */
+MUST_CHECK int job_fork(struct job *j, const char *const argv[], char *const envp[],
+                        const struct signals *s, struct err *e);
 /* When the program cannot be run: "cannot run 'x': No such file or directory", and j->status is 127
  * (not found) or 126. The child is gone then. */
 MUST_CHECK int job_release(struct job *j, const char *program, struct err *e);

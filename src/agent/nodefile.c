@@ -93,6 +93,8 @@ static void self_json(struct jw *j, const struct node_about *a)
     jw_int(j, "rows", (int64_t)a->stats.rows);
     jw_int(j, "samples", (int64_t)a->stats.samples);
     jw_int(j, "rows_dropped", (int64_t)a->stats.rows_dropped);
+    jw_int(j, "events", (int64_t)a->stats.events);
+    jw_int(j, "events_dropped", (int64_t)a->stats.events_dropped);
     jw_end(j);
 }
 

@@ -14,6 +14,8 @@
 #include "base/err.h"
 #include "base/file.h"
 
+struct settings;
+
 struct record_ask {
     const char *const *argv; /* the command, ends with NULL; NULL: attach */
     int attach_pid;
@@ -24,7 +26,9 @@ struct record_ask {
     int64_t interval_ns; /* INTERVAL_MIN_NS .. INTERVAL_MAX_NS */
     const struct label *labels;
     size_t n_labels;
-    bool quiet; /* only errors are told */
+    const struct settings *settings; /* what the hooks are told comes from here; NULL: no windows */
+    bool no_hooks; /* the job's Python is left as it is; what it says by itself is still taken */
+    bool quiet;    /* only errors are told */
     /* Gets each line for the user, without prefix and newline. From any thread. */
     void (*tell)(void *ctx, const char *line);
     void *tell_ctx;
@@ -37,6 +41,7 @@ struct record_result {
     double seconds;
     double cpu_s; /* the recorder's own */
     uint64_t samples, rows_dropped, file_bytes;
+    uint64_t events, events_dropped; /* that the job told */
 };
 
 /* Fails only while the job has not started: then nothing runs, no run folder is left behind and

@@ -3,11 +3,14 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "agent/proclabel.h"
 #include "agent/recorder_own.h"
 #include "base/mem.h"
+#include "record/event.h"
 
 #define GPUS_WITHIN_NS (2 * NS_PER_S)
 
@@ -95,15 +98,43 @@ static int write_node(struct recorder *r, const struct writer_stats *st, struct 
     return nodefile_write(&r->node, e);
 }
 
+static bool runs_python(const struct recorder *r)
+{
+    char label[TRACK_NAME_LEN];
+    command_label(label, sizeof label, r->command[0], strlen(r->command[0]) + 1);
+    return strncmp(label, "python", 6) == 0;
+}
+
+/* Hooks that were to be loaded say so themselves; nothing at all means they were not. */
+static void close_events(struct recorder *r, struct job_events_result *res)
+{
+    const bool taken = r->events != NULL;
+    job_events_stop(r->events, res);
+    r->events = NULL;
+    if (!taken)
+        return;
+    if (res->processes || !runs_python(r) || r->ask->no_hooks)
+        return;
+    sink_loss(r->sink, LOSS_NO_HOOKS, "steps",
+              r->hooked ? "no Python process loaded the hooks: -I, -E, -S or another environment"
+                        : "the Python part of Footplate is not beside the program");
+}
+
 static void close_files(struct recorder *r, struct record_result *out)
 {
     struct err e;
     struct writer_stats st;
+    struct job_events_result events;
     const unsigned session = writer_session(r->writer);
     flusher_stop(&r->flusher);
+    close_events(r, &events);
     if (writer_flush(r->writer, false, &e))
         recorder_warn(r, "the end of the recording could not be written: %s", e.msg);
     writer_get_stats(r->writer, &st);
+    st.events = events.events;
+    st.events_dropped = events.dropped;
+    st.bytes_written += events.bytes_written;
+    st.file_bytes += events.file_bytes;
     /* Closing gives the node's lock back, and a node that runs without a lock counts as dead: so
      * the end is told before, and once more behind it with what closing cost. */
     (void)!write_node(r, &st, &e);
@@ -117,19 +148,26 @@ static void close_files(struct recorder *r, struct record_result *out)
     out->cpu_s = r->node.about.cpu_s;
     out->samples = st.samples;
     out->rows_dropped = st.rows_dropped;
+    out->events = st.events;
+    out->events_dropped = st.events_dropped;
 }
 
 static void say_goodbye(struct recorder *r, const struct record_result *out)
 {
-    char took[32];
+    char took[32], events[40] = "";
     duration_text(out->seconds, took, sizeof took);
     if (out->rows_dropped)
         recorder_warn(r, "%llu rows were lost because the run folder could not be written",
                       (unsigned long long)out->rows_dropped);
+    if (out->events_dropped)
+        recorder_warn(r, "%llu events of the job were lost; 'footplate show last' says why",
+                      (unsigned long long)out->events_dropped);
+    if (out->events)
+        snprintf(events, sizeof events, "%llu events, ", (unsigned long long)out->events);
     recorder_say(r,
-                 "recorded %s: %llu samples, %.1f kB, own CPU %.2f %% of a core; "
+                 "recorded %s: %llu samples, %s%.1f kB, own CPU %.2f %% of a core; "
                  "see 'footplate show last'",
-                 took, (unsigned long long)out->samples, (double)out->file_bytes / 1e3,
+                 took, (unsigned long long)out->samples, events, (double)out->file_bytes / 1e3,
                  out->seconds > 0 ? 100 * out->cpu_s / out->seconds : 0.0);
 }
 

@@ -8,6 +8,7 @@
 #include "agent/gitinfo.h"
 #include "agent/gpus.h"
 #include "agent/job.h"
+#include "agent/jobevents.h"
 #include "agent/lane.h"
 #include "agent/nodefile.h"
 #include "agent/notice.h"
@@ -15,6 +16,7 @@
 #include "agent/recorder.h"
 #include "agent/rundir.h"
 #include "agent/signals.h"
+#include "config/settings.h"
 #include "sample/pidset.h"
 
 /* Why the run will count as something other than its exit status says. */
@@ -54,6 +56,11 @@ struct recorder {
     /* Who is served. */
     struct signals signals;
     struct job job;
+    struct job_events *events; /* NULL: what the job says is not taken */
+    bool hooked;               /* its Python processes load the hooks */
+    struct settings *settings; /* of the hooks, ours to change; NULL: they have none */
+    struct clock_tie job_start;
+    uint64_t generation; /* of what the hooks were told */
     struct control control;
     int ready_fd; /* eventfd of the GPU finder */
     /* State of the loop. */
@@ -78,6 +85,9 @@ void recorder_warn(struct recorder *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 int recorder_start(struct recorder *r, struct record_result *out, struct err *e);
 /* The GPU finder is done, or `wait_ns` has passed: the lanes start. */
 void recorder_take_gpus(struct recorder *r, int64_t wait_ns);
+
+/* Tells the hooks their settings, again when those have changed. */
+int recorder_tell_hooks(struct recorder *r, struct err *e);
 
 /* recorder_watch.c: the job, its signals, its user. */
 void recorder_take_signals(struct recorder *r);

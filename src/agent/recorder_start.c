@@ -8,8 +8,12 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "agent/jobenv.h"
 #include "agent/recorder_own.h"
 #include "base/mem.h"
+#include "ring/ring_folder.h"
+
+#define LEFT_AFTER_NS (60 * NS_PER_S) /* a folder of rings without a recorder */
 
 enum { ENVIRON_MOST = 4 * 1024 * 1024, CMDLINE_MOST = 4 * 1024 * 1024 };
 
@@ -148,6 +152,13 @@ static int open_run(struct recorder *r, struct err *e)
     return rc;
 }
 
+static void forget_events(struct recorder *r)
+{
+    struct job_events_result unused;
+    job_events_stop(r->events, &unused);
+    r->events = NULL;
+}
+
 /* The run that never was: closed and removed. */
 static void forget_run(struct recorder *r)
 {
@@ -261,11 +272,61 @@ void recorder_take_gpus(struct recorder *r, int64_t wait_ns)
     flusher_poke_now(&r->flusher, clock_mono());
 }
 
+static bool is_disabled(void)
+{
+    const char *v = getenv("FOOTPLATE_DISABLE");
+    return v && *v && strcmp(v, "0") != 0;
+}
+
+/* What the job will be told: where to say what it does. It runs without when that cannot be had. */
+static char **make_environment(struct recorder *r)
+{
+    struct err e;
+    char hooks[PATH_LEN];
+    if (is_disabled())
+        return environ;
+    ring_folder_sweep(LEFT_AFTER_NS);
+    if (job_events_make(&r->events, r->ask->dir, &e)) {
+        recorder_warn(r, "what the job says is not recorded: %s", e.msg);
+        return environ;
+    }
+    r->hooked = !r->ask->no_hooks && hooks_find(hooks);
+    return job_env(&r->arena, environ, job_events_folder(r->events), r->hooked ? hooks : NULL);
+}
+
 static int start_job(struct recorder *r, struct err *e)
 {
     if (r->ask->argv)
-        return job_fork(&r->job, r->ask->argv, &r->signals, e);
+        return job_fork(&r->job, r->ask->argv, make_environment(r), &r->signals, e);
     return job_attach(&r->job, r->ask->attach_pid, e);
+}
+
+int recorder_tell_hooks(struct recorder *r, struct err *e)
+{
+    struct buf json = settings_hook_config(r->settings, ++r->generation, r->job_start);
+    const int rc = job_events_configure(r->events, &json, r->generation, e);
+    buf_free(&json);
+    return rc;
+}
+
+static void prepare_hooks(struct recorder *r)
+{
+    struct err e;
+    if (!r->events || !r->ask->settings)
+        return;
+    r->settings = arena_new(&r->arena, struct settings);
+    *r->settings = *r->ask->settings;
+    r->job_start = clock_tie_now();
+    if (recorder_tell_hooks(r, &e))
+        recorder_warn(r, "no detail is recorded: %s", e.msg);
+}
+
+/* Without it the job's rings fill up and what comes then is dropped; the job does not notice. */
+static void start_events(struct recorder *r)
+{
+    struct err e;
+    if (r->events && job_events_start(r->events, r->writer, &r->flusher, r->proc, &e))
+        recorder_warn(r, "what the job says is not recorded: %s", e.msg);
 }
 
 /* Lets the job go. The first readings are taken before, so they show the machine without it; the
@@ -277,12 +338,15 @@ static int let_go(struct recorder *r, struct err *e)
         return rc;
     sink_mark(r->sink, MARK_RECORDER_START, getpid(), "%s", FP_VERSION);
     open_probes(r);
+    prepare_hooks(r);
+    start_events(r);
     rc = r->job.attached ? 0 : job_release(&r->job, r->ask->argv[0], e);
     if (rc == 0) {
         sink_mark(r->sink, MARK_JOB_START, r->job.pid, "%s", r->name);
         return 0;
     }
     flusher_stop(&r->flusher);
+    forget_events(r);
     probe_set_close(&r->fast);
     pidset_free(&r->pids);
     return rc;
@@ -303,8 +367,10 @@ static int open_run_and_go(struct recorder *r, struct err *e)
 static int start_job_and_run(struct recorder *r, struct record_result *out, struct err *e)
 {
     int rc = start_job(r, e);
-    if (rc)
+    if (rc) {
+        forget_events(r);
         return rc;
+    }
     rc = open_run_and_go(r, e);
     if (rc == 0)
         return 0;
@@ -312,6 +378,7 @@ static int start_job_and_run(struct recorder *r, struct record_result *out, stru
         job_cancel(&r->job);
     if (r->job.status > 0)
         out->exit_status = r->job.status;
+    forget_events(r);
     job_close(&r->job);
     return rc;
 }

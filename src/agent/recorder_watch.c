@@ -148,8 +148,10 @@ static void tell_lanes(struct recorder *r, mono_ns now)
             lane_set(r->lane[i], r->interval_ns, now, !r->monitoring);
 }
 
-static bool set_interval(struct recorder *r, int64_t ns, char *answer, size_t size)
+static bool set_interval(struct recorder *r, const struct control_request *q, char *answer,
+                         size_t size)
 {
+    const int64_t ns = q->number;
     char text[32];
     const mono_ns now = clock_mono();
     duration_text((double)ns / 1e9, text, sizeof text);
@@ -166,8 +168,10 @@ static bool set_interval(struct recorder *r, int64_t ns, char *answer, size_t si
     return true;
 }
 
-static bool set_monitoring(struct recorder *r, int64_t on, char *answer, size_t size)
+static bool set_monitoring(struct recorder *r, const struct control_request *q, char *answer,
+                           size_t size)
 {
+    const bool on = q->number != 0;
     const mono_ns now = clock_mono();
     snprintf(answer, size, "monitoring is %s", on ? "on" : "off");
     if (on == r->monitoring)
@@ -184,7 +188,8 @@ static bool set_monitoring(struct recorder *r, int64_t on, char *answer, size_t 
     return true;
 }
 
-static bool stop_job(struct recorder *r, int64_t unused, char *answer, size_t size)
+static bool stop_job(struct recorder *r, const struct control_request *unused, char *answer,
+                     size_t size)
 {
     (void)unused;
     snprintf(answer, size, "SIGTERM sent; SIGKILL follows after %d s",
@@ -199,7 +204,8 @@ static bool stop_job(struct recorder *r, int64_t unused, char *answer, size_t si
     return true;
 }
 
-static bool say_status(struct recorder *r, int64_t unused, char *answer, size_t size)
+static bool say_status(struct recorder *r, const struct control_request *unused, char *answer,
+                       size_t size)
 {
     struct writer_stats st;
     char every[32];
@@ -214,16 +220,34 @@ static bool say_status(struct recorder *r, int64_t unused, char *answer, size_t 
     return true;
 }
 
+static bool set_detail(struct recorder *r, const struct control_request *q, char *answer,
+                       size_t size)
+{
+    struct err e;
+    if (!r->settings) {
+        snprintf(answer, size, "this job has no hooks that could take detail");
+        return false;
+    }
+    if (settings_detail_change(r->settings, &q->detail, r->job_start, clock_mono(), &e) ||
+        recorder_tell_hooks(r, &e)) {
+        snprintf(answer, size, "%s", e.msg);
+        return false;
+    }
+    sink_mark(r->sink, MARK_DETAIL, (int64_t)q->detail.n, "%s", q->detail.n ? "asked for" : "off");
+    snprintf(answer, size, q->detail.n ? "the hooks were told" : "detail is off");
+    return true;
+}
+
 bool recorder_obey(void *ctx, const struct control_request *q, char *answer, size_t size)
 {
-    static bool (*const acts[])(struct recorder *, int64_t, char *, size_t) = {
-        [CONTROL_INTERVAL] = set_interval,
-        [CONTROL_MONITORING] = set_monitoring,
-        [CONTROL_STOP] = stop_job,
+    static bool (*const acts[])(struct recorder *, const struct control_request *, char *,
+                                size_t) = {
+        [CONTROL_INTERVAL] = set_interval, [CONTROL_MONITORING] = set_monitoring,
+        [CONTROL_DETAIL] = set_detail,     [CONTROL_STOP] = stop_job,
         [CONTROL_STATUS] = say_status,
     };
     struct recorder *r = ctx;
-    const bool ok = acts[q->kind](r, q->number, answer, size);
+    const bool ok = acts[q->kind](r, q, answer, size);
     if (q->kind != CONTROL_STATUS)
         flusher_poke_now(&r->flusher, clock_mono());
     return ok;

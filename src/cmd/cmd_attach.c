@@ -7,7 +7,12 @@
 enum { O_PID = R_OWN };
 
 static const struct opt options[] = {
-    RECORDING_ROWS,
+#define SETTING     SETTING_AS_OPTION
+#define SETTING_JOB SETTING_LEFT_OUT
+#include "config/settings.def"
+#undef SETTING
+#undef SETTING_JOB
+    [R_QUIET] = OPT_ROW_QUIET,
     [O_PID] = {"pid", 'p', "PID", OPT_INT, .lo = 1, .hi = INT_MAX,
                .help = "The first process of the job; those it starts belong to the job."},
     {0},

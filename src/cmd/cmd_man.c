@@ -4,6 +4,7 @@
 
 #include "cmd/output.h"
 #include "cmd/usage.h"
+#include "config/settings.h"
 
 /* Text in roff: a backslash and a dash are written out, and a dot at the start of a line is no
  * request. */
@@ -105,22 +106,40 @@ static void put_command(struct buf *out, const struct cmd *c)
 static const struct {
     const char *name, *what;
 } variables[] = {
-    {"FOOTPLATE_DIR", "The folder that runs are kept in, where --dir is not given."},
     {"FOOTPLATE_NVML", "The NVIDIA management library to load instead of libnvidia-ml.so.1."},
+    {"FOOTPLATE_DISABLE", "1: nothing is recorded inside the job."},
+    {"SMPROFILER_CONFIG_PATH",
+     "SageMaker's profilerconfig.json, where it is not at its usual place."},
     {"NO_COLOR", "When it is set, nothing is coloured."},
 };
+
+static void put_variable(struct buf *out, const char *name, const char *what)
+{
+    struct buf term = {0};
+    buf_printf(&term, "%s", name);
+    put_item(out, &term, what, strlen(what));
+    buf_free(&term);
+}
+
+static void put_settings(struct buf *out)
+{
+    for (size_t i = 0; i < SETTING_N; i++) {
+        const struct opt *o = &settings_table[i].option;
+        char what[128];
+        snprintf(what, sizeof what, "%s --%s, where that is not given.",
+                 o->type == OPT_FLAG ? "1: as" : "As", o->name);
+        put_variable(out, settings_table[i].env, what);
+    }
+}
 
 static void put_end(struct buf *out)
 {
     buf_printf(out, ".SH EXIT STATUS\n");
     put_line(out, usage_exit_codes);
     buf_printf(out, ".SH ENVIRONMENT\n");
-    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
-        struct buf term = {0};
-        buf_printf(&term, "%s", variables[i].name);
-        put_item(out, &term, variables[i].what, strlen(variables[i].what));
-        buf_free(&term);
-    }
+    put_settings(out);
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
+        put_variable(out, variables[i].name, variables[i].what);
 }
 
 static int run(const struct cmd_args *args, struct err *e)

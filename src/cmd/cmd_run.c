@@ -3,7 +3,17 @@
 #include "cmd/recording.h"
 
 static const struct opt options[] = {
-    RECORDING_ROWS,
+#define SETTING     SETTING_AS_OPTION
+#define SETTING_JOB SETTING_LEFT_OUT
+#include "config/settings.def"
+#undef SETTING
+#undef SETTING_JOB
+    [R_QUIET] = OPT_ROW_QUIET,
+#define SETTING     SETTING_LEFT_OUT
+#define SETTING_JOB SETTING_AS_OPTION
+#include "config/settings.def"
+#undef SETTING
+#undef SETTING_JOB
     {0},
 };
 
@@ -24,6 +34,12 @@ static const char *const help[] = {
     "exit status.",
     "The run is kept as a folder. While it is written, all other commands can read it, and "
     "'footplate set' changes the interval or pauses it.",
+    "Python programs below the command load hooks that tell steps and phases; --no-hooks leaves "
+    "them alone. Windows (--detail-steps, --detail-at, --python-profile-steps) ask for more.",
+    "Settings can also stand in the environment and in a footplate.yaml beside the script or in "
+    "the "
+    "current folder; 'footplate config' shows which ones count and why. A wrong one is told, and "
+    "the run starts without it.",
     "Several machines that share a folder of runs record into one run when all give the same --run "
     "ID; each needs its own node name.",
     NULL,
@@ -33,6 +49,8 @@ static const struct cmd_example examples[] = {
     {"footplate run -- python train.py", "Records a training script."},
     {"footplate run --interval 100ms -- torchrun --nproc-per-node 2 train.py",
      "Samples ten times a second."},
+    {"footplate run --detail-steps 5:2 -- python train.py",
+     "Records every operator of steps 5 and 6 as well."},
     {"footplate run --run $SLURM_JOB_ID --dir /shared/runs -- python train.py",
      "On each node of a job: one run with all nodes."},
     {0},

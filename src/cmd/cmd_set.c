@@ -18,14 +18,17 @@ static const struct opt options[] = {
     {0},
 };
 
-static const char *const settings[] = {
-    "interval=100ms", "interval=500ms", "monitoring=off", "monitoring=on", "stop", "status", NULL};
+static const char *const settings[] = {"interval=100ms", "interval=500ms", "monitoring=off",
+                                       "monitoring=on",  "detail=now:3",   "detail=off",
+                                       "stop",           "status",         NULL};
 
 static const struct cmd_arg args[] = {
     ARG_ROW_RUN,
     {"SETTING", ARG_WORD, .repeat = true, .choices = settings,
      .help =
-         "interval=TIME (10ms to 60s); monitoring=on or off; stop, which ends the job with SIGTERM "
+         "interval=TIME (10ms to 60s); monitoring=on or off; detail=now:3 (the operators of three "
+         "steps), detail=+5s:2s (two seconds, in five), detail=100:2 (steps 100 and 101) or "
+         "detail=off; stop, which ends the job with SIGTERM "
          "and, ten seconds later, SIGKILL; status, which changes nothing."},
     {0},
 };
@@ -107,13 +110,14 @@ static int run(const struct cmd_args *a, struct err *e)
 static const struct cmd_example examples[] = {
     {"footplate set last interval=100ms", "Samples ten times a second from now on."},
     {"footplate set last monitoring=off", "Pauses; the job goes on."},
+    {"footplate set last detail=now:3", "Records every operator of the next three steps."},
     {"footplate set last stop", "Ends the job."},
     {0},
 };
 
 const struct cmd cmd_set = {
     .name = "set",
-    .summary = "change the interval of a running recording, pause it, or end its job",
+    .summary = "change a running recording: interval, pause, detail, or end its job",
     .args = args,
     .options = options,
     .examples = examples,

@@ -9,6 +9,7 @@
 
 #include "base/table.h"
 #include "cmd/cmd.h"
+#include "cmd/runs_dir.h"
 #include "cmd/usage.h"
 
 static const struct opt no_options[] = {{0}};
@@ -77,6 +78,7 @@ static int call(const struct cmd *c, int argc, char **argv, struct arena *a, str
         rc = check_args(c, &r, e);
     if (rc != 0)
         return err_in(e, "%s", c->name);
+    runs_dir_fill(table, r.v, a);
     const struct cmd_args args = {c, r.v, r.rest, r.n_rest};
     return c->run(&args, e);
 }

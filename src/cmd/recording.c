@@ -4,9 +4,9 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/table.h"
-#include "query/run.h"
 
 /* The line goes out in one write, so that the job's own output cannot come between. */
 static void tell(void *ctx, const char *line)
@@ -17,36 +17,59 @@ static void tell(void *ctx, const char *line)
     arena_free(&a);
 }
 
-static int read_labels(const struct opt_value *v, struct arena *a, const struct label **out,
-                       struct err *e)
+/* Wrong settings do not keep a job from running, so this is all that the user hears of them. */
+static void tell_problems(const struct settings *s, struct arena *a)
 {
-    struct label *labels = arena_array(a, struct label, v->n_all);
-    for (size_t i = 0; i < v->n_all; i++) {
-        const char *equals = strchr(v->all[i], '=');
-        if (!equals || equals == v->all[i])
-            return err_set(e, ERR_USAGE, "--label: '%.100s' is not of the form KEY=VALUE",
-                           v->all[i]);
-        labels[i].key = arena_strndup(a, v->all[i], (size_t)(equals - v->all[i]));
-        labels[i].value = arena_strdup(a, equals + 1);
-    }
-    *out = labels;
-    return 0;
+    for (size_t i = 0; i < s->problems.n; i++)
+        tell(NULL, s->problems.v[i]);
+    if (s->problems.left_off > 0)
+        tell(NULL, arena_printf(a, "and %zu more; 'footplate config' shows what counts",
+                                s->problems.left_off));
+}
+
+int recording_settings(struct settings *out, const struct cmd_args *args, const char *const *argv,
+                       struct arena *a, struct err *e)
+{
+    const struct settings_ask ask = {
+        .argv = argv,
+        .environment = environ,
+        .options = args->cmd->options,
+        .given = args->opt,
+    };
+    return settings_load(out, &ask, a, e);
+}
+
+static void take_labels(struct record_ask *ask, const struct settings *s, struct arena *a)
+{
+    struct label *labels = arena_array(a, struct label, s->n_labels + 1);
+    for (size_t i = 0; i < s->n_labels; i++)
+        labels[i] = (struct label){s->labels[i].key, s->labels[i].value};
+    ask->labels = labels;
+    ask->n_labels = s->n_labels;
+}
+
+static void take_settings(struct record_ask *ask, const struct settings *s, struct arena *a)
+{
+    ask->settings = s;
+    ask->dir = s->dir;
+    ask->name = s->name;
+    ask->interval_ns = s->interval_ns;
+    ask->run_id = s->run_id;
+    ask->node_id = s->node_id;
+    ask->no_hooks = !s->hooks;
+    take_labels(ask, s, a);
 }
 
 static int record(const struct cmd_args *args, struct record_ask *ask, struct arena *a,
                   struct err *e)
 {
-    const struct opt_value *o = args->opt;
-    int rc = read_labels(&o[R_LABEL], a, &ask->labels, e);
+    struct settings *s = arena_new(a, struct settings);
+    const int rc = recording_settings(s, args, ask->argv, a, e);
     if (rc != 0)
         return rc;
-    ask->n_labels = o[R_LABEL].n_all;
-    ask->dir = runs_folder(o[R_DIR].text);
-    ask->name = o[R_NAME].text;
-    ask->interval_ns = o[R_INTERVAL].number;
-    ask->run_id = o[R_RUN].text;
-    ask->node_id = o[R_NODE].text;
-    ask->quiet = o[R_QUIET].given;
+    tell_problems(s, a);
+    take_settings(ask, s, a);
+    ask->quiet = args->opt[R_QUIET].given;
     ask->tell = tell;
     struct record_result result;
     if (recorder_run(ask, &result, e) == 0)

@@ -254,3 +254,25 @@ const char *loss_list_why(const struct loss_list *l, const char *node, const cha
     }
     return "no samples were recorded";
 }
+
+static int64_t count_losses(const struct loss_list *l, const char *node, enum loss_id id)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < l->n; i++)
+        if (l->v[i].loss.id == id && strcmp(l->v[i].node, node) == 0)
+            n += l->v[i].loss.count;
+    return (int64_t)n;
+}
+
+int64_t runview_events_dropped(const struct run_info *info, const struct loss_list *l)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < info->n_nodes;) {
+        const char *node = info->nodes[i].id;
+        int64_t counted = 0;
+        for (; i < info->n_nodes && strcmp(info->nodes[i].id, node) == 0; i++)
+            counted += MAX_OF(info->nodes[i].events_dropped, 0);
+        sum += MAX_OF(counted, count_losses(l, node, LOSS_EVENTS));
+    }
+    return sum;
+}

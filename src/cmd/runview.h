@@ -45,4 +45,7 @@ MUST_CHECK int loss_list_read(struct loss_list *out, struct run *r, struct arena
 const char *loss_list_why(const struct loss_list *l, const char *node, const char *metric,
                           const char **what);
 
+/* Events of the job that were lost: as each recorder counted at its end, else as it said so far. */
+int64_t runview_events_dropped(const struct run_info *info, const struct loss_list *l);
+
 #endif

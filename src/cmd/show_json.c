@@ -7,29 +7,60 @@
 #include "cmd/output.h"
 #include "cmd/show.h"
 
-/* Known only once the job says where its steps begin and end. */
-static const char *const step_keys[] = {
-    "loop_start_ns",  "loop_end_ns",        "loop_duration_s", "initialization_s",
-    "finalization_s", "initialization_pct", "loop_pct",        "finalization_pct",
-};
-
-static void phase_json(struct jw *j, const char *phase, wall_ns start, wall_ns end)
+static double seconds(wall_ns from, wall_ns to)
 {
-    jw_object(j, NULL);
-    jw_str(j, "phase", phase);
-    jw_int(j, "start_ns", start.ns);
-    jw_int(j, "end_ns", end.ns);
-    jw_end(j);
+    return (double)(to.ns - from.ns) / (double)NS_PER_S;
 }
 
-/* A node between two of its sessions was not there. */
-static void phases_json(struct jw *j, const struct run_info *info)
+/* What is known only once the job shows where its steps begin and end is null without them. */
+static void loop_json(struct jw *j, const struct show *s)
+{
+    const struct run_phases *p = &s->phases;
+    const bool has = p->has_steps;
+    const double *took = p->seconds;
+    const struct {
+        const char *key;
+        double v;
+    } numbers[] = {
+        {"loop_duration_s", took[PHASE_TRAIN] + took[PHASE_EVAL]},
+        {"train_s", took[PHASE_TRAIN]},
+        {"eval_s", took[PHASE_EVAL]},
+        {"initialization_s", took[PHASE_INIT]},
+        {"finalization_s", took[PHASE_FINAL]},
+        {"interruption_s", took[PHASE_INTERRUPTION]},
+        {"initialization_pct", 100 * show_share(s, PHASE_INIT)},
+        {"loop_pct", 100 * (show_share(s, PHASE_TRAIN) + show_share(s, PHASE_EVAL))},
+        {"train_pct", 100 * show_share(s, PHASE_TRAIN)},
+        {"eval_pct", 100 * show_share(s, PHASE_EVAL)},
+        {"finalization_pct", 100 * show_share(s, PHASE_FINAL)},
+        {"interruption_pct", 100 * show_share(s, PHASE_INTERRUPTION)},
+    };
+    jw_int(j, "job_start_ns", p->job_start.ns);
+    jw_int(j, "job_end_ns", p->job_end.ns);
+    jw_num(j, "job_duration_s", seconds(p->job_start, p->job_end));
+    if (has) {
+        jw_int(j, "loop_start_ns", p->loop_start.ns);
+        jw_int(j, "loop_end_ns", p->loop_end.ns);
+    } else {
+        jw_null(j, "loop_start_ns");
+        jw_null(j, "loop_end_ns");
+    }
+    for (size_t i = 0; i < COUNT_OF(numbers); i++)
+        jw_num(j, numbers[i].key, has ? numbers[i].v : NAN);
+}
+
+/* Without steps all that can be told is when a node was interrupted. */
+static void phases_json(struct jw *j, const struct run_phases *p)
 {
     jw_array(j, "phases");
-    for (size_t i = 1; i < info->n_nodes; i++) {
-        const struct node_info *before = &info->nodes[i - 1], *after = &info->nodes[i];
-        if (strcmp(before->id, after->id) == 0 && before->end.ns < after->start.ns)
-            phase_json(j, "interruption", before->end, after->start);
+    for (size_t i = 0; i < p->n; i++) {
+        if (!p->has_steps && p->phases[i].kind != PHASE_INTERRUPTION)
+            continue;
+        jw_object(j, NULL);
+        jw_str(j, "phase", phase_name(p->phases[i].kind));
+        jw_int(j, "start_ns", p->phases[i].start.ns);
+        jw_int(j, "end_ns", p->phases[i].end.ns);
+        jw_end(j);
     }
     jw_end(j);
 }
@@ -46,15 +77,17 @@ static void loss_json(struct jw *j, const char *what, const char *why, int64_t c
     jw_end(j);
 }
 
-static void losses_json(struct jw *j, const struct loss_list *l)
+static void losses_json(struct jw *j, const struct show *s)
 {
+    const struct loss_list *l = &s->losses;
     jw_array(j, "losses");
     for (size_t i = 0; i < l->n; i++) {
         const struct loss *x = &l->v[i].loss;
         loss_json(j, x->what, *x->why ? x->why : losses[x->id].help, (int64_t)x->count,
                   losses[x->id].name, l->v[i].node);
     }
-    loss_json(j, "steps", "no step events were recorded", 1, losses[LOSS_ABSENT].name, NULL);
+    if (s->no_steps)
+        loss_json(j, "steps", s->no_steps, 1, losses[LOSS_ABSENT].name, NULL);
     jw_end(j);
 }
 
@@ -79,7 +112,7 @@ static void self_json(struct jw *j, const struct show *s)
     jw_object(j, "self");
     jw_num(j, "cpu_s", runview_self_cpu_s(s->info));
     jw_num(j, "bytes_written", runview_bytes_written(s->info));
-    jw_int(j, "events_dropped", 0); /* the job emits none yet, so none can be dropped */
+    jw_int(j, "events_dropped", runview_events_dropped(s->info, &s->losses));
     jw_int(j, "samples", (int64_t)s->size.samples);
     jw_int(j, "file_bytes", (int64_t)s->size.file_bytes);
     jw_end(j);
@@ -91,12 +124,11 @@ void show_json(const struct show *s)
     struct jw j = {.out = &b, .indent = 2};
     jw_object(&j, NULL);
     runview_json(&j, s->info, s->arena);
-    for (size_t i = 0; i < COUNT_OF(step_keys); i++)
-        jw_null(&j, step_keys[i]);
-    phases_json(&j, s->info);
+    loop_json(&j, s);
+    phases_json(&j, &s->phases);
     self_json(&j, s);
     marks_json(&j, s);
-    losses_json(&j, &s->losses);
+    losses_json(&j, s);
     jw_end(&j);
     output_buf(&b);
     buf_free(&b);

@@ -146,6 +146,66 @@ static void put_cost(const struct show *s)
         put_line(s, "own cost", "%.2f s of CPU, %s written", cpu_s, bytes);
 }
 
+/* ------------------------------------------------------------------------------------------------
+ * Phases and steps */
+
+static const struct table_column phase_columns[] = {
+    {"PHASE"},
+    {"TIME", .right = true},
+    {"SHARE", .right = true},
+    {0},
+};
+
+/* "1 000 train steps of 2 ranks, half of them within 12.3 ms". Ranks are alike enough that the one
+ * with most steps stands for all. */
+static void put_steps(const struct show *s, enum event_mode mode)
+{
+    struct step_stats best = {0};
+    size_t ranks = 0;
+    for (size_t i = 0; i < s->n_ranks; i++) {
+        struct step_stats one;
+        step_stats_of(&s->ranks[i], mode, s->arena, &one);
+        ranks += one.count > 0;
+        best = one.count > best.count ? one : best;
+    }
+    if (ranks == 0)
+        return;
+    char count[HUMAN_LEN], p50[HUMAN_LEN], p95[HUMAN_LEN];
+    put_line(
+        s, "steps", "%s %s%s, p50 %s, p95 %s%s", human_count(best.count, count, sizeof count),
+        mode_name(mode), ranks > 1 ? arena_printf(s->arena, " on each of %zu ranks", ranks) : "",
+        human_value(best.p50_s, "s", p50, sizeof p50),
+        human_value(best.p95_s, "s", p95, sizeof p95),
+        isnan(best.samples_per_s) ? ""
+                                  : arena_printf(s->arena, ", %.1f samples/s%s", best.samples_per_s,
+                                                 ranks > 1 ? " a rank" : ""));
+}
+
+static void put_phases(const struct show *s)
+{
+    struct table t;
+    char text[HUMAN_LEN];
+    put_title("phases");
+    if (s->no_steps) {
+        printf("no steps seen: %s. %s\n", text_safe(s->arena, s->no_steps), steps_advice);
+        return;
+    }
+    table_init(&t, s->arena, phase_columns);
+    for (enum phase_kind k = 0; k < PHASE_N; k++) {
+        if (s->phases.seconds[k] <= 0)
+            continue;
+        table_cell(&t, "%s", phase_name(k));
+        table_cell(&t, "%s", duration_text(s->phases.seconds[k], text, sizeof text));
+        table_cell(&t, "%.1f %%", 100 * show_share(s, k));
+    }
+    table_print(&t, stdout, term_width(stdout), term_color(stdout));
+    for (enum event_mode m = 0; m < MODE_N; m++)
+        put_steps(s, m);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Utilization */
+
 static const struct table_column columns[] = {
     {"NODE"},
     {"RESOURCE"},
@@ -308,6 +368,7 @@ void show_text(const struct show *s)
     put_nodes(s);
     put_recorded(s);
     put_cost(s);
+    put_phases(s);
     put_utilization(s);
     put_marks(s);
     put_losses(s);

@@ -81,7 +81,7 @@ static void take_mark(struct sink *s, const struct mark *m)
     (void)m;
 }
 
-static const struct sink_ops collect_ops = {take_row, take_loss, take_mark};
+static const struct sink_ops collect_ops = {.row = take_row, .loss = take_loss, .mark = take_mark};
 
 /* ------------------------------------------------------------------------------------------------
  * Reading */

@@ -17,6 +17,8 @@ _Static_assert((int)FP_SPAN_END_ == (int)RING_SPAN_END, "kinds are those of the 
 _Static_assert((int)FP_MARK_ == (int)RING_MARK, "kinds are those of the ring");
 _Static_assert((int)FP_COUNT_INT_ == (int)RING_COUNT_INT, "kinds are those of the ring");
 _Static_assert((int)FP_COUNT_REAL_ == (int)RING_COUNT_REAL, "kinds are those of the ring");
+_Static_assert((int)FP_PAST_BEGIN_ == (int)RING_PAST_BEGIN, "kinds are those of the ring");
+_Static_assert((int)FP_PAST_END_ == (int)RING_PAST_END, "kinds are those of the ring");
 
 uint8_t fp_on_;
 
@@ -71,6 +73,11 @@ fp_name fp_intern(const char *text)
     return fp_enabled() ? ring_intern(&writer, text) : 0;
 }
 
+uint64_t fp_asked(void)
+{
+    return fp_enabled() ? ring_asked(&writer) : 0;
+}
+
 int fp_enabled(void)
 {
     return __atomic_load_n(&fp_on_, __ATOMIC_RELAXED);
@@ -89,6 +96,17 @@ void fp_step_end(uint64_t step, enum fp_mode mode)
 void fp_span_begin(fp_name name)
 {
     emit(FP_SPAN_BEGIN_, name, 0);
+}
+
+void fp_span_begin_value(fp_name name, int64_t value)
+{
+    emit(FP_SPAN_BEGIN_, name, (uint64_t)value);
+}
+
+void fp_span_past(fp_name name, unsigned lane, uint64_t began_ago_ns, uint64_t ended_ago_ns)
+{
+    emit(FP_PAST_BEGIN_ | (lane & 0xff) << 8, name, began_ago_ns);
+    emit(FP_PAST_END_ | (lane & 0xff) << 8, name, ended_ago_ns);
 }
 
 void fp_span_end(fp_name name)

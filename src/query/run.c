@@ -151,6 +151,7 @@ void run_close(struct run *r)
         return;
     for (size_t i = 0; r->stores && i < r->info.n_nodes; i++)
         store_close(r->stores[i]);
+    run_events_close(r);
     arena_free(&r->arena);
     free(r);
 }
@@ -181,6 +182,17 @@ static uint64_t missing_samples(const struct node_info *node, const struct store
     return had > s->samples ? had - s->samples : 0;
 }
 
+static void file_losses(const struct node_info *node, const struct store *s, struct run_loss *list,
+                        size_t *n)
+{
+    for (uint32_t k = 0; k < s->n_losses; k++) {
+        /* What is being written this moment is not torn. */
+        if (node->status == RUN_RUNNING && s->losses[k].id == LOSS_TORN)
+            continue;
+        add_loss(list, n, node->id, &s->losses[k], store_wall(s, s->losses[k].at.ns / NS_PER_US));
+    }
+}
+
 static void node_losses(struct run *r, size_t i, struct run_loss *list, size_t *n)
 {
     const struct node_info *node = &r->info.nodes[i];
@@ -189,12 +201,7 @@ static void node_losses(struct run *r, size_t i, struct run_loss *list, size_t *
         add_loss(list, n, node->id, &r->file_loss[i], node->end);
         return;
     }
-    for (uint32_t k = 0; k < s->n_losses; k++) {
-        /* What is being written this moment is not torn. */
-        if (node->status == RUN_RUNNING && s->losses[k].id == LOSS_TORN)
-            continue;
-        add_loss(list, n, node->id, &s->losses[k], store_wall(s, s->losses[k].at.ns / NS_PER_US));
-    }
+    file_losses(node, s, list, n);
     struct loss bad = {.id = LOSS_DAMAGED, .count = store_verify(s)};
     snprintf(bad.what, sizeof bad.what, "columns");
     snprintf(bad.why, sizeof bad.why, "a wrong checksum in node-%.60s", node->id);
@@ -212,16 +219,40 @@ static void node_losses(struct run *r, size_t i, struct run_loss *list, size_t *
         add_loss(list, n, node->id, &died, node->end);
 }
 
+/* What the event files say and what is wrong with them. */
+static void event_losses(struct run *r, const struct event_index *x, struct run_loss *list,
+                         size_t *n)
+{
+    for (size_t i = 0; i < x->n_losses; i++)
+        list[(*n)++] = x->losses[i];
+    for (size_t i = 0; i < x->n_files; i++) {
+        const struct node_info *node = &r->info.nodes[x->files[i].node];
+        struct store *s = x->files[i].store;
+        file_losses(node, s, list, n);
+        struct loss bad = {.id = LOSS_DAMAGED, .count = store_verify(s)};
+        snprintf(bad.what, sizeof bad.what, "events");
+        snprintf(bad.why, sizeof bad.why, "a wrong checksum in node-%.60s", node->id);
+        if (bad.count)
+            add_loss(list, n, node->id, &bad, node->end);
+    }
+}
+
 int run_losses(struct run *r, struct arena *a, struct run_loss **out, size_t *n, struct err *e)
 {
-    (void)e;
-    size_t most = 0;
+    struct event_index *x;
+    const int rc = run_events(r, &x, e);
+    if (rc)
+        return rc;
+    size_t most = x->n_losses;
+    for (size_t i = 0; i < x->n_files; i++)
+        most += x->files[i].store->n_losses + 1;
     for (size_t i = 0; i < r->info.n_nodes; i++)
         most += (r->stores[i] ? r->stores[i]->n_losses : 0) + 3;
     *out = arena_array(a, struct run_loss, most);
     *n = 0;
     for (size_t i = 0; i < r->info.n_nodes; i++)
         node_losses(r, i, *out, n);
+    event_losses(r, x, *out, n);
     return 0;
 }
 
@@ -261,4 +292,10 @@ void run_get_size(struct run *r, struct run_size *out)
         out->rows += s->rows;
         out->file_bytes += s->file_bytes;
     }
+    struct event_index *x;
+    struct err e;
+    if (run_events(r, &x, &e))
+        return;
+    for (size_t i = 0; i < x->n_files; i++)
+        out->file_bytes += x->files[i].store->file_bytes;
 }

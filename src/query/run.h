@@ -48,11 +48,12 @@ struct node_info {
     const char *launcher;                 /* "torchrun", "slurm", ... or "" */
     int64_t rank, world_size, local_rank; /* -1: not known */
     int64_t interval_ns;
-    wall_ns start, end;    /* end: of the last data while it runs or when it died */
-    int exit_status;       /* -1: none yet */
-    double self_cpu_s;     /* Footplate's own cost; NAN while not known */
-    int64_t bytes_written; /* -1: not known, as while it runs */
-    int64_t samples;       /* that the recorder took in; -1: not known */
+    wall_ns start, end;     /* end: of the last data while it runs or when it died */
+    int exit_status;        /* -1: none yet */
+    double self_cpu_s;      /* Footplate's own cost; NAN while not known */
+    int64_t bytes_written;  /* -1: not known, as while it runs */
+    int64_t samples;        /* that the recorder took in; -1: not known */
+    int64_t events_dropped; /* -1: not known */
 };
 
 struct run_label {
@@ -108,7 +109,7 @@ MUST_CHECK int run_losses(struct run *r, struct arena *a, struct run_loss **out,
 MUST_CHECK int run_marks(struct run *r, struct arena *a, struct run_mark **out, size_t *n,
                          struct err *e);
 
-/* Totals for `show`: samples stored, bytes on disk of all metric files. */
+/* Totals for `show`: samples stored, bytes on disk of all metric and event files. */
 struct run_size {
     uint64_t samples, rows, file_bytes;
 };

@@ -149,6 +149,7 @@ static void fill_node(const json_t *o, struct arena *a, struct node_info *n)
     n->self_cpu_s = json_get_num(self, "cpu_s", NAN);
     n->bytes_written = json_get_int(self, "bytes_written", -1);
     n->samples = json_get_int(self, "samples", -1);
+    n->events_dropped = json_get_int(self, "events_dropped", -1);
 }
 
 /* A recorder holds a lock in its node's folder for as long as it lives; the kernel takes the lock

@@ -3,6 +3,7 @@
 #ifndef QUERY_RUN_OPEN_H
 #define QUERY_RUN_OPEN_H
 
+#include "query/events.h"
 #include "query/run.h"
 #include "store/reader.h"
 
@@ -18,6 +19,32 @@ struct merged {
     size_t n_parts;
 };
 
+/* A file with events: of a recorder, or of a detail window. */
+struct event_file {
+    struct store *store;
+    size_t node; /* in run_info.nodes */
+    bool detail;
+};
+
+struct event_track {
+    struct run_track track;
+    struct store *store;
+    uint32_t *blocks; /* of the store, in order of their first time */
+    uint32_t n_blocks;
+};
+
+/* What is known of the events without decoding them all. */
+struct event_index {
+    struct event_file *files;
+    size_t n_files, cap_files;
+    struct run_loss *losses; /* files that cannot be read */
+    size_t n_losses, cap_losses;
+    struct run_process *processes; /* sorted */
+    size_t n_processes;
+    struct event_track *tracks; /* sorted; run_track.index counts here */
+    size_t n_tracks;
+};
+
 struct run {
     struct arena arena;
     struct run_info info;
@@ -25,6 +52,13 @@ struct run {
     struct loss *file_loss; /* why, for those that cannot */
     struct merged *series;  /* sorted */
     size_t n_series;
+    struct event_index *events; /* NULL until somebody asks for events */
 };
+
+/* Opens the event files when that has not been done yet. */
+MUST_CHECK int run_events(struct run *r, struct event_index **out, struct err *e);
+void run_events_close(struct run *r);
+/* Wall time of a moment of the store's own clock. */
+wall_ns event_wall(const struct store *s, mono_ns t);
 
 #endif

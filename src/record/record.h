@@ -121,12 +121,17 @@ struct mark {
 
 struct group;
 struct sink;
+struct track;
+struct event;
 
 struct sink_ops {
     /* The row of g's cells as read at t. The cells belong to the caller again afterwards. */
     void (*row)(struct sink *s, struct group *g, mono_ns t);
     void (*loss)(struct sink *s, const struct loss *l);
     void (*mark)(struct sink *s, const struct mark *m);
+    /* Events of one track (event.h), in the order in which they ended; their texts are the
+     * caller's. */
+    void (*events)(struct sink *s, const struct track *t, const struct event *v, size_t n);
 };
 
 /* Any thread may call; rows of one group come from one thread at a time. */

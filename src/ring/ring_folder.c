@@ -8,11 +8,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/mem.h"
+
+#define SHM_FOLDER    "/dev/shm"
+#define FOLDER_PREFIX "footplate-"
+#define LOCK_NAME     "lock"
 
 enum { FILE_NAME_LEN = 64, MOST_FILES = 4096 };
 
@@ -29,6 +34,7 @@ struct file {
 struct ring_folder {
     char path[PATH_LEN];
     int fd;
+    int lock; /* held for as long as somebody reads here; -1: none */
     struct ring_folder_handler h;
     struct ring_clock clock;
     struct file *files;
@@ -46,6 +52,7 @@ int ring_folder_open(struct ring_folder **out, const char *path,
         return err_sys(e, "open '%s'", path);
     struct ring_folder *f = xcalloc(1, sizeof *f);
     f->fd = fd;
+    f->lock = -1;
     f->h = *h;
     const int rc = path_join(f->path, e, "%s", path);
     if (rc) {
@@ -60,7 +67,7 @@ int ring_folder_open(struct ring_folder **out, const char *path,
 int ring_folder_make(struct ring_folder **out, const char *otherwise,
                      const struct ring_folder_handler *h, struct err *e)
 {
-    char path[PATH_LEN] = "/dev/shm/footplate-XXXXXX";
+    char path[PATH_LEN] = SHM_FOLDER "/" FOLDER_PREFIX "XXXXXX";
     if (!mkdtemp(path)) {
         const int rc = path_join(path, e, "%s/ring-XXXXXX", otherwise);
         if (rc)
@@ -69,9 +76,14 @@ int ring_folder_make(struct ring_folder **out, const char *otherwise,
             return err_sys(e, "make a folder in '%s'", otherwise);
     }
     const int rc = ring_folder_open(out, path, h, e);
-    if (rc)
+    if (rc) {
         rmdir(path);
-    return rc;
+        return rc;
+    }
+    (*out)->lock = openat((*out)->fd, LOCK_NAME, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if ((*out)->lock >= 0)
+        flock((*out)->lock, LOCK_EX | LOCK_NB);
+    return 0;
 }
 
 const char *ring_folder_path(const struct ring_folder *f)
@@ -85,6 +97,19 @@ size_t ring_folder_count(const struct ring_folder *f)
     for (size_t i = 0; i < f->n; i++)
         n += f->files[i].r != NULL;
     return n;
+}
+
+bool ring_folder_waits(const struct ring_folder *f)
+{
+    return f->waiting;
+}
+
+void ring_folder_each(struct ring_folder *f, void (*call)(void *arg, struct ring_reader *r),
+                      void *arg)
+{
+    for (size_t i = 0; i < f->n; i++)
+        if (f->files[i].r)
+            call(arg, f->files[i].r);
 }
 
 static void set_broken(struct ring_folder *f, struct file *file, const struct err *why)
@@ -233,13 +258,53 @@ int ring_folder_finish(struct ring_folder *f, size_t *events, struct err *e)
     return rc;
 }
 
-static void remove_files(struct ring_folder *f)
+/* Everything in it; what is a folder itself stays, and so does then this one. */
+static void remove_folder(int fd, const char *path)
 {
+    const int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = again < 0 ? NULL : fdopendir(again);
+    if (!d) {
+        if (again >= 0)
+            close(again);
+        return;
+    }
+    for (struct dirent *entry; (entry = readdir(d));)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            unlinkat(fd, entry->d_name, 0);
+    closedir(d);
+    rmdir(path);
+}
+
+/* One whose recorder is gone: ours, of some age, and nobody holds its lock. */
+static void remove_if_left(const char *name, int64_t older_ns)
+{
+    char path[PATH_LEN];
     struct err e;
-    if (list_files(f, &e) == 0)
-        for (size_t i = 0; i < f->n; i++)
-            unlinkat(f->fd, f->files[i].name, 0);
-    rmdir(f->path);
+    struct stat st;
+    if (path_join(path, &e, SHM_FOLDER "/%s", name))
+        return;
+    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    const bool old = fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
+                     clock_wall().ns - (int64_t)st.st_ctim.tv_sec * NS_PER_S >= older_ns;
+    const int lock = old ? openat(fd, LOCK_NAME, O_RDWR | O_NOFOLLOW | O_CLOEXEC) : -1;
+    if (old && (lock < 0 || flock(lock, LOCK_EX | LOCK_NB) == 0))
+        remove_folder(fd, path);
+    if (lock >= 0)
+        close(lock);
+    close(fd);
+}
+
+void ring_folder_sweep(int64_t older_ns)
+{
+    DIR *d = opendir(SHM_FOLDER);
+    if (!d)
+        return;
+    for (struct dirent *entry; (entry = readdir(d));)
+        if (strncmp(entry->d_name, FOLDER_PREFIX, sizeof FOLDER_PREFIX - 1) == 0)
+            remove_if_left(entry->d_name, older_ns);
+    closedir(d);
 }
 
 void ring_folder_close(struct ring_folder *f, bool remove)
@@ -247,10 +312,12 @@ void ring_folder_close(struct ring_folder *f, bool remove)
     if (!f)
         return;
     if (remove)
-        remove_files(f);
+        remove_folder(f->fd, f->path);
     for (size_t i = 0; i < f->n; i++)
         ring_reader_close(f->files[i].r);
     close(f->fd);
+    if (f->lock >= 0)
+        close(f->lock);
     free(f->files);
     free(f);
 }

@@ -25,6 +25,9 @@ struct ring_folder_handler {
  * `otherwise`. */
 MUST_CHECK int ring_folder_make(struct ring_folder **out, const char *otherwise,
                                 const struct ring_folder_handler *h, struct err *e);
+/* Removes folders in memory that recorders of this user left behind when they were killed: nobody
+ * holds their lock. Only those of some age, since a new one has no lock for an instant. */
+void ring_folder_sweep(int64_t older_ns);
 /* One that is there already. */
 MUST_CHECK int ring_folder_open(struct ring_folder **out, const char *path,
                                 const struct ring_folder_handler *h, struct err *e);
@@ -33,6 +36,12 @@ const char *ring_folder_path(const struct ring_folder *f);
 MUST_CHECK int ring_folder_drain(struct ring_folder *f, size_t *events, struct err *e);
 /* Reads what is left and says `ended` for every process, also for one that outlives the job. */
 MUST_CHECK int ring_folder_finish(struct ring_folder *f, size_t *events, struct err *e);
+/* Calls for every process that is being read. */
+void ring_folder_each(struct ring_folder *f, void (*call)(void *arg, struct ring_reader *r),
+                      void *arg);
+/* Whether a file was there that its process has not finished making: drain again soon, even though
+ * nothing new will appear in the folder. */
+bool ring_folder_waits(const struct ring_folder *f);
 /* Processes that are being read. */
 size_t ring_folder_count(const struct ring_folder *f);
 /* `remove`: the files and the folder too. Does not drain. NULL is fine. */

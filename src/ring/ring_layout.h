@@ -5,7 +5,7 @@
  *          0         4096  struct ring_file: who wrote it, which clock, what was lost
  *       4096   64 x   128  struct ring_head: one per thread ring
  *      12288  1024 x   64  struct ring_name: append-only; the id is the index, 0 is never used
- *      77824   64 x 256 K  8192 x struct ring_slot: the events of ring 0, of ring 1, ...
+ *      77824   64 x 512 K  16384 x struct ring_slot: the events of ring 0, of ring 1, ...
  *
  *     one ring:   tail (recorder)          head (job)
  *                  v                        v
@@ -28,10 +28,10 @@
 #define RING_VERSION 1u
 
 enum {
-    RING_COUNT = 64,   /* thread rings of a process */
-    RING_SLOTS = 8192, /* of a ring; a power of two */
-    RING_SPARE = 64,   /* slots that only events nested in another emit may take: a handler blocks
-                        * its own signal, so at most 64 emits of a thread are open at once */
+    RING_COUNT = 64,    /* thread rings of a process */
+    RING_SLOTS = 16384, /* of a ring; a power of two */
+    RING_SPARE = 64,    /* slots that only events nested in another emit may take: a handler blocks
+                         * its own signal, so at most 64 emits of a thread are open at once */
     RING_ROOM = RING_SLOTS - RING_SPARE, /* events that a ring holds */
     RING_NAMES = 1024,                   /* ids 1 to 1023 */
     RING_NAME_LEN = 62,                  /* longest name; longer ones are cut */
@@ -51,12 +51,14 @@ enum ring_clock_kind {
 enum ring_kind {
     RING_STEP_BEGIN = 1, /* value: step number; mode */
     RING_STEP_END = 2,   /* value: step number; mode */
-    RING_SPAN_BEGIN = 3,
+    RING_SPAN_BEGIN = 3, /* value: the program's own */
     RING_SPAN_END = 4,
     RING_MARK = 5,
     RING_COUNT_INT = 6,  /* value: int64_t */
     RING_COUNT_REAL = 7, /* value: the bits of a double */
     RING_THREAD = 8,     /* value: the thread id that writes from here on */
+    RING_PAST_BEGIN = 9, /* a span told when it is over; value: ns ago; mode: lane */
+    RING_PAST_END = 10,  /* its end, the next thing said; value: ns ago; mode: lane */
     RING_KIND_END
 };
 
@@ -98,7 +100,8 @@ struct ring_file {
     uint64_t tie_ns;        /* ...and in CLOCK_MONOTONIC; for people, the reader ties anew */
     uint64_t dropped;       /* events of threads that got no ring */
     uint64_t names_lost;    /* names that found the table full */
-    uint64_t reserved[501]; /* up to 4096 */
+    uint64_t asked;         /* by the recorder: grows when hooks should look at their settings */
+    uint64_t reserved[500]; /* up to 4096 */
 };
 
 #define RING_HEADS_AT   ((size_t)4096)

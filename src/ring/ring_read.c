@@ -353,6 +353,14 @@ enum ring_check ring_reader_check(struct ring_reader *r)
     return r->gone && r->empty ? RING_FINISHED : RING_ALIVE;
 }
 
+int ring_reader_ask(struct ring_reader *r, uint64_t generation, struct err *e)
+{
+    const off_t where = (off_t)offsetof(struct ring_file, asked);
+    if (pwrite(r->fd, &generation, sizeof generation, where) != (ssize_t)sizeof generation)
+        return err_sys(e, "ring of process %u", r->process.pid);
+    return 0;
+}
+
 const struct ring_process *ring_reader_process(const struct ring_reader *r)
 {
     return &r->process;

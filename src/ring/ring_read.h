@@ -24,7 +24,7 @@
 struct ring_event {
     mono_ns at;
     enum ring_kind kind; /* never RING_THREAD */
-    uint8_t mode;        /* of a step: 0 train, 1 eval, 2 predict */
+    uint8_t mode;        /* of a step: 0 train, 1 eval, 2 predict; of a past span: the lane */
     uint32_t tid;
     uint32_t name_id;
     const char *name; /* valid UTF-8, "" when it has none; the reader's, until it is closed */
@@ -80,6 +80,9 @@ MUST_CHECK int ring_reader_drain(struct ring_reader *r, const struct ring_clock 
 /* Costs two system calls. Order: check, drain, and if the check said gone and the drain brought
  * nothing, it is finished; ring_reader_check remembers the first half. */
 enum ring_check ring_reader_check(struct ring_reader *r);
+
+/* Tells the process that there are new settings (emit.h: fp_asked). */
+MUST_CHECK int ring_reader_ask(struct ring_reader *r, uint64_t generation, struct err *e);
 
 const struct ring_process *ring_reader_process(const struct ring_reader *r);
 const struct ring_losses *

@@ -290,6 +290,13 @@ void ring_writer_forked(struct ring_writer *w)
         memset(w->live, 0, sizeof *w->live);
 }
 
+uint64_t ring_asked(const struct ring_writer *w)
+{
+    uint8_t *map = __atomic_load_n(&w->live->map, __ATOMIC_ACQUIRE);
+    struct ring_file *file = (struct ring_file *)(void *)map;
+    return file ? __atomic_load_n(&file->asked, __ATOMIC_RELAXED) : 0;
+}
+
 void ring_writer_stop(struct ring_writer *w)
 {
     if (w->has_key)

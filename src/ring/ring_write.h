@@ -90,6 +90,8 @@ void ring_writer_forked(struct ring_writer *w);
 void ring_writer_stop(struct ring_writer *w);
 /* The id of a name, made on first sight; 0 when it is empty or the table is full. */
 uint32_t ring_intern(struct ring_writer *w, const char *text);
+/* What the recorder has written into this process's file; 0 while there is none. */
+uint64_t ring_asked(const struct ring_writer *w);
 /* The first event of a thread or of a forked child, a ring that seems full, the slower
  * clock. */
 void ring_put_slow(struct ring_writer *w, struct ring_thread *t, struct ring_said s);

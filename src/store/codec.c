@@ -25,6 +25,7 @@ enum mode {
 
 enum {
     DENSE_FROM = 96,      /* values; below, a Huffman table costs more than it saves */
+    TEXT_FROM = 512,      /* the same in bytes of text */
     NO_MATCHES = 1 << 12, /* zstd's fast strategy skips ahead so far that it looks for none */
     RUNS_LEVEL = 3,
 };
@@ -345,7 +346,8 @@ static void put_plain_mode(struct buf *out, const int64_t *first, const int64_t 
     const unsigned w = bits_of(r->span);
     const int64_t usual = majority(v, n);
     const size_t others = count_others(v, n, usual);
-    if (others * 2 < n * w / 8) {
+    const size_t each = 1 + (w + 7) / 7; /* a distance and a difference, as varints */
+    if (others * each < n * w / 8) {
         put_base(out, MODE_SPARSE, first, usual);
         put_sparse(out, v, n, usual, others);
         return;
@@ -526,5 +528,43 @@ bool codec_decode_view(struct codec *c, const uint8_t *p, size_t len, size_t n, 
     if (!decompress(c, &in, (n + per - 1) / per))
         return false;
     unpack_bytes(c->packed.p, n, h.width, out8);
+    return true;
+}
+
+/* ---- bytes ---- */
+
+enum { BYTES_PLAIN, BYTES_PACKED };
+
+void codec_put_bytes(struct codec *c, const struct buf *in, struct buf *out)
+{
+    if (in->len >= TEXT_FROM) {
+        compress_with(runs_of(c), in, &c->attempt[0]);
+        if (c->attempt[0].len < in->len) {
+            buf_u8(out, BYTES_PACKED);
+            buf_varint(out, in->len);
+            buf_put(out, c->attempt[0].p, c->attempt[0].len);
+            return;
+        }
+    }
+    buf_u8(out, BYTES_PLAIN);
+    buf_put(out, in->p, in->len);
+}
+
+bool codec_get_bytes(struct codec *c, const uint8_t *p, size_t len, size_t most, struct buf *out)
+{
+    struct cur in = cur_of(p, len);
+    const uint8_t form = cur_u8(&in);
+    if (in.bad || form > BYTES_PACKED)
+        return false;
+    const size_t want = form == BYTES_PACKED ? cur_varint_most(&in, most) : cur_left(&in);
+    if (in.bad || want > most)
+        return false;
+    if (form == BYTES_PLAIN) {
+        buf_put(out, in.p, want);
+        return true;
+    }
+    if (!decompress(c, &in, want))
+        return false;
+    buf_put(out, c->packed.p, want);
     return true;
 }

@@ -28,7 +28,7 @@ void file_header_put(struct buf *out, const struct file_header *h)
     const size_t start = out->len;
     buf_put(out, magic[h->kind], sizeof magic[0]);
     buf_u16(out, FORMAT_MAJOR);
-    buf_u16(out, FORMAT_MINOR);
+    buf_u16(out, h->minor);
     buf_u32(out, FILE_HEADER_LEN);
     buf_u64(out, h->segment);
     buf_u64(out, (uint64_t)h->tie.mono.ns);

@@ -13,7 +13,8 @@
 
 enum {
     FORMAT_MAJOR = 1,
-    FORMAT_MINOR = 0,
+    MINOR_FIRST = 0,
+    MINOR_EVENTS = 1, /* of files that hold events */
     FILE_HEADER_LEN = 64,
     FILE_ID_LEN = 16,
     BLOCK_HEADER_LEN = 48,
@@ -26,7 +27,13 @@ enum {
     ROWS_MOST = 65536,      /* rows in a block */
     COLUMNS_MOST = 1 << 16, /* columns in a block */
     NAME_LEN = 64,          /* longest metric, unit, entity or group name, with its NUL */
+    /* Bytes of texts at which an events block ends; a reader takes twice as many. */
+    TEXT_BYTES_MOST = 16 << 20,
 };
+
+/* Far from where times overflow, in ns too: 2^52 us are 142 years. */
+#define TIME_MOST_US (INT64_C(1) << 52)
+#define TIME_MOST_NS (TIME_MOST_US * NS_PER_US)
 
 #define BLOCK_PAYLOAD_MOST ((uint32_t)1 << 30)
 #define FRAME_MOST         ((uint32_t)1 << 26)
@@ -43,7 +50,7 @@ struct file_header {
     uint8_t id[FILE_ID_LEN];
 };
 
-enum block_kind { BLOCK_ROWS = 1, BLOCK_LOG = 2, BLOCK_INDEX = 3 };
+enum block_kind { BLOCK_ROWS = 1, BLOCK_LOG = 2, BLOCK_INDEX = 3, BLOCK_EVENTS = 4 };
 enum { BLOCK_LAST = 1 }; /* flag: last block of its segment */
 
 struct block_header {
@@ -61,6 +68,22 @@ enum record_tag {
     TAG_LOSS,
     TAG_MARK,
     TAG_TIE,
+    TAG_TRACK,
+    TAG_NAME,
+    TAG_EVENTS,
+};
+
+/* Columns of an events block; the numbers are in the file. */
+enum event_column {
+    COLUMN_AT,
+    COLUMN_DUR,
+    COLUMN_NAME,
+    COLUMN_WHAT, /* kind, mode, end and category */
+    COLUMN_VALUE,
+    COLUMN_LINK,
+    COLUMN_PARENT,
+    COLUMN_ARGS,
+    EVENT_COLUMN_N
 };
 
 /* Records from here on carry their length, so that a reader steps over kinds it does not know. */

@@ -11,9 +11,8 @@
 #include "store/format.h"
 
 enum {
-    PENDING_MOST = 1 << 20, /* bytes that wait for a disk with room; then rows are dropped */
-    MARKS_MOST = 5 << 18,   /* the same for marks, which come rarely and say more */
-    LOSSES_MOST = 256,      /* different ones */
+    LOSSES_MOST = 256,    /* different ones */
+    KEEP_BYTES = 2 << 20, /* of memory for records; what a burst took beyond is given back */
 };
 
 /* What the tail knows of a group. */
@@ -150,7 +149,7 @@ void intake_row(struct intake *in, struct group *g, mono_ns t)
 {
     const int64_t t_us = t.ns / NS_PER_US;
     pthread_mutex_lock(&in->lock);
-    if (in->records.len > PENDING_MOST) {
+    if (in->records.len > in->pending_most) {
         in->rows_dropped++;
     } else {
         struct wgroup *wg = wgroup_of(in, g);
@@ -183,7 +182,7 @@ static struct pending_loss *find_loss(struct intake *in, const struct loss *l)
     return p;
 }
 
-static void count_loss(struct intake *in, const struct loss *l)
+void intake_count_loss(struct intake *in, const struct loss *l)
 {
     struct pending_loss *p = find_loss(in, l);
     p->loss.at = l->at;
@@ -193,18 +192,18 @@ static void count_loss(struct intake *in, const struct loss *l)
 void intake_loss(struct intake *in, const struct loss *l)
 {
     pthread_mutex_lock(&in->lock);
-    count_loss(in, l);
+    intake_count_loss(in, l);
     pthread_mutex_unlock(&in->lock);
 }
 
 void intake_mark(struct intake *in, const struct mark *m)
 {
     pthread_mutex_lock(&in->lock);
-    if (in->records.len > MARKS_MOST) {
+    if (in->records.len > in->pending_most / 4 * 5) { /* they come rarely and say more than rows */
         struct loss l = {.id = LOSS_WRITE, .count = 1, .at = m->at};
         snprintf(l.what, sizeof l.what, "marks");
         snprintf(l.why, sizeof l.why, "no room to keep them until the run folder takes them");
-        count_loss(in, &l);
+        intake_count_loss(in, &l);
     } else {
         const size_t begun = record_begin(&in->records, TAG_MARK);
         buf_str(&in->records, marks[m->id].name);
@@ -243,43 +242,48 @@ static void put_losses(struct intake *in)
     }
 }
 
-/* Rows that had to be dropped become a loss once there is room again. */
-static void put_dropped(struct intake *in, int why_errno)
+/* What had to be dropped becomes a loss once there is room again. */
+static void put_dropped(struct intake *in, const char *what, uint64_t dropped, uint64_t *told,
+                        int why_errno)
 {
-    if (in->rows_dropped == in->dropped_told)
+    if (dropped == *told)
         return;
     struct loss l = {.id = LOSS_DISK_FULL, .at = clock_mono()};
-    l.count = in->rows_dropped - in->dropped_told;
+    l.count = dropped - *told;
     if (why_errno != ENOSPC && why_errno != EDQUOT)
         l.id = LOSS_WRITE;
-    snprintf(l.what, sizeof l.what, "rows");
+    snprintf(l.what, sizeof l.what, "%s", what);
     snprintf(l.why, sizeof l.why, "%s",
              why_errno ? strerror(why_errno) : "they came faster than they were written");
-    in->dropped_told = in->rows_dropped;
-    count_loss(in, &l);
+    *told = dropped;
+    intake_count_loss(in, &l);
 }
 
 uint64_t intake_take(struct intake *in, struct buf *out, size_t tail_most, int why_errno,
                      bool *last)
 {
     pthread_mutex_lock(&in->lock);
-    put_dropped(in, why_errno);
+    put_dropped(in, "rows", in->rows_dropped, &in->dropped_told, why_errno);
+    put_dropped(in, "events", in->ev.dropped, &in->ev.dropped_told, why_errno);
     put_losses(in);
     buf_put(out, in->records.p, in->records.len);
     in->records.len = 0;
+    if (in->records.cap > KEEP_BYTES)
+        buf_free(&in->records);
     const uint64_t tail = in->tail;
     *last = out->len >= tail_most;
     if (*last) {
         in->tail++;
         in->tail_groups = 0;
+        intake_events_forget(&in->ev);
     }
     pthread_mutex_unlock(&in->lock);
     return tail;
 }
 
-void intake_open(struct intake *in)
+void intake_open(struct intake *in, size_t pending_most)
 {
-    *in = (struct intake){.tail = 1};
+    *in = (struct intake){.tail = 1, .pending_most = pending_most};
     pthread_mutex_init(&in->lock, NULL);
 }
 
@@ -292,6 +296,7 @@ void intake_close(struct intake *in)
     }
     free(in->groups);
     free(in->losses);
+    intake_events_forget(&in->ev);
     buf_free(&in->records);
     pthread_mutex_destroy(&in->lock);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* intake.h - where rows, losses and marks arrive: turned at once into the bytes of the tail, in
- * memory, under a lock that is never held across a system call. The writer's own helper.
+/* intake.h - where rows, events, losses and marks arrive: turned at once into the bytes of the
+ * tail, in memory, under a lock that is never held across a system call. The writer's own helper.
  *
- * When nobody takes the bytes away (a full disk), rows beyond a limit are dropped and counted. */
+ * When nobody takes the bytes away (a full disk), rows and events beyond a limit are dropped and
+ * counted. */
 #ifndef STORE_INTAKE_H
 #define STORE_INTAKE_H
 
@@ -10,10 +11,12 @@
 
 #include "base/buf.h"
 #include "record/group.h"
+#include "store/intake_events.h"
 
 struct intake {
     pthread_mutex_t lock;
-    struct buf records; /* not taken yet */
+    struct buf records;  /* not taken yet */
+    size_t pending_most; /* bytes that wait for a disk with room; then rows are dropped */
     struct wgroup **groups;
     uint32_t n_groups;
     uint64_t tail; /* number of the tail that records are made for, from 1 */
@@ -23,15 +26,19 @@ struct intake {
     uint64_t rows, samples; /* accepted */
     uint64_t rows_dropped;
     uint64_t dropped_told; /* of them, counted as a loss already */
+    struct intake_events ev;
 };
 
-void intake_open(struct intake *in);
+void intake_open(struct intake *in, size_t pending_most);
 void intake_close(struct intake *in);
 
 void intake_row(struct intake *in, struct group *g, mono_ns t);
 void intake_loss(struct intake *in, const struct loss *l);
 void intake_mark(struct intake *in, const struct mark *m);
 void intake_tie(struct intake *in, struct clock_tie tie);
+void intake_events(struct intake *in, const struct track *t, const struct event *v, size_t n);
+/* Under the lock. */
+void intake_count_loss(struct intake *in, const struct loss *l);
 
 /* Appends all records to `out` and returns the number of their tail. When `out` has then reached
  * `tail_most` bytes, they are the last of that tail: what comes later belongs to the next one, and

@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "store/catalog.h"
+#include "store/event_block.h"
 #include "store/seal.h"
 #include "store/segment.h"
 
@@ -190,7 +191,7 @@ static void use_tail(struct store *s, const char *bytes, size_t len)
     forget_segment(s->own, h.segment);
     const struct seal_out out = {keep_in_memory, &s->own->tail_blocks};
     struct codec *codec = codec_open();
-    if (seal_segment(codec, &seg, (uint32_t)h.segment, &out, &e) == 0)
+    if (seal_segment(codec, &seg, (uint32_t)h.segment, SEAL_TO_SHOW, &out, &e) == 0)
         walk_blocks(s->own, s->own->tail_blocks.p, 0, s->own->tail_blocks.len);
     codec_close(codec);
     segment_free(&seg);
@@ -219,8 +220,6 @@ static bool get_times_head(struct cur *head, struct cur *data, struct rows_block
     return !head->bad;
 }
 
-/* Far from where times overflow, in ns too: 2^52 us are 142 years. */
-#define TIME_MOST_US   (INT64_C(1) << 52)
 #define PERIOD_MOST_NS (INT64_C(1) << 53)
 
 static bool time_fits(int64_t us)
@@ -268,23 +267,42 @@ static bool get_rows_block(const struct found_block *f, struct rows_block *b, st
     return !head.bad;
 }
 
+/* False: damaged. Kinds of a later version say nothing to us. */
+static bool parse_block(struct store *s, struct catalog *cat, const struct found_block *f)
+{
+    const uint8_t *payload = f->p + BLOCK_HEADER_LEN;
+    bool good = true;
+    switch (f->h.kind) {
+    case BLOCK_LOG:
+        return catalog_log(cat, payload, f->h.head_len);
+    case BLOCK_ROWS:
+        good = get_rows_block(f, &s->blocks[s->n_blocks], &s->arena);
+        s->n_blocks += good;
+        return good;
+    case BLOCK_EVENTS:
+        good = event_block_get(&f->h, payload, &s->events[s->n_events]);
+        s->n_events += good;
+        return good;
+    default:
+        return good;
+    }
+}
+
+static uint32_t count_kind(const struct store_own *o, enum block_kind kind)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < o->n_found; i++)
+        n += o->found[i].h.kind == kind;
+    return n;
+}
+
 static void parse_blocks(struct store *s, struct catalog *cat)
 {
     struct store_own *o = s->own;
-    s->blocks = arena_array(&s->arena, struct rows_block, o->n_found);
-    for (uint32_t i = 0; i < o->n_found; i++) {
-        const struct found_block *f = &o->found[i];
-        if (f->h.kind == BLOCK_LOG) {
-            if (!catalog_log(cat, f->p + BLOCK_HEADER_LEN, f->h.head_len))
-                o->damaged++;
-        } else if (f->h.kind == BLOCK_ROWS) {
-            struct rows_block *b = &s->blocks[s->n_blocks];
-            if (get_rows_block(f, b, &s->arena))
-                s->n_blocks++;
-            else
-                o->damaged++;
-        }
-    }
+    s->blocks = arena_array(&s->arena, struct rows_block, count_kind(o, BLOCK_ROWS));
+    s->events = arena_array(&s->arena, struct events_block, count_kind(o, BLOCK_EVENTS));
+    for (uint32_t i = 0; i < o->n_found; i++)
+        o->damaged += !parse_block(s, cat, &o->found[i]);
 }
 
 static int by_time(const void *a, const void *b)
@@ -293,16 +311,33 @@ static int by_time(const void *a, const void *b)
     return (x->t_first_us > y->t_first_us) - (x->t_first_us < y->t_first_us);
 }
 
+static int events_by_time(const void *a, const void *b)
+{
+    const struct events_block *x = a, *y = b;
+    if (x->t_first_us != y->t_first_us)
+        return x->t_first_us > y->t_first_us ? 1 : -1;
+    if (x->track.pid != y->track.pid)
+        return x->track.pid > y->track.pid ? 1 : -1;
+    return (x->track.id > y->track.id) - (x->track.id < y->track.id);
+}
+
+static void add_span(struct store *s, bool first, int64_t from_us, int64_t to_us)
+{
+    s->t_first_us = first ? from_us : MIN_OF(s->t_first_us, from_us);
+    s->t_last_us = first ? to_us : MAX_OF(s->t_last_us, to_us);
+}
+
 static void sum_up(struct store *s)
 {
     for (uint32_t i = 0; i < s->n_blocks; i++) {
         const struct rows_block *b = &s->blocks[i];
-        s->t_first_us = i ? MIN_OF(s->t_first_us, b->t_first_us) : b->t_first_us;
-        s->t_last_us = i ? MAX_OF(s->t_last_us, b->t_last_us) : b->t_last_us;
+        add_span(s, i == 0, b->t_first_us, b->t_last_us);
         s->rows += b->rows;
         for (uint32_t k = 0; k < b->n_columns; k++)
             s->samples += b->columns[k].count;
     }
+    for (uint32_t i = 0; i < s->n_events; i++)
+        add_span(s, i == 0 && s->n_blocks == 0, s->events[i].t_first_us, s->events[i].t_last_us);
 }
 
 static void tell_damage(struct store *s, struct catalog *cat)
@@ -373,6 +408,7 @@ static bool list_contents(struct store *s, const struct clock_tie *tie)
     if (s->n_ties == 0)
         return false;
     qsort(s->blocks, s->n_blocks, sizeof *s->blocks, by_time);
+    qsort(s->events, s->n_events, sizeof *s->events, events_by_time);
     sum_up(s);
     tell_damage(s, &cat);
     catalog_finish(&cat);
@@ -385,7 +421,7 @@ static int read_parts(struct store *s, const char *tail, size_t tail_len, struct
     struct file_header h;
     int rc = file_header_get(&h, s->own->map.p, s->own->map.len, s->path, e);
     if (rc == 0 && h.kind != FILE_SEALED)
-        return err_set(e, ERR_FORMAT, "'%s' is a tail; give its metrics.fp", s->path);
+        return err_set(e, ERR_FORMAT, "'%s' is a tail; give the .fp file beside it", s->path);
     if (rc && (rc != ERR_FORMAT || s->own->map.len < FILE_HEADER_LEN))
         return rc;
     s->own->no_header = rc != 0;
@@ -498,5 +534,7 @@ uint64_t store_verify(struct store *s)
             bad += !good;
         }
     }
+    for (uint32_t i = 0; i < s->n_events; i++)
+        bad += event_block_verify(&s->events[i]);
     return bad;
 }

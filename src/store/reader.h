@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reader.h - the files of one recorder (metrics.fp and its tail), open for reading.
+/* reader.h - a file of one recorder (metrics.fp, events.fp) and its tail, open for reading.
  *
  * Opening maps the file, checks and parses the heads of its blocks, and seals a living or torn tail
  * in memory, so that everything after sees blocks only. Data is decoded on demand. What is damaged
@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/file.h"
+#include "record/event.h"
 #include "record/record.h"
 #include "store/codec.h"
 #include "store/column.h"
@@ -24,6 +25,16 @@ struct rows_block {
     uint32_t n_t_l2;
     struct column *columns;
     uint32_t n_columns;
+};
+
+/* Events of one track, one stretch of time, sorted by begin (the longer one first). */
+struct events_block {
+    struct track track;
+    int64_t t_first_us, t_last_us; /* begin of the first, end of the last to end, rounded outward */
+    uint32_t rows;
+    struct blob names; /* texts that the rows refer to */
+    uint32_t n_names;
+    struct blob column[EVENT_COLUMN_N]; /* len 0: all zero */
 };
 
 /* One column of one block. */
@@ -42,6 +53,8 @@ struct store {
     struct arena arena;
     struct rows_block *blocks;
     uint32_t n_blocks;
+    struct events_block *events;
+    uint32_t n_events; /* blocks, in order of their first time */
     struct store_series *series;
     uint32_t n_series;
     struct loss *losses; /* recorded ones (merged), then what is wrong with the files */
@@ -52,14 +65,14 @@ struct store {
     uint32_t n_ties;
     struct clock_tie *steps; /* of the ties, those that move the mapping to wall time */
     uint32_t n_steps;
-    int64_t t_first_us, t_last_us; /* of any row; both 0: no rows */
+    int64_t t_first_us, t_last_us; /* of any row or event; both 0: there is none */
     uint64_t rows, samples, file_bytes;
     bool closed; /* the recorder closed it properly */
     uint8_t id[FILE_ID_LEN];
     struct store_own *own; /* mapped files and memory behind all this */
 };
 
-/* `path` is a metrics.fp; its tail is looked for beside it. */
+/* `path` is a <name>.fp; its tail is looked for beside it. */
 MUST_CHECK int store_open(struct store **out, const char *path, struct err *e);
 void store_close(struct store *s); /* NULL is fine */
 
@@ -67,6 +80,14 @@ void store_close(struct store *s); /* NULL is fine */
 bool store_times(struct codec *c, const struct rows_block *b, int64_t *out);
 /* Row number of each value of a column that has gaps; count entries. False: damaged. */
 bool store_value_rows(struct codec *codec, const struct column *c, uint32_t rows, uint32_t *out);
+
+/* The events of a block into out[rows]; their texts live in `a`. False: damaged. */
+bool store_events(struct codec *c, const struct events_block *b, struct arena *a,
+                  struct event *out);
+/* Only the n_names texts that its rows refer to, which is much cheaper: for who looks for a name.
+ * False: damaged. */
+bool store_event_names(struct codec *c, const struct events_block *b, struct arena *a,
+                       const char ***out);
 
 /* Checks every checksum of the data parts; returns how many columns are damaged. */
 uint64_t store_verify(struct store *s);

@@ -68,15 +68,21 @@ static void put_series(struct codec *c, const struct seg_series *s, struct scrat
     column_put(c, &in, &w->head, &w->data);
 }
 
+int seal_emit(const struct block_header *h, const struct buf *head, const struct buf *data,
+              struct buf *block, const struct seal_out *out, struct err *e)
+{
+    struct block_header full = *h;
+    full.head_len = (uint32_t)head->len;
+    full.payload_len = (uint32_t)(head->len + data->len);
+    block->len = 0;
+    block_put(block, &full, head, data);
+    return out->block(out->ctx, &full, block, e);
+}
+
 static int emit(const struct block_header *h, struct scratch *w, const struct seal_out *out,
                 struct err *e)
 {
-    struct block_header full = *h;
-    full.head_len = (uint32_t)w->head.len;
-    full.payload_len = (uint32_t)(w->head.len + w->data.len);
-    w->block.len = 0;
-    block_put(&w->block, &full, &w->head, &w->data);
-    return out->block(out->ctx, &full, &w->block, e);
+    return seal_emit(h, &w->head, &w->data, &w->block, out, e);
 }
 
 static int seal_group(struct codec *c, const struct segment *s, const struct seg_group *g,
@@ -107,7 +113,7 @@ static int seal_log(const struct segment *s, uint32_t number, struct scratch *w,
     return emit(&h, w, out, e);
 }
 
-int seal_segment(struct codec *c, const struct segment *s, uint32_t number,
+int seal_segment(struct codec *c, const struct segment *s, uint32_t number, enum seal_use use,
                  const struct seal_out *out, struct err *e)
 {
     struct scratch w = {0};
@@ -115,6 +121,8 @@ int seal_segment(struct codec *c, const struct segment *s, uint32_t number,
     for (uint32_t i = 0; i < s->n_groups && rc == 0; i++)
         if (s->groups[i].rows)
             rc = seal_group(c, s, &s->groups[i], number, &w, out, e);
+    if (rc == 0)
+        rc = seal_events(c, s, number, use, out, e);
     if (rc == 0)
         rc = seal_log(s, number, &w, out, e);
     scratch_free(&w);

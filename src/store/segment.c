@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "store/segment_events.h"
 
 /* More groups than two MiB of tail can declare, so a writer that never stops changing its period
  * still seals. Slots are also bounded over all groups, so that a few made-up bytes cannot ask for
@@ -184,6 +185,12 @@ static bool feed_one(struct segment *s, struct cur *c)
         return feed_drop(s, c);
     case TAG_ROW:
         return feed_row(s, c);
+    case TAG_TRACK:
+        return segment_feed_track(s, c);
+    case TAG_NAME:
+        return segment_feed_text(s, c);
+    case TAG_EVENTS:
+        return segment_feed_events(s, c);
     default:
         return feed_log(s, c, tag);
     }
@@ -221,6 +228,10 @@ void segment_free(struct segment *s)
     }
     free(s->groups);
     free(s->series);
+    for (uint32_t i = 0; i < s->n_tracks; i++)
+        buf_free(&s->tracks[i].events);
+    free(s->tracks);
+    free(s->texts);
     buf_free(&s->log);
     arena_free(&s->names);
     *s = (struct segment){0};

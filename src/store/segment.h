@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* segment.h - what a tail holds, sorted into groups and series.
+/* segment.h - what a tail holds, sorted into groups and series, tracks and texts.
  *
  * segment_feed takes the payloads of a tail's frames in order. Cells stay as the few bytes they
  * were in the tail, one stream per series, and become numbers one series at a time
- * (segment_decode), so a segment costs little more memory than its tail. Used by the writer when it
- * seals and by the reader for a tail that is not sealed. The bytes are checked, never trusted. */
+ * (segment_decode), so a segment costs little more memory than its tail. Events likewise. Used by
+ * the writer when it seals and by the reader for a tail that is not sealed. The bytes are checked,
+ * never trusted. */
 #ifndef STORE_SEGMENT_H
 #define STORE_SEGMENT_H
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "store/event_bits.h"
 #include "store/format.h"
 
 struct seg_series {
@@ -40,6 +42,24 @@ struct seg_group {
     uint32_t n_series, cap_series;
 };
 
+struct seg_text {
+    const char *text;
+    uint32_t len;
+    uint16_t what; /* of the events that it names, when they do not say otherwise */
+};
+
+struct seg_track {
+    uint8_t kind;
+    uint32_t pid;
+    uint64_t id;
+    const char *process, *name;
+    struct buf events; /* as they stood in the tail */
+    uint32_t rows;
+    uint32_t open; /* of them, told as open */
+    uint64_t end;  /* of the event last told, ns */
+    int64_t last;  /* the latest end of any */
+};
+
 struct segment {
     struct arena names;
     struct seg_group *groups;
@@ -49,6 +69,10 @@ struct segment {
     uint32_t n_slots; /* over all groups */
     struct buf log;   /* loss, mark and tie records as they stood */
     uint64_t samples;
+    struct seg_track *tracks;
+    uint32_t n_tracks, cap_tracks;
+    struct seg_text *texts;
+    uint32_t n_texts, cap_texts;
 };
 
 /* False when the payload is not what a writer writes; what came before it stays. */
@@ -64,6 +88,20 @@ static inline const int64_t *segment_times(const struct seg_group *g)
  * when there is no gap). `values` needs span entries, `runs` grows. Returns the number of values.
  */
 uint32_t segment_decode(const struct seg_series *s, int64_t *values, struct buf *runs);
+
+/* The events of a track, one after the other. */
+struct event_cur {
+    struct cur in;
+    uint64_t end; /* of the event before */
+};
+
+static inline struct event_cur segment_events(const struct seg_track *t)
+{
+    return (struct event_cur){cur_of(t->events.p, t->events.len), 0};
+}
+
+/* The next event; false when there is none, or it is not what a writer writes. */
+bool segment_event(const struct segment *s, struct event_cur *c, struct bare_event *out);
 
 /* The frames of a tail file behind its header. Calls segment_feed for each whole frame with a right
  * checksum and returns the length of what was read; `*torn` when bytes are left over. */

@@ -25,9 +25,13 @@
 
 enum {
     SEAL_BYTES = 1 << 20,   /* of tail, that are then sealed */
-    TAIL_WINDOW = 64 << 10, /* bytes read at a time when sealing */
+    PENDING_MOST = 1 << 20, /* bytes that wait for a disk with room */
+    EVENTS_SEAL_BYTES = 2 << 20,
+    EVENTS_PENDING_MOST = 8 << 20, /* a second of a million events */
+    TAIL_WINDOW = 64 << 10,        /* bytes read at a time when sealing */
     SESSIONS_MOST = 10000,
-    LOCK_TRIES = 20, /* a reader may hold the lock for an instant */
+    FRAME_KEEP = 4 << 20, /* of memory for a frame; more is given back */
+    LOCK_TRIES = 20,      /* a reader may hold the lock for an instant */
     LOCK_WAIT_US = 10000,
 };
 #define TIE_EVERY_NS  (60 * NS_PER_S)
@@ -38,6 +42,8 @@ struct writer {
     struct sink sink; /* first: the sink is the writer */
     char dir[PATH_LEN], path[PATH_LEN], tail_path[PATH_LEN];
     unsigned session;
+    bool beside; /* another writer has the lock and tells what happens to the clock */
+    off_t seal_bytes;
 
     struct intake in;
     /* Sizes and errors, read by others without the lock. */
@@ -76,7 +82,17 @@ static void add_mark(struct sink *s, const struct mark *m)
     intake_mark(&((struct writer *)s)->in, m);
 }
 
-static const struct sink_ops ops = {.row = add_row, .loss = add_loss, .mark = add_mark};
+static void add_events(struct sink *s, const struct track *t, const struct event *v, size_t n)
+{
+    intake_events(&((struct writer *)s)->in, t, v, n);
+}
+
+static const struct sink_ops ops = {
+    .row = add_row,
+    .loss = add_loss,
+    .mark = add_mark,
+    .events = add_events,
+};
 
 /* ---- flushing (under the lock) ---- */
 
@@ -90,7 +106,7 @@ static void put_tie(struct writer *w)
     w->tie = now;
     w->tie_due = false;
     intake_tie(&w->in, now);
-    if (jump)
+    if (jump && !w->beside)
         sink_mark(&w->sink, MARK_CLOCK_JUMP, offset - old, "wall clock set %s",
                   offset > old ? "forward" : "back");
 }
@@ -118,15 +134,29 @@ static int append(struct writer *w, int fd, off_t *len, const struct buf *b, con
     return 0;
 }
 
+static uint16_t minor_of(const struct writer *w)
+{
+    return w->beside ? MINOR_EVENTS : MINOR_FIRST;
+}
+
 static int write_tail_header(struct writer *w, struct err *e)
 {
     struct buf b = {0};
     struct file_header h = {.kind = FILE_TAIL, .segment = w->frame_tail, .tie = w->tie};
+    h.minor = minor_of(w);
     memcpy(h.id, w->id, sizeof h.id);
     file_header_put(&b, &h);
     int rc = append(w, w->tail_fd, &w->tail_len, &b, w->tail_path, e);
     buf_free(&b);
     return rc;
+}
+
+static void empty_frame(struct writer *w)
+{
+    if (w->frame.cap > FRAME_KEEP)
+        buf_free(&w->frame);
+    buf_reserve(&w->frame, FRAME_HEADER_LEN);
+    w->frame.len = FRAME_HEADER_LEN;
 }
 
 static int write_frame(struct writer *w, bool durable, struct err *e)
@@ -137,7 +167,7 @@ static int write_frame(struct writer *w, bool durable, struct err *e)
     if (rc == 0)
         rc = append(w, w->tail_fd, &w->tail_len, &w->frame, w->tail_path, e);
     if (rc == 0)
-        w->frame.len = FRAME_HEADER_LEN;
+        empty_frame(w);
     if (rc == 0 && durable && fdatasync(w->tail_fd) < 0)
         rc = err_sys(e, "sync '%s'", w->tail_path);
     return rc;
@@ -188,7 +218,7 @@ static int seal_blocks(struct writer *w, struct err *e)
     struct segment s = {0};
     int rc = read_tail(w, &s, e);
     if (rc == 0)
-        rc = seal_segment(w->codec, &s, (uint32_t)w->frame_tail, &out, e);
+        rc = seal_segment(w->codec, &s, (uint32_t)w->frame_tail, SEAL_TO_KEEP, &out, e);
     if (rc == 0 && fdatasync(w->fd) < 0)
         rc = err_sys(e, "sync '%s'", w->path);
     segment_free(&s);
@@ -222,7 +252,8 @@ static int seal_tail(struct writer *w, struct err *e)
  * sealed, and new rows belong to the next. */
 static void take_rows(struct writer *w, bool last)
 {
-    const size_t room = SEAL_BYTES > w->tail_len ? (size_t)(SEAL_BYTES - w->tail_len) : 0;
+    const off_t left = w->seal_bytes - w->tail_len;
+    const size_t room = left > 0 ? (size_t)left : 0;
     w->frame.len = FRAME_HEADER_LEN;
     w->frame_tail =
         intake_take(&w->in, &w->frame, last ? 0 : room, atomic_load(&w->write_errno), &last);
@@ -291,36 +322,45 @@ static int lock_folder(struct writer *w, struct err *e)
                    "'%s' is being written by another recorder: give each its own node id", w->dir);
 }
 
-static int session_paths(struct writer *w, unsigned k, struct err *e)
+static int session_paths(struct writer *w, const char *name, unsigned k, struct err *e)
 {
     char number[16] = "";
     if (k > 1)
         snprintf(number, sizeof number, "-%u", k);
-    int rc = path_join(w->path, e, "%s/metrics%s.fp", w->dir, number);
-    return rc ? rc : path_join(w->tail_path, e, "%s/metrics%s.tail", w->dir, number);
+    int rc = path_join(w->path, e, "%s/%s%s.fp", w->dir, name, number);
+    return rc ? rc : path_join(w->tail_path, e, "%s/%s%s.tail", w->dir, name, number);
 }
 
-static int create_files(struct writer *w, struct err *e)
+/* ERR_BUSY when the file is there already. */
+static int create_files(struct writer *w, const char *name, unsigned k, struct err *e)
+{
+    int rc = session_paths(w, name, k, e);
+    if (rc)
+        return rc;
+    w->fd = open(w->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (w->fd < 0 && errno == EEXIST)
+        return err_set(e, ERR_BUSY, "'%s' is there already and is left as it is", w->path);
+    if (w->fd < 0)
+        return err_sys(e, "create '%s'", w->path);
+    w->session = k;
+    w->tail_fd = open(w->tail_path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    return w->tail_fd < 0 ? err_sys(e, "create '%s'", w->tail_path) : 0;
+}
+
+/* Files with the first number that is free. */
+static int create_session(struct writer *w, struct err *e)
 {
     for (unsigned k = 1; k < SESSIONS_MOST; k++) {
-        int rc = session_paths(w, k, e);
-        if (rc)
+        const int rc = create_files(w, "metrics", k, e);
+        if (rc != ERR_BUSY)
             return rc;
-        w->fd = open(w->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (w->fd < 0 && errno == EEXIST)
-            continue;
-        if (w->fd < 0)
-            return err_sys(e, "create '%s'", w->path);
-        w->session = k;
-        w->tail_fd = open(w->tail_path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-        return w->tail_fd < 0 ? err_sys(e, "create '%s'", w->tail_path) : 0;
     }
     return err_set(e, ERR_LIMIT, "'%s' holds %d recordings already", w->dir, SESSIONS_MOST);
 }
 
 static int write_file_header(struct writer *w, struct err *e)
 {
-    struct file_header h = {.kind = FILE_SEALED, .tie = w->tie};
+    struct file_header h = {.kind = FILE_SEALED, .minor = minor_of(w), .tie = w->tie};
     if (getrandom(w->id, sizeof w->id, 0) != (ssize_t)sizeof w->id)
         return err_sys(e, "random file id");
     memcpy(h.id, w->id, sizeof h.id);
@@ -344,7 +384,7 @@ static void writer_free(struct writer *w)
     free(w);
 }
 
-int writer_open(struct writer **out, const char *dir, struct err *e)
+static struct writer *writer_new(size_t pending_most)
 {
     struct writer *w = xcalloc(1, sizeof *w);
     w->sink.ops = &ops;
@@ -352,27 +392,53 @@ int writer_open(struct writer **out, const char *dir, struct err *e)
     w->codec = codec_open();
     w->tie = clock_tie_now();
     w->tie_due = true;
-    intake_open(&w->in);
+    intake_open(&w->in, pending_most);
     pthread_mutex_init(&w->lock, NULL);
-    buf_reserve(&w->frame, FRAME_HEADER_LEN);
-    w->frame.len = FRAME_HEADER_LEN;
+    empty_frame(w);
+    return w;
+}
+
+/* Hands the writer over, or takes back what a failed opening has made. */
+static int opened(struct writer **out, struct writer *w, int rc)
+{
+    if (rc == 0) {
+        *out = w;
+        return 0;
+    }
+    if (w->fd >= 0) { /* ours, and empty */
+        unlink(w->path);
+        unlink(w->tail_path);
+    }
+    writer_free(w);
+    return rc;
+}
+
+int writer_open(struct writer **out, const char *dir, struct err *e)
+{
+    struct writer *w = writer_new(PENDING_MOST);
+    w->seal_bytes = SEAL_BYTES;
     int rc = path_join(w->dir, e, "%s", dir);
     if (rc == 0)
         rc = lock_folder(w, e);
     if (rc == 0)
-        rc = create_files(w, e);
+        rc = create_session(w, e);
     if (rc == 0)
         rc = write_file_header(w, e);
-    if (rc && w->fd >= 0) { /* ours, and empty */
-        unlink(w->path);
-        unlink(w->tail_path);
-    }
-    if (rc) {
-        writer_free(w);
-        return rc;
-    }
-    *out = w;
-    return 0;
+    return opened(out, w, rc);
+}
+
+int writer_open_beside(struct writer **out, const struct writer *first, const char *name,
+                       struct err *e)
+{
+    struct writer *w = writer_new(EVENTS_PENDING_MOST);
+    w->seal_bytes = EVENTS_SEAL_BYTES;
+    w->beside = true;
+    int rc = path_join(w->dir, e, "%s", first->dir);
+    if (rc == 0)
+        rc = create_files(w, name, first->session, e);
+    if (rc == 0)
+        rc = write_file_header(w, e);
+    return opened(out, w, rc);
 }
 
 struct sink *writer_sink(struct writer *w)
@@ -385,6 +451,22 @@ unsigned writer_session(const struct writer *w)
     return w->session;
 }
 
+uint64_t writer_tail(struct writer *w)
+{
+    pthread_mutex_lock(&w->in.lock);
+    const uint64_t tail = w->in.tail;
+    pthread_mutex_unlock(&w->in.lock);
+    return tail;
+}
+
+size_t writer_pending(struct writer *w)
+{
+    pthread_mutex_lock(&w->in.lock);
+    const size_t pending = w->in.records.len;
+    pthread_mutex_unlock(&w->in.lock);
+    return pending;
+}
+
 void writer_get_stats(struct writer *w, struct writer_stats *out)
 {
     pthread_mutex_lock(&w->in.lock);
@@ -392,6 +474,8 @@ void writer_get_stats(struct writer *w, struct writer_stats *out)
         .rows = w->in.rows,
         .samples = w->in.samples,
         .rows_dropped = w->in.rows_dropped,
+        .events = w->in.ev.accepted,
+        .events_dropped = w->in.ev.dropped,
     };
     pthread_mutex_unlock(&w->in.lock);
     out->bytes_written = atomic_load(&w->bytes_written);

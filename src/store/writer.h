@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* writer.h - the sink that keeps what it is given: one writer per file, files of one node.
  *
- * writer_open, then rows, losses and marks from any thread through writer_sink, writer_flush about
- * once a second from one thread, writer_close. Adding a row costs a memory copy and takes a short
- * lock; only writer_flush and writer_close touch the disk. When the disk is full or gone, rows wait
- * in a bounded buffer, then are dropped and counted, and writing resumes when there is room. */
+ * writer_open, then rows, events, losses and marks from any thread through writer_sink,
+ * writer_flush about once a second from one thread, writer_close. Adding a row costs a memory copy
+ * and takes a short lock; only writer_flush and writer_close touch the disk. When the disk is full
+ * or gone, rows wait in a bounded buffer, then are dropped and counted, and writing resumes when
+ * there is room. */
 #ifndef STORE_WRITER_H
 #define STORE_WRITER_H
 
@@ -18,6 +19,8 @@ struct writer;
 struct writer_stats {
     uint64_t rows, samples; /* accepted */
     uint64_t rows_dropped;  /* lost to a full or failing disk */
+    uint64_t events;        /* accepted */
+    uint64_t events_dropped;
     uint64_t bytes_written; /* to any file of this writer */
     uint64_t file_bytes;    /* size of the sealed file now */
     int write_errno;        /* of the last flush; 0: it went through */
@@ -26,7 +29,18 @@ struct writer_stats {
 /* Creates `<dir>/metrics.fp` and `<dir>/metrics.tail`, or metrics-2.fp ... when an earlier recorder
  * of the same node left files there. ERR_BUSY when a living recorder is writing in the folder. */
 MUST_CHECK int writer_open(struct writer **out, const char *dir, struct err *e);
+/* Another file of the same recorder, `<dir>/<name>.fp` with its tail, beside the one that `w`
+ * writes: same session, same lock. Made for events: more of them may wait. Fails when the file is
+ * there already. Close it before `w`. */
+MUST_CHECK int writer_open_beside(struct writer **out, const struct writer *w, const char *name,
+                                  struct err *e);
 struct sink *writer_sink(struct writer *w);
+/* Grows when a new tail begins. Who has told events with END_OPEN tells them again then: sealing
+ * keeps only what has an end. */
+uint64_t writer_tail(struct writer *w);
+/* Bytes that wait for a flush. At 8 MiB (of a writer beside another) events are dropped, so who
+ * tells many looks here and flushes early. */
+size_t writer_pending(struct writer *w);
 /* The number of this recorder among those of its node: 1, 2, ... */
 unsigned writer_session(const struct writer *w);
 /* Writes what has come since the last flush; with `durable` it is on the medium on return. A

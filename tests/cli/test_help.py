@@ -18,10 +18,15 @@ COMMANDS = [
     "run",
     "attach",
     "set",
+    "config",
     "ls",
     "show",
     "stats",
+    "steps",
+    "ops",
+    "breakdown",
     "query",
+    "import",
     "export",
     "metrics",
     "doctor",
@@ -68,9 +73,9 @@ def test_every_option_has_a_sentence(run_fp, command):
 
 
 def test_everything_that_prints_data_has_json(run_fp):
-    for command in ["ls", "show", "stats", "query", "metrics", "doctor"]:
+    for command in ["ls", "show", "stats", "steps", "query", "metrics", "doctor"]:
         assert "json" in options_of(run_fp, command), command
-    for command in ["ls", "stats", "query", "metrics"]:
+    for command in ["ls", "stats", "steps", "query", "metrics"]:
         assert "csv" in options_of(run_fp, command), command
 
 

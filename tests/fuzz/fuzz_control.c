@@ -15,6 +15,8 @@ static bool is_sane(const struct control_request *r)
         return r->number >= INTERVAL_MIN_NS && r->number <= INTERVAL_MAX_NS;
     case CONTROL_MONITORING:
         return r->number == 0 || r->number == 1;
+    case CONTROL_DETAIL:
+        return r->detail.n <= WINDOWS_MOST;
     case CONTROL_STOP:
     case CONTROL_STATUS:
         return r->number == 0;

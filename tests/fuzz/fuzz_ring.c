@@ -82,7 +82,8 @@ static void on_events(void *arg, struct ring_reader *r, const struct ring_event 
 {
     (void)r;
     for (size_t i = 0; i < n; i++) {
-        if (v[i].kind == 0 || v[i].kind >= RING_THREAD || strlen(v[i].name) >= RING_TEXT_LEN)
+        if (v[i].kind == 0 || v[i].kind == RING_THREAD || v[i].kind >= RING_KIND_END ||
+            strlen(v[i].name) >= RING_TEXT_LEN)
             abort();
         if (v[i].at.ns < *(int64_t *)arg)
             abort();

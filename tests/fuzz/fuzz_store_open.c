@@ -13,6 +13,7 @@
 #include "query/series.h"
 #include "store/column.h"
 #include "store/format.h"
+#include "store/reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 
@@ -165,6 +166,33 @@ static void ask_all(struct run *r, unsigned which)
     arena_free(&a);
 }
 
+/* Each block of events is decoded or refused; a decoded one is in order and has its texts. */
+static void decode_events(void)
+{
+    char path[128];
+    struct store *s;
+    struct err e = {0};
+    snprintf(path, sizeof path, "%s/node-a/metrics.fp", dir);
+    if (store_open(&s, path, &e))
+        return;
+    struct codec *c = codec_open();
+    for (uint32_t i = 0; i < s->n_events; i++) {
+        struct arena a = {0};
+        const uint32_t rows = s->events[i].rows;
+        struct event *v = xcalloc(rows, sizeof *v);
+        const bool good = store_events(c, &s->events[i], &a, v);
+        for (uint32_t k = 0; k < rows && good; k++)
+            if (!v[k].name || strlen(v[k].name) >= EVENT_NAME_MOST || v[k].dur_ns < 0 ||
+                (k && v[k].at.ns < v[k - 1].at.ns))
+                abort();
+        free(v);
+        arena_free(&a);
+    }
+    (void)store_verify(s);
+    codec_close(c);
+    store_close(s);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
     struct run *r;
@@ -177,6 +205,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
     if (run_open(&r, dir, &e) == 0) {
         ask_all(r, p[0] >> 2);
         run_close(r);
+        decode_events();
     } else if (!e.msg[0]) {
         abort();
     }

@@ -26,6 +26,12 @@ TEST(requests_are_read_with_their_values)
     CHECK_INT(r.number, 0);
     CHECK_INT(parse("monitoring=on", &r), 0);
     CHECK_INT(r.number, 1);
+    CHECK_INT(parse("detail=now:3,+5s:2s", &r), 0);
+    CHECK_INT(r.kind, CONTROL_DETAIL);
+    CHECK_INT(r.detail.n, 2);
+    CHECK_INT(r.detail.v[0].steps, 3);
+    CHECK_INT(parse("detail=off", &r), 0);
+    CHECK_INT(r.detail.n, 0);
     CHECK_INT(parse("stop", &r), 0);
     CHECK_INT(r.kind, CONTROL_STOP);
     CHECK_INT(parse("status", &r), 0);
@@ -35,10 +41,11 @@ TEST(requests_are_read_with_their_values)
 TEST(what_cannot_be_set_is_refused_and_leaves_the_request_alone)
 {
     static const char *const rows[] = {
-        "",      "interval",     "interval=",        "interval=9ms",   "interval=61s",
-        "stop=", "stop=now",     "monitoring",       "monitoring=yes", "monitoring=",
-        "speed", "status\t",     "interval=100ms\r", "Interval=1s",    "=",
-        "stop ", "interval=-1s", "\xff\xfe",
+        "",          "interval",     "interval=",        "interval=9ms",   "interval=61s",
+        "stop=",     "stop=now",     "monitoring",       "monitoring=yes", "monitoring=",
+        "speed",     "status\t",     "interval=100ms\r", "Interval=1s",    "=",
+        "stop ",     "interval=-1s", "\xff\xfe",         "detail",         "detail=",
+        "detail=on",
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct control_request r = {.kind = CONTROL_STATUS, .number = 77};

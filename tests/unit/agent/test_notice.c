@@ -225,7 +225,7 @@ static void hear_mark(struct sink *s, const struct mark *m)
     pthread_mutex_unlock(&h->lock);
 }
 
-static const struct sink_ops hear_ops = {hear_row, hear_loss, hear_mark};
+static const struct sink_ops hear_ops = {.row = hear_row, .loss = hear_loss, .mark = hear_mark};
 
 static void on_notice(void *ctx, const struct notice *n)
 {

@@ -81,7 +81,7 @@ void kit_metrics(const char *run, const char *id, const struct buf *payload)
     next_session(path, run, id);
     kit_header(&out, FILE_SEALED, 0, tie, file_id);
     CHECK(segment_feed(&s, payload->p, payload->len));
-    OK(seal_segment(c, &s, 1, &(struct seal_out){keep, &out}, &e));
+    OK(seal_segment(c, &s, 1, SEAL_TO_KEEP, &(struct seal_out){keep, &out}, &e));
     struct buf index = {0};
     unsigned n = 0;
     size_t before = 0;

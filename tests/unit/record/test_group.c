@@ -35,7 +35,7 @@ static void keep_mark(struct sink *s, const struct mark *m)
     ((struct memory *)s)->mark = *m;
 }
 
-static const struct sink_ops ops = {keep_row, keep_loss, keep_mark};
+static const struct sink_ops ops = {.row = keep_row, .loss = keep_loss, .mark = keep_mark};
 
 static double shown(const struct group *g, slot_id s)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -130,9 +131,11 @@ TEST(a_file_that_is_not_ready_is_tried_again_until_it_is)
     OK(ring_folder_drain(f, &n, &e));
     OK(ring_folder_drain(f, &n, &e));
     CHECK_INT(g.begun, 0);
+    CHECK(ring_folder_waits(f));
     memcpy(thread.map, &magic, sizeof magic);
     OK(ring_folder_drain(f, &n, &e));
     CHECK_INT(g.n, 1);
+    CHECK(!ring_folder_waits(f));
     CHECK_INT(g.broken, 0);
     ring_folder_close(f, false);
     gather_free(&g);
@@ -145,4 +148,74 @@ TEST(a_folder_that_is_not_there_is_an_error)
     struct ring_folder *f;
     struct err e;
     CHECK_INT(ring_folder_open(&f, "/nowhere/at/all", &h, &e), ERR_SYS);
+}
+
+/* Keeps a folder open until it is killed; its path comes through the pipe. */
+static pid_t recorder_in_child(char *path, size_t size)
+{
+    int said[2];
+    CHECK(pipe(said) == 0);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        struct gather g = {0};
+        const struct ring_folder_handler h = gather_handler(&g);
+        struct ring_folder *f;
+        struct err e;
+        if (ring_folder_make(&f, test_tmpdir(), &h, &e) == 0)
+            (void)!write(said[1], ring_folder_path(f), strlen(ring_folder_path(f)) + 1);
+        pause();
+        _exit(1);
+    }
+    close(said[1]);
+    CHECK(read(said[0], path, size) > 0);
+    close(said[0]);
+    return pid;
+}
+
+TEST(a_folder_is_swept_away_when_its_recorder_was_killed_and_not_before)
+{
+    char path[256];
+    struct stat st;
+    const pid_t pid = recorder_in_child(path, sizeof path);
+    if (strncmp(path, "/dev/shm/", 9) != 0) {
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+        SKIP("no /dev/shm here");
+    }
+    ring_folder_sweep(0);
+    CHECK(stat(path, &st) == 0);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    ring_folder_sweep(3600 * NS_PER_S);
+    CHECK(stat(path, &st) == 0);
+    ring_folder_sweep(0);
+    CHECK(stat(path, &st) != 0);
+}
+
+static void ask_seven(void *arg, struct ring_reader *r)
+{
+    struct err e;
+    OK(ring_reader_ask(r, 7, &e));
+    ++*(int *)arg;
+}
+
+TEST(a_process_sees_what_the_recorder_asks_of_it)
+{
+    struct gather g = {0};
+    const struct ring_folder_handler h = gather_handler(&g);
+    struct ring_folder *f;
+    struct err e;
+    size_t n;
+    int asked = 0;
+    ring_writer_start(&writer, &on, test_tmpdir(), 0);
+    CHECK_INT(ring_asked(&writer), 0);
+    put(1);
+    OK(ring_folder_open(&f, test_tmpdir(), &h, &e));
+    OK(ring_folder_drain(f, &n, &e));
+    CHECK_INT(ring_asked(&writer), 0);
+    ring_folder_each(f, ask_seven, &asked);
+    CHECK_INT(asked, 1);
+    CHECK_INT(ring_asked(&writer), 7);
+    ring_folder_close(f, false);
+    gather_free(&g);
 }

@@ -65,7 +65,8 @@ static inline void capture_mark(struct sink *s, const struct mark *m)
         c->marks[c->n_marks++] = *m;
 }
 
-static const struct sink_ops capture_ops = {capture_row, capture_loss, capture_mark};
+static const struct sink_ops capture_ops = {
+    .row = capture_row, .loss = capture_loss, .mark = capture_mark};
 
 /* The latest value, or NULL. */
 static inline const struct captured *captured_last(const struct capture *c, enum metric_id m,

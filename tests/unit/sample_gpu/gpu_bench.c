@@ -66,7 +66,7 @@ static void take_mark(struct sink *s, const struct mark *m)
     pthread_mutex_unlock(&b->lock);
 }
 
-static const struct sink_ops ops = {take_row, take_loss, take_mark};
+static const struct sink_ops ops = {.row = take_row, .loss = take_loss, .mark = take_mark};
 
 void bench_open(struct bench *b)
 {

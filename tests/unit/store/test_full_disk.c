@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "store/storekit.h"
+#include "store/eventkit.h"
 #include "test.h"
 
 struct job {
@@ -254,4 +254,65 @@ TEST(opening_on_a_full_disk_is_an_error_with_its_reason)
     add_rows(&j, 10);
     OK(writer_close(j.w, &e));
     finish(&j);
+}
+
+/* Spans whose times are noise: seven bytes each in the tail. */
+static void tell_spans(struct job *j, struct writer *w, int n)
+{
+    const struct track t = kit_track(0);
+    struct event v[100];
+    for (int i = 0; i < n; i += (int)COUNT_OF(v)) {
+        for (size_t k = 0; k < COUNT_OF(v); k++) {
+            j->row++;
+            v[k] = (struct event){.at = {j->row * NS_PER_MS}, .kind = EVENT_SPAN, .name = "x"};
+            v[k].dur_ns = (int64_t)kit_below(&j->random, NS_PER_MS);
+        }
+        writer_sink(w)->ops->events(writer_sink(w), &t, v, COUNT_OF(v));
+    }
+}
+
+/* Each accepted event once, in order; the others counted. */
+static void check_events(const struct job *j, const struct writer_stats *st)
+{
+    struct store *s;
+    struct err e;
+    OK(store_open(&s, kit_path("full/events.fp"), &e));
+    struct kit_events got = kit_events_of(s);
+    CHECK_INT(got.n, st->events);
+    CHECK_INT(got.n, (uint64_t)j->row - st->events_dropped);
+    for (size_t i = 1; i < got.n; i++)
+        CHECK(got.v[i].event.at.ns > got.v[i - 1].event.at.ns);
+    CHECK_INT(got.v[got.n - 1].event.at.ns, j->row * NS_PER_MS); /* recording went on */
+    CHECK_INT(kit_count_loss(s, LOSS_DISK_FULL), st->events_dropped);
+    CHECK_STR(s->losses[0].what, "events");
+    CHECK_INT(store_verify(s), 0);
+    kit_events_free(&got);
+    store_close(s);
+}
+
+TEST(a_disk_that_stays_full_drops_events_counts_them_and_recording_resumes)
+{
+    struct job j;
+    struct err e;
+    struct writer_stats st = {0};
+    mount_small(&j, 32768);
+    struct kit_pair w = kit_open_pair(j.dir);
+    tell_spans(&j, w.events, 1000);
+    OK(writer_flush(w.events, true, &e));
+    fill();
+    while (st.events_dropped < 100000) {
+        tell_spans(&j, w.events, 100000);
+        (void)!writer_flush(w.events, true, &e);
+        writer_get_stats(w.events, &st);
+    }
+    CHECK_INT(st.write_errno, ENOSPC);
+    unlink(kit_path("full/filler"));
+    j.w = w.events;
+    flush_until_it_works(&j);
+    tell_spans(&j, w.events, 1000);
+    flush_until_it_works(&j);
+    writer_get_stats(w.events, &st);
+    kit_close_pair(&w);
+    check_events(&j, &st);
+    CHECK(umount2(j.dir, MNT_DETACH) == 0);
 }

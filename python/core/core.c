@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* core.c - the functions of `footplate._core`: emit.h for Python. See footplate/_core.pyi. */
+#include "core.h"
+
+#include <time.h>
+
+enum { NS_PER_S = 1000000000 };
+
+static PyObject *none(void)
+{
+    return Py_NewRef(Py_None);
+}
+
+static PyObject *enabled(PyObject *self, PyObject *unused)
+{
+    (void)self, (void)unused;
+    return PyBool_FromLong(fp_enabled());
+}
+
+static PyObject *asked(PyObject *self, PyObject *unused)
+{
+    (void)self, (void)unused;
+    return PyLong_FromUnsignedLongLong(fp_asked());
+}
+
+static PyObject *now_ns(PyObject *self, PyObject *unused)
+{
+    struct timespec t;
+    (void)self, (void)unused;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return PyLong_FromLongLong((long long)t.tv_sec * NS_PER_S + t.tv_nsec);
+}
+
+static PyObject *intern(PyObject *self, PyObject *text)
+{
+    (void)self;
+    const char *utf8 = PyUnicode_AsUTF8AndSize(text, NULL);
+    return utf8 ? PyLong_FromUnsignedLong(fp_intern(utf8)) : NULL;
+}
+
+static PyObject *nothing(PyObject *self, PyObject *arg)
+{
+    (void)self, (void)arg;
+    return none();
+}
+
+/* Nobody records: nothing is looked at. */
+#define RETURN_WHEN_OFF()                                                                          \
+    do {                                                                                           \
+        if (!fp_enabled())                                                                         \
+            return none();                                                                         \
+    } while (0)
+
+static PyObject *begin(PyObject *self, PyObject *arg)
+{
+    (void)self;
+    RETURN_WHEN_OFF();
+    const long long name = core_name(arg);
+    if (name < 0)
+        return NULL;
+    fp_span_begin((fp_name)name);
+    return none();
+}
+
+static PyObject *end(PyObject *self, PyObject *arg)
+{
+    (void)self;
+    RETURN_WHEN_OFF();
+    const long long name = core_name(arg);
+    if (name < 0)
+        return NULL;
+    fp_span_end((fp_name)name);
+    return none();
+}
+
+static PyObject *mark(PyObject *self, PyObject *arg)
+{
+    (void)self;
+    RETURN_WHEN_OFF();
+    const long long name = core_name(arg);
+    if (name < 0)
+        return NULL;
+    fp_mark((fp_name)name);
+    return none();
+}
+
+static int has_args(Py_ssize_t n, Py_ssize_t wanted)
+{
+    if (n != wanted)
+        PyErr_Format(PyExc_TypeError, "takes %zd arguments (%zd given)", wanted, n);
+    return n == wanted;
+}
+
+/* The pair (name, whole number) that several functions take. */
+static int take_pair(PyObject *const *args, Py_ssize_t n, fp_name *name, int64_t *value)
+{
+    if (!has_args(n, 2))
+        return -1;
+    const long long id = core_name(args[0]);
+    if (id < 0)
+        return -1;
+    const long long v = PyLong_AsLongLong(args[1]);
+    if (v == -1 && PyErr_Occurred())
+        return -1;
+    *name = (fp_name)id;
+    *value = v;
+    return 0;
+}
+
+static PyObject *begin_value(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+    fp_name name;
+    int64_t value;
+    (void)self;
+    RETURN_WHEN_OFF();
+    if (take_pair(args, n, &name, &value) != 0)
+        return NULL;
+    fp_span_begin_value(name, value);
+    return none();
+}
+
+static PyObject *count(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+    fp_name name;
+    int64_t value;
+    (void)self;
+    RETURN_WHEN_OFF();
+    if (take_pair(args, n, &name, &value) != 0)
+        return NULL;
+    fp_counter(name, value);
+    return none();
+}
+
+static PyObject *real(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+    (void)self;
+    RETURN_WHEN_OFF();
+    if (!has_args(n, 2))
+        return NULL;
+    const long long name = core_name(args[0]);
+    if (name < 0)
+        return NULL;
+    const double value = PyFloat_AsDouble(args[1]);
+    if (value == -1.0 && PyErr_Occurred())
+        return NULL;
+    fp_counter_real((fp_name)name, value);
+    return none();
+}
+
+/* (step number, mode); an unknown mode counts as training. */
+static int take_step(PyObject *const *args, Py_ssize_t n, uint64_t *step, enum fp_mode *mode)
+{
+    if (!has_args(n, 2))
+        return -1;
+    const long long v = PyLong_AsLongLong(args[0]);
+    if (v == -1 && PyErr_Occurred())
+        return -1;
+    const long m = PyLong_AsLong(args[1]);
+    if (m == -1 && PyErr_Occurred())
+        return -1;
+    *step = (uint64_t)v;
+    *mode = m == FP_EVAL || m == FP_PREDICT ? (enum fp_mode)m : FP_TRAIN;
+    return 0;
+}
+
+static PyObject *step_begin(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+    uint64_t step;
+    enum fp_mode mode;
+    (void)self;
+    RETURN_WHEN_OFF();
+    if (take_step(args, n, &step, &mode) != 0)
+        return NULL;
+    fp_step_begin(step, mode);
+    return none();
+}
+
+static PyObject *step_end(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+    uint64_t step;
+    enum fp_mode mode;
+    (void)self;
+    RETURN_WHEN_OFF();
+    if (take_step(args, n, &step, &mode) != 0)
+        return NULL;
+    fp_step_end(step, mode);
+    return none();
+}
+
+/* A whole number that is not negative; what is negative counts as 0, for two clocks may disagree by
+ * a little. -1 with an exception when it is no number. */
+static long long take_size(PyObject *arg)
+{
+    const long long v = PyLong_AsLongLong(arg);
+    if (v >= 0)
+        return v;
+    return v == -1 && PyErr_Occurred() ? -1 : 0;
+}
+
+static PyObject *past(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+    long long v[3];
+    (void)self;
+    RETURN_WHEN_OFF();
+    if (!has_args(n, 4))
+        return NULL;
+    const long long name = core_name(args[0]);
+    if (name < 0)
+        return NULL;
+    for (int i = 0; i < 3; i++)
+        if ((v[i] = take_size(args[i + 1])) < 0)
+            return NULL;
+    fp_span_past((fp_name)name, (unsigned)v[0], (uint64_t)v[1], (uint64_t)v[2]);
+    return none();
+}
+
+#define FAST(function) ((PyCFunction)(void (*)(void))(function))
+
+static PyMethodDef methods[] = {
+    {"enabled", enabled, METH_NOARGS, "Whether somebody records."},
+    {"asked", asked, METH_NOARGS, "The generation of the recorder's settings."},
+    {"now_ns", now_ns, METH_NOARGS, "CLOCK_MONOTONIC in nanoseconds."},
+    {"intern", intern, METH_O, "The number of a name; 0 when nobody records."},
+    {"begin", begin, METH_O, "A span begins."},
+    {"begin_value", FAST(begin_value), METH_FASTCALL, "A span begins that carries a number."},
+    {"end", end, METH_O, "The span ends that began last with this name."},
+    {"mark", mark, METH_O, "Something happened now."},
+    {"count", FAST(count), METH_FASTCALL, "A counter has this whole number now."},
+    {"real", FAST(real), METH_FASTCALL, "A counter has this number now."},
+    {"step_begin", FAST(step_begin), METH_FASTCALL, "A step begins: number, mode."},
+    {"step_end", FAST(step_end), METH_FASTCALL, "A step ends: number, mode."},
+    {"past", FAST(past), METH_FASTCALL,
+     "A whole span told afterwards: name, lane, ns since it began, ns since it ended."},
+    {"nothing", nothing, METH_O, "Does nothing: what a call costs."},
+    {NULL, NULL, 0, NULL},
+};
+
+static int add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **out)
+{
+    PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
+    if (!type)
+        return -1;
+    *out = (PyTypeObject *)type;
+    return PyModule_AddType(module, *out);
+}
+
+static int core_exec(PyObject *module)
+{
+    struct core_state *state = PyModule_GetState(module);
+    if (add_type(module, &core_span_spec, &state->span) != 0 ||
+        add_type(module, &core_around_spec, &state->around) != 0 ||
+        add_type(module, &core_gate_spec, &state->gate) != 0)
+        return -1;
+    if (core_span_methods(module, state->span) != 0)
+        return -1;
+    if (PyModule_AddIntConstant(module, "TRAIN", FP_TRAIN) != 0 ||
+        PyModule_AddIntConstant(module, "EVAL", FP_EVAL) != 0)
+        return -1;
+    return PyModule_AddIntConstant(module, "PREDICT", FP_PREDICT);
+}
+
+static int core_traverse(PyObject *module, visitproc visit, void *arg)
+{
+    struct core_state *state = PyModule_GetState(module);
+    Py_VISIT(state->span);
+    Py_VISIT(state->around);
+    Py_VISIT(state->gate);
+    Py_VISIT(state->method_type);
+    return 0;
+}
+
+static int core_clear(PyObject *module)
+{
+    struct core_state *state = PyModule_GetState(module);
+    Py_CLEAR(state->span);
+    Py_CLEAR(state->around);
+    Py_CLEAR(state->gate);
+    Py_CLEAR(state->method_type);
+    return 0;
+}
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, core_exec},
+    {0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "footplate._core",
+    .m_doc = "One event per call, into memory shared with the recorder.",
+    .m_size = sizeof(struct core_state),
+    .m_methods = methods,
+    .m_slots = slots,
+    .m_traverse = core_traverse,
+    .m_clear = core_clear,
+};
+
+PyMODINIT_FUNC PyInit__core(void);
+PyMODINIT_FUNC PyInit__core(void)
+{
+    return PyModuleDef_Init(&definition);
+}

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* core_gate.c - stands in for a function of the framework and marks its outermost calls.
+ *
+ * nn.Module.__call__ runs for every module of a model, hundreds of times a step, and only the
+ * outermost call is the forward pass. So the question "are we inside already?" is a thread-local
+ * mask, and the answer costs a few nanoseconds where a Python wrapper costs a hundred.
+ *
+ *     gate(...) -> closed for this thread (mask & closed_by), or nobody records: the original
+ *               -> else: mask = (mask | own) & ~opens; before(args, kwargs); span begin, the
+ * original, span end; after(args, result); mask as it was
+ *
+ * before answers False: this call is not marked; a whole number: it is the span's value; a pair
+ * (args, kwargs): call with these, without a span.
+ *
+ * A gate is not to be noticed. It has no Python frame, so tracebacks, the lines that warnings name
+ * and what torch.compile sees are what they are without it; every attribute, its class too, is the
+ * original's, so that inspect, pickle and the compiler's tracer take it for the function that it
+ * stands for. What the original raises goes on untouched; what before and after raise goes to
+ * `failed`, once, and the two are not called again.
+ *
+ * `hidden` is for special methods such as __call__: an attribute look-up then gives the original
+ * itself, and only calls through the type's slot, and through super(), meet the gate. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core.h"
+
+struct gate {
+    PyObject base;
+    PyObject *original;
+    PyObject *before, *after, *failed; /* NULL: none */
+    PyObject *chooser;                 /* NULL: `span` always */
+    fp_name span, other;               /* other: when the chooser says no */
+    uint32_t own, closed_by, opens;    /* bits of `inside` */
+    bool hidden, always;
+    PyObject *weak; /* functions have weak references, and torch.compile keeps some */
+};
+
+/* What this thread is inside of. Nothing in it survives the call that set it. */
+static _Thread_local uint32_t inside;
+
+/* Set in processes that only the gates made with `always` may mark: loader workers. */
+static bool quiet;
+
+/* Our own code raised: told, gone, and not called again. What is no Exception (KeyboardInterrupt)
+ * is the user's: it stays pending, and -1 is returned. */
+static int give_up(struct gate *g)
+{
+    PyObject *kind, *value, *where;
+    if (!PyErr_ExceptionMatches(PyExc_Exception))
+        return -1;
+    PyErr_Fetch(&kind, &value, &where);
+    PyErr_NormalizeException(&kind, &value, &where);
+    Py_CLEAR(g->before);
+    Py_CLEAR(g->after);
+    PyObject *said =
+        g->failed && value ? PyObject_CallFunctionObjArgs(g->failed, value, NULL) : NULL;
+    Py_XDECREF(said);
+    PyErr_Clear();
+    Py_XDECREF(kind);
+    Py_XDECREF(value);
+    Py_XDECREF(where);
+    return 0;
+}
+
+/* What before answered. NULL with an exception of the user's; None when it failed. */
+static PyObject *ask_before(struct gate *g, PyObject *args, PyObject *kwargs)
+{
+    PyObject *before = Py_NewRef(g->before); /* it may take itself off the gate */
+    PyObject *said = PyObject_CallFunctionObjArgs(before, args, kwargs ? kwargs : Py_None, NULL);
+    Py_DECREF(before);
+    return said || give_up(g) != 0 ? said : Py_NewRef(Py_None);
+}
+
+/* The original has returned `result` or, when that is NULL, raised. Gives back the same. */
+static PyObject *tell_after(struct gate *g, PyObject *args, PyObject *result)
+{
+    PyObject *kind = NULL, *error = NULL, *where = NULL;
+    if (!result)
+        PyErr_Fetch(&kind, &error, &where);
+    PyObject *after = Py_NewRef(g->after);
+    PyObject *said = PyObject_CallFunctionObjArgs(after, args, result ? result : Py_None, NULL);
+    Py_DECREF(after);
+    if (!said && give_up(g) != 0) {
+        Py_XDECREF(kind);
+        Py_XDECREF(error);
+        Py_XDECREF(where);
+        Py_XDECREF(result);
+        return NULL;
+    }
+    Py_XDECREF(said);
+    if (!result)
+        PyErr_Restore(kind, error, where);
+    return result;
+}
+
+static fp_name name_of(struct gate *g)
+{
+    if (!g->chooser)
+        return g->span;
+    PyObject *said = PyObject_CallObject(g->chooser, NULL);
+    if (!said) {
+        PyErr_Clear();
+        return g->span;
+    }
+    const bool yes = said == Py_True;
+    Py_DECREF(said);
+    return yes ? g->span : g->other;
+}
+
+static PyObject *call_in_span(struct gate *g, int64_t value, PyObject *args, PyObject *kwargs)
+{
+    const fp_name name = name_of(g);
+    if (name)
+        fp_span_begin_value(name, value);
+    PyObject *result = PyObject_Call(g->original, args, kwargs);
+    if (name)
+        fp_span_end(name);
+    return g->after ? tell_after(g, args, result) : result;
+}
+
+/* With other arguments and no span: before has given a pair (args, kwargs). */
+static PyObject *call_with(struct gate *g, PyObject *pair, PyObject *given)
+{
+    PyObject *args = PyTuple_GetItem(pair, 0);
+    PyObject *kwargs = PyTuple_GetItem(pair, 1);
+    if (!args || !kwargs)
+        return NULL;
+    PyObject *result = PyObject_Call(g->original, args, kwargs == Py_None ? NULL : kwargs);
+    return g->after ? tell_after(g, given, result) : result;
+}
+
+static PyObject *call_as_said(struct gate *g, PyObject *said, PyObject *args, PyObject *kwargs)
+{
+    if (said == Py_False)
+        return PyObject_Call(g->original, args, kwargs);
+    if (PyTuple_CheckExact(said))
+        return call_with(g, said, args);
+    int64_t value = PyLong_CheckExact(said) ? PyLong_AsLongLong(said) : 0;
+    if (value == -1 && PyErr_Occurred()) { /* too large */
+        PyErr_Clear();
+        value = 0;
+    }
+    return call_in_span(g, value, args, kwargs);
+}
+
+static PyObject *call_marked(struct gate *g, PyObject *args, PyObject *kwargs)
+{
+    if (!g->before)
+        return call_in_span(g, 0, args, kwargs);
+    PyObject *said = ask_before(g, args, kwargs);
+    if (!said)
+        return NULL;
+    PyObject *result = call_as_said(g, said, args, kwargs);
+    Py_DECREF(said);
+    return result;
+}
+
+static PyObject *gate_call(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    struct gate *g = (struct gate *)self;
+    if (inside & g->closed_by || !fp_enabled() || (quiet && !g->always))
+        return PyObject_Call(g->original, args, kwargs);
+    const uint32_t outside = inside;
+    inside = (inside | g->own) & ~g->opens;
+    Py_INCREF(self); /* the original may take the gate off */
+    PyObject *result = call_marked(g, args, kwargs);
+    Py_DECREF(self);
+    inside = outside;
+    return result;
+}
+
+/* ---- looks ---- */
+
+static PyObject *bind(PyObject *self, PyObject *function, PyObject *obj)
+{
+    struct core_state *state = PyType_GetModuleState(Py_TYPE(self));
+    if (!state)
+        return NULL;
+    if (!state->method_type) {
+        PyObject *types = PyImport_ImportModule("types");
+        state->method_type = types ? PyObject_GetAttrString(types, "MethodType") : NULL;
+        Py_XDECREF(types);
+    }
+    if (!state->method_type)
+        return NULL;
+    return PyObject_CallFunctionObjArgs(state->method_type, function, obj, NULL);
+}
+
+/* Whether the object's class has this gate's method as its own, and not one that overrides it and
+ * now reaches for it through super(). */
+static int not_overridden(struct gate *g, PyObject *obj)
+{
+    PyObject *found = PyObject_GetAttrString((PyObject *)Py_TYPE(obj), "__call__");
+    if (!found)
+        return -1;
+    const int same = found == g->original;
+    Py_DECREF(found);
+    return same;
+}
+
+static PyObject *gate_get(PyObject *self, PyObject *obj, PyObject *type)
+{
+    (void)type;
+    struct gate *g = (struct gate *)self;
+    if (!obj || obj == Py_None) {
+        return Py_NewRef(g->hidden ? g->original : self);
+    }
+    int plain = g->hidden ? not_overridden(g, obj) : 0;
+    if (plain < 0)
+        return NULL;
+    return bind(self, plain ? g->original : self, obj);
+}
+
+/* What is the gate's and not the original's. */
+static const char *const own_names[] = {
+    "_footplate_original", "_footplate_before", "_footplate_after", "__class__",
+    "__reduce__",          "__reduce_ex__",     "__get__",          "__call__",
+};
+
+static bool is_own(PyObject *name)
+{
+    for (size_t i = 0; i < sizeof own_names / sizeof own_names[0]; i++)
+        if (PyUnicode_CompareWithASCIIString(name, own_names[i]) == 0)
+            return true;
+    return false;
+}
+
+static PyObject *gate_getattr(PyObject *self, PyObject *name)
+{
+    if (is_own(name))
+        return PyObject_GenericGetAttr(self, name);
+    return PyObject_GetAttr(((struct gate *)self)->original, name);
+}
+
+static int gate_setattr(PyObject *self, PyObject *name, PyObject *value)
+{
+    if (is_own(name))
+        return PyObject_GenericSetAttr(self, name, value);
+    return PyObject_SetAttr(((struct gate *)self)->original, name, value);
+}
+
+static PyObject *gate_repr(PyObject *self)
+{
+    return PyObject_Repr(((struct gate *)self)->original);
+}
+
+/* By name, as functions are: the name must lead to the gate. */
+static PyObject *gate_reduce(PyObject *self, PyObject *none)
+{
+    (void)none;
+    return PyObject_GetAttrString(((struct gate *)self)->original, "__qualname__");
+}
+
+static PyObject *get_class(PyObject *self, void *none)
+{
+    (void)none;
+    return Py_NewRef((PyObject *)Py_TYPE(((struct gate *)self)->original));
+}
+
+/* For those who look without __getattribute__ (inspect.getattr_static). */
+static PyObject *get_dict(PyObject *self, void *none)
+{
+    (void)none;
+    return PyObject_GetAttrString(((struct gate *)self)->original, "__dict__");
+}
+
+static PyObject *get_original(PyObject *self, void *none)
+{
+    (void)none;
+    return Py_NewRef(((struct gate *)self)->original);
+}
+
+static PyObject *none_to_null(PyObject *o)
+{
+    return o && o != Py_None ? Py_NewRef(o) : NULL;
+}
+
+static PyObject *get_callback(PyObject *self, void *which)
+{
+    struct gate *g = (struct gate *)self;
+    PyObject *value = which ? g->after : g->before;
+    return Py_NewRef(value ? value : Py_None);
+}
+
+static int set_callback(PyObject *self, PyObject *value, void *which)
+{
+    struct gate *g = (struct gate *)self;
+    PyObject **place = which ? &g->after : &g->before;
+    PyObject *old = *place;
+    *place = none_to_null(value);
+    Py_XDECREF(old);
+    return 0;
+}
+
+/* ---- life ---- */
+
+static const char *const gate_names[] = {"original",  "span",   "other",  "chooser", "own",
+                                         "closed_by", "opens",  "before", "after",   "failed",
+                                         "hidden",    "always", NULL};
+
+static PyObject *gate_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    PyObject *original, *chooser = NULL, *before = NULL, *after = NULL, *failed = NULL;
+    unsigned span = 0, other = 0, own = 0, closed_by = 0, opens = 0;
+    int hidden = 0, always = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$IIOIIIOOOpp", (char **)(uintptr_t)gate_names,
+                                     &original, &span, &other, &chooser, &own, &closed_by, &opens,
+                                     &before, &after, &failed, &hidden, &always))
+        return NULL;
+    allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    struct gate *g = (struct gate *)alloc(type, 0);
+    if (!g)
+        return NULL;
+    g->original = Py_NewRef(original);
+    g->chooser = none_to_null(chooser);
+    g->before = none_to_null(before);
+    g->after = none_to_null(after);
+    g->failed = none_to_null(failed);
+    g->span = span;
+    g->other = other;
+    g->own = own;
+    g->closed_by = closed_by;
+    g->opens = opens;
+    g->hidden = hidden != 0;
+    g->always = always != 0;
+    return (PyObject *)g;
+}
+
+static int gate_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    struct gate *g = (struct gate *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(g->original);
+    Py_VISIT(g->chooser);
+    Py_VISIT(g->before);
+    Py_VISIT(g->after);
+    Py_VISIT(g->failed);
+    return 0;
+}
+
+/* The original stays to the end: functions and classes break their cycles themselves, and a gate
+ * without one could not be called. */
+static int gate_clear(PyObject *self)
+{
+    struct gate *g = (struct gate *)self;
+    Py_CLEAR(g->chooser);
+    Py_CLEAR(g->before);
+    Py_CLEAR(g->after);
+    Py_CLEAR(g->failed);
+    return 0;
+}
+
+static void gate_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    if (((struct gate *)self)->weak)
+        PyObject_ClearWeakRefs(self);
+    (void)gate_clear(self);
+    Py_CLEAR(((struct gate *)self)->original);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    release(self);
+    Py_DECREF(type);
+}
+
+static PyObject *set_quiet(PyObject *self, PyObject *on)
+{
+    (void)self;
+    const int yes = PyObject_IsTrue(on);
+    if (yes < 0)
+        return NULL;
+    quiet = yes != 0;
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef gate_methods[] = {
+    {"quiet", set_quiet, METH_O | METH_STATIC, NULL},
+    {"__reduce__", gate_reduce, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef gate_members[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(struct gate, weak), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyGetSetDef gate_getset[] = {
+    {"__class__", get_class, NULL, NULL, NULL},
+    {"__dict__", get_dict, NULL, NULL, NULL},
+    {"_footplate_original", get_original, NULL, NULL, NULL},
+    {"_footplate_before", get_callback, set_callback, NULL, NULL},
+    {"_footplate_after", get_callback, set_callback, NULL, (void *)1},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot gate_slots[] = {
+    {Py_tp_new, (void *)gate_new},
+    {Py_tp_call, (void *)gate_call},
+    {Py_tp_descr_get, (void *)gate_get},
+    {Py_tp_getattro, (void *)gate_getattr},
+    {Py_tp_setattro, (void *)gate_setattr},
+    {Py_tp_repr, (void *)gate_repr},
+    {Py_tp_methods, gate_methods},
+    {Py_tp_members, gate_members},
+    {Py_tp_getset, gate_getset},
+    {Py_tp_traverse, (void *)gate_traverse},
+    {Py_tp_clear, (void *)gate_clear},
+    {Py_tp_dealloc, (void *)gate_dealloc},
+    {0, NULL},
+};
+
+PyType_Spec core_gate_spec = {
+    .name = "footplate._core.Gate",
+    .basicsize = sizeof(struct gate),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE |
+             Py_TPFLAGS_METHOD_DESCRIPTOR,
+    .slots = gate_slots,
+};

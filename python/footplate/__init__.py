@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tells Footplate what a program does: steps, spans, marks, counters.
+
+    import footplate
+
+    for batch in loader:
+        with footplate.step():
+            with footplate.span("augment"):
+                ...
+        footplate.counter("loss", loss.item())
+
+Under `footplate run` each call puts one event into memory shared with the recorder; otherwise it
+does next to nothing. No call raises, prints or waits: what cannot be recorded is told to the
+recorder as a loss. Works without `init()`.
+"""
+
+import sys
+from _thread import _local
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+    from typing import Any, TypeVar
+
+    F = TypeVar("F", bound=Callable[..., Any])
+
+try:
+    from . import _core
+except ImportError:  # not built for this Python: everything is a no-op
+    from . import _nocore as _core  # type: ignore[no-redef]
+
+    sys.modules[__name__ + "._core"] = _core
+
+from . import _safe, _steps  # noqa: E402
+from ._version import VERSION as __version__  # noqa: E402
+
+__all__ = [
+    "__version__",
+    "counter",
+    "enabled",
+    "epoch",
+    "eval",
+    "init",
+    "mark",
+    "predict",
+    "span",
+    "step",
+    "train",
+]
+
+_MODES = {"train": _core.TRAIN, "eval": _core.EVAL, "predict": _core.PREDICT}
+_NO_NAME = _core.Span(0)
+
+# Bounded by the number of names that there can be: a name that gets no id is not kept.
+_ids: "dict[str, int]" = {}
+_spans: "dict[str, _core.Span]" = {}
+_here = _local()  # .mode: that of the block this thread is in
+_next_epoch = [0]
+
+
+def init() -> bool:
+    """Puts hooks into the frameworks that this process uses, as `footplate run` has done already
+    unless the program was started in a way that keeps it out (`python -I`). True when somebody
+    records. Can be called again."""
+    with _safe.guard("init"):
+        from . import _start
+
+        _start.start()
+    return _core.enabled()
+
+
+def enabled() -> bool:
+    """Whether somebody records: for work that is only done to be recorded."""
+    return _core.enabled()
+
+
+def _id(name: str) -> int:
+    found = _ids.get(name)
+    if found is None:
+        found = _core.intern(name if isinstance(name, str) else str(name))
+        if found:
+            _ids[name] = found
+    return found
+
+
+def span(name: str) -> "_core.Span":
+    """`with span("augment"):` or `@span("augment")`. The same name gives the same object, which can
+    be kept, nested and shared by threads. Not for generators and coroutines."""
+    found = _spans.get(name) if type(name) is str else None
+    if found is not None:
+        return found
+    with _safe.guard("span"):
+        number = _id(name)
+        if number:
+            found = _spans.setdefault(name, _core.Span(number))
+    return found or _NO_NAME
+
+
+def mark(name: str) -> None:
+    """Something happened now."""
+    if _core.enabled():
+        with _safe.guard("mark"):
+            _core.mark(_id(name))
+
+
+def counter(name: str, value: "int | float") -> None:
+    """A number that is worth a curve: queue depth, loss, learning rate. Whole numbers stay whole.
+    A value on a device has to be fetched from there, which waits for the device."""
+    if _core.enabled():
+        with _safe.guard("counter"):
+            if isinstance(value, int):
+                _core.count(_id(name), value)
+            else:
+                _core.real(_id(name), float(value))
+
+
+class _Block:
+    """A context manager that is a decorator too; each use of it makes a block of its own."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> "Any":
+        raise NotImplementedError
+
+    def __exit__(
+        self,
+        kind: "type[BaseException] | None",
+        error: "BaseException | None",
+        where: "TracebackType | None",
+    ) -> bool:
+        raise NotImplementedError
+
+    def _copy(self) -> "_Block":
+        raise NotImplementedError
+
+    def __call__(self, function: "F") -> "F":
+        """As a decorator: every call of the function is such a block."""
+        if not _core.enabled():
+            return function
+
+        def before(args: "tuple[Any, ...]", kwargs: "dict[str, Any] | None") -> "_Block":
+            block = self._copy()
+            block.__enter__()
+            return block
+
+        def after(block: "_Block", args: "tuple[Any, ...]", result: "Any", ok: bool) -> None:
+            block.__exit__(None, None, None)
+
+        return _safe.around(function, before, after, "decorator")  # type: ignore[return-value]
+
+
+class step(_Block):  # noqa: N801 - `with footplate.step():`
+    """`with step():` or `@step()`: one step of the training. Gives its number.
+
+    Without `n` steps are counted for each mode, going on from the last number given. The mode is
+    "train", "eval" or "predict"; without one it is that of the block around it, see train().
+    """
+
+    __slots__ = ("_n", "_mode", "_number", "_code")
+
+    _next = [0, 0, 0]
+
+    def __init__(self, n: "int | None" = None, mode: "str | None" = None) -> None:
+        self._n = n
+        self._mode = mode
+        self._number = 0
+        self._code = 0
+
+    def _copy(self) -> "step":
+        return step(self._n, self._mode)
+
+    def __enter__(self) -> int:
+        if _core.enabled():
+            with _safe.guard("step"):
+                self._begin()
+        return self._number
+
+    def _begin(self) -> None:
+        mode = self._mode or getattr(_here, "mode", "train")
+        if mode not in _MODES:
+            _safe.tell_loss("step", f"no mode {mode!r}, counted as train")
+        self._code = code = _MODES.get(mode, _core.TRAIN)
+        self._number = number = self._next[code] if self._n is None else int(self._n)
+        self._next[code] = number + 1
+        _steps.begin(number, code)
+
+    def __exit__(
+        self,
+        kind: "type[BaseException] | None",
+        error: "BaseException | None",
+        where: "TracebackType | None",
+    ) -> bool:
+        if _core.enabled():
+            with _safe.guard("step"):
+                _steps.end(self._number, self._code)
+        return False
+
+
+class epoch(_Block):  # noqa: N801 - `with footplate.epoch():`
+    """`with epoch():` or `@epoch()`: one pass over the data. Gives its number; without `n` they are
+    counted from 0."""
+
+    __slots__ = ("_n", "_span")
+
+    def __init__(self, n: "int | None" = None) -> None:
+        self._n = n
+        self._span = _NO_NAME
+
+    def _copy(self) -> "epoch":
+        return epoch(self._n)
+
+    def __enter__(self) -> int:
+        number = 0
+        with _safe.guard("epoch"):
+            number = _next_epoch[0] if self._n is None else int(self._n)
+            _next_epoch[0] = number + 1
+            self._span = _core.Span(_id("epoch"), number)
+        self._span.__enter__()
+        return number
+
+    def __exit__(
+        self,
+        kind: "type[BaseException] | None",
+        error: "BaseException | None",
+        where: "TracebackType | None",
+    ) -> bool:
+        return self._span.__exit__(kind, error, where)
+
+
+class _ModeBlock(_Block):
+    __slots__ = ("_mode", "_outer")
+
+    def __init__(self, mode: str) -> None:
+        self._mode = mode
+        self._outer = ""
+
+    def _copy(self) -> "_ModeBlock":
+        return _ModeBlock(self._mode)
+
+    def __enter__(self) -> None:
+        self._outer = getattr(_here, "mode", "")
+        _here.mode = self._mode
+        span(self._mode).__enter__()
+
+    def __exit__(
+        self,
+        kind: "type[BaseException] | None",
+        error: "BaseException | None",
+        where: "TracebackType | None",
+    ) -> bool:
+        span(self._mode).__exit__(kind, error, where)
+        _here.mode = self._outer or "train"
+        return False
+
+
+def train() -> _Block:
+    """`with train():` or `@train()`: a span "train", whose steps are training steps."""
+    return _ModeBlock("train")
+
+
+def eval() -> _Block:
+    """`with eval():` or `@eval()`: a span "eval", whose steps are evaluation steps."""
+    return _ModeBlock("eval")
+
+
+def predict() -> _Block:
+    """`with predict():` or `@predict()`: a span "predict", whose steps are prediction steps."""
+    return _ModeBlock("predict")

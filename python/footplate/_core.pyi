@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The C part: one event per call, into memory shared with the recorder.
+
+No call blocks, prints or fails for want of a recorder: without one it does nothing. Wrong types
+raise TypeError as everywhere, which is why hooks call it under _safe.guard.
+"""
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, final
+
+TRAIN: int
+EVAL: int
+PREDICT: int
+
+def enabled() -> bool:
+    """Whether somebody records."""
+
+def asked() -> int:
+    """The generation of config.json in the ring folder; grows when the recorder replaces it."""
+
+def now_ns() -> int:
+    """CLOCK_MONOTONIC."""
+
+def intern(text: str, /) -> int:
+    """The number of a name; 0 when nobody records. At most 1023 names, 62 bytes of each."""
+
+def begin(name: int, /) -> None: ...
+def begin_value(name: int, value: int, /) -> None: ...
+def end(name: int, /) -> None: ...
+def mark(name: int, /) -> None: ...
+def count(name: int, value: int, /) -> None: ...
+def real(name: int, value: float, /) -> None: ...
+def step_begin(step: int, mode: int, /) -> None: ...
+def step_end(step: int, mode: int, /) -> None: ...
+def past(name: int, lane: int, begin_ago_ns: int, end_ago_ns: int, /) -> None:
+    """A whole span told afterwards; lane 0 is the thread's own track, 1 + d is device d."""
+
+def nothing(name: object, /) -> None:
+    """Does nothing: what a call costs before it does something."""
+@final
+class Span:
+    """A span as a context manager, to be kept and used again, by many threads at once."""
+
+    def __init__(self, name: int, value: int | None = None, /) -> None: ...
+    def __enter__(self) -> Span: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+        /,
+    ) -> bool: ...
+
+@final
+class Around:
+    """A callable that calls `before`, the original and `after`; made by _safe.around."""
+
+    def __init__(
+        self,
+        original: Callable[..., Any],
+        before: Callable[[tuple[Any, ...], dict[str, Any] | None], Any] | None,
+        after: Callable[[Any, tuple[Any, ...], Any, bool], Any] | None,
+        failed: Callable[[BaseException], Any],
+        /,
+    ) -> None: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+@final
+class Gate:
+    """Stands in for a function of a framework and marks its outermost calls; see core_gate.c.
+
+    `own`, `closed_by` and `opens` are masks of what a thread is inside of. before(args, kwargs) may
+    answer False (do not mark this call), a number (the span's value) or (args, kwargs) to call
+    with, without a span; after(args, result) follows. What the two raise goes to `failed`.
+    """
+
+    _footplate_original: Callable[..., Any]
+    _footplate_before: Callable[[tuple[Any, ...], dict[str, Any] | None], Any] | None
+    _footplate_after: Callable[[tuple[Any, ...], Any], Any] | None
+
+    def __init__(
+        self,
+        original: Callable[..., Any],
+        *,
+        span: int = 0,
+        other: int = 0,
+        chooser: Callable[[], bool] | None = None,
+        own: int = 0,
+        closed_by: int = 0,
+        opens: int = 0,
+        before: Callable[[tuple[Any, ...], dict[str, Any] | None], Any] | None = None,
+        after: Callable[[tuple[Any, ...], Any], Any] | None = None,
+        failed: Callable[[BaseException], Any] | None = None,
+        hidden: bool = False,
+        always: bool = False,
+    ) -> None: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def quiet(on: bool, /) -> None:
+        """From now on only gates made with `always` mark anything in this process."""

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stands in for _core where that was not built for this Python: nobody records."""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+TRAIN, EVAL, PREDICT = 0, 1, 2
+
+
+def enabled() -> bool:
+    """Never."""
+    return False
+
+
+def _zero(*args: object) -> int:
+    return 0
+
+
+def _none(*args: object) -> None:
+    return None
+
+
+asked = now_ns = intern = _zero
+begin = begin_value = end = mark = count = real = step_begin = step_end = past = nothing = _none
+
+
+class Span:
+    """A span that nobody sees."""
+
+    __slots__ = ()
+
+    def __init__(self, *args: object) -> None:
+        pass
+
+    def __enter__(self) -> "Span":
+        return self
+
+    def __exit__(self, *args: object) -> bool:
+        return False
+
+    def __call__(self, function: "Any") -> "Any":
+        return function
+
+
+def Around(original: "Any", *args: object) -> "Any":  # noqa: N802 - named as in _core
+    """The original as it is."""
+    return original

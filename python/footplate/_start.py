@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starts the hooks of a process: says that they are there and which rank this is, and watches for
+the frameworks. Called by _bootstrap/sitecustomize.py, or by init() where that was kept out."""
+
+import os
+
+from . import _core, _safe
+
+# launcher: its variables for rank, number of ranks, rank on the node. The first whose rank is a
+# number is believed: torchrun under srun comes before Slurm.
+LAUNCHERS: "dict[str, tuple[str, str, str]]" = {
+    "torchrun": ("RANK", "WORLD_SIZE", "LOCAL_RANK"),
+    "slurm": ("SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"),
+    "openmpi": ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"),
+    "mvapich": ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_RANK"),
+    "pmi": ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"),
+    "pals": ("PALS_RANKID", "PALS_SIZE", "PALS_LOCAL_RANKID"),
+    "flux": ("FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_TASK_LOCAL_ID"),
+    "jsm": ("JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE", "JSM_NAMESPACE_LOCAL_RANK"),
+    "horovod": ("HOROVOD_RANK", "HOROVOD_SIZE", "HOROVOD_LOCAL_RANK"),
+    "kubernetes": ("JOB_COMPLETION_INDEX", "", ""),
+    "tpu": ("TPU_WORKER_ID", "", ""),
+    "cloud tpu": ("CLOUD_TPU_TASK_ID", "", ""),
+}
+
+FACTS = ("process.rank", "process.world_size", "process.local_rank")
+
+_started: "list[bool]" = []
+
+
+def _number(name: str) -> "int | None":
+    text = os.environ.get(name, "") if name else ""
+    return int(text) if text.isascii() and text.isdigit() else None
+
+
+def _hosts() -> "tuple[int | None, int | None, None]":
+    """SageMaker names the hosts in a JSON list of plain names and starts one process on each."""
+    hosts = os.environ.get("SM_HOSTS", "").split('"')[1::2]
+    here = os.environ.get("SM_CURRENT_HOST", "")
+    return (hosts.index(here), len(hosts), None) if here in hosts else (None, None, None)
+
+
+def ranks() -> "tuple[int | None, int | None, int | None]":
+    """Rank, number of ranks and rank on the node, as far as the environment says."""
+    for rank, size, local in LAUNCHERS.values():
+        number = _number(rank)
+        if number is not None:
+            return number, _number(size), _number(local)
+    return _hosts()
+
+
+def start() -> None:
+    """Can be called again, and does nothing when nobody records."""
+    if _started or not _core.enabled():
+        return
+    _started.append(True)
+    with _safe.guard("process facts"):
+        _core.mark(_core.intern("hooks.loaded"))
+        for name, value in zip(FACTS, ranks(), strict=True):
+            if value is not None:
+                _core.count(_core.intern(name), value)
+    with _safe.guard("finder"):
+        from . import _finder
+
+        _finder.install()

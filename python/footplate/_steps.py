@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Explicit steps: told to the recorder and to those in this process who want to know.
+
+Whoever sees steps (the explicit API, callbacks of a framework) tells them here; detail windows
+listen.
+"""
+
+from . import _core, _safe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# Called with (begins, number, mode) after a step began and before it ends.
+listeners: "list[Callable[[bool, int, int], None]]" = []
+
+
+def _tell(begins: bool, number: int, mode: int) -> None:
+    for listener in listeners:
+        with _safe.guard("step listener"):
+            listener(begins, number, mode)
+
+
+def begin(number: int, mode: int) -> None:
+    """A step begins now. Mode: _core.TRAIN, EVAL or PREDICT."""
+    _core.step_begin(number, mode)
+    if listeners:
+        _tell(True, number, mode)
+
+
+def end(number: int, mode: int) -> None:
+    """The step ends that began with this number and mode."""
+    if listeners:
+        _tell(False, number, mode)
+    _core.step_end(number, mode)

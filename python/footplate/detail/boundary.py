@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where training steps begin and end, seen while they run.
+
+The same rule as in docs/steps.md, as far as it can be told without knowing what comes: in a loop
+with a loader a step begins with the first fetch after an optimizer step. In a loop without one it
+begins with the first forward pass or zero_grad after every optimizer has stepped that stepped in
+the step before. Steps that the program or its framework marks itself win.
+
+Hooks call `fetch` and `optimizer`, always; `work` only while somebody watches. Only the main thread
+counts.
+"""
+
+import os
+import threading
+
+from .. import _core, _safe, _steps
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+_get_ident = threading.get_ident
+
+
+class _Tracker:
+    """What is known of the loop so far."""
+
+    def __init__(self) -> None:
+        self.main = threading.main_thread().ident
+        self.ended = 0  # training steps that are over; the number of the next one
+        self.begun = False  # the next one has begun and was told
+        self.explicit = False  # the program marks its steps
+        self.loader = False  # there was a fetch
+        self.made = 0  # optimizers that exist
+        self.stepped: set[int] = set()  # optimizers that stepped in this step
+        self.usual: set[int] = set()  # those of the step before
+        self.source: Hashable = None  # of the latest fetch
+        self.trained = False  # since that fetch: a forward pass with gradients
+        self.evaluated = False  # one without
+        self.eval_sources: set[Hashable] = set()
+        self.asked = -1
+        self.watched = False
+        self.phase = ""  # that begins together with the step that is being told
+
+
+_now = _Tracker()
+
+# Called with the number of the step that begins, and with the number of steps that are over.
+on_begin: "list[Callable[[int], None]]" = []
+on_end: "list[Callable[[int], None]]" = []
+on_asked: "list[Callable[[], None]]" = []  # the settings have changed
+
+
+def _begin() -> None:
+    if not _now.begun:
+        _now.begun = True
+        for call in on_begin:
+            call(_now.ended)
+
+
+def _end(number: int) -> None:
+    _now.ended = number
+    _now.begun = False
+    for call in on_end:
+        call(number)
+
+
+def _look_at_settings() -> None:
+    asked = _core.asked()
+    if asked != _now.asked:
+        _now.asked = asked
+        for call in on_asked:
+            call()
+
+
+def _end_derived() -> None:
+    _now.usual = _now.stepped
+    _now.stepped = set()
+    _end(_now.ended + 1)
+
+
+def watch(on: bool) -> None:
+    """While nobody watches, steps are only counted, which costs next to nothing."""
+    _now.watched = on
+
+
+def fetch(source: "Hashable") -> None:
+    """The loop asks a loader for its next batch; the source tells loaders apart."""
+    now = _now
+    if _core.asked() != now.asked:
+        _look_at_settings()
+    if now.watched:
+        _fetch_watched(source)
+        return
+    if _get_ident() == now.main:
+        now.loader = now.begun = True
+        if now.stepped and not now.explicit:
+            now.usual = now.stepped
+            now.stepped = set()
+            now.ended += 1
+
+
+def _fetch_watched(source: "Hashable") -> None:
+    now = _now
+    if _get_ident() != now.main or now.explicit:
+        return
+    now.loader = True
+    if now.evaluated and not now.trained:
+        now.eval_sources.add(now.source)
+    elif now.trained:
+        now.eval_sources.discard(now.source)
+    only_evaluates = now.evaluated and not now.trained and not now.usual
+    now.source, now.trained, now.evaluated = source, False, False
+    if now.stepped or only_evaluates:
+        _end_derived()
+    if source not in now.eval_sources or not now.usual:
+        now.phase = "data"
+        _begin()
+        now.phase = ""
+
+
+def made() -> None:
+    """An optimizer was made."""
+    _now.made += 1
+
+
+def optimizer(index: int) -> None:
+    """An optimizer steps."""
+    now = _now
+    if _get_ident() != now.main:
+        return
+    now.trained = True
+    if now.loader:
+        now.stepped.add(index)
+        return
+    if index in now.stepped and not now.explicit:
+        _end_derived()
+        _begin()
+    now.stepped.add(index)
+    _look_at_settings()
+
+
+def phase() -> str:
+    """For on_begin: the phase whose begin it is at; "" when it is none."""
+    return _now.phase
+
+
+def work(what: str, trains: bool) -> None:
+    """A root module is called, with gradients or without, or gradients are cleared."""
+    now = _now
+    if _get_ident() != now.main:
+        return
+    if trains:
+        now.trained = True
+    else:
+        now.evaluated = True
+    if now.loader or now.explicit or not trains:
+        return
+    all_stepped = now.stepped >= now.usual if now.usual else len(now.stepped) >= now.made
+    if now.stepped and all_stepped:
+        _end_derived()
+    now.phase = what
+    _begin()
+    now.phase = ""
+
+
+def _explicit(begins: bool, number: int, mode: int) -> None:
+    if mode != _core.TRAIN or _get_ident() != _now.main:
+        return
+    _now.explicit = True
+    if begins:
+        _look_at_settings()
+        _now.ended = number
+        _begin()
+    else:
+        _end(number + 1)
+
+
+def _forked() -> None:
+    """The child of a fork begins anew; what its parent has under way is the parent's."""
+    with _safe.guard("fork"):
+        _now.__init__()  # type: ignore[misc]
+
+
+_steps.listeners.append(_explicit)
+os.register_at_fork(after_in_child=_forked)

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which modules are hooked, and by what.
+
+A hook module has `def install(module: ModuleType) -> None`, which is called once the module named
+here has been executed, again when it is reloaded, and at once when it was there before us. It is
+called under a guard. It is only imported then, so it may import what its framework has loaded.
+"""
+
+# target module: hook modules in this folder, in the order in which they are installed
+HOOKS: dict[str, tuple[str, ...]] = {
+    "torch.nn.modules.module": ("torch_forward",),
+    "torch.fx._symbolic_trace": ("torch_forward",),
+    "torch.autograd": ("torch_backward",),
+    "torch.optim.optimizer": ("torch_optimizer",),
+    "torch.amp.grad_scaler": ("torch_optimizer",),
+    "torch.cuda.amp.grad_scaler": ("torch_optimizer",),
+    "torch.utils.data.dataloader": ("torch_loader",),
+    "torch.utils.data._utils.worker": ("torch_loader",),
+    "torchdata.stateful_dataloader.stateful_dataloader": ("torch_loader",),
+    "torchdata.stateful_dataloader.worker": ("torch_loader",),
+    "torch.serialization": ("torch_save",),
+    "torch.distributed.checkpoint.state_dict_saver": ("torch_save",),
+    "safetensors.torch": ("torch_save",),
+    "torch._dynamo.callback": ("torch_compile",),
+    "torch._dynamo.convert_frame": ("torch_compile",),
+    "torch._dynamo.skipfiles": ("torch_compile",),
+    "torch._dynamo.trace_rules": ("torch_compile",),
+    "torch.distributed.distributed_c10d": ("torch_comm",),
+    "torch.nn.parallel.distributed": ("torch_comm",),
+    "torch.cuda": ("torch_cuda",),
+    "keras.src.callbacks": ("keras_hook",),
+    "keras.src.callbacks.callback_list": ("keras_hook",),
+    "keras.src.backend.tensorflow.trainer": ("keras_hook",),
+    "keras.src.backend.jax.trainer": ("keras_hook",),
+    "keras.src.backend.torch.trainer": ("keras_hook",),
+    "keras.src.models.model": ("keras_hook",),
+    "keras.src.optimizers.base_optimizer": ("keras_hook",),
+    "keras.src.engine.training": ("keras_hook",),
+    "keras.callbacks": ("keras_hook",),
+    "keras.engine.training": ("keras_hook",),
+    "tf_keras.src.callbacks": ("keras_hook",),
+    "tf_keras.src.engine.training": ("keras_hook",),
+    "tensorflow": ("tensorflow_hook",),
+    "tensorflow.python.data.ops.iterator_ops": ("tensorflow_hook",),
+    "tensorflow.python.distribute.input_lib": ("tensorflow_hook",),
+    "tensorflow.python.framework.func_graph": ("tensorflow_hook",),
+    "tensorflow.python.checkpoint.checkpoint": ("tensorflow_hook",),
+    "tensorflow.python.checkpoint.checkpoint_management": ("tensorflow_hook",),
+    "tensorflow.python.profiler.profiler_v2": ("tensorflow_hook",),
+    "jax.monitoring": ("jax_hook",),
+    "jax._src.profiler": ("jax_hook",),
+    "lightning.pytorch.trainer.call": ("lightning_hook",),
+    "lightning.pytorch.trainer.trainer": ("lightning_hook",),
+    "pytorch_lightning.trainer.call": ("lightning_hook",),
+    "pytorch_lightning.trainer.trainer": ("lightning_hook",),
+    "transformers.trainer_callback": ("transformers_hook",),
+    "transformers.trainer": ("transformers_hook",),
+    "deepspeed.runtime.engine": ("deepspeed_hook",),
+    "deepspeed.runtime.pipe.engine": ("deepspeed_hook",),
+    "xgboost.callback": ("xgboost_hook",),
+    "xgboost.training": ("xgboost_hook",),
+}

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JAX: tracing, lowering and compiling, as "compile" spans.
+
+JAX has no loop of its own, so it has no step to see: steps come from the explicit API, or from
+Keras when JAX is its backend.
+"""
+
+import threading
+
+from .. import _core, _safe
+from ..detail import jax_window, windows  # noqa: F401 - windows listens to steps
+from . import torch_marks as marks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
+
+_COMPILE = _core.intern("compile")
+_COMPILING = "/jax/core/compile/"
+
+
+class _Thread(threading.local):
+    """How many of them are under way: functions are traced inside of others."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+
+
+_here = _Thread()
+
+
+@_safe.guard("jax compile")
+def _begins(event: str, value: "Any", **facts: "Any") -> None:
+    if event.startswith(_COMPILING):
+        _here.depth += 1
+
+
+@_safe.guard("jax compile")
+def _ended(event: str, duration: float, **facts: "Any") -> None:
+    if not event.startswith(_COMPILING):
+        return
+    if _here.depth:
+        _here.depth -= 1
+    if _here.depth == 0:
+        _core.past(_COMPILE, 0, max(int(duration * 1e9), 0), 0)
+
+
+def _make_way(args: "tuple[Any, ...]", kwargs: "dict[str, Any] | None") -> bool:
+    jax_window.make_way()
+    return False
+
+
+def _listen(module: "ModuleType") -> None:
+    """JAX of before 2025 does not say when it begins: then inner ones are told too, and a query
+    counts the time of those that lie in another one once."""
+    if getattr(module, "_footplate_listens", False):
+        return
+    module._footplate_listens = True  # type: ignore[attr-defined]
+    if hasattr(module, "register_scalar_listener"):
+        module.register_scalar_listener(_begins)
+    module.register_event_duration_secs_listener(_ended)
+
+
+def install(module: "ModuleType") -> None:
+    if module.__name__ == "jax._src.profiler":
+        marks.put(module, "start_trace", before=_make_way)
+    else:
+        _listen(module)

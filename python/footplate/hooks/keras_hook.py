@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keras 3 on every backend, and tf.keras 2: steps, epochs, data, optimizer, checkpoints.
+
+Steps come from the list of callbacks that fit(), evaluate() and predict() make and call: its own
+methods are wrapped, so the user's callbacks stay what and where they are, their time is a part of
+the step, and it is seen in the thread that trains even where Keras calls callbacks in another one.
+"""
+
+import sys
+import weakref
+
+from .. import _core, _safe
+from . import _loop, _spans
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+    from typing import Any
+
+    Args = tuple[Any, ...]
+    Kwargs = dict[str, Any] | None
+
+_MODES = {"train": _loop.TRAIN, "test": _loop.EVAL, "predict": _loop.PREDICT}
+_BATCH_SIZE = _core.intern("batch.size")
+_OPTIMIZER = _core.intern("optimizer")
+
+
+class _Inputs:
+    """Where the batches come from that TensorFlow fetches in a compiled function, unseen."""
+
+    def __init__(self) -> None:
+        self.latest: Any = None  # adapter of the epoch that was begun last, until its first step
+        # adapter of each callback list
+        self.of: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+        self.told = 0  # batches whose size was told before the step began
+        self.hidden = False  # Keras 2: they always do
+        self.unseen = False  # that was told
+
+
+_inputs = _Inputs()
+
+
+# ---- steps and epochs ----
+
+
+def _begin_batch(mode: int) -> "Callable[[Args, Kwargs], None]":
+    def before(args: "Args", kwargs: "Kwargs") -> None:
+        owner = args[0]
+        if _inputs.latest is not None:
+            _inputs.of[owner] = _inputs.latest
+            _inputs.latest = None
+        _inputs.told = _spans.told.batches
+        index = args[1] if len(args) > 1 else (kwargs or {}).get("batch")
+        _loop.begin_step(owner, mode, index)
+
+    return before
+
+
+def _end_batch(token: "Any", args: "Args", result: "Any", ok: bool) -> None:
+    owner = args[0]
+    params = getattr(owner, "params", None)
+    most = params.get("steps") if params else None
+    batches = _loop.batches(owner, args[1] if len(args) > 1 else None, most)
+    if batches is None:
+        _loop.end_step(owner)
+        return
+    adapter = _inputs.of.get(owner)
+    if (adapter is not None or _inputs.hidden) and _inputs.told == _spans.told.batches:
+        if not _inputs.unseen:
+            _inputs.unseen = True
+            _safe.tell_loss("keras data", "fetched inside a compiled function")
+        _count_samples(adapter, *batches)
+    _loop.end_step(owner, batches[1])
+
+
+def _count_samples(adapter: "Any", first: int, count: int) -> None:
+    """Arrays say how they are cut into batches; other inputs do not."""
+    size = getattr(adapter, "batch_size", None)
+    if not isinstance(size, int):
+        return
+    samples = size * count
+    short = getattr(adapter, "partial_batch_size", None)
+    if short and getattr(adapter, "num_batches", None) == first + count:
+        samples += short - size
+    _core.count(_BATCH_SIZE, samples)
+
+
+def _begin_epoch(args: "Args", kwargs: "Kwargs") -> None:
+    _loop.begin_epoch(args[0], args[1] if len(args) > 1 else (kwargs or {}).get("epoch"))
+
+
+def _end_epoch(token: "Any", args: "Args", result: "Any", ok: bool) -> None:
+    _loop.end_epoch(args[0])
+
+
+def _settle(args: "Args", kwargs: "Kwargs") -> None:
+    _loop.settle(args[0])
+
+
+def _callback_list(cls: "Any") -> None:
+    wraps: dict[str, tuple[Any, Any]] = {
+        "on_epoch_begin": (_begin_epoch, None),
+        "on_epoch_end": (_settle, _end_epoch),
+    }
+    for name, mode in _MODES.items():
+        wraps[f"on_{name}_begin"] = (_settle, None)
+        wraps[f"on_{name}_batch_begin"] = (_begin_batch(mode), None)
+        wraps[f"on_{name}_batch_end"] = (None, _end_batch)
+        wraps[f"on_{name}_end"] = (_settle, None)
+    for name, (before, after) in wraps.items():
+        _patch(cls, name, before, after)
+
+
+def _patch(owner: "Any", attr: str, before: "Any", after: "Any", what: str = "keras step") -> None:
+    _safe.patch(owner, attr, lambda original: _safe.around(original, before, after, what))
+
+
+# ---- loops ----
+
+
+def _trainer(cls: "Any") -> None:
+    """Outside of fit(), each train_on_batch() is a step."""
+    for name in ("fit", "evaluate", "predict"):
+        _safe.patch(cls, name, _loop.is_loop)
+    for name, mode in _MODES.items():
+        _safe.patch(cls, f"{name}_on_batch", _loop.is_step(mode))
+
+
+# ---- inputs ----
+
+
+def _remember(args: "Args", kwargs: "Kwargs") -> None:
+    _inputs.latest = args[0].data_adapter
+
+
+def _tf_epoch_iterator(cls: "Any") -> None:
+    _patch(cls, "__iter__", _remember, None, "keras input")
+
+
+def _jax_epoch_iterator(cls: "Any") -> None:
+    """JAX takes batches one by one from what this returns."""
+
+    def make(original: "Callable[..., Any]") -> "Callable[..., Any]":
+        def _get_iterator(self: "Any") -> "Any":
+            batches = original(self)
+            with _safe.guard("keras data"):
+                return _spans.timed(batches)
+            return batches
+
+        return _get_iterator
+
+    _safe.patch(cls, "_get_iterator", make)
+
+
+# ---- optimizer and checkpoints ----
+
+_optimizers: "dict[int, int]" = {}  # what tells them apart, by identity
+
+
+def _base_optimizer(cls: "Any") -> None:
+    """Where Python runs at every step: TensorFlow out of tf.function, torch out of torch.compile.
+    A function of Python, because torch.compile cannot look into any other."""
+    making_graph = _making_graph()
+    if making_graph is None:
+        return
+
+    def make(original: "Callable[..., Any]") -> "Callable[..., Any]":
+        def apply(self: "Any", *args: "Any", **kwargs: "Any") -> "Any":
+            if making_graph():
+                return original(self, *args, **kwargs)
+            _core.begin_value(_OPTIMIZER, _optimizers.setdefault(id(self), len(_optimizers)))
+            try:
+                return original(self, *args, **kwargs)
+            finally:
+                _core.end(_OPTIMIZER)
+
+        return apply
+
+    _safe.patch(cls, "apply", make)
+
+
+def _making_graph() -> "Callable[[], bool] | None":
+    """Says whether a graph is being made now. None: the backend always makes one."""
+    config = sys.modules.get("keras.src.backend.config")
+    name = config.backend() if config is not None else "tensorflow"
+    if name == "tensorflow" and "tensorflow" in sys.modules:
+        eager = sys.modules["tensorflow"].executing_eagerly
+        return lambda: not eager()
+    if name == "torch" and "torch" in sys.modules:
+        return getattr(sys.modules["torch"].compiler, "is_compiling", None)
+    return None
+
+
+def _model(cls: "Any") -> None:
+    if "fit" in vars(cls):  # Keras 2: the model is its own trainer
+        _trainer(cls)
+        _inputs.hidden = True
+    _spans.checkpoint(cls, "save", "save_weights", "export")
+
+
+# What is looked for in each module of hooks.HOOKS.
+_PARTS: "dict[str, Callable[[Any], None]]" = {
+    "CallbackList": _callback_list,
+    "TFEpochIterator": _tf_epoch_iterator,
+    "JAXEpochIterator": _jax_epoch_iterator,
+    "TensorFlowTrainer": _trainer,
+    "JAXTrainer": _trainer,
+    "TorchTrainer": _trainer,
+    "BaseOptimizer": _base_optimizer,
+    "Model": _model,
+}
+
+
+def install(module: "ModuleType") -> None:
+    for name, part in _PARTS.items():
+        found = vars(module).get(name)
+        if isinstance(found, type):
+            with _safe.guard(f"keras {name}"):
+                part(found)

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lightning 2 (lightning and pytorch_lightning): steps and epochs from the calls of its callback
+hooks, all of which go through one function. No callback is added to the trainer's.
+
+A training step is what ends with an optimizer step, so with gradient accumulation it has several
+batches. What torch does in it is marked by the hooks of torch.
+"""
+
+from .. import _safe
+from . import _loop, _spans
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+    from typing import Any
+
+    Args = tuple[Any, ...]
+    Kwargs = dict[str, Any] | None
+
+_MODES = {
+    "train": _loop.TRAIN,
+    "validation": _loop.EVAL,
+    "test": _loop.EVAL,
+    "predict": _loop.PREDICT,
+}
+
+
+def _accumulates(trainer: "Any") -> bool:
+    try:
+        return bool(trainer.fit_loop.epoch_loop._should_accumulate())
+    except AttributeError:
+        return False
+
+
+def _begin_train(trainer: "Any") -> None:
+    if not _loop.has_step(trainer):
+        _loop.begin_step(trainer, _loop.TRAIN)
+
+
+def _end_train(trainer: "Any") -> None:
+    if not _accumulates(trainer):
+        _loop.end_step(trainer)
+
+
+def _begin_epoch(trainer: "Any") -> None:
+    _loop.begin_epoch(trainer, getattr(trainer, "current_epoch", 0))
+
+
+def _over(trainer: "Any") -> None:
+    """The loop is over, well or not."""
+    _loop.settle(trainer)
+    _loop.end_epoch(trainer)
+
+
+def _beginner(mode: int) -> "Callable[[Any], None]":
+    return lambda trainer: _loop.begin_step(trainer, mode)
+
+
+_BEFORE: "dict[str, Callable[[Any], None]]" = {
+    **{f"on_{name}_batch_start": _beginner(mode) for name, mode in _MODES.items()},
+    "on_train_batch_start": _begin_train,
+    "on_train_epoch_start": _begin_epoch,
+    "on_validation_start": _loop.settle,
+    "on_train_epoch_end": _loop.settle,
+    "on_exception": _over,
+    "teardown": _over,
+}
+_AFTER: "dict[str, Callable[[Any], None]]" = {
+    **{f"on_{name}_batch_end": _loop.end_step for name in _MODES},
+    "on_train_batch_end": _end_train,
+    "on_train_epoch_end": _loop.end_epoch,
+}
+
+
+def _before(args: "Args", kwargs: "Kwargs") -> None:
+    """args: trainer, name of the callback's hook, what it is given."""
+    tell = _BEFORE.get(args[1])
+    if tell is not None:
+        tell(args[0])
+
+
+def _after(token: "Any", args: "Args", result: "Any", ok: bool) -> None:
+    tell = _AFTER.get(args[1])
+    if tell is not None:
+        tell(args[0])
+
+
+def install(module: "ModuleType") -> None:
+    if module.__name__.endswith(".call"):
+        _safe.patch(
+            module,
+            "_call_callback_hooks",
+            lambda original: _safe.around(original, _before, _after, "lightning step"),
+        )
+    else:
+        _spans.checkpoint(module.Trainer, "save_checkpoint")

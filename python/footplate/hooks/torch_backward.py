@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The backward pass. Tensor.backward calls torch.autograd.backward by name, so one gate is enough;
+torch.autograd.grad outside of a forward pass is a backward pass too."""
+
+from . import torch_marks as marks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+
+
+def install(module: "ModuleType") -> None:
+    marks.put(module, "backward", "backward", own=marks.BACKWARD, closed_by=marks.BACKWARD)
+    marks.put(
+        module,
+        "grad",
+        "backward",
+        own=marks.BACKWARD,
+        closed_by=marks.BACKWARD | marks.FORWARD | marks.DATA,
+    )

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the hooks for PyTorch share: gates, which mark the outermost calls of a kind, and listeners.
+
+A gate (`_core.Gate`) stands in for a function or method of torch. It is made right after the module
+that defines the function was executed, so that everything in torch that keeps a reference to the
+function, or compares by identity, keeps the gate.
+
+Listeners want to know where phases begin and end: GPU timers, detail windows, profiles. Without any
+a phase costs two events and no Python.
+"""
+
+from .. import _core, _safe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    Before = Callable[[tuple[Any, ...], dict[str, Any] | None], Any]
+    After = Callable[[tuple[Any, ...], Any], Any]
+    Listener = Callable[[], None]
+
+# What a thread can be inside of; bits of a gate's masks.
+DATA = 1
+FORWARD = 2
+BACKWARD = 4
+OPTIMIZER = 8
+ZERO_GRAD = 16
+CHECKPOINT = 32
+COMM = 64
+COMPILE = 128
+H2D = 256
+
+
+class _Gate:
+    """A gate with what its own hook does before and after each call."""
+
+    __slots__ = ("gate", "before", "after")
+
+    def __init__(self, gate: "Any", before: "Before | None", after: "After | None") -> None:
+        self.gate = gate
+        self.before = before
+        self.after = after
+
+
+_gates: "dict[str, list[_Gate]]" = {}  # by phase
+_begins: "dict[str, list[Listener]]" = {}
+_ends: "dict[str, list[Listener]]" = {}
+
+
+def is_gate(function: object) -> bool:
+    return type(function) is _core.Gate
+
+
+def make(
+    function: "Any",
+    what: str,
+    before: "Before | None" = None,
+    after: "After | None" = None,
+    **masks: "Any",
+) -> "Any":
+    """A gate for the function; `what` names it in a loss."""
+    return _core.Gate(
+        function,
+        before=before,
+        after=after,
+        failed=lambda error: _safe.tell_loss(what, error),
+        **masks,
+    )
+
+
+def put(
+    owner: "Any",
+    attr: str,
+    phase: str = "",
+    before: "Before | None" = None,
+    after: "After | None" = None,
+    **masks: "Any",
+) -> bool:
+    """Puts a gate in front of owner.attr, a module's function or a class's own method, unless it is
+    not there or has one. With a phase it is a span of that name that listeners hear of."""
+    with _safe.guard(f"torch {attr}"):
+        function = vars(owner).get(attr)
+        if function is None or is_gate(function) or not callable(function):
+            return False
+        if phase:
+            masks.setdefault("span", _core.intern(phase))
+        gate = make(function, f"torch {attr}", before, after, **masks)
+        setattr(owner, attr, gate)
+        if phase:
+            keep(phase, gate, before, after)
+        return True
+    return False
+
+
+def keep(
+    phase: str, gate: "Any", before: "Before | None" = None, after: "After | None" = None
+) -> None:
+    """Listeners of the phase hear of what goes through this gate."""
+    kept = _Gate(gate, before, after)
+    _gates.setdefault(phase, []).append(kept)
+    _connect(phase, kept)
+
+
+def _connect(phase: str, kept: _Gate) -> None:
+    begins, ends = _begins.get(phase), _ends.get(phase)
+    kept.gate._footplate_before = _before_all(begins, kept.before) if begins else kept.before
+    kept.gate._footplate_after = _after_all(ends, kept.after) if ends else kept.after
+
+
+def _before_all(listeners: "list[Listener]", own: "Before | None") -> "Before":
+    def before(args: "tuple[Any, ...]", kwargs: "dict[str, Any] | None") -> "Any":
+        for listener in listeners:
+            listener()
+        return own(args, kwargs) if own is not None else None
+
+    return before
+
+
+def _after_all(listeners: "list[Listener]", own: "After | None") -> "After":
+    def after(args: "tuple[Any, ...]", result: "Any") -> None:
+        for listener in listeners:
+            listener()
+        if own is not None:
+            own(args, result)
+
+    return after
+
+
+def listen(phase: str, begin: "Listener | None" = None, end: "Listener | None" = None) -> None:
+    """Calls begin before, and end after, each span of the phase, until `unlisten`. Both must not
+    raise (_safe.guard)."""
+    _change(phase, lambda old: [*old, begin] if begin else old, _begins)
+    _change(phase, lambda old: [*old, end] if end else old, _ends)
+    for kept in _gates.get(phase, ()):
+        _connect(phase, kept)
+
+
+def unlisten(phase: str, begin: "Listener | None" = None, end: "Listener | None" = None) -> None:
+    _change(phase, lambda old: [one for one in old if one != begin], _begins)
+    _change(phase, lambda old: [one for one in old if one != end], _ends)
+    for kept in _gates.get(phase, ()):
+        _connect(phase, kept)
+
+
+def _change(
+    phase: str,
+    change: "Callable[[list[Listener]], list[Listener]]",
+    where: "dict[str, list[Listener]]",
+) -> None:
+    where[phase] = change(where.get(phase, []))

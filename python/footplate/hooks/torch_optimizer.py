@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Optimizer steps, with a number that tells optimizers apart, and zero_grad.
+
+torch wraps the `step` of each optimizer class when the first optimizer of it is made; the gate goes
+around that wrapper. GradScaler.step is an optimizer step also when it skips the optimizer's own.
+
+A step that is given a closure runs forward and backward inside itself (LBFGS; Lightning always does
+it). What counts as the optimizer then is the part after the closure's last call.
+"""
+
+import itertools
+import weakref
+
+from .. import _core
+from ..detail import boundary
+from . import torch_marks as marks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+    from typing import Any
+
+    Args = tuple[Any, ...]
+    Kwargs = dict[str, Any] | None
+
+_OPTIMIZER = _core.intern("optimizer")
+_MASKS = {
+    "own": marks.OPTIMIZER,
+    "closed_by": marks.OPTIMIZER | marks.COMPILE,
+}
+
+# By id of the optimizer, which is left as it is: its number and a reference that ends with it.
+_numbers: "dict[int, tuple[int, Any]]" = {}
+_since: "dict[int, int]" = {}  # when the closure of a step under way last returned
+_count = itertools.count(1)
+
+
+def index_of(optimizer: "Any") -> int:
+    """1 for the first optimizer that stepped, 2 for the next."""
+    key = id(optimizer)
+    known = _numbers.get(key)
+    if known is None:
+        reference = weakref.ref(optimizer, lambda gone: _numbers.pop(key, None))
+        known = _numbers[key] = next(_count), reference
+    return known[0]
+
+
+def _before_step(args: "Args", kwargs: "Kwargs") -> "Any":
+    optimizer = args[0]
+    known = _numbers.get(id(optimizer))
+    index = known[0] if known is not None else index_of(optimizer)
+    boundary.optimizer(index)
+    if len(args) == 1 and not kwargs:
+        return index
+    closure = args[1] if len(args) > 1 else (kwargs or {}).get("closure")
+    return index if closure is None else _with_closure(args, kwargs, closure)
+
+
+def _with_closure(args: "Args", kwargs: "Kwargs", closure: "Any") -> "Any":
+    key = id(args[0])
+    _since[key] = _core.now_ns()
+
+    def closure_done(closure_args: "Args", result: "Any") -> None:
+        _since[key] = _core.now_ns()
+
+    gate = marks.make(closure, "torch closure", after=closure_done, opens=marks.OPTIMIZER)
+    if len(args) > 1:
+        return (args[0], gate, *args[2:]), kwargs
+    return args, {**(kwargs or {}), "closure": gate}
+
+
+def _after_step(args: "Args", result: "Any") -> None:
+    if _since:
+        since = _since.pop(id(args[0]), None)
+        if since is not None:
+            _core.past(_OPTIMIZER, 0, _core.now_ns() - since, 0)
+
+
+def _before_scaler(args: "Args", kwargs: "Kwargs") -> int:
+    optimizer = args[1] if len(args) > 1 else (kwargs or {})["optimizer"]
+    index = index_of(optimizer)
+    boundary.optimizer(index)
+    return index
+
+
+def _gate_step(args: "Args", result: "Any") -> None:
+    """An optimizer is being made; torch has wrapped the step of its class."""
+    boundary.made()
+    for owner in type(args[0]).__mro__:
+        if "step" in vars(owner):
+            if owner.__module__ != "torch.optim.optimizer":
+                marks.put(owner, "step", "optimizer", _before_step, _after_step, **_MASKS)
+            return
+
+
+def install(module: "ModuleType") -> None:
+    if module.__name__ == "torch.optim.optimizer":
+        for attr in ("_patch_step_function", "_hook_for_profile"):  # since 2.0; 1.13
+            marks.put(module.Optimizer, attr, after=_gate_step)
+        marks.put(
+            module.Optimizer,
+            "zero_grad",
+            "zero_grad",
+            own=marks.ZERO_GRAD,
+            closed_by=marks.ZERO_GRAD | marks.BACKWARD,
+        )
+    else:
+        marks.put(module.GradScaler, "step", "optimizer", _before_scaler, **_MASKS)

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Trainer of Hugging Face transformers: steps and epochs from the events that it tells its
+callbacks, all of which go through one method. No callback is added.
+
+A training step ends with an optimizer step. What torch does in it is marked by the hooks of torch.
+"""
+
+from .. import _safe
+from . import _loop, _spans
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+    from typing import Any
+
+    Args = tuple[Any, ...]
+    Kwargs = dict[str, Any] | None
+
+
+def _begin_train(handler: "Any", state: "Any") -> None:
+    _loop.begin_step(handler, _loop.TRAIN)
+
+
+def _end_step(handler: "Any", state: "Any") -> None:
+    _loop.end_step(handler)
+
+
+def _begin_epoch(handler: "Any", state: "Any") -> None:
+    _loop.begin_epoch(handler, int(getattr(state, "epoch", 0) or 0))
+
+
+def _end_epoch(handler: "Any", state: "Any") -> None:
+    _loop.end_epoch(handler)
+
+
+_BEFORE: "dict[str, Callable[[Any, Any], None]]" = {
+    "on_step_begin": _begin_train,
+    "on_epoch_begin": _begin_epoch,
+    "on_train_end": _end_epoch,
+}
+_AFTER: "dict[str, Callable[[Any, Any], None]]" = {
+    "on_step_end": _end_step,
+    "on_epoch_end": _end_epoch,
+}
+
+
+def _tell(table: "dict[str, Callable[[Any, Any], None]]", args: "Args") -> None:
+    """args: handler, name of the event, arguments, state, control."""
+    tell = table.get(args[1])
+    if tell is not None:
+        tell(args[0], args[3] if len(args) > 3 else None)
+
+
+def _before(args: "Args", kwargs: "Kwargs") -> None:
+    _tell(_BEFORE, args)
+
+
+def _after(token: "Any", args: "Args", result: "Any", ok: bool) -> None:
+    _tell(_AFTER, args)
+
+
+def _handler(cls: "Any") -> None:
+    _safe.patch(
+        cls,
+        "call_event",
+        lambda original: _safe.around(original, _before, _after, "transformers step"),
+    )
+
+
+# ---- evaluation ----
+
+
+class _Predicting:
+    """Whether predict() is under way, which uses the loop of evaluate()."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+
+
+_predicting = _Predicting()
+
+
+def _enter_predict(args: "Args", kwargs: "Kwargs") -> None:
+    _predicting.depth += 1
+
+
+def _leave_predict(token: "Any", args: "Args", result: "Any", ok: bool) -> None:
+    _predicting.depth -= 1
+
+
+def _begin_prediction(args: "Args", kwargs: "Kwargs") -> object:
+    """An override calls the one that it overrides: that is still one step."""
+    token = object()
+    _loop.begin_step(token, _loop.PREDICT if _predicting.depth else _loop.EVAL)
+    return token
+
+
+def _end_prediction(token: object, args: "Args", result: "Any", ok: bool) -> None:
+    if ok:
+        _loop.end_step(token)
+    else:
+        _loop.settle(token)
+
+
+def _prediction_step(original: "Callable[..., Any]") -> "Callable[..., Any]":
+    return _safe.around(original, _begin_prediction, _end_prediction, "transformers step")
+
+
+def _enter_loop(args: "Args", kwargs: "Kwargs") -> None:
+    """The user's own class may have a prediction_step that does without the Trainer's."""
+    for cls in type(args[0]).__mro__:
+        if "prediction_step" in vars(cls):
+            _safe.patch(cls, "prediction_step", _prediction_step)
+
+
+def _trainer(cls: "Any") -> None:
+    wraps: dict[str, tuple[Any, Any]] = {
+        "predict": (_enter_predict, _leave_predict),
+        "evaluation_loop": (_enter_loop, None),
+        "prediction_loop": (_enter_loop, None),
+    }
+    _safe.patch(cls, "train", _loop.is_loop)
+    for name, (before, after) in wraps.items():
+        if name in vars(cls):
+            _safe.patch(cls, name, _maker(before, after))
+    _spans.checkpoint(cls, "_save_checkpoint", "save_model")
+
+
+def _maker(before: "Any", after: "Any") -> "Callable[..., Any]":
+    return lambda original: _safe.around(original, before, after, "transformers loop")
+
+
+# What is looked for in each module of hooks.HOOKS.
+_PARTS: "dict[str, Callable[[Any], None]]" = {"CallbackHandler": _handler, "Trainer": _trainer}
+
+
+def install(module: "ModuleType") -> None:
+    for name, part in _PARTS.items():
+        found = vars(module).get(name)
+        if isinstance(found, type):
+            with _safe.guard(f"transformers {name}"):
+                part(found)

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""XGBoost: a step is a boosting round with the evaluation that follows it, from the container of
+callbacks that train() and cv() make. No callback is added."""
+
+from .. import _safe
+from . import _loop
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+    from typing import Any
+
+    Args = tuple[Any, ...]
+    Kwargs = dict[str, Any] | None
+
+
+def _begin(args: "Args", kwargs: "Kwargs") -> None:
+    _loop.begin_step(args[0], _loop.TRAIN)
+
+
+def _end(token: "Any", args: "Args", result: "Any", ok: bool) -> None:
+    _loop.end_step(args[0])
+
+
+def _no_round(token: "Any", args: "Args", result: "Any", ok: bool) -> None:
+    """A callback said that there is to be no round, or raised."""
+    if result or not ok:
+        _loop.settle(args[0])
+
+
+def _settle(args: "Args", kwargs: "Kwargs") -> None:
+    _loop.settle(args[0])
+
+
+_WRAPS: "dict[str, tuple[Any, Any]]" = {
+    "before_iteration": (_begin, _no_round),
+    "after_iteration": (None, _end),
+    "after_training": (_settle, None),
+}
+
+
+def _maker(before: "Any", after: "Any") -> "Callable[..., Any]":
+    return lambda original: _safe.around(original, before, after, "xgboost step")
+
+
+def install(module: "ModuleType") -> None:
+    for name in ("train", "cv"):
+        if module.__name__ == "xgboost.training":
+            _safe.patch(module, name, _loop.is_loop)
+    for name, (before, after) in _WRAPS.items():
+        _safe.patch(module.CallbackContainer, name, _maker(before, after))

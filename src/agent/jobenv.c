@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* jobenv.c - see jobenv.h. */
+#include "agent/jobenv.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BOOTSTRAP "footplate/_bootstrap"
+
+static bool is_of(const char *entry, const char *name)
+{
+    const size_t n = strlen(name);
+    return strncmp(entry, name, n) == 0 && entry[n] == '=';
+}
+
+static const char *value_of(char *const env[], const char *name)
+{
+    for (; *env; env++)
+        if (is_of(*env, name))
+            return *env + strlen(name) + 1;
+    return NULL;
+}
+
+static char *python_path(struct arena *a, char *const base[], const char *bootstrap)
+{
+    const char *old = value_of(base, "PYTHONPATH");
+    return arena_printf(a, "PYTHONPATH=%s%s%s", bootstrap, old && *old ? ":" : "", old ? old : "");
+}
+
+char **job_env(struct arena *a, char *const base[], const char *ring, const char *bootstrap)
+{
+    size_t n = 0, out = 0;
+    while (base[n])
+        n++;
+    char **env = arena_array(a, char *, n + 3);
+    for (size_t i = 0; i < n; i++)
+        if (!is_of(base[i], "FOOTPLATE_RING") && !(bootstrap && is_of(base[i], "PYTHONPATH")))
+            env[out++] = base[i];
+    if (ring)
+        env[out++] = arena_printf(a, "FOOTPLATE_RING=%s", ring);
+    if (bootstrap)
+        env[out++] = python_path(a, base, bootstrap);
+    return env;
+}
+
+static bool is_there(char out[PATH_LEN], const char *folder)
+{
+    struct err ignored;
+    char file[PATH_LEN];
+    return path_join(out, &ignored, "%s", folder) == 0 &&
+           path_join(file, &ignored, "%s/sitecustomize.py", folder) == 0 && access(file, R_OK) == 0;
+}
+
+bool hooks_find(char out[PATH_LEN])
+{
+    static const char *const places[] = {
+        "python/" BOOTSTRAP,       "../python/" BOOTSTRAP,
+        "../../python/" BOOTSTRAP, "../lib/footplate/python/" BOOTSTRAP,
+        "../_bootstrap", /* the program inside the installed package */
+    };
+    char exe[PATH_LEN], folder[PATH_LEN];
+    struct err ignored;
+    const char *said = getenv("FOOTPLATE_HOOKS");
+    if (said && *said)
+        return is_there(out, said);
+    const ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    exe[n < 0 ? 0 : n] = 0;
+    char *slash = strrchr(exe, '/');
+    if (!slash)
+        return false;
+    *slash = 0;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (path_join(folder, &ignored, "%s/%s", exe, places[i]) == 0 && is_there(out, folder))
+            return true;
+    return false;
+}

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* jobevents.c - see jobevents.h. */
+#include "agent/jobevents.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "agent/details.h"
+#include "agent/proclabel.h"
+#include "agent/spans.h"
+#include "agent/thread.h"
+#include "base/mem.h"
+#include "ring/ring_folder.h"
+#include "store/writer.h"
+
+enum { STACK = 256 * 1024 };
+
+/* How long the thread sleeps. A ring holds 16 thousand events: a quarter of a million a second from
+ * one thread fill it in 65 ms. */
+#define BUSY_NS  (10 * NS_PER_MS) /* many come, or a process has just begun to speak */
+#define CALM_NS  (50 * NS_PER_MS)
+#define IDLE_NS  (100 * NS_PER_MS) /* nothing came for a second */
+#define FRESH_NS NS_PER_S
+#define RETRY_NS NS_PER_S
+enum {
+    MANY_EVENTS = 500,       /* in one drain: busy */
+    PENDING_LARGE = 1 << 20, /* bytes that wait for the disk: do not wait for its turn */
+};
+
+struct job_events {
+    struct sink sink; /* what spans are told; first, so that it is the whole */
+    struct ring_folder *folder;
+    const char *proc;
+    struct writer *beside, *writer; /* the node's; of the events, NULL before the first */
+    struct sink *behind;            /* of the node's writer */
+    struct flusher *flusher;
+    struct details *details;
+    mono_ns retry; /* do not try to make events.fp before */
+    uint64_t tail; /* of the writer, as last seen */
+    uint64_t processes, lost;
+    mono_ns heard, begun; /* an event; a process */
+    bool running;
+    pthread_t thread;
+    int inotify, wake; /* descriptors */
+    atomic_bool stop;
+    _Atomic uint64_t generation;
+    uint64_t asked; /* of it, what the processes were told */
+};
+
+/* ---- from spans to the store ---- */
+
+static bool have_writer(struct job_events *j)
+{
+    struct err e;
+    const mono_ns now = clock_mono();
+    if (j->writer)
+        return true;
+    if (mono_diff(now, j->retry) < 0)
+        return false;
+    if (writer_open_beside(&j->writer, j->beside, "events", &e)) {
+        sink_loss(j->behind, LOSS_WRITE, "events", "%s", e.msg);
+        j->retry = mono_add(now, RETRY_NS);
+        return false;
+    }
+    j->tail = writer_tail(j->writer);
+    flusher_add(j->flusher, j->writer);
+    return true;
+}
+
+static void keep_events(struct sink *s, const struct track *t, const struct event *v, size_t n)
+{
+    struct job_events *j = (struct job_events *)s;
+    if (!have_writer(j)) {
+        j->lost += n;
+        return;
+    }
+    struct sink *to = writer_sink(j->writer);
+    to->ops->events(to, t, v, n);
+}
+
+static void keep_loss(struct sink *s, const struct loss *l)
+{
+    struct job_events *j = (struct job_events *)s;
+    j->behind->ops->loss(j->behind, l);
+}
+
+static void keep_mark(struct sink *s, const struct mark *m)
+{
+    struct job_events *j = (struct job_events *)s;
+    j->behind->ops->mark(j->behind, m);
+}
+
+static const struct sink_ops ops = {.loss = keep_loss, .mark = keep_mark, .events = keep_events};
+
+/* ---- what the rings say ---- */
+
+static void on_events(void *arg, struct ring_reader *r, const struct ring_event *v, size_t n)
+{
+    struct job_events *j = arg;
+    spans_feed(*ring_reader_user(r), v, n, ring_reader_process(r)->same_ns ? j->proc : NULL,
+               &j->sink);
+}
+
+static void tell_lost(struct job_events *j, struct ring_reader *r, uint64_t count, const char *why)
+{
+    struct loss l = {.id = LOSS_EVENTS, .count = count, .at = clock_mono()};
+    if (count == 0)
+        return;
+    snprintf(l.what, sizeof l.what, "process %" PRIu32, ring_reader_process(r)->pid);
+    snprintf(l.why, sizeof l.why, "%s", why);
+    j->behind->ops->loss(j->behind, &l);
+    j->lost += count;
+}
+
+static void on_lost(void *arg, struct ring_reader *r, const struct ring_losses *more)
+{
+    struct job_events *j = arg;
+    tell_lost(j, r, more->dropped, "they came faster than they were taken");
+    tell_lost(j, r, more->no_ring, "its thread had no ring");
+    tell_lost(j, r, more->torn, "the process ended in the middle of them");
+    tell_lost(j, r, more->bad, "they were not as a process writes them");
+    tell_lost(j, r, more->names, "more different names than are kept");
+}
+
+static void on_begun(void *arg, struct ring_reader *r)
+{
+    struct job_events *j = arg;
+    char name[TRACK_NAME_LEN];
+    struct err ignored;
+    const struct ring_process *p = ring_reader_process(r);
+    process_label(name, sizeof name, p->same_ns ? j->proc : NULL, p->pid);
+    *ring_reader_user(r) = spans_open(p->pid, name);
+    (void)!ring_reader_ask(r, atomic_load(&j->generation), &ignored);
+    j->processes++;
+    j->begun = clock_mono();
+}
+
+static void on_ended(void *arg, struct ring_reader *r)
+{
+    struct job_events *j = arg;
+    spans_close(*ring_reader_user(r), &j->sink);
+    *ring_reader_user(r) = NULL;
+}
+
+static void on_broken(void *arg, struct ring_reader *r, const struct err *why)
+{
+    struct job_events *j = arg;
+    sink_loss(j->behind, LOSS_EVENTS, "ring", "%s", why->msg);
+    if (r)
+        on_ended(arg, r);
+}
+
+static void retell(void *arg, struct ring_reader *r)
+{
+    struct job_events *j = arg;
+    spans_retell(*ring_reader_user(r), &j->sink);
+}
+
+static void ask(void *arg, struct ring_reader *r)
+{
+    struct job_events *j = arg;
+    struct err ignored;
+    (void)!ring_reader_ask(r, j->asked, &ignored);
+}
+
+/* ---- the thread ---- */
+
+static void drain(struct job_events *j, size_t *events)
+{
+    struct err e;
+    const uint64_t generation = atomic_load(&j->generation);
+    *events = 0;
+    if (ring_folder_drain(j->folder, events, &e))
+        sink_loss(j->behind, LOSS_EVENTS, "rings", "%s", e.msg);
+    if (generation != j->asked) {
+        j->asked = generation;
+        ring_folder_each(j->folder, ask, j);
+    }
+    if (j->writer && writer_tail(j->writer) != j->tail) {
+        j->tail = writer_tail(j->writer);
+        ring_folder_each(j->folder, retell, j);
+    }
+}
+
+static void poke(struct job_events *j, mono_ns now)
+{
+    if (j->writer && writer_pending(j->writer) > PENDING_LARGE)
+        flusher_poke_now(j->flusher, now);
+    else
+        flusher_poke(j->flusher, now);
+}
+
+/* Until a file appears when nobody speaks, else for as long as rings have room. -1: for good. */
+static int64_t sleep_for(const struct job_events *j, size_t events, mono_ns now)
+{
+    if (ring_folder_waits(j->folder))
+        return BUSY_NS;
+    if (ring_folder_count(j->folder) == 0)
+        return -1;
+    if (events > MANY_EVENTS || mono_diff(now, j->begun) < FRESH_NS)
+        return BUSY_NS;
+    return mono_diff(now, j->heard) < NS_PER_S ? CALM_NS : IDLE_NS;
+}
+
+/* New files: rings are seen by looking for them, windows are passed on. */
+static void read_news(struct job_events *j)
+{
+    _Alignas(struct inotify_event) char news[4096];
+    const struct inotify_event *v;
+    const ssize_t n = read(j->inotify, news, sizeof news);
+    for (ssize_t at = 0; at < n; at += (ssize_t)(sizeof *v + v->len)) {
+        v = (const struct inotify_event *)(const void *)(news + at);
+        if (v->len && details_is_one(v->name))
+            details_look(j->details);
+    }
+}
+
+static void wait_for(struct job_events *j, int64_t ns)
+{
+    struct pollfd p[2] = {{.fd = j->wake, .events = POLLIN}, {.fd = j->inotify, .events = POLLIN}};
+    const struct timespec ts = {.tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S};
+    uint64_t ignored;
+    if (ppoll(p, 2, ns < 0 ? NULL : &ts, NULL) <= 0)
+        return;
+    if (p[0].revents)
+        (void)!read(p[0].fd, &ignored, sizeof ignored);
+    if (p[1].revents)
+        read_news(j);
+}
+
+static void *events_main(void *arg)
+{
+    struct job_events *j = arg;
+    size_t n = 0;
+    while (!atomic_load(&j->stop)) {
+        drain(j, &n);
+        const mono_ns now = clock_mono();
+        if (n) {
+            j->heard = now;
+            poke(j, now);
+        }
+        wait_for(j, sleep_for(j, n, now));
+    }
+    return NULL;
+}
+
+/* ---- opening and closing ---- */
+
+static void wake(struct job_events *j)
+{
+    (void)!write(j->wake, &(uint64_t){1}, sizeof(uint64_t));
+}
+
+static void job_events_free(struct job_events *j)
+{
+    ring_folder_close(j->folder, true);
+    if (j->inotify >= 0)
+        close(j->inotify);
+    if (j->wake >= 0)
+        close(j->wake);
+    free(j);
+}
+
+int job_events_make(struct job_events **out, const char *otherwise, struct err *e)
+{
+    struct job_events *j = xcalloc(1, sizeof *j);
+    const struct ring_folder_handler h = {
+        .ring = {.events = on_events, .lost = on_lost, .arg = j},
+        .begun = on_begun,
+        .ended = on_ended,
+        .broken = on_broken,
+    };
+    j->sink.ops = &ops;
+    j->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    j->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int rc = ring_folder_make(&j->folder, otherwise, &h, e);
+    if (rc == 0 && (j->inotify < 0 || j->wake < 0))
+        rc = err_sys(e, "descriptors for events");
+    if (rc == 0 &&
+        inotify_add_watch(j->inotify, ring_folder_path(j->folder), IN_CREATE | IN_MOVED_TO) < 0)
+        rc = err_sys(e, "watch '%s'", ring_folder_path(j->folder));
+    if (rc) {
+        job_events_free(j);
+        return rc;
+    }
+    *out = j;
+    return 0;
+}
+
+const char *job_events_folder(const struct job_events *j)
+{
+    return ring_folder_path(j->folder);
+}
+
+int job_events_configure(struct job_events *j, const struct buf *json, uint64_t generation,
+                         struct err *e)
+{
+    char path[PATH_LEN];
+    int rc = path_join(path, e, "%s/config.json", ring_folder_path(j->folder));
+    if (rc == 0)
+        rc = file_replace(path, json->p, json->len, e);
+    if (rc == 0) {
+        atomic_store(&j->generation, generation);
+        wake(j);
+    }
+    return rc;
+}
+
+int job_events_start(struct job_events *j, struct writer *w, struct flusher *f, const char *proc,
+                     struct err *e)
+{
+    j->beside = w;
+    j->behind = writer_sink(w);
+    j->flusher = f;
+    j->proc = proc;
+    j->details = details_open(ring_folder_path(j->folder), w);
+    int rc = thread_start(&j->thread, STACK, events_main, j, "fp-events", e);
+    j->running = rc == 0;
+    return rc;
+}
+
+static void stop_thread(struct job_events *j)
+{
+    if (!j->running)
+        return;
+    atomic_store(&j->stop, true);
+    wake(j);
+    pthread_join(j->thread, NULL);
+}
+
+static void close_writer(struct job_events *j, struct job_events_result *out)
+{
+    struct err e;
+    struct writer_stats st;
+    flusher_add(j->flusher, NULL);
+    writer_get_stats(j->writer, &st);
+    out->events = st.events;
+    out->dropped += st.events_dropped;
+    out->bytes_written = st.bytes_written;
+    out->file_bytes = st.file_bytes;
+    if (writer_close(j->writer, &e))
+        sink_loss(j->behind, LOSS_WRITE, "events", "%s", e.msg);
+}
+
+void job_events_stop(struct job_events *j, struct job_events_result *out)
+{
+    struct err e;
+    size_t n;
+    *out = (struct job_events_result){0};
+    if (!j)
+        return;
+    stop_thread(j);
+    if (j->running && ring_folder_finish(j->folder, &n, &e))
+        sink_loss(j->behind, LOSS_EVENTS, "rings", "%s", e.msg);
+    details_close(j->details);
+    out->processes = j->processes;
+    out->dropped = j->lost;
+    if (j->writer)
+        close_writer(j, out);
+    job_events_free(j);
+}

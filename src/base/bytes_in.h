@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bytes_in.h - where bytes come from, one read after the other: a file, memory, a decompressor.
+ * What holds a `struct bytes_in` as its first member is one. */
+#ifndef BASE_BYTES_IN_H
+#define BASE_BYTES_IN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct bytes_in {
+    /* Up to `most` bytes into `to`. Returns how many, 0 at the end (and again when asked again),
+     * or the negative code of `e`. */
+    int64_t (*read)(struct bytes_in *in, void *to, size_t most, struct err *e);
+};
+
+/* A file that the caller has open and closes; read from where it stands. */
+struct bytes_file {
+    struct bytes_in in;
+    int fd;
+    uint64_t taken; /* bytes read so far */
+    const char *path;
+};
+
+void bytes_file_init(struct bytes_file *f, int fd, const char *path);
+
+/* Memory that the caller keeps. `piece` limits what one read gives; 0: no limit. */
+struct bytes_memory {
+    struct bytes_in in;
+    const uint8_t *p;
+    size_t len, piece;
+};
+
+void bytes_memory_init(struct bytes_memory *m, const void *p, size_t len, size_t piece);
+
+#endif

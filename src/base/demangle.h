@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* demangle.h - names of C++ functions, short enough to read.
+ *
+ * Traces hold kernels as their whole signature: return type, namespaces, template arguments of
+ * template arguments, parameters. What tells kernels apart for a person is the last part of the
+ * name and the outer template arguments. Mangled names (_ZN...) are reduced to that last part: the
+ * arguments are not decoded. What does not look like C++ is left as it is. The whole name must be
+ * kept beside the short one: several kernels may share a short one. */
+#ifndef BASE_DEMANGLE_H
+#define BASE_DEMANGLE_H
+
+#include <stddef.h>
+
+enum { SHORT_NAME_AIM = 96, SHORT_NAME_LEN = 128 };
+
+/* The short name into to[room], room at least 8; one that is still too long ends with "...".
+ * Returns its length. Template arguments are kept two levels deep if that fits SHORT_NAME_AIM, else
+ * one, else none. */
+size_t name_shorten(const char *full, char *to, size_t room);
+
+#endif

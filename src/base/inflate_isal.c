@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* inflate_isal.c - gzip by Intel's ISA-L, loaded when it is there. Built only where its header is:
+ * the layout of its state comes from there, and is the same for all of libisal.so.2. */
+#include "base/inflate_own.h"
+
+#ifdef FP_HAVE_ISAL
+#include <dlfcn.h>
+#include <isa-l/igzip_lib.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+struct engine {
+    void *library;
+    void (*init)(struct inflate_state *);
+    void (*reset)(struct inflate_state *);
+    int (*step)(struct inflate_state *);
+    struct inflate_state state;
+};
+
+static void load(struct engine *g)
+{
+    *(void **)&g->init = dlsym(g->library, "isal_inflate_init");
+    *(void **)&g->reset = dlsym(g->library, "isal_inflate_reset");
+    *(void **)&g->step = dlsym(g->library, "isal_inflate");
+}
+
+static void engine_close(void *state)
+{
+    struct engine *g = state;
+    if (g->library)
+        dlclose(g->library);
+    free(g);
+}
+
+static void *engine_open(void)
+{
+    struct engine *g = xcalloc(1, sizeof *g);
+    g->library = dlopen("libisal.so.2", RTLD_NOW | RTLD_LOCAL);
+    if (g->library)
+        load(g);
+    if (!g->init || !g->reset || !g->step) {
+        engine_close(g);
+        return NULL;
+    }
+    g->init(&g->state);
+    g->state.crc_flag = ISAL_GZIP;
+    return g;
+}
+
+static void engine_reset(void *state)
+{
+    struct engine *g = state;
+    g->reset(&g->state);
+    g->state.crc_flag = ISAL_GZIP;
+}
+
+static enum inflate_step engine_step(void *state, struct inflate_io *io)
+{
+    struct engine *g = state;
+    const uint32_t in = (uint32_t)MIN_OF(io->in_left, UINT32_MAX);
+    const uint32_t out = (uint32_t)MIN_OF(io->out_left, UINT32_MAX);
+    g->state.next_in = (uint8_t *)(uintptr_t)io->in; /* it does not write there */
+    g->state.avail_in = in;
+    g->state.next_out = io->out;
+    g->state.avail_out = out;
+    const int rc = g->step(&g->state);
+    io->in = g->state.next_in;
+    io->in_left -= in - g->state.avail_in;
+    io->out += out - g->state.avail_out;
+    io->out_left -= out - g->state.avail_out;
+    if (rc != ISAL_DECOMP_OK && rc != ISAL_END_INPUT && rc != ISAL_OUT_OVERFLOW)
+        return STEP_DAMAGED;
+    return g->state.block_state == ISAL_BLOCK_FINISH ? STEP_MEMBER : STEP_GOES_ON;
+}
+
+const struct inflate_ops inflate_isal = {engine_open, engine_reset, engine_step, engine_close};
+
+#else
+
+static void *engine_open(void)
+{
+    return NULL;
+}
+
+const struct inflate_ops inflate_isal = {engine_open, NULL, NULL, NULL};
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* inflate_zlib.c - gzip by zlib. */
+#include <limits.h>
+#include <stdlib.h>
+#include <zlib.h>
+
+#include "base/inflate_own.h"
+#include "base/mem.h"
+
+enum { GZIP_ONLY = 16 + MAX_WBITS };
+
+static void *engine_open(void)
+{
+    z_stream *z = xcalloc(1, sizeof *z);
+    if (inflateInit2(z, GZIP_ONLY) == Z_OK)
+        return z;
+    free(z);
+    return NULL;
+}
+
+static void engine_reset(void *state)
+{
+    inflateReset(state);
+}
+
+static enum inflate_step engine_step(void *state, struct inflate_io *io)
+{
+    z_stream *z = state;
+    const uInt in = (uInt)MIN_OF(io->in_left, UINT_MAX), out = (uInt)MIN_OF(io->out_left, UINT_MAX);
+    z->next_in = (Bytef *)(uintptr_t)io->in; /* zlib does not write there */
+    z->next_out = io->out;
+    z->avail_in = in;
+    z->avail_out = out;
+    const int rc = inflate(z, Z_NO_FLUSH);
+    io->in += in - z->avail_in;
+    io->in_left -= in - z->avail_in;
+    io->out += out - z->avail_out;
+    io->out_left -= out - z->avail_out;
+    if (rc == Z_STREAM_END)
+        return STEP_MEMBER;
+    return rc == Z_OK || rc == Z_BUF_ERROR ? STEP_GOES_ON : STEP_DAMAGED;
+}
+
+static void engine_close(void *state)
+{
+    inflateEnd(state);
+    free(state);
+}
+
+const struct inflate_ops inflate_zlib = {engine_open, engine_reset, engine_step, engine_close};

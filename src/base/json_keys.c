@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* json_keys.c - keys by number. */
+#include <assert.h>
+
+#include "base/json_scan_own.h"
+#include "base/mem.h"
+
+static uint32_t hash_of(const char *p, size_t len)
+{
+    uint64_t head = 0, tail = 0;
+    memcpy(&head, p, MIN_OF(len, sizeof head));
+    if (len > sizeof head)
+        memcpy(&tail, p + len - sizeof tail, sizeof tail);
+    return (uint32_t)(((head ^ tail * 31) + len) * 0x9e3779b97f4a7c15u >> 32);
+}
+
+static uint32_t slot_of(const struct json_keys *k, const char *p, size_t len)
+{
+    uint32_t i = hash_of(p, len) % COUNT_OF(k->slots);
+    for (; k->slots[i]; i = (i + 1) % COUNT_OF(k->slots)) {
+        const uint32_t at = k->slots[i] - 1u;
+        if (k->lens[at] == len && memcmp(k->names[at], p, len) == 0)
+            break;
+    }
+    return i;
+}
+
+void json_keys_init(struct json_keys *k, const char *const *names, size_t n)
+{
+    assert(n <= JSON_KEYS_MOST);
+    *k = (struct json_keys){.names = names, .n = (uint32_t)n};
+    for (size_t i = 0; i < n; i++) {
+        k->lens[i] = (uint32_t)strlen(names[i]);
+        k->slots[slot_of(k, names[i], k->lens[i])] = (uint8_t)(i + 1);
+    }
+}
+
+uint32_t json_key_number(const struct json_keys *k, const struct json_text *t)
+{
+    return t->len ? k->slots[slot_of(k, t->p, t->len)] : 0;
+}

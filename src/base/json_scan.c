@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* json_scan.c - one item after the other out of what is in the window.
+ *
+ * scan_item changes nothing in the scanner unless it has a whole item, so that it can be tried
+ * again when the window has more. The way of a well-formed item is straight; everything else is
+ * moved out of it into functions marked cold. */
+#include "base/json_scan_own.h"
+
+#define COLD   __attribute__((noinline, cold))
+#define INLINE static inline __attribute__((always_inline))
+
+static const struct json_text no_text;
+
+/* ---- texts ---- */
+
+static inline struct json_text text_of(const uint8_t *from, const uint8_t *to, unsigned flags)
+{
+    return (struct json_text){(const char *)from, (uint32_t)(to - from),
+                              (flags & STRING_ESCAPED) != 0, (flags & STRING_HIGH) != 0};
+}
+
+/* A quote that ought to have had a backslash, or a backslash too many before the closing one: the
+ * text goes on to the first quote that something sensible follows, on the same line; a key also
+ * within the same object. NULL: there is none. The window's end: perhaps behind it. */
+static COLD const uint8_t *mend_string(const struct json_scan *s, const uint8_t *from, bool key)
+{
+    for (const uint8_t *q = from; *q != '\n'; q++) {
+        if (q >= s->end)
+            return s->end;
+        if (key && (*q == '{' || *q == '}'))
+            return NULL;
+        if (*q != '"')
+            continue;
+        const uint8_t *next = json_space(q + 1);
+        if (next >= s->end)
+            return s->end;
+        if (key ? *next == ':' : *next == ',' || *next == '}' || *next == ']')
+            return q;
+    }
+    return NULL;
+}
+
+static COLD enum json_kind strict_string(struct json_scan *s, const struct json_text *t,
+                                         unsigned flags, bool key)
+{
+    const uint8_t *p = (const uint8_t *)t->p;
+    if (flags & STRING_CONTROL)
+        return json_bad(s, p, "a control character in a text");
+    if ((flags & STRING_ESCAPED) && !json_escapes_valid(p, t->len, !key))
+        return json_bad(s, p, "an escape that is not known");
+    if ((flags & STRING_HIGH) && !json_utf8_valid(p, t->len))
+        return json_bad(s, p, "a text that is not UTF-8");
+    return JS_STRING;
+}
+
+/* What follows the text is not what may follow it. */
+static COLD enum json_kind odd_string(struct json_scan *s, const uint8_t *from, bool key,
+                                      struct json_text *out, const uint8_t **next)
+{
+    const char *const what = key ? "a key without a colon behind it" : "a text without an end";
+    if (s->strict)
+        return json_bad(s, from, what);
+    const uint8_t *q = mend_string(s, from, key);
+    if (q == s->end && !s->ended)
+        return JS_SHORT;
+    if (!q || q == s->end)
+        return json_bad(s, from, what);
+    json_fault(s, &s->faults.quotes);
+    *out = text_of(from, q, STRING_ESCAPED | STRING_HIGH);
+    *next = json_space(q + 1);
+    return JS_STRING;
+}
+
+/* Control characters in a text that ends at `end`. */
+static COLD enum json_kind control_in_string(struct json_scan *s, const uint8_t *from,
+                                             const uint8_t *end)
+{
+    /* The newline that was added at the end of the input does not count. */
+    const uint8_t *const last = end < s->end ? end : s->end - s->ended;
+    if (!s->strict && from < last && memchr(from, '\n', (size_t)(last - from)))
+        return json_bad(s, from, "a text that does not end on its line");
+    if (end >= s->end)
+        return JS_SHORT;
+    json_fault(s, &s->faults.controls);
+    return JS_STRING;
+}
+
+/* `from` stands behind the opening quote. The text, and the first byte behind it that is no white
+ * space. */
+INLINE enum json_kind scan_string(struct json_scan *s, const uint8_t *from, bool key,
+                                  struct json_text *out, const uint8_t **next)
+{
+    unsigned flags = 0;
+    const uint8_t *q = json_string_end(from, &flags);
+    if (__builtin_expect(flags & STRING_CONTROL, 0)) {
+        const enum json_kind k = control_in_string(s, from, q);
+        if (k != JS_STRING)
+            return k;
+    }
+    if (q >= s->end)
+        return JS_SHORT;
+    *out = text_of(from, q, flags);
+    const uint8_t *r = json_space(q + 1);
+    *next = r;
+    if (r >= s->end && (s->depth || !s->ended))
+        return JS_SHORT;
+    if (__builtin_expect(s->strict && flags != 0, 0)) {
+        const enum json_kind k = strict_string(s, out, flags, key);
+        if (k != JS_STRING)
+            return k;
+    }
+    const bool fine = key ? *r == ':' : *r == ',' || *r == '}' || *r == ']';
+    if (__builtin_expect(!fine && (key || s->depth), 0))
+        return odd_string(s, from, key, out, next);
+    return JS_STRING;
+}
+
+/* ---- numbers and words ---- */
+
+static const uint64_t powers[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+
+/* All digits at p are added to the mantissa; returns how many there are. */
+static inline unsigned take_digits(const uint8_t *p, uint64_t *mantissa)
+{
+    unsigned n = 0, k;
+    uint64_t v;
+    do {
+        k = digits_8(p + n, &v);
+        *mantissa = *mantissa * powers[k] + v;
+        n += k;
+    } while (k == 8);
+    return n;
+}
+
+/* Where the number ends; NULL: it is none. */
+INLINE const uint8_t *scan_number(const uint8_t *p, struct json_number *out)
+{
+    uint64_t mantissa = 0;
+    unsigned fraction = 0;
+    out->minus = *p == '-';
+    p += out->minus;
+    const uint8_t *const first = p;
+    const unsigned whole = take_digits(p, &mantissa);
+    p += whole;
+    if (whole == 0 || (whole > 1 && *first == '0'))
+        return NULL;
+    if (*p == '.') {
+        fraction = take_digits(p + 1, &mantissa);
+        p += 1 + fraction;
+        if (fraction == 0)
+            return NULL;
+    }
+    out->plain = whole + fraction <= 18;
+    out->mantissa = mantissa;
+    out->fraction = (uint8_t)fraction;
+    if ((*p | 0x20) == 'e') {
+        out->plain = false;
+        p++;
+        p += *p == '+' || *p == '-';
+        const unsigned n = take_digits(p, &mantissa);
+        p += n;
+        if (n == 0)
+            return NULL;
+    }
+    return p;
+}
+
+static inline bool ends_value(uint8_t c)
+{
+    return c == ',' || c == '}' || c == ']' || c <= ' ';
+}
+
+static const struct {
+    const char *text;
+    size_t len;
+    enum json_kind kind;
+} literals[] = {{"true", 4, JS_TRUE}, {"false", 5, JS_FALSE}, {"null", 4, JS_NULL}};
+
+static COLD enum json_kind odd_word(struct json_scan *s, const uint8_t *p, struct json_item *out,
+                                    const uint8_t **next)
+{
+    const uint8_t *q = p;
+    while (q < s->end && !ends_value(*q) && *q != '"' && *q != ':')
+        q++;
+    if (q >= s->end)
+        return JS_SHORT;
+    if (s->strict || q == p || !ends_value(*q))
+        return json_bad(s, p, "no value where one is expected");
+    const bool number = (*p >= '0' && *p <= '9') || *p == '.' || *p == '+';
+    json_fault(s, number ? &s->faults.numbers : &s->faults.words);
+    out->text = text_of(p, q, STRING_HIGH);
+    *next = q;
+    return JS_WORD;
+}
+
+/* true, false, null; else whatever stands there. */
+INLINE enum json_kind scan_word(struct json_scan *s, const uint8_t *p, struct json_item *out,
+                                const uint8_t **next)
+{
+    for (size_t i = 0; i < sizeof literals / sizeof *literals; i++) {
+        const uint8_t *q = p + literals[i].len;
+        if (memcmp(p, literals[i].text, literals[i].len) != 0 || q >= s->end)
+            continue;
+        if (!ends_value(*q))
+            break;
+        *next = q;
+        return literals[i].kind;
+    }
+    return odd_word(s, p, out, next);
+}
+
+static COLD enum json_kind strict_number(struct json_scan *s, const struct json_item *it)
+{
+    const bool whole = !memchr(it->text.p, '.', it->text.len) &&
+                       !memchr(it->text.p, 'e', it->text.len) &&
+                       !memchr(it->text.p, 'E', it->text.len);
+    if (!json_number_fits(it, whole))
+        return json_bad(s, (const uint8_t *)it->text.p, "a number too large");
+    return JS_NUMBER;
+}
+
+/* A number at the very end of the input may have had more digits, unless it is all there is. */
+static COLD bool is_cut_off(const struct json_scan *s, const uint8_t *end)
+{
+    return end >= s->end || (s->ended && s->depth);
+}
+
+INLINE enum json_kind scan_numeric(struct json_scan *s, const uint8_t *p, struct json_item *out,
+                                   const uint8_t **next)
+{
+    const uint8_t *q = scan_number(p, &out->number);
+    if (__builtin_expect(!q, 0))
+        return odd_word(s, p, out, next);
+    if (__builtin_expect(q + 1 >= s->end, 0) && is_cut_off(s, q))
+        return JS_SHORT;
+    if (__builtin_expect(!ends_value(*q), 0))
+        return odd_word(s, p, out, next);
+    out->text = text_of(p, q, 0);
+    *next = q;
+    return __builtin_expect(s->strict, 0) ? strict_number(s, out) : JS_NUMBER;
+}
+
+/* ---- items ---- */
+
+static COLD enum json_kind too_deep(struct json_scan *s, const uint8_t *p)
+{
+    if (s->strict)
+        return json_bad(s, p, "values nested too deep");
+    s->faults.deep++;
+    return json_pass_over(s);
+}
+
+INLINE enum json_kind enter(struct json_scan *s, const uint8_t *p, uint8_t id, bool object)
+{
+    json_push(s, object);
+    s->p = p + 1;
+    s->entered = id;
+    s->last = object && s->keys ? JSON_KEYS_MOST + 1 : 0;
+    return object ? JS_OBJECT : JS_ARRAY;
+}
+
+INLINE enum json_kind scan_value(struct json_scan *s, const uint8_t *p, struct json_item *out)
+{
+    const uint8_t *next = p;
+    enum json_kind k;
+    out->text = no_text;
+    if (__builtin_expect(s->depth >= JSON_DEPTH_MOST, 0) && p < s->end)
+        return too_deep(s, p);
+    if (*p == '"')
+        k = scan_string(s, p + 1, false, &out->text, &next);
+    else if ((*p >= '0' && *p <= '9') || *p == '-')
+        k = scan_numeric(s, p, out, &next);
+    else if (*p == '{' || *p == '[')
+        return enter(s, p, (uint8_t)out->id, *p == '{');
+    else
+        k = scan_word(s, p, out, &next);
+    if (k > JS_WORD)
+        return k;
+    s->p = next;
+    s->some = true;
+    s->last = (uint16_t)out->id;
+    return k;
+}
+
+/* Remembers what stands between the item before and the value, in place of the older guess. */
+static void learn(struct json_scan *s, const struct json_item *it, const uint8_t *from,
+                  const uint8_t *value)
+{
+    struct json_guess *g = s->keys->guesses[s->last];
+    const size_t len = (size_t)(value - from);
+    if (!s->last || !it->id || len > JSON_GUESS_LEN || value >= s->end)
+        return;
+    g[1] = g[0];
+    memcpy(g->bytes, from, len);
+    g->len = (uint8_t)len;
+    g->key_at = (uint8_t)((const uint8_t *)it->key.p - from);
+    g->key_len = (uint8_t)it->key.len;
+    g->id = (uint8_t)it->id;
+}
+
+INLINE enum json_kind scan_member(struct json_scan *s, const uint8_t *p, bool comma,
+                                  struct json_item *out)
+{
+    const uint8_t *colon;
+    if (*p != '"')
+        return json_bad(s, p, "no key where one is expected");
+    const enum json_kind k = scan_string(s, p + 1, true, &out->key, &colon);
+    if (k != JS_STRING)
+        return k;
+    const uint8_t *value = json_space(colon + 1);
+    out->id = 0;
+    if (s->keys) {
+        out->id = json_key_number(s->keys, &out->key);
+        if (comma == s->some) /* what is mended is not made a habit */
+            learn(s, out, s->p, value);
+    }
+    return scan_value(s, value, out);
+}
+
+static COLD enum json_kind odd_close(struct json_scan *s, const uint8_t *p, bool comma,
+                                     bool mismatch)
+{
+    if (s->strict)
+        return json_bad(s, p, comma ? "a comma before a bracket" : "a bracket that does not match");
+    if (comma)
+        json_fault(s, &s->faults.commas);
+    if (mismatch)
+        json_fault(s, &s->faults.brackets);
+    return JS_END;
+}
+
+INLINE enum json_kind leave(struct json_scan *s, const uint8_t *p, bool comma)
+{
+    const bool mismatch = (*p == '}') != s->in_object;
+    if (__builtin_expect(comma || mismatch, 0) && odd_close(s, p, comma, mismatch) != JS_END)
+        return JS_BAD;
+    json_pop(s);
+    s->p = p + 1;
+    s->last = s->entered = 0;
+    return JS_END;
+}
+
+static COLD enum json_kind no_comma(struct json_scan *s, const uint8_t *p)
+{
+    if (p >= s->end)
+        return JS_SHORT;
+    if (s->strict)
+        return json_bad(s, p, "no comma where one is expected");
+    json_fault(s, &s->faults.commas);
+    return JS_DONE; /* go on as if there were one */
+}
+
+static COLD bool strange_space(const struct json_scan *s, const uint8_t *to)
+{
+    for (const uint8_t *p = s->p; p < to && p < s->end; p++)
+        if (*p < ' ' && *p != '\n' && *p != '\t' && *p != '\r')
+            return true;
+    return false;
+}
+
+/* Behind the end of the one value there is. */
+static enum json_kind scan_behind(struct json_scan *s, const uint8_t *p)
+{
+    if (s->strict && strange_space(s, p))
+        return json_bad(s, s->p, "a control character behind the end");
+    if (p >= s->end)
+        return JS_SHORT;
+    if (s->strict)
+        return json_bad(s, p, "something behind the end");
+    s->faults.trailing++;
+    return JS_DONE;
+}
+
+static enum json_kind scan_top(struct json_scan *s, const uint8_t *p, struct json_item *out)
+{
+    out->key = no_text;
+    out->id = 0;
+    if (s->some && !s->many)
+        return scan_behind(s, p);
+    if (!s->strict && !s->some && memcmp(p, "\xef\xbb\xbf", 3) == 0) /* a byte order mark */
+        p = json_space(p + 3);
+    return p >= s->end ? JS_SHORT : scan_value(s, p, out);
+}
+
+INLINE enum json_kind scan_item(struct json_scan *s, struct json_item *out)
+{
+    if (s->last) {
+        const struct json_guess *g = s->keys->guesses[s->last];
+        if (json_guess_right(g, s->p) || json_guess_right(++g, s->p)) {
+            out->id = g->id;
+            out->key = (struct json_text){(const char *)s->p + g->key_at, g->key_len, false, false};
+            return scan_value(s, json_space(s->p + g->len), out);
+        }
+    }
+    const uint8_t *p = json_space(s->p);
+    bool comma = false;
+    if (__builtin_expect(s->depth == 0, 0))
+        return scan_top(s, p, out);
+    if (s->some) {
+        comma = *p == ',';
+        if (comma) {
+            p = json_space(p + 1);
+        } else if (__builtin_expect(*p != '}' && *p != ']', 0)) {
+            const enum json_kind k = no_comma(s, p);
+            if (k != JS_DONE)
+                return k;
+        }
+    }
+    if (*p == '}' || *p == ']')
+        return leave(s, p, comma);
+    if (s->in_object)
+        return scan_member(s, p, comma, out);
+    out->key = no_text;
+    out->id = 0;
+    return p >= s->end ? JS_SHORT : scan_value(s, p, out);
+}
+
+/* Between the tokens of strict JSON stand four kinds of white space and nothing else. What lies
+ * between s->p and the next item, its key and colon included, is looked at as a whole. */
+static COLD enum json_kind strict_item(struct json_scan *s, struct json_item *out)
+{
+    const uint8_t *const from = s->p;
+    const struct json_scan before = *s;
+    const enum json_kind k = scan_item(s, out);
+    if (k > JS_WORD)
+        return k;
+    bool in_text = false;
+    for (const uint8_t *p = from; p < s->p; p++) {
+        if (in_text && *p == '\\')
+            p++;
+        else if (*p == '"')
+            in_text = !in_text;
+        else if (!in_text && *p < ' ' && *p != '\n' && *p != '\t' && *p != '\r') {
+            *s = before;
+            return json_bad(s, p, "a control character between values");
+        }
+    }
+    return k;
+}
+
+enum json_kind json_next(struct json_scan *s, struct json_item *out)
+{
+    for (;;) {
+        enum json_kind k = __builtin_expect(s->strict, 0) ? strict_item(s, out) : scan_item(s, out);
+        if (__builtin_expect(k == JS_SHORT, 0)) {
+            k = json_more(s);
+            if (k == JS_SHORT)
+                continue;
+        }
+        if (__builtin_expect(s->noted, 0) && !s->hold)
+            s->noted = false; /* what was mended stays counted */
+        return out->kind = k;
+    }
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* json_scan.h - JSON of any size, pulled item by item through a window of bounded size.
+ *
+ *     json_open, then json_next until JS_DONE (or another kind that ends it), json_close.
+ *
+ * An item is a value together with its key when it stands in an object; entering and leaving an
+ * object or array are items too. Texts point into the window: they are good until the next call, or
+ * until the next json_hold where one holds.
+ *
+ * Holding: json_hold before an item says that everything from there on must stay in the window, so
+ * that all texts of (say) one event are there at once. When the window has to move, json_next or
+ * json_skip answers JS_AGAIN: the scanner stands at the hold again, and the caller begins that
+ * item anew. Nothing is copied, and the usual case costs nothing.
+ *
+ * Strict mode accepts what jansson accepts. Otherwise what is often broken in traces is mended and
+ * counted in `faults`; what cannot be mended is JS_BAD, and json_recover finds the next element.
+ */
+#ifndef BASE_JSON_SCAN_H
+#define BASE_JSON_SCAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bytes_in.h"
+#include "base/err.h"
+
+enum json_kind {
+    JS_OBJECT, /* entered; its members come next */
+    JS_ARRAY,  /* entered; its elements come next */
+    JS_END,    /* the object or array entered last was left */
+    JS_STRING,
+    JS_NUMBER,
+    JS_TRUE,
+    JS_FALSE,
+    JS_NULL,
+    JS_WORD,   /* bare text that is no JSON: NaN, N/A; not in strict mode */
+    JS_LOST,   /* an item longer than the largest window, or nested too deep, was passed over */
+    JS_AGAIN,  /* the window moved: begin again what began at the hold */
+    JS_DONE,   /* the input is complete */
+    JS_CUT,    /* the input ends in the middle */
+    JS_BAD,    /* not JSON; json_error says what and where */
+    JS_FAILED, /* the source failed; json_error has its message */
+    JS_SHORT,  /* never answered: the scanner's own word for a window that ends too early */
+};
+
+/* From JS_DONE on nothing more comes, json_recover after JS_BAD aside. */
+static inline bool json_is_over(enum json_kind k)
+{
+    return k >= JS_DONE;
+}
+
+struct json_text {
+    const char *p; /* as it stands in the input: escapes are not decoded */
+    uint32_t len;
+    bool escaped; /* has backslashes */
+    bool high;    /* has bytes beyond ASCII; whether they are UTF-8 is not checked unless strict */
+};
+
+/* mantissa x 10^-fraction, negative with `minus`; only when `plain`, else look at the text. */
+struct json_number {
+    uint64_t mantissa;
+    uint8_t fraction; /* digits behind the point */
+    bool minus;
+    bool plain; /* no exponent, at most 18 digits */
+};
+
+struct json_item {
+    enum json_kind kind;
+    uint32_t id;           /* of the key, when json_keys knows it: 1 + its index; else 0 */
+    struct json_text key;  /* len 0 and p NULL outside objects */
+    struct json_text text; /* of strings (without quotes), numbers and words */
+    struct json_number number;
+};
+
+/* What was broken, by kind; each is mended or passed over. */
+#define JSON_FAULTS(X)                                                                             \
+    X(words, "bare words such as NaN or N/A in place of a value")                                  \
+    X(numbers, "numbers that are not written as JSON allows")                                      \
+    X(commas, "commas too many or too few")                                                        \
+    X(brackets, "brackets that do not match")                                                      \
+    X(quotes, "quotes inside of a text without a backslash")                                       \
+    X(escapes, "backslashes that escape nothing known")                                            \
+    X(controls, "control characters in texts")                                                     \
+    X(utf8, "texts that are not UTF-8")                                                            \
+    X(deep, "values nested too deep")                                                              \
+    X(long_items, "items too long to hold in memory")                                              \
+    X(unread, "elements that could not be read")                                                   \
+    X(trailing, "bytes behind the end")                                                            \
+    X(cut, "ends in the middle")
+
+struct json_faults {
+#define X(name, help) uint64_t name;
+    JSON_FAULTS(X)
+#undef X
+};
+
+struct json_fault_word {
+    const char *name, *help;
+    size_t at; /* offset in struct json_faults */
+};
+
+extern const struct json_fault_word json_fault_words[]; /* ends with a NULL name */
+
+enum {
+    JSON_DEPTH_MOST = 2048,
+    JSON_PAD = 64,
+    JSON_KEYS_MOST = 255,
+    JSON_GUESS_LEN = 48,
+    JSON_GUESSES = 2
+};
+
+/* What stood between a value and the next one the last time it had this key: comma, key, colon and
+ * white space. Objects of a trace look alike, so it mostly stands there again, and one comparison
+ * takes the place of looking at it. */
+struct json_guess {
+    uint8_t bytes[JSON_GUESS_LEN];
+    uint8_t len; /* 0: no guess */
+    uint8_t key_at, key_len, id;
+};
+
+/* Keys that the caller wants by number. One scanner at a time. */
+struct json_keys {
+    const char *const *names;
+    uint32_t n;
+    uint32_t lens[JSON_KEYS_MOST];
+    uint8_t slots[512];                                          /* 1 + index, by hash */
+    struct json_guess guesses[JSON_KEYS_MOST + 2][JSON_GUESSES]; /* by the key before */
+};
+
+/* `names` must stay; at most JSON_KEYS_MOST, none twice. */
+void json_keys_init(struct json_keys *k, const char *const *names, size_t n);
+/* 1 + index of the name that the text is; 0 when it is none. */
+uint32_t json_key_number(const struct json_keys *k, const struct json_text *t);
+
+struct json_options {
+    bool strict;
+    bool many;              /* values may follow each other at the top, as in JSON lines */
+    size_t window;          /* bytes to begin with; 0: as is good */
+    size_t window_most;     /* it never grows beyond; 0: 16 MiB */
+    struct json_keys *keys; /* NULL: every item.id is 0. Must outlive the scanner */
+};
+
+/* Open for the scanner's own files; others use the functions. */
+struct json_scan {
+    const uint8_t *p, *end; /* unread bytes; JSON_PAD quotes follow at end */
+    const uint8_t *hold;    /* NULL: none */
+    uint32_t depth, hold_depth;
+    bool some, hold_some; /* an item precedes in the same container, so a comma must come */
+    bool in_object, hold_in_object;
+    bool strict, many;
+    bool ended; /* the source has no more */
+    bool wide;  /* the machine counts bits in one instruction */
+    /* The key of the item before, as json_keys.guesses is indexed: 0 none, JSON_KEYS_MOST + 1 the
+     * start of an object. And what it was before the object or array entered last. */
+    uint16_t last, entered;
+    struct json_keys *keys;
+    uint64_t kinds[JSON_DEPTH_MOST / 64 + 1];
+    struct json_faults faults;
+    struct json_faults before; /* with `noted`: as they were before the item or at the hold */
+    bool noted;
+    struct bytes_in *in;
+    uint8_t *window;
+    size_t cap, cap_most;
+    uint64_t taken; /* bytes read from the source */
+    struct err err;
+};
+
+/* `in` must outlive it. */
+void json_open(struct json_scan *s, struct bytes_in *in, const struct json_options *o);
+void json_close(struct json_scan *s);
+
+enum json_kind json_next(struct json_scan *s, struct json_item *out);
+/* Leaves the object or array entered last, whatever is still in it: JS_END, or a kind from
+ * JS_LOST on. `raw`, when not NULL, becomes what was passed over, closing bracket included; it
+ * needs a hold. */
+enum json_kind json_skip(struct json_scan *s, struct json_text *raw);
+void json_hold(struct json_scan *s);
+void json_release(struct json_scan *s);
+/* After JS_BAD: from the hold on (else from here), goes to the next object of the array that held
+ * the one that was being read, and counts it as unread. JS_CUT when there is none. Not when
+ * strict. */
+enum json_kind json_recover(struct json_scan *s);
+/* Bytes of input before the place where the scanner stands. */
+uint64_t json_position(const struct json_scan *s);
+const struct err *json_error(const struct json_scan *s);
+
+static inline bool json_text_is(const struct json_text *t, const char *s, size_t len)
+{
+    return t->len == len && __builtin_memcmp(t->p, s, len) == 0;
+}
+
+#define json_is(text, literal) json_text_is((text), "" literal, sizeof(literal) - 1)
+
+/* The text decoded into to[room], NUL behind it; returns its length without. What does not fit is
+ * cut off between characters. Unknown escapes stay as they are, bytes that are not UTF-8 become
+ * U+FFFD; both are counted in `f` (NULL is fine). U+0000 becomes a NUL byte. */
+size_t json_decode(const struct json_text *t, char *to, size_t room, struct json_faults *f);
+/* False when it is no number, not whole, or too large. */
+bool json_int(const struct json_item *it, int64_t *out);
+/* Decimal microseconds as nanoseconds, exact; digits beyond are rounded to the nearest. A string
+ * that holds a number counts too. False when it is none or too large. */
+bool json_us_to_ns(const struct json_item *it, int64_t *out);
+/* The nearest double, whatever the locale. False when it is no number or beyond the range. */
+bool json_double(const struct json_item *it, double *out);
+
+#endif

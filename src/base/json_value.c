@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* json_value.c - what the texts of items mean: characters, whole numbers, times, doubles. */
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/json_scan_own.h"
+#include "base/mem.h"
+
+/* ---- UTF-8 ---- */
+
+/* Length of the character at p, or 0 when it is none. */
+static unsigned utf8_length(const uint8_t *p, size_t n)
+{
+    static const struct {
+        uint8_t mask, lead, length;
+        uint32_t least;
+    } forms[] = {{0x80, 0x00, 1, 0},
+                 {0xe0, 0xc0, 2, 0x80},
+                 {0xf0, 0xe0, 3, 0x800},
+                 {0xf8, 0xf0, 4, 0x10000}};
+    for (size_t f = 0; f < COUNT_OF(forms); f++) {
+        if ((p[0] & forms[f].mask) != forms[f].lead)
+            continue;
+        if (forms[f].length > n)
+            return 0;
+        uint32_t c = p[0] & (uint8_t)~forms[f].mask;
+        for (unsigned i = 1; i < forms[f].length; i++) {
+            if ((p[i] & 0xc0) != 0x80)
+                return 0;
+            c = c << 6 | (p[i] & 0x3f);
+        }
+        const bool fine = c >= forms[f].least && c <= 0x10ffff && (c < 0xd800 || c > 0xdfff);
+        return fine ? forms[f].length : 0;
+    }
+    return 0;
+}
+
+bool json_utf8_valid(const uint8_t *p, size_t n)
+{
+    while (n) {
+        const unsigned k = utf8_length(p, n);
+        if (k == 0)
+            return false;
+        p += k;
+        n -= k;
+    }
+    return true;
+}
+
+static unsigned utf8_put(char *to, uint32_t c)
+{
+    static const uint8_t leads[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    const unsigned n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    for (unsigned i = n; i-- > 1; c >>= 6)
+        to[i] = (char)(0x80 | (c & 0x3f));
+    to[0] = (char)(leads[n == 1 ? 0 : n] | c);
+    return n;
+}
+
+/* ---- escapes ---- */
+
+static int hex_digit(uint8_t c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The four digits behind \u, or -1. */
+static int32_t hex_4(const uint8_t *p, size_t n)
+{
+    int32_t v = 0;
+    if (n < 4)
+        return -1;
+    for (unsigned i = 0; i < 4; i++) {
+        const int d = hex_digit(p[i]);
+        if (d < 0)
+            return -1;
+        v = v << 4 | d;
+    }
+    return v;
+}
+
+/* p[0] is 'u'. Bytes taken, 0 when it makes no sense; a pair of surrogates is one character. */
+static size_t unicode_escape(const uint8_t *p, size_t n, uint32_t *out)
+{
+    const int32_t first = hex_4(p + 1, n - 1);
+    if (first < 0 || (first >= 0xdc00 && first <= 0xdfff))
+        return 0;
+    *out = (uint32_t)first;
+    if (first < 0xd800 || first > 0xdbff)
+        return 5;
+    if (n < 11 || p[5] != '\\' || p[6] != 'u')
+        return 0;
+    const int32_t second = hex_4(p + 7, n - 7);
+    if (second < 0xdc00 || second > 0xdfff)
+        return 0;
+    *out = 0x10000 + ((uint32_t)(first - 0xd800) << 10) + (uint32_t)(second - 0xdc00);
+    return 11;
+}
+
+/* p stands behind the backslash. Bytes taken, 0 when the escape is not known. */
+static size_t escape_at(const uint8_t *p, size_t n, uint32_t *out)
+{
+    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+    if (n == 0)
+        return 0;
+    if (*p == 'u')
+        return unicode_escape(p, n, out);
+    const char *at = *p ? strchr(from, *p) : NULL;
+    if (!at)
+        return 0;
+    *out = (uint8_t)to[at - from];
+    return 1;
+}
+
+bool json_escapes_valid(const uint8_t *p, size_t n, bool allow_nul)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t c = 0;
+        if (p[i] != '\\')
+            continue;
+        const size_t k = escape_at(p + i + 1, n - i - 1, &c);
+        if (k == 0 || (c == 0 && !allow_nul))
+            return false;
+        i += k;
+    }
+    return true;
+}
+
+/* One character of the text: its bytes in `to` (room for 4), how many bytes were taken. */
+static size_t decode_one(const uint8_t *p, size_t n, char *to, unsigned *made,
+                         struct json_faults *f)
+{
+    uint32_t c = 0xfffd;
+    if (*p == '\\') {
+        const size_t k = escape_at(p + 1, n - 1, &c);
+        f->escapes += k == 0;
+        *made = utf8_put(to, k ? c : '\\');
+        return 1 + k;
+    }
+    const unsigned k = utf8_length(p, n);
+    f->utf8 += k == 0;
+    if (k)
+        memcpy(to, p, k);
+    *made = k ? k : utf8_put(to, c);
+    return k ? k : 1;
+}
+
+size_t json_decode(const struct json_text *t, char *to, size_t room, struct json_faults *f)
+{
+    struct json_faults seen = {0};
+    size_t len = 0;
+    if (room == 0 || t->len == 0) {
+        if (room)
+            to[0] = '\0';
+        return 0;
+    }
+    const uint8_t *p = (const uint8_t *)t->p, *const end = p + t->len;
+    if (!t->escaped && !t->high) {
+        len = MIN_OF(t->len, room - 1);
+        memcpy(to, p, len);
+        p = end;
+    }
+    while (p < end) {
+        char bytes[4];
+        unsigned made;
+        p += decode_one(p, (size_t)(end - p), bytes, &made, &seen);
+        if (len + made >= room)
+            break;
+        memcpy(to + len, bytes, made);
+        len += made;
+    }
+    to[len] = '\0';
+    if (f) {
+        f->escapes += seen.escapes > 0;
+        f->utf8 += seen.utf8 > 0;
+    }
+    return len;
+}
+
+/* ---- numbers ---- */
+
+enum { DIGITS_MOST = 36 }; /* that a 128-bit number holds with room to scale */
+
+/* A decimal of any length: sign, mantissa x 10^exponent. Digits beyond DIGITS_MOST are dropped. */
+struct decimal {
+    unsigned __int128 mantissa;
+    int64_t exponent;
+    bool minus;
+};
+
+static const char *decimal_exponent(const char *p, const char *end, int64_t *out)
+{
+    const bool minus = p < end && *p == '-';
+    int64_t v = 0;
+    p += p < end && (*p == '-' || *p == '+');
+    const char *const first = p;
+    for (; p < end && *p >= '0' && *p <= '9'; p++)
+        v = MIN_OF(v * 10 + (*p - '0'), 1000000);
+    *out += minus ? -v : v;
+    return p > first ? p : NULL;
+}
+
+static bool decimal_of(const char *p, size_t len, struct decimal *out)
+{
+    const char *const end = p + len;
+    unsigned digits = 0, any = 0;
+    bool point = false;
+    *out = (struct decimal){.minus = len && *p == '-'};
+    p += len && (*p == '-' || *p == '+');
+    for (; p < end && ((*p >= '0' && *p <= '9') || (*p == '.' && !point)); p++) {
+        if (*p == '.') {
+            point = true;
+            continue;
+        }
+        any++;
+        const bool kept = digits < DIGITS_MOST;
+        if (kept) {
+            out->mantissa = out->mantissa * 10 + (unsigned)(*p - '0');
+            digits += out->mantissa != 0;
+        }
+        out->exponent += (kept ? 0 : 1) - (point ? 1 : 0);
+    }
+    if (any && p < end && (*p | 0x20) == 'e')
+        p = decimal_exponent(p + 1, end, &out->exponent);
+    return any && p == end;
+}
+
+/* Rounded half away from zero. False when it does not fit. */
+static bool decimal_to_int(struct decimal d, int64_t *out)
+{
+    unsigned __int128 v = d.mantissa;
+    if (v == 0) {
+        *out = 0;
+        return true;
+    }
+    for (; d.exponent > 0; d.exponent--) {
+        v *= 10;
+        if (v > (unsigned __int128)INT64_MAX + 1)
+            return false;
+    }
+    unsigned last = 0;
+    for (; d.exponent < 0 && (v || last); d.exponent++) {
+        last = (unsigned)(v % 10);
+        v /= 10;
+    }
+    v += d.exponent == 0 && last >= 5;
+    if (v > (unsigned __int128)INT64_MAX + d.minus)
+        return false;
+    *out = d.minus ? (int64_t)(0 - (uint64_t)v) : (int64_t)v;
+    return true;
+}
+
+bool json_int(const struct json_item *it, int64_t *out)
+{
+    const struct json_number *n = &it->number;
+    struct decimal d;
+    if (it->kind != JS_NUMBER)
+        return false;
+    if (n->plain && n->fraction == 0) {
+        *out = n->minus ? -(int64_t)n->mantissa : (int64_t)n->mantissa;
+        return true;
+    }
+    if (n->fraction || memchr(it->text.p, 'e', it->text.len) ||
+        memchr(it->text.p, 'E', it->text.len))
+        return false;
+    return decimal_of(it->text.p, it->text.len, &d) && decimal_to_int(d, out);
+}
+
+bool json_us_to_ns(const struct json_item *it, int64_t *out)
+{
+    static const uint64_t scale[] = {1000, 100, 10, 1};
+    const struct json_number *n = &it->number;
+    struct decimal d;
+    if (it->kind != JS_NUMBER && it->kind != JS_STRING)
+        return false;
+    if (it->kind == JS_NUMBER && n->plain && n->fraction <= 3) {
+        uint64_t v;
+        if (__builtin_mul_overflow(n->mantissa, scale[n->fraction], &v) || v > INT64_MAX)
+            return false;
+        *out = n->minus ? -(int64_t)v : (int64_t)v;
+        return true;
+    }
+    if (!decimal_of(it->text.p, it->text.len, &d))
+        return false;
+    d.exponent += 3;
+    return decimal_to_int(d, out);
+}
+
+/* strtod in the C locale, whatever the program's is. */
+static bool text_to_double(const struct json_text *t, double *out)
+{
+    char small[64];
+    char *const copy = t->len < sizeof small ? small : xmalloc(t->len + 1ul);
+    memcpy(copy, t->p, t->len);
+    copy[t->len] = '\0';
+    const locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    *out = plain ? strtod_l(copy, NULL, plain) : strtod(copy, NULL);
+    if (plain)
+        freelocale(plain);
+    if (copy != small)
+        free(copy);
+    return isfinite(*out);
+}
+
+bool json_double(const struct json_item *it, double *out)
+{
+    static const double tens[] = {1,    1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8, 1e9,
+                                  1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18};
+    const struct json_number *n = &it->number;
+    if (it->kind != JS_NUMBER)
+        return false;
+    /* Both are exact, so the one rounding of the division is the right one. */
+    if (n->plain && n->mantissa <= 1ull << 53) {
+        const double v = (double)n->mantissa / tens[n->fraction];
+        *out = n->minus ? -v : v;
+        return true;
+    }
+    return text_to_double(&it->text, out);
+}
+
+bool json_number_fits(const struct json_item *it, bool whole)
+{
+    struct json_item n = *it;
+    int64_t i;
+    double d;
+    n.kind = JS_NUMBER;
+    return whole ? json_int(&n, &i) : json_double(&n, &d);
+}

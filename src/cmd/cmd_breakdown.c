@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_breakdown.c - what steps and devices spent their time on. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/human.h"
+#include "base/mem.h"
+#include "base/progress.h"
+#include "base/table.h"
+#include "cmd/output.h"
+#include "cmd/runview.h"
+#include "query/breakdown.h"
+
+enum { O_RANK, O_LAST, O_TABLE, O_JSON, O_CSV, O_DIR };
+
+/* Steps that people see when they do not say how many. */
+enum { LAST_TEXT = 20 };
+
+enum which { T_STEPS, T_DEVICES, T_STREAMS, T_MEMORY };
+
+static const char *const table_names[] = {"steps", "devices", "streams", "memory", NULL};
+
+static const struct opt options[] = {
+    [O_RANK] = {"rank", 0, "R", OPT_INT, .lo = 0, .hi = INT32_MAX, .help = "Only this rank."},
+    [O_LAST] = {"last", 'n', "N", OPT_INT, .lo = 0, .hi = 1000000000,
+                .help = "Only the last N steps (default: 20 as tables, all as JSON or CSV)."},
+    [O_TABLE] = {"table", 0, "WHAT", OPT_CHOICE, .choices = table_names,
+                 .help = "Only this table (default: all; as CSV the steps)."},
+    [O_JSON] = OPT_ROW_JSON,
+    [O_CSV] = OPT_ROW_CSV,
+    [O_DIR] = OPT_ROW_DIR,
+    {0},
+};
+
+static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
+
+/* ---- rows as fields: one list for JSON and CSV ---- */
+
+enum field_type { F_INT, F_NUMBER, F_TEXT, F_NONE };
+
+struct field {
+    const char *name;
+    enum field_type type;
+    int64_t i;
+    double d;
+    const char *s;
+};
+
+enum { FIELDS_MOST = 24 };
+
+struct fields {
+    struct field v[FIELDS_MOST];
+    size_t n;
+    struct arena *arena;
+};
+
+static void put_int(struct fields *f, const char *name, int64_t v)
+{
+    f->v[f->n++] = (struct field){name, F_INT, .i = v};
+}
+
+static void put_number(struct fields *f, const char *name, double v)
+{
+    f->v[f->n++] = (struct field){name, F_NUMBER, .d = v};
+}
+
+static void put_text(struct fields *f, const char *name, const char *v)
+{
+    f->v[f->n++] = (struct field){name, F_TEXT, .s = v};
+}
+
+static void put_known(struct fields *f, const char *name, bool known, int64_t v)
+{
+    f->v[f->n++] = (struct field){name, known ? F_INT : F_NONE, .i = v};
+}
+
+static void put_us(struct fields *f, const char *name, int64_t ns)
+{
+    put_number(f, name, (double)ns / (double)NS_PER_US);
+}
+
+static double part(int64_t ns, int64_t of)
+{
+    return of > 0 ? (double)ns / (double)of : 0;
+}
+
+static void put_of(struct fields *f, const struct breakdown_of *of)
+{
+    put_text(f, "node", of->node);
+    put_known(f, "rank", of->rank >= 0, of->rank);
+}
+
+static void step_fields(struct fields *f, const struct breakdown *b, size_t i)
+{
+    const struct step_row *s = &b->steps[i];
+    put_of(f, &s->of);
+    put_int(f, "step", s->step);
+    put_int(f, "start_ns", s->begin);
+    put_us(f, "total_us", s->end - s->begin);
+    for (enum role r = 0; r < ROLE_N; r++)
+        put_us(f, arena_printf(f->arena, "%s_us", role_name(r)), s->role_ns[r]);
+    put_text(f, "critical", role_name(s->critical));
+    put_number(f, "critical_share", part(s->role_ns[s->critical], s->end - s->begin));
+}
+
+static void device_fields(struct fields *f, const struct breakdown *b, size_t i)
+{
+    const struct device_row *d = &b->devices[i];
+    const int64_t span = d->end - d->begin;
+    put_of(f, &d->of);
+    put_int(f, "device", d->device);
+    put_us(f, "span_us", span);
+    put_us(f, "idle_us", d->idle_ns);
+    put_us(f, "busy_us", d->busy_ns);
+    put_us(f, "compute_us", d->compute_ns);
+    put_us(f, "non_compute_us", d->non_compute_ns);
+    put_us(f, "comm_us", d->comm_ns);
+    put_us(f, "comm_overlap_us", d->comm_overlap_ns);
+    put_us(f, "computation_us", d->computation_ns);
+    put_us(f, "exposed_comm_us", d->exposed_comm_ns);
+    put_us(f, "exposed_memcpy_us", d->exposed_memcpy_ns);
+    put_number(f, "occupied_share", part(d->busy_ns, span));
+    put_number(f, "useful_share", part(d->compute_ns, span));
+}
+
+static void stream_fields(struct fields *f, const struct breakdown *b, size_t i)
+{
+    const struct stream_row *s = &b->streams[i];
+    put_of(f, &s->of);
+    put_int(f, "device", s->device);
+    put_int(f, "stream", s->stream);
+    put_int(f, "ops", (int64_t)s->ops);
+    put_us(f, "host_wait_us", s->host_wait_ns);
+    put_us(f, "kernel_wait_us", s->kernel_wait_ns);
+    put_us(f, "other_wait_us", s->other_wait_ns);
+    put_int(f, "launches", (int64_t)s->launches);
+    put_known(f, "short_ops", s->launches > 0, (int64_t)s->short_ops);
+    const double none = __builtin_nan("");
+    const bool some = s->launches > 0;
+    put_number(f, "delay_p50_us", some ? (double)s->delay_p50_ns * 1e-3 : none);
+    put_number(f, "delay_mean_us", some ? (double)s->delay_mean_ns * 1e-3 : none);
+    put_number(f, "delay_max_us", some ? (double)s->delay_max_ns * 1e-3 : none);
+    put_number(f, "queue_mean", some ? s->queue_mean : none);
+    put_known(f, "queue_max", some, (int64_t)s->queue_max);
+}
+
+static const char *memory_name(const struct memcurve *c, struct arena *a)
+{
+    return c->device == MEM_CPU ? "cpu" : arena_printf(a, "gpu%" PRId64, c->device);
+}
+
+static void memory_fields(struct fields *f, const struct breakdown *b, size_t i)
+{
+    const struct memory_row *m = &b->memory[i];
+    put_of(f, &m->of);
+    put_text(f, "device", memory_name(&m->curve, f->arena));
+    put_int(f, "peak_bytes", m->curve.peak_bytes);
+    put_int(f, "peak_ns", m->curve.peak_at);
+    put_text(f, "peak_is", m->curve.exact ? "exact" : "at least");
+    put_known(f, "reserved_peak_bytes", m->curve.reserved_peak_bytes >= 0,
+              m->curve.reserved_peak_bytes);
+    put_int(f, "changes", (int64_t)m->curve.n);
+}
+
+static size_t count_of(const struct breakdown *b, enum which t)
+{
+    const size_t n[] = {b->n_steps, b->n_devices, b->n_streams, b->n_memory};
+    return n[t];
+}
+
+static void (*const fields_of[])(struct fields *f, const struct breakdown *b, size_t i) = {
+    [T_STEPS] = step_fields,
+    [T_DEVICES] = device_fields,
+    [T_STREAMS] = stream_fields,
+    [T_MEMORY] = memory_fields,
+};
+
+/* ---- JSON ---- */
+
+static void field_json(struct jw *j, const struct field *f)
+{
+    if (f->type == F_INT)
+        jw_int(j, f->name, f->i);
+    else if (f->type == F_NUMBER)
+        jw_num(j, f->name, f->d);
+    else
+        jw_str(j, f->name, f->type == F_TEXT ? f->s : NULL);
+}
+
+static void table_json(struct jw *j, const struct breakdown *b, enum which t, struct arena *a)
+{
+    jw_array(j, table_names[t]);
+    for (size_t i = 0; i < count_of(b, t); i++) {
+        struct fields f = {.arena = a};
+        fields_of[t](&f, b, i);
+        jw_object(j, NULL);
+        for (size_t k = 0; k < f.n; k++)
+            field_json(j, &f.v[k]);
+        jw_end(j);
+    }
+    jw_end(j);
+}
+
+static void print_json(const struct breakdown *b, const struct opt_value *table, struct arena *a)
+{
+    struct buf out = {0};
+    struct jw j = {.out = &out, .indent = 2};
+    jw_object(&j, NULL);
+    for (enum which t = T_STEPS; t <= T_MEMORY; t++)
+        if (!table->given || table->number == (int64_t)t)
+            table_json(&j, b, t, a);
+    jw_int(&j, "dropped_steps", (int64_t)b->dropped_steps);
+    jw_end(&j);
+    output_buf(&out);
+    buf_free(&out);
+}
+
+/* ---- CSV ---- */
+
+static void field_csv(const struct field *f)
+{
+    if (f->type == F_INT)
+        printf("%" PRId64, f->i);
+    else if (f->type == F_NUMBER)
+        csv_number(stdout, f->d);
+    else if (f->type == F_TEXT)
+        csv_text(stdout, f->s);
+}
+
+static void print_csv(const struct breakdown *b, enum which t, struct arena *a)
+{
+    for (size_t i = 0; i < count_of(b, t); i++) {
+        struct fields f = {.arena = a};
+        fields_of[t](&f, b, i);
+        for (size_t k = 0; k < f.n && i == 0; k++)
+            printf("%s%s", f.v[k].name, k + 1 < f.n ? "," : "\n");
+        for (size_t k = 0; k < f.n; k++) {
+            field_csv(&f.v[k]);
+            putchar(k + 1 < f.n ? ',' : '\n');
+        }
+    }
+}
+
+/* ---- text ---- */
+
+static void of_cells(struct table *t, const struct breakdown_of *of)
+{
+    if (of->rank >= 0)
+        table_cell(t, "%" PRId64, of->rank);
+    else
+        table_cell(t, "-");
+}
+
+static void time_cell(struct table *t, int64_t ns)
+{
+    char text[HUMAN_LEN];
+    if (ns < NS_PER_MS)
+        table_cell(t, "%.3g us", (double)ns * 1e-3);
+    else
+        table_cell(t, "%s", duration_text((double)ns * 1e-9, text, sizeof text));
+}
+
+static void share_cell(struct table *t, int64_t ns, int64_t of)
+{
+    table_cell(t, "%.1f %%", 100 * part(ns, of));
+}
+
+#define RIGHT(title)                                                                               \
+    {                                                                                              \
+        title, .right = true                                                                       \
+    }
+
+static const struct table_column step_columns[] = {
+    RIGHT("RANK"),   RIGHT("STEP"),   RIGHT("TIME"),  RIGHT("KERNEL"),
+    RIGHT("MEMCPY"), RIGHT("MEMSET"), RIGHT("COMM"),  RIGHT("RUNTIME"),
+    RIGHT("LOADER"), RIGHT("CPU"),    RIGHT("OTHER"), {0},
+};
+static const struct table_column device_columns[] = {
+    RIGHT("RANK"),
+    RIGHT("GPU"),
+    RIGHT("SPAN"),
+    RIGHT("OCCUPIED"),
+    RIGHT("COMPUTE"),
+    RIGHT("COMM"),
+    RIGHT("COMM OVERLAP"),
+    RIGHT("EXPOSED COMM"),
+    RIGHT("IDLE"),
+    RIGHT("EXPOSED COPY"),
+    {0},
+};
+static const struct table_column stream_columns[] = {
+    RIGHT("RANK"),
+    RIGHT("GPU"),
+    RIGHT("STREAM"),
+    RIGHT("OPS"),
+    RIGHT("HOST WAIT"),
+    RIGHT("OWN PACE"),
+    RIGHT("OTHER WAIT"),
+    RIGHT("LAUNCH DELAY"),
+    RIGHT("SHORT OPS"),
+    RIGHT("QUEUE MAX"),
+    {0},
+};
+static const struct table_column memory_columns[] = {
+    RIGHT("RANK"), {"MEMORY"}, RIGHT("PEAK"), RIGHT("RESERVED"), {0},
+};
+
+static void step_cells(struct table *t, const struct breakdown *b, size_t i)
+{
+    const struct step_row *s = &b->steps[i];
+    of_cells(t, &s->of);
+    table_cell(t, "%" PRId64, s->step);
+    time_cell(t, s->end - s->begin);
+    for (enum role r = 0; r < ROLE_N; r++)
+        share_cell(t, s->role_ns[r], s->end - s->begin);
+}
+
+static void device_cells(struct table *t, const struct breakdown *b, size_t i)
+{
+    const struct device_row *d = &b->devices[i];
+    const int64_t span = d->end - d->begin;
+    of_cells(t, &d->of);
+    table_cell(t, "%" PRIu32, d->device);
+    time_cell(t, span);
+    share_cell(t, d->busy_ns, span);
+    share_cell(t, d->compute_ns, span);
+    share_cell(t, d->comm_ns, span);
+    if (d->comm_ns)
+        share_cell(t, d->comm_overlap_ns, d->comm_ns);
+    else
+        table_cell(t, "-");
+    share_cell(t, d->exposed_comm_ns, span);
+    share_cell(t, d->idle_ns, span);
+    share_cell(t, d->exposed_memcpy_ns, span);
+}
+
+static void stream_cells(struct table *t, const struct breakdown *b, size_t i)
+{
+    const struct stream_row *s = &b->streams[i];
+    char text[HUMAN_LEN];
+    of_cells(t, &s->of);
+    table_cell(t, "%" PRIu32, s->device);
+    table_cell(t, "%" PRIu32, s->stream);
+    table_cell(t, "%s", human_count(s->ops, text, sizeof text));
+    time_cell(t, s->host_wait_ns);
+    time_cell(t, s->kernel_wait_ns);
+    time_cell(t, s->other_wait_ns);
+    if (s->launches == 0) {
+        table_rest(t, "no launches are known");
+        return;
+    }
+    time_cell(t, s->delay_p50_ns);
+    table_cell(t, "%s", human_count(s->short_ops, text, sizeof text));
+    table_cell(t, "%s", human_count(s->queue_max, text, sizeof text));
+}
+
+static void memory_cells(struct table *t, const struct breakdown *b, size_t i)
+{
+    const struct memcurve *c = &b->memory[i].curve;
+    char text[HUMAN_LEN];
+    of_cells(t, &b->memory[i].of);
+    table_cell(t, "%s", memory_name(c, t->arena));
+    table_cell(t, "%s%s", c->exact ? "" : "at least ",
+               human_bytes((double)c->peak_bytes, text, sizeof text));
+    table_cell(t, "%s",
+               c->reserved_peak_bytes < 0
+                   ? "-"
+                   : human_bytes((double)c->reserved_peak_bytes, text, sizeof text));
+}
+
+static const struct {
+    const struct table_column *columns;
+    void (*cells)(struct table *t, const struct breakdown *b, size_t i);
+} texts[] = {
+    [T_STEPS] = {step_columns, step_cells},
+    [T_DEVICES] = {device_columns, device_cells},
+    [T_STREAMS] = {stream_columns, stream_cells},
+    [T_MEMORY] = {memory_columns, memory_cells},
+};
+
+static void print_sentences(const struct breakdown *b, struct arena *a)
+{
+    putchar('\n');
+    for (size_t i = 0; i < b->n_steps; i++) {
+        const struct step_row *s = &b->steps[i];
+        if (s->of.rank > 0)
+            printf("rank %" PRId64 ", ", s->of.rank);
+        puts(step_sentence(s, a));
+    }
+}
+
+static void print_text(const struct breakdown *b, const struct opt_value *table, struct arena *a)
+{
+    bool some = false;
+    for (enum which t = T_STEPS; t <= T_MEMORY; t++) {
+        struct table out;
+        if ((table->given && table->number != (int64_t)t) || count_of(b, t) == 0)
+            continue;
+        if (some)
+            putchar('\n');
+        some = true;
+        table_init(&out, a, texts[t].columns);
+        for (size_t i = 0; i < count_of(b, t); i++)
+            texts[t].cells(&out, b, i);
+        table_print(&out, stdout, term_width(stdout), term_color(stdout));
+        if (t == T_STEPS)
+            print_sentences(b, a);
+    }
+}
+
+/* ---- the command ---- */
+
+/* Of each rank the last n. */
+static void keep_last(struct breakdown *b, size_t last)
+{
+    size_t kept = 0;
+    for (size_t i = 0, end; i < b->n_steps; i = end) {
+        for (end = i; end < b->n_steps && b->steps[end].of.rank == b->steps[i].of.rank;)
+            end++;
+        for (size_t k = end - i > last ? end - last : i; k < end; k++)
+            b->steps[kept++] = b->steps[k];
+    }
+    b->n_steps = kept;
+}
+
+static int read_all(struct run *r, const struct cmd_args *args, enum output output, struct arena *a,
+                    struct breakdown *out, struct err *e)
+{
+    const struct opt_value *rank = &args->opt[O_RANK], *last = &args->opt[O_LAST];
+    const struct trace_ask ask = {.one_rank = rank->given, .rank = rank->number};
+    const int rc = breakdown_read(r, &ask, a, out, e);
+    if (rc == 0 && (last->given || output == OUTPUT_TEXT))
+        keep_last(out, last->given ? (size_t)last->number : LAST_TEXT);
+    return rc;
+}
+
+static void print(enum output output, const struct breakdown *b, const struct opt_value *table,
+                  struct arena *a)
+{
+    if (output == OUTPUT_JSON)
+        print_json(b, table, a);
+    else if (output == OUTPUT_CSV)
+        print_csv(b, table->given ? (enum which)table->number : T_STEPS, a);
+    else
+        print_text(b, table, a);
+}
+
+static void print_remarks(const struct breakdown *b)
+{
+    if (b->n_steps + b->n_devices + b->n_memory == 0)
+        fprintf(stderr, "nothing to break down: no steps or device operations were recorded in "
+                        "detail; import a trace, or use footplate run --detail-steps\n");
+    if (b->dropped_steps)
+        fprintf(stderr,
+                "left out %zu step%s at the end: the profiler stopped before the device "
+                "was done\n",
+                b->dropped_steps, b->dropped_steps == 1 ? "" : "s");
+}
+
+static int run(const struct cmd_args *args, struct err *e)
+{
+    enum output output;
+    struct arena a = {0};
+    struct breakdown b = {0};
+    struct run *r = NULL;
+    int rc = output_choose(&output, &args->opt[O_JSON], &args->opt[O_CSV], e);
+    if (rc == 0)
+        rc = runview_open(&r, args->opt[O_DIR].text, args->arg[0], e);
+    if (rc == 0)
+        rc = read_all(r, args, output, &a, &b, e);
+    if (rc == 0)
+        print(output, &b, &args->opt[O_TABLE], &a);
+    if (rc == 0 && output == OUTPUT_TEXT)
+        print_remarks(&b);
+    run_close(r);
+    arena_free(&a);
+    return rc;
+}
+
+static const char *const help[] = {
+    "Every moment of a step counts for the first of these that is going on: a kernel, a copy, "
+    "memory being filled, communication, a call of the device's runtime, the wait for the loader, "
+    "an operator on the CPU, anything else. A step ends when the last device operation that it "
+    "launched ends.",
+    "Of each device: how long it was occupied and how much of that was computation, what "
+    "communication and copies no computation hid, and why its streams stood still: the host had "
+    "not launched the next operation yet (HOST WAIT), the device's own pace below 30 ns, or "
+    "something else.",
+    NULL,
+};
+
+static const struct cmd_example examples[] = {
+    {"footplate breakdown last", "What each step and each device spent its time on."},
+    {"footplate breakdown last --rank 3 --json", "The same of one rank, for a script."},
+    {"footplate breakdown last --csv --table devices", "Only the devices, for a spreadsheet."},
+    {0},
+};
+
+const struct cmd cmd_breakdown = {
+    .name = "breakdown",
+    .summary = "show what steps and devices spent their time on",
+    .args = positional,
+    .options = options,
+    .help = help,
+    .examples = examples,
+    .run = run,
+};

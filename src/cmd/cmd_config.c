@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_config.c - the settings that count, and where each comes from. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json_write.h"
+#include "base/mem.h"
+#include "base/progress.h"
+#include "base/table.h"
+#include "cmd/output.h"
+#include "cmd/recording.h"
+
+enum { O_JSON = SETTING_N, O_MARKDOWN };
+
+static const struct opt options[] = {
+#define SETTING     SETTING_AS_OPTION
+#define SETTING_JOB SETTING_AS_OPTION
+#include "config/settings.def"
+#undef SETTING
+#undef SETTING_JOB
+    [O_JSON] = OPT_ROW_JSON,
+    [O_MARKDOWN] = {"markdown", 0, NULL, OPT_FLAG,
+                    .help = "Print all settings there are as a Markdown table."},
+    {0},
+};
+
+static const struct cmd_arg args[] = {
+    {"COMMAND", ARG_COMMAND, .optional = true, .repeat = true,
+     .help = "What would be run: footplate.yaml is looked for beside its script."},
+    {0},
+};
+
+static const char *name_of(const struct setting *row)
+{
+    return row->key ? row->key : row->option.name;
+}
+
+static const char *value_of(const struct settings *s, enum setting_id id, struct arena *a)
+{
+    struct buf b = {0};
+    settings_table[id].print(s, &b);
+    const char *text = arena_strndup(a, b.p ? (const char *)b.p : "", b.len);
+    buf_free(&b);
+    return text;
+}
+
+static const char *where_of(const struct settings *s, enum setting_id id)
+{
+    const struct origin *o = settings_origin(s, id);
+    return o->source == FROM_DEFAULT ? setting_source_names[FROM_DEFAULT] : o->where;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Text */
+
+static const struct table_column columns[] = {
+    {"SETTING"},
+    {"VALUE", .gives = true},
+    {"FROM"},
+    {0},
+};
+
+static void print_text(const struct settings *s, struct arena *a)
+{
+    struct table t;
+    table_init(&t, a, columns);
+    for (size_t i = 0; i < SETTING_N; i++) {
+        const char *value = value_of(s, (enum setting_id)i, a);
+        table_cell(&t, "%s", name_of(&settings_table[i]));
+        table_cell(&t, "%s", *value ? value : "-");
+        table_cell(&t, "%s", where_of(s, (enum setting_id)i));
+    }
+    table_print(&t, stdout, term_width(stdout), term_color(stdout));
+    for (size_t i = 0; i < s->notes.n; i++)
+        printf("%s%s\n", i ? "" : "\n", text_safe(a, s->notes.v[i]));
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * JSON */
+
+static void put_remarks(struct jw *j, const char *key, const struct remarks *r)
+{
+    jw_array(j, key);
+    for (size_t i = 0; i < r->n; i++)
+        jw_str(j, NULL, r->v[i]);
+    jw_end(j);
+}
+
+static void print_json(const struct settings *s, struct arena *a)
+{
+    struct buf b = {0};
+    struct jw j = {.out = &b, .indent = 2};
+    jw_object(&j, NULL);
+    jw_str(&j, "file", s->file);
+    jw_str(&j, "profilerconfig", s->profilerconfig);
+    jw_array(&j, "settings");
+    for (size_t i = 0; i < SETTING_N; i++) {
+        const struct origin *o = settings_origin(s, (enum setting_id)i);
+        const char *value = value_of(s, (enum setting_id)i, a);
+        jw_object(&j, NULL);
+        jw_str(&j, "name", name_of(&settings_table[i]));
+        jw_str(&j, "value", *value ? value : NULL);
+        jw_str(&j, "source", setting_source_names[o->source]);
+        jw_str(&j, "where", *o->where ? o->where : NULL);
+        jw_end(&j);
+    }
+    jw_end(&j);
+    put_remarks(&j, "problems", &s->problems);
+    put_remarks(&j, "notes", &s->notes);
+    jw_end(&j);
+    output_buf(&b);
+    buf_free(&b);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Markdown */
+
+static void print_markdown(void)
+{
+    puts("| footplate.yaml | option | variable | default | what it is |\n|---|---|---|---|---|");
+    for (size_t i = 0; i < SETTING_N; i++) {
+        const struct setting *row = &settings_table[i];
+        const struct opt *o = &row->option;
+        if (row->key)
+            printf("| `%s` ", row->key);
+        else
+            printf("| - ");
+        printf("| `--%s%s%s` | `%s` | %s | %s |\n", o->name, o->arg ? " " : "",
+               o->arg ? o->arg : "", row->env, o->otherwise ? o->otherwise : "-", o->help);
+    }
+}
+
+static int show(const struct cmd_args *a, struct arena *arena, struct err *e)
+{
+    struct settings *s = arena_new(arena, struct settings);
+    const int rc = recording_settings(s, a, a->n_args ? a->arg : NULL, arena, e);
+    if (rc != 0)
+        return rc;
+    if (a->opt[O_JSON].given)
+        print_json(s, arena);
+    else
+        print_text(s, arena);
+    fflush(stdout);
+    for (size_t i = 0; i < s->problems.n; i++)
+        fprintf(stderr, "footplate: %s\n", text_safe(arena, s->problems.v[i]));
+    return s->problems.n ? EXIT_FAILED : EXIT_FINE;
+}
+
+static int run(const struct cmd_args *a, struct err *e)
+{
+    struct arena arena = {0};
+    if (a->opt[O_MARKDOWN].given && a->opt[O_JSON].given)
+        return err_set(e, ERR_USAGE, "--markdown excludes --json");
+    if (a->opt[O_MARKDOWN].given) {
+        print_markdown();
+        return EXIT_FINE;
+    }
+    const int rc = show(a, &arena, e);
+    arena_free(&arena);
+    return rc;
+}
+
+static const char *const help[] = {
+    "Prints every setting as 'footplate run' with the same options and command would take it, and "
+    "where it comes from. The first source that has a setting counts: the command line, the "
+    "environment, footplate.yaml beside the script or in the current folder, SageMaker's "
+    "profilerconfig.json, the default.",
+    NULL,
+};
+
+static const struct cmd_example examples[] = {
+    {"footplate config", "The settings that count in this folder."},
+    {"footplate config --detail-steps 5:2 -- python sub/train.py",
+     "Those of a run; nothing is started."},
+    {0},
+};
+
+const struct cmd cmd_config = {
+    .name = "config",
+    .summary = "show the settings that count, and where they come from",
+    .args = args,
+    .options = options,
+    .help = help,
+    .examples = examples,
+    .exit_codes = "0 when all is right, 1 when something in a configuration is wrong, 2 when the "
+                  "command line is.",
+    .run = run,
+};

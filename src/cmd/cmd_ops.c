@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_ops.c - which operators and kernels the time went to. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/human.h"
+#include "base/mem.h"
+#include "base/progress.h"
+#include "base/table.h"
+#include "cmd/output.h"
+#include "cmd/runview.h"
+#include "query/ops.h"
+
+enum { O_DEVICE, O_BY, O_LIMIT, O_RANK, O_JSON, O_CSV, O_DIR };
+
+/* Rows of each device that people see when they do not say how many. */
+enum { LIMIT_TEXT = 20 };
+
+static const char *const device_names[] = {[OP_CPU] = "cpu", [OP_GPU] = "gpu", NULL};
+static const char *const by_names[] = {[OPS_BY_NAME] = "name", [OPS_BY_MODULE] = "module", NULL};
+
+static const struct opt options[] = {
+    [O_DEVICE] = {"device", 'd', "DEVICE", OPT_CHOICE, .choices = device_names,
+                  .help = "Only what ran on the CPU, or on GPUs (default: both)."},
+    [O_BY] = {"by", 0, "WHAT", OPT_CHOICE, .choices = by_names, .otherwise = "name",
+              .help = "A row for each operator and kernel, or for each module of the model."},
+    [O_LIMIT] = {"limit", 'n', "N", OPT_INT, .lo = 0, .hi = INT32_MAX,
+                 .help = "At most N rows of each device (default: 20 as a table, all as JSON or "
+                         "CSV)."},
+    [O_RANK] = {"rank", 0, "R", OPT_INT, .lo = 0, .hi = INT32_MAX, .help = "Only this rank."},
+    [O_JSON] = OPT_ROW_JSON,
+    [O_CSV] = OPT_ROW_CSV,
+    [O_DIR] = OPT_ROW_DIR,
+    {0},
+};
+
+static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
+
+struct list {
+    struct op_row *v;
+    size_t n;
+};
+
+static double seconds(int64_t ns)
+{
+    return (double)ns * 1e-9;
+}
+
+static double mean_s(const struct op_row *r)
+{
+    return r->calls ? seconds(r->total_ns) / (double)r->calls : 0;
+}
+
+/* ---- reading ---- */
+
+/* Keeps the first `limit` rows of each device that is wanted. */
+static void cut(struct list *l, const struct opt_value *device, size_t limit)
+{
+    size_t kept = 0, seen[2] = {0, 0};
+    for (size_t i = 0; i < l->n; i++) {
+        const enum op_device d = l->v[i].device;
+        if ((!device->given || device->number == (int64_t)d) && seen[d]++ < limit)
+            l->v[kept++] = l->v[i];
+    }
+    l->n = kept;
+}
+
+static int read_list(struct run *r, const struct cmd_args *args, enum output output,
+                     struct arena *a, struct list *out, struct err *e)
+{
+    const struct opt_value *rank = &args->opt[O_RANK], *limit = &args->opt[O_LIMIT];
+    const struct ops_ask ask = {.trace = {.one_rank = rank->given, .rank = rank->number},
+                                .by = (enum ops_by)args->opt[O_BY].number};
+    const int rc = ops_read(r, &ask, a, &out->v, &out->n, e);
+    if (rc == 0)
+        cut(out, &args->opt[O_DEVICE],
+            limit->given            ? (size_t)limit->number
+            : output == OUTPUT_TEXT ? LIMIT_TEXT
+                                    : SIZE_MAX);
+    return rc;
+}
+
+/* ---- printing ---- */
+
+static void row_json(struct jw *j, const struct op_row *r)
+{
+    jw_object(j, NULL);
+    jw_str(j, "device", device_names[r->device]);
+    jw_str(j, "category", category_words[r->category].name);
+    jw_str(j, "name", r->name);
+    jw_str(j, "full_name", r->full);
+    jw_int(j, "calls", (int64_t)r->calls);
+    jw_num(j, "self_s", seconds(r->self_ns));
+    jw_num(j, "total_s", seconds(r->total_ns));
+    jw_num(j, "mean_s", mean_s(r));
+    jw_num(j, "share", r->share);
+    if (r->device == OP_CPU) {
+        jw_num(j, "device_self_s", seconds(r->device_self_ns));
+        jw_num(j, "device_total_s", seconds(r->device_total_ns));
+    }
+    jw_end(j);
+}
+
+static void print_json(const struct list *l)
+{
+    struct buf b = {0};
+    struct jw j = {.out = &b, .indent = 2};
+    jw_array(&j, NULL);
+    for (size_t i = 0; i < l->n; i++)
+        row_json(&j, &l->v[i]);
+    jw_end(&j);
+    output_buf(&b);
+    buf_free(&b);
+}
+
+static void print_csv(const struct list *l)
+{
+    puts("device,category,name,full_name,calls,self_s,total_s,mean_s,share,device_self_s,"
+         "device_total_s");
+    for (size_t i = 0; i < l->n; i++) {
+        const struct op_row *r = &l->v[i];
+        const double numbers[] = {
+            seconds(r->self_ns),        seconds(r->total_ns),       mean_s(r), r->share,
+            seconds(r->device_self_ns), seconds(r->device_total_ns)};
+        printf("%s,%s,", device_names[r->device], category_words[r->category].name);
+        csv_text(stdout, r->name);
+        putchar(',');
+        csv_text(stdout, r->full);
+        printf(",%" PRIu64, r->calls);
+        for (size_t k = 0; k < COUNT_OF(numbers); k++) {
+            putchar(',');
+            csv_number(stdout, numbers[k]);
+        }
+        putchar('\n');
+    }
+}
+
+static const struct table_column cpu_columns[] = {
+    {"CPU", .gives = true},      {"CALLS", .right = true},     {"SELF", .right = true},
+    {"SHARE", .right = true},    {"TOTAL", .right = true},     {"MEAN", .right = true},
+    {"GPU SELF", .right = true}, {"GPU TOTAL", .right = true}, {0},
+};
+static const struct table_column gpu_columns[] = {
+    {"GPU", .gives = true},
+    {"CALLS", .right = true},
+    {"SELF", .right = true},
+    {"SHARE", .right = true},
+    {"TOTAL", .right = true},
+    {"MEAN", .right = true},
+    {0},
+};
+
+static void duration_cell(struct table *t, double s)
+{
+    char text[HUMAN_LEN];
+    if (s > 0 && s < 1e-3)
+        table_cell(t, "%.3g us", s * 1e6);
+    else
+        table_cell(t, "%s", s > 0 ? duration_text(s, text, sizeof text) : "-");
+}
+
+static void row_cells(struct table *t, const struct op_row *r)
+{
+    char text[HUMAN_LEN];
+    table_cell(t, "%s", r->name);
+    table_cell(t, "%s", human_count(r->calls, text, sizeof text));
+    duration_cell(t, seconds(r->self_ns));
+    table_cell(t, "%.1f %%", 100 * r->share);
+    duration_cell(t, seconds(r->total_ns));
+    duration_cell(t, mean_s(r));
+    if (r->device == OP_CPU) {
+        duration_cell(t, seconds(r->device_self_ns));
+        duration_cell(t, seconds(r->device_total_ns));
+    }
+}
+
+static void print_table(const struct list *l, enum op_device device, struct arena *a)
+{
+    struct table t;
+    table_init(&t, a, device == OP_CPU ? cpu_columns : gpu_columns);
+    for (size_t i = 0; i < l->n; i++)
+        if (l->v[i].device == device)
+            row_cells(&t, &l->v[i]);
+    if (t.n_cells)
+        table_print(&t, stdout, term_width(stdout), term_color(stdout));
+}
+
+static void print_text(const struct list *l, struct arena *a)
+{
+    size_t n[2] = {0, 0};
+    for (size_t i = 0; i < l->n; i++)
+        n[l->v[i].device]++;
+    print_table(l, OP_CPU, a);
+    if (n[OP_CPU] && n[OP_GPU])
+        putchar('\n');
+    print_table(l, OP_GPU, a);
+}
+
+static void print(enum output output, const struct list *l, struct arena *a)
+{
+    if (output == OUTPUT_JSON)
+        print_json(l);
+    else if (output == OUTPUT_CSV)
+        print_csv(l);
+    else
+        print_text(l, a);
+}
+
+static int run(const struct cmd_args *args, struct err *e)
+{
+    enum output output;
+    struct arena a = {0};
+    struct list list = {0};
+    struct run *r = NULL;
+    int rc = output_choose(&output, &args->opt[O_JSON], &args->opt[O_CSV], e);
+    if (rc == 0)
+        rc = runview_open(&r, args->opt[O_DIR].text, args->arg[0], e);
+    if (rc == 0)
+        rc = read_list(r, args, output, &a, &list, e);
+    if (rc == 0)
+        print(output, &list, &a);
+    if (rc == 0 && list.n == 0)
+        fprintf(stderr, "no operators were recorded; import a trace, or record some steps in "
+                        "detail (footplate run --detail-steps)\n");
+    run_close(r);
+    arena_free(&a);
+    return rc;
+}
+
+static const char *const help[] = {
+    "Self time is the time of an operator without what it called; total time counts the outermost "
+    "of its calls. Kernels and copies count for the operator that launched them (GPU SELF) and for "
+    "all around it (GPU TOTAL).",
+    "Names of kernels are shortened; --json and --csv have the whole ones too. By module, a "
+    "backward pass that runs on a thread of its own counts for no module.",
+    NULL,
+};
+
+static const struct cmd_example examples[] = {
+    {"footplate ops last", "Where the time went, on the CPU and on GPUs."},
+    {"footplate ops last --device gpu -n 5", "The five kernels that took longest."},
+    {"footplate ops last --by module --rank 0 --json", "Modules of rank 0, for a script."},
+    {0},
+};
+
+const struct cmd cmd_ops = {
+    .name = "ops",
+    .summary = "show which operators and kernels the time went to",
+    .args = positional,
+    .options = options,
+    .help = help,
+    .examples = examples,
+    .run = run,
+};

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stepview.c - see stepview.h. */
+#include "cmd/stepview.h"
+
+const char *const mode_names[] = {
+    [MODE_TRAIN] = "train",
+    [MODE_EVAL] = "eval",
+    [MODE_PREDICT] = "predict",
+    [MODE_N] = NULL,
+};
+
+const char *mode_name(enum event_mode m)
+{
+    return mode_names[m];
+}
+
+const char steps_advice[] = "PyTorch and Keras programs show their steps by themselves; mark those "
+                            "of another with footplate.step() in Python or fp_step_begin() in C "
+                            "(docs/steps.md).";
+
+int steps_why_none(struct run *r, const struct loss_list *lost, struct arena *a, const char **why,
+                   struct err *e)
+{
+    struct run_process *processes;
+    size_t n;
+    const int rc = events_processes(r, a, &processes, &n, e);
+    if (rc)
+        return rc;
+    *why = n ? "the job told events, but none that steps are made of"
+             : "no process of the job told any events";
+    for (size_t i = 0; n == 0 && i < lost->n; i++) {
+        const struct loss *l = &lost->v[i].loss;
+        if (l->id == LOSS_NO_HOOKS)
+            *why = *l->why ? l->why : losses[l->id].help;
+    }
+    return 0;
+}
+
+double steps_part_s(const struct rank_steps *s, enum event_mode mode, size_t part)
+{
+    int64_t ns = 0;
+    for (size_t i = 0; i < s->n; i++)
+        if (s->steps[i].mode == mode && !s->steps[i].cut)
+            ns += s->steps[i].part_ns[part];
+    return (double)ns / (double)NS_PER_S;
+}

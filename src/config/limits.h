@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* limits.h - how often to sample, at most and at least. */
+#ifndef CONFIG_LIMITS_H
+#define CONFIG_LIMITS_H
+
+#include "base/clock.h"
+
+#define INTERVAL_MIN_NS (10 * NS_PER_MS)
+#define INTERVAL_MAX_NS (60 * NS_PER_S)
+
+#endif

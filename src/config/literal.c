@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* literal.c - see literal.h. Recursive descent over bytes that may be anything. */
+#include "config/literal.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+
+enum { NUMBER_MOST = 64 };
+
+struct scan {
+    const char *start, *p, *end;
+    int depth;
+    struct err *e;
+};
+
+static json_t *value(struct scan *s);
+
+static json_t *fail(struct scan *s, const char *what)
+{
+    err_set(s->e, ERR_FORMAT, "%s at character %zu", what, (size_t)(s->p - s->start) + 1);
+    return NULL;
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+static void skip_space(struct scan *s)
+{
+    while (s->p < s->end && is_space(*s->p))
+        s->p++;
+}
+
+static bool take(struct scan *s, char c)
+{
+    skip_space(s);
+    if (s->p == s->end || *s->p != c)
+        return false;
+    s->p++;
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Strings */
+
+static void put_utf8(struct buf *b, uint32_t c)
+{
+    if (c < 0x80) {
+        buf_u8(b, (uint8_t)c);
+    } else if (c < 0x800) {
+        buf_u8(b, (uint8_t)(0xc0 | c >> 6));
+        buf_u8(b, (uint8_t)(0x80 | (c & 0x3f)));
+    } else if (c < 0x10000) {
+        buf_u8(b, (uint8_t)(0xe0 | c >> 12));
+        buf_u8(b, (uint8_t)(0x80 | (c >> 6 & 0x3f)));
+        buf_u8(b, (uint8_t)(0x80 | (c & 0x3f)));
+    } else {
+        buf_u8(b, (uint8_t)(0xf0 | c >> 18));
+        buf_u8(b, (uint8_t)(0x80 | (c >> 12 & 0x3f)));
+        buf_u8(b, (uint8_t)(0x80 | (c >> 6 & 0x3f)));
+        buf_u8(b, (uint8_t)(0x80 | (c & 0x3f)));
+    }
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
+        return (c | 0x20) - 'a' + 10;
+    return -1;
+}
+
+/* n hex digits behind \x, \u or \U; -1 when they are not there or no character. */
+static int64_t hex_escape(struct scan *s, int n)
+{
+    int64_t v = 0;
+    for (; n > 0; n--) {
+        const int d = s->p < s->end ? hex_digit(*s->p) : -1;
+        if (d < 0)
+            return -1;
+        v = v * 16 + d;
+        s->p++;
+    }
+    return v == 0 || v > 0x10ffff || (v >= 0xd800 && v < 0xe000) ? -1 : v;
+}
+
+static const struct {
+    char letter, means;
+    int digits; /* of hex behind it */
+} escapes[] = {
+    {'n', '\n', 0}, {'t', '\t', 0}, {'r', '\r', 0}, {'b', '\b', 0},  {'f', '\f', 0},
+    {'a', '\a', 0}, {'v', '\v', 0}, {'/', '/', 0},  {'\\', '\\', 0}, {'\'', '\'', 0},
+    {'"', '"', 0},  {'x', 0, 2},    {'u', 0, 4},    {'U', 0, 8},
+};
+
+/* Behind a backslash. One that Python does not know stays, with its backslash: "\d" in a regex. */
+static bool escape(struct scan *s, struct buf *b)
+{
+    if (s->p == s->end || *s->p == 0)
+        return false;
+    const char letter = *s->p++;
+    for (size_t i = 0; i < COUNT_OF(escapes); i++) {
+        if (escapes[i].letter != letter)
+            continue;
+        const int64_t c = escapes[i].digits ? hex_escape(s, escapes[i].digits) : escapes[i].means;
+        if (c < 0)
+            return false;
+        put_utf8(b, (uint32_t)c);
+        return true;
+    }
+    if (letter == '\n') /* a line that goes on */
+        return true;
+    buf_u8(b, '\\');
+    buf_u8(b, (uint8_t)letter);
+    return true;
+}
+
+static json_t *string(struct scan *s, bool raw)
+{
+    struct buf b = {0};
+    const char quote = *s->p++;
+    json_t *out = NULL;
+    while (s->p < s->end && *s->p != quote) {
+        const char c = *s->p++;
+        if (c == 0)
+            goto out;
+        if (c != '\\') {
+            buf_u8(&b, (uint8_t)c);
+        } else if (raw && s->p < s->end && *s->p) {
+            buf_u8(&b, (uint8_t)c);
+            buf_u8(&b, (uint8_t)*s->p++);
+        } else if (!escape(s, &b)) {
+            goto out;
+        }
+    }
+    if (s->p < s->end)
+        out = json_stringn(b.p ? (const char *)b.p : "", b.len); /* NULL: not UTF-8 */
+    if (out)
+        s->p++;
+out:
+    buf_free(&b);
+    return out ? out : fail(s, "a broken string");
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Numbers and words */
+
+bool number_parse(const char *text, size_t len, double *out)
+{
+    char copy[NUMBER_MOST], *end;
+    while (len > 0 && is_space(text[len - 1]))
+        len--;
+    while (len > 0 && is_space(*text)) {
+        text++;
+        len--;
+    }
+    if (len == 0 || len >= sizeof copy || memchr(text, 0, len))
+        return false;
+    memcpy(copy, text, len);
+    copy[len] = 0;
+    if (copy[strspn(copy, "+-0123456789.eE")])
+        return false;
+    const double v = strtod(copy, &end);
+    if (*end || end == copy || !isfinite(v))
+        return false;
+    *out = v;
+    return true;
+}
+
+static json_t *number(struct scan *s)
+{
+    char copy[NUMBER_MOST];
+    size_t n = 0;
+    while (s->p + n < s->end && s->p[n] && strchr("+-0123456789.eE", s->p[n]))
+        n++;
+    double v;
+    if (!number_parse(s->p, n, &v))
+        return fail(s, "a broken number");
+    memcpy(copy, s->p, n);
+    copy[n] = 0;
+    s->p += n;
+    errno = 0;
+    const long long whole = strtoll(copy, NULL, 10);
+    const bool fits = errno == 0 && !strpbrk(copy, ".eE");
+    return fits ? json_integer(whole) : json_real(v);
+}
+
+static const struct {
+    const char *word;
+    enum { WORD_TRUE, WORD_FALSE, WORD_NULL } means;
+} words[] = {
+    {"True", WORD_TRUE},   {"False", WORD_FALSE}, {"None", WORD_NULL}, {"true", WORD_TRUE},
+    {"false", WORD_FALSE}, {"null", WORD_NULL},   {"none", WORD_NULL},
+};
+
+static json_t *word(struct scan *s)
+{
+    size_t n = 0;
+    while (s->p + n < s->end && ((s->p[n] | 0x20) >= 'a' && (s->p[n] | 0x20) <= 'z'))
+        n++;
+    const bool prefixed = n == 1 && s->p + 1 < s->end && (s->p[1] == '\'' || s->p[1] == '"');
+    if (prefixed && strchr("rRuU", *s->p)) {
+        const bool raw = (*s->p | 0x20) == 'r';
+        s->p++;
+        return string(s, raw);
+    }
+    for (size_t i = 0; i < COUNT_OF(words); i++) {
+        if (strlen(words[i].word) != n || memcmp(words[i].word, s->p, n) != 0)
+            continue;
+        s->p += n;
+        return words[i].means == WORD_NULL ? json_null()
+                                           : json_boolean(words[i].means == WORD_TRUE);
+    }
+    return fail(s, n ? "a name where a value should be" : "something that is no value");
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Dicts and lists */
+
+/* One "key: value"; false on failure. */
+static bool pair(struct scan *s, json_t *dict)
+{
+    skip_space(s);
+    json_t *key = value(s);
+    if (!key)
+        return false;
+    json_t *v = NULL;
+    if (!json_is_string(key))
+        fail(s, "a key that is no text");
+    else if (!take(s, ':'))
+        fail(s, "a key without a colon");
+    else
+        v = value(s);
+    const bool ok = v && json_object_set_new(dict, json_string_value(key), v) == 0;
+    json_decref(key);
+    return ok;
+}
+
+static bool element(struct scan *s, json_t *list)
+{
+    json_t *v = value(s);
+    return v && json_array_append_new(list, v) == 0;
+}
+
+/* Behind the opening bracket, up to and with the closing one. */
+static json_t *many(struct scan *s, json_t *out, char close, bool (*one)(struct scan *, json_t *))
+{
+    while (!take(s, close)) {
+        if (!one(s, out))
+            goto bad;
+        if (take(s, ',') || (s->p < s->end && *s->p == close))
+            continue;
+        fail(s, "a comma or a closing bracket is missing");
+        goto bad;
+    }
+    return out;
+bad:
+    json_decref(out);
+    return NULL;
+}
+
+static json_t *bracketed(struct scan *s)
+{
+    if (s->depth == LITERAL_DEPTH)
+        return fail(s, "brackets nested too deep");
+    s->depth++;
+    const char open = *s->p++;
+    json_t *v;
+    if (open == '{')
+        v = many(s, json_object(), '}', pair);
+    else
+        v = many(s, json_array(), open == '[' ? ']' : ')', element);
+    s->depth--;
+    return v;
+}
+
+static json_t *value(struct scan *s)
+{
+    skip_space(s);
+    if (s->p == s->end)
+        return fail(s, "the end where a value should be");
+    const char c = *s->p;
+    if (c == '{' || c == '[' || c == '(')
+        return bracketed(s);
+    if (c == '\'' || c == '"')
+        return string(s, false);
+    if (c && strchr("+-.0123456789", c))
+        return number(s);
+    return word(s);
+}
+
+int literal_parse(const char *text, size_t len, json_t **out, struct err *e)
+{
+    if (len > LITERAL_MOST)
+        return err_set(e, ERR_LIMIT, "longer than %d bytes", LITERAL_MOST);
+    struct scan s = {text, text, text + len, 0, e};
+    json_t *v = value(&s);
+    if (!v)
+        return e->code;
+    skip_space(&s);
+    if (s.p != s.end) {
+        json_decref(v);
+        fail(&s, "something behind the end");
+        return e->code;
+    }
+    *out = v;
+    return 0;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* profilerconfig.h - SageMaker's profilerconfig.json, with all its oddities. Pure.
+ *
+ * Keys are found in any case; numbers may be texts; the nested parts may be texts that hold a
+ * Python dict, and those are parsed, never evaluated. A part that is wrong is left out with a
+ * sentence, and the others count. Texts (paths, regular expressions) keep their case. */
+#ifndef CONFIG_PROFILERCONFIG_H
+#define CONFIG_PROFILERCONFIG_H
+
+#include <stdbool.h>
+
+#include "config/detail_window.h"
+#include "config/remarks.h"
+
+enum { PROFILERCONFIG_MOST = 1 << 20 };
+
+enum sm_part {
+    SM_DETAIL,
+    SM_DATALOADER,
+    SM_PYTHON,
+    SM_SMDATAPARALLEL,
+    SM_HOROVOD,
+    SM_PARTS,
+};
+
+struct sm_range {
+    bool enabled; /* false: absent, empty or wrong */
+    bool fires;   /* false: enabled without a range, so it never begins */
+    struct window window;
+    enum python_profiler profiler;
+    enum python_timer timer;
+    const char *regex; /* NULL: none */
+};
+
+struct profilerconfig {
+    bool disabled;       /* DisableProfiler: nothing else counts */
+    bool has_parameters; /* ProfilingParameters holds something */
+    int64_t interval_ns; /* 0: not given */
+    /* Where and how SageMaker's own files are written; one wrong value makes all four defaults. */
+    const char *local_path;
+    int64_t rotate_bytes;
+    double rotate_s;
+    int64_t open_fails_most;
+    struct sm_range part[SM_PARTS];
+};
+
+extern const char *const sm_part_names[SM_PARTS];
+
+/* Fails when it is no JSON object; `problems` gets what is wrong inside. Texts live in its arena.
+ */
+MUST_CHECK int profilerconfig_parse(const char *text, size_t len, struct profilerconfig *out,
+                                    struct remarks *problems, struct err *e);
+
+#endif

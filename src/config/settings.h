@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* settings.h - what a recording was asked to do, and where each answer came from.
+ *
+ * Sources, the higher one counts: command line, environment (FOOTPLATE_*), footplate.yaml beside
+ * the script or in the current folder, SageMaker's profilerconfig.json, default. Lists are taken
+ * whole from the highest source that has one; labels are put together, key by key.
+ *
+ *     struct settings s;
+ *     settings_load(&s, &ask, &arena, &e);   fails only for a wrong option
+ *     ... s.interval_ns, s.detail, s.problems ...
+ *     struct buf b = settings_hook_config(&s, generation, job_start);
+ *
+ * Whatever else is wrong is a sentence in `problems`, and the run starts with the rest. Plain data:
+ * it may be copied; texts live in the arena of settings_load. */
+#ifndef CONFIG_SETTINGS_H
+#define CONFIG_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/opt.h"
+#include "config/detail_window.h"
+#include "config/limits.h"
+#include "config/remarks.h"
+
+enum { RANKS_MOST = 256, RANK_LARGEST = 9999999, SETTINGS_LABELS_MOST = 64 };
+
+#define SAGEMAKER_CONFIG "/opt/ml/input/config/profilerconfig.json"
+
+enum setting_source {
+    FROM_DEFAULT,
+    FROM_PROFILERCONFIG,
+    FROM_FILE,
+    FROM_ENVIRONMENT,
+    FROM_OPTION,
+    SOURCE_N,
+};
+
+enum setting_id {
+#define SETTING(id, ...)     SETTING_##id,
+#define SETTING_JOB(id, ...) SETTING_##id,
+#include "config/settings.def"
+#undef SETTING
+#undef SETTING_JOB
+    SETTING_N,
+};
+
+struct origin {
+    enum setting_source source;
+    const char *where; /* "--interval", "FOOTPLATE_INTERVAL", "footplate.yaml, line 3"; "": default
+                        */
+};
+
+struct rank_list {
+    size_t n; /* 0: all */
+    int32_t v[RANKS_MOST];
+};
+
+struct setting_label {
+    const char *key, *value;
+};
+
+struct settings {
+    const char *name;    /* NULL: from the command */
+    const char *dir;     /* the folder that runs are kept in */
+    const char *run_id;  /* NULL: a run of its own, or the launcher's */
+    const char *node_id; /* NULL: from the host's name */
+    int64_t interval_ns;
+    bool hooks;
+    size_t n_labels;
+    struct setting_label labels[SETTINGS_LABELS_MOST];
+    struct window_list detail;
+    struct rank_list detail_ranks;
+    struct python_list python;
+    const char *file;              /* the YAML file that was read; NULL: none */
+    const char *profilerconfig;    /* the same of SageMaker's */
+    struct origin from[SETTING_N]; /* by slot: ask settings_origin */
+    struct remarks problems;       /* what is wrong, with what is done about it */
+    struct remarks notes;          /* what was understood, but changes nothing */
+    struct arena *arena;
+};
+
+/* One row of settings.def. */
+struct setting {
+    const char *key; /* in footplate.yaml, dots between its maps; NULL: not there */
+    const char *env;
+    bool of_job; /* `attach` has no use for it */
+    enum setting_id slot;
+    struct opt option;
+    int (*parse)(struct settings *s, const char *text, const struct origin *o, struct err *e);
+    void (*print)(const struct settings *s, struct buf *out);
+};
+
+/* The rows of settings.def as options: a command's table is made with
+ *
+ *     #define SETTING     SETTING_AS_OPTION
+ *     #define SETTING_JOB SETTING_LEFT_OUT
+ *     #include "config/settings.def"
+ */
+#define SETTING_AS_OPTION(id, slot, key, env, parse, print, ...) {__VA_ARGS__},
+#define SETTING_LEFT_OUT(...)
+
+extern const struct setting settings_table[SETTING_N];
+/* "default", "profilerconfig.json", "footplate.yaml", "environment", "command line" */
+extern const char *const setting_source_names[SOURCE_N];
+
+struct settings_ask {
+    const char *const *argv;       /* the command, ends with NULL; NULL: none */
+    const char *folder;            /* the current one; NULL: "." */
+    char *const *environment;      /* NAME=value, ends with NULL */
+    const struct opt *options;     /* the command's table; NULL: none */
+    const struct opt_value *given; /* by the index of that table */
+    const char *profilerconfig;    /* where the environment names none; NULL: SAGEMAKER_CONFIG */
+    wall_ns now;                   /* 0: the clock's */
+};
+
+/* ERR_USAGE when an option is wrong, as for every other option. */
+MUST_CHECK int settings_load(struct settings *out, const struct settings_ask *ask, struct arena *a,
+                             struct err *e);
+const struct origin *settings_origin(const struct settings *s, enum setting_id id);
+
+/* -- for settings_*.c and tests -- */
+
+/* All defaults. */
+void settings_init(struct settings *s, struct arena *a);
+/* One value, as a user would write it; a source lower than the one that the slot has is ignored. */
+MUST_CHECK int settings_apply(struct settings *s, enum setting_id id, const char *text,
+                              const struct origin *o, struct err *e);
+/* The text of a YAML file; `name` is what sentences call it, paths in it are below `folder`. */
+void settings_take_yaml(struct settings *s, const char *text, size_t len, const char *name,
+                        const char *folder);
+/* The text of a profilerconfig.json. */
+void settings_take_profilerconfig(struct settings *s, const char *text, size_t len,
+                                  const char *name);
+
+/* -- while the run goes on -- */
+
+/* The value of `footplate set RUN detail=...`: windows with commas between, or "off", which is an
+ * empty list. */
+MUST_CHECK int settings_detail_parse(const char *text, struct window_list *out, struct err *e);
+/* Puts them in force: "+5s" counts from `now`, what is over does not begin again (for a Python
+ * profile neither), windows still to come stay, an empty list ends all detail. The hooks must then
+ * be told anew. ERR_USAGE, and nothing has changed, when they are too many. */
+MUST_CHECK int settings_detail_change(struct settings *s, const struct window_list *wanted,
+                                      struct clock_tie job_start, mono_ns now, struct err *e);
+
+/* The config.json that the hooks in the job read; the caller frees it. A changed one needs a larger
+ * generation. job_start ties the clocks at the moment at which the job was started. */
+struct buf settings_hook_config(const struct settings *s, uint64_t generation,
+                                struct clock_tie job_start);
+
+#endif

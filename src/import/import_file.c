@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* import_file.c - see import_file.h. */
+#include "import/import_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/inflate.h"
+#include "base/mem.h"
+
+/* HEAD: enough to see what it is. TAIL: where numbers stand that come behind everything else. */
+enum { HEAD = 64 << 10, TAIL = 64 << 10 };
+
+/* A file open for reading, decompressed where it has to be. First its head, then the rest. */
+struct source {
+    struct bytes_in in;
+    const struct import_file_ask *ask; /* NULL: nobody wants to know how far it is */
+    struct bytes_file file;
+    struct inflate *inflate;
+    struct bytes_in *plain;
+    uint64_t size;
+    size_t head_len, head_at;
+    char head[HEAD];
+};
+
+static int64_t read_source(struct bytes_in *in, void *to, size_t most, struct err *e)
+{
+    struct source *s = (struct source *)in;
+    if (s->head_at < s->head_len) {
+        const size_t n = MIN_OF(most, s->head_len - s->head_at);
+        memcpy(to, s->head + s->head_at, n);
+        s->head_at += n;
+        return (int64_t)n;
+    }
+    const int rc =
+        s->ask && s->ask->progress ? s->ask->progress(s->ask->ctx, s->file.taken, s->size, e) : 0;
+    return rc != 0 ? rc : s->plain->read(s->plain, to, most, e);
+}
+
+static int read_head(struct source *s, struct err *e)
+{
+    int64_t n = 1;
+    while (s->head_len < HEAD && n > 0) {
+        n = s->plain->read(s->plain, s->head + s->head_len, HEAD - s->head_len, e);
+        if (n < 0)
+            return (int)n;
+        s->head_len += (size_t)n;
+    }
+    return 0;
+}
+
+static int open_plain(struct source *s, struct err *e)
+{
+    char magic[2];
+    const ssize_t n = pread(s->file.fd, magic, sizeof magic, 0);
+    s->plain = &s->file.in;
+    if (n <= 0 || !inflate_sniff(magic, (size_t)n))
+        return 0;
+    const int rc = inflate_open(&s->inflate, &s->file.in, INFLATE_ANY, e);
+    if (rc == 0)
+        s->plain = inflate_bytes(s->inflate);
+    return rc;
+}
+
+static void source_close(struct source *s)
+{
+    inflate_close(s->inflate);
+    if (s->file.fd >= 0)
+        close(s->file.fd);
+    free(s);
+}
+
+static int source_open(struct source **out, const char *path, struct err *e)
+{
+    struct stat st;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return err_sys(e, "open '%s'", path);
+    struct source *s = xcalloc(1, sizeof *s);
+    s->in.read = read_source;
+    bytes_file_init(&s->file, fd, path);
+    int rc = fstat(fd, &st) < 0 ? err_sys(e, "look at '%s'", path) : 0;
+    if (rc == 0 && !S_ISREG(st.st_mode))
+        rc = err_set(e, ERR_USAGE, "'%s' is no file", path);
+    s->size = rc == 0 ? (uint64_t)st.st_size : 0;
+    if (rc == 0)
+        rc = open_plain(s, e);
+    if (rc != 0) {
+        source_close(s);
+        return rc;
+    }
+    *out = s;
+    return 0;
+}
+
+/* ---- numbers at the end ---- */
+
+/* The last TAIL bytes of what the source gives. Of a plain file only those are read; gzip has to be
+ * gone through. */
+static size_t read_tail(struct source *s, char tail[2 * TAIL])
+{
+    struct err e;
+    size_t len = 0;
+    int64_t n;
+    if (!s->inflate && s->size > TAIL)
+        lseek(s->file.fd, (off_t)(s->size - TAIL), SEEK_SET);
+    while ((n = s->plain->read(s->plain, tail + len, 2 * TAIL - len, &e)) > 0) {
+        len += (size_t)n;
+        if (len == 2 * TAIL) {
+            memcpy(tail, tail + TAIL, TAIL);
+            len = TAIL;
+        }
+    }
+    return len;
+}
+
+static bool number_behind(const char *p, const char *end, int64_t *out)
+{
+    int64_t v = 0;
+    while (p < end && (*p == ' ' || *p == ':' || *p == '\n' || *p == '\t' || *p == '\r'))
+        p++;
+    const char *const first = p;
+    for (; p < end && *p >= '0' && *p <= '9' && p - first < 18 + 1; p++)
+        if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, *p - '0', &v))
+            return false;
+    *out = v;
+    return p > first;
+}
+
+static bool late_number(void *ctx, const char *key, int64_t *out)
+{
+    const struct import_file_ask *ask = ctx;
+    struct source *s;
+    struct err e;
+    char quoted[64];
+    if (strlen(key) + 3 > sizeof quoted || source_open(&s, ask->path, &e) != 0)
+        return false;
+    const size_t n = (size_t)snprintf(quoted, sizeof quoted, "\"%s\"", key);
+    char *tail = xmalloc(2 * (size_t)TAIL);
+    const size_t len = read_tail(s, tail);
+    const char *at = memmem(tail, len, quoted, n);
+    const bool found = at && number_behind(at + n, tail + len, out);
+    free(tail);
+    source_close(s);
+    return found;
+}
+
+/* ---- the file ---- */
+
+static int run_source(struct source *s, const struct import_file_ask *ask,
+                      struct import_file_result *out, struct err *e)
+{
+    int rc = read_head(s, e);
+    if (rc != 0)
+        return rc;
+    if (s->head_len == 0)
+        return err_set(e, ERR_FORMAT, "the file is empty");
+    out->format = ask->format ? ask->format : importer_sniff(s->head, s->head_len);
+    if (!out->format)
+        return err_set(e, ERR_FORMAT, "no format that is known: it is no JSON");
+    const struct import_ask inner = {
+        .in = &s->in,
+        .sink = ask->sink,
+        .wall_minus_mono_ns = ask->wall_minus_mono_ns,
+        .pid = ask->pid,
+        .late_number = late_number,
+        .ctx = (void *)(uintptr_t)ask, /* it is only read */
+    };
+    return out->format->run(&inner, &out->result, e);
+}
+
+int import_file(const struct import_file_ask *ask, struct import_file_result *out, struct err *e)
+{
+    struct source *s;
+    int rc = source_open(&s, ask->path, e);
+    if (rc != 0)
+        return rc;
+    *out = (struct import_file_result){.gzip = s->inflate != NULL, .file_bytes = s->size};
+    s->ask = ask;
+    rc = run_source(s, ask, out, e);
+    if (rc != 0)
+        rc = err_in(e, "'%s'", ask->path);
+    out->garbage = s->inflate && inflate_has_garbage(s->inflate);
+    source_close(s);
+    return rc;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* import_file.h - a file of somebody else's format, plain or gzip, told to a sink. */
+#ifndef IMPORT_IMPORT_FILE_H
+#define IMPORT_IMPORT_FILE_H
+
+#include "import/importer.h"
+
+struct import_file_ask {
+    const char *path;
+    const struct importer *format; /* NULL: by its bytes */
+    struct sink *sink;
+    int64_t wall_minus_mono_ns; /* see struct import_ask */
+    uint32_t pid;
+    /* Called now and then with the bytes of the file read so far and all of them; NULL is fine. A
+     * negative code ends the import with it. */
+    int (*progress)(void *ctx, uint64_t done, uint64_t all, struct err *e);
+    void *ctx;
+};
+
+struct import_file_result {
+    struct import_result result;
+    const struct importer *format;
+    uint64_t file_bytes;
+    bool gzip, garbage; /* bytes behind the gzip data were ignored */
+};
+
+/* The message names the file. What the sink was told before a failure is the caller's to undo. */
+MUST_CHECK int import_file(const struct import_file_ask *ask, struct import_file_result *out,
+                           struct err *e);
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* import_kineto.c - Chrome traces, above all those of PyTorch's profiler, of all ages.
+ *
+ * The top level is an object with traceEvents, or the bare array. What says which rank it is may
+ * come before the events or behind them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "import/kineto.h"
+
+#define KEY(id, key, kept) key,
+static const char *const key_names[] = {
+#include "import/kineto_keys.def"
+};
+#undef KEY
+
+/* Leaves what was read wrongly: back to the array of events. */
+static enum json_kind leave_event(struct json_scan *s, uint32_t depth)
+{
+    enum json_kind kind = JS_END;
+    s->faults.unread++;
+    while (kind == JS_END && s->depth > depth)
+        kind = json_skip(s, NULL);
+    return kind;
+}
+
+/* One element of the array of events. JS_END: go on; JS_NULL: that was the last. */
+static enum json_kind read_element(struct kineto *k, uint32_t depth)
+{
+    struct json_scan *s = &k->scan;
+    struct json_item it;
+    json_hold(s);
+    enum json_kind kind = json_next(s, &it);
+    if (kind == JS_END)
+        return JS_NULL;
+    if (kind == JS_OBJECT)
+        kind = kineto_read(k);
+    else if (kind == JS_ARRAY)
+        kind = json_skip(s, NULL);
+    if (kind == JS_BAD)
+        return json_recover(s);
+    if (kind == JS_LOST)
+        return leave_event(s, depth);
+    if (kind == JS_AGAIN)
+        return JS_END;
+    if (json_is_over(kind))
+        return kind;
+    if (it.kind == JS_OBJECT)
+        kineto_tell(k);
+    else
+        k->result->count[IMPORTED_PHASES]++;
+    return JS_END;
+}
+
+static enum json_kind read_events(struct kineto *k)
+{
+    const uint32_t depth = k->scan.depth;
+    enum json_kind kind;
+    do
+        kind = read_element(k, depth);
+    while (kind == JS_END);
+    json_release(&k->scan);
+    return kind == JS_NULL ? JS_END : kind;
+}
+
+static enum json_kind read_distributed(struct kineto *k)
+{
+    struct json_item it;
+    for (;;) {
+        enum json_kind kind = json_next(&k->scan, &it);
+        if (kind == JS_OBJECT || kind == JS_ARRAY) {
+            kind = json_skip(&k->scan, NULL);
+            if (kind == JS_END)
+                continue;
+        }
+        if (kind == JS_END || kind >= JS_LOST)
+            return kind;
+        if (it.id == K_RANK && !json_int(&it, &k->result->rank))
+            k->result->rank = -1;
+        if (it.id == K_WORLD_SIZE && !json_int(&it, &k->result->world_size))
+            k->result->world_size = -1;
+    }
+}
+
+static enum json_kind read_top_member(struct kineto *k, const struct json_item *it, bool *events)
+{
+    if (it->kind == JS_ARRAY && it->id == K_TRACE_EVENTS) {
+        *events = true;
+        return read_events(k);
+    }
+    if (it->kind == JS_OBJECT && it->id == K_DISTRIBUTED)
+        return read_distributed(k);
+    if (it->kind == JS_OBJECT || it->kind == JS_ARRAY)
+        return json_skip(&k->scan, NULL);
+    if (it->id == K_BASE_TIME && !k->base_known)
+        k->base_known = json_int(it, &k->base_ns);
+    return JS_END;
+}
+
+static enum json_kind read_members(struct kineto *k, bool *events)
+{
+    struct json_item it;
+    enum json_kind kind;
+    do {
+        kind = json_next(&k->scan, &it);
+        if (kind == JS_END)
+            return kind;
+        if (kind < JS_LOST)
+            kind = read_top_member(k, &it, events);
+    } while (kind == JS_END || kind == JS_LOST);
+    return kind;
+}
+
+static enum json_kind read_top(struct kineto *k, bool *events)
+{
+    struct json_item it;
+    enum json_kind kind = json_next(&k->scan, &it);
+    if (kind == JS_ARRAY) {
+        *events = true;
+        kind = read_events(k);
+    } else if (kind == JS_OBJECT) {
+        kind = read_members(k, events);
+    }
+    return kind == JS_END ? json_next(&k->scan, &it) : kind; /* behind the end */
+}
+
+/* A trace that is cut, or is broken behind its events, gives what it has. */
+static int judge(const struct kineto *k, enum json_kind kind, bool events, struct err *e)
+{
+    const struct err *why = json_error(&k->scan);
+    if (kind == JS_FAILED)
+        return err_set(e, why->code, "%s", why->msg);
+    if (!events && kind == JS_DONE)
+        return err_set(e, ERR_FORMAT, "it is JSON, but no trace: there are no traceEvents in it");
+    if (!events)
+        return err_set(e, ERR_FORMAT, "it is no trace: %s",
+                       *why->msg ? why->msg : "its top level is no object and no array");
+    if (k->result->count[IMPORTED_KEPT] == 0)
+        return err_set(e, ERR_FORMAT, "the trace has no event");
+    return 0;
+}
+
+static int run(const struct import_ask *ask, struct import_result *out, struct err *e)
+{
+    struct kineto *k = xcalloc(1, sizeof *k);
+    bool events = false;
+    *out = (struct import_result){.rank = -1, .world_size = -1};
+    k->ask = ask;
+    k->result = out;
+    out_open(&k->out, ask->sink, out);
+    kineto_cats_init(&k->cats);
+    json_keys_init(&k->keys, key_names, COUNT_OF(key_names));
+    json_open(&k->scan, ask->in, &(struct json_options){.keys = &k->keys});
+    const enum json_kind kind = read_top(k, &events);
+    kineto_tell_rest(k);
+    out_close(&k->out);
+    out->faults = k->scan.faults;
+    out->bytes = json_position(&k->scan);
+    const int rc = judge(k, kind, events, e);
+    json_close(&k->scan);
+    free(k);
+    return rc;
+}
+
+static int sniff(const char *head, size_t n)
+{
+    size_t at = n >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    while (at < n && (head[at] == ' ' || head[at] == '\n' || head[at] == '\r' || head[at] == '\t'))
+        at++;
+    if (at == n || (head[at] != '{' && head[at] != '['))
+        return 0;
+    if (memmem(head, n, "\"traceEvents\"", 13) || memmem(head, n, "\"schemaVersion\"", 15))
+        return 90;
+    if (memmem(head, n, "\"ph\"", 4))
+        return 60;
+    return 10; /* traceEvents may stand far behind */
+}
+
+const struct importer importer_kineto = {
+    .name = "kineto",
+    .help = "PyTorch's profiler (Kineto) and other Chrome traces",
+    .sniff = sniff,
+    .run = run,
+};

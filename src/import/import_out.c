@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* import_out.c - see import_out.h. */
+#include "import/import_out.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum { NONE = UINT32_MAX, SLOTS_FIRST = 256 };
+
+/* A century around 1970 and now; what the store takes, and far from where sums overflow. */
+#define TIME_MOST (INT64_MAX / 4)
+
+void out_open(struct import_out *o, struct sink *s, struct import_result *r)
+{
+    memset(o, 0, sizeof *o);
+    o->sink = s;
+    o->result = r;
+}
+
+/* ---- handing over ---- */
+
+static void tell(struct import_out *o, struct out_track *t)
+{
+    size_t n = 0;
+    for (uint32_t i = t->head; i != NONE; i = o->next[i])
+        o->sorted[n++] = o->waiting[i];
+    t->head = t->tail = NONE;
+    t->told = true;
+    t->renamed = false;
+    o->sink->ops->events(o->sink, &t->track, o->sorted, n);
+}
+
+static void hand_over(struct import_out *o)
+{
+    for (uint32_t i = 0; i < o->n_touched; i++)
+        tell(o, &o->tracks[o->touched[i]]);
+    o->n_touched = o->n_waiting = 0;
+    if (texts_full(&o->texts))
+        texts_clear(&o->texts);
+}
+
+static void note_time(struct import_out *o, const struct event *v)
+{
+    struct import_result *r = o->result;
+    const int64_t end = v->at.ns + v->dur_ns;
+    const bool first = r->count[IMPORTED_KEPT]++ == 0;
+    if (first || v->at.ns < r->first.ns)
+        r->first = v->at;
+    if (first || end > r->last.ns)
+        r->last.ns = end;
+}
+
+static bool time_is_bad(int64_t at, int64_t dur)
+{
+    return at > TIME_MOST || at < -TIME_MOST || dur > TIME_MOST;
+}
+
+void out_event(struct import_out *o, uint32_t track, const struct event *v)
+{
+    if (track == OUT_NO_TRACK) {
+        o->result->count[IMPORTED_TRACKS]++;
+        return;
+    }
+    if (time_is_bad(v->at.ns, v->dur_ns)) {
+        o->result->count[IMPORTED_BAD_TIME]++;
+        return;
+    }
+    struct out_track *t = &o->tracks[track];
+    const uint32_t i = o->n_waiting++;
+    o->waiting[i] = *v;
+    o->next[i] = NONE;
+    if (t->head == NONE) {
+        t->head = i;
+        o->touched[o->n_touched++] = track;
+    } else {
+        o->next[t->tail] = i;
+    }
+    t->tail = i;
+    t->last.ns = MAX_OF(t->last.ns, v->at.ns + v->dur_ns);
+    note_time(o, v);
+    if (o->n_waiting == OUT_EVENTS || texts_full(&o->texts))
+        hand_over(o);
+}
+
+/* ---- tracks ---- */
+
+static uint32_t slot_of(const struct import_out *o, enum track_kind kind, uint32_t pid, uint64_t id)
+{
+    const uint64_t key = (id * 0x9e3779b97f4a7c15u ^ pid) * 0xff51afd7ed558ccdu + (uint64_t)kind;
+    const uint32_t mask = o->cap_slots - 1;
+    uint32_t i = (uint32_t)(key >> 32) & mask;
+    for (; o->slots[i]; i = (i + 1) & mask) {
+        const struct track *t = &o->tracks[o->slots[i] - 1].track;
+        if (t->kind == kind && t->pid == pid && t->id == id)
+            break;
+    }
+    return i;
+}
+
+static void grow_slots(struct import_out *o)
+{
+    free(o->slots);
+    o->cap_slots = o->cap_slots ? o->cap_slots * 2 : SLOTS_FIRST;
+    o->slots = xcalloc(o->cap_slots, sizeof *o->slots);
+    for (uint32_t i = 0; i < o->n_tracks; i++) {
+        const struct track *t = &o->tracks[i].track;
+        o->slots[slot_of(o, t->kind, t->pid, t->id)] = i + 1;
+    }
+}
+
+uint32_t out_track_find(const struct import_out *o, enum track_kind kind, uint32_t pid, uint64_t id)
+{
+    return o->cap_slots ? o->slots[slot_of(o, kind, pid, id)] - 1 : OUT_NO_TRACK;
+}
+
+uint32_t out_track(struct import_out *o, enum track_kind kind, uint32_t pid, uint64_t id)
+{
+    if (o->n_tracks * 2 >= o->cap_slots)
+        grow_slots(o);
+    uint32_t *slot = &o->slots[slot_of(o, kind, pid, id)];
+    if (*slot)
+        return *slot - 1;
+    if (o->n_tracks == OUT_TRACKS_MOST)
+        return OUT_NO_TRACK;
+    if (o->n_tracks == o->cap_tracks) {
+        o->cap_tracks = o->cap_tracks ? o->cap_tracks * 2 : 16;
+        o->tracks = xrealloc(o->tracks, o->cap_tracks, sizeof *o->tracks);
+    }
+    o->tracks[o->n_tracks] = (struct out_track){.track = {.kind = kind, .pid = pid, .id = id},
+                                                .head = NONE,
+                                                .tail = NONE,
+                                                .last = {INT64_MIN}};
+    return (*slot = ++o->n_tracks) - 1;
+}
+
+static bool put_name(char to[TRACK_NAME_LEN], const char *name)
+{
+    const size_t n = strnlen(name, TRACK_NAME_LEN - 1);
+    if (n == 0 || (strncmp(to, name, n) == 0 && to[n] == '\0'))
+        return false;
+    memset(to, 0, TRACK_NAME_LEN);
+    memcpy(to, name, n);
+    return true;
+}
+
+void out_name(struct import_out *o, uint32_t track, const char *process, const char *name)
+{
+    if (track == OUT_NO_TRACK)
+        return;
+    struct out_track *t = &o->tracks[track];
+    const bool a = put_name(t->track.process, process), b = put_name(t->track.name, name);
+    t->renamed = t->renamed || a || b;
+}
+
+/* ---- begin and end ---- */
+
+static uint32_t take_open(struct import_out *o)
+{
+    uint32_t i = o->free_open;
+    if (i) {
+        o->free_open = o->opens[i - 1].below;
+    } else {
+        if (o->n_opens == o->cap_opens) {
+            o->cap_opens = o->cap_opens ? o->cap_opens * 2 : 64;
+            o->opens = xrealloc(o->opens, o->cap_opens, sizeof *o->opens);
+        }
+        i = o->n_opens + 1;
+    }
+    o->n_opens++;
+    return i;
+}
+
+void out_begin(struct import_out *o, uint32_t track, const struct event *v)
+{
+    if (track == OUT_NO_TRACK || o->n_opens == OUT_OPEN_MOST) {
+        o->result->count[track == OUT_NO_TRACK ? IMPORTED_TRACKS : IMPORTED_OPEN]++;
+        return;
+    }
+    const uint32_t i = take_open(o);
+    struct out_track *t = &o->tracks[track];
+    o->opens[i - 1] = (struct out_open){*v, t->open};
+    o->opens[i - 1].event.name = xstrdup(v->name); /* it may outlive the texts */
+    o->opens[i - 1].event.args = v->args ? xstrdup(v->args) : NULL;
+    t->open = i;
+    t->last.ns = MAX_OF(t->last.ns, v->at.ns);
+}
+
+/* Its own copy becomes one of the texts again. */
+static const char *give_back(struct import_out *o, const char *own)
+{
+    const char *p = own ? texts_keep(&o->texts, own, strlen(own))->p : NULL;
+    free((void *)(uintptr_t)own);
+    return p;
+}
+
+static void close_span(struct import_out *o, uint32_t track, mono_ns at, enum event_end end)
+{
+    struct out_track *t = &o->tracks[track];
+    const uint32_t i = t->open;
+    struct event v = o->opens[i - 1].event;
+    v.name = give_back(o, v.name);
+    v.args = give_back(o, v.args);
+    t->open = o->opens[i - 1].below;
+    o->opens[i - 1].below = o->free_open;
+    o->free_open = i;
+    o->n_opens--;
+    if (__builtin_sub_overflow(at.ns, v.at.ns, &v.dur_ns))
+        v.dur_ns = INT64_MAX; /* refused as a bad time */
+    if (v.dur_ns < 0) {
+        o->result->count[IMPORTED_NEGATIVE]++;
+        v.dur_ns = 0;
+    }
+    v.end = end;
+    out_event(o, track, &v);
+}
+
+void out_end(struct import_out *o, uint32_t track, mono_ns at)
+{
+    if (track == OUT_NO_TRACK || !o->tracks[track].open)
+        o->result->count[track == OUT_NO_TRACK ? IMPORTED_TRACKS : IMPORTED_UNBEGUN]++;
+    else
+        close_span(o, track, at, END_KNOWN);
+}
+
+/* ---- the end ---- */
+
+void out_close(struct import_out *o)
+{
+    for (uint32_t i = 0; i < o->n_tracks; i++)
+        while (o->tracks[i].open) {
+            o->result->count[IMPORTED_UNENDED]++;
+            close_span(o, i, o->tracks[i].last, END_CUT);
+        }
+    hand_over(o);
+    /* Names that came after the events: told once more, with no event. */
+    for (uint32_t i = 0; i < o->n_tracks; i++)
+        if (o->tracks[i].told && o->tracks[i].renamed)
+            tell(o, &o->tracks[i]);
+    texts_clear(&o->texts);
+    free(o->tracks);
+    free(o->slots);
+    free(o->opens);
+    memset(o, 0, sizeof *o);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* import_out.h - from an importer to the sink: events gathered and handed over by track.
+ *
+ * out_open, then out_track, out_name and out_event in any order, out_close. Everything is bounded:
+ * tracks, texts, events that wait, spans that are open. */
+#ifndef IMPORT_IMPORT_OUT_H
+#define IMPORT_IMPORT_OUT_H
+
+#include "import/import_texts.h"
+#include "import/importer.h"
+
+enum { OUT_EVENTS = 1024, OUT_TRACKS_MOST = 1 << 16, OUT_OPEN_MOST = 1 << 17 };
+
+/* No track: there are too many. */
+#define OUT_NO_TRACK UINT32_MAX
+
+struct out_track {
+    struct track track;
+    uint32_t head, tail; /* of the list of its waiting events */
+    uint32_t open;       /* spans: index of the innermost, 1-based; 0: none */
+    mono_ns last;        /* the latest time seen on it */
+    bool told, renamed;
+};
+
+struct out_open {
+    struct event event;
+    uint32_t below; /* the next outer one, or the next free one */
+};
+
+struct import_out {
+    struct sink *sink;
+    struct import_result *result;
+    struct texts texts;
+
+    struct out_track *tracks;
+    uint32_t n_tracks, cap_tracks;
+    uint32_t *slots; /* 1 + index, by hash */
+    uint32_t cap_slots;
+
+    struct event waiting[OUT_EVENTS], sorted[OUT_EVENTS];
+    uint32_t next[OUT_EVENTS], touched[OUT_EVENTS];
+    uint32_t n_waiting, n_touched;
+
+    struct out_open *opens;
+    uint32_t n_opens, cap_opens, free_open;
+};
+
+void out_open(struct import_out *o, struct sink *s, struct import_result *r);
+/* The number of the track, made when it is new. */
+uint32_t out_track(struct import_out *o, enum track_kind kind, uint32_t pid, uint64_t id);
+/* The same, but OUT_NO_TRACK when it is new. */
+uint32_t out_track_find(const struct import_out *o, enum track_kind kind, uint32_t pid,
+                        uint64_t id);
+/* "" leaves a name as it is. May come after events of the track. */
+void out_name(struct import_out *o, uint32_t track, const char *process, const char *name);
+/* Its texts are of o->texts, whose texts are good until the next out_event or out_end. The track
+ * may be OUT_NO_TRACK: then it is counted. */
+void out_event(struct import_out *o, uint32_t track, const struct event *v);
+/* A span that begins; out_end ends the innermost one of the track. */
+void out_begin(struct import_out *o, uint32_t track, const struct event *v);
+void out_end(struct import_out *o, uint32_t track, mono_ns at);
+/* Ends what is open, hands over what waits, frees. */
+void out_close(struct import_out *o);
+
+#endif

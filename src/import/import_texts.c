@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* import_texts.c - see import_texts.h. */
+#include "import/import_texts.h"
+
+#include <stdlib.h>
+#include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/mem.h"
+
+enum { SLOTS_FIRST = 4096, TEXTS_MOST = 200000, BYTES_MOST = 32 << 20, CHUNK = 64 << 10 };
+
+static struct text **slot_of(const struct texts *t, const char *p, size_t len, uint32_t hash)
+{
+    for (uint32_t i = hash;; i++) {
+        struct text **slot = &t->slots[i & (t->cap - 1)];
+        const struct text *x = *slot;
+        if (!x || (x->hash == hash && x->len == len && memcmp(x->p, p, len) == 0))
+            return slot;
+    }
+}
+
+static void grow(struct texts *t)
+{
+    struct text **old = t->slots;
+    const uint32_t n = t->cap;
+    t->cap = n ? n * 2 : SLOTS_FIRST;
+    t->slots = xcalloc(t->cap, sizeof *t->slots);
+    for (uint32_t i = 0; i < n; i++)
+        if (old[i])
+            *slot_of(t, old[i]->p, old[i]->len, old[i]->hash) = old[i];
+    free(old);
+}
+
+static void *take(struct texts *t, size_t n)
+{
+    n = (n + 7) & ~(size_t)7;
+    if (n > t->room_left) {
+        t->room_left = MAX_OF(n, (size_t)CHUNK);
+        t->room = arena_alloc(&t->arena, t->room_left, 1);
+    }
+    void *p = t->room;
+    t->room += n;
+    t->room_left -= n;
+    t->bytes += n;
+    return p;
+}
+
+struct text *texts_keep(struct texts *t, const char *p, size_t len)
+{
+    const uint32_t hash = (uint32_t)XXH3_64bits(p, len);
+    if (t->n * 2 >= t->cap)
+        grow(t);
+    struct text **slot = slot_of(t, p, len, hash);
+    if (*slot)
+        return *slot;
+    struct text *x = take(t, sizeof *x);
+    char *copy = take(t, len + 1);
+    memcpy(copy, p, len);
+    copy[len] = '\0';
+    *x = (struct text){.p = copy, .len = (uint32_t)len, .hash = hash};
+    t->n++;
+    return *slot = x;
+}
+
+bool texts_full(const struct texts *t)
+{
+    return t->n >= TEXTS_MOST || t->bytes >= BYTES_MOST;
+}
+
+void texts_clear(struct texts *t)
+{
+    arena_free(&t->arena);
+    free(t->slots);
+    *t = (struct texts){0};
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* importer.h - a format of others: one const record and one line in importers.def.
+ *
+ * An importer reads plain bytes from beginning to end, in memory that does not grow with them, and
+ * tells events to a sink. What it cannot use it counts; only input that is not its format at all,
+ * or that its source cannot deliver, is an error. */
+#ifndef IMPORT_IMPORTER_H
+#define IMPORT_IMPORTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/bytes_in.h"
+#include "base/err.h"
+#include "base/json_scan.h"
+#include "record/event.h"
+
+#define COUNT(id, ...) IMPORTED_##id,
+enum import_count {
+#include "import/import_counts.def"
+    IMPORTED_N
+};
+#undef COUNT
+
+extern const struct word import_count_words[IMPORTED_N];
+
+struct import_ask {
+    struct bytes_in *in; /* plain, not compressed */
+    struct sink *sink;
+    /* Times of the input are wall time; events carry the monotonic clock: what to take off. */
+    int64_t wall_minus_mono_ns;
+    uint32_t pid; /* of the process that was traced, where the caller knows it; else 0 */
+    /* A number at the top level that stands behind everything else in the input, wanted before it
+     * is read. NULL, or false: it cannot be had. */
+    bool (*late_number)(void *ctx, const char *key, int64_t *out);
+    void *ctx;
+};
+
+struct import_result {
+    uint64_t count[IMPORTED_N];
+    struct json_faults faults;
+    uint64_t bytes;           /* read */
+    mono_ns first, last;      /* begin of the first event, end of the last; when there are any */
+    int64_t rank, world_size; /* -1: not told */
+};
+
+struct importer {
+    const char *name; /* as --format takes it */
+    const char *help; /* one line */
+    /* How sure it is, 0 (not mine) to 100, from the first bytes. */
+    int (*sniff)(const char *head, size_t n);
+    int (*run)(const struct import_ask *ask, struct import_result *out, struct err *e);
+};
+
+#define IMPORTER(id) extern const struct importer importer_##id;
+#include "import/importers.def"
+#undef IMPORTER
+
+/* In the order of importers.def; ends with NULL. */
+extern const struct importer *const importers[];
+
+/* NULL when there is no such format. */
+const struct importer *importer_find(const char *name);
+/* The one that is surest; NULL when none knows the bytes. */
+const struct importer *importer_sniff(const char *head, size_t n);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kineto.h - between the files of the Kineto importer: one event as it stands in the trace
+ * (kineto_read.c fills it), and what it becomes (kineto_tell.c). */
+#ifndef IMPORT_KINETO_H
+#define IMPORT_KINETO_H
+
+#include "import/import_out.h"
+
+#define KEY(id, ...) K_##id,
+enum kineto_key {
+    K_NONE,
+#include "import/kineto_keys.def"
+    K_N
+};
+#undef KEY
+
+enum { KINETO_ARGS_MOST = 1024, KINETO_SERIES_MOST = 16, KINETO_PROCESSES_MOST = 256 };
+
+/* A pid or tid: a number, or a text. */
+struct kineto_who {
+    bool given, is_text;
+    int64_t number;
+    struct json_text text;
+};
+
+struct kineto_series {
+    struct json_text key;
+    double value;
+};
+
+/* Texts are of the window. INT64_MIN: the number is not there. */
+struct kineto_event {
+    uint32_t seen; /* which of the keys K_PH.. it has */
+    char ph;
+    bool has_ts;
+    int64_t ts_ns, dur_ns;
+    struct json_text cat, name;
+    struct kineto_who pid, tid;
+    uint64_t id, link, parent;
+    int64_t bytes, device, stream;
+    int64_t mem_bytes, mem_allocated, mem_reserved, mem_device_type, mem_device;
+    uint64_t mem_address;
+    /* Counted when it is told: it may be read twice. */
+    uint32_t long_texts, duplicates, bad_escapes, bad_utf8;
+    struct json_text arg_name; /* what metadata calls a process or thread */
+    uint32_t n_series;         /* numbers among the arguments; only for counters */
+    uint32_t args_len;
+    struct kineto_series series[KINETO_SERIES_MOST];
+    char args[KINETO_ARGS_MOST];
+};
+
+struct kineto_process {
+    uint32_t pid;
+    char name[TRACK_NAME_LEN];
+};
+
+struct kineto {
+    const struct import_ask *ask;
+    struct import_result *result;
+    struct import_out out;
+    struct json_scan scan;
+    struct json_keys keys, cats;
+    int64_t base_ns;
+    bool base_known; /* told, looked for, or not needed */
+    uint32_t host_pid;
+    mono_ns first_host; /* when the process was first heard of */
+    uint32_t host_track;
+    struct kineto_event event;
+    struct kineto_process processes[KINETO_PROCESSES_MOST];
+    uint32_t n_processes;
+    struct { /* the last one looked up, of threads and of streams */
+        int64_t pid, tid;
+        uint32_t track;
+        bool good;
+    } near[2];
+    char text[EVENT_NAME_MOST];
+};
+
+/* Reads the members of the event that the scanner has just entered into k->event: JS_END, or a
+ * kind from JS_LOST on. */
+enum json_kind kineto_read(struct kineto *k);
+/* Tells k->event. */
+void kineto_tell(struct kineto *k);
+/* Names and facts that are known only now. */
+void kineto_tell_rest(struct kineto *k);
+void kineto_cats_init(struct json_keys *cats);
+
+#endif

@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kineto_tell.c - what an event of a trace becomes.
+ *
+ * Names mean something here and only here: formats of others tell a collective, a wait for data or
+ * a step by its name. Each name is looked at once and remembered with its text. */
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "import/kineto.h"
+
+enum where { HOST, DEVICE, MARKER, LAUNCH };
+
+#define KINETO(name, category, where) {CAT_##category, where},
+static const struct {
+    enum event_category category;
+    enum where where;
+} cats[] = {
+    {CAT_OTHER, HOST}, /* any other */
+#include "import/kineto_cats.def"
+};
+#undef KINETO
+
+#define KINETO(name, category, where) name,
+static const char *const cat_names[] = {
+#include "import/kineto_cats.def"
+};
+#undef KINETO
+
+static_assert(COUNT_OF(cats) == COUNT_OF(cat_names) + 1, "one for each");
+
+/* Ids of tracks that no number names: texts, and what belongs to a device as a whole. */
+#define TEXT_TRACK ((uint64_t)1 << 63)
+#define TEXT_PID   ((uint32_t)1 << 31)
+#define NO_STREAM  UINT32_MAX
+
+void kineto_cats_init(struct json_keys *keys)
+{
+    json_keys_init(keys, cat_names, COUNT_OF(cat_names));
+}
+
+/* ---- names ---- */
+
+enum { NAME_SEEN = 1, NAME_COMM_OP = 2, NAME_COMM_KERNEL = 4, NAME_LOADER = 8, NAME_STEP = 16 };
+
+static const struct {
+    const char *text;
+    bool anywhere; /* else at the start */
+    uint32_t tag;
+} name_marks[] = {
+    {"nccl:", false, NAME_COMM_OP},
+    {"gloo:", false, NAME_COMM_OP},
+    {"mpi:", false, NAME_COMM_OP},
+    {"ucc:", false, NAME_COMM_OP},
+    {"hccl:", false, NAME_COMM_OP},
+    {"xccl:", false, NAME_COMM_OP},
+    {"c10d::", false, NAME_COMM_OP},
+    {"record_param_comms", false, NAME_COMM_OP},
+    {"nccl", false, NAME_COMM_KERNEL},
+    {"hccl", false, NAME_COMM_KERNEL},
+    {"ncclKernel", true, NAME_COMM_KERNEL},
+    {"ncclDevKernel", true, NAME_COMM_KERNEL},
+    {"enumerate(DataLoader)#", false, NAME_LOADER},
+};
+
+static bool step_number(const char *name, int64_t *out)
+{
+    static const char prefix[] = "ProfilerStep#";
+    const size_t n = sizeof prefix - 1;
+    if (strncmp(name, prefix, n) != 0 || !name[n] || strlen(name + n) > 18)
+        return false;
+    *out = 0;
+    for (const char *p = name + n; *p; p++) {
+        if (*p < '0' || *p > '9')
+            return false;
+        *out = *out * 10 + (*p - '0');
+    }
+    return true;
+}
+
+static void look_at_name(struct text *t)
+{
+    t->tag = NAME_SEEN;
+    for (size_t i = 0; i < COUNT_OF(name_marks); i++) {
+        const char *at = strstr(t->p, name_marks[i].text);
+        if (at && (at == t->p || name_marks[i].anywhere))
+            t->tag |= name_marks[i].tag;
+    }
+    if (step_number(t->p, &t->number))
+        t->tag |= NAME_STEP;
+}
+
+static struct text *name_of(struct kineto *k)
+{
+    const struct json_text *t = &k->event.name;
+    struct text *name;
+    k->result->count[IMPORTED_NO_NAME] += !(k->event.seen & 1u << (K_NAME - K_PH));
+    if (!t->escaped && !t->high && t->len < EVENT_NAME_MOST) {
+        name = texts_keep(&k->out.texts, t->p ? t->p : "", t->len);
+    } else {
+        k->result->count[IMPORTED_LONG_TEXTS] += t->len >= EVENT_NAME_MOST;
+        const size_t n = json_decode(t, k->text, sizeof k->text, &k->scan.faults);
+        name = texts_keep(&k->out.texts, k->text, strnlen(k->text, n));
+    }
+    if (!name->tag)
+        look_at_name(name);
+    return name;
+}
+
+static enum event_category refine(enum event_category c, uint32_t tag)
+{
+    if (c == CAT_KERNEL)
+        return tag & NAME_COMM_KERNEL ? CAT_COMM : c;
+    if (c == CAT_OP || c == CAT_USER)
+        return tag & NAME_COMM_OP ? CAT_COMM : tag & NAME_LOADER ? CAT_LOADER : c;
+    return c;
+}
+
+/* ---- tracks ---- */
+
+static uint32_t text_hash(const struct json_text *t)
+{
+    uint32_t h = 2166136261u;
+    for (uint32_t i = 0; i < t->len; i++)
+        h = (h ^ (uint8_t)t->p[i]) * 16777619u;
+    return h & ~TEXT_PID;
+}
+
+static uint32_t pid_of(const struct kineto_who *w)
+{
+    return w->is_text ? TEXT_PID | text_hash(&w->text) : (uint32_t)w->number;
+}
+
+static uint64_t tid_of(const struct kineto_who *w)
+{
+    return w->is_text ? TEXT_TRACK | text_hash(&w->text) : (uint64_t)w->number;
+}
+
+static struct kineto_process *process_of(struct kineto *k, uint32_t pid, bool make)
+{
+    for (uint32_t i = 0; i < k->n_processes; i++)
+        if (k->processes[i].pid == pid)
+            return &k->processes[i];
+    if (!make || k->n_processes == KINETO_PROCESSES_MOST)
+        return NULL;
+    k->processes[k->n_processes] = (struct kineto_process){.pid = pid};
+    return &k->processes[k->n_processes++];
+}
+
+static const char *process_name(struct kineto *k, uint32_t pid)
+{
+    const struct kineto_process *p = process_of(k, pid, false);
+    return p ? p->name : "";
+}
+
+static void name_thread(struct kineto *k, uint32_t track)
+{
+    const struct kineto_event *v = &k->event;
+    char name[TRACK_NAME_LEN] = "";
+    if (v->tid.is_text && v->tid.text.len)
+        json_decode(&v->tid.text, name, sizeof name, NULL);
+    if (v->pid.is_text && v->pid.text.len) {
+        struct kineto_process *p = process_of(k, pid_of(&v->pid), true);
+        if (p && !*p->name)
+            json_decode(&v->pid.text, p->name, sizeof p->name, NULL);
+    }
+    const bool named = track != OUT_NO_TRACK && *k->out.tracks[track].track.name;
+    out_name(&k->out, track, process_name(k, pid_of(&v->pid)), named ? "" : name);
+}
+
+static uint32_t thread_track(struct kineto *k)
+{
+    const struct kineto_event *v = &k->event;
+    const bool plain = !v->pid.is_text && !v->tid.is_text;
+    if (plain && k->near[HOST].good && k->near[HOST].pid == v->pid.number &&
+        k->near[HOST].tid == v->tid.number)
+        return k->near[HOST].track;
+    const uint32_t track = out_track(&k->out, TRACK_THREAD, pid_of(&v->pid), tid_of(&v->tid));
+    name_thread(k, track);
+    if (plain) {
+        k->near[HOST].pid = v->pid.number;
+        k->near[HOST].tid = v->tid.number;
+        k->near[HOST].track = track;
+        k->near[HOST].good = true;
+    }
+    return track;
+}
+
+/* Streams belong to the process that was traced, whose pid their events do not have. */
+static uint32_t owner_pid(const struct kineto *k, int64_t device)
+{
+    return k->ask->pid ? k->ask->pid : k->host_pid ? k->host_pid : (uint32_t)device;
+}
+
+static uint32_t stream_track(struct kineto *k, int64_t device, uint32_t stream)
+{
+    char name[TRACK_NAME_LEN];
+    const uint32_t pid = owner_pid(k, device);
+    const uint64_t id = (uint64_t)device << 32 | stream;
+    const uint32_t track = out_track(&k->out, TRACK_DEVICE, pid, id);
+    if (track == OUT_NO_TRACK || *k->out.tracks[track].track.name)
+        return track;
+    if (stream == NO_STREAM)
+        snprintf(name, sizeof name, "gpu%lld", (long long)device);
+    else
+        snprintf(name, sizeof name, "gpu%lld stream %u", (long long)device, stream);
+    out_name(&k->out, track, process_name(k, pid), name);
+    return track;
+}
+
+static uint32_t device_track(struct kineto *k)
+{
+    const struct kineto_event *v = &k->event;
+    const int64_t device = v->device != INT64_MIN ? v->device : v->pid.number;
+    const int64_t stream = v->stream != INT64_MIN ? v->stream : v->tid.number;
+    if (k->near[DEVICE].good && k->near[DEVICE].pid == device && k->near[DEVICE].tid == stream)
+        return k->near[DEVICE].track;
+    k->near[DEVICE].pid = device;
+    k->near[DEVICE].tid = stream;
+    k->near[DEVICE].track = stream_track(k, device, (uint32_t)stream);
+    k->near[DEVICE].good = true;
+    return k->near[DEVICE].track;
+}
+
+/* ---- time ---- */
+
+/* Times below are relative: as wall time they would be from before 1973. */
+#define RELATIVE_BELOW_NS ((int64_t)100000000 * NS_PER_S)
+
+/* Found out with the first event that has a time. */
+static void find_base(struct kineto *k)
+{
+    k->base_known = true;
+    if (k->event.ts_ns < RELATIVE_BELOW_NS && k->ask->late_number &&
+        !k->ask->late_number(k->ask->ctx, "baseTimeNanoseconds", &k->base_ns))
+        k->base_ns = 0;
+}
+
+static bool time_of(struct kineto *k, mono_ns *out)
+{
+    int64_t t;
+    if (!k->event.has_ts) {
+        k->result->count[IMPORTED_NO_TIME]++;
+        return false;
+    }
+    if (!k->base_known)
+        find_base(k);
+    if (__builtin_add_overflow(k->event.ts_ns, k->base_ns, &t) ||
+        __builtin_sub_overflow(t, k->ask->wall_minus_mono_ns, &out->ns)) {
+        k->result->count[IMPORTED_BAD_TIME]++;
+        return false;
+    }
+    return true;
+}
+
+/* ---- kinds of events ---- */
+
+static const char *args_of(struct kineto *k)
+{
+    const struct kineto_event *v = &k->event;
+    return v->args_len ? texts_keep(&k->out.texts, v->args, v->args_len)->p : NULL;
+}
+
+/* The first thread that runs operators is the process that was traced. */
+static void note_host(struct kineto *k, const struct event *v, uint32_t track)
+{
+    if (k->event.pid.is_text || k->event.pid.number <= 0 ||
+        (v->category != CAT_OP && v->category != CAT_USER && v->category != CAT_RUNTIME &&
+         v->category != CAT_COMM && v->category != CAT_LOADER))
+        return;
+    k->host_pid = (uint32_t)k->event.pid.number;
+    k->host_track = track;
+    k->first_host = v->at;
+    k->near[DEVICE].good = false;
+}
+
+static void tell_span(struct kineto *k, unsigned cat, bool begins)
+{
+    const bool device = cats[cat].where == DEVICE;
+    struct event v = {.kind = EVENT_SPAN};
+    if (!time_of(k, &v.at))
+        return;
+    const struct text *name = name_of(k);
+    v.name = name->p;
+    v.category = refine(cats[cat].category, name->tag);
+    v.dur_ns = k->event.dur_ns;
+    v.link = k->event.link;
+    v.parent = k->event.parent;
+    v.args = args_of(k);
+    if (k->event.bytes != INT64_MIN)
+        v.value = k->event.bytes;
+    if (v.dur_ns < 0) {
+        k->result->count[IMPORTED_NEGATIVE]++;
+        v.dur_ns = 0;
+    }
+    if (!device && name->tag & NAME_STEP) {
+        v.kind = EVENT_STEP;
+        v.value = name->number;
+    }
+    const uint32_t track = device ? device_track(k) : thread_track(k);
+    if (!k->host_pid && !device)
+        note_host(k, &v, track);
+    if (begins)
+        out_begin(&k->out, track, &v);
+    else
+        out_event(&k->out, track, &v);
+}
+
+static void tell_end(struct kineto *k)
+{
+    mono_ns at;
+    if (time_of(k, &at))
+        out_end(&k->out, thread_track(k), at);
+}
+
+static void tell_total(struct kineto *k, mono_ns at, int64_t total, const char *cpu_name,
+                       enum event_id gpu_name)
+{
+    const bool gpu = k->event.mem_device_type > 0;
+    if (total == INT64_MIN || (!gpu && !cpu_name))
+        return;
+    const char *name = gpu ? event_words[gpu_name].name : cpu_name;
+    const struct event v = {
+        .at = at,
+        .kind = EVENT_COUNT,
+        .value = total,
+        .category = CAT_MEMORY,
+        .name = texts_keep(&k->out.texts, name, strlen(name))->p,
+    };
+    out_event(&k->out,
+              gpu ? stream_track(k, MAX_OF(k->event.mem_device, 0), NO_STREAM) : thread_track(k),
+              &v);
+}
+
+/* An allocation, or with negative bytes a release; the address ties the two. */
+static void tell_memory(struct kineto *k)
+{
+    char args[64];
+    struct event v = {.kind = EVENT_MARK, .category = CAT_MEMORY, .link = k->event.mem_address};
+    if (!time_of(k, &v.at))
+        return;
+    const int n = k->event.mem_device_type > 0 ? snprintf(args, sizeof args, "device=gpu%lld",
+                                                          (long long)k->event.mem_device)
+                                               : snprintf(args, sizeof args, "device=cpu");
+    v.value = k->event.mem_bytes;
+    v.name = name_of(k)->p;
+    v.args = texts_keep(&k->out.texts, args, (size_t)n)->p;
+    out_event(&k->out, thread_track(k), &v);
+    tell_total(k, v.at, k->event.mem_allocated, "cpu.allocated", EV_CUDA_ALLOCATED);
+    tell_total(k, v.at, k->event.mem_reserved, NULL, EV_CUDA_RESERVED);
+}
+
+static bool is_profilers_own(const struct kineto_who *pid)
+{
+    return pid->is_text &&
+           (pid->text.len == 0 || json_is(&pid->text, "Traces") || json_is(&pid->text, "Spans"));
+}
+
+static void tell_instant(struct kineto *k, unsigned cat)
+{
+    struct event v = {.kind = EVENT_MARK, .category = cats[cat].category};
+    if (is_profilers_own(&k->event.pid)) {
+        k->result->count[IMPORTED_MARKERS]++;
+        return;
+    }
+    if (k->event.mem_bytes != INT64_MIN) {
+        tell_memory(k);
+        return;
+    }
+    if (!time_of(k, &v.at))
+        return;
+    v.name = name_of(k)->p;
+    v.args = args_of(k);
+    v.link = k->event.link;
+    v.parent = k->event.parent;
+    out_event(&k->out, thread_track(k), &v);
+}
+
+/* "GPU 3 Counters" */
+static bool counters_of_device(const struct kineto_who *pid, int64_t *device)
+{
+    const struct json_text *t = &pid->text;
+    if (!pid->is_text || t->len < 5 || memcmp(t->p, "GPU ", 4) != 0)
+        return false;
+    *device = 0;
+    for (uint32_t i = 4; i < t->len && t->p[i] >= '0' && t->p[i] <= '9' && i < 10; i++)
+        *device = *device * 10 + (t->p[i] - '0');
+    return true;
+}
+
+/* Each number is a series of its own. */
+static void tell_counter(struct kineto *k, unsigned cat)
+{
+    struct event v = {.kind = EVENT_REAL, .category = cats[cat].category};
+    int64_t device;
+    char series[EVENT_NAME_MOST];
+    if (!time_of(k, &v.at))
+        return;
+    const uint32_t track = counters_of_device(&k->event.pid, &device)
+                               ? stream_track(k, device, NO_STREAM)
+                               : thread_track(k);
+    for (uint32_t i = 0; i < k->event.n_series; i++) {
+        size_t n = json_decode(&k->event.name, series, sizeof series - 1, &k->scan.faults);
+        if (n)
+            series[n++] = '.';
+        n += json_decode(&k->event.series[i].key, series + n, sizeof series - n, NULL);
+        v.name = texts_keep(&k->out.texts, series, strnlen(series, n))->p;
+        memcpy(&v.value, &k->event.series[i].value, sizeof v.value);
+        out_event(&k->out, track, &v);
+    }
+}
+
+/* Arrows other than from a launch: a moment at each end, tied by the link. */
+static void tell_flow(struct kineto *k, unsigned cat)
+{
+    struct event v = {.kind = EVENT_MARK, .category = cats[cat].category, .link = k->event.id};
+    if (cats[cat].where == LAUNCH) {
+        k->result->count[IMPORTED_FLOWS]++;
+        return;
+    }
+    if (!time_of(k, &v.at))
+        return;
+    v.name = name_of(k)->p;
+    v.value = k->event.ph == 's' ? 1 : k->event.ph == 't' ? 2 : 3;
+    out_event(&k->out, thread_track(k), &v);
+}
+
+static void tell_metadata(struct kineto *k)
+{
+    const struct kineto_event *v = &k->event;
+    const bool process = json_is(&v->name, "process_name");
+    if (!v->arg_name.len || (!process && !json_is(&v->name, "thread_name")))
+        return;
+    if (process) {
+        struct kineto_process *p = process_of(k, pid_of(&v->pid), true);
+        if (p)
+            json_decode(&v->arg_name, p->name, sizeof p->name, NULL);
+        return;
+    }
+    char name[TRACK_NAME_LEN];
+    json_decode(&v->arg_name, name, sizeof name, NULL);
+    out_name(&k->out, out_track(&k->out, TRACK_THREAD, pid_of(&v->pid), tid_of(&v->tid)), "", name);
+}
+
+void kineto_tell(struct kineto *k)
+{
+    const struct kineto_event *v = &k->event;
+    const unsigned cat = json_key_number(&k->cats, &v->cat);
+    k->result->count[IMPORTED_LONG_TEXTS] += v->long_texts;
+    k->result->count[IMPORTED_DUPLICATES] += v->duplicates;
+    k->scan.faults.escapes += v->bad_escapes;
+    k->scan.faults.utf8 += v->bad_utf8;
+    if (cats[cat].where == MARKER) {
+        k->result->count[IMPORTED_MARKERS]++;
+        return;
+    }
+    switch (v->ph) {
+    case 'X':
+        tell_span(k, cat, false);
+        break;
+    case 'B':
+        tell_span(k, cat, true);
+        break;
+    case 'E':
+        tell_end(k);
+        break;
+    case 'i':
+    case 'I':
+    case 'R':
+        tell_instant(k, cat);
+        break;
+    case 'C':
+        tell_counter(k, cat);
+        break;
+    case 's':
+    case 't':
+    case 'f':
+        tell_flow(k, cat);
+        break;
+    case 'M':
+        tell_metadata(k);
+        break;
+    default:
+        k->result->count[IMPORTED_PHASES]++;
+    }
+}
+
+/* ---- at the end ---- */
+
+static void tell_fact(struct kineto *k, enum event_id id, int64_t value)
+{
+    const struct event v = {
+        .at = k->first_host,
+        .kind = EVENT_COUNT,
+        .value = value,
+        .category = event_words[id].category,
+        .name = event_words[id].name,
+    };
+    if (k->host_pid && value >= 0)
+        out_event(&k->out, k->host_track, &v);
+}
+
+void kineto_tell_rest(struct kineto *k)
+{
+    for (uint32_t i = 0; i < k->out.n_tracks; i++)
+        out_name(&k->out, i, process_name(k, k->out.tracks[i].track.pid), "");
+    tell_fact(k, EV_RANK, k->result->rank);
+    tell_fact(k, EV_WORLD_SIZE, k->result->world_size);
+}

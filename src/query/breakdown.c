@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* breakdown.c - see breakdown.h. One pass over every track; lists of intervals are joined when the
+ * process is whole. */
+#include "query/breakdown.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "query/breakdown_own.h"
+
+/* What one stream did, until its device is whole. */
+struct lane {
+    uint32_t device;
+    int64_t begin, end;
+    struct intervals role[ROLE_RUNTIME]; /* kernel, memcpy, memset, comm */
+};
+
+/* Rows that grow. */
+struct rows {
+    void *v;
+    size_t n, cap;
+};
+
+struct breaking {
+    struct arena arena; /* of the curves and names of nodes */
+    struct op_names names;
+    struct breakdown_of of;
+    bool ready; /* all threads were read: devices may come */
+    struct intervals role[ROLE_OTHER];
+    struct host_steps steps;
+    struct launches launches;
+    struct rows comm;   /* uint64_t: ids of collectives on the host; sorted when ready */
+    struct rows lanes;  /* struct lane */
+    struct rows memory; /* struct mem_event */
+    struct stream stream;
+    struct rows step_rows, device_rows, stream_rows, memory_rows;
+    size_t dropped_steps;
+};
+
+static void *rows_add(struct rows *r, size_t n, size_t size)
+{
+    if (r->cap - r->n < n) {
+        r->cap = MAX_OF(r->n + n, 2 * r->cap);
+        r->v = xrealloc(r->v, r->cap, size);
+    }
+    r->n += n;
+    return (char *)r->v + (r->n - n) * size;
+}
+
+struct breaking *breakdown_open(void)
+{
+    struct breaking *b = xcalloc(1, sizeof *b);
+    op_names_open(&b->names);
+    return b;
+}
+
+static void free_lanes(struct breaking *b)
+{
+    struct lane *v = b->lanes.v;
+    for (size_t i = 0; i < b->lanes.n; i++)
+        for (unsigned r = 0; r < ROLE_RUNTIME; r++)
+            intervals_free(&v[i].role[r]);
+    b->lanes.n = 0;
+}
+
+static void clear_process(struct breaking *b)
+{
+    for (unsigned r = 0; r < ROLE_OTHER; r++)
+        intervals_free(&b->role[r]);
+    host_steps_clear(&b->steps);
+    launches_clear(&b->launches);
+    free_lanes(b);
+    b->comm.n = b->memory.n = 0;
+    b->ready = false;
+}
+
+void breakdown_close(struct breaking *b)
+{
+    if (!b)
+        return;
+    clear_process(b);
+    host_steps_free(&b->steps);
+    launches_free(&b->launches);
+    stream_free(&b->stream);
+    op_names_close(&b->names);
+    free(b->comm.v);
+    free(b->lanes.v);
+    free(b->memory.v);
+    free(b->step_rows.v);
+    free(b->device_rows.v);
+    free(b->stream_rows.v);
+    free(b->memory_rows.v);
+    arena_free(&b->arena);
+    free(b);
+}
+
+void breakdown_process(struct breaking *b, const struct run_process *p)
+{
+    clear_process(b);
+    b->of = (struct breakdown_of){arena_strdup(&b->arena, p->node), p->rank, p->pid};
+}
+
+/* ---- threads ---- */
+
+static void add_memory(struct breaking *b, const struct run_track *t, const struct run_event *x)
+{
+    struct mem_event one;
+    if (mem_event_of(t, x, &one))
+        *(struct mem_event *)rows_add(&b->memory, 1, sizeof one) = one;
+}
+
+static void add_span(struct breaking *b, const struct run_event *x, unsigned sense)
+{
+    const struct event *e = &x->event;
+    const int64_t end = x->at.ns + MAX_OF(0, e->dur_ns);
+    const enum role role = host_role(e, sense);
+    if (role == ROLE_OTHER)
+        return;
+    intervals_add(&b->role[role], x->at.ns, end);
+    if (role == ROLE_RUNTIME && e->link)
+        launches_add(&b->launches, &(struct launch){e->link, x->at.ns, end, 0});
+    if (role == ROLE_COMM && e->parent)
+        *(uint64_t *)rows_add(&b->comm, 1, sizeof(uint64_t)) = e->parent;
+}
+
+static void read_thread(struct breaking *b, const struct run_track *t, const struct run_event *v,
+                        size_t n)
+{
+    op_names_turn(&b->names);
+    for (size_t i = 0; i < n; i++) {
+        const struct event *e = &v[i].event;
+        if (e->kind == EVENT_SPAN)
+            add_span(b, &v[i], op_names_sense(&b->names, e->name));
+        else if (e->kind == EVENT_STEP)
+            host_steps_add(&b->steps, e->value, v[i].at.ns, v[i].at.ns + MAX_OF(0, e->dur_ns));
+        else if (e->category == CAT_MEMORY)
+            add_memory(b, t, &v[i]);
+    }
+}
+
+/* ---- devices ---- */
+
+static int by_id(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void make_ready(struct breaking *b)
+{
+    if (b->ready)
+        return;
+    b->ready = true;
+    host_steps_sort(&b->steps);
+    launches_index(&b->launches);
+    if (b->comm.n)
+        qsort(b->comm.v, b->comm.n, sizeof(uint64_t), by_id);
+}
+
+/* Some profilers give a device event without an operator its own link as parent: that names none.
+ */
+static bool is_of_collective(const struct breaking *b, const struct event *e)
+{
+    return b->comm.n && e->parent && e->parent != e->link &&
+           bsearch(&e->parent, b->comm.v, b->comm.n, sizeof e->parent, by_id);
+}
+
+static void add_operation(struct breaking *b, struct lane *l, const struct run_event *x,
+                          enum role role)
+{
+    const int64_t begin = x->at.ns, end = x->at.ns + MAX_OF(0, x->event.dur_ns);
+    const struct launch *launch = launches_find(&b->launches, x->event.link);
+    const enum role in_step =
+        role == ROLE_KERNEL && is_of_collective(b, &x->event) ? ROLE_COMM : role;
+    l->begin = MIN_OF(l->begin, begin);
+    l->end = MAX_OF(l->end, end);
+    intervals_add(&l->role[role], begin, end);
+    if (b->steps.n)
+        intervals_add(&b->role[in_step], begin, end);
+    host_steps_match(&b->steps, launch, begin, end);
+    stream_add(&b->stream, launch, begin, end);
+}
+
+static void read_device(struct breaking *b, const struct run_track *t, const struct run_event *v,
+                        size_t n)
+{
+    struct lane lane = {.device = track_device(&t->track), .begin = INT64_MAX, .end = INT64_MIN};
+    make_ready(b);
+    op_names_turn(&b->names);
+    stream_begin(&b->stream, &b->of, &t->track);
+    for (size_t i = 0; i < n; i++) {
+        const struct event *e = &v[i].event;
+        if (e->category == CAT_MEMORY && e->kind != EVENT_SPAN)
+            add_memory(b, t, &v[i]);
+        if (device_role(e, 0) == ROLE_OTHER)
+            continue;
+        const unsigned sense = op_names_sense(&b->names, e->name);
+        add_operation(b, &lane, &v[i], device_role(e, sense));
+    }
+    if (b->stream.row.ops == 0)
+        return;
+    stream_end(&b->stream);
+    *(struct stream_row *)rows_add(&b->stream_rows, 1, sizeof b->stream.row) = b->stream.row;
+    *(struct lane *)rows_add(&b->lanes, 1, sizeof lane) = lane;
+}
+
+void breakdown_track(struct breaking *b, const struct run_track *t, const struct run_event *v,
+                     size_t n)
+{
+    if (t->track.kind == TRACK_THREAD)
+        read_thread(b, t, v, n);
+    else
+        read_device(b, t, v, n);
+}
+
+/* ---- the end of a process ---- */
+
+static int by_device(const void *a, const void *b)
+{
+    const struct lane *x = a, *y = b;
+    return (x->device > y->device) - (x->device < y->device);
+}
+
+/* All streams of one device into the first of them. */
+static void join_lanes(struct lane *v, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        v->begin = MIN_OF(v->begin, v[i].begin);
+        v->end = MAX_OF(v->end, v[i].end);
+        for (unsigned r = 0; r < ROLE_RUNTIME; r++)
+            intervals_add_all(&v->role[r], &v[i].role[r]);
+    }
+    for (unsigned r = 0; r < ROLE_RUNTIME; r++)
+        intervals_finish(&v->role[r]);
+}
+
+static struct intervals union_of(const struct intervals *a, const struct intervals *b)
+{
+    struct intervals out = {0};
+    intervals_add_all(&out, a);
+    intervals_add_all(&out, b);
+    intervals_finish(&out);
+    return out;
+}
+
+static void fill_device(struct device_row *d, const struct lane *l)
+{
+    const struct intervals *kernel = &l->role[ROLE_KERNEL], *comm = &l->role[ROLE_COMM];
+    const struct intervals *memcpys = &l->role[ROLE_MEMCPY];
+    struct intervals computation = union_of(kernel, &l->role[ROLE_MEMSET]);
+    struct intervals working = union_of(&computation, comm);
+    struct intervals busy = union_of(&working, memcpys);
+    d->busy_ns = intervals_length(&busy);
+    d->idle_ns = d->end - d->begin - d->busy_ns;
+    d->compute_ns = intervals_length(kernel);
+    d->non_compute_ns = d->busy_ns - d->compute_ns;
+    d->comm_ns = intervals_length(comm);
+    d->comm_overlap_ns = intervals_length_both(kernel, comm);
+    d->computation_ns = intervals_length(&computation);
+    d->exposed_comm_ns = d->comm_ns - intervals_length_both(comm, &computation);
+    d->exposed_memcpy_ns = intervals_length(memcpys) - intervals_length_both(memcpys, &working);
+    intervals_free(&computation);
+    intervals_free(&working);
+    intervals_free(&busy);
+}
+
+static void end_devices(struct breaking *b)
+{
+    struct lane *v = b->lanes.v;
+    if (b->lanes.n)
+        qsort(v, b->lanes.n, sizeof *v, by_device);
+    for (size_t i = 0, end; i < b->lanes.n; i = end) {
+        for (end = i + 1; end < b->lanes.n && v[end].device == v[i].device;)
+            end++;
+        join_lanes(v + i, end - i);
+        struct device_row *d = rows_add(&b->device_rows, 1, sizeof *d);
+        *d = (struct device_row){
+            .of = b->of, .device = v[i].device, .begin = v[i].begin, .end = v[i].end};
+        fill_device(d, &v[i]);
+    }
+}
+
+static void end_steps(struct breaking *b)
+{
+    if (b->steps.n == 0)
+        return;
+    for (unsigned r = 0; r < ROLE_OTHER; r++)
+        intervals_finish(&b->role[r]);
+    struct step_row *out = rows_add(&b->step_rows, b->steps.n, sizeof *out);
+    const size_t n = host_steps_rows(&b->steps, b->role, out);
+    for (size_t i = 0; i < n; i++)
+        out[i].of = b->of;
+    b->step_rows.n -= b->steps.n - n;
+    b->dropped_steps += b->steps.n - n;
+}
+
+static void end_memory(struct breaking *b)
+{
+    struct memcurve *v;
+    size_t n;
+    if (b->memory.n == 0)
+        return;
+    memcurve_build(b->memory.v, b->memory.n, &b->arena, &v, &n);
+    struct memory_row *out = rows_add(&b->memory_rows, n, sizeof *out);
+    for (size_t i = 0; i < n; i++)
+        out[i] = (struct memory_row){b->of, v[i]};
+}
+
+void breakdown_process_end(struct breaking *b)
+{
+    make_ready(b);
+    end_steps(b);
+    end_devices(b);
+    end_memory(b);
+    clear_process(b);
+}
+
+/* ---- results ---- */
+
+static void *copy_rows(const struct rows *r, size_t size, struct arena *a, size_t *n)
+{
+    void *to = arena_alloc(a, r->n + 1, size);
+    if (r->n)
+        memcpy(to, r->v, r->n * size);
+    *n = r->n;
+    return to;
+}
+
+void breakdown_result(struct breaking *b, struct arena *a, struct breakdown *out)
+{
+    out->steps = copy_rows(&b->step_rows, sizeof *out->steps, a, &out->n_steps);
+    out->devices = copy_rows(&b->device_rows, sizeof *out->devices, a, &out->n_devices);
+    out->streams = copy_rows(&b->stream_rows, sizeof *out->streams, a, &out->n_streams);
+    out->memory = copy_rows(&b->memory_rows, sizeof *out->memory, a, &out->n_memory);
+    out->dropped_steps = b->dropped_steps;
+    arena_join(a, &b->arena);
+}
+
+static void sink_begin(void *to, const struct run_process *p)
+{
+    breakdown_process(to, p);
+}
+
+static void sink_track(void *to, const struct run_track *t, const struct run_event *v, size_t n)
+{
+    breakdown_track(to, t, v, n);
+}
+
+static void sink_end(void *to)
+{
+    breakdown_process_end(to);
+}
+
+static const struct trace_sink breakdown_sink = {sink_begin, sink_track, sink_end};
+
+int breakdown_read(struct run *r, const struct trace_ask *ask, struct arena *a,
+                   struct breakdown *out, struct err *e)
+{
+    struct breaking *b = breakdown_open();
+    const int rc = trace_read(r, ask, &breakdown_sink, b, e);
+    if (rc == 0)
+        breakdown_result(b, a, out);
+    breakdown_close(b);
+    return rc;
+}
+
+/* ---- words ---- */
+
+static const struct {
+    const char *name, *says;
+} role_words[ROLE_N] = {
+    [ROLE_KERNEL] = {"kernel", "computes on the device"},
+    [ROLE_MEMCPY] = {"memcpy", "copies memory while no kernel runs"},
+    [ROLE_MEMSET] = {"memset", "fills device memory while no kernel runs"},
+    [ROLE_COMM] = {"communication", "communicates with other ranks"},
+    [ROLE_RUNTIME] = {"runtime", "goes to calls of the device's runtime"},
+    [ROLE_LOADER] = {"dataloader", "waits for the loader"},
+    [ROLE_CPU] = {"cpu", "runs operators on the CPU while the device waits"},
+    [ROLE_OTHER] = {"other", "passes outside of operators, in the program itself"},
+};
+
+const char *role_name(enum role r)
+{
+    return role_words[r].name;
+}
+
+const char *step_sentence(const struct step_row *s, struct arena *a)
+{
+    const double total = (double)(s->end - s->begin);
+    const double percent = total > 0 ? 100 * (double)s->role_ns[s->critical] / total : 0;
+    return arena_printf(a, "step %lld: %.0f %% of the step %s", (long long)s->step, percent,
+                        role_words[s->critical].says);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* breakdown.h - where the time of steps and devices went; docs/breakdowns.md has the definitions.
+ *
+ * breakdown_open, then for each process breakdown_process, its tracks (threads before devices) and
+ * breakdown_process_end, then breakdown_result; or breakdown_read, which does all that for a run.
+ * Times are wall ns, amounts of time ns. */
+#ifndef QUERY_BREAKDOWN_H
+#define QUERY_BREAKDOWN_H
+
+#include "query/memcurve.h"
+#include "query/ops_class.h"
+#include "query/ops_trace.h"
+
+/* Whose numbers they are. */
+struct breakdown_of {
+    const char *node;
+    int64_t rank; /* -1: not known */
+    uint32_t pid;
+};
+
+struct step_row {
+    struct breakdown_of of;
+    int64_t step;
+    int64_t begin, end;
+    int64_t role_ns[ROLE_N]; /* they add up to end - begin */
+    uint64_t device_ops;     /* launched inside the step */
+    enum role critical;      /* the one that takes most of it */
+};
+
+struct device_row {
+    struct breakdown_of of;
+    uint32_t device;
+    int64_t begin, end; /* first begin and last end on any of its streams */
+    int64_t idle_ns, busy_ns, compute_ns, non_compute_ns;
+    int64_t comm_ns, comm_overlap_ns; /* overlap: while computing */
+    int64_t computation_ns, exposed_comm_ns, exposed_memcpy_ns;
+};
+
+/* One stream: why it stood still between two operations, and how it was fed. */
+struct stream_row {
+    struct breakdown_of of;
+    uint32_t device, stream;
+    uint64_t ops;
+    int64_t host_wait_ns;   /* the next launch came after the end of the one before */
+    int64_t kernel_wait_ns; /* gaps below 30 ns: the device's own pace */
+    int64_t other_wait_ns;
+    uint64_t launches;  /* operations whose launch is known; what follows is of these */
+    uint64_t short_ops; /* shorter than the call that launched them */
+    int64_t delay_p50_ns, delay_mean_ns, delay_max_ns; /* end of the call to begin on the device */
+    double queue_mean;                                 /* launched and not yet begun */
+    uint64_t queue_max;
+};
+
+struct memory_row {
+    struct breakdown_of of;
+    struct memcurve curve;
+};
+
+struct breakdown {
+    struct step_row *steps;
+    struct device_row *devices;
+    struct stream_row *streams;
+    struct memory_row *memory;
+    size_t n_steps, n_devices, n_streams, n_memory;
+    size_t dropped_steps; /* at the end: their device operations were not all seen */
+};
+
+struct breaking;
+
+struct breaking *breakdown_open(void);
+void breakdown_close(struct breaking *b); /* NULL is fine */
+void breakdown_process(struct breaking *b, const struct run_process *p);
+void breakdown_track(struct breaking *b, const struct run_track *t, const struct run_event *v,
+                     size_t n);
+void breakdown_process_end(struct breaking *b);
+/* In the order of processes; rows live in the arena. Once, at the end. */
+void breakdown_result(struct breaking *b, struct arena *a, struct breakdown *out);
+
+MUST_CHECK int breakdown_read(struct run *r, const struct trace_ask *ask, struct arena *a,
+                              struct breakdown *out, struct err *e);
+
+/* One sentence: "step 12: 61 % of the step waits for the loader". */
+const char *step_sentence(const struct step_row *s, struct arena *a);
+/* "kernel", "dataloader": as in the names of the columns. */
+const char *role_name(enum role r);
+
+#endif

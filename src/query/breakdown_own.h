@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* breakdown_own.h - the inside of a breakdown while it is made, for its own files alone. */
+#ifndef QUERY_BREAKDOWN_OWN_H
+#define QUERY_BREAKDOWN_OWN_H
+
+#include "query/breakdown.h"
+#include "query/intervals.h"
+#include "query/ops_launch.h"
+#include "query/ops_names.h"
+
+/* ---- steps of one process (breakdown_steps.c) ---- */
+
+struct host_step {
+    int64_t number, begin, end;    /* as the host says */
+    int64_t first_begin, last_end; /* of the device operations launched inside; by `matched` */
+    uint64_t matched;
+};
+
+struct host_steps {
+    struct host_step *v;
+    size_t n, cap;
+    size_t near;    /* the one that matched last */
+    int64_t *loose; /* ends of device operations launched outside of all steps */
+    size_t n_loose, cap_loose;
+};
+
+void host_steps_add(struct host_steps *s, int64_t number, int64_t begin, int64_t end);
+/* After the last one was added, before the first match. */
+void host_steps_sort(struct host_steps *s);
+/* A device operation; launch NULL: not known. */
+void host_steps_match(struct host_steps *s, const struct launch *l, int64_t begin, int64_t end);
+void host_steps_clear(struct host_steps *s);
+void host_steps_free(struct host_steps *s);
+
+/* What is written of a process: one row per step that is kept. role[] holds normal lists. Returns
+ * how many rows went to out[s->n]. */
+size_t host_steps_rows(struct host_steps *s, const struct intervals role[ROLE_OTHER],
+                       struct step_row *out);
+
+/* ---- one stream (breakdown_stream.c) ---- */
+
+struct stream {
+    struct stream_row row;
+    int64_t last_end;
+    int64_t delay_sum, waiting_sum;
+    int64_t *delays, *launched, *begun; /* by operation whose launch is known */
+    size_t cap;
+};
+
+void stream_begin(struct stream *s, const struct breakdown_of *of, const struct track *t);
+/* In order of their begin. */
+void stream_add(struct stream *s, const struct launch *l, int64_t begin, int64_t end);
+void stream_end(struct stream *s); /* the row is whole now */
+void stream_free(struct stream *s);
+
+#endif

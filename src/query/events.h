@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* events.h - what the framework did, track by track, from the event files of all nodes.
+ *
+ * Only what overlaps the window asked for is decoded. Arrays and texts live in the caller's arena
+ * and survive run_close. */
+#ifndef QUERY_EVENTS_H
+#define QUERY_EVENTS_H
+
+#include "query/run.h"
+#include "record/event.h"
+
+/* A process that said something: what it is, from what it said (process.rank and so on), else from
+ * the node's launcher when it is the only one that speaks on its node. */
+struct run_process {
+    const char *node;
+    unsigned session;
+    uint32_t pid;
+    const char *name;                     /* its command */
+    int64_t rank, world_size, local_rank; /* -1: not known */
+    int64_t worker;                       /* number of a loader's worker; -1: it is none */
+    int64_t device;                       /* CUDA device; -1: none */
+    wall_ns first, last;                  /* of its events */
+};
+
+struct run_track {
+    const struct run_process *process;
+    struct track track;
+    bool detail;         /* of a detail window or an imported trace, not of the hooks */
+    wall_ns first, last; /* begin of the first event, end of the last */
+    uint64_t events;
+    uint32_t index; /* in the list of the run */
+};
+
+/* An event in wall time. */
+struct run_event {
+    wall_ns at;
+    struct event event; /* event.at is the monotonic clock of its node */
+};
+
+/* Sorted by node, rank, pid. */
+MUST_CHECK int events_processes(struct run *r, struct arena *a, struct run_process **out, size_t *n,
+                                struct err *e);
+/* Sorted by process, threads before devices, in the order in which they were first heard. */
+MUST_CHECK int events_tracks(struct run *r, struct arena *a, struct run_track **out, size_t *n,
+                             struct err *e);
+/* What overlaps from..to (0: open), sorted by begin, the longer one first. */
+MUST_CHECK int events_read(struct run *r, const struct run_track *t, wall_ns from, wall_ns to,
+                           struct arena *a, struct run_event **out, size_t *n, struct err *e);
+
+#endif

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* events_open.c - finds the event files of a run and lists who spoke in them.
+ *
+ * Opened when somebody first asks for events, so that what only looks at samples does not pay for
+ * them. A run without event files is a normal one. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "query/names.h"
+#include "query/run_open.h"
+
+wall_ns event_wall(const struct store *s, mono_ns t)
+{
+    const int64_t us = t.ns / NS_PER_US - (t.ns % NS_PER_US < 0);
+    return (wall_ns){store_wall(s, us).ns + (t.ns - us * NS_PER_US)};
+}
+
+/* ---- files ---- */
+
+static void add_loss(struct run *r, struct event_index *x, size_t node, const char *file,
+                     const struct err *why)
+{
+    const struct node_info *n = &r->info.nodes[node];
+    if (x->n_losses == x->cap_losses) {
+        x->cap_losses = x->cap_losses ? x->cap_losses * 2 : 4;
+        x->losses = xrealloc(x->losses, x->cap_losses, sizeof *x->losses);
+    }
+    struct run_loss *l = &x->losses[x->n_losses++];
+    *l = (struct run_loss){.node = n->id, .loss = {.id = LOSS_DAMAGED, .count = 1}, .at = n->end};
+    snprintf(l->loss.what, sizeof l->loss.what, "%.63s", file);
+    snprintf(l->loss.why, sizeof l->loss.why, "%.159s", why->msg);
+}
+
+static int open_file(struct run *r, struct event_index *x, size_t node, const char *file,
+                     bool detail, struct err *e)
+{
+    char path[PATH_LEN];
+    struct store *store;
+    int rc = path_join(path, e, "%s/node-%s/%s", r->info.path, r->info.nodes[node].id, file);
+    if (rc == 0 && access(path, F_OK) != 0)
+        return 0;
+    if (rc == 0)
+        rc = store_open(&store, path, e);
+    if (rc == ERR_VERSION)
+        return rc;
+    if (rc) {
+        add_loss(r, x, node, file, e);
+        return 0;
+    }
+    if (x->n_files == x->cap_files) {
+        x->cap_files = x->cap_files ? x->cap_files * 2 : 4;
+        x->files = xrealloc(x->files, x->cap_files, sizeof *x->files);
+    }
+    x->files[x->n_files++] = (struct event_file){store, node, detail};
+    return 0;
+}
+
+static bool is_trace(const char *name)
+{
+    const size_t n = strlen(name);
+    return strncmp(name, "trace-", 6) == 0 && n > 9 && strcmp(name + n - 3, ".fp") == 0;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return name_compare(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Detail windows belong to the node; which of its sessions they are of is told by their time. */
+static int open_traces(struct run *r, struct event_index *x, size_t node, struct err *e)
+{
+    char path[PATH_LEN];
+    int rc = path_join(path, e, "%s/node-%s", r->info.path, r->info.nodes[node].id);
+    DIR *d = rc == 0 ? opendir(path) : NULL;
+    if (!d)
+        return rc;
+    const char *names[1024]; /* far more than windows make sense; in order of name */
+    size_t n = 0;
+    for (struct dirent *f; (f = readdir(d));)
+        if (is_trace(f->d_name) && n < COUNT_OF(names))
+            names[n++] = arena_strdup(&r->arena, f->d_name);
+    closedir(d);
+    if (n)
+        qsort(names, n, sizeof *names, by_text);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = open_file(r, x, node, names[i], true, e);
+    return rc;
+}
+
+static bool is_last_session(const struct run *r, size_t i)
+{
+    return i + 1 == r->info.n_nodes || strcmp(r->info.nodes[i].id, r->info.nodes[i + 1].id) != 0;
+}
+
+static int open_files(struct run *r, struct event_index *x, struct err *e)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < r->info.n_nodes; i++) {
+        char name[64];
+        session_file(name, sizeof name, "events", r->info.nodes[i].session, "fp");
+        rc = open_file(r, x, i, name, false, e);
+        if (rc == 0 && is_last_session(r, i))
+            rc = open_traces(r, x, i, e);
+    }
+    return rc;
+}
+
+/* The session of the same node that the file's first event falls into; else the latest. */
+static size_t session_of(const struct run *r, const struct event_file *f)
+{
+    const wall_ns t = store_wall(f->store, f->store->t_first_us);
+    size_t i = f->node;
+    while (f->detail && i > 0 && strcmp(r->info.nodes[i - 1].id, r->info.nodes[i].id) == 0 &&
+           t.ns < r->info.nodes[i].start.ns)
+        i--;
+    return i;
+}
+
+/* ---- tracks and processes ---- */
+
+/* While they are gathered: a track with its place in the order of everything. */
+struct gathered {
+    struct event_track t;
+    size_t node;
+};
+
+static bool same_track(const struct gathered *g, const struct event_file *f, const struct track *t)
+{
+    return g->t.store == f->store && track_same(&g->t.track.track, t);
+}
+
+/* Tracks of one file are few and come in turns: the last one found is tried first. */
+static struct gathered *find_track(struct gathered *v, size_t n, const struct event_file *f,
+                                   const struct track *t)
+{
+    for (size_t i = n; i > 0; i--)
+        if (same_track(&v[i - 1], f, t))
+            return &v[i - 1];
+    return NULL;
+}
+
+struct gathering {
+    struct run *run;
+    struct gathered *v;
+    size_t n, cap;
+};
+
+static void gather_block(struct gathering *g, const struct event_file *f, uint32_t block)
+{
+    const struct events_block *b = &f->store->events[block];
+    struct gathered *x = find_track(g->v, g->n, f, &b->track);
+    const wall_ns first = store_wall(f->store, b->t_first_us);
+    const wall_ns last = store_wall(f->store, b->t_last_us);
+    if (!x) {
+        if (g->n == g->cap) {
+            g->cap = g->cap ? g->cap * 2 : 16;
+            g->v = xrealloc(g->v, g->cap, sizeof *g->v);
+        }
+        x = &g->v[g->n++];
+        *x = (struct gathered){.node = session_of(g->run, f)};
+        x->t.store = f->store;
+        x->t.track = (struct run_track){
+            .track = b->track, .detail = f->detail, .first = first, .last = last};
+    }
+    struct run_track *t = &x->t.track;
+    t->first.ns = MIN_OF(t->first.ns, first.ns);
+    t->last.ns = MAX_OF(t->last.ns, last.ns);
+    t->events += b->rows;
+    x->t.n_blocks++;
+}
+
+static void fill_blocks(struct run *r, struct event_track *t)
+{
+    const uint32_t n = t->n_blocks;
+    t->blocks = arena_array(&r->arena, uint32_t, n);
+    t->n_blocks = 0;
+    for (uint32_t i = 0; i < t->store->n_events && t->n_blocks < n; i++)
+        if (track_same(&t->store->events[i].track, &t->track.track))
+            t->blocks[t->n_blocks++] = i;
+}
+
+static struct run_process *find_process(struct event_index *x, const struct node_info *n,
+                                        uint32_t pid)
+{
+    for (size_t i = 0; i < x->n_processes; i++) {
+        struct run_process *p = &x->processes[i];
+        if (p->pid == pid && p->session == n->session && strcmp(p->node, n->id) == 0)
+            return p;
+    }
+    return NULL;
+}
+
+static struct run_process *join_process(struct run *r, struct event_index *x,
+                                        const struct gathered *g)
+{
+    const struct node_info *n = &r->info.nodes[g->node];
+    const struct run_track *t = &g->t.track;
+    struct run_process *p = find_process(x, n, t->track.pid);
+    if (!p) {
+        p = &x->processes[x->n_processes++];
+        *p = (struct run_process){
+            .node = n->id,
+            .session = n->session,
+            .pid = t->track.pid,
+            .name = arena_strdup(&r->arena, t->track.process),
+            .rank = -1,
+            .world_size = -1,
+            .local_rank = -1,
+            .worker = -1,
+            .device = -1,
+            .first = t->first,
+            .last = t->last,
+        };
+    }
+    p->first.ns = MIN_OF(p->first.ns, t->first.ns);
+    p->last.ns = MAX_OF(p->last.ns, t->last.ns);
+    return p;
+}
+
+/* ---- what processes said of themselves ---- */
+
+static const struct {
+    enum event_id id;
+    size_t offset;
+} facts[] = {
+    {EV_RANK, offsetof(struct run_process, rank)},
+    {EV_WORLD_SIZE, offsetof(struct run_process, world_size)},
+    {EV_LOCAL_RANK, offsetof(struct run_process, local_rank)},
+    {EV_WORKER_ID, offsetof(struct run_process, worker)},
+    {EV_DEVICE, offsetof(struct run_process, device)},
+};
+
+static void take_fact(struct run_process *p, const struct event *v)
+{
+    if (v->kind != EVENT_COUNT)
+        return;
+    for (size_t i = 0; i < COUNT_OF(facts); i++)
+        if (strcmp(event_words[facts[i].id].name, v->name) == 0)
+            memcpy((char *)p + facts[i].offset, &v->value, sizeof v->value);
+}
+
+static bool tells_facts(struct codec *c, const struct events_block *b, struct arena *a)
+{
+    const char **names;
+    if (!store_event_names(c, b, a, &names))
+        return false;
+    for (uint32_t i = 0; i < b->n_names; i++)
+        for (size_t k = 0; k < COUNT_OF(facts); k++)
+            if (strcmp(event_words[facts[k].id].name, names[i]) == 0)
+                return true;
+    return false;
+}
+
+static void read_facts(const struct event_track *t, struct run_process *p, struct codec *c)
+{
+    for (uint32_t i = 0; i < t->n_blocks; i++) {
+        const struct events_block *b = &t->store->events[t->blocks[i]];
+        struct arena a = {0};
+        struct event *v = NULL;
+        if (tells_facts(c, b, &a)) {
+            v = xmalloc(b->rows * sizeof *v);
+            const uint32_t n = store_events(c, b, &a, v) ? b->rows : 0;
+            for (uint32_t k = 0; k < n; k++)
+                take_fact(p, &v[k]);
+        }
+        free(v);
+        arena_free(&a);
+    }
+}
+
+/* One that speaks alone on its node is the rank that the launcher put there. */
+static void use_launcher(const struct run *r, struct event_index *x)
+{
+    for (size_t i = 0; i < r->info.n_nodes; i++) {
+        const struct node_info *n = &r->info.nodes[i];
+        struct run_process *only = NULL;
+        size_t speakers = 0;
+        for (size_t k = 0; k < x->n_processes; k++) {
+            struct run_process *p = &x->processes[k];
+            if (p->worker >= 0 || p->session != n->session || strcmp(p->node, n->id) != 0)
+                continue;
+            speakers++;
+            only = p;
+        }
+        if (speakers != 1 || only->rank >= 0)
+            continue;
+        only->rank = n->rank;
+        only->world_size = n->world_size;
+        only->local_rank = n->local_rank;
+    }
+}
+
+/* ---- order ---- */
+
+static int compare(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct run_process *x = a, *y = b;
+    int c = name_compare(x->node, y->node);
+    if (c == 0) /* those without a number come last */
+        c = compare(x->rank < 0 ? INT64_MAX : x->rank, y->rank < 0 ? INT64_MAX : y->rank);
+    if (c == 0)
+        c = compare(x->session, y->session);
+    return c ? c : compare(x->pid, y->pid);
+}
+
+static int by_process(const void *a, const void *b)
+{
+    const struct run_track *x = &((const struct event_track *)a)->track;
+    const struct run_track *y = &((const struct event_track *)b)->track;
+    int c = compare(x->process - y->process, 0);
+    if (c == 0)
+        c = compare(x->track.kind, y->track.kind);
+    if (c == 0)
+        c = compare(x->first.ns, y->first.ns);
+    if (c == 0)
+        c = (x->track.id > y->track.id) - (x->track.id < y->track.id);
+    return c ? c : compare(x->detail, y->detail);
+}
+
+static void sort_processes(struct run *r, struct event_index *x, struct gathering *g)
+{
+    struct run_process *old = x->processes;
+    x->processes = arena_array(&r->arena, struct run_process, x->n_processes);
+    memcpy(x->processes, old, x->n_processes * sizeof *old);
+    qsort(x->processes, x->n_processes, sizeof *old, by_rank);
+    for (size_t i = 0; i < g->n; i++) {
+        struct run_track *t = &g->v[i].t.track;
+        t->process = find_process(x, &r->info.nodes[g->v[i].node], t->track.pid);
+    }
+}
+
+static void list_tracks(struct run *r, struct event_index *x, struct gathering *g)
+{
+    struct codec *codec = codec_open();
+    x->processes = arena_array(&r->arena, struct run_process, g->n);
+    for (size_t i = 0; i < g->n; i++) {
+        fill_blocks(r, &g->v[i].t);
+        struct run_process *p = join_process(r, x, &g->v[i]);
+        if (!g->v[i].t.track.detail)
+            read_facts(&g->v[i].t, p, codec);
+    }
+    codec_close(codec);
+    use_launcher(r, x);
+    sort_processes(r, x, g);
+    x->tracks = arena_array(&r->arena, struct event_track, g->n);
+    for (size_t i = 0; i < g->n; i++)
+        x->tracks[x->n_tracks++] = g->v[i].t;
+    qsort(x->tracks, x->n_tracks, sizeof *x->tracks, by_process);
+    for (size_t i = 0; i < x->n_tracks; i++)
+        x->tracks[i].track.index = (uint32_t)i;
+}
+
+static void list_all(struct run *r, struct event_index *x)
+{
+    struct gathering g = {.run = r};
+    for (size_t i = 0; i < x->n_files; i++)
+        for (uint32_t k = 0; k < x->files[i].store->n_events; k++)
+            gather_block(&g, &x->files[i], k);
+    if (g.n)
+        list_tracks(r, x, &g);
+    free(g.v);
+}
+
+int run_events(struct run *r, struct event_index **out, struct err *e)
+{
+    if (!r->events) {
+        struct event_index *x = arena_new(&r->arena, struct event_index);
+        r->events = x;
+        const int rc = open_files(r, x, e);
+        if (rc) {
+            run_events_close(r);
+            return rc;
+        }
+        list_all(r, x);
+    }
+    *out = r->events;
+    return 0;
+}
+
+void run_events_close(struct run *r)
+{
+    struct event_index *x = r->events;
+    if (!x)
+        return;
+    for (size_t i = 0; i < x->n_files; i++)
+        store_close(x->files[i].store);
+    free(x->files);
+    free(x->losses);
+    r->events = NULL;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* intervals.h - sets of moments as lists of intervals: union, intersection, difference, length.
+ *
+ * intervals_add takes them in any order, and is cheap when they come sorted or in few sorted runs
+ * (one per track); intervals_finish then makes the list normal: sorted, none empty, a gap between
+ * any two. Everything below it asks for normal lists, takes time linear in them, and keeps no
+ * state. `struct intervals l = {0};` is the empty set; intervals_free leaves it so. */
+#ifndef QUERY_INTERVALS_H
+#define QUERY_INTERVALS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* ns on one clock; the end is not in it. */
+struct interval {
+    int64_t begin, end;
+};
+
+struct intervals {
+    struct interval *v;
+    size_t n, cap;
+    size_t *runs; /* where sorted runs begin, the first (0) left out; none when normal */
+    size_t n_runs, cap_runs;
+};
+
+/* Nothing is added when the end is not after the begin. */
+void intervals_add(struct intervals *l, int64_t begin, int64_t end);
+void intervals_add_all(struct intervals *l, const struct intervals *more);
+void intervals_finish(struct intervals *l);
+void intervals_free(struct intervals *l);
+
+/* `out` is overwritten, and must not be one of the others. */
+void intervals_both(const struct intervals *a, const struct intervals *b, struct intervals *out);
+void intervals_minus(const struct intervals *a, const struct intervals *b, struct intervals *out);
+
+int64_t intervals_length(const struct intervals *l);
+/* Of what lies in both. */
+int64_t intervals_length_both(const struct intervals *a, const struct intervals *b);
+/* Of what lies within begin..end. `from` is the index to look from, 0 at first; it moves on, so
+ * that windows asked for in order of time cost one walk together. */
+int64_t intervals_length_within(const struct intervals *l, int64_t begin, int64_t end,
+                                size_t *from);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ops.h - operators: how often each ran, how long, and what it made the device do.
+ *
+ * On a thread spans nest. At any moment the time counts for the span that began last and still
+ * runs: its own (self) time. For spans that nest that is the usual definition; for broken data it
+ * still counts every moment once. The total of a name counts its outermost spans only, so that
+ * recursion does not count twice. What ran on a device counts for the operator around the call that
+ * launched it (by link), and in the totals of all that are around that one.
+ *
+ * ops_open, then for each process ops_process, its tracks (threads before devices) and
+ * ops_process_end, then ops_rows; or ops_read, which does all that for a run. */
+#ifndef QUERY_OPS_H
+#define QUERY_OPS_H
+
+#include "query/ops_trace.h"
+
+enum op_device { OP_CPU, OP_GPU };
+
+enum ops_by {
+    OPS_BY_NAME,   /* operators, calls of the runtime, spans of the user; kernels, copies */
+    OPS_BY_MODULE, /* modules of the model and spans of the user, the rest within them */
+};
+
+struct op_row {
+    enum op_device device;
+    enum event_category category;
+    const char *name; /* for people; of kernels shortened */
+    const char *full;
+    uint64_t calls;
+    int64_t self_ns, total_ns;
+    int64_t device_self_ns;  /* CPU: of what it launched itself; GPU: as self_ns */
+    int64_t device_total_ns; /* and of what was launched within it */
+    double share;            /* of all self time of the same device, before any limit; 0..1 */
+};
+
+struct ops_ask {
+    struct trace_ask trace;
+    enum ops_by by;
+};
+
+struct ops;
+
+struct ops *ops_open(enum ops_by by);
+void ops_close(struct ops *o);
+void ops_process(struct ops *o);
+void ops_track(struct ops *o, const struct run_track *t, const struct run_event *v, size_t n);
+void ops_process_end(struct ops *o);
+/* Longest self time first; rows and texts live in the arena. */
+void ops_rows(const struct ops *o, struct arena *a, struct op_row **out, size_t *n);
+
+MUST_CHECK int ops_read(struct run *r, const struct ops_ask *ask, struct arena *a,
+                        struct op_row **out, size_t *n, struct err *e);
+
+#endif

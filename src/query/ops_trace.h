@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ops_trace.h - the tracks of a run that operators and breakdowns are computed from, process by
+ * process, threads before devices.
+ *
+ * Where a process has detail (a profiler's window, a trace file) only that counts: what hooks saw
+ * of the same time would be counted twice. One track at a time is held in memory. */
+#ifndef QUERY_OPS_TRACE_H
+#define QUERY_OPS_TRACE_H
+
+#include "query/events.h"
+
+struct trace_ask {
+    bool one_rank;
+    int64_t rank; /* when one_rank */
+};
+
+struct trace_sink {
+    void (*begin)(void *to, const struct run_process *p);
+    /* Events are sorted by begin, the longer one first; they are gone after the call. */
+    void (*track)(void *to, const struct run_track *t, const struct run_event *v, size_t n);
+    void (*end)(void *to);
+};
+
+/* ERR_NOT_FOUND when the run has no such rank. */
+MUST_CHECK int trace_read(struct run *r, const struct trace_ask *ask, const struct trace_sink *sink,
+                          void *to, struct err *e);
+
+#endif

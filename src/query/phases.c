@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* phases.c - the job from its start to its end as a row of phases.
+ *
+ * All ranks together: a moment is train when any rank is in a train step, else eval when any is in
+ * another step, else it goes on being what it was. Before the first train step it is
+ * initialization, behind the last step finalization; where a node was told to stop, or was away, it
+ * is interruption. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "query/sorted_runs.h"
+#include "query/steps.h"
+
+static const char *const phase_names[PHASE_N] = {
+    [PHASE_INIT] = "initialization",
+    [PHASE_TRAIN] = "train",
+    [PHASE_EVAL] = "eval",
+    [PHASE_FINAL] = "finalization",
+    [PHASE_INTERRUPTION] = "interruption",
+};
+
+const char *phase_name(enum phase_kind k)
+{
+    return phase_names[k];
+}
+
+/* Something that begins (+1) or ends (-1) at a moment. */
+enum what { IN_TRAIN, IN_EVAL, IN_INTERRUPTION, WHAT_N };
+
+struct change {
+    int64_t at;
+    enum what what;
+    int by;
+};
+
+struct changes {
+    struct change *v;
+    size_t n, cap;
+    struct sorted_runs runs;
+};
+
+static void add_stretch(struct changes *c, enum what what, int64_t from, int64_t to)
+{
+    if (to < from)
+        return;
+    if (c->n + 2 > c->cap) {
+        c->cap = c->cap ? c->cap * 2 : 256;
+        c->v = xrealloc(c->v, c->cap, sizeof *c->v);
+    }
+    if (c->n == 0 || c->v[c->n - 1].at > from)
+        sorted_runs_add(&c->runs, c->n);
+    c->v[c->n++] = (struct change){from, what, 1};
+    c->v[c->n++] = (struct change){to, what, -1};
+}
+
+static bool in_order(const void *a, const void *b)
+{
+    return ((const struct change *)a)->at <= ((const struct change *)b)->at;
+}
+
+/* ---- where the loop begins and ends ---- */
+
+/* The loop begins with the first train step; a look before that belongs to getting ready. When
+ * nothing is trained it begins with the first step there is. */
+static void add_steps(struct changes *c, const struct phases_from *f, struct run_phases *out)
+{
+    int64_t first[2] = {INT64_MAX, INT64_MAX}, last = INT64_MIN; /* of any step, of train steps */
+    for (size_t i = 0; i < f->n_ranks; i++)
+        for (size_t k = 0; k < f->ranks[i].n; k++) {
+            const struct step *s = &f->ranks[i].steps[k];
+            const bool train = s->mode == MODE_TRAIN;
+            const int64_t end = s->start.ns + s->dur_ns;
+            add_stretch(c, train ? IN_TRAIN : IN_EVAL, s->start.ns, end);
+            first[0] = MIN_OF(first[0], s->start.ns);
+            first[1] = train ? MIN_OF(first[1], s->start.ns) : first[1];
+            last = MAX_OF(last, end);
+        }
+    out->has_steps = c->n > 0;
+    if (out->has_steps) {
+        out->loop_start.ns = first[1] == INT64_MAX ? first[0] : first[1];
+        out->loop_end.ns = last;
+    }
+}
+
+/* ---- the job ---- */
+
+static void job_times(const struct phases_from *f, struct run_phases *out)
+{
+    const struct run_info *info = f->info;
+    int64_t start = INT64_MAX, end = INT64_MIN;
+    for (size_t i = 0; i < f->n_marks; i++) {
+        const struct run_mark *m = &f->marks[i];
+        if (m->mark.id == MARK_JOB_START)
+            start = MIN_OF(start, m->at.ns);
+        if (m->mark.id == MARK_JOB_EXIT || m->mark.id == MARK_JOB_END)
+            end = MAX_OF(end, m->at.ns);
+    }
+    for (size_t i = 0; i < info->n_nodes; i++) /* nobody saw the end of those */
+        if (info->nodes[i].status == RUN_RUNNING || info->nodes[i].status == RUN_DIED)
+            end = MAX_OF(end, info->nodes[i].end.ns);
+    out->job_start.ns = start == INT64_MAX ? info->start.ns : start;
+    out->job_end.ns = end == INT64_MIN ? info->end.ns : end;
+    if (out->has_steps) {
+        out->job_start.ns = MIN_OF(out->job_start.ns, out->loop_start.ns);
+        out->job_end.ns = MAX_OF(out->job_end.ns, out->loop_end.ns);
+    }
+    out->job_end.ns = MAX_OF(out->job_end.ns, out->job_start.ns);
+}
+
+/* ---- interruptions ---- */
+
+static bool asks_to_stop(const struct mark *m)
+{
+    if (m->id == MARK_INTERRUPTION)
+        return true;
+    if (m->id != MARK_SIGNAL)
+        return false;
+    switch (m->number) {
+    case SIGHUP:
+    case SIGINT:
+    case SIGQUIT:
+    case SIGTERM:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool is_of(const struct run_mark *m, const struct node_info *n)
+{
+    return strcmp(m->node, n->id) == 0 && m->at.ns >= n->start.ns && m->at.ns <= n->end.ns;
+}
+
+static bool is_next_session(const struct node_info *a, const struct node_info *b)
+{
+    return strcmp(a->id, b->id) == 0;
+}
+
+/* From the first word of it to the node's end, and on to its next session. */
+static void add_interruptions(struct changes *c, const struct phases_from *f)
+{
+    const struct run_info *info = f->info;
+    for (size_t i = 0; i < info->n_nodes; i++) {
+        const struct node_info *n = &info->nodes[i];
+        const bool again = i + 1 < info->n_nodes && is_next_session(n, &info->nodes[i + 1]);
+        int64_t from = n->end.ns;
+        for (size_t k = 0; n->status == RUN_INTERRUPTED && k < f->n_marks; k++)
+            if (is_of(&f->marks[k], n) && asks_to_stop(&f->marks[k].mark))
+                from = MIN_OF(from, f->marks[k].at.ns);
+        const int64_t to = again ? info->nodes[i + 1].start.ns : n->end.ns;
+        if (from < to)
+            add_stretch(c, IN_INTERRUPTION, from, to);
+    }
+}
+
+/* ---- tiling ---- */
+
+struct tiling {
+    struct run_phases *out;
+    struct phase *v;
+    size_t n, cap;
+    int64_t at; /* everything before it is tiled */
+};
+
+static void tile_until(struct tiling *t, int64_t to, enum phase_kind kind)
+{
+    to = MIN_OF(to, t->out->job_end.ns);
+    if (to <= t->at)
+        return;
+    if (t->n && t->v[t->n - 1].kind == kind) {
+        t->v[t->n - 1].end.ns = to;
+    } else {
+        if (t->n == t->cap) {
+            t->cap = t->cap ? t->cap * 2 : 16;
+            t->v = xrealloc(t->v, t->cap, sizeof *t->v);
+        }
+        t->v[t->n++] = (struct phase){kind, {t->at}, {to}};
+    }
+    t->at = to;
+}
+
+/* What the moments from here to the next change are. `was`: what those before were. */
+static enum phase_kind kind_now(const struct run_phases *p, int64_t at, const int in[WHAT_N],
+                                enum phase_kind was)
+{
+    if (in[IN_INTERRUPTION])
+        return PHASE_INTERRUPTION;
+    if (!p->has_steps || at < p->loop_start.ns)
+        return PHASE_INIT;
+    if (at >= p->loop_end.ns)
+        return PHASE_FINAL;
+    if (in[IN_TRAIN] || in[IN_EVAL])
+        return in[IN_TRAIN] ? PHASE_TRAIN : PHASE_EVAL;
+    return was == PHASE_INTERRUPTION ? PHASE_INIT : was; /* getting ready once more */
+}
+
+static void tile(struct changes *c, struct run_phases *out, struct arena *a)
+{
+    struct tiling t = {.out = out, .at = out->job_start.ns};
+    int in[WHAT_N] = {0};
+    enum phase_kind kind = PHASE_INIT;
+    sorted_runs_merge(&c->runs, c->v, c->n, sizeof *c->v, in_order);
+    for (size_t i = 0; i < c->n;) {
+        const int64_t at = c->v[i].at;
+        tile_until(&t, at, kind);
+        for (; i < c->n && c->v[i].at == at; i++)
+            in[c->v[i].what] += c->v[i].by;
+        kind = kind_now(out, at, in, kind);
+    }
+    tile_until(&t, out->job_end.ns, kind);
+    out->n = t.n;
+    out->phases = arena_array(a, struct phase, t.n);
+    if (t.n)
+        memcpy(out->phases, t.v, t.n * sizeof *t.v);
+    for (size_t i = 0; i < t.n; i++)
+        out->seconds[t.v[i].kind] += (double)(t.v[i].end.ns - t.v[i].start.ns) / (double)NS_PER_S;
+    free(t.v);
+}
+
+void phases_of(const struct phases_from *from, struct arena *a, struct run_phases *out)
+{
+    struct changes c = {0};
+    *out = (struct run_phases){0};
+    add_steps(&c, from, out);
+    job_times(from, out);
+    add_interruptions(&c, from);
+    tile(&c, out, a);
+    sorted_runs_free(&c.runs);
+    free(c.v);
+}
+
+int phases_read(struct run *r, struct arena *a, struct run_phases *out, struct err *e)
+{
+    struct rank_steps *ranks;
+    struct run_mark *m;
+    size_t n_ranks, n;
+    int rc = steps_read(r, a, &ranks, &n_ranks, e);
+    if (rc == 0)
+        rc = run_marks(r, a, &m, &n, e);
+    if (rc == 0)
+        phases_of(&(struct phases_from){run_get_info(r), m, n, ranks, n_ranks}, a, out);
+    return rc;
+}

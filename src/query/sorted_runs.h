@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sorted_runs.h - an array made of stretches that are sorted already, put in order.
+ * Neighbours that do not overlap cost a comparison, so what is nearly sorted costs nearly nothing.
+ * Ties keep their order. */
+#ifndef QUERY_SORTED_RUNS_H
+#define QUERY_SORTED_RUNS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct sorted_runs {
+    size_t *begins; /* where each stretch begins */
+    size_t n, cap;
+};
+
+/* a may stand before b; true for ties. */
+typedef bool in_order_fn(const void *a, const void *b);
+
+void sorted_runs_add(struct sorted_runs *r, size_t begin);
+/* v has n elements of `size` bytes, stretches as added. */
+void sorted_runs_merge(struct sorted_runs *r, void *v, size_t n, size_t size,
+                       in_order_fn *in_order);
+void sorted_runs_free(struct sorted_runs *r);
+
+#endif

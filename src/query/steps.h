@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* steps.h - the steps of every rank, the parts they are made of, and the phases of the job.
+ *
+ * steps_derive is pure: the events of one thread in, its steps out. docs/steps.md says what a step
+ * is and where it ends. */
+#ifndef QUERY_STEPS_H
+#define QUERY_STEPS_H
+
+#include "query/events.h"
+
+/* Parts of a step, each once for every different `part` of events.def, then "other". Spans that lie
+ * in another span of a part count for the outer one only, but passes that an optimizer runs count
+ * for themselves; the parts of a step sum to its duration. */
+enum { STEP_PARTS_MOST = 12 };
+
+size_t step_parts(void);                 /* how many there are, "other" included */
+const char *step_part_name(size_t part); /* "data", "forward", ...; the last is "other" */
+
+struct step {
+    int64_t number; /* from 0 per rank and mode, or as the program said */
+    enum event_mode mode;
+    bool cut;  /* the process ended, or the run was read, in its middle */
+    bool said; /* the program or its framework marked it; else derived from its parts */
+    wall_ns start;
+    int64_t dur_ns;
+    int64_t part_ns[STEP_PARTS_MOST];
+    int64_t batch; /* samples, summed over the batches that it fetched; -1: not known */
+};
+
+/* `v` sorted by begin (as events_read gives it). Steps of one thread never overlap; in order of
+ * time. */
+void steps_derive(const struct run_event *v, size_t n, struct arena *a, struct step **out,
+                  size_t *n_out);
+
+struct rank_steps {
+    const struct run_process *process;
+    const char *node;
+    int64_t rank; /* its own number when the program did not say: 0, 1, ... in order of pid */
+    struct step *steps;
+    size_t n;
+};
+
+/* Every process that has steps, loader workers left out, sorted by rank. */
+MUST_CHECK int steps_read(struct run *r, struct arena *a, struct rank_steps **out, size_t *n,
+                          struct err *e);
+
+/* Statistics of one rank and mode. Cut steps do not count. */
+struct step_stats {
+    enum event_mode mode;
+    size_t count;
+    double mean_s, min_s, p50_s, p95_s, p99_s, max_s, stddev_s; /* population */
+    double samples_per_s;                                       /* NAN: batch sizes not known */
+    int64_t *outliers; /* numbers of steps that took more than mean + 3 stddev */
+    size_t n_outliers;
+};
+
+void step_stats_of(const struct rank_steps *s, enum event_mode mode, struct arena *a,
+                   struct step_stats *out);
+
+/* ---- phases ---- */
+
+enum phase_kind { PHASE_INIT, PHASE_TRAIN, PHASE_EVAL, PHASE_FINAL, PHASE_INTERRUPTION, PHASE_N };
+
+const char *phase_name(enum phase_kind k); /* "initialization", "train", ... */
+
+struct phase {
+    enum phase_kind kind;
+    wall_ns start, end;
+};
+
+/* They tile the job from its start to its end, in order of time. Without steps the whole job is
+ * one initialization and `has_steps` is false. */
+struct run_phases {
+    bool has_steps;
+    wall_ns job_start, job_end, loop_start, loop_end;
+    struct phase *phases;
+    size_t n;
+    double seconds[PHASE_N];
+};
+
+MUST_CHECK int phases_read(struct run *r, struct arena *a, struct run_phases *out, struct err *e);
+
+/* The same from what is read already; pure. */
+struct phases_from {
+    const struct run_info *info;
+    const struct run_mark *marks;
+    size_t n_marks;
+    const struct rank_steps *ranks;
+    size_t n_ranks;
+};
+
+void phases_of(const struct phases_from *from, struct arena *a, struct run_phases *out);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* steps_derive.c - the events of one thread in, its steps out. */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "query/steps_own.h"
+
+void step_list_add(struct step_list *l, struct bare_step s)
+{
+    if (l->n)
+        s.start = MAX_OF(s.start, l->v[l->n - 1].end);
+    if (s.end < s.start)
+        return;
+    if (l->n == l->cap) {
+        l->cap = l->cap ? l->cap * 2 : 256;
+        l->v = xrealloc(l->v, l->cap, sizeof *l->v);
+    }
+    l->v[l->n++] = s;
+    l->numbers[s.mode]++;
+}
+
+void steps_of_points(const struct points *p, struct arena *a, struct step **out, size_t *n)
+{
+    struct step_list l = {0};
+    if (!steps_said(p, &l))
+        steps_seen(p, &l);
+    struct step *v = arena_array(a, struct step, l.n);
+    for (size_t i = 0; i < l.n; i++) {
+        v[i].number = l.v[i].number;
+        v[i].mode = l.v[i].mode;
+        v[i].cut = l.v[i].cut;
+        v[i].said = l.v[i].said;
+        v[i].start.ns = l.v[i].start;
+        v[i].dur_ns = l.v[i].end - l.v[i].start;
+    }
+    free(l.v);
+    steps_fill(p, v, l.n);
+    *out = v;
+    *n = l.n;
+}
+
+void steps_derive(const struct run_event *v, size_t n, struct arena *a, struct step **out,
+                  size_t *n_out)
+{
+    struct points p = {0};
+    for (size_t i = 0; i < n; i++)
+        points_add(&p, &v[i].event);
+    points_sort(&p);
+    steps_of_points(&p, a, out, n_out);
+    points_free(&p);
+    /* Every step begins with an event; both are in order of time. */
+    for (size_t i = 0, k = 0; i < *n_out; i++) {
+        wall_ns *start = &(*out)[i].start;
+        while (k + 1 < n && v[k + 1].event.at.ns <= start->ns)
+            k++;
+        start->ns += v[k].at.ns - v[k].event.at.ns;
+    }
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* steps_own.h - the inside of steps.h: the few events of a thread that steps are made of.
+ *
+ * points_add for every event, block by block as they are stored, points_sort, steps_of_points,
+ * points_free. All times here are the monotonic clock of the node, ns. */
+#ifndef QUERY_STEPS_OWN_H
+#define QUERY_STEPS_OWN_H
+
+#include "query/sorted_runs.h"
+#include "query/steps.h"
+
+/* Stands where an enum event_id does, for a step that the program said. */
+enum { POINT_STEP = EV_N };
+
+enum { NO_PART = 255 };
+
+struct point {
+    int64_t at, end;
+    int64_t value;
+    uint8_t what; /* enum event_id or POINT_STEP */
+    uint8_t part; /* of a step; NO_PART: none */
+    uint8_t mode; /* of POINT_STEP */
+    bool open;    /* no end was told */
+    bool dead;    /* of EV_DATA: the fetch found the loader empty */
+};
+
+/* What one address of a name means, so that names are compared once and not once an event. */
+struct name_seen {
+    const char *name;
+    enum event_id id;
+    uint8_t part;
+};
+
+enum { NAMES_SEEN = 256 };
+
+struct points {
+    struct point *v;
+    size_t n, cap;
+    struct sorted_runs runs;
+    size_t marked; /* data, forward, backward, optimizer and steps among them */
+    struct name_seen seen[NAMES_SEEN];
+};
+
+/* Names that were added may be given back to the caller's arena: their addresses mean nothing now.
+ */
+void points_forget_names(struct points *p);
+void points_add(struct points *p, const struct event *e);
+/* In order of time, the longer one first; once all are added. */
+void points_sort(struct points *p);
+void points_free(struct points *p);
+
+/* Steps with `start` on the monotonic clock. `p` is sorted. */
+void steps_of_points(const struct points *p, struct arena *a, struct step **out, size_t *n);
+
+/* ---- between the files that do it ---- */
+
+/* A step before its parts are known. */
+struct bare_step {
+    int64_t start, end;
+    int64_t number;
+    enum event_mode mode;
+    bool cut, said;
+};
+
+struct step_list {
+    struct bare_step *v;
+    size_t n, cap;
+    int64_t numbers[MODE_N]; /* of the next step */
+};
+
+/* Keeps it behind the last one; what would overlap that one is cut off at its front. */
+void step_list_add(struct step_list *l, struct bare_step s);
+/* Steps that the program said. False: it said none. */
+bool steps_said(const struct points *p, struct step_list *out);
+/* Steps as the loop shows them. */
+void steps_seen(const struct points *p, struct step_list *out);
+/* Fills part_ns and batch. */
+void steps_fill(const struct points *p, struct step *v, size_t n);
+uint8_t step_part_of(enum event_id id); /* NO_PART: it has none */
+
+static inline int64_t step_end(const struct step *s)
+{
+    return s->start.ns + s->dur_ns;
+}
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* steps_points.c - see steps_own.h. Keeps of a thread's events those that steps are made of.
+ *
+ * Events come block by block; blocks follow each other in time but for a few long spans, so sorting
+ * merges only where neighbours really overlap. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "query/steps_own.h"
+
+void points_forget_names(struct points *p)
+{
+    memset(p->seen, 0, sizeof p->seen);
+}
+
+static const struct name_seen *find_name(struct points *p, const char *name)
+{
+    struct name_seen *s = &p->seen[((uintptr_t)name >> 3 ^ (uintptr_t)name >> 11) % NAMES_SEEN];
+    if (s->name != name) {
+        const enum event_id id = event_find(name);
+        *s = (struct name_seen){name, id, id == EV_N ? NO_PART : step_part_of(id)};
+    }
+    return s;
+}
+
+/* Whether an event of this kind and name has a say in where steps begin and end. */
+static bool matters(const struct event *e, enum event_id id, uint8_t part)
+{
+    if (e->kind == EVENT_SPAN)
+        return part != NO_PART || id == EV_LOADER_START;
+    if (e->kind == EVENT_COUNT)
+        return id == EV_BATCH_SIZE;
+    return e->kind == EVENT_MARK && (id == EV_LOADER_START || id == EV_STEP_VOID);
+}
+
+static bool is_mark(uint8_t what)
+{
+    switch (what) {
+    case EV_DATA:
+    case EV_FORWARD:
+    case EV_FORWARD_EVAL:
+    case EV_BACKWARD:
+    case EV_OPTIMIZER:
+    case POINT_STEP:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool in_order(const struct point *a, const struct point *b)
+{
+    return a->at != b->at ? a->at < b->at : a->end >= b->end;
+}
+
+static void push(struct points *p, const struct point *x)
+{
+    if (p->n == p->cap) {
+        p->cap = p->cap ? p->cap * 2 : 1024;
+        p->v = xrealloc(p->v, p->cap, sizeof *p->v);
+    }
+    if (p->n == 0 || !in_order(&p->v[p->n - 1], x))
+        sorted_runs_add(&p->runs, p->n);
+    p->v[p->n++] = *x;
+    p->marked += is_mark(x->what);
+}
+
+void points_add(struct points *p, const struct event *e)
+{
+    struct point x = {.at = e->at.ns, .value = e->value, .part = NO_PART};
+    if (e->kind == EVENT_STEP) {
+        x.what = POINT_STEP;
+    } else {
+        const struct name_seen *s = find_name(p, e->name);
+        if (s->id == EV_N || !matters(e, s->id, s->part))
+            return;
+        x.what = (uint8_t)s->id;
+        x.part = s->part;
+    }
+    if (e->kind == EVENT_SPAN || e->kind == EVENT_STEP)
+        x.open = e->end != END_KNOWN;
+    else
+        x.part = NO_PART;
+    x.end = x.at + MAX_OF(e->dur_ns, 0);
+    x.mode = (uint8_t)(e->mode < MODE_N ? e->mode : MODE_TRAIN);
+    push(p, &x);
+}
+
+/* Hooks tell the size of every batch whose size can be told. A fetch without one, when the fetch
+ * before it had one, found the loader empty. */
+static void mark_dead(struct points *p)
+{
+    struct point *fetch = NULL;
+    bool sized = false, sized_before = false;
+    for (size_t i = 0; i < p->n; i++) {
+        if (p->v[i].what == EV_BATCH_SIZE)
+            sized = true;
+        if (p->v[i].what != EV_DATA)
+            continue;
+        if (fetch)
+            fetch->dead = sized_before && !sized;
+        sized_before = fetch && sized;
+        sized = false;
+        fetch = &p->v[i];
+    }
+    if (fetch) /* while it waits, nothing is known about it */
+        fetch->dead = sized_before && !sized && !fetch->open;
+}
+
+static bool may_precede(const void *a, const void *b)
+{
+    return in_order(a, b);
+}
+
+void points_sort(struct points *p)
+{
+    sorted_runs_merge(&p->runs, p->v, p->n, sizeof *p->v, may_precede);
+    mark_dead(p);
+}
+
+void points_free(struct points *p)
+{
+    free(p->v);
+    sorted_runs_free(&p->runs);
+    *p = (struct points){0};
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* steps_said.c - steps that the program or its framework marked itself. */
+#include "base/mem.h"
+#include "query/steps_own.h"
+
+#define NEVER INT64_MIN
+
+/* Whether a fetch before it cannot belong to a step behind it. */
+static bool parts_fetch_from_step(uint8_t what)
+{
+    switch (what) {
+    case EV_FORWARD:
+    case EV_FORWARD_EVAL:
+    case EV_BACKWARD:
+    case EV_OPTIMIZER:
+    case EV_CHECKPOINT:
+    case EV_LOADER_START:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void add_said(struct step_list *out, const struct point *x, int64_t start)
+{
+    step_list_add(out, (struct bare_step){
+                           .start = start,
+                           .end = x->end,
+                           .number = x->value,
+                           .mode = (enum event_mode)x->mode,
+                           .cut = x->open,
+                           .said = true,
+                       });
+}
+
+bool steps_said(const struct points *p, struct step_list *out)
+{
+    int64_t done = INT64_MIN, inner = INT64_MIN, fetch = NEVER;
+    size_t before = 0; /* steps, without the one that ends at `done` */
+    bool any = false;
+    for (size_t i = 0; i < p->n; i++) {
+        const struct point *x = &p->v[i];
+        if (x->what == EV_STEP_VOID && x->at <= done && x->at > inner)
+            out->n = before;
+        if (x->at < done) { /* inside a step: the outermost one counts */
+            inner = x->what == POINT_STEP ? MAX_OF(inner, x->end) : inner;
+            continue;
+        }
+        if (x->what == POINT_STEP) {
+            before = out->n;
+            add_said(out, x, fetch == NEVER ? x->at : fetch);
+            done = x->end;
+            fetch = NEVER;
+            any = true;
+        } else if (x->what == EV_DATA && !x->dead) {
+            fetch = fetch == NEVER ? x->at : fetch;
+        } else if (x->what == EV_DATA || parts_fetch_from_step(x->what)) {
+            fetch = NEVER;
+        }
+    }
+    return any;
+}

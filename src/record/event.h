@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event.h - what the framework did: spans, steps, moments and numbers, each on a track.
+ *
+ * A track is one line of a timeline: a thread of a process, or a lane of a device. Producers (ring,
+ * importers) hand events of a track to the sink, each with its name as text; the store keeps every
+ * text once. Spans of a track nest. */
+#ifndef RECORD_EVENT_H
+#define RECORD_EVENT_H
+
+#include "record/record.h"
+
+enum event_kind {
+    EVENT_SPAN = 1, /* from `at` for `dur_ns` */
+    EVENT_STEP,     /* the same; the value is the step's number */
+    EVENT_MARK,     /* a moment */
+    EVENT_COUNT,    /* a whole number at a moment */
+    EVENT_REAL,     /* a number at a moment: the value holds the bits of a double */
+    EVENT_KIND_N
+};
+
+/* What a step is for. */
+enum event_mode { MODE_TRAIN, MODE_EVAL, MODE_PREDICT, MODE_N };
+
+/* How sure the end is. */
+enum event_end {
+    END_KNOWN,
+    END_CUT,  /* it never came: the process ended first; dur_ns reaches to what was last seen of it
+               */
+    END_OPEN, /* it has not come yet. Kept only until the end is told or the run is read: an event
+               * of the same track, kind, name and time with another end takes its place */
+};
+
+/* Where a span comes from; what a breakdown sorts by. */
+#define CATEGORY(id, ...) CAT_##id,
+enum event_category {
+#include "record/categories.def"
+    CAT_N
+};
+#undef CATEGORY
+
+enum track_kind { TRACK_THREAD, TRACK_DEVICE };
+
+enum { TRACK_NAME_LEN = 64, EVENT_NAME_MOST = 4096 };
+
+struct track {
+    enum track_kind kind;
+    uint32_t pid;                 /* as the machine sees it; of the process that spoke */
+    uint64_t id;                  /* thread id, or device and stream */
+    char process[TRACK_NAME_LEN]; /* "python train.py" */
+    char name[TRACK_NAME_LEN];    /* "gpu0", "stream 7", the thread's name; may be "" */
+};
+
+bool track_same(const struct track *a, const struct track *b); /* kind, pid and id */
+
+/* A zeroed one with kind, at and name is whole. */
+struct event {
+    mono_ns at;
+    int64_t dur_ns;
+    int64_t value; /* by kind; of a span: what its category says (bytes of a copy), else 0 */
+    const char *name;
+    const char *args; /* "key=value" lines for people; NULL: none */
+    uint64_t link;    /* ties a launch to what it launched (correlation id); 0: none */
+    uint64_t parent;  /* ties it to the operator that caused it (external id); 0: none */
+    enum event_kind kind;
+    enum event_mode mode;
+    enum event_end end;
+    enum event_category category;
+};
+
+double event_real(const struct event *v); /* of EVENT_REAL */
+
+/* Names that mean something to what follows; others are the user's own. */
+#define EVENT(id, ...) EV_##id,
+enum event_id {
+#include "record/events.def"
+    EV_N
+};
+#undef EVENT
+
+struct event_word {
+    const char *name;
+    enum event_category category;
+    const char *part; /* of a step that its time counts for; "": none of its own */
+    const char *help;
+};
+
+extern const struct event_word event_words[EV_N];
+extern const struct word category_words[CAT_N];
+
+/* EV_N when the name is none of them. "comm.x" is EV_COMM for every x. */
+enum event_id event_find(const char *name);
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* seal_events.c - the events of a segment, track by track, into blocks. */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "store/event_block.h"
+#include "store/event_open.h"
+#include "store/event_order.h"
+#include "store/seal.h"
+
+/* Memory of one sealing, and the block at hand. */
+struct work {
+    struct codec *codec;
+    const struct segment *s;
+    uint32_t number;
+    enum seal_use use;
+    const struct seal_out *out;
+
+    struct open_events open;
+    struct bare_event *told, *sorted; /* ROWS_MOST of each */
+    struct order_key *keys, *spare;
+    uint32_t n;
+    uint32_t *local; /* by text of the segment: 1 + its number in the block; 0: not in it */
+    const struct seg_text **texts; /* of the block */
+    uint32_t n_texts;
+    size_t text_bytes;
+    struct buf head, data, block;
+};
+
+static void work_open(struct work *w)
+{
+    const uint32_t n_texts = w->s->n_texts;
+    uint32_t rows = 0;
+    for (uint32_t i = 0; i < w->s->n_tracks; i++)
+        rows = MAX_OF(rows, MIN_OF(w->s->tracks[i].rows, (uint32_t)ROWS_MOST));
+    w->told = xcalloc(rows + 1u, sizeof *w->told);
+    w->sorted = xcalloc(rows + 1u, sizeof *w->sorted);
+    w->keys = xcalloc(rows + 1u, sizeof *w->keys);
+    w->spare = xcalloc(rows + 1u, sizeof *w->spare);
+    w->local = xcalloc(n_texts + 1u, sizeof *w->local);
+    w->texts = xcalloc(n_texts + 1u, sizeof *w->texts);
+    if (w->use == SEAL_TO_SHOW)
+        open_events_begin(&w->open, w->s);
+}
+
+static void work_close(struct work *w)
+{
+    free(w->told);
+    free(w->sorted);
+    free(w->keys);
+    free(w->spare);
+    free(w->local);
+    free(w->texts);
+    open_events_end(&w->open);
+    buf_free(&w->head);
+    buf_free(&w->data);
+    buf_free(&w->block);
+}
+
+/* The text's number in the block. */
+static inline uint32_t local_text(struct work *w, uint32_t text)
+{
+    if (w->local[text] == 0) {
+        w->texts[w->n_texts++] = &w->s->texts[text];
+        w->local[text] = w->n_texts;
+        w->text_bytes += w->s->texts[text].len;
+    }
+    return w->local[text] - 1;
+}
+
+static void add_event(struct work *w, const struct bare_event *v)
+{
+    struct bare_event *one = &w->told[w->n];
+    *one = *v;
+    one->name = local_text(w, v->name);
+    if (v->args)
+        one->args = 1 + local_text(w, v->args - 1);
+    w->keys[w->n] = (struct order_key){v->at, v->dur, w->n};
+    w->n++;
+}
+
+static bool wanted(struct work *w, struct bare_event *v)
+{
+    if (w->use == SEAL_TO_SHOW)
+        return open_events_show(&w->open, v);
+    return what_end(v->what) != END_OPEN;
+}
+
+static void forget_texts(struct work *w)
+{
+    for (uint32_t i = 0; i < w->n_texts; i++)
+        w->local[w->texts[i] - w->s->texts] = 0;
+    w->n_texts = 0;
+    w->text_bytes = 0;
+}
+
+static int end_block(struct work *w, const struct seg_track *t, struct err *e)
+{
+    if (w->n == 0)
+        return 0;
+    event_order(w->keys, w->spare, w->n);
+    for (uint32_t i = 0; i < w->n; i++)
+        w->sorted[i] = w->told[w->keys[i].row];
+    const struct event_rows rows = {t, w->sorted, w->n, w->texts, w->n_texts};
+    struct block_header h = {.segment = w->number};
+    w->head.len = w->data.len = 0;
+    event_block_put(w->codec, &rows, &w->head, &w->data, &h);
+    w->n = 0;
+    forget_texts(w);
+    return seal_emit(&h, &w->head, &w->data, &w->block, w->out, e);
+}
+
+/* A block holds what was told in a row: those of a track may overlap in time. */
+static int seal_track(struct work *w, const struct seg_track *t, struct err *e)
+{
+    struct event_cur c = segment_events(t);
+    struct bare_event v;
+    int rc = 0;
+    if (w->use == SEAL_TO_SHOW)
+        open_events_track(&w->open, w->s, t);
+    while (rc == 0 && segment_event(w->s, &c, &v)) {
+        if (!wanted(w, &v))
+            continue;
+        add_event(w, &v);
+        if (w->n == ROWS_MOST || w->text_bytes >= TEXT_BYTES_MOST)
+            rc = end_block(w, t, e);
+    }
+    return rc ? rc : end_block(w, t, e);
+}
+
+int seal_events(struct codec *c, const struct segment *s, uint32_t number, enum seal_use use,
+                const struct seal_out *out, struct err *e)
+{
+    if (s->n_tracks == 0)
+        return 0;
+    struct work w = {.codec = c, .s = s, .number = number, .use = use, .out = out};
+    int rc = 0;
+    work_open(&w);
+    for (uint32_t i = 0; i < s->n_tracks && rc == 0; i++)
+        rc = seal_track(&w, &s->tracks[i], e);
+    work_close(&w);
+    return rc;
+}

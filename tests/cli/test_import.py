@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traces of other profilers become runs like any other."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+BASE_NS = 1_711_964_646_000_000_000
+
+
+def span(cat: str, name: str, ts: float, dur: float, **more) -> dict:
+    return {"ph": "X", "cat": cat, "name": name, "pid": 42, "tid": 42, "ts": ts, "dur": dur} | more
+
+
+def trace(steps: int = 3) -> dict:
+    """Steps of 100 us, each with an operator, its launch and its kernel."""
+    events = []
+    for i in range(steps):
+        at = 1000.125 + 100 * i
+        ids = {"External id": i + 1, "correlation": 100 + i}
+        events += [
+            span("user_annotation", f"ProfilerStep#{i + 5}", at, 100),
+            span("cpu_op", "aten::mm", at + 10, 50, args={"External id": i + 1}),
+            span("cuda_runtime", "cudaLaunchKernel", at + 20, 5, args=ids),
+            span(
+                "kernel", "gemm", at + 30, 40, pid=0, tid=7, args=ids | {"device": 0, "stream": 7}
+            ),
+        ]
+    return {
+        "schemaVersion": 1,
+        "distributedInfo": {"backend": "nccl", "rank": 1, "world_size": 2},
+        "traceEvents": events,
+        "baseTimeNanoseconds": BASE_NS,
+    }
+
+
+@pytest.fixture
+def trace_file(tmp_path) -> Path:
+    path = tmp_path / "resnet.123.pt.trace.json"
+    path.write_text(json.dumps(trace(), indent=2))
+    return path
+
+
+def imported(run_fp, *words) -> dict:
+    done = run_fp("import", "--json", *words)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return json.loads(done.stdout)
+
+
+def left_in(folder: Path) -> list[str]:
+    return sorted(p.name for p in folder.rglob("*"))
+
+
+def test_a_trace_becomes_a_run_with_steps(run_fp, trace_file, tmp_path):
+    got = imported(run_fp, trace_file, "-o", tmp_path / "out" / "run")
+    assert got["run"] == str(tmp_path / "out" / "run")
+    assert got["format"] == "kineto"
+    assert got["counts"]["kept"] == 14  # twelve, and what the process is
+    assert got["start_ns"] == BASE_NS + 1_000_125
+    steps = json.loads(run_fp("steps", got["run"], "--json").stdout)
+    assert [r["rank"] for r in steps["ranks"]] == [1]
+    assert [s["step"] for s in steps["steps"]] == [5, 6, 7]
+    assert [s["duration_s"] for s in steps["steps"]] == pytest.approx([1e-4] * 3)
+
+
+def test_gzip_gives_the_same_as_plain(run_fp, trace_file, tmp_path):
+    packed = tmp_path / "t.json.gz"
+    packed.write_bytes(gzip.compress(trace_file.read_bytes()))
+    plain = imported(run_fp, trace_file, "-o", tmp_path / "a")
+    gz = imported(run_fp, packed, "-o", tmp_path / "b")
+    assert gz.pop("gzip") is True and plain.pop("gzip") is False
+    del gz["run"], plain["run"]
+    assert gz == plain
+
+
+def test_without_a_place_the_run_joins_the_others(run_fp, trace_file, tmp_path):
+    got = imported(run_fp, trace_file, "--dir", tmp_path / "runs")
+    folder = Path(got["run"])
+    assert folder.parent == tmp_path / "runs"
+    assert folder.name.startswith("resnet-2024")
+    assert left_in(tmp_path / "runs")[0] != ".import"
+    shown = run_fp("show", "last", "--dir", tmp_path / "runs")
+    assert shown.returncode == 0 and "finished" in shown.stdout
+    assert "resnet" in run_fp("ls", "--dir", tmp_path / "runs").stdout
+
+
+def test_what_was_left_out_is_said(run_fp, tmp_path):
+    path = tmp_path / "t.json"
+    path.write_text(
+        '[{"ph": "X", "name": "a", "ts": 1, "args": {"x": NaN}}, {"ph": "X", "name": "no time"},'
+        ' {"ph": "s", "cat": "ac2g", "ts": 1, "id": 1}, {"ph": "X", "name": "cut'
+    )
+    done = run_fp("import", path, "-o", tmp_path / "run")
+    assert done.returncode == 0
+    assert "1 events without a time" in done.stdout
+    assert "1 arrows between a launch and what it launched" in done.stdout
+    assert "broken: bare words such as NaN" in done.stdout
+    assert "broken: ends in the middle" in done.stdout
+    shown = run_fp("show", tmp_path / "run")
+    assert "events without a time" in shown.stdout + shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("empty.json", b"", "the file is empty"),
+        ("text.txt", b"hello\n", "no format that is known"),
+        ("other.json", b'{"a": 1}', "no traceEvents"),
+        ("none.json", b'{"traceEvents": []}', "no event"),
+        ("cut.json.gz", gzip.compress(json.dumps(trace(500)).encode())[:-200], "ends early"),
+        ("bad.json.gz", gzip.compress(b"x" * 99)[:-8] + b"?" * 8, "gzip data is damaged"),
+    ],
+)
+def test_what_is_no_trace_is_refused_and_leaves_nothing(run_fp, tmp_path, name, content, words):
+    path = tmp_path / name
+    path.write_bytes(content)
+    done = run_fp("import", path, "-o", tmp_path / "runs" / "run")
+    assert done.returncode == 1 and done.stdout == ""
+    assert words in done.stderr and name in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert left_in(tmp_path) == [name]
+
+
+def test_a_folder_and_a_missing_file_are_refused(run_fp, tmp_path):
+    done = run_fp("import", tmp_path, "-o", tmp_path / "run")
+    assert done.returncode == 2 and "is a folder" in done.stderr
+    done = run_fp("import", tmp_path / "absent.json", "-o", tmp_path / "run")
+    assert done.returncode == 1 and "absent.json" in done.stderr
+    assert left_in(tmp_path) == []
+
+
+def test_a_run_that_is_there_is_not_touched(run_fp, trace_file, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "mine").write_text("x")
+    done = run_fp("import", trace_file, "-o", tmp_path / "run")
+    assert done.returncode == 1 and "is there already" in done.stderr
+    assert left_in(tmp_path / "run") == ["mine"]
+
+
+def test_a_detail_window_becomes_a_file_of_its_node(run_fp, tmp_path):
+    node = tmp_path / "node-a"
+    node.mkdir()
+    window = tmp_path / "detail-42-0.json"
+    window.write_text(json.dumps(trace()))
+    done = run_fp("import", "--detail", window, "--into", node)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    assert left_in(node) == ["trace-42-0.fp"]
+    assert not window.exists()
+
+
+def test_a_function_profile_becomes_a_file_of_its_node(run_fp, tmp_path):
+    node = tmp_path / "node-a"
+    node.mkdir()
+    window = tmp_path / "python-42-1.json"
+    function = {"file": "/a/b.py", "line": 3, "name": "f", "calls": 2, "self_s": 0.1, "total_s": 1}
+    profile = {"version": 1, "profiler": "cprofile", "timer": "total_time", "pid": 42, "rank": 0}
+    profile |= {"start_step": 1, "end_step": 2, "start_ns": 10, "end_ns": 20}
+    window.write_text(json.dumps(profile | {"functions": [function], "phases": {}}))
+    done = run_fp("import", "--detail", window, "--into", node)
+    assert done.returncode == 0, done.stderr
+    assert left_in(node) == ["trace-42-python-1.fp"]
+    assert not window.exists()
+
+
+def test_a_detail_window_that_cannot_be_read_stays_where_it_is(run_fp, tmp_path):
+    node = tmp_path / "node-a"
+    node.mkdir()
+    window = tmp_path / "detail-42-0.json"
+    window.write_text("no trace")
+    done = run_fp("import", "--detail", window, "--into", node)
+    assert done.returncode == 1 and "detail-42-0.json" in done.stderr
+    assert left_in(node) == []
+    assert window.exists()
+
+
+def test_a_detail_window_needs_its_node_and_its_name(run_fp, trace_file, tmp_path):
+    done = run_fp("import", "--detail", trace_file)
+    assert done.returncode == 2 and "belong together" in done.stderr
+    done = run_fp("import", "--detail", trace_file, "--into", tmp_path)
+    assert done.returncode == 2 and "detail-PID-K.json" in done.stderr
+    done = run_fp("import")
+    assert done.returncode == 2 and "Name a trace" in done.stderr

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators and breakdowns of an imported trace, through the commands."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+OPS_KEYS = {"device", "name", "calls", "self_s", "total_s", "mean_s", "share"}
+STEP_KEYS = {
+    "rank", "step", "total_us", "kernel_us", "memcpy_us", "memset_us", "communication_us",
+    "runtime_us", "dataloader_us", "cpu_us", "other_us",
+}  # fmt: skip
+DEVICE_KEYS = {
+    "rank", "device", "span_us", "idle_us", "compute_us", "non_compute_us", "comm_us",
+    "comm_overlap_us", "computation_us", "exposed_comm_us", "exposed_memcpy_us",
+}  # fmt: skip
+BASE_US = 1_700_000_000_000_000
+KERNEL = "void at::native::gemm<4, at::native::Add<float> >(int, float*)"
+
+
+def span(cat: str, name: str, where: tuple[int, int], begin: int, dur: int, **args: int) -> dict:
+    pid, tid = where
+    return {
+        "ph": "X", "cat": cat, "name": name, "pid": pid, "tid": tid,
+        "ts": BASE_US + begin, "dur": dur, "args": args,
+    }  # fmt: skip
+
+
+def trace() -> dict:
+    """One step of 1000 us: 600 wait for the loader, an operator launches a kernel of 200."""
+    host, stream = (4242, 4242), (0, 7)
+    gpu = {"device": 0, "stream": 7}
+    return {
+        "schemaVersion": 1,
+        "distributedInfo": {"backend": "nccl", "rank": 3, "world_size": 8},
+        "traceEvents": [
+            span("user_annotation", "ProfilerStep#12", host, 0, 1000),
+            span("user_annotation", "enumerate(DataLoader)#_Iter.__next__", host, 0, 600),
+            span("cpu_op", "aten::linear", host, 610, 100),
+            span("cpu_op", "aten::addmm", host, 620, 60),
+            span("cuda_runtime", "cudaLaunchKernel", host, 630, 10, correlation=9),
+            span("kernel", KERNEL, stream, 700, 200, correlation=9, **gpu),
+        ],
+    }
+
+
+@pytest.fixture
+def run(run_fp, tmp_path) -> Path:
+    source, folder = tmp_path / "t.json", tmp_path / "run"
+    source.write_text(json.dumps(trace()))
+    done = run_fp("import", source, "-o", folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def ask(run_fp, *words) -> str:
+    done = run_fp(*words)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_ops_have_the_keys_that_others_build_on_and_are_ranked(run_fp, run):
+    rows = json.loads(ask(run_fp, "ops", run, "--json"))
+    assert all(set(row) >= OPS_KEYS for row in rows)
+    assert [r["self_s"] for r in rows] == sorted((r["self_s"] for r in rows), reverse=True)
+    by = {row["name"]: row for row in rows}
+    assert by["aten::addmm"]["self_s"] == pytest.approx(50e-6)
+    assert by["aten::addmm"]["device_self_s"] == pytest.approx(200e-6)
+    assert by["aten::linear"]["device_self_s"] == 0
+    assert by["aten::linear"]["device_total_s"] == pytest.approx(200e-6)
+    assert by["gemm<4, Add<float>>"]["full_name"] == KERNEL
+
+
+def test_ops_can_be_limited_to_a_device_and_to_some_rows(run_fp, run):
+    gpu = json.loads(ask(run_fp, "ops", run, "--device", "gpu", "--json"))
+    assert [row["device"] for row in gpu] == ["gpu"]
+    assert len(json.loads(ask(run_fp, "ops", run, "-d", "cpu", "-n", "2", "--json"))) == 2
+    rows = list(csv.DictReader(io.StringIO(ask(run_fp, "ops", run, "--csv", "-n", "1"))))
+    assert [row["device"] for row in rows] == ["cpu", "gpu"]
+
+
+def test_breakdown_has_the_keys_that_others_build_on(run_fp, run):
+    got = json.loads(ask(run_fp, "breakdown", run, "--json"))
+    (step,), (device,) = got["steps"], got["devices"]
+    assert set(step) >= STEP_KEYS and set(device) >= DEVICE_KEYS
+    assert (step["rank"], step["step"], step["total_us"]) == (3, 12, 1000)
+    assert (step["dataloader_us"], step["kernel_us"], step["runtime_us"]) == (600, 200, 10)
+    assert (step["cpu_us"], step["other_us"]) == (80, 110)
+    assert (device["rank"], device["device"], device["span_us"]) == (3, 0, 200)
+
+
+def test_breakdown_says_in_a_sentence_what_a_step_waits_for(run_fp, run):
+    text = ask(run_fp, "breakdown", run)
+    assert "step 12: 60 % of the step waits for the loader" in text
+
+
+def test_breakdown_as_csv_is_the_table_that_was_asked_for(run_fp, run):
+    (step,) = csv.DictReader(io.StringIO(ask(run_fp, "breakdown", run, "--csv")))
+    assert step["step"] == "12" and float(step["dataloader_us"]) == 600
+    text = ask(run_fp, "breakdown", run, "--csv", "--table", "streams")
+    (stream,) = csv.DictReader(io.StringIO(text))
+    assert stream["stream"] == "7" and float(stream["delay_p50_us"]) == 60
+
+
+@pytest.mark.parametrize("command", ["ops", "breakdown"])
+def test_a_rank_that_is_not_there_is_an_error(run_fp, run, command):
+    assert json.loads(ask(run_fp, command, run, "--rank", "3", "--json"))
+    done = run_fp(command, run, "--rank", "5")
+    assert done.returncode == 1 and done.stdout == ""
+    assert "has no events of rank 5" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["ops", "breakdown"])
+def test_a_run_without_a_trace_says_what_is_missing(fp, run_fp, runs, command):
+    done = run_fp(command, "last", "--dir", runs)
+    assert done.returncode == 0 and done.stdout == ""
+    assert "import a trace" in done.stderr

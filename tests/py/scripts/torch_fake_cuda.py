@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch_fake_cuda.py SCENE: trains with a torch.cuda whose device is played by this script.
+
+The fake device has a clock of its own, runs what is recorded on a stream after what was there
+before, and answers as CUDA does. SYNCS counts what the hooks must never do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+import time
+
+import torch
+from torch import nn
+
+SYNCS = []
+DEVICE_OFFSET_NS = 123_456_789_000  # its clock is not the host's
+KERNEL_NS = 3_000_000  # that each phase takes
+
+
+class Stream:
+    """Work that is queued is done one after the other."""
+
+    def __init__(self, device=None):
+        self.free_at = 0  # host ns at which all of it is done
+
+    def run(self, ns):
+        self.free_at = max(self.free_at, time.monotonic_ns()) + ns
+        return self.free_at
+
+
+CURRENT = Stream()
+STATE = {"capturing": False, "dead": False, "events": 0}
+
+
+class Event:
+    def __init__(self, enable_timing=False):
+        assert enable_timing
+        STATE["events"] += 1
+        self.done_at = None
+
+    def record(self, stream=None):
+        assert not STATE["capturing"]
+        self.done_at = (stream or CURRENT).run(0)
+
+    def query(self):
+        return not STATE["dead"] and time.monotonic_ns() >= self.done_at
+
+    def elapsed_time(self, end):
+        assert self.query() and end.query()
+        device = [e.done_at + DEVICE_OFFSET_NS for e in (self, end)]
+        return (device[1] - device[0]) / 1e6
+
+    def synchronize(self):
+        SYNCS.append("event")
+
+
+class Model(nn.Module):
+    """Queues a kernel in its forward pass."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 2)
+
+    def forward(self, x):
+        CURRENT.run(KERNEL_NS)
+        return self.layer(x)
+
+
+def fake() -> None:
+    cuda = torch.cuda
+    cuda.Event, cuda.Stream = Event, Stream
+    cuda.current_device = lambda: 2
+    cuda.is_initialized = lambda: True
+    cuda.is_current_stream_capturing = lambda: STATE["capturing"]
+    cuda.synchronize = lambda *args: SYNCS.append("device")
+    cuda.memory_stats_as_nested_dict = lambda device: {
+        "allocated_bytes": {"all": {"current": 1000 + device, "peak": 2000}},
+        "reserved_bytes": {"all": {"current": 3000}},
+        "num_alloc_retries": 4,
+    }
+    cuda._lazy_init._footplate_after((), None)  # as after the first use of CUDA
+
+
+def train(steps: int, pause_s: float = 0.01) -> list[int]:
+    model = Model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    begins = []
+    for _ in range(steps):
+        begins.append(time.monotonic_ns())
+        model(torch.ones(1, 4)).sum().backward()
+        optimizer.step()
+        time.sleep(pause_s)
+    return begins
+
+
+def capture() -> list[int]:
+    train(2)
+    STATE["capturing"] = True
+    train(2)
+    STATE["capturing"] = False
+    return train(2)
+
+
+def dead() -> list[int]:
+    STATE["dead"] = True
+    return train(400, 0)
+
+
+def evaluation() -> list[int]:
+    with torch.no_grad():
+        Model()(torch.ones(1, 4))
+    return train(2)
+
+
+def copies() -> list[int]:
+    class Where:
+        type = "cuda"
+
+    x = torch.ones(10, dtype=torch.float32)
+    for where in ("cpu", torch.float64, "cuda:0", 1, Where()):
+        with contextlib.suppress(Exception):
+            x.to(where)
+    with contextlib.suppress(Exception):
+        x.cuda()
+    return []
+
+
+fake()
+begins = {"train": lambda: train(5), "capture": capture, "dead": dead}
+begins |= {"evaluation": evaluation, "copies": copies}
+told = begins[sys.argv[1]]()
+print(json.dumps({"begins": told, "syncs": SYNCS, "events": STATE["events"]}))

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JAX tells what it compiles."""
+
+from __future__ import annotations
+
+import pytest
+from talk import Run, Runner, need
+
+
+@pytest.fixture(scope="module")
+def run(package, ring_dump, tmp_path_factory) -> Run:
+    need("jax")
+    runner = Runner(package, ring_dump, tmp_path_factory.mktemp("jax"))
+    run = runner.hooked("jax_loop.py")
+    assert run.status == 0, run.stderr
+    assert run.losses() == []
+    return run
+
+
+def compiles(run: Run) -> list[tuple[int, int]]:
+    """(begin, end) of each, in ns."""
+    told = [e for e in run.events if e["name"] == "compile"]
+    begins = [e["t_ns"] - e["value"] for e in told if e["kind"] == "past_begin"]
+    ends = [e["t_ns"] - e["value"] for e in told if e["kind"] == "past_end"]
+    return list(zip(begins, ends, strict=True))
+
+
+def test_tracing_lowering_and_compiling_are_told_and_running_is_not(run):
+    facts = run.said
+    mine = [c for c in compiles(run) if facts["begin"] <= c[1] <= facts["end"]]
+    assert len(mine) == 3  # of the outer function; the inner one's lie in them
+    assert all(end <= facts["compiled"] for _, end in mine)
+
+
+def test_compiling_takes_the_time_that_the_first_call_took(run):
+    facts = run.said
+    mine = [c for c in compiles(run) if facts["begin"] <= c[1] <= facts["end"]]
+    told = sum(end - begin for begin, end in mine)
+    assert 0.5 * (facts["compiled"] - facts["begin"]) < told <= facts["compiled"] - facts["begin"]
+
+
+def test_what_is_compiled_inside_of_another_is_told_once(run):
+    """Never two at a time, to a millisecond of the clock that JAX measures with."""
+    ordered = sorted(compiles(run))
+    assert all(a[1] <= b[0] + 1_000_000 for a, b in zip(ordered, ordered[1:], strict=False))
+
+
+def test_jax_has_no_steps_of_its_own(run):
+    assert not [e for e in run.events if e["kind"] == "step_begin"]

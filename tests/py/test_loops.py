@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loops on top of torch, and XGBoost: each step once, with what torch does in it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from talk import Runner, need
+
+
+@pytest.fixture(scope="module")
+def runner(package, ring_dump, tmp_path_factory) -> Runner:
+    return Runner(package, ring_dump, tmp_path_factory.mktemp("loops"))
+
+
+@pytest.fixture(scope="module", params=["lightning", "pytorch_lightning"])
+def lightning(request, runner):
+    need(request.param)
+    run = runner.hooked("lightning_loops.py", request.param)
+    assert run.status == 0, run.stderr
+    assert run.losses() == []
+    return run
+
+
+def test_lightning_has_a_train_step_for_every_optimizer_step(lightning):
+    facts, talk = lightning.said, lightning.talk()
+    assert facts["batches"] == 18 and facts["optimizer"] == 10
+    assert [s.value for s in talk.steps("train")] == list(range(10))
+    assert talk.voids == []
+
+
+def test_lightning_tells_validation_test_and_prediction_from_training(lightning):
+    facts, talk = lightning.said, lightning.talk()
+    modes = {"train": facts["optimizer"], "eval": facts["eval"], "predict": facts["predict"]}
+    assert talk.modes() == modes == {"train": 10, "eval": 29, "predict": 9}  # 2 are a sanity check
+
+
+def test_a_step_of_lightning_holds_what_torch_did_in_it_once(lightning):
+    for step in lightning.talk().steps("train"):
+        names = step.names()
+        assert 1 <= names["forward"] == names["backward"] <= 2
+    for step in lightning.talk().steps("eval"):
+        assert step.names()["forward.eval"] == 1
+
+
+def test_every_batch_of_lightning_is_fetched_once(lightning):
+    facts, talk = lightning.said, lightning.talk()
+    batches = facts["batches"] + facts["eval"] + facts["predict"]
+    assert len(talk.spans("data")) == len(talk.counts("batch.size")) == batches
+
+
+def test_a_checkpoint_of_lightning_is_one_although_torch_saves_in_it(lightning):
+    assert len(lightning.talk().spans("checkpoint")) == 2
+
+
+def test_an_epoch_of_lightning_is_around_its_steps_and_their_validation(lightning):
+    epochs = lightning.talk().spans("epoch")
+    assert [e.value for e in epochs] == [0, 1]
+    assert [sum(s.mode == "train" for s in e.inside) for e in epochs] == [5, 5]
+
+
+def test_no_callback_is_added_to_the_trainer_of_lightning(lightning):
+    assert lightning.said["callbacks"] == ["ModelCheckpoint"]
+
+
+def test_a_step_of_lightning_that_is_interrupted_does_not_count(runner):
+    need("lightning")
+    run = runner.hooked("lightning_loops.py", "lightning", "interrupt")
+    talk = run.talk()
+    assert len(talk.steps("train")) == run.said["optimizer"] == 1
+    assert len(talk.voids) == 1
+
+
+@pytest.fixture(scope="module", params=["trainer", "own"])
+def trainer(request, runner):
+    need("transformers", "accelerate")
+    run = runner.hooked("transformers_loops.py", request.param)
+    assert run.status == 0, run.stderr
+    assert run.losses() == []
+    return run
+
+
+def test_transformers_has_a_train_step_for_every_optimizer_step(trainer):
+    facts, talk = trainer.said, trainer.talk()
+    assert len(talk.steps("train")) == facts["train"] == facts["steps"] == 10
+    for step in talk.steps("train"):
+        names = step.names()
+        assert names["optimizer"] == 1
+        assert 1 <= names["forward"] == names["backward"] <= 2
+
+
+def test_transformers_tells_evaluation_and_prediction_apart(trainer):
+    facts, talk = trainer.said, trainer.talk()
+    assert talk.modes() == {"train": 10, "eval": 18, "predict": 9}
+    assert facts["predictions"] == 27
+    for step in talk.steps("eval"):
+        assert step.names()["forward.eval"] == 1
+
+
+def test_a_checkpoint_of_transformers_is_one_although_much_is_saved_in_it(trainer):
+    assert len(trainer.talk().spans("checkpoint")) == trainer.said["saves"] == 2
+
+
+def test_no_callback_is_added_to_the_trainer_of_transformers(trainer):
+    assert trainer.said["callbacks"] == ["DefaultFlowCallback", "Count", "PrinterCallback"]
+
+
+TIMES = re.compile(r"'\w+(runtime|per_second)': '[^']+'")
+
+
+def test_the_output_of_transformers_is_what_it_is_without_us(runner):
+    need("transformers", "accelerate")
+    without, with_us = runner.plain("transformers_loops.py"), runner.hooked("transformers_loops.py")
+    assert TIMES.sub("", with_us.stdout) == TIMES.sub("", without.stdout)
+    assert with_us.stderr == without.stderr
+
+
+def test_accelerate_has_no_step_of_its_own_and_every_fetch_once(runner):
+    """Steps are derived from what torch does: a fetch, of which one is read ahead, before each."""
+    need("accelerate", "torch")
+    run = runner.hooked("accelerate_loop.py")
+    talk, steps = run.talk(), run.said["steps"]
+    assert talk.steps() == []
+    assert len(talk.spans("optimizer")) == len(talk.counts("batch.size")) == steps == 10
+    order = [s.name for s in talk.all if s.name in ("data", "optimizer")]
+    one_epoch = ["data", *["data", "optimizer"] * 5]
+    assert order == one_epoch * 2  # the last fetch of each finds the loader empty
+
+
+def test_xgboost_has_a_step_for_every_round(runner):
+    need("xgboost")
+    run = runner.hooked("xgboost_loops.py")
+    assert run.status == 0, run.stderr
+    assert len(run.talk().steps("train")) == run.said["rounds"]
+    assert run.losses() == []
+
+
+def test_an_engine_of_deepspeed_ends_its_accumulation_with_one_optimizer_span(runner):
+    """The engine is played by a stand-in with the methods that the hook uses."""
+    run = runner.hooked("deepspeed_standin.py")
+    talk = run.talk()
+    assert len(talk.spans("optimizer")) == run.said["boundaries"] == 3
+    assert talk.modes() == {"train": 2, "eval": 1, "predict": 0}

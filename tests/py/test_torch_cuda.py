@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPU times, allocator statistics and copies, with a CUDA that scripts/torch_fake_cuda.py plays."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from talk import SCRIPTS, need
+
+FAKE = SCRIPTS / "torch_fake_cuda.py"
+LANE = 3  # 1 + device 2
+
+
+@pytest.fixture
+def run(hooked, ring):
+    need("torch")
+
+    def go(scene: str) -> tuple[dict, list[dict]]:
+        done = hooked(FAKE, scene, env={"FOOTPLATE_CLOCK": "monotonic"})
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+        events = ring.events()
+        assert ring.losses() == []
+        said = json.loads(done.stdout)
+        assert said["syncs"] == []
+        return said, events
+
+    return go
+
+
+def past_spans(events: list[dict]) -> list[tuple[str, int, int, int]]:
+    """Name, lane, begin and end of what was told afterwards."""
+    past = [e for e in events if e["kind"].startswith("past")]
+    pairs = zip(past[::2], past[1::2], strict=True)
+    return [
+        (b["name"], b["mode"], b["t_ns"] - b["value"], e["t_ns"] - e["value"]) for b, e in pairs
+    ]
+
+
+def test_each_phase_has_its_time_on_the_device(run):
+    said, events = run("train")
+    spans = past_spans(events)
+    assert [s[0] for s in spans][:3] == ["forward", "backward", "optimizer"]
+    assert {s[1] for s in spans} == {LANE}
+    forwards = [s for s in spans if s[0] == "forward"]
+    assert 3 <= len(forwards) <= 5  # the last ones may not be read any more
+    for (_, _, begin, end), told in zip(forwards, said["begins"], strict=False):
+        assert begin - told >= -1_000_000
+        assert 2_900_000 <= end - begin <= 3_200_000  # what the fake kernel takes
+
+
+def test_the_device_s_clock_is_tied_to_the_host_s(run):
+    said, events = run("train")
+    host = [e for e in events if e["name"] == "forward" and e["kind"] == "span_begin"]
+    device = [s for s in past_spans(events) if s[0] == "forward"]
+    for seen, (_, _, begin, _) in zip(host, device, strict=False):
+        assert abs(begin - seen["t_ns"]) < 2_000_000
+
+
+def test_the_allocator_is_asked_and_the_device_told(run):
+    _, events = run("train")
+    counts = {e["name"]: e["value"] for e in events if e["kind"] == "count"}
+    assert counts["process.device"] == 2
+    assert counts["cuda.allocated"] == 1002
+    assert counts["cuda.peak"] == 2000
+    assert counts["cuda.reserved"] == 3000
+    assert counts["cuda.alloc_retries"] == 4
+
+
+def test_statistics_are_not_asked_at_every_step(run):
+    _, events = run("train")
+    assert sum(e["name"] == "cuda.allocated" for e in events) == 1
+
+
+def test_nothing_is_recorded_while_a_graph_is_captured(run):
+    _, events = run("capture")  # the fake event fails when it is
+    names = [s[0] for s in past_spans(events)]
+    assert names.count("forward") <= 4 and names.count("forward") >= 2
+
+
+def test_a_device_that_does_not_answer_is_not_waited_for_and_events_stay_few(run):
+    said, events = run("dead")
+    assert past_spans(events) == []
+    assert said["events"] <= 2 * 256 + 2 + 100  # and an event for each time that it was asked
+
+
+def test_events_are_used_again(run):
+    said, _ = run("train")
+    assert said["events"] < 5 * 3 * 2 + 6
+
+
+def test_evaluation_is_told_apart_on_the_device_too(run):
+    _, events = run("evaluation")
+    assert past_spans(events)[0][0] == "forward.eval"
+
+
+def test_copies_to_the_device_have_their_bytes(run):
+    _, events = run("copies")
+    copies = [e["value"] for e in events if e["name"] == "h2d" and e["kind"] == "span_begin"]
+    assert copies == [40] * 4
+
+
+def test_nothing_of_cuda_is_hooked_when_it_is_not_used(told):
+    need("torch")
+    code = """
+import torch
+assert "to" not in vars(torch.Tensor) and "cuda" not in vars(torch.Tensor)
+torch.ones(1).to(torch.float64)
+"""
+    assert told(code) == []

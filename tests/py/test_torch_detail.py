@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Detail windows of PyTorch programs: exactly the steps that were asked for, and no harm done."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pykit import Ring
+from talk import SCRIPTS, need
+
+STEPS = SCRIPTS / "torch_steps.py"
+
+
+@pytest.fixture(autouse=True)
+def torch() -> None:
+    need("torch")
+
+
+def ask(ring: Ring, **what: Any) -> None:
+    """Writes the configuration as the recorder does."""
+    config = {"version": 1, "job_start_ns": time.monotonic_ns(), "generation": 1} | what
+    hidden = ring.folder / ".config.json"
+    hidden.write_text(json.dumps(config))
+    hidden.rename(ring.folder / "config.json")
+
+
+@pytest.fixture
+def train(hooked, plain, ring):
+    """train(steps, how, **asked): runs it with windows; it must print what it prints without."""
+
+    def run(steps: int, how: str = "loader", env: dict[str, str] | None = None, **asked: Any):
+        ask(ring, **asked)
+        done = hooked(STEPS, str(steps), how, env=env)
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+        return json.loads(done.stdout)
+
+    return run
+
+
+def files(ring: Ring, kind: str) -> list[Path]:
+    return sorted(ring.folder.glob(f"{kind}-*.json"))
+
+
+def the_file(ring: Ring, kind: str, pid: int) -> dict:
+    (path,) = files(ring, kind)
+    assert path.name == f"{kind}-{pid}-0.json"
+    assert not list(ring.folder.glob(f".{kind}*"))
+    return json.loads(path.read_text())
+
+
+def steps_in(trace: dict) -> list[int]:
+    marks = [e["name"] for e in trace["traceEvents"] if e["name"].startswith("ProfilerStep#")]
+    return sorted({int(name.partition("#")[2]) for name in marks})
+
+
+def count(trace: dict, name: str) -> int:
+    return sum(e["name"] == name and e.get("ph") == "X" for e in trace["traceEvents"])
+
+
+@pytest.mark.parametrize("how", ["loader", "plain"])
+@pytest.mark.parametrize(("start", "steps"), [(5, 2), (0, 1), (1, 3)])
+def test_a_window_holds_exactly_the_steps_asked_for(train, ring, how, start, steps):
+    said = train(8, how, detail=[{"start_step": start, "steps": steps}])
+    trace = the_file(ring, "detail", said["pid"])
+    assert ring.losses() == []
+    assert steps_in(trace) == list(range(start, start + steps))
+    for name, each in (("Optimizer.step#SGD.step", 1), ("aten::linear", 2), ("aten::addmm", 2)):
+        assert count(trace, name) == each * steps, name
+    about = trace["footplate"]
+    assert (about["start_step"], about["end_step"]) == (start, start + steps - 1)
+    assert about["start_ns"] <= said["times"][start][0] + 5_000_000_000
+    assert about["end_ns"] >= said["times"][start + steps - 1][1]
+
+
+def test_a_loader_s_fetch_is_in_its_step(train, ring):
+    said = train(6, detail=[{"start_step": 3, "steps": 2}])
+    name = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+    assert count(the_file(ring, "detail", said["pid"]), name) == 2
+
+
+def test_several_windows_make_several_files(train, ring):
+    train(9, detail=[{"start_step": 6, "steps": 1}, {"start_step": 2, "steps": 2}])
+    traces = [json.loads(path.read_text()) for path in files(ring, "detail")]
+    assert [steps_in(t) for t in traces] == [[2, 3], [6]]
+
+
+def test_evaluation_between_epochs_counts_for_no_step(train, ring):
+    said = train(9, "epochs", detail=[{"start_step": 7, "steps": 1}])
+    trace = the_file(ring, "detail", said["pid"])
+    assert steps_in(trace) == [7]
+    assert count(trace, "aten::linear") == 2
+
+
+def test_steps_that_the_program_marks_are_the_ones_that_count(train, ring, package):
+    env = {"PYTHONPATH": str(package)}
+    said = train(6, "explicit", env=env, detail=[{"start_step": 2, "steps": 2}])
+    trace = the_file(ring, "detail", said["pid"])
+    assert steps_in(trace) == [2, 3]
+    assert count(trace, "aten::linear") == 4
+
+
+def test_a_window_by_time_begins_with_a_step_and_ends_with_one(train, ring):
+    asked = [{"start_s": 0.0, "seconds": 0.2}]
+    said = train(40, env={"PAUSE_S": "0.02"}, detail=asked)
+    trace = the_file(ring, "detail", said["pid"])
+    taken = steps_in(trace)
+    assert taken == list(range(taken[0], taken[-1] + 1))
+    assert 2 <= len(taken) <= 11
+    assert count(trace, "Optimizer.step#SGD.step") == len(taken)
+
+
+def test_other_ranks_are_left_alone(train, ring):
+    train(
+        4,
+        env={"RANK": "1", "WORLD_SIZE": "2"},
+        detail_ranks=[0],
+        detail=[{"now": True, "steps": 1}],
+    )
+    assert files(ring, "detail") == [] and ring.losses() == []
+
+
+def test_a_window_that_the_program_does_not_reach_makes_no_file(train, ring):
+    train(3, detail=[{"start_step": 50, "steps": 1}])
+    assert files(ring, "detail") == []
+
+
+def test_a_window_that_the_program_s_end_cuts_keeps_what_there_is(train, ring):
+    said = train(5, detail=[{"start_step": 3, "steps": 10}])
+    trace = the_file(ring, "detail", said["pid"])
+    assert steps_in(trace)[:2] == [3, 4]
+    assert (trace["footplate"]["start_step"], trace["footplate"]["end_step"]) == (3, 4)
+    assert count(trace, "Optimizer.step#SGD.step") == 2
+
+
+def test_the_program_s_own_profiler_goes_first(train, ring):
+    train(6, "own_profiler", detail=[{"start_step": 1, "steps": 4}])
+    assert files(ring, "detail") == []
+    assert any("profiler" in loss for loss in ring.losses())
+
+
+def test_a_window_asked_for_while_the_program_runs_is_seen(ring, hooked, ring_dump):
+    """The recorder stores the new generation into the ring files; here the test does."""
+    ask(ring)
+    script = f"""
+import json, mmap, pathlib, sys, runpy
+from footplate import _core
+from footplate.detail import boundary
+real, count = _core.asked, [0]
+def asked():
+    count[0] += 1
+    if count[0] == 4:
+        path = pathlib.Path({str(ring.folder)!r}) / "config.json"
+        path.write_text(json.dumps({{"version": 1, "job_start_ns": 0, "generation": 2,
+                                     "detail": [{{"now": True, "steps": 2}}]}}))
+    return real() + (count[0] >= 4)
+_core.asked = asked
+sys.argv = ["x", "9"]
+runpy.run_path({str(STEPS)!r}, None, "__main__")
+"""
+    done = hooked("-c", script)
+    assert (done.returncode, done.stderr) == (0, "")
+    (path,) = files(ring, "detail")
+    taken = steps_in(json.loads(path.read_text()))
+    assert len(taken) == 2 and taken[0] >= 3
+
+
+WRONG = [
+    {"version": 2},
+    {"detail": "all"},
+    {"detail": [{"start_step": "__import__('os')", "steps": 1}]},
+    {"detail": [{"steps": 1}, 5, None, {"start_step": 1}, {"now": True, "steps": -1}]},
+    {"python": [{"start_step": 1, "steps": 1, "profiler": "magic"}]},
+    {"python": [{"start_step": 1, "steps": 1, "timer": "sundial"}]},
+]
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_cannot_be_understood_is_told_and_left_out(train, ring, what):
+    train(3, **what)
+    assert files(ring, "detail") == files(ring, "python") == []
+    assert ring.losses() or what == {"detail": "all"}
+
+
+def test_a_configuration_that_is_no_json_is_told_and_left_out(hooked, ring):
+    (ring.folder / "config.json").write_text("{")
+    done = hooked(STEPS, "3")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert ring.losses()
+
+
+def test_a_folder_that_is_gone_costs_the_window_and_not_a_word(hooked, ring):
+    ask(ring, detail=[{"start_step": 1, "steps": 1}])
+    script = f"""
+import runpy, sys
+import footplate.detail.windows as w
+w.config.folder = lambda: "/nonexistent"
+sys.argv = ["x", "4"]
+w._State.seen.clear()
+runpy.run_path({str(STEPS)!r}, None, "__main__")
+"""
+    read_first = "import footplate.detail.config as c; first = c.read(); c.read = lambda: first\n"
+    done = hooked("-c", read_first + script)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert any("window file" in loss for loss in ring.losses())
+
+
+# ---- Python functions ----
+
+
+def functions(table: list[dict]) -> dict[str, dict]:
+    return {one["name"]: one for one in table}
+
+
+@pytest.mark.parametrize("timer", ["total_time", "cpu_time", "off_cpu_time", "default"])
+def test_a_profile_counts_the_calls_of_its_steps(train, ring, timer):
+    asked = [{"start_step": 3, "steps": 2, "profiler": "cprofile", "timer": timer}]
+    said = train(8, env={"PAUSE_S": "0.02"}, python=asked)
+    profile = the_file(ring, "python", said["pid"])
+    assert ring.losses() == []
+    assert (profile["version"], profile["profiler"], profile["timer"]) == (1, "cprofile", timer)
+    assert (profile["start_step"], profile["end_step"], profile["rank"]) == (3, 4, 0)
+    found = functions(profile["functions"])
+    assert found["work_hard"]["calls"] == found["step"]["calls"] == 2
+    assert found["work_hard"]["file"] == str(STEPS) and found["work_hard"]["line"] > 0
+    slept = found["<built-in method time.sleep>"]
+    assert slept["calls"] == 2
+    if timer == "cpu_time":
+        assert slept["self_s"] < 0.01
+    else:
+        assert 0.04 <= slept["self_s"] <= found["step"]["total_s"] + 0.001
+
+
+def test_functions_are_told_for_each_phase(train, ring):
+    asked = [{"start_step": 3, "steps": 2, "profiler": "cprofile"}]
+    profile = the_file(ring, "python", train(8, python=asked)["pid"])
+    phases = {name: functions(table) for name, table in profile["phases"].items()}
+    assert set(phases) == {"data", "zero_grad", "forward", "backward", "optimizer"}
+    assert phases["forward"]["Linear.forward"]["calls"] == 4
+    assert phases["data"]["TensorDataset.__getitem__"]["calls"] == 8
+    assert "Linear.forward" not in phases["backward"]
+    assert "step" not in phases["forward"]  # it has not returned yet
+
+
+def test_nothing_of_ours_is_in_a_profile(train, ring):
+    asked = [{"start_step": 1, "steps": 4, "profiler": "cprofile"}]
+    profile = the_file(ring, "python", train(8, python=asked)["pid"])
+    for table in (profile["functions"], *profile["phases"].values()):
+        assert not [one for one in table if "footplate" in one["file"]]
+        assert not [one for one in table if "getstats" in one["name"]]
+
+
+@pytest.mark.parametrize("name", ["sampling", "pyinstrument"])
+def test_samples_show_where_the_time_goes(train, ring, name):
+    asked = [{"start_step": 2, "steps": 10, "profiler": name}]
+    said = train(14, env={"PAUSE_S": "0.02"}, python=asked)
+    profile = the_file(ring, "python", said["pid"])
+    assert profile["profiler"] == "sampling"
+    found = functions(profile["functions"])
+    window = (profile["end_ns"] - profile["start_ns"]) / 1e9
+    assert 0.2 <= found["step"]["total_s"] <= window * 1.05
+    assert found["step"]["self_s"] == max(one["self_s"] for one in profile["functions"])
+    assert "step" not in functions(profile["phases"].get("data", []))
+
+
+def test_both_kinds_of_window_can_cover_the_same_steps(train, ring):
+    train(
+        6,
+        detail=[{"start_step": 2, "steps": 2}],
+        python=[{"start_step": 2, "steps": 2, "profiler": "cprofile"}],
+    )
+    (trace,), (profile,) = files(ring, "detail"), files(ring, "python")
+    assert steps_in(json.loads(trace.read_text())) == [2, 3]
+    assert functions(json.loads(profile.read_text())["functions"])["step"]["calls"] == 2

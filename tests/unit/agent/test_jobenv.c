@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_jobenv.c - what the job finds in its environment. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/jobenv.h"
+#include "test.h"
+
+static const char *get(char **env, const char *name)
+{
+    const char *found = NULL;
+    for (; *env; env++)
+        if (strncmp(*env, name, strlen(name)) == 0 && (*env)[strlen(name)] == '=') {
+            CHECK(found == NULL); /* once */
+            found = *env + strlen(name) + 1;
+        }
+    return found;
+}
+
+TEST(the_job_gets_the_ring_and_the_hooks_in_front_of_its_own_python_path)
+{
+    struct arena a = {0};
+    char one[] = "A=1", path[] = "PYTHONPATH=/mine", old[] = "FOOTPLATE_RING=/old", two[] = "B=2";
+    char *base[] = {one, path, old, two, NULL};
+    char **env = job_env(&a, base, "/ring", "/hooks");
+    CHECK_STR(get(env, "A"), "1");
+    CHECK_STR(get(env, "B"), "2");
+    CHECK_STR(get(env, "FOOTPLATE_RING"), "/ring");
+    CHECK_STR(get(env, "PYTHONPATH"), "/hooks:/mine");
+    arena_free(&a);
+}
+
+TEST(without_hooks_the_python_path_stays_as_it_was)
+{
+    struct arena a = {0};
+    char path[] = "PYTHONPATH=/mine", *base[] = {path, NULL}, *none[] = {NULL};
+    CHECK_STR(get(job_env(&a, base, "/ring", NULL), "PYTHONPATH"), "/mine");
+    CHECK(get(job_env(&a, none, "/ring", NULL), "PYTHONPATH") == NULL);
+    CHECK_STR(get(job_env(&a, none, "/ring", "/hooks"), "PYTHONPATH"), "/hooks");
+    arena_free(&a);
+}
+
+TEST(hooks_are_taken_from_where_the_user_says_and_only_if_they_are_there)
+{
+    char out[PATH_LEN], folder[] = "/tmp/fp-hooks-XXXXXX", file[64];
+    CHECK(mkdtemp(folder) != NULL);
+    setenv("FOOTPLATE_HOOKS", folder, 1);
+    CHECK(!hooks_find(out));
+    snprintf(file, sizeof file, "%s/sitecustomize.py", folder);
+    FILE *f = fopen(file, "w");
+    CHECK(f != NULL);
+    fclose(f);
+    CHECK(hooks_find(out));
+    CHECK_STR(out, folder);
+    unlink(file);
+    rmdir(folder);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/mem.h"
+#include "config/script.h"
+#include "test.h"
+
+enum { WORDS = 8 };
+
+TEST(the_script_is_found_behind_interpreters_and_launchers)
+{
+    static const struct {
+        const char *argv[WORDS], *script;
+    } rows[] = {
+        {{"python", "train.py"}, "train.py"},
+        {{"python3", "-u", "sub/train.py", "--data", "other.py"}, "sub/train.py"},
+        {{"./train.py"}, "./train.py"},
+        {{"torchrun", "--nproc-per-node", "2", "/abs/train.py"}, "/abs/train.py"},
+        {{"python", "-m", "torch.distributed.run", "--nproc-per-node=2", "x/train.py"},
+         "x/train.py"},
+        {{"accelerate", "launch", "train.py"}, "train.py"},
+        {{"python", "-m", "accelerate.commands.launch", "x/train.py"}, "x/train.py"},
+        {{"python", "-m", "cProfile", "-o", "x", "train.py"}, "train.py"},
+        {{"python", "-m", "pdbs", "train.py"}, NULL},
+        {{"env", "A=1", "python", "train.py"}, "train.py"},
+        {{"bash", "jobs/run.sh"}, "jobs/run.sh"},
+        {{"python", "-m", "pkg"}, NULL},
+        {{"python", "-m", "pkg", "--script", "train.py"}, NULL},
+        {{"torchrun", "--nproc-per-node", "2", "-m", "pkg"}, NULL},
+        {{"python", "-c", "import x", "train.py"}, NULL},
+        {{"sh", "-c", "python train.py"}, NULL},
+        {{"./train"}, NULL},
+        {{"tool", "--out=x.py"}, NULL},
+        {{".py"}, NULL},
+        {{NULL}, NULL},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        const char *s = script_of(rows[i].argv);
+        if ((s == NULL) != (rows[i].script == NULL) || (s && strcmp(s, rows[i].script) != 0))
+            test_fail(__FILE__, __LINE__, "row %zu: %s", i, s ? s : "none");
+    }
+}
