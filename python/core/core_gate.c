@@ -9,8 +9,8 @@
  *               -> else: mask = (mask | own) & ~opens; before(args, kwargs); span begin, the
  * original, span end; after(args, result); mask as it was
  *
- * before answers False: this call is not marked; a whole number: it is the span's value; a pair
- * (args, kwargs): call with these, without a span.
+ * before answers False: this call is not marked; a whole number: it is the span's value; a tuple
+ * (args, kwargs, done): call with these, without a span, and then done(args, result).
  *
  * A gate is not to be noticed. It has no Python frame, so tracebacks, the lines that warnings name
  * and what torch.compile sees are what they are without it; every attribute, its class too, is the
@@ -74,12 +74,12 @@ static PyObject *ask_before(struct gate *g, PyObject *args, PyObject *kwargs)
 }
 
 /* The original has returned `result` or, when that is NULL, raised. Gives back the same. */
-static PyObject *tell_after(struct gate *g, PyObject *args, PyObject *result)
+static PyObject *tell(struct gate *g, PyObject *after, PyObject *args, PyObject *result)
 {
     PyObject *kind = NULL, *error = NULL, *where = NULL;
     if (!result)
         PyErr_Fetch(&kind, &error, &where);
-    PyObject *after = Py_NewRef(g->after);
+    Py_INCREF(after); /* it may take itself off the gate */
     PyObject *said = PyObject_CallFunctionObjArgs(after, args, result ? result : Py_None, NULL);
     Py_DECREF(after);
     if (!said && give_up(g) != 0) {
@@ -117,25 +117,24 @@ static PyObject *call_in_span(struct gate *g, int64_t value, PyObject *args, PyO
     PyObject *result = PyObject_Call(g->original, args, kwargs);
     if (name)
         fp_span_end(name);
-    return g->after ? tell_after(g, args, result) : result;
+    return g->after ? tell(g, g->after, args, result) : result;
 }
 
-/* With other arguments and no span: before has given a pair (args, kwargs). */
-static PyObject *call_with(struct gate *g, PyObject *pair, PyObject *given)
+/* With other arguments and no span, as `said`: (args, kwargs or None, done). */
+static PyObject *call_with(struct gate *g, PyObject *said, PyObject *given)
 {
-    PyObject *args = PyTuple_GetItem(pair, 0);
-    PyObject *kwargs = PyTuple_GetItem(pair, 1);
-    if (!args || !kwargs)
-        return NULL;
-    PyObject *result = PyObject_Call(g->original, args, kwargs == Py_None ? NULL : kwargs);
-    return g->after ? tell_after(g, given, result) : result;
+    PyObject *kwargs = PyTuple_GetItem(said, 1);
+    PyObject *result =
+        PyObject_Call(g->original, PyTuple_GetItem(said, 0), kwargs == Py_None ? NULL : kwargs);
+    result = tell(g, PyTuple_GetItem(said, 2), given, result);
+    return g->after ? tell(g, g->after, given, result) : result;
 }
 
 static PyObject *call_as_said(struct gate *g, PyObject *said, PyObject *args, PyObject *kwargs)
 {
     if (said == Py_False)
         return PyObject_Call(g->original, args, kwargs);
-    if (PyTuple_CheckExact(said))
+    if (PyTuple_CheckExact(said) && PyTuple_Size(said) == 3)
         return call_with(g, said, args);
     int64_t value = PyLong_CheckExact(said) ? PyLong_AsLongLong(said) : 0;
     if (value == -1 && PyErr_Occurred()) { /* too large */

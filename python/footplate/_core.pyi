@@ -71,8 +71,8 @@ class Gate:
     """Stands in for a function of a framework and marks its outermost calls; see core_gate.c.
 
     `own`, `closed_by` and `opens` are masks of what a thread is inside of. before(args, kwargs) may
-    answer False (do not mark this call), a number (the span's value) or (args, kwargs) to call
-    with, without a span; after(args, result) follows. What the two raise goes to `failed`.
+    answer False (do not mark this call), a number (the span's value) or (args, kwargs, done) to
+    call with, without a span, and then done(args, result); after(args, result) follows. What the two raise goes to `failed`.
     """
 
     _footplate_original: Callable[..., Any]

@@ -321,6 +321,7 @@ int job_events_start(struct job_events *j, struct writer *w, struct flusher *f, 
     j->flusher = f;
     j->proc = proc;
     j->details = details_open(ring_folder_path(j->folder), w);
+    have_writer(j);
     int rc = thread_start(&j->thread, STACK, events_main, j, "fp-events", e);
     j->running = rc == 0;
     return rc;
@@ -341,6 +342,10 @@ static void close_writer(struct job_events *j, struct job_events_result *out)
     struct writer_stats st;
     flusher_add(j->flusher, NULL);
     writer_get_stats(j->writer, &st);
+    if (st.events + st.events_dropped == 0) {
+        writer_discard(j->writer);
+        return;
+    }
     out->events = st.events;
     out->dropped += st.events_dropped;
     out->bytes_written = st.bytes_written;

@@ -3,8 +3,9 @@
  *
  * job_events_make before the job is forked, its folder's name into the job's environment;
  * job_events_start once the run folder is there, a thread then drains the rings; job_events_stop
- * when the job has ended. The thread sleeps as long as nobody speaks, and `events.fp` is made with
- * the first event, so a job without hooks costs nothing. */
+ * when the job has ended. The thread sleeps as long as nobody speaks. `events.fp` is made before
+ * the job runs, since a busy disk may take seconds for that, in which rings would run over; it is
+ * removed at the end when nothing was said. */
 #ifndef AGENT_JOBEVENTS_H
 #define AGENT_JOBEVENTS_H
 

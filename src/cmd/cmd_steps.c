@@ -46,7 +46,8 @@ static struct ask ask_of(const struct cmd_args *args, enum output output)
     };
 }
 
-static void add_rows(struct steps_view *v, const struct ask *ask, const struct rank_steps *rank)
+static void add_rows(struct steps_view *v, const struct ask *ask, const struct rank_steps *rank,
+                     const struct loss_list *lost)
 {
     for (enum event_mode m = 0; m < MODE_N; m++) {
         size_t n = 0;
@@ -57,6 +58,7 @@ static void add_rows(struct steps_view *v, const struct ask *ask, const struct r
         struct steps_row *row = &v->rows[v->n_rows++];
         row->rank = rank;
         step_stats_of(rank, m, v->arena, &row->stats);
+        row->unseen = steps_unseen(rank, m, lost);
     }
 }
 
@@ -94,23 +96,24 @@ static int read_view(struct run *r, const struct ask *ask, struct arena *a, stru
     size_t n, steps = 0;
     *out = (struct steps_view){.info = run_get_info(r), .arena = a};
     int rc = steps_read(r, a, &ranks, &n, e);
-    if (rc == 0 && n == 0) {
-        struct loss_list lost;
-        rc = loss_list_read(&lost, r, a, e);
-        return rc ? rc : steps_why_none(r, &lost, a, &out->why, e);
-    }
+    struct loss_list *lost = arena_new(a, struct loss_list);
+    if (rc == 0)
+        rc = loss_list_read(lost, r, a, e);
+    if (rc == 0 && n == 0)
+        return steps_why_none(r, lost, a, &out->why, e);
     if (rc == 0)
         rc = no_rank(out->info, ask, ranks, n, e);
     if (rc)
         return rc;
     for (size_t i = 0; i < n; i++)
         steps += ranks[i].n;
+    out->lost = lost;
     out->rows = arena_array(a, struct steps_row, n * MODE_N);
     out->items = arena_array(a, struct steps_item, steps);
     for (size_t i = 0; i < n; i++) {
         if (!wants_rank(ask, &ranks[i]))
             continue;
-        add_rows(out, ask, &ranks[i]);
+        add_rows(out, ask, &ranks[i], lost);
         add_items(out, ask, &ranks[i]);
     }
     return 0;

@@ -19,6 +19,75 @@ static double seconds(int64_t ns)
     return (double)ns / (double)NS_PER_S;
 }
 
+/* "keras data" is about the part "data". */
+static bool is_lost(const struct loss_list *lost, const char *part)
+{
+    for (size_t i = 0; i < lost->n; i++) {
+        const struct loss *l = &lost->v[i].loss;
+        const char *space = strrchr(l->what, ' ');
+        if (l->id == LOSS_HOOK && space && strcmp(space + 1, part) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool are_said(const struct rank_steps *rank, enum event_mode mode)
+{
+    for (size_t i = 0; i < rank->n; i++)
+        if (rank->steps[i].mode == mode && !rank->steps[i].said)
+            return false;
+    return true;
+}
+
+/* What every step of a mode has. A step that the hooks derived from its parts shows all there are;
+ * one that was marked as a whole may have parts that nobody told. */
+static bool belongs(enum event_mode mode, const char *part)
+{
+    static const char *const any[] = {"data", "forward"}, *const train[] = {"backward",
+                                                                            "optimizer"};
+    for (size_t i = 0; i < COUNT_OF(any); i++)
+        if (strcmp(part, any[i]) == 0)
+            return true;
+    for (size_t i = 0; i < COUNT_OF(train) && mode == MODE_TRAIN; i++)
+        if (strcmp(part, train[i]) == 0)
+            return true;
+    return false;
+}
+
+unsigned steps_unseen(const struct rank_steps *rank, enum event_mode mode,
+                      const struct loss_list *lost)
+{
+    const bool said = are_said(rank, mode);
+    unsigned unseen = 0;
+    for (size_t k = 0; k < step_parts(); k++) {
+        const char *part = step_part_name(k);
+        if (steps_part_s(rank, mode, k) == 0 &&
+            (is_lost(lost, part) || (said && belongs(mode, part))))
+            unseen |= 1u << k;
+    }
+    return unseen;
+}
+
+static const struct steps_row *row_of(const struct steps_view *v, const struct steps_item *x)
+{
+    const struct steps_row *row = v->rows;
+    while (row < v->rows + v->n_rows - 1 &&
+           (row->rank != x->rank || row->stats.mode != x->step->mode))
+        row++;
+    return row;
+}
+
+/* NAN: not seen. */
+static double row_part_s(const struct steps_row *row, size_t k)
+{
+    return row->unseen >> k & 1 ? NAN : steps_part_s(row->rank, row->stats.mode, k);
+}
+
+static double item_part_s(const struct steps_view *v, const struct steps_item *x, size_t k)
+{
+    return row_of(v, x)->unseen >> k & 1 ? NAN : seconds(x->step->part_ns[k]);
+}
+
 /* ------------------------------------------------------------------------------------------------
  * JSON and CSV */
 
@@ -62,12 +131,12 @@ static void row_json(struct jw *j, const struct steps_row *row)
     jw_end(j);
     jw_object(j, "events");
     for (size_t i = 0; i < step_parts(); i++)
-        jw_num(j, step_part_name(i), steps_part_s(row->rank, s->mode, i));
+        jw_num(j, step_part_name(i), row_part_s(row, i));
     jw_end(j);
     jw_end(j);
 }
 
-static void item_json(struct jw *j, const struct steps_item *x)
+static void item_json(struct jw *j, const struct steps_view *v, const struct steps_item *x)
 {
     const struct step *s = x->step;
     jw_object(j, NULL);
@@ -84,9 +153,24 @@ static void item_json(struct jw *j, const struct steps_item *x)
     jw_bool(j, "cut", s->cut);
     jw_object(j, "events");
     for (size_t i = 0; i < step_parts(); i++)
-        jw_num(j, step_part_name(i), seconds(s->part_ns[i]));
+        jw_num(j, step_part_name(i), item_part_s(v, x, i));
     jw_end(j);
     jw_end(j);
+}
+
+/* Why parts are null. */
+static void untold_json(struct jw *j, const struct steps_row *row)
+{
+    for (size_t k = 0; k < step_parts(); k++) {
+        if (!(row->unseen >> k & 1))
+            continue;
+        jw_object(j, NULL);
+        jw_str(j, "what", step_part_name(k));
+        jw_str(j, "why", "the steps were marked as a whole, and this part of them was not told");
+        jw_str(j, "mode", mode_name(row->stats.mode));
+        jw_int(j, "count", (int64_t)row->stats.count);
+        jw_end(j);
+    }
 }
 
 static void losses_json(struct jw *j, const struct steps_view *v)
@@ -97,6 +181,18 @@ static void losses_json(struct jw *j, const struct steps_view *v)
         jw_str(j, "what", "steps");
         jw_str(j, "why", v->why);
         jw_int(j, "count", 1);
+        jw_end(j);
+    }
+    for (size_t i = 0; i < v->n_rows; i++)
+        untold_json(j, &v->rows[i]);
+    for (size_t i = 0; v->lost && i < v->lost->n; i++) {
+        const struct loss *l = &v->lost->v[i].loss;
+        if (l->id != LOSS_HOOK)
+            continue;
+        jw_object(j, NULL);
+        jw_str(j, "what", l->what);
+        jw_str(j, "why", l->why);
+        jw_int(j, "count", (int64_t)l->count);
         jw_end(j);
     }
     jw_end(j);
@@ -113,7 +209,7 @@ void steps_json(const struct steps_view *v)
     jw_end(&j);
     jw_array(&j, "steps");
     for (size_t i = 0; i < v->n_items; i++)
-        item_json(&j, &v->items[i]);
+        item_json(&j, v, &v->items[i]);
     jw_end(&j);
     losses_json(&j, v);
     jw_end(&j);
@@ -135,7 +231,7 @@ void steps_csv(const struct steps_view *v)
         csv_number(stdout, seconds(x->step->dur_ns));
         for (size_t k = 0; k < step_parts(); k++) {
             putchar(',');
-            csv_number(stdout, seconds(x->step->part_ns[k]));
+            csv_number(stdout, item_part_s(v, x, k));
         }
         putchar(',');
         csv_number(stdout, x->step->batch < 0 ? NAN : (double)x->step->batch);
@@ -153,7 +249,8 @@ static size_t parts_seen(const struct steps_view *v, size_t *parts)
     for (size_t k = 0; k < step_parts(); k++) {
         bool any = false;
         for (size_t i = 0; i < v->n_rows && !any; i++)
-            any = steps_part_s(v->rows[i].rank, v->rows[i].stats.mode, k) > 0;
+            any = v->rows[i].unseen >> k & 1 ||
+                  steps_part_s(v->rows[i].rank, v->rows[i].stats.mode, k) > 0;
         for (size_t i = 0; i < v->n_items && !any; i++)
             any = v->items[i].step->part_ns[k] > 0;
         if (any)
@@ -214,9 +311,10 @@ static void put_row(struct table *t, const struct steps_row *row, const size_t *
     table_cell(t, isnan(s->samples_per_s) ? "-" : "%.1f", s->samples_per_s);
     for (size_t k = 0; k < step_parts(); k++)
         whole_s += steps_part_s(row->rank, s->mode, k);
-    for (size_t i = 0; i < n; i++)
-        table_cell(t, whole_s > 0 ? "%.1f %%" : "-",
-                   100 * steps_part_s(row->rank, s->mode, parts[i]) / whole_s);
+    for (size_t i = 0; i < n; i++) {
+        const double share = 100 * row_part_s(row, parts[i]) / whole_s;
+        table_cell(t, isfinite(share) ? "%.1f %%" : "-", share);
+    }
 }
 
 static const struct table_column step_columns[] = {
@@ -241,7 +339,7 @@ static void put_item(struct table *t, const struct steps_view *v, const struct s
     table_cell(t, "%s", duration_text(seconds(s->start.ns - v->info->start.ns), text, sizeof text));
     table_cell(t, "%s", human_value(seconds(s->dur_ns), "s", text, sizeof text));
     for (size_t i = 0; i < n; i++)
-        table_cell(t, "%s", human_value(seconds(s->part_ns[parts[i]]), "s", text, sizeof text));
+        table_cell(t, "%s", human_value(item_part_s(v, x, parts[i]), "s", text, sizeof text));
 }
 
 void steps_text(const struct steps_view *v)

@@ -9,6 +9,8 @@
 struct steps_row {
     const struct rank_steps *rank;
     struct step_stats stats;
+    unsigned unseen; /* parts that nobody told here, as bits: their time is not zero, it is not
+                      * known, and stands in "other" */
 };
 
 /* One step in the list. */
@@ -25,7 +27,12 @@ struct steps_view {
     struct steps_item *items; /* of each rank the last ones asked for, in order of time */
     size_t n_items;
     const char *why; /* there are no steps; NULL: there are */
+    const struct loss_list *lost;
 };
+
+/* Parts of these steps that nobody could see, as bits. */
+unsigned steps_unseen(const struct rank_steps *rank, enum event_mode mode,
+                      const struct loss_list *lost);
 
 void steps_text(const struct steps_view *v);
 void steps_json(const struct steps_view *v);

@@ -521,3 +521,10 @@ int writer_close(struct writer *w, struct err *e)
     writer_free(w);
     return rc;
 }
+
+void writer_discard(struct writer *w)
+{
+    unlink(w->tail_path);
+    unlink(w->path);
+    writer_free(w);
+}

@@ -50,5 +50,7 @@ void writer_get_stats(struct writer *w, struct writer_stats *out);
 /* Flushes, seals, writes the index, closes and frees. On failure everything that reached the disk
  * still reads; `w` is gone either way. */
 MUST_CHECK int writer_close(struct writer *w, struct err *e);
+/* Frees it and removes its files: for one that was never told anything. */
+void writer_discard(struct writer *w);
 
 #endif

@@ -23,6 +23,7 @@ COMMANDS = [
     "show",
     "stats",
     "steps",
+    "events",
     "ops",
     "breakdown",
     "query",

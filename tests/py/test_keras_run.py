@@ -63,3 +63,12 @@ def test_the_example_trains_and_every_step_of_it_is_seen(package, ring_dump, tmp
     talk = run.talk()
     assert talk.modes() == {"train": 10, "eval": 20, "predict": 10}
     assert len(talk.spans("checkpoint")) == 2
+
+
+def test_parts_inside_the_compiled_step_are_unknown_and_not_zero(recorded):
+    _, steps = recorded
+    (train,) = [row for row in steps["ranks"] if row["mode"] == "train"]
+    for part in ("forward", "backward", "optimizer"):
+        assert train["events"][part] is None
+        assert any(loss["what"] == part for loss in steps["losses"])
+    assert train["events"]["other"] > 0

@@ -89,6 +89,13 @@ def test_events_are_used_again(run):
     assert said["events"] < 5 * 3 * 2 + 6
 
 
+def test_short_steps_are_timed_only_as_often_as_they_can_bear(run):
+    said, events = run("short")
+    steps = len(said["begins"])
+    forwards = sum(s[0] == "forward" for s in past_spans(events))
+    assert 2 <= forwards <= steps // 10  # timing one costs far more than a five-hundredth of it
+
+
 def test_evaluation_is_told_apart_on_the_device_too(run):
     _, events = run("evaluation")
     assert past_spans(events)[0][0] == "forward.eval"

@@ -65,9 +65,9 @@ def test_output_and_status_are_byte_for_byte_the_same(hooked, plain, how):
 
 # Each breaks what a hook does itself, before the program begins.
 BROKEN = {
-    "loader": "import footplate.hooks.torch_loader as h; h.ready = h.samples_in = None",
+    "loader": "import footplate.hooks.torch_loader as h; h.boundary = None",
     "optimizer": "import footplate.hooks.torch_optimizer as h; h.index_of = None",
-    "forward": "import footplate.hooks.torch_forward as h; h.put_back = None",
+    "forward": "import footplate.hooks.torch_forward as h; h.windows = None",
     "install": "import footplate.hooks.torch_backward as h; h.install = None",
     "import": "import sys; sys.modules['footplate.hooks.torch_forward'] = None",
     "gate": "import footplate._core as c; c.Gate = None",

@@ -35,6 +35,7 @@ class _Tracker:
         self.stepped: set[int] = set()  # optimizers that stepped in this step
         self.usual: set[int] = set()  # those of the step before
         self.source: Hashable = None  # of the latest fetch
+        self.fetched = False  # the step began with it
         self.trained = False  # since that fetch: a forward pass with gradients
         self.evaluated = False  # one without
         self.eval_sources: set[Hashable] = set()
@@ -45,9 +46,12 @@ class _Tracker:
 
 _now = _Tracker()
 
-# Called with the number of the step that begins, and with the number of steps that are over.
+# Called with the number of the step that begins; with that of one that began and turned out to be
+# none; and with the number of steps that are over.
 on_begin: "list[Callable[[int], None]]" = []
+on_undo: "list[Callable[[int], None]]" = []
 on_end: "list[Callable[[int], None]]" = []
+_on_watch: "list[Callable[[], None]]" = []
 on_asked: "list[Callable[[], None]]" = []  # the settings have changed
 
 
@@ -82,10 +86,21 @@ def _end_derived() -> None:
 def watch(on: bool) -> None:
     """While nobody watches, steps are only counted, which costs next to nothing."""
     _now.watched = on
+    if on:
+        for call in _on_watch:
+            call()
+
+
+def when_watched(call: "Callable[[], None]") -> None:
+    """Calls it when somebody begins to watch, at once when somebody does."""
+    if call not in _on_watch:
+        _on_watch.append(call)
+    if _now.watched:
+        call()
 
 
 def fetch(source: "Hashable") -> None:
-    """The loop asks a loader for its next batch; the source tells loaders apart."""
+    """The loop asks a loader for its next batch; the source tells loaders apart, 0: it has asked."""
     now = _now
     if _core.asked() != now.asked:
         _look_at_settings()
@@ -113,10 +128,20 @@ def _fetch_watched(source: "Hashable") -> None:
     now.source, now.trained, now.evaluated = source, False, False
     if now.stepped or only_evaluates:
         _end_derived()
-    if source not in now.eval_sources or not now.usual:
-        now.phase = "data"
+    now.fetched = not now.begun and (source not in now.eval_sources or not now.usual)
+    if now.fetched:
+        now.phase = "data" if source else ""
         _begin()
         now.phase = ""
+
+
+def nothing_fetched() -> None:
+    """The latest fetch found that there are no more batches, so no step began with it."""
+    now = _now
+    if now.watched and now.fetched and now.begun and _get_ident() == now.main:
+        now.begun = now.fetched = False
+        for call in on_undo:
+            call(now.ended)
 
 
 def made() -> None:

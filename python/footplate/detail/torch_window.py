@@ -115,11 +115,12 @@ class TorchWindow:
             self.range.__exit__(None, None, None)
             self.range = None
 
-    def step(self, number: int) -> None:
-        """One step is over, and `number` begins."""
+    def step(self, number: "int | None") -> None:
+        """`number` begins; None: a step is over."""
         self._check()
         self._close_range()
-        self._open_range(number)
+        if number is not None:
+            self._open_range(number)
 
     def stop(self, about: "dict[str, Any]") -> "Callable[[str], None]":
         self._check()

@@ -5,7 +5,7 @@ A recorder does the work of one window:
 
     prepare()            a step early, so that what is slow the first time is over when it counts
     start(step)           at a step's beginning
-    step(step)            when a further step begins; may be missing
+    step(step)            when a further step begins; None: when one has ended; may be missing
     stop(about) -> finish at a step's end; finish(path) writes the file, in a thread of its own
     drop()                stops without a result
 
@@ -63,23 +63,27 @@ class _Window:
     def is_late(self, step: int) -> bool:
         return self.first < 0 and self.ask.start_step is not None and step > self.ask.start_step
 
-    def begin(self, step: int) -> bool:
-        """A step begins. True when something changed."""
+    def begin(self, step: int) -> None:
+        """A step begins."""
         if self.first >= 0:
-            return False
+            return
         if self.recorder is None and self._is_due(step, 1):
             self.recorder = _recorder_for(self.ask)
             self.recorder.prepare()
             self.prepared_at = step
         if self.recorder is None or not self._is_due(step, 0):
-            return False
+            return
         if self.ask.start_step is None and self.prepared_at == step:
-            return False  # the step that warms up
+            return  # the step that warms up
         self.start_ns = _core.now_ns()
         self.memory = _resident()
         self.recorder.start(step)
         self.first = step
-        return True
+
+    def undo(self) -> None:
+        """The step that it began with was none: it waits for that step again."""
+        self.recorder.drop()
+        self.recorder, self.prepared_at, self.first = None, -1, -1
 
     def is_over(self, ended: int) -> bool:
         """`ended` steps are over."""
@@ -144,12 +148,19 @@ def _each(do: "Callable[[_Window], Any]") -> None:
             _give_up(window, error)
 
 
+def _tell_step(window: _Window, step: "int | None") -> None:
+    tell = getattr(window.recorder, "step", None)
+    if tell is not None:
+        tell(step)
+
+
 def _begin(step: int) -> None:
     def one(window: _Window) -> None:
         if window.is_late(step):
             raise RuntimeError(f"step {window.ask.start_step} is over")
-        if window.begin(step):
-            _listen()
+        if window.first >= 0:
+            _tell_step(window, step)
+        window.begin(step)
 
     if _State.waiting:
         _each(one)
@@ -159,8 +170,19 @@ def _end(ended: int) -> None:
     def one(window: _Window) -> None:
         if window.is_over(ended):
             _finish(window, ended)
-        elif window.first >= 0 and hasattr(window.recorder, "step"):
-            window.recorder.step(ended)
+        elif window.first >= 0:
+            _tell_step(window, None)
+
+    if _State.waiting:
+        _each(one)
+
+
+def _undo(step: int) -> None:
+    def one(window: _Window) -> None:
+        if window.first == step:
+            window.undo()
+        elif window.first >= 0:
+            _tell_step(window, None)
 
     if _State.waiting:
         _each(one)
@@ -263,6 +285,7 @@ def _forked() -> None:
 
 
 boundary.on_begin.append(_safe.guard("window")(_begin))
+boundary.on_undo.append(_safe.guard("window")(_undo))
 boundary.on_end.append(_safe.guard("window")(_end))
 boundary.on_asked.append(reload)
 os.register_at_fork(after_in_child=_forked)

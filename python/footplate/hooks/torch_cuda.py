@@ -12,6 +12,10 @@ work. The host's time is taken before the event is recorded and after it is seen
 device's moment lies between the two, so half their distance is the error, about 10 us. The tightest
 of a few tries counts, and a tie is renewed every TIE_EVERY_NS, since events give milliseconds as a
 float, whose resolution falls with the distance from the tie.
+
+A pair of events costs the host some microseconds, on a virtual machine some tens. So what a timed
+step cost is measured, and as many steps are left out after it as keep the timing below SHARE of
+the loop's time. Long steps are all timed.
 """
 
 import collections
@@ -37,6 +41,8 @@ TIE_WAIT_NS = 200_000  # that one try may take
 TIE_EVERY_NS = 20_000_000_000
 TIE_AGAIN_NS = 2_000_000_000  # after tries that failed
 STATS_EVERY_NS = 1_000_000_000
+SHARE = 0.002  # of the loop's time, that timing may take
+MOST_SKIPPED = 1000  # steps between two that are timed
 
 _STATS = {
     "cuda.allocated": ("allocated_bytes", "all", "current"),
@@ -69,6 +75,10 @@ class PhaseTimer:
         self.pending: collections.deque[tuple[int, Any, Any]] = collections.deque()
         self.tie: Tie | None = None
         self.tie_due_ns = 0
+        self.timed = True  # this step
+        self.skip = 0  # steps still to leave out
+        self.spent_ns = 0  # on timing, since the last decision
+        self.step_ns = 0  # when this step began
 
     def _event(self) -> "Any":
         return self.pool.pop() if self.pool else self.cuda.Event(enable_timing=True)
@@ -96,33 +106,56 @@ class PhaseTimer:
 
     def begin(self, name: int) -> None:
         """Every begin has an end; those that cannot be timed as well."""
+        if not self.timed:
+            self.open.append(None)
+            return
+        before = _core.now_ns()
         if len(self.pending) >= MOST_PENDING or self.cuda.is_current_stream_capturing():
             self.open.append(None)
             return
         event = self._event()
         event.record()
         self.open.append((name, event))
+        self.spent_ns += _core.now_ns() - before
 
     def end(self) -> None:
         began = self.open.pop() if self.open else None
         if began is None:
             return
+        before = _core.now_ns()
         if self.cuda.is_current_stream_capturing():
             self.pool.append(began[1])
             return
         event = self._event()
         event.record()
         self.pending.append((began[0], began[1], event))
+        self.spent_ns += _core.now_ns() - before
+
+    def end_step(self) -> None:
+        """Tells what is known by now, and decides which of the next steps are timed."""
+        if self.pending:
+            self.resolve()
+        now = _core.now_ns()
+        if not self.timed:
+            self.skip -= 1
+        elif self.step_ns:  # the first one's length is not known
+            room_ns = SHARE * (now - self.step_ns)
+            self.skip = min(int(self.spent_ns / max(room_ns, 1)), MOST_SKIPPED)
+            self.spent_ns = 0
+        self.timed = self.skip <= 0
+        self.step_ns = now
 
     def resolve(self) -> None:
         """Tells the spans that the device has finished."""
         if _core.now_ns() >= self.tie_due_ns:
             self.renew_tie()
         tie = self.tie
+        before = _core.now_ns()
         while tie is not None and self.pending and self.pending[0][2].query():
             name, begin, end = self.pending.popleft()
             self._tell(tie, name, begin, end)
             self.pool += (begin, end)
+        self.spent_ns += _core.now_ns() - before
 
     def _tell(self, tie: Tie, name: int, begin: "Any", end: "Any") -> None:
         began = tie.host_ns + int(tie.event.elapsed_time(begin) * 1e6)
@@ -167,7 +200,7 @@ def _at_step() -> None:
     timer = _State.timer
     if timer is None or not _is_main() or timer.cuda.is_current_stream_capturing():
         return
-    timer.resolve()
+    timer.end_step()
     now = _core.now_ns()
     if now - _State.stats_ns >= STATS_EVERY_NS:
         _State.stats_ns = now

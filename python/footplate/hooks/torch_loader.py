@@ -87,14 +87,30 @@ def _after_next(args: "Args", batch: "Any") -> None:
     first = batch[0] if (kind is list or kind is tuple) and batch else batch
     if type(first) is _State.tensor and first.dim():  # almost always
         _core.count(_BATCH, first.size(0))
-    elif batch is not None:
+    elif batch is None:  # it raised: there are no more
+        boundary.nothing_fetched()
+    else:
         count = samples_in(batch)
         if count is not None:
             _core.count(_BATCH, count)
 
 
+def _after_next_only(args: "Args", batch: "Any") -> None:
+    """While there are no workers and nobody watches steps, looking afterwards is enough."""
+    boundary.fetch(0)
+    _after_next(args, batch)
+
+
+def _look_before() -> None:
+    if not _State.looks_before:
+        _State.looks_before = True
+        marks.replace("data", _before_next, _after_next)
+
+
 def _after_iter(args: "Args", iterator: "Any") -> None:
     loader = args[0]
+    if loader.num_workers:
+        _look_before()
     for name, number in _FACTS.items():
         value = getattr(loader, name, None)
         if value is not None:
@@ -132,6 +148,7 @@ def _hook_workers(module: "ModuleType") -> None:
 
 class _State:
     tensor: type = type(None)
+    looks_before = False  # each fetch
 
 
 def _hook_loaders(module: "ModuleType") -> None:
@@ -140,13 +157,16 @@ def _hook_loaders(module: "ModuleType") -> None:
         if not isinstance(owner, type) or owner.__module__ != module.__name__:
             continue
         if hasattr(owner, "_next_data"):
-            marks.put(owner, "__next__", "data", _before_next, _after_next, **_NEXT)
+            before = _before_next if _State.looks_before else None
+            after = _after_next if _State.looks_before else _after_next_only
+            marks.put(owner, "__next__", "data", before, after, **_NEXT)
         elif hasattr(owner, "_get_iterator"):
             marks.put(owner, "__iter__", span=_core.intern("loader.start"), after=_after_iter)
 
 
 def install(module: "ModuleType") -> None:
     _State.tensor = sys.modules["torch"].Tensor
+    boundary.when_watched(_look_before)
     if module.__name__.endswith("worker"):
         _hook_workers(module)
     else:

@@ -31,7 +31,6 @@ _MASKS = {
 
 # By id of the optimizer, which is left as it is: its number and a reference that ends with it.
 _numbers: "dict[int, tuple[int, Any]]" = {}
-_since: "dict[int, int]" = {}  # when the closure of a step under way last returned
 _count = itertools.count(1)
 
 
@@ -57,23 +56,18 @@ def _before_step(args: "Args", kwargs: "Kwargs") -> "Any":
 
 
 def _with_closure(args: "Args", kwargs: "Kwargs", closure: "Any") -> "Any":
-    key = id(args[0])
-    _since[key] = _core.now_ns()
+    since = [_core.now_ns()]  # the closure last returned
 
     def closure_done(closure_args: "Args", result: "Any") -> None:
-        _since[key] = _core.now_ns()
+        since[0] = _core.now_ns()
+
+    def step_done(step_args: "Args", result: "Any") -> None:
+        _core.past(_OPTIMIZER, 0, _core.now_ns() - since[0], 0)
 
     gate = marks.make(closure, "torch closure", after=closure_done, opens=marks.OPTIMIZER)
     if len(args) > 1:
-        return (args[0], gate, *args[2:]), kwargs
-    return args, {**(kwargs or {}), "closure": gate}
-
-
-def _after_step(args: "Args", result: "Any") -> None:
-    if _since:
-        since = _since.pop(id(args[0]), None)
-        if since is not None:
-            _core.past(_OPTIMIZER, 0, _core.now_ns() - since, 0)
+        return (args[0], gate, *args[2:]), kwargs, step_done
+    return args, {**(kwargs or {}), "closure": gate}, step_done
 
 
 def _before_scaler(args: "Args", kwargs: "Kwargs") -> int:
@@ -89,7 +83,7 @@ def _gate_step(args: "Args", result: "Any") -> None:
     for owner in type(args[0]).__mro__:
         if "step" in vars(owner):
             if owner.__module__ != "torch.optim.optimizer":
-                marks.put(owner, "step", "optimizer", _before_step, _after_step, **_MASKS)
+                marks.put(owner, "step", "optimizer", _before_step, **_MASKS)
             return
 
 

@@ -86,7 +86,8 @@ def stop_iteration():
 
 def verdicts():
     seen = []
-    answers = iter([False, 7, None, ((5,), {"z": 0}), 1 << 80])
+    done = lambda args, result: seen.append("done")  # noqa: E731
+    answers = iter([False, 7, None, ((5,), {"z": 0}, done), 1 << 80])
     gate = _core.Gate(
         add,
         span=ID["a"],
@@ -94,7 +95,7 @@ def verdicts():
         after=lambda args, result: seen.append((args, result)),
     )
     assert [gate(1) for _ in range(5)] == [6, 6, 6, 7, 6]
-    assert seen == [((1,), 6), ((1,), 6), ((1,), 7), ((1,), 6)]
+    assert seen == [((1,), 6), ((1,), 6), "done", ((1,), 7), ((1,), 6)]
 
 
 def chooses():

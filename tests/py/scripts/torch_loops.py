@@ -128,6 +128,12 @@ def transforms():
 
 
 @scene
+def transforms_in_a_worker():
+    for _ in DataLoader(Transformed(), batch_size=2, num_workers=1):
+        pass
+
+
+@scene
 def containers():
     """Batches that are not a plain tensor. The generator must come out unused."""
     samples = [

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_events.c - everything that the job said, summed up by process, track and name. */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/human.h"
+#include "base/json_write.h"
+#include "base/mem.h"
+#include "base/progress.h"
+#include "base/table.h"
+#include "cmd/cmd.h"
+#include "cmd/output.h"
+#include "cmd/runview.h"
+#include "cmd/window.h"
+#include "query/eventsum.h"
+
+enum { O_DETAIL, O_FROM, O_TO, O_JSON, O_CSV, O_DIR };
+
+static const struct opt options[] = {
+    [O_DETAIL] = {"detail", 0, NULL, OPT_FLAG,
+                  .help = "Those of detail windows and imported traces too ('footplate ops' has "
+                          "them by operator)."},
+    [O_FROM] = OPT_ROW_FROM,
+    [O_TO] = OPT_ROW_TO,
+    [O_JSON] = OPT_ROW_JSON,
+    [O_CSV] = OPT_ROW_CSV,
+    [O_DIR] = OPT_ROW_DIR,
+    {0},
+};
+
+static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
+
+static const char *const kind_names[EVENT_KIND_N] = {
+    [EVENT_SPAN] = "span",   [EVENT_STEP] = "step", [EVENT_MARK] = "mark",
+    [EVENT_COUNT] = "count", [EVENT_REAL] = "real",
+};
+
+static const char *name_of(const struct event_sum *s)
+{
+    return *s->name ? s->name : kind_names[s->kind];
+}
+
+/* "rank 0", "worker 3", or nothing but the process id. */
+static const char *who(const struct run_process *p, struct arena *a)
+{
+    if (p->worker >= 0)
+        return arena_printf(a, "worker %lld", (long long)p->worker);
+    if (p->rank >= 0)
+        return arena_printf(a, "rank %lld", (long long)p->rank);
+    return arena_printf(a, "pid %u", p->pid);
+}
+
+static void process_json(struct jw *j, const struct run_process *p)
+{
+    jw_str(j, "node", p->node);
+    jw_int(j, "pid", p->pid);
+    jw_str(j, "process", p->name);
+    if (p->rank >= 0)
+        jw_int(j, "rank", p->rank);
+    else
+        jw_null(j, "rank");
+    if (p->worker >= 0)
+        jw_int(j, "worker", p->worker);
+    else
+        jw_null(j, "worker");
+}
+
+static void sum_json(struct jw *j, const struct event_sum *s)
+{
+    const struct track *t = &s->track->track;
+    jw_object(j, NULL);
+    process_json(j, s->track->process);
+    jw_str(j, "track", t->name);
+    jw_str(j, "on", t->kind == TRACK_DEVICE ? "device" : "thread");
+    jw_bool(j, "detail", s->track->detail);
+    jw_str(j, "kind", kind_names[s->kind]);
+    jw_str(j, "name", s->name);
+    jw_str(j, "category", category_words[s->category].name);
+    jw_int(j, "count", (int64_t)s->count);
+    jw_num(j, "total_s", s->total_s);
+    jw_num(j, "p50_s", s->p50_s);
+    jw_num(j, "p95_s", s->p95_s);
+    jw_num(j, "max_s", s->max_s);
+    jw_num(j, "min", s->min);
+    jw_num(j, "max", s->max);
+    jw_num(j, "last", s->last);
+    jw_end(j);
+}
+
+static void print_json(const struct event_sum *v, size_t n)
+{
+    struct buf out = {0};
+    struct jw j = {.out = &out, .indent = 2};
+    jw_array(&j, NULL);
+    for (size_t i = 0; i < n; i++)
+        sum_json(&j, &v[i]);
+    jw_end(&j);
+    buf_u8(&out, '\n');
+    output_buf(&out);
+    buf_free(&out);
+}
+
+static void print_csv(const struct event_sum *v, size_t n)
+{
+    printf("node,pid,rank,worker,track,kind,name,category,count,total_s,p50_s,p95_s,max_s,min,max,"
+           "last\n");
+    for (size_t i = 0; i < n; i++) {
+        const struct run_process *p = v[i].track->process;
+        const double numbers[] = {v[i].total_s, v[i].p50_s, v[i].p95_s, v[i].max_s,
+                                  v[i].min,     v[i].max,   v[i].last};
+        csv_text(stdout, p->node);
+        printf(",%u,", p->pid);
+        csv_number(stdout, p->rank >= 0 ? (double)p->rank : NAN);
+        putchar(',');
+        csv_number(stdout, p->worker >= 0 ? (double)p->worker : NAN);
+        putchar(',');
+        csv_text(stdout, v[i].track->track.name);
+        printf(",%s,", kind_names[v[i].kind]);
+        csv_text(stdout, v[i].name);
+        printf(",%s,%llu", category_words[v[i].category].name, (unsigned long long)v[i].count);
+        for (size_t k = 0; k < COUNT_OF(numbers); k++) {
+            putchar(',');
+            csv_number(stdout, numbers[k]);
+        }
+        putchar('\n');
+    }
+}
+
+static void text_row(struct table *t, const struct event_sum *s)
+{
+    char text[HUMAN_LEN];
+    const double times[] = {s->total_s, s->p50_s, s->p95_s, s->max_s};
+    const double numbers[] = {s->min, s->last, s->max};
+    table_cell(t, "%s", s->track->process->node);
+    table_cell(t, "%s", who(s->track->process, t->arena));
+    table_cell(t, "%s", s->track->track.name);
+    table_cell(t, "%s", name_of(s));
+    table_cell(t, "%s", human_count(s->count, text, sizeof text));
+    for (size_t i = 0; i < COUNT_OF(times); i++)
+        table_cell(t, "%s", human_value(times[i], "s", text, sizeof text));
+    for (size_t i = 0; i < COUNT_OF(numbers); i++)
+        table_cell(t, "%s", human_value(numbers[i], "", text, sizeof text));
+}
+
+static void print_text(const struct event_sum *v, size_t n, struct arena *a)
+{
+    static const struct table_column columns[] = {
+        {"NODE"},        {"PROCESS"},   {"TRACK"},     {"NAME", .gives = true}, {"COUNT", true},
+        {"TOTAL", true}, {"P50", true}, {"P95", true}, {"LONGEST", true},       {"MIN", true},
+        {"LAST", true},  {"MAX", true}, {NULL},
+    };
+    struct table t;
+    table_init(&t, a, columns);
+    for (size_t i = 0; i < n; i++)
+        text_row(&t, &v[i]);
+    table_print(&t, stdout, term_width(stdout), term_color(stdout));
+}
+
+static int read_sums(struct run *r, const struct cmd_args *args, struct arena *a,
+                     struct event_sum **out, size_t *n, struct err *e)
+{
+    const struct run_info *info = run_get_info(r);
+    wall_ns window[2];
+    int rc = window_of(&args->opt[O_FROM], &args->opt[O_TO], info->start, info->end, window, e);
+    if (rc == 0)
+        rc = event_sums(r, window[0], window[1], args->opt[O_DETAIL].given, a, out, n, e);
+    return rc;
+}
+
+static void print(enum output output, const struct event_sum *v, size_t n, struct arena *a)
+{
+    if (output == OUTPUT_JSON)
+        print_json(v, n);
+    else if (output == OUTPUT_CSV)
+        print_csv(v, n);
+    else if (n == 0)
+        printf("the job said nothing that was recorded; docs/steps.md says how it can\n");
+    else
+        print_text(v, n, a);
+}
+
+static int run(const struct cmd_args *args, struct err *e)
+{
+    enum output output;
+    struct arena a = {0};
+    struct run *r = NULL;
+    struct event_sum *v;
+    size_t n;
+    int rc = output_choose(&output, &args->opt[O_JSON], &args->opt[O_CSV], e);
+    if (rc == 0)
+        rc = runview_open(&r, args->opt[O_DIR].text, args->arg[0], e);
+    if (rc == 0)
+        rc = read_sums(r, args, &a, &v, &n, e);
+    if (rc == 0)
+        print(output, v, n, &a);
+    run_close(r);
+    arena_free(&a);
+    return rc;
+}
+
+static const char *const help[] = {
+    "Everything that the processes of the job said, by hooks or by themselves: spans with how "
+    "often and how long, the same phases on the GPU, and numbers (queue depth of a loader, bytes "
+    "of the CUDA allocator, counters of the program) with their smallest, last and largest value.",
+    NULL,
+};
+
+static const struct cmd_example examples[] = {
+    {"footplate events last", "What was said, longest first."},
+    {"footplate events last --from -60s --json", "The last minute, for a program."},
+    {0},
+};
+
+const struct cmd cmd_events = {
+    .name = "events",
+    .summary = "show what the job said: spans, GPU phases, counters",
+    .args = positional,
+    .options = options,
+    .help = help,
+    .examples = examples,
+    .run = run,
+};
