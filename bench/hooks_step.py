@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hooks_step.py MODEL ROUNDS OUT: times training steps with hooks, without, and with torch.profiler.
+"""hooks_step.py MODEL ROUNDS OUT: times training steps with hooks, without, with torch.profiler.
 
 Runs below `footplate run`, so the hooks are in place; blocks of steps follow each other with the
 functions of torch as they are hooked, as torch has them, and as torch has them with torch.profiler

@@ -22,14 +22,15 @@ try() {
     "$@"
 }
 
-title "A network learns to read digits; Footplate records the machine meanwhile"
+title "A network learns to read digits; Footplate records the machine and the steps meanwhile"
 try $footplate run --name demo --interval 100ms -- $train --seconds 4
 
-title "The same, with data that comes slowly: look at 'data wait', and at the CPU below"
+title "The same, with data that comes slowly: look at DATA in the steps, and at the CPU"
 try $footplate run --name demo-slow --interval 100ms -- $train --seconds 4 --slow-input
 
 title "What was recorded of the second run"
 try $footplate show last
+try $footplate steps last --last 3
 try $footplate stats last
 try $footplate query last --metric cpu.util --points 200
 

@@ -72,7 +72,8 @@ class Gate:
 
     `own`, `closed_by` and `opens` are masks of what a thread is inside of. before(args, kwargs) may
     answer False (do not mark this call), a number (the span's value) or (args, kwargs, done) to
-    call with, without a span, and then done(args, result); after(args, result) follows. What the two raise goes to `failed`.
+    call with, without a span, and then done(args, result). after(args, result) follows in each
+    case but the first. What they raise goes to `failed`.
     """
 
     _footplate_original: Callable[..., Any]

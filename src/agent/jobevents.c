@@ -38,8 +38,9 @@ struct job_events {
     struct sink sink; /* what spans are told; first, so that it is the whole */
     struct ring_folder *folder;
     const char *proc;
-    struct writer *beside, *writer; /* the node's; of the events, NULL before the first */
-    struct sink *behind;            /* of the node's writer */
+    struct writer *beside;         /* the node's */
+    struct writer *_Atomic writer; /* of the events; NULL: it could not be made yet */
+    struct sink *behind;           /* of the node's writer */
     struct flusher *flusher;
     struct details *details;
     mono_ns retry; /* do not try to make events.fp before */
@@ -64,13 +65,15 @@ static bool have_writer(struct job_events *j)
         return true;
     if (mono_diff(now, j->retry) < 0)
         return false;
-    if (writer_open_beside(&j->writer, j->beside, "events", &e)) {
+    struct writer *w;
+    if (writer_open_beside(&w, j->beside, "events", &e)) {
         sink_loss(j->behind, LOSS_WRITE, "events", "%s", e.msg);
         j->retry = mono_add(now, RETRY_NS);
         return false;
     }
-    j->tail = writer_tail(j->writer);
-    flusher_add(j->flusher, j->writer);
+    j->tail = writer_tail(w);
+    j->writer = w;
+    flusher_add(j->flusher, w);
     return true;
 }
 
@@ -325,6 +328,15 @@ int job_events_start(struct job_events *j, struct writer *w, struct flusher *f, 
     int rc = thread_start(&j->thread, STACK, events_main, j, "fp-events", e);
     j->running = rc == 0;
     return rc;
+}
+
+uint64_t job_events_bytes(const struct job_events *j)
+{
+    struct writer_stats st = {0};
+    struct writer *w = j ? j->writer : NULL;
+    if (w)
+        writer_get_stats(w, &st);
+    return st.bytes_written;
 }
 
 static void stop_thread(struct job_events *j)

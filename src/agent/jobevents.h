@@ -25,6 +25,9 @@ MUST_CHECK int job_events_configure(struct job_events *j, const struct buf *json
 MUST_CHECK int job_events_start(struct job_events *j, struct writer *w, struct flusher *f,
                                 const char *proc, struct err *e);
 
+/* Bytes written so far for events; from any thread, until it is stopped. NULL: none. */
+uint64_t job_events_bytes(const struct job_events *j);
+
 struct job_events_result {
     uint64_t events;                    /* kept */
     uint64_t dropped;                   /* lost between the job and the run folder */

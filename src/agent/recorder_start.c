@@ -172,9 +172,10 @@ static void forget_run(struct recorder *r)
 
 static uint64_t bytes_written(void *ctx)
 {
+    const struct recorder *r = ctx;
     struct writer_stats st;
-    writer_get_stats(((struct recorder *)ctx)->writer, &st);
-    return st.bytes_written;
+    writer_get_stats(r->writer, &st);
+    return st.bytes_written + job_events_bytes(r->events);
 }
 
 static int64_t late_ns(void *ctx)

@@ -100,7 +100,7 @@ def when_watched(call: "Callable[[], None]") -> None:
 
 
 def fetch(source: "Hashable") -> None:
-    """The loop asks a loader for its next batch; the source tells loaders apart, 0: it has asked."""
+    """The loop asks a loader for a batch. The source tells loaders apart; 0: it has asked."""
     now = _now
     if _core.asked() != now.asked:
         _look_at_settings()

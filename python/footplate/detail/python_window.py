@@ -59,7 +59,7 @@ def key_of(code: "Any") -> "Key":
 def table_of(stats: "Any") -> "Table":
     """cProfile's statistics without our own functions and what they called."""
     table: Table = {}
-    of_ours = []
+    of_ours: list[Any] = []
     for one in stats:
         key = key_of(one.code)
         if key[0].startswith(_OURS):
@@ -73,7 +73,7 @@ def table_of(stats: "Any") -> "Table":
         if row is not None:
             primitive = one.callcount - one.reccallcount
             given = (one.callcount, primitive, one.inlinetime, one.totaltime)
-            table[key] = tuple(max(r - g, 0) for r, g in zip(row, given, strict=True))  # type: ignore[assignment]
+            table[key] = tuple(max(r - g, 0) for r, g in zip(row, given, strict=True))
     return {key: row for key, row in table.items() if row[0]}
 
 

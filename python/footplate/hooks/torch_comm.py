@@ -49,7 +49,7 @@ OLD_NAMES = {
     "_all_gather_base": "all_gather_into_tensor",
     "_reduce_scatter_base": "reduce_scatter_tensor",
 }
-_MASKS = {"own": marks.COMM, "closed_by": marks.COMM | marks.COMPILE}
+_MASKS: "dict[str, Any]" = {"own": marks.COMM, "closed_by": marks.COMM | marks.COMPILE}
 
 # In ns, averages over the iterations that DDP samples.
 DDP_TIMES = {

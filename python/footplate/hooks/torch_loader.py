@@ -32,7 +32,7 @@ _BATCH_SIZE = _core.intern("loader.batch_size")
 
 MOST_LOOKED_AT = 8  # things in a batch, on each of two levels
 
-_NEXT = {"own": marks.DATA, "closed_by": marks.DATA}
+_NEXT: "dict[str, Any]" = {"own": marks.DATA, "closed_by": marks.DATA}
 
 
 # ---- the loop's side ----
@@ -66,7 +66,7 @@ def samples_in(batch: "Any", levels: int = 2) -> "int | None":
     """The first dimension of the first tensor; containers are looked into, nothing is iterated that
     could be used up by it."""
     if isinstance(batch, _State.tensor):
-        return batch.size(0) if batch.dim() else None  # type: ignore[attr-defined,no-any-return]
+        return batch.size(0) if batch.dim() else None
     if levels == 0:
         return None
     if isinstance(batch, tuple | list):
@@ -147,7 +147,7 @@ def _hook_workers(module: "ModuleType") -> None:
 
 
 class _State:
-    tensor: type = type(None)
+    tensor: "Any" = type(None)
     looks_before = False  # each fetch
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Kwargs = dict[str, Any] | None
 
 _OPTIMIZER = _core.intern("optimizer")
-_MASKS = {
+_MASKS: "dict[str, Any]" = {
     "own": marks.OPTIMIZER,
     "closed_by": marks.OPTIMIZER | marks.COMPILE,
 }

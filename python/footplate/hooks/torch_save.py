@@ -10,7 +10,10 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-_MASKS = {"own": marks.CHECKPOINT, "closed_by": marks.CHECKPOINT | marks.DATA | marks.COMPILE}
+_MASKS: "dict[str, Any]" = {
+    "own": marks.CHECKPOINT,
+    "closed_by": marks.CHECKPOINT | marks.DATA | marks.COMPILE,
+}
 
 
 def _before_save(args: "tuple[Any, ...]", kwargs: "dict[str, Any] | None") -> "bool | None":
