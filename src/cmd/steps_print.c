@@ -242,15 +242,15 @@ void steps_csv(const struct steps_view *v)
 /* ------------------------------------------------------------------------------------------------
  * For people */
 
-/* Parts that took any time; the others would only widen the table. */
+/* Parts that took any time, or that a hook says it could not see; the others would only widen the
+ * table. */
 static size_t parts_seen(const struct steps_view *v, size_t *parts)
 {
     size_t n = 0;
     for (size_t k = 0; k < step_parts(); k++) {
-        bool any = false;
+        bool any = is_lost(v->lost, step_part_name(k));
         for (size_t i = 0; i < v->n_rows && !any; i++)
-            any = v->rows[i].unseen >> k & 1 ||
-                  steps_part_s(v->rows[i].rank, v->rows[i].stats.mode, k) > 0;
+            any = steps_part_s(v->rows[i].rank, v->rows[i].stats.mode, k) > 0;
         for (size_t i = 0; i < v->n_items && !any; i++)
             any = v->items[i].step->part_ns[k] > 0;
         if (any)
