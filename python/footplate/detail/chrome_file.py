@@ -18,15 +18,20 @@ class Steps:
     """When the steps of a window began and ended, ns of the wall clock."""
 
     def __init__(self) -> None:
-        self.at: list[tuple[int, int]] = []  # number, begin
-        self.end_ns = 0
+        self.done: list[tuple[int, int, int]] = []  # number, begin, end
+        self.open: tuple[int, int] | None = None
 
     def begin(self, number: int, now_ns: int) -> None:
-        self.at.append((number, now_ns))
+        self.end(now_ns)
+        self.open = number, now_ns
+
+    def end(self, now_ns: int) -> None:
+        if self.open is not None:
+            self.done.append((*self.open, now_ns))
+            self.open = None
 
     def rows(self, base_ns: int) -> "Iterable[dict[str, Any]]":
-        ends = [begin for _, begin in self.at[1:]] + [self.end_ns]
-        for (number, begin), end in zip(self.at, ends, strict=True):
+        for number, begin, end in self.done:
             yield span(
                 f"ProfilerStep#{number}",
                 "user_annotation",

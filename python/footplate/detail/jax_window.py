@@ -75,13 +75,16 @@ class JaxWindow:
         if _State.running is not self:
             raise RuntimeError("the program uses its own profiler")
 
-    def step(self, number: int) -> None:
+    def step(self, number: "int | None") -> None:
         self._check()
-        self.steps.begin(number, time.time_ns())
+        if number is None:
+            self.steps.end(time.time_ns())
+        else:
+            self.steps.begin(number, time.time_ns())
 
     def stop(self, about: "dict[str, Any]") -> "Callable[[str], None]":
         self._check()
-        self.steps.end_ns = time.time_ns()
+        self.steps.end(time.time_ns())
         _State.running = None
         self.profiler.stop_trace()
 

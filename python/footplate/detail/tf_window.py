@@ -66,15 +66,18 @@ class TfWindow:
         _State.running = self
         self.steps.begin(step, time.time_ns())
 
-    def step(self, number: int) -> None:
+    def step(self, number: "int | None") -> None:
         if self.dropped:
             raise RuntimeError("the program uses its own profiler")
-        self.steps.begin(number, time.time_ns())
+        if number is None:
+            self.steps.end(time.time_ns())
+        else:
+            self.steps.begin(number, time.time_ns())
 
     def stop(self, about: "dict[str, Any]") -> "Callable[[str], None]":
         if self.dropped:
             raise RuntimeError("the program uses its own profiler")
-        self.steps.end_ns = time.time_ns()
+        self.steps.end(time.time_ns())
         session, self.session, _State.running = self.session, None, None
         session.export_to_tb()
 
