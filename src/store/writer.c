@@ -27,8 +27,8 @@ enum {
     SEAL_BYTES = 1 << 20,   /* of tail, that are then sealed */
     PENDING_MOST = 1 << 20, /* bytes that wait for a disk with room */
     EVENTS_SEAL_BYTES = 2 << 20,
-    EVENTS_PENDING_MOST = 8 << 20, /* a second of a million events */
-    TAIL_WINDOW = 64 << 10,        /* bytes read at a time when sealing */
+    EVENTS_PENDING_MOST = 32 << 20, /* five seconds of a million events: a disk may pause */
+    TAIL_WINDOW = 64 << 10,         /* bytes read at a time when sealing */
     SESSIONS_MOST = 10000,
     FRAME_KEEP = 4 << 20, /* of memory for a frame; more is given back */
     LOCK_TRIES = 20,      /* a reader may hold the lock for an instant */

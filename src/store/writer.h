@@ -38,7 +38,7 @@ struct sink *writer_sink(struct writer *w);
 /* Grows when a new tail begins. Who has told events with END_OPEN tells them again then: sealing
  * keeps only what has an end. */
 uint64_t writer_tail(struct writer *w);
-/* Bytes that wait for a flush. At 8 MiB (of a writer beside another) events are dropped, so who
+/* Bytes that wait for a flush. At 32 MiB (of a writer beside another) events are dropped, so who
  * tells many looks here and flushes early. */
 size_t writer_pending(struct writer *w);
 /* The number of this recorder among those of its node: 1, 2, ... */

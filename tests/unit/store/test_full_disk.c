@@ -295,7 +295,7 @@ TEST(a_disk_that_stays_full_drops_events_counts_them_and_recording_resumes)
     struct job j;
     struct err e;
     struct writer_stats st = {0};
-    mount_small(&j, 32768);
+    mount_small(&j, 131072);
     struct kit_pair w = kit_open_pair(j.dir);
     tell_spans(&j, w.events, 1000);
     OK(writer_flush(w.events, true, &e));
