@@ -15,10 +15,11 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "import/import_file.h"
+#include "import/import_losses.h"
 
 enum {
     STACK = 512 * 1024,
-    PENDING_MOST = 1 << 20, /* bytes that wait for the disk while a trace is read */
+    FLUSH_BYTES = 1 << 20,
     LEAST_PRIORITY = 19,
 };
 
@@ -58,66 +59,32 @@ bool details_is_one(const char *name)
     return parse_name(&unused, name);
 }
 
-/* Stands before the writer's own sink and writes in time: a trace comes faster than once a second
- * would do. */
-struct pump {
-    struct sink sink;
-    struct writer *w;
-    struct err e;
-    int rc; /* of the first write that failed */
-};
-
-static void pump_events(struct sink *s, const struct track *t, const struct event *v, size_t n)
+/* A trace comes faster than a flush a second would take it away. */
+static int write_in_time(void *ctx, uint64_t done, uint64_t all, struct err *e)
 {
-    struct pump *p = (struct pump *)s;
-    struct sink *to = writer_sink(p->w);
-    to->ops->events(to, t, v, n);
-    if (p->rc == 0 && writer_pending(p->w) > PENDING_MOST)
-        p->rc = writer_flush(p->w, false, &p->e);
-}
-
-static void pump_loss(struct sink *s, const struct loss *l)
-{
-    struct sink *to = writer_sink(((struct pump *)s)->w);
-    to->ops->loss(to, l);
-}
-
-static void pump_mark(struct sink *s, const struct mark *m)
-{
-    struct sink *to = writer_sink(((struct pump *)s)->w);
-    to->ops->mark(to, m);
-}
-
-static const struct sink_ops pump_ops = {
-    .loss = pump_loss, .mark = pump_mark, .events = pump_events};
-
-/* A disk that takes no more ends the import. */
-static int check_pump(void *ctx, uint64_t done, uint64_t all, struct err *e)
-{
-    struct pump *p = ctx;
+    struct writer *w = ctx;
     (void)done;
     (void)all;
-    if (p->rc)
-        *e = p->e;
-    return p->rc;
+    return writer_pending(w) < FLUSH_BYTES ? 0 : writer_flush(w, false, e);
 }
 
 static int import_into(struct writer *w, const char *path, const struct window_file *f,
                        struct err *e)
 {
     const struct clock_tie tie = clock_tie_now();
-    struct pump pump = {.sink = {&pump_ops}, .w = w};
     struct import_file_result got;
     const struct import_file_ask ask = {
         .path = path,
-        .sink = &pump.sink,
+        .sink = writer_sink(w),
         .wall_minus_mono_ns = tie.wall.ns - tie.mono.ns,
         .pid = f->pid,
-        .progress = check_pump,
-        .ctx = &pump,
+        .progress = write_in_time,
+        .ctx = w,
     };
     const int rc = import_file(&ask, &got, e);
-    return rc ? rc : check_pump(&pump, 0, 0, e);
+    if (rc == 0)
+        import_tell_losses(&got.result, writer_sink(w));
+    return rc;
 }
 
 static int keep_file(struct details *d, const char *path, const struct window_file *f,
@@ -125,15 +92,16 @@ static int keep_file(struct details *d, const char *path, const struct window_fi
 {
     char name[64];
     struct writer *w;
-    struct err later;
     snprintf(name, sizeof name, "trace-%u-%s%u", f->pid,
              strcmp(f->kind, "python") == 0 ? "python-" : "", f->k);
     int rc = writer_open_beside(&w, d->node, name, e);
     if (rc)
         return rc;
     rc = import_into(w, path, f, e);
-    const int closed = writer_close(w, rc ? &later : e);
-    return rc ? rc : closed;
+    if (rc == 0)
+        return writer_close(w, e);
+    writer_discard(w);
+    return rc;
 }
 
 static void take_file(struct details *d, const struct window_file *f)

@@ -11,12 +11,6 @@
 
 enum { ARGS_MOST = 64 * 1024 };
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
-
 static bool is_interpreter(const char *program)
 {
     return strncmp(program, "python", 6) == 0;
@@ -38,7 +32,7 @@ static void add_script(char *out, size_t size, const char *p, const char *end)
         }
         if (*p == '-')
             continue;
-        snprintf(out + used, size - used, " %s", base_name(p));
+        snprintf(out + used, size - used, " %s", path_base(p));
         return;
     }
 }
@@ -46,7 +40,7 @@ static void add_script(char *out, size_t size, const char *p, const char *end)
 void command_label(char *out, size_t size, const char *args, size_t len)
 {
     const char *end = args + len;
-    snprintf(out, size, "%s", base_name(args));
+    snprintf(out, size, "%s", path_base(args));
     if (is_interpreter(out))
         add_script(out, size, args + strlen(args) + 1, end);
 }

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "agent/rundir.h"
+#include "base/file.h"
 #include "base/mem.h"
+#include "config/script.h"
 
 void name_sanitize(char *out, size_t size, const char *text)
 {
@@ -19,12 +21,6 @@ void name_sanitize(char *out, size_t size, const char *text)
         out[n++] = safe;
     }
     out[n] = 0;
-}
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
 }
 
 /* Programs that say little about what runs: their script does. */
@@ -41,30 +37,13 @@ static bool is_interpreter(const char *name)
     return false;
 }
 
-/* The first word that names a script: by its ending, or the module behind -m. */
-static const char *script_in(const char *const *argv)
-{
-    static const char *const endings[] = {".py", ".sh", ".pl", ".rb"};
-    for (; *argv; argv++) {
-        if (strcmp(*argv, "-c") == 0)
-            return NULL;
-        if (strcmp(*argv, "-m") == 0 && argv[1] && !is_interpreter(argv[1]) &&
-            strncmp(argv[1], "torch.distributed", 17) != 0)
-            return argv[1];
-        const size_t n = strlen(*argv);
-        for (size_t i = 0; i < COUNT_OF(endings) && n > 3; i++)
-            if (strcmp(*argv + n - 3, endings[i]) == 0)
-                return *argv;
-    }
-    return NULL;
-}
-
 void run_name_of(char out[RUN_NAME_LEN], const char *const command[])
 {
-    const char *name = command[0] ? base_name(command[0]) : "";
-    const char *script = is_interpreter(name) ? script_in(command + 1) : NULL;
-    if (script)
-        name = base_name(script);
+    const char *name = command[0] ? path_base(command[0]) : "";
+    if (is_interpreter(name)) {
+        const struct script script = script_find(command + 1);
+        name = script.name ? path_base(script.name) : name;
+    }
     name_sanitize(out, RUN_NAME_LEN, name);
     char *dot = strrchr(out, '.');
     if (dot && dot != out && strlen(dot) == 3 && isalpha((unsigned char)dot[1]))

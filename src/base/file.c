@@ -237,3 +237,9 @@ int path_join(char *out, struct err *e, const char *fmt, ...)
         return err_set(e, ERR_LIMIT, "path is longer than %d bytes: '%.60s...'", PATH_LEN, out);
     return 0;
 }
+
+const char *path_base(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}

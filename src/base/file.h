@@ -38,5 +38,7 @@ MUST_CHECK int fd_write_all(int fd, const void *p, size_t n, const char *name, s
 MUST_CHECK int dir_make(const char *path, struct err *e);
 /* snprintf into a path buffer of PATH_LEN; too long is ERR_LIMIT. */
 MUST_CHECK int path_join(char *out, struct err *e, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* Behind the last slash; the path itself when nothing stands there. */
+const char *path_base(const char *path);
 
 #endif

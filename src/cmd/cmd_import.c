@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_import.c - a trace of another profiler as a run like any other; and for the recorder, a
- * detail window as a file of its node. */
+/* cmd_import.c - a trace of another profiler as a run like any other. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +16,7 @@
 #include "cmd/output.h"
 #include "query/run.h"
 
-enum { O_FORMAT, O_OUTPUT, O_DIR, O_JSON, O_DETAIL, O_INTO };
+enum { O_FORMAT, O_OUTPUT, O_DIR, O_JSON };
 
 #define IMPORTER(id) #id,
 static const char *const format_names[] = {
@@ -34,15 +33,11 @@ static const struct opt options[] = {
                   .help = "The run folder to make (default: a new one among the others)."},
     [O_DIR] = OPT_ROW_DIR,
     [O_JSON] = OPT_ROW_JSON,
-    [O_DETAIL] = {"detail", 0, "FILE", OPT_FILE, .hidden = true,
-                  .help = "A detail window that the hooks left; it is removed when it is kept."},
-    [O_INTO] = {"into", 0, "FOLDER", OPT_FOLDER, .hidden = true,
-                .help = "The folder of the node that the detail window belongs to."},
     {0},
 };
 
 static const struct cmd_arg positional[] = {
-    {"PATH", ARG_PATH, .optional = true, .help = "The trace, plain or gzip."},
+    {"PATH", ARG_PATH, .help = "The trace, plain or gzip."},
     {0},
 };
 
@@ -208,7 +203,7 @@ static int import_and_keep(struct importing *m, const struct cmd_args *a, const 
 {
     struct rundir dir;
     struct buf out = {0};
-    int rc = importing_file(m, a->arg[0], format_of(a), 0, e);
+    int rc = importing_file(m, a->arg[0], format_of(a), e);
     if (rc == 0)
         rc = importing_seal(m, e);
     if (rc == 0)
@@ -225,7 +220,7 @@ static int import_and_keep(struct importing *m, const struct cmd_args *a, const 
 }
 
 /* Folders that were made for the run and hold nothing go with it. */
-static int import_run(const struct cmd_args *a, struct err *e)
+static int run(const struct cmd_args *a, struct err *e)
 {
     struct place p;
     struct importing m;
@@ -248,59 +243,6 @@ static int import_run(const struct cmd_args *a, struct err *e)
     if (rc != 0 && made)
         rmdir(p.dir);
     return rc;
-}
-
-/* ------------------------------------------------------------------------------------------------
- * A detail window */
-
-/* "detail-<pid>-<k>.json" or "python-<pid>-<k>.json", ".gz" behind it or not. */
-static bool window_name(const char *path, char kind[16], unsigned *pid, unsigned *k)
-{
-    const char *slash = strrchr(path, '/');
-    int end = 0;
-    const char *base = slash ? slash + 1 : path;
-    if (sscanf(base, "%15[a-z]-%9u-%9u.json%n", kind, pid, k, &end) != 3 || end == 0)
-        return false;
-    return base[end] == '\0' || strcmp(base + end, ".gz") == 0;
-}
-
-static int import_window(const char *path, const char *node, const struct importer *format,
-                         struct err *e)
-{
-    char kind[16], to[PATH_LEN];
-    unsigned pid, k;
-    struct importing m;
-    if (!window_name(path, kind, &pid, &k))
-        return err_set(e, ERR_USAGE, "'%s' is not called detail-PID-K.json or python-PID-K.json",
-                       path);
-    int rc = path_join(to, e, "%s/trace-%u-%s%u.fp", node, pid,
-                       strcmp(kind, "python") == 0 ? "python-" : "", k);
-    if (rc == 0)
-        rc = importing_begin(&m, node, e);
-    if (rc != 0)
-        return rc;
-    rc = importing_file(&m, path, format, pid, e);
-    if (rc == 0)
-        rc = importing_seal(&m, e);
-    if (rc == 0)
-        rc = importing_keep(&m, "events", to, e);
-    importing_end(&m);
-    if (rc == 0 && unlink(path) < 0)
-        rc = err_sys(e, "remove '%s'", path);
-    return rc;
-}
-
-static int run(const struct cmd_args *a, struct err *e)
-{
-    const char *detail = a->opt[O_DETAIL].text, *into = a->opt[O_INTO].text;
-    if (detail || into) {
-        if (!detail || !into || a->n_args)
-            return err_set(e, ERR_USAGE, "--detail and --into belong together, without PATH");
-        return import_window(detail, into, format_of(a), e);
-    }
-    if (a->n_args == 0)
-        return err_set(e, ERR_USAGE, "what is to be imported? Name a trace");
-    return import_run(a, e);
 }
 
 static const char *const help[] = {

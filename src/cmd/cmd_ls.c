@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/human.h"
 #include "base/progress.h"
 #include "base/table.h"
@@ -30,12 +31,6 @@ struct entry {
     const char *broken; /* NULL: it reads */
 };
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static int read_entries(const struct cmd_args *args, struct arena *a, struct entry **out, size_t *n,
                         struct err *e)
 {
@@ -48,7 +43,7 @@ static int read_entries(const struct cmd_args *args, struct arena *a, struct ent
     *out = arena_array(a, struct entry, *n + 1);
     for (size_t i = 0; i < *n; i++) {
         struct entry *x = &(*out)[i];
-        x->name = base_name(paths[i]);
+        x->name = path_base(paths[i]);
         struct err why = {0};
         if (!args->opt[O_NAMES].given && run_info_read(&x->info, paths[i], a, &why) != 0)
             x->broken = arena_strdup(a, why.msg);

@@ -58,7 +58,7 @@ static void add_rows(struct steps_view *v, const struct ask *ask, const struct r
         struct steps_row *row = &v->rows[v->n_rows++];
         row->rank = rank;
         step_stats_of(rank, m, v->arena, &row->stats);
-        row->unseen = steps_unseen(rank, m, lost);
+        row->unseen = steps_unseen(rank, m, lost->v, lost->n);
     }
 }
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/mem.h"
+#include "import/import_losses.h"
 
 enum { FLUSH_BYTES = 1 << 20 };
 
@@ -35,45 +35,6 @@ wall_ns importing_wall(const struct importing *m, mono_ns t)
     return (wall_ns){t.ns + (m->tie.wall.ns - m->tie.mono.ns)};
 }
 
-/* ---- what could not be used ---- */
-
-/* Counts that lose nothing that anybody would miss. */
-static bool is_no_loss(enum import_count c)
-{
-    return c == IMPORTED_KEPT || c == IMPORTED_FLOWS || c == IMPORTED_MARKERS;
-}
-
-static bool is_limit(enum import_count c)
-{
-    return c == IMPORTED_TRACKS || c == IMPORTED_OPEN || c == IMPORTED_LONG_TEXTS;
-}
-
-static void tell_loss(struct importing *m, enum loss_id id, const char *what, const char *why,
-                      uint64_t count)
-{
-    struct loss l = {.id = id, .count = count, .at = m->got.result.first};
-    if (count == 0)
-        return;
-    snprintf(l.what, sizeof l.what, "trace %s", what);
-    snprintf(l.why, sizeof l.why, "%s", why);
-    struct sink *s = writer_sink(m->events);
-    s->ops->loss(s, &l);
-}
-
-static void tell_losses(struct importing *m)
-{
-    const struct import_result *r = &m->got.result;
-    for (enum import_count c = 0; c < IMPORTED_N; c++)
-        if (!is_no_loss(c))
-            tell_loss(m, is_limit(c) ? LOSS_LIMIT : LOSS_MALFORMED, import_count_words[c].name,
-                      import_count_words[c].help, r->count[c]);
-    for (const struct json_fault_word *w = json_fault_words; w->name; w++) {
-        uint64_t count;
-        memcpy(&count, (const char *)&r->faults + w->at, sizeof count);
-        tell_loss(m, LOSS_MALFORMED, w->name, w->help, count);
-    }
-}
-
 /* ---- the trace ---- */
 
 static int on_progress(void *ctx, uint64_t done, uint64_t all, struct err *e)
@@ -85,14 +46,13 @@ static int on_progress(void *ctx, uint64_t done, uint64_t all, struct err *e)
 }
 
 int importing_file(struct importing *m, const char *path, const struct importer *format,
-                   uint32_t pid, struct err *e)
+                   struct err *e)
 {
     const struct import_file_ask ask = {
         .path = path,
         .format = format,
         .sink = writer_sink(m->events),
         .wall_minus_mono_ns = m->tie.wall.ns - m->tie.mono.ns,
-        .pid = pid,
         .progress = on_progress,
         .ctx = m,
     };
@@ -100,7 +60,7 @@ int importing_file(struct importing *m, const char *path, const struct importer 
     const int rc = import_file(&ask, &m->got, e);
     progress_end(&m->progress);
     if (rc == 0)
-        tell_losses(m);
+        import_tell_losses(&m->got.result, writer_sink(m->events));
     return rc;
 }
 

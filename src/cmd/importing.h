@@ -23,7 +23,7 @@ struct importing {
 MUST_CHECK int importing_begin(struct importing *m, const char *home, struct err *e);
 /* Reads the trace. What could not be used becomes losses of the events file. */
 MUST_CHECK int importing_file(struct importing *m, const char *path, const struct importer *format,
-                              uint32_t pid, struct err *e);
+                              struct err *e);
 /* Closes both files; they are then whole. */
 MUST_CHECK int importing_seal(struct importing *m, struct err *e);
 /* Moves "events" or "metrics" to `to`, which must not be there. */

@@ -19,55 +19,6 @@ static double seconds(int64_t ns)
     return (double)ns / (double)NS_PER_S;
 }
 
-/* "keras data" is about the part "data". */
-static bool is_lost(const struct loss_list *lost, const char *part)
-{
-    for (size_t i = 0; i < lost->n; i++) {
-        const struct loss *l = &lost->v[i].loss;
-        const char *space = strrchr(l->what, ' ');
-        if (l->id == LOSS_HOOK && space && strcmp(space + 1, part) == 0)
-            return true;
-    }
-    return false;
-}
-
-static bool are_said(const struct rank_steps *rank, enum event_mode mode)
-{
-    for (size_t i = 0; i < rank->n; i++)
-        if (rank->steps[i].mode == mode && !rank->steps[i].said)
-            return false;
-    return true;
-}
-
-/* What every step of a mode has. A step that the hooks derived from its parts shows all there are;
- * one that was marked as a whole may have parts that nobody told. */
-static bool belongs(enum event_mode mode, const char *part)
-{
-    static const char *const any[] = {"data", "forward"}, *const train[] = {"backward",
-                                                                            "optimizer"};
-    for (size_t i = 0; i < COUNT_OF(any); i++)
-        if (strcmp(part, any[i]) == 0)
-            return true;
-    for (size_t i = 0; i < COUNT_OF(train) && mode == MODE_TRAIN; i++)
-        if (strcmp(part, train[i]) == 0)
-            return true;
-    return false;
-}
-
-unsigned steps_unseen(const struct rank_steps *rank, enum event_mode mode,
-                      const struct loss_list *lost)
-{
-    const bool said = are_said(rank, mode);
-    unsigned unseen = 0;
-    for (size_t k = 0; k < step_parts(); k++) {
-        const char *part = step_part_name(k);
-        if (steps_part_s(rank, mode, k) == 0 &&
-            (is_lost(lost, part) || (said && belongs(mode, part))))
-            unseen |= 1u << k;
-    }
-    return unseen;
-}
-
 static const struct steps_row *row_of(const struct steps_view *v, const struct steps_item *x)
 {
     const struct steps_row *row = v->rows;
@@ -248,7 +199,7 @@ static size_t parts_seen(const struct steps_view *v, size_t *parts)
 {
     size_t n = 0;
     for (size_t k = 0; k < step_parts(); k++) {
-        bool any = is_lost(v->lost, step_part_name(k));
+        bool any = steps_part_lost(v->lost->v, v->lost->n, k);
         for (size_t i = 0; i < v->n_rows && !any; i++)
             any = steps_part_s(v->rows[i].rank, v->rows[i].stats.mode, k) > 0;
         for (size_t i = 0; i < v->n_items && !any; i++)

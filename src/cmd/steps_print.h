@@ -30,10 +30,6 @@ struct steps_view {
     const struct loss_list *lost;
 };
 
-/* Parts of these steps that nobody could see, as bits. */
-unsigned steps_unseen(const struct rank_steps *rank, enum event_mode mode,
-                      const struct loss_list *lost);
-
 void steps_text(const struct steps_view *v);
 void steps_json(const struct steps_view *v);
 void steps_csv(const struct steps_view *v);

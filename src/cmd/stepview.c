@@ -35,12 +35,3 @@ int steps_why_none(struct run *r, const struct loss_list *lost, struct arena *a,
     }
     return 0;
 }
-
-double steps_part_s(const struct rank_steps *s, enum event_mode mode, size_t part)
-{
-    int64_t ns = 0;
-    for (size_t i = 0; i < s->n; i++)
-        if (s->steps[i].mode == mode && !s->steps[i].cut)
-            ns += s->steps[i].part_ns[part];
-    return (double)ns / (double)NS_PER_S;
-}

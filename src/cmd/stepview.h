@@ -16,7 +16,4 @@ MUST_CHECK int steps_why_none(struct run *r, const struct loss_list *lost, struc
 /* What to do about it, as a sentence. */
 extern const char steps_advice[];
 
-/* Seconds that a part took in the steps of a mode; cut steps do not count. */
-double steps_part_s(const struct rank_steps *s, enum event_mode mode, size_t part);
-
 #endif

@@ -2,7 +2,6 @@
 /* script.c - see script.h. */
 #include "config/script.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -10,7 +9,7 @@
 
 static bool ends_like_a_script(const char *word)
 {
-    static const char *const endings[] = {".py", ".sh"};
+    static const char *const endings[] = {".py", ".sh", ".pl", ".rb"};
     const size_t n = strlen(word);
     for (size_t i = 0; i < COUNT_OF(endings); i++) {
         const size_t len = strlen(endings[i]);
@@ -33,15 +32,13 @@ static bool is_launcher(const char *module)
     return false;
 }
 
-const char *script_of(const char *const argv[])
+struct script script_find(const char *const argv[])
 {
-    for (; *argv; argv++) {
-        if (strcmp(*argv, "-c") == 0)
-            return NULL;
+    for (; *argv && strcmp(*argv, "-c") != 0; argv++) {
         if (strcmp(*argv, "-m") == 0 && argv[1] && !is_launcher(argv[1]))
-            return NULL;
+            return (struct script){argv[1], false};
         if (ends_like_a_script(*argv))
-            return *argv;
+            return (struct script){*argv, true};
     }
-    return NULL;
+    return (struct script){NULL, false};
 }

@@ -73,9 +73,9 @@ static const char *folder_of(struct arena *a, const char *path)
 static const char *find_yaml(const struct settings_ask *ask, struct arena *a)
 {
     const char *folder = ask->folder ? ask->folder : ".";
-    const char *script = ask->argv ? script_of(ask->argv) : NULL;
-    if (script) {
-        const char *beside = folder_of(a, in_folder(a, folder, script));
+    const struct script script = ask->argv ? script_find(ask->argv) : (struct script){0};
+    if (script.is_file) {
+        const char *beside = folder_of(a, in_folder(a, folder, script.name));
         const char *path = in_folder(a, beside, YAML_NAME);
         if (exists(path))
             return path;

@@ -152,6 +152,12 @@ static bool late_number(void *ctx, const char *key, int64_t *out)
 
 /* ---- the file ---- */
 
+static struct sink *sink_of_node(void *ctx, const char *node)
+{
+    const struct import_file_ask *ask = ctx;
+    return ask->sink_of_node(ask->ctx, node);
+}
+
 static int run_source(struct source *s, const struct import_file_ask *ask,
                       struct import_file_result *out, struct err *e)
 {
@@ -163,14 +169,17 @@ static int run_source(struct source *s, const struct import_file_ask *ask,
     out->format = ask->format ? ask->format : importer_sniff(s->head, s->head_len);
     if (!out->format)
         return err_set(e, ERR_FORMAT, "no format that is known: it is no JSON");
-    const struct import_ask inner = {
+    struct import_ask inner = {
         .in = &s->in,
+        .hint = ask->hint,
         .sink = ask->sink,
+        .sink_of_node = ask->sink_of_node ? sink_of_node : NULL,
         .wall_minus_mono_ns = ask->wall_minus_mono_ns,
         .pid = ask->pid,
         .late_number = late_number,
         .ctx = (void *)(uintptr_t)ask, /* it is only read */
     };
+    inner.hint.path = ask->path;
     return out->format->run(&inner, &out->result, e);
 }
 

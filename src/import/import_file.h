@@ -8,7 +8,9 @@
 struct import_file_ask {
     const char *path;
     const struct importer *format; /* NULL: by its bytes */
+    struct import_hint hint;       /* its path may be left out */
     struct sink *sink;
+    struct sink *(*sink_of_node)(void *ctx, const char *node); /* see struct import_ask */
     int64_t wall_minus_mono_ns; /* see struct import_ask */
     uint32_t pid;
     /* Called now and then with the bytes of the file read so far and all of them; NULL is fine. A

@@ -25,9 +25,24 @@ enum import_count {
 
 extern const struct word import_count_words[IMPORTED_N];
 
+enum { IMPORT_NAME_LEN = 64 };
+
+/* What the name and the place of the input say about it; zeroed: nothing. */
+struct import_hint {
+    const char *path; /* for people; NULL: it has none */
+    bool has_base, has_rank;
+    wall_ns base; /* what its times count from, where they are not told by the clock */
+    int64_t rank;
+    char node[IMPORT_NAME_LEN];   /* machine; "": not told */
+    char worker[IMPORT_NAME_LEN]; /* process on it; "": not told */
+};
+
 struct import_ask {
     struct bytes_in *in; /* plain, not compressed */
-    struct sink *sink;
+    struct import_hint hint;
+    struct sink *sink; /* takes rows of metrics as well as events */
+    /* The sink of another machine that the input tells of. NULL: all goes to `sink`. */
+    struct sink *(*sink_of_node)(void *ctx, const char *node);
     /* Times of the input are wall time; events carry the monotonic clock: what to take off. */
     int64_t wall_minus_mono_ns;
     uint32_t pid; /* of the process that was traced, where the caller knows it; else 0 */

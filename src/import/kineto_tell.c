@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kineto_tell.c - what an event of a trace becomes.
  *
- * Names mean something here and only here: formats of others tell a collective, a wait for data or
- * a step by its name. Each name is looked at once and remembered with its text. */
+ * Formats of others tell a collective, a wait for data or a step by its name (name_sense.h). Each
+ * name is looked at once and remembered with its text. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "import/kineto.h"
+#include "record/name_sense.h"
 
 enum where { HOST, DEVICE, MARKER, LAUNCH };
 
@@ -42,36 +43,15 @@ void kineto_cats_init(struct json_keys *keys)
 
 /* ---- names ---- */
 
-enum { NAME_SEEN = 1, NAME_COMM_OP = 2, NAME_COMM_KERNEL = 4, NAME_LOADER = 8, NAME_STEP = 16 };
-
-static const struct {
-    const char *text;
-    bool anywhere; /* else at the start */
-    uint32_t tag;
-} name_marks[] = {
-    {"nccl:", false, NAME_COMM_OP},
-    {"gloo:", false, NAME_COMM_OP},
-    {"mpi:", false, NAME_COMM_OP},
-    {"ucc:", false, NAME_COMM_OP},
-    {"hccl:", false, NAME_COMM_OP},
-    {"xccl:", false, NAME_COMM_OP},
-    {"c10d::", false, NAME_COMM_OP},
-    {"record_param_comms", false, NAME_COMM_OP},
-    {"nccl", false, NAME_COMM_KERNEL},
-    {"hccl", false, NAME_COMM_KERNEL},
-    {"ncclKernel", true, NAME_COMM_KERNEL},
-    {"ncclDevKernel", true, NAME_COMM_KERNEL},
-    {"enumerate(DataLoader)#", false, NAME_LOADER},
-};
+#define NAME_SEEN ((uint32_t)1 << 31) /* beside enum name_sense, so that no tag is 0 */
 
 static bool step_number(const char *name, int64_t *out)
 {
-    static const char prefix[] = "ProfilerStep#";
-    const size_t n = sizeof prefix - 1;
-    if (strncmp(name, prefix, n) != 0 || !name[n] || strlen(name + n) > 18)
-        return false;
+    const char *digits = name_of_step(name);
     *out = 0;
-    for (const char *p = name + n; *p; p++) {
+    if (digits == name || !*digits || strlen(digits) > 18)
+        return false;
+    for (const char *p = digits; *p; p++) {
         if (*p < '0' || *p > '9')
             return false;
         *out = *out * 10 + (*p - '0');
@@ -81,14 +61,9 @@ static bool step_number(const char *name, int64_t *out)
 
 static void look_at_name(struct text *t)
 {
-    t->tag = NAME_SEEN;
-    for (size_t i = 0; i < COUNT_OF(name_marks); i++) {
-        const char *at = strstr(t->p, name_marks[i].text);
-        if (at && (at == t->p || name_marks[i].anywhere))
-            t->tag |= name_marks[i].tag;
-    }
-    if (step_number(t->p, &t->number))
-        t->tag |= NAME_STEP;
+    t->tag = NAME_SEEN | name_sense(t->p);
+    if (t->tag & NAME_STEP && !step_number(t->p, &t->number))
+        t->tag &= ~(uint32_t)NAME_STEP;
 }
 
 static struct text *name_of(struct kineto *k)

@@ -57,6 +57,15 @@ struct step_stats {
 void step_stats_of(const struct rank_steps *s, enum event_mode mode, struct arena *a,
                    struct step_stats *out);
 
+/* Seconds that a part took in the steps of a mode; cut steps do not count. */
+double steps_part_s(const struct rank_steps *s, enum event_mode mode, size_t part);
+/* Whether a hook said that it could not see this part. */
+bool steps_part_lost(const struct run_loss *lost, size_t n_lost, size_t part);
+/* Parts of these steps that nobody told, as bits: their time is not zero, it is not known, and
+ * stands in "other". */
+unsigned steps_unseen(const struct rank_steps *rank, enum event_mode mode,
+                      const struct run_loss *lost, size_t n_lost);
+
 /* ---- phases ---- */
 
 enum phase_kind { PHASE_INIT, PHASE_TRAIN, PHASE_EVAL, PHASE_FINAL, PHASE_INTERRUPTION, PHASE_N };

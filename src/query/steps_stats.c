@@ -98,3 +98,12 @@ void step_stats_of(const struct rank_steps *s, enum event_mode mode, struct aren
     }
     free(v);
 }
+
+double steps_part_s(const struct rank_steps *s, enum event_mode mode, size_t part)
+{
+    int64_t ns = 0;
+    for (size_t i = 0; i < s->n; i++)
+        if (s->steps[i].mode == mode && !s->steps[i].cut)
+            ns += s->steps[i].part_ns[part];
+    return (double)ns / (double)NS_PER_S;
+}

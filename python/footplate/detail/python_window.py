@@ -240,12 +240,13 @@ class SampleWindow(_PhaseWindow):
     def start(self, step: int) -> None:
         self._listen()
         self._enter_first()
-        self.thread = threading.Thread(target=self._run, name="footplate-sampler", daemon=True)
+        self.thread = threading.Thread(
+            target=self._run, args=(time.perf_counter(),), name="footplate-sampler", daemon=True
+        )
         self.thread.start()
 
     @_safe.guard("python window")
-    def _run(self) -> None:
-        last = time.perf_counter()
+    def _run(self, last: float) -> None:
         while not self.over.wait(PERIOD_S):
             now = time.perf_counter()
             frame = sys._current_frames().get(self.main)
