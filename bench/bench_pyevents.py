@@ -82,7 +82,7 @@ def call_lines(near: Calls, recorded: Calls, result: Result) -> None:
     version = str(near["python"])
     span_goal = SPAN_NS.get(version.rpartition(".")[0], SPAN_NEWER_NS)
     call, span = ns["mark"] - ns["bare"], ns["span"] - ns["empty"]
-    whole = ns["mark"] - ns["empty"]
+    whole, tick = ns["mark"] - ns["empty"], ns["tick"] - ns["bare"]
     cprofile = ns["cprofile"] - ns["call"]
     ctypes = far["ctypes"] - far["empty"]
     torch = ns["record_function"] - ns["empty"]
@@ -93,6 +93,10 @@ def call_lines(near: Calls, recorded: Calls, result: Result) -> None:
             *(call, "ns", f"at most {CALL_NS:g} ns", call <= CALL_NS),
             *("cProfile, per call", cprofile, cprofile / call),
             f"Python {version}; a bare call of a C function is {ns['bare'] - ns['empty']:.1f} ns",
+        ),
+        Line(
+            "the same without reading the CPU's counter",
+            *(call - tick, "ns", "", None, "the counter, over a bare call", tick),
         ),
         Line(
             "one event, the whole call",

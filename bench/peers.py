@@ -22,12 +22,19 @@ PROGRAMS = {
     "lttng": ("lttng-tools liblttng-ust-dev", "lttng-sessiond"),
 }
 
+# name: (apt packages, header)
+LIBRARIES = {
+    "simdjson": ("libsimdjson-dev", "/usr/include/simdjson.h"),
+}
+
 # name: (requirement, module)
 PACKAGES = {
     "psutil": ("psutil==7.2.2", "psutil"),
     "numpy": ("numpy==2.4.6", "numpy"),
+    "pandas": ("pandas==3.0.3", "pandas"),
     # Where PyPI has a CPU build of this version that is what comes; it is only measured on the CPU.
     "torch": ("torch==2.13.0", "torch"),
+    "hta": ("HolisticTraceAnalysis==0.5.0", "HolisticTraceAnalysis"),
 }
 
 
@@ -43,7 +50,7 @@ def _as_root(command: list[str]) -> list[str]:
 
 
 def _install_program(package: str, program: str) -> None:
-    if shutil.which(program):
+    if shutil.which(program) or os.path.exists(program):
         return
     if not shutil.which("apt-get"):
         raise Skipped(f"{program} is not installed, and there is no apt-get")
@@ -93,7 +100,7 @@ def _install_package(venv: pathlib.Path, requirement: str, module: str) -> None:
 
 def ensure(name: str, venv: pathlib.Path) -> None:
     """Raises Skipped when the peer is not to be had."""
-    if name in PROGRAMS:
-        _install_program(*PROGRAMS[name])
+    if name in PROGRAMS or name in LIBRARIES:
+        _install_program(*(PROGRAMS | LIBRARIES)[name])
     else:
         _install_package(venv, *PACKAGES[name])

@@ -24,7 +24,7 @@ from itertools import repeat
 
 from footplate import _core
 
-BURST = 3000  # calls; a span is two events, and a ring holds 8128
+BURST = 3000  # calls; a span is two events, and a ring holds 16320
 PAUSE_S = 0.03
 
 # src/ring/ring_layout.h: where the heads of the rings are, and in each its head, owner and tail
@@ -86,6 +86,7 @@ library.fp_intern.restype = ctypes.c_uint32
 LOOPS: dict[str, Loop] = {
     "empty": timed("pass"),
     "bare": timed("f(n)", f=_core.nothing, n=name),
+    "tick": timed("f(n)", f=_core.tick, n=name),
     "mark": timed("f(n)", f=_core.mark, n=name),
     "begin": timed("f(n)", f=_core.begin, n=name),
     "count": timed("f(n, 5)", f=_core.count, n=name),

@@ -17,8 +17,12 @@ import tempfile
 import bench_events
 import bench_fast
 import bench_hooks
+import bench_import
 import bench_memory
+import bench_ops
 import bench_pyevents
+import bench_rules
+import bench_sagemaker
 import bench_sample
 import bench_size
 import bench_stats
@@ -50,11 +54,20 @@ BENCHES = [
         ["torch", "numpy"],
     ),
     Bench(
+        "sagemaker",
+        "a million lines of SageMaker's system metrics",
+        bench_sagemaker.run,
+        ["pandas"],
+    ),
+    Bench(
         "hooks",
         "what hooks add to a training step",
         bench_hooks.run,
         ["torch", "numpy"],
     ),
+    Bench("rules", "all rules, afterwards and while a run lives", bench_rules.run, ["pandas"]),
+    Bench("import", "a gzip trace to a stored run", bench_import.run),
+    Bench("ops", "operators and breakdown of a stored run", bench_ops.run, ["pandas"]),
 ]
 
 
@@ -84,6 +97,7 @@ def build(folder: pathlib.Path) -> None:
     targets = [
         "footplate",
         "bench_store",
+        "bench_rules",
         "bench_ring",
         "bench_talk",
         "miniagent",

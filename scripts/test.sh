@@ -38,7 +38,7 @@ step_build() { scripts/build.sh; }
 step_gcc() { build_preset gcc && run_ctest gcc; }
 step_dev() { build_preset dev && run_ctest dev; }
 step_cli() { scripts/build.sh && run_pytest cli; }
-step_py() { scripts/build.sh && build_ring_dump && run_pytest py; }
+step_py() { scripts/build.sh && build_ring_dump && run_pytest py --numprocesses $jobs --dist loadfile; }
 step_fault() { scripts/build.sh && run_pytest fault; }
 
 step_tsan() {
@@ -76,12 +76,14 @@ run_ctest() { # PRESET [CTEST OPTION...]
         --test-output-size-passed 1000000 --output-junit "$logs/$preset.xml" "$@"
 }
 
-run_pytest() { # FOLDER OF tests/
-    if ! compgen -G "tests/$1/test_*.py" >/dev/null; then
-        echo "there is no test in tests/$1 yet"
+run_pytest() { # FOLDER OF tests/ [PYTEST OPTION...]
+    local folder=$1
+    shift
+    if ! compgen -G "tests/$folder/test_*.py" >/dev/null; then
+        echo "there is no test in tests/$folder yet"
         return $skipped
     fi
-    .venv/bin/python -m pytest --junitxml="$logs/$1.xml" "tests/$1"
+    .venv/bin/python -m pytest --junitxml="$logs/$folder.xml" "$@" "tests/$folder"
 }
 
 run_step() { # NAME

@@ -41,6 +41,10 @@ enum fp_mode { FP_TRAIN = 0, FP_EVAL = 1, FP_PREDICT = 2 };
  * when nobody records. */
 FP_API fp_name fp_intern(const char *text);
 
+/* A number that says what this process is, such as its rank: a counter that children of fork say
+ * again by themselves, when they first say something. At most 16 names. */
+FP_API void fp_fact(fp_name name, int64_t value);
+
 /* Grows when the recorder has new settings for hooks in this process; 0 before its first event. */
 FP_API uint64_t fp_asked(void);
 

@@ -2,6 +2,7 @@
 /* core.c - the functions of `footplate._core`: emit.h for Python. See footplate/_core.pyi. */
 #include "core.h"
 
+#include <stddef.h>
 #include <time.h>
 
 enum { NS_PER_S = 1000000000 };
@@ -44,6 +45,16 @@ static PyObject *nothing(PyObject *self, PyObject *arg)
     return none();
 }
 
+static PyObject *tick(PyObject *self, PyObject *arg)
+{
+    (void)self, (void)arg;
+#if defined(__x86_64__)
+    const unsigned long long now = __builtin_ia32_rdtsc();
+    __asm__ volatile("" : : "r"(now));
+#endif
+    return none();
+}
+
 /* Nobody records: nothing is looked at. */
 #define RETURN_WHEN_OFF()                                                                          \
     do {                                                                                           \
@@ -51,37 +62,33 @@ static PyObject *nothing(PyObject *self, PyObject *arg)
             return none();                                                                         \
     } while (0)
 
-static PyObject *begin(PyObject *self, PyObject *arg)
+/* An event that is a name and nothing else. fp_emit_, since it is known that somebody records. */
+static inline PyObject *say(PyObject *arg, enum fp_kind_ kind)
 {
-    (void)self;
     RETURN_WHEN_OFF();
     const long long name = core_name(arg);
     if (name < 0)
         return NULL;
-    fp_span_begin((fp_name)name);
+    fp_emit_(kind, (fp_name)name, 0);
     return none();
+}
+
+static PyObject *begin(PyObject *self, PyObject *arg)
+{
+    (void)self;
+    return say(arg, FP_SPAN_BEGIN_);
 }
 
 static PyObject *end(PyObject *self, PyObject *arg)
 {
     (void)self;
-    RETURN_WHEN_OFF();
-    const long long name = core_name(arg);
-    if (name < 0)
-        return NULL;
-    fp_span_end((fp_name)name);
-    return none();
+    return say(arg, FP_SPAN_END_);
 }
 
 static PyObject *mark(PyObject *self, PyObject *arg)
 {
     (void)self;
-    RETURN_WHEN_OFF();
-    const long long name = core_name(arg);
-    if (name < 0)
-        return NULL;
-    fp_mark((fp_name)name);
-    return none();
+    return say(arg, FP_MARK_);
 }
 
 static int has_args(Py_ssize_t n, Py_ssize_t wanted)
@@ -107,27 +114,38 @@ static int take_pair(PyObject *const *args, Py_ssize_t n, fp_name *name, int64_t
     return 0;
 }
 
-static PyObject *begin_value(PyObject *self, PyObject *const *args, Py_ssize_t n)
+static PyObject *say_value(PyObject *const *args, Py_ssize_t n, enum fp_kind_ kind)
 {
     fp_name name;
     int64_t value;
-    (void)self;
     RETURN_WHEN_OFF();
     if (take_pair(args, n, &name, &value) != 0)
         return NULL;
-    fp_span_begin_value(name, value);
+    fp_emit_(kind, name, (uint64_t)value);
     return none();
+}
+
+static PyObject *begin_value(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+    (void)self;
+    return say_value(args, n, FP_SPAN_BEGIN_);
 }
 
 static PyObject *count(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
+    (void)self;
+    return say_value(args, n, FP_COUNT_INT_);
+}
+
+static PyObject *fact(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
     fp_name name;
     int64_t value;
     (void)self;
     RETURN_WHEN_OFF();
     if (take_pair(args, n, &name, &value) != 0)
         return NULL;
-    fp_counter(name, value);
+    fp_fact(name, value);
     return none();
 }
 
@@ -163,28 +181,27 @@ static int take_step(PyObject *const *args, Py_ssize_t n, uint64_t *step, enum f
     return 0;
 }
 
-static PyObject *step_begin(PyObject *self, PyObject *const *args, Py_ssize_t n)
+static PyObject *say_step(PyObject *const *args, Py_ssize_t n, enum fp_kind_ kind)
 {
     uint64_t step;
     enum fp_mode mode;
-    (void)self;
     RETURN_WHEN_OFF();
     if (take_step(args, n, &step, &mode) != 0)
         return NULL;
-    fp_step_begin(step, mode);
+    fp_emit_(kind | (uint32_t)mode << 8, 0, step);
     return none();
+}
+
+static PyObject *step_begin(PyObject *self, PyObject *const *args, Py_ssize_t n)
+{
+    (void)self;
+    return say_step(args, n, FP_STEP_BEGIN_);
 }
 
 static PyObject *step_end(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
-    uint64_t step;
-    enum fp_mode mode;
     (void)self;
-    RETURN_WHEN_OFF();
-    if (take_step(args, n, &step, &mode) != 0)
-        return NULL;
-    fp_step_end(step, mode);
-    return none();
+    return say_step(args, n, FP_STEP_END_);
 }
 
 /* A whole number that is not negative; what is negative counts as 0, for two clocks may disagree by
@@ -226,31 +243,50 @@ static PyMethodDef methods[] = {
     {"end", end, METH_O, "The span ends that began last with this name."},
     {"mark", mark, METH_O, "Something happened now."},
     {"count", FAST(count), METH_FASTCALL, "A counter has this whole number now."},
+    {"fact", FAST(fact), METH_FASTCALL, "What this process is; children of fork say it again."},
     {"real", FAST(real), METH_FASTCALL, "A counter has this number now."},
     {"step_begin", FAST(step_begin), METH_FASTCALL, "A step begins: number, mode."},
     {"step_end", FAST(step_end), METH_FASTCALL, "A step ends: number, mode."},
     {"past", FAST(past), METH_FASTCALL,
      "A whole span told afterwards: name, lane, ns since it began, ns since it ended."},
     {"nothing", nothing, METH_O, "Does nothing: what a call costs."},
+    {"tick", tick, METH_O, "Reads the CPU's counter: no event can be cheaper."},
     {NULL, NULL, 0, NULL},
 };
 
-static int add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **out)
+/* The types of the module. */
+static const struct {
+    PyType_Spec *spec;
+    size_t at; /* in struct core_state */
+} types[] = {
+    {&core_span_spec, offsetof(struct core_state, span)},
+    {&core_around_spec, offsetof(struct core_state, around)},
+    {&core_gate_spec, offsetof(struct core_state, gate)},
+};
+
+enum { TYPES = sizeof types / sizeof types[0] };
+
+static PyTypeObject **type_at(PyObject *module, size_t i)
 {
-    PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
+    char *state = PyModule_GetState(module);
+    return (PyTypeObject **)(void *)(state + types[i].at);
+}
+
+static int add_type(PyObject *module, size_t i)
+{
+    PyObject *type = PyType_FromModuleAndSpec(module, types[i].spec, NULL);
     if (!type)
         return -1;
-    *out = (PyTypeObject *)type;
-    return PyModule_AddType(module, *out);
+    *type_at(module, i) = (PyTypeObject *)type;
+    return PyModule_AddType(module, (PyTypeObject *)type);
 }
 
 static int core_exec(PyObject *module)
 {
     struct core_state *state = PyModule_GetState(module);
-    if (add_type(module, &core_span_spec, &state->span) != 0 ||
-        add_type(module, &core_around_spec, &state->around) != 0 ||
-        add_type(module, &core_gate_spec, &state->gate) != 0)
-        return -1;
+    for (size_t i = 0; i < TYPES; i++)
+        if (add_type(module, i) != 0)
+            return -1;
     if (core_span_methods(module, state->span) != 0)
         return -1;
     if (PyModule_AddIntConstant(module, "TRAIN", FP_TRAIN) != 0 ||
@@ -262,9 +298,8 @@ static int core_exec(PyObject *module)
 static int core_traverse(PyObject *module, visitproc visit, void *arg)
 {
     struct core_state *state = PyModule_GetState(module);
-    Py_VISIT(state->span);
-    Py_VISIT(state->around);
-    Py_VISIT(state->gate);
+    for (size_t i = 0; i < TYPES; i++)
+        Py_VISIT(*type_at(module, i));
     Py_VISIT(state->method_type);
     return 0;
 }
@@ -272,9 +307,8 @@ static int core_traverse(PyObject *module, visitproc visit, void *arg)
 static int core_clear(PyObject *module)
 {
     struct core_state *state = PyModule_GetState(module);
-    Py_CLEAR(state->span);
-    Py_CLEAR(state->around);
-    Py_CLEAR(state->gate);
+    for (size_t i = 0; i < TYPES; i++)
+        Py_CLEAR(*type_at(module, i));
     Py_CLEAR(state->method_type);
     return 0;
 }

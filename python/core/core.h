@@ -40,7 +40,6 @@ static inline long long core_name(PyObject *arg)
 struct core_span {
     PyObject base;
     fp_name name;
-    int has_value;
     int64_t value;
     PyObject *enter, *exit; /* __enter__ and __exit__, bound to this span */
 };
@@ -50,10 +49,7 @@ int core_span_methods(PyObject *module, PyTypeObject *span);
 
 static inline void core_span_enter(const struct core_span *s)
 {
-    if (s->has_value)
-        fp_span_begin_value(s->name, s->value);
-    else
-        fp_span_begin(s->name);
+    fp_span_begin_value(s->name, s->value);
 }
 
 static inline void core_span_exit(const struct core_span *s)

@@ -7,7 +7,7 @@
  * KeyboardInterrupt and its like are the user's, wherever they strike. */
 #include <stddef.h>
 
-#include "core.h"
+#include "core_call.h"
 
 struct around {
     PyObject base;
@@ -20,61 +20,23 @@ struct around {
     int is_span;
 };
 
-/* An Exception of ours is pending: it is told and gone. Anything else stays, and -1 is returned. */
-static int swallow(struct around *a)
-{
-    PyObject *type, *value, *where;
-    if (!PyErr_ExceptionMatches(PyExc_Exception))
-        return -1;
-    PyErr_Fetch(&type, &value, &where);
-    PyErr_NormalizeException(&type, &value, &where);
-    PyObject *told =
-        a->failed && value ? PyObject_CallFunctionObjArgs(a->failed, value, NULL) : NULL;
-    Py_XDECREF(told);
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(where);
-    if (!PyErr_Occurred())
-        return 0;
-    if (!PyErr_ExceptionMatches(PyExc_Exception))
-        return -1;
-    PyErr_Clear();
-    return 0;
-}
-
 /* 0 with a token; 0 without one when before failed; -1 with an exception of the user's. */
 static int call_before(struct around *a, PyObject *args, PyObject *kwargs, PyObject **token)
 {
     *token = a->before
                  ? PyObject_CallFunctionObjArgs(a->before, args, kwargs ? kwargs : Py_None, NULL)
                  : Py_NewRef(Py_None);
-    return *token ? 0 : swallow(a);
-}
-
-static int call_after(struct around *a, PyObject *token, PyObject *args, PyObject *result)
-{
-    PyObject *told = PyObject_CallFunctionObjArgs(a->after, token, args, result ? result : Py_None,
-                                                  result ? Py_True : Py_False, NULL);
-    Py_XDECREF(told);
-    return told ? 0 : swallow(a);
+    return *token ? 0 : core_swallow(a->failed);
 }
 
 /* The original has returned `result` or, when that is NULL, raised. Gives back the same. */
-static PyObject *finish(struct around *a, PyObject *token, PyObject *args, PyObject *result)
+static PyObject *call_after(struct around *a, PyObject *token, PyObject *args, PyObject *result)
 {
-    PyObject *type = NULL, *value = NULL, *where = NULL;
-    if (!result)
-        PyErr_Fetch(&type, &value, &where);
-    if (call_after(a, token, args, result) != 0) {
-        Py_XDECREF(type);
-        Py_XDECREF(value);
-        Py_XDECREF(where);
-        Py_XDECREF(result);
-        return NULL;
-    }
-    if (!result)
-        PyErr_Restore(type, value, where);
-    return result;
+    struct core_outcome outcome = core_outcome_take(result);
+    PyObject *told = PyObject_CallFunctionObjArgs(a->after, token, args, result ? result : Py_None,
+                                                  result ? Py_True : Py_False, NULL);
+    Py_XDECREF(told);
+    return core_outcome_give(&outcome, told ? 0 : core_swallow(a->failed));
 }
 
 static PyObject *call_in_span(struct around *a, PyObject *args, PyObject *kwargs)
@@ -92,7 +54,7 @@ static PyObject *call_between(struct around *a, PyObject *args, PyObject *kwargs
         return NULL;
     PyObject *result = PyObject_Call(a->original, args, kwargs);
     if (token && a->after)
-        result = finish(a, token, args, result);
+        result = call_after(a, token, args, result);
     Py_XDECREF(token);
     return result;
 }
@@ -129,11 +91,6 @@ static void copy_looks(struct around *a)
     PyErr_Clear();
 }
 
-static PyObject *or_null(PyObject *o)
-{
-    return o && o != Py_None ? Py_NewRef(o) : NULL;
-}
-
 static struct around *make(PyTypeObject *type, PyObject *original)
 {
     const allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
@@ -155,7 +112,7 @@ PyObject *core_around_new(struct core_state *state, PyObject *original, PyObject
     struct around *a = make(state->around, original);
     if (!a)
         return NULL;
-    a->before = or_null(before);
+    a->before = core_or_null(before);
     a->is_span = before && Py_IS_TYPE(before, state->span);
     return (PyObject *)a;
 }
@@ -174,8 +131,8 @@ static PyObject *around_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
     struct around *a = state ? (struct around *)core_around_new(state, original, before) : NULL;
     if (!a)
         return NULL;
-    a->after = or_null(after);
-    a->failed = or_null(failed);
+    a->after = core_or_null(after);
+    a->failed = core_or_null(failed);
     return (PyObject *)a;
 }
 
@@ -185,17 +142,7 @@ static PyObject *around_bind(PyObject *self, PyObject *object, PyObject *type)
     (void)type;
     if (!object || object == Py_None)
         return Py_NewRef(self);
-    struct core_state *state = PyType_GetModuleState(Py_TYPE(self));
-    if (!state)
-        return NULL;
-    if (!state->method_type) {
-        PyObject *types = PyImport_ImportModule("types");
-        state->method_type = types ? PyObject_GetAttrString(types, "MethodType") : NULL;
-        Py_XDECREF(types);
-    }
-    if (!state->method_type)
-        return NULL;
-    return PyObject_CallFunctionObjArgs(state->method_type, self, object, NULL);
+    return core_bind(self, self, object);
 }
 
 /* What it lacks it has from the original: __code__, __defaults__, whatever was put there; and its

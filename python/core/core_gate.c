@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core.h"
+#include "core_call.h"
 
 struct gate {
     PyObject base;
@@ -37,31 +37,22 @@ struct gate {
     PyObject *weak; /* functions have weak references, and torch.compile keeps some */
 };
 
-/* What this thread is inside of. Nothing in it survives the call that set it. */
-static _Thread_local uint32_t inside;
+/* What this thread is inside of. Nothing in it survives the call that set it. initial-exec: a load,
+ * where a module that is loaded late would otherwise call a function for it. */
+static _Thread_local uint32_t inside __attribute__((tls_model("initial-exec")));
 
 /* Set in processes that only the gates made with `always` may mark: loader workers. */
 static bool quiet;
 
-/* Our own code raised: told, gone, and not called again. What is no Exception (KeyboardInterrupt)
- * is the user's: it stays pending, and -1 is returned. */
+/* Our own code raised: unless that is the user's to see, it is not called again. */
 static int give_up(struct gate *g)
 {
-    PyObject *kind, *value, *where;
-    if (!PyErr_ExceptionMatches(PyExc_Exception))
-        return -1;
-    PyErr_Fetch(&kind, &value, &where);
-    PyErr_NormalizeException(&kind, &value, &where);
-    Py_CLEAR(g->before);
-    Py_CLEAR(g->after);
-    PyObject *said =
-        g->failed && value ? PyObject_CallFunctionObjArgs(g->failed, value, NULL) : NULL;
-    Py_XDECREF(said);
-    PyErr_Clear();
-    Py_XDECREF(kind);
-    Py_XDECREF(value);
-    Py_XDECREF(where);
-    return 0;
+    const int rc = core_swallow(g->failed);
+    if (rc == 0) {
+        Py_CLEAR(g->before);
+        Py_CLEAR(g->after);
+    }
+    return rc;
 }
 
 /* What before answered. NULL with an exception of the user's; None when it failed. */
@@ -76,23 +67,12 @@ static PyObject *ask_before(struct gate *g, PyObject *args, PyObject *kwargs)
 /* The original has returned `result` or, when that is NULL, raised. Gives back the same. */
 static PyObject *tell(struct gate *g, PyObject *after, PyObject *args, PyObject *result)
 {
-    PyObject *kind = NULL, *error = NULL, *where = NULL;
-    if (!result)
-        PyErr_Fetch(&kind, &error, &where);
+    struct core_outcome outcome = core_outcome_take(result);
     Py_INCREF(after); /* it may take itself off the gate */
     PyObject *said = PyObject_CallFunctionObjArgs(after, args, result ? result : Py_None, NULL);
     Py_DECREF(after);
-    if (!said && give_up(g) != 0) {
-        Py_XDECREF(kind);
-        Py_XDECREF(error);
-        Py_XDECREF(where);
-        Py_XDECREF(result);
-        return NULL;
-    }
     Py_XDECREF(said);
-    if (!result)
-        PyErr_Restore(kind, error, where);
-    return result;
+    return core_outcome_give(&outcome, said ? 0 : give_up(g));
 }
 
 static fp_name name_of(struct gate *g)
@@ -172,21 +152,6 @@ static PyObject *gate_call(PyObject *self, PyObject *args, PyObject *kwargs)
 
 /* ---- looks ---- */
 
-static PyObject *bind(PyObject *self, PyObject *function, PyObject *obj)
-{
-    struct core_state *state = PyType_GetModuleState(Py_TYPE(self));
-    if (!state)
-        return NULL;
-    if (!state->method_type) {
-        PyObject *types = PyImport_ImportModule("types");
-        state->method_type = types ? PyObject_GetAttrString(types, "MethodType") : NULL;
-        Py_XDECREF(types);
-    }
-    if (!state->method_type)
-        return NULL;
-    return PyObject_CallFunctionObjArgs(state->method_type, function, obj, NULL);
-}
-
 /* Whether the object's class has this gate's method as its own, and not one that overrides it and
  * now reaches for it through super(). */
 static int not_overridden(struct gate *g, PyObject *obj)
@@ -209,7 +174,7 @@ static PyObject *gate_get(PyObject *self, PyObject *obj, PyObject *type)
     int plain = g->hidden ? not_overridden(g, obj) : 0;
     if (plain < 0)
         return NULL;
-    return bind(self, plain ? g->original : self, obj);
+    return core_bind(self, plain ? g->original : self, obj);
 }
 
 /* What is the gate's and not the original's. */
@@ -271,11 +236,6 @@ static PyObject *get_original(PyObject *self, void *none)
     return Py_NewRef(((struct gate *)self)->original);
 }
 
-static PyObject *none_to_null(PyObject *o)
-{
-    return o && o != Py_None ? Py_NewRef(o) : NULL;
-}
-
 static PyObject *get_callback(PyObject *self, void *which)
 {
     struct gate *g = (struct gate *)self;
@@ -288,7 +248,7 @@ static int set_callback(PyObject *self, PyObject *value, void *which)
     struct gate *g = (struct gate *)self;
     PyObject **place = which ? &g->after : &g->before;
     PyObject *old = *place;
-    *place = none_to_null(value);
+    *place = core_or_null(value);
     Py_XDECREF(old);
     return 0;
 }
@@ -313,10 +273,10 @@ static PyObject *gate_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     if (!g)
         return NULL;
     g->original = Py_NewRef(original);
-    g->chooser = none_to_null(chooser);
-    g->before = none_to_null(before);
-    g->after = none_to_null(after);
-    g->failed = none_to_null(failed);
+    g->chooser = core_or_null(chooser);
+    g->before = core_or_null(before);
+    g->after = core_or_null(after);
+    g->failed = core_or_null(failed);
     g->span = span;
     g->other = other;
     g->own = own;

@@ -7,9 +7,9 @@
  * out: half of what the statement would cost. */
 #include "core.h"
 
-static PyObject *span_enter(PyObject *self, PyObject *unused)
+static PyObject *span_enter(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
-    (void)unused;
+    (void)args, (void)n;
     core_span_enter((struct core_span *)self);
     return Py_NewRef(self);
 }
@@ -21,9 +21,11 @@ static PyObject *span_exit(PyObject *self, PyObject *const *args, Py_ssize_t n)
     return Py_NewRef(Py_False);
 }
 
-static PyMethodDef bound_enter = {"__enter__", span_enter, METH_NOARGS, "The span begins."};
-static PyMethodDef bound_exit = {"__exit__", (PyCFunction)(void (*)(void))span_exit, METH_FASTCALL,
-                                 "The span ends."};
+#define FAST(function) ((PyCFunction)(void (*)(void))(function))
+
+/* Both are of the kind that newer Pythons call directly, and look at no arguments. */
+static PyMethodDef bound_enter = {"__enter__", FAST(span_enter), METH_FASTCALL, "The span begins."};
+static PyMethodDef bound_exit = {"__exit__", FAST(span_exit), METH_FASTCALL, "The span ends."};
 
 static struct core_span *span_make(PyTypeObject *type)
 {
@@ -52,15 +54,13 @@ static PyObject *span_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     const long long id = core_name(name);
     if (id < 0)
         return NULL;
-    const int has_value = value && value != Py_None;
-    const long long v = has_value ? PyLong_AsLongLong(value) : 0;
+    const long long v = value && value != Py_None ? PyLong_AsLongLong(value) : 0;
     if (v == -1 && PyErr_Occurred())
         return NULL;
     struct core_span *s = span_make(type);
     if (!s)
         return NULL;
     s->name = (fp_name)id;
-    s->has_value = has_value;
     s->value = v;
     return (PyObject *)s;
 }
@@ -91,11 +91,18 @@ static int span_traverse(PyObject *self, visitproc visit, void *arg)
     return 0;
 }
 
+static void let_go(PyObject **method)
+{
+    PyObject *old = *method;
+    *method = Py_NewRef(Py_None); /* never NULL: the descriptors below do not look */
+    Py_XDECREF(old);
+}
+
 static int span_clear(PyObject *self)
 {
     struct core_span *s = (struct core_span *)self;
-    Py_CLEAR(s->enter);
-    Py_CLEAR(s->exit);
+    let_go(&s->enter);
+    let_go(&s->exit);
     return 0;
 }
 
@@ -104,7 +111,8 @@ static void span_dealloc(PyObject *self)
     PyTypeObject *type = Py_TYPE(self);
     const freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
     PyObject_GC_UnTrack(self);
-    (void)span_clear(self);
+    Py_XDECREF(((struct core_span *)self)->enter);
+    Py_XDECREF(((struct core_span *)self)->exit);
     release(self);
     Py_DECREF(type);
 }
@@ -133,44 +141,58 @@ PyType_Spec core_span_spec = {
 struct span_method {
     PyObject base;
     int is_exit;
+    PyTypeObject *owner; /* Span */
 };
+
+static PyObject *bound_of(const struct span_method *m, PyObject *object)
+{
+    const struct core_span *s = (struct core_span *)object;
+    return m->is_exit ? s->exit : s->enter;
+}
 
 static PyObject *method_get(PyObject *self, PyObject *object, PyObject *type)
 {
+    struct span_method *m = (struct span_method *)self;
     (void)type;
+    if (object && Py_IS_TYPE(object, m->owner))
+        return Py_NewRef(bound_of(m, object));
     if (!object || object == Py_None)
         return Py_NewRef(self);
-    struct core_span *s = (struct core_span *)object;
-    PyObject *bound = ((struct span_method *)self)->is_exit ? s->exit : s->enter;
-    if (bound)
-        return Py_NewRef(bound);
-    PyErr_SetString(PyExc_RuntimeError, "a span is used while it is torn down");
+    PyErr_SetString(PyExc_TypeError, "a method of Span is taken from a span");
     return NULL;
 }
 
 static PyObject *method_call(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    (void)kwargs;
-    struct core_state *state = PyType_GetModuleState(Py_TYPE(self));
+    struct span_method *m = (struct span_method *)self;
     PyObject *span = PyTuple_Size(args) > 0 ? PyTuple_GetItem(args, 0) : NULL;
-    if (!state || !span || !Py_IS_TYPE(span, state->span)) {
-        PyErr_SetString(PyExc_TypeError, "a method of Span is called with a span");
-        return NULL;
-    }
-    return ((struct span_method *)self)->is_exit ? span_exit(span, NULL, 0)
-                                                 : span_enter(span, NULL);
+    (void)kwargs;
+    if (span && Py_IS_TYPE(span, m->owner))
+        return PyObject_CallNoArgs(bound_of(m, span));
+    PyErr_SetString(PyExc_TypeError, "a method of Span is called with a span");
+    return NULL;
+}
+
+static int method_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(((struct span_method *)self)->owner);
+    return 0;
 }
 
 static void method_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
     const freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    PyObject_GC_UnTrack(self);
+    Py_XDECREF(((struct span_method *)self)->owner);
     release(self);
     Py_DECREF(type);
 }
 
 static PyType_Slot method_slots[] = {
     {Py_tp_dealloc, method_dealloc},
+    {Py_tp_traverse, method_traverse},
     {Py_tp_descr_get, method_get},
     {Py_tp_call, method_call},
     {0, NULL},
@@ -179,7 +201,8 @@ static PyType_Slot method_slots[] = {
 static PyType_Spec method_spec = {
     .name = "footplate._core.SpanMethod",
     .basicsize = sizeof(struct span_method),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION |
+             Py_TPFLAGS_IMMUTABLETYPE,
     .slots = method_slots,
 };
 
@@ -190,6 +213,7 @@ static int add_method(PyTypeObject *span, PyTypeObject *type, const char *name, 
     if (!m)
         return -1;
     m->is_exit = is_exit;
+    m->owner = (PyTypeObject *)Py_NewRef((PyObject *)span);
     const int rc = PyObject_SetAttrString((PyObject *)span, name, (PyObject *)m);
     Py_DECREF(m);
     return rc;
@@ -200,9 +224,10 @@ int core_span_methods(PyObject *module, PyTypeObject *span)
     PyObject *type = PyType_FromModuleAndSpec(module, &method_spec, NULL);
     if (!type)
         return -1;
-    int rc = add_method(span, (PyTypeObject *)type, "__enter__", 0);
+    PyTypeObject *method = (PyTypeObject *)type;
+    int rc = add_method(span, method, "__enter__", 0);
     if (rc == 0)
-        rc = add_method(span, (PyTypeObject *)type, "__exit__", 1);
+        rc = add_method(span, method, "__exit__", 1);
     Py_DECREF(type);
     return rc;
 }

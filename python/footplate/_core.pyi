@@ -31,6 +31,9 @@ def end(name: int, /) -> None: ...
 def mark(name: int, /) -> None: ...
 def count(name: int, value: int, /) -> None: ...
 def real(name: int, value: float, /) -> None: ...
+def fact(name: int, value: int, /) -> None:
+    """A count that says what this process is, such as its rank: children of fork say it again."""
+
 def step_begin(step: int, mode: int, /) -> None: ...
 def step_end(step: int, mode: int, /) -> None: ...
 def past(name: int, lane: int, begin_ago_ns: int, end_ago_ns: int, /) -> None:
@@ -38,6 +41,9 @@ def past(name: int, lane: int, begin_ago_ns: int, end_ago_ns: int, /) -> None:
 
 def nothing(name: object, /) -> None:
     """Does nothing: what a call costs before it does something."""
+
+def tick(name: object, /) -> None:
+    """Reads the CPU's counter and nothing else: what an event cannot cost less than."""
 @final
 class Span:
     """A span as a context manager, to be kept and used again, by many threads at once."""

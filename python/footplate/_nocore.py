@@ -22,7 +22,8 @@ def _none(*args: object) -> None:
 
 
 asked = now_ns = intern = _zero
-begin = begin_value = end = mark = count = real = step_begin = step_end = past = nothing = _none
+begin = begin_value = end = mark = count = fact = real = _none
+step_begin = step_end = past = nothing = tick = _none
 
 
 class Span:

@@ -58,7 +58,7 @@ def start() -> None:
         _core.mark(_core.intern("hooks.loaded"))
         for name, value in zip(FACTS, ranks(), strict=True):
             if value is not None:
-                _core.count(_core.intern(name), value)
+                _core.fact(_core.intern(name), value)
     with _safe.guard("finder"):
         from . import _finder
 

@@ -3,10 +3,7 @@
 #include "agent/http.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
-#include <poll.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 
 int http_host_parse(struct http_host *out, const char *text, struct err *e)
@@ -92,71 +90,34 @@ int http_answer_parse(const char *p, size_t n, struct http_answer *out, struct e
     return 0;
 }
 
-/* Waits for the socket; 0, or an error when the time is up. */
-static int wait_for(int fd, short events, mono_ns until, struct err *e)
+/* Reads to the end of file: the request asked for the connection to be closed. */
+static int read_answer(int fd, mono_ns until, char *buf, size_t *len, struct err *e)
 {
-    for (;;) {
-        const int64_t left = mono_diff(until, clock_mono()) / NS_PER_MS;
-        struct pollfd p = {.fd = fd, .events = events};
-        const int n = left > 0 ? poll(&p, 1, (int)left) : 0;
-        if (n > 0)
-            return 0;
-        if (n < 0 && errno == EINTR)
-            continue;
-        return n < 0 ? err_sys(e, "poll") : err_set(e, ERR_NOT_FOUND, "no answer in time");
-    }
-}
-
-static int connect_within(int fd, const struct http_host *h, mono_ns until, struct err *e)
-{
-    const struct sockaddr_in a = {
-        .sin_family = AF_INET, .sin_port = htons(h->port), .sin_addr = {h->address}};
-    int sys = 0;
-    socklen_t n = sizeof sys;
-    if (connect(fd, (const struct sockaddr *)&a, sizeof a) == 0)
-        return 0;
-    if (errno != EINPROGRESS)
-        return err_sys(e, "connect");
-    int rc = wait_for(fd, POLLOUT, until, e);
-    if (rc)
-        return rc;
-    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &sys, &n) < 0 || sys) {
-        errno = sys ? sys : errno;
-        return err_sys(e, "connect");
+    size_t got = 1;
+    for (*len = 0; got > 0; *len += got) {
+        if (*len == HTTP_MOST)
+            return err_set(e, ERR_LIMIT, "an HTTP answer of more than %d bytes", HTTP_MOST);
+        const int rc = net_recv(fd, buf + *len, HTTP_MOST - *len, until, &got, e);
+        if (rc)
+            return rc;
     }
     return 0;
 }
 
-/* Reads to the end of file: the request asked for the connection to be closed. */
-static int read_answer(int fd, mono_ns until, char *buf, size_t *len, struct err *e)
-{
-    *len = 0;
-    for (;;) {
-        int rc = wait_for(fd, POLLIN, until, e);
-        if (rc)
-            return rc;
-        const ssize_t got = recv(fd, buf + *len, HTTP_MOST - *len, MSG_DONTWAIT);
-        if (got == 0)
-            return 0;
-        if (got < 0 && errno != EAGAIN && errno != EINTR)
-            return err_sys(e, "receive");
-        if (got > 0)
-            *len += (size_t)got;
-        if (*len == HTTP_MOST)
-            return err_set(e, ERR_LIMIT, "an HTTP answer of more than %d bytes", HTTP_MOST);
-    }
-}
-
-static int talk(int fd, const struct http_host *h, const char *request, mono_ns until, char *buf,
+static int talk(const struct http_host *h, const char *request, mono_ns until, char *buf,
                 size_t *len, struct err *e)
 {
-    const size_t n = strlen(request);
-    int rc = connect_within(fd, h, until, e);
+    const struct sockaddr_in a = {
+        .sin_family = AF_INET, .sin_port = htons(h->port), .sin_addr = {h->address}};
+    int fd;
+    int rc = net_connect_to(&fd, (const struct sockaddr *)&a, sizeof a, until, e);
     if (rc)
         return rc;
-    if (send(fd, request, n, MSG_NOSIGNAL) != (ssize_t)n)
-        return err_sys(e, "send");
-    return read_answer(fd, until, buf, len, e);
+    rc = net_send(fd, request, strlen(request), until, e);
+    if (rc == 0)
+        rc = read_answer(fd, until, buf, len, e);
+    close(fd);
+    return rc;
 }
 
 int http_ask(const struct http_host *h, const char *method, const char *path, const char *headers,
@@ -171,10 +132,83 @@ int http_ask(const struct http_host *h, const char *method, const char *path, co
                            method, path, h->text, headers);
     if (n < 0 || n >= (int)sizeof request)
         return err_set(e, ERR_LIMIT, "too long a request");
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return err_sys(e, "socket");
-    int rc = talk(fd, h, request, until, buf, &len, e);
-    close(fd);
+    const int rc = talk(h, request, until, buf, &len, e);
     return rc ? rc : http_answer_parse(buf, len, out, e);
+}
+
+/* -- webhooks -- */
+
+int http_url_parse(struct http_url *out, const char *text, struct err *e)
+{
+    static const char plain[] = "http://", tls[] = "https://";
+    const bool is_tls = strncasecmp(text, tls, sizeof tls - 1) == 0;
+    if (!is_tls && strncasecmp(text, plain, sizeof plain - 1) != 0)
+        return err_set(e, ERR_USAGE, "a URL begins with http:// or https://");
+    const char *host = text + (is_tls ? sizeof tls : sizeof plain) - 1;
+    const size_t n = strcspn(host, "/?#");
+    for (const char *p = host; *p; p++)
+        if (*p <= ' ' || *p == 127)
+            return err_set(e, ERR_USAGE, "a URL has no spaces or control characters");
+    if (memchr(host, '@', n))
+        return err_set(e, ERR_USAGE, "a URL with a user's name in it is not taken");
+    *out = (struct http_url){.tls = is_tls, .path = host + n};
+    return net_place_parse(host, n, is_tls ? 443 : 80, out->host, &out->port, e);
+}
+
+/* The status of an answer's first line; 0: it is none. */
+static int status_of(const char *p, size_t n)
+{
+    size_t status;
+    if (n < 12 || memcmp(p, "HTTP/1.", 7) != 0 || p[8] != ' ' || !decimal(p + 9, 3, &status))
+        return 0;
+    return (int)status;
+}
+
+/* The first line is all we need; a peer that says more may do so in vain. */
+static int read_status(int fd, mono_ns until, struct err *e)
+{
+    char line[256];
+    size_t len = 0, got = 1;
+    while (len < sizeof line && got > 0 && !memchr(line, '\n', len)) {
+        const int rc = net_recv(fd, line + len, sizeof line - len, until, &got, e);
+        if (rc)
+            return rc;
+        len += got;
+    }
+    const int status = status_of(line, len);
+    if (status == 0)
+        return err_set(e, ERR_FORMAT, "no HTTP answer");
+    if (status < 200 || status > 299)
+        return err_set(e, ERR_FORMAT, "it answered with status %d", status);
+    return 0;
+}
+
+static int post_on(int fd, const struct http_url *u, const void *json, size_t n, mono_ns until,
+                   struct err *e)
+{
+    struct buf head = {0};
+    const bool six = strchr(u->host, ':') != NULL;
+    buf_printf(&head, "POST %s%.*s HTTP/1.1\r\nHost: %s%s%s:%d\r\n", *u->path == '/' ? "" : "/",
+               (int)strcspn(u->path, "#"), u->path, six ? "[" : "", u->host, six ? "]" : "",
+               u->port);
+    buf_printf(&head,
+               "Connection: close\r\nUser-Agent: footplate\r\nContent-Type: application/json\r\n"
+               "Content-Length: %zu\r\n\r\n",
+               n);
+    int rc = net_send(fd, head.p, head.len, until, e);
+    buf_free(&head);
+    if (rc == 0)
+        rc = net_send(fd, json, n, until, e);
+    return rc ? rc : read_status(fd, until, e);
+}
+
+int http_post(const struct http_url *u, const void *json, size_t n, mono_ns until, struct err *e)
+{
+    int fd;
+    int rc = net_connect(&fd, u->host, u->port, until, e);
+    if (rc)
+        return rc;
+    rc = post_on(fd, u, json, n, until, e);
+    close(fd);
+    return rc;
 }

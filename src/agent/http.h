@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http.h - just enough HTTP/1.1 to ask a cloud's metadata service: one short answer per
- * connection, IPv4 address and port, no names, no TLS. Every wait is bounded. */
+/* http.h - just enough HTTP/1.1 to ask a cloud's metadata service and to post to a webhook: one
+ * short answer per connection, no TLS, no proxy. Every wait is bounded. */
 #ifndef AGENT_HTTP_H
 #define AGENT_HTTP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/net.h"
 #include "base/err.h"
 
 enum { HTTP_MOST = 16 * 1024 }; /* head and body together */
@@ -28,6 +30,20 @@ MUST_CHECK int http_host_parse(struct http_host *out, const char *text, struct e
 /* A whole answer as it was read up to the peer's end of file. Pure. ERR_FORMAT when it is no
  * answer, is cut short, or uses a transfer coding. */
 MUST_CHECK int http_answer_parse(const char *p, size_t n, struct http_answer *out, struct err *e);
+/* Where a URL points at: "http://host[:port]/path?query", with https too. */
+struct http_url {
+    bool tls;
+    char host[NET_HOST];
+    int port;
+    const char *path; /* inside the text given; "" stands for "/" */
+};
+
+MUST_CHECK int http_url_parse(struct http_url *out, const char *text, struct err *e);
+/* Posts the JSON; 0 when the answer's status is 2xx. What the body of the answer is, is of no
+ * concern, and neither is where it would have us go. Not for tls. */
+MUST_CHECK int http_post(const struct http_url *u, const void *json, size_t n, mono_ns until,
+                         struct err *e);
+
 /* Sends `method path` with the header lines (each ended by \r\n; may be "") and reads the answer
  * into buf, which out->body then points into. Takes at most timeout_ms. */
 MUST_CHECK int http_ask(const struct http_host *h, const char *method, const char *path,

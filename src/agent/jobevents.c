@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "agent/details.h"
+#include "agent/insight.h"
 #include "agent/proclabel.h"
 #include "agent/spans.h"
 #include "agent/thread.h"
@@ -41,6 +42,7 @@ struct job_events {
     struct writer *beside;         /* the node's */
     struct writer *_Atomic writer; /* of the events; NULL: it could not be made yet */
     struct sink *behind;           /* of the node's writer */
+    struct insight *insight;       /* NULL: nobody else wants to see events */
     struct flusher *flusher;
     struct details *details;
     mono_ns retry; /* do not try to make events.fp before */
@@ -86,6 +88,8 @@ static void keep_events(struct sink *s, const struct track *t, const struct even
     }
     struct sink *to = writer_sink(j->writer);
     to->ops->events(to, t, v, n);
+    if (j->insight)
+        insight_events(j->insight, t, v, n);
 }
 
 static void keep_loss(struct sink *s, const struct loss *l)
@@ -314,6 +318,11 @@ int job_events_configure(struct job_events *j, const struct buf *json, uint64_t 
         wake(j);
     }
     return rc;
+}
+
+void job_events_watch(struct job_events *j, struct insight *i)
+{
+    j->insight = i;
 }
 
 int job_events_start(struct job_events *j, struct writer *w, struct flusher *f, const char *proc,

@@ -12,6 +12,7 @@
 #include "agent/flusher.h"
 #include "base/buf.h"
 
+struct insight;
 struct job_events;
 
 /* A folder in memory, else in `otherwise`. */
@@ -21,6 +22,8 @@ const char *job_events_folder(const struct job_events *j);
  * larger than before: processes that run are told to look. */
 MUST_CHECK int job_events_configure(struct job_events *j, const struct buf *json,
                                     uint64_t generation, struct err *e);
+/* Shows it every event, too; before job_events_start. It is used until job_events_stop. */
+void job_events_watch(struct job_events *j, struct insight *i);
 /* `w` is the node's writer, whose sink gets the losses. */
 MUST_CHECK int job_events_start(struct job_events *j, struct writer *w, struct flusher *f,
                                 const char *proc, struct err *e);

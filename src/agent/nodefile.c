@@ -3,6 +3,7 @@
 #include "agent/nodefile.h"
 
 #include <assert.h>
+#include <math.h>
 
 #include "base/buf.h"
 #include "base/json_write.h"
@@ -111,6 +112,8 @@ static void about_json(struct buf *out, const struct node_about *a)
     jw_int(&j, "pid", a->pid);
     gpus_json(&j, a);
     launcher_json(&j, &a->launcher);
+    text_or_null(&j, "machine_type", a->machine_type);
+    jw_num(&j, "price_per_hour", a->price_per_hour > 0 ? a->price_per_hour : NAN);
     jw_int(&j, "interval_ns", a->interval_ns);
     jw_int(&j, "start_ns", a->start.ns);
     int_or_null(&j, "end_ns", a->end.ns, a->end.ns != 0);

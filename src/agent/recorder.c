@@ -12,7 +12,7 @@
 #include "agent/recorder_own.h"
 #include "base/mem.h"
 
-enum { POLL_FIXED = 3, POLL_MOST = POLL_FIXED + CONTROL_CLIENTS + 1 };
+enum { POLL_FIXED = 4, POLL_MOST = POLL_FIXED + CONTROL_CLIENTS + 1 };
 
 PRINTF_LIKE(2, 0) static void tell(struct recorder *r, const char *fmt, va_list ap)
 {
@@ -55,6 +55,7 @@ static void wait_for_anything(struct recorder *r)
         {.fd = r->signals.fd, .events = POLLIN},
         {.fd = r->gpus_done ? -1 : r->ready_fd, .events = POLLIN},
         {.fd = r->job.pidfd, .events = POLLIN},
+        {.fd = r->rule_fd, .events = POLLIN},
     };
     const size_t n = POLL_FIXED + control_poll(&r->control, p + POLL_FIXED);
     const mono_ns next = next_deadline(r);
@@ -67,6 +68,8 @@ static void wait_for_anything(struct recorder *r)
         recorder_take_signals(r);
     if (p[1].revents)
         recorder_take_gpus(r, NS_PER_S);
+    if (p[3].revents)
+        recorder_take_rules(r);
     for (size_t i = POLL_FIXED; i < n; i++)
         if (p[i].revents) {
             control_serve(&r->control);
@@ -96,6 +99,7 @@ int recorder_run(const struct record_ask *ask, struct record_result *out, struct
     mallopt(M_ARENA_MAX, 1);
     struct recorder *r = xcalloc(1, sizeof *r);
     r->ask = ask;
+    r->rule_fd = -1;
     *out = (struct record_result){.exit_status = 1};
     int rc = recorder_start(r, out, e);
     bool unused = true;

@@ -30,15 +30,15 @@ static bool is_from_outside(int sig)
 
 static enum node_status decide(struct recorder *r, char *why, size_t size)
 {
-    const struct verdict *v = &r->verdict;
+    const struct ending *v = &r->ending;
     const struct job *j = &r->job;
     char notice[TEXT_LEN];
-    pthread_mutex_lock(&r->verdict.lock);
+    pthread_mutex_lock(&r->ending.lock);
     snprintf(notice, sizeof notice, "%s", v->notice);
-    pthread_mutex_unlock(&r->verdict.lock);
+    pthread_mutex_unlock(&r->ending.lock);
     why[0] = 0;
     if (v->stop_asked || (v->detached && v->signal == SIGINT)) {
-        snprintf(why, size, "%s", v->stop_asked ? "stop asked by the user" : "detached");
+        snprintf(why, size, "%s", v->stop_asked ? v->stop_why : "detached");
         return NODE_STOPPED;
     }
     if (*notice && (v->signal || j->status != 0)) {
@@ -128,6 +128,7 @@ static void close_files(struct recorder *r, struct record_result *out)
     const unsigned session = writer_session(r->writer);
     flusher_stop(&r->flusher);
     close_events(r, &events);
+    recorder_end_rules(r, out);
     if (writer_flush(r->writer, false, &e))
         recorder_warn(r, "the end of the recording could not be written: %s", e.msg);
     writer_get_stats(r->writer, &st);

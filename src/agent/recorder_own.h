@@ -3,10 +3,12 @@
 #ifndef AGENT_RECORDER_OWN_H
 #define AGENT_RECORDER_OWN_H
 
+#include "agent/actions.h"
 #include "agent/control.h"
 #include "agent/flusher.h"
 #include "agent/gitinfo.h"
 #include "agent/gpus.h"
+#include "agent/insight.h"
 #include "agent/job.h"
 #include "agent/jobevents.h"
 #include "agent/lane.h"
@@ -15,17 +17,21 @@
 #include "agent/probeset.h"
 #include "agent/recorder.h"
 #include "agent/rundir.h"
+#include "agent/runner.h"
 #include "agent/signals.h"
 #include "config/settings.h"
 #include "sample/pidset.h"
 
 /* Why the run will count as something other than its exit status says. */
-struct verdict {
+struct ending {
     int signal;      /* first that asked the job to end, 0: none */
-    bool stop_asked; /* by the user, through the control socket */
-    bool detached;   /* an attached job that we leave */
+    bool stop_asked; /* by the user, through the control socket, or by a rule */
+    char stop_why[TEXT_LEN];
+    bool detached; /* an attached job that we leave */
     pthread_mutex_t lock;
     char notice[TEXT_LEN]; /* under the lock: that the machine goes away; "": none */
+    const char *rule;      /* the same: wants the job to end; NULL: none */
+    int64_t rule_grace_ns;
 };
 
 struct recorder {
@@ -45,6 +51,12 @@ struct recorder {
     struct writer *writer;
     struct sink *sink;
     struct flusher flusher;
+    struct insight *insight; /* NULL: rules are not followed */
+    struct rule_params rules;
+    struct actions *actions; /* NULL: there are none */
+    struct runner *runner;   /* the same */
+    int rule_fd;             /* eventfd: a rule wants something of the loop; -1: none */
+    bool judging_last;       /* the run is over; what rules say now is told by somebody else */
     /* What is read. */
     const char *proc, *sys;
     struct probe_env env;
@@ -69,7 +81,7 @@ struct recorder {
     bool gpus_done;
     bool ended;
     bool children_changed; /* reap before the next wait */
-    struct verdict verdict;
+    struct ending ending;
     mono_ns kill_at;   /* after a stop; SCHEDULE_NEVER: none */
     mono_ns look_at;   /* next look for what the job left behind */
     mono_ns exited_at; /* of the first process */
@@ -86,6 +98,19 @@ int recorder_start(struct recorder *r, struct record_result *out, struct err *e)
 /* The GPU finder is done, or `wait_ns` has passed: the lanes start. */
 void recorder_take_gpus(struct recorder *r, int64_t wait_ns);
 
+/* recorder_rules.c: rules and actions while the run lives. */
+/* First of all, while there is one thread and no job; a runner is made when an action needs it. */
+void recorder_start_runner(struct recorder *r);
+/* From here on rows go by the rules on their way to the store. */
+void recorder_start_rules(struct recorder *r, const struct hostinfo *host);
+/* The loop's side of r->rule_fd. */
+void recorder_take_rules(struct recorder *r);
+/* Judges once more over all there was, and lets the actions finish. Everything that was read and
+ * told has reached the sink; r->sink is the writer's afterwards. */
+void recorder_end_rules(struct recorder *r, struct record_result *out);
+/* The same for a run that never was. */
+void recorder_forget_rules(struct recorder *r);
+
 /* Tells the hooks their settings, again when those have changed. */
 int recorder_tell_hooks(struct recorder *r, struct err *e);
 
@@ -93,6 +118,8 @@ int recorder_tell_hooks(struct recorder *r, struct err *e);
 void recorder_take_signals(struct recorder *r);
 void recorder_check_job(struct recorder *r, mono_ns now);
 bool recorder_obey(void *ctx, const struct control_request *q, char *answer, size_t size);
+/* SIGTERM now, SIGKILL after the grace time; `why` says who wants it. */
+void recorder_stop_job(struct recorder *r, const char *why, int64_t grace_ns);
 
 /* recorder_end.c: from the end of the job to closed files. False when a thread hangs in a driver:
  * the recorder must then stay where it is. */

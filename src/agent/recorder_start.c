@@ -130,6 +130,8 @@ static int open_run(struct recorder *r, struct err *e)
     struct node_about about = {
         .launcher = r->launcher,
         .pid = getpid(),
+        .machine_type = r->ask->machine,
+        .price_per_hour = r->ask->price_per_hour,
         .interval_ns = r->interval_ns,
         .start = r->start.wall,
         .exit_status = -1,
@@ -149,6 +151,8 @@ static int open_run(struct recorder *r, struct err *e)
     rc = nodefile_place(&r->node, r->dir.node_path, e);
     if (rc == 0)
         rc = nodefile_write(&r->node, e);
+    if (rc == 0)
+        recorder_start_rules(r, &about.host);
     return rc;
 }
 
@@ -164,6 +168,7 @@ static void forget_run(struct recorder *r)
 {
     struct err ignored;
     const unsigned session = r->writer ? writer_session(r->writer) : 0;
+    recorder_forget_rules(r);
     if (r->writer)
         (void)!writer_close(r->writer, &ignored);
     r->writer = NULL;
@@ -215,9 +220,9 @@ static void on_notice(void *ctx, const struct notice *n)
     struct recorder *r = ctx;
     recorder_warn(r, "%s", n->text);
     if (n->ends) {
-        pthread_mutex_lock(&r->verdict.lock);
-        snprintf(r->verdict.notice, sizeof r->verdict.notice, "%s", n->text);
-        pthread_mutex_unlock(&r->verdict.lock);
+        pthread_mutex_lock(&r->ending.lock);
+        snprintf(r->ending.notice, sizeof r->ending.notice, "%s", n->text);
+        pthread_mutex_unlock(&r->ending.lock);
     }
     flusher_poke_now(&r->flusher, clock_mono());
 }
@@ -326,6 +331,8 @@ static void prepare_hooks(struct recorder *r)
 static void start_events(struct recorder *r)
 {
     struct err e;
+    if (r->events)
+        job_events_watch(r->events, r->insight);
     if (r->events && job_events_start(r->events, r->writer, &r->flusher, r->proc, &e))
         recorder_warn(r, "what the job says is not recorded: %s", e.msg);
 }
@@ -391,12 +398,14 @@ int recorder_start(struct recorder *r, struct record_result *out, struct err *e)
     r->interval_ns = r->ask->interval_ns;
     r->monitoring = true;
     r->kill_at = r->look_at = (mono_ns){SCHEDULE_NEVER};
-    pthread_mutex_init(&r->verdict.lock, NULL);
+    pthread_mutex_init(&r->ending.lock, NULL);
+    recorder_start_runner(r);
     int rc = signals_open(&r->signals, e);
     if (rc)
         return rc;
     rc = start_job_and_run(r, out, e);
     if (rc) {
+        recorder_forget_rules(r);
         signals_close(&r->signals);
         return rc;
     }

@@ -21,12 +21,12 @@ static void pass_on(struct recorder *r, int sig)
         sink_mark(r->sink, MARK_SIGNAL, sig, "%s", row->name);
         flusher_poke_now(&r->flusher, clock_mono());
     }
-    if (row->interrupts && !r->verdict.signal)
-        r->verdict.signal = sig;
+    if (row->interrupts && !r->ending.signal)
+        r->ending.signal = sig;
     if (!r->job.attached)
         job_signal(&r->job, sig, r->job.exited ? &r->left : NULL);
     else if (row->interrupts)
-        r->ended = r->verdict.detached = true;
+        r->ended = r->ending.detached = true;
 }
 
 /* Stopped from the terminal: so are we, and the time until we go on is no lateness. */
@@ -161,6 +161,8 @@ static bool set_interval(struct recorder *r, const struct control_request *q, ch
     r->interval_ns = ns;
     probe_set_interval(&r->fast, now, ns);
     tell_lanes(r, now);
+    if (r->insight)
+        insight_interval(r->insight, ns);
     sink_mark(r->sink, MARK_INTERVAL, ns, "%s", text);
     atomic_store(&r->flusher.interval_ns, ns);
     nodefile_lock(&r->node)->interval_ns = ns;
@@ -188,19 +190,27 @@ static bool set_monitoring(struct recorder *r, const struct control_request *q, 
     return true;
 }
 
+void recorder_stop_job(struct recorder *r, const char *why, int64_t grace_ns)
+{
+    struct ending *v = &r->ending;
+    if (!v->stop_asked) {
+        r->kill_at = mono_add(clock_mono(), grace_ns);
+        snprintf(v->stop_why, sizeof v->stop_why, "%s", why);
+    }
+    v->stop_asked = true;
+    sink_mark(r->sink, MARK_SIGNAL, SIGTERM, "%s", why);
+    const struct jobtree *left = r->job.exited ? &r->left : NULL;
+    job_signal(&r->job, SIGTERM, left);
+    job_signal(&r->job, SIGCONT, left); /* a stopped job could not act on it */
+}
+
 static bool stop_job(struct recorder *r, const struct control_request *unused, char *answer,
                      size_t size)
 {
     (void)unused;
     snprintf(answer, size, "SIGTERM sent; SIGKILL follows after %d s",
              (int)(STOP_GRACE_NS / NS_PER_S));
-    if (!r->verdict.stop_asked)
-        r->kill_at = mono_add(clock_mono(), STOP_GRACE_NS);
-    r->verdict.stop_asked = true;
-    sink_mark(r->sink, MARK_SIGNAL, SIGTERM, "stop asked by the user");
-    const struct jobtree *left = r->job.exited ? &r->left : NULL;
-    job_signal(&r->job, SIGTERM, left);
-    job_signal(&r->job, SIGCONT, left); /* a stopped job could not act on it */
+    recorder_stop_job(r, "stop asked by the user", STOP_GRACE_NS);
     return true;
 }
 

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { DETAIL_MOST = 2 };
+enum { DETAIL_MOST = 2, PLAIN_MOST = 4096 };
 
 /* The part of a signature that is its last name and its template arguments. */
 struct part {
@@ -151,8 +151,11 @@ static void put_end(struct text *t)
 size_t name_shorten(const char *full, char *to, size_t room)
 {
     struct text t = {.p = to, .room = room};
+    char plain[PLAIN_MOST];
+    if (name_demangle(full, plain, sizeof plain))
+        full = plain;
     struct part part = {full, full + strlen(full)};
-    const bool mangled = strncmp(full, "_Z", 2) == 0;
+    const bool mangled = strncmp(full, "_Z", 2) == 0; /* still */
     int detail = DETAIL_MOST;
     if (mangled ? !mangled_part(full, &part) : !signature_part(full, &part)) {
         for (const char *at = full; *at; at++)

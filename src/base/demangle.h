@@ -3,12 +3,13 @@
  *
  * Traces hold kernels as their whole signature: return type, namespaces, template arguments of
  * template arguments, parameters. What tells kernels apart for a person is the last part of the
- * name and the outer template arguments. Mangled names (_ZN...) are reduced to that last part: the
- * arguments are not decoded. What does not look like C++ is left as it is. The whole name must be
- * kept beside the short one: several kernels may share a short one. */
+ * name and the outer template arguments. Mangled names (_ZN...) are decoded first; one that cannot
+ * be is reduced to its last part without arguments. What does not look like C++ is left as it is.
+ * The whole name must be kept beside the short one: several kernels may share a short one. */
 #ifndef BASE_DEMANGLE_H
 #define BASE_DEMANGLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { SHORT_NAME_AIM = 96, SHORT_NAME_LEN = 128 };
@@ -17,5 +18,10 @@ enum { SHORT_NAME_AIM = 96, SHORT_NAME_LEN = 128 };
  * Returns its length. Template arguments are kept two levels deep if that fits SHORT_NAME_AIM, else
  * one, else none. */
 size_t name_shorten(const char *full, char *to, size_t room);
+
+/* "at::native::kernel<4, float>" of "_ZN2at6native6kernelILi4EfEEvT0_": the name of the function
+ * without its return type and parameters. False: it is not mangled, or not in a way that is
+ * understood, or has no room; then `to` is "". */
+bool name_demangle(const char *name, char *to, size_t room);
 
 #endif

@@ -36,6 +36,8 @@ MUST_CHECK int file_create(const char *path, const void *p, size_t n, struct err
 MUST_CHECK int fd_write_all(int fd, const void *p, size_t n, const char *name, struct err *e);
 /* mkdir -p */
 MUST_CHECK int dir_make(const char *path, struct err *e);
+/* rm -r; what cannot be removed stays. Links are removed, not followed. */
+void dir_remove(const char *path);
 /* snprintf into a path buffer of PATH_LEN; too long is ERR_LIMIT. */
 MUST_CHECK int path_join(char *out, struct err *e, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* Behind the last slash; the path itself when nothing stands there. */

@@ -56,6 +56,15 @@ static void engine_reset(void *state)
     g->state.crc_flag = ISAL_GZIP;
 }
 
+/* Its functions may leave the upper halves of the vector registers dirty, which makes every
+ * instruction that knows only of the lower halves wait. */
+#ifdef __x86_64__
+__attribute__((target("avx"))) static void clean_registers(void)
+{
+    __builtin_ia32_vzeroupper();
+}
+#endif
+
 static enum inflate_step engine_step(void *state, struct inflate_io *io)
 {
     struct engine *g = state;
@@ -66,6 +75,10 @@ static enum inflate_step engine_step(void *state, struct inflate_io *io)
     g->state.next_out = io->out;
     g->state.avail_out = out;
     const int rc = g->step(&g->state);
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx"))
+        clean_registers();
+#endif
     io->in = g->state.next_in;
     io->in_left -= in - g->state.avail_in;
     io->out += out - g->state.avail_out;

@@ -39,3 +39,8 @@ uint32_t json_key_number(const struct json_keys *k, const struct json_text *t)
 {
     return t->len ? k->slots[slot_of(k, t->p, t->len)] : 0;
 }
+
+void json_keys_ignore(struct json_keys *k, uint32_t number)
+{
+    k->ignored[number] = 1;
+}

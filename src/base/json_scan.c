@@ -6,18 +6,13 @@
  * moved out of it into functions marked cold. */
 #include "base/json_scan_own.h"
 
-#define COLD   __attribute__((noinline, cold))
-#define INLINE static inline __attribute__((always_inline))
+#define COLD __attribute__((noinline, cold))
+
+const uint64_t json_powers[9] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
 
 static const struct json_text no_text;
 
 /* ---- texts ---- */
-
-static inline struct json_text text_of(const uint8_t *from, const uint8_t *to, unsigned flags)
-{
-    return (struct json_text){(const char *)from, (uint32_t)(to - from),
-                              (flags & STRING_ESCAPED) != 0, (flags & STRING_HIGH) != 0};
-}
 
 /* A quote that ought to have had a backslash, or a backslash too many before the closing one: the
  * text goes on to the first quote that something sensible follows, on the same line; a key also
@@ -116,59 +111,6 @@ INLINE enum json_kind scan_string(struct json_scan *s, const uint8_t *from, bool
 }
 
 /* ---- numbers and words ---- */
-
-static const uint64_t powers[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
-
-/* All digits at p are added to the mantissa; returns how many there are. */
-static inline unsigned take_digits(const uint8_t *p, uint64_t *mantissa)
-{
-    unsigned n = 0, k;
-    uint64_t v;
-    do {
-        k = digits_8(p + n, &v);
-        *mantissa = *mantissa * powers[k] + v;
-        n += k;
-    } while (k == 8);
-    return n;
-}
-
-/* Where the number ends; NULL: it is none. */
-INLINE const uint8_t *scan_number(const uint8_t *p, struct json_number *out)
-{
-    uint64_t mantissa = 0;
-    unsigned fraction = 0;
-    out->minus = *p == '-';
-    p += out->minus;
-    const uint8_t *const first = p;
-    const unsigned whole = take_digits(p, &mantissa);
-    p += whole;
-    if (whole == 0 || (whole > 1 && *first == '0'))
-        return NULL;
-    if (*p == '.') {
-        fraction = take_digits(p + 1, &mantissa);
-        p += 1 + fraction;
-        if (fraction == 0)
-            return NULL;
-    }
-    out->plain = whole + fraction <= 18;
-    out->mantissa = mantissa;
-    out->fraction = (uint8_t)fraction;
-    if ((*p | 0x20) == 'e') {
-        out->plain = false;
-        p++;
-        p += *p == '+' || *p == '-';
-        const unsigned n = take_digits(p, &mantissa);
-        p += n;
-        if (n == 0)
-            return NULL;
-    }
-    return p;
-}
-
-static inline bool ends_value(uint8_t c)
-{
-    return c == ',' || c == '}' || c == ']' || c <= ' ';
-}
 
 static const struct {
     const char *text;
@@ -293,9 +235,11 @@ static void learn(struct json_scan *s, const struct json_item *it, const uint8_t
     g[1] = g[0];
     memcpy(g->bytes, from, len);
     g->len = (uint8_t)len;
+    g->beyond = len < 32 ? UINT32_MAX << len : 0;
     g->key_at = (uint8_t)((const uint8_t *)it->key.p - from);
     g->key_len = (uint8_t)it->key.len;
     g->id = (uint8_t)it->id;
+    g->told = !s->keys->ignored[it->id];
 }
 
 INLINE enum json_kind scan_member(struct json_scan *s, const uint8_t *p, bool comma,

@@ -115,21 +115,28 @@ enum {
  * takes the place of looking at it. */
 struct json_guess {
     uint8_t bytes[JSON_GUESS_LEN];
-    uint8_t len; /* 0: no guess */
+    uint32_t beyond; /* one bit for each of the first 32 bytes that is not of it */
+    uint8_t len;     /* 0: no guess */
     uint8_t key_at, key_len, id;
+    uint8_t told; /* 0: json_ahead leaves scalars with that key out */
+    uint8_t spare[7];
 };
+_Static_assert(sizeof(struct json_guess) == 64, "found by a shift");
 
 /* Keys that the caller wants by number. One scanner at a time. */
 struct json_keys {
     const char *const *names;
     uint32_t n;
     uint32_t lens[JSON_KEYS_MOST];
-    uint8_t slots[512];                                          /* 1 + index, by hash */
+    uint8_t slots[512];                  /* 1 + index, by hash */
+    uint8_t ignored[JSON_KEYS_MOST + 1]; /* by number: json_ahead does not tell of its scalars */
     struct json_guess guesses[JSON_KEYS_MOST + 2][JSON_GUESSES]; /* by the key before */
 };
 
 /* `names` must stay; at most JSON_KEYS_MOST, none twice. */
 void json_keys_init(struct json_keys *k, const char *const *names, size_t n);
+/* Numbers and texts with that key need not come out of json_ahead: they are read and left out. */
+void json_keys_ignore(struct json_keys *k, uint32_t number);
 /* 1 + index of the name that the text is; 0 when it is none. */
 uint32_t json_key_number(const struct json_keys *k, const struct json_text *t);
 
@@ -171,6 +178,12 @@ void json_open(struct json_scan *s, struct bytes_in *in, const struct json_optio
 void json_close(struct json_scan *s);
 
 enum json_kind json_next(struct json_scan *s, struct json_item *out);
+/* The items that follow in an object, many at once: those that need no mending, whose key is known
+ * and follows its neighbour as it did before. Returns how many, 0 when it is json_next's turn.
+ * Keys are told by number only. Objects are entered under the key `enter` only. Arrays are passed
+ * over: JS_ARRAY, and what it is with both brackets as the text. Ends behind the JS_END that leaves
+ * the object in which it was called. All texts are good until the next call of another function. */
+size_t json_ahead(struct json_scan *s, uint32_t enter, struct json_item *out, size_t most);
 /* Leaves the object or array entered last, whatever is still in it: JS_END, or a kind from
  * JS_LOST on. `raw`, when not NULL, becomes what was passed over, closing bracket included; it
  * needs a hold. */
@@ -185,6 +198,14 @@ enum json_kind json_recover(struct json_scan *s);
 uint64_t json_position(const struct json_scan *s);
 const struct err *json_error(const struct json_scan *s);
 
+/* The key of an item, also where json_ahead told it by number only. */
+static inline struct json_text json_item_key(const struct json_keys *k, const struct json_item *it)
+{
+    if (it->key.p || !it->id)
+        return it->key;
+    return (struct json_text){k->names[it->id - 1], k->lens[it->id - 1], false, false};
+}
+
 static inline bool json_text_is(const struct json_text *t, const char *s, size_t len)
 {
     return t->len == len && __builtin_memcmp(t->p, s, len) == 0;
@@ -196,11 +217,34 @@ static inline bool json_text_is(const struct json_text *t, const char *s, size_t
  * cut off between characters. Unknown escapes stay as they are, bytes that are not UTF-8 become
  * U+FFFD; both are counted in `f` (NULL is fine). U+0000 becomes a NUL byte. */
 size_t json_decode(const struct json_text *t, char *to, size_t room, struct json_faults *f);
+/* ---- numbers: the usual in line, the rest in json_value.c ---- */
+
+bool json_odd_int(const struct json_item *it, int64_t *out);
+bool json_odd_us_to_ns(const struct json_item *it, int64_t *out);
+
 /* False when it is no number, not whole, or too large. */
-bool json_int(const struct json_item *it, int64_t *out);
+static inline bool json_int(const struct json_item *it, int64_t *out)
+{
+    const struct json_number *n = &it->number;
+    if (__builtin_expect(it->kind != JS_NUMBER || !n->plain || n->fraction, 0))
+        return json_odd_int(it, out);
+    *out = n->minus ? -(int64_t)n->mantissa : (int64_t)n->mantissa;
+    return true;
+}
+
 /* Decimal microseconds as nanoseconds, exact; digits beyond are rounded to the nearest. A string
  * that holds a number counts too. False when it is none or too large. */
-bool json_us_to_ns(const struct json_item *it, int64_t *out);
+static inline bool json_us_to_ns(const struct json_item *it, int64_t *out)
+{
+    const struct json_number *n = &it->number;
+    const bool usual = it->kind == JS_NUMBER && n->plain && (n->fraction == 0 || n->fraction == 3);
+    if (__builtin_expect(!usual || n->mantissa > INT64_MAX / 1000, 0))
+        return json_odd_us_to_ns(it, out);
+    const int64_t v = (int64_t)n->mantissa * (n->fraction ? 1 : 1000);
+    *out = n->minus ? -v : v;
+    return true;
+}
+
 /* The nearest double, whatever the locale. False when it is no number or beyond the range. */
 bool json_double(const struct json_item *it, double *out);
 

@@ -11,9 +11,11 @@
 
 #include "base/json_scan.h"
 
-#ifdef __SSE2__
-#include <emmintrin.h>
+#ifdef __x86_64__
+#include <immintrin.h>
 #endif
+
+#define INLINE static inline __attribute__((always_inline))
 
 enum { STRING_ESCAPED = 1, STRING_HIGH = 2, STRING_CONTROL = 4 };
 
@@ -53,7 +55,7 @@ struct json_bits {
     uint64_t quote, backslash, open, close, newline;
 };
 
-#ifdef __SSE2__
+#ifdef __x86_64__
 
 static inline unsigned string_stops(const uint8_t *p, unsigned *high)
 {
@@ -123,6 +125,29 @@ static inline void bits_64(const uint8_t *p, struct json_bits *out)
 
 #endif
 
+#ifdef __x86_64__
+/* As string_stops, for 32 bytes. */
+__attribute__((target("avx2"))) static inline uint32_t string_stops_32(const uint8_t *p,
+                                                                       uint32_t *high)
+{
+    const __m256i v = _mm256_loadu_si256((const __m256i_u *)p);
+    const __m256i quote = _mm256_cmpeq_epi8(v, _mm256_set1_epi8('"'));
+    const __m256i backslash = _mm256_cmpeq_epi8(v, _mm256_set1_epi8('\\'));
+    const __m256i control = _mm256_cmpeq_epi8(_mm256_min_epu8(v, _mm256_set1_epi8(0x1f)), v);
+    *high = (uint32_t)_mm256_movemask_epi8(v);
+    return (uint32_t)_mm256_movemask_epi8(
+        _mm256_or_si256(quote, _mm256_or_si256(backslash, control)));
+}
+
+/* One bit for each of 32 bytes that are the same. */
+__attribute__((target("avx2"))) static inline uint32_t same_32(const uint8_t *p, const uint8_t *q)
+{
+    const __m256i a = _mm256_loadu_si256((const __m256i_u *)p);
+    const __m256i b = _mm256_loadu_si256((const __m256i_u *)q);
+    return (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(a, b));
+}
+#endif
+
 /* The first byte from p on that is no white space. Other control characters count as such; strict
  * mode looks at them afterwards. */
 static inline const uint8_t *json_space(const uint8_t *p)
@@ -164,6 +189,78 @@ static inline const uint8_t *json_string_end(const uint8_t *p, unsigned *flags)
     }
 }
 
+/* ---- parts of items ---- */
+
+static inline struct json_text text_of(const uint8_t *from, const uint8_t *to, unsigned flags)
+{
+    return (struct json_text){(const char *)from, (uint32_t)(to - from),
+                              (flags & STRING_ESCAPED) != 0, (flags & STRING_HIGH) != 0};
+}
+
+extern const uint64_t json_powers[9]; /* of ten */
+
+/* All digits at p are added to the mantissa; returns how many there are. */
+static inline unsigned take_digits(const uint8_t *p, uint64_t *mantissa)
+{
+    unsigned n = 0, k;
+    uint64_t v;
+    do {
+        k = digits_8(p + n, &v);
+        *mantissa = *mantissa * json_powers[k] + v;
+        n += k;
+    } while (k == 8);
+    return n;
+}
+
+/* Where the number ends; NULL: it is none. */
+INLINE const uint8_t *scan_number(const uint8_t *p, struct json_number *out)
+{
+    uint64_t mantissa = 0;
+    unsigned fraction = 0;
+    out->minus = *p == '-';
+    p += out->minus;
+    const uint8_t *const first = p;
+    const unsigned whole = take_digits(p, &mantissa);
+    p += whole;
+    if (whole == 0 || (whole > 1 && *first == '0'))
+        return NULL;
+    if (*p == '.') {
+        fraction = take_digits(p + 1, &mantissa);
+        p += 1 + fraction;
+        if (fraction == 0)
+            return NULL;
+    }
+    out->plain = whole + fraction <= 18;
+    out->mantissa = mantissa;
+    out->fraction = (uint8_t)fraction;
+    if ((*p | 0x20) == 'e') {
+        out->plain = false;
+        p++;
+        p += *p == '+' || *p == '-';
+        const unsigned n = take_digits(p, &mantissa);
+        p += n;
+        if (n == 0)
+            return NULL;
+    }
+    return p;
+}
+
+static inline bool ends_value(uint8_t c)
+{
+    return c == ',' || c == '}' || c == ']' || c <= ' ';
+}
+
+/* The usual number: one to seven digits and nothing else. Where it ends; NULL: it is another. */
+INLINE const uint8_t *scan_small_number(const uint8_t *p, struct json_number *out)
+{
+    uint64_t value;
+    const unsigned n = digits_8(p, &value);
+    if (n - 1 >= 7 || (*p == '0' && n > 1) || !ends_value(p[n]))
+        return NULL;
+    *out = (struct json_number){.mantissa = value, .plain = true};
+    return p + n;
+}
+
 /* ---- between the files ---- */
 
 /* Reads more into the window. JS_SHORT: there is more, try again; else what to answer. */
@@ -180,17 +277,23 @@ bool json_escapes_valid(const uint8_t *p, size_t n, bool allow_nul);
 /* A number that strict mode takes: its value fits. */
 bool json_number_fits(const struct json_item *it, bool whole);
 
+/* The first 32 bytes are right. */
+static inline bool json_guess_rest(const struct json_guess *g, const uint8_t *p)
+{
+    return g->len <= 32 ? g->len > 0 : memcmp(p + 32, g->bytes + 32, g->len - 32u) == 0;
+}
+
 /* Whether what is guessed to follow stands at p. Bytes of the pad never match. */
 static inline bool json_guess_right(const struct json_guess *g, const uint8_t *p)
 {
-#ifdef __SSE2__
-    uint64_t same = 0;
-    for (unsigned i = 0; i < JSON_GUESS_LEN && i < g->len; i += 16) {
-        const __m128i a = _mm_loadu_si128((const __m128i_u *)(p + i));
-        const __m128i b = _mm_loadu_si128((const __m128i_u *)(g->bytes + i));
-        same |= (uint64_t)(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(a, b)) << i;
+#ifdef __x86_64__
+    uint32_t same[2];
+    for (unsigned i = 0; i < 2; i++) {
+        const __m128i a = _mm_loadu_si128((const __m128i_u *)(p + 16 * i));
+        const __m128i b = _mm_loadu_si128((const __m128i_u *)(g->bytes + 16 * i));
+        same[i] = (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(a, b));
     }
-    return g->len && ~same << (64 - g->len) == 0;
+    return (same[0] | same[1] << 16 | g->beyond) == UINT32_MAX && json_guess_rest(g, p);
 #else
     return g->len && memcmp(p, g->bytes, g->len) == 0;
 #endif

@@ -255,23 +255,19 @@ static bool decimal_to_int(struct decimal d, int64_t *out)
     return true;
 }
 
-bool json_int(const struct json_item *it, int64_t *out)
+bool json_odd_int(const struct json_item *it, int64_t *out)
 {
     const struct json_number *n = &it->number;
     struct decimal d;
     if (it->kind != JS_NUMBER)
         return false;
-    if (n->plain && n->fraction == 0) {
-        *out = n->minus ? -(int64_t)n->mantissa : (int64_t)n->mantissa;
-        return true;
-    }
     if (n->fraction || memchr(it->text.p, 'e', it->text.len) ||
         memchr(it->text.p, 'E', it->text.len))
         return false;
     return decimal_of(it->text.p, it->text.len, &d) && decimal_to_int(d, out);
 }
 
-bool json_us_to_ns(const struct json_item *it, int64_t *out)
+bool json_odd_us_to_ns(const struct json_item *it, int64_t *out)
 {
     static const uint64_t scale[] = {1000, 100, 10, 1};
     const struct json_number *n = &it->number;

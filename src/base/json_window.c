@@ -26,7 +26,8 @@ void json_open(struct json_scan *s, struct bytes_in *in, const struct json_optio
     s->cap_most = MAX_OF(cap, most);
     s->keys = o->keys;
 #ifdef __x86_64__
-    s->wide = __builtin_cpu_supports("popcnt") && __builtin_cpu_supports("avx2");
+    s->wide = __builtin_cpu_supports("popcnt") && __builtin_cpu_supports("avx2") &&
+              __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
 #endif
     s->window = xmalloc(cap + 1 + JSON_PAD);
     s->p = s->window;

@@ -31,26 +31,39 @@ static size_t utf8_len(const unsigned char *s)
     return 0;
 }
 
-static void put_quoted(struct buf *b, const char *text)
+static bool is_plain(unsigned char c)
+{
+    return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
+static void put_special(struct buf *b, const unsigned char *s, size_t n)
+{
+    if (n == 0)
+        put_text(b, "\xef\xbf\xbd");
+    else if (*s == '"' || *s == '\\')
+        buf_printf(b, "\\%c", *s);
+    else if (*s == '\n')
+        put_text(b, "\\n");
+    else if (*s < 0x20 || *s == 0x7f)
+        buf_printf(b, "\\u%04x", *s);
+    else
+        buf_put(b, s, n);
+}
+
+void json_put_text(struct buf *b, const char *text)
 {
     const unsigned char *s = (const unsigned char *)text;
     buf_u8(b, '"');
     while (*s) {
-        const size_t n = utf8_len(s);
-        if (n == 0) {
-            put_text(b, "\xef\xbf\xbd");
+        const unsigned char *plain = s;
+        while (is_plain(*s))
             s++;
-            continue;
-        }
-        if (*s == '"' || *s == '\\')
-            buf_printf(b, "\\%c", *s);
-        else if (*s == '\n')
-            put_text(b, "\\n");
-        else if (*s < 0x20 || *s == 0x7f)
-            buf_printf(b, "\\u%04x", *s);
-        else
-            buf_put(b, s, n);
-        s += n;
+        buf_put(b, plain, (size_t)(s - plain));
+        if (!*s)
+            break;
+        const size_t n = utf8_len(s);
+        put_special(b, s, n);
+        s += n ? n : 1;
     }
     buf_u8(b, '"');
 }
@@ -70,7 +83,7 @@ static void before_value(struct jw *j, const char *key)
         new_line(j);
     }
     if (key) {
-        put_quoted(j->out, key);
+        json_put_text(j->out, key);
         put_text(j->out, j->indent ? ": " : ":");
     }
 }
@@ -111,7 +124,7 @@ void jw_str(struct jw *j, const char *key, const char *v)
 {
     before_value(j, key);
     if (v)
-        put_quoted(j->out, v);
+        json_put_text(j->out, v);
     else
         put_text(j->out, "null");
 }
@@ -122,6 +135,41 @@ void jw_int(struct jw *j, const char *key, int64_t v)
     buf_int(j->out, v);
 }
 
+/* Most numbers have few decimals: true when v is a thousandth of a whole number, and written. */
+static bool put_thousandths(struct buf *b, double v)
+{
+    const double k = nearbyint(v * 1000);
+    if (!(fabs(k) < 9e15) || k / 1000 != v || v == 0)
+        return false;
+    const uint64_t n = (uint64_t)fabs(k);
+    unsigned rest = (unsigned)(n % 1000);
+    if (v < 0)
+        buf_u8(b, '-');
+    buf_int(b, (int64_t)(n / 1000));
+    if (rest)
+        buf_u8(b, '.');
+    for (unsigned unit = 100; rest; rest %= unit, unit /= 10)
+        buf_u8(b, (uint8_t)('0' + rest / unit));
+    return true;
+}
+
+void json_put_number(struct buf *b, double v)
+{
+    char text[40];
+    if (put_thousandths(b, v))
+        return;
+    if (v == floor(v) && fabs(v) < 1e15) {
+        buf_int(b, (int64_t)v);
+        return;
+    }
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, v);
+        if (strtod(text, NULL) == v)
+            break;
+    }
+    put_text(b, text);
+}
+
 void jw_num(struct jw *j, const char *key, double v)
 {
     if (!isfinite(v)) {
@@ -129,17 +177,7 @@ void jw_num(struct jw *j, const char *key, double v)
         return;
     }
     before_value(j, key);
-    if (v == floor(v) && fabs(v) < 1e15) {
-        buf_int(j->out, (int64_t)v);
-        return;
-    }
-    char text[40];
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, v);
-        if (strtod(text, NULL) == v)
-            break;
-    }
-    put_text(j->out, text);
+    json_put_number(j->out, v);
 }
 
 void jw_bool(struct jw *j, const char *key, bool v)

@@ -31,4 +31,9 @@ void jw_num(struct jw *j, const char *key, double v);
 void jw_bool(struct jw *j, const char *key, bool v);
 void jw_null(struct jw *j, const char *key);
 
+/* What jw_str and jw_num write, for who writes the rest by hand: a text with its quotes, and a
+ * number, which is finite. */
+void json_put_text(struct buf *b, const char *text);
+void json_put_number(struct buf *b, double v);
+
 #endif

@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/opt.h"
 
-enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_FINDINGS = 3 };
 
 enum arg_kind {
     ARG_RUN, /* a folder, a prefix of a name or id, or "last" */

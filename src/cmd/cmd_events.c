@@ -30,14 +30,9 @@ static const struct opt options[] = {
 
 static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
 
-static const char *const kind_names[EVENT_KIND_N] = {
-    [EVENT_SPAN] = "span",   [EVENT_STEP] = "step", [EVENT_MARK] = "mark",
-    [EVENT_COUNT] = "count", [EVENT_REAL] = "real",
-};
-
 static const char *name_of(const struct event_sum *s)
 {
-    return *s->name ? s->name : kind_names[s->kind];
+    return *s->name ? s->name : event_kind_names[s->kind];
 }
 
 /* "rank 0", "worker 3", or nothing but the process id. */
@@ -73,7 +68,7 @@ static void sum_json(struct jw *j, const struct event_sum *s)
     jw_str(j, "track", t->name);
     jw_str(j, "on", t->kind == TRACK_DEVICE ? "device" : "thread");
     jw_bool(j, "detail", s->track->detail);
-    jw_str(j, "kind", kind_names[s->kind]);
+    jw_str(j, "kind", event_kind_names[s->kind]);
     jw_str(j, "name", s->name);
     jw_str(j, "category", category_words[s->category].name);
     jw_int(j, "count", (int64_t)s->count);
@@ -115,7 +110,7 @@ static void print_csv(const struct event_sum *v, size_t n)
         csv_number(stdout, p->worker >= 0 ? (double)p->worker : NAN);
         putchar(',');
         csv_text(stdout, v[i].track->track.name);
-        printf(",%s,", kind_names[v[i].kind]);
+        printf(",%s,", event_kind_names[v[i].kind]);
         csv_text(stdout, v[i].name);
         printf(",%s,%llu", category_words[v[i].category].name, (unsigned long long)v[i].count);
         for (size_t k = 0; k < COUNT_OF(numbers); k++) {

@@ -1,39 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd_export.c - a run in a format of others. */
+/* cmd_export.c - a run in a format of others. What the formats are is in src/export. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/mem.h"
-#include "cmd/export.h"
 #include "cmd/query_match.h"
 #include "cmd/runview.h"
+#include "cmd/steprange.h"
 #include "cmd/window.h"
+#include "export/export.h"
+#include "export/export_walk.h"
 
-enum { O_FORMAT, O_OUTPUT, O_METRIC, O_ENTITY, O_NODE, O_FROM, O_TO, O_DIR };
-
-#define EXPORT(id) #id,
-static const char *const format_names[] = {
-#include "cmd/exports.def"
-    NULL,
+enum {
+    O_FORMAT,
+    O_WHAT,
+    O_OUTPUT,
+    O_METRIC,
+    O_ENTITY,
+    O_NODE,
+    O_FROM,
+    O_TO,
+    O_STEPS,
+    O_DIR,
 };
-#undef EXPORT
-
-#define EXPORT(id) &export_##id,
-static const struct export_format *const formats[] = {
-#include "cmd/exports.def"
-};
-#undef EXPORT
 
 static const struct opt options[] = {
-    [O_FORMAT] = {"format", 'f', "FORMAT", OPT_CHOICE, .choices = format_names, .otherwise = "csv",
+    [O_FORMAT] = {"format", 'f', "FORMAT", OPT_CHOICE, .choices = export_names, .otherwise = "csv",
                   .help = "What to write."},
+    [O_WHAT] = {"what", 'w', "WHAT", OPT_CHOICE, .choices = export_what_names,
+                .help = "Which records (default: metrics as CSV, else all)."},
     [O_OUTPUT] = {"output", 'o', "FILE", OPT_FILE,
-                  .help = "Write to FILE, which appears when it is complete; '-' is stdout.",
+                  .help = "Write to FILE, which appears when it is complete, compressed when its "
+                          "name ends in .gz; '-' is stdout. A folder for formats that are one.",
                   .otherwise = "-"},
     [O_METRIC] = {"metric", 'm', "METRIC", OPT_STRING, .choices = metric_names,
                   .help = "Only this metric; 'cpu.' with a dot at the end means all below it."},
@@ -41,6 +42,7 @@ static const struct opt options[] = {
     [O_NODE] = {"node", 0, "ID", OPT_STRING, .help = "Only this node."},
     [O_FROM] = OPT_ROW_FROM,
     [O_TO] = OPT_ROW_TO,
+    [O_STEPS] = OPT_ROW_STEPS,
     [O_DIR] = OPT_ROW_DIR,
     {0},
 };
@@ -48,121 +50,159 @@ static const struct opt options[] = {
 static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
 
 /* ------------------------------------------------------------------------------------------------
- * The file: written beside its place, moved there when it is complete */
+ * What is asked for */
 
-struct target {
-    FILE *f;
-    const char *path;
-    char beside[PATH_LEN]; /* "": stdout */
-};
-
-static int target_open(struct target *t, const char *path, struct err *e)
+static int choose_what(const struct cmd_args *args, const struct export_format *f,
+                       enum export_what *out, struct err *e)
 {
-    *t = (struct target){.f = stdout, .path = path};
-    if (strcmp(path, "-") == 0)
+    const struct opt_value *what = &args->opt[O_WHAT];
+    *out = what->given ? (enum export_what)what->number : f->otherwise;
+    if (f->can >> *out & 1)
         return 0;
-    int rc = path_join(t->beside, e, "%s.%d.part", path, (int)getpid());
-    if (rc != 0)
-        return rc;
-    const int fd = open(t->beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0) {
-        t->beside[0] = '\0';
-        return err_sys(e, "create '%s'", path);
-    }
-    t->f = fdopen(fd, "w");
-    if (t->f)
-        return 0;
-    rc = err_sys(e, "open '%s'", path);
-    close(fd);
-    unlink(t->beside);
-    return rc;
+    return err_set(e, ERR_USAGE, "--format %s cannot be of --what %s alone", f->name, what->text);
 }
 
-static int target_finish(struct target *t, struct err *e)
+static int choose_window(const struct cmd_args *args, struct run *r, wall_ns out[2], struct err *e)
 {
-    errno = 0;
-    const bool bad = fflush(t->f) != 0 || fsync(fileno(t->f)) != 0;
-    const int cause = errno;
-    const bool unclosed = fclose(t->f) != 0;
-    errno = bad ? cause : errno;
-    if (bad || unclosed)
-        return err_sys(e, "write '%s'", t->path);
-    if (rename(t->beside, t->path) != 0)
-        return err_sys(e, "rename to '%s'", t->path);
-    return 0;
+    const struct run_info *info = run_get_info(r);
+    const struct opt_value *from = &args->opt[O_FROM], *to = &args->opt[O_TO];
+    int64_t steps[2];
+    if (!args->opt[O_STEPS].given)
+        return window_of(from, to, info->start, info->end, out, e);
+    if (from->given || to->given)
+        return err_set(e, ERR_USAGE, "--steps says from when to when: leave out --from and --to");
+    const int rc = step_range(args->opt[O_STEPS].text, steps, e);
+    return rc != 0 ? rc : export_steps_window(r, steps[0], steps[1], out, e);
 }
 
-/* rc: how the writing went; then nothing is left behind but a complete file. */
-static int target_close(struct target *t, int rc, struct err *e)
+static int check_series(const struct export_job *job, struct err *e)
 {
-    if (!*t->beside)
-        return rc;
+    struct arena a = {0};
+    struct keys all;
+    if (!job->ask.metric && !job->ask.entity)
+        return 0;
+    int rc = series_list(job->run, &a, &all.v, &all.n, e);
     if (rc == 0)
-        rc = target_finish(t, e);
-    else
-        fclose(t->f);
-    if (rc != 0)
-        unlink(t->beside);
+        rc = query_check(job->run, &job->ask, &all, e);
+    arena_free(&a);
     return rc;
+}
+
+static int make_job(const struct cmd_args *args, struct run *r, struct export_job *out,
+                    struct err *e)
+{
+    const struct export_format *f = export_formats[args->opt[O_FORMAT].number];
+    wall_ns window[2];
+    *out = (struct export_job){.run = r};
+    int rc = choose_what(args, f, &out->what, e);
+    if (rc == 0)
+        rc = choose_window(args, r, window, e);
+    if (rc != 0)
+        return rc;
+    out->ask = (struct series_ask){args->opt[O_NODE].text,
+                                   args->opt[O_METRIC].text,
+                                   args->opt[O_ENTITY].text,
+                                   window[0],
+                                   window[1],
+                                   0};
+    return check_series(out, e);
 }
 
 /* ------------------------------------------------------------------------------------------------
- * The command */
+ * Where it goes */
 
-static int write_to(struct target *t, struct run *r, const struct cmd_args *args, struct err *e)
+static int write_job(const struct export_format *f, struct export_job *job, bool on_screen,
+                     struct err *e)
 {
-    const struct run_info *info = run_get_info(r);
-    wall_ns window[2];
-    int rc = window_of(&args->opt[O_FROM], &args->opt[O_TO], info->start, info->end, window, e);
-    if (rc != 0)
-        return rc;
     struct progress p;
     /* Rows that scroll by on the terminal are progress enough. */
-    const size_t width = t->f == stdout && term_width(stdout) ? 0 : term_width(stderr);
-    progress_start(&p, stderr, width, "export", clock_mono());
-    const struct export_job job = {
-        .run = r,
-        .ask = {args->opt[O_NODE].text, args->opt[O_METRIC].text, args->opt[O_ENTITY].text,
-                window[0], window[1], 0},
-        .to = t->f,
-        .name = t->f == stdout ? "stdout" : t->path,
-        .progress = &p,
-    };
-    rc = formats[args->opt[O_FORMAT].number]->write(&job, e);
+    progress_start(&p, stderr, on_screen ? 0 : term_width(stderr), "export", clock_mono());
+    job->progress = &p;
+    const int rc = f->write(job, e);
     progress_end(&p);
+    return rc;
+}
+
+static int write_file(const struct export_format *f, struct export_job *job, const char *path,
+                      struct err *e)
+{
+    struct outfile out;
+    int rc = outfile_open(&out, path, e);
+    if (rc != 0)
+        return rc;
+    job->out = &out;
+    rc = write_job(f, job, outfile_is_stdout(&out) && term_width(stdout), e);
+    return outfile_close(&out, rc, e);
+}
+
+/* Written beside its place, moved there when it is complete. */
+static int write_folder(const struct export_format *f, struct export_job *job, const char *path,
+                        struct err *e)
+{
+    struct stat st;
+    char beside[PATH_LEN];
+    if (strcmp(path, "-") == 0)
+        return err_set(e, ERR_USAGE, "--format %s is a folder: say which with --output", f->name);
+    if (lstat(path, &st) == 0)
+        return err_set(e, ERR_BUSY, "'%s' is there already", path);
+    int rc = path_join(beside, e, "%s.%d.part", path, (int)getpid());
+    if (rc == 0 && mkdir(beside, 0777) != 0)
+        rc = err_sys(e, "create '%s'", path);
+    if (rc != 0)
+        return rc;
+    job->folder = beside;
+    rc = write_job(f, job, false, e);
+    if (rc == 0 && rename(beside, path) != 0)
+        rc = err_sys(e, "rename to '%s'", path);
+    if (rc != 0)
+        dir_remove(beside);
     return rc;
 }
 
 static int run(const struct cmd_args *args, struct err *e)
 {
+    const struct export_format *f = export_formats[args->opt[O_FORMAT].number];
+    const char *path = args->opt[O_OUTPUT].text;
+    struct export_job job;
     struct run *r = NULL;
-    struct target t;
     int rc = runview_open(&r, args->opt[O_DIR].text, args->arg[0], e);
     if (rc != 0)
         return rc;
-    rc = target_open(&t, args->opt[O_OUTPUT].text, e);
+    rc = make_job(args, r, &job, e);
     if (rc == 0)
-        rc = target_close(&t, write_to(&t, r, args, e), e);
+        rc = f->folder ? write_folder(f, &job, path, e) : write_file(f, &job, path, e);
     run_close(r);
     return rc;
 }
 
 static const char *const help[] = {
-    "One row per sample: node, metric, entity, unit, time in nanoseconds since the epoch, value. "
-    "The run is streamed, so its size does not matter.",
+    "csv: one row per sample (node, metric, entity, unit, time in nanoseconds since the epoch, "
+    "value), or with --what per event, step or operator. jsonl: one JSON object a line that says "
+    "what it is; the whole run in one stream.",
+    "chrome: one JSON object for Perfetto (ui.perfetto.dev) and chrome://tracing: phases and steps "
+    "on top, the metrics of each node as counters, a process for each rank with its threads and "
+    "streams, arrows from launches to kernels. sagemaker: a folder as SageMaker's profiler writes "
+    "it.",
+    "jsonl and chrome hold everything: 'footplate import' makes the same run of them again. The "
+    "run is streamed, so its size does not matter.",
     NULL,
 };
 
 static const struct cmd_example examples[] = {
-    {"footplate export last -o run.csv", "Everything, as CSV."},
-    {"footplate export last --format jsonl --metric gpu. | zstd > gpu.jsonl.zst",
+    {"footplate export last --format chrome -o run.json.gz", "To look at in Perfetto."},
+    {"footplate export last --format chrome --steps 100:110 -o steps.json", "Only those steps."},
+    {"footplate export last -o run.csv", "Every sample, as CSV."},
+    {"footplate export last --what steps | column -ts,", "Every step with its parts."},
+    {"footplate export last --format jsonl --metric gpu. --what metrics | zstd > gpu.jsonl.zst",
      "All GPU metrics, compressed on the way."},
+    {"footplate export last --format sagemaker -o profiler-output",
+     "For notebooks that read that."},
     {0},
 };
 
 const struct cmd cmd_export = {
     .name = "export",
-    .summary = "write a run's samples as CSV or JSON lines",
+    .summary = "write a run as a Chrome trace, CSV, JSON lines or SageMaker's folder",
     .args = positional,
     .options = options,
     .help = help,

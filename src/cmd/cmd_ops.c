@@ -231,8 +231,9 @@ static const char *const help[] = {
     "Self time is the time of an operator without what it called; total time counts the outermost "
     "of its calls. Kernels and copies count for the operator that launched them (GPU SELF) and for "
     "all around it (GPU TOTAL).",
-    "Names of kernels are shortened; --json and --csv have the whole ones too. By module, a "
-    "backward pass that runs on a thread of its own counts for no module.",
+    "Names of kernels are shortened; --json and --csv have the whole ones too. By module, what "
+    "the backward pass launched counts for the module whose forward pass it belongs to, where the "
+    "trace ties the two.",
     NULL,
 };
 

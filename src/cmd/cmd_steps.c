@@ -17,7 +17,7 @@ static const struct opt options[] = {
                 .help = "List only the last N steps of each rank (default: 10 as a table, all as "
                         "JSON or CSV)."},
     [O_RANK] = {"rank", 0, "R", OPT_INT, .lo = 0, .hi = INT32_MAX, .help = "Only this rank."},
-    [O_MODE] = {"mode", 0, "MODE", OPT_CHOICE, .choices = mode_names,
+    [O_MODE] = {"mode", 0, "MODE", OPT_CHOICE, .choices = event_mode_names,
                 .help = "Only steps of this kind."},
     [O_JSON] = OPT_ROW_JSON,
     [O_CSV] = OPT_ROW_CSV,

@@ -7,26 +7,38 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "import/import_losses.h"
 
-enum { FLUSH_BYTES = 1 << 20 };
+/* FILES_PER_NODE: held open while it is written. */
+enum { NODES_MOST = 256, FILES_PER_NODE = 6, FILES_BESIDE = 64 };
 
-int importing_begin(struct importing *m, const char *home, struct err *e)
+/* Many machines have many files open; the limit that most systems set can be raised. */
+static void allow_files(void)
 {
-    *m = (struct importing){.tie = clock_tie_now()};
+    const rlim_t want = NODES_MOST * FILES_PER_NODE + FILES_BESIDE;
+    struct rlimit l;
+    if (getrlimit(RLIMIT_NOFILE, &l) < 0 || l.rlim_cur >= want)
+        return;
+    l.rlim_cur = l.rlim_max == RLIM_INFINITY ? want : MIN_OF(want, l.rlim_max);
+    if (setrlimit(RLIMIT_NOFILE, &l) < 0)
+        return; /* then fewer machines fit, which is said when it comes to that */
+}
+
+int importing_begin(struct importing *m, const char *home, struct folder *from, struct err *e)
+{
+    *m = (struct importing){.tie = clock_tie_now(), .from = from};
+    m->sum.rank = m->sum.world_size = -1;
     int rc = path_join(m->folder, e, "%s/.import-XXXXXX", home);
     if (rc == 0 && !mkdtemp(m->folder)) {
         rc = err_sys(e, "cannot make a folder in '%s'", home);
         m->folder[0] = '\0';
     }
-    if (rc == 0)
-        rc = writer_open(&m->metrics, m->folder, e);
-    if (rc == 0)
-        rc = writer_open_beside(&m->events, m->metrics, "events", e);
-    if (rc != 0)
-        importing_end(m);
+    m->parts = xcalloc(from->n, sizeof *m->parts);
+    allow_files();
     return rc;
 }
 
@@ -35,80 +47,308 @@ wall_ns importing_wall(const struct importing *m, mono_ns t)
     return (wall_ns){t.ns + (m->tie.wall.ns - m->tie.mono.ns)};
 }
 
-/* ---- the trace ---- */
+/* ---- machines ---- */
+
+static int node_of(struct importing *m, const char *name, struct import_node **out, struct err *e)
+{
+    char id[NODE_ID_LEN];
+    name_sanitize(id, sizeof id, *name ? name : IMPORT_NODE_DEFAULT);
+    for (size_t i = 0; i < m->n_nodes; i++)
+        if (strcmp(m->nodes[i]->id, id) == 0) {
+            *out = m->nodes[i];
+            return 0;
+        }
+    if (m->n_nodes == NODES_MOST)
+        return err_set(e, ERR_LIMIT, "there are more than %d machines", NODES_MOST);
+    m->nodes = xrealloc(m->nodes, m->n_nodes + 1, sizeof(struct import_node *));
+    const int rc = import_node_open(&m->nodes[m->n_nodes], m->folder, id, e);
+    if (rc == 0)
+        *out = m->nodes[m->n_nodes++];
+    return rc;
+}
+
+static struct sink *sink_of_node(void *ctx, const char *name)
+{
+    struct import_node *d;
+    struct err ignored; /* the importer counts what it cannot tell */
+    return node_of(ctx, name, &d, &ignored) == 0 ? &d->sink : NULL;
+}
+
+static void machine(void *ctx, const struct import_machine *said)
+{
+    struct import_node *d;
+    struct err ignored; /* the importer has asked for its sink, so it is there */
+    if (node_of(ctx, said->node, &d, &ignored) == 0)
+        import_node_machine(d, said);
+}
+
+static int flush(struct importing *m, struct err *e)
+{
+    int rc = 0;
+    for (size_t i = 0; i < m->n_nodes && rc == 0; i++)
+        rc = import_node_flush(m->nodes[i], e);
+    m->stuck = rc != 0;
+    return rc;
+}
+
+/* ---- the traces ---- */
 
 static int on_progress(void *ctx, uint64_t done, uint64_t all, struct err *e)
 {
     struct importing *m = ctx;
-    if (all)
-        progress_at(&m->progress, (double)done / (double)all, clock_mono());
-    return writer_pending(m->events) < FLUSH_BYTES ? 0 : writer_flush(m->events, false, e);
+    const double share = all ? (double)done / (double)all : 0;
+    progress_at(&m->progress, ((double)m->at + share) / (double)m->from->n, clock_mono());
+    return flush(m, e);
 }
 
-int importing_file(struct importing *m, const char *path, const struct importer *format,
-                   struct err *e)
+static bool gave_something(const struct import_result *r)
 {
-    const struct import_file_ask ask = {
-        .path = path,
-        .format = format,
-        .sink = writer_sink(m->events),
-        .wall_minus_mono_ns = m->tie.wall.ns - m->tie.mono.ns,
-        .progress = on_progress,
-        .ctx = m,
-    };
-    progress_start(&m->progress, stderr, term_width(stderr), "import", clock_mono());
-    const int rc = import_file(&ask, &m->got, e);
-    progress_end(&m->progress);
-    if (rc == 0)
-        import_tell_losses(&m->got.result, writer_sink(m->events));
+    return r->count[IMPORTED_KEPT] + r->count[IMPORTED_READINGS] > 0;
+}
+
+static void add_times(struct importing *m, const struct import_result *r)
+{
+    struct import_result *sum = &m->sum;
+    if (!gave_something(r))
+        return;
+    sum->first.ns = m->dated ? MIN_OF(sum->first.ns, r->first.ns) : r->first.ns;
+    sum->last.ns = m->dated ? MAX_OF(sum->last.ns, r->last.ns) : r->last.ns;
+    m->dated = true;
+}
+
+static void add_counts(struct import_result *sum, const struct import_result *r)
+{
+    for (enum import_count c = 0; c < IMPORTED_N; c++)
+        sum->count[c] += r->count[c];
+#define X(name, help) sum->faults.name += r->faults.name;
+    JSON_FAULTS(X)
+#undef X
+    sum->bytes += r->bytes;
+}
+
+static bool times_wait(void *ctx)
+{
+    struct importing *m = ctx;
+    struct err ignored; /* then it is read twice, and whatever is wrong shows itself */
+    return writer_place(m->parts[m->at].node->events, &m->place, &ignored) == 0;
+}
+
+/* Now it is known when the events were. */
+static int move_events(struct importing *m, const struct import_part *part, struct err *e)
+{
+    const int64_t later_us = part->got.result.later_us;
+    const int rc = later_us ? writer_shift(part->node->events, m->place, later_us, e) : 0;
+    m->stuck = rc != 0;
     return rc;
 }
 
-/* ---- the files ---- */
-
-int importing_seal(struct importing *m, struct err *e)
+static int read_file(struct importing *m, const struct folder_file *x, struct import_part *part,
+                     struct err *e)
 {
-    struct writer_stats stats;
-    struct err other;
-    writer_get_stats(m->events, &stats);
-    int rc = writer_close(m->events, e);
-    const int rc2 = writer_close(m->metrics, rc != 0 ? &other : e);
-    m->events = m->metrics = NULL;
-    if (rc == 0 && stats.events_dropped)
-        rc = err_set(e, ERR_LIMIT, "%llu events found no room on the way to the disk",
-                     (unsigned long long)stats.events_dropped);
-    return rc != 0 ? rc : rc2;
-}
-
-int importing_keep(struct importing *m, const char *name, const char *to, struct err *e)
-{
-    char from[PATH_LEN];
-    const int rc = path_join(from, e, "%s/%s.fp", m->folder, name);
+    int rc = node_of(m, x->hint.node, &part->node, e);
+    m->stuck = rc != 0;
     if (rc != 0)
         return rc;
-    /* A link, unlike a rename, does not take the place of what is there. */
-    if (link(from, to) == 0)
+    const struct import_file_ask ask = {
+        .path = x->path,
+        .format = x->format,
+        .hint = x->hint,
+        .sink = &part->node->pids.sink,
+        .sink_of_node = sink_of_node,
+        .machine = machine,
+        .wall_minus_mono_ns = m->tie.wall.ns - m->tie.mono.ns,
+        .times_wait = times_wait,
+        .progress = on_progress,
+        .ctx = m,
+    };
+    for (size_t i = 0; i < m->n_nodes; i++)
+        rows_begin(&m->nodes[i]->rows);
+    pids_enter(&part->node->pids, x->process);
+    rc = import_file(&ask, &part->got, e);
+    return rc ? rc : move_events(m, part, e);
+}
+
+static void tell_lost(struct import_node *d, const char *name, enum loss_id id, const char *why)
+{
+    struct loss l = {.id = id, .count = 1, .at = d->first};
+    const size_t n = strlen(name), room = sizeof l.what - sizeof "file ";
+    snprintf(l.what, sizeof l.what, "file %s", n > room ? name + n - room : name);
+    snprintf(l.why, sizeof l.why, "%s", why);
+    d->sink.ops->loss(&d->sink, &l);
+}
+
+/* A trace that breaks off before it says what its times count from: they are of no day, and the run
+ * does not begin with them. */
+static bool is_undated(const struct importing *m, const struct import_result *r)
+{
+    const int64_t some_years = (int64_t)100000000 * NS_PER_S;
+    return importing_wall(m, r->first).ns < some_years;
+}
+
+/* What was read of it before it broke off stays. */
+static void take_part(struct importing *m, struct folder_file *x, struct import_part *part, int rc,
+                      const struct err *e)
+{
+    const struct import_result *r = &part->got.result;
+    if (rc == 0 || !is_undated(m, r)) {
+        import_node_note(part->node, r);
+        add_times(m, r);
+    }
+    if (rc == ERR_FORMAT && !x->sure && !gave_something(r)) {
+        x->skipped = "no trace";
+        m->from->n_read--;
+        return;
+    }
+    if (r->rank < 0 && x->hint.has_rank)
+        pids_tell_rank(&part->node->pids, x->hint.rank, r->first);
+    if (rc != 0)
+        part->failed = arena_strdup(&m->from->arena, e->msg);
+    m->n_good += rc == 0;
+    add_counts(&m->sum, r);
+    import_tell_losses(r, &part->node->sink);
+}
+
+static int read_next(struct importing *m, struct err *e)
+{
+    struct folder_file *x = &m->from->files[m->at];
+    struct import_part *part = &m->parts[m->at];
+    if (x->skipped)
         return 0;
-    if (errno == EEXIST)
-        return err_set(e, ERR_BUSY, "'%s' is there already", to);
-    return rename(from, to) == 0 ? 0 : err_sys(e, "cannot make '%s'", to);
+    int rc = read_file(m, x, part, e);
+    if (rc != 0 && (m->stuck || m->from->single))
+        return rc;
+    take_part(m, x, part, rc, e);
+    return flush(m, e);
+}
+
+/* Why there is nothing: the first reason stands for all. */
+static int nothing_good(const struct importing *m, struct err *e)
+{
+    for (size_t i = 0; i < m->from->n; i++)
+        if (m->parts[i].failed)
+            return err_set(e, ERR_FORMAT, "no file of the folder can be read to its end: %s",
+                           m->parts[i].failed);
+    return err_set(e, ERR_FORMAT, "none of the %zu files in the folder is a trace", m->from->n);
+}
+
+/* Nodes that were told nothing are not kept. */
+static struct import_node *kept_node(const struct importing *m, struct import_node *wanted)
+{
+    for (size_t i = 0; i < m->n_nodes && !(wanted && wanted->told); i++)
+        wanted = m->nodes[i];
+    return wanted;
+}
+
+static void tell_all_lost(struct importing *m)
+{
+    for (size_t i = 0; i < m->from->n; i++) {
+        const struct folder_file *x = &m->from->files[i];
+        if (m->parts[i].failed)
+            tell_lost(kept_node(m, m->parts[i].node), x->name, LOSS_MALFORMED, m->parts[i].failed);
+        if (x->skipped && x->lost)
+            tell_lost(kept_node(m, NULL), x->name, LOSS_UNSUPPORTED, x->skipped);
+    }
+    if (m->from->cut)
+        tell_lost(kept_node(m, NULL), "of the folder", LOSS_LIMIT,
+                  "there are more files, or deeper folders, than are looked at");
+}
+
+int importing_read(struct importing *m, struct err *e)
+{
+    int rc = 0;
+    progress_start(&m->progress, stderr, term_width(stderr), "import", clock_mono());
+    for (m->at = 0; m->at < m->from->n && rc == 0; m->at++)
+        rc = read_next(m, e);
+    progress_end(&m->progress);
+    if (rc == 0 && m->n_good == 0)
+        rc = nothing_good(m, e);
+    if (rc == 0)
+        tell_all_lost(m);
+    return rc;
+}
+
+/* ---- the run ---- */
+
+static int close_nodes(struct importing *m, struct err *e)
+{
+    int rc = 0;
+    for (size_t i = 0; i < m->n_nodes && rc == 0; i++)
+        rc = import_node_close(m->nodes[i], e);
+    return rc;
+}
+
+static int place_nodes(struct importing *m, struct rundir *dir, struct err *e)
+{
+    char to[PATH_LEN];
+    for (size_t i = 0; i < m->n_nodes; i++) {
+        const struct import_node *d = m->nodes[i];
+        if (!d->told)
+            continue;
+        int rc = path_join(to, e, "%s/node-%s", dir->path, d->id);
+        if (rc == 0 && rename(d->path, to) < 0)
+            rc = err_sys(e, "cannot make '%s'", to);
+        if (rc == 0)
+            rc = import_node_describe(d, to, m->tie.wall.ns - m->tie.mono.ns, e);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* A folder takes the place of an empty one at most. */
+static int move_in_place(struct rundir *dir, const char *home, struct err *e)
+{
+    char to[PATH_LEN];
+    const int rc = path_join(to, e, "%s/%s", home, dir->id);
+    if (rc != 0)
+        return rc;
+    if (rename(dir->path, to) < 0) {
+        if (errno == EEXIST || errno == ENOTEMPTY || errno == ENOTDIR)
+            return err_set(e, ERR_BUSY, "'%s' is there already", to);
+        return err_sys(e, "cannot make '%s'", to);
+    }
+    memcpy(dir->path, to, sizeof to);
+    return 0;
+}
+
+int importing_place(struct importing *m, const char *home, const char *id,
+                    const struct run_about *about, struct rundir *dir, struct err *e)
+{
+    int rc = close_nodes(m, e);
+    if (rc == 0)
+        rc = rundir_make(dir, m->folder, id, about, e);
+    if (rc == 0)
+        rc = place_nodes(m, dir, e);
+    return rc != 0 ? rc : move_in_place(dir, home, e);
+}
+
+/* ---- the end ---- */
+
+/* All that is below is ours. */
+static void remove_below(const char *folder)
+{
+    char path[PATH_LEN];
+    struct err ignored;
+    DIR *d = opendir(folder);
+    for (const struct dirent *f = d ? readdir(d) : NULL; f; f = readdir(d)) {
+        if (strcmp(f->d_name, ".") == 0 || strcmp(f->d_name, "..") == 0 ||
+            path_join(path, &ignored, "%s/%s", folder, f->d_name) != 0)
+            continue;
+        if (unlink(path) < 0)
+            remove_below(path);
+    }
+    if (d)
+        closedir(d);
+    rmdir(folder);
 }
 
 void importing_end(struct importing *m)
 {
-    struct err ignored;
-    if (m->events && writer_close(m->events, &ignored) != 0)
-        ignored.code = 0; /* it is removed next */
-    if (m->metrics && writer_close(m->metrics, &ignored) != 0)
-        ignored.code = 0;
-    m->events = m->metrics = NULL;
-    DIR *d = *m->folder ? opendir(m->folder) : NULL;
-    for (const struct dirent *f = d ? readdir(d) : NULL; f; f = readdir(d))
-        if (strcmp(f->d_name, ".") != 0 && strcmp(f->d_name, "..") != 0)
-            unlinkat(dirfd(d), f->d_name, 0);
-    if (d)
-        closedir(d);
+    for (size_t i = 0; i < m->n_nodes; i++)
+        import_node_free(m->nodes[i]);
+    free(m->nodes);
+    free(m->parts);
     if (*m->folder)
-        rmdir(m->folder);
-    m->folder[0] = '\0';
+        remove_below(m->folder);
+    *m = (struct importing){0};
 }

@@ -1,35 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* importing.h - a trace made into files of the store, out of sight until they are complete.
+/* importing.h - traces made into a run, out of sight until it is complete.
  *
- * The files are written in a hidden folder inside `home`; importing_keep moves the events where
- * they belong, importing_end removes what is left. So a failure, or a kill, leaves nothing that
- * looks like a run. */
+ * Everything is written in a hidden folder inside `home`; importing_place moves the run where it
+ * belongs, in one step; importing_end removes what is left. So a failure, or a kill, leaves nothing
+ * that looks like a run. */
 #ifndef CMD_IMPORTING_H
 #define CMD_IMPORTING_H
 
+#include "agent/rundir.h"
 #include "base/file.h"
 #include "base/progress.h"
+#include "cmd/import_node.h"
 #include "import/import_file.h"
-#include "store/writer.h"
+#include "import/import_folder.h"
+
+/* What became of a file of the folder. */
+struct import_part {
+    struct import_file_result got;
+    struct import_node *node;
+    const char *failed; /* why it could not be read to its end; NULL: it was, or was not read */
+};
 
 struct importing {
     char folder[PATH_LEN]; /* hidden, in home; "": none */
-    struct writer *metrics, *events;
-    struct clock_tie tie; /* what wall time of the trace is taken off by */
+    struct folder *from;
+    struct import_part *parts; /* one for each file of the folder */
+    struct import_node **nodes;
+    size_t n_nodes, at;   /* at: the file that is being read */
+    struct clock_tie tie; /* what wall time of the traces is taken off by */
     struct progress progress;
-    struct import_file_result got;
+    bool stuck;     /* what was read cannot be written */
+    uint64_t place; /* in the events file: what comes behind it is told without its base time */
+    /* Of all files together; first and last when there is anything. */
+    struct import_result sum;
+    bool dated; /* sum.first and sum.last are known */
+    size_t n_good;
 };
 
-MUST_CHECK int importing_begin(struct importing *m, const char *home, struct err *e);
-/* Reads the trace. What could not be used becomes losses of the events file. */
-MUST_CHECK int importing_file(struct importing *m, const char *path, const struct importer *format,
-                              struct err *e);
-/* Closes both files; they are then whole. */
-MUST_CHECK int importing_seal(struct importing *m, struct err *e);
-/* Moves "events" or "metrics" to `to`, which must not be there. */
-MUST_CHECK int importing_keep(struct importing *m, const char *name, const char *to, struct err *e);
+/* `from` must outlive it. */
+MUST_CHECK int importing_begin(struct importing *m, const char *home, struct folder *from,
+                               struct err *e);
+/* Reads all files. What could not be used becomes losses of the events files; so does a file that
+ * cannot be read, when there are others. */
+MUST_CHECK int importing_read(struct importing *m, struct err *e);
+/* Closes the files of all nodes and puts the run together; `home`/`dir->id` is then whole. `id`
+ * NULL: any new name. */
+MUST_CHECK int importing_place(struct importing *m, const char *home, const char *id,
+                               const struct run_about *about, struct rundir *dir, struct err *e);
 void importing_end(struct importing *m);
-/* Wall time of a moment of the trace. */
+/* Wall time of a moment of the traces. */
 wall_ns importing_wall(const struct importing *m, mono_ns t);
 
 #endif

@@ -25,9 +25,7 @@ static bool metric_matches(const char *asked, const char *metric)
 
 bool query_matches(const struct series_ask *ask, const struct series_key *k)
 {
-    return (!ask->metric || metric_matches(ask->metric, k->metric)) &&
-           (!ask->entity || strcmp(ask->entity, k->entity) == 0) &&
-           (!ask->node || strcmp(ask->node, k->node) == 0);
+    return series_matches(ask, k);
 }
 
 /* Known, but this run has none: say why, as the summary does. */

@@ -6,7 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/action.h"
 #include "base/table.h"
+#include "cmd/run_verdict.h"
+#include "config/script.h"
+#include "rules/machines.h"
 
 /* The line goes out in one write, so that the job's own output cannot come between. */
 static void tell(void *ctx, const char *line)
@@ -27,8 +31,36 @@ static void tell_problems(const struct settings *s, struct arena *a)
                                 s->problems.left_off));
 }
 
-int recording_settings(struct settings *out, const struct cmd_args *args, const char *const *argv,
-                       struct arena *a, struct err *e)
+/* What the settings say of rules, understood. */
+struct rule_wishes {
+    struct rule_params params;
+    struct action *actions;
+    size_t n_actions;
+};
+
+/* A wrong option is wrong use; what a file or the environment has wrong is told and left out. */
+static int take_rule(struct settings *s, const struct rule_setting *r, struct rule_params *p,
+                     struct err *e)
+{
+    if (rule_params_set(p, r->text, e) == 0)
+        return 0;
+    if (r->from.source == FROM_OPTION)
+        return err_in(e, "%s", r->from.where);
+    remarks_add(&s->problems, "%s: %s; it is left out", r->from.where, e->msg);
+    return 0;
+}
+
+static int take_rules(struct settings *s, struct rule_wishes *out, struct arena *a, struct err *e)
+{
+    int rc = 0;
+    rule_params_init(&out->params, a);
+    for (size_t i = 0; rc == 0 && i < s->n_rule_settings; i++)
+        rc = take_rule(s, &s->rule_settings[i], &out->params, e);
+    return rc ? rc : action_make_all(s, a, &out->actions, &out->n_actions, e);
+}
+
+static int load(struct settings *out, struct rule_wishes *rules, const struct cmd_args *args,
+                const char *const *argv, struct arena *a, struct err *e)
 {
     const struct settings_ask ask = {
         .argv = argv,
@@ -36,7 +68,15 @@ int recording_settings(struct settings *out, const struct cmd_args *args, const 
         .options = args->cmd->options,
         .given = args->opt,
     };
-    return settings_load(out, &ask, a, e);
+    const int rc = settings_load(out, &ask, a, e);
+    return rc ? rc : take_rules(out, rules, a, e);
+}
+
+int recording_settings(struct settings *out, const struct cmd_args *args, const char *const *argv,
+                       struct arena *a, struct err *e)
+{
+    struct rule_wishes unused;
+    return load(out, &unused, args, argv, a, e);
 }
 
 static void take_labels(struct record_ask *ask, const struct settings *s, struct arena *a)
@@ -48,6 +88,32 @@ static void take_labels(struct record_ask *ask, const struct settings *s, struct
     ask->n_labels = s->n_labels;
 }
 
+static const char *script_folder(const char *const *argv, struct arena *a)
+{
+    const struct script script = argv ? script_find(argv) : (struct script){0};
+    const char *slash = script.is_file ? strrchr(script.name, '/') : NULL;
+    return slash ? arena_strndup(a, script.name, (size_t)(slash - script.name + 1)) : NULL;
+}
+
+/* The price of a machine is that of the table, unless it was said. */
+static void take_price(struct record_ask *ask, const struct settings *s, struct arena *a)
+{
+    struct machines table;
+    struct err e;
+    ask->machine = s->machine;
+    ask->price_per_hour = s->price_per_hour;
+    if (!s->machine || s->price_per_hour > 0)
+        return;
+    int rc = machines_load(&table, script_folder(ask->argv, a), a, &e);
+    const struct machine *m = rc == 0 ? machines_find(&table, s->machine) : NULL;
+    if (rc == 0 && !m)
+        rc = machines_unknown(&table, s->machine, &e);
+    if (rc == 0)
+        ask->price_per_hour = m->price_per_hour;
+    else
+        tell(NULL, arena_printf(a, "the run has no price: %s", e.msg));
+}
+
 static void take_settings(struct record_ask *ask, const struct settings *s, struct arena *a)
 {
     ask->settings = s;
@@ -57,23 +123,42 @@ static void take_settings(struct record_ask *ask, const struct settings *s, stru
     ask->run_id = s->run_id;
     ask->node_id = s->node_id;
     ask->no_hooks = !s->hooks;
+    ask->no_rules = !s->rules;
+    ask->scan_ns = s->scan_ns;
     take_labels(ask, s, a);
+    take_price(ask, s, a);
 }
 
-static int record(const struct cmd_args *args, struct record_ask *ask, struct arena *a,
+static void end_with_verdict(const struct record_ask *ask, const struct record_result *result)
+{
+    const struct run_verdict_ask v = {
+        .path = result->path, .params = *ask->rules, .quiet = ask->quiet, .tell = tell};
+    if (!ask->no_rules)
+        run_verdict(&v);
+}
+
+/* *keep: something still uses what is in the arena. */
+static int record(const struct cmd_args *args, struct record_ask *ask, struct arena *a, bool *keep,
                   struct err *e)
 {
     struct settings *s = arena_new(a, struct settings);
-    const int rc = recording_settings(s, args, ask->argv, a, e);
+    struct rule_wishes *rules = arena_new(a, struct rule_wishes);
+    const int rc = load(s, rules, args, ask->argv, a, e);
     if (rc != 0)
         return rc;
     tell_problems(s, a);
     take_settings(ask, s, a);
+    ask->rules = &rules->params;
+    ask->actions = rules->actions;
+    ask->n_actions = rules->n_actions;
     ask->quiet = args->opt[R_QUIET].given;
     ask->tell = tell;
     struct record_result result;
-    if (recorder_run(ask, &result, e) == 0)
+    if (recorder_run(ask, &result, e) == 0) {
+        end_with_verdict(ask, &result);
+        *keep = result.actions_hang;
         return result.exit_status;
+    }
     /* Nothing was started. The shell's own codes for a program that cannot be run are kept. */
     if (e->code == ERR_USAGE)
         return e->code;
@@ -84,7 +169,9 @@ static int record(const struct cmd_args *args, struct record_ask *ask, struct ar
 int recording_run(const struct cmd_args *args, struct record_ask *ask, struct err *e)
 {
     struct arena a = {0};
-    const int rc = record(args, ask, &a, e);
-    arena_free(&a);
+    bool keep = false;
+    const int rc = record(args, ask, &a, &keep, e);
+    if (!keep)
+        arena_free(&a);
     return rc;
 }

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "rules/pricing.h"
 
 int runview_open(struct run **out, const char *dir, const char *ref, struct err *e)
 {
@@ -133,6 +134,8 @@ static void node_json(struct jw *j, const struct node_view *v)
     json_known(j, "why", n->why);
     jw_int(j, "sessions", (int64_t)v->sessions);
     json_known(j, "launcher", n->launcher);
+    json_known(j, "machine", n->machine);
+    jw_num(j, "price_per_hour", n->price_per_hour);
     json_known(j, "gpu_absent", n->n_gpus ? NULL : n->gpu_absent);
     jw_array(j, "gpu_devices");
     for (size_t i = 0; i < n->n_gpus; i++) {
@@ -182,6 +185,9 @@ void runview_json(struct jw *j, const struct run_info *info, struct arena *a)
         jw_int(j, "end_ns", info->end.ns);
     jw_int(j, "updated_ns", info->end.ns);
     jw_num(j, "duration_s", runview_duration_s(info));
+    jw_num(j, "cost", pricing_cost(info));
+    jw_num(j, "price_per_hour", pricing_per_hour(info));
+    json_known(j, "machine", pricing_machine(info));
     json_known(j, "directory", info->directory);
     json_known(j, "git_commit", info->git_commit);
     json_known(j, "version", info->version);

@@ -11,6 +11,7 @@
 #include "base/progress.h"
 #include "base/table.h"
 #include "cmd/show.h"
+#include "rules/pricing.h"
 #include "sample/probe.h"
 
 enum { LABEL = 12, MARKS_MOST = 12, LOSSES_MOST = 12 };
@@ -63,6 +64,16 @@ static void put_times(const struct show *s)
     put_line(s, "duration", "%s", duration_text(runview_duration_s(info), took, sizeof took));
 }
 
+/* What the machines cost, when that is known. */
+static void put_price(const struct show *s)
+{
+    const double cost = pricing_cost(s->info), per_hour = pricing_per_hour(s->info);
+    const char *machine = pricing_machine(s->info);
+    if (!isnan(cost))
+        put_line(s, "cost", "%.*f, at %g an hour%s%s", cost < 1 ? 4 : 2, cost, per_hour,
+                 *machine ? " for " : "", machine);
+}
+
 static void put_head(const struct show *s)
 {
     const struct run_info *info = s->info;
@@ -77,15 +88,18 @@ static void put_head(const struct show *s)
     for (size_t i = 0; i < info->n_labels; i++)
         put_line(s, i ? "" : "labels", "%s=%s", info->labels[i].key, info->labels[i].value);
     put_times(s);
+    put_price(s);
 }
 
 /* ------------------------------------------------------------------------------------------------
  * Nodes */
 
-/* "2 x NVIDIA H100, 80.0 GiB each", or why there is none. */
+/* "2 x NVIDIA H100, 80.0 GiB each", "2 GPUs" when no more is known, or why there is none. */
 static const char *gpu_text(const struct show *s, const struct node_info *n)
 {
     char bytes[HUMAN_LEN];
+    if (n->n_gpus && !*n->gpus[0].name)
+        return arena_printf(s->arena, "%zu GPU%s", n->n_gpus, n->n_gpus == 1 ? "" : "s");
     if (n->n_gpus == 0)
         return n->gpu_absent && *n->gpu_absent
                    ? arena_printf(s->arena, "no GPU found: %s", n->gpu_absent)
@@ -94,14 +108,27 @@ static const char *gpu_text(const struct show *s, const struct node_info *n)
                         human_bytes((double)n->gpus[0].memory_bytes, bytes, sizeof bytes));
 }
 
+/* What is known of it: traces of others tell little. */
+static const char *machine_text(const struct show *s, const struct node_info *n)
+{
+    char bytes[HUMAN_LEN];
+    const char *t = *n->host ? arena_printf(s->arena, ": host %s", n->host) : "";
+    if (n->cores)
+        t = arena_printf(s->arena, "%s, %u cores%s%s%s", t, n->cores, *n->cpu_model ? " (" : "",
+                         n->cpu_model, *n->cpu_model ? ")" : "");
+    if (n->memory_bytes > 0)
+        t = arena_printf(s->arena, "%s, %s memory", t,
+                         human_bytes((double)n->memory_bytes, bytes, sizeof bytes));
+    return t;
+}
+
 static void put_node(const struct show *s, const struct node_view *v)
 {
     const struct node_info *n = v->last;
-    char bytes[HUMAN_LEN], text[HUMAN_LEN];
-    put_line(s, "node", "%s: host %s, %u cores%s%s%s, %s memory", n->id, n->host, n->cores,
-             *n->cpu_model ? " (" : "", n->cpu_model, *n->cpu_model ? ")" : "",
-             human_bytes((double)n->memory_bytes, bytes, sizeof bytes));
-    put_line(s, "", "%s", gpu_text(s, n));
+    char text[HUMAN_LEN];
+    put_line(s, "node", "%s%s", n->id, machine_text(s, n));
+    if (n->n_gpus || n->memory_bytes > 0) /* else nobody looked */
+        put_line(s, "", "%s", gpu_text(s, n));
     if (n->launcher && *n->launcher)
         put_line(s, "", "started by %s, rank %" PRId64 " of %" PRId64, n->launcher, n->rank,
                  n->world_size);
@@ -126,8 +153,10 @@ static void put_recorded(const struct show *s)
 {
     char every[HUMAN_LEN], samples[HUMAN_LEN], bytes[HUMAN_LEN];
     const double interval_s = (double)runview_interval_ns(s->info) / (double)NS_PER_S;
-    put_line(s, "recorded", "every %s, %s samples, %s",
-             human_value(interval_s, "s", every, sizeof every),
+    if (interval_s > 0)
+        human_value(interval_s, "s", every, sizeof every);
+    put_line(s, "recorded", "%s%s%s%s samples, %s", interval_s > 0 ? "every " : "",
+             interval_s > 0 ? every : "", interval_s > 0 ? ", " : "",
              human_count(s->size.samples, samples, sizeof samples),
              human_bytes((double)s->size.file_bytes, bytes, sizeof bytes));
 }

@@ -2,16 +2,9 @@
 /* stepview.c - see stepview.h. */
 #include "cmd/stepview.h"
 
-const char *const mode_names[] = {
-    [MODE_TRAIN] = "train",
-    [MODE_EVAL] = "eval",
-    [MODE_PREDICT] = "predict",
-    [MODE_N] = NULL,
-};
-
 const char *mode_name(enum event_mode m)
 {
-    return mode_names[m];
+    return event_mode_names[m];
 }
 
 const char steps_advice[] = "PyTorch and Keras programs show their steps by themselves; mark those "

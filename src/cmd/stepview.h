@@ -7,8 +7,6 @@
 #include "query/steps.h"
 
 const char *mode_name(enum event_mode m); /* "train", "eval", "predict" */
-/* For --mode; ends with NULL. */
-extern const char *const mode_names[];
 
 /* Why there are no steps, as half a sentence: never NULL. */
 MUST_CHECK int steps_why_none(struct run *r, const struct loss_list *lost, struct arena *a,

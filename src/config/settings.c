@@ -9,6 +9,8 @@
 
 #include "base/duration.h"
 #include "base/mem.h"
+#include "config/price.h"
+#include "config/settings_own.h"
 
 const char *const setting_source_names[SOURCE_N] = {
     [FROM_DEFAULT] = "default",     [FROM_PROFILERCONFIG] = "profilerconfig.json",
@@ -16,8 +18,7 @@ const char *const setting_source_names[SOURCE_N] = {
     [FROM_OPTION] = "command line",
 };
 
-/* The slot is taken by this source: true when what a lower one put there has to go. */
-static bool take_slot(struct settings *s, enum setting_id slot, const struct origin *o)
+bool take_slot(struct settings *s, enum setting_id slot, const struct origin *o)
 {
     const bool higher = s->from[slot].source < o->source;
     s->from[slot] = *o;
@@ -62,6 +63,31 @@ static int parse_config(struct settings *s, const char *text, const struct origi
     return keep_text(s, SETTING_CONFIG, &s->file, text, o, e);
 }
 
+static int parse_machine(struct settings *s, const char *text, const struct origin *o,
+                         struct err *e)
+{
+    return keep_text(s, SETTING_MACHINE, &s->machine, text, o, e);
+}
+
+static void print_machine(const struct settings *s, struct buf *out)
+{
+    buf_printf(out, "%s", s->machine ? s->machine : "");
+}
+
+static int parse_price(struct settings *s, const char *text, const struct origin *o, struct err *e)
+{
+    if (price_parse(text, &s->price_per_hour, e) != 0)
+        return e->code;
+    take_slot(s, SETTING_PRICE, o);
+    return 0;
+}
+
+static void print_price(const struct settings *s, struct buf *out)
+{
+    if (s->price_per_hour > 0)
+        buf_printf(out, "%g", s->price_per_hour);
+}
+
 static void print_name(const struct settings *s, struct buf *out)
 {
     buf_printf(out, "%s", s->name ? s->name : "");
@@ -104,12 +130,17 @@ static int parse_interval(struct settings *s, const char *text, const struct ori
     return 0;
 }
 
+void print_time(int64_t ns, struct buf *out)
+{
+    if (ns % NS_PER_S == 0)
+        buf_printf(out, "%" PRId64 "s", ns / NS_PER_S);
+    else
+        buf_printf(out, "%gms", (double)ns / 1e6);
+}
+
 static void print_interval(const struct settings *s, struct buf *out)
 {
-    if (s->interval_ns % NS_PER_S == 0)
-        buf_printf(out, "%" PRId64 "s", s->interval_ns / NS_PER_S);
-    else
-        buf_printf(out, "%gms", (double)s->interval_ns / 1e6);
+    print_time(s->interval_ns, out);
 }
 
 static const struct {
@@ -120,18 +151,26 @@ static const struct {
     {"off", false}, {"false", false}, {"no", false}, {"0", false},
 };
 
+int parse_switch(const char *text, bool *out, struct err *e)
+{
+    for (size_t i = 0; i < COUNT_OF(switches); i++)
+        if (strcasecmp(switches[i].word, text) == 0) {
+            *out = switches[i].means;
+            return 0;
+        }
+    return err_set(e, ERR_USAGE, "'%.60s' is neither on nor off", text);
+}
+
 static int parse_hooks(struct settings *s, const char *text, const struct origin *o, struct err *e)
 {
-    for (size_t i = 0; i < COUNT_OF(switches); i++) {
-        if (strcasecmp(switches[i].word, text) != 0)
-            continue;
-        /* The variable and the option are named for the opposite. */
-        const bool opposite = o->source == FROM_ENVIRONMENT || o->source == FROM_OPTION;
-        s->hooks = switches[i].means != opposite;
-        take_slot(s, SETTING_HOOKS, o);
-        return 0;
-    }
-    return err_set(e, ERR_USAGE, "'%.60s' is neither on nor off", text);
+    bool on;
+    if (parse_switch(text, &on, e) != 0)
+        return e->code;
+    /* The variable and the option are named for the opposite. */
+    const bool opposite = o->source == FROM_ENVIRONMENT || o->source == FROM_OPTION;
+    s->hooks = on != opposite;
+    take_slot(s, SETTING_HOOKS, o);
+    return 0;
 }
 
 static void print_hooks(const struct settings *s, struct buf *out)
@@ -382,7 +421,9 @@ void settings_init(struct settings *s, struct arena *a)
 {
     static const struct origin nowhere = {FROM_DEFAULT, ""};
     struct err e;
-    *s = (struct settings){.hooks = true, .arena = a};
+    *s = (struct settings){.hooks = true, .rules = true, .arena = a};
+    s->actions = arena_array(a, struct action_setting, ACTIONS_MOST);
+    s->custom = arena_array(a, struct action_setting, CUSTOM_RULES_MOST);
     s->problems.arena = s->notes.arena = a;
     for (size_t i = 0; i < SETTING_N; i++) {
         s->from[i] = nowhere;

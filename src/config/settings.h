@@ -27,7 +27,15 @@
 #include "config/limits.h"
 #include "config/remarks.h"
 
-enum { RANKS_MOST = 256, RANK_LARGEST = 9999999, SETTINGS_LABELS_MOST = 64 };
+enum {
+    RANKS_MOST = 256,
+    RANK_LARGEST = 9999999,
+    SETTINGS_LABELS_MOST = 64,
+    RULE_SETTINGS_MOST = 256,
+    ACTIONS_MOST = 16,
+    ACTION_PAIRS_MOST = 48,
+    CUSTOM_RULES_MOST = 64,
+};
 
 #define SAGEMAKER_CONFIG "/opt/ml/input/config/profilerconfig.json"
 
@@ -64,11 +72,33 @@ struct setting_label {
     const char *key, *value;
 };
 
+/* "Rule.parameter=value" as it was written. Whether there is such a rule is not known here; who
+ * knows the rules has to look. */
+struct rule_setting {
+    const char *text;
+    struct origin from;
+};
+
+/* What to do when a rule's answer changes, as it was written: "do" "webhook", "url" "http://...". A
+ * list is several pairs with one key. May hold secrets. Rules of the user's own are kept alike. */
+struct action_pair {
+    const char *key, *value;
+    bool listed; /* an entry of a list */
+};
+
+struct action_setting {
+    struct origin from;
+    size_t n;
+    struct action_pair v[ACTION_PAIRS_MOST];
+};
+
 struct settings {
-    const char *name;    /* NULL: from the command */
-    const char *dir;     /* the folder that runs are kept in */
-    const char *run_id;  /* NULL: a run of its own, or the launcher's */
-    const char *node_id; /* NULL: from the host's name */
+    const char *name;      /* NULL: from the command */
+    const char *dir;       /* the folder that runs are kept in */
+    const char *run_id;    /* NULL: a run of its own, or the launcher's */
+    const char *node_id;   /* NULL: from the host's name */
+    const char *machine;   /* what kind this one is; NULL: not said */
+    double price_per_hour; /* of this machine; 0: not said */
     int64_t interval_ns;
     bool hooks;
     size_t n_labels;
@@ -76,6 +106,14 @@ struct settings {
     struct window_list detail;
     struct rank_list detail_ranks;
     struct python_list python;
+    bool rules;      /* follow them while the run lives, and judge at its end */
+    int64_t scan_ns; /* between two judgements */
+    size_t n_rule_settings;
+    struct rule_setting rule_settings[RULE_SETTINGS_MOST]; /* of two for one parameter the later */
+    size_t n_actions;
+    struct action_setting *actions; /* ACTIONS_MOST of them */
+    size_t n_custom;
+    struct action_setting *custom; /* rules of the user's own, CUSTOM_RULES_MOST of them */
     const char *file;              /* the YAML file that was read; NULL: none */
     const char *profilerconfig;    /* the same of SageMaker's */
     struct origin from[SETTING_N]; /* by slot: ask settings_origin */
@@ -130,6 +168,12 @@ void settings_init(struct settings *s, struct arena *a);
 /* One value, as a user would write it; a source lower than the one that the slot has is ignored. */
 MUST_CHECK int settings_apply(struct settings *s, enum setting_id id, const char *text,
                               const struct origin *o, struct err *e);
+/* One pair of an entry of SETTING_ACTIONS or SETTING_CUSTOM; `number` says which, from 0. */
+MUST_CHECK int settings_map_pair(struct settings *s, enum setting_id id, size_t number,
+                                 const struct action_pair *pair, const struct origin *o,
+                                 struct err *e);
+/* The value of the first pair with that key; NULL: none. */
+const char *action_setting_get(const struct action_setting *a, const char *key);
 /* The text of a YAML file; `name` is what sentences call it, paths in it are below `folder`. */
 void settings_take_yaml(struct settings *s, const char *text, size_t len, const char *name,
                         const char *folder);

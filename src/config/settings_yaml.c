@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* settings_yaml.c - footplate.yaml into settings. See settings.h. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -24,40 +25,92 @@ static bool same_key(const char *path, const char *key, size_t len)
     return true;
 }
 
-/* A setting that is a map of the user's own words. */
-static bool is_map(const struct setting *row)
+/* Settings with words of the user's own below their key, and how deep: "labels.team",
+ * "rules.StepOutlier.stddev". */
+static int depth_below(const struct setting *row)
 {
-    return row - settings_table == SETTING_LABEL;
+    switch (row - settings_table) {
+    case SETTING_LABEL:
+        return 1;
+    case SETTING_RULES:
+        return 2;
+    default:
+        return 0;
+    }
+}
+
+static int count_dots(const char *path)
+{
+    int n = 0;
+    for (; *path; path++)
+        n += *path == '.';
+    return n;
 }
 
 /* The setting of that path, with what is left of it below a map; SETTING_N: none. */
 static enum setting_id find_key(const char *path, const char **below)
 {
+    enum setting_id found = SETTING_N;
     *below = NULL;
     for (size_t i = 0; i < SETTING_N; i++) {
         const struct setting *row = &settings_table[i];
         const size_t len = row->key ? strlen(row->key) : 0;
         if (len == 0 || !same_key(path, row->key, MIN_OF(len, strlen(path) + 1)))
             continue;
-        if (path[len] == 0)
-            return (enum setting_id)i;
-        if (path[len] == '.' && is_map(row)) {
-            *below = path + len + 1;
+        if (path[len] == 0) {
+            *below = NULL;
             return (enum setting_id)i;
         }
+        if (path[len] == '.' && count_dots(path + len) == depth_below(row)) {
+            *below = path + len + 1;
+            found = (enum setting_id)i;
+        }
     }
-    return SETTING_N;
+    return found;
+}
+
+/* "url" of "actions[2].url", where `list` is "actions"; NULL: the path is of something else. */
+static const char *key_in_list(const char *path, const char *list, size_t *number)
+{
+    const size_t n = strlen(list);
+    char *end;
+    if (strlen(path) <= n || !same_key(path, list, n) || path[n] != '[')
+        return NULL;
+    *number = strtoul(path + n + 1, &end, 10);
+    if (*end != ']' || (end[1] != '.' && end[1] != 0))
+        return NULL;
+    return end[1] ? end + 2 : end + 1;
+}
+
+/* The same for all settings that are lists of maps. */
+static const char *map_key(const char *path, enum setting_id *id, size_t *number)
+{
+    static const enum setting_id lists[] = {SETTING_ACTIONS, SETTING_CUSTOM};
+    const char *key = NULL;
+    for (size_t i = 0; !key && i < COUNT_OF(lists); i++) {
+        *id = lists[i];
+        key = key_in_list(path, settings_table[lists[i]].key, number);
+    }
+    return key;
 }
 
 static bool is_section(void *ctx, const char *path)
 {
     (void)ctx;
+    size_t number;
+    enum setting_id list;
     const size_t n = strlen(path);
+    const char *key = map_key(path, &list, &number);
+    if (key)
+        return *key == 0;
     for (size_t i = 0; i < SETTING_N; i++) {
         const struct setting *row = &settings_table[i];
-        if (!row->key || strlen(row->key) < n || !same_key(path, row->key, n))
-            continue;
-        if (row->key[n] == '.' || (row->key[n] == 0 && is_map(row)))
+        const size_t len = row->key ? strlen(row->key) : 0;
+        if (len >= n && same_key(path, row->key, n) &&
+            (row->key[n] == '.' || (len == n && depth_below(row) > 0)))
+            return true;
+        if (len > 0 && len < n && path[len] == '.' && same_key(path, row->key, len) &&
+            count_dots(path + len) < depth_below(row))
             return true;
     }
     return false;
@@ -137,11 +190,28 @@ static int take_value(const struct taker *t, const struct yaml_place *at, enum s
     return settings_apply(t->s, id, value, &o, e);
 }
 
+static void on_pair(const struct taker *t, const struct yaml_place *at, enum setting_id list,
+                    size_t number, const struct action_pair *pair)
+{
+    struct err e;
+    const struct origin o = {FROM_FILE,
+                             arena_printf(t->s->arena, "%s, line %zu", t->name, at->line)};
+    if (settings_map_pair(t->s, list, number, pair, &o, &e) != 0)
+        complain(t, at, arena_printf(t->s->arena, "%s: %s; it is left out", at->path, e.msg));
+}
+
 static void on_value(void *ctx, const struct yaml_place *at, const char *text, bool listed)
 {
     const struct taker *t = ctx;
     struct err e;
     const char *below;
+    size_t number;
+    enum setting_id list;
+    const char *key = map_key(at->path, &list, &number);
+    if (key) {
+        on_pair(t, at, list, number, &(struct action_pair){key, text, listed});
+        return;
+    }
     const enum setting_id id = find_key(at->path, &below);
     if (id == SETTING_N) {
         unknown(t, at);

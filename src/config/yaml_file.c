@@ -67,15 +67,29 @@ static void walk_scalar(struct walk *w, const char *path, const yaml_node_t *n, 
         w->h->value(w->h->ctx, &at, text, listed);
 }
 
-static void walk_list(struct walk *w, const char *path, const yaml_node_t *list)
+/* An entry of a list that is a map, where there may be such; false: there may not. */
+static bool walk_entry(struct walk *w, const char *path, size_t number, const yaml_node_t *n,
+                       int depth)
 {
-    const yaml_node_item_t *i = list->data.sequence.items.start;
+    char entry[YAML_PATH];
+    const int len = snprintf(entry, sizeof entry, "%s[%zu]", path, number);
+    if (n->type != YAML_MAPPING_NODE || len < 0 || len >= YAML_PATH || depth == YAML_DEPTH ||
+        !w->h->is_section(w->h->ctx, entry))
+        return false;
+    walk_map(w, entry, n, depth + 1);
+    return true;
+}
+
+static void walk_list(struct walk *w, const char *path, const yaml_node_t *list, int depth)
+{
+    const yaml_node_item_t *first = list->data.sequence.items.start, *i = first;
     for (; i < list->data.sequence.items.top; i++) {
         const yaml_node_t *n = yaml_document_get_node(w->doc, *i);
         const struct yaml_place at = place_of(path, n ? n : list);
         if (!n || !may_go_on(w, &at))
             return;
-        walk_scalar(w, path, n, true);
+        if (!walk_entry(w, path, (size_t)(i - first), n, depth))
+            walk_scalar(w, path, n, true);
     }
 }
 
@@ -86,7 +100,7 @@ static void walk_value(struct walk *w, const char *path, const yaml_node_t *key,
     if (n->type == YAML_SCALAR_NODE)
         walk_scalar(w, path, n, false);
     else if (n->type == YAML_SEQUENCE_NODE)
-        walk_list(w, path, n);
+        walk_list(w, path, n, depth);
     else if (!w->h->is_section(w->h->ctx, path))
         w->h->not_section(w->h->ctx, &at);
     else if (depth == YAML_DEPTH)

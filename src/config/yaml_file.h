@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* yaml_file.h - a small YAML file as a list of settings: "detail.steps", "5:2", line, column.
  *
- * Maps become dots in the path, a list gives one call for each of its entries, a null none. Bounded
- * in bytes, depth and number of values, also where aliases repeat things. Pure. */
+ * Maps become dots in the path, a list gives one call for each of its entries, a null none. Where a
+ * list may hold maps, those are "actions[0]", "actions[1]". Bounded in bytes, depth and number of
+ * values, also where aliases repeat things. Pure. */
 #ifndef CONFIG_YAML_FILE_H
 #define CONFIG_YAML_FILE_H
 
@@ -26,7 +27,8 @@ struct yaml_place {
 
 struct yaml_handler {
     void *ctx;
-    /* Whether there is anything below that path: else its map is not looked into, but wrong. */
+    /* Whether there is anything below that path, which may be an entry of a list: else its map is
+     * not looked into, but wrong. */
     bool (*is_section)(void *ctx, const char *path);
     /* listed: an entry of a list */
     void (*value)(void *ctx, const struct yaml_place *at, const char *text, bool listed);

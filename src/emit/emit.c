@@ -73,6 +73,12 @@ fp_name fp_intern(const char *text)
     return fp_enabled() ? ring_intern(&writer, text) : 0;
 }
 
+void fp_fact(fp_name name, int64_t value)
+{
+    if (fp_enabled())
+        ring_put_fact(&writer, &thread, name, (uint64_t)value);
+}
+
 uint64_t fp_asked(void)
 {
     return fp_enabled() ? ring_asked(&writer) : 0;

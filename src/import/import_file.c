@@ -158,6 +158,18 @@ static struct sink *sink_of_node(void *ctx, const char *node)
     return ask->sink_of_node(ask->ctx, node);
 }
 
+static void machine(void *ctx, const struct import_machine *m)
+{
+    const struct import_file_ask *ask = ctx;
+    ask->machine(ask->ctx, m);
+}
+
+static bool times_wait(void *ctx)
+{
+    const struct import_file_ask *ask = ctx;
+    return ask->times_wait(ask->ctx);
+}
+
 static int run_source(struct source *s, const struct import_file_ask *ask,
                       struct import_file_result *out, struct err *e)
 {
@@ -174,9 +186,13 @@ static int run_source(struct source *s, const struct import_file_ask *ask,
         .hint = ask->hint,
         .sink = ask->sink,
         .sink_of_node = ask->sink_of_node ? sink_of_node : NULL,
+        .machine = ask->machine ? machine : NULL,
         .wall_minus_mono_ns = ask->wall_minus_mono_ns,
         .pid = ask->pid,
         .late_number = late_number,
+        /* The end of a plain file is read at once; gzip would have to be gone through twice. */
+        .times_wait = s->inflate && ask->times_wait ? times_wait : NULL,
+        .remake = ask->remake,
         .ctx = (void *)(uintptr_t)ask, /* it is only read */
     };
     inner.hint.path = ask->path;
@@ -197,4 +213,17 @@ int import_file(const struct import_file_ask *ask, struct import_file_result *ou
     out->garbage = s->inflate && inflate_has_garbage(s->inflate);
     source_close(s);
     return rc;
+}
+
+const struct importer *import_file_format(const char *path)
+{
+    struct source *s;
+    struct err ignored;
+    const struct importer *found = NULL;
+    if (source_open(&s, path, &ignored) != 0)
+        return NULL;
+    if (read_head(s, &ignored) == 0)
+        found = importer_sniff(s->head, s->head_len);
+    source_close(s);
+    return found;
 }

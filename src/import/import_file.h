@@ -10,9 +10,12 @@ struct import_file_ask {
     const struct importer *format; /* NULL: by its bytes */
     struct import_hint hint;       /* its path may be left out */
     struct sink *sink;
-    struct sink *(*sink_of_node)(void *ctx, const char *node); /* see struct import_ask */
-    int64_t wall_minus_mono_ns; /* see struct import_ask */
+    struct sink *(*sink_of_node)(void *ctx, const char *node);  /* see struct import_ask */
+    void (*machine)(void *ctx, const struct import_machine *m); /* see struct import_ask */
+    int64_t wall_minus_mono_ns;                                 /* see struct import_ask */
     uint32_t pid;
+    struct remake *remake;         /* see struct import_ask */
+    bool (*times_wait)(void *ctx); /* see struct import_ask */
     /* Called now and then with the bytes of the file read so far and all of them; NULL is fine. A
      * negative code ends the import with it. */
     int (*progress)(void *ctx, uint64_t done, uint64_t all, struct err *e);
@@ -29,5 +32,8 @@ struct import_file_result {
 /* The message names the file. What the sink was told before a failure is the caller's to undo. */
 MUST_CHECK int import_file(const struct import_file_ask *ask, struct import_file_result *out,
                            struct err *e);
+
+/* What a file is by its bytes; NULL when no format knows them, or it cannot be read. */
+const struct importer *import_file_format(const char *path);
 
 #endif

@@ -9,12 +9,6 @@
 #include "base/mem.h"
 #include "import/kineto.h"
 
-#define KEY(id, key, kept) key,
-static const char *const key_names[] = {
-#include "import/kineto_keys.def"
-};
-#undef KEY
-
 /* Leaves what was read wrongly: back to the array of events. */
 static enum json_kind leave_event(struct json_scan *s, uint32_t depth)
 {
@@ -83,6 +77,28 @@ static enum json_kind read_distributed(struct kineto *k)
     }
 }
 
+/* Behind the events it says how much later all of them are; what it has below a us is lost then. */
+static void take_base(struct kineto *k, const struct json_item *it)
+{
+    int64_t ns;
+    if (!json_int(it, &ns))
+        return;
+    if (k->base_waits)
+        k->result->later_us = ns / NS_PER_US;
+    if (k->base_known)
+        return;
+    k->base_ns = ns;
+    k->base_known = true;
+}
+
+static void add_base(struct import_result *r)
+{
+    const int64_t ns = r->later_us * NS_PER_US;
+    if (__builtin_add_overflow(r->first.ns, ns, &r->first.ns) ||
+        __builtin_add_overflow(r->last.ns, ns, &r->last.ns))
+        r->first = r->last = (mono_ns){0}; /* whoever moves the events will refuse that */
+}
+
 static enum json_kind read_top_member(struct kineto *k, const struct json_item *it, bool *events)
 {
     if (it->kind == JS_ARRAY && it->id == K_TRACE_EVENTS) {
@@ -93,8 +109,8 @@ static enum json_kind read_top_member(struct kineto *k, const struct json_item *
         return read_distributed(k);
     if (it->kind == JS_OBJECT || it->kind == JS_ARRAY)
         return json_skip(&k->scan, NULL);
-    if (it->id == K_BASE_TIME && !k->base_known)
-        k->base_known = json_int(it, &k->base_ns);
+    if (it->id == K_BASE_TIME)
+        take_base(k, it);
     return JS_END;
 }
 
@@ -150,11 +166,12 @@ static int run(const struct import_ask *ask, struct import_result *out, struct e
     k->result = out;
     out_open(&k->out, ask->sink, out);
     kineto_cats_init(&k->cats);
-    json_keys_init(&k->keys, key_names, COUNT_OF(key_names));
+    kineto_keys_init(&k->keys);
     json_open(&k->scan, ask->in, &(struct json_options){.keys = &k->keys});
     const enum json_kind kind = read_top(k, &events);
     kineto_tell_rest(k);
     out_close(&k->out);
+    add_base(out);
     out->faults = k->scan.faults;
     out->bytes = json_position(&k->scan);
     const int rc = judge(k, kind, events, e);

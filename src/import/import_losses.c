@@ -8,12 +8,14 @@
 /* Counts that lose nothing that anybody would miss. */
 static bool is_no_loss(enum import_count c)
 {
-    return c == IMPORTED_KEPT || c == IMPORTED_FLOWS || c == IMPORTED_MARKERS;
+    return c == IMPORTED_KEPT || c == IMPORTED_READINGS || c == IMPORTED_FLOWS ||
+           c == IMPORTED_MARKERS;
 }
 
 static bool is_limit(enum import_count c)
 {
-    return c == IMPORTED_TRACKS || c == IMPORTED_OPEN || c == IMPORTED_LONG_TEXTS;
+    return c == IMPORTED_TRACKS || c == IMPORTED_NODES || c == IMPORTED_OPEN ||
+           c == IMPORTED_LONG_TEXTS;
 }
 
 static void tell(struct sink *s, const struct loss *about, const char *what, const char *why)

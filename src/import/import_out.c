@@ -86,16 +86,12 @@ void out_event(struct import_out *o, uint32_t track, const struct event *v)
 
 /* ---- tracks ---- */
 
-static uint32_t slot_of(const struct import_out *o, enum track_kind kind, uint32_t pid, uint64_t id)
+static uint32_t slot_of(const struct import_out *o, const struct track *t)
 {
-    const uint64_t key = (id * 0x9e3779b97f4a7c15u ^ pid) * 0xff51afd7ed558ccdu + (uint64_t)kind;
     const uint32_t mask = o->cap_slots - 1;
-    uint32_t i = (uint32_t)(key >> 32) & mask;
-    for (; o->slots[i]; i = (i + 1) & mask) {
-        const struct track *t = &o->tracks[o->slots[i] - 1].track;
-        if (t->kind == kind && t->pid == pid && t->id == id)
-            break;
-    }
+    uint32_t i = track_hash(t) & mask;
+    while (o->slots[i] && !track_same(&o->tracks[o->slots[i] - 1].track, t))
+        i = (i + 1) & mask;
     return i;
 }
 
@@ -104,22 +100,22 @@ static void grow_slots(struct import_out *o)
     free(o->slots);
     o->cap_slots = o->cap_slots ? o->cap_slots * 2 : SLOTS_FIRST;
     o->slots = xcalloc(o->cap_slots, sizeof *o->slots);
-    for (uint32_t i = 0; i < o->n_tracks; i++) {
-        const struct track *t = &o->tracks[i].track;
-        o->slots[slot_of(o, t->kind, t->pid, t->id)] = i + 1;
-    }
+    for (uint32_t i = 0; i < o->n_tracks; i++)
+        o->slots[slot_of(o, &o->tracks[i].track)] = i + 1;
 }
 
 uint32_t out_track_find(const struct import_out *o, enum track_kind kind, uint32_t pid, uint64_t id)
 {
-    return o->cap_slots ? o->slots[slot_of(o, kind, pid, id)] - 1 : OUT_NO_TRACK;
+    const struct track t = {.kind = kind, .pid = pid, .id = id};
+    return o->cap_slots ? o->slots[slot_of(o, &t)] - 1 : OUT_NO_TRACK;
 }
 
 uint32_t out_track(struct import_out *o, enum track_kind kind, uint32_t pid, uint64_t id)
 {
+    const struct track t = {.kind = kind, .pid = pid, .id = id};
     if (o->n_tracks * 2 >= o->cap_slots)
         grow_slots(o);
-    uint32_t *slot = &o->slots[slot_of(o, kind, pid, id)];
+    uint32_t *slot = &o->slots[slot_of(o, &t)];
     if (*slot)
         return *slot - 1;
     if (o->n_tracks == OUT_TRACKS_MOST)
@@ -128,21 +124,9 @@ uint32_t out_track(struct import_out *o, enum track_kind kind, uint32_t pid, uin
         o->cap_tracks = o->cap_tracks ? o->cap_tracks * 2 : 16;
         o->tracks = xrealloc(o->tracks, o->cap_tracks, sizeof *o->tracks);
     }
-    o->tracks[o->n_tracks] = (struct out_track){.track = {.kind = kind, .pid = pid, .id = id},
-                                                .head = NONE,
-                                                .tail = NONE,
-                                                .last = {INT64_MIN}};
+    o->tracks[o->n_tracks] =
+        (struct out_track){.track = t, .head = NONE, .tail = NONE, .last = {INT64_MIN}};
     return (*slot = ++o->n_tracks) - 1;
-}
-
-static bool put_name(char to[TRACK_NAME_LEN], const char *name)
-{
-    const size_t n = strnlen(name, TRACK_NAME_LEN - 1);
-    if (n == 0 || (strncmp(to, name, n) == 0 && to[n] == '\0'))
-        return false;
-    memset(to, 0, TRACK_NAME_LEN);
-    memcpy(to, name, n);
-    return true;
 }
 
 void out_name(struct import_out *o, uint32_t track, const char *process, const char *name)
@@ -150,8 +134,7 @@ void out_name(struct import_out *o, uint32_t track, const char *process, const c
     if (track == OUT_NO_TRACK)
         return;
     struct out_track *t = &o->tracks[track];
-    const bool a = put_name(t->track.process, process), b = put_name(t->track.name, name);
-    t->renamed = t->renamed || a || b;
+    t->renamed = track_rename(&t->track, process, name) || t->renamed;
 }
 
 /* ---- begin and end ---- */

@@ -6,20 +6,13 @@
  *      "functions":[{"file","line","name","calls","primitive_calls","self_s","total_s"}],
  *      "phases":{"forward":[...the same...]}}
  *
- * A profile is no timeline. It becomes a track of its own, one for the whole and one for each
- * phase, that holds one span for each function: all begin where the window begins, the duration is
- * the function's own time, the value its calls; the rest is in the arguments. Around them lies one
- * span "python profile" for the window itself. */
+ * What becomes of it: profile_out.h. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "import/import_out.h"
-
-/* Ids of such tracks: far from any thread's. */
-#define PROFILE_TRACK ((uint64_t)1 << 62)
+#include "import/profile_out.h"
 
 #define KEYS(X)                                                                                    \
     X(VERSION, "version")                                                                          \
@@ -48,18 +41,14 @@ enum key { P_NONE, KEYS(X) P_N };
 static const char *const key_names[] = {KEYS(X)};
 #undef X
 
-enum { WORD_LEN = 32, PHASES_MOST = 64 };
+enum { PHASES_MOST = 64 };
 
 struct profile {
     const struct import_ask *ask;
-    struct import_result *result;
-    struct import_out out;
+    struct profile_out to;
     struct json_scan scan;
     struct json_keys keys;
-    char profiler[WORD_LEN], timer[WORD_LEN];
-    int64_t pid, start_step, end_step, start_ns, end_ns;
-    uint32_t n_tracks;
-    uint32_t track;
+    int64_t pid;
 };
 
 struct function {
@@ -82,89 +71,27 @@ static double real(const struct json_item *it)
 
 /* ---- telling ---- */
 
-static int64_t to_ns(double seconds)
-{
-    const bool fits = seconds > 0 && seconds < 1e9;
-    return fits ? (int64_t)llround(seconds * 1e9) : 0;
-}
-
-/* `file` is shown by its last two parts; the whole path is among the arguments. */
-static const char *short_file(const char *file)
-{
-    const char *at = strrchr(file, '/');
-    while (at && at > file && *--at != '/')
-        ;
-    return at && *at == '/' ? at + 1 : file;
-}
-
-static const char *function_name(struct profile *p, const struct function *f, const char *file)
-{
-    char text[EVENT_NAME_MOST], name[1024];
-    json_decode(&f->name, name, sizeof name, &p->scan.faults);
-    const int n = *file && strcmp(file, "~") != 0
-                      ? snprintf(text, sizeof text, "%s (%s:%lld)", name, short_file(file),
-                                 (long long)f->line)
-                      : snprintf(text, sizeof text, "%s", name);
-    return texts_keep(&p->out.texts, text, MIN_OF((size_t)n, sizeof text - 1))->p;
-}
-
-static const char *function_args(struct profile *p, const struct function *f, const char *file)
-{
-    char text[EVENT_NAME_MOST];
-    const int n = snprintf(
-        text, sizeof text, "file=%.2000s\nline=%lld\ntotal_s=%.9g\ncalls=%lld%s%.0lld", file,
-        (long long)f->line, isnan(f->total_s) ? 0.0 : f->total_s, (long long)f->calls,
-        f->primitive >= 0 ? "\nprimitive_calls=" : "", (long long)MAX_OF(f->primitive, 0));
-    return texts_keep(&p->out.texts, text, MIN_OF((size_t)n, sizeof text - 1))->p;
-}
-
 static void tell_function(struct profile *p, const struct function *f)
 {
-    char file[2048];
+    char file[2048], name[1024];
     json_decode(&f->file, file, sizeof file, &p->scan.faults);
-    if (isnan(f->self_s) || f->name.len == 0) {
-        p->result->count[f->name.len == 0 ? IMPORTED_NO_NAME : IMPORTED_NO_TIME]++;
-        return;
-    }
-    const struct event v = {
-        .at = {p->start_ns},
-        .dur_ns = to_ns(f->self_s),
-        .value = f->calls,
-        .kind = EVENT_SPAN,
-        .category = CAT_PYTHON,
-        .name = function_name(p, f, file),
-        .args = function_args(p, f, file),
+    json_decode(&f->name, name, sizeof name, &p->scan.faults);
+    const struct profile_function told = {
+        .file = file,
+        .name = name,
+        .line = f->line,
+        .calls = f->calls,
+        .primitive = f->primitive,
+        .self_s = f->self_s,
+        .total_s = f->total_s,
     };
-    out_event(&p->out, p->track, &v);
+    profile_tell(&p->to, &told);
 }
 
-static void tell_window(struct profile *p)
-{
-    static const char name[] = "python profile";
-    char args[256];
-    const int n =
-        snprintf(args, sizeof args, "profiler=%s\ntimer=%s\nstart_step=%lld\nend_step=%lld",
-                 p->profiler, p->timer, (long long)p->start_step, (long long)p->end_step);
-    const struct event v = {
-        .at = {p->start_ns},
-        .dur_ns = MAX_OF(p->end_ns - p->start_ns, 0),
-        .kind = EVENT_SPAN,
-        .category = CAT_OTHER,
-        .name = texts_keep(&p->out.texts, name, sizeof name - 1)->p,
-        .args = texts_keep(&p->out.texts, args, (size_t)n)->p,
-    };
-    out_event(&p->out, p->track, &v);
-}
-
-/* phase: "" for the whole. */
 static void begin_track(struct profile *p, const char *phase)
 {
-    char name[TRACK_NAME_LEN];
-    const uint32_t pid = (uint32_t)(p->pid > 0 ? p->pid : p->ask->pid);
-    snprintf(name, sizeof name, "python profile%s%.40s", *phase ? ": " : "", phase);
-    p->track = out_track(&p->out, TRACK_THREAD, pid, PROFILE_TRACK | p->n_tracks++);
-    out_name(&p->out, p->track, "", name);
-    tell_window(p);
+    p->to.pid = (uint32_t)(p->pid > 0 ? p->pid : p->ask->pid);
+    profile_begin(&p->to, phase);
 }
 
 /* ---- reading ---- */
@@ -242,7 +169,7 @@ static enum json_kind read_phases(struct profile *p)
         if (kind == JS_ARRAY) {
             char phase[TRACK_NAME_LEN];
             json_decode(&it.key, phase, sizeof phase, NULL);
-            if (p->n_tracks < PHASES_MOST)
+            if (p->to.n_tracks < PHASES_MOST)
                 begin_track(p, phase);
             kind = read_functions(p);
         } else if (kind == JS_OBJECT) {
@@ -259,25 +186,25 @@ static void take_top(struct profile *p, const struct json_item *it)
 {
     switch (it->id) {
     case P_PROFILER:
-        json_decode(&it->text, p->profiler, sizeof p->profiler, NULL);
+        json_decode(&it->text, p->to.profiler, sizeof p->to.profiler, NULL);
         break;
     case P_TIMER:
-        json_decode(&it->text, p->timer, sizeof p->timer, NULL);
+        json_decode(&it->text, p->to.timer, sizeof p->to.timer, NULL);
         break;
     case P_PID:
         p->pid = whole(it, 0);
         break;
     case P_START_STEP:
-        p->start_step = whole(it, -1);
+        p->to.start_step = whole(it, -1);
         break;
     case P_END_STEP:
-        p->end_step = whole(it, -1);
+        p->to.end_step = whole(it, -1);
         break;
     case P_START:
-        p->start_ns = whole(it, 0);
+        p->to.start_ns = whole(it, 0);
         break;
     case P_END:
-        p->end_ns = whole(it, 0);
+        p->to.end_ns = whole(it, 0);
         break;
     default:
         break;
@@ -316,13 +243,13 @@ static int run(const struct import_ask *ask, struct import_result *out, struct e
     bool functions = false;
     *out = (struct import_result){.rank = -1, .world_size = -1};
     p->ask = ask;
-    p->result = out;
-    p->start_step = p->end_step = -1;
-    out_open(&p->out, ask->sink, out);
+    p->to.result = out;
+    p->to.start_step = p->to.end_step = -1;
+    out_open(&p->to.out, ask->sink, out);
     json_keys_init(&p->keys, key_names, COUNT_OF(key_names));
     json_open(&p->scan, ask->in, &(struct json_options){.keys = &p->keys});
     const enum json_kind kind = read_top(p, &functions);
-    out_close(&p->out);
+    out_close(&p->to.out);
     out->faults = p->scan.faults;
     out->bytes = json_position(&p->scan);
     int rc = 0;

@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/json_scan.h"
 #include "record/event.h"
+#include "record/remake.h"
 
 #define COUNT(id, ...) IMPORTED_##id,
 enum import_count {
@@ -37,19 +38,36 @@ struct import_hint {
     char worker[IMPORT_NAME_LEN]; /* process on it; "": not told */
 };
 
+/* What the input says of a machine; zero: not said. */
+struct import_machine {
+    const char *node;
+    unsigned cores, gpus;
+    int64_t memory_bytes, interval_ns;
+    mono_ns first, last; /* when it was watched */
+};
+
 struct import_ask {
     struct bytes_in *in; /* plain, not compressed */
     struct import_hint hint;
     struct sink *sink; /* takes rows of metrics as well as events */
     /* The sink of another machine that the input tells of. NULL: all goes to `sink`. */
     struct sink *(*sink_of_node)(void *ctx, const char *node);
+    /* NULL: nobody wants to know. */
+    void (*machine)(void *ctx, const struct import_machine *m);
     /* Times of the input are wall time; events carry the monotonic clock: what to take off. */
     int64_t wall_minus_mono_ns;
     uint32_t pid; /* of the process that was traced, where the caller knows it; else 0 */
     /* A number at the top level that stands behind everything else in the input, wanted before it
      * is read. NULL, or false: it cannot be had. */
     bool (*late_number)(void *ctx, const char *key, int64_t *out);
+    /* From now on times are told as they stand in the input, and what has to be added to them, a
+     * whole number of us, is known in the end: import_result.later_us. NULL, or false: the sink
+     * cannot do that. */
+    bool (*times_wait)(void *ctx);
     void *ctx;
+    /* The run is to be made as the input tells: then nothing goes to the sinks above. NULL: the
+     * input becomes a run of its own. Only exports of ours look at it. */
+    struct remake *remake;
 };
 
 struct import_result {
@@ -57,7 +75,9 @@ struct import_result {
     struct json_faults faults;
     uint64_t bytes;           /* read */
     mono_ns first, last;      /* begin of the first event, end of the last; when there are any */
+    int64_t later_us;         /* what is still to be added to the times told since times_wait */
     int64_t rank, world_size; /* -1: not told */
+    bool elsewhere;           /* nothing was told to `sink`, all to sinks of nodes */
 };
 
 struct importer {

@@ -62,10 +62,12 @@ struct kineto {
     struct json_keys keys, cats;
     int64_t base_ns;
     bool base_known; /* told, looked for, or not needed */
+    bool base_waits; /* times are told without it until it comes */
     uint32_t host_pid;
     mono_ns first_host; /* when the process was first heard of */
     uint32_t host_track;
     struct kineto_event event;
+    bool in_args; /* of the event that is being read */
     struct kineto_process processes[KINETO_PROCESSES_MOST];
     uint32_t n_processes;
     struct { /* the last one looked up, of threads and of streams */
@@ -83,6 +85,7 @@ enum json_kind kineto_read(struct kineto *k);
 void kineto_tell(struct kineto *k);
 /* Names and facts that are known only now. */
 void kineto_tell_rest(struct kineto *k);
+void kineto_keys_init(struct json_keys *keys);
 void kineto_cats_init(struct json_keys *cats);
 
 #endif

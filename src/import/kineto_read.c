@@ -6,17 +6,44 @@
 #include "base/mem.h"
 #include "import/kineto.h"
 
-enum { ARG_MOST = 240 }; /* bytes of one argument */
+enum {
+    ARG_MOST = 240, /* bytes of one argument */
+    SHORT = 32,     /* of a usual one */
+    AHEAD = 32,     /* items read at once */
+};
+
+#define KEY(id, key, kept) key,
+static const char *const key_names[] = {
+#include "import/kineto_keys.def"
+};
+#undef KEY
 
 #define KEY(id, key, kept) [K_##id] = {kept, sizeof(kept) - 1},
 static const struct {
-    const char *text;
+    char text[SHORT];
     size_t len; /* 0: it is not kept */
 } kept_as[K_N] = {
     [K_NONE] = {"", 0},
 #include "import/kineto_keys.def"
 };
 #undef KEY
+
+/* Arguments that are common, not kept, and no counter's: the scanner does not even tell of them. */
+static const uint8_t not_told[] = {
+    K_TRACE_NAME,      K_TRACE_ITERATION, K_PROFILER_INDEX, K_EV_IDX,
+    K_RECORD_FUNCTION, K_SEQUENCE,        K_FORWARD_THREAD, K_CALL_STACK,
+    K_INPUT_STRIDES,   K_CONCRETE_INPUTS, K_EXTERNAL_TS,    K_CBID,
+    K_GRAPH_NODE_ID,   K_KERNEL_HASH,     K_BANDWIDTH,      K_PYTHON_ID,
+    K_PYTHON_PARENT,   K_PYTHON_MODULE,   K_PYTHON_THREAD,  K_RANK_START,
+    K_RANK_STRIDE,
+};
+
+void kineto_keys_init(struct json_keys *keys)
+{
+    json_keys_init(keys, key_names, COUNT_OF(key_names));
+    for (size_t i = 0; i < COUNT_OF(not_told); i++)
+        json_keys_ignore(keys, not_told[i]);
+}
 
 /* ---- arguments as lines ---- */
 
@@ -34,16 +61,16 @@ static void put_one_line(struct kineto_event *v, const char *p, size_t n)
             v->args[v->args_len++] = p[i];
 }
 
-static void keep_arg(struct kineto *k, const char *key, size_t key_len, const char *p, size_t n)
+static void keep_arg(struct kineto_event *v, const char *key, size_t key_len, const char *p,
+                     size_t n)
 {
-    struct kineto_event *v = &k->event;
     if (n > ARG_MOST || key_len > ARG_MOST) {
-        k->event.long_texts++;
+        v->long_texts++;
         n = MIN_OF(n, (size_t)ARG_MOST);
         key_len = MIN_OF(key_len, (size_t)ARG_MOST);
     }
     if (v->args_len + key_len + n + 2 > KINETO_ARGS_MOST) {
-        k->event.long_texts++;
+        v->long_texts++;
         return;
     }
     if (v->args_len)
@@ -56,13 +83,33 @@ static void keep_arg(struct kineto *k, const char *key, size_t key_len, const ch
         put_bytes(v, p, n);
 }
 
+/* The usual argument is short: it and its key are copied as SHORT bytes each, and what is too much
+ * is overwritten by what follows. Both have as many bytes to read: the words are that wide, and
+ * behind a text of the window stands its pad. */
+static inline void keep_short_arg(struct kineto_event *v, uint32_t id, const char *p, size_t n)
+{
+    char *to = v->args + v->args_len;
+    if (v->args_len)
+        *to++ = '\n';
+    memcpy(to, kept_as[id].text, SHORT);
+    to += kept_as[id].len;
+    *to++ = '=';
+    memcpy(to, p, SHORT);
+    v->args_len = (uint32_t)(to + n - v->args);
+}
+
+static inline bool is_short(const struct kineto_event *v, size_t n)
+{
+    return n <= SHORT && v->args_len + 2 * SHORT + 2 <= KINETO_ARGS_MOST;
+}
+
 static void keep_text(struct kineto *k, const char *key, size_t key_len, const struct json_text *t)
 {
     char text[ARG_MOST + 1];
     if (t->len == 0)
         return;
     if (!t->escaped && !t->high) {
-        keep_arg(k, key, key_len, t->p, t->len);
+        keep_arg(&k->event, key, key_len, t->p, t->len);
         return;
     }
     struct json_faults faults = {0};
@@ -73,7 +120,7 @@ static void keep_text(struct kineto *k, const char *key, size_t key_len, const s
     for (size_t i = 0; i < n; i++)
         if ((uint8_t)text[i] < ' ') /* an argument is a line */
             text[i] = ' ';
-    keep_arg(k, key, key_len, text, n);
+    keep_arg(&k->event, key, key_len, text, n);
 }
 
 static void keep_item(struct kineto *k, const struct json_item *it)
@@ -86,17 +133,32 @@ static void keep_item(struct kineto *k, const struct json_item *it)
     const size_t len = it->id ? kept_as[it->id].len : it->key.len;
     if (len == 0 || it->kind == JS_NULL)
         return;
+    if (it->id && it->kind <= JS_NUMBER && !it->text.escaped && !it->text.high && it->text.len &&
+        is_short(&k->event, it->text.len)) {
+        keep_short_arg(&k->event, it->id, it->text.p, it->text.len);
+        return;
+    }
     keep_text(k, key, len,
               it->kind == JS_TRUE || it->kind == JS_FALSE ? &words[it->kind] : &it->text);
 }
 
 /* An object or array among the arguments, as it stands. */
-static enum json_kind keep_raw(struct kineto *k, const struct json_item *it)
+static void keep_raw(struct kineto *k, uint32_t id, const char *p, size_t n)
+{
+    if (!kept_as[id].len)
+        return;
+    if (is_short(&k->event, n) && !memchr(p, '\n', n))
+        keep_short_arg(&k->event, id, p, n);
+    else
+        keep_arg(&k->event, kept_as[id].text, kept_as[id].len, p, n);
+}
+
+static enum json_kind skip_raw(struct kineto *k, const struct json_item *it)
 {
     struct json_text raw;
     const enum json_kind kind = json_skip(&k->scan, &raw);
-    if (kind == JS_END && kept_as[it->id].len) /* the opening bracket stands before */
-        keep_arg(k, kept_as[it->id].text, kept_as[it->id].len, raw.p - 1, raw.len + 1ul);
+    if (kind == JS_END) /* the opening bracket stands before */
+        keep_raw(k, it->id, raw.p - 1, raw.len + 1ul);
     return kind;
 }
 
@@ -126,11 +188,12 @@ static uint64_t positive(const struct json_item *it)
     return v > 0 ? (uint64_t)v : 0;
 }
 
-static void add_series(struct kineto_event *v, const struct json_item *it)
+static void add_series(struct kineto *k, const struct json_item *it)
 {
+    struct kineto_event *v = &k->event;
     double value;
     if (v->n_series < KINETO_SERIES_MOST && json_double(it, &value))
-        v->series[v->n_series++] = (struct kineto_series){it->key, value};
+        v->series[v->n_series++] = (struct kineto_series){json_item_key(&k->keys, it), value};
 }
 
 /* ---- the parts of an event ---- */
@@ -181,24 +244,12 @@ static void take_arg(struct kineto *k, const struct json_item *it)
     }
 }
 
-static enum json_kind read_args(struct kineto *k)
+static void take_any_arg(struct kineto *k, const struct json_item *it)
 {
-    struct json_item it;
-    for (;;) {
-        enum json_kind kind = json_next(&k->scan, &it);
-        if (kind == JS_END || kind >= JS_LOST)
-            return kind;
-        if (kind == JS_OBJECT || kind == JS_ARRAY) {
-            kind = keep_raw(k, &it);
-            if (kind != JS_END)
-                return kind;
-            continue;
-        }
-        if (k->event.ph == 'C' || k->event.ph == 0)
-            add_series(&k->event, &it);
-        if (k->event.ph != 'C')
-            take_arg(k, &it);
-    }
+    if (__builtin_expect(k->event.ph == 'C' || k->event.ph == 0, 0))
+        add_series(k, it);
+    if (k->event.ph != 'C')
+        take_arg(k, it);
 }
 
 /* "7" and "stream 7" are numbers too. */
@@ -274,21 +325,54 @@ static void clear(struct kineto_event *v)
     v->mem_device_type = v->mem_device = INT64_MIN;
 }
 
-enum json_kind kineto_read(struct kineto *k)
+/* What json_ahead gave. Where it stopped: in the arguments or not. JS_END: the event is over. */
+static enum json_kind take_ahead(struct kineto *k, const struct json_item *items, size_t n)
+{
+    for (const struct json_item *it = items; it < items + n; it++) {
+        if (it->kind == JS_END) {
+            if (!k->in_args)
+                return JS_END;
+            k->in_args = false;
+        } else if (it->kind == JS_OBJECT) {
+            k->in_args = true;
+        } else if (!k->in_args) {
+            if (it->kind != JS_ARRAY)
+                take_member(k, it);
+        } else if (it->kind == JS_ARRAY) {
+            keep_raw(k, it->id, it->text.p, it->text.len);
+        } else {
+            take_any_arg(k, it);
+        }
+    }
+    return JS_NULL;
+}
+
+/* One item as json_next has it. JS_NULL: go on. */
+static enum json_kind take_next(struct kineto *k)
 {
     struct json_item it;
+    enum json_kind kind = json_next(&k->scan, &it);
+    if (kind >= JS_LOST)
+        return kind;
+    if (kind == JS_OBJECT && it.id == K_ARGS && !k->in_args)
+        kind = JS_OBJECT;
+    else if (kind == JS_OBJECT || kind == JS_ARRAY)
+        kind = k->in_args ? skip_raw(k, &it) : json_skip(&k->scan, NULL);
+    else
+        return take_ahead(k, &it, 1);
+    k->in_args = k->in_args || kind == JS_OBJECT;
+    return kind >= JS_LOST ? kind : JS_NULL;
+}
+
+enum json_kind kineto_read(struct kineto *k)
+{
+    struct json_item items[AHEAD];
+    enum json_kind kind = JS_NULL;
     clear(&k->event);
-    for (;;) {
-        enum json_kind kind = json_next(&k->scan, &it);
-        if (kind == JS_END || kind >= JS_LOST)
-            return kind;
-        if (kind == JS_OBJECT && it.id == K_ARGS)
-            kind = read_args(k);
-        else if (kind == JS_OBJECT || kind == JS_ARRAY)
-            kind = json_skip(&k->scan, NULL);
-        else
-            take_member(k, &it);
-        if (kind >= JS_LOST)
-            return kind;
+    k->in_args = false;
+    while (kind == JS_NULL) {
+        const size_t n = json_ahead(&k->scan, k->in_args ? K_NONE : K_ARGS, items, AHEAD);
+        kind = n ? take_ahead(k, items, n) : take_next(k);
     }
+    return kind;
 }

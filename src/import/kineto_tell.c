@@ -206,9 +206,13 @@ static uint32_t device_track(struct kineto *k)
 /* Found out with the first event that has a time. */
 static void find_base(struct kineto *k)
 {
+    const struct import_ask *ask = k->ask;
     k->base_known = true;
-    if (k->event.ts_ns < RELATIVE_BELOW_NS && k->ask->late_number &&
-        !k->ask->late_number(k->ask->ctx, "baseTimeNanoseconds", &k->base_ns))
+    if (k->event.ts_ns >= RELATIVE_BELOW_NS)
+        return;
+    k->base_waits = ask->times_wait && ask->times_wait(ask->ctx);
+    if (!k->base_waits && ask->late_number &&
+        !ask->late_number(ask->ctx, "baseTimeNanoseconds", &k->base_ns))
         k->base_ns = 0;
 }
 

@@ -126,83 +126,119 @@ static size_t session_of(const struct run *r, const struct event_file *f)
 struct gathered {
     struct event_track t;
     size_t node;
+    uint32_t file; /* index */
+    uint32_t filled;
+    uint32_t process; /* its number before they are sorted */
 };
-
-static bool same_track(const struct gathered *g, const struct event_file *f, const struct track *t)
-{
-    return g->t.store == f->store && track_same(&g->t.track.track, t);
-}
-
-/* Tracks of one file are few and come in turns: the last one found is tried first. */
-static struct gathered *find_track(struct gathered *v, size_t n, const struct event_file *f,
-                                   const struct track *t)
-{
-    for (size_t i = n; i > 0; i--)
-        if (same_track(&v[i - 1], f, t))
-            return &v[i - 1];
-    return NULL;
-}
 
 struct gathering {
     struct run *run;
     struct gathered *v;
     size_t n, cap;
+    uint32_t *slots; /* 1 + index, by hash of file and track */
+    uint32_t n_slots;
 };
 
-static void gather_block(struct gathering *g, const struct event_file *f, uint32_t block)
+static uint32_t slot_of(const struct gathering *g, uint32_t file, const struct track *t)
+{
+    for (uint32_t at = track_hash(t) + file;; at++) {
+        const uint32_t slot = at & (g->n_slots - 1), i = g->slots[slot];
+        if (!i || (g->v[i - 1].file == file && track_same(&g->v[i - 1].t.track.track, t)))
+            return slot;
+    }
+}
+
+static void grow_slots(struct gathering *g)
+{
+    free(g->slots);
+    g->n_slots = g->n_slots ? g->n_slots * 2 : 64;
+    g->slots = xcalloc(g->n_slots, sizeof *g->slots);
+    for (size_t i = 0; i < g->n; i++)
+        g->slots[slot_of(g, g->v[i].file, &g->v[i].t.track.track)] = (uint32_t)i + 1;
+}
+
+/* The track, made when it is new. */
+static struct gathered *gathered_of(struct gathering *g, const struct event_file *f, uint32_t file,
+                                    const struct track *t)
+{
+    if (g->n * 2 >= g->n_slots)
+        grow_slots(g);
+    uint32_t *slot = &g->slots[slot_of(g, file, t)];
+    if (*slot)
+        return &g->v[*slot - 1];
+    if (g->n == g->cap) {
+        g->cap = g->cap ? g->cap * 2 : 16;
+        g->v = xrealloc(g->v, g->cap, sizeof *g->v);
+    }
+    struct gathered *x = &g->v[g->n++];
+    *slot = (uint32_t)g->n;
+    *x = (struct gathered){.node = session_of(g->run, f), .file = file};
+    x->t.store = f->store;
+    x->t.track = (struct run_track){
+        .track = *t, .detail = f->detail, .first = {INT64_MAX}, .last = {INT64_MIN}};
+    return x;
+}
+
+static void gather_block(struct gathering *g, const struct event_file *f, uint32_t file,
+                         uint32_t block)
 {
     const struct events_block *b = &f->store->events[block];
-    struct gathered *x = find_track(g->v, g->n, f, &b->track);
-    const wall_ns first = store_wall(f->store, b->t_first_us);
-    const wall_ns last = store_wall(f->store, b->t_last_us);
-    if (!x) {
-        if (g->n == g->cap) {
-            g->cap = g->cap ? g->cap * 2 : 16;
-            g->v = xrealloc(g->v, g->cap, sizeof *g->v);
-        }
-        x = &g->v[g->n++];
-        *x = (struct gathered){.node = session_of(g->run, f)};
-        x->t.store = f->store;
-        x->t.track = (struct run_track){
-            .track = b->track, .detail = f->detail, .first = first, .last = last};
-    }
+    struct gathered *x = gathered_of(g, f, file, &b->track);
     struct run_track *t = &x->t.track;
-    t->first.ns = MIN_OF(t->first.ns, first.ns);
-    t->last.ns = MAX_OF(t->last.ns, last.ns);
+    t->first.ns = MIN_OF(t->first.ns, store_wall(f->store, b->t_first_us).ns);
+    t->last.ns = MAX_OF(t->last.ns, store_wall(f->store, b->t_last_us).ns);
     t->events += b->rows;
     x->t.n_blocks++;
 }
 
-static void fill_blocks(struct run *r, struct event_track *t)
+/* Which blocks are whose: all tracks at once, as there may be many of both. */
+static void fill_blocks(struct gathering *g, const struct event_index *x)
 {
-    const uint32_t n = t->n_blocks;
-    t->blocks = arena_array(&r->arena, uint32_t, n);
-    t->n_blocks = 0;
-    for (uint32_t i = 0; i < t->store->n_events && t->n_blocks < n; i++)
-        if (track_same(&t->store->events[i].track, &t->track.track))
-            t->blocks[t->n_blocks++] = i;
-}
-
-static struct run_process *find_process(struct event_index *x, const struct node_info *n,
-                                        uint32_t pid)
-{
-    for (size_t i = 0; i < x->n_processes; i++) {
-        struct run_process *p = &x->processes[i];
-        if (p->pid == pid && p->session == n->session && strcmp(p->node, n->id) == 0)
-            return p;
+    for (size_t i = 0; i < g->n; i++)
+        g->v[i].t.blocks = arena_array(&g->run->arena, uint32_t, g->v[i].t.n_blocks);
+    for (uint32_t i = 0; i < x->n_files; i++) {
+        const struct store *s = x->files[i].store;
+        for (uint32_t k = 0; k < s->n_events; k++) {
+            struct gathered *one = &g->v[g->slots[slot_of(g, i, &s->events[k].track)] - 1];
+            one->t.blocks[one->filled++] = k;
+        }
     }
-    return NULL;
 }
 
-static struct run_process *join_process(struct run *r, struct event_index *x,
-                                        const struct gathered *g)
+/* Numbers of processes by node and pid. */
+struct pid_table {
+    struct pid_slot {
+        size_t node;
+        uint32_t pid, number; /* 1 + number; 0: free */
+    } * v;
+    uint32_t cap;
+};
+
+/* Room for n, without growing. */
+static void pids_open(struct pid_table *k, size_t n)
+{
+    for (k->cap = 16; k->cap < 2 * n; k->cap *= 2)
+        ;
+    k->v = xcalloc(k->cap, sizeof *k->v);
+}
+
+static struct pid_slot *pid_slot(const struct pid_table *k, size_t node, uint32_t pid)
+{
+    for (uint32_t at = pid * 0x9e3779b9u + (uint32_t)node;; at++) {
+        struct pid_slot *one = &k->v[at & (k->cap - 1)];
+        if (!one->number || (one->pid == pid && one->node == node))
+            return one;
+    }
+}
+
+static struct run_process *join_process(struct run *r, struct event_index *x, struct pid_table *k,
+                                        struct gathered *g)
 {
     const struct node_info *n = &r->info.nodes[g->node];
     const struct run_track *t = &g->t.track;
-    struct run_process *p = find_process(x, n, t->track.pid);
-    if (!p) {
-        p = &x->processes[x->n_processes++];
-        *p = (struct run_process){
+    struct pid_slot *slot = pid_slot(k, g->node, t->track.pid);
+    if (!slot->number) {
+        x->processes[x->n_processes++] = (struct run_process){
             .node = n->id,
             .session = n->session,
             .pid = t->track.pid,
@@ -215,7 +251,10 @@ static struct run_process *join_process(struct run *r, struct event_index *x,
             .first = t->first,
             .last = t->last,
         };
+        *slot = (struct pid_slot){g->node, t->track.pid, (uint32_t)x->n_processes};
     }
+    g->process = slot->number - 1;
+    struct run_process *p = &x->processes[g->process];
     p->first.ns = MIN_OF(p->first.ns, t->first.ns);
     p->last.ns = MAX_OF(p->last.ns, t->last.ns);
     return p;
@@ -303,7 +342,8 @@ static int compare(int64_t a, int64_t b)
 
 static int by_rank(const void *a, const void *b)
 {
-    const struct run_process *x = a, *y = b;
+    const struct run_process *x = *(const struct run_process *const *)a;
+    const struct run_process *y = *(const struct run_process *const *)b;
     int c = name_compare(x->node, y->node);
     if (c == 0) /* those without a number come last */
         c = compare(x->rank < 0 ? INT64_MAX : x->rank, y->rank < 0 ? INT64_MAX : y->rank);
@@ -329,26 +369,37 @@ static int by_process(const void *a, const void *b)
 static void sort_processes(struct run *r, struct event_index *x, struct gathering *g)
 {
     struct run_process *old = x->processes;
-    x->processes = arena_array(&r->arena, struct run_process, x->n_processes);
-    memcpy(x->processes, old, x->n_processes * sizeof *old);
-    qsort(x->processes, x->n_processes, sizeof *old, by_rank);
-    for (size_t i = 0; i < g->n; i++) {
-        struct run_track *t = &g->v[i].t.track;
-        t->process = find_process(x, &r->info.nodes[g->v[i].node], t->track.pid);
+    const size_t n = x->n_processes;
+    const struct run_process **order = xmalloc(n * sizeof *order);
+    uint32_t *places = xmalloc(n * sizeof *places); /* by the number before */
+    for (size_t i = 0; i < n; i++)
+        order[i] = &old[i];
+    qsort(order, n, sizeof *order, by_rank);
+    x->processes = arena_array(&r->arena, struct run_process, n);
+    for (size_t i = 0; i < n; i++) {
+        x->processes[i] = *order[i];
+        places[order[i] - old] = (uint32_t)i;
     }
+    for (size_t i = 0; i < g->n; i++)
+        g->v[i].t.track.process = &x->processes[places[g->v[i].process]];
+    free(order);
+    free(places);
 }
 
 static void list_tracks(struct run *r, struct event_index *x, struct gathering *g)
 {
     struct codec *codec = codec_open();
+    struct pid_table pids;
+    pids_open(&pids, g->n);
     x->processes = arena_array(&r->arena, struct run_process, g->n);
+    fill_blocks(g, x);
     for (size_t i = 0; i < g->n; i++) {
-        fill_blocks(r, &g->v[i].t);
-        struct run_process *p = join_process(r, x, &g->v[i]);
+        struct run_process *p = join_process(r, x, &pids, &g->v[i]);
         if (!g->v[i].t.track.detail)
             read_facts(&g->v[i].t, p, codec);
     }
     codec_close(codec);
+    free(pids.v);
     use_launcher(r, x);
     sort_processes(r, x, g);
     x->tracks = arena_array(&r->arena, struct event_track, g->n);
@@ -362,12 +413,13 @@ static void list_tracks(struct run *r, struct event_index *x, struct gathering *
 static void list_all(struct run *r, struct event_index *x)
 {
     struct gathering g = {.run = r};
-    for (size_t i = 0; i < x->n_files; i++)
+    for (uint32_t i = 0; i < x->n_files; i++)
         for (uint32_t k = 0; k < x->files[i].store->n_events; k++)
-            gather_block(&g, &x->files[i], k);
+            gather_block(&g, &x->files[i], i, k);
     if (g.n)
         list_tracks(r, x, &g);
     free(g.v);
+    free(g.slots);
 }
 
 int run_events(struct run *r, struct event_index **out, struct err *e)

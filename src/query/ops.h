@@ -5,7 +5,9 @@
  * runs: its own (self) time. For spans that nest that is the usual definition; for broken data it
  * still counts every moment once. The total of a name counts its outermost spans only, so that
  * recursion does not count twice. What ran on a device counts for the operator around the call that
- * launched it (by link), and in the totals of all that are around that one.
+ * launched it (by link), and in the totals of all that are around that one. By module, what a
+ * backward operator launched on a thread of its own counts for the module that called the forward
+ * one, where the profiler tied the two (Kineto's fwdbwd arrows).
  *
  * ops_open, then for each process ops_process, its tracks (threads before devices) and
  * ops_process_end, then ops_rows; or ops_read, which does all that for a run. */

@@ -142,6 +142,8 @@ static void fill_node(const json_t *o, struct arena *a, struct node_info *n)
     n->rank = json_get_int(launcher, "rank", -1);
     n->world_size = json_get_int(launcher, "world_size", -1);
     n->local_rank = json_get_int(launcher, "local_rank", -1);
+    n->machine = json_get_str(o, "machine_type", a, "");
+    n->price_per_hour = json_get_num(o, "price_per_hour", NAN);
     n->interval_ns = json_get_int(o, "interval_ns", 0);
     n->start.ns = json_get_int(o, "start_ns", 0);
     n->end.ns = json_get_int(o, "end_ns", 0);

@@ -21,11 +21,16 @@ static bool metric_matches(const char *want, const char *metric)
     return strcmp(want, metric) == 0;
 }
 
+bool series_matches(const struct series_ask *ask, const struct series_key *k)
+{
+    return (!ask->node || strcmp(ask->node, k->node) == 0) &&
+           (!ask->metric || metric_matches(ask->metric, k->metric)) &&
+           (!ask->entity || strcmp(ask->entity, k->entity) == 0);
+}
+
 static bool matches(const struct series_ask *ask, const struct merged *m)
 {
-    return (!ask->node || strcmp(ask->node, m->node) == 0) &&
-           (!ask->metric || metric_matches(ask->metric, m->metric)) &&
-           (!ask->entity || strcmp(ask->entity, m->entity) == 0);
+    return series_matches(ask, &(struct series_key){m->node, m->metric, m->entity, m->unit});
 }
 
 static struct series_key key_of(const struct merged *m, struct arena *a)

@@ -29,6 +29,9 @@ struct series_ask {
     size_t points;      /* at most so many per series; 0: every stored sample */
 };
 
+/* By node, metric and entity. */
+bool series_matches(const struct series_ask *ask, const struct series_key *k);
+
 struct series {
     struct series_key key;
     size_t n;

@@ -5,8 +5,11 @@
  * kept; the thread that has most of it is the one that trains. */
 #include "query/steps.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "query/run_open.h"
@@ -60,7 +63,7 @@ static const struct event_track *read_main(struct reader *rd, const struct event
     return best;
 }
 
-static bool read_process(struct reader *rd, const struct event_index *x,
+static void read_process(struct reader *rd, const struct event_index *x,
                          const struct run_process *p, struct arena *a, struct rank_steps *out)
 {
     struct points points = {0};
@@ -71,7 +74,6 @@ static bool read_process(struct reader *rd, const struct event_index *x,
     for (size_t i = 0; i < out->n; i++)
         out->steps[i].start = event_wall(t->store, (mono_ns){out->steps[i].start.ns});
     points_free(&points);
-    return out->n > 0;
 }
 
 /* ---- ranks ---- */
@@ -120,20 +122,76 @@ static int by_rank(const void *a, const void *b)
     return s != t ? (s > t) - (s < t) : (x->process > y->process) - (x->process < y->process);
 }
 
+/* ---- processes, by as many threads as pay ---- */
+
+enum { THREADS_MOST = 4 };
+
+/* Shared by the threads: who is free takes the next process. */
+struct batch {
+    const struct event_index *index;
+    struct rank_steps *out; /* by process; n 0: it has no steps */
+    atomic_size_t next;
+};
+
+struct worker {
+    struct batch *batch;
+    struct arena arena; /* of its results */
+    pthread_t thread;
+    bool started;
+};
+
+static void *work(void *arg)
+{
+    struct worker *w = arg;
+    const struct event_index *x = w->batch->index;
+    struct reader rd = {.codec = codec_open()};
+    for (size_t i; (i = atomic_fetch_add(&w->batch->next, 1)) < x->n_processes;)
+        if (x->processes[i].worker < 0)
+            read_process(&rd, x, &x->processes[i], &w->arena, &w->batch->out[i]);
+    codec_close(rd.codec);
+    free(rd.block);
+    return NULL;
+}
+
+static size_t threads_for(size_t processes)
+{
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    const size_t most = cores > 1 ? MIN_OF((size_t)cores, (size_t)THREADS_MOST) : 1;
+    return MAX_OF(MIN_OF(processes, most), (size_t)1);
+}
+
+/* The caller is the first worker; a thread that cannot be started is done without. */
+static void read_batch(struct batch *b, struct arena *a)
+{
+    struct worker w[THREADS_MOST] = {0};
+    const size_t n = threads_for(b->index->n_processes);
+    for (size_t i = 0; i < n; i++) {
+        w[i].batch = b;
+        w[i].started = i > 0 && pthread_create(&w[i].thread, NULL, work, &w[i]) == 0;
+    }
+    work(&w[0]);
+    for (size_t i = 0; i < n; i++) {
+        if (w[i].started)
+            pthread_join(w[i].thread, NULL);
+        arena_join(a, &w[i].arena);
+    }
+}
+
+/* Those that have steps come to the front. */
 static size_t read_all(const struct event_index *x, struct run_process *processes, struct arena *a,
                        struct rank_steps *out)
 {
-    struct reader rd = {.codec = codec_open()};
+    struct batch b = {.index = x, .out = out};
     size_t n = 0;
+    read_batch(&b, a);
     for (size_t i = 0; i < x->n_processes; i++) {
-        if (x->processes[i].worker >= 0 || !read_process(&rd, x, &x->processes[i], a, &out[n]))
+        if (out[i].n == 0)
             continue;
+        out[n] = out[i];
         out[n].process = &processes[i];
         out[n].node = processes[i].node;
         n++;
     }
-    codec_close(rd.codec);
-    free(rd.block);
     return n;
 }
 

@@ -45,6 +45,7 @@ struct points {
  */
 void points_forget_names(struct points *p);
 void points_add(struct points *p, const struct event *e);
+void points_push(struct points *p, const struct point *x);
 /* In order of time, the longer one first; once all are added. */
 void points_sort(struct points *p);
 void points_free(struct points *p);

@@ -54,7 +54,7 @@ static bool in_order(const struct point *a, const struct point *b)
     return a->at != b->at ? a->at < b->at : a->end >= b->end;
 }
 
-static void push(struct points *p, const struct point *x)
+void points_push(struct points *p, const struct point *x)
 {
     if (p->n == p->cap) {
         p->cap = p->cap ? p->cap * 2 : 1024;
@@ -84,7 +84,7 @@ void points_add(struct points *p, const struct event *e)
         x.part = NO_PART;
     x.end = x.at + MAX_OF(e->dur_ns, 0);
     x.mode = (uint8_t)(e->mode < MODE_N ? e->mode : MODE_TRAIN);
-    push(p, &x);
+    points_push(p, &x);
 }
 
 /* Hooks tell the size of every batch whose size can be told. A fetch without one, when the fetch

@@ -51,6 +51,9 @@ struct track {
 };
 
 bool track_same(const struct track *a, const struct track *b); /* kind, pid and id */
+uint32_t track_hash(const struct track *t);                    /* of what track_same compares */
+/* Takes over the names that are not empty; whether any of them is another now. */
+bool track_rename(struct track *t, const char *process, const char *name);
 
 /* A zeroed one with kind, at and name is whole. */
 struct event {
@@ -68,6 +71,11 @@ struct event {
 };
 
 double event_real(const struct event *v); /* of EVENT_REAL */
+
+/* By their enums; all end with NULL. No kind is 0, whose name is "". */
+extern const char *const event_kind_names[EVENT_KIND_N + 1]; /* "span", "step", ... */
+extern const char *const event_mode_names[MODE_N + 1];       /* "train", ... */
+extern const char *const event_end_names[END_OPEN + 2];      /* "known", ... */
 
 /* Names that mean something to what follows; others are the user's own. */
 #define EVENT(id, ...) EV_##id,

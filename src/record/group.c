@@ -17,8 +17,8 @@
 static double step_of(const struct slot *s, int64_t period_ns)
 {
     const struct metric *m = &metrics[s->metric];
-    if (m->step > 0)
-        return m->step;
+    if (s->own_step || m->step > 0)
+        return s->own_step ? s->step : m->step;
     const double one = m->count / (double)s->parts;
     return m->kind == KIND_GAUGE ? one : one * (double)NS_PER_S / (double)period_ns;
 }
@@ -61,17 +61,30 @@ static void set_scale(struct group *g, slot_id id)
     g->scales[id].most = m->hi > 0 ? nearbyint(m->hi / s->step) : INFINITY;
 }
 
-slot_id group_add_mean(struct group *g, enum metric_id m, const char *entity, unsigned parts)
+static slot_id add(struct group *g, const struct slot *like, const char *entity)
 {
-    assert(parts > 0);
     const slot_id id = free_slot(g);
     struct slot *s = &g->slots[id];
     g->generation++;
-    *s = (struct slot){.used = true, .born = g->generation, .metric = m, .parts = parts};
+    *s = *like;
+    s->used = true;
+    s->born = g->generation;
     set_scale(g, id);
     snprintf(s->entity, sizeof s->entity, "%s", entity);
     g->cells[id] = CELL_MISSING;
     return id;
+}
+
+slot_id group_add_mean(struct group *g, enum metric_id m, const char *entity, unsigned parts)
+{
+    assert(parts > 0);
+    return add(g, &(struct slot){.metric = m, .parts = parts}, entity);
+}
+
+slot_id group_add_step(struct group *g, enum metric_id m, const char *entity, double step)
+{
+    assert(step > 0);
+    return add(g, &(struct slot){.metric = m, .parts = 1, .step = step, .own_step = true}, entity);
 }
 
 slot_id group_add(struct group *g, enum metric_id m, const char *entity)

@@ -22,6 +22,7 @@ struct slot {
     enum metric_id metric;
     unsigned parts; /* sources that it is the mean of */
     double step;    /* what one unit of the cell is worth, in the metric's unit */
+    bool own_step;  /* the step was asked for, whatever the period is */
     char entity[ENTITY_LEN];
 };
 
@@ -48,6 +49,8 @@ void group_close(struct group *g); /* frees what it holds; a zeroed one is fine 
 slot_id group_add(struct group *g, enum metric_id m, const char *entity);
 /* A series that is the mean of `parts` sources (all cores): its step is that much finer. */
 slot_id group_add_mean(struct group *g, enum metric_id m, const char *entity, unsigned parts);
+/* A series whose readings come as finer numbers than its metric's own step. */
+slot_id group_add_step(struct group *g, enum metric_id m, const char *entity, double step);
 void group_drop(struct group *g, slot_id s);
 /* A new nominal period: the steps of rates change with it. */
 void group_set_period(struct group *g, int64_t period_ns);

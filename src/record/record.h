@@ -130,7 +130,7 @@ struct sink_ops {
     void (*loss)(struct sink *s, const struct loss *l);
     void (*mark)(struct sink *s, const struct mark *m);
     /* Events of one track (event.h), in the order in which they ended; their texts are the
-     * caller's. */
+     * caller's. None of them: what the track is called has changed. */
     void (*events)(struct sink *s, const struct track *t, const struct event *v, size_t n);
 };
 

@@ -188,6 +188,17 @@ static uint8_t *make_file(struct ring_writer *w, uint64_t now)
     return map;
 }
 
+static void put_facts(const struct ring_writer *w, struct ring_thread *t)
+{
+    for (size_t i = 0; i < RING_FACTS; i++) {
+        const struct ring_fact *f = &w->facts[i];
+        const uint32_t name = __atomic_load_n(&f->name, __ATOMIC_ACQUIRE);
+        const uint64_t value = __atomic_load_n(&f->value, __ATOMIC_RELAXED);
+        if (name)
+            put_attached(t, w->clock, (struct ring_said){RING_COUNT_INT, name, value});
+    }
+}
+
 static bool attach(struct ring_writer *w, struct ring_thread *t)
 {
     uint8_t *map = __atomic_load_n(&w->live->map, __ATOMIC_ACQUIRE);
@@ -196,10 +207,14 @@ static bool attach(struct ring_writer *w, struct ring_thread *t)
     const uint64_t now = ring_mono_ns();
     if (t->writer == w && now < t->retry_ns)
         return false;
-    if (!map)
+    const bool is_new = !map;
+    if (is_new)
         map = make_file(w, now);
-    if (map && attach_ring(w, t, map))
+    if (map && attach_ring(w, t, map)) {
+        if (is_new)
+            put_facts(w, t);
         return true;
+    }
     t->writer = w;
     t->retry_ns = now + retry_ns;
     return false;
@@ -229,6 +244,29 @@ void ring_put_slow(struct ring_writer *w, struct ring_thread *t, struct ring_sai
         put_attached(t, w->clock, s);
     else
         put_unattached(w, t, s);
+}
+
+/* The place of a name: its own, or a free one; NULL when there is none. */
+static struct ring_fact *fact_place(struct ring_writer *w, uint32_t name)
+{
+    for (size_t i = 0; i < RING_FACTS; i++)
+        if (__atomic_load_n(&w->facts[i].name, __ATOMIC_RELAXED) == name)
+            return &w->facts[i];
+    if (__atomic_load_n(&w->facts_used, __ATOMIC_RELAXED) >= RING_FACTS)
+        return NULL;
+    const uint32_t i = __atomic_fetch_add(&w->facts_used, 1, __ATOMIC_RELAXED);
+    return i < RING_FACTS ? &w->facts[i] : NULL;
+}
+
+/* Said before it is kept: the file is there then, and does not get it twice. */
+void ring_put_fact(struct ring_writer *w, struct ring_thread *t, uint32_t name, uint64_t value)
+{
+    ring_put(w, t, (struct ring_said){RING_COUNT_INT, name, value});
+    struct ring_fact *f = name ? fact_place(w, name) : NULL;
+    if (!f)
+        return;
+    __atomic_store_n(&f->value, value, __ATOMIC_RELAXED);
+    __atomic_store_n(&f->name, name, __ATOMIC_RELEASE);
 }
 
 /* Runs when a thread ends. Destructors of others may emit after it: then the thread gets a ring

@@ -36,7 +36,7 @@
 #define RING_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define RING_NO_MAP      ((uint8_t *)-1)
 
-enum { RING_DIR_LEN = 400, RING_NAME_INDEX = 4096 };
+enum { RING_DIR_LEN = 400, RING_NAME_INDEX = 4096, RING_FACTS = 16 };
 
 /* In the page that a fork empties. */
 struct ring_live {
@@ -44,6 +44,12 @@ struct ring_live {
     uint64_t dropped;           /* events before there was a file; later they are counted there */
     uint64_t retry_ns;          /* do not try to make the file again before */
     uint8_t backed[RING_COUNT]; /* the ring's pages are there, so that writing cannot fault */
+};
+
+/* What a process is: a child of fork, whose file is new, says it again. */
+struct ring_fact {
+    uint32_t name; /* 0: there is none here; stored last */
+    uint64_t value;
 };
 
 /* One per process, zeroed, at an address that never changes. */
@@ -54,6 +60,8 @@ struct ring_writer {
     bool has_key;
     pthread_key_t key; /* gives a thread's ring back when the thread ends */
     char dir[RING_DIR_LEN];
+    uint32_t facts_used;
+    struct ring_fact facts[RING_FACTS];
     uint32_t names_used;
     uint32_t name_index[RING_NAME_INDEX]; /* open addressing: id, 0 when empty */
     struct ring_name names[RING_NAMES];   /* of this process; copied into each file it makes */
@@ -90,6 +98,9 @@ void ring_writer_forked(struct ring_writer *w);
 void ring_writer_stop(struct ring_writer *w);
 /* The id of a name, made on first sight; 0 when it is empty or the table is full. */
 uint32_t ring_intern(struct ring_writer *w, const char *text);
+/* Says a count, now and as the first thing in the file of every child of fork. Of one name the last
+ * value counts. What finds no place is only said now. */
+void ring_put_fact(struct ring_writer *w, struct ring_thread *t, uint32_t name, uint64_t value);
 /* What the recorder has written into this process's file; 0 while there is none. */
 uint64_t ring_asked(const struct ring_writer *w);
 /* The first event of a thread or of a forked child, a ring that seems full, the slower

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "store/event_bits.h"
 
 /* Room for one more in an array of the store's arena: doubled by copying, freed with the store. */
 static void *room(struct arena *a, void *p, uint32_t n, uint32_t *cap, size_t size)
@@ -112,6 +113,19 @@ static void get_tie(struct catalog *c, struct cur *in)
         catalog_tie(c, t);
 }
 
+static void get_track(struct catalog *c, struct cur *in)
+{
+    struct track t = {0};
+    cur_varint(in); /* its number in the tail that it came from */
+    t.kind = track_kind_of(cur_u8(in));
+    t.pid = (uint32_t)cur_varint_most(in, UINT32_MAX);
+    t.id = cur_varint(in);
+    cur_str(in, t.process, sizeof t.process);
+    cur_str(in, t.name, sizeof t.name);
+    if (!in->bad)
+        track_names_tell(&c->names, &t);
+}
+
 /* The content of one record; kinds of a later version say nothing to us. */
 static bool get_record(struct catalog *c, uint8_t tag, struct cur content)
 {
@@ -125,8 +139,11 @@ static bool get_record(struct catalog *c, uint8_t tag, struct cur content)
     case TAG_TIE:
         get_tie(c, &content);
         break;
+    case TAG_TRACK:
+        get_track(c, &content);
+        break;
     default:
-        return tag > TAG_TIE;
+        return tag > TAG_TRACK;
     }
     return !content.bad;
 }

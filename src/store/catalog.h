@@ -5,12 +5,14 @@
 #define STORE_CATALOG_H
 
 #include "store/reader.h"
+#include "store/track_names.h"
 
 struct catalog {
     struct store *store;
     uint32_t cap_losses, cap_marks, cap_ties, cap_series;
     uint32_t *buckets; /* hash of series: index + 1 */
     uint32_t n_buckets;
+    struct track_names names; /* of event blocks and logs, told in the order of the file */
 };
 
 /* The records of a log block; false when they are not. Words this version does not know are

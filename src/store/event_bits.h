@@ -69,6 +69,12 @@ static inline unsigned what_without_end(unsigned what)
     return what & ~(((1u << WHAT_END_BITS) - 1) << WHAT_END_SHIFT);
 }
 
+/* What is neither is at least no thread of a program, so nobody looks for steps in it. */
+static inline enum track_kind track_kind_of(uint8_t kind)
+{
+    return kind == TRACK_THREAD ? TRACK_THREAD : TRACK_DEVICE;
+}
+
 /* Begin and end are times that a clock shows. */
 static inline bool event_fits(int64_t at, uint64_t dur)
 {

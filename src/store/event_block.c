@@ -164,8 +164,7 @@ bool event_block_get(const struct block_header *h, const uint8_t *payload, struc
     struct cur data = cur_of(payload + h->head_len, h->payload_len - h->head_len);
     *out = (struct events_block){
         .t_first_us = h->t_first_us, .t_last_us = h->t_last_us, .rows = h->rows};
-    /* What is neither is at least no thread of a program, so nobody looks for steps in it. */
-    out->track.kind = cur_u8(&head) == TRACK_THREAD ? TRACK_THREAD : TRACK_DEVICE;
+    out->track.kind = track_kind_of(cur_u8(&head));
     out->track.pid = (uint32_t)cur_varint_most(&head, UINT32_MAX);
     out->track.id = cur_varint(&head);
     cur_str(&head, out->track.process, sizeof out->track.process);

@@ -63,6 +63,17 @@ int file_header_get(struct file_header *out, const uint8_t *p, size_t n, const c
     return 0;
 }
 
+/* Of a header without its last field, which this is, and a head. */
+static uint64_t block_sum(const uint8_t *header, const uint8_t *head, size_t head_len)
+{
+    XXH3_state_t state;
+    XXH3_INITSTATE(&state);
+    XXH3_64bits_reset(&state);
+    XXH3_64bits_update(&state, header, BLOCK_HEADER_LEN - 8);
+    XXH3_64bits_update(&state, head, head_len);
+    return XXH3_64bits_digest(&state);
+}
+
 void block_put(struct buf *out, const struct block_header *h, const struct buf *head,
                const struct buf *data)
 {
@@ -76,12 +87,7 @@ void block_put(struct buf *out, const struct block_header *h, const struct buf *
     buf_u64(out, (uint64_t)h->t_last_us);
     buf_u32(out, h->segment);
     buf_u32(out, h->rows);
-    XXH3_state_t state;
-    XXH3_INITSTATE(&state);
-    XXH3_64bits_reset(&state);
-    XXH3_64bits_update(&state, out->p + start, BLOCK_HEADER_LEN - 8);
-    XXH3_64bits_update(&state, head->p, head->len);
-    buf_u64(out, XXH3_64bits_digest(&state));
+    buf_u64(out, block_sum(out->p + start, head->p, head->len));
     buf_put(out, head->p, head->len);
     buf_put(out, data->p, data->len);
     buf_put(out, zeros, (BLOCK_ALIGN - (out->len - start) % BLOCK_ALIGN) % BLOCK_ALIGN);
@@ -104,12 +110,17 @@ bool block_get(struct block_header *out, const uint8_t *p, size_t n)
     if (c.bad || out->payload_len > BLOCK_PAYLOAD_MOST || out->head_len > out->payload_len ||
         cur_left(&c) < out->payload_len)
         return false;
-    XXH3_state_t state;
-    XXH3_INITSTATE(&state);
-    XXH3_64bits_reset(&state);
-    XXH3_64bits_update(&state, p, BLOCK_HEADER_LEN - 8);
-    XXH3_64bits_update(&state, p + BLOCK_HEADER_LEN, out->head_len);
-    return XXH3_64bits_digest(&state) == sum;
+    return block_sum(p, p + BLOCK_HEADER_LEN, out->head_len) == sum;
+}
+
+void block_retime(uint8_t *p, int64_t t_first_us, int64_t t_last_us)
+{
+    uint32_t head_len;
+    memcpy(&head_len, p + 12, sizeof head_len);
+    memcpy(p + 16, &t_first_us, sizeof t_first_us);
+    memcpy(p + 24, &t_last_us, sizeof t_last_us);
+    const uint64_t sum = block_sum(p, p + BLOCK_HEADER_LEN, head_len);
+    memcpy(p + BLOCK_HEADER_LEN - sizeof sum, &sum, sizeof sum);
 }
 
 size_t record_begin(struct buf *b, enum record_tag tag)

@@ -110,8 +110,7 @@ static void text_tell(struct intake *in, const char *text, unsigned what)
 
 static struct told_track *track_slot(const struct intake_events *ev, const struct track *t)
 {
-    const uint64_t key[3] = {(uint64_t)t->kind, t->pid, t->id};
-    for (uint32_t at = format_sum32(key, sizeof key, 0);; at++) {
+    for (uint32_t at = track_hash(t);; at++) {
         struct told_track *one = &ev->tracks[at & (ev->cap_tracks - 1)];
         if (!one->used || track_same(&one->track, t))
             return one;
@@ -156,15 +155,11 @@ static struct told_track *track_of(struct intake *in, const struct track *t)
     if (ev->n_tracks * 2 >= ev->cap_tracks)
         grow_tracks(ev);
     struct told_track *one = track_slot(ev, t);
-    const bool same = one->used &&
-                      strncmp(one->track.process, t->process, sizeof t->process) == 0 &&
-                      strncmp(one->track.name, t->name, sizeof t->name) == 0;
-    if (same)
-        return one;
-    if (!one->used)
-        *one = (struct told_track){.used = true, .number = ev->n_tracks++};
-    one->track = *t;
-    put_track(in, one);
+    const bool known = one->used;
+    if (!known)
+        *one = (struct told_track){.used = true, .number = ev->n_tracks++, .track = *t};
+    if (track_rename(&one->track, t->process, t->name) || !known)
+        put_track(in, one);
     return one;
 }
 
@@ -294,9 +289,20 @@ static size_t put_record(struct intake *in, const struct track *t, const struct 
     return i;
 }
 
+/* No event: the track has another name. */
+static void name_track(struct intake *in, const struct track *t)
+{
+    pthread_mutex_lock(&in->lock);
+    if (in->records.len <= in->pending_most)
+        track_of(in, t);
+    pthread_mutex_unlock(&in->lock);
+}
+
 /* The lock is let go between records: others need not wait for a long list. */
 void intake_events(struct intake *in, const struct track *t, const struct event *v, size_t n)
 {
+    if (n == 0)
+        name_track(in, t);
     while (n) {
         size_t done = n;
         pthread_mutex_lock(&in->lock);

@@ -281,7 +281,8 @@ static bool parse_block(struct store *s, struct catalog *cat, const struct found
         return good;
     case BLOCK_EVENTS:
         good = event_block_get(&f->h, payload, &s->events[s->n_events]);
-        s->n_events += good;
+        if (good)
+            track_names_tell(&cat->names, &s->events[s->n_events++].track);
         return good;
     default:
         return good;
@@ -303,6 +304,9 @@ static void parse_blocks(struct store *s, struct catalog *cat)
     s->events = arena_array(&s->arena, struct events_block, count_kind(o, BLOCK_EVENTS));
     for (uint32_t i = 0; i < o->n_found; i++)
         o->damaged += !parse_block(s, cat, &o->found[i]);
+    for (uint32_t i = 0; i < s->n_events; i++)
+        track_names_apply(&cat->names, &s->events[i].track);
+    track_names_free(&cat->names);
 }
 
 static int by_time(const void *a, const void *b)

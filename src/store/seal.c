@@ -104,11 +104,30 @@ static int seal_group(struct codec *c, const struct segment *s, const struct seg
     return emit(&h, w, out, e);
 }
 
+/* Tracks that were named and have no event in this segment, so no block that could say it. */
+static void put_names(const struct segment *s, struct buf *out)
+{
+    for (uint32_t i = 0; i < s->n_tracks; i++) {
+        const struct seg_track *t = &s->tracks[i];
+        if (t->rows)
+            continue;
+        const size_t begun = record_begin(out, TAG_TRACK);
+        buf_varint(out, i);
+        buf_u8(out, t->kind);
+        buf_varint(out, t->pid);
+        buf_varint(out, t->id);
+        buf_str(out, t->process);
+        buf_str(out, t->name);
+        record_end(out, begun);
+    }
+}
+
 static int seal_log(const struct segment *s, uint32_t number, struct scratch *w,
                     const struct seal_out *out, struct err *e)
 {
     w->head.len = w->data.len = 0;
     buf_put(&w->head, s->log.p, s->log.len);
+    put_names(s, &w->head);
     const struct block_header h = {.kind = BLOCK_LOG, .flags = BLOCK_LAST, .segment = number};
     return emit(&h, w, out, e);
 }

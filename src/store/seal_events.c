@@ -34,10 +34,10 @@ static void work_open(struct work *w)
     uint32_t rows = 0;
     for (uint32_t i = 0; i < w->s->n_tracks; i++)
         rows = MAX_OF(rows, MIN_OF(w->s->tracks[i].rows, (uint32_t)ROWS_MOST));
-    w->told = xcalloc(rows + 1u, sizeof *w->told);
-    w->sorted = xcalloc(rows + 1u, sizeof *w->sorted);
-    w->keys = xcalloc(rows + 1u, sizeof *w->keys);
-    w->spare = xcalloc(rows + 1u, sizeof *w->spare);
+    w->told = xmalloc((rows + 1ul) * sizeof *w->told);
+    w->sorted = xmalloc((rows + 1ul) * sizeof *w->sorted);
+    w->keys = xmalloc((rows + 1ul) * sizeof *w->keys);
+    w->spare = xmalloc((rows + 1ul) * sizeof *w->spare);
     w->local = xcalloc(n_texts + 1u, sizeof *w->local);
     w->texts = xcalloc(n_texts + 1u, sizeof *w->texts);
     if (w->use == SEAL_TO_SHOW)

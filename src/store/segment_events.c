@@ -51,8 +51,8 @@ bool segment_feed_track(struct segment *s, struct cur *in)
     struct seg_track *t = in->bad || c.bad ? NULL : track_at(s, number, &told);
     if (!t)
         return false;
-    t->process = told.process;
-    t->name = told.name;
+    t->process = *told.process ? told.process : t->process;
+    t->name = *told.name ? told.name : t->name;
     return true;
 }
 

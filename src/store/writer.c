@@ -19,6 +19,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "store/codec.h"
+#include "store/event_shift.h"
 #include "store/intake.h"
 #include "store/seal.h"
 #include "store/segment.h"
@@ -43,6 +44,7 @@ struct writer {
     char dir[PATH_LEN], path[PATH_LEN], tail_path[PATH_LEN];
     unsigned session;
     bool beside; /* another writer has the lock and tells what happens to the clock */
+    bool bulk;   /* the tail stays in memory, as the frame, until it is sealed */
     off_t seal_bytes;
 
     struct intake in;
@@ -60,6 +62,7 @@ struct writer {
     struct codec *codec;
     struct clock_tie tie; /* the last one written */
     bool tie_due;         /* every segment has one, so it can do without the file header */
+    bool tie_fixed;       /* times count on a clock that is not this machine's */
     mono_ns seal_not_before;
     bool seal_wanted;
     bool sealed; /* the tail is in blocks, but not emptied yet */
@@ -98,7 +101,7 @@ static const struct sink_ops ops = {
 
 static void put_tie(struct writer *w)
 {
-    const struct clock_tie now = clock_tie_now();
+    const struct clock_tie now = w->tie_fixed ? w->tie : clock_tie_now();
     const int64_t offset = now.wall.ns - now.mono.ns, old = w->tie.wall.ns - w->tie.mono.ns;
     const bool jump = offset - old > JUMP_NS || old - offset > JUMP_NS;
     if (!jump && !w->tie_due && mono_diff(now.mono, w->tie.mono) < TIE_EVERY_NS)
@@ -161,7 +164,7 @@ static void empty_frame(struct writer *w)
 
 static int write_frame(struct writer *w, bool durable, struct err *e)
 {
-    if (w->frame.len == FRAME_HEADER_LEN)
+    if (w->frame.len == FRAME_HEADER_LEN || w->bulk)
         return 0;
     int rc = w->tail_len == 0 ? write_tail_header(w, e) : 0;
     if (rc == 0)
@@ -210,19 +213,27 @@ static int read_tail(struct writer *w, struct segment *s, struct err *e)
     return rc;
 }
 
+static int take_frame(const struct writer *w, struct segment *s, struct err *e)
+{
+    if (segment_feed(s, w->frame.p + FRAME_HEADER_LEN, w->frame.len - FRAME_HEADER_LEN))
+        return 0;
+    return err_set(e, ERR_LIMIT, "'%s': more in one piece than a file keeps", w->path);
+}
+
 static int seal_blocks(struct writer *w, struct err *e)
 {
     const off_t before = w->fp_len;
     const size_t index_before = w->index.len;
     const struct seal_out out = {keep_block, w};
     struct segment s = {0};
-    int rc = read_tail(w, &s, e);
+    int rc = w->bulk ? take_frame(w, &s, e) : read_tail(w, &s, e);
     if (rc == 0)
         rc = seal_segment(w->codec, &s, (uint32_t)w->frame_tail, SEAL_TO_KEEP, &out, e);
-    if (rc == 0 && fdatasync(w->fd) < 0)
+    if (rc == 0 && !w->bulk && fdatasync(w->fd) < 0)
         rc = err_sys(e, "sync '%s'", w->path);
     segment_free(&s);
-    malloc_trim(0); /* the columns were the recorder's largest memory; give it back */
+    if (!w->bulk)
+        malloc_trim(0); /* the columns were the recorder's largest memory; give it back */
     if (rc) {
         w->fp_len = before;
         w->index.len = index_before;
@@ -239,7 +250,9 @@ static int seal_tail(struct writer *w, struct err *e)
     if (rc)
         return rc;
     w->sealed = true;
-    if (ftruncate(w->tail_fd, 0) < 0)
+    if (w->bulk)
+        empty_frame(w);
+    else if (ftruncate(w->tail_fd, 0) < 0)
         return err_sys(e, "empty '%s'", w->tail_path);
     w->tail_len = 0;
     w->seal_wanted = false;
@@ -284,6 +297,8 @@ static int flush_locked(struct writer *w, bool durable, bool last, struct err *e
         rc = seal_if_wanted(w, e);
     if (rc)
         return rc;
+    if (w->bulk && !last && writer_pending(w) < (size_t)w->seal_bytes)
+        return 0;
     put_tie(w);
     take_rows(w, last);
     rc = write_frame(w, durable, e);
@@ -413,9 +428,18 @@ static int opened(struct writer **out, struct writer *w, int rc)
     return rc;
 }
 
-int writer_open(struct writer **out, const char *dir, struct err *e)
+static void fix_tie(struct writer *w, struct clock_tie tie)
+{
+    w->tie = tie;
+    w->tie_fixed = true;
+}
+
+static int open_first(struct writer **out, const char *dir, const struct clock_tie *tie,
+                      struct err *e)
 {
     struct writer *w = writer_new(PENDING_MOST);
+    if (tie)
+        fix_tie(w, *tie);
     w->seal_bytes = SEAL_BYTES;
     int rc = path_join(w->dir, e, "%s", dir);
     if (rc == 0)
@@ -427,10 +451,22 @@ int writer_open(struct writer **out, const char *dir, struct err *e)
     return opened(out, w, rc);
 }
 
+int writer_open(struct writer **out, const char *dir, struct err *e)
+{
+    return open_first(out, dir, NULL, e);
+}
+
+int writer_open_tied(struct writer **out, const char *dir, struct clock_tie tie, struct err *e)
+{
+    return open_first(out, dir, &tie, e);
+}
+
 int writer_open_beside(struct writer **out, const struct writer *first, const char *name,
                        struct err *e)
 {
     struct writer *w = writer_new(EVENTS_PENDING_MOST);
+    if (first->tie_fixed)
+        fix_tie(w, first->tie);
     w->seal_bytes = EVENTS_SEAL_BYTES;
     w->beside = true;
     int rc = path_join(w->dir, e, "%s", first->dir);
@@ -439,6 +475,34 @@ int writer_open_beside(struct writer **out, const struct writer *first, const ch
     if (rc == 0)
         rc = write_file_header(w, e);
     return opened(out, w, rc);
+}
+
+void writer_set_bulk(struct writer *w)
+{
+    w->bulk = true;
+    w->in.pending_most = EVENTS_PENDING_MOST; /* rows, too, come as fast as they are read */
+}
+
+int writer_place(struct writer *w, uint64_t *out, struct err *e)
+{
+    assert(w->bulk);
+    pthread_mutex_lock(&w->lock);
+    const int rc = flush_locked(w, false, true, e);
+    if (rc == 0)
+        *out = (uint64_t)w->fp_len;
+    pthread_mutex_unlock(&w->lock);
+    return rc;
+}
+
+int writer_shift(struct writer *w, uint64_t from, int64_t later_us, struct err *e)
+{
+    uint64_t end;
+    int rc = writer_place(w, &end, e);
+    pthread_mutex_lock(&w->lock);
+    if (rc == 0)
+        rc = event_shift(w->fd, (off_t)from, (off_t)end, later_us, w->path, e);
+    pthread_mutex_unlock(&w->lock);
+    return rc;
 }
 
 struct sink *writer_sink(struct writer *w)

@@ -27,8 +27,11 @@ COMMANDS = [
     "ops",
     "breakdown",
     "query",
+    "check",
+    "rules",
     "import",
     "export",
+    "merge",
     "metrics",
     "doctor",
     "completion",
@@ -230,7 +233,7 @@ def bash(footplate, tmp_path):
 @pytest.mark.parametrize(
     "line, result",
     [
-        ("footplate ru", "footplate run "),
+        ("footplate at", "footplate attach "),
         ("footplate show --js", "footplate show --json "),
         ("footplate show al", "footplate show alpha-20260101-000000-0001 "),
         ("footplate show la", "footplate show last "),

@@ -126,9 +126,7 @@ def test_what_is_no_trace_is_refused_and_leaves_nothing(run_fp, tmp_path, name, 
     assert left_in(tmp_path) == [name]
 
 
-def test_a_folder_and_a_missing_file_are_refused(run_fp, tmp_path):
-    done = run_fp("import", tmp_path, "-o", tmp_path / "run")
-    assert done.returncode == 2 and "is a folder" in done.stderr
+def test_a_missing_file_is_refused(run_fp, tmp_path):
     done = run_fp("import", tmp_path / "absent.json", "-o", tmp_path / "run")
     assert done.returncode == 1 and "absent.json" in done.stderr
     assert left_in(tmp_path) == []

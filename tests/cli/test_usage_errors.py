@@ -34,7 +34,10 @@ WRONG_USE = [
     (["stats", "a", "--json", "--csv"], "--json and --csv exclude each other"),
     (["query", "a", "-m", "x", "--json", "--csv"], "--json and --csv exclude each other"),
     (["metrics", "--markdown", "--csv"], "--markdown excludes --json and --csv"),
-    (["export", "a", "--format", "xml"], "export: --format: 'xml' is not one of: csv, jsonl"),
+    (
+        ["export", "a", "--format", "xml"],
+        "export: --format: 'xml' is not one of: csv, jsonl, chrome, sagemaker",
+    ),
     (["completion"], "completion: SHELL is missing; see 'footplate help completion'"),
     (["completion", "tcsh"], "completion: 'tcsh' is not one of: bash, zsh, fish"),
     (["run"], "run: COMMAND is missing; see 'footplate help run'"),

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_json_scan.c - any bytes, windows and reads of any size. Strict mode agrees with jansson; the
  * other reads what jansson takes the same way and finds no fault in it, comes to an end on
- * everything else, and sees the same whatever the window is. */
+ * everything else, and sees the same whatever the window is, one by one or many at once. */
+#include "../unit/base/json_elements.h"
 #include "../unit/base/json_tree.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
-
-static const char *const names[] = {"a", "b", "ph", "name", "args", "ts"};
 
 static void check(bool fine)
 {
@@ -108,6 +107,24 @@ static uint64_t read_held(const uint8_t *p, size_t n, const struct way *w)
     return sum;
 }
 
+/* Many items at once are the same items. */
+static void compare_ahead(const uint8_t *p, size_t n, const struct way *w)
+{
+    struct bytes_memory in[2];
+    struct elements x[2];
+    enum json_kind end[2];
+    for (unsigned i = 0; i < 2; i++) {
+        bytes_memory_init(&in[i], p, n, w->piece);
+        elements_open(&x[i], &in[i].in, &w->options, i);
+        end[i] = elements_read(&x[i]);
+    }
+    check(end[0] == end[1] && x[0].sum == x[1].sum);
+    check(memcmp(&x[0].s.faults, &x[1].s.faults, sizeof x[0].s.faults) == 0);
+    check(json_position(&x[0].s) == json_position(&x[1].s));
+    json_close(&x[0].s);
+    json_close(&x[1].s);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
     if (n < 3)
@@ -118,12 +135,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
     n -= 3;
     compare_with_jansson(p, n, w);
     w.options.keys = &keys;
-    json_keys_init(&keys, names, COUNT_OF(names));
+    json_keys_init(&keys, element_names, COUNT_OF(element_names));
     compare_with_jansson(p, n, w);
+    compare_ahead(p, n, &w);
     const uint64_t one = read_held(p, n, &w);
     w.options.window = 1 << 16;
     w.piece = 0;
-    json_keys_init(&keys, names, COUNT_OF(names));
+    json_keys_init(&keys, element_names, COUNT_OF(element_names));
     check(n > 1 << 15 || read_held(p, n, &w) == one);
     /* One that hardly fits anything. */
     w.options.window = w.options.window_most = 64;

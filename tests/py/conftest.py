@@ -8,16 +8,15 @@ prints what a ring folder holds.
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pykit import ROOT, Event, Ring, plain_env, run_python
+from pykit import ROOT, Done, Event, Nursery, Ring, new_ring, plain_env, run_python
+from talk import need
 
 
 def _built(variable: str, default: str) -> Path:
@@ -59,13 +58,12 @@ def pythons() -> dict[str, str]:
 @pytest.fixture
 def ring(package: Path, ring_dump: Path) -> Iterator[Ring]:
     """A ring folder of this test's own."""
-    where = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    folder = Path(tempfile.mkdtemp(prefix="footplate-test-", dir=where))
-    yield Ring(folder, package, ring_dump)
-    shutil.rmtree(folder, ignore_errors=True)
+    with new_ring(package, ring_dump) as ring:
+        yield ring
 
 
-RunPython = Callable[..., "subprocess.CompletedProcess[str]"]
+RunPython = Callable[..., Done]
+Env = Mapping[str, str | None] | None
 
 
 @pytest.fixture
@@ -75,7 +73,7 @@ def hooked(ring: Ring) -> RunPython:
     env=... adds variables, python=... chooses the interpreter; others go to subprocess.run.
     """
 
-    def run(*args: str | Path, env: Mapping[str, str | None] | None = None, **more: Any):
+    def run(*args: str | Path, env: Env = None, **more: Any) -> Done:
         return run_python(*args, whole_env=ring.env(env), **more)
 
     return run
@@ -85,8 +83,39 @@ def hooked(ring: Ring) -> RunPython:
 def plain() -> RunPython:
     """The same without hooks."""
 
-    def run(*args: str | Path, env: Mapping[str, str | None] | None = None, **more: Any):
+    def run(*args: str | Path, env: Env = None, **more: Any) -> Done:
         return run_python(*args, whole_env=plain_env(env), **more)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def torch_nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
+    """Where torch is imported already."""
+    need("torch")
+    nursery = Nursery(
+        tmp_path_factory.mktemp("nursery"), "torch", "torch.utils.data", "torch._dynamo"
+    )
+    yield nursery
+    nursery.close()
+
+
+@pytest.fixture
+def torch_hooked(ring: Ring, torch_nursery: Nursery) -> RunPython:
+    """As hooked, for a script or code that uses torch."""
+
+    def run(*args: str | Path, env: Env = None, **more: Any) -> Done:
+        return torch_nursery.run(*args, whole_env=ring.env(env), **more)
+
+    return run
+
+
+@pytest.fixture
+def torch_plain(torch_nursery: Nursery) -> RunPython:
+    """The same without hooks."""
+
+    def run(*args: str | Path, env: Env = None, **more: Any) -> Done:
+        return torch_nursery.run(*args, whole_env=plain_env(env), **more)
 
     return run
 

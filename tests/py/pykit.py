@@ -3,26 +3,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-TIMEOUT_S = 120
+SCRIPTS = Path(__file__).resolve().parent / "scripts"
+TIMEOUT_S = 300
 
 Event = dict[str, Any]
+Done = subprocess.CompletedProcess[str]
 
 # What the tests run under, and what must not leak into the processes that they start.
-OURS = ("FOOTPLATE_RING", "FOOTPLATE_DISABLE", "FOOTPLATE_HOOKS", "PYTHONPATH", "PYTHONHOME")
+OURS = ("FOOTPLATE_", "PYTHONPATH", "PYTHONHOME", "TF_CONFIG", "KERAS_BACKEND")
 
 
 def plain_env(more: Mapping[str, str | None] | None = None) -> dict[str, str]:
     """The environment without us; None takes a variable away."""
-    env: dict[str, str | None] = {k: v for k, v in os.environ.items() if k not in OURS}
+    env: dict[str, str | None] = {k: v for k, v in os.environ.items() if not k.startswith(OURS)}
     env |= more or {}
     return {k: v for k, v in env.items() if v is not None}
 
@@ -44,6 +50,17 @@ class Ring:
         env["PYTHONPATH"] = f"{self.bootstrap}:{old}" if old else str(self.bootstrap)
         return env
 
+    def ask(self, **what: Any) -> None:
+        """Writes the configuration as the recorder does."""
+        config = {"version": 1, "job_start_ns": time.monotonic_ns(), "generation": 1} | what
+        hidden = self.folder / ".config.json"
+        hidden.write_text(json.dumps(config))
+        hidden.rename(self.folder / "config.json")
+
+    def files(self, kind: str) -> list[Path]:
+        """What detail windows have left, "detail" or "python"."""
+        return sorted(self.folder.glob(f"{kind}-*.json"))
+
     def events(self, lossy: bool = False) -> list[Event]:
         """All that was said so far, each process and thread in its order; nothing may be lost."""
         done = subprocess.run(
@@ -61,9 +78,20 @@ class Ring:
         return [name for name in self.names("mark") if name.startswith("loss:")]
 
 
+@contextlib.contextmanager
+def new_ring(package: Path, dump: Path) -> Iterator[Ring]:
+    """In memory where that can be."""
+    where = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    folder = Path(tempfile.mkdtemp(prefix="footplate-test-", dir=where))
+    try:
+        yield Ring(folder, package, dump)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def run_python(
     *args: str | Path, whole_env: dict[str, str], python: str = sys.executable, **more: Any
-) -> subprocess.CompletedProcess[str]:
+) -> Done:
     options: dict[str, Any] = {
         "capture_output": True,
         "text": True,
@@ -71,3 +99,31 @@ def run_python(
         "stdin": subprocess.DEVNULL,
     }
     return subprocess.run([python, *map(str, args)], env=whole_env, **(options | more))
+
+
+class Nursery:
+    """Runs scripts in forks of a process that has imported the modules: see scripts/nursery.py."""
+
+    def __init__(self, folder: Path, *modules: str) -> None:
+        self._out = {name: folder / name for name in ("stdout", "stderr")}
+        self._server = subprocess.Popen(
+            [sys.executable, SCRIPTS / "nursery.py", *modules],
+            env=plain_env({"OMP_NUM_THREADS": "1"}),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, *args: str | Path, whole_env: dict[str, str], cwd: str | Path = "/") -> Done:
+        """As run_python; the first argument is a script or "-c"."""
+        ask = {"args": [*map(str, args)], "env": whole_env, "cwd": str(cwd)}
+        assert self._server.stdin and self._server.stdout
+        self._server.stdin.write(json.dumps(ask | {k: str(v) for k, v in self._out.items()}) + "\n")
+        self._server.stdin.flush()
+        status = self._server.stdout.readline()
+        assert status, "the nursery is gone"
+        said = {name: path.read_text() for name, path in self._out.items()}
+        return subprocess.CompletedProcess([*args], int(status), **said)
+
+    def close(self) -> None:
+        self._server.communicate(timeout=TIMEOUT_S)

@@ -5,21 +5,16 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import shutil
-import subprocess
-import sys
-import tempfile
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from pykit import SCRIPTS, new_ring, plain_env, run_python
 
-SCRIPTS = Path(__file__).resolve().parent / "scripts"
 MODES = ("train", "eval", "predict")
-TIMEOUT_S = 300
 
 # Frameworks that say as little as they can by themselves, always the same, and only on the CPU.
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "0", "CUDA_VISIBLE_DEVICES": ""}
@@ -144,7 +139,7 @@ class Runner:
     cwd: Path
 
     def plain(self, script: str, *words: str, env: Mapping[str, str] | None = None) -> Run:
-        return self._run(script, words, dict(env or {}), self._fresh())
+        return self._run(script, words, plain_env(QUIET | dict(env or {})))
 
     def hooked(
         self,
@@ -154,44 +149,19 @@ class Runner:
         config: dict | None = None,
     ) -> Run:
         """`config`: what the recorder asks for."""
-        where = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-        ring = tempfile.mkdtemp(prefix="footplate-test-", dir=where)
-        try:
+        with new_ring(self.package, self.ring_dump) as ring:
             if config:
-                whole = {"version": 1, "generation": 1, "job_start_ns": 0} | config
-                Path(ring, "config.json").write_text(json.dumps(whole))
-            ours = {
-                "FOOTPLATE_RING": ring,
-                "FOOTPLATE_CLOCK": "monotonic",
-                "PYTHONPATH": str(self.package / "footplate" / "_bootstrap"),
-            }
-            run = self._run(script, words, dict(env or {}) | ours, self._fresh())
-            dump = subprocess.run([self.ring_dump, ring], capture_output=True, text=True)
-            assert (dump.returncode, dump.stderr) == (0, ""), dump.stderr
-            run.events = [json.loads(line) for line in dump.stdout.splitlines()]
-            traces = sorted(Path(ring).glob("detail-*.json"))
-            run.details = [json.loads(trace.read_text()) for trace in traces]
+                ring.ask(**config)
+            more = QUIET | {"FOOTPLATE_CLOCK": "monotonic"} | dict(env or {})
+            run = self._run(script, words, ring.env(more))
+            run.events = ring.events()
+            run.details = [json.loads(trace.read_text()) for trace in ring.files("detail")]
             return run
-        finally:
-            shutil.rmtree(ring)
 
-    def _fresh(self) -> Path:
-        """Always of the same name, so that a script that says where it is says the same."""
+    def _run(self, script: str, words: tuple[str, ...], env: dict[str, str]) -> Run:
+        """In a folder always of the same name: a script that says where it is says the same."""
         folder = self.cwd / "job"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        return folder
-
-    def _run(self, script: str, words: tuple[str, ...], env: dict[str, str], cwd: Path) -> Run:
-        left_out = ("FOOTPLATE_", "PYTHONPATH", "TF_CONFIG", "KERAS_BACKEND")
-        base = {k: v for k, v in os.environ.items() if not k.startswith(left_out)}
-        done = subprocess.run(
-            [sys.executable, SCRIPTS / script, *words],
-            env=base | QUIET | env,
-            cwd=cwd,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT_S,
-            stdin=subprocess.DEVNULL,
-        )
+        done = run_python(SCRIPTS / script, *words, whole_env=env, cwd=folder)
         return Run(done.returncode, done.stdout, done.stderr)

@@ -77,6 +77,8 @@ def test_names_beyond_the_table_become_none(hooked, ring):
         "c.begin()",
         "c.count(1)",
         "c.count(1, 'x')",
+        "c.fact(1)",
+        "c.fact(1, 'x')",
         "c.real(1, 'x')",
         "c.real('x', 1)",
         "c.begin_value(1, 2.5)",
@@ -142,7 +144,7 @@ def test_spans_serve_whatever_takes_context_managers(told):
         "assert isinstance(s, contextlib.AbstractContextManager)\n"
         "kept = s.__exit__; s.__enter__(); kept()\n"
         "for bad in ('c.Span.__enter__()', 'c.Span.__exit__(5)', 'class X(c.Span): pass',\n"
-        "            's.x = 1', 'type(c.Span.__enter__)()'):\n"
+        "            's.x = 1', 'type(c.Span.__enter__)()', 'c.Span.__enter__.__get__(5)'):\n"
         "    try: exec(bad)\n    except (TypeError, AttributeError): pass\n    else: 1/0"
     )
     assert [e["kind"] for e in events] == ["span_begin", "span_end"] * 4
@@ -161,7 +163,7 @@ def test_without_a_recorder_calls_do_nothing(plain, package):
     done = plain(
         "-c",
         USE + "assert not c.enabled() and c.asked() == 0 and c.intern('x') == 0\n"
-        "c.begin(1); c.end('x'); c.count(); c.past(); c.step_begin()\n"
+        "c.begin(1); c.end('x'); c.count(); c.fact(); c.past(); c.step_begin()\n"
         "f = lambda: 0\nassert c.Span(0)(f) is f\nwith c.Span(0): pass",
         env={"PYTHONPATH": str(package)},
     )
@@ -178,6 +180,24 @@ def test_events_of_forked_children_come_with_their_names(told):
     for e in events:
         by_pid.setdefault(e["pid"], []).append(e["name"])
     assert sorted(by_pid.values()) == [["n", "child"], ["n", "n"]]
+
+
+def test_a_forked_child_says_again_what_it_is_and_a_silent_one_nothing(hooked, ring):
+    code = (
+        "import os\n"
+        "def fork(say):\n    pid = os.fork()\n    if pid == 0:\n        say(); os._exit(0)\n"
+        "    os.waitpid(pid, 0)\n"
+        "fork(lambda: None); fork(lambda: c.mark(c.intern('child')))"
+    )
+    done = hooked("-c", USE + code, env={"RANK": "3", "WORLD_SIZE": "8", "LOCAL_RANK": "1"})
+    assert (done.returncode, done.stderr) == (0, "")
+    by_pid: dict[int, list] = {}
+    for e in ring.events():
+        by_pid.setdefault(e["pid"], []).append((e["name"], e["value"]))
+    facts = [("process.rank", 3), ("process.world_size", 8), ("process.local_rank", 1)]
+    assert sorted(by_pid.values()) == sorted(
+        [[("hooks.loaded", 0), *facts], [*facts, ("child", 0)]]
+    )
 
 
 def test_what_was_said_before_a_kill_is_there(hooked, ring):

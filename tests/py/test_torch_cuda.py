@@ -6,18 +6,16 @@ from __future__ import annotations
 import json
 
 import pytest
-from talk import SCRIPTS, need
+from talk import SCRIPTS
 
 FAKE = SCRIPTS / "torch_fake_cuda.py"
 LANE = 3  # 1 + device 2
 
 
 @pytest.fixture
-def run(hooked, ring):
-    need("torch")
-
+def run(torch_hooked, ring):
     def go(scene: str) -> tuple[dict, list[dict]]:
-        done = hooked(FAKE, scene, env={"FOOTPLATE_CLOCK": "monotonic"})
+        done = torch_hooked(FAKE, scene, env={"FOOTPLATE_CLOCK": "monotonic"})
         assert (done.returncode, done.stderr) == (0, ""), done.stderr
         events = ring.events()
         assert ring.losses() == []
@@ -44,17 +42,18 @@ def test_each_phase_has_its_time_on_the_device(run):
     assert {s[1] for s in spans} == {LANE}
     forwards = [s for s in spans if s[0] == "forward"]
     assert 3 <= len(forwards) <= 5  # the last ones may not be read any more
+    gaps = [b - a for a, b in zip(said["done_at"], said["done_at"][1:], strict=False)]
     for (_, _, begin, end), told in zip(forwards, said["begins"], strict=False):
         assert begin - told >= -1_000_000
-        assert 2_900_000 <= end - begin <= 3_200_000  # what the fake kernel takes
+        assert end - begin >= 2_900_000  # what the fake kernel takes, or more on a busy machine
+        assert min(abs(gap - (end - begin)) for gap in gaps) < 50_000
 
 
 def test_the_device_s_clock_is_tied_to_the_host_s(run):
     said, events = run("train")
-    host = [e for e in events if e["name"] == "forward" and e["kind"] == "span_begin"]
-    device = [s for s in past_spans(events) if s[0] == "forward"]
-    for seen, (_, _, begin, _) in zip(host, device, strict=False):
-        assert abs(begin - seen["t_ns"]) < 2_000_000
+    for name, _, begin, end in past_spans(events):
+        for at in (begin, end):
+            assert min(abs(at - done) for done in said["done_at"]) < 1_000_000, name
 
 
 def test_the_allocator_is_asked_and_the_device_told(run):
@@ -107,11 +106,12 @@ def test_copies_to_the_device_have_their_bytes(run):
     assert copies == [40] * 4
 
 
-def test_nothing_of_cuda_is_hooked_when_it_is_not_used(told):
-    need("torch")
+def test_nothing_of_cuda_is_hooked_when_it_is_not_used(torch_hooked, ring):
     code = """
 import torch
 assert "to" not in vars(torch.Tensor) and "cuda" not in vars(torch.Tensor)
 torch.ones(1).to(torch.float64)
 """
-    assert told(code) == []
+    done = torch_hooked("-c", code)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    assert ring.names() == ["hooks.loaded"]

@@ -12,11 +12,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from pykit import plain_env
+from pykit import Done, Ring, new_ring, plain_env
 from talk import QUIET, SCRIPTS, Runner, need
 
 ENDS = SCRIPTS / "torch_ends.py"
 TIMEOUT_S = 200
+ENDED = {"well": (0, 4), "os_exit": (7, 2), "exit": (3, 2), "sigkill": (-signal.SIGKILL, 2)}
 RANKS = QUIET | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
 
 
@@ -30,12 +31,8 @@ def counts(events: list[dict], pid: int | None = None) -> Counter:
     return Counter(e["name"] for e in mine)
 
 
-@pytest.mark.parametrize(
-    ("how", "status", "steps"),
-    [("well", 0, 4), ("os_exit", 7, 2), ("exit", 3, 2), ("sigkill", -signal.SIGKILL, 2)],
-)
-def test_all_events_up_to_the_end_are_there(hooked, ring, how, status, steps):
-    done = hooked(ENDS, how)
+def check_end(done: Done, ring: Ring, how: str) -> None:
+    status, steps = ENDED[how]
     assert done.returncode == status
     told = counts(ring.events())
     assert told["optimizer"] == told["backward"] == steps
@@ -43,8 +40,18 @@ def test_all_events_up_to_the_end_are_there(hooked, ring, how, status, steps):
     assert told["data"] == (5 if how == "well" else 3)
 
 
-def test_a_forked_child_trains_under_its_own_process_id(hooked, ring):
-    done = hooked(ENDS, "fork")
+@pytest.mark.parametrize("how", ["well", "sigkill"])
+def test_all_events_up_to_the_end_are_there(hooked, ring, how):
+    check_end(hooked(ENDS, how), ring, how)
+
+
+@pytest.mark.parametrize("how", ["os_exit", "exit"])
+def test_all_events_are_there_where_torch_was_before_the_hooks(torch_hooked, ring, how):
+    check_end(torch_hooked(ENDS, how), ring, how)
+
+
+def test_a_forked_child_trains_under_its_own_process_id(torch_hooked, ring):
+    done = torch_hooked(ENDS, "fork")
     assert done.returncode == 0, done.stderr
     events = ring.events()
     pids = {e["pid"] for e in events}
@@ -53,14 +60,20 @@ def test_a_forked_child_trains_under_its_own_process_id(hooked, ring):
         assert counts(events, pid)["optimizer"] == 4
 
 
-@pytest.mark.parametrize(
-    "how", ["well", "raise", "warn", "exit", "shape", "dataset", "worker", "backward"]
-)
-def test_output_and_status_are_byte_for_byte_the_same(hooked, plain, how):
-    ours, theirs = hooked(ENDS, how), plain(ENDS, how)
+def assert_same(ours: Done, theirs: Done) -> None:
     assert ours.returncode == theirs.returncode
     assert ours.stdout == theirs.stdout
     assert ours.stderr == theirs.stderr
+
+
+@pytest.mark.parametrize("how", ["raise", "worker"])
+def test_output_and_status_are_byte_for_byte_the_same(hooked, plain, how):
+    assert_same(hooked(ENDS, how), plain(ENDS, how))
+
+
+@pytest.mark.parametrize("how", ["well", "warn", "exit", "shape", "dataset", "backward"])
+def test_the_same_where_torch_was_there_before_the_hooks(torch_hooked, torch_plain, how):
+    assert_same(torch_hooked(ENDS, how), torch_plain(ENDS, how))
 
 
 # Each breaks what a hook does itself, before the program begins.
@@ -74,14 +87,26 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("which", BROKEN)
-def test_a_hook_that_fails_costs_its_marks_and_nothing_else(hooked, plain, ring, which):
-    go = "import runpy, sys; sys.argv = ['x', 'well']; "
-    go += f"runpy.run_path({str(ENDS)!r}, None, '__main__')"
-    ours = hooked("-c", f"{BROKEN[which]}\n{go}")
+GO = f"import runpy, sys; sys.argv = ['x', 'well']; runpy.run_path({str(ENDS)!r}, None, '__main__')"
+
+
+def check_broken(ours: Done, theirs: Done, ring: Ring) -> None:
     assert (ours.returncode, ours.stderr) == (0, "")
-    assert ours.stdout == plain("-c", go).stdout != ""
+    assert ours.stdout == theirs.stdout != ""
     assert ring.losses(), "nobody was told"
+
+
+@pytest.mark.parametrize("which", BROKEN)
+def test_a_hook_that_fails_costs_its_marks_and_nothing_else(torch_plain, ring, package, which):
+    """The hooks come by init(), so that they can be broken before."""
+    env = {"PYTHONPATH": str(package), "FOOTPLATE_RING": str(ring.folder)}
+    init = "import footplate; assert footplate.init()"
+    ours = torch_plain("-c", f"{BROKEN[which]}\n{init}\n{GO}", env=env)
+    check_broken(ours, torch_plain("-c", GO), ring)
+
+
+def test_the_same_of_a_hook_that_fails_while_torch_is_imported(hooked, torch_plain, ring):
+    check_broken(hooked("-c", f"{BROKEN['forward']}\n{GO}"), torch_plain("-c", GO), ring)
 
 
 def torchrun(env: dict[str, str], folder: Path) -> None:
@@ -96,45 +121,47 @@ def torchrun(env: dict[str, str], folder: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_two_ranks_of_torchrun_tell_their_steps_and_collectives(ring, tmp_path):
-    torchrun(ring.env(RANKS), tmp_path)
-    events = ring.events()
-    assert ring.losses() == []
-    for rank in (0, 1):
-        said = json.loads((tmp_path / f"rank-{rank}.json").read_text())
-        assert said["gathered"] == [0, 1]
-        mine = [e for e in events if e["pid"] == said["pid"]]
-        facts = {e["name"]: e["value"] for e in mine if e["name"].startswith("process.")}
-        assert facts == {
-            "process.rank": rank,
-            "process.world_size": 2,
-            "process.local_rank": rank,
-        }
-        told = counts(mine)
-        assert {k: told[k] for k in ("data", "forward", "backward", "optimizer")} == {
-            "data": 5,
-            "forward": 4,  # of the wrapper, once
-            "backward": 4,
-            "optimizer": 4,
-        }
-        assert told["comm.all_reduce"] == 4
-        assert told["comm.all_gather_object"] == told["comm.barrier"] == 1
-        assert told["comm.all_gather"] == 0  # a part of all_gather_object
+@pytest.fixture(scope="module")
+def ranks(package, ring_dump, tmp_path_factory):
+    """What two ranks with hooks told, and what each said itself."""
+    need("torch")
+    folder = tmp_path_factory.mktemp("ranks")
+    with new_ring(package, ring_dump) as ring:
+        torchrun(ring.env(RANKS), folder)
+        assert ring.losses() == []
+        said = [json.loads((folder / f"rank-{rank}.json").read_text()) for rank in (0, 1)]
+        return ring.events(), said
 
 
-def test_the_ranks_compute_the_same_without_hooks(ring, tmp_path):
-    losses = []
-    for name, env in (("plain", plain_env(RANKS)), ("hooked", ring.env(RANKS))):
-        torchrun(env, tmp_path / name)
-        losses.append(json.loads((tmp_path / name / "rank-0.json").read_text())["losses"])
-    assert losses[0] == losses[1]
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_rank_of_torchrun_tells_its_steps_and_collectives(ranks, rank):
+    events, said = ranks[0], ranks[1][rank]
+    assert said["gathered"] == [0, 1]
+    mine = [e for e in events if e["pid"] == said["pid"]]
+    facts = {e["name"]: e["value"] for e in mine if e["name"].startswith("process.")}
+    assert facts == {"process.rank": rank, "process.world_size": 2, "process.local_rank": rank}
+    told = counts(mine)
+    assert {k: told[k] for k in ("data", "forward", "backward", "optimizer")} == {
+        "data": 5,
+        "forward": 4,  # of the wrapper, once
+        "backward": 4,
+        "optimizer": 4,
+    }
+    assert told["comm.all_reduce"] == 4
+    assert told["comm.all_gather_object"] == told["comm.barrier"] == 1
+    assert told["comm.all_gather"] == 0  # a part of all_gather_object
 
 
-@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
-def test_the_compiler_sees_nothing_of_us(package, ring_dump, tmp_path, backend):
+def test_the_ranks_compute_the_same_without_hooks(ranks, tmp_path):
+    torchrun(plain_env(RANKS), tmp_path)
+    plain = json.loads((tmp_path / "rank-0.json").read_text())
+    assert plain["losses"] == ranks[1][0]["losses"]
+
+
+def test_the_compiler_sees_nothing_of_us(package, ring_dump, tmp_path):
     runner = Runner(package, ring_dump, tmp_path)
-    plain = runner.plain("torch_compiles.py", backend)
-    hooked = runner.hooked("torch_compiles.py", backend)
+    plain = runner.plain("torch_compiles.py", "eager", "aot_eager")
+    hooked = runner.hooked("torch_compiles.py", "eager", "aot_eager")
     assert plain.status == hooked.status == 0, hooked.stderr
     assert hooked.stdout == plain.stdout
     assert "'unique_graphs': 1" in plain.stdout
@@ -142,5 +169,5 @@ def test_the_compiler_sees_nothing_of_us(package, ring_dump, tmp_path, backend):
     assert when.sub(r"\1 ", hooked.stderr) == when.sub(r"\1 ", plain.stderr)
     assert hooked.losses() == []
     told = Counter(e["name"] for e in hooked.events if e["kind"] == "span_begin")
-    assert told["compile"] > 8  # one in each scene at least
-    assert told["forward"] == 19  # every call from outside, compiled or not
+    assert told["compile"] > 16  # one in each scene at least, for each backend
+    assert told["forward"] == 38  # every call from outside, compiled or not

@@ -130,7 +130,7 @@ def test_the_queue_is_full_when_workers_are_ahead_of_the_loop(scene):
     assert len(depths) == 36  # 35 batches and the fetch that finds nothing
     assert max(depths) == 4  # prefetch_factor x workers
     assert depths[0] == depths[-1] == 0
-    assert sorted(depths[1:-5])[len(depths) // 2] == 4
+    assert depths.count(4) > len(depths) // 3
 
 
 def test_an_iterable_dataset_gives_what_it_gives_without_us(scene):

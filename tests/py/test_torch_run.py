@@ -16,6 +16,7 @@ import pytest
 from talk import SCRIPTS, need
 
 NS = 1_000_000_000
+PATIENCE_S = 120
 SCRIPT = SCRIPTS / "torch_phases.py"
 Run = Callable[..., Any]
 
@@ -83,28 +84,37 @@ def test_a_detail_window_becomes_columns_of_the_run(fp, tmp_path):
     assert not list((tmp_path / "runs").rglob("detail*"))
 
 
-def test_detail_can_be_asked_for_while_the_run_goes_on(fp):
-    recorder = fp("run", "-q", "--", sys.executable, SCRIPT, 400, 30, 0, start=True)
+def until(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < end, "it did not come"
+        time.sleep(0.1)
+
+
+def test_detail_can_be_asked_for_while_the_run_goes_on(fp, tmp_path):
+    enough = tmp_path / "enough"
+    words = (sys.executable, SCRIPT, 100000, 10, 0, enough)
+    recorder = fp("run", "-q", "--", *words, start=True)
     try:
-        until = time.monotonic() + 60
-        while not _has_steps(fp):
-            assert time.monotonic() < until, "no step was recorded"
-            time.sleep(0.2)
+        until(lambda: _count(fp, "steps") > 5)
         fp("set", "last", "detail=now:3")
-        assert recorder.wait(120) == 0
+        until(lambda: _count(fp, "breakdown") == 3)
+        enough.touch()
+        assert recorder.wait(PATIENCE_S) == 0
     finally:
         recorder.kill()
         recorder.wait()
-    assert len(fp("breakdown", "last", "--json")["steps"]) == 3
+    assert _count(fp, "breakdown") == 3
     marks = [m["mark"] for m in fp("show", "last", "--json")["marks"]]
     assert "detail" in marks
 
 
-def _has_steps(fp: Run) -> bool:
+def _count(fp: Run, what: str) -> int:
+    """How many steps the command knows."""
     try:
-        return len(fp("steps", "last", "--json")["steps"]) > 5
-    except AssertionError:  # there is no run yet
-        return False
+        return len(fp(what, "last", "--json")["steps"])
+    except AssertionError:  # there is no run yet, or no detail
+        return 0
 
 
 def test_a_python_profile_names_the_functions_of_its_steps(fp):

@@ -3,5 +3,6 @@
 
 boundary.py sees where steps begin and end while they run, config.py reads what was asked for,
 windows.py starts and stops recorders at those places, and the recorders (torch_window.py,
-python_window.py) write one file each into the folder that the recorder watches.
+tf_window.py and jax_window.py over trace_window.py, python_window.py) write one file each into the
+folder that the recorder watches.
 """

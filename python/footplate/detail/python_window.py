@@ -249,13 +249,14 @@ class SampleWindow(_PhaseWindow):
     def _run(self, last: float) -> None:
         while not self.over.wait(PERIOD_S):
             now = time.perf_counter()
+            phase = self.phase  # right before the look: no other thread runs in between
             frame = sys._current_frames().get(self.main)
             if frame is not None:
-                self._take(frame, now - last)
+                self._take(phase, frame, now - last)
             last = now
 
-    def _take(self, frame: "Any", took: float) -> None:
-        table = self.phases.setdefault(self.phase, {})
+    def _take(self, phase: str, frame: "Any", took: float) -> None:
+        table = self.phases.setdefault(phase, {})
         seen = set()
         own = took  # to the innermost function that is not ours
         while frame is not None:

@@ -86,7 +86,7 @@ class TorchWindow:
 
     def prepare(self) -> None:
         profiler = self.torch.autograd.profiler
-        if _profiler_runs(self.torch):
+        if _State.running is not None or _profiler_runs(self.torch):
             raise RuntimeError("another profiler is active")
         marks.put(profiler.profile, "_prepare_trace", before=_make_way)
         with _silence():
@@ -143,7 +143,8 @@ class TorchWindow:
             if self.started:
                 self._close_range()
                 self._end()
-            _State.running = None
+            if _State.running is self:
+                _State.running = None
 
 
 def make(ask: "Ask") -> TorchWindow:

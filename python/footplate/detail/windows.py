@@ -60,6 +60,11 @@ class _Window:
             return step + ahead >= self.ask.start_step
         return self.ask.now or _core.now_ns() >= self.due_ns
 
+    def _can_wait(self, step: int) -> bool:
+        """For another window that is under way: there can only be one of a kind."""
+        others = (w for w in _State.waiting if w is not self and w.ask.kind == self.ask.kind)
+        return not self._is_due(step, 0) and any(w.recorder is not None for w in others)
+
     def is_late(self, step: int) -> bool:
         return self.first < 0 and self.ask.start_step is not None and step > self.ask.start_step
 
@@ -67,7 +72,7 @@ class _Window:
         """A step begins."""
         if self.first >= 0:
             return
-        if self.recorder is None and self._is_due(step, 1):
+        if self.recorder is None and self._is_due(step, 1) and not self._can_wait(step):
             self.recorder = _recorder_for(self.ask)
             self.recorder.prepare()
             self.prepared_at = step

@@ -8,7 +8,7 @@ Keras when JAX is its backend.
 import threading
 
 from .. import _core, _safe
-from ..detail import jax_window, windows  # noqa: F401 - windows listens to steps
+from ..detail import trace_window, windows  # noqa: F401 - windows listens to steps
 from . import torch_marks as marks
 
 TYPE_CHECKING = False
@@ -47,7 +47,7 @@ def _ended(event: str, duration: float, **facts: "Any") -> None:
 
 
 def _make_way(args: "tuple[Any, ...]", kwargs: "dict[str, Any] | None") -> bool:
-    jax_window.make_way()
+    trace_window.make_way()
     return False
 
 

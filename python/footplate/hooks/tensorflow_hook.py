@@ -10,7 +10,7 @@ import os
 import sys
 
 from .. import _core, _safe
-from ..detail import tf_window, windows  # noqa: F401 - windows listens to steps
+from ..detail import trace_window, windows  # noqa: F401 - windows listens to steps
 from . import _spans
 from . import torch_marks as marks
 
@@ -64,7 +64,7 @@ def _checkpoint(cls: "Any") -> None:
 
 
 def _make_way(args: "Args", kwargs: "Kwargs") -> bool:
-    tf_window.make_way()
+    trace_window.make_way()
     return False
 
 
@@ -93,8 +93,8 @@ def _tell_place(module: "ModuleType") -> None:
     text = os.environ.get("TF_CONFIG")
     place = cluster_place(text) if text and "RANK" not in os.environ else None
     if place is not None:
-        _core.count(_core.intern("process.rank"), place[0])
-        _core.count(_core.intern("process.world_size"), place[1])
+        _core.fact(_core.intern("process.rank"), place[0])
+        _core.fact(_core.intern("process.world_size"), place[1])
 
 
 # What is looked for in each module of hooks.HOOKS.

@@ -75,11 +75,11 @@ def _after_init(args: "tuple[Any, ...]", result: "Any") -> None:
     distributed = sys.modules["torch.distributed"]
     if not distributed.is_initialized():
         return
-    _core.count(_core.intern("process.rank"), distributed.get_rank())
-    _core.count(_core.intern("process.world_size"), distributed.get_world_size())
+    _core.fact(_core.intern("process.rank"), distributed.get_rank())
+    _core.fact(_core.intern("process.world_size"), distributed.get_world_size())
     local = os.environ.get("LOCAL_RANK", "")
     if local.isdigit():
-        _core.count(_core.intern("process.local_rank"), int(local))
+        _core.fact(_core.intern("process.local_rank"), int(local))
 
 
 def _after_ddp(args: "tuple[Any, ...]", result: "Any") -> None:

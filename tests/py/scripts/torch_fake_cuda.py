@@ -33,6 +33,7 @@ class Stream:
 
 CURRENT = Stream()
 STATE = {"capturing": False, "dead": False, "events": 0}
+DONE_AT = []  # host ns at which each recorded event is
 
 
 class Event:
@@ -47,6 +48,7 @@ class Event:
         assert not STATE["capturing"]
         time.sleep(self.costs_s)
         self.done_at = (stream or CURRENT).run(0)
+        DONE_AT.append(self.done_at)
 
     def query(self):
         return not STATE["dead"] and time.monotonic_ns() >= self.done_at
@@ -143,4 +145,5 @@ fake()
 begins = {"train": lambda: train(5), "capture": capture, "dead": dead}
 begins |= {"evaluation": evaluation, "short": short, "copies": copies}
 told = begins[sys.argv[1]]()
-print(json.dumps({"begins": told, "syncs": SYNCS, "events": STATE["events"]}))
+about = {"begins": told, "done_at": DONE_AT, "syncs": SYNCS, "events": STATE["events"]}
+print(json.dumps(about))

@@ -123,7 +123,8 @@ def interrupts():
     def stop(*args):
         raise KeyboardInterrupt
 
-    for options in ({"before": stop}, {"after": stop}):
+    wrong = {"before": lambda *args: 1 / 0, "failed": stop}
+    for options in ({"before": stop}, {"after": stop}, wrong):
         try:
             _core.Gate(add, span=ID["a"], **options)(1)
         except KeyboardInterrupt:

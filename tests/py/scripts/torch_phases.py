@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch_phases.py STEPS STEP_MS EVAL_STEPS: trains, evaluates, and prints what it measured itself.
+"""torch_phases.py STEPS STEP_MS EVAL_STEPS [FILE]: trains, evaluates, and prints what it measured
+itself; goes on to the next step only until there is FILE.
 
 Prints one JSON object: wall clock in ns of the begin of its loop, of the evaluation and of its end,
 and the seconds that its steps took by its own count.
@@ -8,6 +9,7 @@ and the seconds that its steps took by its own count.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 
@@ -16,6 +18,7 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
 STEPS, STEP_S, EVAL_STEPS = int(sys.argv[1]), float(sys.argv[2]) / 1000, int(sys.argv[3])
+UNTIL = sys.argv[4] if len(sys.argv) > 4 else ""
 
 
 class Numbers(Dataset):
@@ -43,6 +46,8 @@ def main() -> None:
         loss.backward()
         optimizer.step()
         spent += time.perf_counter() - begin
+        if UNTIL and os.path.exists(UNTIL):
+            break
         begin = time.perf_counter()
     facts["eval_ns"] = time.time_ns()
     with torch.no_grad():

@@ -57,9 +57,11 @@ TEST(names_that_are_no_cpp_stay_as_they_are)
     check_short("()", "()");
 }
 
-TEST(a_mangled_name_becomes_its_last_part)
+TEST(a_mangled_name_is_decoded_or_becomes_its_last_part)
 {
     check_short("_ZN2at6native29vectorized_elementwise_kernelILi4EEEviT0_T1_",
+                "vectorized_elementwise_kernel<4>");
+    check_short("_ZN2at6native29vectorized_elementwise_kernelIXsr1aEEEviT0_T1_",
                 "vectorized_elementwise_kernel");
     check_short("_Z6kernelPfi", "kernel");
     check_short("_ZN2at99shortEv", "_ZN2at99shortEv");

@@ -439,6 +439,10 @@ TEST(what_is_wrong_in_the_file_is_told_with_its_place_and_the_rest_counts)
         {"hooks: maybe\n", "hooks: 'maybe' is neither on nor off"},
         {"dir: ~/runs\n", "dir: '~' means nothing here"},
         {"name: ''\n", "name: the value is empty"},
+        {"price: free\n", "price: 'free' is not a price per hour"},
+        {"price: -1\n", "price: '-1' is not a price per hour"},
+        {"price: 0x10\n", "price: '0x10' is not a price per hour"},
+        {"price: inf\n", "price: 'inf' is not a price per hour"},
         {"config: x.yaml\n", "there is no setting 'config'"},
         {"detail:\n  steps: 5:2\n  ranks: x\n", "line 3, column 10: detail.ranks: 'x' is not a "
                                                 "rank"},
@@ -481,6 +485,8 @@ TEST(every_setting_with_a_key_can_be_given_in_the_file)
         {SETTING_RUN, "run: 4711\n", "4711"},
         {SETTING_NODE, "node: n1\n", "n1"},
         {SETTING_LABEL, "labels: [a=1, b=2]\n", "a=1, b=2"},
+        {SETTING_MACHINE, "machine: p3.8xlarge\n", "p3.8xlarge"},
+        {SETTING_PRICE, "price: 14.688\n", "14.688"},
         {SETTING_HOOKS, "hooks: off\n", "off"},
         {SETTING_DETAIL_STEPS, "detail: {steps: '5:2, 9'}\n", "5:2, 9:1"},
         {SETTING_DETAIL_AT, "detail: {at: [+1s:2s, 1700000000:1s]}\n", "+1s:2s, @1700000000:1s"},
@@ -512,6 +518,7 @@ TEST(every_setting_can_be_given_in_the_environment)
         [SETTING_HOOKS] = "1",          [SETTING_DETAIL_STEPS] = "5:2",
         [SETTING_DETAIL_AT] = "now:1s", [SETTING_DETAIL_RANKS] = "3",
         [SETTING_PYTHON_STEPS] = "9:3", [SETTING_PYTHON_AT] = "+1s:1s",
+        [SETTING_MACHINE] = "m5.large", [SETTING_PRICE] = "0.5",
     };
     for (size_t i = 0; i < SETTING_N; i++) {
         SCENE(c);

@@ -88,6 +88,37 @@ TEST(a_small_file_has_its_base_time_too)
     buf_free(&json);
 }
 
+static bool wait_for_times(void *ctx)
+{
+    ++*(int *)ctx;
+    return true;
+}
+
+TEST(gzip_with_its_base_time_at_the_end_is_read_once_where_times_may_wait)
+{
+    struct buf json = {0};
+    struct err e;
+    make_trace(&json, 5000);
+    const char *const paths[] = {write_plain("w.json", json.p, json.len),
+                                 write_gzip("w.json.gz", json.p, json.len)};
+    for (int i = 0; i < 2; i++) {
+        struct catch c;
+        struct import_file_result r;
+        int asked = 0;
+        catch_open(&c);
+        const struct import_file_ask ask = {
+            .path = paths[i], .sink = &c.sink, .times_wait = wait_for_times, .ctx = &asked};
+        OK(import_file(&ask, &r, &e));
+        CHECK_INT(asked, i); /* the end of a plain file is at hand */
+        CHECK_INT(r.result.later_us, i * 1711964646000000);
+        CHECK_INT(c.v[0].event.at.ns, 1000 + (1 - i) * 1711964646000000000);
+        CHECK_INT(r.result.first.ns, 1711964646000001000);
+        CHECK_INT(r.result.last.ns, 1711964646000000000 + 5000999 + 1500);
+        catch_close(&c);
+    }
+    buf_free(&json);
+}
+
 static int stop_early(void *ctx, uint64_t done, uint64_t all, struct err *e)
 {
     CHECK(done <= all);

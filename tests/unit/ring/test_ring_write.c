@@ -391,6 +391,66 @@ TEST(the_kernel_alone_keeps_a_child_out_of_its_parents_file)
     check_fork(false);
 }
 
+static void in_child(void (*go)(void))
+{
+    const pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        go();
+        _exit(0);
+    }
+    waitpid(pid, NULL, 0);
+}
+
+static void say_something(void)
+{
+    put(ring_intern(&writer, "said"), 7);
+}
+
+static void say_nothing(void)
+{
+}
+
+TEST(a_child_of_fork_says_first_what_it_is_when_it_says_something)
+{
+    struct gather g = {0};
+    start();
+    const uint32_t rank = ring_intern(&writer, "rank"), size = ring_intern(&writer, "size");
+    ring_put_fact(&writer, &thread, rank, 1);
+    ring_put_fact(&writer, &thread, size, 4);
+    ring_put_fact(&writer, &thread, rank, 2);
+    in_child(say_nothing);
+    CHECK_INT(gather_file_count(test_tmpdir()), 1);
+    in_child(say_something);
+    gather_all(&g, test_tmpdir());
+    CHECK_INT(g.n, 6);
+    uint64_t values[3], n = 0;
+    for (size_t i = 0; i < g.n; i++)
+        if (g.v[i].pid != (uint32_t)getpid() && n < 3)
+            values[n++] = g.v[i].value;
+    CHECK_INT(n, 3);
+    CHECK(values[0] == 2 && values[1] == 4 && values[2] == 7);
+    check_no_loss(&g);
+    gather_free(&g);
+}
+
+TEST(facts_beyond_the_last_place_are_said_and_not_kept)
+{
+    struct gather g = {0};
+    char name[16];
+    start();
+    for (unsigned i = 0; i < RING_FACTS + 3; i++) {
+        snprintf(name, sizeof name, "fact %u", i);
+        ring_put_fact(&writer, &thread, ring_intern(&writer, name), i);
+    }
+    ring_put_fact(&writer, &thread, 0, 99);
+    in_child(say_something);
+    gather_all(&g, test_tmpdir());
+    CHECK_INT(g.n, (RING_FACTS + 4) + (RING_FACTS + 1));
+    check_no_loss(&g);
+    gather_free(&g);
+}
+
 TEST(errno_and_the_signal_mask_are_as_before)
 {
     sigset_t before, after;

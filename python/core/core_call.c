@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* core_call.c - see core_call.h. */
+#include "core_call.h"
+
+struct core_outcome core_outcome_take(PyObject *result)
+{
+    struct core_outcome o = {.result = result};
+    if (!result)
+        PyErr_Fetch(&o.kind, &o.value, &o.where);
+    return o;
+}
+
+PyObject *core_outcome_give(struct core_outcome *o, int rc)
+{
+    if (rc == 0) {
+        if (!o->result)
+            PyErr_Restore(o->kind, o->value, o->where);
+        return o->result;
+    }
+    Py_XDECREF(o->kind);
+    Py_XDECREF(o->value);
+    Py_XDECREF(o->where);
+    Py_XDECREF(o->result);
+    return NULL;
+}
+
+/* The pending Exception goes to `failed`. */
+static void tell(PyObject *failed)
+{
+    PyObject *kind, *value, *where;
+    PyErr_Fetch(&kind, &value, &where);
+    PyErr_NormalizeException(&kind, &value, &where);
+    PyObject *told = failed && value ? PyObject_CallFunctionObjArgs(failed, value, NULL) : NULL;
+    Py_XDECREF(told);
+    Py_XDECREF(kind);
+    Py_XDECREF(value);
+    Py_XDECREF(where);
+}
+
+int core_swallow(PyObject *failed)
+{
+    if (!PyErr_ExceptionMatches(PyExc_Exception))
+        return -1;
+    tell(failed);
+    if (!PyErr_Occurred())
+        return 0;
+    if (!PyErr_ExceptionMatches(PyExc_Exception))
+        return -1;
+    PyErr_Clear();
+    return 0;
+}
+
+PyObject *core_bind(PyObject *self, PyObject *function, PyObject *object)
+{
+    struct core_state *state = PyType_GetModuleState(Py_TYPE(self));
+    if (!state)
+        return NULL;
+    if (!state->method_type) {
+        PyObject *types = PyImport_ImportModule("types");
+        state->method_type = types ? PyObject_GetAttrString(types, "MethodType") : NULL;
+        Py_XDECREF(types);
+    }
+    if (!state->method_type)
+        return NULL;
+    return PyObject_CallFunctionObjArgs(state->method_type, function, object, NULL);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* action_email.c - a mail with what the rule found. */
+#include <string.h>
+
+#include "agent/action.h"
+#include "agent/curl.h"
+#include "agent/net.h"
+#include "agent/smtp.h"
+#include "base/mem.h"
+
+enum { PORT = 25, PORT_STARTTLS = 587, PORT_TLS = 465 };
+
+static const struct action_key keys[] = {
+    {"server", "host or host:port (default port: 25, 587 with starttls, 465 with tls)", false},
+    {"from", "the sender's address", false},
+    {"to", "the receivers' addresses", true},
+    {"user", "whom to log in as (default: no login)", false},
+    {"password", "for the login; better named by password-env", false},
+    {"password-env", "the environment variable that holds the password", false},
+    {"tls", "off, starttls or tls (default: starttls with a user, else off)", false},
+    {"ca", "a file with the certificates to trust (default: the system's)", false},
+    {0},
+};
+
+static int take_tls(struct action *a, const struct action_setting *s, struct err *e)
+{
+    static const char *const words[] = {
+        [MAIL_PLAIN] = "off", [MAIL_STARTTLS] = "starttls", [MAIL_TLS] = "tls"};
+    const char *text = action_setting_get(s, "tls");
+    a->tls = a->user ? MAIL_STARTTLS : MAIL_PLAIN;
+    if (!text)
+        return 0;
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        if (strcmp(words[i], text) == 0) {
+            a->tls = (enum mail_tls)i;
+            return 0;
+        }
+    return err_set(e, ERR_USAGE, "'tls': '%.40s' is none of off, starttls, tls", text);
+}
+
+static int take_login(struct action *a, const struct action_setting *s, struct arena *arena,
+                      struct err *e)
+{
+    a->user = action_setting_get(s, "user");
+    const int rc = action_secret(s, "password", arena, &a->password, e);
+    if (rc)
+        return rc;
+    if (!a->user != !a->password)
+        return err_set(e, ERR_USAGE, "a user needs a password, and a password a user");
+    return take_tls(a, s, e);
+}
+
+static int take_server(struct action *a, const struct action_setting *s, struct arena *arena,
+                       struct err *e)
+{
+    static const int ports[] = {
+        [MAIL_PLAIN] = PORT, [MAIL_STARTTLS] = PORT_STARTTLS, [MAIL_TLS] = PORT_TLS};
+    char host[NET_HOST];
+    const char *server = action_setting_get(s, "server");
+    if (!server)
+        return err_set(e, ERR_USAGE, "an email needs a 'server'");
+    if (net_place_parse(server, strlen(server), ports[a->tls], host, &a->port, e) != 0)
+        return err_in(e, "'server'");
+    a->host = arena_strdup(arena, host);
+    return 0;
+}
+
+static int take_addresses(struct action *a, const struct action_setting *s, struct arena *arena,
+                          struct err *e)
+{
+    a->from = action_setting_get(s, "from");
+    a->to = action_list(s, "to", arena, &a->n_to);
+    if (!a->from || a->n_to == 0)
+        return err_set(e, ERR_USAGE, "an email needs 'from' and 'to'");
+    if (!mail_is_address(a->from))
+        return err_set(e, ERR_USAGE, "'from': '%.60s' is no address", a->from);
+    for (size_t i = 0; i < a->n_to; i++)
+        if (!mail_is_address(a->to[i]))
+            return err_set(e, ERR_USAGE, "'to': '%.60s' is no address", a->to[i]);
+    return 0;
+}
+
+static int make(struct action *a, const struct action_setting *s, struct arena *arena,
+                struct err *e)
+{
+    int rc = take_login(a, s, arena, e);
+    if (rc == 0)
+        rc = take_server(a, s, arena, e);
+    if (rc == 0)
+        rc = take_addresses(a, s, arena, e);
+    if (rc)
+        return rc;
+    a->ca = action_setting_get(s, "ca");
+    a->label = arena_printf(arena, "email by %s:%d", a->host, a->port);
+    return a->tls == MAIL_PLAIN ? 0 : curl_is_there(e);
+}
+
+static int perform(const struct action *a, const struct action_news *n,
+                   const struct action_means *means, struct err *e)
+{
+    (void)means;
+    struct mail m = {
+        .host = a->host,
+        .port = a->port,
+        .starttls = a->tls == MAIL_STARTTLS,
+        .tls = a->tls == MAIL_TLS,
+        .user = a->user,
+        .password = a->password,
+        .from = a->from,
+        .to = a->to,
+        .n_to = a->n_to,
+    };
+    struct buf message = mail_message(&m, n->subject, n->text, n->json, clock_wall());
+    m.message = message.p;
+    m.len = message.len;
+    const int rc = a->tls == MAIL_PLAIN ? smtp_deliver(&m, mono_add(clock_mono(), a->timeout_ns), e)
+                                        : curl_mail(&m, a->ca, a->timeout_ns, e);
+    buf_free(&message);
+    return rc;
+}
+
+const struct action_kind action_email = {
+    .name = "email",
+    .help = "Sends a mail by SMTP.",
+    .keys = keys,
+    .retry = true,
+    .make = make,
+    .perform = perform,
+};

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* action_stop.c - ends the job. */
+#include "agent/action.h"
+#include "base/duration.h"
+
+#define GRACE_NS     (10 * NS_PER_S)
+#define GRACE_MIN_NS NS_PER_S
+#define GRACE_MAX_NS (3600 * NS_PER_S)
+
+static const struct action_key keys[] = {
+    {"grace", "time between SIGTERM and SIGKILL, from 1s to 1h (default: 10s)", false},
+    {0},
+};
+
+static int make(struct action *a, const struct action_setting *s, struct arena *arena,
+                struct err *e)
+{
+    const char *text = action_setting_get(s, "grace");
+    (void)arena;
+    a->label = "stop";
+    a->grace_ns = GRACE_NS;
+    if (a->on_clear)
+        return err_set(e, ERR_USAGE, "a job is not stopped on clear");
+    if (!text)
+        return 0;
+    return duration_parse_within("'grace'", text, GRACE_MIN_NS, GRACE_MAX_NS, &a->grace_ns, e);
+}
+
+static int perform(const struct action *a, const struct action_news *n,
+                   const struct action_means *m, struct err *e)
+{
+    (void)e;
+    m->stop(m->ctx, n->rule, a->grace_ns);
+    return 0;
+}
+
+const struct action_kind action_stop = {
+    .name = "stop",
+    .help = "Ends the job: SIGTERM, and SIGKILL after a grace time.",
+    .keys = keys,
+    .urgent = true,
+    .make = make,
+    .perform = perform,
+};

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* actions.c - see actions.h. */
+#include "agent/actions.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/action_news.h"
+#include "agent/thread.h"
+#include "base/mem.h"
+
+enum { QUEUE = 64, TRIES = 3, STACK = 512 * 1024 };
+
+/* Between two tries; stopping does not wait for it. */
+static const int64_t pauses[TRIES - 1] = {NS_PER_S, 3 * NS_PER_S};
+
+/* One action and one piece of news. */
+struct item {
+    const struct action *action;
+    struct news_text *news; /* counted: several actions may share it */
+};
+
+/* What the thread and the limit remember of an action. */
+struct memory {
+    mono_ns since; /* of the time that `used` counts; 0: none yet */
+    int64_t used;
+    bool told_limit;   /* under the lock */
+    bool failed, told; /* the thread's own: the last try failed; it was told that one did */
+};
+
+struct actions {
+    struct actions_ask ask;
+    struct action_means means; /* ask.means, while those are there */
+    struct memory *memory;     /* one per action */
+    pthread_mutex_t lock;      /* for what follows */
+    pthread_cond_t changed;
+    struct item queue[QUEUE];
+    size_t first, n;
+    bool stop;
+    bool abandoned; /* sink and means are no longer there */
+    pthread_t thread;
+    struct thread_end end;
+};
+
+/* ---- reporting ---- */
+
+/* While the lock is held nobody takes the sink away. */
+static void report(struct actions *a, const struct item *i, const struct err *failure)
+{
+    const struct news_text *n = i->news;
+    pthread_mutex_lock(&a->lock);
+    if (!a->abandoned && failure)
+        sink_loss(a->ask.sink, LOSS_ACTION, i->action->label, "%s", failure->msg);
+    else if (!a->abandoned)
+        sink_mark(a->ask.sink, MARK_ACTION, !n->told.clear, "%s: %s %s", i->action->label,
+                  n->told.rule, n->told.clear ? "clear" : "issue");
+    pthread_mutex_unlock(&a->lock);
+}
+
+static void warn(struct actions *a, const char *line)
+{
+    pthread_mutex_lock(&a->lock);
+    if (!a->abandoned)
+        a->ask.warn(a->ask.means.ctx, line);
+    pthread_mutex_unlock(&a->lock);
+}
+
+static void tell_failure(struct actions *a, const struct item *i, struct memory *m,
+                         const struct err *e)
+{
+    char line[768];
+    report(a, i, e);
+    if (m->told)
+        return;
+    m->told = true;
+    snprintf(line, sizeof line,
+             "the action '%s' failed: %s; the run goes on, and this is not told "
+             "again",
+             i->action->label, e->msg);
+    warn(a, line);
+}
+
+/* What an action is given to work with. */
+static void guarded_stop(void *ctx, const char *rule, int64_t grace_ns)
+{
+    struct actions *a = ctx;
+    pthread_mutex_lock(&a->lock);
+    if (!a->abandoned)
+        a->ask.means.stop(a->ask.means.ctx, rule, grace_ns);
+    pthread_mutex_unlock(&a->lock);
+}
+
+static void guarded_tell(void *ctx, const char *line)
+{
+    struct actions *a = ctx;
+    pthread_mutex_lock(&a->lock);
+    if (!a->abandoned)
+        a->ask.means.tell(a->ask.means.ctx, line);
+    pthread_mutex_unlock(&a->lock);
+}
+
+/* ---- performing ---- */
+
+/* False: it is time to stop. */
+static bool pause_for(struct actions *a, int64_t ns)
+{
+    const mono_ns until = mono_add(clock_mono(), ns);
+    pthread_mutex_lock(&a->lock);
+    while (!a->stop && thread_wait(&a->changed, &a->lock, until))
+        ;
+    const bool go_on = !a->stop;
+    pthread_mutex_unlock(&a->lock);
+    return go_on;
+}
+
+static void perform(struct actions *a, const struct item *i)
+{
+    struct err e;
+    struct memory *m = &a->memory[i->action - a->ask.v];
+    /* One that failed before gets no second try, so that a dead one does not hold up the others. */
+    const int tries = i->action->kind->retry && !m->failed ? TRIES : 1;
+    int rc = i->action->kind->perform(i->action, &i->news->told, &a->means, &e);
+    for (int k = 1; rc != 0 && k < tries && pause_for(a, pauses[k - 1]); k++)
+        rc = i->action->kind->perform(i->action, &i->news->told, &a->means, &e);
+    m->failed = rc != 0;
+    if (rc != 0)
+        tell_failure(a, i, m, &e);
+    else
+        report(a, i, NULL);
+}
+
+static bool next(struct actions *a, struct item *out)
+{
+    pthread_mutex_lock(&a->lock);
+    while (a->n == 0 && !a->stop)
+        pthread_cond_wait(&a->changed, &a->lock);
+    const bool some = a->n > 0 && !a->abandoned;
+    if (some) {
+        *out = a->queue[a->first];
+        a->first = (a->first + 1) % QUEUE;
+        a->n--;
+    }
+    pthread_mutex_unlock(&a->lock);
+    return some;
+}
+
+static void *actions_main(void *arg)
+{
+    struct actions *a = arg;
+    struct item i;
+    while (next(a, &i)) {
+        perform(a, &i);
+        news_free(i.news);
+    }
+    thread_end_tell(&a->end);
+    return NULL;
+}
+
+/* ---- queueing ---- */
+
+/* Whether the action may act once more; said once when it may not. Under the lock. */
+static bool within_limit(struct actions *a, const struct action *act)
+{
+    struct memory *m = &a->memory[act - a->ask.v];
+    const mono_ns now = clock_mono();
+    if (act->kind->urgent)
+        return true;
+    if (m->since.ns == 0 || mono_diff(now, m->since) >= act->per_ns) {
+        m->since = now;
+        m->used = 0;
+    }
+    return m->used++ < act->most;
+}
+
+static const char *put(struct actions *a, const struct action *act, struct news_text *news)
+{
+    if (a->stop)
+        return "the run is over";
+    if (!within_limit(a, act))
+        return "more often than its limit allows";
+    if (a->n == QUEUE)
+        return "too many wait already";
+    a->queue[(a->first + a->n++) % QUEUE] = (struct item){act, news_share(news)};
+    return NULL;
+}
+
+static void enqueue(struct actions *a, const struct action *act, struct news_text *news)
+{
+    struct memory *m = &a->memory[act - a->ask.v];
+    pthread_mutex_lock(&a->lock);
+    const char *why = put(a, act, news);
+    const bool tell = why && !m->told_limit;
+    m->told_limit |= tell;
+    pthread_mutex_unlock(&a->lock);
+    pthread_cond_signal(&a->changed);
+    if (why)
+        sink_loss(a->ask.sink, LOSS_ACTION, act->label, "%s", why);
+    if (tell) {
+        char line[256];
+        snprintf(line, sizeof line, "the action '%s' is left out: %s", act->label, why);
+        warn(a, line);
+    }
+}
+
+void actions_news(struct actions *a, const struct verdict *v, enum rule_state state_before,
+                  enum severity severity_before, const struct param_value *p)
+{
+    const struct news_from from = {a->ask.run, a->ask.run_id, a->ask.node};
+    struct news_text *news[2] = {NULL, NULL}; /* by `clear` */
+    for (size_t i = 0; i < a->ask.n; i++) {
+        bool clear;
+        if (!action_is_for(&a->ask.v[i], v, state_before, severity_before, &clear))
+            continue;
+        if (!news[clear])
+            news[clear] = news_make(&from, v, p, clear);
+        enqueue(a, &a->ask.v[i], news[clear]);
+    }
+    news_free(news[0]);
+    news_free(news[1]);
+}
+
+/* ---- start and end ---- */
+
+static void free_all(struct actions *a)
+{
+    for (; a->n > 0; a->n--, a->first = (a->first + 1) % QUEUE)
+        news_free(a->queue[a->first].news);
+    pthread_mutex_destroy(&a->lock);
+    pthread_cond_destroy(&a->changed);
+    free(a->memory);
+    free(a);
+}
+
+int actions_start(struct actions **out, const struct actions_ask *ask, struct err *e)
+{
+    struct actions *a = xcalloc(1, sizeof *a);
+    a->ask = *ask;
+    a->means = (struct action_means){guarded_stop, guarded_tell, a, ask->means.runner};
+    a->memory = xcalloc(MAX_OF(ask->n, (size_t)1), sizeof *a->memory);
+    pthread_mutex_init(&a->lock, NULL);
+    thread_cond_init(&a->changed);
+    thread_end_init(&a->end);
+    const int rc = thread_start(&a->thread, STACK, actions_main, a, "fp-actions", e);
+    if (rc) {
+        free_all(a);
+        return rc;
+    }
+    *out = a;
+    return 0;
+}
+
+bool actions_stop(struct actions *a, int64_t wait_ns)
+{
+    if (!a)
+        return true;
+    pthread_mutex_lock(&a->lock);
+    a->stop = true;
+    pthread_mutex_unlock(&a->lock);
+    pthread_cond_signal(&a->changed);
+    if (thread_end_wait(&a->end, wait_ns)) {
+        pthread_join(a->thread, NULL);
+        free_all(a);
+        return true;
+    }
+    pthread_mutex_lock(&a->lock);
+    a->abandoned = true;
+    const struct action *act = a->ask.v;
+    sink_loss(a->ask.sink, LOSS_ACTION, act->kind->name, "not done when the run ended");
+    pthread_mutex_unlock(&a->lock);
+    pthread_detach(a->thread);
+    return false;
+}

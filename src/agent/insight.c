@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* insight.c - see insight.h. */
+#include "agent/insight.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "agent/insight_own.h"
+#include "agent/thread.h"
+#include "base/mem.h"
+
+enum { STACK = 256 * 1024, PRIORITY = 10 };
+
+/* LATE: rows and events that are younger may not all have come yet. TAKE: how often they are handed
+ * to the rules, so that little waits in memory. */
+#define LATE_NS (2 * NS_PER_S)
+#define TAKE_NS (5 * NS_PER_S)
+
+struct insight {
+    struct sink sink; /* first, so that it is the whole */
+    struct sink *behind;
+    struct insight_ask ask;
+    pthread_mutex_t lock; /* for the next three; held for moments: sampling waits for it */
+    pthread_cond_t changed;
+    struct sweep_buf sweeps;
+    bool stop;
+    pthread_mutex_t steps_lock;
+    struct step_buf steps;       /* under that */
+    pthread_mutex_t engine_lock; /* for what follows, up to last_step */
+    struct sweep_buf taken;
+    struct engine *engine;
+    size_t node;
+    struct rule_seen seen[RULE_N];
+    wall_ns first_step, last_step;
+    pthread_t thread;
+};
+
+/* ---- what comes by ---- */
+
+static void on_row(struct sink *s, struct group *g, mono_ns t)
+{
+    struct insight *i = (struct insight *)s;
+    pthread_mutex_lock(&i->lock);
+    sweep_buf_row(&i->sweeps, g, t, i->ask.tie);
+    pthread_mutex_unlock(&i->lock);
+    i->behind->ops->row(i->behind, g, t);
+}
+
+static void on_loss(struct sink *s, const struct loss *l)
+{
+    struct insight *i = (struct insight *)s;
+    i->behind->ops->loss(i->behind, l);
+}
+
+static void on_mark(struct sink *s, const struct mark *m)
+{
+    struct insight *i = (struct insight *)s;
+    i->behind->ops->mark(i->behind, m);
+}
+
+static void on_events(struct sink *s, const struct track *t, const struct event *v, size_t n)
+{
+    struct insight *i = (struct insight *)s;
+    i->behind->ops->events(i->behind, t, v, n);
+}
+
+static const struct sink_ops ops = {
+    .row = on_row, .loss = on_loss, .mark = on_mark, .events = on_events};
+
+void insight_events(struct insight *i, const struct track *t, const struct event *v, size_t n)
+{
+    pthread_mutex_lock(&i->steps_lock);
+    step_buf_events(&i->steps, t, v, n, i->ask.tie);
+    pthread_mutex_unlock(&i->steps_lock);
+}
+
+/* ---- to the rules ---- */
+
+static void take_steps(void *ctx, const struct rank_sight *who, const struct step *v, size_t n)
+{
+    struct insight *i = ctx;
+    if (i->first_step.ns == 0 || v[0].start.ns < i->first_step.ns)
+        i->first_step = v[0].start;
+    for (size_t k = 0; k < n; k++)
+        i->last_step.ns = MAX_OF(i->last_step.ns, v[k].start.ns + v[k].dur_ns);
+    engine_steps(i->engine, i->node, who, v, n);
+}
+
+/* Steps first: they say which sweeps count. Under the engine's lock. */
+static void take(struct insight *i, wall_ns until)
+{
+    struct gpu_sweeps gpus[SIGHT_GPUS_MOST];
+    struct arena a = {0};
+    pthread_mutex_lock(&i->steps_lock);
+    step_buf_take(&i->steps, i->ask.tie, &a, take_steps, i);
+    engine_told(i->engine, i->node, i->steps.told, i->steps.n_told);
+    i->steps.n_told = 0;
+    pthread_mutex_unlock(&i->steps_lock);
+    arena_free(&a);
+    pthread_mutex_lock(&i->lock);
+    sweep_buf_move(&i->sweeps, sweep_buf_before(&i->sweeps, until), &i->taken);
+    pthread_mutex_unlock(&i->lock);
+    const struct sweeps s = sweep_buf_view(&i->taken, gpus);
+    engine_sweeps(i->engine, i->node, &s);
+    engine_sure(i->engine, until);
+}
+
+static void judge(struct insight *i, wall_ns now)
+{
+    struct arena a = {0};
+    struct verdicts *v = arena_new(&a, struct verdicts);
+    const struct run_facts run = {
+        .has_steps = i->first_step.ns != 0,
+        .job_start = i->ask.facts.first,
+        .job_end = now,
+        .loop_start = i->first_step,
+        .loop_end = i->last_step,
+    };
+    engine_judge(i->engine, &run, &a, v);
+    for (size_t k = 0; k < RULE_N; k++) {
+        const struct rule_seen before = i->seen[k];
+        i->seen[k] = (struct rule_seen){v->v[k].state, v->v[k].severity};
+        if (before.state != i->seen[k].state ||
+            (before.state == RULE_ISSUE && before.severity != i->seen[k].severity))
+            i->ask.changed(i->ask.ctx, &v->v[k], &before);
+    }
+    arena_free(&a);
+}
+
+/* ---- the thread ---- */
+
+/* False: it is time to stop. */
+static bool nap(struct insight *i, int64_t ns)
+{
+    const mono_ns until = mono_add(clock_mono(), ns);
+    pthread_mutex_lock(&i->lock);
+    while (!i->stop && thread_wait(&i->changed, &i->lock, until))
+        ;
+    const bool go_on = !i->stop;
+    pthread_mutex_unlock(&i->lock);
+    return go_on;
+}
+
+static void *insight_main(void *arg)
+{
+    struct insight *i = arg;
+    mono_ns judged = clock_mono();
+    setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), PRIORITY); /* this thread's alone */
+    while (nap(i, MIN_OF(TAKE_NS, i->ask.scan_ns))) {
+        const wall_ns now = clock_wall();
+        pthread_mutex_lock(&i->engine_lock);
+        take(i, (wall_ns){now.ns - MIN_OF(LATE_NS, i->ask.scan_ns)});
+        if (mono_diff(clock_mono(), judged) >= i->ask.scan_ns) {
+            judged = clock_mono();
+            judge(i, now);
+        }
+        pthread_mutex_unlock(&i->engine_lock);
+    }
+    return NULL;
+}
+
+int insight_open(struct insight **out, const struct insight_ask *ask, struct sink *behind,
+                 struct err *e)
+{
+    struct insight *i = xcalloc(1, sizeof *i);
+    i->sink.ops = &ops;
+    i->behind = behind;
+    i->ask = *ask;
+    i->engine = engine_open(ask->params);
+    i->node = engine_node(i->engine, &ask->facts);
+    for (size_t k = 0; k < RULE_N; k++)
+        i->seen[k].state = RULE_NOT_EVALUATED;
+    sweep_buf_period(&i->sweeps, ask->facts.period_ns);
+    pthread_mutex_init(&i->lock, NULL);
+    pthread_mutex_init(&i->steps_lock, NULL);
+    pthread_mutex_init(&i->engine_lock, NULL);
+    thread_cond_init(&i->changed);
+    const int rc = thread_start(&i->thread, STACK, insight_main, i, "fp-rules", e);
+    if (rc != 0) {
+        i->stop = true;
+        insight_free(i);
+        return rc;
+    }
+    *out = i;
+    return 0;
+}
+
+struct sink *insight_sink(struct insight *i)
+{
+    return &i->sink;
+}
+
+void insight_interval(struct insight *i, int64_t ns)
+{
+    pthread_mutex_lock(&i->engine_lock);
+    take(i, clock_wall());
+    pthread_mutex_lock(&i->lock);
+    sweep_buf_period(&i->sweeps, ns);
+    pthread_mutex_unlock(&i->lock);
+    pthread_mutex_unlock(&i->engine_lock);
+}
+
+void insight_stop(struct insight *i)
+{
+    if (!i || i->stop)
+        return;
+    pthread_mutex_lock(&i->lock);
+    i->stop = true;
+    pthread_mutex_unlock(&i->lock);
+    pthread_cond_signal(&i->changed);
+    pthread_join(i->thread, NULL);
+}
+
+void insight_finish(struct insight *i)
+{
+    if (!i)
+        return;
+    insight_stop(i);
+    const wall_ns now = clock_wall();
+    take(i, now);
+    judge(i, now);
+}
+
+void insight_free(struct insight *i)
+{
+    if (!i)
+        return;
+    engine_close(i->engine);
+    sweep_buf_free(&i->sweeps);
+    sweep_buf_free(&i->taken);
+    step_buf_free(&i->steps);
+    pthread_mutex_destroy(&i->lock);
+    pthread_mutex_destroy(&i->steps_lock);
+    pthread_mutex_destroy(&i->engine_lock);
+    pthread_cond_destroy(&i->changed);
+    free(i);
+}

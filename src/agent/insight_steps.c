@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* insight_steps.c - events as the job tells them become steps. See insight_own.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/insight_own.h"
+#include "base/mem.h"
+
+enum { PROCESSES_MOST = 1024, THREADS_MOST = 64, TOLD_MOST = 1 << 14 };
+
+static wall_ns wall_of(mono_ns t, struct clock_tie tie)
+{
+    return (wall_ns){t.ns - tie.mono.ns + tie.wall.ns};
+}
+
+static struct seen_process *process_of(struct step_buf *b, uint32_t pid)
+{
+    for (size_t i = 0; i < b->n; i++)
+        if (b->v[i].who.pid == pid)
+            return &b->v[i];
+    if (b->n == PROCESSES_MOST)
+        return NULL;
+    b->v = xrealloc(b->v, b->n + 1, sizeof *b->v);
+    b->v[b->n] = (struct seen_process){.who = {.rank = -1, .device = -1, .pid = pid}, .worker = -1};
+    return &b->v[b->n++];
+}
+
+static struct seen_thread *thread_of(struct seen_process *p, uint64_t tid)
+{
+    for (size_t i = 0; i < p->n_threads; i++)
+        if (p->threads[i].tid == tid)
+            return &p->threads[i];
+    if (p->n_threads == THREADS_MOST)
+        return NULL;
+    p->threads = xrealloc(p->threads, p->n_threads + 1, sizeof *p->threads);
+    p->threads[p->n_threads] = (struct seen_thread){tid, steps_flow_open()};
+    return &p->threads[p->n_threads++];
+}
+
+static void take_fact(struct seen_process *p, enum event_id id, int64_t value)
+{
+    int64_t *to = id == EV_RANK        ? &p->who.rank
+                  : id == EV_DEVICE    ? &p->who.device
+                  : id == EV_WORKER_ID ? &p->worker
+                                       : NULL;
+    if (to)
+        *to = value;
+}
+
+static void tell(struct step_buf *b, const struct seen_process *p, enum event_id id,
+                 const struct event *v, struct clock_tie tie)
+{
+    if (!rules_are_told(id) || b->n_told == TOLD_MOST)
+        return;
+    if (b->n_told == b->cap_told) {
+        b->cap_told = b->cap_told ? 2 * b->cap_told : 64;
+        b->told = xrealloc(b->told, b->cap_told, sizeof *b->told);
+    }
+    b->told[b->n_told++] = (struct told){
+        .id = id,
+        .at = wall_of(v->at, tie),
+        .dur_ns = v->dur_ns,
+        .value = v->value,
+        .rank = p->who.rank,
+        .worker = p->worker,
+        .pid = p->who.pid,
+    };
+}
+
+void step_buf_events(struct step_buf *b, const struct track *t, const struct event *v, size_t n,
+                     struct clock_tie tie)
+{
+    struct seen_process *p = process_of(b, t->pid);
+    struct seen_thread *th =
+        p && t->kind == TRACK_THREAD && p->worker < 0 ? thread_of(p, t->id) : NULL;
+    for (size_t i = 0; p && i < n; i++) {
+        const enum event_id id = v[i].end == END_OPEN ? EV_N : event_find(v[i].name);
+        if (id == EV_N)
+            continue;
+        take_fact(p, id, v[i].value);
+        tell(b, p, id, &v[i], tie);
+    }
+    if (th)
+        steps_flow_add(th->flow, v, n);
+}
+
+/* The thread that trains; NULL: none does. */
+static struct steps_flow *main_flow(const struct seen_process *p)
+{
+    struct steps_flow *best = NULL;
+    uint64_t most = 0;
+    for (size_t i = 0; i < p->n_threads; i++)
+        if (steps_flow_marked(p->threads[i].flow) > most) {
+            best = p->threads[i].flow;
+            most = steps_flow_marked(best);
+        }
+    return best;
+}
+
+/* Who did not say its rank is called by its place among the processes, as elsewhere. */
+void step_buf_take(struct step_buf *b, struct clock_tie tie, struct arena *a,
+                   void (*each)(void *ctx, const struct rank_sight *who, const struct step *v,
+                                size_t n),
+                   void *ctx)
+{
+    int64_t unnamed = 0;
+    for (size_t i = 0; i < b->n; i++) {
+        struct seen_process *p = &b->v[i];
+        struct steps_flow *f = p->worker < 0 ? main_flow(p) : NULL;
+        struct step *v;
+        size_t n;
+        if (!f)
+            continue;
+        steps_flow_take(f, false, a, &v, &n);
+        for (size_t k = 0; k < n; k++)
+            v[k].start = wall_of((mono_ns){v[k].start.ns}, tie);
+        struct rank_sight who = p->who;
+        if (who.rank < 0)
+            who.rank = unnamed++;
+        if (n)
+            each(ctx, &who, v, n);
+    }
+}
+
+void step_buf_free(struct step_buf *b)
+{
+    for (size_t i = 0; i < b->n; i++) {
+        for (size_t k = 0; k < b->v[i].n_threads; k++)
+            steps_flow_close(b->v[i].threads[k].flow);
+        free(b->v[i].threads);
+    }
+    free(b->v);
+    free(b->told);
+    *b = (struct step_buf){0};
+}

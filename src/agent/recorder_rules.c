@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* recorder_rules.c - rules and actions while the run lives. The rules' thread and the actions'
+ * thread call in here; what concerns the job is handed to the loop. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "agent/recorder_own.h"
+#include "base/mem.h"
+
+/* For what the actions still have to do when the run is over. */
+#define ACTIONS_END_NS (10 * NS_PER_S)
+
+/* ---- what the rules say ---- */
+
+static const struct param_value *params_of(const struct recorder *r, const struct rule *rule)
+{
+    size_t k = 0;
+    while (rules[k] != rule)
+        k++;
+    return r->rules.v[k];
+}
+
+/* A finding is news; that there is nothing to say is none. */
+static void tell_change(struct recorder *r, const struct verdict *v, enum rule_state before)
+{
+    const bool issue = v->state == RULE_ISSUE;
+    if (issue == (before == RULE_ISSUE))
+        return;
+    sink_mark(r->sink, MARK_RULE, issue, "%s: %s", v->rule->name,
+              issue ? v->findings[0].message : "no longer");
+    if (r->judging_last)
+        return;
+    if (issue)
+        recorder_say(r, "%s: %s (%s)", v->rule->title, v->findings[0].message, v->rule->name);
+    else
+        recorder_say(r, "%s: no longer (%s)", v->rule->title, v->rule->name);
+}
+
+static void on_verdict(void *ctx, const struct verdict *v, const struct rule_seen *before)
+{
+    struct recorder *r = ctx;
+    tell_change(r, v, before->state);
+    if (r->actions)
+        actions_news(r->actions, v, before->state, before->severity, params_of(r, v->rule));
+}
+
+/* ---- what the actions need ---- */
+
+static void on_stop(void *ctx, const char *rule, int64_t grace_ns)
+{
+    struct recorder *r = ctx;
+    pthread_mutex_lock(&r->ending.lock);
+    r->ending.rule = rule;
+    r->ending.rule_grace_ns = grace_ns;
+    pthread_mutex_unlock(&r->ending.lock);
+    (void)!eventfd_write(r->rule_fd, 1);
+}
+
+static void on_output(void *ctx, const char *line)
+{
+    recorder_say(ctx, "%s", line);
+}
+
+static void on_warning(void *ctx, const char *line)
+{
+    recorder_warn(ctx, "%s", line);
+}
+
+void recorder_take_rules(struct recorder *r)
+{
+    eventfd_t n;
+    char why[TEXT_LEN];
+    (void)!eventfd_read(r->rule_fd, &n);
+    pthread_mutex_lock(&r->ending.lock);
+    const char *rule = r->ending.rule;
+    const int64_t grace_ns = r->ending.rule_grace_ns;
+    r->ending.rule = NULL;
+    pthread_mutex_unlock(&r->ending.lock);
+    if (!rule || r->ending.stop_asked || r->ended)
+        return;
+    snprintf(why, sizeof why, "stopped by rule %s", rule);
+    recorder_warn(r, "%s: SIGTERM sent; SIGKILL follows after %g s", why, (double)grace_ns / 1e9);
+    recorder_stop_job(r, why, grace_ns);
+    flusher_poke_now(&r->flusher, clock_mono());
+}
+
+/* ---- start ---- */
+
+void recorder_start_runner(struct recorder *r)
+{
+    const struct record_ask *ask = r->ask;
+    const char *const **commands = arena_array(&r->arena, const char *const *, ask->n_actions + 1);
+    struct err e;
+    bool any = false;
+    for (size_t i = 0; i < ask->n_actions; i++) {
+        commands[i] = ask->actions[i].command;
+        any |= ask->actions[i].kind->needs_runner;
+    }
+    if (any && !ask->no_rules && runner_start(&r->runner, commands, ask->n_actions, &e) != 0)
+        recorder_warn(r, "commands of actions will not run: %s", e.msg);
+}
+
+static void start_actions(struct recorder *r)
+{
+    struct err e;
+    const struct actions_ask ask = {
+        .v = r->ask->actions,
+        .n = r->ask->n_actions,
+        .run = r->name,
+        .run_id = r->dir.id,
+        .node = r->dir.node_id,
+        .sink = r->sink,
+        .means = {on_stop, on_output, r, r->runner},
+        .warn = on_warning,
+    };
+    if (ask.n == 0)
+        return;
+    r->rule_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (actions_start(&r->actions, &ask, &e))
+        recorder_warn(r, "no action will be taken: %s", e.msg);
+}
+
+static void take_params(struct recorder *r)
+{
+    if (r->ask->rules)
+        r->rules = *r->ask->rules;
+    else
+        rule_params_init(&r->rules, &r->arena);
+}
+
+void recorder_start_rules(struct recorder *r, const struct hostinfo *host)
+{
+    struct err e;
+    if (r->ask->no_rules)
+        return;
+    take_params(r);
+    start_actions(r);
+    const struct insight_ask ask = {
+        .params = &r->rules,
+        .facts =
+            {
+                .id = r->dir.node_id,
+                .cores = host->cores,
+                .memory_bytes = (int64_t)host->memory_bytes,
+                .price_per_hour = r->ask->price_per_hour > 0 ? r->ask->price_per_hour : NAN,
+                .first = r->start.wall,
+                .period_ns = r->interval_ns,
+            },
+        .tie = r->start,
+        .scan_ns = r->ask->scan_ns ? r->ask->scan_ns : SCAN_NS,
+        .changed = on_verdict,
+        .ctx = r,
+    };
+    if (insight_open(&r->insight, &ask, r->sink, &e)) {
+        recorder_warn(r, "rules are not followed while the run lives: %s", e.msg);
+        return;
+    }
+    r->sink = insight_sink(r->insight);
+}
+
+/* ---- end ---- */
+
+/* A runner whose answer a thread still waits for is left to it. */
+static bool stop_actions(struct recorder *r, int64_t wait_ns)
+{
+    const bool done = actions_stop(r->actions, wait_ns);
+    r->actions = NULL;
+    if (done)
+        runner_stop(r->runner);
+    r->runner = NULL;
+    if (done && r->rule_fd >= 0)
+        close(r->rule_fd);
+    r->rule_fd = -1;
+    return done;
+}
+
+static void end_insight(struct recorder *r)
+{
+    r->sink = writer_sink(r->writer);
+    insight_free(r->insight);
+    r->insight = NULL;
+}
+
+void recorder_end_rules(struct recorder *r, struct record_result *out)
+{
+    insight_stop(r->insight);
+    r->judging_last = true;
+    insight_finish(r->insight);
+    end_insight(r);
+    out->actions_hang = !stop_actions(r, ACTIONS_END_NS);
+}
+
+void recorder_forget_rules(struct recorder *r)
+{
+    insight_stop(r->insight);
+    insight_free(r->insight);
+    r->insight = NULL;
+    stop_actions(r, NS_PER_S);
+}

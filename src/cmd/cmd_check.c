@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_check.c - what held a run back: all rules over it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cmd/check.h"
+#include "cmd/output.h"
+#include "cmd/runview.h"
+#include "config/price.h"
+
+enum { O_JSON, O_CSV, O_FORMAT, O_OUT, O_SET, O_RULE, O_FAIL_ON, O_MACHINE, O_PRICE, O_DIR };
+enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_CSV, FORMAT_SAGEMAKER };
+
+static const char *const formats[] = {"text", "json", "csv", "sagemaker", NULL};
+
+/* The severities, then a word for the least of them. */
+static const char *const fail_on[] = {
+    [SEVERITY_INFO] = "info",
+    [SEVERITY_WARNING] = "warning",
+    [SEVERITY_CRITICAL] = "critical",
+    "issue",
+    NULL,
+};
+
+static const struct opt options[] = {
+    [O_JSON] = OPT_ROW_JSON,
+    [O_CSV] = OPT_ROW_CSV,
+    [O_FORMAT] = {"format", 0, "FORMAT", OPT_CHOICE, .choices = formats,
+                  .help = "How to print it; sagemaker writes a folder with one JSON file per rule, "
+                          "in the shapes of SageMaker's rule outputs."},
+    [O_OUT] = {"output", 'o', "DIR", OPT_FOLDER, .help = "The folder for --format sagemaker."},
+    [O_SET] = {"set", 0, "RULE.PARAM=VALUE", OPT_STRING, .repeat = true,
+               .help = "Evaluate a rule with another parameter; 'footplate rules' lists them. "
+                       "ProfilerReport.RULE_PARAM=VALUE is understood too."},
+    [O_RULE] = {"rule", 0, "RULE", OPT_STRING, .repeat = true, .help = "Show only this rule."},
+    [O_FAIL_ON] = {"fail-on", 0, "SEVERITY", OPT_CHOICE, .choices = fail_on,
+                   .help = "End with status 3 when an issue is at least as severe; issue means "
+                           "any."},
+    [O_MACHINE] = {"machine", 0, "NAME", OPT_STRING,
+                   .help = "What kind of machine the nodes are, whatever the run says; the table "
+                           "of machines has its price."},
+    [O_PRICE] = {"price", 0, "PER_HOUR", OPT_STRING,
+                 .help = "What an hour of each node costs, whatever the run says."},
+    [O_DIR] = OPT_ROW_DIR,
+    {0},
+};
+
+static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
+
+/* ---- what was asked for ---- */
+
+static int choose_format(const struct cmd_args *args, enum format *out, struct err *e)
+{
+    static const enum format of_output[] = {
+        [OUTPUT_TEXT] = FORMAT_TEXT, [OUTPUT_JSON] = FORMAT_JSON, [OUTPUT_CSV] = FORMAT_CSV};
+    const struct opt_value *format = &args->opt[O_FORMAT];
+    enum output output;
+    const int rc = output_choose(&output, &args->opt[O_JSON], &args->opt[O_CSV], e);
+    if (rc != 0)
+        return rc;
+    if (format->given && output != OUTPUT_TEXT)
+        return err_set(e, ERR_USAGE, "--format excludes --json and --csv");
+    *out = format->given ? (enum format)format->number : of_output[output];
+    if ((*out == FORMAT_SAGEMAKER) != args->opt[O_OUT].given)
+        return err_set(e, ERR_USAGE,
+                       "--format sagemaker and -o DIR, the folder to write, belong together");
+    return 0;
+}
+
+static int choose_rules(const struct opt_value *asked, bool *shown, struct err *e)
+{
+    for (size_t k = 0; k < RULE_N; k++)
+        shown[k] = asked->n_all == 0;
+    for (size_t i = 0; i < asked->n_all; i++) {
+        const struct rule *r = rule_find(asked->all[i]);
+        if (!r)
+            return rule_unknown(asked->all[i], e);
+        for (size_t k = 0; k < RULE_N; k++)
+            shown[k] |= rules[k] == r;
+    }
+    return 0;
+}
+
+static int set_params(const struct opt_value *asked, struct rule_params *p, struct err *e)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < asked->n_all; i++)
+        rc = rule_params_set(p, asked->all[i], e);
+    return rc;
+}
+
+static int choose_pricing(const struct cmd_args *args, struct check *c, struct err *e)
+{
+    struct machines *table = arena_new(c->arena, struct machines);
+    const char *machine = args->opt[O_MACHINE].text, *price = args->opt[O_PRICE].text;
+    c->pricing = (struct pricing){.table = table, .machine = machine};
+    int rc = machines_load(table, NULL, c->arena, e);
+    if (rc == 0 && machine && !price && !machines_find(table, machine))
+        rc = machines_unknown(table, machine, e);
+    if (rc == 0 && price)
+        rc = price_parse(price, &c->pricing.price_per_hour, e);
+    return rc;
+}
+
+/* ---- evaluating ---- */
+
+static bool fails(const struct check *c, const struct opt_value *limit)
+{
+    const enum severity least =
+        limit->number < SEVERITY_N ? (enum severity)limit->number : SEVERITY_INFO;
+    for (size_t k = 0; k < RULE_N; k++)
+        if (c->shown[k] && c->checked.verdicts.v[k].state == RULE_ISSUE &&
+            c->checked.verdicts.v[k].severity >= least)
+            return true;
+    return false;
+}
+
+static int print(const struct check *c, enum format format, const char *folder, struct err *e)
+{
+    switch (format) {
+    case FORMAT_SAGEMAKER:
+        return check_sagemaker(c, folder, e);
+    case FORMAT_JSON:
+        check_json(c);
+        break;
+    case FORMAT_CSV:
+        check_csv(c);
+        break;
+    default:
+        check_text(c);
+    }
+    return 0;
+}
+
+static int evaluate(struct run *r, struct check *c, const struct cmd_args *args, enum format format,
+                    struct err *e)
+{
+    const struct opt_value *limit = &args->opt[O_FAIL_ON];
+    c->info = run_get_info(r);
+    int rc = rules_check_priced(r, &c->params, &c->pricing, c->arena, &c->checked, e);
+    if (rc == 0)
+        c->right_size = rightsize_advise(&c->checked, c->pricing.table, c->arena);
+    if (rc == 0)
+        rc = print(c, format, args->opt[O_OUT].text, e);
+    if (rc != 0)
+        return rc;
+    return limit->given && fails(c, limit) ? EXIT_FINDINGS : EXIT_FINE;
+}
+
+static int run(const struct cmd_args *args, struct err *e)
+{
+    struct arena a = {0};
+    struct check *c = arena_new(&a, struct check);
+    struct run *r = NULL;
+    enum format format;
+    c->arena = &a;
+    rule_params_init(&c->params, &a);
+    int rc = choose_format(args, &format, e);
+    if (rc == 0)
+        rc = choose_rules(&args->opt[O_RULE], c->shown, e);
+    if (rc == 0)
+        rc = set_params(&args->opt[O_SET], &c->params, e);
+    if (rc == 0)
+        rc = choose_pricing(args, c, e);
+    if (rc == 0)
+        rc = runview_open(&r, args->opt[O_DIR].text, args->arg[0], e);
+    if (rc == 0)
+        rc = evaluate(r, c, args, format, e);
+    run_close(r);
+    arena_free(&a);
+    return rc;
+}
+
+static const char *const help[] = {
+    "Evaluates all rules over the run as it is now: what held it back, how much that cost, what to "
+    "do about it. A rule answers issue, clear, or not evaluated and why. Nothing is written into "
+    "the run.",
+    "An issue that cost a quarter of the training loop is critical, one that cost 5 % is a "
+    "warning, less is info.",
+    NULL,
+};
+
+static const struct cmd_example examples[] = {
+    {"footplate check last", "What held the last run back."},
+    {"footplate check last --set CPUBottleneck.cpu_threshold=80 --rule CPUBottleneck",
+     "One rule with another threshold."},
+    {"footplate check last --fail-on warning", "A gate for CI."},
+    {"footplate check last --format sagemaker -o profiler-reports",
+     "Files for tools that read SageMaker's rule outputs."},
+    {0},
+};
+
+const struct cmd cmd_check = {
+    .name = "check",
+    .summary = "say what held a run back and what that cost",
+    .args = positional,
+    .options = options,
+    .help = help,
+    .examples = examples,
+    .exit_codes = "0 when the run was evaluated, 1 when something failed, 2 when the command line "
+                  "is wrong, 3 when there is an issue at or above --fail-on.",
+    .run = run,
+};

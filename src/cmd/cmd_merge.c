@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_merge.c - several runs as one, on one timeline. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "cmd/restoring.h"
+#include "cmd/run_place.h"
+#include "cmd/runview.h"
+#include "cmd/steprange.h"
+#include "export/export_copy.h"
+#include "export/export_walk.h"
+#include "query/steps.h"
+
+enum { O_OUTPUT, O_NAME, O_ALIGN, O_STEPS, O_DIR };
+enum { ALIGN_TIME, ALIGN_STEP };
+
+static const char *const align_names[] = {[ALIGN_TIME] = "time", [ALIGN_STEP] = "step", NULL};
+
+static const struct opt options[] = {
+    [O_OUTPUT] = {"output", 'o', "RUN", OPT_FOLDER,
+                  .help = "The run folder to make (default: a new one among the others)."},
+    [O_NAME] = {"name", 0, "NAME", OPT_STRING, .otherwise = "merged", .help = "What to call it."},
+    [O_ALIGN] = {"align", 0, "HOW", OPT_CHOICE, .choices = align_names, .otherwise = "time",
+                 .help = "time leaves everything when it was; step moves each run so that the "
+                         "first training step that all have begins when it does in the first."},
+    [O_STEPS] = OPT_ROW_STEPS,
+    [O_DIR] = OPT_ROW_DIR,
+    {0},
+};
+
+static const struct cmd_arg positional[] = {
+    {"RUN", ARG_RUN, .repeat = true,
+     .help = "The runs: their folders, starts of names or ids, or 'last'."},
+    {0},
+};
+
+struct source {
+    struct run *run;
+    wall_ns window[2]; /* 0: all */
+    int64_t later_ns;
+    char prefix[RUN_NAME_LEN];
+};
+
+/* ------------------------------------------------------------------------------------------------
+ * Steps */
+
+/* When the first rank begins that step; 0: there is none. */
+static int64_t begin_of(const struct rank_steps *ranks, size_t n, int64_t number)
+{
+    int64_t first = 0;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < ranks[i].n; k++) {
+            const struct step *s = &ranks[i].steps[k];
+            if (s->mode == MODE_TRAIN && s->number == number && (!first || s->start.ns < first))
+                first = s->start.ns;
+        }
+    return first;
+}
+
+static int64_t first_number(const struct rank_steps *ranks, size_t n, int64_t at_least)
+{
+    int64_t first = INT64_MAX;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < ranks[i].n; k++)
+            if (ranks[i].steps[k].mode == MODE_TRAIN && ranks[i].steps[k].number >= at_least)
+                first = MIN_OF(first, ranks[i].steps[k].number);
+    return first;
+}
+
+/* The first step that all have, from the one asked for on. */
+static int align(struct source *v, size_t n, int64_t from, struct arena *a, struct err *e)
+{
+    struct rank_steps **ranks = arena_array(a, struct rank_steps *, n);
+    size_t *counts = arena_array(a, size_t, n);
+    int64_t number = from;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = steps_read(v[i].run, a, &ranks[i], &counts[i], e);
+    for (size_t i = 0, agreed = 0; rc == 0 && agreed < n; i = (i + 1) % n) {
+        const int64_t next = first_number(ranks[i], counts[i], number);
+        if (next == INT64_MAX)
+            return err_set(e, ERR_NOT_FOUND, "there is no training step that all runs have");
+        agreed = next == number ? agreed + 1 : 1;
+        number = next;
+    }
+    const int64_t when = rc == 0 ? begin_of(ranks[0], counts[0], number) : 0;
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        v[i].later_ns = when - begin_of(ranks[i], counts[i], number);
+    return rc;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Names of nodes */
+
+static bool has_node(const struct run_info *info, const char *id)
+{
+    for (size_t i = 0; i < info->n_nodes; i++)
+        if (strcmp(info->nodes[i].id, id) == 0)
+            return true;
+    return false;
+}
+
+static bool nodes_clash(const struct source *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = i + 1; k < n; k++)
+            for (size_t x = 0; x < run_get_info(v[i].run)->n_nodes; x++)
+                if (has_node(run_get_info(v[k].run), run_get_info(v[i].run)->nodes[x].id))
+                    return true;
+    return false;
+}
+
+static bool name_taken(const struct source *v, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(v[i].prefix, name) == 0)
+            return true;
+    return false;
+}
+
+/* Where runs have nodes of the same name, nodes are called after their run too. */
+static void name_sources(struct source *v, size_t n)
+{
+    if (!nodes_clash(v, n))
+        return;
+    for (size_t i = 0; i < n; i++) {
+        char name[RUN_NAME_LEN];
+        snprintf(name, sizeof name, "%.40s", run_get_info(v[i].run)->name);
+        if (name_taken(v, i, name))
+            snprintf(name, sizeof name, "%.40s-%zu", run_get_info(v[i].run)->name, i + 1);
+        memcpy(v[i].prefix, name, sizeof name);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * The command */
+
+static int pass(void *ctx, struct err *e)
+{
+    return restoring_flush(ctx, e);
+}
+
+static int copy(struct restoring *m, const struct source *s, struct err *e)
+{
+    const struct export_job job = {.run = s->run,
+                                   .ask = {.from = s->window[0], .to = s->window[1]}};
+    const struct export_copy ask = {.job = &job,
+                                    .to = &m->remake,
+                                    .later_ns = s->later_ns,
+                                    .prefix = s->prefix,
+                                    .pass = pass,
+                                    .ctx = m};
+    return export_copy(&ask, e);
+}
+
+static int make_run(const struct cmd_args *a, const struct source *v, size_t n,
+                    const struct run_place *p, struct err *e)
+{
+    struct restoring m;
+    struct rundir dir;
+    char *cwd = getcwd(NULL, 0), name[RUN_NAME_LEN];
+    const char **command = xcalloc(n + 3, sizeof *command);
+    command[0] = "footplate";
+    command[1] = "merge";
+    struct run_about about = {.name = name,
+                              .command = command,
+                              .directory = cwd ? cwd : "",
+                              .git_commit = "",
+                              .start = {INT64_MAX}};
+    name_sanitize(name, sizeof name, a->opt[O_NAME].text);
+    int rc = restoring_begin(&m, p->dir, e);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        command[2 + i] = a->arg[i];
+        about.start.ns = MIN_OF(about.start.ns, run_get_info(v[i].run)->start.ns + v[i].later_ns);
+        rc = copy(&m, &v[i], e);
+    }
+    if (rc == 0)
+        rc = restoring_place(&m, p->dir, *p->id ? p->id : NULL, &about, &dir, e);
+    restoring_end(&m);
+    free(command);
+    free(cwd);
+    if (rc == 0)
+        printf("%s\n", dir.path);
+    return rc;
+}
+
+static int prepare(const struct cmd_args *a, struct source *v, size_t n, struct arena *arena,
+                   struct err *e)
+{
+    int64_t steps[2] = {0, 0};
+    const bool some = a->opt[O_STEPS].given;
+    int rc = some ? step_range(a->opt[O_STEPS].text, steps, e) : 0;
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        rc = runview_open(&v[i].run, a->opt[O_DIR].text, a->arg[i], e);
+        if (rc == 0 && some)
+            rc = export_steps_window(v[i].run, steps[0], steps[1], v[i].window, e);
+    }
+    if (rc == 0 && a->opt[O_ALIGN].number == ALIGN_STEP)
+        rc = align(v, n, steps[0], arena, e);
+    if (rc == 0)
+        name_sources(v, n);
+    return rc;
+}
+
+static int run(const struct cmd_args *a, struct err *e)
+{
+    struct arena arena = {0};
+    struct run_place p;
+    struct stat st;
+    struct source *v = arena_array(&arena, struct source, a->n_args);
+    int rc = run_place_of(&p, a->opt[O_OUTPUT].text, a->opt[O_DIR].text, e);
+    if (rc == 0)
+        rc = prepare(a, v, a->n_args, &arena, e);
+    const bool made = stat(p.dir, &st) < 0;
+    if (rc == 0)
+        rc = dir_make(p.dir, e);
+    if (rc == 0)
+        rc = make_run(a, v, a->n_args, &p, e);
+    if (rc != 0 && made)
+        rmdir(p.dir);
+    for (size_t i = 0; i < a->n_args; i++)
+        run_close(v[i].run);
+    arena_free(&arena);
+    return rc;
+}
+
+static const char *const help[] = {
+    "Makes one run of several: the nodes of all of them, on one timeline. The run is then like any "
+    "other, so that everything that is shown of a run is shown of all of them side by side; "
+    "'footplate export --format chrome' of it is one trace.",
+    "Nodes keep their names, and get that of their run before it where two runs have nodes of the "
+    "same name. With --steps only what happened while those steps ran is taken, of each run by its "
+    "own count.",
+    NULL,
+};
+
+static const struct cmd_example examples[] = {
+    {"footplate merge runs/monitor trace-run -o both",
+     "What was recorded and a trace that was imported, by the clock."},
+    {"footplate merge before after --align step --steps 100:120",
+     "The same steps of two runs, one above the other."},
+    {0},
+};
+
+const struct cmd cmd_merge = {
+    .name = "merge",
+    .summary = "make one run of several, on one timeline",
+    .args = positional,
+    .options = options,
+    .help = help,
+    .examples = examples,
+    .run = run,
+};

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_rules.c - the catalogue of rules, for people, programs and the documentation. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/human.h"
+#include "base/mem.h"
+#include "base/progress.h"
+#include "base/table.h"
+#include "cmd/cmd.h"
+#include "cmd/output.h"
+#include "rules/verdict_json.h"
+
+enum { O_JSON, O_MARKDOWN };
+
+static const struct opt options[] = {
+    [O_JSON] = OPT_ROW_JSON,
+    [O_MARKDOWN] = {"markdown", 0, NULL, OPT_FLAG, .help = "Print Markdown, all rules in full."},
+    {0},
+};
+
+static const struct cmd_arg positional[] = {
+    {"RULE", ARG_WORD, .optional = true, .help = "Only this rule, in full."},
+    {0},
+};
+
+/* NULL: all. */
+static void print_json(const struct rule *only)
+{
+    struct buf b = {0};
+    struct jw j = {.out = &b, .indent = 2};
+    jw_array(&j, NULL);
+    for (size_t k = 0; k < RULE_N; k++)
+        if (!only || rules[k] == only)
+            rule_json(&j, NULL, rules[k]);
+    jw_end(&j);
+    output_buf(&b);
+    buf_free(&b);
+}
+
+/* "70 %", "1000 points", "train" */
+static const char *value_text(const struct param *p, double v, char *buf, size_t size)
+{
+    const char *unit = param_unit_name(p->unit);
+    if (p->unit == PARAM_WORD)
+        snprintf(buf, size, "%s", p->words[(size_t)v]);
+    else
+        snprintf(buf, size, "%.10g%s%s", v, *unit ? " " : "", unit);
+    return buf;
+}
+
+static void print_words(const struct rule *r)
+{
+    printf("%s: %s\n", r->title, r->description);
+    if (*r->recommendation)
+        printf("\nWhat to do: %s\n", r->recommendation);
+}
+
+/* ---- Markdown ---- */
+
+static void markdown_param(const struct param *p)
+{
+    char text[HUMAN_LEN];
+    printf("| `%s` | %s | ", p->name, value_text(p, p->otherwise, text, sizeof text));
+    if (p->unit == PARAM_WORD)
+        for (size_t i = 0; p->words[i]; i++)
+            printf("%s%s", i ? ", " : "", p->words[i]);
+    else
+        printf("%.10g to %.10g", p->lo, p->hi);
+    printf(" | %s |\n", p->help);
+}
+
+static void markdown_rule(const struct rule *r)
+{
+    printf("## %s\n\n", r->name);
+    print_words(r);
+    if (r->explained_by) {
+        printf("\nMay be explained by");
+        for (size_t i = 0; r->explained_by[i]; i++)
+            printf("%s %s", i ? "," : "", r->explained_by[i]);
+        puts(".");
+    }
+    if (r->params && r->params[0].name)
+        puts("\n| parameter | default | bounds | what it is |\n|---|---|---|---|");
+    for (const struct param *p = r->params; p && p->name; p++)
+        markdown_param(p);
+}
+
+static void print_markdown(const struct rule *only)
+{
+    bool some = false;
+    for (size_t k = 0; k < RULE_N; k++) {
+        if (only && rules[k] != only)
+            continue;
+        if (some)
+            putchar('\n');
+        markdown_rule(rules[k]);
+        some = true;
+    }
+}
+
+/* ---- for people ---- */
+
+static const struct table_column columns[] = {
+    {"RULE"}, {"WHAT IT FINDS"}, {"PARAMETERS", .gives = true}, {0}};
+
+static void print_table(void)
+{
+    struct arena a = {0};
+    struct table t;
+    table_init(&t, &a, columns);
+    for (size_t k = 0; k < RULE_N; k++) {
+        struct buf b = {0};
+        for (const struct param *p = rules[k]->params; p && p->name; p++) {
+            char text[HUMAN_LEN];
+            buf_printf(&b, "%s%s=%s", b.len ? ", " : "", p->name,
+                       value_text(p, p->otherwise, text, sizeof text));
+        }
+        table_cell(&t, "%s", rules[k]->name);
+        table_cell(&t, "%s", rules[k]->title);
+        table_cell(&t, "%.*s", (int)b.len, b.len ? (const char *)b.p : "");
+        buf_free(&b);
+    }
+    table_print(&t, stdout, term_width(stdout), term_color(stdout));
+    arena_free(&a);
+}
+
+static const struct table_column param_columns[] = {
+    {"PARAMETER"},           {"DEFAULT", .right = true},
+    {"FROM", .right = true}, {"TO", .right = true},
+    {"WHAT IT IS"},          {0},
+};
+
+static void param_cells(struct table *t, const struct param *p)
+{
+    char text[HUMAN_LEN];
+    table_cell(t, "%s", p->name);
+    table_cell(t, "%s", value_text(p, p->otherwise, text, sizeof text));
+    if (p->unit == PARAM_WORD) {
+        table_cell(t, "-");
+        table_cell(t, "-");
+    } else {
+        table_cell(t, "%.10g", p->lo);
+        table_cell(t, "%.10g", p->hi);
+    }
+    table_cell(t, "%s", p->help);
+}
+
+static void print_one(const struct rule *r)
+{
+    struct arena a = {0};
+    struct table t;
+    printf("%s\n\n", r->name);
+    print_words(r);
+    if (r->params && r->params[0].name) {
+        putchar('\n');
+        table_init(&t, &a, param_columns);
+        for (const struct param *p = r->params; p->name; p++)
+            param_cells(&t, p);
+        table_print(&t, stdout, term_width(stdout), term_color(stdout));
+    }
+    arena_free(&a);
+}
+
+static int run(const struct cmd_args *args, struct err *e)
+{
+    const struct rule *only = args->n_args ? rule_find(args->arg[0]) : NULL;
+    if (args->n_args && !only)
+        return rule_unknown(args->arg[0], e);
+    if (args->opt[O_JSON].given && args->opt[O_MARKDOWN].given)
+        return err_set(e, ERR_USAGE, "--markdown excludes --json");
+    if (args->opt[O_JSON].given)
+        print_json(only);
+    else if (args->opt[O_MARKDOWN].given)
+        print_markdown(only);
+    else if (only)
+        print_one(only);
+    else
+        print_table();
+    return EXIT_FINE;
+}
+
+static const char *const help[] = {
+    "Every rule that 'footplate check' evaluates, with its parameters and their defaults. A "
+    "parameter is set with 'footplate check RUN --set RULE.PARAM=VALUE'. Where points are counted, "
+    "a time such as 60s is understood too.",
+    NULL,
+};
+
+static const struct cmd_example examples[] = {
+    {"footplate rules", "All of them."},
+    {"footplate rules CPUBottleneck", "One in full."},
+    {0},
+};
+
+const struct cmd cmd_rules = {
+    .name = "rules",
+    .summary = "list every rule there is, with its parameters",
+    .args = positional,
+    .options = options,
+    .help = help,
+    .examples = examples,
+    .run = run,
+};

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* import_node.c - see import_node.h. */
+#include "cmd/import_node.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/nodefile.h"
+#include "base/mem.h"
+
+/* Rows may wait for less room than events. */
+enum { FLUSH_ROWS = 256 << 10, FLUSH_EVENTS = 1 << 20 };
+
+static void note_span(struct import_node *d, mono_ns first, mono_ns last)
+{
+    if (!d->told || first.ns < d->first.ns)
+        d->first = first;
+    if (!d->told || last.ns > d->last.ns)
+        d->last = last;
+    d->told = true;
+}
+
+static void on_row(struct sink *s, struct group *g, mono_ns t)
+{
+    struct import_node *d = (struct import_node *)s;
+    note_span(d, t, t);
+    rows_take(&d->rows, g, t);
+}
+
+static void on_loss(struct sink *s, const struct loss *l)
+{
+    struct sink *to = writer_sink(((struct import_node *)s)->events);
+    to->ops->loss(to, l);
+}
+
+static void on_mark(struct sink *s, const struct mark *m)
+{
+    struct sink *to = writer_sink(((struct import_node *)s)->events);
+    to->ops->mark(to, m);
+}
+
+static void on_events(struct sink *s, const struct track *t, const struct event *v, size_t n)
+{
+    struct sink *to = writer_sink(((struct import_node *)s)->events);
+    to->ops->events(to, t, v, n);
+}
+
+int import_node_open(struct import_node **out, const char *folder, const char *id, struct err *e)
+{
+    static const struct sink_ops ops = {on_row, on_loss, on_mark, on_events};
+    struct import_node *d = xcalloc(1, sizeof *d);
+    d->sink.ops = &ops;
+    d->rank = d->world_size = -1;
+    snprintf(d->id, sizeof d->id, "%s", id);
+    int rc = path_join(d->path, e, "%s/node-%s", folder, id);
+    if (rc == 0)
+        rc = dir_make(d->path, e);
+    if (rc == 0)
+        rc = writer_open(&d->metrics, d->path, e);
+    if (rc == 0)
+        rc = writer_open_beside(&d->events, d->metrics, "events", e);
+    if (rc != 0) {
+        import_node_free(d);
+        return rc;
+    }
+    writer_set_bulk(d->metrics);
+    writer_set_bulk(d->events);
+    rows_open(&d->rows, writer_sink(d->metrics));
+    pids_open(&d->pids, &d->sink);
+    *out = d;
+    return 0;
+}
+
+/* Events are many: when they were is taken from the sum. */
+void import_node_note(struct import_node *d, const struct import_result *r)
+{
+    if (r->count[IMPORTED_KEPT] && !r->elsewhere)
+        note_span(d, r->first, r->last);
+    if (r->rank < 0)
+        return;
+    d->rank = d->traces == 0 || d->rank == r->rank ? r->rank : -1;
+    d->world_size = r->world_size;
+    d->traces++;
+}
+
+void import_node_machine(struct import_node *d, const struct import_machine *m)
+{
+    note_span(d, m->first, m->last);
+    d->said = *m;
+    d->said.node = d->id;
+}
+
+int import_node_flush(struct import_node *d, struct err *e)
+{
+    int rc = writer_pending(d->metrics) < FLUSH_ROWS ? 0 : writer_flush(d->metrics, false, e);
+    if (rc == 0 && writer_pending(d->events) >= FLUSH_EVENTS)
+        rc = writer_flush(d->events, false, e);
+    return rc;
+}
+
+/* Nobody records there. */
+static void remove_lock(const struct import_node *d)
+{
+    char path[PATH_LEN];
+    struct err ignored;
+    if (path_join(path, &ignored, "%s/lock", d->path) == 0)
+        unlink(path);
+}
+
+int import_node_close(struct import_node *d, struct err *e)
+{
+    struct writer_stats events, rows;
+    struct err other;
+    d->cores = d->said.cores ? d->said.cores : rows_devices(&d->rows, PER_CORE);
+    d->gpus = d->said.gpus ? d->said.gpus : rows_devices(&d->rows, PER_GPU);
+    d->interval_ns = d->rows.n ? d->rows.groups[0].own.period_ns : d->said.interval_ns;
+    rows_close(&d->rows);
+    writer_get_stats(d->events, &events);
+    writer_get_stats(d->metrics, &rows);
+    int rc = writer_close(d->events, e);
+    const int rc2 = writer_close(d->metrics, rc != 0 ? &other : e);
+    d->events = d->metrics = NULL;
+    remove_lock(d);
+    if (rc != 0 || rc2 != 0)
+        return rc != 0 ? rc : rc2;
+    if (events.events_dropped || rows.rows_dropped)
+        return err_set(
+            e, ERR_LIMIT, "%llu events and %llu rows found no room on the way to the disk",
+            (unsigned long long)events.events_dropped, (unsigned long long)rows.rows_dropped);
+    return 0;
+}
+
+static void name_gpus(struct gpu_info gpus[GPU_MOST], unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        gpus[i] = (struct gpu_info){0};
+        snprintf(gpus[i].entity, sizeof gpus[i].entity, "gpu%u", i);
+    }
+}
+
+int import_node_describe(const struct import_node *d, const char *folder,
+                         int64_t wall_minus_mono_ns, struct err *e)
+{
+    struct nodefile f;
+    struct gpu_info gpus[GPU_MOST];
+    struct node_about about = {
+        .id = d->id,
+        .session = 1,
+        .status = NODE_FINISHED,
+        .host = {.cores = d->cores, .memory_bytes = (uint64_t)d->said.memory_bytes},
+        .gpus = gpus,
+        .n_gpus = MIN_OF(d->gpus, (unsigned)GPU_MOST),
+        .gpus_known = d->gpus > 0,
+        .launcher = {.rank = d->rank,
+                     .world_size = d->world_size,
+                     .local_rank = -1,
+                     .local_size = -1,
+                     .node_rank = -1,
+                     .nodes = -1},
+        .interval_ns = d->interval_ns,
+        .start = {d->first.ns + wall_minus_mono_ns},
+        .end = {d->last.ns + wall_minus_mono_ns},
+        .exit_status = -1,
+        .cpu_s = -1,
+    };
+    name_gpus(gpus, about.n_gpus);
+    if (d->rank >= 0)
+        snprintf(about.launcher.name, sizeof about.launcher.name, "footplate import");
+    if (strcmp(d->id, IMPORT_NODE_DEFAULT) != 0)
+        snprintf(about.host.hostname, sizeof about.host.hostname, "%s", d->id);
+    nodefile_init(&f, &about);
+    const int rc = nodefile_place(&f, folder, e);
+    return rc != 0 ? rc : nodefile_write(&f, e);
+}
+
+void import_node_free(struct import_node *d)
+{
+    struct err ignored;
+    if (!d)
+        return;
+    if (d->events && writer_close(d->events, &ignored) != 0)
+        ignored.code = 0; /* it is removed next */
+    if (d->metrics && writer_close(d->metrics, &ignored) != 0)
+        ignored.code = 0;
+    rows_close(&d->rows);
+    pids_close(&d->pids);
+    free(d);
+}

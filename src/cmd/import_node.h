@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* import_node.h - one machine of an imported run: rows go to its metrics file, all else to its
+ * events file. */
+#ifndef CMD_IMPORT_NODE_H
+#define CMD_IMPORT_NODE_H
+
+#include "agent/rundir.h"
+#include "base/file.h"
+#include "import/import_pids.h"
+#include "import/import_rows.h"
+#include "import/importer.h"
+#include "store/writer.h"
+
+/* Of what does not say on which machine it was. */
+#define IMPORT_NODE_DEFAULT "trace"
+
+struct import_node {
+    struct sink sink; /* first: the sink is the node */
+    char id[NODE_ID_LEN];
+    char path[PATH_LEN]; /* its folder, for now */
+    struct writer *metrics, *events;
+    struct import_rows rows;
+    struct import_pids pids;  /* what traces are told to; ends in `sink` */
+    bool told;                /* anything at all */
+    mono_ns first, last;      /* of that */
+    int64_t rank, world_size; /* -1: not told, or there are several */
+    unsigned traces;          /* files that told of a rank */
+    int64_t interval_ns;      /* between rows, once it is closed; 0: there are none */
+    unsigned cores, gpus;     /* seen or said, once it is closed */
+    struct import_machine said;
+};
+
+/* Makes `folder`/node-`id` and the files in it. */
+MUST_CHECK int import_node_open(struct import_node **out, const char *folder, const char *id,
+                                struct err *e);
+/* What a file of this node gave. */
+void import_node_note(struct import_node *d, const struct import_result *r);
+/* What the input says of this machine. */
+void import_node_machine(struct import_node *d, const struct import_machine *m);
+/* Writes what waits, when there is much of it. */
+MUST_CHECK int import_node_flush(struct import_node *d, struct err *e);
+/* Closes the files, which are then whole. */
+MUST_CHECK int import_node_close(struct import_node *d, struct err *e);
+/* Writes node.json. `wall_minus_mono_ns` is what the traces' times were taken off by. */
+MUST_CHECK int import_node_describe(const struct import_node *d, const char *folder,
+                                    int64_t wall_minus_mono_ns, struct err *e);
+void import_node_free(struct import_node *d); /* NULL is fine */
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* import_print.h - what an import read and what it could not, for people and for programs. */
+#ifndef CMD_IMPORT_PRINT_H
+#define CMD_IMPORT_PRINT_H
+
+#include "base/buf.h"
+#include "cmd/importing.h"
+
+/* `run` is where it is. */
+void import_print_json(struct buf *out, const struct importing *m, const char *run);
+void import_print_text(struct buf *out, const struct importing *m, const char *run);
+
+#endif

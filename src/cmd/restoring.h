@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* restoring.h - a run put together anew (record/remake.h), out of sight until it is complete.
+ *
+ * restoring_begin, then whoever reads tells through `remake` and calls restoring_flush now and
+ * then, restoring_place, restoring_end. The files are written in a hidden folder inside `home`, so
+ * that a failure, or a kill, leaves nothing that looks like a run. */
+#ifndef CMD_RESTORING_H
+#define CMD_RESTORING_H
+
+#include "agent/rundir.h"
+#include "base/arena.h"
+#include "base/file.h"
+#include "record/remake.h"
+#include "store/writer.h"
+
+/* One more file of events of a recorder: those of a detail window. */
+struct restored_window {
+    uint32_t pid;
+    unsigned window;
+    struct writer *writer;
+};
+
+/* One recorder. */
+struct restored_node {
+    char id[NODE_ID_LEN], path[PATH_LEN]; /* path: its folder, hidden */
+    unsigned session;
+    wall_ns start, end;
+    const char *about; /* its node.json; NULL: none */
+    struct writer *metrics, *events;
+    struct restored_window *windows;
+    size_t n_windows;
+};
+
+struct restoring {
+    struct remake remake; /* first */
+    char folder[PATH_LEN];
+    struct arena arena;
+    const char *about; /* the run.json; NULL: none */
+    struct restored_node **nodes;
+    size_t n_nodes;
+    struct sink nowhere; /* for what cannot be kept, after an error */
+    struct err err;      /* the first one; code 0: none */
+};
+
+MUST_CHECK int restoring_begin(struct restoring *m, const char *home, struct err *e);
+/* Writes what waits; also tells when something could not be kept. */
+MUST_CHECK int restoring_flush(struct restoring *m, struct err *e);
+/* Closes all files and puts the run together as `home`/`id` (NULL: a new name). `otherwise` is what
+ * run.json says where nobody told it; only its start may be left 0. */
+MUST_CHECK int restoring_place(struct restoring *m, const char *home, const char *id,
+                               const struct run_about *otherwise, struct rundir *dir,
+                               struct err *e);
+void restoring_end(struct restoring *m);
+
+#endif

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_verdict.c - see run_verdict.h. */
+#include "cmd/run_verdict.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json_write.h"
+#include "base/mem.h"
+#include "cmd/verdict_words.h"
+#include "query/run.h"
+#include "rules/feed_run.h"
+#include "rules/verdict_json.h"
+
+enum { LIMIT_MS = 10000, ISSUES_MOST = 3 };
+
+/* ---- findings.json ---- */
+
+static void put_findings(struct buf *b, const struct verdicts *v, const struct rule_params *p)
+{
+    struct jw j = {.out = b, .indent = 2};
+    jw_object(&j, NULL);
+    jw_str(&j, "version", FP_VERSION);
+    jw_array(&j, "rules");
+    for (size_t k = 0; k < RULE_N; k++)
+        verdict_json(&j, NULL, &v->v[k], p->v[k]);
+    jw_end(&j);
+    jw_end(&j);
+    buf_u8(b, '\n');
+}
+
+static int write_findings(const char *folder, const struct checked *c, const struct rule_params *p,
+                          struct err *e)
+{
+    char path[PATH_LEN];
+    struct buf b = {0};
+    int rc = path_join(path, e, "%s/findings.json", folder);
+    if (rc)
+        return rc;
+    put_findings(&b, &c->verdicts, p);
+    rc = file_replace(path, b.p, b.len, e);
+    buf_free(&b);
+    return rc;
+}
+
+/* ---- the lines ---- */
+
+struct telling {
+    const struct run_verdict_ask *ask;
+    const struct checked *checked;
+    struct arena *arena;
+};
+
+static void tell(const struct telling *t, const char *line)
+{
+    t->ask->tell(NULL, line);
+}
+
+/* A rule that only fills a table never says what held a run back. */
+static size_t of_state(const struct telling *t, enum rule_state state, const struct verdict **out)
+{
+    size_t n = 0;
+    for (size_t k = 0; k < RULE_N; k++) {
+        const struct verdict *v = &t->checked->verdicts.v[k];
+        if (v->state == state && !v->rule->summary)
+            out[n++] = v;
+    }
+    return n;
+}
+
+static void tell_issue(const struct telling *t, const struct verdict *v)
+{
+    struct buf size = {0};
+    const struct finding *f = &v->findings[0];
+    const bool several = t->checked->n_nodes > 1 && *f->node;
+    const char *more =
+        v->n_findings > 1 ? arena_printf(t->arena, " (and %zu more)", v->n_findings - 1) : "";
+    verdict_size_words(&size, v, t->checked->run.has_steps);
+    tell(t, arena_printf(t->arena, "  %s (%.*s): %s%s%s%s", v->rule->name, (int)size.len,
+                         (const char *)size.p, several ? f->node : "", several ? ": " : "",
+                         f->message, more));
+    tell(t,
+         arena_printf(t->arena, "    to do: %s", f->advice ? f->advice : v->rule->recommendation));
+    buf_free(&size);
+}
+
+static void tell_issues(const struct telling *t, const struct verdict **v, size_t n)
+{
+    verdicts_worst_first(v, n);
+    tell(t, "what held the run back:");
+    for (size_t i = 0; i < MIN_OF(n, (size_t)ISSUES_MOST); i++)
+        tell_issue(t, v[i]);
+    if (n > ISSUES_MOST)
+        tell(t, arena_printf(t->arena, "  and %zu more; 'footplate check last' has all of it",
+                             n - ISSUES_MOST));
+}
+
+static size_t count_of(const struct verdict *const *v, size_t n, const char *why)
+{
+    size_t same = 0;
+    for (size_t i = 0; i < n; i++)
+        same += strcmp(v[i]->why, why) == 0;
+    return same;
+}
+
+/* The reason that most of them have, leaving one out; NULL: there is no other. */
+static const char *usual_reason(const struct verdict *const *v, size_t n, const char *but)
+{
+    const char *best = NULL;
+    for (size_t i = 0; i < n; i++)
+        if ((!but || strcmp(v[i]->why, but) != 0) &&
+            (!best || count_of(v, n, v[i]->why) > count_of(v, n, best)))
+            best = v[i]->why;
+    return best;
+}
+
+/* The two that most of them have. */
+static const char *usual_reasons(const struct telling *t, const struct verdict *const *v, size_t n)
+{
+    const char *first = usual_reason(v, n, NULL);
+    const char *second = first ? usual_reason(v, n, first) : NULL;
+    return second ? arena_printf(t->arena, "%s; %s", first, second) : first ? first : "";
+}
+
+static void tell_no_issue(const struct telling *t, const struct verdict *const *not_evaluated,
+                          size_t n_not, size_t n_clear)
+{
+    const char *why = usual_reasons(t, not_evaluated, n_not);
+    if (n_clear == 0)
+        tell(t, arena_printf(t->arena, "no rule could be evaluated: %s", why));
+    else if (n_not == 0)
+        tell(t,
+             arena_printf(t->arena, "nothing held the run back: all %zu rules are clear", n_clear));
+    else
+        tell(t, arena_printf(t->arena,
+                             "nothing is known to have held the run back: %zu rule%s clear, %zu "
+                             "not evaluated (%s)",
+                             n_clear, n_clear == 1 ? " is" : "s are", n_not, why));
+}
+
+static void tell_all(const struct telling *t)
+{
+    const struct verdict *issues[RULE_N], *clear[RULE_N], *not_evaluated[RULE_N];
+    const size_t n = of_state(t, RULE_ISSUE, issues), n_clear = of_state(t, RULE_CLEAR, clear),
+                 n_not = of_state(t, RULE_NOT_EVALUATED, not_evaluated);
+    if (n > 0)
+        tell_issues(t, issues, n);
+    else
+        tell_no_issue(t, not_evaluated, n_not, n_clear);
+}
+
+/* ---- the process ---- */
+
+static int judge(const struct run_verdict_ask *ask, struct arena *a, struct err *e)
+{
+    struct run *r = NULL;
+    struct checked *c = arena_new(a, struct checked);
+    int rc = run_open(&r, ask->path, e);
+    if (rc == 0)
+        rc = rules_check_run(r, &ask->params, a, c, e);
+    if (rc == 0 && !ask->quiet)
+        tell_all(&(struct telling){ask, c, a});
+    if (rc == 0)
+        rc = write_findings(ask->path, c, &ask->params, e);
+    run_close(r);
+    return rc;
+}
+
+static _Noreturn void child(const struct run_verdict_ask *ask)
+{
+    struct arena a = {0};
+    struct err e;
+    if (judge(ask, &a, &e) != 0)
+        ask->tell(NULL, arena_printf(&a, "the rules could not be evaluated: %s", e.msg));
+    _exit(0);
+}
+
+/* Ctrl-C and the like end the other process, not this one: the job's exit status is still to be
+ * passed on. */
+static const int withstood[] = {SIGINT, SIGTERM, SIGHUP};
+
+static bool is_withstood(int sig)
+{
+    for (size_t i = 0; i < COUNT_OF(withstood); i++)
+        if (withstood[i] == sig)
+            return true;
+    return false;
+}
+
+/* Waits for its end, which closes the pipe. */
+static void wait_for(pid_t pid, int fd, const struct run_verdict_ask *ask)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    int status = 0;
+    int n;
+    do
+        n = poll(&p, 1, LIMIT_MS);
+    while (n < 0 && errno == EINTR);
+    if (n == 0)
+        kill(pid, SIGKILL);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (n == 0)
+        ask->tell(NULL, "the rules took too long here; 'footplate check last' evaluates them");
+    else if (WIFSIGNALED(status) && !is_withstood(WTERMSIG(status)))
+        ask->tell(NULL, "the rules could not be evaluated: their process was killed");
+}
+
+static void child_or_wait(const struct run_verdict_ask *ask, int fd[2],
+                          const struct sigaction *before)
+{
+    const pid_t pid = fork();
+    if (pid == 0) {
+        close(fd[0]);
+        for (size_t i = 0; i < COUNT_OF(withstood); i++)
+            sigaction(withstood[i], &before[i], NULL);
+        child(ask);
+    }
+    close(fd[1]);
+    if (pid > 0)
+        wait_for(pid, fd[0], ask);
+    close(fd[0]);
+}
+
+void run_verdict(const struct run_verdict_ask *ask)
+{
+    int fd[2];
+    const struct sigaction ignore = {.sa_handler = SIG_IGN};
+    struct sigaction before[COUNT_OF(withstood)];
+    if (pipe(fd) < 0)
+        return;
+    fflush(NULL);
+    for (size_t i = 0; i < COUNT_OF(withstood); i++)
+        sigaction(withstood[i], &ignore, &before[i]);
+    child_or_wait(ask, fd, before);
+    for (size_t i = 0; i < COUNT_OF(withstood); i++)
+        sigaction(withstood[i], &before[i], NULL);
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* export_about.c - see export_about.h. */
+#include "export/export_about.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json_read.h"
+#include "base/mem.h"
+#include "query/names.h"
+
+/* ---- files that are JSON already ---- */
+
+/* The file as one line behind the key; null when it cannot be read. */
+static void put_file(struct jw *j, const char *key, const char *path, const char *without)
+{
+    struct err e;
+    json_t *o = NULL;
+    if (json_read_file(&o, path, &e) != 0) {
+        jw_null(j, key);
+        return;
+    }
+    if (without)
+        json_object_del(o, without);
+    char *text = json_dumps(o, JSON_COMPACT);
+    jw_null(j, key);
+    if (text) { /* in place of the null */
+        j->out->len -= strlen("null");
+        buf_put(j->out, text, strlen(text));
+    }
+    free(text);
+    json_decref(o);
+}
+
+void about_run(struct jw *j, const struct run_info *info)
+{
+    char path[PATH_LEN];
+    struct err e;
+    jw_int(j, "version", ABOUT_VERSION);
+    jw_str(j, "name", info->name);
+    jw_int(j, "start_ns", info->start.ns);
+    jw_int(j, "end_ns", info->end.ns);
+    if (path_join(path, &e, "%s/run.json", info->path) == 0)
+        put_file(j, "about", path, NULL);
+}
+
+void about_node(struct jw *j, const struct run_info *info, const struct node_info *n,
+                int64_t clock_ahead_ns, bool part)
+{
+    char path[PATH_LEN], name[64];
+    struct err e;
+    jw_str(j, "node", n->id);
+    jw_int(j, "session", n->session);
+    jw_int(j, "start_ns", n->start.ns);
+    jw_int(j, "end_ns", n->end.ns);
+    jw_int(j, "clock_ahead_ns", clock_ahead_ns);
+    session_file(name, sizeof name, "node", n->session, "json");
+    if (path_join(path, &e, "%s/node-%s/%s", info->path, n->id, name) == 0)
+        put_file(j, "about", path, part ? "self" : NULL);
+}
+
+/* ---- tracks ---- */
+
+unsigned track_window(const struct tracks *all, size_t i)
+{
+    const struct run_track *t = &all->v[i];
+    unsigned n = 0;
+    for (size_t k = i; t->detail && k > 0 && all->v[k - 1].process == t->process; k--)
+        n += all->v[k - 1].detail && track_same(&all->v[k - 1].track, &t->track);
+    return n;
+}
+
+void about_track(struct jw *j, const struct tracks *all, size_t i)
+{
+    const struct run_track *t = &all->v[i];
+    const struct run_process *p = t->process;
+    jw_int(j, "track", (int64_t)i);
+    jw_str(j, "node", p->node);
+    jw_int(j, "session", p->session);
+    if (p->rank >= 0)
+        jw_int(j, "rank", p->rank);
+    jw_str(j, "on", t->track.kind == TRACK_DEVICE ? "device" : "thread");
+    jw_int(j, "os_pid", t->track.pid);
+    jw_int(j, "id", (int64_t)t->track.id);
+    jw_str(j, "process", t->track.process);
+    jw_str(j, "name", t->track.name);
+    if (t->detail)
+        jw_int(j, "window", track_window(all, i));
+}
+
+/* ---- series ---- */
+
+void about_series(struct jw *j, const struct row_group *g, const struct row_column *c)
+{
+    jw_str(j, "node", g->node);
+    jw_int(j, "session", g->session);
+    jw_str(j, "group", g->name);
+    jw_int(j, "period_ns", g->period_ns);
+    jw_str(j, "metric", c->metric);
+    jw_str(j, "entity", c->entity);
+    jw_str(j, "unit", c->unit);
+    jw_num(j, "step", c->step);
+    jw_int(j, "from_ns", g->first.ns);
+}
+
+static bool same_column(const struct row_column *a, const struct row_column *b)
+{
+    return a->step == b->step && strcmp(a->entity, b->entity) == 0 &&
+           strcmp(a->metric, b->metric) == 0;
+}
+
+static bool told_before(const struct row_group *before, const struct row_column *c, size_t i)
+{
+    if (i < before->n && same_column(&before->columns[i], c))
+        return true;
+    for (size_t k = 0; k < before->n; k++)
+        if (same_column(&before->columns[k], c))
+            return true;
+    return false;
+}
+
+static bool same_group(const struct row_group *a, const struct row_group *b)
+{
+    return a->node && a->session == b->session && a->period_ns == b->period_ns &&
+           strcmp(a->name, b->name) == 0 && strcmp(a->node, b->node) == 0;
+}
+
+static void remember(struct series_teller *t, const struct row_group *g)
+{
+    struct row_column *c = arena_array(&t->arena, struct row_column, g->n);
+    t->before = *g;
+    t->before.node = arena_strdup(&t->arena, g->node);
+    t->before.name = arena_strdup(&t->arena, g->name);
+    t->before.columns = c;
+    for (size_t i = 0; i < g->n; i++) {
+        c[i] = g->columns[i];
+        c[i].metric = arena_strdup(&t->arena, c[i].metric);
+        c[i].entity = arena_strdup(&t->arena, c[i].entity);
+        c[i].unit = arena_strdup(&t->arena, c[i].unit);
+    }
+}
+
+void series_tell(struct series_teller *t, const struct row_group *g)
+{
+    const bool goes_on = same_group(&t->before, g);
+    for (size_t i = 0; i < g->n; i++)
+        if (!goes_on || !told_before(&t->before, &g->columns[i], i))
+            t->tell(t->to, g, &g->columns[i]);
+    struct arena old = t->arena;
+    t->arena = (struct arena){0};
+    remember(t, g);
+    arena_free(&old);
+}
+
+void series_tell_end(struct series_teller *t)
+{
+    arena_free(&t->arena);
+    t->before = (struct row_group){0};
+}
+
+/* ---- losses and marks ---- */
+
+bool loss_is_kept(const struct run_info *info, const struct run_loss *l)
+{
+    for (size_t i = 0; i < info->n_nodes; i++)
+        if (l->loss.id == LOSS_NODE_DIED && info->nodes[i].status == RUN_DIED &&
+            strcmp(info->nodes[i].id, l->node) == 0)
+            return false;
+    return true;
+}
+
+void about_loss(struct jw *j, const struct run_loss *l)
+{
+    jw_str(j, "node", l->node);
+    jw_str(j, "loss", losses[l->loss.id].name);
+    jw_str(j, "what", l->loss.what);
+    jw_str(j, "why", l->loss.why);
+    jw_int(j, "count", (int64_t)l->loss.count);
+    jw_int(j, "time_ns", l->at.ns);
+}
+
+void about_mark(struct jw *j, const struct run_mark *m)
+{
+    jw_str(j, "node", m->node);
+    jw_str(j, "mark", marks[m->mark.id].name);
+    jw_str(j, "text", m->mark.text);
+    jw_int(j, "number", m->mark.number);
+    jw_int(j, "time_ns", m->at.ns);
+}
+
+/* ---- clocks ---- */
+
+static int add_clock(void *to, const struct row_group *g, struct err *e)
+{
+    struct node_clocks *c = to;
+    (void)e;
+    for (size_t i = 0; i < c->n; i++)
+        if (c->v[i].session == g->session && strcmp(c->v[i].node, g->node) == 0)
+            c->v[i].ahead_ns = g->clock_ahead_ns;
+    return 0;
+}
+
+int about_clocks(struct run *r, struct arena *a, struct node_clocks *out, struct err *e)
+{
+    static const struct row_sink sink = {.group = add_clock};
+    const struct run_info *info = run_get_info(r);
+    out->n = info->n_nodes;
+    out->v = arena_array(a, struct node_clock, out->n);
+    for (size_t i = 0; i < out->n; i++)
+        out->v[i] = (struct node_clock){info->nodes[i].id, info->nodes[i].session, 0};
+    return rows_read(r, &(struct series_ask){0}, &sink, out, e);
+}
+
+int64_t clock_of(const struct node_clocks *c, const struct node_info *n)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (c->v[i].session == n->session && strcmp(c->v[i].node, n->id) == 0)
+            return c->v[i].ahead_ns;
+    return 0;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* export_about.h - everything of a run but its samples and events, as members of JSON objects: what
+ * Chrome traces carry under "footplate" and JSON lines carry line by line, so that
+ * import_footplate.c reads both. docs/export.md lists them. */
+#ifndef EXPORT_EXPORT_ABOUT_H
+#define EXPORT_EXPORT_ABOUT_H
+
+#include "base/json_write.h"
+#include "export/export_walk.h"
+#include "query/rows.h"
+
+enum { ABOUT_VERSION = 1 };
+
+/* The run, as its run.json says. */
+void about_run(struct jw *j, const struct run_info *info);
+/* A recorder, as its node.json says. Of a part of a run what it counted is left out, as less is
+ * there. */
+void about_node(struct jw *j, const struct run_info *info, const struct node_info *n,
+                int64_t clock_ahead_ns, bool part);
+/* Which of several tracks of the same thread or stream it is, where windows were recorded apart. */
+unsigned track_window(const struct tracks *all, size_t i);
+void about_track(struct jw *j, const struct tracks *all, size_t i);
+void about_series(struct jw *j, const struct row_group *g, const struct row_column *c);
+void about_loss(struct jw *j, const struct run_loss *l);
+void about_mark(struct jw *j, const struct run_mark *m);
+
+/* Losses that files of this run show, not those that every reader finds out again. */
+bool loss_is_kept(const struct run_info *info, const struct run_loss *l);
+
+/* Tells series when they first come and whenever how they are kept changes. */
+struct series_teller {
+    struct arena arena; /* of the columns before */
+    struct row_group before;
+    void (*tell)(void *to, const struct row_group *g, const struct row_column *c);
+    void *to;
+};
+
+void series_tell(struct series_teller *t, const struct row_group *g);
+void series_tell_end(struct series_teller *t);
+
+/* The first moment of the wall clock in the node's session, less the monotonic one; 0: not known.
+ */
+struct node_clock {
+    const char *node;
+    unsigned session;
+    int64_t ahead_ns;
+};
+
+struct node_clocks {
+    struct node_clock *v;
+    size_t n;
+};
+
+MUST_CHECK int about_clocks(struct run *r, struct arena *a, struct node_clocks *out, struct err *e);
+int64_t clock_of(const struct node_clocks *c, const struct node_info *n);
+
+#endif

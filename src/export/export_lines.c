@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* export_lines.c - the formats that are one record a line: CSV, one kind of record in a file, and
+ * JSON lines, whose every line says what it is, so that a whole run goes into one stream. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "export/export_about.h"
+#include "export/fields.h"
+#include "query/ops.h"
+#include "query/steps.h"
+#include "record/group.h"
+
+/* What is being written. */
+struct lines {
+    const struct export_job *job;
+    struct outfile *out;
+    struct fields f;
+    struct arena arena;
+    struct tracks tracks;
+    /* Of samples: what is the same in all rows of a column. */
+    struct buf prefixes;
+    size_t *ends; /* of each prefix */
+    double *steps;
+    size_t n_columns, cap_columns;
+    struct series_teller teller;
+};
+
+typedef int part_fn(struct lines *l, struct err *e);
+
+static bool is_json(const struct lines *l)
+{
+    return l->f.as == AS_JSON;
+}
+
+/* ---- samples ---- */
+
+static void sample_head(struct fields *f, const struct row_group *g, const struct row_column *c)
+{
+    fields_begin(f, "sample");
+    fields_str(f, "node", g->node);
+    fields_str(f, "metric", c->metric);
+    fields_str(f, "entity", c->entity);
+    fields_str(f, "unit", c->unit);
+}
+
+static void sample_rest(struct fields *f, wall_ns t, double v)
+{
+    fields_int(f, "time_ns", t.ns);
+    fields_num(f, "value", v);
+    fields_end(f);
+}
+
+static void series_line(void *to, const struct row_group *g, const struct row_column *c)
+{
+    struct lines *l = to;
+    struct jw j = {.out = &l->out->buf};
+    jw_object(&j, NULL);
+    jw_str(&j, "type", "series");
+    about_series(&j, g, c);
+    jw_end(&j);
+    buf_u8(&l->out->buf, '\n');
+}
+
+static int begin_group(void *to, const struct row_group *g, struct err *e)
+{
+    struct lines *l = to;
+    struct fields f = {.out = &l->prefixes, .as = l->f.as};
+    (void)e;
+    if (is_json(l) && l->job->what == EXPORT_ALL)
+        series_tell(&l->teller, g);
+    if (g->n > l->cap_columns) {
+        l->cap_columns = g->n;
+        l->ends = arena_array(&l->arena, size_t, g->n);
+        l->steps = arena_array(&l->arena, double, g->n);
+    }
+    l->n_columns = g->n;
+    l->prefixes.len = 0;
+    for (size_t i = 0; i < g->n; i++) {
+        sample_head(&f, g, &g->columns[i]);
+        l->ends[i] = l->prefixes.len;
+        l->steps[i] = g->columns[i].step;
+    }
+    return 0;
+}
+
+static int put_row(void *to, wall_ns t, const int64_t *cells, struct err *e)
+{
+    struct lines *l = to;
+    for (size_t i = 0, at = 0; i < l->n_columns; at = l->ends[i++]) {
+        if (cells[i] == CELL_MISSING)
+            continue;
+        buf_put(l->f.out, l->prefixes.p + at, l->ends[i] - at);
+        l->f.some = true;
+        sample_rest(&l->f, t, row_value(l->steps[i], cells[i]));
+    }
+    return outfile_pass(l->out, e);
+}
+
+static void sample_names(struct fields *f)
+{
+    sample_head(f, &(struct row_group){0}, &(struct row_column){0});
+    sample_rest(f, (wall_ns){0}, 0);
+}
+
+static int put_samples(struct lines *l, struct err *e)
+{
+    static const struct row_sink sink = {begin_group, put_row};
+    l->teller = (struct series_teller){.tell = series_line, .to = l};
+    const int rc = rows_read(l->job->run, &l->job->ask, &sink, l, e);
+    series_tell_end(&l->teller);
+    return rc;
+}
+
+/* ---- events ---- */
+
+static void optional_int(struct fields *f, const char *key, int64_t v, bool known)
+{
+    if (known)
+        fields_int(f, key, v);
+    else
+        fields_none(f, key);
+}
+
+static void track_fields(struct fields *f, const struct lines *l, const struct run_track *t)
+{
+    const struct run_process *p = t->process;
+    if (f->as == AS_JSON) {
+        fields_int(f, "track", t - l->tracks.v);
+        return;
+    }
+    fields_str(f, "node", p->node);
+    optional_int(f, "rank", p->rank, p->rank >= 0);
+    fields_int(f, "pid", p->pid);
+    fields_str(f, "on", t->track.kind == TRACK_DEVICE ? "device" : "thread");
+    fields_str(f, "track", t->track.name);
+}
+
+static void value_field(struct fields *f, const struct event *v)
+{
+    const double real = v->kind == EVENT_REAL ? event_real(v) : 0;
+    if (v->kind != EVENT_REAL)
+        optional_int(f, "value", v->value, v->value != 0 || v->kind != EVENT_SPAN);
+    else if (isfinite(real))
+        fields_num(f, "value", real);
+    else
+        fields_str(f, "value", isnan(real) ? "nan" : real > 0 ? "inf" : "-inf");
+}
+
+static void event_fields(struct fields *f, const struct lines *l, const struct run_track *t,
+                         const struct run_event *x)
+{
+    const struct event *v = &x->event;
+    const bool lasts = v->kind == EVENT_SPAN || v->kind == EVENT_STEP;
+    fields_begin(f, "event");
+    track_fields(f, l, t);
+    fields_str(f, "kind", event_kind_names[v->kind]);
+    fields_str(f, "name", v->name);
+    fields_str(f, "category", category_words[v->category].name);
+    fields_int(f, "time_ns", x->at.ns);
+    optional_int(f, "duration_ns", v->dur_ns, lasts || v->dur_ns);
+    value_field(f, v);
+    if (v->kind == EVENT_STEP)
+        fields_str(f, "mode", event_mode_names[v->mode]);
+    else
+        fields_none(f, "mode");
+    if (v->end != END_KNOWN)
+        fields_str(f, "end", event_end_names[v->end]);
+    else
+        fields_none(f, "end");
+    optional_int(f, "link", (int64_t)v->link, v->link != 0);
+    optional_int(f, "parent", (int64_t)v->parent, v->parent != 0);
+    if (v->args)
+        fields_str(f, "args", v->args);
+    else
+        fields_none(f, "args");
+    fields_end(f);
+}
+
+static int put_events(void *to, const struct run_track *t, const struct run_event *v, size_t n,
+                      struct err *e)
+{
+    struct lines *l = to;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        event_fields(&l->f, l, t, &v[i]);
+        rc = outfile_pass(l->out, e);
+    }
+    return rc;
+}
+
+static void track_line(struct lines *l, size_t i)
+{
+    struct jw j = {.out = &l->out->buf};
+    jw_object(&j, NULL);
+    jw_str(&j, "type", "track");
+    about_track(&j, &l->tracks, i);
+    jw_end(&j);
+    buf_u8(&l->out->buf, '\n');
+}
+
+static void event_names(struct fields *f)
+{
+    static const struct run_process process = {.node = "", .name = ""};
+    const struct run_track t = {.process = &process};
+    const struct run_event x = {.event = {.kind = EVENT_MARK, .name = ""}};
+    event_fields(f, NULL, &t, &x);
+}
+
+static int put_all_events(struct lines *l, struct err *e)
+{
+    int rc = export_tracks(l->job, &l->arena, &l->tracks, e);
+    for (size_t i = 0; rc == 0 && is_json(l) && i < l->tracks.n; i++) {
+        track_line(l, i);
+        rc = outfile_pass(l->out, e);
+    }
+    for (size_t i = 0; rc == 0 && i < l->tracks.n; i++) {
+        export_progress(l->job, i, l->tracks.n);
+        rc = export_events(l->job, &l->tracks.v[i], put_events, l, e);
+    }
+    return rc;
+}
+
+/* ---- steps ---- */
+
+static void step_fields(struct fields *f, const struct rank_steps *rank, const struct step *s)
+{
+    fields_begin(f, "step");
+    fields_str(f, "node", rank->node);
+    fields_int(f, "rank", rank->rank);
+    fields_str(f, "mode", event_mode_names[s->mode]);
+    fields_int(f, "step", s->number);
+    fields_int(f, "start_ns", s->start.ns);
+    fields_num(f, "duration_s", (double)s->dur_ns / (double)NS_PER_S);
+    fields_int(f, "cut", s->cut);
+    optional_int(f, "batch", s->batch, s->batch >= 0);
+    for (size_t i = 0; i < step_parts(); i++) {
+        char key[64];
+        snprintf(key, sizeof key, "%s_s", step_part_name(i));
+        fields_num(f, key, (double)s->part_ns[i] / (double)NS_PER_S);
+    }
+    fields_end(f);
+}
+
+static bool step_wanted(const struct series_ask *ask, const struct rank_steps *rank,
+                        const struct step *s)
+{
+    return (!ask->node || strcmp(ask->node, rank->node) == 0) &&
+           (!ask->from.ns || s->start.ns + s->dur_ns > ask->from.ns) &&
+           (!ask->to.ns || s->start.ns < ask->to.ns);
+}
+
+static int put_steps(struct lines *l, struct err *e)
+{
+    struct rank_steps *ranks;
+    size_t n;
+    int rc = steps_read(l->job->run, &l->arena, &ranks, &n, e);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        for (size_t k = 0; rc == 0 && k < ranks[i].n; k++) {
+            if (step_wanted(&l->job->ask, &ranks[i], &ranks[i].steps[k]))
+                step_fields(&l->f, &ranks[i], &ranks[i].steps[k]);
+            rc = outfile_pass(l->out, e);
+        }
+    return rc;
+}
+
+static void step_names(struct fields *f)
+{
+    step_fields(f, &(struct rank_steps){.node = ""}, &(struct step){.batch = -1});
+}
+
+/* ---- operators ---- */
+
+static void op_fields(struct fields *f, const struct op_row *r)
+{
+    const double s = 1.0 / (double)NS_PER_S;
+    fields_begin(f, "op");
+    fields_str(f, "device", r->device == OP_GPU ? "gpu" : "cpu");
+    fields_str(f, "category", category_words[r->category].name);
+    fields_str(f, "name", r->name);
+    fields_str(f, "full_name", r->full);
+    fields_int(f, "calls", (int64_t)r->calls);
+    fields_num(f, "self_s", (double)r->self_ns * s);
+    fields_num(f, "total_s", (double)r->total_ns * s);
+    fields_num(f, "device_self_s", (double)r->device_self_ns * s);
+    fields_num(f, "device_total_s", (double)r->device_total_ns * s);
+    fields_num(f, "share", r->share);
+    fields_end(f);
+}
+
+static int put_ops(struct lines *l, struct err *e)
+{
+    struct op_row *v;
+    size_t n;
+    int rc = ops_read(l->job->run, &(struct ops_ask){.by = OPS_BY_NAME}, &l->arena, &v, &n, e);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        op_fields(&l->f, &v[i]);
+        rc = outfile_pass(l->out, e);
+    }
+    return rc;
+}
+
+static void op_names(struct fields *f)
+{
+    op_fields(f, &(struct op_row){.name = "", .full = ""});
+}
+
+/* ---- everything ---- */
+
+static void begin_line(struct lines *l, struct jw *j, const char *type)
+{
+    *j = (struct jw){.out = &l->out->buf};
+    jw_object(j, NULL);
+    jw_str(j, "type", type);
+}
+
+static void end_line(struct lines *l, struct jw *j)
+{
+    jw_end(j);
+    buf_u8(&l->out->buf, '\n');
+}
+
+static int put_head(struct lines *l, struct err *e)
+{
+    const struct run_info *info = run_get_info(l->job->run);
+    const char *node = l->job->ask.node;
+    struct node_clocks clocks;
+    struct jw j;
+    const int rc = about_clocks(l->job->run, &l->arena, &clocks, e);
+    if (rc != 0)
+        return rc;
+    begin_line(l, &j, "footplate");
+    about_run(&j, info);
+    end_line(l, &j);
+    for (size_t i = 0; i < info->n_nodes; i++) {
+        if (node && strcmp(info->nodes[i].id, node) != 0)
+            continue;
+        begin_line(l, &j, "node");
+        about_node(&j, info, &info->nodes[i], clock_of(&clocks, &info->nodes[i]),
+                   export_is_part(l->job));
+        end_line(l, &j);
+    }
+    return 0;
+}
+
+static int put_remarks(struct lines *l, struct err *e)
+{
+    const struct run_info *info = run_get_info(l->job->run);
+    struct run_loss *lost;
+    struct run_mark *said;
+    struct jw j;
+    size_t n_lost, n_said;
+    int rc = run_losses(l->job->run, &l->arena, &lost, &n_lost, e);
+    if (rc == 0)
+        rc = run_marks(l->job->run, &l->arena, &said, &n_said, e);
+    for (size_t i = 0; rc == 0 && i < n_lost; i++) {
+        if (!loss_is_kept(info, &lost[i]))
+            continue;
+        begin_line(l, &j, "loss");
+        about_loss(&j, &lost[i]);
+        end_line(l, &j);
+    }
+    for (size_t i = 0; rc == 0 && i < n_said; i++) {
+        begin_line(l, &j, "mark");
+        about_mark(&j, &said[i]);
+        end_line(l, &j);
+    }
+    return rc;
+}
+
+static int put_all(struct lines *l, struct err *e)
+{
+    static part_fn *const parts[] = {put_head, put_remarks, put_samples, put_all_events};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < COUNT_OF(parts); i++)
+        rc = parts[i](l, e);
+    return rc;
+}
+
+static const struct {
+    part_fn *put;
+    void (*names)(struct fields *f); /* of CSV */
+} kinds[EXPORT_N] = {
+    [EXPORT_METRICS] = {put_samples, sample_names},
+    [EXPORT_EVENTS] = {put_all_events, event_names},
+    [EXPORT_STEPS] = {put_steps, step_names},
+    [EXPORT_OPS] = {put_ops, op_names},
+    [EXPORT_ALL] = {put_all, NULL},
+};
+
+static int write_lines(const struct export_job *job, enum fields_as as, struct err *e)
+{
+    struct lines l = {.job = job, .out = job->out, .f = {.out = &job->out->buf, .as = as}};
+    if (as == AS_CSV)
+        kinds[job->what].names(&(struct fields){.out = &job->out->buf, .as = AS_NAMES});
+    const int rc = kinds[job->what].put(&l, e);
+    buf_free(&l.prefixes);
+    arena_free(&l.arena);
+    return rc;
+}
+
+static int write_csv(const struct export_job *job, struct err *e)
+{
+    return write_lines(job, AS_CSV, e);
+}
+
+static int write_jsonl(const struct export_job *job, struct err *e)
+{
+    return write_lines(job, AS_JSON, e);
+}
+
+enum {
+    TABLES = 1u << EXPORT_METRICS | 1u << EXPORT_EVENTS | 1u << EXPORT_STEPS | 1u << EXPORT_OPS
+};
+
+const struct export_format export_csv = {
+    .name = "csv",
+    .title = "comma-separated values, one row per sample, event, step or operator",
+    .can = TABLES,
+    .otherwise = EXPORT_METRICS,
+    .write = write_csv,
+};
+
+const struct export_format export_jsonl = {
+    .name = "jsonl",
+    .title = "one JSON object a line; everything of a run in one stream, which imports again",
+    .can = TABLES | 1u << EXPORT_ALL,
+    .otherwise = EXPORT_ALL,
+    .write = write_jsonl,
+};

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* export_walk.c - see export_walk.h. */
+#include "export/export_walk.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "query/steps.h"
+
+/* Events that a part of a track is to have: about 10 MB. */
+enum { EVENTS_EACH = 65536 };
+
+static bool wanted(const struct series_ask *ask, const struct run_track *t)
+{
+    return (!ask->node || strcmp(ask->node, t->process->node) == 0) &&
+           (!ask->from.ns || t->last.ns >= ask->from.ns) &&
+           (!ask->to.ns || t->first.ns < ask->to.ns);
+}
+
+int export_tracks(const struct export_job *job, struct arena *a, struct tracks *out, struct err *e)
+{
+    size_t kept = 0;
+    const int rc = events_tracks(job->run, a, &out->v, &out->n, e);
+    if (rc != 0)
+        return rc;
+    for (size_t i = 0; i < out->n; i++)
+        if (wanted(&job->ask, &out->v[i]))
+            out->v[kept++] = out->v[i];
+    out->n = kept;
+    return 0;
+}
+
+/* What began before the part was in the one before it. */
+static size_t skip_begun(const struct run_event *v, size_t n, wall_ns from)
+{
+    size_t i = 0;
+    while (i < n && v[i].at.ns < from.ns)
+        i++;
+    return i;
+}
+
+int export_events(const struct export_job *job, const struct run_track *t, events_fn *fn, void *to,
+                  struct err *e)
+{
+    const struct series_ask *ask = &job->ask;
+    const int64_t first = t->first.ns, parts = (int64_t)(t->events / EVENTS_EACH) + 1;
+    const int64_t end = ask->to.ns ? MIN_OF(ask->to.ns, t->last.ns + 1) : t->last.ns + 1;
+    const int64_t step = (t->last.ns - first) / parts + 1;
+    int64_t from = ask->from.ns ? MAX_OF(ask->from.ns, first) : first;
+    int rc = 0;
+    for (bool begun = false; rc == 0 && from < end; from += step, begun = true) {
+        struct arena a = {0};
+        struct run_event *v;
+        size_t n;
+        rc = events_read(job->run, t, (wall_ns){from}, (wall_ns){MIN_OF(from + step, end)}, &a, &v,
+                         &n, e);
+        const size_t skip = rc == 0 && begun ? skip_begun(v, n, (wall_ns){from}) : 0;
+        if (rc == 0 && n > skip)
+            rc = fn(to, t, v + skip, n - skip, e);
+        arena_free(&a);
+    }
+    return rc;
+}
+
+unsigned session_at(const struct run_info *info, const char *node, wall_ns t)
+{
+    unsigned session = 0;
+    for (size_t i = 0; i < info->n_nodes; i++)
+        if (strcmp(info->nodes[i].id, node) == 0 &&
+            (session == 0 || info->nodes[i].start.ns <= t.ns))
+            session = info->nodes[i].session;
+    return session;
+}
+
+/* ---- steps as a window ---- */
+
+static void widen(const struct rank_steps *rank, int64_t a, int64_t b, wall_ns out[2])
+{
+    for (size_t i = 0; i < rank->n; i++) {
+        const struct step *s = &rank->steps[i];
+        if (s->mode != MODE_TRAIN || s->number < a || s->number > b)
+            continue;
+        const int64_t end = s->start.ns + s->dur_ns;
+        out[0].ns = out[0].ns ? MIN_OF(out[0].ns, s->start.ns) : s->start.ns;
+        out[1].ns = MAX_OF(out[1].ns, end);
+    }
+}
+
+int export_steps_window(struct run *r, int64_t a, int64_t b, wall_ns out[2], struct err *e)
+{
+    struct arena arena = {0};
+    struct rank_steps *ranks;
+    size_t n;
+    wall_ns window[2] = {{0}, {0}};
+    int rc = steps_read(r, &arena, &ranks, &n, e);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        widen(&ranks[i], a, b, window);
+    if (rc == 0 && !window[0].ns)
+        rc = err_set(e, ERR_NOT_FOUND, "run '%s' has no training step from %" PRId64 " to %" PRId64,
+                     run_get_info(r)->name, a, b);
+    arena_free(&arena);
+    if (rc == 0)
+        memcpy(out, window, sizeof window);
+    return rc;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fields.c - see fields.h. */
+#include "export/fields.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/json_write.h"
+
+static void csv_put(struct buf *out, const char *s)
+{
+    const bool quote = s[strcspn(s, ",\"\r\n")] != '\0';
+    if (quote)
+        buf_u8(out, '"');
+    for (; *s; s++) {
+        if (*s == '"')
+            buf_u8(out, '"');
+        buf_u8(out, (uint8_t)*s);
+    }
+    if (quote)
+        buf_u8(out, '"');
+}
+
+static void put_key(struct fields *f, const char *key)
+{
+    buf_u8(f->out, '"');
+    buf_put(f->out, key, strlen(key)); /* our own, plain */
+    buf_put(f->out, "\":", 2);
+}
+
+void fields_begin(struct fields *f, const char *type)
+{
+    f->some = f->as == AS_JSON;
+    if (f->as != AS_JSON)
+        return;
+    buf_u8(f->out, '{');
+    put_key(f, "type");
+    json_put_text(f->out, type);
+}
+
+void fields_end(struct fields *f)
+{
+    if (f->as == AS_JSON)
+        buf_u8(f->out, '}');
+    buf_u8(f->out, '\n');
+}
+
+/* True when a value is to follow. */
+static bool next(struct fields *f, const char *key)
+{
+    if (f->some)
+        buf_u8(f->out, ',');
+    f->some = true;
+    if (f->as == AS_JSON)
+        put_key(f, key);
+    else if (f->as == AS_NAMES)
+        csv_put(f->out, key);
+    return f->as != AS_NAMES;
+}
+
+void fields_str(struct fields *f, const char *key, const char *v)
+{
+    if (!next(f, key))
+        return;
+    if (f->as == AS_JSON)
+        json_put_text(f->out, v);
+    else
+        csv_put(f->out, v);
+}
+
+void fields_int(struct fields *f, const char *key, int64_t v)
+{
+    if (next(f, key))
+        buf_int(f->out, v);
+}
+
+void fields_num(struct fields *f, const char *key, double v)
+{
+    if (!isfinite(v))
+        fields_none(f, key);
+    else if (next(f, key))
+        json_put_number(f->out, v);
+}
+
+void fields_none(struct fields *f, const char *key)
+{
+    if (f->as != AS_JSON)
+        (void)next(f, key);
+}

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* import_folder.c - see import_folder.h. */
+#include "import/import_folder.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/inflate.h"
+#include "base/mem.h"
+#include "import/import_place.h"
+
+/* From here on an importer is taken at its word. Below, a file that it then finds no trace in was
+ * none. */
+enum { HEAD = 64 << 10, SURE_FROM = 50 };
+
+/* ---- the walk ---- */
+
+struct walk {
+    struct folder *folder;
+    const char *root; /* without links */
+    size_t root_len, cap;
+};
+
+static void add_file(struct walk *w, const char *path)
+{
+    struct folder *f = w->folder;
+    if (f->n == FOLDER_FILES_MOST) {
+        f->cut = true;
+        return;
+    }
+    if (f->n == w->cap) {
+        w->cap = w->cap ? w->cap * 2 : 64;
+        f->files = xrealloc(f->files, w->cap, sizeof *f->files);
+    }
+    const char *kept = arena_strdup(&f->arena, path);
+    f->files[f->n++] = (struct folder_file){.path = kept, .name = kept + w->root_len + 1};
+}
+
+/* A link is as good as a file when it is one and lies in the folder. */
+static bool link_is_fine(const struct walk *w, const char *path)
+{
+    struct stat st;
+    char real[PATH_LEN];
+    return realpath(path, real) && strncmp(real, w->root, w->root_len) == 0 &&
+           real[w->root_len] == '/' && stat(real, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+static void walk_folder(struct walk *w, const char *folder, unsigned depth);
+
+static void walk_entry(struct walk *w, const char *path, unsigned depth)
+{
+    struct stat st;
+    if (lstat(path, &st) < 0)
+        return;
+    if (S_ISDIR(st.st_mode) && depth < FOLDER_DEPTH_MOST)
+        walk_folder(w, path, depth + 1);
+    else if (S_ISDIR(st.st_mode))
+        w->folder->cut = true;
+    else if (S_ISREG(st.st_mode) || (S_ISLNK(st.st_mode) && link_is_fine(w, path)))
+        add_file(w, path);
+}
+
+static void walk_folder(struct walk *w, const char *folder, unsigned depth)
+{
+    char path[PATH_LEN];
+    struct err ignored;
+    DIR *d = opendir(folder);
+    for (const struct dirent *f = d ? readdir(d) : NULL; f && !w->folder->cut; f = readdir(d))
+        if (f->d_name[0] != '.' && path_join(path, &ignored, "%s/%s", folder, f->d_name) == 0)
+            walk_entry(w, path, depth);
+    if (d)
+        closedir(d);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct folder_file *)a)->name, ((const struct folder_file *)b)->name);
+}
+
+/* ---- the first bytes ---- */
+
+static int64_t read_full(struct bytes_in *in, char *to, size_t most, struct err *e)
+{
+    size_t len = 0;
+    int64_t n = 1;
+    while (len < most && n > 0) {
+        n = in->read(in, to + len, most - len, e);
+        len += n > 0 ? (size_t)n : 0;
+    }
+    return n < 0 && len == 0 ? n : (int64_t)len;
+}
+
+/* Of the file as it is when unpacked; 0 when it is empty or cannot be read. */
+static size_t head_of(const char *path, char head[HEAD])
+{
+    struct bytes_file file;
+    struct inflate *z = NULL;
+    struct err e;
+    char magic[2];
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return 0;
+    bytes_file_init(&file, fd, path);
+    struct bytes_in *in = &file.in;
+    const ssize_t m = pread(fd, magic, sizeof magic, 0);
+    if (m > 0 && inflate_sniff(magic, (size_t)m) && inflate_open(&z, in, INFLATE_ANY, &e) == 0)
+        in = inflate_bytes(z);
+    const int64_t n = read_full(in, head, HEAD, &e);
+    inflate_close(z);
+    close(fd);
+    return n > 0 ? (size_t)n : 0;
+}
+
+/* PyTorch says which rank a trace is of, mostly before the events. */
+static void rank_of_head(const char *head, size_t n, struct import_hint *h)
+{
+    const char *at = memmem(head, n, "\"distributedInfo\"", 17);
+    const char *end = at ? memchr(at, '}', (size_t)(head + n - at)) : NULL;
+    at = end ? memmem(at, (size_t)(end - at), "\"rank\"", 6) : NULL;
+    if (!at)
+        return;
+    at += 6;
+    at += strspn(at, " :"); /* ends before the bracket */
+    const size_t digits = strspn(at, "0123456789");
+    if (digits > 0 && digits < 10) {
+        h->has_rank = true;
+        h->rank = strtoll(at, NULL, 10);
+    }
+}
+
+/* ---- what each file is ---- */
+
+/* A worker is one process. Without one the rank is, else the file stands for itself. */
+static void name_process(struct folder_file *x)
+{
+    const struct import_hint *h = &x->hint;
+    if (*h->worker)
+        snprintf(x->process, sizeof x->process, "%s@%s", h->worker, h->node);
+    else if (h->has_rank)
+        snprintf(x->process, sizeof x->process, "rank %lld@%s", (long long)h->rank, h->node);
+    else
+        snprintf(x->process, sizeof x->process, "%.*s", FOLDER_NAME_LEN - 1, x->name);
+}
+
+static void look_at(struct folder_file *x, const struct importer *format, char head[HEAD + 1])
+{
+    const enum place_kind kind = import_place(x->path, &x->hint);
+    if (kind == PLACE_BEING) {
+        x->skipped = "it is still being written";
+        return;
+    }
+    if (kind == PLACE_MARSHAL) {
+        x->skipped = "a profile in a form of Python's own (marshal), which is not read";
+        x->lost = true;
+        return;
+    }
+    const size_t n = head_of(x->path, head);
+    head[n] = '\0';
+    x->format = format ? format : importer_sniff(head, n);
+    if (!x->format) {
+        x->skipped = kind == PLACE_TRACE ? "it has the name of a trace and is none" : "no trace";
+        x->lost = kind == PLACE_TRACE;
+        return;
+    }
+    x->sure = kind == PLACE_TRACE || x->format->sniff(head, n) >= SURE_FROM;
+    rank_of_head(head, n, &x->hint);
+    name_process(x);
+}
+
+static void look_at_all(struct folder *f, const struct importer *format)
+{
+    char *head = xmalloc(HEAD + 1);
+    for (size_t i = 0; i < f->n; i++) {
+        look_at(&f->files[i], format, head);
+        f->n_read += !f->files[i].skipped;
+    }
+    free(head);
+}
+
+/* Files that do not say of which machine they are belong to the only one that is named. */
+static void share_node(struct folder *f)
+{
+    const char *only = NULL;
+    for (size_t i = 0; i < f->n; i++) {
+        const struct folder_file *x = &f->files[i];
+        if (x->skipped || !*x->hint.node)
+            continue;
+        if (only && strcmp(only, x->hint.node) != 0)
+            return;
+        only = x->hint.node;
+    }
+    for (size_t i = 0; i < f->n && only; i++)
+        if (!*f->files[i].hint.node)
+            memcpy(f->files[i].hint.node, only, sizeof f->files[i].hint.node);
+}
+
+/* ---- opening ---- */
+
+static void open_file(struct folder *f, const char *path, const char *real,
+                      const struct importer *format)
+{
+    const char *slash = strrchr(path, '/');
+    f->single = true;
+    f->files = xcalloc(1, sizeof *f->files);
+    f->n = f->n_read = 1;
+    struct folder_file *x = &f->files[0];
+    x->path = arena_strdup(&f->arena, path);
+    x->name = x->path + (slash ? slash + 1 - path : 0);
+    x->format = format;
+    x->sure = true;
+    import_place(real, &x->hint);
+    name_process(x);
+}
+
+static int open_folder(struct folder *f, const char *path, const char *real,
+                       const struct importer *format, struct err *e)
+{
+    struct walk w = {.folder = f, .root = real, .root_len = strcmp(real, "/") ? strlen(real) : 0};
+    walk_folder(&w, real, 0);
+    if (f->n)
+        qsort(f->files, f->n, sizeof *f->files, by_name);
+    look_at_all(f, format);
+    share_node(f);
+    if (f->n == 0)
+        return err_set(e, ERR_FORMAT, "'%s': there is no file in the folder", path);
+    if (f->n_read == 0)
+        return err_set(e, ERR_FORMAT, "'%s': none of the %zu files in the folder is a trace", path,
+                       f->n);
+    return 0;
+}
+
+int folder_open(struct folder *f, const char *path, const struct importer *format, struct err *e)
+{
+    struct stat st;
+    char real[PATH_LEN];
+    *f = (struct folder){0};
+    if (stat(path, &st) < 0 || !realpath(path, real))
+        return err_sys(e, "'%s'", path);
+    if (!S_ISDIR(st.st_mode)) {
+        open_file(f, path, real, format);
+        return 0;
+    }
+    const int rc = open_folder(f, path, real, format, e);
+    if (rc != 0)
+        folder_close(f);
+    return rc;
+}
+
+void folder_close(struct folder *f)
+{
+    free(f->files);
+    arena_free(&f->arena);
+    *f = (struct folder){0};
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* import_footplate.c - our own exports: a Chrome trace with everything of the run under
+ * "footplate", or JSON lines. The run that comes out is the one that went in. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "import/footplate_in.h"
+#include "import/json_elements.h"
+
+enum { VERSION_MOST = 1 };
+
+#define KEY(id, key) key,
+static const char *const key_names[] = {
+#include "import/footplate_keys.def"
+};
+#undef KEY
+
+/* ---- lists of records ---- */
+
+static enum json_kind read_list(struct footplate *f, void (*tell)(void *f))
+{
+    struct json_elements x = {.scan = &f->scan, .read = fp_read, .tell = tell, .ctx = f};
+    const enum json_kind kind = json_elements(&x);
+    f->result->count[IMPORTED_PHASES] += x.others;
+    return kind;
+}
+
+static enum json_kind read_trace_events(struct footplate *f)
+{
+    const enum json_kind kind = read_list(f, fp_tell_trace_event);
+    fp_flush_events(f);
+    fp_flush_row(f);
+    return kind;
+}
+
+/* ---- "footplate" ---- */
+
+static const struct {
+    enum footplate_key key;
+    void (*tell)(void *f);
+} lists[] = {
+    {F_NODES, fp_tell_node},  {F_TRACKS, fp_tell_track}, {F_SERIES, fp_tell_series},
+    {F_LOSSES, fp_tell_loss}, {F_MARKS, fp_tell_mark},
+};
+
+static enum json_kind read_about(struct footplate *f)
+{
+    struct json_text raw;
+    const enum json_kind kind = fp_skip(f, &raw);
+    if (kind == JS_END)
+        fp_tell_run(f, &raw);
+    return kind;
+}
+
+static enum json_kind read_head_member(struct footplate *f, const struct json_item *it)
+{
+    for (size_t i = 0; i < COUNT_OF(lists); i++)
+        if (it->kind == JS_ARRAY && it->id == lists[i].key)
+            return read_list(f, lists[i].tell);
+    if (it->kind == JS_OBJECT && it->id == F_ABOUT)
+        return read_about(f);
+    if (it->kind == JS_OBJECT || it->kind == JS_ARRAY)
+        return json_skip(&f->scan, NULL);
+    if (it->id == F_LANES && (!json_int(it, &f->lanes) || f->lanes < 1))
+        f->lanes = 1;
+    if (it->id == F_VERSION && !json_int(it, &f->version))
+        f->version = 0;
+    return JS_END;
+}
+
+static enum json_kind read_head(struct footplate *f)
+{
+    struct json_item it;
+    for (;;) {
+        json_hold(&f->scan);
+        enum json_kind kind = json_next(&f->scan, &it);
+        if (kind == JS_END)
+            break;
+        if (kind < JS_LOST)
+            kind = read_head_member(f, &it);
+        if (kind != JS_END && kind != JS_AGAIN && kind != JS_LOST)
+            return kind;
+    }
+    json_release(&f->scan);
+    return JS_END;
+}
+
+static enum json_kind read_top_member(struct footplate *f, const struct json_item *it)
+{
+    if (it->kind == JS_OBJECT && it->id == F_FOOTPLATE) {
+        f->ours = true;
+        return read_head(f);
+    }
+    if (it->kind == JS_ARRAY && it->id == F_EVENTS && f->ours)
+        return read_trace_events(f);
+    if (it->kind == JS_OBJECT || it->kind == JS_ARRAY)
+        return json_skip(&f->scan, NULL);
+    if (it->id == F_BASE && !json_int(it, &f->base_ns))
+        f->base_ns = 0;
+    return JS_END;
+}
+
+/* The rest of the top-level object, of which the scanner has read `it`. */
+static enum json_kind read_trace(struct footplate *f, const struct json_item *first)
+{
+    struct json_item it = *first;
+    enum json_kind kind = first->kind;
+    while (kind != JS_END) {
+        if (kind < JS_LOST)
+            kind = read_top_member(f, &it);
+        if (kind != JS_END && kind != JS_LOST)
+            return kind;
+        kind = json_next(&f->scan, &it);
+        if (json_is_over(kind))
+            return kind;
+    }
+    return json_next(&f->scan, &it);
+}
+
+/* ---- lines ---- */
+
+static void tell_first(void *ctx)
+{
+    struct footplate *f = ctx;
+    const struct json_item *about = &f->record.item[F_ABOUT];
+    f->ours = true;
+    f->version = fp_int(f, F_VERSION, 0);
+    if (fp_has(f, F_ABOUT) && about->kind == JS_OBJECT)
+        fp_tell_run(f, &about->text);
+}
+
+static const struct {
+    const char *type;
+    void (*tell)(void *f);
+} types[] = {
+    {"sample", fp_tell_sample}, {"event", fp_tell_event},  {"series", fp_tell_series},
+    {"track", fp_tell_track},   {"node", fp_tell_node},    {"loss", fp_tell_loss},
+    {"mark", fp_tell_mark},     {"footplate", tell_first},
+};
+
+/* Steps and operators follow from the events; lines of other types are of newer versions. */
+static void tell_line(void *ctx)
+{
+    struct footplate *f = ctx;
+    for (size_t i = 0; i < COUNT_OF(types); i++)
+        if (fp_is(f, F_TYPE, types[i].type)) {
+            types[i].tell(f);
+            return;
+        }
+    f->result->count[IMPORTED_PHASES] += !fp_is(f, F_TYPE, "step") && !fp_is(f, F_TYPE, "op");
+}
+
+static enum json_kind read_lines(struct footplate *f)
+{
+    const enum json_kind kind = read_list(f, tell_line);
+    fp_flush_events(f);
+    fp_flush_row(f);
+    return kind;
+}
+
+/* ---- the whole ---- */
+
+/* The first member tells traces from lines. */
+static enum json_kind read_all(struct footplate *f)
+{
+    struct json_item it;
+    enum json_kind kind;
+    do {
+        json_hold(&f->scan);
+        kind = json_next(&f->scan, &it);
+        if (kind == JS_OBJECT)
+            kind = json_next(&f->scan, &it);
+        else if (kind != JS_AGAIN)
+            return kind;
+        if (kind == JS_STRING && it.id == F_TYPE) {
+            f->record.seen = UINT64_C(1) << F_TYPE;
+            f->record.item[F_TYPE] = it;
+            kind = fp_read_more(f);
+        } else if (kind != JS_AGAIN) {
+            json_release(&f->scan);
+            return read_trace(f, &it);
+        }
+    } while (kind == JS_AGAIN);
+    if (kind != JS_END)
+        return kind;
+    tell_line(f);
+    return read_lines(f);
+}
+
+/* Only what was cut behind its head still gives what it has. */
+static int judge(const struct footplate *f, enum json_kind kind, struct err *e)
+{
+    const struct err *why = json_error(&f->scan);
+    if (kind == JS_FAILED)
+        return err_set(e, why->code, "%s", why->msg);
+    if (!f->ours)
+        return err_set(e, ERR_FORMAT, "it is no export of Footplate%s%s", *why->msg ? ": " : "",
+                       why->msg);
+    if (f->version > VERSION_MOST)
+        return err_set(e, ERR_VERSION,
+                       "it was exported by a newer version (%lld): this program reads up to %d",
+                       (long long)f->version, VERSION_MOST);
+    if (f->result->count[IMPORTED_KEPT] + f->result->count[IMPORTED_READINGS] == 0)
+        return err_set(e, ERR_FORMAT, "there is no sample and no event in it");
+    return 0;
+}
+
+static int run(const struct import_ask *ask, struct import_result *out, struct err *e)
+{
+    struct footplate *f = xcalloc(1, sizeof *f);
+    *out = (struct import_result){.rank = -1, .world_size = -1};
+    f->ask = ask;
+    f->result = out;
+    f->lanes = 1;
+    json_keys_init(&f->keys, key_names, COUNT_OF(key_names));
+    json_open(&f->scan, ask->in, &(struct json_options){.keys = &f->keys, .many = true});
+    const enum json_kind kind = read_all(f);
+    fp_flush_events(f);
+    fp_flush_row(f);
+    out->faults = f->scan.faults;
+    out->bytes = json_position(&f->scan);
+    const int rc = judge(f, kind, e);
+    json_close(&f->scan);
+    fp_rows_free(f);
+    texts_clear(&f->texts);
+    free(f->nodes);
+    free(f->tracks);
+    free(f);
+    return rc;
+}
+
+static int sniff(const char *head, size_t n)
+{
+    static const char *const begins[] = {"{\"footplate\":{", "{\"type\":\"footplate\""};
+    for (size_t i = 0; i < COUNT_OF(begins); i++)
+        if (n >= strlen(begins[i]) && memcmp(head, begins[i], strlen(begins[i])) == 0)
+            return 100;
+    return 0;
+}
+
+const struct importer importer_footplate = {
+    .name = "footplate",
+    .help = "an export of Footplate itself, as Chrome trace or JSON lines",
+    .sniff = sniff,
+    .run = run,
+};

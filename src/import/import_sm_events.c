@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* import_sm_events.c - timelines as SageMaker's profiler cuts them: pythontimeline, model_timeline,
+ * horovod_timeline, smdataparallel_timeline.
+ *
+ * An array of events like those of Chrome traces, but for three things: times count from a base
+ * that the first event of each file tells; "pid" is no process but the number of a lane, whose name
+ * says what its events are (sm_lanes.def); process and thread are among the arguments. Lanes are
+ * numbered from 0 or from 1, where 0 is then the header, and may be named again before every event.
+ * A file that was never closed ends with a comma. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "import/import_who.h"
+#include "import/sm_events.h"
+#include "record/name_sense.h"
+
+/* Ids of tracks that stand for lanes, and for threads of lanes: far from any thread's. */
+#define LANE_TRACK   ((uint64_t)1 << 62)
+#define THREAD_TRACK ((uint64_t)1 << 61)
+
+enum where { WHERE_STEP, WHERE_MAIN, WHERE_OWN, WHERE_DEVICE };
+enum { KEEP = EV_N };
+
+#define EV_KEEP KEEP
+#define LANE(beginning, where, mode, category, ours)                                               \
+    {beginning, WHERE_##where, MODE_##mode, CAT_##category, EV_##ours},
+static const struct lane_kind {
+    const char *beginning;
+    enum where where;
+    enum event_mode mode;
+    enum event_category category;
+    unsigned ours; /* enum event_id, or KEEP */
+} kinds[] = {
+#include "import/sm_lanes.def"
+};
+#undef LANE
+
+static const struct lane_kind unknown = {"", WHERE_OWN, MODE_TRAIN, CAT_OTHER, KEEP};
+static const struct lane_kind collective = {"", WHERE_OWN, MODE_TRAIN, CAT_COMM, KEEP};
+/* Where no lane of steps is, what has the number of a step is one. */
+static const struct lane_kind numbered = {"", WHERE_STEP, MODE_TRAIN, CAT_OTHER, KEEP};
+
+struct lane {
+    const struct lane_kind *kind;
+    int64_t device;
+};
+
+struct timeline {
+    const struct import_ask *ask;
+    struct import_result *result;
+    struct import_out out;
+    struct json_scan scan;
+    struct json_keys keys;
+    struct lane *lanes; /* by the number of their track */
+    uint32_t n_lanes;
+    const struct lane_kind *otherwise; /* lanes that are not known */
+    bool has_base, has_steps;
+    int64_t base_ns;
+    uint32_t pid;     /* of the worker, as its name says */
+    uint32_t trainer; /* the process that trains; 0: not heard of yet */
+    mono_ns trainer_first;
+    struct sm_event event;
+    char text[EVENT_NAME_MOST];
+};
+
+/* ---- lanes ---- */
+
+static uint32_t lane_track(struct timeline *t, int64_t lane)
+{
+    const uint32_t track =
+        out_track(&t->out, TRACK_THREAD, t->pid, LANE_TRACK | (uint32_t)(lane & UINT32_MAX));
+    if (track == OUT_NO_TRACK || track < t->n_lanes)
+        return track;
+    const uint32_t n = MAX_OF(track + 1, t->n_lanes * 2);
+    t->lanes = xrealloc(t->lanes, n, sizeof *t->lanes);
+    for (; t->n_lanes < n; t->n_lanes++)
+        t->lanes[t->n_lanes] = (struct lane){t->otherwise, 0};
+    return track;
+}
+
+static const struct lane_kind *kind_of(const char *name)
+{
+    for (size_t i = 0; i < COUNT_OF(kinds); i++)
+        if (strncmp(name, kinds[i].beginning, strlen(kinds[i].beginning)) == 0)
+            return &kinds[i];
+    return NULL;
+}
+
+static void name_lane(struct timeline *t, uint32_t track, const char *name)
+{
+    if (track == OUT_NO_TRACK)
+        return;
+    const struct lane_kind *kind = kind_of(name);
+    struct lane *l = &t->lanes[track];
+    l->kind = kind ? kind : t->otherwise;
+    if (l->kind->where == WHERE_DEVICE)
+        l->device = strtoll(name + strcspn(name, "0123456789"), NULL, 10) & INT32_MAX;
+    t->has_steps = t->has_steps || l->kind->where == WHERE_STEP;
+    out_name(&t->out, track, "", name);
+}
+
+static uint32_t thread_of_lane(struct timeline *t)
+{
+    const struct sm_event *v = &t->event;
+    const uint64_t lane = (uint64_t)v->lane & 0xffffff;
+    return out_track(&t->out, TRACK_THREAD, t->pid,
+                     THREAD_TRACK | lane << 32 | (uint32_t)(v->tid & UINT32_MAX));
+}
+
+static void tell_metadata(struct timeline *t)
+{
+    const struct sm_event *v = &t->event;
+    char name[TRACK_NAME_LEN];
+    if (v->base_us != INT64_MIN) {
+        t->has_base = !__builtin_mul_overflow(v->base_us, NS_PER_US, &t->base_ns);
+        return;
+    }
+    if (!v->arg_name.len || v->lane == INT64_MIN)
+        return;
+    json_decode(&v->arg_name, name, sizeof name, NULL);
+    if (json_is(&v->name, "process_name"))
+        name_lane(t, lane_track(t, v->lane), name);
+    else if (json_is(&v->name, "thread_name") && v->tid != INT64_MIN)
+        out_name(&t->out, thread_of_lane(t), "", name);
+}
+
+/* ---- where an event belongs ---- */
+
+static uint32_t pid_of(const struct timeline *t)
+{
+    const int64_t pid = t->event.pid;
+    return pid > 0 && pid <= UINT32_MAX ? (uint32_t)pid : t->pid;
+}
+
+static uint32_t device_track(struct timeline *t, int64_t device)
+{
+    char name[TRACK_NAME_LEN];
+    const uint32_t track = out_track(&t->out, TRACK_DEVICE, pid_of(t), (uint64_t)device << 32);
+    snprintf(name, sizeof name, "gpu%lld", (long long)device);
+    out_name(&t->out, track, "", name);
+    return track;
+}
+
+static uint32_t own_track(struct timeline *t, uint32_t lane)
+{
+    const struct sm_event *v = &t->event;
+    if (v->thread > 0)
+        return out_track(&t->out, TRACK_THREAD, pid_of(t), (uint64_t)v->thread);
+    if (v->tid == INT64_MIN)
+        return lane;
+    const uint32_t track = thread_of_lane(t);
+    if (track != OUT_NO_TRACK && !*t->out.tracks[track].track.name && lane != OUT_NO_TRACK) {
+        const char *name = t->out.tracks[lane].track.name;
+        out_name(&t->out, track, "", name);
+    }
+    return track;
+}
+
+static uint32_t main_track(struct timeline *t)
+{
+    return out_track(&t->out, TRACK_THREAD, pid_of(t), pid_of(t));
+}
+
+static uint32_t track_of(struct timeline *t, const struct lane_kind *kind, uint32_t lane)
+{
+    switch (kind->where) {
+    case WHERE_DEVICE:
+        return device_track(t, t->lanes[lane].device);
+    case WHERE_OWN:
+        return own_track(t, lane);
+    default:
+        return main_track(t);
+    }
+}
+
+/* ---- what it becomes ---- */
+
+static bool time_of(struct timeline *t, mono_ns *out)
+{
+    int64_t at;
+    uint64_t *count = t->result->count;
+    if (!t->event.has_ts) {
+        count[IMPORTED_NO_TIME]++;
+        return false;
+    }
+    if (!t->has_base) {
+        t->has_base = true;
+        t->base_ns = t->ask->hint.has_base ? t->ask->hint.base.ns : 0;
+        count[IMPORTED_NO_BASE] += !t->ask->hint.has_base;
+    }
+    if (__builtin_add_overflow(t->event.ts_ns, t->base_ns, &at) ||
+        __builtin_sub_overflow(at, t->ask->wall_minus_mono_ns, &out->ns)) {
+        count[IMPORTED_BAD_TIME]++;
+        return false;
+    }
+    return true;
+}
+
+static const char *keep(struct timeline *t, const char *p, size_t n)
+{
+    return texts_keep(&t->out.texts, p, n)->p;
+}
+
+static const char *name_of(struct timeline *t)
+{
+    const struct json_text *name = &t->event.name;
+    t->result->count[IMPORTED_NO_NAME] += name->len == 0;
+    t->result->count[IMPORTED_LONG_TEXTS] += name->len >= sizeof t->text;
+    json_decode(name, t->text, sizeof t->text, &t->scan.faults);
+    return keep(t, t->text, strlen(t->text));
+}
+
+/* "4": the rank of that number is ready. */
+static bool is_tick(const char *name)
+{
+    return *name && !name[strspn(name, "0123456789")];
+}
+
+static enum event_category refine(enum event_category c, const char *name)
+{
+    const unsigned sense = c == CAT_KERNEL || c == CAT_OP ? name_sense(name) : 0;
+    if (c == CAT_KERNEL)
+        return sense & NAME_COMM_KERNEL ? CAT_COMM
+               : sense & NAME_MEMCPY    ? CAT_MEMCPY
+               : sense & NAME_MEMSET    ? CAT_MEMSET
+                                        : c;
+    return sense & NAME_COMM_OP ? CAT_COMM : c;
+}
+
+/* Its own name goes among the arguments where it gets one of ours. */
+static void name_event(struct timeline *t, const struct lane_kind *kind, struct event *v)
+{
+    struct sm_event *x = &t->event;
+    v->name = name_of(t);
+    if (kind->ours != KEEP) {
+        const size_t room = sizeof x->args - x->args_len;
+        const int n = snprintf(x->args + x->args_len, room, "%sname=%.200s",
+                               x->args_len ? "\n" : "", v->name);
+        x->args_len += n > 0 && (size_t)n < room ? (uint32_t)n : 0;
+        v->name = event_words[kind->ours].name;
+    }
+    v->args = x->args_len ? keep(t, x->args, x->args_len) : NULL;
+    v->category = refine(kind->category, v->name);
+}
+
+static const struct lane_kind *kind_at(const struct timeline *t, uint32_t lane)
+{
+    const struct lane_kind *kind = lane == OUT_NO_TRACK ? t->otherwise : t->lanes[lane].kind;
+    const struct sm_event *v = &t->event;
+    const bool step = kind == &unknown && !t->has_steps && v->ph == 'X' && v->step >= 0;
+    return step ? &numbered : kind;
+}
+
+static void fix_duration(struct timeline *t, struct event *v)
+{
+    if (v->dur_ns < 0) {
+        t->result->count[IMPORTED_NEGATIVE]++;
+        v->dur_ns = 0;
+    }
+    if (t->event.ph == 'X' && is_tick(v->name)) {
+        t->result->count[IMPORTED_CAPPED] += v->dur_ns > 0;
+        v->dur_ns = 0;
+        v->category = CAT_COMM;
+    }
+}
+
+static void note_trainer(struct timeline *t, const struct event *v)
+{
+    if (t->trainer)
+        return;
+    t->trainer = pid_of(t);
+    t->trainer_first = v->at;
+}
+
+/* A number told beside an event, on the same track. */
+static void tell_count(struct timeline *t, uint32_t track, mono_ns at, enum event_id id,
+                       int64_t value)
+{
+    const struct event v = {
+        .at = at,
+        .kind = EVENT_COUNT,
+        .value = value,
+        .category = event_words[id].category,
+        .name = event_words[id].name,
+    };
+    if (value != INT64_MIN)
+        out_event(&t->out, track, &v);
+}
+
+static void tell_loader(struct timeline *t, const struct lane_kind *kind, uint32_t track,
+                        mono_ns at)
+{
+    const struct sm_event *v = &t->event;
+    if (kind->ours == EV_LOADER_START) {
+        tell_count(t, track, at, EV_LOADER_WORKERS, v->workers);
+        tell_count(t, track, at, EV_LOADER_PIN, v->pinned);
+    }
+    /* A worker that has a process of its own does not train. */
+    if (kind->where == WHERE_OWN && v->worker >= 0 && t->trainer && pid_of(t) != t->trainer)
+        tell_count(t, track, at, EV_WORKER_ID, v->worker);
+}
+
+static void tell_span(struct timeline *t)
+{
+    const struct sm_event *x = &t->event;
+    const bool begins = x->ph == 'B';
+    struct event v = {.kind = EVENT_SPAN, .dur_ns = x->dur_ns};
+    if (!time_of(t, &v.at))
+        return;
+    const uint32_t lane = lane_track(t, x->lane);
+    const struct lane_kind *kind = kind_at(t, lane);
+    name_event(t, kind, &v);
+    fix_duration(t, &v);
+    v.mode = kind->mode;
+    if (kind->where == WHERE_STEP && x->step != INT64_MIN) {
+        v.kind = EVENT_STEP;
+        v.value = x->step;
+    } else if (x->bytes > 0) {
+        v.value = x->bytes;
+    }
+    if (kind->where == WHERE_STEP || kind->where == WHERE_MAIN)
+        note_trainer(t, &v);
+    /* What ends a span says only the lane. */
+    const uint32_t track = begins ? lane : track_of(t, kind, lane);
+    if (begins)
+        out_begin(&t->out, track, &v);
+    else
+        out_event(&t->out, track, &v);
+    if (kind->category == CAT_LOADER)
+        tell_loader(t, kind, track, v.at);
+}
+
+static void tell_end(struct timeline *t)
+{
+    mono_ns at;
+    if (time_of(t, &at))
+        out_end(&t->out, lane_track(t, t->event.lane), at);
+}
+
+static void tell_moment(struct timeline *t)
+{
+    struct event v = {.kind = EVENT_MARK};
+    if (!time_of(t, &v.at))
+        return;
+    const uint32_t lane = lane_track(t, t->event.lane);
+    const struct lane_kind *kind = kind_at(t, lane);
+    v.name = name_of(t);
+    v.category = kind->category;
+    v.args = t->event.args_len ? keep(t, t->event.args, t->event.args_len) : NULL;
+    out_event(&t->out, track_of(t, kind, lane), &v);
+}
+
+static void tell(struct timeline *t)
+{
+    t->result->count[IMPORTED_LONG_TEXTS] += t->event.long_texts;
+    switch (t->event.ph) {
+    case 'M':
+        tell_metadata(t);
+        break;
+    case 'X':
+    case 'B':
+        tell_span(t);
+        break;
+    case 'E':
+        tell_end(t);
+        break;
+    case 'i':
+    case 'I':
+        tell_moment(t);
+        break;
+    default:
+        t->result->count[IMPORTED_PHASES]++;
+    }
+}
+
+/* ---- the file ---- */
+
+/* One element of the array. JS_END: go on; JS_NULL: that was the last. */
+static enum json_kind read_element(struct timeline *t)
+{
+    struct json_scan *s = &t->scan;
+    struct json_item it;
+    json_hold(s);
+    enum json_kind kind = json_next(s, &it);
+    if (kind == JS_END)
+        return JS_NULL;
+    if (kind == JS_OBJECT)
+        kind = sm_event_read(s, &t->event);
+    else if (kind == JS_ARRAY)
+        kind = json_skip(s, NULL);
+    if (kind == JS_BAD)
+        return json_recover(s);
+    if (kind == JS_AGAIN)
+        return JS_END;
+    if (kind == JS_LOST) {
+        s->faults.unread++;
+        for (kind = JS_END; kind == JS_END && s->depth > 1;)
+            kind = json_skip(s, NULL);
+        return kind;
+    }
+    if (json_is_over(kind))
+        return kind;
+    if (it.kind == JS_OBJECT)
+        tell(t);
+    else
+        t->result->count[IMPORTED_PHASES]++;
+    return JS_END;
+}
+
+/* Worker "27-host" is rank 27 when its process has another number; 0 is no process at all. */
+static void tell_rank(struct timeline *t)
+{
+    const char *worker = t->ask->hint.worker;
+    const size_t digits = strspn(worker, "0123456789");
+    if (!t->trainer || digits == 0 || digits > 9 || (worker[digits] && worker[digits] != '-'))
+        return;
+    const int64_t number = strtoll(worker, NULL, 10);
+    if (number == t->trainer)
+        return;
+    const struct event v = import_rank_event(number, t->trainer_first);
+    t->result->rank = number;
+    out_event(&t->out, out_track(&t->out, TRACK_THREAD, t->trainer, t->trainer), &v);
+}
+
+static enum json_kind read_all(struct timeline *t, bool *array)
+{
+    struct json_item it;
+    enum json_kind kind = json_next(&t->scan, &it);
+    *array = kind == JS_ARRAY;
+    if (*array)
+        do
+            kind = read_element(t);
+        while (kind == JS_END);
+    json_release(&t->scan);
+    return kind;
+}
+
+static int judge(const struct timeline *t, enum json_kind kind, bool array, struct err *e)
+{
+    const struct err *why = json_error(&t->scan);
+    if (kind == JS_FAILED)
+        return err_set(e, why->code, "%s", why->msg);
+    if (!array)
+        return err_set(e, ERR_FORMAT, "it is no timeline of SageMaker's: its top is no array");
+    if (t->result->count[IMPORTED_KEPT] == 0)
+        return err_set(e, ERR_FORMAT, "the timeline has no event");
+    return 0;
+}
+
+static bool is_of_collectives(const char *path)
+{
+    return path && (strstr(path, "horovod_timeline") || strstr(path, "smdataparallel_timeline"));
+}
+
+static int run(const struct import_ask *ask, struct import_result *out, struct err *e)
+{
+    struct timeline *t = xcalloc(1, sizeof *t);
+    bool array;
+    *out = (struct import_result){.rank = -1, .world_size = -1};
+    t->ask = ask;
+    t->result = out;
+    t->pid = import_pid(ask);
+    t->otherwise = is_of_collectives(ask->hint.path) ? &collective : &unknown;
+    out_open(&t->out, ask->sink, out);
+    sm_event_keys(&t->keys);
+    json_open(&t->scan, ask->in, &(struct json_options){.keys = &t->keys});
+    const enum json_kind kind = read_all(t, &array);
+    tell_rank(t);
+    out_close(&t->out);
+    out->faults = t->scan.faults;
+    out->bytes = json_position(&t->scan);
+    const int rc = judge(t, kind, array, e);
+    json_close(&t->scan);
+    free(t->lanes);
+    free(t);
+    return rc;
+}
+
+static int sniff(const char *head, size_t n)
+{
+    static const char mark[] = "\"start_time_since_epoch_in_micros\"";
+    return n && *head == '[' && memmem(head, n, mark, sizeof mark - 1) ? 95 : 0;
+}
+
+const struct importer importer_sagemaker_events = {
+    .name = "sagemaker_events",
+    .help = "a timeline of SageMaker's profiler",
+    .sniff = sniff,
+    .run = run,
+};

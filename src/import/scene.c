@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scene.c - see scene.h. Here: lines and words, and the lines that are about no rank or series. */
+#include "import/scene.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/duration.h"
+#include "base/mem.h"
+#include "import/scene_own.h"
+
+#define FIRST_LINE "scene 1"
+/* A week; longer runs say nothing that a week does not. */
+#define TIME_MOST_NS (7 * 24 * 3600 * NS_PER_S)
+
+/* ---- words ---- */
+
+bool word_take(struct parsing *p, const char *word)
+{
+    if (word_last(p) || strcmp(word_now(p), word) != 0)
+        return false;
+    p->words.at++;
+    return true;
+}
+
+const char *word_next(struct parsing *p)
+{
+    const char *w = word_now(p);
+    p->words.at += !word_last(p);
+    return w;
+}
+
+static const char *shown(const char *word)
+{
+    return *word ? word : "the end of the line";
+}
+
+int word_want(struct parsing *p, const char *word, struct err *e)
+{
+    if (word_take(p, word))
+        return 0;
+    return err_set(e, ERR_FORMAT, "expected '%s', not '%.60s'", word, shown(word_now(p)));
+}
+
+int word_time(struct parsing *p, int64_t *ns, struct err *e)
+{
+    const char *w = word_next(p);
+    if (duration_parse(w, ns, e) != 0 || *ns > TIME_MOST_NS)
+        return err_set(e, ERR_FORMAT, "'%.60s' is no time of at most a week, such as 500ms or 20s",
+                       shown(w));
+    return 0;
+}
+
+int word_count(struct parsing *p, int64_t lo, int64_t hi, int64_t *out, struct err *e)
+{
+    const char *w = word_next(p);
+    char *end;
+    const long long v = strtoll(w, &end, 10);
+    if (end == w || *end || v < lo || v > hi)
+        return err_set(e, ERR_FORMAT, "'%.60s' is no number between %lld and %lld", shown(w),
+                       (long long)lo, (long long)hi);
+    *out = v;
+    return 0;
+}
+
+bool word_is_range(const char *word)
+{
+    return *word >= '0' && *word <= '9' && strstr(word, "..") != NULL;
+}
+
+static bool time_parse(const char *text, size_t n, int64_t *ns)
+{
+    char copy[40];
+    struct err ignored;
+    if (n == 0 || n >= sizeof copy)
+        return false;
+    memcpy(copy, text, n);
+    copy[n] = '\0';
+    return duration_parse(copy, ns, &ignored) == 0 && *ns <= TIME_MOST_NS;
+}
+
+int word_range(struct parsing *p, bool open, int64_t *from, int64_t *to, struct err *e)
+{
+    const char *w = word_next(p), *dots = strstr(w, "..");
+    *to = INT64_MAX;
+    const bool fine = dots && time_parse(w, (size_t)(dots - w), from) &&
+                      ((open && dots[2] == '\0') || time_parse(dots + 2, strlen(dots + 2), to));
+    if (!fine || *to <= *from)
+        return err_set(e, ERR_FORMAT, "'%.60s' is no stretch of time such as 0s..300s", shown(w));
+    return 0;
+}
+
+bool scene_number(const char *text, double *out)
+{
+    static const struct {
+        const char *name;
+        double factor;
+    } units[] = {{"", 1},       {"%", 1},         {"kB", 1e3},         {"MB", 1e6},  {"GB", 1e9},
+                 {"KiB", 1024}, {"MiB", 1048576}, {"GiB", 1073741824}, {"TB", 1e12}, {"B", 1}};
+    char *end;
+    const double v = strtod(text, &end);
+    if (end == text || !isfinite(v) || fabs(v) > 1e18)
+        return false;
+    for (size_t i = 0; i < COUNT_OF(units); i++)
+        if (strcmp(end, units[i].name) == 0) {
+            *out = v * units[i].factor;
+            return true;
+        }
+    return false;
+}
+
+/* ---- lists ---- */
+
+void *scene_grow(struct arena *a, void *list, size_t n, size_t *cap, size_t size)
+{
+    if (n < *cap)
+        return list;
+    *cap = *cap ? 2 * *cap : 4;
+    void *more = arena_alloc(a, *cap, size);
+    if (n)
+        memcpy(more, list, n * size);
+    return more;
+}
+
+#define ADD(p, list, n, cap)                                                                       \
+    ((p)->out->list = scene_grow((p)->arena, (p)->out->list, (p)->out->n, &(p)->out->cap,          \
+                                 sizeof *(p)->out->list),                                          \
+     &(p)->out->list[(p)->out->n++])
+
+int scene_node_find(const struct parsing *p, const char *id, size_t *out, struct err *e)
+{
+    for (size_t i = 0; i < p->out->n_nodes; i++)
+        if (strcmp(p->out->nodes[i].id, id) == 0) {
+            *out = i;
+            return 0;
+        }
+    return err_set(e, ERR_FORMAT, "there is no node '%.60s': say 'node %.60s' first", id, id);
+}
+
+/* ---- lines ---- */
+
+/* "cores=16": the value of the word when it has this key, else NULL. */
+static const char *value_of(const char *word, const char *key)
+{
+    const size_t n = strlen(key);
+    return strncmp(word, key, n) == 0 && word[n] == '=' ? word + n + 1 : NULL;
+}
+
+static int node_fact(struct scene_node *d, const char *word, struct err *e)
+{
+    static const char *const keys[] = {"cores", "gpus", "memory"};
+    double v = 0;
+    size_t k = 0;
+    while (k < COUNT_OF(keys) && !value_of(word, keys[k]))
+        k++;
+    if (k == COUNT_OF(keys))
+        return err_set(e, ERR_FORMAT, "'%.60s' is none of cores=, gpus=, memory=", word);
+    if (!scene_number(value_of(word, keys[k]), &v) || v < 0 || (k < 2 && v > 4096))
+        return err_set(e, ERR_FORMAT, "'%.60s' is no amount", word);
+    d->cores = k == 0 ? (unsigned)v : d->cores;
+    d->gpus = k == 1 ? (unsigned)v : d->gpus;
+    d->memory_bytes = k == 2 ? (int64_t)v : d->memory_bytes;
+    return 0;
+}
+
+static bool is_name(const char *text)
+{
+    const size_t n = strlen(text);
+    return n > 0 && n < ENTITY_LEN &&
+           strspn(text, "abcdefghijklmnopqrstuvwxyz"
+                        "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == n;
+}
+
+static int on_node(struct parsing *p, struct err *e)
+{
+    struct err ignored;
+    size_t old;
+    const char *id = word_next(p);
+    if (!is_name(id) || strcmp(id, ".") == 0 || strcmp(id, "..") == 0)
+        return err_set(e, ERR_FORMAT, "'%.60s' is no name of a node", shown(id));
+    if (scene_node_find(p, id, &old, &ignored) == 0)
+        return err_set(e, ERR_FORMAT, "there is a node '%.60s' already", id);
+    if (p->out->n_nodes == SCENE_NODES_MOST)
+        return err_set(e, ERR_LIMIT, "more than %d nodes", SCENE_NODES_MOST);
+    struct scene_node *d = ADD(p, nodes, n_nodes, cap_nodes);
+    *d = (struct scene_node){.id = id};
+    int rc = 0;
+    while (rc == 0 && !word_last(p))
+        rc = node_fact(d, word_next(p), e);
+    return rc;
+}
+
+static int on_interval(struct parsing *p, struct err *e)
+{
+    const int rc = word_time(p, &p->out->interval_ns, e);
+    if (rc == 0 && p->out->interval_ns < NS_PER_MS)
+        return err_set(e, ERR_FORMAT, "an interval is at least 1ms");
+    return rc;
+}
+
+static int on_seed(struct parsing *p, struct err *e)
+{
+    int64_t v = 0;
+    const int rc = word_count(p, 0, INT64_MAX, &v, e);
+    p->out->seed = (uint64_t)v;
+    return rc;
+}
+
+/* job 0s..600s [exit 1], or job unknown */
+static int on_job(struct parsing *p, struct err *e)
+{
+    int64_t status = 0;
+    p->out->no_job = word_take(p, "unknown");
+    if (p->out->no_job)
+        return 0;
+    int rc = word_range(p, false, &p->out->job_from_ns, &p->out->job_to_ns, e);
+    if (rc == 0 && word_take(p, "exit"))
+        rc = word_count(p, 0, 255, &status, e);
+    p->out->job_exit = (int)status;
+    return rc;
+}
+
+/* The rest of the line as it stands there, for tests. */
+static int on_note(struct parsing *p, struct err *e)
+{
+    const char *kind = p->words.v[0];
+    if (p->words.n < 2)
+        return err_set(e, ERR_FORMAT, "nothing stands behind '%s'", kind);
+    *ADD(p, notes, n_notes, cap_notes) =
+        (struct scene_note){.kind = kind, .text = arena_strndup(p->arena, p->rest, p->rest_len)};
+    p->words.at = p->words.n;
+    return 0;
+}
+
+/* NODE mark 300s xid 79 text */
+static int on_mark(struct parsing *p, size_t node, struct err *e)
+{
+    struct scene_mark m = {.node = node, .text = ""};
+    int rc = word_time(p, &m.at_ns, e);
+    if (rc != 0)
+        return rc;
+    const char *name = word_next(p);
+    while (m.id < MARK_N && strcmp(marks[m.id].name, name) != 0)
+        m.id++;
+    if (m.id == MARK_N)
+        return err_set(e, ERR_FORMAT, "there is no mark '%.60s'", shown(name));
+    if (!word_last(p))
+        rc = word_count(p, INT64_MIN, INT64_MAX, &m.number, e);
+    if (!word_last(p))
+        m.text = word_next(p);
+    if (rc == 0)
+        *ADD(p, marks, n_marks, cap_marks) = m;
+    return rc;
+}
+
+/* A line that begins with the name of a node. */
+static int on_machine(struct parsing *p, struct err *e)
+{
+    size_t node;
+    if (p->words.n > 1 && strcmp(p->words.v[1], "mark") == 0) {
+        const int rc = scene_node_find(p, p->words.v[0], &node, e);
+        p->words.at = 2;
+        return rc != 0 ? rc : on_mark(p, node, e);
+    }
+    return scene_series_line(p, e);
+}
+
+static const struct {
+    const char *word;
+    int (*take)(struct parsing *p, struct err *e);
+} lines[] = {
+    {"node", on_node},   {"interval", on_interval}, {"seed", on_seed},         {"job", on_job},
+    {"expect", on_note}, {"set", on_note},          {"rank", scene_rank_line},
+};
+
+static int take_line(struct parsing *p, struct err *e)
+{
+    int rc = 1;
+    for (size_t i = 0; i < COUNT_OF(lines) && rc == 1; i++)
+        if (word_take(p, lines[i].word))
+            rc = lines[i].take(p, e);
+    if (rc == 1)
+        rc = on_machine(p, e);
+    if (rc == 0 && !word_last(p))
+        return err_set(e, ERR_FORMAT, "'%.60s' is not expected there", word_now(p));
+    return rc;
+}
+
+/* ---- text ---- */
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == ',' || c == '\r';
+}
+
+static bool ends_word(const char *p, const char *end)
+{
+    return p == end || is_blank(*p) || *p == ';' || *p == '"' || *p == '#' ||
+           (*p == ':' && (p + 1 == end || is_blank(p[1])));
+}
+
+/* One word of [*at, end) into the arena; NULL: there is no more. A text in quotes is one word. */
+static const char *cut_word(const char **at, const char *end, struct arena *a)
+{
+    const char *p = *at;
+    while (p < end && is_blank(*p))
+        p++;
+    const char *from = p;
+    if (p == end || *p == '#')
+        return NULL;
+    if (*p == '"') {
+        const char *close = memchr(p + 1, '"', (size_t)(end - p - 1));
+        *at = close ? close + 1 : end;
+        return arena_strndup(a, p + 1, (size_t)((close ? close : end) - p - 1));
+    }
+    p += *p == ';' || *p == ':';
+    while (p == from || (from[0] != ';' && from[0] != ':' && !ends_word(p, end)))
+        p++;
+    *at = p;
+    return arena_strndup(a, from, (size_t)(p - from));
+}
+
+static int split(struct parsing *p, const char *text, const char *end, struct err *e)
+{
+    struct words *w = &p->words;
+    const char *word;
+    w->n = w->at = 0;
+    while ((word = cut_word(&text, end, p->arena))) {
+        if (w->n == SCENE_WORDS_MOST)
+            return err_set(e, ERR_LIMIT, "more than %d words", SCENE_WORDS_MOST);
+        w->v[w->n++] = word;
+        for (p->rest = w->n > 1 ? p->rest : text; w->n == 1 && p->rest < end && is_blank(*p->rest);)
+            p->rest++;
+    }
+    p->rest_len = w->n > 1 ? (size_t)(text - p->rest) : 0; /* a word stands there */
+    w->v[w->n] = "";
+    return 0;
+}
+
+bool scene_sniff(const char *text, size_t n)
+{
+    const size_t len = sizeof FIRST_LINE - 1;
+    return n >= len && memcmp(text, FIRST_LINE, len) == 0 &&
+           (n == len || text[len] == '\n' || text[len] == ' ' || text[len] == '\r');
+}
+
+/* Steps that a rank does, and how long they take at most: before anybody walks them. */
+static void weigh_steps(const struct scene_rank *r, double *steps, double *ns)
+{
+    for (size_t i = 0; i < r->n_steps; i++) {
+        const struct scene_steps *x = &r->steps[i];
+        const double n = (double)x->count;
+        *steps += n;
+        *ns += n * (2 * (double)x->dur_ns + (double)x->pause_ns);
+        for (size_t k = 0; k < x->n_odd; k++)
+            *ns += (x->odd[k].every ? n / (double)x->odd[k].every : 1) * (double)x->odd[k].dur_ns;
+        for (size_t k = 0; k < x->n_after; k++) {
+            const double more =
+                n / (double)x->after[k].every * (double)MAX_OF(x->after[k].count, 1);
+            *steps += more;
+            *ns += more * (double)x->after[k].dur_ns;
+        }
+    }
+}
+
+static int check_steps(const struct scene *s, double *size, struct err *e)
+{
+    double steps = 0;
+    for (size_t i = 0; i < s->n_ranks; i++) {
+        double ns = 0;
+        weigh_steps(&s->ranks[i], &steps, &ns);
+        if (ns > 8.0 * (double)TIME_MOST_NS)
+            return err_set(e, ERR_LIMIT, "the steps of rank %lld take more than eight weeks",
+                           (long long)s->ranks[i].number);
+    }
+    *size = steps * SCENE_PARTS_MOST;
+    return *size <= SCENE_SIZE_MOST ? 0 : err_set(e, ERR_LIMIT, "the scene has too many steps");
+}
+
+/* Readings and events that would be made of it. */
+static int check_whole(const struct scene *s, struct err *e)
+{
+    double size = 0;
+    if (s->n_nodes == 0)
+        return err_set(e, ERR_FORMAT, "the scene has no node");
+    const int rc = check_steps(s, &size, e);
+    if (rc != 0)
+        return rc;
+    const double end = (double)scene_end(s);
+    size += end / (double)s->interval_ns * (double)s->n_series;
+    for (size_t i = 0; i < s->n_ranks; i++)
+        for (size_t k = 0; k < s->ranks[i].n_workers; k++)
+            size += (double)s->ranks[i].workers[k].count * end /
+                    (double)s->ranks[i].workers[k].every_ns;
+    if (size > SCENE_SIZE_MOST)
+        return err_set(e, ERR_LIMIT, "the scene is too large: it makes %.3g readings and events",
+                       size);
+    return 0;
+}
+
+int scene_parse(const char *text, size_t n, struct arena *a, struct scene *out, struct err *e)
+{
+    struct parsing *p = arena_new(a, struct parsing);
+    const char *end = text + n;
+    if (!scene_sniff(text, n))
+        return err_set(e, ERR_FORMAT, "the first line is not '" FIRST_LINE "'");
+    *out = (struct scene){.interval_ns = 500 * NS_PER_MS};
+    p->out = out;
+    p->arena = a;
+    for (unsigned line = 1; text < end; line++) {
+        const char *stop = memchr(text, '\n', (size_t)(end - text));
+        stop = stop ? stop : end;
+        const size_t notes = out->n_notes;
+        int rc = memchr(text, '\0', (size_t)(stop - text))
+                     ? err_set(e, ERR_FORMAT, "it holds a byte that is no text")
+                     : split(p, text, stop, e);
+        if (rc == 0 && line > 1 && p->words.n)
+            rc = take_line(p, e);
+        if (rc != 0)
+            return err_in(e, "line %u", line);
+        if (out->n_notes > notes)
+            out->notes[notes].line = line;
+        text = stop + (stop < end);
+    }
+    return check_whole(out, e);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scene_own.h - the inside of the scene's parser, for scene*.c alone. */
+#ifndef IMPORT_SCENE_OWN_H
+#define IMPORT_SCENE_OWN_H
+
+#include "import/scene.h"
+
+enum { SCENE_WORDS_MOST = 512 };
+
+/* The words of a line. ":" and ";" behind a word are words of their own, a comma is none. */
+struct words {
+    const char *v[SCENE_WORDS_MOST + 1]; /* "" behind the last */
+    size_t n, at;
+};
+
+struct parsing {
+    struct scene *out;
+    struct arena *arena;
+    struct words words;
+    const char *rest; /* of the line, behind its first word; as it stands there */
+    size_t rest_len;
+};
+
+static inline const char *word_now(const struct parsing *p)
+{
+    return p->words.v[p->words.at];
+}
+
+static inline bool word_last(const struct parsing *p)
+{
+    return p->words.at >= p->words.n;
+}
+
+/* Takes the word when it is this one. */
+bool word_take(struct parsing *p, const char *word);
+/* Takes it whatever it is; "" at the end of the line. */
+const char *word_next(struct parsing *p);
+MUST_CHECK int word_want(struct parsing *p, const char *word, struct err *e);
+MUST_CHECK int word_time(struct parsing *p, int64_t *ns, struct err *e);
+MUST_CHECK int word_count(struct parsing *p, int64_t lo, int64_t hi, int64_t *out, struct err *e);
+/* "10s..20s"; `open`: the second may be left out, which gives INT64_MAX. */
+MUST_CHECK int word_range(struct parsing *p, bool open, int64_t *from, int64_t *to, struct err *e);
+bool word_is_range(const char *word);
+/* A number, with a unit of bytes behind it where it has one: "40GiB". */
+bool scene_number(const char *text, double *out);
+
+/* Room for one more at the end of a list in the arena; what was there is copied. */
+void *scene_grow(struct arena *a, void *list, size_t n, size_t *cap, size_t size);
+MUST_CHECK int scene_node_find(const struct parsing *p, const char *id, size_t *out, struct err *e);
+
+/* The lines that begin with "rank". */
+MUST_CHECK int scene_rank_line(struct parsing *p, struct err *e);
+/* NODE METRIC [ENTITY] RANGE SHAPE ... */
+MUST_CHECK int scene_series_line(struct parsing *p, struct err *e);
+
+/* A whole number that depends on its three inputs alone, all bits evenly mixed. */
+uint64_t scene_mix(uint64_t a, uint64_t b, uint64_t c);
+/* The same as a number in -1..1. */
+double scene_chance(uint64_t a, uint64_t b, uint64_t c);
+
+#endif

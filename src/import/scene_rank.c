@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scene_rank.c - the ranks of a scene: the lines that describe them. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/duration.h"
+#include "base/mem.h"
+#include "import/scene_own.h"
+
+enum { STEPS_MOST = 10000000, RANK_LAST = 65535 };
+
+/* A clause is said for several ranks at once. */
+struct many {
+    struct parsing *p;
+    int64_t from, to; /* numbers of ranks */
+};
+
+static struct scene_rank *rank_find(const struct scene *s, int64_t number)
+{
+    for (size_t i = 0; i < s->n_ranks; i++)
+        if (s->ranks[i].number == number)
+            return &s->ranks[i];
+    return NULL;
+}
+
+/* ---- parts ---- */
+
+/* "data=40%" or "data=40ms" */
+static int take_part(struct parsing *p, struct scene_part *parts, size_t *n, struct err *e)
+{
+    const char *w = word_next(p), *eq = strchr(w, '=');
+    char name[32];
+    struct err ignored;
+    if (!eq || (size_t)(eq - w) >= sizeof name)
+        return err_set(e, ERR_FORMAT, "'%.60s' is not expected there", w);
+    memcpy(name, w, (size_t)(eq - w));
+    name[eq - w] = '\0';
+    struct scene_part x = {.id = event_find(name), .share = NAN};
+    if (x.id == EV_N || !*event_words[x.id].part)
+        return err_set(e, ERR_FORMAT, "'%.31s' is no part of a step", name);
+    if (*n == SCENE_PARTS_MOST)
+        return err_set(e, ERR_LIMIT, "more than %d parts", SCENE_PARTS_MOST);
+    const bool share = eq[1] && eq[strlen(eq) - 1] == '%';
+    if (share && scene_number(eq + 1, &x.share) && x.share >= 0 && x.share <= 100)
+        x.share /= 100;
+    else if (share || duration_parse(eq + 1, &x.dur_ns, &ignored) != 0)
+        return err_set(e, ERR_FORMAT, "'%.60s' is neither a share (40%%) nor a time (40ms)", w);
+    parts[(*n)++] = x;
+    return 0;
+}
+
+static bool clause_ends(const struct parsing *p)
+{
+    return word_last(p) || strcmp(word_now(p), ";") == 0;
+}
+
+/* ---- steps ---- */
+
+static int take_mode(struct parsing *p, enum event_mode *mode, struct err *e)
+{
+    const char *w = word_next(p);
+    for (*mode = 0; *mode < MODE_N; (*mode)++)
+        if (strcmp(event_mode_names[*mode], w) == 0)
+            return 0;
+    return err_set(e, ERR_FORMAT, "'%.60s' is no mode of a step", w);
+}
+
+static int take_jitter(struct parsing *p, double *out, struct err *e)
+{
+    const char *w = word_next(p);
+    if (!scene_number(w, out) || *out < 0 || *out > 90)
+        return err_set(e, ERR_FORMAT, "jitter is written 5%%, and is at most 90%%");
+    *out /= 100;
+    return 0;
+}
+
+static int steps_word(struct parsing *p, struct scene_steps *x, struct err *e)
+{
+    if (word_take(p, "from"))
+        return word_time(p, &x->from_ns, e);
+    if (word_take(p, "pause"))
+        return word_time(p, &x->pause_ns, e);
+    if (word_take(p, "mode"))
+        return take_mode(p, &x->mode, e);
+    if (word_take(p, "batch"))
+        return word_count(p, 1, 1000000000, &x->batch, e);
+    if (word_take(p, "jitter"))
+        return take_jitter(p, &x->jitter, e);
+    return take_part(p, x->parts, &x->n_parts, e);
+}
+
+/* 1000 x 500ms */
+static int take_times(struct parsing *p, int64_t *count, int64_t *dur_ns, struct err *e)
+{
+    int rc = word_count(p, 1, STEPS_MOST, count, e);
+    if (rc == 0)
+        rc = word_want(p, "x", e);
+    return rc != 0 ? rc : word_time(p, dur_ns, e);
+}
+
+static int on_steps(struct many *m, struct err *e)
+{
+    struct parsing *p = m->p;
+    struct scene_steps x = {.from_ns = -1};
+    int rc = take_times(p, &x.count, &x.dur_ns, e);
+    while (rc == 0 && !clause_ends(p))
+        rc = steps_word(p, &x, e);
+    for (int64_t i = m->from; rc == 0 && i <= m->to; i++) {
+        struct scene_rank *r = rank_find(p->out, i);
+        r->steps = scene_grow(p->arena, r->steps, r->n_steps, &r->cap_steps, sizeof *r->steps);
+        r->steps[r->n_steps++] = x;
+    }
+    return rc;
+}
+
+/* ---- what is said of the steps before ---- */
+
+static int want_steps(const struct scene_rank *r, const char *what, struct err *e)
+{
+    return r->n_steps ? 0
+                      : err_set(e, ERR_FORMAT, "'%s' stands behind the steps it is about", what);
+}
+
+static int too_many(const char *what, struct err *e)
+{
+    return err_set(e, ERR_LIMIT, "more than %d times '%s'", SCENE_EXTRAS_MOST, what);
+}
+
+static int add_odd(struct many *m, const char *what, const struct scene_odd *x, struct err *e)
+{
+    int rc = 0;
+    for (int64_t i = m->from; rc == 0 && i <= m->to; i++) {
+        struct scene_rank *r = rank_find(m->p->out, i);
+        struct scene_steps *s = r->n_steps ? &r->steps[r->n_steps - 1] : NULL;
+        rc = want_steps(r, what, e);
+        if (rc == 0 && s->n_odd == SCENE_EXTRAS_MOST)
+            rc = too_many(what, e);
+        if (rc == 0)
+            s->odd[s->n_odd++] = *x;
+    }
+    return rc;
+}
+
+/* takes 2s [in data] */
+static int take_odd(struct many *m, const char *what, struct scene_odd *x, struct err *e)
+{
+    struct parsing *p = m->p;
+    int rc = word_want(p, "takes", e);
+    x->in = EV_N;
+    if (rc == 0)
+        rc = word_time(p, &x->dur_ns, e);
+    if (rc == 0 && word_take(p, "in")) {
+        x->in = event_find(word_next(p));
+        if (x->in == EV_N || !*event_words[x->in].part)
+            rc =
+                err_set(e, ERR_FORMAT, "'%.60s' is no part of a step", p->words.v[p->words.at - 1]);
+    }
+    return rc != 0 ? rc : add_odd(m, what, x, e);
+}
+
+static int on_every(struct many *m, struct err *e)
+{
+    struct scene_odd x = {.at = -1};
+    const int rc = word_count(m->p, 1, STEPS_MOST, &x.every, e);
+    return rc != 0 ? rc : take_odd(m, "every", &x, e);
+}
+
+static int on_step(struct many *m, struct err *e)
+{
+    struct scene_odd x = {0};
+    const int rc = word_count(m->p, 0, STEPS_MOST, &x.at, e);
+    return rc != 0 ? rc : take_odd(m, "step", &x, e);
+}
+
+static int add_after(struct many *m, const char *what, const struct scene_after *x, struct err *e)
+{
+    int rc = 0;
+    for (int64_t i = m->from; rc == 0 && i <= m->to; i++) {
+        struct scene_rank *r = rank_find(m->p->out, i);
+        struct scene_steps *s = r->n_steps ? &r->steps[r->n_steps - 1] : NULL;
+        rc = want_steps(r, what, e);
+        if (rc == 0 && s->n_after == SCENE_EXTRAS_MOST)
+            rc = too_many(what, e);
+        if (rc == 0)
+            s->after[s->n_after++] = *x;
+    }
+    return rc;
+}
+
+static int take_every(struct parsing *p, struct scene_after *x, struct err *e)
+{
+    const int rc = word_want(p, "every", e);
+    return rc != 0 ? rc : word_count(p, 1, STEPS_MOST, &x->every, e);
+}
+
+/* eval 20 x 100ms every 100 [parts] */
+static int on_eval(struct many *m, struct err *e)
+{
+    struct scene_after x = {0};
+    int rc = take_times(m->p, &x.count, &x.dur_ns, e);
+    if (rc == 0)
+        rc = take_every(m->p, &x, e);
+    while (rc == 0 && !clause_ends(m->p))
+        rc = take_part(m->p, x.parts, &x.n_parts, e);
+    return rc != 0 ? rc : add_after(m, "eval", &x, e);
+}
+
+/* checkpoint 3s every 100 */
+static int on_checkpoint(struct many *m, struct err *e)
+{
+    struct scene_after x = {0};
+    int rc = word_time(m->p, &x.dur_ns, e);
+    if (rc == 0)
+        rc = take_every(m->p, &x, e);
+    return rc != 0 ? rc : add_after(m, "checkpoint", &x, e);
+}
+
+/* ---- events ---- */
+
+static void add_event(struct many *m, const struct scene_event *x)
+{
+    for (int64_t i = m->from; i <= m->to; i++) {
+        struct scene_rank *r = rank_find(m->p->out, i);
+        r->events =
+            scene_grow(m->p->arena, r->events, r->n_events, &r->cap_events, sizeof *r->events);
+        r->events[r->n_events++] = *x;
+    }
+}
+
+static int want_name(const char *name, struct err *e)
+{
+    const size_t n = strlen(name);
+    return n > 0 && n < 256 ? 0 : err_set(e, ERR_FORMAT, "an event has a name of some letters");
+}
+
+/* span forward 10s..12s; one that has no end never ended */
+static int on_span(struct many *m, struct err *e)
+{
+    struct scene_event x = {.kind = EVENT_SPAN, .name = word_next(m->p)};
+    int rc = want_name(x.name, e);
+    if (rc == 0)
+        rc = word_range(m->p, true, &x.at_ns, &x.to_ns, e);
+    if (rc == 0)
+        add_event(m, &x);
+    return rc;
+}
+
+/* mark loader.start 10s */
+static int on_event_mark(struct many *m, struct err *e)
+{
+    struct scene_event x = {.kind = EVENT_MARK, .name = word_next(m->p)};
+    int rc = want_name(x.name, e);
+    if (rc == 0)
+        rc = word_time(m->p, &x.at_ns, e);
+    if (rc == 0)
+        add_event(m, &x);
+    return rc;
+}
+
+/* count batch.size 32 at 10s */
+static int on_count(struct many *m, struct err *e)
+{
+    struct scene_event x = {.kind = EVENT_COUNT, .name = word_next(m->p)};
+    int rc = want_name(x.name, e);
+    if (rc == 0)
+        rc = word_count(m->p, INT64_MIN, INT64_MAX, &x.value, e);
+    if (rc == 0)
+        rc = word_want(m->p, "at", e);
+    if (rc == 0)
+        rc = word_time(m->p, &x.at_ns, e);
+    if (rc == 0)
+        add_event(m, &x);
+    return rc;
+}
+
+static const enum event_id loader_facts[] = {EV_LOADER_WORKERS, EV_LOADER_BATCH, EV_LOADER_PREFETCH,
+                                             EV_LOADER_PIN, EV_LOADER_PERSISTENT};
+
+/* num_workers=2 */
+static int loader_fact(struct many *m, int64_t at, struct err *e)
+{
+    const char *w = word_next(m->p);
+    for (size_t i = 0; i < COUNT_OF(loader_facts); i++) {
+        const char *name = event_words[loader_facts[i]].name, *key = strchr(name, '.') + 1;
+        const size_t n = strlen(key);
+        char *end;
+        if (strncmp(w, key, n) != 0 || w[n] != '=')
+            continue;
+        struct scene_event x = {.kind = EVENT_COUNT, .name = name, .at_ns = at};
+        x.value = strtoll(w + n + 1, &end, 10);
+        if (*end || end == w + n + 1)
+            break;
+        add_event(m, &x);
+        return 0;
+    }
+    return err_set(e, ERR_FORMAT,
+                   "'%.60s' is no fact of a loader such as num_workers=2, pin_memory=1, "
+                   "prefetch_factor=2, persistent_workers=0, batch_size=32",
+                   w);
+}
+
+/* loader [at 10s] num_workers=2 pin_memory=1 ... */
+static int on_loader(struct many *m, struct err *e)
+{
+    struct scene_event x = {.kind = EVENT_MARK, .name = event_words[EV_LOADER_START].name};
+    int rc = word_take(m->p, "at") ? word_time(m->p, &x.at_ns, e) : 0;
+    if (rc == 0)
+        add_event(m, &x);
+    while (rc == 0 && !clause_ends(m->p))
+        rc = loader_fact(m, x.at_ns, e);
+    return rc;
+}
+
+/* workers 4 fetch 300ms [every 1s] [0s..600s] */
+static int on_workers(struct many *m, struct err *e)
+{
+    struct parsing *p = m->p;
+    struct scene_workers x = {0};
+    int64_t count = 0;
+    int rc = word_count(p, 1, SCENE_WORKERS_MOST, &count, e);
+    if (rc == 0)
+        rc = word_want(p, "fetch", e);
+    if (rc == 0)
+        rc = word_time(p, &x.fetch_ns, e);
+    x.count = (size_t)count;
+    x.every_ns = x.fetch_ns;
+    if (rc == 0 && word_take(p, "every"))
+        rc = word_time(p, &x.every_ns, e);
+    if (rc == 0 && word_is_range(word_now(p)))
+        rc = word_range(p, false, &x.from_ns, &x.to_ns, e);
+    if (rc == 0 && (x.fetch_ns == 0 || x.every_ns < x.fetch_ns))
+        rc = err_set(e, ERR_FORMAT,
+                     "a fetch takes some time, and no more than from one to the next");
+    for (int64_t i = m->from; rc == 0 && i <= m->to; i++) {
+        struct scene_rank *r = rank_find(p->out, i);
+        r->workers =
+            scene_grow(p->arena, r->workers, r->n_workers, &r->cap_workers, sizeof *r->workers);
+        r->workers[r->n_workers++] = x;
+    }
+    return rc;
+}
+
+static int on_device(struct many *m, struct err *e)
+{
+    int64_t device = 0;
+    const int rc = word_count(m->p, 0, 4096, &device, e);
+    for (int64_t i = m->from; rc == 0 && i <= m->to; i++)
+        rank_find(m->p->out, i)->device = device;
+    return rc;
+}
+
+/* ---- the line ---- */
+
+static const struct {
+    const char *word;
+    int (*take)(struct many *m, struct err *e);
+} clauses[] = {
+    {"steps", on_steps},     {"every", on_every},   {"step", on_step},
+    {"eval", on_eval},       {"span", on_span},     {"checkpoint", on_checkpoint},
+    {"mark", on_event_mark}, {"count", on_count},   {"loader", on_loader},
+    {"workers", on_workers}, {"device", on_device},
+};
+
+static int take_clause(struct many *m, struct err *e)
+{
+    for (size_t i = 0; i < COUNT_OF(clauses); i++)
+        if (word_take(m->p, clauses[i].word))
+            return clauses[i].take(m, e);
+    return err_set(e, ERR_FORMAT, "'%.60s' is nothing that a rank does", word_now(m->p));
+}
+
+static int make_ranks(struct many *m, size_t node, struct err *e)
+{
+    struct scene *s = m->p->out;
+    for (int64_t i = m->from; i <= m->to; i++) {
+        const struct scene_rank *old = rank_find(s, i);
+        if (old && old->node != node)
+            return err_set(e, ERR_FORMAT, "rank %lld is on node '%s' already", (long long)i,
+                           s->nodes[old->node].id);
+        if (old)
+            continue;
+        if (s->n_ranks == SCENE_RANKS_MOST)
+            return err_set(e, ERR_LIMIT, "more than %d ranks", SCENE_RANKS_MOST);
+        s->ranks = scene_grow(m->p->arena, s->ranks, s->n_ranks, &s->cap_ranks, sizeof *s->ranks);
+        s->ranks[s->n_ranks++] = (struct scene_rank){.number = i, .node = node, .device = -1};
+    }
+    return 0;
+}
+
+/* "0" or "0..3" */
+static int take_numbers(struct many *m, struct err *e)
+{
+    const char *w = word_next(m->p);
+    char *end;
+    m->from = m->to = strtoll(w, &end, 10);
+    if (end != w && strncmp(end, "..", 2) == 0 && end[2] >= '0' && end[2] <= '9')
+        m->to = strtoll(end + 2, &end, 10);
+    if (end == w || *end || m->from < 0 || m->to < m->from || m->to > RANK_LAST)
+        return err_set(e, ERR_FORMAT, "'%.60s' is no rank such as 0, or 0..3", w);
+    return 0;
+}
+
+int scene_rank_line(struct parsing *p, struct err *e)
+{
+    struct many m = {.p = p};
+    size_t node = 0;
+    int rc = take_numbers(&m, e);
+    if (rc == 0)
+        rc = word_want(p, "on", e);
+    if (rc == 0)
+        rc = scene_node_find(p, word_next(p), &node, e);
+    if (rc == 0)
+        rc = word_want(p, ":", e);
+    if (rc == 0)
+        rc = make_ranks(&m, node, e);
+    do {
+        if (rc == 0)
+            rc = take_clause(&m, e);
+    } while (rc == 0 && word_take(p, ";"));
+    return rc;
+}

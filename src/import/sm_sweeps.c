@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sm_sweeps.c - see sm_sweeps.h. */
+#include "import/sm_sweeps.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+/* ---- which metric a line is of ---- */
+
+enum entity_from { FROM_NAME, FROM_DIMENSION, FROM_TOTAL };
+
+#define SM(type, name, dimension, metric, step, from)                                              \
+    {type, name, dimension, M_##metric, step, FROM_##from},
+static const struct {
+    const char *type, *name, *dimension;
+    enum metric_id metric;
+    double step;
+    enum entity_from from;
+} known[] = {
+#include "import/sm_metrics.def"
+};
+#undef SM
+
+/* A sweep that has all devices has their mean too, as recorded runs do. */
+static const enum metric_id with_mean[SM_TOTALS] = {M_CPU_UTIL, M_CPU_IOWAIT};
+
+static bool has_mean(enum metric_id m)
+{
+    for (size_t i = 0; i < SM_TOTALS; i++)
+        if (with_mean[i] == m)
+            return true;
+    return false;
+}
+
+static bool text_is(const struct sm_text *t, const char *s)
+{
+    return strlen(s) == t->len && memcmp(s, t->p, t->len) == 0;
+}
+
+static int find_known(const struct sm_line *l)
+{
+    for (size_t i = 0; i < COUNT_OF(known); i++)
+        if (text_is(&l->type, known[i].type) &&
+            (*known[i].name ? text_is(&l->name, known[i].name) : l->name.len > 0) &&
+            (*known[i].dimension == '*' || text_is(&l->dimension, known[i].dimension)))
+            return (int)i;
+    return -1;
+}
+
+static void entity_of(char out[ENTITY_LEN], const struct sm_line *l, enum entity_from from)
+{
+    const struct sm_text total = {ENTITY_TOTAL, sizeof ENTITY_TOTAL - 1};
+    const struct sm_text *t = from == FROM_NAME                            ? &l->name
+                              : from == FROM_DIMENSION && l->dimension.len ? &l->dimension
+                                                                           : &total;
+    const size_t n = MIN_OF(t->len, (size_t)ENTITY_LEN - 1);
+    memcpy(out, t->p, n);
+    out[n] = '\0';
+}
+
+/* ---- series ---- */
+
+static inline uint64_t ends_of(const struct sm_text *t)
+{
+    uint64_t head, tail = 0;
+    memcpy(&head, t->p, sizeof head);
+    if (t->len < 8)
+        head = t->len ? head << (64 - 8 * t->len) : 0;
+    else
+        memcpy(&tail, t->p + t->len - 8, sizeof tail);
+    return (head ^ (tail << 7 | tail >> 57)) + t->len;
+}
+
+static inline uint64_t hash_of(const struct sm_line *l)
+{
+    uint64_t h = ends_of(&l->name) * 0x9e3779b97f4a7c15u;
+    h = (h ^ h >> 32 ^ ends_of(&l->dimension)) * 0xff51afd7ed558ccdu;
+    h = (h ^ h >> 32 ^ ends_of(&l->type)) * 0xc4ceb9fe1a85ec53u;
+    return h ^ h >> 32;
+}
+
+static inline bool same(const struct sm_text *a, const struct sm_text *b)
+{
+    return a->len == b->len && memcmp(a->p, b->p, a->len) == 0;
+}
+
+static inline uint32_t *table_slot(const struct sm_sweeps *s, const struct sm_line *l,
+                                   uint64_t hash)
+{
+    for (uint64_t i = hash;; i++) {
+        uint32_t *at = &s->table[i & (s->cap_table - 1)];
+        if (!*at)
+            return at;
+        const struct sm_series *x = &s->series[*at - 1];
+        if (x->hash == hash && same(&x->name, &l->name) && same(&x->dimension, &l->dimension) &&
+            same(&x->type, &l->type))
+            return at;
+    }
+}
+
+static void grow(struct sm_sweeps *s)
+{
+    s->cap_series = s->cap_series ? s->cap_series * 2 : 64;
+    s->series = xrealloc(s->series, s->cap_series, sizeof *s->series);
+    free(s->table);
+    s->cap_table = s->cap_series * 4;
+    s->table = xcalloc(s->cap_table, sizeof *s->table);
+    for (uint32_t i = 0; i < s->n_series; i++) {
+        uint64_t at = s->series[i].hash;
+        while (s->table[at & (s->cap_table - 1)])
+            at++;
+        s->table[at & (s->cap_table - 1)] = i + 1;
+    }
+}
+
+static struct sm_text text_copy(const struct sm_text *t)
+{
+    char *p = xcalloc(1, t->len + (size_t)SM_PAD);
+    memcpy(p, t->p, t->len);
+    return (struct sm_text){p, t->len};
+}
+
+static unsigned total_of(struct sm_sweeps *s, enum metric_id metric, double step)
+{
+    for (uint32_t i = 0; i < s->n_totals; i++)
+        if (s->group.slots[s->totals[i].slot].metric == metric)
+            return i;
+    s->totals[s->n_totals].slot = group_add_step(&s->group, metric, ENTITY_TOTAL, step);
+    return s->n_totals++;
+}
+
+static void join_total(struct sm_sweeps *s, slot_id slot, enum metric_id metric, double step)
+{
+    const unsigned total = total_of(s, metric, step);
+    s->totals[total].members++;
+    s->member[slot] = (uint8_t)(total + 1);
+}
+
+static void add_slot(struct sm_sweeps *s, struct sm_series *x, const struct sm_line *l)
+{
+    char entity[ENTITY_LEN];
+    const int row = find_known(l);
+    x->slot = SLOT_NONE;
+    if (row < 0)
+        return;
+    entity_of(entity, l, known[row].from);
+    x->slot = group_add_step(&s->group, known[row].metric, entity, known[row].step);
+    x->scale = 1 / known[row].step;
+    x->most = s->group.scales[x->slot].most;
+    if (has_mean(known[row].metric) && strcmp(entity, ENTITY_TOTAL) != 0)
+        join_total(s, x->slot, known[row].metric, known[row].step);
+}
+
+static struct sm_series *add_series(struct sm_sweeps *s, const struct sm_line *l, uint64_t hash)
+{
+    if (s->n_series == SM_SERIES_MOST)
+        return NULL;
+    if (s->n_series == s->cap_series)
+        grow(s);
+    *table_slot(s, l, hash) = s->n_series + 1;
+    struct sm_series *x = &s->series[s->n_series++];
+    *x = (struct sm_series){
+        .type = text_copy(&l->type),
+        .name = text_copy(&l->name),
+        .dimension = text_copy(&l->dimension),
+        .hash = hash,
+    };
+    add_slot(s, x, l);
+    return x;
+}
+
+static inline struct sm_series *series_of(struct sm_sweeps *s, const struct sm_line *l)
+{
+    const uint64_t hash = hash_of(l);
+    const uint32_t at = s->cap_table ? *table_slot(s, l, hash) : 0;
+    return at ? &s->series[at - 1] : add_series(s, l, hash);
+}
+
+/* ---- rows ---- */
+
+/* How often sweeps are made: one of what the agent can be told, nearest to the first distance. */
+static int64_t period_of(const struct sm_sweeps *s)
+{
+    static const int64_t choices_ms[] = {100, 200, 500, 1000, 5000, 60000};
+    int64_t best = 500;
+    if (s->n_open < 2)
+        return best * NS_PER_MS;
+    const double gap = (double)(s->open[1].at - s->open[0].at) / (double)NS_PER_MS;
+    for (size_t i = 0; i < COUNT_OF(choices_ms); i++)
+        if (fabs((double)choices_ms[i] - gap) < fabs((double)best - gap))
+            best = choices_ms[i];
+    return best * NS_PER_MS;
+}
+
+static void note_time(struct import_result *r, mono_ns t)
+{
+    const bool first = r->count[IMPORTED_READINGS] == 0;
+    if (first || t.ns < r->first.ns)
+        r->first = t;
+    if (first || t.ns > r->last.ns)
+        r->last = t;
+}
+
+/* A mean over some of the devices would be none of all. */
+static void set_totals(struct sm_sweeps *s, const struct sm_sweep *w)
+{
+    for (uint32_t i = 0; i < w->n; i++)
+        if (s->member[i] && w->cells[i] != CELL_MISSING) {
+            struct sm_total *t = &s->totals[s->member[i] - 1];
+            t->sum += (double)w->cells[i];
+            t->n++;
+        }
+    for (uint32_t i = 0; i < s->n_totals; i++) {
+        struct sm_total *t = &s->totals[i];
+        if (t->n == t->members)
+            s->group.cells[t->slot] = (int64_t)(t->sum / t->n + 0.5);
+        t->n = 0;
+        t->sum = 0;
+    }
+}
+
+static void tell_first(struct sm_sweeps *s)
+{
+    struct sm_sweep sweep = s->open[0];
+    const mono_ns t = {sweep.at - s->wall_minus_mono_ns};
+    uint64_t readings = 0;
+    if (!s->begun)
+        group_set_period(&s->group, period_of(s));
+    for (uint32_t i = 0; i < sweep.n; i++) {
+        s->group.cells[i] = sweep.cells[i];
+        readings += sweep.cells[i] != CELL_MISSING;
+    }
+    set_totals(s, &sweep);
+    note_time(s->result, t);
+    s->result->count[IMPORTED_READINGS] += readings;
+    group_commit(&s->group, s->sink, t);
+    s->begun = true;
+    s->last = sweep.at;
+    s->n_open--;
+    memmove(&s->open[0], &s->open[1], s->n_open * sizeof s->open[0]);
+    s->open[s->n_open] = sweep; /* its cells are used again */
+    s->now = s->now ? s->now - 1 : 0;
+}
+
+static inline bool is_in(const struct sm_sweep *w, int64_t at)
+{
+    return at - w->at <= SWEEP_NS && w->at - at <= SWEEP_NS;
+}
+
+/* The place of a new sweep among those open, for which there is room; false: it comes too late. */
+static bool begin_sweep(struct sm_sweeps *s, int64_t at)
+{
+    if (s->n_open == SWEEPS_OPEN)
+        tell_first(s);
+    if (s->begun && at <= s->last)
+        return false;
+    struct sm_sweep fresh = s->open[s->n_open];
+    fresh.at = at;
+    fresh.n = 0;
+    uint32_t i = s->n_open++;
+    for (; i > 0 && s->open[i - 1].at > at; i--)
+        s->open[i] = s->open[i - 1];
+    s->open[i] = fresh;
+    s->now = i;
+    return true;
+}
+
+static bool find_sweep(struct sm_sweeps *s, int64_t at)
+{
+    for (uint32_t i = s->n_open; i > 0; i--)
+        if (is_in(&s->open[i - 1], at)) {
+            s->now = i - 1;
+            return true;
+        }
+    return begin_sweep(s, at);
+}
+
+/* Cells of series that came up since it began are missing. */
+static void widen(const struct sm_sweeps *s, struct sm_sweep *w)
+{
+    w->cells = xrealloc(w->cells, s->group.cap, sizeof *w->cells);
+    for (; w->n < s->group.n; w->n++)
+        w->cells[w->n] = CELL_MISSING;
+}
+
+static inline void set_cell(struct sm_sweeps *s, const struct sm_series *x, double value)
+{
+    struct sm_sweep *w = &s->open[s->now];
+    double cell = value * x->scale;
+    if (x->slot >= w->n)
+        widen(s, w);
+    if (cell < 0 || cell > x->most) {
+        s->result->count[IMPORTED_CLAMPED]++;
+        cell = cell < 0 ? 0 : x->most;
+    }
+    s->result->count[IMPORTED_DUPLICATES] += w->cells[x->slot] != CELL_MISSING;
+    w->cells[x->slot] = (int64_t)(cell + 0.5);
+}
+
+/* More than any of these metrics can be, and less than what a cell can hold. Far from where sums
+ * of times overflow. */
+#define VALUE_MOST 1e13
+#define TIME_MOST  (INT64_MAX / 4)
+
+void sm_sweeps_take(struct sm_sweeps *s, const struct sm_line *l)
+{
+    const struct sm_series *x = series_of(s, l);
+    uint64_t *count = s->result->count;
+    if (!x)
+        count[IMPORTED_NODES]++;
+    else if (x->slot == SLOT_NONE)
+        count[IMPORTED_NO_METRIC]++;
+    else if (!(fabs(l->value) < VALUE_MOST))
+        count[IMPORTED_NO_VALUE]++;
+    else if (l->time_ns > TIME_MOST)
+        count[IMPORTED_BAD_TIME]++;
+    else if ((s->n_open && is_in(&s->open[s->now], l->time_ns)) || find_sweep(s, l->time_ns))
+        set_cell(s, x, l->value);
+    else
+        count[IMPORTED_LATE]++;
+}
+
+void sm_sweeps_open(struct sm_sweeps *s, const struct import_ask *ask, struct sink *sink,
+                    struct import_result *result)
+{
+    *s = (struct sm_sweeps){
+        .sink = sink, .result = result, .wall_minus_mono_ns = ask->wall_minus_mono_ns};
+    group_open(&s->group, "sagemaker", NS_PER_S);
+}
+
+static void text_free(struct sm_text *t)
+{
+    free((void *)(uintptr_t)t->p);
+}
+
+void sm_sweeps_close(struct sm_sweeps *s)
+{
+    while (s->n_open)
+        tell_first(s);
+    for (uint32_t i = 0; i < s->n_series; i++) {
+        text_free(&s->series[i].type);
+        text_free(&s->series[i].name);
+        text_free(&s->series[i].dimension);
+    }
+    for (uint32_t i = 0; i < SWEEPS_OPEN; i++)
+        free(s->open[i].cells);
+    free(s->series);
+    free(s->table);
+    group_close(&s->group);
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ops_threads.c - operators of a thread: one sweep over its spans with a stack. */
+#include "base/mem.h"
+#include "query/ops_own.h"
+
+static bool is_call(const struct event *v)
+{
+    return v->category == CAT_RUNTIME || v->category == CAT_SYNC;
+}
+
+/* Whether the span is one of those that the table is about. */
+static bool is_row(const struct ops *o, const struct event *v, unsigned sense)
+{
+    if (v->kind != EVENT_SPAN || sense & NAME_STEP)
+        return false;
+    if (o->by == OPS_BY_NAME)
+        return v->category != CAT_PYTHON;
+    return v->category == CAT_USER || v->category == CAT_LOADER ||
+           (v->category == CAT_PYTHON && sense & NAME_MODULE);
+}
+
+static void give(struct ops *o, const struct frame *f, int64_t until)
+{
+    if (until > o->cursor) {
+        o->cpu.v[f->name].self_ns += until - o->cursor;
+        o->cursor = until;
+    }
+}
+
+static void pop(struct ops *o)
+{
+    const struct frame *f = &o->stack[--o->depth];
+    struct stat *s = &o->cpu.v[f->name];
+    s->open--;
+    if (f->outer)
+        s->total_ns += f->end - f->begin;
+}
+
+/* Gives out all time up to `t` and takes away what ended by then. One that ended below another
+ * that still runs waits for it: it gets no time any more. */
+static void settle(struct ops *o, int64_t t)
+{
+    while (o->depth && o->stack[o->depth - 1].end <= t) {
+        give(o, &o->stack[o->depth - 1], o->stack[o->depth - 1].end);
+        pop(o);
+    }
+    if (o->depth)
+        give(o, &o->stack[o->depth - 1], t);
+    o->cursor = MAX_OF(o->cursor, t);
+}
+
+static void settle_all(struct ops *o)
+{
+    while (o->depth)
+        settle(o, o->stack[o->depth - 1].end);
+}
+
+static struct frame *push(struct ops *o, const struct run_event *x, uint32_t name)
+{
+    struct stat *s = ops_stat(&o->cpu, name);
+    const uint32_t parent = o->depth ? o->stack[o->depth - 1].node : NO_NODE;
+    const bool outer = s->open == 0;
+    if (o->depth == o->cap_stack) {
+        o->cap_stack = o->cap_stack ? 2 * o->cap_stack : 256;
+        o->stack = xrealloc(o->stack, o->cap_stack, sizeof *o->stack);
+    }
+    struct frame *f = &o->stack[o->depth++];
+    *f = (struct frame){.begin = x->at.ns,
+                        .end = x->at.ns + MAX_OF(0, x->event.dur_ns),
+                        .tie = x->event.parent,
+                        .name = name,
+                        .outer = outer,
+                        .call = is_call(&x->event)};
+    f->node = ops_add_node(o, &(struct node){.parent = parent, .name = name, .outer = outer});
+    s->calls++;
+    s->open++;
+    s->used = true;
+    s->category = x->event.category;
+    return f;
+}
+
+/* The span that a launch counts for: the one that the launch names as its parent when that one
+ * runs, else the innermost that is no call itself, else the call. */
+static uint32_t owner_of(const struct ops *o, const struct event *v)
+{
+    enum { LOOK_MOST = 16 };
+    const size_t floor = o->depth > LOOK_MOST ? o->depth - LOOK_MOST : 0;
+    uint32_t innermost = NO_NODE;
+    for (size_t i = o->depth; i > floor; i--) {
+        const struct frame *f = &o->stack[i - 1];
+        if (f->call || f->end < o->cursor)
+            continue;
+        if (innermost == NO_NODE)
+            innermost = f->node;
+        if (v->parent && f->tie == v->parent)
+            return f->node;
+    }
+    if (innermost == NO_NODE && o->depth)
+        innermost = o->stack[o->depth - 1].node;
+    return innermost;
+}
+
+/* ---- backward ---- */
+
+static void note_operator(struct ops *o, const struct run_event *x)
+{
+    if (x->at.ns < o->op_end)
+        return; /* it is within another */
+    o->op_end = x->at.ns + x->event.dur_ns;
+    o->op_arrow = 0;
+}
+
+/* The operator that the arrow ends in runs already: of what begins at one moment the longest comes
+ * first. */
+static void note_arrow(struct ops *o, const struct run_event *x)
+{
+    if (x->event.value == ARROW_FROM) {
+        const struct launch from = {.link = x->event.link, .owner = owner_of(o, &x->event)};
+        launches_add(&o->arrows, &from);
+    } else if (x->event.value == ARROW_TO && x->at.ns < o->op_end && o->n_backward < BACKWARD) {
+        if (o->n_backward >= o->cap_backward) {
+            o->cap_backward = o->cap_backward ? 2 * o->cap_backward : 256;
+            o->backward = xrealloc(o->backward, o->cap_backward, sizeof *o->backward);
+        }
+        o->op_arrow = (uint32_t)o->n_backward;
+        o->backward[o->n_backward++] = x->event.link;
+    }
+}
+
+static bool is_arrow(const struct event *v)
+{
+    return v->kind == EVENT_MARK && v->category == CAT_OP && v->link;
+}
+
+/* What only a table of modules needs to know of an event. */
+static void note_for_modules(struct ops *o, const struct run_event *x)
+{
+    if (x->event.kind == EVENT_SPAN && x->event.category == CAT_OP) {
+        note_operator(o, x);
+    } else if (is_arrow(&x->event)) {
+        settle(o, x->at.ns);
+        note_arrow(o, x);
+    }
+}
+
+/* ---- the sweep ---- */
+
+static void note_launch(struct ops *o, const struct run_event *x)
+{
+    uint32_t owner = owner_of(o, &x->event);
+    if (owner == NO_NODE && o->op_arrow && x->at.ns < o->op_end)
+        owner = BACKWARD | o->op_arrow;
+    const struct launch one = {x->event.link, x->at.ns, x->at.ns + x->event.dur_ns, owner};
+    launches_add(&o->launches, &one);
+}
+
+void ops_sweep_thread(struct ops *o, const struct run_event *v, size_t n)
+{
+    struct op_names *names = &o->cpu.names;
+    op_names_turn(names);
+    o->depth = 0;
+    o->cursor = o->op_end = INT64_MIN;
+    o->op_arrow = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct event *e = &v[i].event;
+        const uint32_t name = op_names_id(names, e->name);
+        const bool row = is_row(o, e, names->v[name].sense);
+        if (o->by == OPS_BY_MODULE)
+            note_for_modules(o, &v[i]);
+        if (!row && !(is_call(e) && e->link))
+            continue;
+        settle(o, v[i].at.ns);
+        if (row)
+            push(o, &v[i], name);
+        if (is_call(e) && e->link)
+            note_launch(o, &v[i]);
+    }
+    settle_all(o);
+}

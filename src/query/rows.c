@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rows.c - see rows.h. */
+#include "query/rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "query/run_open.h"
+#include "record/group.h"
+
+double row_value(double step, int64_t cell)
+{
+    return scale_value(scale_of(step), (double)cell);
+}
+
+struct walk {
+    const struct series_ask *ask;
+    const struct row_sink *sink;
+    void *to;
+    const struct node_info *node;
+    const struct store *store;
+    struct codec *codec;
+    int64_t *values; /* of one column */
+    uint32_t *rows;  /* of its values */
+};
+
+/* A block with the columns that are wanted, decoded. */
+struct block {
+    struct arena arena;
+    const struct rows_block *from;
+    struct row_column *columns;
+    int64_t *times; /* us */
+    int64_t *cells; /* row by row */
+    size_t n;       /* columns */
+};
+
+static const char *text_of(struct arena *a, const struct text *t)
+{
+    return arena_strndup(a, t->p, t->n);
+}
+
+static bool wanted(const struct walk *w, const struct row_column *c)
+{
+    return series_matches(w->ask, &(struct series_key){w->node->id, c->metric, c->entity, c->unit});
+}
+
+/* Columns that are wanted, and where each stands in the block. */
+static uint32_t *choose_columns(const struct walk *w, struct block *b)
+{
+    const uint32_t n = b->from->n_columns;
+    uint32_t *which = arena_array(&b->arena, uint32_t, n);
+    b->columns = arena_array(&b->arena, struct row_column, n);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct column *c = &b->from->columns[i];
+        const struct row_column one = {text_of(&b->arena, &c->metric),
+                                       text_of(&b->arena, &c->entity), text_of(&b->arena, &c->unit),
+                                       c->step};
+        if (c->count == 0 || !wanted(w, &one))
+            continue;
+        which[b->n] = i;
+        b->columns[b->n++] = one;
+    }
+    return which;
+}
+
+static void fill_column(struct walk *w, struct block *b, size_t at, const struct column *c)
+{
+    if (!blob_whole(&c->values) ||
+        !codec_decode(w->codec, c->values.p, c->values.len, c->count, w->values) ||
+        (c->has_gaps && !store_value_rows(w->codec, c, b->from->rows, w->rows)))
+        return;
+    for (uint32_t i = 0; i < c->count; i++) {
+        const uint32_t row = c->has_gaps ? w->rows[i] : c->first_row + i;
+        if (row < b->from->rows)
+            b->cells[row * b->n + at] = w->values[i];
+    }
+}
+
+static bool decode(struct walk *w, struct block *b, const uint32_t *which)
+{
+    const size_t cells = b->from->rows * b->n;
+    b->times = arena_array(&b->arena, int64_t, b->from->rows);
+    b->cells = arena_array(&b->arena, int64_t, cells);
+    for (size_t i = 0; i < cells; i++)
+        b->cells[i] = CELL_MISSING;
+    for (size_t i = 0; i < b->n; i++)
+        fill_column(w, b, i, &b->from->columns[which[i]]);
+    return store_times(w->codec, b->from, b->times);
+}
+
+static bool in_window(const struct series_ask *ask, wall_ns t)
+{
+    return (!ask->from.ns || t.ns >= ask->from.ns) && (!ask->to.ns || t.ns < ask->to.ns);
+}
+
+static bool has_any(const int64_t *cells, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (cells[i] != CELL_MISSING)
+            return true;
+    return false;
+}
+
+static int tell_rows(struct walk *w, const struct block *b, struct err *e)
+{
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < b->from->rows; i++) {
+        const wall_ns t = store_wall(w->store, b->times[i]);
+        const int64_t *cells = b->cells + i * b->n;
+        if (in_window(w->ask, t) && has_any(cells, b->n))
+            rc = w->sink->row(w->to, t, cells, e);
+    }
+    return rc;
+}
+
+static int tell_block(struct walk *w, struct block *b, struct err *e)
+{
+    const uint32_t *which = choose_columns(w, b);
+    const struct row_group g = {
+        .node = w->node->id,
+        .name = text_of(&b->arena, &b->from->group),
+        .session = w->node->session,
+        .period_ns = b->from->period_ns,
+        .columns = b->columns,
+        .n = b->n,
+        .first = store_wall(w->store, b->from->t_first_us),
+        .clock_ahead_ns = w->store->steps[0].wall.ns - w->store->steps[0].mono.ns,
+    };
+    if (b->n == 0)
+        return 0;
+    int rc = w->sink->group(w->to, &g, e);
+    if (rc == 0 && w->sink->row && decode(w, b, which))
+        rc = tell_rows(w, b, e);
+    return rc;
+}
+
+static bool overlaps(const struct walk *w, const struct rows_block *b)
+{
+    const struct series_ask *ask = w->ask;
+    return (!ask->to.ns || store_wall(w->store, b->t_first_us).ns < ask->to.ns) &&
+           (!ask->from.ns || store_wall(w->store, b->t_last_us).ns >= ask->from.ns);
+}
+
+static bool same_group(const struct rows_block *a, const struct rows_block *b)
+{
+    return a->group.n == b->group.n && memcmp(a->group.p, b->group.p, a->group.n) == 0;
+}
+
+static bool seen_before(const struct store *s, uint32_t i)
+{
+    for (uint32_t k = 0; k < i; k++)
+        if (same_group(&s->blocks[k], &s->blocks[i]))
+            return true;
+    return false;
+}
+
+/* All blocks of the group that block `first` is the first of. */
+static int walk_group(struct walk *w, uint32_t first, struct err *e)
+{
+    int rc = 0;
+    for (uint32_t i = first; rc == 0 && i < w->store->n_blocks; i++) {
+        struct block b = {.from = &w->store->blocks[i]};
+        if (same_group(&w->store->blocks[first], b.from) && overlaps(w, b.from))
+            rc = tell_block(w, &b, e);
+        arena_free(&b.arena);
+    }
+    return rc;
+}
+
+static int walk_store(struct walk *w, struct err *e)
+{
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < w->store->n_blocks; i++)
+        if (!seen_before(w->store, i))
+            rc = walk_group(w, i, e);
+    return rc;
+}
+
+int rows_read(struct run *r, const struct series_ask *ask, const struct row_sink *sink, void *to,
+              struct err *e)
+{
+    struct walk w = {.ask = ask, .sink = sink, .to = to, .codec = codec_open()};
+    int rc = 0;
+    w.values = xmalloc(ROWS_MOST * sizeof *w.values);
+    w.rows = xmalloc(ROWS_MOST * sizeof *w.rows);
+    for (size_t i = 0; rc == 0 && i < r->info.n_nodes; i++) {
+        w.node = &r->info.nodes[i];
+        w.store = r->stores[i];
+        if (w.store && (!ask->node || strcmp(ask->node, w.node->id) == 0))
+            rc = walk_store(&w, e);
+    }
+    free(w.values);
+    free(w.rows);
+    codec_close(w.codec);
+    return rc;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* steps_flow.c - see steps_flow.h. */
+#include "query/steps_flow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "query/steps_own.h"
+
+/* LAG: steps that wait for those behind them. POINTS_MOST: when nothing becomes a step for so long,
+ * the older half is given up. */
+enum { LAG = 2, POINTS_MOST = 1 << 16 };
+
+struct steps_flow {
+    struct points points;
+    uint64_t marked;         /* of those that are gone */
+    int64_t numbers[MODE_N]; /* of steps handed out */
+};
+
+struct steps_flow *steps_flow_open(void)
+{
+    return xcalloc(1, sizeof(struct steps_flow));
+}
+
+void steps_flow_close(struct steps_flow *f)
+{
+    if (f)
+        points_free(&f->points);
+    free(f);
+}
+
+void steps_flow_add(struct steps_flow *f, const struct event *v, size_t n)
+{
+    points_forget_names(&f->points);
+    for (size_t i = 0; i < n; i++)
+        if (v[i].end != END_OPEN)
+            points_add(&f->points, &v[i]);
+}
+
+uint64_t steps_flow_marked(const struct steps_flow *f)
+{
+    return f->marked + f->points.marked;
+}
+
+/* Keeps what ends after t. */
+static void drop_before(struct steps_flow *f, int64_t t)
+{
+    struct points kept = {0};
+    for (size_t i = 0; i < f->points.n; i++)
+        if (f->points.v[i].end > t)
+            points_push(&kept, &f->points.v[i]);
+    f->marked += f->points.marked - kept.marked;
+    points_free(&f->points);
+    f->points = kept;
+}
+
+static void number(struct steps_flow *f, struct step *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!v[i].said)
+            v[i].number = f->numbers[v[i].mode];
+        f->numbers[v[i].mode]++;
+    }
+}
+
+void steps_flow_take(struct steps_flow *f, bool ended, struct arena *a, struct step **out,
+                     size_t *n)
+{
+    points_sort(&f->points);
+    steps_of_points(&f->points, a, out, n);
+    if (!ended)
+        *n = *n > LAG ? *n - LAG : 0;
+    number(f, *out, *n);
+    if (*n)
+        drop_before(f, step_end(&(*out)[*n - 1]));
+    else if (f->points.n > POINTS_MOST)
+        drop_before(f, f->points.v[f->points.n / 2].at);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* balance.c - see balance.h. */
+#include "rules/balance.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "rules/tenths.h"
+
+const double shape_edges[SHAPE_BINS + 1] = {0,    2.5,  7.5,  12.5, 17.5, 22.5, 27.5, 32.5,
+                                            37.5, 42.5, 47.5, 52.5, 57.5, 62.5, 67.5, 72.5,
+                                            77.5, 82.5, 87.5, 92.5, 97.5, 100};
+
+static double bits(double share)
+{
+    return share > 0 ? -share * log2(share) : 0;
+}
+
+struct shape shape_of(const struct hist *h)
+{
+    struct shape s = {.mean = hist_mean(h)};
+    uint64_t count[SHAPE_BINS] = {0};
+    for (size_t i = 0; i < HIST_BINS; i++)
+        count[(i + 25) / 50] += h->bin[i];
+    for (size_t i = 0; h->n && i < SHAPE_BINS; i++) {
+        s.share[i] = (double)count[i] / (double)h->n;
+        s.entropy += bits(s.share[i]);
+    }
+    return s;
+}
+
+double shape_distance(const struct shape *a, const struct shape *b)
+{
+    double both = 0;
+    for (size_t i = 0; i < SHAPE_BINS; i++)
+        both += bits((a->share[i] + b->share[i]) / 2);
+    return sqrt(fmin(fmax(both - (a->entropy + b->entropy) / 2, 0), 1));
+}
+
+double hist_apart(const struct hist *a, const struct hist *b)
+{
+    double area = 0, f = 0, g = 0; /* shares that lie at or below the bin */
+    for (size_t i = 0; i + 1 < HIST_BINS; i++) {
+        f += (double)a->bin[i] / (double)a->n;
+        g += (double)b->bin[i] / (double)b->n;
+        area += fabs(f - g);
+    }
+    return area / 10;
+}
+
+double hist_chance_gap(const struct hist *a, const struct hist *b)
+{
+    double area = 0, f = 0, g = 0;
+    for (size_t i = 0; i + 1 < HIST_BINS; i++) {
+        f += (double)a->bin[i] / (double)a->n;
+        g += (double)b->bin[i] / (double)b->n;
+        area += f * (1 - g) + g * (1 - f);
+    }
+    return area / 10;
+}
+
+/* ---- at once ---- */
+
+enum { PIECE = 256, MISSING = -1 };
+
+static void fit(struct gaps *g, size_t n)
+{
+    if (n <= g->n)
+        return;
+    g->v = xrealloc(g->v, n, sizeof *g->v);
+    memset(g->v + g->n, 0, (n - g->n) * sizeof *g->v);
+    g->n = n;
+}
+
+static void to_tenths(int16_t *out, const float *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = v && !isnan(v[i]) ? (int16_t)tenths(v[i]) : MISSING;
+}
+
+static void add_pair(struct gap *g, const int16_t *a, const int16_t *b, size_t n)
+{
+    uint32_t sum = 0, count = 0;
+    for (size_t i = 0; i < n; i++) {
+        const int32_t d = a[i] - b[i];
+        const bool both = (a[i] >= 0) & (b[i] >= 0);
+        sum += both ? (uint32_t)(d < 0 ? -d : d) : 0;
+        count += both;
+    }
+    g->sum += sum;
+    g->n += count;
+}
+
+void gaps_add(struct gaps *g, const struct sweeps *s)
+{
+    int16_t v[SIGHT_GPUS_MOST][PIECE];
+    const size_t gpus = MIN_OF(s->n_gpus, (size_t)SIGHT_GPUS_MOST);
+    if (gpus < 2)
+        return;
+    fit(g, gpus * (gpus - 1) / 2);
+    for (size_t i = 0; i < s->n; i += PIECE) {
+        const size_t n = MIN_OF(s->n - i, (size_t)PIECE);
+        for (size_t k = 0; k < gpus; k++) {
+            const float *util = s->gpus[k].v[GPU_SIG_UTIL];
+            to_tenths(v[k], util ? util + i : NULL, n);
+        }
+        for (size_t b = 1, at = 0; b < gpus; b++)
+            for (size_t a = 0; a < b; a++)
+                add_pair(&g->v[at++], v[a], v[b], n);
+    }
+}
+
+void gaps_join(struct gaps *g, const struct gaps *other)
+{
+    fit(g, other->n);
+    for (size_t i = 0; i < other->n; i++) {
+        g->v[i].n += other->v[i].n;
+        g->v[i].sum += other->v[i].sum;
+    }
+}
+
+void gaps_free(struct gaps *g)
+{
+    free(g->v);
+    *g = (struct gaps){0};
+}
+
+double gaps_mean(const struct gaps *g, size_t a, size_t b)
+{
+    const size_t lo = MIN_OF(a, b), hi = MAX_OF(a, b), at = hi * (hi - 1) / 2 + lo;
+    if (lo == hi || at >= g->n || g->v[at].n == 0)
+        return NAN;
+    return (double)g->v[at].sum / (double)g->v[at].n / 10;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* custom.h - rules that users write as a few lines of configuration: a metric, how its samples are
+ * taken together, a limit, and for how long it must be passed.
+ *
+ *     name: GpuIdle, metric: gpu.util, aggregate: mean, window: 60s, below: 20, for: 5min
+ *
+ * They are evaluated over a recorded run: each series by itself, in windows one behind the other
+ * from its first sample. Windows that pass the limit without a break for long enough are a finding.
+ */
+#ifndef RULES_CUSTOM_H
+#define RULES_CUSTOM_H
+
+#include "query/run.h"
+#include "rules/rule.h"
+
+enum { CUSTOM_MOST = 64 };
+
+enum aggregate { AGGREGATE_MEAN, AGGREGATE_MAX, AGGREGATE_MIN, AGGREGATE_P95, AGGREGATE_N };
+
+struct custom_rule {
+    const char *name;
+    const char *metric;
+    const char *entity; /* NULL: each */
+    enum aggregate aggregate;
+    int64_t window_ns, for_ns;
+    double above, below; /* NAN: not said; one of them is */
+    enum severity severity;
+    const char *message, *recommendation; /* NULL: not said */
+};
+
+/* Nothing said yet. */
+struct custom_rule custom_rule_new(void);
+/* One of its values, as it was written; the text must live as long as the rule. ERR_USAGE names
+ * what is wrong, and the keys there are. */
+MUST_CHECK int custom_rule_set(struct custom_rule *c, const char *key, const char *value,
+                               struct err *e);
+/* Once all are set: whether it says enough. */
+MUST_CHECK int custom_rule_done(const struct custom_rule *c, struct err *e);
+/* Everything in the verdict, with a rule of its own, lives in the arena. */
+MUST_CHECK int custom_rule_check(const struct custom_rule *c, struct run *r, struct arena *a,
+                                 struct verdict *out, struct err *e);
+
+/* A rule that is only a name and words; for verdicts of rules that are not in rules.def. */
+struct verdict custom_verdict(const char *name, const char *description, const char *recommendation,
+                              struct arena *a);
+
+#endif

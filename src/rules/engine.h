@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* engine.h - all rules over what is seen of a run, piece by piece.
+ *
+ *     struct engine *g = engine_open(&params);
+ *     size_t node = engine_node(g, &facts);
+ *     engine_sweeps(g, node, &batch); engine_steps(...); engine_told(...);   as they come
+ *     engine_judge(g, &run, &arena, &verdicts);                              any time, any number
+ *
+ * Sweeps before the first step, and after the last, do not count, but which those are is known only
+ * later. So the engine holds sweeps back until engine_sure says up to when all steps have been
+ * told; what came after the last step stays apart until another step shows that the loop goes on.
+ * What it holds is bounded: a run without steps counts after the patience of each rule, and a first
+ * step that began before what is held counts from there.
+ *
+ * Two engines with the same parameters and the same window that saw different nodes, or different
+ * stretches of time of one node, can be merged in any order; the result is that of one which saw
+ * all. The facts of a node must be the same in both. */
+#ifndef RULES_ENGINE_H
+#define RULES_ENGINE_H
+
+#include "rules/rule.h"
+
+struct engine;
+
+/* `params` is copied. */
+struct engine *engine_open(const struct rule_params *params);
+void engine_close(struct engine *g); /* NULL is fine */
+
+/* The number of the node with that id, made when it is new. Texts are copied. */
+size_t engine_node(struct engine *g, const struct node_facts *facts);
+/* When the loop began and ended, where that is known before anything is fed (a finished run): then
+ * nothing is held back. `to` 0: open. */
+void engine_window(struct engine *g, wall_ns loop_start, wall_ns loop_end);
+void engine_sweeps(struct engine *g, size_t node, const struct sweeps *s);
+/* Whole steps of one rank, in order. */
+void engine_steps(struct engine *g, size_t node, const struct rank_sight *r, const struct step *v,
+                  size_t n);
+void engine_told(struct engine *g, size_t node, const struct told *v, size_t n);
+/* All steps of all ranks that ended before `t` have been told. */
+void engine_sure(struct engine *g, wall_ns t);
+/* Both know the window. `from` is empty afterwards. */
+void engine_merge(struct engine *g, struct engine *from);
+
+struct verdicts {
+    struct verdict v[RULE_N]; /* by enum rule_id */
+};
+
+/* Sizes, severities and links filled in. Deterministic: nodes by name, findings by node, entity and
+ * time. */
+void engine_judge(struct engine *g, const struct run_facts *run, struct arena *a,
+                  struct verdicts *out);
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* feed_node.c - see feed_node.h. */
+#include "rules/feed_node.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "query/columns.h"
+#include "query/named_events.h"
+#include "query/names.h"
+
+enum { TOLD_AT_ONCE = 1024 };
+
+/* ---- sweeps ---- */
+
+#define WHICH_TOTAL COLUMN_TOTAL
+#define WHICH_ONLY  COLUMN_ONLY
+#define WHICH_PEAK  COLUMN_PEAK
+
+static const struct {
+    enum metric_id metric;
+    enum column_which which;
+} node_signals[NODE_SIGNAL_N] = {
+#define NODE_SIGNAL(id, metric, which) [SIG_##id] = {M_##metric, WHICH_##which},
+#include "rules/signals.def"
+};
+
+static const enum metric_id gpu_signals[GPU_SIGNAL_N] = {
+#define GPU_SIGNAL(id, metric) [GPU_SIG_##id] = M_##metric,
+#include "rules/signals.def"
+};
+
+static bool is_gpu_series(const struct series_key *k)
+{
+    for (size_t i = 0; i < GPU_SIGNAL_N; i++)
+        if (strcmp(k->metric, metrics[gpu_signals[i]].name) == 0)
+            return true;
+    return false;
+}
+
+static bool is_listed(const char *const *v, size_t n, const char *entity)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(v[i], entity) == 0)
+            return true;
+    return false;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return name_compare(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The GPUs of the node that anything was read of; at most SIGHT_GPUS_MOST. */
+static size_t find_gpus(const struct feed *f, const char *node, const char **out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < f->n_series && n < SIGHT_GPUS_MOST; i++) {
+        const struct series_key *k = &f->series[i];
+        if (strcmp(k->node, node) == 0 && is_gpu_series(k) && !is_listed(out, n, k->entity))
+            out[n++] = k->entity;
+    }
+    qsort(out, n, sizeof *out, by_name);
+    return n;
+}
+
+/* The asks: first those of the node, then those of each GPU. */
+struct asks {
+    const char *gpus[SIGHT_GPUS_MOST];
+    size_t n_gpus, n;
+    struct column_ask v[NODE_SIGNAL_N + SIGHT_GPUS_MOST * GPU_SIGNAL_N];
+};
+
+static void make_asks(struct asks *a, const struct feed *f, const char *node)
+{
+    *a = (struct asks){0};
+    a->n_gpus = find_gpus(f, node, a->gpus);
+    for (size_t k = 0; k < NODE_SIGNAL_N; k++)
+        a->v[a->n++] =
+            (struct column_ask){metrics[node_signals[k].metric].name, node_signals[k].which, NULL};
+    for (size_t g = 0; g < a->n_gpus; g++)
+        for (size_t k = 0; k < GPU_SIGNAL_N; k++)
+            a->v[a->n++] =
+                (struct column_ask){metrics[gpu_signals[k]].name, COLUMN_ENTITY, a->gpus[g]};
+}
+
+static struct sweeps sweeps_of(const struct asks *a, const struct column_batch *b,
+                               struct gpu_sweeps *gpus)
+{
+    struct sweeps s = {
+        .n = b->n, .at = b->at, .period_ns = b->period_ns, .gpus = gpus, .n_gpus = a->n_gpus};
+    memcpy(s.v, b->v, NODE_SIGNAL_N * sizeof *s.v);
+    for (size_t g = 0; g < a->n_gpus; g++) {
+        gpus[g].entity = a->gpus[g];
+        memcpy(gpus[g].v, b->v + NODE_SIGNAL_N + g * GPU_SIGNAL_N, GPU_SIGNAL_N * sizeof *s.v);
+    }
+    return s;
+}
+
+static void feed_batches(struct engine *g, const struct asks *a, struct columns *c,
+                         struct node_facts *facts)
+{
+    struct gpu_sweeps gpus[SIGHT_GPUS_MOST];
+    struct column_batch b;
+    size_t node = 0;
+    bool some = false;
+    while (columns_next(c, &b)) {
+        const struct sweeps s = sweeps_of(a, &b, gpus);
+        if (!some) {
+            facts->first = b.at[0];
+            facts->period_ns = b.period_ns;
+            node = engine_node(g, facts);
+        }
+        some = true;
+        engine_sweeps(g, node, &s);
+    }
+}
+
+static int feed_sweeps(struct engine *g, const struct feed *f, struct node_facts *facts,
+                       struct err *e)
+{
+    struct asks *a = xmalloc(sizeof *a);
+    struct columns *c = NULL;
+    make_asks(a, f, facts->id);
+    facts->n_gpus = MAX_OF(facts->n_gpus, a->n_gpus);
+    const int rc = columns_open(&c, f->run, facts->id, a->v, a->n, e);
+    if (rc == 0)
+        feed_batches(g, a, c, facts);
+    columns_close(c);
+    free(a);
+    return rc;
+}
+
+/* ---- steps and events ---- */
+
+static void feed_steps(struct engine *g, const struct feed *f, size_t node, const char *id)
+{
+    for (size_t i = 0; i < f->n_ranks; i++) {
+        const struct rank_steps *r = &f->ranks[i];
+        const struct rank_sight sight = {r->rank, r->process->device, r->process->pid};
+        if (strcmp(r->node, id) == 0)
+            engine_steps(g, node, &sight, r->steps, r->n);
+    }
+}
+
+/* One that has steps has a number even if it did not say so. */
+static int64_t rank_of(const struct feed *f, const struct run_process *p)
+{
+    for (size_t i = 0; i < f->n_ranks; i++) {
+        const struct run_process *q = f->ranks[i].process;
+        if (q->pid == p->pid && q->session == p->session && strcmp(q->node, p->node) == 0)
+            return f->ranks[i].rank;
+    }
+    return p->rank;
+}
+
+static struct told told_of(const struct feed *f, const struct named_event *v, const int64_t *ranks)
+{
+    const struct run_process *p = &f->processes[v->process];
+    return (struct told){
+        .id = v->id,
+        .at = v->at,
+        .dur_ns = v->dur_ns,
+        .value = v->value,
+        .rank = ranks[v->process],
+        .worker = p->worker,
+        .pid = p->pid,
+    };
+}
+
+static int feed_told(struct engine *g, const struct feed *f, size_t node, const char *id,
+                     struct err *e)
+{
+    struct arena a = {0};
+    struct named_event *v;
+    size_t n;
+    struct told told[TOLD_AT_ONCE];
+    const int rc = named_events_read(f->run, id, rules_are_told, &a, &v, &n, e);
+    int64_t *ranks = arena_array(&a, int64_t, f->n_processes);
+    for (size_t i = 0; i < f->n_processes; i++)
+        ranks[i] = rank_of(f, &f->processes[i]);
+    for (size_t i = 0; rc == 0 && i < n;) {
+        size_t k = 0;
+        for (; k < TOLD_AT_ONCE && i < n; i++)
+            told[k++] = told_of(f, &v[i], ranks);
+        engine_told(g, node, told, k);
+    }
+    arena_free(&a);
+    return rc;
+}
+
+int feed_node(struct engine *g, const struct feed *f, struct node_facts *facts, struct err *e)
+{
+    const int rc = feed_sweeps(g, f, facts, e);
+    if (rc)
+        return rc;
+    const size_t node = engine_node(g, facts);
+    feed_steps(g, f, node, facts->id);
+    return feed_told(g, f, node, facts->id, e);
+}

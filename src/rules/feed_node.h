@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* feed_node.h - one node of a run into an engine; for feed_run.c. */
+#ifndef RULES_FEED_NODE_H
+#define RULES_FEED_NODE_H
+
+#include "query/series.h"
+#include "rules/engine.h"
+
+/* What is read once for all nodes. */
+struct feed {
+    struct run *run;
+    const struct rule_params *params;
+    const struct series_key *series; /* of all nodes */
+    size_t n_series;
+    const struct run_process *processes;
+    size_t n_processes;
+    const struct rank_steps *ranks; /* of all nodes, by rank */
+    size_t n_ranks;
+};
+
+/* `facts` has all but the first sweep and its period, which are filled in. The engine knows the
+ * window already. Other threads may feed other nodes of the same run. */
+MUST_CHECK int feed_node(struct engine *g, const struct feed *f, struct node_facts *facts,
+                         struct err *e);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* feed_run.h - all rules over a run as its files have it, ended or not. */
+#ifndef RULES_FEED_RUN_H
+#define RULES_FEED_RUN_H
+
+#include "query/run.h"
+#include "rules/engine.h"
+#include "rules/pricing.h"
+
+struct checked {
+    struct verdicts verdicts;
+    struct run_facts run;
+    struct node_facts *nodes; /* by name */
+    size_t n_nodes;
+};
+
+/* Everything in `out` lives in the arena. Several nodes are read by several threads; the answer is
+ * that of one. */
+MUST_CHECK int rules_check_run(struct run *r, const struct rule_params *p, struct arena *a,
+                               struct checked *out, struct err *e);
+
+/* The same with what is said about machines and prices now. */
+MUST_CHECK int rules_check_priced(struct run *r, const struct rule_params *p,
+                                  const struct pricing *pricing, struct arena *a,
+                                  struct checked *out, struct err *e);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* per_gpu.c - see per_gpu.h. */
+#include "rules/per_gpu.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+static const float UNUSED_BELOW = 1; /* percent */
+
+static void fit(struct per_gpu *g, size_t n, size_t size)
+{
+    if (n <= g->n)
+        return;
+    g->v = xrealloc(g->v, n, size);
+    memset(g->v + g->n * size, 0, (n - g->n) * size);
+    g->n = n;
+    g->size = size;
+}
+
+/* Several maxima side by side, so that the compiler can vectorize; NAN is never larger. */
+enum { SIDE_BY_SIDE = 16 };
+
+static float highest(const float *v, size_t n, float most)
+{
+    float side[SIDE_BY_SIDE];
+    size_t i = 0;
+    if (!v)
+        return most;
+    for (size_t k = 0; k < SIDE_BY_SIDE; k++)
+        side[k] = most;
+    for (; i + SIDE_BY_SIDE <= n; i += SIDE_BY_SIDE)
+        for (size_t k = 0; k < SIDE_BY_SIDE; k++)
+            side[k] = v[i + k] > side[k] ? v[i + k] : side[k];
+    for (; i < n; i++)
+        side[0] = v[i] > side[0] ? v[i] : side[0];
+    for (size_t k = 0; k < SIDE_BY_SIDE; k++)
+        most = side[k] > most ? side[k] : most;
+    return most;
+}
+
+void *per_gpu_at(const struct per_gpu *g, size_t i)
+{
+    return g->v + i * g->size;
+}
+
+void per_gpu_see(struct per_gpu *g, size_t size, const struct sweeps *s)
+{
+    fit(g, s->n_gpus, size);
+    for (size_t i = 0; i < s->n_gpus; i++) {
+        struct gpu_head *h = per_gpu_at(g, i);
+        snprintf(h->entity, sizeof h->entity, "%s", s->gpus[i].entity);
+        if (gpu_was_used(h)) /* nothing more to learn */
+            continue;
+        h->most_util = highest(s->gpus[i].v[GPU_SIG_UTIL], s->n, h->most_util);
+        h->most_processes = highest(s->gpus[i].v[GPU_SIG_PROCESSES], s->n, h->most_processes);
+    }
+}
+
+void per_gpu_join(struct per_gpu *g, struct per_gpu *later, const struct rule_view *c,
+                  void (*join)(void *own, const struct rule_view *c, void *its))
+{
+    fit(g, later->n, later->size);
+    for (size_t i = 0; i < later->n; i++) {
+        struct gpu_head *own = per_gpu_at(g, i), *its = per_gpu_at(later, i);
+        memcpy(own->entity, its->entity, sizeof own->entity);
+        own->most_util = MAX_OF(own->most_util, its->most_util);
+        own->most_processes = MAX_OF(own->most_processes, its->most_processes);
+        join(own, c, its);
+    }
+    free(later->v);
+    *later = (struct per_gpu){0};
+}
+
+void per_gpu_free(struct per_gpu *g, void (*free_one)(void *own))
+{
+    for (size_t i = 0; free_one && i < g->n; i++)
+        free_one(per_gpu_at(g, i));
+    free(g->v);
+    *g = (struct per_gpu){0};
+}
+
+bool gpu_was_used(const struct gpu_head *h)
+{
+    return h->most_util >= UNUSED_BELOW || h->most_processes > 0;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* per_gpu.h - a rule's state for each GPU of a node, with what says whether the job used it at all:
+ * a GPU that it did not use is a finding of its own (UnusedGPU) and no evidence for others. */
+#ifndef RULES_PER_GPU_H
+#define RULES_PER_GPU_H
+
+#include "rules/rule.h"
+
+/* The head of a rule's own struct for one GPU; what follows begins as zeros. */
+struct gpu_head {
+    char entity[ENTITY_LEN];
+    float most_util;      /* percent; until it was used */
+    float most_processes; /* of the job on it; the same */
+};
+
+struct per_gpu {
+    unsigned char *v; /* n of `size` bytes */
+    size_t n, size;
+};
+
+/* Makes room for the GPUs of the batch and takes note of their use. `size` is that of the rule's
+ * struct, which begins with a gpu_head. */
+void per_gpu_see(struct per_gpu *g, size_t size, const struct sweeps *s);
+void *per_gpu_at(const struct per_gpu *g, size_t i);
+/* For every GPU of `later`: room in g, the use joined, then join(own, its). `later` is empty
+ * afterwards. */
+void per_gpu_join(struct per_gpu *g, struct per_gpu *later, const struct rule_view *c,
+                  void (*join)(void *own, const struct rule_view *c, void *its));
+/* free_one may be NULL. */
+void per_gpu_free(struct per_gpu *g, void (*free_one)(void *own));
+
+bool gpu_was_used(const struct gpu_head *h);
+
+#endif

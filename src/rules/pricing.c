@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pricing.c - see pricing.h. */
+#include "rules/pricing.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Runs that were imported, or begun by another program, have it in their labels. */
+static const char *label(const struct run_info *info, const char *key)
+{
+    for (size_t i = 0; i < info->n_labels; i++)
+        if (strcmp(info->labels[i].key, key) == 0)
+            return info->labels[i].value;
+    return "";
+}
+
+static double label_price(const struct run_info *info)
+{
+    const char *text = label(info, "price_per_hour");
+    char *end;
+    const double v = strtod(text, &end);
+    return end == text || *end || !(v > 0) ? NAN : v;
+}
+
+static double table_price(const struct pricing *p, const char *machine)
+{
+    const struct machine *m = p->table && *machine ? machines_find(p->table, machine) : NULL;
+    return m ? m->price_per_hour : NAN;
+}
+
+static double said_price(const struct run_info *info, const struct node_info *node)
+{
+    return isnan(node->price_per_hour) ? label_price(info) : node->price_per_hour;
+}
+
+static const char *said_machine(const struct run_info *info, const struct node_info *node)
+{
+    return *node->machine ? node->machine : label(info, "machine");
+}
+
+void pricing_of_node(const struct pricing *p, const struct run_info *info,
+                     const struct node_info *node, struct arena *a, struct node_facts *out)
+{
+    const char *machine = p->machine ? p->machine : said_machine(info, node);
+    double price = p->machine ? NAN : said_price(info, node);
+    if (p->price_per_hour > 0)
+        price = p->price_per_hour;
+    out->machine = arena_strdup(a, machine);
+    out->price_per_hour = isnan(price) ? table_price(p, machine) : price;
+}
+
+double pricing_cost(const struct run_info *info)
+{
+    double sum = info->n_nodes ? 0 : NAN;
+    for (size_t i = 0; i < info->n_nodes; i++) {
+        const struct node_info *n = &info->nodes[i];
+        const double hours =
+            n->end.ns > n->start.ns ? (double)(n->end.ns - n->start.ns) / 3600e9 : 0;
+        sum += hours * said_price(info, n);
+    }
+    return sum;
+}
+
+double pricing_per_hour(const struct run_info *info)
+{
+    double sum = info->n_nodes ? 0 : NAN;
+    for (size_t i = 0; i < info->n_nodes; i++) /* of a node's sessions the last one */
+        if (i + 1 == info->n_nodes || strcmp(info->nodes[i].id, info->nodes[i + 1].id) != 0)
+            sum += said_price(info, &info->nodes[i]);
+    return sum;
+}
+
+const char *pricing_machine(const struct run_info *info)
+{
+    const char *first = info->n_nodes ? said_machine(info, &info->nodes[0]) : "";
+    for (size_t i = 1; i < info->n_nodes; i++)
+        if (strcmp(said_machine(info, &info->nodes[i]), first) != 0)
+            return "";
+    return first;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rises.c - see rises.h. */
+#include "rules/rises.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "rules/episodes.h"
+#include "rules/tenths.h"
+
+static void put(struct rises *r, const struct rise *x)
+{
+    struct rise *last = r->n ? &r->v[r->n - 1] : NULL;
+    if (last && x->from_ns - last->to_ns <= EPISODE_GAP_NS) {
+        last->to_ns = x->to_ns;
+        last->count += x->count;
+        last->after = x->after;
+        return;
+    }
+    if (r->n == r->cap) {
+        r->cap = r->cap ? 2 * r->cap : 4;
+        r->v = xrealloc(r->v, r->cap, sizeof *r->v);
+    }
+    r->v[r->n++] = *x;
+}
+
+/* Half of the readings say enough about a mean. */
+static bool is_full(const struct rise_window *w)
+{
+    return w->n > 0 && (int64_t)w->n * w->period_ns >= w->length_ns / 2;
+}
+
+static double mean_of(const struct rise_window *w)
+{
+    return (double)w->sum / (double)w->n / 10;
+}
+
+static int64_t begin_of(const struct rise_window *w, const struct rule_view *c)
+{
+    return c->from.ns + w->index * w->length_ns;
+}
+
+static void compare(struct rises *r, const struct rises_spec *spec, const struct rule_view *c,
+                    const struct rise_window *a, const struct rise_window *b)
+{
+    if (b->index != a->index + 1 || a->length_ns != b->length_ns || !is_full(a) || !is_full(b))
+        return;
+    const double before = mean_of(a), after = mean_of(b);
+    r->compared++;
+    if (after - before > c->p[spec->increase].v)
+        put(r, &(struct rise){begin_of(a, c), begin_of(b, c) + b->length_ns, 1, before, after});
+}
+
+/* A window that follows all others: the one before it has nothing to come. The first may yet grow
+ * at its front, so its pair waits. */
+static void append(struct rises *r, const struct rises_spec *spec, const struct rule_view *c,
+                   const struct rise_window *x)
+{
+    const uint32_t n = r->n_windows;
+    if (n >= 3)
+        compare(r, spec, c, &r->w[n - 2], &r->w[n - 1]);
+    if (n == RISE_WINDOWS)
+        r->w[RISE_WINDOWS - 2] = r->w[RISE_WINDOWS - 1];
+    else
+        r->n_windows++;
+    r->w[r->n_windows - 1] = *x;
+}
+
+static struct rise_window *window_at(struct rises *r, const struct rises_spec *spec,
+                                     const struct rule_view *c, int64_t index)
+{
+    if (r->n_windows == 0 || r->w[r->n_windows - 1].index != index)
+        append(r, spec, c, &(struct rise_window){.index = index});
+    return &r->w[r->n_windows - 1];
+}
+
+void rises_add(struct rises *r, const struct rises_spec *spec, const struct rule_view *c,
+               const struct sweeps *s, const float *v)
+{
+    const int64_t length = param_ns(&c->p[spec->window], s->period_ns);
+    for (size_t i = 0; i < s->n;) {
+        const int64_t index = (s->at[i].ns - c->from.ns) / length;
+        const int64_t end = c->from.ns + (index + 1) * length;
+        struct rise_window *w = window_at(r, spec, c, index);
+        w->length_ns = length;
+        w->period_ns = s->period_ns;
+        for (; i < s->n && s->at[i].ns < end; i++)
+            if (!isnan(v[i])) {
+                w->n++;
+                w->sum += tenths(v[i]);
+            }
+    }
+}
+
+static void join_first(struct rises *r, const struct rises_spec *spec, const struct rule_view *c,
+                       const struct rise_window *x)
+{
+    struct rise_window *last = r->n_windows ? &r->w[r->n_windows - 1] : NULL;
+    if (last && last->index == x->index) {
+        last->n += x->n;
+        last->sum += x->sum;
+        last->length_ns = x->length_ns;
+        last->period_ns = x->period_ns;
+    } else {
+        append(r, spec, c, x);
+    }
+}
+
+static void put_all(struct rises *r, const struct rises *from)
+{
+    r->compared += from->compared;
+    for (uint32_t i = 0; i < from->n; i++)
+        put(r, &from->v[i]);
+}
+
+/* `later` has compared what lies between its second window and its last but one. */
+static void join_middle(struct rises *r, const struct rises_spec *spec, const struct rule_view *c,
+                        const struct rises *later)
+{
+    if (r->n_windows >= 3)
+        compare(r, spec, c, &r->w[r->n_windows - 2], &r->w[r->n_windows - 1]);
+    put_all(r, later);
+    r->w[2] = later->w[2];
+    r->w[3] = later->w[3];
+    r->n_windows = RISE_WINDOWS;
+}
+
+void rises_join(struct rises *r, const struct rises_spec *spec, const struct rule_view *c,
+                struct rises *later)
+{
+    if (later->n_windows > 0)
+        join_first(r, spec, c, &later->w[0]);
+    if (later->n_windows > 1)
+        append(r, spec, c, &later->w[1]);
+    if (later->n_windows == 3)
+        append(r, spec, c, &later->w[2]);
+    if (later->n_windows == RISE_WINDOWS)
+        join_middle(r, spec, c, later);
+    rises_free(later);
+}
+
+struct rises rises_ended(const struct rises *r, const struct rises_spec *spec,
+                         const struct rule_view *c)
+{
+    struct rises out = {0};
+    const uint32_t n = r->n_windows;
+    if (n >= 2)
+        compare(&out, spec, c, &r->w[0], &r->w[1]);
+    put_all(&out, r);
+    if (n >= 3)
+        compare(&out, spec, c, &r->w[n - 2], &r->w[n - 1]);
+    return out;
+}
+
+void rises_free(struct rises *r)
+{
+    free(r->v);
+    *r = (struct rises){0};
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rises.h - where the mean of a window lies above that of the window before it by more than a given
+ * number of percentage points.
+ *
+ * Windows lie side by side from where the rule begins to count. The two at each end are kept as
+ * sums, because another stretch of time may add to the outermost; what lies between is compared as
+ * it comes. Rises that follow each other closely are one. */
+#ifndef RULES_RISES_H
+#define RULES_RISES_H
+
+#include "rules/rule.h"
+
+struct rise {
+    int64_t from_ns,
+        to_ns;      /* begin of the window before the first rise, end of that after the last */
+    uint64_t count; /* pairs of windows */
+    double before, after; /* means, percent */
+};
+
+struct rise_window {
+    int64_t index, length_ns, period_ns;
+    uint64_t n;
+    int64_t sum; /* tenths of a percent */
+};
+
+enum { RISE_WINDOWS = 4 };
+
+struct rises {
+    struct rise_window w[RISE_WINDOWS]; /* first, second, last but one, last; or all there are */
+    uint32_t n_windows;
+    uint64_t compared; /* pairs next to each other that were full */
+    struct rise *v;    /* in order of time */
+    uint32_t n, cap;
+};
+
+struct rises_spec {
+    int window, increase; /* indices of parameters */
+};
+
+void rises_add(struct rises *r, const struct rises_spec *spec, const struct rule_view *c,
+               const struct sweeps *s, const float *v);
+/* `later` follows `r` and is empty afterwards. */
+void rises_join(struct rises *r, const struct rises_spec *spec, const struct rule_view *c,
+                struct rises *later);
+/* The same, with the pairs at both ends compared too. The copy is the caller's to free. */
+struct rises rises_ended(const struct rises *r, const struct rises_spec *spec,
+                         const struct rule_view *c);
+void rises_free(struct rises *r);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rule.h - a rule: one file with one const record, and one line in rules.def.
+ *
+ * A rule keeps one state per node. The engine hands it that node's sweeps, steps and told events in
+ * order of time and in pieces of any size; two states of one node that cover different stretches of
+ * time can be joined. A state depends on what was seen alone, not on how it was cut: counts and
+ * whole numbers, no floating sums. When somebody asks, the rule judges all its states together.
+ *
+ * Sweeps before the training loop, or while the rule is still patient, and those after the loop do
+ * not reach a rule, unless it says .whole_job. */
+#ifndef RULES_RULE_H
+#define RULES_RULE_H
+
+#include "rules/params.h"
+#include "rules/sight.h"
+#include "rules/verdict.h"
+
+#define RULE(id) RULE_##id,
+enum rule_id {
+#include "rules/rules.def"
+    RULE_N
+};
+#undef RULE
+
+/* What a rule cannot do without; when it is missing everywhere, the engine answers "not evaluated"
+ * itself. Bits. */
+enum rule_needs {
+    NEEDS_SWEEPS = 1,
+    NEEDS_GPU = 2,   /* at least one GPU with utilization */
+    NEEDS_STEPS = 4, /* at least one step */
+};
+
+struct rule_view {
+    const struct param_value *p; /* by the index of the rule's params */
+    const struct node_facts *node;
+    wall_ns from; /* where its sweeps begin to count: what windows are measured from */
+};
+
+struct judged_node {
+    const struct node_facts *facts;
+    const void *state;
+    wall_ns from;    /* as in struct rule_view */
+    uint64_t sweeps; /* that reached the rule */
+    uint64_t before; /* that came too early for it */
+};
+
+struct judge {
+    const struct rule *rule;
+    const struct param_value *p;
+    const struct run_facts *run;
+    const struct judged_node *nodes;
+    size_t n_nodes;
+    struct arena *arena; /* for everything in the verdict */
+};
+
+struct rule {
+    const char *name;  /* "LowGPUUtilization" */
+    const char *title; /* a few words for people: "GPU under-used" */
+    const char *description, *recommendation;
+    const struct param *params; /* ends with an empty one; NULL: none */
+    int patience;               /* index of the parameter; -1: it has none */
+    unsigned needs;             /* enum rule_needs */
+    bool whole_job;
+    bool custom;                     /* not in rules.def: of the user's own */
+    bool summary;                    /* never an issue: it fills a table */
+    const char *const *explained_by; /* names of rules, ends with NULL; NULL: none */
+
+    size_t state_size; /* states begin as zeros */
+    void (*sweeps)(void *state, const struct rule_view *c, const struct sweeps *s);
+    void (*steps)(void *state, const struct rule_view *c, const struct rank_sight *r,
+                  const struct step *v, size_t n);
+    void (*told)(void *state, const struct rule_view *c, const struct told *v, size_t n);
+    /* `later` follows `state` in time. It is left such that `free_state` may be called. */
+    void (*join)(void *state, const struct rule_view *c, void *later);
+    void (*free_state)(void *state); /* NULL: it holds nothing */
+    /* Fills the verdict: nothing found means RULE_CLEAR. */
+    void (*judge)(const struct judge *j, struct verdict *out);
+};
+
+#define RULE(id) extern const struct rule rule_##id;
+#include "rules/rules.def"
+#undef RULE
+
+extern const struct rule *const rules[RULE_N];
+
+/* NULL when there is none of that name. */
+const struct rule *rule_find(const char *name);
+/* ERR_USAGE, with the rules there are and the one that may have been meant. */
+int rule_unknown(const char *name, struct err *e);
+
+#endif

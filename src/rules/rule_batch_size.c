@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* BatchSize: CPU, GPU and GPU memory all have room, so the batch could be larger or the machine
+ * smaller. Memory is what is occupied, not what the memory controller is busy with. */
+#include <math.h>
+
+#include "base/mem.h"
+#include "rules/boxes.h"
+#include "rules/enough.h"
+#include "rules/per_gpu.h"
+#include "rules/windows.h"
+
+enum { CPU_P95, GPU_P95, MEM_P95, PATIENCE, WINDOW };
+
+static const struct param params[] = {
+    [CPU_P95] = {"cpu_threshold_p95", 70, 0, 100, PARAM_PERCENT,
+                 "there is room when the 95th percentile of the node's CPU is below this"},
+    [GPU_P95] = {"gpu_threshold_p95", 70, 0, 100, PARAM_PERCENT,
+                 "and that of the GPU's utilization is below this"},
+    [MEM_P95] = {"gpu_memory_threshold_p95", 70, 0, 100, PARAM_PERCENT,
+                 "and that of the GPU memory in use is below this"},
+    [PATIENCE] = {"patience", 1000, 0, 1e7, PARAM_POINTS,
+                  "what is left out at the start of a run without steps"},
+    [WINDOW] = {"window", 500, 1, 1e6, PARAM_POINTS, "how long each judged stretch is"},
+    {0},
+};
+
+enum { COL_CPU, COL_GPU, COL_MEM, COLUMNS };
+enum { FINE, ROOM, NOT_READ };
+
+/* Memory up to which a batch may grow: the rest is for what is not the batch's. */
+static const double MEM_AIM = 90; /* percent */
+
+static unsigned classify(const struct hist *h, const struct param_value *p)
+{
+    for (size_t k = 0; k < COLUMNS; k++)
+        if (h[k].n == 0)
+            return NOT_READ;
+    return hist_quantile(&h[COL_CPU], 0.95) < p[CPU_P95].v &&
+                   hist_quantile(&h[COL_GPU], 0.95) < p[GPU_P95].v &&
+                   hist_quantile(&h[COL_MEM], 0.95) < p[MEM_P95].v
+               ? ROOM
+               : FINE;
+}
+
+static const struct windows_spec spec = {
+    .columns = COLUMNS, .points = WINDOW, .classify = classify};
+
+struct gpu {
+    struct gpu_head head;
+    struct windows windows;
+    struct hist util, mem;
+};
+
+struct state {
+    struct per_gpu gpus;
+    struct hist cpu;
+    int64_t batch; /* samples of the largest training step; 0: not known */
+};
+
+static void sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
+{
+    struct state *t = state;
+    const float *cpu = s->v[SIG_CPU];
+    per_gpu_see(&t->gpus, sizeof(struct gpu), s);
+    if (cpu)
+        hist_add(&t->cpu, cpu, s->n);
+    for (size_t i = 0; i < s->n_gpus; i++) {
+        struct gpu *g = per_gpu_at(&t->gpus, i);
+        const float *const cols[COLUMNS] = {cpu, s->gpus[i].v[GPU_SIG_UTIL],
+                                            s->gpus[i].v[GPU_SIG_MEM]};
+        if (!cols[COL_CPU] || !cols[COL_GPU] || !cols[COL_MEM])
+            continue;
+        windows_add(&g->windows, &spec, c, s, cols);
+        hist_add(&g->util, cols[COL_GPU], s->n);
+        hist_add(&g->mem, cols[COL_MEM], s->n);
+    }
+}
+
+static void steps(void *state, const struct rule_view *c, const struct rank_sight *r,
+                  const struct step *v, size_t n)
+{
+    struct state *t = state;
+    (void)c;
+    (void)r;
+    for (size_t i = 0; i < n; i++)
+        if (v[i].mode == MODE_TRAIN)
+            t->batch = MAX_OF(t->batch, v[i].batch);
+}
+
+static void join_gpu(void *own, const struct rule_view *c, void *its)
+{
+    struct gpu *a = own, *b = its;
+    windows_join(&a->windows, &spec, c, &b->windows);
+    hist_join(&a->util, &b->util);
+    hist_join(&a->mem, &b->mem);
+}
+
+static void join(void *state, const struct rule_view *c, void *later)
+{
+    struct state *a = state, *b = later;
+    per_gpu_join(&a->gpus, &b->gpus, c, join_gpu);
+    hist_join(&a->cpu, &b->cpu);
+    a->batch = MAX_OF(a->batch, b->batch);
+}
+
+static void free_gpu(void *own)
+{
+    windows_free(&((struct gpu *)own)->windows);
+}
+
+static void free_state(void *state)
+{
+    per_gpu_free(&((struct state *)state)->gpus, free_gpu);
+}
+
+/* ---- judging ---- */
+
+/* As if all memory in use grew with the batch: weights do not, so there is room for at least this.
+ */
+static double batch_factor(const struct gpu *g)
+{
+    const double most = hist_max(&g->mem);
+    return most > 0 ? fmax(MEM_AIM / most, 1) : NAN;
+}
+
+static void advise(struct verdict *v, struct finding *f, const struct state *t, const struct gpu *g)
+{
+    const double factor = batch_factor(g), room = 100 - hist_max(&g->mem);
+    if (isnan(factor))
+        finding_advise(v, f, "Use a larger batch, or a smaller or fewer machines.");
+    else if (t->batch > 0)
+        finding_advise(v, f,
+                       "%.0f %% of the GPU memory stay free: batches of %lld samples could be %.1f "
+                       "times as large (%.0f). Or use a smaller or fewer machines.",
+                       room, (long long)t->batch, factor, floor((double)t->batch * factor));
+    else
+        finding_advise(v, f,
+                       "%.0f %% of the GPU memory stay free: the batch could be %.1f times as "
+                       "large. Or use a smaller or fewer machines.",
+                       room, factor);
+}
+
+static void add_numbers(struct verdict *v, struct finding *f, const struct state *t,
+                        const struct gpu *g)
+{
+    finding_number(v, f, "cpu_p95", hist_quantile(&t->cpu, 0.95), "%");
+    finding_number(v, f, "gpu_p95", hist_quantile(&g->util, 0.95), "%");
+    finding_number(v, f, "gpu_memory_p95", hist_quantile(&g->mem, 0.95), "%");
+    finding_number(v, f, "gpu_memory_free", 100 - hist_max(&g->mem), "%");
+    finding_number(v, f, "batch_factor", batch_factor(g), "");
+    finding_number(v, f, "batch", t->batch > 0 ? (double)t->batch : NAN, "samples");
+}
+
+static void find(const struct judge *j, const struct judged_node *node, const struct gpu *g,
+                 const struct windows *w, struct verdict *v)
+{
+    const struct state *t = node->state;
+    const struct episodes *e = &w->episodes[ROOM];
+    const double held_s = (double)episodes_held_ns(e) / 1e9;
+    struct finding *f = verdict_find(v, node->facts->id, g->head.entity);
+    finding_when(v, f, episodes_ranges(e, j->arena), e->n);
+    finding_say(v, f,
+                "%s has room in everything: the 95th percentile of its utilization is %.0f %% "
+                "(threshold %g), of its memory %.0f %% (threshold %g), of the node's CPU %.0f %% "
+                "(threshold %g)",
+                g->head.entity, hist_quantile(&g->util, 0.95), j->p[GPU_P95].v,
+                hist_quantile(&g->mem, 0.95), j->p[MEM_P95].v, hist_quantile(&t->cpu, 0.95),
+                j->p[CPU_P95].v);
+    advise(v, f, t, g);
+    f->refute = "a larger batch that takes as much longer per step as it is larger";
+    add_numbers(v, f, t, g);
+    f->lost_gpu_s = held_s * (1 - hist_mean(&g->util) / 100);
+    f->lost_s = f->lost_gpu_s;
+    v->triggered += w->in_class[ROOM];
+    v->violations += w->in_class[ROOM];
+    v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
+}
+
+/* Returns how many windows there were to judge. */
+static uint64_t judge_gpu(const struct judge *j, const struct judged_node *node,
+                          const struct gpu *g, struct verdict *out)
+{
+    struct windows w =
+        windows_ended(&g->windows, &spec, j->p, node->from, j->run->ended && j->run->has_steps);
+    const uint64_t judged = w.judged - w.in_class[NOT_READ];
+    if (w.episodes[ROOM].n)
+        find(j, node, g, &w, out);
+    windows_free(&w);
+    return judged;
+}
+
+static uint64_t judge_node(const struct judge *j, const struct judged_node *node,
+                           struct verdict *out)
+{
+    const struct state *t = node->state;
+    uint64_t judged = 0;
+    bool used = false;
+    struct plot *box =
+        verdict_plot(out, PLOT_BOX, arena_printf(j->arena, "Use of %s", node->facts->id), "%");
+    for (size_t k = 0; k < t->gpus.n; k++) {
+        const struct gpu *g = per_gpu_at(&t->gpus, k);
+        if (!gpu_was_used(&g->head) || g->util.n == 0 || g->mem.n == 0 || t->cpu.n == 0)
+            continue;
+        used = true;
+        plot_box(out, box, g->head.entity, &g->util);
+        plot_box(out, box, arena_printf(j->arena, "%s memory", g->head.entity), &g->mem);
+        judged += judge_gpu(j, node, g, out);
+    }
+    if (used)
+        plot_box(out, box, "CPU", &t->cpu);
+    else
+        out->n_plots--;
+    return judged;
+}
+
+static void judge(const struct judge *j, struct verdict *out)
+{
+    uint64_t judged = 0;
+    for (size_t i = 0; i < j->n_nodes; i++) {
+        const struct state *t = j->nodes[i].state;
+        out->datapoints = MAX_OF(out->datapoints, t->cpu.n);
+        judged += judge_node(j, &j->nodes[i], out);
+    }
+    if (judged)
+        return;
+    const int64_t window = param_points(&j->p[WINDOW], MAX_OF(j->nodes[0].facts->period_ns, 1));
+    if (!judge_is_short(j, (uint64_t)window, out))
+        verdict_not_evaluated(out,
+                              "no GPU in use told its utilization and memory along with the CPU");
+}
+
+static const char *const explained_by[] = {"CPUBottleneck", "IOBottleneck", "Dataloader", NULL};
+
+const struct rule rule_batch_size = {
+    .name = "BatchSize",
+    .title = "Room for a larger batch",
+    .description = "Checks whether CPU, GPU and GPU memory all have room over a window of the "
+                   "training loop, by their 95th percentiles. Memory is what is occupied.",
+    .recommendation = "Use a larger batch, or a smaller or fewer machines.",
+    .params = params,
+    .patience = PATIENCE,
+    .needs = NEEDS_SWEEPS | NEEDS_GPU,
+    .explained_by = explained_by,
+    .state_size = sizeof(struct state),
+    .sweeps = sweeps,
+    .steps = steps,
+    .join = join,
+    .free_state = free_state,
+    .judge = judge,
+};

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CheckpointStall: too much of the training loop goes into saving checkpoints. */
+#include <math.h>
+
+#include "base/mem.h"
+#include "rules/episodes.h"
+#include "rules/judging.h"
+#include "rules/per_rank.h"
+
+enum { THRESHOLD };
+
+static const struct param params[] = {
+    [THRESHOLD] = {"threshold", 5, 0, 100, PARAM_PERCENT,
+                   "share of the training loop that checkpoints may take"},
+    {0},
+};
+
+struct save {
+    int64_t at_ns, dur_ns;
+};
+
+/* Those that begin before the loop or behind it delay nobody, but where it begins and ends is known
+ * only in the end: so some of either end are kept. */
+enum { FIRST_KEPT = 8 };
+
+struct rank {
+    struct rank_head head;
+    uint64_t n;
+    int64_t sum_ns, longest_ns;
+    struct save first[FIRST_KEPT]; /* in order of time */
+    struct save last;
+    struct episodes when;
+};
+
+struct state {
+    struct per_rank ranks;
+};
+
+/* ---- seeing ---- */
+
+static void keep_first(struct rank *r, uint64_t n, const struct save *s)
+{
+    if (n < FIRST_KEPT)
+        r->first[n] = *s;
+}
+
+static void take(struct rank *r, const struct told *v)
+{
+    keep_first(r, r->n, &(struct save){v->at.ns, v->dur_ns});
+    r->n++;
+    r->sum_ns += v->dur_ns;
+    r->longest_ns = MAX_OF(r->longest_ns, v->dur_ns);
+    if (v->at.ns >= r->last.at_ns)
+        r->last = (struct save){v->at.ns, v->dur_ns};
+    episodes_add(&r->when, v->at, v->dur_ns);
+}
+
+static void told(void *state, const struct rule_view *c, const struct told *v, size_t n)
+{
+    struct state *t = state;
+    (void)c;
+    for (size_t i = 0; i < n; i++) {
+        const struct rank_sight who = {.rank = v[i].rank, .device = -1, .pid = v[i].pid};
+        if (v[i].id == EV_CHECKPOINT)
+            take(per_rank_see(&t->ranks, sizeof(struct rank), &who), &v[i]);
+    }
+}
+
+static void join_rank(void *own, void *its)
+{
+    struct rank *a = own, *b = its;
+    for (uint64_t i = 0; i < MIN_OF(b->n, (uint64_t)FIRST_KEPT); i++)
+        keep_first(a, a->n + i, &b->first[i]);
+    a->n += b->n;
+    a->sum_ns += b->sum_ns;
+    a->longest_ns = MAX_OF(a->longest_ns, b->longest_ns);
+    if (b->last.at_ns >= a->last.at_ns)
+        a->last = b->last;
+    episodes_join(&a->when, &b->when);
+}
+
+static void free_rank(void *own)
+{
+    episodes_free(&((struct rank *)own)->when);
+}
+
+static void join(void *state, const struct rule_view *c, void *later)
+{
+    (void)c;
+    per_rank_join(&((struct state *)state)->ranks, sizeof(struct rank),
+                  &((struct state *)later)->ranks, join_rank, free_rank);
+}
+
+static void free_state(void *state)
+{
+    per_rank_free(&((struct state *)state)->ranks, free_rank);
+}
+
+/* ---- judging ---- */
+
+struct saved {
+    const struct rank *rank;
+    uint64_t n;
+    double s, share;
+};
+
+static struct saved saved_by(const struct judge *j, const struct rank *r)
+{
+    const double loop_s = judge_loop_s(j);
+    struct saved x = {.rank = r, .n = r->n};
+    int64_t ns = r->sum_ns;
+    uint64_t early = 0;
+    while (early < MIN_OF(r->n, (uint64_t)FIRST_KEPT) &&
+           r->first[early].at_ns < j->run->loop_start.ns)
+        ns -= r->first[early++].dur_ns;
+    const bool behind = r->n > early && r->last.at_ns >= j->run->loop_end.ns;
+    x.n -= early + behind;
+    x.s = (double)(ns - (behind ? r->last.dur_ns : 0)) / 1e9;
+    x.share = loop_s > 0 ? x.s / loop_s : 0;
+    return x;
+}
+
+static void find(const struct judge *j, struct verdict *v, const struct judged_node *node,
+                 const struct saved *x)
+{
+    const double limit = j->p[THRESHOLD].v / 100;
+    const double times = limit > 0 ? ceil(x->share / limit) : NAN, mean_s = x->s / (double)x->n;
+    struct finding *f = verdict_find(v, node->facts->id, rank_entity(j, &x->rank->head.who));
+    finding_when(v, f, episodes_ranges(&x->rank->when, j->arena), x->rank->when.n);
+    finding_say(v, f,
+                "%llu checkpoints took %.3g s, %.1f %% of the training loop (threshold %g), %.3g s "
+                "each, the longest %.3g s",
+                (unsigned long long)x->n, x->s, x->share * 100, j->p[THRESHOLD].v, mean_s,
+                (double)x->rank->longest_ns / 1e9);
+    if (isnan(times))
+        finding_advise(v, f, "Save in the background.");
+    else
+        finding_advise(v, f,
+                       "Save %.0f times less often, or in the background: copy the state to host "
+                       "memory (%.3g s are spent on each now) and let another thread write it, to "
+                       "a faster disk.",
+                       times, mean_s);
+    f->refute = "other ranks that go on training while one saves";
+    finding_number(v, f, "checkpoints", (double)x->n, "");
+    finding_number(v, f, "share", x->share * 100, "%");
+    finding_number(v, f, "mean", mean_s, "s");
+    finding_number(v, f, "longest", (double)x->rank->longest_ns / 1e9, "s");
+    f->lost_s = x->s;
+    f->lost_gpu_s = node->facts->n_gpus ? x->s * (double)node->facts->n_gpus : NAN;
+    v->triggered++;
+    v->violations += x->n;
+    v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
+}
+
+static void judge(const struct judge *j, struct verdict *out)
+{
+    double worst = 0;
+    for (size_t i = 0; i < j->n_nodes; i++) {
+        const struct state *t = j->nodes[i].state;
+        struct saved most = {0};
+        for (size_t k = 0; k < t->ranks.n; k++) {
+            const struct saved x = saved_by(j, t->ranks.v[k]);
+            out->datapoints += x.n;
+            most = x.s > most.s ? x : most;
+        }
+        worst = fmax(worst, most.share);
+        if (most.rank && most.share * 100 > j->p[THRESHOLD].v)
+            find(j, out, &j->nodes[i], &most);
+    }
+    if (out->state == RULE_CLEAR && out->datapoints == 0)
+        verdict_why(out, "no checkpoint was saved in the training loop");
+    else if (out->state == RULE_CLEAR)
+        verdict_why(out, "checkpoints took %.1f %% of the training loop", worst * 100);
+}
+
+const struct rule rule_checkpoint_stall = {
+    .name = "CheckpointStall",
+    .title = "checkpoints hold training up",
+    .description = "Checks how much of the training loop goes into saving checkpoints.",
+    .recommendation = "Save less often, or in the background.",
+    .params = params,
+    .patience = -1,
+    .needs = NEEDS_STEPS,
+    .state_size = sizeof(struct state),
+    .told = told,
+    .join = join,
+    .free_state = free_state,
+    .judge = judge,
+};

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Dataloader: the training loop waits for its data, or too many processes make it.
+ *
+ * How long the loop waits is known, so the number of loader processes is judged by it: few of them
+ * are an issue only when somebody waits, or when it is not known whether anybody does. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "rules/at_once.h"
+#include "rules/episodes.h"
+#include "rules/judging.h"
+#include "rules/per_rank.h"
+
+enum { MIN_SHARE, MAX_SHARE, WAIT };
+
+static const struct param params[] = {
+    [MIN_SHARE] = {"min_threshold", 70, 0, 1000, PARAM_PERCENT,
+                   "fewer loader processes at work at once than this share of the cores are few"},
+    [MAX_SHARE] = {"max_threshold", 200, 1, 10000, PARAM_PERCENT,
+                   "more loader processes at work at once than this share of the cores are too "
+                   "many"},
+    [WAIT] = {"wait_threshold", 20, 0, 100, PARAM_PERCENT,
+              "share of training steps that may be waiting for data"},
+    {0},
+};
+
+enum { STEPS_LEAST = 10, PIDS_MOST = 1024 };
+
+/* What loaders were told to do: the smallest and largest value. */
+enum { F_WORKERS, F_PREFETCH, F_PIN, F_PERSISTENT, FACT_N };
+
+static const enum event_id fact_ids[FACT_N] = {EV_LOADER_WORKERS, EV_LOADER_PREFETCH, EV_LOADER_PIN,
+                                               EV_LOADER_PERSISTENT};
+
+struct fact {
+    uint64_t n;
+    int64_t lo, hi;
+};
+
+struct rank {
+    struct rank_head head;
+    uint64_t steps;
+    int64_t step_ns, wait_ns; /* of training steps */
+    bool told_data;           /* anybody told of waiting at all */
+    struct episodes when;
+};
+
+struct state {
+    struct per_rank ranks;
+    struct fact facts[FACT_N];
+    uint64_t starts, asked,
+        empty; /* loaders begun; looks at the queue, of them with nothing ready */
+    uint64_t fetches;
+    int64_t fetch_ns;
+    struct at_once at_once;
+    uint32_t *pids; /* of workers, sorted */
+    size_t n_pids;
+};
+
+/* ---- seeing ---- */
+
+static size_t data_part(void)
+{
+    size_t i = 0;
+    while (i < step_parts() && strcmp(step_part_name(i), event_words[EV_DATA].part) != 0)
+        i++;
+    return i;
+}
+
+static void steps(void *state, const struct rule_view *c, const struct rank_sight *r,
+                  const struct step *v, size_t n)
+{
+    struct rank *own = per_rank_see(&((struct state *)state)->ranks, sizeof *own, r);
+    const size_t data = data_part();
+    for (size_t i = 0; i < n; i++) {
+        if (v[i].mode != MODE_TRAIN || v[i].cut)
+            continue;
+        own->steps++;
+        own->step_ns += v[i].dur_ns;
+        own->wait_ns += v[i].part_ns[data];
+        own->told_data |= v[i].part_ns[data] > 0;
+        if ((double)v[i].part_ns[data] * 100 > c->p[WAIT].v * (double)v[i].dur_ns)
+            episodes_add(&own->when, v[i].start, v[i].dur_ns);
+    }
+}
+
+static void see_fact(struct fact *f, const struct fact *x)
+{
+    if (x->n == 0)
+        return;
+    f->lo = f->n ? MIN_OF(f->lo, x->lo) : x->lo;
+    f->hi = f->n ? MAX_OF(f->hi, x->hi) : x->hi;
+    f->n += x->n;
+}
+
+static void see_pid(struct state *t, uint32_t pid)
+{
+    size_t i = 0;
+    while (i < t->n_pids && t->pids[i] < pid)
+        i++;
+    if ((i < t->n_pids && t->pids[i] == pid) || t->n_pids == PIDS_MOST)
+        return;
+    t->pids = xrealloc(t->pids, t->n_pids + 1, sizeof *t->pids);
+    memmove(&t->pids[i + 1], &t->pids[i], (t->n_pids - i) * sizeof *t->pids);
+    t->pids[i] = pid;
+    t->n_pids++;
+}
+
+static void see_told(struct state *t, const struct told *v)
+{
+    for (size_t k = 0; k < FACT_N; k++)
+        if (v->id == fact_ids[k])
+            see_fact(&t->facts[k], &(struct fact){1, v->value, v->value});
+    t->starts += v->id == EV_LOADER_START;
+    t->asked += v->id == EV_LOADER_QUEUE;
+    t->empty += v->id == EV_LOADER_QUEUE && v->value == 0;
+    if (v->id != EV_FETCH)
+        return;
+    t->fetches++;
+    t->fetch_ns += v->dur_ns;
+    at_once_add(&t->at_once, v->at, v->dur_ns);
+    see_pid(t, v->pid);
+}
+
+static void told(void *state, const struct rule_view *c, const struct told *v, size_t n)
+{
+    (void)c;
+    for (size_t i = 0; i < n; i++)
+        see_told(state, &v[i]);
+}
+
+static void join_rank(void *own, void *its)
+{
+    struct rank *a = own, *b = its;
+    a->steps += b->steps;
+    a->step_ns += b->step_ns;
+    a->wait_ns += b->wait_ns;
+    a->told_data |= b->told_data;
+    episodes_join(&a->when, &b->when);
+}
+
+static void free_rank(void *own)
+{
+    episodes_free(&((struct rank *)own)->when);
+}
+
+static void free_state(void *state)
+{
+    struct state *t = state;
+    per_rank_free(&t->ranks, free_rank);
+    at_once_free(&t->at_once);
+    free(t->pids);
+}
+
+static void join(void *state, const struct rule_view *c, void *later)
+{
+    struct state *a = state, *b = later;
+    (void)c;
+    per_rank_join(&a->ranks, sizeof(struct rank), &b->ranks, join_rank, free_rank);
+    for (size_t k = 0; k < FACT_N; k++)
+        see_fact(&a->facts[k], &b->facts[k]);
+    a->starts += b->starts;
+    a->asked += b->asked;
+    a->empty += b->empty;
+    a->fetches += b->fetches;
+    a->fetch_ns += b->fetch_ns;
+    at_once_join(&a->at_once, &b->at_once);
+    for (size_t i = 0; i < b->n_pids; i++)
+        see_pid(a, b->pids[i]);
+}
+
+/* ---- judging ---- */
+
+/* What is known of the loading of a node. */
+struct seen {
+    const struct judged_node *node;
+    const struct state *t;
+    const struct rank *worst; /* of its ranks; NULL: none has steps enough */
+    double wait;              /* its share of step time; NAN: nobody told */
+    double step_s;            /* mean */
+    double at_once;           /* NAN: nobody told of fetches */
+    double cores;             /* 0: not known */
+};
+
+static double wait_of(const struct rank *r)
+{
+    return r->told_data && r->step_ns > 0 ? (double)r->wait_ns / (double)r->step_ns : NAN;
+}
+
+static struct seen look(const struct judged_node *node)
+{
+    const struct state *t = node->state;
+    struct seen x = {.node = node, .t = t, .wait = NAN, .step_s = NAN, .at_once = NAN};
+    for (size_t i = 0; i < t->ranks.n; i++) {
+        const struct rank *r = t->ranks.v[i];
+        if (r->steps < STEPS_LEAST || (x.worst && !(wait_of(r) > x.wait)))
+            continue;
+        x.worst = r;
+        x.wait = wait_of(r);
+        x.step_s = (double)r->step_ns / (double)r->steps / 1e9;
+    }
+    if (t->fetches)
+        x.at_once = at_once_median(&t->at_once);
+    else if (t->facts[F_WORKERS].n && t->facts[F_WORKERS].hi == 0)
+        x.at_once = 0;
+    x.cores = node->facts->cores;
+    return x;
+}
+
+static bool is_few(const struct seen *x, const struct param_value *p)
+{
+    return x->cores > 0 && x->at_once * 100 < p[MIN_SHARE].v * x->cores;
+}
+
+static bool is_many(const struct seen *x, const struct param_value *p)
+{
+    return x->cores > 0 && x->at_once * 100 > p[MAX_SHARE].v * x->cores;
+}
+
+static bool waits(const struct seen *x, const struct param_value *p)
+{
+    return x->wait * 100 > p[WAIT].v;
+}
+
+/* Workers for each rank, so that a batch is ready when it is asked for: what one batch costs to
+ * make over what a step takes without waiting, and twice that, because fetches are not all alike.
+ * At most as many as there are cores for each rank. */
+static int workers_for(const struct seen *x)
+{
+    const struct state *t = x->t;
+    const double ranks = (double)MAX_OF(t->ranks.n, (size_t)1);
+    const double work_s = x->step_s * (1 - (isnan(x->wait) ? 0 : x->wait));
+    const double now = (double)(t->facts[F_WORKERS].n ? t->facts[F_WORKERS].lo : 0);
+    const double fetch_s = t->fetches ? (double)t->fetch_ns / (double)t->fetches / 1e9
+                           : now > 0  ? now * x->step_s
+                                      : x->step_s * x->wait;
+    const double most = x->cores > 0 ? fmax(floor(x->cores / ranks), 1) : 64;
+    /* What there is now is not enough by the share that is waited for. */
+    const double more = isnan(x->wait) || x->wait >= 1 ? 0 : now / (1 - x->wait);
+    const double want = work_s > 0 ? ceil(2 * fmax(fetch_s / work_s, more) - 1e-6) : most;
+    return (int)fmin(fmax(want, fmin(2, most)), most);
+}
+
+/* "num_workers is 2 on 16 cores", as far as it is known. */
+static const char *loaders_text(const struct judge *j, const struct seen *x)
+{
+    const struct fact *w = &x->t->facts[F_WORKERS];
+    const char *text = "";
+    if (w->n && w->lo != w->hi)
+        text = arena_printf(j->arena, "num_workers is %lld to %lld", (long long)w->lo,
+                            (long long)w->hi);
+    else if (w->n)
+        text = arena_printf(j->arena, "num_workers is %lld", (long long)w->lo);
+    else if (x->t->n_pids)
+        text = arena_printf(j->arena, "%zu loader processes were seen", x->t->n_pids);
+    if (*text && x->cores > 0)
+        text = arena_printf(j->arena, "%s on %.0f cores", text, x->cores);
+    if (*text && x->t->fetches)
+        text = arena_printf(j->arena, "%s, %.1f at work at once", text, x->at_once);
+    return text;
+}
+
+static void advise_waiting(const struct judge *j, struct verdict *v, struct finding *f,
+                           const struct seen *x)
+{
+    const struct state *t = x->t;
+    const struct fact *w = &t->facts[F_WORKERS];
+    const int want = workers_for(x);
+    const char *first = "Make batches cheaper to prepare, or prepare them ahead.";
+    if (w->n && want > w->lo)
+        first = arena_printf(j->arena, "Set num_workers to %d.", want);
+    else if (w->n || t->fetches)
+        first = "Its processes are as many as its cores can work for: make batches cheaper to "
+                "prepare, or use a machine with more cores.";
+    const bool pin = t->facts[F_PIN].n && t->facts[F_PIN].lo == 0 && x->node->facts->n_gpus > 0;
+    const bool ahead = w->n && w->hi > 0 && t->facts[F_PREFETCH].n && t->facts[F_PREFETCH].lo < 2;
+    const bool again = w->n && w->hi > 0 && t->starts > 1 && t->facts[F_PERSISTENT].n &&
+                       t->facts[F_PERSISTENT].lo == 0;
+    finding_advise(v, f, "%s%s%s%s", first, pin ? " Switch pin_memory on." : "",
+                   ahead ? " Set prefetch_factor to 2 or more." : "",
+                   again ? " Keep workers between epochs: persistent_workers." : "");
+}
+
+static void size_waiting(struct finding *f, const struct seen *x)
+{
+    double all = 0;
+    for (size_t i = 0; i < x->t->ranks.n; i++)
+        all += (double)((const struct rank *)x->t->ranks.v[i])->wait_ns / 1e9;
+    f->lost_s = (double)x->worst->wait_ns / 1e9;
+    f->lost_gpu_s = x->node->facts->n_gpus ? all : NAN;
+}
+
+static void add_numbers(struct verdict *v, struct finding *f, const struct seen *x)
+{
+    const struct state *t = x->t;
+    finding_number(v, f, "wait_share", x->wait * 100, "%");
+    finding_number(v, f, "step", x->step_s, "s");
+    finding_number(v, f, "at_once", x->at_once, "");
+    finding_number(v, f, "cores", x->cores > 0 ? x->cores : NAN, "");
+    finding_number(v, f, "num_workers",
+                   t->facts[F_WORKERS].n ? (double)t->facts[F_WORKERS].lo : NAN, "");
+    finding_number(v, f, "fetch", t->fetches ? (double)t->fetch_ns / (double)t->fetches / 1e9 : NAN,
+                   "s");
+    if (t->asked)
+        finding_number(v, f, "queue_empty", 100 * (double)t->empty / (double)t->asked, "%");
+}
+
+static void find_waiting(const struct judge *j, struct verdict *v, const struct seen *x)
+{
+    const char *loaders = loaders_text(j, x);
+    struct finding *f = verdict_find(v, x->node->facts->id, rank_entity(j, &x->worst->head.who));
+    finding_when(v, f, episodes_ranges(&x->worst->when, j->arena), x->worst->when.n);
+    finding_say(v, f, "loader wait is %.0f %% of the step (threshold %g), %.3g s of %.3g s%s%s",
+                x->wait * 100, j->p[WAIT].v, x->wait * x->step_s, x->step_s, *loaders ? "; " : "",
+                loaders);
+    advise_waiting(j, v, f, x);
+    f->refute = "a first batch of each epoch that takes nearly all of the wait";
+    add_numbers(v, f, x);
+    size_waiting(f, x);
+}
+
+static void find_count(const struct judge *j, struct verdict *v, const struct seen *x, bool many)
+{
+    struct finding *f = verdict_find(v, x->node->facts->id, "");
+    finding_when(v, f, &(struct time_range){j->run->loop_start, j->run->loop_end}, 1);
+    finding_say(v, f, "%.1f loader processes are at work at once, %.0f %% of %.0f cores (%s %g)",
+                x->at_once, 100 * x->at_once / x->cores, x->cores, many ? "at most" : "at least",
+                many ? j->p[MAX_SHARE].v : j->p[MIN_SHARE].v);
+    if (many)
+        finding_advise(v, f, "Set num_workers to %.0f: there are no cores for more.",
+                       fmax(floor(x->cores / (double)MAX_OF(x->t->ranks.n, (size_t)1)), 1));
+    else
+        finding_advise(v, f, "Set num_workers to %.0f, if the loop waits for data.",
+                       fmax(floor(x->cores / (double)MAX_OF(x->t->ranks.n, (size_t)1)), 1));
+    add_numbers(v, f, x);
+}
+
+static void judge_node(const struct judge *j, const struct seen *x, struct verdict *out)
+{
+    const bool many = is_many(x, j->p);
+    if (x->worst && waits(x, j->p))
+        find_waiting(j, out, x);
+    else if (many || (isnan(x->wait) && is_few(x, j->p)))
+        find_count(j, out, x, many);
+    else
+        return;
+    const struct finding *f = &out->findings[out->n_findings - 1];
+    out->triggered++;
+    out->violations += x->worst ? x->worst->when.n : 1;
+    out->last_triggered.ns = MAX_OF(out->last_triggered.ns, f->end.ns);
+}
+
+static void plot_waits(const struct judge *j, struct verdict *out)
+{
+    struct plot *p = verdict_plot(out, PLOT_BARS, "Loader wait, share of training steps", "%");
+    for (size_t i = 0; i < j->n_nodes; i++) {
+        const struct state *t = j->nodes[i].state;
+        for (size_t k = 0; k < t->ranks.n; k++) {
+            const struct rank *r = t->ranks.v[k];
+            const double share = wait_of(r) * 100;
+            if (!isnan(share))
+                plot_row(out, p, rank_entity(j, &r->head.who), &share, 1);
+        }
+    }
+}
+
+static void judge(const struct judge *j, struct verdict *out)
+{
+    double worst = NAN;
+    bool known = false;
+    for (size_t i = 0; i < j->n_nodes; i++) {
+        const struct seen x = look(&j->nodes[i]);
+        for (size_t k = 0; k < x.t->ranks.n; k++)
+            out->datapoints += ((const struct rank *)x.t->ranks.v[k])->steps;
+        known |= !isnan(x.wait) || (!isnan(x.at_once) && x.cores > 0);
+        worst = fmax(worst, x.wait);
+        judge_node(j, &x, out);
+    }
+    if (!known) {
+        verdict_not_evaluated(out,
+                              out->datapoints < STEPS_LEAST
+                                  ? "needs 10 training steps of a rank"
+                                  : "nobody told of loading: no loader that is known was used");
+        return;
+    }
+    plot_waits(j, out);
+    if (out->state == RULE_CLEAR && !isnan(worst))
+        verdict_why(out, "loader wait is %.1f %% of the step", worst * 100);
+}
+
+static const char *const explained_by[] = {"CPUBottleneck", "IOBottleneck", NULL};
+
+const struct rule rule_dataloader = {
+    .name = "Dataloader",
+    .title = "training waits for data",
+    .description = "Checks how much of a training step is waiting for data, and whether the "
+                   "loader's processes suit the machine.",
+    .recommendation = "Use more loader processes, prefetch batches, pin memory, and keep workers "
+                      "between epochs.",
+    .params = params,
+    .patience = -1,
+    .needs = NEEDS_STEPS,
+    .explained_by = explained_by,
+    .state_size = sizeof(struct state),
+    .steps = steps,
+    .told = told,
+    .join = join,
+    .free_state = free_state,
+    .judge = judge,
+};

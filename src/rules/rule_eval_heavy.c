@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* EvalHeavy: too much of the training loop goes into evaluation. */
+#include <math.h>
+
+#include "base/mem.h"
+#include "rules/episodes.h"
+#include "rules/judging.h"
+#include "rules/per_rank.h"
+
+enum { THRESHOLD };
+
+static const struct param params[] = {
+    [THRESHOLD] = {"threshold", 30, 0, 100, PARAM_PERCENT,
+                   "share of the training loop that evaluation may take"},
+    {0},
+};
+
+struct evals {
+    uint64_t n;
+    int64_t ns;
+    struct episodes when;
+};
+
+struct rank {
+    struct rank_head head;
+    uint64_t steps;
+    bool trains;
+    struct evals before; /* its first training step: a look that belongs to getting ready */
+    struct evals evals;
+};
+
+struct state {
+    struct per_rank ranks;
+};
+
+/* ---- seeing ---- */
+
+static void steps(void *state, const struct rule_view *c, const struct rank_sight *r,
+                  const struct step *v, size_t n)
+{
+    struct state *t = state;
+    struct rank *own = per_rank_see(&t->ranks, sizeof *own, r);
+    (void)c;
+    for (size_t i = 0; i < n; i++) {
+        own->steps += !v[i].cut;
+        own->trains |= v[i].mode == MODE_TRAIN;
+        if (v[i].mode == MODE_TRAIN || v[i].cut)
+            continue;
+        struct evals *e = own->trains ? &own->evals : &own->before;
+        e->n++;
+        e->ns += v[i].dur_ns;
+        episodes_add(&e->when, v[i].start, v[i].dur_ns);
+    }
+}
+
+static void join_evals(struct evals *a, struct evals *later)
+{
+    a->n += later->n;
+    a->ns += later->ns;
+    episodes_join(&a->when, &later->when);
+}
+
+static void join_rank(void *own, void *its)
+{
+    struct rank *a = own, *b = its;
+    a->steps += b->steps;
+    join_evals(a->trains ? &a->evals : &a->before, &b->before);
+    join_evals(&a->evals, &b->evals);
+    a->trains |= b->trains;
+}
+
+static void free_rank(void *own)
+{
+    struct rank *r = own;
+    episodes_free(&r->before.when);
+    episodes_free(&r->evals.when);
+}
+
+static void join(void *state, const struct rule_view *c, void *later)
+{
+    (void)c;
+    per_rank_join(&((struct state *)state)->ranks, sizeof(struct rank),
+                  &((struct state *)later)->ranks, join_rank, free_rank);
+}
+
+static void free_state(void *state)
+{
+    per_rank_free(&((struct state *)state)->ranks, free_rank);
+}
+
+/* ---- judging ---- */
+
+/* When nothing is trained, the loop begins with the first step there is. */
+static const struct evals *evals_of(const struct rank *r)
+{
+    return r->trains ? &r->evals : &r->before;
+}
+
+static void find(const struct judge *j, struct verdict *v, const struct judged_node *node,
+                 const struct rank *r)
+{
+    const struct evals *x = evals_of(r);
+    const double s = (double)x->ns / 1e9, share = s / judge_loop_s(j),
+                 limit = j->p[THRESHOLD].v / 100;
+    /* n times as rare an evaluation is a share of s/n of (loop - s + s/n). */
+    const double times = ceil(s * (1 - limit) / fmax(limit * (judge_loop_s(j) - s), 1e-9));
+    struct finding *f = verdict_find(v, node->facts->id, rank_entity(j, &r->head.who));
+    finding_when(v, f, episodes_ranges(&x->when, j->arena), x->when.n);
+    finding_say(v, f,
+                "evaluation takes %.0f %% of the training loop (threshold %g): %llu steps, %.3g s",
+                share * 100, j->p[THRESHOLD].v, (unsigned long long)x->n, s);
+    if (limit > 0 && times < 1000)
+        finding_advise(v, f,
+                       "Evaluate %.0f times less often, or on as much less data; a larger batch is "
+                       "possible without gradients.",
+                       times);
+    f->refute = "evaluation that is what the job is for";
+    finding_number(v, f, "eval_share", share * 100, "%");
+    finding_number(v, f, "eval", s, "s");
+    finding_number(v, f, "eval_steps", (double)x->n, "");
+    f->lost_s = s - limit * judge_loop_s(j); /* up to the threshold it is what was wanted */
+    f->lost_gpu_s = node->facts->n_gpus ? f->lost_s * (double)node->facts->n_gpus : NAN;
+    v->triggered++;
+    v->violations += x->n;
+    v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
+}
+
+static void judge(const struct judge *j, struct verdict *out)
+{
+    double worst = 0;
+    if (judge_loop_s(j) <= 0) {
+        verdict_not_evaluated(out, "the training loop has no length yet");
+        return;
+    }
+    for (size_t i = 0; i < j->n_nodes; i++) {
+        const struct state *t = j->nodes[i].state;
+        const struct rank *most = NULL;
+        for (size_t k = 0; k < t->ranks.n; k++) {
+            const struct rank *r = t->ranks.v[k];
+            out->datapoints += r->steps;
+            most = !most || evals_of(r)->ns > evals_of(most)->ns ? r : most;
+        }
+        const double share = most ? (double)evals_of(most)->ns / 1e9 / judge_loop_s(j) : 0;
+        worst = fmax(worst, share);
+        if (most && share * 100 > j->p[THRESHOLD].v)
+            find(j, out, &j->nodes[i], most);
+    }
+    if (out->state == RULE_CLEAR)
+        verdict_why(out, "evaluation takes %.1f %% of the training loop", worst * 100);
+}
+
+const struct rule rule_eval_heavy = {
+    .name = "EvalHeavy",
+    .title = "much evaluation",
+    .description = "Checks how much of the training loop goes into evaluation.",
+    .recommendation = "Evaluate less often, or on less data.",
+    .params = params,
+    .patience = -1,
+    .needs = NEEDS_STEPS,
+    .state_size = sizeof(struct state),
+    .steps = steps,
+    .join = join,
+    .free_state = free_state,
+    .judge = judge,
+};

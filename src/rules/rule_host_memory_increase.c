@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* HostMemoryIncrease: the job's resident memory climbs steadily towards the limit. */
+#include <math.h>
+
+#include "base/human.h"
+#include "base/mem.h"
+#include "rules/enough.h"
+#include "rules/trend.h"
+
+enum { INCREASE, HORIZON, MIN_POINTS, PATIENCE };
+
+static const struct param params[] = {
+    [INCREASE] = {"increase", 5, 0, 1000, PARAM_PERCENT,
+                  "a climb over the loop by less than this share of the memory is left alone"},
+    [HORIZON] = {"horizon", 24 * 3600, 0, 1e9, PARAM_SECONDS,
+                 "the limit must be reached within this, or within the time already run"},
+    [MIN_POINTS] = {"min_points", 50, 3, 1e6, PARAM_COUNT,
+                    "readings of the job's memory that it takes; there is one a second"},
+    [PATIENCE] = {"patience", 120, 0, 1e7, PARAM_POINTS,
+                  "what is left out at the start of a run without steps"},
+    {0},
+};
+
+#define SCALE (1 / 1024.0f) /* of the trend: KiB */
+
+struct last {
+    wall_ns at; /* 0: never read */
+    float v;
+};
+
+struct state {
+    struct trend rss;
+    uint64_t readings;
+    struct last rss_now, mem_now, limit; /* B, % of the node, B of the control group */
+};
+
+static void see_last(struct last *l, const struct sweeps *s, enum node_signal signal)
+{
+    const float *v = s->v[signal];
+    for (size_t i = s->n; v && i-- > 0;)
+        if (!isnan(v[i])) {
+            *l = (struct last){s->at[i], v[i]};
+            return;
+        }
+}
+
+static void sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
+{
+    struct state *t = state;
+    const float *rss = s->v[SIG_JOB_RSS];
+    (void)c;
+    for (size_t i = 0; rss && i < s->n; i++)
+        t->readings += isnan(rss[i]) ? 0u : 1u;
+    if (rss)
+        trend_add(&t->rss, s->at, rss, s->n, SCALE);
+    see_last(&t->rss_now, s, SIG_JOB_RSS);
+    see_last(&t->mem_now, s, SIG_MEM);
+    see_last(&t->limit, s, SIG_CGROUP_MEM_LIMIT);
+}
+
+static void join_last(struct last *a, const struct last *later)
+{
+    if (later->at.ns)
+        *a = *later;
+}
+
+static void join(void *state, const struct rule_view *c, void *later)
+{
+    struct state *a = state, *b = later;
+    (void)c;
+    trend_join(&a->rss, &b->rss);
+    a->readings += b->readings;
+    join_last(&a->rss_now, &b->rss_now);
+    join_last(&a->mem_now, &b->mem_now);
+    join_last(&a->limit, &b->limit);
+}
+
+/* ---- judging ---- */
+
+struct room {
+    double limit, left; /* B; NAN: not known */
+    const char *words;
+};
+
+/* The control group's limit is the job's own; of a node others use a part as well. */
+static struct room room_of(const struct judged_node *node)
+{
+    const struct state *t = node->state;
+    const double rss = (double)t->rss_now.v, all = (double)node->facts->memory_bytes;
+    const double limit = (double)t->limit.v;
+    if (t->limit.at.ns && limit > 0 && (all <= 0 || limit < all))
+        return (struct room){limit, fmax(limit - rss, 0), "the control group's limit"};
+    if (all <= 0)
+        return (struct room){NAN, NAN, ""};
+    return (struct room){
+        all, t->mem_now.at.ns ? all * (1 - (double)t->mem_now.v / 100) : fmax(all - rss, 0),
+        "the node's memory"};
+}
+
+static double run_s(const struct judge *j)
+{
+    return (double)(j->run->job_end.ns - j->run->job_start.ns) / 1e9;
+}
+
+static bool is_leak(const struct judge *j, const struct trend_fit *f, const struct room *room)
+{
+    const double rise = f->to - f->from;
+    if (!trend_is_climb(f) || rise < j->p[INCREASE].v / 100 * f->from)
+        return false;
+    return room->left / f->per_s < fmax(run_s(j), j->p[HORIZON].v);
+}
+
+static void find(const struct judged_node *node, const struct trend_fit *fit,
+                 const struct room *room, struct verdict *v)
+{
+    char from[HUMAN_LEN], to[HUMAN_LEN], pace[HUMAN_LEN], limit[HUMAN_LEN], when[HUMAN_LEN],
+        left[HUMAN_LEN];
+    const struct trend *t = &((const struct state *)node->state)->rss;
+    struct finding *f = verdict_find(v, node->facts->id, "");
+    finding_when(
+        v, f, &(struct time_range){{t->first * t->length_ns}, {(t->first + t->n) * t->length_ns}},
+        1);
+    finding_say(v, f,
+                "resident memory of the job climbs steadily, from %s to %s in %s (%s per hour); at "
+                "this pace %s of %s is reached in another %s",
+                human_bytes(fit->from, from, sizeof from), human_bytes(fit->to, to, sizeof to),
+                duration_text(fit->seconds, when, sizeof when),
+                human_bytes(fit->per_s * 3600, pace, sizeof pace), room->words,
+                human_bytes(room->limit, limit, sizeof limit),
+                duration_text(room->left / fit->per_s, left, sizeof left));
+    finding_advise(v, f,
+                   "Look for lists, caches or logs that grow with every step, datasets copied by "
+                   "each loader worker, and losses kept with their graph; checkpoint before %s "
+                   "from now.",
+                   left);
+    f->refute = "a plateau when the run is longer";
+    finding_number(v, f, "memory_before", fit->from, "B");
+    finding_number(v, f, "memory_after", fit->to, "B");
+    finding_number(v, f, "climb_per_hour", fit->per_s * 3600, "B/h");
+    finding_number(v, f, "climb_r2", fit->r2, "");
+    finding_number(v, f, "limit", room->limit, "B");
+    finding_number(v, f, "limit_in", room->left / fit->per_s, "s");
+    v->triggered++;
+    v->violations++;
+    v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
+}
+
+/* Returns whether there was enough to judge by. */
+static bool judge_node(const struct judge *j, const struct judged_node *node, struct verdict *out)
+{
+    const struct state *t = node->state;
+    const struct trend_fit fit = trend_fit_of(&t->rss, SCALE);
+    const struct room room = room_of(node);
+    if (t->readings < (uint64_t)j->p[MIN_POINTS].v || isnan(room.limit))
+        return false;
+    trend_plot(&t->rss, SCALE, j->run->job_start,
+               arena_printf(j->arena, "Resident memory on %s", node->facts->id), "B", out);
+    if (is_leak(j, &fit, &room))
+        find(node, &fit, &room, out);
+    return true;
+}
+
+static void judge(const struct judge *j, struct verdict *out)
+{
+    const uint64_t least = (uint64_t)j->p[MIN_POINTS].v;
+    bool judged = false, read = false;
+    for (size_t i = 0; i < j->n_nodes; i++) {
+        const struct state *t = j->nodes[i].state;
+        judged |= judge_node(j, &j->nodes[i], out);
+        read |= t->readings > 0;
+        out->datapoints = MAX_OF(out->datapoints, t->readings);
+    }
+    if (judged || judge_is_short(j, least, out))
+        return;
+    if (!read)
+        verdict_not_evaluated(out, "the job's memory was not recorded");
+    else if (out->datapoints < least)
+        verdict_not_evaluated(out, "needs %llu data points, has %llu", (unsigned long long)least,
+                              (unsigned long long)out->datapoints);
+    else
+        verdict_not_evaluated(out, "neither a limit nor the node's memory is known");
+}
+
+const struct rule rule_host_memory_increase = {
+    .name = "HostMemoryIncrease",
+    .title = "Host memory grows",
+    .description =
+        "Checks whether the job's resident memory climbs steadily, by a line through the "
+        "training loop, and would reach the limit (of the control group, else of the "
+        "node) within a day or the time already run.",
+    .recommendation = "Look for lists, caches and logs that grow with every step.",
+    .params = params,
+    .patience = PATIENCE,
+    .needs = NEEDS_SWEEPS,
+    .state_size = sizeof(struct state),
+    .sweeps = sweeps,
+    .join = join,
+    .judge = judge,
+};

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* LoadBalancing: the GPUs of the job do not share the work evenly, over time or at once. */
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "rules/balance.h"
+#include "rules/enough.h"
+#include "rules/per_gpu.h"
+
+enum { THRESHOLD, PATIENCE };
+
+static const struct param params[] = {
+    [THRESHOLD] = {"threshold", 0.2, 0, 1, PARAM_RATIO,
+                   "a larger Jensen-Shannon distance (0: the same, 1: nothing in common) between "
+                   "the utilization histograms of two GPUs is uneven"},
+    [PATIENCE] = {"patience", 1000, 0, 1e7, PARAM_POINTS,
+                  "what is left out at the start of a run without steps"},
+    {0},
+};
+
+enum { LEAST = 50 }; /* readings of a GPU that make a histogram */
+
+/* Histograms of two steady GPUs have nothing in common even at 90 % and 93 %: that is no uneven
+ * share of the work. Percentage points. */
+static const double APART_LEAST = 5;
+/* At once: percentage points, and against what two GPUs that know nothing of each other would
+ * show. */
+static const double GAP_LEAST = 20, GAP_OVER_CHANCE = 1.25;
+
+struct gpu {
+    struct gpu_head head;
+    struct hist util;
+};
+
+struct state {
+    struct per_gpu gpus;
+    struct gaps gaps;
+    int64_t last_ns, period_ns;
+};
+
+static void sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
+{
+    struct state *t = state;
+    (void)c;
+    per_gpu_see(&t->gpus, sizeof(struct gpu), s);
+    for (size_t i = 0; i < s->n_gpus; i++) {
+        struct gpu *g = per_gpu_at(&t->gpus, i);
+        if (s->gpus[i].v[GPU_SIG_UTIL])
+            hist_add(&g->util, s->gpus[i].v[GPU_SIG_UTIL], s->n);
+    }
+    gaps_add(&t->gaps, s);
+    t->last_ns = s->at[s->n - 1].ns;
+    t->period_ns = s->period_ns;
+}
+
+static void join_gpu(void *own, const struct rule_view *c, void *its)
+{
+    (void)c;
+    hist_join(&((struct gpu *)own)->util, &((struct gpu *)its)->util);
+}
+
+static void join(void *state, const struct rule_view *c, void *later)
+{
+    struct state *a = state, *b = later;
+    per_gpu_join(&a->gpus, &b->gpus, c, join_gpu);
+    gaps_join(&a->gaps, &b->gaps);
+    if (b->period_ns) {
+        a->last_ns = b->last_ns;
+        a->period_ns = b->period_ns;
+    }
+}
+
+static void free_state(void *state)
+{
+    struct state *t = state;
+    per_gpu_free(&t->gpus, NULL);
+    gaps_free(&t->gaps);
+}
+
+/* ---- judging ---- */
+
+/* A GPU in use, of any node. */
+struct entry {
+    size_t node, index;
+    const struct gpu *g;
+    struct shape shape;
+};
+
+struct entries {
+    struct entry *v;
+    size_t n, busiest;
+    double mean; /* of all */
+};
+
+static struct entries entries_of(const struct judge *j)
+{
+    struct entries e = {0};
+    size_t most = 0;
+    for (size_t i = 0; i < j->n_nodes; i++)
+        most += ((const struct state *)j->nodes[i].state)->gpus.n;
+    e.v = arena_array(j->arena, struct entry, MAX_OF(most, 1));
+    for (size_t i = 0; i < j->n_nodes; i++) {
+        const struct state *t = j->nodes[i].state;
+        for (size_t k = 0; k < t->gpus.n; k++) {
+            const struct gpu *g = per_gpu_at(&t->gpus, k);
+            if (!gpu_was_used(&g->head) || g->util.n < LEAST)
+                continue;
+            e.v[e.n] = (struct entry){i, k, g, shape_of(&g->util)};
+            if (e.v[e.n].shape.mean > e.v[e.busiest].shape.mean)
+                e.busiest = e.n;
+            e.mean += e.v[e.n++].shape.mean;
+        }
+    }
+    e.mean /= (double)MAX_OF(e.n, 1);
+    return e;
+}
+
+/* Two GPUs that are apart; a is the less used one. */
+struct pair {
+    const struct entry *a, *b;
+    double distance, gap; /* gap: of turns, else NAN */
+    uint64_t pairs;       /* like it on the node of a */
+};
+
+static void offer(struct pair *worst, const struct entry *x, const struct entry *y, double distance,
+                  double gap)
+{
+    const bool x_less = x->shape.mean <= y->shape.mean;
+    const struct pair p = {x_less ? x : y, x_less ? y : x, distance, gap, 0};
+    struct pair *w = &worst[p.a->node];
+    const uint64_t pairs = w->pairs + 1;
+    const double size = isnan(gap) ? distance : gap;
+    if (!w->a || size > (isnan(gap) ? w->distance : w->gap))
+        *w = p;
+    w->pairs = pairs;
+}
+
+/* Balanced over time, but while one works the other waits. */
+static double turns(const struct judge *j, const struct entry *x, const struct entry *y)
+{
+    if (x->node != y->node)
+        return NAN; /* clocks and sweeps of nodes do not match */
+    const struct state *t = j->nodes[x->node].state;
+    const double gap = gaps_mean(&t->gaps, x->index, y->index);
+    return gap >= GAP_LEAST && gap >= GAP_OVER_CHANCE * hist_chance_gap(&x->g->util, &y->g->util)
+               ? gap
+               : NAN;
+}
+
+static bool is_apart(const struct entry *x, const struct entry *y)
+{
+    return fabs(x->shape.mean - y->shape.mean) >= APART_LEAST || /* says it without the work */
+           hist_apart(&x->g->util, &y->g->util) >= APART_LEAST;
+}
+
+/* Fills the worst pair of each node by time and by turns; returns the largest distance. */
+static double compare_all(const struct judge *j, const struct entries *e, struct pair *uneven,
+                          struct pair *turn)
+{
+    double most = 0;
+    for (size_t x = 0; x < e->n; x++)
+        for (size_t y = x + 1; y < e->n; y++) {
+            const struct entry *a = &e->v[x], *b = &e->v[y];
+            const double d = shape_distance(&a->shape, &b->shape);
+            const bool over = d > j->p[THRESHOLD].v;
+            most = fmax(most, d);
+            if (over && is_apart(a, b))
+                offer(uneven, a, b, d, NAN);
+            else if (!isnan(turns(j, a, b)))
+                offer(turn, a, b, d, turns(j, a, b));
+        }
+    return most;
+}
+
+static const char *name_of(const struct judge *j, const struct entry *x)
+{
+    return j->n_nodes < 2
+               ? x->g->head.entity
+               : arena_printf(j->arena, "%s of %s", x->g->head.entity, j->nodes[x->node].facts->id);
+}
+
+static double seconds_of(const struct judge *j, const struct entry *x)
+{
+    const struct state *t = j->nodes[x->node].state;
+    return (double)x->g->util.n * (double)t->period_ns / 1e9;
+}
+
+static struct finding *begin(const struct judge *j, const struct pair *p, struct verdict *v)
+{
+    const struct judged_node *node = &j->nodes[p->a->node];
+    const struct state *t = node->state;
+    struct finding *f = verdict_find(v, node->facts->id, p->a->g->head.entity);
+    finding_when(v, f, &(struct time_range){node->from, {t->last_ns + t->period_ns}}, 1);
+    v->triggered++;
+    v->violations += p->pairs;
+    v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
+    return f;
+}
+
+/* What the GPUs of the node idle more than the busiest GPU of the job does. */
+static double idle_gpu_s(const struct judge *j, const struct entries *e, size_t node)
+{
+    double idle = 0;
+    for (size_t i = 0; i < e->n; i++)
+        if (e->v[i].node == node)
+            idle +=
+                (e->v[e->busiest].shape.mean - e->v[i].shape.mean) / 100 * seconds_of(j, &e->v[i]);
+    return idle;
+}
+
+static void find_uneven(const struct judge *j, const struct entries *e, const struct pair *p,
+                        struct verdict *v)
+{
+    const double apart = hist_apart(&p->a->g->util, &p->b->g->util);
+    const double less = p->a->shape.mean, more = p->b->shape.mean;
+    struct finding *f = begin(j, p, v);
+    finding_say(v, f,
+                "%s (mean %.0f %%) and %s (mean %.0f %%) do not share the work evenly: their "
+                "utilization histograms are %.2f apart (Jensen-Shannon distance; threshold %g)",
+                name_of(j, p->a), less, name_of(j, p->b), more, p->distance, j->p[THRESHOLD].v);
+    finding_advise(v, f,
+                   "Give %s as much work as %s: even shards and batches, the same model part on "
+                   "each, or another distribution strategy. Evenly shared, the work would take "
+                   "%.0f %% of the time.",
+                   name_of(j, p->a), name_of(j, p->b), 100 * e->mean / e->v[e->busiest].shape.mean);
+    f->refute = "the GPUs are of different kinds, or do different work on purpose";
+    finding_number(v, f, "distance", p->distance, "");
+    finding_number(v, f, "mean_difference", more - less, "%");
+    finding_number(v, f, "moved", apart, "%");
+    finding_number(v, f, "pairs", (double)p->pairs, "");
+    f->lost_gpu_s = idle_gpu_s(j, e, p->a->node);
+    f->lost_s = seconds_of(j, p->a) * (1 - e->mean / e->v[e->busiest].shape.mean);
+}
+
+static void find_turns(const struct judge *j, const struct pair *p, struct verdict *v)
+{
+    const struct hist *a = &p->a->g->util, *b = &p->b->g->util;
+    const double chance = hist_chance_gap(a, b);
+    struct finding *f = begin(j, p, v);
+    finding_say(v, f,
+                "%s and %s take turns: over time they are used alike (means %.0f and %.0f %%, "
+                "distance %.2f), but in each sweep they differ by %.0f points on the mean, where "
+                "GPUs that work independently would by %.0f",
+                name_of(j, p->a), name_of(j, p->b), p->a->shape.mean, p->b->shape.mean, p->distance,
+                p->gap, chance);
+    finding_advise(v, f,
+                   "One of %s and %s waits while the other works: split the batch into more "
+                   "micro-batches, or use data parallelism instead of stages.",
+                   name_of(j, p->a), name_of(j, p->b));
+    f->refute = "sweeps so far apart that neither GPU's reading covers the other's";
+    finding_number(v, f, "distance", p->distance, "");
+    finding_number(v, f, "gap", p->gap, "%");
+    finding_number(v, f, "gap_by_chance", chance, "%");
+    finding_number(v, f, "pairs", (double)p->pairs, "");
+    f->lost_s = seconds_of(j, p->a) * (p->gap - chance) / 100;
+    f->lost_gpu_s = 2 * f->lost_s;
+}
+
+static void plot(const struct judge *j, const struct entries *e, struct verdict *out)
+{
+    struct plot *p = verdict_plot(out, PLOT_HISTOGRAM, "GPU utilization", "%");
+    p->edges = shape_edges;
+    p->n_edges = SHAPE_BINS + 1;
+    for (size_t i = 0; i < e->n; i++) {
+        double counts[SHAPE_BINS];
+        for (size_t k = 0; k < SHAPE_BINS; k++)
+            counts[k] = round(e->v[i].shape.share[k] * (double)e->v[i].g->util.n);
+        plot_row(out, p,
+                 arena_printf(j->arena, "%s %s", j->nodes[e->v[i].node].facts->id,
+                              e->v[i].g->head.entity),
+                 counts, SHAPE_BINS);
+    }
+}
+
+static void judge(const struct judge *j, struct verdict *out)
+{
+    const struct entries e = entries_of(j);
+    for (size_t i = 0; i < e.n; i++)
+        out->datapoints = MAX_OF(out->datapoints, e.v[i].g->util.n);
+    if (e.n < 2) {
+        if (!judge_is_short(j, LEAST, out))
+            verdict_not_evaluated(out, "needs two GPUs in use, has %zu", e.n);
+        return;
+    }
+    struct pair *uneven = arena_array(j->arena, struct pair, j->n_nodes);
+    struct pair *turn = arena_array(j->arena, struct pair, j->n_nodes);
+    const double most = compare_all(j, &e, uneven, turn);
+    plot(j, &e, out);
+    for (size_t i = 0; i < j->n_nodes; i++) {
+        if (uneven[i].a)
+            find_uneven(j, &e, &uneven[i], out);
+        if (turn[i].a)
+            find_turns(j, &turn[i], out);
+    }
+    if (out->state == RULE_CLEAR)
+        verdict_why(out, "%zu GPUs in use, at most %.2f apart (threshold %g)", e.n, most,
+                    j->p[THRESHOLD].v);
+}
+
+static const char *const explained_by[] = {"GPUThrottling", NULL};
+
+const struct rule rule_load_balancing = {
+    .name = "LoadBalancing",
+    .title = "GPUs unevenly loaded",
+    .description = "Checks whether the GPUs of the job share its work: by the Jensen-Shannon "
+                   "distance (base 2: 0 is the same, 1 nothing in common) between the utilization "
+                   "histograms of any two of them, left alone below 5 points of difference; and "
+                   "whether GPUs of a node take turns, by their difference in each sweep.",
+    .recommendation = "Use another distribution strategy; give every GPU as much work.",
+    .params = params,
+    .patience = PATIENCE,
+    .needs = NEEDS_SWEEPS | NEEDS_GPU,
+    .explained_by = explained_by,
+    .state_size = sizeof(struct state),
+    .sweeps = sweeps,
+    .join = join,
+    .free_state = free_state,
+    .judge = judge,
+};

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* LowGPUUtilization: a GPU that is under-used, or whose use comes and goes. */
+#include <math.h>
+
+#include "base/mem.h"
+#include "rules/boxes.h"
+#include "rules/enough.h"
+#include "rules/per_gpu.h"
+#include "rules/windows.h"
+
+enum { P95, P5, WINDOW, PATIENCE };
+
+static const struct param params[] = {
+    [P95] = {"threshold_p95", 70, 0, 100, PARAM_PERCENT,
+             "a 95th percentile below this is under-use"},
+    [P5] = {"threshold_p5", 10, 0, 100, PARAM_PERCENT,
+            "above the other threshold, a 5th percentile below this is use that comes and goes"},
+    [WINDOW] = {"window", 500, 1, 1e6, PARAM_POINTS, "how long each judged stretch is"},
+    [PATIENCE] = {"patience", 1000, 0, 1e7, PARAM_POINTS,
+                  "what is left out at the start of a run without steps"},
+    {0},
+};
+
+enum { FINE, UNDER_USED, FLUCTUATING };
+
+static unsigned classify(const struct hist *h, const struct param_value *p)
+{
+    const double p95 = hist_quantile(h, 0.95);
+    if (p95 < p[P95].v)
+        return UNDER_USED;
+    return p95 > p[P95].v && hist_quantile(h, 0.05) < p[P5].v ? FLUCTUATING : FINE;
+}
+
+static const struct windows_spec spec = {.columns = 1, .points = WINDOW, .classify = classify};
+
+struct gpu {
+    struct gpu_head head;
+    struct windows windows;
+    struct hist all;
+    int64_t period_ns;
+};
+
+struct state {
+    struct per_gpu gpus;
+};
+
+static void sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
+{
+    struct state *t = state;
+    per_gpu_see(&t->gpus, sizeof(struct gpu), s);
+    for (size_t i = 0; i < s->n_gpus; i++) {
+        struct gpu *g = per_gpu_at(&t->gpus, i);
+        const float *util = s->gpus[i].v[GPU_SIG_UTIL];
+        if (!util)
+            continue;
+        windows_add(&g->windows, &spec, c, s, &util);
+        hist_add(&g->all, util, s->n);
+        g->period_ns = s->period_ns;
+    }
+}
+
+static void join_gpu(void *own, const struct rule_view *c, void *its)
+{
+    struct gpu *a = own, *b = its;
+    windows_join(&a->windows, &spec, c, &b->windows);
+    hist_join(&a->all, &b->all);
+    a->period_ns = b->period_ns;
+}
+
+static void join(void *state, const struct rule_view *c, void *later)
+{
+    per_gpu_join(&((struct state *)state)->gpus, &((struct state *)later)->gpus, c, join_gpu);
+}
+
+static void free_gpu(void *own)
+{
+    windows_free(&((struct gpu *)own)->windows);
+}
+
+static void free_state(void *state)
+{
+    per_gpu_free(&((struct state *)state)->gpus, free_gpu);
+}
+
+/* ---- judging ---- */
+
+static const struct {
+    const char *words, *advice;
+} kinds[] = {
+    [UNDER_USED] = {"is under-used", "Look for what it waits for; if nothing holds it back, use a "
+                                     "larger batch, or a smaller or fewer GPUs."},
+    [FLUCTUATING] = {"comes and goes", "Look for work that the GPU waits for between kernels: "
+                                       "loading, copies, blocking calls, evaluation."},
+};
+
+/* GPU time that was not used, of the time in which the rule held. */
+static double idle_share(const struct hist *h)
+{
+    return 1 - hist_mean(h) / 100;
+}
+
+static void find(struct verdict *v, const struct judge *j, const struct judged_node *node,
+                 const struct gpu *g, const struct windows *w, unsigned kind)
+{
+    const struct episodes *e = &w->episodes[kind];
+    if (e->n == 0)
+        return;
+    const double held_s = (double)episodes_held_ns(e) / 1e9, p95 = hist_quantile(&g->all, 0.95),
+                 p5 = hist_quantile(&g->all, 0.05);
+    struct finding *f = verdict_find(v, node->facts->id, g->head.entity);
+    finding_when(v, f, episodes_ranges(e, j->arena), e->n);
+    finding_say(v, f,
+                "%s %s: of its utilization the 95th percentile is %.0f %% (threshold %g), the 5th "
+                "%.0f %%, the mean %.0f %%",
+                g->head.entity, kinds[kind].words, p95, j->p[P95].v, p5, hist_mean(&g->all));
+    finding_advise(v, f, "%s", kinds[kind].advice);
+    f->refute = "SM activity or power near their limits while utilization is low";
+    finding_number(v, f, "gpu_p95", p95, "%");
+    finding_number(v, f, "gpu_p5", p5, "%");
+    finding_number(v, f, "gpu_mean", hist_mean(&g->all), "%");
+    f->lost_gpu_s = held_s * idle_share(&g->all);
+    f->lost_s = f->lost_gpu_s;
+    v->triggered += w->in_class[kind];
+    v->violations += w->in_class[kind];
+    v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
+}
+
+static void plot_gpu(struct verdict *v, struct plot *p, const struct judged_node *node,
+                     const struct gpu *g, struct arena *a)
+{
+    plot_box(v, p, arena_printf(a, "%s %s", node->facts->id, g->head.entity), &g->all);
+}
+
+static uint64_t judge_gpu(const struct judge *j, const struct judged_node *node,
+                          const struct gpu *g, struct verdict *out)
+{
+    struct windows w =
+        windows_ended(&g->windows, &spec, j->p, node->from, j->run->ended && j->run->has_steps);
+    const uint64_t judged = w.judged;
+    for (unsigned kind = UNDER_USED; kind <= FLUCTUATING; kind++)
+        find(out, j, node, g, &w, kind);
+    windows_free(&w);
+    return judged;
+}
+
+static void judge(const struct judge *j, struct verdict *out)
+{
+    uint64_t judged = 0, most = 0;
+    struct plot *box = verdict_plot(out, PLOT_BOX, "GPU utilization", "%");
+    for (size_t i = 0; i < j->n_nodes; i++) {
+        const struct state *t = j->nodes[i].state;
+        for (size_t k = 0; k < t->gpus.n; k++) {
+            const struct gpu *g = per_gpu_at(&t->gpus, k);
+            if (!gpu_was_used(&g->head))
+                continue;
+            plot_gpu(out, box, &j->nodes[i], g, j->arena);
+            judged += judge_gpu(j, &j->nodes[i], g, out);
+            most = MAX_OF(most, g->all.n);
+        }
+    }
+    out->datapoints = most;
+    if (judged)
+        return;
+    const int64_t window = param_points(&j->p[WINDOW], MAX_OF(j->nodes[0].facts->period_ns, 1));
+    if (!judge_is_short(j, (uint64_t)window, out))
+        verdict_not_evaluated(out, "needs %lld data points of a GPU in use, has %llu",
+                              (long long)window, (unsigned long long)most);
+}
+
+static const char *const explained_by[] = {"CPUBottleneck",   "IOBottleneck", "Dataloader",
+                                           "CheckpointStall", "EvalHeavy",    NULL};
+
+const struct rule rule_low_gpu_utilization = {
+    .name = "LowGPUUtilization",
+    .title = "GPU under-used",
+    .description = "Checks whether a GPU is used little, or whether its use comes and goes: by the "
+                   "95th and the 5th percentile of its utilization over windows of the training "
+                   "loop.",
+    .recommendation = "Look for bottlenecks, have fewer blocking calls, use a larger batch or "
+                      "another way to distribute the work.",
+    .params = params,
+    .patience = PATIENCE,
+    .needs = NEEDS_SWEEPS | NEEDS_GPU,
+    .explained_by = explained_by,
+    .state_size = sizeof(struct state),
+    .sweeps = sweeps,
+    .join = join,
+    .free_state = free_state,
+    .judge = judge,
+};

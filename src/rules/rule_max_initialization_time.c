@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* MaxInitializationTime: the job ran for long before its first step. */
+#include <math.h>
+
+#include "base/mem.h"
+#include "rules/judging.h"
+
+enum { THRESHOLD };
+
+static const struct param params[] = {
+    [THRESHOLD] = {"threshold", 20, 0, 100000, PARAM_MINUTES,
+                   "how long a job may take until its first step"},
+    {0},
+};
+
+/* Without a word of the framework nothing is known about steps either. */
+struct state {
+    bool heard;
+};
+
+static void told(void *state, const struct rule_view *c, const struct told *v, size_t n)
+{
+    (void)c;
+    (void)v;
+    ((struct state *)state)->heard |= n > 0;
+}
+
+static void join(void *state, const struct rule_view *c, void *later)
+{
+    (void)c;
+    ((struct state *)state)->heard |= ((struct state *)later)->heard;
+}
+
+/* ---- judging ---- */
+
+static bool was_heard(const struct judge *j)
+{
+    for (size_t i = 0; i < j->n_nodes; i++)
+        if (((const struct state *)j->nodes[i].state)->heard)
+            return true;
+    return j->run->has_steps;
+}
+
+static void find(const struct judge *j, struct verdict *v, wall_ns until, double took_s)
+{
+    char took[32], limit[32];
+    const double limit_s = j->p[THRESHOLD].v * 60;
+    struct finding *f = verdict_find(v, "", "");
+    finding_when(v, f, &(struct time_range){j->run->job_start, until}, 1);
+    duration_text(took_s, took, sizeof took);
+    duration_text(limit_s, limit, sizeof limit);
+    if (j->run->has_steps)
+        finding_say(v, f, "the first step began %s after the job (threshold %s)", took, limit);
+    else
+        finding_say(v, f, "%s after its start the job has not begun a step (threshold %s)", took,
+                    limit);
+    f->refute = "steps that the hooks cannot see; mark them with footplate.step()";
+    finding_number(v, f, "initialization", took_s, "s");
+    finding_number(v, f, "threshold", limit_s, "s");
+    f->lost_s = took_s;
+    f->lost_gpu_s = judge_gpus(j) ? took_s * (double)judge_gpus(j) : NAN;
+    v->triggered = v->violations = 1;
+    v->last_triggered = until;
+}
+
+static void judge(const struct judge *j, struct verdict *out)
+{
+    const wall_ns until = j->run->has_steps ? j->run->loop_start : j->run->job_end;
+    const double took_s = (double)(until.ns - j->run->job_start.ns) / 1e9;
+    char took[32];
+    out->datapoints = 1;
+    if (!was_heard(j)) {
+        out->datapoints = 0;
+        verdict_not_evaluated(out, "nothing was heard of the framework, so it is not known when "
+                                   "its first step began");
+        return;
+    }
+    if (took_s > j->p[THRESHOLD].v * 60) {
+        find(j, out, until, took_s);
+        return;
+    }
+    duration_text(took_s, took, sizeof took);
+    if (j->run->has_steps)
+        verdict_why(out, "the first step began %s after the job", took);
+    else if (j->run->ended)
+        verdict_not_evaluated(out, "the job ended after %s without a step", took);
+    else
+        verdict_why(out, "no step yet, %s after the start of the job", took);
+}
+
+const struct rule rule_max_initialization_time = {
+    .name = "MaxInitializationTime",
+    .title = "initialization takes long",
+    .description = "Checks how long the job takes until its first step begins.",
+    .recommendation = "Stream or cache the data instead of copying it first, keep images and "
+                      "compiled graphs warm.",
+    .params = params,
+    .patience = -1,
+    .whole_job = true,
+    .state_size = sizeof(struct state),
+    .told = told,
+    .join = join,
+    .judge = judge,
+};

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OverallSystemUsage: the table of what each node used, and a sentence about it. Never an issue. */
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "rules/enough.h"
+#include "rules/hist.h"
+#include "rules/loghist.h"
+#include "rules/per_gpu.h"
+
+enum { LEAST = 2 };
+
+/* Above this a resource is used well, below it has room. */
+static const double WELL = 70; /* percent */
+
+struct gpu {
+    struct gpu_head head;
+    struct hist util, mem;
+};
+
+struct state {
+    struct per_gpu gpus;
+    struct hist cpu, mem, io_wait;
+    struct loghist net_in, net_out; /* B/s */
+};
+
+static void add(struct hist *h, const float *v, size_t n)
+{
+    if (v)
+        hist_add(h, v, n);
+}
+
+static void add_log(struct loghist *h, const float *v, size_t n)
+{
+    if (v)
+        loghist_add(h, v, n);
+}
+
+static void sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
+{
+    struct state *t = state;
+    (void)c;
+    per_gpu_see(&t->gpus, sizeof(struct gpu), s);
+    for (size_t i = 0; i < s->n_gpus; i++) {
+        struct gpu *g = per_gpu_at(&t->gpus, i);
+        add(&g->util, s->gpus[i].v[GPU_SIG_UTIL], s->n);
+        add(&g->mem, s->gpus[i].v[GPU_SIG_MEM], s->n);
+    }
+    add(&t->cpu, s->v[SIG_CPU], s->n);
+    add(&t->mem, s->v[SIG_MEM], s->n);
+    add(&t->io_wait, s->v[SIG_IOWAIT], s->n);
+    add_log(&t->net_in, s->v[SIG_NET_RX], s->n);
+    add_log(&t->net_out, s->v[SIG_NET_TX], s->n);
+}
+
+static void join_gpu(void *own, const struct rule_view *c, void *its)
+{
+    struct gpu *a = own, *b = its;
+    (void)c;
+    hist_join(&a->util, &b->util);
+    hist_join(&a->mem, &b->mem);
+}
+
+static void join(void *state, const struct rule_view *c, void *later)
+{
+    struct state *a = state, *b = later;
+    per_gpu_join(&a->gpus, &b->gpus, c, join_gpu);
+    hist_join(&a->cpu, &b->cpu);
+    hist_join(&a->mem, &b->mem);
+    hist_join(&a->io_wait, &b->io_wait);
+    loghist_join(&a->net_in, &b->net_in);
+    loghist_join(&a->net_out, &b->net_out);
+}
+
+static void free_state(void *state)
+{
+    per_gpu_free(&((struct state *)state)->gpus, NULL);
+}
+
+/* ---- judging ---- */
+
+static const char *const columns[] = {"min", "max", "p99", "p95", "p90", "p50"};
+static const double quantiles[] = {0, 1, 0.99, 0.95, 0.9, 0.5};
+
+static_assert(COUNT_OF(columns) == COUNT_OF(quantiles), "a name for each column");
+
+static void row(struct verdict *v, struct plot *p, const char *label, const struct hist *h)
+{
+    double values[COUNT_OF(quantiles)];
+    for (size_t i = 0; i < COUNT_OF(quantiles); i++)
+        values[i] = hist_quantile(h, quantiles[i]);
+    if (h->n)
+        plot_row(v, p, label, values, COUNT_OF(values));
+}
+
+static void row_log(struct verdict *v, struct plot *p, const char *label, const struct loghist *h)
+{
+    double values[COUNT_OF(quantiles)];
+    for (size_t i = 0; i < COUNT_OF(quantiles); i++)
+        values[i] = loghist_quantile(h, quantiles[i]);
+    if (h->n)
+        plot_row(v, p, label, values, COUNT_OF(values));
+}
+
+static struct plot *table(struct verdict *v, const char *title, const char *unit)
+{
+    struct plot *p = verdict_plot(v, PLOT_TABLE, title, unit);
+    p->columns = columns;
+    p->n_columns = COUNT_OF(columns);
+    return p;
+}
+
+/* All GPUs of the node that the job used, as one. */
+static size_t pool(const struct state *t, struct hist *util, struct hist *mem)
+{
+    size_t used = 0;
+    for (size_t k = 0; k < t->gpus.n; k++) {
+        const struct gpu *g = per_gpu_at(&t->gpus, k);
+        if (!gpu_was_used(&g->head) || g->util.n == 0)
+            continue;
+        hist_join(util, &g->util);
+        hist_join(mem, &g->mem);
+        used++;
+    }
+    return used;
+}
+
+static void say_cpu_only(struct verdict *v, const char *node, const struct hist *cpu)
+{
+    const double p95 = hist_quantile(cpu, 0.95);
+    if (cpu->n)
+        verdict_remark(v,
+                       "%s: no GPU in use; the 95th percentile of CPU is %.0f %%, the median "
+                       "%.0f %%: %s",
+                       node, p95, hist_quantile(cpu, 0.5),
+                       p95 < WELL ? "under-used, consider a smaller machine" : "the CPU is used");
+}
+
+static void say(struct verdict *v, const char *node, const struct hist *gpu, const struct hist *cpu)
+{
+    const double g95 = hist_quantile(gpu, 0.95), c95 = hist_quantile(cpu, 0.95);
+    const double g50 = hist_quantile(gpu, 0.5);
+    const char *words = g95 < WELL && c95 < WELL    ? "under-used, consider a smaller machine"
+                        : g95 < WELL && c95 >= WELL ? "likely a CPU bottleneck"
+                        : g95 < WELL                ? "its GPUs are under-used"
+                        : g50 > WELL                ? "well used"
+                                                    : "its GPUs are well used at times only";
+    if (cpu->n)
+        verdict_remark(v,
+                       "%s: the 95th percentile of GPU is %.0f %%, of CPU %.0f %%, the median "
+                       "of GPU %.0f %%: %s",
+                       node, g95, c95, g50, words);
+    else
+        verdict_remark(v,
+                       "%s: the 95th percentile of GPU is %.0f %%, the median %.0f %%; CPU was "
+                       "not measured: %s",
+                       node, g95, g50, words);
+}
+
+static void judge_node(const struct judge *j, const struct judged_node *node, struct verdict *out)
+{
+    const struct state *t = node->state;
+    const char *id = node->facts->id;
+    struct hist *util = xcalloc(1, sizeof *util), *mem = xcalloc(1, sizeof *mem);
+    const size_t used = pool(t, util, mem);
+    struct plot *p = table(out, arena_printf(j->arena, "Use of %s", id), "%");
+    row(out, p, "cpu", &t->cpu);
+    row(out, p, "gpu", util);
+    row(out, p, "cpu_memory", &t->mem);
+    row(out, p, "gpu_memory", mem);
+    row(out, p, "io_wait", &t->io_wait);
+    if (t->net_in.n || t->net_out.n) {
+        p = table(out, arena_printf(j->arena, "Network of %s", id), "B/s");
+        row_log(out, p, "net_in", &t->net_in);
+        row_log(out, p, "net_out", &t->net_out);
+    }
+    out->uses[out->n_uses++] = (struct node_use){
+        .node = arena_strdup(j->arena, id),
+        .gpus = used,
+        .gpu_p95 = hist_quantile(util, 0.95),
+        .gpu_mem_p95 = hist_quantile(mem, 0.95),
+        .cpu_p95 = hist_quantile(&t->cpu, 0.95),
+        .mem_p95 = hist_quantile(&t->mem, 0.95),
+    };
+    if (used)
+        say(out, id, util, &t->cpu);
+    else
+        say_cpu_only(out, id, &t->cpu);
+    free(util);
+    free(mem);
+}
+
+static void judge(const struct judge *j, struct verdict *out)
+{
+    if (judge_is_short(j, LEAST, out))
+        return;
+    out->uses = arena_array(j->arena, struct node_use, j->n_nodes);
+    for (size_t i = 0; i < j->n_nodes; i++) {
+        const struct state *t = j->nodes[i].state;
+        out->datapoints = MAX_OF(out->datapoints, t->cpu.n);
+        if (j->nodes[i].sweeps)
+            judge_node(j, &j->nodes[i], out);
+    }
+}
+
+const struct rule rule_overall_system_usage = {
+    .name = "OverallSystemUsage",
+    .title = "System usage",
+    .description =
+        "Sums up what each node used of CPU, GPU, memory, I/O and network, and says in a "
+        "sentence how well it was used.",
+    .recommendation = "Take the machine that fits what the job uses.",
+    .patience = -1,
+    .needs = NEEDS_SWEEPS,
+    .summary = true,
+    .state_size = sizeof(struct state),
+    .sweeps = sweeps,
+    .join = join,
+    .free_state = free_state,
+    .judge = judge,
+};

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* StepOutlier: some steps take much longer than the others; what coincided with them. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "rules/judging.h"
+#include "rules/per_rank.h"
+#include "rules/seconds.h"
+#include "rules/step_spread.h"
+
+enum { STDDEV, MODE, N_OUTLIERS, LEAST_LOST };
+
+static const char *const mode_words[] = {"none", "train", "eval", "predict", NULL};
+
+static const struct param params[] = {
+    [STDDEV] = {"stddev", 3, 0.1, 100, PARAM_SIGMAS,
+                "a step that takes this much longer than the mean is an outlier"},
+    [MODE] = {"mode", 0, 0, MODE_N, PARAM_WORD, "steps of this mode alone; none: of every mode",
+              mode_words},
+    [N_OUTLIERS] = {"n_outliers", 10, 0, 1e6, PARAM_COUNT, "up to this many outliers are fine"},
+    /* Of a hundred thousand steps some hundred lie beyond three standard deviations by chance. */
+    [LEAST_LOST] = {"min_lost", 0.5, 0, 100, PARAM_PERCENT,
+                    "outliers that cost less of the time of the steps than this are left alone"},
+    {0},
+};
+
+enum { STEPS_LEAST = 100, RANGES_MOST = 256, PLOTTED_MOST = 500 };
+
+/* Above these a sweep says that storage held somebody up; percent. */
+static const float PSI_HIGH = 20, IOWAIT_HIGH = 50;
+/* Reasons of a held-down clock that are no wish of the user: power caps and heat. */
+static const unsigned THROTTLED = 0xec;
+
+struct rank {
+    struct rank_head head;
+    struct step_spread mode[MODE_N];
+};
+
+/* What may coincide with a long step. */
+enum { BY_CHECKPOINT, BY_IO, BY_THROTTLE, BY_N };
+
+struct state {
+    struct per_rank ranks;
+    struct seconds when[BY_N];
+};
+
+/* ---- seeing ---- */
+
+static bool is_throttled(const struct sweeps *s, size_t at)
+{
+    for (size_t g = 0; g < s->n_gpus; g++) {
+        const float *v = s->gpus[g].v[GPU_SIG_THROTTLE];
+        if (v && v[at] >= 1 && ((unsigned)v[at] & THROTTLED))
+            return true;
+    }
+    return false;
+}
+
+static bool is_high(const struct sweeps *s, enum node_signal k, size_t at, float limit)
+{
+    return s->v[k] && s->v[k][at] > limit; /* a missing one is not */
+}
+
+static void sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
+{
+    struct state *t = state;
+    (void)c;
+    for (size_t i = 0; i < s->n; i++) {
+        if (is_high(s, SIG_PSI_IO, i, PSI_HIGH) || is_high(s, SIG_IOWAIT_PEAK, i, IOWAIT_HIGH))
+            seconds_mark(&t->when[BY_IO], s->at[i], s->period_ns);
+        if (is_throttled(s, i))
+            seconds_mark(&t->when[BY_THROTTLE], s->at[i], s->period_ns);
+    }
+}
+
+static void steps(void *state, const struct rule_view *c, const struct rank_sight *r,
+                  const struct step *v, size_t n)
+{
+    struct state *t = state;
+    struct rank *own = per_rank_see(&t->ranks, sizeof *own, r);
+    (void)c;
+    for (size_t i = 0; i < n; i++)
+        if (!v[i].cut && v[i].mode < MODE_N)
+            step_spread_add(&own->mode[v[i].mode], &v[i]);
+}
+
+static void told(void *state, const struct rule_view *c, const struct told *v, size_t n)
+{
+    struct state *t = state;
+    (void)c;
+    for (size_t i = 0; i < n; i++)
+        if (v[i].id == EV_CHECKPOINT)
+            seconds_mark(&t->when[BY_CHECKPOINT], v[i].at, v[i].dur_ns);
+}
+
+static void join_rank(void *own, void *its)
+{
+    for (size_t m = 0; m < MODE_N; m++)
+        step_spread_join(&((struct rank *)own)->mode[m], &((struct rank *)its)->mode[m]);
+}
+
+static void free_rank(void *own)
+{
+    for (size_t m = 0; m < MODE_N; m++)
+        step_spread_free(&((struct rank *)own)->mode[m]);
+}
+
+static void join(void *state, const struct rule_view *c, void *later)
+{
+    struct state *a = state, *b = later;
+    (void)c;
+    per_rank_join(&a->ranks, sizeof(struct rank), &b->ranks, join_rank, free_rank);
+    for (size_t k = 0; k < BY_N; k++)
+        seconds_join(&a->when[k], &b->when[k]);
+}
+
+static void free_state(void *state)
+{
+    struct state *t = state;
+    per_rank_free(&t->ranks, free_rank);
+    for (size_t k = 0; k < BY_N; k++)
+        seconds_free(&t->when[k]);
+}
+
+/* ---- judging ---- */
+
+/* The long steps of one rank and mode. */
+struct outliers {
+    const struct judged_node *node;
+    const struct rank *rank;
+    enum event_mode mode;
+    double mean_s, limit_s;
+    double lost_s, lost_share; /* what they took longer than the mean; of the time of all steps */
+    struct long_step *v;
+    size_t n;
+};
+
+static bool wanted(const struct judge *j, enum event_mode m)
+{
+    const size_t word = (size_t)j->p[MODE].v;
+    return word == 0 || strcmp(mode_words[word], event_mode_names[m]) == 0;
+}
+
+static struct outliers outliers_of(const struct judge *j, const struct judged_node *node,
+                                   const struct rank *r, enum event_mode m)
+{
+    const struct step_spread *x = &r->mode[m];
+    struct outliers o = {.node = node, .rank = r, .mode = m, .mean_s = step_spread_mean(x)};
+    o.limit_s = o.mean_s + j->p[STDDEV].v * step_spread_sigma(x);
+    o.v = longest_over(&x->longest, o.limit_s * 1e9, j->arena, &o.n);
+    for (size_t i = 0; i < o.n; i++)
+        o.lost_s += (double)o.v[i].dur_ns / 1e9 - o.mean_s;
+    o.lost_share = x->sum_us ? o.lost_s * 1e6 / (double)x->sum_us : 0;
+    return o;
+}
+
+/* Of the outliers, those in whose time it held; 0..1. */
+static double share_within(const struct outliers *o, const struct seconds *s)
+{
+    size_t n = 0;
+    uint64_t of;
+    for (size_t i = 0; i < o->n; i++)
+        n += seconds_touched(s, (wall_ns){o->v[i].start_ns}, o->v[i].dur_ns, &of) > 0;
+    return o->n ? (double)n / (double)o->n : 0;
+}
+
+/* A part in which most of the additional time was spent; step_parts(): in none. */
+static size_t longest_part(const struct outliers *o, double *more_s)
+{
+    const size_t n = step_parts();
+    size_t best = n;
+    *more_s = 0;
+    for (size_t k = 0; k + 1 < n; k++) {
+        double more = 0;
+        for (size_t i = 0; i < o->n; i++)
+            more += (double)o->v[i].part_us[k] / 1e6;
+        more -= (double)o->n * step_spread_part(&o->rank->mode[o->mode], k);
+        if (more > o->lost_s / 2 && more > *more_s) {
+            best = k;
+            *more_s = more;
+        }
+    }
+    *more_s /= (double)MAX_OF(o->n, (size_t)1);
+    return best;
+}
+
+static const struct {
+    const char *words, *advice;
+} causes[BY_N] = {
+    [BY_CHECKPOINT] = {"a checkpoint was being saved",
+                       "Save checkpoints less often, or in the background."},
+    [BY_IO] = {"processes of the node waited for storage",
+               "Keep the data on a local disk or in memory, and prefetch more of it."},
+    [BY_THROTTLE] = {"a GPU's clock was held down", "Look at the GPU's power limit and cooling."},
+};
+
+static const struct {
+    enum event_id id;
+    const char *advice;
+} part_advice[] = {
+    {EV_DATA, "Look at what the loader does then: a slow file, a shuffle buffer, new workers."},
+    {EV_CHECKPOINT, "Save checkpoints less often, or in the background."},
+    {EV_COMPILE, "Keep shapes the same, so that nothing is compiled again."},
+    {EV_COMM, "Look for the rank that the others wait for."},
+};
+
+static const char *advice_for(const char *part)
+{
+    for (size_t i = 0; i < COUNT_OF(part_advice); i++)
+        if (strcmp(event_words[part_advice[i].id].part, part) == 0)
+            return part_advice[i].advice;
+    return "Look at what the program does in these steps: logging, synchronisation, garbage "
+           "collection.";
+}
+
+/* Held in at least half of them, and at least twice as often as in all of the loop: what always
+ * holds explains nothing. */
+static bool coincides(const struct judge *j, const struct outliers *o, const struct seconds *s)
+{
+    const double share = share_within(o, s);
+    const wall_ns from = j->run->loop_start;
+    uint64_t of;
+    const uint64_t n = seconds_touched(s, from, j->run->loop_end.ns - from.ns, &of);
+    return share >= 0.5 && share >= 2 * (double)n / (double)MAX_OF(of, (uint64_t)1);
+}
+
+/* Outliers of any other rank, of all nodes. */
+static void mark_others(const struct outliers *all, size_t n, const struct outliers *but,
+                        struct seconds *out)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; all[i].rank != but->rank && k < all[i].n; k++)
+            seconds_mark(out, (wall_ns){all[i].v[k].start_ns}, all[i].v[k].dur_ns);
+}
+
+struct causes_found {
+    char words[512];
+    const char *advice;
+    bool other_ranks;
+};
+
+static void add_cause(struct causes_found *c, const char *words, const char *advice)
+{
+    const size_t n = strlen(c->words);
+    snprintf(c->words + n, sizeof c->words - n, "%s%s", n ? ", and " : "", words);
+    c->advice = c->advice ? c->advice : advice;
+}
+
+static struct causes_found look_for_causes(const struct judge *j, const struct outliers *o,
+                                           const struct outliers *all, size_t n_all)
+{
+    struct causes_found c = {0};
+    const struct state *t = o->node->state;
+    struct seconds others = {0};
+    char text[128];
+    double more_s;
+    const size_t part = longest_part(o, &more_s);
+    for (size_t k = 0; k < BY_N; k++)
+        if (coincides(j, o, &t->when[k]))
+            add_cause(&c, causes[k].words, causes[k].advice);
+    if (part < step_parts()) {
+        snprintf(text, sizeof text, "'%s' took %.3g s longer than usual", step_part_name(part),
+                 more_s);
+        add_cause(&c, text, advice_for(step_part_name(part)));
+    }
+    mark_others(all, n_all, o, &others);
+    c.other_ranks = share_within(o, &others) >= 0.5;
+    seconds_free(&others);
+    return c;
+}
+
+static void set_ranges(const struct judge *j, struct verdict *v, struct finding *f,
+                       const struct outliers *o)
+{
+    const size_t n = MIN_OF(o->n, (size_t)RANGES_MOST);
+    struct time_range *r = arena_array(j->arena, struct time_range, n);
+    for (size_t i = 0; i < n; i++) {
+        const struct long_step *s = &o->v[o->n - n + i]; /* the latest */
+        r[i] = (struct time_range){{s->start_ns}, {s->start_ns + s->dur_ns}};
+    }
+    finding_when(v, f, r, n);
+}
+
+static void find(const struct judge *j, struct verdict *v, const struct outliers *o,
+                 const struct causes_found *c)
+{
+    const struct step_spread *x = &o->rank->mode[o->mode];
+    const bool full = o->n == LONGEST_KEPT;
+    double longest = 0;
+    for (size_t i = 0; i < o->n; i++)
+        longest = fmax(longest, (double)o->v[i].dur_ns / 1e9);
+    struct finding *f = verdict_find(v, o->node->facts->id, rank_entity(j, &o->rank->head.who));
+    set_ranges(j, v, f, o);
+    finding_say(v, f,
+                "%s%zu of %llu %s steps of rank %lld took more than %.3g s (mean %.3g s + %g "
+                "standard deviations of %.3g s), the longest %.3g s%s%s%s",
+                full ? "at least " : "", o->n, (unsigned long long)x->n, event_mode_names[o->mode],
+                (long long)o->rank->head.who.rank, o->limit_s, o->mean_s, j->p[STDDEV].v,
+                step_spread_sigma(x), longest, *c->words ? "; at that time " : "", c->words,
+                c->other_ranks ? "; other ranks had long steps at the same time" : "");
+    if (c->advice)
+        finding_advise(v, f, "%s", c->advice);
+    f->refute = "long steps that are due to the data itself, such as longer sequences";
+    finding_number(v, f, "outliers", (double)o->n, "");
+    finding_number(v, f, "steps", (double)x->n, "");
+    finding_number(v, f, "mean", o->mean_s, "s");
+    finding_number(v, f, "stddev", step_spread_sigma(x), "s");
+    finding_number(v, f, "threshold", o->limit_s, "s");
+    finding_number(v, f, "longest", longest, "s");
+    f->lost_s = o->lost_s;
+    f->lost_gpu_s = o->node->facts->n_gpus ? o->lost_s : NAN;
+    v->triggered++;
+    v->violations += o->n;
+    v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
+}
+
+/* The long steps over time, and how all of them spread. */
+static void plot(const struct judge *j, struct verdict *v, const struct outliers *o)
+{
+    static const double quantiles[] = {0.05, 0.25, 0.5, 0.75, 0.95};
+    const size_t n = MIN_OF(o->n, (size_t)PLOTTED_MOST);
+    double *at = arena_array(j->arena, double, n), *s = arena_array(j->arena, double, n);
+    double box[COUNT_OF(quantiles)];
+    const char *label = arena_printf(j->arena, "rank %lld %s", (long long)o->rank->head.who.rank,
+                                     event_mode_names[o->mode]);
+    for (size_t i = 0; i < COUNT_OF(quantiles); i++)
+        box[i] = step_spread_quantile(&o->rank->mode[o->mode], quantiles[i]);
+    plot_row(v, verdict_plot(v, PLOT_BOX, "Duration of steps", "s"), label, box, COUNT_OF(box));
+    for (size_t i = 0; i < n; i++) {
+        at[i] = (double)(o->v[o->n - n + i].start_ns - j->run->job_start.ns) / 1e9;
+        s[i] = (double)o->v[o->n - n + i].dur_ns / 1e9;
+    }
+    struct plot *p = verdict_plot(v, PLOT_SERIES, "Steps that took long", "s");
+    p->edges = at;
+    p->n_edges = n;
+    plot_row(v, p, label, s, n);
+}
+
+/* All ranks of all nodes that have steps enough. */
+static size_t gather(const struct judge *j, struct outliers **out, uint64_t *steps_seen,
+                     uint64_t *most)
+{
+    size_t n = 0, cap = 0;
+    for (size_t i = 0; i < j->n_nodes; i++)
+        cap += ((const struct state *)j->nodes[i].state)->ranks.n * MODE_N;
+    *out = arena_array(j->arena, struct outliers, MAX_OF(cap, 1));
+    for (size_t i = 0; i < j->n_nodes; i++) {
+        const struct state *t = j->nodes[i].state;
+        for (size_t k = 0; k < t->ranks.n * MODE_N; k++) {
+            const struct rank *r = t->ranks.v[k / MODE_N];
+            const enum event_mode m = (enum event_mode)(k % MODE_N);
+            const uint64_t all = r->mode[m].n + r->mode[m].some;
+            *most = wanted(j, m) ? MAX_OF(*most, all) : *most;
+            *steps_seen += wanted(j, m) ? all : 0;
+            if (wanted(j, m) && all >= STEPS_LEAST)
+                (*out)[n++] = outliers_of(j, &j->nodes[i], r, m);
+        }
+    }
+    return n;
+}
+
+static void judge(const struct judge *j, struct verdict *out)
+{
+    struct outliers *all;
+    uint64_t seen = 0, most = 0;
+    const size_t n = gather(j, &all, &seen, &most);
+    const struct outliers *worst = all;
+    out->datapoints = seen;
+    if (n == 0) {
+        verdict_not_evaluated(out, "needs %d steps of a rank, has %llu", STEPS_LEAST,
+                              (unsigned long long)most);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        worst = all[i].n > worst->n ? &all[i] : worst;
+        if ((double)all[i].n <= j->p[N_OUTLIERS].v || all[i].lost_share * 100 < j->p[LEAST_LOST].v)
+            continue;
+        const struct causes_found c = look_for_causes(j, &all[i], all, n);
+        find(j, out, &all[i], &c);
+        plot(j, out, &all[i]);
+    }
+    if (out->state == RULE_CLEAR)
+        verdict_why(out,
+                    "at most %zu of the steps of a rank are outliers (%g are fine); they cost "
+                    "%.2g %% of the time of its steps",
+                    worst->n, j->p[N_OUTLIERS].v, worst->lost_share * 100);
+}
+
+static const char *const explained_by[] = {"CheckpointStall", "IOBottleneck", "Dataloader",
+                                           "GPUThrottling", NULL};
+
+const struct rule rule_step_outlier = {
+    .name = "StepOutlier",
+    .title = "some steps take long",
+    .description = "Checks for steps that take much longer than the others of the same rank and "
+                   "mode, and for what coincided with them. The first step is left out.",
+    .recommendation = "Look for what the long steps have in common: checkpoints, loading, other "
+                      "work on the machine.",
+    .params = params,
+    .patience = -1,
+    .needs = NEEDS_STEPS,
+    .explained_by = explained_by,
+    .state_size = sizeof(struct state),
+    .sweeps = sweeps,
+    .steps = steps,
+    .told = told,
+    .join = join,
+    .free_state = free_state,
+    .judge = judge,
+};

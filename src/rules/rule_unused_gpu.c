@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* UnusedGPU: a GPU that the job could use and never did. */
+#include <math.h>
+
+#include "base/mem.h"
+#include "rules/enough.h"
+#include "rules/per_gpu.h"
+
+enum { PATIENCE };
+
+static const struct param params[] = {
+    [PATIENCE] = {"patience", 1000, 0, 1e7, PARAM_POINTS,
+                  "how long a run that still goes on may leave a GPU alone"},
+    {0},
+};
+
+enum { LEAST = 10 };
+
+struct gpu {
+    struct gpu_head head;
+    uint64_t readings; /* of its utilization */
+    int64_t held_ns;   /* that they stand for */
+    int64_t first_ns, last_ns;
+};
+
+struct state {
+    struct per_gpu gpus;
+};
+
+static void see(struct gpu *g, const struct sweeps *s, const float *util)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        if (isnan(util[i]))
+            continue;
+        if (g->readings++ == 0)
+            g->first_ns = s->at[i].ns;
+        g->held_ns += s->period_ns;
+        g->last_ns = s->at[i].ns + s->period_ns;
+    }
+}
+
+static void sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
+{
+    struct state *t = state;
+    (void)c;
+    per_gpu_see(&t->gpus, sizeof(struct gpu), s);
+    for (size_t i = 0; i < s->n_gpus; i++)
+        if (s->gpus[i].v[GPU_SIG_UTIL])
+            see(per_gpu_at(&t->gpus, i), s, s->gpus[i].v[GPU_SIG_UTIL]);
+}
+
+static void join_gpu(void *own, const struct rule_view *c, void *its)
+{
+    struct gpu *a = own, *b = its;
+    (void)c;
+    if (b->readings == 0)
+        return;
+    if (a->readings == 0)
+        a->first_ns = b->first_ns;
+    a->last_ns = b->last_ns;
+    a->readings += b->readings;
+    a->held_ns += b->held_ns;
+}
+
+static void join(void *state, const struct rule_view *c, void *later)
+{
+    per_gpu_join(&((struct state *)state)->gpus, &((struct state *)later)->gpus, c, join_gpu);
+}
+
+static void free_state(void *state)
+{
+    per_gpu_free(&((struct state *)state)->gpus, NULL);
+}
+
+/* ---- judging ---- */
+
+/* While a run goes on a GPU may still be waiting for its turn. */
+static uint64_t needed(const struct judge *j, const struct judged_node *node)
+{
+    const struct param_value *p = &j->p[PATIENCE];
+    if (j->run->ended || p->v <= 0)
+        return LEAST;
+    return MAX_OF((uint64_t)param_points(p, MAX_OF(node->facts->period_ns, 1)), LEAST);
+}
+
+struct tally {
+    size_t measured, unused;
+};
+
+static bool is_measured(const struct judge *j, const struct judged_node *node, const struct gpu *g)
+{
+    return gpu_was_used(&g->head) || g->readings >= needed(j, node);
+}
+
+static struct tally count(const struct judge *j, const struct judged_node *node)
+{
+    const struct state *t = node->state;
+    struct tally n = {0};
+    for (size_t k = 0; k < t->gpus.n; k++) {
+        const struct gpu *g = per_gpu_at(&t->gpus, k);
+        n.measured += is_measured(j, node, g);
+        n.unused += is_measured(j, node, g) && !gpu_was_used(&g->head);
+    }
+    return n;
+}
+
+static void find(const struct judged_node *node, const struct gpu *g, struct tally n,
+                 struct verdict *v)
+{
+    char when[48];
+    const double held_s = (double)g->held_ns / 1e9;
+    struct finding *f = verdict_find(v, node->facts->id, g->head.entity);
+    finding_when(v, f, &(struct time_range){{g->first_ns}, {g->last_ns}}, 1);
+    finding_say(v, f,
+                "%s stayed at or below %.1f %% for %s with no process of the job on it; %zu of the "
+                "node's %zu GPUs are unused",
+                g->head.entity, (double)g->head.most_util, duration_text(held_s, when, sizeof when),
+                n.unused, n.measured);
+    if (n.unused == n.measured)
+        finding_advise(v, f,
+                       "The job uses no GPU of this node: run it on a machine without, or check "
+                       "that the framework sees them.");
+    else
+        finding_advise(v, f,
+                       "Start a process for it (%zu per node instead of %zu), or use a machine "
+                       "with %zu GPU%s.",
+                       n.measured, n.measured - n.unused, n.measured - n.unused,
+                       n.measured - n.unused == 1 ? "" : "s");
+    f->refute = "a process of the job on the GPU that the driver does not list";
+    finding_number(v, f, "gpu_max", (double)g->head.most_util, "%");
+    finding_number(v, f, "unused_gpus", (double)n.unused, "");
+    finding_number(v, f, "gpus", (double)n.measured, "");
+    f->lost_gpu_s = held_s;
+    f->lost_s = held_s * (double)n.unused / (double)n.measured; /* that share of the node */
+    v->triggered++;
+    v->violations++;
+    v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
+}
+
+static size_t judge_node(const struct judge *j, const struct judged_node *node, struct verdict *out)
+{
+    const struct state *t = node->state;
+    const struct tally n = count(j, node);
+    for (size_t k = 0; k < t->gpus.n; k++) {
+        const struct gpu *g = per_gpu_at(&t->gpus, k);
+        out->datapoints = MAX_OF(out->datapoints, g->readings);
+        if (is_measured(j, node, g) && !gpu_was_used(&g->head))
+            find(node, g, n, out);
+    }
+    return n.measured;
+}
+
+static void judge(const struct judge *j, struct verdict *out)
+{
+    size_t measured = 0;
+    uint64_t need = LEAST;
+    for (size_t i = 0; i < j->n_nodes; i++) {
+        measured += judge_node(j, &j->nodes[i], out);
+        need = MAX_OF(need, needed(j, &j->nodes[i]));
+    }
+    if (measured == 0 && !judge_is_short(j, need, out))
+        verdict_not_evaluated(out, "no GPU told its utilization");
+    else if (out->state == RULE_CLEAR)
+        verdict_why(out, "all %zu GPUs were used", measured);
+}
+
+const struct rule rule_unused_gpu = {
+    .name = "UnusedGPU",
+    .title = "GPU not used at all",
+    .description = "Checks whether a GPU that the job can see stayed below 1 % with no process of "
+                   "the job on it.",
+    .recommendation = "Start a process for each GPU, or use a machine with fewer.",
+    .params = params,
+    .patience = -1, /* it looks at the whole job; its patience is for runs that go on */
+    .needs = NEEDS_SWEEPS | NEEDS_GPU,
+    .whole_job = true,
+    .state_size = sizeof(struct state),
+    .sweeps = sweeps,
+    .join = join,
+    .free_state = free_state,
+    .judge = judge,
+};

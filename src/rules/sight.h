@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sight.h - what rules see of a run, in whatever way it comes: from the recorder while the run
+ * lives, or afterwards from its files.
+ *
+ * A sweep is one reading of all metrics of one node. Sweeps come in batches of columns; steps come
+ * rank by rank; "told" are those events of the framework that rules ask for. All in order of time
+ * within a node. Arrays belong to whoever hands them over, for the time of the call. */
+#ifndef RULES_SIGHT_H
+#define RULES_SIGHT_H
+
+#include "query/steps.h"
+#include "record/event.h"
+
+#define NODE_SIGNAL(id, ...) SIG_##id,
+enum node_signal {
+#include "rules/signals.def"
+    NODE_SIGNAL_N
+};
+
+#define GPU_SIGNAL(id, ...) GPU_SIG_##id,
+enum gpu_signal {
+#include "rules/signals.def"
+    GPU_SIGNAL_N
+};
+
+enum { SIGHT_GPUS_MOST = 64 };
+
+/* One sweep's values are NAN where nothing was read; a column is NULL when it never was. */
+struct gpu_sweeps {
+    const char *entity; /* "gpu0" */
+    const float *v[GPU_SIGNAL_N];
+};
+
+struct sweeps {
+    size_t n;
+    const wall_ns *at;
+    int64_t period_ns; /* that each of them stands for */
+    const float *v[NODE_SIGNAL_N];
+    const struct gpu_sweeps *gpus; /* the same ones in the same order in all batches of a node */
+    size_t n_gpus;
+};
+
+/* An event with one of the ids of event_words, on its own or inside a step. */
+struct told {
+    enum event_id id;
+    wall_ns at;
+    int64_t dur_ns; /* of a span, else 0 */
+    int64_t value;
+    int64_t rank;   /* -1: not known */
+    int64_t worker; /* of a loader; -1: it is none */
+    uint32_t pid;
+};
+
+/* Whether rules ask for events of this name. */
+bool rules_are_told(enum event_id id);
+
+struct rank_sight {
+    int64_t rank, device; /* -1: not known */
+    uint32_t pid;
+};
+
+struct node_facts {
+    const char *id;
+    unsigned cores; /* 0: not known */
+    size_t n_gpus;
+    int64_t memory_bytes;     /* 0: not known */
+    double price_per_hour;    /* NAN: not known */
+    const char *gpu;          /* what its driver calls the first one; NULL or "": not known */
+    int64_t gpu_memory_bytes; /* of one; 0: not known */
+    const char *machine;      /* as the price table calls it; "": not known */
+    wall_ns first;            /* of its first sweep */
+    int64_t period_ns;        /* at first */
+};
+
+/* What is known of the run as a whole when it is judged. */
+struct run_facts {
+    bool ended;
+    bool has_steps;
+    wall_ns job_start, job_end;   /* end: or now */
+    wall_ns loop_start, loop_end; /* of the steps so far, when there are any */
+};
+
+#endif

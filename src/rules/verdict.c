@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* verdict.c - see verdict.h. */
+#include "rules/verdict.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+const char *const rule_state_names[RULE_STATE_N] = {
+    [RULE_CLEAR] = "clear",
+    [RULE_ISSUE] = "issue",
+    [RULE_NOT_EVALUATED] = "not_evaluated",
+};
+
+const char *const severity_names[SEVERITY_N] = {
+    [SEVERITY_INFO] = "info",
+    [SEVERITY_WARNING] = "warning",
+    [SEVERITY_CRITICAL] = "critical",
+};
+
+/* Room for one more of `size` bytes in a list of the arena. */
+static void *grown(struct arena *a, void *list, size_t n, size_t *cap, size_t size)
+{
+    if (n < *cap)
+        return list;
+    *cap = *cap ? 2 * *cap : 4;
+    void *more = arena_alloc(a, *cap, size);
+    if (n)
+        memcpy(more, list, n * size);
+    return more;
+}
+
+__attribute__((format(printf, 2, 0))) static const char *said(struct arena *a, const char *fmt,
+                                                              va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    const int n = vsnprintf(NULL, 0, fmt, again);
+    va_end(again);
+    char *text = arena_alloc(a, (size_t)MAX_OF(n, 0) + 1, 1);
+    vsnprintf(text, (size_t)MAX_OF(n, 0) + 1, fmt, args);
+    return text;
+}
+
+#define SAY(to, a, fmt)                                                                            \
+    do {                                                                                           \
+        va_list args_;                                                                             \
+        va_start(args_, fmt);                                                                      \
+        (to) = said(a, fmt, args_);                                                                \
+        va_end(args_);                                                                             \
+    } while (0)
+
+struct finding *verdict_find(struct verdict *v, const char *node, const char *entity)
+{
+    v->findings =
+        grown(v->arena, v->findings, v->n_findings, &v->cap_findings, sizeof *v->findings);
+    struct finding *f = &v->findings[v->n_findings++];
+    *f = (struct finding){.node = arena_strdup(v->arena, node),
+                          .entity = arena_strdup(v->arena, entity),
+                          .message = "",
+                          .lost_s = NAN,
+                          .lost_gpu_s = NAN};
+    v->state = RULE_ISSUE;
+    return f;
+}
+
+void verdict_not_evaluated(struct verdict *v, const char *fmt, ...)
+{
+    SAY(v->why, v->arena, fmt);
+    v->state = RULE_NOT_EVALUATED;
+}
+
+void verdict_why(struct verdict *v, const char *fmt, ...)
+{
+    SAY(v->why, v->arena, fmt);
+}
+
+void verdict_remark(struct verdict *v, const char *fmt, ...)
+{
+    v->remarks = grown(v->arena, v->remarks, v->n_remarks, &v->cap_remarks, sizeof *v->remarks);
+    SAY(v->remarks[v->n_remarks++], v->arena, fmt);
+}
+
+struct plot *verdict_plot(struct verdict *v, enum plot_kind kind, const char *title,
+                          const char *unit)
+{
+    v->plots = grown(v->arena, v->plots, v->n_plots, &v->cap_plots, sizeof *v->plots);
+    struct plot *p = &v->plots[v->n_plots++];
+    *p = (struct plot){.kind = kind, .title = arena_strdup(v->arena, title), .unit = unit};
+    return p;
+}
+
+void plot_row(struct verdict *v, struct plot *p, const char *label, const double *values, size_t n)
+{
+    double *copy = arena_array(v->arena, double, n);
+    memcpy(copy, values, n * sizeof *copy);
+    p->rows = grown(v->arena, p->rows, p->n_rows, &p->cap_rows, sizeof *p->rows);
+    p->rows[p->n_rows++] = (struct plot_row){arena_strdup(v->arena, label), copy, n};
+}
+
+void finding_number(struct verdict *v, struct finding *f, const char *name, double value,
+                    const char *unit)
+{
+    f->numbers = grown(v->arena, f->numbers, f->n_numbers, &f->cap_numbers, sizeof *f->numbers);
+    f->numbers[f->n_numbers++] = (struct finding_number){name, unit, value};
+}
+
+void finding_say(struct verdict *v, struct finding *f, const char *fmt, ...)
+{
+    SAY(f->message, v->arena, fmt);
+}
+
+void finding_advise(struct verdict *v, struct finding *f, const char *fmt, ...)
+{
+    SAY(f->advice, v->arena, fmt);
+}
+
+void finding_when(struct verdict *v, struct finding *f, const struct time_range *r, size_t n)
+{
+    f->ranges = arena_array(v->arena, struct time_range, n);
+    f->n_ranges = n;
+    if (n == 0)
+        return;
+    memcpy(f->ranges, r, n * sizeof *r);
+    f->start = r[0].start;
+    f->end = r[n - 1].end;
+}

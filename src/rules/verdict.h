@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* verdict.h - what a rule says: an answer, findings with their size and evidence, words.
+ *
+ * Filled by a rule's judge through the functions below, completed by the engine (severity, sums,
+ * links). Everything lives in the arena that the judge was given. */
+#ifndef RULES_VERDICT_H
+#define RULES_VERDICT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/clock.h"
+
+enum rule_state { RULE_CLEAR, RULE_ISSUE, RULE_NOT_EVALUATED, RULE_STATE_N };
+enum severity { SEVERITY_INFO, SEVERITY_WARNING, SEVERITY_CRITICAL, SEVERITY_N };
+
+extern const char *const rule_state_names[RULE_STATE_N]; /* "clear", "issue", "not_evaluated" */
+extern const char *const severity_names[SEVERITY_N];
+
+struct finding_number {
+    const char *name, *unit; /* "gpu_p95", "%" */
+    double v;                /* NAN: not measured */
+};
+
+struct time_range {
+    wall_ns start, end;
+};
+
+/* A number with a name, or a list of them. */
+struct plot_row {
+    const char *label;
+    const double *v;
+    size_t n;
+};
+
+enum plot_kind {
+    PLOT_HISTOGRAM, /* rows: label, counts per bin; edges: n + 1 */
+    PLOT_BOX,       /* rows: label, {p5, p25, p50, p75, p95} */
+    PLOT_PIE,       /* rows: label, {value} */
+    PLOT_BARS,      /* rows: label, {value} */
+    PLOT_SERIES,    /* rows: label, values; edges: their times in s since the job's start */
+    PLOT_TABLE,     /* rows: label, a value for each of the columns */
+};
+
+struct plot {
+    enum plot_kind kind;
+    const char *title, *unit;
+    const double *edges;
+    size_t n_edges;
+    const char *const *columns; /* of a table: their names */
+    size_t n_columns;
+    struct plot_row *rows;
+    size_t n_rows, cap_rows;
+};
+
+/* What the framework was doing in the time of a finding. */
+struct share {
+    const char *what, *name; /* "phase" "train"; "event" "data"; "operator" "aten::mm" */
+    int64_t rank;
+    double seconds, share; /* of the finding's time */
+};
+
+struct finding {
+    const char *node, *entity; /* "": the job, or the node as a whole */
+    wall_ns start, end;        /* of all its ranges */
+    struct time_range *ranges; /* in order, apart from each other */
+    size_t n_ranges;
+    const char *message; /* one sentence with numbers */
+    const char *advice;  /* what to do here, with numbers; NULL: the rule's recommendation */
+    const char *refute;  /* the evidence that would refute it; NULL: none said */
+    struct finding_number *numbers;
+    size_t n_numbers, cap_numbers;
+    double lost_s, lost_gpu_s; /* NAN: cannot be told */
+    struct share *shares;
+    size_t n_shares;
+    const char **explained_by; /* names of rules */
+    size_t n_explained_by;
+};
+
+/* What a node used: 95th percentiles in percent; NAN: not measured. */
+struct node_use {
+    const char *node;
+    size_t gpus; /* that the job used; the numbers are theirs */
+    double gpu_p95, gpu_mem_p95, cpu_p95, mem_p95;
+};
+
+struct right_size;
+
+struct verdict {
+    const struct rule *rule;
+    enum rule_state state;
+    enum severity severity; /* of an issue */
+    const char *why;        /* not evaluated: why; clear: what was seen; "": nothing to add */
+    uint64_t triggered, violations, datapoints;
+    wall_ns last_triggered;                           /* 0: never */
+    double lost_s, lost_share, lost_gpu_s, lost_cost; /* NAN: not known, or nothing lost */
+    struct finding *findings;
+    size_t n_findings, cap_findings;
+    struct plot *plots;
+    size_t n_plots, cap_plots;
+    const char **remarks; /* more sentences: settings seen, verdicts of nodes */
+    size_t n_remarks, cap_remarks;
+    struct node_use *uses; /* of a summary of use */
+    size_t n_uses;
+    const struct right_size *right_size; /* rightsize.h; NULL: none is proposed */
+    struct arena *arena;
+};
+
+/* A new finding, lost sizes NAN; the state becomes RULE_ISSUE. Good until the next one is made. */
+struct finding *verdict_find(struct verdict *v, const char *node, const char *entity);
+void verdict_not_evaluated(struct verdict *v, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+void verdict_why(struct verdict *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void verdict_remark(struct verdict *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Good until the next plot is made. */
+struct plot *verdict_plot(struct verdict *v, enum plot_kind kind, const char *title,
+                          const char *unit);
+/* The values are copied. */
+void plot_row(struct verdict *v, struct plot *p, const char *label, const double *values, size_t n);
+
+void finding_number(struct verdict *v, struct finding *f, const char *name, double value,
+                    const char *unit);
+void finding_say(struct verdict *v, struct finding *f, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void finding_advise(struct verdict *v, struct finding *f, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The ranges are copied; start and end follow from them. */
+void finding_when(struct verdict *v, struct finding *f, const struct time_range *r, size_t n);
+
+#endif

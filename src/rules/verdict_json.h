@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* verdict_json.h - verdicts and the catalogue of rules as JSON, for all who hand them out. Keys may
+ * be added here, never renamed. */
+#ifndef RULES_VERDICT_JSON_H
+#define RULES_VERDICT_JSON_H
+
+#include "base/json_write.h"
+#include "rules/engine.h"
+
+/* One object. `p`: the values that the rule was evaluated with. */
+void verdict_json(struct jw *j, const char *key, const struct verdict *v,
+                  const struct param_value *p);
+/* A rule of the catalogue, as one object. */
+void rule_json(struct jw *j, const char *key, const struct rule *r);
+
+#endif

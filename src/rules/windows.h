@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* windows.h - consecutive windows of sweeps, each judged by the distribution of a few columns.
+ *
+ * Windows lie side by side from where the rule begins to count. Only the earliest and the latest
+ * one are kept as distributions, because another stretch of time may add to them; those between are
+ * judged at once and become a count and an episode of their class. */
+#ifndef RULES_WINDOWS_H
+#define RULES_WINDOWS_H
+
+#include "rules/episodes.h"
+#include "rules/hist.h"
+#include "rules/rule.h"
+
+/* Class 0 is fine. */
+enum { WINDOW_CLASSES = 3, WINDOW_COLUMNS_MOST = 3 };
+
+struct windows_spec {
+    size_t columns;
+    int points; /* index of the parameter that says how long a window is */
+    unsigned (*classify)(const struct hist *h, const struct param_value *p);
+};
+
+struct window;
+
+struct windows {
+    struct window *first, *last; /* last NULL: there is but one */
+    uint64_t judged;             /* windows that were long enough */
+    uint64_t in_class[WINDOW_CLASSES];
+    struct episodes episodes[WINDOW_CLASSES];
+};
+
+/* cols[0..columns) have n values each. */
+void windows_add(struct windows *w, const struct windows_spec *spec, const struct rule_view *c,
+                 const struct sweeps *s, const float *const *cols);
+void windows_join(struct windows *w, const struct windows_spec *spec, const struct rule_view *c,
+                  struct windows *later);
+/* The same, with the windows at the edges judged too. A run that ended before its first window was
+ * full is judged by what there is, when that is at least a tenth of a window: `short_ok`. The copy
+ * is the caller's to free. */
+struct windows windows_ended(const struct windows *w, const struct windows_spec *spec,
+                             const struct param_value *p, wall_ns from, bool short_ok);
+/* Sweeps in the windows at the edges; for "needs 500 data points, has 312". */
+uint64_t windows_held(const struct windows *w);
+void windows_free(struct windows *w);
+
+#endif

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`footplate check`: what held a run back, in every format, with other parameters, as a gate."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+# A GPU that idles three minutes in four, and one that never does, on two nodes.
+SCENE = """scene 1
+node good cores=8 gpus=1
+node bad cores=8 gpus=1
+interval 500ms
+good cpu.util total 0s..1000s 40
+bad cpu.util total 0s..1000s 40
+good gpu.util gpu0 0s..1000s 95
+bad gpu.util gpu0 0s..1000s 30
+"""
+
+KEYS = {
+    "rule",
+    "state",
+    "why",
+    "severity",
+    "triggered",
+    "violations",
+    "datapoints",
+    "last_triggered_ns",
+    "params",
+    "lost_s",
+    "lost_share",
+    "lost_gpu_s",
+    "lost_cost",
+    "findings",
+}
+FINDING_KEYS = {"node", "entity", "start_ns", "end_ns", "message", "numbers"}
+
+
+@pytest.fixture(scope="module")
+def scene(footplate, tmp_path_factory) -> Path:
+    """A folder of runs with one that was made from the scene."""
+    import subprocess
+
+    folder = tmp_path_factory.mktemp("scene")
+    (folder / "made.scene").write_text(SCENE)
+    done = subprocess.run(
+        [footplate, "import", folder / "made.scene", "-o", folder / "runs" / "made"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return folder / "runs"
+
+
+@pytest.fixture
+def check(run_fp, scene):
+    """Runs check on the scene; returns what the program left."""
+
+    def call(*words):
+        return run_fp("check", "made", *words, env=os.environ | {"FOOTPLATE_DIR": str(scene)})
+
+    return call
+
+
+def rule_of(done, name: str) -> dict:
+    (found,) = [r for r in json.loads(done.stdout) if r["rule"] == name]
+    return found
+
+
+def test_the_json_has_every_rule_with_the_keys_that_others_read(run_fp, check):
+    done = check("--json")
+    assert done.returncode == 0 and done.stderr == ""
+    listed = [r["rule"] for r in json.loads(run_fp("rules", "--json").stdout)]
+    verdicts = json.loads(done.stdout)
+    assert [v["rule"] for v in verdicts] == listed
+    for v in verdicts:
+        assert v.keys() >= KEYS
+        assert v["state"] in ("issue", "clear", "not_evaluated")
+        assert v["severity"] in ("info", "warning", "critical")
+        assert (v["state"] == "issue") == bool(v["findings"])
+        assert v["why"] or v["state"] != "not_evaluated"
+        for f in v["findings"]:
+            assert f.keys() >= FINDING_KEYS
+            assert f["message"] and f["numbers"] and f["advice"]
+
+
+def test_the_bad_node_is_found_with_its_size_and_the_good_one_is_not(check):
+    found = rule_of(check("--json"), "LowGPUUtilization")
+    (finding,) = found["findings"]
+    assert (finding["node"], finding["entity"]) == ("bad", "gpu0")
+    assert finding["numbers"]["gpu_p95"] == 30 and finding["units"]["gpu_p95"] == "%"
+    assert finding["ranges"] and finding["start_ns"] == finding["ranges"][0]["start_ns"]
+    assert found["severity"] == "critical"
+    assert found["lost_gpu_s"] == pytest.approx(0.7 * 500, rel=0.02)  # 500 s are patience
+    assert found["lost_cost"] is None
+
+
+def test_the_same_run_gives_the_same_bytes(check):
+    for words in (["--json"], ["--csv"], []):
+        assert check(*words).stdout == check(*words).stdout
+
+
+def test_people_read_the_finding_first_then_what_is_clear_and_what_was_not_evaluated(check):
+    lines = check().stdout.splitlines()
+    assert lines[0].startswith("made: ")
+    issue = next(i for i, text in enumerate(lines) if text.startswith("LowGPUUtilization: "))
+    assert "critical" in lines[issue] and "lost" in lines[issue]
+    assert lines[issue + 1].startswith("  bad: gpu0 is under-used: ")
+    labels = [text.split()[0] for text in lines[issue + 2 : issue + 5]]
+    assert labels[:2] == ["when", "cost"] and "to" in labels
+    assert issue < lines.index("clear") < lines.index("not evaluated")
+    assert any(text.startswith("  StepOutlier") and "no steps were seen" in text for text in lines)
+
+
+def test_csv_has_a_line_for_each_finding_and_one_for_each_rule_without(check):
+    rows = list(csv.DictReader(io.StringIO(check("--csv").stdout)))
+    verdicts = json.loads(check("--json").stdout)
+    assert len(rows) == sum(max(len(v["findings"]), 1) for v in verdicts)
+    (low,) = [r for r in rows if r["rule"] == "LowGPUUtilization"]
+    assert (low["state"], low["severity"], low["node"]) == ("issue", "critical", "bad")
+
+
+def test_a_parameter_can_be_set_in_either_way_of_writing_it(check):
+    for text in (
+        "LowGPUUtilization.threshold_p95=20",
+        "ProfilerReport.LowGPUUtilization_threshold_p95=20",
+    ):
+        found = rule_of(check("--json", "--set", text), "LowGPUUtilization")
+        assert found["state"] == "clear" and found["params"]["threshold_p95"] == 20
+
+
+def test_points_can_be_given_as_time_and_are_shown_as_such(check):
+    words = ["--set", "LowGPUUtilization.patience=0s", "--set", "LowGPUUtilization.window=30s"]
+    found = rule_of(check("--json", *words), "LowGPUUtilization")
+    assert found["params"]["window"] == "30s" and found["datapoints"] == 2000
+
+
+def test_only_the_rules_asked_for_are_shown(check):
+    done = check("--json", "--rule", "UnusedGPU", "--rule", "LowGPUUtilization")
+    assert [v["rule"] for v in json.loads(done.stdout)] == ["LowGPUUtilization", "UnusedGPU"]
+
+
+@pytest.mark.parametrize(
+    "words, status",
+    [
+        (["--fail-on", "critical"], 3),
+        (["--fail-on", "warning"], 3),
+        (["--fail-on", "issue"], 3),
+        (["--fail-on", "info", "--rule", "UnusedGPU"], 0),
+        (["--fail-on", "critical", "--set", "LowGPUUtilization.threshold_p95=20"], 0),
+        ([], 0),
+    ],
+)
+def test_an_issue_at_or_above_the_limit_ends_with_status_3(check, words, status):
+    only = [] if "--rule" in words else ["--rule", "LowGPUUtilization"]
+    done = check(*words, *only)
+    assert done.returncode == status and done.stdout
+
+
+@pytest.mark.parametrize(
+    "words, sentence",
+    [
+        (["--set", "LowGPU.window=5"], "there is no rule 'LowGPU'"),
+        (["--set", "LowGPUUtilization.windw=5"], "LowGPUUtilization has no parameter 'windw'; it"),
+        (["--set", "LowGPUUtilization.threshold_p5=300"], "300 is not within 0 and 100 %"),
+        (["--set", "LowGPUUtilization.threshold_p5=3s"], "'3s' is no number in %"),
+        (["--set", "LowGPUUtilization"], "is not written Rule.parameter=value"),
+        (["--rule", "CPUBottlenek"], "did you mean CPUBottleneck? There are "),
+        (["--fail-on", "often"], "'often' is not one of: info, warning, critical, issue"),
+        (["--format", "sagemaker"], "-o DIR, the folder to write, belong together"),
+        (["--format", "sagemaker", "--json"], "--format excludes --json and --csv"),
+        (["--json", "--csv"], "--json and --csv exclude each other"),
+    ],
+)
+def test_what_does_not_exist_gets_one_sentence_and_nothing_is_evaluated(check, words, sentence):
+    done = check(*words)
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.startswith("footplate: ") and done.stderr.count("\n") == 1
+    assert sentence in done.stderr
+
+
+def test_sagemaker_files_have_the_envelope_and_the_parameters_in_their_order(check, tmp_path):
+    done = check("--format", "sagemaker", "-o", tmp_path / "out")
+    assert done.returncode == 0 and done.stdout == ""
+    low = json.loads((tmp_path / "out" / "LowGPUUtilization.json").read_text())
+    assert list(low) == ["RuleTriggered", "Violations", "Details", "Datapoints", "RuleParameters"]
+    assert low["RuleParameters"] == "threshold_p95:70\nthreshold_p5:10\nwindow:500\npatience:1000"
+    assert low["Details"]["bad"]["gpu0"]["gpu_95"] == 30
+    assert low["RuleTriggered"] == low["Violations"] > 0
+    assert low["Details"]["last_timestamp"] > 10**15
+    assert not (tmp_path / "out" / "StepOutlier.json").exists()
+
+
+def test_nothing_is_written_into_the_run(check, scene):
+    def state():
+        return sorted((p, p.stat().st_mtime_ns) for p in scene.rglob("*"))
+
+    before = state()
+    check("--json")
+    check()
+    assert state() == before
+
+
+def test_a_real_run_without_gpu_and_steps_says_what_is_missing(fp):
+    verdicts = {v["rule"]: v for v in json.loads(fp("check", "last", "--json"))}
+    assert verdicts["LowGPUUtilization"]["why"] == "no GPU was recorded"
+    assert verdicts["StepOutlier"]["why"] == "no steps were seen"
+    assert all(v["state"] != "issue" or v["findings"] for v in verdicts.values())

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_demangle.c - any text as the name of a kernel: the short one fits and is one line of it. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/demangle.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
+
+int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+{
+    char name[4096], to[4096], brief[SHORT_NAME_LEN];
+    if (n >= sizeof name)
+        return 0;
+    memcpy(name, p, n);
+    name[n] = '\0';
+    if (name_demangle(name, to, sizeof to) != (to[0] != '\0') || strlen(to) >= sizeof to)
+        abort();
+    (void)name_demangle(name, to, 16);
+    if (name_shorten(name, brief, sizeof brief) != strlen(brief))
+        abort();
+    return 0;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../test.h"
+#include "base/buf.h"
+#include "base/json_scan.h"
+#include "json_elements.h"
+
+/* As a profiler writes them: several shapes in turns. */
+static void put_elements(struct buf *out, unsigned n)
+{
+    char text[512];
+    buf_put(out, "[", 1);
+    for (unsigned i = 0; i < n; i++) {
+        int len;
+        if (i % 3 == 0)
+            len =
+                snprintf(text, sizeof text,
+                         "%s\n  {\n    \"ph\": \"X\", \"name\": \"aten::op%u\", \"ts\": %u.%03u,\n"
+                         "    \"args\": {\n      \"a\": %u, \"b\": [[1, \"]\"], [%u]]\n    }\n  }",
+                         i ? "," : "", i % 7, i * 17, i % 1000, i, i * i);
+        else
+            len = snprintf(text, sizeof text,
+                           "%s\n  {\n    \"ph\": \"%s\", \"ts\": -%u, \"a\": \"x%.*s\"\n  }",
+                           i ? "," : "", i % 3 == 1 ? "B" : "\\\"E", i, (int)(i % 40),
+                           "a text that is sometimes long, sometimes not");
+        buf_put(out, text, (size_t)len);
+    }
+    buf_put(out, "\n]\n", 3);
+}
+
+static void read_both(const struct buf *in, size_t window, size_t piece, struct elements x[2],
+                      enum json_kind end[2])
+{
+    for (unsigned i = 0; i < 2; i++) {
+        struct bytes_memory m;
+        bytes_memory_init(&m, in->p, in->len, piece);
+        elements_open(&x[i], &m.in, &(struct json_options){.window = window}, i);
+        end[i] = elements_read(&x[i]);
+        json_close(&x[i].s);
+    }
+}
+
+static bool both_alike(const struct elements x[2], const enum json_kind end[2])
+{
+    return end[0] == end[1] && x[0].sum == x[1].sum &&
+           memcmp(&x[0].s.faults, &x[1].s.faults, sizeof x[0].s.faults) == 0;
+}
+
+TEST(many_items_at_once_are_the_same_items_in_every_window)
+{
+    struct buf in = {0};
+    struct elements x[2];
+    enum json_kind end[2];
+    put_elements(&in, 60);
+    for (size_t window = 64; window < 2000; window = window * 9 / 8)
+        for (size_t piece = 0; piece < 40; piece += 13) {
+            read_both(&in, window, piece, x, end);
+            CHECK_INT(end[1], JS_DONE);
+            CHECK(both_alike(x, end));
+        }
+    buf_free(&in);
+}
+
+TEST(nearly_all_items_of_elements_that_look_alike_come_many_at_once)
+{
+    struct buf in = {0};
+    struct elements x[2];
+    enum json_kind end[2];
+    put_elements(&in, 3000);
+    read_both(&in, 0, 0, x, end);
+    CHECK(both_alike(x, end));
+    /* 3000 elements: 8 items each third, else 4. */
+    CHECK(x[1].by_ahead > 15000);
+    buf_free(&in);
+}
+
+TEST(what_is_broken_is_mended_and_counted_as_one_by_one)
+{
+    static const char bytes[] = "\"\\,:{}[]0-.eN \n\x01\xc3";
+    struct elements x[2];
+    enum json_kind end[2];
+    uint64_t seed = 1;
+    for (unsigned round = 0; round < 3000; round++) {
+        struct buf in = {0};
+        put_elements(&in, 12);
+        for (unsigned k = 0; k < 1 + round % 3; k++) {
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            in.p[(seed >> 20) % in.len] = (uint8_t)bytes[(seed >> 50) % (sizeof bytes - 1)];
+        }
+        if (round % 5 == 0)
+            in.len -= (seed >> 33) % in.len;
+        read_both(&in, 64 + round % 900, round % 50, x, end);
+        CHECK(both_alike(x, end));
+        buf_free(&in);
+    }
+}
+
+TEST(nothing_comes_at_once_where_it_would_not_be_checked)
+{
+    static const char text[] = "[{\"a\":1,\"b\":2},{\"a\":1,\"b\":2},{\"a\":1,\"b\":2}]";
+    struct bytes_memory in;
+    struct json_keys keys;
+    struct json_scan s;
+    struct json_item it, items[4];
+    json_keys_init(&keys, element_names, COUNT_OF(element_names));
+    for (unsigned strict = 0; strict < 2; strict++) {
+        bytes_memory_init(&in, text, sizeof text - 1, 0);
+        json_open(&s, &in.in, &(struct json_options){.strict = strict, .keys = &keys});
+        size_t most = 0;
+        CHECK_INT(json_ahead(&s, 0, items, COUNT_OF(items)), 0);
+        while (!json_is_over(json_next(&s, &it))) {
+            const size_t n = json_ahead(&s, 0, items, COUNT_OF(items));
+            most = MAX_OF(most, n);
+        }
+        CHECK_INT(most, strict ? 0 : 3);
+        json_close(&s);
+    }
+}
+
+TEST(scalars_with_a_key_that_is_ignored_are_read_and_left_out)
+{
+    struct buf in = {0};
+    struct bytes_memory m;
+    struct json_keys keys;
+    struct json_scan s;
+    struct json_item it, items[64];
+    size_t by_ahead[COUNT_OF(element_names) + 1] = {0};
+    put_elements(&in, 300);
+    bytes_memory_init(&m, in.p, in.len, 0);
+    json_keys_init(&keys, element_names, COUNT_OF(element_names));
+    json_keys_ignore(&keys, 6); /* ts */
+    json_open(&s, &m.in, &(struct json_options){.keys = &keys});
+    while (!json_is_over(json_next(&s, &it))) {
+        const size_t n = json_ahead(&s, ELEMENT_ARGS, items, COUNT_OF(items));
+        for (size_t i = 0; i < n; i++)
+            if (items[i].kind != JS_END)
+                by_ahead[items[i].id]++;
+    }
+    CHECK(by_ahead[3] > 250); /* ph */
+    CHECK(by_ahead[1] > 250); /* a, behind ts */
+    CHECK_INT(by_ahead[6], 0);
+    CHECK_INT(s.depth, 0);
+    json_close(&s);
+    buf_free(&in);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scenekit.h - a scene as rules see it, without files between: sweeps, steps and told events, to be
+ * fed to engines in any pieces. */
+#ifndef RULES_SCENEKIT_H
+#define RULES_SCENEKIT_H
+
+#include "import/scene.h"
+#include "rules/engine.h"
+
+struct played_node {
+    struct node_facts facts;
+    size_t n, cap; /* sweeps */
+    wall_ns *at;
+    float *v[NODE_SIGNAL_N]; /* NULL: never read */
+    const char *entity[SIGHT_GPUS_MOST];
+    float *gpu[SIGHT_GPUS_MOST][GPU_SIGNAL_N];
+    size_t n_gpus;
+    struct told *told;
+    size_t n_told, cap_told;
+};
+
+struct played_rank {
+    size_t node;
+    struct rank_sight who;
+    struct step *steps;
+    size_t n;
+};
+
+struct played {
+    struct arena arena;
+    struct scene scene;
+    struct rule_params params; /* with what the scene sets */
+    struct played_node *nodes;
+    size_t n_nodes;
+    struct played_rank *ranks;
+    size_t n_ranks;
+    struct run_facts run;
+};
+
+/* The scene of that file; ends the test when there is none. */
+void play(struct played *p, const char *path);
+void play_free(struct played *p);
+/* What happened from..to, told to an engine: steps by when they begin, or end when it is live. */
+void play_feed(const struct played *p, struct engine *g, int64_t from_ns, int64_t to_ns, bool live);
+/* All verdicts as JSON, in the arena of p. */
+const char *play_json(struct played *p, struct engine *g);
+
+#endif

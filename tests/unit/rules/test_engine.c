@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The engine: however a run is seen, cut, held back or merged, its verdicts are the same bytes. */
+#include "base/mem.h"
+#include "rules/engine.h"
+#include "rules/engine_own.h"
+#include "rules/verdict_json.h"
+#include "test.h"
+
+#define START_NS (INT64_C(1700000000) * NS_PER_S)
+
+enum { NODES = 2, GPUS = 2, RANKS = 2, SWEEPS = 3600, PERIOD_MS = 500, STEPS = 1000 };
+
+struct camera {
+    char id[8];
+    wall_ns at[SWEEPS];
+    int64_t period_ns[SWEEPS];
+    float v[NODE_SIGNAL_N][SWEEPS];
+    float gpu[GPUS][GPU_SIGNAL_N][SWEEPS];
+    struct step steps[RANKS][STEPS];
+    size_t n_steps[RANKS];
+    struct told told[2 * STEPS];
+    size_t n_told;
+};
+
+struct story {
+    struct camera node[NODES];
+    struct rule_params params;
+    struct run_facts run;
+    uint32_t seed;
+    bool no_steps;
+};
+
+static struct arena life;
+
+static uint32_t dice(struct story *s, uint32_t below)
+{
+    s->seed = s->seed * 1664525u + 1013904223u;
+    return (s->seed >> 8) % below;
+}
+
+/* ---- a run: getting ready, a look at the evaluation, training, what comes after ---- */
+
+static void make_sweeps(struct story *s, struct camera *n)
+{
+    int64_t t = START_NS;
+    for (size_t i = 0; i < SWEEPS; i++) {
+        const bool loads = i / 300 % 2, busy = i > 600;
+        n->at[i].ns = t + dice(s, 3) * NS_PER_MS;
+        n->period_ns[i] = (i < 2400 ? 1 : 2) * PERIOD_MS * NS_PER_MS;
+        t += n->period_ns[i];
+        for (size_t k = 0; k < NODE_SIGNAL_N; k++)
+            n->v[k][i] = dice(s, 40) ? (float)dice(s, 60) : NAN;
+        n->v[SIG_CPU_PEAK][i] = loads ? 97 : 30;
+        n->v[SIG_JOB_RSS][i] = 1e9f + (float)i * 2e5f;
+        for (size_t g = 0; g < GPUS; g++)
+            for (size_t k = 0; k < GPU_SIGNAL_N; k++)
+                n->gpu[g][k][i] = dice(s, 50) ? (float)dice(s, busy && !loads ? 100 : 8) : NAN;
+    }
+}
+
+static void add_told(struct camera *n, enum event_id id, int64_t at, int64_t dur, int64_t value)
+{
+    n->told[n->n_told++] = (struct told){
+        .id = id, .at = {at}, .dur_ns = dur, .value = value, .rank = 0, .worker = -1, .pid = 7};
+}
+
+/* Rank 1 of every node begins a little earlier than rank 0, and is told later. */
+static void make_steps(struct story *s, struct camera *n, size_t rank)
+{
+    int64_t t = START_NS + 270 * NS_PER_S - (int64_t)rank * 3 * NS_PER_S;
+    for (size_t i = 0; i < STEPS; i++) {
+        struct step *x = &n->steps[rank][i];
+        const bool eval = i < 3 || i % 200 > 190;
+        *x = (struct step){.number = (int64_t)i,
+                           .mode = eval ? MODE_EVAL : MODE_TRAIN,
+                           .start = {t},
+                           .dur_ns = (900 + dice(s, 200)) * NS_PER_MS,
+                           .batch = 32};
+        if (i % 90 == 89)
+            x->dur_ns *= 8;
+        x->part_ns[0] = x->dur_ns / 3;
+        x->part_ns[step_parts() - 1] = x->dur_ns - x->dur_ns / 3;
+        t += x->dur_ns;
+        if (rank == 0)
+            add_told(n, i % 90 == 89 ? EV_CHECKPOINT : EV_LOADER_QUEUE, x->start.ns,
+                     i % 90 == 89 ? x->dur_ns / 2 : 0, dice(s, 3));
+    }
+    n->n_steps[rank] = STEPS;
+}
+
+static void see_loop(struct story *s, const struct step *v, size_t n)
+{
+    struct run_facts *r = &s->run;
+    for (size_t i = 0; i < n; i++) {
+        if (v[i].mode == MODE_TRAIN && (!r->has_steps || v[i].start.ns < r->loop_start.ns)) {
+            r->loop_start = v[i].start;
+            r->has_steps = true;
+        }
+        r->loop_end.ns = MAX_OF(r->loop_end.ns, v[i].start.ns + v[i].dur_ns);
+    }
+}
+
+static struct story *make_story(uint32_t seed, bool no_steps)
+{
+    struct story *s = xcalloc(1, sizeof *s);
+    s->seed = seed;
+    s->no_steps = no_steps;
+    rule_params_init(&s->params, &life);
+    for (size_t i = 0; i < NODES; i++) {
+        struct camera *n = &s->node[i];
+        snprintf(n->id, sizeof n->id, "n%zu", i + 9);
+        make_sweeps(s, n);
+        add_told(n, EV_LOADER_WORKERS, START_NS + NS_PER_S, 0, 2);
+        for (size_t r = 0; !no_steps && r < RANKS; r++) {
+            make_steps(s, n, r);
+            see_loop(s, n->steps[r], n->n_steps[r]);
+        }
+    }
+    s->run.ended = true;
+    s->run.job_start.ns = START_NS;
+    s->run.job_end.ns = s->node[0].at[SWEEPS - 1].ns + NS_PER_S;
+    return s;
+}
+
+/* ---- how it is seen ---- */
+
+static struct node_facts facts_of(const struct camera *n)
+{
+    return (struct node_facts){.id = n->id,
+                               .cores = 16,
+                               .n_gpus = GPUS,
+                               .memory_bytes = INT64_C(1) << 34,
+                               .price_per_hour = 3.5,
+                               .machine = "m",
+                               .first = n->at[0],
+                               .period_ns = PERIOD_MS * NS_PER_MS};
+}
+
+/* A batch has one period. */
+static void show(struct engine *g, size_t node, const struct camera *n, size_t from, size_t to)
+{
+    static const char *const names[GPUS] = {"gpu0", "gpu1"};
+    struct gpu_sweeps gpus[GPUS];
+    for (size_t end; from < to; from = end) {
+        for (end = from + 1; end < to && n->period_ns[end] == n->period_ns[from];)
+            end++;
+        struct sweeps s = {.n = end - from,
+                           .at = n->at + from,
+                           .period_ns = n->period_ns[from],
+                           .gpus = gpus,
+                           .n_gpus = GPUS};
+        for (size_t k = 0; k < NODE_SIGNAL_N; k++)
+            s.v[k] = n->v[k] + from;
+        for (size_t i = 0; i < GPUS; i++) {
+            gpus[i].entity = names[i];
+            for (size_t k = 0; k < GPU_SIGNAL_N; k++)
+                gpus[i].v[k] = n->gpu[i][k] + from;
+        }
+        engine_sweeps(g, node, &s);
+    }
+}
+
+static struct rank_sight sight_of(const struct story *s, const struct camera *n, size_t rank)
+{
+    const int64_t number = (n - s->node) * RANKS + (int64_t)rank;
+    return (struct rank_sight){number, (int64_t)rank, (uint32_t)(70 + rank)};
+}
+
+/* How many sweeps reached each rule, and how many came too early for it. */
+static void put_counts(struct buf *b, const struct story *s, const struct engine *g)
+{
+    for (size_t i = 0; i < NODES; i++)
+        for (size_t k = 0; k < g->n_nodes; k++)
+            for (size_t r = 0; strcmp(s->node[i].id, g->nodes[k].id) == 0 && r < RULE_N; r++) {
+                const struct rule_part *p = &g->nodes[k].stretches[0].part[r];
+                buf_printf(b, "\n%s %s %llu %llu", s->node[i].id, rules[r]->name,
+                           (unsigned long long)p->sweeps, (unsigned long long)p->before);
+            }
+}
+
+static const char *judged(const struct story *s, struct engine *g)
+{
+    struct arena a = {0};
+    struct verdicts *v = xmalloc(sizeof *v);
+    struct buf b = {0};
+    struct jw j = {.out = &b, .indent = 1};
+    engine_judge(g, &s->run, &a, v);
+    jw_array(&j, NULL);
+    for (size_t k = 0; k < RULE_N; k++)
+        verdict_json(&j, NULL, &v->v[k], s->params.v[k]);
+    jw_end(&j);
+    put_counts(&b, s, g);
+    const char *text = arena_strndup(&life, (const char *)b.p, b.len);
+    buf_free(&b);
+    arena_free(&a);
+    free(v);
+    return text;
+}
+
+static struct engine *open_finished(const struct story *s)
+{
+    struct engine *g = engine_open(&s->params);
+    engine_window(g, s->run.loop_start, s->run.loop_end);
+    return g;
+}
+
+/* In one piece, kind by kind. */
+static const char *whole(const struct story *s)
+{
+    struct engine *g = open_finished(s);
+    for (size_t i = 0; i < NODES; i++) {
+        const struct camera *n = &s->node[i];
+        const struct node_facts facts = facts_of(n);
+        const size_t node = engine_node(g, &facts);
+        show(g, node, n, 0, SWEEPS);
+        for (size_t r = 0; r < RANKS; r++) {
+            const struct rank_sight sight = sight_of(s, n, r);
+            engine_steps(g, node, &sight, n->steps[r], n->n_steps[r]);
+        }
+        engine_told(g, node, n->told, n->n_told);
+    }
+    const char *text = judged(s, g);
+    engine_close(g);
+    return text;
+}
+
+static void same_text(const char *a, const char *b)
+{
+    size_t i = 0;
+    while (a[i] && a[i] == b[i])
+        i++;
+    if (a[i] == b[i])
+        return;
+    const size_t from = i > 1500 ? i - 1500 : 0;
+    test_fail(__FILE__, __LINE__, "differs:\n%.1800s\n------ and\n%.1800s", a + from, b + from);
+}
+
+/* What of a node lies in [from, to) of time, in pieces of any size. */
+static void show_stretch(struct story *s, struct engine *g, struct camera *n, int64_t from,
+                         int64_t to)
+{
+    const struct node_facts facts = facts_of(n);
+    const size_t node = engine_node(g, &facts);
+    for (size_t i = 0, end; i < SWEEPS; i = end) {
+        const size_t more = 1 + dice(s, 400);
+        end = MIN_OF(i + more, (size_t)SWEEPS);
+        while (i < end && n->at[i].ns < from)
+            i++;
+        size_t last = i;
+        while (last < end && n->at[last].ns < to)
+            last++;
+        show(g, node, n, i, last);
+    }
+    for (size_t r = 0; r < RANKS; r++) {
+        const struct rank_sight sight = sight_of(s, n, r);
+        for (size_t i = 0; i < n->n_steps[r]; i++)
+            if (n->steps[r][i].start.ns >= from && n->steps[r][i].start.ns < to)
+                engine_steps(g, node, &sight, &n->steps[r][i], 1);
+    }
+    for (size_t i = 0; i < n->n_told; i++)
+        if (n->told[i].at.ns >= from && n->told[i].at.ns < to)
+            engine_told(g, node, &n->told[i], 1);
+}
+
+TEST(where_a_run_is_cut_does_not_matter)
+{
+    for (uint32_t seed = 1; seed <= 4; seed++) {
+        struct story *s = make_story(seed, seed == 4);
+        const char *want = whole(s);
+        struct engine *g = open_finished(s);
+        for (size_t i = 0; i < NODES; i++)
+            show_stretch(s, g, &s->node[NODES - 1 - i], INT64_MIN, INT64_MAX);
+        same_text(want, judged(s, g));
+        same_text(want, judged(s, g)); /* judging changes nothing */
+        engine_close(g);
+        free(s);
+    }
+}
+
+TEST(engines_that_saw_other_nodes_and_times_merge_in_any_order)
+{
+    enum { PARTS = 4 };
+    for (uint32_t seed = 1; seed <= 6; seed++) {
+        struct story *s = make_story(seed, seed == 6);
+        const char *want = whole(s);
+        struct engine *part[NODES * PARTS];
+        const int64_t length = s->run.job_end.ns - START_NS;
+        for (size_t i = 0; i < NODES; i++)
+            for (size_t k = 0; k < PARTS; k++) {
+                part[i * PARTS + k] = open_finished(s);
+                show_stretch(s, part[i * PARTS + k], &s->node[i],
+                             k ? START_NS + length * (int64_t)k / PARTS + seed : INT64_MIN,
+                             k + 1 < PARTS ? START_NS + length * (int64_t)(k + 1) / PARTS + seed
+                                           : INT64_MAX);
+            }
+        for (size_t n = COUNT_OF(part); n > 1; n--) {
+            const size_t a = dice(s, (uint32_t)n), b = (a + 1 + dice(s, (uint32_t)n - 1)) % n;
+            engine_merge(part[a], part[b]);
+            engine_close(part[b]);
+            part[b] = part[n - 1];
+        }
+        same_text(want, judged(s, part[0]));
+        engine_close(part[0]);
+        free(s);
+    }
+}
+
+/* ---- while the run lives ---- */
+
+struct cursor {
+    size_t sweep, told, step[RANKS];
+};
+
+/* All that has happened before t; a step is told when it has ended. */
+static void show_until(const struct story *s, struct engine *g, struct cursor *c, int64_t t)
+{
+    for (size_t i = 0; i < NODES; i++) {
+        const struct camera *n = &s->node[i];
+        const struct node_facts facts = facts_of(n);
+        const size_t node = engine_node(g, &facts), from = c[i].sweep;
+        while (c[i].sweep < SWEEPS && n->at[c[i].sweep].ns < t)
+            c[i].sweep++;
+        show(g, node, n, from, c[i].sweep);
+        for (; c[i].told < n->n_told && n->told[c[i].told].at.ns < t; c[i].told++)
+            engine_told(g, node, &n->told[c[i].told], 1);
+        for (size_t r = 0; r < RANKS; r++) {
+            const struct rank_sight sight = sight_of(s, n, r);
+            const struct step *v = n->steps[r];
+            for (; c[i].step[r] < n->n_steps[r]; c[i].step[r]++) {
+                const struct step *x = &v[c[i].step[r]];
+                if (x->start.ns + x->dur_ns >= t)
+                    break;
+                engine_steps(g, node, &sight, x, 1);
+            }
+        }
+    }
+}
+
+static const char *lived(struct story *s, uint32_t pieces_s)
+{
+    struct engine *g = engine_open(&s->params);
+    struct cursor c[NODES] = {0};
+    const struct run_facts end = s->run;
+    for (int64_t t = START_NS; t < end.job_end.ns; t += (1 + dice(s, pieces_s)) * NS_PER_S) {
+        show_until(s, g, c, t);
+        engine_sure(g, (wall_ns){t - dice(s, 3) * NS_PER_S});
+        if (dice(s, 20) == 0) { /* looked at on the way */
+            s->run.ended = false;
+            s->run.job_end.ns = t;
+            judged(s, g);
+            s->run = end;
+        }
+    }
+    show_until(s, g, c, INT64_MAX);
+    engine_sure(g, (wall_ns){INT64_MAX});
+    const char *text = judged(s, g);
+    engine_close(g);
+    return text;
+}
+
+TEST(a_run_that_was_seen_living_has_the_verdicts_of_its_files)
+{
+    for (uint32_t seed = 1; seed <= 5; seed++) {
+        struct story *s = make_story(seed, seed == 5);
+        const char *want = whole(s);
+        same_text(want, lived(s, seed % 2 ? 70 : 5));
+        free(s);
+    }
+}
+
+TEST(patience_that_the_user_asked_for_counts_with_steps_too)
+{
+    struct story *s = make_story(1, false);
+    struct err e;
+    const char *without = whole(s);
+    OK(rule_params_set(&s->params, "LowGPUUtilization.patience=20min", &e));
+    const char *want = whole(s);
+    CHECK(strcmp(without, want) != 0);
+    same_text(want, lived(s, 30));
+    free(s);
+}
+
+/* ---- what is held is bounded ---- */
+
+TEST(what_is_held_for_a_first_step_is_bounded)
+{
+    struct story *s = make_story(1, true);
+    struct engine *g = engine_open(&s->params);
+    const struct node_facts facts = facts_of(&s->node[0]);
+    const size_t node = engine_node(g, &facts);
+    size_t most = 0;
+    for (int round = 0; round < 12; round++) {
+        show(g, node, &s->node[0], 0, SWEEPS);
+        most = MAX_OF(most, g->nodes[node].hold.n);
+        for (size_t i = 0; i < SWEEPS; i++)
+            s->node[0].at[i].ns += 3600 * NS_PER_S;
+    }
+    CHECK(most > 1000 && most < 3 * SWEEPS + 10000);
+    const size_t each = sizeof(int64_t) * 2 + sizeof(float) * (NODE_SIGNAL_N + GPUS * GPU_SIGNAL_N);
+    CHECK(g->nodes[node].hold.n * each <= 1 << 20);
+    engine_close(g);
+    free(s);
+}
+
+TEST(told_events_and_steps_are_not_held_once_the_loop_is_under_way)
+{
+    struct story *s = make_story(2, false);
+    struct engine *g = engine_open(&s->params);
+    struct cursor c[NODES] = {0};
+    show_until(s, g, c, s->run.loop_start.ns + 200 * NS_PER_S);
+    engine_sure(g, (wall_ns){s->run.loop_start.ns + 190 * NS_PER_S});
+    for (size_t i = 0; i < NODES; i++) {
+        CHECK_INT(g->nodes[i].early.n_steps, 0);
+        CHECK_INT(g->nodes[i].early.n_told, 0);
+        CHECK(g->nodes[i].hold.n < 60);
+    }
+    engine_close(g);
+    free(s);
+}
+
+TEST(a_run_without_anything_is_evaluated_by_no_rule_that_needs_something)
+{
+    struct story *s = make_story(1, true);
+    struct arena a = {0};
+    struct verdicts *v = xmalloc(sizeof *v);
+    struct engine *g = open_finished(s);
+    engine_judge(g, &s->run, &a, v);
+    for (size_t k = 0; k < RULE_N; k++)
+        if (rules[k]->needs) {
+            CHECK_INT(v->v[k].state, RULE_NOT_EVALUATED);
+            CHECK(*v->v[k].why);
+        }
+    CHECK_STR(v->v[RULE_low_gpu_utilization].why, "no system metrics were recorded");
+    engine_close(g);
+    arena_free(&a);
+    free(v);
+    free(s);
+}

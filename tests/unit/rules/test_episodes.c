@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rules/episodes.h"
+#include "test.h"
+
+static wall_ns s(int64_t seconds)
+{
+    return (wall_ns){seconds * NS_PER_S};
+}
+
+TEST(moments_near_each_other_are_one_episode)
+{
+    struct episodes e = {0};
+    episodes_add(&e, s(100), NS_PER_S);
+    episodes_add(&e, s(131), NS_PER_S); /* 30 s behind the end of the one before */
+    episodes_add(&e, s(163), NS_PER_S); /* 31 s */
+    CHECK_INT(e.n, 2);
+    CHECK_INT(e.v[0].from_ns, s(100).ns);
+    CHECK_INT(e.v[0].to_ns, s(132).ns);
+    CHECK_INT(e.v[0].count, 2);
+    CHECK_INT(e.v[0].held_ns, 2 * NS_PER_S);
+    CHECK_INT(episodes_held_ns(&e), 3 * NS_PER_S);
+    episodes_free(&e);
+}
+
+TEST(lists_that_are_joined_are_one_list_wherever_it_was_cut)
+{
+    for (int cut = 0; cut <= 40; cut++) {
+        struct episodes all = {0}, a = {0}, b = {0};
+        for (int i = 0; i < 40; i++) {
+            const wall_ns at = s(i * 7 + i / 5 * 40);
+            episodes_add(&all, at, 2 * NS_PER_S);
+            episodes_add(i < cut ? &a : &b, at, 2 * NS_PER_S);
+        }
+        episodes_join(&a, &b);
+        CHECK_INT(b.n, 0);
+        CHECK_INT(a.n, all.n);
+        CHECK(memcmp(a.v, all.v, all.n * sizeof *all.v) == 0);
+        episodes_free(&a);
+        episodes_free(&all);
+    }
+}
+
+TEST(ranges_are_the_episodes)
+{
+    struct arena a = {0};
+    struct episodes e = {0};
+    episodes_add(&e, s(1), NS_PER_S);
+    episodes_add(&e, s(100), 5 * NS_PER_S);
+    const struct time_range *r = episodes_ranges(&e, &a);
+    CHECK_INT(r[1].start.ns, s(100).ns);
+    CHECK_INT(r[1].end.ns, s(105).ns);
+    episodes_free(&e);
+    arena_free(&a);
+}

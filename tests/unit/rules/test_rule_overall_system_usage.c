@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/mem.h"
+#include "kit.h"
+
+#define RULE_NAME "OverallSystemUsage"
+
+static const struct verdict *judge_nodes(const struct kit_node *nodes, size_t n)
+{
+    return kit_verdict(&(struct kit){nodes, n}, RULE_NAME);
+}
+
+/* 0, 1, ... 100 in turn: quantiles are what they say. */
+static void ramp(size_t i, struct moment *m)
+{
+    m->v[SIG_CPU] = (float)(i % 101);
+    m->v[SIG_MEM] = 30;
+    m->v[SIG_IOWAIT] = (float)(i % 101) / 10;
+    m->v[SIG_NET_RX] = (float)(i % 101) * 1e6f;
+    m->gpu[0][GPU_SIG_UTIL] = (float)(i % 101);
+    m->gpu[0][GPU_SIG_MEM] = 50;
+    m->gpu[1][GPU_SIG_UTIL] = 0;
+    m->gpu[1][GPU_SIG_MEM] = 1;
+}
+
+static void check_row(const struct verdict *v, const char *title, const char *label, double scale,
+                      double off)
+{
+    static const double expected[] = {0, 100, 99, 95, 90, 50};
+    const struct plot_row *r = kit_row(v, title, label);
+    CHECK_INT(r->n, COUNT_OF(expected));
+    for (size_t i = 0; i < r->n; i++)
+        NEAR(r->v[i], expected[i] * scale, expected[i] * scale * off + 1e-9);
+}
+
+TEST(the_table_has_the_quantiles_of_every_resource_of_the_node)
+{
+    const struct kit_node node = {"n0", ramp, 1010, .gpus = 2};
+    const struct verdict *v = judge_nodes(&node, 1);
+    CHECK_INT(v->state, RULE_CLEAR);
+    CHECK_INT(v->n_findings, 0);
+    CHECK_INT(v->datapoints, 1010);
+    check_row(v, "Use of n0", "cpu", 1, 0);
+    check_row(v, "Use of n0", "gpu", 1, 0); /* without the one that was never used */
+    check_row(v, "Use of n0", "io_wait", 0.1, 1e-6);
+    check_row(v, "Network of n0", "net_in", 1e6, 0.01);
+    NEAR(kit_row(v, "Use of n0", "gpu_memory")->v[5], 50, 1e-9);
+    NEAR(kit_row(v, "Use of n0", "cpu_memory")->v[0], 30, 1e-9);
+    CHECK_STR(v->plots[0].columns[2], "p99");
+    CHECK_INT(v->plots[0].n_columns, 6);
+}
+
+static void reads(struct moment *m, float gpu, float cpu)
+{
+    m->gpu[0][GPU_SIG_UTIL] = gpu;
+    m->v[SIG_CPU] = cpu;
+}
+
+static void under_used(size_t i, struct moment *m)
+{
+    (void)i;
+    reads(m, 13, 24);
+}
+
+static void cpu_bound(size_t i, struct moment *m)
+{
+    (void)i;
+    reads(m, 30, 92);
+}
+
+static void well_used(size_t i, struct moment *m)
+{
+    (void)i;
+    reads(m, 91, 40);
+}
+
+static void at_times(size_t i, struct moment *m)
+{
+    reads(m, i % 4 ? 20 : 90, 40);
+}
+
+static void no_gpu(size_t i, struct moment *m)
+{
+    (void)i;
+    m->v[SIG_CPU] = 88;
+}
+
+TEST(each_node_gets_its_sentence_with_the_numbers)
+{
+    const struct kit_node nodes[] = {{"a", under_used, 200, .gpus = 1},
+                                     {"b", cpu_bound, 200, .gpus = 1},
+                                     {"c", well_used, 200, .gpus = 1},
+                                     {"d", at_times, 200, .gpus = 1},
+                                     {"e", no_gpu, 200}};
+    const struct verdict *v = judge_nodes(nodes, 5);
+    CHECK_INT(v->n_remarks, 5);
+    CHECK_STR(v->remarks[0],
+              "a: the 95th percentile of GPU is 13 %, of CPU 24 %, the median of GPU "
+              "13 %: under-used, consider a smaller machine");
+    CHECK_STR(v->remarks[1],
+              "b: the 95th percentile of GPU is 30 %, of CPU 92 %, the median of GPU "
+              "30 %: likely a CPU bottleneck");
+    CHECK_STR(v->remarks[2],
+              "c: the 95th percentile of GPU is 91 %, of CPU 40 %, the median of GPU "
+              "91 %: well used");
+    CHECK_STR(v->remarks[3],
+              "d: the 95th percentile of GPU is 90 %, of CPU 40 %, the median of GPU "
+              "20 %: its GPUs are well used at times only");
+    CHECK_STR(v->remarks[4], "e: no GPU in use; the 95th percentile of CPU is 88 %, the median 88 "
+                             "%: the CPU is used");
+}
+
+static void gpu_only(size_t i, struct moment *m)
+{
+    (void)i;
+    m->gpu[0][GPU_SIG_UTIL] = 13;
+}
+
+TEST(what_was_not_measured_has_no_row_and_is_said)
+{
+    const struct kit_node node = {"n0", gpu_only, 200, .gpus = 1};
+    const struct verdict *v = judge_nodes(&node, 1);
+    CHECK_INT(v->n_plots, 1); /* no table of the network */
+    CHECK_INT(v->plots[0].n_rows, 1);
+    CHECK_STR(v->remarks[0], "n0: the 95th percentile of GPU is 13 %, the median 13 %; CPU was not "
+                             "measured: its GPUs are under-used");
+}
+
+TEST(a_single_sweep_is_no_summary)
+{
+    const struct kit_node node = {"n0", ramp, 1, .gpus = 1};
+    CHECK_STR(judge_nodes(&node, 1)->why, "needs 2 data points, has 1");
+}
+
+static void lively(size_t i, struct moment *m)
+{
+    ramp(i * 7, m);
+    m->v[SIG_NET_TX] = kit_noise(i, 3) ? (float)kit_noise(i, 1000000000) : NAN;
+    m->gpu[1][GPU_SIG_UTIL] = i == 900;
+}
+
+TEST(cuts_do_not_matter)
+{
+    const struct kit_node nodes[] = {{"a", lively, 1500, .gpus = 2}, {"b", ramp, 500, .gpus = 2}};
+    kit_cuts_do_not_matter(&(struct kit){nodes, 2}, RULE_NAME);
+}

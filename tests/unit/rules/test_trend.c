@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/mem.h"
+#include "rules/trend.h"
+#include "test.h"
+
+#define START (INT64_C(1700000000) * NS_PER_S + 123456789)
+
+static float line(size_t i)
+{
+    return 100 + (float)i * 0.25f;
+}
+
+static float step(size_t i)
+{
+    return i < 400 ? 100 : 300;
+}
+
+static float stairs(size_t i)
+{
+    return (float)(i / 334) * 50;
+}
+
+static void add(struct trend *t, size_t from, size_t to, float (*course)(size_t))
+{
+    for (size_t i = from; i < to; i++) {
+        const wall_ns at = {START + (int64_t)i * NS_PER_S};
+        const float v = course(i);
+        trend_add(t, &at, &v, 1, 10);
+    }
+}
+
+static struct trend_fit fit_of(float (*course)(size_t), size_t n)
+{
+    struct trend t = {0};
+    add(&t, 0, n, course);
+    return trend_fit_of(&t, 10);
+}
+
+TEST(a_line_is_a_climb_with_its_slope)
+{
+    const struct trend_fit f = fit_of(line, 1000);
+    NEAR(f.per_s, 0.25, 1e-3);
+    NEAR(f.r2, 1, 1e-4);
+    NEAR(f.late_per_s, 0.25, 1e-3);
+    NEAR(f.to - f.from, 0.25 * f.seconds, 0.1);
+    CHECK(trend_is_climb(&f));
+}
+
+TEST(one_step_is_explained_by_a_line_to_three_quarters_and_is_no_climb)
+{
+    const struct trend_fit f = fit_of(step, 800);
+    NEAR(f.r2, 0.75, 0.02);
+    CHECK(!trend_is_climb(&f));
+}
+
+static float stops(size_t i)
+{
+    return line(i < 700 ? i : 700);
+}
+
+TEST(a_climb_that_has_stopped_is_none)
+{
+    const struct trend_fit f = fit_of(stops, 1000);
+    CHECK(f.r2 > 0.9);
+    CHECK(!trend_is_climb(&f));
+}
+
+TEST(two_steps_are_no_climb)
+{
+    const struct trend_fit f = fit_of(stairs, 1000);
+    CHECK(f.r2 < 0.9);
+    CHECK(!trend_is_climb(&f));
+}
+
+static void add_tenth(struct trend *t, int64_t i)
+{
+    const wall_ns at = {(1000000 + i) * 100 * NS_PER_MS};
+    const float v = 1;
+    trend_add(t, &at, &v, 1, 10);
+}
+
+TEST(the_mesh_is_the_finest_that_fits)
+{
+    struct trend t = {0};
+    for (int64_t i = 0; i <= TREND_BLOCKS; i++) {
+        CHECK_INT(t.n, i);
+        add_tenth(&t, i);
+    }
+    CHECK_INT(t.length_ns, 200 * NS_PER_MS);
+    CHECK_INT(t.n, TREND_BLOCKS / 2 + 1);
+    CHECK_INT(t.block[0].n, 2);
+    CHECK_INT(t.block[t.n - 1].n, 1);
+}
+
+TEST(trends_of_any_stretches_join_to_that_of_the_whole)
+{
+    struct trend whole = {0};
+    add(&whole, 0, 5000, line);
+    for (size_t cut = 1; cut < 5000; cut = cut * 3 + 1) {
+        struct trend a = {0}, b = {0}, c = {0};
+        add(&a, 0, cut, line);
+        add(&b, cut, (5000 + cut) / 2, line);
+        add(&c, (5000 + cut) / 2, 5000, line);
+        trend_join(&b, &c);
+        trend_join(&a, &b);
+        CHECK_INT(a.length_ns, whole.length_ns);
+        CHECK_INT(a.first, whole.first);
+        CHECK_INT(a.n, whole.n);
+        for (uint32_t i = 0; i < a.n; i++) {
+            CHECK_INT(a.block[i].n, whole.block[i].n);
+            CHECK_INT(a.block[i].sum, whole.block[i].sum);
+        }
+    }
+}
+
+TEST(a_trend_of_wider_mesh_joins_into_one_of_finer_mesh)
+{
+    struct trend a = {0}, b = {0}, whole = {0};
+    add_tenth(&a, 1); /* in the odd half of a wider block */
+    add_tenth(&whole, 1);
+    for (int64_t i = 1; i <= TREND_BLOCKS + 1; i++) {
+        add_tenth(&b, i);
+        add_tenth(&whole, i);
+    }
+    CHECK(a.length_ns < b.length_ns);
+    trend_join(&a, &b);
+    CHECK(memcmp(&a, &whole, sizeof a) == 0);
+}
+
+TEST(too_few_blocks_are_no_fit_and_a_gap_is_no_zero)
+{
+    const struct trend_fit brief = fit_of(line, 2);
+    CHECK(isnan(brief.per_s));
+    CHECK(!trend_is_climb(&brief));
+    struct trend t = {0};
+    add(&t, 0, 300, line);
+    add(&t, 700, 1000, line);
+    const struct trend_fit f = trend_fit_of(&t, 10);
+    NEAR(f.per_s, 0.25, 1e-3);
+    CHECK(f.blocks < t.n);
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Windows side by side, judged by one column: class 1 below 20, class 2 above 80. */
+#include "base/mem.h"
+#include "rules/windows.h"
+#include "test.h"
+
+enum { WINDOW, PERIOD_MS = 100, SWEEPS = 20000 };
+
+static unsigned classify(const struct hist *h, const struct param_value *p)
+{
+    (void)p;
+    const double median = hist_quantile(h, 0.5);
+    return median < 20 ? 1 : median > 80 ? 2 : 0;
+}
+
+static const struct windows_spec spec = {.columns = 1, .points = WINDOW, .classify = classify};
+static const struct param_value points_50[] = {[WINDOW] = {.v = 50}};
+static const struct param_value seconds_5[] = {[WINDOW] = {.v = 5e9, .is_duration = true}};
+
+static wall_ns at[SWEEPS];
+static float v[SWEEPS];
+
+/* Window k of 50 sweeps has the value of k. */
+static void fill(float (*value)(size_t window))
+{
+    for (size_t i = 0; i < SWEEPS; i++) {
+        at[i].ns = (int64_t)i * PERIOD_MS * NS_PER_MS + 3;
+        v[i] = value(i / 50);
+    }
+}
+
+static void add(struct windows *w, const struct param_value *p, size_t from, size_t to)
+{
+    const struct rule_view c = {.p = p};
+    const struct sweeps s = {.n = to - from, .at = at + from, .period_ns = PERIOD_MS * NS_PER_MS};
+    const float *col = v + from;
+    windows_add(w, &spec, &c, &s, &col);
+}
+
+static float in_turn(size_t window)
+{
+    return window % 3 == 0 ? 10 : window % 3 == 1 ? 50 : 90;
+}
+
+TEST(every_full_window_is_judged_once)
+{
+    struct windows w = {0};
+    fill(in_turn);
+    add(&w, points_50, 0, 300);
+    struct windows all = windows_ended(&w, &spec, points_50, (wall_ns){0}, false);
+    CHECK_INT(all.judged, 6);
+    CHECK_INT(all.in_class[0], 2);
+    CHECK_INT(all.in_class[1], 2);
+    CHECK_INT(all.in_class[2], 2);
+    windows_free(&w);
+    windows_free(&all);
+}
+
+TEST(a_window_given_as_time_is_the_same_one)
+{
+    struct windows w = {0};
+    fill(in_turn);
+    add(&w, seconds_5, 0, 300);
+    struct windows all = windows_ended(&w, &spec, seconds_5, (wall_ns){0}, false);
+    CHECK_INT(all.judged, 6);
+    CHECK_INT(all.in_class[1], 2);
+    windows_free(&w);
+    windows_free(&all);
+}
+
+TEST(a_window_that_is_not_full_is_not_judged)
+{
+    struct windows w = {0};
+    fill(in_turn);
+    add(&w, points_50, 0, 50 + 44); /* 45 would be nine tenths */
+    struct windows all = windows_ended(&w, &spec, points_50, (wall_ns){0}, false);
+    CHECK_INT(all.judged, 1);
+    windows_free(&all);
+    add(&w, points_50, 94, 95);
+    all = windows_ended(&w, &spec, points_50, (wall_ns){0}, false);
+    CHECK_INT(all.judged, 2);
+    windows_free(&w);
+    windows_free(&all);
+}
+
+TEST(a_run_shorter_than_a_window_is_judged_by_what_there_is_when_it_has_ended)
+{
+    struct windows w = {0};
+    fill(in_turn);
+    add(&w, points_50, 0, 5);
+    struct windows no = windows_ended(&w, &spec, points_50, (wall_ns){0}, false);
+    struct windows yes = windows_ended(&w, &spec, points_50, (wall_ns){0}, true);
+    CHECK_INT(no.judged, 0);
+    CHECK_INT(yes.judged, 1);
+    CHECK_INT(yes.in_class[1], 1);
+    CHECK_INT(windows_held(&w), 5);
+    windows_free(&w);
+    windows_free(&no);
+    windows_free(&yes);
+}
+
+TEST(a_tenth_of_a_window_is_needed)
+{
+    struct windows w = {0};
+    fill(in_turn);
+    add(&w, points_50, 0, 4);
+    struct windows all = windows_ended(&w, &spec, points_50, (wall_ns){0}, true);
+    CHECK_INT(all.judged, 0);
+    windows_free(&w);
+    windows_free(&all);
+}
+
+static void same(const struct windows *a, const struct windows *b)
+{
+    CHECK_INT(a->judged, b->judged);
+    for (int k = 0; k < WINDOW_CLASSES; k++) {
+        CHECK_INT(a->in_class[k], b->in_class[k]);
+        CHECK_INT(a->episodes[k].n, b->episodes[k].n);
+        for (uint32_t i = 0; i < a->episodes[k].n; i++)
+            CHECK(memcmp(&a->episodes[k].v[i], &b->episodes[k].v[i], sizeof(struct episode)) == 0);
+    }
+}
+
+static float rough(size_t window)
+{
+    return (float)(window * 37 % 101);
+}
+
+/* Three stretches, joined from either end. */
+static void join_three(size_t n, size_t cut1, size_t cut2, bool later_first)
+{
+    const struct rule_view c = {.p = points_50};
+    struct windows whole = {0}, part[3] = {0};
+    add(&whole, points_50, 0, n);
+    if (cut1)
+        add(&part[0], points_50, 0, cut1);
+    if (cut2 > cut1)
+        add(&part[1], points_50, cut1, cut2);
+    if (n > cut2)
+        add(&part[2], points_50, cut2, n);
+    if (later_first)
+        windows_join(&part[1], &spec, &c, &part[2]);
+    windows_join(&part[0], &spec, &c, &part[1]);
+    if (!later_first)
+        windows_join(&part[0], &spec, &c, &part[2]);
+    struct windows a = windows_ended(&whole, &spec, points_50, (wall_ns){0}, true);
+    struct windows b = windows_ended(&part[0], &spec, points_50, (wall_ns){0}, true);
+    same(&a, &b);
+    windows_free(&a);
+    windows_free(&b);
+    windows_free(&whole);
+    windows_free(&part[0]);
+}
+
+TEST(stretches_that_are_joined_are_the_whole_wherever_they_were_cut)
+{
+    fill(rough);
+    for (size_t n = 1; n < 1200; n = n * 2 + 17)
+        for (size_t cut1 = 0; cut1 <= n; cut1 += 23)
+            for (size_t cut2 = cut1; cut2 <= n; cut2 += 61)
+                join_three(n, cut1, cut2, cut2 % 2);
+}
+
+TEST(windows_of_another_interval_are_not_mixed_with_those_before)
+{
+    const struct rule_view c = {.p = points_50};
+    struct windows w = {0};
+    fill(in_turn);
+    add(&w, points_50, 0, 50);
+    /* 50 points are 50 s now, and what follows lies in the first of those windows. */
+    const float *col = v;
+    const struct sweeps s = {.n = 5, .at = at + 60, .period_ns = NS_PER_S};
+    windows_add(&w, &spec, &c, &s, &col);
+    struct windows all = windows_ended(&w, &spec, points_50, (wall_ns){0}, false);
+    CHECK_INT(all.judged, 1);
+    CHECK_INT(windows_held(&w), 55);
+    CHECK(w.last != NULL);
+    windows_free(&w);
+    windows_free(&all);
+}

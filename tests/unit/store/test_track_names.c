@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What tracks are called in the end, whenever it is told; and writers that keep their tail in
+ * memory and may move events afterwards. */
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "store/eventkit.h"
+#include "test.h"
+
+static void rename_track(struct writer *w, struct track *t, const char *process, const char *name)
+{
+    struct sink *s = writer_sink(w);
+    memset(t->process, 0, sizeof t->process);
+    memset(t->name, 0, sizeof t->name);
+    snprintf(t->process, sizeof t->process, "%s", process);
+    snprintf(t->name, sizeof t->name, "%s", name);
+    s->ops->events(s, t, NULL, 0);
+}
+
+/* Enough events for more than one segment. */
+static void tell_many(struct writer *w, const struct track *t)
+{
+    struct err e;
+    for (int i = 0; i < 150000; i++) {
+        const struct event v = {
+            .at = {i * 1000},
+            .dur_ns = 10 + i * 7919 % 1000,
+            .kind = EVENT_SPAN,
+            .name = "x",
+            .link = (uint64_t)i * 0x9e3779b97f4a7c15u, /* takes bytes */
+        };
+        kit_tell(writer_sink(w), t, &v);
+        if (i % 20000 == 0)
+            OK(writer_flush(w, false, &e));
+    }
+}
+
+static void check_names(const char *path, const char *process, const char *name, size_t blocks)
+{
+    struct store *s;
+    struct err e;
+    OK(store_open(&s, path, &e));
+    CHECK(s->n_events >= blocks);
+    for (uint32_t i = 0; i < s->n_events; i++) {
+        CHECK_STR(s->events[i].track.process, process);
+        CHECK_STR(s->events[i].track.name, name);
+    }
+    CHECK_INT(s->n_losses, 0);
+    store_close(s);
+}
+
+TEST(a_name_told_after_all_events_is_that_of_all_of_them)
+{
+    struct kit_pair w = kit_open_pair(kit_path("node-a"));
+    struct track t = {.pid = 7, .id = 8};
+    struct err e;
+    const uint64_t first = writer_tail(w.events);
+    tell_many(w.events, &t);
+    CHECK(writer_tail(w.events) > first);
+    OK(writer_flush(w.events, false, &e));
+    rename_track(w.events, &t, "python", "loader");
+    OK(writer_flush(w.events, false, &e));
+    check_names(kit_path("node-a/events.fp"), "python", "loader", 2); /* from the tail */
+    kit_close_pair(&w);
+    check_names(kit_path("node-a/events.fp"), "python", "loader", 2);
+}
+
+TEST(a_name_told_when_a_new_tail_has_begun_is_kept_though_no_event_follows)
+{
+    struct kit_pair w = kit_open_pair(kit_path("node-a"));
+    struct track t = {.pid = 7, .id = 8}, other = {.pid = 7, .id = 9};
+    struct err e;
+    tell_many(w.events, &t);
+    const uint64_t tail = writer_tail(w.events);
+    while (writer_tail(w.events) == tail) {
+        tell_many(w.events, &other);
+        OK(writer_flush(w.events, false, &e));
+    }
+    rename_track(w.events, &t, "python", "loader");
+    rename_track(w.events, &other, "python", "loader");
+    kit_close_pair(&w);
+    check_names(kit_path("node-a/events.fp"), "python", "loader", 2);
+}
+
+TEST(an_empty_name_does_not_take_the_place_of_one_that_was_told)
+{
+    struct kit_pair w = kit_open_pair(kit_path("node-a"));
+    struct track t = kit_track(0), bare = t;
+    const struct event v = {.kind = EVENT_MARK, .name = "x"};
+    kit_tell(writer_sink(w.events), &t, &v);
+    memset(bare.process, 0, sizeof bare.process);
+    memset(bare.name, 0, sizeof bare.name);
+    kit_tell(writer_sink(w.events), &bare, &v);
+    rename_track(w.events, &bare, "", "");
+    kit_close_pair(&w);
+    check_names(kit_path("node-a/events.fp"), t.process, t.name, 1);
+}
+
+TEST(a_writer_in_bulk_leaves_the_tail_alone_and_reads_back_the_same)
+{
+    struct kit_pair w = kit_open_pair(kit_path("node-a")),
+                    plain = kit_open_pair(kit_path("node-b"));
+    struct track t = kit_track(0);
+    struct stat st;
+    writer_set_bulk(w.events);
+    tell_many(w.events, &t);
+    tell_many(plain.events, &t);
+    rename_track(w.events, &t, "python", "loader");
+    rename_track(plain.events, &t, "python", "loader");
+    CHECK_INT(stat(kit_path("node-a/events.tail"), &st), 0);
+    CHECK_INT(st.st_size, 0);
+    kit_close_pair(&w);
+    kit_close_pair(&plain);
+    CHECK(access(kit_path("node-a/events.tail"), F_OK) != 0);
+    struct kit_events a = kit_events_path(kit_path("node-a/events.fp"));
+    struct kit_events b = kit_events_path(kit_path("node-b/events.fp"));
+    CHECK_INT(a.n, 150000);
+    CHECK(kit_events_same(&a, &b));
+    check_names(kit_path("node-a/events.fp"), "python", "loader", 2);
+    kit_events_free(&a);
+    kit_events_free(&b);
+}
+
+TEST(events_told_behind_a_place_are_moved_in_time_and_those_before_it_are_not)
+{
+    struct kit_pair w = kit_open_pair(kit_path("node-a"));
+    struct track t = kit_track(0), other = kit_track(1);
+    struct event v = {.at = {500}, .kind = EVENT_MARK, .name = "early"};
+    struct err e;
+    uint64_t place;
+    writer_set_bulk(w.events);
+    kit_tell(writer_sink(w.events), &other, &v);
+    OK(writer_place(w.events, &place, &e));
+    tell_many(w.events, &t);
+    OK(writer_shift(w.events, place, 1711964646000000, &e));
+    v.name = "late";
+    kit_tell(writer_sink(w.events), &other, &v);
+    kit_close_pair(&w);
+    struct kit_events got = kit_events_path(kit_path("node-a/events.fp"));
+    CHECK_INT(got.n, 150002);
+    for (int i = 0; i < 150000; i++)
+        CHECK_INT(got.v[i].event.at.ns, 1711964646000000000 + i * 1000);
+    CHECK_INT(got.v[150000].event.at.ns, 500);
+    CHECK_INT(got.v[150001].event.at.ns, 500);
+    struct store *s;
+    OK(store_open(&s, kit_path("node-a/events.fp"), &e));
+    CHECK_INT(store_verify(s), 0);
+    CHECK_INT(s->n_losses, 0);
+    store_close(s);
+    kit_events_free(&got);
+}
+
+TEST(events_are_not_moved_where_no_clock_goes)
+{
+    struct kit_pair w = kit_open_pair(kit_path("node-a"));
+    const struct track t = kit_track(0);
+    const struct event v = {.at = {500}, .kind = EVENT_MARK, .name = "x"};
+    struct err e;
+    uint64_t place;
+    writer_set_bulk(w.events);
+    OK(writer_place(w.events, &place, &e));
+    kit_tell(writer_sink(w.events), &t, &v);
+    CHECK_INT(writer_shift(w.events, place, INT64_MAX, &e), ERR_LIMIT);
+    CHECK_INT(writer_shift(w.events, place, INT64_MIN, &e), ERR_LIMIT);
+    kit_close_pair(&w);
+    struct kit_events got = kit_events_path(kit_path("node-a/events.fp"));
+    CHECK_INT(got.n, 1);
+    CHECK_INT(got.v[0].event.at.ns, 500);
+    kit_events_free(&got);
+}
