@@ -113,8 +113,8 @@ def run(context: Context, result: Result) -> None:
             )
         )
         result.notes.append(
-            "pandas: windows, quantiles and counts of the same series from memory; nothing is decoded, "
-            "no steps are found in events, no words; its 64 nodes are one node's time times 64"
+            "pandas: windows, quantiles and counts of the same series in memory; no decoding, "
+            "no steps found in events, no words; its 64 nodes are one node's time times 64"
         )
     except Skipped as why:
         result.notes.append(f"SKIPPED pandas: {why}")

@@ -31,6 +31,7 @@ try $footplate run --name demo-slow --interval 100ms -- $train --seconds 4 --slo
 title "What was recorded of the second run"
 try $footplate show last
 try $footplate steps last --last 3
+try $footplate check last
 try $footplate stats last
 try $footplate query last --metric cpu.util --points 200
 

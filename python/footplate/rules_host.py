@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evaluates the rules of one file: `python3 -m footplate.rules_host FILE RUN`.
+"""Evaluates the rules of files: `python3 -m footplate.rules_host RUN FILE...`.
 
 Prints one JSON document: {"verdicts": [...]}, or {"error": ...} when what was asked for is wrong.
 The rules run in a child process, one behind the other, so that one that hangs, crashes or exits
@@ -14,15 +14,18 @@ import inspect
 import json
 import math
 import os
-import runpy
 import select
 import signal
 import sys
 import time
+from contextlib import suppress
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_file_location
 from typing import Any
 
 from footplate.rules import SEVERITIES, Finding, NotEvaluated, Rule, Run
 
+MODULE = "footplate_rules"  # what the user's file is called
 ANSWER_MOST = 16 << 20  # bytes of one child
 
 
@@ -35,16 +38,23 @@ class Wrong(Exception):  # noqa: N818
 
 def load(path: str) -> list[type[Rule]]:
     """The rules of the file, in its order."""
-    found = runpy.run_path(path, run_name="footplate_rules")
+    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+    loader = SourceFileLoader(MODULE, path)
+    spec = spec_from_file_location(MODULE, path, loader=loader)
+    assert spec is not None
+    module = module_from_spec(spec)
+    sys.modules[MODULE] = module
+    loader.exec_module(module)
     rules = [
         v
-        for v in found.values()
-        if inspect.isclass(v)
-        and issubclass(v, Rule)
-        and v.__module__ == "footplate_rules"
-        and v.name
+        for v in vars(module).values()
+        if inspect.isclass(v) and issubclass(v, Rule) and v.__module__ == MODULE and v.name
     ]
-    return list(dict.fromkeys(rules))
+    names = [r.name for r in rules]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"there are several rules '{name}'")
+    return rules
 
 
 def values_of(rule: type[Rule], sets: list[str]) -> dict[str, float]:
@@ -140,12 +150,12 @@ def verdict(kind: type[Rule], run: Run, values: dict[str, float]) -> dict[str, A
         said["state"] = "issue" if said["findings"] else "clear"
     except NotEvaluated as e:
         said.update(why=str(e), findings=[])
-    except Exception as e:
+    except (Exception, SystemExit) as e:
         said.update(why=f"raised {type(e).__name__}: {e}", findings=[])
     return said
 
 
-def work(args: argparse.Namespace, first: int, out: int) -> None:
+def work(args: argparse.Namespace, file: str, first: int, out: int) -> None:
     """One line for the list of rules, then one for each from `first` on."""
 
     def tell(line: dict[str, Any]) -> None:
@@ -154,25 +164,20 @@ def work(args: argparse.Namespace, first: int, out: int) -> None:
             data = data[os.write(out, data) :]
 
     try:
-        rules = load(args.file)
+        rules = load(file)
         values = [values_of(r, args.set) for r in rules]
-        known = {r.name for r in rules}
-        for s in args.set:
-            if s.partition(".")[0] not in known:
-                there = ", ".join(sorted(known)) or "none"
-                raise Wrong(f"there is no rule '{s.partition('.')[0]}' in {args.file}: {there}")
     except Wrong as e:
         tell({"error": str(e)})
         return
-    except SystemExit as e:
-        tell({"failed": f"exited with {e.code}"})
-        return
-    except Exception as e:
+    except (Exception, SystemExit) as e:
         tell({"failed": f"raised {type(e).__name__}: {e}"})
         return
-    tell({"rules": [head(r) for r in rules]})
+    chosen = [
+        (r, v) for r, v in zip(rules, values, strict=True) if not args.only or r.name in args.only
+    ]
+    tell({"rules": [head(r) for r, _ in chosen], "there": [r.name for r in rules]})
     run = Run(args.run)
-    for rule, v in list(zip(rules, values, strict=True))[first:]:
+    for rule, v in chosen[first:]:
         tell({"verdict": verdict(rule, run, v)})
 
 
@@ -182,7 +187,7 @@ def work(args: argparse.Namespace, first: int, out: int) -> None:
 class Child:
     """A process that evaluates rules from a given one on, and tells them line by line."""
 
-    def __init__(self, args: argparse.Namespace, first: int) -> None:
+    def __init__(self, args: argparse.Namespace, file: str, first: int) -> None:
         self._from, out = os.pipe()
         self._rest = b""
         self._read = 0
@@ -191,8 +196,10 @@ class Child:
         if self.pid == 0:
             os.close(self._from)
             try:
-                work(args, first, out)
+                work(args, file, first, out)
             finally:
+                with suppress(Exception):
+                    sys.stdout.flush()
                 os._exit(0)
         os.close(out)
 
@@ -235,22 +242,24 @@ def not_evaluated(of: dict[str, Any], why: str) -> dict[str, Any]:
     return of | {"state": "not_evaluated", "why": why, "findings": []}
 
 
-def evaluate(args: argparse.Namespace) -> dict[str, Any]:
+def evaluate(args: argparse.Namespace, file: str) -> dict[str, Any]:
+    """Its verdicts, and the names of all rules in it; None: they are not known."""
     verdicts: list[dict[str, Any]] = []
-    whole = {"rule": os.path.basename(args.file), "title": "custom rules", "description": ""}
+    whole = {"rule": os.path.basename(file), "title": "custom rules", "description": ""}
     whole |= {"recommendation": "", "severity": "warning", "params": {}}
     while True:
-        child = Child(args, len(verdicts))
+        child = Child(args, file, len(verdicts))
         try:
             told, why = child.line(args.limit)
             if told is None or "failed" in told:
                 why = told["failed"] if told else why
-                return {"verdicts": [*verdicts, not_evaluated(whole, why)]}
+                return {"verdicts": [*verdicts, not_evaluated(whole, why)], "there": None}
             if "error" in told:
                 return told
             rules = told["rules"]
-            if not rules:
-                return {"verdicts": [not_evaluated(whole, "there is no rule in this file")]}
+            if not told["there"]:
+                why = "there is no rule in this file"
+                return {"verdicts": [not_evaluated(whole, why)], "there": []}
             while len(verdicts) < len(rules):
                 one, why = child.line(args.limit)
                 of = rules[len(verdicts)]
@@ -259,22 +268,40 @@ def evaluate(args: argparse.Namespace) -> dict[str, Any]:
                 if not good:
                     break
             if len(verdicts) == len(rules):
-                return {"verdicts": verdicts}
+                return {"verdicts": verdicts, "there": told["there"]}
         finally:
             child.close()
 
 
+def evaluate_all(args: argparse.Namespace) -> dict[str, Any]:
+    verdicts: list[dict[str, Any]] = []
+    there: list[str] | None = []
+    for file in args.files:
+        told = evaluate(args, file)
+        if "error" in told:
+            return told
+        verdicts += told["verdicts"]
+        there = None if there is None or told["there"] is None else there + told["there"]
+    for owner in [s.partition(".")[0] for s in args.set]:
+        if there is not None and owner not in there:
+            return {
+                "error": f"there is no rule '{owner}'; in the rule files are {', '.join(there)}"
+            }
+    return {"verdicts": verdicts}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="footplate.rules_host", description=__doc__)
-    parser.add_argument("file")
     parser.add_argument("run")
+    parser.add_argument("files", nargs="+", metavar="FILE")
     parser.add_argument("--set", action="append", default=[], metavar="RULE.PARAM=VALUE")
+    parser.add_argument("--only", action="append", default=[], metavar="RULE")
     parser.add_argument("--limit", type=float, default=60, help="seconds for each rule")
     args = parser.parse_args()
     answer = os.dup(1)
     os.set_inheritable(answer, False)
     os.dup2(2, 1)  # rules may print what they like
-    data = json.dumps(evaluate(args)).encode() + b"\n"
+    data = json.dumps(evaluate_all(args)).encode() + b"\n"
     with os.fdopen(answer, "wb") as to:
         to.write(data)
     return 0

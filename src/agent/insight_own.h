@@ -4,6 +4,7 @@
 #define AGENT_INSIGHT_OWN_H
 
 #include "query/steps_flow.h"
+#include "query/sweepgrid.h"
 #include "record/group.h"
 #include "rules/sight.h"
 
@@ -19,18 +20,18 @@ struct wanted_slot {
 
 struct known_group {
     const struct group *group;
-    uint32_t generation;
+    char name[GROUP_NAME_LEN]; /* another group may come to lie where one was */
+    uint32_t generation, slots;
     struct wanted_slot *v;
     size_t n, cap;
 };
 
-/* The newest sweeps, by their number on the grid of the interval. */
+/* The newest sweeps. */
 struct sweep_buf {
     struct known_group *groups;
     size_t n_groups;
     int64_t period_ns;
-    mono_ns origin; /* of the grid: the first row; 0: none yet */
-    int64_t first;  /* number of the sweep at 0 */
+    struct sweepgrid grid;
     size_t n, cap;
     wall_ns *at;
     float *v[NODE_SIGNAL_N];

@@ -2,7 +2,7 @@
 /* insight_rows.c - rows as the probes commit them become sweeps. See insight_own.h.
  *
  * Probes that are read in one tick commit within milliseconds of each other, each with its own
- * time; the grid of the sampling interval brings them together. */
+ * time; the same grid that reads files brings them together. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,6 +74,22 @@ static void want_slot(struct sweep_buf *b, struct known_group *k, slot_id s,
         }
 }
 
+static bool is_known(const struct known_group *k, const struct group *g)
+{
+    return k->generation == g->generation && k->slots == g->n && strcmp(k->name, g->name) == 0;
+}
+
+static void look_at(struct sweep_buf *b, struct known_group *k, const struct group *g)
+{
+    k->generation = g->generation;
+    k->slots = g->n;
+    memcpy(k->name, g->name, sizeof k->name);
+    k->n = 0;
+    for (uint32_t s = 0; s < g->n; s++)
+        if (g->slots[s].used)
+            want_slot(b, k, s, &g->slots[s]);
+}
+
 static const struct known_group *know(struct sweep_buf *b, const struct group *g)
 {
     size_t i = 0;
@@ -81,17 +97,11 @@ static const struct known_group *know(struct sweep_buf *b, const struct group *g
         i++;
     if (i == b->n_groups) {
         b->groups = xrealloc(b->groups, ++b->n_groups, sizeof *b->groups);
-        b->groups[i] = (struct known_group){.group = g, .generation = g->generation - 1};
+        b->groups[i] = (struct known_group){.group = g};
     }
-    struct known_group *k = &b->groups[i];
-    if (k->generation != g->generation) {
-        k->generation = g->generation;
-        k->n = 0;
-        for (uint32_t s = 0; s < g->n; s++)
-            if (g->slots[s].used)
-                want_slot(b, k, s, &g->slots[s]);
-    }
-    return k;
+    if (!is_known(&b->groups[i], g))
+        look_at(b, &b->groups[i], g);
+    return &b->groups[i];
 }
 
 /* ---- sweeps ---- */
@@ -118,36 +128,25 @@ static void clear_sweep(struct sweep_buf *b, size_t i)
             b->gpu[g][k][i] = NAN;
 }
 
-/* The place of the sweep with this number; SIZE_MAX: it is gone already. */
-static size_t place(struct sweep_buf *b, int64_t number, struct clock_tie tie)
+/* Where the row belongs; SIZE_MAX: its sweep is gone already. */
+static size_t place(struct sweep_buf *b, const struct known_group *k, mono_ns t,
+                    struct clock_tie tie)
 {
-    if (b->n == 0)
-        b->first = MAX_OF(number, b->first);
-    if (number < b->first)
-        return SIZE_MAX;
-    if (number - b->first >= SWEEPS_MOST) { /* after a long pause, or with nobody taking any */
+    const unsigned number = (unsigned)(k - b->groups);
+    if (!sweepgrid_row(&b->grid, number, t.ns / NS_PER_US, b->period_ns / NS_PER_US))
+        return b->n ? b->n - 1 : SIZE_MAX;
+    if (b->n == SWEEPS_MOST) /* nobody takes any */
         b->n = 0;
-        b->first = number;
-    }
-    const size_t i = (size_t)(number - b->first);
-    fit(b, i + 1);
-    for (; b->n <= i; b->n++) {
-        const int64_t mono = b->origin.ns + (b->first + (int64_t)b->n) * b->period_ns;
-        b->at[b->n].ns = mono - tie.mono.ns + tie.wall.ns;
-        clear_sweep(b, b->n);
-    }
-    return i;
+    fit(b, b->n + 1);
+    b->at[b->n].ns = t.ns - tie.mono.ns + tie.wall.ns;
+    clear_sweep(b, b->n);
+    return b->n++;
 }
 
 void sweep_buf_row(struct sweep_buf *b, const struct group *g, mono_ns t, struct clock_tie tie)
 {
     const struct known_group *k = know(b, g);
-    if (k->n == 0)
-        return;
-    if (b->origin.ns == 0)
-        b->origin = t;
-    const int64_t half = b->period_ns / 2, since = mono_diff(t, b->origin) + half;
-    const size_t i = since < 0 ? SIZE_MAX : place(b, since / b->period_ns, tie);
+    const size_t i = k->n ? place(b, k, t, tie) : SIZE_MAX;
     if (i == SIZE_MAX)
         return;
     for (size_t w = 0; w < k->n; w++) {
@@ -205,14 +204,12 @@ void sweep_buf_move(struct sweep_buf *b, size_t n, struct sweep_buf *out)
         for (size_t k = 0; k < GPU_SIGNAL_N; k++)
             move_column(b->gpu[g][k], out->gpu[g][k], n, b->n);
     b->n -= n;
-    b->first += (int64_t)n;
 }
 
 void sweep_buf_period(struct sweep_buf *b, int64_t ns)
 {
     b->period_ns = ns;
-    b->origin = (mono_ns){0};
-    b->first = 0;
+    b->grid = (struct sweepgrid){0};
     b->n = 0;
 }
 

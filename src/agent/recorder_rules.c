@@ -30,7 +30,7 @@ static void tell_change(struct recorder *r, const struct verdict *v, enum rule_s
     const bool issue = v->state == RULE_ISSUE;
     if (issue == (before == RULE_ISSUE))
         return;
-    sink_mark(r->sink, MARK_RULE, issue, "%s: %s", v->rule->name,
+    sink_mark(writer_sink(r->writer), MARK_RULE, issue, "%s: %s", v->rule->name,
               issue ? v->findings[0].message : "no longer");
     if (r->judging_last)
         return;

@@ -247,7 +247,7 @@ INLINE const uint8_t *scan_number(const uint8_t *p, struct json_number *out)
 
 static inline bool ends_value(uint8_t c)
 {
-    return c == ',' || c == '}' || c == ']' || c <= ' ';
+    return __builtin_expect(c == ',', 1) || (c | 0x20) == '}' || c <= ' '; /* ] differs by 0x20 */
 }
 
 /* The usual number: one to seven digits and nothing else. Where it ends; NULL: it is another. */

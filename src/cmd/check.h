@@ -3,8 +3,12 @@
 #ifndef CMD_CHECK_H
 #define CMD_CHECK_H
 
+#include "cmd/cmd.h"
+#include "cmd/custom_rules.h"
 #include "query/run.h"
 #include "rules/rightsize.h"
+
+enum { HOSTED_MOST = 200 };
 
 struct check {
     const struct run_info *info;
@@ -14,7 +18,23 @@ struct check {
     struct checked checked;
     const struct right_size *right_size; /* NULL: none is proposed */
     bool shown[RULE_N];                  /* that the user asked for */
+    const struct opt_value *asked;       /* the names of rules to show; none: all */
+    struct custom_list custom;           /* of the settings */
+    const char *const *rule_files;       /* rules in Python */
+    size_t n_rule_files;
+    int64_t rule_limit_ns;  /* for each of them */
+    const char **host_sets; /* their parameters */
+    size_t n_host_sets;
+    struct verdict *v; /* all that are shown: those of rules.def, then the user's own */
+    const struct param_value **p;
+    size_t n_v, cap_v;
 };
+
+/* Parameters and custom rules of footplate.yaml, the environment and the options. */
+MUST_CHECK int check_take_settings(struct check *c, const struct cmd_args *args, struct err *e);
+MUST_CHECK int check_choose_rules(struct check *c, const struct opt_value *asked, struct err *e);
+/* Fills c->v, once the rules were evaluated; the user's own are now. */
+MUST_CHECK int check_collect(struct check *c, struct run *r, struct err *e);
 
 void check_text(const struct check *c);
 void check_json(const struct check *c);

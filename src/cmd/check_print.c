@@ -12,6 +12,7 @@
 #include "base/table.h"
 #include "cmd/check.h"
 #include "cmd/output.h"
+#include "cmd/verdict_words.h"
 #include "rules/verdict_json.h"
 
 enum { FINDINGS_MOST = 3, NAMES_MOST = 12, REMARKS_MOST = 8 };
@@ -21,9 +22,8 @@ void check_json(const struct check *c)
     struct buf b = {0};
     struct jw j = {.out = &b, .indent = 2};
     jw_array(&j, NULL);
-    for (size_t k = 0; k < RULE_N; k++)
-        if (c->shown[k])
-            verdict_json(&j, NULL, &c->checked.verdicts.v[k], c->params.v[k]);
+    for (size_t k = 0; k < c->n_v; k++)
+        verdict_json(&j, NULL, &c->v[k], c->p[k]);
     jw_end(&j);
     output_buf(&b);
     buf_free(&b);
@@ -53,41 +53,25 @@ static void csv_line(const struct verdict *v, const struct finding *f)
 void check_csv(const struct check *c)
 {
     puts("rule,state,severity,node,entity,start_ns,end_ns,lost_s,lost_gpu_s,message");
-    for (size_t k = 0; k < RULE_N; k++) {
-        const struct verdict *v = &c->checked.verdicts.v[k];
-        for (size_t i = 0; c->shown[k] && i < v->n_findings; i++)
+    for (size_t k = 0; k < c->n_v; k++) {
+        const struct verdict *v = &c->v[k];
+        for (size_t i = 0; i < v->n_findings; i++)
             csv_line(v, &v->findings[i]);
-        if (c->shown[k] && v->n_findings == 0)
+        if (v->n_findings == 0)
             csv_line(v, NULL);
     }
 }
 
 /* ---- for people ---- */
 
-static size_t of_state(const struct check *c, enum rule_state state, const struct verdict **out)
+static size_t of_state(const struct check *c, enum rule_state state, const struct verdict ***out)
 {
     size_t n = 0;
-    for (size_t k = 0; k < RULE_N; k++)
-        if (c->shown[k] && c->checked.verdicts.v[k].state == state)
-            out[n++] = &c->checked.verdicts.v[k];
+    *out = arena_array(c->arena, const struct verdict *, c->n_v + 1);
+    for (size_t k = 0; k < c->n_v; k++)
+        if (c->v[k].state == state)
+            (*out)[n++] = &c->v[k];
     return n;
-}
-
-static double cost_of(const struct verdict *v)
-{
-    return isnan(v->lost_s) ? -1 : v->lost_s;
-}
-
-/* What cost most comes first; of what cannot be told, the order of the catalogue. */
-static int by_cost(const void *a, const void *b)
-{
-    const struct verdict *x = *(const struct verdict *const *)a,
-                         *y = *(const struct verdict *const *)b;
-    if (x->severity != y->severity)
-        return x->severity > y->severity ? -1 : 1;
-    if (cost_of(x) != cost_of(y))
-        return cost_of(x) > cost_of(y) ? -1 : 1;
-    return (x > y) - (x < y); /* both stand in the array of verdicts */
 }
 
 static void put_sentence(const struct check *c, const char *label, const char *text)
@@ -217,18 +201,12 @@ static void put_also(const struct check *c, const struct finding *const *v, size
 /* "warning   IOBottleneck: ..., 12.4 s lost (3.1 % of the training loop)" */
 static void put_head(const struct check *c, const struct verdict *v)
 {
-    char lost[HUMAN_LEN];
+    struct buf size = {0};
     const bool bold = term_color(stdout);
-    printf("\n%s%s%s: %s (%s", bold ? "\033[1m" : "", v->rule->name, bold ? "\033[0m" : "",
-           v->rule->title, severity_names[v->severity]);
-    if (!isnan(v->lost_s))
-        printf(", %s lost", duration_text(v->lost_s, lost, sizeof lost));
-    if (!isnan(v->lost_share))
-        printf(", %.1f %% of the %s", v->lost_share * 100,
-               c->checked.run.has_steps ? "training loop" : "job");
-    if (!isnan(v->lost_cost))
-        printf(", at a cost of %.2f", v->lost_cost);
-    puts(")");
+    verdict_size_words(&size, v, c->checked.run.has_steps);
+    printf("\n%s%s%s: %s (%.*s)\n", bold ? "\033[1m" : "", v->rule->name, bold ? "\033[0m" : "",
+           v->rule->title, (int)size.len, (const char *)size.p);
+    buf_free(&size);
 }
 
 /* The findings that cost most in full, the others by their names. */
@@ -276,10 +254,10 @@ static void put_rest(const struct check *c, const char *title, const struct verd
 
 void check_text(const struct check *c)
 {
-    const struct verdict *issues[RULE_N], *clear[RULE_N], *not_evaluated[RULE_N];
-    const size_t n = of_state(c, RULE_ISSUE, issues), n_clear = of_state(c, RULE_CLEAR, clear),
-                 n_not = of_state(c, RULE_NOT_EVALUATED, not_evaluated);
-    qsort(issues, n, sizeof(const struct verdict *), by_cost);
+    const struct verdict **issues, **clear, **not_evaluated;
+    const size_t n = of_state(c, RULE_ISSUE, &issues), n_clear = of_state(c, RULE_CLEAR, &clear),
+                 n_not = of_state(c, RULE_NOT_EVALUATED, &not_evaluated);
+    verdicts_worst_first(issues, n);
     printf("%s: %zu issue%s, %zu clear, %zu not evaluated\n", text_safe(c->arena, c->info->name), n,
            n == 1 ? "" : "s", n_clear, n_not);
     for (size_t i = 0; i < n; i++)

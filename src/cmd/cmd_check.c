@@ -9,7 +9,22 @@
 #include "cmd/runview.h"
 #include "config/price.h"
 
-enum { O_JSON, O_CSV, O_FORMAT, O_OUT, O_SET, O_RULE, O_FAIL_ON, O_MACHINE, O_PRICE, O_DIR };
+enum {
+    O_JSON,
+    O_CSV,
+    O_FORMAT,
+    O_OUT,
+    O_SET,
+    O_RULE,
+    O_FAIL_ON,
+    O_MACHINE,
+    O_PRICE,
+    O_CONFIG,
+    O_CUSTOM,
+    O_RULE_FILE,
+    O_RULE_LIMIT,
+    O_DIR
+};
 enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_CSV, FORMAT_SAGEMAKER };
 
 static const char *const formats[] = {"text", "json", "csv", "sagemaker", NULL};
@@ -42,6 +57,17 @@ static const struct opt options[] = {
                            "of machines has its price."},
     [O_PRICE] = {"price", 0, "PER_HOUR", OPT_STRING,
                  .help = "What an hour of each node costs, whatever the run says."},
+    [O_CONFIG] = {"config", 0, "FILE", OPT_FILE,
+                  .help = "Read parameters and custom rules from this file (default: "
+                          "footplate.yaml in the current folder)."},
+    [O_CUSTOM] = {"custom-rule", 0, "RULE", OPT_STRING, .repeat = true,
+                  .help = "A rule of your own, as 'name: GpuIdle, metric: gpu.util, below: 20, "
+                          "for: 5min'; docs/custom-rules.md has all it can say."},
+    [O_RULE_FILE] = {"rule-file", 0, "FILE", OPT_FILE, .repeat = true,
+                     .help = "Rules of your own in Python."},
+    [O_RULE_LIMIT] = {"rule-limit", 0, "TIME", OPT_DURATION, .lo = NS_PER_S / 10,
+                      .hi = 3600 * NS_PER_S, .otherwise = "60s",
+                      .help = "How long each rule in Python may take."},
     [O_DIR] = OPT_ROW_DIR,
     {0},
 };
@@ -68,28 +94,6 @@ static int choose_format(const struct cmd_args *args, enum format *out, struct e
     return 0;
 }
 
-static int choose_rules(const struct opt_value *asked, bool *shown, struct err *e)
-{
-    for (size_t k = 0; k < RULE_N; k++)
-        shown[k] = asked->n_all == 0;
-    for (size_t i = 0; i < asked->n_all; i++) {
-        const struct rule *r = rule_find(asked->all[i]);
-        if (!r)
-            return rule_unknown(asked->all[i], e);
-        for (size_t k = 0; k < RULE_N; k++)
-            shown[k] |= rules[k] == r;
-    }
-    return 0;
-}
-
-static int set_params(const struct opt_value *asked, struct rule_params *p, struct err *e)
-{
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < asked->n_all; i++)
-        rc = rule_params_set(p, asked->all[i], e);
-    return rc;
-}
-
 static int choose_pricing(const struct cmd_args *args, struct check *c, struct err *e)
 {
     struct machines *table = arena_new(c->arena, struct machines);
@@ -109,9 +113,8 @@ static bool fails(const struct check *c, const struct opt_value *limit)
 {
     const enum severity least =
         limit->number < SEVERITY_N ? (enum severity)limit->number : SEVERITY_INFO;
-    for (size_t k = 0; k < RULE_N; k++)
-        if (c->shown[k] && c->checked.verdicts.v[k].state == RULE_ISSUE &&
-            c->checked.verdicts.v[k].severity >= least)
+    for (size_t k = 0; k < c->n_v; k++)
+        if (c->v[k].state == RULE_ISSUE && c->v[k].severity >= least)
             return true;
     return false;
 }
@@ -142,6 +145,8 @@ static int evaluate(struct run *r, struct check *c, const struct cmd_args *args,
     if (rc == 0)
         c->right_size = rightsize_advise(&c->checked, c->pricing.table, c->arena);
     if (rc == 0)
+        rc = check_collect(c, r, e);
+    if (rc == 0)
         rc = print(c, format, args->opt[O_OUT].text, e);
     if (rc != 0)
         return rc;
@@ -153,14 +158,17 @@ static int run(const struct cmd_args *args, struct err *e)
     struct arena a = {0};
     struct check *c = arena_new(&a, struct check);
     struct run *r = NULL;
-    enum format format;
+    enum format format = FORMAT_TEXT;
     c->arena = &a;
     rule_params_init(&c->params, &a);
     int rc = choose_format(args, &format, e);
+    c->rule_files = args->opt[O_RULE_FILE].all;
+    c->n_rule_files = args->opt[O_RULE_FILE].n_all;
+    c->rule_limit_ns = args->opt[O_RULE_LIMIT].number;
     if (rc == 0)
-        rc = choose_rules(&args->opt[O_RULE], c->shown, e);
+        rc = check_take_settings(c, args, e);
     if (rc == 0)
-        rc = set_params(&args->opt[O_SET], &c->params, e);
+        rc = check_choose_rules(c, &args->opt[O_RULE], e);
     if (rc == 0)
         rc = choose_pricing(args, c, e);
     if (rc == 0)
@@ -186,6 +194,7 @@ static const struct cmd_example examples[] = {
     {"footplate check last --set CPUBottleneck.cpu_threshold=80 --rule CPUBottleneck",
      "One rule with another threshold."},
     {"footplate check last --fail-on warning", "A gate for CI."},
+    {"footplate check last --rule-file my_rules.py", "With rules of your own."},
     {"footplate check last --format sagemaker -o profiler-reports",
      "Files for tools that read SageMaker's rule outputs."},
     {0},

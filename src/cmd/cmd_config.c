@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/action.h"
 #include "base/json_write.h"
 #include "base/mem.h"
 #include "base/progress.h"
@@ -10,7 +11,7 @@
 #include "cmd/output.h"
 #include "cmd/recording.h"
 
-enum { O_JSON = SETTING_N, O_MARKDOWN };
+enum { O_JSON = SETTING_N, O_MARKDOWN, O_ACTION_KEYS };
 
 static const struct opt options[] = {
 #define SETTING     SETTING_AS_OPTION
@@ -21,6 +22,8 @@ static const struct opt options[] = {
     [O_JSON] = OPT_ROW_JSON,
     [O_MARKDOWN] = {"markdown", 0, NULL, OPT_FLAG,
                     .help = "Print all settings there are as a Markdown table."},
+    [O_ACTION_KEYS] = {"action-keys", 0, NULL, OPT_FLAG,
+                       .help = "Print what an action may say, as a Markdown table."},
     {0},
 };
 
@@ -130,6 +133,21 @@ static void print_markdown(void)
     }
 }
 
+static void print_keys(const char *kind, const struct action_key *keys)
+{
+    for (; keys->name; keys++)
+        printf("| %s | `%s` | %s%s |\n", kind, keys->name, keys->help,
+               keys->list ? "; one or a list" : "");
+}
+
+static void print_action_keys(void)
+{
+    puts("| action | key | what it is |\n|---|---|---|");
+    print_keys("all", action_keys);
+    for (size_t i = 0; action_kinds[i]; i++)
+        print_keys(action_kinds[i]->name, action_kinds[i]->keys);
+}
+
 static int show(const struct cmd_args *a, struct arena *arena, struct err *e)
 {
     struct settings *s = arena_new(arena, struct settings);
@@ -153,6 +171,10 @@ static int run(const struct cmd_args *a, struct err *e)
         return err_set(e, ERR_USAGE, "--markdown excludes --json");
     if (a->opt[O_MARKDOWN].given) {
         print_markdown();
+        return EXIT_FINE;
+    }
+    if (a->opt[O_ACTION_KEYS].given) {
+        print_action_keys();
         return EXIT_FINE;
     }
     const int rc = show(a, &arena, e);

@@ -8,6 +8,7 @@
 
 #include "agent/action.h"
 #include "base/table.h"
+#include "cmd/custom_rules.h"
 #include "cmd/run_verdict.h"
 #include "config/script.h"
 #include "rules/machines.h"
@@ -34,6 +35,7 @@ static void tell_problems(const struct settings *s, struct arena *a)
 /* What the settings say of rules, understood. */
 struct rule_wishes {
     struct rule_params params;
+    struct custom_list custom;
     struct action *actions;
     size_t n_actions;
 };
@@ -50,16 +52,28 @@ static int take_rule(struct settings *s, const struct rule_setting *r, struct ru
     return 0;
 }
 
+static int take_custom(struct settings *s, const struct action_setting *from, struct custom_list *l,
+                       struct err *e)
+{
+    const int rc = custom_list_add(l, from, e);
+    if (rc == 0 || from->from.source == FROM_OPTION)
+        return rc;
+    remarks_add(&s->problems, "%s; it is left out", e->msg);
+    return 0;
+}
+
 static int take_rules(struct settings *s, struct rule_wishes *out, struct arena *a, struct err *e)
 {
     int rc = 0;
     rule_params_init(&out->params, a);
     for (size_t i = 0; rc == 0 && i < s->n_rule_settings; i++)
         rc = take_rule(s, &s->rule_settings[i], &out->params, e);
+    for (size_t i = 0; rc == 0 && i < s->n_custom; i++)
+        rc = take_custom(s, &s->custom[i], &out->custom, e);
     return rc ? rc : action_make_all(s, a, &out->actions, &out->n_actions, e);
 }
 
-static int load(struct settings *out, struct rule_wishes *rules, const struct cmd_args *args,
+static int load(struct settings *out, struct rule_wishes *wishes, const struct cmd_args *args,
                 const char *const *argv, struct arena *a, struct err *e)
 {
     const struct settings_ask ask = {
@@ -69,13 +83,13 @@ static int load(struct settings *out, struct rule_wishes *rules, const struct cm
         .given = args->opt,
     };
     const int rc = settings_load(out, &ask, a, e);
-    return rc ? rc : take_rules(out, rules, a, e);
+    return rc ? rc : take_rules(out, wishes, a, e);
 }
 
 int recording_settings(struct settings *out, const struct cmd_args *args, const char *const *argv,
                        struct arena *a, struct err *e)
 {
-    struct rule_wishes unused;
+    struct rule_wishes unused = {0};
     return load(out, &unused, args, argv, a, e);
 }
 
@@ -129,10 +143,14 @@ static void take_settings(struct record_ask *ask, const struct settings *s, stru
     take_price(ask, s, a);
 }
 
-static void end_with_verdict(const struct record_ask *ask, const struct record_result *result)
+static void end_with_verdict(const struct record_ask *ask, const struct rule_wishes *wishes,
+                             const struct record_result *result)
 {
-    const struct run_verdict_ask v = {
-        .path = result->path, .params = *ask->rules, .quiet = ask->quiet, .tell = tell};
+    const struct run_verdict_ask v = {.path = result->path,
+                                      .params = wishes->params,
+                                      .custom = &wishes->custom,
+                                      .quiet = ask->quiet,
+                                      .tell = tell};
     if (!ask->no_rules)
         run_verdict(&v);
 }
@@ -142,20 +160,20 @@ static int record(const struct cmd_args *args, struct record_ask *ask, struct ar
                   struct err *e)
 {
     struct settings *s = arena_new(a, struct settings);
-    struct rule_wishes *rules = arena_new(a, struct rule_wishes);
-    const int rc = load(s, rules, args, ask->argv, a, e);
+    struct rule_wishes *wishes = arena_new(a, struct rule_wishes);
+    const int rc = load(s, wishes, args, ask->argv, a, e);
     if (rc != 0)
         return rc;
     tell_problems(s, a);
     take_settings(ask, s, a);
-    ask->rules = &rules->params;
-    ask->actions = rules->actions;
-    ask->n_actions = rules->n_actions;
+    ask->rules = &wishes->params;
+    ask->actions = wishes->actions;
+    ask->n_actions = wishes->n_actions;
     ask->quiet = args->opt[R_QUIET].given;
     ask->tell = tell;
     struct record_result result;
     if (recorder_run(ask, &result, e) == 0) {
-        end_with_verdict(ask, &result);
+        end_with_verdict(ask, wishes, &result);
         *keep = result.actions_hang;
         return result.exit_status;
     }

@@ -3,6 +3,7 @@
 #include "cmd/run_verdict.h"
 
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,16 +14,25 @@
 #include "base/file.h"
 #include "base/json_write.h"
 #include "base/mem.h"
+#include "cmd/custom_rules.h"
 #include "cmd/verdict_words.h"
 #include "query/run.h"
-#include "rules/feed_run.h"
+#include "rules/rightsize.h"
 #include "rules/verdict_json.h"
 
 enum { LIMIT_MS = 10000, ISSUES_MOST = 3 };
 
+/* Verdicts of the user's own rules, and the machines that would have done. */
+struct own {
+    struct verdict v[CUSTOM_MOST];
+    size_t n;
+    const struct right_size *right_size; /* NULL: none is proposed */
+};
+
 /* ---- findings.json ---- */
 
-static void put_findings(struct buf *b, const struct verdicts *v, const struct rule_params *p)
+static void put_findings(struct buf *b, const struct verdicts *v, const struct rule_params *p,
+                         const struct own *own)
 {
     struct jw j = {.out = b, .indent = 2};
     jw_object(&j, NULL);
@@ -30,20 +40,22 @@ static void put_findings(struct buf *b, const struct verdicts *v, const struct r
     jw_array(&j, "rules");
     for (size_t k = 0; k < RULE_N; k++)
         verdict_json(&j, NULL, &v->v[k], p->v[k]);
+    for (size_t i = 0; i < own->n; i++)
+        verdict_json(&j, NULL, &own->v[i], NULL);
     jw_end(&j);
     jw_end(&j);
     buf_u8(b, '\n');
 }
 
 static int write_findings(const char *folder, const struct checked *c, const struct rule_params *p,
-                          struct err *e)
+                          const struct own *own, struct err *e)
 {
     char path[PATH_LEN];
     struct buf b = {0};
     int rc = path_join(path, e, "%s/findings.json", folder);
     if (rc)
         return rc;
-    put_findings(&b, &c->verdicts, p);
+    put_findings(&b, &c->verdicts, p, own);
     rc = file_replace(path, b.p, b.len, e);
     buf_free(&b);
     return rc;
@@ -155,19 +167,47 @@ static void tell_all(const struct telling *t)
         tell_no_issue(t, not_evaluated, n_not, n_clear);
 }
 
+static void tell_own(const struct telling *t, const struct own *own)
+{
+    for (size_t i = 0; i < own->n; i++)
+        if (own->v[i].state == RULE_ISSUE)
+            tell_issue(t, &own->v[i]);
+    if (own->right_size)
+        tell(t, arena_printf(t->arena, "right size: %s", own->right_size->why));
+}
+
 /* ---- the process ---- */
+
+static int judge_own(const struct run_verdict_ask *ask, struct run *r, struct checked *c,
+                     struct arena *a, struct own *out, struct err *e)
+{
+    struct machines table;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < ask->custom->n; i++)
+        rc = custom_rule_check(&ask->custom->v[i], r, a, &out->v[out->n++], e);
+    /* Who did not say what the machine costs does not want to hear it after every run. */
+    if (rc == 0 && c->n_nodes && !isnan(c->nodes[0].price_per_hour) &&
+        machines_load(&table, NULL, a, e) == 0)
+        out->right_size = rightsize_advise(c, &table, a);
+    return rc;
+}
 
 static int judge(const struct run_verdict_ask *ask, struct arena *a, struct err *e)
 {
     struct run *r = NULL;
     struct checked *c = arena_new(a, struct checked);
+    struct own *own = arena_new(a, struct own);
     int rc = run_open(&r, ask->path, e);
     if (rc == 0)
         rc = rules_check_run(r, &ask->params, a, c, e);
-    if (rc == 0 && !ask->quiet)
-        tell_all(&(struct telling){ask, c, a});
     if (rc == 0)
-        rc = write_findings(ask->path, c, &ask->params, e);
+        rc = judge_own(ask, r, c, a, own, e);
+    if (rc == 0 && !ask->quiet) {
+        tell_all(&(struct telling){ask, c, a});
+        tell_own(&(struct telling){ask, c, a}, own);
+    }
+    if (rc == 0)
+        rc = write_findings(ask->path, c, &ask->params, own, e);
     run_close(r);
     return rc;
 }

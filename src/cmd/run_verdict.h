@@ -11,10 +11,13 @@
 
 #include "rules/params.h"
 
+struct custom_list;
+
 struct run_verdict_ask {
     const char *path; /* the run folder; its files are closed */
     struct rule_params params;
-    bool quiet; /* only findings.json */
+    const struct custom_list *custom; /* rules of the user's own */
+    bool quiet;                       /* only findings.json */
     /* Gets each line. In the other process. */
     void (*tell)(void *ctx, const char *line);
 };

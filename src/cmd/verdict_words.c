@@ -3,7 +3,6 @@
 #include "cmd/verdict_words.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/human.h"
 
@@ -12,20 +11,21 @@ static double cost_of(const struct verdict *v)
     return isnan(v->lost_s) ? -1 : v->lost_s;
 }
 
-static int by_cost(const void *a, const void *b)
+static bool is_worse(const struct verdict *x, const struct verdict *y)
 {
-    const struct verdict *x = *(const struct verdict *const *)a,
-                         *y = *(const struct verdict *const *)b;
-    if (x->severity != y->severity)
-        return x->severity > y->severity ? -1 : 1;
-    if (cost_of(x) != cost_of(y))
-        return cost_of(x) > cost_of(y) ? -1 : 1;
-    return (x > y) - (x < y);
+    return x->severity != y->severity ? x->severity > y->severity : cost_of(x) > cost_of(y);
 }
 
+/* By insertion: they are few, and equal ones keep their order. */
 void verdicts_worst_first(const struct verdict **v, size_t n)
 {
-    qsort(v, n, sizeof *v, by_cost);
+    for (size_t i = 1; i < n; i++) {
+        const struct verdict *one = v[i];
+        size_t at = i;
+        for (; at > 0 && is_worse(one, v[at - 1]); at--)
+            v[at] = v[at - 1];
+        v[at] = one;
+    }
 }
 
 void verdict_size_words(struct buf *b, const struct verdict *v, bool has_steps)

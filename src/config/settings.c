@@ -163,7 +163,7 @@ int parse_switch(const char *text, bool *out, struct err *e)
 
 static int parse_hooks(struct settings *s, const char *text, const struct origin *o, struct err *e)
 {
-    bool on;
+    bool on = false;
     if (parse_switch(text, &on, e) != 0)
         return e->code;
     /* The variable and the option are named for the opposite. */

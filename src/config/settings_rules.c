@@ -26,7 +26,7 @@ void print_scan(const struct settings *s, struct buf *out)
 
 int parse_no_rules(struct settings *s, const char *text, const struct origin *o, struct err *e)
 {
-    bool off;
+    bool off = false;
     if (parse_switch(text, &off, e) != 0)
         return e->code;
     s->rules = !off;

@@ -83,10 +83,13 @@ static struct text *name_of(struct kineto *k)
     return name;
 }
 
-static enum event_category refine(enum event_category c, uint32_t tag)
+/* A collective's annotation on a device lies around its kernel, which counts already. */
+static enum event_category refine(enum event_category c, uint32_t tag, bool device)
 {
     if (c == CAT_KERNEL)
         return tag & NAME_COMM_KERNEL ? CAT_COMM : c;
+    if (device)
+        return c;
     if (c == CAT_OP || c == CAT_USER)
         return tag & NAME_COMM_OP ? CAT_COMM : tag & NAME_LOADER ? CAT_LOADER : c;
     return c;
@@ -262,7 +265,7 @@ static void tell_span(struct kineto *k, unsigned cat, bool begins)
         return;
     const struct text *name = name_of(k);
     v.name = name->p;
-    v.category = refine(cats[cat].category, name->tag);
+    v.category = refine(cats[cat].category, name->tag, device);
     v.dur_ns = k->event.dur_ns;
     v.link = k->event.link;
     v.parent = k->event.parent;
@@ -426,6 +429,8 @@ void kineto_tell(struct kineto *k)
 {
     const struct kineto_event *v = &k->event;
     const unsigned cat = json_key_number(&k->cats, &v->cat);
+    if (!v->seen) /* "{}", with which TensorFlow ends its list */
+        return;
     k->result->count[IMPORTED_LONG_TEXTS] += v->long_texts;
     k->result->count[IMPORTED_DUPLICATES] += v->duplicates;
     k->scan.faults.escapes += v->bad_escapes;

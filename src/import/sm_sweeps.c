@@ -204,7 +204,8 @@ static void note_time(struct import_result *r, mono_ns t)
         r->last = t;
 }
 
-/* A mean over some of the devices would be none of all. */
+/* A mean over some of the devices would be none of all; one that is alone in its file may be one of
+ * several, and needs no mean. */
 static void set_totals(struct sm_sweeps *s, const struct sm_sweep *w)
 {
     for (uint32_t i = 0; i < w->n; i++)
@@ -215,7 +216,7 @@ static void set_totals(struct sm_sweeps *s, const struct sm_sweep *w)
         }
     for (uint32_t i = 0; i < s->n_totals; i++) {
         struct sm_total *t = &s->totals[i];
-        if (t->n == t->members)
+        if (t->n == t->members && t->members > 1)
             s->group.cells[t->slot] = (int64_t)(t->sum / t->n + 0.5);
         t->n = 0;
         t->sum = 0;

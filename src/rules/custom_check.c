@@ -135,8 +135,9 @@ static void find(const struct judging *j, struct verdict *v)
                 isnan(c->below) ? "above" : "below", human_value(at, k->unit, limit, sizeof limit),
                 duration_text(held_s, held, sizeof held),
                 human_value(j->worst, k->unit, worst, sizeof worst));
-    finding_number(v, f, "worst", j->worst, k->unit);
-    finding_number(v, f, "limit", at, k->unit);
+    const char *unit = arena_strdup(v->arena, k->unit); /* the series goes */
+    finding_number(v, f, "worst", j->worst, unit);
+    finding_number(v, f, "limit", at, unit);
     finding_number(v, f, "held", held_s, "s");
     v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
     v->triggered += j->n_ranges;
@@ -181,26 +182,40 @@ static void say_nothing_seen(const struct custom_rule *c, size_t n, struct verdi
                               c->entity ? c->entity : "");
 }
 
+/* One series at a time: those of all cores of a long run would fill the memory. */
+static int judge_key(const struct custom_rule *c, struct run *r, const struct series_key *k,
+                     uint64_t *windows, struct verdict *out, struct err *e)
+{
+    struct arena scratch = {0};
+    struct series *v;
+    size_t n = 0;
+    const struct series_ask ask = {.node = k->node, .metric = k->metric, .entity = k->entity};
+    const int rc = series_read(r, &ask, &scratch, &v, &n, e);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        *windows += judge_one(c, r, &v[i], out);
+    arena_free(&scratch);
+    return rc;
+}
+
 int custom_rule_check(const struct custom_rule *c, struct run *r, struct arena *a,
                       struct verdict *out, struct err *e)
 {
     struct arena scratch = {0};
-    struct series *v;
-    size_t n;
+    struct series_key *keys;
+    size_t n = 0, seen = 0;
     uint64_t windows = 0;
     const struct series_ask ask = {.metric = c->metric, .entity = c->entity};
-    const int rc = series_read(r, &ask, &scratch, &v, &n, e);
-    if (rc != 0) {
-        arena_free(&scratch);
-        return rc;
-    }
     *out = custom_verdict(c->name, c->message ? c->message : "A limit of the user's own.",
                           c->recommendation ? c->recommendation : "", a);
     out->severity = c->severity;
-    for (size_t i = 0; i < n; i++)
-        windows += judge_one(c, r, &v[i], out);
-    if (windows == 0)
-        say_nothing_seen(c, n, out);
+    int rc = series_list(r, &scratch, &keys, &n, e);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        if (series_matches(&ask, &keys[i])) {
+            rc = judge_key(c, r, &keys[i], &windows, out, e);
+            seen++;
+        }
+    if (rc == 0 && windows == 0)
+        say_nothing_seen(c, seen, out);
     arena_free(&scratch);
-    return 0;
+    return rc;
 }

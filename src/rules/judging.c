@@ -2,6 +2,8 @@
 /* judging.c - see judging.h. */
 #include "rules/judging.h"
 
+#include "base/human.h"
+
 size_t judge_gpus(const struct judge *j)
 {
     size_t n = 0;
@@ -23,4 +25,10 @@ double judge_job_s(const struct judge *j)
 const char *rank_entity(const struct judge *j, const struct rank_sight *who)
 {
     return arena_printf(j->arena, "rank %lld", (long long)who->rank);
+}
+
+const char *judge_time(const struct judge *j, double seconds)
+{
+    char text[HUMAN_LEN];
+    return arena_strdup(j->arena, duration_text(seconds, text, sizeof text));
 }

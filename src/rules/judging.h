@@ -12,4 +12,7 @@ double judge_job_s(const struct judge *j);
 /* "rank 3" */
 const char *rank_entity(const struct judge *j, const struct rank_sight *who);
 
+/* "47.5 ms", in the judge's arena. */
+const char *judge_time(const struct judge *j, double seconds);
+
 #endif

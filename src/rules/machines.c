@@ -14,10 +14,6 @@
 
 enum { FILE_MOST = 1 << 20, VALUE_MOST = 100 };
 
-static const char shipped[] =
-#include "machines_csv.inc"
-    ;
-
 enum { IS_TEXT, IS_NUMBER };
 
 /* The columns there are; a machine must have the needed ones. */
@@ -116,7 +112,7 @@ static int read_value(const struct reader *r, const struct column *c, const char
                       struct machine *m)
 {
     unsigned char *at = (unsigned char *)m + c->at;
-    double number;
+    double number = 0;
     if (!*text)
         return c->needed ? wrong(r, "the value is missing", c->name) : 0;
     if (c->is == IS_TEXT) {
@@ -214,7 +210,7 @@ int machines_load(struct machines *out, const char *folder, struct arena *a, str
     char *text;
     size_t len;
     if (!path)
-        return machines_parse(out, shipped, "the table of this program", a, e);
+        return machines_parse(out, machines_csv, "the table of this program", a, e);
     const int rc = file_read(path, FILE_MOST, a, &text, &len, e);
     return rc ? rc : machines_parse(out, text, path, a, e);
 }

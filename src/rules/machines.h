@@ -24,6 +24,9 @@ struct machine {
     double price_per_hour;
 };
 
+/* share/machines.csv, made a part of the program by the build. */
+extern const char machines_csv[];
+
 struct machines {
     struct machine *v;
     size_t n;

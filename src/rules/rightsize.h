@@ -40,7 +40,8 @@ struct right_size {
 /* NULL when the run is not under-used, or nothing fits that costs less. */
 const struct right_size *rightsize(const struct machines *t, const struct used_node *v, size_t n,
                                    double hours, struct arena *a);
-/* The same for a run that was judged; its verdicts about use then have it. */
+/* The same for a run that was judged, and took a minute at least; its verdicts about use then have
+ * it. */
 const struct right_size *rightsize_advise(struct checked *c, const struct machines *t,
                                           struct arena *a);
 /* As one object; NULL: null. */

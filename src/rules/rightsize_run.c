@@ -7,6 +7,8 @@
 #include "rules/rightsize.h"
 
 static const double GIB = 1024.0 * 1024 * 1024;
+/* A run that is shorter says little about what it needs. */
+static const double LEAST_S = 60;
 
 static double gib_or(int64_t bytes, double otherwise)
 {
@@ -107,6 +109,8 @@ const struct right_size *rightsize_advise(struct checked *c, const struct machin
                                         RULE_batch_size};
     struct used_node *v = arena_array(a, struct used_node, c->n_nodes + 1);
     const double hours = (double)(c->run.job_end.ns - c->run.job_start.ns) / 3600e9;
+    if (hours * 3600 < LEAST_S)
+        return NULL;
     const struct right_size *r = rightsize(t, v, used_nodes(c, t, a, v), hours, a);
     for (size_t i = 0; r && i < COUNT_OF(told); i++) {
         struct verdict *own = &c->verdicts.v[told[i]];

@@ -127,19 +127,20 @@ static void find(const struct judge *j, struct verdict *v, const struct judged_n
     const double times = limit > 0 ? ceil(x->share / limit) : NAN, mean_s = x->s / (double)x->n;
     struct finding *f = verdict_find(v, node->facts->id, rank_entity(j, &x->rank->head.who));
     finding_when(v, f, episodes_ranges(&x->rank->when, j->arena), x->rank->when.n);
-    finding_say(v, f,
-                "%llu checkpoints took %.3g s, %.1f %% of the training loop (threshold %g), %.3g s "
-                "each, the longest %.3g s",
-                (unsigned long long)x->n, x->s, x->share * 100, j->p[THRESHOLD].v, mean_s,
-                (double)x->rank->longest_ns / 1e9);
+    finding_say(
+        v, f,
+        "%llu checkpoints took %s, %.1f %% of the training loop (threshold %g), %s each, the "
+        "longest %s",
+        (unsigned long long)x->n, judge_time(j, x->s), x->share * 100, j->p[THRESHOLD].v,
+        judge_time(j, mean_s), judge_time(j, (double)x->rank->longest_ns / 1e9));
     if (isnan(times))
         finding_advise(v, f, "Save in the background.");
     else
         finding_advise(v, f,
                        "Save %.0f times less often, or in the background: copy the state to host "
-                       "memory (%.3g s are spent on each now) and let another thread write it, to "
+                       "memory (%s are spent on each now) and let another thread write it, to "
                        "a faster disk.",
-                       times, mean_s);
+                       times, judge_time(j, mean_s));
     f->refute = "other ranks that go on training while one saves";
     finding_number(v, f, "checkpoints", (double)x->n, "");
     finding_number(v, f, "share", x->share * 100, "%");

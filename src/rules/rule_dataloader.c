@@ -312,9 +312,9 @@ static void find_waiting(const struct judge *j, struct verdict *v, const struct 
     const char *loaders = loaders_text(j, x);
     struct finding *f = verdict_find(v, x->node->facts->id, rank_entity(j, &x->worst->head.who));
     finding_when(v, f, episodes_ranges(&x->worst->when, j->arena), x->worst->when.n);
-    finding_say(v, f, "loader wait is %.0f %% of the step (threshold %g), %.3g s of %.3g s%s%s",
-                x->wait * 100, j->p[WAIT].v, x->wait * x->step_s, x->step_s, *loaders ? "; " : "",
-                loaders);
+    finding_say(v, f, "loader wait is %.0f %% of the step (threshold %g), %s of %s%s%s",
+                x->wait * 100, j->p[WAIT].v, judge_time(j, x->wait * x->step_s),
+                judge_time(j, x->step_s), *loaders ? "; " : "", loaders);
     advise_waiting(j, v, f, x);
     f->refute = "a first batch of each epoch that takes nearly all of the wait";
     add_numbers(v, f, x);

@@ -107,8 +107,8 @@ static void find(const struct judge *j, struct verdict *v, const struct judged_n
     struct finding *f = verdict_find(v, node->facts->id, rank_entity(j, &r->head.who));
     finding_when(v, f, episodes_ranges(&x->when, j->arena), x->when.n);
     finding_say(v, f,
-                "evaluation takes %.0f %% of the training loop (threshold %g): %llu steps, %.3g s",
-                share * 100, j->p[THRESHOLD].v, (unsigned long long)x->n, s);
+                "evaluation takes %.0f %% of the training loop (threshold %g): %llu steps, %s",
+                share * 100, j->p[THRESHOLD].v, (unsigned long long)x->n, judge_time(j, s));
     if (limit > 0 && times < 1000)
         finding_advise(v, f,
                        "Evaluate %.0f times less often, or on as much less data; a larger batch is "

@@ -261,8 +261,8 @@ static struct causes_found look_for_causes(const struct judge *j, const struct o
         if (coincides(j, o, &t->when[k]))
             add_cause(&c, causes[k].words, causes[k].advice);
     if (part < step_parts()) {
-        snprintf(text, sizeof text, "'%s' took %.3g s longer than usual", step_part_name(part),
-                 more_s);
+        snprintf(text, sizeof text, "'%s' took %s longer than usual", step_part_name(part),
+                 judge_time(j, more_s));
         add_cause(&c, text, advice_for(step_part_name(part)));
     }
     mark_others(all, n_all, o, &others);
@@ -294,11 +294,12 @@ static void find(const struct judge *j, struct verdict *v, const struct outliers
     struct finding *f = verdict_find(v, o->node->facts->id, rank_entity(j, &o->rank->head.who));
     set_ranges(j, v, f, o);
     finding_say(v, f,
-                "%s%zu of %llu %s steps of rank %lld took more than %.3g s (mean %.3g s + %g "
-                "standard deviations of %.3g s), the longest %.3g s%s%s%s",
+                "%s%zu of %llu %s steps of rank %lld took more than %s (mean %s + %g standard "
+                "deviations of %s), the longest %s%s%s%s",
                 full ? "at least " : "", o->n, (unsigned long long)x->n, event_mode_names[o->mode],
-                (long long)o->rank->head.who.rank, o->limit_s, o->mean_s, j->p[STDDEV].v,
-                step_spread_sigma(x), longest, *c->words ? "; at that time " : "", c->words,
+                (long long)o->rank->head.who.rank, judge_time(j, o->limit_s),
+                judge_time(j, o->mean_s), j->p[STDDEV].v, judge_time(j, step_spread_sigma(x)),
+                judge_time(j, longest), *c->words ? "; at that time " : "", c->words,
                 c->other_ranks ? "; other ranks had long steps at the same time" : "");
     if (c->advice)
         finding_advise(v, f, "%s", c->advice);

@@ -259,6 +259,21 @@ static void put_dropped(struct intake *in, const char *what, uint64_t dropped, u
     intake_count_loss(in, &l);
 }
 
+/* Into an empty buffer by giving it away, else by copying. */
+static void move_records(struct intake *in, struct buf *out)
+{
+    if (out->len == 0) {
+        const struct buf spare = *out;
+        *out = in->records;
+        in->records = spare;
+        return;
+    }
+    buf_put(out, in->records.p, in->records.len);
+    in->records.len = 0;
+    if (in->records.cap > KEEP_BYTES)
+        buf_free(&in->records);
+}
+
 uint64_t intake_take(struct intake *in, struct buf *out, size_t tail_most, int why_errno,
                      bool *last)
 {
@@ -266,10 +281,7 @@ uint64_t intake_take(struct intake *in, struct buf *out, size_t tail_most, int w
     put_dropped(in, "rows", in->rows_dropped, &in->dropped_told, why_errno);
     put_dropped(in, "events", in->ev.dropped, &in->ev.dropped_told, why_errno);
     put_losses(in);
-    buf_put(out, in->records.p, in->records.len);
-    in->records.len = 0;
-    if (in->records.cap > KEEP_BYTES)
-        buf_free(&in->records);
+    move_records(in, out);
     const uint64_t tail = in->tail;
     *last = out->len >= tail_most;
     if (*last) {

@@ -18,7 +18,7 @@ struct work {
     const struct seal_out *out;
 
     struct open_events open;
-    struct bare_event *told, *sorted; /* ROWS_MOST of each */
+    struct bare_event *rows; /* ROWS_MOST at most, as of the next two */
     struct order_key *keys, *spare;
     uint32_t n;
     uint32_t *local; /* by text of the segment: 1 + its number in the block; 0: not in it */
@@ -34,8 +34,7 @@ static void work_open(struct work *w)
     uint32_t rows = 0;
     for (uint32_t i = 0; i < w->s->n_tracks; i++)
         rows = MAX_OF(rows, MIN_OF(w->s->tracks[i].rows, (uint32_t)ROWS_MOST));
-    w->told = xmalloc((rows + 1ul) * sizeof *w->told);
-    w->sorted = xmalloc((rows + 1ul) * sizeof *w->sorted);
+    w->rows = xmalloc((rows + 1ul) * sizeof *w->rows);
     w->keys = xmalloc((rows + 1ul) * sizeof *w->keys);
     w->spare = xmalloc((rows + 1ul) * sizeof *w->spare);
     w->local = xcalloc(n_texts + 1u, sizeof *w->local);
@@ -46,8 +45,7 @@ static void work_open(struct work *w)
 
 static void work_close(struct work *w)
 {
-    free(w->told);
-    free(w->sorted);
+    free(w->rows);
     free(w->keys);
     free(w->spare);
     free(w->local);
@@ -71,7 +69,7 @@ static inline uint32_t local_text(struct work *w, uint32_t text)
 
 static void add_event(struct work *w, const struct bare_event *v)
 {
-    struct bare_event *one = &w->told[w->n];
+    struct bare_event *one = &w->rows[w->n];
     *one = *v;
     one->name = local_text(w, v->name);
     if (v->args)
@@ -95,14 +93,30 @@ static void forget_texts(struct work *w)
     w->text_bytes = 0;
 }
 
+/* Puts the rows into the order of the keys, in place: what is in order already does not move. */
+static void sort_rows(struct work *w)
+{
+    event_order(w->keys, w->spare, w->n);
+    for (uint32_t i = 0; i < w->n; i++) {
+        if (w->keys[i].row == i)
+            continue;
+        const struct bare_event first = w->rows[i];
+        uint32_t to = i;
+        for (uint32_t from; (from = w->keys[to].row) != i; to = from) {
+            w->rows[to] = w->rows[from];
+            w->keys[to].row = to;
+        }
+        w->rows[to] = first;
+        w->keys[to].row = to;
+    }
+}
+
 static int end_block(struct work *w, const struct seg_track *t, struct err *e)
 {
     if (w->n == 0)
         return 0;
-    event_order(w->keys, w->spare, w->n);
-    for (uint32_t i = 0; i < w->n; i++)
-        w->sorted[i] = w->told[w->keys[i].row];
-    const struct event_rows rows = {t, w->sorted, w->n, w->texts, w->n_texts};
+    sort_rows(w);
+    const struct event_rows rows = {t, w->rows, w->n, w->texts, w->n_texts};
     struct block_header h = {.segment = w->number};
     w->head.len = w->data.len = 0;
     event_block_put(w->codec, &rows, &w->head, &w->data, &h);

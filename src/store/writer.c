@@ -154,12 +154,18 @@ static int write_tail_header(struct writer *w, struct err *e)
     return rc;
 }
 
+/* What stands in front of a frame's payload; in bulk it goes nowhere and needs nothing. */
+static size_t frame_head(const struct writer *w)
+{
+    return w->bulk ? 0 : FRAME_HEADER_LEN;
+}
+
 static void empty_frame(struct writer *w)
 {
     if (w->frame.cap > FRAME_KEEP)
         buf_free(&w->frame);
     buf_reserve(&w->frame, FRAME_HEADER_LEN);
-    w->frame.len = FRAME_HEADER_LEN;
+    w->frame.len = frame_head(w);
 }
 
 static int write_frame(struct writer *w, bool durable, struct err *e)
@@ -215,7 +221,7 @@ static int read_tail(struct writer *w, struct segment *s, struct err *e)
 
 static int take_frame(const struct writer *w, struct segment *s, struct err *e)
 {
-    if (segment_feed(s, w->frame.p + FRAME_HEADER_LEN, w->frame.len - FRAME_HEADER_LEN))
+    if (segment_feed(s, w->frame.p, w->frame.len))
         return 0;
     return err_set(e, ERR_LIMIT, "'%s': more in one piece than a file keeps", w->path);
 }
@@ -267,10 +273,12 @@ static void take_rows(struct writer *w, bool last)
 {
     const off_t left = w->seal_bytes - w->tail_len;
     const size_t room = left > 0 ? (size_t)left : 0;
-    w->frame.len = FRAME_HEADER_LEN;
+    w->frame.len = frame_head(w);
     w->frame_tail =
         intake_take(&w->in, &w->frame, last ? 0 : room, atomic_load(&w->write_errno), &last);
     w->seal_wanted = last;
+    if (w->bulk)
+        return;
     const uint32_t len = (uint32_t)(w->frame.len - FRAME_HEADER_LEN);
     const uint32_t sum = format_sum32(w->frame.p + FRAME_HEADER_LEN, len, w->frame_tail);
     memcpy(w->frame.p, &len, sizeof len);
@@ -480,6 +488,7 @@ int writer_open_beside(struct writer **out, const struct writer *first, const ch
 void writer_set_bulk(struct writer *w)
 {
     w->bulk = true;
+    empty_frame(w);
     w->in.pending_most = EVENTS_PENDING_MOST; /* rows, too, come as fast as they are read */
 }
 

@@ -169,7 +169,7 @@ def test_an_issue_at_or_above_the_limit_ends_with_status_3(check, words, status)
         (["--set", "LowGPUUtilization.windw=5"], "LowGPUUtilization has no parameter 'windw'; it"),
         (["--set", "LowGPUUtilization.threshold_p5=300"], "300 is not within 0 and 100 %"),
         (["--set", "LowGPUUtilization.threshold_p5=3s"], "'3s' is no number in %"),
-        (["--set", "LowGPUUtilization"], "is not written Rule.parameter=value"),
+        (["--set", "LowGPUUtilization"], "'LowGPUUtilization' is not "),
         (["--rule", "CPUBottlenek"], "did you mean CPUBottleneck? There are "),
         (["--fail-on", "often"], "'often' is not one of: info, warning, critical, issue"),
         (["--format", "sagemaker"], "-o DIR, the folder to write, belong together"),

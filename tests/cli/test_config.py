@@ -165,10 +165,17 @@ WRONG_OPTIONS = [
     ),
     (["--config", "missing.yaml"], "--config: open 'missing.yaml': No such file"),
     (["--label", "x"], "--label: 'x' is not of the form KEY=VALUE"),
+    (["--set", "x"], "--set: 'x' is not of the form RULE.PARAM=VALUE"),
+    (["--set", "StepOutlyer.x=1"], "--set: there is no rule 'StepOutlyer'; did you mean"),
+    (["--set", "StepOutlier.x=1"], "--set: StepOutlier has no parameter 'x'; it has stddev"),
+    (["--set", "StepOutlier.stddev=1h"], "--set: StepOutlier.stddev: '1h' is no number"),
+    (["--set", "StepOutlier.stddev=0"], "--set: StepOutlier.stddev: 0 is not within"),
+    (["--scan-interval", "10ms"], "scan-interval"),
+    (["--action", "do: nothing"], "--action: there is no action 'nothing'"),
 ]
 
 
-@pytest.mark.parametrize("words, says", WRONG_OPTIONS, ids=[x[0][0] for x in WRONG_OPTIONS])
+@pytest.mark.parametrize("words, says", WRONG_OPTIONS, ids=[" ".join(x[0]) for x in WRONG_OPTIONS])
 def test_a_wrong_option_is_wrong_use_and_starts_nothing(place, words, says):
     for command in (["run"], ["config"]):
         done = place.fp(*command, *words, "--", "sh", "-c", "echo started")
@@ -225,6 +232,52 @@ def test_the_documentation_has_the_table_that_the_program_prints(run_fp):
     table = run_fp("config", "--markdown").stdout
     assert table.count("\n") > 10
     assert table in (ROOT / "docs" / "configuration.md").read_text()
+
+
+def test_the_documentation_has_the_keys_of_actions_that_the_program_prints(run_fp):
+    table = run_fp("config", "--action-keys").stdout
+    assert table.count("\n") > 10
+    assert table in (ROOT / "docs" / "actions.md").read_text()
+
+
+RULES = """\
+rules:
+  scan-interval: 5s
+  StepOutlier: {stddev: 4, stddv: 5}
+  StepOutlyer: {stddev: 4}
+  Dataloader: {wait_threshold: 200}
+actions:
+  - {do: webhook, url: http://127.0.0.1:9/T0/s3cret}
+  - {do: email, server: mx, from: a@b.c, to: d@e.f, user: u, password: s3cret, tls: off}
+  - {do: wobhook}
+"""
+
+
+def test_wrong_rules_and_actions_of_a_file_are_told_and_the_run_starts_with_the_rest(place):
+    place.write("footplate.yaml", RULES)
+    done = place.fp("run", "--quiet", "--", "sh", "-c", "exit 7")
+    assert done.returncode == 7
+    said = done.stderr.splitlines()
+    assert len(said) == 4, said
+    assert said[0].startswith(
+        "footplate: footplate.yaml, line 3: StepOutlier has no parameter 'stddv'"
+    )
+    assert "line 4: there is no rule 'StepOutlyer'; did you mean StepOutlier?" in said[1]
+    assert "line 5: Dataloader.wait_threshold: 200 is not within 0 and 100 %" in said[2]
+    assert "line 9: action 3: there is no action 'wobhook' (did you mean 'webhook'?)" in said[3]
+    (path,) = place.folder.glob("**/findings.json")
+    params = {r["rule"]: r["params"] for r in json.loads(path.read_text())["rules"]}
+    assert params["StepOutlier"]["stddev"] == 4 and params["Dataloader"]["wait_threshold"] == 20
+
+
+def test_secrets_of_actions_are_never_printed_and_never_stored(place):
+    place.write("footplate.yaml", RULES)
+    assert place.value("actions") == ("webhook, email, wobhook", "footplate.yaml")
+    done = place.fp("config")
+    assert "s3cret" not in done.stdout + done.stderr
+    assert place.fp("run", "--", "true").returncode == 0
+    for path in place.folder.glob("footplate-runs/**/*"):
+        assert path.is_dir() or b"s3cret" not in path.read_bytes()
 
 
 def test_what_can_be_set_while_a_run_goes_on_is_checked_before_it_is_sent(place):

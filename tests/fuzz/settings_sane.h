@@ -33,8 +33,8 @@ static inline void check_prints(const struct settings *s, struct arena *a)
     settings_init(&back, a);
     for (size_t i = 0; i < SETTING_N; i++) {
         struct buf one = {0}, two = {0};
-        if (i == SETTING_LABEL || i == SETTING_ACTIONS)
-            continue; /* a comma may be in a label; secrets of an action are not printed */
+        if (i == SETTING_LABEL || i == SETTING_ACTIONS || i == SETTING_CUSTOM)
+            continue; /* a comma may be in a label; of maps not all is printed */
         settings_table[i].print(s, &one);
         buf_u8(&one, 0);
         if (one.len > 1) {

@@ -487,6 +487,12 @@ TEST(every_setting_with_a_key_can_be_given_in_the_file)
         {SETTING_LABEL, "labels: [a=1, b=2]\n", "a=1, b=2"},
         {SETTING_MACHINE, "machine: p3.8xlarge\n", "p3.8xlarge"},
         {SETTING_PRICE, "price: 14.688\n", "14.688"},
+        {SETTING_SCAN, "rules: {scan-interval: 5s}\n", "5s"},
+        {SETTING_NO_RULES, "rules: {off: true}\n", "yes"},
+        {SETTING_RULES, "rules: {StepOutlier: {stddev: 5, mode: train}}\n",
+         "StepOutlier.stddev=5, StepOutlier.mode=train"},
+        {SETTING_ACTIONS, "actions: [{do: stop}, {do: exec, command: [a, b]}]\n", "stop, exec"},
+        {SETTING_CUSTOM, "custom-rules: [{name: Hot, metric: gpu.temp, above: 85}]\n", "Hot"},
         {SETTING_HOOKS, "hooks: off\n", "off"},
         {SETTING_DETAIL_STEPS, "detail: {steps: '5:2, 9'}\n", "5:2, 9:1"},
         {SETTING_DETAIL_AT, "detail: {at: [+1s:2s, 1700000000:1s]}\n", "+1s:2s, @1700000000:1s"},
@@ -512,13 +518,25 @@ TEST(every_setting_with_a_key_can_be_given_in_the_file)
 TEST(every_setting_can_be_given_in_the_environment)
 {
     static const char *const values[SETTING_N] = {
-        [SETTING_NAME] = "n",           [SETTING_DIR] = "/d",
-        [SETTING_INTERVAL] = "20ms",    [SETTING_RUN] = "r",
-        [SETTING_NODE] = "n1",          [SETTING_LABEL] = "a=1",
-        [SETTING_HOOKS] = "1",          [SETTING_DETAIL_STEPS] = "5:2",
-        [SETTING_DETAIL_AT] = "now:1s", [SETTING_DETAIL_RANKS] = "3",
-        [SETTING_PYTHON_STEPS] = "9:3", [SETTING_PYTHON_AT] = "+1s:1s",
-        [SETTING_MACHINE] = "m5.large", [SETTING_PRICE] = "0.5",
+        [SETTING_NAME] = "n",
+        [SETTING_DIR] = "/d",
+        [SETTING_INTERVAL] = "20ms",
+        [SETTING_RUN] = "r",
+        [SETTING_NODE] = "n1",
+        [SETTING_LABEL] = "a=1",
+        [SETTING_HOOKS] = "1",
+        [SETTING_DETAIL_STEPS] = "5:2",
+        [SETTING_DETAIL_AT] = "now:1s",
+        [SETTING_DETAIL_RANKS] = "3",
+        [SETTING_PYTHON_STEPS] = "9:3",
+        [SETTING_PYTHON_AT] = "+1s:1s",
+        [SETTING_MACHINE] = "m5.large",
+        [SETTING_PRICE] = "0.5",
+        [SETTING_SCAN] = "2s",
+        [SETTING_NO_RULES] = "1",
+        [SETTING_RULES] = "A.b=1,C.d=2",
+        [SETTING_ACTIONS] = "do: stop",
+        [SETTING_CUSTOM] = "name: Hot, metric: gpu.temp, above: 85",
     };
     for (size_t i = 0; i < SETTING_N; i++) {
         SCENE(c);
@@ -543,5 +561,112 @@ TEST(more_problems_than_fit_are_counted)
     settings_take_yaml(&c.s, (const char *)b.p, b.len, "f", ".");
     CHECK_INT(c.s.problems.n, REMARKS_MOST);
     CHECK_INT(c.s.problems.left_off, 5);
+    buf_free(&b);
+}
+
+/* ---- rules and actions ---- */
+
+TEST(values_for_rules_of_all_sources_are_kept_the_higher_ones_behind)
+{
+    SCENE(c);
+    scene_file(&c, "footplate.yaml",
+               "rules:\n  StepOutlier: {stddev: 4}\n  ProfilerReport: {Dataloader_x: 1}\n");
+    scene_env(&c, "FOOTPLATE_RULES=StepOutlier.stddev=5");
+    c.args[0] = "--set=StepOutlier.stddev=6, StepOutlier.mode=train";
+    c.args[1] = "--set=Other.x=1";
+    load(&c);
+    CHECK_INT(c.s.problems.n, 0);
+    CHECK_STR(shown(&c, SETTING_RULES),
+              "StepOutlier.stddev=4, ProfilerReport.Dataloader_x=1, StepOutlier.stddev=5, "
+              "StepOutlier.stddev=6, StepOutlier.mode=train, Other.x=1");
+    CHECK_STR(c.s.rule_settings[0].from.where + strlen(c.folder) + 1, "footplate.yaml, line 2");
+    CHECK_INT(c.s.rule_settings[5].from.source, FROM_OPTION);
+}
+
+TEST(what_is_no_value_for_a_rule_is_refused)
+{
+    static const struct {
+        const char *yaml, *says;
+    } rows[] = {
+        {"rules: {scan-intervall: 5s}\n",
+         "there is no setting 'rules.scan-intervall' (did you mean "
+         "'rules.scan-interval'?)"},
+        {"rules: {scan-interval: 1ms}\n", "rules.scan-interval: time: '1ms' is not between"},
+        {"rules: {off: maybe}\n", "rules.off: 'maybe' is neither on nor off"},
+        {"rules: {A: {b: {c: 1}}}\n", "'rules.A.b' takes a value, not a map"},
+        {"rules: A\n", "rules: 'A' is not of the form RULE.PARAM=VALUE"},
+        {"rules: ['A.b=1,']\n", "rules: '' is not of the form RULE.PARAM=VALUE"},
+        {"actions: stop\n", "actions: action: there is nothing in it"},
+        {"actions: [[stop]]\n", "a list may hold only texts and numbers"},
+        {"actions: [{do: {x: y}}]\n", "there is no setting 'actions[0].do'"},
+        {"actions: {do: stop}\n", "'actions' takes a value, not a map"},
+    };
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        SCENE(c);
+        scene_file(&c, "footplate.yaml", rows[i].yaml);
+        load(&c);
+        if (c.s.problems.n != 1 || !strstr(c.s.problems.v[0], rows[i].says))
+            test_fail(__FILE__, __LINE__, "%s: %s", rows[i].yaml,
+                      c.s.problems.n ? c.s.problems.v[0] : "nothing said");
+    }
+}
+
+TEST(actions_keep_their_pairs_and_where_they_stood)
+{
+    SCENE(c);
+    scene_file(&c, "footplate.yaml",
+               "actions:\n"
+               "  - on: [issue, clear]\n"
+               "    do: webhook\n"
+               "    url: http://127.0.0.1:9/s3cret\n"
+               "  - do: exec\n"
+               "    command: [sh, -c, 'echo x, y']\n");
+    load(&c);
+    CHECK_INT(c.s.problems.n, 0);
+    CHECK_INT(c.s.n_actions, 2);
+    const struct action_setting *a = c.s.actions;
+    CHECK_INT(a[0].n, 4);
+    CHECK(strcmp(a[0].v[1].key, "on") == 0 && strcmp(a[0].v[1].value, "clear") == 0);
+    CHECK(a[0].v[1].listed && !a[0].v[2].listed);
+    CHECK_STR(action_setting_get(&a[0], "url"), "http://127.0.0.1:9/s3cret");
+    CHECK_STR(a[1].v[3].value, "echo x, y");
+    CHECK(strstr(a[1].from.where, "footplate.yaml, line 5"));
+    CHECK_STR(shown(&c, SETTING_ACTIONS), "webhook, exec");
+}
+
+TEST(actions_of_a_higher_source_replace_those_of_a_lower_one)
+{
+    SCENE(c);
+    scene_file(&c, "footplate.yaml", "actions: [{do: stop, a: 1}, {do: stop}]\n");
+    c.args[0] = "--action=do: email, to: [a, b]";
+    c.args[1] = "--action={do: exec, command: 'x: y'}";
+    load(&c);
+    CHECK_STR(shown(&c, SETTING_ACTIONS), "email, exec");
+    CHECK_INT(c.s.actions[0].n, 3);
+    CHECK_STR(action_setting_get(&c.s.actions[1], "command"), "x: y");
+}
+
+TEST(an_action_that_is_no_map_is_wrong_use)
+{
+    static const char *const rows[] = {"stop", "{}", "do: [", "do: {a: b}", "[do]"};
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        SCENE(c);
+        c.args[0] = arena_printf(&c.arena, "--action=%s", rows[i]);
+        CHECK_INT(scene_load(&c), ERR_USAGE);
+        CHECK(strncmp(c.e.msg, "--action: ", 10) == 0);
+    }
+}
+
+TEST(more_actions_than_fit_are_told)
+{
+    SCENE(c);
+    struct buf b = {0};
+    buf_printf(&b, "actions:\n");
+    for (int i = 0; i < ACTIONS_MOST + 1; i++)
+        buf_printf(&b, "  - do: stop\n");
+    settings_init(&c.s, &c.arena);
+    settings_take_yaml(&c.s, (const char *)b.p, b.len, "f", ".");
+    CHECK_INT(c.s.n_actions, ACTIONS_MOST);
+    CHECK_INT(c.s.problems.n, 1);
     buf_free(&b);
 }

@@ -9,7 +9,7 @@ static bool is_section(void *ctx, const char *path)
 {
     (void)ctx;
     return strcmp(path, "detail") == 0 || strcmp(path, "labels") == 0 ||
-           strncmp(path, "detail.detail", 13) == 0;
+           strncmp(path, "detail.detail", 13) == 0 || strncmp(path, "acts[", 5) == 0;
 }
 
 static void value(void *ctx, const struct yaml_place *at, const char *text, bool listed)
@@ -153,4 +153,18 @@ TEST(deep_nesting_ends_in_a_sentence_and_soon)
     CHECK(strncmp(got, "failed: line ", 13) == 0);
     free(got);
     free(deep);
+}
+
+TEST(maps_in_a_list_are_numbered_where_there_may_be_such)
+{
+    check("acts:\n"
+          "  - do: stop\n"
+          "  - do: exec\n"
+          "    words: [a, b]\n",
+          "2:9 acts[0].do=stop\n"
+          "3:9 acts[1].do=exec\n"
+          "4:13 acts[1].words=a *\n"
+          "4:16 acts[1].words=b *\n");
+    check("other: [{a: b}]\n", "1:9 other! a list may hold only texts and numbers\n");
+    check("acts: [x, {a: b}]\n", "1:8 acts=x *\n1:15 acts[1].a=b\n");
 }

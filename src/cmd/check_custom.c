@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check_custom.c - what `footplate check` takes from the settings, and rules of the user's own. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/table.h"
+#include "cmd/check.h"
+#include "cmd/rules_host.h"
+#include "config/settings.h"
+
+/* ---- from the settings ---- */
+
+static bool is_builtin(const char *text, struct arena *a)
+{
+    const char *name = arena_strndup(a, text, strcspn(text, ".="));
+    return rule_find(name) || strcmp(name, "ProfilerReport") == 0;
+}
+
+/* What is for no rule of ours is for those in Python, where there are some. */
+static int take_params(struct check *c, const struct settings *s, struct err *e)
+{
+    c->host_sets = arena_array(c->arena, const char *, s->n_rule_settings + 1);
+    for (size_t i = 0; i < s->n_rule_settings; i++) {
+        const struct rule_setting *r = &s->rule_settings[i];
+        if (c->n_rule_files && !is_builtin(r->text, c->arena))
+            c->host_sets[c->n_host_sets++] = r->text;
+        else if (rule_params_set(&c->params, r->text, e) != 0)
+            return r->from.source == FROM_OPTION ? e->code : err_in(e, "%s", r->from.where);
+    }
+    return 0;
+}
+
+int check_take_settings(struct check *c, const struct cmd_args *args, struct err *e)
+{
+    struct settings *s = arena_new(c->arena, struct settings);
+    const struct settings_ask ask = {
+        .environment = environ, .options = args->cmd->options, .given = args->opt};
+    int rc = settings_load(s, &ask, c->arena, e);
+    for (size_t i = 0; rc == 0 && i < s->problems.n; i++)
+        fprintf(stderr, "footplate: %s\n", text_safe(c->arena, s->problems.v[i]));
+    if (rc == 0)
+        rc = take_params(c, s, e);
+    for (size_t i = 0; rc == 0 && i < s->n_custom; i++)
+        rc = custom_list_add(&c->custom, &s->custom[i], e);
+    return rc;
+}
+
+/* ---- which are shown ---- */
+
+static bool is_shown(const struct check *c, const char *name)
+{
+    for (size_t i = 0; i < c->asked->n_all; i++)
+        if (strcmp(c->asked->all[i], name) == 0)
+            return true;
+    return c->asked->n_all == 0;
+}
+
+int check_choose_rules(struct check *c, const struct opt_value *asked, struct err *e)
+{
+    c->asked = asked;
+    for (size_t i = 0; i < asked->n_all; i++)
+        if (!rule_find(asked->all[i]) && !custom_list_has(&c->custom, asked->all[i]) &&
+            c->n_rule_files == 0)
+            return rule_unknown(asked->all[i], e);
+    for (size_t k = 0; k < RULE_N; k++)
+        c->shown[k] = is_shown(c, rules[k]->name);
+    return 0;
+}
+
+/* ---- evaluating ---- */
+
+static void add(struct check *c, const struct verdict *v, const struct param_value *p)
+{
+    c->v[c->n_v] = *v;
+    c->p[c->n_v++] = p;
+}
+
+static int add_files(struct check *c, struct err *e)
+{
+    const struct rules_host_ask ask = {
+        .files = c->rule_files,
+        .n_files = c->n_rule_files,
+        .run = c->info->path,
+        .sets = c->host_sets,
+        .n_sets = c->n_host_sets,
+        .only = c->asked->all,
+        .n_only = c->asked->n_all,
+        .limit_ns = c->rule_limit_ns,
+    };
+    struct hosted *v;
+    size_t n;
+    if (c->n_rule_files == 0)
+        return 0;
+    const int rc = rules_host_check(&ask, c->arena, &v, &n, e);
+    for (size_t k = 0; rc == 0 && k < n && c->n_v < c->cap_v; k++)
+        add(c, &v[k].v, v[k].p);
+    return rc;
+}
+
+/* Names of rules that are in none of the files; where a file could not be read, nobody knows. */
+static int check_names(const struct check *c, struct err *e)
+{
+    size_t builtin = 0;
+    for (size_t k = 0; k < RULE_N; k++)
+        builtin += c->shown[k];
+    if (c->n_v >= c->asked->n_all || builtin == c->asked->n_all)
+        return 0;
+    for (size_t i = 0; i < c->asked->n_all; i++) {
+        size_t k = 0;
+        while (k < c->n_v && strcmp(c->v[k].rule->name, c->asked->all[i]) != 0)
+            k++;
+        if (k == c->n_v)
+            return rule_unknown(c->asked->all[i], e);
+    }
+    return 0;
+}
+
+static bool has_right_size(const struct check *c)
+{
+    for (size_t k = 0; k < c->n_v; k++)
+        if (c->v[k].right_size)
+            return true;
+    return false;
+}
+
+int check_collect(struct check *c, struct run *r, struct err *e)
+{
+    int rc = 0;
+    c->cap_v = RULE_N + CUSTOM_MOST + HOSTED_MOST;
+    c->v = arena_array(c->arena, struct verdict, c->cap_v);
+    c->p = arena_array(c->arena, const struct param_value *, c->cap_v);
+    for (size_t k = 0; k < RULE_N; k++)
+        if (c->shown[k])
+            add(c, &c->checked.verdicts.v[k], c->params.v[k]);
+    for (size_t i = 0; rc == 0 && i < c->custom.n; i++) {
+        struct verdict v;
+        if (!is_shown(c, c->custom.v[i].name))
+            continue;
+        rc = custom_rule_check(&c->custom.v[i], r, c->arena, &v, e);
+        if (rc == 0)
+            add(c, &v, NULL);
+    }
+    if (!has_right_size(c))
+        c->right_size = NULL; /* nobody asked */
+    if (rc == 0)
+        rc = add_files(c, e);
+    return rc ? rc : check_names(c, e);
+}
