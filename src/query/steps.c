@@ -41,14 +41,28 @@ static void read_points(struct reader *rd, const struct event_track *t, struct p
     points_sort(out);
 }
 
+/* Tracks are sorted by process, and processes as they lie in their list. */
+static size_t first_track(const struct event_index *x, const struct run_process *p)
+{
+    size_t lo = 0, hi = x->n_tracks;
+    while (lo < hi) {
+        const size_t mid = (lo + hi) / 2;
+        if (x->tracks[mid].track.process < p)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
 /* The thread of the process that has most to do with steps; NULL when none has. */
 static const struct event_track *read_main(struct reader *rd, const struct event_index *x,
                                            const struct run_process *p, struct points *out)
 {
     const struct event_track *best = NULL;
-    for (size_t i = 0; i < x->n_tracks; i++) {
+    for (size_t i = first_track(x, p); i < x->n_tracks && x->tracks[i].track.process == p; i++) {
         const struct event_track *t = &x->tracks[i];
-        if (t->track.process != p || t->track.detail || t->track.track.kind != TRACK_THREAD)
+        if (t->track.detail || t->track.track.kind != TRACK_THREAD)
             continue;
         struct points one = {0};
         read_points(rd, t, &one);
@@ -78,18 +92,25 @@ static void read_process(struct reader *rd, const struct event_index *x,
 
 /* ---- ranks ---- */
 
-static bool is_taken(const struct rank_steps *v, size_t n, unsigned session, int64_t rank)
+struct taken {
+    unsigned session;
+    int64_t rank;
+};
+
+static int by_taken(const void *a, const void *b)
 {
-    for (size_t i = 0; i < n; i++)
-        if (v[i].process->session == session && v[i].rank == rank)
-            return true;
-    return false;
+    const struct taken *x = a, *y = b;
+    if (x->session != y->session)
+        return x->session < y->session ? -1 : 1;
+    return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-static int by_node_pid(const void *a, const void *b)
+static int by_session(const void *a, const void *b)
 {
     const struct rank_steps *x = *(struct rank_steps *const *)a,
                             *y = *(struct rank_steps *const *)b;
+    if (x->process->session != y->process->session)
+        return x->process->session < y->process->session ? -1 : 1;
     /* Processes are sorted by node already; of one node without ranks, by pid. */
     return (x->process > y->process) - (x->process < y->process);
 }
@@ -98,18 +119,26 @@ static int by_node_pid(const void *a, const void *b)
 static void number_ranks(struct rank_steps *v, size_t n)
 {
     struct rank_steps **list = xcalloc(n, sizeof *list);
-    size_t unknown = 0;
+    struct taken *taken = xcalloc(n, sizeof *taken);
+    size_t unknown = 0, known = 0;
     for (size_t i = 0; i < n; i++)
         if (v[i].rank < 0)
             list[unknown++] = &v[i];
+        else
+            taken[known++] = (struct taken){v[i].process->session, v[i].rank};
+    if (known)
+        qsort(taken, known, sizeof *taken, by_taken);
     if (unknown)
-        qsort(list, unknown, sizeof *list, by_node_pid);
-    for (size_t i = 0; i < unknown; i++) {
-        int64_t rank = 0;
-        while (is_taken(v, n, list[i]->process->session, rank))
-            rank++;
-        list[i]->rank = rank;
+        qsort(list, unknown, sizeof *list, by_session);
+    struct taken next = {0};
+    for (size_t i = 0; i < unknown; i++, next.rank++) {
+        if (i == 0 || next.session != list[i]->process->session)
+            next = (struct taken){list[i]->process->session, 0};
+        while (known && bsearch(&next, taken, known, sizeof *taken, by_taken))
+            next.rank++;
+        list[i]->rank = next.rank;
     }
+    free(taken);
     free(list);
 }
 

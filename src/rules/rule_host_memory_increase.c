@@ -170,7 +170,7 @@ static void judge(const struct judge *j, struct verdict *out)
         read |= t->readings > 0;
         out->datapoints = MAX_OF(out->datapoints, t->readings);
     }
-    if (judged || judge_is_short(j, least, out))
+    if (judged || (!read && judge_is_short(j, least, out)))
         return;
     if (!read)
         verdict_not_evaluated(out, "the job's memory was not recorded");

@@ -45,7 +45,7 @@ def record_and_kill(lab: Lab, number: int) -> Killed:
 
 
 def samples_of(lab: Lab, run: str) -> list[dict]:
-    done = lab.fp("export", run, "--format", "jsonl")
+    done = lab.fp("export", run, "--format", "jsonl", "--what", "metrics")
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 

@@ -327,7 +327,7 @@ TEST(a_thread_that_hangs_is_left_alone_and_touches_nothing_any_more)
     CHECK(!actions_stop(all, 50 * NS_PER_MS));
     CHECK_INT(h.losses, 1); /* that it was not done */
     h.sink.ops = NULL;      /* whoever uses it now crashes */
-    usleep(900 * 1000);
+    usleep(1300 * 1000);
     CHECK_INT(performed, 1);
 }
 

@@ -214,9 +214,9 @@ TEST(values_nested_a_hundred_thousand_deep_do_not_hide_what_follows_them)
         put_deep(&b, pairs[i][0], pairs[i][1]);
         put_text(&b, "}}," EVENT ",\"x\":");
         put_deep(&b, pairs[i][0], pairs[i][1]);
-        put_text(&b, "}, ");
+        put_text(&b, "}, {\"ph\":\"?\",\"x\":");
         put_deep(&b, pairs[i][0], pairs[i][1]);
-        put_text(&b, "," EVENT "}]}");
+        put_text(&b, "}," EVENT "}]}");
         const struct import_result r = import_buf(&b);
         CHECK_INT(r.count[IMPORTED_KEPT], 3);
         CHECK_INT(r.count[IMPORTED_PHASES], 1);
