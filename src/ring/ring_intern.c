@@ -46,9 +46,11 @@ static void copy_one(const struct ring_writer *w, uint8_t *map, uint32_t id)
 {
     const struct ring_name *from = &w->names[id];
     struct ring_name *to = ring_name_of(map, id);
+    uint8_t empty = 0;
     if (!__atomic_load_n(&from->ready, __ATOMIC_ACQUIRE) ||
-        __atomic_exchange_n(&to->ready, 2, __ATOMIC_ACQ_REL) != 0)
-        return; /* not whole yet: its thread copies it; or somebody has begun to */
+        !__atomic_compare_exchange_n(&to->ready, &empty, 2, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED))
+        return; /* not whole yet: its thread copies it; or somebody has, or has begun to */
     fill(to, from->text, from->len);
 }
 

@@ -2,7 +2,7 @@
 #include <pthread.h>
 
 #include "gather.h"
-#include "ring/ring_write.h"
+#include "ring/ring_make.h"
 #include "test.h"
 
 static struct ring_writer writer;
@@ -46,6 +46,20 @@ TEST(names_made_before_and_after_the_file_are_all_known)
     CHECK_STR(g.v[1].name, "late");
     CHECK_STR(g.v[2].name, "");
     CHECK_STR(g.v[3].name, "");
+    gather_free(&g);
+}
+
+/* As when one thread makes the file while another has just put its own name there. */
+TEST(a_name_that_is_in_the_file_already_stays_when_all_are_copied)
+{
+    struct gather g = {0};
+    start();
+    mark(ring_intern(&writer, "early"));
+    mark(ring_intern(&writer, "late"));
+    ring_names_copy(&writer, writer.live->map);
+    gather_all(&g, test_tmpdir());
+    CHECK_STR(g.v[0].name, "early");
+    CHECK_STR(g.v[1].name, "late");
     gather_free(&g);
 }
 
