@@ -126,18 +126,20 @@ static double batch_factor(const struct gpu *g)
 static void advise(struct verdict *v, struct finding *f, const struct state *t, const struct gpu *g)
 {
     const double factor = batch_factor(g), room = 100 - hist_max(&g->mem);
+    const int decimals = factor < 10;
     if (isnan(factor))
         finding_advise(v, f, "Use a larger batch, or a smaller or fewer machines.");
     else if (t->batch > 0)
         finding_advise(v, f,
-                       "%.0f %% of the GPU memory stay free: batches of %lld samples could be %.1f "
+                       "%.0f %% of the GPU memory stay free: batches of %lld samples could be %.*f "
                        "times as large (%.0f). Or use a smaller or fewer machines.",
-                       room, (long long)t->batch, factor, floor((double)t->batch * factor));
+                       room, (long long)t->batch, decimals, factor,
+                       floor((double)t->batch * factor));
     else
         finding_advise(v, f,
-                       "%.0f %% of the GPU memory stay free: the batch could be %.1f times as "
+                       "%.0f %% of the GPU memory stay free: the batch could be %.*f times as "
                        "large. Or use a smaller or fewer machines.",
-                       room, factor);
+                       room, decimals, factor);
 }
 
 static void add_numbers(struct verdict *v, struct finding *f, const struct state *t,

@@ -160,6 +160,8 @@ static void judge(const struct judge *j, struct verdict *out)
     }
     if (measured == 0 && !judge_is_short(j, need, out))
         verdict_not_evaluated(out, "no GPU told its utilization");
+    else if (out->state == RULE_CLEAR && measured == 1)
+        verdict_why(out, "the GPU was used");
     else if (out->state == RULE_CLEAR)
         verdict_why(out, "all %zu GPUs were used", measured);
 }
