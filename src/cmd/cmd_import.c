@@ -143,9 +143,11 @@ static int run(const struct cmd_args *a, struct err *e)
 
 static const char *const help[] = {
     "Makes a run of what another profiler wrote: Chrome traces as PyTorch's profiler (Kineto) "
-    "writes them, of all ages, plain or gzip; those of TensorFlow; and what SageMaker's profiler "
-    "leaves. The run is then like any other. What a trace has and the run has not is counted and "
-    "said.",
+    "writes them, of all ages, plain or gzip, and plain ones of anything; those of TensorFlow and "
+    "JAX; timelines of Horovod; what SageMaker's profiler leaves; CSV of nvidia-smi --query-gpu, "
+    "whose times have no zone (TZ says it, else they are UTC); scenes, which are runs made up as "
+    "text; and exports of our own. The run is then like any other. What a trace has and the run "
+    "has not is counted and said.",
     "A folder is one run: the traces of all ranks and the metrics of all machines in it, each told "
     "apart by names and by what the traces say of themselves. Files that are no traces are skipped "
     "and counted. A file that breaks off in its middle gives what it has, and the run says so.",
