@@ -176,7 +176,7 @@ static void judge(const struct judge *j, struct verdict *out)
 
 const struct rule rule_checkpoint_stall = {
     .name = "CheckpointStall",
-    .title = "checkpoints hold training up",
+    .title = "Checkpoints hold training up",
     .description = "Checks how much of the training loop goes into saving checkpoints.",
     .recommendation = "Save less often, or in the background.",
     .params = params,

@@ -394,7 +394,7 @@ static const char *const explained_by[] = {"CPUBottleneck", "IOBottleneck", NULL
 
 const struct rule rule_dataloader = {
     .name = "Dataloader",
-    .title = "training waits for data",
+    .title = "Training waits for data",
     .description = "Checks how much of a training step is waiting for data, and whether the "
                    "loader's processes suit the machine.",
     .recommendation = "Use more loader processes, prefetch batches, pin memory, and keep workers "

@@ -151,7 +151,7 @@ static void judge(const struct judge *j, struct verdict *out)
 
 const struct rule rule_eval_heavy = {
     .name = "EvalHeavy",
-    .title = "much evaluation",
+    .title = "Much evaluation",
     .description = "Checks how much of the training loop goes into evaluation.",
     .recommendation = "Evaluate less often, or on less data.",
     .params = params,

@@ -90,7 +90,7 @@ static void judge(const struct judge *j, struct verdict *out)
 
 const struct rule rule_max_initialization_time = {
     .name = "MaxInitializationTime",
-    .title = "initialization takes long",
+    .title = "Initialization takes long",
     .description = "Checks how long the job takes until its first step begins.",
     .recommendation = "Stream or cache the data instead of copying it first, keep images and "
                       "compiled graphs warm.",

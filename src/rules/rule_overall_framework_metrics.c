@@ -182,7 +182,7 @@ static void judge(const struct judge *j, struct verdict *out)
 
 const struct rule rule_overall_framework_metrics = {
     .name = "OverallFrameworkMetrics",
-    .title = "where the time went",
+    .title = "Where the time went",
     .description = "Sums up the time of the job: training, evaluation and the rest, and the parts "
                    "of training steps.",
     .recommendation = "",

@@ -286,7 +286,7 @@ static void judge(const struct judge *j, struct verdict *out)
 
 const struct rule rule_stalled_training = {
     .name = "StalledTraining",
-    .title = "training stands still",
+    .title = "Training stands still",
     .description = "Checks whether any step finished within a time, and says what every rank was "
                    "doing when none did.",
     .recommendation = "Look at the stacks of the processes for what they wait for.",

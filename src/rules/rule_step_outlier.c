@@ -394,7 +394,7 @@ static const char *const explained_by[] = {"CheckpointStall", "IOBottleneck", "D
 
 const struct rule rule_step_outlier = {
     .name = "StepOutlier",
-    .title = "some steps take long",
+    .title = "Some steps take long",
     .description = "Checks for steps that take much longer than the others of the same rank and "
                    "mode, and for what coincided with them. The first step is left out.",
     .recommendation = "Look for what the long steps have in common: checkpoints, loading, other "
