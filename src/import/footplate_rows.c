@@ -19,7 +19,7 @@ static uint32_t number_of(struct footplate *f, const char *key, size_t len, uint
 {
     if (texts_full(&f->names))
         return 0;
-    struct text *t = texts_keep(&f->names, key, len);
+    struct kept_text *t = texts_keep(&f->names, key, len);
     if (t->number)
         return (uint32_t)t->number;
     t->number = new_number;

@@ -75,7 +75,7 @@ static int64_t find_function(struct pyinstrument *p, const struct frame *f)
 {
     char key[2 * NAME_MOST + 32];
     const int n = snprintf(key, sizeof key, "%s\n%lld\n%s", f->file, (long long)f->line, f->name);
-    struct text *t = texts_keep(&p->names, key, (size_t)n);
+    struct kept_text *t = texts_keep(&p->names, key, (size_t)n);
     if (t->number)
         return t->number - 1;
     if (p->n_functions == FUNCTIONS_MOST) {

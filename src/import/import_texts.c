@@ -11,11 +11,11 @@
 
 enum { SLOTS_FIRST = 4096, TEXTS_MOST = 200000, BYTES_MOST = 32 << 20, CHUNK = 64 << 10 };
 
-static struct text **slot_of(const struct texts *t, const char *p, size_t len, uint32_t hash)
+static struct kept_text **slot_of(const struct texts *t, const char *p, size_t len, uint32_t hash)
 {
     for (uint32_t i = hash;; i++) {
-        struct text **slot = &t->slots[i & (t->cap - 1)];
-        const struct text *x = *slot;
+        struct kept_text **slot = &t->slots[i & (t->cap - 1)];
+        const struct kept_text *x = *slot;
         if (!x || (x->hash == hash && x->len == len && memcmp(x->p, p, len) == 0))
             return slot;
     }
@@ -23,7 +23,7 @@ static struct text **slot_of(const struct texts *t, const char *p, size_t len, u
 
 static void grow(struct texts *t)
 {
-    struct text **old = t->slots;
+    struct kept_text **old = t->slots;
     const uint32_t n = t->cap;
     t->cap = n ? n * 2 : SLOTS_FIRST;
     t->slots = xcalloc(t->cap, sizeof *t->slots);
@@ -47,19 +47,19 @@ static void *take(struct texts *t, size_t n)
     return p;
 }
 
-struct text *texts_keep(struct texts *t, const char *p, size_t len)
+struct kept_text *texts_keep(struct texts *t, const char *p, size_t len)
 {
     const uint32_t hash = (uint32_t)XXH3_64bits(p, len);
     if (t->n * 2 >= t->cap)
         grow(t);
-    struct text **slot = slot_of(t, p, len, hash);
+    struct kept_text **slot = slot_of(t, p, len, hash);
     if (*slot)
         return *slot;
-    struct text *x = take(t, sizeof *x);
+    struct kept_text *x = take(t, sizeof *x);
     char *copy = take(t, len + 1);
     memcpy(copy, p, len);
     copy[len] = '\0';
-    *x = (struct text){.p = copy, .len = (uint32_t)len, .hash = hash};
+    *x = (struct kept_text){.p = copy, .len = (uint32_t)len, .hash = hash};
     t->n++;
     return *slot = x;
 }

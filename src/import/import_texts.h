@@ -11,7 +11,7 @@
 
 #include "base/arena.h"
 
-struct text {
+struct kept_text {
     const char *p; /* NUL behind it */
     uint32_t len, hash;
     int64_t number; /* the user's, with `tag`; 0 and 0 for a new one */
@@ -19,7 +19,7 @@ struct text {
 };
 
 struct texts {
-    struct text **slots;
+    struct kept_text **slots;
     uint32_t cap, n;
     size_t bytes;
     struct arena arena;
@@ -28,7 +28,7 @@ struct texts {
 };
 
 /* Never NULL. Good until texts_clear. */
-struct text *texts_keep(struct texts *t, const char *p, size_t len);
+struct kept_text *texts_keep(struct texts *t, const char *p, size_t len);
 bool texts_full(const struct texts *t);
 void texts_clear(struct texts *t);
 

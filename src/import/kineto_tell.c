@@ -59,17 +59,17 @@ static bool step_number(const char *name, int64_t *out)
     return true;
 }
 
-static void look_at_name(struct text *t)
+static void look_at_name(struct kept_text *t)
 {
     t->tag = NAME_SEEN | name_sense(t->p);
     if (t->tag & NAME_STEP && !step_number(t->p, &t->number))
         t->tag &= ~(uint32_t)NAME_STEP;
 }
 
-static struct text *name_of(struct kineto *k)
+static struct kept_text *name_of(struct kineto *k)
 {
     const struct json_text *t = &k->event.name;
-    struct text *name;
+    struct kept_text *name;
     k->result->count[IMPORTED_NO_NAME] += !(k->event.seen & 1u << (K_NAME - K_PH));
     if (!t->escaped && !t->high && t->len < EVENT_NAME_MOST) {
         name = texts_keep(&k->out.texts, t->p ? t->p : "", t->len);
@@ -263,7 +263,7 @@ static void tell_span(struct kineto *k, unsigned cat, bool begins)
     struct event v = {.kind = EVENT_SPAN};
     if (!time_of(k, &v.at))
         return;
-    const struct text *name = name_of(k);
+    const struct kept_text *name = name_of(k);
     v.name = name->p;
     v.category = refine(cats[cat].category, name->tag, device);
     v.dur_ns = k->event.dur_ns;
