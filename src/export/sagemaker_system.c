@@ -22,7 +22,7 @@ struct reading {
 #define SM(type, name, dimension, ours, step, entity, ...)                                         \
     {type, name, dimension, M_##ours, entity},
 static const struct reading readings[] = {
-#include "import/sm_metrics.def"
+#include "record/sm_metrics.def"
 };
 #undef SM
 

@@ -20,7 +20,7 @@ static const struct {
     double step;
     enum entity_from from;
 } known[] = {
-#include "import/sm_metrics.def"
+#include "record/sm_metrics.def"
 };
 #undef SM
 

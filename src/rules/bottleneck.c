@@ -138,9 +138,10 @@ static void take(struct bottleneck *b, const struct bottleneck_spec *spec, const
     take_gpus(b, seen.low, s->period_ns);
 }
 
-void bottleneck_sweeps(struct bottleneck *b, const struct bottleneck_spec *spec,
-                       const struct rule_view *c, const struct sweeps *s)
+void bottleneck_sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
 {
+    struct bottleneck *b = state;
+    const struct bottleneck_spec *spec = c->spec;
     struct gpus_seen seen[PIECE];
     per_gpu_see(&b->gpus, sizeof(struct bottleneck_gpu), s);
     const uint64_t used = used_of(&b->gpus);
@@ -162,8 +163,9 @@ static void join_gpu(void *own, const struct rule_view *c, void *its)
     ((struct bottleneck_gpu *)own)->waited_ns += ((struct bottleneck_gpu *)its)->waited_ns;
 }
 
-void bottleneck_join(struct bottleneck *b, const struct rule_view *c, struct bottleneck *later)
+void bottleneck_join(void *state, const struct rule_view *c, void *its)
 {
+    struct bottleneck *b = state, *later = its;
     per_gpu_join(&b->gpus, &later->gpus, c, join_gpu);
     const uint64_t used = used_of(&b->gpus);
     settle(b, used);
@@ -175,8 +177,9 @@ void bottleneck_join(struct bottleneck *b, const struct rule_view *c, struct bot
     later->n_rows = 0;
 }
 
-void bottleneck_free(struct bottleneck *b)
+void bottleneck_free(void *state)
 {
+    struct bottleneck *b = state;
     for (size_t i = 0; i < b->n_rows; i++)
         episodes_free(&b->row[i].episodes);
     per_gpu_free(&b->gpus, NULL);

@@ -49,12 +49,11 @@ struct bottleneck {
     size_t n_rows;
 };
 
-void bottleneck_sweeps(struct bottleneck *b, const struct bottleneck_spec *spec,
-                       const struct rule_view *c, const struct sweeps *s);
-void bottleneck_join(struct bottleneck *b, const struct rule_view *c, struct bottleneck *later);
-void bottleneck_free(struct bottleneck *b);
-/* The states of the judged nodes are struct bottleneck. */
-void bottleneck_judge(const struct judge *j, const struct bottleneck_spec *spec,
-                      struct verdict *out);
+/* The functions of a rule whose state is a struct bottleneck and whose spec is a bottleneck_spec.
+ */
+void bottleneck_sweeps(void *state, const struct rule_view *c, const struct sweeps *s);
+void bottleneck_join(void *state, const struct rule_view *c, void *later);
+void bottleneck_free(void *state);
+void bottleneck_judge(const struct judge *j, struct verdict *out);
 
 #endif

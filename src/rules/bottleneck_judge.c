@@ -146,9 +146,9 @@ static void say_nothing(const struct judge *j, const struct bottleneck_spec *spe
                               LEAST, spec->resource, (unsigned long long)most);
 }
 
-void bottleneck_judge(const struct judge *j, const struct bottleneck_spec *spec,
-                      struct verdict *out)
+void bottleneck_judge(const struct judge *j, struct verdict *out)
 {
+    const struct bottleneck_spec *spec = j->rule->spec;
     double highest = -1;
     uint64_t most = 0;
     const char *where = "";

@@ -25,7 +25,11 @@ static wall_ns counts_from(const struct engine *g, const struct engine_node *n, 
 struct rule_view part_view(const struct engine *g, const struct engine_node *n, size_t rule)
 {
     return (struct rule_view){
-        .p = g->params.v[rule], .node = &n->facts, .from = counts_from(g, n, rule)};
+        .p = g->params.v[rule],
+        .spec = rules[rule]->spec,
+        .node = &n->facts,
+        .from = counts_from(g, n, rule),
+    };
 }
 
 static void part_fit(const struct rule *r, struct rule_part *p)

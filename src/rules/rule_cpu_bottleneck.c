@@ -32,26 +32,6 @@ static const struct bottleneck_spec spec = {
               "in the steps of that time",
 };
 
-static void sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
-{
-    bottleneck_sweeps(state, &spec, c, s);
-}
-
-static void join(void *state, const struct rule_view *c, void *later)
-{
-    bottleneck_join(state, c, later);
-}
-
-static void free_state(void *state)
-{
-    bottleneck_free(state);
-}
-
-static void judge(const struct judge *j, struct verdict *out)
-{
-    bottleneck_judge(j, &spec, out);
-}
-
 static const char *const explained_by[] = {"Dataloader", NULL};
 
 const struct rule rule_cpu_bottleneck = {
@@ -65,9 +45,10 @@ const struct rule rule_cpu_bottleneck = {
     .patience = PATIENCE,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .explained_by = explained_by,
+    .spec = &spec,
     .state_size = sizeof(struct bottleneck),
-    .sweeps = sweeps,
-    .join = join,
-    .free_state = free_state,
-    .judge = judge,
+    .sweeps = bottleneck_sweeps,
+    .join = bottleneck_join,
+    .free_state = bottleneck_free,
+    .judge = bottleneck_judge,
 };
