@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/table.h"
 #include "cmd/check.h"
+#include "cmd/cmd.h"
 #include "cmd/rules_host.h"
 #include "config/settings.h"
 

@@ -12,8 +12,8 @@
 #include "base/table.h"
 #include "cmd/check.h"
 #include "cmd/output.h"
-#include "cmd/verdict_words.h"
 #include "rules/verdict_json.h"
+#include "view/verdict_words.h"
 
 enum { FINDINGS_MOST = 3, NAMES_MOST = 12, REMARKS_MOST = 8 };
 

@@ -2,6 +2,7 @@
 /* cmd_attach.c - records a job that runs already. */
 #include <limits.h>
 
+#include "cmd/cmd.h"
 #include "cmd/recording.h"
 
 enum { O_PID = R_OWN };

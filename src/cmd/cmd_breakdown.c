@@ -7,9 +7,10 @@
 #include "base/mem.h"
 #include "base/progress.h"
 #include "base/table.h"
+#include "cmd/cmd.h"
 #include "cmd/output.h"
-#include "cmd/runview.h"
 #include "query/breakdown.h"
+#include "view/runview.h"
 
 enum { O_RANK, O_LAST, O_TABLE, O_JSON, O_CSV, O_DIR };
 

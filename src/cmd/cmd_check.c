@@ -5,9 +5,10 @@
 
 #include "base/mem.h"
 #include "cmd/check.h"
+#include "cmd/cmd.h"
 #include "cmd/output.h"
-#include "cmd/runview.h"
 #include "config/price.h"
+#include "view/runview.h"
 
 enum {
     O_JSON,

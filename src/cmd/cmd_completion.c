@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cmd/cmd.h"
 #include "cmd/completion.h"
 #include "cmd/output.h"
 

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/progress.h"
 #include "base/table.h"
+#include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "cmd/recording.h"
 

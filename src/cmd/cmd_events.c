@@ -10,9 +10,9 @@
 #include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
-#include "cmd/runview.h"
 #include "cmd/window.h"
 #include "query/eventsum.h"
+#include "view/runview.h"
 
 enum { O_DETAIL, O_FROM, O_TO, O_JSON, O_CSV, O_DIR };
 

@@ -7,12 +7,13 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "cmd/cmd.h"
 #include "cmd/query_match.h"
-#include "cmd/runview.h"
 #include "cmd/steprange.h"
 #include "cmd/window.h"
 #include "export/export.h"
 #include "export/export_walk.h"
+#include "view/runview.h"
 
 enum {
     O_FORMAT,

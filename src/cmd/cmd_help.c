@@ -2,6 +2,7 @@
 /* cmd_help.c - help on a command, or the list of them. */
 #include <stdio.h>
 
+#include "cmd/cmd.h"
 #include "cmd/usage.h"
 
 static const struct cmd_arg positional[] = {

@@ -8,8 +8,9 @@
 #include "base/human.h"
 #include "base/progress.h"
 #include "base/table.h"
+#include "cmd/cmd.h"
 #include "cmd/output.h"
-#include "cmd/runview.h"
+#include "view/runview.h"
 
 enum { O_JSON, O_CSV, O_DIR, O_LIMIT, O_NAMES };
 

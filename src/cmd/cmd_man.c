@@ -2,6 +2,7 @@
 /* cmd_man.c - the manual page, as roff, from the command tables. */
 #include <stdio.h>
 
+#include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "cmd/usage.h"
 #include "config/settings.h"

@@ -7,13 +7,14 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "cmd/cmd.h"
 #include "cmd/restoring.h"
 #include "cmd/run_place.h"
-#include "cmd/runview.h"
 #include "cmd/steprange.h"
 #include "export/export_copy.h"
 #include "export/export_walk.h"
 #include "query/steps.h"
+#include "view/runview.h"
 
 enum { O_OUTPUT, O_NAME, O_ALIGN, O_STEPS, O_DIR };
 enum { ALIGN_TIME, ALIGN_STEP };

@@ -7,9 +7,10 @@
 #include "base/mem.h"
 #include "base/progress.h"
 #include "base/table.h"
+#include "cmd/cmd.h"
 #include "cmd/output.h"
-#include "cmd/runview.h"
 #include "query/ops.h"
+#include "view/runview.h"
 
 enum { O_DEVICE, O_BY, O_LIMIT, O_RANK, O_JSON, O_CSV, O_DIR };
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_query.c - readings over time: JSON and CSV for programs, a table or a chart for people. */
+#include "cmd/cmd.h"
 #include "cmd/query_print.h"
-#include "cmd/runview.h"
 #include "cmd/window.h"
+#include "view/runview.h"
 
 enum { O_METRIC, O_ENTITY, O_NODE, O_FROM, O_TO, O_POINTS, O_JSON, O_CSV, O_DIR };
 

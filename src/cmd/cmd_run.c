@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_run.c - records a command. */
+#include "cmd/cmd.h"
 #include "cmd/recording.h"
 
 static const struct opt options[] = {

@@ -9,9 +9,10 @@
 #include "base/mem.h"
 #include "base/progress.h"
 #include "base/table.h"
+#include "cmd/cmd.h"
 #include "cmd/output.h"
-#include "cmd/summary.h"
 #include "cmd/window.h"
+#include "view/summary.h"
 
 enum { O_JSON, O_CSV, O_ALL, O_NODE, O_FROM, O_TO, O_DIR };
 

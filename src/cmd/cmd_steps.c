@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "cmd/steps_print.h"
 

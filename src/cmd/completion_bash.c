@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* completion_bash.c - the completion script for bash. Needs no bash-completion package. */
+#include "cmd/cmd.h"
 #include "cmd/completion.h"
 
 /* Names of runs are compared here, not handed to compgen -W, which would expand what is in them.

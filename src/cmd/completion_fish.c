@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* completion_fish.c - the completion script for fish. */
+#include "cmd/cmd.h"
 #include "cmd/completion.h"
 
 static void put_quoted(struct buf *out, const char *s)

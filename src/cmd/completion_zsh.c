@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* completion_zsh.c - the completion script for zsh. */
+#include "cmd/cmd.h"
 #include "cmd/completion.h"
 
 /* Text inside '...' where brackets and colons have a meaning of their own. */

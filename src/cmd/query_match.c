@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "base/nearest.h"
-#include "cmd/runview.h"
+#include "view/runview.h"
 
 #define METRIC(id, name, ...) name,
 const char *const metric_names[] = {

@@ -8,6 +8,7 @@
 
 #include "agent/action.h"
 #include "base/table.h"
+#include "cmd/cmd.h"
 #include "cmd/custom_rules.h"
 #include "cmd/run_verdict.h"
 #include "config/script.h"

@@ -15,10 +15,10 @@
 #include "base/json_write.h"
 #include "base/mem.h"
 #include "cmd/custom_rules.h"
-#include "cmd/verdict_words.h"
 #include "query/run.h"
 #include "rules/rightsize.h"
 #include "rules/verdict_json.h"
+#include "view/verdict_words.h"
 
 enum { LIMIT_MS = 10000, ISSUES_MOST = 3 };
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* show_text.c - `footplate show` for people. */
+#include "cmd/show_text.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -10,7 +12,6 @@
 #include "base/mem.h"
 #include "base/progress.h"
 #include "base/table.h"
-#include "cmd/show.h"
 #include "rules/pricing.h"
 #include "sample/probe.h"
 

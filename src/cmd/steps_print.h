@@ -3,7 +3,7 @@
 #ifndef CMD_STEPS_PRINT_H
 #define CMD_STEPS_PRINT_H
 
-#include "cmd/stepview.h"
+#include "view/stepview.h"
 
 /* The steps of one rank and mode. */
 struct steps_row {

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/progress.h"
+#include "cmd/cmd.h"
 
 enum { INDENT = 2, HELP_COLUMN = 26, WIDTH_LEAST = 50, WIDTH_MOST = 100 };
 

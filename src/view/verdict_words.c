@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* verdict_words.c - see verdict_words.h. */
-#include "cmd/verdict_words.h"
+#include "view/verdict_words.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* verdict_words.h - how verdicts are put in order and sized, wherever they are told to people. */
-#ifndef CMD_VERDICT_WORDS_H
-#define CMD_VERDICT_WORDS_H
+#ifndef VIEW_VERDICT_WORDS_H
+#define VIEW_VERDICT_WORDS_H
 
 #include "base/buf.h"
 #include "rules/engine.h"

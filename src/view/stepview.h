@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stepview.h - what several commands say about steps, said once. */
-#ifndef CMD_STEPVIEW_H
-#define CMD_STEPVIEW_H
+/* stepview.h - what all who show a run say about its steps, said once. */
+#ifndef VIEW_STEPVIEW_H
+#define VIEW_STEPVIEW_H
 
-#include "cmd/runview.h"
 #include "query/steps.h"
+#include "view/runview.h"
 
 const char *mode_name(enum event_mode m); /* "train", "eval", "predict" */
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* summary.h - the resource utilization summary: a few lines per node that say how busy it was. */
-#ifndef CMD_SUMMARY_H
-#define CMD_SUMMARY_H
+#ifndef VIEW_SUMMARY_H
+#define VIEW_SUMMARY_H
 
-#include "cmd/runview.h"
 #include "query/series.h"
+#include "view/runview.h"
 
 struct summary_row {
     const char *name;  /* in JSON and CSV */

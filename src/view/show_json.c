@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* show_json.c - `footplate show --json`. Keys may be added here, never renamed. */
+/* show_json.c - a run as `footplate show --json` and the server give it. Keys may be added here,
+ * never renamed. */
 #include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "cmd/output.h"
-#include "cmd/show.h"
+#include "view/show.h"
 
 static double seconds(wall_ns from, wall_ns to)
 {
@@ -118,18 +118,12 @@ static void self_json(struct jw *j, const struct show *s)
     jw_end(j);
 }
 
-void show_json(const struct show *s)
+void show_json(struct jw *j, const struct show *s)
 {
-    struct buf b = {0};
-    struct jw j = {.out = &b, .indent = 2};
-    jw_object(&j, NULL);
-    runview_json(&j, s->info, s->arena);
-    loop_json(&j, s);
-    phases_json(&j, &s->phases);
-    self_json(&j, s);
-    marks_json(&j, s);
-    losses_json(&j, s);
-    jw_end(&j);
-    output_buf(&b);
-    buf_free(&b);
+    runview_json(j, s->info, s->arena);
+    loop_json(j, s);
+    phases_json(j, &s->phases);
+    self_json(j, s);
+    marks_json(j, s);
+    losses_json(j, s);
 }

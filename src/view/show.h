@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* show.h - everything `footplate show` says about a run, read once, printed in two ways. */
-#ifndef CMD_SHOW_H
-#define CMD_SHOW_H
+/* show.h - everything that stands on the first page about a run, read once. */
+#ifndef VIEW_SHOW_H
+#define VIEW_SHOW_H
 
-#include "cmd/stepview.h"
-#include "cmd/summary.h"
+#include "view/stepview.h"
+#include "view/summary.h"
 
 struct show {
     const struct run_info *info;
@@ -21,10 +21,13 @@ struct show {
     const char *no_steps; /* why there are none; NULL: there are */
 };
 
+/* Everything lives in the arena and as long as the run. */
+MUST_CHECK int show_read(struct show *out, struct run *r, struct arena *a, struct err *e);
+
 /* Share of the job's time, 0..1; NAN when it took none. */
 double show_share(const struct show *s, enum phase_kind k);
 
-void show_text(const struct show *s);
-void show_json(const struct show *s);
+/* The keys of `footplate show --json`, into an object that the caller opened. */
+void show_json(struct jw *j, const struct show *s);
 
 #endif

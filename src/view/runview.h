@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runview.h - what several commands say about a run, said once: its nodes over all their sessions,
+/* runview.h - what all who show a run say about it, said once: its nodes over all their sessions,
  * its cost, its losses. */
-#ifndef CMD_RUNVIEW_H
-#define CMD_RUNVIEW_H
+#ifndef VIEW_RUNVIEW_H
+#define VIEW_RUNVIEW_H
 
 #include "base/json_write.h"
-#include "cmd/cmd.h"
 #include "query/run.h"
 
 /* Finds RUN in the folder of runs and opens it. dir: the value of --dir, may be NULL. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* summary.c - see summary.h. */
-#include "cmd/summary.h"
+#include "view/summary.h"
 
 #include <math.h>
 #include <string.h>

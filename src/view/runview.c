@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* runview.c - see runview.h. */
-#include "cmd/runview.h"
+#include "view/runview.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stepview.c - see stepview.h. */
-#include "cmd/stepview.h"
+#include "view/stepview.h"
 
 const char *mode_name(enum event_mode m)
 {

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* show.c - see show.h. */
+#include "view/show.h"
+
+#include <math.h>
+
+double show_share(const struct show *s, enum phase_kind k)
+{
+    const double all_s = (double)(s->phases.job_end.ns - s->phases.job_start.ns) / (double)NS_PER_S;
+    return all_s > 0 ? s->phases.seconds[k] / all_s : NAN;
+}
+
+static int read_phases(struct show *out, struct run *r, struct arena *a, struct err *e)
+{
+    int rc = steps_read(r, a, &out->ranks, &out->n_ranks, e);
+    if (rc)
+        return rc;
+    phases_of(&(struct phases_from){out->info, out->marks, out->n_marks, out->ranks, out->n_ranks},
+              a, &out->phases);
+    return out->phases.has_steps ? 0 : steps_why_none(r, &out->losses, a, &out->no_steps, e);
+}
+
+int show_read(struct show *out, struct run *r, struct arena *a, struct err *e)
+{
+    *out = (struct show){.info = run_get_info(r), .arena = a};
+    run_get_size(r, &out->size);
+    int rc = loss_list_read(&out->losses, r, a, e);
+    if (rc == 0)
+        rc = run_marks(r, a, &out->marks, &out->n_marks, e);
+    if (rc == 0)
+        rc = read_phases(out, r, a, e);
+    const struct series_ask whole = {0};
+    if (rc == 0)
+        rc = summary_read(r, &whole, &out->losses, a, &out->lines, &out->n_lines, e);
+    return rc;
+}
