@@ -16,6 +16,7 @@ import tempfile
 
 import bench_events
 import bench_fast
+import bench_frames
 import bench_hooks
 import bench_import
 import bench_memory
@@ -29,6 +30,7 @@ import bench_stats
 import bench_training
 import bench_windows
 import bench_write
+import bench_zoom
 import peers
 from harness import BENCH, ROOT, Bench, Context, Result, Skipped, keep, machine, show
 
@@ -66,8 +68,10 @@ BENCHES = [
         ["torch", "numpy"],
     ),
     Bench("rules", "all rules, afterwards and while a run lives", bench_rules.run, ["pandas"]),
+    Bench("frames", "every sample of a day into a pandas frame", bench_frames.run, ["pandas"]),
     Bench("import", "a gzip trace to a stored run", bench_import.run),
     Bench("ops", "operators and breakdown of a stored run", bench_ops.run, ["pandas"]),
+    Bench("zoom", "the dashboard in a browser", bench_zoom.run),
 ]
 
 

@@ -25,6 +25,9 @@ zlib1g-dev         | header zlib.h            | reads compressed traces
 libisal-dev        | header isa-l.h           | reads compressed traces faster, where the machine can
 python3-dev        | python                   | builds the hooks for Python (Python.h)
 libyaml-dev        | header yaml.h            | reads footplate.yaml
+nodejs             | command node             | builds the dashboard's page
+npm                | command npm              | gets what that page is built from
+libmicrohttpd-dev  | header microhttpd.h      | speaks HTTP for the dashboard
 '
 python_needs='
 python3            | command python3          | runs the checks and the command line tests
@@ -41,6 +44,8 @@ man-db             | command man              | formats the manual page
 mandoc             | command mandoc           | checks the manual page
 zsh                | command zsh              | tries the completion for zsh
 fish               | command fish             | tries the completion for fish
+chromium           | command chromium         | opens the dashboard's page in the tests
+fonts-dejavu-core  | file /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf | has the letters for it
 '
 
 die() {
@@ -129,17 +134,35 @@ install_python_packages() { # NAME needed|optional
     fi
 }
 
+# Puts the packages of web/package-lock.json into web/node_modules, unless they are there already.
+install_page_packages() { # build|all
+    local stamp=web/node_modules/installed-$1.json
+    if cmp -s web/package-lock.json "$stamp"; then
+        return
+    fi
+    echo "setup: installing into web/node_modules what the page is built from"
+    local some=()
+    [ "$1" = all ] || some=(--omit=dev)
+    (cd web && npm ci --no-audit --no-fund --loglevel=error "${some[@]}") >/dev/null ||
+        die "npm could not install web/package-lock.json"
+    cp web/package-lock.json "$stamp"
+    [ "$1" = build ] || cp web/package-lock.json web/node_modules/installed-build.json
+}
+
 case ${1:-build} in
 build)
     install_missing "$build_needs"
+    install_page_packages build
     ;;
 test)
     install_missing "$build_needs$python_needs$test_needs"
+    install_page_packages all
     install_python_packages test needed
     install_python_packages frameworks optional
     ;;
 bench)
     install_missing "$build_needs$python_needs"
+    install_page_packages build
     ;;
 *)
     echo "usage: setup.sh [build|test|bench]" >&2

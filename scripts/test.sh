@@ -22,6 +22,9 @@ steps=(
     "cli      the program and the example, from the command line"
     "py       the Python package: hooks, explicit API, installation"
     "fault    full disks, kills, broken files"
+    "serve    the dashboard's server: API, rights, hostile clients"
+    "web      the dashboard's page: types, and what needs no browser"
+    "browser  the dashboard in a real browser"
 )
 logs=$PWD/build/test-logs
 jobs=2
@@ -40,6 +43,9 @@ step_dev() { build_preset dev && run_ctest dev; }
 step_cli() { scripts/build.sh && run_pytest cli; }
 step_py() { scripts/build.sh && build_ring_dump && run_pytest py --numprocesses $jobs --dist loadfile; }
 step_fault() { scripts/build.sh && run_pytest fault; }
+step_serve() { scripts/build.sh && run_pytest serve; }
+step_web() { scripts/build.sh && (cd web && node_modules/.bin/tsc --noEmit && node tests/run.mjs); }
+step_browser() { scripts/build.sh && node tests/browser/run.mjs; }
 
 step_tsan() {
     build_preset tsan || return

@@ -15,7 +15,20 @@ from sources import report, root_argument, walk
 
 LINE = "SPDX-License-Identifier: Apache-2.0"
 WITHIN = 5  # lines
-SUFFIXES = {".c", ".h", ".def", ".py", ".sh", ".cmake", ".toml", ".ts", ".tsx", ".css", ".html"}
+SUFFIXES = {
+    ".c",
+    ".h",
+    ".def",
+    ".py",
+    ".sh",
+    ".cmake",
+    ".toml",
+    ".ts",
+    ".tsx",
+    ".mjs",
+    ".css",
+    ".html",
+}
 NAMES = {"CMakeLists.txt", "Makefile"}
 
 

@@ -17,7 +17,15 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Folders that hold nothing we wrote, by name anywhere in the tree, and by path from the top.
 SKIP_NAMES = {"__pycache__", "node_modules"}
-SKIP_PATHS = {"build", "footplate-runs", "demo-run", "bench/out", "tests/data", "tests/fuzz/corpus"}
+SKIP_PATHS = {
+    "build",
+    "footplate-runs",
+    "demo-run",
+    "bench/out",
+    "web/dist",
+    "tests/data",
+    "tests/fuzz/corpus",
+}
 
 
 def is_ours(folder: Path, root: Path) -> bool:

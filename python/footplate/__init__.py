@@ -12,6 +12,8 @@
 Under `footplate run` each call puts one event into memory shared with the recorder; otherwise it
 does next to nothing. No call raises, prints or waits: what cannot be recorded is told to the
 recorder as a loss. Works without `init()`.
+
+`footplate.open("last")` reads a recorded run; see footplate.analysis.
 """
 
 import sys
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
     from typing import Any, TypeVar
+
+    from .analysis import Comparison, Run, RunError, compare, open, runs  # noqa: F401
 
     F = TypeVar("F", bound=Callable[..., Any])
 
@@ -48,6 +52,19 @@ __all__ = [
     "step",
     "train",
 ]
+
+# Names of footplate.analysis, which is imported when one is used and not inside jobs.
+_ANALYSIS = ("Comparison", "Run", "RunError", "compare", "open", "runs")
+
+
+def __getattr__(name: str) -> "Any":
+    if name != "analysis" and name not in _ANALYSIS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    analysis = import_module(__name__ + ".analysis")
+    return analysis if name == "analysis" else getattr(analysis, name)
+
 
 _MODES = {"train": _core.TRAIN, "eval": _core.EVAL, "predict": _core.PREDICT}
 _NO_NAME = _core.Span(0)

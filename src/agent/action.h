@@ -93,9 +93,10 @@ struct action {
     int64_t grace_ns;
 };
 
-/* ERR_USAGE says what is wrong, and never a value that may be secret. */
-MUST_CHECK int action_make(struct action *out, const struct action_setting *s, struct arena *a,
-                           struct err *e);
+/* `all`: the settings it stands in, which may have rules of their own. ERR_USAGE says what is
+ * wrong, and never a value that may be secret. */
+MUST_CHECK int action_make(struct action *out, const struct settings *all,
+                           const struct action_setting *s, struct arena *a, struct err *e);
 /* All that the settings ask for, in the arena; a wrong one is left out and stands among the
  * problems, unless it came from an option: that is ERR_USAGE. */
 MUST_CHECK int action_make_all(struct settings *s, struct arena *a, struct action **out, size_t *n,

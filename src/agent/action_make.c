@@ -149,12 +149,23 @@ static int take_on(struct action *out, const struct action_setting *s, struct ar
     return 0;
 }
 
-static int take_rules(struct action *out, const struct action_setting *s, struct arena *a,
-                      struct err *e)
+/* Which rules there are in Python is known only once they run. */
+static bool is_rule(const struct settings *all, const char *name)
+{
+    for (size_t i = 0; i < all->n_custom; i++) {
+        const char *own = action_setting_get(&all->custom[i], "name");
+        if (own && strcmp(own, name) == 0)
+            return true;
+    }
+    return rule_find(name) || all->n_rule_files > 0;
+}
+
+static int take_rules(struct action *out, const struct settings *all,
+                      const struct action_setting *s, struct arena *a, struct err *e)
 {
     out->rules = action_list(s, "rules", a, &out->n_rules);
     for (size_t i = 0; i < out->n_rules; i++)
-        if (!rule_find(out->rules[i]))
+        if (!is_rule(all, out->rules[i]))
             return rule_unknown(out->rules[i], e);
     return 0;
 }
@@ -207,7 +218,8 @@ static int take_timeout(struct action *out, const struct action_setting *s, stru
                                  &out->timeout_ns, e);
 }
 
-int action_make(struct action *out, const struct action_setting *s, struct arena *a, struct err *e)
+int action_make(struct action *out, const struct settings *all, const struct action_setting *s,
+                struct arena *a, struct err *e)
 {
     struct action made = {0};
     int rc = take_kind(&made, s, e);
@@ -216,7 +228,7 @@ int action_make(struct action *out, const struct action_setting *s, struct arena
     if (rc == 0)
         rc = take_on(&made, s, a, e);
     if (rc == 0)
-        rc = take_rules(&made, s, a, e);
+        rc = take_rules(&made, all, s, a, e);
     if (rc == 0)
         rc = take_severity(&made, s, e);
     if (rc == 0)
@@ -237,7 +249,7 @@ int action_make_all(struct settings *s, struct arena *a, struct action **out, si
     *n = 0;
     for (size_t i = 0; i < s->n_actions; i++) {
         const struct origin *from = &s->actions[i].from;
-        if (action_make(&all[*n], &s->actions[i], a, e) == 0) {
+        if (action_make(&all[*n], s, &s->actions[i], a, e) == 0) {
             all[*n].number = *n;
             (*n)++;
         } else if (from->source == FROM_OPTION) {

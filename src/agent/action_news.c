@@ -34,9 +34,10 @@ static const char *say_it(const struct news_from *from, const struct verdict *v,
     const char *advice = f->advice ? f->advice : v->rule->recommendation;
     const char *more =
         v->n_findings > 1 ? arena_printf(a, " (and %zu more findings)", v->n_findings - 1) : "";
-    return arena_printf(a, "Footplate: %s in run %s on %s: %s%s%s To do: %s%s", what, from->run,
+    return arena_printf(a, "Footplate: %s in run %s on %s: %s%s%s%s%s%s", what, from->run,
                         from->node, f->message, *more ? more : stop_of(f->message),
-                        *more ? "." : "", advice, stop_of(advice));
+                        *more ? "." : "", *advice ? " To do: " : "", advice,
+                        *advice ? stop_of(advice) : "");
 }
 
 static void put_json(struct buf *b, const struct news_from *from, const struct news_text *n,

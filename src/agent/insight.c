@@ -19,11 +19,15 @@ enum { STACK = 256 * 1024, PRIORITY = 10 };
  * to the rules, so that little waits in memory. */
 #define LATE_NS (2 * NS_PER_S)
 #define TAKE_NS (5 * NS_PER_S)
+/* How long the end of a run waits for rules of the user's own, twice at most. */
+#define OWN_LAST_NS (5 * NS_PER_S)
 
 struct insight {
     struct sink sink; /* first, so that it is the whole */
     struct sink *behind;
     struct insight_ask ask;
+    struct rule_params params;
+    struct arena arena;   /* of the params */
     pthread_mutex_t lock; /* for the next three; held for moments: sampling waits for it */
     pthread_cond_t changed;
     struct sweep_buf sweeps;
@@ -35,6 +39,7 @@ struct insight {
     struct engine *engine;
     size_t node;
     struct rule_seen seen[RULE_N];
+    struct user_rules users;
     wall_ns first_step, last_step;
     pthread_t thread;
 };
@@ -124,10 +129,11 @@ static void judge(struct insight *i, wall_ns now)
     for (size_t k = 0; k < RULE_N; k++) {
         const struct rule_seen before = i->seen[k];
         i->seen[k] = (struct rule_seen){v->v[k].state, v->v[k].severity};
-        if (before.state != i->seen[k].state ||
-            (before.state == RULE_ISSUE && before.severity != i->seen[k].severity))
-            i->ask.changed(i->ask.ctx, &v->v[k], &before);
+        if (rule_seen_differs(&before, &i->seen[k]))
+            i->ask.changed(i->ask.ctx, &v->v[k], i->params.v[k], &before);
     }
+    if (i->ask.judged)
+        i->ask.judged(i->ask.ctx, v, i->users.said, i->users.n_said);
     arena_free(&a);
 }
 
@@ -152,11 +158,15 @@ static void *insight_main(void *arg)
     setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), PRIORITY); /* this thread's alone */
     while (nap(i, MIN_OF(TAKE_NS, i->ask.scan_ns))) {
         const wall_ns now = clock_wall();
+        if (i->ask.own)
+            user_rules_hear(&i->users, &i->ask, 0);
         pthread_mutex_lock(&i->engine_lock);
         take(i, (wall_ns){now.ns - MIN_OF(LATE_NS, i->ask.scan_ns)});
         if (mono_diff(clock_mono(), judged) >= i->ask.scan_ns) {
             judged = clock_mono();
             judge(i, now);
+            if (i->ask.own)
+                ownrules_ask(i->ask.own, i->ask.folder);
         }
         pthread_mutex_unlock(&i->engine_lock);
     }
@@ -170,7 +180,11 @@ int insight_open(struct insight **out, const struct insight_ask *ask, struct sin
     i->sink.ops = &ops;
     i->behind = behind;
     i->ask = *ask;
-    i->engine = engine_open(ask->params);
+    if (ask->params)
+        i->params = *ask->params;
+    else
+        rule_params_init(&i->params, &i->arena);
+    i->engine = engine_open(&i->params);
     i->node = engine_node(i->engine, &ask->facts);
     for (size_t k = 0; k < RULE_N; k++)
         i->seen[k].state = RULE_NOT_EVALUATED;
@@ -222,6 +236,11 @@ void insight_finish(struct insight *i)
     insight_stop(i);
     const wall_ns now = clock_wall();
     take(i, now);
+    if (i->ask.own) {
+        user_rules_hear(&i->users, &i->ask, OWN_LAST_NS); /* what was asked before */
+        ownrules_ask(i->ask.own, i->ask.folder);
+        user_rules_hear(&i->users, &i->ask, OWN_LAST_NS);
+    }
     judge(i, now);
 }
 
@@ -233,6 +252,8 @@ void insight_free(struct insight *i)
     sweep_buf_free(&i->sweeps);
     sweep_buf_free(&i->taken);
     step_buf_free(&i->steps);
+    user_rules_free(&i->users);
+    arena_free(&i->arena);
     pthread_mutex_destroy(&i->lock);
     pthread_mutex_destroy(&i->steps_lock);
     pthread_mutex_destroy(&i->engine_lock);

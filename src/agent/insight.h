@@ -8,6 +8,7 @@
 #ifndef AGENT_INSIGHT_H
 #define AGENT_INSIGHT_H
 
+#include "agent/ownrules.h"
 #include "base/err.h"
 #include "rules/engine.h"
 
@@ -23,10 +24,17 @@ struct insight_ask {
     const struct rule_params *params; /* NULL: defaults */
     struct node_facts facts;
     struct clock_tie tie;
-    int64_t scan_ns; /* between two judgements */
+    int64_t scan_ns;      /* between two judgements */
+    struct ownrules *own; /* rules of the user's own; NULL: none. Stays the caller's */
+    const char *folder;   /* of the run, for them */
     /* A rule's answer, or the severity of its issue, is another than before. From the thread. The
-     * verdict is good for the time of the call. */
-    void (*changed)(void *ctx, const struct verdict *v, const struct rule_seen *before);
+     * verdict is good for the time of the call, and so is `p`, what it was evaluated with. */
+    void (*changed)(void *ctx, const struct verdict *v, const struct param_value *p,
+                    const struct rule_seen *before);
+    /* All of them, after each judgement, changed or not; NULL: nobody cares. */
+    void (*judged)(void *ctx, const struct verdicts *v, const struct hosted *own, size_t n_own);
+    /* Rules of the user's own can no longer be followed. */
+    void (*failed)(void *ctx, const char *why);
     void *ctx;
 };
 

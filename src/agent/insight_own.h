@@ -3,6 +3,7 @@
 #ifndef AGENT_INSIGHT_OWN_H
 #define AGENT_INSIGHT_OWN_H
 
+#include "agent/insight.h"
 #include "query/steps_flow.h"
 #include "query/sweepgrid.h"
 #include "record/group.h"
@@ -79,5 +80,26 @@ void step_buf_take(struct step_buf *b, struct clock_tie tie, struct arena *a,
                                 size_t n),
                    void *ctx);
 void step_buf_free(struct step_buf *b);
+
+/* ---- rules of the user's own (insight_users.c) ---- */
+
+struct seen_user_rule {
+    char *name;
+    struct rule_seen seen;
+};
+
+struct user_rules {
+    struct seen_user_rule *v;
+    size_t n;
+    struct arena arena; /* of what they said last */
+    struct hosted *said;
+    size_t n_said;
+};
+
+/* Takes in what they say when it comes within `wait_ns`, and tells what is new in it. */
+void user_rules_hear(struct user_rules *u, const struct insight_ask *ask, int64_t wait_ns);
+void user_rules_free(struct user_rules *u);
+/* Whether that is worth telling. */
+bool rule_seen_differs(const struct rule_seen *a, const struct rule_seen *b);
 
 #endif

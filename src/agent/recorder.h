@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/ownrules.h"
 #include "agent/rundir.h"
 #include "base/err.h"
 #include "base/file.h"
@@ -40,6 +41,7 @@ struct record_ask {
     double price_per_hour;           /* of this machine; 0: not known */
     const struct action *actions;    /* when a rule's answer changes */
     size_t n_actions;
+    struct ownrules_way own; /* rules of the user's own; judge NULL: none */
     /* Gets each line for the user, without prefix and newline. From any thread. */
     void (*tell)(void *ctx, const char *line);
     void *tell_ctx;

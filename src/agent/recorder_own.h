@@ -55,6 +55,7 @@ struct recorder {
     struct rule_params rules;
     struct actions *actions; /* NULL: there are none */
     struct runner *runner;   /* the same */
+    struct ownrules *own;    /* the same */
     int rule_fd;             /* eventfd: a rule wants something of the loop; -1: none */
     bool judging_last;       /* the run is over; what rules say now is told by somebody else */
     /* What is read. */

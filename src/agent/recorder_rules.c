@@ -10,19 +10,12 @@
 
 #include "agent/recorder_own.h"
 #include "base/mem.h"
+#include "rules/findings_file.h"
 
 /* For what the actions still have to do when the run is over. */
 #define ACTIONS_END_NS (10 * NS_PER_S)
 
 /* ---- what the rules say ---- */
-
-static const struct param_value *params_of(const struct recorder *r, const struct rule *rule)
-{
-    size_t k = 0;
-    while (rules[k] != rule)
-        k++;
-    return r->rules.v[k];
-}
 
 /* A finding is news; that there is nothing to say is none. */
 static void tell_change(struct recorder *r, const struct verdict *v, enum rule_state before)
@@ -40,12 +33,27 @@ static void tell_change(struct recorder *r, const struct verdict *v, enum rule_s
         recorder_say(r, "%s: no longer (%s)", v->rule->title, v->rule->name);
 }
 
-static void on_verdict(void *ctx, const struct verdict *v, const struct rule_seen *before)
+static void on_verdict(void *ctx, const struct verdict *v, const struct param_value *p,
+                       const struct rule_seen *before)
 {
     struct recorder *r = ctx;
     tell_change(r, v, before->state);
     if (r->actions)
-        actions_news(r->actions, v, before->state, before->severity, params_of(r, v->rule));
+        actions_news(r->actions, v, before->state, before->severity, p);
+}
+
+/* Where several nodes share the folder, none of them knows what all of them would say. */
+static void on_judged(void *ctx, const struct verdicts *v, const struct hosted *own, size_t n_own)
+{
+    const struct recorder *r = ctx;
+    struct err ignored;
+    if (rundir_is_only_node(&r->dir))
+        (void)!findings_write(r->dir.path, v, &r->rules, own, n_own, &ignored);
+}
+
+static void on_failed(void *ctx, const char *why)
+{
+    recorder_warn(ctx, "your own rules are followed no further: %s", why);
 }
 
 /* ---- what the actions need ---- */
@@ -102,6 +110,8 @@ void recorder_start_runner(struct recorder *r)
     }
     if (any && !ask->no_rules && runner_start(&r->runner, commands, ask->n_actions, &e) != 0)
         recorder_warn(r, "commands of actions will not run: %s", e.msg);
+    if (ask->own.judge && !ask->no_rules && ownrules_start(&r->own, &ask->own, &e) != 0)
+        recorder_warn(r, "your own rules are judged at the end only: %s", e.msg);
 }
 
 static void start_actions(struct recorder *r)
@@ -152,7 +162,11 @@ void recorder_start_rules(struct recorder *r, const struct hostinfo *host)
             },
         .tie = r->start,
         .scan_ns = r->ask->scan_ns ? r->ask->scan_ns : SCAN_NS,
+        .own = r->own,
+        .folder = r->dir.path,
         .changed = on_verdict,
+        .judged = on_judged,
+        .failed = on_failed,
         .ctx = r,
     };
     if (insight_open(&r->insight, &ask, r->sink, &e)) {
@@ -183,6 +197,8 @@ static void end_insight(struct recorder *r)
     r->sink = writer_sink(r->writer);
     insight_free(r->insight);
     r->insight = NULL;
+    ownrules_stop(r->own);
+    r->own = NULL;
 }
 
 void recorder_end_rules(struct recorder *r, struct record_result *out)
@@ -199,5 +215,6 @@ void recorder_forget_rules(struct recorder *r)
     insight_stop(r->insight);
     insight_free(r->insight);
     r->insight = NULL;
+    ownrules_stop(r->own);
     stop_actions(r, NS_PER_S);
 }

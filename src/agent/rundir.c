@@ -190,6 +190,17 @@ static bool is_ours_alone(const char *folder)
     return alone;
 }
 
+bool rundir_is_only_node(const struct rundir *r)
+{
+    DIR *d = opendir(r->path);
+    size_t n = 0;
+    for (const struct dirent *f; d && (f = readdir(d));)
+        n += strncmp(f->d_name, "node-", 5) == 0;
+    if (d)
+        closedir(d);
+    return n == 1;
+}
+
 void rundir_remove(struct rundir *r, unsigned session)
 {
     char path[PATH_LEN];

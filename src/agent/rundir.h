@@ -60,6 +60,8 @@ MUST_CHECK int rundir_make(struct rundir *out, const char *dir, const char *shar
                            const struct run_about *about, struct err *e);
 /* Makes the node's folder in it. */
 MUST_CHECK int rundir_make_node(struct rundir *r, const char *node_id, struct err *e);
+/* Whether no other node writes into the run's folder, so far. */
+bool rundir_is_only_node(const struct rundir *r);
 /* Takes back what was made: for a run whose job never started. `session` is the writer's number, 0
  * when it was never opened. Files of other nodes and sessions stay. */
 void rundir_remove(struct rundir *r, unsigned session);

@@ -10,10 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/aside.h"
 #include "agent/net.h"
 #include "base/clock.h"
 #include "base/file.h"
@@ -44,21 +44,6 @@ struct running {
     mono_ns until;
     size_t kept;
 };
-
-static bool read_all(int fd, void *p, size_t n)
-{
-    char *to = p;
-    while (n > 0) {
-        const ssize_t got = read(fd, to, n);
-        if (got == 0 || (got < 0 && errno != EINTR))
-            return false;
-        if (got > 0) {
-            to += got;
-            n -= (size_t)got;
-        }
-    }
-    return true;
-}
 
 static _Noreturn void become(const char *const argv[], int in, int out)
 {
@@ -170,60 +155,40 @@ static void run_one(const char *const argv[], const char *text, const struct que
         r->status = follow(&c, r);
 }
 
-static _Noreturn void serve(int fd, const char *const *const *commands, size_t n)
+/* What may be asked for. */
+struct offer {
+    const char *const *const *commands;
+    size_t n;
+};
+
+static void serve(int fd, void *ctx)
 {
+    const struct offer *o = ctx;
     struct question q;
     struct runner_result r;
     struct err e;
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGCHLD, SIG_DFL);
-    while (read_all(fd, &q, sizeof q) && q.command < n && q.len <= TEXT_MOST) {
+    while (aside_read(fd, &q, sizeof q) && q.command < o->n && q.len <= TEXT_MOST) {
         char *text = xmalloc(q.len + 1);
-        const bool whole = read_all(fd, text, q.len);
+        const bool whole = aside_read(fd, text, q.len);
         if (whole)
-            run_one(commands[q.command], text, &q, &r);
+            run_one(o->commands[q.command], text, &q, &r);
         free(text);
         if (!whole || fd_write_all(fd, &r, sizeof r, "answer", &e) != 0)
             break;
     }
-    _exit(0);
-}
-
-/* Nothing of the terminal, nothing of who started us. */
-static void detach(void)
-{
-    const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    setsid();
-    for (int fd = 0; null >= 0 && fd <= STDERR_FILENO; fd++)
-        dup2(null, fd);
 }
 
 /* ---- in the recorder ---- */
 
 int runner_start(struct runner **out, const char *const *const *commands, size_t n, struct err *e)
 {
-    int fd[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) < 0)
-        return err_sys(e, "socketpair");
-    const pid_t first = fork();
-    if (first == 0) {
-        close(fd[0]);
-        if (fork() != 0)
-            _exit(0);
-        detach();
-        serve(fd[1], commands, n);
-    }
-    const int sys = errno;
-    close(fd[1]);
-    if (first < 0) {
-        close(fd[0]);
-        errno = sys;
-        return err_sys(e, "cannot start a process");
-    }
-    while (waitpid(first, NULL, 0) < 0 && errno == EINTR)
-        ;
+    struct offer offer = {commands, n};
+    int fd;
+    const int rc = aside_start(&fd, serve, &offer, e);
+    if (rc != 0)
+        return rc;
     *out = xcalloc(1, sizeof **out);
-    (*out)->fd = fd[0];
+    (*out)->fd = fd;
     return 0;
 }
 

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runner.h - a small process that runs the commands of actions.
- *
- * A child of the recorder would look like a part of the job, and would be reaped like one. So the
- * runner is made before the recorder adopts orphans, by a parent that ends at once: it belongs to
- * nobody here. It holds none of the recorder's files and locks, since there are none yet, and it
- * ends when the recorder does, however that ends.
+/* runner.h - a small process that runs the commands of actions; aside.h says how it stands.
  *
  *     runner_start (single-threaded, before the job), runner_run any number, runner_stop. */
 #ifndef AGENT_RUNNER_H

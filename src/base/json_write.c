@@ -7,28 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/utf8.h"
+
 static void put_text(struct buf *b, const char *s)
 {
     buf_put(b, s, strlen(s));
-}
-
-/* Length of the valid UTF-8 sequence at s, or 0. Overlong forms and surrogates are not valid. */
-static size_t utf8_len(const unsigned char *s)
-{
-    if (s[0] < 0x80)
-        return 1;
-    if (s[0] >= 0xc2 && s[0] < 0xe0)
-        return (s[1] & 0xc0) == 0x80 ? 2 : 0;
-    if (s[0] >= 0xe0 && s[0] < 0xf0) {
-        const bool low = s[0] == 0xe0 && s[1] < 0xa0, surrogate = s[0] == 0xed && s[1] >= 0xa0;
-        return !low && !surrogate && (s[1] & 0xc0) == 0x80 && (s[2] & 0xc0) == 0x80 ? 3 : 0;
-    }
-    if (s[0] >= 0xf0 && s[0] < 0xf5) {
-        const bool low = s[0] == 0xf0 && s[1] < 0x90, high = s[0] == 0xf4 && s[1] >= 0x90;
-        const bool tail = (s[1] & 0xc0) == 0x80 && (s[2] & 0xc0) == 0x80 && (s[3] & 0xc0) == 0x80;
-        return !low && !high && tail ? 4 : 0;
-    }
-    return 0;
 }
 
 static bool is_plain(unsigned char c)
@@ -76,6 +59,10 @@ static void new_line(struct jw *j)
 
 static void before_value(struct jw *j, const char *key)
 {
+    if (j->keyed) {
+        j->keyed = false;
+        return;
+    }
     if (j->depth > 0) {
         if (j->some[j->depth])
             buf_u8(j->out, ',');
@@ -118,6 +105,12 @@ void jw_end(struct jw *j)
     buf_u8(j->out, array ? ']' : '}');
     if (j->depth == 0 && j->indent > 0)
         buf_u8(j->out, '\n');
+}
+
+void jw_key(struct jw *j, const char *key)
+{
+    before_value(j, key);
+    j->keyed = true;
 }
 
 void jw_str(struct jw *j, const char *key, const char *v)

@@ -17,6 +17,7 @@ struct jw {
     struct buf *out;
     int indent; /* spaces a level; 0 = one line */
     int depth;
+    bool keyed; /* jw_key was called */
     bool some[JW_DEPTH];  /* something was written at this level */
     bool array[JW_DEPTH]; /* this level closes with ] */
 };
@@ -30,10 +31,14 @@ void jw_int(struct jw *j, const char *key, int64_t v);
 void jw_num(struct jw *j, const char *key, double v);
 void jw_bool(struct jw *j, const char *key, bool v);
 void jw_null(struct jw *j, const char *key);
+/* The key of what the next call writes with a NULL key; for functions that write a whole value. */
+void jw_key(struct jw *j, const char *key);
 
 /* What jw_str and jw_num write, for who writes the rest by hand: a text with its quotes, and a
  * number, which is finite. */
 void json_put_text(struct buf *b, const char *text);
 void json_put_number(struct buf *b, double v);
+/* Four significant digits, for charts; null when it is not finite. */
+void json_put_rounded(struct buf *b, double v);
 
 #endif

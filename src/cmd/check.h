@@ -4,7 +4,7 @@
 #define CMD_CHECK_H
 
 #include "cmd/cmd.h"
-#include "cmd/custom_rules.h"
+#include "cmd/own_rules.h"
 #include "query/run.h"
 #include "rules/rightsize.h"
 
@@ -19,12 +19,7 @@ struct check {
     const struct right_size *right_size; /* NULL: none is proposed */
     bool shown[RULE_N];                  /* that the user asked for */
     const struct opt_value *asked;       /* the names of rules to show; none: all */
-    struct custom_list custom;           /* of the settings */
-    const char *const *rule_files;       /* rules in Python */
-    size_t n_rule_files;
-    int64_t rule_limit_ns;  /* for each of them */
-    const char **host_sets; /* their parameters */
-    size_t n_host_sets;
+    struct own_rules own;
     struct verdict *v; /* all that are shown: those of rules.def, then the user's own */
     const struct param_value **p;
     size_t n_v, cap_v;
@@ -32,6 +27,9 @@ struct check {
 
 /* Parameters and custom rules of footplate.yaml, the environment and the options. */
 MUST_CHECK int check_take_settings(struct check *c, const struct cmd_args *args, struct err *e);
+/* The table of machines, and what --machine and --price say; both may be NULL. */
+MUST_CHECK int check_choose_pricing(struct check *c, const char *machine, const char *price,
+                                    struct err *e);
 MUST_CHECK int check_choose_rules(struct check *c, const struct opt_value *asked, struct err *e);
 /* Fills c->v, once the rules were evaluated; the user's own are now. */
 MUST_CHECK int check_collect(struct check *c, struct run *r, struct err *e);

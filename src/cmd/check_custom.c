@@ -9,25 +9,17 @@
 #include "cmd/check.h"
 #include "cmd/cmd.h"
 #include "cmd/rules_host.h"
+#include "config/price.h"
 #include "config/settings.h"
 
 /* ---- from the settings ---- */
 
-static bool is_builtin(const char *text, struct arena *a)
-{
-    const char *name = arena_strndup(a, text, strcspn(text, ".="));
-    return rule_find(name) || strcmp(name, "ProfilerReport") == 0;
-}
-
 /* What is for no rule of ours is for those in Python, where there are some. */
 static int take_params(struct check *c, const struct settings *s, struct err *e)
 {
-    c->host_sets = arena_array(c->arena, const char *, s->n_rule_settings + 1);
     for (size_t i = 0; i < s->n_rule_settings; i++) {
         const struct rule_setting *r = &s->rule_settings[i];
-        if (c->n_rule_files && !is_builtin(r->text, c->arena))
-            c->host_sets[c->n_host_sets++] = r->text;
-        else if (rule_params_set(&c->params, r->text, e) != 0)
+        if (!own_rules_set(&c->own, r->text, c->arena) && rule_params_set(&c->params, r->text, e))
             return r->from.source == FROM_OPTION ? e->code : err_in(e, "%s", r->from.where);
     }
     return 0;
@@ -42,9 +34,23 @@ int check_take_settings(struct check *c, const struct cmd_args *args, struct err
     for (size_t i = 0; rc == 0 && i < s->problems.n; i++)
         fprintf(stderr, "footplate: %s\n", text_safe(c->arena, s->problems.v[i]));
     if (rc == 0)
+        own_rules_files(&c->own, s, c->arena);
+    if (rc == 0)
         rc = take_params(c, s, e);
     for (size_t i = 0; rc == 0 && i < s->n_custom; i++)
-        rc = custom_list_add(&c->custom, &s->custom[i], e);
+        rc = custom_list_add(&c->own.custom, &s->custom[i], e);
+    return rc;
+}
+
+int check_choose_pricing(struct check *c, const char *machine, const char *price, struct err *e)
+{
+    struct machines *table = arena_new(c->arena, struct machines);
+    c->pricing = (struct pricing){.table = table, .machine = machine};
+    int rc = machines_load(table, NULL, c->arena, e);
+    if (rc == 0 && machine && !price && !machines_find(table, machine))
+        rc = machines_unknown(table, machine, e);
+    if (rc == 0 && price)
+        rc = price_parse(price, &c->pricing.price_per_hour, e);
     return rc;
 }
 
@@ -62,8 +68,8 @@ int check_choose_rules(struct check *c, const struct opt_value *asked, struct er
 {
     c->asked = asked;
     for (size_t i = 0; i < asked->n_all; i++)
-        if (!rule_find(asked->all[i]) && !custom_list_has(&c->custom, asked->all[i]) &&
-            c->n_rule_files == 0)
+        if (!rule_find(asked->all[i]) && !custom_list_has(&c->own.custom, asked->all[i]) &&
+            c->own.n_files == 0)
             return rule_unknown(asked->all[i], e);
     for (size_t k = 0; k < RULE_N; k++)
         c->shown[k] = is_shown(c, rules[k]->name);
@@ -81,18 +87,18 @@ static void add(struct check *c, const struct verdict *v, const struct param_val
 static int add_files(struct check *c, struct err *e)
 {
     const struct rules_host_ask ask = {
-        .files = c->rule_files,
-        .n_files = c->n_rule_files,
+        .files = c->own.files,
+        .n_files = c->own.n_files,
         .run = c->info->path,
-        .sets = c->host_sets,
-        .n_sets = c->n_host_sets,
+        .sets = c->own.sets,
+        .n_sets = c->own.n_sets,
         .only = c->asked->all,
         .n_only = c->asked->n_all,
-        .limit_ns = c->rule_limit_ns,
+        .limit_ns = c->own.limit_ns,
     };
     struct hosted *v;
     size_t n;
-    if (c->n_rule_files == 0)
+    if (c->own.n_files == 0)
         return 0;
     const int rc = rules_host_check(&ask, c->arena, &v, &n, e);
     for (size_t k = 0; rc == 0 && k < n && c->n_v < c->cap_v; k++)
@@ -135,11 +141,11 @@ int check_collect(struct check *c, struct run *r, struct err *e)
     for (size_t k = 0; k < RULE_N; k++)
         if (c->shown[k])
             add(c, &c->checked.verdicts.v[k], c->params.v[k]);
-    for (size_t i = 0; rc == 0 && i < c->custom.n; i++) {
+    for (size_t i = 0; rc == 0 && i < c->own.custom.n; i++) {
         struct verdict v;
-        if (!is_shown(c, c->custom.v[i].name))
+        if (!is_shown(c, c->own.custom.v[i].name))
             continue;
-        rc = custom_rule_check(&c->custom.v[i], r, c->arena, &v, e);
+        rc = custom_rule_check(&c->own.custom.v[i], r, c->arena, &v, e);
         if (rc == 0)
             add(c, &v, NULL);
     }

@@ -81,78 +81,13 @@ static void put_sentence(const struct check *c, const char *label, const char *t
     printf("    %-9s %s%s\n", label, text_safe(c->arena, text), ends || !n ? "" : ".");
 }
 
-static const char *after(const struct check *c, wall_ns t, char *buf, size_t size)
+/* Nothing is said where there are no words. */
+static void put_words(const struct check *c, const char *label, struct buf *words)
 {
-    return duration_text((double)(t.ns - c->checked.run.job_start.ns) / 1e9, buf, size);
-}
-
-static void put_when(const struct check *c, const struct finding *f)
-{
-    char from[HUMAN_LEN], to[HUMAN_LEN], held[HUMAN_LEN];
-    double s = 0;
-    if (f->n_ranges == 0)
-        return;
-    for (size_t i = 0; i < f->n_ranges; i++)
-        s += (double)(f->ranges[i].end.ns - f->ranges[i].start.ns) / 1e9;
-    printf("    %-9s from %s to %s after the start", "when", after(c, f->start, from, sizeof from),
-           after(c, f->end, to, sizeof to));
-    if (f->n_ranges > 1)
-        printf(", in %zu stretches of %s in all", f->n_ranges, duration_text(s, held, sizeof held));
-    puts(".");
-}
-
-static void put_lost(double lost_s, double lost_gpu_s)
-{
-    char text[HUMAN_LEN], gpu[HUMAN_LEN];
-    if (isnan(lost_s) && isnan(lost_gpu_s))
-        return;
-    printf("    %-9s ", "cost");
-    if (!isnan(lost_s))
-        printf("%s", duration_text(lost_s, text, sizeof text));
-    if (!isnan(lost_gpu_s))
-        printf("%s%s of GPU time", isnan(lost_s) ? "" : ", ",
-               duration_text(lost_gpu_s, gpu, sizeof gpu));
-    puts(".");
-}
-
-static void put_explained(const struct finding *f)
-{
-    if (f->n_explained_by == 0)
-        return;
-    printf("    %-9s ", "explained");
-    for (size_t i = 0; i < f->n_explained_by; i++)
-        printf("%s%s", i ? ", " : "by ", f->explained_by[i]);
-    puts(".");
-}
-
-/* Of the first rank; programs get all of them. */
-static void put_shares(const struct check *c, const struct finding *f)
-{
-    static const struct {
-        const char *what;
-        size_t most;
-    } kinds[] = {{"phase", 2}, {"event", 3}, {"operator", 2}};
-    bool some = false;
-    if (f->n_shares == 0)
-        return;
-    printf("    %-9s ", "during");
-    if (f->shares[0].rank >= 0)
-        printf("rank %lld: ", (long long)f->shares[0].rank);
-    for (size_t k = 0; k < COUNT_OF(kinds); k++)
-        for (size_t i = 0, n = 0; i < f->n_shares && n < kinds[k].most; i++) {
-            const struct share *s = &f->shares[i];
-            if (s->rank != f->shares[0].rank || strcmp(s->what, kinds[k].what) != 0)
-                continue;
-            printf("%s%s %.0f %%", some ? ", " : "", text_safe(c->arena, s->name), s->share * 100);
-            some = true;
-            n++;
-        }
-    puts(".");
-}
-
-static const char *advice_of(const struct verdict *v, const struct finding *f)
-{
-    return f->advice ? f->advice : v->rule->recommendation;
+    if (words->len)
+        put_sentence(c, label,
+                     arena_printf(c->arena, "%.*s.", (int)words->len, (const char *)words->p));
+    buf_free(words);
 }
 
 static const char *place_of(const struct check *c, const struct finding *f)
@@ -170,20 +105,17 @@ static void put_finding(const struct check *c, const struct verdict *v, const st
     const size_t n = strlen(f->message);
     printf("  %s%s%s%s\n", node ? text_safe(c->arena, f->node) : "", node ? ": " : "",
            text_safe(c->arena, f->message), n && f->message[n - 1] == '.' ? "" : ".");
-    put_when(c, f);
-    put_lost(f->lost_s, f->lost_gpu_s);
-    put_explained(f);
-    put_shares(c, f);
+    struct buf when = {0}, lost = {0}, explained = {0}, shares = {0};
+    finding_when_words(&when, f, c->checked.run.job_start);
+    finding_lost_words(&lost, f);
+    finding_explained_words(&explained, f);
+    finding_shares_words(&shares, f);
+    put_words(c, "when", &when);
+    put_words(c, "cost", &lost);
+    put_words(c, "explained", &explained);
+    put_words(c, "during", &shares);
     if (advise)
-        put_sentence(c, "to do", advice_of(v, f));
-}
-
-static int by_lost(const void *a, const void *b)
-{
-    const struct finding *x = *(const struct finding *const *)a,
-                         *y = *(const struct finding *const *)b;
-    const double p = isnan(x->lost_s) ? -1 : x->lost_s, q = isnan(y->lost_s) ? -1 : y->lost_s;
-    return p != q ? (p < q) - (p > q) : (x > y) - (x < y); /* both stand in one array */
+        put_sentence(c, "to do", finding_advice(v, f));
 }
 
 /* "also n2 gpu0, n2 gpu1 and 7 more." */
@@ -214,14 +146,12 @@ static void put_issue(const struct check *c, const struct verdict *v)
 {
     const struct finding **list = arena_array(c->arena, const struct finding *, v->n_findings);
     const size_t shown = MIN_OF(v->n_findings, (size_t)FINDINGS_MOST);
-    for (size_t i = 0; i < v->n_findings; i++)
-        list[i] = &v->findings[i];
-    qsort(list, v->n_findings, sizeof *list, by_lost);
+    findings_costliest_first(v, list);
     put_head(c, v);
     for (size_t i = 0; i < shown; i++)
         put_finding(c, v, list[i],
                     i + 1 == shown ||
-                        strcmp(advice_of(v, list[i]), advice_of(v, list[i + 1])) != 0);
+                        strcmp(finding_advice(v, list[i]), finding_advice(v, list[i + 1])) != 0);
     if (v->n_findings > shown)
         put_also(c, list + shown, v->n_findings - shown);
 }

@@ -14,6 +14,7 @@ static const struct opt options[] = {
 #undef SETTING
 #undef SETTING_JOB
     [R_QUIET] = OPT_ROW_QUIET,
+    [R_SERVE] = OPT_ROW_SERVE,
     [O_PID] = {"pid", 'p', "PID", OPT_INT, .lo = 1, .hi = INT_MAX,
                .help = "The first process of the job; those it starts belong to the job."},
     {0},

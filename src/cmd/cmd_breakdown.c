@@ -9,7 +9,7 @@
 #include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
-#include "query/breakdown.h"
+#include "view/breakview.h"
 #include "view/runview.h"
 
 enum { O_RANK, O_LAST, O_TABLE, O_JSON, O_CSV, O_DIR };
@@ -17,15 +17,11 @@ enum { O_RANK, O_LAST, O_TABLE, O_JSON, O_CSV, O_DIR };
 /* Steps that people see when they do not say how many. */
 enum { LAST_TEXT = 20 };
 
-enum which { T_STEPS, T_DEVICES, T_STREAMS, T_MEMORY };
-
-static const char *const table_names[] = {"steps", "devices", "streams", "memory", NULL};
-
 static const struct opt options[] = {
     [O_RANK] = {"rank", 0, "R", OPT_INT, .lo = 0, .hi = INT32_MAX, .help = "Only this rank."},
     [O_LAST] = {"last", 'n', "N", OPT_INT, .lo = 0, .hi = 1000000000,
                 .help = "Only the last N steps (default: 20 as tables, all as JSON or CSV)."},
-    [O_TABLE] = {"table", 0, "WHAT", OPT_CHOICE, .choices = table_names,
+    [O_TABLE] = {"table", 0, "WHAT", OPT_CHOICE, .choices = break_table_names,
                  .help = "Only this table (default: all; as CSV the steps)."},
     [O_JSON] = OPT_ROW_JSON,
     [O_CSV] = OPT_ROW_CSV,
@@ -35,183 +31,13 @@ static const struct opt options[] = {
 
 static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
 
-/* ---- rows as fields: one list for JSON and CSV ---- */
-
-enum field_type { F_INT, F_NUMBER, F_TEXT, F_NONE };
-
-struct field {
-    const char *name;
-    enum field_type type;
-    int64_t i;
-    double d;
-    const char *s;
-};
-
-enum { FIELDS_MOST = 24 };
-
-struct fields {
-    struct field v[FIELDS_MOST];
-    size_t n;
-    struct arena *arena;
-};
-
-static void put_int(struct fields *f, const char *name, int64_t v)
-{
-    f->v[f->n++] = (struct field){name, F_INT, .i = v};
-}
-
-static void put_number(struct fields *f, const char *name, double v)
-{
-    f->v[f->n++] = (struct field){name, F_NUMBER, .d = v};
-}
-
-static void put_text(struct fields *f, const char *name, const char *v)
-{
-    f->v[f->n++] = (struct field){name, F_TEXT, .s = v};
-}
-
-static void put_known(struct fields *f, const char *name, bool known, int64_t v)
-{
-    f->v[f->n++] = (struct field){name, known ? F_INT : F_NONE, .i = v};
-}
-
-static void put_us(struct fields *f, const char *name, int64_t ns)
-{
-    put_number(f, name, (double)ns / (double)NS_PER_US);
-}
-
-static double part(int64_t ns, int64_t of)
-{
-    return of > 0 ? (double)ns / (double)of : 0;
-}
-
-static void put_of(struct fields *f, const struct breakdown_of *of)
-{
-    put_text(f, "node", of->node);
-    put_known(f, "rank", of->rank >= 0, of->rank);
-}
-
-static void step_fields(struct fields *f, const struct breakdown *b, size_t i)
-{
-    const struct step_row *s = &b->steps[i];
-    put_of(f, &s->of);
-    put_int(f, "step", s->step);
-    put_int(f, "start_ns", s->begin);
-    put_us(f, "total_us", s->end - s->begin);
-    for (enum role r = 0; r < ROLE_N; r++)
-        put_us(f, arena_printf(f->arena, "%s_us", role_name(r)), s->role_ns[r]);
-    put_text(f, "critical", role_name(s->critical));
-    put_number(f, "critical_share", part(s->role_ns[s->critical], s->end - s->begin));
-}
-
-static void device_fields(struct fields *f, const struct breakdown *b, size_t i)
-{
-    const struct device_row *d = &b->devices[i];
-    const int64_t span = d->end - d->begin;
-    put_of(f, &d->of);
-    put_int(f, "device", d->device);
-    put_us(f, "span_us", span);
-    put_us(f, "idle_us", d->idle_ns);
-    put_us(f, "busy_us", d->busy_ns);
-    put_us(f, "compute_us", d->compute_ns);
-    put_us(f, "non_compute_us", d->non_compute_ns);
-    put_us(f, "comm_us", d->comm_ns);
-    put_us(f, "comm_overlap_us", d->comm_overlap_ns);
-    put_us(f, "computation_us", d->computation_ns);
-    put_us(f, "exposed_comm_us", d->exposed_comm_ns);
-    put_us(f, "exposed_memcpy_us", d->exposed_memcpy_ns);
-    put_number(f, "occupied_share", part(d->busy_ns, span));
-    put_number(f, "useful_share", part(d->compute_ns, span));
-}
-
-static void stream_fields(struct fields *f, const struct breakdown *b, size_t i)
-{
-    const struct stream_row *s = &b->streams[i];
-    put_of(f, &s->of);
-    put_int(f, "device", s->device);
-    put_int(f, "stream", s->stream);
-    put_int(f, "ops", (int64_t)s->ops);
-    put_us(f, "host_wait_us", s->host_wait_ns);
-    put_us(f, "kernel_wait_us", s->kernel_wait_ns);
-    put_us(f, "other_wait_us", s->other_wait_ns);
-    put_int(f, "launches", (int64_t)s->launches);
-    put_known(f, "short_ops", s->launches > 0, (int64_t)s->short_ops);
-    const double none = __builtin_nan("");
-    const bool some = s->launches > 0;
-    put_number(f, "delay_p50_us", some ? (double)s->delay_p50_ns * 1e-3 : none);
-    put_number(f, "delay_mean_us", some ? (double)s->delay_mean_ns * 1e-3 : none);
-    put_number(f, "delay_max_us", some ? (double)s->delay_max_ns * 1e-3 : none);
-    put_number(f, "queue_mean", some ? s->queue_mean : none);
-    put_known(f, "queue_max", some, (int64_t)s->queue_max);
-}
-
-static const char *memory_name(const struct memcurve *c, struct arena *a)
-{
-    return c->device == MEM_CPU ? "cpu" : arena_printf(a, "gpu%" PRId64, c->device);
-}
-
-static void memory_fields(struct fields *f, const struct breakdown *b, size_t i)
-{
-    const struct memory_row *m = &b->memory[i];
-    put_of(f, &m->of);
-    put_text(f, "device", memory_name(&m->curve, f->arena));
-    put_int(f, "peak_bytes", m->curve.peak_bytes);
-    put_int(f, "peak_ns", m->curve.peak_at);
-    put_text(f, "peak_is", m->curve.exact ? "exact" : "at least");
-    put_known(f, "reserved_peak_bytes", m->curve.reserved_peak_bytes >= 0,
-              m->curve.reserved_peak_bytes);
-    put_int(f, "changes", (int64_t)m->curve.n);
-}
-
-static size_t count_of(const struct breakdown *b, enum which t)
-{
-    const size_t n[] = {b->n_steps, b->n_devices, b->n_streams, b->n_memory};
-    return n[t];
-}
-
-static void (*const fields_of[])(struct fields *f, const struct breakdown *b, size_t i) = {
-    [T_STEPS] = step_fields,
-    [T_DEVICES] = device_fields,
-    [T_STREAMS] = stream_fields,
-    [T_MEMORY] = memory_fields,
-};
-
 /* ---- JSON ---- */
-
-static void field_json(struct jw *j, const struct field *f)
-{
-    if (f->type == F_INT)
-        jw_int(j, f->name, f->i);
-    else if (f->type == F_NUMBER)
-        jw_num(j, f->name, f->d);
-    else
-        jw_str(j, f->name, f->type == F_TEXT ? f->s : NULL);
-}
-
-static void table_json(struct jw *j, const struct breakdown *b, enum which t, struct arena *a)
-{
-    jw_array(j, table_names[t]);
-    for (size_t i = 0; i < count_of(b, t); i++) {
-        struct fields f = {.arena = a};
-        fields_of[t](&f, b, i);
-        jw_object(j, NULL);
-        for (size_t k = 0; k < f.n; k++)
-            field_json(j, &f.v[k]);
-        jw_end(j);
-    }
-    jw_end(j);
-}
 
 static void print_json(const struct breakdown *b, const struct opt_value *table, struct arena *a)
 {
     struct buf out = {0};
     struct jw j = {.out = &out, .indent = 2};
-    jw_object(&j, NULL);
-    for (enum which t = T_STEPS; t <= T_MEMORY; t++)
-        if (!table->given || table->number == (int64_t)t)
-            table_json(&j, b, t, a);
-    jw_int(&j, "dropped_steps", (int64_t)b->dropped_steps);
-    jw_end(&j);
+    breakview_json(&j, b, table->given ? 1u << table->number : (1u << BREAK_TABLES) - 1, a);
     output_buf(&out);
     buf_free(&out);
 }
@@ -228,11 +54,11 @@ static void field_csv(const struct field *f)
         csv_text(stdout, f->s);
 }
 
-static void print_csv(const struct breakdown *b, enum which t, struct arena *a)
+static void print_csv(const struct breakdown *b, enum break_table t, struct arena *a)
 {
-    for (size_t i = 0; i < count_of(b, t); i++) {
+    for (size_t i = 0; i < breakview_count(b, t); i++) {
         struct fields f = {.arena = a};
-        fields_of[t](&f, b, i);
+        breakview_fields(&f, b, t, i);
         for (size_t k = 0; k < f.n && i == 0; k++)
             printf("%s%s", f.v[k].name, k + 1 < f.n ? "," : "\n");
         for (size_t k = 0; k < f.n; k++) {
@@ -263,7 +89,7 @@ static void time_cell(struct table *t, int64_t ns)
 
 static void share_cell(struct table *t, int64_t ns, int64_t of)
 {
-    table_cell(t, "%.1f %%", 100 * part(ns, of));
+    table_cell(t, "%.1f %%", 100 * time_share(ns, of));
 }
 
 #define RIGHT(title)                                                                               \
@@ -373,10 +199,10 @@ static const struct {
     const struct table_column *columns;
     void (*cells)(struct table *t, const struct breakdown *b, size_t i);
 } texts[] = {
-    [T_STEPS] = {step_columns, step_cells},
-    [T_DEVICES] = {device_columns, device_cells},
-    [T_STREAMS] = {stream_columns, stream_cells},
-    [T_MEMORY] = {memory_columns, memory_cells},
+    [BREAK_STEPS] = {step_columns, step_cells},
+    [BREAK_DEVICES] = {device_columns, device_cells},
+    [BREAK_STREAMS] = {stream_columns, stream_cells},
+    [BREAK_MEMORY] = {memory_columns, memory_cells},
 };
 
 static void print_sentences(const struct breakdown *b, struct arena *a)
@@ -393,18 +219,18 @@ static void print_sentences(const struct breakdown *b, struct arena *a)
 static void print_text(const struct breakdown *b, const struct opt_value *table, struct arena *a)
 {
     bool some = false;
-    for (enum which t = T_STEPS; t <= T_MEMORY; t++) {
+    for (enum break_table t = BREAK_STEPS; t < BREAK_TABLES; t++) {
         struct table out;
-        if ((table->given && table->number != (int64_t)t) || count_of(b, t) == 0)
+        if ((table->given && table->number != (int64_t)t) || breakview_count(b, t) == 0)
             continue;
         if (some)
             putchar('\n');
         some = true;
         table_init(&out, a, texts[t].columns);
-        for (size_t i = 0; i < count_of(b, t); i++)
+        for (size_t i = 0; i < breakview_count(b, t); i++)
             texts[t].cells(&out, b, i);
         table_print(&out, stdout, term_width(stdout), term_color(stdout));
-        if (t == T_STEPS)
+        if (t == BREAK_STEPS)
             print_sentences(b, a);
     }
 }
@@ -441,7 +267,7 @@ static void print(enum output output, const struct breakdown *b, const struct op
     if (output == OUTPUT_JSON)
         print_json(b, table, a);
     else if (output == OUTPUT_CSV)
-        print_csv(b, table->given ? (enum which)table->number : T_STEPS, a);
+        print_csv(b, table->given ? (enum break_table)table->number : BREAK_STEPS, a);
     else
         print_text(b, table, a);
 }

@@ -7,7 +7,6 @@
 #include "cmd/check.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
-#include "config/price.h"
 #include "view/runview.h"
 
 enum {
@@ -95,19 +94,6 @@ static int choose_format(const struct cmd_args *args, enum format *out, struct e
     return 0;
 }
 
-static int choose_pricing(const struct cmd_args *args, struct check *c, struct err *e)
-{
-    struct machines *table = arena_new(c->arena, struct machines);
-    const char *machine = args->opt[O_MACHINE].text, *price = args->opt[O_PRICE].text;
-    c->pricing = (struct pricing){.table = table, .machine = machine};
-    int rc = machines_load(table, NULL, c->arena, e);
-    if (rc == 0 && machine && !price && !machines_find(table, machine))
-        rc = machines_unknown(table, machine, e);
-    if (rc == 0 && price)
-        rc = price_parse(price, &c->pricing.price_per_hour, e);
-    return rc;
-}
-
 /* ---- evaluating ---- */
 
 static bool fails(const struct check *c, const struct opt_value *limit)
@@ -163,15 +149,13 @@ static int run(const struct cmd_args *args, struct err *e)
     c->arena = &a;
     rule_params_init(&c->params, &a);
     int rc = choose_format(args, &format, e);
-    c->rule_files = args->opt[O_RULE_FILE].all;
-    c->n_rule_files = args->opt[O_RULE_FILE].n_all;
-    c->rule_limit_ns = args->opt[O_RULE_LIMIT].number;
     if (rc == 0)
         rc = check_take_settings(c, args, e);
+    c->own.limit_ns = args->opt[O_RULE_LIMIT].number;
     if (rc == 0)
         rc = check_choose_rules(c, &args->opt[O_RULE], e);
     if (rc == 0)
-        rc = choose_pricing(args, c, e);
+        rc = check_choose_pricing(c, args->opt[O_MACHINE].text, args->opt[O_PRICE].text, e);
     if (rc == 0)
         rc = runview_open(&r, args->opt[O_DIR].text, args->arg[0], e);
     if (rc == 0)

@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "cmd/cmd.h"
-#include "cmd/query_match.h"
+#include "view/query_match.h"
 #include "cmd/steprange.h"
 #include "cmd/window.h"
 #include "export/export.h"

@@ -9,7 +9,7 @@
 #include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
-#include "query/ops.h"
+#include "view/opsview.h"
 #include "view/runview.h"
 
 enum { O_DEVICE, O_BY, O_LIMIT, O_RANK, O_JSON, O_CSV, O_DIR };
@@ -17,13 +17,10 @@ enum { O_DEVICE, O_BY, O_LIMIT, O_RANK, O_JSON, O_CSV, O_DIR };
 /* Rows of each device that people see when they do not say how many. */
 enum { LIMIT_TEXT = 20 };
 
-static const char *const device_names[] = {[OP_CPU] = "cpu", [OP_GPU] = "gpu", NULL};
-static const char *const by_names[] = {[OPS_BY_NAME] = "name", [OPS_BY_MODULE] = "module", NULL};
-
 static const struct opt options[] = {
-    [O_DEVICE] = {"device", 'd', "DEVICE", OPT_CHOICE, .choices = device_names,
+    [O_DEVICE] = {"device", 'd', "DEVICE", OPT_CHOICE, .choices = op_device_names,
                   .help = "Only what ran on the CPU, or on GPUs (default: both)."},
-    [O_BY] = {"by", 0, "WHAT", OPT_CHOICE, .choices = by_names, .otherwise = "name",
+    [O_BY] = {"by", 0, "WHAT", OPT_CHOICE, .choices = ops_by_names, .otherwise = "name",
               .help = "A row for each operator and kernel, or for each module of the model."},
     [O_LIMIT] = {"limit", 'n', "N", OPT_INT, .lo = 0, .hi = INT32_MAX,
                  .help = "At most N rows of each device (default: 20 as a table, all as JSON or "
@@ -37,93 +34,50 @@ static const struct opt options[] = {
 
 static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
 
-struct list {
-    struct op_row *v;
-    size_t n;
-};
-
 static double seconds(int64_t ns)
 {
     return (double)ns * 1e-9;
 }
 
-static double mean_s(const struct op_row *r)
-{
-    return r->calls ? seconds(r->total_ns) / (double)r->calls : 0;
-}
-
 /* ---- reading ---- */
 
-/* Keeps the first `limit` rows of each device that is wanted. */
-static void cut(struct list *l, const struct opt_value *device, size_t limit)
-{
-    size_t kept = 0, seen[2] = {0, 0};
-    for (size_t i = 0; i < l->n; i++) {
-        const enum op_device d = l->v[i].device;
-        if ((!device->given || device->number == (int64_t)d) && seen[d]++ < limit)
-            l->v[kept++] = l->v[i];
-    }
-    l->n = kept;
-}
-
 static int read_list(struct run *r, const struct cmd_args *args, enum output output,
-                     struct arena *a, struct list *out, struct err *e)
+                     struct arena *a, struct opsview *out, struct err *e)
 {
-    const struct opt_value *rank = &args->opt[O_RANK], *limit = &args->opt[O_LIMIT];
-    const struct ops_ask ask = {.trace = {.one_rank = rank->given, .rank = rank->number},
-                                .by = (enum ops_by)args->opt[O_BY].number};
-    const int rc = ops_read(r, &ask, a, &out->v, &out->n, e);
-    if (rc == 0)
-        cut(out, &args->opt[O_DEVICE],
-            limit->given            ? (size_t)limit->number
-            : output == OUTPUT_TEXT ? LIMIT_TEXT
-                                    : SIZE_MAX);
-    return rc;
+    const struct opt_value *rank = &args->opt[O_RANK], *limit = &args->opt[O_LIMIT],
+                           *device = &args->opt[O_DEVICE];
+    const struct opsview_ask ask = {
+        .ops = {.trace = {.one_rank = rank->given, .rank = rank->number},
+                .by = (enum ops_by)args->opt[O_BY].number},
+        .device = device->given ? device->number : -1,
+        .limit = limit->given            ? (size_t)limit->number
+                 : output == OUTPUT_TEXT ? LIMIT_TEXT
+                                         : SIZE_MAX,
+    };
+    return opsview_read(out, r, &ask, a, e);
 }
 
 /* ---- printing ---- */
 
-static void row_json(struct jw *j, const struct op_row *r)
-{
-    jw_object(j, NULL);
-    jw_str(j, "device", device_names[r->device]);
-    jw_str(j, "category", category_words[r->category].name);
-    jw_str(j, "name", r->name);
-    jw_str(j, "full_name", r->full);
-    jw_int(j, "calls", (int64_t)r->calls);
-    jw_num(j, "self_s", seconds(r->self_ns));
-    jw_num(j, "total_s", seconds(r->total_ns));
-    jw_num(j, "mean_s", mean_s(r));
-    jw_num(j, "share", r->share);
-    if (r->device == OP_CPU) {
-        jw_num(j, "device_self_s", seconds(r->device_self_ns));
-        jw_num(j, "device_total_s", seconds(r->device_total_ns));
-    }
-    jw_end(j);
-}
-
-static void print_json(const struct list *l)
+static void print_json(const struct opsview *l)
 {
     struct buf b = {0};
     struct jw j = {.out = &b, .indent = 2};
-    jw_array(&j, NULL);
-    for (size_t i = 0; i < l->n; i++)
-        row_json(&j, &l->v[i]);
-    jw_end(&j);
+    opsview_json(&j, l);
     output_buf(&b);
     buf_free(&b);
 }
 
-static void print_csv(const struct list *l)
+static void print_csv(const struct opsview *l)
 {
     puts("device,category,name,full_name,calls,self_s,total_s,mean_s,share,device_self_s,"
          "device_total_s");
     for (size_t i = 0; i < l->n; i++) {
         const struct op_row *r = &l->v[i];
         const double numbers[] = {
-            seconds(r->self_ns),        seconds(r->total_ns),       mean_s(r), r->share,
+            seconds(r->self_ns),        seconds(r->total_ns),       op_mean_s(r), r->share,
             seconds(r->device_self_ns), seconds(r->device_total_ns)};
-        printf("%s,%s,", device_names[r->device], category_words[r->category].name);
+        printf("%s,%s,", op_device_names[r->device], category_words[r->category].name);
         csv_text(stdout, r->name);
         putchar(',');
         csv_text(stdout, r->full);
@@ -154,10 +108,7 @@ static const struct table_column gpu_columns[] = {
 static void duration_cell(struct table *t, double s)
 {
     char text[HUMAN_LEN];
-    if (s > 0 && s < 1e-3)
-        table_cell(t, "%.3g us", s * 1e6);
-    else
-        table_cell(t, "%s", s > 0 ? duration_text(s, text, sizeof text) : "-");
+    table_cell(t, "%s", s > 0 ? human_value(s, "s", text, sizeof text) : "-");
 }
 
 static void row_cells(struct table *t, const struct op_row *r)
@@ -168,14 +119,14 @@ static void row_cells(struct table *t, const struct op_row *r)
     duration_cell(t, seconds(r->self_ns));
     table_cell(t, "%.1f %%", 100 * r->share);
     duration_cell(t, seconds(r->total_ns));
-    duration_cell(t, mean_s(r));
+    duration_cell(t, op_mean_s(r));
     if (r->device == OP_CPU) {
         duration_cell(t, seconds(r->device_self_ns));
         duration_cell(t, seconds(r->device_total_ns));
     }
 }
 
-static void print_table(const struct list *l, enum op_device device, struct arena *a)
+static void print_table(const struct opsview *l, enum op_device device, struct arena *a)
 {
     struct table t;
     table_init(&t, a, device == OP_CPU ? cpu_columns : gpu_columns);
@@ -186,7 +137,7 @@ static void print_table(const struct list *l, enum op_device device, struct aren
         table_print(&t, stdout, term_width(stdout), term_color(stdout));
 }
 
-static void print_text(const struct list *l, struct arena *a)
+static void print_text(const struct opsview *l, struct arena *a)
 {
     size_t n[2] = {0, 0};
     for (size_t i = 0; i < l->n; i++)
@@ -197,7 +148,7 @@ static void print_text(const struct list *l, struct arena *a)
     print_table(l, OP_GPU, a);
 }
 
-static void print(enum output output, const struct list *l, struct arena *a)
+static void print(enum output output, const struct opsview *l, struct arena *a)
 {
     if (output == OUTPUT_JSON)
         print_json(l);
@@ -211,7 +162,7 @@ static int run(const struct cmd_args *args, struct err *e)
 {
     enum output output;
     struct arena a = {0};
-    struct list list = {0};
+    struct opsview list = {0};
     struct run *r = NULL;
     int rc = output_choose(&output, &args->opt[O_JSON], &args->opt[O_CSV], e);
     if (rc == 0)

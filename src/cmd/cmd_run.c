@@ -10,6 +10,7 @@ static const struct opt options[] = {
 #undef SETTING
 #undef SETTING_JOB
     [R_QUIET] = OPT_ROW_QUIET,
+    [R_SERVE] = OPT_ROW_SERVE,
 #define SETTING     SETTING_LEFT_OUT
 #define SETTING_JOB SETTING_AS_OPTION
 #include "config/settings.def"

@@ -2,9 +2,8 @@
 /* cmd_set.c - changes a recording while it goes on. */
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "agent/control.h"
+#include "agent/control_run.h"
 #include "base/file.h"
 #include "cmd/cmd.h"
 #include "query/run.h"
@@ -44,53 +43,19 @@ static int check_settings(const struct cmd_args *a, struct err *e)
     return 0;
 }
 
-static int set_node(const struct cmd_args *a, const struct run_info *info, const char *node,
-                    uid_t owner, struct err *e)
-{
-    char answer[CONTROL_ANSWER];
-    for (size_t i = 1; i < a->n_args; i++) {
-        const int rc = control_ask(info->id, node, owner, a->arg[i], answer, e);
-        if (rc != 0)
-            return rc;
-        printf("%s: %s\n", node, answer);
-    }
-    return 0;
-}
-
-/* Nodes of other machines are passed over as long as one here answers. */
-static int set_nodes(const struct cmd_args *a, const struct run_info *info, uid_t owner,
-                     struct err *e)
-{
-    const char *only = a->opt[O_NODE].text;
-    size_t done = 0, running = 0;
-    for (size_t i = 0; i < info->n_nodes; i++) {
-        const struct node_info *n = &info->nodes[i];
-        if (n->status != RUN_RUNNING || (only && strcmp(only, n->id) != 0))
-            continue;
-        running++;
-        const int rc = set_node(a, info, n->id, owner, e);
-        if (rc != 0 && rc != ERR_NOT_FOUND)
-            return rc;
-        done += rc == 0;
-    }
-    if (done > 0)
-        return 0;
-    if (running == 0)
-        return err_set(e, ERR_NOT_FOUND, "run '%s' is not being recorded: it is %s", info->name,
-                       run_status_name(info->status));
-    return err_set(e, ERR_NOT_FOUND, "no recorder of run '%s' runs on this machine", info->name);
-}
-
 static int set_run(const struct cmd_args *a, const char *path, struct arena *arena, struct err *e)
 {
     struct run_info info;
-    struct stat st;
+    struct control_said *said;
+    size_t n;
     int rc = run_info_read(&info, path, arena, e);
     if (rc != 0)
         return rc;
-    if (stat(path, &st) < 0)
-        return err_sys(e, "'%s'", path);
-    return set_nodes(a, &info, st.st_uid, e);
+    const struct control_run_ask ask = {&info, a->opt[O_NODE].text, a->arg + 1, a->n_args - 1};
+    rc = control_run(&ask, arena, &said, &n, e);
+    for (size_t i = 0; i < n; i++)
+        printf("%s: %s\n", said[i].node, said[i].text);
+    return rc;
 }
 
 static int run(const struct cmd_args *a, struct err *e)

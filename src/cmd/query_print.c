@@ -7,13 +7,13 @@
 #include <string.h>
 
 #include "base/human.h"
-#include "base/json_write.h"
 #include "base/mem.h"
 #include "base/progress.h"
 #include "base/table.h"
 #include "cmd/query_chart.h"
+#include "view/seriesview.h"
 
-enum { TABLE_MOST = 50, FLUSH_BYTES = 65536 };
+enum { TABLE_MOST = 50 };
 
 /* ------------------------------------------------------------------------------------------------
  * For programs. Without --points a series may have millions of samples, so the series are read and
@@ -44,33 +44,10 @@ static int for_each_series(struct run *r, const struct series_ask *ask, const st
     return 0;
 }
 
-static void numbers_json(struct jw *j, const char *key, const double *v, size_t n)
-{
-    jw_array(j, key);
-    for (size_t i = 0; i < n; i++) {
-        jw_num(j, NULL, v[i]);
-        if (j->out->len > FLUSH_BYTES)
-            output_buf(j->out);
-    }
-    jw_end(j);
-}
-
-static void series_json(const struct series *s, void *ctx)
+static void put_series(const struct series *s, void *ctx)
 {
     struct jw *j = ctx;
-    jw_object(j, NULL);
-    jw_str(j, "node", s->key.node);
-    jw_str(j, "metric", s->key.metric);
-    jw_str(j, "entity", s->key.entity);
-    jw_str(j, "unit", s->key.unit);
-    jw_array(j, "t_ns");
-    for (size_t i = 0; i < s->n; i++)
-        jw_int(j, NULL, s->t[i].ns);
-    jw_end(j);
-    numbers_json(j, "v", s->v, s->n);
-    numbers_json(j, "min", s->min, s->n);
-    numbers_json(j, "max", s->max, s->n);
-    jw_end(j);
+    series_json(j, s, output_buf);
     output_buf(j->out);
 }
 
@@ -80,7 +57,7 @@ static int print_json(struct run *r, const struct series_ask *ask, const struct 
     struct buf b = {0};
     struct jw j = {.out = &b};
     jw_array(&j, NULL);
-    const int rc = for_each_series(r, ask, all, series_json, &j, e);
+    const int rc = for_each_series(r, ask, all, put_series, &j, e);
     jw_end(&j);
     buf_u8(&b, '\n');
     output_buf(&b);

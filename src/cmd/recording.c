@@ -9,8 +9,9 @@
 #include "agent/action.h"
 #include "base/table.h"
 #include "cmd/cmd.h"
-#include "cmd/custom_rules.h"
+#include "cmd/own_rules.h"
 #include "cmd/run_verdict.h"
+#include "cmd/serving.h"
 #include "config/script.h"
 #include "rules/machines.h"
 
@@ -36,16 +37,17 @@ static void tell_problems(const struct settings *s, struct arena *a)
 /* What the settings say of rules, understood. */
 struct rule_wishes {
     struct rule_params params;
-    struct custom_list custom;
+    struct own_rules own;
     struct action *actions;
     size_t n_actions;
 };
 
 /* A wrong option is wrong use; what a file or the environment has wrong is told and left out. */
-static int take_rule(struct settings *s, const struct rule_setting *r, struct rule_params *p,
+static int take_rule(struct settings *s, const struct rule_setting *r, struct rule_wishes *out,
                      struct err *e)
 {
-    if (rule_params_set(p, r->text, e) == 0)
+    if (own_rules_set(&out->own, r->text, s->arena) ||
+        rule_params_set(&out->params, r->text, e) == 0)
         return 0;
     if (r->from.source == FROM_OPTION)
         return err_in(e, "%s", r->from.where);
@@ -67,10 +69,11 @@ static int take_rules(struct settings *s, struct rule_wishes *out, struct arena 
 {
     int rc = 0;
     rule_params_init(&out->params, a);
+    own_rules_files(&out->own, s, a);
     for (size_t i = 0; rc == 0 && i < s->n_rule_settings; i++)
-        rc = take_rule(s, &s->rule_settings[i], &out->params, e);
+        rc = take_rule(s, &s->rule_settings[i], out, e);
     for (size_t i = 0; rc == 0 && i < s->n_custom; i++)
-        rc = take_custom(s, &s->custom[i], &out->custom, e);
+        rc = take_custom(s, &s->custom[i], &out->own.custom, e);
     return rc ? rc : action_make_all(s, a, &out->actions, &out->n_actions, e);
 }
 
@@ -149,11 +152,24 @@ static void end_with_verdict(const struct record_ask *ask, const struct rule_wis
 {
     const struct run_verdict_ask v = {.path = result->path,
                                       .params = wishes->params,
-                                      .custom = &wishes->custom,
+                                      .own = &wishes->own,
                                       .quiet = ask->quiet,
+                                      .report = ask->settings->report,
                                       .tell = tell};
     if (!ask->no_rules)
         run_verdict(&v);
+}
+
+enum { EXIT_BY_SIGNAL = 128 };
+
+/* A dashboard that does not start keeps no job from running. */
+static void serve(struct serving *out, const char *folder, bool quiet, struct arena *a)
+{
+    struct err e;
+    if (serving_start(out, folder, &e) != 0)
+        tell(NULL, arena_printf(a, "there is no dashboard: %s", e.msg));
+    else if (!quiet)
+        tell(NULL, arena_printf(a, "dashboard at %s", out->place.address));
 }
 
 /* *keep: something still uses what is in the arena. */
@@ -170,12 +186,19 @@ static int record(const struct cmd_args *args, struct record_ask *ask, struct ar
     ask->rules = &wishes->params;
     ask->actions = wishes->actions;
     ask->n_actions = wishes->n_actions;
+    if (own_rules_any(&wishes->own))
+        ask->own = (struct ownrules_way){own_rules_judge, &wishes->own};
     ask->quiet = args->opt[R_QUIET].given;
     ask->tell = tell;
     struct record_result result;
+    struct serving serving = {.fd = -1};
+    if (args->opt[R_SERVE].given)
+        serve(&serving, runs_folder(s->dir), ask->quiet, a);
     if (recorder_run(ask, &result, e) == 0) {
         end_with_verdict(ask, wishes, &result);
         *keep = result.actions_hang;
+        if (result.exit_status < EXIT_BY_SIGNAL) /* else Ctrl-C has been pressed already */
+            serving_linger(&serving);
         return result.exit_status;
     }
     /* Nothing was started. The shell's own codes for a program that cannot be run are kept. */

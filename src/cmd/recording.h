@@ -9,8 +9,8 @@
 #include "cmd/cmd.h"
 #include "config/settings.h"
 
-/* Indexes in the commands' tables: the settings that all take come first, then this row, then a
- * command's own rows. */
+/* Indexes in the commands' tables: the settings that all take come first, then these two rows,
+ * then a command's own rows. */
 enum {
 #define SETTING(id, ...) R_##id,
 #define SETTING_JOB(...)
@@ -18,12 +18,19 @@ enum {
 #undef SETTING
 #undef SETTING_JOB
     R_QUIET,
+    R_SERVE,
     R_OWN
 };
 
 #define OPT_ROW_QUIET                                                                              \
     {                                                                                              \
         "quiet", 'q', NULL, OPT_FLAG, .help = "Say nothing but errors."                            \
+    }
+#define OPT_ROW_SERVE                                                                              \
+    {                                                                                              \
+        "serve", 0, NULL, OPT_FLAG,                                                                \
+            .help = "Show the dashboard meanwhile, as 'footplate serve' does; at a terminal it "   \
+                    "stays afterwards until Ctrl-C."                                               \
     }
 
 /* What the sources say for this command, whose table has settings among its options. A wrong option

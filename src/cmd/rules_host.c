@@ -203,7 +203,7 @@ int rules_host_check(const struct rules_host_ask *ask, struct arena *a, struct h
                            strerror(errno));
     int rc = ask_host(ask, a, &b, e);
     if (rc == 0)
-        rc = rules_host_read((const char *)b.p, b.len, a, out, n, e);
+        rc = verdicts_read((const char *)b.p, b.len, a, out, n, e);
     buf_free(&b);
     if (rc == 0 || rc == ERR_USAGE)
         return rc;

@@ -3,7 +3,7 @@
 #ifndef CMD_RULES_HOST_H
 #define CMD_RULES_HOST_H
 
-#include "rules/rule.h"
+#include "rules/verdict_read.h"
 
 struct rules_host_ask {
     const char *const *files; /* of the rules, one at least */
@@ -16,21 +16,9 @@ struct rules_host_ask {
     int64_t limit_ns; /* for each rule */
 };
 
-/* A verdict, and the values that it was evaluated with. */
-struct hosted {
-    struct verdict v;
-    const struct param_value *p;
-};
-
 /* What goes wrong with a rule, or with Python, is a verdict that says so. ERR_USAGE when one of
  * `sets` is wrong. */
 MUST_CHECK int rules_host_check(const struct rules_host_ask *ask, struct arena *a,
                                 struct hosted **out, size_t *n, struct err *e);
-
-/* -- for tests -- */
-
-/* The host's answer. */
-MUST_CHECK int rules_host_read(const char *text, size_t len, struct arena *a, struct hosted **out,
-                               size_t *n, struct err *e);
 
 #endif

@@ -11,61 +11,31 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/json_write.h"
 #include "base/mem.h"
-#include "cmd/custom_rules.h"
+#include "cmd/own_rules.h"
 #include "query/run.h"
+#include "report/report.h"
+#include "rules/findings_file.h"
 #include "rules/rightsize.h"
-#include "rules/verdict_json.h"
 #include "view/verdict_words.h"
 
 enum { LIMIT_MS = 10000, ISSUES_MOST = 3 };
 
 /* Verdicts of the user's own rules, and the machines that would have done. */
 struct own {
-    struct verdict v[CUSTOM_MOST];
+    struct hosted *v;
     size_t n;
     const struct right_size *right_size; /* NULL: none is proposed */
+    struct rank_steps *ranks;            /* all steps, read once */
+    size_t n_ranks;
 };
-
-/* ---- findings.json ---- */
-
-static void put_findings(struct buf *b, const struct verdicts *v, const struct rule_params *p,
-                         const struct own *own)
-{
-    struct jw j = {.out = b, .indent = 2};
-    jw_object(&j, NULL);
-    jw_str(&j, "version", FP_VERSION);
-    jw_array(&j, "rules");
-    for (size_t k = 0; k < RULE_N; k++)
-        verdict_json(&j, NULL, &v->v[k], p->v[k]);
-    for (size_t i = 0; i < own->n; i++)
-        verdict_json(&j, NULL, &own->v[i], NULL);
-    jw_end(&j);
-    jw_end(&j);
-    buf_u8(b, '\n');
-}
-
-static int write_findings(const char *folder, const struct checked *c, const struct rule_params *p,
-                          const struct own *own, struct err *e)
-{
-    char path[PATH_LEN];
-    struct buf b = {0};
-    int rc = path_join(path, e, "%s/findings.json", folder);
-    if (rc)
-        return rc;
-    put_findings(&b, &c->verdicts, p, own);
-    rc = file_replace(path, b.p, b.len, e);
-    buf_free(&b);
-    return rc;
-}
 
 /* ---- the lines ---- */
 
 struct telling {
     const struct run_verdict_ask *ask;
     const struct checked *checked;
+    const struct own *own;
     struct arena *arena;
 };
 
@@ -75,14 +45,18 @@ static void tell(const struct telling *t, const char *line)
 }
 
 /* A rule that only fills a table never says what held a run back. */
-static size_t of_state(const struct telling *t, enum rule_state state, const struct verdict **out)
+static size_t of_state(const struct telling *t, enum rule_state state, const struct verdict ***out)
 {
     size_t n = 0;
+    *out = arena_array(t->arena, const struct verdict *, RULE_N + t->own->n);
     for (size_t k = 0; k < RULE_N; k++) {
         const struct verdict *v = &t->checked->verdicts.v[k];
         if (v->state == state && !v->rule->summary)
-            out[n++] = v;
+            (*out)[n++] = v;
     }
+    for (size_t i = 0; i < t->own->n; i++)
+        if (t->own->v[i].v.state == state)
+            (*out)[n++] = &t->own->v[i].v;
     return n;
 }
 
@@ -97,8 +71,9 @@ static void tell_issue(const struct telling *t, const struct verdict *v)
     tell(t, arena_printf(t->arena, "  %s (%.*s): %s%s%s%s", v->rule->name, (int)size.len,
                          (const char *)size.p, several ? f->node : "", several ? ": " : "",
                          f->message, more));
-    tell(t,
-         arena_printf(t->arena, "    to do: %s", f->advice ? f->advice : v->rule->recommendation));
+    const char *advice = f->advice ? f->advice : v->rule->recommendation;
+    if (*advice)
+        tell(t, arena_printf(t->arena, "    to do: %s", advice));
     buf_free(&size);
 }
 
@@ -158,22 +133,15 @@ static void tell_no_issue(const struct telling *t, const struct verdict *const *
 
 static void tell_all(const struct telling *t)
 {
-    const struct verdict *issues[RULE_N], *clear[RULE_N], *not_evaluated[RULE_N];
-    const size_t n = of_state(t, RULE_ISSUE, issues), n_clear = of_state(t, RULE_CLEAR, clear),
-                 n_not = of_state(t, RULE_NOT_EVALUATED, not_evaluated);
+    const struct verdict **issues, **clear, **not_evaluated;
+    const size_t n = of_state(t, RULE_ISSUE, &issues), n_clear = of_state(t, RULE_CLEAR, &clear),
+                 n_not = of_state(t, RULE_NOT_EVALUATED, &not_evaluated);
     if (n > 0)
         tell_issues(t, issues, n);
     else
         tell_no_issue(t, not_evaluated, n_not, n_clear);
-}
-
-static void tell_own(const struct telling *t, const struct own *own)
-{
-    for (size_t i = 0; i < own->n; i++)
-        if (own->v[i].state == RULE_ISSUE)
-            tell_issue(t, &own->v[i]);
-    if (own->right_size)
-        tell(t, arena_printf(t->arena, "right size: %s", own->right_size->why));
+    if (t->own->right_size)
+        tell(t, arena_printf(t->arena, "right size: %s", t->own->right_size->why));
 }
 
 /* ---- the process ---- */
@@ -182,9 +150,7 @@ static int judge_own(const struct run_verdict_ask *ask, struct run *r, struct ch
                      struct arena *a, struct own *out, struct err *e)
 {
     struct machines table;
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < ask->custom->n; i++)
-        rc = custom_rule_check(&ask->custom->v[i], r, a, &out->v[out->n++], e);
+    const int rc = own_rules_check(ask->own, r, a, &out->v, &out->n, e);
     /* Who did not say what the machine costs does not want to hear it after every run. */
     if (rc == 0 && c->n_nodes && !isnan(c->nodes[0].price_per_hour) &&
         machines_load(&table, NULL, a, e) == 0)
@@ -192,22 +158,48 @@ static int judge_own(const struct run_verdict_ask *ask, struct run *r, struct ch
     return rc;
 }
 
+/* From the verdicts there are. What goes wrong with it is told here: the verdicts stand. */
+static void write_report(const struct run_verdict_ask *ask, struct run *r, const struct checked *c,
+                         const struct own *own, struct arena *a)
+{
+    const struct report_ask wish = {.checked = c,
+                                    .params = &ask->params,
+                                    .own = own->v,
+                                    .n_own = own->n,
+                                    .ranks = own->ranks,
+                                    .n_ranks = own->n_ranks,
+                                    .right_size = own->right_size};
+    struct report *report;
+    struct err e;
+    int rc = report_read(&report, r, &wish, a, &e);
+    if (rc == 0)
+        rc = report_write(report, ask->path, &e);
+    if (rc != 0)
+        ask->tell(NULL, arena_printf(a, "the report could not be written: %s", e.msg));
+    else if (!ask->quiet)
+        ask->tell(NULL, arena_printf(a, "report: %s/report.html", ask->path));
+}
+
 static int judge(const struct run_verdict_ask *ask, struct arena *a, struct err *e)
 {
     struct run *r = NULL;
     struct checked *c = arena_new(a, struct checked);
     struct own *own = arena_new(a, struct own);
+    const struct pricing unpriced = {0}; /* as the run itself says */
     int rc = run_open(&r, ask->path, e);
     if (rc == 0)
-        rc = rules_check_run(r, &ask->params, a, c, e);
+        rc = steps_read(r, a, &own->ranks, &own->n_ranks, e);
+    if (rc == 0)
+        rc = rules_check_steps(
+            r, &(struct check_ask){&ask->params, &unpriced, own->ranks, own->n_ranks}, a, c, e);
     if (rc == 0)
         rc = judge_own(ask, r, c, a, own, e);
-    if (rc == 0 && !ask->quiet) {
-        tell_all(&(struct telling){ask, c, a});
-        tell_own(&(struct telling){ask, c, a}, own);
-    }
+    if (rc == 0 && !ask->quiet)
+        tell_all(&(struct telling){ask, c, own, a});
     if (rc == 0)
-        rc = write_findings(ask->path, c, &ask->params, own, e);
+        rc = findings_write(ask->path, &c->verdicts, &ask->params, own->v, own->n, e);
+    if (rc == 0 && ask->report)
+        write_report(ask, r, c, own, a);
     run_close(r);
     return rc;
 }

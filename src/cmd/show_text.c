@@ -10,6 +10,7 @@
 
 #include "base/human.h"
 #include "base/mem.h"
+#include "base/percents.h"
 #include "base/progress.h"
 #include "base/table.h"
 #include "rules/pricing.h"
@@ -215,18 +216,20 @@ static void put_phases(const struct show *s)
 {
     struct table t;
     char text[HUMAN_LEN];
+    double pct[PHASE_N];
     put_title("phases");
     if (s->no_steps) {
         printf("no steps seen: %s. %s\n", text_safe(s->arena, s->no_steps), steps_advice);
         return;
     }
+    percents_of(s->phases.seconds, PHASE_N, pct);
     table_init(&t, s->arena, phase_columns);
     for (enum phase_kind k = 0; k < PHASE_N; k++) {
         if (s->phases.seconds[k] <= 0)
             continue;
         table_cell(&t, "%s", phase_name(k));
         table_cell(&t, "%s", duration_text(s->phases.seconds[k], text, sizeof text));
-        table_cell(&t, "%.1f %%", 100 * show_share(s, k));
+        table_cell(&t, "%.1f %%", pct[k]);
     }
     table_print(&t, stdout, term_width(stdout), term_color(stdout));
     for (enum event_mode m = 0; m < MODE_N; m++)

@@ -421,7 +421,7 @@ void settings_init(struct settings *s, struct arena *a)
 {
     static const struct origin nowhere = {FROM_DEFAULT, ""};
     struct err e;
-    *s = (struct settings){.hooks = true, .rules = true, .arena = a};
+    *s = (struct settings){.hooks = true, .rules = true, .report = true, .arena = a};
     s->actions = arena_array(a, struct action_setting, ACTIONS_MOST);
     s->custom = arena_array(a, struct action_setting, CUSTOM_RULES_MOST);
     s->problems.arena = s->notes.arena = a;

@@ -35,6 +35,7 @@ enum {
     ACTIONS_MOST = 16,
     ACTION_PAIRS_MOST = 48,
     CUSTOM_RULES_MOST = 64,
+    RULE_FILES_MOST = 16,
 };
 
 #define SAGEMAKER_CONFIG "/opt/ml/input/config/profilerconfig.json"
@@ -107,6 +108,7 @@ struct settings {
     struct rank_list detail_ranks;
     struct python_list python;
     bool rules;      /* follow them while the run lives, and judge at its end */
+    bool report;     /* write one at its end */
     int64_t scan_ns; /* between two judgements */
     size_t n_rule_settings;
     struct rule_setting rule_settings[RULE_SETTINGS_MOST]; /* of two for one parameter the later */
@@ -114,11 +116,13 @@ struct settings {
     struct action_setting *actions; /* ACTIONS_MOST of them */
     size_t n_custom;
     struct action_setting *custom; /* rules of the user's own, CUSTOM_RULES_MOST of them */
-    const char *file;              /* the YAML file that was read; NULL: none */
-    const char *profilerconfig;    /* the same of SageMaker's */
-    struct origin from[SETTING_N]; /* by slot: ask settings_origin */
-    struct remarks problems;       /* what is wrong, with what is done about it */
-    struct remarks notes;          /* what was understood, but changes nothing */
+    size_t n_rule_files;
+    const char *rule_files[RULE_FILES_MOST]; /* rules of the user's own, in Python */
+    const char *file;                        /* the YAML file that was read; NULL: none */
+    const char *profilerconfig;              /* the same of SageMaker's */
+    struct origin from[SETTING_N];           /* by slot: ask settings_origin */
+    struct remarks problems;                 /* what is wrong, with what is done about it */
+    struct remarks notes;                    /* what was understood, but changes nothing */
     struct arena *arena;
 };
 

@@ -14,14 +14,18 @@ void print_time(int64_t ns, struct buf *out);
 
 /* settings_rules.c */
 int parse_scan(struct settings *s, const char *text, const struct origin *o, struct err *e);
+int parse_report(struct settings *s, const char *text, const struct origin *o, struct err *e);
 int parse_no_rules(struct settings *s, const char *text, const struct origin *o, struct err *e);
 int parse_rule(struct settings *s, const char *text, const struct origin *o, struct err *e);
 int parse_action(struct settings *s, const char *text, const struct origin *o, struct err *e);
 int parse_custom(struct settings *s, const char *text, const struct origin *o, struct err *e);
+int parse_rule_files(struct settings *s, const char *text, const struct origin *o, struct err *e);
 void print_scan(const struct settings *s, struct buf *out);
+void print_report(const struct settings *s, struct buf *out);
 void print_no_rules(const struct settings *s, struct buf *out);
 void print_rules(const struct settings *s, struct buf *out);
 void print_actions(const struct settings *s, struct buf *out);
 void print_custom(const struct settings *s, struct buf *out);
+void print_rule_files(const struct settings *s, struct buf *out);
 
 #endif

@@ -39,6 +39,22 @@ void print_no_rules(const struct settings *s, struct buf *out)
     buf_printf(out, s->rules ? "no" : "yes");
 }
 
+int parse_report(struct settings *s, const char *text, const struct origin *o, struct err *e)
+{
+    bool on = false;
+    if (parse_switch(text, &on, e) != 0)
+        return e->code;
+    /* The variable and the option are named for the opposite. */
+    s->report = on != (o->source == FROM_ENVIRONMENT || o->source == FROM_OPTION);
+    take_slot(s, SETTING_REPORT, o);
+    return 0;
+}
+
+void print_report(const struct settings *s, struct buf *out)
+{
+    buf_printf(out, s->report ? "on" : "off");
+}
+
 /* ------------------------------------------------------------------------------------------------
  * Parameters of rules */
 
@@ -201,6 +217,28 @@ void print_custom(const struct settings *s, struct buf *out)
         const char *name = action_setting_get(&s->custom[i], "name");
         buf_printf(out, "%s%s", i ? ", " : "", name ? name : "?");
     }
+}
+
+/* The environment has several with commas between. */
+int parse_rule_files(struct settings *s, const char *text, const struct origin *o, struct err *e)
+{
+    if (take_slot(s, SETTING_RULE_FILES, o))
+        s->n_rule_files = 0;
+    for (const char *p = text; p;) {
+        const char *comma = o->source == FROM_ENVIRONMENT ? strchr(p, ',') : NULL;
+        if (s->n_rule_files == RULE_FILES_MOST)
+            return err_set(e, ERR_USAGE, "there are more than %d rule files", RULE_FILES_MOST);
+        s->rule_files[s->n_rule_files++] =
+            arena_strndup(s->arena, p, comma ? (size_t)(comma - p) : strlen(p));
+        p = comma ? comma + 1 : NULL;
+    }
+    return 0;
+}
+
+void print_rule_files(const struct settings *s, struct buf *out)
+{
+    for (size_t i = 0; i < s->n_rule_files; i++)
+        buf_printf(out, "%s%s", i ? ", " : "", s->rule_files[i]);
 }
 
 /* What an address points at may be a secret, and so may everything else that is not named here. */

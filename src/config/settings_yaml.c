@@ -170,7 +170,8 @@ static const char *text_for(const struct taker *t, enum setting_id id, const cha
     struct arena *a = t->s->arena;
     if (below)
         return arena_printf(a, "%s=%s", below, text);
-    if (settings_table[id].option.type != OPT_FOLDER || *text == '/')
+    const enum opt_type type = settings_table[id].option.type;
+    if ((type != OPT_FOLDER && type != OPT_FILE) || *text == '/')
         return text;
     if (*text == '~') {
         err_set(e, ERR_USAGE, "'~' means nothing here; write the whole path");

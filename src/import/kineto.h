@@ -14,7 +14,12 @@ enum kineto_key {
 };
 #undef KEY
 
-enum { KINETO_ARGS_MOST = 1024, KINETO_SERIES_MOST = 16, KINETO_PROCESSES_MOST = 256 };
+enum {
+    KINETO_ARGS_MOST = 1024,
+    KINETO_SERIES_MOST = 16,
+    KINETO_PROCESSES_MOST = 256,
+    KINETO_ASYNC_MOST = 512
+};
 
 /* A pid or tid: a number, or a text. */
 struct kineto_who {
@@ -33,6 +38,7 @@ struct kineto_event {
     uint32_t seen; /* which of the keys K_PH.. it has */
     char ph;
     bool has_ts;
+    bool others; /* it has keys that say nothing here */
     int64_t ts_ns, dur_ns;
     struct json_text cat, name;
     struct kineto_who pid, tid;
@@ -49,10 +55,21 @@ struct kineto_event {
     char args[KINETO_ARGS_MOST];
 };
 
+enum kineto_near { NEAR_THREAD, NEAR_STREAM };
+
 struct kineto_process {
     uint32_t pid;
     char name[TRACK_NAME_LEN];
 };
+
+/* One that is open, with all of its id; see kineto_async.c. */
+struct kineto_async {
+    uint32_t pid, cat; /* cat: a hash of its text */
+    uint64_t id;
+    uint32_t lane, depth, track;
+};
+
+enum kineto_async_what { ASYNC_BEGIN, ASYNC_END, ASYNC_MARK };
 
 struct kineto {
     const struct import_ask *ask;
@@ -70,7 +87,9 @@ struct kineto {
     bool in_args; /* of the event that is being read */
     struct kineto_process processes[KINETO_PROCESSES_MOST];
     uint32_t n_processes;
-    struct { /* the last one looked up, of threads and of streams */
+    struct kineto_async async[KINETO_ASYNC_MOST];
+    uint32_t n_async;
+    struct { /* the last one looked up, by enum kineto_near */
         int64_t pid, tid;
         uint32_t track;
         bool good;
@@ -83,6 +102,22 @@ struct kineto {
 enum json_kind kineto_read(struct kineto *k);
 /* Tells k->event. */
 void kineto_tell(struct kineto *k);
+/* Of a device as a whole. */
+#define KINETO_NO_STREAM UINT32_MAX
+
+/* The track of k->event; OUT_NO_TRACK: there are too many. */
+uint32_t kineto_thread_track(struct kineto *k);
+uint32_t kineto_device_track(struct kineto *k);
+uint32_t kineto_stream_track(struct kineto *k, int64_t device, uint32_t stream);
+uint32_t kineto_pid(const struct kineto_who *w);
+uint64_t kineto_tid(const struct kineto_who *w);
+/* NULL: there is none, or no room for it. */
+struct kineto_process *kineto_process_of(struct kineto *k, uint32_t pid, bool make);
+const char *kineto_process_name(struct kineto *k, uint32_t pid); /* "": none */
+uint32_t kineto_text_hash(const struct json_text *t);            /* below 2^31 */
+/* An event that belongs to no thread; `v` is what it becomes. */
+void kineto_async(struct kineto *k, enum kineto_async_what what, uint32_t pid, uint32_t cat,
+                  const struct event *v);
 /* Names and facts that are known only now. */
 void kineto_tell_rest(struct kineto *k);
 void kineto_keys_init(struct json_keys *keys);

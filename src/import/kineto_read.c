@@ -308,6 +308,7 @@ static void take_member(struct kineto *k, const struct json_item *it)
         v->id = id_of(it);
         break;
     default:
+        v->others = true;
         return;
     }
     const uint32_t bit = 1u << (it->id - K_PH);

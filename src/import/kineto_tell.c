@@ -31,11 +31,6 @@ static const char *const cat_names[] = {
 
 static_assert(COUNT_OF(cats) == COUNT_OF(cat_names) + 1, "one for each");
 
-/* Ids of tracks that no number names: texts, and what belongs to a device as a whole. */
-#define TEXT_TRACK ((uint64_t)1 << 63)
-#define TEXT_PID   ((uint32_t)1 << 31)
-#define NO_STREAM  UINT32_MAX
-
 void kineto_cats_init(struct json_keys *keys)
 {
     json_keys_init(keys, cat_names, COUNT_OF(cat_names));
@@ -95,112 +90,6 @@ static enum event_category refine(enum event_category c, uint32_t tag, bool devi
     return c;
 }
 
-/* ---- tracks ---- */
-
-static uint32_t text_hash(const struct json_text *t)
-{
-    uint32_t h = 2166136261u;
-    for (uint32_t i = 0; i < t->len; i++)
-        h = (h ^ (uint8_t)t->p[i]) * 16777619u;
-    return h & ~TEXT_PID;
-}
-
-static uint32_t pid_of(const struct kineto_who *w)
-{
-    return w->is_text ? TEXT_PID | text_hash(&w->text) : (uint32_t)w->number;
-}
-
-static uint64_t tid_of(const struct kineto_who *w)
-{
-    return w->is_text ? TEXT_TRACK | text_hash(&w->text) : (uint64_t)w->number;
-}
-
-static struct kineto_process *process_of(struct kineto *k, uint32_t pid, bool make)
-{
-    for (uint32_t i = 0; i < k->n_processes; i++)
-        if (k->processes[i].pid == pid)
-            return &k->processes[i];
-    if (!make || k->n_processes == KINETO_PROCESSES_MOST)
-        return NULL;
-    k->processes[k->n_processes] = (struct kineto_process){.pid = pid};
-    return &k->processes[k->n_processes++];
-}
-
-static const char *process_name(struct kineto *k, uint32_t pid)
-{
-    const struct kineto_process *p = process_of(k, pid, false);
-    return p ? p->name : "";
-}
-
-static void name_thread(struct kineto *k, uint32_t track)
-{
-    const struct kineto_event *v = &k->event;
-    char name[TRACK_NAME_LEN] = "";
-    if (v->tid.is_text && v->tid.text.len)
-        json_decode(&v->tid.text, name, sizeof name, NULL);
-    if (v->pid.is_text && v->pid.text.len) {
-        struct kineto_process *p = process_of(k, pid_of(&v->pid), true);
-        if (p && !*p->name)
-            json_decode(&v->pid.text, p->name, sizeof p->name, NULL);
-    }
-    const bool named = track != OUT_NO_TRACK && *k->out.tracks[track].track.name;
-    out_name(&k->out, track, process_name(k, pid_of(&v->pid)), named ? "" : name);
-}
-
-static uint32_t thread_track(struct kineto *k)
-{
-    const struct kineto_event *v = &k->event;
-    const bool plain = !v->pid.is_text && !v->tid.is_text;
-    if (plain && k->near[HOST].good && k->near[HOST].pid == v->pid.number &&
-        k->near[HOST].tid == v->tid.number)
-        return k->near[HOST].track;
-    const uint32_t track = out_track(&k->out, TRACK_THREAD, pid_of(&v->pid), tid_of(&v->tid));
-    name_thread(k, track);
-    if (plain) {
-        k->near[HOST].pid = v->pid.number;
-        k->near[HOST].tid = v->tid.number;
-        k->near[HOST].track = track;
-        k->near[HOST].good = true;
-    }
-    return track;
-}
-
-/* Streams belong to the process that was traced, whose pid their events do not have. */
-static uint32_t owner_pid(const struct kineto *k, int64_t device)
-{
-    return k->ask->pid ? k->ask->pid : k->host_pid ? k->host_pid : (uint32_t)device;
-}
-
-static uint32_t stream_track(struct kineto *k, int64_t device, uint32_t stream)
-{
-    char name[TRACK_NAME_LEN];
-    const uint32_t pid = owner_pid(k, device);
-    const uint64_t id = (uint64_t)device << 32 | stream;
-    const uint32_t track = out_track(&k->out, TRACK_DEVICE, pid, id);
-    if (track == OUT_NO_TRACK || *k->out.tracks[track].track.name)
-        return track;
-    if (stream == NO_STREAM)
-        snprintf(name, sizeof name, "gpu%lld", (long long)device);
-    else
-        snprintf(name, sizeof name, "gpu%lld stream %u", (long long)device, stream);
-    out_name(&k->out, track, process_name(k, pid), name);
-    return track;
-}
-
-static uint32_t device_track(struct kineto *k)
-{
-    const struct kineto_event *v = &k->event;
-    const int64_t device = v->device != INT64_MIN ? v->device : v->pid.number;
-    const int64_t stream = v->stream != INT64_MIN ? v->stream : v->tid.number;
-    if (k->near[DEVICE].good && k->near[DEVICE].pid == device && k->near[DEVICE].tid == stream)
-        return k->near[DEVICE].track;
-    k->near[DEVICE].pid = device;
-    k->near[DEVICE].tid = stream;
-    k->near[DEVICE].track = stream_track(k, device, (uint32_t)stream);
-    k->near[DEVICE].good = true;
-    return k->near[DEVICE].track;
-}
-
 /* ---- time ---- */
 
 /* Times below are relative: as wall time they would be from before 1973. */
@@ -254,7 +143,7 @@ static void note_host(struct kineto *k, const struct event *v, uint32_t track)
     k->host_pid = (uint32_t)k->event.pid.number;
     k->host_track = track;
     k->first_host = v->at;
-    k->near[DEVICE].good = false;
+    k->near[NEAR_STREAM].good = false;
 }
 
 static void tell_span(struct kineto *k, unsigned cat, bool begins)
@@ -280,7 +169,7 @@ static void tell_span(struct kineto *k, unsigned cat, bool begins)
         v.kind = EVENT_STEP;
         v.value = name->number;
     }
-    const uint32_t track = device ? device_track(k) : thread_track(k);
+    const uint32_t track = device ? kineto_device_track(k) : kineto_thread_track(k);
     if (!k->host_pid && !device)
         note_host(k, &v, track);
     if (begins)
@@ -289,11 +178,22 @@ static void tell_span(struct kineto *k, unsigned cat, bool begins)
         out_event(&k->out, track, &v);
 }
 
-static void tell_end(struct kineto *k)
+static void tell_whole(struct kineto *k, unsigned cat)
+{
+    tell_span(k, cat, false);
+}
+
+static void tell_begin(struct kineto *k, unsigned cat)
+{
+    tell_span(k, cat, true);
+}
+
+static void tell_end(struct kineto *k, unsigned cat)
 {
     mono_ns at;
+    (void)cat;
     if (time_of(k, &at))
-        out_end(&k->out, thread_track(k), at);
+        out_end(&k->out, kineto_thread_track(k), at);
 }
 
 static void tell_total(struct kineto *k, mono_ns at, int64_t total, const char *cpu_name,
@@ -311,7 +211,8 @@ static void tell_total(struct kineto *k, mono_ns at, int64_t total, const char *
         .name = texts_keep(&k->out.texts, name, strlen(name))->p,
     };
     out_event(&k->out,
-              gpu ? stream_track(k, MAX_OF(k->event.mem_device, 0), NO_STREAM) : thread_track(k),
+              gpu ? kineto_stream_track(k, MAX_OF(k->event.mem_device, 0), KINETO_NO_STREAM)
+                  : kineto_thread_track(k),
               &v);
 }
 
@@ -328,7 +229,7 @@ static void tell_memory(struct kineto *k)
     v.value = k->event.mem_bytes;
     v.name = name_of(k)->p;
     v.args = texts_keep(&k->out.texts, args, (size_t)n)->p;
-    out_event(&k->out, thread_track(k), &v);
+    out_event(&k->out, kineto_thread_track(k), &v);
     tell_total(k, v.at, k->event.mem_allocated, "cpu.allocated", EV_CUDA_ALLOCATED);
     tell_total(k, v.at, k->event.mem_reserved, NULL, EV_CUDA_RESERVED);
 }
@@ -356,7 +257,7 @@ static void tell_instant(struct kineto *k, unsigned cat)
     v.args = args_of(k);
     v.link = k->event.link;
     v.parent = k->event.parent;
-    out_event(&k->out, thread_track(k), &v);
+    out_event(&k->out, kineto_thread_track(k), &v);
 }
 
 /* "GPU 3 Counters" */
@@ -380,8 +281,8 @@ static void tell_counter(struct kineto *k, unsigned cat)
     if (!time_of(k, &v.at))
         return;
     const uint32_t track = counters_of_device(&k->event.pid, &device)
-                               ? stream_track(k, device, NO_STREAM)
-                               : thread_track(k);
+                               ? kineto_stream_track(k, device, KINETO_NO_STREAM)
+                               : kineto_thread_track(k);
     for (uint32_t i = 0; i < k->event.n_series; i++) {
         size_t n = json_decode(&k->event.name, series, sizeof series - 1, &k->scan.faults);
         if (n)
@@ -405,32 +306,73 @@ static void tell_flow(struct kineto *k, unsigned cat)
         return;
     v.name = name_of(k)->p;
     v.value = k->event.ph == 's' ? 1 : k->event.ph == 't' ? 2 : 3;
-    out_event(&k->out, thread_track(k), &v);
+    out_event(&k->out, kineto_thread_track(k), &v);
 }
 
-static void tell_metadata(struct kineto *k)
+static void tell_async(struct kineto *k, unsigned cat, enum kineto_async_what what)
 {
+    struct event v = {.kind = what == ASYNC_MARK ? EVENT_MARK : EVENT_SPAN,
+                      .category = cats[cat].category};
+    if (!time_of(k, &v.at))
+        return;
+    v.name = name_of(k)->p;
+    v.args = args_of(k);
+    kineto_async(k, what, kineto_pid(&k->event.pid), kineto_text_hash(&k->event.cat), &v);
+}
+
+static void tell_async_begin(struct kineto *k, unsigned cat)
+{
+    tell_async(k, cat, ASYNC_BEGIN);
+}
+
+static void tell_async_end(struct kineto *k, unsigned cat)
+{
+    tell_async(k, cat, ASYNC_END);
+}
+
+static void tell_async_mark(struct kineto *k, unsigned cat)
+{
+    tell_async(k, cat, ASYNC_MARK);
+}
+
+static void tell_metadata(struct kineto *k, unsigned cat)
+{
+    (void)cat;
     const struct kineto_event *v = &k->event;
     const bool process = json_is(&v->name, "process_name");
     if (!v->arg_name.len || (!process && !json_is(&v->name, "thread_name")))
         return;
     if (process) {
-        struct kineto_process *p = process_of(k, pid_of(&v->pid), true);
+        struct kineto_process *p = kineto_process_of(k, kineto_pid(&v->pid), true);
         if (p)
             json_decode(&v->arg_name, p->name, sizeof p->name, NULL);
         return;
     }
     char name[TRACK_NAME_LEN];
     json_decode(&v->arg_name, name, sizeof name, NULL);
-    out_name(&k->out, out_track(&k->out, TRACK_THREAD, pid_of(&v->pid), tid_of(&v->tid)), "", name);
+    out_name(&k->out, out_track(&k->out, TRACK_THREAD, kineto_pid(&v->pid), kineto_tid(&v->tid)),
+             "", name);
 }
+
+/* By what the format calls the phase of an event. */
+static void (*const tellers[128])(struct kineto *k, unsigned cat) = {
+    ['X'] = tell_whole,       ['B'] = tell_begin,      ['E'] = tell_end,
+    ['i'] = tell_instant,     ['I'] = tell_instant,    ['R'] = tell_instant,
+    ['C'] = tell_counter,     ['s'] = tell_flow,       ['t'] = tell_flow,
+    ['f'] = tell_flow,        ['M'] = tell_metadata,   ['b'] = tell_async_begin,
+    ['S'] = tell_async_begin, ['e'] = tell_async_end,  ['F'] = tell_async_end,
+    ['n'] = tell_async_mark,  ['T'] = tell_async_mark, ['p'] = tell_async_mark,
+};
 
 void kineto_tell(struct kineto *k)
 {
     const struct kineto_event *v = &k->event;
     const unsigned cat = json_key_number(&k->cats, &v->cat);
-    if (!v->seen) /* "{}", with which TensorFlow ends its list */
+    if (!v->seen) { /* "{}", with which TensorFlow ends its list, is nothing; others are no events
+                     */
+        k->result->count[IMPORTED_PHASES] += v->others;
         return;
+    }
     k->result->count[IMPORTED_LONG_TEXTS] += v->long_texts;
     k->result->count[IMPORTED_DUPLICATES] += v->duplicates;
     k->scan.faults.escapes += v->bad_escapes;
@@ -439,35 +381,11 @@ void kineto_tell(struct kineto *k)
         k->result->count[IMPORTED_MARKERS]++;
         return;
     }
-    switch (v->ph) {
-    case 'X':
-        tell_span(k, cat, false);
-        break;
-    case 'B':
-        tell_span(k, cat, true);
-        break;
-    case 'E':
-        tell_end(k);
-        break;
-    case 'i':
-    case 'I':
-    case 'R':
-        tell_instant(k, cat);
-        break;
-    case 'C':
-        tell_counter(k, cat);
-        break;
-    case 's':
-    case 't':
-    case 'f':
-        tell_flow(k, cat);
-        break;
-    case 'M':
-        tell_metadata(k);
-        break;
-    default:
+    void (*tell)(struct kineto *, unsigned) = tellers[v->ph & 127];
+    if (tell)
+        tell(k, cat);
+    else
         k->result->count[IMPORTED_PHASES]++;
-    }
 }
 
 /* ---- at the end ---- */
@@ -488,7 +406,7 @@ static void tell_fact(struct kineto *k, enum event_id id, int64_t value)
 void kineto_tell_rest(struct kineto *k)
 {
     for (uint32_t i = 0; i < k->out.n_tracks; i++)
-        out_name(&k->out, i, process_name(k, k->out.tracks[i].track.pid), "");
+        out_name(&k->out, i, kineto_process_name(k, k->out.tracks[i].track.pid), "");
     tell_fact(k, EV_RANK, k->result->rank);
     tell_fact(k, EV_WORLD_SIZE, k->result->world_size);
 }

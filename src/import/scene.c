@@ -257,7 +257,7 @@ static int on_mark(struct parsing *p, size_t node, struct err *e)
 /* A line that begins with the name of a node. */
 static int on_machine(struct parsing *p, struct err *e)
 {
-    size_t node;
+    size_t node = 0;
     if (p->words.n > 1 && strcmp(p->words.v[1], "mark") == 0) {
         const int rc = scene_node_find(p, p->words.v[0], &node, e);
         p->words.at = 2;

@@ -117,16 +117,24 @@ static void read_blocks(struct reading *rd, const struct event_track *t, struct 
     free(block);
 }
 
+/* NULL, and `e` says why, when the track is not one of the run's. */
+static const struct event_track *find_track(struct run *r, const struct run_track *t, struct err *e)
+{
+    struct event_index *x;
+    if (run_events(r, &x, e) != 0)
+        return NULL;
+    if (t->index < x->n_tracks)
+        return &x->tracks[t->index];
+    err_set(e, ERR_NOT_FOUND, "run '%s' has no track %u", r->info.name, t->index);
+    return NULL;
+}
+
 int events_read(struct run *r, const struct run_track *t, wall_ns from, wall_ns to, struct arena *a,
                 struct run_event **out, size_t *n, struct err *e)
 {
-    struct event_index *x;
-    const int rc = run_events(r, &x, e);
-    if (rc)
-        return rc;
-    if (t->index >= x->n_tracks)
-        return err_set(e, ERR_NOT_FOUND, "run '%s' has no track %u", r->info.name, t->index);
-    const struct event_track *track = &x->tracks[t->index];
+    const struct event_track *track = find_track(r, t, e);
+    if (!track)
+        return e->code;
     struct reading rd = {.store = track->store, .window = {from, to}, .codec = codec_open()};
     read_blocks(&rd, track, a);
     sorted_runs_merge(&rd.runs, rd.v, rd.n, sizeof *rd.v, in_order);
@@ -134,5 +142,41 @@ int events_read(struct run *r, const struct run_track *t, wall_ns from, wall_ns 
     codec_close(rd.codec);
     *out = rd.v;
     *n = rd.n;
+    return 0;
+}
+
+/* ---- without decoding ---- */
+
+int events_stretches(struct run *r, const struct run_track *t, wall_ns from, wall_ns to,
+                     struct arena *a, struct run_stretch **out, size_t *n, struct err *e)
+{
+    const struct window w = {from, to};
+    const struct event_track *track = find_track(r, t, e);
+    if (!track)
+        return e->code;
+    *n = 0;
+    *out = arena_array(a, struct run_stretch, track->n_blocks + 1);
+    for (uint32_t i = 0; i < track->n_blocks; i++) {
+        const struct events_block *b = &track->store->events[track->blocks[i]];
+        if (block_overlaps(&w, track->store, b))
+            (*out)[(*n)++] =
+                (struct run_stretch){store_wall(track->store, b->t_first_us),
+                                     store_wall(track->store, b->t_last_us), b->rows, i};
+    }
+    return 0;
+}
+
+int events_names(struct run *r, const struct run_track *t, const struct run_stretch *where,
+                 struct arena *a, const char ***out, size_t *n, struct err *e)
+{
+    const struct event_track *track = find_track(r, t, e);
+    if (!track)
+        return e->code;
+    const struct events_block *b = &track->store->events[track->blocks[where->block]];
+    struct codec *codec = codec_open();
+    if (!store_event_names(codec, b, a, out))
+        *out = NULL;
+    codec_close(codec);
+    *n = *out ? b->n_names : 0;
     return 0;
 }

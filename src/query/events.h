@@ -47,4 +47,20 @@ MUST_CHECK int events_tracks(struct run *r, struct arena *a, struct run_track **
 MUST_CHECK int events_read(struct run *r, const struct run_track *t, wall_ns from, wall_ns to,
                            struct arena *a, struct run_event **out, size_t *n, struct err *e);
 
+/* A piece of time in which events of a track are stored together; known without decoding them. */
+struct run_stretch {
+    wall_ns first, last; /* begin of the first, end of the last to end */
+    uint32_t events;
+    uint32_t block; /* its place in the track */
+};
+
+/* Those that overlap from..to (0: open), in order of their begin. */
+MUST_CHECK int events_stretches(struct run *r, const struct run_track *t, wall_ns from, wall_ns to,
+                                struct arena *a, struct run_stretch **out, size_t *n,
+                                struct err *e);
+/* The names that occur there; `*out` NULL: damaged. Texts live in the arena. */
+MUST_CHECK int events_names(struct run *r, const struct run_track *t,
+                            const struct run_stretch *where, struct arena *a, const char ***out,
+                            size_t *n, struct err *e);
+
 #endif

@@ -122,7 +122,8 @@ struct sums {
 static void sum_track(const struct run_track *t, struct run_event *v, size_t n, struct sums *out)
 {
     const size_t before = out->n;
-    qsort(v, n, sizeof *v, by_what_then_size);
+    if (n)
+        qsort(v, n, sizeof *v, by_what_then_size);
     for (size_t i = 0, j; i < n; i = j) {
         for (j = i + 1; j < n && by_what(&v[i], &v[j]) == 0; j++)
             ;
@@ -134,6 +135,16 @@ static void sum_track(const struct run_track *t, struct run_event *v, size_t n, 
     }
     if (out->n > before)
         qsort(out->v + before, out->n - before, sizeof *out->v, longest_first);
+}
+
+/* Moves the sums into the arena. */
+static void take_sums(struct sums *s, struct arena *a, struct event_sum **out, size_t *n)
+{
+    *n = s->n;
+    *out = arena_array(a, struct event_sum, s->n + 1);
+    if (s->n)
+        memcpy(*out, s->v, s->n * sizeof *s->v);
+    free(s->v);
 }
 
 int event_sums(struct run *r, wall_ns from, wall_ns to, bool detail, struct arena *a,
@@ -152,10 +163,149 @@ int event_sums(struct run *r, wall_ns from, wall_ns to, bool detail, struct aren
         if (rc == 0)
             sum_track(&tracks[i], v, n_events, &sums);
     }
-    *n = sums.n;
-    *out = arena_array(a, struct event_sum, sums.n + 1);
+    take_sums(&sums, a, out, n);
+    return rc;
+}
+
+/* ---- cut to a window ---- */
+
+/* Those that take time, cut; returns how many are left. */
+static size_t clip(struct run_event *v, size_t n, const struct event_window *w)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        const int64_t begin = MAX_OF(v[i].at.ns, w->from.ns);
+        const int64_t end = MIN_OF(v[i].at.ns + v[i].event.dur_ns, w->to.ns);
+        if (!is_long(v[i].event.kind) || end <= begin)
+            continue;
+        v[kept] = v[i];
+        v[kept].at.ns = begin;
+        v[kept++].event.dur_ns = end - begin;
+    }
+    return kept;
+}
+
+/* Events of the stretches that are looked at; `*part` is their share of all. */
+static int read_part(struct run *r, const struct run_track *t, const struct event_window *w,
+                     struct arena *a, struct run_event **out, size_t *n, double *part,
+                     struct err *e)
+{
+    struct run_stretch *s;
+    size_t n_s, kept = 0;
+    uint64_t all = 0, looked = 0;
+    int rc = events_stretches(r, t, w->from, w->to, a, &s, &n_s, e);
+    for (size_t i = 0; rc == 0 && i < n_s; i++)
+        all += s[i].events;
+    *part = 1;
+    if (rc || all <= w->budget)
+        return rc ? rc : events_read(r, t, w->from, w->to, a, out, n, e);
+    const size_t every = (size_t)(all / MAX_OF(w->budget, (uint64_t)1)) + 1;
+    *out = arena_array(a, struct run_event, (size_t)all / every + 2 * (size_t)s[0].events + 1);
+    const size_t room = (size_t)all / every + 2 * (size_t)s[0].events;
+    for (size_t i = every / 2; rc == 0 && i < n_s; i += every) {
+        struct run_event *v;
+        size_t n_v;
+        rc = events_read(r, t, s[i].first, s[i].last, a, &v, &n_v, e);
+        for (size_t k = 0; rc == 0 && k < n_v && kept < room; k++)
+            if (v[k].at.ns >= s[i].first.ns)
+                (*out)[kept++] = v[k];
+        looked += s[i].events;
+    }
+    *n = kept;
+    *part = looked ? (double)looked / (double)all : 1;
+    return rc;
+}
+
+static int by_total(const void *x, const void *y)
+{
+    const struct event_sum *a = x, *b = y;
+    if (a->total_s != b->total_s)
+        return a->total_s < b->total_s ? 1 : -1;
+    return longest_first(x, y);
+}
+
+static int sum_within(struct run *r, const struct run_track *t, const struct event_window *w,
+                      struct arena *a, struct sums *sums, struct err *e)
+{
+    const size_t before = sums->n;
+    struct run_event *v;
+    size_t n;
+    double part;
+    const int rc = read_part(r, t, w, a, &v, &n, &part, e);
+    if (rc)
+        return rc;
+    sum_track(t, v, clip(v, n, w), sums);
+    for (size_t i = before; part < 1 && i < sums->n; i++) {
+        sums->v[i].estimated = true;
+        sums->v[i].total_s /= part;
+        sums->v[i].count = (uint64_t)((double)sums->v[i].count / part);
+    }
+    return 0;
+}
+
+int event_sums_within(struct run *r, const struct event_window *w, struct arena *a,
+                      struct event_sum **out, size_t *n, struct err *e)
+{
+    struct run_track *tracks;
+    struct sums sums = {0};
+    size_t n_tracks;
+    int rc = events_tracks(r, a, &tracks, &n_tracks, e);
+    for (size_t i = 0; rc == 0 && i < n_tracks; i++) {
+        const struct run_process *p = tracks[i].process;
+        if ((tracks[i].detail && !w->detail) || (w->node && strcmp(w->node, p->node) != 0) ||
+            (w->rank >= 0 && w->rank != p->rank))
+            continue;
+        rc = sum_within(r, &tracks[i], w, a, &sums, e);
+    }
     if (sums.n)
-        memcpy(*out, sums.v, sums.n * sizeof *sums.v);
-    free(sums.v);
+        qsort(sums.v, sums.n, sizeof *sums.v, by_total);
+    take_sums(&sums, a, out, n);
+    return rc;
+}
+
+/* ---- operators ---- */
+
+bool event_is_operator(const struct event *e)
+{
+    switch (e->category) {
+    case CAT_OP:
+    case CAT_RUNTIME:
+    case CAT_KERNEL:
+    case CAT_MEMCPY:
+    case CAT_MEMSET:
+    case CAT_SYNC:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static int track_has_operators(struct run *r, const struct run_track *t, bool *out, struct err *e)
+{
+    struct arena a = {0};
+    struct run_stretch *s;
+    struct run_event *v;
+    size_t n;
+    int rc = events_stretches(r, t, (wall_ns){0}, (wall_ns){0}, &a, &s, &n, e);
+    if (rc == 0 && n)
+        rc = events_read(r, t, s[0].first, s[0].last, &a, &v, &n, e);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        *out |= event_is_operator(&v[i].event);
+    arena_free(&a);
+    return rc;
+}
+
+int events_have_operators(struct run *r, bool *out, struct err *e)
+{
+    struct arena a = {0};
+    struct run_track *tracks;
+    size_t n;
+    int rc = events_tracks(r, &a, &tracks, &n, e);
+    *out = false;
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        *out |= tracks[i].detail;
+    for (size_t i = 0; rc == 0 && i < n && !*out; i++)
+        rc = track_has_operators(r, &tracks[i], out, e);
+    arena_free(&a);
     return rc;
 }

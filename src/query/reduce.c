@@ -46,29 +46,10 @@ static bool from_summaries(const struct slice *s, enum level level)
     return level != LEVEL_VALUES && whole(s) && s->column->count >= unit_of(s->block, level);
 }
 
-/* On the grid between two times of the head: off by no more than the sampling jitter. */
-static int64_t grid_time(const struct rows_block *b, uint32_t row)
-{
-    return b->t_l2_us[row / b->l2] + (int64_t)(row % b->l2) * (b->period_ns / NS_PER_US);
-}
-
 static wall_ns value_time(const struct moment *m, uint32_t value)
 {
     const uint32_t row = m->rows ? m->rows[value] : m->slice->column->first_row + value;
-    return store_wall(m->slice->store, m->times ? m->times[row] : grid_time(m->slice->block, row));
-}
-
-/* No row was skipped or late by a period: the rows of the block stand on their grid. */
-static bool is_regular(const struct rows_block *b)
-{
-    const int64_t period = b->period_ns / NS_PER_US;
-    for (uint32_t i = 0; i + 1 < b->n_t_l2; i++) {
-        const int64_t off = b->t_l2_us[i + 1] - b->t_l2_us[i] - (int64_t)b->l2 * period;
-        if (off > period || off < -period)
-            return false;
-    }
-    const int64_t off = b->t_last_us - grid_time(b, b->rows - 1);
-    return off <= period && off >= -period;
+    return store_wall(m->slice->store, m->times ? m->times[row] : block_grid_time(m->slice->block, row));
 }
 
 static void finish_point(struct reducer *r)
@@ -207,7 +188,7 @@ static bool find_moments(struct reducer *r, const struct slice *s, struct moment
             return false;
         m->rows = r->scan->rows;
     }
-    if (from_summaries(s, r->level) && is_regular(s->block))
+    if (from_summaries(s, r->level) && block_is_regular(s->block))
         return true;
     m->times = block_times(r->scan, s->store, s->block);
     return m->times != NULL;

@@ -2,13 +2,11 @@
 /* series.c - see series.h. */
 #include "query/series.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
+#include "query/crew.h"
 #include "query/reduce.h"
 #include "query/run_open.h"
 #include "query/tally.h"
@@ -65,27 +63,15 @@ int series_list(struct run *r, struct arena *a, struct series_key **out, size_t 
     return 0;
 }
 
-/* ---- points, by as many threads as pay ---- */
+/* ---- points ---- */
 
-enum {
-    THREADS_MOST = 8,
-    SERIES_EACH = 16, /* at least so many for a thread; fewer are done before it has begun */
-};
+enum { SERIES_EACH = 16 };
 
-/* Shared by the threads of one query: who is free takes the next series. */
+/* Shared by the threads of one query. */
 struct batch {
     const struct series_ask *ask;
     const struct merged **list;
-    size_t n;
     struct series *out;
-    atomic_size_t next;
-};
-
-struct worker {
-    struct batch *batch;
-    struct arena arena; /* of its results */
-    pthread_t thread;
-    bool started;
 };
 
 static void read_one(const struct batch *b, size_t i, struct scan *scan, struct arena *a)
@@ -97,39 +83,13 @@ static void read_one(const struct batch *b, size_t i, struct scan *scan, struct 
     reduce_slices(scan, slices, n, values, b->ask->points, a, &b->out[i]);
 }
 
-static void *work(void *arg)
+static void work(struct crew *c, struct arena *results)
 {
-    struct worker *w = arg;
     struct scan scan;
     scan_open(&scan);
-    for (size_t i; (i = atomic_fetch_add(&w->batch->next, 1)) < w->batch->n;)
-        read_one(w->batch, i, &scan, &w->arena);
+    for (size_t i; crew_next(c, &i);)
+        read_one(c->ctx, i, &scan, results);
     scan_close(&scan);
-    return NULL;
-}
-
-static size_t threads_for(size_t series)
-{
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    const size_t most = cores > 1 ? MIN_OF((size_t)cores, (size_t)THREADS_MOST) : 1;
-    return MAX_OF(MIN_OF(series / SERIES_EACH, most), (size_t)1);
-}
-
-/* The caller is the first worker; a thread that cannot be started is done without. */
-static void read_batch(struct batch *b, struct arena *a)
-{
-    struct worker w[THREADS_MOST] = {0};
-    const size_t n = threads_for(b->n);
-    for (size_t i = 0; i < n; i++) {
-        w[i].batch = b;
-        w[i].started = i > 0 && pthread_create(&w[i].thread, NULL, work, &w[i]) == 0;
-    }
-    work(&w[0]);
-    for (size_t i = 0; i < n; i++) {
-        if (w[i].started)
-            pthread_join(w[i].thread, NULL);
-        arena_join(a, &w[i].arena);
-    }
 }
 
 int series_read(struct run *r, const struct series_ask *ask, struct arena *a, struct series **out,
@@ -138,9 +98,10 @@ int series_read(struct run *r, const struct series_ask *ask, struct arena *a, st
     (void)e;
     struct arena scratch = {0};
     struct batch b = {.ask = ask};
-    b.n = *n = select_series(r, ask, &scratch, &b.list);
+    *n = select_series(r, ask, &scratch, &b.list);
     b.out = *out = arena_array(a, struct series, *n);
-    read_batch(&b, a);
+    struct crew crew = {.n = *n, .each = SERIES_EACH, .work = work, .ctx = &b};
+    crew_run(&crew, a);
     arena_free(&scratch);
     return 0;
 }

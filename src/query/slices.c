@@ -58,8 +58,24 @@ const int64_t *block_times(struct scan *s, struct store *store, const struct row
     return *slot;
 }
 
-/* First row at or after t. */
-static uint32_t row_at(const int64_t *times, uint32_t n, int64_t t)
+int64_t block_grid_time(const struct rows_block *b, uint32_t row)
+{
+    return b->t_l2_us[row / b->l2] + (int64_t)(row % b->l2) * (b->period_ns / NS_PER_US);
+}
+
+bool block_is_regular(const struct rows_block *b)
+{
+    const int64_t period = b->period_ns / NS_PER_US;
+    for (uint32_t i = 0; i + 1 < b->n_t_l2; i++) {
+        const int64_t off = b->t_l2_us[i + 1] - b->t_l2_us[i] - (int64_t)b->l2 * period;
+        if (off > period || off < -period)
+            return false;
+    }
+    const int64_t off = b->t_last_us - block_grid_time(b, b->rows - 1);
+    return off <= period && off >= -period;
+}
+
+uint32_t row_at(const int64_t *times, uint32_t n, int64_t t)
 {
     uint32_t lo = 0, hi = n;
     while (lo < hi) {

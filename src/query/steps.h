@@ -57,8 +57,8 @@ struct step_stats {
 void step_stats_of(const struct rank_steps *s, enum event_mode mode, struct arena *a,
                    struct step_stats *out);
 
-/* Seconds that a part took in the steps of a mode; cut steps do not count. */
-double steps_part_s(const struct rank_steps *s, enum event_mode mode, size_t part);
+/* Seconds that each part took in the steps of a mode; cut steps do not count. */
+void steps_parts_s(const struct rank_steps *s, enum event_mode mode, double out[STEP_PARTS_MOST]);
 /* Whether a hook said that it could not see this part. */
 bool steps_part_lost(const struct run_loss *lost, size_t n_lost, size_t part);
 /* Parts of these steps that nobody told, as bits: their time is not zero, it is not known, and

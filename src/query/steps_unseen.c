@@ -45,8 +45,10 @@ unsigned steps_unseen(const struct rank_steps *rank, enum event_mode mode,
 {
     const bool said = are_said(rank, mode);
     unsigned unseen = 0;
+    double took_s[STEP_PARTS_MOST];
+    steps_parts_s(rank, mode, took_s);
     for (size_t k = 0; k < step_parts(); k++)
-        if (steps_part_s(rank, mode, k) == 0 &&
+        if (took_s[k] == 0 &&
             (steps_part_lost(lost, n_lost, k) || (said && belongs(mode, step_part_name(k)))))
             unseen |= 1u << k;
     return unseen;

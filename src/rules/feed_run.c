@@ -182,20 +182,30 @@ int rules_check_run(struct run *r, const struct rule_params *p, struct arena *a,
 int rules_check_priced(struct run *r, const struct rule_params *p, const struct pricing *pricing,
                        struct arena *a, struct checked *out, struct err *e)
 {
-    struct feed f = {.run = r, .params = p};
+    struct check_ask ask = {.params = p, .pricing = pricing};
     struct arena scratch = {0};
     struct rank_steps *ranks;
+    int rc = steps_read(r, &scratch, &ranks, &ask.n_ranks, e);
+    ask.ranks = ranks;
+    if (rc == 0)
+        rc = rules_check_steps(r, &ask, a, out, e);
+    arena_free(&scratch);
+    return rc;
+}
+
+int rules_check_steps(struct run *r, const struct check_ask *ask, struct arena *a,
+                      struct checked *out, struct err *e)
+{
+    struct feed f = {.run = r, .params = ask->params, .ranks = ask->ranks, .n_ranks = ask->n_ranks};
+    struct arena scratch = {0};
     struct run_process *processes;
     struct series_key *series;
     *out = (struct checked){0};
-    find_nodes(run_get_info(r), pricing, a, out);
-    int rc = steps_read(r, &scratch, &ranks, &f.n_ranks, e);
-    if (rc == 0)
-        rc = events_processes(r, &scratch, &processes, &f.n_processes, e);
+    find_nodes(run_get_info(r), ask->pricing, a, out);
+    int rc = events_processes(r, &scratch, &processes, &f.n_processes, e);
     if (rc == 0)
         rc = series_list(r, &scratch, &series, &f.n_series, e);
     if (rc == 0) {
-        f.ranks = ranks;
         f.processes = processes;
         f.series = series;
         rc = find_times(r, &f, &scratch, &out->run, e);
@@ -203,7 +213,7 @@ int rules_check_priced(struct run *r, const struct rule_params *p, const struct 
     if (rc == 0)
         rc = judge(&f, a, out, e);
     if (rc == 0)
-        rc = rules_correlate(&(struct correlate_ask){r, ranks, f.n_ranks, &out->run},
+        rc = rules_correlate(&(struct correlate_ask){r, ask->ranks, ask->n_ranks, &out->run},
                              &out->verdicts, a, e);
     arena_free(&scratch);
     return rc;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/percents.h"
 #include "rules/judging.h"
 #include "rules/per_rank.h"
 
@@ -122,12 +123,14 @@ static double part_share(const struct rank *sum, const char *name)
 static const char *parts_text(const struct judge *j, const struct rank *sum)
 {
     const char *text = "";
-    for (size_t i = 0; i < step_parts(); i++) {
-        const double share = part_share(sum, step_part_name(i));
-        if (share >= 0.0005)
+    double s[STEP_PARTS_MOST], pct[STEP_PARTS_MOST];
+    for (size_t i = 0; i < step_parts(); i++)
+        s[i] = (double)sum->part_ns[i];
+    percents_of(s, step_parts(), pct);
+    for (size_t i = 0; i < step_parts(); i++)
+        if (pct[i] > 0)
             text = arena_printf(j->arena, "%s%s%s %.1f %%", text, *text ? ", " : "",
-                                step_part_name(i), share * 100);
-    }
+                                step_part_name(i), pct[i]);
     return text;
 }
 
@@ -135,9 +138,11 @@ static void remark_on(const struct judge *j, struct verdict *v, const struct ran
                       const struct shares *x)
 {
     static const char *const passes[] = {"forward", "backward"};
+    double pct[3];
+    percents_of((const double[]){x->train, x->eval, x->others}, COUNT_OF(pct), pct);
     verdict_remark(
         v, "of the time of the job %.1f %% are training, %.1f %% evaluation and %.1f %% others",
-        x->train * 100, x->eval * 100, x->others * 100);
+        pct[0], pct[1], pct[2]);
     if (sum->ns[MODE_TRAIN] > 0)
         verdict_remark(v, "of training steps: %s", parts_text(j, sum));
     if (x->others > OTHERS_HIGH)

@@ -167,6 +167,8 @@ void verdict_json(struct jw *j, const char *key, const struct verdict *v,
     jw_str(j, "title", v->rule->title);
     if (v->rule->custom)
         jw_bool(j, "custom", true);
+    jw_str(j, "description", v->rule->description);
+    jw_str(j, "recommendation", v->rule->recommendation);
     jw_str(j, "state", rule_state_names[v->state]);
     jw_str(j, "why", v->why);
     jw_str(j, "severity", severity_names[v->severity]);

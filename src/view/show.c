@@ -20,17 +20,33 @@ static int read_phases(struct show *out, struct run *r, struct arena *a, struct 
     return out->phases.has_steps ? 0 : steps_why_none(r, &out->losses, a, &out->no_steps, e);
 }
 
-int show_read(struct show *out, struct run *r, struct arena *a, struct err *e)
+static int read_rest(struct show *out, struct run *r, struct arena *a, struct err *e)
+{
+    const struct series_ask whole = {0};
+    return summary_read(r, &whole, &out->losses, a, &out->lines, &out->n_lines, e);
+}
+
+static int read_begin(struct show *out, struct run *r, struct arena *a, struct err *e)
 {
     *out = (struct show){.info = run_get_info(r), .arena = a};
     run_get_size(r, &out->size);
-    int rc = loss_list_read(&out->losses, r, a, e);
-    if (rc == 0)
-        rc = run_marks(r, a, &out->marks, &out->n_marks, e);
+    const int rc = loss_list_read(&out->losses, r, a, e);
+    return rc ? rc : run_marks(r, a, &out->marks, &out->n_marks, e);
+}
+
+int show_read(struct show *out, struct run *r, struct arena *a, struct err *e)
+{
+    int rc = read_begin(out, r, a, e);
     if (rc == 0)
         rc = read_phases(out, r, a, e);
-    const struct series_ask whole = {0};
-    if (rc == 0)
-        rc = summary_read(r, &whole, &out->losses, a, &out->lines, &out->n_lines, e);
-    return rc;
+    return rc ? rc : read_rest(out, r, a, e);
+}
+
+int show_read_with(struct show *out, struct run *r, const struct run_phases *phases,
+                   const char *no_steps, struct arena *a, struct err *e)
+{
+    const int rc = read_begin(out, r, a, e);
+    out->phases = *phases;
+    out->no_steps = no_steps;
+    return rc ? rc : read_rest(out, r, a, e);
 }

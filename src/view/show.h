@@ -24,6 +24,10 @@ struct show {
 /* Everything lives in the arena and as long as the run. */
 MUST_CHECK int show_read(struct show *out, struct run *r, struct arena *a, struct err *e);
 
+/* The same where the phases are known already; `ranks` is empty then. `no_steps` as below. */
+MUST_CHECK int show_read_with(struct show *out, struct run *r, const struct run_phases *phases,
+                              const char *no_steps, struct arena *a, struct err *e);
+
 /* Share of the job's time, 0..1; NAN when it took none. */
 double show_share(const struct show *s, enum phase_kind k);
 

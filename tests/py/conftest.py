@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from analysis_kit import frames, runs  # noqa: F401 - fixtures of test_analysis*.py
 from pykit import ROOT, Done, Event, Nursery, Ring, new_ring, plain_env, run_python
 from talk import need
 

@@ -106,7 +106,8 @@ def test_no_callback_is_added_to_the_trainer_of_transformers(trainer):
     assert trainer.said["callbacks"] == ["DefaultFlowCallback", "Count", "PrinterCallback"]
 
 
-TIMES = re.compile(r"'\w+(runtime|per_second)': '[^']+'")
+# Of the results, and of log lines.
+TIMES = re.compile(r"'\w+(runtime|per_second)': '[^']+'|\[\d{4}-[\d-]+ [\d:,]+\]")
 
 
 def test_the_output_of_transformers_is_what_it_is_without_us(runner):
@@ -126,6 +127,28 @@ def test_accelerate_has_no_step_of_its_own_and_every_fetch_once(runner):
     order = [s.name for s in talk.all if s.name in ("data", "optimizer")]
     one_epoch = ["data", *["data", "optimizer"] * 5]
     assert order == one_epoch * 2  # the last fetch of each finds the loader empty
+
+
+def test_torchdata_tells_every_batch_its_workers_and_what_they_fetched(runner):
+    need("torchdata", "torch")
+    run, plain = runner.hooked("torchdata_loop.py"), runner.plain("torchdata_loop.py")
+    assert run.status == 0, run.stderr
+    assert run.said == plain.said and run.said["batches"] == 5
+    talk = run.talk()
+    assert len(talk.counts("batch.size")) == len(talk.spans("optimizer")) == 5
+    fetched = [e for e in run.events if e["kind"] == "span_begin" and e["name"] == "worker.fetch"]
+    main = {e["pid"] for e in run.events if e["name"] == "optimizer"}
+    assert len(fetched) >= 5 and main.isdisjoint(e["pid"] for e in fetched)
+
+
+def test_deepspeed_has_a_step_for_every_second_batch(runner):
+    need("deepspeed", "torch")
+    run = runner.hooked("deepspeed_loop.py")
+    assert run.status == 0, run.stderr
+    talk = run.talk()
+    assert run.said["steps"] == run.said["boundaries"] == 6 and run.said["batches"] == 12
+    assert len(talk.spans("optimizer")) == 6
+    assert len(talk.spans("forward")) == len(talk.spans("backward")) == 12
 
 
 def test_xgboost_has_a_step_for_every_round(runner):

@@ -56,12 +56,22 @@ def test_the_package_needs_nothing_and_is_whole(venv):
     assert "Requires: \n" in shown or "Requires:\n" in shown
     assert "License: Apache-2.0" in shown
     files = [line.strip() for line in shown.partition("Files:")[2].splitlines()]
-    for name in ("_core.abi3.so", "py.typed", "_bootstrap/sitecustomize.py", "hooks/__init__.py"):
+    for name in (
+        "_core.abi3.so",
+        "_query.abi3.so",
+        "analysis/run.py",
+        "py.typed",
+        "_bootstrap/sitecustomize.py",
+        "hooks/__init__.py",
+    ):
         assert any(f == f"footplate/{name}" for f in files), name
     outside = [f for f in files if f and not f.startswith(("footplate/", "footplate-"))]
     assert all(f.startswith("../../footplate/") or f.endswith("bin/footplate") for f in outside)
     alone = call(venv / "bin" / "python", "-c", "import footplate; print(footplate.enabled())")
     assert (alone.stdout, alone.stderr) == ("False\n", "")
+    code = "import footplate; print(footplate.open('x', dir='/nowhere'))"
+    asked = call(venv / "bin" / "python", "-c", code)
+    assert asked.returncode and "RunError" in asked.stderr and "Import" not in asked.stderr
 
 
 def test_the_installed_program_hooks_the_python_beside_it(venv, tmp_path):

@@ -109,11 +109,11 @@ def test_the_same_of_a_hook_that_fails_while_torch_is_imported(hooked, torch_pla
     check_broken(hooked("-c", f"{BROKEN['forward']}\n{GO}"), torch_plain("-c", GO), ring)
 
 
-def torchrun(env: dict[str, str], folder: Path) -> None:
-    """Two ranks of torch_ddp.py, all on this machine."""
+def torchrun(env: dict[str, str], folder: Path, *script: str) -> None:
+    """Two ranks of a script, all on this machine."""
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
     command += ["--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:0"]
-    command += ["--local-addr", "127.0.0.1", SCRIPTS / "torch_ddp.py"]
+    command += ["--local-addr", "127.0.0.1", SCRIPTS / script[0], *script[1:]]
     folder.mkdir(exist_ok=True)
     done = subprocess.run(
         command, env=env, cwd=folder, capture_output=True, text=True, timeout=TIMEOUT_S
@@ -127,7 +127,7 @@ def ranks(package, ring_dump, tmp_path_factory):
     need("torch")
     folder = tmp_path_factory.mktemp("ranks")
     with new_ring(package, ring_dump) as ring:
-        torchrun(ring.env(RANKS), folder)
+        torchrun(ring.env(RANKS), folder, "torch_ddp.py")
         assert ring.losses() == []
         said = [json.loads((folder / f"rank-{rank}.json").read_text()) for rank in (0, 1)]
         return ring.events(), said
@@ -153,9 +153,31 @@ def test_a_rank_of_torchrun_tells_its_steps_and_collectives(ranks, rank):
 
 
 def test_the_ranks_compute_the_same_without_hooks(ranks, tmp_path):
-    torchrun(plain_env(RANKS), tmp_path)
+    torchrun(plain_env(RANKS), tmp_path, "torch_ddp.py")
     plain = json.loads((tmp_path / "rank-0.json").read_text())
     assert plain["losses"] == ranks[1][0]["losses"]
+
+
+@pytest.mark.parametrize("how", ["wrapper", "function"])
+def test_ranks_that_share_the_model_tell_its_gathering_and_scattering(
+    package, ring_dump, tmp_path, how
+):
+    with new_ring(package, ring_dump) as ring:
+        torchrun(ring.env(RANKS), tmp_path / "hooked", "torch_fsdp.py", how)
+        events = ring.events()
+        assert ring.losses() == []
+    torchrun(plain_env(RANKS), tmp_path / "plain", "torch_fsdp.py", how)
+    for rank in (0, 1):
+        said, plain = (
+            json.loads((tmp_path / which / f"rank-{rank}.json").read_text())
+            for which in ("hooked", "plain")
+        )
+        assert said["losses"] == plain["losses"]
+        told = counts([e for e in events if e["pid"] == said["pid"]])
+        assert [told[k] for k in ("forward", "backward", "optimizer")] == [4, 4, 4]
+        gathers = sum(n for name, n in told.items() if name.startswith("comm.all_gather"))
+        scatters = sum(n for name, n in told.items() if name.startswith("comm.reduce_scatter"))
+        assert gathers >= 4 and scatters >= 4, told
 
 
 def test_the_compiler_sees_nothing_of_us(package, ring_dump, tmp_path):

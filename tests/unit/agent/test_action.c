@@ -31,7 +31,7 @@ static void make(struct made *m, const char *text)
     settings_init(&m->s, &m->arena);
     OK(settings_apply(&m->s, SETTING_ACTIONS, text, &o, &e));
     CHECK_INT(m->s.n_actions, 1);
-    m->rc = action_make(&m->a, &m->s.actions[0], &m->arena, &m->e);
+    m->rc = action_make(&m->a, &m->s, &m->s.actions[0], &m->arena, &m->e);
     if (m->rc == 0)
         m->e.msg[0] = 0;
 }
@@ -70,6 +70,10 @@ TEST(all_of_an_action_can_be_said)
     CHECK_STR(m.a.command[0], "sh");
     CHECK_STR(m.a.command[2], "mail -s x me");
     CHECK_STR(m.a.label, "exec mail");
+    make(&m, "do: stop, rules: Own");
+    CHECK(m.rc != 0);
+    m.s.rule_files[m.s.n_rule_files++] = "rules.py"; /* it may be in there */
+    CHECK_INT(action_make(&m.a, &m.s, &m.s.actions[0], &m.arena, &m.e), 0);
     make(&m, "do: stop, grace: 30s");
     CHECK_INT(m.a.grace_ns, 30 * NS_PER_S);
     arena_free(&m.arena);

@@ -32,9 +32,11 @@ struct heard {
     char message[TEXT_LEN];
 };
 
-static void hear(void *ctx, const struct verdict *v, const struct rule_seen *before)
+static void hear(void *ctx, const struct verdict *v, const struct param_value *p,
+                 const struct rule_seen *before)
 {
     struct heard *h = ctx;
+    (void)p;
     (void)before;
     pthread_mutex_lock(&h->lock);
     for (size_t k = 0; k < RULE_N; k++)

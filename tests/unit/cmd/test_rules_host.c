@@ -8,7 +8,7 @@
 
 static int read_text(const char *text, struct arena *a, struct hosted **v, size_t *n, struct err *e)
 {
-    return rules_host_read(text, strlen(text), a, v, n, e);
+    return verdicts_read(text, strlen(text), a, v, n, e);
 }
 
 TEST(a_verdict_is_what_the_host_said)

@@ -358,6 +358,16 @@ TEST(the_rank_is_told_wherever_it_stands)
 
 /* ---- other phases ---- */
 
+TEST(an_object_that_is_no_event_is_counted_and_an_empty_one_is_nothing)
+{
+    struct import m =
+        import_text("[{\"ph\": \"X\", \"name\": \"x\", \"pid\": 1, \"tid\": 2, \"ts\": 30, "
+                    "\"dur\": 2}, {\"what\": 1}, {}]");
+    CHECK_INT(m.result.count[IMPORTED_PHASES], 1);
+    CHECK_INT(m.got.n, 1);
+    catch_close(&m.got);
+}
+
 TEST(begins_and_ends_are_paired_by_thread)
 {
     struct import m = import_text(
@@ -375,6 +385,40 @@ TEST(begins_and_ends_are_paired_by_thread)
     CHECK_INT(event_of(&m, "else")->end, END_CUT);
     CHECK_INT(m.result.count[IMPORTED_UNBEGUN], 1);
     CHECK_INT(m.result.count[IMPORTED_UNENDED], 1);
+    catch_close(&m.got);
+}
+
+#define ASYNC(ph, name, id, ts)                                                                    \
+    "{\"ph\": \"" ph "\", \"cat\": \"fetch\", \"name\": \"" name "\", \"id\": \"" id               \
+    "\", \"pid\": 1, "                                                                             \
+    "\"tid\": 1, \"ts\": " ts "}"
+
+TEST(spans_of_no_thread_are_paired_by_id_and_those_at_once_lie_beside_each_other)
+{
+    struct import m = import_text(
+        "[" ASYNC("b", "one", "0x1", "1") "," ASYNC("b", "two", "0x2", "2") "," ASYNC("b", "in two", "0x2", "3") "," ASYNC(
+            "n", "note", "0x2",
+            "4") "," ASYNC("e", "in two", "0x2",
+                           "5") "," ASYNC("e", "one", "0x1",
+                                          "6") "," ASYNC("S", "three", "0x3",
+                                                         "7") "," ASYNC("e", "two", "0x2",
+                                                                        "9") "," ASYNC("F", "three",
+                                                                                       "0x3",
+                                                                                       "10") "," ASYNC("e",
+                                                                                                       "never begun",
+                                                                                                       "0x4",
+                                                                                                       "11") "]");
+    CHECK_INT(event_of(&m, "one")->dur_ns, 5000);
+    CHECK_INT(event_of(&m, "two")->dur_ns, 7000);
+    CHECK_INT(event_of(&m, "in two")->dur_ns, 2000);
+    CHECK_INT(event_of(&m, "three")->dur_ns, 3000);
+    CHECK_INT(event_of(&m, "note")->kind, EVENT_MARK);
+    CHECK_STR(catch_find(&m.got, "one")->track.name, "fetch (async)");
+    CHECK_STR(catch_find(&m.got, "two")->track.name, "fetch (async 2)");
+    CHECK_STR(catch_find(&m.got, "in two")->track.name, "fetch (async 2)");
+    CHECK_STR(catch_find(&m.got, "three")->track.name, "fetch (async)");
+    CHECK_INT(m.result.count[IMPORTED_UNBEGUN], 1);
+    CHECK_INT(m.result.count[IMPORTED_PHASES], 0);
     catch_close(&m.got);
 }
 

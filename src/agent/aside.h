@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* aside.h - a process of ours that works beside the recorder and is no child of it.
+ *
+ * A child of the recorder would look like a part of the job, and would be reaped like one. So this
+ * one is made before the recorder adopts orphans, by a parent that ends at once: it belongs to
+ * nobody here. It holds none of the recorder's files and locks, since there are none yet, nothing
+ * of the terminal, and ends when the recorder does, however that ends: its socket closes. */
+#ifndef AGENT_ASIDE_H
+#define AGENT_ASIDE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+
+/* Single-threaded, before the job. `body` has the other end of the socket and, in its own process,
+ * everything `ctx` points to; when it returns the process ends. */
+MUST_CHECK int aside_start(int *fd, void (*body)(int fd, void *ctx), void *ctx, struct err *e);
+
+/* For the bodies: so many bytes; false: the other side is gone. */
+bool aside_read(int fd, void *p, size_t n);
+
+#endif

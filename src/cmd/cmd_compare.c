@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_compare.c - two runs, or two groups of runs, side by side; a gate for CI. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/progress.h"
+#include "cmd/cmd.h"
+#include "cmd/output.h"
+#include "cmd/steprange.h"
+#include "compare/compare_words.h"
+#include "config/price.h"
+#include "report/compare_page.h"
+#include "view/runview.h"
+
+enum {
+    O_A,
+    O_B,
+    O_JSON,
+    O_FORMAT,
+    O_HTML,
+    O_FAIL_ON,
+    O_PRICE,
+    O_STEPS,
+    O_CONFIDENCE,
+    O_DIR,
+};
+
+enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_MARKDOWN };
+
+static const char *const formats[] = {"text", "json", "markdown", NULL};
+
+/* What --fail-on looks for. */
+enum gate { GATE_SLOWER, GATE_FASTER, GATE_COST, GATES };
+
+static const char *const gates[] = {
+    [GATE_SLOWER] = "slower", [GATE_FASTER] = "faster", [GATE_COST] = "cost", NULL};
+
+static const struct opt options[] = {
+    [O_A] = {"a", 0, "RUN", OPT_STRING, .repeat = true,
+             .help = "A run of the first group, instead of the words A and B."},
+    [O_B] = {"b", 0, "RUN", OPT_STRING, .repeat = true, .help = "A run of the second group."},
+    [O_JSON] = OPT_ROW_JSON,
+    [O_FORMAT] = {"format", 0, "FORMAT", OPT_CHOICE, .choices = formats,
+                  .help = "How to print it; markdown is for pull requests."},
+    [O_HTML] = {"html", 0, "FILE", OPT_FILE,
+                .help = "Also write it as one HTML file that needs no network."},
+    [O_FAIL_ON] = {"fail-on", 0, "WHAT:PERCENT", OPT_STRING, .repeat = true, .choices = gates,
+                   .help = "End with status 3 when B is surely slower (or faster) than A by more "
+                           "than that, or costs more by that: slower:2%, faster:0%, cost:10%."},
+    [O_PRICE] = {"price", 0, "PER_HOUR", OPT_STRING, .repeat = true,
+                 .help = "What an hour of each machine costs, whatever the runs say: once for "
+                         "both, or twice, for A and for B."},
+    [O_STEPS] = {"steps", 0, "A:B", OPT_STRING,
+                 .help = "Compare only training steps A to B, both included; no warm-up is left "
+                         "out then."},
+    [O_CONFIDENCE] = {"confidence", 0, "PERCENT", OPT_STRING, .otherwise = "95%",
+                      .help = "How sure a verdict must be, from 50% to 99.9%."},
+    [O_DIR] = OPT_ROW_DIR,
+    {0},
+};
+
+static const struct cmd_arg positional[] = {
+    {"A", ARG_RUN, .optional = true,
+     .help = "The run before: its folder, the start of its name or id, or 'last'; or several, with "
+             "commas between."},
+    {"B", ARG_RUN, .optional = true, .help = "The run after, written as A."},
+    {0},
+};
+
+/* ---- what was asked for ---- */
+
+struct failing {
+    enum gate gate;
+    double share;
+};
+
+struct asked {
+    struct compare_ask ask;
+    struct run *runs[COMPARE_SIDES][COMPARE_RUNS_MOST];
+    size_t n_runs[COMPARE_SIDES];
+    struct failing *fail;
+    size_t n_fail;
+    enum format format;
+    struct machines table;
+};
+
+/* "2%", "2": hundredths. */
+static int percent_parse(const char *what, const char *text, double *share, struct err *e)
+{
+    char *end;
+    const double v = strtod(text, &end);
+    const bool sign = *end == '%';
+    if (end == text || end[sign] || !(v >= 0 && v <= 1e6))
+        return err_set(e, ERR_USAGE, "%s: '%.100s' is no percentage: give 2%%", what, text);
+    *share = v / 100;
+    return 0;
+}
+
+static int take_gate(const char *text, struct failing *out, struct err *e)
+{
+    const char *colon = strchr(text, ':');
+    const size_t n = colon ? (size_t)(colon - text) : strlen(text);
+    for (size_t i = 0; i < GATES; i++)
+        if (strlen(gates[i]) == n && memcmp(gates[i], text, n) == 0) {
+            *out = (struct failing){(enum gate)i, 0};
+            return colon ? percent_parse("--fail-on", colon + 1, &out->share, e) : 0;
+        }
+    return err_set(e, ERR_USAGE,
+                   "--fail-on: '%.100s' is nothing to fail on: give slower, faster or cost, and by "
+                   "how much, as slower:2%%",
+                   text);
+}
+
+static int take_gates(const struct opt_value *v, struct arena *a, struct asked *out, struct err *e)
+{
+    int rc = 0;
+    out->fail = arena_array(a, struct failing, v->n_all + 1);
+    for (size_t i = 0; rc == 0 && i < v->n_all; i++)
+        rc = take_gate(v->all[i], &out->fail[out->n_fail++], e);
+    return rc;
+}
+
+static int take_prices(const struct opt_value *v, struct asked *out, struct err *e)
+{
+    int rc = 0;
+    if (v->n_all > COMPARE_SIDES)
+        return err_set(e, ERR_USAGE, "--price is given once for both, or twice, for A and for B");
+    for (int s = 0; rc == 0 && v->n_all && s < COMPARE_SIDES; s++)
+        rc = price_parse(v->all[MIN_OF((size_t)s, v->n_all - 1)], &out->ask.side[s].price_per_hour,
+                         e);
+    return rc;
+}
+
+static int take_confidence(const struct opt_value *v, struct asked *out, struct err *e)
+{
+    const int rc = percent_parse("--confidence", v->text, &out->ask.confidence, e);
+    if (rc == 0 && !(out->ask.confidence >= 0.5 && out->ask.confidence <= 0.999))
+        return err_set(e, ERR_USAGE, "--confidence: '%.100s' is not from 50%% to 99.9%%", v->text);
+    return rc;
+}
+
+static int take_steps(const struct opt_value *v, struct asked *out, struct err *e)
+{
+    int64_t range[2];
+    if (!v->given)
+        return 0;
+    const int rc = step_range(v->text, range, e);
+    if (rc == 0) {
+        out->ask.has_range = true;
+        out->ask.from = range[0];
+        out->ask.to = range[1];
+    }
+    return rc;
+}
+
+static int take_format(const struct cmd_args *args, struct asked *out, struct err *e)
+{
+    const struct opt_value *format = &args->opt[O_FORMAT];
+    if (format->given && args->opt[O_JSON].given && format->number != FORMAT_JSON)
+        return err_set(e, ERR_USAGE, "--json and --format %s exclude each other", format->text);
+    out->format = args->opt[O_JSON].given ? FORMAT_JSON
+                  : format->given         ? (enum format)format->number
+                                          : FORMAT_TEXT;
+    return 0;
+}
+
+static int take_options(const struct cmd_args *args, struct arena *a, struct asked *out,
+                        struct err *e)
+{
+    int rc = take_format(args, out, e);
+    if (rc == 0)
+        rc = take_gates(&args->opt[O_FAIL_ON], a, out, e);
+    if (rc == 0)
+        rc = take_prices(&args->opt[O_PRICE], out, e);
+    if (rc == 0)
+        rc = take_confidence(&args->opt[O_CONFIDENCE], out, e);
+    if (rc == 0)
+        rc = take_steps(&args->opt[O_STEPS], out, e);
+    if (rc == 0)
+        rc = machines_load(&out->table, NULL, a, e);
+    out->ask.table = &out->table;
+    return rc;
+}
+
+/* ---- the runs ---- */
+
+static int open_run(struct asked *out, int side, const char *dir, const char *ref, struct err *e)
+{
+    if (out->n_runs[side] == COMPARE_RUNS_MOST)
+        return err_set(e, ERR_USAGE, "a group has at most %d runs", COMPARE_RUNS_MOST);
+    const int rc = runview_open(&out->runs[side][out->n_runs[side]], dir, ref, e);
+    out->n_runs[side] += rc == 0;
+    return rc;
+}
+
+static int open_listed(struct asked *out, int side, const char *dir, const char *text,
+                       struct arena *a, struct err *e)
+{
+    int rc = 0;
+    for (const char *p = text; rc == 0;) {
+        const size_t n = strcspn(p, ",");
+        rc = open_run(out, side, dir, arena_strndup(a, p, n), e);
+        if (!p[n])
+            break;
+        p += n + 1;
+    }
+    return rc;
+}
+
+static int open_all(struct asked *out, const struct cmd_args *args, struct arena *a, struct err *e)
+{
+    static const int named[COMPARE_SIDES] = {O_A, O_B};
+    const char *dir = args->opt[O_DIR].text;
+    const size_t n_a = args->opt[O_A].n_all, n_b = args->opt[O_B].n_all;
+    int rc = 0;
+    if (args->n_args == 2 ? n_a || n_b : args->n_args || !n_a || !n_b)
+        return err_set(e, ERR_USAGE,
+                       "give two runs, A and B; or --a RUN and --b RUN, each as often "
+                       "as there are runs in the group");
+    for (int s = 0; rc == 0 && s < COMPARE_SIDES; s++) {
+        const struct opt_value *v = &args->opt[named[s]];
+        if (args->n_args)
+            rc = open_listed(out, s, dir, args->arg[s], a, e);
+        for (size_t i = 0; rc == 0 && i < v->n_all; i++)
+            rc = open_run(out, s, dir, v->all[i], e);
+        out->ask.side[s].runs = out->runs[s];
+        out->ask.side[s].n = out->n_runs[s];
+    }
+    return rc;
+}
+
+/* ---- the answer ---- */
+
+static void print_json(const struct compared *c)
+{
+    struct buf b = {0};
+    struct jw j = {.out = &b, .indent = 2};
+    jw_object(&j, NULL);
+    compare_json(&j, c);
+    jw_end(&j);
+    output_buf(&b);
+    buf_free(&b);
+}
+
+/* The first line is the verdict; on a terminal it is coloured too. */
+static void print_text(const struct compared *c, enum doc_kind kind, struct arena *a)
+{
+    static const char *const colors[COMPARE_VERDICTS] = {
+        [COMPARE_FASTER] = "\033[1;32m",
+        [COMPARE_SLOWER] = "\033[1;31m",
+        [COMPARE_SAME] = "\033[1m",
+        [COMPARE_NOT] = "\033[1;33m",
+    };
+    struct buf b = {0};
+    compare_document(c, kind, a, &b);
+    const uint8_t *line = b.len ? memchr(b.p, '\n', b.len) : NULL;
+    const size_t n = line ? (size_t)(line - b.p) : 0;
+    const bool color = kind == DOC_TEXT && term_color(stdout);
+    if (color)
+        fputs(colors[c->verdict], stdout);
+    fwrite(b.p, 1, n, stdout);
+    if (color)
+        fputs("\033[0m", stdout);
+    fwrite(b.p + n, 1, b.len - n, stdout);
+    buf_free(&b);
+}
+
+static int write_html(const struct compared *c, const char *file, struct arena *a, struct err *e)
+{
+    struct buf b = {0};
+    compare_document(c, DOC_HTML, a, &b);
+    const int rc = file_replace(file, b.p, b.len, e);
+    buf_free(&b);
+    return rc;
+}
+
+/* 1: it fails; 0: it does not; -1: it cannot be told. */
+static int fails(const struct compared *c, const struct failing *f)
+{
+    const double more = -c->saving_share;
+    switch (f->gate) {
+    case GATE_COST:
+        return isnan(more) ? -1 : more > f->share;
+    case GATE_SLOWER:
+        return c->verdict == COMPARE_NOT      ? -1
+               : c->verdict == COMPARE_SLOWER ? c->diff.low > f->share
+                                              : 0;
+    default:
+        return c->verdict == COMPARE_NOT      ? -1
+               : c->verdict == COMPARE_FASTER ? c->diff.high < -f->share
+                                              : 0;
+    }
+}
+
+/* A gate that cannot be judged does not pass. */
+static int judge(const struct compared *c, const struct asked *asked, struct err *e)
+{
+    int rc = EXIT_FINE;
+    for (size_t i = 0; i < asked->n_fail; i++) {
+        const int answer = fails(c, &asked->fail[i]);
+        if (answer < 0)
+            return err_set(e, ERR_NOT_FOUND, "--fail-on %s cannot be judged: %s",
+                           gates[asked->fail[i].gate],
+                           asked->fail[i].gate == GATE_COST ? "a price is not known" : c->sentence);
+        if (answer > 0)
+            rc = EXIT_FINDINGS;
+    }
+    return rc;
+}
+
+static int answer(const struct asked *asked, const char *html, struct arena *a, struct err *e)
+{
+    struct compared c;
+    int rc = compare_runs(&asked->ask, a, &c, e);
+    if (rc == 0 && html)
+        rc = write_html(&c, html, a, e);
+    if (rc)
+        return rc;
+    if (asked->format == FORMAT_JSON)
+        print_json(&c);
+    else
+        print_text(&c, asked->format == FORMAT_MARKDOWN ? DOC_MARKDOWN : DOC_TEXT, a);
+    return judge(&c, asked, e);
+}
+
+static int run(const struct cmd_args *args, struct err *e)
+{
+    struct arena a = {0};
+    struct asked *asked = arena_new(&a, struct asked);
+    int rc = take_options(args, &a, asked, e);
+    if (rc == 0)
+        rc = open_all(asked, args, &a, e);
+    if (rc == 0)
+        rc = answer(asked, args->opt[O_HTML].text, &a, e);
+    for (int s = 0; s < COMPARE_SIDES; s++)
+        for (size_t i = 0; i < asked->n_runs[s]; i++)
+            run_close(asked->runs[s][i]);
+    arena_free(&a);
+    return rc;
+}
+
+static const char *const help[] = {
+    "Says whether B is faster than A, slower, or whether the data can show no difference, and by "
+    "how much, with an interval. Then what changed: step times and their parts, phases, cost, "
+    "utilization, findings, operators.",
+    "Steps are compared one by one from the same step on; those at the beginning are left out. "
+    "Several runs a side also show how much runs of the same job differ: 'footplate compare "
+    "A1,A2,A3 B1,B2,B3'. docs/compare.md has the method.",
+    NULL,
+};
+
+static const struct cmd_example examples[] = {
+    {"footplate compare before after", "What a change brought."},
+    {"footplate compare a1,a2,a3 b1,b2,b3", "Three runs of each."},
+    {"footplate compare before after --fail-on slower:2%", "A gate for CI."},
+    {"footplate compare before after --price 14.688 --price 3.825 --html compare.html",
+     "With what it costs, as a page to send."},
+    {0},
+};
+
+const struct cmd cmd_compare = {
+    .name = "compare",
+    .summary = "say what changed from one run to another",
+    .args = positional,
+    .options = options,
+    .help = help,
+    .examples = examples,
+    .exit_codes = "0 when the runs were compared, 1 when something failed or --fail-on could not "
+                  "be judged, 2 when the command line is wrong, 3 when --fail-on found what it "
+                  "looks for.",
+    .run = run,
+};

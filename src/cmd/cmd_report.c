@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd_report.c - a run as one document: what it did, what held it back, what that cost. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "cmd/check.h"
+#include "cmd/cmd.h"
+#include "cmd/output.h"
+#include "report/report.h"
+#include "view/runview.h"
+
+enum {
+    O_FORMAT,
+    O_OUT,
+    O_SET,
+    O_MACHINE,
+    O_PRICE,
+    O_CONFIG,
+    O_CUSTOM,
+    O_RULE_FILE,
+    O_RULE_LIMIT,
+    O_DIR,
+};
+
+enum format { FORMAT_HTML, FORMAT_JSON, FORMAT_TEXT, FORMAT_MARKDOWN, FORMAT_N };
+
+static const char *const formats[] = {"html", "json", "text", "markdown", NULL};
+
+static const struct {
+    const char *end; /* of a file's name */
+    void (*put)(const struct report *r, struct buf *out);
+} writers[FORMAT_N] = {
+    [FORMAT_HTML] = {".html", report_html},
+    [FORMAT_JSON] = {".json", report_json},
+    [FORMAT_TEXT] = {".txt", report_text},
+    [FORMAT_MARKDOWN] = {".md", report_markdown},
+};
+
+static const struct opt options[] = {
+    [O_FORMAT] = {"format", 0, "FORMAT", OPT_CHOICE, .choices = formats,
+                  .help = "The form of the report (default: as the name after -o ends, else html). "
+                          "Without -o all but html go to standard output."},
+    [O_OUT] = {"output", 'o', "FILE", OPT_FILE,
+               .help = "Where to write it; '-' is standard output (default: report.html, and "
+                       "report.json beside it, in the run's folder)."},
+    [O_SET] = {"set", 0, "RULE.PARAM=VALUE", OPT_STRING, .repeat = true,
+               .help = "Evaluate a rule with another parameter; 'footplate rules' lists them."},
+    [O_MACHINE] = {"machine", 0, "NAME", OPT_STRING,
+                   .help = "What kind of machine the nodes are, whatever the run says; the table "
+                           "of machines has its price."},
+    [O_PRICE] = {"price", 0, "PER_HOUR", OPT_STRING,
+                 .help = "What an hour of each node costs, whatever the run says."},
+    [O_CONFIG] = {"config", 0, "FILE", OPT_FILE,
+                  .help = "Read parameters and custom rules from this file (default: "
+                          "footplate.yaml in the current folder)."},
+    [O_CUSTOM] = {"custom-rule", 0, "RULE", OPT_STRING, .repeat = true,
+                  .help = "A rule of your own, as for 'footplate check'."},
+    [O_RULE_FILE] = {"rule-file", 0, "FILE", OPT_FILE, .repeat = true,
+                     .help = "Rules of your own in Python."},
+    [O_RULE_LIMIT] = {"rule-limit", 0, "TIME", OPT_DURATION, .lo = NS_PER_S / 10,
+                      .hi = 3600 * NS_PER_S, .otherwise = "60s",
+                      .help = "How long each rule in Python may take."},
+    [O_DIR] = OPT_ROW_DIR,
+    {0},
+};
+
+static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
+
+/* ---- where it goes ---- */
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text), k = strlen(end);
+    return n > k && strcmp(text + n - k, end) == 0;
+}
+
+static enum format choose_format(const struct cmd_args *args)
+{
+    const char *file = args->opt[O_OUT].text;
+    if (args->opt[O_FORMAT].given)
+        return (enum format)args->opt[O_FORMAT].number;
+    for (enum format f = 0; file && f < FORMAT_N; f++)
+        if (ends_with(file, writers[f].end))
+            return f;
+    return FORMAT_HTML;
+}
+
+static int write_into_run(const struct report *r, const struct run_info *info, struct err *e)
+{
+    const int rc = report_write(r, info->path, e);
+    if (rc != 0)
+        return err_in(e, "the report cannot be kept in the run's folder (-o writes it elsewhere)");
+    printf("%s/report.html\n", info->path);
+    return 0;
+}
+
+static int write_report(const struct report *r, const struct run_info *info,
+                        const struct cmd_args *args, struct err *e)
+{
+    const enum format format = choose_format(args);
+    const char *file = args->opt[O_OUT].text;
+    struct buf b = {0};
+    int rc = 0;
+    if (!file && format == FORMAT_HTML)
+        return write_into_run(r, info, e);
+    writers[format].put(r, &b);
+    if (!file || strcmp(file, "-") == 0)
+        output_buf(&b);
+    else
+        rc = file_replace(file, b.p, b.len, e);
+    if (rc == 0 && file && strcmp(file, "-") != 0)
+        printf("%s\n", file);
+    buf_free(&b);
+    return rc;
+}
+
+/* ---- what is in it ---- */
+
+static int make(struct run *r, struct check *c, const struct cmd_args *args, struct err *e)
+{
+    struct report *report;
+    struct report_ask ask = {.checked = &c->checked, .params = &c->params};
+    struct hosted *own = NULL;
+    int rc = steps_read(r, c->arena, &ask.ranks, &ask.n_ranks, e);
+    if (rc == 0)
+        rc = rules_check_steps(r,
+                               &(struct check_ask){&c->params, &c->pricing, ask.ranks, ask.n_ranks},
+                               c->arena, &c->checked, e);
+    if (rc == 0)
+        rc = own_rules_check(&c->own, r, c->arena, &own, &ask.n_own, e);
+    if (rc != 0)
+        return rc;
+    ask.own = own;
+    ask.right_size = rightsize_advise(&c->checked, c->pricing.table, c->arena);
+    rc = report_read(&report, r, &ask, c->arena, e);
+    return rc ? rc : write_report(report, run_get_info(r), args, e);
+}
+
+static int run(const struct cmd_args *args, struct err *e)
+{
+    struct arena a = {0};
+    struct check *c = arena_new(&a, struct check);
+    struct run *r = NULL;
+    c->arena = &a;
+    rule_params_init(&c->params, &a);
+    int rc = check_take_settings(c, args, e);
+    c->own.limit_ns = args->opt[O_RULE_LIMIT].number;
+    if (rc == 0)
+        rc = check_choose_pricing(c, args->opt[O_MACHINE].text, args->opt[O_PRICE].text, e);
+    if (rc == 0)
+        rc = runview_open(&r, args->opt[O_DIR].text, args->arg[0], e);
+    if (rc == 0)
+        rc = make(r, c, args, e);
+    run_close(r);
+    arena_free(&a);
+    return rc;
+}
+
+static const char *const help[] = {
+    "Writes a report of the run: its phases, how the machines were used, where the time of steps "
+    "and operators went, what every rule found and what that cost, and how it was measured. The "
+    "HTML is one file that needs nothing else and can be mailed; report.json beside it has every "
+    "number in it.",
+    "A run that still goes on can be reported at any time; the report says up to when it has data.",
+    NULL,
+};
+
+static const struct cmd_example examples[] = {
+    {"footplate report last", "Write report.html and report.json into the last run's folder."},
+    {"footplate report last -o /tmp/run.html", "Write it elsewhere."},
+    {"footplate report last --format markdown", "For a pull request."},
+    {"footplate report last --price 14.688", "With what an hour of a node costs."},
+    {0},
+};
+
+const struct cmd cmd_report = {
+    .name = "report",
+    .summary = "write a report of a run as one HTML file",
+    .args = positional,
+    .options = options,
+    .help = help,
+    .examples = examples,
+    .run = run,
+};

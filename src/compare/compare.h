@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compare.h - two runs, or two groups of runs, side by side: what changed from A to B, and whether
+ * the data can show that it did.
+ *
+ * compare_runs reads all runs (A and B at the same time, by two threads, so each must be open once
+ * for itself: a run that stands on both sides is opened twice). Everything in struct compared lives
+ * in the arena and survives run_close. The same runs give the same answer: nothing is drawn by
+ * chance that is not seeded. docs/compare.md has the method and what the words mean.
+ *
+ * Of a group of several runs, times, costs and quantiles are the means over its runs. A share says
+ * how much B differs from A: +0.02 is 2 % more in B. NAN: not known; `losses` says why. */
+#ifndef COMPARE_COMPARE_H
+#define COMPARE_COMPARE_H
+
+#include "base/json_write.h"
+#include "compare/stepdiff.h"
+#include "query/ops.h"
+#include "query/run.h"
+#include "query/steps.h"
+#include "rules/engine.h"
+#include "rules/machines.h"
+
+enum { COMPARE_A, COMPARE_B, COMPARE_SIDES };
+
+/* Runs that one call takes at most, in each group. */
+enum { COMPARE_RUNS_MOST = 64 };
+
+struct compare_group {
+    struct run *const *runs;
+    size_t n;
+    double price_per_hour; /* of each machine, whatever the runs say; 0: as they say */
+};
+
+struct compare_ask {
+    struct compare_group side[COMPARE_SIDES];
+    double confidence;            /* 0: 0.95 */
+    bool has_range;               /* only train steps from..to, both included; no warm-up is left */
+    int64_t from, to;             /* out then, since the user said which steps count */
+    const struct machines *table; /* prices of kinds of machines; NULL: none */
+};
+
+/* ---- what is told of each side ---- */
+
+struct compared_run {
+    const char *run; /* its folder's name */
+    const char *id, *name, *path;
+    enum run_status status;
+    wall_ns start;
+    double duration_s, cost;
+    size_t machines, gpus, ranks, steps; /* steps: of the job, in train mode */
+};
+
+struct compared_side {
+    struct compared_run *runs;
+    size_t n;
+    const char *name;         /* of the run, or of all runs with commas between */
+    double machines;          /* of one run */
+    double price_per_hour;    /* of one machine; NAN: not known, or not the same for all */
+    double duration_s, cost;  /* of one run */
+    double samples_per_s;     /* NAN: batch sizes are not known */
+    double batch;             /* samples in a step of the job; NAN: not known */
+    struct step_spread steps; /* of the compared steps; count 0: none */
+    size_t warmup;            /* steps at the beginning that do not count, in each run */
+};
+
+/* ---- what changed ---- */
+
+enum compare_verdict {
+    COMPARE_FASTER,
+    COMPARE_SLOWER,
+    COMPARE_SAME,
+    COMPARE_NOT,
+    COMPARE_VERDICTS
+};
+
+extern const char *const compare_verdict_names[COMPARE_VERDICTS]; /* "faster", "no_difference" */
+
+struct compared_phase {
+    const char *phase; /* "total" comes last */
+    double s[COMPARE_SIDES];
+};
+
+struct compared_part {
+    const char *part;
+    double s[COMPARE_SIDES]; /* per step */
+    struct interval diff_s;  /* of the difference, in seconds a step */
+    enum compare_verdict verdict;
+};
+
+enum { COMPARE_QUANTILES = 7 };
+
+extern const char *const compare_quantile_names[COMPARE_QUANTILES]; /* "min", "mean", "p50", ... */
+
+struct compared_use {
+    const char *metric, *title, *unit;
+    double v[COMPARE_SIDES][COMPARE_QUANTILES];
+    double diff;                    /* of the medians */
+    const char *why[COMPARE_SIDES]; /* not measured: why; NULL: it was */
+};
+
+/* A share of the time of steps or devices, from operator detail. */
+struct compared_time {
+    const char *of;   /* "step": seconds of one; "device": shares of its time */
+    const char *what; /* "kernel", "idle" */
+    const char *unit; /* "s", "share" */
+    double v[COMPARE_SIDES];
+};
+
+struct compared_op {
+    enum op_device device;
+    const char *name;
+    double self_s[COMPARE_SIDES], calls[COMPARE_SIDES]; /* NAN: it does not occur there */
+};
+
+/* More self time in B; one that does not occur on a side took none there. */
+double compared_op_diff(const struct compared_op *o);
+
+enum finding_change {
+    FINDING_APPEARED,
+    FINDING_WENT,
+    FINDING_STAYED,
+    FINDING_UNKNOWN, /* found on one side; the other could not be judged */
+    FINDING_CHANGES
+};
+
+extern const char *const finding_change_names[FINDING_CHANGES]; /* "appeared", "went", ... */
+
+struct compared_finding {
+    const struct rule *rule;
+    enum finding_change change;
+    enum severity severity[COMPARE_SIDES]; /* where it was found */
+    size_t runs[COMPARE_SIDES];            /* in how many */
+    const char *message[COMPARE_SIDES];    /* of the first finding; NULL: none */
+    double lost_s[COMPARE_SIDES], lost_share[COMPARE_SIDES];
+    const char *why; /* FINDING_UNKNOWN: why one side could not be judged */
+};
+
+struct compared_loss {
+    const char *what, *why;
+    int side; /* COMPARE_A, COMPARE_B; -1: both */
+};
+
+/* Bars of the same width for both sides, over the compared steps. */
+struct compared_histogram {
+    double *edges_s; /* n + 1; the last bin holds all that is longer */
+    uint64_t *counts[COMPARE_SIDES];
+    size_t n;
+};
+
+/* What steps were compared by. */
+enum compare_basis {
+    BASIS_STEP,
+    BASIS_SAMPLE, /* time per sample, since the batches differ */
+    BASIS_N
+};
+
+struct compared {
+    struct compared_side side[COMPARE_SIDES];
+    enum compare_verdict verdict;
+    const char *sentence; /* with numbers */
+    const char *why;      /* what the verdict rests on; or why there is none */
+    double confidence;
+
+    enum compare_basis basis;
+    bool one_by_one;         /* step by step, run against run; else means of runs */
+    struct interval diff;    /* of the mean step time, as a share of A's */
+    struct interval median;  /* the same of the median */
+    double least_share;      /* differences below this are not called, however sure */
+    double detectable_share; /* smallest that would have been found in four of five cases */
+    struct compared_histogram histogram;
+
+    struct compared_phase *phases;
+    size_t n_phases;
+    struct compared_part *parts;
+    size_t n_parts;
+    struct compared_use *uses;
+    size_t n_uses;
+    struct compared_time *times;
+    size_t n_times;
+    struct compared_op *ops; /* the most changed first */
+    size_t n_ops;
+    bool ops_per_step;                 /* their times and calls are of one step; else of the run */
+    struct compared_finding *findings; /* appeared, went, stayed, unknown */
+    size_t n_findings;
+
+    double cost[COMPARE_SIDES]; /* as shown: rounded to cents, or finer when small */
+    double saving, saving_share;
+    bool same_hardware, same_run;
+    const char **hardware; /* sentences: what differs */
+    size_t n_hardware;
+    struct compared_loss *losses;
+    size_t n_losses;
+};
+
+MUST_CHECK int compare_runs(const struct compare_ask *ask, struct arena *a, struct compared *out,
+                            struct err *e);
+
+/* The keys of `footplate compare --json`, into an object that the caller opened. */
+void compare_json(struct jw *j, const struct compared *c);
+
+#endif

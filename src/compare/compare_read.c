@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compare_read.c - everything of the runs of both sides, each side by a thread of its own. */
+#include <math.h>
+#include <pthread.h>
+
+#include "base/mem.h"
+#include "compare/compare_own.h"
+#include "query/eventsum.h"
+
+/* ---- one run ---- */
+
+static unsigned unseen_by_all(const struct show *s)
+{
+    unsigned bits = s->n_ranks ? ~0u : 0;
+    for (size_t i = 0; i < s->n_ranks; i++)
+        bits &= steps_unseen(&s->ranks[i], MODE_TRAIN, s->losses.v, s->losses.n);
+    return bits;
+}
+
+static int judge(struct run *r, const struct pricing *pricing, const struct show *s,
+                 struct arena *a, struct reading *out, struct err *e)
+{
+    struct rule_params params;
+    rule_params_init(&params, a);
+    const struct check_ask ask = {&params, pricing, s->ranks, s->n_ranks};
+    return rules_check_steps(r, &ask, a, &out->checked, e);
+}
+
+/* Steps take a lot of memory, those of the job little: all but what is kept goes at once. */
+static int read_show(struct run *r, const struct pricing *pricing, struct arena *a,
+                     struct reading *out, struct err *e)
+{
+    struct arena large = {0};
+    struct show s;
+    int rc = show_read(&s, r, &large, e);
+    if (rc == 0)
+        rc = judge(r, pricing, &s, a, out, e);
+    if (rc == 0) {
+        jobsteps_of(s.ranks, s.n_ranks, a, &out->steps);
+        out->unseen = unseen_by_all(&s);
+        out->has_phases = s.phases.has_steps;
+        for (size_t k = 0; k < PHASE_N; k++)
+            out->phase_s[k] = s.phases.seconds[k];
+        out->no_steps = s.no_steps ? arena_strdup(a, s.no_steps) : NULL;
+        out->n_lines = s.n_lines;
+        out->lines = arena_array(a, struct summary_line, s.n_lines + 1);
+        for (size_t i = 0; i < s.n_lines; i++) {
+            out->lines[i] = s.lines[i];
+            out->lines[i].why = s.lines[i].why ? arena_strdup(a, s.lines[i].why) : NULL;
+        }
+    }
+    arena_free(&large);
+    return rc;
+}
+
+/* Without them operators would be the spans of hooks, which parts of steps tell already. */
+static int read_detail(struct run *r, struct arena *a, struct reading *out, struct err *e)
+{
+    int rc = events_have_operators(r, &out->detail, e);
+    if (rc || !out->detail)
+        return rc;
+    rc = ops_read(r, &(struct ops_ask){.by = OPS_BY_NAME}, a, &out->ops, &out->n_ops, e);
+    if (rc == 0)
+        rc = breakdown_read(r, &(struct trace_ask){0}, a, &out->breakdown, e);
+    return rc;
+}
+
+static int read_run(struct run *r, const struct pricing *pricing, struct arena *a,
+                    struct reading *out, struct err *e)
+{
+    out->info = run_get_info(r);
+    int rc = read_show(r, pricing, a, out, e);
+    if (rc == 0)
+        rc = read_detail(r, a, out, e);
+    return rc ? err_in(e, "run '%s'", out->info->name) : 0;
+}
+
+/* ---- both sides at once ---- */
+
+struct reader {
+    const struct compare_group *group;
+    const struct machines *table;
+    struct arena *arena;
+    struct side_reading *out;
+    int rc;
+    struct err e;
+};
+
+static void *read_side(void *arg)
+{
+    struct reader *r = arg;
+    const struct pricing pricing = {.table = r->table, .price_per_hour = r->group->price_per_hour};
+    r->out->n = r->group->n;
+    r->out->v = arena_array(r->arena, struct reading, r->group->n + 1);
+    for (size_t i = 0; r->rc == 0 && i < r->group->n; i++)
+        r->rc = read_run(r->group->runs[i], &pricing, r->arena, &r->out->v[i], &r->e);
+    return NULL;
+}
+
+int readings_open(const struct compare_ask *ask, struct arena scratch[COMPARE_SIDES],
+                  struct side_reading out[COMPARE_SIDES], struct err *e)
+{
+    struct reader r[COMPARE_SIDES];
+    pthread_t other;
+    for (int s = 0; s < COMPARE_SIDES; s++)
+        r[s] = (struct reader){
+            .group = &ask->side[s], .table = ask->table, .arena = &scratch[s], .out = &out[s]};
+    const bool started = pthread_create(&other, NULL, read_side, &r[COMPARE_B]) == 0;
+    read_side(&r[COMPARE_A]);
+    if (started)
+        pthread_join(other, NULL);
+    else
+        read_side(&r[COMPARE_B]);
+    for (int s = 0; s < COMPARE_SIDES; s++)
+        if (r[s].rc) {
+            *e = r[s].e;
+            return r[s].rc;
+        }
+    return 0;
+}
+
+double side_mean(const struct side_reading *s, double (*of)(const struct reading *, size_t),
+                 size_t arg)
+{
+    double sum = 0;
+    for (size_t i = 0; i < s->n; i++)
+        sum += of(&s->v[i], arg);
+    return sum / (double)s->n;
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compare_steps.c - step times of both sides, from the same step to the same step, warm-up left
+ * out. */
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "compare/compare_own.h"
+
+enum { BINS = 40 };
+
+/* Any number will do; it must not change. */
+static const uint64_t SEED = 20261115;
+
+/* With one run on each side, nobody knows how much runs of the same job differ from each other.
+ * Less than this is not called a difference then. */
+static const double LEAST_ONE_RUN = 0.01;
+
+/* Which steps are compared: `n` of each run, behind its first[side][run]. */
+struct common {
+    size_t *first[COMPARE_SIDES];
+    size_t n;
+    size_t warmup;
+};
+
+/* ---- which steps ---- */
+
+/* The steps of a run that the user asked for: a stretch. */
+static size_t asked_steps(const struct compare_ask *ask, const struct jobsteps *s, size_t *first)
+{
+    size_t from = 0, to = s->n;
+    if (ask->has_range) {
+        while (from < s->n && s->number[from] < ask->from)
+            from++;
+        for (to = from; to < s->n && s->number[to] <= ask->to; to++)
+            ;
+    }
+    *first = from;
+    return to - from;
+}
+
+static struct common common_steps(struct comparing *c)
+{
+    struct common out = {.n = SIZE_MAX};
+    for (int s = 0; s < COMPARE_SIDES; s++) {
+        out.first[s] = arena_array(c->scratch, size_t, c->side[s].n);
+        for (size_t i = 0; i < c->side[s].n; i++)
+            out.n = MIN_OF(out.n, asked_steps(c->ask, &c->side[s].v[i].steps, &out.first[s][i]));
+    }
+    out.warmup = c->ask->has_range ? 0 : stepdiff_warmup(out.n);
+    out.n -= out.warmup;
+    for (int s = 0; s < COMPARE_SIDES; s++)
+        for (size_t i = 0; i < c->side[s].n; i++)
+            out.first[s][i] += out.warmup;
+    return out;
+}
+
+/* ---- series of it ---- */
+
+/* What one step of a run is worth. */
+typedef double value_of(const struct jobsteps *s, size_t step, size_t arg);
+
+static double time_of(const struct jobsteps *s, size_t step, size_t arg)
+{
+    (void)arg;
+    return s->s[step];
+}
+
+static double time_per_sample(const struct jobsteps *s, size_t step, size_t arg)
+{
+    (void)arg;
+    return s->s[step] / s->batch[step];
+}
+
+static double part_of(const struct jobsteps *s, size_t step, size_t part)
+{
+    return s->part_s[part] ? s->part_s[part][step] : 0;
+}
+
+static struct step_group series_of(struct comparing *c, const struct common *common, int side,
+                                   value_of *value, size_t arg)
+{
+    const struct side_reading *in = &c->side[side];
+    const double **runs = arena_array(c->scratch, const double *, in->n);
+    for (size_t i = 0; i < in->n; i++) {
+        double *v = arena_array(c->scratch, double, common->n + 1);
+        for (size_t k = 0; k < common->n; k++)
+            v[k] = value(&in->v[i].steps, common->first[side][i] + k, arg);
+        runs[i] = v;
+    }
+    return (struct step_group){runs, in->n, NULL};
+}
+
+static struct stepdiff_ask ask_of(struct comparing *c, const struct common *common, value_of *value,
+                                  size_t arg)
+{
+    return (struct stepdiff_ask){
+        .a = series_of(c, common, COMPARE_A, value, arg),
+        .b = series_of(c, common, COMPARE_B, value, arg),
+        .steps = common->n,
+        .confidence = c->out->confidence,
+        .seed = SEED,
+    };
+}
+
+/* ---- how steps are spread ---- */
+
+static void fill_spread(struct comparing *c, const struct step_group *g, size_t steps,
+                        struct step_spread *out, double **sorted)
+{
+    double *all = arena_array(c->scratch, double, g->n *steps + 1);
+    for (size_t i = 0; i < g->n; i++)
+        memcpy(all + i * steps, g->runs[i], steps * sizeof *all);
+    step_spread_of(all, g->n * steps, out);
+    *sorted = all;
+}
+
+/* A width of 1, 2 or 5 times a power of ten, so that edges can be read. */
+static double round_width(double least)
+{
+    static const double nice[] = {1, 2, 5, 10};
+    const double power = pow(10, floor(log10(least)));
+    for (size_t i = 0; i < COUNT_OF(nice); i++)
+        if (nice[i] * power >= least * (1 - 1e-9))
+            return nice[i] * power;
+    return 10 * power;
+}
+
+static void count_bins(const struct compared_histogram *h, const double *v, size_t n, uint64_t *out)
+{
+    const double from = h->edges_s[0], width = (h->edges_s[h->n] - from) / (double)h->n;
+    for (size_t i = 0; i < n; i++) {
+        const double at = floor((v[i] - from) / width);
+        out[(size_t)fmax(0, fmin(at, (double)(h->n - 1)))]++;
+    }
+}
+
+/* From the shortest step to a bit above the 99th percentile; the longest would leave it empty. */
+static void fill_histogram(struct comparing *c, double *const sorted[COMPARE_SIDES])
+{
+    const struct step_spread *a = &c->out->side[COMPARE_A].steps,
+                             *b = &c->out->side[COMPARE_B].steps;
+    struct compared_histogram *h = &c->out->histogram;
+    const double low = fmin(a->min_s, b->min_s), high = 1.05 * fmax(a->p99_s, b->p99_s);
+    if (a->count + b->count == 0 || !(high > low))
+        return;
+    const double width = round_width((high - low) / BINS), first = floor(low / width);
+    h->n = (size_t)ceil(high / width - first);
+    h->edges_s = arena_array(c->arena, double, h->n + 1);
+    for (size_t i = 0; i <= h->n; i++)
+        h->edges_s[i] = (first + (double)i) * width;
+    for (int s = 0; s < COMPARE_SIDES; s++) {
+        h->counts[s] = arena_array(c->arena, uint64_t, h->n);
+        count_bins(h, sorted[s], c->out->side[s].steps.count, h->counts[s]);
+    }
+}
+
+/* ---- batches ---- */
+
+static void fill_batches(struct comparing *c, const struct common *common)
+{
+    for (int s = 0; s < COMPARE_SIDES; s++) {
+        const struct side_reading *in = &c->side[s];
+        double samples = 0, seconds = 0;
+        for (size_t i = 0; i < in->n; i++)
+            for (size_t k = 0; k < common->n; k++) {
+                const struct jobsteps *j = &in->v[i].steps;
+                samples += j->batch ? j->batch[common->first[s][i] + k] : NAN;
+                seconds += j->s[common->first[s][i] + k];
+            }
+        const double steps = (double)(in->n * common->n);
+        c->out->side[s].batch = steps > 0 ? samples / steps : NAN;
+        c->out->side[s].samples_per_s = seconds > 0 ? samples / seconds : NAN;
+    }
+    const double a = c->out->side[COMPARE_A].batch, b = c->out->side[COMPARE_B].batch;
+    c->out->basis = fabs(a - b) > 0.005 * a ? BASIS_SAMPLE : BASIS_STEP; /* NAN: by step */
+}
+
+/* ---- parts ---- */
+
+static bool part_seen(const struct comparing *c, int side, size_t part)
+{
+    for (size_t i = 0; i < c->side[side].n; i++)
+        if (c->side[side].v[i].unseen >> part & 1)
+            return false;
+    return true;
+}
+
+static bool part_there(const struct comparing *c, size_t part)
+{
+    for (int s = 0; s < COMPARE_SIDES; s++)
+        for (size_t i = 0; i < c->side[s].n; i++)
+            if (c->side[s].v[i].steps.part_s[part])
+                return true;
+    return false;
+}
+
+static double group_mean(const struct step_group *g, size_t steps)
+{
+    double sum = 0;
+    for (size_t i = 0; i < g->n; i++)
+        for (size_t k = 0; k < steps; k++)
+            sum += g->runs[i][k];
+    return steps ? sum / (double)(g->n * steps) : NAN;
+}
+
+static enum compare_verdict called(const struct interval *v)
+{
+    if (isnan(v->low))
+        return COMPARE_NOT;
+    return v->high < 0 ? COMPARE_FASTER : v->low > 0 ? COMPARE_SLOWER : COMPARE_SAME;
+}
+
+static void fill_part(struct comparing *c, const struct common *common, size_t part)
+{
+    struct compared_part *out = &c->out->parts[c->out->n_parts++];
+    const struct stepdiff_ask ask = ask_of(c, common, part_of, part);
+    struct stepdiff d;
+    bool seen = true;
+    out->part = step_part_name(part);
+    out->s[COMPARE_A] = group_mean(&ask.a, common->n);
+    out->s[COMPARE_B] = group_mean(&ask.b, common->n);
+    stepdiff_means(&ask, &d);
+    out->diff_s = d.diff;
+    for (int s = 0; s < COMPARE_SIDES; s++)
+        if (!part_seen(c, s, part)) {
+            seen = false;
+            out->s[s] = NAN;
+            compare_lose(c, out->part, "nobody told this part of the steps; it is in \"other\"", s);
+        }
+    if (!seen)
+        out->diff_s = (struct interval){NAN, NAN, NAN};
+    out->verdict = called(&out->diff_s);
+}
+
+static void fill_parts(struct comparing *c, const struct common *common)
+{
+    c->out->parts = arena_array(c->arena, struct compared_part, step_parts());
+    for (size_t part = 0; part < step_parts(); part++)
+        if (part_there(c, part))
+            fill_part(c, common, part);
+}
+
+/* ---- all ---- */
+
+static void lose_steps(struct comparing *c)
+{
+    for (int s = 0; s < COMPARE_SIDES; s++)
+        for (size_t i = 0; i < c->side[s].n; i++) {
+            const struct reading *r = &c->side[s].v[i];
+            if (r->steps.n == 0)
+                compare_lose(c, "steps", r->no_steps ? r->no_steps : "the run has no training step",
+                             s);
+        }
+}
+
+/* Four of five times a difference of this size lies beyond the interval: 0.84 standard errors more
+ * than its reach of about two. */
+static double detectable(const struct interval *v, double least)
+{
+    const double found = (1 + 0.84 / 1.96) * (v->high - v->low) / 2;
+    return isnan(found) ? NAN : fmax(least, found);
+}
+
+static void fill_times(struct comparing *c, const struct common *common)
+{
+    struct compared *o = c->out;
+    struct stepdiff_ask steps = ask_of(c, common, time_of, 0);
+    double *sorted[COMPARE_SIDES];
+    struct stepdiff d;
+    fill_spread(c, &steps.a, common->n, &o->side[COMPARE_A].steps, &sorted[COMPARE_A]);
+    fill_spread(c, &steps.b, common->n, &o->side[COMPARE_B].steps, &sorted[COMPARE_B]);
+    if (steps.a.n == 1)
+        steps.a.sorted = (const double *const *)&sorted[COMPARE_A];
+    if (steps.b.n == 1)
+        steps.b.sorted = (const double *const *)&sorted[COMPARE_B];
+    fill_histogram(c, sorted);
+    fill_batches(c, common);
+    const struct stepdiff_ask by =
+        o->basis == BASIS_SAMPLE ? ask_of(c, common, time_per_sample, 0) : steps;
+    stepdiff_means(&by, &d);
+    stepdiff_medians(&by, &o->median);
+    o->diff = d.share;
+    o->one_by_one = by.a.n == 1 && by.b.n == 1;
+    o->least_share = o->one_by_one ? LEAST_ONE_RUN : 0;
+    o->detectable_share = detectable(&o->diff, o->least_share);
+    for (int s = 0; s < COMPARE_SIDES; s++) {
+        o->side[s].steps.effective_n = d.effective_n[s];
+        o->side[s].warmup = common->warmup;
+    }
+}
+
+void compare_steps(struct comparing *c)
+{
+    const struct common common = common_steps(c);
+    fill_times(c, &common);
+    fill_parts(c, &common);
+    lose_steps(c);
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compare_words.c - the verdict, and the sentences that say it. */
+#include "compare/compare_words.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "compare/compare_own.h"
+
+const char *const compare_verdict_names[COMPARE_VERDICTS] = {
+    [COMPARE_FASTER] = "faster",
+    [COMPARE_SLOWER] = "slower",
+    [COMPARE_SAME] = "no_difference",
+    [COMPARE_NOT] = "not_comparable",
+};
+
+static enum compare_verdict call(const struct compared *o)
+{
+    if (isnan(o->diff.low))
+        return COMPARE_NOT;
+    if (o->same_run || fabs(o->diff.at) < o->least_share)
+        return COMPARE_SAME;
+    return o->diff.high < 0 ? COMPARE_FASTER : o->diff.low > 0 ? COMPARE_SLOWER : COMPARE_SAME;
+}
+
+const char *const compare_titles[COMPARE_VERDICTS] = {
+    [COMPARE_FASTER] = "B is faster",
+    [COMPARE_SLOWER] = "B is slower",
+    [COMPARE_SAME] = "No difference that the data can show",
+    [COMPARE_NOT] = "Step times cannot be compared",
+};
+
+const char *const compare_called[COMPARE_VERDICTS] = {
+    [COMPARE_FASTER] = "faster",
+    [COMPARE_SLOWER] = "slower",
+    [COMPARE_SAME] = "no difference",
+    [COMPARE_NOT] = "not known",
+};
+
+/* ---- numbers ---- */
+
+const char *share_text(double share, char buf[HUMAN_LEN])
+{
+    const double v = fabs(share) * 100;
+    const int places = v < 9.995 ? 2 : v < 99.95 ? 1 : 0;
+    const bool none = v < 0.005;
+    if (isnan(share))
+        return human_value(NAN, "%", buf, HUMAN_LEN);
+    snprintf(buf, HUMAN_LEN, "%s%.*f %%", none ? "" : share < 0 ? "-" : "+", places, none ? 0 : v);
+    return buf;
+}
+
+const char *step_text(double s, char buf[HUMAN_LEN])
+{
+    return human_value(s, "s", buf, HUMAN_LEN);
+}
+
+const char *step_more_text(double s, char buf[HUMAN_LEN])
+{
+    char text[HUMAN_LEN];
+    if (isnan(s) || s == 0)
+        return step_text(s, buf);
+    snprintf(buf, HUMAN_LEN, "%c%s", s < 0 ? '-' : '+', step_text(fabs(s), text));
+    return buf;
+}
+
+const char *money_text(double v, char buf[HUMAN_LEN])
+{
+    if (isnan(v))
+        snprintf(buf, HUMAN_LEN, "-");
+    else
+        snprintf(buf, HUMAN_LEN, "%.*f", fabs(v) < 1 ? 4 : 2, v);
+    return buf;
+}
+
+/* Without its sign. */
+static const char *percent(struct comparing *c, double share)
+{
+    char text[HUMAN_LEN];
+    const char *s = share_text(fabs(share), text);
+    return arena_strdup(c->arena, s + (*s == '+'));
+}
+
+static const char *signed_percent(struct comparing *c, double share)
+{
+    char text[HUMAN_LEN];
+    return arena_strdup(c->arena, share_text(share, text));
+}
+
+static const char *time_text(struct comparing *c, double s)
+{
+    char text[HUMAN_LEN];
+    return arena_strdup(c->arena, step_text(s, text));
+}
+
+/* ---- the sentence ---- */
+
+static const char *range_text(struct comparing *c)
+{
+    const struct interval *d = &c->out->diff;
+    return arena_printf(c->arena, "with %.3g %% confidence between %s and %s",
+                        c->out->confidence * 100, signed_percent(c, d->low),
+                        signed_percent(c, d->high));
+}
+
+static const char *called(struct comparing *c)
+{
+    const struct compared *o = c->out;
+    const struct compared_side *a = &o->side[COMPARE_A], *b = &o->side[COMPARE_B];
+    const bool less = o->verdict == COMPARE_FASTER;
+    if (o->basis == BASIS_SAMPLE)
+        return arena_printf(c->arena, "B is %s: a sample takes %s %s time (%s).",
+                            compare_verdict_names[o->verdict], percent(c, o->diff.at),
+                            less ? "less" : "more", range_text(c));
+    return arena_printf(c->arena, "B is %s: a step takes %s instead of %s, %s %s (%s).",
+                        compare_verdict_names[o->verdict], time_text(c, b->steps.mean_s),
+                        time_text(c, a->steps.mean_s), percent(c, o->diff.at),
+                        less ? "less" : "more", range_text(c));
+}
+
+static const char *not_called(struct comparing *c)
+{
+    const struct compared *o = c->out;
+    if (o->same_run)
+        return "A and B are the same run: there is no difference to find.";
+    return arena_printf(c->arena,
+                        "No difference that the data can show: B takes %s a step (%s); a "
+                        "difference of %s would have been found in four of five cases.",
+                        signed_percent(c, o->diff.at), range_text(c),
+                        percent(c, o->detectable_share));
+}
+
+static size_t fewest(const struct compared_side *s)
+{
+    size_t n = s->runs[0].steps;
+    for (size_t i = 1; i < s->n; i++)
+        n = s->runs[i].steps < n ? s->runs[i].steps : n;
+    return n;
+}
+
+static const char *missing(struct comparing *c)
+{
+    const struct compared *o = c->out;
+    const struct compared_side *first = &o->side[COMPARE_A];
+    const size_t a = fewest(first), b = fewest(&o->side[COMPARE_B]);
+    if (a == 0 || b == 0)
+        return arena_printf(c->arena,
+                            "Step times cannot be compared: %s no training steps. The rest is "
+                            "below.",
+                            a == 0 && b == 0 ? "neither side has"
+                            : a == 0         ? "A has"
+                                             : "B has");
+    return arena_printf(c->arena,
+                        "Step times cannot be compared: it takes %d steps that both sides have, "
+                        "warm-up left out, and there %s %zu (A has %zu in all, B %zu). The rest is "
+                        "below.",
+                        STEPDIFF_LEAST, first->steps.count == first->n ? "is" : "are",
+                        first->steps.count / first->n, a, b);
+}
+
+/* ---- what it rests on ---- */
+
+static void add(struct comparing *c, const char **text, const char *more)
+{
+    *text = **text ? arena_printf(c->arena, "%s %s", *text, more) : more;
+}
+
+static void why_steps(struct comparing *c, const char **text)
+{
+    const struct compared *o = c->out;
+    const struct compared_side *a = &o->side[COMPARE_A], *b = &o->side[COMPARE_B];
+    char steps[HUMAN_LEN];
+    const size_t n = a->steps.count / a->n;
+    add(c, text,
+        arena_printf(c->arena,
+                     "%s steps of each run are compared%s; the first %zu are left out "
+                     "as warm-up%s.",
+                     human_count(n, steps, sizeof steps), o->one_by_one ? ", step by step" : "",
+                     a->warmup, a->warmup ? "" : " (the steps were chosen)"));
+    if (!o->one_by_one)
+        add(c, text,
+            arena_printf(c->arena,
+                         "The interval rests on how much runs of a group differ "
+                         "(%zu and %zu runs).",
+                         a->n, b->n));
+    else if (!o->same_run)
+        add(c, text,
+            arena_printf(c->arena,
+                         "One run a side does not show how much runs differ from each "
+                         "other, so less than %s is not called a difference; several "
+                         "runs a side would show it.",
+                         percent(c, o->least_share)));
+}
+
+static const char *differences(struct comparing *c)
+{
+    const char *text = "";
+    for (size_t i = 0; i < c->out->n_hardware; i++)
+        text = arena_printf(c->arena, "%s%s%s", text, i ? "; " : "", c->out->hardware[i]);
+    return text;
+}
+
+static void why_not_like(struct comparing *c, const char **text)
+{
+    const struct compared *o = c->out;
+    const struct compared_side *a = &o->side[COMPARE_A], *b = &o->side[COMPARE_B];
+    if (o->basis == BASIS_SAMPLE)
+        add(c, text,
+            arena_printf(c->arena,
+                         "A step of A has %.4g samples, of B %.4g, so the time of a "
+                         "sample is compared.",
+                         a->batch, b->batch));
+    else if (a->runs[0].ranks != b->runs[0].ranks && isnan(a->batch + b->batch))
+        add(c, text,
+            arena_printf(c->arena,
+                         "The ranks differ (%zu and %zu) and the batches are not known: a step may "
+                         "not be the same work.",
+                         a->runs[0].ranks, b->runs[0].ranks));
+    if (!o->same_hardware)
+        add(c, text, arena_printf(c->arena, "The hardware differs: %s.", differences(c)));
+}
+
+void compare_conclude(struct comparing *c)
+{
+    struct compared *o = c->out;
+    const char *why = "";
+    o->verdict = call(o);
+    switch (o->verdict) {
+    case COMPARE_NOT:
+        o->sentence = missing(c);
+        break;
+    case COMPARE_SAME:
+        o->sentence = not_called(c);
+        break;
+    default:
+        o->sentence = called(c);
+    }
+    if (o->verdict != COMPARE_NOT)
+        why_steps(c, &why);
+    why_not_like(c, &why);
+    o->why = why;
+}

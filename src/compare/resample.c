@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* resample.c - drawing blocks of steps again (bootstrap-t). See longrun.h.
+ *
+ * The blocks are summed first and there are at most BLOCKS_MOST of them, so the cost does not grow
+ * with the steps. */
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "compare/longrun.h"
+
+enum { DRAWS = 999, BLOCKS_LEAST = 8, BLOCKS_MOST = 128 };
+
+/* SplitMix64: small, the same on every machine. */
+static uint64_t next(uint64_t *state)
+{
+    uint64_t x = *state += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Means of blocks; values that are left at the end go into the last one. */
+static size_t blocks_of(const double *z, size_t n, size_t block, double out[BLOCKS_MOST])
+{
+    const size_t many = n / MAX_OF(block, (size_t)1),
+                 m = MIN_OF(MAX_OF(MIN_OF(many, (size_t)BLOCKS_MOST), (size_t)BLOCKS_LEAST), n);
+    for (size_t k = 0; k < m; k++) {
+        const size_t from = n * k / m, to = n * (k + 1) / m;
+        double s = 0;
+        for (size_t i = from; i < to; i++)
+            s += z[i];
+        out[k] = s / (double)(to - from);
+    }
+    return m;
+}
+
+struct draw {
+    double mean, se;
+};
+
+static struct draw measure(double sum, double squares, size_t m)
+{
+    const double n = (double)m, mean = sum / n,
+                 variance = fmax(0, (squares - n * mean * mean) / (n - 1));
+    return (struct draw){mean, sqrt(variance / n)};
+}
+
+static struct draw draw_again(const double *v, size_t m, uint64_t *state)
+{
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < m; i++) {
+        const double x = v[(next(state) >> 32) * m >> 32];
+        sum += x;
+        squares += x * x;
+    }
+    return measure(sum, squares, m);
+}
+
+void longrun_resample(const double *z, size_t n, size_t block, double confidence, uint64_t seed,
+                      double *low, double *high)
+{
+    double v[BLOCKS_MOST], t[DRAWS], sum = 0, squares = 0;
+    const size_t m = blocks_of(z, n, block, v);
+    for (size_t i = 0; i < m; i++) {
+        sum += v[i];
+        squares += v[i] * v[i];
+    }
+    const struct draw seen = measure(sum, squares, m);
+    const double tiny = seen.se * 1e-3; /* all the same block drawn: it tells no spread */
+    for (size_t k = 0; k < DRAWS; k++) {
+        const struct draw d = draw_again(v, m, &seed);
+        t[k] = (d.mean - seen.mean) / fmax(d.se, fmax(tiny, 1e-300));
+    }
+    qsort(t, DRAWS, sizeof t[0], by_value);
+    const double tail = (1 - confidence) / 2 * (DRAWS + 1);
+    const size_t k = (size_t)fmax(1, floor(tail));
+    *low = -t[DRAWS - k] * seen.se;
+    *high = -t[k - 1] * seen.se;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* samples.c - see samples.h.
+ *
+ * Which values there are is known from the heads of blocks, so everything has its place before
+ * anything is decoded. The times of a block are decoded once for all its columns. */
+#include "query/samples.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "query/crew.h"
+#include "query/reduce.h"
+#include "query/run_open.h"
+#include "query/slices.h"
+
+enum { BYTE_VALUES = 256 };
+
+struct one {
+    struct series_key key;
+    struct slice *slices;
+    size_t n;
+    uint64_t first, count;
+};
+
+/* Wall times of the rows of each block; NULL: not needed, or damaged. */
+struct store_times {
+    const struct store *store;
+    const int64_t **of_block;
+};
+
+struct samples {
+    struct scan scan; /* owns the slices */
+    struct one *series;
+    size_t n;
+    uint64_t total;
+    struct store_times *times;
+    size_t n_times;
+};
+
+/* ---- what there is ---- */
+
+static struct store_times *times_of(struct samples *s, const struct store *store)
+{
+    for (size_t i = 0; i < s->n_times; i++)
+        if (s->times[i].store == store)
+            return &s->times[i];
+    s->times = xrealloc(s->times, s->n_times + 1, sizeof *s->times);
+    s->times[s->n_times] = (struct store_times){
+        store, (const int64_t **)arena_array(&s->scan.arena, int64_t *, store->n_blocks)};
+    return &s->times[s->n_times++];
+}
+
+static const int64_t *wall_times(struct samples *s, const struct slice *sl)
+{
+    const int64_t **slot = &times_of(s, sl->store)->of_block[sl->block - sl->store->blocks];
+    if (*slot)
+        return *slot;
+    const int64_t *us = block_times(&s->scan, sl->store, sl->block);
+    if (!us)
+        return NULL;
+    int64_t *t = arena_array(&s->scan.arena, int64_t, sl->block->rows);
+    for (uint32_t i = 0; i < sl->block->rows; i++)
+        t[i] = store_wall(sl->store, us[i]).ns;
+    return *slot = t;
+}
+
+/* Whole values, and times for them; `rows` of the scan are good then. */
+static bool is_whole(struct samples *s, const struct slice *sl)
+{
+    const struct column *c = sl->column;
+    return blob_whole(&c->values) && wall_times(s, sl) &&
+           (!c->has_gaps || store_value_rows(s->scan.codec, c, sl->block->rows, s->scan.rows));
+}
+
+static struct series_key key_of(const struct merged *m, struct arena *a)
+{
+    return (struct series_key){arena_strdup(a, m->node), arena_strdup(a, m->metric),
+                               arena_strdup(a, m->entity), arena_strdup(a, m->unit)};
+}
+
+static void take_series(struct samples *s, const struct merged *m, const struct series_ask *ask)
+{
+    struct one *o = &s->series[s->n++];
+    size_t n;
+    o->key = key_of(m, &s->scan.arena);
+    o->first = s->total;
+    slices_of(&s->scan, m, ask->from, ask->to, &o->slices, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (!is_whole(s, &o->slices[i]))
+            continue;
+        o->count += o->slices[i].to - o->slices[i].from;
+        o->slices[o->n++] = o->slices[i];
+    }
+    s->total += o->count;
+}
+
+int samples_open(struct samples **out, struct run *r, const struct series_ask *ask, struct err *e)
+{
+    (void)e;
+    struct samples *s = xcalloc(1, sizeof *s);
+    scan_open(&s->scan);
+    s->series = xcalloc(r->n_series + 1, sizeof *s->series);
+    for (size_t i = 0; i < r->n_series; i++) {
+        const struct merged *m = &r->series[i];
+        if (series_matches(ask, &(struct series_key){m->node, m->metric, m->entity, m->unit}))
+            take_series(s, m, ask);
+    }
+    *out = s;
+    return 0;
+}
+
+void samples_close(struct samples *s)
+{
+    if (!s)
+        return;
+    scan_close(&s->scan);
+    free(s->series);
+    free(s->times);
+    free(s);
+}
+
+size_t samples_series(const struct samples *s)
+{
+    return s->n;
+}
+
+const struct series_key *samples_key(const struct samples *s, size_t series)
+{
+    return &s->series[series].key;
+}
+
+uint64_t samples_count(const struct samples *s, size_t series)
+{
+    return s->series[series].count;
+}
+
+uint64_t samples_total(const struct samples *s)
+{
+    return s->total;
+}
+
+/* ---- decoding ---- */
+
+struct filling {
+    struct samples *samples;
+    int64_t *t;
+    double *v;
+    samples_each *each;
+    void *to;
+};
+
+static void put_narrow(const struct codec_view *view, struct scale scale, const struct slice *sl,
+                       double *out)
+{
+    double worth[BYTE_VALUES];
+    for (int i = 0; i < BYTE_VALUES; i++)
+        worth[i] = scale_value(scale, (double)(int64_t)((uint64_t)view->base + (uint64_t)i));
+    for (uint32_t i = sl->from; i < sl->to; i++)
+        *out++ = worth[view->v8[i]];
+}
+
+static void put_values(struct scan *scan, const struct slice *sl, double *out)
+{
+    const struct scale scale = scale_of(sl->column->step);
+    struct codec_view view;
+    if (!slice_values(scan, sl, &view)) {
+        for (uint32_t i = sl->from; i < sl->to; i++)
+            *out++ = NAN;
+        return;
+    }
+    if (view.narrow) {
+        put_narrow(&view, scale, sl, out);
+        return;
+    }
+    for (uint32_t i = sl->from; i < sl->to; i++)
+        *out++ = scale_value(scale, (double)view.v64[i]);
+}
+
+static void put_times(struct samples *s, struct scan *scan, const struct slice *sl, int64_t *out)
+{
+    const int64_t *t = wall_times(s, sl); /* made by samples_open */
+    const struct column *c = sl->column;
+    if (!c->has_gaps) {
+        memcpy(out, t + c->first_row + sl->from, (sl->to - sl->from) * sizeof *out);
+        return;
+    }
+    if (!store_value_rows(scan->codec, c, sl->block->rows, scan->rows))
+        return; /* it was whole before */
+    for (uint32_t i = sl->from; i < sl->to; i++)
+        *out++ = t[scan->rows[i]];
+}
+
+static void fill_one(struct filling *f, struct scan *scan, size_t i)
+{
+    const struct one *o = &f->samples->series[i];
+    uint64_t at = o->first;
+    for (size_t k = 0; k < o->n; k++) {
+        const struct slice *sl = &o->slices[k];
+        put_times(f->samples, scan, sl, f->t + at);
+        put_values(scan, sl, f->v + at);
+        at += sl->to - sl->from;
+    }
+    if (f->each)
+        f->each(f->to, i, o->first, o->count);
+}
+
+static void work(struct crew *c, struct arena *results)
+{
+    struct scan scan;
+    size_t i;
+    (void)results;
+    scan_open(&scan);
+    while (crew_next(c, &i))
+        fill_one(c->ctx, &scan, i);
+    scan_close(&scan);
+}
+
+void samples_fill(struct samples *s, int64_t *t, double *v, samples_each *each, void *to)
+{
+    struct filling f = {s, t, v, each, to};
+    struct crew crew = {.n = s->n, .each = 1, .work = work, .ctx = &f};
+    crew_run(&crew, &s->scan.arena);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* samples.h - every stored sample of many series, into memory that the caller owns.
+ *
+ * Made for who hands whole runs to other programs: samples_open says how many there are, the caller
+ * makes room, samples_fill decodes straight into it, by several threads. Series stand one behind
+ * the other in the order of series_list, the samples of each in order of time. The run must stay
+ * open, and nobody else may use it meanwhile. */
+#ifndef QUERY_SAMPLES_H
+#define QUERY_SAMPLES_H
+
+#include "query/series.h"
+
+struct samples;
+
+/* `ask->points` is not looked at. Columns that are damaged are left out; run_losses counts them. */
+MUST_CHECK int samples_open(struct samples **out, struct run *r, const struct series_ask *ask,
+                            struct err *e);
+void samples_close(struct samples *s); /* NULL is fine */
+
+size_t samples_series(const struct samples *s);
+const struct series_key *samples_key(const struct samples *s, size_t series);
+/* Samples of that series, and in all. */
+uint64_t samples_count(const struct samples *s, size_t series);
+uint64_t samples_total(const struct samples *s);
+
+/* Something else that follows the samples of a series: called once for each, by any thread. */
+typedef void samples_each(void *to, size_t series, uint64_t first, uint64_t count);
+
+/* t and v have room for samples_total; t: wall ns. `each` may be NULL. */
+void samples_fill(struct samples *s, int64_t *t, double *v, samples_each *each, void *to);
+
+#endif

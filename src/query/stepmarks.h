@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stepmarks.h - when steps began and how long they took, without their parts: a fifth of the
+ * memory, for who looks at all of them. */
+#ifndef QUERY_STEPMARKS_H
+#define QUERY_STEPMARKS_H
+
+#include "query/steps.h"
+
+struct step_mark {
+    int64_t start, dur_ns; /* wall ns */
+    int64_t number;
+    enum event_mode mode;
+    bool cut;
+};
+
+struct rank_marks {
+    const char *node;
+    int64_t rank;
+    uint32_t pid;
+    struct step_mark *v; /* in order of time */
+    size_t n;
+};
+
+struct rank_marks rank_marks_of(const struct rank_steps *s, struct arena *a);
+
+/* How long the steps of a mode took that begin in from..to (0: open). Cut ones do not count. */
+enum { STEP_HIST_BINS = 40, STEP_HIST_OUTLIERS = 200 };
+
+struct step_hist {
+    size_t count;                       /* 0: none, the rest is empty */
+    double edges_s[STEP_HIST_BINS + 2]; /* n + 1 of them */
+    uint64_t counts[STEP_HIST_BINS + 1];
+    size_t n;              /* bins: equal ones up to where outliers begin, then one for those */
+    double outlier_from_s; /* mean + 3 standard deviations */
+    const struct step_mark *outliers[STEP_HIST_OUTLIERS]; /* the longest, in order of time */
+    size_t n_outliers, outliers_all;
+};
+
+void step_hist_of(const struct rank_marks *r, enum event_mode mode, wall_ns from, wall_ns to,
+                  struct step_hist *out);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* timeline.h - what ran when, in lanes: phases of the job, steps, hook events, operators, GPU
+ * streams of all ranks; as much as a screen can show.
+ *
+ * Nested spans get rows by their depth. What is narrower than a pixel is drawn as one with its
+ * neighbours in the same row. The work is bounded: where a track has more events in the window than
+ * the budget allows, each stretch that it is stored in becomes one slice, and who zooms in sees
+ * more. */
+#ifndef QUERY_TIMELINE_H
+#define QUERY_TIMELINE_H
+
+#include "query/stepmarks.h"
+
+enum timeline_kind { LANE_PHASES, LANE_STEPS, LANE_EVENTS, LANE_OPERATORS, LANE_GPU, LANE_KINDS };
+
+extern const char *const timeline_kind_names[LANE_KINDS]; /* "phases", "steps", ... */
+
+struct timeline_ask {
+    wall_ns from, to;                /* both given */
+    size_t px;                       /* pixels that the window is drawn on */
+    const char *node;                /* NULL: all */
+    int64_t rank;                    /* -1: all */
+    bool detail;                     /* operators and GPU streams too */
+    size_t limit;                    /* slices */
+    uint64_t budget;                 /* events to decode */
+    const struct run_phases *phases; /* NULL: none */
+    const struct rank_marks *ranks;  /* whose steps are shown */
+    size_t n_ranks;
+};
+
+struct timeline_lane {
+    enum timeline_kind kind;
+    const char *node;   /* NULL: of the whole job */
+    int64_t rank;       /* -1: not known */
+    uint32_t pid;       /* 0: none */
+    const char *thread; /* NULL: none */
+    const char *title;
+    size_t depth; /* rows needed; 0: nothing in the window */
+};
+
+struct timeline_slice {
+    uint32_t lane, row;
+    int64_t start, dur_ns; /* wall; may reach out of the window */
+    uint32_t name, merged; /* merged: how many were drawn as one; 0: it is one */
+    enum event_category category;
+};
+
+struct timeline {
+    struct timeline_lane *lanes;
+    size_t n_lanes;
+    struct timeline_slice *slices; /* lane by lane */
+    size_t n_slices;
+    const char **names;
+    size_t n_names;
+    bool cut; /* there were more slices than the limit, or more events than the budget */
+};
+
+MUST_CHECK int timeline_read(struct run *r, const struct timeline_ask *ask, struct arena *a,
+                             struct timeline *out, struct err *e);
+
+#endif

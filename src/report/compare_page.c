@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compare_page.c - see compare_page.h. */
+#include "report/compare_page.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "compare/compare_words.h"
+#include "rules/rule.h"
+#include "view/opsview.h"
+
+/* Operators that a document shows; JSON has more. */
+enum { OPS_SHOWN = 20 };
+
+static const enum tone tones[COMPARE_VERDICTS] = {
+    [COMPARE_FASTER] = TONE_GOOD,
+    [COMPARE_SLOWER] = TONE_BAD,
+    [COMPARE_SAME] = TONE_INFO,
+    [COMPARE_NOT] = TONE_WARNING,
+};
+
+struct doing {
+    struct doc doc;
+    const struct compared *c;
+    struct arena *arena;
+};
+
+static void seconds_cell(struct doing *d, double s)
+{
+    char text[HUMAN_LEN];
+    doc_number(&d->doc, s, step_text(s, text));
+}
+
+static void more_cell(struct doing *d, double s)
+{
+    char text[HUMAN_LEN];
+    doc_number(&d->doc, s, step_more_text(s, text));
+}
+
+static void share_cell(struct doing *d, double share)
+{
+    char text[HUMAN_LEN];
+    doc_number(&d->doc, share, share_text(share, text));
+}
+
+static void value_cell(struct doing *d, double v, const char *unit)
+{
+    char text[HUMAN_LEN];
+    doc_number(&d->doc, v, human_value(v, unit, text, sizeof text));
+}
+
+static double share_of(const double v[COMPARE_SIDES])
+{
+    return v[COMPARE_A] > 0 ? v[COMPARE_B] / v[COMPARE_A] - 1 : NAN;
+}
+
+/* Why something is missing. */
+static void put_losses(struct doing *d, const char *what)
+{
+    for (size_t i = 0; i < d->c->n_losses; i++) {
+        const struct compared_loss *l = &d->c->losses[i];
+        if (strcmp(l->what, what) == 0)
+            doc_text(&d->doc, "%c has no %s: %s.", l->side == COMPARE_A ? 'A' : 'B', what, l->why);
+    }
+}
+
+/* ---- the two sides ---- */
+
+static void put_run(struct doing *d, const char *side, const struct compared_run *r)
+{
+    char took[HUMAN_LEN], count[HUMAN_LEN], money[HUMAN_LEN];
+    doc_cell(&d->doc, side);
+    doc_cell(&d->doc, r->run);
+    doc_cell(&d->doc, run_status_name(r->status));
+    doc_number(&d->doc, (double)r->machines, human_count(r->machines, count, sizeof count));
+    doc_number(&d->doc, (double)r->gpus, human_count(r->gpus, count, sizeof count));
+    doc_number(&d->doc, (double)r->steps, human_count(r->steps, count, sizeof count));
+    doc_number(&d->doc, r->duration_s, duration_text(r->duration_s, took, sizeof took));
+    doc_number(&d->doc, r->cost, money_text(r->cost, money));
+}
+
+static void put_sides(struct doing *d)
+{
+    static const struct page_column columns[] = {
+        {"", false, false},        {"Run", false, false}, {"Status", false, false},
+        {"Machines", true, false}, {"GPUs", true, false}, {"Steps", true, false},
+        {"Duration", true, false}, {"Cost", true, false}, {0},
+    };
+    static const char *const names[COMPARE_SIDES] = {"A", "B"};
+    doc_section(&d->doc, "runs", "What was compared");
+    doc_table(&d->doc, "Runs", columns);
+    for (int s = 0; s < COMPARE_SIDES; s++)
+        for (size_t i = 0; i < d->c->side[s].n; i++)
+            put_run(d, names[s], &d->c->side[s].runs[i]);
+    doc_table_end(&d->doc);
+    for (size_t i = 0; i < d->c->n_hardware; i++)
+        doc_note(&d->doc, TONE_INFO, "The hardware differs: %s.", d->c->hardware[i]);
+    doc_section_end(&d->doc);
+}
+
+/* ---- step time ---- */
+
+static void put_spread(struct doing *d)
+{
+    static const struct page_column columns[] = {{"Step time", false, false},
+                                                 {"A", true, false},
+                                                 {"B", true, false},
+                                                 {"Change", true, false},
+                                                 {0}};
+    const struct step_spread *a = &d->c->side[COMPARE_A].steps, *b = &d->c->side[COMPARE_B].steps;
+    const struct {
+        const char *name;
+        double v[COMPARE_SIDES];
+    } rows[] = {
+        {"mean", {a->mean_s, b->mean_s}},  {"median", {a->p50_s, b->p50_s}},
+        {"p90", {a->p90_s, b->p90_s}},     {"p95", {a->p95_s, b->p95_s}},
+        {"p99", {a->p99_s, b->p99_s}},     {"shortest", {a->min_s, b->min_s}},
+        {"longest", {a->max_s, b->max_s}}, {"spread (sigma)", {a->stddev_s, b->stddev_s}},
+    };
+    doc_table(&d->doc, "Time of a step", columns);
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        doc_cell(&d->doc, rows[i].name);
+        seconds_cell(d, rows[i].v[COMPARE_A]);
+        seconds_cell(d, rows[i].v[COMPARE_B]);
+        share_cell(d, share_of(rows[i].v));
+    }
+    doc_table_end(&d->doc);
+}
+
+static void put_rate(struct doing *d)
+{
+    const struct compared_side *a = &d->c->side[COMPARE_A], *b = &d->c->side[COMPARE_B];
+    char change[HUMAN_LEN];
+    if (isnan(a->samples_per_s) || isnan(b->samples_per_s))
+        return;
+    doc_text(&d->doc,
+             "Samples per second: %.4g in A, %.4g in B (%s); %.4g and %.4g samples a step.",
+             a->samples_per_s, b->samples_per_s,
+             share_text(b->samples_per_s / a->samples_per_s - 1, change), a->batch, b->batch);
+}
+
+static void put_interval(struct doing *d, const char *name, const struct interval *v)
+{
+    char at[HUMAN_LEN], low[HUMAN_LEN], high[HUMAN_LEN];
+    if (!isnan(v->low))
+        doc_fact(&d->doc, name, v->at,
+                 arena_printf(d->arena, "%s, with %.3g %% confidence between %s and %s",
+                              share_text(v->at, at), d->c->confidence * 100,
+                              share_text(v->low, low), share_text(v->high, high)));
+}
+
+static void put_histogram(struct doing *d)
+{
+    const struct compared_histogram *h = &d->c->histogram;
+    struct svg_counts rows[COMPARE_SIDES] = {{"A", NULL}, {"B", NULL}};
+    if (h->n == 0)
+        return;
+    for (int s = 0; s < COMPARE_SIDES; s++) {
+        double *v = arena_array(d->arena, double, h->n);
+        for (size_t i = 0; i < h->n; i++)
+            v[i] = (double)h->counts[s][i];
+        rows[s].counts = v;
+    }
+    doc_figure(&d->doc, &(struct figure){
+                            .kind = FIGURE_HISTOGRAM,
+                            .words = {.title = "Step times of A and B",
+                                      .desc = "How many steps took how long; the last bar holds "
+                                              "all that took longer.",
+                                      .unit = "s",
+                                      .x = "time of a step"},
+                            .edges = h->edges_s,
+                            .n_edges = h->n + 1,
+                            .counts = rows,
+                            .n = COMPARE_SIDES,
+                        });
+}
+
+static void put_parts(struct doing *d)
+{
+    static const struct page_column columns[] = {
+        {"Part of a step", false, false},
+        {"A", true, false},
+        {"B", true, false},
+        {"Change", true, false},
+        {"Low", true, false},
+        {"High", true, false},
+        {"Verdict", false, false},
+        {0},
+    };
+    if (d->c->n_parts == 0)
+        return;
+    doc_table(&d->doc, "Parts of a step, each with the interval of its change", columns);
+    for (size_t i = 0; i < d->c->n_parts; i++) {
+        const struct compared_part *p = &d->c->parts[i];
+        doc_cell(&d->doc, p->part);
+        seconds_cell(d, p->s[COMPARE_A]);
+        seconds_cell(d, p->s[COMPARE_B]);
+        more_cell(d, p->diff_s.at);
+        more_cell(d, p->diff_s.low);
+        more_cell(d, p->diff_s.high);
+        doc_badge(&d->doc, tones[p->verdict], compare_called[p->verdict]);
+    }
+    doc_table_end(&d->doc);
+}
+
+static void put_steps(struct doing *d)
+{
+    const struct compared *c = d->c;
+    doc_section(&d->doc, "steps", "Step time");
+    if (c->side[COMPARE_A].steps.count) {
+        put_spread(d);
+        doc_facts(&d->doc);
+        put_interval(d, "Change of the mean", &c->diff);
+        put_interval(d, "Change of the median", &c->median);
+        doc_facts_end(&d->doc);
+        put_rate(d);
+        put_histogram(d);
+        put_parts(d);
+    }
+    put_losses(d, "steps");
+    doc_section_end(&d->doc);
+}
+
+/* ---- phases, money, utilization ---- */
+
+static void put_phases(struct doing *d)
+{
+    static const struct page_column columns[] = {{"Phase", false, false}, {"A", true, false},
+                                                 {"B", true, false},      {"Change", true, false},
+                                                 {"Share", true, false},  {0}};
+    char text[HUMAN_LEN];
+    doc_section(&d->doc, "phases", "Phases");
+    doc_table(&d->doc, "Time spent in phases", columns);
+    for (size_t i = 0; i < d->c->n_phases; i++) {
+        const struct compared_phase *p = &d->c->phases[i];
+        const double more = p->s[COMPARE_B] - p->s[COMPARE_A];
+        doc_cell(&d->doc, p->phase);
+        for (int s = 0; s < COMPARE_SIDES; s++)
+            if (isnan(p->s[s]))
+                doc_number(&d->doc, NAN, "-");
+            else
+                doc_number(&d->doc, p->s[s], duration_text(p->s[s], text, sizeof text));
+        more_cell(d, more);
+        share_cell(d, share_of(p->s));
+    }
+    doc_table_end(&d->doc);
+    doc_section_end(&d->doc);
+}
+
+static void put_cost(struct doing *d)
+{
+    const struct compared *c = d->c;
+    char a[HUMAN_LEN], b[HUMAN_LEN], saved[HUMAN_LEN], share[HUMAN_LEN];
+    doc_section(&d->doc, "cost", "Cost");
+    if (isnan(c->saving)) {
+        doc_text(&d->doc, "Not known: the price of a machine is not known on %s; give --price.",
+                 isnan(c->cost[COMPARE_A]) && isnan(c->cost[COMPARE_B]) ? "either side"
+                 : isnan(c->cost[COMPARE_A])                            ? "side A"
+                                                                        : "side B");
+    } else {
+        const char *s = share_text(fabs(c->saving_share), share);
+        doc_text(&d->doc, "A costs %s, B %s: B %s %s (%s).", money_text(c->cost[COMPARE_A], a),
+                 money_text(c->cost[COMPARE_B], b), c->saving < 0 ? "costs more by" : "saves",
+                 money_text(fabs(c->saving), saved), s + (*s == '+'));
+    }
+    doc_section_end(&d->doc);
+}
+
+static void put_use(struct doing *d, const struct compared_use *u)
+{
+    enum { P50 = 2, P95 = 4 };
+    doc_cell(&d->doc, u->title);
+    for (int q = P50; q <= P95; q += P95 - P50)
+        for (int s = 0; s < COMPARE_SIDES; s++)
+            value_cell(d, u->v[s][q], u->unit);
+    if (isnan(u->diff))
+        doc_number(&d->doc, NAN, "-");
+    else if (strcmp(u->unit, "%") == 0)
+        doc_number(&d->doc, u->diff, arena_printf(d->arena, "%+.1f points", u->diff));
+    else
+        value_cell(d, u->diff, u->unit);
+}
+
+static void put_unmeasured(struct doing *d, const struct compared_use *u)
+{
+    const char *a = u->why[COMPARE_A], *b = u->why[COMPARE_B];
+    if (a && b && strcmp(a, b) == 0) {
+        doc_text(&d->doc, "%s was not measured: %s.", u->title, a);
+        return;
+    }
+    for (int s = 0; s < COMPARE_SIDES; s++)
+        if (u->why[s])
+            doc_text(&d->doc, "%s of %c was not measured: %s.", u->title, s ? 'B' : 'A', u->why[s]);
+}
+
+static void put_uses(struct doing *d)
+{
+    static const struct page_column columns[] = {
+        {"Resource", false, false},
+        {"Median A", true, false},
+        {"Median B", true, false},
+        {"p95 A", true, false},
+        {"p95 B", true, false},
+        {"Change", true, false},
+        {0},
+    };
+    doc_section(&d->doc, "utilization", "Utilization");
+    doc_table(&d->doc, "Of all machines", columns);
+    for (size_t i = 0; i < d->c->n_uses; i++)
+        put_use(d, &d->c->uses[i]);
+    doc_table_end(&d->doc);
+    for (size_t i = 0; i < d->c->n_uses; i++)
+        put_unmeasured(d, &d->c->uses[i]);
+    doc_section_end(&d->doc);
+}
+
+/* ---- operators and breakdown ---- */
+
+static void put_times(struct doing *d)
+{
+    static const struct page_column columns[] = {{"Of", false, false},    {"What", false, false},
+                                                 {"A", true, false},      {"B", true, false},
+                                                 {"Change", true, false}, {0}};
+    doc_table(&d->doc, "Breakdown: time of a step, shares of the time of devices", columns);
+    for (size_t i = 0; i < d->c->n_times; i++) {
+        const struct compared_time *t = &d->c->times[i];
+        const bool seconds = strcmp(t->unit, "s") == 0;
+        const double more = t->v[COMPARE_B] - t->v[COMPARE_A];
+        doc_cell(&d->doc, t->of);
+        doc_cell(&d->doc, t->what);
+        for (int s = 0; s < COMPARE_SIDES; s++)
+            if (seconds)
+                seconds_cell(d, t->v[s]);
+            else
+                value_cell(d, t->v[s] * 100, "%");
+        if (seconds)
+            more_cell(d, more);
+        else
+            doc_number(&d->doc, more,
+                       isnan(more) ? "-" : arena_printf(d->arena, "%+.1f points", more * 100));
+    }
+    doc_table_end(&d->doc);
+}
+
+static void put_ops(struct doing *d)
+{
+    static const struct page_column columns[] = {
+        {"Operator", false, true}, {"Device", false, false},
+        {"Self A", true, false},   {"Self B", true, false},
+        {"Change", true, false},   {"Calls A", true, false},
+        {"Calls B", true, false},  {0},
+    };
+    const struct compared *c = d->c;
+    doc_table(&d->doc,
+              c->ops_per_step ? "Operators, most changed first; of one step"
+                              : "Operators, most changed first; of the run",
+              columns);
+    for (size_t i = 0; i < c->n_ops && i < OPS_SHOWN; i++) {
+        const struct compared_op *o = &c->ops[i];
+        doc_cell(&d->doc, o->name);
+        doc_cell(&d->doc, op_device_names[o->device]);
+        seconds_cell(d, o->self_s[COMPARE_A]);
+        seconds_cell(d, o->self_s[COMPARE_B]);
+        more_cell(d, compared_op_diff(o));
+        for (int s = 0; s < COMPARE_SIDES; s++)
+            doc_number(&d->doc, o->calls[s],
+                       isnan(o->calls[s]) ? "-" : arena_printf(d->arena, "%.4g", o->calls[s]));
+    }
+    doc_table_end(&d->doc);
+    if (c->n_ops > OPS_SHOWN)
+        doc_text(&d->doc, "The %d most changed; --json has up to %zu.", OPS_SHOWN, c->n_ops);
+}
+
+static void put_detail(struct doing *d)
+{
+    doc_section(&d->doc, "operators", "Operators");
+    if (d->c->n_ops) {
+        put_ops(d);
+        put_times(d);
+    }
+    put_losses(d, "operators");
+    doc_section_end(&d->doc);
+}
+
+/* ---- findings ---- */
+
+static void put_finding(struct doing *d, const struct compared_finding *f)
+{
+    static const char *const words[FINDING_CHANGES] = {
+        [FINDING_APPEARED] = "appeared in B",
+        [FINDING_WENT] = "gone in B",
+        [FINDING_STAYED] = "in both",
+        [FINDING_UNKNOWN] = "not judged on one side",
+    };
+    static const enum tone signs[FINDING_CHANGES] = {
+        [FINDING_APPEARED] = TONE_BAD,
+        [FINDING_WENT] = TONE_GOOD,
+        [FINDING_STAYED] = TONE_WARNING,
+        [FINDING_UNKNOWN] = TONE_INFO,
+    };
+    const char *message = f->message[COMPARE_B] ? f->message[COMPARE_B] : f->message[COMPARE_A];
+    doc_cell(&d->doc, f->rule->name);
+    doc_badge(&d->doc, signs[f->change], words[f->change]);
+    for (int s = 0; s < COMPARE_SIDES; s++) {
+        char text[HUMAN_LEN];
+        const char *share = share_text(f->lost_share[s], text);
+        doc_number(&d->doc, f->lost_share[s], share + (*share == '+'));
+    }
+    doc_cell(&d->doc, f->change == FINDING_UNKNOWN && f->why ? f->why : message ? message : "");
+}
+
+static void put_findings(struct doing *d)
+{
+    static const struct page_column columns[] = {
+        {"Rule", false, false},  {"Change", false, false},      {"Lost A", true, false},
+        {"Lost B", true, false}, {"What it says", false, true}, {0}};
+    doc_section(&d->doc, "findings", "Findings");
+    if (d->c->n_findings == 0) {
+        doc_text(&d->doc, "No rule found anything on either side.");
+    } else {
+        doc_table(&d->doc, "What rules found; lost: share of the training loop", columns);
+        for (size_t i = 0; i < d->c->n_findings; i++)
+            put_finding(d, &d->c->findings[i]);
+        doc_table_end(&d->doc);
+    }
+    doc_section_end(&d->doc);
+}
+
+/* ---- the document ---- */
+
+static void put_verdict(struct doing *d)
+{
+    doc_note(&d->doc, tones[d->c->verdict], "%s", d->c->sentence);
+    if (*d->c->why)
+        doc_text(&d->doc, "%s", d->c->why);
+}
+
+void compare_document(const struct compared *c, enum doc_kind kind, struct arena *a,
+                      struct buf *out)
+{
+    static const struct page_link links[] = {{"runs", "Runs"},
+                                             {"steps", "Step time"},
+                                             {"phases", "Phases"},
+                                             {"cost", "Cost"},
+                                             {"utilization", "Utilization"},
+                                             {"operators", "Operators"},
+                                             {"findings", "Findings"},
+                                             {0}};
+    struct doing d = {.c = c, .arena = a};
+    doc_open(&d.doc, kind, out, a,
+             &(struct page_head){.title = compare_titles[c->verdict],
+                                 .lead = arena_printf(a, "A: %s. B: %s.", c->side[COMPARE_A].name,
+                                                      c->side[COMPARE_B].name)});
+    put_verdict(&d);
+    doc_contents(&d.doc, links);
+    put_sides(&d);
+    put_steps(&d);
+    put_phases(&d);
+    put_cost(&d);
+    put_uses(&d);
+    put_findings(&d);
+    put_detail(&d);
+    doc_close(&d.doc, NULL);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report.h - a run and what held it back, as one document that people mail to each other.
+ *
+ * report_read gathers everything once; the functions below it only write it down, so that HTML,
+ * JSON, text and Markdown have the same numbers. The rules are evaluated by the caller, who hands
+ * over the verdicts: nothing is judged here. */
+#ifndef REPORT_REPORT_H
+#define REPORT_REPORT_H
+
+#include "base/buf.h"
+#include "rules/feed_run.h"
+#include "rules/rightsize.h"
+#include "rules/verdict_read.h"
+
+struct report;
+
+struct report_ask {
+    const struct checked *checked;    /* rules_check_run or rules_check_priced over the same run */
+    const struct rule_params *params; /* that they were evaluated with */
+    const struct hosted *own;         /* rules of the user's own */
+    size_t n_own;
+    struct rank_steps *ranks; /* steps_read of the run, where they were read; NULL: read here */
+    size_t n_ranks;
+    const struct right_size *right_size; /* NULL: none is proposed */
+    wall_ns now;                         /* when the report is made; 0: by the clock */
+};
+
+/* Everything lives in the arena, and as long as the run and what was asked with. */
+MUST_CHECK int report_read(struct report **out, struct run *r, const struct report_ask *ask,
+                           struct arena *a, struct err *e);
+
+/* One file: no network, no other file, complete without a script. */
+void report_html(const struct report *r, struct buf *out);
+/* Every number of the page. Keys may be added, never renamed. */
+void report_json(const struct report *r, struct buf *out);
+/* For terminals and mail. */
+void report_text(const struct report *r, struct buf *out);
+/* For pull requests. */
+void report_markdown(const struct report *r, struct buf *out);
+
+/* report.html and report.json into a folder, each replaced in one step. */
+MUST_CHECK int report_write(const struct report *r, const char *folder, struct err *e);
+
+#endif

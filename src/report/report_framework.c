@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report_framework.c - what the framework did: where the time of steps went, and operators. */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/human.h"
+#include "base/mem.h"
+#include "base/percents.h"
+#include "report/report_own.h"
+
+/* ---- steps ---- */
+
+static const struct page_column step_columns[] = {
+    {"Node"},
+    {"Rank", .right = true},
+    {"Mode"},
+    {"Steps", .right = true},
+    {"Mean", .right = true},
+    {"p50", .right = true},
+    {"p95", .right = true},
+    {"p99", .right = true},
+    {"Max", .right = true},
+    {"Samples/s", .right = true},
+    {0},
+};
+
+static void put_steps_row(const struct report *r, struct doc *d, const struct steps_row *row)
+{
+    const struct step_stats *s = &row->stats;
+    const double v[] = {s->mean_s, s->p50_s, s->p95_s, s->p99_s, s->max_s};
+    char text[HUMAN_LEN];
+    doc_cell(d, row->rank->node);
+    doc_number(d, (double)row->rank->rank,
+               arena_printf(r->arena, "%lld", (long long)row->rank->rank));
+    doc_cell(d, mode_name(s->mode));
+    doc_number(d, (double)s->count, human_count(s->count, text, sizeof text));
+    for (size_t i = 0; i < COUNT_OF(v); i++)
+        doc_number(d, v[i], human_value(v[i], "s", text, sizeof text));
+    doc_number(d, s->samples_per_s,
+               isnan(s->samples_per_s) ? "-" : arena_printf(r->arena, "%.1f", s->samples_per_s));
+}
+
+static void put_steps(const struct report *r, struct doc *d)
+{
+    doc_table(d, "Steps of each rank", step_columns);
+    for (size_t i = 0; i < r->steps.n_rows; i++)
+        put_steps_row(r, d, &r->steps.rows[i]);
+    doc_table_end(d);
+}
+
+/* Parts that took time in the steps of these rows; returns how many. */
+static size_t parts_told(const struct report *r, size_t parts[STEP_PARTS_MOST])
+{
+    size_t n = 0;
+    for (size_t k = 0; k < step_parts(); k++) {
+        double sum = 0;
+        for (size_t i = 0; i < r->steps.n_rows; i++)
+            sum += r->steps.rows[i].part_s[k];
+        if (sum > 0)
+            parts[n++] = k;
+    }
+    return n;
+}
+
+/* Columns: rank, mode, then the parts of which anybody told something. */
+static void put_parts(const struct report *r, struct doc *d)
+{
+    struct page_column columns[STEP_PARTS_MOST + 4] = {{"Rank"}, {"Mode"}};
+    size_t parts[STEP_PARTS_MOST];
+    const size_t n = parts_told(r, parts);
+    char text[HUMAN_LEN];
+    for (size_t k = 0; k < n; k++)
+        columns[2 + k] = (struct page_column){step_part_name(parts[k]), .right = true};
+    doc_table(d, "Where the time of the steps went", columns);
+    for (size_t i = 0; i < r->steps.n_rows; i++) {
+        const struct steps_row *row = &r->steps.rows[i];
+        doc_cell(d, arena_printf(r->arena, "%lld", (long long)row->rank->rank));
+        doc_cell(d, mode_name(row->stats.mode));
+        for (size_t k = 0; k < n; k++) {
+            const double s = steps_row_part_s(row, parts[k]);
+            doc_number(d, s, isnan(s) ? "not told" : human_value(s, "s", text, sizeof text));
+        }
+    }
+    doc_table_end(d);
+}
+
+static void put_pace(const struct report *r, struct doc *d)
+{
+    struct svg_line lines[REPORT_RANKS];
+    struct figure f = {.kind = FIGURE_LINES,
+                       .words = {.title = "Duration of training steps",
+                                 .desc = "Mean of neighbouring steps; the band goes from the "
+                                         "shortest to the longest.",
+                                 .unit = "s",
+                                 .x = "step"}};
+    const bool one = r->n_paces == 1;
+    for (size_t i = 0; i < r->n_paces; i++) {
+        const struct report_pace *p = &r->paces[i];
+        lines[i] = (struct svg_line){
+            .label = arena_printf(r->arena, "rank %lld", (long long)p->rank->rank),
+            .t = p->step,
+            .v = p->v,
+            .min = one ? p->min : NULL,
+            .max = one ? p->max : NULL,
+            .n = p->n};
+    }
+    f.lines = (struct svg_lines){.v = lines, .n = r->n_paces, .axis = SVG_COUNT};
+    if (r->show.n_ranks > r->n_paces)
+        f.caption =
+            arena_printf(r->arena, "The first %zu of %zu ranks.", r->n_paces, r->show.n_ranks);
+    doc_figure(d, &f);
+}
+
+/* The last training steps of the first rank, as a stack of their parts. */
+static void put_last(const struct report *r, struct doc *d)
+{
+    const struct steps_view *s = &r->steps;
+    const char *names[STEP_PARTS_MOST], *labels[REPORT_LAST_STEPS];
+    double v[REPORT_LAST_STEPS * STEP_PARTS_MOST] = {0};
+    size_t parts[STEP_PARTS_MOST], n = 0;
+    const size_t n_parts = parts_told(r, parts);
+    for (size_t k = 0; k < n_parts; k++)
+        names[k] = step_part_name(parts[k]);
+    for (size_t i = 0; i < s->n_items && n < REPORT_LAST_STEPS; i++) {
+        const struct step *x = s->items[i].step;
+        if (s->items[i].rank != s->items[0].rank || x->mode != MODE_TRAIN || x->cut)
+            continue;
+        labels[n] = arena_printf(r->arena, "%lld", (long long)x->number);
+        for (size_t k = 0; k < n_parts; k++)
+            v[n * n_parts + k] = (double)x->part_ns[parts[k]] / (double)NS_PER_S;
+        n++;
+    }
+    if (n < 2)
+        return;
+    const struct figure f = {
+        .kind = FIGURE_STACK,
+        .words = {.title = arena_printf(r->arena,
+                                        "Time spent in the last %zu training steps, rank "
+                                        "%lld",
+                                        n, (long long)s->items[0].rank->rank),
+                  .unit = "s"},
+        .stack = {names, n_parts, labels, v, n},
+    };
+    doc_figure(d, &f);
+}
+
+/* ---- operators ---- */
+
+static const struct page_column op_columns[] = {
+    {"Operator", .wide = true},
+    {"Share", .right = true},
+    {"Self time", .right = true},
+    {"Total time", .right = true},
+    {"Calls", .right = true},
+    {"Mean", .right = true},
+    {0},
+};
+
+static void put_op(const struct report *r, struct doc *d, const struct op_row *x)
+{
+    const double self = (double)x->self_ns / (double)NS_PER_S,
+                 total = (double)x->total_ns / (double)NS_PER_S, mean = op_mean_s(x);
+    char text[HUMAN_LEN];
+    doc_cell(d, x->name);
+    doc_bar(d, x->share, x->share, arena_printf(r->arena, "%.1f %%", x->share * 100));
+    doc_number(d, self, human_value(self, "s", text, sizeof text));
+    doc_number(d, total, human_value(total, "s", text, sizeof text));
+    doc_number(d, (double)x->calls, human_count(x->calls, text, sizeof text));
+    doc_number(d, mean, human_value(mean, "s", text, sizeof text));
+}
+
+static void put_ops(const struct report *r, struct doc *d, enum op_device device,
+                    const char *caption)
+{
+    if (r->op_s[device] <= 0)
+        return;
+    doc_table(d, caption, op_columns);
+    for (size_t i = 0; i < r->ops.n; i++)
+        if (r->ops.v[i].device == device)
+            put_op(r, d, &r->ops.v[i]);
+    doc_table_end(d);
+}
+
+static void put_operators(const struct report *r, struct doc *d)
+{
+    const struct svg_part parts[] = {{"CPU operators", r->op_s[OP_CPU], 0},
+                                     {"GPU operators", r->op_s[OP_GPU], 1}};
+    const struct figure f = {.kind = FIGURE_PIE,
+                             .words = {.title = "Time in CPU and GPU operators", .unit = "s"},
+                             .parts = parts,
+                             .n = 2};
+    doc_part(d, "operators", "Most expensive operators");
+    if (r->no_ops) {
+        doc_note(d, TONE_INFO, "%s", sentence(r->arena, r->no_ops));
+        return;
+    }
+    doc_text(d, "Ranked by self time: the time of an operator without that of the operators it "
+                "calls.");
+    if (r->op_s[OP_CPU] > 0 && r->op_s[OP_GPU] > 0)
+        doc_figure(d, &f);
+    put_ops(r, d, OP_CPU, "Most expensive CPU operators");
+    put_ops(r, d, OP_GPU, "Most expensive GPU operators");
+}
+
+void report_put_framework(const struct report *r, struct doc *d)
+{
+    const struct verdict *v = report_verdict(r, "OverallFrameworkMetrics");
+    doc_section(d, "framework", "Framework metrics summary");
+    if (r->steps.why) {
+        doc_note(d, TONE_INFO, "No steps were seen: %s. %s", r->steps.why, steps_advice);
+    } else {
+        for (size_t i = 0; v && i < v->n_remarks; i++)
+            doc_text(d, "%s", sentence(r->arena, v->remarks[i]));
+        if (v)
+            report_put_plots(r, d, v);
+        put_steps(r, d);
+        put_parts(r, d);
+        if (r->n_paces)
+            put_pace(r, d);
+        put_last(r, d);
+    }
+    put_operators(r, d);
+    doc_section_end(d);
+}

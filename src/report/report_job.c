@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report_job.c - the head of a report and the summary of the job. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/human.h"
+#include "base/mem.h"
+#include "report/report_own.h"
+#include "view/verdict_words.h"
+
+enum { TOP_ISSUES = 3 };
+
+static double seconds(wall_ns from, wall_ns to)
+{
+    return (double)(to.ns - from.ns) / (double)NS_PER_S;
+}
+
+static const char *took(const struct report *r, double s)
+{
+    char text[HUMAN_LEN];
+    return arena_strdup(r->arena, duration_text(s, text, sizeof text));
+}
+
+static const char *wall(const struct report *r, wall_ns t)
+{
+    char text[64];
+    return arena_strdup(r->arena, wall_text(t, text, sizeof text));
+}
+
+/* ---- phases ---- */
+
+int phase_color(enum phase_kind k)
+{
+    static const int colors[PHASE_N] = {[PHASE_INIT] = 6,
+                                        [PHASE_TRAIN] = 0,
+                                        [PHASE_EVAL] = 3,
+                                        [PHASE_FINAL] = 4,
+                                        [PHASE_INTERRUPTION] = 5};
+    return colors[k];
+}
+
+/* Without steps all that can be told is when a node was interrupted. */
+static bool is_told(const struct report *r, enum phase_kind k)
+{
+    return r->show.phases.has_steps || k == PHASE_INTERRUPTION;
+}
+
+size_t report_spans(const struct report *r, struct svg_span **out)
+{
+    const struct run_phases *p = &r->show.phases;
+    size_t n = 0;
+    *out = arena_array(r->arena, struct svg_span, p->n + 1);
+    for (size_t i = 0; i < p->n; i++)
+        if (is_told(r, p->phases[i].kind))
+            (*out)[n++] = (struct svg_span){
+                phase_name(p->phases[i].kind), report_since(r, p->phases[i].start),
+                report_since(r, p->phases[i].end), phase_color(p->phases[i].kind)};
+    return n;
+}
+
+static void put_pie(const struct report *r, struct doc *d)
+{
+    struct svg_part parts[PHASE_N];
+    struct figure f = {.kind = FIGURE_PIE,
+                       .words = {.title = "Time spent in phases of training", .unit = "s"},
+                       .parts = parts};
+    for (enum phase_kind k = 0; k < PHASE_N; k++)
+        if (r->show.phases.seconds[k] > 0)
+            parts[f.n++] =
+                (struct svg_part){phase_name(k), r->show.phases.seconds[k], phase_color(k)};
+    doc_figure(d, &f);
+}
+
+static void put_progress(const struct report *r, struct doc *d)
+{
+    struct svg_span *spans;
+    struct figure f = {.kind = FIGURE_PROGRESS,
+                       .words = {.title = "Training progress over time"},
+                       .n = report_spans(r, &spans),
+                       .to = report_since(r, r->show.phases.job_end)};
+    f.spans = spans;
+    if (f.n > 0)
+        doc_figure(d, &f);
+}
+
+/* ---- details ---- */
+
+static void put_time(const struct report *r, struct doc *d, const char *name, bool known, wall_ns t)
+{
+    doc_fact(d, name, NAN, known ? wall(r, t) : "not known: no steps were seen");
+}
+
+static void put_phase(const struct report *r, struct doc *d, const char *name, double s)
+{
+    const bool known = r->show.phases.has_steps;
+    doc_fact(d, name, known ? s : NAN, known ? took(r, s) : "not known: no steps were seen");
+}
+
+static void put_percent(const struct report *r, struct doc *d, const char *name, double pct)
+{
+    doc_fact(d, name, isnan(pct) ? NAN : pct,
+             isnan(pct) ? "not known" : arena_printf(r->arena, "%.1f %%", pct));
+}
+
+static void put_details(const struct report *r, struct doc *d)
+{
+    const struct run_phases *p = &r->show.phases;
+    const double *s = p->seconds, *pct = r->phase_pct;
+    const bool has = p->has_steps;
+    doc_facts(d);
+    doc_fact(d, "Start time", NAN, wall(r, p->job_start));
+    doc_fact(d, r->live ? "Data up to" : "End time", NAN, wall(r, p->job_end));
+    doc_fact(d, "Job duration", seconds(p->job_start, p->job_end),
+             took(r, seconds(p->job_start, p->job_end)));
+    put_time(r, d, "Training loop start", has, p->loop_start);
+    put_time(r, d, "Training loop end", has, p->loop_end);
+    put_phase(r, d, "Training loop duration", s[PHASE_TRAIN] + s[PHASE_EVAL]);
+    put_phase(r, d, "Initialization", s[PHASE_INIT]);
+    put_phase(r, d, "Finalization", s[PHASE_FINAL]);
+    if (s[PHASE_INTERRUPTION] > 0)
+        doc_fact(d, "Interruption", s[PHASE_INTERRUPTION], took(r, s[PHASE_INTERRUPTION]));
+    put_percent(r, d, "Initialization (%)", pct[PHASE_INIT]);
+    put_percent(r, d, "Training loop (%)", pct[PHASE_TRAIN] + pct[PHASE_EVAL]);
+    put_percent(r, d, "Finalization (%)", pct[PHASE_FINAL]);
+    if (s[PHASE_INTERRUPTION] > 0)
+        put_percent(r, d, "Interruption (%)", pct[PHASE_INTERRUPTION]);
+    doc_facts_end(d);
+}
+
+static void put_run_facts(const struct report *r, struct doc *d)
+{
+    const struct run_info *info = r->info;
+    const char *command = runview_command(info, r->arena);
+    doc_facts(d);
+    doc_fact(d, "Command", NAN, *command ? command : "not known");
+    if (info->directory && *info->directory)
+        doc_fact(d, "Directory", NAN, info->directory);
+    if (info->git_commit && *info->git_commit)
+        doc_fact(d, "Git commit", NAN, info->git_commit);
+    for (size_t i = 0; i < info->n_labels; i++)
+        doc_fact(d, arena_printf(r->arena, "Label %s", info->labels[i].key), NAN,
+                 info->labels[i].value);
+    doc_fact(d, "Folder", NAN, path_base(info->path));
+    doc_facts_end(d);
+}
+
+void report_put_job(const struct report *r, struct doc *d)
+{
+    doc_section(d, "job", "Training job summary");
+    doc_columns(d);
+    if (r->show.phases.has_steps)
+        put_pie(r, d);
+    else
+        doc_note(d, TONE_INFO, "No steps were seen, so phases cannot be told apart: %s. %s",
+                 r->show.no_steps, steps_advice);
+    put_details(r, d);
+    doc_columns_end(d);
+    put_progress(r, d);
+    doc_part(d, NULL, "What ran");
+    put_run_facts(r, d);
+    doc_section_end(d);
+}
+
+/* ---- the head ---- */
+
+static const struct stat_line *use_of(const struct report *r, const char *metric)
+{
+    for (size_t i = 0; i < r->use.n; i++)
+        if (strcmp(r->use.v[i].metric, metric) == 0 && r->use.v[i].s->count > 0)
+            return &r->use.v[i];
+    return NULL;
+}
+
+static void put_use_tile(const struct report *r, struct doc *d, const char *name,
+                         const char *metric)
+{
+    struct node_view *nodes;
+    const struct stat_line *l = use_of(r, metric);
+    const bool several = runview_nodes(r->info, r->arena, &nodes) > 1;
+    char p50[HUMAN_LEN], p95[HUMAN_LEN];
+    if (!l)
+        return;
+    human_value(l->s->p50, l->unit, p50, sizeof p50);
+    human_value(l->s->p95, l->unit, p95, sizeof p95);
+    doc_tile(d, name, p50,
+             arena_printf(r->arena, "median%s%s; 95th percentile %s", several ? " on " : "",
+                          several ? l->node : "", p95));
+}
+
+/* Of the rank with most training steps: ranks are alike. */
+static void put_step_tile(const struct report *r, struct doc *d)
+{
+    const struct step_stats *best = NULL;
+    char p50[HUMAN_LEN], count[HUMAN_LEN];
+    for (size_t i = 0; i < r->steps.n_rows; i++) {
+        const struct step_stats *s = &r->steps.rows[i].stats;
+        if (s->mode == MODE_TRAIN && s->count > 0 && (!best || s->count > best->count))
+            best = s;
+    }
+    if (!best)
+        return;
+    human_count(best->count, count, sizeof count);
+    doc_tile(d, "Training step", human_value(best->p50_s, "s", p50, sizeof p50),
+             arena_printf(r->arena, "median of %s steps", count));
+}
+
+static void put_cost_tile(const struct report *r, struct doc *d)
+{
+    if (!isnan(r->cost))
+        doc_tile(d, "Cost", arena_printf(r->arena, "%.*f", r->cost < 1 ? 4 : 2, r->cost),
+                 arena_printf(r->arena, "at %g an hour%s", r->price_per_hour,
+                              r->live ? ", so far" : ""));
+}
+
+static void put_tiles(const struct report *r, struct doc *d)
+{
+    const struct run_phases *p = &r->show.phases;
+    const size_t issues = r->states[RULE_ISSUE];
+    doc_tiles(d);
+    doc_tile(d, r->live ? "Duration so far" : "Duration",
+             took(r, seconds(p->job_start, p->job_end)),
+             p->has_steps ? arena_printf(r->arena, "%.1f %% in the training loop",
+                                         r->phase_pct[PHASE_TRAIN] + r->phase_pct[PHASE_EVAL])
+                          : NULL);
+    put_use_tile(r, d, "GPU utilization", "gpu");
+    put_use_tile(r, d, "CPU utilization", "cpu");
+    put_step_tile(r, d);
+    doc_tile(d, "Issues", arena_printf(r->arena, "%zu", issues),
+             arena_printf(r->arena, "%zu rules clear, %zu not evaluated", r->states[RULE_CLEAR],
+                          r->states[RULE_NOT_EVALUATED]));
+    put_cost_tile(r, d);
+    doc_tiles_end(d);
+}
+
+enum tone severity_tone(enum severity s)
+{
+    static const enum tone tones[SEVERITY_N] = {[SEVERITY_INFO] = TONE_INFO,
+                                                [SEVERITY_WARNING] = TONE_WARNING,
+                                                [SEVERITY_CRITICAL] = TONE_BAD};
+    return tones[s];
+}
+
+const char *sentence(struct arena *a, const char *text)
+{
+    const size_t n = strlen(text);
+    if (n == 0)
+        return text;
+    char *out = arena_printf(a, "%s%s", text, strchr(".!?", text[n - 1]) ? "" : ".");
+    const size_t word = strspn(out, "abcdefghijklmnopqrstuvwxyz"); /* a name is left as it is */
+    if (word > 0 && out[word] == ' ')
+        *out = (char)(*out - 'a' + 'A');
+    return out;
+}
+
+static void put_issue(const struct report *r, struct doc *d, const struct verdict *v)
+{
+    const struct finding **list = arena_array(r->arena, const struct finding *, v->n_findings);
+    struct buf size = {0};
+    findings_costliest_first(v, list);
+    verdict_size_words(&size, v, r->show.phases.has_steps);
+    doc_note(d, severity_tone(v->severity), "%s (%.*s): %s", v->rule->title, (int)size.len,
+             (const char *)size.p, sentence(r->arena, list[0]->message));
+    buf_free(&size);
+}
+
+/* What a reader in a hurry should know. */
+static void put_short(const struct report *r, struct doc *d)
+{
+    const struct verdict **issues = arena_array(r->arena, const struct verdict *, r->n_rules);
+    size_t n = 0;
+    for (size_t i = 0; i < r->n_rules; i++)
+        if (r->rules[i].v->state == RULE_ISSUE && r->rules[i].v->n_findings)
+            issues[n++] = r->rules[i].v;
+    verdicts_worst_first(issues, n);
+    for (size_t i = 0; i < MIN_OF(n, (size_t)TOP_ISSUES); i++)
+        put_issue(r, d, issues[i]);
+    if (n > TOP_ISSUES)
+        doc_text(d, "And %zu more: see the rules summary.", n - TOP_ISSUES);
+    if (n == 0 && r->states[RULE_CLEAR] > 0)
+        doc_note(d, TONE_GOOD,
+                 "Nothing is known to have held the run back: %zu rules are clear, "
+                 "%zu could not be evaluated.",
+                 r->states[RULE_CLEAR], r->states[RULE_NOT_EVALUATED]);
+    if (n == 0 && r->states[RULE_CLEAR] == 0)
+        doc_note(d, TONE_INFO, "No rule could be evaluated.");
+    if (r->ask.right_size)
+        doc_note(d, TONE_INFO, "%s", sentence(r->arena, r->ask.right_size->why));
+}
+
+static void put_status(const struct report *r, struct doc *d)
+{
+    const struct run_info *info = r->info;
+    const char *why = "";
+    for (size_t i = 0; i < info->n_nodes; i++)
+        if (info->nodes[i].status == info->status && *info->nodes[i].why)
+            why = info->nodes[i].why;
+    if (r->live)
+        doc_note(d, TONE_INFO, "This run goes on. The report has what was recorded up to %s.",
+                 wall(r, info->end));
+    else if (info->status != RUN_FINISHED)
+        doc_note(d, TONE_WARNING, "The run is %s%s%s%s.", run_status_name(info->status),
+                 *why ? ": " : "", why,
+                 info->exit_status > 0
+                     ? arena_printf(r->arena, ", exit status %d", info->exit_status)
+                     : "");
+}
+
+void report_put_head(const struct report *r, struct doc *d)
+{
+    doc_section(d, "short", "In short");
+    put_status(r, d);
+    put_tiles(r, d);
+    put_short(r, d);
+    doc_section_end(d);
+}

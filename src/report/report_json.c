@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report_json.c - report.json: every number of the page, under the names that the other commands
+ * give them. Keys may be added here, never renamed. */
+#include <math.h>
+
+#include "base/json_write.h"
+#include "report/report_own.h"
+#include "rules/verdict_json.h"
+
+static void put_numbers(struct jw *j, const char *key, const double *v, size_t n)
+{
+    jw_array(j, key);
+    for (size_t i = 0; i < n; i++)
+        jw_num(j, NULL, v[i]);
+    jw_end(j);
+}
+
+static void put_run(struct jw *j, const struct report *r)
+{
+    jw_object(j, "run");
+    show_json(j, &r->show);
+    jw_end(j);
+    jw_object(j, "phase_percents"); /* as shown: they sum to 100 */
+    for (enum phase_kind k = 0; k < PHASE_N; k++)
+        jw_num(j, phase_name(k), r->phase_pct[k]);
+    jw_num(j, "loop", r->phase_pct[PHASE_TRAIN] + r->phase_pct[PHASE_EVAL]);
+    jw_end(j);
+    jw_num(j, "cost", r->cost);
+    jw_num(j, "price_per_hour", r->price_per_hour);
+}
+
+static void put_line(struct jw *j, const struct report_line *l)
+{
+    jw_object(j, NULL);
+    jw_str(j, "label", l->label);
+    jw_str(j, "metric", l->metric);
+    put_numbers(j, "t_s", l->t, l->n);
+    put_numbers(j, "v", l->v, l->n);
+    put_numbers(j, "min", l->min, l->n);
+    put_numbers(j, "max", l->max, l->n);
+    jw_end(j);
+}
+
+static void put_charts(struct jw *j, const struct report *r)
+{
+    jw_array(j, "charts");
+    for (size_t i = 0; i < r->n_charts; i++) {
+        const struct report_chart *c = &r->charts[i];
+        jw_object(j, NULL);
+        jw_str(j, "node", c->node);
+        jw_str(j, "title", c->title);
+        jw_str(j, "unit", c->unit);
+        jw_array(j, "lines");
+        for (size_t k = 0; k < c->n; k++)
+            put_line(j, &c->lines[k]);
+        jw_end(j);
+        jw_end(j);
+    }
+    jw_end(j);
+}
+
+static void put_paces(struct jw *j, const struct report *r)
+{
+    jw_array(j, "step_durations");
+    for (size_t i = 0; i < r->n_paces; i++) {
+        const struct report_pace *p = &r->paces[i];
+        jw_object(j, NULL);
+        jw_str(j, "node", p->rank->node);
+        jw_int(j, "rank", p->rank->rank);
+        put_numbers(j, "step", p->step, p->n);
+        put_numbers(j, "mean_s", p->v, p->n);
+        put_numbers(j, "min_s", p->min, p->n);
+        put_numbers(j, "max_s", p->max, p->n);
+        jw_end(j);
+    }
+    jw_end(j);
+}
+
+static void put_operators(struct jw *j, const struct report *r)
+{
+    jw_key(j, "operators");
+    opsview_json(j, &r->ops);
+    jw_object(j, "operator_s");
+    jw_num(j, "cpu", r->op_s[OP_CPU]);
+    jw_num(j, "gpu", r->op_s[OP_GPU]);
+    jw_end(j);
+}
+
+void report_json(const struct report *r, struct buf *out)
+{
+    struct jw j = {.out = out, .indent = 1};
+    jw_object(&j, NULL);
+    jw_str(&j, "made_by", "footplate " FP_VERSION);
+    jw_int(&j, "made_ns", r->now.ns);
+    jw_bool(&j, "live", r->live);
+    jw_int(&j, "data_to_ns", r->info->end.ns);
+    put_run(&j, r);
+    jw_key(&j, "utilization");
+    statview_json(&j, &r->use);
+    jw_key(&j, "steps");
+    stepsview_json(&j, &r->steps);
+    put_operators(&j, r);
+    jw_array(&j, "rules");
+    for (size_t i = 0; i < r->n_rules; i++)
+        verdict_json(&j, NULL, r->rules[i].v, r->rules[i].p);
+    jw_end(&j);
+    right_size_json(&j, "right_size", r->ask.right_size);
+    put_charts(&j, r);
+    put_paces(&j, r);
+    jw_end(&j);
+}

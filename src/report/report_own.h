@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report_own.h - what is in a report, for the files that gather it and those that write it down. */
+#ifndef REPORT_REPORT_OWN_H
+#define REPORT_REPORT_OWN_H
+
+#include "report/doc.h"
+#include "report/report.h"
+#include "view/opsview.h"
+#include "view/show.h"
+#include "view/statview.h"
+#include "view/stepsview.h"
+
+enum {
+    REPORT_POINTS = 240,    /* of a line in a chart */
+    REPORT_NODES = 8,       /* that have charts of their own */
+    REPORT_RANKS = 8,       /* that have a line of step durations */
+    REPORT_LAST_STEPS = 30, /* one by one */
+    REPORT_OPS = 20,        /* of each device */
+};
+
+/* A line of the overview: mean, lowest and highest sample of all entities in each stretch. */
+struct report_line {
+    const char *label, *metric;
+    double *t, *v, *min, *max; /* t: s since the job's start; NAN: no sample */
+    size_t n;
+};
+
+struct report_chart {
+    const char *node, *title, *unit;
+    struct report_line lines[2];
+    size_t n;
+};
+
+/* Durations of the training steps of a rank, in stretches of equal numbers of steps. */
+struct report_pace {
+    const struct rank_steps *rank;
+    double *step, *v, *min, *max; /* s */
+    size_t n;
+};
+
+struct report_rule {
+    const struct verdict *v;
+    const struct param_value *p;
+};
+
+struct report {
+    struct arena *arena;
+    struct report_ask ask;
+    wall_ns now;
+    bool live;
+    const struct run_info *info;
+    struct show show;
+    struct statview use;
+    double phase_pct[PHASE_N];   /* as shown: they sum to 100; NAN without steps */
+    double cost, price_per_hour; /* NAN: a price is not known */
+    struct report_rule *rules;   /* costliest first, then by triggers */
+    size_t n_rules;
+    size_t states[RULE_STATE_N]; /* how many rules are in each */
+    struct report_chart *charts;
+    size_t n_charts, nodes_left_out;
+    struct steps_view steps;
+    struct report_pace *paces;
+    size_t n_paces;
+    struct opsview ops;
+    const char *no_ops; /* why there are none; NULL: there are */
+    double op_s[2];     /* self time of all operators, by enum op_device; 0: none */
+};
+
+int report_charts_read(struct report *r, struct run *run, struct err *e);
+int report_steps_read(struct report *r, struct run *run, struct err *e);
+int report_ops_read(struct report *r, struct run *run, struct err *e);
+
+/* ---- writing: one file for each ---- */
+
+void report_put_head(const struct report *r, struct doc *d);
+void report_put_job(const struct report *r, struct doc *d);
+void report_put_system(const struct report *r, struct doc *d);
+void report_put_framework(const struct report *r, struct doc *d);
+void report_put_rules(const struct report *r, struct doc *d);
+void report_put_findings(const struct report *r, struct doc *d);
+void report_put_measured(const struct report *r, struct doc *d);
+
+/* The verdict of a rule by its name; NULL: there is none. */
+const struct verdict *report_verdict(const struct report *r, const char *rule);
+/* Seconds since the job's start. */
+double report_since(const struct report *r, wall_ns t);
+/* Phases as spans for charts. */
+size_t report_spans(const struct report *r, struct svg_span **out);
+int phase_color(enum phase_kind k);
+/* Its plots, those that are charts side by side, then its tables. */
+void report_put_plots(const struct report *r, struct doc *d, const struct verdict *v);
+/* Section of a rule in the page. */
+const char *report_rule_id(const struct report *r, const struct verdict *v);
+/* "warning" and so on as a tone. */
+enum tone severity_tone(enum severity s);
+/* A sentence begins with a capital and ends with a stop. */
+const char *sentence(struct arena *a, const char *text);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report_read.c - gathers what a report says. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/percents.h"
+#include "report/report_own.h"
+#include "rules/pricing.h"
+
+/* ---- rules ---- */
+
+static double cost_of(const struct verdict *v)
+{
+    return v->state == RULE_ISSUE && !isnan(v->lost_s) ? v->lost_s : -1;
+}
+
+/* Where a rule stands in the list when it cost nothing. */
+static int place_of(const struct verdict *v)
+{
+    static const int places[RULE_STATE_N] = {
+        [RULE_ISSUE] = 0, [RULE_CLEAR] = 1, [RULE_NOT_EVALUATED] = 2};
+    return places[v->state];
+}
+
+/* Costliest first, then by triggers; equal ones stay as rules.def has them. */
+static int by_cost(const void *a, const void *b)
+{
+    const struct report_rule *x = a, *y = b;
+    const double p = cost_of(x->v), q = cost_of(y->v);
+    if (p != q)
+        return p < q ? 1 : -1;
+    if (x->v->triggered != y->v->triggered)
+        return x->v->triggered < y->v->triggered ? 1 : -1;
+    if (place_of(x->v) != place_of(y->v))
+        return place_of(x->v) - place_of(y->v);
+    return strcmp(x->v->rule->name, y->v->rule->name);
+}
+
+static void take_rules(struct report *r)
+{
+    const struct report_ask *ask = &r->ask;
+    r->rules = arena_array(r->arena, struct report_rule, RULE_N + ask->n_own);
+    for (size_t k = 0; k < RULE_N; k++)
+        r->rules[r->n_rules++] =
+            (struct report_rule){&ask->checked->verdicts.v[k], ask->params->v[k]};
+    for (size_t i = 0; i < ask->n_own; i++)
+        r->rules[r->n_rules++] = (struct report_rule){&ask->own[i].v, ask->own[i].p};
+    qsort(r->rules, r->n_rules, sizeof *r->rules, by_cost);
+    for (size_t i = 0; i < r->n_rules; i++)
+        r->states[r->rules[i].v->state]++;
+}
+
+const struct verdict *report_verdict(const struct report *r, const char *rule)
+{
+    for (size_t i = 0; i < r->n_rules; i++)
+        if (strcmp(r->rules[i].v->rule->name, rule) == 0)
+            return r->rules[i].v;
+    return NULL;
+}
+
+/* ---- the job ---- */
+
+double report_since(const struct report *r, wall_ns t)
+{
+    return (double)(t.ns - r->show.phases.job_start.ns) / (double)NS_PER_S;
+}
+
+static void take_phases(struct report *r)
+{
+    percents_of(r->show.phases.seconds, PHASE_N, r->phase_pct);
+    for (size_t k = 0; k < PHASE_N && !r->show.phases.has_steps; k++)
+        r->phase_pct[k] = NAN;
+}
+
+static double price_of(const struct report *r, const char *node)
+{
+    const struct checked *c = r->ask.checked;
+    for (size_t i = 0; i < c->n_nodes; i++)
+        if (strcmp(c->nodes[i].id, node) == 0)
+            return c->nodes[i].price_per_hour;
+    return NAN;
+}
+
+/* With the prices that the rules were evaluated with; all sessions of a node are paid for. */
+static void take_cost(struct report *r)
+{
+    const struct run_info *info = r->info;
+    r->cost = r->price_per_hour = info->n_nodes ? 0 : NAN;
+    for (size_t i = 0; i < info->n_nodes; i++) {
+        const struct node_info *n = &info->nodes[i];
+        const double price = price_of(r, n->id);
+        const bool last = i + 1 == info->n_nodes || strcmp(n->id, info->nodes[i + 1].id) != 0;
+        r->cost += price * (double)MAX_OF(n->end.ns - n->start.ns, 0) / 3600e9;
+        r->price_per_hour += last ? price : 0;
+    }
+    if (isnan(r->cost))
+        r->price_per_hour = NAN;
+}
+
+/* What `show` shows, with steps that were read once. */
+static int take_show(struct report *r, struct run *run, struct err *e)
+{
+    struct rank_steps *ranks = r->ask.ranks;
+    size_t n = r->ask.n_ranks;
+    struct run_phases phases;
+    struct loss_list lost;
+    struct phases_from from = {.info = r->info};
+    struct run_mark *moments;
+    const char *no_steps = NULL;
+    int rc = ranks ? 0 : steps_read(run, r->arena, &ranks, &n, e);
+    if (rc == 0)
+        rc = run_marks(run, r->arena, &moments, &from.n_marks, e);
+    if (rc == 0)
+        rc = loss_list_read(&lost, run, r->arena, e);
+    if (rc != 0)
+        return rc;
+    from.marks = moments;
+    from.ranks = ranks;
+    from.n_ranks = n;
+    phases_of(&from, r->arena, &phases);
+    if (!phases.has_steps)
+        rc = steps_why_none(run, &lost, r->arena, &no_steps, e);
+    if (rc == 0)
+        rc = show_read_with(&r->show, run, &phases, no_steps, r->arena, e);
+    r->show.ranks = ranks;
+    r->show.n_ranks = n;
+    return rc;
+}
+
+int report_read(struct report **out, struct run *run, const struct report_ask *ask, struct arena *a,
+                struct err *e)
+{
+    struct report *r = arena_new(a, struct report);
+    *r = (struct report){.arena = a, .ask = *ask, .info = run_get_info(run)};
+    r->now = ask->now.ns ? ask->now : clock_wall();
+    r->live = r->info->status == RUN_RUNNING;
+    int rc = take_show(r, run, e);
+    if (rc != 0)
+        return rc;
+    statview_of(&r->use, r->show.lines, r->show.n_lines, a);
+    take_rules(r);
+    take_phases(r);
+    take_cost(r);
+    rc = report_charts_read(r, run, e);
+    if (rc == 0)
+        rc = report_steps_read(r, run, e);
+    if (rc == 0)
+        rc = report_ops_read(r, run, e);
+    if (rc == 0)
+        *out = r;
+    return rc;
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report_rules.c - every rule in a table; those that found something each in a section. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/human.h"
+#include "base/mem.h"
+#include "report/report_own.h"
+#include "view/verdict_words.h"
+
+enum { FINDINGS_MOST = 12, TABLE_ROWS_MOST = 40 };
+
+const char *report_rule_id(const struct report *r, const struct verdict *v)
+{
+    size_t k = 0; /* names of the user's own rules may be anything */
+    while (k < r->n_rules && r->rules[k].v != v)
+        k++;
+    return arena_printf(r->arena, "rule-%zu", k + 1);
+}
+
+/* ---- the table ---- */
+
+static const char *params_text(const struct report *r, const struct report_rule *x)
+{
+    const char *text = "";
+    for (size_t i = 0; x->p && x->v->rule->params && x->v->rule->params[i].name; i++) {
+        const struct param *p = &x->v->rule->params[i];
+        const struct param_value *v = &x->p[i];
+        const char *unit = param_unit_name(p->unit);
+        const char *value = p->unit == PARAM_WORD ? p->words[(size_t)v->v]
+                            : v->is_duration
+                                ? arena_printf(r->arena, "%gs", v->v / 1e9)
+                                : arena_printf(r->arena, "%g%s%s", v->v, *unit ? " " : "", unit);
+        text = arena_printf(r->arena, "%s%s%s=%s", text, *text ? ", " : "", p->name, value);
+    }
+    return *text ? text : "none";
+}
+
+static void put_state(struct doc *d, const struct verdict *v)
+{
+    if (v->state == RULE_ISSUE)
+        doc_badge(d, severity_tone(v->severity), severity_names[v->severity]);
+    else if (v->state == RULE_CLEAR)
+        doc_badge(d, v->rule->summary ? TONE_NONE : TONE_GOOD,
+                  v->rule->summary ? "summary" : "clear");
+    else
+        doc_badge(d, TONE_NONE, "not evaluated");
+}
+
+static const struct page_column columns[] = {
+    {"Rule", .wide = true},
+    {"State"},
+    {"Time lost", .right = true},
+    {"Triggered", .right = true},
+    {"Data points", .right = true},
+    {"Description", .wide = true},
+    {"Recommendation", .wide = true},
+    {"Parameters", .wide = true},
+    {0},
+};
+
+static void put_rule(const struct report *r, struct doc *d, const struct report_rule *x)
+{
+    const struct verdict *v = x->v;
+    const bool cost = v->state == RULE_ISSUE && !isnan(v->lost_s);
+    char text[HUMAN_LEN];
+    if (v->state == RULE_ISSUE)
+        doc_link(d, report_rule_id(r, v), v->rule->name);
+    else
+        doc_cell(d, v->rule->name);
+    put_state(d, v);
+    doc_number(d, cost ? v->lost_s : NAN, cost ? duration_text(v->lost_s, text, sizeof text) : "-");
+    doc_number(d, (double)v->triggered, human_count(v->triggered, text, sizeof text));
+    doc_number(d, (double)v->datapoints, human_count(v->datapoints, text, sizeof text));
+    doc_cell(d, v->rule->description ? v->rule->description : "");
+    doc_cell(d, v->rule->recommendation ? v->rule->recommendation : "");
+    doc_cell(d, params_text(r, x));
+}
+
+/* One line for each that found nothing. */
+static void put_others(const struct report *r, struct doc *d, enum rule_state state,
+                       const char *title)
+{
+    bool some = false;
+    for (size_t i = 0; i < r->n_rules; i++) {
+        const struct verdict *v = r->rules[i].v;
+        if (v->state != state || v->rule->summary)
+            continue;
+        if (!some) {
+            doc_part(d, NULL, title);
+            doc_list(d);
+        }
+        some = true;
+        doc_item(d, "%s: %s", v->rule->name,
+                 *v->why ? v->why : "nothing was found in what was measured");
+    }
+    if (some)
+        doc_list_end(d);
+}
+
+void report_put_rules(const struct report *r, struct doc *d)
+{
+    doc_section(d, "rules", "Rules summary");
+    doc_text(d,
+             "%zu rules: %zu found an issue, %zu are clear, %zu could not be evaluated. Those "
+             "that cost most come first.",
+             r->n_rules, r->states[RULE_ISSUE], r->states[RULE_CLEAR],
+             r->states[RULE_NOT_EVALUATED]);
+    doc_table(d, "Every rule, by what it cost the run", columns);
+    for (size_t i = 0; i < r->n_rules; i++)
+        put_rule(r, d, &r->rules[i]);
+    doc_table_end(d);
+    put_others(r, d, RULE_CLEAR, "Clear");
+    put_others(r, d, RULE_NOT_EVALUATED, "Not evaluated");
+    doc_section_end(d);
+}
+
+/* ---- plots ---- */
+
+static void put_plot_table(const struct report *r, struct doc *d, const struct plot *p)
+{
+    struct page_column *c = arena_array(r->arena, struct page_column, p->n_columns + 2);
+    char text[HUMAN_LEN];
+    c[0].title = "Of";
+    for (size_t i = 0; i < p->n_columns; i++)
+        c[i + 1] = (struct page_column){p->columns[i], .right = true};
+    doc_table(d, p->title, c);
+    for (size_t i = 0; i < MIN_OF(p->n_rows, (size_t)TABLE_ROWS_MOST); i++) {
+        doc_cell(d, p->rows[i].label);
+        for (size_t k = 0; k < p->n_columns; k++) {
+            const double v = k < p->rows[i].n ? p->rows[i].v[k] : NAN;
+            doc_number(d, v, human_value(v, p->unit, text, sizeof text));
+        }
+    }
+    doc_table_end(d);
+}
+
+/* Charts that stand side by side: pies, which are of one height, before the others. */
+static bool stands_beside(enum figure_kind k, size_t round)
+{
+    return k != FIGURE_LINES && (k == FIGURE_PIE) == (round == 0);
+}
+
+static void put_beside(const struct report *r, struct doc *d, const struct verdict *v)
+{
+    struct figure f;
+    bool some = false;
+    for (size_t round = 0; round < 2; round++)
+        for (size_t i = 0; i < v->n_plots; i++) {
+            if (!figure_of_plot(&v->plots[i], r->arena, &f) || !stands_beside(f.kind, round))
+                continue;
+            if (!some)
+                doc_columns(d);
+            some = true;
+            doc_figure(d, &f);
+        }
+    if (some)
+        doc_columns_end(d);
+}
+
+void report_put_plots(const struct report *r, struct doc *d, const struct verdict *v)
+{
+    struct figure f;
+    put_beside(r, d, v);
+    for (size_t i = 0; i < v->n_plots; i++)
+        if (figure_of_plot(&v->plots[i], r->arena, &f) && f.kind == FIGURE_LINES) {
+            f.lines.to = report_since(r, r->show.phases.job_end);
+            doc_figure(d, &f);
+        }
+    for (size_t i = 0; i < v->n_plots; i++)
+        if (v->plots[i].kind == PLOT_TABLE && v->plots[i].n_columns)
+            put_plot_table(r, d, &v->plots[i]);
+}
+
+/* ---- findings ---- */
+
+static void put_words(struct doc *d, const char *name, struct buf *words)
+{
+    if (words->len) {
+        buf_u8(words, 0);
+        doc_fact(d, name, NAN, (const char *)words->p);
+    }
+    buf_free(words);
+}
+
+static const char *place_of(const struct report *r, const struct finding *f)
+{
+    const bool node = r->ask.checked->n_nodes > 1 && *f->node;
+    return arena_printf(r->arena, "%s%s%s", node ? f->node : "", node && *f->entity ? " " : "",
+                        f->entity);
+}
+
+static void put_numbers(const struct report *r, struct doc *d, const struct finding *f)
+{
+    char text[HUMAN_LEN];
+    for (size_t i = 0; i < f->n_numbers; i++) {
+        const struct finding_number *n = &f->numbers[i];
+        char *name = arena_strdup(r->arena, n->name);
+        for (char *s = name; *s; s++)
+            *s = *s == '_' ? ' ' : *s;
+        doc_fact(d, name, n->v, human_value(n->v, n->unit, text, sizeof text));
+    }
+}
+
+static void put_finding(const struct report *r, struct doc *d, const struct verdict *v,
+                        const struct finding *f)
+{
+    struct buf when = {0}, lost = {0}, explained = {0}, shares = {0};
+    const bool node = r->ask.checked->n_nodes > 1 && *f->node;
+    const char *advice = finding_advice(v, f);
+    finding_when_words(&when, f, r->show.phases.job_start);
+    finding_lost_words(&lost, f);
+    finding_explained_words(&explained, f);
+    finding_shares_words(&shares, f);
+    doc_note(d, severity_tone(v->severity), "%s%s%s", node ? f->node : "", node ? ": " : "",
+             sentence(r->arena, f->message));
+    doc_facts(d);
+    put_words(d, "When", &when);
+    put_words(d, "Cost", &lost);
+    put_words(d, "Explained", &explained);
+    put_words(d, "What ran meanwhile", &shares);
+    put_numbers(r, d, f);
+    if (*advice)
+        doc_fact(d, "To do", NAN, sentence(r->arena, advice));
+    if (f->refute && *f->refute)
+        doc_fact(d, "What would refute it", NAN, sentence(r->arena, f->refute));
+    doc_facts_end(d);
+}
+
+static void put_also(const struct report *r, struct doc *d, const struct finding *const *v,
+                     size_t n)
+{
+    const char *names = "";
+    for (size_t i = 0; i < MIN_OF(n, (size_t)TABLE_ROWS_MOST); i++)
+        names = arena_printf(r->arena, "%s%s%s", names, i ? ", " : "", place_of(r, v[i]));
+    doc_text(d, "%zu more findings, of %s; report.json has all of them.", n, names);
+}
+
+static void put_issue(const struct report *r, struct doc *d, const struct verdict *v)
+{
+    const struct finding **list = arena_array(r->arena, const struct finding *, v->n_findings + 1);
+    const size_t shown = MIN_OF(v->n_findings, (size_t)FINDINGS_MOST);
+    struct buf size = {0};
+    findings_costliest_first(v, list);
+    doc_section(d, report_rule_id(r, v),
+                arena_printf(r->arena, "%s: %s", v->rule->name, v->rule->title));
+    verdict_size_words(&size, v, r->show.phases.has_steps);
+    doc_text(
+        d, "%s",
+        sentence(r->arena, arena_printf(r->arena, "%.*s", (int)size.len, (const char *)size.p)));
+    if (v->rule->description && *v->rule->description)
+        doc_text(d, "%s", v->rule->description);
+    for (size_t i = 0; i < shown; i++)
+        put_finding(r, d, v, list[i]);
+    if (v->n_findings > shown)
+        put_also(r, d, list + shown, v->n_findings - shown);
+    for (size_t i = 0; i < v->n_remarks; i++)
+        doc_text(d, "%s", sentence(r->arena, v->remarks[i]));
+    report_put_plots(r, d, v);
+    doc_section_end(d);
+    buf_free(&size);
+}
+
+void report_put_findings(const struct report *r, struct doc *d)
+{
+    for (size_t i = 0; i < r->n_rules; i++)
+        if (r->rules[i].v->state == RULE_ISSUE)
+            put_issue(r, d, r->rules[i].v);
+}

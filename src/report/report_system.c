@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report_system.c - how the machines were used: verdicts, the table, charts over time. */
+#include <math.h>
+#include <string.h>
+
+#include "base/human.h"
+#include "base/mem.h"
+#include "report/report_own.h"
+
+static const struct page_column columns[] = {
+    {"Node"},
+    {"Resource"},
+    {"Unit"},
+    {"Min", .right = true},
+    {"Max", .right = true},
+    {"p99", .right = true},
+    {"p95", .right = true},
+    {"p90", .right = true},
+    {"p50", .right = true},
+    {0},
+};
+
+static void put_line(const struct report *r, struct doc *d, const struct stat_line *l)
+{
+    const struct series_stats *s = l->s;
+    const double v[] = {s->min, s->max, s->p99, s->p95, s->p90, s->p50};
+    char text[HUMAN_LEN];
+    doc_cell(d, l->node);
+    doc_cell(d, l->title);
+    doc_cell(d, l->unit);
+    if (l->why) {
+        doc_rest(d, arena_printf(r->arena, "not measured: %s", l->why));
+        return;
+    }
+    for (size_t i = 0; i < COUNT_OF(v); i++)
+        doc_number(d, v[i], human_value(v[i], l->unit, text, sizeof text));
+}
+
+static void put_remarks(const struct report *r, struct doc *d, const struct verdict *v)
+{
+    for (size_t i = 0; v && i < v->n_remarks; i++)
+        doc_note(d, TONE_INFO, "%s", sentence(r->arena, v->remarks[i]));
+    if (v && v->state == RULE_NOT_EVALUATED)
+        doc_note(d, TONE_INFO, "Not judged: %s.", v->why);
+}
+
+static void put_chart(const struct report *r, struct doc *d, const struct report_chart *c,
+                      bool several, const struct svg_span *spans, size_t n_spans)
+{
+    struct svg_line lines[2];
+    struct figure f = {
+        .kind = FIGURE_LINES,
+        .words = {.title = arena_printf(r->arena, "%s%s%s over time", c->title,
+                                        several ? " of " : "", several ? c->node : ""),
+                  .desc = "Mean in each stretch of time; the band goes from the lowest to the "
+                          "highest sample.",
+                  .unit = c->unit},
+    };
+    for (size_t i = 0; i < c->n; i++)
+        lines[i] = (struct svg_line){c->lines[i].label, c->lines[i].t,   c->lines[i].v,
+                                     c->lines[i].min,   c->lines[i].max, c->lines[i].n};
+    f.lines = (struct svg_lines){.v = lines,
+                                 .n = c->n,
+                                 .spans = spans,
+                                 .n_spans = n_spans,
+                                 .axis = SVG_TIME,
+                                 .to = report_since(r, r->show.phases.job_end),
+                                 .hi = strcmp(c->unit, "%") == 0 ? 100 : 0};
+    doc_figure(d, &f);
+}
+
+static void put_charts(const struct report *r, struct doc *d)
+{
+    struct svg_span *spans;
+    const size_t n_spans = report_spans(r, &spans);
+    struct node_view *nodes;
+    const bool several = runview_nodes(r->info, r->arena, &nodes) > 1;
+    for (size_t i = 0; i < r->n_charts; i++)
+        put_chart(r, d, &r->charts[i], several, spans, n_spans);
+    if (r->nodes_left_out)
+        doc_text(d, "%zu more nodes are in the table and not in the charts.", r->nodes_left_out);
+}
+
+void report_put_system(const struct report *r, struct doc *d)
+{
+    doc_section(d, "system", "System usage statistics");
+    put_remarks(r, d, report_verdict(r, "OverallSystemUsage"));
+    doc_table(d, "Resource utilization of each node, over the whole job", columns);
+    for (size_t i = 0; i < r->use.n; i++)
+        put_line(r, d, &r->use.v[i]);
+    doc_table_end(d);
+    if (r->n_charts)
+        put_charts(r, d);
+    doc_section_end(d);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* findings_file.c - see findings_file.h. */
+#include "rules/findings_file.h"
+
+#include "base/file.h"
+#include "base/json_write.h"
+#include "rules/verdict_json.h"
+
+static void put_findings(struct buf *b, const struct verdicts *v, const struct rule_params *p,
+                         const struct hosted *own, size_t n_own)
+{
+    struct jw j = {.out = b, .indent = 2};
+    jw_object(&j, NULL);
+    jw_str(&j, "version", FP_VERSION);
+    jw_array(&j, "rules");
+    for (size_t k = 0; k < RULE_N; k++)
+        verdict_json(&j, NULL, &v->v[k], p->v[k]);
+    for (size_t i = 0; i < n_own; i++)
+        verdict_json(&j, NULL, &own[i].v, own[i].p);
+    jw_end(&j);
+    jw_end(&j);
+    buf_u8(b, '\n');
+}
+
+int findings_write(const char *folder, const struct verdicts *v, const struct rule_params *p,
+                   const struct hosted *own, size_t n_own, struct err *e)
+{
+    char path[PATH_LEN];
+    struct buf b = {0};
+    int rc = path_join(path, e, "%s/findings.json", folder);
+    if (rc)
+        return rc;
+    put_findings(&b, v, p, own, n_own);
+    rc = file_replace(path, b.p, b.len, e);
+    buf_free(&b);
+    return rc;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api_charts.c - readings as charts need them: aligned columns, a heatmap of bytes. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "query/grid.h"
+#include "serve/api.h"
+#include "serve/api_own.h"
+
+/* ---- aligned columns ---- */
+
+const struct route_param api_grid_params[] = {
+    PARAM_ROW_NODE,
+    {"metric", PARAM_TEXT, .repeat = true,
+     .help = "METRIC or METRIC:ENTITY; the entity '*mean*' is the mean of all (the whole machine "
+             "where that was recorded), without one every entity."},
+    PARAM_ROW_FROM,
+    PARAM_ROW_TO,
+    {"points", PARAM_INT, .lo = 1, .hi = 4000, .help = "Columns (default: 1000)."},
+    {0},
+};
+
+enum { POINTS = 1000, METRICS_MOST = 64, NUMBER_BYTES = 2 };
+
+static const char mean_entity[] = "*mean*";
+
+/* What one `metric` asks for. */
+struct wish {
+    const char *metric, *entity; /* entity NULL: all */
+    bool mean;
+};
+
+static struct wish wish_of(const char *text, struct arena *a)
+{
+    const char *colon = strchr(text, ':');
+    if (!colon)
+        return (struct wish){.metric = text};
+    const bool mean = strcmp(colon + 1, mean_entity) == 0;
+    return (struct wish){arena_strndup(a, text, (size_t)(colon - text)), mean ? NULL : colon + 1,
+                         mean};
+}
+
+static size_t wishes_of(const struct route_ask *q, struct wish *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < q->n_values && n < METRICS_MOST; i++)
+        if (strcmp(q->values[i].param->name, "metric") == 0)
+            out[n++] = wish_of(q->values[i].text, q->arena);
+    return n;
+}
+
+static void numbers_json(struct jw *j, const char *key, const float *v, size_t n)
+{
+    struct buf *b = j->out;
+    jw_array(j, key);
+    for (size_t i = 0; i < n; i++) {
+        if (i)
+            buf_u8(b, ',');
+        json_put_rounded(b, (double)v[i]);
+    }
+    jw_end(j);
+}
+
+static void row_json(struct jw *j, const struct grid_row *row, const char *entity, size_t columns)
+{
+    jw_object(j, NULL);
+    jw_str(j, "node", row->key.node);
+    jw_str(j, "metric", row->key.metric);
+    jw_str(j, "entity", entity);
+    jw_str(j, "unit", row->key.unit);
+    numbers_json(j, "v", row->mean, columns);
+    numbers_json(j, "min", row->min, columns);
+    numbers_json(j, "max", row->max, columns);
+    jw_end(j);
+}
+
+static void axis_json(struct jw *j, const struct grid *g)
+{
+    jw_int(j, "from_ns", g->from.ns);
+    jw_int(j, "to_ns", g->to.ns);
+    jw_int(j, "step_ns", g->step_ns);
+    jw_int(j, "n", (int64_t)g->columns);
+}
+
+/* All rows of one metric and node make one line. */
+static void means_json(struct jw *j, const struct grid *g, struct arena *a)
+{
+    for (size_t i = 0; i < g->n; i++) {
+        const struct series_key *k = &g->rows[i].key, *before = i ? &g->rows[i - 1].key : NULL;
+        if (before && strcmp(before->node, k->node) == 0 && strcmp(before->metric, k->metric) == 0)
+            continue;
+        const struct grid_row mean = grid_mean(g, i, a);
+        row_json(j, &mean, mean_entity, g->columns);
+    }
+}
+
+static int wish_json(struct jw *j, const struct route_ask *q, const struct grid_ask *window,
+                     const struct wish *w, struct err *e)
+{
+    struct grid g;
+    const struct series_ask which = {
+        .node = route_text(q, "node"), .metric = w->metric, .entity = w->entity};
+    struct grid_ask ask = *window;
+    ask.which = &which;
+    ask.n_which = 1;
+    const int rc = grid_read(q->run, &ask, q->arena, &g, e);
+    if (rc)
+        return rc;
+    if (!w->mean && j->out->len + 3 * NUMBER_BYTES * g.n * g.columns > ANSWER_MOST)
+        return answer_too_large("grid", e);
+    if (w->mean)
+        means_json(j, &g, q->arena);
+    else
+        for (size_t i = 0; i < g.n; i++)
+            row_json(j, &g.rows[i], g.rows[i].key.entity, g.columns);
+    return answer_fits(j->out, "grid", e);
+}
+
+int api_grid(const struct route_ask *q, struct route_answer *out, struct err *e)
+{
+    struct wish *wishes = arena_array(q->arena, struct wish, METRICS_MOST);
+    struct grid_ask ask = {.columns = (size_t)route_number(q, "points", POINTS)};
+    struct grid axis;
+    struct jw j = {.out = &out->body};
+    const size_t n = wishes_of(q, wishes);
+    int rc = route_window(q, &ask.from, &ask.to, e);
+    if (rc == 0)
+        rc = grid_read(q->run, &ask, q->arena, &axis, e);
+    if (rc)
+        return rc;
+    jw_object(&j, NULL);
+    axis_json(&j, &axis);
+    jw_array(&j, "series");
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = wish_json(&j, q, &ask, &wishes[i], e);
+    jw_end(&j);
+    jw_end(&j);
+    return rc;
+}
+
+/* ---- heatmap ---- */
+
+const struct route_param api_heatmap_params[] = {
+    PARAM_ROW_NODE,
+    PARAM_ROW_FROM,
+    PARAM_ROW_TO,
+    {"columns", PARAM_INT, .lo = 1, .hi = 4000, .help = "Columns (default: 1000)."},
+    {0},
+};
+
+/* Half percents; no sample is apart from all of them. */
+enum { CELL_TOP = 200, CELL_NONE = 255 };
+
+static uint8_t cell_of(float percent)
+{
+    if (isnan(percent))
+        return CELL_NONE;
+    const float halves = 2 * percent + 0.5f;
+    return (uint8_t)(halves < 0 ? 0 : halves > CELL_TOP ? (float)CELL_TOP : halves);
+}
+
+static void put_base64(struct buf *out, const uint8_t *p, size_t n)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i < n; i += 3) {
+        const size_t left = MIN_OF(n - i, (size_t)3);
+        const uint32_t v = (uint32_t)p[i] << 16 | (left > 1 ? (uint32_t)p[i + 1] << 8 : 0) |
+                           (left > 2 ? (uint32_t)p[i + 2] : 0);
+        for (size_t k = 0; k < 4; k++)
+            buf_u8(out, k <= left ? (uint8_t)digits[v >> (18 - 6 * k) & 63] : '=');
+    }
+}
+
+/* Cores and GPUs are rows, the machine as a whole is none. */
+static bool is_device(const struct grid_row *r)
+{
+    return strcmp(r->key.entity, ENTITY_TOTAL) != 0;
+}
+
+static void heat_rows(struct jw *j, const struct grid *g, struct buf *cells)
+{
+    jw_array(j, "rows");
+    for (size_t i = 0; i < g->n; i++) {
+        const struct grid_row *row = &g->rows[i];
+        if (!is_device(row))
+            continue;
+        jw_object(j, NULL);
+        jw_str(j, "node", row->key.node);
+        jw_str(j, "metric", row->key.metric);
+        jw_str(j, "entity", row->key.entity);
+        jw_end(j);
+        for (size_t c = 0; c < g->columns; c++)
+            buf_u8(cells, cell_of(row->mean[c]));
+    }
+    jw_end(j);
+}
+
+int api_heatmap(const struct route_ask *q, struct route_answer *out, struct err *e)
+{
+    const char *node = route_text(q, "node");
+    const struct series_ask which[] = {{.node = node, .metric = metrics[M_CPU_UTIL].name},
+                                       {.node = node, .metric = metrics[M_GPU_UTIL].name}};
+    struct grid_ask ask = {.columns = (size_t)route_number(q, "columns", POINTS),
+                           .which = which,
+                           .n_which = COUNT_OF(which)};
+    struct grid g;
+    struct buf cells = {0}, text = {0};
+    struct jw j = {.out = &out->body};
+    int rc = route_window(q, &ask.from, &ask.to, e);
+    if (rc == 0)
+        rc = grid_read(q->run, &ask, q->arena, &g, e);
+    if (rc)
+        return rc;
+    jw_object(&j, NULL);
+    axis_json(&j, &g);
+    heat_rows(&j, &g, &cells);
+    put_base64(&text, cells.p, cells.len);
+    buf_u8(&text, 0);
+    jw_str(&j, "cells", (const char *)text.p);
+    jw_end(&j);
+    buf_free(&cells);
+    buf_free(&text);
+    return answer_fits(&out->body, "heatmap", e);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api_control.c - changes a recording while it goes on: {"set": "interval=100ms"}. */
+#include <jansson.h>
+#include <string.h>
+
+#include "agent/control_run.h"
+#include "serve/api.h"
+#include "serve/api_own.h"
+#include "serve/control_body.h"
+
+const struct route_param api_control_params[] = {
+    {"node", PARAM_TEXT, .help = "Only this node (default: all on the server's machine)."},
+    {0},
+};
+
+int control_body(const char *body, size_t n, struct arena *a, const char **set, struct err *e)
+{
+    json_error_t why;
+    struct control_request ignored;
+    json_t *tree = json_loadb(body, n, JSON_REJECT_DUPLICATES, &why);
+    const json_t *text = json_object_get(tree, "set");
+    const char *said =
+        json_is_string(text) && json_object_size(tree) == 1 ? json_string_value(text) : NULL;
+    *set = said ? arena_strdup(a, said) : NULL;
+    json_decref(tree);
+    if (!*set)
+        return err_set(e, ERR_USAGE, "the body is not {\"set\": \"...\"}");
+    return control_parse(*set, strlen(*set), &ignored, e);
+}
+
+static void said_json(struct jw *j, const struct control_said *said, size_t n)
+{
+    jw_object(j, NULL);
+    jw_array(j, "answer");
+    for (size_t i = 0; i < n; i++) {
+        jw_object(j, NULL);
+        jw_str(j, "node", said[i].node);
+        jw_str(j, "text", said[i].text);
+        jw_end(j);
+    }
+    jw_end(j);
+    jw_end(j);
+}
+
+int api_control(const struct route_ask *q, struct route_answer *out, struct err *e)
+{
+    struct control_said *said;
+    struct jw j = {.out = &out->body};
+    const char *set;
+    size_t n;
+    int rc = control_body(q->body, q->body_len, q->arena, &set, e);
+    if (rc)
+        return rc;
+    const struct control_run_ask ask = {q->info, route_text(q, "node"), &set, 1};
+    rc = control_run(&ask, q->arena, &said, &n, e);
+    if (rc == 0)
+        said_json(&j, said, n);
+    else if (rc == ERR_NOT_FOUND)
+        answer_error(out, 409, e->msg);
+    return rc == ERR_NOT_FOUND ? 0 : rc;
+}

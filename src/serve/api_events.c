@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api_events.c - what ran when: summed up over an interval, as slices of a timeline, by name. */
+#include <string.h>
+
+#include "base/mem.h"
+#include "query/eventsum.h"
+#include "query/search.h"
+#include "query/timeline.h"
+#include "serve/api.h"
+#include "serve/api_own.h"
+#include "view/stepdigest.h"
+
+/* Events that one request decodes: some 50 ms; to sum them up by name takes longer. */
+enum { BUDGET = 400000, SUM_BUDGET = 150000 };
+
+/* ---- an interval ---- */
+
+const struct route_param api_events_params[] = {
+    PARAM_ROW_NODE,
+    PARAM_ROW_RANK,
+    PARAM_ROW_FROM,
+    PARAM_ROW_TO,
+    {"detail", PARAM_FLAG, .help = "1: those of detail windows and imported traces too."},
+    {"limit", PARAM_INT, .lo = 1, .hi = 2000, .help = "At most so many rows (default: 200)."},
+    {0},
+};
+
+enum { EVENTS_LIMIT = 200 };
+
+static void process_json(struct jw *j, const struct run_track *t)
+{
+    jw_str(j, "node", t->process->node);
+    jw_known(j, "rank", t->process->rank);
+    jw_int(j, "pid", t->process->pid);
+    jw_str(j, "thread", t->track.name);
+}
+
+static void sum_json(struct jw *j, const struct event_sum *s, double window_s)
+{
+    jw_object(j, NULL);
+    process_json(j, s->track);
+    jw_str(j, "category", category_words[s->category].name);
+    jw_str(j, "name", *s->name ? s->name : event_kind_names[s->kind]);
+    jw_int(j, "count", (int64_t)s->count);
+    jw_num(j, "total_s", s->total_s);
+    jw_num(j, "p50_s", s->p50_s);
+    jw_num(j, "p95_s", s->p95_s);
+    jw_num(j, "max_s", s->max_s);
+    jw_num(j, "share", s->total_s / window_s);
+    jw_bool(j, "estimated", s->estimated);
+    jw_end(j);
+}
+
+int api_events(const struct route_ask *q, struct route_answer *out, struct err *e)
+{
+    struct event_window w = {.node = route_text(q, "node"),
+                             .rank = route_number(q, "rank", -1),
+                             .detail = route_number(q, "detail", 0) != 0,
+                             .budget = SUM_BUDGET};
+    struct jw j = {.out = &out->body};
+    struct event_sum *v;
+    size_t n;
+    int rc = route_window(q, &w.from, &w.to, e);
+    if (rc == 0)
+        rc = event_sums_within(q->run, &w, q->arena, &v, &n, e);
+    if (rc)
+        return rc;
+    const double window_s = (double)(w.to.ns - w.from.ns) / (double)NS_PER_S;
+    n = MIN_OF(n, (size_t)route_number(q, "limit", EVENTS_LIMIT));
+    jw_array(&j, NULL);
+    for (size_t i = 0; i < n; i++)
+        sum_json(&j, &v[i], window_s);
+    jw_end(&j);
+    return answer_fits(&out->body, "events", e);
+}
+
+/* ---- timeline ---- */
+
+const struct route_param api_timeline_params[] = {
+    PARAM_ROW_FROM,
+    PARAM_ROW_TO,
+    {"px", PARAM_INT, .lo = 1, .hi = 10000,
+     .help = "Pixels that the window is drawn on (default: 1500); what is narrower than one is "
+             "drawn as one with its neighbours."},
+    PARAM_ROW_RANK,
+    PARAM_ROW_NODE,
+    {"detail", PARAM_FLAG, .help = "0: without operators and GPU streams."},
+    {"limit", PARAM_INT, .lo = 1, .hi = 25000, .help = "At most so many slices."},
+    {0},
+};
+
+enum { PX = 1500, SLICES = 25000 };
+
+static void lane_json(struct jw *j, const struct timeline_lane *l, size_t id)
+{
+    jw_object(j, NULL);
+    jw_int(j, "id", (int64_t)id);
+    jw_str(j, "node", l->node);
+    jw_known(j, "rank", l->rank);
+    jw_known(j, "pid", l->pid ? (int64_t)l->pid : -1);
+    jw_str(j, "thread", l->thread);
+    jw_str(j, "title", l->title);
+    jw_str(j, "kind", timeline_kind_names[l->kind]);
+    jw_int(j, "depth", (int64_t)l->depth);
+    jw_end(j);
+}
+
+/* A field of all slices; they are many, so it is written without looking up what a level is. */
+typedef int64_t slice_field(const struct timeline_slice *s, wall_ns from);
+
+static int64_t field_lane(const struct timeline_slice *s, wall_ns from)
+{
+    (void)from;
+    return s->lane;
+}
+
+static int64_t field_row(const struct timeline_slice *s, wall_ns from)
+{
+    (void)from;
+    return s->row;
+}
+
+static int64_t field_start(const struct timeline_slice *s, wall_ns from)
+{
+    return s->start - from.ns;
+}
+
+static int64_t field_dur(const struct timeline_slice *s, wall_ns from)
+{
+    (void)from;
+    return s->dur_ns;
+}
+
+static int64_t field_name(const struct timeline_slice *s, wall_ns from)
+{
+    (void)from;
+    return s->name;
+}
+
+static int64_t field_category(const struct timeline_slice *s, wall_ns from)
+{
+    (void)from;
+    return s->category;
+}
+
+static int64_t field_merged(const struct timeline_slice *s, wall_ns from)
+{
+    (void)from;
+    return s->merged;
+}
+
+static const struct {
+    const char *name;
+    slice_field *of;
+} fields[] = {
+    {"lane", field_lane},     {"row", field_row},   {"start", field_start},
+    {"dur", field_dur},       {"name", field_name}, {"category", field_category},
+    {"merged", field_merged},
+};
+
+static void slices_json(struct jw *j, const struct timeline *t, size_t n, wall_ns from)
+{
+    jw_object(j, "slices");
+    for (size_t k = 0; k < COUNT_OF(fields); k++) {
+        jw_array(j, fields[k].name);
+        for (size_t i = 0; i < n; i++) {
+            if (i)
+                buf_u8(j->out, ',');
+            buf_int(j->out, fields[k].of(&t->slices[i], from));
+        }
+        jw_end(j);
+    }
+    jw_end(j);
+}
+
+static void timeline_json(struct jw *j, const struct timeline *t, const struct timeline_ask *ask,
+                          size_t n)
+{
+    jw_object(j, NULL);
+    jw_int(j, "from_ns", ask->from.ns);
+    jw_int(j, "to_ns", ask->to.ns);
+    jw_array(j, "lanes");
+    for (size_t i = 0; i < t->n_lanes; i++)
+        lane_json(j, &t->lanes[i], i);
+    jw_end(j);
+    jw_array(j, "names");
+    for (size_t i = 0; i < t->n_names; i++)
+        jw_str(j, NULL, t->names[i]);
+    jw_end(j);
+    jw_array(j, "categories");
+    for (size_t i = 0; i < CAT_N; i++)
+        jw_str(j, NULL, category_words[i].name);
+    jw_end(j);
+    slices_json(j, t, n, ask->from);
+    jw_bool(j, "cut", t->cut || n < t->n_slices);
+    jw_end(j);
+}
+
+static int put_timeline(const struct route_ask *q, const struct step_digest *d, struct buf *out,
+                        struct err *e)
+{
+    struct timeline_ask ask = {
+        .px = (size_t)route_number(q, "px", PX),
+        .node = route_text(q, "node"),
+        .rank = route_number(q, "rank", -1),
+        .detail = route_number(q, "detail", 1) != 0,
+        .limit = (size_t)route_number(q, "limit", SLICES),
+        .budget = BUDGET,
+        .phases = &d->phases,
+        .ranks = d->ranks,
+        .n_ranks = d->n_ranks,
+    };
+    struct timeline t;
+    int rc = route_window(q, &ask.from, &ask.to, e);
+    if (rc == 0)
+        rc = timeline_read(q->run, &ask, q->arena, &t, e);
+    /* Many digits, or long names: as many slices as fit. */
+    for (size_t n = t.n_slices; rc == 0; n = n / 4 * 3) {
+        struct jw j = {.out = out};
+        out->len = 0;
+        timeline_json(&j, &t, &ask, n);
+        if (out->len <= ANSWER_MOST || n == 0)
+            break;
+    }
+    return rc ? rc : answer_fits(out, "timeline", e);
+}
+
+int api_timeline(const struct route_ask *q, struct route_answer *out, struct err *e)
+{
+    const struct step_digest *d;
+    int rc = api_steps_known(q, out, &d, e);
+    if (rc)
+        return rc;
+    if (d)
+        rc = put_timeline(q, d, &out->body, e);
+    api_steps_done(q, d);
+    return rc;
+}
+
+/* ---- by name ---- */
+
+const struct route_param api_search_params[] = {
+    {"q", PARAM_TEXT, .help = "A part of the name; upper and lower case are the same."},
+    PARAM_ROW_FROM,
+    PARAM_ROW_TO,
+    {"limit", PARAM_INT, .lo = 1, .hi = 2000, .help = "At most so many slices (default: 200)."},
+    {0},
+};
+
+enum { HITS = 200 };
+
+static void hit_json(struct jw *j, const struct search_hit *h)
+{
+    jw_object(j, NULL);
+    process_json(j, h->track);
+    jw_str(j, "name", h->name);
+    jw_int(j, "start_ns", h->at.ns);
+    jw_num(j, "duration_s", (double)h->dur_ns / (double)NS_PER_S);
+    jw_end(j);
+}
+
+int api_search(const struct route_ask *q, struct route_answer *out, struct err *e)
+{
+    const struct search_ask ask = {.text = route_text(q, "q"),
+                                   .from = route_time(q, "from"),
+                                   .to = route_time(q, "to"),
+                                   .limit = (size_t)route_number(q, "limit", HITS),
+                                   .budget = BUDGET};
+    struct search_result r;
+    struct jw j = {.out = &out->body};
+    if (!ask.text || !*ask.text)
+        return err_set(e, ERR_USAGE, "search: q, a part of the name, is missing");
+    const int rc = search_read(q->run, &ask, q->arena, &r, e);
+    if (rc)
+        return rc;
+    jw_object(&j, NULL);
+    jw_int(&j, "count", (int64_t)r.count);
+    jw_bool(&j, "cut", r.cut);
+    jw_array(&j, "matches");
+    for (size_t i = 0; i < r.n; i++)
+        hit_json(&j, &r.v[i]);
+    jw_end(&j);
+    jw_end(&j);
+    return answer_fits(&out->body, "search", e);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api_own.h - what the files of the API share: parameters that many routes have, limits, errors. */
+#ifndef SERVE_API_OWN_H
+#define SERVE_API_OWN_H
+
+#include "base/json_write.h"
+#include "serve/route.h"
+
+struct step_digest;
+
+/* No answer is larger; who wants more asks for less at a time. */
+enum { ANSWER_MOST = 1 << 20 };
+
+#define PARAM_ROW_NODE                                                                             \
+    {                                                                                              \
+        "node", PARAM_TEXT, .help = "Only this node."                                              \
+    }
+#define PARAM_ROW_RANK                                                                             \
+    {                                                                                              \
+        "rank", PARAM_INT, .lo = 0, .hi = INT32_MAX, .help = "Only this rank."                     \
+    }
+#define PARAM_ROW_FROM                                                                             \
+    {                                                                                              \
+        "from", PARAM_TIME, .help = "Begin of the window, ns since the epoch; absent: open."       \
+    }
+#define PARAM_ROW_TO                                                                               \
+    {                                                                                              \
+        "to", PARAM_TIME,                                                                          \
+            .help = "End of the window (not in it), ns since the epoch; absent: "                  \
+                    "open."                                                                        \
+    }
+
+/* ERR_USAGE that says to ask for less. */
+int answer_too_large(const char *what, struct err *e);
+MUST_CHECK int answer_fits(const struct buf *body, const char *what, struct err *e);
+
+/* An answer that is no 200: {"error": text}. */
+void answer_error(struct route_answer *out, int status, const char *text);
+/* 202 {"pending": true}: it is being worked out; ask again. */
+void answer_pending(struct route_answer *out);
+
+/* The place of a parameter's value in a list that ends with NULL; `*at` stays when it was not
+ * given. ERR_USAGE names the words that are allowed. */
+MUST_CHECK int route_word(const struct route_ask *q, const char *name, const char *const *words,
+                          int64_t *at, struct err *e);
+
+/* from and to of the request, where open those of the run; to is after from. ERR_USAGE: not. */
+MUST_CHECK int route_window(const struct route_ask *q, wall_ns *from, wall_ns *to, struct err *e);
+
+/* What is known of the run's steps, until api_steps_done. NULL: it is being worked out, and the
+ * answer says so already. */
+MUST_CHECK int api_steps_known(const struct route_ask *q, struct route_answer *out,
+                               const struct step_digest **known, struct err *e);
+void api_steps_done(const struct route_ask *q, const struct step_digest *x);
+
+/* A number that is not known when it is negative. */
+void jw_known(struct jw *j, const char *key, int64_t v);
+
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api_steps.c - the steps of a run, as `footplate steps --json` gives them, and how long they and
+ * how busy devices were, as histograms. */
+#include <string.h>
+
+#include "base/mem.h"
+#include "query/devhist.h"
+#include "serve/api.h"
+#include "serve/api_own.h"
+#include "serve/later.h"
+#include "serve/runs.h"
+#include "view/stepdigest.h"
+
+enum { LAST = 30, LAST_MOST = DIGEST_LAST };
+
+const struct route_param api_steps_params[] = {
+    {"last", PARAM_INT, .lo = 0, .hi = LAST_MOST,
+     .help = "Only the last so many steps of each rank (default: 30)."},
+    PARAM_ROW_RANK,
+    {"mode", PARAM_TEXT, .help = "train, eval or predict: only such steps."},
+    PARAM_ROW_FROM,
+    PARAM_ROW_TO,
+    {0},
+};
+
+static int ask_of(const struct route_ask *q, struct steps_ask *out, struct err *e)
+{
+    int64_t mode = -1;
+    const int rc = route_word(q, "mode", event_mode_names, &mode, e);
+    *out = (struct steps_ask){
+        .last = (size_t)route_number(q, "last", LAST),
+        .rank = route_number(q, "rank", -1),
+        .modes = mode < 0 ? STEPS_ALL_MODES : 1u << mode,
+        .from = route_time(q, "from"),
+        .to = route_time(q, "to"),
+    };
+    return rc;
+}
+
+/* Of a window of time, which need not be among the steps that a digest has in full. */
+static int window_now(const struct route_ask *q, struct route_answer *out, struct err *e)
+{
+    struct steps_ask ask;
+    struct steps_view view;
+    struct jw j = {.out = &out->body};
+    int rc = ask_of(q, &ask, e);
+    if (rc == 0)
+        rc = stepsview_read(&view, q->run, &ask, q->arena, e);
+    if (rc == 0)
+        stepsview_json(&j, &view);
+    return rc ? rc : answer_fits(&out->body, "steps", e);
+}
+
+static int put_last(const struct route_ask *q, const struct step_digest *d,
+                    const struct steps_ask *ask, struct buf *out, struct err *e)
+{
+    struct steps_view view;
+    struct jw j = {.out = out};
+    const int rc = stepsview_cut(&view, &d->view, ask, q->arena, e);
+    if (rc == 0)
+        stepsview_json(&j, &view);
+    return rc ? rc : answer_fits(out, "steps", e);
+}
+
+int api_steps(const struct route_ask *q, struct route_answer *out, struct err *e)
+{
+    const struct step_digest *d;
+    struct steps_ask ask;
+    int rc = ask_of(q, &ask, e);
+    if (rc == 0 && (ask.from.ns || ask.to.ns))
+        return later_answer(runs_later(q->runs), q, window_now, out, e);
+    if (rc == 0)
+        rc = api_steps_known(q, out, &d, e);
+    if (rc)
+        return rc;
+    if (d)
+        rc = put_last(q, d, &ask, &out->body, e);
+    api_steps_done(q, d);
+    return rc;
+}
+
+/* ---- histograms ---- */
+
+const struct route_param api_histograms_params[] = {
+    PARAM_ROW_NODE,
+    PARAM_ROW_FROM,
+    PARAM_ROW_TO,
+    {0},
+};
+
+static void device_json(struct jw *j, const struct devhist *h)
+{
+    jw_object(j, NULL);
+    jw_str(j, "node", h->key.node);
+    jw_str(j, "metric", h->key.metric);
+    jw_str(j, "entity", h->key.entity);
+    jw_array(j, "bins");
+    for (size_t i = 0; i < DEVHIST_BINS; i++)
+        jw_int(j, NULL, (int64_t)h->bins[i]);
+    jw_end(j);
+    jw_int(j, "count", (int64_t)h->count);
+    jw_end(j);
+}
+
+static int devices_json(struct jw *j, const struct route_ask *q, struct err *e)
+{
+    const enum metric_id percents[] = {M_CPU_UTIL, M_GPU_UTIL};
+    int rc = 0;
+    jw_array(j, "devices");
+    for (size_t k = 0; rc == 0 && k < COUNT_OF(percents); k++) {
+        const struct series_ask ask = {.node = route_text(q, "node"),
+                                       .metric = metrics[percents[k]].name,
+                                       .from = route_time(q, "from"),
+                                       .to = route_time(q, "to")};
+        struct devhist *v;
+        size_t n = 0;
+        rc = devhist_read(q->run, &ask, q->arena, &v, &n, e);
+        for (size_t i = 0; rc == 0 && i < n; i++)
+            device_json(j, &v[i]);
+    }
+    jw_end(j);
+    return rc;
+}
+
+static void outliers_json(struct jw *j, const struct step_hist *h)
+{
+    jw_num(j, "outlier_from_s", h->outlier_from_s);
+    jw_int(j, "outliers_all", (int64_t)h->outliers_all);
+    jw_array(j, "outliers");
+    for (size_t i = 0; i < h->n_outliers; i++) {
+        jw_object(j, NULL);
+        jw_int(j, "step", h->outliers[i]->number);
+        jw_num(j, "duration_s", (double)h->outliers[i]->dur_ns / (double)NS_PER_S);
+        jw_int(j, "start_ns", h->outliers[i]->start);
+        jw_end(j);
+    }
+    jw_end(j);
+}
+
+static void steps_hist_json(struct jw *j, const struct rank_marks *r, enum event_mode mode,
+                            const struct step_hist *h)
+{
+    jw_object(j, NULL);
+    jw_str(j, "node", r->node);
+    jw_int(j, "rank", r->rank);
+    jw_str(j, "mode", mode_name(mode));
+    jw_int(j, "count", (int64_t)h->count);
+    jw_array(j, "edges_s");
+    for (size_t i = 0; i <= h->n; i++)
+        jw_num(j, NULL, h->edges_s[i]);
+    jw_end(j);
+    jw_array(j, "counts");
+    for (size_t i = 0; i < h->n; i++)
+        jw_int(j, NULL, (int64_t)h->counts[i]);
+    jw_end(j);
+    outliers_json(j, h);
+    jw_end(j);
+}
+
+static void all_steps_json(struct jw *j, const struct route_ask *q, const struct step_digest *d)
+{
+    const char *node = route_text(q, "node");
+    struct step_hist *h = arena_new(q->arena, struct step_hist);
+    jw_array(j, "steps");
+    for (size_t i = 0; i < d->n_ranks; i++)
+        for (enum event_mode m = 0; m < MODE_N; m++) {
+            if (node && strcmp(node, d->ranks[i].node) != 0)
+                continue;
+            step_hist_of(&d->ranks[i], m, route_time(q, "from"), route_time(q, "to"), h);
+            if (h->count)
+                steps_hist_json(j, &d->ranks[i], m, h);
+        }
+    jw_end(j);
+}
+
+int api_histograms(const struct route_ask *q, struct route_answer *out, struct err *e)
+{
+    const struct step_digest *d;
+    struct jw j = {.out = &out->body};
+    int rc = api_steps_known(q, out, &d, e);
+    if (rc)
+        return rc;
+    if (d) {
+        jw_object(&j, NULL);
+        rc = devices_json(&j, q, e);
+        all_steps_json(&j, q, d);
+        jw_end(&j);
+    }
+    api_steps_done(q, d);
+    return rc ? rc : answer_fits(&out->body, "histograms", e);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api_tables.c - what the commands of the same names print with --json: stats, series, ops,
+ * breakdown, rules. */
+#include <string.h>
+
+#include "base/mem.h"
+#include "rules/verdict_json.h"
+#include "serve/api.h"
+#include "serve/api_own.h"
+#include "serve/later.h"
+#include "serve/runs.h"
+#include "view/breakview.h"
+#include "view/opsview.h"
+#include "view/query_match.h"
+#include "view/seriesview.h"
+#include "view/statview.h"
+
+/* ---- stats ---- */
+
+const struct route_param api_stats_params[] = {
+    PARAM_ROW_NODE,
+    PARAM_ROW_FROM,
+    PARAM_ROW_TO,
+    {"all", PARAM_FLAG, .help = "1: every series there is, not only the summary of each node."},
+    {0},
+};
+
+int api_stats(const struct route_ask *q, struct route_answer *out, struct err *e)
+{
+    const struct series_ask ask = {
+        .node = route_text(q, "node"), .from = route_time(q, "from"), .to = route_time(q, "to")};
+    struct statview view;
+    struct jw j = {.out = &out->body};
+    const int rc = statview_read(&view, q->run, &ask, route_number(q, "all", 0) != 0, q->arena, e);
+    if (rc == 0)
+        statview_json(&j, &view);
+    return rc;
+}
+
+/* ---- series ---- */
+
+const struct route_param api_series_params[] = {
+    {"metric", PARAM_TEXT, .repeat = true,
+     .help = "The metric; 'cpu.' with a dot at the end means all below it."},
+    {"entity", PARAM_TEXT, .help = "Only this part: a core, a GPU, a disk, 'total'."},
+    PARAM_ROW_NODE,
+    PARAM_ROW_FROM,
+    PARAM_ROW_TO,
+    {"points", PARAM_INT, .lo = 1, .hi = 1000000,
+     .help = "At most so many points of each series; each keeps the smallest and the largest value "
+             "of its span. Without it every sample."},
+    {0},
+};
+
+/* A point takes at least so many bytes: "1,1,1,1," and 18 digits of time. */
+enum { POINT_BYTES = 26 };
+
+static int put_metric(const struct route_ask *q, const struct series_ask *ask,
+                      const struct keys *all, struct jw *j, struct err *e)
+{
+    int rc = query_check(q->run, ask, all, e);
+    for (size_t i = 0; rc == 0 && i < all->n; i++) {
+        struct series_ask one = *ask;
+        struct series *s;
+        size_t n;
+        if (!query_matches(ask, &all->v[i]))
+            continue;
+        one.node = all->v[i].node;
+        one.metric = all->v[i].metric;
+        one.entity = all->v[i].entity;
+        rc = series_read(q->run, &one, q->arena, &s, &n, e);
+        for (size_t k = 0; rc == 0 && k < n; k++) {
+            if (j->out->len + s[k].n * POINT_BYTES > ANSWER_MOST)
+                return answer_too_large("series", e);
+            series_json(j, &s[k], NULL);
+        }
+    }
+    return rc ? rc : answer_fits(j->out, "series", e);
+}
+
+int api_series(const struct route_ask *q, struct route_answer *out, struct err *e)
+{
+    struct keys all;
+    struct jw j = {.out = &out->body};
+    size_t asked = 0;
+    int rc = series_list(q->run, q->arena, &all.v, &all.n, e);
+    jw_array(&j, NULL);
+    for (size_t i = 0; rc == 0 && i < q->n_values; i++) {
+        if (strcmp(q->values[i].param->name, "metric") != 0)
+            continue;
+        const struct series_ask ask = {
+            .node = route_text(q, "node"),
+            .metric = q->values[i].text,
+            .entity = route_text(q, "entity"),
+            .from = route_time(q, "from"),
+            .to = route_time(q, "to"),
+            .points = (size_t)route_number(q, "points", 0),
+        };
+        asked++;
+        rc = put_metric(q, &ask, &all, &j, e);
+    }
+    jw_end(&j);
+    return rc == 0 && asked == 0 ? err_set(e, ERR_USAGE, "series: which metric is missing") : rc;
+}
+
+/* ---- operators ---- */
+
+const struct route_param api_ops_params[] = {
+    {"device", PARAM_TEXT, .help = "cpu or gpu: only what ran there."},
+    PARAM_ROW_RANK,
+    {"by", PARAM_TEXT, .help = "name (the default) or module."},
+    {"limit", PARAM_INT, .lo = 0, .hi = 100000, .help = "At most so many rows of each device."},
+    {0},
+};
+
+enum { OPS_LIMIT = 1000 };
+
+static int ops_now(const struct route_ask *q, struct route_answer *out, struct err *e)
+{
+    struct opsview view;
+    struct jw j = {.out = &out->body};
+    int64_t by = OPS_BY_NAME;
+    struct opsview_ask ask = {.device = -1, .limit = (size_t)route_number(q, "limit", OPS_LIMIT)};
+    int rc = route_word(q, "device", op_device_names, &ask.device, e);
+    if (rc == 0)
+        rc = route_word(q, "by", ops_by_names, &by, e);
+    if (rc)
+        return rc;
+    ask.ops.by = (enum ops_by)by;
+    ask.ops.trace.rank = route_number(q, "rank", -1);
+    ask.ops.trace.one_rank = ask.ops.trace.rank >= 0;
+    rc = opsview_read(&view, q->run, &ask, q->arena, e);
+    if (rc == 0)
+        opsview_json(&j, &view);
+    return rc ? rc : answer_fits(&out->body, "ops", e);
+}
+
+int api_ops(const struct route_ask *q, struct route_answer *out, struct err *e)
+{
+    return later_answer(runs_later(q->runs), q, ops_now, out, e);
+}
+
+/* ---- breakdown ---- */
+
+const struct route_param api_breakdown_params[] = {PARAM_ROW_RANK, {0}};
+
+static int breakdown_now(const struct route_ask *q, struct route_answer *out, struct err *e)
+{
+    struct breakdown b;
+    struct jw j = {.out = &out->body};
+    const int64_t rank = route_number(q, "rank", -1);
+    const struct trace_ask ask = {.one_rank = rank >= 0, .rank = rank};
+    const int rc = breakdown_read(q->run, &ask, q->arena, &b, e);
+    if (rc == 0)
+        breakview_json(&j, &b, (1u << BREAK_TABLES) - 1, q->arena);
+    return rc;
+}
+
+int api_breakdown(const struct route_ask *q, struct route_answer *out, struct err *e)
+{
+    return later_answer(runs_later(q->runs), q, breakdown_now, out, e);
+}
+
+/* ---- rules ---- */
+
+const struct route_param api_rules_params[] = {{0}};
+
+int api_rules(const struct route_ask *q, struct route_answer *out, struct err *e)
+{
+    struct jw j = {.out = &out->body};
+    (void)q;
+    (void)e;
+    jw_array(&j, NULL);
+    for (size_t k = 0; k < RULE_N; k++)
+        rule_json(&j, NULL, rules[k]);
+    jw_end(&j);
+    return 0;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* httpd.h - HTTP, and the only door to libmicrohttpd.
+ *
+ * httpd_start, any number of requests, httpd_stop. A few threads speak HTTP and call `request` when
+ * a request has come whole. It is answered there with exchange_answer, or handed on: exchange_wait,
+ * then exchange_answer from any thread. Each exchange is answered once.
+ *
+ * A reply is counted: exchange_answer takes one count, reply_free gives one back, so a reply can be
+ * kept and sent to many. */
+#ifndef SERVE_HTTPD_H
+#define SERVE_HTTPD_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+struct httpd;
+struct exchange;
+struct reply;
+
+enum {
+    HTTP_BODY_MOST = 64 << 10,
+    HTTP_CONNECTIONS = 4096,
+    HTTP_PER_ADDRESS = 512, /* of one address that is not this machine's */
+    HTTP_IDLE_S = 10,       /* nothing read and nothing written */
+    HTTP_ASK_S = 20,        /* from the end of one request to the end of the next */
+    HTTP_ANSWER_S = 60,     /* for taking an answer that is no stream */
+    HTTP_ETAG_LEN = 24,
+};
+
+enum http_method { HTTP_GET, HTTP_POST, HTTP_OTHER }; /* HEAD is a GET here */
+
+struct httpd_ask {
+    int fd;                 /* bound and listening; closed by httpd_stop */
+    unsigned threads;       /* that speak HTTP; at least 1 */
+    const char *cert, *key; /* PEM texts; NULL: no TLS */
+    void (*request)(void *ctx, struct exchange *x);
+    /* A new connection from this address: false turns it away. */
+    bool (*admit)(void *ctx, const struct sockaddr *peer, socklen_t len);
+    void *ctx;
+};
+
+MUST_CHECK int httpd_start(struct httpd **out, const struct httpd_ask *ask, struct err *e);
+/* Takes no new connections; all exchanges that wait must be answered before httpd_stop. */
+void httpd_quiesce(struct httpd *h);
+void httpd_stop(struct httpd *h); /* NULL is fine */
+size_t httpd_connections(struct httpd *h);
+uint64_t httpd_requests(struct httpd *h);
+
+/* ---- what was asked ---- */
+
+enum http_method exchange_method(const struct exchange *x);
+const char *exchange_uri(const struct exchange *x); /* as it came, not decoded */
+const char *exchange_header(const struct exchange *x, const char *name); /* NULL: absent */
+const char *exchange_body(const struct exchange *x, size_t *n); /* a NUL stands behind it */
+bool exchange_body_too_large(const struct exchange *x);
+const struct sockaddr *exchange_peer(const struct exchange *x);
+int exchange_fd(const struct exchange *x);
+/* One word of the caller's, kept with the connection (0 at first): for what is the same for all of
+ * its requests. */
+uintptr_t *exchange_note(const struct exchange *x);
+
+/* ---- answering ---- */
+
+struct reply_head {
+    int status;
+    const char *type;                                     /* NULL: none */
+    const char *etag;                                     /* with its quotes; NULL: none */
+    const char *cache;                                    /* Cache-Control; NULL: no-store */
+    const char *encoding, *file_name, *cookie, *location; /* NULL: none */
+    int retry_after_s;                                    /* 0: none */
+    const char *script; /* what the page may load, as a CSP; NULL: nothing */
+};
+
+/* Takes the body over; it is empty afterwards. */
+struct reply *reply_make(const struct reply_head *h, struct buf *body);
+/* The bytes stay where they are for as long as the program runs. */
+struct reply *reply_fixed(const struct reply_head *h, const void *p, size_t n);
+struct reply *reply_ref(struct reply *r);
+void reply_free(struct reply *r); /* NULL is fine */
+size_t reply_bytes(const struct reply *r);
+int reply_status(const struct reply *r);
+
+/* A stream: `read` gives the next bytes. When there are none it calls exchange_sleep and returns
+ * 0; whoever has some calls exchange_wake. -1 ends the stream. `done` is called once, when nothing
+ * will be read any more. */
+struct reply_source {
+    ssize_t (*read)(void *ctx, char *out, size_t most);
+    void (*done)(void *ctx);
+    void *ctx;
+};
+
+struct reply *reply_stream(const struct reply_head *h, const struct reply_source *s);
+
+void exchange_answer(struct exchange *x, struct reply *r); /* takes the reply over */
+void exchange_wait(struct exchange *x);  /* only in `request`; exchange_answer comes later */
+void exchange_sleep(struct exchange *x); /* only in a stream's `read` */
+void exchange_wake(struct exchange *x);
+bool exchange_gone(const struct exchange *x); /* its peer hung up while it slept */
+
+#endif

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* openapi.c - the description of the API (OpenAPI 3.1), printed from the tables that the server
+ * works by: routes.def, the parameters of each route, schemas.def. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "serve/api.h"
+#include "serve/api_own.h"
+
+/* ---- schemas ---- */
+
+/* Types: a word for a number, a text and so on, "[]" in front for an array, "?" behind when it may
+ * be null, or the name of another schema. */
+struct field {
+    const char *name, *type, *help;
+};
+
+#define SCHEMA(id)              static const struct field schema_##id[] = {
+#define FIELD(name, type, help) {name, type, help},
+#define SCHEMA_END                                                                                 \
+    {                                                                                              \
+        0                                                                                          \
+    }                                                                                              \
+    }                                                                                              \
+    ;
+#define LIST(id, of)
+#include "serve/schemas.def"
+#undef SCHEMA
+#undef FIELD
+#undef SCHEMA_END
+#undef LIST
+
+static const struct {
+    const char *name;
+    const struct field *fields; /* NULL: a list */
+    const char *of;             /* of a list: its type */
+} schemas[] = {
+#define SCHEMA(id) {#id, schema_##id, NULL},
+#define FIELD(...)
+#define SCHEMA_END
+#define LIST(id, of) {#id, NULL, of},
+#include "serve/schemas.def"
+#undef SCHEMA
+#undef FIELD
+#undef SCHEMA_END
+#undef LIST
+};
+
+static const struct {
+    const char *word, *type, *format;
+} types[] = {
+    {"int", "integer", "int64"}, {"ns", "integer", "int64"}, {"number", "number", NULL},
+    {"text", "string", NULL},    {"bool", "boolean", NULL},  {"object", "object", NULL},
+};
+
+static void put_ref(struct jw *j, const char *name, size_t n)
+{
+    char path[96];
+    snprintf(path, sizeof path, "#/components/schemas/%.*s", (int)MIN_OF(n, (size_t)48), name);
+    jw_str(j, "$ref", path);
+}
+
+static void put_plain(struct jw *j, size_t i, bool null)
+{
+    if (null) {
+        jw_array(j, "type");
+        jw_str(j, NULL, types[i].type);
+        jw_str(j, NULL, "null");
+        jw_end(j);
+    } else {
+        jw_str(j, "type", types[i].type);
+    }
+    if (types[i].format)
+        jw_str(j, "format", types[i].format);
+}
+
+/* Into an object that the caller opened. */
+static void put_type(struct jw *j, const char *type)
+{
+    size_t n = strlen(type);
+    const bool null = n && type[n - 1] == '?';
+    n -= null;
+    if (strncmp(type, "[]", 2) == 0) {
+        jw_str(j, "type", "array");
+        jw_object(j, "items");
+        put_type(j, type + 2);
+        jw_end(j);
+        return;
+    }
+    for (size_t i = 0; i < COUNT_OF(types); i++)
+        if (strlen(types[i].word) == n && strncmp(types[i].word, type, n) == 0) {
+            put_plain(j, i, null);
+            return;
+        }
+    if (!null) {
+        put_ref(j, type, n);
+        return;
+    }
+    jw_array(j, "oneOf");
+    jw_object(j, NULL);
+    put_ref(j, type, n);
+    jw_end(j);
+    jw_object(j, NULL);
+    jw_str(j, "type", "null");
+    jw_end(j);
+    jw_end(j);
+}
+
+static void put_fields(struct jw *j, const struct field *f)
+{
+    jw_str(j, "type", "object");
+    jw_object(j, "properties");
+    for (; f->name; f++) {
+        jw_object(j, f->name);
+        put_type(j, f->type);
+        if (*f->help)
+            jw_str(j, "description", f->help);
+        jw_end(j);
+    }
+    jw_end(j);
+}
+
+static void put_schemas(struct jw *j)
+{
+    jw_object(j, "schemas");
+    for (size_t i = 0; i < COUNT_OF(schemas); i++) {
+        jw_object(j, schemas[i].name);
+        if (schemas[i].fields) {
+            put_fields(j, schemas[i].fields);
+        } else {
+            jw_str(j, "type", "array");
+            jw_object(j, "items");
+            put_type(j, schemas[i].of);
+            jw_end(j);
+        }
+        jw_end(j);
+    }
+    jw_end(j);
+}
+
+/* ---- routes ---- */
+
+static void put_content(struct jw *j, const char *type, const char *schema)
+{
+    jw_object(j, "content");
+    jw_object(j, type);
+    jw_object(j, "schema");
+    if (schema)
+        put_ref(j, schema, strlen(schema));
+    else
+        jw_str(j, "type", "string");
+    jw_end(j);
+    jw_end(j);
+    jw_end(j);
+}
+
+static const struct {
+    const char *status, *help;
+    unsigned when; /* flags of the route; 0: always */
+} refusals[] = {
+    {"400", "A parameter is not known or wrong.", 0},
+    {"401", "A token is needed.", 0},
+    {"403", "Not allowed.", ROUTE_CONTROL},
+    {"404", "There is no such run, or nothing of what was asked for in it.",
+     ROUTE_RUN | ROUTE_INFO},
+    {"409", "The run is not being recorded on this machine.", ROUTE_CONTROL},
+    {"410", "The run vanished.", ROUTE_RUN | ROUTE_INFO},
+    {"429", "Too many requests at once.", 0},
+};
+
+static void put_pending(struct jw *j)
+{
+    jw_object(j, "202");
+    jw_str(j, "description", "It is being worked out: ask again in a moment.");
+    put_content(j, "application/json", "Pending");
+    jw_end(j);
+}
+
+static void put_responses(struct jw *j, const struct route *r)
+{
+    const bool stream = r->answer == api_live;
+    const bool plain = strstr(r->path, ".html") != NULL;
+    jw_object(j, "responses");
+    jw_object(j, "200");
+    jw_str(j, "description", r->summary);
+    put_content(j,
+                stream  ? "text/event-stream"
+                : plain ? "text/html"
+                        : "application/json",
+                stream || plain ? NULL : r->schema);
+    jw_end(j);
+    if (strstr(r->path, "RUN") && !stream && r->method == ROUTE_GET)
+        put_pending(j);
+    for (size_t i = 0; i < COUNT_OF(refusals); i++) {
+        if (refusals[i].when && !(r->flags & refusals[i].when))
+            continue;
+        jw_object(j, refusals[i].status);
+        jw_str(j, "description", refusals[i].help);
+        put_content(j, "application/json", "Error");
+        jw_end(j);
+    }
+    jw_end(j);
+}
+
+static void put_param_schema(struct jw *j, const struct route_param *p)
+{
+    static const char *const of_kind[] = {
+        [PARAM_TEXT] = "text", [PARAM_INT] = "int", [PARAM_TIME] = "ns", [PARAM_FLAG] = "int"};
+    jw_object(j, "schema");
+    if (p->repeat) {
+        jw_str(j, "type", "array");
+        jw_object(j, "items");
+    }
+    put_type(j, of_kind[p->kind]);
+    if (p->kind == PARAM_FLAG || p->lo || p->hi) {
+        jw_int(j, "minimum", p->lo);
+        jw_int(j, "maximum", p->kind == PARAM_FLAG ? 1 : p->hi);
+    }
+    if (p->repeat)
+        jw_end(j);
+    jw_end(j);
+}
+
+static void put_param(struct jw *j, const struct route_param *p)
+{
+    jw_object(j, NULL);
+    jw_str(j, "name", p->name);
+    jw_str(j, "in", "query");
+    jw_str(j, "description", p->help);
+    put_param_schema(j, p);
+    jw_end(j);
+}
+
+static void put_params(struct jw *j, const struct route *r)
+{
+    jw_array(j, "parameters");
+    if (strstr(r->path, "RUN")) {
+        jw_object(j, NULL);
+        jw_str(j, "name", "RUN");
+        jw_str(j, "in", "path");
+        jw_bool(j, "required", true);
+        jw_str(j, "description", "The name of the run's folder, as /runs has it.");
+        jw_object(j, "schema");
+        put_type(j, "text");
+        jw_end(j);
+        jw_end(j);
+    }
+    for (const struct route_param *p = r->params; p && p->name; p++)
+        put_param(j, p);
+    jw_end(j);
+}
+
+static void put_body(struct jw *j)
+{
+    jw_object(j, "requestBody");
+    jw_bool(j, "required", true);
+    put_content(j, "application/json", "ControlAsk");
+    jw_end(j);
+}
+
+static void put_route(struct jw *j, const struct route *r, const char *id)
+{
+    jw_object(j, r->method == ROUTE_POST ? "post" : "get");
+    jw_str(j, "operationId", id);
+    jw_str(j, "summary", r->summary);
+    put_params(j, r);
+    if (r->method == ROUTE_POST)
+        put_body(j);
+    put_responses(j, r);
+    jw_end(j);
+}
+
+/* "/runs/RUN/stats" as "/runs/{RUN}/stats". */
+static const char *path_of(const struct route *r, struct arena *a)
+{
+    const char *run = strstr(r->path, "RUN");
+    return run ? arena_printf(a, "%.*s{RUN}%s", (int)(run - r->path), r->path, run + 3) : r->path;
+}
+
+#define ROUTE(id, ...) #id,
+static const char *const ids[] = {
+#include "serve/routes.def"
+};
+#undef ROUTE
+
+/* Routes of one path stand together in routes.def. */
+static void put_paths(struct jw *j, struct arena *a)
+{
+    jw_object(j, "paths");
+    for (size_t i = 0; i < n_routes; i++) {
+        const bool new_path = i == 0 || strcmp(routes[i - 1].path, routes[i].path) != 0;
+        if (new_path && i)
+            jw_end(j);
+        if (new_path)
+            jw_object(j, path_of(&routes[i], a));
+        put_route(j, &routes[i], ids[i]);
+    }
+    if (n_routes)
+        jw_end(j);
+    jw_end(j);
+}
+
+static void put_security(struct jw *j)
+{
+    jw_object(j, "securitySchemes");
+    jw_object(j, "token");
+    jw_str(j, "type", "http");
+    jw_str(j, "scheme", "bearer");
+    jw_str(j, "description", "Needed where the server listens beyond its own machine.");
+    jw_end(j);
+    jw_end(j);
+}
+
+const struct route_param api_openapi_params[] = {{0}};
+
+int api_openapi(const struct route_ask *q, struct route_answer *out, struct err *e)
+{
+    struct jw j = {.out = &out->body};
+    (void)e;
+    jw_object(&j, NULL);
+    jw_str(&j, "openapi", "3.1.0");
+    jw_object(&j, "info");
+    jw_str(&j, "title", "Footplate");
+    jw_str(&j, "version", FP_VERSION);
+    jw_str(&j, "description",
+           "What footplate serve answers. Times (*_ns) are integers of nanoseconds since the "
+           "epoch, durations (*_s) seconds, shares 0 to 1. What was not measured is null, never "
+           "0. Every error is {\"error\": \"one sentence\"}.");
+    jw_end(&j);
+    jw_array(&j, "servers");
+    jw_object(&j, NULL);
+    jw_str(&j, "url", "/api/v1");
+    jw_end(&j);
+    jw_end(&j);
+    put_paths(&j, q->arena);
+    jw_object(&j, "components");
+    put_schemas(&j);
+    put_security(&j);
+    jw_end(&j);
+    jw_array(&j, "security");
+    jw_object(&j, NULL);
+    jw_end(&j);
+    jw_object(&j, NULL);
+    jw_array(&j, "token");
+    jw_end(&j);
+    jw_end(&j);
+    jw_end(&j);
+    jw_end(&j);
+    return 0;
+}

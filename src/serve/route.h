@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* route.h - what the server answers: one function and one line in routes.def each.
+ *
+ * A route knows nothing of HTTP connections: it gets what was asked, decoded and checked, and fills
+ * a buffer. Errors go through `struct err`; http_status_of says which status an error code means.
+ * Routes are called by several threads at once, but a run is never handed to two at a time. */
+#ifndef SERVE_ROUTE_H
+#define SERVE_ROUTE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "query/run.h"
+
+struct runs; /* runs.h: the folders that are followed, and the runs that are open */
+
+enum route_method { ROUTE_GET, ROUTE_POST };
+
+enum route_flags {
+    ROUTE_RUN = 1,     /* has RUN in its path: `run` is open */
+    ROUTE_INFO = 2,    /* has RUN in its path, but only `info` is needed: `run` is NULL */
+    ROUTE_CONTROL = 4, /* changes something: needs the right for it */
+    ROUTE_CACHE = 8,   /* same version and question, same answer: may be kept */
+};
+
+enum param_kind { PARAM_TEXT, PARAM_INT, PARAM_TIME, PARAM_FLAG };
+
+/* A parameter of the query; one that is not in the route's table is refused. */
+struct route_param {
+    const char *name; /* NULL ends the table */
+    enum param_kind kind;
+    bool repeat;
+    int64_t lo, hi;   /* of numbers; both 0: any */
+    const char *help; /* for the description of the API */
+};
+
+struct route_value {
+    const struct route_param *param;
+    const char *text;
+    int64_t number; /* of PARAM_INT, PARAM_TIME (ns) and PARAM_FLAG */
+};
+
+struct route_ask {
+    const struct route_value *values; /* in the order in which they came */
+    size_t n_values;
+    const char *body; /* of a POST; ends with a NUL behind its last byte */
+    size_t body_len;
+    const char *name;            /* RUN; NULL: the route has none */
+    struct run *run;             /* open, and this request's alone until it is answered */
+    const struct run_info *info; /* of the run; NULL: the route has none */
+    uint64_t version;            /* of the run's data: another one, other data */
+    struct runs *runs;
+    bool may_control;
+    struct arena *arena; /* lives as long as the request */
+};
+
+struct route_answer {
+    int status;       /* 200 unless the route says otherwise */
+    const char *type; /* "application/json" unless the route says otherwise */
+    struct buf body;
+    const char *file_name; /* to save it under; NULL: to be shown */
+    bool passing;          /* good for now, but another one is being worked out: not to be kept */
+};
+
+typedef int route_fn(const struct route_ask *q, struct route_answer *out, struct err *e);
+
+struct route {
+    enum route_method method;
+    const char *path; /* below /api/v1; "RUN" stands for the name of a run */
+    route_fn *answer;
+    unsigned flags;
+    const struct route_param *params; /* NULL: none */
+    const char *summary;              /* for the description of the API */
+    const char *schema;               /* name of the object it answers with, in openapi */
+};
+
+extern const struct route routes[];
+extern const size_t n_routes;
+
+/* The status that an error means. */
+int http_status_of(const struct err *e);
+
+/* The value of a parameter: the first one given, or what stands for "not given". */
+const char *route_text(const struct route_ask *q, const char *name); /* NULL: not given */
+int64_t route_number(const struct route_ask *q, const char *name, int64_t otherwise);
+wall_ns route_time(const struct route_ask *q, const char *name); /* 0: open */
+
+#endif

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* runs.c - see runs.h. Runs that are open, and who has them. */
+#include "serve/runs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "serve/cutfile.h"
+#include "serve/digests.h"
+#include "serve/later.h"
+#include "serve/runs_own.h"
+
+enum { JUDGES = 1, DIGESTS_BYTES = 96 << 20 };
+
+/* ---- all of them ---- */
+
+int runs_open(struct runs **out, const char *const *folders, size_t n, struct err *e)
+{
+    struct runs *r = xcalloc(1, sizeof *r);
+    int rc = work_open(&r->judges, JUDGES, "judge", e);
+    if (rc == 0)
+        rc = digests_open(&r->digests, DIGESTS_BYTES, e);
+    if (rc == 0)
+        rc = later_open(&r->later, e);
+    if (rc) {
+        digests_close(r->digests);
+        work_close(r->judges);
+        free(r);
+        return rc;
+    }
+    pthread_mutex_init(&r->scan, NULL);
+    pthread_mutex_init(&r->lock, NULL);
+    r->began = clock_mono();
+    r->folders = xcalloc(n + 1, sizeof(char *));
+    for (size_t i = 0; i < n; i++)
+        r->folders[r->n_folders++] = xstrdup(folders[i]);
+    *out = r;
+    return 0;
+}
+
+void runs_close(struct runs *r)
+{
+    if (!r)
+        return;
+    work_close(r->judges);
+    digests_close(r->digests);
+    later_close(r->later);
+    picture_unref(r, r->picture);
+    for (size_t i = 0; i < RUNS_SLOTS; i++)
+        while (r->slot[i]) {
+            struct runs_item *x = r->slot[i];
+            r->slot[i] = x->chain;
+            runs_unref(r, x);
+        }
+    for (size_t i = 0; i < r->n_folders; i++)
+        free(r->folders[i]);
+    for (size_t i = 0; i < RUNS_GONE; i++)
+        free(r->gone[i]);
+    free(r->folders);
+    pthread_mutex_destroy(&r->scan);
+    pthread_mutex_destroy(&r->lock);
+    free(r);
+}
+
+void runs_list_read(struct runs *r, struct runs_list *out)
+{
+    runs_scan(r, false);
+    pthread_mutex_lock(&r->lock);
+    struct runs_picture *p = r->picture;
+    p->refs++;
+    pthread_mutex_unlock(&r->lock);
+    *out = (struct runs_list){.v = p->v, .n = p->n, .own = p, .runs = r};
+}
+
+void runs_list_free(struct runs_list *l)
+{
+    if (l->own)
+        picture_unref(l->runs, l->own);
+    *l = (struct runs_list){0};
+}
+
+struct digests *runs_digests(struct runs *r)
+{
+    return r->digests;
+}
+
+struct later *runs_later(struct runs *r)
+{
+    return r->later;
+}
+
+size_t runs_folders(const struct runs *r, const char *const **out)
+{
+    *out = (const char *const *)r->folders;
+    return r->n_folders;
+}
+
+/* ---- one of them ---- */
+
+static bool is_fresh(mono_ns looked)
+{
+    return looked.ns && mono_diff(clock_mono(), looked) < RUNS_FRESH_MS * NS_PER_MS;
+}
+
+bool runs_version(struct runs *r, const char *name, uint64_t *version)
+{
+    struct runs_item *x = runs_find(r, name);
+    if (!x)
+        return false;
+    pthread_mutex_lock(&r->lock);
+    const bool fresh = is_fresh(x->looked) && x->version;
+    *version = x->version;
+    pthread_mutex_unlock(&r->lock);
+    runs_unref(r, x);
+    return fresh;
+}
+
+uint64_t runs_look(struct runs *r, struct runs_item *x)
+{
+    pthread_mutex_lock(&r->lock);
+    const bool fresh = is_fresh(x->looked);
+    uint64_t version = x->version;
+    pthread_mutex_unlock(&r->lock);
+    if (fresh)
+        return version;
+    version = stamp_data(x->path);
+    pthread_mutex_lock(&r->lock);
+    x->version = version;
+    x->looked = clock_mono();
+    pthread_mutex_unlock(&r->lock);
+    return version;
+}
+
+static bool was_there(struct runs *r, const char *name)
+{
+    bool was = false;
+    pthread_mutex_lock(&r->lock);
+    for (size_t i = 0; i < RUNS_GONE; i++)
+        was |= r->gone[i] && strcmp(r->gone[i], name) == 0;
+    pthread_mutex_unlock(&r->lock);
+    return was;
+}
+
+static int vanished(const char *name, struct err *e)
+{
+    errno = ENOENT;
+    return err_sys(e, "the run '%.100s' is not there any more", name);
+}
+
+/* A run that is not known yet may have begun since the last look. */
+int runs_look_up(struct runs *r, const char *name, struct runs_item **out, struct err *e)
+{
+    *out = runs_find(r, name);
+    if (!*out) {
+        runs_scan(r, false);
+        *out = runs_find(r, name);
+    }
+    if (*out)
+        return 0;
+    if (was_there(r, name))
+        return vanished(name, e);
+    return err_set(e, ERR_NOT_FOUND, "there is no run '%.100s'", name);
+}
+
+/* ---- opening ---- */
+
+static void shut(struct runs *r, struct runs_item *x)
+{
+    struct run *run = x->run;
+    x->run = NULL;
+    if (!run)
+        return;
+    pthread_mutex_lock(&r->lock);
+    x->open = false;
+    r->n_open--;
+    pthread_mutex_unlock(&r->lock);
+    run_close(run);
+}
+
+static struct runs_item *least_used(struct runs *r, const struct runs_item *but)
+{
+    struct runs_item *best = NULL;
+    for (size_t i = 0; i < RUNS_SLOTS; i++)
+        for (struct runs_item *x = r->slot[i]; x; x = x->chain)
+            if (x->open && x != but && (!best || x->used < best->used) &&
+                pthread_mutex_trylock(&x->use) == 0) {
+                if (best)
+                    pthread_mutex_unlock(&best->use);
+                best = x;
+            }
+    if (best)
+        best->refs++;
+    return best;
+}
+
+/* Closes those that nobody has used for longest; ones in use stay. */
+static void make_room(struct runs *r, const struct runs_item *mine)
+{
+    for (;;) {
+        pthread_mutex_lock(&r->lock);
+        struct runs_item *x = r->n_open > RUNS_OPEN ? least_used(r, mine) : NULL;
+        pthread_mutex_unlock(&r->lock);
+        if (!x)
+            return;
+        shut(r, x);
+        pthread_mutex_unlock(&x->use);
+        runs_unref(r, x);
+    }
+}
+
+static int open_item(struct runs *r, struct runs_item *x, uint64_t version, struct err *e)
+{
+    if (x->run && x->run_version == version)
+        return 0;
+    shut(r, x);
+    const int rc = run_open(&x->run, x->path, e);
+    if (rc)
+        return rc;
+    x->run_version = version;
+    pthread_mutex_lock(&r->lock);
+    x->open = true;
+    x->used = clock_mono().ns;
+    r->n_open++;
+    pthread_mutex_unlock(&r->lock);
+    make_room(r, x);
+    return 0;
+}
+
+/* The list may be half a second old, which is too old for who wants to stop a run. */
+static int describe(struct runs_hold *h, struct err *e)
+{
+    h->about = about_read(h->item->path, 0);
+    if (h->about->broken)
+        return err_set(e, ERR_FORMAT, "%s", h->about->broken);
+    h->info = &h->about->info;
+    return 0;
+}
+
+static int hold(struct runs *r, struct runs_hold *h, bool open, struct err *e)
+{
+    struct runs_item *x = h->item;
+    h->version = runs_look(r, x);
+    if (!h->version)
+        return vanished(x->name, e);
+    int rc = open ? open_item(r, x, h->version, e) : describe(h, e);
+    if (rc || !open)
+        return rc;
+    h->run = x->run;
+    h->info = run_get_info(x->run);
+    h->cuts = cutfile_count();
+    return 0;
+}
+
+int runs_take(struct runs *r, const char *name, bool open, struct runs_hold *out, struct err *e)
+{
+    *out = (struct runs_hold){0};
+    int rc = runs_look_up(r, name, &out->item, e);
+    if (rc)
+        return rc;
+    out->locked = open;
+    if (open)
+        pthread_mutex_lock(&out->item->use);
+    out->cuts = cutfile_count();
+    rc = hold(r, out, open, e);
+    if (rc)
+        runs_give(r, out);
+    else
+        out->live = out->info->status == RUN_RUNNING;
+    return rc;
+}
+
+/* What was read from a file that was cut meanwhile is not what it seems. */
+static void distrust(struct runs *r, struct runs_item *x)
+{
+    shut(r, x);
+    pthread_mutex_lock(&r->lock);
+    x->looked.ns = 0;
+    pthread_mutex_unlock(&r->lock);
+}
+
+bool runs_give(struct runs *r, struct runs_hold *h)
+{
+    struct runs_item *x = h->item;
+    if (!x)
+        return true;
+    const bool good = !h->locked || cutfile_count() == h->cuts;
+    if (!good)
+        distrust(r, x);
+    pthread_mutex_lock(&r->lock);
+    x->used = clock_mono().ns;
+    pthread_mutex_unlock(&r->lock);
+    if (h->locked)
+        pthread_mutex_unlock(&x->use);
+    about_unref(r, h->about);
+    runs_unref(r, x);
+    *h = (struct runs_hold){0};
+    return good;
+}
+
+/* ---- about itself ---- */
+
+void runs_set_facts(struct runs *r, void (*fill)(void *ctx, struct runs_facts *out), void *ctx)
+{
+    r->fill = fill;
+    r->fill_ctx = ctx;
+}
+
+void runs_get_facts(struct runs *r, struct runs_facts *out)
+{
+    *out = (struct runs_facts){0};
+    runs_scan(r, false);
+    pthread_mutex_lock(&r->lock);
+    out->runs = r->n_items;
+    out->open = r->n_open;
+    out->uptime_s = (double)mono_diff(clock_mono(), r->began) / (double)NS_PER_S;
+    pthread_mutex_unlock(&r->lock);
+    if (r->fill)
+        r->fill(r->fill_ctx, out);
+}

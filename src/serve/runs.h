@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* runs.h - the runs of the folders that are followed: listed, opened, kept open for a while.
+ *
+ * Safe for any number of threads. A list is a picture of one moment, good until runs_list_free. A
+ * run is somebody's alone from runs_take to runs_give. What is open is bounded; the ones not used
+ * for longest are closed first. Names are looked up in the list, never made into paths. */
+#ifndef SERVE_RUNS_H
+#define SERVE_RUNS_H
+
+#include "query/run.h"
+
+struct runs;
+struct runs_item;    /* a run that was seen, known by its name */
+struct runs_about;   /* what is known of one */
+struct runs_picture; /* what was seen of all of them at one moment */
+
+struct runs_entry {
+    const char *name;   /* the folder's; the second of two that are the same gets "~2" behind it */
+    const char *folder; /* the one that it lies in */
+    const char *path;
+    const struct run_info *info; /* NULL: it cannot be read */
+    const char *broken;          /* why not */
+    bool live;
+    /* Issues by severity as findings.json has them; NULL: it has none yet. */
+    const unsigned *issues; /* by enum severity */
+};
+
+struct runs_list {
+    const struct runs_entry *v; /* newest first */
+    size_t n;
+    struct runs_picture *own;
+    struct runs *runs;
+};
+
+/* A folder that is not there yet is no error: it may come. */
+MUST_CHECK int runs_open(struct runs **out, const char *const *folders, size_t n, struct err *e);
+void runs_close(struct runs *r); /* NULL is fine */
+
+void runs_list_read(struct runs *r, struct runs_list *out);
+void runs_list_free(struct runs_list *l);
+/* What is kept of the steps of runs. */
+struct digests *runs_digests(struct runs *r);
+/* Answers that are being worked out. */
+struct later *runs_later(struct runs *r);
+size_t runs_folders(const struct runs *r, const char *const **out);
+
+/* A run that a request holds. */
+struct runs_hold {
+    struct runs_item *item;
+    struct run *run;             /* NULL: only its description was asked for */
+    const struct run_info *info; /* as fresh as the run */
+    uint64_t version;            /* of its data */
+    bool live;
+    struct runs_about *about; /* the rest is for runs_give */
+    uint64_t cuts;
+    bool locked;
+};
+
+/* The version of its data, when that was looked at just now: nothing is read from the disk. False:
+ * nobody knows; runs_take will. */
+bool runs_version(struct runs *r, const char *name, uint64_t *version);
+/* Waits until nobody else holds it. ERR_NOT_FOUND: no such run; ERR_SYS with ENOENT: there was one,
+ * and it vanished; or what is wrong with the run. */
+MUST_CHECK int runs_take(struct runs *r, const char *name, bool open, struct runs_hold *out,
+                         struct err *e);
+/* False: its files were cut while it was held, so what was read is not to be trusted. An empty one
+ * is fine. */
+bool runs_give(struct runs *r, struct runs_hold *h);
+
+/* The findings of a run as JSON text (an array of verdicts), in the arena. `*out` NULL: they are
+ * being evaluated, ask again. The caller holds no run. */
+MUST_CHECK int runs_findings(struct runs *r, const char *name, struct arena *a, const char **out,
+                             struct err *e);
+
+/* What the server says of itself. */
+struct runs_facts {
+    size_t runs, open, clients, connections;
+    uint64_t requests;
+    double uptime_s;
+};
+
+void runs_get_facts(struct runs *r, struct runs_facts *out);
+/* Who knows of clients, connections and requests. */
+void runs_set_facts(struct runs *r, void (*fill)(void *ctx, struct runs_facts *out), void *ctx);
+
+#endif

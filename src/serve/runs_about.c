@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* runs_about.c - what the list says of a run, from its small files. */
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json_scan.h"
+#include "base/mem.h"
+#include "serve/runs_own.h"
+
+enum { FINDINGS_MOST = 16 << 20 };
+
+/* ---- findings.json: how many issues ---- */
+
+/* A rule's own keys stand at this depth: {"rules": [ { here */
+enum { RULE_DEPTH = 3 };
+
+struct counting {
+    int depth;
+    bool issue;
+    int severity; /* -1: none seen */
+    unsigned *n;
+};
+
+static bool text_is(const struct json_text *t, const char *word)
+{
+    return t->len == strlen(word) && memcmp(t->p, word, t->len) == 0;
+}
+
+static void see_text(struct counting *c, const struct json_item *x)
+{
+    if (c->depth != RULE_DEPTH)
+        return;
+    if (text_is(&x->key, "state"))
+        c->issue = text_is(&x->text, rule_state_names[RULE_ISSUE]);
+    for (int i = 0; i < SEVERITY_N && text_is(&x->key, "severity"); i++)
+        if (text_is(&x->text, severity_names[i]))
+            c->severity = i;
+}
+
+static void leave(struct counting *c)
+{
+    if (c->depth == RULE_DEPTH && c->issue && c->severity >= 0)
+        c->n[c->severity]++;
+    c->depth--;
+}
+
+static bool count_issues(struct json_scan *j, struct counting *c)
+{
+    for (;;) {
+        struct json_item x;
+        const enum json_kind kind = json_next(j, &x);
+        if (json_is_over(kind))
+            return kind == JS_DONE;
+        if (kind == JS_OBJECT || kind == JS_ARRAY) {
+            if (++c->depth == RULE_DEPTH)
+                *c = (struct counting){.depth = c->depth, .severity = -1, .n = c->n};
+        } else if (kind == JS_END) {
+            leave(c);
+        } else if (kind == JS_STRING) {
+            see_text(c, &x);
+        }
+    }
+}
+
+bool issues_read(const char *path, unsigned out[SEVERITY_N])
+{
+    char file[PATH_LEN];
+    struct err e;
+    memset(out, 0, SEVERITY_N * sizeof *out);
+    if (path_join(file, &e, "%s/findings.json", path))
+        return false;
+    const int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return false;
+    struct bytes_file in;
+    struct json_scan j;
+    const struct json_options options = {.strict = true, .window_most = FINDINGS_MOST};
+    bytes_file_init(&in, fd, file);
+    json_open(&j, &in.in, &options);
+    const bool good = count_issues(&j, &(struct counting){.n = out});
+    json_close(&j);
+    close(fd);
+    return good;
+}
+
+/* ---- the rest ---- */
+
+struct runs_about *about_read(const char *path, uint64_t stamp)
+{
+    struct runs_about *a = xcalloc(1, sizeof *a);
+    struct err e;
+    *a = (struct runs_about){.refs = 1, .stamp = stamp};
+    if (run_info_read(&a->info, path, &a->arena, &e) != 0) {
+        a->broken = arena_strdup(&a->arena, e.msg);
+        a->start_ns = stamp_file(path);
+        return a;
+    }
+    a->start_ns = a->info.start.ns;
+    a->has_issues = issues_read(path, a->issues);
+    return a;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* runs_judge.c - the findings of a run: those that its recorder wrote, or evaluated here, in the
+ * background, for a run that has none or whose data is newer. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_read.h"
+#include "base/mem.h"
+#include "rules/feed_run.h"
+#include "rules/verdict_json.h"
+#include "serve/cutfile.h"
+#include "serve/runs_own.h"
+
+enum { AGAIN_S = 10 }; /* between two evaluations of a run that lives */
+
+/* ---- findings.json ---- */
+
+static const char *rules_of(const json_t *o, struct arena *a)
+{
+    const json_t *list = json_object_get(o, "rules");
+    char *text = json_is_array(list) ? json_dumps(list, JSON_COMPACT) : NULL;
+    const char *copy = text ? arena_strdup(a, text) : NULL;
+    free(text);
+    return copy;
+}
+
+/* NULL: there is none, it cannot be read, or the data is newer. A recorder that runs writes it anew
+ * whenever something changes. */
+static const char *from_file(const struct runs_item *x, bool live, struct arena *a)
+{
+    char path[PATH_LEN];
+    struct err e;
+    json_t *o;
+    if (path_join(path, &e, "%s/findings.json", x->path))
+        return NULL;
+    const int64_t written = stamp_file(path);
+    if (!written || (!live && written < stamp_newest(x->path)) || json_read_file(&o, path, &e))
+        return NULL;
+    const char *text = rules_of(o, a);
+    json_decref(o);
+    return text;
+}
+
+/* ---- evaluating ---- */
+
+struct judging {
+    struct job job;
+    struct runs *runs;
+    struct runs_item *item;
+    char *text, *error;
+    uint64_t version;
+};
+
+static int judge(struct judging *g, struct run *run, struct err *e)
+{
+    struct arena a = {0};
+    struct buf b = {0};
+    struct jw j = {.out = &b};
+    struct rule_params params;
+    struct checked *c = arena_new(&a, struct checked);
+    rule_params_init(&params, &a);
+    const int rc = rules_check_run(run, &params, &a, c, e);
+    if (rc == 0) {
+        jw_array(&j, NULL);
+        for (size_t k = 0; k < RULE_N; k++)
+            verdict_json(&j, NULL, &c->verdicts.v[k], params.v[k]);
+        jw_end(&j);
+        buf_u8(&b, 0);
+        g->text = (char *)b.p;
+    }
+    arena_free(&a);
+    return rc;
+}
+
+static void evaluate(struct judging *g)
+{
+    struct run *run = NULL;
+    struct err e;
+    const uint64_t cuts = cutfile_count();
+    int rc = run_open(&run, g->item->path, &e);
+    if (rc == 0)
+        rc = judge(g, run, &e);
+    run_close(run);
+    if (rc == 0 && cutfile_count() != cuts)
+        rc = err_set(&e, ERR_FORMAT, "files of the run were cut while they were read");
+    if (rc == 0)
+        return;
+    free(g->text);
+    g->text = NULL;
+    g->error = xstrdup(e.msg);
+}
+
+/* Text of runs that were not asked for longest is given up. */
+static void bound_texts(struct runs *r)
+{
+    for (;;) {
+        struct runs_item *oldest = NULL;
+        size_t n = 0;
+        for (size_t i = 0; i < RUNS_SLOTS; i++)
+            for (struct runs_item *x = r->slot[i]; x; x = x->chain) {
+                if (!x->findings)
+                    continue;
+                n++;
+                if (!oldest || x->findings_at.ns < oldest->findings_at.ns)
+                    oldest = x;
+            }
+        if (n <= RUNS_FINDINGS)
+            return;
+        free(oldest->findings);
+        oldest->findings = NULL;
+    }
+}
+
+static void run_job(struct job *j, bool ends)
+{
+    struct judging *g = (struct judging *)j;
+    struct runs_item *x = g->item;
+    if (!ends)
+        evaluate(g);
+    pthread_mutex_lock(&g->runs->lock);
+    free(x->findings_error);
+    x->findings_error = g->error;
+    if (g->text) {
+        free(x->findings);
+        x->findings = g->text;
+    }
+    x->findings_version = g->version;
+    x->findings_at = clock_mono();
+    x->evaluating = false;
+    bound_texts(g->runs);
+    pthread_mutex_unlock(&g->runs->lock);
+    runs_unref(g->runs, x);
+    free(g);
+}
+
+/* Under the lock. */
+static struct judging *prepare(struct runs *r, struct runs_item *x, uint64_t version)
+{
+    struct judging *g = xcalloc(1, sizeof *g);
+    *g = (struct judging){.job = {.run = run_job}, .runs = r, .item = x, .version = version};
+    x->evaluating = true;
+    x->refs++;
+    return g;
+}
+
+/* What was found is still good, or good enough for a run that goes on. */
+static bool is_good(const struct runs_item *x, uint64_t version, bool live)
+{
+    if (!x->findings && !x->findings_error)
+        return false;
+    return x->findings_version == version ||
+           (live && mono_diff(clock_mono(), x->findings_at) < AGAIN_S * NS_PER_S);
+}
+
+static int from_judge(struct runs *r, struct runs_item *x, bool live, struct arena *a,
+                      const char **out, struct err *e)
+{
+    const uint64_t version = runs_look(r, x);
+    struct judging *todo = NULL;
+    int rc = 0;
+    pthread_mutex_lock(&r->lock);
+    const bool good = is_good(x, version, live);
+    if (!good && !x->evaluating)
+        todo = prepare(r, x, version);
+    if (x->findings && (good || live))
+        *out = arena_strdup(a, x->findings);
+    else if (good)
+        rc = err_set(e, ERR_FORMAT, "%s", x->findings_error);
+    pthread_mutex_unlock(&r->lock);
+    if (todo)
+        work_add(r->judges, &todo->job);
+    return rc;
+}
+
+int runs_findings(struct runs *r, const char *name, struct arena *a, const char **out,
+                  struct err *e)
+{
+    struct runs_item *x;
+    int rc = runs_look_up(r, name, &x, e);
+    if (rc)
+        return rc;
+    pthread_mutex_lock(&r->lock);
+    const bool live = !x->about->broken && x->about->info.status == RUN_RUNNING;
+    pthread_mutex_unlock(&r->lock);
+    *out = from_file(x, live, a);
+    if (!*out)
+        rc = from_judge(r, x, live, a, out, e);
+    runs_unref(r, x);
+    return rc;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* runs_own.h - what the files of runs.h share; nobody else includes it.
+ *
+ * Locks, in the order in which they may be taken: runs.scan, item.use, runs.lock. */
+#ifndef SERVE_RUNS_OWN_H
+#define SERVE_RUNS_OWN_H
+
+#include <pthread.h>
+
+#include "base/file.h"
+#include "rules/verdict.h"
+#include "serve/runs.h"
+#include "serve/work.h"
+
+enum {
+    RUNS_MOST = 20000,   /* that are listed; the rest of a folder is left out */
+    RUNS_OPEN = 8,       /* at once */
+    RUNS_FRESH_MS = 500, /* so long a look at a folder or a run counts as fresh */
+    RUNS_SLOTS = 4096,   /* a power of two */
+    RUNS_GONE = 64,      /* names of vanished runs that are remembered */
+    RUNS_FINDINGS = 16,  /* findings that are kept as text */
+};
+
+/* What is known of a run from its small files: never changed once made, counted. */
+struct runs_about {
+    unsigned refs;
+    uint64_t stamp; /* of the files it was read from */
+    struct arena arena;
+    struct run_info info;
+    const char *broken; /* NULL: info is good */
+    int64_t start_ns;   /* to sort by */
+    unsigned issues[SEVERITY_N];
+    bool has_issues;
+};
+
+struct runs_item {
+    struct runs_item *chain; /* same slot */
+    unsigned refs;           /* under runs.lock; one is the table's */
+    char *name, *folder, *path;
+    bool seen; /* in the scan that goes on */
+    struct runs_about *about;
+
+    uint64_t version; /* under runs.lock */
+    mono_ns looked;   /* when that was; 0: never */
+
+    pthread_mutex_t use; /* whose the run is */
+    struct run *run;     /* NULL: not open */
+    uint64_t run_version;
+    int64_t used; /* monotonic ns; for who is closed first. Under runs.lock. */
+    bool open;    /* run is not NULL. Under runs.lock. */
+
+    char *findings; /* as JSON, under runs.lock; NULL: none yet */
+    uint64_t findings_version;
+    mono_ns findings_at;
+    bool evaluating;
+    char *findings_error; /* why the last evaluation failed; NULL: it did not */
+};
+
+struct runs_picture {
+    unsigned refs; /* under runs.lock */
+    struct runs_entry *v;
+    struct runs_about **about;
+    char **names; /* name, folder and path of each */
+    size_t n;
+};
+
+struct runs {
+    char **folders;
+    size_t n_folders;
+    pthread_mutex_t scan; /* one looks through the folders at a time */
+    pthread_mutex_t lock;
+    struct runs_item *slot[RUNS_SLOTS];
+    size_t n_items, n_open;
+    struct runs_picture *picture;
+    mono_ns scanned; /* 0: never */
+    char *gone[RUNS_GONE];
+    size_t next_gone;
+    struct work *judges; /* evaluate findings */
+    struct digests *digests;
+    struct later *later;
+    mono_ns began;
+    void (*fill)(void *ctx, struct runs_facts *out);
+    void *fill_ctx;
+};
+
+/* Looks through the folders, unless that was done just now. */
+void runs_scan(struct runs *r, bool force);
+/* Counted for the caller. NULL: no such run. */
+struct runs_item *runs_find(struct runs *r, const char *name);
+/* The same with what to say when there is none; one that began just now is found too. */
+MUST_CHECK int runs_look_up(struct runs *r, const char *name, struct runs_item **out,
+                            struct err *e);
+/* The version of its data, looked at now unless that was done just before; 0: it vanished. */
+uint64_t runs_look(struct runs *r, struct runs_item *x);
+void runs_unref(struct runs *r, struct runs_item *x);
+void about_unref(struct runs *r, struct runs_about *a);
+void picture_unref(struct runs *r, struct runs_picture *p);
+/* Not open, as long as nobody holds it. */
+void runs_item_free(struct runs_item *x);
+
+/* A number that changes when the files do that a run is described by. */
+uint64_t stamp_about(const char *path);
+/* The same for its data; 0: there is no such run. At most 53 bits, for JSON. */
+uint64_t stamp_data(const char *path);
+/* Newest change of its data, ns since the epoch. */
+int64_t stamp_newest(const char *path);
+/* The same of one file; 0: there is none. */
+int64_t stamp_file(const char *path);
+
+/* Reads a run's small files; never fails, but may say `broken`. */
+struct runs_about *about_read(const char *path, uint64_t stamp);
+/* Counts the issues of findings.json; false: there is none that can be read. */
+bool issues_read(const char *path, unsigned out[SEVERITY_N]);
+
+#endif

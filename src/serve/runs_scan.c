@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* runs_scan.c - which runs there are: looks through the folders and paints the picture that
+ * lists are read from. What did not change since the last look is not read again. */
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "serve/hash.h"
+#include "serve/runs_own.h"
+
+/* ---- counted things ---- */
+
+static struct runs_item **slot_of(struct runs *r, const char *name)
+{
+    struct runs_item **at = &r->slot[hash_text(name, 0) & (RUNS_SLOTS - 1)];
+    while (*at && strcmp((*at)->name, name) != 0)
+        at = &(*at)->chain;
+    return at;
+}
+
+struct runs_item *runs_find(struct runs *r, const char *name)
+{
+    pthread_mutex_lock(&r->lock);
+    struct runs_item *x = *slot_of(r, name);
+    if (x)
+        x->refs++;
+    pthread_mutex_unlock(&r->lock);
+    return x;
+}
+
+void about_unref(struct runs *r, struct runs_about *a)
+{
+    if (!a)
+        return;
+    pthread_mutex_lock(&r->lock);
+    const bool last = --a->refs == 0;
+    pthread_mutex_unlock(&r->lock);
+    if (!last)
+        return;
+    arena_free(&a->arena);
+    free(a);
+}
+
+void runs_item_free(struct runs_item *x)
+{
+    run_close(x->run);
+    pthread_mutex_destroy(&x->use);
+    free(x->findings);
+    free(x->findings_error);
+    free(x->name);
+    free(x->folder);
+    free(x->path);
+    free(x);
+}
+
+void runs_unref(struct runs *r, struct runs_item *x)
+{
+    pthread_mutex_lock(&r->lock);
+    const bool last = --x->refs == 0;
+    if (last && x->open)
+        r->n_open--;
+    pthread_mutex_unlock(&r->lock);
+    if (!last)
+        return;
+    about_unref(r, x->about);
+    runs_item_free(x);
+}
+
+void picture_unref(struct runs *r, struct runs_picture *p)
+{
+    if (!p)
+        return;
+    pthread_mutex_lock(&r->lock);
+    const bool last = --p->refs == 0;
+    pthread_mutex_unlock(&r->lock);
+    if (!last)
+        return;
+    for (size_t i = 0; i < p->n; i++) {
+        about_unref(r, p->about[i]);
+        free((void *)(uintptr_t)p->v[i].name);
+        free((void *)(uintptr_t)p->v[i].folder);
+        free((void *)(uintptr_t)p->v[i].path);
+    }
+    free(p->about);
+    free(p->v);
+    free(p);
+}
+
+/* ---- one run ---- */
+
+static struct runs_item *add_item(struct runs *r, const char *name, const char *folder,
+                                  const char *path, uint64_t stamp)
+{
+    struct runs_item *x = xcalloc(1, sizeof *x);
+    *x = (struct runs_item){.refs = 1};
+    x->name = xstrdup(name);
+    x->folder = xstrdup(folder);
+    x->path = xstrdup(path);
+    x->about = about_read(path, stamp);
+    pthread_mutex_init(&x->use, NULL);
+    pthread_mutex_lock(&r->lock);
+    *slot_of(r, name) = x;
+    r->n_items++;
+    pthread_mutex_unlock(&r->lock);
+    return x;
+}
+
+/* Names are the folders'; of two that are the same the one that comes later is called differently.
+ */
+static struct runs_item *item_of(struct runs *r, const char *folder, const char *path,
+                                 uint64_t stamp)
+{
+    char name[PATH_LEN];
+    struct err e;
+    for (unsigned k = 1; k < 100; k++) {
+        const int rc = k == 1 ? path_join(name, &e, "%s", path_base(path))
+                              : path_join(name, &e, "%s~%u", path_base(path), k);
+        struct runs_item *x = rc ? NULL : *slot_of(r, name);
+        if (rc)
+            return NULL;
+        if (!x)
+            return add_item(r, name, folder, path, stamp);
+        if (strcmp(x->path, path) == 0)
+            return x->seen ? NULL : x;
+    }
+    return NULL;
+}
+
+static void refresh(struct runs *r, struct runs_item *x, uint64_t stamp)
+{
+    struct runs_about *before = x->about;
+    const bool living = before && !before->broken && before->info.status == RUN_RUNNING;
+    if (before && before->stamp == stamp && !living)
+        return;
+    struct runs_about *now = about_read(x->path, stamp);
+    pthread_mutex_lock(&r->lock);
+    x->about = now;
+    pthread_mutex_unlock(&r->lock);
+    about_unref(r, before);
+}
+
+static void see_run(struct runs *r, const char *folder, const char *path)
+{
+    const uint64_t stamp = stamp_about(path);
+    struct runs_item *x = stamp && r->n_items < RUNS_MOST ? item_of(r, folder, path, stamp) : NULL;
+    if (!x)
+        return;
+    x->seen = true;
+    refresh(r, x, stamp);
+}
+
+/* ---- folders ---- */
+
+static void see_folder(struct runs *r, const char *folder)
+{
+    char path[PATH_LEN];
+    struct err e;
+    if (stamp_about(folder)) { /* it is a run itself */
+        see_run(r, folder, folder);
+        return;
+    }
+    DIR *d = opendir(folder);
+    if (!d)
+        return;
+    for (struct dirent *f; (f = readdir(d));)
+        if (f->d_name[0] != '.' &&
+            (f->d_type == DT_DIR || f->d_type == DT_LNK || f->d_type == DT_UNKNOWN) &&
+            path_join(path, &e, "%s/%s", folder, f->d_name) == 0)
+            see_run(r, folder, path);
+    closedir(d);
+}
+
+static void remember_gone(struct runs *r, const char *name)
+{
+    free(r->gone[r->next_gone]);
+    r->gone[r->next_gone] = xstrdup(name);
+    r->next_gone = (r->next_gone + 1) % RUNS_GONE;
+}
+
+/* Takes those out that are not there any more; who holds one keeps it until it is given back. */
+static void forget_unseen(struct runs *r)
+{
+    struct runs_item *gone = NULL;
+    pthread_mutex_lock(&r->lock);
+    for (size_t i = 0; i < RUNS_SLOTS; i++)
+        for (struct runs_item **at = &r->slot[i]; *at;) {
+            struct runs_item *x = *at;
+            if (x->seen) {
+                at = &x->chain;
+                continue;
+            }
+            *at = x->chain;
+            x->chain = gone;
+            gone = x;
+            r->n_items--;
+            remember_gone(r, x->name);
+        }
+    pthread_mutex_unlock(&r->lock);
+    while (gone) {
+        struct runs_item *next = gone->chain;
+        runs_unref(r, gone);
+        gone = next;
+    }
+}
+
+/* ---- the picture ---- */
+
+static int newest_first(const void *a, const void *b)
+{
+    const struct runs_item *x = *(struct runs_item *const *)a, *y = *(struct runs_item *const *)b;
+    if (x->about->start_ns != y->about->start_ns)
+        return x->about->start_ns < y->about->start_ns ? 1 : -1;
+    return strcmp(y->name, x->name);
+}
+
+static struct runs_entry entry_of(const struct runs_item *x)
+{
+    const struct runs_about *a = x->about;
+    return (struct runs_entry){
+        .name = xstrdup(x->name),
+        .folder = xstrdup(x->folder),
+        .path = xstrdup(x->path),
+        .info = a->broken ? NULL : &a->info,
+        .broken = a->broken,
+        .live = !a->broken && a->info.status == RUN_RUNNING,
+        .issues = a->has_issues ? a->issues : NULL,
+    };
+}
+
+static struct runs_picture *paint(struct runs *r)
+{
+    struct runs_item **list = xcalloc(r->n_items + 1, sizeof(struct runs_item *));
+    struct runs_picture *p = xcalloc(1, sizeof *p);
+    p->refs = 1;
+    for (size_t i = 0; i < RUNS_SLOTS; i++)
+        for (struct runs_item *x = r->slot[i]; x; x = x->chain) {
+            list[p->n++] = x;
+            x->seen = false; /* for the next time */
+        }
+    qsort(list, p->n, sizeof *list, newest_first);
+    p->v = xcalloc(p->n + 1, sizeof *p->v);
+    p->about = xcalloc(p->n + 1, sizeof(struct runs_about *));
+    for (size_t i = 0; i < p->n; i++) {
+        p->about[i] = list[i]->about;
+        p->about[i]->refs++;
+        p->v[i] = entry_of(list[i]);
+    }
+    free(list);
+    return p;
+}
+
+void runs_scan(struct runs *r, bool force)
+{
+    const mono_ns asked = clock_mono();
+    pthread_mutex_lock(&r->scan);
+    const int64_t most = force ? 0 : RUNS_FRESH_MS * NS_PER_MS;
+    if (r->scanned.ns && mono_diff(asked, r->scanned) <= most) {
+        pthread_mutex_unlock(&r->scan);
+        return;
+    }
+    for (size_t i = 0; i < r->n_folders; i++)
+        see_folder(r, r->folders[i]);
+    forget_unseen(r);
+    pthread_mutex_lock(&r->lock);
+    struct runs_picture *before = r->picture;
+    r->picture = paint(r);
+    r->scanned = clock_mono();
+    pthread_mutex_unlock(&r->lock);
+    picture_unref(r, before);
+    pthread_mutex_unlock(&r->scan);
+}

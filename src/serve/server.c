@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* server.c - see server.h. Puts the parts together, and turns away who has no business here. */
+#include "serve/server.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json_write.h"
+#include "base/mem.h"
+#include "serve/conns.h"
+#include "serve/cutfile.h"
+#include "serve/peer.h"
+#include "serve/server_own.h"
+#include "serve/tls_late.h"
+
+/* ---- answers ---- */
+
+struct reply *reply_error(int status, const char *text)
+{
+    struct buf b = {0};
+    struct jw j = {.out = &b};
+    jw_object(&j, NULL);
+    jw_str(&j, "error", text);
+    jw_end(&j);
+    return reply_make(&(struct reply_head){.status = status,
+                                           .type = "application/json",
+                                           .retry_after_s = status == 429 ? 60 : 0},
+                      &b);
+}
+
+struct reply *reply_of_err(const struct err *e)
+{
+    return reply_error(http_status_of(e), e->msg);
+}
+
+bool accepts_gzip(const struct exchange *x)
+{
+    const char *list = exchange_header(x, "Accept-Encoding");
+    const char *word = list ? strcasestr(list, "gzip") : NULL;
+    return word && strncmp(word + 4, ";q=0", 4) != 0;
+}
+
+/* ---- who asks ---- */
+
+static bool is_word(const char *header, const char *word)
+{
+    return header && strcasecmp(header, word) == 0;
+}
+
+/* Browsers say where a request comes from; what another page sends on its own is not answered. */
+static bool from_elsewhere(const struct visit *v)
+{
+    const char *site = exchange_header(v->x, "Sec-Fetch-Site");
+    if (!site || is_word(site, "same-origin") || is_word(site, "none"))
+        return false;
+    return exchange_method(v->x) != HTTP_GET ||
+           !is_word(exchange_header(v->x, "Sec-Fetch-Mode"), "navigate");
+}
+
+static struct reply *check_place(const struct visit *v)
+{
+    const struct server *s = v->server;
+    const char *host = exchange_header(v->x, "Host");
+    if (!host_allowed(host, s->hosts, s->n_hosts, s->place.anywhere))
+        return reply_error(403, "the server is not known by this name; start it with --host NAME");
+    if (!origin_allowed(exchange_header(v->x, "Origin"), host) || from_elsewhere(v))
+        return reply_error(403, "requests of other pages are not answered");
+    return NULL;
+}
+
+static const char *bearer_of(const struct visit *v)
+{
+    static const char word[] = "Bearer ";
+    const char *header = exchange_header(v->x, "Authorization");
+    return header && strncasecmp(header, word, sizeof word - 1) == 0 ? header + sizeof word - 1
+                                                                     : NULL;
+}
+
+/* Without tokens the server is its user's: others who can reach it are other users of the machine.
+ */
+static struct reply *check_user(const struct visit *v)
+{
+    enum { UNKNOWN, OURS, OTHERS };
+    uintptr_t *note = exchange_note(v->x);
+    if (*note == UNKNOWN)
+        *note = peer_is_ours(exchange_fd(v->x)) ? OURS : OTHERS;
+    if (*note == OURS)
+        return NULL;
+    return reply_error(403, "this dashboard is another user's; with a token file it is for more");
+}
+
+static struct reply *check_rights(struct visit *v)
+{
+    struct server *s = v->server;
+    struct err e;
+    const char *session = cookie_find(exchange_header(v->x, "Cookie"), s->cookie, &v->arena);
+    const int rc = rights_of(s->rights, exchange_peer(v->x), bearer_of(v), session, &v->right, &e);
+    if (rc)
+        return reply_error(rc == ERR_BUSY ? 429 : 500, e.msg);
+    if (v->right == RIGHT_NONE)
+        return reply_error(401, "a token is needed: see /login");
+    return rights_needs_token(s->rights) ? NULL : check_user(v);
+}
+
+/* ---- requests ---- */
+
+static bool is_under(const struct asked *q, const char *first, const char *second)
+{
+    return q->n_steps >= 1 && strcmp(q->step[0], first) == 0 &&
+           (!second || (q->n_steps >= 2 && strcmp(q->step[1], second) == 0));
+}
+
+static struct reply *check(struct visit *v)
+{
+    struct err e;
+    if (exchange_body_too_large(v->x))
+        return reply_error(413, "the request is too large");
+    struct reply *r = check_place(v);
+    if (r)
+        return r;
+    return asked_read(&v->asked, exchange_uri(v->x), &v->arena, &e) ? reply_of_err(&e) : NULL;
+}
+
+static void dispatch(struct visit *v)
+{
+    struct reply *r = check(v);
+    const bool api = !r && is_under(&v->asked, "api", "v1");
+    if (api)
+        r = check_rights(v);
+    if (r)
+        exchange_answer(v->x, r);
+    else if (api)
+        serve_api(v);
+    else if (is_under(&v->asked, "login", NULL) && v->asked.n_steps == 1)
+        serve_login(v);
+    else
+        serve_page(v);
+}
+
+static void request(void *ctx, struct exchange *x)
+{
+    struct visit v = {.server = ctx, .x = x};
+    dispatch(&v);
+    arena_free(&v.arena);
+}
+
+static bool admit(void *ctx, const struct sockaddr *peer, socklen_t len)
+{
+    (void)ctx, (void)peer, (void)len;
+    return true;
+}
+
+static void fill_facts(void *ctx, struct runs_facts *out)
+{
+    struct server *s = ctx;
+    out->connections = s->httpd ? httpd_connections(s->httpd) : 0;
+    out->requests = s->httpd ? httpd_requests(s->httpd) : 0;
+    out->clients = live_clients(s->live);
+}
+
+/* ---- opening ---- */
+
+static int read_tokens(struct server *s, const struct server_ask *ask, struct err *e)
+{
+    char *text;
+    size_t len;
+    int rc = 0;
+    s->rights = rights_open(ask->control);
+    if (ask->token)
+        rc = rights_add(s->rights, RIGHT_CONTROL, ask->token, "FOOTPLATE_TOKEN", e);
+    if (rc || !ask->token_file)
+        return rc;
+    rc = file_read(ask->token_file, PEM_MOST, &s->arena, &text, &len, e);
+    return rc ? rc : rights_add_text(s->rights, text, ask->token_file, e);
+}
+
+static void add_host(struct server *s, const char *name)
+{
+    s->hosts[s->n_hosts++] = arena_strdup(&s->arena, name);
+}
+
+/* The names under which this server may be asked for; others are somebody's trick. */
+static void name_hosts(struct server *s, const struct server_ask *ask)
+{
+    char own[256] = "";
+    s->hosts = arena_array(&s->arena, const char *, ask->n_hosts + 5);
+    add_host(s, "localhost");
+    add_host(s, "127.0.0.1");
+    add_host(s, "::1");
+    add_host(s, ask->bind ? ask->bind : "127.0.0.1");
+    if (s->place.anywhere && gethostname(own, sizeof own - 1) == 0)
+        add_host(s, own);
+    for (size_t i = 0; i < ask->n_hosts; i++)
+        add_host(s, ask->hosts[i]);
+}
+
+static int check_ask(const struct server *s, const struct server_ask *ask, struct err *e)
+{
+    if (!s->place.loopback && !rights_needs_token(s->rights))
+        return err_set(e, ERR_USAGE,
+                       "%s can be reached from other machines, so a token is needed: --token-file "
+                       "FILE, or FOOTPLATE_TOKEN in the environment",
+                       ask->bind);
+    if (!ask->tls_cert != !ask->tls_key)
+        return err_set(e, ERR_USAGE, "--tls-cert and --tls-key go together");
+    return 0;
+}
+
+static void raise_file_limit(void)
+{
+    struct rlimit l;
+    if (getrlimit(RLIMIT_NOFILE, &l) < 0)
+        return;
+    l.rlim_cur = l.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &l);
+}
+
+static int read_pem(struct server *s, const char *path, const char **out, struct err *e)
+{
+    char *text;
+    size_t len;
+    const int rc = file_read(path, PEM_MOST, &s->arena, &text, &len, e);
+    if (rc == 0)
+        *out = text;
+    return rc;
+}
+
+static int start_http(struct server *s, const struct server_ask *ask, struct err *e)
+{
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    struct httpd_ask h = {.fd = s->place.fd,
+                          .threads = (unsigned)MAX_OF(2, MIN_OF(cores, 8)),
+                          .request = request,
+                          .admit = admit,
+                          .ctx = s};
+    int rc = 0;
+    if (s->tls)
+        rc = tls_load(e);
+    if (rc == 0 && s->tls)
+        rc = read_pem(s, ask->tls_cert, &h.cert, e);
+    if (rc == 0 && s->tls)
+        rc = read_pem(s, ask->tls_key, &h.key, e);
+    return rc ? rc : httpd_start(&s->httpd, &h, e);
+}
+
+static int open_parts(struct server *s, const struct server_ask *ask, struct err *e)
+{
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    int rc = runs_open(&s->runs, ask->folders, ask->n_folders, e);
+    s->cache = cache_open(CACHE_BYTES);
+    if (rc == 0)
+        rc = work_open(&s->work, (unsigned)MAX_OF(WORKERS_LEAST, MIN_OF(cores, WORKERS_MOST)),
+                       "serve", e);
+    if (rc == 0)
+        rc = live_open(&s->live, s->runs, e);
+    if (rc)
+        return rc;
+    runs_set_facts(s->runs, fill_facts, s);
+    server_page_open(s);
+    return start_http(s, ask, e);
+}
+
+static void tell_place(const struct server *s, const struct server_ask *ask,
+                       struct server_place *out)
+{
+    char own[256] = "localhost";
+    const char *name = ask->bind ? ask->bind : "127.0.0.1";
+    struct runs_facts facts;
+    if (s->place.anywhere && gethostname(own, sizeof own - 1) == 0)
+        name = own;
+    const bool v6 = strchr(name, ':') != NULL;
+    snprintf(out->address, sizeof out->address, "%s://%s%.64s%s:%d/", s->tls ? "https" : "http",
+             v6 ? "[" : "", name, v6 ? "]" : "", s->place.port);
+    runs_get_facts(s->runs, &facts);
+    out->port = s->place.port;
+    out->runs = facts.runs;
+}
+
+static int open_server(struct server *s, const struct server_ask *ask, struct err *e)
+{
+    const char *address = ask->bind ? ask->bind : "127.0.0.1";
+    int rc = cutfile_guard(e);
+    if (rc == 0)
+        rc = listen_look(address, &s->place, e);
+    if (rc == 0)
+        rc = read_tokens(s, ask, e);
+    if (rc == 0)
+        rc = check_ask(s, ask, e);
+    if (rc == 0)
+        rc = listen_open(address, ask->port, ask->port_is_wish, &s->place, e);
+    if (rc)
+        return rc;
+    s->tls = ask->tls_cert != NULL;
+    snprintf(s->cookie, sizeof s->cookie, "footplate-%d", s->place.port);
+    name_hosts(s, ask);
+    raise_file_limit();
+    return open_parts(s, ask, e);
+}
+
+int server_open(struct server **out, const struct server_ask *ask, struct server_place *place,
+                struct err *e)
+{
+    struct server *s = xcalloc(1, sizeof *s);
+    s->place.fd = -1;
+    const int rc = open_server(s, ask, e);
+    if (rc) {
+        server_close(s);
+        return rc;
+    }
+    tell_place(s, ask, place);
+    *out = s;
+    return 0;
+}
+
+/* Nothing new comes in, what waits is answered, then the rest goes. */
+void server_close(struct server *s)
+{
+    if (!s)
+        return;
+    if (s->httpd)
+        httpd_quiesce(s->httpd);
+    else if (s->place.fd >= 0)
+        close(s->place.fd);
+    work_close(s->work);
+    live_end(s->live);
+    httpd_stop(s->httpd);
+    live_close(s->live);
+    server_page_close(s);
+    if (s->cache)
+        cache_close(s->cache);
+    runs_close(s->runs);
+    if (s->rights)
+        rights_close(s->rights);
+    arena_free(&s->arena);
+    free(s);
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* server_api.c - one question to the API: found in the table, answered from what is kept, or handed
+ * to a worker that has the run for itself. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_write.h"
+#include "base/mem.h"
+#include "serve/api.h"
+#include "serve/hash.h"
+#include "serve/server_own.h"
+#include "serve/squeeze.h"
+
+enum { API_STEPS = 2 }; /* "api", "v1" */
+
+#define JSON_TYPE "application/json"
+
+/* A document that was made of a run: it may run its own script, but as a stranger to this server.
+ */
+static const char document_csp[] =
+    "sandbox allow-scripts allow-downloads allow-popups; default-src 'none'; "
+    "script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; font-src data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+struct question {
+    struct job job;
+    struct server *server;
+    struct exchange *x;
+    struct arena arena;
+    const struct route *route;
+    struct route_ask ask;
+    bool gzip;
+    struct runs_hold hold;
+};
+
+/* ---- answers that are kept ---- */
+
+/* The route, the run and its version, and every value: all that an answer depends on. */
+static void put_key(struct buf *key, const struct question *q, uint64_t version)
+{
+    buf_printf(key, "%td %d %d %llu %s\n", q->route - routes, q->gzip, q->ask.may_control,
+               (unsigned long long)version, q->ask.name ? q->ask.name : "");
+    for (size_t i = 0; i < q->ask.n_values; i++)
+        buf_printf(key, "%s=%s\n", q->ask.values[i].param->name, q->ask.values[i].text);
+}
+
+static bool is_kept(const struct question *q)
+{
+    return (q->route->flags & ROUTE_CACHE) != 0;
+}
+
+static struct reply *kept(const struct question *q, uint64_t version)
+{
+    struct buf key = {0};
+    put_key(&key, q, version);
+    struct reply *r = cache_get(q->server->cache, key.p, key.len);
+    buf_free(&key);
+    return r;
+}
+
+static void keep(const struct question *q, struct reply *r)
+{
+    struct buf key = {0};
+    put_key(&key, q, q->ask.version);
+    cache_put(q->server->cache, key.p, key.len, r);
+    buf_free(&key);
+}
+
+/* Without asking the disk: only when somebody has just looked at the run. */
+static struct reply *kept_already(const struct question *q)
+{
+    uint64_t version = 0;
+    if (!is_kept(q))
+        return NULL;
+    if (q->ask.name && !runs_version(q->server->runs, q->ask.name, &version))
+        return NULL;
+    return kept(q, version);
+}
+
+/* ---- making answers ---- */
+
+static struct reply *reply_of(const struct question *q, struct route_answer *a)
+{
+    char etag[HTTP_ETAG_LEN];
+    struct buf small = {0};
+    const bool document = strncmp(a->type, "text/html", 9) == 0;
+    const bool tagged = is_kept(q) && a->status == 200;
+    const bool gzip = q->gzip && squeeze(a->body.p, a->body.len, &small);
+    const struct reply_head head = {
+        .status = a->status,
+        .type = a->type,
+        .etag = tagged ? etag : NULL,
+        .cache = tagged ? "private, no-cache" : NULL,
+        .encoding = gzip ? "gzip" : NULL,
+        .file_name = a->file_name,
+        .script = document ? document_csp : NULL,
+    };
+    snprintf(etag, sizeof etag, "\"%016llx%c\"",
+             (unsigned long long)hash_bytes(a->body.p, a->body.len), gzip ? 'g' : 'p');
+    struct reply *r = reply_make(&head, gzip ? &small : &a->body);
+    buf_free(&a->body);
+    return r;
+}
+
+static struct reply *answer_with_run(struct question *q, struct route_answer *a, struct err *e)
+{
+    const bool run = (q->route->flags & ROUTE_RUN) != 0;
+    int rc = runs_take(q->server->runs, q->ask.name, run, &q->hold, e);
+    if (rc)
+        return reply_of_err(e);
+    q->ask.run = q->hold.run;
+    q->ask.info = q->hold.info;
+    q->ask.version = q->hold.version;
+    struct reply *r = is_kept(q) ? kept(q, q->ask.version) : NULL;
+    rc = r ? 0 : q->route->answer(&q->ask, a, e);
+    if (!runs_give(q->server->runs, &q->hold)) {
+        reply_free(r);
+        return reply_error(500, "files of this run were cut while they were read");
+    }
+    return r ? r : rc ? reply_of_err(e) : reply_of(q, a);
+}
+
+static struct reply *answer_live(struct question *q)
+{
+    struct err e;
+    if (runs_take(q->server->runs, q->ask.name, false, &q->hold, &e) != 0)
+        return reply_of_err(&e);
+    runs_give(q->server->runs, &q->hold);
+    struct reply *r = live_begin(q->server->live, q->x, &q->ask, &e);
+    return r ? r : reply_of_err(&e);
+}
+
+static struct reply *answer(struct question *q)
+{
+    struct route_answer a = {.status = 200, .type = JSON_TYPE};
+    struct err e = {0};
+    struct reply *r;
+    if (q->route->answer == api_live)
+        return answer_live(q);
+    if (q->route->flags & (ROUTE_RUN | ROUTE_INFO))
+        r = answer_with_run(q, &a, &e);
+    else if (q->route->answer(&q->ask, &a, &e) != 0)
+        r = reply_of_err(&e);
+    else
+        r = reply_of(q, &a);
+    buf_free(&a.body);
+    if (is_kept(q) && reply_status(r) == 200 && !a.passing)
+        keep(q, r);
+    return r;
+}
+
+static void run_job(struct job *j, bool ends)
+{
+    struct question *q = (struct question *)j;
+    struct exchange *x = q->x;
+    struct reply *r = ends ? reply_error(503, "the server ends") : answer(q);
+    arena_free(&q->arena);
+    free(q);
+    exchange_answer(x, r);
+}
+
+/* ---- questions ---- */
+
+static bool is_json_post(const struct visit *v)
+{
+    const char *type = exchange_header(v->x, "Content-Type");
+    return type && strncmp(type, JSON_TYPE, strlen(JSON_TYPE)) == 0;
+}
+
+static struct reply *refuse(const struct visit *v, const struct route *route)
+{
+    if (!(route->flags & ROUTE_CONTROL))
+        return NULL;
+    if (v->right < RIGHT_CONTROL)
+        return reply_error(403, "this needs the right to control runs");
+    if (!is_json_post(v))
+        return reply_error(403, "the Content-Type must be application/json");
+    return NULL;
+}
+
+static struct question *ask_of(struct visit *v, const struct route *route, const char *name)
+{
+    struct question *q = xcalloc(1, sizeof *q);
+    *q = (struct question){.job = {.key = name, .run = run_job},
+                           .server = v->server,
+                           .x = v->x,
+                           .route = route,
+                           .gzip = accepts_gzip(v->x)};
+    q->ask = (struct route_ask){
+        .name = name, .runs = v->server->runs, .may_control = v->right >= RIGHT_CONTROL};
+    if (route->method == ROUTE_POST)
+        q->ask.body = exchange_body(v->x, &q->ask.body_len);
+    q->arena = v->arena; /* with all texts of the request in it */
+    v->arena = (struct arena){0};
+    return q;
+}
+
+static void drop(struct question *q)
+{
+    arena_free(&q->arena);
+    free(q);
+}
+
+static void put_question(struct question *q)
+{
+    struct exchange *x = q->x;
+    struct reply *r = kept_already(q);
+    if (r) {
+        drop(q);
+        exchange_answer(x, r);
+        return;
+    }
+    exchange_wait(x);
+    work_add(q->server->work, &q->job);
+}
+
+static struct reply *no_route(bool other_method)
+{
+    return other_method ? reply_error(405, "this address does not take this method")
+                        : reply_error(404, "there is no such address in the API");
+}
+
+void serve_api(struct visit *v)
+{
+    const char *name;
+    bool other = false;
+    const enum http_method m = exchange_method(v->x);
+    const struct route *route =
+        asked_route(&v->asked, API_STEPS, m == HTTP_POST ? ROUTE_POST : ROUTE_GET, &name, &other);
+    struct reply *r = !route || m == HTTP_OTHER ? no_route(other || route) : refuse(v, route);
+    if (r) {
+        exchange_answer(v->x, r);
+        return;
+    }
+    struct err e;
+    struct question *q = ask_of(v, route, name);
+    q->ask.arena = &q->arena;
+    if (asked_params(&v->asked, route, &q->arena, &q->ask, &e) != 0) {
+        exchange_answer(v->x, reply_of_err(&e));
+        drop(q);
+    } else {
+        put_question(q);
+    }
+}

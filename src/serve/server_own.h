@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* server_own.h - what the files of server.h share; nobody else includes it. */
+#ifndef SERVE_SERVER_OWN_H
+#define SERVE_SERVER_OWN_H
+
+#include "serve/asked.h"
+#include "serve/cache.h"
+#include "serve/httpd.h"
+#include "serve/listen.h"
+#include "serve/live.h"
+#include "serve/rights.h"
+#include "serve/runs.h"
+#include "serve/server.h"
+#include "serve/work.h"
+
+enum {
+    WORKERS_LEAST = 2,
+    WORKERS_MOST = 8,
+    CACHE_BYTES = 64 << 20,
+    PEM_MOST = 1 << 20,
+    COOKIE_NAME = 32,
+};
+
+struct server {
+    struct arena arena; /* of what it was opened with */
+    struct listen_place place;
+    bool tls;
+    const char **hosts;
+    size_t n_hosts;
+    char cookie[COOKIE_NAME]; /* its name has the port in it: cookies do not know ports */
+    struct rights *rights;
+    struct runs *runs;
+    struct cache *cache;
+    struct work *work;
+    struct live *live;
+    struct httpd *httpd;
+    struct reply **assets, **assets_plain; /* by the table of assets.h; plain ones when asked for */
+};
+
+/* A request on its way: what was asked, and who asked. */
+struct visit {
+    struct server *server;
+    struct exchange *x;
+    struct arena arena;
+    struct asked asked;
+    enum right right;
+};
+
+/* {"error": ...} with the status. */
+struct reply *reply_error(int status, const char *text);
+struct reply *reply_of_err(const struct err *e);
+bool accepts_gzip(const struct exchange *x);
+
+/* Each answers the exchange, now or later. They may take the visit's arena over. */
+void serve_api(struct visit *v);
+void serve_page(struct visit *v);
+void serve_login(struct visit *v);
+
+void server_page_open(struct server *s);
+void server_page_close(struct server *s);
+
+#endif

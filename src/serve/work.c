@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* work.c - see work.h. */
+#include "serve/work.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/thread.h"
+#include "base/mem.h"
+#include "serve/cutfile.h"
+
+enum { STACK = 8 << 20, THREADS_MOST = 16, KEY_LEN = 300 };
+
+struct worker {
+    struct work *work;
+    pthread_t thread;
+    char key[KEY_LEN]; /* of what it does; "": nothing, or it has none */
+};
+
+struct work {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct job *first, **last;
+    bool end;
+    unsigned n;
+    struct worker worker[THREADS_MOST];
+};
+
+static bool is_busy(const struct work *w, const char *key)
+{
+    for (unsigned i = 0; key && i < w->n; i++)
+        if (strncmp(w->worker[i].key, key, KEY_LEN - 1) == 0)
+            return true;
+    return false;
+}
+
+static struct job *take(struct work *w)
+{
+    for (struct job **at = &w->first; *at; at = &(*at)->next) {
+        struct job *j = *at;
+        if (is_busy(w, j->key))
+            continue;
+        *at = j->next;
+        if (w->last == &j->next)
+            w->last = at;
+        return j;
+    }
+    return NULL;
+}
+
+static void do_one(struct work *w, struct worker *me, struct job *j)
+{
+    const bool ends = w->end;
+    strncpy(me->key, j->key ? j->key : "", sizeof me->key - 1);
+    pthread_mutex_unlock(&w->lock);
+    j->run(j, ends);
+    pthread_mutex_lock(&w->lock);
+    me->key[0] = 0;
+    if (w->first) /* one that was passed over may go now */
+        pthread_cond_signal(&w->changed);
+}
+
+static void *work_on(void *arg)
+{
+    struct worker *me = arg;
+    struct work *w = me->work;
+    cutfile_thread();
+    pthread_mutex_lock(&w->lock);
+    while (!w->end || w->first) {
+        struct job *j = take(w);
+        if (j)
+            do_one(w, me, j);
+        else
+            pthread_cond_wait(&w->changed, &w->lock);
+    }
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+    return NULL;
+}
+
+int work_open(struct work **out, unsigned threads, const char *name, struct err *e)
+{
+    struct work *w = xcalloc(1, sizeof *w);
+    int rc = 0;
+    pthread_mutex_init(&w->lock, NULL);
+    thread_cond_init(&w->changed);
+    w->last = &w->first;
+    for (unsigned i = 0; rc == 0 && i < MIN_OF(threads, (unsigned)THREADS_MOST); i++) {
+        w->worker[i].work = w;
+        rc = thread_start(&w->worker[i].thread, STACK, work_on, &w->worker[i], name, e);
+        pthread_mutex_lock(&w->lock);
+        w->n += rc == 0;
+        pthread_mutex_unlock(&w->lock);
+    }
+    if (rc) {
+        work_close(w);
+        return rc;
+    }
+    *out = w;
+    return 0;
+}
+
+void work_add(struct work *w, struct job *j)
+{
+    j->next = NULL;
+    pthread_mutex_lock(&w->lock);
+    *w->last = j;
+    w->last = &j->next;
+    pthread_cond_signal(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+}
+
+void work_close(struct work *w)
+{
+    if (!w)
+        return;
+    pthread_mutex_lock(&w->lock);
+    w->end = true;
+    pthread_cond_broadcast(&w->changed);
+    pthread_mutex_unlock(&w->lock);
+    for (unsigned i = 0; i < w->n; i++)
+        pthread_join(w->worker[i].thread, NULL);
+    free(w);
+}

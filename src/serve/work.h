@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* work.h - threads that work out answers, so that those who speak HTTP never wait for a disk.
+ * Jobs are done in the order in which they came, but two with the same key never at once: the
+ * second lets others pass. Each job is done exactly once, also those that are left at the end. */
+#ifndef SERVE_WORK_H
+#define SERVE_WORK_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+
+struct work;
+
+struct job {
+    const char *key; /* NULL: none */
+    /* `ends`: nobody wants the answer any more, so it should be a short one. */
+    void (*run)(struct job *j, bool ends);
+    struct job *next;
+};
+
+MUST_CHECK int work_open(struct work **out, unsigned threads, const char *name, struct err *e);
+/* The job is the worker's until it is run; it may be freed in there. */
+void work_add(struct work *w, struct job *j);
+/* Jobs that were not begun are run with `ends`. NULL is fine. */
+void work_close(struct work *w);
+
+#endif

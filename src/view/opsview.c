@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* opsview.c - see opsview.h. Keys of the JSON may be added here, never renamed. */
+#include "view/opsview.h"
+
+const char *const op_device_names[] = {[OP_CPU] = "cpu", [OP_GPU] = "gpu", NULL};
+const char *const ops_by_names[] = {[OPS_BY_NAME] = "name", [OPS_BY_MODULE] = "module", NULL};
+
+static double seconds(int64_t ns)
+{
+    return (double)ns * 1e-9;
+}
+
+double op_mean_s(const struct op_row *r)
+{
+    return r->calls ? seconds(r->total_ns) / (double)r->calls : 0;
+}
+
+/* Keeps the first `limit` rows of each device that is wanted. */
+static void cut(struct opsview *l, const struct opsview_ask *ask)
+{
+    size_t kept = 0, seen[2] = {0, 0};
+    for (size_t i = 0; i < l->n; i++) {
+        const enum op_device d = l->v[i].device;
+        if ((ask->device < 0 || ask->device == (int64_t)d) && seen[d]++ < ask->limit)
+            l->v[kept++] = l->v[i];
+    }
+    l->n = kept;
+}
+
+int opsview_read(struct opsview *out, struct run *r, const struct opsview_ask *ask, struct arena *a,
+                 struct err *e)
+{
+    const int rc = ops_read(r, &ask->ops, a, &out->v, &out->n, e);
+    if (rc == 0)
+        cut(out, ask);
+    return rc;
+}
+
+static void row_json(struct jw *j, const struct op_row *r)
+{
+    jw_object(j, NULL);
+    jw_str(j, "device", op_device_names[r->device]);
+    jw_str(j, "category", category_words[r->category].name);
+    jw_str(j, "name", r->name);
+    jw_str(j, "full_name", r->full);
+    jw_int(j, "calls", (int64_t)r->calls);
+    jw_num(j, "self_s", seconds(r->self_ns));
+    jw_num(j, "total_s", seconds(r->total_ns));
+    jw_num(j, "mean_s", op_mean_s(r));
+    jw_num(j, "share", r->share);
+    if (r->device == OP_CPU) {
+        jw_num(j, "device_self_s", seconds(r->device_self_ns));
+        jw_num(j, "device_total_s", seconds(r->device_total_ns));
+    }
+    jw_end(j);
+}
+
+void opsview_json(struct jw *j, const struct opsview *l)
+{
+    jw_array(j, NULL);
+    for (size_t i = 0; i < l->n; i++)
+        row_json(j, &l->v[i]);
+    jw_end(j);
+}

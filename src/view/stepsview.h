@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stepsview.h - the steps of a run as `steps` shows them: one row for each rank and mode, and the
+ * last steps one by one. */
+#ifndef VIEW_STEPSVIEW_H
+#define VIEW_STEPSVIEW_H
+
+#include "view/stepview.h"
+
+struct steps_ask {
+    size_t last;      /* of each rank */
+    int64_t rank;     /* -1: all */
+    unsigned modes;   /* bits */
+    wall_ns from, to; /* only steps that begin in it are listed; 0: open */
+};
+
+enum { STEPS_ALL_MODES = (1u << MODE_N) - 1 };
+
+/* The steps of one rank and mode. */
+struct steps_row {
+    const struct rank_steps *rank; /* in a digest without its steps */
+    struct step_stats stats;
+    double part_s[STEP_PARTS_MOST]; /* in all its steps */
+    unsigned unseen; /* parts that nobody told here, as bits: their time is not zero, it is not
+                      * known, and stands in "other" */
+};
+
+/* One step in the list. */
+struct steps_item {
+    const struct rank_steps *rank;
+    const struct step *step;
+};
+
+struct steps_view {
+    const struct run_info *info;
+    struct arena *arena;
+    struct steps_row *rows;
+    size_t n_rows;
+    struct steps_item *items; /* of each rank the last ones asked for, in order of time */
+    size_t n_items;
+    const char *why; /* there are no steps; NULL: there are */
+    const struct loss_list *lost;
+};
+
+/* ERR_NOT_FOUND when steps of a rank are asked for that has none. */
+MUST_CHECK int stepsview_read(struct steps_view *out, struct run *r, const struct steps_ask *ask,
+                              struct arena *a, struct err *e);
+/* The same of ranks that are read already; they must stay. */
+MUST_CHECK int stepsview_of(struct steps_view *out, struct run *r, const struct rank_steps *ranks,
+                            size_t n, const struct steps_ask *ask, struct arena *a, struct err *e);
+/* What `ask` wants of a view that has it all. */
+MUST_CHECK int stepsview_cut(struct steps_view *out, const struct steps_view *whole,
+                             const struct steps_ask *ask, struct arena *a, struct err *e);
+/* One object. */
+void stepsview_json(struct jw *j, const struct steps_view *v);
+
+/* Seconds of a part; NAN: not seen. */
+double steps_row_part_s(const struct steps_row *row, size_t part);
+double steps_item_part_s(const struct steps_view *v, const struct steps_item *x, size_t part);
+
+#endif

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// controls.test.mjs - the header of a run: a live one changes by itself and can be steered, an ended
+// one says why it cannot.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import test, { after, before } from "node:test";
+
+import { start, until } from "./help.mjs";
+
+let t;
+let live;
+let ended;
+
+before(async () => {
+  t = await start({ scenes: ["dataloader/fires"] });
+  [ended] = t.runs;
+  live = await t.record("steered", "--seconds", "90");
+  await until(async () => (await t.api(`/runs/${live.run}`)).loop_start_ns !== null, "steps of the live run");
+});
+after(() => t.stop());
+
+const open = (name, options) => t.open(`#/run/${name}/overview`, { ready: ".controls", ...options });
+const marks = async (what) => (await t.api(`/runs/${live.run}`)).marks.filter((m) => m.mark === what);
+
+test("the controls of an ended run are disabled and say why", async () => {
+  const page = await open(ended);
+  for (const name of ["Configure", "Stop training"]) {
+    const button = page.getByRole("button", { name });
+    assert.equal(await button.getAttribute("aria-disabled"), "true");
+    assert.match(await button.getAttribute("title"), /finished/);
+    await button.click({ force: true });
+  }
+  assert.equal(await page.getByRole("switch").getAttribute("aria-disabled"), "true");
+  assert.equal(await page.locator("dialog").count(), 0);
+  assert.match(await page.locator(".controls-why").innerText(), /finished/);
+  await t.axe(page);
+  t.calm(page);
+});
+
+test("a live run is marked so, its data is young, and its numbers change by themselves", async () => {
+  const page = await open(live.run);
+  assert.equal((await page.locator(".run-title .badge").innerText()).replace(/\W/g, ""), "running");
+  await until(async () => /updated [0-3] s ago/.test(await page.locator(".run-title").innerText()), "young data");
+  const samples = page.locator("section.use-node tbody tr").first().locator("td").last();
+  const first = await samples.innerText();
+  await until(async () => (await samples.innerText()) !== first, "more samples on the page");
+  const duration = page.locator(".job-details dl > div", { hasText: "Job duration" }).locator("dd");
+  const before = await duration.innerText();
+  await until(async () => (await duration.innerText()) !== before, "a longer job on the page");
+  await t.axe(page);
+  await t.shot(page, "overview-live");
+  t.calm(page);
+});
+
+test("monitoring is switched off and on again", async () => {
+  const page = await open(live.run);
+  const button = page.getByRole("switch");
+  assert.equal(await button.getAttribute("aria-checked"), "true");
+  await button.click();
+  await until(async () => (await button.getAttribute("aria-checked")) === "false", "the switch off");
+  assert.equal((await marks("monitoring")).at(-1).number, 0);
+  await button.click();
+  await until(async () => (await button.getAttribute("aria-checked")) === "true", "the switch on");
+  assert.equal((await marks("monitoring")).at(-1).number, 1);
+  t.calm(page);
+});
+
+test("the interval and a detail window are set in a dialog that keeps the focus", async () => {
+  const page = await open(live.run);
+  await page.getByRole("button", { name: "Configure" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.waitFor();
+  const choices = await dialog.getByRole("group", { name: "Sampling interval" }).getByRole("button").allInnerTexts();
+  assert.deepEqual(choices, ["100 ms", "200 ms", "500 ms", "1 s", "5 s", "1 min"]);
+  await dialog.getByRole("button", { name: "200 ms" }).click();
+  await dialog.locator("[role=status]").waitFor();
+  await until(async () => (await marks("interval")).at(-1)?.number === 200e6, "the new interval in the run");
+  await dialog.getByLabel(/Detail window/).fill("2");
+  await dialog.getByRole("button", { name: "seconds" }).click();
+  await dialog.getByRole("button", { name: "Record" }).click();
+  await until(async () => (await marks("detail")).length > 0, "the detail window in the run");
+  await t.axe(page);
+  await t.shot(page, "configure");
+  for (let i = 0; i < 20; i++) {
+    await page.keyboard.press("Tab");
+    const inside = await page.evaluate(() => document.activeElement === document.body || document.activeElement.closest("dialog") !== null);
+    assert.ok(inside, "the focus left the dialog");
+  }
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), "Configure");
+  t.calm(page);
+});
+
+test("the report of a run downloads as one file with the run's name in it", async () => {
+  const page = await open(ended);
+  const info = await t.api(`/runs/${ended}`);
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("link", { name: "Download report" }).click(),
+  ]);
+  assert.match(download.suggestedFilename(), /\.html$/);
+  const html = readFileSync(await download.path(), "utf8");
+  assert.match(html, /<html/);
+  assert.ok(html.includes(info.name));
+  t.calm(page);
+});
+
+test("stop training asks first, and then really ends the job", async () => {
+  const page = await open(live.run);
+  await page.getByRole("button", { name: "Stop training" }).click();
+  const dialog = page.getByRole("dialog");
+  await t.axe(page);
+  await t.shot(page, "stop");
+  await dialog.getByRole("button", { name: "Keep running" }).click();
+  await dialog.waitFor({ state: "detached" });
+  assert.equal(live.child.exitCode, null);
+  await page.getByRole("button", { name: "Stop training" }).click();
+  await dialog.getByRole("button", { name: "Stop training" }).click();
+  await live.done;
+  await until(async () => (await page.locator(".run-title .badge").innerText()).includes("stopped"), "the new status on the page");
+  await until(async () => (await page.getByRole("button", { name: "Configure" }).getAttribute("aria-disabled")) === "true", "disabled controls");
+  t.calm(page);
+});
+
+test("who may only read is told so", async () => {
+  const reader = await start({ scenes: ["dataloader/fires"], args: ["--control", "off"] });
+  try {
+    const run = await reader.record("watched", "--seconds", "30");
+    const page = await reader.open(`#/run/${run.run}/overview`, { ready: ".controls" });
+    const button = page.getByRole("button", { name: "Stop training" });
+    assert.equal(await button.getAttribute("aria-disabled"), "true");
+    assert.notEqual(await button.getAttribute("title"), "");
+    reader.calm(page);
+  } finally {
+    await reader.stop();
+  }
+});

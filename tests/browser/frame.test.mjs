@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// frame.test.mjs - what all views share: tabs, theme, links, errors, the login.
+import assert from "node:assert/strict";
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import test, { after, before } from "node:test";
+
+import { start } from "./help.mjs";
+
+let t;
+let name;
+
+before(async () => {
+  t = await start({ scenes: ["checkpoint_stall/fires", "dataloader/fires"] });
+  [name] = t.runs;
+});
+after(() => t.stop());
+
+const selected = (page) => page.locator("[role=tab][aria-selected=true]").innerText();
+
+test("a run has the tabs in their order, and arrow keys move between them", async () => {
+  const page = await t.open(`#/run/${name}/overview`, { ready: "[role=tab]" });
+  const titles = await page.locator("[role=tab]").allInnerTexts();
+  assert.deepEqual(titles, ["Overview", "Nodes", "Steps", "Operators", "Timeline", "Compare"]);
+  await page.locator("#tab-overview").focus();
+  await page.keyboard.press("ArrowRight");
+  assert.equal(await selected(page), "Nodes");
+  assert.match(page.url(), new RegExp(`#/run/${name}/nodes`));
+  await page.keyboard.press("End");
+  assert.match(page.url(), /#\/compare\//);
+  await page.goBack();
+  await page.waitForSelector("#tab-nodes[aria-selected=true]");
+  t.calm(page);
+});
+
+test("a link restores tab, node, window and selection", async () => {
+  const info = await t.api(`/runs/${name}`);
+  const from = BigInt(Math.round(info.start_ns)) + 60_000_000_000n;
+  const hash = `#/run/${name}/nodes?node=${info.nodes[0].id}&from=${from}&to=${from + 60_000_000_000n}&sel=gpu0`;
+  const page = await t.open(hash, { ready: "[role=tab]" });
+  assert.equal(await selected(page), "Nodes");
+  assert.equal(new URL(page.url()).hash, hash);
+  t.calm(page);
+});
+
+test("the theme follows the system until the switch is used, and the switch is remembered", async () => {
+  const page = await t.open("#/", { scheme: "dark" });
+  const theme = () => page.evaluate(() => document.documentElement.dataset.theme);
+  assert.equal(await theme(), "dark");
+  await page.getByRole("button", { name: "Switch to the light theme" }).click();
+  assert.equal(await theme(), "light");
+  await page.reload();
+  await page.waitForSelector("main h1");
+  assert.equal(await theme(), "light");
+  t.calm(page);
+});
+
+test("the keyboard can skip the bar at the top", async () => {
+  const page = await t.open("#/");
+  await page.keyboard.press("Tab");
+  assert.equal(await page.evaluate(() => document.activeElement.textContent.trim()), "Skip to the content");
+  await page.keyboard.press("Enter");
+  assert.equal(await page.evaluate(() => document.activeElement.id), "main");
+  t.calm(page);
+});
+
+test("a run that is not there is told in a sentence, and the way back works", async () => {
+  const page = await t.open("#/run/never-was/overview", { ready: "[role=alert]" });
+  assert.match(await page.locator("[role=alert]").innerText(), /never-was/);
+  await t.axe(page);
+  await page.getByRole("link", { name: "Back to all runs" }).click();
+  await page.waitForSelector("table");
+  t.calm(page, /404/);
+});
+
+test("a run that disappears while it is shown leaves a message, and the list goes on without it", async () => {
+  const gone = await t.import("eval_heavy/fires");
+  const page = await t.open(`#/run/${gone}/overview`, { ready: ".pie" });
+  rmSync(join(t.dir, gone), { recursive: true });
+  await page.getByRole("button", { name: "Refresh" }).click();
+  await page.waitForSelector("[role=alert]");
+  await page.getByRole("link", { name: "Runs", exact: true }).click();
+  await page.waitForSelector(`a[href*="${name}"]`);
+  assert.equal(await page.locator(`a[href*="${gone}"]`).count(), 0);
+  t.calm(page, /404|410/);
+});
+
+test("all that the first page needs is at most 120 kB, and comes from the server itself", async () => {
+  const page = await t.open("#/");
+  const answers = await page.evaluate(() =>
+    performance.getEntriesByType("resource").filter((e) => e.name.includes("/assets/")).map((e) => e.encodedBodySize),
+  );
+  const index = await page.evaluate(() => performance.getEntriesByType("navigation")[0].encodedBodySize);
+  const total = answers.reduce((sum, n) => sum + n, index);
+  assert.ok(answers.length >= 2 && answers.every((n) => n > 0), answers.join());
+  assert.ok(total <= 120_000, `${total} bytes`);
+  t.calm(page);
+});
+
+test("a server with a token asks for it, and a wrong one is refused", async () => {
+  const file = join(t.dir, "..", `tokens-${process.pid}`);
+  writeFileSync(file, "control let-me-in-please-0123456789\n", { mode: 0o600 });
+  const guarded = await start({ scenes: ["dataloader/fires"], args: ["--token-file", file] });
+  try {
+    const page = await guarded.open("#/");
+    await page.getByLabel("Token").fill("wrong");
+    await page.getByRole("button", { name: "Log in" }).click();
+    await page.waitForSelector("[role=alert]");
+    await guarded.axe(page);
+    await guarded.shot(page, "login");
+    await page.getByLabel("Token").fill("let-me-in-please-0123456789");
+    await page.getByRole("button", { name: "Log in" }).click();
+    await page.waitForSelector("table");
+    assert.equal(await page.locator("tbody tr").count(), 1);
+    guarded.calm(page, /401|403/);
+  } finally {
+    await guarded.stop();
+    rmSync(file, { force: true });
+  }
+});

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// nodes_live.test.mjs - the Nodes view while a job runs.
+import assert from "node:assert/strict";
+import test, { after, before } from "node:test";
+
+import { start, until } from "./help.mjs";
+
+let t;
+let job;
+
+before(async () => {
+  t = await start();
+  job = await t.record("live", "--seconds", "40");
+});
+after(async () => {
+  job.child.kill("SIGINT");
+  await job.done;
+  await t.stop();
+});
+
+const columns = async (page) => Number(await page.locator(".nodes-cpu .chart-plot").getAttribute("data-columns"));
+const windowText = (page) => page.getByTestId("window").innerText();
+
+test("the charts of a living run grow by themselves, and the window follows until it is zoomed", async () => {
+  const page = await t.open(`#/run/${job.run}/nodes`, { ready: ".nodes-cpu .chart-plot canvas" });
+  const first = await columns(page);
+  const text = await windowText(page);
+  await until(async () => (await columns(page)) > first + 5, "more columns");
+  await until(async () => (await windowText(page)) !== text, "a longer window");
+  await page.getByRole("button", { name: "Zoom in" }).click();
+  const kept = await windowText(page);
+  await new Promise((done) => setTimeout(done, 1500));
+  assert.equal(await windowText(page), kept, "a zoomed window stays where it is");
+  await page.getByRole("button", { name: "Follow the run" }).click();
+  await until(async () => /^Whole run/.test(await windowText(page)), "the whole run");
+  t.calm(page);
+});
+
+test("the newest steps of a living run come into the bars", async () => {
+  const page = await t.open(`#/run/${job.run}/nodes`, { ready: ".nodes-steps .bar-step" });
+  const newest = () => page.locator(".nodes-steps .bar-step").last().getAttribute("data-step").then(Number);
+  const first = await newest();
+  await until(async () => (await newest()) > first, "a later step");
+  t.calm(page);
+});

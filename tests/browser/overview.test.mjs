@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// overview.test.mjs - the Overview of runs that ended: every number on it is the API's.
+import assert from "node:assert/strict";
+import test, { after, before } from "node:test";
+
+import { pageModule, start, tableText, until } from "./help.mjs";
+
+let t;
+let format;
+let withPhases; // steps, checkpoints, four GPUs
+let bottleneck; // two findings, no steps
+let twoNodes;
+let recorded; // by the recorder, with operators of its own
+
+before(async () => {
+  t = await start({ scenes: ["checkpoint_stall/fires", "cpu_bottleneck/fires", "gpu_memory_increase/one_bad_node"] });
+  [withPhases, bottleneck, twoNodes] = t.runs;
+  const live = await t.record("short", "--seconds", "2");
+  await live.done;
+  recorded = live.run;
+  format = await pageModule("format.ts");
+});
+after(() => t.stop());
+
+const overview = (name, options = {}) => t.open(`#/run/${name}/overview`, { ready: ".insight", ...options });
+
+async function details(page) {
+  const pairs = await page.locator(".job-details dl > div").evaluateAll((all) =>
+    all.map((d) => [d.querySelector("dt").innerText, d.querySelector("dd").innerText]),
+  );
+  return Object.fromEntries(pairs);
+}
+
+test("the pie has the total and each phase with time and percent, and the percents sum to 100", async () => {
+  for (const name of [withPhases, recorded]) {
+    const page = await overview(name);
+    const info = await t.api(`/runs/${name}`);
+    const parts = await page.locator(".pie-list").first().locator("li").evaluateAll((all) =>
+      all.map((li) => [li.dataset.part, ...[...li.querySelectorAll(".num")].map((n) => n.innerText)]),
+    );
+    assert.deepEqual(parts.map((p) => p[0]), ["Initialization", "Training loop", "Finalization"]);
+    assert.deepEqual(
+      parts.map((p) => p[1]),
+      [info.initialization_s, info.train_s + info.eval_s, info.finalization_s].map((v) => format.value(v, "s")),
+    );
+    const percents = parts.map((p) => Number(p[2].replace(" %", "")));
+    assert.equal(Math.round(percents.reduce((a, b) => a + b, 0) * 10), 1000);
+    [info.initialization_pct, info.loop_pct, info.finalization_pct].forEach((want, i) => {
+      assert.ok(Math.abs(percents[i] - want) <= 0.1, `${percents[i]} for ${want}`);
+    });
+    assert.equal(await page.locator(".pie-middle").first().innerHTML(), format.duration(info.job_duration_s));
+    t.calm(page);
+  }
+});
+
+test("the job's details are exact, to the millisecond and with the zone", async () => {
+  const page = await overview(recorded);
+  const info = await t.api(`/runs/${recorded}`);
+  const shown = await details(page);
+  assert.match(shown["Start time"], /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} \+0000$/);
+  assert.deepEqual(
+    ["Start time", "End time", "Training loop start", "Training loop end"].map((k) => shown[k]),
+    [info.job_start_ns, info.job_end_ns, info.loop_start_ns, info.loop_end_ns].map(format.timestamp),
+  );
+  assert.deepEqual(
+    ["Job duration", "Training loop duration", "Initialization", "Finalization"].map((k) => shown[k]),
+    [info.job_duration_s, info.loop_duration_s, info.initialization_s, info.finalization_s].map(format.duration),
+  );
+  const percents = ["Initialization (%)", "Training loop (%)", "Finalization (%)"].map((k) => Number(shown[k].replace(" %", "")));
+  assert.equal(Math.round(percents.reduce((a, b) => a + b, 0) * 10), 1000);
+  t.calm(page);
+});
+
+test("the progress bar has the phases in their order, training and evaluation told apart", async () => {
+  const page = await overview(recorded);
+  const info = await t.api(`/runs/${recorded}`);
+  const seen = new Set(await page.locator(".progress-bar span").evaluateAll((all) => all.map((s) => s.className)));
+  assert.deepEqual(seen, new Set(info.phases.map((p) => `phase-${p.phase}`)));
+  await page.getByRole("button", { name: "Show as table: Training progress over time" }).click();
+  const rows = await tableText(page, "Training progress over time");
+  const want = info.phases.slice(0, 100).map((p) => format.timestamp(p.start_ns));
+  assert.deepEqual(rows.map((r) => r[1]), want);
+  t.calm(page);
+});
+
+test("the resource table has every value of the API with its unit, a block and a verdict per node", async () => {
+  for (const name of [twoNodes, recorded]) {
+    const page = await overview(name);
+    const stats = await t.api(`/runs/${name}/stats`);
+    const verdicts = await t.findings(name);
+    const { remarks } = verdicts.find((v) => v.rule === "OverallSystemUsage");
+    for (const node of new Set(stats.map((s) => s.node))) {
+      const mine = stats.filter((s) => s.node === node);
+      const rows = await tableText(page, `Resource utilization of ${node}`);
+      const shown = new Map(rows.map((r) => [r[0], r.slice(1)]));
+      const titles = ["cpu Total CPU utilization", "gpu Total GPU utilization", "cpu_memory CPU memory utilization", "gpu_memory GPU memory utilization", "io_wait I/O wait", "net_in Network in", "net_out Network out"];
+      for (const s of mine) {
+        const title = titles.find((w) => w.startsWith(`${s.metric} `)).slice(s.metric.length + 1);
+        const values = [s.min, s.max, s.p99, s.p95, s.p90, s.p50].map((v) => format.value(v, s.unit));
+        assert.deepEqual(shown.get(title), [s.unit, ...values, format.count(s.count)]);
+      }
+      const said = remarks.find((r) => r.startsWith(`${node}: `)).slice(node.length + 2);
+      assert.equal((await page.locator(`section[aria-label="Node ${node}"] .use-verdict`).textContent()), said);
+    }
+    t.calm(page);
+  }
+});
+
+test("the resource table sorts by any of its columns", async () => {
+  const page = await overview(twoNodes);
+  const block = page.locator("section.use-node").first();
+  for (const column of ["Resource", "Unit", "min", "max", "p99", "p95", "p90", "p50", "Samples"]) {
+    const head = block.locator("th", { hasText: new RegExp(`^${column}`) });
+    await head.getByRole("button").click();
+    assert.match(await head.getAttribute("aria-sort"), /ascending|descending/);
+  }
+  t.calm(page);
+});
+
+test("operators are ranked by self time, with share, total, calls and mean", async () => {
+  const page = await overview(recorded);
+  const ops = (await t.api(`/runs/${recorded}/ops?device=cpu`)).slice(0, 10);
+  assert.ok(ops.length > 2);
+  const rows = await tableText(page, "CPU operators, those with most self time");
+  assert.deepEqual(
+    rows,
+    ops.map((o) => [
+      o.name,
+      format.share(o.share),
+      format.value(o.self_s, "s"),
+      format.value(o.total_s, "s"),
+      format.count(o.calls),
+      format.value(o.mean_s, "s"),
+    ]),
+  );
+  t.calm(page);
+});
+
+test("absent operators say how to get them, and a node without a GPU says why", async () => {
+  const page = await overview(bottleneck);
+  assert.match(await page.locator('section[aria-label="CPU operators"] .empty').innerText(), /footplate run --detail-steps/);
+  const other = await overview(recorded);
+  await other.locator('section[aria-label="GPU operators"] .empty').waitFor();
+  t.calm(page);
+  t.calm(other);
+});
+
+test("every rule is in the pane, findings first, and the suggestions are counted", async () => {
+  const page = await overview(bottleneck);
+  const verdicts = await t.findings(bottleneck);
+  const shown = await page.locator(".insight").evaluateAll((all) => all.map((li) => [li.dataset.rule, li.className]));
+  assert.deepEqual(new Set(shown.map((s) => s[0])), new Set(verdicts.map((v) => v.rule)));
+  const order = { issue: 0, clear: 1, not_evaluated: 2 };
+  const states = shown.map((s) => order[s[1].replace("insight ", "")]);
+  assert.deepEqual(states, [...states].sort());
+  const issues = verdicts.filter((v) => v.state === "issue").length;
+  assert.ok(issues > 0);
+  await page.getByText(`Showing ${issues} suggestion`).waitFor();
+  for (const text of ["Issue found", "No issue found", "Not evaluated"]) await page.locator(".badge", { hasText: text }).first().waitFor();
+  t.calm(page);
+});
+
+test("an opened rule shows what was found, when, what it cost, what to do, and its criteria", async () => {
+  const page = await overview(bottleneck);
+  const verdict = (await t.findings(bottleneck)).find((v) => v.rule === "CPUBottleneck");
+  const item = page.locator('[data-rule="CPUBottleneck"]');
+  const button = item.locator("h3 button");
+  assert.equal(await button.getAttribute("aria-expanded"), "false");
+  await button.click();
+  assert.equal(await button.getAttribute("aria-expanded"), "true");
+  const text = (await item.innerText()).replace(/\s+/g, " ");
+  const [found] = verdict.findings;
+  const must = [
+    found.message,
+    found.advice,
+    verdict.description,
+    format.duration(found.lost_s),
+    format.count(verdict.triggered),
+    format.count(verdict.datapoints),
+    format.timestamp(verdict.last_triggered_ns),
+  ];
+  for (const part of must) assert.ok(text.includes(part.replace(/\s+/g, " ")), `${part} in: ${text}`);
+  for (const [name, v] of Object.entries(verdict.params)) assert.match(text, new RegExp(`${name} = ${v}`));
+  assert.ok((await item.locator("figure svg").count()) >= verdict.plots.length);
+  await t.axe(page);
+  await t.shot(page, "overview-rule");
+  t.calm(page);
+});
+
+test("a click on when shows that time of that node in Nodes", async () => {
+  const page = await overview(bottleneck);
+  const [found] = (await t.findings(bottleneck)).find((v) => v.rule === "CPUBottleneck").findings;
+  await page.locator('[data-rule="CPUBottleneck"] h3 button').click();
+  await page.locator('[data-rule="CPUBottleneck"] .insight-when button').first().click();
+  await page.waitForSelector("#tab-nodes[aria-selected=true]");
+  const query = new URLSearchParams(new URL(page.url()).hash.split("?")[1]);
+  assert.equal(query.get("node"), found.node);
+  assert.ok(Math.abs(Number(query.get("from")) - found.start_ns) < 1000);
+  assert.ok(Math.abs(Number(query.get("to")) - found.end_ns) < 1000);
+  t.calm(page);
+});
+
+test("evidence of every kind is drawn, and can be read as a table", async () => {
+  const kinds = new Set();
+  for (const name of [bottleneck, twoNodes, recorded]) {
+    const page = await overview(name);
+    for (const v of (await t.findings(name)).filter((one) => one.plots.some((p) => p.rows.length > 0))) {
+      const item = page.locator(`[data-rule="${v.rule}"]`);
+      await item.locator("h3 button").click();
+      for (const plot of v.plots.filter((p) => p.rows.length > 0)) {
+        await item.getByText(plot.title, { exact: false }).first().waitFor();
+        if (plot.kind !== "table") {
+          await item.getByRole("button", { name: `Show as table: ${plot.title}`, exact: true }).first().click();
+        }
+        await item.locator(`[role=region][aria-label="${plot.title}"] tbody tr`).first().waitFor();
+        kinds.add(plot.kind);
+      }
+      await item.locator("h3 button").click();
+    }
+    t.calm(page);
+  }
+  for (const kind of ["histogram", "box", "pie", "bars", "series", "table"]) assert.ok(kinds.has(kind), `no ${kind} was drawn`);
+});
+
+test("an address with a rule opens it", async () => {
+  const page = await t.open(`#/run/${bottleneck}/overview?rule=CPUBottleneck`, { ready: ".insight-body" });
+  assert.equal(await page.locator(".insight-body").count(), 1);
+  t.calm(page);
+});
+
+test("the Overview is accessible and fits, at 1280 and on a telephone, light and dark", async () => {
+  for (const width of [1280, 390]) {
+    for (const scheme of ["light", "dark"]) {
+      const page = await overview(recorded, { width, scheme });
+      await until(async () => (await page.locator(".loading").count()) === 0, "the end of loading");
+      await t.fits(page);
+      await t.axe(page);
+      await t.shot(page, `overview-${width}-${scheme}`);
+      t.calm(page);
+      await page.close();
+    }
+  }
+});

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// runs.test.mjs - the list of runs.
+import assert from "node:assert/strict";
+import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import test, { after, before } from "node:test";
+
+import { pageModule, start, tableText, until } from "./help.mjs";
+
+let t;
+let format;
+
+before(async () => {
+  t = await start({ scenes: ["cpu_bottleneck/fires", "dataloader/fires", "gpu_throttling/one_bad_node"] });
+  format = await pageModule("format.ts");
+  for (const name of t.runs) await t.findings(name);
+});
+after(() => t.stop());
+
+const names = (page) => page.locator("tbody .runs-name a").allInnerTexts();
+const hrefs = (page) => page.locator("tbody .runs-name a").evaluateAll((all) => all.map((a) => a.getAttribute("href")));
+
+test("every run is listed with the values of the API, newest first", async () => {
+  const page = await t.open("#/", { ready: "tbody tr" });
+  const rows = await tableText(page, "Runs");
+  const runs = await t.api("/runs");
+  assert.equal(rows.length, runs.length);
+  runs.forEach((r, i) => {
+    const [, name, status, startTime, duration, nodes, gpus] = rows[i];
+    assert.ok(name.startsWith(r.name), name);
+    assert.match(status, new RegExp(r.status));
+    assert.equal(startTime, format.dateTime(r.start_ns));
+    assert.equal(duration, format.duration(r.duration_s));
+    assert.equal(nodes, String(r.nodes.length));
+    assert.equal(gpus, String(r.gpus));
+  });
+  await t.axe(page);
+  await t.shot(page, "runs");
+  t.calm(page);
+});
+
+test("what the rules found is counted by severity", async () => {
+  const slow = await t.record("slow", "--seconds", "3", "--slow-input");
+  await slow.done;
+  const page = await t.open("#/", { ready: "tbody tr" });
+  const { run } = slow;
+  const verdicts = await t.findings(run);
+  const critical = verdicts.filter((v) => v.state === "issue" && v.severity === "critical").length;
+  assert.ok(critical > 0);
+  const cell = page.locator("tbody tr", { has: page.locator(`a[href*="${run}"]`) }).locator("td").last();
+  await until(async () => (await cell.innerText()).includes(`${critical} critical`), "the number of findings");
+  rmSync(join(t.dir, run), { recursive: true });
+  t.calm(page);
+});
+
+test("a click on a column sorts by it, a second one turns it around, and it says so", async () => {
+  const page = await t.open("#/", { ready: "tbody tr" });
+  const head = page.locator("th", { hasText: "Duration" });
+  const shown = async () => (await tableText(page, "Runs")).map((r) => r[4]);
+  const runs = await t.api("/runs");
+  const sorted = runs.map((r) => r.duration_s).sort((a, b) => b - a).map(format.duration);
+  await head.getByRole("button").click();
+  assert.equal(await head.getAttribute("aria-sort"), "descending");
+  assert.deepEqual(await shown(), sorted);
+  await head.getByRole("button").click();
+  assert.equal(await head.getAttribute("aria-sort"), "ascending");
+  assert.deepEqual(await shown(), sorted.reverse());
+  t.calm(page);
+});
+
+test("the filter keeps what has all its words, and is in the address", async () => {
+  const page = await t.open("#/", { ready: "tbody tr" });
+  await page.getByLabel("Filter runs").fill("one_bad");
+  await until(async () => (await names(page)).length === 1, "one run left");
+  assert.match(page.url(), /q=one_bad/);
+  assert.match(await page.locator("[role=status]").innerText(), /1 of 3 runs/);
+  await page.getByLabel("Status").selectOption("running");
+  await page.getByText("No run fits the filter").waitFor();
+  t.calm(page);
+});
+
+test("two ticked runs can be compared, one cannot", async () => {
+  const page = await t.open("#/", { ready: "tbody tr" });
+  const compare = page.getByRole("button", { name: "Compare" });
+  const boxes = page.locator("tbody input[type=checkbox]");
+  assert.equal(await compare.getAttribute("aria-disabled"), "true");
+  assert.match(await compare.getAttribute("title"), /two runs/);
+  await boxes.nth(0).check();
+  await boxes.nth(2).check();
+  assert.equal(await boxes.nth(1).isDisabled(), true);
+  const [a, , b] = (await hrefs(page)).map((h) => h.split("/")[2]);
+  await compare.click();
+  assert.match(page.url(), new RegExp(`#/compare/${a}/${b}`));
+  t.calm(page);
+});
+
+test("a damaged run has a line that says so, the others are as they were", async () => {
+  const bad = join(t.dir, "broken-run");
+  cpSync(join(t.dir, t.runs[0]), bad, { recursive: true });
+  writeFileSync(join(bad, "run.json"), "{ this is no run");
+  const page = await t.open("#/", { ready: "tbody tr" });
+  const line = page.locator("tbody tr", { has: page.locator('a[href*="broken-run"]') });
+  await line.getByText("damaged").waitFor();
+  assert.equal((await names(page)).length, 4);
+  rmSync(bad, { recursive: true });
+  await until(async () => (await names(page)).length === 3, "the list without the damaged run");
+  t.calm(page);
+});
+
+test("a list too long to be read shows its first part, and all of it when asked", async () => {
+  const copies = Array.from({ length: 120 }, (_, i) => join(t.dir, `copy-${i}`));
+  for (const copy of copies) cpSync(join(t.dir, t.runs[1]), copy, { recursive: true });
+  const page = await t.open("#/", { ready: "tbody tr" });
+  await page.getByText("123 runs").waitFor();
+  assert.equal(await page.locator("tbody tr").count(), 100);
+  await page.getByRole("button", { name: "Show all 123" }).click();
+  assert.equal(await page.locator("tbody tr").count(), 123);
+  for (const copy of copies) rmSync(copy, { recursive: true });
+  t.calm(page);
+});
+
+test("the list can be used on a telephone, light and dark", async () => {
+  for (const scheme of ["light", "dark"]) {
+    const page = await t.open("#/", { width: 390, height: 800, scheme, ready: "tbody tr" });
+    await t.fits(page);
+    await t.axe(page);
+    await t.shot(page, `runs-390-${scheme}`);
+    t.calm(page);
+  }
+});
+
+test("an empty folder teaches how to record a run", async () => {
+  const empty = await start();
+  try {
+    mkdirSync(empty.dir, { recursive: true });
+    const page = await empty.open("#/", { ready: ".empty" });
+    assert.match(await page.locator(".empty").innerText(), /footplate run/);
+    await empty.axe(page);
+    empty.calm(page);
+  } finally {
+    await empty.stop();
+  }
+});

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`footplate compare` on imported scenes and a recorded run: verdict, gates, formats, words."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import subprocess
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def made(footplate, tmp_path_factory):
+    """Runs with steps of a spread of 3 %, imported from a trace; each name is made once."""
+    folder = tmp_path_factory.mktemp("compared")
+
+    def make(
+        name: str, seed: int = 1, count: int = 200, ms: float = 40.0, data: float = 5.0
+    ) -> str:
+        path = folder / name
+        if path.exists():
+            return str(path)
+        rng = random.Random(seed)
+        at, events = 1000.0, []
+
+        def span(what: str, category: str, long_ms: float) -> None:
+            nonlocal at
+            events.append(
+                {"ph": "X", "name": what, "cat": category, "ts": at, "dur": long_ms * 1e3}
+                | {"pid": 1, "tid": 1}
+            )
+            at += long_ms * 1e3
+
+        for k in range(count):
+            start = at
+            work = ms * (1 + 0.03 * rng.gauss(0, 1))
+            span("enumerate(DataLoader)#__next__", "user_annotation", data)
+            span("forward", "user_annotation", work)
+            events.append(
+                {"ph": "X", "name": f"ProfilerStep#{k}", "cat": "user_annotation", "ts": start}
+                | {"dur": at - start, "pid": 1, "tid": 1}
+            )
+        trace = folder / f"{name}.json"
+        trace.write_text(json.dumps({"traceEvents": events}))
+        done = subprocess.run(
+            [footplate, "import", str(trace), "-o", str(path)], capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        return str(path)
+
+    return make
+
+
+@pytest.fixture
+def compare(run_fp):
+    def call(*words: str, code: int = 0) -> str:
+        done = run_fp("compare", *words, env=os.environ)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout if code in (0, 3) else done.stderr
+
+    return call
+
+
+def as_json(compare, *words: str) -> dict:
+    return json.loads(compare(*words, "--json"))
+
+
+def test_what_became_slower_is_said_first(compare, made):
+    text = compare(made("a", 1), made("slow", 2, ms=44.0))
+    assert text.startswith("B is slower\n")
+    told = as_json(compare, made("a"), made("slow"))
+    assert told["verdict"] == "slower"
+    assert told["step_time"]["ci_low"] > 0.05
+    assert told["step_time"]["diff_share"] == pytest.approx(4 / 45, abs=0.01)
+    assert told["step_time"]["warmup_a"] == 20 and told["step_time"]["a"]["count"] == 180
+
+
+def test_two_runs_of_the_same_job_show_no_difference(compare, made):
+    told = as_json(compare, made("a", 1), made("again", 3))
+    assert told["verdict"] == "no_difference"
+    assert "would have been found" in told["sentence"]
+    assert 0.01 <= told["step_time"]["detectable_share"] < 0.05
+
+
+def test_a_run_with_itself_shows_no_difference(compare, made):
+    told = as_json(compare, made("a", 1), made("a", 1))
+    assert told["verdict"] == "no_difference" and told["same_run"]
+    assert told["step_time"]["diff_share"] == 0
+    assert not told["findings"]["appeared"] and not told["findings"]["went"]
+
+
+def test_without_steps_the_rest_is_compared(compare, made, runs):
+    (demo,) = runs.glob("demo-*")
+    told = as_json(compare, str(demo), made("a", 1))
+    assert told["verdict"] == "not_comparable"
+    assert "A has no training steps" in told["sentence"]
+    assert told["step_time"]["diff_share"] is None
+    assert [p["phase"] for p in told["phases"]][-1] == "total"
+    assert any(loss["what"] == "steps" and loss["side"] == "a" for loss in told["losses"])
+
+
+def test_a_single_step_is_too_few(compare, made):
+    told = as_json(compare, made("single", 5, count=1), made("a", 1))
+    assert told["verdict"] == "not_comparable"
+    assert "it takes 10 steps" in told["sentence"]
+
+
+def test_the_gate_closes_when_b_is_surely_slower(compare, made):
+    a, slow = made("a", 1), made("slow", 2, ms=44.0)
+    compare(a, slow, "--fail-on", "slower:2%", code=3)
+    compare(a, slow, "--fail-on", "slower:2", code=3)
+    compare(a, slow, "--fail-on", "slower:20%")
+    compare(slow, a, "--fail-on", "slower:2%")
+    compare(slow, a, "--fail-on", "faster", code=3)
+    compare(a, made("again", 3), "--fail-on", "slower:0%")
+
+
+def test_a_gate_that_cannot_be_judged_does_not_pass(compare, made):
+    said = compare(made("single", 5, count=1), made("a", 1), "--fail-on", "slower:2%", code=1)
+    assert "cannot be judged" in said
+    said = compare(made("a", 1), made("again", 3), "--fail-on", "cost:5%", code=1)
+    assert "a price is not known" in said
+
+
+def test_the_gate_for_cost_looks_at_the_prices(compare, made):
+    a, again = made("a", 1), made("again", 3)
+    compare(a, again, "--price", "1", "--price", "2", "--fail-on", "cost:50%", code=3)
+    compare(a, again, "--price", "2", "--price", "1", "--fail-on", "cost:50%")
+
+
+def test_one_price_counts_for_both(compare, made):
+    told = as_json(compare, made("a", 1), made("again", 3), "--price", "3600")
+    assert told["a"]["price_per_hour"] == told["b"]["price_per_hour"] == 3600
+    assert told["cost"]["a"] == pytest.approx(told["a"]["duration_s"], rel=0.01)
+
+
+def test_groups_are_given_with_commas_or_one_by_one(compare, made):
+    a, b = [made(f"a{i}", 10 + i) for i in range(3)], [made(f"b{i}", 20 + i, ms=46) for i in (0, 1)]
+    told = as_json(compare, ",".join(a), ",".join(b))
+    assert len(told["a"]["runs"]) == 3 and len(told["b"]["runs"]) == 2
+    assert told["verdict"] == "slower" and not told["step_time"]["step_by_step"]
+    words = [w for run in a for w in ("--a", run)] + [w for run in b for w in ("--b", run)]
+    assert as_json(compare, *words) == told
+
+
+def test_chosen_steps_are_compared(compare, made):
+    told = as_json(compare, made("a", 1), made("again", 3), "--steps", "50:99")
+    assert told["step_time"]["a"]["count"] == 50 and told["step_time"]["warmup_a"] == 0
+
+
+def test_more_confidence_makes_wider_bounds(compare, made):
+    def width(confidence: str) -> float:
+        step = as_json(compare, made("a"), made("again"), "--confidence", confidence)["step_time"]
+        return step["ci_high"] - step["ci_low"]
+
+    assert width("99%") > 1.2 * width("90%")
+
+
+def test_numbers_are_the_same_in_text_json_html_and_markdown(compare, made, tmp_path):
+    a, slow, page = made("a", 1), made("slow", 2, ms=44.0), tmp_path / "compare.html"
+    text = compare(a, slow, "--html", str(page))
+    html, markdown = page.read_text(), compare(a, slow, "--format", "markdown")
+    step = as_json(compare, a, slow)["step_time"]
+    for mean in (step["a"]["mean_s"], step["b"]["mean_s"]):
+        shown = f"{mean * 1e3:.1f} ms"
+        assert shown in text and shown in html and shown in markdown
+    change = f"+{step['diff_share'] * 100:.2f} %"
+    assert change in text and change in html and change in markdown
+
+
+def test_the_page_stands_alone(compare, made, tmp_path):
+    page = tmp_path / "compare.html"
+    compare(made("a", 1), made("slow", 2, ms=44.0), "--html", str(page))
+    html = page.read_text()
+    assert not re.search(r"https?://(?!www\.w3\.org/)", html)
+    assert "<h1" in html and "<svg" in html and len(html) < 1_000_000
+
+
+def test_a_name_with_markup_stays_text(footplate, compare, made, tmp_path):
+    evil = '<script>alert(1)</script>"\x1b[31m'
+    done = subprocess.run(
+        [footplate, "run", "--no-hooks", "--name", "evil", "--dir", str(tmp_path), "--", "true"],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"FOOTPLATE_NVML": "/nonexistent.so"},
+    )
+    assert done.returncode == 0, done.stderr
+    (run,) = tmp_path.glob("evil-*")
+    facts = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps(facts | {"name": evil}))
+    page = tmp_path / "compare.html"
+    text = compare(str(run), made("a", 1), "--html", str(page))
+    assert "\x1b" not in text
+    assert "<script>alert" not in page.read_text()
+
+
+def test_plain_text_has_no_colour(compare, made):
+    assert "\x1b" not in compare(made("a", 1), made("slow", 2, ms=44.0))
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "give two runs"),
+        (("a",), "give two runs"),
+        (("a", "b", "--a", "c"), "give two runs"),
+        (("a", "b", "--fail-on", "quicker:2%"), "nothing to fail on"),
+        (("a", "b", "--fail-on", "slower:much"), "is no percentage"),
+        (("a", "b", "--confidence", "10%"), "not from 50% to 99.9%"),
+        (("a", "b", "--price", "1", "--price", "2", "--price", "3"), "once for both"),
+        (("a", "b", "--price", "free"), "free"),
+        (("a", "b", "--steps", "9:1"), "no range of steps"),
+        (("a", "b", "--json", "--format", "markdown"), "exclude each other"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(compare, words, said):
+    assert said in compare(*words, code=2)
+
+
+def test_a_run_that_is_not_there_is_named(compare, made):
+    assert "nowhere" in compare(made("a", 1), "nowhere", code=1)

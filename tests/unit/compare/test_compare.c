@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs in files against each other, as a recorder writes them. */
+#include "base/json_write.h"
+#include "compare/compare.h"
+#include "query/recordkit.h"
+#include "test.h"
+
+/* A run of one node and one rank: `steps` of them, each with some data loading and `ms` of work, a
+ * little more or less. `batch` 0: it does not say. */
+struct make {
+    const char *name;
+    int steps;
+    int data_ms, work_ms, batch;
+    const char *node; /* more of node.json, with a comma behind */
+};
+
+static int64_t wobble(int i, int of) /* -2 % .. 2 % in steps, no two neighbours alike */
+{
+    return (i * 7919 % 41 - 20) * (int64_t)of * NS_PER_MS / 1000;
+}
+
+static void put_node_json(const char *run, const char *node, const char *more, int64_t from,
+                          int64_t to)
+{
+    char json[512];
+    snprintf(json, sizeof json,
+             "{%s\"status\":\"finished\",\"start_ns\":%lld,\"end_ns\":%lld,\"exit_status\":0}",
+             more ? more : "", (long long)(KIT_START + from), (long long)(KIT_START + to));
+    kit_node(run, node, 1, json);
+}
+
+static const char *make_run(const struct make *m)
+{
+    const char *run = kit_run(m->name, m->name, m->name, KIT_START);
+    struct recordkit k = recordkit_open(run, "n1");
+    int64_t t = NS_PER_S;
+    recordkit_fact(k.events, 70, 70, "process.rank", 0);
+    for (int i = 0; i < m->steps; i++) {
+        const int64_t warm = i == 0 ? 5 : 1; /* the first one compiles */
+        char text[128];
+        snprintf(text, sizeof text, "D%lld N%d F%lld B%lld O1000000",
+                 (long long)(m->data_ms * NS_PER_MS), m->batch,
+                 (long long)(warm * (m->work_ms * NS_PER_MS / 2 + wobble(i, m->work_ms))),
+                 (long long)(warm * m->work_ms * NS_PER_MS / 2));
+        if (m->batch == 0)
+            snprintf(text, sizeof text, "D%lld F%lld B%lld O1000000",
+                     (long long)(m->data_ms * NS_PER_MS),
+                     (long long)(warm * (m->work_ms * NS_PER_MS / 2 + wobble(i, m->work_ms))),
+                     (long long)(warm * m->work_ms * NS_PER_MS / 2));
+        t = recordkit_thread(k.events, 70, 70, t, text);
+    }
+    t += NS_PER_S;
+    recordkit_close(&k, 0, t, "finished");
+    put_node_json(run, "n1", m->node, 0, t);
+    return run;
+}
+
+static void compare_with(const char *a, const char *b, struct compare_ask *ask, struct arena *arena,
+                         struct compared *out)
+{
+    struct run *runs[2];
+    struct err e;
+    OK(run_open(&runs[0], a, &e));
+    OK(run_open(&runs[1], b, &e));
+    for (int s = 0; s < COMPARE_SIDES; s++) {
+        ask->side[s].runs = &runs[s];
+        ask->side[s].n = 1;
+    }
+    OK(compare_runs(ask, arena, out, &e));
+    run_close(runs[0]);
+    run_close(runs[1]);
+}
+
+static void compare_two(const char *a, const char *b, struct arena *arena, struct compared *out)
+{
+    struct compare_ask ask = {0};
+    compare_with(a, b, &ask, arena, out);
+}
+
+static bool says(const char *text, const char *words)
+{
+    return strstr(text, words) != NULL;
+}
+
+TEST(a_run_against_itself_shows_no_difference)
+{
+    struct arena a = {0};
+    struct compared c;
+    const char *run = make_run(&(struct make){"one", 120, 10, 40, 0, NULL});
+    compare_two(run, run, &a, &c);
+    CHECK_INT(c.verdict, COMPARE_SAME);
+    CHECK(c.same_run && c.same_hardware);
+    CHECK(c.diff.at == 0 && c.diff.low == 0 && c.diff.high == 0);
+    CHECK(says(c.sentence, "same run"));
+    for (size_t i = 0; i < c.n_parts; i++)
+        CHECK_INT(c.parts[i].verdict, COMPARE_SAME);
+    for (size_t i = 0; i < c.n_findings; i++)
+        CHECK(c.findings[i].change == FINDING_STAYED);
+    arena_free(&a);
+}
+
+TEST(what_became_slower_is_called_and_named)
+{
+    struct arena a = {0};
+    struct compared c;
+    const char *before = make_run(&(struct make){"before", 120, 10, 40, 0, NULL}),
+               *after = make_run(&(struct make){"after", 120, 30, 40, 0, NULL});
+    compare_two(before, after, &a, &c);
+    CHECK_INT(c.verdict, COMPARE_SLOWER);
+    NEAR(c.diff.at, 20.0 / 51, 0.01);
+    CHECK(c.diff.low > 0.3 && c.diff.high < 0.5);
+    CHECK(says(c.sentence, "slower") && says(c.sentence, "%"));
+    CHECK_INT(c.side[COMPARE_A].warmup, 12);
+    CHECK_INT(c.side[COMPARE_A].steps.count, 108);
+    CHECK_STR(c.parts[0].part, "data");
+    CHECK_INT(c.parts[0].verdict, COMPARE_SLOWER);
+    NEAR(c.parts[0].diff_s.at, 0.020, 1e-4);
+    CHECK_INT(c.parts[1].verdict, COMPARE_SAME); /* forward */
+    compare_two(after, before, &a, &c);
+    CHECK_INT(c.verdict, COMPARE_FASTER);
+    arena_free(&a);
+}
+
+TEST(less_than_a_percent_is_not_called_with_one_run_a_side)
+{
+    struct arena a = {0};
+    struct compared c;
+    const char *before = make_run(&(struct make){"before", 300, 200, 40, 0, NULL}),
+               *after = make_run(&(struct make){"after", 300, 201, 40, 0, NULL});
+    compare_two(before, after, &a, &c);
+    CHECK(c.diff.low > 0 && c.diff.at < 0.01); /* sure, but small */
+    CHECK_INT(c.verdict, COMPARE_SAME);
+    CHECK(c.detectable_share >= 0.01);
+    arena_free(&a);
+}
+
+TEST(runs_of_different_length_are_compared_over_the_steps_that_both_have)
+{
+    struct arena a = {0};
+    struct compared c;
+    const char *few = make_run(&(struct make){"few", 30, 10, 40, 0, NULL}),
+               *many = make_run(&(struct make){"many", 300, 10, 40, 0, NULL});
+    compare_two(few, many, &a, &c);
+    CHECK_INT(c.verdict, COMPARE_SAME);
+    CHECK_INT(c.side[COMPARE_A].steps.count, 27);
+    CHECK_INT(c.side[COMPARE_B].steps.count, 27);
+    CHECK_INT(c.side[COMPARE_B].runs[0].steps, 300);
+    arena_free(&a);
+}
+
+TEST(a_run_with_a_single_step_cannot_be_compared_and_says_so)
+{
+    struct arena a = {0};
+    struct compared c;
+    const char *one = make_run(&(struct make){"one", 1, 10, 40, 0, NULL}),
+               *many = make_run(&(struct make){"many", 300, 10, 80, 0, NULL});
+    compare_two(one, many, &a, &c);
+    CHECK_INT(c.verdict, COMPARE_NOT);
+    CHECK(says(c.sentence, "A has 1 in all") && says(c.sentence, "there is 1"));
+    CHECK(isnan(c.diff.low) && isnan(c.detectable_share));
+    CHECK(c.n_phases > 2 && c.n_uses > 0); /* the rest is there */
+    arena_free(&a);
+}
+
+TEST(a_run_without_steps_cannot_be_compared_and_the_rest_is_told)
+{
+    struct arena a = {0};
+    struct compared c;
+    const char *none = make_run(&(struct make){"none", 0, 10, 40, 0, NULL}),
+               *many = make_run(&(struct make){"many", 300, 10, 80, 0, NULL});
+    compare_two(none, many, &a, &c);
+    CHECK_INT(c.verdict, COMPARE_NOT);
+    CHECK(says(c.sentence, "A has no training steps"));
+    CHECK(c.n_losses > 0);
+    const struct compared_phase *total = &c.phases[c.n_phases - 1];
+    CHECK_STR(total->phase, "total");
+    NEAR(total->s[COMPARE_A], 2, 1e-6);
+    compare_two(none, none, &a, &c);
+    CHECK_INT(c.verdict, COMPARE_NOT);
+    arena_free(&a);
+}
+
+TEST(chosen_steps_are_compared_without_a_warm_up)
+{
+    struct arena a = {0};
+    struct compared c;
+    struct compare_ask ask = {.has_range = true, .from = 10, .to = 59};
+    const char *run = make_run(&(struct make){"one", 120, 10, 40, 0, NULL}),
+               *other = make_run(&(struct make){"two", 120, 10, 40, 0, NULL});
+    compare_with(run, other, &ask, &a, &c);
+    CHECK_INT(c.side[COMPARE_A].steps.count, 50);
+    CHECK_INT(c.side[COMPARE_A].warmup, 0);
+    arena_free(&a);
+}
+
+TEST(other_hardware_is_said)
+{
+    struct arena a = {0};
+    struct compared c;
+    const char *small = make_run(&(struct make){"small", 60, 10, 40, 0,
+                                                "\"cores\":8,\"memory_bytes\":68719476736,"}),
+               *large = make_run(&(struct make){
+                   "large", 60, 10, 20, 0,
+                   "\"cores\":96,\"memory_bytes\":68719476736,\"gpus\":[{\"entity\":\"gpu0\","
+                   "\"name\":\"H100\"}],"});
+    compare_two(small, large, &a, &c);
+    CHECK(!c.same_hardware);
+    CHECK_INT(c.n_hardware, 2);
+    CHECK_STR(c.hardware[0], "a machine of A has 8 cores, of B 96 cores");
+    CHECK(says(c.hardware[1], "no GPU, of B 1 x H100"));
+    CHECK_INT(c.verdict, COMPARE_FASTER);
+    CHECK(says(c.why, "The hardware differs"));
+    arena_free(&a);
+}
+
+TEST(batches_that_differ_are_compared_by_sample)
+{
+    struct arena a = {0};
+    struct compared c;
+    const char *small = make_run(&(struct make){"small", 120, 10, 40, 32, NULL}),
+               *large = make_run(&(struct make){"large", 120, 15, 60, 64, NULL});
+    compare_two(small, large, &a, &c);
+    CHECK_INT(c.basis, BASIS_SAMPLE);
+    CHECK_INT(c.verdict, COMPARE_FASTER); /* though a step takes half as long again */
+    NEAR(c.diff.at, 76.0 / 51 / 2 - 1, 0.01);
+    CHECK(c.side[COMPARE_A].batch == 32 && c.side[COMPARE_B].batch == 64);
+    CHECK(says(c.why, "samples"));
+    arena_free(&a);
+}
+
+static const char *make_cluster(const char *name, int machines, int64_t seconds)
+{
+    const char *run = kit_run(name, name, name, KIT_START);
+    for (int i = 0; i < machines; i++) {
+        char node[16];
+        snprintf(node, sizeof node, "n%d", i);
+        struct recordkit k = recordkit_open(run, node);
+        recordkit_close(&k, 0, seconds * NS_PER_S, "finished");
+    }
+    return run;
+}
+
+TEST(the_worked_example_of_the_field_comes_out_right)
+{
+    struct arena a = {0};
+    struct compared c;
+    struct compare_ask ask = {.side = {{.price_per_hour = 14.688}, {.price_per_hour = 3.825}}};
+    const char *before = make_cluster("before", 3, 503), *after = make_cluster("after", 2, 502);
+    compare_with(before, after, &ask, &a, &c);
+    NEAR(c.cost[COMPARE_A], 6.16, 1e-9);
+    NEAR(c.cost[COMPARE_B], 1.07, 1e-9);
+    NEAR(c.saving, 5.09, 1e-9);
+    NEAR(c.saving_share * 100, 82.6, 0.05);
+    CHECK(c.side[COMPARE_A].machines == 3 && c.side[COMPARE_B].machines == 2);
+    CHECK(c.side[COMPARE_A].price_per_hour == 14.688);
+    arena_free(&a);
+}
+
+TEST(without_a_price_there_is_no_cost)
+{
+    struct arena a = {0};
+    struct compared c;
+    const char *run = make_cluster("one", 1, 10);
+    compare_two(run, run, &a, &c);
+    CHECK(isnan(c.cost[COMPARE_A]) && isnan(c.saving) && isnan(c.saving_share));
+    CHECK(c.n_losses > 0);
+    arena_free(&a);
+}
+
+TEST(findings_that_came_and_went_are_told)
+{
+    struct arena a = {0};
+    struct compared c;
+    bool went = false;
+    const char *starved = make_run(&(struct make){"starved", 200, 200, 40, 0, NULL}),
+               *fed = make_run(&(struct make){"fed", 200, 1, 40, 0, NULL});
+    compare_two(starved, fed, &a, &c);
+    for (size_t i = 0; i < c.n_findings; i++)
+        went |= c.findings[i].change == FINDING_WENT &&
+                strcmp(c.findings[i].rule->name, "Dataloader") == 0;
+    CHECK(went);
+    arena_free(&a);
+}
+
+TEST(the_json_of_the_same_runs_is_the_same_to_the_byte)
+{
+    struct buf b[2] = {0};
+    const char *before = make_run(&(struct make){"before", 120, 10, 40, 0, NULL}),
+               *after = make_run(&(struct make){"after", 120, 12, 40, 0, NULL});
+    for (int k = 0; k < 2; k++) {
+        struct arena a = {0};
+        struct compared c;
+        struct jw j = {.out = &b[k]};
+        compare_two(before, after, &a, &c);
+        jw_object(&j, NULL);
+        compare_json(&j, &c);
+        jw_end(&j);
+        arena_free(&a);
+    }
+    CHECK(b[0].len > 1000 && b[0].len == b[1].len && memcmp(b[0].p, b[1].p, b[0].len) == 0);
+    buf_free(&b[0]);
+    buf_free(&b[1]);
+}
+
+TEST(a_group_without_runs_is_refused)
+{
+    struct arena a = {0};
+    struct compared c;
+    struct err e;
+    CHECK_INT(compare_runs(&(struct compare_ask){0}, &a, &c, &e), ERR_USAGE);
+    CHECK(says(e.msg, "1 to 64 runs"));
+    arena_free(&a);
+}

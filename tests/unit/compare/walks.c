@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* walks.c - see walks.h. */
+#include "walks.h"
+
+#include <math.h>
+
+const char *const walk_names[WALKS] = {
+    "independent", "AR(1) 0.5", "AR(1) 0.9", "lognormal",
+    "Pareto 2.2",  "drift",     "stalls",    "AR(1) 0.8, heavy tails",
+};
+
+double walk_uniform(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return ((double)(*state >> 11) + 0.5) / 9007199254740992.0;
+}
+
+double walk_normal(uint64_t *state)
+{
+    const double r = sqrt(-2 * log(walk_uniform(state)));
+    return r * cos(6.283185307179586 * walk_uniform(state));
+}
+
+static double rho_of(enum walk kind)
+{
+    return kind == WALK_AR5 ? 0.5 : kind == WALK_AR9 ? 0.9 : kind == WALK_AR8_HEAVY ? 0.8 : 0;
+}
+
+/* `x` is a normal value that hangs together with those before. */
+static double shaped(enum walk kind, double x, double at, uint64_t *state)
+{
+    switch (kind) {
+    case WALK_LOGNORMAL:
+        return (exp(x) - exp(0.5)) / 2.16;
+    case WALK_PARETO:
+        return pow(walk_uniform(state), -1 / 2.2) - 2.2 / 1.2;
+    case WALK_DRIFT:
+        return x + 2 * at;
+    case WALK_STALLS:
+        return walk_uniform(state) < 0.01 ? x + 20 : x;
+    case WALK_AR8_HEAVY:
+        return x * x * x / 4;
+    default:
+        return x;
+    }
+}
+
+void walk_fill(enum walk kind, double spread, double *v, size_t n, uint64_t *state)
+{
+    const double rho = rho_of(kind);
+    double x = walk_normal(state);
+    for (size_t i = 0; i < n; i++) {
+        x = rho * x + sqrt(1 - rho * rho) * walk_normal(state);
+        v[i] = 1 + spread * shaped(kind, x, (double)i / (double)n, state);
+    }
+}

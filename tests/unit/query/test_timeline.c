@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lanes and slices, what ran in an interval, slices by name, and how long steps took. */
+#include "base/mem.h"
+#include "query/eventsum.h"
+#include "query/recordkit.h"
+#include "query/search.h"
+#include "query/timeline.h"
+#include "test.h"
+
+struct opened {
+    struct run *run;
+    struct arena arena;
+};
+
+static struct opened record(const char *folder, const char *text, unsigned times)
+{
+    const char *path = kit_run(folder, folder, folder, KIT_START);
+    struct recordkit k = recordkit_open(path, "a");
+    struct opened o = {0};
+    struct err e;
+    int64_t at = 1000;
+    for (unsigned i = 0; i < times; i++)
+        at = recordkit_thread(k.events, 7, 7, at, text);
+    recordkit_close(&k, 0, at + 1000, "finished");
+    OK(run_open(&o.run, path, &e));
+    return o;
+}
+
+static void close_run(struct opened *o)
+{
+    run_close(o->run);
+    arena_free(&o->arena);
+}
+
+static struct timeline_ask ask_of(int64_t from, int64_t to, size_t px)
+{
+    return (struct timeline_ask){.from = {KIT_START + from},
+                                 .to = {KIT_START + to},
+                                 .px = px,
+                                 .rank = -1,
+                                 .detail = true,
+                                 .limit = 1000,
+                                 .budget = 1000000};
+}
+
+/* "user 0:1000+90, data 1:1000+5": name, row, start and duration; x3 behind when merged. */
+static const char *slices_text(struct opened *o, const struct timeline_ask *ask,
+                               struct timeline *out)
+{
+    static char text[4096];
+    struct err e;
+    size_t len = 0;
+    OK(timeline_read(o->run, ask, &o->arena, out, &e));
+    text[0] = '\0';
+    for (size_t i = 0; i < out->n_slices; i++) {
+        const struct timeline_slice *s = &out->slices[i];
+        len += (size_t)snprintf(text + len, sizeof text - len, "%s%s %u:%lld+%lld", i ? ", " : "",
+                                out->names[s->name], s->row, (long long)(s->start - KIT_START),
+                                (long long)s->dur_ns);
+        if (s->merged)
+            len += (size_t)snprintf(text + len, sizeof text - len, "x%u", s->merged);
+    }
+    return text;
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct timeline_slice *x = a, *y = b;
+    return x->row != y->row ? (int)x->row - (int)y->row
+                            : (x->start > y->start) - (x->start < y->start);
+}
+
+TEST(nested_spans_get_rows_by_their_depth)
+{
+    struct opened o = record("nested", "B90(F20 .10 O30(X5)) .10 F7", 1);
+    struct timeline t;
+    struct err e;
+    const struct timeline_ask ask = ask_of(0, 5000, 5000);
+    OK(timeline_read(o.run, &ask, &o.arena, &t, &e));
+    CHECK_INT(t.n_lanes, 1);
+    CHECK_INT(t.lanes[0].depth, 3);
+    CHECK_STR(t.lanes[0].node, "a");
+    CHECK_INT(t.n_slices, 5);
+    qsort(t.slices, t.n_slices, sizeof *t.slices, by_start);
+    static const struct {
+        unsigned row;
+        int64_t start, dur;
+    } want[] = {{0, 1000, 90}, {0, 1100, 7}, {1, 1000, 20}, {1, 1030, 30}, {2, 1030, 5}};
+    for (size_t i = 0; i < COUNT_OF(want); i++) {
+        CHECK_INT(t.slices[i].row, want[i].row);
+        CHECK_INT(t.slices[i].start - KIT_START, want[i].start);
+        CHECK_INT(t.slices[i].dur_ns, want[i].dur);
+    }
+    CHECK(!t.cut);
+    close_run(&o);
+}
+
+TEST(spans_narrower_than_a_pixel_become_one_that_says_how_many)
+{
+    struct opened o = record("merged", "F2 .1 B3 .1 F2", 1);
+    struct timeline t;
+    struct timeline_ask ask = ask_of(1000, 2000, 10); /* a pixel is 100 ns */
+    CHECK_STR(slices_text(&o, &ask, &t), "backward 0:1000+9x3");
+    ask.px = 1000;
+    CHECK_STR(slices_text(&o, &ask, &t), "forward 0:1000+2, backward 0:1003+3, forward 0:1007+2");
+    close_run(&o);
+}
+
+TEST(only_what_lies_in_the_window_is_drawn)
+{
+    struct opened o = record("window", "F100 B100 O100", 1);
+    struct timeline t;
+    const struct timeline_ask ask = ask_of(1150, 1160, 100);
+    CHECK_STR(slices_text(&o, &ask, &t), "backward 0:1100+100");
+    close_run(&o);
+}
+
+TEST(more_slices_than_the_limit_are_cut_and_that_is_said)
+{
+    struct opened o = record("limit", "F100 .100", 50);
+    struct timeline t;
+    struct timeline_ask ask = ask_of(0, 20000, 20000);
+    struct err e;
+    ask.limit = 20;
+    OK(timeline_read(o.run, &ask, &o.arena, &t, &e));
+    CHECK_INT(t.n_slices, 20);
+    CHECK(t.cut);
+    close_run(&o);
+}
+
+TEST(a_track_with_more_events_than_the_budget_is_drawn_by_its_stretches)
+{
+    struct opened o = record("budget", "F100 .100", 50);
+    struct timeline t;
+    struct timeline_ask ask = ask_of(0, 20000, 200);
+    struct err e;
+    ask.budget = 10;
+    OK(timeline_read(o.run, &ask, &o.arena, &t, &e));
+    CHECK_INT(t.n_slices, 1);
+    CHECK_INT(t.slices[0].merged, 50);
+    CHECK(t.cut);
+    close_run(&o);
+}
+
+TEST(steps_are_called_by_their_number_until_they_are_too_narrow)
+{
+    struct opened o = record("steps", "F1", 1);
+    struct step_mark steps[] = {{KIT_START + 100, 50, 3, MODE_TRAIN, false},
+                                {KIT_START + 200, 50, 4, MODE_EVAL, false}};
+    const struct rank_marks rank = {"a", 0, 7, steps, 2};
+    struct timeline t;
+    struct timeline_ask ask = ask_of(90, 400, 310);
+    ask.ranks = &rank;
+    ask.n_ranks = 1;
+    CHECK_STR(slices_text(&o, &ask, &t), "train 3 0:100+50, eval 4 0:200+50");
+    CHECK_INT(t.lanes[0].kind, LANE_STEPS);
+    ask.px = 1;
+    CHECK_STR(slices_text(&o, &ask, &t), "train 0:100+150x2");
+    close_run(&o);
+}
+
+static const struct event_sum *sum_named(const struct event_sum *v, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(v[i].name, name) == 0)
+            return &v[i];
+    test_fail(__FILE__, __LINE__, "no %s", name);
+}
+
+static struct event_window window_of(int64_t from, int64_t to)
+{
+    return (struct event_window){
+        .from = {KIT_START + from}, .to = {KIT_START + to}, .rank = -1, .budget = 1000000};
+}
+
+TEST(an_interval_counts_only_the_part_of_a_span_that_lies_in_it)
+{
+    struct opened o = record("clipped", "F100 B100 O100 F100", 1);
+    const struct event_window w = window_of(1050, 1250);
+    struct event_sum *v;
+    struct err e;
+    size_t n;
+    OK(event_sums_within(o.run, &w, &o.arena, &v, &n, &e));
+    CHECK_INT(n, 3);
+    CHECK_STR(v[0].name, "backward"); /* the longest first */
+    NEAR(v[0].total_s, 100e-9, 1e-15);
+    NEAR(sum_named(v, n, "forward")->total_s, 50e-9, 1e-15);
+    NEAR(sum_named(v, n, "optimizer")->total_s, 50e-9, 1e-15);
+    CHECK_INT(sum_named(v, n, "forward")->count, 1);
+    CHECK(!v[0].estimated);
+    close_run(&o);
+}
+
+TEST(an_interval_with_too_many_events_is_estimated_and_says_so)
+{
+    struct opened o = record("estimated", "F100 .100", 400);
+    struct event_window w = window_of(0, 100000);
+    struct event_sum *v;
+    struct err e;
+    size_t n;
+    w.budget = 100;
+    OK(event_sums_within(o.run, &w, &o.arena, &v, &n, &e));
+    CHECK(n == 0 || v[0].estimated);
+    close_run(&o);
+}
+
+TEST(search_finds_spans_by_a_part_of_their_name_in_any_case)
+{
+    struct opened o = record("search", "F100 B100 O100", 30);
+    struct search_ask ask = {.text = "WARD", .limit = 10, .budget = 1000000};
+    struct search_result got;
+    struct err e;
+    OK(search_read(o.run, &ask, &o.arena, &got, &e));
+    CHECK_INT(got.count, 60);
+    CHECK_INT(got.n, 10);
+    CHECK(!got.cut);
+    CHECK_STR(got.v[0].name, "forward");
+    CHECK_INT(got.v[0].at.ns - KIT_START, 1000);
+    CHECK_INT(got.v[1].dur_ns, 100);
+    ask.text = "nothing";
+    OK(search_read(o.run, &ask, &o.arena, &got, &e));
+    CHECK_INT(got.count, 0);
+    ask.text = "ward";
+    ask.from.ns = KIT_START + 1000 + 29 * 300;
+    OK(search_read(o.run, &ask, &o.arena, &got, &e));
+    CHECK_INT(got.count, 2);
+    ask.budget = 5;
+    OK(search_read(o.run, &ask, &o.arena, &got, &e));
+    CHECK(got.cut);
+    close_run(&o);
+}
+
+/* ---- step durations ---- */
+
+TEST(step_histograms_count_every_step_and_set_outliers_apart)
+{
+    enum { N = 1000 };
+    struct step_mark *steps = xcalloc(N, sizeof *steps);
+    struct step_hist *h = xcalloc(1, sizeof *h);
+    uint64_t sum = 0;
+    for (int i = 0; i < N; i++)
+        steps[i] =
+            (struct step_mark){i * NS_PER_S, (100 + i % 10) * NS_PER_MS, i, MODE_TRAIN, false};
+    steps[500].dur_ns = 20 * NS_PER_S;
+    steps[501].mode = MODE_EVAL;
+    steps[502].cut = true;
+    const struct rank_marks rank = {"a", 0, 7, steps, N};
+    step_hist_of(&rank, MODE_TRAIN, (wall_ns){0}, (wall_ns){0}, h);
+    CHECK_INT(h->count, N - 2);
+    for (size_t i = 0; i < h->n; i++) {
+        CHECK(h->edges_s[i] <= h->edges_s[i + 1]);
+        sum += h->counts[i];
+    }
+    CHECK_INT(sum, N - 2);
+    CHECK_INT(h->n, STEP_HIST_BINS + 1);
+    CHECK_INT(h->n_outliers, 1);
+    CHECK_INT(h->outliers[0]->number, 500);
+    NEAR(h->edges_s[0], 0.1, 1e-9);
+    NEAR(h->edges_s[h->n], 20, 1e-9);
+    step_hist_of(&rank, MODE_TRAIN, (wall_ns){0}, (wall_ns){100 * NS_PER_S}, h);
+    CHECK_INT(h->count, 100);
+    CHECK_INT(h->n_outliers, 0);
+    step_hist_of(&rank, MODE_PREDICT, (wall_ns){0}, (wall_ns){0}, h);
+    CHECK_INT(h->count, 0);
+    free(h);
+    free(steps);
+}
+
+TEST(the_longest_step_is_in_the_last_bin_however_the_edges_are_rounded)
+{
+    struct step_hist *h = xcalloc(1, sizeof *h);
+    for (int64_t longest = 100000001; longest < 100000400; longest++) {
+        struct step_mark steps[2] = {{1, 99999999, 0, MODE_TRAIN, false},
+                                     {2, longest, 1, MODE_TRAIN, false}};
+        const struct rank_marks rank = {"a", 0, 7, steps, 2};
+        step_hist_of(&rank, MODE_TRAIN, (wall_ns){0}, (wall_ns){0}, h);
+        CHECK_INT(h->n, STEP_HIST_BINS);
+        CHECK_INT(h->counts[0] + h->counts[STEP_HIST_BINS - 1], 2);
+    }
+    free(h);
+}
+
+TEST(steps_that_all_took_the_same_time_have_a_histogram_too)
+{
+    struct step_mark steps[3] = {{1, NS_PER_MS, 0, MODE_TRAIN, false},
+                                 {2, NS_PER_MS, 1, MODE_TRAIN, false},
+                                 {3, NS_PER_MS, 2, MODE_TRAIN, false}};
+    const struct rank_marks rank = {"a", 0, 7, steps, 3};
+    struct step_hist *h = xcalloc(1, sizeof *h);
+    step_hist_of(&rank, MODE_TRAIN, (wall_ns){0}, (wall_ns){0}, h);
+    CHECK_INT(h->count, 3);
+    CHECK_INT(h->counts[0], 3);
+    CHECK_INT(h->n_outliers, 0);
+    free(h);
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// format.ts - numbers for people, digit for digit as the command line prints them (src/base/human.c
+// and clock.c): three significant digits, always with the unit. Not measured is "-".
+
+/** printf("%.*f"): as toFixed, but a tie goes to the even digit. */
+export function fixed(v: number, places: number): string {
+  const up = v.toFixed(places);
+  // Only a number with at most places + 1 binary digits behind the point can be a tie.
+  if (!Number.isInteger(v * 2 ** (places + 1))) return up;
+  const scaled = Math.abs(v) * 10 ** places;
+  if (scaled % 1 !== 0.5 || Math.floor(scaled) % 2 === 1) return up;
+  return ((Math.sign(v) * Math.floor(scaled)) / 10 ** places).toFixed(places);
+}
+
+/** printf("%.3g"). */
+function threeDigits(v: number): string {
+  if (v === 0) return "0";
+  const [, exponentText] = v.toExponential(2).split("e");
+  const exponent = Number(exponentText);
+  if (exponent >= -4 && exponent < 3) return trimZeros(fixed(v, 2 - exponent));
+  const [mantissa] = v.toExponential(2).split("e");
+  const digits = String(Math.abs(exponent)).padStart(2, "0");
+  return `${trimZeros(mantissa ?? "")}e${exponent < 0 ? "-" : "+"}${digits}`;
+}
+
+function trimZeros(number: string): string {
+  return number.includes(".") ? number.replace(/\.?0+$/, "") : number;
+}
+
+/** Digits behind the point that make three significant ones of a value below 1000. */
+function decimals(v: number): number {
+  const a = Math.abs(v);
+  if (a === 0 || a >= 99.95) return 0;
+  if (a >= 9.995) return 1;
+  return a >= 0.9995 ? 2 : 3;
+}
+
+const BINARY = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"] as const;
+const DECIMAL = ["", "k", "M", "G"] as const;
+
+function scaled(v: number, base: number, prefixes: readonly string[], unit: string): string {
+  let i = 0;
+  while (i + 1 < prefixes.length && Math.abs(v) >= 999.5) {
+    v /= base;
+    i++;
+  }
+  const places = i === 0 && v === Math.floor(v) ? 0 : decimals(v);
+  return `${fixed(v, places)} ${prefixes[i] ?? ""}${unit}`;
+}
+
+export function bytes(v: number): string {
+  return scaled(v, 1024, BINARY, "B");
+}
+
+/** 1 234 567 */
+export function count(n: number): string {
+  return Math.round(n)
+    .toFixed(0)
+    .replace(/\B(?=(\d{3})+(?!\d))/g, " ");
+}
+
+/** 6.1 s, 25 min 00 s, 504 h 46 min */
+export function duration(seconds: number | null | undefined): string {
+  if (seconds === null || seconds === undefined) return "-";
+  if (!Number.isFinite(seconds)) return "?";
+  const s = Math.abs(seconds);
+  const sign = seconds < 0 ? "-" : "";
+  const two = (v: number): string => String(Math.floor(v)).padStart(2, "0");
+  if (s < 0.9995) return `${sign}${fixed(s * 1e3, 0)} ms`;
+  if (s < 120) return `${sign}${fixed(s, 1)} s`;
+  if (s < 7200) return `${sign}${Math.floor(s / 60)} min ${two(s % 60)} s`;
+  return `${sign}${Math.floor(s / 3600)} h ${two((s % 3600) / 60)} min`;
+}
+
+function seconds(v: number): string {
+  if (v === 0 || Math.abs(v) >= 1) return duration(v);
+  const small = Math.abs(v) < 999.5e-6;
+  const inUnit = v * (small ? 1e6 : 1e3);
+  // The product of a round number need not be round.
+  const whole = Math.abs(inUnit - Math.round(inUnit)) < 1e-9;
+  return `${fixed(inUnit, whole ? 0 : decimals(inUnit))} ${small ? "us" : "ms"}`;
+}
+
+function plain(v: number): string {
+  return v === Math.floor(v) ? v.toFixed(0) : threeDigits(v);
+}
+
+const BY_UNIT: Readonly<Record<string, (v: number) => string>> = {
+  "": plain,
+  "%": (v) => `${fixed(v, 1)} %`,
+  B: bytes,
+  "B/s": (v) => scaled(v, 1024, BINARY, "B/s"),
+  "1/s": (v) => scaled(v, 1000, DECIMAL, "/s"),
+  s: seconds,
+  C: (v) => `${fixed(v, 0)} °C`,
+  bits: (v) => `0x${v > 0 && v < 2 ** 63 ? BigInt(Math.floor(v)).toString(16) : "0"}`,
+};
+
+/** A value of a metric with its unit ("%", "B/s", "s", "C"...). */
+export function value(v: number | null | undefined, unit: string): string {
+  if (v === null || v === undefined || Number.isNaN(v)) return "-";
+  const known = BY_UNIT[unit];
+  return known === undefined ? `${plain(v)} ${unit}` : known(v);
+}
+
+/** A share of 0..1 as "12.3 %". */
+export function share(v: number | null | undefined): string {
+  return value(v === null || v === undefined ? v : v * 100, "%");
+}
+
+/** A percentage that is already 0..100. */
+export function percent(v: number | null | undefined): string {
+  return value(v, "%");
+}
+
+/** 3 s ago, 2 h ago */
+export function age(s: number): string {
+  s = Math.max(0, s);
+  if (s < 120) return `${Math.floor(s)} s ago`;
+  if (s < 7200) return `${Math.floor(s / 60)} min ago`;
+  if (s < 172800) return `${Math.floor(s / 3600)} h ago`;
+  return `${Math.floor(s / 86400)} d ago`;
+}
+
+function two(n: number): string {
+  return String(n).padStart(2, "0");
+}
+
+function dayText(d: Date): string {
+  return `${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())}`;
+}
+
+function clockText(d: Date): string {
+  return `${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`;
+}
+
+function zoneText(d: Date): string {
+  const minutes = -d.getTimezoneOffset();
+  const a = Math.abs(minutes);
+  return `${minutes < 0 ? "-" : "+"}${two(Math.floor(a / 60))}${two(a % 60)}`;
+}
+
+/** A time as a double is up to 128 ns early: a whole millisecond must not become the one before. */
+const EARLY_MS = 0.00025;
+
+function dateOf(ns: number): Date {
+  return new Date(Math.floor(ns / 1e6 + EARLY_MS));
+}
+
+/** 2026-11-15 14:26:24.303 +0000, in the zone of whoever looks. */
+export function timestamp(ns: number | null | undefined): string {
+  if (ns === null || ns === undefined) return "-";
+  const d = dateOf(ns);
+  const ms = String(d.getMilliseconds()).padStart(3, "0");
+  return `${dayText(d)} ${clockText(d)}.${ms} ${zoneText(d)}`;
+}
+
+/** 2026-11-15 14:26:24 */
+export function dateTime(ns: number | null | undefined): string {
+  if (ns === null || ns === undefined) return "-";
+  const d = dateOf(ns);
+  return `${dayText(d)} ${clockText(d)}`;
+}
+
+/** 14:26:24, with as many digits behind as a span of this many ns needs. */
+export function clock(ns: number, spanNs = 1e12): string {
+  const d = dateOf(ns);
+  const digits = spanNs >= 60e9 ? 0 : spanNs >= 1e8 ? 3 : 6;
+  if (digits === 0) return clockText(d);
+  const part = Math.floor((ns % 1e9) / 10 ** (9 - digits));
+  return `${clockText(d)}.${String(part).padStart(digits, "0")}`;
+}
+
+/** rank 0, or "no rank" where the job said none. */
+export function rankText(rank: number | null): string {
+  return rank === null ? "no rank" : `rank ${rank}`;
+}

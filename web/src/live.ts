@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// live.ts - what is new in the run that is shown: one server-sent event stream, as signals.
+import { signal } from "@preact/signals";
+
+import { api } from "./api";
+import type { LiveStatus, LiveStep } from "./types";
+
+/** Grows when there is new data, or when the user asked for it: hand it to useLoad as the tick. */
+export const version = signal(0);
+export const liveStatus = signal<LiveStatus | null>(null);
+export const findingsVersion = signal(0);
+/** The newest step of each rank. */
+export const newestSteps = signal<LiveStep[]>([]);
+/** Whether the stream stands. */
+export const connected = signal(true);
+/** When the newest data was written, in ms of this machine's clock; null: not known. */
+export const dataTime = signal<number | null>(null);
+/** The server wants a token before it says anything. */
+export const needLogin = signal(false);
+
+/** Loads everything on the page again. */
+export function refresh(): void {
+  version.value++;
+}
+
+/** Age in seconds of the data on the page, now. */
+export function dataAge(now: number): number | null {
+  return dataTime.value === null ? null : Math.max(0, (now - dataTime.value) / 1000);
+}
+
+/** The newest step of each rank and mode, with news merged in. */
+export function mergeSteps(old: readonly LiveStep[], news: readonly LiveStep[]): LiveStep[] {
+  const key = (s: LiveStep): string => `${s.node} ${s.rank ?? ""} ${s.mode}`;
+  const all = new Map(old.map((s) => [key(s), s]));
+  for (const s of news) all.set(key(s), s);
+  return [...all.values()];
+}
+
+/** Follows a run until the returned function is called. */
+export function follow(run: string): () => void {
+  liveStatus.value = null;
+  newestSteps.value = [];
+  dataTime.value = null;
+  return api.live(run, {}, {
+    status: (s) => {
+      // The first one says what the page is loading anyway.
+      if (liveStatus.value !== null && liveStatus.value.version !== s.version) version.value++;
+      liveStatus.value = s;
+      dataTime.value = s.age_s === null ? null : Date.now() - s.age_s * 1000;
+      connected.value = true;
+    },
+    steps: (s) => (newestSteps.value = mergeSteps(newestSteps.value, s)),
+    findings: () => findingsVersion.value++,
+    connected: (up) => (connected.value = up),
+  });
+}

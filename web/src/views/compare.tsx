@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// compare.tsx - two runs side by side: whether B is faster than A, what changed, and what it costs.
+import { api } from "../api";
+import { Button, Card, Field } from "../components/basics";
+import { Empty, Loaded } from "../components/empty";
+import { dateTime, duration, share, value } from "../format";
+import { useLoad } from "../load";
+import { go, routePath } from "../state";
+import type { ComparedSide, Comparison, RunLine } from "../types";
+import { StepTimes } from "./compare_charts";
+import { Detail, Findings, Parts, PhasesAndUse, StepTable, VerdictBadge } from "./compare_tables";
+import "./compare.css";
+
+function Picker(p: { side: "A" | "B"; value: string; runs: readonly RunLine[]; onChange: (run: string) => void }) {
+  const good = p.runs.filter((r) => r.status !== null);
+  return (
+    <Field label={`Run ${p.side}`}>
+      {(id) => (
+        <select id={id} value={p.value} onChange={(e) => p.onChange(e.currentTarget.value)}>
+          <option value="">choose a run</option>
+          {p.value !== "" && !good.some((r) => r.run === p.value) && <option value={p.value}>{p.value}</option>}
+          {good.map((r) => (
+            <option key={r.run} value={r.run}>
+              {r.name} · {"start_ns" in r ? dateTime(r.start_ns) : ""} · {r.run}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
+}
+
+function Pickers(p: { a: string; b: string }) {
+  const runs = useLoad("runs", (signal) => api.runs(signal));
+  const show = (a: string, b: string): void => go({ page: "compare", a, b });
+  return (
+    <div class="compare-pickers">
+      <Picker side="A" value={p.a} runs={runs.data ?? []} onChange={(a) => show(a, p.b)} />
+      <Button label="Swap A and B" onClick={() => show(p.b, p.a)} why={p.b === "" ? "choose a second run first" : null}>
+        ⇄
+      </Button>
+      <Picker side="B" value={p.b} runs={runs.data ?? []} onChange={(b) => show(p.a, b)} />
+    </div>
+  );
+}
+
+function money(v: number | null): string {
+  return v === null ? "-" : value(v, "");
+}
+
+function SideFacts(p: { name: string; side: ComparedSide }) {
+  const { side } = p;
+  return (
+    <tr>
+      <th scope="row">{p.name}</th>
+      <td>
+        {side.runs.map((r) => (
+          <a key={r.run} href={routePath({ page: "run", run: r.run, tab: "overview" })}>
+            {side.name}
+          </a>
+        ))}
+      </td>
+      <td class="num">{duration(side.duration_s)}</td>
+      <td class="num">{side.runs.reduce((n, r) => n + r.steps, 0)}</td>
+      <td class="num">{value(side.samples_per_s, "1/s")}</td>
+      <td class="num">{money(side.cost)}</td>
+    </tr>
+  );
+}
+
+function costSentence(c: Comparison): string {
+  const { a, b, saving, saving_share: part } = c.cost;
+  if (a === null || b === null || saving === null) return "Costs are not known: no price was given (footplate run --price or --machine).";
+  if (saving === 0) return `Both runs cost the same: ${money(a)}, in the ${c.cost.unit}.`;
+  const word = saving >= 0 ? "less" : "more";
+  const how = part === null ? "" : ` (${share(Math.abs(part))})`;
+  return `B costs ${money(Math.abs(saving))} ${word} than A${how}: ${money(b)} instead of ${money(a)}, in the ${c.cost.unit}.`;
+}
+
+function Verdict(p: { data: Comparison }) {
+  const c = p.data;
+  return (
+    <Card title="Verdict" class="compare-verdict">
+      <p class="compare-sentence">
+        <VerdictBadge verdict={c.verdict} /> <span>{c.sentence}</span>
+      </p>
+      <p class="quiet">{c.why}</p>
+      <div class="table-scroll" tabIndex={0} role="region" aria-label="The two runs">
+        <table>
+          <caption class="sr-only">The two runs</caption>
+          <thead>
+            <tr>
+              <th scope="col">Side</th>
+              <th scope="col">Run</th>
+              <th scope="col" class="num">Duration</th>
+              <th scope="col" class="num">Steps</th>
+              <th scope="col" class="num">Samples/s</th>
+              <th scope="col" class="num">Cost</th>
+            </tr>
+          </thead>
+          <tbody>
+            <SideFacts name="A" side={c.a} />
+            <SideFacts name="B" side={c.b} />
+          </tbody>
+        </table>
+      </div>
+      <p data-part="cost">{costSentence(c)}</p>
+      {!c.hardware.same && (
+        <ul class="compare-hardware">
+          {c.hardware.differences.map((d) => (
+            <li key={d}>Hardware: {d}</li>
+          ))}
+        </ul>
+      )}
+    </Card>
+  );
+}
+
+function Losses(p: { data: Comparison }) {
+  if (p.data.losses.length === 0) return null;
+  const side = { a: "A", b: "B", both: "both runs" } as const;
+  return (
+    <Card title="Not compared">
+      <ul class="compare-losses">
+        {p.data.losses.map((l) => (
+          <li key={`${l.what} ${l.side}`}>
+            {l.what} ({side[l.side]}): {l.why}
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+}
+
+function Compared(p: { a: string; b: string }) {
+  const load = useLoad(`${p.a} ${p.b}`, (signal) => api.compare(p.a, p.b, signal));
+  return (
+    <Loaded load={load} what="the comparison">
+      {(data) => (
+        <>
+          <Verdict data={data} />
+          <Card title="Step times">
+            <div class="compare-two">
+              <StepTimes data={data} />
+              <StepTable data={data} />
+            </div>
+          </Card>
+          <Parts data={data} />
+          <PhasesAndUse data={data} />
+          <Detail data={data} />
+          <Findings data={data} />
+          <Losses data={data} />
+        </>
+      )}
+    </Loaded>
+  );
+}
+
+export function CompareView(p: { a: string; b: string }) {
+  return (
+    <div class="stack">
+      <h1>Compare two runs</h1>
+      <Pickers a={p.a} b={p.b} />
+      {p.a === "" || p.b === "" ? (
+        <Empty title="Choose two runs" command="footplate compare A B">
+          A is what it was before, B after the change. The same comparison on the command line:
+        </Empty>
+      ) : (
+        <Compared a={p.a} b={p.b} />
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// compare_tables.tsx - what changed from A to B, number by number.
+import { Badge, Card } from "../components/basics";
+import { type Column, DataTable } from "../components/table";
+import { count, duration, share, value } from "../format";
+import type { CompareVerdict, ComparedFinding, Comparison } from "../types";
+import { SEVERITY } from "../words";
+import { signed, Whisker } from "./compare_charts";
+
+export const VERDICTS: Readonly<Record<CompareVerdict, { kind: "good" | "critical" | "neutral"; icon: string; text: string }>> = {
+  faster: { kind: "good", icon: "▼", text: "faster" },
+  slower: { kind: "critical", icon: "▲", text: "slower" },
+  no_difference: { kind: "neutral", icon: "=", text: "no difference" },
+  not_comparable: { kind: "neutral", icon: "–", text: "not comparable" },
+};
+
+export function VerdictBadge(p: { verdict: CompareVerdict }) {
+  const v = VERDICTS[p.verdict];
+  return (
+    <Badge kind={v.kind} icon={v.icon}>
+      {v.text}
+    </Badge>
+  );
+}
+
+const s = (v: number | null): string => value(v, "s");
+
+/** "95 %" */
+const sure = (c: Comparison): string => `${Math.round(c.step_time.confidence * 1000) / 10} %`;
+
+type StepRow = { what: string; a: number | null; b: number | null };
+
+function stepRows(c: Comparison): StepRow[] {
+  const names: readonly (readonly [keyof Comparison["step_time"]["a"], string])[] = [
+    ["mean_s", "mean"],
+    ["p50_s", "p50"],
+    ["p90_s", "p90"],
+    ["p95_s", "p95"],
+    ["p99_s", "p99"],
+    ["max_s", "max"],
+    ["stddev_s", "standard deviation"],
+  ];
+  return names.map(([key, what]) => ({ what, a: c.step_time.a[key], b: c.step_time.b[key] }));
+}
+
+const change = (r: { a: number | null; b: number | null }): number | null =>
+  r.a === null || r.b === null || r.a === 0 ? null : r.b / r.a - 1;
+
+const STEP_COLUMNS: readonly Column<StepRow>[] = [
+  { id: "what", title: "Step time", cell: (r) => r.what },
+  { id: "a", title: "A", numeric: true, cell: (r) => s(r.a), sort: (r) => r.a },
+  { id: "b", title: "B", numeric: true, cell: (r) => s(r.b), sort: (r) => r.b },
+  { id: "change", title: "Change", numeric: true, cell: (r) => signed(share(change(r)), change(r)), sort: change },
+];
+
+export function StepTable(p: { data: Comparison }) {
+  const t = p.data.step_time;
+  return (
+    <div>
+      <DataTable caption="Step times of both runs" columns={STEP_COLUMNS} rows={stepRows(p.data)} rowKey={(r) => r.what} />
+      {t.diff_share !== null && (
+        <p class="compare-note">
+          Mean: {signed(share(t.diff_share), t.diff_share)}, {sure(p.data)} interval {signed(share(t.ci_low), t.ci_low)} to{" "}
+          {signed(share(t.ci_high), t.ci_high)}. Median: {signed(share(t.median_diff_share), t.median_diff_share)}, interval{" "}
+          {signed(share(t.median_ci_low), t.median_ci_low)} to {signed(share(t.median_ci_high), t.median_ci_high)}.
+        </p>
+      )}
+    </div>
+  );
+}
+
+type Part = Comparison["parts"][number];
+
+function partColumns(reach: number): Column<Part>[] {
+  return [
+    { id: "part", title: "Part of a step", cell: (r) => r.part, sort: (r) => r.part },
+    { id: "a", title: "A", numeric: true, cell: (r) => s(r.a_s), sort: (r) => r.a_s },
+    { id: "b", title: "B", numeric: true, cell: (r) => s(r.b_s), sort: (r) => r.b_s },
+    { id: "diff", title: "Difference", numeric: true, cell: (r) => signed(s(r.diff), r.diff), sort: (r) => r.diff },
+    {
+      id: "interval",
+      title: "Interval",
+      cell: (r) => (
+        <span class="compare-interval">
+          <Whisker interval={{ at: r.diff, low: r.ci_low, high: r.ci_high }} reach={reach} />
+          {r.ci_low === null ? "-" : `${signed(s(r.ci_low), r.ci_low)} to ${signed(s(r.ci_high), r.ci_high)}`}
+        </span>
+      ),
+      sort: (r) => r.ci_low,
+    },
+    { id: "verdict", title: "Verdict", cell: (r) => <VerdictBadge verdict={r.verdict} />, sort: (r) => r.verdict },
+  ];
+}
+
+export function Parts(p: { data: Comparison }) {
+  const { parts } = p.data;
+  if (parts.length === 0) return null;
+  const reach = Math.max(...parts.flatMap((r) => [Math.abs(r.ci_low ?? 0), Math.abs(r.ci_high ?? 0), Math.abs(r.diff ?? 0)]));
+  return (
+    <Card title="Parts of a step" hint={`seconds a step, with the ${sure(p.data)} interval of the difference`}>
+      <DataTable caption="Parts of a step in both runs" columns={partColumns(reach)} rows={parts} rowKey={(r) => r.part} />
+    </Card>
+  );
+}
+
+type Phase = Comparison["phases"][number];
+
+const PHASE_COLUMNS: readonly Column<Phase>[] = [
+  { id: "phase", title: "Phase", cell: (r) => r.phase },
+  { id: "a", title: "A", numeric: true, cell: (r) => duration(r.a_s), sort: (r) => r.a_s },
+  { id: "b", title: "B", numeric: true, cell: (r) => duration(r.b_s), sort: (r) => r.b_s },
+  { id: "diff", title: "Difference", numeric: true, cell: (r) => signed(duration(r.diff_s), r.diff_s), sort: (r) => r.diff_s },
+  { id: "share", title: "Change", numeric: true, cell: (r) => signed(share(r.diff_share), r.diff_share), sort: (r) => r.diff_share },
+];
+
+type Use = Comparison["utilization"][number];
+
+const median = (side: "a" | "b") => (r: Use) => {
+  const why = side === "a" ? r.why_a : r.why_b;
+  return r[side].p50 === null ? <span title={why ?? undefined}>not measured</span> : value(r[side].p50, r.unit);
+};
+
+const USE_COLUMNS: readonly Column<Use>[] = [
+  { id: "title", title: "Resource", cell: (r) => r.title, sort: (r) => r.title },
+  { id: "a", title: "A, p50", numeric: true, cell: median("a"), sort: (r) => r.a.p50 },
+  { id: "b", title: "B, p50", numeric: true, cell: median("b"), sort: (r) => r.b.p50 },
+  { id: "diff", title: "Difference", numeric: true, cell: (r) => signed(value(r.diff, r.unit), r.diff), sort: (r) => r.diff },
+  { id: "a95", title: "A, p95", numeric: true, cell: (r) => value(r.a.p95, r.unit), sort: (r) => r.a.p95 },
+  { id: "b95", title: "B, p95", numeric: true, cell: (r) => value(r.b.p95, r.unit), sort: (r) => r.b.p95 },
+];
+
+export function PhasesAndUse(p: { data: Comparison }) {
+  return (
+    <div class="compare-two">
+      <Card title="Phases of the run">
+        <DataTable caption="Phases of both runs" columns={PHASE_COLUMNS} rows={p.data.phases} rowKey={(r) => r.phase} />
+      </Card>
+      <Card title="Utilization">
+        <DataTable caption="Utilization in both runs" columns={USE_COLUMNS} rows={p.data.utilization} rowKey={(r) => r.metric} />
+      </Card>
+    </div>
+  );
+}
+
+type Op = Comparison["operators"][number];
+
+const OP_COLUMNS: readonly Column<Op>[] = [
+  { id: "device", title: "Device", cell: (r) => r.device.toUpperCase(), sort: (r) => r.device },
+  { id: "name", title: "Operator", cell: (r) => r.name, sort: (r) => r.name, class: "compare-name" },
+  { id: "a", title: "Self, A", numeric: true, cell: (r) => s(r.a_self_s), sort: (r) => r.a_self_s },
+  { id: "b", title: "Self, B", numeric: true, cell: (r) => s(r.b_self_s), sort: (r) => r.b_self_s },
+  { id: "diff", title: "Difference", numeric: true, cell: (r) => signed(s(r.diff_s), r.diff_s), sort: (r) => r.diff_s },
+  { id: "size", title: "Calls, A", numeric: true, cell: (r) => calls(r.a_calls), sort: (r) => r.a_calls },
+  { id: "callsb", title: "Calls, B", numeric: true, cell: (r) => calls(r.b_calls), sort: (r) => r.b_calls },
+];
+
+const calls = (n: number | null): string => (n === null ? "-" : Number.isInteger(n) ? count(n) : value(n, ""));
+
+type Time = Comparison["breakdown"][number];
+const timeText = (r: Time, v: number | null): string => (r.unit === "share" ? share(v) : s(v));
+
+const TIME_COLUMNS: readonly Column<Time>[] = [
+  { id: "of", title: "Of a", cell: (r) => r.of, sort: (r) => r.of },
+  { id: "what", title: "Spent on", cell: (r) => r.what, sort: (r) => r.what },
+  { id: "a", title: "A", numeric: true, cell: (r) => timeText(r, r.a) },
+  { id: "b", title: "B", numeric: true, cell: (r) => timeText(r, r.b) },
+  { id: "diff", title: "Difference", numeric: true, cell: (r) => signed(timeText(r, r.diff), r.diff) },
+];
+
+export function Detail(p: { data: Comparison }) {
+  const { operators, breakdown, operators_per: per } = p.data;
+  if (operators.length === 0 && breakdown.length === 0) return null;
+  return (
+    <>
+      {breakdown.length > 0 && (
+        <Card title="Breakdown of steps and devices">
+          <DataTable caption="Breakdown of both runs" columns={TIME_COLUMNS} rows={breakdown} rowKey={(r) => `${r.of} ${r.what}`} />
+        </Card>
+      )}
+      {operators.length > 0 && (
+        <Card title="Operators" hint={`self time of one ${per ?? "run"}; the most changed first`}>
+          <DataTable caption="Operators of both runs" columns={OP_COLUMNS} rows={operators} rowKey={(r) => `${r.device} ${r.name}`} limit={20} />
+        </Card>
+      )}
+    </>
+  );
+}
+
+const CHANGES = [
+  { id: "appeared", title: "Appeared in B", sign: "+" },
+  { id: "went", title: "Gone in B", sign: "−" },
+  { id: "stayed", title: "In both", sign: "=" },
+  { id: "unknown", title: "Could not be compared", sign: "?" },
+] as const;
+
+function FindingItem(p: { finding: ComparedFinding }) {
+  const f = p.finding;
+  const severity = f.severity_b ?? f.severity_a;
+  const lost = (v: number | null, of: number | null): string => (v === null ? "-" : `${duration(v)}${of === null ? "" : `, ${share(of)}`}`);
+  return (
+    <li>
+      <span class="compare-finding-head">
+        {severity !== null && (
+          <Badge kind={SEVERITY[severity].kind} icon={SEVERITY[severity].icon}>
+            {severity}
+          </Badge>
+        )}
+        <strong>{f.title}</strong>
+      </span>
+      {f.message_a !== null && <p>A: {f.message_a}</p>}
+      {f.message_b !== null && <p>B: {f.message_b}</p>}
+      {f.why !== null && <p class="quiet">{f.why}</p>}
+      <p class="quiet">
+        Lost in A: {lost(f.lost_s_a, f.lost_share_a)}; in B: {lost(f.lost_s_b, f.lost_share_b)}
+      </p>
+    </li>
+  );
+}
+
+export function Findings(p: { data: Comparison }) {
+  const all = CHANGES.filter((c) => p.data.findings[c.id].length > 0);
+  return (
+    <Card title="Findings">
+      {all.length === 0 && <p class="quiet">No rule found anything in either run.</p>}
+      <div class="compare-two">
+        {all.map((c) => (
+          <section key={c.id} data-change={c.id}>
+            <h3>
+              <span aria-hidden="true">{c.sign} </span>
+              {c.title}
+            </h3>
+            <ul class="compare-findings">
+              {p.data.findings[c.id].map((f) => (
+                <FindingItem key={f.rule} finding={f} />
+              ))}
+            </ul>
+          </section>
+        ))}
+      </div>
+    </Card>
+  );
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// controls.tsx - what can be done to a run from its header: pause the recording, change it, end the
+// job, take the report along. What makes no sense now is disabled and says why.
+import { useState } from "preact/hooks";
+
+import { api } from "../api";
+import { Button, Choice, Field } from "../components/basics";
+import { Dialog } from "../components/dialog";
+import { ErrorBox } from "../components/empty";
+import { duration } from "../format";
+import { refresh } from "../live";
+import type { ControlAnswer, RunInfo } from "../types";
+
+export const INTERVALS: readonly { value: string; text: string; ms: number }[] = [
+  { value: "100ms", text: "100 ms", ms: 100 },
+  { value: "200ms", text: "200 ms", ms: 200 },
+  { value: "500ms", text: "500 ms", ms: 500 },
+  { value: "1s", text: "1 s", ms: 1000 },
+  { value: "5s", text: "5 s", ms: 5000 },
+  { value: "60s", text: "1 min", ms: 60000 },
+];
+
+function answerText(a: ControlAnswer): string {
+  return a.answer.map((one) => (a.answer.length === 1 ? one.text : `${one.node}: ${one.text}`)).join("; ");
+}
+
+/** Why a running job cannot be changed from here; null: it can. */
+export function whyNot(run: RunInfo): string | null {
+  if (!run.live) return `This run is ${run.status}: there is nothing to change any more`;
+  return run.control.allowed ? null : (run.control.why ?? "You may only read here");
+}
+
+interface Asked {
+  busy: boolean;
+  error: string | null;
+  said: string | null;
+  ask: (set: string) => Promise<boolean>;
+}
+
+/** Sends settings to the recorder, one at a time, and keeps what it answered. */
+function useControl(run: string): Asked {
+  const [state, setState] = useState<Omit<Asked, "ask">>({ busy: false, error: null, said: null });
+  const ask = async (set: string): Promise<boolean> => {
+    setState({ busy: true, error: null, said: null });
+    try {
+      const said = answerText(await api.control(run, set));
+      setState({ busy: false, error: null, said });
+      refresh();
+      return true;
+    } catch (e) {
+      setState({ busy: false, error: e instanceof Error ? e.message : String(e), said: null });
+      return false;
+    }
+  };
+  return { ...state, ask };
+}
+
+function StopDialog(p: { run: RunInfo; control: Asked; onClose: () => void }) {
+  const stop = async (): Promise<void> => {
+    if (await p.control.ask("stop")) p.onClose();
+  };
+  return (
+    <Dialog title="Stop training?" onClose={p.onClose}>
+      <p>
+        This ends the job of <strong>{p.run.name}</strong> with SIGTERM and, ten seconds later, SIGKILL. What it has not
+        saved is lost. The recording stays.
+      </p>
+      {p.control.error !== null && <ErrorBox error={p.control.error} />}
+      <div class="dialog-actions">
+        <Button onClick={p.onClose}>Keep running</Button>
+        <Button kind="danger" onClick={() => void stop()} why={p.control.busy ? "On its way" : null}>
+          Stop training
+        </Button>
+      </div>
+    </Dialog>
+  );
+}
+
+type DetailUnit = "steps" | "seconds";
+
+/** The interval in ms that counts now: the last change, else what the recording began with. */
+export function intervalNow(run: RunInfo): number | null {
+  const changes = run.marks.filter((m) => m.mark === "interval");
+  const last = changes.reduce<{ time_ns: number; number: number } | null>(
+    (best, m) => (best === null || m.time_ns >= best.time_ns ? m : best),
+    null,
+  );
+  return last === null ? run.interval_ms : last.number / 1e6;
+}
+
+function IntervalChoice(p: { run: RunInfo; control: Asked }) {
+  const ms = intervalNow(p.run);
+  const now = INTERVALS.find((i) => i.ms === ms)?.value ?? "";
+  const [chosen, setChosen] = useState(now);
+  return (
+    <div class="field">
+      <span class="field-label">Sampling interval{now === "" && ` (now ${duration(ms === null ? null : ms / 1000)})`}</span>
+      <Choice
+        label="Sampling interval"
+        value={chosen}
+        options={INTERVALS}
+        onChange={(v) => {
+          setChosen(v);
+          void p.control.ask(`interval=${v}`);
+        }}
+      />
+    </div>
+  );
+}
+
+function DetailChoice(p: { control: Asked }) {
+  const [length, setLength] = useState(3);
+  const [unit, setUnit] = useState<DetailUnit>("steps");
+  const good = Number.isInteger(length) && length > 0;
+  return (
+    <Field label="Detail window: record every operator of the next">
+      {(id) => (
+        <div class="row">
+          <input
+            id={id}
+            type="number"
+            min={1}
+            max={100000}
+            value={length}
+            onInput={(e) => setLength(e.currentTarget.valueAsNumber)}
+          />
+          <Choice<DetailUnit>
+            label="Unit of the detail window"
+            value={unit}
+            options={[
+              { value: "steps", text: "steps" },
+              { value: "seconds", text: "seconds" },
+            ]}
+            onChange={setUnit}
+          />
+          <Button
+            onClick={() => void p.control.ask(unit === "steps" ? `detail=now:${length}` : `detail=+0s:${length}s`)}
+            why={good ? null : "Give a whole number above 0"}
+          >
+            Record
+          </Button>
+        </div>
+      )}
+    </Field>
+  );
+}
+
+function ConfigureDialog(p: { run: RunInfo; control: Asked; onClose: () => void }) {
+  return (
+    <Dialog title="Configure the recording" onClose={p.onClose}>
+      <p class="quiet">Changes count from now on; the job is not disturbed.</p>
+      <IntervalChoice run={p.run} control={p.control} />
+      <DetailChoice control={p.control} />
+      {p.control.error !== null && <ErrorBox error={p.control.error} />}
+      {p.control.said !== null && (
+        <p class="notice" role="status">
+          {p.control.said}
+        </p>
+      )}
+      <div class="dialog-actions">
+        <Button onClick={p.onClose}>Close</Button>
+      </div>
+    </Dialog>
+  );
+}
+
+/** Whether the recorder samples: what the last switch said; at first it does. */
+export function isMonitoring(run: RunInfo): boolean {
+  const switches = run.marks.filter((m) => m.mark === "monitoring");
+  return switches.reduce((last, m) => (m.time_ns >= last.time_ns ? m : last), { time_ns: 0, number: 1 }).number !== 0;
+}
+
+function switchWord(on: boolean, ended: boolean): string {
+  if (ended) return "ended";
+  return on ? "on" : "off";
+}
+
+function MonitoringSwitch(p: { run: RunInfo; why: string | null; control: Asked }) {
+  const on = isMonitoring(p.run);
+  const off = p.why !== null;
+  return (
+    <button
+      type="button"
+      role="switch"
+      class="switch"
+      aria-checked={on && p.run.live}
+      aria-disabled={off ? "true" : undefined}
+      title={p.why ?? (on ? "Pause the recording; the job goes on" : "Go on recording")}
+      data-why={p.why ?? undefined}
+      onClick={() => {
+        if (!off) void p.control.ask(`monitoring=${on ? "off" : "on"}`);
+      }}
+    >
+      <span class="switch-track" aria-hidden="true" />
+      Monitoring <span class="switch-word">{switchWord(on, !p.run.live)}</span>
+    </button>
+  );
+}
+
+export function Controls(p: { run: RunInfo }) {
+  const [open, setOpen] = useState<"stop" | "configure" | null>(null);
+  const control = useControl(p.run.run);
+  const why = whyNot(p.run);
+  const close = (): void => setOpen(null);
+  return (
+    <div class="controls">
+      <div class="controls-row">
+        <MonitoringSwitch run={p.run} why={why} control={control} />
+        <Button onClick={() => setOpen("configure")} why={why}>
+          Configure
+        </Button>
+        <Button kind="danger" onClick={() => setOpen("stop")} why={why}>
+          Stop training
+        </Button>
+        <a class="button" href={api.reportAddress(p.run.run)} download>
+          Download report
+        </a>
+      </div>
+      {why !== null && <p class="quiet controls-why">{why}.</p>}
+      {open === null && control.error !== null && <ErrorBox error={control.error} />}
+      {open === "stop" && <StopDialog run={p.run} control={control} onClose={close} />}
+      {open === "configure" && <ConfigureDialog run={p.run} control={control} onClose={close} />}
+    </div>
+  );
+}

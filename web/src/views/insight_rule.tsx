@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// insight_rule.tsx - one rule, opened: its findings with when, cost and advice, then the rule itself
+// (description, criteria, counts) and its evidence.
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+
+import { Button } from "../components/basics";
+import { EvidencePlot } from "../components/plots/plot";
+import { clock, count, dateTime, duration, share, timestamp, value } from "../format";
+import { showInNodes } from "../state";
+import type { Finding, Rule, RunInfo, TimeRange, Verdict } from "../types";
+import { plural } from "../words";
+
+const FIRST_RANGES = 3;
+const FIRST_FINDINGS = 5;
+
+function Fact(p: { term: string; children?: ComponentChildren }) {
+  return (
+    <div class="fact">
+      <dt>{p.term}</dt>
+      <dd>{p.children}</dd>
+    </div>
+  );
+}
+
+function rangeText(r: TimeRange, run: RunInfo): string {
+  const span = r.end_ns - r.start_ns;
+  const after = run.start_ns === null ? "" : `, ${duration((r.start_ns - run.start_ns) / 1e9)} after the start`;
+  return `${dateTime(r.start_ns)} to ${clock(r.end_ns, span)}${after}`;
+}
+
+/** The time ranges of a finding; a click shows one in the Nodes tab. */
+function When(p: { f: Finding; run: RunInfo }) {
+  const [all, setAll] = useState(false);
+  const { start_ns, end_ns } = p.f;
+  if (start_ns === null || end_ns === null || end_ns <= start_ns) return <>the whole run</>;
+  const ranges = p.f.ranges.length > 0 ? p.f.ranges : [{ start_ns, end_ns }];
+  const shown = all ? ranges : ranges.slice(0, FIRST_RANGES);
+  const show = (r: TimeRange): void => showInNodes({ from: r.start_ns, to: r.end_ns }, p.f.node);
+  return (
+    <span class="insight-when">
+      {shown.map((r) => (
+        <button key={r.start_ns} type="button" class="link" onClick={() => show(r)} title="Show this time in Nodes">
+          {rangeText(r, p.run)}
+        </button>
+      ))}
+      {shown.length < ranges.length && (
+        <Button kind="quiet" onClick={() => setAll(true)}>
+          {plural(ranges.length - shown.length, "more range")}
+        </Button>
+      )}
+    </span>
+  );
+}
+
+function costText(f: { lost_s: number | null; lost_gpu_s: number | null }): string {
+  if (f.lost_s === null) return "not known";
+  const gpu = f.lost_gpu_s === null ? "" : `, ${duration(f.lost_gpu_s)} of GPU time`;
+  return `${duration(f.lost_s)}${gpu}`;
+}
+
+function where(f: Finding): string {
+  return [f.node, f.entity].filter((w) => w !== "").join(" ");
+}
+
+function numbersText(f: Finding): string {
+  return Object.entries(f.numbers)
+    .map(([name, v]) => `${name} ${value(v, f.units[name] ?? "")}`)
+    .join(", ");
+}
+
+function sharesText(f: Finding): string {
+  return f.shares.map((s) => `${s.name} ${share(s.share)}`).join(", ");
+}
+
+function FindingBlock(p: { f: Finding; v: Verdict; run: RunInfo }) {
+  const { f } = p;
+  return (
+    <article class={`finding ${p.v.severity}`}>
+      <p class="finding-message">
+        {where(f) !== "" && <strong>{where(f)}: </strong>}
+        {f.message}.
+      </p>
+      <dl class="facts">
+        <Fact term="When">
+          <When f={f} run={p.run} />
+        </Fact>
+        <Fact term="Cost">{costText(f)}</Fact>
+        <Fact term="Suggestion">{f.advice ?? p.v.recommendation}</Fact>
+        {f.shares.length > 0 && <Fact term="During it">{sharesText(f)}</Fact>}
+        {Object.keys(f.numbers).length > 0 && <Fact term="Numbers">{numbersText(f)}</Fact>}
+        {f.explained_by.length > 0 && <Fact term="Explained by">{f.explained_by.join(", ")}</Fact>}
+        {f.refute !== null && f.refute !== "" && <Fact term="Would refute it">{f.refute}</Fact>}
+      </dl>
+    </article>
+  );
+}
+
+function Findings(p: { v: Verdict; run: RunInfo }) {
+  const [all, setAll] = useState(false);
+  const shown = all ? p.v.findings : p.v.findings.slice(0, FIRST_FINDINGS);
+  return (
+    <>
+      {shown.map((f, i) => (
+        <FindingBlock key={i} f={f} v={p.v} run={p.run} />
+      ))}
+      {shown.length < p.v.findings.length && (
+        <Button kind="quiet" onClick={() => setAll(true)}>
+          Show all {p.v.findings.length} findings
+        </Button>
+      )}
+    </>
+  );
+}
+
+function paramText(v: number | string | null, unit: string): string {
+  return typeof v === "number" ? value(v, unit) : (v ?? "-");
+}
+
+function Criteria(p: { v: Verdict; rule: Rule | undefined }) {
+  const entries = Object.entries(p.v.params);
+  if (entries.length === 0) return <>none</>;
+  return (
+    <ul class="criteria">
+      {entries.map(([name, v]) => {
+        const known = p.rule?.params.find((q) => q.name === name);
+        return (
+          <li key={name}>
+            <code>{name}</code> = <strong class="tabular">{paramText(v, known?.unit ?? "")}</strong>
+            {known !== undefined && <span class="quiet">: {known.help}</span>}
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+function AboutRule(p: { v: Verdict; rule: Rule | undefined }) {
+  const { v } = p;
+  return (
+    <dl class="facts">
+      <Fact term="Rule">
+        <code>{v.rule}</code>
+      </Fact>
+      <Fact term="Description">{v.description}</Fact>
+      {v.state !== "issue" && <Fact term="Suggestion">{v.recommendation}</Fact>}
+      <Fact term="Criteria">
+        <Criteria v={v} rule={p.rule} />
+      </Fact>
+      <Fact term="Times triggered">{count(v.triggered)}</Fact>
+      <Fact term="Data points">
+        {count(v.datapoints)}
+        {v.violations > 0 && `, of which ${count(v.violations)} violate the criteria`}
+      </Fact>
+      <Fact term="Last triggered">{v.last_triggered_ns === null ? "never" : timestamp(v.last_triggered_ns)}</Fact>
+      {v.state === "issue" && v.lost_s !== null && (
+        <Fact term="Cost in all">
+          {costText(v)}
+          {v.lost_share !== null && `, ${share(v.lost_share)} of the training loop`}
+          {v.lost_cost !== null && `, at a cost of ${v.lost_cost.toFixed(2)}`}
+        </Fact>
+      )}
+    </dl>
+  );
+}
+
+export function RuleDetails(p: { v: Verdict; rule: Rule | undefined; run: RunInfo }) {
+  const { v } = p;
+  return (
+    <div class="insight-body">
+      {v.state !== "issue" && v.why !== "" && <p>{v.why}.</p>}
+      {v.remarks.map((r) => (
+        <p key={r}>{r}.</p>
+      ))}
+      <Findings v={v} run={p.run} />
+      <AboutRule v={v} rule={p.rule} />
+      {v.plots.map((plot, i) => (
+        <EvidencePlot key={i} plot={plot} />
+      ))}
+    </div>
+  );
+}

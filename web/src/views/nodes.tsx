@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// nodes.tsx - the Nodes view: what the machines did over time, and beside it what the training loop
+// did. All charts share one window, one cursor and one selected interval.
+import { useEffect, useMemo, useState } from "preact/hooks";
+
+import { useWidth } from "../charts/histogram";
+import { RIGHT } from "../charts/linechart";
+import { width } from "../charts/span";
+import type { TimeSync } from "../charts/sync";
+import { timeText } from "../charts/timeaxis";
+import { Button, Card, Field } from "../components/basics";
+import { Empty, Loaded } from "../components/empty";
+import { value } from "../format";
+import type { Load } from "../load";
+import { node, selection } from "../state";
+import type { Grid, RunInfo } from "../types";
+import type { ViewProps } from "../views";
+import { absence, type ChartKind, CHARTS, type ChartPlan, planChart } from "./nodes_charts";
+import { type Ask, useAsked, useGrid, useSync } from "./nodes_data";
+import { FrameworkPanel } from "./nodes_framework";
+import { HeatmapPanel } from "./nodes_heatmap";
+import { HistogramsPanel, NoGpu } from "./nodes_hist";
+import { LinePanel } from "./nodes_lines";
+import { StepsPanel } from "./nodes_steps";
+import "./nodes.css";
+
+const LEFT = 76;
+const LANES_LEFT = 112;
+const PHONE = 600;
+const PIXELS_STEP = 50; // a window made a little wider does not ask anew
+
+type Plans = Record<keyof typeof CHARTS, ChartPlan>;
+
+function plansFor(run: RunInfo, at: string, chosen: readonly string[]): Plans {
+  const plan = (kind: ChartKind): ChartPlan => planChart(run, at, kind, chosen);
+  return {
+    cpu: plan(CHARTS.cpu),
+    net: plan(CHARTS.net),
+    gpu: plan(CHARTS.gpu),
+    gpumem: plan(CHARTS.gpumem),
+    system: plan(CHARTS.system),
+  };
+}
+
+export function NodesView(p: ViewProps) {
+  const { run } = p;
+  const [box, wide] = useWidth();
+  const only = run.nodes.length === 1 ? run.nodes[0] : undefined;
+  const at = only?.id ?? (run.nodes.some((n) => n.id === node.value) ? node.value : "");
+  const sync = useSync(run);
+  const asked = useAsked(sync);
+  const known = JSON.stringify(run.metrics);
+  const plans = useMemo(() => plansFor(run, at, selection.value), [run.run, known, at, selection.value]);
+  const asks = useMemo(() => [...new Set(Object.values(plans).flatMap((x) => x.asks))], [plans]);
+  const pixels = Math.ceil(Math.max(wide - LEFT - RIGHT, 0) / PIXELS_STEP) * PIXELS_STEP;
+  const ask: Ask = { run, node: at, sync, asked, pixels };
+  const grid = useGrid(ask, asks);
+  const left = wide < PHONE ? LEFT - 10 : LEFT;
+  return (
+    <div class="nodes" ref={box}>
+      <Toolbar run={run} at={at} sync={sync} loading={grid.loading} />
+      <Card title="CPU and network">
+        <Line kind={CHARTS.cpu} plans={plans} grid={grid} ask={ask} left={left} />
+        <Line kind={CHARTS.net} plans={plans} grid={grid} ask={ask} left={left} />
+      </Card>
+      <Card title="GPU">
+        {plans.gpu.looks.length === 0 && plans.gpumem.looks.length === 0 ? (
+          <NoGpu run={run} node={at} />
+        ) : (
+          <>
+            <Line kind={CHARTS.gpu} plans={plans} grid={grid} ask={ask} left={left} />
+            <Line kind={CHARTS.gpumem} plans={plans} grid={grid} ask={ask} left={left} />
+          </>
+        )}
+      </Card>
+      <Card title="Every core and GPU">
+        <HeatmapPanel ask={ask} left={left} />
+      </Card>
+      <Card title="System and framework">
+        <FrameworkPanel ask={ask} grid={plans.system.looks.length > 0 ? grid.data : null} plan={plans.system} left={wide < PHONE ? LEFT + 8 : LANES_LEFT} />
+      </Card>
+      <Card title="Time spent in training">
+        <StepsPanel run={run} node={at} />
+      </Card>
+      <Card title="Distributions" hint="of the window that is shown">
+        <HistogramsPanel ask={ask} />
+      </Card>
+    </div>
+  );
+}
+
+function Line(p: { kind: ChartKind; plans: Plans; grid: Load<Grid>; ask: Ask; left: number }) {
+  const plan = p.plans[p.kind.id as keyof Plans];
+  if (plan.looks.length === 0) return <NothingRecorded kind={p.kind} run={p.ask.run} node={p.ask.node} />;
+  return (
+    <Loaded load={p.grid} what={p.kind.title}>
+      {(grid) => (
+        <LinePanel kind={p.kind} plan={plan} grid={grid} sync={p.ask.sync} intervalMs={p.ask.run.interval_ms} left={p.left} />
+      )}
+    </Loaded>
+  );
+}
+
+function NothingRecorded(p: { kind: ChartKind; run: RunInfo; node: string }) {
+  const names = p.kind.metrics.flatMap((m) => ("metric" in m ? [m.metric] : m.map((x) => x.metric)));
+  const why = absence(p.run, p.node, names);
+  const title = `${p.kind.title} was not recorded${why === null ? "" : `: ${why}`}`;
+  return (
+    <Empty title={title} command="footplate doctor">
+      A run imported from another profiler's trace has only what that trace held; footplate doctor says what can be
+      measured on a machine.
+    </Empty>
+  );
+}
+
+/** The window in words, as state of a component. */
+function useWindowText(sync: TimeSync): { text: string; zoomed: boolean } {
+  const read = (): { text: string; zoomed: boolean } => {
+    const w = sync.window;
+    const fine = width(w) / 1000;
+    return { text: `${timeText(w.from, fine)} to ${timeText(w.to, fine)} (${value(width(w) / 1000, "s")})`, zoomed: sync.zoomed };
+  };
+  const [now, setNow] = useState(read);
+  useEffect(() => {
+    setNow(read());
+    return sync.join((changed) => changed.has("window") && setNow(read()));
+  }, [sync]);
+  return now;
+}
+
+function Toolbar(p: { run: RunInfo; at: string; sync: TimeSync; loading: boolean }) {
+  const { text, zoomed } = useWindowText(p.sync);
+  return (
+    <div class="nodes-bar">
+      <Field label="Node">
+        {(id) => (
+          <select id={id} value={p.at} onChange={(e) => (node.value = e.currentTarget.value)}>
+            {p.run.nodes.length !== 1 && <option value="">all {p.run.nodes.length} nodes</option>}
+            {p.run.nodes.map((n) => (
+              <option key={n.id} value={n.id}>
+                {n.id}
+              </option>
+            ))}
+          </select>
+        )}
+      </Field>
+      <span class="nodes-window" data-testid="window">
+        {zoomed ? "" : "Whole run: "}
+        {text}
+      </span>
+      <Button label="Zoom in" onClick={() => p.sync.zoom(1 / 2)}>
+        +
+      </Button>
+      <Button label="Zoom out" why={zoomed ? null : "The whole run is shown"} onClick={() => p.sync.zoom(2)}>
+        −
+      </Button>
+      <Button why={zoomed ? null : "The whole run is shown"} onClick={() => p.sync.setWindow(null)}>
+        {p.run.live ? "Follow the run" : "Show everything"}
+      </Button>
+      <span class="nodes-busy hint" aria-live="polite">
+        {p.loading ? "loading …" : ""}
+      </span>
+      <p class="hint nodes-how">Drag to zoom, Shift-drag to pan, wheel to zoom, double click to show everything.</p>
+    </div>
+  );
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// nodes_lines.tsx - a line chart of the Nodes view with its legend, its devices to choose from, and
+// its data as a table.
+import { useMemo, useState } from "preact/hooks";
+
+import { columnTimes, summary } from "../charts/columns";
+import { keyOf } from "../charts/linechart";
+import { LineLegend, Lines } from "../charts/lines";
+import { contains } from "../charts/span";
+import type { TimeSync } from "../charts/sync";
+import { timeText } from "../charts/timeaxis";
+import { ChartFrame, type ChartTable } from "../components/chart_frame";
+import { value } from "../format";
+import { selection, toggleSelected } from "../state";
+import type { Grid, GridSeries } from "../types";
+import type { ChartKind, ChartPlan } from "./nodes_charts";
+
+const FEW = 16; // devices that have a label each; more are in a list to search
+const HEIGHT = 190;
+
+interface TimeRow {
+  at: number;
+  cells: (number | null)[];
+}
+
+/** What the chart shows as rows, only columns inside the window that have a reading. */
+export function lineTable(grid: Grid, plan: ChartPlan, sync: TimeSync): ChartTable<TimeRow> {
+  const byKey = new Map(grid.series.map((s) => [keyOf(s), s]));
+  const series = plan.looks.map((l) => byKey.get(l.key));
+  const rows = columnTimes(grid)
+    .map((at, i) => ({ at, cells: series.map((s) => s?.v[i] ?? null) }))
+    .filter((r) => contains(sync.window, r.at) && r.cells.some((c) => c !== null));
+  const columns = [
+    { id: "time", title: "Time", cell: (r: TimeRow) => timeText(r.at, grid.step_ns / 1e6), sort: (r: TimeRow) => r.at },
+    ...plan.looks.map((l, k) => ({
+      id: l.key,
+      title: l.label,
+      numeric: true,
+      cell: (r: TimeRow) => value(r.cells[k], plan.unit),
+      sort: (r: TimeRow) => r.cells[k] ?? null,
+    })),
+  ];
+  return { columns, rows };
+}
+
+export function lineSummary(grid: Grid, plan: ChartPlan): string {
+  const byKey = new Map(grid.series.map((s) => [keyOf(s), s]));
+  const text = (v: number): string => value(v, plan.unit);
+  const parts = plan.looks.map((l) => {
+    const s = byKey.get(l.key);
+    const n = s && summary(s);
+    return n ? `${l.label}: mean ${text(n.mean)}, from ${text(n.min)} to ${text(n.max)}` : `${l.label}: not measured`;
+  });
+  return `${parts.join("; ")}.`;
+}
+
+export function LinePanel(p: {
+  kind: ChartKind;
+  plan: ChartPlan;
+  grid: Grid;
+  sync: TimeSync;
+  intervalMs: number | null;
+  left: number;
+  height?: number;
+}) {
+  const { plan, grid } = p;
+  const unit = useMemo(() => (v: number) => value(v, plan.unit), [plan.unit]);
+  const options = useMemo(
+    () => ({
+      height: p.height ?? HEIGHT,
+      left: p.left,
+      top: plan.unit === "%" ? 100 : null,
+      unit: axisUnit(plan.unit),
+      binary: plan.unit.startsWith("B"),
+      drag: p.kind.drag,
+      intervalMs: p.intervalMs,
+    }),
+    [p.height, p.left, plan.unit, p.kind, p.intervalMs],
+  );
+  const resting = (s: GridSeries): string => {
+    const n = summary(s);
+    return n ? unit(n.mean) : "not measured";
+  };
+  return (
+    <ChartFrame
+      title={p.kind.title}
+      class={`nodes-chart nodes-${p.kind.id}`}
+      summary={lineSummary(grid, plan)}
+      table={() => lineTable(grid, plan, p.sync)}
+      legend={
+        <>
+          <LineLegend sync={p.sync} grid={grid} looks={plan.looks} intervalMs={p.intervalMs} unit={unit} resting={resting} />
+          {p.kind.picks && plan.devices.length > 1 && <DevicePicker noun={p.kind.noun} devices={plan.devices} />}
+        </>
+      }
+    >
+      <Lines sync={p.sync} grid={grid} looks={plan.looks} options={options} label={p.kind.title} />
+    </ChartFrame>
+  );
+}
+
+/** Units on an axis have no digits behind the point. */
+const AXIS_UNITS = new Map<string, (v: number) => string>();
+function axisUnit(unit: string): (v: number) => string {
+  let f = AXIS_UNITS.get(unit);
+  if (!f) {
+    f = unit === "%" ? (v) => `${v} %` : (v) => value(v, unit).replace(/\.0+ /, " ");
+    AXIS_UNITS.set(unit, f);
+  }
+  return f;
+}
+
+/** Labels to click; many devices are in a list that can be searched. */
+export function DevicePicker(p: { noun: string; devices: readonly string[] }) {
+  return p.devices.length <= FEW ? <Labels devices={p.devices} noun={p.noun} /> : <SearchList {...p} />;
+}
+
+function Labels(p: { devices: readonly string[]; noun: string }) {
+  const chosen = selection.value;
+  return (
+    <div class="nodes-labels" role="group" aria-label={`Add a single ${p.noun}`}>
+      {p.devices.map((d) => (
+        <button key={d} type="button" class="nodes-label" aria-pressed={chosen.includes(d)} onClick={() => toggleSelected(d)}>
+          {d}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+function SearchList(p: { noun: string; devices: readonly string[] }) {
+  const [open, setOpen] = useState(false);
+  const [text, setText] = useState("");
+  const chosen = selection.value;
+  const mine = p.devices.filter((d) => chosen.includes(d));
+  const found = p.devices.filter((d) => d.toLowerCase().includes(text.trim().toLowerCase()));
+  return (
+    <div class="nodes-search">
+      <div class="nodes-labels">
+        <button type="button" class="nodes-label nodes-add" aria-expanded={open} onClick={() => setOpen(!open)}>
+          {open ? "Close the list" : `Add one of ${p.devices.length} ${p.noun}s …`}
+        </button>
+        <Labels devices={mine} noun={p.noun} />
+        {mine.length > 0 && (
+          <button type="button" class="nodes-label" onClick={() => (selection.value = chosen.filter((c) => !mine.includes(c)))}>
+            Remove all
+          </button>
+        )}
+      </div>
+      {open && (
+        <div class="nodes-list" onKeyDown={(e) => e.key === "Escape" && setOpen(false)}>
+          <input
+            type="search"
+            placeholder={`Search ${p.noun}s`}
+            aria-label={`Search ${p.noun}s`}
+            value={text}
+            onInput={(e) => setText(e.currentTarget.value)}
+          />
+          <Labels devices={found} noun={p.noun} />
+          {found.length === 0 && <p class="quiet">No {p.noun} is called so.</p>}
+        </div>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// nodes_steps.tsx - "Time spent in training": the last steps of the training loop, each a bar of the
+// time that its parts took.
+import { useMemo } from "preact/hooks";
+
+import { api } from "../api";
+import { partsOf, piecesOf, StackedBars } from "../charts/bars";
+import { useWidth } from "../charts/histogram";
+import { Field, Swatch } from "../components/basics";
+import { ChartFrame } from "../components/chart_frame";
+import { Loaded } from "../components/empty";
+import type { Column } from "../components/table";
+import { rankText, value } from "../format";
+import { useLoad } from "../load";
+import { eventColor } from "../palette";
+import { params, setParam } from "../state";
+import type { RunInfo, Step, Steps } from "../types";
+import { useSlowTick } from "./nodes_data";
+import { NoFramework } from "./nodes_framework";
+
+const DEFAULT_LAST = 30;
+const LASTS = [10, 30, 50, 100, 200];
+
+const PART_TITLES: Readonly<Record<string, string>> = {
+  data: "Data loading",
+  h2d: "Copy to device",
+  forward: "Forward",
+  backward: "Backward",
+  optimizer: "Optimizer",
+  comm: "Collectives",
+  compile: "Compile",
+  checkpoint: "Checkpoint",
+  other: "Other",
+};
+export const partTitle = (part: string): string => PART_TITLES[part] ?? part;
+
+const rankKey = (s: { node: string; rank: number | null }): string => `${s.node}:${s.rank ?? ""}`;
+
+function lastAsked(): number {
+  const n = Number(params.value["last"]);
+  return LASTS.includes(n) ? n : DEFAULT_LAST;
+}
+
+export function StepsPanel(p: { run: RunInfo; node: string }) {
+  const last = lastAsked();
+  const tick = useSlowTick(p.run.live);
+  const load = useLoad(
+    `${p.run.run} ${last}`,
+    (signal) => api.steps(p.run.run, { last, mode: "train" }, signal),
+    tick,
+    true,
+  );
+  return (
+    <Loaded load={load} what="the steps">
+      {(steps) => <Drawn steps={steps} node={p.node} last={last} run={p.run} />}
+    </Loaded>
+  );
+}
+
+function columnsFor(parts: readonly string[]): Column<Step>[] {
+  const seconds = (id: string, title: string, of: (s: Step) => number | null): Column<Step> => ({
+    id,
+    title,
+    numeric: true,
+    cell: (s) => value(of(s), "s"),
+    sort: of,
+  });
+  return [
+    { id: "step", title: "Step", numeric: true, cell: (s) => s.step, sort: (s) => s.step },
+    seconds("duration", "Duration", (s) => s.duration_s),
+    ...parts.map((part) =>
+      seconds(part, partTitle(part), (s) => {
+        const piece = piecesOf(s, parts).find((x) => x.part === part);
+        return piece ? piece.to_s - piece.from_s : (s.events[part] ?? null);
+      }),
+    ),
+  ];
+}
+
+function sentence(steps: readonly Step[], parts: readonly string[]): string {
+  const sums = parts.map((part) => ({
+    part,
+    s: steps.reduce((t, s) => t + piecesOf(s, parts).reduce((u, x) => u + (x.part === part ? x.to_s - x.from_s : 0), 0), 0),
+  }));
+  const all = steps.reduce((t, s) => t + s.duration_s, 0);
+  const most = sums.sort((a, b) => b.s - a.s)[0];
+  if (!most || all === 0) return "No steps.";
+  return `${steps.length} steps, ${value(all / steps.length, "s")} each on average; most of it ${partTitle(most.part)}, ${value((100 * most.s) / all, "%")}.`;
+}
+
+function Drawn(p: { steps: Steps; node: string; last: number; run: RunInfo }) {
+  const [box, wide] = useWidth();
+  const mine = p.steps.steps.filter((s) => s.mode === "train" && (p.node === "" || s.node === p.node));
+  const ranks = [...new Set(mine.map(rankKey))];
+  const wanted = params.value["steprank"] ?? "";
+  const rank = ranks.includes(wanted) ? wanted : (ranks[0] ?? "");
+  const shown = mine.filter((s) => rankKey(s) === rank).slice(-p.last);
+  const parts = useMemo(() => partsOf(shown), [shown]);
+  if (shown.length === 0) return <NoFramework run={p.run} what="No steps seen" />;
+  return (
+    <ChartFrame
+      title={`Last ${shown.length} steps of the training loop`}
+      class="nodes-chart nodes-steps"
+      summary={sentence(shown, parts)}
+      table={() => ({ columns: columnsFor(parts), rows: shown })}
+      actions={
+        <>
+          {ranks.length > 1 && (
+            <Field label="Rank">
+              {(id) => (
+                <select id={id} value={rank} onChange={(e) => setParam("steprank", e.currentTarget.value)}>
+                  {ranks.map((r) => (
+                    <option key={r} value={r}>
+                      {rankTitle(mine, r)}
+                    </option>
+                  ))}
+                </select>
+              )}
+            </Field>
+          )}
+          <Field label="Steps">
+            {(id) => (
+              <select id={id} value={p.last} onChange={(e) => setParam("last", e.currentTarget.value === String(DEFAULT_LAST) ? null : e.currentTarget.value)}>
+                {LASTS.map((n) => (
+                  <option key={n} value={n}>
+                    last {n}
+                  </option>
+                ))}
+              </select>
+            )}
+          </Field>
+        </>
+      }
+      legend={
+        <ul class="legend">
+          {parts.map((part) => (
+            <li key={part}>
+              <Swatch color={eventColor(part)}>{partTitle(part)}</Swatch>
+            </li>
+          ))}
+        </ul>
+      }
+    >
+      <div ref={box}>{wide > 0 && <StackedBars steps={shown} parts={parts} wide={wide} />}</div>
+    </ChartFrame>
+  );
+}
+
+function rankTitle(steps: readonly Step[], key: string): string {
+  const s = steps.find((x) => rankKey(x) === key);
+  return s ? `${s.node} ${rankText(s.rank)}` : key;
+}

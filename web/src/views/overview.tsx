@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// overview.tsx - the Overview: the job in short, how busy its nodes were, what it computed, and what
+// the rules found.
+import { api } from "../api";
+import { findingsVersion, liveStatus, version } from "../live";
+import { useLoad } from "../load";
+import type { ViewProps } from "../views";
+import { Insights } from "./insights";
+import { JobSummary } from "./overview_job";
+import { IntensiveOperations } from "./overview_ops";
+import { ResourceUse } from "./overview_use";
+import "./overview.css";
+
+export function OverviewView(p: ViewProps) {
+  const run = p.run.run;
+  // While a run lives its recorder says when the rules' answers changed; at its end they are final.
+  const ended = liveStatus.value?.live === false;
+  const tick = p.run.live ? `${findingsVersion.value}` : `${ended} ${version.value}`;
+  const verdicts = useLoad(run, (signal) => api.findings(run, signal), tick);
+  return (
+    <div class="overview">
+      <div class="stack">
+        <JobSummary run={p.run} />
+        <ResourceUse run={p.run} verdicts={verdicts.data} />
+        <IntensiveOperations run={p.run} />
+      </div>
+      <Insights run={p.run} verdicts={verdicts} />
+    </div>
+  );
+}

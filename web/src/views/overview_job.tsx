@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// overview_job.tsx - the training job summary: where its time went, when it was, how it went on.
+import { Card } from "../components/basics";
+import { ChartFrame } from "../components/chart_frame";
+import { Empty } from "../components/empty";
+import { percentages } from "../components/plots/arcs";
+import { Pie, type Part } from "../components/plots/pie";
+import type { Column } from "../components/table";
+import { clock, duration, fixed, percent, timestamp, value } from "../format";
+import { PHASES } from "../palette";
+import type { Phase, PhaseName, RunInfo } from "../types";
+
+const LOOP = { title: "Training loop", color: PHASES.train.color };
+
+/** The parts that the job's time is made of. An interruption is one only where there was one. */
+export function phaseParts(run: RunInfo): Part[] {
+  const parts: Part[] = [
+    { label: PHASES.initialization.title, v: run.initialization_s ?? 0, color: PHASES.initialization.color },
+    { label: LOOP.title, v: (run.train_s ?? 0) + (run.eval_s ?? 0), color: LOOP.color },
+    { label: PHASES.finalization.title, v: run.finalization_s ?? 0, color: PHASES.finalization.color },
+  ];
+  if ((run.interruption_s ?? 0) > 0)
+    parts.push({ label: PHASES.interruption.title, v: run.interruption_s ?? 0, color: PHASES.interruption.color });
+  return parts;
+}
+
+function PhasePie(p: { run: RunInfo }) {
+  const parts = phaseParts(p.run);
+  if (parts.every((part) => part.v === 0)) {
+    return (
+      <Empty title={p.run.live ? "No phases yet" : "No phases known"} command="footplate run -- python train.py">
+        They follow from the steps that the job reports. Python training loops report them by themselves when they are
+        started with:
+      </Empty>
+    );
+  }
+  return <Pie title="Time spent in phases of training" unit="s" parts={parts} total={duration(p.run.job_duration_s)} />;
+}
+
+interface Detail {
+  term: string;
+  text: string;
+}
+
+/** The percentages of the panel: those of the pie, so that they sum to 100 here too. */
+function percentTexts(run: RunInfo): Record<string, string> {
+  const parts = phaseParts(run);
+  const pcts = percentages(parts.map((part) => part.v));
+  return Object.fromEntries(parts.map((part, i) => [part.label, pcts === null ? "-" : `${fixed(pcts[i] ?? 0, 1)} %`]));
+}
+
+export function jobDetails(run: RunInfo): Detail[] {
+  const running = (ns: number | null): string => (ns === null && run.live ? "still running" : timestamp(ns));
+  const pct = percentTexts(run);
+  const rows: Detail[] = [
+    { term: "Start time", text: timestamp(run.job_start_ns ?? run.start_ns) },
+    { term: "End time", text: run.live ? "still running" : running(run.job_end_ns ?? run.end_ns) },
+    { term: "Job duration", text: duration(run.job_duration_s ?? run.duration_s) },
+    { term: "Training loop start", text: timestamp(run.loop_start_ns) },
+    { term: "Training loop end", text: timestamp(run.loop_end_ns) },
+    { term: "Training loop duration", text: duration(run.loop_duration_s) },
+    { term: "Initialization", text: duration(run.initialization_s) },
+    { term: "Finalization", text: duration(run.finalization_s) },
+    { term: "Initialization (%)", text: pct["Initialization"] ?? "-" },
+    { term: "Training loop (%)", text: pct["Training loop"] ?? "-" },
+    { term: "Finalization (%)", text: pct["Finalization"] ?? "-" },
+  ];
+  if ((run.interruption_s ?? 0) > 0) {
+    rows.splice(8, 0, { term: "Interruption", text: duration(run.interruption_s) });
+    rows.push({ term: "Interruption (%)", text: pct["Interruption"] ?? "-" });
+  }
+  return rows;
+}
+
+function JobDetails(p: { run: RunInfo }) {
+  return (
+    <div class="job-details">
+      <h3>Training job details</h3>
+      <dl>
+        {jobDetails(p.run).map((d) => (
+          <div key={d.term}>
+            <dt>{d.term}</dt>
+            <dd class="tabular">{d.text}</dd>
+          </div>
+        ))}
+      </dl>
+    </div>
+  );
+}
+
+interface Stretch extends Phase {
+  left: number; // share of the job, 0..1
+  wide: number;
+}
+
+/** Phases as shares of the job's time; those too narrow to be seen join what is before them. */
+export function stretches(phases: readonly Phase[], from: number, to: number, pixels: number): Stretch[] {
+  const span = Math.max(1, to - from);
+  const out: Stretch[] = [];
+  for (const ph of phases) {
+    const left = (ph.start_ns - from) / span;
+    const wide = (ph.end_ns - ph.start_ns) / span;
+    const last = out[out.length - 1];
+    if (last !== undefined && wide * pixels < 0.5 && left - (last.left + last.wide) < 1 / pixels) {
+      last.wide = Math.max(last.wide, left + wide - last.left);
+      last.end_ns = Math.max(last.end_ns, ph.end_ns);
+    } else out.push({ ...ph, left, wide });
+  }
+  return out;
+}
+
+const columns: readonly Column<Phase>[] = [
+  { id: "phase", title: "Phase", cell: (s) => PHASES[s.phase].title, sort: (s) => s.phase },
+  { id: "start", title: "Start", cell: (s) => timestamp(s.start_ns), sort: (s) => s.start_ns },
+  { id: "end", title: "End", cell: (s) => timestamp(s.end_ns), sort: (s) => s.end_ns },
+  {
+    id: "duration",
+    title: "Duration",
+    cell: (s) => value((s.end_ns - s.start_ns) / 1e9, "s"),
+    sort: (s) => s.end_ns - s.start_ns,
+    numeric: true,
+  },
+];
+
+const PIXELS = 1200;
+
+function Progress(p: { run: RunInfo }) {
+  const { phases } = p.run;
+  const first = phases[0];
+  const last = phases[phases.length - 1];
+  if (first === undefined || last === undefined) return null;
+  const from = Math.min(first.start_ns, p.run.job_start_ns ?? first.start_ns);
+  const to = Math.max(last.end_ns, p.run.job_end_ns ?? last.end_ns);
+  const span = to - from;
+  const seen = (Object.keys(PHASES) as PhaseName[]).filter((name) => phases.some((ph) => ph.phase === name));
+  return (
+    <ChartFrame
+      title="Training progress over time"
+      summary={seen.map((name) => `${PHASES[name].title} ${percent(shareOf(phases, name, span) * 100)}`).join(", ")}
+      table={() => ({ columns, rows: phases })}
+      legend={
+        <div class="legend">
+          {seen.map((name) => (
+            <span key={name} class="swatch">
+              <i class={`phase-${name}`} aria-hidden="true" />
+              {PHASES[name].title}
+            </span>
+          ))}
+        </div>
+      }
+    >
+      <div class="progress-bar" role="img" aria-label="Phases of the job in the order they came">
+        {stretches(phases, from, to, PIXELS).map((s) => (
+          <span
+            key={s.start_ns}
+            class={`phase-${s.phase}`}
+            style={{ left: `${s.left * 100}%`, width: `${s.wide * 100}%` }}
+            title={`${PHASES[s.phase].title}: ${clock(s.start_ns, span)} to ${clock(s.end_ns, span)}, ${value((s.end_ns - s.start_ns) / 1e9, "s")}`}
+          />
+        ))}
+      </div>
+      <div class="progress-ends quiet tabular">
+        {[0, 0.25, 0.5, 0.75, 1].map((at) => (
+          <span key={at}>{clock(from + at * span, span)}</span>
+        ))}
+      </div>
+    </ChartFrame>
+  );
+}
+
+function shareOf(phases: readonly Phase[], name: PhaseName, span: number): number {
+  const sum = phases.reduce((s, ph) => (ph.phase === name ? s + ph.end_ns - ph.start_ns : s), 0);
+  return sum / Math.max(1, span);
+}
+
+export function JobSummary(p: { run: RunInfo }) {
+  return (
+    <Card title="Training job summary" class="job-summary">
+      <div class="job-top">
+        <PhasePie run={p.run} />
+        <JobDetails run={p.run} />
+      </div>
+      <Progress run={p.run} />
+    </Card>
+  );
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// run.tsx - the page of one run: its header with the controls, the tabs, the chosen view.
+import { useEffect, useState } from "preact/hooks";
+
+import { api } from "../api";
+import { Badge, Button } from "../components/basics";
+import { Empty, ErrorBox, Loading } from "../components/empty";
+import { Tabs } from "../components/tabs";
+import { age } from "../format";
+import { connected, dataAge, follow, liveStatus, refresh, version } from "../live";
+import { useLoad } from "../load";
+import { go, showTab } from "../state";
+import type { RunInfo } from "../types";
+import { views } from "../views";
+import { STATUS } from "../words";
+import { Controls } from "./controls";
+import "./run.css";
+
+/** How old the data is, counting on by itself. */
+function Age() {
+  const [now, setNow] = useState(Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  const s = dataAge(Math.max(now, Date.now()));
+  if (!connected.value) return <Badge kind="warning" icon="◆">connection lost, trying again</Badge>;
+  return <span class="quiet tabular">{s === null ? "…" : `updated ${age(s)}`}</span>;
+}
+
+function Header(p: { run: RunInfo }) {
+  const status = liveStatus.value?.status ?? p.run.status;
+  const mark = STATUS[status];
+  return (
+    <div class="run-head">
+      <div class="run-title">
+        <h1>{p.run.name}</h1>
+        <Badge kind={mark.kind} icon={mark.icon}>
+          {status}
+        </Badge>
+        <Age />
+        <Button kind="quiet" onClick={refresh} label="Refresh">
+          <span aria-hidden="true">↻</span>
+        </Button>
+      </div>
+      <Controls run={p.run} />
+      <p class="quiet run-command">
+        <code>{p.run.command.join(" ")}</code>
+      </p>
+    </div>
+  );
+}
+
+function Gone(p: { run: string; error: Parameters<typeof ErrorBox>[0]["error"]; retry: () => void }) {
+  return (
+    <div class="stack">
+      <h1>{p.run}</h1>
+      <ErrorBox error={p.error} retry={p.retry} />
+      <p>
+        <a href="#/">Back to all runs</a>
+      </p>
+    </div>
+  );
+}
+
+export function RunPage(p: { run: string; tab: string }) {
+  useEffect(() => follow(p.run), [p.run]);
+  const info = useLoad(p.run, (signal) => api.run(p.run, signal), version.value);
+  const name = info.data?.name ?? p.run;
+  const view = views.find((v) => v.id === p.tab);
+  useEffect(() => {
+    document.title = `${name} ${view?.title ?? ""} - Footplate`;
+  }, [name, view]);
+  const select = (id: string): void => (id === "compare" ? go({ page: "compare", a: p.run, b: "" }) : showTab(id));
+  if (info.data === null) {
+    return info.error === null ? <Loading what="the run" /> : <Gone run={p.run} error={info.error} retry={info.reload} />;
+  }
+  const missing = view?.missing?.(info.data) ?? null;
+  return (
+    <>
+      <Header run={info.data} />
+      <Tabs label="Views of the run" tabs={[...views, { id: "compare", title: "Compare" }]} selected={p.tab} onSelect={select}>
+        {view === undefined && <Empty title={`There is no view "${p.tab}"`} />}
+        {view !== undefined && missing !== null && <Empty title={missing} />}
+        {view !== undefined && missing === null && <view.component run={info.data} />}
+      </Tabs>
+    </>
+  );
+}

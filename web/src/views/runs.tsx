@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// runs.tsx - the start page: every run there is, newest first; sort, filter, pick two to compare.
+import type { ComponentChildren } from "preact";
+import { useEffect, useMemo, useState } from "preact/hooks";
+
+import { api } from "../api";
+import { Badge, Button, Card } from "../components/basics";
+import { Empty, Loaded } from "../components/empty";
+import { type Column, DataTable } from "../components/table";
+import { dateTime, duration } from "../format";
+import { useLoad } from "../load";
+import { go, params, routePath, setParam } from "../state";
+import type { RunLine, RunRow, Severities, Severity } from "../types";
+import { plural, SEVERITY, STATUS } from "../words";
+import "./runs.css";
+
+const AGAIN_MS = 3000;
+
+/** A number that grows every few seconds while the page is looked at. */
+function useTicks(ms: number): number {
+  const [n, setN] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => {
+      if (!document.hidden) setN((old) => old + 1);
+    }, ms);
+    return () => clearInterval(timer);
+  }, [ms]);
+  return n;
+}
+
+function isGood(line: RunLine): line is RunRow {
+  return line.status !== null;
+}
+
+function gpusOf(line: RunLine): number | null {
+  return isGood(line) ? line.gpus : null;
+}
+
+/** More severe is more, whatever the counts below it. */
+function weight(s: Severities): number {
+  return s.critical * 1e6 + s.warning * 1e3 + s.info;
+}
+
+/** Whether a run has all words of the filter in its name, command, nodes or status. */
+export function matches(line: RunLine, filter: string): boolean {
+  const more = isGood(line) ? [line.status, ...line.command, ...line.nodes.map((n) => n.id)] : ["damaged", line.error];
+  const all = [line.name, line.run, ...more].join(" ").toLowerCase();
+  return filter.toLowerCase().split(/\s+/).every((word) => all.includes(word));
+}
+
+function Found(p: { line: RunLine }) {
+  if (!isGood(p.line)) return null;
+  const found = p.line.findings;
+  if (found === null) return <span class="quiet">not evaluated</span>;
+  const kinds = (["critical", "warning", "info"] as const).filter((k: Severity) => found[k] > 0);
+  if (kinds.length === 0) return <span class="quiet">none</span>;
+  return (
+    <span class="runs-found">
+      {kinds.map((k) => (
+        <Badge key={k} kind={SEVERITY[k].kind} icon={SEVERITY[k].icon}>
+          {found[k]} {k}
+        </Badge>
+      ))}
+    </span>
+  );
+}
+
+function Name(p: { line: RunLine }) {
+  const under = isGood(p.line) ? p.line.command.join(" ") : p.line.error;
+  return (
+    <div class="runs-name">
+      <a href={routePath({ page: "run", run: p.line.run, tab: "overview" })}>{p.line.name}</a>
+      <span class="quiet" title={under}>
+        {under}
+      </span>
+    </div>
+  );
+}
+
+function Status(p: { line: RunLine }) {
+  if (!isGood(p.line)) {
+    return (
+      <Badge kind="critical" icon="✕">
+        damaged
+      </Badge>
+    );
+  }
+  const s = STATUS[p.line.status];
+  return (
+    <Badge kind={s.kind} icon={s.icon}>
+      {p.line.status}
+    </Badge>
+  );
+}
+
+type Pick = { picked: readonly string[]; toggle: (run: string) => void };
+
+function PickBox(p: { line: RunLine } & Pick) {
+  const on = p.picked.includes(p.line.run);
+  return (
+    <input
+      type="checkbox"
+      aria-label={`Compare ${p.line.run}`}
+      checked={on}
+      disabled={!isGood(p.line) || (!on && p.picked.length >= 2)}
+      onChange={() => p.toggle(p.line.run)}
+    />
+  );
+}
+
+function columnsFor(pick: Pick): Column<RunLine>[] {
+  const of = <T,>(get: (r: RunRow) => T) => (l: RunLine): T | null => (isGood(l) ? get(l) : null);
+  const show = (get: (r: RunRow) => ComponentChildren) => of(get);
+  return [
+    { id: "pick", title: "Compare", cell: (l) => <PickBox line={l} {...pick} /> },
+    { id: "name", title: "Name", cell: (l) => <Name line={l} />, sort: (l) => l.name },
+    { id: "status", title: "Status", cell: (l) => <Status line={l} />, sort: (l) => l.status ?? "damaged" },
+    { id: "start", title: "Start", cell: show((r) => dateTime(r.start_ns)), sort: of((r) => r.start_ns), numeric: true },
+    { id: "duration", title: "Duration", cell: show((r) => duration(r.duration_s)), sort: of((r) => r.duration_s), numeric: true },
+    { id: "nodes", title: "Nodes", cell: show((r) => r.nodes.length), sort: of((r) => r.nodes.length), numeric: true },
+    { id: "gpus", title: "GPUs", cell: (l) => gpusOf(l), sort: gpusOf, numeric: true },
+    {
+      id: "findings",
+      title: "Findings",
+      cell: (l) => <Found line={l} />,
+      sort: (l) => (isGood(l) && l.findings !== null ? weight(l.findings) : null),
+    },
+  ];
+}
+
+const STATES = ["running", "finished", "failed", "interrupted", "stopped", "damaged"] as const;
+
+function Filters() {
+  return (
+    <>
+      <input
+        type="search"
+        aria-label="Filter runs"
+        placeholder="Filter by name, command, node …"
+        value={params.value["q"] ?? ""}
+        onInput={(e) => setParam("q", e.currentTarget.value)}
+      />
+      <select
+        aria-label="Status"
+        value={params.value["status"] ?? ""}
+        onChange={(e) => setParam("status", e.currentTarget.value)}
+      >
+        <option value="">Every status</option>
+        {STATES.map((s) => (
+          <option key={s}>{s}</option>
+        ))}
+      </select>
+    </>
+  );
+}
+
+function RunsTable(p: { runs: RunLine[] }) {
+  const [picked, setPicked] = useState<readonly string[]>([]);
+  const filter = params.value["q"] ?? "";
+  const status = params.value["status"] ?? "";
+  const shown = useMemo(
+    () => p.runs.filter((l) => matches(l, filter) && (status === "" || (l.status ?? "damaged") === status)),
+    [p.runs, filter, status],
+  );
+  const columns = useMemo(() => {
+    const toggle = (run: string): void =>
+      setPicked((now) => (now.includes(run) ? now.filter((r) => r !== run) : [...now, run]));
+    return columnsFor({ picked, toggle });
+  }, [picked]);
+  const [a, b] = picked;
+  const compare = (): void => {
+    if (a !== undefined && b !== undefined) go({ page: "compare", a, b });
+  };
+  return (
+    <Card>
+      <div class="row runs-tools">
+        <Filters />
+        <span class="quiet" role="status">
+          {shown.length === p.runs.length ? plural(shown.length, "run") : `${shown.length} of ${plural(p.runs.length, "run")}`}
+        </span>
+        <span class="spread" />
+        <Button
+          kind={b === undefined ? "plain" : "primary"}
+          onClick={compare}
+          why={b === undefined ? `Tick two runs to compare; ${picked.length} ${picked.length === 1 ? "is" : "are"} ticked` : null}
+        >
+          Compare {picked.length > 0 && `(${picked.length} of 2)`}
+        </Button>
+      </div>
+      <DataTable
+        caption="Runs"
+        columns={columns}
+        rows={shown}
+        rowKey={(l) => l.run}
+        limit={100}
+        empty="No run fits the filter."
+      />
+    </Card>
+  );
+}
+
+export function RunsView() {
+  const load = useLoad("runs", (signal) => api.runs(signal), useTicks(AGAIN_MS));
+  useEffect(() => {
+    document.title = "Runs - Footplate";
+  }, []);
+  return (
+    <div class="stack">
+      <h1>Runs</h1>
+      <Loaded load={load} what="the runs">
+        {(runs) =>
+          runs.length === 0 ? (
+            <Empty title="No runs yet" command="footplate run -- python train.py">
+              A run appears here as soon as a recording starts in a folder that this server follows. Start one with:
+            </Empty>
+          ) : (
+            <RunsTable runs={runs} />
+          )
+        }
+      </Loaded>
+    </div>
+  );
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// steps.tsx - the Steps view: how long steps took on each rank, which stood out, what they were spent
+// on, and which rank the others waited for.
+import { api } from "../api";
+import { partsOf, StackedBars } from "../charts/bars";
+import { useWidth } from "../charts/histogram";
+import { Card, Choice, Field, Swatch } from "../components/basics";
+import { ChartFrame } from "../components/chart_frame";
+import { Empty, Loaded } from "../components/empty";
+import { type Column, DataTable } from "../components/table";
+import { count, rankText, value } from "../format";
+import { version } from "../live";
+import { type Load, useLoad } from "../load";
+import { eventColor } from "../palette";
+import { node, params, setParam } from "../state";
+import type { Histograms, Step, Steps } from "../types";
+import type { ViewProps } from "../views";
+import { BreakdownCard } from "./steps_breakdown";
+import { StepDurations } from "./steps_durations";
+import { linesOf, outliersOf, rankKey, stragglesOf } from "./steps_model";
+import { OutlierTable, PartShares, RANK_COLUMNS, Stragglers } from "./steps_tables";
+import "./steps.css";
+
+const LASTS = ["100", "500", "2000"] as const;
+const BARS = ["10", "30", "100"] as const;
+
+function NoSteps() {
+  return (
+    <Empty title="No steps were seen in this run" command="footplate run -- python train.py">
+      PyTorch and Keras programs that are started with footplate run show their steps by themselves; mark those of another with footplate.step()
+      in Python or fp_step_begin() in C.
+    </Empty>
+  );
+}
+
+const stepColumns = (parts: readonly string[]): Column<Step>[] => [
+  { id: "step", title: "Step", numeric: true, cell: (s) => s.step, sort: (s) => s.step },
+  { id: "duration", title: "Duration", numeric: true, cell: (s) => value(s.duration_s, "s"), sort: (s) => s.duration_s },
+  ...parts.map((part) => ({
+    id: part,
+    title: part,
+    numeric: true,
+    cell: (s: Step) => value(s.events[part], "s"),
+    sort: (s: Step) => s.events[part] ?? null,
+  })),
+];
+
+/** The last steps of one rank, stacked by part. */
+function LastSteps(p: { steps: readonly Step[]; mode: string }) {
+  const [box, wide] = useWidth();
+  const lines = linesOf(p.steps.filter((s) => s.mode === p.mode));
+  const wanted = params.value["of"] ?? "";
+  const line = lines.find((l) => l.key === wanted) ?? lines[0];
+  const n = BARS.find((b) => b === params.value["last"]) ?? "30";
+  if (line === undefined) return null;
+  const shown = line.steps.slice(-Number(n));
+  const parts = partsOf(shown);
+  const total = shown.reduce((sum, s) => sum + s.duration_s, 0);
+  return (
+    <ChartFrame
+      title={`Parts of the last ${shown.length} steps`}
+      summary={`The last ${shown.length} ${p.mode} steps of ${rankText(line.rank)} took ${value(total, "s")} together.`}
+      table={() => ({ columns: stepColumns(parts), rows: shown })}
+      actions={
+        <>
+          {lines.length > 1 && (
+            <Field label="Rank">
+              {(id) => (
+                <select id={id} value={line.key} onChange={(e) => setParam("of", e.currentTarget.value)}>
+                  {lines.map((l) => (
+                    <option key={l.key} value={l.key}>
+                      {rankText(l.rank)} on {l.node}
+                    </option>
+                  ))}
+                </select>
+              )}
+            </Field>
+          )}
+          <Choice label="Number of steps" value={n} options={BARS.map((b) => ({ value: b, text: b }))} onChange={(v) => setParam("last", v)} />
+        </>
+      }
+      legend={
+        <div class="legend">
+          {parts.map((part) => (
+            <Swatch key={part} color={eventColor(part)}>
+              {part}
+            </Swatch>
+          ))}
+        </div>
+      }
+    >
+      <div ref={box}>{wide > 0 && <StackedBars steps={shown} parts={parts} wide={wide} />}</div>
+    </ChartFrame>
+  );
+}
+
+function Shown(p: { data: Steps; histograms: Load<Histograms>; last: string }) {
+  const here = (x: { node: string }): boolean => node.value === "" || x.node === node.value;
+  const ranks = p.data.ranks.filter(here);
+  const steps = p.data.steps.filter(here);
+  const modes = [...new Set(ranks.map((r) => r.mode as string))];
+  const mode = modes.find((m) => m === params.value["mode"]) ?? modes[0] ?? "train";
+  const outliers = p.histograms.data === null ? [] : outliersOf(p.histograms.data, ranks).filter(here);
+  const straggles = stragglesOf(steps.filter((s) => s.mode === mode));
+  if (ranks.length === 0) return <NoSteps />;
+  return (
+    <>
+      <Card title="Steps of each rank">
+        <DataTable caption="Duration of steps by rank and mode" columns={RANK_COLUMNS} rows={ranks} rowKey={(r) => `${rankKey(r)} ${r.pid} ${r.session}`} />
+      </Card>
+      <Card
+        title="Durations"
+        actions={
+          <>
+            {modes.length > 1 && (
+              <Choice label="Mode" value={mode} options={modes.map((m) => ({ value: m, text: m }))} onChange={(m) => setParam("mode", m)} />
+            )}
+            <Choice
+              label="How many steps"
+              value={p.last}
+              options={LASTS.map((n) => ({ value: n as string, text: `last ${count(Number(n))}` }))}
+              onChange={(n) => setParam("steps", n)}
+            />
+          </>
+        }
+      >
+        <StepDurations steps={steps} outliers={outliers} mode={mode} />
+        <h3 class="steps-h">Outliers</h3>
+        <Loaded load={p.histograms} what="the outliers">
+          {() => <OutlierTable outliers={outliers} />}
+        </Loaded>
+      </Card>
+      <Card title="What steps are spent on">
+        <LastSteps steps={steps} mode={mode} />
+        <PartShares ranks={ranks} losses={p.data.losses ?? []} />
+      </Card>
+      {straggles.length > 0 && <Stragglers straggles={straggles} />}
+    </>
+  );
+}
+
+export function StepsView(p: ViewProps) {
+  const { run } = p.run;
+  const last = LASTS.find((n) => n === params.value["steps"]) ?? "500";
+  const steps = useLoad(`${run} ${last}`, (signal) => api.steps(run, { last: Number(last) }, signal), version.value, true);
+  const histograms = useLoad(run, (signal) => api.histograms(run, {}, signal), version.value);
+  return (
+    <div class="stack">
+      <Loaded load={steps} what="the steps">
+        {(data) => <Shown data={data} histograms={histograms} last={last} />}
+      </Loaded>
+      <BreakdownCard run={p.run} />
+    </div>
+  );
+}

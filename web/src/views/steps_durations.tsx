@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// steps_durations.tsx - how long each step took, a line for each rank, outliers marked; an outlier
+// opens the Timeline at its step.
+import { useState } from "preact/hooks";
+
+import { valueTicks } from "../charts/bars";
+import { useWidth } from "../charts/histogram";
+import { Choice, Swatch } from "../components/basics";
+import { ChartFrame } from "../components/chart_frame";
+import type { Column } from "../components/table";
+import { count, dateTime, rankText, value } from "../format";
+import { seriesColor } from "../palette";
+import { showInTimeline } from "../timeline/links";
+import type { Step } from "../types";
+import { type Line, linesOf, type Outlier, rankKey, usualTop } from "./steps_model";
+
+const [LEFT, RIGHT, TOP, BOTTOM, HEIGHT] = [64, 12, 14, 34, 240];
+const MOST_MARKS = 60; /* that the Tab key stops at */
+
+const COLUMNS: readonly Column<Step>[] = [
+  { id: "rank", title: "Rank", cell: (s) => rankText(s.rank), sort: (s) => s.rank },
+  { id: "node", title: "Node", cell: (s) => s.node, sort: (s) => s.node },
+  { id: "mode", title: "Mode", cell: (s) => s.mode, sort: (s) => s.mode },
+  { id: "step", title: "Step", numeric: true, cell: (s) => s.step, sort: (s) => s.step },
+  { id: "start", title: "Start", cell: (s) => dateTime(s.start_ns), sort: (s) => s.start_ns },
+  { id: "duration", title: "Duration", numeric: true, cell: (s) => value(s.duration_s, "s"), sort: (s) => s.duration_s },
+];
+
+type Scale = "usual" | "all";
+
+interface Frame {
+  x: (step: number) => number;
+  y: (seconds: number) => number;
+  top: number;
+  wide: number;
+  first: number;
+  last: number;
+}
+
+function frameOf(steps: readonly Step[], top: number, wide: number): Frame {
+  const numbers = steps.map((s) => s.step);
+  const first = numbers.reduce((a, b) => Math.min(a, b), Infinity);
+  const last = Math.max(numbers.reduce((a, b) => Math.max(a, b), 0), first + 1);
+  return {
+    x: (n) => LEFT + ((n - first) / (last - first)) * (wide - LEFT - RIGHT),
+    y: (s) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - Math.min(s, top) / top),
+    top,
+    wide,
+    first,
+    last,
+  };
+}
+
+function Axes(p: { frame: Frame }) {
+  const { x, y, top, wide, first, last } = p.frame;
+  const [, apart = 1] = valueTicks(last - first, Math.max(2, Math.floor(wide / 110)));
+  const every = Math.max(1, Math.round(apart));
+  const steps = Array.from({ length: Math.floor(last / every) - Math.ceil(first / every) + 1 }, (_, i) => (Math.ceil(first / every) + i) * every);
+  return (
+    <>
+      {valueTicks(top).map((t) => (
+        <g key={t}>
+          <line class="grid" x1={LEFT} x2={wide - RIGHT} y1={y(t)} y2={y(t)} />
+          <text x={LEFT - 6} y={y(t) + 4} text-anchor="end">
+            {value(t, "s")}
+          </text>
+        </g>
+      ))}
+      {steps.map((n) => (
+        <text key={n} x={x(n)} y={HEIGHT - 18} text-anchor="middle">
+          {n}
+        </text>
+      ))}
+      <text class="axis-title" x={(LEFT + wide) / 2} y={HEIGHT - 3} text-anchor="middle">
+        step
+      </text>
+    </>
+  );
+}
+
+function Mark(p: { frame: Frame; outlier: Outlier; stops: boolean }) {
+  const { frame, outlier: o } = p;
+  const off = o.duration_s > frame.top;
+  const [x, y] = [frame.x(o.step), frame.y(o.duration_s)];
+  const open = (): void => showInTimeline(o.start_ns, o.duration_s);
+  const label = `Step ${o.step} of ${rankText(o.rank)} took ${value(o.duration_s, "s")}: show it in the timeline`;
+  const shape = off ? `M${x} ${y - 8}l6 9h-12z` : `M${x} ${y - 5}l5 5l-5 5l-5 -5z`;
+  return (
+    <path
+      class="steps-outlier"
+      d={shape}
+      data-step={o.step}
+      role="button"
+      tabIndex={p.stops ? 0 : -1}
+      aria-label={label}
+      onClick={open}
+      onKeyDown={(e) => {
+        if (e.key === "Enter" || e.key === " ") open();
+      }}
+    >
+      <title>{label}</title>
+    </path>
+  );
+}
+
+function Drawn(p: { lines: readonly Line[]; outliers: readonly Outlier[]; top: number; wide: number; label: string }) {
+  const steps = p.lines.flatMap((l) => l.steps);
+  const frame = frameOf(steps, p.top, p.wide);
+  const shown = p.outliers.filter((o) => o.step >= frame.first && o.step <= frame.last);
+  const path = (line: Line): string =>
+    line.steps.map((s, i) => `${i === 0 ? "M" : "L"}${frame.x(s.step).toFixed(1)} ${frame.y(s.duration_s).toFixed(1)}`).join("");
+  return (
+    <svg class="bars-chart" width={p.wide} height={HEIGHT} role="group" aria-label={p.label}>
+      <Axes frame={frame} />
+      {p.lines.map((line, i) => (
+        <path key={line.key} class="steps-line" d={path(line)} stroke={seriesColor(i)} stroke-dasharray={i >= 8 ? "4 3" : undefined} />
+      ))}
+      {p.lines.map((line, i) =>
+        line.steps.length > 40
+          ? null
+          : line.steps.map((s) => <circle key={s.step} cx={frame.x(s.step)} cy={frame.y(s.duration_s)} r="2.5" fill={seriesColor(i)} />),
+      )}
+      {shown.map((o, i) => (
+        <Mark key={`${rankKey(o)} ${o.step}`} frame={frame} outlier={o} stops={i < MOST_MARKS} />
+      ))}
+    </svg>
+  );
+}
+
+function summaryOf(lines: readonly Line[], outliers: readonly Outlier[]): string {
+  const steps = lines.flatMap((l) => l.steps);
+  const longest = steps.reduce<Step | null>((a, s) => (a === null || s.duration_s > a.duration_s ? s : a), null);
+  if (longest === null) return "No steps.";
+  return (
+    `${count(steps.length)} steps of ${count(lines.length)} ranks. The longest is step ${longest.step} of ` +
+    `${rankText(longest.rank)} with ${value(longest.duration_s, "s")}; ${count(outliers.length)} are outliers.`
+  );
+}
+
+export function StepDurations(p: { steps: readonly Step[]; outliers: readonly Outlier[]; mode: string }) {
+  const [scale, setScale] = useState<Scale>("usual");
+  const [box, wide] = useWidth();
+  const steps = p.steps.filter((s) => s.mode === p.mode);
+  const outliers = p.outliers.filter((o) => o.mode === p.mode);
+  const lines = linesOf(steps);
+  const keys = new Set(outliers.map((o) => `${rankKey(o)} ${o.step}`));
+  const longest = steps.reduce((a, s) => Math.max(a, s.duration_s), 1e-9);
+  const usual = usualTop(steps, keys);
+  const summary = summaryOf(lines, outliers);
+  return (
+    <ChartFrame
+      title="Step duration over the step's number"
+      summary={summary}
+      table={() => ({ columns: COLUMNS, rows: steps })}
+      actions={
+        longest > usual * 1.01 && (
+          <Choice
+            label="Scale of the durations"
+            value={scale}
+            onChange={setScale}
+            options={[
+              { value: "usual", text: "Usual steps" },
+              { value: "all", text: "All" },
+            ]}
+          />
+        )
+      }
+      legend={
+        <div class="legend">
+          {lines.map((l, i) => (
+            <Swatch key={l.key} color={seriesColor(i)}>
+              {rankText(l.rank)} on {l.node}
+            </Swatch>
+          ))}
+          {outliers.length > 0 && (
+            <span class="steps-key">
+              <svg width="12" height="12" aria-hidden="true">
+                <path class="steps-outlier" d="M6 1l5 5l-5 5l-5 -5z" />
+              </svg>
+              outlier (▲ above the scale): click for the timeline
+            </span>
+          )}
+        </div>
+      }
+    >
+      <div ref={box} class="steps-durations">
+        {wide > 0 && steps.length > 0 && (
+          <Drawn lines={lines} outliers={outliers} top={scale === "usual" ? usual : longest * 1.06} wide={wide} label={summary} />
+        )}
+      </div>
+    </ChartFrame>
+  );
+}

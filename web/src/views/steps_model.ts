@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// steps_model.ts - what the Steps view adds up itself, apart from drawing it.
+import type { BreakdownStep, Histograms, Step, StepRank } from "../types";
+
+/** Of one rank and mode. */
+export const rankKey = (s: { node: string; rank: number | null; mode: string }): string =>
+  `${s.node} ${s.rank ?? ""} ${s.mode}`;
+
+export interface Line {
+  key: string;
+  node: string;
+  rank: number | null;
+  mode: string;
+  steps: Step[];
+}
+
+/** Steps by rank and mode, in the order of their numbers. */
+export function linesOf(steps: readonly Step[]): Line[] {
+  const lines = new Map<string, Line>();
+  for (const step of steps) {
+    const key = rankKey(step);
+    const line = lines.get(key) ?? { key, node: step.node, rank: step.rank, mode: step.mode, steps: [] };
+    line.steps.push(step);
+    lines.set(key, line);
+  }
+  for (const line of lines.values()) line.steps.sort((a, b) => a.start_ns - b.start_ns);
+  return [...lines.values()].sort((a, b) => (a.rank ?? 1e9) - (b.rank ?? 1e9) || (a.node < b.node ? -1 : 1));
+}
+
+export interface Outlier {
+  node: string;
+  rank: number | null;
+  mode: string;
+  step: number;
+  duration_s: number;
+  start_ns: number;
+  /** How many times the median of its rank it took; null where that is not known. */
+  times: number | null;
+}
+
+/** All outliers of the run, the worst first. */
+export function outliersOf(h: Histograms, ranks: readonly StepRank[]): Outlier[] {
+  const median = new Map(ranks.map((r) => [rankKey(r), r.p50_s]));
+  const all = h.steps.flatMap((s) =>
+    s.outliers.map((o) => {
+      const p50 = median.get(rankKey(s)) ?? null;
+      return { node: s.node, rank: s.rank, mode: s.mode, ...o, times: p50 ? o.duration_s / p50 : null };
+    }),
+  );
+  return all.sort((a, b) => b.duration_s - a.duration_s);
+}
+
+/** The longest duration that is no outlier: a scale on which the usual steps can be told apart. */
+export function usualTop(steps: readonly Step[], outliers: ReadonlySet<string>): number {
+  const usual = steps.filter((s) => !outliers.has(`${rankKey(s)} ${s.step}`)).map((s) => s.duration_s);
+  const top = usual.reduce((a, b) => Math.max(a, b), 0);
+  return top > 0 ? top * 1.15 : steps.reduce((a, s) => Math.max(a, s.duration_s), 1e-9);
+}
+
+export interface Straggle {
+  mode: string;
+  step: number;
+  start_ns: number;
+  duration_s: number;
+  slowest: { node: string; rank: number | null };
+  /** Its own work above that of the median rank: what the others waited for. */
+  lag_s: number;
+}
+
+/** Own work of a step: waiting for other ranks in a collective is not counted to the one that waits. */
+const ownWork = (s: Step): number => s.duration_s - (s.events["comm"] ?? 0);
+
+/** The slowest rank of each step that several ranks took part in. */
+export function stragglesOf(steps: readonly Step[]): Straggle[] {
+  const byStep = new Map<string, Step[]>();
+  for (const s of steps) {
+    const key = `${s.mode} ${s.step}`;
+    const list = byStep.get(key);
+    if (list) list.push(s);
+    else byStep.set(key, [s]);
+  }
+  const out: Straggle[] = [];
+  for (const list of byStep.values()) {
+    if (list.length < 2) continue;
+    const sorted = [...list].sort((a, b) => ownWork(a) - ownWork(b));
+    const last = sorted[sorted.length - 1]!;
+    const middle = sorted[Math.floor((sorted.length - 1) / 2)]!;
+    out.push({
+      mode: last.mode,
+      step: last.step,
+      start_ns: last.start_ns,
+      duration_s: last.duration_s,
+      slowest: { node: last.node, rank: last.rank },
+      lag_s: ownWork(last) - ownWork(middle),
+    });
+  }
+  return out.sort((a, b) => a.step - b.step);
+}
+
+export interface Straggler {
+  node: string;
+  rank: number | null;
+  slowest: number;
+  share: number;
+  lag_s: number;
+}
+
+/** Below this share of the step, ranks count as equally fast. */
+const EVEN = 0.01;
+
+/** How often each rank was the slowest, and what the others waited for it; the worst first. */
+export function stragglersOf(straggles: readonly Straggle[]): Straggler[] {
+  const out = new Map<string, Straggler>();
+  for (const s of straggles) {
+    if (s.lag_s < s.duration_s * EVEN) continue;
+    const key = `${s.slowest.node} ${s.slowest.rank ?? ""}`;
+    const row = out.get(key) ?? { ...s.slowest, slowest: 0, share: 0, lag_s: 0 };
+    row.slowest++;
+    row.lag_s += s.lag_s;
+    out.set(key, row);
+  }
+  const rows = [...out.values()].map((r) => ({ ...r, share: r.slowest / straggles.length }));
+  return rows.sort((a, b) => b.lag_s - a.lag_s);
+}
+
+/** Whether anything but the loader was recorded inside the steps: otherwise there is no breakdown. */
+export function hasDetail(steps: readonly BreakdownStep[]): boolean {
+  return steps.some((s) => s.kernel_us + s.memcpy_us + s.communication_us + s.runtime_us + s.cpu_us > 0);
+}
+
+/** Parts of a step by the breakdown, in the order in which they count. */
+export const ROLES = [
+  { id: "kernel", title: "Kernels", says: "computes on the device" },
+  { id: "memcpy", title: "Copies", says: "copies to and from the device" },
+  { id: "memset", title: "Memory filled", says: "fills device memory" },
+  { id: "communication", title: "Communication", says: "communicates with other ranks" },
+  { id: "runtime", title: "Runtime", says: "is spent in calls of the device's runtime" },
+  { id: "dataloader", title: "Loader", says: "waits for the loader" },
+  { id: "cpu", title: "CPU", says: "runs operators on the CPU" },
+  { id: "other", title: "Other", says: "is spent elsewhere" },
+] as const;
+
+export type Role = (typeof ROLES)[number]["id"];
+
+export const roleUs = (s: BreakdownStep, role: Role): number => s[`${role}_us`];
+
+/** A step of the breakdown in the shape the stacked bars take. */
+export function asStep(s: BreakdownStep): Step {
+  const events = Object.fromEntries(ROLES.map((r) => [r.id, roleUs(s, r.id) / 1e6]));
+  return {
+    node: s.node,
+    rank: s.rank,
+    mode: "train",
+    step: s.step,
+    start_ns: s.start_ns,
+    duration_s: s.total_us / 1e6,
+    samples: null,
+    cut: false,
+    events,
+  };
+}
+
+export interface Critical {
+  role: (typeof ROLES)[number];
+  /** Of the time of all steps. */
+  share: number;
+  steps: number;
+}
+
+/** What most of the steps' time goes to. */
+export function criticalOf(steps: readonly BreakdownStep[]): Critical | null {
+  const total = steps.reduce((sum, s) => sum + s.total_us, 0);
+  if (total <= 0) return null;
+  const of = (role: Role): number => steps.reduce((sum, s) => sum + roleUs(s, role), 0);
+  const role = [...ROLES].sort((a, b) => of(b.id) - of(a.id))[0]!;
+  return { role, share: of(role.id) / total, steps: steps.filter((s) => s.critical === role.id).length };
+}

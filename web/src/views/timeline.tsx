@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// timeline.tsx - the Timeline view: every step, phase, event and operator of all ranks as slices in
+// lanes, to zoom into, search and add up.
+
+import { useEffect, useId, useMemo, useState } from "preact/hooks";
+
+import { Button, Card } from "../components/basics";
+import { ChartFrame, type ChartTable } from "../components/chart_frame";
+import { Dialog } from "../components/dialog";
+import { Empty, ErrorBox, Loading } from "../components/empty";
+import type { Column } from "../components/table";
+import { count, duration, rankText, value } from "../format";
+import { Minimap } from "../timeline/minimap";
+import { type Slice, slicesIn } from "../timeline/model";
+import { Legend, RangePanel, Search, SlicePanel } from "../timeline/panels";
+import { KEYS_HELP } from "../timeline/pointer";
+import { offsetText } from "../timeline/range";
+import { Stage } from "../timeline/stage";
+import { Store } from "../timeline/store";
+import type { ViewProps } from "../views";
+import "../timeline/timeline.css";
+
+const MOST_ROWS = 500;
+
+const SLICE_COLUMNS: readonly Column<Slice>[] = [
+  { id: "name", title: "Name", cell: (s) => s.name, sort: (s) => s.name, class: "tl-wide" },
+  { id: "rank", title: "Rank", cell: (s) => rankText(s.lane.rank), sort: (s) => s.lane.rank },
+  { id: "lane", title: "Lane", cell: (s) => s.lane.title, sort: (s) => s.lane.title },
+  { id: "start", title: "Start", numeric: true, cell: (s) => offsetText(s.start, 1e3), sort: (s) => s.start },
+  { id: "duration", title: "Duration", numeric: true, cell: (s) => value((s.end - s.start) / 1e9, "s"), sort: (s) => s.end - s.start },
+  { id: "merged", title: "Merged", numeric: true, cell: (s) => (s.merged > 1 ? count(s.merged) : "1"), sort: (s) => s.merged },
+];
+
+function Help(p: { onClose: () => void }) {
+  return (
+    <Dialog title="Keys of the timeline" onClose={p.onClose}>
+      <dl class="tl-facts">
+        {KEYS_HELP.map(([keys, what]) => (
+          <>
+            <dt>
+              <kbd>{keys}</kbd>
+            </dt>
+            <dd>{what}</dd>
+          </>
+        ))}
+      </dl>
+      <div class="dialog-actions">
+        <Button kind="primary" onClick={p.onClose}>
+          Close
+        </Button>
+      </div>
+    </Dialog>
+  );
+}
+
+function Toolbar(p: { store: Store; onHelp: () => void }) {
+  const { store } = p;
+  const folded = store.layout.value.groups.some((g) => g.collapsed);
+  return (
+    <div class="tl-toolbar">
+      <Search store={store} />
+      <div class="tl-buttons">
+        <Button label="Zoom in" onClick={() => store.zoom(1 / 2)}>
+          +
+        </Button>
+        <Button label="Zoom out" onClick={() => store.zoom(2)} why={store.zoomed.value ? null : "the whole run is shown"}>
+          −
+        </Button>
+        <Button label="Show the whole run" onClick={() => store.reset()} why={store.zoomed.value ? null : "the whole run is shown"}>
+          Whole run
+        </Button>
+        <Button onClick={() => store.foldAll(!folded)}>{folded ? "Unfold all" : "Fold all"}</Button>
+        <Button kind="quiet" onClick={p.onHelp}>
+          Keys
+        </Button>
+      </div>
+    </div>
+  );
+}
+
+function summaryOf(store: Store): string {
+  const { groups } = store.layout.value;
+  const r = store.range.value;
+  const lanes = store.lanes.value.length;
+  const slices = store.chunks.value[0]?.count ?? 0;
+  return (
+    `${count(lanes)} lanes of ${groups.map((g) => g.title).join(", ")}. ` +
+    `Shown are ${duration((r.to - r.from) / 1e9)} from ${offsetText(r.from, 1e6)} behind the start, with ${count(slices)} slices loaded.`
+  );
+}
+
+function tableOf(store: Store): ChartTable<Slice> {
+  return { columns: SLICE_COLUMNS, rows: slicesIn(store.chunks.value, store.range.value, MOST_ROWS) };
+}
+
+/** Said aloud when another slice is selected. */
+function spoken(slice: Slice | null): string {
+  if (!slice) return "";
+  return `${slice.name}, ${value((slice.end - slice.start) / 1e9, "s")}, ${rankText(slice.lane.rank)}, ${slice.lane.title}`;
+}
+
+function NothingMarked() {
+  return (
+    <Empty title="Only the phases of this run are known: no steps, events or operators" command="footplate run --detail-steps 5:2 -- python train.py">
+      PyTorch and Keras programs that are started with footplate run show their steps and phases by themselves; operators and kernels come from a
+      detail window, which this command records for two steps.
+    </Empty>
+  );
+}
+
+export function TimelineView(p: ViewProps) {
+  const store = useMemo(() => new Store(p.run), [p.run.run]);
+  const [help, setHelp] = useState(false);
+  const keysId = useId();
+  useEffect(() => store.open(), [store]);
+  useEffect(() => store.refresh(p.run), [store, p.run.version]);
+  const whole = store.whole.value;
+  const error = store.error.value;
+  const bare = whole !== null && store.lanes.value.every((lane) => lane.kind === "phases");
+  const { selected, selection } = store;
+  return (
+    <div class="stack">
+      <Card>
+        <ChartFrame title="Timeline" summary={summaryOf(store)} table={() => tableOf(store)} legend={<Legend store={store} />}>
+          <Toolbar store={store} onHelp={() => setHelp(true)} />
+          {error !== null && <ErrorBox error={error} retry={() => store.reload()} />}
+          <div class="tl-box">
+            <Minimap store={store} />
+            <Stage store={store} describedBy={keysId} />
+          </div>
+          {whole === null && error === null && <Loading what="the timeline" />}
+          {bare && <NothingMarked />}
+          <p id={keysId} class="tl-hint">
+            Drag to move, wheel or W and S to zoom at the cursor, Shift-drag (or drag on the ruler) to add up a range, click a slice
+            for its details.
+          </p>
+        </ChartFrame>
+        <div class="sr-only" role="status">
+          {spoken(selected.value)}
+        </div>
+      </Card>
+      {selected.value && <SlicePanel store={store} slice={selected.value} />}
+      {selection.value && <RangePanel store={store} range={selection.value} />}
+      {help && <Help onClose={() => setHelp(false)} />}
+    </div>
+  );
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// parts.test.ts - the arithmetic behind the parts of the page.
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { queryText } from "../src/api";
+import { percentages, ringPart } from "../src/components/plots/arcs";
+import { axisEnd, extent, ticks } from "../src/components/plots/scale";
+import { type Column, sortRows } from "../src/components/table";
+import { mergeSteps } from "../src/live";
+import type { LiveStep, RunInfo, RunRow, Stat, Verdict } from "../src/types";
+import { intervalNow, isMonitoring, whyNot } from "../src/views/controls";
+import { worstFirst } from "../src/views/insights";
+import { jobDetails, phaseParts, stretches } from "../src/views/overview_job";
+import { absentText, verdictOf } from "../src/views/overview_use";
+import { matches } from "../src/views/runs";
+
+test("percentages sum to 100 whatever the parts are", () => {
+  for (const parts of [[1, 1, 1], [11.1048, 1.1404, 1.3914], [0, 0, 5], [1e-9, 1, 1e9], [2, 2, 2, 2, 2, 2, 2]]) {
+    const pcts = percentages(parts);
+    const tenths = (pcts ?? []).reduce((sum, p) => sum + Math.round(p * 10), 0);
+    assert.equal(tenths, 1000, parts.join());
+  }
+  assert.equal(percentages([0, 0]), null);
+});
+
+test("a part that is the whole ring is still drawn", () => {
+  assert.doesNotMatch(ringPart(50, 50, 20, 40, 0, 1), /NaN/);
+  assert.match(ringPart(50, 50, 20, 40, 0, 1), / 0 1 1 /);
+});
+
+test("ticks are round and cover the axis", () => {
+  assert.deepEqual(ticks(0, 100, 5), [0, 20, 40, 60, 80, 100]);
+  assert.deepEqual(ticks(3, 3), [3]);
+  assert.equal(axisEnd(93, "%"), 100);
+  assert.equal(axisEnd(0, "s"), 1);
+  assert.ok(axisEnd(0.37, "s") >= 0.37);
+  assert.deepEqual(extent([null, 3, 1, null]), [1, 3]);
+  assert.equal(extent([null]), null);
+});
+
+interface Row {
+  name: string;
+  n: number | null;
+}
+
+const columns: Column<Row>[] = [
+  { id: "name", title: "Name", cell: (r) => r.name, sort: (r) => r.name },
+  { id: "n", title: "N", cell: (r) => r.n, sort: (r) => r.n, numeric: true },
+];
+
+test("rows without a value go last in both directions, equal ones keep their order", () => {
+  const rows: Row[] = [{ name: "a", n: 2 }, { name: "b", n: null }, { name: "c", n: 10 }, { name: "d", n: 2 }];
+  const names = (down: boolean): string => sortRows(rows, columns, { id: "n", down }).map((r) => r.name).join("");
+  assert.equal(names(false), "adcb");
+  assert.equal(names(true), "cadb");
+});
+
+test("a query leaves out what is absent, repeats lists and writes times without an exponent", () => {
+  assert.equal(
+    queryText({ node: "", from: 1.7e18, to: null, metric: ["cpu.util:total", "gpu.util"], all: true, x: undefined }),
+    "?from=1700000000000000000&metric=cpu.util%3Atotal&metric=gpu.util&all=1",
+  );
+  assert.equal(queryText({}), "");
+});
+
+test("news of a rank replace what was known of it and leave the others", () => {
+  const step = (rank: number, n: number): LiveStep => ({ node: "a", rank, mode: "train", step: n, duration_s: 1 });
+  const merged = mergeSteps([step(0, 5), step(1, 5)], [step(1, 6), step(2, 1)]);
+  assert.deepEqual(merged.map((s) => [s.rank, s.step]), [[0, 5], [1, 6], [2, 1]]);
+});
+
+function run(more: Partial<RunInfo>): RunInfo {
+  const base = { live: true, status: "running", marks: [], interval_ms: 500, control: { allowed: true, why: null }, phases: [] };
+  return { ...base, ...more } as unknown as RunInfo;
+}
+
+test("the last switch says whether a run is monitored, the last change its interval", () => {
+  const mark = (what: string, time_ns: number, number: number) => ({ node: "a", mark: what, time_ns, number, text: "" });
+  assert.equal(isMonitoring(run({})), true);
+  assert.equal(isMonitoring(run({ marks: [mark("monitoring", 1, 0)] })), false);
+  assert.equal(isMonitoring(run({ marks: [mark("monitoring", 1, 0), mark("monitoring", 2, 1)] })), true);
+  assert.equal(intervalNow(run({})), 500);
+  assert.equal(intervalNow(run({ marks: [mark("interval", 1, 1e8), mark("interval", 2, 1e9)] })), 1000);
+});
+
+test("controls that make no sense say why", () => {
+  assert.equal(whyNot(run({})), null);
+  assert.match(whyNot(run({ live: false, status: "failed" })) ?? "", /is failed/);
+  assert.equal(whyNot(run({ control: { allowed: false, why: "this token may only read" } })), "this token may only read");
+});
+
+test("the details of a job have every line, and an interruption only where there was one", () => {
+  const info = run({ initialization_s: 1, train_s: 6, eval_s: 1, finalization_s: 2, interruption_s: 0, live: false });
+  assert.deepEqual(jobDetails(info).map((d) => d.term), [
+    "Start time",
+    "End time",
+    "Job duration",
+    "Training loop start",
+    "Training loop end",
+    "Training loop duration",
+    "Initialization",
+    "Finalization",
+    "Initialization (%)",
+    "Training loop (%)",
+    "Finalization (%)",
+  ]);
+  assert.equal(jobDetails(info).find((d) => d.term === "Training loop (%)")?.text, "70.0 %");
+  assert.equal(phaseParts(info).length, 3);
+  assert.equal(phaseParts(run({ ...info, interruption_s: 3 })).length, 4);
+});
+
+test("phases too narrow to be seen join the one before them", () => {
+  const at = (start_ns: number, end_ns: number) => ({ phase: "train" as const, start_ns, end_ns });
+  const seen = stretches([at(0, 500), at(500, 500.1), at(500.1, 1000)], 0, 1000, 100);
+  assert.equal(seen.length, 2);
+  assert.equal(seen[0]?.end_ns, 500.1);
+});
+
+test("findings come first, the severest and dearest of them before the others", () => {
+  const v = (rule: string, state: string, severity: string, lost_s: number | null) => ({ rule, state, severity, lost_s }) as Verdict;
+  const sorted = worstFirst([
+    v("not", "not_evaluated", "info", null),
+    v("clear", "clear", "critical", null),
+    v("small", "issue", "warning", 1),
+    v("large", "issue", "warning", 9),
+    v("worst", "issue", "critical", 2),
+  ]);
+  assert.deepEqual(sorted.map((s) => s.rule), ["worst", "large", "small", "clear", "not"]);
+});
+
+test("a node's verdict is the remark that begins with its name", () => {
+  const verdicts = [{ rule: "OverallSystemUsage", remarks: ["a1: well used", "a: under-used"] }] as Verdict[];
+  assert.equal(verdictOf("a", verdicts), "under-used");
+  assert.equal(verdictOf("b", verdicts), null);
+  assert.equal(verdictOf("a", null), null);
+});
+
+test("resources that were not measured are named with the reason, once for each reason", () => {
+  const stat = (metric: string, n: number, why?: string) =>
+    ({ node: "a", metric, count: n, losses: why === undefined ? [] : [{ what: metric, why }] }) as unknown as Stat;
+  assert.equal(
+    absentText([stat("cpu", 5), stat("gpu", 0, "no driver"), stat("gpu_memory", 0, "no driver"), stat("io_wait", 0)]),
+    "Total GPU utilization, GPU memory utilization: not measured: no driver. I/O wait: not measured: no samples were recorded.",
+  );
+});
+
+test("a filter asks for all its words, wherever they stand", () => {
+  const line = { run: "r-1", name: "ResNet", status: "running", command: ["python", "train.py"], nodes: [{ id: "gpu-07" }] } as RunRow;
+  assert.ok(matches(line, ""));
+  assert.ok(matches(line, "resnet gpu-07"));
+  assert.ok(matches(line, "TRAIN running"));
+  assert.ok(!matches(line, "resnet failed"));
+  assert.ok(matches({ run: "x", name: "x", status: null, error: "no such file" }, "damaged"));
+});
