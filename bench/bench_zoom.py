@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page in a headless browser: the first page, zooming the Nodes tab of a day, a heatmap, and how
+"""The page in a headless browser: the first page, zooming the Nodes tab of a day, a heatmap, how
 late a living run's sample is on the screen. ECharts draws the same data in the same run."""
 
 from __future__ import annotations
@@ -150,6 +150,7 @@ def run(context: Context, result: Result) -> None:
         got = drive(
             context,
             {
+                "parts": ["first", "live", "tab", "eight", "heat"],
                 "web": str(WEB),
                 "chromium": shutil.which("chromium"),
                 "ours": bundle(

@@ -19,6 +19,8 @@ from harness import Skipped
 PROGRAMS = {
     "node-exporter": ("prometheus-node-exporter", "prometheus-node-exporter"),
     "victoria-metrics": ("victoria-metrics", "victoria-metrics"),
+    "wrk": ("wrk", "wrk"),
+    "nginx": ("nginx-light", "/usr/sbin/nginx"),
     "lttng": ("lttng-tools liblttng-ust-dev", "lttng-sessiond"),
 }
 

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 
+import bench_compare
 import bench_events
 import bench_fast
 import bench_frames
@@ -22,11 +23,14 @@ import bench_import
 import bench_memory
 import bench_ops
 import bench_pyevents
+import bench_report
 import bench_rules
 import bench_sagemaker
 import bench_sample
+import bench_serve
 import bench_size
 import bench_stats
+import bench_timeline
 import bench_training
 import bench_windows
 import bench_write
@@ -44,6 +48,7 @@ BENCHES = [
     Bench("events", "one event from C, and a million a second", bench_events.run, ["lttng"]),
     Bench("fast", "sampling every 10 ms", bench_fast.run),
     Bench("memory", "resident memory of the recorder", bench_memory.run),
+    Bench("serve", "the dashboard's server", bench_serve.run, ["wrk", "nginx"]),
     Bench("size", "stored bytes per sample", bench_size.run, ["victoria-metrics"]),
     Bench("write", "the write path", bench_write.run),
     Bench("windows", "windows at 1800 points", bench_windows.run, ["victoria-metrics"]),
@@ -68,10 +73,13 @@ BENCHES = [
         ["torch", "numpy"],
     ),
     Bench("rules", "all rules, afterwards and while a run lives", bench_rules.run, ["pandas"]),
+    Bench("report", "the report of a day", bench_report.run, ["pandas"]),
     Bench("frames", "every sample of a day into a pandas frame", bench_frames.run, ["pandas"]),
+    Bench("compare", "two runs against each other", bench_compare.run, ["numpy"]),
     Bench("import", "a gzip trace to a stored run", bench_import.run),
     Bench("ops", "operators and breakdown of a stored run", bench_ops.run, ["pandas"]),
     Bench("zoom", "the dashboard in a browser", bench_zoom.run),
+    Bench("timeline", "a hundred thousand slices of the timeline", bench_timeline.run),
 ]
 
 

@@ -194,15 +194,18 @@ async function liveDelay(browser) {
 
 const browser = await chromium.launch({ executablePath: ask.chromium, args: ["--no-sandbox"] });
 const out = {};
-try {
-  out.eight = { ours: await eightCharts(browser, ask.ours), peer: await eightCharts(browser, ask.peer) };
-  out.heat = { ours: await heatmap(browser, ask.ours), peer: await heatmap(browser, ask.peer) };
-  if (ask.address) {
-    out.first = await firstPage(browser);
+const parts = {
+  eight: async () => ({ ours: await eightCharts(browser, ask.ours), peer: await eightCharts(browser, ask.peer) }),
+  heat: async () => ({ ours: await heatmap(browser, ask.ours), peer: await heatmap(browser, ask.peer) }),
+  first: () => firstPage(browser),
+  tab: async () => {
     const tab = await nodesTab(browser);
-    out.tab = { ours: tab.times, answers: tab.answers, peer: await peerTab(browser, tab.kept) };
-  }
-  if (ask.live) out.live = await liveDelay(browser);
+    return { ours: tab.times, answers: tab.answers, peer: await peerTab(browser, tab.kept) };
+  },
+  live: () => liveDelay(browser),
+};
+try {
+  for (const name of ask.parts) out[name] = await parts[name]();
 } finally {
   await browser.close();
 }

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write the files of a folder as compressed C arrays, the table of src/serve/assets.h.
 
-    embed_assets.py FOLDER OUT.c [FILE...]
+    embed_assets.py FOLDER OUT.c
 
-FILEs are the paths below FOLDER; none makes an empty table. The same files give the same bytes.
+Maps for debuggers are left out. A folder that is not there makes an empty table. The same files
+give the same bytes.
 """
 
 from __future__ import annotations
@@ -68,9 +69,15 @@ def write(folder: Path, names: list[str]) -> str:
     )
 
 
+def files(folder: Path) -> list[str]:
+    """The paths below the folder."""
+    found = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".map")
+    return [path.relative_to(folder).as_posix() for path in found]
+
+
 def main() -> int:
-    folder, out, *names = sys.argv[1:]
-    Path(out).write_text(write(Path(folder), names))
+    folder, out = map(Path, sys.argv[1:])
+    out.write_text(write(folder, files(folder)))
     return 0
 
 

@@ -77,11 +77,17 @@ function firstFiles(metafile, entry) {
   return new Set([...seen].map((path) => basename(path)));
 }
 
+function firstOf({ metafile }) {
+  return firstFiles(metafile, Object.keys(metafile.outputs).find((path) => /main-[^/]*\.js$/.test(path)));
+}
+
 async function write(results) {
   const outputs = results.flatMap((r) => r.outputFiles);
+  const early = [...firstOf(results[0])].filter((name) => !name.startsWith("main-"));
   const named = (pattern) => outputs.map((f) => basename(f.path)).find((name) => pattern.test(name));
   const template = await readFile(join(source, "index.html"), "utf8");
   const page = template
+    .replace("%EARLY%", early.map((name) => `<link rel="modulepreload" href="/assets/${name}" />`).join("\n    "))
     .replace("%SCRIPT%", `/assets/${named(/^main-.*\.js$/)}`)
     .replace("%STYLE%", `/assets/${named(/^style-.*\.css$/)}`)
     .replace("%ICON%", `/assets/${named(/^icon-.*\.svg$/)}`);
@@ -93,8 +99,7 @@ async function write(results) {
 }
 
 function report([scriptResult], outputs, page) {
-  const entry = Object.keys(scriptResult.metafile.outputs).find((path) => /main-[^/]*\.js$/.test(path));
-  const first = firstFiles(scriptResult.metafile, entry);
+  const first = firstOf(scriptResult);
   const size = (files) => files.reduce((sum, f) => sum + gzipSync(f.contents).length, gzipSync(page).length);
   const early = outputs.filter((f) => first.has(basename(f.path)) || /\.(css|svg)$/.test(f.path));
   const kb = (n) => `${(n / 1000).toFixed(1)} kB`;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "agent/recorder_own.h"
+#include "agent/shed.h"
 #include "base/mem.h"
 
 enum { POLL_FIXED = 4, POLL_MOST = POLL_FIXED + CONTROL_CLIENTS + 1 };
@@ -104,6 +105,7 @@ int recorder_run(const struct record_ask *ask, struct record_result *out, struct
     int rc = recorder_start(r, out, e);
     bool unused = true;
     if (rc == 0) {
+        shed_startup_code();
         loop(r);
         unused = recorder_end(r, out);
     }

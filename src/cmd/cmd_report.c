@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_report.c - a run as one document: what it did, what held it back, what that cost. */
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -118,24 +119,82 @@ static int write_report(const struct report *r, const struct run_info *info,
 
 /* ---- what is in it ---- */
 
-static int make(struct run *r, struct check *c, const struct cmd_args *args, struct err *e)
-{
+/* What needs no verdicts is gathered while the rules are evaluated, from the run opened again. */
+struct gathering {
+    pthread_t thread;
+    bool started;
+    const char *path;
+    struct report_ask ask;
+    struct arena arena;
+    struct run *run;
     struct report *report;
-    struct report_ask ask = {.checked = &c->checked, .params = &c->params};
+    int rc;
+    struct err err;
+};
+
+static void *gather(void *ctx)
+{
+    struct gathering *g = ctx;
+    g->rc = run_open(&g->run, g->path, &g->err);
+    if (g->rc == 0)
+        g->rc = report_gather(&g->report, g->run, &g->ask, &g->arena, &g->err);
+    return NULL;
+}
+
+static void gather_begin(struct gathering *g)
+{
+    g->started = pthread_create(&g->thread, NULL, gather, g) == 0;
+}
+
+static int gather_end(struct gathering *g, struct err *e)
+{
+    if (g->started)
+        pthread_join(g->thread, NULL);
+    else
+        gather(g);
+    if (g->rc != 0)
+        *e = g->err;
+    return g->rc;
+}
+
+static int judge(struct run *r, struct check *c, struct report_ask *ask, struct err *e)
+{
     struct hosted *own = NULL;
-    int rc = steps_read(r, c->arena, &ask.ranks, &ask.n_ranks, e);
+    int rc =
+        rules_check_steps(r, &(struct check_ask){&c->params, &c->pricing, ask->ranks, ask->n_ranks},
+                          c->arena, &c->checked, e);
     if (rc == 0)
-        rc = rules_check_steps(r,
-                               &(struct check_ask){&c->params, &c->pricing, ask.ranks, ask.n_ranks},
-                               c->arena, &c->checked, e);
-    if (rc == 0)
-        rc = own_rules_check(&c->own, r, c->arena, &own, &ask.n_own, e);
+        rc = own_rules_check(&c->own, r, c->arena, &own, &ask->n_own, e);
     if (rc != 0)
         return rc;
-    ask.own = own;
-    ask.right_size = rightsize_advise(&c->checked, c->pricing.table, c->arena);
-    rc = report_read(&report, r, &ask, c->arena, e);
-    return rc ? rc : write_report(report, run_get_info(r), args, e);
+    ask->checked = &c->checked;
+    ask->params = &c->params;
+    ask->own = own;
+    ask->right_size = rightsize_advise(&c->checked, c->pricing.table, c->arena);
+    return 0;
+}
+
+static int make(struct run *r, struct check *c, const struct cmd_args *args, struct err *e)
+{
+    struct gathering *g = arena_new(c->arena, struct gathering);
+    struct report_ask ask = {0};
+    struct err other;
+    int rc = steps_read(r, c->arena, &ask.ranks, &ask.n_ranks, e);
+    if (rc != 0)
+        return rc;
+    g->path = run_get_info(r)->path;
+    g->ask = ask;
+    gather_begin(g);
+    rc = judge(r, c, &ask, e);
+    const int gathered = gather_end(g, rc ? &other : e);
+    rc = rc ? rc : gathered;
+    if (rc == 0) {
+        report_conclude(g->report, &ask);
+        rc = write_report(g->report, run_get_info(r), args, e);
+    }
+    run_close(g->run);
+    arena_free(&g->arena);
+    return rc;
 }
 
 static int run(const struct cmd_args *args, struct err *e)

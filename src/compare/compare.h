@@ -182,6 +182,7 @@ struct compared {
     bool ops_per_step;                 /* their times and calls are of one step; else of the run */
     struct compared_finding *findings; /* appeared, went, stayed, unknown */
     size_t n_findings;
+    size_t rules_judged[COMPARE_SIDES]; /* rules that could judge a run of that side */
 
     double cost[COMPARE_SIDES]; /* as shown: rounded to cents, or finer when small */
     double saving, saving_share;

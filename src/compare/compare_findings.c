@@ -90,8 +90,10 @@ void compare_findings(struct comparing *c)
     struct opinion v[RULE_N][COMPARE_SIDES];
     o->findings = arena_array(c->arena, struct compared_finding, RULE_N);
     for (size_t k = 0; k < RULE_N; k++)
-        for (int s = 0; s < COMPARE_SIDES; s++)
+        for (int s = 0; s < COMPARE_SIDES; s++) {
             v[k][s] = opinion_of(&c->side[s], k);
+            o->rules_judged[s] += v[k][s].judged > 0 && !rules[k]->summary;
+        }
     for (enum finding_change want = 0; want < FINDING_CHANGES; want++)
         for (size_t k = 0; k < RULE_N; k++) {
             enum finding_change change;

@@ -240,6 +240,8 @@ static void findings_json(struct jw *j, const struct compared *c)
                 finding_json(j, &c->findings[i]);
         jw_end(j);
     }
+    jw_int(j, "rules_judged_a", (int64_t)c->rules_judged[COMPARE_A]);
+    jw_int(j, "rules_judged_b", (int64_t)c->rules_judged[COMPARE_B]);
     jw_end(j);
 }
 

@@ -418,7 +418,9 @@ static void put_findings(struct doing *d)
         {"Lost B", true, false}, {"What it says", false, true}, {0}};
     doc_section(&d->doc, "findings", "Findings");
     if (d->c->n_findings == 0) {
-        doc_text(&d->doc, "No rule found anything on either side.");
+        doc_text(&d->doc,
+                 "Nothing was found by the rules that had what they need: %zu for A, %zu for B.",
+                 d->c->rules_judged[COMPARE_A], d->c->rules_judged[COMPARE_B]);
     } else {
         doc_table(&d->doc, "What rules found; lost: share of the training loop", columns);
         for (size_t i = 0; i < d->c->n_findings; i++)

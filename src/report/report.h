@@ -29,6 +29,12 @@ struct report_ask {
 MUST_CHECK int report_read(struct report **out, struct run *r, const struct report_ask *ask,
                            struct arena *a, struct err *e);
 
+/* report_read in two: what needs no verdicts, which another thread may do with a run of its own
+ * while the rules are evaluated; then what they said, to be called before anything is written. */
+MUST_CHECK int report_gather(struct report **out, struct run *r, const struct report_ask *ask,
+                             struct arena *a, struct err *e);
+void report_conclude(struct report *r, const struct report_ask *ask);
+
 /* One file: no network, no other file, complete without a script. */
 void report_html(const struct report *r, struct buf *out);
 /* Every number of the page. Keys may be added, never renamed. */

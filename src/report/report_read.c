@@ -129,8 +129,8 @@ static int take_show(struct report *r, struct run *run, struct err *e)
     return rc;
 }
 
-int report_read(struct report **out, struct run *run, const struct report_ask *ask, struct arena *a,
-                struct err *e)
+int report_gather(struct report **out, struct run *run, const struct report_ask *ask,
+                  struct arena *a, struct err *e)
 {
     struct report *r = arena_new(a, struct report);
     *r = (struct report){.arena = a, .ask = *ask, .info = run_get_info(run)};
@@ -140,9 +140,7 @@ int report_read(struct report **out, struct run *run, const struct report_ask *a
     if (rc != 0)
         return rc;
     statview_of(&r->use, r->show.lines, r->show.n_lines, a);
-    take_rules(r);
     take_phases(r);
-    take_cost(r);
     rc = report_charts_read(r, run, e);
     if (rc == 0)
         rc = report_steps_read(r, run, e);
@@ -150,5 +148,21 @@ int report_read(struct report **out, struct run *run, const struct report_ask *a
         rc = report_ops_read(r, run, e);
     if (rc == 0)
         *out = r;
+    return rc;
+}
+
+void report_conclude(struct report *r, const struct report_ask *ask)
+{
+    r->ask = *ask;
+    take_rules(r);
+    take_cost(r);
+}
+
+int report_read(struct report **out, struct run *run, const struct report_ask *ask, struct arena *a,
+                struct err *e)
+{
+    const int rc = report_gather(out, run, ask, a, e);
+    if (rc == 0)
+        report_conclude(*out, ask);
     return rc;
 }

@@ -96,16 +96,40 @@ static void means_json(struct jw *j, const struct grid *g, struct arena *a)
     }
 }
 
+/* Whether every node that has the metric has it of the whole machine too: then the mean is read
+ * without its parts. */
+static bool has_totals(const struct route_ask *q, const char *metric, const struct series_key *v,
+                       size_t n)
+{
+    const struct series_ask ask = {.node = route_text(q, "node"), .metric = metric};
+    size_t nodes = 0, totals = 0;
+    const char *node = NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (!series_matches(&ask, &v[i]))
+            continue;
+        nodes += !node || strcmp(node, v[i].node) != 0;
+        node = v[i].node;
+        totals += strcmp(v[i].entity, ENTITY_TOTAL) == 0;
+    }
+    return totals == nodes;
+}
+
 static int wish_json(struct jw *j, const struct route_ask *q, const struct grid_ask *window,
                      const struct wish *w, struct err *e)
 {
     struct grid g;
-    const struct series_ask which = {
+    struct series_ask which = {
         .node = route_text(q, "node"), .metric = w->metric, .entity = w->entity};
     struct grid_ask ask = *window;
+    struct series_key *keys;
+    size_t n_keys;
     ask.which = &which;
     ask.n_which = 1;
-    const int rc = grid_read(q->run, &ask, q->arena, &g, e);
+    int rc = series_list(q->run, q->arena, &keys, &n_keys, e);
+    if (rc == 0 && w->mean && has_totals(q, w->metric, keys, n_keys))
+        which.entity = ENTITY_TOTAL;
+    if (rc == 0)
+        rc = grid_read(q->run, &ask, q->arena, &g, e);
     if (rc)
         return rc;
     if (!w->mean && j->out->len + 3 * NUMBER_BYTES * g.n * g.columns > ANSWER_MOST)

@@ -17,7 +17,7 @@ before(async () => {
   live = await t.record("steered", "--seconds", "90");
   await until(async () => (await t.api(`/runs/${live.run}`)).loop_start_ns !== null, "steps of the live run");
 });
-after(() => t.stop());
+after(() => t?.stop());
 
 const open = (name, options) => t.open(`#/run/${name}/overview`, { ready: ".controls", ...options });
 const marks = async (what) => (await t.api(`/runs/${live.run}`)).marks.filter((m) => m.mark === what);

@@ -14,7 +14,7 @@ before(async () => {
   t = await start({ scenes: ["checkpoint_stall/fires", "dataloader/fires"] });
   [name] = t.runs;
 });
-after(() => t.stop());
+after(() => t?.stop());
 
 const selected = (page) => page.locator("[role=tab][aria-selected=true]").innerText();
 
@@ -77,12 +77,25 @@ test("a run that disappears while it is shown leaves a message, and the list goe
   const gone = await t.import("eval_heavy/fires");
   const page = await t.open(`#/run/${gone}/overview`, { ready: ".pie" });
   rmSync(join(t.dir, gone), { recursive: true });
-  await page.getByRole("button", { name: "Refresh" }).click();
-  await page.waitForSelector("[role=alert]");
+  await page.waitForSelector("[role=alert]"); // it is noticed without being asked
+  assert.match(await page.locator("[role=alert]").first().innerText(), new RegExp(gone));
   await page.getByRole("link", { name: "Runs", exact: true }).click();
   await page.waitForSelector(`a[href*="${name}"]`);
   assert.equal(await page.locator(`a[href*="${gone}"]`).count(), 0);
   t.calm(page, /404|410/);
+});
+
+test("a server that goes away is told, what was shown stays, and the page goes on when it is back", async () => {
+  const page = await t.open(`#/run/${name}/overview`, { ready: ".pie" });
+  const lost = page.getByText("connection lost");
+  await t.restart(async () => {
+    await lost.waitFor();
+    assert.equal(await page.locator(".pie").count(), 1);
+  });
+  await lost.waitFor({ state: "detached" });
+  assert.equal(await page.locator(".pie").count(), 1);
+  await page.locator("[role=alert]").waitFor({ state: "detached" });
+  t.calm(page, /ERR_CONNECTION|ERR_INCOMPLETE|ERR_EMPTY/);
 });
 
 test("all that the first page needs is at most 120 kB, and comes from the server itself", async () => {

@@ -82,6 +82,7 @@ function ended(child) {
 class Stage {
   #children = [];
   #troubles = new WeakMap();
+  #server;
 
   constructor(dir) {
     this.dir = dir;
@@ -113,12 +114,21 @@ class Stage {
     return { run: folder, done: ended(child), child };
   }
 
-  async serve(args = []) {
-    const child = spawn(footplate, ["serve", "--port", "0", "--dir", this.dir, ...args], {
+  async serve(args = [], port = "0") {
+    const child = spawn(footplate, ["serve", "--port", port, "--dir", this.dir, ...args], {
       stdio: ["ignore", "ignore", "pipe"],
     });
     this.#children.push(child);
+    this.#server = child;
     this.address = await addressOf(child);
+  }
+
+  /** The server ends; `meanwhile` is done; it is back at the same address. */
+  async restart(meanwhile) {
+    this.#server.kill("SIGTERM");
+    await ended(this.#server);
+    await meanwhile();
+    await this.serve([], new URL(this.address).port);
   }
 
   async #knows(name) {

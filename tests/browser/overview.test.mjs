@@ -20,7 +20,7 @@ before(async () => {
   recorded = live.run;
   format = await pageModule("format.ts");
 });
-after(() => t.stop());
+after(() => t?.stop());
 
 const overview = (name, options = {}) => t.open(`#/run/${name}/overview`, { ready: ".insight", ...options });
 
@@ -64,7 +64,7 @@ test("the job's details are exact, to the millisecond and with the zone", async 
   );
   assert.deepEqual(
     ["Job duration", "Training loop duration", "Initialization", "Finalization"].map((k) => shown[k]),
-    [info.job_duration_s, info.loop_duration_s, info.initialization_s, info.finalization_s].map(format.duration),
+    [info.job_duration_s, info.loop_duration_s, info.initialization_s, info.finalization_s].map((v) => format.value(v, "s")),
   );
   const percents = ["Initialization (%)", "Training loop (%)", "Finalization (%)"].map((k) => Number(shown[k].replace(" %", "")));
   assert.equal(Math.round(percents.reduce((a, b) => a + b, 0) * 10), 1000);

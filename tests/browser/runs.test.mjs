@@ -15,7 +15,7 @@ before(async () => {
   format = await pageModule("format.ts");
   for (const name of t.runs) await t.findings(name);
 });
-after(() => t.stop());
+after(() => t?.stop());
 
 const names = (page) => page.locator("tbody .runs-name a").allInnerTexts();
 const hrefs = (page) => page.locator("tbody .runs-name a").evaluateAll((all) => all.map((a) => a.getAttribute("href")));

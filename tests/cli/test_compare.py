@@ -17,28 +17,26 @@ def made(footplate, tmp_path_factory):
     """Runs with steps of a spread of 3 %, imported from a trace; each name is made once."""
     folder = tmp_path_factory.mktemp("compared")
 
-    def make(
-        name: str, seed: int = 1, count: int = 200, ms: float = 40.0, data: float = 5.0
-    ) -> str:
+    def make(name: str, seed: int = 1, count: int = 200, ms: float = 40.0) -> str:
         path = folder / name
         if path.exists():
             return str(path)
         rng = random.Random(seed)
-        at, events = 1000.0, []
+        at, events = 1000, []
 
-        def span(what: str, category: str, long_ms: float) -> None:
+        def span(what: str, us: int) -> None:
             nonlocal at
             events.append(
-                {"ph": "X", "name": what, "cat": category, "ts": at, "dur": long_ms * 1e3}
+                {"ph": "X", "name": what, "cat": "user_annotation", "ts": at, "dur": us}
                 | {"pid": 1, "tid": 1}
             )
-            at += long_ms * 1e3
+            at += us
 
         for k in range(count):
             start = at
-            work = ms * (1 + 0.03 * rng.gauss(0, 1))
-            span("enumerate(DataLoader)#__next__", "user_annotation", data)
-            span("forward", "user_annotation", work)
+            work = round(1000 * ms * (1 + 0.03 * rng.gauss(0, 1)))
+            span("enumerate(DataLoader)#__next__", 5000)
+            span("forward", work)
             events.append(
                 {"ph": "X", "name": f"ProfilerStep#{k}", "cat": "user_annotation", "ts": start}
                 | {"dur": at - start, "pid": 1, "tid": 1}
@@ -220,5 +218,5 @@ def test_what_makes_no_sense_is_refused(compare, words, said):
     assert said in compare(*words, code=2)
 
 
-def test_a_run_that_is_not_there_is_named(compare, made):
-    assert "nowhere" in compare(made("a", 1), "nowhere", code=1)
+def test_a_run_that_is_not_there_is_named(compare, made, runs):
+    assert "nowhere" in compare(made("a", 1), "nowhere", "--dir", str(runs), code=1)

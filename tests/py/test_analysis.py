@@ -33,8 +33,8 @@ def test_a_run_is_what_show_says(runs, frames, name):
     assert run.info == said
     assert (run.name, run.status, run.command) == (said["name"], said["status"], said["command"])
     assert run.nodes == [n["id"] for n in said["nodes"]]
-    assert run.start.timestamp() == pytest.approx(said["start_ns"] / 1e9, abs=1e-6)
-    assert run.end.timestamp() == pytest.approx(said["end_ns"] / 1e9, abs=1e-6)
+    assert run.start.timestamp() == pytest.approx(said["start_ns"] / 1e9, abs=2e-6)
+    assert run.end.timestamp() == pytest.approx(said["end_ns"] / 1e9, abs=2e-6)
 
 
 @pytest.mark.parametrize("name", ["recorded", "cpu", "two_nodes", "sagemaker"])

@@ -57,8 +57,9 @@ def test_a_utilization_histogram_counts_every_sample(runs, frames):
 
 def test_a_step_histogram_says_how_many_are_longer(runs, frames):
     chart = opened(runs, "recorded", frames).plot.step_histogram("data")
-    assert sum(int(t.rpartition(": ")[2]) for t in tips(chart, "rect")) == 29
-    assert any("30, 1 longer" in (t.text or "") for t in shapes(chart, "text"))
+    shown = sum(int(t.rpartition(": ")[2]) for t in tips(chart, "rect"))
+    titles = [t.text for t in shapes(chart, "text")]
+    assert f"data: 30, {30 - shown} longer" in titles  # the slow one at least
 
 
 def test_a_step_timeline_has_a_dot_for_each_of_the_last_steps(runs, frames):

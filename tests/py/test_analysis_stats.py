@@ -169,7 +169,7 @@ def test_activity_is_cut_at_both_ends(runs, frames):
 def test_activity_at_counts_moments_and_not_durations(runs, frames):
     run = opened(runs, "sagemaker", frames)
     start = SM_START_S * NS + 2_070_000_000
-    moments = [start + ms * 1_000_000 for ms in (10, 60, 90, 150)]
+    moments = [start + ms * 1_000_000 for ms in (10, 60, 90, 140)]
     rows = records(run.activity_at(moments))
     mine = {r["name"]: r for r in rows if r["node"] == "algo-2"}
     assert (mine["forward"]["hits"], mine["forward"]["share"]) == (2, 0.5)

@@ -41,16 +41,19 @@ export function follow(run: string): () => void {
   liveStatus.value = null;
   newestSteps.value = [];
   dataTime.value = null;
+  connected.value = true;
   return api.live(run, {}, {
     status: (s) => {
       // The first one says what the page is loading anyway.
       if (liveStatus.value !== null && liveStatus.value.version !== s.version) version.value++;
       liveStatus.value = s;
       dataTime.value = s.age_s === null ? null : Date.now() - s.age_s * 1000;
-      connected.value = true;
     },
     steps: (s) => (newestSteps.value = mergeSteps(newestSteps.value, s)),
     findings: () => findingsVersion.value++,
-    connected: (up) => (connected.value = up),
+    connected: (up) => {
+      if (up && !connected.value) version.value++; // what was missed meanwhile
+      connected.value = up;
+    },
   });
 }

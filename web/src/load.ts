@@ -23,6 +23,11 @@ function asApiError(e: unknown): ApiError {
   return e instanceof ApiError ? e : new ApiError(0, e instanceof Error ? e.message : String(e));
 }
 
+/** Whether what was shown is no longer there, rather than the server out of reach for a while. */
+export function isFinal(e: ApiError): boolean {
+  return e.status >= 400 && e.status < 500 && e.status !== 408 && e.status !== 429;
+}
+
 /**
  * Loads again whenever `key` or `tick` changes. A new key aborts what is under way and, unless
  * `keep`, forgets the old data; a new tick (live.version) waits for it, so that fast ticks cannot
@@ -51,7 +56,7 @@ export function useLoad<T>(
     const done = (data: T | null, error: ApiError | null): void => {
       if (flight.current !== mine) return;
       flight.current = null;
-      setState((s) => ({ key: k, data: data ?? (error !== null ? null : s.data), error, loading: false }));
+      setState((s) => ({ key: k, data: data ?? (error !== null && isFinal(error) ? null : s.data), error, loading: false }));
       if (mine.again) start(k);
     };
     loader.current(mine.abort.signal).then(

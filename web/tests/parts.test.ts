@@ -3,11 +3,12 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { queryText } from "../src/api";
+import { ApiError, queryText } from "../src/api";
 import { percentages, ringPart } from "../src/components/plots/arcs";
 import { axisEnd, extent, ticks } from "../src/components/plots/scale";
 import { type Column, sortRows } from "../src/components/table";
 import { mergeSteps } from "../src/live";
+import { isFinal } from "../src/load";
 import type { LiveStep, RunInfo, RunRow, Stat, Verdict } from "../src/types";
 import { intervalNow, isMonitoring, whyNot } from "../src/views/controls";
 import { worstFirst } from "../src/views/insights";
@@ -82,6 +83,12 @@ test("the last switch says whether a run is monitored, the last change its inter
   assert.equal(isMonitoring(run({ marks: [mark("monitoring", 1, 0), mark("monitoring", 2, 1)] })), true);
   assert.equal(intervalNow(run({})), 500);
   assert.equal(intervalNow(run({ marks: [mark("interval", 1, 1e8), mark("interval", 2, 1e9)] })), 1000);
+});
+
+test("only an answer about the thing itself takes away what was shown of it", () => {
+  const final = (status: number): boolean => isFinal(new ApiError(status, ""));
+  assert.deepEqual([404, 410, 401, 400].map(final), [true, true, true, true]);
+  assert.deepEqual([0, 408, 429, 500, 503].map(final), [false, false, false, false, false]);
 });
 
 test("controls that make no sense say why", () => {

@@ -95,9 +95,12 @@ class Profiles:
         return self
 
     def _with_modes(self, w: Window) -> Window:
+        phases = self._info.get("phases") or []
+
         def at(t: int) -> str | None:
-            phases = self._info.get("phases") or []
-            return next((p["phase"] for p in phases if p["start_ns"] <= t < p["end_ns"]), None)
+            """What begins before the job or ends behind it counts for its first or last phase."""
+            later = [p["phase"] for p in phases if t < p["end_ns"]]
+            return later[0] if later else phases[-1]["phase"] if phases else None
 
         return w._replace(start_mode=at(w.start_ns), end_mode=at(max(w.end_ns - 1, w.start_ns)))
 

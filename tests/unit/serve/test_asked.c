@@ -53,6 +53,7 @@ TEST(the_root_has_no_words_and_empty_words_count)
     struct read r;
     read_uri(&r, "/");
     CHECK(r.rc == 0 && r.q.n_steps == 0);
+    arena_free(&r.arena);
     read_uri(&r, "/a//b");
     CHECK(r.q.n_steps == 3);
     CHECK_STR(r.q.step[1], "");
@@ -107,7 +108,7 @@ TEST(what_is_not_well_formed_is_refused)
 
 TEST(too_long_and_too_many_is_refused)
 {
-    static char uri[ASKED_URI_MOST + 2];
+    char uri[ASKED_URI_MOST + 2];
     memset(uri, 'a', sizeof uri - 1);
     uri[0] = '/';
     CHECK(code_of(uri) == ERR_USAGE);
@@ -115,35 +116,43 @@ TEST(too_long_and_too_many_is_refused)
     CHECK(code_of(uri) == 0);
     CHECK(code_of("/1/2/3/4/5/6/7/8") == 0);
     CHECK(code_of("/1/2/3/4/5/6/7/8/9") == ERR_NOT_FOUND);
-    size_t at = (size_t)sprintf(uri, "/x?");
+    size_t at = (size_t)snprintf(uri, sizeof uri, "/x?");
     for (int i = 0; i < ASKED_VALUES; i++)
-        at += (size_t)sprintf(uri + at, "many=%d&", i);
+        at += (size_t)snprintf(uri + at, sizeof uri - at, "many=%d&", i);
     CHECK(code_of(uri) == 0);
-    sprintf(uri + at, "many=x");
+    snprintf(uri + at, sizeof uri - at, "many=x");
     CHECK(code_of(uri) == ERR_USAGE);
 }
 
-static const struct route *find(const char *uri, enum route_method m, const char **name,
-                                bool *other)
+struct found {
+    const struct route *route;
+    char name[32]; /* "": none */
+    bool other;    /* with another method there is one */
+};
+
+static struct found find(const char *uri, enum route_method m)
 {
-    static struct read r; /* the name lives in it */
-    r = (struct read){0};
+    struct read r = {0};
+    struct found f = {0};
+    const char *name;
     CHECK(asked_read(&r.q, uri, &r.arena, &r.e) == 0);
-    return asked_route(&r.q, 2, m, name, other);
+    f.route = asked_route(&r.q, 2, m, &name, &f.other);
+    snprintf(f.name, sizeof f.name, "%s", name ? name : "");
+    arena_free(&r.arena);
+    return f;
 }
 
 TEST(routes_are_found_by_path_and_method)
 {
-    const char *name;
-    bool other;
-    const struct route *status = find("/api/v1/status", ROUTE_GET, &name, &other);
-    CHECK(status && name == NULL);
-    CHECK(!find("/api/v1/status", ROUTE_POST, &name, &other) && other);
-    CHECK(!find("/api/v1/status/", ROUTE_GET, &name, &other) && !other);
-    CHECK(!find("/api/v1/statu", ROUTE_GET, &name, &other) && !other);
-    CHECK(!find("/api/v1", ROUTE_GET, &name, &other) && !other);
-    const struct route *live = find("/api/v1/runs/a%20b/live", ROUTE_GET, &name, &other);
-    CHECK(live && live != status);
-    CHECK_STR(name, "a b");
-    CHECK(!find("/api/v1/runs//live", ROUTE_GET, &name, &other)); /* a run has a name */
+    const struct found status = find("/api/v1/status", ROUTE_GET);
+    CHECK(status.route && !*status.name);
+    const struct found posted = find("/api/v1/status", ROUTE_POST);
+    CHECK(!posted.route && posted.other);
+    static const char *const none[] = {"/api/v1/status/x", "/api/v1/statu", "/api/v1",
+                                       "/api/v1/runs//live"}; /* a run has a name */
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++)
+        CHECK(!find(none[i], ROUTE_GET).route && !find(none[i], ROUTE_GET).other);
+    const struct found live = find("/api/v1/runs/a%20b/live", ROUTE_GET);
+    CHECK(live.route && live.route != status.route);
+    CHECK_STR(live.name, "a b");
 }

@@ -119,7 +119,7 @@ function NoDetail(p: { live: boolean }) {
     <Empty title="No operator was recorded in this run" command="footplate run --detail-steps 5:2 -- python train.py">
       Operators and kernels are recorded in detail windows only. This command records two steps from step 5 on
       {p.live ? "; or begin one now with Configure above" : "; of a live run, the Configure button begins one too"}. A trace of PyTorch's profiler
-      can be taken in with footplate import.
+      can be taken in with footplate import. Spans of the hooks, where there are any, are listed below.
     </Empty>
   );
 }
@@ -187,17 +187,18 @@ export function OperatorsView(p: ViewProps) {
   return (
     <div class="stack">
       <Loaded load={load} what="the operators">
-        {(all) =>
-          all.length === 0 && rank === null ? (
-            <NoDetail live={p.run.live} />
-          ) : (
-            <>
-              <Filters ranks={ranks} by={by} device={device} rank={rank} />
-              {device !== "cpu" && <OperatorTable device="gpu" by={by} all={all} filter={filter} />}
-              {device !== "gpu" && <OperatorTable device="cpu" by={by} all={all} filter={filter} />}
-            </>
-          )
-        }
+        {(all) => (
+          <>
+            {!p.run.has_detail && <NoDetail live={p.run.live} />}
+            {(all.length > 0 || rank !== null) && (
+              <>
+                <Filters ranks={ranks} by={by} device={device} rank={rank} />
+                {device !== "cpu" && <OperatorTable device="gpu" by={by} all={all} filter={filter} />}
+                {device !== "gpu" && <OperatorTable device="cpu" by={by} all={all} filter={filter} />}
+              </>
+            )}
+          </>
+        )}
       </Loaded>
     </div>
   );

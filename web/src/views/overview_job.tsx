@@ -55,18 +55,18 @@ export function jobDetails(run: RunInfo): Detail[] {
   const rows: Detail[] = [
     { term: "Start time", text: timestamp(run.job_start_ns ?? run.start_ns) },
     { term: "End time", text: run.live ? "still running" : running(run.job_end_ns ?? run.end_ns) },
-    { term: "Job duration", text: duration(run.job_duration_s ?? run.duration_s) },
+    { term: "Job duration", text: value(run.job_duration_s ?? run.duration_s, "s") },
     { term: "Training loop start", text: timestamp(run.loop_start_ns) },
     { term: "Training loop end", text: timestamp(run.loop_end_ns) },
-    { term: "Training loop duration", text: duration(run.loop_duration_s) },
-    { term: "Initialization", text: duration(run.initialization_s) },
-    { term: "Finalization", text: duration(run.finalization_s) },
+    { term: "Training loop duration", text: value(run.loop_duration_s, "s") },
+    { term: "Initialization", text: value(run.initialization_s, "s") },
+    { term: "Finalization", text: value(run.finalization_s, "s") },
     { term: "Initialization (%)", text: pct["Initialization"] ?? "-" },
     { term: "Training loop (%)", text: pct["Training loop"] ?? "-" },
     { term: "Finalization (%)", text: pct["Finalization"] ?? "-" },
   ];
   if ((run.interruption_s ?? 0) > 0) {
-    rows.splice(8, 0, { term: "Interruption", text: duration(run.interruption_s) });
+    rows.splice(8, 0, { term: "Interruption", text: value(run.interruption_s, "s") });
     rows.push({ term: "Interruption (%)", text: pct["Interruption"] ?? "-" });
   }
   return rows;

@@ -21,6 +21,7 @@ import type { ViewProps } from "../views";
 import "../timeline/timeline.css";
 
 const MOST_ROWS = 500;
+const TITLE = "Steps, phases, events and operators";
 
 const SLICE_COLUMNS: readonly Column<Slice>[] = [
   { id: "name", title: "Name", cell: (s) => s.name, sort: (s) => s.name, class: "tl-wide" },
@@ -120,8 +121,8 @@ export function TimelineView(p: ViewProps) {
   const { selected, selection } = store;
   return (
     <div class="stack">
-      <Card>
-        <ChartFrame title="Timeline" summary={summaryOf(store)} table={() => tableOf(store)} legend={<Legend store={store} />}>
+      <Card title="Timeline">
+        <ChartFrame title={TITLE} summary={summaryOf(store)} table={() => tableOf(store)} legend={<Legend store={store} />}>
           <Toolbar store={store} onHelp={() => setHelp(true)} />
           {error !== null && <ErrorBox error={error} retry={() => store.reload()} />}
           <div class="tl-box">

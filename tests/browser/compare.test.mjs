@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// compare.test.mjs - the Compare page: choosing two runs, the verdict, every table against the API.
+import assert from "node:assert/strict";
+import { cpSync } from "node:fs";
+import { join } from "node:path";
+import test, { after, before } from "node:test";
+
+import { pageModule, root, start, tableText, until } from "./help.mjs";
+
+let t;
+let format;
+let a;
+let b;
+const detailed = "h200";
+
+before(async () => {
+  t = await start({ scenes: ["dataloader/fires", "dataloader/below"] });
+  [a, b] = t.runs;
+  cpSync(join(root, "tests", "data", "runs", detailed), join(t.dir, detailed), { recursive: true });
+  await until(async () => (await t.api("/runs")).length === 3, "all runs in the list");
+  format = await pageModule("format.ts");
+});
+after(() => t.stop());
+
+const opened = (x = a, y = b, more = {}) => t.open(`#/compare/${x}/${y}`, { ready: ".compare-sentence", ...more });
+const compared = (x = a, y = b) => t.api(`/compare?a=${x}&b=${y}`);
+const s = (v) => format.value(v, "s");
+const sign = (text, v) => (v !== null && v > 0 ? `+${text}` : text);
+
+test("the verdict is the API's sentence", async () => {
+  const page = await opened();
+  const c = await compared();
+  assert.equal(await page.locator(".compare-sentence span").last().innerText(), c.sentence);
+  await page.getByText(c.why, { exact: true }).waitFor();
+  t.calm(page);
+});
+
+test("step times, parts, phases and utilization are the API's", async () => {
+  const page = await opened();
+  const c = await compared();
+  const steps = await tableText(page, "Step times of both runs");
+  const keys = ["mean_s", "p50_s", "p90_s", "p95_s", "p99_s", "max_s", "stddev_s"];
+  assert.deepEqual(steps.map((r) => [r[1], r[2]]), keys.map((k) => [s(c.step_time.a[k]), s(c.step_time.b[k])]));
+  assert.deepEqual(
+    (await tableText(page, "Parts of a step in both runs")).map((r) => r.slice(0, 4)),
+    c.parts.map((p) => [p.part, s(p.a_s), s(p.b_s), sign(s(p.diff), p.diff)]),
+  );
+  assert.deepEqual(
+    (await tableText(page, "Phases of both runs")).map((r) => r.slice(0, 3)),
+    c.phases.map((p) => [p.phase, format.duration(p.a_s), format.duration(p.b_s)]),
+  );
+  const use = (side, u) => (u[side].p50 === null ? "not measured" : format.value(u[side].p50, u.unit));
+  assert.deepEqual(
+    (await tableText(page, "Utilization in both runs")).map((r) => r.slice(0, 3)),
+    c.utilization.map((u) => [u.title, use("a", u), use("b", u)]),
+  );
+  t.calm(page);
+});
+
+test("the interval of a part's difference is told in numbers", async () => {
+  const page = await opened();
+  const c = await compared();
+  const rows = await tableText(page, "Parts of a step in both runs");
+  const told = c.parts.map((p) => (p.ci_low === null ? "-" : `${sign(s(p.ci_low), p.ci_low)} to ${sign(s(p.ci_high), p.ci_high)}`));
+  assert.deepEqual(rows.map((r) => r[4]), told);
+  t.calm(page);
+});
+
+test("both runs' step times are drawn over each other, with the same numbers as a table", async () => {
+  const page = await opened();
+  const { histogram } = (await compared()).step_time;
+  await page.locator("path.compare-a").waitFor();
+  await page.locator("path.compare-b").waitFor();
+  await page.getByRole("button", { name: "Show as table: Step times of both runs" }).click();
+  const rows = await until(async () => {
+    const table = page.locator(".chart table");
+    return (await table.count()) > 0 && table.evaluate((el) => [...el.querySelectorAll("tbody tr")].map((tr) => [...tr.children].map((td) => td.innerText)));
+  }, "the table");
+  assert.deepEqual(rows.map((r) => [Number(r[2]), Number(r[3])]), histogram.a.map((n, i) => [n, histogram.b[i]]).slice(0, 100));
+  t.calm(page);
+});
+
+test("findings that appeared, went and stayed are told apart", async () => {
+  const page = await opened();
+  const { findings } = await compared();
+  assert.ok(Object.values(findings).some((list) => list.length > 0));
+  for (const [change, list] of Object.entries(findings)) {
+    const shown = await page.locator(`[data-change="${change}"] li strong`).allInnerTexts();
+    assert.deepEqual(shown, list.map((f) => f.title), change);
+  }
+  t.calm(page);
+});
+
+test("of runs with detail the operators are compared", async () => {
+  const page = await opened(detailed, detailed);
+  const c = await compared(detailed, detailed);
+  assert.ok(c.operators.length > 0);
+  const rows = await tableText(page, "Operators of both runs");
+  assert.deepEqual(
+    rows.map((r) => [r[0], r[1], r[2], r[3]]),
+    c.operators.slice(0, 20).map((o) => [o.device.toUpperCase(), o.name, s(o.a_self_s), s(o.b_self_s)]),
+  );
+  t.calm(page);
+});
+
+test("runs are chosen in the pickers, and swapped", async () => {
+  const page = await t.open(`#/compare/${a}/`, { ready: ".empty" });
+  await t.axe(page);
+  await until(async () => (await page.getByLabel("Run B").locator("option").count()) === 4, "the runs");
+  await page.getByLabel("Run B").selectOption(b);
+  await page.waitForSelector(".compare-sentence");
+  assert.equal(new URL(page.url()).hash, `#/compare/${a}/${b}`);
+  await page.getByRole("button", { name: "Swap A and B" }).click();
+  await until(() => new URL(page.url()).hash === `#/compare/${b}/${a}`, "the other way round");
+  const swapped = await compared(b, a);
+  await page.getByText(swapped.sentence, { exact: true }).waitFor();
+  t.calm(page);
+});
+
+test("a run that is not there is told in a sentence", async () => {
+  const page = await t.open(`#/compare/${a}/never-was`, { ready: "[role=alert]" });
+  assert.match(await page.locator("[role=alert]").innerText(), /never-was/);
+  t.calm(page, /404/);
+});
+
+test("Compare is accessible and fits, at 1280 and on a telephone, light and dark", async () => {
+  for (const [width, scheme] of [
+    [1280, "light"],
+    [1280, "dark"],
+    [390, "dark"],
+  ]) {
+    const page = await opened(a, b, { width, scheme });
+    await t.fits(page);
+    await t.axe(page);
+    await t.shot(page, `compare-${width}-${scheme}`);
+    t.calm(page);
+    await page.close();
+  }
+});

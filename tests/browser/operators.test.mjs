@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// operators.test.mjs - the Operators tab: the API's rows ranked by self time, sorting, filters, whole
+// names on demand.
+import assert from "node:assert/strict";
+import { cpSync } from "node:fs";
+import { join } from "node:path";
+import test, { after, before } from "node:test";
+
+import { pageModule, root, start, tableText, until } from "./help.mjs";
+
+let t;
+let format;
+const name = "h200";
+let none;
+const CPU = "CPU operators, ranked by self time";
+const GPU = "GPU kernels and copies, ranked by self time";
+
+before(async () => {
+  t = await start({ scenes: ["dataloader/fires"] });
+  [none] = t.runs;
+  cpSync(join(root, "tests", "data", "runs", name), join(t.dir, name), { recursive: true });
+  await until(async () => (await t.api("/runs")).length === 2, "both runs in the list");
+  format = await pageModule("format.ts");
+});
+after(() => t.stop());
+
+const opened = (query = "", more = {}) => t.open(`#/run/${name}/operators${query}`, { ready: ".ops-filters", ...more });
+const s = (v) => format.value(v, "s");
+const ops = (query = "") => t.api(`/runs/${name}/ops${query}`);
+
+test("both tables are the API's rows, ranked by self time", async () => {
+  const page = await opened();
+  const all = await ops();
+  const own = (device) => all.filter((o) => o.device === device).sort((a, b) => b.self_s - a.self_s).slice(0, 25);
+  const common = (o) => [o.category, format.share(o.share), s(o.self_s), s(o.total_s), format.count(o.calls), s(o.mean_s)];
+  assert.deepEqual((await tableText(page, GPU)).map((c) => c.slice(1)), own("gpu").map(common));
+  assert.deepEqual(
+    (await tableText(page, CPU)).map((c) => c.slice(1)),
+    own("cpu").map((o) => [...common(o), s(o.device_self_s), s(o.device_total_s)]),
+  );
+  assert.deepEqual((await tableText(page, CPU)).map((c) => c[0].replace(/^▸ /, "")), own("cpu").map((o) => o.name));
+  t.calm(page);
+});
+
+test("a click on a column sorts by it, and another one turns it round", async () => {
+  const page = await opened();
+  const header = page.locator(`[aria-label="${CPU}"] th button`, { hasText: "Calls" });
+  const calls = async () => (await tableText(page, CPU)).map((c) => Number(c[5].replaceAll(" ", "")));
+  await header.click();
+  const all = (await ops("?device=cpu")).map((o) => o.calls).sort((a, b) => b - a);
+  assert.deepEqual(await calls(), all.slice(0, 25));
+  await header.click();
+  assert.deepEqual(await calls(), all.reverse().slice(0, 25));
+  t.calm(page);
+});
+
+test("the whole name of a kernel comes on demand", async () => {
+  const page = await opened("?device=gpu");
+  const kernel = (await ops("?device=gpu")).sort((a, b) => b.self_s - a.self_s).find((o) => o.full_name !== o.name);
+  const button = page.locator(".ops-toggle", { hasText: kernel.name }).first();
+  assert.equal(await page.locator(".ops-full").count(), 0);
+  await button.click();
+  assert.equal(await page.locator(".ops-full").first().innerText(), kernel.full_name);
+  assert.equal(await button.getAttribute("aria-expanded"), "true");
+  await button.click();
+  assert.equal(await page.locator(".ops-full").count(), 0);
+  t.calm(page);
+});
+
+test("words filter both tables, and the filter is in the address", async () => {
+  const page = await opened();
+  const all = await ops();
+  await page.getByLabel("Filter by name").fill("addmm");
+  const wanted = all.filter((o) => o.device === "cpu" && o.full_name.toLowerCase().includes("addmm"));
+  assert.ok(wanted.length > 0);
+  await until(async () => (await page.locator(`[aria-label="${CPU}"] tbody tr`).count()) === Math.min(25, wanted.length), "the filtered rows");
+  const names = (await tableText(page, CPU)).map((c) => c[0]);
+  assert.ok(names.every((n) => n.toLowerCase().includes("addmm")), names.join());
+  assert.match(page.url(), /find=addmm/);
+  await page.getByLabel("Filter by name").fill("there is no such operator");
+  await page.getByText("Nothing has these words in its name.").first().waitFor();
+  t.calm(page);
+});
+
+test("one kind of device can be chosen, and a link keeps the choice", async () => {
+  const page = await opened();
+  await page.getByRole("group", { name: "Device" }).getByRole("button", { name: "GPU" }).click();
+  await until(async () => (await page.locator(`[aria-label="${CPU}"]`).count()) === 0, "the CPU's table to go");
+  assert.equal(await page.locator(`[aria-label="${GPU}"]`).count(), 1);
+  const again = await opened(page.url().split("operators")[1]);
+  await again.locator(`[aria-label="${GPU}"]`).waitFor();
+  assert.equal(await again.locator(`[aria-label="${CPU}"]`).count(), 0);
+  t.calm(page);
+});
+
+test("by module the rows are the API's modules", async () => {
+  const page = await opened("?by=module");
+  const all = await ops("?by=module");
+  for (const [device, caption] of [
+    ["cpu", "Modules on the CPU, ranked by self time"],
+    ["gpu", "Modules on GPUs, ranked by self time"],
+  ]) {
+    const own = all.filter((o) => o.device === device).sort((a, b) => b.self_s - a.self_s).slice(0, 25);
+    if (own.length === 0) continue;
+    const shown = await tableText(page, caption);
+    assert.deepEqual(shown.map((c) => [c[0].replace(/^▸ /, ""), c[3]]), own.map((o) => [o.name, s(o.self_s)]));
+  }
+  t.calm(page);
+});
+
+test("a run without detail says how to record it", async () => {
+  const page = await t.open(`#/run/${none}/operators`, { ready: ".empty" });
+  assert.match(await page.locator(".empty").innerText(), /footplate run --detail-steps 5:2/);
+  await t.axe(page);
+  t.calm(page);
+});
+
+test("Operators is accessible and fits, at 1280 and on a telephone, light and dark", async () => {
+  for (const [width, scheme] of [
+    [1280, "light"],
+    [1280, "dark"],
+    [390, "light"],
+  ]) {
+    const page = await opened("", { width, scheme });
+    await page.locator(`[aria-label="${CPU}"] tbody tr`).first().waitFor();
+    await t.fits(page);
+    await t.axe(page);
+    await t.shot(page, `operators-${width}-${scheme}`);
+    t.calm(page);
+    await page.close();
+  }
+});

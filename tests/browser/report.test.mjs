@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// The report as people get it: a file, opened from disk in a real browser, with its script and
+// without, light, dark and printed.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { root } from "./help.mjs";
+
+const require = createRequire(join(root, "web", "package.json"));
+const { chromium } = require("playwright-core");
+const { HtmlValidate } = require("html-validate");
+const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+const footplate = process.env.FOOTPLATE_BIN ?? join(root, "build", "footplate");
+const artefacts = join(root, "build", "test-artefacts");
+const HOSTILE = `</title><script>alert(1)</script>"'`;
+
+const dir = mkdtempSync(join(tmpdir(), "footplate-report-"));
+let browser;
+let plain; // a run with steps and an issue
+let odd; // one whose names are markup
+
+const call = (...args) => execFileSync(footplate, [...args, "--dir", dir], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
+
+before(async () => {
+  mkdirSync(artefacts, { recursive: true });
+  call("import", join(root, "tests", "rules", "eval_heavy", "one_bad_node.scene"));
+  plain = call("report", "last", "--price", "3.6").trim();
+  const where = { pid: 1, tid: 1, ph: "X" };
+  const events = ["aten::mm", HOSTILE, "x".repeat(4096)].map((name, i) => ({ name, cat: "cpu_op", ts: 10 + 100 * i, dur: 50, ...where }));
+  writeFileSync(join(dir, "odd.json"), JSON.stringify({ traceEvents: [{ name: "ProfilerStep#1", cat: "user_annotation", ts: 0, dur: 400, ...where }, ...events] }));
+  call("import", join(dir, "odd.json"));
+  odd = call("report", "odd").trim();
+  browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+});
+
+after(async () => {
+  await browser?.close();
+  rmSync(dir, { recursive: true, force: true });
+});
+
+/** Opens the file; every error and every request but that for the file itself is a trouble. */
+async function open(file, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1200, height: 900 }, ...options });
+  const page = await context.newPage();
+  const troubles = [];
+  page.on("pageerror", (e) => troubles.push(e.message));
+  page.on("console", (m) => m.type() !== "log" && troubles.push(m.text()));
+  page.on("dialog", (d) => troubles.push(`dialog: ${d.message()}`) && d.dismiss());
+  page.on("request", (r) => r.url() !== pathToFileURL(file).href && troubles.push(`asked for ${r.url()}`));
+  await page.goto(pathToFileURL(file).href);
+  return { page, calm: () => assert.deepEqual(troubles, []), close: () => context.close() };
+}
+
+test("the page is valid HTML, whatever the names in it are", async () => {
+  const validator = new HtmlValidate({ extends: ["html-validate:standard", "html-validate:a11y"] });
+  for (const file of [plain, odd]) {
+    const { results } = await validator.validateFile(file);
+    assert.deepEqual(results.flatMap((r) => r.messages.map((m) => `${m.line}: ${m.message} (${m.ruleId})`)), []);
+  }
+});
+
+for (const colorScheme of ["light", "dark"])
+  test(`axe finds nothing in the ${colorScheme} page, and it fits its window`, async () => {
+    for (const file of [plain, odd]) {
+      const { page, calm, close } = await open(file, { colorScheme });
+      const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      assert.ok(over <= 0, `${over} px too wide`);
+      await page.screenshot({ path: join(artefacts, `report-${colorScheme}.png`), fullPage: true });
+      calm();
+      await page.evaluate(axe);
+      const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+      assert.deepEqual(violations.map((v) => `${v.id}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 200)).join("\n")}`), []);
+      await close();
+    }
+  });
+
+test("without its script the page says the same", async () => {
+  const words = ({ page }) => page.evaluate(() => document.querySelector("main").innerText.replace(/\s+/g, " "));
+  const [without, with_] = [await open(plain, { javaScriptEnabled: false }), await open(plain)];
+  // evaluate() needs no script of the page's own.
+  assert.equal(await words(without), await words(with_));
+  assert.ok((await without.page.locator("figure svg").count()) >= 5);
+  assert.equal(await without.page.locator("thead button").count(), 0);
+  without.calm();
+  with_.calm();
+  await without.close();
+  await with_.close();
+});
+
+test("nothing in a name runs", async () => {
+  const { page, calm, close } = await open(odd);
+  assert.equal(await page.locator("script").count(), 1);
+  assert.ok((await page.locator("main").innerText()).includes(HOSTILE));
+  calm();
+  await close();
+});
+
+test("a click on the title of a column sorts by its numbers", async () => {
+  const { page, calm, close } = await open(plain);
+  const table = page.locator("table", { hasText: "Every rule, by what it cost the run" });
+  const points = () => table.locator("tbody tr").evaluateAll((rows) => rows.map((r) => Number(r.cells[4].dataset.v)));
+  const before_ = await points();
+  await table.getByRole("button", { name: "Data points" }).click();
+  assert.deepEqual(await points(), [...before_].sort((a, b) => b - a));
+  await table.getByRole("button", { name: "Data points" }).click();
+  assert.deepEqual(await points(), [...before_].sort((a, b) => a - b));
+  assert.equal(await table.locator("th[aria-sort=ascending]").count(), 1);
+  calm();
+  await close();
+});
+
+test("a line tells its values under the pointer, and a drag zooms in", async () => {
+  const { page, calm, close } = await open(plain);
+  const chart = page.locator("figure", { hasText: "Duration of training steps" });
+  const inner = chart.locator("svg svg");
+  await chart.scrollIntoViewIfNeeded();
+  const box = await inner.boundingBox();
+  const y = box.y + box.height / 2;
+  await page.mouse.move(box.x + box.width / 2, y);
+  const told = await chart.locator(".readout").innerText();
+  assert.match(told, /^step \d+\nrank 0 500 ms/);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.75, y, { steps: 4 });
+  await page.mouse.up();
+  const [from, , width] = (await inner.getAttribute("viewBox")).split(" ").map(Number);
+  assert.ok(Math.abs(from - 500) < 5 && Math.abs(width - 250) < 5, `${from} ${width}`);
+  await chart.getByRole("button", { name: "Whole run" }).click();
+  assert.equal(await inner.getAttribute("viewBox"), "0 0 1000 100");
+  calm();
+  await close();
+});
+
+test("it prints", async () => {
+  const { page, calm, close } = await open(plain, { colorScheme: "dark" });
+  const pdf = await page.pdf({ format: "A4", printBackground: true });
+  writeFileSync(join(artefacts, "report.pdf"), pdf);
+  const pages = pdf.toString("latin1").match(/\/Type\s*\/Page[^s]/g).length;
+  assert.ok(pages >= 3 && pages <= 14, `${pages} pages`);
+  await page.emulateMedia({ media: "print" });
+  assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), "rgb(255, 255, 255)");
+  assert.ok(!(await page.locator("nav").isVisible()));
+  calm();
+  await close();
+});

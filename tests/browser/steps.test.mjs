@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// steps.test.mjs - the Steps tab: numbers of each rank, outliers that open the timeline, parts, shares,
+// stragglers, the breakdown.
+import assert from "node:assert/strict";
+import { cpSync } from "node:fs";
+import { join } from "node:path";
+import test, { after, before } from "node:test";
+
+import { pageModule, root, start, tableText, until } from "./help.mjs";
+
+let t;
+let format;
+let model;
+const detailed = "h200"; // one rank with an outlier, evaluation, and two steps in detail
+let twoRanks;
+let none;
+
+before(async () => {
+  t = await start({ scenes: ["dataloader/one_bad_node", "cpu_bottleneck/fires"] });
+  [twoRanks, none] = t.runs;
+  cpSync(join(root, "tests", "data", "runs", detailed), join(t.dir, detailed), { recursive: true });
+  await until(async () => (await t.api("/runs")).length === 3, "all runs in the list");
+  format = await pageModule("format.ts");
+  model = await pageModule("views/steps_model.ts");
+});
+after(() => t.stop());
+
+async function opened(name, query = "", more = {}) {
+  const page = await t.open(`#/run/${name}/steps${query}`, { ready: "[aria-label='Duration of steps by rank and mode'] td", ...more });
+  await until(async () => (await page.locator(".loading").count()) === 0, "the end of loading");
+  return page;
+}
+
+test("every number of each rank is the API's", async () => {
+  const page = await opened(detailed);
+  const { ranks } = await t.api(`/runs/${detailed}/steps`);
+  const s = (v) => format.value(v, "s");
+  const expected = ranks.map((r) => [
+    format.rankText(r.rank),
+    r.node,
+    r.mode,
+    format.count(r.count),
+    s(r.mean_s),
+    s(r.p50_s),
+    s(r.p95_s),
+    s(r.p99_s),
+    s(r.max_s),
+    s(r.stddev_s),
+    format.value(r.samples_per_s, "1/s"),
+    format.count(r.outliers.length),
+  ]);
+  assert.deepEqual(await tableText(page, "Duration of steps by rank and mode"), expected);
+  t.calm(page);
+});
+
+test("the durations of the chart, as a table, are the API's, and a mode can be chosen", async () => {
+  const page = await opened(detailed);
+  const title = "Step duration over the step's number";
+  await page.getByRole("button", { name: `Show as table: ${title}` }).click();
+  const { steps } = await t.api(`/runs/${detailed}/steps?last=500`);
+  const expected = (mode) => steps.filter((x) => x.mode === mode).slice(0, 100).map((x) => [String(x.step), format.value(x.duration_s, "s")]);
+  const shown = async () => (await tableText(page, title)).map((c) => [c[3], c[5]]);
+  assert.deepEqual(await shown(), expected("train"));
+  await page.getByRole("group", { name: "Mode" }).getByRole("button", { name: "eval" }).click();
+  assert.deepEqual(await shown(), expected("eval"));
+  assert.match(page.url(), /mode=eval/);
+  t.calm(page);
+});
+
+for (const how of ["its mark in the chart", "its row in the table"])
+  test(`an outlier opens the timeline at its step, by ${how}`, async () => {
+    const { steps } = await t.api(`/runs/${detailed}/histograms`);
+    const outlier = steps.find((s) => s.mode === "train").outliers[0];
+    const page = await opened(detailed);
+    if (how.startsWith("its mark")) await page.locator(`path.steps-outlier[data-step="${outlier.step}"]`).first().click();
+    else await page.getByRole("button", { name: `Show step ${outlier.step} in the timeline` }).first().click();
+    await page.waitForSelector("#tab-timeline[aria-selected=true]");
+    await page.waitForSelector(".tl-lane");
+    const query = new URLSearchParams(page.url().split("?")[1]);
+    const [from, to] = [Number(query.get("from")), Number(query.get("to"))];
+    assert.ok(from <= outlier.start_ns && to >= outlier.start_ns + outlier.duration_s * 1e9, page.url());
+    assert.ok(to - from < outlier.duration_s * 2e9, "near enough to be seen");
+    t.calm(page);
+  });
+
+test("the stacked bars are the last steps of the API, part by part, as many as wanted", async () => {
+  for (const n of ["30", "10"]) {
+    const page = await opened(detailed, n === "30" ? "" : `?last=${n}`);
+    const all = (await t.api(`/runs/${detailed}/steps?last=500`)).steps.filter((s) => s.mode === "train");
+    const last = all.slice(-Number(n));
+    const bars = page.locator(".chart", { hasText: "Parts of the last" }).locator("g.bar-step");
+    const shown = await bars.evaluateAll((all) =>
+      all.map((g) => ({
+        step: Number(g.dataset.step),
+        parts: Object.fromEntries([...g.querySelectorAll("rect")].map((r) => [r.dataset.part, Number(r.dataset.seconds)])),
+      })),
+    );
+    assert.deepEqual(shown.map((b) => b.step), last.map((s) => s.step));
+    for (const [i, bar] of shown.entries())
+      for (const part of ["data", "forward", "backward", "optimizer"])
+        assert.ok(Math.abs((bar.parts[part] ?? 0) - last[i].events[part]) < 1e-9, `${part} of step ${bar.step}`);
+    t.calm(page);
+  }
+});
+
+test("the shares of the parts are those of the API and make up the whole", async () => {
+  const page = await opened(twoRanks);
+  const { ranks } = await t.api(`/runs/${twoRanks}/steps`);
+  const bars = await page.locator(".steps-share-bar").evaluateAll((all) =>
+    all.map((b) => Object.fromEntries([...b.children].map((c) => [c.dataset.part, Number(c.dataset.share)]))),
+  );
+  assert.equal(bars.length, ranks.length);
+  bars.forEach((bar, i) => {
+    const known = Object.entries(ranks[i].events).filter(([, v]) => v !== null);
+    const total = known.reduce((sum, [, v]) => sum + v, 0);
+    for (const [part, v] of known.filter(([, v]) => v > 0)) assert.ok(Math.abs(bar[part] - v / total) < 1e-9, part);
+    assert.ok(Math.abs(Object.values(bar).reduce((a, b) => a + b, 0) - 1) < 1e-9);
+  });
+  t.calm(page);
+});
+
+test("several ranks are held against each other, and each can be chosen for the bars", async () => {
+  const page = await opened(twoRanks);
+  await page.getByRole("heading", { name: "Slowest rank of each step" }).waitFor();
+  const { steps, ranks } = await t.api(`/runs/${twoRanks}/steps?last=500`);
+  const rows = model.stragglersOf(model.stragglesOf(steps));
+  if (rows.length === 0) await page.getByText("No rank holds the others back").waitFor();
+  else {
+    const shown = await tableText(page, "How often each rank is the slowest");
+    assert.deepEqual(shown.map((c) => c[2]), rows.map((r) => `${format.count(r.slowest)} steps`));
+  }
+  const second = ranks[1];
+  await page.getByLabel("Rank", { exact: true }).selectOption({ label: `rank ${second.rank} on ${second.node}` });
+  const last = steps.filter((s) => s.rank === second.rank && s.mode === "train").slice(-1)[0];
+  await page.locator(`g.bar-step[data-step="${last.step}"] rect[data-part="data"]`).waitFor();
+  const seconds = await page.locator(`g.bar-step[data-step="${last.step}"] rect[data-part="data"]`).getAttribute("data-seconds");
+  assert.ok(Math.abs(Number(seconds) - last.events.data) < 1e-9);
+  t.calm(page);
+});
+
+test("the breakdown says in a sentence what is critical, and shows the API's steps and devices", async () => {
+  const page = await opened(detailed);
+  const data = await t.api(`/runs/${detailed}/breakdown`);
+  const critical = model.criticalOf(data.steps);
+  const sentence = await page.locator(".steps-sentence").innerText();
+  assert.ok(sentence.startsWith(`${format.share(critical.share)} of the steps' time ${critical.role.says}`), sentence);
+  const bars = page.locator(".steps-breakdown g.bar-step");
+  assert.equal(await bars.count(), data.steps.length);
+  const devices = await tableText(page, "What each device spent its time on, of the span that was recorded in detail");
+  assert.deepEqual(
+    devices.map((c) => [c[2], c[3], c[7]]),
+    data.devices.map((d) => [format.value(d.span_us / 1e6, "s"), format.share(d.computation_us / d.span_us), format.share(d.idle_us / d.span_us)]),
+  );
+  t.calm(page);
+});
+
+test("a run without steps says how to get them", async () => {
+  const page = await t.open(`#/run/${none}/steps`, { ready: ".empty" });
+  assert.match(await page.locator(".empty").first().innerText(), /No steps were seen[\s\S]*footplate\.step\(\)/);
+  await t.axe(page);
+  t.calm(page);
+});
+
+test("Steps is accessible and fits, at 1280 and on a telephone, light and dark", async () => {
+  for (const [width, scheme] of [
+    [1280, "light"],
+    [390, "dark"],
+  ])
+    for (const name of [detailed, twoRanks]) {
+      const page = await opened(name, "", { width, scheme });
+      await t.fits(page);
+      await t.axe(page);
+      await t.shot(page, `steps-${name === detailed ? "detail" : "ranks"}-${width}-${scheme}`);
+      t.calm(page);
+      await page.close();
+    }
+});
