@@ -14,8 +14,9 @@
 
 enum { WARMUP_MOST = 100 };
 
-/* All intervals reach out a little further than theory asks. Tried on pairs of equal runs of many
- * kinds, 95 % then means at most 5 % false verdicts for each kind, not on average over them. */
+/* All intervals reach out a little further than theory asks. Chosen by trying it on pairs of equal
+ * runs, so that most kinds of them give at most 5 % false verdicts at 95 %; docs/compare.md names
+ * those that give more. */
 static const double CAUTION = 1.08;
 
 static const struct interval nothing = {NAN, NAN, NAN};
