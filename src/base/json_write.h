@@ -17,7 +17,7 @@ struct jw {
     struct buf *out;
     int indent; /* spaces a level; 0 = one line */
     int depth;
-    bool keyed; /* jw_key was called */
+    bool keyed;           /* jw_key was called */
     bool some[JW_DEPTH];  /* something was written at this level */
     bool array[JW_DEPTH]; /* this level closes with ] */
 };

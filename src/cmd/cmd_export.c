@@ -8,11 +8,11 @@
 
 #include "base/file.h"
 #include "cmd/cmd.h"
-#include "view/query_match.h"
 #include "cmd/steprange.h"
 #include "cmd/window.h"
 #include "export/export.h"
 #include "export/export_walk.h"
+#include "view/query_match.h"
 #include "view/runview.h"
 
 enum {

@@ -2,8 +2,8 @@
 /* run_verdict.h - what held the run back, said when it is over.
  *
  * All rules are evaluated over the files of the run: a few lines for the user, and findings.json in
- * the run folder, with the report of the same verdicts. That is done by a process of its own, so whatever happens in there costs some
- * seconds at most and never the job's exit status. */
+ * the run folder, with the report of the same verdicts. That is done by a process of its own, so
+ * whatever happens in there costs some seconds at most and never the job's exit status. */
 #ifndef CMD_RUN_VERDICT_H
 #define CMD_RUN_VERDICT_H
 

@@ -49,7 +49,8 @@ static bool from_summaries(const struct slice *s, enum level level)
 static wall_ns value_time(const struct moment *m, uint32_t value)
 {
     const uint32_t row = m->rows ? m->rows[value] : m->slice->column->first_row + value;
-    return store_wall(m->slice->store, m->times ? m->times[row] : block_grid_time(m->slice->block, row));
+    return store_wall(m->slice->store,
+                      m->times ? m->times[row] : block_grid_time(m->slice->block, row));
 }
 
 static void finish_point(struct reducer *r)

@@ -6,6 +6,7 @@ import { bandPieces, columnsIn } from "../src/charts/band";
 import { partsOf, piecesOf, valueTicks } from "../src/charts/bars";
 import { bridged, columnTimes, GrowingGrid, lineData, lonely, readingAt, summary } from "../src/charts/columns";
 import { cellAt, cellPixels, heatData, heatLayout, type HeatRow, hold, rowAt, rowTop } from "../src/charts/heatmap";
+import { spreadEdges } from "../src/charts/histogram";
 import { busyIn, partLanes, partOf, sliceAt } from "../src/charts/lanes";
 import type { Grid, GridSeries, Heatmap, Step, Timeline } from "../src/types";
 
@@ -262,4 +263,10 @@ test("a part that was not measured, or took no time, has no piece", () => {
 test("marks of a value axis are round and reach from nothing to near the top", () => {
   assert.deepEqual(valueTicks(0.011), [0, 0.005, 0.01]);
   assert.deepEqual(valueTicks(0), [0]);
+});
+
+test("bins without a width get some, others stay as they are", () => {
+  assert.deepEqual(spreadEdges([1, 2, 3]), [1, 2, 3]);
+  const wide = spreadEdges([1, 1]);
+  assert.ok((wide[0] as number) < 1 && (wide[1] as number) > 1);
 });

@@ -54,6 +54,14 @@ export function Histogram(p: {
   );
 }
 
+/** Where everything took equally long the bins have no width: they get some around the one value. */
+export function spreadEdges(edges: readonly number[]): readonly number[] {
+  const [low, high] = [edges[0] ?? 0, edges[edges.length - 1] ?? 0];
+  if (high > low) return edges;
+  const room = Math.abs(low) * 0.1 || 1;
+  return edges.map((_, i) => low - room + (2 * room * i) / Math.max(edges.length - 1, 1));
+}
+
 type HistogramProps = Parameters<typeof Histogram>[0];
 
 function marksOf(p: HistogramProps, low: number, high: number, n: number): readonly { at: number; text: string }[] {
@@ -62,7 +70,8 @@ function marksOf(p: HistogramProps, low: number, high: number, n: number): reado
 }
 
 function Drawn(p: HistogramProps & { wide: number }) {
-  const { edges, counts } = p.bins;
+  const { counts } = p.bins;
+  const edges = spreadEdges(p.bins.edges);
   const most = Math.max(...counts, 1);
   const [low, high] = [edges[0] ?? 0, edges[edges.length - 1] ?? 1];
   const x = (v: number): number => LEFT + ((v - low) / Math.max(high - low, 1e-12)) * (p.wide - LEFT - 10);
