@@ -35,9 +35,17 @@ try $footplate check last
 try $footplate stats last
 try $footplate query last --metric cpu.util --points 200
 
+title "What the slow input cost"
+mapfile -t newest < <($footplate ls --names --limit 2)
+try $footplate compare "${newest[1]}" "${newest[0]}"
+
+title "The report, one file for a browser or a colleague"
+try $footplate report last
+
 cat <<'END'
 
 Both runs are in footplate-runs/, one folder each; such a folder can be copied and opened anywhere.
+The dashboard of all runs, live and finished: build/footplate serve, then open the address it prints.
 Next, try:
   build/footplate ls                        the runs so far
   build/footplate run -- python3 train.py   record a program of your own

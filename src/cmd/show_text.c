@@ -63,7 +63,7 @@ static void put_times(const struct show *s)
         put_line(s, "updated", "%s", human_age(ago_s, age, sizeof age));
     else
         put_line(s, "ended", "%s", wall_text(info->end, end, sizeof end));
-    put_line(s, "duration", "%s", duration_text(runview_duration_s(info), took, sizeof took));
+    put_line(s, "duration", "%s", human_value(runview_duration_s(info), "s", took, sizeof took));
 }
 
 /* What the machines cost, when that is known. */
@@ -228,7 +228,7 @@ static void put_phases(const struct show *s)
         if (s->phases.seconds[k] <= 0)
             continue;
         table_cell(&t, "%s", phase_name(k));
-        table_cell(&t, "%s", duration_text(s->phases.seconds[k], text, sizeof text));
+        table_cell(&t, "%s", human_value(s->phases.seconds[k], "s", text, sizeof text));
         table_cell(&t, "%.1f %%", pct[k]);
     }
     table_print(&t, stdout, term_width(stdout), term_color(stdout));

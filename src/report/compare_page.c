@@ -77,7 +77,7 @@ static void put_run(struct doing *d, const char *side, const struct compared_run
     doc_number(&d->doc, (double)r->machines, human_count(r->machines, count, sizeof count));
     doc_number(&d->doc, (double)r->gpus, human_count(r->gpus, count, sizeof count));
     doc_number(&d->doc, (double)r->steps, human_count(r->steps, count, sizeof count));
-    doc_number(&d->doc, r->duration_s, duration_text(r->duration_s, took, sizeof took));
+    doc_number(&d->doc, r->duration_s, human_value(r->duration_s, "s", took, sizeof took));
     doc_number(&d->doc, r->cost, money_text(r->cost, money));
 }
 
@@ -241,7 +241,7 @@ static void put_phases(struct doing *d)
             if (isnan(p->s[s]))
                 doc_number(&d->doc, NAN, "-");
             else
-                doc_number(&d->doc, p->s[s], duration_text(p->s[s], text, sizeof text));
+                doc_number(&d->doc, p->s[s], human_value(p->s[s], "s", text, sizeof text));
         more_cell(d, more);
         share_cell(d, share_of(p->s));
     }

@@ -24,7 +24,7 @@ static const char *lead_of(const struct report *r)
     char took[HUMAN_LEN], start[64];
     return arena_printf(r->arena, "%s: %s on %zu node%s with %zu GPU%s, started %s",
                         run_status_name(r->info->status),
-                        duration_text(runview_duration_s(r->info), took, sizeof took), n,
+                        human_value(runview_duration_s(r->info), "s", took, sizeof took), n,
                         n == 1 ? "" : "s", gpus, gpus == 1 ? "" : "s",
                         wall_text(r->info->start, start, sizeof start));
 }

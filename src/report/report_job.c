@@ -20,7 +20,7 @@ static double seconds(wall_ns from, wall_ns to)
 static const char *took(const struct report *r, double s)
 {
     char text[HUMAN_LEN];
-    return arena_strdup(r->arena, duration_text(s, text, sizeof text));
+    return arena_strdup(r->arena, human_value(s, "s", text, sizeof text));
 }
 
 static const char *wall(const struct report *r, wall_ns t)

@@ -54,9 +54,14 @@ static const struct page_column columns[] = {
     {"Time lost", .right = true},
     {"Triggered", .right = true},
     {"Data points", .right = true},
+    {"Parameters", .wide = true},
+    {0},
+};
+
+static const struct page_column about_columns[] = {
+    {"Rule", .wide = true},
     {"Description", .wide = true},
     {"Recommendation", .wide = true},
-    {"Parameters", .wide = true},
     {0},
 };
 
@@ -70,12 +75,18 @@ static void put_rule(const struct report *r, struct doc *d, const struct report_
     else
         doc_cell(d, v->rule->name);
     put_state(d, v);
-    doc_number(d, cost ? v->lost_s : NAN, cost ? duration_text(v->lost_s, text, sizeof text) : "-");
+    doc_number(d, cost ? v->lost_s : NAN,
+               cost ? human_value(v->lost_s, "s", text, sizeof text) : "-");
     doc_number(d, (double)v->triggered, human_count(v->triggered, text, sizeof text));
     doc_number(d, (double)v->datapoints, human_count(v->datapoints, text, sizeof text));
-    doc_cell(d, v->rule->description ? v->rule->description : "");
-    doc_cell(d, v->rule->recommendation ? v->rule->recommendation : "");
     doc_cell(d, params_text(r, x));
+}
+
+static void put_about(struct doc *d, const struct rule *rule)
+{
+    doc_cell(d, rule->name);
+    doc_cell(d, rule->description ? rule->description : "");
+    doc_cell(d, rule->recommendation ? rule->recommendation : "");
 }
 
 /* One line for each that found nothing. */
@@ -110,6 +121,10 @@ void report_put_rules(const struct report *r, struct doc *d)
     doc_table(d, "Every rule, by what it cost the run", columns);
     for (size_t i = 0; i < r->n_rules; i++)
         put_rule(r, d, &r->rules[i]);
+    doc_table_end(d);
+    doc_table(d, "What each rule looks at, and what to do about it", about_columns);
+    for (size_t i = 0; i < r->n_rules; i++)
+        put_about(d, r->rules[i].v->rule);
     doc_table_end(d);
     put_others(r, d, RULE_CLEAR, "Clear");
     put_others(r, d, RULE_NOT_EVALUATED, "Not evaluated");

@@ -9,7 +9,9 @@
 #include "base/mem.h"
 #include "rules/engine_own.h"
 
-enum { HOLD_BYTES = 1 << 20, HOLD_LEAST = 64, TOLD_MOST = 4096, STEPS_MOST = 1024 };
+/* Bytes of sweeps: ten minutes at ten a second, with eight GPUs as without any. */
+enum { HOLD_NODE = 3 << 17, HOLD_GPU = 1 << 17 };
+enum { HOLD_LEAST = 64, TOLD_MOST = 4096, STEPS_MOST = 1024 };
 
 static size_t bytes_each(const struct hold *h)
 {
@@ -19,7 +21,7 @@ static size_t bytes_each(const struct hold *h)
 
 bool hold_is_full(const struct hold *h)
 {
-    return h->n >= HOLD_LEAST && h->n * bytes_each(h) >= HOLD_BYTES;
+    return h->n >= HOLD_LEAST && h->n * bytes_each(h) >= HOLD_NODE + h->n_gpus * HOLD_GPU;
 }
 
 static void fit_column(float **c, size_t cap)
@@ -31,7 +33,7 @@ static void fit(struct hold *h, size_t n)
 {
     if (n <= h->cap)
         return;
-    h->cap = MAX_OF(n, MAX_OF(2 * h->cap, (size_t)HOLD_LEAST));
+    h->cap = MAX_OF(n, MAX_OF(h->cap + h->cap / 4, (size_t)HOLD_LEAST));
     h->at = xrealloc(h->at, h->cap, sizeof *h->at);
     h->period_ns = xrealloc(h->period_ns, h->cap, sizeof *h->period_ns);
     for (size_t k = 0; k < NODE_SIGNAL_N; k++)

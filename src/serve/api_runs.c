@@ -56,6 +56,7 @@ int api_runs(const struct route_ask *q, struct route_answer *out, struct err *e)
         entry_json(&j, &list.v[i], q->arena);
     jw_end(&j);
     runs_list_free(&list);
+    runs_list_asked(q->runs);
     return 0;
 }
 

@@ -21,17 +21,21 @@ int runs_open(struct runs **out, const char *const *folders, size_t n, struct er
     struct runs *r = xcalloc(1, sizeof *r);
     int rc = work_open(&r->judges, JUDGES, "judge", e);
     if (rc == 0)
+        rc = work_open(&r->quiet, 1, "quiet", e);
+    if (rc == 0)
         rc = digests_open(&r->digests, DIGESTS_BYTES, e);
     if (rc == 0)
         rc = later_open(&r->later, e);
     if (rc) {
         digests_close(r->digests);
+        work_close(r->quiet);
         work_close(r->judges);
         free(r);
         return rc;
     }
     pthread_mutex_init(&r->scan, NULL);
     pthread_mutex_init(&r->lock, NULL);
+    r->fill_list.run = fill_list;
     r->began = clock_mono();
     r->folders = xcalloc(n + 1, sizeof(char *));
     for (size_t i = 0; i < n; i++)
@@ -44,6 +48,7 @@ void runs_close(struct runs *r)
 {
     if (!r)
         return;
+    work_close(r->quiet);
     work_close(r->judges);
     digests_close(r->digests);
     later_close(r->later);

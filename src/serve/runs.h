@@ -21,8 +21,9 @@ struct runs_entry {
     const struct run_info *info; /* NULL: it cannot be read */
     const char *broken;          /* why not */
     bool live;
-    /* Issues by severity as findings.json has them; NULL: it has none yet. */
-    const unsigned *issues; /* by enum severity */
+    /* How many issues, by enum severity, as findings.json has them or as they were evaluated here;
+     * NULL: neither yet. */
+    const unsigned *issues;
 };
 
 struct runs_list {
@@ -38,6 +39,9 @@ void runs_close(struct runs *r); /* NULL is fine */
 
 void runs_list_read(struct runs *r, struct runs_list *out);
 void runs_list_free(struct runs_list *l);
+/* Somebody looks at the list: the findings of its newest runs are evaluated, one at a time and
+ * behind all other work, until nobody has looked for a while. */
+void runs_list_asked(struct runs *r);
 /* What is kept of the steps of runs. */
 struct digests *runs_digests(struct runs *r);
 /* Answers that are being worked out. */

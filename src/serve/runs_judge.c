@@ -48,7 +48,8 @@ struct judging {
     struct runs *runs;
     struct runs_item *item;
     char *text, *error;
-    uint64_t version;
+    unsigned issues[SEVERITY_N];
+    uint64_t version, stamp; /* of the data, of the description */
 };
 
 static int judge(struct judging *g, struct run *run, struct err *e)
@@ -62,8 +63,11 @@ static int judge(struct judging *g, struct run *run, struct err *e)
     const int rc = rules_check_run(run, &params, &a, c, e);
     if (rc == 0) {
         jw_array(&j, NULL);
-        for (size_t k = 0; k < RULE_N; k++)
-            verdict_json(&j, NULL, &c->verdicts.v[k], params.v[k]);
+        for (size_t k = 0; k < RULE_N; k++) {
+            const struct verdict *v = &c->verdicts.v[k];
+            g->issues[v->severity] += v->state == RULE_ISSUE;
+            verdict_json(&j, NULL, v, params.v[k]);
+        }
         jw_end(&j);
         buf_u8(&b, 0);
         g->text = (char *)b.p;
@@ -111,6 +115,24 @@ static void bound_texts(struct runs *r)
     }
 }
 
+/* Under the lock. */
+static void keep(struct judging *g)
+{
+    struct runs_item *x = g->item;
+    free(x->findings_error);
+    x->findings_error = g->error;
+    x->findings_version = g->version;
+    x->findings_at = clock_mono();
+    x->evaluating = false;
+    if (!g->text)
+        return;
+    free(x->findings);
+    x->findings = g->text;
+    x->judged = true;
+    x->judged_stamp = g->stamp;
+    memcpy(x->issues, g->issues, sizeof x->issues);
+}
+
 static void run_job(struct job *j, bool ends)
 {
     struct judging *g = (struct judging *)j;
@@ -118,29 +140,24 @@ static void run_job(struct job *j, bool ends)
     if (!ends)
         evaluate(g);
     pthread_mutex_lock(&g->runs->lock);
-    free(x->findings_error);
-    x->findings_error = g->error;
-    if (g->text) {
-        free(x->findings);
-        x->findings = g->text;
-    }
-    x->findings_version = g->version;
-    x->findings_at = clock_mono();
-    x->evaluating = false;
+    keep(g);
     bound_texts(g->runs);
     pthread_mutex_unlock(&g->runs->lock);
     runs_unref(g->runs, x);
     free(g);
 }
 
-/* Under the lock. */
-static struct judging *prepare(struct runs *r, struct runs_item *x, uint64_t version)
+struct job *judge_prepare(struct runs *r, struct runs_item *x, uint64_t version)
 {
     struct judging *g = xcalloc(1, sizeof *g);
-    *g = (struct judging){.job = {.run = run_job}, .runs = r, .item = x, .version = version};
+    *g = (struct judging){.job = {.run = run_job},
+                          .runs = r,
+                          .item = x,
+                          .version = version,
+                          .stamp = x->about->stamp};
     x->evaluating = true;
     x->refs++;
-    return g;
+    return &g->job;
 }
 
 /* What was found is still good, or good enough for a run that goes on. */
@@ -156,20 +173,31 @@ static int from_judge(struct runs *r, struct runs_item *x, bool live, struct are
                       const char **out, struct err *e)
 {
     const uint64_t version = runs_look(r, x);
-    struct judging *todo = NULL;
+    struct job *todo = NULL;
     int rc = 0;
     pthread_mutex_lock(&r->lock);
     const bool good = is_good(x, version, live);
     if (!good && !x->evaluating)
-        todo = prepare(r, x, version);
+        todo = judge_prepare(r, x, version);
     if (x->findings && (good || live))
         *out = arena_strdup(a, x->findings);
     else if (good)
         rc = err_set(e, ERR_FORMAT, "%s", x->findings_error);
     pthread_mutex_unlock(&r->lock);
     if (todo)
-        work_add(r->judges, &todo->job);
+        work_add(r->judges, todo);
     return rc;
+}
+
+/* Those evaluated here are of newer data than findings.json, unless that was written since. Of a run
+ * that goes on they are good until there are others. */
+const unsigned *judge_issues(const struct runs_item *x)
+{
+    const struct runs_about *a = x->about;
+    const bool live = !a->broken && a->info.status == RUN_RUNNING;
+    if (x->judged && (x->judged_stamp == a->stamp || (live && !a->has_issues)))
+        return x->issues;
+    return a->has_issues ? a->issues : NULL;
 }
 
 int runs_findings(struct runs *r, const char *name, struct arena *a, const char **out,

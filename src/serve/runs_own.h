@@ -18,7 +18,7 @@ enum {
     RUNS_FRESH_MS = 500, /* so long a look at a folder or a run counts as fresh */
     RUNS_SLOTS = 4096,   /* a power of two */
     RUNS_GONE = 64,      /* names of vanished runs that are remembered */
-    RUNS_FINDINGS = 16,  /* findings that are kept as text */
+    RUNS_FINDINGS = 64,  /* findings that are kept as text, some 30 kB each */
 };
 
 /* What is known of a run from its small files: never changed once made, counted. */
@@ -54,13 +54,18 @@ struct runs_item {
     mono_ns findings_at;
     bool evaluating;
     char *findings_error; /* why the last evaluation failed; NULL: it did not */
+    /* What was counted in the last one that did not fail; all under runs.lock. */
+    bool judged;
+    unsigned issues[SEVERITY_N];
+    uint64_t judged_stamp; /* of the description that was good then */
+    uint64_t tried_stamp;  /* the same, when it was last evaluated without being asked for */
 };
 
 struct runs_picture {
     unsigned refs; /* under runs.lock */
     struct runs_entry *v;
     struct runs_about **about;
-    char **names; /* name, folder and path of each */
+    unsigned (*issues)[SEVERITY_N]; /* of each */
     size_t n;
 };
 
@@ -76,6 +81,10 @@ struct runs {
     char *gone[RUNS_GONE];
     size_t next_gone;
     struct work *judges; /* evaluate findings */
+    struct work *quiet;  /* the same, of runs that nobody asked about */
+    struct job fill_list;
+    bool filling;       /* under the lock */
+    mono_ns list_asked; /* the same; 0: never */
     struct digests *digests;
     struct later *later;
     mono_ns began;
@@ -102,6 +111,8 @@ void runs_item_free(struct runs_item *x);
 uint64_t stamp_about(const char *path);
 /* The same for its data; 0: there is no such run. At most 53 bits, for JSON. */
 uint64_t stamp_data(const char *path);
+/* Bytes of all its files. */
+uint64_t stamp_bytes(const char *path);
 /* Newest change of its data, ns since the epoch. */
 int64_t stamp_newest(const char *path);
 /* The same of one file; 0: there is none. */
@@ -109,6 +120,14 @@ int64_t stamp_file(const char *path);
 
 /* Reads a run's small files; never fails, but may say `broken`. */
 struct runs_about *about_read(const char *path, uint64_t stamp);
+/* Evaluates the findings of a run and keeps them: work whose `run` does it. Under the lock, and only
+ * when `evaluating` is not set. */
+struct job *judge_prepare(struct runs *r, struct runs_item *x, uint64_t version);
+/* What is known of its issues without looking at its data; NULL: nothing. Under the lock. */
+const unsigned *judge_issues(const struct runs_item *x);
+/* The job that fills the list, see runs_list_asked. */
+void fill_list(struct job *j, bool ends);
+
 /* Counts the issues of findings.json; false: there is none that can be read. */
 bool issues_read(const char *path, unsigned out[SEVERITY_N]);
 

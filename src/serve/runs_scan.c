@@ -84,6 +84,7 @@ void picture_unref(struct runs *r, struct runs_picture *p)
         free((void *)(uintptr_t)p->v[i].path);
     }
     free(p->about);
+    free(p->issues);
     free(p->v);
     free(p);
 }
@@ -215,9 +216,13 @@ static int newest_first(const void *a, const void *b)
     return strcmp(y->name, x->name);
 }
 
-static struct runs_entry entry_of(const struct runs_item *x)
+/* `counts` is the picture's own place for them. */
+static struct runs_entry entry_of(const struct runs_item *x, unsigned counts[SEVERITY_N])
 {
     const struct runs_about *a = x->about;
+    const unsigned *issues = judge_issues(x);
+    if (issues)
+        memcpy(counts, issues, SEVERITY_N * sizeof *counts);
     return (struct runs_entry){
         .name = xstrdup(x->name),
         .folder = xstrdup(x->folder),
@@ -225,7 +230,7 @@ static struct runs_entry entry_of(const struct runs_item *x)
         .info = a->broken ? NULL : &a->info,
         .broken = a->broken,
         .live = !a->broken && a->info.status == RUN_RUNNING,
-        .issues = a->has_issues ? a->issues : NULL,
+        .issues = issues ? counts : NULL,
     };
 }
 
@@ -242,10 +247,11 @@ static struct runs_picture *paint(struct runs *r)
     qsort(list, p->n, sizeof *list, newest_first);
     p->v = xcalloc(p->n + 1, sizeof *p->v);
     p->about = xcalloc(p->n + 1, sizeof(struct runs_about *));
+    p->issues = xcalloc(p->n + 1, sizeof *p->issues);
     for (size_t i = 0; i < p->n; i++) {
         p->about[i] = list[i]->about;
         p->about[i]->refs++;
-        p->v[i] = entry_of(list[i]);
+        p->v[i] = entry_of(list[i], p->issues[i]);
     }
     free(list);
     return p;

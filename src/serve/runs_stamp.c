@@ -16,6 +16,7 @@
 struct look {
     uint64_t sum;
     int64_t newest;
+    uint64_t bytes;
 };
 
 static int64_t ns_of(struct timespec t)
@@ -32,6 +33,7 @@ static void look_at(struct look *l, int dir, const char *name, bool with_size)
                              (int64_t)st.st_ino};
     l->sum += hash_text(name, hash_bytes(facts, sizeof facts));
     l->newest = MAX_OF(l->newest, facts[0]);
+    l->bytes += (uint64_t)st.st_size;
 }
 
 static DIR *open_at(int dir, const char *name)
@@ -95,6 +97,11 @@ uint64_t stamp_data(const char *path)
 int64_t stamp_newest(const char *path)
 {
     return look_through(path, true).newest;
+}
+
+uint64_t stamp_bytes(const char *path)
+{
+    return look_through(path, true).bytes;
 }
 
 int64_t stamp_file(const char *path)

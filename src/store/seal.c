@@ -9,13 +9,14 @@
 
 /* Memory of one sealing: used again for every column. */
 struct scratch {
-    int64_t *values; /* ROWS_MOST at most */
+    int64_t *values, *times; /* ROWS_MOST at most */
     struct buf runs, head, data, block, bytes;
 };
 
 static void scratch_free(struct scratch *w)
 {
     free(w->values);
+    free(w->times);
     buf_free(&w->runs);
     buf_free(&w->head);
     buf_free(&w->data);
@@ -25,7 +26,7 @@ static void scratch_free(struct scratch *w)
 
 static void put_times(struct codec *c, const struct seg_group *g, struct scratch *w)
 {
-    const int64_t *t = segment_times(g);
+    const int64_t *t = w->times;
     const uint64_t period_us = (uint64_t)(g->period_ns / NS_PER_US);
     for (uint32_t i = 0; i < g->rows; i++) /* unsigned: made-up times may be anything */
         w->values[i] = (int64_t)((uint64_t)t[i] - (uint64_t)t[0] - i * period_us);
@@ -90,14 +91,15 @@ static int seal_group(struct codec *c, const struct segment *s, const struct seg
 {
     w->head.len = w->data.len = 0;
     w->values = xrealloc(w->values, g->rows, sizeof *w->values);
+    w->times = xrealloc(w->times, g->rows, sizeof *w->times);
+    segment_times(g, w->times);
     put_group_head(c, g, w);
     for (uint32_t i = 0; i < g->n_series; i++)
         put_series(c, &s->series[g->series[i]], w);
-    const int64_t *t = segment_times(g);
     const struct block_header h = {
         .kind = BLOCK_ROWS,
-        .t_first_us = t[0],
-        .t_last_us = t[g->rows - 1],
+        .t_first_us = w->times[0],
+        .t_last_us = w->times[g->rows - 1],
         .segment = number,
         .rows = g->rows,
     };

@@ -157,9 +157,25 @@ static bool feed_row(struct segment *s, struct cur *c)
     if (!feed_cells(s->series, g->order, g->n_order, c))
         return false;
     s->samples += g->n_order;
-    buf_u64(&g->t_us, (uint64_t)g->t_prev_us);
+    if (g->rows == 0)
+        g->t_first_us = g->t_prev_us;
+    else
+        buf_varint(&g->offs, zigzag(off));
     g->rows++;
     return true;
+}
+
+/* Unsigned: made-up times may be anything. */
+void segment_times(const struct seg_group *g, int64_t *out)
+{
+    const uint64_t period_us = (uint64_t)(g->period_ns / NS_PER_US);
+    struct cur c = cur_of(g->offs.p, g->offs.len);
+    uint64_t t = (uint64_t)g->t_first_us;
+    out[0] = g->t_first_us;
+    for (uint32_t i = 1; i < g->rows; i++) {
+        t += period_us + (uint64_t)unzigzag(cur_varint(&c));
+        out[i] = (int64_t)t;
+    }
 }
 
 /* Loss, mark, tie and what later versions add are kept as they stand. */
@@ -221,7 +237,7 @@ void segment_free(struct segment *s)
     for (uint32_t i = 0; i < s->n_series; i++)
         buf_free(&s->series[i].cells);
     for (uint32_t i = 0; i < s->n_groups; i++) {
-        buf_free(&s->groups[i].t_us);
+        buf_free(&s->groups[i].offs);
         free(s->groups[i].slots);
         free(s->groups[i].order);
         free(s->groups[i].series);

@@ -30,8 +30,8 @@ struct seg_slot {
 
 struct seg_group {
     const char *name;
-    int64_t period_ns, t_prev_us;
-    struct buf t_us; /* int64_t per row */
+    int64_t period_ns, t_first_us, t_prev_us;
+    struct buf offs; /* of each row but the first: how far from a period after the one before, us */
     uint32_t rows;
     struct seg_slot *slots;
     uint32_t n_slots;
@@ -79,10 +79,8 @@ struct segment {
 bool segment_feed(struct segment *s, const uint8_t *p, size_t n);
 void segment_free(struct segment *s);
 
-static inline const int64_t *segment_times(const struct seg_group *g)
-{
-    return (const int64_t *)(const void *)g->t_us.p;
-}
+/* The times of all rows, us. */
+void segment_times(const struct seg_group *g, int64_t *out);
 
 /* The series' values without the gaps, and the lengths of value runs and gaps in turn (runs empty
  * when there is no gap). `values` needs span entries, `runs` grows. Returns the number of values.

@@ -18,7 +18,7 @@ static bool wants_rank(const struct steps_ask *ask, const struct rank_steps *r)
 
 static bool wants_step(const struct steps_ask *ask, const struct step *s)
 {
-    return (ask->modes >> s->mode & 1) && s->start.ns >= ask->from.ns &&
+    return (ask->modes >> s->mode & 1) && (!ask->from.ns || s->start.ns >= ask->from.ns) &&
            (!ask->to.ns || s->start.ns < ask->to.ns);
 }
 

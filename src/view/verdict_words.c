@@ -35,7 +35,7 @@ void verdict_size_words(struct buf *b, const struct verdict *v, bool has_steps)
     char lost[HUMAN_LEN];
     buf_printf(b, "%s", severity_names[v->severity]);
     if (!isnan(v->lost_s))
-        buf_printf(b, ", %s lost", duration_text(v->lost_s, lost, sizeof lost));
+        buf_printf(b, ", %s lost", human_value(v->lost_s, "s", lost, sizeof lost));
     if (!isnan(v->lost_share))
         buf_printf(b, ", %.1f %% of the %s", v->lost_share * 100,
                    has_steps ? "training loop" : "job");
@@ -70,10 +70,10 @@ void finding_lost_words(struct buf *b, const struct finding *f)
 {
     char text[HUMAN_LEN];
     if (!isnan(f->lost_s))
-        buf_printf(b, "%s", duration_text(f->lost_s, text, sizeof text));
+        buf_printf(b, "%s", human_value(f->lost_s, "s", text, sizeof text));
     if (!isnan(f->lost_gpu_s))
         buf_printf(b, "%s%s of GPU time", isnan(f->lost_s) ? "" : ", ",
-                   duration_text(f->lost_gpu_s, text, sizeof text));
+                   human_value(f->lost_gpu_s, "s", text, sizeof text));
 }
 
 void finding_explained_words(struct buf *b, const struct finding *f)

@@ -3,7 +3,7 @@
 // one says why it cannot.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import test, { after, before } from "node:test";
+import test, { after, afterEach, before } from "node:test";
 
 import { start, until } from "./help.mjs";
 
@@ -17,6 +17,7 @@ before(async () => {
   live = await t.record("steered", "--seconds", "90");
   await until(async () => (await t.api(`/runs/${live.run}`)).loop_start_ns !== null, "steps of the live run");
 });
+afterEach(() => t.tidy());
 after(() => t?.stop());
 
 const open = (name, options) => t.open(`#/run/${name}/overview`, { ready: ".controls", ...options });

@@ -5,10 +5,12 @@
 //     const t = await start({ scenes: ["cpu_bottleneck/fires"] });   // in before()
 //     const page = await t.open(`#/run/${t.runs[0]}/overview`);
 //     await t.axe(page);  await t.shot(page, "overview");  await t.api("/runs");
+//     await t.tidy();                                                // in afterEach()
 //     await t.stop();                                                // in after()
 //
 // A page fails the test that opened it, through t.calm(page), when it logged an error or asked
-// anybody but the server for anything.
+// anybody but the server for anything. All files share the browser that run.mjs started; pages of
+// the same size and scheme share a context, so that the page's scripts are compiled once.
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -79,8 +81,17 @@ function ended(child) {
     : new Promise((done) => child.once("exit", done));
 }
 
+/** The browser that run.mjs started; a file that is run by itself starts one. */
+function browserOf() {
+  const shared = process.env.FOOTPLATE_BROWSER;
+  if (shared !== undefined) return chromium.connect(shared);
+  return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+}
+
 class Stage {
   #children = [];
+  #contexts = new Map();
+  #browser;
   #troubles = new WeakMap();
   #server;
 
@@ -151,19 +162,32 @@ class Stage {
     }, `the findings of ${name}`);
   }
 
+  /** A context of that size and scheme; `own` (for a test that stores something) is not shared. */
+  async #context(width, height, scheme, own) {
+    this.#browser ??= browserOf();
+    const browser = await this.#browser;
+    const key = own ? Symbol("own") : `${width} ${height} ${scheme}`;
+    if (!this.#contexts.has(key)) {
+      this.#contexts.set(key, browser.newContext({ viewport: { width, height }, colorScheme: scheme, timezoneId: "UTC" }));
+    }
+    return this.#contexts.get(key);
+  }
+
   /** A page at an address of the app; waits until something of it stands. */
-  async open(hash, { width = 1280, height = 900, scheme = "light", ready = "main h1" } = {}) {
-    this.browser ??= await chromium.launch({
-      executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-      args: ["--no-sandbox"],
-    });
-    const context = await this.browser.newContext({ viewport: { width, height }, colorScheme: scheme, timezoneId: "UTC" });
+  async open(hash, { width = 1280, height = 900, scheme = "light", own = false, ready = "main h1" } = {}) {
+    const context = await this.#context(width, height, scheme, own);
     const page = await context.newPage();
     page.setDefaultTimeout(PATIENCE_MS);
     this.#watch(page);
     await page.goto(this.address + hash);
     await page.waitForSelector(ready);
     return page;
+  }
+
+  /** Closes the pages of the test that ended, and with them their streams: a context has six connections. */
+  async tidy() {
+    for (const context of this.#contexts.values())
+      for (const page of (await context).pages()) await page.close();
   }
 
   #watch(page) {
@@ -206,7 +230,8 @@ class Stage {
   }
 
   async stop() {
-    await this.browser?.close();
+    for (const context of this.#contexts.values()) await (await context).close();
+    if (this.#browser !== undefined) await (await this.#browser).close();
     for (const child of this.#children) {
       child.kill("SIGTERM");
       await ended(child);

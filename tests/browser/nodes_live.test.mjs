@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // nodes_live.test.mjs - the Nodes view while a job runs.
 import assert from "node:assert/strict";
-import test, { after, before } from "node:test";
+import test, { after, afterEach, before } from "node:test";
 
 import { start, until } from "./help.mjs";
 
@@ -12,6 +12,7 @@ before(async () => {
   t = await start();
   job = await t.record("live", "--seconds", "40");
 });
+afterEach(() => t.tidy());
 after(async () => {
   job.child.kill("SIGINT");
   await job.done;

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { cpSync } from "node:fs";
 import { join } from "node:path";
-import test, { after, before } from "node:test";
+import test, { after, afterEach, before } from "node:test";
 
 import { pageModule, root, start, tableText, until } from "./help.mjs";
 
@@ -23,7 +23,8 @@ before(async () => {
   format = await pageModule("format.ts");
   model = await pageModule("views/steps_model.ts");
 });
-after(() => t.stop());
+afterEach(() => t.tidy());
+after(() => t?.stop());
 
 async function opened(name, query = "", more = {}) {
   const page = await t.open(`#/run/${name}/steps${query}`, { ready: "[aria-label='Duration of steps by rank and mode'] td", ...more });

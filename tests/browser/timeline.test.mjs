@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { cpSync } from "node:fs";
 import { join } from "node:path";
-import test, { after, before } from "node:test";
+import test, { after, afterEach, before } from "node:test";
 
 import { pageModule, root, start, tableText, until } from "./help.mjs";
 
@@ -22,7 +22,8 @@ before(async () => {
   info = await t.api(`/runs/${name}`);
   format = await pageModule("format.ts");
 });
-after(() => t.stop());
+afterEach(() => t.tidy());
+after(() => t?.stop());
 
 async function opened(query = "", more = {}) {
   const page = await t.open(`#/run/${name}/timeline${query}`, { ready: ".tl-lane", ...more });

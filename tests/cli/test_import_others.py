@@ -132,7 +132,7 @@ def test_a_timeline_of_horovod_that_is_not_closed_is_communication(run_fp, tmp_p
     path.write_text(TIMELINE)
     got = imported(run_fp, path, "-o", tmp_path / "run")
     assert got["format"] == "horovod"
-    assert got["counts"]["kept"] == 4 and got["faults"]["cut"] == 0
+    assert got["counts"]["kept"] == 5 and got["faults"]["cut"] == 0
     assert got["start_ns"] == 1592860687560103000 + 10_000
     rows = {r["name"]: r for r in asked(run_fp, "ops", got["run"])}
     assert rows["ALLREDUCE"]["category"] == "comm"
@@ -209,7 +209,23 @@ def test_a_chrome_trace_of_anything_becomes_a_run(run_fp, tmp_path):
         {"ph": "E", "pid": 1, "tid": "ui", "ts": "1700000000000030"},
         {"ph": "C", "name": "heap", "pid": 1, "ts": 1_700_000_000_000_020, "args": {"used": 7}},
         {"ph": "i", "name": "vsync", "pid": 1, "ts": 1_700_000_000_000_040},
-        {"ph": "b", "name": "load", "cat": "net", "id": "0x1", "pid": 1, "ts": 1},
+        {
+            "ph": "b",
+            "name": "load",
+            "cat": "net",
+            "id": "0x1",
+            "pid": 1,
+            "ts": 1_700_000_000_000_005,
+        },
+        {
+            "ph": "e",
+            "name": "load",
+            "cat": "net",
+            "id": "0x1",
+            "pid": 1,
+            "ts": 1_700_000_000_000_045,
+        },
+        {"ph": "O", "name": "object", "id": "0x2", "pid": 1, "ts": 1_700_000_000_000_045},
     ]
     path.write_text(json.dumps(events))
     got = imported(run_fp, path, "-o", tmp_path / "run")

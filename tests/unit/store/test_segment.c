@@ -38,8 +38,9 @@ TEST(rows_become_series_of_values_and_times)
     CHECK(feed(&s, &b));
     CHECK_INT(s.n_groups, 1);
     CHECK_INT(s.groups[0].rows, 2);
-    CHECK_INT(segment_times(&s.groups[0])[0], 6000);
-    CHECK_INT(segment_times(&s.groups[0])[1], 7025);
+    segment_times(&s.groups[0], v);
+    CHECK_INT(v[0], 6000);
+    CHECK_INT(v[1], 7025);
     CHECK_INT(values_of(&s, 0, v, &runs), 2);
     CHECK(v[0] == 7 && v[1] == 5 && runs.len == 0);
     CHECK_INT(values_of(&s, 1, v, &runs), 2);
