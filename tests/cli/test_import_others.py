@@ -132,7 +132,7 @@ def test_a_timeline_of_horovod_that_is_not_closed_is_communication(run_fp, tmp_p
     path.write_text(TIMELINE)
     got = imported(run_fp, path, "-o", tmp_path / "run")
     assert got["format"] == "horovod"
-    assert got["counts"]["kept"] == 5 and got["faults"]["cut"] == 0
+    assert got["counts"]["kept"] == 4 and got["faults"]["cut"] == 0
     assert got["start_ns"] == 1592860687560103000 + 10_000
     rows = {r["name"]: r for r in asked(run_fp, "ops", got["run"])}
     assert rows["ALLREDUCE"]["category"] == "comm"
@@ -230,7 +230,7 @@ def test_a_chrome_trace_of_anything_becomes_a_run(run_fp, tmp_path):
     path.write_text(json.dumps(events))
     got = imported(run_fp, path, "-o", tmp_path / "run")
     assert got["format"] == "kineto"
-    assert got["counts"]["kept"] == 4 and got["counts"]["phases"] == 1
+    assert got["counts"]["kept"] == 5 and got["counts"]["phases"] == 1
     listed = run_fp("events", got["run"]).stdout
     for name in ("layout", "paint", "heap.used", "vsync"):
         assert name in listed
