@@ -79,6 +79,14 @@ void arena_join(struct arena *to, struct arena *from)
     from->chunks = NULL;
 }
 
+size_t arena_bytes(const struct arena *a)
+{
+    size_t n = 0;
+    for (const struct arena_chunk *c = a->chunks; c; c = c->next)
+        n += sizeof *c + c->size;
+    return n;
+}
+
 void arena_free(struct arena *a)
 {
     struct arena_chunk *c = a->chunks;

@@ -18,6 +18,8 @@ char *arena_strndup(struct arena *a, const char *s, size_t n);
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Everything of `from` lives in `to` from now on, at the same addresses; `from` is empty. */
 void arena_join(struct arena *to, struct arena *from);
+/* That it holds, used or not. */
+size_t arena_bytes(const struct arena *a);
 void arena_free(struct arena *a);
 
 #define arena_new(a, type)      ((type *)arena_alloc((a), 1, sizeof(type)))

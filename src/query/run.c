@@ -299,3 +299,14 @@ void run_get_size(struct run *r, struct run_size *out)
     for (size_t i = 0; i < x->n_files; i++)
         out->file_bytes += x->files[i].store->file_bytes;
 }
+
+size_t run_memory(const struct run *r)
+{
+    size_t bytes = sizeof *r + arena_bytes(&r->arena);
+    for (size_t i = 0; i < r->info.n_nodes; i++)
+        if (r->stores[i])
+            bytes += store_memory(r->stores[i]);
+    for (size_t i = 0; r->events && i < r->events->n_files; i++)
+        bytes += store_memory(r->events->files[i].store);
+    return bytes;
+}

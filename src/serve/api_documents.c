@@ -8,7 +8,9 @@
 #include "serve/api.h"
 #include "serve/api_own.h"
 #include "serve/cutfile.h"
+#include "serve/heavy.h"
 #include "serve/runs.h"
+#include "serve/runs_stamp.h"
 
 static int cut_meanwhile(struct err *e)
 {
@@ -53,11 +55,15 @@ static int answer_report(const struct route_ask *q, report_writer *put, const ch
                          struct route_answer *out, struct err *e)
 {
     struct run *run = NULL;
+    struct arena scratch = {0};
+    const uint64_t bytes = heavy_begin(runs_heavy(q->runs), stamp_bytes(q->info->path));
     const uint64_t cuts = cutfile_count();
     int rc = run_open(&run, q->info->path, e);
     if (rc == 0)
-        rc = write_report(run, put, q->arena, &out->body, e);
+        rc = write_report(run, put, &scratch, &out->body, e);
     run_close(run);
+    arena_free(&scratch);
+    heavy_end(runs_heavy(q->runs), bytes);
     if (route_number(q, "download", 0))
         out->file_name = arena_printf(q->arena, "%s-report.%s", q->name, end);
     return rc == 0 && cutfile_count() != cuts ? cut_meanwhile(e) : rc;
@@ -82,20 +88,20 @@ const struct route_param api_compare_params[] = {
     {0},
 };
 
-static int open_named(const struct route_ask *q, const char *param, struct run **out, struct err *e)
+/* The folder of the run that a parameter names. */
+static int path_named(const struct route_ask *q, const char *param, const char **out, struct err *e)
 {
     const char *name = route_text(q, param);
     struct runs_list list;
-    int rc = ERR_NOT_FOUND;
+    *out = NULL;
     if (!name)
         return err_set(e, ERR_USAGE, "compare: the run '%s' is missing", param);
-    err_set(e, ERR_NOT_FOUND, "there is no run '%.200s'", name);
     runs_list_read(q->runs, &list);
     for (size_t i = 0; i < list.n; i++)
         if (strcmp(list.v[i].name, name) == 0)
-            rc = run_open(out, list.v[i].path, e);
+            *out = arena_strdup(q->arena, list.v[i].path);
     runs_list_free(&list);
-    return rc;
+    return *out ? 0 : err_set(e, ERR_NOT_FOUND, "there is no run '%.200s'", name);
 }
 
 static int put_compared(struct run *const *runs, struct arena *a, struct buf *out, struct err *e)
@@ -116,16 +122,33 @@ static int put_compared(struct run *const *runs, struct arena *a, struct buf *ou
     return 0;
 }
 
-int api_compare(const struct route_ask *q, struct route_answer *out, struct err *e)
+static int compare_paths(const char *const *paths, struct buf *out, struct err *e)
 {
     struct run *runs[COMPARE_SIDES] = {NULL, NULL};
+    struct arena scratch = {0};
     const uint64_t cuts = cutfile_count();
-    int rc = open_named(q, "a", &runs[COMPARE_A], e);
+    int rc = run_open(&runs[COMPARE_A], paths[COMPARE_A], e);
     if (rc == 0)
-        rc = open_named(q, "b", &runs[COMPARE_B], e);
+        rc = run_open(&runs[COMPARE_B], paths[COMPARE_B], e);
     if (rc == 0)
-        rc = put_compared(runs, q->arena, &out->body, e);
+        rc = put_compared(runs, &scratch, out, e);
     run_close(runs[COMPARE_A]);
     run_close(runs[COMPARE_B]);
+    arena_free(&scratch);
     return rc == 0 && cutfile_count() != cuts ? cut_meanwhile(e) : rc;
+}
+
+int api_compare(const struct route_ask *q, struct route_answer *out, struct err *e)
+{
+    const char *paths[COMPARE_SIDES];
+    int rc = path_named(q, "a", &paths[COMPARE_A], e);
+    if (rc == 0)
+        rc = path_named(q, "b", &paths[COMPARE_B], e);
+    if (rc)
+        return rc;
+    const uint64_t bytes = heavy_begin(runs_heavy(q->runs), stamp_bytes(paths[COMPARE_A]) +
+                                                                stamp_bytes(paths[COMPARE_B]));
+    rc = compare_paths(paths, &out->body, e);
+    heavy_end(runs_heavy(q->runs), bytes);
+    return rc;
 }

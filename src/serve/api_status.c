@@ -44,6 +44,7 @@ int api_status(const struct route_ask *q, struct route_answer *out, struct err *
     jw_num(&j, "uptime_s", facts.uptime_s);
     jw_int(&j, "runs", (int64_t)facts.runs);
     jw_int(&j, "open_runs", (int64_t)facts.open);
+    jw_int(&j, "open_runs_bytes", (int64_t)facts.open_bytes);
     jw_int(&j, "clients", (int64_t)facts.clients);
     jw_int(&j, "connections", (int64_t)facts.connections);
     jw_int(&j, "requests", (int64_t)facts.requests);

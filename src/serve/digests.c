@@ -2,13 +2,14 @@
 /* digests.c - see digests.h. */
 #include "serve/digests.h"
 
-#include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "serve/cutfile.h"
+#include "serve/heavy.h"
+#include "serve/runs_stamp.h"
 #include "serve/work.h"
 
 /* Events that are looked at while a request waits: some 20 ms. */
@@ -28,7 +29,8 @@ struct digests {
     struct entry *first; /* the last asked for; at most one of each run */
     size_t bytes, bytes_most;
     struct work *maker;
-    char **making; /* paths of runs whose digest is being made */
+    struct heavy *heavy; /* not ours */
+    char **making;       /* paths of runs whose digest is being made */
     size_t n_making, cap_making;
 };
 
@@ -128,6 +130,7 @@ static void run_making(struct job *j, bool ends)
     struct making *m = (struct making *)j;
     struct run *r = NULL;
     struct err e;
+    const uint64_t bytes = ends ? 0 : heavy_begin(m->digests->heavy, stamp_bytes(m->path));
     const uint64_t cuts = cutfile_count();
     if (!ends && run_open(&r, m->path, &e) == 0) {
         struct entry *x = make(r, m->path, m->version, &e);
@@ -137,10 +140,11 @@ static void run_making(struct job *j, bool ends)
             entry_free(x);
     }
     run_close(r);
+    if (!ends)
+        heavy_end(m->digests->heavy, bytes);
     made(m->digests, m->path);
     free(m->path);
     free(m);
-    malloc_trim(0); /* it took much, and that seldom */
 }
 
 static void make_later(struct digests *d, const char *path, uint64_t version)
@@ -230,10 +234,11 @@ void digests_give(struct digests *d, const struct step_digest *x)
     pthread_mutex_unlock(&d->lock);
 }
 
-int digests_open(struct digests **out, size_t bytes_most, struct err *e)
+int digests_open(struct digests **out, struct heavy *heavy, size_t bytes_most, struct err *e)
 {
     struct digests *d = xcalloc(1, sizeof *d);
     d->bytes_most = bytes_most;
+    d->heavy = heavy;
     pthread_mutex_init(&d->lock, NULL);
     const int rc = work_open(&d->maker, 1, "fp-steps", e);
     if (rc == 0)

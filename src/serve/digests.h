@@ -13,7 +13,10 @@
 
 struct digests;
 
-MUST_CHECK int digests_open(struct digests **out, size_t bytes_most, struct err *e);
+struct heavy;
+
+MUST_CHECK int digests_open(struct digests **out, struct heavy *heavy, size_t bytes_most,
+                            struct err *e);
 void digests_close(struct digests *d); /* NULL is fine */
 
 /* The digest of the run that the request is about, until digests_give. `*out` NULL: it is being

@@ -2,7 +2,6 @@
 /* later.c - see later.h. */
 #include "serve/later.h"
 
-#include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,8 @@
 #include "query/events.h"
 #include "serve/api_own.h"
 #include "serve/cutfile.h"
+#include "serve/heavy.h"
+#include "serve/runs_stamp.h"
 #include "serve/work.h"
 
 enum {
@@ -33,6 +34,7 @@ struct later {
     struct entry entry[KEPT];
     uint64_t turns;
     struct work *worker;
+    struct heavy *heavy; /* not ours */
 };
 
 struct asking {
@@ -113,16 +115,17 @@ static void run_asking(struct job *j, bool ends)
     struct err e = {0};
     struct buf body = {0};
     if (!ends) {
+        const uint64_t bytes = heavy_begin(k->later->heavy, stamp_bytes(k->path));
         const int rc = work_out(k, &a, &body, &e);
+        arena_free(&a);
+        heavy_end(k->later->heavy, bytes);
         keep(k->later, k->key, rc, &e, &body);
     }
-    arena_free(&a);
     buf_free(&body);
     arena_free(&k->arena);
     free(k->path);
     free(k->key);
     free(k);
-    malloc_trim(0); /* it took much, and that seldom */
 }
 
 /* ---- asked for ---- */
@@ -208,10 +211,11 @@ int later_answer(struct later *l, const struct route_ask *q, route_fn *now,
     return rc;
 }
 
-int later_open(struct later **out, struct err *e)
+int later_open(struct later **out, struct heavy *heavy, struct err *e)
 {
     struct later *l = xcalloc(1, sizeof *l);
     pthread_mutex_init(&l->lock, NULL);
+    l->heavy = heavy;
     const int rc = work_open(&l->worker, 1, "later", e);
     if (rc == 0)
         *out = l;

@@ -12,7 +12,9 @@
 
 struct later;
 
-MUST_CHECK int later_open(struct later **out, struct err *e);
+struct heavy;
+
+MUST_CHECK int later_open(struct later **out, struct heavy *heavy, struct err *e);
 void later_close(struct later *l); /* NULL is fine */
 
 /* `now` of a run with few events, at once; of one with many, what was worked out before, or 202.

@@ -24,6 +24,7 @@ enum route_flags {
     ROUTE_RUN = 1,     /* has RUN in its path: `run` is open */
     ROUTE_INFO = 2,    /* has RUN in its path, but only `info` is needed: `run` is NULL */
     ROUTE_CONTROL = 4, /* changes something: needs the right for it */
+    ROUTE_SLOW = 16,   /* takes seconds of a large run: has a worker of its own */
     ROUTE_CACHE = 8,   /* same version and question, same answer: may be kept */
 };
 

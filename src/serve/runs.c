@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "serve/cutfile.h"
 #include "serve/digests.h"
+#include "serve/heavy.h"
 #include "serve/later.h"
 #include "serve/runs_own.h"
 
@@ -19,23 +20,25 @@ enum { JUDGES = 1, DIGESTS_BYTES = 96 << 20 };
 int runs_open(struct runs **out, const char *const *folders, size_t n, struct err *e)
 {
     struct runs *r = xcalloc(1, sizeof *r);
+    r->heavy = heavy_open();
     int rc = work_open(&r->judges, JUDGES, "judge", e);
     if (rc == 0)
         rc = work_open(&r->quiet, 1, "quiet", e);
     if (rc == 0)
-        rc = digests_open(&r->digests, DIGESTS_BYTES, e);
+        rc = digests_open(&r->digests, r->heavy, DIGESTS_BYTES, e);
     if (rc == 0)
-        rc = later_open(&r->later, e);
+        rc = later_open(&r->later, r->heavy, e);
     if (rc) {
         digests_close(r->digests);
         work_close(r->quiet);
         work_close(r->judges);
+        heavy_close(r->heavy);
         free(r);
         return rc;
     }
     pthread_mutex_init(&r->scan, NULL);
     pthread_mutex_init(&r->lock, NULL);
-    r->fill_list.run = fill_list;
+    r->fill_list = (struct fill){{.run = fill_list}, r};
     r->began = clock_mono();
     r->folders = xcalloc(n + 1, sizeof(char *));
     for (size_t i = 0; i < n; i++)
@@ -52,6 +55,7 @@ void runs_close(struct runs *r)
     work_close(r->judges);
     digests_close(r->digests);
     later_close(r->later);
+    heavy_close(r->heavy);
     picture_unref(r, r->picture);
     for (size_t i = 0; i < RUNS_SLOTS; i++)
         while (r->slot[i]) {
@@ -89,6 +93,11 @@ void runs_list_free(struct runs_list *l)
 struct digests *runs_digests(struct runs *r)
 {
     return r->digests;
+}
+
+struct heavy *runs_heavy(struct runs *r)
+{
+    return r->heavy;
 }
 
 struct later *runs_later(struct runs *r)
@@ -180,6 +189,8 @@ static void shut(struct runs *r, struct runs_item *x)
     pthread_mutex_lock(&r->lock);
     x->open = false;
     r->n_open--;
+    r->open_bytes -= x->bytes;
+    x->bytes = 0;
     pthread_mutex_unlock(&r->lock);
     run_close(run);
 }
@@ -200,12 +211,25 @@ static struct runs_item *least_used(struct runs *r, const struct runs_item *but)
     return best;
 }
 
+/* What an open run holds grows with what was asked of it. Under the lock. */
+static void count_bytes(struct runs *r, struct runs_item *x)
+{
+    const size_t now = x->run ? run_memory(x->run) : 0;
+    r->open_bytes += now - x->bytes;
+    x->bytes = now;
+}
+
+static bool too_much_open(const struct runs *r)
+{
+    return r->n_open > RUNS_OPEN || (r->n_open > 1 && r->open_bytes > RUNS_BYTES);
+}
+
 /* Closes those that nobody has used for longest; ones in use stay. */
 static void make_room(struct runs *r, const struct runs_item *mine)
 {
     for (;;) {
         pthread_mutex_lock(&r->lock);
-        struct runs_item *x = r->n_open > RUNS_OPEN ? least_used(r, mine) : NULL;
+        struct runs_item *x = too_much_open(r) ? least_used(r, mine) : NULL;
         pthread_mutex_unlock(&r->lock);
         if (!x)
             return;
@@ -228,6 +252,7 @@ static int open_item(struct runs *r, struct runs_item *x, uint64_t version, stru
     x->open = true;
     x->used = clock_mono().ns;
     r->n_open++;
+    count_bytes(r, x);
     pthread_mutex_unlock(&r->lock);
     make_room(r, x);
     return 0;
@@ -295,9 +320,13 @@ bool runs_give(struct runs *r, struct runs_hold *h)
         distrust(r, x);
     pthread_mutex_lock(&r->lock);
     x->used = clock_mono().ns;
-    pthread_mutex_unlock(&r->lock);
     if (h->locked)
+        count_bytes(r, x);
+    pthread_mutex_unlock(&r->lock);
+    if (h->locked) {
+        make_room(r, x);
         pthread_mutex_unlock(&x->use);
+    }
     about_unref(r, h->about);
     runs_unref(r, x);
     *h = (struct runs_hold){0};
@@ -319,6 +348,7 @@ void runs_get_facts(struct runs *r, struct runs_facts *out)
     pthread_mutex_lock(&r->lock);
     out->runs = r->n_items;
     out->open = r->n_open;
+    out->open_bytes = r->open_bytes;
     out->uptime_s = (double)mono_diff(clock_mono(), r->began) / (double)NS_PER_S;
     pthread_mutex_unlock(&r->lock);
     if (r->fill)

@@ -44,6 +44,8 @@ void runs_list_free(struct runs_list *l);
 void runs_list_asked(struct runs *r);
 /* What is kept of the steps of runs. */
 struct digests *runs_digests(struct runs *r);
+/* Whose turn it is to do what takes much memory. */
+struct heavy *runs_heavy(struct runs *r);
 /* Answers that are being worked out. */
 struct later *runs_later(struct runs *r);
 size_t runs_folders(const struct runs *r, const char *const **out);
@@ -78,7 +80,7 @@ MUST_CHECK int runs_findings(struct runs *r, const char *name, struct arena *a, 
 
 /* What the server says of itself. */
 struct runs_facts {
-    size_t runs, open, clients, connections;
+    size_t runs, open, open_bytes, clients, connections;
     uint64_t requests;
     double uptime_s;
 };

@@ -9,6 +9,8 @@
 #include "rules/feed_run.h"
 #include "rules/verdict_json.h"
 #include "serve/cutfile.h"
+#include "serve/heap.h"
+#include "serve/heavy.h"
 #include "serve/runs_own.h"
 
 enum { AGAIN_S = 10 }; /* between two evaluations of a run that lives */
@@ -50,6 +52,7 @@ struct judging {
     char *text, *error;
     unsigned issues[SEVERITY_N];
     uint64_t version, stamp; /* of the data, of the description */
+    bool turns;
 };
 
 static int judge(struct judging *g, struct run *run, struct err *e)
@@ -137,8 +140,14 @@ static void run_job(struct job *j, bool ends)
 {
     struct judging *g = (struct judging *)j;
     struct runs_item *x = g->item;
-    if (!ends)
+    if (!ends && g->turns) {
+        const uint64_t bytes = heavy_begin(g->runs->heavy, stamp_bytes(x->path));
         evaluate(g);
+        heavy_end(g->runs->heavy, bytes);
+    } else if (!ends) {
+        evaluate(g);
+        heap_give_back();
+    }
     pthread_mutex_lock(&g->runs->lock);
     keep(g);
     bound_texts(g->runs);
@@ -147,13 +156,14 @@ static void run_job(struct job *j, bool ends)
     free(g);
 }
 
-struct job *judge_prepare(struct runs *r, struct runs_item *x, uint64_t version)
+struct job *judge_prepare(struct runs *r, struct runs_item *x, uint64_t version, bool turns)
 {
     struct judging *g = xcalloc(1, sizeof *g);
     *g = (struct judging){.job = {.run = run_job},
                           .runs = r,
                           .item = x,
                           .version = version,
+                          .turns = turns,
                           .stamp = x->about->stamp};
     x->evaluating = true;
     x->refs++;
@@ -178,7 +188,7 @@ static int from_judge(struct runs *r, struct runs_item *x, bool live, struct are
     pthread_mutex_lock(&r->lock);
     const bool good = is_good(x, version, live);
     if (!good && !x->evaluating)
-        todo = judge_prepare(r, x, version);
+        todo = judge_prepare(r, x, version, true);
     if (x->findings && (good || live))
         *out = arena_strdup(a, x->findings);
     else if (good)
@@ -189,8 +199,8 @@ static int from_judge(struct runs *r, struct runs_item *x, bool live, struct are
     return rc;
 }
 
-/* Those evaluated here are of newer data than findings.json, unless that was written since. Of a run
- * that goes on they are good until there are others. */
+/* Those evaluated here are of newer data than findings.json, unless that was written since. Of a
+ * run that goes on they are good until there are others. */
 const unsigned *judge_issues(const struct runs_item *x)
 {
     const struct runs_about *a = x->about;

@@ -10,15 +10,17 @@
 #include "base/file.h"
 #include "rules/verdict.h"
 #include "serve/runs.h"
+#include "serve/runs_stamp.h"
 #include "serve/work.h"
 
 enum {
-    RUNS_MOST = 20000,   /* that are listed; the rest of a folder is left out */
-    RUNS_OPEN = 8,       /* at once */
-    RUNS_FRESH_MS = 500, /* so long a look at a folder or a run counts as fresh */
-    RUNS_SLOTS = 4096,   /* a power of two */
-    RUNS_GONE = 64,      /* names of vanished runs that are remembered */
-    RUNS_FINDINGS = 64,  /* findings that are kept as text, some 30 kB each */
+    RUNS_MOST = 20000,     /* that are listed; the rest of a folder is left out */
+    RUNS_OPEN = 8,         /* at once */
+    RUNS_BYTES = 64 << 20, /* that they hold together; one may hold more alone */
+    RUNS_FRESH_MS = 500,   /* so long a look at a folder or a run counts as fresh */
+    RUNS_SLOTS = 4096,     /* a power of two */
+    RUNS_GONE = 64,        /* names of vanished runs that are remembered */
+    RUNS_FINDINGS = 64,    /* findings that are kept as text, some 30 kB each */
 };
 
 /* What is known of a run from its small files: never changed once made, counted. */
@@ -48,6 +50,7 @@ struct runs_item {
     uint64_t run_version;
     int64_t used; /* monotonic ns; for who is closed first. Under runs.lock. */
     bool open;    /* run is not NULL. Under runs.lock. */
+    size_t bytes; /* that it holds. Under runs.lock. */
 
     char *findings; /* as JSON, under runs.lock; NULL: none yet */
     uint64_t findings_version;
@@ -75,18 +78,22 @@ struct runs {
     pthread_mutex_t scan; /* one looks through the folders at a time */
     pthread_mutex_t lock;
     struct runs_item *slot[RUNS_SLOTS];
-    size_t n_items, n_open;
+    size_t n_items, n_open, open_bytes;
     struct runs_picture *picture;
     mono_ns scanned; /* 0: never */
     char *gone[RUNS_GONE];
     size_t next_gone;
     struct work *judges; /* evaluate findings */
     struct work *quiet;  /* the same, of runs that nobody asked about */
-    struct job fill_list;
+    struct fill {
+        struct job job;
+        struct runs *runs;
+    } fill_list;
     bool filling;       /* under the lock */
     mono_ns list_asked; /* the same; 0: never */
     struct digests *digests;
     struct later *later;
+    struct heavy *heavy;
     mono_ns began;
     void (*fill)(void *ctx, struct runs_facts *out);
     void *fill_ctx;
@@ -107,22 +114,11 @@ void picture_unref(struct runs *r, struct runs_picture *p);
 /* Not open, as long as nobody holds it. */
 void runs_item_free(struct runs_item *x);
 
-/* A number that changes when the files do that a run is described by. */
-uint64_t stamp_about(const char *path);
-/* The same for its data; 0: there is no such run. At most 53 bits, for JSON. */
-uint64_t stamp_data(const char *path);
-/* Bytes of all its files. */
-uint64_t stamp_bytes(const char *path);
-/* Newest change of its data, ns since the epoch. */
-int64_t stamp_newest(const char *path);
-/* The same of one file; 0: there is none. */
-int64_t stamp_file(const char *path);
-
 /* Reads a run's small files; never fails, but may say `broken`. */
 struct runs_about *about_read(const char *path, uint64_t stamp);
-/* Evaluates the findings of a run and keeps them: work whose `run` does it. Under the lock, and only
- * when `evaluating` is not set. */
-struct job *judge_prepare(struct runs *r, struct runs_item *x, uint64_t version);
+/* Evaluates the findings of a run and keeps them: work whose `run` does it. Under the lock, and
+ * only when `evaluating` is not set. `turns`: it waits for its turn, see heavy.h. */
+struct job *judge_prepare(struct runs *r, struct runs_item *x, uint64_t version, bool turns);
 /* What is known of its issues without looking at its data; NULL: nothing. Under the lock. */
 const unsigned *judge_issues(const struct runs_item *x);
 /* The job that fills the list, see runs_list_asked. */

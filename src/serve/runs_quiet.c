@@ -4,7 +4,6 @@
  * Runs whose recorder wrote none, imported ones above all, would have none in the list until each
  * of them was opened. They are evaluated one at a time on a thread that yields to everything else;
  * only the newest, only ones that take little, and only while the list is asked for. */
-#include <stddef.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -13,9 +12,9 @@
 #include "serve/runs_own.h"
 
 enum {
-    NEWEST = 50,           /* of the list */
-    BYTES_MOST = 16 << 20, /* of a run's files; larger ones wait until they are opened */
-    PATIENCE_S = 15,       /* after the list was last asked for */
+    NEWEST = 50,          /* of the list */
+    BYTES_MOST = 8 << 20, /* of a run's files; larger ones wait until they are opened */
+    PATIENCE_S = 15,      /* after the list was last asked for */
     LEAST_NICE = 19,
 };
 
@@ -60,7 +59,7 @@ static void judge_quietly(struct runs *r, struct runs_item *x)
 {
     const uint64_t version = runs_look(r, x);
     pthread_mutex_lock(&r->lock);
-    struct job *j = version && !x->evaluating ? judge_prepare(r, x, version) : NULL;
+    struct job *j = version && !x->evaluating ? judge_prepare(r, x, version, false) : NULL;
     pthread_mutex_unlock(&r->lock);
     if (j)
         j->run(j, false);
@@ -85,7 +84,7 @@ static void stop_filling(struct runs *r)
 /* One run; then it queues again, so that the end of the server need not wait for the rest. */
 void fill_list(struct job *j, bool ends)
 {
-    struct runs *r = (struct runs *)((char *)j - offsetof(struct runs, fill_list));
+    struct runs *r = ((struct fill *)j)->runs;
     if (ends || !still_asked(r))
         return;
     (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), LEAST_NICE);
@@ -107,5 +106,5 @@ void runs_list_asked(struct runs *r)
     r->list_asked = clock_mono();
     pthread_mutex_unlock(&r->lock);
     if (begin)
-        work_add(r->quiet, &r->fill_list);
+        work_add(r->quiet, &r->fill_list.job);
 }

@@ -59,8 +59,10 @@ void runs_unref(struct runs *r, struct runs_item *x)
 {
     pthread_mutex_lock(&r->lock);
     const bool last = --x->refs == 0;
-    if (last && x->open)
+    if (last && x->open) {
         r->n_open--;
+        r->open_bytes -= x->bytes;
+    }
     pthread_mutex_unlock(&r->lock);
     if (!last)
         return;

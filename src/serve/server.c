@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "serve/conns.h"
 #include "serve/cutfile.h"
+#include "serve/heap.h"
 #include "serve/peer.h"
 #include "serve/server_own.h"
 #include "serve/tls_late.h"
@@ -257,6 +258,8 @@ static int open_parts(struct server *s, const struct server_ask *ask, struct err
         rc = work_open(&s->work, (unsigned)MAX_OF(WORKERS_LEAST, MIN_OF(cores, WORKERS_MOST)),
                        "serve", e);
     if (rc == 0)
+        rc = work_open(&s->slow, 1, "slow", e);
+    if (rc == 0)
         rc = live_open(&s->live, s->runs, e);
     if (rc)
         return rc;
@@ -284,6 +287,7 @@ static void tell_place(const struct server *s, const struct server_ask *ask,
 static int open_server(struct server *s, const struct server_ask *ask, struct err *e)
 {
     const char *address = ask->bind ? ask->bind : "127.0.0.1";
+    heap_set_up();
     int rc = cutfile_guard(e);
     if (rc == 0)
         rc = listen_look(address, &s->place, e);
@@ -327,6 +331,7 @@ void server_close(struct server *s)
     else if (s->place.fd >= 0)
         close(s->place.fd);
     work_close(s->work);
+    work_close(s->slow);
     live_end(s->live);
     httpd_stop(s->httpd);
     live_close(s->live);

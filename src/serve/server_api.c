@@ -182,7 +182,9 @@ static struct reply *refuse(const struct visit *v, const struct route *route)
 static struct question *ask_of(struct visit *v, const struct route *route, const char *name)
 {
     struct question *q = xcalloc(1, sizeof *q);
-    *q = (struct question){.job = {.key = name, .run = run_job},
+    /* Only who holds the run waits for others who do. */
+    const char *key = route->flags & ROUTE_RUN ? name : NULL;
+    *q = (struct question){.job = {.key = key, .run = run_job},
                            .server = v->server,
                            .x = v->x,
                            .route = route,
@@ -212,7 +214,7 @@ static void put_question(struct question *q)
         return;
     }
     exchange_wait(x);
-    work_add(q->server->work, &q->job);
+    work_add(q->route->flags & ROUTE_SLOW ? q->server->slow : q->server->work, &q->job);
 }
 
 static struct reply *no_route(bool other_method)

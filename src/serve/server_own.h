@@ -32,6 +32,7 @@ struct server {
     struct runs *runs;
     struct cache *cache;
     struct work *work;
+    struct work *slow; /* for ROUTE_SLOW, one after the other */
     struct live *live;
     struct httpd *httpd;
     struct reply **assets, **assets_plain; /* by the table of assets.h; plain ones when asked for */

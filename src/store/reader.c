@@ -489,6 +489,13 @@ void store_close(struct store *s)
     free(s);
 }
 
+size_t store_memory(const struct store *s)
+{
+    const struct store_own *o = s->own;
+    return sizeof *s + sizeof *o + arena_bytes(&s->arena) + o->tail_blocks.cap +
+           o->cap_found * sizeof *o->found + (o->map.copied ? o->map.len : 0);
+}
+
 /* ---- data ---- */
 
 bool store_times(struct codec *c, const struct rows_block *b, int64_t *out)

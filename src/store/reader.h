@@ -89,6 +89,9 @@ bool store_events(struct codec *c, const struct events_block *b, struct arena *a
 bool store_event_names(struct codec *c, const struct events_block *b, struct arena *a,
                        const char ***out);
 
+/* Bytes of memory that it holds; a file that is only mapped does not count. */
+size_t store_memory(const struct store *s);
+
 /* Checks every checksum of the data parts; returns how many columns are damaged. */
 uint64_t store_verify(struct store *s);
 

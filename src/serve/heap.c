@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* heap.c - see heap.h. */
+#include "serve/heap.h"
+
+#include <malloc.h>
+
+enum {
+    HEAPS = 4,
+    LARGE = 256 << 10, /* bytes; a block of its own, given back when it is freed */
+    SLACK = 1 << 20,   /* bytes that may stay free at the end of a heap */
+};
+
+void heap_set_up(void)
+{
+    (void)mallopt(M_ARENA_MAX, HEAPS);
+    (void)mallopt(M_MMAP_THRESHOLD, LARGE);
+    (void)mallopt(M_TRIM_THRESHOLD, SLACK);
+}
+
+void heap_give_back(void)
+{
+    (void)malloc_trim(0);
+}
