@@ -25,7 +25,7 @@ zlib1g-dev         | header zlib.h            | reads compressed traces
 libisal-dev        | header isa-l.h           | reads compressed traces faster, where the machine can
 python3-dev        | python                   | builds the hooks for Python (Python.h)
 libyaml-dev        | header yaml.h            | reads footplate.yaml
-nodejs             | command node             | builds the dashboard's page
+nodejs             | command node             | builds the page of the dashboard
 npm                | command npm              | gets what that page is built from
 libmicrohttpd-dev  | header microhttpd.h      | speaks HTTP for the dashboard
 '
@@ -44,7 +44,7 @@ man-db             | command man              | formats the manual page
 mandoc             | command mandoc           | checks the manual page
 zsh                | command zsh              | tries the completion for zsh
 fish               | command fish             | tries the completion for fish
-chromium           | command chromium         | opens the dashboard's page in the tests
+chromium           | command chromium         | opens the page of the dashboard in the tests
 fonts-dejavu-core  | file /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf | has the letters for it
 '
 

@@ -72,7 +72,10 @@ static void tell_issue(const struct telling *t, const struct verdict *v)
                          (const char *)size.p, several ? f->node : "", several ? ": " : "",
                          f->message, more));
     const char *advice = f->advice ? f->advice : v->rule->recommendation;
-    if (*advice)
+    const char *cause = verdict_explained_by(v);
+    if (cause)
+        tell(t, arena_printf(t->arena, "    explained by %s: begin there", cause));
+    else if (*advice)
         tell(t, arena_printf(t->arena, "    to do: %s", advice));
     buf_free(&size);
 }

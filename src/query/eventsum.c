@@ -7,8 +7,22 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "query/ops_names.h"
 
-/* Sorts the events of one track so that those of a name stand together, then walks over them. */
+/* The events of one track by what they are: each kind and name is a group. Durations of a group are
+ * put side by side and sorted; numbers are looked at in the order in which they come. */
+struct group {
+    struct event_sum sum;
+    size_t at; /* of its next duration */
+};
+
+struct grouping {
+    struct op_names names;
+    uint32_t *group_of; /* 1 + group, by name and kind; 0: none yet */
+    size_t n_slots;
+    struct group *v;
+    size_t n, cap;
+};
 
 static bool is_long(enum event_kind k)
 {
@@ -20,85 +34,119 @@ static bool is_number(enum event_kind k)
     return k == EVENT_COUNT || k == EVENT_REAL;
 }
 
-static int by_what(const struct run_event *a, const struct run_event *b)
-{
-    if (a->event.kind != b->event.kind)
-        return (a->event.kind > b->event.kind) - (a->event.kind < b->event.kind);
-    return a->event.name == b->event.name ? 0 : strcmp(a->event.name, b->event.name);
-}
-
-/* Those of one name by duration, numbers by time. */
-static int by_what_then_size(const void *x, const void *y)
-{
-    const struct run_event *a = x, *b = y;
-    const int what = by_what(a, b);
-    if (what)
-        return what;
-    const int64_t l = is_long(a->event.kind) ? a->event.dur_ns : a->at.ns;
-    const int64_t r = is_long(b->event.kind) ? b->event.dur_ns : b->at.ns;
-    return (l > r) - (l < r);
-}
-
 static double seconds(int64_t ns)
 {
     return (double)ns / (double)NS_PER_S;
 }
 
-static double quantile_s(const struct run_event *v, size_t n, double q)
+static double quantile_s(const int64_t *ns, size_t n, double q)
 {
     const double at = q * (double)(n - 1);
     const size_t i = (size_t)at;
-    const double low = seconds(v[i].event.dur_ns),
-                 high = seconds(v[MIN_OF(i + 1, n - 1)].event.dur_ns);
+    const double low = seconds(ns[i]), high = seconds(ns[MIN_OF(i + 1, n - 1)]);
     return low + (high - low) * (at - (double)i);
 }
 
-static void sum_spans(const struct run_event *v, size_t n, struct event_sum *out)
+static int by_size(const void *a, const void *b)
 {
-    out->total_s = 0;
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void sum_durations(int64_t *ns, struct event_sum *s)
+{
+    const size_t n = (size_t)s->count;
+    s->total_s = 0;
     for (size_t i = 0; i < n; i++)
-        out->total_s += seconds(v[i].event.dur_ns);
-    out->p50_s = quantile_s(v, n, 0.5);
-    out->p95_s = quantile_s(v, n, 0.95);
-    out->max_s = seconds(v[n - 1].event.dur_ns);
+        s->total_s += seconds(ns[i]);
+    qsort(ns, n, sizeof *ns, by_size);
+    s->p50_s = quantile_s(ns, n, 0.5);
+    s->p95_s = quantile_s(ns, n, 0.95);
+    s->max_s = seconds(ns[n - 1]);
 }
 
-static double number_of(const struct event *v)
+/* fmin and fmax pass over what is no number, so the first needs no other treatment. */
+static void see_number(const struct event *v, struct event_sum *s)
 {
-    return v->kind == EVENT_REAL ? event_real(v) : (double)v->value;
+    s->last = v->kind == EVENT_REAL ? event_real(v) : (double)v->value;
+    s->min = fmin(s->min, s->last);
+    s->max = fmax(s->max, s->last);
 }
 
-static void sum_numbers(const struct run_event *v, size_t n, struct event_sum *out)
+static uint32_t add_group(struct grouping *g, const struct run_track *t, const struct event *e)
 {
-    out->min = out->max = out->last = number_of(&v[0].event);
-    for (size_t i = 1; i < n; i++) {
-        out->last = number_of(&v[i].event);
-        out->min = fmin(out->min, out->last);
-        out->max = fmax(out->max, out->last);
+    if (g->n == g->cap) {
+        g->cap = g->cap ? 2 * g->cap : 64;
+        g->v = xrealloc(g->v, g->cap, sizeof *g->v);
     }
+    g->v[g->n++] = (struct group){.sum = {.track = t,
+                                          .name = e->name,
+                                          .kind = e->kind,
+                                          .category = e->category,
+                                          .total_s = NAN,
+                                          .p50_s = NAN,
+                                          .p95_s = NAN,
+                                          .max_s = NAN,
+                                          .min = NAN,
+                                          .max = NAN,
+                                          .last = NAN}};
+    return (uint32_t)g->n;
 }
 
-static struct event_sum sum_of(const struct run_track *t, const struct run_event *v, size_t n)
+static uint32_t group_for(struct grouping *g, const struct run_track *t, const struct event *e)
 {
-    struct event_sum s = {
-        .track = t,
-        .name = v[0].event.name,
-        .kind = v[0].event.kind,
-        .category = v[0].event.category,
-        .count = n,
-        .total_s = NAN,
-        .p50_s = NAN,
-        .p95_s = NAN,
-        .max_s = NAN,
-        .min = NAN,
-        .max = NAN,
-        .last = NAN,
-    };
-    if (is_long(s.kind))
-        sum_spans(v, n, &s);
-    else if (is_number(s.kind))
-        sum_numbers(v, n, &s);
-    return s;
+    const size_t slot = (size_t)op_names_id(&g->names, e->name) * EVENT_KIND_N + e->kind;
+    if (slot >= g->n_slots) {
+        const size_t more = MAX_OF(2 * g->n_slots, slot + 256);
+        g->group_of = xrealloc(g->group_of, more, sizeof *g->group_of);
+        memset(g->group_of + g->n_slots, 0, (more - g->n_slots) * sizeof *g->group_of);
+        g->n_slots = more;
+    }
+    if (!g->group_of[slot])
+        g->group_of[slot] = add_group(g, t, e);
+    return g->group_of[slot] - 1;
+}
+
+/* Which event is whose; counts them. */
+static uint32_t *group_all(struct grouping *g, const struct run_track *t, const struct run_event *v,
+                           size_t n)
+{
+    uint32_t *whose = xmalloc((n + 1) * sizeof *whose);
+    for (size_t i = 0; i < n; i++) {
+        whose[i] = group_for(g, t, &v[i].event);
+        g->v[whose[i]].sum.count++;
+    }
+    size_t at = 0;
+    for (size_t i = 0; i < g->n; i++) {
+        g->v[i].at = at;
+        at += is_long(g->v[i].sum.kind) ? (size_t)g->v[i].sum.count : 0;
+    }
+    return whose;
+}
+
+static void sum_groups(struct grouping *g, const struct run_event *v, size_t n,
+                       const uint32_t *whose)
+{
+    int64_t *ns = xmalloc((n + 1) * sizeof *ns);
+    for (size_t i = 0; i < n; i++) {
+        struct group *x = &g->v[whose[i]];
+        if (is_long(x->sum.kind))
+            ns[x->at++] = v[i].event.dur_ns;
+        else if (is_number(x->sum.kind))
+            see_number(&v[i].event, &x->sum);
+    }
+    for (size_t i = 0; i < g->n; i++)
+        if (is_long(g->v[i].sum.kind))
+            sum_durations(ns + g->v[i].at - g->v[i].sum.count, &g->v[i].sum);
+    free(ns);
+}
+
+static void grouping_close(struct grouping *g)
+{
+    op_names_close(&g->names);
+    free(g->group_of);
+    free(g->v);
+    free(g);
 }
 
 static int longest_first(const void *x, const void *y)
@@ -119,22 +167,29 @@ struct sums {
     size_t n, cap;
 };
 
-static void sum_track(const struct run_track *t, struct run_event *v, size_t n, struct sums *out)
+static void add_sum(struct sums *out, const struct event_sum *s)
+{
+    if (out->n == out->cap) {
+        out->cap = out->cap ? 2 * out->cap : 64;
+        out->v = xrealloc(out->v, out->cap, sizeof *out->v);
+    }
+    out->v[out->n++] = *s;
+}
+
+static void sum_track(const struct run_track *t, const struct run_event *v, size_t n,
+                      struct sums *out)
 {
     const size_t before = out->n;
-    if (n)
-        qsort(v, n, sizeof *v, by_what_then_size);
-    for (size_t i = 0, j; i < n; i = j) {
-        for (j = i + 1; j < n && by_what(&v[i], &v[j]) == 0; j++)
-            ;
-        if (out->n == out->cap) {
-            out->cap = out->cap ? 2 * out->cap : 64;
-            out->v = xrealloc(out->v, out->cap, sizeof *out->v);
-        }
-        out->v[out->n++] = sum_of(t, v + i, j - i);
-    }
+    struct grouping *g = xcalloc(1, sizeof *g);
+    op_names_open(&g->names);
+    uint32_t *whose = group_all(g, t, v, n);
+    sum_groups(g, v, n, whose);
+    for (size_t i = 0; i < g->n; i++)
+        add_sum(out, &g->v[i].sum);
     if (out->n > before)
         qsort(out->v + before, out->n - before, sizeof *out->v, longest_first);
+    free(whose);
+    grouping_close(g);
 }
 
 /* Moves the sums into the arena. */
@@ -185,34 +240,84 @@ static size_t clip(struct run_event *v, size_t n, const struct event_window *w)
     return kept;
 }
 
-/* Events of the stretches that are looked at; `*part` is their share of all. */
-static int read_part(struct run *r, const struct run_track *t, const struct event_window *w,
-                     struct arena *a, struct run_event **out, size_t *n, double *part,
-                     struct err *e)
+/* A track of the window, and how many of its events lie there. */
+struct wanted {
+    const struct run_track *track;
+    struct run_stretch *stretches;
+    size_t n;
+    uint64_t events;
+};
+
+/* Tracks that the window asks for. */
+static int list_wanted(struct run *r, const struct event_window *w, struct arena *a,
+                       struct wanted **out, size_t *n, struct err *e)
 {
-    struct run_stretch *s;
-    size_t n_s, kept = 0;
-    uint64_t all = 0, looked = 0;
-    int rc = events_stretches(r, t, w->from, w->to, a, &s, &n_s, e);
-    for (size_t i = 0; rc == 0 && i < n_s; i++)
-        all += s[i].events;
-    *part = 1;
-    if (rc || all <= w->budget)
-        return rc ? rc : events_read(r, t, w->from, w->to, a, out, n, e);
-    const size_t every = (size_t)(all / MAX_OF(w->budget, (uint64_t)1)) + 1;
-    *out = arena_array(a, struct run_event, (size_t)all / every + 2 * (size_t)s[0].events + 1);
-    const size_t room = (size_t)all / every + 2 * (size_t)s[0].events;
-    for (size_t i = every / 2; rc == 0 && i < n_s; i += every) {
+    struct run_track *tracks;
+    size_t n_tracks;
+    int rc = events_tracks(r, a, &tracks, &n_tracks, e);
+    *n = 0;
+    if (rc)
+        return rc;
+    *out = arena_array(a, struct wanted, n_tracks + 1);
+    for (size_t i = 0; rc == 0 && i < n_tracks; i++) {
+        const struct run_process *p = tracks[i].process;
+        struct wanted *x = &(*out)[*n];
+        if ((tracks[i].detail && !w->detail) || (w->node && strcmp(w->node, p->node) != 0) ||
+            (w->rank >= 0 && w->rank != p->rank))
+            continue;
+        x->track = &tracks[i];
+        rc = events_stretches(r, x->track, w->from, w->to, a, &x->stretches, &x->n, e);
+        for (size_t k = 0; rc == 0 && k < x->n; k++)
+            x->events += x->stretches[k].events;
+        *n += x->n > 0;
+        if (!x->n)
+            *x = (struct wanted){0};
+    }
+    return rc;
+}
+
+static int fewest_first(const void *x, const void *y)
+{
+    const struct wanted *a = x, *b = y;
+    if (a->events != b->events)
+        return a->events < b->events ? -1 : 1;
+    return (a->track->index > b->track->index) - (a->track->index < b->track->index);
+}
+
+/* Events of every so many-th stretch. */
+static int read_some(struct run *r, const struct wanted *x, size_t every, struct arena *a,
+                     struct run_event **out, size_t *n, uint64_t *looked, struct err *e)
+{
+    int rc = 0;
+    *n = 0;
+    *looked = 0;
+    for (size_t i = every / 2; i < x->n; i += every)
+        *looked += x->stretches[i].events;
+    *out = arena_array(a, struct run_event, (size_t)*looked + 1);
+    for (size_t i = every / 2; rc == 0 && i < x->n; i += every) {
+        const struct run_stretch *s = &x->stretches[i];
         struct run_event *v;
         size_t n_v;
-        rc = events_read(r, t, s[i].first, s[i].last, a, &v, &n_v, e);
-        for (size_t k = 0; rc == 0 && k < n_v && kept < room; k++)
-            if (v[k].at.ns >= s[i].first.ns)
-                (*out)[kept++] = v[k];
-        looked += s[i].events;
+        rc = events_read(r, x->track, s->first, s->last, a, &v, &n_v, e);
+        for (size_t k = 0; rc == 0 && k < n_v && *n < *looked; k++)
+            if (v[k].at.ns >= s->first.ns) /* else it is of the stretch before */
+                (*out)[(*n)++] = v[k];
     }
-    *n = kept;
-    *part = looked ? (double)looked / (double)all : 1;
+    return rc;
+}
+
+/* Events of a track, all or some; `*part` is the share that was looked at. */
+static int read_part(struct run *r, const struct wanted *x, const struct event_window *w,
+                     uint64_t budget, struct arena *a, struct run_event **out, size_t *n,
+                     double *part, struct err *e)
+{
+    uint64_t looked;
+    *part = 1;
+    if (x->events <= budget)
+        return events_read(r, x->track, w->from, w->to, a, out, n, e);
+    const uint64_t every = x->events / MAX_OF(budget, UINT64_C(1)) + 1;
+    const int rc = read_some(r, x, (size_t)MIN_OF(every, (uint64_t)x->n), a, out, n, &looked, e);
+    *part = (double)looked / (double)x->events;
     return rc;
 }
 
@@ -224,38 +329,43 @@ static int by_total(const void *x, const void *y)
     return longest_first(x, y);
 }
 
-static int sum_within(struct run *r, const struct run_track *t, const struct event_window *w,
-                      struct arena *a, struct sums *sums, struct err *e)
+static int sum_within(struct run *r, const struct wanted *x, const struct event_window *w,
+                      uint64_t budget, struct arena *a, struct sums *sums, struct err *e)
 {
     const size_t before = sums->n;
+    struct arena scratch = {0};
     struct run_event *v;
     size_t n;
     double part;
-    const int rc = read_part(r, t, w, a, &v, &n, &part, e);
-    if (rc)
-        return rc;
-    sum_track(t, v, clip(v, n, w), sums);
-    for (size_t i = before; part < 1 && i < sums->n; i++) {
-        sums->v[i].estimated = true;
-        sums->v[i].total_s /= part;
-        sums->v[i].count = (uint64_t)((double)sums->v[i].count / part);
+    const int rc = read_part(r, x, w, budget, &scratch, &v, &n, &part, e);
+    if (rc == 0)
+        sum_track(x->track, v, clip(v, n, w), sums);
+    for (size_t i = before; i < sums->n; i++) {
+        struct event_sum *s = &sums->v[i];
+        s->name = arena_strdup(a, s->name);
+        s->estimated = part < 1;
+        s->total_s /= part;
+        s->count = (uint64_t)((double)s->count / part);
     }
-    return 0;
+    arena_free(&scratch);
+    return rc;
 }
 
+/* What tracks with few events do not need is left to those with many. */
 int event_sums_within(struct run *r, const struct event_window *w, struct arena *a,
                       struct event_sum **out, size_t *n, struct err *e)
 {
-    struct run_track *tracks;
+    struct wanted *v;
     struct sums sums = {0};
-    size_t n_tracks;
-    int rc = events_tracks(r, a, &tracks, &n_tracks, e);
-    for (size_t i = 0; rc == 0 && i < n_tracks; i++) {
-        const struct run_process *p = tracks[i].process;
-        if ((tracks[i].detail && !w->detail) || (w->node && strcmp(w->node, p->node) != 0) ||
-            (w->rank >= 0 && w->rank != p->rank))
-            continue;
-        rc = sum_within(r, &tracks[i], w, a, &sums, e);
+    size_t n_wanted;
+    uint64_t left = w->budget;
+    int rc = list_wanted(r, w, a, &v, &n_wanted, e);
+    if (rc == 0 && n_wanted)
+        qsort(v, n_wanted, sizeof *v, fewest_first);
+    for (size_t i = 0; rc == 0 && i < n_wanted; i++) {
+        const uint64_t budget = left / (n_wanted - i);
+        rc = sum_within(r, &v[i], w, budget, a, &sums, e);
+        left -= MIN_OF(v[i].events, budget);
     }
     if (sums.n)
         qsort(sums.v, sums.n, sizeof *sums.v, by_total);

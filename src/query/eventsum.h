@@ -34,7 +34,9 @@ struct event_window {
     const char *node; /* NULL: all */
     int64_t rank;     /* -1: all */
     bool detail;
-    uint64_t budget; /* events to decode of each track; of more, every n-th stretch is looked at */
+    /* Events to decode, of all tracks together; of a track with more than its share every n-th
+     * stretch is looked at, and at least one. */
+    uint64_t budget;
 };
 
 /* The longest first. */

@@ -2,7 +2,9 @@
 /* timeline.c - see timeline.h.
  *
  * Spans of a lane come in order of their begin. A stack of ends gives each its row. In a row a
- * narrow span waits for its neighbours: those that begin in the same pixel become one with it. */
+ * narrow span waits for its neighbours: those that lie in the same pixel become one with it. While
+ * there is room each name waits for itself, so that what alternates can be told apart however many
+ * there are to a pixel. */
 #include "query/timeline.h"
 
 #include <stdlib.h>
@@ -18,11 +20,17 @@ const char *const timeline_kind_names[LANE_KINDS] = {
     [LANE_OPERATORS] = "operators", [LANE_GPU] = "gpu",
 };
 
-enum { ROWS_MOST = 64, SLICES_EACH = 1024 };
+enum {
+    ROWS_MOST = 64,
+    NAMES_EACH = 8, /* that wait in a row */
+    SLICES_EACH = 1024,
+    NAMES_FACTOR = 4, /* so many limits of slices are gathered before names are given up */
+};
 
 /* The span that a row shows next, and how many it stands for. */
 struct waiting {
     struct timeline_slice slice;
+    int64_t end;     /* of the last that was joined */
     int64_t longest; /* of those that were joined; its name is shown */
     uint32_t n;      /* 0: none waits */
 };
@@ -35,10 +43,13 @@ struct drawing {
     struct op_names names;
     int64_t pixel_ns;
     uint64_t budget;
+    bool by_name; /* there is room for it */
     /* of the lane being drawn */
     int64_t ends[ROWS_MOST];
     size_t open;
-    struct waiting row[ROWS_MOST];
+    struct waiting row[ROWS_MOST][NAMES_EACH];
+    size_t first; /* slice */
+    bool lane_by_name;
 };
 
 /* ---- slices ---- */
@@ -46,7 +57,7 @@ struct drawing {
 static void put_slice(struct drawing *d, const struct timeline_slice *s)
 {
     struct timeline *t = d->out;
-    if (t->n_slices == d->ask->limit) {
+    if (!d->by_name && t->n_slices >= d->ask->limit) {
         t->cut = true;
         return;
     }
@@ -67,24 +78,89 @@ static void put_waiting(struct drawing *d, struct waiting *w)
     w->n = 0;
 }
 
-/* Narrow ones join what waits when they begin in the same pixel. */
+/* Where a span of this row and name waits: with its own kind, else where nobody does, else in the
+ * place of the one that has waited longest. */
+static struct waiting *place_for(struct drawing *d, const struct timeline_slice *s)
+{
+    struct waiting *v = d->row[s->row], *best = v;
+    for (size_t i = 0; d->lane_by_name && i < NAMES_EACH; i++) {
+        if (v[i].n && v[i].slice.name == s->name)
+            return &v[i];
+        if (best->n && (!v[i].n || v[i].slice.start < best->slice.start))
+            best = &v[i];
+    }
+    return best;
+}
+
+static bool joins(const struct drawing *d, const struct waiting *w, const struct timeline_slice *s)
+{
+    return w->n && s->dur_ns < d->pixel_ns && w->end - w->slice.start < d->pixel_ns &&
+           s->start + s->dur_ns - w->slice.start < d->pixel_ns &&
+           (!d->lane_by_name || w->slice.name == s->name);
+}
+
 static void put_span(struct drawing *d, const struct timeline_slice *s)
 {
-    struct waiting *w = &d->row[s->row];
+    struct waiting *w = place_for(d, s);
     const int64_t end = s->start + s->dur_ns;
-    if (w->n && s->dur_ns < d->pixel_ns && w->slice.dur_ns < d->pixel_ns &&
-        end - w->slice.start < d->pixel_ns) {
-        w->slice.dur_ns = MAX_OF(w->slice.dur_ns, end - w->slice.start);
-        w->n += MAX_OF(s->merged, 1u);
-        if (s->dur_ns > w->longest) {
-            w->longest = s->dur_ns;
-            w->slice.name = s->name;
-            w->slice.category = s->category;
-        }
+    if (!joins(d, w, s)) {
+        put_waiting(d, w);
+        *w = (struct waiting){*s, end, s->dur_ns, MAX_OF(s->merged, 1u)};
         return;
     }
-    put_waiting(d, w);
-    *w = (struct waiting){*s, s->dur_ns, MAX_OF(s->merged, 1u)};
+    w->slice.dur_ns += s->dur_ns;
+    w->end = MAX_OF(w->end, end);
+    w->n += MAX_OF(s->merged, 1u);
+    if (s->dur_ns > w->longest) {
+        w->longest = s->dur_ns;
+        w->slice.name = s->name;
+        w->slice.category = s->category;
+    }
+}
+
+static void put_all_waiting(struct drawing *d)
+{
+    for (size_t i = 0; i < ROWS_MOST; i++)
+        for (size_t k = 0; k < NAMES_EACH; k++)
+            put_waiting(d, &d->row[i][k]);
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct timeline_slice *x = a, *y = b;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+/* Slices come out when they have waited long enough, not in order. */
+static void sort_lane(struct drawing *d)
+{
+    struct timeline *t = d->out;
+    if (t->n_slices > d->first)
+        qsort(t->slices + d->first, t->n_slices - d->first, sizeof *t->slices, by_start);
+    d->first = t->n_slices;
+}
+
+/* There are too many: those of other names join as well, from the first lane on. */
+static void give_up_names(struct drawing *d)
+{
+    struct timeline *t = d->out;
+    put_all_waiting(d);
+    sort_lane(d);
+    struct timeline_slice *old = t->slices;
+    const size_t n = t->n_slices;
+    t->slices = NULL;
+    t->n_slices = d->cap_slices = d->first = 0;
+    d->by_name = d->lane_by_name = false;
+    for (size_t i = 0; i < n; i++) {
+        if (i && old[i].lane != old[i - 1].lane) {
+            put_all_waiting(d);
+            sort_lane(d);
+        }
+        put_span(d, &old[i]);
+    }
+    free(old);
 }
 
 /* The first row in which nothing runs any more, below all that still do. */
@@ -112,6 +188,8 @@ static void draw(struct drawing *d, int64_t start, int64_t dur_ns, const char *n
     s.row = row_for(d, start, start + dur_ns);
     s.name = op_names_id(&d->names, name);
     lane->depth = MAX_OF(lane->depth, (size_t)s.row + 1);
+    if (d->by_name && d->out->n_slices >= NAMES_FACTOR * d->ask->limit)
+        give_up_names(d);
     put_span(d, &s);
 }
 
@@ -126,12 +204,13 @@ static void lane_begin(struct drawing *d, const struct timeline_lane *lane)
     }
     t->lanes[t->n_lanes++] = *lane;
     d->open = 0;
+    d->lane_by_name = d->by_name;
 }
 
 static void lane_end(struct drawing *d)
 {
-    for (size_t i = 0; i < ROWS_MOST; i++)
-        put_waiting(d, &d->row[i]);
+    put_all_waiting(d);
+    sort_lane(d);
     op_names_turn(&d->names);
 }
 
@@ -233,6 +312,8 @@ static int draw_events(struct drawing *d, struct run *r, const struct run_track 
     struct timeline_lane *lane = &d->out->lanes[d->out->n_lanes - 1];
     if (lane->kind == LANE_EVENTS && rc == 0 && 2 * operators > n)
         lane->kind = LANE_OPERATORS;
+    /* Operators have too many names for each to wait for its own. */
+    d->lane_by_name = d->by_name && lane->kind == LANE_EVENTS;
     for (size_t i = 0; rc == 0 && i < n; i++)
         if (is_span(&v[i].event))
             draw(d, v[i].at.ns, MAX_OF(v[i].event.dur_ns, 0), v[i].event.name, v[i].event.category,
@@ -317,7 +398,8 @@ int timeline_read(struct run *r, const struct timeline_ask *ask, struct arena *a
         return rc;
     struct drawing *d = xcalloc(1, sizeof *d);
     *out = (struct timeline){0};
-    *d = (struct drawing){.ask = ask, .arena = a, .out = out, .budget = ask->budget};
+    *d = (struct drawing){
+        .ask = ask, .arena = a, .out = out, .budget = ask->budget, .by_name = true};
     d->pixel_ns =
         MAX_OF((ask->to.ns - ask->from.ns) / (int64_t)MAX_OF(ask->px, (size_t)1), (int64_t)1);
     op_names_open(&d->names);
@@ -329,6 +411,10 @@ int timeline_read(struct run *r, const struct timeline_ask *ask, struct arena *a
         if (wants(ask, tracks[i].process->node, tracks[i].process->rank) &&
             (ask->detail || !tracks[i].detail))
             rc = draw_track(d, r, &tracks[i], e);
+    if (d->by_name && out->n_slices > ask->limit)
+        give_up_names(d);
+    put_all_waiting(d);
+    sort_lane(d);
     take_names(d);
     take_arrays(d);
     op_names_close(&d->names);

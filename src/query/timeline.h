@@ -3,7 +3,8 @@
  * streams of all ranks; as much as a screen can show.
  *
  * Nested spans get rows by their depth. What is narrower than a pixel is drawn as one with its
- * neighbours in the same row. The work is bounded: where a track has more events in the window than
+ * neighbours of the same name in the same row; where there is no room for so many slices, and among
+ * operators and kernels, with those of other names too, under the name of the longest. The work is bounded: where a track has more events in the window than
  * the budget allows, each stretch that it is stored in becomes one slice, and who zooms in sees
  * more. */
 #ifndef QUERY_TIMELINE_H
@@ -40,7 +41,7 @@ struct timeline_lane {
 
 struct timeline_slice {
     uint32_t lane, row;
-    int64_t start, dur_ns; /* wall; may reach out of the window */
+    int64_t start, dur_ns; /* wall; may reach out of the window. Of several: their sum */
     uint32_t name, merged; /* merged: how many were drawn as one; 0: it is one */
     enum event_category category;
 };
@@ -48,7 +49,7 @@ struct timeline_slice {
 struct timeline {
     struct timeline_lane *lanes;
     size_t n_lanes;
-    struct timeline_slice *slices; /* lane by lane */
+    struct timeline_slice *slices; /* lane by lane, in each by start */
     size_t n_slices;
     const char **names;
     size_t n_names;

@@ -10,8 +10,8 @@
 #include "serve/api_own.h"
 #include "view/stepdigest.h"
 
-/* Events that one request decodes: some 50 ms; to sum them up by name takes longer. */
-enum { BUDGET = 400000, SUM_BUDGET = 150000 };
+/* Events that one request decodes: some 50 ms. To sum them up by name takes longer. */
+enum { BUDGET = 400000, SUM_BUDGET = 100000 };
 
 /* ---- an interval ---- */
 

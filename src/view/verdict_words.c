@@ -13,9 +13,18 @@ static double cost_of(const struct verdict *v)
     return isnan(v->lost_s) ? -1 : v->lost_s;
 }
 
+const char *verdict_explained_by(const struct verdict *v)
+{
+    return v->n_findings && v->findings[0].n_explained_by ? v->findings[0].explained_by[0] : NULL;
+}
+
+/* What explains others comes before what it explains: that is where to begin. */
 static bool is_worse(const struct verdict *x, const struct verdict *y)
 {
-    return x->severity != y->severity ? x->severity > y->severity : cost_of(x) > cost_of(y);
+    const bool x_follows = verdict_explained_by(x), y_follows = verdict_explained_by(y);
+    if (x->severity != y->severity)
+        return x->severity > y->severity;
+    return x_follows != y_follows ? y_follows : cost_of(x) > cost_of(y);
 }
 
 /* By insertion: they are few, and equal ones keep their order. */

@@ -180,7 +180,12 @@ class Stage {
     page.setDefaultTimeout(PATIENCE_MS);
     this.#watch(page);
     await page.goto(this.address + hash);
-    await page.waitForSelector(ready);
+    try {
+      await page.waitForSelector(ready);
+    } catch (e) {
+      e.message += `\nthe page said: ${await page.locator("body").innerText()}\n${this.#troubles.get(page).join("\n")}`;
+      throw e;
+    }
     return page;
   }
 

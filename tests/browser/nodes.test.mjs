@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import test, { after, before } from "node:test";
+import test, { after, afterEach, before } from "node:test";
 
 import { pageModule, start, tableText, until } from "./help.mjs";
 
@@ -50,6 +50,7 @@ before(async () => {
   bare = await t.import(join(folder, "bare.scene"));
   format = await pageModule("format.ts");
 });
+afterEach(() => t.tidy());
 after(async () => {
   rmSync(folder, { recursive: true, force: true });
   await t.stop();

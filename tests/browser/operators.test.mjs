@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { cpSync } from "node:fs";
 import { join } from "node:path";
-import test, { after, before } from "node:test";
+import test, { after, afterEach, before } from "node:test";
 
 import { pageModule, root, start, tableText, until } from "./help.mjs";
 
@@ -22,7 +22,8 @@ before(async () => {
   await until(async () => (await t.api("/runs")).length === 2, "both runs in the list");
   format = await pageModule("format.ts");
 });
-after(() => t.stop());
+afterEach(() => t.tidy());
+after(() => t?.stop());
 
 const opened = (query = "", more = {}) => t.open(`#/run/${name}/operators${query}`, { ready: ".ops-filters", ...more });
 const s = (v) => format.value(v, "s");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // overview.test.mjs - the Overview of runs that ended: every number on it is the API's.
 import assert from "node:assert/strict";
-import test, { after, before } from "node:test";
+import test, { after, afterEach, before } from "node:test";
 
 import { pageModule, start, tableText, until } from "./help.mjs";
 
@@ -20,6 +20,7 @@ before(async () => {
   recorded = live.run;
   format = await pageModule("format.ts");
 });
+afterEach(() => t.tidy());
 after(() => t?.stop());
 
 const overview = (name, options = {}) => t.open(`#/run/${name}/overview`, { ready: ".insight", ...options });

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import test, { after, before } from "node:test";
+import test, { after, afterEach, before } from "node:test";
 
 import { pageModule, start, tableText, until } from "./help.mjs";
 
@@ -15,6 +15,7 @@ before(async () => {
   format = await pageModule("format.ts");
   for (const name of t.runs) await t.findings(name);
 });
+afterEach(() => t.tidy());
 after(() => t?.stop());
 
 const names = (page) => page.locator("tbody .runs-name a").allInnerTexts();

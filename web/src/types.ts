@@ -120,7 +120,8 @@ export interface RunInfo extends Omit<RunRow, "findings" | "gpus" | "folder"> {
   losses: Loss[];
   control: { allowed: boolean; why: string | null };
   metrics: MetricInfo[];
-  version: number;
+  version: string | null; // of the recorder
+  data_version: number; // another one, other data
   has_detail: boolean;
 }
 

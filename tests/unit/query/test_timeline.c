@@ -100,9 +100,68 @@ TEST(spans_narrower_than_a_pixel_become_one_that_says_how_many)
     struct opened o = record("merged", "F2 .1 B3 .1 F2", 1);
     struct timeline t;
     struct timeline_ask ask = ask_of(1000, 2000, 10); /* a pixel is 100 ns */
-    CHECK_STR(slices_text(&o, &ask, &t), "backward 0:1000+9x3");
+    CHECK_STR(slices_text(&o, &ask, &t), "forward 0:1000+4x2, backward 0:1003+3");
     ask.px = 1000;
     CHECK_STR(slices_text(&o, &ask, &t), "forward 0:1000+2, backward 0:1003+3, forward 0:1007+2");
+    close_run(&o);
+}
+
+/* How long the slices of a name take together, and how many events they stand for. */
+static void add_up(const struct timeline *t, const char *name, int64_t *dur_ns, uint64_t *events)
+{
+    *dur_ns = 0;
+    *events = 0;
+    for (size_t i = 0; i < t->n_slices; i++) {
+        if (strcmp(t->names[t->slices[i].name], name) != 0)
+            continue;
+        *dur_ns += t->slices[i].dur_ns;
+        *events += MAX_OF(t->slices[i].merged, 1u);
+    }
+}
+
+TEST(however_far_out_each_name_keeps_its_time_and_its_number)
+{
+    struct opened o = record("names", "B9(F2 O3) .1 F5 .1", 500);
+    struct timeline t;
+    struct err e;
+    const struct timeline_ask ask = ask_of(0, 20000, 20); /* 60 rounds are a pixel */
+    int64_t dur_ns;
+    uint64_t events;
+    OK(timeline_read(o.run, &ask, &o.arena, &t, &e));
+    CHECK(t.n_slices <= 4 * 20);
+    add_up(&t, "forward", &dur_ns, &events);
+    CHECK_INT(dur_ns, 500 * 7);
+    CHECK_INT(events, 1000);
+    add_up(&t, "backward", &dur_ns, &events);
+    CHECK_INT(dur_ns, 500 * 9);
+    CHECK_INT(events, 500);
+    add_up(&t, "optimizer", &dur_ns, &events);
+    CHECK_INT(dur_ns, 500 * 3);
+    CHECK_INT(events, 500);
+    for (size_t i = 1; i < t.n_slices; i++)
+        CHECK(t.slices[i - 1].start <= t.slices[i].start);
+    close_run(&o);
+}
+
+TEST(where_there_is_no_room_for_each_name_neighbours_join_under_that_of_the_longest)
+{
+    struct opened o = record("crowded", "F2 .1 B3 .1 F2 .91", 100);
+    struct timeline t;
+    struct err e;
+    struct timeline_ask ask = ask_of(1000, 11000, 100); /* a round is a pixel */
+    OK(timeline_read(o.run, &ask, &o.arena, &t, &e));
+    CHECK_INT(t.n_slices, 200);
+    for (ask.limit = 150; ask.limit > 30; ask.limit -= 110) { /* too many at the end, or long before */
+        OK(timeline_read(o.run, &ask, &o.arena, &t, &e));
+        CHECK_INT(t.n_slices, MIN_OF(ask.limit, (size_t)100));
+        CHECK_INT(t.cut, ask.limit < 100);
+        for (size_t i = 0; i < t.n_slices; i++) {
+            CHECK_STR(t.names[t.slices[i].name], "backward");
+            CHECK_INT(t.slices[i].merged, 3);
+            CHECK_INT(t.slices[i].dur_ns, 7);
+            CHECK_INT(t.slices[i].start - KIT_START, 1000 + 100 * (int64_t)i);
+        }
+    }
     close_run(&o);
 }
 
@@ -155,7 +214,7 @@ TEST(steps_are_called_by_their_number_until_they_are_too_narrow)
     CHECK_STR(slices_text(&o, &ask, &t), "train 3 0:100+50, eval 4 0:200+50");
     CHECK_INT(t.lanes[0].kind, LANE_STEPS);
     ask.px = 1;
-    CHECK_STR(slices_text(&o, &ask, &t), "train 0:100+150x2");
+    CHECK_STR(slices_text(&o, &ask, &t), "train 0:100+50, eval 0:200+50");
     close_run(&o);
 }
 

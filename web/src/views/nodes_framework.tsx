@@ -20,8 +20,6 @@ import { CHARTS, type ChartPlan } from "./nodes_charts";
 import { type Ask, useSlowTick, useWindowed } from "./nodes_data";
 import { LinePanel } from "./nodes_lines";
 
-const FINER = 3; // the server joins events of one pixel under one name: smaller ones hide fewer
-
 interface LaneRow {
   readonly lane: Lane;
   readonly text: string;
@@ -93,7 +91,7 @@ export function FrameworkPanel(p: { ask: Ask; grid: Grid | null; plan: ChartPlan
 function LanesPanel(p: { ask: Ask; left: number }) {
   const { run, node, pixels, sync } = p.ask;
   const load = useWindowed(p.ask, "lanes", (from, to, signal) =>
-    api.timeline(run.run, { node: node === "" ? undefined : node, from, to, px: Math.min(FINER * pixels, 10000), detail: 0 }, signal),
+    api.timeline(run.run, { node: node === "" ? undefined : node, from, to, px: Math.min(pixels, 10000), detail: 0 }, signal),
   );
   return (
     <Loaded load={load} what="the framework's events">

@@ -114,7 +114,7 @@ export function TimelineView(p: ViewProps) {
   const [help, setHelp] = useState(false);
   const keysId = useId();
   useEffect(() => store.open(), [store]);
-  useEffect(() => store.refresh(p.run), [store, p.run.version]);
+  useEffect(() => store.refresh(p.run), [store, p.run.data_version]);
   const whole = store.whole.value;
   const error = store.error.value;
   const bare = whole !== null && store.lanes.value.every((lane) => lane.kind === "phases");
