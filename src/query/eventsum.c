@@ -240,12 +240,12 @@ static size_t clip(struct run_event *v, size_t n, const struct event_window *w)
     return kept;
 }
 
-/* A track of the window, and how many of its events lie there. */
+/* A track of the window, how many of its events lie there, and how many are looked at. */
 struct wanted {
     const struct run_track *track;
     struct run_stretch *stretches;
-    size_t n;
-    uint64_t events;
+    size_t n, every; /* every so many-th is looked at; 1: all are */
+    uint64_t events, looked;
 };
 
 /* Tracks that the window asks for. */
@@ -284,40 +284,61 @@ static int fewest_first(const void *x, const void *y)
     return (a->track->index > b->track->index) - (a->track->index < b->track->index);
 }
 
-/* Events of every so many-th stretch. */
-static int read_some(struct run *r, const struct wanted *x, size_t every, struct arena *a,
-                     struct run_event **out, size_t *n, uint64_t *looked, struct err *e)
+/* Which stretches of a track are looked at. */
+static void plan_track(struct wanted *x, uint64_t budget)
 {
-    int rc = 0;
-    *n = 0;
-    *looked = 0;
-    for (size_t i = every / 2; i < x->n; i += every)
-        *looked += x->stretches[i].events;
-    *out = arena_array(a, struct run_event, (size_t)*looked + 1);
-    for (size_t i = every / 2; rc == 0 && i < x->n; i += every) {
-        const struct run_stretch *s = &x->stretches[i];
-        struct run_event *v;
-        size_t n_v;
-        rc = events_read(r, x->track, s->first, s->last, a, &v, &n_v, e);
-        for (size_t k = 0; rc == 0 && k < n_v && *n < *looked; k++)
-            if (v[k].at.ns >= s->first.ns) /* else it is of the stretch before */
-                (*out)[(*n)++] = v[k];
+    const uint64_t every = x->events / MAX_OF(budget, UINT64_C(1)) + 1;
+    x->every = x->events <= budget ? 1 : (size_t)MIN_OF(every, (uint64_t)x->n);
+    for (size_t i = x->every / 2; i < x->n; i += x->every)
+        x->looked += x->stretches[i].events;
+}
+
+/* What tracks with few events do not need is left to those with many. */
+static int plan(struct run *r, const struct event_window *w, struct arena *a, struct wanted **out,
+                size_t *n, struct err *e)
+{
+    uint64_t left = w->budget;
+    const int rc = list_wanted(r, w, a, out, n, e);
+    if (rc == 0 && *n)
+        qsort(*out, *n, sizeof **out, fewest_first);
+    for (size_t i = 0; rc == 0 && i < *n; i++) {
+        const uint64_t budget = left / (*n - i);
+        plan_track(&(*out)[i], budget);
+        left -= MIN_OF((*out)[i].events, budget);
     }
     return rc;
 }
 
-/* Events of a track, all or some; `*part` is the share that was looked at. */
-static int read_part(struct run *r, const struct wanted *x, const struct event_window *w,
-                     uint64_t budget, struct arena *a, struct run_event **out, size_t *n,
-                     double *part, struct err *e)
+int event_sums_cost(struct run *r, const struct event_window *w, struct arena *a, uint64_t *events,
+                    struct err *e)
 {
-    uint64_t looked;
-    *part = 1;
-    if (x->events <= budget)
+    struct wanted *v;
+    size_t n;
+    const int rc = plan(r, w, a, &v, &n, e);
+    *events = 0;
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        *events += v[i].looked;
+    return rc;
+}
+
+/* Events of a track, all or of every so many-th stretch. */
+static int read_part(struct run *r, const struct wanted *x, const struct event_window *w,
+                     struct arena *a, struct run_event **out, size_t *n, struct err *e)
+{
+    int rc = 0;
+    if (x->every == 1)
         return events_read(r, x->track, w->from, w->to, a, out, n, e);
-    const uint64_t every = x->events / MAX_OF(budget, UINT64_C(1)) + 1;
-    const int rc = read_some(r, x, (size_t)MIN_OF(every, (uint64_t)x->n), a, out, n, &looked, e);
-    *part = (double)looked / (double)x->events;
+    *n = 0;
+    *out = arena_array(a, struct run_event, (size_t)x->looked + 1);
+    for (size_t i = x->every / 2; rc == 0 && i < x->n; i += x->every) {
+        const struct run_stretch *s = &x->stretches[i];
+        struct run_event *v;
+        size_t n_v;
+        rc = events_read(r, x->track, s->first, s->last, a, &v, &n_v, e);
+        for (size_t k = 0; rc == 0 && k < n_v && *n < x->looked; k++)
+            if (v[k].at.ns >= s->first.ns) /* else it is of the stretch before */
+                (*out)[(*n)++] = v[k];
+    }
     return rc;
 }
 
@@ -330,14 +351,14 @@ static int by_total(const void *x, const void *y)
 }
 
 static int sum_within(struct run *r, const struct wanted *x, const struct event_window *w,
-                      uint64_t budget, struct arena *a, struct sums *sums, struct err *e)
+                      struct arena *a, struct sums *sums, struct err *e)
 {
     const size_t before = sums->n;
+    const double part = (double)x->looked / (double)x->events;
     struct arena scratch = {0};
     struct run_event *v;
     size_t n;
-    double part;
-    const int rc = read_part(r, x, w, budget, &scratch, &v, &n, &part, e);
+    const int rc = read_part(r, x, w, &scratch, &v, &n, e);
     if (rc == 0)
         sum_track(x->track, v, clip(v, n, w), sums);
     for (size_t i = before; i < sums->n; i++) {
@@ -351,22 +372,15 @@ static int sum_within(struct run *r, const struct wanted *x, const struct event_
     return rc;
 }
 
-/* What tracks with few events do not need is left to those with many. */
 int event_sums_within(struct run *r, const struct event_window *w, struct arena *a,
                       struct event_sum **out, size_t *n, struct err *e)
 {
     struct wanted *v;
     struct sums sums = {0};
     size_t n_wanted;
-    uint64_t left = w->budget;
-    int rc = list_wanted(r, w, a, &v, &n_wanted, e);
-    if (rc == 0 && n_wanted)
-        qsort(v, n_wanted, sizeof *v, fewest_first);
-    for (size_t i = 0; rc == 0 && i < n_wanted; i++) {
-        const uint64_t budget = left / (n_wanted - i);
-        rc = sum_within(r, &v[i], w, budget, a, &sums, e);
-        left -= MIN_OF(v[i].events, budget);
-    }
+    int rc = plan(r, w, a, &v, &n_wanted, e);
+    for (size_t i = 0; rc == 0 && i < n_wanted; i++)
+        rc = sum_within(r, &v[i], w, a, &sums, e);
     if (sums.n)
         qsort(sums.v, sums.n, sizeof *sums.v, by_total);
     take_sums(&sums, a, out, n);

@@ -39,6 +39,10 @@ struct event_window {
     uint64_t budget;
 };
 
+/* How many events have to be decoded for it: the budget, or more when they lie in large stretches.
+ */
+MUST_CHECK int event_sums_cost(struct run *r, const struct event_window *w, struct arena *a,
+                               uint64_t *events, struct err *e);
 /* The longest first. */
 MUST_CHECK int event_sums_within(struct run *r, const struct event_window *w, struct arena *a,
                                  struct event_sum **out, size_t *n, struct err *e);

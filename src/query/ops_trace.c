@@ -22,6 +22,15 @@ static size_t process_end(const struct tracks *t, size_t i, bool *detail)
     return i;
 }
 
+/* Whether any process that is asked for has detail. */
+static bool has_detail(const struct tracks *t, const struct trace_ask *ask)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (t->v[i].detail && wanted(ask, t->v[i].process))
+            return true;
+    return false;
+}
+
 static int read_track(struct run *r, const struct run_track *t, const struct trace_sink *sink,
                       void *to, struct err *e)
 {
@@ -54,12 +63,14 @@ int trace_read(struct run *r, const struct trace_ask *ask, const struct trace_si
     struct tracks t = {0};
     bool found = !ask->one_rank, detail;
     int rc = events_tracks(r, &a, &t.v, &t.n, e);
+    const bool some = rc == 0 && has_detail(&t, ask);
     for (size_t i = 0, end; rc == 0 && i < t.n; i = end) {
         end = process_end(&t, i, &detail);
         if (!wanted(ask, t.v[i].process))
             continue;
         found = true;
-        rc = read_process(r, &t, i, end, detail, sink, to, e);
+        if (detail == some)
+            rc = read_process(r, &t, i, end, detail, sink, to, e);
     }
     if (rc == 0 && !found)
         rc = err_set(e, ERR_NOT_FOUND, "run '%s' has no events of rank %lld", run_get_info(r)->name,

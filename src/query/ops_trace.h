@@ -2,8 +2,9 @@
 /* ops_trace.h - the tracks of a run that operators and breakdowns are computed from, process by
  * process, threads before devices.
  *
- * Where a process has detail (a profiler's window, a trace file) only that counts: what hooks saw
- * of the same time would be counted twice. One track at a time is held in memory. */
+ * Where a process has detail (a profiler's window, a trace file) only that counts, and no process
+ * that has none: what hooks saw of the same time would be counted twice, and what they saw of the
+ * whole run does not compare with a few steps. One track at a time is held in memory. */
 #ifndef QUERY_OPS_TRACE_H
 #define QUERY_OPS_TRACE_H
 

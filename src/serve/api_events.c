@@ -8,6 +8,8 @@
 #include "query/timeline.h"
 #include "serve/api.h"
 #include "serve/api_own.h"
+#include "serve/later.h"
+#include "serve/runs.h"
 #include "view/stepdigest.h"
 
 /* Events that one request decodes: some 50 ms. To sum them up by name takes longer. */
@@ -51,16 +53,22 @@ static void sum_json(struct jw *j, const struct event_sum *s, double window_s)
     jw_end(j);
 }
 
-int api_events(const struct route_ask *q, struct route_answer *out, struct err *e)
+static int window_of(const struct route_ask *q, struct event_window *w, struct err *e)
 {
-    struct event_window w = {.node = route_text(q, "node"),
-                             .rank = route_number(q, "rank", -1),
-                             .detail = route_number(q, "detail", 0) != 0,
-                             .budget = SUM_BUDGET};
+    *w = (struct event_window){.node = route_text(q, "node"),
+                               .rank = route_number(q, "rank", -1),
+                               .detail = route_number(q, "detail", 0) != 0,
+                               .budget = SUM_BUDGET};
+    return route_window(q, &w->from, &w->to, e);
+}
+
+static int put_events(const struct route_ask *q, struct route_answer *out, struct err *e)
+{
+    struct event_window w;
     struct jw j = {.out = &out->body};
     struct event_sum *v;
     size_t n;
-    int rc = route_window(q, &w.from, &w.to, e);
+    int rc = window_of(q, &w, e);
     if (rc == 0)
         rc = event_sums_within(q->run, &w, q->arena, &v, &n, e);
     if (rc)
@@ -72,6 +80,20 @@ int api_events(const struct route_ask *q, struct route_answer *out, struct err *
         sum_json(&j, &v[i], window_s);
     jw_end(&j);
     return answer_fits(&out->body, "events", e);
+}
+
+/* Large stretches are decoded whole, so there may be more to do than the budget says. */
+int api_events(const struct route_ask *q, struct route_answer *out, struct err *e)
+{
+    struct event_window w;
+    uint64_t cost;
+    int rc = window_of(q, &w, e);
+    if (rc == 0)
+        rc = event_sums_cost(q->run, &w, q->arena, &cost, e);
+    if (rc)
+        return rc;
+    return cost <= 2 * SUM_BUDGET ? put_events(q, out, e)
+                                  : later_answer(runs_later(q->runs), q, put_events, out, e);
 }
 
 /* ---- timeline ---- */
@@ -89,7 +111,7 @@ const struct route_param api_timeline_params[] = {
     {0},
 };
 
-enum { PX = 1500, SLICES = 25000 };
+enum { PX = 1500, SLICES = 20000 };
 
 static void lane_json(struct jw *j, const struct timeline_lane *l, size_t id)
 {

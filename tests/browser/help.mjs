@@ -184,6 +184,7 @@ class Stage {
       await page.waitForSelector(ready);
     } catch (e) {
       e.message += `\nthe page said: ${await page.locator("body").innerText()}\n${this.#troubles.get(page).join("\n")}`;
+      e.stack += e.message;
       throw e;
     }
     return page;

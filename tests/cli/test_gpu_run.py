@@ -107,3 +107,47 @@ def test_a_run_that_said_nothing_says_how_it_could(run_fp, tmp_path):
     assert run_fp("run", "-q", "--dir", tmp_path, "--", "true").returncode == 0
     assert "said nothing" in run_fp("events", "--dir", tmp_path, "last").stdout
     assert json.loads(run_fp("events", "--dir", tmp_path, "last", "--json").stdout) == []
+
+
+# ---- a slow loader, and the same with more workers ----
+
+SLOW, QUICK = RUN.parent / "h200-1-worker", RUN.parent / "h200-12-workers"
+
+
+def test_operators_are_those_of_the_detail_window_alone(fp_json):
+    names = {o["name"] for o in fp_json("ops", SLOW, "--json")}
+    assert any(n.startswith("aten::") for n in names)
+    assert not names & {"worker.fetch", "forward", "data"}, "hooks saw these all through the run"
+
+
+def test_a_slow_loader_is_found_and_explains_the_idle_gpu(fp_json):
+    said = {r["rule"]: r for r in fp_json("check", SLOW, "--json")}
+    issues = [name for name, r in said.items() if r["state"] == "issue"]
+    assert set(issues) == {"Dataloader", "BatchSize", "LowGPUUtilization"}
+    loader = said["Dataloader"]["findings"][0]
+    assert loader["numbers"]["num_workers"] == 1 and "num_workers" in loader["advice"]
+    for name in ("BatchSize", "LowGPUUtilization"):
+        assert said[name]["findings"][0]["explained_by"] == ["Dataloader"]
+
+
+def test_people_hear_first_of_what_explains_the_rest(run_fp):
+    text = run_fp("check", SLOW).stdout
+    places = [text.index(f"\n{name}: ") for name in ("Dataloader", "BatchSize")]
+    assert places == sorted(places)
+
+
+def test_more_workers_make_the_step_faster_and_the_finding_goes(fp_json):
+    got = fp_json("compare", SLOW, QUICK, "--json")
+    assert got["verdict"] == "faster"
+    steps = got["step_time"]
+    assert -0.95 < steps["ci_low"] < steps["diff_share"] < steps["ci_high"] < -0.6
+    assert "Dataloader" in [f["rule"] for f in got["findings"]["went"]]
+    parts = {p["part"]: p for p in got["parts"]}
+    assert parts["data"]["verdict"] == "faster"
+    hours = got["b"]["duration_s"] / 3600
+    assert got["b"]["cost"] == pytest.approx(hours * 6.88)
+
+
+def test_compared_with_itself_a_real_run_shows_no_difference(fp_json):
+    got = fp_json("compare", QUICK, QUICK, "--json")
+    assert got["verdict"] == "no_difference" and got["step_time"]["diff_share"] == 0

@@ -145,20 +145,21 @@ TEST(however_far_out_each_name_keeps_its_time_and_its_number)
 
 TEST(where_there_is_no_room_for_each_name_neighbours_join_under_that_of_the_longest)
 {
-    struct opened o = record("crowded", "F2 .1 B3 .1 F2 .91", 100);
+    struct opened o = record("crowded", "F1 .1 B3 .1 F1 .93", 100);
     struct timeline t;
     struct err e;
     struct timeline_ask ask = ask_of(1000, 11000, 100); /* a round is a pixel */
     OK(timeline_read(o.run, &ask, &o.arena, &t, &e));
     CHECK_INT(t.n_slices, 200);
-    for (ask.limit = 150; ask.limit > 30; ask.limit -= 110) { /* too many at the end, or long before */
+    for (ask.limit = 150; ask.limit > 30;
+         ask.limit -= 110) { /* too many at the end, or long before */
         OK(timeline_read(o.run, &ask, &o.arena, &t, &e));
         CHECK_INT(t.n_slices, MIN_OF(ask.limit, (size_t)100));
         CHECK_INT(t.cut, ask.limit < 100);
         for (size_t i = 0; i < t.n_slices; i++) {
             CHECK_STR(t.names[t.slices[i].name], "backward");
             CHECK_INT(t.slices[i].merged, 3);
-            CHECK_INT(t.slices[i].dur_ns, 7);
+            CHECK_INT(t.slices[i].dur_ns, 5);
             CHECK_INT(t.slices[i].start - KIT_START, 1000 + 100 * (int64_t)i);
         }
     }
@@ -252,14 +253,42 @@ TEST(an_interval_counts_only_the_part_of_a_span_that_lies_in_it)
 
 TEST(an_interval_with_too_many_events_is_estimated_and_says_so)
 {
-    struct opened o = record("estimated", "F100 .100", 400);
+    enum { ROUNDS = 100000 }; /* several stretches */
+    struct opened o = record("estimated", "F300 B100 .100", ROUNDS);
+    struct event_window w = window_of(0, 1000 + INT64_C(500) * ROUNDS);
+    struct event_sum *v;
+    struct err e;
+    uint64_t cost;
+    size_t n;
+    w.budget = 1000;
+    OK(event_sums_within(o.run, &w, &o.arena, &v, &n, &e));
+    CHECK_INT(n, 2);
+    CHECK(v[0].estimated && v[1].estimated);
+    CHECK_STR(v[0].name, "forward");
+    NEAR((double)v[0].count, ROUNDS, 0.01 * ROUNDS);
+    NEAR(v[0].total_s, 300e-9 * ROUNDS, 3e-9 * ROUNDS);
+    NEAR(v[0].p50_s, 300e-9, 1e-12);
+    OK(event_sums_cost(o.run, &w, &o.arena, &cost, &e));
+    CHECK(cost > 0 && cost < ROUNDS);
+    w.budget = 2 * ROUNDS;
+    OK(event_sums_within(o.run, &w, &o.arena, &v, &n, &e));
+    CHECK(!v[0].estimated);
+    CHECK_INT(v[0].count, ROUNDS);
+    close_run(&o);
+}
+
+TEST(a_track_in_one_stretch_is_summed_up_however_small_the_budget)
+{
+    struct opened o = record("one", "F100 .100", 400);
     struct event_window w = window_of(0, 100000);
     struct event_sum *v;
     struct err e;
     size_t n;
     w.budget = 100;
     OK(event_sums_within(o.run, &w, &o.arena, &v, &n, &e));
-    CHECK(n == 0 || v[0].estimated);
+    CHECK_INT(n, 1);
+    CHECK_INT(v[0].count, 400);
+    CHECK(!v[0].estimated);
     close_run(&o);
 }
 
