@@ -5,13 +5,11 @@
  * kept; the thread that has most of it is the one that trains. */
 #include "query/steps.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
+#include "query/crew.h"
 #include "query/run_open.h"
 #include "query/steps_own.h"
 
@@ -153,57 +151,21 @@ static int by_rank(const void *a, const void *b)
 
 /* ---- processes, by as many threads as pay ---- */
 
-enum { THREADS_MOST = 4 };
-
-/* Shared by the threads: who is free takes the next process. */
 struct batch {
     const struct event_index *index;
     struct rank_steps *out; /* by process; n 0: it has no steps */
-    atomic_size_t next;
 };
 
-struct worker {
-    struct batch *batch;
-    struct arena arena; /* of its results */
-    pthread_t thread;
-    bool started;
-};
-
-static void *work(void *arg)
+static void work(struct crew *c, struct arena *results)
 {
-    struct worker *w = arg;
-    const struct event_index *x = w->batch->index;
+    const struct batch *b = c->ctx;
+    const struct event_index *x = b->index;
     struct reader rd = {.codec = codec_open()};
-    for (size_t i; (i = atomic_fetch_add(&w->batch->next, 1)) < x->n_processes;)
+    for (size_t i; crew_next(c, &i);)
         if (x->processes[i].worker < 0)
-            read_process(&rd, x, &x->processes[i], &w->arena, &w->batch->out[i]);
+            read_process(&rd, x, &x->processes[i], results, &b->out[i]);
     codec_close(rd.codec);
     free(rd.block);
-    return NULL;
-}
-
-static size_t threads_for(size_t processes)
-{
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    const size_t most = cores > 1 ? MIN_OF((size_t)cores, (size_t)THREADS_MOST) : 1;
-    return MAX_OF(MIN_OF(processes, most), (size_t)1);
-}
-
-/* The caller is the first worker; a thread that cannot be started is done without. */
-static void read_batch(struct batch *b, struct arena *a)
-{
-    struct worker w[THREADS_MOST] = {0};
-    const size_t n = threads_for(b->index->n_processes);
-    for (size_t i = 0; i < n; i++) {
-        w[i].batch = b;
-        w[i].started = i > 0 && pthread_create(&w[i].thread, NULL, work, &w[i]) == 0;
-    }
-    work(&w[0]);
-    for (size_t i = 0; i < n; i++) {
-        if (w[i].started)
-            pthread_join(w[i].thread, NULL);
-        arena_join(a, &w[i].arena);
-    }
 }
 
 /* Those that have steps come to the front. */
@@ -211,8 +173,9 @@ static size_t read_all(const struct event_index *x, struct run_process *processe
                        struct rank_steps *out)
 {
     struct batch b = {.index = x, .out = out};
+    struct crew crew = {.n = x->n_processes, .each = 1, .work = work, .ctx = &b};
     size_t n = 0;
-    read_batch(&b, a);
+    crew_run(&crew, a);
     for (size_t i = 0; i < x->n_processes; i++) {
         if (out[i].n == 0)
             continue;

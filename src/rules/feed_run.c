@@ -2,17 +2,13 @@
 /* feed_run.c - see feed_run.h. */
 #include "rules/feed_run.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
+#include "query/crew.h"
 #include "rules/correlate.h"
 #include "rules/feed_node.h"
-
-enum { THREADS_MOST = 4 };
 
 /* ---- what is known of the run ---- */
 
@@ -95,81 +91,59 @@ static int find_times(struct run *r, const struct feed *f, struct arena *a, stru
 
 /* ---- nodes, by as many threads as pay ---- */
 
-/* Shared by the threads: who is free takes the next node. */
-struct work {
-    const struct feed *feed;
-    const struct run_facts *run;
-    struct node_facts *nodes;
-    size_t n;
-    struct engine **engines; /* by node */
-    atomic_size_t next;
-};
-
-struct worker {
-    struct work *work;
-    pthread_t thread;
-    bool started;
+struct fed_node {
+    struct engine *engine;
     int rc;
     struct err e;
 };
 
-static void *work_off(void *arg)
+struct fed {
+    const struct feed *feed;
+    const struct checked *checked;
+    struct fed_node *nodes;
+};
+
+static void work(struct crew *c, struct arena *results)
 {
-    struct worker *w = arg;
-    struct work *x = w->work;
-    for (size_t i; w->rc == 0 && (i = atomic_fetch_add(&x->next, 1)) < x->n;) {
-        x->engines[i] = engine_open(x->feed->params);
-        engine_window(x->engines[i], x->run->loop_start, x->run->loop_end);
-        w->rc = feed_node(x->engines[i], x->feed, &x->nodes[i], &w->e);
+    const struct fed *x = c->ctx;
+    const struct run_facts *run = &x->checked->run;
+    (void)results;
+    for (size_t i; crew_next(c, &i);) {
+        struct fed_node *n = &x->nodes[i];
+        n->engine = engine_open(x->feed->params);
+        engine_window(n->engine, run->loop_start, run->loop_end);
+        n->rc = feed_node(n->engine, x->feed, &x->checked->nodes[i], &n->e);
     }
-    return NULL;
 }
 
-static size_t threads_for(size_t nodes)
+/* All nodes into one engine; the error of the first that has one. */
+static int join(struct engine *all, struct fed_node *v, size_t n, struct err *e)
 {
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    const size_t most = cores > 1 ? MIN_OF((size_t)cores, (size_t)THREADS_MOST) : 1;
-    return MAX_OF(MIN_OF(nodes, most), (size_t)1);
-}
-
-/* The caller is the first worker; a thread that cannot be started is done without. */
-static int feed_nodes(struct work *x, struct err *e)
-{
-    struct worker w[THREADS_MOST] = {0};
-    const size_t n = threads_for(x->n);
     int rc = 0;
     for (size_t i = 0; i < n; i++) {
-        w[i].work = x;
-        w[i].started = i > 0 && pthread_create(&w[i].thread, NULL, work_off, &w[i]) == 0;
-    }
-    work_off(&w[0]);
-    for (size_t i = 0; i < n; i++) {
-        if (w[i].started)
-            pthread_join(w[i].thread, NULL);
-        if (rc == 0 && w[i].rc) {
-            rc = w[i].rc;
-            *e = w[i].e;
+        if (rc == 0 && v[i].rc != 0) {
+            rc = v[i].rc;
+            *e = v[i].e;
         }
+        if (rc == 0)
+            engine_merge(all, v[i].engine);
+        engine_close(v[i].engine);
     }
     return rc;
 }
 
 static int judge(const struct feed *f, struct arena *a, struct checked *out, struct err *e)
 {
-    struct work x = {.feed = f, .run = &out->run, .nodes = out->nodes, .n = out->n_nodes};
-    x.engines = xcalloc(x.n, sizeof(struct engine *));
-    int rc = feed_nodes(&x, e);
+    struct fed x = {f, out, xcalloc(out->n_nodes + 1, sizeof(struct fed_node))};
+    struct crew crew = {.n = out->n_nodes, .each = 1, .work = work, .ctx = &x};
     struct engine *all = engine_open(f->params);
+    crew_run(&crew, a);
     engine_window(all, out->run.loop_start, out->run.loop_end);
-    for (size_t i = 0; i < x.n; i++) {
-        if (rc == 0)
-            engine_merge(all, x.engines[i]);
-        engine_close(x.engines[i]);
-    }
+    const int rc = join(all, x.nodes, out->n_nodes, e);
     if (rc == 0)
         engine_judge(all, &out->run, a, &out->verdicts);
     engine_close(all);
-    free(x.engines);
+    free(x.nodes);
     return rc;
 }
 

@@ -36,12 +36,32 @@ export function mergeSteps(old: readonly LiveStep[], news: readonly LiveStep[]):
   return [...all.values()];
 }
 
-/** Follows a run until the returned function is called. */
+/**
+ * Follows a run until the returned function is called. A page that nobody sees lets go of its stream
+ * and looks what it missed when it is seen again: browsers grant a server six connections in all, so
+ * a handful of forgotten tabs would keep the next one waiting for ever.
+ */
 export function follow(run: string): () => void {
   liveStatus.value = null;
   newestSteps.value = [];
   dataTime.value = null;
   connected.value = true;
+  let leave: (() => void) | null = null;
+  const attend = (): void => {
+    if (document.hidden) {
+      leave?.();
+      leave = null;
+    } else leave ??= stream(run);
+  };
+  attend();
+  document.addEventListener("visibilitychange", attend);
+  return () => {
+    document.removeEventListener("visibilitychange", attend);
+    leave?.();
+  };
+}
+
+function stream(run: string): () => void {
   return api.live(run, {}, {
     status: (s) => {
       // The first one says what the page is loading anyway.

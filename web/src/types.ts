@@ -306,9 +306,10 @@ export interface EventRow {
   share: number;
 }
 
+/** node null: of the whole job. */
 export interface TimelineLane {
-  id: number | string;
-  node: string;
+  id: number;
+  node: string | null;
   rank: number | null;
   pid: number | null;
   thread: string | null;

@@ -110,6 +110,15 @@ test("marks of the time axis are round, inside, and apart", () => {
   }
 });
 
+test("a mark at the right edge has no word that would be cut off", () => {
+  const from = new Date(2026, 10, 15, 19, 22, 0).getTime();
+  const s = { from, to: from + 60_000 };
+  const words = (right: number): string[] => timeTicks(s, 600, right).map((t) => t.text);
+  assert.equal(words(60).at(-1), "19:23:00");
+  assert.equal(words(10).at(-1), "");
+  assert.deepEqual(words(10).slice(0, -1), words(60).slice(0, -1));
+});
+
 test("a time says as many digits as the zoom resolves", () => {
   const at = new Date(2026, 10, 15, 19, 22, 2).getTime() + 105.25;
   assert.equal(timeText(at, 60_000), "2026-11-15 19:22:02");

@@ -140,15 +140,15 @@ export class CanvasChart {
   }
 }
 
-/** A time axis below a plot. */
-export function paintTimeAxis(g: CanvasRenderingContext2D, area: Area, shown: Span, top: number): void {
+/** A time axis below a plot, which has `right` pixels of canvas behind it. */
+export function paintTimeAxis(g: CanvasRenderingContext2D, area: Area, shown: Span, top: number, right: number): void {
   g.font = "12px system-ui, sans-serif";
   g.textBaseline = "top";
   g.textAlign = "center";
   g.fillStyle = color("--text-2");
   g.strokeStyle = color("--line");
   g.lineWidth = 1;
-  for (const tick of timeTicks(shown, area.width)) {
+  for (const tick of timeTicks(shown, area.width, right)) {
     const x = Math.round(area.left + ((tick.at - shown.from) / width(shown)) * area.width) + 0.5;
     g.beginPath();
     g.moveTo(x, top);

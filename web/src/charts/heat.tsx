@@ -103,7 +103,7 @@ function paint(g: CanvasRenderingContext2D, s: Scene, area: Area, shown: Span): 
   s.image.draw(g, shown, l);
   paintLabels(g, l);
   paintColourBar(g, l);
-  paintTimeAxis(g, area, shown, l.top + l.height + 2);
+  paintTimeAxis(g, area, shown, l.top + l.height + 2, BAR_ROOM);
 }
 
 /** What a point says: the phase in the strip, else row, time and value. */

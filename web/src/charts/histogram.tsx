@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // histogram.tsx - counts in bins, as bars; bins behind `outlierFrom` are marked.
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
-
+import { useWidth } from "../components/width";
 import { count } from "../format";
 import { valueTicks } from "./bars";
 
@@ -9,21 +8,6 @@ const LEFT = 52;
 const BOTTOM = 34;
 const HEIGHT = 170;
 const TOP = 8;
-
-/** The width that a component has, and the element to measure. */
-export function useWidth(): [{ current: HTMLDivElement | null }, number] {
-  const box = useRef<HTMLDivElement>(null);
-  const [wide, setWide] = useState(0);
-  useLayoutEffect(() => {
-    const el = box.current;
-    if (el === null) return undefined;
-    setWide(el.clientWidth);
-    const size = new ResizeObserver(() => setWide(el.clientWidth));
-    size.observe(el);
-    return () => size.disconnect();
-  }, []);
-  return [box, wide];
-}
 
 export interface Bins {
   readonly edges: readonly number[]; // one more than counts

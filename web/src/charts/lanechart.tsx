@@ -41,7 +41,7 @@ function paint(g: CanvasRenderingContext2D, lanes: readonly Lane[], area: Area, 
     g.fillText(text, area.left - 8, y + LANE_HEIGHT / 2, area.left - 10);
   });
   drawLanes(g, lanes, shown, l, (part) => color(partColourName(part)));
-  paintTimeAxis(g, area, shown, l.height + 2);
+  paintTimeAxis(g, area, shown, l.height + 2, RIGHT);
 }
 
 function tip(lanes: readonly Lane[], at: number, y: number, slack: number): string[] | null {

@@ -195,7 +195,7 @@ export class LineChart {
       ticks: { stroke: () => this.#colour("--line"), width: 1, size: 4 },
       font: "12px system-ui, sans-serif",
     };
-    const ticks = (u: uPlot, from: number, to: number) => timeTicks({ from, to }, u.over.clientWidth || this.#area().width);
+    const ticks = (u: uPlot, from: number, to: number) => timeTicks({ from, to }, u.over.clientWidth || this.#area().width, RIGHT);
     return [
       {
         ...look,

@@ -49,8 +49,15 @@ function clockText(at: number, step: number): string {
   return `${s}${part.toFixed(digits).slice(1)}`;
 }
 
-/** Marks on round local times. */
-export function timeTicks(s: Span, pixels: number): Tick[] {
+const CHARACTER_PX = 6.6; // a little more than a digit of the axis' font is wide
+
+/** A word that would be cut off at the right is left out: its mark alone says where it is. */
+function textThatFits(text: string, pixelsToEdge: number): string {
+  return (text.length * CHARACTER_PX) / 2 <= pixelsToEdge ? text : "";
+}
+
+/** Marks on round local times; `right` is the room that words have behind the last pixel. */
+export function timeTicks(s: Span, pixels: number, right = Infinity): Tick[] {
   const rough = tickStep(s, pixels, APART_PX);
   const step = rough < SECOND ? tickStep(s, pixels, APART_FINE_PX) : rough;
   const zone = step >= MINUTE ? zoneMs(s.from) : 0;
@@ -58,7 +65,8 @@ export function timeTicks(s: Span, pixels: number): Tick[] {
   for (let k = Math.ceil((s.from - zone) / step); ; k++) {
     const at = k * step + zone;
     if (at > s.to || ticks.length > 200) return ticks;
-    ticks.push({ at, text: clockText(at, step) });
+    const left = ((s.to - at) / width(s)) * pixels;
+    ticks.push({ at, text: textThatFits(clockText(at, step), left + right) });
   }
 }
 

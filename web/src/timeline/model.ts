@@ -7,7 +7,7 @@ import { styleOf } from "./palette";
 import type { Range } from "./range";
 
 /** A lane; its id is the same in every answer, unlike its place in the list. node null: the whole job. */
-export type Lane = Omit<TimelineLane, "id" | "node"> & { id: string; node: string | null };
+export type Lane = Omit<TimelineLane, "id"> & { id: string };
 export type LaneKind = TimelineLane["kind"];
 /** An answer; its slices' starts count from `base`, ns behind the start of the run. */
 export type Answer = Omit<Timeline, "from_ns" | "to_ns" | "lanes"> & { lanes: Lane[]; base: number };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // compare_charts.tsx - both runs' step times in one picture, and a difference with its interval.
 import { valueTicks } from "../charts/bars";
-import { useWidth } from "../charts/histogram";
 import { Swatch } from "../components/basics";
 import { ChartFrame } from "../components/chart_frame";
 import type { Column } from "../components/table";
+import { useWidth } from "../components/width";
 import { count, share, value } from "../format";
 import type { Comparison } from "../types";
 

@@ -3,13 +3,13 @@
 // did. All charts share one window, one cursor and one selected interval.
 import { useEffect, useMemo, useState } from "preact/hooks";
 
-import { useWidth } from "../charts/histogram";
 import { RIGHT } from "../charts/linechart";
 import { width } from "../charts/span";
 import type { TimeSync } from "../charts/sync";
 import { timeText } from "../charts/timeaxis";
 import { Button, Card, Field } from "../components/basics";
 import { Empty, Loaded } from "../components/empty";
+import { useWidth } from "../components/width";
 import { value } from "../format";
 import type { Load } from "../load";
 import { node, selection } from "../state";

@@ -5,11 +5,11 @@ import { useMemo } from "preact/hooks";
 
 import { api } from "../api";
 import { partsOf, piecesOf, StackedBars } from "../charts/bars";
-import { useWidth } from "../charts/histogram";
 import { Field, Swatch } from "../components/basics";
 import { ChartFrame } from "../components/chart_frame";
 import { Loaded } from "../components/empty";
 import type { Column } from "../components/table";
+import { useWidth } from "../components/width";
 import { rankText, value } from "../format";
 import { useLoad } from "../load";
 import { eventColor } from "../palette";

@@ -6,7 +6,7 @@ import { api } from "../api";
 import { Badge, Button } from "../components/basics";
 import { Empty, ErrorBox, Loading } from "../components/empty";
 import { Tabs } from "../components/tabs";
-import { age } from "../format";
+import { age, dateTime } from "../format";
 import { connected, dataAge, follow, liveStatus, refresh, version } from "../live";
 import { useLoad } from "../load";
 import { go, showTab } from "../state";
@@ -16,8 +16,8 @@ import { STATUS } from "../words";
 import { Controls } from "./controls";
 import "./run.css";
 
-/** How old the data is, counting on by itself. */
-function Age() {
+/** How old the data of a living run is, counting on by itself; of another when it ended. */
+function Age(p: { run: RunInfo }) {
   const [now, setNow] = useState(Date.now());
   useEffect(() => {
     const timer = setInterval(() => setNow(Date.now()), 1000);
@@ -25,7 +25,9 @@ function Age() {
   }, []);
   const s = dataAge(Math.max(now, Date.now()));
   if (!connected.value) return <Badge kind="warning" icon="◆">connection lost, trying again</Badge>;
-  return <span class="quiet tabular">{s === null ? "…" : `updated ${age(s)}`}</span>;
+  const { live, end_ns } = liveStatus.value ?? p.run;
+  const text = live || end_ns === null ? (s === null ? "…" : `updated ${age(s)}`) : `ended ${dateTime(end_ns)}`;
+  return <span class="quiet tabular">{text}</span>;
 }
 
 function Header(p: { run: RunInfo }) {
@@ -38,7 +40,7 @@ function Header(p: { run: RunInfo }) {
         <Badge kind={mark.kind} icon={mark.icon}>
           {status}
         </Badge>
-        <Age />
+        <Age run={p.run} />
         <Button kind="quiet" onClick={refresh} label="Refresh">
           <span aria-hidden="true">↻</span>
         </Button>

@@ -3,11 +3,11 @@
 // on, and which rank the others waited for.
 import { api } from "../api";
 import { partsOf, StackedBars } from "../charts/bars";
-import { useWidth } from "../charts/histogram";
 import { Card, Choice, Field, Swatch } from "../components/basics";
 import { ChartFrame } from "../components/chart_frame";
 import { Empty, Loaded } from "../components/empty";
 import { type Column, DataTable } from "../components/table";
+import { useWidth } from "../components/width";
 import { count, rankText, value } from "../format";
 import { version } from "../live";
 import { type Load, useLoad } from "../load";

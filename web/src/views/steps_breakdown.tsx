@@ -2,11 +2,11 @@
 // steps_breakdown.tsx - what steps and devices spent their time on, of runs with detail.
 import { api } from "../api";
 import { StackedBars } from "../charts/bars";
-import { useWidth } from "../charts/histogram";
 import { Card, Swatch } from "../components/basics";
 import { ChartFrame } from "../components/chart_frame";
 import { Empty, Loaded } from "../components/empty";
 import { type Column, DataTable } from "../components/table";
+import { useWidth } from "../components/width";
 import { count, rankText, share, value } from "../format";
 import { version } from "../live";
 import { useLoad } from "../load";

@@ -4,10 +4,10 @@
 import { useState } from "preact/hooks";
 
 import { valueTicks } from "../charts/bars";
-import { useWidth } from "../charts/histogram";
 import { Choice, Swatch } from "../components/basics";
 import { ChartFrame } from "../components/chart_frame";
 import type { Column } from "../components/table";
+import { useWidth } from "../components/width";
 import { count, dateTime, rankText, value } from "../format";
 import { seriesColor } from "../palette";
 import { showInTimeline } from "../timeline/links";

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // plot.tsx - the evidence of a rule: one drawing for each kind of plot that rules make. Each shows
 // its numbers as a table too.
-import { useWidth } from "../../charts/histogram";
 import { duration, value } from "../../format";
 import { seriesColor } from "../../palette";
 import type { Plot, PlotKind } from "../../types";
@@ -9,6 +8,7 @@ import { plural } from "../../words";
 import { Swatch } from "../basics";
 import { ChartFrame, type ChartTable } from "../chart_frame";
 import { type Column, DataTable } from "../table";
+import { useWidth } from "../width";
 import { DRAWINGS } from "./drawings";
 import { Pie } from "./pie";
 import "./plots.css";

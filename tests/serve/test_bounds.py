@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the server does by itself and what it holds: a list that fills itself, bounded memory."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from servekit import Server, import_scene, serving, wait_for
+
+SCENES = Path(__file__).resolve().parent.parent / "rules"
+
+# 60 000 steps with four spans each: enough that steps, operators and findings take a worker.
+LONG = """scene 1
+node a cores=4 gpus=1 memory=64GiB
+interval 1s
+a cpu.util total 0s..6000s 24 noise 4
+a gpu.util gpu0  0s..6000s 40 noise 9
+rank 0 on a: steps 60000 x 100ms from 0s data=41% forward=20% backward=30% optimizer=5%
+job 0s..6000s exit 0
+"""
+LONG_RUNS = 6
+MIB = 1 << 20
+
+
+def listed(s: Server) -> dict[str, Any]:
+    return {run["run"]: run["findings"] for run in s.api("/runs")}
+
+
+def checked(s: Server, run: str) -> dict[str, int]:
+    """What the findings of a run add up to; evaluates them."""
+    answer = wait_for(
+        lambda: (a := s.ask(f"/api/v1/runs/{run}/findings")).status == 200 and a, "the findings"
+    )
+    counts = {"critical": 0, "warning": 0, "info": 0}
+    for rule in answer.json:
+        if rule["state"] == "issue":
+            counts[rule["severity"]] += 1
+    return counts
+
+
+def test_the_list_fills_itself_with_the_findings_of_runs_that_have_none(
+    footplate: Path, tmp_path: Path
+) -> None:
+    for i, scene in enumerate(("dataloader/fires", "gpu_throttling/fires", "example/first")):
+        import_scene(footplate, SCENES / f"{scene}.scene", tmp_path / f"run-{i}")
+    with serving(footplate, tmp_path) as s:
+        assert listed(s) == {"run-0": None, "run-1": None, "run-2": None}
+        wait_for(lambda: all(listed(s).values()), "findings of all runs in the list")
+        found = listed(s)
+        assert found == {run: checked(s, run) for run in found}
+        assert found["run-0"]["critical"] + found["run-0"]["warning"] > 0
+
+
+def test_a_run_too_large_for_that_is_in_the_list_once_its_findings_were_asked_for(
+    footplate: Path, tmp_path: Path
+) -> None:
+    scene = tmp_path / "wide.scene"
+    scene.write_text(
+        "scene 1\nnode a cores=96 gpus=0 memory=64GiB\ninterval 500ms\n"
+        "a cpu.util cpu* 0s..40000s 50 noise 50\njob 0s..40000s exit 0\n"
+    )
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    wide = import_scene(footplate, scene, runs / "wide")
+    assert sum(f.stat().st_size for f in wide.rglob("*")) > 8 * MIB
+    import_scene(footplate, SCENES / "example/first.scene", runs / "small")
+    with serving(footplate, runs) as s:
+        wait_for(lambda: listed(s)["small"], "findings of the small run in the list")
+        assert listed(s)["wide"] is None
+        counts = checked(s, "wide")
+        wait_for(lambda: listed(s)["wide"] == counts, "the findings in the list")
+
+
+def test_findings_that_are_written_later_are_those_of_the_list(
+    footplate: Path, tmp_path: Path
+) -> None:
+    run = import_scene(footplate, SCENES / "dataloader/fires.scene", tmp_path / "run")
+    with serving(footplate, tmp_path) as s:
+        wait_for(lambda: listed(s)["run"], "findings in the list")
+        rule = {"rule": "gpu-throttling", "state": "issue", "severity": "info"}
+        (run / "findings.json").write_text(json.dumps({"rules": [rule] * 3}))
+        wait_for(
+            lambda: listed(s)["run"] == {"critical": 0, "warning": 0, "info": 3},
+            "the counts of findings.json",
+        )
+
+
+def anonymous(s: Server) -> int:
+    """Bytes that the server holds; files that are only mapped do not count."""
+    status = Path(f"/proc/{s.process.pid}/status").read_text()
+    return int(status.split("RssAnon:")[1].split()[0]) * 1024
+
+
+def visit(s: Server, run: str) -> None:
+    """Everything that the page asks about a run, until it is there."""
+    for path in (
+        "", "/findings", "/steps", "/ops", "/breakdown", "/events", "/timeline", "/stats",
+        "/histograms", "/heatmap", "/grid?metric=cpu.util:total&points=500", "/report.html",
+    ):  # fmt: skip
+        wait_for(
+            lambda path=path: s.ask(f"/api/v1/runs/{run}{path}").status == 200, path, timeout_s=60
+        )
+
+
+def is_sanitized(s: Server) -> bool:
+    maps = Path(f"/proc/{s.process.pid}/maps").read_text()
+    return "libasan" in maps or anonymous(s) > 20 * MIB  # its shadow, before anything was asked
+
+
+@pytest.fixture(scope="module")
+def long_runs(footplate: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("long")
+    scene = folder / "long.scene"
+    scene.write_text(LONG)
+    runs = folder / "runs"
+    runs.mkdir()
+    for i in range(LONG_RUNS):
+        import_scene(footplate, scene, runs / f"long-{i}")
+    return runs
+
+
+def test_memory_goes_back_after_slow_work_however_many_runs(
+    footplate: Path, long_runs: Path
+) -> None:
+    with serving(footplate, long_runs) as s:
+        sanitized = is_sanitized(s)
+        visit(s, "long-0")
+        first = anonymous(s)
+        for i in range(1, LONG_RUNS):
+            visit(s, f"long-{i}")
+        status = s.api("/status")
+        assert 1 <= status["open_runs"] <= 8
+        assert 0 < status["open_runs_bytes"] <= 64 * MIB
+        if sanitized:  # it keeps freed memory for a while, so only growth can be told
+            assert anonymous(s) - first < LONG_RUNS * 40 * MIB
+        else:
+            assert anonymous(s) < 32 * MIB + LONG_RUNS * 4 * MIB
+
+
+def test_a_report_does_not_keep_others_from_the_same_run(footplate: Path, long_runs: Path) -> None:
+    with serving(footplate, long_runs) as s:
+        waiting = s.connect()
+        waiting.request("GET", "/api/v1/runs/long-0/report.html")
+        for points in range(20):  # none of these is kept from before
+            s.api(f"/runs/long-0/grid?metric=cpu.util:total&points={100 + points}")
+        waiting.sock.setblocking(False)
+        with pytest.raises(BlockingIOError):  # it is still being written
+            waiting.sock.recv(1)
+        waiting.close()
+
+
+def test_no_key_stands_twice_in_an_answer(server: Server) -> None:
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        keys = [key for key, _ in pairs]
+        assert len(set(keys)) == len(keys), keys
+        return dict(pairs)
+
+    for path in ("", "/steps", "/timeline", "/events", "/stats", "/histograms", "/report.json"):
+        answer = server.ask(f"/api/v1/runs/run-0{path}")
+        assert answer.status == 200
+        json.loads(answer.body, object_pairs_hook=once)
+    for path in ("/runs", "/status", "/rules", "/openapi.json", "/compare?a=run-0&b=run-1"):
+        json.loads(server.ask(f"/api/v1{path}").body, object_pairs_hook=once)
+    assert isinstance(server.api("/runs/run-0")["data_version"], int)
+
+
+@pytest.mark.parametrize("path", ["/", "/api/v1/runs/run-0/stats"])
+def test_not_modified_repeats_the_policy_of_what_was_not(server: Server, path: str) -> None:
+    first = server.ask(path)
+    if "ETag" not in first.headers:
+        pytest.skip("this build has no page")
+    again = server.ask(path, If_None_Match=first.headers["ETag"])
+    assert again.status == 304
+    for name in ("Content-Security-Policy", "X-Content-Type-Options", "Cache-Control", "ETag"):
+        assert again.headers[name] == first.headers[name] is not None
