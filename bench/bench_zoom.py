@@ -56,13 +56,17 @@ def peer_modules(context: Context) -> pathlib.Path:
 def serving(context: Context, folder: pathlib.Path) -> Iterator[str]:
     """The dashboard over a folder of runs; gives its address."""
     command = [context.footplate, "serve", "--port", "0", "--dir", str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    with subprocess.Popen(command, **pipes, text=True) as server:
         try:
             assert server.stdout is not None
-            said = server.stdout.readline()
-            found = re.search(r"https?://\S+", said)
-            if not found:
-                raise Skipped(f"the server said no address: {said.strip()}")
+            said = []
+            for line in server.stdout:
+                said.append(line.strip())
+                if found := re.search(r"https?://\S+", line):
+                    break
+            else:
+                raise Skipped(f"the server said no address: {' '.join(said)}")
             yield found.group().rstrip("/") + "/"
         finally:
             server.terminate()

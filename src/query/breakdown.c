@@ -334,6 +334,7 @@ void breakdown_result(struct breaking *b, struct arena *a, struct breakdown *out
     out->streams = copy_rows(&b->stream_rows, sizeof *out->streams, a, &out->n_streams);
     out->memory = copy_rows(&b->memory_rows, sizeof *out->memory, a, &out->n_memory);
     out->dropped_steps = b->dropped_steps;
+    out->earlier_steps = 0;
     arena_join(a, &b->arena);
 }
 

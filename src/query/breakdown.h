@@ -63,6 +63,7 @@ struct breakdown {
     struct memory_row *memory;
     size_t n_steps, n_devices, n_streams, n_memory;
     size_t dropped_steps; /* at the end: their device operations were not all seen */
+    size_t earlier_steps; /* left out by who wanted only the last ones */
 };
 
 struct breaking;

@@ -9,8 +9,8 @@
 #include "base/mem.h"
 #include "rules/engine_own.h"
 
-/* Bytes of sweeps: ten minutes at ten a second, with eight GPUs as without any. */
-enum { HOLD_NODE = 3 << 17, HOLD_GPU = 1 << 17 };
+/* Bytes of sweeps: half an hour at two a second without a GPU, as with eight. */
+enum { HOLD_NODE = 3 << 16, HOLD_GPU = 1 << 17 };
 enum { HOLD_LEAST = 64, TOLD_MOST = 4096, STEPS_MOST = 1024 };
 
 static size_t bytes_each(const struct hold *h)

@@ -142,7 +142,14 @@ int api_ops(const struct route_ask *q, struct route_answer *out, struct err *e)
 
 /* ---- breakdown ---- */
 
-const struct route_param api_breakdown_params[] = {PARAM_ROW_RANK, {0}};
+const struct route_param api_breakdown_params[] = {
+    PARAM_ROW_RANK,
+    {"last", PARAM_INT, .lo = 1, .hi = 3000,
+     .help = "At most so many steps, the last ones (default: 2000)."},
+    {0},
+};
+
+enum { BREAKDOWN_LAST = 2000 };
 
 static int breakdown_now(const struct route_ask *q, struct route_answer *out, struct err *e)
 {
@@ -151,9 +158,11 @@ static int breakdown_now(const struct route_ask *q, struct route_answer *out, st
     const int64_t rank = route_number(q, "rank", -1);
     const struct trace_ask ask = {.one_rank = rank >= 0, .rank = rank};
     const int rc = breakdown_read(q->run, &ask, q->arena, &b, e);
-    if (rc == 0)
-        breakview_json(&j, &b, (1u << BREAK_TABLES) - 1, q->arena);
-    return rc;
+    if (rc)
+        return rc;
+    breakview_keep_last(&b, (size_t)route_number(q, "last", BREAKDOWN_LAST));
+    breakview_json(&j, &b, (1u << BREAK_TABLES) - 1, q->arena);
+    return answer_fits(&out->body, "breakdown", e);
 }
 
 int api_breakdown(const struct route_ask *q, struct route_answer *out, struct err *e)

@@ -28,6 +28,7 @@ enum {
     TEXT_FROM = 512,      /* the same in bytes of text */
     NO_MATCHES = 1 << 12, /* zstd's fast strategy skips ahead so far that it looks for none */
     RUNS_LEVEL = 3,
+    WINDOW_LOG = 14, /* 2^17 would bring nothing here, and a megabyte of tables */
 };
 
 struct codec {
@@ -66,7 +67,7 @@ static ZSTD_CCtx *new_compressor(int level)
     ZSTD_CCtx_setParameter(c, ZSTD_c_compressionLevel, level);
     ZSTD_CCtx_setParameter(c, ZSTD_c_format, ZSTD_f_zstd1_magicless);
     ZSTD_CCtx_setParameter(c, ZSTD_c_contentSizeFlag, 0);
-    ZSTD_CCtx_setParameter(c, ZSTD_c_windowLog, 17);
+    ZSTD_CCtx_setParameter(c, ZSTD_c_windowLog, WINDOW_LOG);
     return c;
 }
 

@@ -25,7 +25,7 @@
 #include "store/segment.h"
 
 enum {
-    SEAL_BYTES = 3 << 18,   /* of tail, that are then sealed */
+    SEAL_BYTES = 1 << 19,   /* of tail, that are then sealed */
     PENDING_MOST = 1 << 20, /* bytes that wait for a disk with room */
     EVENTS_SEAL_BYTES = 2 << 20,
     EVENTS_PENDING_MOST = 32 << 20, /* five seconds of a million events: a disk may pause */

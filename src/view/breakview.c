@@ -3,6 +3,7 @@
 #include "view/breakview.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/mem.h"
 
@@ -134,6 +135,38 @@ void breakview_fields(struct fields *f, const struct breakdown *b, enum break_ta
     fields_of[t](f, b, row);
 }
 
+static bool same_process(const struct step_row *a, const struct step_row *b)
+{
+    return a->of.pid == b->of.pid && strcmp(a->of.node, b->of.node) == 0;
+}
+
+/* Behind the last step of the process whose first is `i`. */
+static size_t process_end(const struct breakdown *b, size_t i)
+{
+    size_t end = i + 1;
+    while (end < b->n_steps && same_process(&b->steps[i], &b->steps[end]))
+        end++;
+    return end;
+}
+
+void breakview_keep_last(struct breakdown *b, size_t most)
+{
+    size_t processes = 0, kept = 0;
+    if (b->n_steps <= most)
+        return;
+    for (size_t i = 0; i < b->n_steps; i = process_end(b, i))
+        processes++;
+    const size_t each = MAX_OF(most / processes, (size_t)1);
+    for (size_t i = 0, end; i < b->n_steps; i = end) {
+        end = process_end(b, i);
+        const size_t n = MIN_OF(end - i, each);
+        memmove(b->steps + kept, b->steps + end - n, n * sizeof *b->steps);
+        kept += n;
+    }
+    b->earlier_steps = b->n_steps - kept;
+    b->n_steps = kept;
+}
+
 static void field_json(struct jw *j, const struct field *f)
 {
     if (f->type == F_INT)
@@ -165,5 +198,6 @@ void breakview_json(struct jw *j, const struct breakdown *b, unsigned tables, st
         if (tables >> t & 1)
             table_json(j, b, t, a);
     jw_int(j, "dropped_steps", (int64_t)b->dropped_steps);
+    jw_int(j, "earlier_steps", (int64_t)b->earlier_steps);
     jw_end(j);
 }

@@ -32,6 +32,8 @@ struct fields {
 size_t breakview_count(const struct breakdown *b, enum break_table t);
 /* The fields of a row, behind those that are there. */
 void breakview_fields(struct fields *f, const struct breakdown *b, enum break_table t, size_t row);
+/* Only the last steps of each process, as many as make `most` together; counts the others. */
+void breakview_keep_last(struct breakdown *b, size_t most);
 /* One object; tables: bits. */
 void breakview_json(struct jw *j, const struct breakdown *b, unsigned tables, struct arena *a);
 

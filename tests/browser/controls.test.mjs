@@ -6,15 +6,17 @@ import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import test, { after, afterEach, before } from "node:test";
 
-import { start, until } from "./help.mjs";
+import { pageModule, start, until } from "./help.mjs";
 
 let t;
 let live;
 let ended;
+let format;
 
 before(async () => {
   t = await start({ scenes: ["dataloader/fires"] });
   [ended] = t.runs;
+  format = await pageModule("format.ts");
   live = await t.record("steered", "--seconds", "90");
   await until(async () => (await t.api(`/runs/${live.run}`)).loop_start_ns !== null, "steps of the live run");
 });
@@ -35,6 +37,8 @@ test("the controls of an ended run are disabled and say why", async () => {
   assert.equal(await page.getByRole("switch").getAttribute("aria-disabled"), "true");
   assert.equal(await page.locator("dialog").count(), 0);
   assert.match(await page.locator(".controls-why").innerText(), /finished/);
+  const { end_ns } = await t.api(`/runs/${ended}`);
+  assert.equal(await page.locator(".run-title .tabular").innerText(), `ended ${format.dateTime(end_ns)}`);
   await t.axe(page);
   t.calm(page);
 });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// nodes_live.test.mjs - the Nodes view while a job runs.
+// nodes_live.test.mjs - Nodes and Timeline while a job runs.
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
 
@@ -30,7 +30,10 @@ test("the charts of a living run grow by themselves, and the window follows unti
   await until(async () => (await windowText(page)) !== text, "a longer window");
   await page.getByRole("button", { name: "Zoom in" }).click();
   const kept = await windowText(page);
-  await new Promise((done) => setTimeout(done, 1500));
+  const then = await t.api(`/runs/${job.run}`);
+  const answer = page.waitForResponse((r) => r.url().includes("/grid?") && r.status() === 200);
+  await until(async () => (await t.api(`/runs/${job.run}`)).duration_s > then.duration_s + 1, "a longer run");
+  await answer;
   assert.equal(await windowText(page), kept, "a zoomed window stays where it is");
   await page.getByRole("button", { name: "Follow the run" }).click();
   await until(async () => /^Whole run/.test(await windowText(page)), "the whole run");
@@ -42,5 +45,26 @@ test("the newest steps of a living run come into the bars", async () => {
   const newest = () => page.locator(".nodes-steps .bar-step").last().getAttribute("data-step").then(Number);
   const first = await newest();
   await until(async () => (await newest()) > first, "a later step");
+  t.calm(page);
+});
+
+test("the timeline of a living run grows, in time and in slices", async () => {
+  const page = await t.open(`#/run/${job.run}/timeline`, { ready: ".tl-lane" });
+  const numbers = async () => {
+    const said = await page.locator("figure p.sr-only").first().innerText();
+    const found = /Shown are ([\d.]+) s from .* with ([\d ]+) slices/.exec(said);
+    return found === null ? null : { seconds: Number(found[1]), slices: Number(found[2].replaceAll(" ", "")) };
+  };
+  const first = await until(numbers, "what is shown, in words");
+  await until(async () => {
+    const now = await numbers();
+    return now !== null && now.seconds > first.seconds + 1 && now.slices > first.slices;
+  }, "more seconds and more slices");
+  await page.getByRole("button", { name: "Zoom in" }).click();
+  await until(() => page.url().includes("from="), "a window of one's own");
+  const kept = page.url();
+  const then = (await t.api(`/runs/${job.run}`)).duration_s;
+  await until(async () => (await t.api(`/runs/${job.run}`)).duration_s > then + 1, "a longer run");
+  assert.equal(page.url(), kept, "a zoomed window stays where it is");
   t.calm(page);
 });

@@ -12,14 +12,15 @@ let t;
 let format;
 const name = "h200";
 let none;
+let twoRanks; // spans of the hooks only
 const CPU = "CPU operators, ranked by self time";
 const GPU = "GPU kernels and copies, ranked by self time";
 
 before(async () => {
-  t = await start({ scenes: ["dataloader/fires"] });
-  [none] = t.runs;
+  t = await start({ scenes: ["dataloader/fires", "dataloader/one_bad_node"] });
+  [none, twoRanks] = t.runs;
   cpSync(join(root, "tests", "data", "runs", name), join(t.dir, name), { recursive: true });
-  await until(async () => (await t.api("/runs")).length === 2, "both runs in the list");
+  await until(async () => (await t.api("/runs")).length === 3, "all runs in the list");
   format = await pageModule("format.ts");
 });
 afterEach(() => t.tidy());
@@ -91,6 +92,21 @@ test("one kind of device can be chosen, and a link keeps the choice", async () =
   const again = await opened(page.url().split("operators")[1]);
   await again.locator(`[aria-label="${GPU}"]`).waitFor();
   assert.equal(await again.locator(`[aria-label="${CPU}"]`).count(), 0);
+  t.calm(page);
+});
+
+test("one rank of several can be chosen, and a link keeps the choice", async () => {
+  const page = await t.open(`#/run/${twoRanks}/operators`, { ready: ".ops-filters select" });
+  const self = async (on) => (await tableText(on, CPU)).map((c) => [c[0].replace(/^▸ /, ""), c[3]]);
+  const expected = async (query) => (await t.api(`/runs/${twoRanks}/ops?device=cpu${query}`)).sort((a, b) => b.self_s - a.self_s).map((o) => [o.name, s(o.self_s)]);
+  const [first, second] = [await expected("&rank=0"), await expected("&rank=1")];
+  assert.notDeepEqual(first, second);
+  assert.deepEqual(await self(page), await expected(""));
+  await page.getByLabel("Rank", { exact: true }).selectOption("rank 1");
+  await until(async () => JSON.stringify(await self(page)) === JSON.stringify(second), "what rank 1 did");
+  const again = await t.open(new URL(page.url()).hash, { ready: ".ops-filters select" });
+  assert.deepEqual(await self(again), second);
+  assert.equal(await again.getByLabel("Rank", { exact: true }).inputValue(), "1");
   t.calm(page);
 });
 

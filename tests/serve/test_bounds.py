@@ -21,7 +21,7 @@ a gpu.util gpu0  0s..6000s 40 noise 9
 rank 0 on a: steps 60000 x 100ms from 0s data=41% forward=20% backward=30% optimizer=5%
 job 0s..6000s exit 0
 """
-LONG_RUNS = 6
+LONG_RUNS = 3
 MIB = 1 << 20
 
 
@@ -131,13 +131,25 @@ def test_memory_goes_back_after_slow_work_however_many_runs(
         first = anonymous(s)
         for i in range(1, LONG_RUNS):
             visit(s, f"long-{i}")
-        status = s.api("/status")
-        assert 1 <= status["open_runs"] <= 8
-        assert 0 < status["open_runs_bytes"] <= 64 * MIB
         if sanitized:  # it keeps freed memory for a while, so only growth can be told
             assert anonymous(s) - first < LONG_RUNS * 40 * MIB
         else:
             assert anonymous(s) < 32 * MIB + LONG_RUNS * 4 * MIB
+        status = s.api("/status")
+        assert 1 <= status["open_runs"] <= 8
+        assert 0 < status["open_runs_bytes"] <= 64 * MIB
+
+
+def test_a_breakdown_of_many_steps_is_of_the_last_and_counts_the_others(
+    footplate: Path, long_runs: Path
+) -> None:
+    with serving(footplate, long_runs) as s:
+        path = "/api/v1/runs/long-0/breakdown"
+        answer = wait_for(lambda: (a := s.ask(path)).status == 200 and a, "the breakdown")
+        assert len(answer.body) < MIB
+        steps = answer.json["steps"]
+        assert [row["step"] for row in steps] == list(range(58000, 60000))
+        assert answer.json["earlier_steps"] == 58000
 
 
 def test_a_report_does_not_keep_others_from_the_same_run(footplate: Path, long_runs: Path) -> None:

@@ -289,6 +289,7 @@ export interface BreakdownDevice {
 export interface Breakdown {
   steps: BreakdownStep[];
   devices: BreakdownDevice[];
+  earlier_steps: number; // left out: only the last ones come
 }
 
 export interface EventRow {

@@ -493,6 +493,8 @@ TEST(every_setting_with_a_key_can_be_given_in_the_file)
          "StepOutlier.stddev=5, StepOutlier.mode=train"},
         {SETTING_ACTIONS, "actions: [{do: stop}, {do: exec, command: [a, b]}]\n", "stop, exec"},
         {SETTING_CUSTOM, "custom-rules: [{name: Hot, metric: gpu.temp, above: 85}]\n", "Hot"},
+        {SETTING_RULE_FILES, "rule-files: [/r/a.py, /r/b.py]\n", "/r/a.py, /r/b.py"},
+        {SETTING_REPORT, "report: off\n", "off"},
         {SETTING_HOOKS, "hooks: off\n", "off"},
         {SETTING_DETAIL_STEPS, "detail: {steps: '5:2, 9'}\n", "5:2, 9:1"},
         {SETTING_DETAIL_AT, "detail: {at: [+1s:2s, 1700000000:1s]}\n", "+1s:2s, @1700000000:1s"},
@@ -537,6 +539,8 @@ TEST(every_setting_can_be_given_in_the_environment)
         [SETTING_RULES] = "A.b=1,C.d=2",
         [SETTING_ACTIONS] = "do: stop",
         [SETTING_CUSTOM] = "name: Hot, metric: gpu.temp, above: 85",
+        [SETTING_RULE_FILES] = "a.py,b.py",
+        [SETTING_REPORT] = "on",
     };
     for (size_t i = 0; i < SETTING_N; i++) {
         SCENE(c);

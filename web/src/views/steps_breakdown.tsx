@@ -106,6 +106,7 @@ function Shown(p: { data: Breakdown }) {
   return (
     <>
       <Sentence steps={steps} />
+      {p.data.earlier_steps > 0 && <p class="hint">These are the last steps; {count(p.data.earlier_steps)} earlier ones are left out.</p>}
       {steps.length > 0 && <Bars steps={steps} />}
       {devices.length > 0 && (
         <>
