@@ -98,35 +98,41 @@ static struct sweeps sweeps_of(const struct asks *a, const struct column_batch *
     return s;
 }
 
-static void feed_batches(struct engine *g, const struct asks *a, struct columns *c,
-                         struct node_facts *facts)
+static int open_columns(const struct feed *f, const char *node, struct asks *a,
+                        struct columns **out, struct err *e)
 {
-    struct gpu_sweeps gpus[SIGHT_GPUS_MOST];
-    struct column_batch b;
-    size_t node = 0;
-    bool some = false;
-    while (columns_next(c, &b)) {
-        const struct sweeps s = sweeps_of(a, &b, gpus);
-        if (!some) {
-            facts->first = b.at[0];
-            facts->period_ns = b.period_ns;
-            node = engine_node(g, facts);
-        }
-        some = true;
-        engine_sweeps(g, node, &s);
-    }
+    make_asks(a, f, node);
+    return columns_open(out, f->run, node, a->v, a->n, e);
 }
 
-static int feed_sweeps(struct engine *g, const struct feed *f, struct node_facts *facts,
-                       struct err *e)
+int feed_facts(const struct feed *f, struct node_facts *facts, struct err *e)
 {
     struct asks *a = xmalloc(sizeof *a);
     struct columns *c = NULL;
-    make_asks(a, f, facts->id);
+    struct column_batch b;
+    const int rc = open_columns(f, facts->id, a, &c, e);
     facts->n_gpus = MAX_OF(facts->n_gpus, a->n_gpus);
-    const int rc = columns_open(&c, f->run, facts->id, a->v, a->n, e);
-    if (rc == 0)
-        feed_batches(g, a, c, facts);
+    if (rc == 0 && columns_next(c, &b)) {
+        facts->first = b.at[0];
+        facts->period_ns = b.period_ns;
+    }
+    columns_close(c);
+    free(a);
+    return rc;
+}
+
+static int feed_sweeps(struct engine *g, const struct feed *f, size_t node, const char *id,
+                       struct err *e)
+{
+    struct asks *a = xmalloc(sizeof *a);
+    struct gpu_sweeps gpus[SIGHT_GPUS_MOST];
+    struct columns *c = NULL;
+    struct column_batch b;
+    const int rc = open_columns(f, id, a, &c, e);
+    while (rc == 0 && columns_next(c, &b)) {
+        const struct sweeps s = sweeps_of(a, &b, gpus);
+        engine_sweeps(g, node, &s);
+    }
     columns_close(c);
     free(a);
     return rc;
@@ -190,12 +196,18 @@ static int feed_told(struct engine *g, const struct feed *f, size_t node, const 
     return rc;
 }
 
-int feed_node(struct engine *g, const struct feed *f, struct node_facts *facts, struct err *e)
+static int feed_events(struct engine *g, const struct feed *f, size_t node, const char *id,
+                       struct err *e)
 {
-    const int rc = feed_sweeps(g, f, facts, e);
-    if (rc)
-        return rc;
-    const size_t node = engine_node(g, facts);
-    feed_steps(g, f, node, facts->id);
-    return feed_told(g, f, node, facts->id, e);
+    feed_steps(g, f, node, id);
+    return feed_told(g, f, node, id, e);
+}
+
+int feed_node(struct engine *g, const struct feed *f, const struct node_facts *facts,
+              enum feed_part part, struct err *e)
+{
+    static int (*const feeds[FEED_PARTS])(struct engine *, const struct feed *, size_t,
+                                          const char *, struct err *) = {
+        [FEED_SWEEPS] = feed_sweeps, [FEED_EVENTS] = feed_events};
+    return feeds[part](g, f, engine_node(g, facts), facts->id, e);
 }

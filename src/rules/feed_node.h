@@ -18,9 +18,14 @@ struct feed {
     size_t n_ranks;
 };
 
-/* `facts` has all but the first sweep and its period, which are filled in. The engine knows the
- * window already. Other threads may feed other nodes of the same run. */
-MUST_CHECK int feed_node(struct engine *g, const struct feed *f, struct node_facts *facts,
-                         struct err *e);
+/* Fills in the first sweep, its period and how many GPUs were seen; before anything is fed. */
+MUST_CHECK int feed_facts(const struct feed *f, struct node_facts *facts, struct err *e);
+
+/* What a node shows, in parts that may go to engines of their own: none needs what another saw. */
+enum feed_part { FEED_SWEEPS, FEED_EVENTS, FEED_PARTS };
+
+/* The engine knows the window already. Other threads may feed other parts and nodes of the run. */
+MUST_CHECK int feed_node(struct engine *g, const struct feed *f, const struct node_facts *facts,
+                         enum feed_part part, struct err *e);
 
 #endif

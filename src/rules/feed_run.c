@@ -91,7 +91,7 @@ static int find_times(struct run *r, const struct feed *f, struct arena *a, stru
 
 /* ---- nodes, by as many threads as pay ---- */
 
-struct fed_node {
+struct fed_part {
     struct engine *engine;
     int rc;
     struct err e;
@@ -100,7 +100,7 @@ struct fed_node {
 struct fed {
     const struct feed *feed;
     const struct checked *checked;
-    struct fed_node *nodes;
+    struct fed_part *parts; /* FEED_PARTS for each node */
 };
 
 static void work(struct crew *c, struct arena *results)
@@ -109,15 +109,16 @@ static void work(struct crew *c, struct arena *results)
     const struct run_facts *run = &x->checked->run;
     (void)results;
     for (size_t i; crew_next(c, &i);) {
-        struct fed_node *n = &x->nodes[i];
-        n->engine = engine_open(x->feed->params);
-        engine_window(n->engine, run->loop_start, run->loop_end);
-        n->rc = feed_node(n->engine, x->feed, &x->checked->nodes[i], &n->e);
+        struct fed_part *p = &x->parts[i];
+        p->engine = engine_open(x->feed->params);
+        engine_window(p->engine, run->loop_start, run->loop_end);
+        p->rc = feed_node(p->engine, x->feed, &x->checked->nodes[i / FEED_PARTS],
+                          (enum feed_part)(i % FEED_PARTS), &p->e);
     }
 }
 
-/* All nodes into one engine; the error of the first that has one. */
-static int join(struct engine *all, struct fed_node *v, size_t n, struct err *e)
+/* All parts into one engine; the error of the first that has one. */
+static int join(struct engine *all, struct fed_part *v, size_t n, struct err *e)
 {
     int rc = 0;
     for (size_t i = 0; i < n; i++) {
@@ -134,16 +135,22 @@ static int join(struct engine *all, struct fed_node *v, size_t n, struct err *e)
 
 static int judge(const struct feed *f, struct arena *a, struct checked *out, struct err *e)
 {
-    struct fed x = {f, out, xcalloc(out->n_nodes + 1, sizeof(struct fed_node))};
-    struct crew crew = {.n = out->n_nodes, .each = 1, .work = work, .ctx = &x};
+    const size_t n = out->n_nodes * FEED_PARTS;
+    struct fed x = {f, out, xcalloc(n + 1, sizeof(struct fed_part))};
+    struct crew crew = {.n = n, .each = 1, .work = work, .ctx = &x};
     struct engine *all = engine_open(f->params);
-    crew_run(&crew, a);
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < out->n_nodes; i++)
+        rc = feed_facts(f, &out->nodes[i], e);
+    if (rc == 0)
+        crew_run(&crew, a);
     engine_window(all, out->run.loop_start, out->run.loop_end);
-    const int rc = join(all, x.nodes, out->n_nodes, e);
+    if (rc == 0)
+        rc = join(all, x.parts, n, e);
     if (rc == 0)
         engine_judge(all, &out->run, a, &out->verdicts);
     engine_close(all);
-    free(x.nodes);
+    free(x.parts);
     return rc;
 }
 

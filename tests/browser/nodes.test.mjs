@@ -68,7 +68,7 @@ async function at(page, chart, share, y = 40) {
   const place = plot(page, chart);
   await place.scrollIntoViewIfNeeded();
   const box = await place.boundingBox();
-  const left = chart === "system" || chart === "lanes" ? 112 : 76;
+  const left = 112;
   const right = chart === "heatmap" ? 66 : 14;
   return { x: box.x + left + share * (box.width - left - right), y: box.y + y };
 }
@@ -227,7 +227,7 @@ test("the heatmap's tip says row, time and value as the API has them", async () 
   const { heatLayout, rowTop } = await pageModule("charts/heatmap.ts");
   for (const entity of ["cpu3", "cpu15", "gpu1"]) {
     const row = heat.rows.findIndex((r) => r.entity === entity);
-    const l = heatLayout(heat.rows, { left: 76, top: 20, width: 500 });
+    const l = heatLayout(heat.rows, { left: 112, top: 20, width: 500 });
     const p = await at(page, "heatmap", 0.3, l.top + rowTop(row, l.rowHeight, l.gaps) + l.rowHeight / 2);
     await page.mouse.move(p.x, p.y);
     const lines = (await page.locator(".nodes-heatmap .chart-tip").innerText()).split("\n");

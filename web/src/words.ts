@@ -38,3 +38,20 @@ export const RESOURCES: readonly { id: StatMetric; title: string }[] = [
 export function plural(n: number, one: string, many = `${one}s`): string {
   return `${n} ${n === 1 ? one : many}`;
 }
+
+const PARTS: Readonly<Record<string, string>> = {
+  data: "Data loading",
+  h2d: "Copy to device",
+  forward: "Forward",
+  backward: "Backward",
+  optimizer: "Optimizer",
+  comm: "Collectives",
+  compile: "Compile",
+  checkpoint: "Checkpoint",
+  other: "Other",
+};
+
+/** What a step was spent on, as people call it. */
+export function partTitle(part: string): string {
+  return PARTS[part] ?? part;
+}

@@ -219,7 +219,7 @@ test("a process that did not say its rank has that of its steps", () => {
 
 test("events that the server could not tell apart are shown as such", () => {
   const slices = { ...TIMELINE.slices, lane: [0], row: [0], start: [0], dur: [5e6], name: [4], category: [3], merged: [900] };
-  assert.deepEqual(partLanes({ ...TIMELINE, slices }).map((l) => l.part.title), ["All events"]);
+  assert.deepEqual(partLanes({ ...TIMELINE, slices }).map((l) => l.part.title), ["Dense (zoom in)"]);
 });
 
 test("the slice under the pointer is found, and none beside it", () => {

@@ -8,6 +8,7 @@ const LEFT = 52;
 const BOTTOM = 34;
 const HEIGHT = 170;
 const TOP = 8;
+const EDGE = 16; // nearer to an edge of the plot, a word stands inside
 
 export interface Bins {
   readonly edges: readonly number[]; // one more than counts
@@ -27,7 +28,7 @@ export function Histogram(p: {
   colour: string;
   label: string;
   outlierFrom?: number | null;
-  /** Where the axis has its marks, with their places; without it they are spread evenly. */
+  /** Where the axis has its marks, with their places; without it they are at round values. */
   marks?: readonly { at: number; text: string }[];
 }) {
   const [box, wide] = useWidth();
@@ -49,8 +50,11 @@ export function spreadEdges(edges: readonly number[]): readonly number[] {
 type HistogramProps = Parameters<typeof Histogram>[0];
 
 function marksOf(p: HistogramProps, low: number, high: number, n: number): readonly { at: number; text: string }[] {
-  const even = (k: number): number => low + ((high - low) * k) / n;
-  return p.marks ?? Array.from({ length: n + 1 }, (_, k) => ({ at: even(k), text: p.edgeText(even(k)) }));
+  if (p.marks !== undefined) return p.marks;
+  const step = valueTicks(high - low, n)[1] ?? high - low;
+  const first = Math.ceil(low / step - 1e-9);
+  const steps = Math.floor(high / step + 1e-9) - first + 1;
+  return Array.from({ length: steps }, (_, k) => ({ at: (first + k) * step, text: p.edgeText((first + k) * step) }));
 }
 
 function Drawn(p: HistogramProps & { wide: number }) {
@@ -91,8 +95,8 @@ function Drawn(p: HistogramProps & { wide: number }) {
           </rect>
         );
       })}
-      {marksOf(p, low, high, shown).map((m, k, all) => (
-        <text key={m.at} x={x(m.at)} y={HEIGHT - 18} text-anchor={k === 0 ? "start" : k === all.length - 1 ? "end" : "middle"}>
+      {marksOf(p, low, high, shown).map((m) => (
+        <text key={m.at} x={x(m.at)} y={HEIGHT - 18} text-anchor={x(m.at) < LEFT + EDGE ? "start" : x(m.at) > p.wide - 10 - EDGE ? "end" : "middle"}>
           {m.text}
         </text>
       ))}

@@ -118,13 +118,17 @@ function Verdict(p: { data: Comparison }) {
 
 function Losses(p: { data: Comparison }) {
   if (p.data.losses.length === 0) return null;
-  const side = { a: "A", b: "B", both: "both runs" } as const;
+  const sides = new Map<string, string[]>(); // what is missing on both sides is said once
+  for (const l of p.data.losses) {
+    const what = `${l.what}: ${l.why}`;
+    sides.set(what, [...(sides.get(what) ?? []), ...(l.side === "both" ? ["A", "B"] : [l.side.toUpperCase()])]);
+  }
   return (
     <Card title="Not compared">
       <ul class="compare-losses">
-        {p.data.losses.map((l) => (
-          <li key={`${l.what} ${l.side}`}>
-            {l.what} ({side[l.side]}): {l.why}
+        {[...sides].map(([what, of]) => (
+          <li key={what}>
+            {what} <span class="quiet">({of.join(" and ")})</span>
           </li>
         ))}
       </ul>

@@ -131,7 +131,7 @@ const USE_COLUMNS: readonly Column<Use>[] = [
 
 export function PhasesAndUse(p: { data: Comparison }) {
   return (
-    <div class="compare-two">
+    <div class="compare-two compare-uneven">
       <Card title="Phases of the run">
         <DataTable caption="Phases of both runs" columns={PHASE_COLUMNS} rows={p.data.phases} rowKey={(r) => r.phase} />
       </Card>

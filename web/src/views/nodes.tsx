@@ -24,8 +24,8 @@ import { LinePanel } from "./nodes_lines";
 import { StepsPanel } from "./nodes_steps";
 import "./nodes.css";
 
-const LEFT = 76;
-const LANES_LEFT = 112;
+const LEFT = 112; // room for the names of lanes, in all charts, so that times lie below each other
+const [PHONE_LEFT, PHONE_LANES_LEFT] = [66, 84];
 const PHONE = 600;
 const PIXELS_STEP = 50; // a window made a little wider does not ask anew
 
@@ -55,7 +55,7 @@ export function NodesView(p: ViewProps) {
   const pixels = Math.ceil(Math.max(wide - LEFT - RIGHT, 0) / PIXELS_STEP) * PIXELS_STEP;
   const ask: Ask = { run, node: at, sync, asked, pixels };
   const grid = useGrid(ask, asks);
-  const left = wide < PHONE ? LEFT - 10 : LEFT;
+  const left = wide < PHONE ? PHONE_LEFT : LEFT;
   return (
     <div class="nodes" ref={box}>
       <Toolbar run={run} at={at} sync={sync} loading={grid.loading} />
@@ -77,7 +77,7 @@ export function NodesView(p: ViewProps) {
         <HeatmapPanel ask={ask} left={left} />
       </Card>
       <Card title="System and framework">
-        <FrameworkPanel ask={ask} grid={plans.system.looks.length > 0 ? grid.data : null} plan={plans.system} left={wide < PHONE ? LEFT + 8 : LANES_LEFT} />
+        <FrameworkPanel ask={ask} grid={plans.system.looks.length > 0 ? grid.data : null} plan={plans.system} left={wide < PHONE ? PHONE_LANES_LEFT : LEFT} />
       </Card>
       <Card title="Time spent in training">
         <StepsPanel run={run} node={at} />

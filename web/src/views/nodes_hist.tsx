@@ -10,6 +10,7 @@ import type { Column } from "../components/table";
 import { count, rankText, share, value } from "../format";
 import { params, setParam } from "../state";
 import type { Histograms, RunInfo } from "../types";
+import { plural } from "../words";
 import { byNumber, gpuAbsence } from "./nodes_charts";
 import { type Ask, useWindowed } from "./nodes_data";
 import { NoFramework } from "./nodes_framework";
@@ -171,7 +172,7 @@ function StepHistogram(p: { s: StepBins; ask: Ask }) {
     p.ask.sync.setWindow({ from: at - AROUND_STEPS * ms, to: at + (1 + AROUND_STEPS) * ms });
     p.ask.sync.setSelection({ from: at, to: at + ms });
   };
-  const outText = s.outliers.length === 0 ? "no outliers" : `${count(s.outliers.length)} outliers${s.outlier_from_s === null ? "" : ` above ${value(s.outlier_from_s, "s")}`}`;
+  const outText = s.outliers.length === 0 ? "no outliers" : `${plural(s.outliers.length, "outlier")}${s.outlier_from_s === null ? "" : ` above ${value(s.outlier_from_s, "s")}`}`;
   return (
     <ChartFrame
       title={`Step durations, ${who}`}

@@ -15,24 +15,12 @@ import { useLoad } from "../load";
 import { eventColor } from "../palette";
 import { params, setParam } from "../state";
 import type { RunInfo, Step, Steps } from "../types";
+import { partTitle } from "../words";
 import { useSlowTick } from "./nodes_data";
 import { NoFramework } from "./nodes_framework";
 
 const DEFAULT_LAST = 30;
 const LASTS = [10, 30, 50, 100, 200];
-
-const PART_TITLES: Readonly<Record<string, string>> = {
-  data: "Data loading",
-  h2d: "Copy to device",
-  forward: "Forward",
-  backward: "Backward",
-  optimizer: "Optimizer",
-  comm: "Collectives",
-  compile: "Compile",
-  checkpoint: "Checkpoint",
-  other: "Other",
-};
-export const partTitle = (part: string): string => PART_TITLES[part] ?? part;
 
 const rankKey = (s: { node: string; rank: number | null }): string => `${s.node}:${s.rank ?? ""}`;
 

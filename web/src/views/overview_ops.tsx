@@ -40,7 +40,8 @@ function columnsFor(device: Device): Column<Operator>[] {
 const COLUMNS = { cpu: columnsFor("cpu"), gpu: columnsFor("gpu") } as const;
 
 function DetailMissing(p: { device: Device; run: RunInfo }) {
-  const noGpu = p.device === "gpu" && p.run.nodes.every((n) => (n.gpus ?? 0) === 0) && !p.run.has_detail;
+  const gpu = p.run.has_detail || p.run.nodes.some((n) => (n.gpus ?? 0) > 0) || p.run.metrics.some((m) => m.metric.startsWith("gpu."));
+  const noGpu = p.device === "gpu" && !gpu;
   if (noGpu) {
     const why = p.run.nodes.find((n) => n.gpu_absent !== null)?.gpu_absent;
     return <Empty title="No GPU on this run's nodes">{why ?? "None was seen while it was recorded."}</Empty>;

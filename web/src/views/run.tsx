@@ -40,10 +40,12 @@ function Header(p: { run: RunInfo }) {
         <Badge kind={mark.kind} icon={mark.icon}>
           {status}
         </Badge>
-        <Age run={p.run} />
-        <Button kind="quiet" onClick={refresh} label="Refresh">
-          <span aria-hidden="true">↻</span>
-        </Button>
+        <span class="run-age">
+          <Age run={p.run} />
+          <Button kind="quiet" onClick={refresh} label="Refresh">
+            <span aria-hidden="true">↻</span>
+          </Button>
+        </span>
       </div>
       <Controls run={p.run} />
       <p class="quiet run-command">

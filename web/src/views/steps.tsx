@@ -15,6 +15,7 @@ import { eventColor } from "../palette";
 import { node, params, setParam } from "../state";
 import type { Histograms, Step, Steps } from "../types";
 import type { ViewProps } from "../views";
+import { partTitle } from "../words";
 import { BreakdownCard } from "./steps_breakdown";
 import { StepDurations } from "./steps_durations";
 import { linesOf, outliersOf, rankKey, stragglesOf } from "./steps_model";
@@ -83,7 +84,7 @@ function LastSteps(p: { steps: readonly Step[]; mode: string }) {
         <div class="legend">
           {parts.map((part) => (
             <Swatch key={part} color={eventColor(part)}>
-              {part}
+              {partTitle(part)}
             </Swatch>
           ))}
         </div>

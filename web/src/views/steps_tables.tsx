@@ -7,6 +7,7 @@ import { count, dateTime, rankText, share, value } from "../format";
 import { eventColor } from "../palette";
 import { showInTimeline } from "../timeline/links";
 import type { Loss, StepRank } from "../types";
+import { partTitle } from "../words";
 import { type Outlier, rankKey, type Straggle, type Straggler, stragglersOf } from "./steps_model";
 
 const seconds = (id: string, title: string, get: (r: StepRank) => number | null): Column<StepRank> => ({
@@ -130,7 +131,7 @@ export function PartShares(p: { ranks: readonly StepRank[]; losses: readonly Pic
         <div class="legend">
           {parts.map((part) => (
             <Swatch key={part} color={eventColor(part)}>
-              {part}
+              {partTitle(part)}
             </Swatch>
           ))}
         </div>
@@ -148,7 +149,7 @@ export function PartShares(p: { ranks: readonly StepRank[]; losses: readonly Pic
                   key={x.part}
                   data-part={x.part}
                   data-share={x.share}
-                  title={`${x.part}: ${value(x.seconds, "s")}, ${share(x.share)}`}
+                  title={`${partTitle(x.part)}: ${value(x.seconds, "s")}, ${share(x.share)}`}
                   style={{ width: `${x.share * 100}%`, background: eventColor(x.part) }}
                 />
               ))}
@@ -157,7 +158,7 @@ export function PartShares(p: { ranks: readonly StepRank[]; losses: readonly Pic
               {[...s.parts]
                 .sort((a, b) => b.share - a.share)
                 .slice(0, 3)
-                .map((x) => `${x.part} ${share(x.share)}`)
+                .map((x) => `${partTitle(x.part)} ${share(x.share)}`)
                 .join(" · ")}
             </span>
           </li>
@@ -165,7 +166,7 @@ export function PartShares(p: { ranks: readonly StepRank[]; losses: readonly Pic
       </ul>
       {missing.length > 0 && (
         <p class="quiet">
-          Not measured: {missing.join(", ")}
+          Not measured: {missing.map(partTitle).join(", ")}
           {why !== undefined ? ` (${why})` : ""}.
         </p>
       )}

@@ -26,7 +26,8 @@ function point(cx: number, cy: number, r: number, turn: number): string {
 
 /** An SVG path of a ring's part; turns run from 0 at the top, clockwise, to 1. */
 export function ringPart(cx: number, cy: number, inner: number, outer: number, from: number, to: number): string {
-  const end = Math.min(to, from + 0.99999); // a whole ring would begin where it ends
+  // A whole ring would begin where it ends, also when the digits of a path are rounded.
+  const end = Math.min(to, from + 0.9999);
   const large = end - from > 0.5 ? 1 : 0;
   return (
     `M${point(cx, cy, outer, from)}A${outer} ${outer} 0 ${large} 1 ${point(cx, cy, outer, end)}` +
