@@ -164,6 +164,16 @@ test("a link opens the same window, and the button or a double click shows every
   t.calm(page);
 });
 
+test("node and window stay in sight below the page's bar when it is scrolled", async () => {
+  const page = await open("?node=n1");
+  await page.locator(".nodes-hist-cpu").scrollIntoViewIfNeeded();
+  const [top, bar] = [await page.locator(".top").boundingBox(), await page.locator(".nodes-bar").boundingBox()];
+  assert.ok((await page.evaluate(() => scrollY)) > 500);
+  assert.ok(bar.y >= top.y + top.height - 1, `the bar at ${bar.y} is below ${top.y + top.height}`);
+  assert.ok(bar.y + bar.height < 300);
+  t.calm(page);
+});
+
 test("the wheel zooms around the pointer, Shift and drag pans", async () => {
   const page = await open("?node=n1");
   const p = await at(page, "cpu", 0.5);

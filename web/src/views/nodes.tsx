@@ -160,7 +160,7 @@ function Toolbar(p: { run: RunInfo; at: string; sync: TimeSync; loading: boolean
       <span class="nodes-busy hint" aria-live="polite">
         {p.loading ? "loading …" : ""}
       </span>
-      <p class="hint nodes-how">Drag to zoom, Shift-drag to pan, wheel to zoom, double click to show everything.</p>
+      <p class="hint nodes-how">Drag or wheel: zoom · Shift-drag: pan · double click: everything</p>
     </div>
   );
 }
