@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "agent/insight_own.h"
+#include "agent/shed.h"
 #include "agent/thread.h"
 #include "base/mem.h"
 
@@ -167,6 +168,7 @@ static void *insight_main(void *arg)
             judge(i, now);
             if (i->ask.own)
                 ownrules_ask(i->ask.own, i->ask.folder);
+            shed_idle_code();
         }
         pthread_mutex_unlock(&i->engine_lock);
     }

@@ -105,7 +105,7 @@ int recorder_run(const struct record_ask *ask, struct record_result *out, struct
     int rc = recorder_start(r, out, e);
     bool unused = true;
     if (rc == 0) {
-        shed_startup_code();
+        shed_idle_code();
         loop(r);
         unused = recorder_end(r, out);
     }

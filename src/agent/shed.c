@@ -16,7 +16,7 @@ static void shed_line(const char *line)
         madvise((void *)from, to - from, MADV_DONTNEED);
 }
 
-void shed_startup_code(void)
+void shed_idle_code(void)
 {
     char line[512];
     FILE *f = fopen("/proc/self/maps", "re");

@@ -52,13 +52,14 @@ export function NodesView(p: ViewProps) {
   const known = JSON.stringify(run.metrics);
   const plans = useMemo(() => plansFor(run, at, selection.value), [run.run, known, at, selection.value]);
   const asks = useMemo(() => [...new Set(Object.values(plans).flatMap((x) => x.asks))], [plans]);
-  const pixels = Math.ceil(Math.max(wide - LEFT - RIGHT, 0) / PIXELS_STEP) * PIXELS_STEP;
+  const left = wide < PHONE ? PHONE_LEFT : LEFT;
+  const pixels = Math.ceil(Math.max(wide - left - RIGHT, 0) / PIXELS_STEP) * PIXELS_STEP;
   const ask: Ask = { run, node: at, sync, asked, pixels };
   const grid = useGrid(ask, asks);
-  const left = wide < PHONE ? PHONE_LEFT : LEFT;
   return (
     <div class="nodes" ref={box}>
       <Toolbar run={run} at={at} sync={sync} loading={grid.loading} />
+      <p class="nodes-how">Drag or wheel: zoom · Shift-drag: pan · double click: everything</p>
       <Card title="CPU and network">
         <Line kind={CHARTS.cpu} plans={plans} grid={grid} ask={ask} left={left} />
         <Line kind={CHARTS.net} plans={plans} grid={grid} ask={ask} left={left} />
@@ -160,7 +161,6 @@ function Toolbar(p: { run: RunInfo; at: string; sync: TimeSync; loading: boolean
       <span class="nodes-busy hint" aria-live="polite">
         {p.loading ? "loading …" : ""}
       </span>
-      <p class="hint nodes-how">Drag or wheel: zoom · Shift-drag: pan · double click: everything</p>
     </div>
   );
 }
