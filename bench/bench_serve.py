@@ -5,9 +5,12 @@ file; and how long a list of a thousand runs and a first look at a day take."""
 from __future__ import annotations
 
 import contextlib
+import grp
 import http.client
 import json
+import os
 import pathlib
+import pwd
 import re
 import shutil
 import subprocess
@@ -26,6 +29,7 @@ COMPARED = (16, 256)
 THREADS = 2
 
 NGINX = """daemon off;
+user {user} {group};
 worker_processes {threads};
 pid {folder}/pid;
 error_log {folder}/error.log;
@@ -81,7 +85,11 @@ def nginx(context: Context, body: bytes) -> Iterator[int]:
         folder.chmod(0o755)
         (folder / "series.json").write_bytes(body)
         conf = folder / "nginx.conf"
-        conf.write_text(NGINX.format(threads=THREADS, folder=folder, port=port))
+        user = pwd.getpwuid(os.getuid()).pw_name  # whose the folder is
+        group = grp.getgrgid(os.getgid()).gr_name
+        conf.write_text(
+            NGINX.format(threads=THREADS, folder=folder, port=port, user=user, group=group)
+        )
         with procs.running(["/usr/sbin/nginx", "-c", str(conf), "-p", name]):
             wait_until_up(port)
             yield port

@@ -40,9 +40,9 @@ step_tools() { run_pytest tools; }
 step_build() { scripts/build.sh; }
 step_gcc() { build_preset gcc && run_ctest gcc; }
 step_dev() { build_preset dev && run_ctest dev; }
-step_cli() { scripts/build.sh && run_pytest cli; }
+step_cli() { scripts/build.sh && run_pytest cli --numprocesses $jobs --dist loadfile; }
 step_py() { scripts/build.sh && build_ring_dump && run_pytest py --numprocesses $jobs --dist loadfile; }
-step_fault() { scripts/build.sh && run_pytest fault; }
+step_fault() { scripts/build.sh && run_pytest fault --numprocesses $jobs --dist loadfile; }
 step_serve() { scripts/build.sh && run_pytest serve; }
 step_web() { scripts/build.sh && (cd web && node_modules/.bin/tsc --noEmit && node tests/run.mjs); }
 step_browser() { scripts/build.sh && node tests/browser/run.mjs; }

@@ -321,6 +321,16 @@ int event_sums_cost(struct run *r, const struct event_window *w, struct arena *a
     return rc;
 }
 
+/* Events of one stretch. Its edges are rounded outward to the us, so that asked for whole it would
+ * touch its neighbours, and those would be decoded as well. */
+static int read_stretch(struct run *r, const struct wanted *x, const struct run_stretch *s,
+                        struct arena *a, struct run_event **out, size_t *n, struct err *e)
+{
+    const int64_t in = s->last.ns - s->first.ns > 4 * NS_PER_US ? NS_PER_US : 0;
+    return events_read(r, x->track, (wall_ns){s->first.ns + in}, (wall_ns){s->last.ns - in}, a, out,
+                       n, e);
+}
+
 /* Events of a track, all or of every so many-th stretch. */
 static int read_part(struct run *r, const struct wanted *x, const struct event_window *w,
                      struct arena *a, struct run_event **out, size_t *n, struct err *e)
@@ -334,7 +344,7 @@ static int read_part(struct run *r, const struct wanted *x, const struct event_w
         const struct run_stretch *s = &x->stretches[i];
         struct run_event *v;
         size_t n_v;
-        rc = events_read(r, x->track, s->first, s->last, a, &v, &n_v, e);
+        rc = read_stretch(r, x, s, a, &v, &n_v, e);
         for (size_t k = 0; rc == 0 && k < n_v && *n < x->looked; k++)
             if (v[k].at.ns >= s->first.ns) /* else it is of the stretch before */
                 (*out)[(*n)++] = v[k];

@@ -33,11 +33,16 @@ export interface LineChartOptions {
 
 export const RIGHT = 14;
 const AXIS = 34;
+const LINE = 1.5;
+const THIN_LINE = 1; // browsers draw it several times faster than any wider one
+const MANY = 5000; // columns of all lines together: from here on they are thin
 const BAND_ALPHA = "38"; // of 255, in hex
 const ROOM_ABOVE = 1.06;
 const BINARY_STEPS = Array.from({ length: 60 }, (_, i) => 2 ** i);
 
 export const keyOf = (s: Pick<GridSeries, "node" | "metric" | "entity">): string => `${s.node} ${s.metric} ${s.entity}`;
+
+const straight = (uPlot.paths.linear as () => uPlot.Series.PathBuilder)();
 
 export class LineChart {
   readonly #host: HTMLElement;
@@ -148,7 +153,11 @@ export class LineChart {
     return {
       label: look.label,
       stroke: () => this.#colour(look.colour),
-      width: 1.5,
+      width: LINE,
+      paths: (u, i, from, to) => {
+        const path = straight(u, i, from, to);
+        return path && { ...path, width: (to - from) * this.#looks.length > MANY ? THIN_LINE : LINE };
+      },
       ...(look.dash ? { dash: [...look.dash] } : {}),
       points: {
         show: () => (this.#lines[k]?.alone.length ?? 0) > 0,
