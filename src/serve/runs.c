@@ -245,8 +245,8 @@ static int open_item(struct runs *r, struct runs_item *x, uint64_t version, stru
         return 0;
     shut(r, x);
     const int rc = run_open(&x->run, x->path, e);
-    if (rc)
-        return rc;
+    if (rc) /* what is being deleted loses its files one after the other */
+        return e->sys == ENOENT ? vanished(x->name, e) : rc;
     x->run_version = version;
     pthread_mutex_lock(&r->lock);
     x->open = true;

@@ -426,7 +426,7 @@ TEST(texts_that_unpack_to_more_than_a_block_holds_are_refused)
     memset(many.p, 'x', 3 * (size_t)TEXT_BYTES_MOST);
     many.len = 3 * (size_t)TEXT_BYTES_MOST;
     codec_put_bytes(c, &many, &packed);
-    CHECK(packed.len < 10000);
+    CHECK(packed.len < many.len / 1000);
     CHECK(!codec_get_bytes(c, packed.p, packed.len, 2 * (size_t)TEXT_BYTES_MOST, &out));
     CHECK_INT(out.cap, 0);
     CHECK(codec_get_bytes(c, packed.p, packed.len, 3 * (size_t)TEXT_BYTES_MOST, &out));

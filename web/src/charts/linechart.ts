@@ -42,8 +42,6 @@ const BINARY_STEPS = Array.from({ length: 60 }, (_, i) => 2 ** i);
 
 export const keyOf = (s: Pick<GridSeries, "node" | "metric" | "entity">): string => `${s.node} ${s.metric} ${s.entity}`;
 
-const straight = (uPlot.paths.linear as () => uPlot.Series.PathBuilder)();
-
 export class LineChart {
   readonly #host: HTMLElement;
   readonly #sync: TimeSync;
@@ -118,7 +116,7 @@ export class LineChart {
         scales: { x: { time: false, auto: false, min: w.from, max: w.to }, y: this.#scale() },
         axes: this.#axes(),
         series: [{}, ...this.#looks.map((look, k) => this.#line(look, k))],
-        hooks: { drawAxes: [(u) => this.#paintBands(u)] },
+        hooks: { drawClear: [(u) => this.#setThickness(u)], drawAxes: [(u) => this.#paintBands(u)] },
       },
       this.#data,
       this.#host,
@@ -154,10 +152,6 @@ export class LineChart {
       label: look.label,
       stroke: () => this.#colour(look.colour),
       width: LINE,
-      paths: (u, i, from, to) => {
-        const path = straight(u, i, from, to);
-        return path && { ...path, width: (to - from) * this.#looks.length > MANY ? THIN_LINE : LINE };
-      },
       ...(look.dash ? { dash: [...look.dash] } : {}),
       points: {
         show: () => (this.#lines[k]?.alone.length ?? 0) > 0,
@@ -165,6 +159,12 @@ export class LineChart {
         filter: () => this.#lines[k]?.alone ?? null,
       },
     };
+  }
+
+  #setThickness(u: uPlot): void {
+    const { first, last } = columnsIn(this.#data[0], u.scales["x"]?.min ?? 0, u.scales["x"]?.max ?? 1);
+    const many = (last - first) * this.#lines.length > MANY;
+    for (const line of u.series.slice(1)) line.width = many ? THIN_LINE : LINE;
   }
 
   #paintBands(u: uPlot): void {
