@@ -17,12 +17,17 @@ import { RuleDetails } from "./insight_rule";
 const STATE_ORDER: Readonly<Record<RuleState, number>> = { issue: 0, clear: 1, not_evaluated: 2 };
 const SEVERITY_ORDER: Readonly<Record<Severity, number>> = { critical: 0, warning: 1, info: 2 };
 
+/** What another rule explains comes after it: that is where to begin. */
+function follows(v: Verdict): number {
+  return v.findings[0] !== undefined && v.findings[0].explained_by.length > 0 ? 1 : 0;
+}
+
 /** Findings first, of those the severest, of those what cost most. */
 export function worstFirst(verdicts: readonly Verdict[]): Verdict[] {
   const rank = (v: Verdict): number => STATE_ORDER[v.state] * 10 + (v.state === "issue" ? SEVERITY_ORDER[v.severity] : 0);
   return verdicts
     .map((v, i) => ({ v, i }))
-    .sort((a, b) => rank(a.v) - rank(b.v) || (b.v.lost_s ?? 0) - (a.v.lost_s ?? 0) || a.i - b.i)
+    .sort((a, b) => rank(a.v) - rank(b.v) || follows(a.v) - follows(b.v) || (b.v.lost_s ?? 0) - (a.v.lost_s ?? 0) || a.i - b.i)
     .map((e) => e.v);
 }
 
@@ -30,7 +35,9 @@ export function worstFirst(verdicts: readonly Verdict[]): Verdict[] {
 function inShort(v: Verdict): string {
   if (v.state !== "issue") return v.why;
   const lost = v.lost_s === null ? null : `${duration(v.lost_s)} lost${v.lost_share === null ? "" : `, ${share(v.lost_share)} of the training loop`}`;
-  return lost ?? v.findings[0]?.message ?? "";
+  const cause = v.findings[0]?.explained_by[0];
+  const text = lost ?? v.findings[0]?.message ?? "";
+  return cause === undefined ? text : `${text}; explained by ${cause}`;
 }
 
 function StateBadge(p: { v: Verdict }) {
