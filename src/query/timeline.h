@@ -4,9 +4,9 @@
  *
  * Nested spans get rows by their depth. What is narrower than a pixel is drawn as one with its
  * neighbours of the same name in the same row; where there is no room for so many slices, and among
- * operators and kernels, with those of other names too, under the name of the longest. The work is bounded: where a track has more events in the window than
- * the budget allows, each stretch that it is stored in becomes one slice, and who zooms in sees
- * more. */
+ * operators and kernels, with those of other names too, under the name of the longest. The work is
+ * bounded: where a track has more events in the window than the budget allows, each stretch that it
+ * is stored in becomes one slice, and who zooms in sees more. */
 #ifndef QUERY_TIMELINE_H
 #define QUERY_TIMELINE_H
 
