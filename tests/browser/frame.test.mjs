@@ -5,7 +5,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import test, { after, afterEach, before } from "node:test";
 
-import { start } from "./help.mjs";
+import { start, until } from "./help.mjs";
 
 let t;
 let name;
@@ -76,6 +76,8 @@ test("a run that is not there is told in a sentence, and the way back works", as
 
 test("a run that disappears while it is shown leaves a message, and the list goes on without it", async () => {
   const gone = await t.import("eval_heavy/fires");
+  await until(async () => (await t.api("/runs")).some((r) => r.run === gone), "the run in the list");
+  await t.findings(gone); // so that nothing is being worked out when it goes
   const page = await t.open(`#/run/${gone}/overview`, { ready: ".pie" });
   rmSync(join(t.dir, gone), { recursive: true });
   await page.waitForSelector("[role=alert]"); // it is noticed without being asked

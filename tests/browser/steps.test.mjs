@@ -183,7 +183,7 @@ test("the breakdown says in a sentence what is critical, and shows the API's ste
 
 test("a run without steps says how to get them", async () => {
   const page = await t.open(`#/run/${none}/steps`, { ready: ".empty" });
-  assert.match(await page.locator(".empty").first().innerText(), /No steps were seen[\s\S]*footplate\.step\(\)/);
+  await page.locator(".empty", { hasText: /No steps were seen[\s\S]*footplate\.step\(\)/ }).waitFor();
   await t.axe(page);
   t.calm(page);
 });

@@ -125,15 +125,17 @@ test("phases too narrow to be seen join the one before them", () => {
 });
 
 test("findings come first, the severest and dearest of them before the others", () => {
-  const v = (rule: string, state: string, severity: string, lost_s: number | null) => ({ rule, state, severity, lost_s }) as Verdict;
+  const v = (rule: string, state: string, severity: string, lost_s: number | null, explained_by: string[] = []) =>
+    ({ rule, state, severity, lost_s, findings: state === "issue" ? [{ explained_by }] : [] }) as unknown as Verdict;
   const sorted = worstFirst([
     v("not", "not_evaluated", "info", null),
     v("clear", "clear", "critical", null),
+    v("explained", "issue", "warning", 20, ["large"]),
     v("small", "issue", "warning", 1),
     v("large", "issue", "warning", 9),
     v("worst", "issue", "critical", 2),
   ]);
-  assert.deepEqual(sorted.map((s) => s.rule), ["worst", "large", "small", "clear", "not"]);
+  assert.deepEqual(sorted.map((s) => s.rule), ["worst", "large", "small", "explained", "clear", "not"]);
 });
 
 test("a node's verdict is the remark that begins with its name", () => {
