@@ -12,15 +12,23 @@ import type { Phase, PhaseName, RunInfo } from "../types";
 
 const LOOP = { title: "Training loop", color: PHASES.train.color };
 
-/** The parts that the job's time is made of. An interruption is one only where there was one. */
+/** The parts that the job's time is made of. An interruption is one only where there was one. The
+ * percentages are shared out among all phases, as in the terminal and in the report: those of the
+ * loop are the ones of training and evaluation together. */
 export function phaseParts(run: RunInfo): Part[] {
+  const seconds = [run.initialization_s, run.train_s, run.eval_s, run.finalization_s, run.interruption_s].map((v) => v ?? 0);
+  const pcts = percentages(seconds);
+  const of = (...kinds: readonly number[]): { v: number; pct?: number } => {
+    const v = kinds.reduce((sum, kind) => sum + (seconds[kind] ?? 0), 0);
+    return pcts === null ? { v } : { v, pct: kinds.reduce((sum, kind) => sum + (pcts[kind] ?? 0), 0) };
+  };
   const parts: Part[] = [
-    { label: PHASES.initialization.title, v: run.initialization_s ?? 0, color: PHASES.initialization.color },
-    { label: LOOP.title, v: (run.train_s ?? 0) + (run.eval_s ?? 0), color: LOOP.color },
-    { label: PHASES.finalization.title, v: run.finalization_s ?? 0, color: PHASES.finalization.color },
+    { label: PHASES.initialization.title, color: PHASES.initialization.color, ...of(0) },
+    { label: LOOP.title, color: LOOP.color, ...of(1, 2) },
+    { label: PHASES.finalization.title, color: PHASES.finalization.color, ...of(3) },
   ];
   if ((run.interruption_s ?? 0) > 0)
-    parts.push({ label: PHASES.interruption.title, v: run.interruption_s ?? 0, color: PHASES.interruption.color });
+    parts.push({ label: PHASES.interruption.title, color: PHASES.interruption.color, ...of(4) });
   return parts;
 }
 
@@ -44,9 +52,9 @@ interface Detail {
 
 /** The percentages of the panel: those of the pie, so that they sum to 100 here too. */
 function percentTexts(run: RunInfo): Record<string, string> {
-  const parts = phaseParts(run);
-  const pcts = percentages(parts.map((part) => part.v));
-  return Object.fromEntries(parts.map((part, i) => [part.label, pcts === null ? "-" : `${fixed(pcts[i] ?? 0, 1)} %`]));
+  return Object.fromEntries(
+    phaseParts(run).map((part) => [part.label, part.pct === undefined ? "-" : `${fixed(part.pct, 1)} %`]),
+  );
 }
 
 export function jobDetails(run: RunInfo): Detail[] {

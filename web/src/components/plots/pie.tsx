@@ -12,6 +12,8 @@ export interface Part {
   label: string;
   v: number;
   color: string;
+  /** Its percentage where that is known already; all parts have one, or none. */
+  pct?: number;
 }
 
 interface Share extends Part {
@@ -26,7 +28,7 @@ const LABEL_FROM = 6; // percent: narrower parts have no room for theirs
 
 function withShares(parts: readonly Part[], unit: string): Share[] {
   const pcts = percentages(parts.map((p) => p.v));
-  return parts.map((p, i) => ({ ...p, pct: pcts?.[i] ?? 0, text: value(p.v, unit) }));
+  return parts.map((p, i) => ({ ...p, pct: p.pct ?? pcts?.[i] ?? 0, text: value(p.v, unit) }));
 }
 
 function pctText(pct: number): string {
