@@ -6,6 +6,7 @@
 
 #include "agent/notice.h"
 #include "base/file.h"
+#include "base/text.h"
 
 static bool body_is(const char *body, size_t len, const char *word)
 {
@@ -126,7 +127,7 @@ const struct notice_provider *notice_provider_here(const char *sys)
         size_t len;
         const bool here = path_join(path, &e, "%s/class/dmi/id/%s", sys, p->dmi_file) == 0 &&
                           file_read(path, 4096, &a, &text, &len, &e) == 0 &&
-                          strncmp(text, p->dmi_text, strlen(p->dmi_text)) == 0;
+                          text_starts(text, p->dmi_text);
         arena_free(&a);
         if (here)
             return p;

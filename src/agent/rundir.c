@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/json_write.h"
+#include "base/text.h"
 
 enum { FOLDER_TRIES = 20, FORMAT_VERSION = 1 };
 
@@ -141,7 +142,7 @@ static bool is_of_session(const char *name, unsigned session)
     char mark[24];
     const char *dash = strrchr(name, '-');
     snprintf(mark, sizeof mark, "-%u.", session);
-    return session == 1 ? !dash : dash && strncmp(dash, mark, strlen(mark)) == 0;
+    return session == 1 ? !dash : dash && text_starts(dash, mark);
 }
 
 /* Calls `visit` for each file of a session in the folder. */

@@ -40,6 +40,16 @@ static inline mono_ns mono_add(mono_ns t, int64_t ns)
     return (mono_ns){t.ns + ns};
 }
 
+static inline double ns_to_s(int64_t ns)
+{
+    return (double)ns / (double)NS_PER_S;
+}
+
+static inline double wall_span_s(wall_ns from, wall_ns to)
+{
+    return ns_to_s(to.ns - from.ns);
+}
+
 /* "2026-11-15 09:36:02.125 +0000" in the local zone; returns buf. */
 const char *wall_text(wall_ns t, char *buf, size_t size);
 /* "1 h 03 min", "12.4 s", "350 ms"; returns buf. */

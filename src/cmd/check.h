@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check.h - what `footplate check` found, for the files that print it. */
+/* check.h - what `footplate check` was asked for and found, for the files that print it. */
 #ifndef CMD_CHECK_H
 #define CMD_CHECK_H
 
@@ -9,6 +9,35 @@
 #include "rules/rightsize.h"
 
 enum { HOSTED_MOST = 200 };
+
+/* Options of the commands that evaluate rules. */
+#define OPT_ROW_MACHINE                                                                            \
+    {                                                                                              \
+        "machine", 0, "NAME", OPT_STRING,                                                          \
+            .help = "What kind of machine the nodes are, whatever the run says; the table of "     \
+                    "machines has its price."                                                      \
+    }
+#define OPT_ROW_PRICE                                                                              \
+    {                                                                                              \
+        "price", 0, "PER_HOUR", OPT_STRING,                                                        \
+            .help = "What an hour of each node costs, whatever the run says."                      \
+    }
+#define OPT_ROW_RULE_CONFIG                                                                        \
+    {                                                                                              \
+        "config", 0, "FILE", OPT_FILE,                                                             \
+            .help = "Read parameters and custom rules from this file (default: footplate.yaml in " \
+                    "the current folder)."                                                         \
+    }
+#define OPT_ROW_RULE_FILE                                                                          \
+    {                                                                                              \
+        "rule-file", 0, "FILE", OPT_FILE, .repeat = true, .help = "Rules of your own in Python."   \
+    }
+#define OPT_ROW_RULE_LIMIT                                                                         \
+    {                                                                                              \
+        "rule-limit", 0, "TIME", OPT_DURATION, .lo = NS_PER_S / 10, .hi = 3600 * NS_PER_S,         \
+                                               .otherwise = "60s",                                 \
+                                               .help = "How long each rule in Python may take."    \
+    }
 
 struct check {
     const struct run_info *info;

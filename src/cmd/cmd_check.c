@@ -52,22 +52,14 @@ static const struct opt options[] = {
     [O_FAIL_ON] = {"fail-on", 0, "SEVERITY", OPT_CHOICE, .choices = fail_on,
                    .help = "End with status 3 when an issue is at least as severe; issue means "
                            "any."},
-    [O_MACHINE] = {"machine", 0, "NAME", OPT_STRING,
-                   .help = "What kind of machine the nodes are, whatever the run says; the table "
-                           "of machines has its price."},
-    [O_PRICE] = {"price", 0, "PER_HOUR", OPT_STRING,
-                 .help = "What an hour of each node costs, whatever the run says."},
-    [O_CONFIG] = {"config", 0, "FILE", OPT_FILE,
-                  .help = "Read parameters and custom rules from this file (default: "
-                          "footplate.yaml in the current folder)."},
+    [O_MACHINE] = OPT_ROW_MACHINE,
+    [O_PRICE] = OPT_ROW_PRICE,
+    [O_CONFIG] = OPT_ROW_RULE_CONFIG,
     [O_CUSTOM] = {"custom-rule", 0, "RULE", OPT_STRING, .repeat = true,
                   .help = "A rule of your own, as 'name: GpuIdle, metric: gpu.util, below: 20, "
                           "for: 5min'; docs/custom-rules.md has all it can say."},
-    [O_RULE_FILE] = {"rule-file", 0, "FILE", OPT_FILE, .repeat = true,
-                     .help = "Rules of your own in Python."},
-    [O_RULE_LIMIT] = {"rule-limit", 0, "TIME", OPT_DURATION, .lo = NS_PER_S / 10,
-                      .hi = 3600 * NS_PER_S, .otherwise = "60s",
-                      .help = "How long each rule in Python may take."},
+    [O_RULE_FILE] = OPT_ROW_RULE_FILE,
+    [O_RULE_LIMIT] = OPT_ROW_RULE_LIMIT,
     [O_DIR] = OPT_ROW_DIR,
     {0},
 };

@@ -34,11 +34,6 @@ static const struct opt options[] = {
 
 static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
 
-static double seconds(int64_t ns)
-{
-    return (double)ns * 1e-9;
-}
-
 /* ---- reading ---- */
 
 static int read_list(struct run *r, const struct cmd_args *args, enum output output,
@@ -75,8 +70,8 @@ static void print_csv(const struct opsview *l)
     for (size_t i = 0; i < l->n; i++) {
         const struct op_row *r = &l->v[i];
         const double numbers[] = {
-            seconds(r->self_ns),        seconds(r->total_ns),       op_mean_s(r), r->share,
-            seconds(r->device_self_ns), seconds(r->device_total_ns)};
+            ns_to_s(r->self_ns),        ns_to_s(r->total_ns),       op_mean_s(r), r->share,
+            ns_to_s(r->device_self_ns), ns_to_s(r->device_total_ns)};
         printf("%s,%s,", op_device_names[r->device], category_words[r->category].name);
         csv_text(stdout, r->name);
         putchar(',');
@@ -116,13 +111,13 @@ static void row_cells(struct table *t, const struct op_row *r)
     char text[HUMAN_LEN];
     table_cell(t, "%s", r->name);
     table_cell(t, "%s", human_count(r->calls, text, sizeof text));
-    duration_cell(t, seconds(r->self_ns));
+    duration_cell(t, ns_to_s(r->self_ns));
     table_cell(t, "%.1f %%", 100 * r->share);
-    duration_cell(t, seconds(r->total_ns));
+    duration_cell(t, ns_to_s(r->total_ns));
     duration_cell(t, op_mean_s(r));
     if (r->device == OP_CPU) {
-        duration_cell(t, seconds(r->device_self_ns));
-        duration_cell(t, seconds(r->device_total_ns));
+        duration_cell(t, ns_to_s(r->device_self_ns));
+        duration_cell(t, ns_to_s(r->device_total_ns));
     }
 }
 

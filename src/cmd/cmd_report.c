@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "cmd/check.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
@@ -48,21 +49,13 @@ static const struct opt options[] = {
                        "report.json beside it, in the run's folder)."},
     [O_SET] = {"set", 0, "RULE.PARAM=VALUE", OPT_STRING, .repeat = true,
                .help = "Evaluate a rule with another parameter; 'footplate rules' lists them."},
-    [O_MACHINE] = {"machine", 0, "NAME", OPT_STRING,
-                   .help = "What kind of machine the nodes are, whatever the run says; the table "
-                           "of machines has its price."},
-    [O_PRICE] = {"price", 0, "PER_HOUR", OPT_STRING,
-                 .help = "What an hour of each node costs, whatever the run says."},
-    [O_CONFIG] = {"config", 0, "FILE", OPT_FILE,
-                  .help = "Read parameters and custom rules from this file (default: "
-                          "footplate.yaml in the current folder)."},
+    [O_MACHINE] = OPT_ROW_MACHINE,
+    [O_PRICE] = OPT_ROW_PRICE,
+    [O_CONFIG] = OPT_ROW_RULE_CONFIG,
     [O_CUSTOM] = {"custom-rule", 0, "RULE", OPT_STRING, .repeat = true,
                   .help = "A rule of your own, as for 'footplate check'."},
-    [O_RULE_FILE] = {"rule-file", 0, "FILE", OPT_FILE, .repeat = true,
-                     .help = "Rules of your own in Python."},
-    [O_RULE_LIMIT] = {"rule-limit", 0, "TIME", OPT_DURATION, .lo = NS_PER_S / 10,
-                      .hi = 3600 * NS_PER_S, .otherwise = "60s",
-                      .help = "How long each rule in Python may take."},
+    [O_RULE_FILE] = OPT_ROW_RULE_FILE,
+    [O_RULE_LIMIT] = OPT_ROW_RULE_LIMIT,
     [O_DIR] = OPT_ROW_DIR,
     {0},
 };
@@ -71,19 +64,13 @@ static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
 
 /* ---- where it goes ---- */
 
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t n = strlen(text), k = strlen(end);
-    return n > k && strcmp(text + n - k, end) == 0;
-}
-
 static enum format choose_format(const struct cmd_args *args)
 {
     const char *file = args->opt[O_OUT].text;
     if (args->opt[O_FORMAT].given)
         return (enum format)args->opt[O_FORMAT].number;
     for (enum format f = 0; file && f < FORMAT_N; f++)
-        if (ends_with(file, writers[f].end))
+        if (text_ends(file, writers[f].end))
             return f;
     return FORMAT_HTML;
 }

@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "rules/custom.h"
 
 enum { ANSWER_MOST = 64 << 20, RULES_MOST = 100 };
@@ -52,7 +53,7 @@ static bool is_replaced(const char *entry)
 {
     static const char *const names[] = {"PYTHONPATH=", "FOOTPLATE_BIN=", "FOOTPLATE_DISABLE="};
     for (size_t i = 0; i < COUNT_OF(names); i++)
-        if (strncmp(entry, names[i], strlen(names[i])) == 0)
+        if (text_starts(entry, names[i]))
             return true;
     return false;
 }

@@ -13,11 +13,6 @@
 #include "base/table.h"
 #include "cmd/output.h"
 
-static double seconds(int64_t ns)
-{
-    return (double)ns / (double)NS_PER_S;
-}
-
 /* ------------------------------------------------------------------------------------------------
  * JSON and CSV */
 
@@ -41,7 +36,7 @@ void steps_csv(const struct steps_view *v)
         csv_text(stdout, x->rank->node);
         printf(",%" PRId64 ",%s,%" PRId64 ",%" PRId64 ",", x->rank->rank, mode_name(x->step->mode),
                x->step->number, x->step->start.ns);
-        csv_number(stdout, seconds(x->step->dur_ns));
+        csv_number(stdout, ns_to_s(x->step->dur_ns));
         for (size_t k = 0; k < step_parts(); k++) {
             putchar(',');
             csv_number(stdout, steps_item_part_s(v, x, k));
@@ -149,8 +144,8 @@ static void put_item(struct table *t, const struct steps_view *v, const struct s
     table_cell(t, "%" PRId64, x->rank->rank);
     table_cell(t, "%s", mode_name(s->mode));
     table_cell(t, "%s%" PRId64, s->cut ? "!" : "", s->number);
-    table_cell(t, "%s", duration_text(seconds(s->start.ns - v->info->start.ns), text, sizeof text));
-    table_cell(t, "%s", human_value(seconds(s->dur_ns), "s", text, sizeof text));
+    table_cell(t, "%s", duration_text(ns_to_s(s->start.ns - v->info->start.ns), text, sizeof text));
+    table_cell(t, "%s", human_value(ns_to_s(s->dur_ns), "s", text, sizeof text));
     for (size_t i = 0; i < n; i++)
         table_cell(t, "%s", human_value(steps_item_part_s(v, x, parts[i]), "s", text, sizeof text));
 }

@@ -8,40 +8,21 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/stat.h"
 #include "compare/stepdiff_own.h"
-
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Linear interpolation between the two values beside it. */
-static double quantile(const double *sorted, size_t n, double q)
-{
-    const double at = fmax(0, fmin(q, 1)) * (double)(n - 1);
-    const size_t i = (size_t)at;
-    return sorted[i] + (at - (double)i) * (sorted[MIN_OF(i + 1, n - 1)] - sorted[i]);
-}
 
 void step_spread_of(double *v, size_t n, struct step_spread *out)
 {
     *out = (struct step_spread){n, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
     if (n == 0)
         return;
-    double sum = 0, squares = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += v[i];
-    out->mean_s = sum / (double)n;
-    for (size_t i = 0; i < n; i++)
-        squares += (v[i] - out->mean_s) * (v[i] - out->mean_s);
-    out->stddev_s = sqrt(squares / (double)n);
-    qsort(v, n, sizeof *v, by_value);
+    stat_spread(v, n, &out->mean_s, &out->stddev_s);
+    stat_sort(v, n);
     out->min_s = v[0];
-    out->p50_s = quantile(v, n, 0.50);
-    out->p90_s = quantile(v, n, 0.90);
-    out->p95_s = quantile(v, n, 0.95);
-    out->p99_s = quantile(v, n, 0.99);
+    out->p50_s = stat_quantile(v, n, 0.50);
+    out->p90_s = stat_quantile(v, n, 0.90);
+    out->p95_s = stat_quantile(v, n, 0.95);
+    out->p99_s = stat_quantile(v, n, 0.99);
     out->max_s = v[n - 1];
 }
 
@@ -51,22 +32,22 @@ static struct interval median_of(const double *v, const double *sorted, size_t s
 {
     double *below = xcalloc(steps, sizeof *below), df;
     struct cells *c = xmalloc(sizeof *c);
-    const double at = quantile(sorted, steps, 0.5);
+    const double at = stat_quantile(sorted, steps, 0.5);
     for (size_t i = 0; i < steps; i++)
         below[i] = v[i] < at ? 1 : v[i] > at ? 0 : 0.5;
     cells_of(below, steps, c);
     const double se = cells_se(c, &df), half = se * reach_of(confidence, df);
     free(below);
     free(c);
-    return (struct interval){log(at), log(quantile(sorted, steps, 0.5 - half)),
-                             log(quantile(sorted, steps, 0.5 + half))};
+    return (struct interval){log(at), log(stat_quantile(sorted, steps, fmax(0, 0.5 - half))),
+                             log(stat_quantile(sorted, steps, fmin(1, 0.5 + half)))};
 }
 
 static struct interval sort_and_take(const double *v, size_t steps, double confidence)
 {
     double *copy = xcalloc(steps, sizeof *copy);
     memcpy(copy, v, steps * sizeof *copy);
-    qsort(copy, steps, sizeof *copy, by_value);
+    stat_sort(copy, steps);
     const struct interval out = median_of(v, copy, steps, confidence);
     free(copy);
     return out;

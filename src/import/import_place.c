@@ -10,14 +10,9 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/text.h"
 
 /* ---- pieces of names ---- */
-
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
-}
 
 static size_t count_digits(const char *p)
 {
@@ -77,7 +72,7 @@ bool import_worker_host(const char *worker, char mark, char host[IMPORT_NAME_LEN
 static bool is_system_file(const char *name, struct import_hint *h)
 {
     const size_t n = strlen(name), end = sizeof ".json" - 1;
-    if (count_digits(name) != 10 || name[10] != '.' || !ends_with(name, ".json") || n <= 11 + end)
+    if (count_digits(name) != 10 || name[10] != '.' || !text_ends(name, ".json") || n <= 11 + end)
         return false;
     keep(h->node, name + 11, n - end - 11);
     return true;
@@ -91,7 +86,7 @@ static bool is_timeline_file(const char *name, struct import_hint *h)
     const size_t n = count_digits(name);
     bool timeline = false;
     for (size_t i = 0; i < COUNT_OF(ends); i++)
-        timeline = timeline || ends_with(name, ends[i]);
+        timeline = timeline || text_ends(name, ends[i]);
     if (!timeline || n == 0 || name[n] != '_')
         return false;
     const char *worker = name + n + 1;
@@ -122,7 +117,7 @@ static void place_of_stats(const char *path, struct import_hint *h)
 static bool take_metadata(const char *name, struct import_hint *h)
 {
     const char *worker_end = strchr(name, '_');
-    if (!ends_with(name, ".metadata") || !worker_end)
+    if (!text_ends(name, ".metadata") || !worker_end)
         return false;
     const size_t n = count_digits(worker_end + 1);
     wall_ns start;
@@ -192,11 +187,11 @@ enum place_kind import_place(const char *path, struct import_hint *hint)
 {
     const char *name = base_of(path);
     *hint = (struct import_hint){0};
-    if (ends_with(name, ".tmp"))
+    if (text_ends(name, ".tmp"))
         return PLACE_BEING;
     if (strcmp(name, "python_stats") == 0 || strcmp(name, "python_stats.json") == 0) {
         place_of_stats(path, hint);
-        return ends_with(name, ".json") ? PLACE_TRACE : PLACE_MARSHAL;
+        return text_ends(name, ".json") ? PLACE_TRACE : PLACE_MARSHAL;
     }
     if (is_system_file(name, hint) || is_timeline_file(name, hint))
         return PLACE_TRACE;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "import/import_who.h"
 #include "import/sm_events.h"
 #include "record/name_sense.h"
@@ -83,7 +84,7 @@ static uint32_t lane_track(struct timeline *t, int64_t lane)
 static const struct lane_kind *kind_of(const char *name)
 {
     for (size_t i = 0; i < COUNT_OF(kinds); i++)
-        if (strncmp(name, kinds[i].beginning, strlen(kinds[i].beginning)) == 0)
+        if (text_starts(name, kinds[i].beginning))
             return &kinds[i];
     return NULL;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "import/tensorflow.h"
 #include "record/name_sense.h"
 
@@ -46,7 +47,7 @@ static const struct {
 static enum event_mode mode_of(const char *word)
 {
     for (size_t i = 0; word && i < COUNT_OF(modes); i++)
-        if (strncmp(word, modes[i].word, strlen(modes[i].word)) == 0)
+        if (text_starts(word, modes[i].word))
             return modes[i].mode;
     return MODE_N;
 }
@@ -115,7 +116,7 @@ enum event_category tf_host_category(const char *name)
     const char *colon = strrchr(name, ':');
     const char *type = colon ? colon + 1 : name;
     for (size_t i = 0; i < COUNT_OF(hosts); i++)
-        if (strncmp(hosts[i].type ? type : name, hosts[i].start, strlen(hosts[i].start)) == 0)
+        if (text_starts(hosts[i].type ? type : name, hosts[i].start))
             return hosts[i].category;
     return is_runtime_call(name) ? CAT_RUNTIME : CAT_OP;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "import/tensorflow.h"
 
 #define MARKER "aws_marker-"
@@ -25,7 +26,7 @@ enum tf_phase tf_phase_of(const char *name)
     if (strncmp(name, MARKER, n) != 0)
         return TF_NO_PHASE;
     for (size_t i = 0; i < COUNT_OF(words); i++)
-        if (strncmp(name + n, words[i].word, strlen(words[i].word)) == 0)
+        if (text_starts(name + n, words[i].word))
             return words[i].phase;
     return TF_NO_PHASE;
 }

@@ -34,16 +34,11 @@ static bool is_number(enum event_kind k)
     return k == EVENT_COUNT || k == EVENT_REAL;
 }
 
-static double seconds(int64_t ns)
-{
-    return (double)ns / (double)NS_PER_S;
-}
-
 static double quantile_s(const int64_t *ns, size_t n, double q)
 {
     const double at = q * (double)(n - 1);
     const size_t i = (size_t)at;
-    const double low = seconds(ns[i]), high = seconds(ns[MIN_OF(i + 1, n - 1)]);
+    const double low = ns_to_s(ns[i]), high = ns_to_s(ns[MIN_OF(i + 1, n - 1)]);
     return low + (high - low) * (at - (double)i);
 }
 
@@ -58,11 +53,11 @@ static void sum_durations(int64_t *ns, struct event_sum *s)
     const size_t n = (size_t)s->count;
     s->total_s = 0;
     for (size_t i = 0; i < n; i++)
-        s->total_s += seconds(ns[i]);
+        s->total_s += ns_to_s(ns[i]);
     qsort(ns, n, sizeof *ns, by_size);
     s->p50_s = quantile_s(ns, n, 0.5);
     s->p95_s = quantile_s(ns, n, 0.95);
-    s->max_s = seconds(ns[n - 1]);
+    s->max_s = ns_to_s(ns[n - 1]);
 }
 
 /* fmin and fmax pass over what is no number, so the first needs no other treatment. */

@@ -36,11 +36,6 @@ struct spread {
     double min, max, mean, stddev;
 };
 
-static double seconds(const struct step_mark *m)
-{
-    return (double)m->dur_ns / (double)NS_PER_S;
-}
-
 static size_t spread_of(const struct choice *c, struct spread *out)
 {
     double sum = 0, squares = 0;
@@ -49,7 +44,7 @@ static size_t spread_of(const struct choice *c, struct spread *out)
     for (size_t i = 0; i < c->rank->n; i++) {
         if (!counts(c, &c->rank->v[i]))
             continue;
-        const double s = seconds(&c->rank->v[i]);
+        const double s = ns_to_s(c->rank->v[i].dur_ns);
         out->min = fmin(out->min, s);
         out->max = fmax(out->max, s);
         sum += s;
@@ -58,8 +53,8 @@ static size_t spread_of(const struct choice *c, struct spread *out)
     out->mean = n ? sum / (double)n : 0;
     for (size_t i = 0; i < c->rank->n; i++)
         if (counts(c, &c->rank->v[i]))
-            squares +=
-                (seconds(&c->rank->v[i]) - out->mean) * (seconds(&c->rank->v[i]) - out->mean);
+            squares += (ns_to_s(c->rank->v[i].dur_ns) - out->mean) *
+                       (ns_to_s(c->rank->v[i].dur_ns) - out->mean);
     out->stddev = n ? sqrt(squares / (double)n) : 0;
     return n;
 }
@@ -120,7 +115,7 @@ void step_hist_of(const struct rank_marks *r, enum event_mode mode, wall_ns from
     for (size_t i = 0; i < r->n; i++) {
         if (!counts(&c, &r->v[i]))
             continue;
-        const double took = seconds(&r->v[i]);
+        const double took = ns_to_s(r->v[i].dur_ns);
         out->counts[bin_of(out, took)]++;
         if (took > out->outlier_from_s)
             keep_outlier(out, &r->v[i]);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 
 #define MODULE_MARK "nn.Module: "
 #define STEP_MARK   "ProfilerStep#"
@@ -38,24 +39,13 @@ static const struct {
     {NAME_STEP, STARTS, STEP_MARK, NULL},
 };
 
-static bool starts_with(const char *name, const char *start)
-{
-    return strncmp(name, start, strlen(start)) == 0;
-}
-
-static bool ends_with(const char *name, const char *end)
-{
-    const size_t n = strlen(name), m = strlen(end);
-    return n >= m && strcmp(name + n - m, end) == 0;
-}
-
 unsigned name_sense(const char *name)
 {
     unsigned sense = 0;
     for (size_t i = 0; i < COUNT_OF(senses); i++) {
-        const bool is = senses[i].where == STARTS ? starts_with(name, senses[i].text)
+        const bool is = senses[i].where == STARTS ? text_starts(name, senses[i].text)
                                                   : strstr(name, senses[i].text) != NULL;
-        if (is && (!senses[i].ends || ends_with(name, senses[i].ends)))
+        if (is && (!senses[i].ends || text_ends(name, senses[i].ends)))
             sense |= senses[i].sense;
     }
     return sense;
@@ -63,10 +53,10 @@ unsigned name_sense(const char *name)
 
 const char *name_of_module(const char *name)
 {
-    return starts_with(name, MODULE_MARK) ? name + strlen(MODULE_MARK) : name;
+    return text_starts(name, MODULE_MARK) ? name + strlen(MODULE_MARK) : name;
 }
 
 const char *name_of_step(const char *name)
 {
-    return starts_with(name, STEP_MARK) ? name + strlen(STEP_MARK) : name;
+    return text_starts(name, STEP_MARK) ? name + strlen(STEP_MARK) : name;
 }

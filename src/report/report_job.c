@@ -12,11 +12,6 @@
 
 enum { TOP_ISSUES = 3 };
 
-static double seconds(wall_ns from, wall_ns to)
-{
-    return (double)(to.ns - from.ns) / (double)NS_PER_S;
-}
-
 static const char *took(const struct report *r, double s)
 {
     char text[HUMAN_LEN];
@@ -112,8 +107,8 @@ static void put_details(const struct report *r, struct doc *d)
     doc_facts(d);
     doc_fact(d, "Start time", NAN, wall(r, p->job_start));
     doc_fact(d, r->live ? "Data up to" : "End time", NAN, wall(r, p->job_end));
-    doc_fact(d, "Job duration", seconds(p->job_start, p->job_end),
-             took(r, seconds(p->job_start, p->job_end)));
+    doc_fact(d, "Job duration", wall_span_s(p->job_start, p->job_end),
+             took(r, wall_span_s(p->job_start, p->job_end)));
     put_time(r, d, "Training loop start", has, p->loop_start);
     put_time(r, d, "Training loop end", has, p->loop_end);
     put_phase(r, d, "Training loop duration", s[PHASE_TRAIN] + s[PHASE_EVAL]);
@@ -220,7 +215,7 @@ static void put_tiles(const struct report *r, struct doc *d)
     const size_t issues = r->states[RULE_ISSUE];
     doc_tiles(d);
     doc_tile(d, r->live ? "Duration so far" : "Duration",
-             took(r, seconds(p->job_start, p->job_end)),
+             took(r, wall_span_s(p->job_start, p->job_end)),
              p->has_steps ? arena_printf(r->arena, "%.1f %% in the training loop",
                                          r->phase_pct[PHASE_TRAIN] + r->phase_pct[PHASE_EVAL])
                           : NULL);

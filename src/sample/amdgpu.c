@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/text.h"
 #include "sample/source.h"
 #include "sample/textscan.h"
 
@@ -128,8 +129,7 @@ static bool is_amd(const char *device)
 {
     char path[AMDGPU_PATH + 16], text[16] = "";
     snprintf(path, sizeof path, "%s/vendor", device);
-    return file_peek(path, text, sizeof text - 1) > 0 &&
-           strncmp(text, AMD_VENDOR, strlen(AMD_VENDOR)) == 0;
+    return file_peek(path, text, sizeof text - 1) > 0 && text_starts(text, AMD_VENDOR);
 }
 
 static void find_hwmon(struct amdgpu_card *c)

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
+
 /* ---- finding ---- */
 
 static int read_whole(struct textbuf *b, size_t *len, struct err *e, const char *path)
@@ -69,7 +71,7 @@ static bool place_at(const struct cgroup_finder *f, const struct cgroup_mount *m
                      struct cgroup_place *out)
 {
     /* Mounts are seen by the machine's names; tests have their /sys elsewhere. */
-    const bool in_sys = strncmp(m->point, "/sys/", strlen("/sys/")) == 0;
+    const bool in_sys = text_starts(m->point, "/sys/");
     const int top = snprintf(out->folder, sizeof out->folder, "%s%s", in_sys ? f->sys : "",
                              in_sys ? m->point + strlen("/sys") : m->point);
     if (top < 0 || (size_t)top >= sizeof out->folder)

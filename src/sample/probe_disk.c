@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "sample/probe.h"
 #include "sample/probe_util.h"
 #include "sample/procfs.h"
@@ -92,7 +93,7 @@ static bool is_pretended(const char *name)
 {
     const char *const prefix[] = {"loop", "ram", "zram"};
     for (size_t i = 0; i < COUNT_OF(prefix); i++)
-        if (strncmp(name, prefix[i], strlen(prefix[i])) == 0)
+        if (text_starts(name, prefix[i]))
             return true;
     return false;
 }

@@ -7,6 +7,7 @@
 
 #include "base/json_write.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "serve/api.h"
 #include "serve/hash.h"
 #include "serve/server_own.h"
@@ -165,7 +166,7 @@ static void run_job(struct job *j, bool ends)
 static bool is_json_post(const struct visit *v)
 {
     const char *type = exchange_header(v->x, "Content-Type");
-    return type && strncmp(type, JSON_TYPE, strlen(JSON_TYPE)) == 0;
+    return type && text_starts(type, JSON_TYPE);
 }
 
 static struct reply *refuse(const struct visit *v, const struct route *route)

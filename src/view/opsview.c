@@ -5,14 +5,9 @@
 const char *const op_device_names[] = {[OP_CPU] = "cpu", [OP_GPU] = "gpu", NULL};
 const char *const ops_by_names[] = {[OPS_BY_NAME] = "name", [OPS_BY_MODULE] = "module", NULL};
 
-static double seconds(int64_t ns)
-{
-    return (double)ns * 1e-9;
-}
-
 double op_mean_s(const struct op_row *r)
 {
-    return r->calls ? seconds(r->total_ns) / (double)r->calls : 0;
+    return r->calls ? ns_to_s(r->total_ns) / (double)r->calls : 0;
 }
 
 /* Keeps the first `limit` rows of each device that is wanted. */
@@ -44,13 +39,13 @@ static void row_json(struct jw *j, const struct op_row *r)
     jw_str(j, "name", r->name);
     jw_str(j, "full_name", r->full);
     jw_int(j, "calls", (int64_t)r->calls);
-    jw_num(j, "self_s", seconds(r->self_ns));
-    jw_num(j, "total_s", seconds(r->total_ns));
+    jw_num(j, "self_s", ns_to_s(r->self_ns));
+    jw_num(j, "total_s", ns_to_s(r->total_ns));
     jw_num(j, "mean_s", op_mean_s(r));
     jw_num(j, "share", r->share);
     if (r->device == OP_CPU) {
-        jw_num(j, "device_self_s", seconds(r->device_self_ns));
-        jw_num(j, "device_total_s", seconds(r->device_total_ns));
+        jw_num(j, "device_self_s", ns_to_s(r->device_self_ns));
+        jw_num(j, "device_total_s", ns_to_s(r->device_total_ns));
     }
     jw_end(j);
 }

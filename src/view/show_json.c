@@ -7,11 +7,6 @@
 #include "base/mem.h"
 #include "view/show.h"
 
-static double seconds(wall_ns from, wall_ns to)
-{
-    return (double)(to.ns - from.ns) / (double)NS_PER_S;
-}
-
 /* What is known only once the job shows where its steps begin and end is null without them. */
 static void loop_json(struct jw *j, const struct show *s)
 {
@@ -37,7 +32,7 @@ static void loop_json(struct jw *j, const struct show *s)
     };
     jw_int(j, "job_start_ns", p->job_start.ns);
     jw_int(j, "job_end_ns", p->job_end.ns);
-    jw_num(j, "job_duration_s", seconds(p->job_start, p->job_end));
+    jw_num(j, "job_duration_s", wall_span_s(p->job_start, p->job_end));
     if (has) {
         jw_int(j, "loop_start_ns", p->loop_start.ns);
         jw_int(j, "loop_end_ns", p->loop_end.ns);

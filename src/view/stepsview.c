@@ -138,11 +138,6 @@ int stepsview_cut(struct steps_view *out, const struct steps_view *whole,
 
 /* ---- parts ---- */
 
-static double seconds(int64_t ns)
-{
-    return (double)ns / (double)NS_PER_S;
-}
-
 static const struct steps_row *row_of(const struct steps_view *v, const struct steps_item *x)
 {
     const struct steps_row *row = v->rows;
@@ -159,7 +154,7 @@ double steps_row_part_s(const struct steps_row *row, size_t part)
 
 double steps_item_part_s(const struct steps_view *v, const struct steps_item *x, size_t part)
 {
-    return row_of(v, x)->unseen >> part & 1 ? NAN : seconds(x->step->part_ns[part]);
+    return row_of(v, x)->unseen >> part & 1 ? NAN : ns_to_s(x->step->part_ns[part]);
 }
 
 /* ---- JSON ---- */
@@ -218,7 +213,7 @@ static void item_json(struct jw *j, const struct steps_view *v, const struct ste
     jw_str(j, "mode", mode_name(s->mode));
     jw_int(j, "step", s->number);
     jw_int(j, "start_ns", s->start.ns);
-    jw_num(j, "duration_s", seconds(s->dur_ns));
+    jw_num(j, "duration_s", ns_to_s(s->dur_ns));
     if (s->batch < 0)
         jw_null(j, "samples");
     else

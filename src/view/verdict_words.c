@@ -54,11 +54,6 @@ void verdict_size_words(struct buf *b, const struct verdict *v, bool has_steps)
 
 /* ---- findings ---- */
 
-static double seconds(wall_ns from, wall_ns to)
-{
-    return (double)(to.ns - from.ns) / (double)NS_PER_S;
-}
-
 void finding_when_words(struct buf *b, const struct finding *f, wall_ns job_start)
 {
     char from[HUMAN_LEN], to[HUMAN_LEN], held[HUMAN_LEN];
@@ -66,10 +61,10 @@ void finding_when_words(struct buf *b, const struct finding *f, wall_ns job_star
     if (f->n_ranges == 0)
         return;
     for (size_t i = 0; i < f->n_ranges; i++)
-        s += seconds(f->ranges[i].start, f->ranges[i].end);
+        s += wall_span_s(f->ranges[i].start, f->ranges[i].end);
     buf_printf(b, "from %s to %s after the start",
-               duration_text(seconds(job_start, f->start), from, sizeof from),
-               duration_text(seconds(job_start, f->end), to, sizeof to));
+               duration_text(wall_span_s(job_start, f->start), from, sizeof from),
+               duration_text(wall_span_s(job_start, f->end), to, sizeof to));
     if (f->n_ranges > 1)
         buf_printf(b, ", in %zu stretches of %s in all", f->n_ranges,
                    duration_text(s, held, sizeof held));

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stat.c - see stat.h. */
+#include "base/stat.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* One pass over one byte of each; false: they are all alike there, and nothing was moved. */
+static bool sort_byte(const uint64_t *from, uint64_t *to, size_t n, unsigned shift)
+{
+    size_t at[256] = {0}, next = 0;
+    for (size_t i = 0; i < n; i++)
+        at[from[i] >> shift & 0xff]++;
+    if (at[from[0] >> shift & 0xff] == n)
+        return false;
+    for (size_t k = 0; k < 256; k++) {
+        const size_t here = at[k];
+        at[k] = next;
+        next += here;
+    }
+    for (size_t i = 0; i < n; i++)
+        to[at[from[i] >> shift & 0xff]++] = from[i];
+    return true;
+}
+
+/* None is negative, so their bits are in the order of their values: sorted byte by byte, which
+ * takes a tenth of the time of comparing where there are many. */
+void stat_sort(double *v, size_t n)
+{
+    enum { FEW = 2048 };
+    if (n < FEW) {
+        qsort(v, n, sizeof *v, by_value);
+        return;
+    }
+    uint64_t *a = xcalloc(n, sizeof *a), *b = xcalloc(n, sizeof *b);
+    memcpy(a, v, n * sizeof *a);
+    for (unsigned shift = 0; shift < 64; shift += 8)
+        if (sort_byte(a, b, n, shift)) {
+            uint64_t *sorted = b;
+            b = a;
+            a = sorted;
+        }
+    memcpy(v, a, n * sizeof *a);
+    free(a);
+    free(b);
+}
+
+double stat_quantile(const double *sorted, size_t n, double q)
+{
+    const double at = q * (double)(n - 1);
+    const size_t i = (size_t)at;
+    const double next = sorted[MIN_OF(i + 1, n - 1)];
+    return sorted[i] + (at - (double)i) * (next - sorted[i]);
+}
+
+void stat_spread(const double *v, size_t n, double *mean, double *stddev)
+{
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += v[i];
+    *mean = sum / (double)n;
+    for (size_t i = 0; i < n; i++)
+        squares += (v[i] - *mean) * (v[i] - *mean);
+    *stddev = sqrt(squares / (double)n);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stat.h - numbers about an array of numbers. */
+#ifndef BASE_STAT_H
+#define BASE_STAT_H
+
+#include <stddef.h>
+
+/* In order. None may be negative. */
+void stat_sort(double *v, size_t n);
+/* With linear interpolation between the two values beside it; at least one, and q from 0 to 1. */
+double stat_quantile(const double *sorted, size_t n, double q);
+/* Of at least one; the deviation is that of the whole population. */
+void stat_spread(const double *v, size_t n, double *mean, double *stddev);
+
+#endif
