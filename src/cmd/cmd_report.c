@@ -144,12 +144,12 @@ static int gather_end(struct gathering *g, struct err *e)
     return g->rc;
 }
 
-static int judge(struct run *r, struct check *c, struct report_ask *ask, struct err *e)
+static int judge(struct run *r, const struct run_steps *steps, struct check *c,
+                 struct report_ask *ask, struct err *e)
 {
     struct hosted *own = NULL;
-    int rc =
-        rules_check_steps(r, &(struct check_ask){&c->params, &c->pricing, ask->ranks, ask->n_ranks},
-                          c->arena, &c->checked, e);
+    int rc = rules_check_steps(r, &(struct check_ask){&c->params, &c->pricing, steps}, c->arena,
+                               &c->checked, e);
     if (rc == 0)
         rc = own_rules_check(&c->own, r, c->arena, &own, &ask->n_own, e);
     if (rc != 0)
@@ -164,15 +164,16 @@ static int judge(struct run *r, struct check *c, struct report_ask *ask, struct 
 static int make(struct run *r, struct check *c, const struct cmd_args *args, struct err *e)
 {
     struct gathering *g = arena_new(c->arena, struct gathering);
-    struct report_ask ask = {0};
+    struct run_steps steps;
     struct err other;
-    int rc = steps_read(r, c->arena, &ask.ranks, &ask.n_ranks, e);
+    int rc = rules_read_steps(r, c->arena, &steps, e);
     if (rc != 0)
         return rc;
+    struct report_ask ask = {.ranks = steps.ranks, .n_ranks = steps.n_ranks};
     g->path = run_get_info(r)->path;
     g->ask = ask;
     gather_begin(g);
-    rc = judge(r, c, &ask, e);
+    rc = judge(r, &steps, c, &ask, e);
     const int gathered = gather_end(g, rc ? &other : e);
     rc = rc ? rc : gathered;
     if (rc == 0) {

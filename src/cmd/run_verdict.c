@@ -26,8 +26,7 @@ struct own {
     struct hosted *v;
     size_t n;
     const struct right_size *right_size; /* NULL: none is proposed */
-    struct rank_steps *ranks;            /* all steps, read once */
-    size_t n_ranks;
+    struct run_steps steps;              /* all of them, read once */
 };
 
 /* ---- the lines ---- */
@@ -169,8 +168,8 @@ static void write_report(const struct run_verdict_ask *ask, struct run *r, const
                                     .params = &ask->params,
                                     .own = own->v,
                                     .n_own = own->n,
-                                    .ranks = own->ranks,
-                                    .n_ranks = own->n_ranks,
+                                    .ranks = own->steps.ranks,
+                                    .n_ranks = own->steps.n_ranks,
                                     .right_size = own->right_size};
     struct report *report;
     struct err e;
@@ -191,10 +190,10 @@ static int judge(const struct run_verdict_ask *ask, struct arena *a, struct err 
     const struct pricing unpriced = {0}; /* as the run itself says */
     int rc = run_open(&r, ask->path, e);
     if (rc == 0)
-        rc = steps_read(r, a, &own->ranks, &own->n_ranks, e);
+        rc = rules_read_steps(r, a, &own->steps, e);
     if (rc == 0)
-        rc = rules_check_steps(
-            r, &(struct check_ask){&ask->params, &unpriced, own->ranks, own->n_ranks}, a, c, e);
+        rc = rules_check_steps(r, &(struct check_ask){&ask->params, &unpriced, &own->steps}, a, c,
+                               e);
     if (rc == 0)
         rc = judge_own(ask, r, c, a, own, e);
     if (rc == 0 && !ask->quiet)

@@ -17,12 +17,12 @@ static unsigned unseen_by_all(const struct show *s)
     return bits;
 }
 
-static int judge(struct run *r, const struct pricing *pricing, const struct show *s,
+static int judge(struct run *r, const struct pricing *pricing, const struct run_steps *steps,
                  struct arena *a, struct reading *out, struct err *e)
 {
     struct rule_params params;
     rule_params_init(&params, a);
-    const struct check_ask ask = {&params, pricing, s->ranks, s->n_ranks};
+    const struct check_ask ask = {&params, pricing, steps};
     return rules_check_steps(r, &ask, a, &out->checked, e);
 }
 
@@ -31,10 +31,13 @@ static int read_show(struct run *r, const struct pricing *pricing, struct arena 
                      struct reading *out, struct err *e)
 {
     struct arena large = {0};
+    struct run_steps steps;
     struct show s;
-    int rc = show_read(&s, r, &large, e);
+    int rc = rules_read_steps(r, &large, &steps, e);
     if (rc == 0)
-        rc = judge(r, pricing, &s, a, out, e);
+        rc = show_read_steps(&s, r, steps.ranks, steps.n_ranks, &large, e);
+    if (rc == 0)
+        rc = judge(r, pricing, &steps, a, out, e);
     if (rc == 0) {
         jobsteps_of(s.ranks, s.n_ranks, a, &out->steps);
         out->unseen = unseen_by_all(&s);

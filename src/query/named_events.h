@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* named_events.h - those events of a node that have one of a few names.
- *
- * Only blocks that hold such a name are decoded. Once somebody has asked the run for events,
- * several threads may read, each another node. */
+/* named_events.h - those events of hooks that have one of a few names. steps_read_named reads them
+ * in the same pass as the steps. */
 #ifndef QUERY_NAMED_EVENTS_H
 #define QUERY_NAMED_EVENTS_H
 
 #include "query/events.h"
+#include "query/sorted_runs.h"
 
 struct named_event {
     wall_ns at;
@@ -16,9 +15,25 @@ struct named_event {
     enum event_id id;
 };
 
-/* Events of hooks, not of detail windows, in order of time. `wanted` says which. */
-MUST_CHECK int named_events_read(struct run *r, const char *node, bool (*wanted)(enum event_id id),
-                                 struct arena *a, struct named_event **out, size_t *n,
-                                 struct err *e);
+/* Of one node, in order of time. */
+struct node_events {
+    const char *node;
+    struct named_event *v;
+    size_t n;
+};
+
+/* ---- for who reads them ---- */
+
+struct named_list {
+    struct named_event *v;
+    size_t n, cap;
+    struct sorted_runs runs;
+};
+
+void named_list_push(struct named_list *l, const struct named_event *x);
+/* Puts all events of some lists, one behind the other, in order; they live in the arena. */
+void named_lists_join(const struct named_list *const *lists, size_t n_lists, struct arena *a,
+                      struct node_events *out);
+void named_list_free(struct named_list *l);
 
 #endif

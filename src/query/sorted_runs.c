@@ -27,6 +27,12 @@ void sorted_runs_add(struct sorted_runs *r, size_t begin)
     r->begins[r->n++] = begin;
 }
 
+void sorted_runs_append(struct sorted_runs *r, const struct sorted_runs *more, size_t offset)
+{
+    for (size_t i = 0; i < more->n; i++)
+        sorted_runs_add(r, offset + more->begins[i]);
+}
+
 /* How many of lo..hi may stand before x: all that are smaller, and with `ties` its equals. */
 static size_t count_before(const struct array *a, size_t lo, size_t hi, const char *x, bool ties)
 {

@@ -20,6 +20,8 @@ void sorted_runs_add(struct sorted_runs *r, size_t begin);
 /* v has n elements of `size` bytes, stretches as added. */
 void sorted_runs_merge(struct sorted_runs *r, void *v, size_t n, size_t size,
                        in_order_fn *in_order);
+/* Those of another array, which now stands behind the first `offset` elements of this one. */
+void sorted_runs_append(struct sorted_runs *r, const struct sorted_runs *more, size_t offset);
 void sorted_runs_free(struct sorted_runs *r);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* steps.c - the steps of every rank of a run.
  *
- * The events of a process are decoded once, block by block, and only what steps are made of is
- * kept; the thread that has most of it is the one that trains. */
+ * The events of a process are decoded once (hook_pass.h), and only what steps are made of is kept;
+ * the thread that has most of it is the one that trains. */
 #include "query/steps.h"
 
 #include <stdlib.h>
@@ -10,82 +10,50 @@
 
 #include "base/mem.h"
 #include "query/crew.h"
-#include "query/run_open.h"
-#include "query/steps_own.h"
+#include "query/hook_pass.h"
 
 /* ---- the thread that trains ---- */
 
-struct reader {
-    struct codec *codec;
-    struct event *block;
-    uint32_t most; /* rows that block has room for */
+/* The pieces of one process. */
+struct process_pieces {
+    struct hook_piece *v;
+    size_t n;
 };
 
-static void read_points(struct reader *rd, const struct event_track *t, struct points *out)
+static size_t end_of_track(const struct process_pieces *p, size_t i)
 {
-    for (uint32_t i = 0; i < t->n_blocks; i++) {
-        const struct events_block *b = &t->store->events[t->blocks[i]];
-        struct arena texts = {0};
-        if (b->rows > rd->most) {
-            rd->block = xrealloc(rd->block, b->rows, sizeof *rd->block);
-            rd->most = b->rows;
-        }
-        points_forget_names(out);
-        if (store_events(rd->codec, b, &texts, rd->block))
-            for (uint32_t k = 0; k < b->rows; k++)
-                points_add(out, &rd->block[k]);
-        arena_free(&texts);
-    }
-    points_sort(out);
+    const struct event_track *t = p->v[i].track;
+    while (i < p->n && p->v[i].track == t)
+        i++;
+    return i;
 }
 
-/* Tracks are sorted by process, and processes as they lie in their list. */
-static size_t first_track(const struct event_index *x, const struct run_process *p)
+/* The thread that has most to do with steps; n 0: none has. */
+static struct process_pieces find_main(const struct process_pieces *p)
 {
-    size_t lo = 0, hi = x->n_tracks;
-    while (lo < hi) {
-        const size_t mid = (lo + hi) / 2;
-        if (x->tracks[mid].track.process < p)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
-}
-
-/* The thread of the process that has most to do with steps; NULL when none has. */
-static const struct event_track *read_main(struct reader *rd, const struct event_index *x,
-                                           const struct run_process *p, struct points *out)
-{
-    const struct event_track *best = NULL;
-    for (size_t i = first_track(x, p); i < x->n_tracks && x->tracks[i].track.process == p; i++) {
-        const struct event_track *t = &x->tracks[i];
-        if (t->track.detail || t->track.track.kind != TRACK_THREAD)
-            continue;
-        struct points one = {0};
-        read_points(rd, t, &one);
-        if (one.marked > out->marked) {
-            points_free(out);
-            *out = one;
-            best = t;
-        } else {
-            points_free(&one);
+    struct process_pieces best = {0};
+    size_t most = 0;
+    for (size_t i = 0, end; i < p->n; i = end) {
+        size_t marked = 0;
+        end = end_of_track(p, i);
+        for (size_t k = i; k < end; k++)
+            marked += p->v[k].points.marked;
+        if (marked > most) {
+            best = (struct process_pieces){&p->v[i], end - i};
+            most = marked;
         }
     }
     return best;
 }
 
-static void read_process(struct reader *rd, const struct event_index *x,
-                         const struct run_process *p, struct arena *a, struct rank_steps *out)
+static void derive(const struct process_pieces *p, struct arena *a, struct rank_steps *out)
 {
-    struct points points = {0};
-    const struct event_track *t = read_main(rd, x, p, &points);
-    *out = (struct rank_steps){.rank = p->rank};
-    if (t)
-        steps_of_points(&points, a, &out->steps, &out->n);
+    const struct process_pieces m = find_main(p);
+    *out = (struct rank_steps){.rank = p->v[0].track->track.process->rank};
+    if (m.n)
+        steps_of_points(hook_pass_points(m.v, m.n), a, &out->steps, &out->n);
     for (size_t i = 0; i < out->n; i++)
-        out->steps[i].start = event_wall(t->store, (mono_ns){out->steps[i].start.ns});
-    points_free(&points);
+        out->steps[i].start = event_wall(m.v[0].track->store, (mono_ns){out->steps[i].start.ns});
 }
 
 /* ---- ranks ---- */
@@ -151,7 +119,12 @@ static int by_rank(const void *a, const void *b)
 
 /* ---- processes, by as many threads as pay ---- */
 
+/* So many rows are read before steps are made of them: enough for several threads, and a bound for
+ * the memory that points take. */
+enum { ROWS_AT_ONCE = 1 << 22 };
+
 struct batch {
+    struct process_pieces *v;
     const struct event_index *index;
     struct rank_steps *out; /* by process; n 0: it has no steps */
 };
@@ -159,24 +132,48 @@ struct batch {
 static void work(struct crew *c, struct arena *results)
 {
     const struct batch *b = c->ctx;
-    const struct event_index *x = b->index;
-    struct reader rd = {.codec = codec_open()};
     for (size_t i; crew_next(c, &i);)
-        if (x->processes[i].worker < 0)
-            read_process(&rd, x, &x->processes[i], results, &b->out[i]);
-    codec_close(rd.codec);
-    free(rd.block);
+        derive(&b->v[i], results, &b->out[b->v[i].v[0].track->track.process - b->index->processes]);
 }
 
-/* Those that have steps come to the front. */
-static size_t read_all(const struct event_index *x, struct run_process *processes, struct arena *a,
+static size_t end_of_process(const struct hook_pass *p, size_t i)
+{
+    const struct run_process *x = p->v[i].track->track.process;
+    while (i < p->n && p->v[i].track->track.process == x)
+        i++;
+    return i;
+}
+
+/* Steps of as many processes as are read at once, from piece `begin`; returns where to go on. */
+static size_t read_some(struct hook_pass *p, size_t begin, struct process_pieces *v,
+                        struct arena *a, struct rank_steps *out)
+{
+    struct batch b = {v, p->index, out};
+    struct crew crew = {.each = 1, .work = work, .ctx = &b};
+    uint64_t rows = 0;
+    size_t end = begin;
+    while (end < p->n && rows < ROWS_AT_ONCE) {
+        const size_t i = end;
+        end = end_of_process(p, i);
+        v[crew.n++] = (struct process_pieces){&p->v[i], end - i};
+        for (size_t k = i; k < end; k++)
+            rows += p->v[k].rows;
+    }
+    hook_pass_read(p, begin, end);
+    crew_run(&crew, a);
+    return end;
+}
+
+/* By process; those that have steps come to the front. */
+static size_t read_all(struct hook_pass *p, struct run_process *processes, struct arena *a,
                        struct rank_steps *out)
 {
-    struct batch b = {.index = x, .out = out};
-    struct crew crew = {.n = x->n_processes, .each = 1, .work = work, .ctx = &b};
+    struct process_pieces *v = xcalloc(p->index->n_processes + 1, sizeof *v);
     size_t n = 0;
-    crew_run(&crew, a);
-    for (size_t i = 0; i < x->n_processes; i++) {
+    for (size_t i = 0; i < p->n;)
+        i = read_some(p, i, v, a, out);
+    free(v);
+    for (size_t i = 0; i < p->index->n_processes; i++) {
         if (out[i].n == 0)
             continue;
         out[n] = out[i];
@@ -187,20 +184,65 @@ static size_t read_all(const struct event_index *x, struct run_process *processe
     return n;
 }
 
-int steps_read(struct run *r, struct arena *a, struct rank_steps **out, size_t *n, struct err *e)
+/* ---- events by name ---- */
+
+static size_t end_of_node(const struct hook_pass *p, size_t i)
+{
+    const char *node = p->v[i].track->track.process->node;
+    while (i < p->n && strcmp(p->v[i].track->track.process->node, node) == 0)
+        i++;
+    return i;
+}
+
+/* Processes, and so the pieces, are sorted by node. */
+static void take_named(const struct hook_pass *p, struct arena *a, struct run_steps *out)
+{
+    const struct named_list **lists = xcalloc(p->n + 1, sizeof *lists);
+    size_t nodes = 0;
+    for (size_t i = 0; i < p->n; i = end_of_node(p, i))
+        nodes++;
+    out->named = arena_array(a, struct node_events, nodes);
+    for (size_t i = 0, end; i < p->n; i = end) {
+        end = end_of_node(p, i);
+        for (size_t k = i; k < end; k++)
+            lists[k - i] = &p->v[k].named;
+        struct node_events *to = &out->named[out->n_named++];
+        to->node = p->v[i].track->track.process->node;
+        named_lists_join(lists, end - i, a, to);
+    }
+    free(lists);
+}
+
+int steps_read_named(struct run *r, bool (*wanted)(enum event_id id), struct arena *a,
+                     struct run_steps *out, struct err *e)
 {
     struct event_index *x;
     struct run_process *processes;
+    struct hook_pass pass;
     size_t most;
+    *out = (struct run_steps){0};
     int rc = run_events(r, &x, e);
     if (rc == 0)
         rc = events_processes(r, a, &processes, &most, e);
     if (rc)
         return rc;
-    *out = arena_array(a, struct rank_steps, most);
-    *n = read_all(x, processes, a, *out);
-    number_ranks(*out, *n);
-    if (*n)
-        qsort(*out, *n, sizeof **out, by_rank);
+    out->ranks = arena_array(a, struct rank_steps, most);
+    hook_pass_open(&pass, x, wanted);
+    out->n_ranks = read_all(&pass, processes, a, out->ranks);
+    if (wanted)
+        take_named(&pass, a, out);
+    hook_pass_close(&pass);
+    number_ranks(out->ranks, out->n_ranks);
+    if (out->n_ranks)
+        qsort(out->ranks, out->n_ranks, sizeof *out->ranks, by_rank);
     return 0;
+}
+
+int steps_read(struct run *r, struct arena *a, struct rank_steps **out, size_t *n, struct err *e)
+{
+    struct run_steps steps;
+    const int rc = steps_read_named(r, NULL, a, &steps, e);
+    *out = steps.ranks;
+    *n = steps.n_ranks;
+    return rc;
 }

@@ -6,7 +6,7 @@
 #ifndef QUERY_STEPS_H
 #define QUERY_STEPS_H
 
-#include "query/events.h"
+#include "query/named_events.h"
 
 /* Parts of a step, each once for every different `part` of events.def, then "other". Spans that lie
  * in another span of a part count for the outer one only, but passes that an optimizer runs count
@@ -43,6 +43,18 @@ struct rank_steps {
 /* Every process that has steps, loader workers left out, sorted by rank. */
 MUST_CHECK int steps_read(struct run *r, struct arena *a, struct rank_steps **out, size_t *n,
                           struct err *e);
+
+/* The same, and from the same pass over the events of hooks those whose name is wanted. Only blocks
+ * that steps or such a name are in are decoded. */
+struct run_steps {
+    struct rank_steps *ranks;
+    size_t n_ranks;
+    struct node_events *named; /* one of each node that told anything */
+    size_t n_named;
+};
+
+MUST_CHECK int steps_read_named(struct run *r, bool (*wanted)(enum event_id id), struct arena *a,
+                                struct run_steps *out, struct err *e);
 
 /* Statistics of one rank and mode. Cut steps do not count. */
 struct step_stats {

@@ -43,8 +43,9 @@ void steps_derive(const struct run_event *v, size_t n, struct arena *a, struct s
                   size_t *n_out)
 {
     struct points p = {0};
+    struct names_seen names = {0};
     for (size_t i = 0; i < n; i++)
-        points_add(&p, &v[i].event);
+        points_add(&p, &v[i].event, names_seen_find(&names, v[i].event.name));
     points_sort(&p);
     steps_of_points(&p, a, out, n_out);
     points_free(&p);

@@ -14,6 +14,7 @@ enum { LAG = 2, POINTS_MOST = 1 << 16 };
 
 struct steps_flow {
     struct points points;
+    struct names_seen names;
     uint64_t marked;         /* of those that are gone */
     int64_t numbers[MODE_N]; /* of steps handed out */
 };
@@ -32,10 +33,10 @@ void steps_flow_close(struct steps_flow *f)
 
 void steps_flow_add(struct steps_flow *f, const struct event *v, size_t n)
 {
-    points_forget_names(&f->points);
+    names_seen_forget(&f->names);
     for (size_t i = 0; i < n; i++)
         if (v[i].end != END_OPEN)
-            points_add(&f->points, &v[i]);
+            points_add(&f->points, &v[i], names_seen_find(&f->names, v[i].name));
 }
 
 uint64_t steps_flow_marked(const struct steps_flow *f)

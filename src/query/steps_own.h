@@ -24,27 +24,33 @@ struct point {
     bool dead;    /* of EV_DATA: the fetch found the loader empty */
 };
 
-/* What one address of a name means, so that names are compared once and not once an event. */
-struct name_seen {
-    const char *name;
-    enum event_id id;
+/* What the name of an event means. */
+struct point_name {
+    enum event_id id; /* EV_N: none of those that hooks use */
     uint8_t part;
 };
-
-enum { NAMES_SEEN = 256 };
 
 struct points {
     struct point *v;
     size_t n, cap;
     struct sorted_runs runs;
     size_t marked; /* data, forward, backward, optimizer and steps among them */
-    struct name_seen seen[NAMES_SEEN];
 };
 
-/* Names that were added may be given back to the caller's arena: their addresses mean nothing now.
- */
-void points_forget_names(struct points *p);
-void points_add(struct points *p, const struct event *e);
+/* What addresses of names mean, so that a name is looked up once and not once an event. */
+struct names_seen {
+    struct {
+        const char *name;
+        struct point_name means;
+    } v[256];
+};
+
+/* Before names come whose addresses may have been those of others. */
+void names_seen_forget(struct names_seen *s);
+struct point_name names_seen_find(struct names_seen *s, const char *name);
+
+/* Keeps the event if steps are made of such. */
+void points_add(struct points *p, const struct event *e, struct point_name name);
 void points_push(struct points *p, const struct point *x);
 /* In order of time, the longer one first; once all are added. */
 void points_sort(struct points *p);

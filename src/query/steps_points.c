@@ -9,19 +9,20 @@
 #include "base/mem.h"
 #include "query/steps_own.h"
 
-void points_forget_names(struct points *p)
+void names_seen_forget(struct names_seen *s)
 {
-    memset(p->seen, 0, sizeof p->seen);
+    *s = (struct names_seen){0};
 }
 
-static const struct name_seen *find_name(struct points *p, const char *name)
+struct point_name names_seen_find(struct names_seen *s, const char *name)
 {
-    struct name_seen *s = &p->seen[((uintptr_t)name >> 3 ^ (uintptr_t)name >> 11) % NAMES_SEEN];
-    if (s->name != name) {
+    const size_t at = ((uintptr_t)name >> 3 ^ (uintptr_t)name >> 11) % COUNT_OF(s->v);
+    if (s->v[at].name != name) {
         const enum event_id id = event_find(name);
-        *s = (struct name_seen){name, id, id == EV_N ? NO_PART : step_part_of(id)};
+        s->v[at].name = name;
+        s->v[at].means = (struct point_name){id, id == EV_N ? NO_PART : step_part_of(id)};
     }
-    return s;
+    return s->v[at].means;
 }
 
 /* Whether an event of this kind and name has a say in where steps begin and end. */
@@ -66,17 +67,16 @@ void points_push(struct points *p, const struct point *x)
     p->marked += is_mark(x->what);
 }
 
-void points_add(struct points *p, const struct event *e)
+void points_add(struct points *p, const struct event *e, struct point_name name)
 {
     struct point x = {.at = e->at.ns, .value = e->value, .part = NO_PART};
     if (e->kind == EVENT_STEP) {
         x.what = POINT_STEP;
     } else {
-        const struct name_seen *s = find_name(p, e->name);
-        if (s->id == EV_N || !matters(e, s->id, s->part))
+        if (name.id == EV_N || !matters(e, name.id, name.part))
             return;
-        x.what = (uint8_t)s->id;
-        x.part = s->part;
+        x.what = (uint8_t)name.id;
+        x.part = name.part;
     }
     if (e->kind == EVENT_SPAN || e->kind == EVENT_STEP)
         x.open = e->end != END_KNOWN;

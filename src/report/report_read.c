@@ -102,31 +102,9 @@ static void take_cost(struct report *r)
 /* What `show` shows, with steps that were read once. */
 static int take_show(struct report *r, struct run *run, struct err *e)
 {
-    struct rank_steps *ranks = r->ask.ranks;
-    size_t n = r->ask.n_ranks;
-    struct run_phases phases;
-    struct loss_list lost;
-    struct phases_from from = {.info = r->info};
-    struct run_mark *moments;
-    const char *no_steps = NULL;
-    int rc = ranks ? 0 : steps_read(run, r->arena, &ranks, &n, e);
-    if (rc == 0)
-        rc = run_marks(run, r->arena, &moments, &from.n_marks, e);
-    if (rc == 0)
-        rc = loss_list_read(&lost, run, r->arena, e);
-    if (rc != 0)
-        return rc;
-    from.marks = moments;
-    from.ranks = ranks;
-    from.n_ranks = n;
-    phases_of(&from, r->arena, &phases);
-    if (!phases.has_steps)
-        rc = steps_why_none(run, &lost, r->arena, &no_steps, e);
-    if (rc == 0)
-        rc = show_read_with(&r->show, run, &phases, no_steps, r->arena, e);
-    r->show.ranks = ranks;
-    r->show.n_ranks = n;
-    return rc;
+    if (!r->ask.ranks)
+        return show_read(&r->show, run, r->arena, e);
+    return show_read_steps(&r->show, run, r->ask.ranks, r->ask.n_ranks, r->arena, e);
 }
 
 int report_gather(struct report **out, struct run *run, const struct report_ask *ask,

@@ -7,7 +7,6 @@
 
 #include "base/mem.h"
 #include "query/columns.h"
-#include "query/named_events.h"
 #include "query/names.h"
 
 enum { TOLD_AT_ONCE = 1024 };
@@ -142,8 +141,8 @@ static int feed_sweeps(struct engine *g, const struct feed *f, size_t node, cons
 
 static void feed_steps(struct engine *g, const struct feed *f, size_t node, const char *id)
 {
-    for (size_t i = 0; i < f->n_ranks; i++) {
-        const struct rank_steps *r = &f->ranks[i];
+    for (size_t i = 0; i < f->steps->n_ranks; i++) {
+        const struct rank_steps *r = &f->steps->ranks[i];
         const struct rank_sight sight = {r->rank, r->process->device, r->process->pid};
         if (strcmp(r->node, id) == 0)
             engine_steps(g, node, &sight, r->steps, r->n);
@@ -153,10 +152,10 @@ static void feed_steps(struct engine *g, const struct feed *f, size_t node, cons
 /* One that has steps has a number even if it did not say so. */
 static int64_t rank_of(const struct feed *f, const struct run_process *p)
 {
-    for (size_t i = 0; i < f->n_ranks; i++) {
-        const struct run_process *q = f->ranks[i].process;
+    for (size_t i = 0; i < f->steps->n_ranks; i++) {
+        const struct run_process *q = f->steps->ranks[i].process;
         if (q->pid == p->pid && q->session == p->session && strcmp(q->node, p->node) == 0)
-            return f->ranks[i].rank;
+            return f->steps->ranks[i].rank;
     }
     return p->rank;
 }
@@ -175,32 +174,36 @@ static struct told told_of(const struct feed *f, const struct named_event *v, co
     };
 }
 
-static int feed_told(struct engine *g, const struct feed *f, size_t node, const char *id,
-                     struct err *e)
+static void tell(struct engine *g, const struct feed *f, size_t node, const int64_t *ranks,
+                 const struct node_events *x)
 {
-    struct arena a = {0};
-    struct named_event *v;
-    size_t n;
     struct told told[TOLD_AT_ONCE];
-    const int rc = named_events_read(f->run, id, rules_are_told, &a, &v, &n, e);
-    int64_t *ranks = arena_array(&a, int64_t, f->n_processes);
-    for (size_t i = 0; i < f->n_processes; i++)
-        ranks[i] = rank_of(f, &f->processes[i]);
-    for (size_t i = 0; rc == 0 && i < n;) {
+    for (size_t i = 0; i < x->n;) {
         size_t k = 0;
-        for (; k < TOLD_AT_ONCE && i < n; i++)
-            told[k++] = told_of(f, &v[i], ranks);
+        for (; k < TOLD_AT_ONCE && i < x->n; i++)
+            told[k++] = told_of(f, &x->v[i], ranks);
         engine_told(g, node, told, k);
     }
-    arena_free(&a);
-    return rc;
+}
+
+static void feed_told(struct engine *g, const struct feed *f, size_t node, const char *id)
+{
+    int64_t *ranks = xcalloc(f->n_processes + 1, sizeof *ranks);
+    for (size_t i = 0; i < f->n_processes; i++)
+        ranks[i] = rank_of(f, &f->processes[i]);
+    for (size_t i = 0; i < f->steps->n_named; i++)
+        if (strcmp(f->steps->named[i].node, id) == 0)
+            tell(g, f, node, ranks, &f->steps->named[i]);
+    free(ranks);
 }
 
 static int feed_events(struct engine *g, const struct feed *f, size_t node, const char *id,
                        struct err *e)
 {
+    (void)e;
     feed_steps(g, f, node, id);
-    return feed_told(g, f, node, id, e);
+    feed_told(g, f, node, id);
+    return 0;
 }
 
 int feed_node(struct engine *g, const struct feed *f, const struct node_facts *facts,

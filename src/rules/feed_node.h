@@ -14,8 +14,7 @@ struct feed {
     size_t n_series;
     const struct run_process *processes;
     size_t n_processes;
-    const struct rank_steps *ranks; /* of all nodes, by rank */
-    size_t n_ranks;
+    const struct run_steps *steps; /* of all nodes, with the events that rules are told */
 };
 
 /* Fills in the first sweep, its period and how many GPUs were seen; before anything is fed. */

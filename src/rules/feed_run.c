@@ -67,10 +67,11 @@ static struct rank_steps outermost(const struct rank_steps *r, struct arena *a)
 static int find_times(struct run *r, const struct feed *f, struct arena *a, struct run_facts *out,
                       struct err *e)
 {
-    struct rank_steps *few = arena_array(a, struct rank_steps, f->n_ranks);
-    struct phases_from from = {.info = run_get_info(r), .ranks = few, .n_ranks = f->n_ranks};
-    for (size_t i = 0; i < f->n_ranks; i++)
-        few[i] = outermost(&f->ranks[i], a);
+    const size_t n = f->steps->n_ranks;
+    struct rank_steps *few = arena_array(a, struct rank_steps, n);
+    struct phases_from from = {.info = run_get_info(r), .ranks = few, .n_ranks = n};
+    for (size_t i = 0; i < n; i++)
+        few[i] = outermost(&f->steps->ranks[i], a);
     struct run_phases phases;
     struct run_mark *told;
     const int rc = run_marks(r, a, &told, &from.n_marks, e);
@@ -154,6 +155,11 @@ static int judge(const struct feed *f, struct arena *a, struct checked *out, str
     return rc;
 }
 
+int rules_read_steps(struct run *r, struct arena *a, struct run_steps *out, struct err *e)
+{
+    return steps_read_named(r, rules_are_told, a, out, e);
+}
+
 int rules_check_run(struct run *r, const struct rule_params *p, struct arena *a,
                     struct checked *out, struct err *e)
 {
@@ -163,13 +169,11 @@ int rules_check_run(struct run *r, const struct rule_params *p, struct arena *a,
 int rules_check_priced(struct run *r, const struct rule_params *p, const struct pricing *pricing,
                        struct arena *a, struct checked *out, struct err *e)
 {
-    struct check_ask ask = {.params = p, .pricing = pricing};
+    struct run_steps steps;
     struct arena scratch = {0};
-    struct rank_steps *ranks;
-    int rc = steps_read(r, &scratch, &ranks, &ask.n_ranks, e);
-    ask.ranks = ranks;
+    int rc = rules_read_steps(r, &scratch, &steps, e);
     if (rc == 0)
-        rc = rules_check_steps(r, &ask, a, out, e);
+        rc = rules_check_steps(r, &(struct check_ask){p, pricing, &steps}, a, out, e);
     arena_free(&scratch);
     return rc;
 }
@@ -177,7 +181,7 @@ int rules_check_priced(struct run *r, const struct rule_params *p, const struct 
 int rules_check_steps(struct run *r, const struct check_ask *ask, struct arena *a,
                       struct checked *out, struct err *e)
 {
-    struct feed f = {.run = r, .params = ask->params, .ranks = ask->ranks, .n_ranks = ask->n_ranks};
+    struct feed f = {.run = r, .params = ask->params, .steps = ask->steps};
     struct arena scratch = {0};
     struct run_process *processes;
     struct series_key *series;
@@ -194,8 +198,9 @@ int rules_check_steps(struct run *r, const struct check_ask *ask, struct arena *
     if (rc == 0)
         rc = judge(&f, a, out, e);
     if (rc == 0)
-        rc = rules_correlate(&(struct correlate_ask){r, ask->ranks, ask->n_ranks, &out->run},
-                             &out->verdicts, a, e);
+        rc = rules_correlate(
+            &(struct correlate_ask){r, ask->steps->ranks, ask->steps->n_ranks, &out->run},
+            &out->verdicts, a, e);
     arena_free(&scratch);
     return rc;
 }

@@ -24,13 +24,16 @@ MUST_CHECK int rules_check_priced(struct run *r, const struct rule_params *p,
                                   const struct pricing *pricing, struct arena *a,
                                   struct checked *out, struct err *e);
 
-/* The same for who has read the steps already (steps_read): the dearest part of a long run. */
+/* The same for who reads the steps himself: the dearest part of a long run. */
 struct check_ask {
     const struct rule_params *params;
     const struct pricing *pricing;
-    const struct rank_steps *ranks;
-    size_t n_ranks;
+    const struct run_steps *steps; /* of rules_read_steps */
 };
+
+/* Steps, and the events that rules are told. */
+MUST_CHECK int rules_read_steps(struct run *r, struct arena *a, struct run_steps *out,
+                                struct err *e);
 
 MUST_CHECK int rules_check_steps(struct run *r, const struct check_ask *ask, struct arena *a,
                                  struct checked *out, struct err *e);

@@ -27,12 +27,14 @@ static double value_of(uint64_t bin)
 
 static void add_few(struct hist *h, const uint16_t *bins, size_t n)
 {
+    size_t counted = 0;
     for (size_t i = 0; i < n; i++) {
         if (bins[i] == BIN_NAN)
             continue;
         h->bin[bins[i]]++;
-        h->n++;
+        counted++;
     }
+    h->n += counted;
 }
 
 /* Neighbours often fall into one bin, and an addition that waits for the one before it is slow: so

@@ -10,11 +10,8 @@ double show_share(const struct show *s, enum phase_kind k)
     return all_s > 0 ? s->phases.seconds[k] / all_s : NAN;
 }
 
-static int read_phases(struct show *out, struct run *r, struct arena *a, struct err *e)
+static int find_phases(struct show *out, struct run *r, struct arena *a, struct err *e)
 {
-    int rc = steps_read(r, a, &out->ranks, &out->n_ranks, e);
-    if (rc)
-        return rc;
     phases_of(&(struct phases_from){out->info, out->marks, out->n_marks, out->ranks, out->n_ranks},
               a, &out->phases);
     return out->phases.has_steps ? 0 : steps_why_none(r, &out->losses, a, &out->no_steps, e);
@@ -34,12 +31,23 @@ static int read_begin(struct show *out, struct run *r, struct arena *a, struct e
     return rc ? rc : run_marks(r, a, &out->marks, &out->n_marks, e);
 }
 
-int show_read(struct show *out, struct run *r, struct arena *a, struct err *e)
+int show_read_steps(struct show *out, struct run *r, struct rank_steps *ranks, size_t n,
+                    struct arena *a, struct err *e)
 {
     int rc = read_begin(out, r, a, e);
+    out->ranks = ranks;
+    out->n_ranks = n;
     if (rc == 0)
-        rc = read_phases(out, r, a, e);
+        rc = find_phases(out, r, a, e);
     return rc ? rc : read_rest(out, r, a, e);
+}
+
+int show_read(struct show *out, struct run *r, struct arena *a, struct err *e)
+{
+    struct rank_steps *ranks;
+    size_t n;
+    const int rc = steps_read(r, a, &ranks, &n, e);
+    return rc ? rc : show_read_steps(out, r, ranks, n, a, e);
 }
 
 int show_read_with(struct show *out, struct run *r, const struct run_phases *phases,

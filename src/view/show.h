@@ -24,6 +24,10 @@ struct show {
 /* Everything lives in the arena and as long as the run. */
 MUST_CHECK int show_read(struct show *out, struct run *r, struct arena *a, struct err *e);
 
+/* The same for who has read the steps. */
+MUST_CHECK int show_read_steps(struct show *out, struct run *r, struct rank_steps *ranks, size_t n,
+                               struct arena *a, struct err *e);
+
 /* The same where the phases are known already; `ranks` is empty then. `no_steps` as below. */
 MUST_CHECK int show_read_with(struct show *out, struct run *r, const struct run_phases *phases,
                               const char *no_steps, struct arena *a, struct err *e);

@@ -181,6 +181,55 @@ TEST(steps_that_lie_in_several_blocks_are_whole)
     close_steps(&o);
 }
 
+/* ---- events by name ---- */
+
+static bool is_checkpoint(enum event_id id)
+{
+    return id == EV_CHECKPOINT;
+}
+
+static bool is_in_order(const struct node_events *x)
+{
+    for (size_t i = 1; i < x->n; i++)
+        if (x->v[i].at.ns < x->v[i - 1].at.ns)
+            return false;
+    return true;
+}
+
+TEST(events_of_a_name_come_by_node_in_order_of_time_whatever_thread_and_block_they_are_of)
+{
+    enum { STEPS = 30000, EACH = 1000 };
+    const char *run = kit_run("r", "r", "r", KIT_START);
+    struct recordkit a = recordkit_open(run, "a"), b = recordkit_open(run, "b");
+    int64_t at = 1000;
+    for (int i = 0; i < STEPS; i++)
+        at = recordkit_thread(a.events, 7, 7, at, i % EACH ? "D5 N4 F3 B4 O1" : "D5 F3 B4 O1 K7");
+    for (int i = 0; i < 20; i++) /* another process, in between */
+        recordkit_thread(a.events, 9, 9, 1500 + 20000 * i, "K3");
+    recordkit_thread(b.events, 5, 5, 2000, "D5 F3 B4 O1 K2");
+    recordkit_close(&a, 0, NS_PER_S, "finished");
+    recordkit_close(&b, 0, NS_PER_S, "finished");
+    struct arena arena = {0};
+    struct run *r;
+    struct run_steps steps;
+    struct err e;
+    OK(run_open(&r, run, &e));
+    OK(steps_read_named(r, is_checkpoint, &arena, &steps, &e));
+    CHECK_INT(steps.n_named, 2);
+    CHECK_STR(steps.named[0].node, "a");
+    CHECK_INT(steps.named[0].n, STEPS / EACH + 20);
+    CHECK(is_in_order(&steps.named[0]));
+    CHECK_STR(steps.named[1].node, "b");
+    CHECK_INT(steps.named[1].n, 1);
+    CHECK_INT(steps.named[1].v[0].at.ns, KIT_START + 2013);
+    CHECK_INT(steps.named[1].v[0].dur_ns, 2);
+    CHECK_INT(steps.named[1].v[0].id, EV_CHECKPOINT);
+    CHECK_INT(steps.n_ranks, 2);
+    CHECK_INT(steps.ranks[0].n, STEPS);
+    run_close(r);
+    arena_free(&arena);
+}
+
 /* ---- numbers ---- */
 
 static void fill(struct step *v, size_t n)

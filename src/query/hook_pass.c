@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hook_pass.c - see hook_pass.h. */
+#include "query/hook_pass.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "query/crew.h"
+
+enum { PIECE_ROWS = 1 << 16 };
+
+/* ---- the pieces ---- */
+
+static bool may_step(const struct event_track *t)
+{
+    return t->track.process->worker < 0 && t->track.track.kind == TRACK_THREAD;
+}
+
+static struct hook_piece *add_piece(struct hook_pass *p, const struct event_track *t,
+                                    uint32_t first)
+{
+    if ((p->n & (p->n - 1)) == 0) /* room doubles */
+        p->v = xrealloc(p->v, p->n ? 2 * p->n : 1, sizeof *p->v);
+    p->v[p->n] = (struct hook_piece){.track = t, .first = first, .may_step = may_step(t)};
+    return &p->v[p->n++];
+}
+
+static void add_track(struct hook_pass *p, const struct event_track *t)
+{
+    struct hook_piece *piece = NULL;
+    for (uint32_t i = 0; i < t->n_blocks; i++) {
+        if (!piece || piece->rows >= PIECE_ROWS)
+            piece = add_piece(p, t, i);
+        piece->n++;
+        piece->rows += t->store->events[t->blocks[i]].rows;
+    }
+}
+
+void hook_pass_open(struct hook_pass *p, const struct event_index *x,
+                    bool (*wanted)(enum event_id id))
+{
+    *p = (struct hook_pass){.index = x, .wanted = wanted};
+    for (size_t i = 0; i < x->n_tracks; i++)
+        if (!x->tracks[i].track.detail && (wanted || may_step(&x->tracks[i])))
+            add_track(p, &x->tracks[i]);
+}
+
+/* Room for a point of every event. Most of it is used as a rule; what is not costs nothing. */
+static void give_room(struct hook_pass *p, size_t begin, size_t end)
+{
+    size_t rows = 0;
+    for (size_t i = begin; i < end; i++)
+        rows += p->v[i].may_step ? p->v[i].rows : 0;
+    free(p->room);
+    p->room = xmalloc(rows * sizeof *p->room);
+    rows = 0;
+    for (size_t i = begin; i < end; i++)
+        if (p->v[i].may_step) {
+            p->v[i].points = (struct points){.v = p->room + rows, .cap = p->v[i].rows};
+            rows += p->v[i].rows;
+        }
+}
+
+void hook_pass_close(struct hook_pass *p)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        sorted_runs_free(&p->v[i].points.runs);
+        named_list_free(&p->v[i].named);
+    }
+    free(p->room);
+    free(p->v);
+}
+
+/* ---- reading ---- */
+
+struct reader {
+    const struct hook_pass *pass;
+    struct codec *codec;
+    struct event *block;
+    uint32_t most; /* rows that block has room for */
+    struct names_seen names;
+    bool wanted[EV_N + 1]; /* by id; a name of nobody's is not */
+};
+
+static struct reader *reader_open(const struct hook_pass *p)
+{
+    struct reader *rd = xcalloc(1, sizeof *rd);
+    rd->pass = p;
+    rd->codec = codec_open();
+    for (enum event_id id = 0; p->wanted && id < EV_N; id++)
+        rd->wanted[id] = p->wanted(id);
+    return rd;
+}
+
+static void reader_close(struct reader *rd)
+{
+    codec_close(rd->codec);
+    free(rd->block);
+    free(rd);
+}
+
+static bool holds_wanted(const struct reader *rd, const struct events_block *b, struct arena *texts)
+{
+    const char **names;
+    if (!store_event_names(rd->codec, b, texts, &names))
+        return false;
+    for (uint32_t i = 0; i < b->n_names; i++)
+        if (rd->wanted[event_find(names[i])])
+            return true;
+    return false;
+}
+
+static void take_named(struct hook_piece *to, const struct hook_pass *p, const struct event *v,
+                       enum event_id id)
+{
+    const struct named_event x = {
+        .at = event_wall(to->track->store, v->at),
+        .dur_ns = v->kind == EVENT_SPAN ? v->dur_ns : 0,
+        .value = v->kind == EVENT_REAL ? (int64_t)event_real(v) : v->value,
+        .process = (uint32_t)(to->track->track.process - p->index->processes),
+        .id = id,
+    };
+    named_list_push(&to->named, &x);
+}
+
+static void take(struct reader *rd, struct hook_piece *to, const struct event *v)
+{
+    const struct point_name name = names_seen_find(&rd->names, v->name);
+    if (to->may_step)
+        points_add(&to->points, v, name);
+    if (rd->wanted[name.id] && v->kind != EVENT_STEP)
+        take_named(to, rd->pass, v, name.id);
+}
+
+static void read_block(struct reader *rd, struct hook_piece *to, const struct events_block *b)
+{
+    struct arena texts = {0};
+    if (b->rows > rd->most) {
+        rd->block = xrealloc(rd->block, b->rows, sizeof *rd->block);
+        rd->most = b->rows;
+    }
+    names_seen_forget(&rd->names);
+    if ((to->may_step || holds_wanted(rd, b, &texts)) &&
+        store_events(rd->codec, b, &texts, rd->block))
+        for (uint32_t i = 0; i < b->rows; i++)
+            take(rd, to, &rd->block[i]);
+    arena_free(&texts);
+}
+
+struct reading {
+    const struct hook_pass *pass;
+    struct hook_piece *v;
+};
+
+static void work(struct crew *c, struct arena *results)
+{
+    const struct reading *x = c->ctx;
+    struct reader *rd = reader_open(x->pass);
+    (void)results;
+    for (size_t i; crew_next(c, &i);)
+        for (uint32_t k = 0; k < x->v[i].n; k++) {
+            const struct event_track *t = x->v[i].track;
+            read_block(rd, &x->v[i], &t->store->events[t->blocks[x->v[i].first + k]]);
+        }
+    reader_close(rd);
+}
+
+void hook_pass_read(struct hook_pass *p, size_t begin, size_t end)
+{
+    struct arena none = {0};
+    give_room(p, begin, end);
+    struct reading x = {p, p->v + begin};
+    struct crew crew = {.n = end - begin, .each = 1, .work = work, .ctx = &x};
+    crew_run(&crew, &none);
+}
+
+const struct points *hook_pass_points(struct hook_piece *v, size_t n)
+{
+    struct points *all = &v[0].points;
+    for (size_t i = 1; i < n; i++) {
+        const struct points *more = &v[i].points;
+        memmove(all->v + all->n, more->v, more->n * sizeof *more->v);
+        sorted_runs_append(&all->runs, &more->runs, all->n);
+        all->n += more->n;
+        all->marked += more->marked;
+    }
+    points_sort(all);
+    return all;
+}
