@@ -164,10 +164,10 @@ static int write_beside(char *tmp, const char *path, const void *p, size_t n, st
         return rc;
     int fd = mkostemp(tmp, O_CLOEXEC);
     if (fd < 0)
-        return err_sys(e, "create '%s'", tmp);
-    rc = fd_write_all(fd, p, n, tmp, e);
+        return err_sys(e, "create '%s'", path);
+    rc = fd_write_all(fd, p, n, path, e);
     if (rc == 0 && (fchmod(fd, 0644) < 0 || fdatasync(fd) < 0))
-        rc = err_sys(e, "sync '%s'", tmp);
+        rc = err_sys(e, "sync '%s'", path);
     close(fd);
     if (rc)
         unlink(tmp);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "cmd/cmd.h"
@@ -57,6 +58,10 @@ static void tell(const struct server_place *p, const struct server_ask *ask, int
 {
     if (wished && p->port != wished)
         fprintf(stderr, "footplate: port %d is taken, so it is %d\n", wished, p->port);
+    for (size_t i = 0; i < ask->n_folders; i++)
+        if (access(ask->folders[i], F_OK) != 0)
+            fprintf(stderr, "footplate: '%s' is not there; its runs are shown once it is\n",
+                    ask->folders[i]);
     fprintf(stderr, "footplate: dashboard at %s (%zu run%s in %s%s)\n", p->address, p->runs,
             p->runs == 1 ? "" : "s", ask->folders[0], ask->n_folders > 1 ? " and others" : "");
 }

@@ -31,6 +31,20 @@ def test_it_says_once_where_it_is_and_ends_at_ctrl_c(footplate: Path, kept_runs:
     assert end(process) == ""
 
 
+def test_a_folder_that_is_not_there_is_named_and_shown_once_it_is(
+    footplate: Path, kept_runs: Path, tmp_path: Path
+) -> None:
+    later = tmp_path / "later"
+    process = start(footplate, later, "--port", "0")
+    assert process.stderr
+    said = process.stderr.readline()
+    s = Server(process, first_line(process))
+    shutil.copytree(kept_runs, later)
+    wait_for(lambda: len(s.api("/runs")) == 3, "runs of the new folder")
+    assert end(process) == ""
+    assert said == f"footplate: '{later}' is not there; its runs are shown once it is\n"
+
+
 def test_sigterm_ends_it_as_well_with_streams_open(footplate: Path, kept_runs: Path) -> None:
     process = start(footplate, kept_runs, "--port", "0")
     s = Server(process, first_line(process))
