@@ -38,6 +38,8 @@ struct codec {
     struct buf packed;     /* bytes before or after zstd */
     struct buf deltas;     /* int64_t[], neighbours' differences */
     struct buf attempt[2]; /* zstd output */
+    int64_t *cells;        /* codec_cells */
+    size_t n_cells;
 };
 
 struct codec *codec_open(void)
@@ -56,7 +58,18 @@ void codec_close(struct codec *c)
     buf_free(&c->deltas);
     buf_free(&c->attempt[0]);
     buf_free(&c->attempt[1]);
+    free(c->cells);
     free(c);
+}
+
+int64_t *codec_cells(struct codec *c, size_t n)
+{
+    if (n > c->n_cells) {
+        free(c->cells);
+        c->cells = xmalloc(n * sizeof *c->cells);
+        c->n_cells = n;
+    }
+    return c->cells;
 }
 
 static ZSTD_CCtx *new_compressor(int level)
@@ -316,13 +329,32 @@ static void split_planes(struct buf *out, const int64_t *v, size_t n, int64_t ba
     out->len = n * k;
 }
 
-static void join_planes(const uint8_t *p, size_t n, int64_t base, unsigned k, int64_t *out)
+/* With k known to the compiler this becomes a handful of instructions a value. */
+static inline void join_some(const uint8_t *restrict p, size_t n, int64_t base, unsigned k,
+                             int64_t *restrict out)
 {
     for (size_t i = 0; i < n; i++) {
         uint64_t x = 0;
         for (unsigned plane = 0; plane < k; plane++)
             x |= (uint64_t)p[plane * n + i] << (8 * plane);
         out[i] = (int64_t)((uint64_t)base + x);
+    }
+}
+
+static void join_planes(const uint8_t *p, size_t n, int64_t base, unsigned k, int64_t *out)
+{
+    switch (k) {
+    case 2:
+        join_some(p, n, base, 2, out);
+        break;
+    case 3:
+        join_some(p, n, base, 3, out);
+        break;
+    case 4:
+        join_some(p, n, base, 4, out);
+        break;
+    default:
+        join_some(p, n, base, k, out);
     }
 }
 
@@ -485,17 +517,14 @@ static bool get_head(struct cur *in, size_t n, struct column_head *h)
     return !in->bad && width_fits(h);
 }
 
+/* out[1..n] holds the differences. */
 static void sum_up(const struct column_head *h, int64_t *out)
 {
-    /* out[0..n-1) holds the differences; going backwards would need a copy, so carry one along. */
     uint64_t at = (uint64_t)h->first;
-    int64_t next = h->n ? out[0] : 0;
     out[0] = h->first;
-    for (size_t i = 0; i < h->n; i++) {
-        const int64_t d = next;
-        next = i + 1 < h->n ? out[i + 1] : 0;
-        at += (uint64_t)unzigzag((uint64_t)d);
-        out[i + 1] = (int64_t)at;
+    for (size_t i = 1; i <= h->n; i++) {
+        at += (uint64_t)unzigzag((uint64_t)out[i]);
+        out[i] = (int64_t)at;
     }
 }
 
@@ -515,9 +544,9 @@ static bool get_wide(struct codec *c, struct cur *in, const struct column_head *
         const unsigned per = 8 / h->width, mask = (1u << h->width) - 1;
         if (!decompress(c, in, (h->n + per - 1) / per))
             return false;
-        for (size_t i = 0; i < h->n; i++)
-            out[i] = (int64_t)((uint64_t)h->base +
-                               ((unsigned)c->packed.p[i / per] >> (i % per * h->width) & mask));
+        for (size_t i = 0, bit = 0; i < h->n; i++, bit += h->width)
+            out[i] =
+                (int64_t)((uint64_t)h->base + ((unsigned)c->packed.p[bit / 8] >> bit % 8 & mask));
         return true;
     }
     default:
@@ -531,7 +560,7 @@ bool codec_decode(struct codec *c, const uint8_t *p, size_t len, size_t n, int64
 {
     struct cur in = cur_of(p, len);
     struct column_head h;
-    if (!get_head(&in, n, &h) || !get_wide(c, &in, &h, out))
+    if (!get_head(&in, n, &h) || !get_wide(c, &in, &h, h.delta ? out + 1 : out))
         return false;
     if (h.delta)
         sum_up(&h, out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event_block.h - events of one track as columns, and back (docs/format.md, "Events block").
- * The store's own helper: sealing writes, reader.c reads; store_events (reader.h) is here too. */
+ * The store's own helper: sealing writes, reader.c and event_columns.c read. */
 #ifndef STORE_EVENT_BLOCK_H
 #define STORE_EVENT_BLOCK_H
 

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event_columns.h - the events of a block as columns of numbers, and rows made of them.
+ *
+ * `struct event_columns c = {0};` is ready for use. event_columns_read takes the place of the block
+ * before it in the same memory; rows may be made until then. event_columns_free leaves it ready
+ * again. */
+#ifndef STORE_EVENT_COLUMNS_H
+#define STORE_EVENT_COLUMNS_H
+
+#include "store/event_bits.h"
+#include "store/reader.h"
+
+/* Columns to read, as bits. Those of EVENT_COLUMNS_BASE are read always. */
+#define EVENT_COLUMN_BIT(column) (1u << (column))
+#define EVENT_COLUMNS_ALL        (EVENT_COLUMN_BIT(EVENT_COLUMN_N) - 1)
+#define EVENT_COLUMNS_BASE                                                                         \
+    (EVENT_COLUMN_BIT(COLUMN_AT) | EVENT_COLUMN_BIT(COLUMN_DUR) | EVENT_COLUMN_BIT(COLUMN_NAME) |  \
+     EVENT_COLUMN_BIT(COLUMN_WHAT))
+
+struct event_columns {
+    uint32_t rows;
+    /* By row, as docs/format.md numbers them, with sums and differences done: begin, `what` and
+     * value are what they are. NULL: 0 everywhere, or not read; of `what`: that of the name. */
+    int64_t *v[EVENT_COLUMN_N];
+    const char **texts; /* by number */
+    uint16_t *whats;    /* of the texts */
+    /* Memory, and how much of it there is. */
+    int64_t *cells;
+    uint64_t *before;
+    uint32_t cap_rows, cap_texts;
+};
+
+/* Texts live in `a`. False when any part of the block is damaged, also one that is not asked for.
+ */
+bool event_columns_read(struct event_columns *c, struct codec *codec, const struct events_block *b,
+                        unsigned columns, struct arena *a);
+void event_columns_free(struct event_columns *c);
+
+static inline int64_t event_cell(const struct event_columns *c, enum event_column k, uint32_t row)
+{
+    return c->v[k] ? c->v[k][row] : 0;
+}
+
+/* What a later version says and this one does not know becomes what comes nearest. */
+static inline void event_set_what(struct event *v, unsigned what)
+{
+    const unsigned kind = what_part(what, 0, WHAT_KIND_BITS);
+    const unsigned mode = what_part(what, WHAT_MODE_SHIFT, WHAT_MODE_BITS);
+    const unsigned end = what_end(what);
+    const unsigned category = what_part(what, WHAT_CATEGORY_SHIFT, WHAT_CATEGORY_BITS);
+    const bool known = kind > 0 && kind < EVENT_KIND_N && (kind != EVENT_STEP || mode < MODE_N);
+    v->kind = known ? (enum event_kind)kind : v->dur_ns ? EVENT_SPAN : EVENT_MARK;
+    v->mode = mode < MODE_N ? (enum event_mode)mode : MODE_TRAIN;
+    v->end = end <= END_OPEN ? (enum event_end)end : END_KNOWN;
+    v->category = category < CAT_N ? (enum event_category)category : CAT_OTHER;
+}
+
+static inline void event_columns_row(const struct event_columns *c, uint32_t row, struct event *out)
+{
+    const int64_t name = event_cell(c, COLUMN_NAME, row);
+    const int64_t args = event_cell(c, COLUMN_ARGS, row);
+    out->at.ns = c->v[COLUMN_AT][row];
+    out->dur_ns = event_cell(c, COLUMN_DUR, row);
+    out->value = event_cell(c, COLUMN_VALUE, row);
+    out->name = c->texts[name];
+    out->args = args ? c->texts[args - 1] : NULL;
+    out->link = (uint64_t)event_cell(c, COLUMN_LINK, row);
+    out->parent = (uint64_t)event_cell(c, COLUMN_PARENT, row);
+    event_set_what(out, c->v[COLUMN_WHAT] ? (unsigned)c->v[COLUMN_WHAT][row] : c->whats[name]);
+}
+
+#endif
