@@ -30,10 +30,12 @@ struct breaking {
     struct intervals role[ROLE_OTHER];
     struct host_steps steps;
     struct launches launches;
-    struct rows comm;   /* uint64_t: ids of collectives on the host; sorted when ready */
-    struct rows lanes;  /* struct lane */
-    struct rows memory; /* struct mem_event */
+    struct rows comm;              /* uint64_t: ids of collectives on the host; sorted when ready */
+    struct rows lanes;             /* struct lane */
+    struct rows memory;            /* struct mem_event */
+    const struct run_track *track; /* that is read now, and of a device what it did */
     struct stream stream;
+    struct lane lane;
     struct rows step_rows, device_rows, stream_rows, memory_rows;
     size_t dropped_steps;
 };
@@ -103,10 +105,10 @@ void breakdown_process(struct breaking *b, const struct run_process *p)
 
 /* ---- threads ---- */
 
-static void add_memory(struct breaking *b, const struct run_track *t, const struct run_event *x)
+static void add_memory(struct breaking *b, const struct run_event *x)
 {
     struct mem_event one;
-    if (mem_event_of(t, x, &one))
+    if (mem_event_of(b->track, x, &one))
         *(struct mem_event *)rows_add(&b->memory, 1, sizeof one) = one;
 }
 
@@ -124,10 +126,8 @@ static void add_span(struct breaking *b, const struct run_event *x, unsigned sen
         *(uint64_t *)rows_add(&b->comm, 1, sizeof(uint64_t)) = e->parent;
 }
 
-static void read_thread(struct breaking *b, const struct run_track *t, const struct run_event *v,
-                        size_t n)
+static void read_thread(struct breaking *b, const struct run_event *v, size_t n)
 {
-    op_names_turn(&b->names);
     for (size_t i = 0; i < n; i++) {
         const struct event *e = &v[i].event;
         if (e->kind == EVENT_SPAN)
@@ -135,7 +135,7 @@ static void read_thread(struct breaking *b, const struct run_track *t, const str
         else if (e->kind == EVENT_STEP)
             host_steps_add(&b->steps, e->value, v[i].at.ns, v[i].at.ns + MAX_OF(0, e->dur_ns));
         else if (e->category == CAT_MEMORY)
-            add_memory(b, t, &v[i]);
+            add_memory(b, &v[i]);
     }
 }
 
@@ -166,9 +166,9 @@ static bool is_of_collective(const struct breaking *b, const struct event *e)
            bsearch(&e->parent, b->comm.v, b->comm.n, sizeof e->parent, by_id);
 }
 
-static void add_operation(struct breaking *b, struct lane *l, const struct run_event *x,
-                          enum role role)
+static void add_operation(struct breaking *b, const struct run_event *x, enum role role)
 {
+    struct lane *l = &b->lane;
     const int64_t begin = x->at.ns, end = x->at.ns + MAX_OF(0, x->event.dur_ns);
     const struct launch *launch = launches_find(&b->launches, x->event.link);
     const enum role in_step =
@@ -182,36 +182,68 @@ static void add_operation(struct breaking *b, struct lane *l, const struct run_e
     stream_add(&b->stream, launch, begin, end);
 }
 
-static void read_device(struct breaking *b, const struct run_track *t, const struct run_event *v,
-                        size_t n)
+static void begin_device(struct breaking *b, const struct track *t)
 {
-    struct lane lane = {.device = track_device(&t->track), .begin = INT64_MAX, .end = INT64_MIN};
     make_ready(b);
-    op_names_turn(&b->names);
-    stream_begin(&b->stream, &b->of, &t->track);
+    b->lane = (struct lane){.device = track_device(t), .begin = INT64_MAX, .end = INT64_MIN};
+    stream_begin(&b->stream, &b->of, t);
+}
+
+static void read_device(struct breaking *b, const struct run_event *v, size_t n)
+{
     for (size_t i = 0; i < n; i++) {
         const struct event *e = &v[i].event;
         if (e->category == CAT_MEMORY && e->kind != EVENT_SPAN)
-            add_memory(b, t, &v[i]);
+            add_memory(b, &v[i]);
         if (device_role(e, 0) == ROLE_OTHER)
             continue;
         const unsigned sense = op_names_sense(&b->names, e->name);
-        add_operation(b, &lane, &v[i], device_role(e, sense));
+        add_operation(b, &v[i], device_role(e, sense));
     }
+}
+
+static void end_device(struct breaking *b)
+{
     if (b->stream.row.ops == 0)
         return;
     stream_end(&b->stream);
     *(struct stream_row *)rows_add(&b->stream_rows, 1, sizeof b->stream.row) = b->stream.row;
-    *(struct lane *)rows_add(&b->lanes, 1, sizeof lane) = lane;
+    *(struct lane *)rows_add(&b->lanes, 1, sizeof b->lane) = b->lane;
+}
+
+static bool is_device(const struct run_track *t)
+{
+    return t->track.kind != TRACK_THREAD;
+}
+
+void breakdown_track_begin(struct breaking *b, const struct run_track *t)
+{
+    b->track = t;
+    op_names_turn(&b->names);
+    if (is_device(t))
+        begin_device(b, &t->track);
+}
+
+void breakdown_events(struct breaking *b, const struct run_event *v, size_t n)
+{
+    if (is_device(b->track))
+        read_device(b, v, n);
+    else
+        read_thread(b, v, n);
+}
+
+void breakdown_track_end(struct breaking *b)
+{
+    if (is_device(b->track))
+        end_device(b);
 }
 
 void breakdown_track(struct breaking *b, const struct run_track *t, const struct run_event *v,
                      size_t n)
 {
-    if (t->track.kind == TRACK_THREAD)
-        read_thread(b, t, v, n);
-    else
-        read_device(b, t, v, n);
+    breakdown_track_begin(b, t);
+    breakdown_events(b, v, n);
+    breakdown_track_end(b);
 }
 
 /* ---- the end of a process ---- */
@@ -343,9 +375,19 @@ static void sink_begin(void *to, const struct run_process *p)
     breakdown_process(to, p);
 }
 
-static void sink_track(void *to, const struct run_track *t, const struct run_event *v, size_t n)
+static void sink_track(void *to, const struct run_track *t)
 {
-    breakdown_track(to, t, v, n);
+    breakdown_track_begin(to, t);
+}
+
+static void sink_events(void *to, const struct run_event *v, size_t n)
+{
+    breakdown_events(to, v, n);
+}
+
+static void sink_track_end(void *to)
+{
+    breakdown_track_end(to);
 }
 
 static void sink_end(void *to)
@@ -353,7 +395,8 @@ static void sink_end(void *to)
     breakdown_process_end(to);
 }
 
-static const struct trace_sink breakdown_sink = {sink_begin, sink_track, sink_end};
+static const struct trace_sink breakdown_sink = {sink_begin, sink_track, sink_events,
+                                                 sink_track_end, sink_end};
 
 int breakdown_read(struct run *r, const struct trace_ask *ask, struct arena *a,
                    struct breakdown *out, struct err *e)

@@ -2,7 +2,9 @@
 /* breakdown.h - where the time of steps and devices went; docs/breakdowns.md has the definitions.
  *
  * breakdown_open, then for each process breakdown_process, its tracks (threads before devices) and
- * breakdown_process_end, then breakdown_result; or breakdown_read, which does all that for a run.
+ * breakdown_process_end, then breakdown_result; or breakdown_read, which does all that for a run. A
+ * track is breakdown_track_begin, any number of breakdown_events, breakdown_track_end; or
+ * breakdown_track for all of it.
  * Times are wall ns, amounts of time ns. */
 #ifndef QUERY_BREAKDOWN_H
 #define QUERY_BREAKDOWN_H
@@ -71,6 +73,11 @@ struct breaking;
 struct breaking *breakdown_open(void);
 void breakdown_close(struct breaking *b); /* NULL is fine */
 void breakdown_process(struct breaking *b, const struct run_process *p);
+/* The track stays until its end, and the texts of its events. */
+void breakdown_track_begin(struct breaking *b, const struct run_track *t);
+/* Sorted by begin, the longer one first. */
+void breakdown_events(struct breaking *b, const struct run_event *v, size_t n);
+void breakdown_track_end(struct breaking *b);
 void breakdown_track(struct breaking *b, const struct run_track *t, const struct run_event *v,
                      size_t n);
 void breakdown_process_end(struct breaking *b);

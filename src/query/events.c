@@ -2,12 +2,9 @@
 /* events.c - see events.h. */
 #include "query/events.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "query/run_open.h"
-#include "query/sorted_runs.h"
+#include "query/event_flow.h"
 
 static struct run_process *copy_processes(const struct event_index *x, struct arena *a)
 {
@@ -50,75 +47,7 @@ int events_tracks(struct run *r, struct arena *a, struct run_track **out, size_t
 
 /* ---- reading ---- */
 
-struct window {
-    wall_ns from, to; /* 0: open */
-};
-
-/* A moment at the very end of the window is behind it, one at its begin is in it. */
-static bool overlaps(const struct window *w, int64_t begin, int64_t end)
-{
-    return (!w->to.ns || begin < w->to.ns) &&
-           (!w->from.ns || end > w->from.ns || begin >= w->from.ns);
-}
-
-static bool block_overlaps(const struct window *w, const struct store *s,
-                           const struct events_block *b)
-{
-    return overlaps(w, store_wall(s, b->t_first_us).ns, store_wall(s, b->t_last_us).ns);
-}
-
-static bool in_order(const void *a, const void *b)
-{
-    const struct event *x = &((const struct run_event *)a)->event;
-    const struct event *y = &((const struct run_event *)b)->event;
-    return x->at.ns != y->at.ns ? x->at.ns < y->at.ns : x->dur_ns >= y->dur_ns;
-}
-
-struct reading {
-    const struct store *store;
-    struct window window;
-    struct codec *codec;
-    struct run_event *v;
-    size_t n;
-    struct sorted_runs runs;
-};
-
-static void keep_event(struct reading *rd, const struct event *e)
-{
-    const struct run_event x = {event_wall(rd->store, e->at), *e};
-    if (!overlaps(&rd->window, x.at.ns, x.at.ns + e->dur_ns))
-        return;
-    if (rd->n == 0 || !in_order(&rd->v[rd->n - 1], &x))
-        sorted_runs_add(&rd->runs, rd->n);
-    rd->v[rd->n++] = x;
-}
-
-/* Blocks that are damaged are left out; run_losses counts them. */
-static void read_blocks(struct reading *rd, const struct event_track *t, struct arena *a)
-{
-    uint32_t most = 0;
-    uint64_t rows = 0;
-    for (uint32_t i = 0; i < t->n_blocks; i++) {
-        const struct events_block *b = &t->store->events[t->blocks[i]];
-        if (!block_overlaps(&rd->window, t->store, b))
-            continue;
-        rows += b->rows;
-        most = MAX_OF(most, b->rows);
-    }
-    struct event *block = xcalloc(most, sizeof *block);
-    rd->v = arena_array(a, struct run_event, rows);
-    for (uint32_t i = 0; i < t->n_blocks; i++) {
-        const struct events_block *b = &t->store->events[t->blocks[i]];
-        if (!block_overlaps(&rd->window, t->store, b) || !store_events(rd->codec, b, a, block))
-            continue;
-        for (uint32_t k = 0; k < b->rows; k++)
-            keep_event(rd, &block[k]);
-    }
-    free(block);
-}
-
-/* NULL, and `e` says why, when the track is not one of the run's. */
-static const struct event_track *find_track(struct run *r, const struct run_track *t, struct err *e)
+const struct event_track *run_event_track(struct run *r, const struct run_track *t, struct err *e)
 {
     struct event_index *x;
     if (run_events(r, &x, e) != 0)
@@ -132,16 +61,21 @@ static const struct event_track *find_track(struct run *r, const struct run_trac
 int events_read(struct run *r, const struct run_track *t, wall_ns from, wall_ns to, struct arena *a,
                 struct run_event **out, size_t *n, struct err *e)
 {
-    const struct event_track *track = find_track(r, t, e);
+    const struct event_window w = {from, to};
+    const struct event_track *track = run_event_track(r, t, e);
     if (!track)
         return e->code;
-    struct reading rd = {.store = track->store, .window = {from, to}, .codec = codec_open()};
-    read_blocks(&rd, track, a);
-    sorted_runs_merge(&rd.runs, rd.v, rd.n, sizeof *rd.v, in_order);
-    sorted_runs_free(&rd.runs);
-    codec_close(rd.codec);
-    *out = rd.v;
-    *n = rd.n;
+    struct event_flow *flow = event_flow_open(EVENT_COLUMNS_ALL);
+    const struct run_event *v;
+    uint64_t rows = 0;
+    for (uint32_t i = 0; i < track->n_blocks; i++)
+        rows += event_window_meets(&w, track, i) ? event_block_of(track, i)->rows : 0;
+    *out = arena_array(a, struct run_event, rows);
+    *n = 0;
+    event_flow_track(flow, track, &w, a);
+    for (size_t more; (more = event_flow_next(flow, &v)) > 0; *n += more)
+        memcpy(*out + *n, v, more * sizeof *v);
+    event_flow_close(flow);
     return 0;
 }
 
@@ -150,15 +84,15 @@ int events_read(struct run *r, const struct run_track *t, wall_ns from, wall_ns 
 int events_stretches(struct run *r, const struct run_track *t, wall_ns from, wall_ns to,
                      struct arena *a, struct run_stretch **out, size_t *n, struct err *e)
 {
-    const struct window w = {from, to};
-    const struct event_track *track = find_track(r, t, e);
+    const struct event_window w = {from, to};
+    const struct event_track *track = run_event_track(r, t, e);
     if (!track)
         return e->code;
     *n = 0;
     *out = arena_array(a, struct run_stretch, track->n_blocks + 1);
     for (uint32_t i = 0; i < track->n_blocks; i++) {
-        const struct events_block *b = &track->store->events[track->blocks[i]];
-        if (block_overlaps(&w, track->store, b))
+        const struct events_block *b = event_block_of(track, i);
+        if (event_window_meets(&w, track, i))
             (*out)[(*n)++] =
                 (struct run_stretch){store_wall(track->store, b->t_first_us),
                                      store_wall(track->store, b->t_last_us), b->rows, i};
@@ -169,10 +103,10 @@ int events_stretches(struct run *r, const struct run_track *t, wall_ns from, wal
 int events_names(struct run *r, const struct run_track *t, const struct run_stretch *where,
                  struct arena *a, const char ***out, size_t *n, struct err *e)
 {
-    const struct event_track *track = find_track(r, t, e);
+    const struct event_track *track = run_event_track(r, t, e);
     if (!track)
         return e->code;
-    const struct events_block *b = &track->store->events[track->blocks[where->block]];
+    const struct events_block *b = event_block_of(track, where->block);
     struct codec *codec = codec_open();
     if (!store_event_names(codec, b, a, out))
         *out = NULL;

@@ -63,12 +63,34 @@ void ops_process(struct ops *o)
     ops_add_node(o, &(struct node){.parent = NO_NODE});
 }
 
-void ops_track(struct ops *o, const struct run_track *t, const struct run_event *v, size_t n)
+void ops_track_begin(struct ops *o, const struct run_track *t)
 {
-    if (t->track.kind == TRACK_THREAD)
+    o->thread = t->track.kind == TRACK_THREAD;
+    if (o->thread)
+        ops_begin_thread(o);
+    else
+        ops_begin_device(o);
+}
+
+void ops_events(struct ops *o, const struct run_event *v, size_t n)
+{
+    if (o->thread)
         ops_sweep_thread(o, v, n);
     else
         ops_sweep_device(o, v, n);
+}
+
+void ops_track_end(struct ops *o)
+{
+    if (o->thread)
+        ops_end_thread(o);
+}
+
+void ops_track(struct ops *o, const struct run_track *t, const struct run_event *v, size_t n)
+{
+    ops_track_begin(o, t);
+    ops_events(o, v, n);
+    ops_track_end(o);
 }
 
 /* ---- of a run ---- */
@@ -79,9 +101,19 @@ static void sink_begin(void *to, const struct run_process *p)
     ops_process(to);
 }
 
-static void sink_track(void *to, const struct run_track *t, const struct run_event *v, size_t n)
+static void sink_track(void *to, const struct run_track *t)
 {
-    ops_track(to, t, v, n);
+    ops_track_begin(to, t);
+}
+
+static void sink_events(void *to, const struct run_event *v, size_t n)
+{
+    ops_events(to, v, n);
+}
+
+static void sink_track_end(void *to)
+{
+    ops_track_end(to);
 }
 
 static void sink_end(void *to)
@@ -89,13 +121,19 @@ static void sink_end(void *to)
     ops_process_end(to);
 }
 
-static const struct trace_sink ops_sink = {sink_begin, sink_track, sink_end};
+/* Only modules look at values: those of arrows. */
+static const struct trace_sink sinks[] = {
+    [OPS_BY_NAME] = {sink_begin, sink_track, sink_events, sink_track_end, sink_end,
+                     .no_value = true, .no_args = true},
+    [OPS_BY_MODULE] = {sink_begin, sink_track, sink_events, sink_track_end, sink_end,
+                       .no_args = true},
+};
 
 int ops_read(struct run *r, const struct ops_ask *ask, struct arena *a, struct op_row **out,
              size_t *n, struct err *e)
 {
     struct ops *o = ops_open(ask->by);
-    const int rc = trace_read(r, &ask->trace, &ops_sink, o, e);
+    const int rc = trace_read(r, &ask->trace, &sinks[ask->by], o, e);
     if (rc == 0)
         ops_rows(o, a, out, n);
     ops_close(o);

@@ -10,7 +10,8 @@
  * one, where the profiler tied the two (Kineto's fwdbwd arrows).
  *
  * ops_open, then for each process ops_process, its tracks (threads before devices) and
- * ops_process_end, then ops_rows; or ops_read, which does all that for a run. */
+ * ops_process_end, then ops_rows; or ops_read, which does all that for a run. A track is
+ * ops_track_begin, any number of ops_events, ops_track_end; or ops_track for all of it. */
 #ifndef QUERY_OPS_H
 #define QUERY_OPS_H
 
@@ -45,6 +46,10 @@ struct ops;
 struct ops *ops_open(enum ops_by by);
 void ops_close(struct ops *o);
 void ops_process(struct ops *o);
+void ops_track_begin(struct ops *o, const struct run_track *t);
+/* Sorted by begin, the longer one first. Texts must stay until the end of the track. */
+void ops_events(struct ops *o, const struct run_event *v, size_t n);
+void ops_track_end(struct ops *o);
 void ops_track(struct ops *o, const struct run_track *t, const struct run_event *v, size_t n);
 void ops_process_end(struct ops *o);
 /* Longest self time first; rows and texts live in the arena. */

@@ -21,7 +21,7 @@ static uint32_t node_of(const struct ops *o, uint32_t owner)
     return from ? from->owner : NO_NODE;
 }
 
-void ops_sweep_device(struct ops *o, const struct run_event *v, size_t n)
+void ops_begin_device(struct ops *o)
 {
     if (!o->indexed) {
         launches_index(&o->launches);
@@ -29,6 +29,10 @@ void ops_sweep_device(struct ops *o, const struct run_event *v, size_t n)
     }
     o->indexed = true;
     op_names_turn(&o->gpu.names);
+}
+
+void ops_sweep_device(struct ops *o, const struct run_event *v, size_t n)
+{
     for (size_t i = 0; i < n; i++) {
         const struct event *e = &v[i].event;
         if (device_role(e, 0) == ROLE_OTHER || e->dur_ns < 0)

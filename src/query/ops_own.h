@@ -36,7 +36,8 @@ struct side {
     uint32_t cap;
 };
 
-/* A span of a thread, kept while its process is read. A node's parent has the lower number. */
+/* A span of a thread that something was launched in, kept while its process is read. A node's
+ * parent has the lower number. */
 struct node {
     int64_t device_ns;
     uint32_t parent, name;
@@ -46,13 +47,15 @@ struct node {
 /* A span that runs. */
 struct frame {
     int64_t begin, end;
-    uint64_t tie; /* the id that launches name as their parent */
-    uint32_t node, name;
+    uint64_t tie;  /* the id that launches name as their parent */
+    uint32_t node; /* NO_NODE as long as nothing was launched in it */
+    uint32_t name;
     bool outer, call;
 };
 
 struct ops {
     enum ops_by by;
+    bool thread; /* that is what the track is */
     struct side cpu, gpu;
     struct node *nodes;
     size_t n_nodes, cap_nodes;
@@ -76,7 +79,10 @@ struct ops {
 /* Of a side, by the number of the name; may move the others. */
 struct stat *ops_stat(struct side *s, uint32_t name);
 uint32_t ops_add_node(struct ops *o, const struct node *n);
+void ops_begin_thread(struct ops *o);
 void ops_sweep_thread(struct ops *o, const struct run_event *v, size_t n);
+void ops_end_thread(struct ops *o);
+void ops_begin_device(struct ops *o);
 void ops_sweep_device(struct ops *o, const struct run_event *v, size_t n);
 
 #endif

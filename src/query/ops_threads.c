@@ -49,55 +49,67 @@ static void settle(struct ops *o, int64_t t)
     o->cursor = MAX_OF(o->cursor, t);
 }
 
-static void settle_all(struct ops *o)
+void ops_end_thread(struct ops *o)
 {
     while (o->depth)
         settle(o, o->stack[o->depth - 1].end);
 }
 
-static struct frame *push(struct ops *o, const struct run_event *x, uint32_t name)
+static void push(struct ops *o, const struct run_event *x, uint32_t name)
 {
     struct stat *s = ops_stat(&o->cpu, name);
-    const uint32_t parent = o->depth ? o->stack[o->depth - 1].node : NO_NODE;
     const bool outer = s->open == 0;
     if (o->depth == o->cap_stack) {
         o->cap_stack = o->cap_stack ? 2 * o->cap_stack : 256;
         o->stack = xrealloc(o->stack, o->cap_stack, sizeof *o->stack);
     }
-    struct frame *f = &o->stack[o->depth++];
-    *f = (struct frame){.begin = x->at.ns,
-                        .end = x->at.ns + MAX_OF(0, x->event.dur_ns),
-                        .tie = x->event.parent,
-                        .name = name,
-                        .outer = outer,
-                        .call = is_call(&x->event)};
-    f->node = ops_add_node(o, &(struct node){.parent = parent, .name = name, .outer = outer});
+    o->stack[o->depth++] = (struct frame){.begin = x->at.ns,
+                                          .end = x->at.ns + MAX_OF(0, x->event.dur_ns),
+                                          .tie = x->event.parent,
+                                          .node = NO_NODE,
+                                          .name = name,
+                                          .outer = outer,
+                                          .call = is_call(&x->event)};
     s->calls++;
     s->open++;
     s->used = true;
     s->category = x->event.category;
-    return f;
+}
+
+/* The node of a span that runs; made when it is the first time, with those around it. */
+static uint32_t node_of(struct ops *o, size_t frame)
+{
+    size_t known = frame + 1;
+    while (known > 0 && o->stack[known - 1].node == NO_NODE)
+        known--;
+    uint32_t node = known ? o->stack[known - 1].node : NO_NODE;
+    for (; known <= frame; known++) {
+        struct frame *f = &o->stack[known];
+        node = f->node =
+            ops_add_node(o, &(struct node){.parent = node, .name = f->name, .outer = f->outer});
+    }
+    return node;
 }
 
 /* The span that a launch counts for: the one that the launch names as its parent when that one
  * runs, else the innermost that is no call itself, else the call. */
-static uint32_t owner_of(const struct ops *o, const struct event *v)
+static uint32_t owner_of(struct ops *o, const struct event *v)
 {
     enum { LOOK_MOST = 16 };
     const size_t floor = o->depth > LOOK_MOST ? o->depth - LOOK_MOST : 0;
-    uint32_t innermost = NO_NODE;
-    for (size_t i = o->depth; i > floor; i--) {
-        const struct frame *f = &o->stack[i - 1];
+    size_t innermost = o->depth;
+    for (size_t i = o->depth; i-- > floor;) {
+        const struct frame *f = &o->stack[i];
         if (f->call || f->end < o->cursor)
             continue;
-        if (innermost == NO_NODE)
-            innermost = f->node;
+        if (innermost == o->depth)
+            innermost = i;
         if (v->parent && f->tie == v->parent)
-            return f->node;
+            return node_of(o, i);
     }
-    if (innermost == NO_NODE && o->depth)
-        innermost = o->stack[o->depth - 1].node;
-    return innermost;
+    if (o->depth == 0)
+        return NO_NODE;
+    return node_of(o, innermost < o->depth ? innermost : o->depth - 1);
 }
 
 /* ---- backward ---- */
@@ -154,13 +166,17 @@ static void note_launch(struct ops *o, const struct run_event *x)
     launches_add(&o->launches, &one);
 }
 
-void ops_sweep_thread(struct ops *o, const struct run_event *v, size_t n)
+void ops_begin_thread(struct ops *o)
 {
-    struct op_names *names = &o->cpu.names;
-    op_names_turn(names);
+    op_names_turn(&o->cpu.names);
     o->depth = 0;
     o->cursor = o->op_end = INT64_MIN;
     o->op_arrow = 0;
+}
+
+void ops_sweep_thread(struct ops *o, const struct run_event *v, size_t n)
+{
+    struct op_names *names = &o->cpu.names;
     for (size_t i = 0; i < n; i++) {
         const struct event *e = &v[i].event;
         const uint32_t name = op_names_id(names, e->name);
@@ -175,5 +191,4 @@ void ops_sweep_thread(struct ops *o, const struct run_event *v, size_t n)
         if (is_call(e) && e->link)
             note_launch(o, &v[i]);
     }
-    settle_all(o);
 }

@@ -2,6 +2,8 @@
 /* ops_trace.c - see ops_trace.h. */
 #include "query/ops_trace.h"
 
+#include "query/event_flow.h"
+
 struct tracks {
     struct run_track *v;
     size_t n;
@@ -31,29 +33,46 @@ static bool has_detail(const struct tracks *t, const struct trace_ask *ask)
     return false;
 }
 
-static int read_track(struct run *r, const struct run_track *t, const struct trace_sink *sink,
-                      void *to, struct err *e)
+struct reading {
+    struct run *run;
+    struct event_flow *flow;
+    const struct trace_sink *sink;
+    void *to;
+};
+
+static int read_track(const struct reading *rd, const struct run_track *t, struct err *e)
 {
-    struct arena a = {0};
-    struct run_event *v;
-    size_t n;
-    const int rc = events_read(r, t, (wall_ns){0}, (wall_ns){0}, &a, &v, &n, e);
-    if (rc == 0)
-        sink->track(to, t, v, n);
-    arena_free(&a);
+    const struct event_track *track = run_event_track(rd->run, t, e);
+    const struct event_window all = {{0}, {0}};
+    const struct run_event *v;
+    struct arena texts = {0};
+    if (!track)
+        return e->code;
+    event_flow_track(rd->flow, track, &all, &texts);
+    rd->sink->track(rd->to, t);
+    for (size_t n; (n = event_flow_next(rd->flow, &v)) > 0;)
+        rd->sink->events(rd->to, v, n);
+    rd->sink->track_end(rd->to);
+    arena_free(&texts);
+    return 0;
+}
+
+static int read_process(const struct reading *rd, const struct tracks *t, size_t first, size_t end,
+                        bool detail, struct err *e)
+{
+    int rc = 0;
+    rd->sink->begin(rd->to, t->v[first].process);
+    for (size_t i = first; i < end && rc == 0; i++)
+        if (t->v[i].detail == detail)
+            rc = read_track(rd, &t->v[i], e);
+    rd->sink->end(rd->to);
     return rc;
 }
 
-static int read_process(struct run *r, const struct tracks *t, size_t first, size_t end,
-                        bool detail, const struct trace_sink *sink, void *to, struct err *e)
+static unsigned columns_of(const struct trace_sink *s)
 {
-    int rc = 0;
-    sink->begin(to, t->v[first].process);
-    for (size_t i = first; i < end && rc == 0; i++)
-        if (t->v[i].detail == detail)
-            rc = read_track(r, &t->v[i], sink, to, e);
-    sink->end(to);
-    return rc;
+    return EVENT_COLUMNS_ALL & ~(s->no_value ? EVENT_COLUMN_BIT(COLUMN_VALUE) : 0) &
+           ~(s->no_args ? EVENT_COLUMN_BIT(COLUMN_ARGS) : 0);
 }
 
 int trace_read(struct run *r, const struct trace_ask *ask, const struct trace_sink *sink, void *to,
@@ -61,6 +80,7 @@ int trace_read(struct run *r, const struct trace_ask *ask, const struct trace_si
 {
     struct arena a = {0};
     struct tracks t = {0};
+    struct reading rd = {r, event_flow_open(columns_of(sink)), sink, to};
     bool found = !ask->one_rank, detail;
     int rc = events_tracks(r, &a, &t.v, &t.n, e);
     const bool some = rc == 0 && has_detail(&t, ask);
@@ -70,11 +90,12 @@ int trace_read(struct run *r, const struct trace_ask *ask, const struct trace_si
             continue;
         found = true;
         if (detail == some)
-            rc = read_process(r, &t, i, end, detail, sink, to, e);
+            rc = read_process(&rd, &t, i, end, detail, e);
     }
     if (rc == 0 && !found)
         rc = err_set(e, ERR_NOT_FOUND, "run '%s' has no events of rank %lld", run_get_info(r)->name,
                      (long long)ask->rank);
+    event_flow_close(rd.flow);
     arena_free(&a);
     return rc;
 }

@@ -4,7 +4,7 @@
  *
  * Where a process has detail (a profiler's window, a trace file) only that counts, and no process
  * that has none: what hooks saw of the same time would be counted twice, and what they saw of the
- * whole run does not compare with a few steps. One track at a time is held in memory. */
+ * whole run does not compare with a few steps. No track is ever held in memory as a whole. */
 #ifndef QUERY_OPS_TRACE_H
 #define QUERY_OPS_TRACE_H
 
@@ -17,9 +17,13 @@ struct trace_ask {
 
 struct trace_sink {
     void (*begin)(void *to, const struct run_process *p);
-    /* Events are sorted by begin, the longer one first; they are gone after the call. */
-    void (*track)(void *to, const struct run_track *t, const struct run_event *v, size_t n);
+    void (*track)(void *to, const struct run_track *t);
+    /* Of that track, sorted by begin, the longer one first, in any number of calls; they are gone
+     * after the call, their texts with the track. */
+    void (*events)(void *to, const struct run_event *v, size_t n);
+    void (*track_end)(void *to);
     void (*end)(void *to);
+    bool no_value, no_args; /* nobody looks at them: they come as 0 */
 };
 
 /* ERR_NOT_FOUND when the run has no such rank. */

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event_flow.c - see event_flow.h. A heap of the blocks that overlap, by the row that is next in
+ * each; blocks that begin later are opened when their time has come. */
+#include "query/event_flow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum { PIECE = 256 }; /* events; few, so that they are in the cache when they are looked at */
+
+/* A block that is being read. */
+struct source {
+    struct event_columns columns;
+    uint32_t row;   /* the next one */
+    uint32_t place; /* of the block in the track */
+};
+
+struct event_flow {
+    unsigned wanted;
+    struct codec *codec;
+    const struct event_track *track;
+    struct event_window window;
+    struct arena *texts;
+    uint32_t next;        /* block to open */
+    struct source **heap; /* [0..n): being read, the first one next; [n..made): memory for more */
+    size_t n, made;
+    struct run_event piece[PIECE];
+};
+
+/* ---- windows ---- */
+
+/* A moment at the very end of the window is behind it, one at its begin is in it. */
+static bool overlaps(const struct event_window *w, int64_t begin, int64_t end)
+{
+    return (!w->to.ns || begin < w->to.ns) &&
+           (!w->from.ns || end > w->from.ns || begin >= w->from.ns);
+}
+
+bool event_window_meets(const struct event_window *w, const struct event_track *t, uint32_t i)
+{
+    const struct events_block *b = event_block_of(t, i);
+    return overlaps(w, store_wall(t->store, b->t_first_us).ns,
+                    store_wall(t->store, b->t_last_us).ns);
+}
+
+/* ---- the heap ---- */
+
+/* Whether what is next in x comes before what is next in y; what is equal in the order of blocks.
+ */
+static bool comes_before(const struct source *x, const struct source *y)
+{
+    const int64_t a = x->columns.v[COLUMN_AT][x->row], b = y->columns.v[COLUMN_AT][y->row];
+    if (a != b)
+        return a < b;
+    const int64_t longer = event_cell(&x->columns, COLUMN_DUR, x->row);
+    const int64_t other = event_cell(&y->columns, COLUMN_DUR, y->row);
+    return longer != other ? longer > other : x->place < y->place;
+}
+
+static void swap(struct event_flow *f, size_t i, size_t k)
+{
+    struct source *s = f->heap[i];
+    f->heap[i] = f->heap[k];
+    f->heap[k] = s;
+}
+
+static void sift_up(struct event_flow *f, size_t i)
+{
+    for (; i > 0 && comes_before(f->heap[i], f->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        swap(f, i, (i - 1) / 2);
+}
+
+/* The child of `i` that is next; `i` itself when it has none. */
+static size_t next_child(const struct event_flow *f, size_t i)
+{
+    const size_t left = 2 * i + 1, right = left + 1;
+    if (left >= f->n)
+        return i;
+    return right < f->n && comes_before(f->heap[right], f->heap[left]) ? right : left;
+}
+
+static void sift_down(struct event_flow *f)
+{
+    for (size_t i = 0, k; (k = next_child(f, i)) != i && comes_before(f->heap[k], f->heap[i]);
+         i = k)
+        swap(f, i, k);
+}
+
+/* ---- blocks ---- */
+
+/* Behind the sources that are read, so that one more of them is. */
+static struct source *spare_source(struct event_flow *f)
+{
+    if (f->n == f->made) {
+        f->heap = xrealloc(f->heap, f->made + 1, sizeof *f->heap);
+        f->heap[f->made++] = xcalloc(1, sizeof **f->heap);
+    }
+    return f->heap[f->n];
+}
+
+static void open_block(struct event_flow *f, uint32_t place)
+{
+    struct source *s = spare_source(f);
+    if (!event_columns_read(&s->columns, f->codec, event_block_of(f->track, place), f->wanted,
+                            f->texts))
+        return;
+    s->row = 0;
+    s->place = place;
+    sift_up(f, f->n++);
+}
+
+static int64_t begin_of(const struct event_flow *f, uint32_t place)
+{
+    return event_block_of(f->track, place)->t_first_us * NS_PER_US;
+}
+
+/* Opens what may come before the next row of those that are open; false: there is no next one. */
+static bool open_blocks(struct event_flow *f)
+{
+    for (; f->next < f->track->n_blocks; f->next++) {
+        if (f->n && begin_of(f, f->next) > f->heap[0]->columns.v[COLUMN_AT][f->heap[0]->row])
+            break;
+        if (event_window_meets(&f->window, f->track, f->next))
+            open_block(f, f->next);
+    }
+    return f->n > 0;
+}
+
+/* ---- events ---- */
+
+/* Takes from the first source until it has no more, or another one comes before it. */
+static size_t take(struct event_flow *f, struct run_event *out, size_t most)
+{
+    struct source *s = f->heap[0];
+    const size_t k = next_child(f, 0);
+    const struct source *other = k ? f->heap[k] : NULL;
+    const int64_t later = f->next < f->track->n_blocks ? begin_of(f, f->next) : INT64_MAX;
+    size_t n = 0;
+    do {
+        event_columns_row(&s->columns, s->row++, &out[n++].event);
+    } while (n < most && s->row < s->columns.rows && s->columns.v[COLUMN_AT][s->row] < later &&
+             (!other || comes_before(s, other)));
+    if (s->row == s->columns.rows)
+        swap(f, 0, --f->n);
+    sift_down(f);
+    return n;
+}
+
+static uint64_t ahead_of(const struct store *s, mono_ns t)
+{
+    return (uint64_t)event_wall(s, t).ns - (uint64_t)t.ns;
+}
+
+/* Clocks are only ever put forward, so when the first and the last are as far from the wall clock,
+ * all between them are. */
+static void tell_wall_times(const struct store *s, struct run_event *v, size_t n)
+{
+    const uint64_t ahead = ahead_of(s, v[0].event.at);
+    const bool steady = ahead_of(s, v[n - 1].event.at) == ahead;
+    for (size_t i = 0; i < n; i++)
+        v[i].at.ns =
+            (int64_t)((uint64_t)v[i].event.at.ns + (steady ? ahead : ahead_of(s, v[i].event.at)));
+}
+
+static size_t keep_overlapping(const struct event_window *w, struct run_event *v, size_t n)
+{
+    size_t kept = 0;
+    if (!w->from.ns && !w->to.ns)
+        return n;
+    for (size_t i = 0; i < n; i++)
+        if (overlaps(w, v[i].at.ns, v[i].at.ns + v[i].event.dur_ns))
+            v[kept++] = v[i];
+    return kept;
+}
+
+size_t event_flow_next(struct event_flow *f, const struct run_event **out)
+{
+    *out = f->piece;
+    for (size_t n = 0; open_blocks(f); n = 0) {
+        while (n < PIECE && open_blocks(f))
+            n += take(f, f->piece + n, PIECE - n);
+        tell_wall_times(f->track->store, f->piece, n);
+        n = keep_overlapping(&f->window, f->piece, n);
+        if (n)
+            return n;
+    }
+    return 0;
+}
+
+void event_flow_track(struct event_flow *f, const struct event_track *t,
+                      const struct event_window *w, struct arena *texts)
+{
+    f->track = t;
+    f->window = *w;
+    f->texts = texts;
+    f->next = 0;
+    f->n = 0;
+}
+
+struct event_flow *event_flow_open(unsigned columns)
+{
+    struct event_flow *f = xcalloc(1, sizeof *f);
+    f->wanted = columns;
+    f->codec = codec_open();
+    return f;
+}
+
+void event_flow_close(struct event_flow *f)
+{
+    if (!f)
+        return;
+    for (size_t i = 0; i < f->made; i++) {
+        event_columns_free(&f->heap[i]->columns);
+        free(f->heap[i]);
+    }
+    free(f->heap);
+    codec_close(f->codec);
+    free(f);
+}
