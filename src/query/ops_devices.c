@@ -13,7 +13,7 @@ static void count_kernel(struct ops *o, const struct event *e)
 }
 
 /* What was launched backward counts for where the forward operator was called. */
-static uint32_t node_of(const struct ops *o, uint32_t owner)
+static uint32_t node_of(struct ops *o, uint32_t owner)
 {
     if (!(owner & BACKWARD))
         return owner;

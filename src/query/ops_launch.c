@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ops_launch.c - see ops_launch.h. */
+/* ops_launch.c - see ops_launch.h.
+ *
+ * Links are counted up as calls are made, and devices run them in nearly that order: what a thread
+ * adds is sorted already, and a search begins where the one before it ended. */
 #include "query/ops_launch.h"
 
 #include <stdlib.h>
@@ -7,15 +10,18 @@
 
 #include "base/mem.h"
 
-enum { NEAR_BITS = 9 };
+#define NO_PLACE SIZE_MAX
 
-/* Links are counted up as calls are made, and devices run them in nearly that order: neighbours
- * stay neighbours, in pieces that are spread over the table. */
-static size_t slot_of(const struct launches *l, uint64_t link)
+/* Where it belongs among the last few of the sorted run; NO_PLACE: further back. Calls of one
+ * moment may come in another order than they were made. */
+static size_t place_of(const struct launches *l, uint64_t link)
 {
-    uint64_t far = (link >> NEAR_BITS) * 0x9E3779B97F4A7C15u;
-    far ^= far >> 29;
-    return (size_t)((far << NEAR_BITS) + (link & ((1u << NEAR_BITS) - 1))) & (l->n_slots - 1);
+    enum { LOOK_MOST = 16 };
+    const size_t begin = l->runs.n ? l->runs.begins[l->runs.n - 1] : 0;
+    size_t at = l->n;
+    while (at > begin && l->n - at < LOOK_MOST && l->v[at - 1].link > link)
+        at--;
+    return at > begin && l->v[at - 1].link > link ? NO_PLACE : at;
 }
 
 void launches_add(struct launches *l, const struct launch *one)
@@ -26,49 +32,80 @@ void launches_add(struct launches *l, const struct launch *one)
         l->cap = l->cap ? 2 * l->cap : 1024;
         l->v = xrealloc(l->v, l->cap, sizeof *l->v);
     }
-    l->v[l->n++] = *one;
+    const size_t at = place_of(l, one->link);
+    if (l->n == 0 || at == NO_PLACE)
+        sorted_runs_add(&l->runs, l->n);
+    else
+        memmove(l->v + at + 1, l->v + at, (l->n - at) * sizeof *l->v);
+    l->v[l->n == 0 || at == NO_PLACE ? l->n : at] = *one;
+    l->n++;
 }
 
-static uint32_t *find(const struct launches *l, uint64_t link)
+static bool in_order(const void *a, const void *b)
 {
-    for (size_t at = slot_of(l, link);; at = (at + 1) & (l->n_slots - 1))
-        if (l->slots[at] == 0 || l->v[l->slots[at] - 1].link == link)
-            return &l->slots[at];
+    const struct launch *x = a, *y = b;
+    return x->link <= y->link;
 }
 
 void launches_index(struct launches *l)
 {
-    free(l->slots);
-    l->n_slots = 1u << NEAR_BITS;
-    while (l->n_slots < 2 * l->n)
-        l->n_slots *= 2;
-    l->slots = xcalloc(l->n_slots, sizeof *l->slots);
-    for (size_t i = 0; i < l->n; i++) {
-        uint32_t *slot = find(l, l->v[i].link);
-        if (*slot == 0)
-            *slot = (uint32_t)i + 1;
+    if (l->runs.n > LAUNCH_STRETCHES)
+        sorted_runs_merge(&l->runs, l->v, l->n, sizeof *l->v, in_order);
+    l->n_stretches = l->runs.n;
+    for (size_t i = 0; i < l->runs.n; i++) {
+        const size_t begin = l->runs.begins[i];
+        const size_t end = i + 1 < l->runs.n ? l->runs.begins[i + 1] : l->n;
+        l->stretches[i] = (struct launch_stretch){begin, end, begin};
     }
 }
 
-const struct launch *launches_find(const struct launches *l, uint64_t link)
+/* Where lo..hi, sorted, has the first one that is not below the link; hi: none is. */
+static size_t first_in(const struct launch *v, size_t lo, size_t hi, uint64_t link)
 {
-    if (link == 0 || !l->slots)
-        return NULL;
-    const uint32_t *slot = find(l, link);
-    return *slot ? &l->v[*slot - 1] : NULL;
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        if (v[mid].link < link)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* The same of a stretch, in steps that double from where the last search ended. */
+static size_t first_near(const struct launch *v, const struct launch_stretch *s, uint64_t link)
+{
+    size_t lo = s->near, hi = s->near, step = 1;
+    for (; hi < s->end && v[hi].link < link; step *= 2) {
+        lo = hi + 1;
+        hi += MIN_OF(step, s->end - hi);
+    }
+    for (; lo > s->begin && v[lo - 1].link >= link; step *= 2) {
+        hi = lo - 1;
+        lo -= MIN_OF(step, lo - s->begin);
+    }
+    return first_in(v, lo, hi, link);
+}
+
+const struct launch *launches_find(struct launches *l, uint64_t link)
+{
+    for (size_t i = 0; i < l->n_stretches && link; i++) {
+        struct launch_stretch *s = &l->stretches[i];
+        s->near = first_near(l->v, s, link);
+        if (s->near < s->end && l->v[s->near].link == link)
+            return &l->v[s->near];
+    }
+    return NULL;
 }
 
 void launches_clear(struct launches *l)
 {
-    l->n = 0;
-    free(l->slots);
-    l->slots = NULL;
-    l->n_slots = 0;
+    l->n = l->runs.n = l->n_stretches = 0;
 }
 
 void launches_free(struct launches *l)
 {
-    launches_clear(l);
     free(l->v);
+    sorted_runs_free(&l->runs);
     *l = (struct launches){0};
 }

@@ -5,8 +5,9 @@
 #ifndef QUERY_OPS_LAUNCH_H
 #define QUERY_OPS_LAUNCH_H
 
-#include <stddef.h>
 #include <stdint.h>
+
+#include "query/sorted_runs.h"
 
 struct launch {
     uint64_t link;
@@ -14,18 +15,25 @@ struct launch {
     uint32_t owner;     /* whatever the caller keeps there */
 };
 
+enum { LAUNCH_STRETCHES = 8 };
+
 struct launches {
     struct launch *v;
     size_t n, cap;
-    uint32_t *slots; /* 0: free, else 1 + index */
-    size_t n_slots;
+    struct sorted_runs runs; /* by link, as they were added */
+    /* Once indexed: the same, or all of it sorted as one when there were more than fit. */
+    struct launch_stretch {
+        size_t begin, end;
+        size_t near; /* where the last search ended: the next one is for a link close by */
+    } stretches[LAUNCH_STRETCHES];
+    size_t n_stretches;
 };
 
 /* A link of 0 ties nothing and is left out. */
 void launches_add(struct launches *l, const struct launch *one);
 void launches_index(struct launches *l);
 /* The first call with this link; NULL: there is none. */
-const struct launch *launches_find(const struct launches *l, uint64_t link);
+const struct launch *launches_find(struct launches *l, uint64_t link);
 void launches_clear(struct launches *l);
 void launches_free(struct launches *l);
 
