@@ -2,6 +2,7 @@
 /* intervals.c - see intervals.h. */
 #include "query/intervals.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,15 +111,31 @@ void intervals_finish(struct intervals *l)
 
 /* ---- walks over two lists ---- */
 
-static void clear(struct intervals *l)
+/* Empty, with room for as many as two lists can leave. */
+static void clear(struct intervals *l, const struct intervals *a, const struct intervals *b)
 {
     l->n = l->n_runs = 0;
+    if (a->n + b->n <= l->cap)
+        return;
+    free(l->v);
+    l->cap = a->n + b->n;
+    l->v = xmalloc(l->cap * sizeof *l->v);
+}
+
+void intervals_either(const struct intervals *a, const struct intervals *b, struct intervals *out)
+{
+    size_t i = 0, k = 0;
+    clear(out, a, b);
+    while (i < a->n || k < b->n) {
+        const bool left = k == b->n || (i < a->n && a->v[i].begin <= b->v[k].begin);
+        out->n = join(out->v, 0, out->n, left ? a->v[i++] : b->v[k++]);
+    }
 }
 
 void intervals_both(const struct intervals *a, const struct intervals *b, struct intervals *out)
 {
     size_t i = 0, k = 0;
-    clear(out);
+    clear(out, a, b);
     while (i < a->n && k < b->n) {
         const int64_t begin = MAX_OF(a->v[i].begin, b->v[k].begin);
         const int64_t end = MIN_OF(a->v[i].end, b->v[k].end);
@@ -134,7 +151,7 @@ void intervals_both(const struct intervals *a, const struct intervals *b, struct
 void intervals_minus(const struct intervals *a, const struct intervals *b, struct intervals *out)
 {
     size_t k = 0;
-    clear(out);
+    clear(out, a, b);
     for (size_t i = 0; i < a->n; i++) {
         int64_t begin = a->v[i].begin;
         while (k < b->n && b->v[k].end <= begin)

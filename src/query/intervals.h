@@ -30,6 +30,7 @@ void intervals_finish(struct intervals *l);
 void intervals_free(struct intervals *l);
 
 /* `out` is overwritten, and must not be one of the others. */
+void intervals_either(const struct intervals *a, const struct intervals *b, struct intervals *out);
 void intervals_both(const struct intervals *a, const struct intervals *b, struct intervals *out);
 void intervals_minus(const struct intervals *a, const struct intervals *b, struct intervals *out);
 
