@@ -267,22 +267,14 @@ static void join_lanes(struct lane *v, size_t n)
         intervals_finish(&v->role[r]);
 }
 
-static struct intervals union_of(const struct intervals *a, const struct intervals *b)
-{
-    struct intervals out = {0};
-    intervals_add_all(&out, a);
-    intervals_add_all(&out, b);
-    intervals_finish(&out);
-    return out;
-}
-
 static void fill_device(struct device_row *d, const struct lane *l)
 {
     const struct intervals *kernel = &l->role[ROLE_KERNEL], *comm = &l->role[ROLE_COMM];
     const struct intervals *memcpys = &l->role[ROLE_MEMCPY];
-    struct intervals computation = union_of(kernel, &l->role[ROLE_MEMSET]);
-    struct intervals working = union_of(&computation, comm);
-    struct intervals busy = union_of(&working, memcpys);
+    struct intervals computation = {0}, working = {0}, busy = {0};
+    intervals_either(kernel, &l->role[ROLE_MEMSET], &computation);
+    intervals_either(&computation, comm, &working);
+    intervals_either(&working, memcpys, &busy);
     d->busy_ns = intervals_length(&busy);
     d->idle_ns = d->end - d->begin - d->busy_ns;
     d->compute_ns = intervals_length(kernel);
@@ -395,8 +387,14 @@ static void sink_end(void *to)
     breakdown_process_end(to);
 }
 
-static const struct trace_sink breakdown_sink = {sink_begin, sink_track, sink_events,
-                                                 sink_track_end, sink_end};
+static const struct trace_sink breakdown_sink = {
+    sink_begin,
+    sink_track,
+    sink_events,
+    sink_track_end,
+    sink_end,
+    .want = {.value = true, .link = true, .parent = true, .args_of = UINT64_C(1) << CAT_MEMORY},
+};
 
 int breakdown_read(struct run *r, const struct trace_ask *ask, struct arena *a,
                    struct breakdown *out, struct err *e)

@@ -10,22 +10,14 @@
 
 enum { PIECE = 256 }; /* events; few, so that they are in the cache when they are looked at */
 
-/* A block that is being read. */
-struct source {
-    struct event_columns columns;
-    uint32_t row;   /* the next one */
-    uint32_t place; /* of the block in the track */
-};
-
 struct event_flow {
-    unsigned wanted;
-    struct codec *codec;
+    struct event_blocks *blocks;
     const struct event_track *track;
     struct event_window window;
     struct arena *texts;
-    uint32_t next;        /* block to open */
-    struct source **heap; /* [0..n): being read, the first one next; [n..made): memory for more */
-    size_t n, made;
+    uint32_t next;              /* block to open */
+    struct event_source **heap; /* blocks that are being read, the one whose row is next first */
+    size_t n, cap;
     struct run_event piece[PIECE];
 };
 
@@ -49,7 +41,7 @@ bool event_window_meets(const struct event_window *w, const struct event_track *
 
 /* Whether what is next in x comes before what is next in y; what is equal in the order of blocks.
  */
-static bool comes_before(const struct source *x, const struct source *y)
+static bool comes_before(const struct event_source *x, const struct event_source *y)
 {
     const int64_t a = x->columns.v[COLUMN_AT][x->row], b = y->columns.v[COLUMN_AT][y->row];
     if (a != b)
@@ -61,7 +53,7 @@ static bool comes_before(const struct source *x, const struct source *y)
 
 static void swap(struct event_flow *f, size_t i, size_t k)
 {
-    struct source *s = f->heap[i];
+    struct event_source *s = f->heap[i];
     f->heap[i] = f->heap[k];
     f->heap[k] = s;
 }
@@ -90,25 +82,28 @@ static void sift_down(struct event_flow *f)
 
 /* ---- blocks ---- */
 
-/* Behind the sources that are read, so that one more of them is. */
-static struct source *spare_source(struct event_flow *f)
-{
-    if (f->n == f->made) {
-        f->heap = xrealloc(f->heap, f->made + 1, sizeof *f->heap);
-        f->heap[f->made++] = xcalloc(1, sizeof **f->heap);
-    }
-    return f->heap[f->n];
-}
-
 static void open_block(struct event_flow *f, uint32_t place)
 {
-    struct source *s = spare_source(f);
-    if (!event_columns_read(&s->columns, f->codec, event_block_of(f->track, place), f->wanted,
-                            f->texts))
+    struct event_source *s = event_blocks_take(f->blocks, f->track, place, f->texts);
+    if (!s)
         return;
-    s->row = 0;
-    s->place = place;
+    if (f->n == f->cap) {
+        f->cap = f->cap ? 2 * f->cap : 8;
+        f->heap = xrealloc(f->heap, f->cap, sizeof *f->heap);
+    }
+    f->heap[f->n] = s;
     sift_up(f, f->n++);
+}
+
+/* What is next in the first source is another row now, or nothing. */
+static void settle_first(struct event_flow *f)
+{
+    struct event_source *s = f->heap[0];
+    if (s->row == s->columns.rows) {
+        f->heap[0] = f->heap[--f->n];
+        event_blocks_give(f->blocks, s);
+    }
+    sift_down(f);
 }
 
 static int64_t begin_of(const struct event_flow *f, uint32_t place)
@@ -133,18 +128,16 @@ static bool open_blocks(struct event_flow *f)
 /* Takes from the first source until it has no more, or another one comes before it. */
 static size_t take(struct event_flow *f, struct run_event *out, size_t most)
 {
-    struct source *s = f->heap[0];
+    struct event_source *s = f->heap[0];
     const size_t k = next_child(f, 0);
-    const struct source *other = k ? f->heap[k] : NULL;
+    const struct event_source *other = k ? f->heap[k] : NULL;
     const int64_t later = f->next < f->track->n_blocks ? begin_of(f, f->next) : INT64_MAX;
     size_t n = 0;
     do {
         event_columns_row(&s->columns, s->row++, &out[n++].event);
     } while (n < most && s->row < s->columns.rows && s->columns.v[COLUMN_AT][s->row] < later &&
              (!other || comes_before(s, other)));
-    if (s->row == s->columns.rows)
-        swap(f, 0, --f->n);
-    sift_down(f);
+    settle_first(f);
     return n;
 }
 
@@ -189,33 +182,40 @@ size_t event_flow_next(struct event_flow *f, const struct run_event **out)
     return 0;
 }
 
+static void close_blocks(struct event_flow *f)
+{
+    while (f->n)
+        event_blocks_give(f->blocks, f->heap[--f->n]);
+}
+
 void event_flow_track(struct event_flow *f, const struct event_track *t,
                       const struct event_window *w, struct arena *texts)
 {
+    close_blocks(f);
     f->track = t;
     f->window = *w;
     f->texts = texts;
     f->next = 0;
-    f->n = 0;
 }
 
-struct event_flow *event_flow_open(unsigned columns)
+struct event_flow *event_flow_open(const struct event_want *want)
 {
     struct event_flow *f = xcalloc(1, sizeof *f);
-    f->wanted = columns;
-    f->codec = codec_open();
+    f->blocks = event_blocks_open(want);
     return f;
+}
+
+void event_flow_ahead(struct event_flow *f, const struct event_track *const *tracks, size_t n)
+{
+    event_blocks_ahead(f->blocks, tracks, n);
 }
 
 void event_flow_close(struct event_flow *f)
 {
     if (!f)
         return;
-    for (size_t i = 0; i < f->made; i++) {
-        event_columns_free(&f->heap[i]->columns);
-        free(f->heap[i]);
-    }
+    close_blocks(f);
+    event_blocks_close(f->blocks);
     free(f->heap);
-    codec_close(f->codec);
     free(f);
 }

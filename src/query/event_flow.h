@@ -4,29 +4,24 @@
  *
  * Only blocks that overlap in time are held decoded at once, in memory that is used again, so that
  * a long track costs no more than a short one. event_flow_open, then for each track
- * event_flow_track and event_flow_next until it gives none; event_flow_close. */
+ * event_flow_track and event_flow_next until it gives none; event_flow_close, at any time. */
 #ifndef QUERY_EVENT_FLOW_H
 #define QUERY_EVENT_FLOW_H
 
-#include "query/run_open.h"
-#include "store/event_columns.h"
+#include "query/event_blocks.h"
 
 struct event_window {
     wall_ns from, to; /* 0: open */
 };
-
-static inline const struct events_block *event_block_of(const struct event_track *t, uint32_t i)
-{
-    return &t->store->events[t->blocks[i]];
-}
 
 /* Whether a block of the track, by its place in it, has anything to do with the window. */
 bool event_window_meets(const struct event_window *w, const struct event_track *t, uint32_t i);
 
 struct event_flow;
 
-/* `columns`: what its user looks at (event_columns.h); the rest comes as 0. */
-struct event_flow *event_flow_open(unsigned columns);
+struct event_flow *event_flow_open(const struct event_want *want);
+/* These tracks will be read, in this order, each whole and to its end: as event_blocks_ahead. */
+void event_flow_ahead(struct event_flow *f, const struct event_track *const *tracks, size_t n);
 void event_flow_close(struct event_flow *f); /* NULL is fine */
 /* What overlaps the window. Texts live in `texts`. */
 void event_flow_track(struct event_flow *f, const struct event_track *t,

@@ -65,7 +65,7 @@ int events_read(struct run *r, const struct run_track *t, wall_ns from, wall_ns 
     const struct event_track *track = run_event_track(r, t, e);
     if (!track)
         return e->code;
-    struct event_flow *flow = event_flow_open(EVENT_COLUMNS_ALL);
+    struct event_flow *flow = event_flow_open(&EVENT_WANT_ALL);
     const struct run_event *v;
     uint64_t rows = 0;
     for (uint32_t i = 0; i < track->n_blocks; i++)

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "query/names.h"
 #include "query/run_open.h"
+#include "store/event_columns.h"
 
 wall_ns event_wall(const struct store *s, mono_ns t)
 {
@@ -296,19 +297,20 @@ static bool tells_facts(struct codec *c, const struct events_block *b, struct ar
 
 static void read_facts(const struct event_track *t, struct run_process *p, struct codec *c)
 {
+    const struct event_want values = {.value = true};
+    struct event_columns columns = {0};
     for (uint32_t i = 0; i < t->n_blocks; i++) {
         const struct events_block *b = &t->store->events[t->blocks[i]];
         struct arena a = {0};
-        struct event *v = NULL;
-        if (tells_facts(c, b, &a)) {
-            v = xmalloc(b->rows * sizeof *v);
-            const uint32_t n = store_events(c, b, &a, v) ? b->rows : 0;
-            for (uint32_t k = 0; k < n; k++)
-                take_fact(p, &v[k]);
+        const bool some = tells_facts(c, b, &a) && event_columns_read(&columns, c, b, &values, &a);
+        for (uint32_t k = 0; some && k < b->rows; k++) {
+            struct event v;
+            event_columns_row(&columns, k, &v);
+            take_fact(p, &v);
         }
-        free(v);
         arena_free(&a);
     }
+    event_columns_free(&columns);
 }
 
 /* One that speaks alone on its node is the rank that the launcher put there. */

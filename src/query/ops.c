@@ -124,9 +124,9 @@ static void sink_end(void *to)
 /* Only modules look at values: those of arrows. */
 static const struct trace_sink sinks[] = {
     [OPS_BY_NAME] = {sink_begin, sink_track, sink_events, sink_track_end, sink_end,
-                     .no_value = true, .no_args = true},
+                     .want = {.link = true, .parent = true}},
     [OPS_BY_MODULE] = {sink_begin, sink_track, sink_events, sink_track_end, sink_end,
-                       .no_args = true},
+                       .want = {.value = true, .link = true, .parent = true}},
 };
 
 int ops_read(struct run *r, const struct ops_ask *ask, struct arena *a, struct op_row **out,

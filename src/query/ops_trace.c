@@ -4,24 +4,16 @@
 
 #include "query/event_flow.h"
 
+/* Those of a run that are read. */
 struct tracks {
     struct run_track *v;
+    const struct event_track **stored;
     size_t n;
 };
 
 static bool wanted(const struct trace_ask *ask, const struct run_process *p)
 {
     return !ask->one_rank || p->rank == ask->rank;
-}
-
-/* Where the tracks of the process of track `i` end; whether one of them is detail. */
-static size_t process_end(const struct tracks *t, size_t i, bool *detail)
-{
-    const struct run_process *p = t->v[i].process;
-    *detail = false;
-    for (; i < t->n && t->v[i].process == p; i++)
-        *detail |= t->v[i].detail;
-    return i;
 }
 
 /* Whether any process that is asked for has detail. */
@@ -33,46 +25,62 @@ static bool has_detail(const struct tracks *t, const struct trace_ask *ask)
     return false;
 }
 
-struct reading {
-    struct run *run;
-    struct event_flow *flow;
-    const struct trace_sink *sink;
-    void *to;
-};
-
-static int read_track(const struct reading *rd, const struct run_track *t, struct err *e)
+/* Leaves those of the processes that are asked for, with or without detail. */
+static void choose(struct tracks *t, const struct trace_ask *ask, bool detail)
 {
-    const struct event_track *track = run_event_track(rd->run, t, e);
-    const struct event_window all = {{0}, {0}};
-    const struct run_event *v;
-    struct arena texts = {0};
-    if (!track)
-        return e->code;
-    event_flow_track(rd->flow, track, &all, &texts);
-    rd->sink->track(rd->to, t);
-    for (size_t n; (n = event_flow_next(rd->flow, &v)) > 0;)
-        rd->sink->events(rd->to, v, n);
-    rd->sink->track_end(rd->to);
-    arena_free(&texts);
+    size_t kept = 0;
+    for (size_t i = 0; i < t->n; i++)
+        if (wanted(ask, t->v[i].process) && t->v[i].detail == detail)
+            t->v[kept++] = t->v[i];
+    t->n = kept;
+}
+
+static int find_tracks(struct run *r, const struct trace_ask *ask, struct arena *a,
+                       struct tracks *out, struct err *e)
+{
+    struct event_index *x;
+    int rc = run_events(r, &x, e);
+    if (rc == 0)
+        rc = events_tracks(r, a, &out->v, &out->n, e);
+    if (rc)
+        return rc;
+    choose(out, ask, has_detail(out, ask));
+    if (ask->one_rank && out->n == 0)
+        return err_set(e, ERR_NOT_FOUND, "run '%s' has no events of rank %lld",
+                       run_get_info(r)->name, (long long)ask->rank);
+    out->stored = arena_array(a, const struct event_track *, out->n);
+    for (size_t i = 0; i < out->n; i++)
+        out->stored[i] = &x->tracks[out->v[i].index];
     return 0;
 }
 
-static int read_process(const struct reading *rd, const struct tracks *t, size_t first, size_t end,
-                        bool detail, struct err *e)
+static void read_track(struct event_flow *flow, const struct tracks *t, size_t i,
+                       const struct trace_sink *sink, void *to)
 {
-    int rc = 0;
-    rd->sink->begin(rd->to, t->v[first].process);
-    for (size_t i = first; i < end && rc == 0; i++)
-        if (t->v[i].detail == detail)
-            rc = read_track(rd, &t->v[i], e);
-    rd->sink->end(rd->to);
-    return rc;
+    const struct event_window all = {{0}, {0}};
+    const struct run_event *v;
+    struct arena texts = {0};
+    event_flow_track(flow, t->stored[i], &all, &texts);
+    sink->track(to, &t->v[i]);
+    for (size_t n; (n = event_flow_next(flow, &v)) > 0;)
+        sink->events(to, v, n);
+    sink->track_end(to);
+    arena_free(&texts);
 }
 
-static unsigned columns_of(const struct trace_sink *s)
+static void read_tracks(const struct tracks *t, const struct trace_sink *sink, void *to)
 {
-    return EVENT_COLUMNS_ALL & ~(s->no_value ? EVENT_COLUMN_BIT(COLUMN_VALUE) : 0) &
-           ~(s->no_args ? EVENT_COLUMN_BIT(COLUMN_ARGS) : 0);
+    struct event_flow *flow = event_flow_open(&sink->want);
+    event_flow_ahead(flow, t->stored, t->n);
+    for (size_t i = 0; i < t->n; i++) {
+        const struct run_process *p = t->v[i].process;
+        if (i == 0 || t->v[i - 1].process != p)
+            sink->begin(to, p);
+        read_track(flow, t, i, sink, to);
+        if (i + 1 == t->n || t->v[i + 1].process != p)
+            sink->end(to);
+    }
+    event_flow_close(flow);
 }
 
 int trace_read(struct run *r, const struct trace_ask *ask, const struct trace_sink *sink, void *to,
@@ -80,22 +88,9 @@ int trace_read(struct run *r, const struct trace_ask *ask, const struct trace_si
 {
     struct arena a = {0};
     struct tracks t = {0};
-    struct reading rd = {r, event_flow_open(columns_of(sink)), sink, to};
-    bool found = !ask->one_rank, detail;
-    int rc = events_tracks(r, &a, &t.v, &t.n, e);
-    const bool some = rc == 0 && has_detail(&t, ask);
-    for (size_t i = 0, end; rc == 0 && i < t.n; i = end) {
-        end = process_end(&t, i, &detail);
-        if (!wanted(ask, t.v[i].process))
-            continue;
-        found = true;
-        if (detail == some)
-            rc = read_process(&rd, &t, i, end, detail, e);
-    }
-    if (rc == 0 && !found)
-        rc = err_set(e, ERR_NOT_FOUND, "run '%s' has no events of rank %lld", run_get_info(r)->name,
-                     (long long)ask->rank);
-    event_flow_close(rd.flow);
+    const int rc = find_tracks(r, ask, &a, &t, e);
+    if (rc == 0)
+        read_tracks(&t, sink, to);
     arena_free(&a);
     return rc;
 }

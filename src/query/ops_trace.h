@@ -9,6 +9,7 @@
 #define QUERY_OPS_TRACE_H
 
 #include "query/events.h"
+#include "store/event_want.h"
 
 struct trace_ask {
     bool one_rank;
@@ -23,7 +24,7 @@ struct trace_sink {
     void (*events)(void *to, const struct run_event *v, size_t n);
     void (*track_end)(void *to);
     void (*end)(void *to);
-    bool no_value, no_args; /* nobody looks at them: they come as 0 */
+    struct event_want want;
 };
 
 /* ERR_NOT_FOUND when the run has no such rank. */

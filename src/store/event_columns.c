@@ -24,12 +24,12 @@ static void make_text_room(struct event_columns *c, uint32_t n)
 static bool get_texts(struct event_columns *c, struct codec *codec, const struct events_block *b,
                       struct arena *a)
 {
-    struct buf bytes = {0};
+    c->bytes.len = 0;
     bool good = blob_whole(&b->names) && codec_get_bytes(codec, b->names.p, b->names.len,
-                                                         2 * (size_t)TEXT_BYTES_MOST, &bytes);
-    struct cur in = cur_of(bytes.p, bytes.len);
+                                                         2 * (size_t)TEXT_BYTES_MOST, &c->bytes);
+    struct cur in = cur_of(c->bytes.p, c->bytes.len);
     /* A text takes two bytes at least in front of its own: there is room for the NULs. */
-    char *to = good ? arena_array(a, char, bytes.len + 1) : NULL;
+    char *to = good ? arena_array(a, char, c->bytes.len + 1) : NULL;
     make_text_room(c, b->n_names);
     for (uint32_t i = 0; i < b->n_names && good; i++) {
         c->whats[i] = (uint16_t)cur_varint_most(&in, WHAT_MOST);
@@ -38,7 +38,6 @@ static bool get_texts(struct event_columns *c, struct codec *codec, const struct
         to += strlen(to) + 1;
         good = !in.bad;
     }
-    buf_free(&bytes);
     return good;
 }
 
@@ -142,14 +141,41 @@ static bool get_column(struct codec *codec, const struct blob *b, uint32_t rows,
     return codec_decode(codec, b->p, b->len, rows, out);
 }
 
+/* Whether an event of one of these categories may be in the block. */
+static bool may_hold(const struct event_columns *c, const struct events_block *b,
+                     uint64_t categories)
+{
+    bool some = c->v[COLUMN_WHAT] && categories;
+    for (uint32_t i = 0; i < b->n_names && !some; i++)
+        some = categories >> what_part(c->whats[i], WHAT_CATEGORY_SHIFT, WHAT_CATEGORY_BITS) & 1;
+    return some;
+}
+
+static bool is_wanted(const struct event_columns *c, const struct events_block *b,
+                      const struct event_want *want, enum event_column k)
+{
+    switch (k) {
+    case COLUMN_VALUE:
+        return want->value;
+    case COLUMN_LINK:
+        return want->link;
+    case COLUMN_PARENT:
+        return want->parent;
+    case COLUMN_ARGS:
+        return may_hold(c, b, want->args_of);
+    default:
+        return true;
+    }
+}
+
 static bool get_columns(struct event_columns *c, struct codec *codec, const struct events_block *b,
-                        unsigned columns)
+                        const struct event_want *want)
 {
     bool good = true;
     for (unsigned i = 0; i < COUNT_OF(steps) && good; i++) {
         const enum event_column k = steps[i].column;
         int64_t *v = c->cells + (size_t)k * c->cap_rows;
-        if (!(columns & EVENT_COLUMN_BIT(k)) || (b->column[k].len == 0 && !steps[i].zeros))
+        if ((b->column[k].len == 0 && !steps[i].zeros) || !is_wanted(c, b, want, k))
             continue;
         good = get_column(codec, &b->column[k], c->rows, v) && steps[i].settle(c, b, v);
         c->v[k] = v;
@@ -158,13 +184,13 @@ static bool get_columns(struct event_columns *c, struct codec *codec, const stru
 }
 
 bool event_columns_read(struct event_columns *c, struct codec *codec, const struct events_block *b,
-                        unsigned columns, struct arena *a)
+                        const struct event_want *want, struct arena *a)
 {
     memset(c->v, 0, sizeof c->v);
     c->rows = b->rows;
     make_row_room(c, b->rows);
     return event_block_verify(b) == 0 && get_texts(c, codec, b, a) &&
-           get_columns(c, codec, b, columns | EVENT_COLUMNS_BASE);
+           get_columns(c, codec, b, want);
 }
 
 void event_columns_free(struct event_columns *c)
@@ -173,6 +199,7 @@ void event_columns_free(struct event_columns *c)
     free(c->whats);
     free(c->before);
     free(c->cells);
+    buf_free(&c->bytes);
     *c = (struct event_columns){0};
 }
 
@@ -183,7 +210,7 @@ bool store_events(struct codec *c, const struct events_block *b, struct arena *a
     /* The codec's memory, as a block is too much to ask for anew each time. */
     struct event_columns columns = {.cells = codec_cells(c, (size_t)b->rows * EVENT_COLUMN_N),
                                     .cap_rows = b->rows};
-    const bool good = event_columns_read(&columns, c, b, EVENT_COLUMNS_ALL, a);
+    const bool good = event_columns_read(&columns, c, b, &EVENT_WANT_ALL, a);
     for (uint32_t i = 0; i < b->rows && good; i++)
         event_columns_row(&columns, i, &out[i]);
     columns.cells = NULL;

@@ -8,14 +8,8 @@
 #define STORE_EVENT_COLUMNS_H
 
 #include "store/event_bits.h"
+#include "store/event_want.h"
 #include "store/reader.h"
-
-/* Columns to read, as bits. Those of EVENT_COLUMNS_BASE are read always. */
-#define EVENT_COLUMN_BIT(column) (1u << (column))
-#define EVENT_COLUMNS_ALL        (EVENT_COLUMN_BIT(EVENT_COLUMN_N) - 1)
-#define EVENT_COLUMNS_BASE                                                                         \
-    (EVENT_COLUMN_BIT(COLUMN_AT) | EVENT_COLUMN_BIT(COLUMN_DUR) | EVENT_COLUMN_BIT(COLUMN_NAME) |  \
-     EVENT_COLUMN_BIT(COLUMN_WHAT))
 
 struct event_columns {
     uint32_t rows;
@@ -25,6 +19,7 @@ struct event_columns {
     const char **texts; /* by number */
     uint16_t *whats;    /* of the texts */
     /* Memory, and how much of it there is. */
+    struct buf bytes;
     int64_t *cells;
     uint64_t *before;
     uint32_t cap_rows, cap_texts;
@@ -33,7 +28,7 @@ struct event_columns {
 /* Texts live in `a`. False when any part of the block is damaged, also one that is not asked for.
  */
 bool event_columns_read(struct event_columns *c, struct codec *codec, const struct events_block *b,
-                        unsigned columns, struct arena *a);
+                        const struct event_want *want, struct arena *a);
 void event_columns_free(struct event_columns *c);
 
 static inline int64_t event_cell(const struct event_columns *c, enum event_column k, uint32_t row)
