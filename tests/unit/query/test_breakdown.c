@@ -22,6 +22,25 @@ static struct result result_of(struct kit *k)
     return r;
 }
 
+/* The same, with every event by itself. */
+static struct result result_in_pieces(struct kit *k)
+{
+    struct result r = {0};
+    struct breaking *b = breakdown_open();
+    kit_sort(k);
+    breakdown_process(b, &k->process);
+    for (size_t i = 0; i < k->n; i++) {
+        breakdown_track_begin(b, &k->tracks[i].track);
+        for (size_t e = 0; e < k->tracks[i].n; e++)
+            breakdown_events(b, &k->tracks[i].v[e], 1);
+        breakdown_track_end(b);
+    }
+    breakdown_process_end(b);
+    breakdown_result(b, &r.arena, &r.b);
+    breakdown_close(b);
+    return r;
+}
+
 static void check_roles(const struct step_row *s, const int64_t want[ROLE_N])
 {
     int64_t sum = 0;
@@ -32,6 +51,27 @@ static void check_roles(const struct step_row *s, const int64_t want[ROLE_N])
         sum += s->role_ns[r];
     }
     CHECK_INT(sum, s->end - s->begin);
+}
+
+TEST(a_track_in_pieces_gives_the_same_breakdown)
+{
+    struct kit k;
+    kit_open(&k);
+    struct kit_track *t = kit_thread(&k, 1), *s = kit_stream(&k, 0, 7);
+    kit_step(t, 0, 1000, 4);
+    kit_link(t, 10, 20, CAT_RUNTIME, "launch", 1);
+    kit_link(t, 30, 40, CAT_RUNTIME, "launch", 2);
+    kit_link(s, 100, 200, CAT_KERNEL, "k", 1);
+    kit_link(s, 250, 300, CAT_MEMCPY, "Memcpy HtoD", 2);
+    struct result whole = result_of(&k), pieces = result_in_pieces(&k);
+    CHECK_INT(pieces.b.n_steps, 1);
+    CHECK_INT(pieces.b.n_streams, 1);
+    check_roles(&pieces.b.steps[0], whole.b.steps[0].role_ns);
+    CHECK_INT(pieces.b.streams[0].ops, 2);
+    CHECK_INT(pieces.b.streams[0].other_wait_ns, whole.b.streams[0].other_wait_ns);
+    CHECK_INT(pieces.b.devices[0].busy_ns, 150);
+    arena_free(&whole.arena);
+    arena_free(&pieces.arena);
 }
 
 /* ---- steps ---- */

@@ -82,19 +82,22 @@ TEST(adding_a_whole_list_gives_the_union_of_both)
     }
 }
 
-TEST(both_and_minus_are_those_of_the_moments)
+TEST(either_both_and_minus_are_those_of_the_moments)
 {
     unsigned seed = 3;
-    struct intervals both = {0}, minus = {0};
+    struct intervals either = {0}, both = {0}, minus = {0};
     for (int round = 0; round < ROUNDS; round++) {
         struct intervals a = {0}, b = {0};
-        struct plain pa, pb, in_both, in_a;
+        struct plain pa, pb, in_either, in_both, in_a;
         fill(&seed, &a, &pa, 30);
         fill(&seed, &b, &pb, 30);
         for (size_t i = 0; i < MOMENTS; i++) {
+            in_either.in[i] = pa.in[i] | pb.in[i];
             in_both.in[i] = pa.in[i] & pb.in[i];
             in_a.in[i] = pa.in[i] & !pb.in[i];
         }
+        intervals_either(&a, &b, &either);
+        check_same(&either, &in_either);
         intervals_both(&a, &b, &both);
         check_same(&both, &in_both);
         intervals_minus(&a, &b, &minus);
@@ -104,6 +107,7 @@ TEST(both_and_minus_are_those_of_the_moments)
         intervals_free(&a);
         intervals_free(&b);
     }
+    intervals_free(&either);
     intervals_free(&both);
     intervals_free(&minus);
 }

@@ -203,6 +203,41 @@ TEST(device_time_counts_for_the_operator_around_the_launch)
     arena_free(&x.arena);
 }
 
+TEST(a_track_in_pieces_gives_the_same_table)
+{
+    struct kit k;
+    struct table whole, pieces = {0};
+    kit_open(&k);
+    struct kit_track *t = kit_thread(&k, 1), *s = kit_stream(&k, 0, 7);
+    kit_event(t, 0, 100, CAT_OP, "outer");
+    kit_event(t, 10, 50, CAT_OP, "inner");
+    kit_link(t, 20, 25, CAT_RUNTIME, "launch", 11);
+    kit_link(s, 1000, 1400, CAT_KERNEL, "one", 11);
+    kit_link(s, 1400, 1420, CAT_KERNEL, "two", 11);
+    whole = table_of(&k, OPS_BY_NAME);
+    struct ops *o = ops_open(OPS_BY_NAME);
+    ops_process(o);
+    for (size_t i = 0; i < k.n; i++) {
+        ops_track_begin(o, &k.tracks[i].track);
+        for (size_t e = 0; e < k.tracks[i].n; e++)
+            ops_events(o, &k.tracks[i].v[e], 1);
+        ops_track_end(o);
+    }
+    ops_process_end(o);
+    ops_rows(o, &pieces.arena, &pieces.v, &pieces.n);
+    ops_close(o);
+    CHECK_INT(pieces.n, 5);
+    CHECK_INT(whole.n, 5);
+    check(&pieces, "outer", 1, 60, 100);
+    for (size_t i = 0; i < whole.n; i++) {
+        CHECK_STR(pieces.v[i].name, whole.v[i].name);
+        CHECK_INT(pieces.v[i].self_ns, whole.v[i].self_ns);
+        CHECK_INT(pieces.v[i].device_total_ns, whole.v[i].device_total_ns);
+    }
+    arena_free(&whole.arena);
+    arena_free(&pieces.arena);
+}
+
 TEST(recursion_counts_device_time_once_in_the_total)
 {
     struct kit k;
@@ -371,6 +406,33 @@ TEST(launches_are_found_whatever_their_links_look_like)
             CHECK_INT(launches_find(&l, i * steps[s])->owner, i);
         CHECK(launches_find(&l, 20001 * steps[s]) == NULL);
         CHECK(launches_find(&l, 0) == NULL);
+        launches_free(&l);
+    }
+}
+
+/* Sorted but for neighbours, in stretches of some length, and in no order at all; links twice. */
+TEST(launches_are_found_in_whatever_order_they_were_made)
+{
+    enum { CALLS = 3000 };
+    static const uint32_t lengths[] = {CALLS, 500, 100, 7, 1};
+    for (size_t s = 0; s < COUNT_OF(lengths); s++) {
+        struct launches l = {0};
+        uint64_t links[CALLS];
+        uint32_t first[2 * CALLS + 9] = {0}, draw = 1;
+        for (uint32_t i = 0; i < CALLS; i++) {
+            draw = draw * 1664525u + 1013904223u;
+            const uint32_t at = i % lengths[s] * (CALLS / lengths[s]) + i / lengths[s];
+            links[i] = 1 + 2 * (uint64_t)(at / 2) + (draw >> 8) % 8;
+            launches_add(&l, &(struct launch){.link = links[i], .owner = i + 1});
+            first[links[i]] = first[links[i]] ? first[links[i]] : i + 1;
+        }
+        launches_index(&l);
+        for (uint32_t i = 0; i < CALLS; i++) {
+            CHECK_INT(launches_find(&l, links[CALLS - 1 - i])->owner, first[links[CALLS - 1 - i]]);
+            CHECK_INT(launches_find(&l, links[i])->owner, first[links[i]]);
+        }
+        for (uint64_t link = 1; link < COUNT_OF(first); link++)
+            CHECK((launches_find(&l, link) == NULL) == (first[link] == 0));
         launches_free(&l);
     }
 }
