@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "query/crew.h"
+#include "store/event_columns.h"
 
 enum { PIECE_ROWS = 1 << 16 };
 
@@ -77,8 +78,7 @@ void hook_pass_close(struct hook_pass *p)
 struct reader {
     const struct hook_pass *pass;
     struct codec *codec;
-    struct event *block;
-    uint32_t most; /* rows that block has room for */
+    struct event_columns block;
     struct names_seen names;
     bool wanted[EV_N + 1]; /* by id; a name of nobody's is not */
 };
@@ -96,7 +96,7 @@ static struct reader *reader_open(const struct hook_pass *p)
 static void reader_close(struct reader *rd)
 {
     codec_close(rd->codec);
-    free(rd->block);
+    event_columns_free(&rd->block);
     free(rd);
 }
 
@@ -135,16 +135,16 @@ static void take(struct reader *rd, struct hook_piece *to, const struct event *v
 
 static void read_block(struct reader *rd, struct hook_piece *to, const struct events_block *b)
 {
+    static const struct event_want want = {.value = true};
     struct arena texts = {0};
-    if (b->rows > rd->most) {
-        rd->block = xrealloc(rd->block, b->rows, sizeof *rd->block);
-        rd->most = b->rows;
-    }
     names_seen_forget(&rd->names);
     if ((to->may_step || holds_wanted(rd, b, &texts)) &&
-        store_events(rd->codec, b, &texts, rd->block))
-        for (uint32_t i = 0; i < b->rows; i++)
-            take(rd, to, &rd->block[i]);
+        event_columns_read(&rd->block, rd->codec, b, &want, &texts))
+        for (uint32_t i = 0; i < b->rows; i++) {
+            struct event v;
+            event_columns_row(&rd->block, i, &v);
+            take(rd, to, &v);
+        }
     arena_free(&texts);
 }
 
