@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // bars.tsx - stacked bars: one bar a step, a piece for each part, as high as its time. And what goes
 // into them, apart from the drawing.
+import { Legend } from "../components/basics";
 import { value } from "../format";
 import { eventColor } from "../palette";
 import type { Step } from "../types";
+import { partTitle } from "../words";
 
 export interface Piece {
   readonly part: string;
@@ -44,6 +46,11 @@ export function valueTicks(top: number, want = 4): number[] {
   const unit = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].map((n) => n * unit).find((s) => s >= raw) ?? raw;
   return Array.from({ length: Math.floor(top / step + 1e-9) + 1 }, (_, i) => i * step);
+}
+
+/** What the colours of the parts of a step are. */
+export function PartLegend(p: { parts: readonly string[] }) {
+  return <Legend items={p.parts.map((part) => ({ key: part, color: eventColor(part), text: partTitle(part) }))} />;
 }
 
 const LEFT = 64;

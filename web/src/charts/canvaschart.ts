@@ -45,7 +45,7 @@ export class CanvasChart {
     this.#over.className = "chart-over";
     this.#cursor.className = "chart-cursor";
     this.#selection.className = "chart-selection";
-    this.#tip.className = "chart-tip";
+    this.#tip.className = "tip chart-tip";
     this.#tip.hidden = true;
     this.#over.append(this.#selection, this.#cursor);
     host.append(this.#canvas, this.#over, this.#tip);

@@ -3,7 +3,8 @@
 // the chart is for that), shift or the middle button pans, the wheel zooms, two fingers pinch, a
 // double click shows everything; and the same from the keyboard.
 
-import { ordered, type Span, width, zoom } from "./span";
+import { type Hands, listen, pinch } from "./hands";
+import { ordered, type Span, width } from "./span";
 import type { TimeSync } from "./sync";
 
 export interface Area {
@@ -64,22 +65,12 @@ function panDrag(s: Surface, sync: TimeSync, start: number): Drag {
   };
 }
 
-/** Two fingers: the times under them stay under them. */
-function pinch(s: Surface, sync: TimeSync, fingers: Map<number, number>): () => void {
-  const [p, q] = [...fingers.keys()] as [number, number];
-  const at = (id: number): number => fingers.get(id) ?? 0;
-  const begun = sync.window;
-  const apart = Math.max(Math.abs(at(p) - at(q)), 10);
-  const around = timeAt((at(p) + at(q)) / 2, s.area(), begun);
-  return () => sync.setWindow(zoom(begun, around, apart / Math.max(Math.abs(at(p) - at(q)), 10)));
-}
-
-class Pointers {
+class ChartHands implements Hands {
   readonly #s: Surface;
   readonly #sync: TimeSync;
   readonly #fingers = new Map<number, number>();
   #drag: Drag | null = null;
-  #pinch: (() => void) | null = null;
+  #pinch: (() => Span) | null = null;
   #armed = false; // the wheel zooms: the pointer came here itself, the page did not scroll under it
   #seen = { x: -1, y: -1 };
 
@@ -92,7 +83,7 @@ class Pointers {
     return e.clientX - this.#s.element.getBoundingClientRect().left;
   }
 
-  down = (e: PointerEvent): void => {
+  down(e: PointerEvent): void {
     const x = this.#x(e);
     if (!inside(x, this.#s.area()) || e.button > 1) return;
     this.#s.element.setPointerCapture(e.pointerId);
@@ -100,49 +91,64 @@ class Pointers {
     if (this.#fingers.size === 2) {
       this.#drag?.end(x);
       this.#drag = null;
-      this.#pinch = pinch(this.#s, this.#sync, this.#fingers);
+      this.#pinch = this.#startPinch();
       return;
     }
     const pans = e.button === 1 || e.shiftKey || (e.pointerType === "touch" && this.#s.drag === "zoom");
     this.#drag = pans ? panDrag(this.#s, this.#sync, x) : bandDrag(this.#s, this.#sync, x);
     if (e.button === 1) e.preventDefault();
-  };
+  }
 
-  move = (e: PointerEvent): void => {
+  #startPinch(): () => Span {
+    const begun = this.#sync.window;
+    const fingers = (): [number, number] => [...this.#fingers.values()] as [number, number];
+    return pinch(begun, fingers, (x) => timeAt(x, this.#s.area(), begun));
+  }
+
+  move(e: PointerEvent): void {
     const x = this.#x(e);
     if (e.clientX !== this.#seen.x || e.clientY !== this.#seen.y) this.#armed = true;
     this.#seen = { x: e.clientX, y: e.clientY };
     if (this.#fingers.has(e.pointerId)) this.#fingers.set(e.pointerId, x);
-    if (this.#pinch) return this.#pinch();
+    if (this.#pinch) return this.#sync.setWindow(this.#pinch());
     this.#drag?.move(x);
     const a = this.#s.area();
     this.#sync.setCursor(inside(x, a) || this.#drag ? timeAt(x, a, this.#sync.window) : null);
-  };
+  }
 
-  up = (e: PointerEvent): void => {
+  up(e: PointerEvent): void {
     this.#fingers.delete(e.pointerId);
     this.#drag?.end(this.#x(e));
     this.#drag = null;
     this.#pinch = null;
-  };
+  }
 
-  leave = (): void => {
+  leave(): void {
     this.#armed = false;
     if (!this.#drag) this.#sync.setCursor(null);
-  };
+  }
 
-  scrolled = (): void => {
+  scrolled(): void {
     this.#armed = false;
-  };
+  }
 
-  wheel = (e: WheelEvent): void => {
+  wheel(e: WheelEvent): void {
     const x = this.#x(e);
     if (!this.#armed && !e.ctrlKey) return;
     if (!inside(x, this.#s.area()) || e.deltaY === 0) return;
     if (e.deltaY > 0 && !this.#sync.zoomed) return; // nothing to zoom out of: the page scrolls
     e.preventDefault();
     this.#sync.zoom(e.deltaY > 0 ? WHEEL_STEP : 1 / WHEEL_STEP, timeAt(x, this.#s.area(), this.#sync.window));
-  };
+  }
+
+  double(): void {
+    this.#sync.setWindow(null);
+  }
+
+  key(e: KeyboardEvent): (() => void) | null {
+    const act = KEYS[e.key];
+    return act === undefined || e.metaKey ? null : () => act(this.#sync, e, this.#s);
+  }
 }
 
 /** Grows or shrinks the selection from the cursor, which moves along. */
@@ -181,27 +187,9 @@ export const KEYS_HELP = "Arrow keys move the cursor, plus and minus zoom, Page 
 
 /** Joins the element to the shared window until the returned function is called. */
 export function gestures(s: Surface, sync: TimeSync): () => void {
-  const p = new Pointers(s, sync);
+  const hands = new ChartHands(s, sync);
   const over = new AbortController();
-  const on = { signal: over.signal };
-  const el = s.element;
-  el.addEventListener("pointerdown", p.down, on);
-  el.addEventListener("pointermove", p.move, on);
-  el.addEventListener("pointerup", p.up, on);
-  el.addEventListener("pointercancel", p.up, on);
-  el.addEventListener("pointerleave", p.leave, on);
-  el.addEventListener("wheel", p.wheel, { ...on, passive: false });
-  el.addEventListener("dblclick", () => sync.setWindow(null), on);
-  window.addEventListener("scroll", p.scrolled, { ...on, passive: true });
-  el.addEventListener(
-    "keydown",
-    (e) => {
-      const act = KEYS[e.key];
-      if (!act || e.metaKey) return;
-      e.preventDefault();
-      act(sync, e, s);
-    },
-    on,
-  );
+  listen(s.element, hands, over.signal);
+  window.addEventListener("scroll", () => hands.scrolled(), { signal: over.signal, passive: true });
   return () => over.abort();
 }

@@ -92,6 +92,26 @@ export function Swatch(p: Children & { color: string }) {
   );
 }
 
+export interface LegendItem {
+  readonly key: string;
+  readonly color: string;
+  readonly text: ComponentChildren;
+}
+
+/** What the colours of a chart stand for. What else there is to say are further <li>. */
+export function Legend(p: Children & { items: readonly LegendItem[] }) {
+  return (
+    <ul class="legend">
+      {p.items.map((item) => (
+        <li key={item.key}>
+          <Swatch color={item.color}>{item.text}</Swatch>
+        </li>
+      ))}
+      {p.children}
+    </ul>
+  );
+}
+
 export function Field(p: { label: string; children: (id: string) => JSX.Element }) {
   const id = useId();
   return (

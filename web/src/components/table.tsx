@@ -4,6 +4,7 @@
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 
+import { value } from "../format";
 import { Button } from "./basics";
 
 export interface Column<T> {
@@ -17,6 +18,11 @@ export interface Column<T> {
   /** Starts descending on the first click (the usual for numbers). */
   hint?: string;
   class?: string;
+}
+
+/** A column of times. */
+export function secondsColumn<T>(id: string, title: string, of: (row: T) => number | null): Column<T> {
+  return { id, title, numeric: true, cell: (row) => value(of(row), "s"), sort: of };
 }
 
 export interface SortBy {
@@ -62,7 +68,7 @@ function Head<T>(p: { columns: readonly Column<T>[]; by: SortBy | null; onSort: 
               {c.sort === undefined ? (
                 c.title
               ) : (
-                <button type="button" class="sort" onClick={() => p.onSort(nextSort(p.by, c))}>
+                <button type="button" class="bare sort" onClick={() => p.onSort(nextSort(p.by, c))}>
                   {c.title}
                   <span class="arrow" aria-hidden="true">
                     {on ? (p.by?.down === true ? "↓" : "↑") : "↕"}

@@ -40,6 +40,7 @@ export function Tabs(p: {
             key={t.id}
             id={`tab-${t.id}`}
             type="button"
+            class="bare"
             role="tab"
             aria-selected={t.id === p.selected}
             aria-controls="tab-panel"

@@ -232,11 +232,11 @@ export function Legend(p: { store: Store }) {
     for (const rows of chunk.tracks.values())
       for (const track of rows) for (const style of track.style) seen[Math.floor(style / SHADES)] = 1;
   return (
-    <ul class="tl-legend" aria-label="Colours and patterns">
+    <ul class="legend" aria-label="Colours and patterns">
       {LOOKS.map((look, i) => ({ look: lookOf(i * SHADES), on: seen[i] === 1, key: look.key })).map(
         ({ look, on, key }) =>
           on && (
-            <li key={key}>
+            <li key={key} class="swatch">
               <i class={`tl-swatch tl-${look.pattern}`} style={{ "--swatch": `var(${look.colour})` }} aria-hidden="true" />
               {look.what}
             </li>

@@ -3,7 +3,8 @@
 // shift or on the ruler it selects a range, the wheel zooms at the cursor, two fingers pinch, a click
 // selects a slice, a double click shows the whole run. Keys as in other trace viewers.
 
-import { ordered, width, zoom } from "../charts/span";
+import { type Hands, listen as listenTo, pinch } from "../charts/hands";
+import { ordered, width } from "../charts/span";
 import { rowAt } from "./layout";
 import type { Slice } from "./model";
 import { clampRange, pxToTime, type Range } from "./range";
@@ -72,10 +73,10 @@ export function rangeDrag(store: Store, wide: () => number, x0: number): Drag {
   };
 }
 
-class Pointers {
+class StageHands implements Hands {
   readonly #fingers = new Map<number, { x: number; y: number }>();
   #drag: Drag | null = null;
-  #pinch: (() => void) | null = null;
+  #pinch: (() => Range) | null = null;
 
   constructor(readonly s: Surface) {}
 
@@ -84,7 +85,7 @@ class Pointers {
     return { x: e.clientX - box.left, y: e.clientY - box.top };
   }
 
-  down = (e: PointerEvent): void => {
+  down(e: PointerEvent): void {
     if (e.button > 1) return;
     const at = this.#at(e);
     this.s.element.setPointerCapture(e.pointerId);
@@ -99,31 +100,31 @@ class Pointers {
     this.#drag = e.shiftKey
       ? rangeDrag(store, () => element.clientWidth, at.x)
       : panDrag(this.s, at.x, at.y, e.pointerType === "touch");
-  };
+  }
 
-  move = (e: PointerEvent): void => {
+  move(e: PointerEvent): void {
     const at = this.#at(e);
     if (this.#fingers.has(e.pointerId)) this.#fingers.set(e.pointerId, at);
-    if (this.#pinch) return this.#pinch();
+    if (this.#pinch) return this.s.store.show(this.#pinch());
     if (this.#drag) return this.#drag.move(at.x, at.y);
     if (e.pointerType === "touch") return;
     const slice = sliceUnder(this.s, at.x, at.y);
     this.s.store.hover.value = slice && { slice, ...at };
-  };
+  }
 
-  up = (e: PointerEvent): void => {
+  up(e: PointerEvent): void {
     const at = this.#at(e);
     this.#fingers.delete(e.pointerId);
     if (e.type === "pointerup") this.#drag?.end(at.x, at.y);
     this.#drag = null;
     this.#pinch = null;
-  };
+  }
 
-  leave = (): void => {
+  leave(): void {
     this.s.store.hover.value = null;
-  };
+  }
 
-  wheel = (e: WheelEvent): void => {
+  wheel(e: WheelEvent): void {
     const { store } = this.s;
     if (e.deltaX !== 0 && Math.abs(e.deltaX) > Math.abs(e.deltaY)) {
       e.preventDefault();
@@ -140,17 +141,21 @@ class Pointers {
     e.preventDefault();
     const at = pxToTime(this.#at(e).x, store.range.value, this.s.element.clientWidth);
     store.zoom(e.deltaY > 0 ? WHEEL : 1 / WHEEL, at);
-  };
+  }
 
-  /** Two fingers: the times under them stay under them. */
-  #startPinch(): () => void {
-    const { store, element } = this.s;
-    const [p, q] = [...this.#fingers.keys()] as [number, number];
-    const x = (id: number): number => this.#fingers.get(id)?.x ?? 0;
-    const begun = store.range.value;
-    const apart = Math.max(10, Math.abs(x(p) - x(q)));
-    const around = pxToTime((x(p) + x(q)) / 2, begun, element.clientWidth);
-    return () => store.show(zoom(begun, around, apart / Math.max(10, Math.abs(x(p) - x(q)))));
+  double(): void {
+    this.s.store.reset();
+  }
+
+  key(e: KeyboardEvent): (() => void) | null {
+    const act = KEYS[e.key.toLowerCase()];
+    return act === undefined || e.ctrlKey || e.metaKey || e.altKey ? null : () => act(this.s, e);
+  }
+
+  #startPinch(): () => Range {
+    const begun = this.s.store.range.value;
+    const fingers = (): [number, number] => [...this.#fingers.values()].map((f) => f.x) as [number, number];
+    return pinch(begun, fingers, (x) => pxToTime(x, begun, this.s.element.clientWidth));
   }
 }
 
@@ -258,26 +263,7 @@ export const KEYS_HELP: readonly (readonly [string, string])[] = [
 
 /** Listens on the surface until the returned function is called. */
 export function listen(s: Surface): () => void {
-  const p = new Pointers(s);
   const over = new AbortController();
-  const on = { signal: over.signal };
-  const el = s.element;
-  el.addEventListener("pointerdown", p.down, on);
-  el.addEventListener("pointermove", p.move, on);
-  el.addEventListener("pointerup", p.up, on);
-  el.addEventListener("pointercancel", p.up, on);
-  el.addEventListener("pointerleave", p.leave, on);
-  el.addEventListener("wheel", p.wheel, { ...on, passive: false });
-  el.addEventListener("dblclick", () => s.store.reset(), on);
-  el.addEventListener(
-    "keydown",
-    (e) => {
-      const act = KEYS[e.key.toLowerCase()];
-      if (!act || e.ctrlKey || e.metaKey || e.altKey) return;
-      e.preventDefault();
-      act(s, e);
-    },
-    on,
-  );
+  listenTo(s.element, new StageHands(s), over.signal);
   return () => over.abort();
 }

@@ -65,7 +65,7 @@ function LaneTitle(p: { store: Store; box: LaneBox }) {
   return (
     <button
       type="button"
-      class="tl-lane"
+      class="bare tl-lane"
       style={{ height: `${height}px` }}
       aria-expanded={!collapsed}
       title={lane.title}
@@ -85,7 +85,7 @@ function GroupTitle(p: { store: Store; group: GroupBox }) {
     <div class="tl-group" style={{ height: `${group.height}px` }}>
       <button
         type="button"
-        class="tl-group-head"
+        class="bare tl-group-head"
         aria-expanded={!group.collapsed}
         onClick={() => p.store.toggle(group.key)}
       >
@@ -108,7 +108,7 @@ function Tooltip(p: { store: Store }) {
   const right = x > p.store.width.value * 0.6;
   const place = right ? { right: `${p.store.width.value - x + 12}px` } : { left: `${x + 12}px` };
   return (
-    <div class="tl-tip" style={{ ...place, top: `${y + 16}px` }} aria-hidden="true">
+    <div class="tip tl-tip" style={{ ...place, top: `${y + 16}px` }} aria-hidden="true">
       <strong>{slice.name}</strong>
       <span>
         {value((slice.end - slice.start) / 1e9, "s")} · at {offsetText(slice.start, 1000)}

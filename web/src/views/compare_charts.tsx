@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // compare_charts.tsx - both runs' step times in one picture, and a difference with its interval.
 import { valueTicks } from "../charts/bars";
-import { Swatch } from "../components/basics";
+import { Legend } from "../components/basics";
 import { ChartFrame } from "../components/chart_frame";
 import type { Column } from "../components/table";
 import { useWidth } from "../components/width";
@@ -85,10 +85,12 @@ export function StepTimes(p: { data: Comparison }) {
       summary={summary}
       table={() => ({ columns: BIN_COLUMNS, rows: binRows(t.histogram) })}
       legend={
-        <div class="legend">
-          <Swatch color={A_COLOUR}>A: {p.data.a.name} (filled)</Swatch>
-          <Swatch color={B_COLOUR}>B: {p.data.b.name} (dashed line)</Swatch>
-        </div>
+        <Legend
+          items={[
+            { key: "a", color: A_COLOUR, text: `A: ${p.data.a.name} (filled)` },
+            { key: "b", color: B_COLOUR, text: `B: ${p.data.b.name} (dashed line)` },
+          ]}
+        />
       }
     >
       <div ref={box}>{wide > 0 && <Overlaid histogram={t.histogram} wide={wide} label={summary} />}</div>

@@ -182,7 +182,7 @@ function MonitoringSwitch(p: { run: RunInfo; why: string | null; control: Asked 
     <button
       type="button"
       role="switch"
-      class="switch"
+      class="button switch"
       aria-checked={on && p.run.live}
       aria-disabled={off ? "true" : undefined}
       title={p.why ?? (on ? "Pause the recording; the job goes on" : "Go on recording")}

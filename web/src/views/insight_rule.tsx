@@ -40,7 +40,7 @@ function When(p: { f: Finding; run: RunInfo }) {
   return (
     <span class="insight-when">
       {shown.map((r) => (
-        <button key={r.start_ns} type="button" class="link" onClick={() => show(r)} title="Show this time in Nodes">
+        <button key={r.start_ns} type="button" class="bare link" onClick={() => show(r)} title="Show this time in Nodes">
           {rangeText(r, p.run)}
         </button>
       ))}

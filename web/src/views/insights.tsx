@@ -55,7 +55,7 @@ function RuleItem(p: { v: Verdict; rule: Rule | undefined; run: RunInfo; open: b
   return (
     <li class={`insight ${v.state}`} data-rule={v.rule}>
       <h3>
-        <button type="button" aria-expanded={p.open} onClick={p.toggle}>
+        <button type="button" class="bare" aria-expanded={p.open} onClick={p.toggle}>
           <span class="insight-arrow" aria-hidden="true">
             {p.open ? "▾" : "▸"}
           </span>

@@ -9,7 +9,7 @@ import { busyIn, type Lane, partLanes } from "../charts/lanes";
 import { type Span, nsOf, width } from "../charts/span";
 import type { TimeSync } from "../charts/sync";
 import { timeText } from "../charts/timeaxis";
-import { Button, Swatch } from "../components/basics";
+import { Button, Legend } from "../components/basics";
 import { ChartFrame } from "../components/chart_frame";
 import { Empty, Loaded } from "../components/empty";
 import { type Column, DataTable } from "../components/table";
@@ -112,15 +112,7 @@ function Drawn(p: { sync: TimeSync; timeline: Timeline; run: RunInfo; left: numb
       class="nodes-chart nodes-lanes"
       summary={`${lanes.length} lanes. ${most ? `Most time: ${most.text}, ${value(most.s, "s")}, ${share(most.share)} of the window.` : ""}`}
       table={() => ({ columns: LANE_COLUMNS, rows: rows() })}
-      legend={
-        <ul class="legend">
-          {parts.map((part) => (
-            <li key={part.id}>
-              <Swatch color={`var(${partColourName(part)})`}>{part.title}</Swatch>
-            </li>
-          ))}
-        </ul>
-      }
+      legend={<Legend items={parts.map((part) => ({ key: part.id, color: `var(${partColourName(part)})`, text: part.title }))} />}
     >
       <LaneChart sync={p.sync} lanes={lanes} left={p.left} label="Parts of the training loop over time" />
     </ChartFrame>

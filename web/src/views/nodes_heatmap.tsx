@@ -6,13 +6,13 @@ import { api } from "../api";
 import { HeatmapChart } from "../charts/heat";
 import { type HeatData, heatData, type HeatRow, percentAt, rowText } from "../charts/heatmap";
 import { msOf } from "../charts/span";
-import { Swatch } from "../components/basics";
+import { Legend } from "../components/basics";
 import { ChartFrame } from "../components/chart_frame";
 import { Empty, Loaded } from "../components/empty";
 import type { Column } from "../components/table";
 import { percent } from "../format";
 import { PHASES } from "../palette";
-import type { Heatmap, PhaseName, RunInfo } from "../types";
+import type { Heatmap, RunInfo } from "../types";
 import { type Ask, pointsFor, useWindowed } from "./nodes_data";
 
 interface DeviceRow {
@@ -88,14 +88,9 @@ function Drawn(p: { run: RunInfo; answer: Heatmap; ask: Ask; left: number }) {
       summary={sentence(rows)}
       table={() => ({ columns: COLUMNS, rows })}
       legend={
-        <ul class="legend">
-          {phases.map((name: PhaseName) => (
-            <li key={name}>
-              <Swatch color={PHASES[name].color}>{PHASES[name].title}</Swatch>
-            </li>
-          ))}
+        <Legend items={phases.map((name) => ({ key: name, color: PHASES[name].color, text: PHASES[name].title }))}>
           <li class="quiet">Hatched: nothing measured. A cell is the mean of its time.</li>
-        </ul>
+        </Legend>
       }
     >
       <HeatmapChart sync={p.ask.sync} data={data} phases={p.run.phases} left={p.left} label="Utilization of every core and GPU" />

@@ -120,7 +120,7 @@ function Labels(p: { devices: readonly string[]; noun: string }) {
   return (
     <div class="nodes-labels" role="group" aria-label={`Add a single ${p.noun}`}>
       {p.devices.map((d) => (
-        <button key={d} type="button" class="nodes-label" aria-pressed={chosen.includes(d)} onClick={() => toggleSelected(d)}>
+        <button key={d} type="button" class="button nodes-label" aria-pressed={chosen.includes(d)} onClick={() => toggleSelected(d)}>
           {d}
         </button>
       ))}
@@ -137,12 +137,12 @@ function SearchList(p: { noun: string; devices: readonly string[] }) {
   return (
     <div class="nodes-search">
       <div class="nodes-labels">
-        <button type="button" class="nodes-label nodes-add" aria-expanded={open} onClick={() => setOpen(!open)}>
+        <button type="button" class="button nodes-label nodes-add" aria-expanded={open} onClick={() => setOpen(!open)}>
           {open ? "Close the list" : `Add one of ${p.devices.length} ${p.noun}s …`}
         </button>
         <Labels devices={mine} noun={p.noun} />
         {mine.length > 0 && (
-          <button type="button" class="nodes-label" onClick={() => (selection.value = chosen.filter((c) => !mine.includes(c)))}>
+          <button type="button" class="button nodes-label" onClick={() => (selection.value = chosen.filter((c) => !mine.includes(c)))}>
             Remove all
           </button>
         )}

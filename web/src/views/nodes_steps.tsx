@@ -4,15 +4,14 @@
 import { useMemo } from "preact/hooks";
 
 import { api } from "../api";
-import { partsOf, piecesOf, StackedBars } from "../charts/bars";
-import { Field, Swatch } from "../components/basics";
+import { PartLegend, partsOf, piecesOf, StackedBars } from "../charts/bars";
+import { Field } from "../components/basics";
 import { ChartFrame } from "../components/chart_frame";
 import { Loaded } from "../components/empty";
-import type { Column } from "../components/table";
+import { type Column, secondsColumn } from "../components/table";
 import { useWidth } from "../components/width";
 import { rankText, value } from "../format";
 import { useLoad } from "../load";
-import { eventColor } from "../palette";
 import { params, setParam } from "../state";
 import type { RunInfo, Step, Steps } from "../types";
 import { partTitle } from "../words";
@@ -46,18 +45,11 @@ export function StepsPanel(p: { run: RunInfo; node: string }) {
 }
 
 function columnsFor(parts: readonly string[]): Column<Step>[] {
-  const seconds = (id: string, title: string, of: (s: Step) => number | null): Column<Step> => ({
-    id,
-    title,
-    numeric: true,
-    cell: (s) => value(of(s), "s"),
-    sort: of,
-  });
   return [
     { id: "step", title: "Step", numeric: true, cell: (s) => s.step, sort: (s) => s.step },
-    seconds("duration", "Duration", (s) => s.duration_s),
+    secondsColumn("duration", "Duration", (s) => s.duration_s),
     ...parts.map((part) =>
-      seconds(part, partTitle(part), (s) => {
+      secondsColumn<Step>(part, partTitle(part), (s) => {
         const piece = piecesOf(s, parts).find((x) => x.part === part);
         return piece ? piece.to_s - piece.from_s : (s.events[part] ?? null);
       }),
@@ -119,15 +111,7 @@ function Drawn(p: { steps: Steps; node: string; last: number; run: RunInfo }) {
           </Field>
         </>
       }
-      legend={
-        <ul class="legend">
-          {parts.map((part) => (
-            <li key={part}>
-              <Swatch color={eventColor(part)}>{partTitle(part)}</Swatch>
-            </li>
-          ))}
-        </ul>
-      }
+      legend={<PartLegend parts={parts} />}
     >
       <div ref={box}>{wide > 0 && <StackedBars steps={shown} parts={parts} wide={wide} />}</div>
     </ChartFrame>

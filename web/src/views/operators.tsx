@@ -6,6 +6,7 @@ import { useMemo, useState } from "preact/hooks";
 import { api } from "../api";
 import { Bar, Card, Choice, Field } from "../components/basics";
 import { Empty, Loaded } from "../components/empty";
+import { FilterBox } from "../components/filter_box";
 import { type Column, DataTable } from "../components/table";
 import { count, rankText, share, value } from "../format";
 import { version } from "../live";
@@ -36,7 +37,7 @@ function NameCell(p: { op: Operator; open: boolean; onToggle: () => void }) {
   if (op.full_name === op.name) return <span class="ops-name">{op.name}</span>;
   return (
     <>
-      <button type="button" class="ops-toggle" aria-expanded={p.open} title="Show the whole name" onClick={p.onToggle}>
+      <button type="button" class="bare ops-toggle" aria-expanded={p.open} title="Show the whole name" onClick={p.onToggle}>
         <span aria-hidden="true">{p.open ? "▾" : "▸"}</span>
         <span class="ops-name">{op.name}</span>
       </button>
@@ -158,13 +159,7 @@ function Filters(p: { ranks: readonly number[]; by: By; device: string; rank: nu
           )}
         </Field>
       )}
-      <input
-        type="search"
-        aria-label="Filter by name"
-        placeholder="Filter by name"
-        value={params.value["find"] ?? ""}
-        onInput={(e) => setParam("find", e.currentTarget.value)}
-      />
+      <FilterBox label="Filter by name" hint="Filter by name" param="find" />
     </div>
   );
 }

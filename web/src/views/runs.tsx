@@ -6,6 +6,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { api } from "../api";
 import { Badge, Button, Card } from "../components/basics";
 import { Empty, Loaded } from "../components/empty";
+import { FilterBox } from "../components/filter_box";
 import { type Column, DataTable } from "../components/table";
 import { dateTime, duration } from "../format";
 import { useLoad } from "../load";
@@ -133,13 +134,7 @@ const STATES = ["running", "finished", "failed", "interrupted", "stopped", "dama
 function Filters() {
   return (
     <>
-      <input
-        type="search"
-        aria-label="Filter runs"
-        placeholder="Filter by name, command, node …"
-        value={params.value["q"] ?? ""}
-        onInput={(e) => setParam("q", e.currentTarget.value)}
-      />
+      <FilterBox label="Filter runs" hint="Filter by name, command, node …" param="q" />
       <select
         aria-label="Status"
         value={params.value["status"] ?? ""}

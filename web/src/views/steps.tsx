@@ -2,8 +2,8 @@
 // steps.tsx - the Steps view: how long steps took on each rank, which stood out, what they were spent
 // on, and which rank the others waited for.
 import { api } from "../api";
-import { partsOf, StackedBars } from "../charts/bars";
-import { Card, Choice, Field, Swatch } from "../components/basics";
+import { PartLegend, partsOf, StackedBars } from "../charts/bars";
+import { Card, Choice, Field } from "../components/basics";
 import { ChartFrame } from "../components/chart_frame";
 import { Empty, Loaded } from "../components/empty";
 import { type Column, DataTable } from "../components/table";
@@ -11,11 +11,9 @@ import { useWidth } from "../components/width";
 import { count, rankText, value } from "../format";
 import { version } from "../live";
 import { type Load, useLoad } from "../load";
-import { eventColor } from "../palette";
 import { node, params, setParam } from "../state";
 import type { Histograms, Step, Steps } from "../types";
 import type { ViewProps } from "../views";
-import { partTitle } from "../words";
 import { BreakdownCard } from "./steps_breakdown";
 import { StepDurations } from "./steps_durations";
 import { linesOf, outliersOf, rankKey, stragglesOf } from "./steps_model";
@@ -80,15 +78,7 @@ function LastSteps(p: { steps: readonly Step[]; mode: string }) {
           <Choice label="Number of steps" value={n} options={BARS.map((b) => ({ value: b, text: b }))} onChange={(v) => setParam("last", v)} />
         </>
       }
-      legend={
-        <div class="legend">
-          {parts.map((part) => (
-            <Swatch key={part} color={eventColor(part)}>
-              {partTitle(part)}
-            </Swatch>
-          ))}
-        </div>
-      }
+      legend={<PartLegend parts={parts} />}
     >
       <div ref={box}>{wide > 0 && <StackedBars steps={shown} parts={parts} wide={wide} />}</div>
     </ChartFrame>

@@ -2,7 +2,7 @@
 // steps_breakdown.tsx - what steps and devices spent their time on, of runs with detail.
 import { api } from "../api";
 import { StackedBars } from "../charts/bars";
-import { Card, Swatch } from "../components/basics";
+import { Card, Legend } from "../components/basics";
 import { ChartFrame } from "../components/chart_frame";
 import { Empty, Loaded } from "../components/empty";
 import { type Column, DataTable } from "../components/table";
@@ -74,15 +74,7 @@ function Bars(p: { steps: readonly BreakdownStep[] }) {
       title="What each step was spent on"
       summary={summary}
       table={() => ({ columns: STEP_COLUMNS, rows: p.steps })}
-      legend={
-        <div class="legend">
-          {parts.map((r) => (
-            <Swatch key={r.id} color={eventColor(r.id)}>
-              {r.title}
-            </Swatch>
-          ))}
-        </div>
-      }
+      legend={<Legend items={parts.map((r) => ({ key: r.id, color: eventColor(r.id), text: r.title }))} />}
     >
       <div ref={box}>{wide > 0 && <StackedBars steps={shown.map(asStep)} parts={parts.map((r) => r.id)} wide={wide} />}</div>
     </ChartFrame>

@@ -4,7 +4,7 @@
 import { useState } from "preact/hooks";
 
 import { valueTicks } from "../charts/bars";
-import { Choice, Swatch } from "../components/basics";
+import { Choice, Legend } from "../components/basics";
 import { ChartFrame } from "../components/chart_frame";
 import type { Column } from "../components/table";
 import { useWidth } from "../components/width";
@@ -166,21 +166,16 @@ export function StepDurations(p: { steps: readonly Step[]; outliers: readonly Ou
         )
       }
       legend={
-        <div class="legend">
-          {lines.map((l, i) => (
-            <Swatch key={l.key} color={seriesColor(i)}>
-              {rankText(l.rank)} on {l.node}
-            </Swatch>
-          ))}
+        <Legend items={lines.map((l, i) => ({ key: l.key, color: seriesColor(i), text: `${rankText(l.rank)} on ${l.node}` }))}>
           {outliers.length > 0 && (
-            <span class="steps-key">
+            <li class="steps-key">
               <svg width="12" height="12" aria-hidden="true">
                 <path class="steps-outlier" d="M6 1l5 5l-5 5l-5 -5z" />
               </svg>
               outlier (▲ above the scale): click for the timeline
-            </span>
+            </li>
           )}
-        </div>
+        </Legend>
       }
     >
       <div ref={box} class="steps-durations">

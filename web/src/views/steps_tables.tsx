@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // steps_tables.tsx - the numbers of each rank, the shares of its parts, the outliers, the stragglers.
-import { Bar, Button, Card, Swatch } from "../components/basics";
+import { PartLegend } from "../charts/bars";
+import { Bar, Button, Card } from "../components/basics";
 import { ChartFrame } from "../components/chart_frame";
-import { type Column, DataTable } from "../components/table";
+import { type Column, DataTable, secondsColumn } from "../components/table";
 import { count, dateTime, rankText, share, value } from "../format";
 import { eventColor } from "../palette";
 import { showInTimeline } from "../timeline/links";
@@ -10,25 +11,30 @@ import type { Loss, StepRank } from "../types";
 import { partTitle } from "../words";
 import { type Outlier, rankKey, type Straggle, type Straggler, stragglersOf } from "./steps_model";
 
-const seconds = (id: string, title: string, get: (r: StepRank) => number | null): Column<StepRank> => ({
-  id,
-  title,
-  numeric: true,
-  cell: (r) => value(get(r), "s"),
-  sort: get,
-});
+/** A column of buttons that show the row's step in the timeline. */
+function whereColumn<T extends { step: number; start_ns: number; duration_s: number }>(): Column<T> {
+  return {
+    id: "open",
+    title: "Where",
+    cell: (s) => (
+      <Button kind="quiet" label={`Show step ${s.step} in the timeline`} onClick={() => showInTimeline(s.start_ns, s.duration_s)}>
+        Timeline
+      </Button>
+    ),
+  };
+}
 
 export const RANK_COLUMNS: readonly Column<StepRank>[] = [
   { id: "rank", title: "Rank", cell: (r) => rankText(r.rank), sort: (r) => r.rank },
   { id: "node", title: "Node", cell: (r) => r.node, sort: (r) => r.node },
   { id: "mode", title: "Mode", cell: (r) => r.mode, sort: (r) => r.mode },
   { id: "count", title: "Steps", numeric: true, cell: (r) => count(r.count), sort: (r) => r.count },
-  seconds("mean", "Mean", (r) => r.mean_s),
-  seconds("p50", "p50", (r) => r.p50_s),
-  seconds("p95", "p95", (r) => r.p95_s),
-  seconds("p99", "p99", (r) => r.p99_s),
-  seconds("max", "Max", (r) => r.max_s),
-  seconds("stddev", "Std. dev.", (r) => r.stddev_s),
+  secondsColumn("mean", "Mean", (r) => r.mean_s),
+  secondsColumn("p50", "p50", (r) => r.p50_s),
+  secondsColumn("p95", "p95", (r) => r.p95_s),
+  secondsColumn("p99", "p99", (r) => r.p99_s),
+  secondsColumn("max", "Max", (r) => r.max_s),
+  secondsColumn("stddev", "Std. dev.", (r) => r.stddev_s),
   {
     id: "samples",
     title: "Samples/s",
@@ -43,7 +49,7 @@ const OUTLIER_COLUMNS: readonly Column<Outlier>[] = [
   { id: "step", title: "Step", numeric: true, cell: (o) => o.step, sort: (o) => o.step },
   { id: "rank", title: "Rank", cell: (o) => rankText(o.rank), sort: (o) => o.rank },
   { id: "mode", title: "Mode", cell: (o) => o.mode, sort: (o) => o.mode },
-  { id: "duration", title: "Duration", numeric: true, cell: (o) => value(o.duration_s, "s"), sort: (o) => o.duration_s },
+  secondsColumn("duration", "Duration", (o) => o.duration_s),
   {
     id: "times",
     title: "Times the median",
@@ -52,15 +58,7 @@ const OUTLIER_COLUMNS: readonly Column<Outlier>[] = [
     sort: (o) => o.times,
   },
   { id: "start", title: "Start", cell: (o) => dateTime(o.start_ns), sort: (o) => o.start_ns },
-  {
-    id: "open",
-    title: "Where",
-    cell: (o) => (
-      <Button kind="quiet" label={`Show step ${o.step} in the timeline`} onClick={() => showInTimeline(o.start_ns, o.duration_s)}>
-        Timeline
-      </Button>
-    ),
-  },
+  whereColumn(),
 ];
 
 export function OutlierTable(p: { outliers: readonly Outlier[] }) {
@@ -104,7 +102,7 @@ interface ShareRow {
 const SHARE_COLUMNS: readonly Column<ShareRow>[] = [
   { id: "rank", title: "Rank", cell: (s) => `${rankText(s.rank.rank)}, ${s.rank.mode}`, sort: (s) => s.rank.rank },
   { id: "part", title: "Part", cell: (s) => s.part, sort: (s) => s.part },
-  { id: "seconds", title: "Time", numeric: true, cell: (s) => value(s.seconds, "s"), sort: (s) => s.seconds },
+  secondsColumn("seconds", "Time", (s) => s.seconds),
   { id: "share", title: "Share", numeric: true, cell: (s) => share(s.share), sort: (s) => s.share },
 ];
 
@@ -127,15 +125,7 @@ export function PartShares(p: { ranks: readonly StepRank[]; losses: readonly Pic
       class="steps-gap"
       summary={shareSummary(all)}
       table={() => ({ columns: SHARE_COLUMNS, rows })}
-      legend={
-        <div class="legend">
-          {parts.map((part) => (
-            <Swatch key={part} color={eventColor(part)}>
-              {partTitle(part)}
-            </Swatch>
-          ))}
-        </div>
-      }
+      legend={<PartLegend parts={parts} />}
     >
       <ul class="steps-shares">
         {all.map((s) => (
@@ -192,16 +182,8 @@ const STRAGGLER_COLUMNS: readonly Column<Straggler>[] = [
 const STEP_COLUMNS: readonly Column<Straggle>[] = [
   { id: "step", title: "Step", numeric: true, cell: (s) => s.step, sort: (s) => s.step },
   { id: "rank", title: "Slowest rank", cell: (s) => `${rankText(s.slowest.rank)} on ${s.slowest.node}`, sort: (s) => s.slowest.rank },
-  { id: "lag", title: "Behind the median rank", numeric: true, cell: (s) => value(s.lag_s, "s"), sort: (s) => s.lag_s },
-  {
-    id: "open",
-    title: "Where",
-    cell: (s) => (
-      <Button kind="quiet" label={`Show step ${s.step} in the timeline`} onClick={() => showInTimeline(s.start_ns, s.duration_s)}>
-        Timeline
-      </Button>
-    ),
-  },
+  secondsColumn("lag", "Behind the median rank", (s) => s.lag_s),
+  whereColumn(),
 ];
 
 export function Stragglers(p: { straggles: readonly Straggle[] }) {

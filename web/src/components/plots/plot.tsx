@@ -5,7 +5,7 @@ import { duration, value } from "../../format";
 import { seriesColor } from "../../palette";
 import type { Plot, PlotKind } from "../../types";
 import { plural } from "../../words";
-import { Swatch } from "../basics";
+import { Legend } from "../basics";
 import { ChartFrame, type ChartTable } from "../chart_frame";
 import { type Column, DataTable } from "../table";
 import { useWidth } from "../width";
@@ -82,15 +82,7 @@ function Drawn(p: { plot: Plot; kind: keyof typeof DRAWINGS }) {
   return (
     <div ref={box}>
       {wide > 0 && <Draw plot={p.plot} wide={wide} />}
-      {named && (
-        <div class="legend">
-          {p.plot.rows.map((r, i) => (
-            <Swatch key={r.label} color={seriesColor(i)}>
-              {r.label}
-            </Swatch>
-          ))}
-        </div>
-      )}
+      {named && <Legend items={p.plot.rows.map((r, i) => ({ key: r.label, color: seriesColor(i), text: r.label }))} />}
     </div>
   );
 }
