@@ -108,6 +108,20 @@ test("a damaged run has a line that says so, the others are as they were", async
   t.calm(page);
 });
 
+test("a run whose recorder was killed is listed as died, and its page opens", async () => {
+  const job = await t.record("killed", "--seconds", "3");
+  job.child.kill("SIGKILL");
+  await job.done;
+  await until(async () => (await t.api("/runs")).some((r) => r.run === job.run && r.status === "died"), "the death to be seen");
+  const page = await t.open("#/?status=died", { ready: "tbody tr" });
+  assert.deepEqual(await names(page), ["killed"]);
+  await page.getByRole("link", { name: "killed" }).click();
+  await page.locator(".run-title").getByText("died").waitFor();
+  assert.match(await page.locator(".controls-why").innerText(), /died/);
+  rmSync(join(t.dir, job.run), { recursive: true });
+  t.calm(page, /404|410/);
+});
+
 test("a list too long to be read shows its first part, and all of it when asked", async () => {
   const copies = Array.from({ length: 120 }, (_, i) => join(t.dir, `copy-${i}`));
   for (const copy of copies) cpSync(join(t.dir, t.runs[1]), copy, { recursive: true });

@@ -66,6 +66,7 @@ function stream(run: string): () => void {
     status: (s) => {
       // The first one says what the page is loading anyway.
       if (liveStatus.value !== null && liveStatus.value.version !== s.version) version.value++;
+      if (s.status === null) return; // it is gone: loading says so, where it belongs
       liveStatus.value = s;
       dataTime.value = s.age_s === null ? null : Date.now() - s.age_s * 1000;
     },

@@ -2,7 +2,7 @@
 // types.ts - the JSON of the API, as the server writes it. Times are ns since the epoch (as numbers:
 // good to 256 ns), durations seconds, shares 0..1. What was not measured is null, never 0.
 
-export type RunStatus = "running" | "finished" | "failed" | "interrupted" | "stopped";
+export type RunStatus = "running" | "finished" | "failed" | "interrupted" | "stopped" | "died";
 
 export interface GpuDevice {
   entity: string;
@@ -444,12 +444,14 @@ export interface ControlAnswer {
 }
 
 export interface LiveStatus {
-  version: number;
-  status: RunStatus;
+  version: number | null;
+  /** Null: the run can no longer be read, and only `error` says more. */
+  status: RunStatus | null;
   live: boolean;
   start_ns: number | null;
   end_ns: number | null;
   age_s: number | null;
+  error?: string;
 }
 
 export interface LiveSeries {

@@ -10,6 +10,7 @@ export const STATUS: Readonly<Record<RunStatus, { kind: Kind; icon: string }>> =
   failed: { kind: "critical", icon: "✕" },
   interrupted: { kind: "warning", icon: "⏸" },
   stopped: { kind: "neutral", icon: "■" },
+  died: { kind: "critical", icon: "✕" },
 };
 
 export const SEVERITY: Readonly<Record<Severity, { kind: Kind; icon: string }>> = {

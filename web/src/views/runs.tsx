@@ -129,7 +129,7 @@ function columnsFor(pick: Pick): Column<RunLine>[] {
   ];
 }
 
-const STATES = ["running", "finished", "failed", "interrupted", "stopped", "damaged"] as const;
+const STATES = [...Object.keys(STATUS), "damaged"];
 
 function Filters() {
   return (
