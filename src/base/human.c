@@ -77,7 +77,7 @@ static const char *percent(double v, char *buf, size_t size)
 
 static const char *seconds(double v, char *buf, size_t size)
 {
-    if (v == 0 || fabs(v) >= 1)
+    if (v == 0 || fabs(v) >= 0.9995) /* what would round up to 1000 ms is a second */
         return duration_text(v, buf, size);
     const bool small = fabs(v) < 999.5e-6;
     const double scaled_v = v * (small ? 1e6 : 1e3);
@@ -89,7 +89,7 @@ static const char *seconds(double v, char *buf, size_t size)
 
 static const char *plain(double v, char *buf, size_t size)
 {
-    snprintf(buf, size, v == floor(v) ? "%.0f" : "%.3g", v);
+    snprintf(buf, size, v == floor(v) || fabs(v) >= 999.5 ? "%.0f" : "%.3g", v);
     return buf;
 }
 
@@ -119,11 +119,22 @@ const char *human_value(double v, const char *unit, char *buf, size_t size)
         snprintf(buf, size, "-");
         return buf;
     }
+    if (v == 0)
+        v = 0; /* there is no "-0" */
     for (size_t i = 0; i < COUNT_OF(by_unit); i++)
         if (strcmp(by_unit[i].unit, unit) == 0)
             return by_unit[i].text(v, buf, size);
     char number[32];
     snprintf(buf, size, "%s %s", plain(v, number, sizeof number), unit);
+    return buf;
+}
+
+const char *human_money(double v, char *buf, size_t size)
+{
+    if (isnan(v))
+        snprintf(buf, size, "-");
+    else
+        snprintf(buf, size, "%.*f", fabs(v) < 1 ? 4 : 2, v);
     return buf;
 }
 

@@ -16,6 +16,8 @@ const char *human_count(uint64_t n, char *buf, size_t size);
 /* A value of a metric; the unit is one of those of metrics.def ("%", "B/s"), another is printed as
  * it is. NAN is "-". */
 const char *human_value(double v, const char *unit, char *buf, size_t size);
+/* "6.16": to the cent, below 1 to a hundredth of it; prices have no currency. NAN is "-". */
+const char *human_money(double v, char *buf, size_t size);
 /* "3 s ago", "2 h ago", "12 d ago". */
 const char *human_age(double seconds, char *buf, size_t size);
 

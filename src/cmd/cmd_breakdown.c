@@ -81,10 +81,7 @@ static void of_cells(struct table *t, const struct breakdown_of *of)
 static void time_cell(struct table *t, int64_t ns)
 {
     char text[HUMAN_LEN];
-    if (ns < NS_PER_MS)
-        table_cell(t, "%.3g us", (double)ns * 1e-3);
-    else
-        table_cell(t, "%s", duration_text((double)ns * 1e-9, text, sizeof text));
+    table_cell(t, "%s", human_value((double)ns * 1e-9, "s", text, sizeof text));
 }
 
 static void share_cell(struct table *t, int64_t ns, int64_t of)

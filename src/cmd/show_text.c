@@ -71,9 +71,10 @@ static void put_price(const struct show *s)
 {
     const double cost = pricing_cost(s->info), per_hour = pricing_per_hour(s->info);
     const char *machine = pricing_machine(s->info);
+    char money[HUMAN_LEN];
     if (!isnan(cost))
-        put_line(s, "cost", "%.*f, at %g an hour%s%s", cost < 1 ? 4 : 2, cost, per_hour,
-                 *machine ? " for " : "", machine);
+        put_line(s, "cost", "%s, at %g an hour%s%s", human_money(cost, money, sizeof money),
+                 per_hour, *machine ? " for " : "", machine);
 }
 
 static void put_head(const struct show *s)

@@ -9,6 +9,7 @@
 
 #include "base/human.h"
 #include "base/mem.h"
+#include "base/percents.h"
 #include "base/progress.h"
 #include "base/table.h"
 #include "cmd/output.h"
@@ -109,7 +110,7 @@ static void put_row(struct table *t, const struct steps_row *row, const size_t *
     const struct step_stats *s = &row->stats;
     const double times[] = {s->mean_s, s->p50_s, s->p95_s, s->max_s};
     char text[HUMAN_LEN];
-    double whole_s = 0;
+    double whole_s = 0, pct[STEP_PARTS_MOST];
     table_cell(t, "%s", row->rank->node);
     table_cell(t, "%" PRId64, row->rank->rank);
     table_cell(t, "%s", mode_name(s->mode));
@@ -119,9 +120,10 @@ static void put_row(struct table *t, const struct steps_row *row, const size_t *
     table_cell(t, isnan(s->samples_per_s) ? "-" : "%.1f", s->samples_per_s);
     for (size_t k = 0; k < step_parts(); k++)
         whole_s += row->part_s[k];
+    percents_of(row->part_s, step_parts(), pct);
     for (size_t i = 0; i < n; i++) {
-        const double share = 100 * steps_row_part_s(row, parts[i]) / whole_s;
-        table_cell(t, isfinite(share) ? "%.1f %%" : "-", share);
+        const bool told = whole_s > 0 && !isnan(steps_row_part_s(row, parts[i]));
+        table_cell(t, told ? "%.1f %%" : "-", pct[parts[i]]);
     }
 }
 

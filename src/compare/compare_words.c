@@ -64,15 +64,6 @@ const char *step_more_text(double s, char buf[HUMAN_LEN])
     return buf;
 }
 
-const char *money_text(double v, char buf[HUMAN_LEN])
-{
-    if (isnan(v))
-        snprintf(buf, HUMAN_LEN, "-");
-    else
-        snprintf(buf, HUMAN_LEN, "%.*f", fabs(v) < 1 ? 4 : 2, v);
-    return buf;
-}
-
 /* Without its sign. */
 static const char *percent(struct comparing *c, double share)
 {

@@ -15,7 +15,5 @@ const char *share_text(double share, char buf[HUMAN_LEN]);
 /* "12.4 ms", "+12.4 ms": times of steps and operators. */
 const char *step_text(double s, char buf[HUMAN_LEN]);
 const char *step_more_text(double s, char buf[HUMAN_LEN]);
-/* "6.16": to the cent, below 1 to a hundredth of it; the prices have no currency. */
-const char *money_text(double v, char buf[HUMAN_LEN]);
 
 #endif

@@ -78,7 +78,7 @@ static void put_run(struct doing *d, const char *side, const struct compared_run
     doc_number(&d->doc, (double)r->gpus, human_count(r->gpus, count, sizeof count));
     doc_number(&d->doc, (double)r->steps, human_count(r->steps, count, sizeof count));
     doc_number(&d->doc, r->duration_s, human_value(r->duration_s, "s", took, sizeof took));
-    doc_number(&d->doc, r->cost, money_text(r->cost, money));
+    doc_number(&d->doc, r->cost, human_money(r->cost, money, sizeof money));
 }
 
 static void put_sides(struct doing *d)
@@ -132,13 +132,14 @@ static void put_spread(struct doing *d)
 static void put_rate(struct doing *d)
 {
     const struct compared_side *a = &d->c->side[COMPARE_A], *b = &d->c->side[COMPARE_B];
-    char change[HUMAN_LEN];
+    char change[HUMAN_LEN], batch_a[HUMAN_LEN], batch_b[HUMAN_LEN];
     if (isnan(a->samples_per_s) || isnan(b->samples_per_s))
         return;
-    doc_text(&d->doc,
-             "Samples per second: %.4g in A, %.4g in B (%s); %.4g and %.4g samples a step.",
+    doc_text(&d->doc, "Samples per second: %.1f in A, %.1f in B (%s); %s and %s samples a step.",
              a->samples_per_s, b->samples_per_s,
-             share_text(b->samples_per_s / a->samples_per_s - 1, change), a->batch, b->batch);
+             share_text(b->samples_per_s / a->samples_per_s - 1, change),
+             human_value(a->batch, "", batch_a, sizeof batch_a),
+             human_value(b->batch, "", batch_b, sizeof batch_b));
 }
 
 static void put_interval(struct doing *d, const char *name, const struct interval *v)
@@ -261,9 +262,11 @@ static void put_cost(struct doing *d)
                                                                         : "side B");
     } else {
         const char *s = share_text(fabs(c->saving_share), share);
-        doc_text(&d->doc, "A costs %s, B %s: B %s %s (%s).", money_text(c->cost[COMPARE_A], a),
-                 money_text(c->cost[COMPARE_B], b), c->saving < 0 ? "costs more by" : "saves",
-                 money_text(fabs(c->saving), saved), s + (*s == '+'));
+        doc_text(&d->doc, "A costs %s, B %s: B %s %s (%s).",
+                 human_money(c->cost[COMPARE_A], a, sizeof a),
+                 human_money(c->cost[COMPARE_B], b, sizeof b),
+                 c->saving < 0 ? "costs more by" : "saves",
+                 human_money(fabs(c->saving), saved, sizeof saved), s + (*s == '+'));
     }
     doc_section_end(&d->doc);
 }
@@ -365,8 +368,7 @@ static void put_ops(struct doing *d)
         seconds_cell(d, o->self_s[COMPARE_B]);
         more_cell(d, compared_op_diff(o));
         for (int s = 0; s < COMPARE_SIDES; s++)
-            doc_number(&d->doc, o->calls[s],
-                       isnan(o->calls[s]) ? "-" : arena_printf(d->arena, "%.4g", o->calls[s]));
+            value_cell(d, o->calls[s], "");
     }
     doc_table_end(&d->doc);
     if (c->n_ops > OPS_SHOWN)

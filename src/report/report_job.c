@@ -203,8 +203,9 @@ static void put_step_tile(const struct report *r, struct doc *d)
 
 static void put_cost_tile(const struct report *r, struct doc *d)
 {
+    char money[HUMAN_LEN];
     if (!isnan(r->cost))
-        doc_tile(d, "Cost", arena_printf(r->arena, "%.*f", r->cost < 1 ? 4 : 2, r->cost),
+        doc_tile(d, "Cost", human_money(r->cost, money, sizeof money),
                  arena_printf(r->arena, "at %g an hour%s", r->price_per_hour,
                               r->live ? ", so far" : ""));
 }

@@ -41,7 +41,7 @@ void verdicts_worst_first(const struct verdict **v, size_t n)
 
 void verdict_size_words(struct buf *b, const struct verdict *v, bool has_steps)
 {
-    char lost[HUMAN_LEN];
+    char lost[HUMAN_LEN], money[HUMAN_LEN];
     buf_printf(b, "%s", severity_names[v->severity]);
     if (!isnan(v->lost_s))
         buf_printf(b, ", %s lost", human_value(v->lost_s, "s", lost, sizeof lost));
@@ -49,7 +49,7 @@ void verdict_size_words(struct buf *b, const struct verdict *v, bool has_steps)
         buf_printf(b, ", %.1f %% of the %s", v->lost_share * 100,
                    has_steps ? "training loop" : "job");
     if (!isnan(v->lost_cost))
-        buf_printf(b, ", at a cost of %.2f", v->lost_cost);
+        buf_printf(b, ", at a cost of %s", human_money(v->lost_cost, money, sizeof money));
 }
 
 /* ---- findings ---- */

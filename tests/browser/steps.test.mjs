@@ -61,7 +61,7 @@ test("every number of each rank is the API's", async () => {
     s(r.p99_s),
     s(r.max_s),
     s(r.stddev_s),
-    format.value(r.samples_per_s, "1/s"),
+    format.samplesPerSecond(r.samples_per_s),
     format.count(r.outliers.length),
   ]);
   assert.deepEqual(await tableText(page, "Duration of steps by rank and mode"), expected);

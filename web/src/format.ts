@@ -9,18 +9,16 @@ export function fixed(v: number, places: number): string {
   if (!Number.isInteger(v * 2 ** (places + 1))) return up;
   const scaled = Math.abs(v) * 10 ** places;
   if (scaled % 1 !== 0.5 || Math.floor(scaled) % 2 === 1) return up;
-  return ((Math.sign(v) * Math.floor(scaled)) / 10 ** places).toFixed(places);
+  return `${v < 0 ? "-" : ""}${(Math.floor(scaled) / 10 ** places).toFixed(places)}`;
 }
 
-/** printf("%.3g"). */
-function threeDigits(v: number): string {
+/** printf("%.*g"): so many significant digits, without zeros at the end. */
+export function general(v: number, digits = 6): string {
   if (v === 0) return "0";
-  const [, exponentText] = v.toExponential(2).split("e");
+  const [mantissa = "", exponentText] = v.toExponential(digits - 1).split("e");
   const exponent = Number(exponentText);
-  if (exponent >= -4 && exponent < 3) return trimZeros(fixed(v, 2 - exponent));
-  const [mantissa] = v.toExponential(2).split("e");
-  const digits = String(Math.abs(exponent)).padStart(2, "0");
-  return `${trimZeros(mantissa ?? "")}e${exponent < 0 ? "-" : "+"}${digits}`;
+  if (exponent >= -4 && exponent < digits) return trimZeros(fixed(v, digits - 1 - exponent));
+  return `${trimZeros(mantissa)}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
 }
 
 function trimZeros(number: string): string {
@@ -73,7 +71,7 @@ export function duration(seconds: number | null | undefined): string {
 }
 
 function seconds(v: number): string {
-  if (v === 0 || Math.abs(v) >= 1) return duration(v);
+  if (v === 0 || Math.abs(v) >= 0.9995) return duration(v); // what would round up to 1000 ms is a second
   const small = Math.abs(v) < 999.5e-6;
   const inUnit = v * (small ? 1e6 : 1e3);
   // The product of a round number need not be round.
@@ -82,7 +80,7 @@ function seconds(v: number): string {
 }
 
 function plain(v: number): string {
-  return v === Math.floor(v) ? v.toFixed(0) : threeDigits(v);
+  return v === Math.floor(v) || Math.abs(v) >= 999.5 ? fixed(v, 0) : general(v, 3);
 }
 
 const BY_UNIT: Readonly<Record<string, (v: number) => string>> = {
@@ -111,6 +109,35 @@ export function share(v: number | null | undefined): string {
 /** A percentage that is already 0..100. */
 export function percent(v: number | null | undefined): string {
   return value(v, "%");
+}
+
+/** 6.16: to the cent, below 1 to a hundredth of it. */
+export function money(v: number | null | undefined): string {
+  return v === null || v === undefined ? "-" : fixed(v, Math.abs(v) < 1 ? 4 : 2);
+}
+
+/** A rate under the title "Samples/s". */
+export function samplesPerSecond(v: number | null | undefined): string {
+  return v === null || v === undefined ? "-" : fixed(v, 1);
+}
+
+/** +2.40 %: what one side has more than the other, as a share of 0..1. */
+export function changeShare(v: number | null | undefined): string {
+  if (v === null || v === undefined) return "-";
+  const a = Math.abs(v) * 100;
+  if (a < 0.005) return "0.00 %";
+  return `${v < 0 ? "-" : "+"}${fixed(a, a < 9.995 ? 2 : a < 99.95 ? 1 : 0)} %`;
+}
+
+/** +12.4 ms */
+export function changeSeconds(v: number | null | undefined): string {
+  if (v === null || v === undefined || v === 0) return value(v, "s");
+  return `${v < 0 ? "-" : "+"}${value(Math.abs(v), "s")}`;
+}
+
+/** +0.9 points, of something that is itself in percent. */
+export function changePoints(v: number | null | undefined): string {
+  return v === null || v === undefined ? "-" : `${v < 0 ? "" : "+"}${fixed(v, 1)} points`;
 }
 
 /** 3 s ago, 2 h ago */

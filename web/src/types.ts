@@ -97,6 +97,8 @@ export interface RunInfo extends Omit<RunRow, "findings" | "gpus" | "folder"> {
   interval_ms: number | null;
   exit_status: number | null;
   cost: number | null;
+  price_per_hour: number | null;
+  machine: string | null;
   job_start_ns: number | null;
   job_end_ns: number | null;
   job_duration_s: number | null;

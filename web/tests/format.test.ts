@@ -2,12 +2,26 @@
 // format.test.ts - numbers on the page are those of the command line, digit for digit.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
 
-import { age, bytes, clock, count, duration, fixed, timestamp, value } from "../src/format";
+import {
+  age,
+  bytes,
+  changePoints,
+  changeSeconds,
+  changeShare,
+  clock,
+  count,
+  duration,
+  fixed,
+  general,
+  money,
+  timestamp,
+  value,
+} from "../src/format";
 
 function table(rows: readonly (readonly [string, string])[]): void {
   for (const [got, want] of rows) assert.equal(got, want);
@@ -37,7 +51,7 @@ test("every unit is written behind its number", () => {
     [value(2.5, "furlongs"), "2.5 furlongs"],
     [value(0.000123456, ""), "0.000123"],
     [value(0.00001234, ""), "1.23e-05"],
-    [value(12345.6, ""), "1.23e+04"],
+    [value(12345.6, ""), "12346"],
   ]);
 });
 
@@ -114,6 +128,42 @@ interface StatRow {
 }
 
 const root = process.env["FOOTPLATE_ROOT"] ?? ".";
+
+const KINDS: Readonly<Record<string, (v: number) => string>> = {
+  "(count)": count,
+  "(age)": age,
+  "(money)": money,
+  "(duration)": duration,
+};
+
+test("numbers read as the table says that the program is held to too", () => {
+  const lines = readFileSync(join(root, "tests", "data", "human.tsv"), "utf8").split("\n").filter((l) => l !== "" && !l.startsWith("#"));
+  assert.ok(lines.length > 100);
+  for (const line of lines) {
+    const [number = "", unit = "", want] = line.split("\t");
+    const kind = KINDS[unit];
+    assert.equal(kind === undefined ? value(Number(number), unit) : kind(Number(number)), want, line);
+  }
+});
+
+test("differences have a sign, and a parameter reads as it is set", () => {
+  table([
+    [changeShare(0.38), "+38.0 %"],
+    [changeShare(-0.0844), "-8.44 %"],
+    [changeShare(4.22), "+422 %"],
+    [changeShare(0.00004), "0.00 %"],
+    [changeShare(null), "-"],
+    [changeSeconds(0.000403), "+403 us"],
+    [changeSeconds(-2.5), "-2.5 s"],
+    [changeSeconds(0), "0 ms"],
+    [changePoints(-0.9), "-0.9 points"],
+    [changePoints(0), "+0.0 points"],
+    [general(86400), "86400"],
+    [general(0.1), "0.1"],
+    [general(1234567), "1.23457e+06"],
+  ]);
+});
+
 const footplate = process.env["FOOTPLATE_BIN"] ?? join(root, "build", "footplate");
 
 test("the statistics of a run read as 'footplate stats' prints them", { skip: existsSync(footplate) ? false : "the program is not built" }, () => {

@@ -98,7 +98,7 @@ test("controls that make no sense say why", () => {
 });
 
 test("the details of a job have every line, and an interruption only where there was one", () => {
-  const info = run({ initialization_s: 1, train_s: 6, eval_s: 1, finalization_s: 2, interruption_s: 0, live: false });
+  const info = run({ initialization_s: 1, train_s: 6, eval_s: 1, finalization_s: 2, interruption_s: 0, live: false, cost: null });
   assert.deepEqual(jobDetails(info).map((d) => d.term), [
     "Start time",
     "End time",
@@ -113,6 +113,8 @@ test("the details of a job have every line, and an interruption only where there
     "Finalization (%)",
   ]);
   assert.equal(jobDetails(info).find((d) => d.term === "Training loop (%)")?.text, "70.0 %");
+  const priced = jobDetails({ ...info, cost: 6.156, price_per_hour: 14.688, machine: null }).at(-1);
+  assert.deepEqual(priced, { term: "Cost", text: "6.16, at 14.688 an hour" });
   assert.equal(phaseParts(info).length, 3);
   assert.equal(phaseParts(run({ ...info, interruption_s: 3 })).length, 4);
 });

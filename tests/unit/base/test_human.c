@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_human.c - numbers as people read them. */
+#include <stdlib.h>
+
+#include "base/clock.h"
 #include "base/human.h"
 #include "test.h"
 
@@ -92,4 +95,47 @@ TEST(ages_grow_their_unit)
     CHECK_STR(human_age(180, buf, sizeof buf), "3 min ago");
     CHECK_STR(human_age(7200, buf, sizeof buf), "2 h ago");
     CHECK_STR(human_age(86400.0 * 12, buf, sizeof buf), "12 d ago");
+}
+
+static const char *count(double v, char *buf, size_t size)
+{
+    return human_count((uint64_t)v, buf, size);
+}
+
+static const struct {
+    const char *name;
+    const char *(*text)(double v, char *buf, size_t size);
+} kinds[] = {
+    {"(count)", count},
+    {"(age)", human_age},
+    {"(money)", human_money},
+    {"(duration)", duration_text},
+};
+
+static const char *written(double v, const char *unit)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kinds[i].name, unit) == 0)
+            return kinds[i].text(v, text, sizeof text);
+    return value(v, unit);
+}
+
+TEST(numbers_read_as_the_table_says_that_the_page_is_held_to_too)
+{
+    FILE *f = fopen(FP_TEST_DATA "/human.tsv", "r");
+    char line[128];
+    size_t n = 0;
+    CHECK(f);
+    while (fgets(line, sizeof line, f)) {
+        char *unit = strchr(line, '\t'), *want = strrchr(line, '\t');
+        if (*line == '#')
+            continue;
+        CHECK(unit && want > unit);
+        *unit++ = *want++ = '\0';
+        want[strcspn(want, "\n")] = '\0';
+        CHECK_STR(written(strtod(line, NULL), unit), want);
+        n++;
+    }
+    fclose(f);
+    CHECK(n > 100);
 }

@@ -3,6 +3,7 @@
 // bar with its scale at the right.
 import { useEffect, useRef } from "preact/hooks";
 
+import { percent } from "../format";
 import { PHASES } from "../palette";
 import { color, theme } from "../theme";
 import type { Phase } from "../types";
@@ -117,7 +118,7 @@ export function heatTip(s: { image: { data: HeatData }; phases: readonly Phase[]
   const hit = row === null ? null : cellAt(data, row, at);
   if (!hit) return null;
   const several = new Set(data.rows.map((r) => r.node)).size > 1;
-  const value = hit.percent === null ? "not measured" : `${hit.percent.toFixed(1)} %`;
+  const value = hit.percent === null ? "not measured" : percent(hit.percent);
   return [rowText(hit.row, several), timeText(hit.from, hit.to - hit.from), value];
 }
 

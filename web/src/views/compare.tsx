@@ -3,7 +3,7 @@
 import { api } from "../api";
 import { Button, Card, Field } from "../components/basics";
 import { Empty, Loaded } from "../components/empty";
-import { dateTime, duration, share, value } from "../format";
+import { changeShare, dateTime, money, samplesPerSecond, value } from "../format";
 import { useLoad } from "../load";
 import { go, routePath } from "../state";
 import type { ComparedSide, Comparison, RunLine } from "../types";
@@ -44,10 +44,6 @@ function Pickers(p: { a: string; b: string }) {
   );
 }
 
-function money(v: number | null): string {
-  return v === null ? "-" : value(v, "");
-}
-
 function SideFacts(p: { name: string; side: ComparedSide }) {
   const { side } = p;
   return (
@@ -60,9 +56,9 @@ function SideFacts(p: { name: string; side: ComparedSide }) {
           </a>
         ))}
       </td>
-      <td class="num">{duration(side.duration_s)}</td>
+      <td class="num">{value(side.duration_s, "s")}</td>
       <td class="num">{side.runs.reduce((n, r) => n + r.steps, 0)}</td>
-      <td class="num">{value(side.samples_per_s, "1/s")}</td>
+      <td class="num">{samplesPerSecond(side.samples_per_s)}</td>
       <td class="num">{money(side.cost)}</td>
     </tr>
   );
@@ -73,7 +69,7 @@ function costSentence(c: Comparison): string {
   if (a === null || b === null || saving === null) return "Costs are not known: no price was given (footplate run --price or --machine).";
   if (saving === 0) return `Both runs cost the same: ${money(a)}, in the ${c.cost.unit}.`;
   const word = saving >= 0 ? "less" : "more";
-  const how = part === null ? "" : ` (${share(Math.abs(part))})`;
+  const how = part === null ? "" : ` (${changeShare(Math.abs(part)).replace("+", "")})`;
   return `B costs ${money(Math.abs(saving))} ${word} than A${how}: ${money(b)} instead of ${money(a)}, in the ${c.cost.unit}.`;
 }
 

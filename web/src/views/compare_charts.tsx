@@ -119,8 +119,3 @@ export function Whisker(p: { interval: Interval; reach: number }) {
     </svg>
   );
 }
-
-/** With its sign; nothing before a zero. */
-export function signed(text: string, v: number | null): string {
-  return v !== null && v > 0 ? `+${text}` : text;
-}

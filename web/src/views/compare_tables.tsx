@@ -2,10 +2,10 @@
 // compare_tables.tsx - what changed from A to B, number by number.
 import { Badge, Card } from "../components/basics";
 import { type Column, DataTable } from "../components/table";
-import { count, duration, share, value } from "../format";
+import { changePoints, changeSeconds, changeShare, share, value } from "../format";
 import type { CompareVerdict, ComparedFinding, Comparison } from "../types";
 import { SEVERITY } from "../words";
-import { signed, Whisker } from "./compare_charts";
+import { Whisker } from "./compare_charts";
 
 export const VERDICTS: Readonly<Record<CompareVerdict, { kind: "good" | "critical" | "neutral"; icon: string; text: string }>> = {
   faster: { kind: "good", icon: "▼", text: "faster" },
@@ -50,7 +50,7 @@ const STEP_COLUMNS: readonly Column<StepRow>[] = [
   { id: "what", title: "Step time", cell: (r) => r.what },
   { id: "a", title: "A", numeric: true, cell: (r) => s(r.a), sort: (r) => r.a },
   { id: "b", title: "B", numeric: true, cell: (r) => s(r.b), sort: (r) => r.b },
-  { id: "change", title: "Change", numeric: true, cell: (r) => signed(share(change(r)), change(r)), sort: change },
+  { id: "change", title: "Change", numeric: true, cell: (r) => changeShare(change(r)), sort: change },
 ];
 
 export function StepTable(p: { data: Comparison }) {
@@ -60,9 +60,8 @@ export function StepTable(p: { data: Comparison }) {
       <DataTable caption="Step times of both runs" columns={STEP_COLUMNS} rows={stepRows(p.data)} rowKey={(r) => r.what} />
       {t.diff_share !== null && (
         <p class="compare-note">
-          Mean: {signed(share(t.diff_share), t.diff_share)}, {sure(p.data)} interval {signed(share(t.ci_low), t.ci_low)} to{" "}
-          {signed(share(t.ci_high), t.ci_high)}. Median: {signed(share(t.median_diff_share), t.median_diff_share)}, interval{" "}
-          {signed(share(t.median_ci_low), t.median_ci_low)} to {signed(share(t.median_ci_high), t.median_ci_high)}.
+          Mean: {changeShare(t.diff_share)}, {sure(p.data)} interval {changeShare(t.ci_low)} to {changeShare(t.ci_high)}. Median:{" "}
+          {changeShare(t.median_diff_share)}, interval {changeShare(t.median_ci_low)} to {changeShare(t.median_ci_high)}.
         </p>
       )}
     </div>
@@ -76,14 +75,14 @@ function partColumns(reach: number): Column<Part>[] {
     { id: "part", title: "Part of a step", cell: (r) => r.part, sort: (r) => r.part },
     { id: "a", title: "A", numeric: true, cell: (r) => s(r.a_s), sort: (r) => r.a_s },
     { id: "b", title: "B", numeric: true, cell: (r) => s(r.b_s), sort: (r) => r.b_s },
-    { id: "diff", title: "Difference", numeric: true, cell: (r) => signed(s(r.diff), r.diff), sort: (r) => r.diff },
+    { id: "diff", title: "Difference", numeric: true, cell: (r) => changeSeconds(r.diff), sort: (r) => r.diff },
     {
       id: "interval",
       title: "Interval",
       cell: (r) => (
         <span class="compare-interval">
           <Whisker interval={{ at: r.diff, low: r.ci_low, high: r.ci_high }} reach={reach} />
-          {r.ci_low === null ? "-" : `${signed(s(r.ci_low), r.ci_low)} to ${signed(s(r.ci_high), r.ci_high)}`}
+          {r.ci_low === null ? "-" : `${changeSeconds(r.ci_low)} to ${changeSeconds(r.ci_high)}`}
         </span>
       ),
       sort: (r) => r.ci_low,
@@ -107,10 +106,10 @@ type Phase = Comparison["phases"][number];
 
 const PHASE_COLUMNS: readonly Column<Phase>[] = [
   { id: "phase", title: "Phase", cell: (r) => r.phase },
-  { id: "a", title: "A", numeric: true, cell: (r) => duration(r.a_s), sort: (r) => r.a_s },
-  { id: "b", title: "B", numeric: true, cell: (r) => duration(r.b_s), sort: (r) => r.b_s },
-  { id: "diff", title: "Difference", numeric: true, cell: (r) => signed(duration(r.diff_s), r.diff_s), sort: (r) => r.diff_s },
-  { id: "share", title: "Change", numeric: true, cell: (r) => signed(share(r.diff_share), r.diff_share), sort: (r) => r.diff_share },
+  { id: "a", title: "A", numeric: true, cell: (r) => s(r.a_s), sort: (r) => r.a_s },
+  { id: "b", title: "B", numeric: true, cell: (r) => s(r.b_s), sort: (r) => r.b_s },
+  { id: "diff", title: "Difference", numeric: true, cell: (r) => changeSeconds(r.diff_s), sort: (r) => r.diff_s },
+  { id: "share", title: "Change", numeric: true, cell: (r) => changeShare(r.diff_share), sort: (r) => r.diff_share },
 ];
 
 type Use = Comparison["utilization"][number];
@@ -124,7 +123,7 @@ const USE_COLUMNS: readonly Column<Use>[] = [
   { id: "title", title: "Resource", cell: (r) => r.title, sort: (r) => r.title },
   { id: "a", title: "A, p50", numeric: true, cell: median("a"), sort: (r) => r.a.p50 },
   { id: "b", title: "B, p50", numeric: true, cell: median("b"), sort: (r) => r.b.p50 },
-  { id: "diff", title: "Difference", numeric: true, cell: (r) => signed(value(r.diff, r.unit), r.diff), sort: (r) => r.diff },
+  { id: "diff", title: "Difference", numeric: true, cell: (r) => (r.unit === "%" ? changePoints(r.diff) : value(r.diff, r.unit)), sort: (r) => r.diff },
   { id: "a95", title: "A, p95", numeric: true, cell: (r) => value(r.a.p95, r.unit), sort: (r) => r.a.p95 },
   { id: "b95", title: "B, p95", numeric: true, cell: (r) => value(r.b.p95, r.unit), sort: (r) => r.b.p95 },
 ];
@@ -149,12 +148,12 @@ const OP_COLUMNS: readonly Column<Op>[] = [
   { id: "name", title: "Operator", cell: (r) => r.name, sort: (r) => r.name, class: "compare-name" },
   { id: "a", title: "Self, A", numeric: true, cell: (r) => s(r.a_self_s), sort: (r) => r.a_self_s },
   { id: "b", title: "Self, B", numeric: true, cell: (r) => s(r.b_self_s), sort: (r) => r.b_self_s },
-  { id: "diff", title: "Difference", numeric: true, cell: (r) => signed(s(r.diff_s), r.diff_s), sort: (r) => r.diff_s },
+  { id: "diff", title: "Difference", numeric: true, cell: (r) => changeSeconds(r.diff_s), sort: (r) => r.diff_s },
   { id: "size", title: "Calls, A", numeric: true, cell: (r) => calls(r.a_calls), sort: (r) => r.a_calls },
   { id: "callsb", title: "Calls, B", numeric: true, cell: (r) => calls(r.b_calls), sort: (r) => r.b_calls },
 ];
 
-const calls = (n: number | null): string => (n === null ? "-" : Number.isInteger(n) ? count(n) : value(n, ""));
+const calls = (n: number | null): string => value(n, "");
 
 type Time = Comparison["breakdown"][number];
 const timeText = (r: Time, v: number | null): string => (r.unit === "share" ? share(v) : s(v));
@@ -164,7 +163,7 @@ const TIME_COLUMNS: readonly Column<Time>[] = [
   { id: "what", title: "Spent on", cell: (r) => r.what, sort: (r) => r.what },
   { id: "a", title: "A", numeric: true, cell: (r) => timeText(r, r.a) },
   { id: "b", title: "B", numeric: true, cell: (r) => timeText(r, r.b) },
-  { id: "diff", title: "Difference", numeric: true, cell: (r) => signed(timeText(r, r.diff), r.diff) },
+  { id: "diff", title: "Difference", numeric: true, cell: (r) => (r.unit === "share" ? changePoints(r.diff === null ? null : r.diff * 100) : changeSeconds(r.diff)) },
 ];
 
 export function Detail(p: { data: Comparison }) {
@@ -196,7 +195,7 @@ const CHANGES = [
 function FindingItem(p: { finding: ComparedFinding }) {
   const f = p.finding;
   const severity = f.severity_b ?? f.severity_a;
-  const lost = (v: number | null, of: number | null): string => (v === null ? "-" : `${duration(v)}${of === null ? "" : `, ${share(of)}`}`);
+  const lost = (v: number | null, of: number | null): string => (v === null ? "-" : `${s(v)}${of === null ? "" : `, ${share(of)}`}`);
   return (
     <li>
       <span class="compare-finding-head">

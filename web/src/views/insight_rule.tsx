@@ -6,7 +6,7 @@ import { useState } from "preact/hooks";
 
 import { Button } from "../components/basics";
 import { EvidencePlot } from "../components/plots/plot";
-import { clock, count, dateTime, duration, share, timestamp, value } from "../format";
+import { clock, count, dateTime, duration, fixed, general, money, share, timestamp, value } from "../format";
 import { showInNodes } from "../state";
 import type { Finding, Rule, RunInfo, TimeRange, Verdict } from "../types";
 import { plural } from "../words";
@@ -55,8 +55,8 @@ function When(p: { f: Finding; run: RunInfo }) {
 
 function costText(f: { lost_s: number | null; lost_gpu_s: number | null }): string {
   if (f.lost_s === null) return "not known";
-  const gpu = f.lost_gpu_s === null ? "" : `, ${duration(f.lost_gpu_s)} of GPU time`;
-  return `${duration(f.lost_s)}${gpu}`;
+  const gpu = f.lost_gpu_s === null ? "" : `, ${value(f.lost_gpu_s, "s")} of GPU time`;
+  return `${value(f.lost_s, "s")}${gpu}`;
 }
 
 function where(f: Finding): string {
@@ -70,7 +70,7 @@ function numbersText(f: Finding): string {
 }
 
 function sharesText(f: Finding): string {
-  return f.shares.map((s) => `${s.name} ${share(s.share)}`).join(", ");
+  return f.shares.map((s) => `${s.name} ${fixed(s.share * 100, 0)} %`).join(", ");
 }
 
 function FindingBlock(p: { f: Finding; v: Verdict; run: RunInfo }) {
@@ -114,7 +114,7 @@ function Findings(p: { v: Verdict; run: RunInfo }) {
 }
 
 function paramText(v: number | string | null, unit: string): string {
-  return typeof v === "number" ? value(v, unit) : (v ?? "-");
+  return typeof v === "number" ? `${general(v)} ${unit}`.trim() : (v ?? "-"); // as it is set, not as it is read best
 }
 
 function Criteria(p: { v: Verdict; rule: Rule | undefined }) {
@@ -157,7 +157,7 @@ function AboutRule(p: { v: Verdict; rule: Rule | undefined }) {
         <Fact term="Cost in all">
           {costText(v)}
           {v.lost_share !== null && `, ${share(v.lost_share)} of the training loop`}
-          {v.lost_cost !== null && `, at a cost of ${v.lost_cost.toFixed(2)}`}
+          {v.lost_cost !== null && `, at a cost of ${money(v.lost_cost)}`}
         </Fact>
       )}
     </dl>

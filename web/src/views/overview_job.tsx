@@ -6,9 +6,13 @@ import { Empty } from "../components/empty";
 import { percentages } from "../components/plots/arcs";
 import { Pie, type Part } from "../components/plots/pie";
 import type { Column } from "../components/table";
-import { clock, duration, fixed, percent, timestamp, value } from "../format";
+import { clock, general, money, percent, timestamp, value } from "../format";
 import { PHASES } from "../palette";
 import type { Phase, PhaseName, RunInfo } from "../types";
+
+const KINDS = ["initialization", "train", "eval", "finalization", "interruption"] as const satisfies readonly PhaseName[];
+
+const phaseSeconds = (run: RunInfo): number[] => KINDS.map((kind) => run[`${kind}_s`] ?? 0);
 
 const LOOP = { title: "Training loop", color: PHASES.train.color };
 
@@ -16,7 +20,7 @@ const LOOP = { title: "Training loop", color: PHASES.train.color };
  * percentages are shared out among all phases, as in the terminal and in the report: those of the
  * loop are the ones of training and evaluation together. */
 export function phaseParts(run: RunInfo): Part[] {
-  const seconds = [run.initialization_s, run.train_s, run.eval_s, run.finalization_s, run.interruption_s].map((v) => v ?? 0);
+  const seconds = phaseSeconds(run);
   const pcts = percentages(seconds);
   const of = (...kinds: readonly number[]): { v: number; pct?: number } => {
     const v = kinds.reduce((sum, kind) => sum + (seconds[kind] ?? 0), 0);
@@ -42,7 +46,7 @@ function PhasePie(p: { run: RunInfo }) {
       </Empty>
     );
   }
-  return <Pie title="Time spent in phases of training" unit="s" parts={parts} total={duration(p.run.job_duration_s)} />;
+  return <Pie title="Time spent in phases of training" unit="s" parts={parts} total={value(p.run.job_duration_s, "s")} />;
 }
 
 interface Detail {
@@ -53,8 +57,14 @@ interface Detail {
 /** The percentages of the panel: those of the pie, so that they sum to 100 here too. */
 function percentTexts(run: RunInfo): Record<string, string> {
   return Object.fromEntries(
-    phaseParts(run).map((part) => [part.label, part.pct === undefined ? "-" : `${fixed(part.pct, 1)} %`]),
+    phaseParts(run).map((part) => [part.label, percent(part.pct)]),
   );
+}
+
+/** "0.0615, at 6.88 an hour for p5.4xlarge" */
+export function priceText(run: RunInfo): string {
+  const hour = run.price_per_hour === null ? "" : `, at ${general(run.price_per_hour)} an hour`;
+  return `${money(run.cost)}${hour}${run.machine === null ? "" : ` for ${run.machine}`}`;
 }
 
 export function jobDetails(run: RunInfo): Detail[] {
@@ -77,6 +87,7 @@ export function jobDetails(run: RunInfo): Detail[] {
     rows.splice(8, 0, { term: "Interruption", text: value(run.interruption_s, "s") });
     rows.push({ term: "Interruption (%)", text: pct["Interruption"] ?? "-" });
   }
+  if (run.cost !== null) rows.push({ term: run.live ? "Cost so far" : "Cost", text: priceText(run) });
   return rows;
 }
 
@@ -132,6 +143,11 @@ const columns: readonly Column<Phase>[] = [
 
 const PIXELS = 1200;
 
+function progressText(run: RunInfo): string {
+  const pcts = percentages(phaseSeconds(run)) ?? [];
+  return KINDS.flatMap((kind, i) => ((run[`${kind}_s`] ?? 0) > 0 ? [`${PHASES[kind].title} ${percent(pcts[i])}`] : [])).join(", ");
+}
+
 function Progress(p: { run: RunInfo }) {
   const { phases } = p.run;
   const first = phases[0];
@@ -144,7 +160,7 @@ function Progress(p: { run: RunInfo }) {
   return (
     <ChartFrame
       title="Training progress over time"
-      summary={seen.map((name) => `${PHASES[name].title} ${percent(shareOf(phases, name, span) * 100)}`).join(", ")}
+      summary={progressText(p.run)}
       table={() => ({ columns, rows: phases })}
       legend={
         <div class="legend">
@@ -174,11 +190,6 @@ function Progress(p: { run: RunInfo }) {
       </div>
     </ChartFrame>
   );
-}
-
-function shareOf(phases: readonly Phase[], name: PhaseName, span: number): number {
-  const sum = phases.reduce((s, ph) => (ph.phase === name ? s + ph.end_ns - ph.start_ns : s), 0);
-  return sum / Math.max(1, span);
 }
 
 export function JobSummary(p: { run: RunInfo }) {

@@ -3,8 +3,9 @@
 import { PartLegend } from "../charts/bars";
 import { Bar, Button, Card } from "../components/basics";
 import { ChartFrame } from "../components/chart_frame";
+import { percentages } from "../components/plots/arcs";
 import { type Column, DataTable, secondsColumn } from "../components/table";
-import { count, dateTime, rankText, share, value } from "../format";
+import { count, dateTime, fixed, percent, rankText, samplesPerSecond, share, value } from "../format";
 import { eventColor } from "../palette";
 import { showInTimeline } from "../timeline/links";
 import type { Loss, StepRank } from "../types";
@@ -39,7 +40,7 @@ export const RANK_COLUMNS: readonly Column<StepRank>[] = [
     id: "samples",
     title: "Samples/s",
     numeric: true,
-    cell: (r) => value(r.samples_per_s, "1/s"),
+    cell: (r) => samplesPerSecond(r.samples_per_s),
     sort: (r) => r.samples_per_s,
   },
   { id: "outliers", title: "Outliers", numeric: true, cell: (r) => count(r.outliers.length), sort: (r) => r.outliers.length },
@@ -54,7 +55,7 @@ const OUTLIER_COLUMNS: readonly Column<Outlier>[] = [
     id: "times",
     title: "Times the median",
     numeric: true,
-    cell: (o) => (o.times === null ? "-" : `${o.times.toFixed(1)} ×`),
+    cell: (o) => (o.times === null ? "-" : `${fixed(o.times, 1)} ×`),
     sort: (o) => o.times,
   },
   { id: "start", title: "Start", cell: (o) => dateTime(o.start_ns), sort: (o) => o.start_ns },
@@ -77,7 +78,7 @@ export function OutlierTable(p: { outliers: readonly Outlier[] }) {
 
 interface PartShare {
   rank: StepRank;
-  parts: { part: string; seconds: number; share: number }[];
+  parts: { part: string; seconds: number; share: number; pct: number }[];
   /** Parts that were not told. */
   missing: string[];
 }
@@ -85,9 +86,10 @@ interface PartShare {
 export function partShares(r: StepRank): PartShare {
   const known = Object.entries(r.events).filter((e): e is [string, number] => e[1] !== null);
   const total = known.reduce((sum, [, s]) => sum + s, 0);
+  const pcts = percentages(known.map(([, s]) => s)) ?? [];
   const parts = known
-    .filter(([, s]) => s > 0)
-    .map(([part, s]) => ({ part, seconds: s, share: total > 0 ? s / total : 0 }));
+    .map(([part, s], i) => ({ part, seconds: s, share: total > 0 ? s / total : 0, pct: pcts[i] ?? 0 }))
+    .filter((p) => p.seconds > 0);
   const missing = Object.keys(r.events).filter((k) => r.events[k] === null);
   return { rank: r, parts, missing };
 }
@@ -96,19 +98,19 @@ interface ShareRow {
   rank: StepRank;
   part: string;
   seconds: number;
-  share: number;
+  pct: number;
 }
 
 const SHARE_COLUMNS: readonly Column<ShareRow>[] = [
   { id: "rank", title: "Rank", cell: (s) => `${rankText(s.rank.rank)}, ${s.rank.mode}`, sort: (s) => s.rank.rank },
   { id: "part", title: "Part", cell: (s) => s.part, sort: (s) => s.part },
   secondsColumn("seconds", "Time", (s) => s.seconds),
-  { id: "share", title: "Share", numeric: true, cell: (s) => share(s.share), sort: (s) => s.share },
+  { id: "share", title: "Share", numeric: true, cell: (s) => percent(s.pct), sort: (s) => s.pct },
 ];
 
 function shareSummary(all: readonly PartShare[]): string {
   return all
-    .map((s) => `${rankText(s.rank.rank)}, ${s.rank.mode}: ${s.parts.map((p) => `${p.part} ${share(p.share)}`).join(", ")}.`)
+    .map((s) => `${rankText(s.rank.rank)}, ${s.rank.mode}: ${s.parts.map((p) => `${p.part} ${percent(p.pct)}`).join(", ")}.`)
     .join(" ");
 }
 
@@ -139,7 +141,7 @@ export function PartShares(p: { ranks: readonly StepRank[]; losses: readonly Pic
                   key={x.part}
                   data-part={x.part}
                   data-share={x.share}
-                  title={`${partTitle(x.part)}: ${value(x.seconds, "s")}, ${share(x.share)}`}
+                  title={`${partTitle(x.part)}: ${value(x.seconds, "s")}, ${percent(x.pct)}`}
                   style={{ width: `${x.share * 100}%`, background: eventColor(x.part) }}
                 />
               ))}
@@ -148,7 +150,7 @@ export function PartShares(p: { ranks: readonly StepRank[]; losses: readonly Pic
               {[...s.parts]
                 .sort((a, b) => b.share - a.share)
                 .slice(0, 3)
-                .map((x) => `${partTitle(x.part)} ${share(x.share)}`)
+                .map((x) => `${partTitle(x.part)} ${percent(x.pct)}`)
                 .join(" · ")}
             </span>
           </li>

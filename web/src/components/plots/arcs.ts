@@ -4,13 +4,13 @@
 /** Percentages with `digits` behind the point that sum to exactly 100 (largest remainder). Null
  * when there is nothing to share. */
 export function percentages(values: readonly number[], digits = 1): number[] | null {
-  const total = values.reduce((sum, v) => sum + v, 0);
+  const total = values.reduce((sum, v) => sum + Math.max(v, 0), 0);
   if (!(total > 0)) return null;
   const units = 10 ** digits;
-  const exact = values.map((v) => (v / total) * 100 * units);
-  const floors = exact.map(Math.floor);
+  const exact = values.map((v) => (Math.max(v, 0) / total) * (100 * units));
+  const floors = exact.map((v) => Math.floor(v + 1e-9));
   let missing = Math.round(100 * units - floors.reduce((sum, v) => sum + v, 0));
-  const order = exact.map((v, i) => ({ i, rest: v - Math.floor(v) })).sort((a, b) => b.rest - a.rest || a.i - b.i);
+  const order = exact.map((v, i) => ({ i, rest: v - (floors[i] ?? 0) })).sort((a, b) => b.rest - a.rest || a.i - b.i);
   for (const { i } of order) {
     if (missing <= 0) break;
     floors[i] = (floors[i] ?? 0) + 1;
