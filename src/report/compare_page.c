@@ -84,7 +84,7 @@ static void put_run(struct doing *d, const char *side, const struct compared_run
 static void put_sides(struct doing *d)
 {
     static const struct page_column columns[] = {
-        {"", false, false},        {"Run", false, false}, {"Status", false, false},
+        {"Side", false, false},    {"Run", false, false}, {"Status", false, false},
         {"Machines", true, false}, {"GPUs", true, false}, {"Steps", true, false},
         {"Duration", true, false}, {"Cost", true, false}, {0},
     };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report as people get it: a file, opened from disk in a real browser, with its script and
-// without, light, dark and printed.
+// The report and the comparison as people get them: files, opened from disk in a real browser, with
+// their script and without, light, dark and printed.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,14 +17,23 @@ const { HtmlValidate } = require("html-validate");
 const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 const footplate = process.env.FOOTPLATE_BIN ?? join(root, "build", "footplate");
 const artefacts = join(root, "build", "test-artefacts");
+const RECORDED = ["h200-1-worker", "h200-12-workers"];
 const HOSTILE = `</title><script>alert(1)</script>"'`;
 
 const dir = mkdtempSync(join(tmpdir(), "footplate-report-"));
 let browser;
 let plain; // a run with steps and an issue
 let odd; // one whose names are markup
+let compared; // the comparison of two runs with steps and detail
+let oddCompared; // one of runs whose names are markup
 
 const call = (...args) => execFileSync(footplate, [...args, "--dir", dir], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
+
+function compare(name, ...args) {
+  const file = join(dir, `${name}.html`);
+  call("compare", ...args, "--html", file);
+  return file;
+}
 
 before(async () => {
   mkdirSync(artefacts, { recursive: true });
@@ -34,7 +43,13 @@ before(async () => {
   const events = ["aten::mm", HOSTILE, "x".repeat(4096)].map((name, i) => ({ name, cat: "cpu_op", ts: 10 + 100 * i, dur: 50, ...where }));
   writeFileSync(join(dir, "odd.json"), JSON.stringify({ traceEvents: [{ name: "ProfilerStep#1", cat: "user_annotation", ts: 0, dur: 400, ...where }, ...events] }));
   call("import", join(dir, "odd.json"));
+  const folder = readdirSync(dir).find((name) => name.startsWith("odd-"));
+  const told = JSON.parse(readFileSync(join(dir, folder, "run.json"), "utf8"));
+  writeFileSync(join(dir, folder, "run.json"), JSON.stringify({ ...told, name: HOSTILE, command: [HOSTILE, "y".repeat(4096)] }));
   odd = call("report", "odd").trim();
+  oddCompared = compare("odd-compared", "odd", "odd", "--price", "3.6", "--price", "2");
+  for (const run of RECORDED) cpSync(join(root, "tests", "data", "runs", run), join(dir, run), { recursive: true });
+  compared = compare("compared", ...RECORDED);
   browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
 });
 
@@ -56,21 +71,21 @@ async function open(file, options = {}) {
   return { page, calm: () => assert.deepEqual(troubles, []), close: () => context.close() };
 }
 
-test("the page is valid HTML, whatever the names in it are", async () => {
+test("both pages are valid HTML, whatever the names in them are", async () => {
   const validator = new HtmlValidate({ extends: ["html-validate:standard", "html-validate:a11y"] });
-  for (const file of [plain, odd]) {
+  for (const file of [plain, odd, compared, oddCompared]) {
     const { results } = await validator.validateFile(file);
     assert.deepEqual(results.flatMap((r) => r.messages.map((m) => `${m.line}: ${m.message} (${m.ruleId})`)), []);
   }
 });
 
 for (const colorScheme of ["light", "dark"])
-  test(`axe finds nothing in the ${colorScheme} page, and it fits its window`, async () => {
-    for (const file of [plain, odd]) {
+  test(`axe finds nothing in the ${colorScheme} pages, and they fit their window`, async () => {
+    for (const [name, file] of Object.entries({ plain, report: odd, "odd-comparison": oddCompared, comparison: compared })) {
       const { page, calm, close } = await open(file, { colorScheme });
       const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
       assert.ok(over <= 0, `${over} px too wide`);
-      await page.screenshot({ path: join(artefacts, `report-${colorScheme}.png`), fullPage: true });
+      await page.screenshot({ path: join(artefacts, `${name}-${colorScheme}.png`), fullPage: true });
       calm();
       await page.evaluate(axe);
       const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
@@ -79,23 +94,35 @@ for (const colorScheme of ["light", "dark"])
     }
   });
 
-test("without its script the page says the same", async () => {
-  const words = ({ page }) => page.evaluate(() => document.querySelector("main").innerText.replace(/\s+/g, " "));
-  const [without, with_] = [await open(plain, { javaScriptEnabled: false }), await open(plain)];
-  // evaluate() needs no script of the page's own.
-  assert.equal(await words(without), await words(with_));
-  assert.ok((await without.page.locator("figure svg").count()) >= 5);
-  assert.equal(await without.page.locator("thead button").count(), 0);
-  without.calm();
-  with_.calm();
-  await without.close();
-  await with_.close();
-});
+for (const [name, fileOf, figures] of [["report", () => plain, 5], ["comparison", () => compared, 1]])
+  test(`without its script the ${name} says the same`, async () => {
+    const words = ({ page }) => page.evaluate(() => document.querySelector("main").innerText.replace(/\s+/g, " "));
+    const [without, with_] = [await open(fileOf(), { javaScriptEnabled: false }), await open(fileOf())];
+    // evaluate() needs no script of the page's own.
+    assert.equal(await words(without), await words(with_));
+    assert.ok((await without.page.locator("figure svg").count()) >= figures);
+    assert.equal(await without.page.locator("thead button").count(), 0);
+    assert.ok((await with_.page.locator("thead button").count()) > 0);
+    without.calm();
+    with_.calm();
+    await without.close();
+    await with_.close();
+  });
 
 test("nothing in a name runs", async () => {
-  const { page, calm, close } = await open(odd);
-  assert.equal(await page.locator("script").count(), 1);
-  assert.ok((await page.locator("main").innerText()).includes(HOSTILE));
+  for (const file of [odd, oddCompared]) {
+    const { page, calm, close } = await open(file);
+    assert.equal(await page.locator("script").count(), 1);
+    assert.ok((await page.locator("main").innerText()).includes(HOSTILE));
+    calm();
+    await close();
+  }
+});
+
+test("a comparison says at its top which run is faster, and by how much", async () => {
+  const { page, calm, close } = await open(compared);
+  assert.equal(await page.locator("h1").innerText(), "B is faster");
+  assert.match(await page.locator("main .note").first().innerText(), /a step takes 15\.7 ms instead of 82\.2 ms, 80\.9 % less/);
   calm();
   await close();
 });

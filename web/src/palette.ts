@@ -21,28 +21,28 @@ export function seriesColorName(n: number): string {
   return `--c${(n % 8) + 1}`;
 }
 
-const EVENTS: Readonly<Record<string, number>> = {
-  data: 4,
-  forward: 0,
-  backward: 1,
-  optimizer: 2,
-  h2d: 6,
-  compile: 3,
-  checkpoint: 5,
-  comm: 7,
-  kernel: 2,
-  memcpy: 1,
-  memset: 3,
-  communication: 7,
-  runtime: 5,
-  dataloader: 4,
-  cpu: 0,
+const EVENTS: Readonly<Record<string, string>> = {
+  data: "--c5",
+  forward: "--c1",
+  backward: "--c2",
+  optimizer: "--c3",
+  h2d: "--c7",
+  compile: "--c4",
+  checkpoint: "--c9",
+  comm: "--c8",
+  eval: "--phase-eval",
+  kernel: "--c3",
+  memcpy: "--c2",
+  memset: "--c4",
+  communication: "--c8",
+  runtime: "--c7",
+  dataloader: "--c5",
+  cpu: "--c6",
 };
 
-/** What a step was spent on: data, forward, ... "other" is grey. */
+/** What a step or a device was busy with: data, forward, kernel, ... "other" is grey. */
 export function eventColorName(event: string): string {
-  const n = EVENTS[event];
-  return n === undefined ? "--c-other" : seriesColorName(n);
+  return EVENTS[event] ?? "--c-other";
 }
 
 export function eventColor(event: string): string {

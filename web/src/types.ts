@@ -71,7 +71,7 @@ export interface Loss {
   why: string;
   count: number;
   kind: string;
-  node: string;
+  node: string | null; // null: of the run
 }
 
 export interface Mark {
@@ -117,7 +117,7 @@ export interface RunInfo extends Omit<RunRow, "findings" | "gpus" | "folder"> {
   finalization_pct: number | null;
   interruption_pct: number | null;
   phases: Phase[];
-  self: { cpu_s: number; bytes_written: number; events_dropped: number; samples: number } | null;
+  self: { cpu_s: number | null; bytes_written: number | null; events_dropped: number; samples: number } | null;
   marks: Mark[];
   losses: Loss[];
   control: { allowed: boolean; why: string | null };

@@ -8,13 +8,10 @@ import { color, theme } from "../theme";
 import { AXIS_HEIGHT, CanvasChart, paintTimeAxis } from "./canvaschart";
 import type { Area } from "./gestures";
 import { KEYS_HELP } from "./gestures";
-import { drawLanes, type Lane, LANE_HEIGHT, laneAt, laneLayout, type Part, sliceAt } from "./lanes";
+import { drawLanes, type Lane, LANE_HEIGHT, laneAt, laneLayout, sliceAt } from "./lanes";
 import { RIGHT } from "./linechart";
 import { type Span, width } from "./span";
 import type { TimeSync } from "./sync";
-
-/** Evaluation is no part of a step and has no colour among them: it gets one that no lane has. */
-export const partColourName = (part: Part): string => (part.id === "eval" ? "--c4" : eventColorName(part.id));
 
 export function laneText(lane: Lane, severalRanks: boolean, severalNodes: boolean): string {
   const who = [severalNodes ? lane.node : "", severalRanks && lane.rank !== null ? `r${lane.rank}` : ""];
@@ -40,7 +37,7 @@ function paint(g: CanvasRenderingContext2D, lanes: readonly Lane[], area: Area, 
     g.fillStyle = color("--text-2");
     g.fillText(text, area.left - 8, y + LANE_HEIGHT / 2, area.left - 10);
   });
-  drawLanes(g, lanes, shown, l, (part) => color(partColourName(part)));
+  drawLanes(g, lanes, shown, l, (part) => color(eventColorName(part.id)));
   paintTimeAxis(g, area, shown, l.height + 2, RIGHT);
 }
 

@@ -4,7 +4,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 
 import { api } from "../api";
-import { LaneChart, laneTexts, partColourName } from "../charts/lanechart";
+import { LaneChart, laneTexts } from "../charts/lanechart";
 import { busyIn, type Lane, partLanes } from "../charts/lanes";
 import { type Span, nsOf, width } from "../charts/span";
 import type { TimeSync } from "../charts/sync";
@@ -15,6 +15,7 @@ import { Empty, Loaded } from "../components/empty";
 import { type Column, DataTable } from "../components/table";
 import { count, rankText, share, value } from "../format";
 import { useLoad } from "../load";
+import { eventColor } from "../palette";
 import type { EventRow, Grid, RunInfo, Timeline } from "../types";
 import { CHARTS, type ChartPlan } from "./nodes_charts";
 import { type Ask, useSlowTick, useWindowed } from "./nodes_data";
@@ -112,7 +113,7 @@ function Drawn(p: { sync: TimeSync; timeline: Timeline; run: RunInfo; left: numb
       class="nodes-chart nodes-lanes"
       summary={`${lanes.length} lanes. ${most ? `Most time: ${most.text}, ${value(most.s, "s")}, ${share(most.share)} of the window.` : ""}`}
       table={() => ({ columns: LANE_COLUMNS, rows: rows() })}
-      legend={<Legend items={parts.map((part) => ({ key: part.id, color: `var(${partColourName(part)})`, text: part.title }))} />}
+      legend={<Legend items={parts.map((part) => ({ key: part.id, color: eventColor(part.id), text: part.title }))} />}
     >
       <LaneChart sync={p.sync} lanes={lanes} left={p.left} label="Parts of the training loop over time" />
     </ChartFrame>

@@ -7,6 +7,7 @@ import { useLoad } from "../load";
 import type { ViewProps } from "../views";
 import { Insights } from "./insights";
 import { JobSummary } from "./overview_job";
+import { HowMeasured } from "./overview_measured";
 import { IntensiveOperations } from "./overview_ops";
 import { ResourceUse } from "./overview_use";
 import "./overview.css";
@@ -25,6 +26,7 @@ export function OverviewView(p: ViewProps) {
         <IntensiveOperations run={p.run} />
       </div>
       <Insights run={p.run} verdicts={verdicts} />
+      <HowMeasured run={p.run} />
     </div>
   );
 }

@@ -12,9 +12,11 @@ import { useLoad } from "../load";
 import { go, showTab } from "../state";
 import type { RunInfo } from "../types";
 import { views } from "../views";
-import { STATUS } from "../words";
+import { plural, STATUS } from "../words";
 import { Controls } from "./controls";
 import "./run.css";
+
+const MOST_HURT = 4;
 
 /** How old the data of a living run is, counting on by itself; of another when it ended. */
 function Age(p: { run: RunInfo }) {
@@ -55,6 +57,28 @@ function Header(p: { run: RunInfo }) {
   );
 }
 
+/** After these what is shown is not all that there was; other losses are things that could not be measured. */
+const HURT: ReadonlySet<string> = new Set(["damaged", "torn", "disk-full", "write-failed", "events-lost", "recorder-died", "gpu-lost", "detail-lost"]);
+
+function Hurt(p: { run: RunInfo }) {
+  const hurt = p.run.losses.filter((l) => HURT.has(l.kind));
+  if (hurt.length === 0) return null;
+  return (
+    <div class="notice warning" role="note" aria-label="What is missing">
+      <strong>Not all of this run is there.</strong>
+      <ul>
+        {hurt.slice(0, MOST_HURT).map((l, i) => (
+          <li key={i}>
+            {l.node !== null && `${l.node}: `}
+            {l.what}: {l.why}
+          </li>
+        ))}
+        {hurt.length > MOST_HURT && <li>{plural(hurt.length - MOST_HURT, "more loss", "more losses")}, at the end of the Overview</li>}
+      </ul>
+    </div>
+  );
+}
+
 function Gone(p: { run: string; error: Parameters<typeof ErrorBox>[0]["error"]; retry: () => void }) {
   return (
     <div class="stack">
@@ -83,6 +107,7 @@ export function RunPage(p: { run: string; tab: string }) {
   return (
     <>
       <Header run={info.data} />
+      <Hurt run={info.data} />
       <Tabs label="Views of the run" tabs={[...views, { id: "compare", title: "Compare" }]} selected={p.tab} onSelect={select}>
         {view === undefined && <Empty title={`There is no view "${p.tab}"`} />}
         {view !== undefined && missing !== null && <Empty title={missing} />}

@@ -150,7 +150,7 @@ export function PartShares(p: { ranks: readonly StepRank[]; losses: readonly Pic
               {[...s.parts]
                 .sort((a, b) => b.share - a.share)
                 .slice(0, 3)
-                .map((x) => `${partTitle(x.part)} ${percent(x.pct)}`)
+                .map((x) => `${partTitle(x.part)} ${percent(x.pct)}`.replaceAll(" ", "\u00a0"))
                 .join(" · ")}
             </span>
           </li>
