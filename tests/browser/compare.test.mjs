@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // compare.test.mjs - the Compare page: choosing two runs, the verdict, every table against the API.
 import assert from "node:assert/strict";
-import { cpSync } from "node:fs";
-import { join } from "node:path";
 import test, { after, afterEach, before } from "node:test";
 
-import { pageModule, root, start, tableText, until } from "./help.mjs";
+import { pageModule, start, tableText, until } from "./help.mjs";
 
 let t;
 let format;
@@ -16,7 +14,7 @@ const detailed = "h200";
 before(async () => {
   t = await start({ scenes: ["dataloader/fires", "dataloader/below"] });
   [a, b] = t.runs;
-  cpSync(join(root, "tests", "data", "runs", detailed), join(t.dir, detailed), { recursive: true });
+  await t.copy(detailed);
   await until(async () => (await t.api("/runs")).length === 3, "all runs in the list");
   format = await pageModule("format.ts");
 });

@@ -13,7 +13,7 @@
 // the same size and scheme share a context, so that the page's scripts are compiled once.
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -111,6 +111,13 @@ class Stage {
     await this.footplate("import", file);
     const name = readdirSync(this.dir).find((n) => !before.has(n));
     this.runs.push(name);
+    return name;
+  }
+
+  /** Copies a run of tests/data/runs in; resolves when the server has it. */
+  async copy(name) {
+    cpSync(join(root, "tests", "data", "runs", name), join(this.dir, name), { recursive: true });
+    await until(() => this.#knows(name), `${name} in the list`);
     return name;
   }
 

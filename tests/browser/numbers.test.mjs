@@ -2,11 +2,11 @@
 // numbers.test.mjs - one run, read in four places: the page, the report, the terminal and the JSON. A
 // figure that two of them show reads the same in both, to the last digit.
 import assert from "node:assert/strict";
-import { cpSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import test, { after, afterEach, before } from "node:test";
 
-import { pageModule, root, start, tableText } from "./help.mjs";
+import { pageModule, start, tableText } from "./help.mjs";
 
 const name = "h200-1-worker";
 const other = "h200-12-workers";
@@ -18,7 +18,7 @@ let comparison; // the same of the comparison's
 
 before(async () => {
   t = await start();
-  for (const run of [name, other]) cpSync(join(root, "tests", "data", "runs", run), join(t.dir, run), { recursive: true });
+  for (const run of [name, other]) await t.copy(run);
   format = await pageModule("format.ts");
   const files = { report: join(t.dir, "report.html"), comparison: join(t.dir, "comparison.html") };
   await t.footplate("report", name, "-o", files.report);

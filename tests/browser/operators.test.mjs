@@ -2,11 +2,9 @@
 // operators.test.mjs - the Operators tab: the API's rows ranked by self time, sorting, filters, whole
 // names on demand.
 import assert from "node:assert/strict";
-import { cpSync } from "node:fs";
-import { join } from "node:path";
 import test, { after, afterEach, before } from "node:test";
 
-import { pageModule, root, start, tableText, until } from "./help.mjs";
+import { pageModule, start, tableText, until } from "./help.mjs";
 
 let t;
 let format;
@@ -19,7 +17,7 @@ const GPU = "GPU kernels and copies, ranked by self time";
 before(async () => {
   t = await start({ scenes: ["dataloader/fires", "dataloader/one_bad_node"] });
   [none, twoRanks] = t.runs;
-  cpSync(join(root, "tests", "data", "runs", name), join(t.dir, name), { recursive: true });
+  await t.copy(name);
   await until(async () => (await t.api("/runs")).length === 3, "all runs in the list");
   format = await pageModule("format.ts");
 });

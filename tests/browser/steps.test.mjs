@@ -2,11 +2,11 @@
 // steps.test.mjs - the Steps tab: numbers of each rank, outliers that open the timeline, parts, shares,
 // stragglers, the breakdown.
 import assert from "node:assert/strict";
-import { cpSync, rmSync, writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import test, { after, afterEach, before } from "node:test";
 
-import { pageModule, root, start, tableText, until } from "./help.mjs";
+import { pageModule, start, tableText, until } from "./help.mjs";
 
 let t;
 let format;
@@ -28,7 +28,7 @@ rank 1 on slow: steps 100 x 500ms from 5s forward=80% comm=10%
 before(async () => {
   t = await start({ scenes: ["dataloader/one_bad_node", "cpu_bottleneck/fires"] });
   [twoRanks, none] = t.runs;
-  cpSync(join(root, "tests", "data", "runs", detailed), join(t.dir, detailed), { recursive: true });
+  await t.copy(detailed);
   const scene = join(t.dir, "..", `lagging-${process.pid}.scene`);
   writeFileSync(scene, SCENE);
   lagging = await t.import(scene);

@@ -2,11 +2,9 @@
 // timeline.test.mjs - the Timeline tab on a recorded run with operators: lanes, zoom, pan, the address,
 // ranges, search, details.
 import assert from "node:assert/strict";
-import { cpSync } from "node:fs";
-import { join } from "node:path";
 import test, { after, afterEach, before } from "node:test";
 
-import { pageModule, root, start, tableText, until } from "./help.mjs";
+import { pageModule, start, tableText, until } from "./help.mjs";
 
 let t;
 let info;
@@ -16,7 +14,7 @@ let bare;
 
 before(async () => {
   t = await start();
-  cpSync(join(root, "tests", "data", "runs", name), join(t.dir, name), { recursive: true });
+  await t.copy(name);
   bare = await t.import("cpu_bottleneck/fires");
   await until(async () => (await t.api("/runs")).length === 2, "both runs in the list");
   info = await t.api(`/runs/${name}`);

@@ -3,6 +3,7 @@
 import { render } from "preact";
 
 import { App } from "./app";
+import { keepFocus } from "./focus";
 import { startRouting } from "./state";
 import { startTheme } from "./theme";
 import "./parts.css";
@@ -10,5 +11,6 @@ import "./theme.css";
 
 startTheme();
 startRouting();
+keepFocus();
 const place = document.getElementById("app");
 if (place !== null) render(<App />, place);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // nodes_lines.tsx - a line chart of the Nodes view with its legend, its devices to choose from, and
 // its data as a table.
-import { useMemo, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 
 import { columnTimes, summary } from "../charts/columns";
 import { keyOf } from "../charts/linechart";
@@ -131,13 +131,18 @@ function Labels(p: { devices: readonly string[]; noun: string }) {
 function SearchList(p: { noun: string; devices: readonly string[] }) {
   const [open, setOpen] = useState(false);
   const [text, setText] = useState("");
+  const toggle = useRef<HTMLButtonElement>(null);
   const chosen = selection.value;
   const mine = p.devices.filter((d) => chosen.includes(d));
   const found = p.devices.filter((d) => d.toLowerCase().includes(text.trim().toLowerCase()));
+  const close = (): void => {
+    toggle.current?.focus();
+    setOpen(false);
+  };
   return (
     <div class="nodes-search">
       <div class="nodes-labels">
-        <button type="button" class="button nodes-label nodes-add" aria-expanded={open} onClick={() => setOpen(!open)}>
+        <button ref={toggle} type="button" class="button nodes-label nodes-add" aria-expanded={open} onClick={() => setOpen(!open)}>
           {open ? "Close the list" : `Add one of ${p.devices.length} ${p.noun}s …`}
         </button>
         <Labels devices={mine} noun={p.noun} />
@@ -148,7 +153,7 @@ function SearchList(p: { noun: string; devices: readonly string[] }) {
         )}
       </div>
       {open && (
-        <div class="nodes-list" onKeyDown={(e) => e.key === "Escape" && setOpen(false)}>
+        <div class="nodes-list" onKeyDown={(e) => e.key === "Escape" && close()}>
           <input
             type="search"
             placeholder={`Search ${p.noun}s`}
