@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // frame.test.mjs - what all views share: tabs, theme, links, errors, the login.
 import assert from "node:assert/strict";
-import { rmSync, writeFileSync } from "node:fs";
+import { rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import test, { after, afterEach, before } from "node:test";
 
@@ -72,6 +72,19 @@ test("a run that is not there is told in a sentence, and the way back works", as
   await page.getByRole("link", { name: "Back to all runs" }).click();
   await page.waitForSelector("table");
   t.calm(page, /404/);
+});
+
+test("a run with a torn file says so on every tab, and shows the rest", async () => {
+  const torn = await t.copy("h200-12-workers", (folder) => truncateSync(join(folder, "node-vm", "events.fp"), 3000));
+  for (const [tab, ready] of [["overview", ".use-node table"], ["nodes", ".nodes-cpu .chart-plot"]]) {
+    const page = await t.open(`#/run/${torn}/${tab}`, { ready });
+    assert.match(await page.getByRole("note", { name: "What is missing" }).innerText(), /vm: events\.fp: the file ends in the middle of a block/);
+    await t.axe(page);
+    t.calm(page);
+  }
+  const whole = await t.open(`#/run/${name}/overview`, { ready: ".pie" });
+  assert.equal(await whole.getByRole("note").count(), 0);
+  rmSync(join(t.dir, torn), { recursive: true });
 });
 
 test("a run that disappears while it is shown leaves a message, and the list goes on without it", async () => {

@@ -13,7 +13,7 @@
 // the same size and scheme share a context, so that the page's scripts are compiled once.
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -114,9 +114,13 @@ class Stage {
     return name;
   }
 
-  /** Copies a run of tests/data/runs in; resolves when the server has it. */
-  async copy(name) {
-    cpSync(join(root, "tests", "data", "runs", name), join(this.dir, name), { recursive: true });
+  /** Copies a run of tests/data/runs in, changed by `change`; resolves when the server has it. */
+  async copy(name, change = () => undefined) {
+    const aside = mkdtempSync(join(tmpdir(), "footplate-copy-"));
+    cpSync(join(root, "tests", "data", "runs", name), join(aside, name), { recursive: true });
+    change(join(aside, name));
+    renameSync(join(aside, name), join(this.dir, name));
+    rmSync(aside, { recursive: true });
     await until(() => this.#knows(name), `${name} in the list`);
     return name;
   }

@@ -99,6 +99,19 @@ test("what the run cost", async () => {
   t.calm(page);
 });
 
+test("how it was measured, and what that cost", async () => {
+  const page = await open("overview", ".measured");
+  const facts = await page.locator(".measured .fact").evaluateAll((all) => Object.fromEntries(all.map((f) => [f.children[0].textContent, f.children[1].textContent])));
+  const told = await t.footplate("show", name);
+  assert.equal(facts["Footplate's own cost"], shown(told, "own cost"));
+  assert.equal(facts["Footplate's own cost"], `${report.facts["Footplate's own cost"]}, ${report.facts.Written} written`);
+  for (const term of ["Sampling interval", "Samples", "Events lost"]) assert.equal(facts[term], report.facts[term], term);
+  assert.ok(shown(told, "recorded").startsWith(`every ${facts["Sampling interval"]}, ${facts.Samples} samples, `));
+  const losses = await tableText(page, "Not measured, or lost");
+  assert.deepEqual(losses.map(([what, , why]) => `${what}: ${why}`).sort(), (await t.api(`/runs/${name}`)).losses.map((l) => `${l.what}: ${l.why}`).sort());
+  t.calm(page);
+});
+
 test("the statistics of every resource", async () => {
   const page = await open("overview", ".use-node table");
   const onPage = await tableText(page, "Resource utilization of vm");
