@@ -4,6 +4,8 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 
+import "./dialog.css";
+
 export function Dialog(p: { title: string; onClose: () => void; children?: ComponentChildren }) {
   const box = useRef<HTMLDialogElement>(null);
   const id = useId();

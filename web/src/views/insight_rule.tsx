@@ -6,7 +6,7 @@ import { useState } from "preact/hooks";
 
 import { Button } from "../components/basics";
 import { EvidencePlot } from "../components/plots/plot";
-import { clock, count, dateTime, duration, fixed, general, money, share, timestamp, value } from "../format";
+import { clock, count, dateTime, duration, fixed, general, money, rankText, share, timestamp, value } from "../format";
 import { showInNodes } from "../state";
 import type { Finding, Rule, RunInfo, TimeRange, Verdict } from "../types";
 import { plural } from "../words";
@@ -69,8 +69,20 @@ function numbersText(f: Finding): string {
     .join(", ");
 }
 
-function sharesText(f: Finding): string {
-  return f.shares.map((s) => `${s.name} ${fixed(s.share * 100, 0)} %`).join(", ");
+/** How many of each kind are worth a line: as many as in the terminal. */
+const MOST_SHARES: readonly (readonly [string, number])[] = [
+  ["phase", 2],
+  ["event", 3],
+  ["operator", 2],
+];
+
+/** "rank 0: train 96 %, data 83 %": what ran meanwhile, of the first rank. */
+export function sharesText(f: Pick<Finding, "shares">): string {
+  const rank = f.shares[0]?.rank ?? -1; // the job may have told none
+  const mine = f.shares.filter((s) => s.rank === rank);
+  const shown = MOST_SHARES.flatMap(([what, most]) => mine.filter((s) => s.what === what).slice(0, most));
+  const who = rank < 0 ? "" : `${rankText(rank)}: `;
+  return who + shown.map((s) => `${s.name} ${fixed(s.share * 100, 0)} %`).join(", ");
 }
 
 function FindingBlock(p: { f: Finding; v: Verdict; run: RunInfo }) {
