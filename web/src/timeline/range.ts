@@ -81,7 +81,7 @@ export function marks(r: Range, most: number): number[] {
 const UNITS: readonly (readonly [string, number])[] = [
   ["s", S],
   ["ms", 1e6],
-  ["µs", 1e3],
+  ["us", 1e3],
   ["ns", 1],
 ];
 
