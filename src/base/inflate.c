@@ -3,6 +3,7 @@
 #include "base/inflate.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/inflate_own.h"
 #include "base/mem.h"
@@ -131,7 +132,9 @@ int inflate_open(struct inflate **out, struct bytes_in *from, enum inflate_engin
                  struct err *e)
 {
     struct inflate *z = xmalloc(sizeof *z);
-    *z = (struct inflate){.in = {read_plain}, .from = from};
+    memset(z, 0, offsetof(struct inflate, bytes));
+    z->in.read = read_plain;
+    z->from = from;
     const bool found = (engine != INFLATE_ZLIB && try_engine(z, &inflate_isal)) ||
                        (engine != INFLATE_ISAL && try_engine(z, &inflate_zlib));
     if (!found) {

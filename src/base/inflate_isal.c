@@ -37,7 +37,8 @@ static void engine_close(void *state)
 static void *engine_open(void)
 {
     struct engine *g = xcalloc(1, sizeof *g);
-    g->library = dlopen("libisal.so.2", RTLD_NOW | RTLD_LOCAL);
+    /* It stays loaded: a file is opened twice, the first time to see what it is. */
+    g->library = dlopen("libisal.so.2", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (g->library)
         load(g);
     if (!g->init || !g->reset || !g->step) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_import.c - a trace of another profiler as a run like any other. */
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "query/run.h"
 
 enum { O_FORMAT, O_OUTPUT, O_DIR, O_JSON };
+enum { LARGE = 2 << 20 }; /* bytes of a block that is given back as soon as it is freed */
 
 #define IMPORTER(id) #id,
 static const char *const format_names[] = {
@@ -127,10 +129,19 @@ static int import_folder(const struct cmd_args *a, const struct run_place *p, st
     return rc;
 }
 
+/* Storing takes and frees the same few large blocks again and again. Left alone, the allocator maps
+ * them anew each time, and every page of them costs a fault. */
+static void keep_memory(void)
+{
+    (void)mallopt(M_MMAP_THRESHOLD, LARGE);
+    (void)mallopt(M_TRIM_THRESHOLD, 2 * LARGE);
+}
+
 static int run(const struct cmd_args *a, struct err *e)
 {
     struct run_place p;
     struct folder from;
+    keep_memory();
     int rc = run_place_of(&p, a->opt[O_OUTPUT].text, a->opt[O_DIR].text, e);
     if (rc == 0)
         rc = folder_open(&from, a->arg[0], format_of(a), e);

@@ -20,6 +20,8 @@ struct bare_event {
     uint16_t what;
 };
 
+enum { EVENT_LEAST = 3 }; /* bytes of one in the tail: what it has, name, begin */
+
 /* What of an event stands in the tail behind its first byte. */
 enum {
     HAS_WHAT = 1,

@@ -54,13 +54,14 @@ struct seg_track {
     uint64_t id;
     const char *process, *name;
     struct buf events; /* as they stood in the tail */
-    uint32_t rows;
+    uint32_t rows;     /* of a segment of our own: not more than that */
     uint32_t open; /* of them, told as open */
     uint64_t end;  /* of the event last told, ns */
     int64_t last;  /* the latest end of any */
 };
 
 struct segment {
+    bool own; /* fed by this process from memory: events are looked at only when they are sealed */
     struct arena names;
     struct seg_group *groups;
     uint32_t n_groups, cap_groups;

@@ -123,13 +123,9 @@ bool segment_event(const struct segment *s, struct event_cur *c, struct bare_eve
     return cur_left(&c->in) && next_event(s, c, out);
 }
 
-bool segment_feed_events(struct segment *s, struct cur *in)
+/* Looks at all events of a record. */
+static bool count_events(const struct segment *s, struct seg_track *t, struct cur c)
 {
-    struct cur c = record_content(in);
-    const uint64_t number = cur_varint(&c);
-    if (in->bad || c.bad || number >= s->n_tracks)
-        return false;
-    struct seg_track *t = &s->tracks[number];
     struct event_cur at = {c, t->end};
     struct bare_event v;
     uint32_t rows = 0, open = 0;
@@ -140,10 +136,24 @@ bool segment_feed_events(struct segment *s, struct cur *in)
         open += what_end(v.what) == END_OPEN;
         last = MAX_OF(last, v.at + v.dur);
     }
-    buf_put(&t->events, c.p, cur_left(&c));
     t->rows += rows;
     t->open += open;
     t->end = at.end;
     t->last = last;
+    return true;
+}
+
+bool segment_feed_events(struct segment *s, struct cur *in)
+{
+    struct cur c = record_content(in);
+    const uint64_t number = cur_varint(&c);
+    if (in->bad || c.bad || number >= s->n_tracks)
+        return false;
+    struct seg_track *t = &s->tracks[number];
+    if (s->own)
+        t->rows += (uint32_t)(cur_left(&c) / EVENT_LEAST);
+    else if (!count_events(s, t, c))
+        return false;
+    buf_put(&t->events, c.p, cur_left(&c));
     return true;
 }

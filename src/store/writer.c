@@ -231,7 +231,7 @@ static int seal_blocks(struct writer *w, struct err *e)
     const off_t before = w->fp_len;
     const size_t index_before = w->index.len;
     const struct seal_out out = {keep_block, w};
-    struct segment s = {0};
+    struct segment s = {.own = w->bulk};
     int rc = w->bulk ? take_frame(w, &s, e) : read_tail(w, &s, e);
     if (rc == 0)
         rc = seal_segment(w->codec, &s, (uint32_t)w->frame_tail, SEAL_TO_KEEP, &out, e);
