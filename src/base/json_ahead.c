@@ -6,17 +6,12 @@
  * or asked for here. */
 #include "base/json_pass.h"
 
+#define NOINLINE __attribute__((noinline))
+#define WIDE     __attribute__((target("avx2,popcnt,bmi,bmi2")))
+
 enum { IN_OBJECT = JSON_KEYS_MOST + 1 }; /* json_scan.last at the start of an object */
 
 typedef const struct json_guess guess_pair[JSON_GUESSES];
-
-struct ahead {
-    struct json_scan *s;
-    guess_pair *guesses;
-    const uint8_t *p, *end;
-    unsigned last, around; /* key of the item before; of the object that was entered here */
-    bool inside;           /* of that object */
-};
 
 /* `wide`, here and below: the machine has AVX2. A constant wherever it is used. */
 INLINE bool guess_right(const struct json_guess *g, const uint8_t *p, bool wide)
@@ -29,12 +24,11 @@ INLINE bool guess_right(const struct json_guess *g, const uint8_t *p, bool wide)
     return json_guess_right(g, p);
 }
 
-INLINE const struct json_guess *guess_of(const struct ahead *a, bool wide)
+INLINE const struct json_guess *guess_of(guess_pair g, const uint8_t *p, bool wide)
 {
-    const struct json_guess *g = a->guesses[a->last];
-    if (__builtin_expect(guess_right(g, a->p, wide), 1))
+    if (__builtin_expect(guess_right(g, p, wide), 1))
         return g;
-    return guess_right(g + 1, a->p, wide) ? g + 1 : NULL;
+    return guess_right(g + 1, p, wide) ? g + 1 : NULL;
 }
 
 /* A text without anything special is gone through 32 bytes at a time, which is most of them in one
@@ -63,39 +57,24 @@ INLINE const uint8_t *string_end(const uint8_t *p, unsigned *flags, bool wide)
 
 /* Each of these: where the value that stands at v ends; NULL: json_next has to look at it. */
 
-INLINE const uint8_t *ahead_string(const struct ahead *a, const uint8_t *v, struct json_item *it,
+INLINE const uint8_t *ahead_string(const uint8_t *v, const uint8_t *end, struct json_item *it,
                                    bool wide)
 {
     unsigned flags = 0;
     const uint8_t *q = string_end(v + 1, &flags, wide);
-    if (__builtin_expect(q >= a->end || flags & STRING_CONTROL, 0))
+    if (__builtin_expect(q >= end || flags & STRING_CONTROL, 0))
         return NULL;
     it->kind = JS_STRING;
     it->text = text_of(v + 1, q, flags);
     q = json_space(q + 1);
-    return q < a->end && (*q == ',' || *q == '}') ? q : NULL;
+    return q < end && (*q == ',' || *q == '}') ? q : NULL;
 }
 
-INLINE const uint8_t *ahead_number(const struct ahead *a, const uint8_t *v, struct json_item *it)
-{
-    const uint8_t *q = scan_small_number(v, &it->number);
-    if (!q) {
-        q = scan_number(v, &it->number);
-        if (__builtin_expect(!q || !ends_value(*q), 0))
-            return NULL;
-    }
-    if (__builtin_expect(q + 1 >= a->end, 0))
-        return NULL;
-    it->kind = JS_NUMBER;
-    it->text = text_of(v, q, 0);
-    return q;
-}
-
-INLINE const uint8_t *ahead_array(const struct ahead *a, const uint8_t *v, struct json_item *it)
+INLINE const uint8_t *array_body(const uint8_t *v, const uint8_t *end, struct json_item *it)
 {
     struct pass k = {.depth = 1};
-    for (const uint8_t *p = v + 1; p < a->end; p += 64) {
-        const unsigned n = a->end - p < 64 ? (unsigned)(a->end - p) : 64;
+    for (const uint8_t *p = v + 1; p < end; p += 64) {
+        const unsigned n = end - p < 64 ? (unsigned)(end - p) : 64;
         const unsigned at = pass_block(&k, p, n);
         if (at < 64) {
             it->kind = JS_ARRAY;
@@ -108,84 +87,137 @@ INLINE const uint8_t *ahead_array(const struct ahead *a, const uint8_t *v, struc
     return NULL;
 }
 
-INLINE const uint8_t *ahead_value(const struct ahead *a, const uint8_t *v, struct json_item *it,
+/* Out of line, as of the next: what is rare or long would push the state of the loop out of the
+ * registers. */
+static NOINLINE const uint8_t *array_plain(const uint8_t *v, const uint8_t *end,
+                                           struct json_item *it)
+{
+    return array_body(v, end, it);
+}
+
+#ifdef __x86_64__
+WIDE static NOINLINE const uint8_t *array_wide(const uint8_t *v, const uint8_t *end,
+                                               struct json_item *it)
+{
+    return array_body(v, end, it);
+}
+#else
+#define array_wide array_plain
+#endif
+
+static NOINLINE const uint8_t *number_plain(const uint8_t *v, struct json_number *out)
+{
+    const uint8_t *q = scan_number(v, out);
+    return q && ends_value(*q) ? q : NULL;
+}
+
+#ifdef __x86_64__
+WIDE static NOINLINE const uint8_t *number_wide(const uint8_t *v, struct json_number *out)
+{
+    const uint8_t *q = scan_number_wide(v, out);
+    return q ? q : number_plain(v, out);
+}
+#else
+#define number_wide number_plain
+#endif
+
+INLINE const uint8_t *ahead_number(const uint8_t *v, const uint8_t *end, struct json_item *it,
+                                   bool wide)
+{
+    const uint8_t *q = scan_small_number(v, &it->number);
+    if (!q)
+        q = wide ? number_wide(v, &it->number) : number_plain(v, &it->number);
+    if (__builtin_expect(!q || q + 1 >= end, 0))
+        return NULL;
+    it->kind = JS_NUMBER;
+    it->text = text_of(v, q, 0);
+    return q;
+}
+
+INLINE const uint8_t *ahead_value(const uint8_t *v, const uint8_t *end, struct json_item *it,
                                   bool wide)
 {
     if (*v == '"')
-        return ahead_string(a, v, it, wide);
+        return ahead_string(v, end, it, wide);
     if ((*v >= '0' && *v <= '9') || *v == '-')
-        return ahead_number(a, v, it);
-    return *v == '[' ? ahead_array(a, v, it) : NULL;
+        return ahead_number(v, end, it, wide);
+    if (*v == '[')
+        return wide ? array_wide(v, end, it) : array_plain(v, end, it);
+    return NULL;
 }
 
-INLINE bool enter(struct ahead *a, const uint8_t *v, struct json_item *it)
+/* The next object of the array, behind the one that was left last: where its members begin. NULL:
+ * there is none. The hold goes with it. */
+INLINE const uint8_t *next_object(struct json_scan *s, const uint8_t *p, struct json_item *it)
 {
-    if (a->inside || v >= a->end)
-        return false;
-    json_push(a->s, true);
-    a->s->entered = (uint16_t)it->id;
-    a->inside = true;
-    a->around = it->id;
-    a->last = IN_OBJECT;
-    a->p = v + 1;
-    it->kind = JS_OBJECT;
-    it->text = (struct json_text){0};
-    return true;
+    const uint8_t *q = json_space(p);
+    if (*q != ',' || s->in_object || !s->depth || !s->hold)
+        return NULL;
+    q = json_space(q + 1);
+    if (*q != '{')
+        return NULL;
+    s->p = p;
+    hold_here(s);
+    json_push(s, true);
+    *it = (struct json_item){.kind = JS_OBJECT};
+    return q + 1;
 }
 
-INLINE bool leave(struct ahead *a, struct json_item *it)
-{
-    const uint8_t *p = json_space(a->p);
-    if (*p != '}' || p >= a->end)
-        return false;
-    json_pop(a->s);
-    a->s->entered = 0;
-    a->last = a->inside ? a->around : 0;
-    a->p = p + 1;
-    it->kind = JS_END;
-    return true;
-}
-
-/* One item; how many of it are told; -1: it is json_next's. */
-INLINE int ahead_one(struct ahead *a, uint32_t enter_id, struct json_item *it, bool wide)
-{
-    const struct json_guess *g = guess_of(a, wide);
-    if (!g)
-        return leave(a, it) ? 1 : -1;
-    const uint8_t *v = a->p + g->len;
-    it->id = g->id;
-    it->key = (struct json_text){0};
-    if (*v == '{' && g->id == enter_id)
-        return enter(a, v, it) ? 1 : -1;
-    const uint8_t *next = ahead_value(a, v, it, wide);
-    if (__builtin_expect(!next, 0))
-        return -1;
-    a->p = next;
-    a->last = g->id;
-    return g->told;
-}
-
+/* With its state in locals: through a pointer it would have to be stored for every member. */
 INLINE size_t ahead_body(struct json_scan *s, uint32_t enter_id, struct json_item *out, size_t most,
                          bool wide)
 {
-    struct ahead a = {
-        .s = s, .guesses = s->keys->guesses, .p = s->p, .end = s->end, .last = s->last};
-    struct json_item *it = out, *const end = out + most;
-    while (it < end) {
-        const int told = ahead_one(&a, enter_id, it, wide);
-        if (__builtin_expect(told < 0, 0))
-            break;
-        const bool left = it->kind == JS_END;
-        it = told ? it + 1 : it;
-        if (__builtin_expect(left, 0)) {
-            if (!a.inside)
+    guess_pair *const guesses = s->keys->guesses;
+    const uint8_t *p = s->p, *const end = s->end;
+    unsigned last = s->last, around = 0; /* key of the item before; of the object entered here */
+    struct json_item *it = out, *const full = out + most;
+    while (it < full) {
+        const struct json_guess *g = guess_of(guesses[last], p, wide);
+        if (__builtin_expect(g != NULL, 1)) {
+            const uint8_t *const v = p + g->len;
+            it->id = g->id;
+            it->key = (struct json_text){0};
+            if (*v == '{' && g->id == enter_id && !around) {
+                json_push(s, true);
+                s->entered = g->id;
+                around = g->id;
+                last = IN_OBJECT;
+                p = v + 1;
+                it->kind = JS_OBJECT;
+                it->text = (struct json_text){0};
+                it++;
+                continue;
+            }
+            const uint8_t *const next = ahead_value(v, end, it, wide);
+            if (__builtin_expect(!next, 0))
                 break;
-            a.inside = false;
+            p = next;
+            last = g->id;
+            it += g->told;
+            continue;
         }
+        const uint8_t *q = json_space(p);
+        if (*q != '}' || q >= end)
+            break;
+        json_pop(s);
+        s->entered = 0;
+        last = around;
+        p = q + 1;
+        it->kind = JS_END;
+        it++;
+        if (around) {
+            around = 0;
+            continue;
+        }
+        if (it == full || !(q = next_object(s, p, it)))
+            break;
+        p = q;
+        last = IN_OBJECT;
+        it++;
     }
-    s->p = a.p;
-    s->last = (uint16_t)a.last;
-    s->some = a.last != IN_OBJECT;
+    s->p = p;
+    s->last = (uint16_t)last;
+    s->some = last != IN_OBJECT;
     return (size_t)(it - out);
 }
 
@@ -196,7 +228,7 @@ static size_t ahead_plain(struct json_scan *s, uint32_t enter_id, struct json_it
 }
 
 #ifdef __x86_64__
-__attribute__((target("avx2,popcnt,bmi,bmi2"))) static size_t
+WIDE static size_t
 ahead_wide(struct json_scan *s, uint32_t enter_id, struct json_item *out, size_t most)
 {
     return ahead_body(s, enter_id, out, most, true);

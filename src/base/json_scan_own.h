@@ -261,6 +261,48 @@ INLINE const uint8_t *scan_small_number(const uint8_t *p, struct json_number *ou
     return p + n;
 }
 
+#ifdef __x86_64__
+/* A number of at most 16 digits, perhaps with a point among them, at once: the bytes behind the
+ * point move over it, all move to the right end, and neighbours are added up in four steps. Where it
+ * ends; NULL: it is another. */
+__attribute__((target("avx2"))) static inline const uint8_t *scan_number_wide(const uint8_t *p,
+                                                                       struct json_number *out)
+{
+    static const uint8_t to_the_right[32] = {
+        0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
+        0x80, 0x80, 0,    1,    2,    3,    4,    5,    6,    7,    8,    9,    10,   11,
+        12,   13,   14,   15,
+    };
+    const __m256i x =
+        _mm256_sub_epi8(_mm256_loadu_si256((const __m256i_u *)p), _mm256_set1_epi8('0'));
+    const __m256i is_other = _mm256_cmpeq_epi8(_mm256_max_epu8(x, _mm256_set1_epi8(10)), x);
+    const uint32_t other = (uint32_t)_mm256_movemask_epi8(is_other);
+    const unsigned whole = (unsigned)__builtin_ctz(other | 1u << 31);
+    const bool point = p[whole] == '.';
+    const unsigned end = point ? (unsigned)__builtin_ctz((other & (other - 1)) | 1u << 31) : whole;
+    const unsigned digits = end - point, fraction = digits - whole;
+    if (whole == 0 || (whole > 1 && *p == '0') || (point && !fraction) || digits > 16 ||
+        !ends_value(p[end]))
+        return NULL;
+    const __m128i at = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const __m128i behind = _mm_cmpgt_epi8(at, _mm_set1_epi8((char)(whole - 1)));
+    const __m128i next =
+        _mm_sub_epi8(_mm_loadu_si128((const __m128i_u *)(p + 1)), _mm_set1_epi8('0'));
+    const __m128i left = _mm_blendv_epi8(_mm256_castsi256_si128(x), next, behind);
+    const __m128i d =
+        _mm_shuffle_epi8(left, _mm_loadu_si128((const __m128i_u *)(to_the_right + digits)));
+    const __m128i d2 = _mm_maddubs_epi16(d, _mm_set1_epi16(0x010a));
+    const __m128i d4 = _mm_madd_epi16(d2, _mm_set1_epi32(0x00010064));
+    const __m128i d8 =
+        _mm_madd_epi16(_mm_packus_epi32(d4, d4), _mm_set1_epi32(0x00012710));
+    const uint64_t halves = (uint64_t)_mm_cvtsi128_si64(d8);
+    *out = (struct json_number){.mantissa = (halves & UINT32_MAX) * 100000000 + (halves >> 32),
+                                .fraction = (uint8_t)fraction,
+                                .plain = true};
+    return p + end;
+}
+#endif
+
 /* ---- between the files ---- */
 
 /* Reads more into the window. JS_SHORT: there is more, try again; else what to answer. */
@@ -297,6 +339,15 @@ static inline bool json_guess_right(const struct json_guess *g, const uint8_t *p
 #else
     return g->len && memcmp(p, g->bytes, g->len) == 0;
 #endif
+}
+
+static inline void hold_here(struct json_scan *s)
+{
+    s->hold = s->p;
+    s->hold_depth = s->depth;
+    s->hold_some = s->some;
+    s->hold_in_object = s->in_object;
+    s->noted = false;
 }
 
 static inline void json_push(struct json_scan *s, bool object)

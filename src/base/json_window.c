@@ -78,11 +78,7 @@ static void take_back_faults(struct json_scan *s)
 
 void json_hold(struct json_scan *s)
 {
-    s->hold = s->p;
-    s->hold_depth = s->depth;
-    s->hold_some = s->some;
-    s->hold_in_object = s->in_object;
-    s->noted = false;
+    hold_here(s);
 }
 
 void json_release(struct json_scan *s)

@@ -23,12 +23,11 @@ static enum json_kind leave_event(struct json_scan *s, uint32_t depth)
 static enum json_kind read_element(struct kineto *k, uint32_t depth)
 {
     struct json_scan *s = &k->scan;
-    struct json_item it;
-    json_hold(s);
-    enum json_kind kind = json_next(s, &it);
+    enum json_kind kind = kineto_next(k);
+    const bool object = kind == JS_OBJECT;
     if (kind == JS_END)
         return JS_NULL;
-    if (kind == JS_OBJECT)
+    if (object)
         kind = kineto_read(k);
     else if (kind == JS_ARRAY)
         kind = json_skip(s, NULL);
@@ -40,7 +39,7 @@ static enum json_kind read_element(struct kineto *k, uint32_t depth)
         return JS_END;
     if (json_is_over(kind))
         return kind;
-    if (it.kind == JS_OBJECT)
+    if (object)
         kineto_tell(k);
     else
         k->result->count[IMPORTED_PHASES]++;

@@ -15,6 +15,7 @@ enum kineto_key {
 #undef KEY
 
 enum {
+    KINETO_AHEAD = 64, /* items read at once */
     KINETO_ARGS_MOST = 1024,
     KINETO_SERIES_MOST = 16,
     KINETO_PROCESSES_MOST = 256,
@@ -85,6 +86,8 @@ struct kineto {
     uint32_t host_track;
     struct kineto_event event;
     bool in_args; /* of the event that is being read */
+    struct json_item items[KINETO_AHEAD];
+    uint32_t n_items, item; /* those before `item` are taken */
     struct kineto_process processes[KINETO_PROCESSES_MOST];
     uint32_t n_processes;
     struct kineto_async async[KINETO_ASYNC_MOST];
@@ -97,7 +100,9 @@ struct kineto {
     char text[EVENT_NAME_MOST];
 };
 
-/* Reads the members of the event that the scanner has just entered into k->event: JS_END, or a
+/* The next element of the array of events, as json_next. What is held then begins with it. */
+enum json_kind kineto_next(struct kineto *k);
+/* Reads the members of the object that kineto_next has just entered into k->event: JS_END, or a
  * kind from JS_LOST on. */
 enum json_kind kineto_read(struct kineto *k);
 /* Tells k->event. */

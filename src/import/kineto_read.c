@@ -9,7 +9,6 @@
 enum {
     ARG_MOST = 240, /* bytes of one argument */
     SHORT = 32,     /* of a usual one */
-    AHEAD = 32,     /* items read at once */
 };
 
 #define KEY(id, key, kept) key,
@@ -317,63 +316,98 @@ static void take_member(struct kineto *k, const struct json_item *it)
 }
 static_assert(K_ID - K_PH < 32, "a bit for each key of an event");
 
-/* Everything but the two arrays, which their counts guard. */
+/* Everything but the two arrays, which their counts guard. Field by field: compilers make one loop
+ * of a larger assignment, which costs more than all of this. */
 static void clear(struct kineto_event *v)
 {
-    memset(v, 0, offsetof(struct kineto_event, series));
+    v->seen = 0;
+    v->ph = 0;
+    v->has_ts = v->others = false;
+    v->ts_ns = v->dur_ns = 0;
+    v->cat = v->name = v->arg_name = (struct json_text){0};
+    v->pid = v->tid = (struct kineto_who){0};
+    v->id = v->link = v->parent = v->mem_address = 0;
     v->bytes = v->device = v->stream = INT64_MIN;
     v->mem_bytes = v->mem_allocated = v->mem_reserved = INT64_MIN;
     v->mem_device_type = v->mem_device = INT64_MIN;
+    v->long_texts = v->duplicates = v->bad_escapes = v->bad_utf8 = 0;
+    v->n_series = v->args_len = 0;
 }
 
-/* What json_ahead gave. Where it stopped: in the arguments or not. JS_END: the event is over. */
-static enum json_kind take_ahead(struct kineto *k, const struct json_item *items, size_t n)
+/* JS_END: the event is over. JS_NULL: go on. */
+static inline enum json_kind take(struct kineto *k, const struct json_item *it)
 {
-    for (const struct json_item *it = items; it < items + n; it++) {
-        if (it->kind == JS_END) {
-            if (!k->in_args)
-                return JS_END;
-            k->in_args = false;
-        } else if (it->kind == JS_OBJECT) {
-            k->in_args = true;
-        } else if (!k->in_args) {
-            if (it->kind != JS_ARRAY)
-                take_member(k, it);
-        } else if (it->kind == JS_ARRAY) {
-            keep_raw(k, it->id, it->text.p, it->text.len);
-        } else {
-            take_any_arg(k, it);
-        }
+    if (it->kind == JS_END) {
+        if (!k->in_args)
+            return JS_END;
+        k->in_args = false;
+    } else if (it->kind == JS_OBJECT) {
+        k->in_args = true;
+    } else if (!k->in_args) {
+        if (it->kind != JS_ARRAY)
+            take_member(k, it);
+    } else if (it->kind == JS_ARRAY) {
+        keep_raw(k, it->id, it->text.p, it->text.len);
+    } else {
+        take_any_arg(k, it);
     }
     return JS_NULL;
+}
+
+/* What json_ahead gave, as far as it is of this event. */
+static enum json_kind take_ahead(struct kineto *k)
+{
+    const struct json_item *it = k->items + k->item, *const end = k->items + k->n_items;
+    enum json_kind kind = JS_NULL;
+    while (it < end && kind == JS_NULL)
+        kind = take(k, it++);
+    k->item = (uint32_t)(it - k->items);
+    return kind;
 }
 
 /* One item as json_next has it. JS_NULL: go on. */
 static enum json_kind take_next(struct kineto *k)
 {
-    struct json_item it;
-    enum json_kind kind = json_next(&k->scan, &it);
+    struct json_item *it = &k->items[0];
+    enum json_kind kind = json_next(&k->scan, it);
     if (kind >= JS_LOST)
         return kind;
-    if (kind == JS_OBJECT && it.id == K_ARGS && !k->in_args)
+    if (kind == JS_OBJECT && it->id == K_ARGS && !k->in_args) {
         kind = JS_OBJECT;
-    else if (kind == JS_OBJECT || kind == JS_ARRAY)
-        kind = k->in_args ? skip_raw(k, &it) : json_skip(&k->scan, NULL);
-    else
-        return take_ahead(k, &it, 1);
+    } else if (kind == JS_OBJECT || kind == JS_ARRAY) {
+        kind = k->in_args ? skip_raw(k, it) : json_skip(&k->scan, NULL);
+    } else {
+        k->item = 0;
+        k->n_items = 1;
+        return take_ahead(k);
+    }
     k->in_args = k->in_args || kind == JS_OBJECT;
     return kind >= JS_LOST ? kind : JS_NULL;
 }
 
+static bool look_ahead(struct kineto *k)
+{
+    k->item = 0;
+    k->n_items = (uint32_t)json_ahead(&k->scan, k->in_args ? K_NONE : K_ARGS, k->items,
+                                      COUNT_OF(k->items));
+    return k->n_items > 0;
+}
+
+enum json_kind kineto_next(struct kineto *k)
+{
+    struct json_item it;
+    if (k->item < k->n_items) /* json_ahead has entered it already */
+        return k->items[k->item++].kind;
+    json_hold(&k->scan);
+    return json_next(&k->scan, &it);
+}
+
 enum json_kind kineto_read(struct kineto *k)
 {
-    struct json_item items[AHEAD];
     enum json_kind kind = JS_NULL;
     clear(&k->event);
     k->in_args = false;
-    while (kind == JS_NULL) {
-        const size_t n = json_ahead(&k->scan, k->in_args ? K_NONE : K_ARGS, items, AHEAD);
-        kind = n ? take_ahead(k, items, n) : take_next(k);
-    }
+    while (kind == JS_NULL)
+        kind = k->item < k->n_items || look_ahead(k) ? take_ahead(k) : take_next(k);
     return kind;
 }

@@ -19,6 +19,8 @@ struct elements {
     uint64_t h;        /* of the element at hand */
     uint64_t sum;      /* of all that were read whole */
     uint64_t by_ahead; /* items that json_ahead gave */
+    struct json_item items[5];
+    size_t n, at; /* of items; those before `at` are taken */
 };
 
 static inline void elements_open(struct elements *x, struct bytes_in *in,
@@ -81,23 +83,40 @@ static inline enum json_kind element_next(struct elements *x)
     return element_take(x, &it, kind, it.text.p, it.text.len);
 }
 
+static inline bool element_ahead(struct elements *x)
+{
+    x->at = 0;
+    x->n = x->ahead
+               ? json_ahead(&x->s, x->in_args ? 0 : ELEMENT_ARGS, x->items, COUNT_OF(x->items))
+               : 0;
+    x->by_ahead += x->n;
+    return x->n > 0;
+}
+
 static inline enum json_kind element_read(struct elements *x)
 {
-    struct json_item items[3];
     enum json_kind kind = JS_NULL;
     x->in_args = false;
     while (kind == JS_NULL) {
-        const uint32_t enter = x->in_args ? 0 : ELEMENT_ARGS;
-        const size_t n = x->ahead ? json_ahead(&x->s, enter, items, COUNT_OF(items)) : 0;
-        x->by_ahead += n;
-        for (size_t i = 0; i < n && kind == JS_NULL; i++)
-            kind = element_take(
-                x, &items[i], items[i].kind, items[i].text.p,
-                items[i].kind == JS_END || items[i].kind == JS_OBJECT ? 0 : items[i].text.len);
-        if (n == 0)
+        if (x->at == x->n && !element_ahead(x)) {
             kind = element_next(x);
+            continue;
+        }
+        const struct json_item *it = &x->items[x->at++];
+        const bool bare = it->kind == JS_END || it->kind == JS_OBJECT;
+        kind = element_take(x, it, it->kind, it->text.p, bare ? 0 : it->text.len);
     }
     return kind;
+}
+
+/* What comes next in the array; json_ahead may have entered it already. */
+static inline enum json_kind element_enter(struct elements *x)
+{
+    struct json_item it;
+    if (x->at < x->n)
+        return x->items[x->at++].kind;
+    json_hold(&x->s);
+    return json_next(&x->s, &it);
 }
 
 /* The whole input; what ended it. */
@@ -107,8 +126,7 @@ static inline enum json_kind elements_read(struct elements *x)
     enum json_kind kind = json_next(&x->s, &it);
     while (kind == JS_ARRAY || kind == JS_END || kind == JS_AGAIN || kind < JS_LOST) {
         x->h = 1;
-        json_hold(&x->s);
-        kind = json_next(&x->s, &it);
+        kind = element_enter(x);
         if (kind == JS_OBJECT)
             kind = element_read(x);
         else if (kind == JS_ARRAY && x->s.depth > 1)
