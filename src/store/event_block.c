@@ -22,45 +22,48 @@ static int64_t ceil_us(int64_t ns)
 
 /* ---- writing ---- */
 
-/* Gathers one column of the rows. */
+/* Gathers one column of the rows, in their order. */
 typedef void gather(const struct event_rows *r, int64_t *out);
 
 static void gather_at(const struct event_rows *r, int64_t *out)
 {
-    uint64_t at = (uint64_t)floor_us(r->v[0].at) * (uint64_t)NS_PER_US, dur = 0;
+    uint64_t at = (uint64_t)floor_us(r->order[0].at) * (uint64_t)NS_PER_US, dur = 0;
     for (uint32_t i = 0; i < r->n; i++) {
-        const uint64_t d = (uint64_t)r->v[i].at - at;
+        const uint64_t d = (uint64_t)r->order[i].at - at;
         out[i] = (int64_t)(d >= dur ? 2 * (d - dur) : 2 * d + 1);
-        at = (uint64_t)r->v[i].at;
-        dur = (uint64_t)r->v[i].dur;
+        at = (uint64_t)r->order[i].at;
+        dur = (uint64_t)r->order[i].dur;
     }
 }
 
 static void gather_dur(const struct event_rows *r, int64_t *out)
 {
     for (uint32_t i = 0; i < r->n; i++)
-        out[i] = r->v[i].dur;
+        out[i] = r->order[i].dur;
 }
 
 static void gather_name(const struct event_rows *r, int64_t *out)
 {
     for (uint32_t i = 0; i < r->n; i++)
-        out[i] = r->v[i].name;
+        out[i] = r->name[r->order[i].row];
 }
 
 static void gather_what(const struct event_rows *r, int64_t *out)
 {
-    for (uint32_t i = 0; i < r->n; i++)
-        out[i] = (int64_t)r->v[i].what - r->texts[r->v[i].name]->what;
+    for (uint32_t i = 0; i < r->n; i++) {
+        const uint32_t row = r->order[i].row;
+        out[i] = (int64_t)r->what[row] - r->texts[r->name[row]]->what;
+    }
 }
 
 static void gather_value(const struct event_rows *r, int64_t *out)
 {
     uint64_t *before = xcalloc(r->n_texts, sizeof *before); /* by name */
     for (uint32_t i = 0; i < r->n; i++) {
-        const uint64_t value = (uint64_t)r->v[i].value;
-        out[i] = (int64_t)(value - before[r->v[i].name]);
-        before[r->v[i].name] = value;
+        const uint32_t row = r->order[i].row, name = r->name[row];
+        const uint64_t value = (uint64_t)r->value[row];
+        out[i] = (int64_t)(value - before[name]);
+        before[name] = value;
     }
     free(before);
 }
@@ -68,19 +71,19 @@ static void gather_value(const struct event_rows *r, int64_t *out)
 static void gather_link(const struct event_rows *r, int64_t *out)
 {
     for (uint32_t i = 0; i < r->n; i++)
-        out[i] = (int64_t)r->v[i].link;
+        out[i] = (int64_t)r->link[r->order[i].row];
 }
 
 static void gather_parent(const struct event_rows *r, int64_t *out)
 {
     for (uint32_t i = 0; i < r->n; i++)
-        out[i] = (int64_t)r->v[i].parent;
+        out[i] = (int64_t)r->parent[r->order[i].row];
 }
 
 static void gather_args(const struct event_rows *r, int64_t *out)
 {
     for (uint32_t i = 0; i < r->n; i++)
-        out[i] = r->v[i].args;
+        out[i] = r->args[r->order[i].row];
 }
 
 static gather *const gathers[EVENT_COLUMN_N] = {
@@ -141,12 +144,12 @@ void event_block_put(struct codec *c, const struct event_rows *r, struct buf *he
     buf_str(head, r->track->name);
     put_texts(c, r, head, data);
     put_columns(c, r, head, data);
-    int64_t last = r->v[0].at;
+    int64_t last = r->order[0].at;
     for (uint32_t i = 0; i < r->n; i++)
-        last = MAX_OF(last, r->v[i].at + r->v[i].dur);
+        last = MAX_OF(last, r->order[i].at + r->order[i].dur);
     h->kind = BLOCK_EVENTS;
     h->rows = r->n;
-    h->t_first_us = floor_us(r->v[0].at);
+    h->t_first_us = floor_us(r->order[0].at);
     h->t_last_us = ceil_us(last);
 }
 

@@ -4,14 +4,20 @@
 #ifndef STORE_EVENT_BLOCK_H
 #define STORE_EVENT_BLOCK_H
 
+#include "store/event_order.h"
 #include "store/reader.h"
 #include "store/segment.h"
 
-/* What a block is made of. */
+/* What a block is made of: fields of events by row, as struct bare_event has them, names and
+ * arguments by number in texts. Which row comes when, `order` says. */
 struct event_rows {
     const struct seg_track *track;
-    const struct bare_event *v; /* in the order of the block; names and args by number in texts */
-    uint32_t n;                 /* at least one, ROWS_MOST at most */
+    uint32_t n;                    /* at least one, ROWS_MOST at most */
+    const struct order_key *order; /* with begin and duration */
+    const int64_t *value;
+    const uint64_t *link, *parent;
+    const uint32_t *name, *args;
+    const uint16_t *what;
     const struct seg_text **texts;
     uint32_t n_texts;
 };

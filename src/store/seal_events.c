@@ -18,8 +18,11 @@ struct work {
     const struct seal_out *out;
 
     struct open_events open;
-    struct bare_event *rows; /* ROWS_MOST at most, as of the next two */
-    struct order_key *keys, *spare;
+    struct order_key *keys, *spare; /* ROWS_MOST at most, as of all up to `what` */
+    int64_t *value;
+    uint64_t *link, *parent;
+    uint32_t *name, *args;
+    uint16_t *what;
     uint32_t n;
     uint32_t *local; /* by text of the segment: 1 + its number in the block; 0: not in it */
     const struct seg_text **texts; /* of the block */
@@ -34,9 +37,14 @@ static void work_open(struct work *w)
     uint32_t rows = 0;
     for (uint32_t i = 0; i < w->s->n_tracks; i++)
         rows = MAX_OF(rows, MIN_OF(w->s->tracks[i].rows, (uint32_t)ROWS_MOST));
-    w->rows = xmalloc((rows + 1ul) * sizeof *w->rows);
     w->keys = xmalloc((rows + 1ul) * sizeof *w->keys);
     w->spare = xmalloc((rows + 1ul) * sizeof *w->spare);
+    w->value = xmalloc((rows + 1ul) * sizeof *w->value);
+    w->link = xmalloc((rows + 1ul) * sizeof *w->link);
+    w->parent = xmalloc((rows + 1ul) * sizeof *w->parent);
+    w->name = xmalloc((rows + 1ul) * sizeof *w->name);
+    w->args = xmalloc((rows + 1ul) * sizeof *w->args);
+    w->what = xmalloc((rows + 1ul) * sizeof *w->what);
     w->local = xcalloc(n_texts + 1u, sizeof *w->local);
     w->texts = xcalloc(n_texts + 1u, sizeof *w->texts);
     if (w->use == SEAL_TO_SHOW)
@@ -45,9 +53,14 @@ static void work_open(struct work *w)
 
 static void work_close(struct work *w)
 {
-    free(w->rows);
     free(w->keys);
     free(w->spare);
+    free(w->value);
+    free(w->link);
+    free(w->parent);
+    free(w->name);
+    free(w->args);
+    free(w->what);
     free(w->local);
     free(w->texts);
     open_events_end(&w->open);
@@ -67,15 +80,16 @@ static inline uint32_t local_text(struct work *w, uint32_t text)
     return w->local[text] - 1;
 }
 
-static void add_event(struct work *w, const struct bare_event *v)
+static inline void add_event(struct work *w, const struct bare_event *v)
 {
-    struct bare_event *one = &w->rows[w->n];
-    *one = *v;
-    one->name = local_text(w, v->name);
-    if (v->args)
-        one->args = 1 + local_text(w, v->args - 1);
-    w->keys[w->n] = (struct order_key){v->at, v->dur, w->n};
-    w->n++;
+    const uint32_t n = w->n++;
+    w->keys[n] = (struct order_key){v->at, v->dur, n};
+    w->value[n] = v->value;
+    w->link[n] = v->link;
+    w->parent[n] = v->parent;
+    w->name[n] = local_text(w, v->name);
+    w->args[n] = v->args ? 1 + local_text(w, v->args - 1) : 0;
+    w->what[n] = v->what;
 }
 
 static bool wanted(struct work *w, struct bare_event *v)
@@ -93,30 +107,24 @@ static void forget_texts(struct work *w)
     w->text_bytes = 0;
 }
 
-/* Puts the rows into the order of the keys, in place: what is in order already does not move. */
-static void sort_rows(struct work *w)
-{
-    event_order(w->keys, w->spare, w->n);
-    for (uint32_t i = 0; i < w->n; i++) {
-        if (w->keys[i].row == i)
-            continue;
-        const struct bare_event first = w->rows[i];
-        uint32_t to = i;
-        for (uint32_t from; (from = w->keys[to].row) != i; to = from) {
-            w->rows[to] = w->rows[from];
-            w->keys[to].row = to;
-        }
-        w->rows[to] = first;
-        w->keys[to].row = to;
-    }
-}
-
 static int end_block(struct work *w, const struct seg_track *t, struct err *e)
 {
     if (w->n == 0)
         return 0;
-    sort_rows(w);
-    const struct event_rows rows = {t, w->rows, w->n, w->texts, w->n_texts};
+    event_order(w->keys, w->spare, w->n);
+    const struct event_rows rows = {
+        .track = t,
+        .n = w->n,
+        .order = w->keys,
+        .value = w->value,
+        .link = w->link,
+        .parent = w->parent,
+        .name = w->name,
+        .args = w->args,
+        .what = w->what,
+        .texts = w->texts,
+        .n_texts = w->n_texts,
+    };
     struct block_header h = {.segment = w->number};
     w->head.len = w->data.len = 0;
     event_block_put(w->codec, &rows, &w->head, &w->data, &h);
