@@ -86,9 +86,8 @@ static inline enum json_kind element_next(struct elements *x)
 static inline bool element_ahead(struct elements *x)
 {
     x->at = 0;
-    x->n = x->ahead
-               ? json_ahead(&x->s, x->in_args ? 0 : ELEMENT_ARGS, x->items, COUNT_OF(x->items))
-               : 0;
+    x->n = x->ahead ? json_ahead(&x->s, x->in_args ? 0 : ELEMENT_ARGS, x->items, COUNT_OF(x->items))
+                    : 0;
     x->by_ahead += x->n;
     return x->n > 0;
 }

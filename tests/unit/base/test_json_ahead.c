@@ -98,6 +98,96 @@ TEST(what_is_broken_is_mended_and_counted_as_one_by_one)
     }
 }
 
+/* The value in elements that look alike, so that json_ahead is the one that reads it. */
+static bool value_is_alike(const char *value)
+{
+    char text[128];
+    struct buf in = {0};
+    struct elements x[2];
+    enum json_kind end[2];
+    for (unsigned i = 0; i < 4; i++) {
+        const int n =
+            snprintf(text, sizeof text, "%s{\"ts\": %s, \"a\": %u}", i ? ", " : "[", value, i);
+        buf_put(&in, text, (size_t)n);
+    }
+    buf_put(&in, "]", 1);
+    read_both(&in, 0, 0, x, end);
+    buf_free(&in);
+    return both_alike(x, end);
+}
+
+TEST(numbers_that_are_odd_are_the_same_as_one_by_one)
+{
+    static const char *const odd[] = {
+        "0",      "00",   "01.5", "0.5", "1.",     ".5",  "1.5.2",    "1e5",      "1.25e3",
+        "1.5E-2", "-1.5", "-",    "--1", "-0",     "1-2", "12345678", "1234567a", "99999999.9",
+        "1.5 ",   "1 ",   "9 9",  "0.0", "-0.001", "1/2", "1:2",      "12.5:",    "NaN",
+    };
+    for (size_t i = 0; i < COUNT_OF(odd); i++)
+        CHECK(value_is_alike(odd[i]));
+}
+
+TEST(numbers_of_all_lengths_are_the_same_as_one_by_one)
+{
+    static const char digits[] = "98765432101234567890987654321012";
+    char value[96];
+    for (int whole = 1; whole < 33; whole++)
+        for (int fraction = 0; fraction < 33; fraction++) {
+            snprintf(value, sizeof value, "%.*s%s%.*s", whole, digits, fraction ? "." : "",
+                     fraction, digits + (32 - fraction));
+            CHECK(value_is_alike(value));
+        }
+}
+
+TEST(a_decimal_number_keeps_all_its_digits)
+{
+    static const char text[] =
+        "[{\"ts\":4458676847784.255,\"a\":1}, {\"ts\":4458676847784.255,\"a\":1}, "
+        "{\"ts\":1234567890123.456,\"a\":1}]";
+    struct bytes_memory in;
+    struct json_keys keys;
+    struct json_scan s;
+    struct json_item it, items[4];
+    uint64_t last = 0;
+    bytes_memory_init(&in, text, sizeof text - 1, 0);
+    json_keys_init(&keys, element_names, COUNT_OF(element_names));
+    json_open(&s, &in.in, &(struct json_options){.keys = &keys});
+    while (!json_is_over(json_next(&s, &it)))
+        if (json_ahead(&s, 0, items, COUNT_OF(items)) == 3) {
+            CHECK(items[0].number.plain);
+            CHECK_INT(items[0].number.fraction, 3);
+            last = items[0].number.mantissa;
+        }
+    CHECK_INT(last, 1234567890123456);
+    json_close(&s);
+}
+
+TEST(the_next_object_of_an_array_is_entered_while_something_is_held)
+{
+    static const char text[] = "[{\"a\":1,\"b\":2},{\"a\":3,\"b\":4}, {\"a\":5,\"b\":6},[]]";
+    static const enum json_kind kinds[] = {JS_NUMBER, JS_NUMBER, JS_END, JS_OBJECT,
+                                           JS_NUMBER, JS_NUMBER, JS_END};
+    struct bytes_memory in;
+    struct json_keys keys;
+    struct json_scan s;
+    struct json_item it, items[16];
+    bytes_memory_init(&in, text, sizeof text - 1, 0);
+    json_keys_init(&keys, element_names, COUNT_OF(element_names));
+    json_open(&s, &in.in, &(struct json_options){.keys = &keys});
+    for (unsigned i = 0; i < 5; i++) /* [ and the first object, whose look is remembered */
+        json_next(&s, &it);
+    json_hold(&s);
+    CHECK_INT(json_next(&s, &it), JS_OBJECT);
+    CHECK_INT(json_ahead(&s, 0, items, COUNT_OF(items)), COUNT_OF(kinds));
+    for (size_t i = 0; i < COUNT_OF(kinds); i++)
+        CHECK_INT(items[i].kind, kinds[i]);
+    CHECK_INT(items[3].id, 0);
+    CHECK(memcmp(s.hold, ", {\"a\":5", 8) == 0);
+    CHECK_INT(s.depth, 1);
+    CHECK_INT(json_next(&s, &it), JS_ARRAY);
+    json_close(&s);
+}
+
 TEST(nothing_comes_at_once_where_it_would_not_be_checked)
 {
     static const char text[] = "[{\"a\":1,\"b\":2},{\"a\":1,\"b\":2},{\"a\":1,\"b\":2}]";
