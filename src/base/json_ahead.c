@@ -13,6 +13,14 @@ enum { IN_OBJECT = JSON_KEYS_MOST + 1 }; /* json_scan.last at the start of an ob
 
 typedef const struct json_guess guess_pair[JSON_GUESSES];
 
+struct ahead {
+    struct json_scan *s;
+    const uint8_t *p, *end;
+    uint32_t enter_id;
+    unsigned last;   /* key of the item before */
+    unsigned around; /* of the object that was entered here; 0: none */
+};
+
 /* `wide`, here and below: the machine has AVX2. A constant wherever it is used. */
 INLINE bool guess_right(const struct json_guess *g, const uint8_t *p, bool wide)
 {
@@ -146,78 +154,98 @@ INLINE const uint8_t *ahead_value(const uint8_t *v, const uint8_t *end, struct j
     return NULL;
 }
 
-/* The next object of the array, behind the one that was left last: where its members begin. NULL:
- * there is none. The hold goes with it. */
-INLINE const uint8_t *next_object(struct json_scan *s, const uint8_t *p, struct json_item *it)
+INLINE int enter(struct ahead *a, const uint8_t *v, unsigned id, struct json_item *it)
 {
-    const uint8_t *q = json_space(p);
-    if (*q != ',' || s->in_object || !s->depth || !s->hold)
-        return NULL;
-    q = json_space(q + 1);
-    if (*q != '{')
-        return NULL;
-    s->p = p;
-    hold_here(s);
-    json_push(s, true);
-    *it = (struct json_item){.kind = JS_OBJECT};
-    return q + 1;
+    json_push(a->s, true);
+    a->s->entered = (uint16_t)id;
+    a->around = id;
+    a->last = IN_OBJECT;
+    a->p = v + 1;
+    it->kind = JS_OBJECT;
+    it->text = (struct json_text){0};
+    return 1;
 }
 
-/* With its state in locals: through a pointer it would have to be stored for every member. */
+INLINE bool leave(struct ahead *a, struct json_item *it)
+{
+    const uint8_t *p = json_space(a->p);
+    if (*p != '}' || p >= a->end)
+        return false;
+    json_pop(a->s);
+    a->s->entered = 0;
+    a->last = a->around;
+    a->p = p + 1;
+    it->kind = JS_END;
+    return true;
+}
+
+/* The next object of the array, behind the one that was left last. The hold goes with it. */
+INLINE bool next_object(struct ahead *a, struct json_item *it)
+{
+    const uint8_t *p = json_space(a->p);
+    if (*p != ',' || a->s->in_object || !a->s->depth || !a->s->hold)
+        return false;
+    p = json_space(p + 1);
+    if (*p != '{')
+        return false;
+    a->s->p = a->p;
+    hold_here(a->s);
+    json_push(a->s, true);
+    a->p = p + 1;
+    a->last = IN_OBJECT;
+    *it = (struct json_item){.kind = JS_OBJECT};
+    return true;
+}
+
+/* The member that the guess is of; how many items of it are told; -1: it is json_next's. */
+INLINE int member(struct ahead *a, const struct json_guess *g, struct json_item *it, bool wide)
+{
+    const uint8_t *v = a->p + g->len;
+    it->id = g->id;
+    it->key = (struct json_text){0};
+    if (*v == '{' && g->id == a->enter_id && !a->around)
+        return enter(a, v, g->id, it);
+    const uint8_t *next = ahead_value(v, a->end, it, wide);
+    if (__builtin_expect(!next, 0))
+        return -1;
+    a->p = next;
+    a->last = g->id;
+    return g->told;
+}
+
+/* Behind the last member of an object. False: that was all. */
+INLINE bool object_end(struct ahead *a, struct json_item **it, const struct json_item *full)
+{
+    if (!leave(a, *it))
+        return false;
+    ++*it;
+    if (a->around) {
+        a->around = 0;
+        return true;
+    }
+    return *it < full && next_object(a, *it) && ++*it;
+}
+
 INLINE size_t ahead_body(struct json_scan *s, uint32_t enter_id, struct json_item *out, size_t most,
                          bool wide)
 {
     guess_pair *const guesses = s->keys->guesses;
-    const uint8_t *p = s->p, *const end = s->end;
-    unsigned last = s->last, around = 0; /* key of the item before; of the object entered here */
+    struct ahead a = {s, s->p, s->end, enter_id, s->last, 0};
     struct json_item *it = out, *const full = out + most;
     while (it < full) {
-        const struct json_guess *g = guess_of(guesses[last], p, wide);
+        const struct json_guess *g = guess_of(guesses[a.last], a.p, wide);
         if (__builtin_expect(g != NULL, 1)) {
-            const uint8_t *const v = p + g->len;
-            it->id = g->id;
-            it->key = (struct json_text){0};
-            if (*v == '{' && g->id == enter_id && !around) {
-                json_push(s, true);
-                s->entered = g->id;
-                around = g->id;
-                last = IN_OBJECT;
-                p = v + 1;
-                it->kind = JS_OBJECT;
-                it->text = (struct json_text){0};
-                it++;
-                continue;
-            }
-            const uint8_t *const next = ahead_value(v, end, it, wide);
-            if (__builtin_expect(!next, 0))
+            const int told = member(&a, g, it, wide);
+            if (__builtin_expect(told < 0, 0))
                 break;
-            p = next;
-            last = g->id;
-            it += g->told;
-            continue;
-        }
-        const uint8_t *q = json_space(p);
-        if (*q != '}' || q >= end)
+            it += told;
+        } else if (!object_end(&a, &it, full)) {
             break;
-        json_pop(s);
-        s->entered = 0;
-        last = around;
-        p = q + 1;
-        it->kind = JS_END;
-        it++;
-        if (around) {
-            around = 0;
-            continue;
         }
-        if (it == full || !(q = next_object(s, p, it)))
-            break;
-        p = q;
-        last = IN_OBJECT;
-        it++;
     }
-    s->p = p;
-    s->last = (uint16_t)last;
-    s->some = last != IN_OBJECT;
+    s->p = a.p;
+    s->last = (uint16_t)a.last;
+    s->some = a.last != IN_OBJECT;
     return (size_t)(it - out);
 }
 
@@ -228,8 +256,8 @@ static size_t ahead_plain(struct json_scan *s, uint32_t enter_id, struct json_it
 }
 
 #ifdef __x86_64__
-WIDE static size_t
-ahead_wide(struct json_scan *s, uint32_t enter_id, struct json_item *out, size_t most)
+WIDE static size_t ahead_wide(struct json_scan *s, uint32_t enter_id, struct json_item *out,
+                              size_t most)
 {
     return ahead_body(s, enter_id, out, most, true);
 }

@@ -263,15 +263,15 @@ INLINE const uint8_t *scan_small_number(const uint8_t *p, struct json_number *ou
 
 #ifdef __x86_64__
 /* A number of at most 16 digits, perhaps with a point among them, at once: the bytes behind the
- * point move over it, all move to the right end, and neighbours are added up in four steps. Where it
- * ends; NULL: it is another. */
-__attribute__((target("avx2"))) static inline const uint8_t *scan_number_wide(const uint8_t *p,
-                                                                       struct json_number *out)
+ * point move over it, all move to the right end, and neighbours are added up in four steps. Where
+ * it ends; NULL: it is another. */
+__attribute__((target("avx2"))) static inline const uint8_t *
+scan_number_wide(const uint8_t *p, struct json_number *out)
 {
     static const uint8_t to_the_right[32] = {
-        0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
-        0x80, 0x80, 0,    1,    2,    3,    4,    5,    6,    7,    8,    9,    10,   11,
-        12,   13,   14,   15,
+        0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
+        0x80, 0x80, 0x80, 0x80, 0x80, 0,    1,    2,    3,    4,    5,
+        6,    7,    8,    9,    10,   11,   12,   13,   14,   15,
     };
     const __m256i x =
         _mm256_sub_epi8(_mm256_loadu_si256((const __m256i_u *)p), _mm256_set1_epi8('0'));
@@ -293,8 +293,7 @@ __attribute__((target("avx2"))) static inline const uint8_t *scan_number_wide(co
         _mm_shuffle_epi8(left, _mm_loadu_si128((const __m128i_u *)(to_the_right + digits)));
     const __m128i d2 = _mm_maddubs_epi16(d, _mm_set1_epi16(0x010a));
     const __m128i d4 = _mm_madd_epi16(d2, _mm_set1_epi32(0x00010064));
-    const __m128i d8 =
-        _mm_madd_epi16(_mm_packus_epi32(d4, d4), _mm_set1_epi32(0x00012710));
+    const __m128i d8 = _mm_madd_epi16(_mm_packus_epi32(d4, d4), _mm_set1_epi32(0x00012710));
     const uint64_t halves = (uint64_t)_mm_cvtsi128_si64(d8);
     *out = (struct json_number){.mantissa = (halves & UINT32_MAX) * 100000000 + (halves >> 32),
                                 .fraction = (uint8_t)fraction,

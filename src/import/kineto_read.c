@@ -388,8 +388,8 @@ static enum json_kind take_next(struct kineto *k)
 static bool look_ahead(struct kineto *k)
 {
     k->item = 0;
-    k->n_items = (uint32_t)json_ahead(&k->scan, k->in_args ? K_NONE : K_ARGS, k->items,
-                                      COUNT_OF(k->items));
+    k->n_items =
+        (uint32_t)json_ahead(&k->scan, k->in_args ? K_NONE : K_ARGS, k->items, COUNT_OF(k->items));
     return k->n_items > 0;
 }
 

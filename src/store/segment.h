@@ -5,7 +5,7 @@
  * were in the tail, one stream per series, and become numbers one series at a time
  * (segment_decode), so a segment costs little more memory than its tail. Events likewise. Used by
  * the writer when it seals and by the reader for a tail that is not sealed. The bytes are checked,
- * never trusted. */
+ * never trusted, unless they never left this process. */
 #ifndef STORE_SEGMENT_H
 #define STORE_SEGMENT_H
 
@@ -55,9 +55,9 @@ struct seg_track {
     const char *process, *name;
     struct buf events; /* as they stood in the tail */
     uint32_t rows;     /* of a segment of our own: not more than that */
-    uint32_t open; /* of them, told as open */
-    uint64_t end;  /* of the event last told, ns */
-    int64_t last;  /* the latest end of any */
+    uint32_t open;     /* of them, told as open */
+    uint64_t end;      /* of the event last told, ns */
+    int64_t last;      /* the latest end of any */
 };
 
 struct segment {
