@@ -12,6 +12,8 @@
 
 #include "base/mem.h"
 #include "query/crew.h"
+#include "query/levels.h"
+#include "query/series_own.h"
 #include "query/slices.h"
 
 /* ---- where columns begin, on the clock of each file ---- */
@@ -22,45 +24,49 @@ struct stretch {
 };
 
 struct stretches {
+    enum level level;
     struct stretch *v; /* in order of time */
     size_t n;
 };
 
-enum level { LEVEL_VALUES, LEVEL_ONE, LEVEL_TWO, LEVELS };
-
 struct edges {
     const struct store *store;
     int64_t *us; /* columns + 1 */
-    /* By block and level, for series that have a value in every row: most of a group do, and then
-     * what is found for one is good for all. NULL until needed. */
+    /* By block, for series that have a value in every row: most of a group do, and then what is
+     * found for one is good for all. NULL: none of them does. */
     struct stretches **plain;
 };
 
-struct gridding {
+/* What is the same for all series; once made, threads share it. */
+struct plan {
     const struct grid_ask *ask;
     int64_t step_ns;
     size_t columns;
-    struct scan scan;
+    struct scan scan; /* owns all below */
     struct edges *edges;
     size_t n_edges;
-    /* of the row being made, by column, in steps of the store */
-    int64_t *lo, *hi, *sum;
-    uint32_t *count;
-    double step;
 };
 
-static const struct edges *edges_of(struct gridding *g, const struct store *store)
+static const struct edges *edges_of(const struct plan *p, const struct store *store)
 {
-    for (size_t i = 0; i < g->n_edges; i++)
-        if (g->edges[i].store == store)
-            return &g->edges[i];
-    int64_t *us = arena_array(&g->scan.arena, int64_t, g->columns + 1);
-    for (size_t c = 0; c <= g->columns; c++)
-        us[c] = store_mono_us(store, (wall_ns){g->ask->from.ns + (int64_t)c * g->step_ns});
-    g->edges = xrealloc(g->edges, g->n_edges + 1, sizeof *g->edges);
-    g->edges[g->n_edges] = (struct edges){
-        store, us, arena_array(&g->scan.arena, struct stretches *, store->n_blocks * LEVELS)};
-    return &g->edges[g->n_edges++];
+    for (size_t i = 0; i < p->n_edges; i++)
+        if (p->edges[i].store == store)
+            return &p->edges[i];
+    return NULL;
+}
+
+static const struct edges *make_edges(struct plan *p, const struct store *store)
+{
+    const struct edges *known = edges_of(p, store);
+    if (known)
+        return known;
+    int64_t *us = arena_array(&p->scan.arena, int64_t, p->columns + 1);
+    for (size_t c = 0; c <= p->columns; c++)
+        us[c] = store_mono_us(store, (wall_ns){p->ask->from.ns + (int64_t)c * p->step_ns});
+    p->edges = xrealloc(p->edges, p->n_edges + 1, sizeof *p->edges);
+    p->edges[p->n_edges] = (struct edges){
+        store, us, arena_array(&p->scan.arena, struct stretches *, store->n_blocks + 1)};
+    return &p->edges[p->n_edges++];
 }
 
 /* The last column that begins at or before t; edges[0] <= t. */
@@ -77,36 +83,6 @@ static size_t column_of(const int64_t *edges, size_t columns, int64_t t)
     return lo;
 }
 
-/* ---- the row being made ---- */
-
-static void add(struct gridding *g, size_t c, int64_t lo, int64_t hi, int64_t sum, uint32_t n)
-{
-    if (g->count[c] == 0) {
-        g->lo[c] = lo;
-        g->hi[c] = hi;
-        g->sum[c] = 0;
-    }
-    g->lo[c] = MIN_OF(g->lo[c], lo);
-    g->hi[c] = MAX_OF(g->hi[c], hi);
-    g->sum[c] = (int64_t)((uint64_t)g->sum[c] + (uint64_t)sum);
-    g->count[c] += n;
-}
-
-/* What was added becomes values. A step that changes within a column, as when another version went
- * on with the run, leaves the column what was seen last. */
-static void flush(struct gridding *g, struct grid_row *row)
-{
-    const struct scale s = scale_of(g->step);
-    for (size_t c = 0; c < g->columns; c++) {
-        if (g->count[c] == 0)
-            continue;
-        row->mean[c] = (float)(scale_value(s, (double)g->sum[c]) / (double)g->count[c]);
-        row->min[c] = (float)scale_value(s, (double)g->lo[c]);
-        row->max[c] = (float)scale_value(s, (double)g->hi[c]);
-        g->count[c] = 0;
-    }
-}
-
 /* ---- which part of a block lies in which column ---- */
 
 struct piece {
@@ -117,9 +93,54 @@ struct piece {
     enum level level;
 };
 
-static uint32_t unit_of(const struct piece *p)
+/* The pieces of a series that lie in the window, one after the other. */
+struct pieces {
+    const struct merged *series;
+    size_t part;
+    uint32_t ref;
+};
+
+static bool is_plain(const struct piece *p)
 {
-    return p->level == LEVEL_TWO ? p->block->l2 : p->level == LEVEL_ONE ? p->block->l1 : 1;
+    const struct column *c = p->column;
+    return !c->has_gaps && c->first_row == 0 && c->count == p->block->rows;
+}
+
+/* Summaries are used as long as the middle of at least one lies in every column: those of a regular
+ * block are further apart than their samples by a period at most; others may have missed some. */
+static bool level_fits(const struct plan *plan, const struct piece *p, enum level level)
+{
+    const int64_t unit = level_unit(p->block, level), period = p->block->period_ns;
+    if (p->column->count < unit || plan->step_ns < (unit + 2) * period)
+        return false;
+    return 4 * plan->step_ns >= 5 * unit * period || (is_plain(p) && block_is_regular(p->block));
+}
+
+static enum level level_for(const struct plan *plan, const struct piece *p)
+{
+    return level_fits(plan, p, LEVEL_TWO)   ? LEVEL_TWO
+           : level_fits(plan, p, LEVEL_ONE) ? LEVEL_ONE
+                                            : LEVEL_VALUES;
+}
+
+/* False: there is no other. */
+static bool next_piece(const struct plan *plan, struct pieces *at, struct piece *out)
+{
+    for (; at->part < at->series->n_parts; at->part++, at->ref = 0) {
+        struct store *store = at->series->parts[at->part].store;
+        const struct store_series *s = at->series->parts[at->part].series;
+        const struct edges *edges = edges_of(plan, store);
+        while (at->ref < s->n_refs) {
+            const struct store_ref ref = s->refs[at->ref++];
+            const struct rows_block *b = &store->blocks[ref.block];
+            if (b->t_last_us < edges->us[0] || b->t_first_us >= edges->us[plan->columns])
+                continue;
+            *out = (struct piece){store, b, &b->columns[ref.column], edges, LEVEL_VALUES};
+            out->level = level_for(plan, out);
+            return true;
+        }
+    }
+    return false;
 }
 
 /* When the rows of a block were read: all times, or the grid of a regular block. */
@@ -136,22 +157,24 @@ static int64_t value_time(const struct clocked *c, uint32_t value)
     return c->times ? c->times[row] : block_grid_time(c->block, row);
 }
 
-/* A bucket counts for the column in which its middle lies. */
-static struct stretches *find_stretches(struct gridding *g, const struct piece *p,
-                                        const struct clocked *clock)
+/* A summary counts for the column in which its middle lies. */
+static struct stretches *find_stretches(const struct plan *plan, const struct piece *p,
+                                        const struct clocked *clock, struct arena *a)
 {
     const int64_t *edges = p->edges->us;
-    const uint32_t unit = unit_of(p), count = p->column->count, n = bucket_count(count, unit);
-    struct stretches *out = arena_new(&g->scan.arena, struct stretches);
-    out->v = arena_array(&g->scan.arena, struct stretch, MIN_OF((size_t)n, g->columns) + 1);
+    const uint32_t unit = level_unit(p->block, p->level), count = p->column->count;
+    const uint32_t n = bucket_count(count, unit);
+    struct stretches *out = arena_new(a, struct stretches);
+    out->level = p->level;
+    out->v = arena_array(a, struct stretch, MIN_OF((size_t)n, plan->columns) + 1);
     size_t c = SIZE_MAX;
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t values = MIN_OF(unit, count - i * unit);
         const int64_t t = value_time(clock, i * unit + values / 2);
-        if (t < edges[0] || t >= edges[g->columns])
+        if (t < edges[0] || t >= edges[plan->columns])
             continue;
         if (c == SIZE_MAX)
-            c = column_of(edges, g->columns, t);
+            c = column_of(edges, plan->columns, t);
         while (edges[c + 1] <= t)
             c++;
         struct stretch *last = out->n ? &out->v[out->n - 1] : NULL;
@@ -163,17 +186,88 @@ static struct stretches *find_stretches(struct gridding *g, const struct piece *
     return out;
 }
 
+static bool by_grid(const struct piece *p)
+{
+    return p->level != LEVEL_VALUES && block_is_regular(p->block);
+}
+
+static struct stretches **plain_of(const struct piece *p)
+{
+    return &p->edges->plain[p->block - p->store->blocks];
+}
+
+/* Times are decoded for one block after the other, so none has to be kept. */
+static void plan_piece(struct plan *plan, const struct piece *p)
+{
+    struct clocked clock = {.block = p->block};
+    if (!is_plain(p) || *plain_of(p))
+        return;
+    if (!by_grid(p)) {
+        clock.times = plan->scan.v64;
+        if (!store_times(plan->scan.codec, p->block, plan->scan.v64))
+            return;
+    }
+    *plain_of(p) = find_stretches(plan, p, &clock, &plan->scan.arena);
+}
+
+static void plan_series(struct plan *plan, const struct merged *m)
+{
+    struct pieces at = {.series = m};
+    for (size_t i = 0; i < m->n_parts; i++)
+        make_edges(plan, m->parts[i].store);
+    for (struct piece p; next_piece(plan, &at, &p);)
+        plan_piece(plan, &p);
+}
+
+/* ---- the row being made ---- */
+
+/* One per thread. */
+struct gridding {
+    const struct plan *plan;
+    struct scan scan;
+    /* of the row being made, by column, in steps of the store */
+    struct extent *extents;
+    uint32_t *count;
+    double step;
+};
+
+static void add(struct gridding *g, size_t c, const struct extent *x, uint32_t n)
+{
+    struct extent *to = &g->extents[c];
+    if (g->count[c] == 0)
+        *to = (struct extent){x->lo, x->hi, 0};
+    to->lo = MIN_OF(to->lo, x->lo);
+    to->hi = MAX_OF(to->hi, x->hi);
+    to->sum += x->sum;
+    g->count[c] += n;
+}
+
+/* What was added becomes values. A step that changes within a column, as when another version went
+ * on with the run, leaves the column what was seen last. */
+static void flush(struct gridding *g, struct grid_row *row)
+{
+    const struct scale s = scale_of(g->step);
+    for (size_t c = 0; c < g->plan->columns; c++) {
+        if (g->count[c] == 0)
+            continue;
+        row->mean[c] = (float)(scale_value(s, g->extents[c].sum) / (double)g->count[c]);
+        if (row->min) {
+            row->min[c] = (float)scale_value(s, (double)g->extents[c].lo);
+            row->max[c] = (float)scale_value(s, (double)g->extents[c].hi);
+        }
+        g->count[c] = 0;
+    }
+}
+
 /* NULL: damaged. */
 static const struct stretches *stretches_of(struct gridding *g, const struct piece *p)
 {
     const struct column *c = p->column;
-    const bool plain = !c->has_gaps && c->first_row == 0 && c->count == p->block->rows;
-    struct stretches **kept =
-        &p->edges->plain[(size_t)(p->block - p->store->blocks) * LEVELS + p->level];
+    const struct stretches *planned = is_plain(p) ? *plain_of(p) : NULL;
     struct clocked clock = {.block = p->block, .first_row = c->first_row};
-    if (plain && *kept)
-        return *kept;
-    if (p->level == LEVEL_VALUES || !block_is_regular(p->block)) {
+    if (planned && planned->level == p->level)
+        return planned;
+    if (!by_grid(p)) {
         clock.times = block_times(&g->scan, p->store, p->block);
         if (!clock.times)
             return NULL;
@@ -181,77 +275,21 @@ static const struct stretches *stretches_of(struct gridding *g, const struct pie
     if (c->has_gaps && !store_value_rows(g->scan.codec, c, p->block->rows, g->scan.rows))
         return NULL;
     clock.rows = c->has_gaps ? g->scan.rows : NULL;
-    struct stretches *out = find_stretches(g, p, &clock);
-    if (plain)
-        *kept = out;
-    return out;
+    return find_stretches(g->plan, p, &clock, &g->scan.arena);
 }
 
-/* ---- by summaries, by values ---- */
-
-static bool decode_level(struct gridding *g, const struct piece *p)
-{
-    const struct column *c = p->column;
-    const bool two = p->level == LEVEL_TWO;
-    const uint32_t n = bucket_count(c->count, unit_of(p));
-    for (int k = 0; k < 3; k++)
-        if ((!two && !blob_whole(&c->level1[k])) ||
-            !codec_decode(g->scan.codec, two ? c->level2[k] : c->level1[k].p,
-                          two ? c->level2_len[k] : c->level1[k].len, n, g->scan.level[k]))
-            return false;
-    return true;
-}
-
-static void add_buckets(struct gridding *g, const struct stretch *s, uint32_t values)
-{
-    const int64_t *min = g->scan.level[LEVEL_MIN], *max = g->scan.level[LEVEL_MAX],
-                  *sums = g->scan.level[LEVEL_SUM];
-    int64_t lo = min[s->from], hi = max[s->from];
-    uint64_t sum = 0;
-    for (uint32_t i = s->from; i < s->to; i++) {
-        lo = MIN_OF(lo, min[i]);
-        hi = MAX_OF(hi, max[i]);
-        sum += (uint64_t)sums[i];
-    }
-    add(g, s->column, lo, hi, (int64_t)sum, values);
-}
-
-static bool feed_buckets(struct gridding *g, const struct piece *p)
+static bool feed_summaries(struct gridding *g, const struct piece *p)
 {
     const struct stretches *where = stretches_of(g, p);
-    const uint32_t unit = unit_of(p);
-    if (!where || !decode_level(g, p))
+    const uint32_t unit = level_unit(p->block, p->level);
+    if (!where || !level_decode(&g->scan, p->block, p->column, p->level))
         return false;
     for (size_t i = 0; i < where->n; i++) {
         const struct stretch *s = &where->v[i];
-        add_buckets(g, s, MIN_OF(s->to * unit, p->column->count) - s->from * unit);
+        const struct extent x = extent_of_level(&g->scan, s->from, s->to);
+        add(g, s->column, &x, MIN_OF(s->to * unit, p->column->count) - s->from * unit);
     }
     return true;
-}
-
-static void add_narrow(struct gridding *g, size_t c, const uint8_t *v, uint32_t n, int64_t base)
-{
-    uint8_t lo = 255, hi = 0;
-    uint32_t sum = 0; /* at most 65536 x 255 */
-    for (uint32_t i = 0; i < n; i++) {
-        lo = MIN_OF(lo, v[i]);
-        hi = MAX_OF(hi, v[i]);
-        sum += v[i];
-    }
-    const uint64_t b = (uint64_t)base;
-    add(g, c, (int64_t)(b + lo), (int64_t)(b + hi), (int64_t)(b * n + sum), n);
-}
-
-static void add_wide(struct gridding *g, size_t c, const int64_t *v, uint32_t n)
-{
-    int64_t lo = v[0], hi = v[0];
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        lo = MIN_OF(lo, v[i]);
-        hi = MAX_OF(hi, v[i]);
-        sum += (uint64_t)v[i];
-    }
-    add(g, c, lo, hi, (int64_t)sum, n);
 }
 
 static void feed_values(struct gridding *g, const struct piece *p)
@@ -263,65 +301,28 @@ static void feed_values(struct gridding *g, const struct piece *p)
         return;
     for (size_t i = 0; i < where->n; i++) {
         const struct stretch *s = &where->v[i];
-        if (view.narrow)
-            add_narrow(g, s->column, view.v8 + s->from, s->to - s->from, view.base);
-        else
-            add_wide(g, s->column, view.v64 + s->from, s->to - s->from);
+        const struct extent x = extent_of_values(&view, s->from, s->to);
+        add(g, s->column, &x, s->to - s->from);
     }
-}
-
-/* ---- a series ---- */
-
-/* Buckets are used as long as at least one begins in every column. */
-static bool buckets_fit(const struct gridding *g, const struct piece *p, enum level level)
-{
-    const struct piece at = {.block = p->block, .level = level};
-    const int64_t unit = unit_of(&at);
-    return p->column->count >= unit && 4 * g->step_ns >= 5 * p->block->period_ns * unit;
-}
-
-static void feed_piece(struct gridding *g, struct piece *p)
-{
-    p->level = buckets_fit(g, p, LEVEL_TWO)   ? LEVEL_TWO
-               : buckets_fit(g, p, LEVEL_ONE) ? LEVEL_ONE
-                                              : LEVEL_VALUES;
-    if (p->level != LEVEL_VALUES && feed_buckets(g, p))
-        return;
-    p->level = LEVEL_VALUES;
-    feed_values(g, p);
 }
 
 static void read_row(struct gridding *g, const struct merged *m, struct grid_row *row)
 {
+    struct pieces at = {.series = m};
     g->step = 0;
-    for (size_t i = 0; i < m->n_parts; i++) {
-        struct store *store = m->parts[i].store;
-        const struct edges *edges = edges_of(g, store);
-        for (uint32_t k = 0; k < m->parts[i].series->n_refs; k++) {
-            const struct store_ref ref = m->parts[i].series->refs[k];
-            const struct rows_block *b = &store->blocks[ref.block];
-            if (b->t_last_us < edges->us[0] || b->t_first_us >= edges->us[g->columns])
-                continue;
-            struct piece p = {store, b, &b->columns[ref.column], edges, LEVEL_VALUES};
-            if (p.column->step != g->step)
-                flush(g, row);
-            g->step = p.column->step;
-            feed_piece(g, &p);
-        }
+    for (struct piece p; next_piece(g->plan, &at, &p);) {
+        if (p.column->step != g->step)
+            flush(g, row);
+        g->step = p.column->step;
+        if (p.level != LEVEL_VALUES && feed_summaries(g, &p))
+            continue;
+        p.level = LEVEL_VALUES;
+        feed_values(g, &p);
     }
     flush(g, row);
 }
 
 /* ---- all of them ---- */
-
-static bool wanted(const struct grid_ask *ask, const struct merged *m)
-{
-    const struct series_key k = {m->node, m->metric, m->entity, m->unit};
-    for (size_t i = 0; i < ask->n_which; i++)
-        if (series_matches(&ask->which[i], &k))
-            return true;
-    return false;
-}
 
 static float *empty_columns(size_t n, struct arena *a)
 {
@@ -331,14 +332,14 @@ static float *empty_columns(size_t n, struct arena *a)
     return v;
 }
 
-static struct grid_row new_row(const struct series_key *k, size_t columns, struct arena *a)
+static struct grid_row new_row(const struct series_key *k, size_t columns, bool ends,
+                               struct arena *a)
 {
     return (struct grid_row){
-        .key = {arena_strdup(a, k->node), arena_strdup(a, k->metric), arena_strdup(a, k->entity),
-                arena_strdup(a, k->unit)},
+        .key = *k,
         .mean = empty_columns(columns, a),
-        .min = empty_columns(columns, a),
-        .max = empty_columns(columns, a),
+        .min = ends ? empty_columns(columns, a) : NULL,
+        .max = ends ? empty_columns(columns, a) : NULL,
     };
 }
 
@@ -348,21 +349,11 @@ static int64_t step_of(const struct grid_ask *ask)
     return MAX_OF(span / n + (span % n > 0), (int64_t)1);
 }
 
-static void gridding_open(struct gridding *g, const struct grid_ask *ask)
-{
-    *g = (struct gridding){.ask = ask, .columns = ask->columns, .step_ns = step_of(ask)};
-    scan_open(&g->scan);
-    g->lo = arena_array(&g->scan.arena, int64_t, g->columns);
-    g->hi = arena_array(&g->scan.arena, int64_t, g->columns);
-    g->sum = arena_array(&g->scan.arena, int64_t, g->columns);
-    g->count = arena_array(&g->scan.arena, uint32_t, g->columns);
-}
-
 enum { ROWS_EACH = 16 };
 
 /* Shared by the threads of one query. */
 struct batch {
-    const struct grid_ask *ask;
+    const struct plan *plan;
     const struct merged **list;
     struct grid_row *out;
 };
@@ -370,15 +361,16 @@ struct batch {
 static void work(struct crew *c, struct arena *results)
 {
     const struct batch *b = c->ctx;
-    struct gridding g;
-    gridding_open(&g, b->ask);
+    const size_t columns = b->plan->columns;
+    struct gridding g = {.plan = b->plan};
+    scan_open(&g.scan);
+    g.extents = arena_array(&g.scan.arena, struct extent, columns);
+    g.count = arena_array(&g.scan.arena, uint32_t, columns);
     for (size_t i; crew_next(c, &i);) {
-        const struct merged *m = b->list[i];
-        b->out[i] = new_row(&(struct series_key){m->node, m->metric, m->entity, m->unit},
-                            b->ask->columns, results);
-        read_row(&g, m, &b->out[i]);
+        const struct series_key key = series_key_of(b->list[i], results);
+        b->out[i] = new_row(&key, columns, !b->plan->ask->means_only, results);
+        read_row(&g, b->list[i], &b->out[i]);
     }
-    free(g.edges);
     scan_close(&g.scan);
 }
 
@@ -389,15 +381,19 @@ int grid_read(struct run *r, const struct grid_ask *ask, struct arena *a, struct
         return err_set(e, ERR_USAGE, "a window of time in 1 to %d columns is needed",
                        GRID_COLUMNS_MOST);
     *out = (struct grid){ask->from, ask->to, step_of(ask), ask->columns, NULL, 0};
-    const struct merged **list = arena_array(a, const struct merged *, r->n_series + 1);
-    for (size_t i = 0; i < r->n_series; i++)
-        if (wanted(ask, &r->series[i]))
-            list[out->n++] = &r->series[i];
-    out->rows = arena_array(a, struct grid_row, out->n + 1);
-    struct batch b = {ask, list, out->rows};
+    struct plan plan = {.ask = ask, .step_ns = out->step_ns, .columns = ask->columns};
+    struct batch b = {.plan = &plan};
+    out->n = series_select(r, ask->which, ask->n_which, a, &b.list);
+    b.out = out->rows = arena_array(a, struct grid_row, out->n + 1);
+    if (out->n == 0)
+        return 0;
+    scan_open(&plan.scan);
+    for (size_t i = 0; i < out->n; i++)
+        plan_series(&plan, b.list[i]);
     struct crew crew = {.n = out->n, .each = ROWS_EACH, .work = work, .ctx = &b};
-    if (out->n)
-        crew_run(&crew, a);
+    crew_run(&crew, a);
+    scan_close(&plan.scan);
+    free(plan.edges);
     return 0;
 }
 
@@ -431,7 +427,7 @@ struct grid_row grid_mean(const struct grid *g, size_t first, struct arena *a)
     for (; first + n < g->n && same_metric(rows, &rows[n]); n++)
         if (strcmp(rows[n].key.entity, ENTITY_TOTAL) == 0)
             return rows[n];
-    struct grid_row out = new_row(&rows->key, g->columns, a);
+    struct grid_row out = new_row(&rows->key, g->columns, true, a);
     for (size_t c = 0; c < g->columns; c++)
         mean_column(rows, n, c, &out);
     return out;

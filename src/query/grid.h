@@ -16,6 +16,7 @@ struct grid_ask {
     size_t columns;                 /* at most GRID_COLUMNS_MOST */
     const struct series_ask *which; /* node, metric and entity of each are looked at */
     size_t n_which;
+    bool means_only; /* min and max of the rows stay NULL; grid_mean needs them */
 };
 
 struct grid_row {

@@ -9,9 +9,8 @@
 #include <math.h>
 
 #include "base/mem.h"
+#include "query/levels.h"
 #include "query/slices.h"
-
-enum level { LEVEL_VALUES, LEVEL_ONE, LEVEL_TWO };
 
 struct reducer {
     struct scan *scan;
@@ -31,11 +30,6 @@ struct moment {
     const uint32_t *rows; /* NULL: no gaps */
 };
 
-static uint32_t unit_of(const struct rows_block *b, enum level level)
-{
-    return level == LEVEL_TWO ? b->l2 : level == LEVEL_ONE ? b->l1 : 1;
-}
-
 static bool whole(const struct slice *s)
 {
     return s->from == 0 && s->to == s->column->count;
@@ -43,7 +37,7 @@ static bool whole(const struct slice *s)
 
 static bool from_summaries(const struct slice *s, enum level level)
 {
-    return level != LEVEL_VALUES && whole(s) && s->column->count >= unit_of(s->block, level);
+    return level != LEVEL_VALUES && whole(s) && s->column->count >= level_unit(s->block, level);
 }
 
 static wall_ns value_time(const struct moment *m, uint32_t value)
@@ -66,12 +60,10 @@ static void finish_point(struct reducer *r)
     r->count = 0;
 }
 
-/* In steps of the slice being fed. */
-static void add(struct reducer *r, double lo, double hi, double steps, uint32_t count,
-                uint64_t units)
+static void add(struct reducer *r, const struct extent *x, uint32_t count, uint64_t units)
 {
-    const double min = scale_value(r->scale, lo), max = scale_value(r->scale, hi),
-                 sum = scale_value(r->scale, steps);
+    const double min = scale_value(r->scale, (double)x->lo),
+                 max = scale_value(r->scale, (double)x->hi), sum = scale_value(r->scale, x->sum);
     if (r->count == 0) {
         r->min = min;
         r->max = max;
@@ -92,89 +84,35 @@ static void begin_point(struct reducer *r, const struct moment *m, uint32_t valu
         r->out->t[r->out->n] = value_time(m, value);
 }
 
-static void add_narrow(struct reducer *r, const uint8_t *v, uint32_t n, int64_t base,
-                       uint64_t units)
-{
-    uint8_t lo = 255, hi = 0;
-    uint32_t sum = 0; /* at most 65536 x 255 */
-    for (uint32_t i = 0; i < n; i++) {
-        lo = MIN_OF(lo, v[i]);
-        hi = MAX_OF(hi, v[i]);
-        sum += v[i];
-    }
-    const int64_t min = (int64_t)((uint64_t)base + lo), max = (int64_t)((uint64_t)base + hi);
-    add(r, (double)min, (double)max, (double)sum + (double)base * n, n, units);
-}
-
-static void add_wide(struct reducer *r, const int64_t *v, uint32_t n, uint64_t units)
-{
-    int64_t lo = v[0], hi = v[0];
-    double sum = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        lo = MIN_OF(lo, v[i]);
-        hi = MAX_OF(hi, v[i]);
-        sum += (double)v[i];
-    }
-    add(r, (double)lo, (double)hi, sum, n, units);
-}
-
 /* Values in runs that end where the point or the slice ends. */
 static void feed_values(struct reducer *r, const struct moment *m, const struct codec_view *view)
 {
     const struct slice *s = m->slice;
-    const uint32_t unit = unit_of(s->block, r->level);
+    const uint32_t unit = level_unit(s->block, r->level);
     for (uint32_t i = s->from; i < s->to;) {
         begin_point(r, m, i);
         const uint64_t room = (r->per - r->have) * unit;
         const uint32_t n = (uint32_t)MIN_OF(room, (uint64_t)(s->to - i));
         const uint64_t units = unit == 1 ? n : (n + unit - 1) / unit;
-        if (view->narrow)
-            add_narrow(r, view->v8 + i, n, view->base, units);
-        else
-            add_wide(r, view->v64 + i, n, units);
+        const struct extent x = extent_of_values(view, i, i + n);
+        add(r, &x, n, units);
         i += n;
     }
-}
-
-static bool decode_level(struct scan *scan, const struct slice *s, enum level level, int part,
-                         uint32_t n)
-{
-    const struct column *c = s->column;
-    const bool two = level == LEVEL_TWO;
-    if (!two && !blob_whole(&c->level1[part]))
-        return false;
-    return codec_decode(scan->codec, two ? c->level2[part] : c->level1[part].p,
-                        two ? c->level2_len[part] : c->level1[part].len, n, scan->level[part]);
-}
-
-/* Buckets [from, from + units) of the decoded level, `values` samples in all. */
-static void add_buckets(struct reducer *r, uint32_t from, uint32_t units, uint32_t values)
-{
-    const int64_t *min = r->scan->level[LEVEL_MIN] + from, *max = r->scan->level[LEVEL_MAX] + from,
-                  *sums = r->scan->level[LEVEL_SUM] + from;
-    int64_t lo = min[0], hi = max[0];
-    double sum = 0;
-    for (uint32_t i = 0; i < units; i++) {
-        lo = MIN_OF(lo, min[i]);
-        hi = MAX_OF(hi, max[i]);
-        sum += (double)sums[i];
-    }
-    add(r, (double)lo, (double)hi, sum, values, units);
 }
 
 static bool feed_summaries(struct reducer *r, const struct moment *m)
 {
     const struct slice *s = m->slice;
-    const uint32_t unit = unit_of(s->block, r->level), count = s->column->count;
+    const uint32_t unit = level_unit(s->block, r->level), count = s->column->count;
     const uint32_t n = bucket_count(count, unit);
-    for (int k = 0; k < 3; k++)
-        if (!decode_level(r->scan, s, r->level, k, n))
-            return false;
+    if (!level_decode(r->scan, s->block, s->column, r->level))
+        return false;
     for (uint32_t i = 0; i < n;) {
         begin_point(r, m, i * unit);
         const uint32_t units = (uint32_t)MIN_OF(r->per - r->have, (uint64_t)(n - i));
         const uint32_t values = MIN_OF(units * unit, count - i * unit);
-        add_buckets(r, i, units, values);
+        const struct extent x = extent_of_level(r->scan, i, i + units);
+        add(r, &x, values, units);
         i += units;
     }
     return true;
@@ -221,7 +159,7 @@ static uint64_t count_units(const struct slice *slices, size_t n, enum level lev
 {
     uint64_t units = 0;
     for (size_t i = 0; i < n; i++)
-        units += bucket_count(slices[i].to - slices[i].from, unit_of(slices[i].block, level));
+        units += bucket_count(slices[i].to - slices[i].from, level_unit(slices[i].block, level));
     return units;
 }
 

@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "query/crew.h"
 #include "query/reduce.h"
-#include "query/run_open.h"
+#include "query/series_own.h"
 #include "query/slices.h"
 
 enum { BYTE_VALUES = 256 };
@@ -74,17 +74,11 @@ static bool is_whole(struct samples *s, const struct slice *sl)
            (!c->has_gaps || store_value_rows(s->scan.codec, c, sl->block->rows, s->scan.rows));
 }
 
-static struct series_key key_of(const struct merged *m, struct arena *a)
-{
-    return (struct series_key){arena_strdup(a, m->node), arena_strdup(a, m->metric),
-                               arena_strdup(a, m->entity), arena_strdup(a, m->unit)};
-}
-
 static void take_series(struct samples *s, const struct merged *m, const struct series_ask *ask)
 {
     struct one *o = &s->series[s->n++];
     size_t n;
-    o->key = key_of(m, &s->scan.arena);
+    o->key = series_key_of(m, &s->scan.arena);
     o->first = s->total;
     slices_of(&s->scan, m, ask->from, ask->to, &o->slices, &n);
     for (size_t i = 0; i < n; i++) {
@@ -99,14 +93,13 @@ static void take_series(struct samples *s, const struct merged *m, const struct 
 int samples_open(struct samples **out, struct run *r, const struct series_ask *ask, struct err *e)
 {
     (void)e;
+    const struct merged **list;
     struct samples *s = xcalloc(1, sizeof *s);
     scan_open(&s->scan);
-    s->series = xcalloc(r->n_series + 1, sizeof *s->series);
-    for (size_t i = 0; i < r->n_series; i++) {
-        const struct merged *m = &r->series[i];
-        if (series_matches(ask, &(struct series_key){m->node, m->metric, m->entity, m->unit}))
-            take_series(s, m, ask);
-    }
+    const size_t n = series_select(r, ask, 1, &s->scan.arena, &list);
+    s->series = xcalloc(n + 1, sizeof *s->series);
+    for (size_t i = 0; i < n; i++)
+        take_series(s, list[i], ask);
     *out = s;
     return 0;
 }

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "query/crew.h"
 #include "query/reduce.h"
-#include "query/run_open.h"
+#include "query/series_own.h"
 #include "query/tally.h"
 
 static bool metric_matches(const char *want, const char *metric)
@@ -26,12 +26,7 @@ bool series_matches(const struct series_ask *ask, const struct series_key *k)
            (!ask->entity || strcmp(ask->entity, k->entity) == 0);
 }
 
-static bool matches(const struct series_ask *ask, const struct merged *m)
-{
-    return series_matches(ask, &(struct series_key){m->node, m->metric, m->entity, m->unit});
-}
-
-static struct series_key key_of(const struct merged *m, struct arena *a)
+struct series_key series_key_of(const struct merged *m, struct arena *a)
 {
     return (struct series_key){
         .node = arena_strdup(a, m->node),
@@ -41,14 +36,22 @@ static struct series_key key_of(const struct merged *m, struct arena *a)
     };
 }
 
-/* The series asked for, as pointers; their number is the result. */
-static size_t select_series(const struct run *r, const struct series_ask *ask, struct arena *a,
-                            const struct merged ***out)
+static bool is_asked_for(const struct merged *m, const struct series_ask *asks, size_t n)
+{
+    const struct series_key k = {m->node, m->metric, m->entity, m->unit};
+    for (size_t i = 0; i < n; i++)
+        if (series_matches(&asks[i], &k))
+            return true;
+    return false;
+}
+
+size_t series_select(const struct run *r, const struct series_ask *asks, size_t n_asks,
+                     struct arena *a, const struct merged ***out)
 {
     size_t n = 0;
-    *out = arena_array(a, const struct merged *, r->n_series);
+    *out = arena_array(a, const struct merged *, r->n_series + 1);
     for (size_t i = 0; i < r->n_series; i++)
-        if (matches(ask, &r->series[i]))
+        if (is_asked_for(&r->series[i], asks, n_asks))
             (*out)[n++] = &r->series[i];
     return n;
 }
@@ -59,7 +62,7 @@ int series_list(struct run *r, struct arena *a, struct series_key **out, size_t 
     *out = arena_array(a, struct series_key, r->n_series);
     *n = r->n_series;
     for (size_t i = 0; i < r->n_series; i++)
-        (*out)[i] = key_of(&r->series[i], a);
+        (*out)[i] = series_key_of(&r->series[i], a);
     return 0;
 }
 
@@ -79,7 +82,7 @@ static void read_one(const struct batch *b, size_t i, struct scan *scan, struct 
     struct slice *slices;
     size_t n;
     const uint64_t values = slices_of(scan, b->list[i], b->ask->from, b->ask->to, &slices, &n);
-    b->out[i].key = key_of(b->list[i], a);
+    b->out[i].key = series_key_of(b->list[i], a);
     reduce_slices(scan, slices, n, values, b->ask->points, a, &b->out[i]);
 }
 
@@ -98,7 +101,7 @@ int series_read(struct run *r, const struct series_ask *ask, struct arena *a, st
     (void)e;
     struct arena scratch = {0};
     struct batch b = {.ask = ask};
-    *n = select_series(r, ask, &scratch, &b.list);
+    *n = series_select(r, ask, 1, &scratch, &b.list);
     b.out = *out = arena_array(a, struct series, *n);
     struct crew crew = {.n = *n, .each = SERIES_EACH, .work = work, .ctx = &b};
     crew_run(&crew, a);
@@ -108,33 +111,6 @@ int series_read(struct run *r, const struct series_ask *ask, struct arena *a, st
 
 /* ---- statistics ---- */
 
-static void tally_slice(struct scan *scan, const struct slice *s, struct tally *t)
-{
-    struct hist_bin bins[HIST_MOST];
-    tally_step(t, s->column->step);
-    if (s->from == 0 && s->to == s->column->count && s->column->n_hist) {
-        const uint32_t n = column_hist(s->column, bins);
-        for (uint32_t i = 0; i < n; i++)
-            tally_add(t, bins[i].value, bins[i].count);
-        return;
-    }
-    struct codec_view view;
-    if (!slice_values(scan, s, &view))
-        return;
-    for (uint32_t i = s->from; i < s->to; i++)
-        tally_add(t, view.narrow ? (int64_t)((uint64_t)view.base + view.v8[i]) : view.v64[i], 1);
-}
-
-static void tally_series(struct scan *scan, const struct series_ask *ask, const struct merged *m,
-                         struct tally *t)
-{
-    struct slice *slices;
-    size_t n;
-    slices_of(scan, m, ask->from, ask->to, &slices, &n);
-    for (size_t i = 0; i < n; i++)
-        tally_slice(scan, &slices[i], t);
-}
-
 /* With `pooled` neighbours of one node and metric are counted together. */
 static void read_stats(struct run *r, const struct series_ask *ask, bool pooled, struct arena *a,
                        struct series_stats **out, size_t *n)
@@ -143,16 +119,16 @@ static void read_stats(struct run *r, const struct series_ask *ask, bool pooled,
     const struct merged **list;
     struct tally *t = xmalloc(sizeof *t);
     scan_open(&scan);
-    const size_t n_list = select_series(r, ask, &scan.arena, &list);
+    const size_t n_list = series_select(r, ask, 1, &scan.arena, &list);
     *out = arena_array(a, struct series_stats, n_list);
     *n = 0;
     for (size_t i = 0; i < n_list;) {
         struct series_stats *one = &(*out)[(*n)++];
         const struct merged *first = list[i];
-        one->key = key_of(first, a);
+        one->key = series_key_of(first, a);
         tally_open(t);
         do
-            tally_series(&scan, ask, list[i++], t);
+            tally_series(t, &scan, list[i++], ask->from, ask->to);
         while (pooled && i < n_list && strcmp(list[i]->node, first->node) == 0 &&
                strcmp(list[i]->metric, first->metric) == 0);
         if (pooled)

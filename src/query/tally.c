@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "query/series.h"
+#include "query/reduce.h"
 
 void tally_open(struct tally *t)
 {
@@ -69,6 +69,62 @@ void tally_add(struct tally *t, int64_t steps, uint64_t count)
         add_bin(t, scale_value(t->scale, (double)steps), count);
     for (; count > 0 && count <= 4; count--)
         add_value(t, scale_value(t->scale, (double)steps));
+}
+
+/* ---- from a run ---- */
+
+enum { BYTE_VALUES = 256 };
+
+static void add_narrow(struct tally *t, const uint8_t *v, uint32_t n, int64_t base)
+{
+    uint32_t counts[BYTE_VALUES] = {0};
+    for (uint32_t i = 0; i < n; i++)
+        counts[v[i]]++;
+    for (unsigned i = 0; i < BYTE_VALUES; i++)
+        if (counts[i])
+            tally_add(t, (int64_t)((uint64_t)base + i), counts[i]);
+}
+
+static void add_slice(struct tally *t, struct scan *scan, const struct slice *s)
+{
+    struct hist_bin bins[HIST_MOST];
+    struct codec_view view;
+    tally_step(t, s->column->step);
+    if (s->from == 0 && s->to == s->column->count && s->column->n_hist) {
+        const uint32_t n = column_hist(s->column, bins);
+        for (uint32_t i = 0; i < n; i++)
+            tally_add(t, bins[i].value, bins[i].count);
+        return;
+    }
+    if (!slice_values(scan, s, &view))
+        return;
+    if (view.narrow)
+        add_narrow(t, view.v8 + s->from, s->to - s->from, view.base);
+    else
+        for (uint32_t i = s->from; i < s->to; i++)
+            tally_add(t, view.v64[i], 1);
+}
+
+void tally_series(struct tally *t, struct scan *scan, const struct merged *m, wall_ns from,
+                  wall_ns to)
+{
+    struct slice *slices;
+    size_t n;
+    slices_of(scan, m, from, to, &slices, &n);
+    for (size_t i = 0; i < n; i++)
+        add_slice(t, scan, &slices[i]);
+}
+
+/* ---- what came of it ---- */
+
+void tally_each(struct tally *t, void (*see)(void *to, double value, uint64_t count), void *to)
+{
+    settle_counts(t);
+    for (size_t i = 0; i < t->n_bins; i++)
+        see(to, t->bins[i].value, t->bins[i].count);
+    for (size_t i = 0; i < t->n_values; i++)
+        see(to, t->values[i], 1);
+    t->n_bins = t->n_values = 0;
 }
 
 /* Bits of a double in an order that is the order of the numbers. */

@@ -8,9 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "store/column.h"
 
 struct series_stats;
+struct scan;
+struct merged;
 
 enum { TALLY_SMALL = 4096 };
 
@@ -35,6 +38,13 @@ void tally_free(struct tally *t);
 /* Values that follow are in this step. */
 void tally_step(struct tally *t, double step);
 void tally_add(struct tally *t, int64_t steps, uint64_t count);
+/* All samples of a series in [from, to) (0: open): whole blocks from the histograms in their heads,
+ * the rest is decoded. */
+void tally_series(struct tally *t, struct scan *scan, const struct merged *m, wall_ns from,
+                  wall_ns to);
+/* Every value with how often it occurred, in no order and perhaps in parts; the tally is empty
+ * afterwards. */
+void tally_each(struct tally *t, void (*see)(void *to, double value, uint64_t count), void *to);
 /* Fills count, min, max, mean and the quantiles; the tally is used up. */
 void tally_finish(struct tally *t, struct series_stats *out);
 

@@ -228,7 +228,8 @@ int api_heatmap(const struct route_ask *q, struct route_answer *out, struct err 
                                        {.node = node, .metric = metrics[M_GPU_UTIL].name}};
     struct grid_ask ask = {.columns = (size_t)route_number(q, "columns", POINTS),
                            .which = which,
-                           .n_which = COUNT_OF(which)};
+                           .n_which = COUNT_OF(which),
+                           .means_only = true};
     struct grid g;
     struct buf cells = {0}, text = {0};
     struct jw j = {.out = &out->body};
@@ -246,5 +247,6 @@ int api_heatmap(const struct route_ask *q, struct route_answer *out, struct err 
     jw_end(&j);
     buf_free(&cells);
     buf_free(&text);
+    out->noise = true;
     return answer_fits(&out->body, "heatmap", e);
 }

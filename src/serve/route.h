@@ -63,6 +63,7 @@ struct route_answer {
     int status;       /* 200 unless the route says otherwise */
     const char *type; /* "application/json" unless the route says otherwise */
     struct buf body;
+    bool noise;            /* mostly bytes that hardly repeat, see squeeze.h */
     const char *file_name; /* to save it under; NULL: to be shown */
     bool passing;          /* good for now, but another one is being worked out: not to be kept */
 };

@@ -87,7 +87,7 @@ static struct reply *reply_of(const struct question *q, struct route_answer *a)
     struct buf small = {0};
     const bool document = strncmp(a->type, "text/html", 9) == 0;
     const bool tagged = is_kept(q) && a->status == 200;
-    const bool gzip = q->gzip && squeeze(a->body.p, a->body.len, &small);
+    const bool gzip = q->gzip && squeeze(a->body.p, a->body.len, a->noise, &small);
     const struct reply_head head = {
         .status = a->status,
         .type = a->type,

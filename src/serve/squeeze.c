@@ -18,11 +18,12 @@ static bool deflate_all(z_stream *z, struct buf *out)
     return true;
 }
 
-bool squeeze(const void *p, size_t n, struct buf *out)
+bool squeeze(const void *p, size_t n, bool noise, struct buf *out)
 {
+    const int strategy = noise ? Z_HUFFMAN_ONLY : Z_DEFAULT_STRATEGY;
     z_stream z = {0};
     if (n < SQUEEZE_LEAST || n > INT_MAX / 2 ||
-        deflateInit2(&z, LEVEL, Z_DEFLATED, GZIP_BITS, MEMORY, Z_DEFAULT_STRATEGY) != Z_OK)
+        deflateInit2(&z, LEVEL, Z_DEFLATED, GZIP_BITS, MEMORY, strategy) != Z_OK)
         return false;
     z.next_in = (Bytef *)(uintptr_t)p;
     z.avail_in = (uInt)n;

@@ -123,6 +123,49 @@ TEST(every_sample_counts_for_the_column_it_lies_in)
     made_free(&m);
 }
 
+/* From the width on at which summaries are used (42 samples of a regular block), down to just below
+ * it. */
+TEST(no_width_of_columns_leaves_one_empty_where_samples_were_taken)
+{
+    struct made m = make_run("holes", 3);
+    struct run *r = open_run(m.path);
+    const int64_t from = m.core[0]->t[0], span = m.core[0]->t[ROWS - 1] + 1 - from;
+    for (size_t columns = ROWS / 60; columns < ROWS / 38; columns += 3) {
+        struct arena a = {0};
+        const struct grid g = grid_of(r, from, from + span, columns, &a);
+        for (size_t c = 0; c < columns && from + (int64_t)c * g.step_ns < from + span; c++)
+            CHECK(!isnan((double)g.rows[0].mean[c]));
+        arena_free(&a);
+    }
+    run_close(r);
+    made_free(&m);
+}
+
+TEST(means_alone_are_the_means_that_come_with_their_ends)
+{
+    struct made m = make_run("alone", 4);
+    struct run *r = open_run(m.path);
+    const int64_t from = m.core[0]->t[0], to = m.core[0]->t[ROWS - 1] + 1;
+    static const size_t columns[] = {50, 400, 1000};
+    for (size_t i = 0; i < COUNT_OF(columns); i++) {
+        struct arena a = {0};
+        const struct grid both = grid_of(r, from, to, columns[i], &a);
+        const struct series_ask which = {.metric = "cpu.util"};
+        const struct grid_ask ask = {{from}, {to}, columns[i], &which, 1, .means_only = true};
+        struct grid means;
+        struct err e;
+        OK(grid_read(r, &ask, &a, &means, &e));
+        for (size_t k = 0; k < 2; k++) {
+            CHECK(!means.rows[k].min && !means.rows[k].max);
+            CHECK(memcmp(means.rows[k].mean, both.rows[k].mean,
+                         columns[i] * sizeof *means.rows[k].mean) == 0);
+        }
+        arena_free(&a);
+    }
+    run_close(r);
+    made_free(&m);
+}
+
 /* Wide columns are made of summaries: a bucket at an edge may count for the neighbour, but nothing
  * is lost and no spike is averaged away. */
 TEST(wide_columns_keep_every_sample_and_every_spike)

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* levels.h - smallest, largest and sum of stored values, from the values themselves or from the
+ * summaries of their block. For the files of query/ alone. */
+#ifndef QUERY_LEVELS_H
+#define QUERY_LEVELS_H
+
+#include "query/reduce.h"
+
+/* What is read of a block: its values, or the finer or the coarser of its summaries. */
+enum level { LEVEL_VALUES, LEVEL_ONE, LEVEL_TWO };
+
+/* Values in a unit of a level. */
+static inline uint32_t level_unit(const struct rows_block *b, enum level level)
+{
+    return level == LEVEL_TWO ? b->l2 : level == LEVEL_ONE ? b->l1 : 1;
+}
+
+/* All summaries of the column into scan->level; false: damaged. Not for LEVEL_VALUES. */
+bool level_decode(struct scan *scan, const struct rows_block *b, const struct column *c,
+                  enum level level);
+
+/* In steps of the column. */
+struct extent {
+    int64_t lo, hi;
+    double sum;
+};
+
+/* Of the units [from, to), at least one. */
+struct extent extent_of_values(const struct codec_view *v, uint32_t from, uint32_t to);
+struct extent extent_of_level(const struct scan *scan, uint32_t from, uint32_t to);
+
+#endif
