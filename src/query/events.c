@@ -79,6 +79,22 @@ int events_read(struct run *r, const struct run_track *t, wall_ns from, wall_ns 
     return 0;
 }
 
+int events_visit(struct run *r, const struct run_track *t, wall_ns from, wall_ns to,
+                 struct arena *a, event_fn *see, void *ctx, struct err *e)
+{
+    const struct event_track *track = run_event_track(r, t, e);
+    if (!track)
+        return e->code;
+    struct event_flow *flow = event_flow_open(&(struct event_want){0});
+    const struct run_event *v;
+    event_flow_track(flow, track, &(struct event_window){from, to}, a);
+    for (size_t n; (n = event_flow_next(flow, &v)) > 0;)
+        for (size_t i = 0; i < n; i++)
+            see(ctx, &v[i]);
+    event_flow_close(flow);
+    return 0;
+}
+
 /* ---- without decoding ---- */
 
 int events_stretches(struct run *r, const struct run_track *t, wall_ns from, wall_ns to,

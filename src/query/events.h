@@ -47,6 +47,12 @@ MUST_CHECK int events_tracks(struct run *r, struct arena *a, struct run_track **
 MUST_CHECK int events_read(struct run *r, const struct run_track *t, wall_ns from, wall_ns to,
                            struct arena *a, struct run_event **out, size_t *n, struct err *e);
 
+/* The same one by one, in that order, without value, args, link and parent, which may be 0; texts
+ * live in the arena. A long track takes no more memory than a short one. */
+typedef void event_fn(void *ctx, const struct run_event *e);
+MUST_CHECK int events_visit(struct run *r, const struct run_track *t, wall_ns from, wall_ns to,
+                            struct arena *a, event_fn *see, void *ctx, struct err *e);
+
 /* A piece of time in which events of a track are stored together; known without decoding them. */
 struct run_stretch {
     wall_ns first, last; /* begin of the first, end of the last to end */

@@ -7,67 +7,130 @@
 
 #include "base/mem.h"
 
+enum { SUMMED = 1024 }; /* steps that are summed up together */
+
+/* ---- sums of steps ---- */
+
+/* The steps of a mode, in ns. Sums are of what lies above a step of the same rank, so that long
+ * steps do not cost the digits that short differences need. */
+struct spread {
+    size_t n;
+    int64_t min, max;
+    double sum, squares;
+};
+
+struct step_sums {
+    struct spread of[MODE_N];
+};
+
+/* Steps from `i` on as long as they are of one mode; returns the first that is not. */
+static size_t see_some(const struct rank_marks *r, size_t i, size_t end, struct step_sums *out)
+{
+    const enum event_mode mode = r->v[i].mode;
+    const int64_t base = r->v[0].dur_ns;
+    struct spread s = out->of[mode];
+    for (; i < end && r->v[i].mode == mode; i++) {
+        const int64_t dur = r->v[i].dur_ns;
+        if (r->v[i].cut)
+            continue;
+        if (s.n++ == 0)
+            s.min = s.max = dur;
+        s.min = MIN_OF(s.min, dur);
+        s.max = MAX_OF(s.max, dur);
+        const double above = (double)(dur - base);
+        s.sum += above;
+        s.squares += above * above;
+    }
+    out->of[mode] = s;
+    return i;
+}
+
+static void see_all(const struct rank_marks *r, size_t i, size_t end, struct step_sums *out)
+{
+    while (i < end)
+        i = see_some(r, i, end, out);
+}
+
+static void join(struct step_sums *to, const struct step_sums *from)
+{
+    for (size_t m = 0; m < MODE_N; m++) {
+        struct spread *s = &to->of[m];
+        const struct spread *x = &from->of[m];
+        if (x->n == 0)
+            continue;
+        s->min = s->n ? MIN_OF(s->min, x->min) : x->min;
+        s->max = s->n ? MAX_OF(s->max, x->max) : x->max;
+        s->n += x->n;
+        s->sum += x->sum;
+        s->squares += x->squares;
+    }
+}
+
+/* Where whole stretches of them lie in the window, what was summed up before is taken. */
+static void sum_up(const struct rank_marks *r, size_t i, size_t end, struct step_sums *out)
+{
+    while (i < end) {
+        const size_t stop = (i / SUMMED + 1) * SUMMED;
+        if (r->sums && i % SUMMED == 0 && stop <= end)
+            join(out, &r->sums[i / SUMMED]);
+        else
+            see_all(r, i, MIN_OF(stop, end), out);
+        i = stop;
+    }
+}
+
 struct rank_marks rank_marks_of(const struct rank_steps *s, struct arena *a)
 {
-    struct rank_marks out = {arena_strdup(a, s->node), s->rank, s->process->pid,
-                             arena_array(a, struct step_mark, s->n), s->n};
+    struct rank_marks out = {arena_strdup(a, s->node),
+                             s->rank,
+                             s->process->pid,
+                             arena_array(a, struct step_mark, s->n),
+                             s->n,
+                             NULL};
+    struct step_sums *sums = arena_array(a, struct step_sums, s->n / SUMMED + 1);
     for (size_t i = 0; i < s->n; i++) {
         const struct step *x = &s->steps[i];
         out.v[i] = (struct step_mark){x->start.ns, x->dur_ns, x->number, x->mode, x->cut};
     }
+    for (size_t i = 0; i + SUMMED <= s->n; i += SUMMED)
+        see_all(&out, i, i + SUMMED, &sums[i / SUMMED]);
+    out.sums = sums;
     return out;
 }
 
 /* ---- histogram ---- */
 
-struct choice {
-    const struct rank_marks *rank;
-    enum event_mode mode;
-    wall_ns from, to;
-};
-
-static bool counts(const struct choice *c, const struct step_mark *m)
+/* The mean and three standard deviations. */
+static double outliers_from(const struct spread *s, int64_t base)
 {
-    return m->mode == c->mode && !m->cut && m->start >= c->from.ns &&
-           (!c->to.ns || m->start < c->to.ns);
+    const double above = s->sum / (double)s->n;
+    const double variance = s->squares / (double)s->n - above * above;
+    return ((double)base + above + 3 * sqrt(fmax(variance, 0))) / (double)NS_PER_S;
 }
 
-struct spread {
-    double min, max, mean, stddev;
-};
-
-static size_t spread_of(const struct choice *c, struct spread *out)
+/* The first that begins at or after t. */
+static size_t first_at(const struct rank_marks *r, int64_t t)
 {
-    double sum = 0, squares = 0;
-    size_t n = 0;
-    *out = (struct spread){.min = INFINITY, .max = -INFINITY};
-    for (size_t i = 0; i < c->rank->n; i++) {
-        if (!counts(c, &c->rank->v[i]))
-            continue;
-        const double s = ns_to_s(c->rank->v[i].dur_ns);
-        out->min = fmin(out->min, s);
-        out->max = fmax(out->max, s);
-        sum += s;
-        n++;
+    size_t lo = 0, hi = r->n;
+    while (lo < hi) {
+        const size_t mid = (lo + hi) / 2;
+        if (r->v[mid].start < t)
+            lo = mid + 1;
+        else
+            hi = mid;
     }
-    out->mean = n ? sum / (double)n : 0;
-    for (size_t i = 0; i < c->rank->n; i++)
-        if (counts(c, &c->rank->v[i]))
-            squares += (ns_to_s(c->rank->v[i].dur_ns) - out->mean) *
-                       (ns_to_s(c->rank->v[i].dur_ns) - out->mean);
-    out->stddev = n ? sqrt(squares / (double)n) : 0;
-    return n;
+    return lo;
 }
 
 static void make_edges(struct step_hist *h, const struct spread *s)
 {
-    const double top = fmin(s->max, h->outlier_from_s);
+    const double low = ns_to_s(s->min), most = ns_to_s(s->max), top = fmin(most, h->outlier_from_s);
     for (size_t i = 0; i <= STEP_HIST_BINS; i++)
-        h->edges_s[i] = s->min + (top - s->min) * (double)i / STEP_HIST_BINS;
+        h->edges_s[i] = low + (top - low) * (double)i / STEP_HIST_BINS;
     h->edges_s[STEP_HIST_BINS] = top; /* not a rounding below it */
     h->n = STEP_HIST_BINS;
-    if (s->max > top)
-        h->edges_s[++h->n] = s->max;
+    if (most > top)
+        h->edges_s[++h->n] = most;
 }
 
 static size_t bin_of(const struct step_hist *h, double s)
@@ -102,23 +165,31 @@ static int by_time(const void *a, const void *b)
     return (x->start > y->start) - (x->start < y->start);
 }
 
-void step_hist_of(const struct rank_marks *r, enum event_mode mode, wall_ns from, wall_ns to,
-                  struct step_hist *out)
+static void count_step(struct step_hist *h, const struct step_mark *m)
 {
-    const struct choice c = {r, mode, from, to};
-    struct spread s;
-    *out = (struct step_hist){.count = spread_of(&c, &s)};
-    if (out->count == 0)
-        return;
-    out->outlier_from_s = s.mean + 3 * s.stddev;
-    make_edges(out, &s);
-    for (size_t i = 0; i < r->n; i++) {
-        if (!counts(&c, &r->v[i]))
+    const double took = ns_to_s(m->dur_ns);
+    h->counts[bin_of(h, took)]++;
+    if (took > h->outlier_from_s)
+        keep_outlier(h, m);
+}
+
+void step_hists_of(const struct rank_marks *r, wall_ns from, wall_ns to,
+                   struct step_hist out[MODE_N])
+{
+    const size_t first = first_at(r, from.ns), end = to.ns ? first_at(r, to.ns) : r->n;
+    struct step_sums sums = {0};
+    sum_up(r, first, end, &sums);
+    for (size_t m = 0; m < MODE_N; m++) {
+        const struct spread *s = &sums.of[m];
+        out[m] = (struct step_hist){.count = s->n};
+        if (s->n == 0)
             continue;
-        const double took = ns_to_s(r->v[i].dur_ns);
-        out->counts[bin_of(out, took)]++;
-        if (took > out->outlier_from_s)
-            keep_outlier(out, &r->v[i]);
+        out[m].outlier_from_s = outliers_from(s, r->v[0].dur_ns);
+        make_edges(&out[m], s);
     }
-    qsort(out->outliers, out->n_outliers, sizeof *out->outliers, by_time);
+    for (size_t i = first; i < end; i++)
+        if (!r->v[i].cut)
+            count_step(&out[r->v[i].mode], &r->v[i]);
+    for (size_t m = 0; m < MODE_N; m++)
+        qsort(out[m].outliers, out[m].n_outliers, sizeof *out[m].outliers, by_time);
 }

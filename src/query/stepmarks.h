@@ -13,17 +13,20 @@ struct step_mark {
     bool cut;
 };
 
+struct step_sums; /* what histograms need of several steps in a row */
+
 struct rank_marks {
     const char *node;
     int64_t rank;
     uint32_t pid;
-    struct step_mark *v; /* in order of time */
+    struct step_mark *v; /* in order of their begin */
     size_t n;
+    const struct step_sums *sums; /* NULL: none, every step is looked at */
 };
 
 struct rank_marks rank_marks_of(const struct rank_steps *s, struct arena *a);
 
-/* How long the steps of a mode took that begin in from..to (0: open). Cut ones do not count. */
+/* How long the steps of a mode took that begin in from..to (to 0: open). Cut ones do not count. */
 enum { STEP_HIST_BINS = 40, STEP_HIST_OUTLIERS = 200 };
 
 struct step_hist {
@@ -36,7 +39,8 @@ struct step_hist {
     size_t n_outliers, outliers_all;
 };
 
-void step_hist_of(const struct rank_marks *r, enum event_mode mode, wall_ns from, wall_ns to,
-                  struct step_hist *out);
+/* One for each mode. */
+void step_hists_of(const struct rank_marks *r, wall_ns from, wall_ns to,
+                   struct step_hist out[MODE_N]);
 
 #endif

@@ -4,9 +4,11 @@
  *
  * Nested spans get rows by their depth. What is narrower than a pixel is drawn as one with its
  * neighbours of the same name in the same row; where there is no room for so many slices, and among
- * operators and kernels, with those of other names too, under the name of the longest. The work is
- * bounded: where a track has more events in the window than the budget allows, each stretch that it
- * is stored in becomes one slice, and who zooms in sees more. */
+ * operators and kernels, with those of other names too, under the name of the longest.
+ *
+ * The work is bounded. Who keeps an overview of the run, made once, has slices of it wherever they
+ * are fine enough, and where a track has more events in the window than the budget allows; without
+ * one each stretch that the track is stored in becomes one slice, and who zooms in sees more. */
 #ifndef QUERY_TIMELINE_H
 #define QUERY_TIMELINE_H
 
@@ -16,21 +18,28 @@ enum timeline_kind { LANE_PHASES, LANE_STEPS, LANE_EVENTS, LANE_OPERATORS, LANE_
 
 extern const char *const timeline_kind_names[LANE_KINDS]; /* "phases", "steps", ... */
 
+struct timeline_overview;
+
 struct timeline_ask {
-    wall_ns from, to;                /* both given */
-    size_t px;                       /* pixels that the window is drawn on */
-    const char *node;                /* NULL: all */
-    int64_t rank;                    /* -1: all */
-    bool detail;                     /* operators and GPU streams too */
-    size_t limit;                    /* slices */
-    uint64_t budget;                 /* events to decode */
-    const struct run_phases *phases; /* NULL: none */
-    const struct rank_marks *ranks;  /* whose steps are shown */
+    wall_ns from, to;                         /* both given */
+    size_t px;                                /* pixels that the window is drawn on */
+    const char *node;                         /* NULL: all */
+    int64_t rank;                             /* -1: all */
+    bool detail;                              /* operators and GPU streams too */
+    size_t limit;                             /* slices */
+    uint64_t budget;                          /* events to decode */
+    uint64_t least;                           /* tracks with fewer events, in all, are left out */
+    const struct timeline_overview *overview; /* of the same run; NULL: none */
+    const struct run_phases *phases;          /* NULL: none */
+    const struct rank_marks *ranks;           /* whose steps are shown */
     size_t n_ranks;
 };
 
+enum { NO_TRACK = UINT32_MAX };
+
 struct timeline_lane {
     enum timeline_kind kind;
+    uint32_t track;     /* run_track.index; NO_TRACK: not of one */
     const char *node;   /* NULL: of the whole job */
     int64_t rank;       /* -1: not known */
     uint32_t pid;       /* 0: none */
@@ -56,7 +65,17 @@ struct timeline {
     bool cut; /* there were more slices than the limit, or more events than the budget */
 };
 
+/* The hook events of a whole run, as fine as there is room for. */
+struct timeline_overview {
+    struct timeline all; /* no lane for a track: it has too few events, or there was no room */
+    wall_ns to;          /* what is later came since */
+    int64_t pixel_ns;
+};
+
 MUST_CHECK int timeline_read(struct run *r, const struct timeline_ask *ask, struct arena *a,
                              struct timeline *out, struct err *e);
+/* Of tracks that have at least so many events. Reads all of them, some at a time. */
+MUST_CHECK int timeline_overview_read(struct run *r, uint64_t least, struct arena *a,
+                                      struct timeline_overview *out, struct err *e);
 
 #endif

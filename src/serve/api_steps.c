@@ -160,16 +160,16 @@ static void steps_hist_json(struct jw *j, const struct rank_marks *r, enum event
 static void all_steps_json(struct jw *j, const struct route_ask *q, const struct step_digest *d)
 {
     const char *node = route_text(q, "node");
-    struct step_hist *h = arena_new(q->arena, struct step_hist);
+    struct step_hist *h = arena_array(q->arena, struct step_hist, MODE_N);
     jw_array(j, "steps");
-    for (size_t i = 0; i < d->n_ranks; i++)
-        for (enum event_mode m = 0; m < MODE_N; m++) {
-            if (node && strcmp(node, d->ranks[i].node) != 0)
-                continue;
-            step_hist_of(&d->ranks[i], m, route_time(q, "from"), route_time(q, "to"), h);
-            if (h->count)
-                steps_hist_json(j, &d->ranks[i], m, h);
-        }
+    for (size_t i = 0; i < d->n_ranks; i++) {
+        if (node && strcmp(node, d->ranks[i].node) != 0)
+            continue;
+        step_hists_of(&d->ranks[i], route_time(q, "from"), route_time(q, "to"), h);
+        for (enum event_mode m = 0; m < MODE_N; m++)
+            if (h[m].count)
+                steps_hist_json(j, &d->ranks[i], m, &h[m]);
+    }
     jw_end(j);
 }
 

@@ -111,6 +111,13 @@ static void keep_phases(struct step_digest *d, const struct phases_from *from, s
     d->bytes += d->phases.n * sizeof *d->phases.phases;
 }
 
+static int keep_overview(struct step_digest *d, struct run *r, struct arena *a, struct err *e)
+{
+    const int rc = timeline_overview_read(r, DIGEST_OVERVIEW, a, &d->overview, e);
+    d->bytes += d->overview.all.n_slices * sizeof *d->overview.all.slices;
+    return rc;
+}
+
 int stepdigest_read(struct step_digest *out, struct run *r, struct arena *a, struct err *e)
 {
     const struct steps_ask everything = {.last = 0, .rank = -1, .modes = STEPS_ALL_MODES};
@@ -134,7 +141,7 @@ int stepdigest_read(struct step_digest *out, struct run *r, struct arena *a, str
         keep_phases(out, &from, a);
     }
     arena_free(&scratch);
-    return rc;
+    return rc ? rc : keep_overview(out, r, a, e);
 }
 
 int stepdigest_cost(struct run *r, struct arena *a, uint64_t *events, struct err *e)

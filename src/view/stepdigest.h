@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stepdigest.h - what is shown of the steps of a run, small enough to be kept: the rows of `steps`,
- * the last steps in full, all others as marks, and the phases of the job. */
+ * the last steps in full, all others as marks, the phases of the job, and an overview of what ran
+ * when for runs too long to look at each event. */
 #ifndef VIEW_STEPDIGEST_H
 #define VIEW_STEPDIGEST_H
 
-#include "query/stepmarks.h"
+#include "query/timeline.h"
 #include "view/stepsview.h"
 
-enum { DIGEST_LAST = 2000 }; /* steps of each rank and mode that are kept in full */
+enum {
+    DIGEST_LAST = 2000,       /* steps of each rank and mode that are kept in full */
+    DIGEST_OVERVIEW = 100000, /* events from which on a track is in the overview */
+};
 
 struct step_digest {
     struct steps_view view; /* its items: the last of each rank and mode */
     struct rank_marks *ranks;
     size_t n_ranks;
     struct run_phases phases;
+    struct timeline_overview overview;
     size_t bytes; /* about so much memory is held */
 };
 

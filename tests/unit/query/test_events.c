@@ -81,6 +81,46 @@ TEST(a_window_gives_what_overlaps_it)
     close_events(&o);
 }
 
+/* Those that were read, and how many of them were visited. */
+struct visiting {
+    const struct run_event *v;
+    size_t n, found;
+};
+
+static void look_up(void *ctx, const struct run_event *x)
+{
+    struct visiting *w = ctx;
+    CHECK(x->event.value == 0 && x->event.link == 0 && !x->event.args);
+    for (size_t i = 0; i < w->n; i++) {
+        const struct event *e = &w->v[i].event;
+        if (w->v[i].at.ns == x->at.ns && e->dur_ns == x->event.dur_ns && e->kind == x->event.kind &&
+            e->category == x->event.category && e->mode == x->event.mode &&
+            strcmp(e->name, x->event.name) == 0)
+            w->found++;
+    }
+}
+
+TEST(what_is_visited_is_what_is_read_without_its_values)
+{
+    const char *run = kit_run("r", "r", "r", KIT_START);
+    struct recordkit k = recordkit_open(run, "a");
+    recordkit_thread(k.events, 7, 7, 0, "U1000(D10 F10 N8 B10 O10)");
+    recordkit_close(&k, 0, NS_PER_S, "finished");
+    struct opened o = open_events(run);
+    static const int64_t windows[][2] = {{0, 2000}, {15, 21}, {1000, 2000}};
+    for (size_t i = 0; i < COUNT_OF(windows); i++) {
+        const wall_ns from = {KIT_START + windows[i][0]}, to = {KIT_START + windows[i][1]};
+        struct run_event *v;
+        struct visiting w = {0};
+        struct err e;
+        OK(events_read(o.run, o.tracks, from, to, &o.arena, &v, &w.n, &e));
+        w.v = v;
+        OK(events_visit(o.run, o.tracks, from, to, &o.arena, look_up, &w, &e));
+        CHECK_INT(w.found, w.n);
+    }
+    close_events(&o);
+}
+
 TEST(long_spans_that_are_told_late_are_put_where_they_begin)
 {
     const char *run = kit_run("r", "r", "r", KIT_START);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lanes and slices, what ran in an interval, slices by name, and how long steps took. */
+#include <math.h>
+
 #include "base/mem.h"
 #include "query/eventsum.h"
 #include "query/recordkit.h"
@@ -12,7 +14,16 @@ struct opened {
     struct arena arena;
 };
 
-static struct opened record(const char *folder, const char *text, unsigned times)
+/* One span around all of them, told at the end. */
+static void put_around(struct recordkit *k, int64_t end)
+{
+    const struct track t = {.kind = TRACK_THREAD, .pid = 7, .id = 7};
+    const struct event v = {.at = {900}, .dur_ns = end - 900, .kind = EVENT_SPAN, .name = "epoch"};
+    struct sink *s = writer_sink(k->events);
+    s->ops->events(s, &t, &v, 1);
+}
+
+static struct opened record_all(const char *folder, const char *text, unsigned times, bool around)
 {
     const char *path = kit_run(folder, folder, folder, KIT_START);
     struct recordkit k = recordkit_open(path, "a");
@@ -21,9 +32,16 @@ static struct opened record(const char *folder, const char *text, unsigned times
     int64_t at = 1000;
     for (unsigned i = 0; i < times; i++)
         at = recordkit_thread(k.events, 7, 7, at, text);
+    if (around)
+        put_around(&k, at);
     recordkit_close(&k, 0, at + 1000, "finished");
     OK(run_open(&o.run, path, &e));
     return o;
+}
+
+static struct opened record(const char *folder, const char *text, unsigned times)
+{
+    return record_all(folder, text, times, false);
 }
 
 static void close_run(struct opened *o)
@@ -203,6 +221,114 @@ TEST(a_track_with_more_events_than_the_budget_is_drawn_by_its_stretches)
     close_run(&o);
 }
 
+/* All names of two pictures of the same window. */
+static void same_sums(const struct timeline *got, const struct timeline *want)
+{
+    static const char *const names[] = {"epoch", "forward", "backward", "optimizer"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        int64_t got_ns, want_ns;
+        uint64_t got_events, want_events;
+        add_up(got, names[i], &got_ns, &got_events);
+        add_up(want, names[i], &want_ns, &want_events);
+        CHECK(want_events > 0);
+        CHECK_INT(got_events, want_events);
+        CHECK_INT(got_ns, want_ns);
+    }
+}
+
+TEST(an_overview_keeps_the_time_and_the_number_of_each_name)
+{
+    enum { ROUNDS = 160000 }; /* several stretches */
+    struct opened o = record_all("overview", "B9(F2 O3) .1 F5 .1", ROUNDS, true);
+    struct timeline_overview over;
+    struct timeline exact, t;
+    struct err e;
+    struct timeline_ask ask = ask_of(0, 2000 + INT64_C(16) * ROUNDS, 100);
+    ask.budget = UINT64_MAX;
+    OK(timeline_read(o.run, &ask, &o.arena, &exact, &e));
+    OK(timeline_overview_read(o.run, 1, &o.arena, &over, &e));
+    ask.budget = 10;
+    ask.overview = &over;
+    OK(timeline_read(o.run, &ask, &o.arena, &t, &e));
+    CHECK(!t.cut && t.n_slices > 100 && t.n_slices <= 6 * 100);
+    CHECK_INT(t.n_lanes, 1);
+    CHECK_INT(t.lanes[0].depth, 3);
+    CHECK_INT(exact.lanes[0].depth, 3);
+    CHECK_STR(t.lanes[0].title, exact.lanes[0].title);
+    same_sums(&t, &exact);
+    ask.px = 100000; /* finer than the overview, but there is nothing else within the budget */
+    OK(timeline_read(o.run, &ask, &o.arena, &t, &e));
+    CHECK(t.cut);
+    close_run(&o);
+}
+
+TEST(a_window_finer_than_the_overview_is_drawn_from_its_events)
+{
+    struct opened o = record("finer", "F100 B100 .100", 1000);
+    struct timeline_overview over;
+    struct timeline exact, t;
+    struct err e;
+    struct timeline_ask ask = ask_of(100000, 101000, 1000);
+    OK(timeline_read(o.run, &ask, &o.arena, &exact, &e));
+    OK(timeline_overview_read(o.run, 1, &o.arena, &over, &e));
+    ask.overview = &over;
+    OK(timeline_read(o.run, &ask, &o.arena, &t, &e));
+    CHECK_INT(t.n_slices, exact.n_slices);
+    CHECK(!t.cut);
+    OK(timeline_overview_read(o.run, 5000, &o.arena, &over, &e)); /* too few for one */
+    CHECK_INT(over.all.n_lanes, 0);
+    close_run(&o);
+}
+
+TEST(what_came_after_the_overview_was_made_is_drawn_by_its_stretches)
+{
+    enum { ROUNDS = 100000 };
+    struct opened o = record("after", "F300 B100 .100", ROUNDS);
+    struct timeline_overview over;
+    struct timeline t;
+    struct err e;
+    struct timeline_ask ask = ask_of(0, 2000 + INT64_C(500) * ROUNDS, 100);
+    OK(timeline_overview_read(o.run, 1, &o.arena, &over, &e));
+    over.to.ns = KIT_START + INT64_C(250) * ROUNDS;
+    ask.overview = &over;
+    OK(timeline_read(o.run, &ask, &o.arena, &t, &e));
+    CHECK(t.cut);
+    size_t stretches = 0;
+    for (size_t i = 0; i < t.n_slices; i++)
+        if (strstr(t.names[t.slices[i].name], "zoom in")) {
+            CHECK(t.slices[i].start >= over.to.ns);
+            stretches++;
+        }
+    CHECK(stretches > 0);
+    close_run(&o);
+}
+
+TEST(many_steps_in_a_pixel_are_one_slice_that_counts_them)
+{
+    enum { N = 3000 };
+    struct opened o = record("joined", "F1", 1);
+    struct step_mark *steps = xcalloc(N, sizeof *steps);
+    struct timeline_ask ask = ask_of(0, N * 10, 30); /* 100 steps are a pixel */
+    struct timeline t;
+    struct err e;
+    int64_t dur_ns;
+    uint64_t n;
+    for (int i = 0; i < N; i++)
+        steps[i] = (struct step_mark){KIT_START + i * 10, 8, i, i % 7 == 6, false};
+    const struct rank_marks rank = {"a", 0, 7, steps, N};
+    ask.ranks = &rank;
+    ask.n_ranks = 1;
+    OK(timeline_read(o.run, &ask, &o.arena, &t, &e));
+    CHECK(t.n_slices <= 2 * 31 + 1);
+    add_up(&t, "eval", &dur_ns, &n);
+    CHECK_INT(n, N / 7);
+    CHECK_INT(dur_ns, N / 7 * 8);
+    add_up(&t, "train", &dur_ns, &n);
+    CHECK_INT(n, N - N / 7);
+    free(steps);
+    close_run(&o);
+}
+
 TEST(steps_are_called_by_their_number_until_they_are_too_narrow)
 {
     struct opened o = record("steps", "F1", 1);
@@ -325,7 +451,7 @@ TEST(step_histograms_count_every_step_and_set_outliers_apart)
 {
     enum { N = 1000 };
     struct step_mark *steps = xcalloc(N, sizeof *steps);
-    struct step_hist *h = xcalloc(1, sizeof *h);
+    struct step_hist *h = xcalloc(MODE_N, sizeof *h); /* h is that of MODE_TRAIN */
     uint64_t sum = 0;
     for (int i = 0; i < N; i++)
         steps[i] =
@@ -334,8 +460,9 @@ TEST(step_histograms_count_every_step_and_set_outliers_apart)
     steps[501].mode = MODE_EVAL;
     steps[502].cut = true;
     const struct rank_marks rank = {"a", 0, 7, steps, N};
-    step_hist_of(&rank, MODE_TRAIN, (wall_ns){0}, (wall_ns){0}, h);
+    step_hists_of(&rank, (wall_ns){0}, (wall_ns){0}, h);
     CHECK_INT(h->count, N - 2);
+    CHECK_INT(h[MODE_EVAL].count, 1);
     for (size_t i = 0; i < h->n; i++) {
         CHECK(h->edges_s[i] <= h->edges_s[i + 1]);
         sum += h->counts[i];
@@ -346,23 +473,91 @@ TEST(step_histograms_count_every_step_and_set_outliers_apart)
     CHECK_INT(h->outliers[0]->number, 500);
     NEAR(h->edges_s[0], 0.1, 1e-9);
     NEAR(h->edges_s[h->n], 20, 1e-9);
-    step_hist_of(&rank, MODE_TRAIN, (wall_ns){0}, (wall_ns){100 * NS_PER_S}, h);
+    step_hists_of(&rank, (wall_ns){0}, (wall_ns){100 * NS_PER_S}, h);
     CHECK_INT(h->count, 100);
     CHECK_INT(h->n_outliers, 0);
-    step_hist_of(&rank, MODE_PREDICT, (wall_ns){0}, (wall_ns){0}, h);
-    CHECK_INT(h->count, 0);
+    CHECK_INT(h[MODE_EVAL].count, 0);
+    CHECK_INT(h[MODE_PREDICT].count, 0);
+    free(h);
+    free(steps);
+}
+
+/* The same marks as they are kept, with what was summed up before. */
+static struct rank_marks kept_marks(const struct rank_marks *r, struct arena *a)
+{
+    static const struct run_process process = {.pid = 7};
+    struct step *steps = arena_array(a, struct step, r->n);
+    const struct rank_steps rank = {&process, "a", 0, steps, r->n};
+    for (size_t i = 0; i < r->n; i++) {
+        const struct step_mark *m = &r->v[i];
+        steps[i] =
+            (struct step){.number = m->number, .mode = m->mode, .cut = m->cut, .dur_ns = m->dur_ns};
+        steps[i].start.ns = m->start;
+    }
+    return rank_marks_of(&rank, a);
+}
+
+static int64_t some_duration(int i)
+{
+    return 80 * NS_PER_MS + (int64_t)i * 7919 % (9 * NS_PER_MS) + (i % 97 == 0) * 60 * NS_PER_MS;
+}
+
+TEST(step_histograms_of_a_window_are_those_of_the_steps_that_begin_in_it)
+{
+    enum { N = 5000, FROM = 1234, TO = 4321 };
+    struct step_mark *steps = xcalloc(N, sizeof *steps);
+    struct step_hist *h = xcalloc(MODE_N, sizeof *h); /* h is that of MODE_TRAIN */
+    double sum = 0, squares = 0;
+    size_t n = 0, above = 0;
+    for (int i = 0; i < N; i++)
+        steps[i] = (struct step_mark){i * NS_PER_S, some_duration(i), i, i % 5 == 4, i % 11 == 0};
+    steps[FROM].dur_ns =
+        3600 * NS_PER_S; /* far from all others, and the first: cut does not count */
+    steps[FROM].cut = false;
+    steps[FROM].mode = MODE_TRAIN;
+    for (int i = FROM; i < TO; i++)
+        if (!steps[i].cut && steps[i].mode == MODE_TRAIN) {
+            sum += (double)steps[i].dur_ns / 1e9;
+            n++;
+        }
+    for (int i = FROM; i < TO; i++)
+        if (!steps[i].cut && steps[i].mode == MODE_TRAIN)
+            squares += pow((double)steps[i].dur_ns / 1e9 - sum / (double)n, 2);
+    const double from_s = sum / (double)n + 3 * sqrt(squares / (double)n);
+    for (int i = FROM; i < TO; i++)
+        above +=
+            !steps[i].cut && steps[i].mode == MODE_TRAIN && (double)steps[i].dur_ns / 1e9 > from_s;
+    const struct rank_marks rank = {"a", 0, 7, steps, N};
+    step_hists_of(&rank, (wall_ns){FROM * NS_PER_S}, (wall_ns){TO * NS_PER_S}, h);
+    CHECK_INT(h->count, n);
+    NEAR(h->outlier_from_s, from_s, 1e-9 * from_s);
+    CHECK_INT(h->outliers_all, above);
+    CHECK_INT(h->outliers[0]->number, FROM);
+    CHECK(h[MODE_EVAL].count > 0);
+    struct arena a = {0};
+    struct step_hist *kept = arena_array(&a, struct step_hist, MODE_N);
+    const struct rank_marks summed = kept_marks(&rank, &a);
+    CHECK(summed.sums);
+    step_hists_of(&summed, (wall_ns){FROM * NS_PER_S}, (wall_ns){TO * NS_PER_S}, kept);
+    for (size_t m = 0; m < MODE_N; m++) {
+        CHECK_INT(kept[m].count, h[m].count);
+        CHECK_INT(kept[m].outliers_all, h[m].outliers_all);
+        NEAR(kept[m].outlier_from_s, h[m].outlier_from_s, 1e-9 * h[m].outlier_from_s);
+        CHECK(memcmp(kept[m].counts, h[m].counts, sizeof h[m].counts) == 0);
+    }
+    arena_free(&a);
     free(h);
     free(steps);
 }
 
 TEST(the_longest_step_is_in_the_last_bin_however_the_edges_are_rounded)
 {
-    struct step_hist *h = xcalloc(1, sizeof *h);
+    struct step_hist *h = xcalloc(MODE_N, sizeof *h); /* h is that of MODE_TRAIN */
     for (int64_t longest = 100000001; longest < 100000400; longest++) {
         struct step_mark steps[2] = {{1, 99999999, 0, MODE_TRAIN, false},
                                      {2, longest, 1, MODE_TRAIN, false}};
         const struct rank_marks rank = {"a", 0, 7, steps, 2};
-        step_hist_of(&rank, MODE_TRAIN, (wall_ns){0}, (wall_ns){0}, h);
+        step_hists_of(&rank, (wall_ns){0}, (wall_ns){0}, h);
         CHECK_INT(h->n, STEP_HIST_BINS);
         CHECK_INT(h->counts[0] + h->counts[STEP_HIST_BINS - 1], 2);
     }
@@ -375,8 +570,8 @@ TEST(steps_that_all_took_the_same_time_have_a_histogram_too)
                                  {2, NS_PER_MS, 1, MODE_TRAIN, false},
                                  {3, NS_PER_MS, 2, MODE_TRAIN, false}};
     const struct rank_marks rank = {"a", 0, 7, steps, 3};
-    struct step_hist *h = xcalloc(1, sizeof *h);
-    step_hist_of(&rank, MODE_TRAIN, (wall_ns){0}, (wall_ns){0}, h);
+    struct step_hist *h = xcalloc(MODE_N, sizeof *h); /* h is that of MODE_TRAIN */
+    step_hists_of(&rank, (wall_ns){0}, (wall_ns){0}, h);
     CHECK_INT(h->count, 3);
     CHECK_INT(h->counts[0], 3);
     CHECK_INT(h->n_outliers, 0);
