@@ -96,6 +96,23 @@ void conns_look(struct conns *c, mono_ns now, void (*wake)(struct conn *x))
     pthread_mutex_unlock(&c->lock);
 }
 
+bool conns_cut_slowest(struct conns *c, const struct conn *but, void (*cut)(void *, struct conn *),
+                       void *ctx)
+{
+    struct conn *slowest = NULL;
+    pthread_mutex_lock(&c->lock);
+    for (struct conn *x = c->first; x; x = x->next)
+        if (x != but && atomic_load(&x->takes) &&
+            (!slowest || atomic_load(&x->since) < atomic_load(&slowest->since)))
+            slowest = x;
+    if (slowest) {
+        shutdown(slowest->fd, SHUT_RDWR);
+        cut(ctx, slowest);
+    }
+    pthread_mutex_unlock(&c->lock);
+    return slowest != NULL;
+}
+
 static const struct in6_addr *v6_of(const struct sockaddr *a)
 {
     return &((const struct sockaddr_in6 *)(const void *)a)->sin6_addr;

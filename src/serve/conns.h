@@ -25,6 +25,7 @@ struct conn {
     _Atomic int64_t since;   /* ns of the monotonic clock */
     _Atomic(void *) sleeper; /* a stream that has nothing to send: looked after while it sleeps */
     _Atomic bool gone;       /* the peer hung up while it slept */
+    _Atomic(void *) takes;   /* the answer that it takes; the caller's. NULL: none */
     uintptr_t note;
     struct conn *before, *next;
 };
@@ -44,6 +45,10 @@ size_t conns_of(struct conns *c, const struct sockaddr *peer);
 void conn_is(struct conn *x, enum conn_state s);
 /* Cuts off who is too slow, and wakes sleepers whose peer is gone. */
 void conns_look(struct conns *c, mono_ns now, void (*wake)(struct conn *x));
+/* Cuts off the one that has been taking an answer for longest; `cut` is told while it still is in
+ * the list. False: nobody but `but` takes one. */
+bool conns_cut_slowest(struct conns *c, const struct conn *but, void (*cut)(void *, struct conn *),
+                       void *ctx);
 bool addr_is_loopback(const struct sockaddr *a);
 /* Same address, whatever the ports. */
 bool addr_same(const struct sockaddr *a, const struct sockaddr *b);

@@ -25,6 +25,7 @@ struct httpd {
     struct httpd_ask ask;
     struct conns conns;
     _Atomic uint64_t requests;
+    _Atomic size_t unsent; /* bytes of answers that are being sent; each counts once */
     pthread_t looker;
     pthread_mutex_t lock;
     pthread_cond_t ended;
@@ -84,6 +85,28 @@ static void *look(void *cls)
     return NULL;
 }
 
+/* ---- answers on their way ---- */
+
+/* Whoever takes the answer out gives it up, and until then it stays. */
+static void let_go(void *cls, struct conn *x)
+{
+    struct httpd *h = cls;
+    struct reply *r = atomic_exchange(&x->takes, NULL);
+    if (r && atomic_fetch_sub(&r->takers, 1) == 1)
+        atomic_fetch_sub(&h->unsent, r->bytes);
+    reply_free(r);
+}
+
+/* Others who have been slow for longest make room for it. */
+static void take_up(struct httpd *h, struct conn *x, struct reply *r)
+{
+    if (atomic_fetch_add(&r->takers, 1) == 0)
+        atomic_fetch_add(&h->unsent, r->bytes);
+    atomic_store(&x->takes, reply_ref(r));
+    while (atomic_load(&h->unsent) > HTTP_UNSENT && conns_cut_slowest(&h->conns, x, let_go, h))
+        ;
+}
+
 /* ---- requests ---- */
 
 static struct exchange *begin(struct httpd *h, struct MHD_Connection *c, const char *uri)
@@ -105,12 +128,14 @@ static void completed(void *cls, struct MHD_Connection *c, void **own,
                       enum MHD_RequestTerminationCode code)
 {
     struct exchange *x = *own;
-    (void)cls, (void)c, (void)code;
+    (void)c, (void)code;
     if (!x)
         return;
     *own = NULL;
-    if (x->conn)
+    if (x->conn) {
+        let_go(cls, x->conn);
         conn_is(x->conn, CONN_ASKS);
+    }
     reply_free(x->reply);
     buf_free(&x->body);
     free(x->uri);
@@ -138,10 +163,13 @@ static bool has_tag(const struct exchange *x, const struct reply *r)
 
 static enum MHD_Result send_reply(struct exchange *x)
 {
-    const struct reply *r = x->reply;
+    struct reply *r = x->reply;
     conn_is(x->conn, r->stream ? CONN_STREAMS : CONN_TAKES);
-    if (r->status != 200 || !has_tag(x, r))
+    if (r->status != 200 || !has_tag(x, r)) {
+        if (r->bytes)
+            take_up(x->httpd, x->conn, r);
         return MHD_queue_response(x->connection, (unsigned)r->status, r->response);
+    }
     struct MHD_Response *m = reply_not_modified(r);
     const enum MHD_Result done = MHD_queue_response(x->connection, MHD_HTTP_NOT_MODIFIED, m);
     MHD_destroy_response(m);

@@ -31,6 +31,7 @@ enum {
     HTTP_IDLE_S = 10,       /* nothing read and nothing written */
     HTTP_ASK_S = 20,        /* from the end of one request to the end of the next */
     HTTP_ANSWER_S = 60,     /* for taking an answer that is no stream */
+    HTTP_UNSENT = 64 << 20, /* bytes of answers that wait for their takers, of all connections */
     HTTP_ETAG_LEN = 24,
 };
 

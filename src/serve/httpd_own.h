@@ -11,6 +11,7 @@
 
 struct reply {
     _Atomic unsigned refs;
+    _Atomic unsigned takers; /* connections that it is being sent to */
     struct MHD_Response *response;
     int status;
     size_t bytes;

@@ -12,7 +12,12 @@
 #include "base/mem.h"
 #include "serve/conns.h"
 
-enum { BACKLOG = 1024 };
+enum {
+    BACKLOG = 1024,
+    /* Bytes that the kernel may hold of what a connection was sent: left alone it holds megabytes
+     * for each that does not read. Connections have it from the socket that they came by. */
+    UNREAD = 256 << 10,
+};
 
 union address {
     struct sockaddr any;
@@ -58,11 +63,12 @@ static int bind_one(union address *a, int port)
 {
     const bool v6 = a->any.sa_family == AF_INET6;
     const int fd = socket(a->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    const int on = 1;
+    const int on = 1, unread = UNREAD;
     if (fd < 0)
         return -1;
     *(v6 ? &a->v6.sin6_port : &a->v4.sin_port) = htons((uint16_t)port);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &unread, sizeof unread);
     if (bind(fd, &a->any, v6 ? sizeof a->v6 : sizeof a->v4) == 0 && listen(fd, BACKLOG) == 0)
         return fd;
     const int sys = errno;

@@ -17,9 +17,11 @@ enum { JUDGES = 1, DIGESTS_BYTES = 96 << 20 };
 
 /* ---- all of them ---- */
 
-int runs_open(struct runs **out, const char *const *folders, size_t n, struct err *e)
+int runs_open(struct runs **out, const char *const *folders, size_t n, size_t open_bytes_most,
+              struct err *e)
 {
     struct runs *r = xcalloc(1, sizeof *r);
+    r->open_bytes_most = open_bytes_most;
     r->heavy = heavy_open();
     int rc = work_open(&r->judges, JUDGES, "judge", e);
     if (rc == 0)
@@ -157,7 +159,7 @@ static bool was_there(struct runs *r, const char *name)
     return was;
 }
 
-static int vanished(const char *name, struct err *e)
+int runs_vanished(const char *name, struct err *e)
 {
     errno = ENOENT;
     return err_sys(e, "the run '%.100s' is not there any more", name);
@@ -174,7 +176,7 @@ int runs_look_up(struct runs *r, const char *name, struct runs_item **out, struc
     if (*out)
         return 0;
     if (was_there(r, name))
-        return vanished(name, e);
+        return runs_vanished(name, e);
     return err_set(e, ERR_NOT_FOUND, "there is no run '%.100s'", name);
 }
 
@@ -221,7 +223,7 @@ static void count_bytes(struct runs *r, struct runs_item *x)
 
 static bool too_much_open(const struct runs *r)
 {
-    return r->n_open > RUNS_OPEN || (r->n_open > 1 && r->open_bytes > RUNS_BYTES);
+    return r->n_open > RUNS_OPEN || (r->n_open > 1 && r->open_bytes > r->open_bytes_most);
 }
 
 /* Closes those that nobody has used for longest; ones in use stay. */
@@ -246,7 +248,7 @@ static int open_item(struct runs *r, struct runs_item *x, uint64_t version, stru
     shut(r, x);
     const int rc = run_open(&x->run, x->path, e);
     if (rc) /* what is being deleted loses its files one after the other */
-        return e->sys == ENOENT ? vanished(x->name, e) : rc;
+        return e->sys == ENOENT ? runs_vanished(x->name, e) : rc;
     x->run_version = version;
     pthread_mutex_lock(&r->lock);
     x->open = true;
@@ -273,7 +275,7 @@ static int hold(struct runs *r, struct runs_hold *h, bool open, struct err *e)
     struct runs_item *x = h->item;
     h->version = runs_look(r, x);
     if (!h->version)
-        return vanished(x->name, e);
+        return runs_vanished(x->name, e);
     int rc = open ? open_item(r, x, h->version, e) : describe(h, e);
     if (rc || !open)
         return rc;

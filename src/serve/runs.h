@@ -33,8 +33,12 @@ struct runs_list {
     struct runs *runs;
 };
 
-/* A folder that is not there yet is no error: it may come. */
-MUST_CHECK int runs_open(struct runs **out, const char *const *folders, size_t n, struct err *e);
+enum { RUNS_OPEN_BYTES = 64 << 20 }; /* what a server lets open runs hold together */
+
+/* A folder that is not there yet is no error: it may come. Runs that are open hold no more than
+ * `open_bytes_most` together; one may hold more alone. */
+MUST_CHECK int runs_open(struct runs **out, const char *const *folders, size_t n,
+                         size_t open_bytes_most, struct err *e);
 void runs_close(struct runs *r); /* NULL is fine */
 
 void runs_list_read(struct runs *r, struct runs_list *out);

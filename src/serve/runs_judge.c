@@ -53,6 +53,7 @@ struct judging {
     unsigned issues[SEVERITY_N];
     uint64_t version, stamp; /* of the data, of the description */
     bool turns;
+    bool changed; /* the data did while it was read: what went wrong says nothing about the run */
 };
 
 static int judge(struct judging *g, struct run *run, struct err *e)
@@ -94,7 +95,9 @@ static void evaluate(struct judging *g)
         return;
     free(g->text);
     g->text = NULL;
-    g->error = xstrdup(e.msg);
+    g->changed = stamp_data(g->item->path) != g->version;
+    if (!g->changed)
+        g->error = xstrdup(e.msg);
 }
 
 /* Text of runs that were not asked for longest is given up. */
@@ -127,6 +130,8 @@ static void keep(struct judging *g)
     x->findings_version = g->version;
     x->findings_at = clock_mono();
     x->evaluating = false;
+    if (g->changed)
+        x->looked.ns = 0; /* who asks next sees what became of it */
     if (!g->text)
         return;
     free(x->findings);
@@ -185,6 +190,8 @@ static int from_judge(struct runs *r, struct runs_item *x, bool live, struct are
     const uint64_t version = runs_look(r, x);
     struct job *todo = NULL;
     int rc = 0;
+    if (!version)
+        return runs_vanished(x->name, e);
     pthread_mutex_lock(&r->lock);
     const bool good = is_good(x, version, live);
     if (!good && !x->evaluating)

@@ -14,13 +14,12 @@
 #include "serve/work.h"
 
 enum {
-    RUNS_MOST = 20000,     /* that are listed; the rest of a folder is left out */
-    RUNS_OPEN = 8,         /* at once */
-    RUNS_BYTES = 64 << 20, /* that they hold together; one may hold more alone */
-    RUNS_FRESH_MS = 500,   /* so long a look at a folder or a run counts as fresh */
-    RUNS_SLOTS = 4096,     /* a power of two */
-    RUNS_GONE = 64,        /* names of vanished runs that are remembered */
-    RUNS_FINDINGS = 64,    /* findings that are kept as text, some 30 kB each */
+    RUNS_MOST = 20000,   /* that are listed; the rest of a folder is left out */
+    RUNS_OPEN = 8,       /* at once */
+    RUNS_FRESH_MS = 500, /* so long a look at a folder or a run counts as fresh */
+    RUNS_SLOTS = 4096,   /* a power of two */
+    RUNS_GONE = 64,      /* names of vanished runs that are remembered */
+    RUNS_FINDINGS = 64,  /* findings that are kept as text, some 30 kB each */
 };
 
 /* What is known of a run from its small files: never changed once made, counted. */
@@ -78,7 +77,7 @@ struct runs {
     pthread_mutex_t scan; /* one looks through the folders at a time */
     pthread_mutex_t lock;
     struct runs_item *slot[RUNS_SLOTS];
-    size_t n_items, n_open, open_bytes;
+    size_t n_items, n_open, open_bytes, open_bytes_most;
     struct runs_picture *picture;
     mono_ns scanned; /* 0: never */
     char *gone[RUNS_GONE];
@@ -106,6 +105,8 @@ struct runs_item *runs_find(struct runs *r, const char *name);
 /* The same with what to say when there is none; one that began just now is found too. */
 MUST_CHECK int runs_look_up(struct runs *r, const char *name, struct runs_item **out,
                             struct err *e);
+/* What to say when a run that was there is not any more. */
+int runs_vanished(const char *name, struct err *e);
 /* The version of its data, looked at now unless that was done just before; 0: it vanished. */
 uint64_t runs_look(struct runs *r, struct runs_item *x);
 void runs_unref(struct runs *r, struct runs_item *x);

@@ -252,7 +252,7 @@ static int start_http(struct server *s, const struct server_ask *ask, struct err
 static int open_parts(struct server *s, const struct server_ask *ask, struct err *e)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    int rc = runs_open(&s->runs, ask->folders, ask->n_folders, e);
+    int rc = runs_open(&s->runs, ask->folders, ask->n_folders, RUNS_OPEN_BYTES, e);
     s->cache = cache_open(CACHE_BYTES);
     if (rc == 0)
         rc = work_open(&s->work, (unsigned)MAX_OF(WORKERS_LEAST, MIN_OF(cores, WORKERS_MOST)),

@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+import socket
+import time
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,13 @@ rank 0 on a: steps 60000 x 100ms from 0s data=41% forward=20% backward=30% optim
 job 0s..6000s exit 0
 """
 LONG_RUNS = 3
+# Eight ranks with 50 000 events each: more than a request looks at, in stretches that are large.
+MANY = "\n".join(
+    ["scene 1", "node a cores=4 gpus=1 memory=64GiB", "interval 1s"]
+    + [f"rank {r} on a: steps 10000 x 100ms from 0s data=41% forward=20% backward=30% optimizer=5%"
+       for r in range(8)]
+    + ["job 0s..1000s exit 0", ""]
+)  # fmt: skip
 MIB = 1 << 20
 
 
@@ -150,6 +160,73 @@ def test_a_breakdown_of_many_steps_is_of_the_last_and_counts_the_others(
         steps = answer.json["steps"]
         assert [row["step"] for row in steps] == list(range(58000, 60000))
         assert answer.json["earlier_steps"] == 58000
+
+
+def test_findings_of_a_run_that_was_deleted_say_that_it_is_gone(
+    footplate: Path, tmp_path: Path
+) -> None:
+    for scene in ("example/first", "dataloader/fires"):
+        import_scene(footplate, SCENES / f"{scene}.scene", tmp_path / scene.replace("/", "-"))
+    with serving(footplate, tmp_path) as s:
+        checked(s, "example-first")
+        for run in tmp_path.iterdir():  # one that was evaluated, and one that was not
+            shutil.rmtree(run)
+        for run in ("example-first", "dataloader-fires"):
+            path = f"/api/v1/runs/{run}/findings"
+            until = time.monotonic() + 20
+            while (status := s.ask(path).status) != 410:  # half a second may be told what was known
+                assert status in (200, 202) and time.monotonic() < until, status
+                time.sleep(0.05)
+
+
+def test_what_ran_in_many_large_stretches_is_worked_out_beside_the_request(
+    footplate: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "many.scene").write_text(MANY)
+    import_scene(footplate, tmp_path / "many.scene", tmp_path / "runs" / "many")
+    with serving(footplate, tmp_path / "runs") as s:
+        path = "/api/v1/runs/many/events?limit=2000"
+        first = s.ask(path)
+        assert (first.status, first.json) == (202, {"pending": True})
+        rows = wait_for(lambda: (a := s.ask(path)).status == 200 and a, "what ran").json
+        counts = {r["rank"]: r["count"] for r in rows if r["name"] == "forward"}
+        assert counts == dict.fromkeys(range(8), 10000)
+        short = s.ask(f"{path}&rank=3")
+        assert short.status == 200, "one rank is within the budget"
+
+
+def test_a_search_ends_with_its_budget_and_says_so(footplate: Path, long_runs: Path) -> None:
+    with serving(footplate, long_runs) as s:
+        everything = s.api("/runs/long-0/search?q=FORWARD&limit=3")
+        assert everything["cut"] and 3 < everything["count"] < 60000
+        start = everything["matches"][0]["start_ns"]
+        part = s.api(f"/runs/long-0/search?q=forward&from={start}&to={start + 100_000_000_000}")
+        assert not part["cut"] and part["count"] == 1000
+        assert not s.api("/runs/long-0/search?q=no-such-name")["cut"]
+
+
+def test_answers_that_nobody_takes_are_bounded_over_all_connections(
+    footplate: Path, long_runs: Path
+) -> None:
+    with serving(footplate, long_runs) as s:
+        before = anonymous(s)
+        metrics = "&metric=cpu.util:total" * 16
+        silent = []
+        for i in range(200):  # a megabyte each, of which next to nothing fits on the way
+            one = socket.socket()
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            one.connect(("127.0.0.1", s.port))
+            path = f"/api/v1/runs/long-0/grid?points={4000 - i}{metrics}"
+            one.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            silent.append(one)
+        wait_for(lambda: s.api("/status")["requests"] > len(silent), "all requests")
+        wait_for(lambda: s.ask("/api/v1/runs/long-0/stats").status == 200, "an answer behind them")
+        # Those that wait to be taken, those that are kept, and what is being worked on.
+        assert anonymous(s) - before < (64 + 64 + 32) * MIB
+        last = silent[-1].makefile("rb")  # who came last is not the one who made no room
+        assert b"200 OK" in last.readline()
+        for one in silent:
+            one.close()
 
 
 def test_a_report_does_not_keep_others_from_the_same_run(footplate: Path, long_runs: Path) -> None:

@@ -28,7 +28,7 @@ static struct held hold_run(unsigned steps)
         at = recordkit_thread(k.events, 7, 7, at, "D5000 F3000 B4000 O1000");
     recordkit_close(&k, 0, at + NS_PER_S, "finished");
     const char *folder = arena_strndup(&h.arena, path, strlen(path) - strlen("/r"));
-    OK(runs_open(&h.runs, &folder, 1, &e));
+    OK(runs_open(&h.runs, &folder, 1, RUNS_OPEN_BYTES, &e));
     OK(runs_take(h.runs, "r", true, &h.hold, &e));
     return h;
 }
