@@ -12,12 +12,14 @@
 
 #define NO_PLACE SIZE_MAX
 
-/* Where it belongs among the last few of the sorted run; NO_PLACE: further back. Calls of one
- * moment may come in another order than they were made. */
+/* Where it belongs among the last few of the sorted run; NO_PLACE: further back, or there
+ * is no run yet. Calls of one moment may come in another order than they were made. */
 static size_t place_of(const struct launches *l, uint64_t link)
 {
     enum { LOOK_MOST = 16 };
-    const size_t begin = l->runs.n ? l->runs.begins[l->runs.n - 1] : 0;
+    if (l->n == 0)
+        return NO_PLACE;
+    const size_t begin = l->runs.begins[l->runs.n - 1];
     size_t at = l->n;
     while (at > begin && l->n - at < LOOK_MOST && l->v[at - 1].link > link)
         at--;
@@ -32,12 +34,13 @@ void launches_add(struct launches *l, const struct launch *one)
         l->cap = l->cap ? 2 * l->cap : 1024;
         l->v = xrealloc(l->v, l->cap, sizeof *l->v);
     }
-    const size_t at = place_of(l, one->link);
-    if (l->n == 0 || at == NO_PLACE)
-        sorted_runs_add(&l->runs, l->n);
-    else
-        memmove(l->v + at + 1, l->v + at, (l->n - at) * sizeof *l->v);
-    l->v[l->n == 0 || at == NO_PLACE ? l->n : at] = *one;
+    size_t at = place_of(l, one->link);
+    if (at == NO_PLACE) {
+        at = l->n;
+        sorted_runs_add(&l->runs, at);
+    }
+    memmove(l->v + at + 1, l->v + at, (l->n - at) * sizeof *l->v);
+    l->v[at] = *one;
     l->n++;
 }
 
