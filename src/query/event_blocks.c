@@ -13,6 +13,7 @@
 enum {
     AHEAD = 2,               /* blocks in the queue */
     AHEAD_FROM_ROWS = 50000, /* fewer are decoded before a thread has begun */
+    AHEAD_BLOCK_ROWS = 1000, /* of fewer in a block handing them over costs more than they do */
 };
 
 struct event_blocks {
@@ -109,10 +110,13 @@ static void stop_thread(struct event_blocks *b)
 
 static bool pays(const struct event_track *const *tracks, size_t n)
 {
-    uint64_t rows = 0;
-    for (size_t i = 0; i < n; i++)
+    uint64_t rows = 0, blocks = 0;
+    for (size_t i = 0; i < n; i++) {
         rows += tracks[i]->track.events;
-    return rows >= AHEAD_FROM_ROWS && sysconf(_SC_NPROCESSORS_ONLN) > 1;
+        blocks += tracks[i]->n_blocks;
+    }
+    return rows >= AHEAD_FROM_ROWS && rows >= blocks * AHEAD_BLOCK_ROWS &&
+           sysconf(_SC_NPROCESSORS_ONLN) > 1;
 }
 
 void event_blocks_ahead(struct event_blocks *b, const struct event_track *const *tracks, size_t n)
