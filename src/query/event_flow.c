@@ -13,7 +13,7 @@ enum { PIECE = 256 }; /* events; few, so that they are in the cache when they ar
 struct event_flow {
     struct event_blocks *blocks;
     const struct event_track *track;
-    struct event_window window;
+    struct flow_window window;
     struct arena *texts;
     uint32_t next;              /* block to open */
     struct event_source **heap; /* blocks that are being read, the one whose row is next first */
@@ -24,13 +24,13 @@ struct event_flow {
 /* ---- windows ---- */
 
 /* A moment at the very end of the window is behind it, one at its begin is in it. */
-static bool overlaps(const struct event_window *w, int64_t begin, int64_t end)
+static bool overlaps(const struct flow_window *w, int64_t begin, int64_t end)
 {
     return (!w->to.ns || begin < w->to.ns) &&
            (!w->from.ns || end > w->from.ns || begin >= w->from.ns);
 }
 
-bool event_window_meets(const struct event_window *w, const struct event_track *t, uint32_t i)
+bool flow_window_meets(const struct flow_window *w, const struct event_track *t, uint32_t i)
 {
     const struct events_block *b = event_block_of(t, i);
     return overlaps(w, store_wall(t->store, b->t_first_us).ns,
@@ -117,7 +117,7 @@ static bool open_blocks(struct event_flow *f)
     for (; f->next < f->track->n_blocks; f->next++) {
         if (f->n && begin_of(f, f->next) > f->heap[0]->columns.v[COLUMN_AT][f->heap[0]->row])
             break;
-        if (event_window_meets(&f->window, f->track, f->next))
+        if (flow_window_meets(&f->window, f->track, f->next))
             open_block(f, f->next);
     }
     return f->n > 0;
@@ -157,7 +157,7 @@ static void tell_wall_times(const struct store *s, struct run_event *v, size_t n
             (int64_t)((uint64_t)v[i].event.at.ns + (steady ? ahead : ahead_of(s, v[i].event.at)));
 }
 
-static size_t keep_overlapping(const struct event_window *w, struct run_event *v, size_t n)
+static size_t keep_overlapping(const struct flow_window *w, struct run_event *v, size_t n)
 {
     size_t kept = 0;
     if (!w->from.ns && !w->to.ns)
@@ -189,7 +189,7 @@ static void close_blocks(struct event_flow *f)
 }
 
 void event_flow_track(struct event_flow *f, const struct event_track *t,
-                      const struct event_window *w, struct arena *texts)
+                      const struct flow_window *w, struct arena *texts)
 {
     close_blocks(f);
     f->track = t;

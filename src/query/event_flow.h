@@ -10,12 +10,12 @@
 
 #include "query/event_blocks.h"
 
-struct event_window {
+struct flow_window {
     wall_ns from, to; /* 0: open */
 };
 
 /* Whether a block of the track, by its place in it, has anything to do with the window. */
-bool event_window_meets(const struct event_window *w, const struct event_track *t, uint32_t i);
+bool flow_window_meets(const struct flow_window *w, const struct event_track *t, uint32_t i);
 
 struct event_flow;
 
@@ -25,7 +25,7 @@ void event_flow_ahead(struct event_flow *f, const struct event_track *const *tra
 void event_flow_close(struct event_flow *f); /* NULL is fine */
 /* What overlaps the window. Texts live in `texts`. */
 void event_flow_track(struct event_flow *f, const struct event_track *t,
-                      const struct event_window *w, struct arena *texts);
+                      const struct flow_window *w, struct arena *texts);
 /* How many there are in *out, which are gone with the next call; 0: that was all. Blocks that are
  * damaged are left out; run_losses counts them. */
 size_t event_flow_next(struct event_flow *f, const struct run_event **out);

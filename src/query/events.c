@@ -61,7 +61,7 @@ const struct event_track *run_event_track(struct run *r, const struct run_track 
 int events_read(struct run *r, const struct run_track *t, wall_ns from, wall_ns to, struct arena *a,
                 struct run_event **out, size_t *n, struct err *e)
 {
-    const struct event_window w = {from, to};
+    const struct flow_window w = {from, to};
     const struct event_track *track = run_event_track(r, t, e);
     if (!track)
         return e->code;
@@ -69,7 +69,7 @@ int events_read(struct run *r, const struct run_track *t, wall_ns from, wall_ns 
     const struct run_event *v;
     uint64_t rows = 0;
     for (uint32_t i = 0; i < track->n_blocks; i++)
-        rows += event_window_meets(&w, track, i) ? event_block_of(track, i)->rows : 0;
+        rows += flow_window_meets(&w, track, i) ? event_block_of(track, i)->rows : 0;
     *out = arena_array(a, struct run_event, rows);
     *n = 0;
     event_flow_track(flow, track, &w, a);
@@ -87,7 +87,7 @@ int events_visit(struct run *r, const struct run_track *t, wall_ns from, wall_ns
         return e->code;
     struct event_flow *flow = event_flow_open(&(struct event_want){0});
     const struct run_event *v;
-    event_flow_track(flow, track, &(struct event_window){from, to}, a);
+    event_flow_track(flow, track, &(struct flow_window){from, to}, a);
     for (size_t n; (n = event_flow_next(flow, &v)) > 0;)
         for (size_t i = 0; i < n; i++)
             see(ctx, &v[i]);
@@ -100,7 +100,7 @@ int events_visit(struct run *r, const struct run_track *t, wall_ns from, wall_ns
 int events_stretches(struct run *r, const struct run_track *t, wall_ns from, wall_ns to,
                      struct arena *a, struct run_stretch **out, size_t *n, struct err *e)
 {
-    const struct event_window w = {from, to};
+    const struct flow_window w = {from, to};
     const struct event_track *track = run_event_track(r, t, e);
     if (!track)
         return e->code;
@@ -108,7 +108,7 @@ int events_stretches(struct run *r, const struct run_track *t, wall_ns from, wal
     *out = arena_array(a, struct run_stretch, track->n_blocks + 1);
     for (uint32_t i = 0; i < track->n_blocks; i++) {
         const struct events_block *b = event_block_of(track, i);
-        if (event_window_meets(&w, track, i))
+        if (flow_window_meets(&w, track, i))
             (*out)[(*n)++] =
                 (struct run_stretch){store_wall(track->store, b->t_first_us),
                                      store_wall(track->store, b->t_last_us), b->rows, i};

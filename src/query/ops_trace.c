@@ -57,7 +57,7 @@ static int find_tracks(struct run *r, const struct trace_ask *ask, struct arena 
 static void read_track(struct event_flow *flow, const struct tracks *t, size_t i,
                        const struct trace_sink *sink, void *to)
 {
-    const struct event_window all = {{0}, {0}};
+    const struct flow_window all = {{0}, {0}};
     const struct run_event *v;
     struct arena texts = {0};
     event_flow_track(flow, t->stored[i], &all, &texts);

@@ -165,7 +165,7 @@ TEST(a_flow_may_be_left_before_its_end)
         struct arena texts = {0};
         const struct run_event *v;
         event_flow_ahead(f, tracks, COUNT_OF(tracks));
-        event_flow_track(f, tracks[0], &(struct event_window){{0}, {0}}, &texts);
+        event_flow_track(f, tracks[0], &(struct flow_window){{0}, {0}}, &texts);
         for (size_t i = 0; i < pieces; i++)
             CHECK(event_flow_next(f, &v) > 0);
         if (pieces == 1)
@@ -196,7 +196,7 @@ TEST(a_damaged_block_is_left_out_and_the_rest_stays_in_order)
         struct arena texts = {0};
         const struct run_event *v;
         int64_t before = -1;
-        event_flow_track(f, tracks[i], &(struct event_window){{0}, {0}}, &texts);
+        event_flow_track(f, tracks[i], &(struct flow_window){{0}, {0}}, &texts);
         for (size_t n; (n = event_flow_next(f, &v)) > 0; all += n)
             for (size_t k = 0; k < n; k++) {
                 CHECK(v[k].event.at.ns > before);
