@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from analysis_kit import frames, runs  # noqa: F401 - fixtures of test_analysis*.py
 from pykit import ROOT, Done, Event, Nursery, Ring, new_ring, plain_env, run_python
-from talk import need
+from talk import need, torch_version
 
 
 def _built(variable: str, default: str) -> Path:
@@ -94,9 +94,10 @@ def plain() -> RunPython:
 def torch_nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nursery]:
     """Where torch is imported already."""
     need("torch")
-    nursery = Nursery(
-        tmp_path_factory.mktemp("nursery"), "torch", "torch.utils.data", "torch._dynamo"
-    )
+    modules = ["torch", "torch.utils.data"]
+    if torch_version() >= (2, 0):
+        modules.append("torch._dynamo")
+    nursery = Nursery(tmp_path_factory.mktemp("nursery"), *modules)
     yield nursery
     nursery.close()
 

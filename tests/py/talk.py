@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import json
 import shutil
@@ -26,6 +27,19 @@ def need(*modules: str) -> None:
     for module in modules:
         if importlib.util.find_spec(module) is None:
             pytest.skip(f"{module} is not installed")
+
+
+def torch_version() -> tuple[int, int]:
+    """Of the PyTorch that the tests run with."""
+    first, second = importlib.metadata.version("torch").split(".")[:2]
+    return int(first), int(second)
+
+
+def need_torch(first: int, second: int, what: str) -> None:
+    """Skips the test when torch is older than that."""
+    if torch_version() < (first, second):
+        have = importlib.metadata.version("torch")
+        pytest.skip(f"{what} is looked at with torch {first}.{second} and later; here is {have}")
 
 
 @dataclass

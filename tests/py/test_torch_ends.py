@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from pykit import Done, Ring, new_ring, plain_env
-from talk import QUIET, SCRIPTS, Runner, need
+from talk import QUIET, SCRIPTS, Runner, need, need_torch, torch_version
 
 ENDS = SCRIPTS / "torch_ends.py"
 TIMEOUT_S = 200
@@ -111,9 +111,11 @@ def test_the_same_of_a_hook_that_fails_while_torch_is_imported(hooked, torch_pla
 
 def torchrun(env: dict[str, str], folder: Path, *script: str) -> None:
     """Two ranks of a script, all on this machine."""
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
-    command += ["--rdzv-backend", "c10d", "--rdzv-endpoint", "127.0.0.1:0"]
-    command += ["--local-addr", "127.0.0.1", SCRIPTS / script[0], *script[1:]]
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2"]
+    command += ["--rdzv_backend", "c10d", "--rdzv_endpoint", "127.0.0.1:0"]
+    if torch_version() >= (2, 0):
+        command += ["--local_addr", "127.0.0.1"]
+    command += [SCRIPTS / script[0], *script[1:]]
     folder.mkdir(exist_ok=True)
     done = subprocess.run(
         command, env=env, cwd=folder, capture_output=True, text=True, timeout=TIMEOUT_S
@@ -158,10 +160,11 @@ def test_the_ranks_compute_the_same_without_hooks(ranks, tmp_path):
     assert plain["losses"] == ranks[1][0]["losses"]
 
 
-@pytest.mark.parametrize("how", ["wrapper", "function"])
+@pytest.mark.parametrize(("how", "since"), [("wrapper", (2, 4)), ("function", (2, 6))])
 def test_ranks_that_share_the_model_tell_its_gathering_and_scattering(
-    package, ring_dump, tmp_path, how
+    package, ring_dump, tmp_path, how, since
 ):
+    need_torch(*since, what=f"FSDP on a CPU by the {how}")
     with new_ring(package, ring_dump) as ring:
         torchrun(ring.env(RANKS), tmp_path / "hooked", "torch_fsdp.py", how)
         events = ring.events()
@@ -180,16 +183,31 @@ def test_ranks_that_share_the_model_tell_its_gathering_and_scattering(
         assert gathers >= 4 and scatters >= 4, told
 
 
+# Compilers before 2.2 know functions by their exact type only. They break where they would without
+# us, but give another reason.
+GRAD_BREAKS = re.compile(r"inlining disallowed: <function grad at \w+>|call_\w+ .*?\(Gate\)[^']*")
+
+
+def graphs(stdout: str) -> str:
+    return GRAD_BREAKS.sub("grad", stdout) if torch_version() < (2, 2) else stdout
+
+
 def test_the_compiler_sees_nothing_of_us(package, ring_dump, tmp_path):
+    need_torch(2, 0, what="torch.compile")
     runner = Runner(package, ring_dump, tmp_path)
     plain = runner.plain("torch_compiles.py", "eager", "aot_eager")
+    if "not yet supported for torch.compile" in plain.stdout:
+        pytest.skip("this torch does not compile with this Python")
     hooked = runner.hooked("torch_compiles.py", "eager", "aot_eager")
     assert plain.status == hooked.status == 0, hooked.stderr
-    assert hooked.stdout == plain.stdout
+    assert graphs(hooked.stdout) == graphs(plain.stdout)
     assert "'unique_graphs': 1" in plain.stdout
-    when = re.compile(r"^([A-Z])\d+ [\d:.]+ \d+ ", re.MULTILINE)  # of a line of torch's log
+    # Of a line of torch's log, newer and older.
+    when = re.compile(r"^([A-Z])\d+ [\d:.]+ \d+ |^()\[[\d-]+ [\d:,]+\]", re.MULTILINE)
     assert when.sub(r"\1 ", hooked.stderr) == when.sub(r"\1 ", plain.stderr)
     assert hooked.losses() == []
     told = Counter(e["name"] for e in hooked.events if e["kind"] == "span_begin")
     assert told["compile"] > 16  # one in each scene at least, for each backend
-    assert told["forward"] == 38  # every call from outside, compiled or not
+    assert told["optimizer"] == 36  # also of those that were made before the compiler was there
+    if torch_version() >= (2, 8):  # others call modules of a graph one by one, and while they trace
+        assert told["forward"] == 38  # every call from outside, compiled or not

@@ -55,8 +55,9 @@ def _silence() -> "Iterator[None]":
 
 def _options(torch: "Any") -> "dict[str, Any]":
     options: dict[str, Any] = {"use_kineto": True, "use_cpu": True}
-    if _cuda_in_use(torch):
-        options["use_device"] = "cuda"
+    if _cuda_in_use(torch):  # told in another way before 2.1
+        known = torch.autograd.profiler.profile.__init__.__code__.co_varnames
+        options |= {"use_device": "cuda"} if "use_device" in known else {"use_cuda": True}
     try:  # only the trace is wanted, not the tables
         config = torch._C._profiler._ExperimentalConfig(trace_only=True)
         options["experimental_config"] = config

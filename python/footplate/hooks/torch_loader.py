@@ -113,6 +113,8 @@ def _after_iter(args: "Args", iterator: "Any") -> None:
         _look_before()
     for name, number in _FACTS.items():
         value = getattr(loader, name, None)
+        if name == "prefetch_factor" and not loader.num_workers:
+            value = None  # 1.13 has one that means nothing
         if value is not None:
             _core.count(number, int(value))
     size = loader.batch_size

@@ -33,6 +33,8 @@ _MASKS: "dict[str, Any]" = {
 _numbers: "dict[int, tuple[int, Any]]" = {}
 _count = itertools.count(1)
 
+_placed: "weakref.WeakKeyDictionary[type, Any]" = weakref.WeakKeyDictionary()  # gates, by class
+
 
 def index_of(optimizer: "Any") -> int:
     """1 for the first optimizer that stepped, 2 for the next."""
@@ -77,18 +79,40 @@ def _before_scaler(args: "Args", kwargs: "Kwargs") -> int:
     return index
 
 
+def _put_step(owner: type) -> None:
+    if marks.put(owner, "step", "optimizer", _before_step, **_MASKS):
+        _placed[owner] = vars(owner)["step"]
+
+
 def _gate_step(args: "Args", result: "Any") -> None:
     """An optimizer is being made; torch has wrapped the step of its class."""
     boundary.made()
     for owner in type(args[0]).__mro__:
         if "step" in vars(owner):
             if owner.__module__ != "torch.optim.optimizer":
-                marks.put(owner, "step", "optimizer", _before_step, **_MASKS)
+                _put_step(owner)
             return
 
 
+def _put_back(args: "Args", result: "Any") -> None:
+    """What torch.compile of 2.0 and 2.1 takes off the classes when it is first used: it unwraps
+    each step, which takes the gate too."""
+    for owner, gate in list(_placed.items()):
+        wrapped = gate._footplate_original
+        if vars(owner).get("step") is getattr(wrapped, "__wrapped__", wrapped):
+            _put_step(owner)
+
+
+def _hook_compiler(patcher: "Any") -> None:
+    if not marks.is_gate(patcher.patch):
+        gate = marks.make(patcher.patch, "torch compile", after=_put_back)
+        patcher.patch = staticmethod(gate)
+
+
 def install(module: "ModuleType") -> None:
-    if module.__name__ == "torch.optim.optimizer":
+    if module.__name__ == "torch._dynamo.eval_frame":
+        _hook_compiler(module.TorchPatcher)
+    elif module.__name__ == "torch.optim.optimizer":
         for attr in ("_patch_step_function", "_hook_for_profile"):  # since 2.0; 1.13
             marks.put(module.Optimizer, attr, after=_gate_step)
         marks.put(

@@ -122,12 +122,17 @@ def gradient_inside() -> float:
     return sum(slope(torch.ones(3, 4)).item() for _ in range(2))
 
 
+def exported() -> str:
+    return str(torch.export.export(Net(), (torch.ones(1, 4),)).graph)
+
+
 def run(name: str, scene) -> None:
     torch._dynamo.reset()
     counters.clear()
     torch.manual_seed(0)
     try:
-        result = f"{scene():.5f}"
+        result = scene()
+        result = result if isinstance(result, str) else f"{result:.5f}"
     except Exception as error:
         result = f"{type(error).__name__}: {str(error).splitlines()[0]}"
     print(name, result, {k: dict(v) for k, v in sorted(counters.items()) if k in KEPT})
@@ -144,5 +149,5 @@ for BACKEND in sys.argv[1:]:  # noqa: B007 - the functions above look at it
     run("replaced forward", replaced_forward)
     run("gradient", gradient_inside)
 print(torch.fx.symbolic_trace(Net()).graph)
-print(torch.export.export(Net(), (torch.ones(1, 4),)).graph)
+run("export", exported)
 print(torch.jit.script(Net()).graph)

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import io
 import json
+import operator
 import os
 import sys
 import threading
 import time
+import warnings
 
 import torch
 from torch import nn
@@ -21,6 +23,8 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 SAMPLES, BATCH, BATCHES = 70, 32, 3  # the last batch has 6
 SCENES = {}
+WARNINGS = ".*(torch.cpu.amp.autocast|weights_only=False)"  # versions warn of their own calls
+NEEDS = {"in_backward": "Tensor.register_post_accumulate_grad_hook"}  # what older torch lacks
 
 
 def scene(function):
@@ -231,10 +235,14 @@ def closure():
 
 @scene
 def scaler():
-    """The second step is skipped: its gradients are not finite."""
+    """The second step is skipped: its gradients are not finite. Older torch scales on GPUs only:
+    there the scaler is off, and both steps are taken."""
     model = net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    grad_scaler = torch.amp.GradScaler("cpu")
+    if hasattr(torch.amp, "GradScaler"):
+        grad_scaler = torch.amp.GradScaler("cpu")
+    else:
+        grad_scaler = torch.cuda.amp.GradScaler(enabled=False)
     for factor in (1.0, float("inf")):
         optimizer.zero_grad()
         grad_scaler.scale(model(torch.ones(2, 8)).sum() * factor).backward()
@@ -335,13 +343,23 @@ def threads():
         thread.join()
 
 
+def play(name: str) -> dict:
+    """What the scene has to tell, or what this torch lacks for it."""
+    try:
+        operator.attrgetter(NEEDS.get(name, "nn"))(torch)
+    except AttributeError:
+        return {"lacks": f"torch {torch.__version__} has no torch.{NEEDS[name]}"}
+    return SCENES[name]() or {}
+
+
 def main() -> None:
+    warnings.filterwarnings("ignore", message=WARNINGS)
     torch.manual_seed(0)
     torch.set_num_threads(1)
     told = {}
     for name in sys.argv[1:] or SCENES:
         begin = time.monotonic_ns()
-        facts = SCENES[name]() or {}
+        facts = play(name)
         told[name] = {"begin": begin, "end": time.monotonic_ns(), **facts}
     print(json.dumps({"pid": os.getpid(), **told}))
 
