@@ -155,6 +155,7 @@ static bool attach_ring(struct ring_writer *w, struct ring_thread *t, uint8_t *m
     t->writer = w;
     put_attached(t, w->clock, (struct ring_said){.what = RING_THREAD, .value = me});
     t->map = map;
+    t->fast = w->clock == RING_CLOCK_TSC ? map : RING_NO_MAP;
     if (w->has_key)
         pthread_setspecific(w->key, t);
     return true;
@@ -277,7 +278,7 @@ static void give_back(void *arg)
     struct ring_head *r = t->ring;
     const bool mine =
         t->writer && t->map == __atomic_load_n(&t->writer->live->map, __ATOMIC_RELAXED);
-    t->map = RING_NO_MAP;
+    t->fast = t->map = RING_NO_MAP;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (mine)
         free_ring(r);

@@ -69,17 +69,18 @@ struct ring_writer {
 
 /* One per thread; starts as RING_THREAD_INIT. */
 struct ring_thread {
-    uint8_t *map; /* the file in which this thread has a ring */
+    uint8_t *fast; /* as map, where the clock is the CPU's counter; else no file's */
     struct ring_head *ring;
     struct ring_slot *slots;
     uint64_t tail;     /* as last seen; the true one is not less */
     uint64_t retry_ns; /* there was no ring: do not look again before */
     struct ring_writer *writer;
+    uint8_t *map; /* the file in which this thread has a ring */
 };
 
 #define RING_THREAD_INIT                                                                           \
     {                                                                                              \
-        RING_NO_MAP, NULL, NULL, 0, 0, NULL                                                        \
+        RING_NO_MAP, NULL, NULL, 0, 0, NULL, RING_NO_MAP                                           \
     }
 
 struct ring_said {
@@ -137,8 +138,7 @@ static inline void ring_fill(struct ring_thread *t, uint64_t h, uint64_t time, s
  * for; its events then come first, and this one is stamped a little early. */
 static inline void ring_put(struct ring_writer *w, struct ring_thread *t, struct ring_said s)
 {
-    if (RING_UNLIKELY(w->clock != RING_CLOCK_TSC ||
-                      t->map != __atomic_load_n(&w->live->map, __ATOMIC_RELAXED) ||
+    if (RING_UNLIKELY(t->fast != __atomic_load_n(&w->live->map, __ATOMIC_RELAXED) ||
                       __atomic_load_n(&t->ring->head, __ATOMIC_RELAXED) - t->tail >= RING_ROOM)) {
         ring_put_slow(w, t, s);
         return;
