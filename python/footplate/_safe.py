@@ -10,7 +10,7 @@ from . import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from types import TracebackType
     from typing import Any
 
@@ -37,6 +37,13 @@ def tell_loss(what: str, why: object) -> None:
             _core.mark(_core.intern(text))
     except Exception:
         pass
+
+
+def need_any(module: "Any", names: "Iterable[str]") -> None:
+    """Raises when the module has none of these: the guard around a hook then tells that it sees
+    nothing of a version that it does not know."""
+    if not any(name in vars(module) for name in names):
+        raise LookupError(f"nothing known in {module.__name__}")
 
 
 class guard:  # noqa: N801 - used as a decorator and in `with`

@@ -272,6 +272,30 @@ def test_a_namespace_is_left_alone(told, tmp_path):
     assert [e["name"] for e in told(code)] in ([], ["good:early:False"])
 
 
+# Makes an empty module of the name of each that is hooked, and imports it.
+BARE = """
+import importlib, pathlib, sys
+from footplate import hooks
+for name in hooks.HOOKS:
+    folder = pathlib.Path(*name.split("."))
+    for package in (folder, *folder.parents[:-1]):
+        package.mkdir(parents=True, exist_ok=True)
+        (package / "__init__.py").touch()
+sys.path.insert(0, "")
+importlib.invalidate_caches()
+for name in hooks.HOOKS:
+    assert importlib.import_module(name).__name__ == name
+"""
+
+
+def test_frameworks_that_lack_all_that_is_hooked_are_left_alone_and_told(told, tmp_path):
+    names = [e["name"] for e in told(BARE, cwd=tmp_path)]
+    lost = {name.split(":")[1] for name in names if name.startswith("loss:")}
+    torch = ("forward", "backward", "optimizer", "loader", "save", "comm", "compile")
+    for hook in (*(f"torch_{name}" for name in torch), "keras_hook", "transformers_hook"):
+        assert f"hook {hook}" in lost, hook
+
+
 def test_every_hook_that_is_listed_is_there(package):
     done_path = package / "footplate" / "hooks"
     sys.path.insert(0, str(package))

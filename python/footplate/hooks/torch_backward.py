@@ -2,6 +2,7 @@
 """The backward pass. Tensor.backward calls torch.autograd.backward by name, so one gate is enough;
 torch.autograd.grad outside of a forward pass is a backward pass too."""
 
+from .. import _safe
 from . import torch_marks as marks
 
 TYPE_CHECKING = False
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
 
 
 def install(module: "ModuleType") -> None:
+    _safe.need_any(module, ("backward",))
     marks.put(module, "backward", "backward", own=marks.BACKWARD, closed_by=marks.BACKWARD)
     marks.put(
         module,

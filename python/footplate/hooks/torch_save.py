@@ -3,6 +3,7 @@
 
 import os
 
+from .. import _safe
 from . import torch_marks as marks
 
 TYPE_CHECKING = False
@@ -27,6 +28,7 @@ def _before_save(args: "tuple[Any, ...]", kwargs: "dict[str, Any] | None") -> "b
 
 
 def install(module: "ModuleType") -> None:
+    _safe.need_any(module, ("save", "save_state_dict", "save_file"))
     if module.__name__ == "torch.serialization":
         marks.put(module, "save", "checkpoint", _before_save, **_MASKS)
     else:  # torch.distributed.checkpoint.state_dict_saver, safetensors.torch

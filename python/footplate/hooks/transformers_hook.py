@@ -136,6 +136,7 @@ _PARTS: "dict[str, Callable[[Any], None]]" = {"CallbackHandler": _handler, "Trai
 
 
 def install(module: "ModuleType") -> None:
+    _safe.need_any(module, _PARTS)
     for name, part in _PARTS.items():
         found = vars(module).get(name)
         if isinstance(found, type):
