@@ -30,6 +30,13 @@ struct lane {
     uint32_t cap; /* rows that there is room for */
 };
 
+/* Room for a batch. */
+struct made {
+    wall_ns at[BATCH];
+    float **batch;   /* by ask */
+    const float **v; /* the same, or NULL where the node never had it */
+};
+
 struct columns {
     const struct run *run;
     const char *node;
@@ -47,11 +54,10 @@ struct columns {
     struct sweepgrid grid;
     int64_t period_us; /* the shortest of the lanes now */
 
-    wall_ns at[BATCH];
+    struct made made[2]; /* in turns: the batch before stays while the next is made */
+    struct made *now;
     size_t n;
-    float **batch;   /* by ask */
-    const float **v; /* the same, or NULL where the node never had it */
-    bool *ever;      /* by ask */
+    bool *ever; /* by ask: the node had it */
 };
 
 /* ---- lanes ---- */
@@ -197,12 +203,12 @@ static void copy_ask(const struct columns *c, const struct lane *l, size_t ask)
     const float *v = l->v[ask] + first;
     const bool peak = c->asks[ask].which == COLUMN_PEAK;
     if (!peak && to[n - 1] - to[0] == n - 1) {
-        memcpy(c->batch[ask] + to[0], v, n * sizeof *v);
+        memcpy(c->now->batch[ask] + to[0], v, n * sizeof *v);
         return;
     }
     for (uint32_t i = 0; i < n; i++)
         if (!isnan(v[i]))
-            copy_value(&c->batch[ask][to[i]], v[i], peak);
+            copy_value(&c->now->batch[ask][to[i]], v[i], peak);
 }
 
 static void copy_rows(struct columns *c, struct lane *l)
@@ -235,9 +241,10 @@ static void find_period(struct columns *c)
 static void clear_batch(struct columns *c)
 {
     c->n = 0;
+    c->now = &c->made[c->now == &c->made[0]];
     for (size_t k = 0; k < c->n_asks; k++)
         for (size_t i = 0; c->ever[k] && i < BATCH; i++)
-            c->batch[k][i] = NAN;
+            c->now->batch[k][i] = NAN;
 }
 
 /* Takes the lane's next row. False: it begins a sweep that is not of this batch. */
@@ -249,7 +256,7 @@ static bool take(struct columns *c, struct lane *l, int64_t period_us)
         sweepgrid_begins(&c->grid, group, t, period_us))
         return false;
     if (sweepgrid_row(&c->grid, group, t, period_us))
-        c->at[c->n++] = store_wall(c->store, c->grid.at_us);
+        c->now->at[c->n++] = store_wall(c->store, c->grid.at_us);
     l->to[l->row++] = (uint32_t)c->n - 1;
     return true;
 }
@@ -281,7 +288,7 @@ bool columns_next(struct columns *c, struct column_batch *out)
         if (c->n == 0)
             c->store = NULL;
     }
-    *out = (struct column_batch){c->n, c->at, period_us * NS_PER_US, c->v};
+    *out = (struct column_batch){c->n, c->now->at, period_us * NS_PER_US, c->now->v};
     return true;
 }
 
@@ -298,6 +305,23 @@ static bool is_there(const struct columns *c, const struct column_ask *ask)
     return false;
 }
 
+static void made_open(struct made *m, const bool *ever, size_t n)
+{
+    m->batch = xcalloc(n, sizeof *m->batch);
+    m->v = xcalloc(n, sizeof *m->v);
+    for (size_t i = 0; i < n; i++)
+        if (ever[i])
+            m->v[i] = m->batch[i] = xmalloc(BATCH * sizeof(float));
+}
+
+static void made_close(struct made *m, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        free(m->batch[i]);
+    free(m->batch);
+    free(m->v);
+}
+
 int columns_open(struct columns **out, struct run *r, const char *node,
                  const struct column_ask *asks, size_t n, struct err *e)
 {
@@ -311,14 +335,11 @@ int columns_open(struct columns **out, struct run *r, const char *node,
     c->node = node;
     c->asks = asks;
     c->n_asks = n;
-    c->batch = xcalloc(n, sizeof *c->batch);
-    c->v = xcalloc(n, sizeof *c->v);
     c->ever = xcalloc(n, sizeof *c->ever);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         c->ever[i] = is_there(c, &asks[i]);
-        if (c->ever[i])
-            c->v[i] = c->batch[i] = xmalloc(BATCH * sizeof(float));
-    }
+    for (size_t k = 0; k < COUNT_OF(c->made); k++)
+        made_open(&c->made[k], c->ever, n);
     fold_room_open(&c->room);
     *out = c;
     return 0;
@@ -330,10 +351,8 @@ void columns_close(struct columns *c)
         return;
     close_session(c);
     fold_room_close(&c->room);
-    for (size_t i = 0; i < c->n_asks; i++)
-        free(c->batch[i]);
-    free(c->batch);
-    free(c->v);
+    for (size_t k = 0; k < COUNT_OF(c->made); k++)
+        made_close(&c->made[k], c->n_asks);
     free(c->ever);
     free(c);
 }

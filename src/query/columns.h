@@ -23,7 +23,8 @@ struct column_ask {
     const char *entity;
 };
 
-/* Sweeps one after the other, of one recorder and one period. Good until the next is asked for. */
+/* Sweeps one after the other, of one recorder and one period. Good until the one after the next is
+ * asked for. */
 struct column_batch {
     size_t n;
     const wall_ns *at;     /* first row of each */

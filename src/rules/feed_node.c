@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "query/columns.h"
+#include "query/columns_ahead.h"
 #include "query/names.h"
 
 enum { TOLD_AT_ONCE = 1024 };
@@ -128,10 +128,12 @@ static int feed_sweeps(struct engine *g, const struct feed *f, size_t node, cons
     struct columns *c = NULL;
     struct column_batch b;
     const int rc = open_columns(f, id, a, &c, e);
-    while (rc == 0 && columns_next(c, &b)) {
+    struct columns_ahead *ahead = rc == 0 && f->alone ? columns_ahead_open(c) : NULL;
+    while (rc == 0 && (ahead ? columns_ahead_next(ahead, &b) : columns_next(c, &b))) {
         const struct sweeps s = sweeps_of(a, &b, gpus);
         engine_sweeps(g, node, &s);
     }
+    columns_ahead_close(ahead);
     columns_close(c);
     free(a);
     return rc;

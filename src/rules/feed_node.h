@@ -15,6 +15,7 @@ struct feed {
     const struct run_process *processes;
     size_t n_processes;
     const struct run_steps *steps; /* of all nodes, with the events that rules are told */
+    bool alone;                    /* there is one node: its samples are decoded ahead */
 };
 
 /* Fills in the first sweep, its period and how many GPUs were seen; before anything is fed. */

@@ -191,6 +191,7 @@ int rules_check_steps(struct run *r, const struct check_ask *ask, struct arena *
     if (rc == 0)
         rc = series_list(r, &scratch, &series, &f.n_series, e);
     if (rc == 0) {
+        f.alone = out->n_nodes == 1;
         f.processes = processes;
         f.series = series;
         rc = find_times(r, &f, &scratch, &out->run, e);

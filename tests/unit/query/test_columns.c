@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Series in lockstep against who sees the same rows one by one, as a recorder does. */
 #include "base/mem.h"
-#include "query/columns.h"
+#include "query/columns_ahead.h"
 #include "query/recordkit.h"
 #include "query/sweepgrid.h"
 #include "record/group.h"
@@ -256,6 +256,29 @@ static void compare(const char *path, const struct plain *p)
     run_close(r);
 }
 
+/* The same, made ahead by a thread; and once more, left after the first batch. */
+static void compare_ahead(const char *path, const struct plain *p)
+{
+    for (int whole = 1; whole >= 0; whole--) {
+        struct column_batch b;
+        struct columns *c;
+        struct run *r;
+        struct err e;
+        size_t at = 0;
+        OK(run_open(&r, path, &e));
+        OK(columns_open(&c, r, "n1", asks, ASKS, &e));
+        struct columns_ahead *a = columns_ahead_open(c);
+        while (columns_ahead_next(a, &b) && (whole || at == 0))
+            at = compare_batch(p, at, &b);
+        if (whole)
+            CHECK_INT(at, p->n);
+        CHECK(!whole || !columns_ahead_next(a, &b));
+        columns_ahead_close(a);
+        columns_close(c);
+        run_close(r);
+    }
+}
+
 static void compare_random(uint64_t seed, int ticks)
 {
     struct feeder f = {.random = {seed}, .period_ms = PERIOD_MS};
@@ -267,6 +290,7 @@ static void compare_random(uint64_t seed, int ticks)
     f.gaps = true;
     record(&f, run, t + 60000000, ticks / 2);
     compare(run, f.out);
+    compare_ahead(run, f.out);
     free(f.out);
 }
 
