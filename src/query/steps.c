@@ -195,7 +195,7 @@ static size_t end_of_node(const struct hook_pass *p, size_t i)
 }
 
 /* Processes, and so the pieces, are sorted by node. */
-static void take_named(const struct hook_pass *p, struct arena *a, struct run_steps *out)
+static void take_named(struct hook_pass *p, struct arena *a, struct run_steps *out)
 {
     const struct named_list **lists = xcalloc(p->n + 1, sizeof *lists);
     size_t nodes = 0;
@@ -209,6 +209,8 @@ static void take_named(const struct hook_pass *p, struct arena *a, struct run_st
         struct node_events *to = &out->named[out->n_named++];
         to->node = p->v[i].track->track.process->node;
         named_lists_join(lists, end - i, a, to);
+        for (size_t k = i; k < end; k++)
+            named_list_free(&p->v[k].named);
     }
     free(lists);
 }
