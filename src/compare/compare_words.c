@@ -136,11 +136,10 @@ static const char *missing(struct comparing *c)
     const size_t a = fewest(first), b = fewest(&o->side[COMPARE_B]);
     if (a == 0 || b == 0)
         return arena_printf(c->arena,
-                            "Step times cannot be compared: %s no training steps. The rest is "
-                            "below.",
+                            "Step times cannot be compared: %s training steps. The rest is below.",
                             a == 0 && b == 0 ? "neither side has"
-                            : a == 0         ? "A has"
-                                             : "B has");
+                            : a == 0         ? "A has no"
+                                             : "B has no");
     return arena_printf(c->arena,
                         "Step times cannot be compared: it takes %d steps that both sides have, "
                         "warm-up left out, and there %s %zu (A has %zu in all, B %zu). The rest is "

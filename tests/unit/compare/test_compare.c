@@ -177,6 +177,7 @@ TEST(a_run_without_steps_cannot_be_compared_and_the_rest_is_told)
     NEAR(total->s[COMPARE_A], 2, 1e-6);
     compare_two(none, none, &a, &c);
     CHECK_INT(c.verdict, COMPARE_NOT);
+    CHECK(says(c.sentence, "neither side has training steps"));
     arena_free(&a);
 }
 
