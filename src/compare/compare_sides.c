@@ -147,15 +147,16 @@ static const char *gpus_of(const struct node_info *n, struct arena *a)
     return arena_printf(a, "%zu x %s", n->n_gpus, n->gpus[0].name);
 }
 
+/* Where its machines differ, two of the kinds. */
 static const char *of_side(const struct side_reading *s, describe_node *describe, struct arena *a)
 {
     const char *text = NULL;
     for (size_t i = 0; i < s->n; i++)
         for (size_t k = 0; k < s->v[i].info->n_nodes; k++) {
             const char *t = describe(&s->v[i].info->nodes[k], a);
-            if (text && strcmp(text, t) != 0)
-                return "machines of several kinds";
-            text = t;
+            if (text && *text && *t && strcmp(text, t) != 0)
+                return arena_printf(a, "%s or %s", text, t);
+            text = text && *text ? text : t;
         }
     return text ? text : "";
 }

@@ -129,17 +129,26 @@ static size_t fewest(const struct compared_side *s)
     return n;
 }
 
+/* Who has none: a side, of a group a run of it. */
+static const char *stepless(const struct compared_side *a, const struct compared_side *b)
+{
+    const bool groups = a->n > 1 || b->n > 1;
+    if (fewest(a) == 0 && fewest(b) == 0)
+        return groups ? "runs of both sides have no" : "neither side has";
+    if (fewest(a) == 0)
+        return a->n > 1 ? "a run of A has no" : "A has no";
+    return b->n > 1 ? "a run of B has no" : "B has no";
+}
+
 static const char *missing(struct comparing *c)
 {
     const struct compared *o = c->out;
-    const struct compared_side *first = &o->side[COMPARE_A];
-    const size_t a = fewest(first), b = fewest(&o->side[COMPARE_B]);
+    const struct compared_side *first = &o->side[COMPARE_A], *other = &o->side[COMPARE_B];
+    const size_t a = fewest(first), b = fewest(other);
     if (a == 0 || b == 0)
         return arena_printf(c->arena,
                             "Step times cannot be compared: %s training steps. The rest is below.",
-                            a == 0 && b == 0 ? "neither side has"
-                            : a == 0         ? "A has no"
-                                             : "B has no");
+                            stepless(first, other));
     return arena_printf(c->arena,
                         "Step times cannot be compared: it takes %d steps that both sides have, "
                         "warm-up left out, and there %s %zu (A has %zu in all, B %zu). The rest is "

@@ -83,33 +83,62 @@ int api_report_json(const struct route_ask *q, struct route_answer *out, struct 
 /* ---- two runs ---- */
 
 const struct route_param api_compare_params[] = {
-    {"a", PARAM_TEXT, .help = "The name of a run, as /runs has it."},
-    {"b", PARAM_TEXT, .help = "The run that is compared with it."},
+    {"a", PARAM_TEXT,
+     .help = "The name of a run, as /runs has it; several, with commas, are a group."},
+    {"b", PARAM_TEXT, .help = "The run or the group that is compared with it."},
     {0},
 };
 
-/* The folder of the run that a parameter names. */
-static int path_named(const struct route_ask *q, const char *param, const char **out, struct err *e)
+/* The runs of one side. */
+struct side {
+    const char *paths[COMPARE_RUNS_MOST];
+    struct run *runs[COMPARE_RUNS_MOST];
+    size_t n;
+};
+
+static const char *path_of(const struct runs_list *list, const char *name, struct arena *a)
 {
-    const char *name = route_text(q, param);
-    struct runs_list list;
-    *out = NULL;
-    if (!name)
-        return err_set(e, ERR_USAGE, "compare: the run '%s' is missing", param);
-    runs_list_read(q->runs, &list);
-    for (size_t i = 0; i < list.n; i++)
-        if (strcmp(list.v[i].name, name) == 0)
-            *out = arena_strdup(q->arena, list.v[i].path);
-    runs_list_free(&list);
-    return *out ? 0 : err_set(e, ERR_NOT_FOUND, "there is no run '%.200s'", name);
+    for (size_t i = 0; i < list->n; i++)
+        if (strcmp(list->v[i].name, name) == 0)
+            return arena_strdup(a, list->v[i].path);
+    return NULL;
 }
 
-static int put_compared(struct run *const *runs, struct arena *a, struct buf *out, struct err *e)
+static int add_path(struct side *out, const char *path, const char *name, struct err *e)
+{
+    if (!path)
+        return err_set(e, ERR_NOT_FOUND, "there is no run '%.200s'", name);
+    if (out->n == COMPARE_RUNS_MOST)
+        return err_set(e, ERR_USAGE, "a group has at most %d runs", COMPARE_RUNS_MOST);
+    out->paths[out->n++] = path;
+    return 0;
+}
+
+/* The folders of the runs that a parameter names. A comma may also stand in the name of one. */
+static int find_side(const struct route_ask *q, const char *param, struct side *out, struct err *e)
+{
+    const char *text = route_text(q, param);
+    struct runs_list list;
+    if (!text)
+        return err_set(e, ERR_USAGE, "compare: the run '%s' is missing", param);
+    runs_list_read(q->runs, &list);
+    const char *whole = path_of(&list, text, q->arena);
+    int rc = whole ? add_path(out, whole, text, e) : 0;
+    char *rest = whole ? NULL : arena_strdup(q->arena, text);
+    for (char *name; rc == 0 && (name = strsep(&rest, ","));)
+        rc = add_path(out, path_of(&list, name, q->arena), name, e);
+    runs_list_free(&list);
+    return rc;
+}
+
+static int put_compared(const struct side *sides, struct arena *a, struct buf *out, struct err *e)
 {
     struct compared *c = arena_new(a, struct compared);
     struct machines *table = arena_new(a, struct machines);
+    const struct side *x = &sides[COMPARE_A], *y = &sides[COMPARE_B];
     const struct compare_ask ask = {
-        .side = {[COMPARE_A] = {&runs[0], 1, 0}, [COMPARE_B] = {&runs[1], 1, 0}}, .table = table};
+        .side = {[COMPARE_A] = {x->runs, x->n, 0}, [COMPARE_B] = {y->runs, y->n, 0}},
+        .table = table};
     struct jw j = {.out = out};
     int rc = machines_load(table, NULL, a, e);
     if (rc == 0)
@@ -122,33 +151,49 @@ static int put_compared(struct run *const *runs, struct arena *a, struct buf *ou
     return 0;
 }
 
-static int compare_paths(const char *const *paths, struct buf *out, struct err *e)
+static int open_side(struct side *s, struct err *e)
 {
-    struct run *runs[COMPARE_SIDES] = {NULL, NULL};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < s->n; i++)
+        rc = run_open(&s->runs[i], s->paths[i], e);
+    return rc;
+}
+
+static void close_side(struct side *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        run_close(s->runs[i]);
+}
+
+static int compare_sides(struct side *sides, struct buf *out, struct err *e)
+{
     struct arena scratch = {0};
     const uint64_t cuts = cutfile_count();
-    int rc = run_open(&runs[COMPARE_A], paths[COMPARE_A], e);
+    int rc = open_side(&sides[COMPARE_A], e);
     if (rc == 0)
-        rc = run_open(&runs[COMPARE_B], paths[COMPARE_B], e);
+        rc = open_side(&sides[COMPARE_B], e);
     if (rc == 0)
-        rc = put_compared(runs, &scratch, out, e);
-    run_close(runs[COMPARE_A]);
-    run_close(runs[COMPARE_B]);
+        rc = put_compared(sides, &scratch, out, e);
+    close_side(&sides[COMPARE_A]);
+    close_side(&sides[COMPARE_B]);
     arena_free(&scratch);
     return rc == 0 && cutfile_count() != cuts ? cut_meanwhile(e) : rc;
 }
 
 int api_compare(const struct route_ask *q, struct route_answer *out, struct err *e)
 {
-    const char *paths[COMPARE_SIDES];
-    int rc = path_named(q, "a", &paths[COMPARE_A], e);
+    struct side *sides = arena_array(q->arena, struct side, COMPARE_SIDES);
+    int rc = find_side(q, "a", &sides[COMPARE_A], e);
     if (rc == 0)
-        rc = path_named(q, "b", &paths[COMPARE_B], e);
+        rc = find_side(q, "b", &sides[COMPARE_B], e);
     if (rc)
         return rc;
-    const uint64_t bytes = heavy_begin(runs_heavy(q->runs), stamp_bytes(paths[COMPARE_A]) +
-                                                                stamp_bytes(paths[COMPARE_B]));
-    rc = compare_paths(paths, &out->body, e);
+    uint64_t size = 0;
+    for (int s = 0; s < COMPARE_SIDES; s++)
+        for (size_t i = 0; i < sides[s].n; i++)
+            size += stamp_bytes(sides[s].paths[i]);
+    const uint64_t bytes = heavy_begin(runs_heavy(q->runs), size);
+    rc = compare_sides(sides, &out->body, e);
     heavy_end(runs_heavy(q->runs), bytes);
     return rc;
 }

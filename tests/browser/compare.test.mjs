@@ -104,6 +104,23 @@ test("of runs with detail the operators are compared", async () => {
   t.calm(page);
 });
 
+test("runs are added to a side and left out again, and the groups are compared", async () => {
+  const page = await opened();
+  await until(async () => (await page.getByLabel("More runs for A").locator("option").count()) > 1, "the runs");
+  await page.getByLabel("More runs for A").selectOption(detailed);
+  await until(() => decodeURIComponent(new URL(page.url()).hash) === `#/compare/${a},${detailed}/${b}`, "the group in the address");
+  const c = await compared(`${a},${detailed}`, b);
+  assert.equal(c.a.runs.length, 2);
+  await page.getByText(c.why, { exact: true }).waitFor();
+  assert.deepEqual(await page.locator(".compare-verdict tbody tr").first().locator("a").allInnerTexts(), [a, detailed]);
+  await t.axe(page);
+  await page.getByRole("button", { name: `Leave ${detailed} out of A` }).click();
+  await until(() => new URL(page.url()).hash === `#/compare/${a}/${b}`, "two runs again");
+  const two = await compared();
+  await page.getByText(two.sentence, { exact: true }).waitFor();
+  t.calm(page);
+});
+
 test("runs are chosen in the pickers, and swapped", async () => {
   const page = await t.open(`#/compare/${a}/`, { ready: ".empty" });
   await t.axe(page);

@@ -157,6 +157,18 @@ def test_rules_and_comparison_are_those_of_the_commands(api: Api, names: list[st
     assert compared == api.cli("compare", names[0], names[1])
 
 
+def test_groups_of_runs_are_compared_as_the_command_does(api: Api, names: list[str]) -> None:
+    compared = api.get("/compare", a=f"{names[0]},{names[1]}", b=names[1])
+    words = ["--a", names[0], "--a", names[1], "--b", names[1]]
+    assert compared == api.cli("compare", *words)
+    assert [r["run"] for r in compared["a"]["runs"]] == names[:2]
+    many = ",".join([names[0]] * 65)
+    status, told = api.ask("/compare", a=many, b=names[1])
+    assert status == 400 and "at most 64 runs" in told["error"], told
+    status, told = api.ask("/compare", a=f"{names[0]},nosuch", b=names[1])
+    assert status == 404 and "no run 'nosuch'" in told["error"], told
+
+
 def samples(api: Api, name: str, metric: str, entity: str) -> list[tuple[int, float]]:
     """Every stored sample."""
     (series,) = api.get(f"/runs/{name}/series", metric=metric, entity=entity)

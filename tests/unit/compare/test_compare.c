@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in files against each other, as a recorder writes them. */
 #include "base/json_write.h"
+#include "base/mem.h"
 #include "compare/compare.h"
 #include "query/recordkit.h"
 #include "test.h"
@@ -211,6 +212,27 @@ TEST(other_hardware_is_said)
     CHECK(says(c.hardware[1], "no GPU, of B 1 x H100"));
     CHECK_INT(c.verdict, COMPARE_FASTER);
     CHECK(says(c.why, "The hardware differs"));
+    arena_free(&a);
+}
+
+TEST(what_the_runs_of_a_group_lack_or_have_differently_is_said_of_a_run)
+{
+    struct arena a = {0};
+    struct compared c;
+    struct run *runs[3];
+    struct err e;
+    const char *const made[] = {make_run(&(struct make){"small", 60, 10, 40, 0, "\"cores\":8,"}),
+                                make_run(&(struct make){"none", 0, 10, 40, 0, "\"cores\":16,"}),
+                                make_run(&(struct make){"large", 60, 10, 40, 0, "\"cores\":96,"})};
+    for (size_t i = 0; i < COUNT_OF(runs); i++)
+        OK(run_open(&runs[i], made[i], &e));
+    const struct compare_ask ask = {
+        .side = {[COMPARE_A] = {&runs[0], 2, 0}, [COMPARE_B] = {&runs[2], 1, 0}}};
+    OK(compare_runs(&ask, &a, &c, &e));
+    CHECK_STR(c.hardware[0], "a machine of A has 8 cores or 16 cores, of B 96 cores");
+    CHECK(says(c.sentence, "a run of A has no training steps"));
+    for (size_t i = 0; i < COUNT_OF(runs); i++)
+        run_close(runs[i]);
     arena_free(&a);
 }
 

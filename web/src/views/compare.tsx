@@ -11,22 +11,56 @@ import { StepTimes } from "./compare_charts";
 import { Detail, Findings, Parts, PhasesAndUse, StepTable, VerdictBadge } from "./compare_tables";
 import "./compare.css";
 
-function Picker(p: { side: "A" | "B"; value: string; runs: readonly RunLine[]; onChange: (run: string) => void }) {
-  const good = p.runs.filter((r) => r.status !== null);
+// A side is a run, or several that are one group; in the address their names are parted by commas.
+const namesOf = (side: string): string[] => side.split(",").filter((name) => name !== "");
+
+function RunSelect(p: { label: string; none: string; value: string; runs: readonly RunLine[]; onChange: (run: string) => void }) {
   return (
-    <Field label={`Run ${p.side}`}>
+    <Field label={p.label}>
       {(id) => (
         <select id={id} value={p.value} onChange={(e) => p.onChange(e.currentTarget.value)}>
-          <option value="">choose a run</option>
-          {p.value !== "" && !good.some((r) => r.run === p.value) && <option value={p.value}>{p.value}</option>}
-          {good.map((r) => (
+          <option value="">{p.none}</option>
+          {p.value !== "" && !p.runs.some((r) => r.run === p.value) && <option value={p.value}>{p.value}</option>}
+          {p.runs.map((r) => (
             <option key={r.run} value={r.run}>
-              {r.name} · {"start_ns" in r ? dateTime(r.start_ns) : ""} · {r.run}
+              {r.status === null ? r.run : `${r.name} · ${"start_ns" in r ? dateTime(r.start_ns) : ""} · ${r.run}`}
             </option>
           ))}
         </select>
       )}
     </Field>
+  );
+}
+
+function Picker(p: { side: "A" | "B"; value: string; runs: readonly RunLine[]; onChange: (side: string) => void }) {
+  const [first = "", ...more] = namesOf(p.value);
+  const good = p.runs.filter((r) => r.status !== null);
+  const set = (names: string[]): void => p.onChange(names.filter((name) => name !== "").join(","));
+  return (
+    <div class="compare-side">
+      <RunSelect label={`Run ${p.side}`} none="choose a run" value={first} runs={good} onChange={(run) => set([run, ...more])} />
+      {more.length > 0 && (
+        <ul aria-label={`More runs of ${p.side}`}>
+          {more.map((name) => (
+            <li key={name}>
+              <span>{name}</span>
+              <Button label={`Leave ${name} out of ${p.side}`} onClick={() => set([first, ...more.filter((n) => n !== name)])}>
+                ×
+              </Button>
+            </li>
+          ))}
+        </ul>
+      )}
+      {first !== "" && (
+        <RunSelect
+          label={`More runs for ${p.side}`}
+          none="one more, to compare groups"
+          value=""
+          runs={good.filter((r) => r.run !== first && !more.includes(r.run))}
+          onChange={(run) => set([first, ...more, run])}
+        />
+      )}
+    </div>
   );
 }
 
@@ -52,7 +86,7 @@ function SideFacts(p: { name: string; side: ComparedSide }) {
       <td>
         {side.runs.map((r) => (
           <a key={r.run} href={routePath({ page: "run", run: r.run, tab: "overview" })}>
-            {side.name}
+            {side.runs.length === 1 ? side.name : r.run}
           </a>
         ))}
       </td>
