@@ -51,13 +51,13 @@ static void *make_all(void *arg)
     return NULL;
 }
 
-struct columns_ahead *columns_ahead_open(struct columns *c)
+struct columns_ahead *columns_ahead_open(struct columns *c, bool pays)
 {
     struct columns_ahead *a = xcalloc(1, sizeof *a);
     a->columns = c;
     pthread_mutex_init(&a->lock, NULL);
     pthread_cond_init(&a->changed, NULL);
-    a->threaded = pthread_create(&a->thread, NULL, make_all, a) == 0;
+    a->threaded = pays && pthread_create(&a->thread, NULL, make_all, a) == 0;
     return a;
 }
 

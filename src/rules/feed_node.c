@@ -128,8 +128,8 @@ static int feed_sweeps(struct engine *g, const struct feed *f, size_t node, cons
     struct columns *c = NULL;
     struct column_batch b;
     const int rc = open_columns(f, id, a, &c, e);
-    struct columns_ahead *ahead = rc == 0 && f->alone ? columns_ahead_open(c) : NULL;
-    while (rc == 0 && (ahead ? columns_ahead_next(ahead, &b) : columns_next(c, &b))) {
+    struct columns_ahead *ahead = rc == 0 ? columns_ahead_open(c, f->alone) : NULL;
+    while (rc == 0 && columns_ahead_next(ahead, &b)) {
         const struct sweeps s = sweeps_of(a, &b, gpus);
         engine_sweeps(g, node, &s);
     }

@@ -85,7 +85,7 @@ static struct reply *reply_of(const struct question *q, struct route_answer *a)
 {
     char etag[HTTP_ETAG_LEN];
     struct buf small = {0};
-    const bool document = strncmp(a->type, "text/html", 9) == 0;
+    const bool document = text_starts(a->type, "text/html");
     const bool tagged = is_kept(q) && a->status == 200;
     const bool gzip = q->gzip && squeeze(a->body.p, a->body.len, a->noise, &small);
     const struct reply_head head = {

@@ -239,7 +239,9 @@ static size_t compare_batch(const struct plain *p, size_t at, const struct colum
     return at + b->n;
 }
 
-static void compare(const char *path, const struct plain *p)
+enum how { BY_HAND, WHEN_ASKED, AHEAD, LEFT_EARLY };
+
+static void compare(const char *path, const struct plain *p, enum how how)
 {
     struct column_batch b;
     struct columns *c;
@@ -248,35 +250,19 @@ static void compare(const char *path, const struct plain *p)
     size_t at = 0;
     OK(run_open(&r, path, &e));
     OK(columns_open(&c, r, "n1", asks, ASKS, &e));
-    while (columns_next(c, &b))
+    struct columns_ahead *a = how == BY_HAND ? NULL : columns_ahead_open(c, how != WHEN_ASKED);
+    while (a ? columns_ahead_next(a, &b) : columns_next(c, &b)) {
         at = compare_batch(p, at, &b);
-    CHECK_INT(at, p->n);
-    CHECK(!columns_next(c, &b));
+        if (how == LEFT_EARLY)
+            break;
+    }
+    if (how != LEFT_EARLY) {
+        CHECK_INT(at, p->n);
+        CHECK(!(a ? columns_ahead_next(a, &b) : columns_next(c, &b)));
+    }
+    columns_ahead_close(a);
     columns_close(c);
     run_close(r);
-}
-
-/* The same, made ahead by a thread; and once more, left after the first batch. */
-static void compare_ahead(const char *path, const struct plain *p)
-{
-    for (int whole = 1; whole >= 0; whole--) {
-        struct column_batch b;
-        struct columns *c;
-        struct run *r;
-        struct err e;
-        size_t at = 0;
-        OK(run_open(&r, path, &e));
-        OK(columns_open(&c, r, "n1", asks, ASKS, &e));
-        struct columns_ahead *a = columns_ahead_open(c);
-        while (columns_ahead_next(a, &b) && (whole || at == 0))
-            at = compare_batch(p, at, &b);
-        if (whole)
-            CHECK_INT(at, p->n);
-        CHECK(!whole || !columns_ahead_next(a, &b));
-        columns_ahead_close(a);
-        columns_close(c);
-        run_close(r);
-    }
 }
 
 static void compare_random(uint64_t seed, int ticks)
@@ -289,8 +275,8 @@ static void compare_random(uint64_t seed, int ticks)
     const int64_t t = record(&f, run, 5000000, ticks);
     f.gaps = true;
     record(&f, run, t + 60000000, ticks / 2);
-    compare(run, f.out);
-    compare_ahead(run, f.out);
+    for (enum how how = BY_HAND; how <= LEFT_EARLY; how++)
+        compare(run, f.out, how);
     free(f.out);
 }
 
