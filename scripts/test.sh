@@ -3,7 +3,9 @@
 #
 # test.sh [STEP...] - runs every test, or only the named steps. Each step is a function below, writes
 # build/test-logs/STEP.log, and passes, fails, or is skipped (status 77, last line of the log says
-# why). A failed step does not keep the others from running.
+# why). A failed step does not keep the others from running. Tests with real processes, sockets and
+# browsers that fail are tried once more, alone; what passes then is named in the summary with the
+# reason of the first time, and so is not forgotten.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
@@ -45,7 +47,7 @@ step_py() { scripts/build.sh && build_ring_dump && run_pytest py --numprocesses 
 step_fault() { scripts/build.sh && run_pytest fault --numprocesses $jobs --dist loadfile; }
 step_serve() { scripts/build.sh && run_pytest serve; }
 step_web() { scripts/build.sh && (cd web && node_modules/.bin/tsc --noEmit && node tests/run.mjs); }
-step_browser() { scripts/build.sh && node tests/browser/run.mjs; }
+step_browser() { scripts/build.sh && run_browser; }
 
 step_tsan() {
     build_preset tsan || return
@@ -78,8 +80,10 @@ build_ring_dump() {
 run_ctest() { # PRESET [CTEST OPTION...]
     local preset=$1
     shift
-    steady ctest --test-dir "build/$preset" --parallel $jobs --output-on-failure --no-tests=error \
-        --test-output-size-passed 1000000 --output-junit "$logs/$preset.xml" "$@"
+    set -- --test-dir "build/$preset" --output-on-failure --no-tests=error \
+        --test-output-size-passed 1000000 "$@"
+    steady ctest --parallel $jobs --output-junit "$logs/$preset.xml" "$@" ||
+        steady ctest --rerun-failed --output-junit "$logs/$preset.again.xml" "$@"
 }
 
 run_pytest() { # FOLDER OF tests/ [PYTEST OPTION...]
@@ -89,7 +93,14 @@ run_pytest() { # FOLDER OF tests/ [PYTEST OPTION...]
         echo "there is no test in tests/$folder yet"
         return $skipped
     fi
-    .venv/bin/python -m pytest --junitxml="$logs/$folder.xml" "$@" "tests/$folder"
+    .venv/bin/python -m pytest --junitxml="$logs/$folder.xml" "$@" "tests/$folder" ||
+        .venv/bin/python -m pytest --junitxml="$logs/$folder.again.xml" --last-failed "tests/$folder"
+}
+
+run_browser() {
+    local status=0
+    node tests/browser/run.mjs || status=$?
+    [ $status = 0 ] || [ $status = $skipped ] || JUNIT_XML=$logs/browser.again.xml node tests/browser/run.mjs
 }
 
 run_step() { # NAME

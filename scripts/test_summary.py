@@ -3,8 +3,9 @@
 """Sum up a test run: what passed, failed and was skipped, and why.
 
 Reads what scripts/test.sh leaves in its log folder: steps.tsv (one line per step) and, for steps
-that run tests, STEP.xml in JUnit's format, from ctest or pytest. The exit status is 1 when anything
-failed.
+that run tests, STEP.xml in JUnit's format, from ctest, pytest or the browser's runner. Where tests
+failed and were tried again, STEP.again.xml is of the second time, and decides. The exit status is 1
+when anything failed.
 """
 
 from __future__ import annotations
@@ -16,38 +17,54 @@ import xml.etree.ElementTree as ET
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# What tests/unit/test_main.c prints: one line per test, and the reason before a skipped one.
-UNIT_LINE = re.compile(r"^(ok|skipped|FAILED) +(\w+)$|^SKIPPED: (.*)$", re.MULTILINE)
+# What tests/unit/test_main.c prints: one line per test, the reason before one that did not pass.
+UNIT_LINE = re.compile(
+    r"^(?:(?P<state>ok|skipped|FAILED) +(?P<name>\w+)"
+    r"|SKIPPED: (?P<skip>.*)"
+    r"|(?P<fail>\S+\.[ch]:\d+:.*|\w+: killed by signal.*|==\d+==ERROR: .*))$",
+    re.MULTILINE,
+)
+REASON_LENGTH = 200
+
+Told = tuple[str, str]  # a test and why it did not pass
 
 
 @dataclass
 class Step:
-    """What one step came to; names are only kept of what did not pass."""
+    """What one step came to; names are only kept of what did not pass, with the reason."""
 
     name: str
     result: str
     seconds: int
     passed: int = 0
-    failed: list[str] = field(default_factory=list)
-    skipped: list[str] = field(default_factory=list)
+    failed: list[Told] = field(default_factory=list)
+    again: list[Told] = field(default_factory=list)  # passed when tried again
+    skipped: list[Told] = field(default_factory=list)
 
 
 def add_unit_program(step: Step, program: str, output: str) -> bool:
     """Count the tests inside one unit test program; False when the output is not of one."""
-    reason = "no reason given"
+    reason = {"skip": "no reason given", "fail": "no reason given"}
     found = False
-    for state, name, why in UNIT_LINE.findall(output):
-        if why:
-            reason = why
+    for line in UNIT_LINE.finditer(output):
+        kind = line.lastgroup or ""
+        if kind in reason:
+            reason[kind] = line[kind]
             continue
         found = True
-        if state == "ok":
+        if line["state"] == "ok":
             step.passed += 1
-        elif state == "FAILED":
-            step.failed.append(f"{program}: {name}")
+        elif line["state"] == "FAILED":
+            step.failed.append((f"{program}: {line['name']}", reason["fail"]))
         else:
-            step.skipped.append(f"{program}: {name}: {reason}")
+            step.skipped.append((f"{program}: {line['name']}", reason["skip"]))
     return found
+
+
+def message_of(element: ET.Element) -> str:
+    """The first line of what a test says of itself."""
+    text = element.get("message") or element.text or ""
+    return next((line.strip() for line in text.splitlines() if line.strip()), "no reason given")
 
 
 def add_case(step: Step, case: ET.Element) -> None:
@@ -59,13 +76,21 @@ def add_case(step: Step, case: ET.Element) -> None:
     skipped = case.find("skipped")
     if failure is not None:
         if len(step.failed) == failed_before:  # it died before it could say which test
-            step.failed.append(name)
+            step.failed.append((name, message_of(failure)))
     elif is_unit:
         return
     elif skipped is not None:
-        step.skipped.append(f"{name}: {skipped.get('message', '')}")
+        step.skipped.append((name, message_of(skipped)))
     else:
         step.passed += 1
+
+
+def add_second_time(step: Step, second: Step) -> None:
+    """What failed and was tried again has failed if it failed again, or anything else did then."""
+    still = {name for name, _ in second.failed}
+    step.again = [told for told in step.failed if told[0] not in still]
+    step.passed += len(step.again)
+    step.failed = second.failed
 
 
 def last_line(log: Path) -> str:
@@ -73,24 +98,35 @@ def last_line(log: Path) -> str:
     return next((line for line in reversed(lines) if line.strip()), "no reason given")
 
 
+def load_cases(step: Step, xml: Path) -> Step:
+    for case in ET.parse(xml).getroot().iter("testcase"):
+        add_case(step, case)
+    return step
+
+
 def load_step(logs: Path, row: str) -> Step:
     name, result, seconds = row.split("\t")
     step = Step(name, result, int(seconds))
-    xml = logs / f"{name}.xml"
+    xml, again = logs / f"{name}.xml", logs / f"{name}.again.xml"
     if xml.exists():
-        for case in ET.parse(xml).getroot().iter("testcase"):
-            add_case(step, case)
+        load_cases(step, xml)
     elif result == "ok":
         step.passed = 1
+    if again.exists():
+        add_second_time(step, load_cases(Step(name, result, 0), again))
     if result == "SKIPPED":
-        step.skipped.append(f"the whole step: {last_line(logs / f'{name}.log')}")
+        step.skipped.append(("the whole step", last_line(logs / f"{name}.log")))
     if result == "FAILED" and not step.failed:
-        step.failed.append(f"see {name}.log")
+        step.failed.append(("the whole step", f"see {name}.log"))
     return step
 
 
 def print_list(title: str, steps: list[Step], attribute: str) -> None:
-    lines = [f"  {step.name}: {line}" for step in steps for line in getattr(step, attribute)]
+    lines = [
+        f"  {step.name}: {name}: {why[:REASON_LENGTH]}"
+        for step in steps
+        for name, why in getattr(step, attribute)
+    ]
     if lines:
         print(f"\n{title}")
         print("\n".join(lines))
@@ -102,6 +138,7 @@ def print_summary(steps: list[Step]) -> None:
         counts = f"{s.passed:>8}{len(s.failed):>8}{len(s.skipped):>9}"
         print(f"{s.name:<9}{counts}{s.seconds:>6} s")
     print_list("SKIPPED", steps, "skipped")
+    print_list("PASSED ONLY WHEN TRIED AGAIN", steps, "again")
     print_list("FAILED", steps, "failed")
     minutes, seconds = divmod(sum(s.seconds for s in steps), 60)
     print(

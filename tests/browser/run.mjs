@@ -33,7 +33,7 @@ const { chromium } = createRequire(join(root, "web", "package.json"))("playwrigh
 const browser = await chromium.launchServer({ executablePath: chromiumAt, args: ["--no-sandbox"] });
 const child = spawn(process.execPath, ["--test", `--test-concurrency=${FILES_AT_ONCE}`, ...reporters, ...files], {
   stdio: "inherit",
-  env: { ...process.env, TZ: "UTC", JUNIT_XML: join(logs, "browser.xml"), FOOTPLATE_BROWSER: browser.wsEndpoint() },
+  env: { ...process.env, TZ: "UTC", JUNIT_XML: process.env.JUNIT_XML ?? join(logs, "browser.xml"), FOOTPLATE_BROWSER: browser.wsEndpoint() },
 });
 const status = await new Promise((done) => child.once("exit", done));
 await browser.close();
