@@ -57,15 +57,15 @@ __attribute__((destructor)) static void stop(void)
     ring_writer_stop(&writer);
 }
 
-void fp_emit_(uint32_t what, fp_name name, uint64_t value)
+void fp_emit_(uint64_t said, uint64_t value)
 {
-    ring_put(&writer, &thread, (struct ring_said){what, name, value});
+    ring_put(&writer, &thread, (struct ring_said){said, value});
 }
 
 static inline void emit(uint32_t what, fp_name name, uint64_t value)
 {
     if (fp_enabled())
-        fp_emit_(what, name, value);
+        fp_emit_(fp_said_(what, name), value);
 }
 
 fp_name fp_intern(const char *text)

@@ -64,8 +64,7 @@ enum ring_kind {
 
 struct ring_slot {
     uint64_t time; /* of the file's clock */
-    uint32_t name; /* id, 0 for none */
-    uint32_t what; /* enum ring_kind | mode << 8 */
+    uint64_t said; /* name id, 0 for none | enum ring_kind << 32 | mode << 40 */
     uint64_t value;
     uint64_t seq; /* index + 1, stored last */
 };

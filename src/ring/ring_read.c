@@ -173,7 +173,8 @@ static int64_t time_of(const struct drain *d, struct source *s, uint64_t time)
 static size_t take_slot(struct drain *d, struct source *s, const struct ring_slot *slot,
                         struct ring_event *out)
 {
-    const uint32_t kind = slot->what & 0xff, mode = slot->what >> 8;
+    const uint32_t what = (uint32_t)(slot->said >> 32), name = (uint32_t)slot->said;
+    const uint32_t kind = what & 0xff, mode = what >> 8;
     if (kind == 0 || kind >= RING_KIND_END || mode > UINT8_MAX) {
         d->r->losses.bad++;
         return 0;
@@ -187,8 +188,8 @@ static size_t take_slot(struct drain *d, struct source *s, const struct ring_slo
         .kind = (enum ring_kind)kind,
         .mode = (uint8_t)mode,
         .tid = s->tid,
-        .name_id = slot->name,
-        .name = name_of(d->r, slot->name),
+        .name_id = name,
+        .name = name_of(d->r, name),
         .step = slot->value,
     };
     return 1;

@@ -153,7 +153,7 @@ static bool attach_ring(struct ring_writer *w, struct ring_thread *t, uint8_t *m
     t->slots = ring_slots_of(map, (unsigned)i);
     t->tail = __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE);
     t->writer = w;
-    put_attached(t, w->clock, (struct ring_said){.what = RING_THREAD, .value = me});
+    put_attached(t, w->clock, ring_say(RING_THREAD, 0, me));
     t->map = map;
     t->fast = w->clock == RING_CLOCK_TSC ? map : RING_NO_MAP;
     if (w->has_key)
@@ -196,7 +196,7 @@ static void put_facts(const struct ring_writer *w, struct ring_thread *t)
         const uint32_t name = __atomic_load_n(&f->name, __ATOMIC_ACQUIRE);
         const uint64_t value = __atomic_load_n(&f->value, __ATOMIC_RELAXED);
         if (name)
-            put_attached(t, w->clock, (struct ring_said){RING_COUNT_INT, name, value});
+            put_attached(t, w->clock, ring_say(RING_COUNT_INT, name, value));
     }
 }
 
@@ -262,7 +262,7 @@ static struct ring_fact *fact_place(struct ring_writer *w, uint32_t name)
 /* Said before it is kept: the file is there then, and does not get it twice. */
 void ring_put_fact(struct ring_writer *w, struct ring_thread *t, uint32_t name, uint64_t value)
 {
-    ring_put(w, t, (struct ring_said){RING_COUNT_INT, name, value});
+    ring_put(w, t, ring_say(RING_COUNT_INT, name, value));
     struct ring_fact *f = name ? fact_place(w, name) : NULL;
     if (!f)
         return;

@@ -84,10 +84,14 @@ struct ring_thread {
     }
 
 struct ring_said {
-    uint32_t what; /* enum ring_kind | mode << 8 */
-    uint32_t name;
+    uint64_t said; /* as in struct ring_slot */
     uint64_t value;
 };
+
+static inline struct ring_said ring_say(uint32_t what, uint32_t name, uint64_t value)
+{
+    return (struct ring_said){(uint64_t)what << 32 | name, value};
+}
 
 /* `dir` NULL, empty, too long or not a folder: the writer stays off. `clock` 0 chooses. */
 void ring_writer_start(struct ring_writer *w, uint8_t *on, const char *dir,
@@ -127,8 +131,7 @@ static inline void ring_fill(struct ring_thread *t, uint64_t h, uint64_t time, s
 {
     struct ring_slot *slot = &t->slots[h & RING_MASK];
     slot->time = time;
-    slot->name = s.name;
-    slot->what = s.what;
+    slot->said = s.said;
     slot->value = s.value;
     __atomic_store_n(&slot->seq, h + 1, __ATOMIC_RELEASE);
 }

@@ -48,7 +48,8 @@ static void fill_good(uint8_t *at)
     memcpy(at + RING_HEADS_AT, &h, sizeof h);
     memcpy(at + RING_NAMES_AT + sizeof name, &name, sizeof name);
     for (uint64_t i = 0; i < EVENTS; i++) {
-        const struct ring_slot s = {i, 1, (uint32_t)(1 + i % (RING_KIND_END - 1)), i, i + 1};
+        const uint64_t kind = 1 + i % (RING_KIND_END - 1);
+        const struct ring_slot s = {i, kind << 32 | 1, i, i + 1};
         memcpy(at + RING_SLOTS_AT + i * sizeof s, &s, sizeof s);
     }
 }

@@ -25,7 +25,7 @@ static void start(void)
 
 static void put(uint32_t name, uint64_t value)
 {
-    ring_put(&writer, &thread, (struct ring_said){RING_COUNT_INT, name, value});
+    ring_put(&writer, &thread, ring_say(RING_COUNT_INT, name, value));
 }
 
 static void check_no_loss(const struct gather *g)
@@ -261,7 +261,7 @@ TEST(an_event_between_taking_a_place_and_filling_it_waits_for_the_first)
     put(0, 2);                                            /* by a handler that emits */
     OK(ring_folder_drain(f, &n, &e));
     CHECK_INT(g.n, 1);
-    ring_fill(&thread, place, ring_tsc(), (struct ring_said){RING_COUNT_INT, 0, 1});
+    ring_fill(&thread, place, ring_tsc(), ring_say(RING_COUNT_INT, 0, 1));
     OK(ring_folder_drain(f, &n, &e));
     CHECK_INT(g.n, 3);
     check_counts_up(g.v, g.n);
