@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import sys
+import importlib.util
 import zipfile
 
 import pytest
@@ -288,25 +288,21 @@ for name in hooks.HOOKS:
 """
 
 
-def test_frameworks_that_lack_all_that_is_hooked_are_left_alone_and_told(told, tmp_path):
+def all_hooks(package):
+    """The names of the hook modules that are listed, without importing any."""
+    path = package / "footplate" / "hooks" / "__init__.py"
+    spec = importlib.util.spec_from_file_location("hooks_table", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return {name for names in module.HOOKS.values() for name in names}
+
+
+def test_frameworks_that_lack_all_that_is_hooked_are_left_alone_and_told(told, package, tmp_path):
     names = [e["name"] for e in told(BARE, cwd=tmp_path)]
     lost = {name.split(":")[1] for name in names if name.startswith("loss:")}
-    torch = ("forward", "backward", "optimizer", "loader", "save", "comm", "compile")
-    for hook in (*(f"torch_{name}" for name in torch), "keras_hook", "transformers_hook"):
-        assert f"hook {hook}" in lost, hook
+    assert lost >= {f"hook {name}" for name in all_hooks(package)}
 
 
 def test_every_hook_that_is_listed_is_there(package):
-    done_path = package / "footplate" / "hooks"
-    sys.path.insert(0, str(package))
-    try:
-        import importlib.util
-
-        spec = importlib.util.spec_from_file_location("hooks_table", done_path / "__init__.py")
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(str(package))
-    for hooks in module.HOOKS.values():
-        for name in hooks:
-            assert (done_path / f"{name}.py").exists(), name
+    for name in all_hooks(package):
+        assert (package / "footplate" / "hooks" / f"{name}.py").exists(), name

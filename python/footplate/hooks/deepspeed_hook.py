@@ -29,6 +29,7 @@ def _after_step(token: bool, args: "Args", result: "Any", ok: bool) -> None:
 
 
 def install(module: "ModuleType") -> None:
+    _safe.need_any(module, ("DeepSpeedEngine", "PipelineEngine"))
     engine = vars(module).get("DeepSpeedEngine")
     if isinstance(engine, type) and "step" in vars(engine):
         _safe.patch(

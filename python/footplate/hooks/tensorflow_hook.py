@@ -53,6 +53,7 @@ def _distributed_iterator(cls: "Any") -> None:
 
 
 def _tracing(module: "ModuleType") -> None:
+    _safe.need_any(module, ("func_graph_from_py_func",))
     _spans.compiling(module, "func_graph_from_py_func")
 
 
@@ -69,6 +70,7 @@ def _make_way(args: "Args", kwargs: "Kwargs") -> bool:
 
 
 def _profiler(module: "ModuleType") -> None:
+    _safe.need_any(module, ("start",))
     marks.put(module, "start", before=_make_way)
 
 
@@ -115,6 +117,8 @@ _MODULES: "dict[str, Callable[[ModuleType], None]]" = {
 def install(module: "ModuleType") -> None:
     if module.__name__ in _MODULES:
         _MODULES[module.__name__](module)
+        return
+    _safe.need_any(module, _CLASSES)
     for name, part in _CLASSES.items():
         found = vars(module).get(name)
         if isinstance(found, type):

@@ -284,4 +284,5 @@ def start(torch: "Any") -> None:
 
 
 def install(module: "ModuleType") -> None:
+    _safe.need_any(module, ("_lazy_init",))
     marks.put(module, "_lazy_init", after=_after_lazy_init)
