@@ -77,15 +77,20 @@ def decoded(text: str) -> str:
     return base64.b64decode(text).decode()
 
 
+def in_tls(plain: socket.socket, certificate: Path) -> ssl.SSLSocket:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    return context.wrap_socket(plain, server_side=True)
+
+
 def with_tls(server: socketserver.TCPServer, certificate: Path | None) -> None:
     if certificate:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate)
-        server.socket = context.wrap_socket(server.socket, server_side=True)
+        server.socket = in_tls(server.socket, certificate)
 
 
 @contextlib.contextmanager
-def mail_server(certificate: Path | None = None) -> Iterator[Mailbox]:
+def mail_server(certificate: Path | None = None, later: bool = False) -> Iterator[Mailbox]:
+    """With a certificate all is in TLS, or `later`, from STARTTLS on, and no login before it."""
     box = Mailbox()
 
     class Handler(socketserver.StreamRequestHandler):
@@ -112,7 +117,17 @@ def mail_server(certificate: Path | None = None) -> Iterator[Mailbox]:
             self.say("250 fine")
 
         def on_ehlo(self, line: str) -> None:
-            self.say(f"250-test\r\n250-AUTH {box.auth}\r\n250 8BITMIME" if box.auth else "250 test")
+            plain = later and not isinstance(self.request, ssl.SSLSocket)
+            offers = ["STARTTLS"] if plain else [f"AUTH {box.auth}"] if box.auth else []
+            for offer in ("test", *offers):
+                self.say(f"250-{offer}")
+            self.say("250 8BITMIME")
+
+        def on_starttls(self, line: str) -> None:
+            assert certificate
+            self.say("220 go ahead")
+            self.request = in_tls(self.request, certificate)
+            self.setup()
 
         def on_auth(self, line: str) -> None:
             words = line.split()
@@ -138,7 +153,7 @@ def mail_server(certificate: Path | None = None) -> Iterator[Mailbox]:
             self.say("250 taken")
 
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
-        with_tls(server, certificate)
+        with_tls(server, None if later else certificate)
         box.port = server.server_address[1]
         with served(server):
             yield box

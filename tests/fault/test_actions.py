@@ -241,20 +241,34 @@ def test_https_goes_through_libcurl_and_checks_the_certificate(lab, act):
     assert len(hook.posts) == 1
 
 
-def test_a_mail_by_tls_goes_through_libcurl(lab, act):
+@pytest.mark.parametrize("tls", ["tls", "starttls"])
+def test_a_mail_by_tls_goes_through_libcurl(lab, act, tls):
     certificate = self_signed(lab.folder)
-    with mail_server(certificate) as box:
+    with mail_server(certificate, later=tls == "starttls") as box:
         box.auth = "PLAIN"
         done = act(
             f"  - do: email\n    server: 127.0.0.1:{box.port}\n    from: a@b.org\n    to: c@d.org\n"
             f"    user: me\n    password: p4ssw0rd\n"
-            f"    tls: tls\n    ca: {lab.folder / 'only.pem'}\n",
+            f"    tls: {tls}\n    ca: {lab.folder / 'only.pem'}\n",
         )
     if "libcurl is not on this machine" in done.stderr:
         pytest.skip("there is no libcurl")
     assert done.returncode == 7 and "failed" not in done.stderr, done.stderr
     assert box.logins == [("me", "p4ssw0rd")] and len(box.mails) == 1
     assert RULE in email.message_from_string(box.mails[0])["Subject"]
+
+
+def test_a_server_without_starttls_gets_no_mail_and_no_password(lab, act):
+    with mail_server() as box:
+        box.auth = "PLAIN"
+        done = act(
+            f"  - do: email\n    server: 127.0.0.1:{box.port}\n    from: a@b.org\n    to: c@d.org\n"
+            f"    user: me\n    password: p4ssw0rd\n",
+        )
+    if "libcurl is not on this machine" in done.stderr:
+        pytest.skip("there is no libcurl")
+    assert done.returncode == 7 and "failed" in done.stderr
+    assert box.logins == [] and box.mails == [] and "p4ssw0rd" not in done.stderr
 
 
 def test_without_libcurl_https_is_said_to_be_out_of_reach_at_the_start(lab, act):
