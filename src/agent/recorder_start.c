@@ -291,7 +291,7 @@ static char **make_environment(struct recorder *r)
     char hooks[PATH_LEN];
     if (is_disabled())
         return environ;
-    ring_folder_sweep(LEFT_AFTER_NS);
+    ring_folder_sweep(RING_MEMORY, LEFT_AFTER_NS);
     if (job_events_make(&r->events, r->ask->dir, &e)) {
         recorder_warn(r, "what the job says is not recorded: %s", e.msg);
         return environ;

@@ -15,7 +15,6 @@
 #include "base/file.h"
 #include "base/mem.h"
 
-#define SHM_FOLDER    "/dev/shm"
 #define FOLDER_PREFIX "footplate-"
 #define LOCK_NAME     "lock"
 
@@ -44,6 +43,13 @@ struct ring_folder {
     mono_ns checked;
 };
 
+static void take_lock(struct ring_folder *f)
+{
+    f->lock = openat(f->fd, LOCK_NAME, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (f->lock >= 0)
+        flock(f->lock, LOCK_EX | LOCK_NB);
+}
+
 int ring_folder_open(struct ring_folder **out, const char *path,
                      const struct ring_folder_handler *h, struct err *e)
 {
@@ -67,7 +73,7 @@ int ring_folder_open(struct ring_folder **out, const char *path,
 int ring_folder_make(struct ring_folder **out, const char *otherwise,
                      const struct ring_folder_handler *h, struct err *e)
 {
-    char path[PATH_LEN] = SHM_FOLDER "/" FOLDER_PREFIX "XXXXXX";
+    char path[PATH_LEN] = RING_MEMORY "/" FOLDER_PREFIX "XXXXXX";
     if (!mkdtemp(path)) {
         const int rc = path_join(path, e, "%s/ring-XXXXXX", otherwise);
         if (rc)
@@ -76,14 +82,11 @@ int ring_folder_make(struct ring_folder **out, const char *otherwise,
             return err_sys(e, "make a folder in '%s'", otherwise);
     }
     const int rc = ring_folder_open(out, path, h, e);
-    if (rc) {
+    if (rc)
         rmdir(path);
-        return rc;
-    }
-    (*out)->lock = openat((*out)->fd, LOCK_NAME, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if ((*out)->lock >= 0)
-        flock((*out)->lock, LOCK_EX | LOCK_NB);
-    return 0;
+    else
+        take_lock(*out);
+    return rc;
 }
 
 const char *ring_folder_path(const struct ring_folder *f)
@@ -276,12 +279,12 @@ static void remove_folder(int fd, const char *path)
 }
 
 /* One whose recorder is gone: ours, of some age, and nobody holds its lock. */
-static void remove_if_left(const char *name, int64_t older_ns)
+static void remove_if_left(const char *memory, const char *name, int64_t older_ns)
 {
     char path[PATH_LEN];
     struct err e;
     struct stat st;
-    if (path_join(path, &e, SHM_FOLDER "/%s", name))
+    if (path_join(path, &e, "%s/%s", memory, name))
         return;
     const int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
@@ -296,14 +299,14 @@ static void remove_if_left(const char *name, int64_t older_ns)
     close(fd);
 }
 
-void ring_folder_sweep(int64_t older_ns)
+void ring_folder_sweep(const char *memory, int64_t older_ns)
 {
-    DIR *d = opendir(SHM_FOLDER);
+    DIR *d = opendir(memory);
     if (!d)
         return;
     for (struct dirent *entry; (entry = readdir(d));)
         if (strncmp(entry->d_name, FOLDER_PREFIX, sizeof FOLDER_PREFIX - 1) == 0)
-            remove_if_left(entry->d_name, older_ns);
+            remove_if_left(memory, entry->d_name, older_ns);
     closedir(d);
 }
 

@@ -21,13 +21,16 @@ struct ring_folder_handler {
     void (*broken)(void *arg, struct ring_reader *r, const struct err *why);
 };
 
-/* A new folder, for this user only, in memory where the machine has that (/dev/shm), else in
+#define RING_MEMORY "/dev/shm" /* files in it are in memory */
+
+/* A new folder, for this user only, in RING_MEMORY where the machine has that, else in
  * `otherwise`. */
 MUST_CHECK int ring_folder_make(struct ring_folder **out, const char *otherwise,
                                 const struct ring_folder_handler *h, struct err *e);
-/* Removes folders in memory that recorders of this user left behind when they were killed: nobody
- * holds their lock. Only those of some age, since a new one has no lock for an instant. */
-void ring_folder_sweep(int64_t older_ns);
+/* Removes folders in `memory`, RING_MEMORY, that recorders of this user left behind when they were
+ * killed: nobody holds their lock. Only those of some age, since a new one has no lock for an
+ * instant. */
+void ring_folder_sweep(const char *memory, int64_t older_ns);
 /* One that is there already. */
 MUST_CHECK int ring_folder_open(struct ring_folder **out, const char *path,
                                 const struct ring_folder_handler *h, struct err *e);

@@ -82,7 +82,7 @@ class Ring:
 def new_ring(package: Path, dump: Path) -> Iterator[Ring]:
     """In memory where that can be."""
     where = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    folder = Path(tempfile.mkdtemp(prefix="footplate-test-", dir=where))
+    folder = Path(tempfile.mkdtemp(prefix="fp-test-", dir=where))
     try:
         yield Ring(folder, package, dump)
     finally:
