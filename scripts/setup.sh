@@ -22,7 +22,7 @@ libzstd-dev        | header zstd.h            | compresses what is recorded
 libxxhash-dev      | header xxhash.h          | checksums what is recorded
 libjansson-dev     | header jansson.h         | reads small JSON files
 zlib1g-dev         | header zlib.h            | reads compressed traces
-libisal-dev        | header isa-l.h           | reads compressed traces faster, where the machine can
+libisal-dev        | header isa-l.h           | reads compressed traces and compresses answers faster, where the machine can
 python3-dev        | python                   | builds the hooks for Python (Python.h)
 libyaml-dev        | header yaml.h            | reads footplate.yaml
 nodejs             | command node             | builds the page of the dashboard

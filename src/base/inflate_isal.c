@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inflate_isal.c - gzip by Intel's ISA-L, loaded when it is there. Built only where its header is:
- * the layout of its state comes from there, and is the same for all of libisal.so.2. */
+/* inflate_isal.c - gzip by Intel's ISA-L, where it is there. */
 #include "base/inflate_own.h"
 
 #ifdef FP_HAVE_ISAL
@@ -9,6 +8,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "base/isal.h"
 #include "base/mem.h"
 
 struct engine {
@@ -37,8 +37,7 @@ static void engine_close(void *state)
 static void *engine_open(void)
 {
     struct engine *g = xcalloc(1, sizeof *g);
-    /* It stays loaded: a file is opened twice, the first time to see what it is. */
-    g->library = dlopen("libisal.so.2", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    g->library = isal_open();
     if (g->library)
         load(g);
     if (!g->init || !g->reset || !g->step) {
@@ -57,15 +56,6 @@ static void engine_reset(void *state)
     g->state.crc_flag = ISAL_GZIP;
 }
 
-/* Its functions may leave the upper halves of the vector registers dirty, which makes every
- * instruction that knows only of the lower halves wait. */
-#ifdef __x86_64__
-__attribute__((target("avx"))) static void clean_registers(void)
-{
-    __builtin_ia32_vzeroupper();
-}
-#endif
-
 static enum inflate_step engine_step(void *state, struct inflate_io *io)
 {
     struct engine *g = state;
@@ -76,10 +66,7 @@ static enum inflate_step engine_step(void *state, struct inflate_io *io)
     g->state.next_out = io->out;
     g->state.avail_out = out;
     const int rc = g->step(&g->state);
-#ifdef __x86_64__
-    if (__builtin_cpu_supports("avx"))
-        clean_registers();
-#endif
+    isal_leave();
     io->in = g->state.next_in;
     io->in_left -= in - g->state.avail_in;
     io->out += out - g->state.avail_out;

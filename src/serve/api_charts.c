@@ -179,22 +179,25 @@ enum { CELL_TOP = 200, CELL_NONE = 255 };
 
 static uint8_t cell_of(float percent)
 {
-    if (isnan(percent))
-        return CELL_NONE;
-    const float halves = 2 * percent + 0.5f;
-    return (uint8_t)(halves < 0 ? 0 : halves > CELL_TOP ? (float)CELL_TOP : halves);
+    const float halves = 2 * percent + 0.5f, low = halves > 0 ? halves : 0;
+    return isnan(percent) ? CELL_NONE : (uint8_t)(low < CELL_TOP ? low : (float)CELL_TOP);
 }
 
-static void put_base64(struct buf *out, const uint8_t *p, size_t n)
+static void put_base64(struct buf *out, const uint8_t *v, size_t n)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (size_t i = 0; i < n; i += 3) {
+    buf_reserve(out, (n + 2) / 3 * 4);
+    uint8_t *p = out->p + out->len;
+    for (size_t i = 0; i < n; i += 3, p += 4) {
         const size_t left = MIN_OF(n - i, (size_t)3);
-        const uint32_t v = (uint32_t)p[i] << 16 | (left > 1 ? (uint32_t)p[i + 1] << 8 : 0) |
-                           (left > 2 ? (uint32_t)p[i + 2] : 0);
-        for (size_t k = 0; k < 4; k++)
-            buf_u8(out, k <= left ? (uint8_t)digits[v >> (18 - 6 * k) & 63] : '=');
+        const uint32_t bits = (uint32_t)v[i] << 16 | (left > 1 ? (uint32_t)v[i + 1] << 8 : 0) |
+                              (left > 2 ? (uint32_t)v[i + 2] : 0);
+        p[0] = (uint8_t)digits[bits >> 18];
+        p[1] = (uint8_t)digits[bits >> 12 & 63];
+        p[2] = left > 1 ? (uint8_t)digits[bits >> 6 & 63] : '=';
+        p[3] = left > 2 ? (uint8_t)digits[bits & 63] : '=';
     }
+    out->len = (size_t)(p - out->p);
 }
 
 /* Cores and GPUs are rows, the machine as a whole is none. */
@@ -203,7 +206,7 @@ static bool is_device(const struct grid_row *r)
     return strcmp(r->key.entity, ENTITY_TOTAL) != 0;
 }
 
-static void heat_rows(struct jw *j, const struct grid *g, struct buf *cells)
+static void heat_rows(struct jw *j, const struct grid *g)
 {
     jw_array(j, "rows");
     for (size_t i = 0; i < g->n; i++) {
@@ -215,10 +218,24 @@ static void heat_rows(struct jw *j, const struct grid *g, struct buf *cells)
         jw_str(j, "metric", row->key.metric);
         jw_str(j, "entity", row->key.entity);
         jw_end(j);
-        for (size_t c = 0; c < g->columns; c++)
-            buf_u8(cells, cell_of(row->mean[c]));
     }
     jw_end(j);
+}
+
+/* One row after the other. Their letters need no escapes, so they are put between the quotes. */
+static void heat_cells(struct jw *j, const struct grid *g, struct arena *a)
+{
+    uint8_t *cells = arena_array(a, uint8_t, g->n * g->columns + 1), *p = cells;
+    for (size_t i = 0; i < g->n; i++) {
+        const size_t n = is_device(&g->rows[i]) ? g->columns : 0;
+        for (size_t c = 0; c < n; c++)
+            p[c] = cell_of(g->rows[i].mean[c]);
+        p += n;
+    }
+    jw_str(j, "cells", "");
+    j->out->len--;
+    put_base64(j->out, cells, (size_t)(p - cells));
+    buf_u8(j->out, '"');
 }
 
 int api_heatmap(const struct route_ask *q, struct route_answer *out, struct err *e)
@@ -231,7 +248,6 @@ int api_heatmap(const struct route_ask *q, struct route_answer *out, struct err 
                            .n_which = COUNT_OF(which),
                            .means_only = true};
     struct grid g;
-    struct buf cells = {0}, text = {0};
     struct jw j = {.out = &out->body};
     int rc = route_window(q, &ask.from, &ask.to, e);
     if (rc == 0)
@@ -240,13 +256,9 @@ int api_heatmap(const struct route_ask *q, struct route_answer *out, struct err 
         return rc;
     jw_object(&j, NULL);
     axis_json(&j, &g);
-    heat_rows(&j, &g, &cells);
-    put_base64(&text, cells.p, cells.len);
-    buf_u8(&text, 0);
-    jw_str(&j, "cells", (const char *)text.p);
+    heat_rows(&j, &g);
+    heat_cells(&j, &g, q->arena);
     jw_end(&j);
-    buf_free(&cells);
-    buf_free(&text);
     out->noise = true;
     return answer_fits(&out->body, "heatmap", e);
 }

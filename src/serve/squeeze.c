@@ -5,6 +5,8 @@
 #include <limits.h>
 #include <zlib.h>
 
+#include "base/gzip_isal.h"
+
 enum { GZIP_BITS = 15 + 16, LEVEL = 1, MEMORY = 8 };
 
 static bool deflate_all(z_stream *z, struct buf *out)
@@ -18,12 +20,11 @@ static bool deflate_all(z_stream *z, struct buf *out)
     return true;
 }
 
-bool squeeze(const void *p, size_t n, bool noise, struct buf *out)
+bool squeeze_zlib(const void *p, size_t n, bool noise, struct buf *out)
 {
     const int strategy = noise ? Z_HUFFMAN_ONLY : Z_DEFAULT_STRATEGY;
     z_stream z = {0};
-    if (n < SQUEEZE_LEAST || n > INT_MAX / 2 ||
-        deflateInit2(&z, LEVEL, Z_DEFLATED, GZIP_BITS, MEMORY, strategy) != Z_OK)
+    if (n > INT_MAX / 2 || deflateInit2(&z, LEVEL, Z_DEFLATED, GZIP_BITS, MEMORY, strategy) != Z_OK)
         return false;
     z.next_in = (Bytef *)(uintptr_t)p;
     z.avail_in = (uInt)n;
@@ -32,6 +33,11 @@ bool squeeze(const void *p, size_t n, bool noise, struct buf *out)
     if (!good)
         buf_free(out);
     return good;
+}
+
+bool squeeze(const void *p, size_t n, bool noise, struct buf *out)
+{
+    return n >= SQUEEZE_LEAST && (gzip_isal(p, n, out) || squeeze_zlib(p, n, noise, out));
 }
 
 int unsqueeze(const void *p, size_t n, size_t n_plain, struct buf *out, struct err *e)
