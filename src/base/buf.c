@@ -72,7 +72,7 @@ void buf_str(struct buf *b, const char *s)
     buf_put(b, s, n);
 }
 
-uint64_t cur_varint(struct cur *c)
+uint64_t cur_varint_long(struct cur *c)
 {
     uint64_t v = 0;
     for (unsigned shift = 0; shift < 64; shift += 7) {

@@ -148,7 +148,14 @@ static inline double cur_f64(struct cur *c)
     return v;
 }
 
-uint64_t cur_varint(struct cur *c);
+uint64_t cur_varint_long(struct cur *c); /* of any length */
+
+/* Most are one byte. */
+static inline uint64_t cur_varint(struct cur *c)
+{
+    return !c->bad && c->p < c->end && *c->p < 0x80 ? *c->p++ : cur_varint_long(c);
+}
+
 /* A varint that must be at most `most`; larger turns the cursor bad and answers 0. */
 uint64_t cur_varint_most(struct cur *c, uint64_t most);
 /* Copies a buf_str of at most size-1 bytes; longer, or one with a NUL inside, turns it bad. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "query/crew.h"
 #include "query/reduce.h"
 #include "query/series_own.h"
 #include "query/tally.h"
@@ -17,24 +18,42 @@ static void count_value(void *to, double v, uint64_t count)
     h->count += count;
 }
 
-int devhist_read(struct run *r, const struct series_ask *ask, struct arena *a, struct devhist **out,
-                 size_t *n, struct err *e)
-{
+enum { SERIES_EACH = 16 };
+
+/* Shared by the threads of one query. */
+struct batch {
+    const struct series_ask *ask;
     const struct merged **list;
+    struct devhist *out;
+};
+
+static void work(struct crew *c, struct arena *results)
+{
+    const struct batch *b = c->ctx;
     struct scan scan;
     struct tally *t = xmalloc(sizeof *t);
-    (void)e;
     scan_open(&scan);
     tally_open(t);
-    *n = series_select(r, ask, 1, &scan.arena, &list);
-    *out = arena_array(a, struct devhist, *n + 1);
-    for (size_t i = 0; i < *n; i++) {
-        (*out)[i].key = series_key_of(list[i], a);
-        tally_series(t, &scan, list[i], ask->from, ask->to);
-        tally_each(t, count_value, &(*out)[i]);
+    for (size_t i; crew_next(c, &i);) {
+        b->out[i].key = series_key_of(b->list[i], results);
+        tally_series(t, &scan, b->list[i], b->ask->from, b->ask->to);
+        tally_each(t, count_value, &b->out[i]);
     }
     tally_free(t);
     free(t);
     scan_close(&scan);
+}
+
+int devhist_read(struct run *r, const struct series_ask *ask, struct arena *a, struct devhist **out,
+                 size_t *n, struct err *e)
+{
+    (void)e;
+    struct arena scratch = {0};
+    struct batch b = {.ask = ask};
+    *n = series_select(r, ask, 1, &scratch, &b.list);
+    b.out = *out = arena_array(a, struct devhist, *n + 1);
+    struct crew crew = {.n = *n, .each = SERIES_EACH, .work = work, .ctx = &b};
+    crew_run(&crew, a);
+    arena_free(&scratch);
     return 0;
 }

@@ -73,16 +73,26 @@ void tally_add(struct tally *t, int64_t steps, uint64_t count)
 
 /* ---- from a run ---- */
 
-enum { BYTE_VALUES = 256 };
+enum { BYTE_VALUES = 256, TURNS = 4, AHEAD = 4 };
 
+/* In turns into several counts: values repeat, and a count is not read before it is written. */
 static void add_narrow(struct tally *t, const uint8_t *v, uint32_t n, int64_t base)
 {
-    uint32_t counts[BYTE_VALUES] = {0};
-    for (uint32_t i = 0; i < n; i++)
-        counts[v[i]]++;
-    for (unsigned i = 0; i < BYTE_VALUES; i++)
-        if (counts[i])
-            tally_add(t, (int64_t)((uint64_t)base + i), counts[i]);
+    uint32_t counts[TURNS][BYTE_VALUES] = {0};
+    uint32_t i = 0;
+    for (; i + TURNS <= n; i += TURNS) {
+        counts[0][v[i]]++;
+        counts[1][v[i + 1]]++;
+        counts[2][v[i + 2]]++;
+        counts[3][v[i + 3]]++;
+    }
+    for (; i < n; i++)
+        counts[0][v[i]]++;
+    for (unsigned b = 0; b < BYTE_VALUES; b++) {
+        const uint32_t all = counts[0][b] + counts[1][b] + counts[2][b] + counts[3][b];
+        if (all)
+            tally_add(t, (int64_t)((uint64_t)base + b), all);
+    }
 }
 
 static void add_slice(struct tally *t, struct scan *scan, const struct slice *s)
@@ -105,14 +115,26 @@ static void add_slice(struct tally *t, struct scan *scan, const struct slice *s)
             tally_add(t, view.v64[i], 1);
 }
 
+/* The blocks of a long run lie far apart in memory: what is needed of those to come is fetched
+ * meanwhile. */
+static void fetch_ahead(const struct slice *s, size_t left)
+{
+    if (left > 2 * AHEAD)
+        __builtin_prefetch(&s[2 * AHEAD].column->hist);
+    if (left > AHEAD)
+        __builtin_prefetch(s[AHEAD].column->hist);
+}
+
 void tally_series(struct tally *t, struct scan *scan, const struct merged *m, wall_ns from,
                   wall_ns to)
 {
     struct slice *slices;
     size_t n;
     slices_of(scan, m, from, to, &slices, &n);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        fetch_ahead(&slices[i], n - i);
         add_slice(t, scan, &slices[i]);
+    }
 }
 
 /* ---- what came of it ---- */
