@@ -13,7 +13,7 @@ struct step_mark {
     bool cut;
 };
 
-struct step_sums; /* what histograms need of several steps in a row */
+struct step_index; /* what is known of several steps in a row */
 
 struct rank_marks {
     const char *node;
@@ -21,10 +21,22 @@ struct rank_marks {
     uint32_t pid;
     struct step_mark *v; /* in order of their begin */
     size_t n;
-    const struct step_sums *sums; /* NULL: none, every step is looked at */
+    const struct step_index *index; /* NULL: none, every step is looked at */
 };
 
 struct rank_marks rank_marks_of(const struct rank_steps *s, struct arena *a);
+/* Memory that the marks of so many steps take, about. */
+size_t rank_marks_bytes(size_t n);
+
+struct steps_sum {
+    size_t n;
+    int64_t dur_ns;
+};
+
+/* Step i and those that follow it as long as they are of its mode, begin before a moment and end
+ * sooner than so long after its begin. */
+struct steps_sum steps_together(const struct rank_marks *r, size_t i, int64_t begin_by,
+                                int64_t within_ns);
 
 /* How long the steps of a mode took that begin in from..to (to 0: open). Cut ones do not count. */
 enum { STEP_HIST_BINS = 40, STEP_HIST_OUTLIERS = 200 };

@@ -14,12 +14,6 @@ const char *const timeline_kind_names[LANE_KINDS] = {
     [LANE_OPERATORS] = "operators", [LANE_GPU] = "gpu",
 };
 
-enum {
-    OVERVIEW_SLICES = 1 << 19,
-    OVERVIEW_NAMES = 8,   /* so many are expected to alternate in a track */
-    OVERVIEW_EVENTS = 64, /* of the largest track to a pixel, at least */
-};
-
 static void draw(struct drawing *d, int64_t start, int64_t dur_ns, const char *name,
                  enum event_category category, uint32_t merged)
 {
@@ -69,21 +63,15 @@ static size_t first_after(const struct rank_marks *r, int64_t t)
 static size_t draw_some_steps(struct drawing *d, const struct rank_marks *r, size_t i)
 {
     const struct step_mark *m = &r->v[i];
-    const int64_t begin = m->start;
-    int64_t dur_ns = m->dur_ns;
-    uint32_t n = 1;
     const char *mode = event_mode_names[m->mode];
     if (m->dur_ns >= d->pixel_ns) {
-        draw(d, begin, dur_ns, arena_printf(d->arena, "%s %lld", mode, (long long)m->number),
+        draw(d, m->start, m->dur_ns, arena_printf(d->arena, "%s %lld", mode, (long long)m->number),
              CAT_PHASE, 0);
         return i + 1;
     }
-    for (i++; i < r->n && r->v[i].mode == m->mode && r->v[i].start < d->ask->to.ns &&
-              r->v[i].start + r->v[i].dur_ns - begin < d->pixel_ns;
-         i++, n++)
-        dur_ns += r->v[i].dur_ns;
-    draw(d, begin, dur_ns, mode, CAT_PHASE, n > 1 ? n : 0);
-    return i;
+    const struct steps_sum s = steps_together(r, i, d->ask->to.ns, d->pixel_ns);
+    draw(d, m->start, s.dur_ns, mode, CAT_PHASE, s.n > 1 ? (uint32_t)s.n : 0);
+    return i + s.n;
 }
 
 static void draw_steps(struct drawing *d, const struct rank_marks *r)
@@ -204,31 +192,6 @@ static void draw_stretches(struct drawing *d, const struct run_stretch *v, size_
     drawing_lane_end(d);
 }
 
-/* The lane of a track in the overview; NULL: it has none. */
-static const struct timeline_lane *lane_in(const struct timeline_overview *o, uint32_t track)
-{
-    for (size_t i = 0; o && i < o->all.n_lanes; i++)
-        if (o->all.lanes[i].track == track)
-            return &o->all.lanes[i];
-    return NULL;
-}
-
-static void draw_overview(struct drawing *d, const struct timeline_lane *lane,
-                          const struct run_stretch *v, size_t n)
-{
-    const struct timeline_overview *o = d->ask->overview;
-    const uint32_t id = (uint32_t)(lane - o->all.lanes);
-    for (size_t i = 0; i < o->all.n_slices; i++) {
-        struct timeline_slice s = o->all.slices[i];
-        if (s.lane != id)
-            continue;
-        s.name = op_names_id(&d->names, o->all.names[s.name]);
-        drawing_slice(d, &s);
-    }
-    d->out->cut |= o->pixel_ns > d->pixel_ns;
-    draw_stretches(d, v, n, o->to.ns);
-}
-
 static int draw_track(struct drawing *d, struct run *r, const struct run_track *t, struct err *e)
 {
     struct run_stretch *v;
@@ -238,12 +201,13 @@ static int draw_track(struct drawing *d, struct run *r, const struct run_track *
     if (rc || n == 0)
         return rc;
     const struct timeline_lane lane = lane_of(t, d->arena);
-    const struct timeline_lane *over = lane_in(d->ask->overview, t->index);
+    const struct overview_level *over = overview_for(d->ask->overview, t->index, d->pixel_ns);
     drawing_lane(d, &lane);
     for (size_t i = 0; i < n; i++)
         events += v[i].events;
-    if (over && (events > d->budget || d->ask->overview->pixel_ns <= d->pixel_ns)) {
-        draw_overview(d, over, v, n);
+    if (over && (events > d->budget || over->pixel_ns <= d->pixel_ns)) {
+        overview_draw(d, over, t->index);
+        draw_stretches(d, v, n, d->ask->overview->to.ns);
         return 0;
     }
     if (events > d->budget) {
@@ -256,7 +220,7 @@ static int draw_track(struct drawing *d, struct run *r, const struct run_track *
 
 /* ---- all of it ---- */
 
-static bool is_shown(const struct timeline_ask *ask, const struct run_track *t)
+bool timeline_shows(const struct timeline_ask *ask, const struct run_track *t)
 {
     return wants(ask, t->process->node, t->process->rank) && (ask->detail || !t->detail) &&
            t->events >= ask->least;
@@ -276,51 +240,8 @@ int timeline_read(struct run *r, const struct timeline_ask *ask, struct arena *a
         if (wants(ask, ask->ranks[i].node, ask->ranks[i].rank))
             draw_steps(d, &ask->ranks[i]);
     for (size_t i = 0; rc == 0 && i < n; i++)
-        if (is_shown(ask, &tracks[i]))
+        if (timeline_shows(ask, &tracks[i]))
             rc = draw_track(d, r, &tracks[i], e);
     drawing_close(d);
     return rc;
-}
-
-/* ---- the overview ---- */
-
-/* As many pixels as there is room for, but no finer than its largest track needs. */
-static size_t overview_px(size_t tracks, uint64_t largest)
-{
-    const uint64_t room = OVERVIEW_SLICES / (OVERVIEW_NAMES * tracks);
-    return (size_t)MAX_OF(MIN_OF(room, largest / OVERVIEW_EVENTS), UINT64_C(1));
-}
-
-int timeline_overview_read(struct run *r, uint64_t least, struct arena *a,
-                           struct timeline_overview *out, struct err *e)
-{
-    struct timeline_ask ask = {.from = {INT64_MAX},
-                               .to = {INT64_MIN},
-                               .rank = -1,
-                               .limit = OVERVIEW_SLICES,
-                               .budget = UINT64_MAX,
-                               .least = least};
-    struct run_track *tracks;
-    size_t n, large = 0;
-    uint64_t largest = 0;
-    *out = (struct timeline_overview){0};
-    const int rc = events_tracks(r, a, &tracks, &n, e);
-    for (size_t i = 0; rc == 0 && i < n; i++) {
-        if (!is_shown(&ask, &tracks[i]))
-            continue;
-        ask.from.ns = MIN_OF(ask.from.ns, tracks[i].first.ns);
-        ask.to.ns = MAX_OF(ask.to.ns, tracks[i].last.ns + 1);
-        largest = MAX_OF(largest, tracks[i].events);
-        large++;
-    }
-    if (rc || large == 0)
-        return rc;
-    ask.px = overview_px(large, largest);
-    out->to = ask.to;
-    out->pixel_ns = (ask.to.ns - ask.from.ns) / (int64_t)ask.px;
-    if (timeline_read(r, &ask, a, &out->all, e))
-        return e->code;
-    if (out->all.cut) /* what does not fit would be missing */
-        out->all = (struct timeline){0};
-    return 0;
 }

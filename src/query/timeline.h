@@ -65,16 +65,26 @@ struct timeline {
     bool cut; /* there were more slices than the limit, or more events than the budget */
 };
 
-/* The hook events of a whole run, as fine as there is room for. */
-struct timeline_overview {
+/* The hook events of a whole run. */
+struct overview_level {
     struct timeline all; /* no lane for a track: it has too few events, or there was no room */
-    wall_ns to;          /* what is later came since */
     int64_t pixel_ns;
+    int64_t *ends; /* the last one of some slices in a row each */
+};
+
+enum { OVERVIEW_LEVELS = 4 };
+
+struct timeline_overview {
+    struct overview_level levels[OVERVIEW_LEVELS]; /* from the finest on */
+    size_t n_levels;
+    size_t n_slices; /* of all levels */
+    wall_ns to;      /* what is later came since */
 };
 
 MUST_CHECK int timeline_read(struct run *r, const struct timeline_ask *ask, struct arena *a,
                              struct timeline *out, struct err *e);
-/* Of tracks that have at least so many events. Reads all of them, some at a time. */
+/* Of tracks that have at least so many events: as fine as there is room for. Reads all of them,
+ * some at a time. */
 MUST_CHECK int timeline_overview_read(struct run *r, uint64_t least, struct arena *a,
                                       struct timeline_overview *out, struct err *e);
 

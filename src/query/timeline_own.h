@@ -47,4 +47,13 @@ void drawing_lane_end(struct drawing *d);
 void drawing_span(struct drawing *d, const struct timeline_slice *s);
 void drawing_slice(struct drawing *d, const struct timeline_slice *s);
 
+/* Whether the track has a lane. */
+bool timeline_shows(const struct timeline_ask *ask, const struct run_track *t);
+
+/* What of the overview is fine enough for these pixels, or the finest there is; NULL: the track is
+ * not in it. overview_draw draws its slices into the lane that was begun last. */
+const struct overview_level *overview_for(const struct timeline_overview *o, uint32_t track,
+                                          int64_t pixel_ns);
+void overview_draw(struct drawing *d, const struct overview_level *o, uint32_t track);
+
 #endif

@@ -84,7 +84,7 @@ static void keep_rank(struct step_digest *d, const struct steps_view *all,
             keep_row(d, &all->rows[i], rank, a);
     keep_items(d, from, rank, a);
     d->ranks[d->n_ranks++] = rank_marks_of(from, a);
-    d->bytes += from->n * sizeof(struct step_mark) +
+    d->bytes += rank_marks_bytes(from->n) +
                 MIN_OF(from->n, (size_t)MODE_N * DIGEST_LAST) * sizeof(struct step);
 }
 
@@ -114,7 +114,7 @@ static void keep_phases(struct step_digest *d, const struct phases_from *from, s
 static int keep_overview(struct step_digest *d, struct run *r, struct arena *a, struct err *e)
 {
     const int rc = timeline_overview_read(r, DIGEST_OVERVIEW, a, &d->overview, e);
-    d->bytes += d->overview.all.n_slices * sizeof *d->overview.all.slices;
+    d->bytes += d->overview.n_slices * sizeof(struct timeline_slice);
     return rc;
 }
 

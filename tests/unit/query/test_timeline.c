@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lanes and slices, what ran in an interval, slices by name, and how long steps took. */
-#include <math.h>
-
+/* Lanes and slices, what ran in an interval, slices by name. */
 #include "base/mem.h"
 #include "query/eventsum.h"
 #include "query/recordkit.h"
@@ -262,6 +260,37 @@ TEST(an_overview_keeps_the_time_and_the_number_of_each_name)
     close_run(&o);
 }
 
+TEST(a_window_of_the_overview_has_what_lies_in_it_and_what_began_before_and_goes_on)
+{
+    enum { ROUNDS = 160000, ALL = 2000 + 16 * ROUNDS };
+    struct opened o = record_all("within", "B9(F2 O3) .1 F5 .1", ROUNDS, true);
+    struct timeline_overview over;
+    struct err e;
+    OK(timeline_overview_read(o.run, 1, &o.arena, &over, &e));
+    CHECK(over.n_levels > 1);
+    for (int64_t span = ALL / 8; span < ALL / 2; span *= 2) {
+        static const char *const names[] = {"forward", "backward", "optimizer", "epoch"};
+        struct timeline_ask ask = ask_of(ALL / 3, ALL / 3 + span, 150);
+        const int64_t pixel = span / 150;
+        struct timeline exact, t;
+        ask.budget = UINT64_MAX;
+        OK(timeline_read(o.run, &ask, &o.arena, &exact, &e));
+        ask.budget = 10;
+        ask.overview = &over;
+        OK(timeline_read(o.run, &ask, &o.arena, &t, &e));
+        CHECK(!t.cut && t.n_slices > 150);
+        for (size_t i = 0; i < COUNT_OF(names); i++) {
+            int64_t got_ns, want_ns;
+            uint64_t got, want;
+            add_up(&t, names[i], &got_ns, &got);
+            add_up(&exact, names[i], &want_ns, &want);
+            CHECK(want > 0 && got > 0);
+            CHECK(llabs(got_ns - want_ns) <= 2 * pixel);
+        }
+    }
+    close_run(&o);
+}
+
 TEST(a_window_finer_than_the_overview_is_drawn_from_its_events)
 {
     struct opened o = record("finer", "F100 B100 .100", 1000);
@@ -276,7 +305,7 @@ TEST(a_window_finer_than_the_overview_is_drawn_from_its_events)
     CHECK_INT(t.n_slices, exact.n_slices);
     CHECK(!t.cut);
     OK(timeline_overview_read(o.run, 5000, &o.arena, &over, &e)); /* too few for one */
-    CHECK_INT(over.all.n_lanes, 0);
+    CHECK_INT(over.n_levels, 0);
     close_run(&o);
 }
 
@@ -443,137 +472,4 @@ TEST(search_finds_spans_by_a_part_of_their_name_in_any_case)
     OK(search_read(o.run, &ask, &o.arena, &got, &e));
     CHECK(got.cut);
     close_run(&o);
-}
-
-/* ---- step durations ---- */
-
-TEST(step_histograms_count_every_step_and_set_outliers_apart)
-{
-    enum { N = 1000 };
-    struct step_mark *steps = xcalloc(N, sizeof *steps);
-    struct step_hist *h = xcalloc(MODE_N, sizeof *h); /* h is that of MODE_TRAIN */
-    uint64_t sum = 0;
-    for (int i = 0; i < N; i++)
-        steps[i] =
-            (struct step_mark){i * NS_PER_S, (100 + i % 10) * NS_PER_MS, i, MODE_TRAIN, false};
-    steps[500].dur_ns = 20 * NS_PER_S;
-    steps[501].mode = MODE_EVAL;
-    steps[502].cut = true;
-    const struct rank_marks rank = {"a", 0, 7, steps, N};
-    step_hists_of(&rank, (wall_ns){0}, (wall_ns){0}, h);
-    CHECK_INT(h->count, N - 2);
-    CHECK_INT(h[MODE_EVAL].count, 1);
-    for (size_t i = 0; i < h->n; i++) {
-        CHECK(h->edges_s[i] <= h->edges_s[i + 1]);
-        sum += h->counts[i];
-    }
-    CHECK_INT(sum, N - 2);
-    CHECK_INT(h->n, STEP_HIST_BINS + 1);
-    CHECK_INT(h->n_outliers, 1);
-    CHECK_INT(h->outliers[0]->number, 500);
-    NEAR(h->edges_s[0], 0.1, 1e-9);
-    NEAR(h->edges_s[h->n], 20, 1e-9);
-    step_hists_of(&rank, (wall_ns){0}, (wall_ns){100 * NS_PER_S}, h);
-    CHECK_INT(h->count, 100);
-    CHECK_INT(h->n_outliers, 0);
-    CHECK_INT(h[MODE_EVAL].count, 0);
-    CHECK_INT(h[MODE_PREDICT].count, 0);
-    free(h);
-    free(steps);
-}
-
-/* The same marks as they are kept, with what was summed up before. */
-static struct rank_marks kept_marks(const struct rank_marks *r, struct arena *a)
-{
-    static const struct run_process process = {.pid = 7};
-    struct step *steps = arena_array(a, struct step, r->n);
-    const struct rank_steps rank = {&process, "a", 0, steps, r->n};
-    for (size_t i = 0; i < r->n; i++) {
-        const struct step_mark *m = &r->v[i];
-        steps[i] =
-            (struct step){.number = m->number, .mode = m->mode, .cut = m->cut, .dur_ns = m->dur_ns};
-        steps[i].start.ns = m->start;
-    }
-    return rank_marks_of(&rank, a);
-}
-
-static int64_t some_duration(int i)
-{
-    return 80 * NS_PER_MS + (int64_t)i * 7919 % (9 * NS_PER_MS) + (i % 97 == 0) * 60 * NS_PER_MS;
-}
-
-TEST(step_histograms_of_a_window_are_those_of_the_steps_that_begin_in_it)
-{
-    enum { N = 5000, FROM = 1234, TO = 4321 };
-    struct step_mark *steps = xcalloc(N, sizeof *steps);
-    struct step_hist *h = xcalloc(MODE_N, sizeof *h); /* h is that of MODE_TRAIN */
-    double sum = 0, squares = 0;
-    size_t n = 0, above = 0;
-    for (int i = 0; i < N; i++)
-        steps[i] = (struct step_mark){i * NS_PER_S, some_duration(i), i, i % 5 == 4, i % 11 == 0};
-    steps[FROM].dur_ns =
-        3600 * NS_PER_S; /* far from all others, and the first: cut does not count */
-    steps[FROM].cut = false;
-    steps[FROM].mode = MODE_TRAIN;
-    for (int i = FROM; i < TO; i++)
-        if (!steps[i].cut && steps[i].mode == MODE_TRAIN) {
-            sum += (double)steps[i].dur_ns / 1e9;
-            n++;
-        }
-    for (int i = FROM; i < TO; i++)
-        if (!steps[i].cut && steps[i].mode == MODE_TRAIN)
-            squares += pow((double)steps[i].dur_ns / 1e9 - sum / (double)n, 2);
-    const double from_s = sum / (double)n + 3 * sqrt(squares / (double)n);
-    for (int i = FROM; i < TO; i++)
-        above +=
-            !steps[i].cut && steps[i].mode == MODE_TRAIN && (double)steps[i].dur_ns / 1e9 > from_s;
-    const struct rank_marks rank = {"a", 0, 7, steps, N};
-    step_hists_of(&rank, (wall_ns){FROM * NS_PER_S}, (wall_ns){TO * NS_PER_S}, h);
-    CHECK_INT(h->count, n);
-    NEAR(h->outlier_from_s, from_s, 1e-9 * from_s);
-    CHECK_INT(h->outliers_all, above);
-    CHECK_INT(h->outliers[0]->number, FROM);
-    CHECK(h[MODE_EVAL].count > 0);
-    struct arena a = {0};
-    struct step_hist *kept = arena_array(&a, struct step_hist, MODE_N);
-    const struct rank_marks summed = kept_marks(&rank, &a);
-    CHECK(summed.sums);
-    step_hists_of(&summed, (wall_ns){FROM * NS_PER_S}, (wall_ns){TO * NS_PER_S}, kept);
-    for (size_t m = 0; m < MODE_N; m++) {
-        CHECK_INT(kept[m].count, h[m].count);
-        CHECK_INT(kept[m].outliers_all, h[m].outliers_all);
-        NEAR(kept[m].outlier_from_s, h[m].outlier_from_s, 1e-9 * h[m].outlier_from_s);
-        CHECK(memcmp(kept[m].counts, h[m].counts, sizeof h[m].counts) == 0);
-    }
-    arena_free(&a);
-    free(h);
-    free(steps);
-}
-
-TEST(the_longest_step_is_in_the_last_bin_however_the_edges_are_rounded)
-{
-    struct step_hist *h = xcalloc(MODE_N, sizeof *h); /* h is that of MODE_TRAIN */
-    for (int64_t longest = 100000001; longest < 100000400; longest++) {
-        struct step_mark steps[2] = {{1, 99999999, 0, MODE_TRAIN, false},
-                                     {2, longest, 1, MODE_TRAIN, false}};
-        const struct rank_marks rank = {"a", 0, 7, steps, 2};
-        step_hists_of(&rank, (wall_ns){0}, (wall_ns){0}, h);
-        CHECK_INT(h->n, STEP_HIST_BINS);
-        CHECK_INT(h->counts[0] + h->counts[STEP_HIST_BINS - 1], 2);
-    }
-    free(h);
-}
-
-TEST(steps_that_all_took_the_same_time_have_a_histogram_too)
-{
-    struct step_mark steps[3] = {{1, NS_PER_MS, 0, MODE_TRAIN, false},
-                                 {2, NS_PER_MS, 1, MODE_TRAIN, false},
-                                 {3, NS_PER_MS, 2, MODE_TRAIN, false}};
-    const struct rank_marks rank = {"a", 0, 7, steps, 3};
-    struct step_hist *h = xcalloc(MODE_N, sizeof *h); /* h is that of MODE_TRAIN */
-    step_hists_of(&rank, (wall_ns){0}, (wall_ns){0}, h);
-    CHECK_INT(h->count, 3);
-    CHECK_INT(h->counts[0], 3);
-    CHECK_INT(h->n_outliers, 0);
-    free(h);
 }
