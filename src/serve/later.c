@@ -161,7 +161,8 @@ static void add_job(struct later *l, const struct route_ask *q, route_fn *now, c
     work_add(l->worker, &k->job);
 }
 
-/* What is there of it. `*begin`: nothing yet, and the caller has to set it going. */
+/* What is there of it. `*begin`: nothing yet, and the caller has to set it going. Why it could not
+ * be worked out is told once: the run may be there again when somebody asks the next time. */
 static int fetch(struct later *l, const char *key, struct route_answer *out, bool *begin,
                  struct err *e)
 {
@@ -173,6 +174,8 @@ static int fetch(struct later *l, const char *key, struct route_answer *out, boo
         rc = x->rc;
         *e = x->why;
         buf_put(&out->body, x->body.p, x->body.len);
+        if (rc)
+            forget(x);
     } else {
         answer_pending(out);
         if (!x && (x = place_for(l))) {
