@@ -3,10 +3,13 @@
 """zoom_server.py RUNS [--footplate PROGRAM]...: what the requests of one zoom cost the server.
 
 Each request of the Nodes tab is asked alone, as browsers do, of windows that nothing was kept of.
-What counts is the CPU time of the whole server, all its threads, from before the request to after
-the answer: unlike the time that passes it does not grow with the number of requests that wait for a
-core. Each window is asked for three times, moved by a nanosecond, and the least counts: what others
-do to the caches is not ours. Several programs are asked in turns, the same windows each."""
+CPU time is that of the whole server, all its threads, from before the request to after the answer:
+unlike the time that passes it does not grow with the number of requests that wait for a core. The
+clock runs from the request to the last byte of the answer; both cores of a small machine may work
+on one. Each window is asked for three times, moved by a nanosecond, and the least counts: what
+others do to the caches is not ours. --first asks each once, as a user does: what the page cache or
+the processor's caches do not have yet is then in it. Several programs are asked in turns, the same
+windows each."""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ import contextlib
 import dataclasses
 import http.client
 import json
+import math
 import pathlib
 import random
 import re
@@ -53,6 +57,7 @@ class Cost:
     what: str
     window: Window
     cpu_ms: float
+    clock_ms: float
     sent: int
 
 
@@ -87,15 +92,16 @@ class Asked:
     def whole(self) -> Window:
         return Window(self.about["start_ns"], self.about["end_ns"] or self.about["updated_ns"])
 
-    def cost(self, what: str, w: Window, pixels: int) -> Cost:
-        cpu, sent = [], 0
-        for i in range(TIMES):
+    def cost(self, what: str, w: Window, pixels: int, times: int) -> Cost:
+        cpu, clock, sent = [], [], 0
+        for i in range(times):
             moved = Window(w.start + i, w.end + i)
             path = self.path(question(self.about, what, moved, self.whole(), pixels))
-            before = procs.cpu_seconds(self.pid)
+            before, began = procs.cpu_seconds(self.pid), time.perf_counter()
             sent = len(self.get(path))
+            clock.append((time.perf_counter() - began) * 1e3)
             cpu.append((procs.cpu_seconds(self.pid) - before) * 1e3)
-        return Cost(what, w, min(cpu), sent)
+        return Cost(what, w, min(cpu), min(clock), sent)
 
 
 def lines(about: dict[str, Any]) -> list[str]:
@@ -149,7 +155,11 @@ def asked(footplate: str, folder: pathlib.Path) -> Iterator[Asked]:
 
 
 def measure(
-    programs: Sequence[str], folder: pathlib.Path, n: int, pixels: int = PIXELS
+    programs: Sequence[str],
+    folder: pathlib.Path,
+    n: int,
+    pixels: int = PIXELS,
+    times: int = TIMES,
 ) -> list[list[Cost]]:
     """Costs by program, in the same order for each."""
     with contextlib.ExitStack() as stack:
@@ -162,8 +172,22 @@ def measure(
         for w in windows(servers[0].whole(), about["interval_ms"] / 1e3, pixels, n):
             for what in WHAT:
                 for server, mine in zip(servers, costs, strict=True):
-                    mine.append(server.cost(what, w, pixels))
+                    mine.append(server.cost(what, w, pixels, times))
     return costs
+
+
+def spread(values: Sequence[float]) -> str:
+    v = sorted(values)
+    p99 = v[math.ceil(0.99 * len(v)) - 1]
+    return f"median {statistics.median(v):.1f}, p99 {p99:.1f}, most {v[-1]:.1f}"
+
+
+def print_costs(what: str, costs: Sequence[Cost]) -> None:
+    worst = sorted(costs, key=lambda c: -c.cpu_ms)[:3]
+    hours = ", ".join(f"{c.window.hours:.3g} h" for c in worst)
+    print(f"  {what:10} CPU ms: {spread([c.cpu_ms for c in costs])} (at {hours});", end=" ")
+    print(f"clock ms: {spread([c.clock_ms for c in costs])};", end=" ")
+    print(f"{max(c.sent for c in costs)} B at most")
 
 
 def main() -> None:
@@ -172,18 +196,16 @@ def main() -> None:
     parser.add_argument("--footplate", action="append", metavar="PROGRAM")
     parser.add_argument("--windows", type=int, default=60)
     parser.add_argument("--pixels", type=int, default=PIXELS)
+    parser.add_argument("--first", action="store_true", help="ask for each window once")
     ask = parser.parse_args()
     programs = ask.footplate or ["footplate"]
+    times = 1 if ask.first else TIMES
     for program, costs in zip(
-        programs, measure(programs, ask.folder, ask.windows, ask.pixels), strict=True
+        programs, measure(programs, ask.folder, ask.windows, ask.pixels, times), strict=True
     ):
         print(program)
         for what in WHAT:
-            mine = sorted((c for c in costs if c.what == what), key=lambda c: c.cpu_ms)
-            middle = statistics.median(c.cpu_ms for c in mine)
-            worst = ", ".join(f"{c.cpu_ms:.1f} ({c.window.hours:.3g} h)" for c in mine[:-6:-1])
-            largest = max(c.sent for c in mine)
-            print(f"  {what:10} CPU ms: median {middle:.1f}, worst {worst}; {largest} B at most")
+            print_costs(what, [c for c in costs if c.what == what])
 
 
 if __name__ == "__main__":
