@@ -10,7 +10,6 @@
 
 #include "base/human.h"
 #include "base/mem.h"
-#include "base/percents.h"
 #include "base/progress.h"
 #include "base/table.h"
 #include "rules/pricing.h"
@@ -125,6 +124,16 @@ static const char *machine_text(const struct show *s, const struct node_info *n)
     return t;
 }
 
+/* ", rank 3 of 8": what is known of it. */
+static const char *place_text(const struct show *s, const struct node_info *n)
+{
+    if (n->rank < 0)
+        return "";
+    return n->world_size < 0
+               ? arena_printf(s->arena, ", rank %" PRId64, n->rank)
+               : arena_printf(s->arena, ", rank %" PRId64 " of %" PRId64, n->rank, n->world_size);
+}
+
 static void put_node(const struct show *s, const struct node_view *v)
 {
     const struct node_info *n = v->last;
@@ -133,8 +142,7 @@ static void put_node(const struct show *s, const struct node_view *v)
     if (n->n_gpus || n->memory_bytes > 0) /* else nobody looked */
         put_line(s, "", "%s", gpu_text(s, n));
     if (n->launcher && *n->launcher)
-        put_line(s, "", "started by %s, rank %" PRId64 " of %" PRId64, n->launcher, n->rank,
-                 n->world_size);
+        put_line(s, "", "started by %s%s", n->launcher, place_text(s, n));
     for (size_t i = 0; v->sessions > 1 && i < v->sessions; i++)
         put_line(s, "", "session %u: %s%s%s, began %s", v->first[i].session,
                  run_status_name(v->first[i].status), *v->first[i].why ? ", " : "", v->first[i].why,
@@ -223,7 +231,7 @@ static void put_phases(const struct show *s)
         printf("no steps seen: %s. %s\n", text_safe(s->arena, s->no_steps), steps_advice);
         return;
     }
-    percents_of(s->phases.seconds, PHASE_N, pct);
+    show_percents(s, pct);
     table_init(&t, s->arena, phase_columns);
     for (enum phase_kind k = 0; k < PHASE_N; k++) {
         if (s->phases.seconds[k] <= 0)

@@ -21,7 +21,7 @@ static double cost_of(const struct compare_ask *ask, int side, const struct run_
         const struct node_info *n = &info->nodes[i];
         struct node_facts facts;
         pricing_of_node(&p, info, n, a, &facts);
-        sum += (double)MAX_OF(n->end.ns - n->start.ns, (int64_t)0) / 3600e9 * facts.price_per_hour;
+        sum += node_hours(n) * facts.price_per_hour;
     }
     return sum;
 }

@@ -117,7 +117,7 @@ static void put_details(const struct report *r, struct doc *d)
     if (s[PHASE_INTERRUPTION] > 0)
         doc_fact(d, "Interruption", s[PHASE_INTERRUPTION], took(r, s[PHASE_INTERRUPTION]));
     put_percent(r, d, "Initialization (%)", pct[PHASE_INIT]);
-    put_percent(r, d, "Training loop (%)", pct[PHASE_TRAIN] + pct[PHASE_EVAL]);
+    put_percent(r, d, "Training loop (%)", show_loop_percent(pct));
     put_percent(r, d, "Finalization (%)", pct[PHASE_FINAL]);
     if (s[PHASE_INTERRUPTION] > 0)
         put_percent(r, d, "Interruption (%)", pct[PHASE_INTERRUPTION]);
@@ -215,10 +215,10 @@ static void put_tiles(const struct report *r, struct doc *d)
     const struct run_phases *p = &r->show.phases;
     const size_t issues = r->states[RULE_ISSUE];
     doc_tiles(d);
-    doc_tile(d, r->live ? "Duration so far" : "Duration",
+    doc_tile(d, r->live ? "Job duration so far" : "Job duration",
              took(r, wall_span_s(p->job_start, p->job_end)),
              p->has_steps ? arena_printf(r->arena, "%.1f %% in the training loop",
-                                         r->phase_pct[PHASE_TRAIN] + r->phase_pct[PHASE_EVAL])
+                                         show_loop_percent(r->phase_pct))
                           : NULL);
     put_use_tile(r, d, "GPU utilization", "gpu");
     put_use_tile(r, d, "CPU utilization", "cpu");

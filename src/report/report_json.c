@@ -23,7 +23,7 @@ static void put_run(struct jw *j, const struct report *r)
     jw_object(j, "phase_percents"); /* as shown: they sum to 100 */
     for (enum phase_kind k = 0; k < PHASE_N; k++)
         jw_num(j, phase_name(k), r->phase_pct[k]);
-    jw_num(j, "loop", r->phase_pct[PHASE_TRAIN] + r->phase_pct[PHASE_EVAL]);
+    jw_num(j, "loop", show_loop_percent(r->phase_pct));
     jw_end(j);
     jw_num(j, "cost", r->cost);
     jw_num(j, "price_per_hour", r->price_per_hour);

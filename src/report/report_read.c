@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/percents.h"
 #include "report/report_own.h"
 #include "rules/pricing.h"
 
@@ -67,13 +66,6 @@ double report_since(const struct report *r, wall_ns t)
     return (double)(t.ns - r->show.phases.job_start.ns) / (double)NS_PER_S;
 }
 
-static void take_phases(struct report *r)
-{
-    percents_of(r->show.phases.seconds, PHASE_N, r->phase_pct);
-    for (size_t k = 0; k < PHASE_N && !r->show.phases.has_steps; k++)
-        r->phase_pct[k] = NAN;
-}
-
 static double price_of(const struct report *r, const char *node)
 {
     const struct checked *c = r->ask.checked;
@@ -92,7 +84,7 @@ static void take_cost(struct report *r)
         const struct node_info *n = &info->nodes[i];
         const double price = price_of(r, n->id);
         const bool last = i + 1 == info->n_nodes || strcmp(n->id, info->nodes[i + 1].id) != 0;
-        r->cost += price * (double)MAX_OF(n->end.ns - n->start.ns, 0) / 3600e9;
+        r->cost += node_hours(n) * price;
         r->price_per_hour += last ? price : 0;
     }
     if (isnan(r->cost))
@@ -118,7 +110,7 @@ int report_gather(struct report **out, struct run *run, const struct report_ask 
     if (rc != 0)
         return rc;
     statview_of(&r->use, r->show.lines, r->show.n_lines, a);
-    take_phases(r);
+    show_percents(&r->show, r->phase_pct);
     rc = report_charts_read(r, run, e);
     if (rc == 0)
         rc = report_steps_read(r, run, e);

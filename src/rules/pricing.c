@@ -50,15 +50,16 @@ void pricing_of_node(const struct pricing *p, const struct run_info *info,
     out->price_per_hour = isnan(price) ? table_price(p, machine) : price;
 }
 
+double node_hours(const struct node_info *n)
+{
+    return n->end.ns > n->start.ns ? (double)(n->end.ns - n->start.ns) / 3600e9 : 0;
+}
+
 double pricing_cost(const struct run_info *info)
 {
     double sum = info->n_nodes ? 0 : NAN;
-    for (size_t i = 0; i < info->n_nodes; i++) {
-        const struct node_info *n = &info->nodes[i];
-        const double hours =
-            n->end.ns > n->start.ns ? (double)(n->end.ns - n->start.ns) / 3600e9 : 0;
-        sum += hours * said_price(info, n);
-    }
+    for (size_t i = 0; i < info->n_nodes; i++)
+        sum += node_hours(&info->nodes[i]) * said_price(info, &info->nodes[i]);
     return sum;
 }
 

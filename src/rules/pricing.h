@@ -17,6 +17,8 @@ struct pricing {
 /* Fills machine and price_per_hour of the node. */
 void pricing_of_node(const struct pricing *p, const struct run_info *info,
                      const struct node_info *node, struct arena *a, struct node_facts *out);
+/* How long a session of a node is paid for. */
+double node_hours(const struct node_info *session);
 /* What the run cost so far: each session of each node. NAN: a price is not known. */
 double pricing_cost(const struct run_info *info);
 /* What an hour of all its nodes costs. NAN: a price is not known. */

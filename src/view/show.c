@@ -4,10 +4,19 @@
 
 #include <math.h>
 
-double show_share(const struct show *s, enum phase_kind k)
+#include "base/percents.h"
+
+void show_percents(const struct show *s, double pct[PHASE_N])
 {
-    const double all_s = (double)(s->phases.job_end.ns - s->phases.job_start.ns) / (double)NS_PER_S;
-    return all_s > 0 ? s->phases.seconds[k] / all_s : NAN;
+    percents_of(s->phases.seconds, PHASE_N, pct);
+    for (size_t k = 0; k < PHASE_N && !s->phases.has_steps; k++)
+        pct[k] = NAN;
+}
+
+/* Tenths are added as whole numbers: 50.3 + 1.8 as they are make 52.099999999999994. */
+double show_loop_percent(const double pct[PHASE_N])
+{
+    return round((pct[PHASE_TRAIN] + pct[PHASE_EVAL]) * 10) / 10;
 }
 
 static int find_phases(struct show *out, struct run *r, struct arena *a, struct err *e)

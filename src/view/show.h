@@ -32,8 +32,11 @@ MUST_CHECK int show_read_steps(struct show *out, struct run *r, struct rank_step
 MUST_CHECK int show_read_with(struct show *out, struct run *r, const struct run_phases *phases,
                               const char *no_steps, struct arena *a, struct err *e);
 
-/* Share of the job's time, 0..1; NAN when it took none. */
-double show_share(const struct show *s, enum phase_kind k);
+/* Percentages of the job's time as they are shown everywhere: with one decimal, and 100 together.
+ * NAN without steps. */
+void show_percents(const struct show *s, double pct[PHASE_N]);
+/* Of these, training and evaluation together. */
+double show_loop_percent(const double pct[PHASE_N]);
 
 /* The keys of `footplate show --json`, into an object that the caller opened. */
 void show_json(struct jw *j, const struct show *s);

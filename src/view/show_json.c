@@ -13,6 +13,8 @@ static void loop_json(struct jw *j, const struct show *s)
     const struct run_phases *p = &s->phases;
     const bool has = p->has_steps;
     const double *took = p->seconds;
+    double pct[PHASE_N];
+    show_percents(s, pct);
     const struct {
         const char *key;
         double v;
@@ -23,12 +25,12 @@ static void loop_json(struct jw *j, const struct show *s)
         {"initialization_s", took[PHASE_INIT]},
         {"finalization_s", took[PHASE_FINAL]},
         {"interruption_s", took[PHASE_INTERRUPTION]},
-        {"initialization_pct", 100 * show_share(s, PHASE_INIT)},
-        {"loop_pct", 100 * (show_share(s, PHASE_TRAIN) + show_share(s, PHASE_EVAL))},
-        {"train_pct", 100 * show_share(s, PHASE_TRAIN)},
-        {"eval_pct", 100 * show_share(s, PHASE_EVAL)},
-        {"finalization_pct", 100 * show_share(s, PHASE_FINAL)},
-        {"interruption_pct", 100 * show_share(s, PHASE_INTERRUPTION)},
+        {"initialization_pct", pct[PHASE_INIT]},
+        {"loop_pct", show_loop_percent(pct)},
+        {"train_pct", pct[PHASE_TRAIN]},
+        {"eval_pct", pct[PHASE_EVAL]},
+        {"finalization_pct", pct[PHASE_FINAL]},
+        {"interruption_pct", pct[PHASE_INTERRUPTION]},
     };
     jw_int(j, "job_start_ns", p->job_start.ns);
     jw_int(j, "job_end_ns", p->job_end.ns);

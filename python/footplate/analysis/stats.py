@@ -48,31 +48,25 @@ def of_json(rows: Sequence[Mapping[str, Any]], attrs: Mapping[str, Any] | None =
 
 # ---- the job ----
 
-_PARTS: Final = (
-    ("initialization", "initialization_s"),
-    ("train", "train_s"),
-    ("eval", "eval_s"),
-    ("interruption", "interruption_s"),
-    ("finalization", "finalization_s"),
-)
+_PARTS: Final = ("initialization", "train", "eval", "interruption", "finalization")
 
 
 def job_statistics(info: Mapping[str, Any]) -> Table:
-    """The job, its loop, and the phases that it is made of."""
-    job_s = info["job_duration_s"]
+    """The job, its loop, and the phases that it is made of; percentages as they are shown."""
 
-    def row(part: str, start: Any, end: Any, seconds: Any) -> dict[str, Any]:
-        share = 100 * seconds / job_s if seconds is not None and job_s else None
-        return {"part": part, "start": start, "end": end, "duration_s": seconds, "share_pct": share}
+    def row(part: str, key: str, start: Any, end: Any) -> dict[str, Any]:
+        times = {"part": part, "start": start, "end": end}
+        return times | {"duration_s": info.get(f"{key}_s"), "share_pct": info.get(f"{key}_pct")}
 
-    rows = [row("job", info["job_start_ns"], info["job_end_ns"], job_s)]
-    loop = (info["loop_start_ns"], info["loop_end_ns"], info["loop_duration_s"])
-    rows.append(row("training_loop", *loop))
-    for part, key in _PARTS:
+    job = {"part": "job", "start": info["job_start_ns"], "end": info["job_end_ns"]}
+    rows = [job | {"duration_s": info["job_duration_s"], "share_pct": 100}]
+    loop = row("training_loop", "loop", info["loop_start_ns"], info["loop_end_ns"])
+    rows.append(loop | {"duration_s": info["loop_duration_s"]})
+    for part in _PARTS:
         mine = [p for p in info["phases"] if p["phase"] == part]
         start = min((p["start_ns"] for p in mine), default=None)
         end = max((p["end_ns"] for p in mine), default=None)
-        rows.append(row(part, start, end, info.get(key)))
+        rows.append(row(part, part, start, end))
     kinds = {"part": "category", "start": "time", "end": "time"}
     return Table.of_rows(rows, kinds | {"duration_s": "float", "share_pct": "float"})
 
