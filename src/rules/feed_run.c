@@ -17,6 +17,7 @@ static void add_session(struct node_facts *n, const struct node_info *s, struct 
     n->cores = MAX_OF(n->cores, s->cores);
     n->n_gpus = MAX_OF(n->n_gpus, s->n_gpus);
     n->memory_bytes = MAX_OF(n->memory_bytes, s->memory_bytes);
+    n->hours += node_hours(s);
     if (s->n_gpus && !n->gpu_memory_bytes) {
         n->gpu = arena_strdup(a, s->gpus[0].name);
         n->gpu_memory_bytes = s->gpus[0].memory_bytes;

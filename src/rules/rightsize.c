@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/human.h"
 #include "base/mem.h"
 
 /* In percent of a resource: below this a run uses it little; more than that a proposal may not use
@@ -171,11 +172,13 @@ static const char *price_text(const struct sizing *s, const struct right_size *r
 {
     if (isnan(r->price_per_hour))
         return arena_printf(a, "%.0f %% less to pay", s->saving * 100);
+    char then[HUMAN_LEN], now[HUMAN_LEN];
     const char *cost = isnan(hours)
                            ? ""
-                           : arena_printf(a, "; %.2f instead of %.2f for a run as long as this one",
-                                          s->price_per_hour * hours, r->price_per_hour * hours);
-    return arena_printf(a, "%.2f an hour instead of %.2f, %.0f %% less%s", s->price_per_hour,
+                           : arena_printf(a, "; %s instead of %s for a run as long as this one",
+                                          human_money(s->price_per_hour * hours, then, sizeof then),
+                                          human_money(r->price_per_hour * hours, now, sizeof now));
+    return arena_printf(a, "%g an hour instead of %g, %.0f %% less%s", s->price_per_hour,
                         r->price_per_hour, s->saving * 100, cost);
 }
 

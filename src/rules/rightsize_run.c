@@ -102,13 +102,25 @@ static size_t used_nodes(const struct checked *c, const struct machines *t, stru
     return n == c->n_nodes ? n : 0;
 }
 
+/* Hours that cost, at the price of all machines, what the run did: nodes need not be there for
+ * equally long. Where that is not known, those of the job. */
+static double paid_hours(const struct checked *c)
+{
+    double cost = 0, price = 0;
+    for (size_t i = 0; i < c->n_nodes; i++) {
+        cost += c->nodes[i].hours * c->nodes[i].price_per_hour;
+        price += c->nodes[i].price_per_hour;
+    }
+    return cost > 0 ? cost / price : (double)(c->run.job_end.ns - c->run.job_start.ns) / 3600e9;
+}
+
 const struct right_size *rightsize_advise(struct checked *c, const struct machines *t,
                                           struct arena *a)
 {
     static const enum rule_id told[] = {RULE_overall_system_usage, RULE_low_gpu_utilization,
                                         RULE_batch_size};
     struct used_node *v = arena_array(a, struct used_node, c->n_nodes + 1);
-    const double hours = (double)(c->run.job_end.ns - c->run.job_start.ns) / 3600e9;
+    const double hours = paid_hours(c);
     if (hours * 3600 < LEAST_S)
         return NULL;
     const struct right_size *r = rightsize(t, v, used_nodes(c, t, a, v), hours, a);

@@ -7,6 +7,7 @@
 #include "base/json_read.h"
 #include "base/mem.h"
 #include "rules/feed_run.h"
+#include "rules/rightsize.h"
 #include "rules/verdict_json.h"
 #include "serve/cutfile.h"
 #include "serve/heap.h"
@@ -56,6 +57,21 @@ struct judging {
     bool changed; /* the data did while it was read: what went wrong says nothing about the run */
 };
 
+/* As `footplate check` does it: with the table of machines, which knows prices that the run does
+ * not say, and what size would do. A table that cannot be read costs these, not the findings. */
+static int check(struct run *run, const struct rule_params *params, struct arena *a,
+                 struct checked *out, struct err *e)
+{
+    struct machines *table = arena_new(a, struct machines);
+    struct err ignored;
+    const bool known = machines_load(table, NULL, a, &ignored) == 0;
+    const struct pricing pricing = {.table = known ? table : NULL};
+    const int rc = rules_check_priced(run, params, &pricing, a, out, e);
+    if (rc == 0 && known)
+        (void)rightsize_advise(out, table, a);
+    return rc;
+}
+
 static int judge(struct judging *g, struct run *run, struct err *e)
 {
     struct arena a = {0};
@@ -64,7 +80,7 @@ static int judge(struct judging *g, struct run *run, struct err *e)
     struct rule_params params;
     struct checked *c = arena_new(&a, struct checked);
     rule_params_init(&params, &a);
-    const int rc = rules_check_run(run, &params, &a, c, e);
+    const int rc = check(run, &params, &a, c, e);
     if (rc == 0) {
         jw_array(&j, NULL);
         for (size_t k = 0; k < RULE_N; k++) {
