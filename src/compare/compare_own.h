@@ -18,7 +18,7 @@ struct reading {
     struct jobsteps steps;
     unsigned unseen; /* parts of steps that no rank could see, as bits */
     bool has_phases;
-    double phase_s[PHASE_N];
+    double phase_s[PHASE_N], job_s; /* the phases are what the job's time is made of */
     const char *no_steps; /* why there are none; NULL: there are */
     struct summary_line *lines;
     size_t n_lines;

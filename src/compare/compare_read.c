@@ -44,6 +44,7 @@ static int read_show(struct run *r, const struct pricing *pricing, struct arena 
         out->has_phases = s.phases.has_steps;
         for (size_t k = 0; k < PHASE_N; k++)
             out->phase_s[k] = s.phases.seconds[k];
+        out->job_s = wall_span_s(s.phases.job_start, s.phases.job_end);
         out->no_steps = s.no_steps ? arena_strdup(a, s.no_steps) : NULL;
         out->n_lines = s.n_lines;
         out->lines = arena_array(a, struct summary_line, s.n_lines + 1);

@@ -14,10 +14,10 @@ static double phase_of(const struct reading *r, size_t k)
     return r->has_phases ? r->phase_s[k] : NAN;
 }
 
-static double duration_of(const struct reading *r, size_t unused)
+static double job_of(const struct reading *r, size_t unused)
 {
     (void)unused;
-    return runview_duration_s(r->info);
+    return r->job_s;
 }
 
 static void fill_phase(struct comparing *c, const char *name,
@@ -36,7 +36,7 @@ static void fill_phases(struct comparing *c)
     c->out->phases = arena_array(c->arena, struct compared_phase, PHASE_N + 1);
     for (size_t k = 0; k < PHASE_N; k++)
         fill_phase(c, phase_name((enum phase_kind)k), phase_of, k);
-    fill_phase(c, "total", duration_of, 0);
+    fill_phase(c, "total", job_of, 0);
 }
 
 /* ---- utilization ---- */

@@ -45,6 +45,13 @@ static void share_cell(struct doing *d, double share)
     doc_number(&d->doc, share, share_text(share, text));
 }
 
+/* A share of a whole, as percents. */
+static void part_cell(struct doing *d, double share)
+{
+    char text[HUMAN_LEN];
+    doc_number(&d->doc, share, human_value(share * 100, "%", text, sizeof text));
+}
+
 static void value_cell(struct doing *d, double v, const char *unit)
 {
     char text[HUMAN_LEN];
@@ -337,7 +344,7 @@ static void put_times(struct doing *d)
             if (seconds)
                 seconds_cell(d, t->v[s]);
             else
-                value_cell(d, t->v[s] * 100, "%");
+                part_cell(d, t->v[s]);
         if (seconds)
             more_cell(d, more);
         else
@@ -405,11 +412,8 @@ static void put_finding(struct doing *d, const struct compared_finding *f)
     const char *message = f->message[COMPARE_B] ? f->message[COMPARE_B] : f->message[COMPARE_A];
     doc_cell(&d->doc, f->rule->name);
     doc_badge(&d->doc, signs[f->change], words[f->change]);
-    for (int s = 0; s < COMPARE_SIDES; s++) {
-        char text[HUMAN_LEN];
-        const char *share = share_text(f->lost_share[s], text);
-        doc_number(&d->doc, f->lost_share[s], share + (*share == '+'));
-    }
+    for (int s = 0; s < COMPARE_SIDES; s++)
+        part_cell(d, f->lost_share[s]);
     doc_cell(&d->doc, f->change == FINDING_UNKNOWN && f->why ? f->why : message ? message : "");
 }
 
