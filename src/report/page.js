@@ -1,35 +1,12 @@
 /* What a page can do beside being read: sort its tables, show values under the pointer, zoom. */
 (() => {
   "use strict";
-  const digits = (v) => {
-    const a = Math.abs(v);
-    return a === 0 || a >= 99.95 ? 0 : a >= 9.995 ? 1 : a >= 0.9995 ? 2 : 3;
-  };
-  const scaled = (v, base, prefixes, unit) => {
-    let i = 0;
-    for (; i + 1 < prefixes.length && Math.abs(v) >= 999.5; i++) v /= base;
-    return v.toFixed(i === 0 && Number.isInteger(v) ? 0 : digits(v)) + " " + prefixes[i] + unit;
-  };
   const pad = (n) => String(n).padStart(2, "0");
   const duration = (s) => {
     if (s >= 7200) return Math.floor(s / 3600) + " h " + pad(Math.floor((s % 3600) / 60)) + " min";
     if (s >= 120) return Math.floor(s / 60) + " min " + pad(Math.floor(s % 60)) + " s";
     return s >= 0.9995 ? s.toFixed(1) + " s" : (s * 1e3).toFixed(0) + " ms";
   };
-  const seconds = (s) => {
-    if (s === 0 || s >= 1) return duration(s);
-    const small = s < 999.5e-6, v = s * (small ? 1e6 : 1e3);
-    const whole = Math.abs(v - Math.round(v)) < 1e-9;
-    return v.toFixed(whole ? 0 : digits(v)) + (small ? " us" : " ms");
-  };
-  const binary = ["", "Ki", "Mi", "Gi", "Ti"];
-  const units = {
-    "%": (v) => v.toFixed(1) + " %",
-    B: (v) => scaled(v, 1024, binary, "B"),
-    "B/s": (v) => scaled(v, 1024, binary, "B/s"),
-    s: seconds,
-  };
-  const value = (v, unit) => (units[unit] ? units[unit](v) : +v.toPrecision(3) + (unit ? " " + unit : ""));
 
   /* ---- tables ---- */
 
@@ -68,8 +45,7 @@
 
   const points = (path) => {
     const xs = path.getAttribute("d").split(/[ML]/).slice(1).map((p) => parseFloat(p));
-    const vs = path.dataset.v.split(" ").map(Number);
-    return { label: path.dataset.label, xs, vs };
+    return { label: path.dataset.label, xs, texts: path.dataset.v.split("\t") };
   };
   const nearest = (xs, x) => {
     let lo = 0, hi = xs.length - 1;
@@ -121,7 +97,7 @@
     c.readout.append(head);
     for (const { l, k } of seen) {
       const row = document.createElement("div"), b = document.createElement("b");
-      b.textContent = value(l.vs[k], c.svg.dataset.unit);
+      b.textContent = l.texts[k];
       row.append(l.label + " ", b);
       c.readout.append(row);
     }

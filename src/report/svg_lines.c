@@ -85,8 +85,11 @@ static void put_band(struct buf *b, const struct scale_of *s, const struct svg_l
     svg_put(b, "\"/>");
 }
 
-static void put_line(struct buf *b, const struct scale_of *s, const struct svg_line *l, int color)
+/* The values as they are read under the pointer: no script writes numbers of its own. */
+static void put_line(struct buf *b, const struct scale_of *s, const struct svg_line *l,
+                     const char *unit, int color)
 {
+    char text[HUMAN_LEN];
     bool some = false;
     buf_printf(b, "<path class=\"line l%d\" data-label=\"", color);
     html_text(b, l->label, 60);
@@ -96,7 +99,9 @@ static void put_line(struct buf *b, const struct scale_of *s, const struct svg_l
     for (size_t k = 0; k < l->n; k++) {
         if (isnan(l->v[k]))
             continue;
-        buf_printf(b, "%s%.4g", some ? " " : "", l->v[k]);
+        if (some)
+            svg_put(b, "\t"); /* html_text lets none through, whatever the unit is called */
+        html_text(b, human_value(l->v[k], unit, text, sizeof text), 0);
         some = true;
     }
     svg_put(b, "\"/>\n");
@@ -115,7 +120,8 @@ static void put_spans(struct buf *b, const struct scale_of *s, const struct svg_
     svg_put(b, "\n");
 }
 
-static void put_inside(struct buf *b, const struct svg_lines *l, const struct scale_of *s)
+static void put_inside(struct buf *b, const struct svg_lines *l, const struct scale_of *s,
+                       const char *unit)
 {
     buf_printf(b,
                "<svg x=\"%d\" y=\"%d\" width=\"%.0f\" height=\"%d\" viewBox=\"0 0 1000 100\" "
@@ -127,7 +133,7 @@ static void put_inside(struct buf *b, const struct svg_lines *l, const struct sc
             put_band(b, s, &l->v[i], (int)(i % SVG_COLORS));
     svg_put(b, "\n");
     for (size_t i = 0; i < l->n; i++)
-        put_line(b, s, &l->v[i], (int)(i % SVG_COLORS));
+        put_line(b, s, &l->v[i], unit, (int)(i % SVG_COLORS));
     svg_put(b, "</svg>\n");
 }
 
@@ -186,9 +192,9 @@ void svg_lines(struct buf *b, const struct svg_words *w, const struct svg_lines 
     const struct scale_of s = scale_for(l);
     struct buf extra = {0};
     buf_printf(&extra,
-               " data-unit=\"%s\" data-axis=\"%s\" data-from=\"%.9g\" data-to=\"%.9g\" "
+               " data-axis=\"%s\" data-from=\"%.9g\" data-to=\"%.9g\" "
                "data-bottom=\"%d\" data-x=\"%s\"",
-               svg_unit(w), l->axis == SVG_TIME ? "time" : "count", s.from, s.to, TOP + PLOT + 17,
+               l->axis == SVG_TIME ? "time" : "count", s.from, s.to, TOP + PLOT + 17,
                w->x ? w->x : "");
     if (l->axis == SVG_TIME)
         svg_put(&extra, " data-sync=\"time\"");
@@ -196,7 +202,7 @@ void svg_lines(struct buf *b, const struct svg_words *w, const struct svg_lines 
     svg_begin(b, w, SVG_FULL, TOP + PLOT + BELOW, "lines", (const char *)extra.p);
     put_keys(b, l);
     put_upward_axis(b, &s, svg_unit(w));
-    put_inside(b, l, &s);
+    put_inside(b, l, &s, svg_unit(w));
     svg_rule(b, "axis", LEFT, TOP + PLOT, SVG_FULL - RIGHT, TOP + PLOT);
     put_across_axis(b, &s, l->axis, TOP + PLOT, w->x);
     svg_end(b);

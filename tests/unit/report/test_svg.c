@@ -94,7 +94,7 @@ TEST(a_line_has_a_gap_where_nothing_was_measured)
     struct buf b = {0};
     svg_lines(&b, &words, &(struct svg_lines){.v = &line, .n = 1});
     const char *text = text_of(&b);
-    CHECK(strstr(text, "data-v=\"1 3 4\""));
+    CHECK(strstr(text, "data-v=\"1.0 s\t3.0 s\t4.0 s\""));
     const char *d = strstr(text, "d=\"M");
     CHECK(d && count_of(d, "M") >= 2);
     CHECK(!strstr(text, "nan"));
