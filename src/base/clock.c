@@ -41,11 +41,19 @@ struct clock_tie clock_tie_now(void)
     return best;
 }
 
+/* Milliseconds, by the arithmetic of who has the time as a double from JSON (web/src/format.ts):
+ * what is less than 250 ns before a whole one counts as that one, so that both say the same. */
+static int64_t whole_ms(wall_ns t)
+{
+    return (int64_t)floor((double)t.ns / (double)NS_PER_MS + 0.00025);
+}
+
 const char *wall_text(wall_ns t, char *buf, size_t size)
 {
-    int64_t s = t.ns / NS_PER_S, ns = t.ns % NS_PER_S;
-    if (ns < 0) {
-        ns += NS_PER_S;
+    const int64_t a_second = NS_PER_S / NS_PER_MS, all = whole_ms(t);
+    int64_t s = all / a_second, ms = all % a_second;
+    if (ms < 0) {
+        ms += a_second;
         s--;
     }
     const time_t secs = (time_t)s;
@@ -55,7 +63,7 @@ const char *wall_text(wall_ns t, char *buf, size_t size)
         strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", &tm);
         strftime(zone, sizeof zone, "%z", &tm);
     }
-    snprintf(buf, size, "%s.%03d %s", date, (int)(ns / NS_PER_MS), zone);
+    snprintf(buf, size, "%s.%03d %s", date, (int)ms, zone);
     return buf;
 }
 

@@ -32,6 +32,11 @@ TEST(wall_time_is_written_in_the_local_zone)
     CHECK_STR(wall_text((wall_ns){1794734562125 * NS_PER_MS}, buf, sizeof buf),
               "2026-11-15 09:22:42.125 +0000");
     CHECK_STR(wall_text((wall_ns){0}, buf, sizeof buf), "1970-01-01 00:00:00.000 +0000");
+    /* As a double, which is what a page reads, it is the whole second. */
+    CHECK_STR(wall_text((wall_ns){1767225619999999900}, buf, sizeof buf),
+              "2026-01-01 00:00:20.000 +0000");
+    CHECK_STR(wall_text((wall_ns){1767225619999999400}, buf, sizeof buf),
+              "2026-01-01 00:00:19.999 +0000");
     setenv("TZ", "<+0530>-5:30", 1);
     tzset();
     CHECK_STR(wall_text((wall_ns){0}, buf, sizeof buf), "1970-01-01 05:30:00.000 +0530");
