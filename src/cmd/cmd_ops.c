@@ -103,7 +103,7 @@ static const struct table_column gpu_columns[] = {
 static void duration_cell(struct table *t, double s)
 {
     char text[HUMAN_LEN];
-    table_cell(t, "%s", s > 0 ? human_value(s, "s", text, sizeof text) : "-");
+    table_cell(t, "%s", human_value(s, "s", text, sizeof text));
 }
 
 static void row_cells(struct table *t, const struct op_row *r)

@@ -3,7 +3,7 @@
 import { api } from "../api";
 import { Button, Card, Field } from "../components/basics";
 import { Empty, Loaded } from "../components/empty";
-import { changeShare, dateTime, money, samplesPerSecond, value } from "../format";
+import { changeShare, count, dateTime, money, samplesPerSecond, value } from "../format";
 import { useLoad } from "../load";
 import { go, routePath } from "../state";
 import type { ComparedSide, Comparison, RunLine } from "../types";
@@ -91,7 +91,7 @@ function SideFacts(p: { name: string; side: ComparedSide }) {
         ))}
       </td>
       <td class="num">{value(side.duration_s, "s")}</td>
-      <td class="num">{side.runs.reduce((n, r) => n + r.steps, 0)}</td>
+      <td class="num">{count(side.runs.reduce((n, r) => n + r.steps, 0))}</td>
       <td class="num">{samplesPerSecond(side.samples_per_s)}</td>
       <td class="num">{money(side.cost)}</td>
     </tr>

@@ -25,7 +25,8 @@ function Fact(p: { term: string; children?: ComponentChildren }) {
 
 function rangeText(r: TimeRange, run: RunInfo): string {
   const span = r.end_ns - r.start_ns;
-  const after = run.start_ns === null ? "" : `, ${duration((r.start_ns - run.start_ns) / 1e9)} after the start`;
+  const start = run.job_start_ns ?? run.start_ns; // as in the report and in the terminal
+  const after = start === null ? "" : `, ${duration((r.start_ns - start) / 1e9)} after the start`;
   return `${dateTime(r.start_ns)} to ${clock(r.end_ns, span)}${after}`;
 }
 
@@ -147,7 +148,12 @@ function Criteria(p: { v: Verdict; rule: Rule | undefined }) {
   );
 }
 
-function AboutRule(p: { v: Verdict; rule: Rule | undefined }) {
+/** "12.3 % of the training loop"; of the job where no step says when its loop was. */
+export function lostShare(v: Pick<Verdict, "lost_share">, run: Pick<RunInfo, "loop_start_ns">): string {
+  return `${share(v.lost_share)} of the ${run.loop_start_ns === null ? "job" : "training loop"}`;
+}
+
+function AboutRule(p: { v: Verdict; rule: Rule | undefined; run: RunInfo }) {
   const { v } = p;
   return (
     <dl class="facts">
@@ -168,7 +174,7 @@ function AboutRule(p: { v: Verdict; rule: Rule | undefined }) {
       {v.state === "issue" && v.lost_s !== null && (
         <Fact term="Cost in all">
           {costText(v)}
-          {v.lost_share !== null && `, ${share(v.lost_share)} of the training loop`}
+          {v.lost_share !== null && `, ${lostShare(v, p.run)}`}
           {v.lost_cost !== null && `, at a cost of ${money(v.lost_cost)}`}
         </Fact>
       )}
@@ -185,7 +191,7 @@ export function RuleDetails(p: { v: Verdict; rule: Rule | undefined; run: RunInf
         <p key={r}>{r}.</p>
       ))}
       <Findings v={v} run={p.run} />
-      <AboutRule v={v} rule={p.rule} />
+      <AboutRule v={v} rule={p.rule} run={p.run} />
       {v.plots.map((plot, i) => (
         <EvidencePlot key={i} plot={plot} />
       ))}

@@ -6,13 +6,13 @@ import { useState } from "preact/hooks";
 import { api } from "../api";
 import { Badge, Card } from "../components/basics";
 import { Loaded } from "../components/empty";
-import { duration, share } from "../format";
+import { value } from "../format";
 import type { Load } from "../load";
 import { useLoad } from "../load";
 import { params, setParam } from "../state";
 import type { Rule, RuleState, RunInfo, Severity, Verdict } from "../types";
 import { plural, RULE_STATE, SEVERITY } from "../words";
-import { RuleDetails } from "./insight_rule";
+import { lostShare, RuleDetails } from "./insight_rule";
 
 const STATE_ORDER: Readonly<Record<RuleState, number>> = { issue: 0, clear: 1, not_evaluated: 2 };
 const SEVERITY_ORDER: Readonly<Record<Severity, number>> = { critical: 0, warning: 1, info: 2 };
@@ -32,9 +32,9 @@ export function worstFirst(verdicts: readonly Verdict[]): Verdict[] {
 }
 
 /** What stands beside the name of a closed rule. */
-function inShort(v: Verdict): string {
+function inShort(v: Verdict, run: RunInfo): string {
   if (v.state !== "issue") return v.why;
-  const lost = v.lost_s === null ? null : `${duration(v.lost_s)} lost${v.lost_share === null ? "" : `, ${share(v.lost_share)} of the training loop`}`;
+  const lost = v.lost_s === null ? null : `${value(v.lost_s, "s")} lost${v.lost_share === null ? "" : `, ${lostShare(v, run)}`}`;
   const cause = v.findings[0]?.explained_by[0];
   const text = lost ?? v.findings[0]?.message ?? "";
   return cause === undefined ? text : `${text}; explained by ${cause}`;
@@ -61,7 +61,7 @@ function RuleItem(p: { v: Verdict; rule: Rule | undefined; run: RunInfo; open: b
           </span>
           <span class="insight-name">{v.title === "" ? v.rule : v.title}</span>
           <StateBadge v={v} />
-          <span class="insight-short quiet">{inShort(v)}</span>
+          <span class="insight-short quiet">{inShort(v, p.run)}</span>
         </button>
       </h3>
       {p.open && <RuleDetails v={v} rule={p.rule} run={p.run} />}
