@@ -104,12 +104,15 @@ class Stage {
     return (await run(footplate, [...args, "--dir", this.dir], { maxBuffer: 1 << 26 })).stdout;
   }
 
-  /** Imports a file; `what` is a scene of tests/rules without its ending, or a path. */
-  async import(what) {
+  /** Imports a file; `what` is a scene of tests/rules without its ending, or a path. The run is
+   * changed by `change` before it can be seen. */
+  async import(what, change = () => undefined) {
     const file = what.startsWith("/") ? what : join(root, "tests", "rules", `${what}.scene`);
-    const before = new Set(readdirSync(this.dir));
-    await this.footplate("import", file);
-    const name = readdirSync(this.dir).find((n) => !before.has(n));
+    const aside = mkdtempSync(join(tmpdir(), "footplate-import-"));
+    await run(footplate, ["import", file, "--dir", aside]);
+    const [name] = readdirSync(aside);
+    change(join(aside, name));
+    await this.#moveIn(aside, name);
     this.runs.push(name);
     return name;
   }
@@ -119,10 +122,14 @@ class Stage {
     const aside = mkdtempSync(join(tmpdir(), "footplate-copy-"));
     cpSync(join(root, "tests", "data", "runs", name), join(aside, name), { recursive: true });
     change(join(aside, name));
+    await this.#moveIn(aside, name);
+    return name;
+  }
+
+  async #moveIn(aside, name) {
     renameSync(join(aside, name), join(this.dir, name));
     rmSync(aside, { recursive: true });
-    await until(() => this.#knows(name), `${name} in the list`);
-    return name;
+    if (this.address !== undefined) await until(() => this.#knows(name), `${name} in the list`);
   }
 
   /** Records the example trainer; resolves as soon as the run can be seen, `done` when it ended. */

@@ -1,245 +1,461 @@
 // SPDX-License-Identifier: Apache-2.0
-// numbers.test.mjs - one run, read in four places: the page, the report, the terminal and the JSON. A
-// figure that two of them show reads the same in both, to the last digit.
+// numbers.test.mjs - a run read in every place it is shown: the report as HTML, text and Markdown,
+// report.json, the API, the dashboard, the terminal. A figure reads the same everywhere, to the last
+// digit: it is the JSON's number as web/src/format.ts writes it (tests/data/human.tsv holds that to
+// what the program writes). figures.mjs lists the figures; one that is shown and not listed fails.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import test, { after, afterEach, before } from "node:test";
 
-import { pageModule, start, tableText } from "./help.mjs";
+import { runFigures } from "./figures.mjs";
+import { reportCharts, reportTables, reportTexts } from "./figures_report.mjs";
+import { pageModule, start, until } from "./help.mjs";
+import { blocksOf, FLAT, follows, hasDigit, labelled, pageFigures, printedTables } from "./media.mjs";
+import { agree, same, sameChart, sameTable } from "./numbers_kit.mjs";
 
-const name = "h200-1-worker";
-const other = "h200-12-workers";
+const CLUSTER = `scene 1
+node a cores=16 gpus=2 memory=64GiB
+node b cores=16 gpus=2 memory=64GiB
+* cpu.util total  0s..120s 24 noise 4
+* cpu.util cpu*   0s..120s 20 noise 7
+* mem.util        0s..120s 30 to 45
+* net.rx total    0s..120s 1500000 noise 300000
+* net.tx total    0s..120s 900 noise 300
+* gpu.util gpu*   0s..20s 0   20s..120s 40 for 300ms, 3 for 200ms
+* gpu.mem gpu*    0s..20s 2   20s..120s 35
+rank 0..1 on a: loader at 15s num_workers=2 pin_memory=0
+rank 0..1 on a: steps 150 x 512.37ms from 20s data=41% forward=20.3% backward=30% optimizer=5% batch 64 jitter 7%
+rank 0..1 on a: eval 4 x 101ms every 50; checkpoint 1.3s every 75
+rank 2..3 on b: steps 150 x 530.91ms from 20.2s data=11% forward=37% backward=40% comm=5% batch 64 jitter 9%; every 40 takes 1.9s in data
+job 0s..120s exit 0
+`;
+
+const STEPLESS = `scene 1
+node a cores=8 gpus=1 memory=16GiB
+* cpu.util total 0s..90s 31 noise 9
+* cpu.util cpu*  0s..90s 31 noise 12
+* gpu.util gpu*  0s..90s 7 for 3s, 55 for 700ms
+* gpu.mem gpu*   0s..90s 11 to 13
+`;
+
+/** Two ranks with three steps each; every step launches kernels and copies. */
+function kineto() {
+  const rows = [];
+  for (let s = 0; s < 3; s++) {
+    const at = 1_700_000_000_000_000 + 12_345 * s;
+    rows.push({ ph: "X", pid: 77, tid: 77, cat: "user_annotation", name: `ProfilerStep#${s}`, ts: at, dur: 11_987 });
+    for (let k = 0; k < 12; k++) {
+      const [ts, correlation] = [at + 100 + 930 * k, 100 * s + k + 1];
+      rows.push({ ph: "X", pid: 77, tid: 77, cat: "cpu_op", name: `aten::op${k}`, ts, dur: 711 - 31 * k });
+      rows.push({ ph: "X", pid: 77, tid: 77, cat: "cuda_runtime", name: "cudaLaunchKernel", ts: ts + 50, dur: 43, args: { correlation } });
+      rows.push({ ph: "X", pid: 0, tid: 7, cat: "kernel", name: `kernel_${k % 9}`, ts: ts + 117, dur: 613 - 37 * k, args: { device: 0, stream: 7, correlation } });
+    }
+  }
+  return JSON.stringify({ schemaVersion: 1, distributedInfo: { rank: 0 }, traceEvents: rows });
+}
+
+const priced = (price) => (folder) => {
+  for (const node of ["node-a", "node-b"]) {
+    const file = join(folder, node, "node.json");
+    writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, "utf8")), price_per_hour: price }));
+  }
+};
+
+const file = (name, text) => {
+  const path = join(t.dir, name);
+  writeFileSync(path, text);
+  return path;
+};
+
+/** The recorder is stopped as it is, so that every place reads the same data of a run that goes on. */
+async function living() {
+  const job = await t.record("living", "--seconds", "60");
+  jobs.push(job);
+  await until(async () => (await t.api(`/runs/${job.run}/steps?last=1`)).ranks[0]?.count > 30, "thirty steps");
+  job.child.kill("SIGSTOP");
+  return job.run;
+}
+
+const RUNS = {
+  "a rank on a GPU, with operators and a price": () => t.copy("h200-1-worker"),
+  "four ranks on two nodes, with a price": () => t.import(file("cluster.scene", CLUSTER), priced(3.825)),
+  "a run without steps": () => t.import(file("stepless.scene", STEPLESS)),
+  "an imported trace": () => t.import(file("trace.json", kineto())),
+  "a run that goes on": living,
+};
 
 let t;
-let format;
-let report; // what the report's page says: { tables, facts, sections }
-let comparison; // the same of the comparison's
+let f;
+let F;
+let percentages;
+const jobs = [];
+const read = new Map(); // what was read of a run
 
 before(async () => {
   t = await start();
-  for (const run of [name, other]) await t.copy(run);
-  format = await pageModule("format.ts");
-  const files = { report: join(t.dir, "report.html"), comparison: join(t.dir, "comparison.html") };
-  await t.footplate("report", name, "-o", files.report);
-  await t.footplate("compare", name, other, "--html", files.comparison);
-  const page = await t.open("#/");
-  report = await page.evaluate(readPage, readFileSync(files.report, "utf8"));
-  comparison = await page.evaluate(readPage, readFileSync(files.comparison, "utf8"));
-  await t.tidy();
+  f = await pageModule("format.ts");
+  ({ percentages } = await pageModule("components/plots/arcs.ts"));
+  F = runFigures(f, percentages);
 });
 afterEach(() => t.tidy());
-after(() => t?.stop());
+after(async () => {
+  for (const job of jobs) {
+    job.child.kill("SIGCONT");
+    job.child.kill("SIGINT");
+    await job.done;
+  }
+  await t?.stop();
+});
 
-/** Runs in the browser: the tables of a page by caption, its facts, and its sections by heading. */
-function readPage(html) {
-  const words = (el) => el.textContent.replace(/\s+/g, " ").trim();
-  const facts = (el) => Object.fromEntries([...el.querySelectorAll("dt")].reverse().map((dt) => [words(dt), words(dt.nextElementSibling)])); // the first of a name
-  const page = new DOMParser().parseFromString(html, "text/html");
-  for (const svg of page.querySelectorAll("td svg")) svg.remove();
-  const tables = {};
-  for (const table of page.querySelectorAll("table"))
-    tables[words(table.caption)] = [...table.tBodies[0].rows].map((row) => [...row.cells].map(words));
-  const sections = [...page.querySelectorAll("section")].map((s) => ({
-    title: words(s.querySelector("h2")),
-    text: [...s.querySelectorAll("p")].map(words),
-    facts: facts(s),
-  }));
-  return { tables, sections, facts: facts(page) };
+const json = async (...args) => JSON.parse(await t.footplate(...args));
+const LAST = ["--last", "30"];
+const ALL = ["--last", "1000000"];
+
+/** Everything that is said of a run, read once. */
+async function documents(name) {
+  if (read.has(name)) return read.get(name);
+  await t.footplate("report", name);
+  const folder = join(t.dir, name);
+  const d = {
+    name,
+    report: JSON.parse(readFileSync(join(folder, "report.json"), "utf8")),
+    html: readFileSync(join(folder, "report.html"), "utf8"),
+    text: await t.footplate("report", name, "--format", "text"),
+    markdown: await t.footplate("report", name, "--format", "markdown"),
+    show: await json("show", name, "--json"),
+    stats: await json("stats", name, "--json"),
+    steps: await json("steps", name, "--json", ...LAST),
+    ops: await json("ops", name, "--json", "--limit", "1000"),
+    check: await json("check", name, "--json"),
+    breakdown: await json("breakdown", name, "--json"),
+    catalogue: await t.api("/rules"),
+  };
+  read.set(name, d);
+  return d;
 }
 
-/** The rows below a line of titles in what the terminal shows, as objects by title. */
-function printed(text, firstTitle) {
-  const lines = text.split("\n");
-  const at = lines.findIndex((line) => line.startsWith(firstTitle));
-  assert.ok(at >= 0, `a table of ${firstTitle} in:\n${text}`);
-  const cells = (line) => line.trim().split(/ {2,}/);
-  const titles = cells(lines[at]);
-  const end = lines.findIndex((line, i) => i > at && cells(line).length !== titles.length);
-  return lines.slice(at + 1, end < 0 ? undefined : end).map((line) => Object.fromEntries(cells(line).map((cell, i) => [titles[i], cell])));
+const byRule = (verdicts) => Object.fromEntries(verdicts.map((v) => [v.rule, v]));
+const ofDevice = (ops, device, most) => ops.filter((r) => r.device === device).slice(0, most);
+const firstOps = (ops) => [...ofDevice(ops, "cpu", 20), ...ofDevice(ops, "gpu", 20)];
+
+/** JSON documents of the same thing, in the terms of report.json. */
+async function sameDocuments(d) {
+  const api = (path) => t.api(`/runs/${d.name}${path}`);
+  const told = { ...d.report, made_ns: 0 };
+  const documents = [
+    ["run", told.run, d.show, await api("")],
+    ["utilization", told.utilization, d.stats, await api("/stats")],
+    ["steps", told.steps, d.steps, await api("/steps?last=30")],
+    ["operators", firstOps(told.operators), firstOps(d.ops), firstOps(await api("/ops?limit=1000"))],
+    ["rules", byRule(told.rules), byRule(d.check), byRule(await t.findings(d.name))],
+    ["report", told, { ...(await api("/report.json")), made_ns: 0 }],
+    ["breakdown", d.breakdown, await api("/breakdown")],
+    ["cost", { cost: told.cost, price_per_hour: told.price_per_hour }, told.run],
+  ];
+  for (const [what, ...all] of documents) for (const other of all.slice(1)) agree(all[0], other, what);
+  assert.deepEqual(KINDS.map((kind) => told.run[`${kind}_pct`]), KINDS.map((kind) => told.phase_percents[kind]));
+  assert.equal(told.run.loop_pct, told.phase_percents.loop);
+  const { right_size: size } = told;
+  if (size !== null && told.cost !== null) {
+    assert.equal(f.money(size.instead_of.cost), f.money(told.cost));
+    assert.ok(size.why.includes(`${f.money(size.cost)} instead of ${f.money(told.cost)} for a run as long as this one`), size.why);
+    assert.ok(size.why.includes(`${f.general(size.price_per_hour)} an hour instead of ${f.general(told.price_per_hour)}, `), size.why);
+  }
 }
 
-/** A line of `show`: what stands behind its word. */
-const shown = (text, word) => new RegExp(`^${word} +(.*)$`, "m").exec(text)?.[1];
+const KINDS = ["initialization", "train", "eval", "finalization", "interruption"];
 
-const open = (tab, ready) => t.open(`#/run/${name}/${tab}`, { ready });
-const detailsOf = (page) =>
-  page.locator(".job-details dl > div").evaluateAll((rows) => Object.fromEntries(rows.map((r) => [r.children[0].textContent, r.children[1].textContent])));
-const asTable = async (page, title) => {
-  await page.getByRole("button", { name: `Show as table: ${title}` }).click();
-  return tableText(page, title);
+// ---- the report ----
+
+const ADVICE = /--detail-steps 5:2|fp_step_begin/; // not a figure
+
+/** Blocks of the report that are findings' facts, taken out: they follow their note. */
+function checkFacts(blocks, d) {
+  const findings = d.report.rules.filter((v) => v.state === "issue").flatMap((v) => F.costliest(v).slice(0, 12).map((x) => F.finding(x, v, d)));
+  const expected = findings.flat();
+  const own = blocks.filter((b) => b.kind === "fact" && !(b.name in F.facts && b.name !== "Cost"));
+  const labels = Object.entries(d.report.run.labels).map(([key, value]) => [`Label ${key}`, value]);
+  assert.deepEqual(own.map((b) => [b.name, b.text]), [...labels, ...expected.map(([name, text]) => [name, text])], "the facts of findings");
+  own.slice(labels.length).forEach((b, i) => same(b, { of: expected[i][2], text: expected[i][1] }, b.name));
+  for (const b of blocks.filter((x) => x.kind === "fact" && !own.includes(x))) same(b, F.facts[b.name](d), b.name);
+}
+
+async function checkHtml(d, blocks, stray) {
+  const tables = reportTables(F, d);
+  const charts = reportCharts(f, percentages, F, d);
+  const texts = reportTexts(f, F, d);
+  assert.deepEqual(stray, [], "figures that stand in no table, fact, chart or sentence");
+  for (const b of blocks) {
+    if (b.kind === "table") sameTable(b, tables[b.caption], d, "the table of the report");
+    if (b.kind === "figure") sameChart(b, charts(b), "the chart of the report");
+    if (b.kind === "tile") assert.deepEqual([b.text, b.below], F.tiles[b.name]?.(d), b.name);
+    if ((b.kind === "text" || b.kind === "heading") && hasDigit(b.text) && !ADVICE.test(b.text) && b.text !== STATIC)
+      assert.ok(texts.has(b.text), `"${b.text}" is no sentence that the JSON tells; it has:\n${[...texts].join("\n")}`);
+  }
+  checkFacts(blocks, d);
+}
+
+const STATIC = "Percentiles are exact to the stored resolution, with linear interpolation. Lines show the mean of each stretch of time, bands the lowest and the highest sample.";
+const MADE = /Made by Footplate \S+ on \S+ \S+ \S+\.(?=\s*$)/;
+
+/** What text and Markdown have of a block, in order. */
+function piecesOf(b, charts) {
+  if (b.kind === "table") return [b.caption, ...b.titles, ...b.rows.flatMap((row) => row.map((cell) => cell.text))];
+  if (b.kind === "fact") return [b.name, b.text];
+  if (b.kind === "tile") return [b.name, b.below === "" ? b.text : `${b.text} (${b.below})`];
+  if (b.kind !== "figure") return MADE.test(b.text) ? [] : [b.text];
+  const told = charts(b)?.told;
+  return told === undefined ? [] : [b.title, ...told.titles, ...told.rows.flat()];
+}
+
+function checkOtherForms(d, blocks, charts) {
+  const [product, ...rest] = blocks;
+  assert.equal(product.kind, "text");
+  const pieces = rest.flatMap((b) => piecesOf(b, charts));
+  for (const form of ["text", "markdown"]) follows(FLAT[form](d[form].replace(MADE, "")), pieces, form);
+}
+
+// ---- the terminal ----
+
+const COMMANDS = {
+  stats: ({ use }) => [use],
+  steps: ({ ranks, lastSteps }) => [ranks, lastSteps],
+  ops: ({ ops }) => [ops("cpu"), ops("gpu")],
+  breakdown: ({ breakdownSteps, devices, streams, memory }) => [breakdownSteps, devices, streams, memory],
+  show: ({ phases, use }) => [phases, use],
 };
 
-test("the job's times and the shares of its phases", async () => {
-  const page = await open("overview", ".pie");
-  const details = await detailsOf(page);
-  const told = await t.footplate("show", name);
-  const both = Object.keys(details).filter((term) => term !== "Cost");
-  assert.ok(both.length >= 11);
-  for (const term of both) assert.equal(details[term], report.facts[term], term);
-  const phases = Object.fromEntries(printed(told, "PHASE").map((r) => [r.PHASE, r]));
-  for (const [term, phase] of [["Initialization", "initialization"], ["Finalization", "finalization"]]) {
-    assert.equal(details[term], phases[phase].TIME);
-    assert.equal(details[`${term} (%)`], phases[phase].SHARE);
+const OPTIONS = { steps: LAST, breakdown: ALL };
+
+async function checkTerminal(d) {
+  for (const [command, specs] of Object.entries(COMMANDS)) {
+    const shown = printedTables(await t.footplate(command, d.name, ...(OPTIONS[command] ?? [])));
+    const wanted = specs(F.tables).filter((spec) => spec.rows(d).length > 0);
+    assert.equal(shown.length, wanted.length, `tables of ${command}`);
+    wanted.forEach((spec, i) => sameTable(shown[i], spec, d, `footplate ${command}`));
   }
-  const pie = (await page.locator(".job-summary figure").first().innerText()).replace(/\s+/g, " ");
-  for (const term of ["Initialization", "Training loop", "Finalization"])
-    assert.ok(pie.includes(`${term} ${details[term] ?? details[`${term} duration`]} ${details[`${term} (%)`]}`), `${term} in ${pie}`);
-  const progress = await page.locator(".job-summary figure").nth(1).locator(".sr-only").first().innerText();
-  assert.equal(progress, Object.entries({ Initialization: "initialization", Training: "train", Evaluation: "eval", Finalization: "finalization" }).map(([title, phase]) => `${title} ${phases[phase].SHARE}`).join(", "));
-  t.calm(page);
-});
+  await checkShow(d);
+  checkVerdicts(await t.footplate("check", d.name), d);
+}
 
-test("what the run cost", async () => {
-  const page = await open("overview", ".pie");
-  const details = await detailsOf(page);
-  assert.match(details.Cost, /^0\.0615, at 6\.88 an hour/);
-  assert.equal(details.Cost, shown(await t.footplate("show", name), "cost"));
-  assert.equal(details.Cost.split(",")[0], report.facts.Cost);
-  t.calm(page);
-});
+const FIRST_LINES = 12;
 
-test("how it was measured, and what that cost", async () => {
-  const page = await open("overview", ".measured");
-  const facts = await page.locator(".measured .fact").evaluateAll((all) => Object.fromEntries(all.map((f) => [f.children[0].textContent, f.children[1].textContent])));
-  const told = await t.footplate("show", name);
-  assert.equal(facts["Footplate's own cost"], shown(told, "own cost"));
-  assert.equal(facts["Footplate's own cost"], `${report.facts["Footplate's own cost"]}, ${report.facts.Written} written`);
-  for (const term of ["Sampling interval", "Samples", "Events lost"]) assert.equal(facts[term], report.facts[term], term);
-  assert.ok(shown(told, "recorded").startsWith(`every ${facts["Sampling interval"]}, ${facts.Samples} samples, `));
-  const losses = await tableText(page, "Not measured, or lost");
-  assert.deepEqual(losses.map(([what, , why]) => `${what}: ${why}`).sort(), (await t.api(`/runs/${name}`)).losses.map((l) => `${l.what}: ${l.why}`).sort());
-  t.calm(page);
-});
-
-test("the statistics of every resource", async () => {
-  const page = await open("overview", ".use-node table");
-  const onPage = await tableText(page, "Resource utilization of vm");
-  const inReport = report.tables["Resource utilization of each node, over the whole job"];
-  const inTerminal = printed(await t.footplate("stats", name), "NODE");
-  const json = JSON.parse(await t.footplate("stats", name, "--json"));
-  assert.equal(onPage.length, 7);
-  onPage.forEach((row, i) => {
-    const figures = row.slice(2, 8); // min, max, p99, p95, p90, p50
-    const [cli, raw] = [inTerminal[i], json[i]];
-    assert.deepEqual(figures, inReport[i].slice(3, 9), row[0]);
-    assert.deepEqual(figures, ["MIN", "MAX", "P99", "P95", "P90", "P50"].map((q) => cli[q]), row[0]);
-    assert.deepEqual(figures, ["min", "max", "p99", "p95", "p90", "p50"].map((q) => format.value(raw[q], raw.unit)), row[0]);
-    assert.equal(row[8], cli.SAMPLES);
+/** The lines of `show` by their label. */
+function showLines(d) {
+  const { run } = d.report;
+  const memory = (n) => (n.memory_bytes > 0 ? `, ${f.bytes(n.memory_bytes)} memory` : "");
+  const cores = (n) => (n.cores ? `, ${n.cores} cores${n.cpu_model === null ? "" : ` (${n.cpu_model})`}` : "");
+  const gpu = (n) => {
+    const [g] = n.gpu_devices;
+    if (g === undefined) return `no GPU found${n.gpu_absent === null ? "" : `: ${n.gpu_absent}`}`;
+    return g.name ? `${n.gpus} x ${g.name}, ${f.bytes(g.memory_bytes)} each` : F.plural(n.gpus, "GPU");
+  };
+  const every = run.interval_ms === null ? "" : `every ${f.value(run.interval_ms / 1000, "s")}, `;
+  const steps = ["train", "eval"].flatMap((mode) => {
+    const all = d.report.steps.ranks.filter((r) => r.mode === mode && r.count > 0);
+    const best = all.reduce((a, b) => (a === null || b.count > a.count ? b : a), null);
+    if (best === null) return [];
+    const rate = best.samples_per_s === null ? "" : `, ${f.samplesPerSecond(best.samples_per_s)} samples/s${all.length > 1 ? " a rank" : ""}`;
+    return [`${f.count(best.count)} ${mode}${all.length > 1 ? ` on each of ${all.length} ranks` : ""}, p50 ${f.value(best.p50_s, "s")}, p95 ${f.value(best.p95_s, "s")}${rate}`];
   });
-  t.calm(page);
-});
+  return {
+    run: [run.name],
+    folder: [run.path],
+    command: [run.command.join(" ")],
+    in: [`${run.directory}${run.git_commit === null ? "" : `, git commit ${run.git_commit}`}`],
+    started: [f.timestamp(run.start_ns)],
+    ended: [f.timestamp(run.end_ns)],
+    duration: [f.value(run.duration_s, "s")],
+    cost: [d.report.cost === null ? null : F.price(d)],
+    node: run.nodes.flatMap((n) => [`${n.id}${n.host === null ? "" : `: host ${n.host}`}${cores(n)}${memory(n)}`, gpu(n), ...(n.launcher === null ? [] : [`started by ${n.launcher}, rank 0`])]),
+    recorded: [`${every}${f.count(run.self.samples)} samples, ${f.bytes(run.self.file_bytes)}`],
+    "own cost": [run.self.cpu_s === null ? F.notClosed : `${F.cpu(run)}, ${f.bytes(run.self.bytes_written)} written`],
+    steps,
+  };
+}
 
-test("the steps of each rank, and what they were spent on", async () => {
-  const page = await open("steps", ".steps-shares");
-  const onPage = await tableText(page, "Duration of steps by rank and mode");
-  const inReport = report.tables["Steps of each rank"];
-  const inTerminal = printed(await t.footplate("steps", name), "NODE");
-  assert.equal(onPage.length, 2);
-  onPage.forEach(([rank, node, mode, steps, mean, p50, p95, p99, max, , samples], i) => {
-    assert.deepEqual([node, rank.replace("rank ", ""), mode, steps, mean, p50, p95, p99, max, samples], inReport[i]);
-    const cli = inTerminal[i];
-    assert.deepEqual([mode, steps, mean, p50, p95, max, samples], ["MODE", "STEPS", "MEAN", "P50", "P95", "MAX", "SAMPLES/S"].map((c) => cli[c]));
-  });
-  const shares = await asTable(page, "Shares of the parts, of all steps");
-  const parts = ["data", "forward", "backward", "optimizer", "h2d", "other"];
-  const times = Object.fromEntries(report.tables["Where the time of the steps went"].map(([rank, mode, ...cells]) => [`rank ${rank}, ${mode}`, cells]));
-  assert.equal(shares.length, 7);
-  for (const [who, part, time, share] of shares) {
-    assert.equal(time, times[who][parts.indexOf(part)], `${who} ${part}`);
-    assert.equal(share, inTerminal.find((r) => who.endsWith(r.MODE))[part.toUpperCase()], `${who} ${part}`);
-  }
-  const [show] = /steps +180 train, .*/.exec(await t.footplate("show", name));
-  assert.equal(show.replace(/ +/, " "), `steps 180 train, p50 ${onPage[0][5]}, p95 ${onPage[0][6]}, ${onPage[0][10]} samples/s`);
-  t.calm(page);
-});
+async function checkShow(d) {
+  const told = await t.footplate("show", d.name);
+  const known = showLines(d);
+  const head = told.split("\nphases\n");
+  const lines = [...labelled(head[0], FIRST_LINES), ...labelled(head[1], FIRST_LINES).filter(([label]) => label === "steps")];
+  for (const [label, text] of lines.filter(([word, words]) => hasDigit(words) && word !== "updated"))
+    assert.ok(known[label]?.includes(text), `show says ${label} "${text}", expected one of ${JSON.stringify(known[label])}`);
+  for (const [, after, what] of told.matchAll(/^\+(.*?) {2,}\S+ {2}(\S+?)[: ]/gm))
+    assert.ok(d.report.run.marks.some((m) => m.mark === what && f.duration((m.time_ns - d.report.run.start_ns) / 1e9) === after.trim()), `+${after} ${what}`);
+}
 
-test("the operators and kernels", async () => {
-  const page = await open("operators", ".ops-filters");
-  const cli = await t.footplate("ops", name);
-  for (const device of ["CPU", "GPU"]) {
-    const caption = device === "CPU" ? "CPU operators, ranked by self time" : "GPU kernels and copies, ranked by self time";
-    const onPage = await tableText(page, caption);
-    const inReport = report.tables[`Most expensive ${device} operators`];
-    const inTerminal = printed(cli, `${device} `);
-    assert.ok(inTerminal.length >= 10);
-    inReport.slice(0, inTerminal.length).forEach(([, share, self, total, calls, mean], i) => {
-      assert.deepEqual(onPage[i].slice(2, 7), [share, self, total, calls, mean], `${device} ${i}`);
-      const line = inTerminal[i];
-      assert.deepEqual([line.SHARE, line.SELF, line.TOTAL, line.CALLS, line.MEAN], [share, self, total, calls, mean], `${device} ${i}`);
+const MOST_TOLD = 3;
+
+/** Every line of `check` that has a figure. */
+function checkVerdicts(told, d) {
+  const several = d.report.run.nodes.length > 1;
+  const stop = (text) => (/[.!?]$/.test(text) ? text : `${text}.`);
+  const line = (label, text) => (text ? [`${label.padEnd(9)} ${stop(text)}`] : []);
+  const place = (x) => [several ? x.node : "", x.entity].filter((w) => w !== "").join(" ");
+  const findings = (v) =>
+    F.costliest(v).flatMap((x) => {
+      const facts = Object.fromEntries(F.finding(x, v, d));
+      const [when, cost, explained, during] = [facts.When, facts.Cost, facts.Explained, facts["What ran meanwhile"]];
+      return [`${several && x.node ? `${x.node}: ` : ""}${stop(x.message)}`, ...line("when", when), ...line("cost", cost), ...line("explained", explained), ...line("during", during), ...line("to do", F.advice(x, v))];
     });
-  }
-  t.calm(page);
-});
+  const also = (v) => {
+    const [names, rest] = [F.costliest(v).slice(MOST_TOLD, MOST_TOLD + 12).map(place), v.findings.length - MOST_TOLD - 12];
+    return `also ${names.join(", ")}${rest > 0 ? ` and ${rest} more` : ""}; --json has all of them.`;
+  };
+  const known = new Set([
+    `${d.report.run.name}: ${F.plural(F.states(d, "issue"), "issue")}, ${F.states(d, "clear")} clear, ${F.states(d, "not_evaluated")} not evaluated`,
+    ...d.check.flatMap((v) => [
+      `${v.rule}: ${v.title} (${F.size(v, d)})`,
+      ...findings(v),
+      also(v),
+      ...v.remarks.map(stop),
+      `${v.rule.padEnd(24)} ${v.why}`,
+    ]),
+    stop(d.report.right_size?.why ?? ""),
+  ]);
+  for (const text of told.split("\n").map((l) => l.trim()).filter(hasDigit)) assert.ok(known.has(text), `check says "${text}", expected one of:\n${[...known].filter(hasDigit).join("\n")}`);
+}
 
-test("what the rules found: its size, its cost and its figures", async () => {
-  const page = await open("overview", ".insight");
-  const told = await t.footplate("check", name);
-  const issues = (await t.findings(name)).filter((v) => v.state === "issue");
-  assert.equal(issues.length, 3);
-  for (const issue of issues) {
-    const section = report.sections.find((s) => s.title === `${issue.rule}: ${issue.title}`);
-    const head = new RegExp(`^${issue.rule}: .*\\((.*)\\)$`, "m").exec(told)[1];
-    assert.equal(`${head}.`, section.text[0]);
-    const pane = page.locator(".insight", { hasText: issue.title });
-    await pane.getByRole("button", { expanded: false }).first().click();
-    const facts = await pane.locator(".fact").evaluateAll((all) => Object.fromEntries(all.map((f) => [f.children[0].textContent, f.children[1].innerText])));
-    const [, lost, share, cost] = /^critical, (.*) lost, (.*) of the training loop, at a cost of (.*)$/.exec(head);
-    assert.equal(facts["Cost in all"], `${lost}, ${format.value(issue.lost_gpu_s, "s")} of GPU time, ${share} of the training loop, at a cost of ${cost}`);
-    assert.equal(facts.Cost, section.facts.Cost);
-    assert.ok(told.includes(`cost      ${facts.Cost}.`));
-    assert.equal(facts["During it"], section.facts["What ran meanwhile"]);
-    assert.ok(told.includes(`during    ${facts["During it"]}.`));
-    for (const number of facts.Numbers.split(", ")) {
-      const [, what, value] = /^(\S+) (.*)$/.exec(number);
-      assert.equal(value, section.facts[what.replaceAll("_", " ")], what);
-    }
-    const set = report.tables["Every rule, by what it cost the run"].find(([rule]) => rule === issue.rule)[5].split(", ");
-    const criteria = facts.Criteria.split("\n").map((line) => line.replace(/:.*/, "").replace(" = ", "="));
-    assert.deepEqual(criteria, set);
-  }
-  t.calm(page);
-});
+// ---- the dashboard ----
 
-test("the detail of steps and devices", async () => {
-  const page = await open("steps", ".steps-sentence");
-  const cli = await t.footplate("breakdown", name);
-  const onPage = await asTable(page, "What each step was spent on");
-  const lines = cli.split("\n").slice(1, 4).map((line) => line.trim().split(/ {2,}/));
-  assert.deepEqual(onPage.map((row) => row.slice(1)), lines.map((line) => line.slice(1)));
-  t.calm(page);
-});
+const only = (spec, keep) => ({ ...spec, rows: (d) => spec.rows(d).filter(keep) });
+/** Worked out by the page alone and shown nowhere else. */
+const OWN = ["Steps that took much longer than the others of their rank", "How often each rank is the slowest", "Steps with the largest lag"];
 
-test("two runs compared", async () => {
-  const page = await t.open(`#/compare/${name}/${other}`, { ready: ".compare-verdict table" });
-  const cli = await t.footplate("compare", name, other);
-  const table = (caption) => comparison.tables[caption];
-  const steps = Object.fromEntries(table("Time of a step").map(([what, ...cells]) => [what, cells]));
-  const names = { median: "p50", longest: "max", "spread (sigma)": "standard deviation" };
-  const onPage = Object.fromEntries((await tableText(page, "Step times of both runs")).map(([what, ...cells]) => [what, cells]));
-  for (const [what, cells] of Object.entries(steps)) {
-    if (what !== "shortest") assert.deepEqual(onPage[names[what] ?? what], cells, what);
-    assert.ok(cli.replace(/ +/g, " ").includes([what, ...cells].join(" ")), `${what} in the terminal`);
+function pageTables(d) {
+  const { tables: T } = F;
+  const [cpu, gpu] = [T.ops("cpu"), T.ops("gpu")];
+  const nodes = d.report.run.nodes.map((n) => [`Resource utilization of ${n.id}`, only({ ...T.use, rest: undefined }, (r) => r.node === n.id)]);
+  const plots = d.report.rules.flatMap((v) => v.plots.filter(F.isTold).map((p) => [`${v.rule} / ${p.title}`, T.plotTable(p)]));
+  return {
+    ...Object.fromEntries(nodes),
+    ...Object.fromEntries(plots),
+    "CPU operators, those with most self time": cpu,
+    "GPU operators, those with most self time": gpu,
+    "CPU operators, ranked by self time": cpu,
+    "GPU kernels and copies, ranked by self time": gpu,
+    "Not measured, or lost": { ...T.losses, rows: () => d.report.run.losses, columns: { ...T.losses.columns, node: (l) => l.node ?? "-" } },
+    "Duration of steps by rank and mode": T.ranks,
+    "Shares of the parts, of all steps": T.partRows,
+    "What each step was spent on": T.breakdownSteps,
+    "What each device spent its time on, of the span that was recorded in detail": T.devices,
+  };
+}
+
+/** Every table that the page shows at an address, charts as tables too where they have figures. */
+async function checkPage(page, d, { charts = [], least }) {
+  for (const title of charts) {
+    const button = page.getByRole("button", { name: `Show as table: ${title}`, exact: true });
+    for (const one of await button.all()) await one.click();
   }
-  const parts = await tableText(page, "Parts of a step in both runs");
-  assert.deepEqual(
-    parts.map(([part, a, b, diff, interval]) => [part, a, b, diff, ...interval.split(" to ")]),
-    table("Parts of a step, each with the interval of its change").map((row) => row.slice(0, 6)),
-  );
-  assert.deepEqual(await tableText(page, "Phases of both runs"), table("Time spent in phases"));
-  assert.deepEqual(
-    (await tableText(page, "Utilization in both runs")).map(([, a, b, diff, a95, b95]) => [a, b, a95, b95, diff]),
-    table("Of all machines").map((row) => row.slice(1)),
-  );
-  const costs = await page.locator(".compare-verdict tbody tr td:last-child").allInnerTexts();
-  assert.deepEqual(costs, table("Runs").map((row) => row[7]));
-  const [, saved, share] = /B saves (\S+) \((.*)\)\./.exec(comparison.sections.find((s) => s.title === "Cost").text[0]);
-  assert.match(await page.locator("[data-part=cost]").innerText(), new RegExp(`^B costs ${saved} less than A \\(${share}\\): ${costs[1]} instead of ${costs[0]}`));
-  const ops = table("Operators, most changed first; of one step");
-  assert.deepEqual(
-    (await tableText(page, "Operators of both runs")).slice(0, ops.length).map(([device, what, ...cells]) => [what, device, ...cells]),
-    ops.slice(0, 20).map(([what, device, ...cells]) => [what, device.toUpperCase(), ...cells]),
-  );
-  assert.deepEqual(await tableText(page, "Breakdown of both runs"), table("Breakdown: time of a step, shares of the time of devices"));
+  const { tables, facts } = await page.evaluate(pageFigures);
+  const known = pageTables(d);
+  for (const shown of tables.filter((s) => !OWN.includes(s.caption))) sameTable(shown, known[shown.caption] ?? known[`${shown.of} / ${shown.caption}`], d, `the page's table "${shown.caption}"`);
+  assert.ok(tables.length >= least, `${tables.length} tables`);
+  return facts;
+}
+
+/** What the page says of a finding, in the terms of the report. */
+function insightFacts(v, d) {
+  const { start_ns: from } = { start_ns: d.report.run.job_start_ns };
+  const range = (r) => `${f.dateTime(r.start_ns)} to ${f.clock(r.end_ns, r.end_ns - r.start_ns)}, ${f.duration((r.start_ns - from) / 1e9)} after the start`;
+  const when = (x) => {
+    if (x.start_ns === null || x.end_ns <= x.start_ns) return "the whole run";
+    const all = x.ranges.length > 0 ? x.ranges : [x];
+    return [...all.slice(0, 3).map(range), ...(all.length > 3 ? [F.plural(all.length - 3, "more range")] : [])].join(" ");
+  };
+  const [severity, ...inAll] = F.size(v, d).split(", ");
+  assert.equal(severity, v.severity);
+  const whole = inAll.join(", ").replace(" lost", v.lost_gpu_s === null ? "" : `, ${f.value(v.lost_gpu_s, "s")} of GPU time`);
+  return {
+    When: v.findings.map(when),
+    Cost: v.findings.map((x) => F.lost(x) || "not known"),
+    "During it": v.findings.map(F.during),
+    Numbers: v.findings.map((x) => Object.entries(x.numbers).map(([name, n]) => `${name} ${f.value(n, x.units[name])}`).join(", ")),
+    "Times triggered": [f.count(v.triggered)],
+    "Data points": [`${f.count(v.datapoints)}${v.violations > 0 ? `, of which ${f.count(v.violations)} violate the criteria` : ""}`],
+    "Last triggered": [v.last_triggered_ns === null ? "never" : f.timestamp(v.last_triggered_ns)],
+    "Cost in all": [whole],
+    "Explained by": v.findings.map((x) => x.explained_by.join(", ")),
+    Suggestion: v.findings.map((x) => F.advice(x, v)),
+    "Would refute it": v.findings.map((x) => x.refute),
+    Description: [v.description],
+    Rule: [v.rule],
+  };
+}
+
+function checkInsights(facts, d) {
+  for (const { name, text, of } of facts) {
+    const v = d.check.find((x) => x.rule === of);
+    if (name === "Criteria") {
+      const shown = text.split(/(?<=:.*?) (?=[a-z_0-9]+ = )/).map((one) => one.replace(/:.*/, "").replace(" = ", "="));
+      for (const one of F.params(v, d)) assert.ok(text.includes(one.replace("=", " = ")) || shown.includes(one), `${of}: ${one} in "${text}"`);
+    } else assert.ok(insightFacts(v, d)[name]?.includes(text), `${of}: ${name} "${text}", expected one of ${JSON.stringify(insightFacts(v, d)[name])}`);
+  }
+}
+
+/** The pie of phases, and what the bar of phases says to who does not see it. */
+async function checkPie(page, d) {
+  const [pie, progress] = await page.locator(".job-summary figure").allInnerTexts();
+  for (const term of ["Initialization", "Finalization"])
+    assert.ok(pie.replace(/\s+/g, " ").includes(`${term} ${F.facts[term](d).text} ${F.facts[`${term} (%)`](d).text}`), `${term} in ${pie}`);
+  const shares = F.tables.phases.rows(d).map((kind) => f.percent(d.report.run[`${kind}_pct`]));
+  assert.deepEqual(progress.match(/[\d.]+ %/g), shares);
+}
+
+async function checkDashboard(d) {
+  const issues = d.check.filter((v) => v.state === "issue");
+  const plots = issues.flatMap((v) => v.plots).filter((p) => F.isTold(p) && p.kind !== "table").map((p) => p.title);
+  const page = await t.open(`#/run/${d.name}/overview`, { ready: ".insight" });
+  await page.locator(".use-node table").first().waitFor();
+  for (const v of issues) await page.locator(`.insight[data-rule="${v.rule}"] button[aria-expanded=false]`).first().click();
+  const heads = await page.locator(".insight.issue").evaluateAll((all) => all.map((el) => [el.dataset.rule, el.querySelector(".insight-short").textContent]));
+  for (const [rule, text] of heads) {
+    const v = d.check.find((x) => x.rule === rule);
+    const short = F.size(v, d).split(", ").slice(1, 3).filter((w) => /lost|of the/.test(w)).join(", ") || v.findings[0].message;
+    assert.equal(text.replace(/; explained by .*/, ""), short, rule);
+  }
+  const facts = await checkPage(page, d, { charts: [...new Set(plots)], least: d.report.run.nodes.length });
+  checkInsights(facts.filter((x) => x.of !== ""), d);
+  for (const x of facts.filter((one) => one.of === "")) same(x, F.facts[x.name]?.(d) ?? `nothing: ${x.name} is in no list of figures`, x.name);
+  if (d.report.run.loop_pct !== null) await checkPie(page, d);
   t.calm(page);
-});
+  await checkTabs(d);
+}
+
+async function checkTabs(d) {
+  const hasSteps = d.report.steps.ranks.length > 0;
+  const steps = await t.open(`#/run/${d.name}/steps`, { ready: hasSteps ? ".steps-shares" : ".steps-breakdown" });
+  if (d.breakdown.steps.some((s) => s.kernel_us + s.cpu_us > 0)) await steps.waitForSelector(".steps-sentence");
+  await checkPage(steps, d, { charts: ["Shares of the parts, of all steps", "What each step was spent on"], least: hasSteps ? 2 : 0 });
+  t.calm(steps);
+  if (d.ops.length === 0) return;
+  const ops = await t.open(`#/run/${d.name}/operators`, { ready: ".ops-filters" });
+  await checkPage(ops, d, { least: 1 });
+  t.calm(ops);
+}
+
+// ---- the tests ----
+
+for (const [what, make] of Object.entries(RUNS)) {
+  let d;
+  let blocks;
+  let stray;
+
+  test(`${what}: every JSON document says the same numbers`, async () => {
+    d = await documents(await make());
+    const page = await t.open("#/");
+    ({ blocks, stray } = await page.evaluate(blocksOf, d.html));
+    await sameDocuments(d);
+  });
+
+  test(`${what}: every figure of the HTML report is a number of report.json`, () => checkHtml(d, blocks, stray));
+
+  test(`${what}: text and Markdown have the figures of the HTML report, and no others`, () => checkOtherForms(d, blocks, reportCharts(f, percentages, F, d)));
+
+  test(`${what}: the terminal shows the same figures`, () => checkTerminal(d));
+
+  test(`${what}: the dashboard shows the same figures`, () => checkDashboard(d));
+}

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+// figures.mjs - every figure that is shown of a run: which number of its JSON it is, and how that reads.
+//
+// A table has rows from the JSON and columns by title (in small letters); each medium shows the
+// columns it likes, in its own order, and none that is not here. `of` is the JSON's number, where
+// the HTML carries it beside the text. What stands here is expected of HTML, text, Markdown, the
+// dashboard and the terminal alike; figures_compare.mjs has the same of a comparison.
+
+/** What a rule's section of the report is called, and a finding's note. */
+const isCapital = /^[a-z]+(?= )/;
+
+/** As the report writes sentences: a capital, unless the first word is a name, and a stop. */
+export function sentence(text) {
+  const stopped = text === "" || /[.!?]$/.test(text) ? text : `${text}.`;
+  return isCapital.test(stopped) ? stopped[0].toUpperCase() + stopped.slice(1) : stopped;
+}
+
+const plural = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
+
+/** `f` is web/src/format.ts, the twin of src/base/human.c; `percentages` that of base/percents.c. */
+export function runFigures(f, percentages) {
+  const number = (of, text) => ({ of, text });
+  const seconds = (v) => number(v, f.value(v, "s"));
+  const count = (v) => number(v, f.count(v));
+  const percent = (v) => number(v, v === null ? "not known" : f.percent(v));
+  const share = (v) => number(v, f.share(v));
+  const bytes = (v) => number(v, f.bytes(v));
+  const pct = (part, whole) => f.share(whole > 0 ? part / whole : 0);
+  const us = (v) => f.value(v / 1e6, "s");
+  const span = (from, to) => f.duration((to - from) / 1e9);
+
+  // ---- tables ----
+
+  const RESOURCES = {
+    cpu: ["CPU", "Total CPU utilization"],
+    gpu: ["GPU", "Total GPU utilization"],
+    cpu_memory: ["CPU memory", "CPU memory utilization"],
+    gpu_memory: ["GPU memory", "GPU memory utilization"],
+    io_wait: ["I/O wait"],
+    net_in: ["network in", "Network in"],
+    net_out: ["network out", "Network out"],
+  };
+  const quantile = (q) => (r) => number(r[q], f.value(r[q], r.unit));
+  const use = {
+    rows: (d) => d.report.utilization,
+    columns: {
+      node: (r) => r.node,
+      resource: (r) => RESOURCES[r.metric],
+      unit: (r) => r.unit,
+      ...Object.fromEntries(["min", "max", "p99", "p95", "p90", "p50"].map((q) => [q, quantile(q)])),
+      samples: (r) => count(r.count),
+    },
+    rest: (r) => [`not measured: ${r.losses[0]?.why}`, "no GPU"],
+  };
+
+  const rankText = (rank) => (rank === null ? ["-", "no rank"] : [String(rank), f.rankText(rank)]);
+  const PARTS = ["data", "forward", "backward", "optimizer", "h2d", "compile", "checkpoint", "comm", "other"];
+  const shares = (events) => percentages(PARTS.map((part) => events[part] ?? 0)) ?? PARTS.map(() => 0);
+  const partShare = (part) => (r) => (r.events[part] === null || PARTS.every((p) => !r.events[p]) ? "-" : f.percent(shares(r.events)[PARTS.indexOf(part)]));
+  const rankColumns = {
+    node: (r) => r.node,
+    rank: (r) => rankText(r.rank),
+    mode: (r) => r.mode,
+    steps: (r) => count(r.count),
+    mean: (r) => seconds(r.mean_s),
+    p50: (r) => seconds(r.p50_s),
+    p95: (r) => seconds(r.p95_s),
+    p99: (r) => seconds(r.p99_s),
+    max: (r) => seconds(r.max_s),
+    "std. dev.": (r) => seconds(r.stddev_s),
+    "samples/s": (r) => number(r.samples_per_s, f.samplesPerSecond(r.samples_per_s)),
+    outliers: (r) => count(r.outliers.length),
+    ...Object.fromEntries(PARTS.map((part) => [part, partShare(part)])),
+  };
+  const ranks = { rows: (d) => d.report.steps.ranks, columns: rankColumns };
+  const partTimes = {
+    rows: (d) => d.report.steps.ranks,
+    columns: {
+      rank: rankColumns.rank,
+      mode: rankColumns.mode,
+      ...Object.fromEntries(PARTS.map((part) => [part, (r) => (r.events[part] === null ? number(null, "not told") : seconds(r.events[part]))])),
+    },
+  };
+  const partRows = {
+    rows: (d) => d.report.steps.ranks.flatMap((r) => PARTS.filter((part) => r.events[part] > 0).map((part) => ({ r, part }))),
+    columns: {
+      rank: ({ r }) => `${f.rankText(r.rank)}, ${r.mode}`,
+      part: ({ part }) => part,
+      time: ({ r, part }) => seconds(r.events[part]),
+      share: ({ r, part }) => partShare(part)(r),
+    },
+  };
+  const lastSteps = {
+    rows: (d) => d.steps.steps,
+    columns: {
+      node: (s) => s.node,
+      rank: (s) => rankText(s.rank),
+      mode: (s) => s.mode,
+      step: (s) => `${s.cut ? "!" : ""}${s.step}`,
+      after: (s, d) => span(d.report.run.start_ns, s.start_ns),
+      took: (s) => seconds(s.duration_s),
+      ...Object.fromEntries(PARTS.map((part) => [part, (s) => seconds(s.events[part])])),
+    },
+  };
+
+  const ops = (device) => {
+    const name = (r) => r.name;
+    const [shareOf, self, total] = [(r) => share(r.share), (r) => seconds(r.self_s), (r) => seconds(r.total_s)];
+    return {
+      rows: (d) => d.ops.filter((r) => r.device === device),
+      columns: {
+        operator: name, name, [device]: name,
+        kind: (r) => r.category,
+        share: shareOf, "share of time": shareOf,
+        self, "self time": self,
+        total, "total time": total,
+        calls: (r) => count(r.calls),
+        mean: (r) => seconds(r.mean_s),
+        "gpu self": (r) => seconds(r.device_self_s),
+        "gpu total": (r) => seconds(r.device_total_s),
+      },
+    };
+  };
+
+  const ROLES = { kernel: ["kernels"], memcpy: ["copies"], memset: ["memory filled"], communication: ["comm"], runtime: [], dataloader: ["loader"], cpu: [], other: [] };
+  const breakdownSteps = {
+    rows: (d) => d.breakdown.steps,
+    columns: {
+      rank: (s) => rankText(s.rank),
+      step: (s) => String(s.step),
+      time: (s) => us(s.total_us),
+      ...Object.fromEntries(Object.entries(ROLES).flatMap(([role, titles]) => [role, ...titles].map((t) => [t, (s) => pct(s[`${role}_us`], s.total_us)]))),
+    },
+  };
+  const ofSpan = (key) => (r) => pct(r[`${key}_us`], r.span_us);
+  const devices = {
+    rows: (d) => d.breakdown.devices,
+    columns: {
+      rank: (r) => rankText(r.rank),
+      gpu: (r) => String(r.device),
+      span: (r) => us(r.span_us),
+      occupied: ofSpan("busy"),
+      compute: ofSpan("compute"),
+      computes: ofSpan("computation"),
+      comm: ofSpan("comm"), communicates: ofSpan("comm"),
+      "comm overlap": (r) => (r.comm_us > 0 ? pct(r.comm_overlap_us, r.comm_us) : "-"),
+      "exposed comm": ofSpan("exposed_comm"), "communication not hidden": ofSpan("exposed_comm"),
+      idle: ofSpan("idle"),
+      "exposed copy": ofSpan("exposed_memcpy"), "copies not hidden": ofSpan("exposed_memcpy"),
+    },
+  };
+  const streams = {
+    rows: (d) => d.breakdown.streams,
+    columns: {
+      rank: (r) => rankText(r.rank),
+      gpu: (r) => String(r.device),
+      stream: (r) => String(r.stream),
+      ops: (r) => count(r.ops),
+      "host wait": (r) => us(r.host_wait_us),
+      "own pace": (r) => us(r.kernel_wait_us),
+      "other wait": (r) => us(r.other_wait_us),
+      "launch delay": (r) => us(r.delay_p50_us),
+      "short ops": (r) => count(r.short_ops),
+      "queue max": (r) => count(r.queue_max),
+    },
+    rest: () => ["no launches are known"],
+  };
+  const memory = {
+    rows: (d) => d.breakdown.memory,
+    columns: {
+      rank: (r) => rankText(r.rank),
+      memory: (r) => r.device,
+      peak: (r) => `${r.peak_is === "exact" ? "" : "at least "}${f.bytes(r.peak_bytes)}`,
+      reserved: (r) => (r.reserved_peak_bytes === null ? "-" : f.bytes(r.reserved_peak_bytes)),
+    },
+  };
+
+  const stateOf = (v, d) => (v.state === "issue" ? v.severity : v.state === "not_evaluated" ? "not evaluated" : isSummary(v, d) ? "summary" : "clear");
+  const isSummary = (v) => v.rule.startsWith("Overall");
+  const paramText = (name, v, d) => {
+    const { unit } = d.catalogue.find((r) => r.rule === d.rule).params.find((p) => p.name === name);
+    return `${name}=${typeof v === "number" ? `${f.general(v)} ${unit}`.trim() : v}`;
+  };
+  const params = (v, d) => Object.entries(v.params).map(([name, value]) => paramText(name, value, { ...d, rule: v.rule }));
+  const rules = {
+    rows: (d) => d.report.rules,
+    columns: {
+      rule: (v) => v.rule,
+      state: stateOf,
+      "time lost": (v) => (v.state === "issue" && v.lost_s !== null ? seconds(v.lost_s) : number(null, "-")),
+      triggered: (v) => count(v.triggered),
+      "data points": (v) => count(v.datapoints),
+      parameters: (v, d) => params(v, d).join(", ") || "none",
+    },
+  };
+  const about = {
+    rows: (d) => d.report.rules,
+    columns: { rule: (v) => v.rule, description: (v) => v.description, recommendation: (v) => v.recommendation ?? "" },
+  };
+  const gpus = (n) => {
+    const [g] = n.gpu_devices;
+    if (g === undefined) return n.gpu_absent ?? "none found";
+    return g.name === "" ? String(n.gpus) : `${n.gpus} x ${g.name}, ${f.bytes(g.memory_bytes)} each, driver ${g.driver || "-"}`;
+  };
+  const machines = {
+    rows: (d) => d.report.run.nodes,
+    columns: {
+      node: (n) => n.id,
+      host: (n) => n.host ?? "-",
+      cores: (n) => number(n.cores || null, n.cores ? String(n.cores) : "-"),
+      memory: (n) => number(n.memory_bytes || null, n.memory_bytes ? f.bytes(n.memory_bytes) : "-"),
+      gpus,
+      kernel: (n) => n.kernel ?? "-",
+    },
+  };
+  const losses = {
+    rows: (d) => d.report.run.losses.filter((l) => l.node !== null),
+    columns: { node: (l) => l.node, what: (l) => l.what, why: (l) => l.why, times: (l) => count(l.count) },
+  };
+  const phases = {
+    rows: (d) => KINDS.filter((kind) => d.report.run[`${kind}_s`] > 0),
+    columns: {
+      phase: (kind) => kind,
+      time: (kind, d) => seconds(d.report.run[`${kind}_s`]),
+      share: (kind, d) => percent(d.report.run[`${kind}_pct`]),
+    },
+  };
+  const KINDS = ["initialization", "train", "eval", "finalization", "interruption"];
+
+  /** What the rules plot, as tables: pies with percentages, bars, boxes; `table` is one itself. */
+  const plotColumns = {
+    pie: (p) => ({ value: (r) => seconds0(r.v[0], p.unit), share: (r) => f.percent(r.pct), percent: (r) => f.percent(r.pct) }),
+    bars: (p) => ({ value: (r) => seconds0(r.v[0], p.unit) }),
+    box: (p) => Object.fromEntries(["p5", "p25", "p50", "p75", "p95"].map((q, i) => [q, (r) => seconds0(r.v[i], p.unit)])),
+    table: (p) => Object.fromEntries((p.columns ?? []).map((c, i) => [c.toLowerCase(), (r) => seconds0(r.v[i] ?? null, p.unit)])),
+  };
+  const seconds0 = (v, unit) => number(v, f.value(v, unit));
+  const plotTable = (p) => {
+    const pcts = p.kind === "pie" ? (percentages(p.rows.map((r) => r.v[0] ?? 0)) ?? []) : [];
+    const label = (r) => r.label;
+    return {
+      rows: () => p.rows.map((r, i) => ({ ...r, pct: pcts[i] ?? 0 })),
+      columns: { of: label, part: label, "": label, ...plotColumns[p.kind](p) },
+    };
+  };
+  const isTold = (p) => p.kind in plotColumns && p.rows.length > 0;
+
+  // ---- names with values ----
+
+  const wall = (ns) => (ns === null ? ["not known: no steps were seen", "-"] : f.timestamp(ns));
+  const phase = (v) => (v === null ? { of: null, text: ["not known: no steps were seen", "-"] } : seconds(v));
+  const portion = (v) => (v === null ? { of: null, text: ["not known", "-"] } : percent(v));
+  const cpu = ({ self, duration_s }) => `${f.fixed(self.cpu_s, 2)} s of CPU${duration_s > 0 ? ` (${f.fixed((100 * self.cpu_s) / duration_s, 2)} % of one core)` : ""}`;
+  const notClosed = "not known: the recorder has not closed the run (self.cpu tells)";
+  const price = (d) => `${f.money(d.report.cost)}, at ${f.general(d.report.price_per_hour)} an hour${d.report.run.machine === null ? "" : ` for ${d.report.run.machine}`}`;
+  const facts = {
+    "Start time": (d) => wall(d.report.run.job_start_ns),
+    "End time": (d) => (d.report.live ? "still running" : wall(d.report.run.job_end_ns)),
+    "Data up to": (d) => wall(d.report.run.job_end_ns),
+    "Job duration": (d) => seconds(d.report.run.job_duration_s),
+    "Training loop start": (d) => wall(d.report.run.loop_start_ns),
+    "Training loop end": (d) => wall(d.report.run.loop_end_ns),
+    "Training loop duration": (d) => phase(d.report.run.loop_duration_s),
+    Initialization: (d) => phase(d.report.run.initialization_s),
+    Finalization: (d) => phase(d.report.run.finalization_s),
+    Interruption: (d) => phase(d.report.run.interruption_s),
+    "Initialization (%)": (d) => portion(d.report.run.initialization_pct),
+    "Training loop (%)": (d) => portion(d.report.run.loop_pct),
+    "Finalization (%)": (d) => portion(d.report.run.finalization_pct),
+    "Interruption (%)": (d) => portion(d.report.run.interruption_pct),
+    Cost: price,
+    "Cost so far": price,
+    Command: (d) => d.report.run.command.join(" ") || "not known",
+    Directory: (d) => d.report.run.directory,
+    "Git commit": (d) => d.report.run.git_commit,
+    Folder: (d) => d.name,
+    "Sampling interval": (d) => {
+      const { interval_ms: ms } = d.report.run;
+      return ms === null ? "not known: nothing was sampled by Footplate" : number(ms, f.value(ms / 1000, "s"));
+    },
+    Samples: (d) => count(d.report.run.self.samples),
+    Files: (d) => bytes(d.report.run.self.file_bytes),
+    "Events lost": (d) => count(d.report.run.self.events_dropped),
+    "Footplate's own cost": (d) => {
+      const { self } = d.report.run;
+      return self.cpu_s === null ? notClosed : number(self.cpu_s, [cpu(d.report.run), `${cpu(d.report.run)}, ${f.bytes(self.bytes_written)} written`]);
+    },
+    Written: (d) => (d.report.run.self.bytes_written === null ? "not known" : bytes(d.report.run.self.bytes_written)),
+    "Recorded by": (d) => (d.report.run.version === null ? "not known" : `Footplate ${d.report.run.version}`),
+    "Report made by": (d) => d.report.made_by.replace("footplate", "Footplate"),
+  };
+
+  /** The large numbers at the head of the report: what, and what stands below. */
+  const best = (d) => d.report.steps.ranks.filter((r) => r.mode === "train").reduce((a, b) => (a === null || b.count > a.count ? b : a), null);
+  const useTile = (metric) => (d) => {
+    const line = d.report.utilization.find((r) => r.metric === metric && r.count > 0);
+    const where = d.report.run.nodes.length > 1 ? ` on ${line.node}` : "";
+    return [f.value(line.p50, line.unit), `median${where}; 95th percentile ${f.value(line.p95, line.unit)}`];
+  };
+  const states = (d, state) => d.report.rules.filter((v) => v.state === state).length;
+  const jobTile = (d) => [f.value(d.report.run.job_duration_s, "s"), d.report.run.loop_pct === null ? "" : `${f.percent(d.report.run.loop_pct)} in the training loop`];
+  const tiles = {
+    "Job duration": jobTile,
+    "Job duration so far": jobTile,
+    "GPU utilization": useTile("gpu"),
+    "CPU utilization": useTile("cpu"),
+    "Training step": (d) => [f.value(best(d).p50_s, "s"), `median of ${f.count(best(d).count)} steps`],
+    Issues: (d) => [String(states(d, "issue")), `${states(d, "clear")} rules clear, ${states(d, "not_evaluated")} not evaluated`],
+    Cost: (d) => [f.money(d.report.cost), `at ${f.general(d.report.price_per_hour)} an hour${d.report.live ? ", so far" : ""}`],
+  };
+
+  // ---- findings ----
+
+  const hasSteps = (d) => d.report.run.loop_start_ns !== null;
+  const size = (v, d) =>
+    [
+      v.severity,
+      ...(v.lost_s === null ? [] : [`${f.value(v.lost_s, "s")} lost`]),
+      ...(v.lost_share === null ? [] : [`${f.share(v.lost_share)} of the ${hasSteps(d) ? "training loop" : "job"}`]),
+      ...(v.lost_cost === null ? [] : [`at a cost of ${f.money(v.lost_cost)}`]),
+    ].join(", ");
+  const costliest = (v) => v.findings.map((x, i) => ({ x, i })).sort((a, b) => (b.x.lost_s ?? -1) - (a.x.lost_s ?? -1) || a.i - b.i).map(({ x }) => x);
+  const when = (x, d) => {
+    if (x.ranges.length === 0) return null;
+    const from = d.report.run.job_start_ns;
+    const held = x.ranges.reduce((sum, r) => sum + (r.end_ns - r.start_ns) / 1e9, 0);
+    const more = x.ranges.length > 1 ? `, in ${x.ranges.length} stretches of ${f.duration(held)} in all` : "";
+    return `from ${span(from, x.start_ns)} to ${span(from, x.end_ns)} after the start${more}`;
+  };
+  const lost = (x) => [...(x.lost_s === null ? [] : [f.value(x.lost_s, "s")]), ...(x.lost_gpu_s === null ? [] : [`${f.value(x.lost_gpu_s, "s")} of GPU time`])].join(", ");
+  const MOST = [["phase", 2], ["event", 3], ["operator", 2]];
+  const during = (x) => {
+    const [first] = x.shares;
+    if (first === undefined) return null;
+    const mine = x.shares.filter((s) => s.rank === first.rank);
+    const shown = MOST.flatMap(([what, most]) => mine.filter((s) => s.what === what).slice(0, most));
+    return `${first.rank < 0 ? "" : `rank ${first.rank}: `}${shown.map((s) => `${s.name} ${f.fixed(s.share * 100, 0)} %`).join(", ")}`;
+  };
+  const advice = (x, v) => x.advice ?? v.recommendation ?? "";
+  /** [name, text, number of the JSON] of a finding, in the report's order. */
+  const finding = (x, v, d) =>
+    [
+      ["When", when(x, d)],
+      ["Cost", lost(x)],
+      ["Explained", x.explained_by.length > 0 ? `by ${x.explained_by.join(", ")}` : null],
+      ["What ran meanwhile", during(x)],
+      ...Object.entries(x.numbers).map(([name, value]) => [name.replaceAll("_", " "), f.value(value, x.units[name]), value]),
+      ["To do", sentence(advice(x, v))],
+      ["What would refute it", x.refute === null ? null : sentence(x.refute)],
+    ].filter(([, text]) => text !== null && text !== "");
+
+  return {
+    tables: { use, ranks, partTimes, partRows, lastSteps, ops, breakdownSteps, devices, streams, memory, rules, about, machines, losses, phases, plotTable },
+    isTold, facts, tiles, states, size, costliest, finding, when, lost, during, advice, params, price, cpu, notClosed, best, plural, seconds,
+  };
+}

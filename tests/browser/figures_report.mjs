@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// figures_report.mjs - where the report shows the figures of figures.mjs: its tables by caption, its
+// charts by title, its sentences.
+import { sentence } from "./figures.mjs";
+
+const MOST_FINDINGS = 12;
+const MOST_ISSUES = 3;
+
+/** Tables by caption. Those of the rules have the titles of their plots. */
+export function reportTables(F, d) {
+  const { tables: T } = F;
+  const plots = d.report.rules.flatMap((v) => v.plots).filter((p) => p.kind === "table");
+  return {
+    "Resource utilization of each node, over the whole job": T.use,
+    "Steps of each rank": T.ranks,
+    "Where the time of the steps went": T.partTimes,
+    "Most expensive CPU operators": T.ops("cpu"),
+    "Most expensive GPU operators": T.ops("gpu"),
+    "Every rule, by what it cost the run": T.rules,
+    "What each rule looks at, and what to do about it": T.about,
+    Machines: T.machines,
+    "Not measured, or lost": T.losses,
+    ...Object.fromEntries(plots.map((p) => [p.title, T.plotTable(p)])),
+  };
+}
+
+// ---- charts: what they say in words, what shows under the pointer, and the values of their lines ----
+
+const pieOf = (f, percentages) => (unit, parts) => {
+  const pcts = percentages(parts.map(([, v]) => v)) ?? parts.map(() => 0);
+  const words = parts.map(([, v], i) => `${unit === "%" ? "" : `${f.value(v, unit)}, `}${f.percent(pcts[i])}`);
+  const sum = f.value(parts.reduce((a, [, v]) => a + Math.max(v, 0), 0), unit);
+  return {
+    told: { titles: ["PART", "VALUE", "SHARE"], rows: parts.map(([label, v], i) => [label, f.value(v, unit), f.percent(pcts[i])]) },
+    texts: [...parts.flatMap(([label], i) => [label, words[i]]), ...(unit === "%" ? [] : [sum])],
+    hints: parts.flatMap(([label, v], i) => (v > 0 ? [`${label}: ${words[i]}`] : [])),
+  };
+};
+
+const QUANTILES = ["p5", "p25", "median", "p75", "p95"];
+
+function plotCharts(f, pie) {
+  const value = (p) => (v) => f.value(v, p.unit);
+  return {
+    pie: (p) => pie(p.unit, p.rows.map((r) => [r.label, r.v[0]])),
+    bars: (p) => ({
+      told: { titles: ["OF", "VALUE"], rows: p.rows.map((r) => [r.label, value(p)(r.v[0])]) },
+      texts: p.rows.flatMap((r) => [r.label, value(p)(r.v[0])]),
+    }),
+    box: (p) => ({
+      told: { titles: ["OF", "P5", "P25", "P50", "P75", "P95"], rows: p.rows.map((r) => [r.label, ...r.v.slice(0, 5).map(value(p))]) },
+      texts: p.rows.map((r) => r.label),
+      hints: p.rows.map((r) => `${r.label}: ${QUANTILES.map((q, i) => `${q} ${value(p)(r.v[i])}`).join(", ")}`),
+    }),
+    histogram: (p) => ({
+      texts: p.rows.map((r) => r.label),
+      hints: p.rows.flatMap((r) => r.v.flatMap((n, i) => (n > 0 ? [`${value(p)(p.edges[i])} to ${value(p)(p.edges[i + 1])}: ${f.count(n)}`] : []))),
+    }),
+    series: (p) => ({ texts: p.rows.map((r) => r.label), lines: p.rows.map((r) => [r.label, r.v.filter((v) => v !== null).map(value(p))]) }),
+  };
+}
+
+const cut = (rows, most) => rows.slice(0, most);
+const MOST_ROWS = { pie: 12, bars: 24, box: 24, histogram: 12, series: 8 };
+
+/** What is expected of a chart. Those of the rules are known by their section too: two rules may
+ * draw the same thing. */
+export function reportCharts(f, percentages, F, d) {
+  const pie = pieOf(f, percentages);
+  const byKind = plotCharts(f, pie);
+  const { run, steps } = d.report;
+  const since = (ns) => (ns - run.job_start_ns) / 1e9;
+  const several = run.nodes.length > 1;
+  const kinds = F.tables.phases.rows(d);
+  const charts = {
+    "Time spent in phases of training": pie("s", kinds.map((kind) => [kind, run[`${kind}_s`]])),
+    "Time in CPU and GPU operators": pie("s", [["CPU operators", d.report.operator_s.cpu], ["GPU operators", d.report.operator_s.gpu]]),
+    "Training progress over time": {
+      texts: [...new Set(run.phases.map((p) => p.phase))],
+      hints: run.phases.map((p) => `${p.phase}, ${f.duration((p.end_ns - p.start_ns) / 1e9)} from ${f.duration(since(p.start_ns))} on`),
+    },
+    "Duration of training steps": {
+      texts: d.report.step_durations.map((r) => f.rankText(r.rank)),
+      lines: d.report.step_durations.map((r) => [f.rankText(r.rank), r.mean_s.map((v) => f.value(v, "s"))]),
+    },
+  };
+  const last = steps.steps.filter((s) => s.rank === steps.steps[0].rank && s.node === steps.steps[0].node && s.mode === "train" && !s.cut);
+  if (last.length > 0)
+    charts[`Time spent in the last ${last.length} training steps, rank ${last[0].rank}`] = {
+      texts: [],
+      labels: true,
+      hints: last.flatMap((s) => Object.entries(s.events).flatMap(([part, v]) => (v > 0 ? [`${s.step}, ${part}: ${f.value(v, "s")}`] : []))),
+    };
+  for (const c of d.report.charts)
+    charts[`${c.title}${several ? ` of ${c.node}` : ""} over time`] = {
+      texts: c.lines.map((l) => l.label),
+      lines: c.lines.map((l) => [l.label, l.v.filter((v) => v !== null).map((v) => f.value(v, c.unit))]),
+    };
+  for (const v of d.report.rules)
+    for (const p of v.plots.filter((x) => x.kind !== "table" && x.rows.length > 0)) {
+      const whole = { ...p, rows: cut(p.rows, MOST_ROWS[p.kind]) };
+      const more = p.rows.length > whole.rows.length ? { below: `The first ${whole.rows.length} of ${p.rows.length}; report.json has all of them.` } : {};
+      charts[`${v.rule}: ${v.title} / ${p.title}`] = { ...byKind[p.kind](whole), ...more };
+      if (v.rule === "OverallFrameworkMetrics") charts[p.title] = { ...byKind[p.kind](whole), ...more };
+    }
+  return (block) => charts[`${block.section} / ${block.title}`] ?? charts[block.title];
+}
+
+// ---- sentences ----
+
+const stepsWhy = (d) => d.report.run.losses.find((l) => l.what === "steps" && l.node === null)?.why;
+
+function headTexts(f, F, d) {
+  const { run } = d.report;
+  const gpus = run.nodes.reduce((n, node) => n + node.gpus, 0);
+  const clear = F.states(d, "clear");
+  const left = F.states(d, "not_evaluated");
+  const why = run.nodes.find((n) => n.status === run.status && n.why !== null)?.why;
+  const issues = d.report.rules.filter((v) => v.state === "issue");
+  return [
+    run.name,
+    `${run.status}: ${f.value(run.duration_s, "s")} on ${F.plural(run.nodes.length, "node")} with ${F.plural(gpus, "GPU")}, started ${f.timestamp(run.start_ns)}`,
+    `This run goes on. The report has what was recorded up to ${f.timestamp(d.report.data_to_ns)}.`,
+    `The run is ${run.status}${why === undefined ? "" : `: ${why}`}${run.exit_status > 0 ? `, exit status ${run.exit_status}` : ""}.`,
+    ...issues.map((v) => `${v.title} (${F.size(v, d)}): ${sentence(F.costliest(v)[0]?.message ?? "")}`),
+    `And ${issues.length - MOST_ISSUES} more: see the rules summary.`,
+    `Nothing is known to have held the run back: ${clear} rules are clear, ${left} could not be evaluated.`,
+    sentence(d.report.right_size?.why ?? ""),
+    `${d.report.rules.length} rules: ${issues.length} found an issue, ${clear} are clear, ${left} could not be evaluated. Those that cost most come first.`,
+  ];
+}
+
+function ruleTexts(F, d, v) {
+  const several = d.report.run.nodes.length > 1;
+  const place = (x) => [several ? x.node : "", x.entity].filter((w) => w !== "").join(" ");
+  const list = F.costliest(v);
+  const more = list.slice(MOST_FINDINGS);
+  return [
+    `${v.rule}: ${v.title}`,
+    `${v.rule}: ${v.why || "nothing was found in what was measured"}`,
+    `Not judged: ${v.why}.`,
+    v.description,
+    ...(v.state === "issue" ? [sentence(F.size(v, d))] : []),
+    ...list.map((x) => `${several && x.node !== "" ? `${x.node}: ` : ""}${sentence(x.message)}`),
+    `${more.length} more findings, of ${more.map(place).join(", ")}; report.json has all of them.`,
+    ...v.remarks.map(sentence),
+  ];
+}
+
+/** Every sentence with a figure that the report of a run may have. */
+export function reportTexts(f, F, d) {
+  return new Set([
+    ...headTexts(f, F, d),
+    ...d.report.rules.flatMap((v) => ruleTexts(F, d, v)),
+    `Made by ${d.report.made_by.replace("footplate", "Footplate")} on ${f.timestamp(d.report.made_ns)}.`,
+    `No steps were seen: ${stepsWhy(d)}.`,
+  ]);
+}
