@@ -70,7 +70,7 @@ const char *wall_text(wall_ns t, char *buf, size_t size)
 const char *duration_text(double seconds, char *buf, size_t size)
 {
     const double s = fabs(seconds);
-    const char *sign = seconds < 0 ? "-" : "";
+    const char *sign = seconds < 0 && s * 1e3 > 0.5 ? "-" : ""; /* there is no "-0 ms" */
     if (!isfinite(seconds))
         snprintf(buf, size, "?");
     else if (s < 0.9995) /* what would round up to 1000 ms is a second */

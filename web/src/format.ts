@@ -62,7 +62,7 @@ export function duration(seconds: number | null | undefined): string {
   if (seconds === null || seconds === undefined) return "-";
   if (!Number.isFinite(seconds)) return "?";
   const s = Math.abs(seconds);
-  const sign = seconds < 0 ? "-" : "";
+  const sign = seconds < 0 && s * 1e3 > 0.5 ? "-" : ""; // there is no "-0 ms"
   const two = (v: number): string => String(Math.floor(v)).padStart(2, "0");
   if (s < 0.9995) return `${sign}${fixed(s * 1e3, 0)} ms`;
   if (s < 120) return `${sign}${fixed(s, 1)} s`;
