@@ -38,8 +38,6 @@ struct codec {
     struct buf packed;     /* bytes before or after zstd */
     struct buf deltas;     /* int64_t[], neighbours' differences */
     struct buf attempt[2]; /* zstd output */
-    int64_t *cells;        /* codec_cells */
-    size_t n_cells;
 };
 
 struct codec *codec_open(void)
@@ -58,18 +56,7 @@ void codec_close(struct codec *c)
     buf_free(&c->deltas);
     buf_free(&c->attempt[0]);
     buf_free(&c->attempt[1]);
-    free(c->cells);
     free(c);
-}
-
-int64_t *codec_cells(struct codec *c, size_t n)
-{
-    if (n > c->n_cells) {
-        free(c->cells);
-        c->cells = xmalloc(n * sizeof *c->cells);
-        c->n_cells = n;
-    }
-    return c->cells;
 }
 
 static ZSTD_CCtx *new_compressor(int level)

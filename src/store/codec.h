@@ -36,10 +36,6 @@ struct codec_view {
 bool codec_decode_view(struct codec *c, const uint8_t *p, size_t len, size_t n, uint8_t *out8,
                        int64_t *out64, struct codec_view *view);
 
-/* Room for n numbers, the caller's until the next call or codec_close; what is in it is not known.
- */
-int64_t *codec_cells(struct codec *c, size_t n);
-
 /* Text: appended to out as it is, or compressed when that is shorter. */
 void codec_put_bytes(struct codec *c, const struct buf *in, struct buf *out);
 /* What codec_put_bytes was given, into an empty `out`; false when it is none of that, or more than

@@ -203,20 +203,7 @@ void event_columns_free(struct event_columns *c)
     *c = (struct event_columns){0};
 }
 
-/* ---- whole blocks ---- */
-
-bool store_events(struct codec *c, const struct events_block *b, struct arena *a, struct event *out)
-{
-    /* The codec's memory, as a block is too much to ask for anew each time. */
-    struct event_columns columns = {.cells = codec_cells(c, (size_t)b->rows * EVENT_COLUMN_N),
-                                    .cap_rows = b->rows};
-    const bool good = event_columns_read(&columns, c, b, &EVENT_WANT_ALL, a);
-    for (uint32_t i = 0; i < b->rows && good; i++)
-        event_columns_row(&columns, i, &out[i]);
-    columns.cells = NULL;
-    event_columns_free(&columns);
-    return good;
-}
+/* ---- names alone ---- */
 
 bool store_event_names(struct codec *c, const struct events_block *b, struct arena *a,
                        const char ***out)

@@ -81,11 +81,8 @@ bool store_times(struct codec *c, const struct rows_block *b, int64_t *out);
 /* Row number of each value of a column that has gaps; count entries. False: damaged. */
 bool store_value_rows(struct codec *codec, const struct column *c, uint32_t rows, uint32_t *out);
 
-/* The events of a block into out[rows]; their texts live in `a`. False: damaged. */
-bool store_events(struct codec *c, const struct events_block *b, struct arena *a,
-                  struct event *out);
-/* Only the n_names texts that its rows refer to, which is much cheaper: for who looks for a name.
- * False: damaged. */
+/* The n_names texts that the rows of a block of events refer to, which live in `a`: much cheaper
+ * than its events (event_columns.h), for who looks for a name. False: damaged. */
 bool store_event_names(struct codec *c, const struct events_block *b, struct arena *a,
                        const char ***out);
 

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "../unit/store/block_events.h"
 #include "base/mem.h"
 #include "store/event_block.h"
 #include "store/seal.h"
@@ -37,7 +38,7 @@ static void check_events(const struct seen *seen, const struct block_header *h, 
     if (!event_block_get(h, b->p + BLOCK_HEADER_LEN, &events) || event_block_verify(&events))
         abort();
     struct event *v = xcalloc(events.rows, sizeof *v);
-    if (!store_events(seen->codec, &events, &a, v))
+    if (!block_events(seen->codec, &events, &a, v))
         abort();
     for (uint32_t i = 0; i < events.rows; i++)
         check_event(&events, &v[i], i ? &v[i - 1] : NULL, seen->use);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../unit/store/block_events.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "query/series.h"
@@ -180,7 +181,7 @@ static void decode_events(void)
         struct arena a = {0};
         const uint32_t rows = s->events[i].rows;
         struct event *v = xcalloc(rows, sizeof *v);
-        const bool good = store_events(c, &s->events[i], &a, v);
+        const bool good = block_events(c, &s->events[i], &a, v);
         for (uint32_t k = 0; k < rows && good; k++)
             if (!v[k].name || strlen(v[k].name) >= EVENT_NAME_MOST || v[k].dur_ns < 0 ||
                 (k && v[k].at.ns < v[k - 1].at.ns))

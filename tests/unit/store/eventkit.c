@@ -100,7 +100,7 @@ struct kit_events kit_events_of(const struct store *s)
         struct arena a = {0};
         CHECK(i == 0 || s->events[i - 1].t_first_us <= b->t_first_us);
         CHECK(b->t_first_us >= s->t_first_us && b->t_last_us <= s->t_last_us);
-        if (store_events(c, b, &a, v)) {
+        if (block_events(c, b, &a, v)) {
             check_order(b, v);
             for (uint32_t k = 0; k < b->rows; k++)
                 kit_events_add(&out, &b->track, &v[k]);

@@ -5,6 +5,7 @@
 #define TESTS_EVENTKIT_H
 
 #include "record/event.h"
+#include "store/block_events.h"
 #include "store/storekit.h"
 
 struct kit_event {

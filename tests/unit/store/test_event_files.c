@@ -301,7 +301,7 @@ TEST(of_spans_with_the_same_times_the_one_told_last_is_the_outer_one)
     struct codec *c = codec_open();
     OK(store_open(&s, kit_path("node-a/events.fp"), &e));
     CHECK_INT(s->events[0].rows, 6);
-    CHECK(store_events(c, &s->events[0], &a, got));
+    CHECK(block_events(c, &s->events[0], &a, got));
     for (size_t i = 0; i < 3; i++) {
         CHECK_STR(got[i].name, names[2 - i]);
         CHECK_STR(got[3 + i].name, names[i]); /* moments stay as they were told */

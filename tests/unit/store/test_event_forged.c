@@ -255,7 +255,7 @@ static int read_hand(const struct hand *h, struct event *out, struct track *trac
     int got = -1;
     if (event_block_get(&bh, head.p, &b)) {
         CHECK_INT(event_block_verify(&b), 0);
-        got = store_events(c, &b, &a, out);
+        got = block_events(c, &b, &a, out);
         *track = b.track;
         for (unsigned i = 0; got == 1 && i < ROWS; i++) {
             CHECK(strcmp(out[i].name, "x") == 0 || strcmp(out[i].name, "yz") == 0);
@@ -409,7 +409,7 @@ TEST(a_block_of_an_earlier_version_with_fewer_columns_reads_them_as_zero)
     buf_put(&head, data.p, data.len);
     CHECK(event_block_get(&bh, head.p, &b));
     b.column[COLUMN_LINK] = b.column[COLUMN_ARGS] = (struct blob){0};
-    CHECK(store_events(c, &b, &a, v));
+    CHECK(block_events(c, &b, &a, v));
     CHECK(v[2].link == 0 && v[2].args == NULL);
     codec_close(c);
     arena_free(&a);
