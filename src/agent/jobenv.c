@@ -75,3 +75,14 @@ bool hooks_find(char out[PATH_LEN])
             return true;
     return false;
 }
+
+const char *hooks_lack(const char *bootstrap)
+{
+    static const char *const made[] = {"_core.abi3.so", "_version.py"};
+    char file[PATH_LEN];
+    struct err ignored;
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++)
+        if (path_join(file, &ignored, "%s/../%s", bootstrap, made[i]) == 0 && access(file, F_OK))
+            return made[i];
+    return NULL;
+}

@@ -16,5 +16,8 @@ char **job_env(struct arena *a, char *const base[], const char *ring, const char
 /* Where the Python hooks lie: $FOOTPLATE_HOOKS, else beside the program that runs. False when they
  * are nowhere. */
 bool hooks_find(char out[PATH_LEN]);
+/* What the build makes and the package around that folder lacks, so that its hooks cannot be loaded
+ * nor say so; NULL: nothing. */
+const char *hooks_lack(const char *bootstrap);
 
 #endif

@@ -105,6 +105,18 @@ static bool runs_python(const struct recorder *r)
     return strncmp(label, "python", 6) == 0;
 }
 
+static const char *why_no_hooks(struct recorder *r)
+{
+    if (!r->hooked)
+        return "the Python part of Footplate is not beside the program";
+    if (r->hooks_lack)
+        return arena_printf(&r->arena,
+                            "the Python part of Footplate beside the program was not built: it "
+                            "has no %s",
+                            r->hooks_lack);
+    return "no Python process loaded the hooks: -I, -E, -S or another environment";
+}
+
 /* Hooks that were to be loaded say so themselves; nothing at all means they were not. */
 static void close_events(struct recorder *r, struct job_events_result *res)
 {
@@ -115,9 +127,7 @@ static void close_events(struct recorder *r, struct job_events_result *res)
         return;
     if (res->processes || !runs_python(r) || r->ask->no_hooks)
         return;
-    sink_loss(r->sink, LOSS_NO_HOOKS, "steps",
-              r->hooked ? "no Python process loaded the hooks: -I, -E, -S or another environment"
-                        : "the Python part of Footplate is not beside the program");
+    sink_loss(r->sink, LOSS_NO_HOOKS, "steps", "%s", why_no_hooks(r));
 }
 
 static void close_files(struct recorder *r, struct record_result *out)

@@ -71,6 +71,7 @@ struct recorder {
     struct job job;
     struct job_events *events; /* NULL: what the job says is not taken */
     bool hooked;               /* its Python processes load the hooks */
+    const char *hooks_lack;    /* a file without which they cannot; NULL: none */
     struct settings *settings; /* of the hooks, ours to change; NULL: they have none */
     struct clock_tie job_start;
     uint64_t generation; /* of what the hooks were told */

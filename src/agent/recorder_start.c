@@ -297,6 +297,7 @@ static char **make_environment(struct recorder *r)
         return environ;
     }
     r->hooked = !r->ask->no_hooks && hooks_find(hooks);
+    r->hooks_lack = r->hooked ? hooks_lack(hooks) : NULL;
     return job_env(&r->arena, environ, job_events_folder(r->events), r->hooked ? hooks : NULL);
 }
 

@@ -2,6 +2,8 @@
 /* stepview.c - see stepview.h. */
 #include "view/stepview.h"
 
+#include <string.h>
+
 const char *mode_name(enum event_mode m)
 {
     return event_mode_names[m];
@@ -23,7 +25,7 @@ int steps_why_none(struct run *r, const struct loss_list *lost, struct arena *a,
              : "no process of the job told any events";
     for (size_t i = 0; n == 0 && i < lost->n; i++) {
         const struct loss *l = &lost->v[i].loss;
-        if (l->id == LOSS_NO_HOOKS)
+        if (l->id == LOSS_NO_HOOKS || (l->id == LOSS_HOOK && strcmp(l->what, "hooks") == 0))
             *why = *l->why ? l->why : losses[l->id].help;
     }
     return 0;

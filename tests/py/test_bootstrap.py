@@ -222,6 +222,30 @@ def test_a_broken_package_is_not_noticed(hooked, plain, ring, tmp_path, what):
     assert left.stdout == "[]\n" or what == "a warning"
 
 
+def test_a_package_that_was_not_built_says_so(hooked, plain, ring, tmp_path):
+    shutil.copytree(ring.bootstrap.parent, tmp_path / "footplate")
+    (tmp_path / "footplate" / "_version.py").unlink()
+    ring.bootstrap = tmp_path / "footplate" / "_bootstrap"
+    same(hooked, plain, "-c", SURROUNDINGS)
+    assert ring.names() == ["loss:hooks:footplate was not built: it has no _version.py"]
+
+
+def test_a_source_folder_of_ours_on_the_path_is_not_called_another_program(hooked, ring, tmp_path):
+    (tmp_path / "footplate").mkdir()
+    (tmp_path / "footplate" / "__init__.py").touch()
+    (tmp_path / "footplate" / "_version.py.in").touch()
+    hooked("-c", "pass", env={"PYTHONPATH": str(tmp_path)})
+    assert ring.names() == ["loss:hooks:footplate was not built: it has no _version.py"]
+
+
+def test_hooks_that_fail_at_their_start_say_what_happened(hooked, plain, ring, tmp_path):
+    shutil.copytree(ring.bootstrap.parent, tmp_path / "footplate")
+    (tmp_path / "footplate" / "_start.py").write_text("import nowhere_to_be_found")
+    ring.bootstrap = tmp_path / "footplate" / "_bootstrap"
+    same(hooked, plain, "-c", SURROUNDINGS)
+    assert ring.names() == ["loss:hooks:not loaded: No module named 'nowhere_to_be_found'"]
+
+
 @pytest.mark.parametrize("damage", [b"", b"not a library", b"\x7fELF\x02\x01\x01"])
 def test_a_broken_extension_is_not_noticed(hooked, plain, ring, tmp_path, damage):
     shutil.copytree(ring.bootstrap.parent, tmp_path / "footplate")

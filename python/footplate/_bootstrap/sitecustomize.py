@@ -9,6 +9,8 @@ not in a Python that is too old for the rest, for which it keeps to what Python 
 import sys
 
 _HERE = __file__.rpartition("/")[0]
+_NOT_BUILT = "footplate was not built: it has no _version.py"
+_MOST = 52  # characters that a recorder takes
 
 
 def _leave_path():
@@ -60,6 +62,10 @@ def _forget():
             del sys.modules[name]
 
 
+def _what_happened(error):
+    return ("not loaded: %s" % (str(error) or type(error).__name__))[:_MOST]
+
+
 def _tell(folder, why):
     core = _load_from(folder, "footplate._core", "_core.abi3.so")
     core.mark(core.intern("loss:hooks:" + why))
@@ -72,7 +78,11 @@ def _start():
     found = spec.origin.rpartition("/")[0] if spec and spec.origin else None
     version = found and _version_of(found)
     if found and not version:
-        _tell(folder, "the program has another 'footplate'")
+        ours = _os.path.exists(found + "/_version.py.in")
+        _tell(folder, _NOT_BUILT if ours else "the program has another 'footplate'")
+        return
+    if not _version_of(folder):
+        _tell(folder, _NOT_BUILT)
         return
     if found and version == _version_of(folder):
         folder = found
@@ -104,8 +114,9 @@ try:
 
         try:
             _start()
-        except Exception:
+        except Exception as _error:
             _forget()
+            _tell(_HERE.rpartition("/")[0], _what_happened(_error))
 except Exception:
     pass
 if __name__ == "sitecustomize":

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_jobenv.c - what the job finds in its environment. */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -55,5 +56,24 @@ TEST(hooks_are_taken_from_where_the_user_says_and_only_if_they_are_there)
     CHECK(hooks_find(out));
     CHECK_STR(out, folder);
     unlink(file);
+    rmdir(folder);
+}
+
+TEST(a_package_that_was_not_built_is_known_by_what_it_lacks)
+{
+    char folder[] = "/tmp/fp-package-XXXXXX", bootstrap[64], core[64], version[64];
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(bootstrap, sizeof bootstrap, "%s/_bootstrap", folder);
+    snprintf(core, sizeof core, "%s/_core.abi3.so", folder);
+    snprintf(version, sizeof version, "%s/_version.py", folder);
+    CHECK(mkdir(bootstrap, 0700) == 0);
+    CHECK_STR(hooks_lack(bootstrap), "_core.abi3.so");
+    CHECK(creat(core, 0600) >= 0);
+    CHECK_STR(hooks_lack(bootstrap), "_version.py");
+    CHECK(creat(version, 0600) >= 0);
+    CHECK(hooks_lack(bootstrap) == NULL);
+    unlink(core);
+    unlink(version);
+    rmdir(bootstrap);
     rmdir(folder);
 }
