@@ -235,9 +235,9 @@ static void put_steps(struct doing *d)
 
 static void put_phases(struct doing *d)
 {
-    static const struct page_column columns[] = {{"Phase", false, false}, {"A", true, false},
-                                                 {"B", true, false},      {"Change", true, false},
-                                                 {"Share", true, false},  {0}};
+    static const struct page_column columns[] = {
+        {"Phase", false, false},     {"A", true, false},      {"B", true, false},
+        {"Difference", true, false}, {"Change", true, false}, {0}};
     char text[HUMAN_LEN];
     doc_section(&d->doc, "phases", "Phases");
     doc_table(&d->doc, "Time spent in phases", columns);
@@ -453,12 +453,13 @@ void compare_document(const struct compared *c, enum doc_kind kind, struct arena
                                              {"phases", "Phases"},
                                              {"cost", "Cost"},
                                              {"utilization", "Utilization"},
-                                             {"operators", "Operators"},
                                              {"findings", "Findings"},
+                                             {"operators", "Operators"},
                                              {0}};
     struct doing d = {.c = c, .arena = a};
     doc_open(&d.doc, kind, out, a,
              &(struct page_head){.title = compare_titles[c->verdict],
+                                 .product = "Footplate comparison",
                                  .lead = arena_printf(a, "A: %s. B: %s.", c->side[COMPARE_A].name,
                                                       c->side[COMPARE_B].name)});
     put_verdict(&d);

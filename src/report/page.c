@@ -335,7 +335,7 @@ static bool has_prose(const struct page_column *c)
     size_t n = 0;
     for (; c->title; c++)
         n += c->wide;
-    return n > 2;
+    return n > 1;
 }
 
 void page_table(struct page *p, const char *caption, const struct page_column *columns)

@@ -245,7 +245,7 @@ const char *sentence(struct arena *a, const char *text)
         return text;
     char *out = arena_printf(a, "%s%s", text, strchr(".!?", text[n - 1]) ? "" : ".");
     const size_t word = strspn(out, "abcdefghijklmnopqrstuvwxyz"); /* a name is left as it is */
-    if (word > 0 && out[word] == ' ')
+    if (word > 0 && (out[word] == ' ' || out[word] == ','))
         *out = (char)(*out - 'a' + 'A');
     return out;
 }

@@ -49,7 +49,7 @@ static void put_state(struct doc *d, const struct verdict *v)
 }
 
 static const struct page_column columns[] = {
-    {"Rule", .wide = true},
+    {"Rule"},
     {"State"},
     {"Time lost", .right = true},
     {"Triggered", .right = true},
@@ -59,7 +59,7 @@ static const struct page_column columns[] = {
 };
 
 static const struct page_column about_columns[] = {
-    {"Rule", .wide = true},
+    {"Rule"},
     {"Description", .wide = true},
     {"Recommendation", .wide = true},
     {0},

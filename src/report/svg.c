@@ -94,17 +94,9 @@ void svg_rule(struct buf *b, const char *cls, double x1, double y1, double x2, d
 
 double svg_width_of(const char *text)
 {
-    const double each = 6.6; /* of a letter of 12 px, about */
+    const double each = 7.8; /* of a letter of 12 px in a wide font: a name is cut off otherwise */
     const size_t n = text_columns(text);
     return each * (double)MIN_OF(n, (size_t)LABEL_MOST + 1);
-}
-
-double svg_widest(const char *const *labels, size_t n)
-{
-    double most = 0;
-    for (size_t i = 0; i < n; i++)
-        most = fmax(most, svg_width_of(labels[i]));
-    return most;
 }
 
 int svg_color(int color, size_t place)

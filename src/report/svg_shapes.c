@@ -129,19 +129,28 @@ static void put_axis(struct buf *b, const struct plot_area *a)
     const bool time = strcmp(a->unit, "s") == 0;
     const struct ticks t = time ? ticks_of_time(a->lo, a->hi, 4) : ticks_of(a->lo, a->hi, 5);
     char text[HUMAN_LEN];
+    double free_from = 0;
     for (size_t i = 0; i < t.n; i++) {
         const double v = t.first + t.step * (double)i, x = x_of(a, v);
+        if (time)
+            tick_time_text(v, &t, text, sizeof text);
+        else
+            tick_text(v, a->unit, text, sizeof text);
+        const double width = svg_width_of(text);
+        const bool inside = x + width / 2 <= SVG_HALF;
+        const double left = inside ? x - width / 2 : x - width;
         svg_rule(b, "grid", x, a->top, x, a->bottom);
-        svg_label(b, x, a->bottom + 16, x > a->right - 12 ? ANCHOR_END : ANCHOR_MIDDLE, "q",
-                  time ? tick_time_text(v, &t, text, sizeof text)
-                       : tick_text(v, a->unit, text, sizeof text));
+        if (left < free_from && i > 0)
+            continue;
+        svg_label(b, x, a->bottom + 16, inside ? ANCHOR_MIDDLE : ANCHOR_END, "q", text);
+        free_from = left + width + 4;
     }
     svg_put(b, "\n");
 }
 
 static double left_of(double widest)
 {
-    return fmin(fmax(widest + 12, 40), 210);
+    return fmin(fmax(widest + 12, 40), 226);
 }
 
 /* ---- bars ---- */

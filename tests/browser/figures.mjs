@@ -6,8 +6,8 @@
 // the HTML carries it beside the text. What stands here is expected of HTML, text, Markdown, the
 // dashboard and the terminal alike; figures_compare.mjs has the same of a comparison.
 
-/** What a rule's section of the report is called, and a finding's note. */
-const isCapital = /^[a-z]+(?= )/;
+/** A first word that is no name. */
+const isCapital = /^[a-z]+(?=[ ,])/;
 
 /** As the report writes sentences: a capital, unless the first word is a name, and a stop. */
 export function sentence(text) {

@@ -76,16 +76,16 @@ export function compareFigures(f) {
       verdict: (p) => ({ faster: "faster", slower: "slower", no_difference: "no difference", not_comparable: ["not known", "not comparable"] })[p.verdict],
     },
   };
-  const phases = (titles) => ({
+  const phases = {
     rows: (c) => c.phases,
     columns: {
       phase: (p) => p.phase,
       a: (p) => seconds(p.a_s),
       b: (p) => seconds(p.b_s),
-      [titles[0]]: (p) => more(p.diff_s),
-      [titles[1]]: (p) => change(p.diff_share),
+      difference: (p) => more(p.diff_s),
+      change: (p) => change(p.diff_share),
     },
-  });
+  };
 
   const quantile = (side, q) => (u) => number(u[side][q], u[side][q] === null ? ["-", "not measured"] : f.value(u[side][q], u.unit));
   const changed = (u) => number(u.diff, u.unit === "%" ? f.changePoints(u.diff) : f.value(u.diff, u.unit));
@@ -204,7 +204,7 @@ export function compareFigures(f) {
       Runs: runs,
       "Time of a step": spreadOf(SPREAD),
       "Parts of a step, each with the interval of its change": parts,
-      "Time spent in phases": phases(["change", "share"]),
+      "Time spent in phases": phases,
       "Of all machines": use,
       "Operators, most changed first; of one step": ops,
       "Operators, most changed first; of the run": ops,
@@ -215,7 +215,7 @@ export function compareFigures(f) {
       "The two runs": sides,
       "Step times of both runs": spreadOf(SPREAD.filter(([, key]) => key !== "min_s")),
       "Parts of a step in both runs": parts,
-      "Phases of both runs": phases(["difference", "change"]),
+      "Phases of both runs": phases,
       "Utilization in both runs": use,
       "Operators of both runs": ops,
       "Breakdown of both runs": times,

@@ -78,7 +78,7 @@ TEST(whiskers_stand_at_p5_and_p95)
     struct buf b = {0};
     svg_boxes(&b, &(struct svg_words){.title = "t", .unit = "%"}, v, 1, 0, 100);
     const char *text = text_of(&b);
-    const double left = 40, right = SVG_HALF - 14;
+    const double left = svg_width_of("gpu0") + 12, right = SVG_HALF - 14;
     char p5[64], p95[64];
     snprintf(p5, sizeof p5, "x1=\"%.1f\"", left + 0.1 * (right - left));
     snprintf(p95, sizeof p95, "x2=\"%.1f\"", left + 0.9 * (right - left));
