@@ -18,11 +18,6 @@
 
 /* ---- where columns begin, on the clock of each file ---- */
 
-/* Units (values or summary buckets) from..to of a block lie in a column. */
-struct stretch {
-    uint32_t column, from, to;
-};
-
 struct stretches {
     enum level level;
     struct stretch *v; /* in order of time */
@@ -102,8 +97,7 @@ struct pieces {
 
 static bool is_plain(const struct piece *p)
 {
-    const struct column *c = p->column;
-    return !c->has_gaps && c->first_row == 0 && c->count == p->block->rows;
+    return column_is_plain(p->column, p->block);
 }
 
 /* Summaries are used as long as the middle of at least one lies in every column: those of a regular
@@ -231,15 +225,19 @@ struct gridding {
     double step;
 };
 
-static void add(struct gridding *g, size_t c, const struct extent *x, uint32_t n)
+/* `values` of them, at most, are in the block: the last unit may be short. */
+static void add(struct gridding *g, const struct stretch *at, const struct extent *x, size_t n,
+                uint32_t unit, uint32_t values)
 {
-    struct extent *to = &g->extents[c];
-    if (g->count[c] == 0)
-        *to = (struct extent){x->lo, x->hi, 0};
-    to->lo = MIN_OF(to->lo, x->lo);
-    to->hi = MAX_OF(to->hi, x->hi);
-    to->sum += x->sum;
-    g->count[c] += n;
+    for (size_t i = 0; i < n; i++) {
+        const size_t c = at[i].column;
+        struct extent *to = &g->extents[c];
+        const bool first = g->count[c] == 0;
+        to->lo = first || x[i].lo < to->lo ? x[i].lo : to->lo;
+        to->hi = first || x[i].hi > to->hi ? x[i].hi : to->hi;
+        to->sum = first ? x[i].sum : to->sum + x[i].sum;
+        g->count[c] += MIN_OF(at[i].to * unit, values) - at[i].from * unit;
+    }
 }
 
 /* What was added becomes values. A step that changes within a column, as when another version went
@@ -278,17 +276,28 @@ static const struct stretches *stretches_of(struct gridding *g, const struct pie
     return find_stretches(g->plan, p, &clock, &g->scan.arena);
 }
 
+/* `view` NULL: from summaries that have been decoded. */
+static void feed(struct gridding *g, const struct piece *p, const struct stretches *where,
+                 const struct codec_view *view)
+{
+    const uint32_t unit = view ? 1 : level_unit(p->block, p->level);
+    struct extent x[EXTENTS_AT_ONCE];
+    for (size_t i = 0, n; i < where->n; i += n) {
+        n = MIN_OF(where->n - i, (size_t)EXTENTS_AT_ONCE);
+        if (view)
+            extents_of_values(view, where->v + i, n, x);
+        else
+            extents_of_level(&g->scan, where->v + i, n, x);
+        add(g, where->v + i, x, n, unit, p->column->count);
+    }
+}
+
 static bool feed_summaries(struct gridding *g, const struct piece *p)
 {
     const struct stretches *where = stretches_of(g, p);
-    const uint32_t unit = level_unit(p->block, p->level);
     if (!where || !level_decode(&g->scan, p->block, p->column, p->level))
         return false;
-    for (size_t i = 0; i < where->n; i++) {
-        const struct stretch *s = &where->v[i];
-        const struct extent x = extent_of_level(&g->scan, s->from, s->to);
-        add(g, s->column, &x, MIN_OF(s->to * unit, p->column->count) - s->from * unit);
-    }
+    feed(g, p, where, NULL);
     return true;
 }
 
@@ -297,13 +306,8 @@ static void feed_values(struct gridding *g, const struct piece *p)
     const struct slice whole = {p->store, p->block, p->column, 0, p->column->count};
     const struct stretches *where = stretches_of(g, p);
     struct codec_view view;
-    if (!where || where->n == 0 || !slice_values(&g->scan, &whole, &view))
-        return;
-    for (size_t i = 0; i < where->n; i++) {
-        const struct stretch *s = &where->v[i];
-        const struct extent x = extent_of_values(&view, s->from, s->to);
-        add(g, s->column, &x, s->to - s->from);
-    }
+    if (where && where->n && slice_values(&g->scan, &whole, &view))
+        feed(g, p, where, &view);
 }
 
 static void read_row(struct gridding *g, const struct merged *m, struct grid_row *row)

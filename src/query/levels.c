@@ -2,6 +2,10 @@
 /* levels.c - see levels.h. */
 #include "query/levels.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include "base/mem.h"
 
 bool level_decode(struct scan *scan, const struct rows_block *b, const struct column *c,
@@ -17,42 +21,113 @@ bool level_decode(struct scan *scan, const struct rows_block *b, const struct co
     return true;
 }
 
+/* Over the base. */
+struct bytes_extent {
+    uint8_t lo, hi;
+    uint32_t sum; /* at most 65536 x 255 */
+};
+
+static struct bytes_extent of_few(const uint8_t *v, uint32_t n)
+{
+    struct bytes_extent x = {255, 0, 0};
+    for (uint32_t i = 0; i < n; i++) {
+        x.lo = MIN_OF(x.lo, v[i]);
+        x.hi = MAX_OF(x.hi, v[i]);
+        x.sum += v[i];
+    }
+    return x;
+}
+
+#ifdef __SSE2__
+
+enum { LANES = 16 };
+
+/* The lowest byte of the result is the smallest of the lower eight, the ninth that of the upper. */
+static __m128i least_of_halves(__m128i v)
+{
+    v = _mm_min_epu8(v, _mm_srli_epi64(v, 32));
+    v = _mm_min_epu8(v, _mm_srli_epi64(v, 16));
+    return _mm_min_epu8(v, _mm_srli_epi64(v, 8));
+}
+
+/* At least LANES of them. The last vector overlaps the one before, so what has been counted is
+ * masked out of its sum. */
+static struct bytes_extent of_many(const uint8_t *v, uint32_t n)
+{
+    static const uint8_t last[2 * LANES] = {[LANES] = 255, 255, 255, 255, 255, 255, 255, 255,
+                                            255,           255, 255, 255, 255, 255, 255, 255};
+    const __m128i zero = _mm_setzero_si128(), ones = _mm_set1_epi8(-1);
+    __m128i lo = ones, hi = zero, sum = zero;
+    uint32_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        const __m128i x = _mm_loadu_si128((const __m128i_u *)(v + i));
+        lo = _mm_min_epu8(lo, x);
+        hi = _mm_max_epu8(hi, x);
+        sum = _mm_add_epi64(sum, _mm_sad_epu8(x, zero));
+    }
+    const __m128i x = _mm_loadu_si128((const __m128i_u *)(v + n - LANES));
+    const __m128i mask = _mm_loadu_si128((const __m128i_u *)(last + (n - i)));
+    lo = _mm_min_epu8(lo, x);
+    hi = _mm_max_epu8(hi, x);
+    sum = _mm_add_epi64(sum, _mm_sad_epu8(_mm_and_si128(x, mask), zero));
+    hi = _mm_xor_si128(hi, ones); /* the largest is the smallest of the complements */
+    const __m128i ends =
+        least_of_halves(_mm_min_epu8(_mm_unpacklo_epi64(lo, hi), _mm_unpackhi_epi64(lo, hi)));
+    return (struct bytes_extent){
+        .lo = (uint8_t)_mm_extract_epi16(ends, 0),
+        .hi = (uint8_t)~_mm_extract_epi16(ends, 4),
+        .sum = (uint32_t)_mm_cvtsi128_si32(sum) + (uint32_t)_mm_extract_epi16(sum, 4) +
+               ((uint32_t)_mm_extract_epi16(sum, 5) << 16),
+    };
+}
+
+#else
+
+enum { LANES = 1 };
+#define of_many of_few
+
+#endif
+
 static struct extent of_bytes(const uint8_t *v, uint32_t n, int64_t base)
 {
-    uint8_t lo = 255, hi = 0;
-    uint32_t sum = 0; /* at most 65536 x 255 */
-    for (uint32_t i = 0; i < n; i++) {
-        lo = MIN_OF(lo, v[i]);
-        hi = MAX_OF(hi, v[i]);
-        sum += v[i];
-    }
+    const struct bytes_extent x = n < LANES ? of_few(v, n) : of_many(v, n);
     const uint64_t b = (uint64_t)base;
-    return (struct extent){(int64_t)(b + lo), (int64_t)(b + hi), (double)base * n + sum};
+    return (struct extent){(int64_t)(b + x.lo), (int64_t)(b + x.hi), (double)base * n + x.sum};
 }
 
 /* Sums are made as doubles: those of foreign numbers may not fit an integer. */
-struct extent extent_of_values(const struct codec_view *v, uint32_t from, uint32_t to)
+static struct extent of_integers(const int64_t *v, uint32_t n)
 {
-    if (v->narrow)
-        return of_bytes(v->v8 + from, to - from, v->base);
-    struct extent x = {v->v64[from], v->v64[from], 0};
-    for (uint32_t i = from; i < to; i++) {
-        x.lo = MIN_OF(x.lo, v->v64[i]);
-        x.hi = MAX_OF(x.hi, v->v64[i]);
-        x.sum += (double)v->v64[i];
+    struct extent x = {v[0], v[0], 0};
+    for (uint32_t i = 0; i < n; i++) {
+        x.lo = MIN_OF(x.lo, v[i]);
+        x.hi = MAX_OF(x.hi, v[i]);
+        x.sum += (double)v[i];
     }
     return x;
 }
 
-struct extent extent_of_level(const struct scan *scan, uint32_t from, uint32_t to)
+void extents_of_values(const struct codec_view *v, const struct stretch *at, size_t n,
+                       struct extent *out)
+{
+    for (size_t i = 0; i < n && v->narrow; i++)
+        out[i] = of_bytes(v->v8 + at[i].from, at[i].to - at[i].from, v->base);
+    for (size_t i = 0; i < n && !v->narrow; i++)
+        out[i] = of_integers(v->v64 + at[i].from, at[i].to - at[i].from);
+}
+
+void extents_of_level(const struct scan *scan, const struct stretch *at, size_t n,
+                      struct extent *out)
 {
     const int64_t *min = scan->level[LEVEL_MIN], *max = scan->level[LEVEL_MAX],
                   *sums = scan->level[LEVEL_SUM];
-    struct extent x = {min[from], max[from], 0};
-    for (uint32_t i = from; i < to; i++) {
-        x.lo = MIN_OF(x.lo, min[i]);
-        x.hi = MAX_OF(x.hi, max[i]);
-        x.sum += (double)sums[i];
+    for (size_t i = 0; i < n; i++) {
+        struct extent x = {min[at[i].from], max[at[i].from], (double)sums[at[i].from]};
+        for (uint32_t k = at[i].from + 1; k < at[i].to; k++) {
+            x.lo = MIN_OF(x.lo, min[k]);
+            x.hi = MAX_OF(x.hi, max[k]);
+            x.sum += (double)sums[k];
+        }
+        out[i] = x;
     }
-    return x;
 }

@@ -25,8 +25,18 @@ struct extent {
     double sum;
 };
 
-/* Of the units [from, to), at least one. */
-struct extent extent_of_values(const struct codec_view *v, uint32_t from, uint32_t to);
-struct extent extent_of_level(const struct scan *scan, uint32_t from, uint32_t to);
+/* Units [from, to) of a block, at least one, make a column of a grid or a point of a series, or a
+ * part of one. */
+struct stretch {
+    uint32_t column, from, to;
+};
+
+enum { EXTENTS_AT_ONCE = 256 }; /* worth a call, and small enough for the stack */
+
+/* Of n stretches of values, or of the units in scan->level. */
+void extents_of_values(const struct codec_view *v, const struct stretch *at, size_t n,
+                       struct extent *out);
+void extents_of_level(const struct scan *scan, const struct stretch *at, size_t n,
+                      struct extent *out);
 
 #endif

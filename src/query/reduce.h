@@ -29,6 +29,7 @@ struct slice {
     const struct rows_block *block;
     const struct column *column;
     uint32_t from, to;
+    uint32_t part, ref; /* where the series has the column */
 };
 
 /* All slices of a series in [from, to) of wall time (0: open), in order; returns how many values.
@@ -36,11 +37,18 @@ struct slice {
 uint64_t slices_of(struct scan *s, const struct merged *m, wall_ns from, wall_ns to,
                    struct slice **out, size_t *n);
 
+/* The series has a value in every row of every block that meets the window. */
+bool slices_plain(const struct merged *m, wall_ns from, wall_ns to);
+
 /* The slice's values as bytes over a base or as integers; false: damaged. */
 bool slice_values(struct scan *s, const struct slice *in, struct codec_view *view);
 
-/* Reduces the slices to at most `points` points (0: every value) in arrays of the arena `a`. */
-void reduce_slices(struct scan *s, const struct slice *slices, size_t n, uint64_t values,
-                   size_t points, struct arena *a, struct series *out);
+struct layout;
+
+/* The points of a series by a layout that is good for it, in arrays of the arena `a`; the times are
+ * the layout's. Returns its number of slices, or the first of them that is damaged: there are no
+ * points then. */
+size_t reduce_series(struct scan *s, const struct layout *l, const struct merged *m,
+                     struct arena *a, struct series *out);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "query/crew.h"
+#include "query/layout.h"
 #include "query/reduce.h"
 #include "query/series_own.h"
 #include "query/tally.h"
@@ -74,16 +75,20 @@ enum { SERIES_EACH = 16 };
 struct batch {
     const struct series_ask *ask;
     const struct merged **list;
+    const struct layout **layout; /* by series; NULL: it needs one of its own */
     struct series *out;
 };
 
+/* Without what is damaged the other points lie elsewhere. */
 static void read_one(const struct batch *b, size_t i, struct scan *scan, struct arena *a)
 {
-    struct slice *slices;
-    size_t n;
-    const uint64_t values = slices_of(scan, b->list[i], b->ask->from, b->ask->to, &slices, &n);
-    b->out[i].key = series_key_of(b->list[i], a);
-    reduce_slices(scan, slices, n, values, b->ask->points, a, &b->out[i]);
+    const struct merged *m = b->list[i];
+    struct arena own = {0};
+    const struct layout *l = b->layout[i] ? b->layout[i] : layout_make(scan, m, b->ask, &own, a);
+    b->out[i].key = series_key_of(m, a);
+    for (size_t bad; (bad = reduce_series(scan, l, m, a, &b->out[i])) < l->n_slices;)
+        l = layout_without(scan, l, bad, &own, a);
+    arena_free(&own);
 }
 
 static void work(struct crew *c, struct arena *results)
@@ -95,6 +100,35 @@ static void work(struct crew *c, struct arena *results)
     scan_close(&scan);
 }
 
+/* Series of one group, which often have the same layout, are not always neighbours in the list. */
+enum { LAYOUTS_TRIED = 8 };
+
+/* The series i has its values where its neighbour has them. */
+static bool is_like_next(const struct batch *b, size_t i, size_t n)
+{
+    return i + 1 < n && layout_same_blocks(b->list[i], b->list[i + 1]) &&
+           slices_plain(b->list[i], b->ask->from, b->ask->to);
+}
+
+/* Those that are good for several series; the others are made where they are needed. */
+static void share_layouts(struct batch *b, size_t n, struct arena *a, struct arena *times)
+{
+    const struct layout *made[LAYOUTS_TRIED] = {0};
+    size_t next = 0;
+    struct scan scan;
+    scan_open(&scan);
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < LAYOUTS_TRIED && !b->layout[i]; k++)
+            if (made[k] && layout_fits(made[k], b->list[i]))
+                b->layout[i] = made[k];
+        if (b->layout[i] || !is_like_next(b, i, n))
+            continue;
+        b->layout[i] = layout_make(&scan, b->list[i], b->ask, a, times);
+        made[next++ % LAYOUTS_TRIED] = b->layout[i];
+    }
+    scan_close(&scan);
+}
+
 int series_read(struct run *r, const struct series_ask *ask, struct arena *a, struct series **out,
                 size_t *n, struct err *e)
 {
@@ -102,7 +136,10 @@ int series_read(struct run *r, const struct series_ask *ask, struct arena *a, st
     struct arena scratch = {0};
     struct batch b = {.ask = ask};
     *n = series_select(r, ask, 1, &scratch, &b.list);
+    b.layout = arena_array(&scratch, const struct layout *, *n);
     b.out = *out = arena_array(a, struct series, *n);
+    if (*n > 1)
+        share_layouts(&b, *n, &scratch, a);
     struct crew crew = {.n = *n, .each = SERIES_EACH, .work = work, .ctx = &b};
     crew_run(&crew, a);
     arena_free(&scratch);

@@ -35,8 +35,8 @@ bool series_matches(const struct series_ask *ask, const struct series_key *k);
 struct series {
     struct series_key key;
     size_t n;
-    wall_ns *t; /* of the first sample in the bucket */
-    double *v;  /* mean of the bucket; the sample itself when it is alone */
+    const wall_ns *t; /* of the first sample in the bucket; several series may share it */
+    double *v;        /* mean of the bucket; the sample itself when it is alone */
     double *min, *max;
 };
 

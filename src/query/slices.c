@@ -99,20 +99,36 @@ static uint32_t value_at(const struct column *c, const uint32_t *rows, uint32_t 
     return i;
 }
 
-static bool cut(struct scan *s, struct slice *sl, int64_t from, int64_t to)
+/* On the clock of a file. */
+struct window_us {
+    int64_t from, to;
+};
+
+static struct window_us window_of(const struct store *s, wall_ns from, wall_ns to)
+{
+    return (struct window_us){from.ns ? store_mono_us(s, from) : INT64_MIN,
+                              to.ns ? store_mono_us(s, to) : INT64_MAX};
+}
+
+static bool meets(const struct rows_block *b, const struct window_us *w)
+{
+    return b->t_last_us >= w->from && b->t_first_us < w->to;
+}
+
+static bool cut(struct scan *s, struct slice *sl, const struct window_us *w)
 {
     const struct rows_block *b = sl->block;
-    if (b->t_last_us < from || b->t_first_us >= to)
+    if (!meets(b, w))
         return false;
     sl->from = 0;
     sl->to = sl->column->count;
-    if (b->t_first_us >= from && b->t_last_us < to)
+    if (b->t_first_us >= w->from && b->t_last_us < w->to)
         return true;
     const int64_t *t = block_times(s, sl->store, b);
     if (!t || (sl->column->has_gaps && !store_value_rows(s->codec, sl->column, b->rows, s->rows)))
         return false;
-    sl->from = value_at(sl->column, s->rows, row_at(t, b->rows, from));
-    sl->to = value_at(sl->column, s->rows, row_at(t, b->rows, to));
+    sl->from = value_at(sl->column, s->rows, row_at(t, b->rows, w->from));
+    sl->to = value_at(sl->column, s->rows, row_at(t, b->rows, w->to));
     return sl->from < sl->to;
 }
 
@@ -127,21 +143,37 @@ uint64_t slices_of(struct scan *s, const struct merged *m, wall_ns from, wall_ns
     *n = 0;
     for (size_t i = 0; i < m->n_parts; i++) {
         struct store *store = m->parts[i].store;
-        const int64_t from_us = from.ns ? store_mono_us(store, from) : INT64_MIN;
-        const int64_t to_us = to.ns ? store_mono_us(store, to) : INT64_MAX;
+        const struct window_us w = window_of(store, from, to);
         for (uint32_t k = 0; k < m->parts[i].series->n_refs; k++) {
             const struct store_ref ref = m->parts[i].series->refs[k];
             struct slice *sl = &(*out)[*n];
             sl->store = store;
             sl->block = &store->blocks[ref.block];
             sl->column = &sl->block->columns[ref.column];
-            if (!cut(s, sl, from_us, to_us))
+            sl->part = (uint32_t)i;
+            sl->ref = k;
+            if (!cut(s, sl, &w))
                 continue;
             values += sl->to - sl->from;
             ++*n;
         }
     }
     return values;
+}
+
+bool slices_plain(const struct merged *m, wall_ns from, wall_ns to)
+{
+    for (size_t i = 0; i < m->n_parts; i++) {
+        const struct part *part = &m->parts[i];
+        const struct window_us w = window_of(part->store, from, to);
+        for (uint32_t k = 0; k < part->series->n_refs; k++) {
+            const struct store_ref ref = part->series->refs[k];
+            const struct rows_block *b = &part->store->blocks[ref.block];
+            if (meets(b, &w) && !column_is_plain(&b->columns[ref.column], b))
+                return false;
+        }
+    }
+    return true;
 }
 
 bool slice_values(struct scan *s, const struct slice *in, struct codec_view *view)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* slices.h - times of blocks, decoded once a query. */
+/* slices.h - times of blocks, decoded once a query, and what they tell of values. */
 #ifndef QUERY_SLICES_H
 #define QUERY_SLICES_H
 
@@ -14,5 +14,11 @@ int64_t block_grid_time(const struct rows_block *b, uint32_t row);
 bool block_is_regular(const struct rows_block *b);
 /* First of n rows at or after t, us. */
 uint32_t row_at(const int64_t *times, uint32_t n, int64_t t);
+
+/* There is a value in every row of the block. */
+static inline bool column_is_plain(const struct column *c, const struct rows_block *b)
+{
+    return !c->has_gaps && c->first_row == 0 && c->count == b->rows;
+}
 
 #endif
