@@ -18,24 +18,45 @@ struct arena_chunk {
     _Alignas(max_align_t) unsigned char bytes[];
 };
 
-static struct arena_chunk *add_chunk(struct arena *a, size_t need)
+static struct arena_chunk *link_chunk(struct arena *a, struct arena_chunk *c, size_t size)
 {
-    size_t size = a->chunks ? a->chunks->size * 2 : CHUNK_FIRST;
-    size = MIN_OF(size, (size_t)CHUNK_MOST);
-    size = MAX_OF(size, need);
-    struct arena_chunk *c = xcalloc(1, sizeof *c + size);
     c->size = size;
+    c->used = 0;
     c->next = a->chunks;
     a->chunks = c;
     return c;
 }
 
-void *arena_alloc(struct arena *a, size_t n, size_t size)
+static struct arena_chunk *add_chunk(struct arena *a, size_t need)
+{
+    size_t size = a->chunks ? a->chunks->size * 2 : CHUNK_FIRST;
+    size = MIN_OF(size, (size_t)CHUNK_MOST);
+    size = MAX_OF(size, need);
+    return link_chunk(a, xcalloc(1, sizeof(struct arena_chunk) + size), size);
+}
+
+static size_t round_up(size_t n, size_t size)
 {
     const size_t align = _Alignof(max_align_t);
     if (size && n > (SIZE_MAX - align) / size)
         abort();
-    size_t bytes = (n * size + align - 1) / align * align;
+    return (n * size + align - 1) / align * align;
+}
+
+/* A chunk of its own, so that nothing zeroed is ever taken from it. */
+void *arena_alloc_raw(struct arena *a, size_t n, size_t size)
+{
+    const size_t bytes = round_up(n, size);
+    if (bytes < CHUNK_MOST)
+        return arena_alloc(a, n, size);
+    struct arena_chunk *c = link_chunk(a, xmalloc(sizeof *c + bytes), bytes);
+    c->used = bytes;
+    return c->bytes;
+}
+
+void *arena_alloc(struct arena *a, size_t n, size_t size)
+{
+    const size_t bytes = round_up(n, size);
     struct arena_chunk *c = a->chunks;
     if (!c || c->size - c->used < bytes)
         c = add_chunk(a, bytes);

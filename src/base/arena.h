@@ -13,6 +13,9 @@ struct arena {
 
 void *arena_alloc(struct arena *a, size_t n, size_t size)
     __attribute__((returns_nonnull, alloc_size(2, 3)));
+/* What is in it is not known: for arrays that may be large and are filled whole. */
+void *arena_alloc_raw(struct arena *a, size_t n, size_t size)
+    __attribute__((returns_nonnull, alloc_size(2, 3)));
 char *arena_strdup(struct arena *a, const char *s);
 char *arena_strndup(struct arena *a, const char *s, size_t n);
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

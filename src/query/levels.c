@@ -2,6 +2,7 @@
 /* levels.c - see levels.h. */
 #include "query/levels.h"
 
+#include <assert.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
@@ -27,7 +28,46 @@ struct bytes_extent {
     uint32_t sum; /* at most 65536 x 255 */
 };
 
-static struct bytes_extent of_few(const uint8_t *v, uint32_t n)
+#ifdef __SSE2__
+
+enum { LANES = 16 };
+static_assert((int)LANES <= (int)SCAN_PAD, "behind the last byte there is a whole vector");
+
+/* The smallest of the lower eight bytes becomes the lowest, that of the upper eight the ninth. */
+static __m128i least_of_halves(__m128i v)
+{
+    v = _mm_min_epu8(v, _mm_srli_epi64(v, 32));
+    v = _mm_min_epu8(v, _mm_srli_epi64(v, 16));
+    return _mm_min_epu8(v, _mm_srli_epi64(v, 8));
+}
+
+/* The last vector is masked, as it has bytes behind the end in it. */
+static struct bytes_extent of_some(const uint8_t *v, uint32_t n)
+{
+    static const uint8_t first[2 * LANES] = {255, 255, 255, 255, 255, 255, 255, 255,
+                                             255, 255, 255, 255, 255, 255, 255, 255};
+    const __m128i zero = _mm_setzero_si128(), ones = _mm_set1_epi8(-1);
+    const __m128i mask = _mm_loadu_si128((const __m128i_u *)(first + LANES - n % LANES));
+    __m128i x = _mm_loadu_si128((const __m128i_u *)(v + n / LANES * LANES));
+    __m128i hi = _mm_and_si128(x, mask), lo = _mm_or_si128(x, _mm_xor_si128(mask, ones)),
+            sum = _mm_sad_epu8(hi, zero);
+    for (uint32_t i = 0; i + LANES <= n; i += LANES) {
+        x = _mm_loadu_si128((const __m128i_u *)(v + i));
+        lo = _mm_min_epu8(lo, x);
+        hi = _mm_max_epu8(hi, x);
+        sum = _mm_add_epi64(sum, _mm_sad_epu8(x, zero));
+    }
+    hi = _mm_xor_si128(hi, ones); /* the largest is the smallest of the complements */
+    x = least_of_halves(_mm_min_epu8(_mm_unpacklo_epi64(lo, hi), _mm_unpackhi_epi64(lo, hi)));
+    sum = _mm_add_epi64(sum, _mm_unpackhi_epi64(sum, sum));
+    return (struct bytes_extent){(uint8_t)_mm_extract_epi16(x, 0),
+                                 (uint8_t)~_mm_extract_epi16(x, 4),
+                                 (uint32_t)_mm_cvtsi128_si32(sum)};
+}
+
+#else
+
+static struct bytes_extent of_some(const uint8_t *v, uint32_t n)
 {
     struct bytes_extent x = {255, 0, 0};
     for (uint32_t i = 0; i < n; i++) {
@@ -38,59 +78,11 @@ static struct bytes_extent of_few(const uint8_t *v, uint32_t n)
     return x;
 }
 
-#ifdef __SSE2__
-
-enum { LANES = 16 };
-
-/* The lowest byte of the result is the smallest of the lower eight, the ninth that of the upper. */
-static __m128i least_of_halves(__m128i v)
-{
-    v = _mm_min_epu8(v, _mm_srli_epi64(v, 32));
-    v = _mm_min_epu8(v, _mm_srli_epi64(v, 16));
-    return _mm_min_epu8(v, _mm_srli_epi64(v, 8));
-}
-
-/* At least LANES of them. The last vector overlaps the one before, so what has been counted is
- * masked out of its sum. */
-static struct bytes_extent of_many(const uint8_t *v, uint32_t n)
-{
-    static const uint8_t last[2 * LANES] = {[LANES] = 255, 255, 255, 255, 255, 255, 255, 255,
-                                            255,           255, 255, 255, 255, 255, 255, 255};
-    const __m128i zero = _mm_setzero_si128(), ones = _mm_set1_epi8(-1);
-    __m128i lo = ones, hi = zero, sum = zero;
-    uint32_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        const __m128i x = _mm_loadu_si128((const __m128i_u *)(v + i));
-        lo = _mm_min_epu8(lo, x);
-        hi = _mm_max_epu8(hi, x);
-        sum = _mm_add_epi64(sum, _mm_sad_epu8(x, zero));
-    }
-    const __m128i x = _mm_loadu_si128((const __m128i_u *)(v + n - LANES));
-    const __m128i mask = _mm_loadu_si128((const __m128i_u *)(last + (n - i)));
-    lo = _mm_min_epu8(lo, x);
-    hi = _mm_max_epu8(hi, x);
-    sum = _mm_add_epi64(sum, _mm_sad_epu8(_mm_and_si128(x, mask), zero));
-    hi = _mm_xor_si128(hi, ones); /* the largest is the smallest of the complements */
-    const __m128i ends =
-        least_of_halves(_mm_min_epu8(_mm_unpacklo_epi64(lo, hi), _mm_unpackhi_epi64(lo, hi)));
-    return (struct bytes_extent){
-        .lo = (uint8_t)_mm_extract_epi16(ends, 0),
-        .hi = (uint8_t)~_mm_extract_epi16(ends, 4),
-        .sum = (uint32_t)_mm_cvtsi128_si32(sum) + (uint32_t)_mm_extract_epi16(sum, 4) +
-               ((uint32_t)_mm_extract_epi16(sum, 5) << 16),
-    };
-}
-
-#else
-
-enum { LANES = 1 };
-#define of_many of_few
-
 #endif
 
 static struct extent of_bytes(const uint8_t *v, uint32_t n, int64_t base)
 {
-    const struct bytes_extent x = n < LANES ? of_few(v, n) : of_many(v, n);
+    const struct bytes_extent x = of_some(v, n);
     const uint64_t b = (uint64_t)base;
     return (struct extent){(int64_t)(b + x.lo), (int64_t)(b + x.hi), (double)base * n + x.sum};
 }

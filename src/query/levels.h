@@ -33,7 +33,8 @@ struct stretch {
 
 enum { EXTENTS_AT_ONCE = 256 }; /* worth a call, and small enough for the stack */
 
-/* Of n stretches of values, or of the units in scan->level. */
+/* Of n stretches of values, or of the units in scan->level. Behind the bytes of a narrow view there
+ * are SCAN_PAD that may be read. */
 void extents_of_values(const struct codec_view *v, const struct stretch *at, size_t n,
                        struct extent *out);
 void extents_of_level(const struct scan *scan, const struct stretch *at, size_t n,

@@ -14,18 +14,25 @@ struct reducer {
 /* Points are made in order: one that is not the last begins anew. In `v` stands the sum. */
 static void add(struct reducer *r, const struct stretch *at, const struct extent *x, size_t n)
 {
-    struct series *o = r->out;
+    const struct scale scale = r->scale;
+    double *v = r->out->v, *least = r->out->min, *most = r->out->max;
+    size_t points = r->out->n;
     for (size_t i = 0; i < n; i++) {
         const size_t p = at[i].column;
-        const double min = scale_value(r->scale, (double)x[i].lo),
-                     max = scale_value(r->scale, (double)x[i].hi),
-                     sum = scale_value(r->scale, x[i].sum);
-        const bool first = p == o->n;
-        o->min[p] = first || min < o->min[p] ? min : o->min[p];
-        o->max[p] = first || max > o->max[p] ? max : o->max[p];
-        o->v[p] = first ? sum : o->v[p] + sum;
-        o->n = p + 1;
+        const double min = scale_value(scale, (double)x[i].lo),
+                     max = scale_value(scale, (double)x[i].hi), sum = scale_value(scale, x[i].sum);
+        if (p == points) {
+            least[p] = min;
+            most[p] = max;
+            v[p] = sum;
+            points++;
+            continue;
+        }
+        least[p] = min < least[p] ? min : least[p];
+        most[p] = max > most[p] ? max : most[p];
+        v[p] += sum;
     }
+    r->out->n = points;
 }
 
 static void feed_summaries(struct reducer *r, const struct laid_slice *l)
@@ -39,17 +46,26 @@ static void feed_summaries(struct reducer *r, const struct laid_slice *l)
 }
 
 /* Stretches of buckets become those of the values in them. */
+static void to_values(const struct laid_slice *l, size_t from, size_t n, struct stretch *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct stretch *s = &l->v[from + i];
+        const uint32_t end = MIN_OF(s->to * l->unit, l->slice.to);
+        out[i] = (struct stretch){s->column, s->from * l->unit, end};
+    }
+}
+
 static void feed_values(struct reducer *r, const struct laid_slice *l,
                         const struct codec_view *view)
 {
     struct extent x[EXTENTS_AT_ONCE];
-    struct stretch at[EXTENTS_AT_ONCE];
+    struct stretch room[EXTENTS_AT_ONCE];
     for (size_t i = 0, n; i < l->n; i += n) {
+        const struct stretch *at = &l->v[i];
         n = MIN_OF(l->n - i, (size_t)EXTENTS_AT_ONCE);
-        for (size_t k = 0; k < n; k++) {
-            const struct stretch *s = &l->v[i + k];
-            at[k] = (struct stretch){s->column, s->from * l->unit,
-                                     MIN_OF(s->to * l->unit, l->slice.to)};
+        if (l->unit > 1) {
+            to_values(l, i, n, room);
+            at = room;
         }
         extents_of_values(view, at, n, x);
         add(r, at, x, n);
@@ -75,14 +91,11 @@ static bool feed_slice(struct reducer *r, const struct layout *l, const struct l
 }
 
 size_t reduce_series(struct scan *s, const struct layout *l, const struct merged *m,
-                     struct arena *a, struct series *out)
+                     struct series *out)
 {
     struct reducer r = {.scan = s, .out = out};
     out->n = 0;
     out->t = l->t;
-    out->v = arena_array(a, double, l->n);
-    out->min = arena_array(a, double, l->n);
-    out->max = arena_array(a, double, l->n);
     for (size_t i = 0; i < l->n_slices; i++)
         if (!feed_slice(&r, l, &l->slices[i], laid_column(&l->slices[i], m)))
             return i;

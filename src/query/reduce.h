@@ -7,6 +7,8 @@
 #include "query/run_open.h"
 #include "query/series.h"
 
+enum { SCAN_PAD = 16 }; /* bytes behind scan->v8 */
+
 /* What a query works with, one per thread: decode buffers, and the times of blocks it has needed so
  * far. */
 struct scan {
@@ -14,6 +16,7 @@ struct scan {
     struct codec *codec;
     struct scan_times *times; /* one per store seen */
     size_t n_times;
+    bool once; /* times of a block are asked for once or twice, so they are not kept */
     uint8_t *v8;
     int64_t *v64;
     int64_t *level[3];
@@ -45,10 +48,10 @@ bool slice_values(struct scan *s, const struct slice *in, struct codec_view *vie
 
 struct layout;
 
-/* The points of a series by a layout that is good for it, in arrays of the arena `a`; the times are
- * the layout's. Returns its number of slices, or the first of them that is damaged: there are no
- * points then. */
+/* The points of a series by a layout that is good for it. The times are the layout's, the other
+ * arrays of `out` have room for l->n. Returns the number of slices, or the first one that is
+ * damaged: there are no points then. */
 size_t reduce_series(struct scan *s, const struct layout *l, const struct merged *m,
-                     struct arena *a, struct series *out);
+                     struct series *out);
 
 #endif

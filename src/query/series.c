@@ -79,14 +79,28 @@ struct batch {
     struct series *out;
 };
 
-/* Without what is damaged the other points lie elsewhere. */
+/* Takes room for n points; returns what follows it. */
+static double *set_room(struct series *s, double *room, size_t n)
+{
+    s->v = room;
+    s->min = room + n;
+    s->max = room + 2 * n;
+    return room + 3 * n;
+}
+
+/* Without what is damaged the other points lie elsewhere, but there are no more of them. */
 static void read_one(const struct batch *b, size_t i, struct scan *scan, struct arena *a)
 {
     const struct merged *m = b->list[i];
+    struct series *out = &b->out[i];
     struct arena own = {0};
-    const struct layout *l = b->layout[i] ? b->layout[i] : layout_make(scan, m, b->ask, &own, a);
-    b->out[i].key = series_key_of(m, a);
-    for (size_t bad; (bad = reduce_series(scan, l, m, a, &b->out[i])) < l->n_slices;)
+    const struct layout *l = b->layout[i];
+    if (!l) {
+        l = layout_make(scan, m, b->ask, &own, a);
+        set_room(out, arena_alloc_raw(a, 3 * l->n, sizeof(double)), l->n);
+    }
+    out->key = series_key_of(m, a);
+    for (size_t bad; (bad = reduce_series(scan, l, m, out)) < l->n_slices;)
         l = layout_without(scan, l, bad, &own, a);
     arena_free(&own);
 }
@@ -95,6 +109,7 @@ static void work(struct crew *c, struct arena *results)
 {
     struct scan scan;
     scan_open(&scan);
+    scan.once = c->n == 1;
     for (size_t i; crew_next(c, &i);)
         read_one(c->ctx, i, &scan, results);
     scan_close(&scan);
@@ -117,6 +132,7 @@ static void share_layouts(struct batch *b, size_t n, struct arena *a, struct are
     size_t next = 0;
     struct scan scan;
     scan_open(&scan);
+    scan.once = true;
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < LAYOUTS_TRIED && !b->layout[i]; k++)
             if (made[k] && layout_fits(made[k], b->list[i]))
@@ -129,6 +145,18 @@ static void share_layouts(struct batch *b, size_t n, struct arena *a, struct are
     scan_close(&scan);
 }
 
+/* One piece of memory for all of them. */
+static void room_of_shared(struct batch *b, size_t n, struct arena *a)
+{
+    size_t points = 0;
+    for (size_t i = 0; i < n; i++)
+        points += b->layout[i] ? b->layout[i]->n : 0;
+    double *room = arena_alloc_raw(a, 3 * points, sizeof *room);
+    for (size_t i = 0; i < n; i++)
+        if (b->layout[i])
+            room = set_room(&b->out[i], room, b->layout[i]->n);
+}
+
 int series_read(struct run *r, const struct series_ask *ask, struct arena *a, struct series **out,
                 size_t *n, struct err *e)
 {
@@ -138,8 +166,10 @@ int series_read(struct run *r, const struct series_ask *ask, struct arena *a, st
     *n = series_select(r, ask, 1, &scratch, &b.list);
     b.layout = arena_array(&scratch, const struct layout *, *n);
     b.out = *out = arena_array(a, struct series, *n);
-    if (*n > 1)
+    if (*n > 1) {
         share_layouts(&b, *n, &scratch, a);
+        room_of_shared(&b, *n, a);
+    }
     struct crew crew = {.n = *n, .each = SERIES_EACH, .work = work, .ctx = &b};
     crew_run(&crew, a);
     arena_free(&scratch);

@@ -16,7 +16,7 @@ struct scan_times {
 void scan_open(struct scan *s)
 {
     *s = (struct scan){.codec = codec_open()};
-    s->v8 = xmalloc(ROWS_MOST + 8);
+    s->v8 = xmalloc(ROWS_MOST + SCAN_PAD);
     s->v64 = xmalloc(ROWS_MOST * sizeof *s->v64);
     s->rows = xmalloc(ROWS_MOST * sizeof *s->rows);
     for (int k = 0; k < 3; k++)
@@ -48,6 +48,8 @@ static struct scan_times *times_of(struct scan *s, const struct store *store)
 
 const int64_t *block_times(struct scan *s, struct store *store, const struct rows_block *b)
 {
+    if (s->once)
+        return store_times(s->codec, b, s->v64) ? s->v64 : NULL;
     const int64_t **slot = &times_of(s, store)->of_block[b - store->blocks];
     if (!*slot) {
         int64_t *t = arena_array(&s->arena, int64_t, b->rows);

@@ -5,7 +5,8 @@
 
 #include "query/reduce.h"
 
-/* Times of all rows of the block, us; NULL: damaged. Lives as long as the scan. */
+/* Times of all rows of the block, us; NULL: damaged. Lives as long as the scan, or with scan->once
+ * until anything else is decoded. */
 const int64_t *block_times(struct scan *s, struct store *store, const struct rows_block *b);
 /* The time of a row on the grid between two times of the block's head, us: where the block is
  * regular, off by no more than the sampling jitter. */

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/mem.h"
 #include "test.h"
 
 TEST(memory_is_zeroed_aligned_and_never_overlaps)
@@ -33,6 +34,26 @@ TEST(one_allocation_may_be_larger_than_any_chunk)
     CHECK_STR(small, "small");
     CHECK_STR(arena_strdup(&a, "after"), "after");
     arena_free(&a);
+}
+
+/* malloc hands out again what was freed just before, with what was left in it. */
+TEST(memory_is_zeroed_also_beside_memory_that_is_not)
+{
+    static const size_t sizes[] = {1, 100, 4096, 100000, (1 << 20) - 16, 1 << 20, 3 << 20};
+    for (int round = 0; round < 3; round++) {
+        struct arena a = {0};
+        for (size_t i = 0; i < 3 * COUNT_OF(sizes); i++) {
+            const size_t n = sizes[i % COUNT_OF(sizes)];
+            unsigned char *raw = arena_alloc_raw(&a, n, 1), *clean = arena_alloc(&a, 777, 1);
+            CHECK((size_t)raw % _Alignof(max_align_t) == 0);
+            memset(raw, 255, n);
+            for (size_t k = 0; k < 777; k++)
+                CHECK_INT(clean[k], 0);
+            memset(clean, 255, 777);
+            CHECK_INT(raw[n - 1], 255);
+        }
+        arena_free(&a);
+    }
 }
 
 TEST(an_arena_is_ready_again_after_it_was_freed)
