@@ -328,22 +328,21 @@ static void read_row(struct gridding *g, const struct merged *m, struct grid_row
 
 /* ---- all of them ---- */
 
-static float *empty_columns(size_t n, struct arena *a)
+static size_t row_room(size_t columns, bool ends)
 {
-    float *v = arena_array(a, float, n);
-    for (size_t i = 0; i < n; i++)
-        v[i] = NAN;
-    return v;
+    return columns * (ends ? 3 : 1);
 }
 
-static struct grid_row new_row(const struct series_key *k, size_t columns, bool ends,
-                               struct arena *a)
+/* An empty row; `room` is for row_room columns. */
+static struct grid_row new_row(const struct series_key *k, size_t columns, bool ends, float *room)
 {
+    for (size_t i = 0; i < row_room(columns, ends); i++)
+        room[i] = NAN;
     return (struct grid_row){
         .key = *k,
-        .mean = empty_columns(columns, a),
-        .min = ends ? empty_columns(columns, a) : NULL,
-        .max = ends ? empty_columns(columns, a) : NULL,
+        .mean = room,
+        .min = ends ? room + columns : NULL,
+        .max = ends ? room + 2 * columns : NULL,
     };
 }
 
@@ -360,19 +359,21 @@ struct batch {
     const struct plan *plan;
     const struct merged **list;
     struct grid_row *out;
+    float *room; /* of all rows, one after the other */
 };
 
 static void work(struct crew *c, struct arena *results)
 {
     const struct batch *b = c->ctx;
     const size_t columns = b->plan->columns;
+    const bool ends = !b->plan->ask->means_only;
     struct gridding g = {.plan = b->plan};
     scan_open(&g.scan);
     g.extents = arena_array(&g.scan.arena, struct extent, columns);
     g.count = arena_array(&g.scan.arena, uint32_t, columns);
     for (size_t i; crew_next(c, &i);) {
         const struct series_key key = series_key_of(b->list[i], results);
-        b->out[i] = new_row(&key, columns, !b->plan->ask->means_only, results);
+        b->out[i] = new_row(&key, columns, ends, b->room + i * row_room(columns, ends));
         read_row(&g, b->list[i], &b->out[i]);
     }
     scan_close(&g.scan);
@@ -391,6 +392,7 @@ int grid_read(struct run *r, const struct grid_ask *ask, struct arena *a, struct
     b.out = out->rows = arena_array(a, struct grid_row, out->n + 1);
     if (out->n == 0)
         return 0;
+    b.room = arena_alloc_raw(a, out->n * row_room(ask->columns, !ask->means_only), sizeof *b.room);
     scan_open(&plan.scan);
     for (size_t i = 0; i < out->n; i++)
         plan_series(&plan, b.list[i]);
@@ -431,7 +433,8 @@ struct grid_row grid_mean(const struct grid *g, size_t first, struct arena *a)
     for (; first + n < g->n && same_metric(rows, &rows[n]); n++)
         if (strcmp(rows[n].key.entity, ENTITY_TOTAL) == 0)
             return rows[n];
-    struct grid_row out = new_row(&rows->key, g->columns, true, a);
+    struct grid_row out =
+        new_row(&rows->key, g->columns, true, arena_array(a, float, row_room(g->columns, true)));
     for (size_t c = 0; c < g->columns; c++)
         mean_column(rows, n, c, &out);
     return out;
