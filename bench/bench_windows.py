@@ -63,6 +63,16 @@ def run(context: Context, result: Result) -> None:
                 note=f"{series}: p99 over {repeats} places is {worst[f'{key}_p99_ms']:.2f} ms",
             )
         )
+    slowest = max(windows, key=lambda w: w["all_p99_ms"])
+    result.lines.append(
+        Line(
+            f"all 104 series, 99 of 100 places of any length ({slowest['hours']:g} h)",
+            slowest["all_p99_ms"],
+            "ms",
+            f"at most {GOAL_ALL_MS:g} ms",
+            slowest["all_p99_ms"] <= GOAL_ALL_MS,
+        )
+    )
     for w in windows:
         result.lines.append(Line(f"all series, {w['hours']:g} h", w["all_ms"], "ms"))
     cold = [context.store("cold", node, hours) for _ in range(5)]
