@@ -64,12 +64,13 @@ void check_csv(const struct check *c)
 
 /* ---- for people ---- */
 
+/* Without rules that only sum up: these find nothing that could be clear. */
 static size_t of_state(const struct check *c, enum rule_state state, const struct verdict ***out)
 {
     size_t n = 0;
     *out = arena_array(c->arena, const struct verdict *, c->n_v + 1);
     for (size_t k = 0; k < c->n_v; k++)
-        if (c->v[k].state == state)
+        if (c->v[k].state == state && !c->v[k].rule->summary)
             (*out)[n++] = &c->v[k];
     return n;
 }
@@ -156,7 +157,7 @@ static void put_issue(const struct check *c, const struct verdict *v)
         put_also(c, list + shown, v->n_findings - shown);
 }
 
-static void put_remarks(const struct check *c, const struct verdict *v)
+static void put_summary(const struct check *c, const struct verdict *v)
 {
     const size_t shown = MIN_OF(v->n_remarks, (size_t)REMARKS_MOST);
     printf("\n%s: %s\n", v->rule->name, v->rule->title);
@@ -164,11 +165,8 @@ static void put_remarks(const struct check *c, const struct verdict *v)
         printf("  %s.\n", text_safe(c->arena, v->remarks[i]));
     if (v->n_remarks > shown)
         printf("  and %zu more; --json has all of them.\n", v->n_remarks - shown);
-}
-
-static bool is_summary(const struct verdict *v)
-{
-    return v->rule->summary && v->n_remarks;
+    if (v->state == RULE_NOT_EVALUATED)
+        printf("  not evaluated: %s\n", text_safe(c->arena, v->why));
 }
 
 static void put_rest(const struct check *c, const char *title, const struct verdict **v, size_t n)
@@ -192,9 +190,9 @@ void check_text(const struct check *c)
            n == 1 ? "" : "s", n_clear, n_not);
     for (size_t i = 0; i < n; i++)
         put_issue(c, issues[i]);
-    for (size_t i = 0; i < n_clear; i++)
-        if (is_summary(clear[i]))
-            put_remarks(c, clear[i]);
+    for (size_t k = 0; k < c->n_v; k++)
+        if (c->v[k].rule->summary)
+            put_summary(c, &c->v[k]);
     if (c->right_size)
         printf("\nright size\n  %s.\n", text_safe(c->arena, c->right_size->why));
     put_rest(c, "clear", clear, n_clear);

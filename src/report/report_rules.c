@@ -114,10 +114,10 @@ void report_put_rules(const struct report *r, struct doc *d)
 {
     doc_section(d, "rules", "Rules summary");
     doc_text(d,
-             "%zu rules: %zu found an issue, %zu are clear, %zu could not be evaluated. Those "
-             "that cost most come first.",
+             "%zu rules: %zu found an issue, %zu are clear, %zu could not be evaluated, %zu only "
+             "sum up. Those that cost most come first.",
              r->n_rules, r->states[RULE_ISSUE], r->states[RULE_CLEAR],
-             r->states[RULE_NOT_EVALUATED]);
+             r->states[RULE_NOT_EVALUATED], r->summaries);
     doc_table(d, "Every rule, by what it cost the run", columns);
     for (size_t i = 0; i < r->n_rules; i++)
         put_rule(r, d, &r->rules[i]);

@@ -167,6 +167,8 @@ void verdict_json(struct jw *j, const char *key, const struct verdict *v,
     jw_str(j, "title", v->rule->title);
     if (v->rule->custom)
         jw_bool(j, "custom", true);
+    if (v->rule->summary)
+        jw_bool(j, "summary", true);
     jw_str(j, "description", v->rule->description);
     jw_str(j, "recommendation", v->rule->recommendation);
     jw_str(j, "state", rule_state_names[v->state]);

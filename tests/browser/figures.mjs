@@ -175,8 +175,7 @@ export function runFigures(f, percentages) {
     },
   };
 
-  const stateOf = (v, d) => (v.state === "issue" ? v.severity : v.state === "not_evaluated" ? "not evaluated" : isSummary(v, d) ? "summary" : "clear");
-  const isSummary = (v) => v.rule.startsWith("Overall");
+  const stateOf = (v) => (v.state === "issue" ? v.severity : v.state === "not_evaluated" ? "not evaluated" : v.summary ? "summary" : "clear");
   const paramText = (name, v, d) => {
     const { unit } = d.catalogue.find((r) => r.rule === d.rule).params.find((p) => p.name === name);
     return `${name}=${typeof v === "number" ? `${f.general(v)} ${unit}`.trim() : v}`;
@@ -297,7 +296,7 @@ export function runFigures(f, percentages) {
     const where = d.report.run.nodes.length > 1 ? ` on ${line.node}` : "";
     return [f.value(line.p50, line.unit), `median${where}; 95th percentile ${f.value(line.p95, line.unit)}`];
   };
-  const states = (d, state) => d.report.rules.filter((v) => v.state === state).length;
+  const states = (d, state) => d.report.rules.filter((v) => v.state === state && !v.summary).length;
   const jobTile = (d) => [f.value(d.report.run.job_duration_s, "s"), d.report.run.loop_pct === null ? "" : `${f.percent(d.report.run.loop_pct)} in the training loop`];
   const tiles = {
     "Job duration": jobTile,

@@ -126,7 +126,7 @@ function headTexts(f, F, d) {
     `And ${issues.length - MOST_ISSUES} more: see the rules summary.`,
     `Nothing is known to have held the run back: ${clear} rules are clear, ${left} could not be evaluated.`,
     sentence(d.report.right_size?.why ?? ""),
-    `${d.report.rules.length} rules: ${issues.length} found an issue, ${clear} are clear, ${left} could not be evaluated. Those that cost most come first.`,
+    `${d.report.rules.length} rules: ${issues.length} found an issue, ${clear} are clear, ${left} could not be evaluated, ${d.report.rules.filter((v) => v.summary).length} only sum up. Those that cost most come first.`,
   ];
 }
 

@@ -312,6 +312,7 @@ function checkVerdicts(told, d) {
       also(v),
       ...v.remarks.map(stop),
       `${v.rule.padEnd(24)} ${v.why}`,
+      `not evaluated: ${v.why}`,
     ]),
     stop(d.report.right_size?.why ?? ""),
   ]);
