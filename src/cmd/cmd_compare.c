@@ -296,6 +296,22 @@ static int fails(const struct compared *c, const struct failing *f)
     }
 }
 
+/* Why the status is what it is, for who reads a log. */
+static void tell_failed(const struct compared *c, const struct failing *f)
+{
+    const double by[GATES] = {
+        [GATE_SLOWER] = c->diff.low, [GATE_FASTER] = -c->diff.high, [GATE_COST] = -c->saving_share};
+    static const struct {
+        const char *before, *behind;
+    } words[GATES] = {[GATE_SLOWER] = {"is surely slower by", "or more"},
+                      [GATE_FASTER] = {"is surely faster by", "or more"},
+                      [GATE_COST] = {"costs", "more"}};
+    char text[HUMAN_LEN];
+    const char *share = share_text(by[f->gate], text);
+    fprintf(stderr, "footplate: --fail-on %s: B %s %s %s; the limit is %g %%\n", gates[f->gate],
+            words[f->gate].before, share + (*share == '+'), words[f->gate].behind, f->share * 100);
+}
+
 /* A gate that cannot be judged does not pass. */
 static int judge(const struct compared *c, const struct asked *asked, struct err *e)
 {
@@ -306,8 +322,10 @@ static int judge(const struct compared *c, const struct asked *asked, struct err
             return err_set(e, ERR_NOT_FOUND, "--fail-on %s cannot be judged: %s",
                            gates[asked->fail[i].gate],
                            asked->fail[i].gate == GATE_COST ? "a price is not known" : c->sentence);
-        if (answer > 0)
+        if (answer > 0) {
+            tell_failed(c, &asked->fail[i]);
             rc = EXIT_FINDINGS;
+        }
     }
     return rc;
 }

@@ -39,6 +39,8 @@ const char *const compare_called[COMPARE_VERDICTS] = {
 
 /* ---- numbers ---- */
 
+enum { SHARE_MOST = 10000 }; /* percent: what is more says only that it is not known */
+
 const char *share_text(double share, char buf[HUMAN_LEN])
 {
     const double v = fabs(share) * 100;
@@ -46,6 +48,10 @@ const char *share_text(double share, char buf[HUMAN_LEN])
     const bool none = v < 0.005;
     if (isnan(share))
         return human_value(NAN, "%", buf, HUMAN_LEN);
+    if (v >= SHARE_MOST) {
+        snprintf(buf, HUMAN_LEN, "over %s%d %%", share < 0 ? "-" : "+", SHARE_MOST);
+        return buf;
+    }
     snprintf(buf, HUMAN_LEN, "%s%.*f %%", none ? "" : share < 0 ? "-" : "+", places, none ? 0 : v);
     return buf;
 }
@@ -109,11 +115,19 @@ static const char *called(struct comparing *c)
                         less ? "less" : "more", range_text(c));
 }
 
+enum { DETECTABLE_MOST = 10 }; /* times as long: to name it would promise something */
+
 static const char *not_called(struct comparing *c)
 {
     const struct compared *o = c->out;
     if (o->same_run)
         return "A and B are the same run: there is no difference to find.";
+    if (o->detectable_share > DETECTABLE_MOST)
+        return arena_printf(c->arena,
+                            "No difference that the data can show: B takes %s a step, but the runs "
+                            "of a side differ so much, or are so few, that hardly any difference "
+                            "would have been found.",
+                            signed_percent(c, o->diff.at));
     return arena_printf(c->arena,
                         "No difference that the data can show: B takes %s a step (%s); a "
                         "difference of %s would have been found in four of five cases.",

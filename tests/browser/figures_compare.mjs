@@ -33,7 +33,7 @@ export function compareFigures(f) {
     rows: (c) => SIDES.map((side) => ({ side, ...c[side] })),
     columns: {
       side: (s) => NAMES[s.side],
-      run: (s) => (s.runs.length === 1 ? s.name : s.runs.map((r) => r.run).join(" ")),
+      run: (s) => (s.runs.length === 1 ? s.name : s.runs.map((r) => r.run).join("")),
       duration: (s) => seconds(s.duration_s),
       steps: (s) => count(s.runs.reduce((n, r) => n + r.steps, 0)),
       "samples/s": (s) => f.samplesPerSecond(s.samples_per_s),

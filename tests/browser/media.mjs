@@ -55,11 +55,15 @@ export function blocksOf(html) {
 export function pageFigures() {
   const words = (el) => (el.innerText ?? el.textContent).replace(/\s+/g, " ").trim();
   const title = (th) => words(th).replace(/ ?[↑↓↕]$/, "");
-  for (const el of document.querySelectorAll("main td [aria-hidden=true]")) el.remove(); // signs
+  const plain = (td) => {
+    const copy = td.cloneNode(true); // the page's own is not ours to change
+    for (const sign of copy.querySelectorAll("[aria-hidden=true]")) sign.remove();
+    return { text: copy.textContent.replace(/\s+/g, " ").trim() };
+  };
   const tables = [...document.querySelectorAll("main table")].map((el) => ({
     caption: el.caption.textContent,
     titles: [...el.tHead.rows[0].cells].map(title),
-    rows: [...el.tBodies[0].rows].map((row) => [...row.cells].map((td) => ({ text: words(td) }))),
+    rows: [...el.tBodies[0].rows].map((row) => [...row.cells].map(plain)),
     of: el.closest(".insight")?.dataset.rule ?? "",
   }));
   const facts = [...document.querySelectorAll("main dl > div")].map((el) => ({

@@ -116,6 +116,27 @@ def test_the_gate_closes_when_b_is_surely_slower(compare, made):
     compare(a, made("again", 3), "--fail-on", "slower:0%")
 
 
+def test_a_gate_that_closes_says_why(run_fp, made):
+    words = ("compare", made("a", 1), made("slow", 2, ms=44.0), "--fail-on", "slower:2%")
+    done = run_fp(*words, "--price", "1", "--fail-on", "cost:1%", env=os.environ)
+    assert done.returncode == 3
+    slower, cost = done.stderr.splitlines()
+    by = re.fullmatch(
+        r"footplate: --fail-on slower: B is surely slower by (.*) % or more; the limit is 2 %",
+        slower,
+    )
+    assert by and 2 < float(by[1]) < 12
+    assert re.fullmatch(r"footplate: --fail-on cost: B costs [\d.]+ % more; the limit is 1 %", cost)
+
+
+def test_runs_of_a_group_that_differ_wildly_make_no_promises(compare, made):
+    group = f"{made('a', 1)},{made('crawls', 2, ms=400.0)}"
+    told = as_json(compare, group, made("again", 3))
+    assert told["verdict"] == "no_difference"
+    assert "hardly any difference would have been found" in told["sentence"]
+    assert "over +10000 %" in compare(group, made("again", 3))
+
+
 def test_a_gate_that_cannot_be_judged_does_not_pass(compare, made):
     said = compare(made("single", 5, count=1), made("a", 1), "--fail-on", "slower:2%", code=1)
     assert "cannot be judged" in said

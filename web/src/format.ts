@@ -126,6 +126,7 @@ export function changeShare(v: number | null | undefined): string {
   if (v === null || v === undefined) return "-";
   const a = Math.abs(v) * 100;
   if (a < 0.005) return "0.00 %";
+  if (a >= 10000) return `over ${v < 0 ? "-" : "+"}10000 %`;
   return `${v < 0 ? "-" : "+"}${fixed(a, a < 9.995 ? 2 : a < 99.95 ? 1 : 0)} %`;
 }
 

@@ -153,6 +153,8 @@ test("differences have a sign, and a parameter reads as it is set", () => {
     [changeShare(0.38), "+38.0 %"],
     [changeShare(-0.0844), "-8.44 %"],
     [changeShare(4.22), "+422 %"],
+    [changeShare(99.99), "+9999 %"],
+    [changeShare(100), "over +10000 %"],
     [changeShare(0.00004), "0.00 %"],
     [changeShare(null), "-"],
     [changeSeconds(0.000403), "+403 us"],
