@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from . import html
+from . import html, human
 from .frames import Frames, Table, from_ns
 from .source import RunError, Source
 
@@ -182,11 +182,11 @@ def _frame_class() -> Any:
 def _size(v: Mapping[str, Any]) -> str:
     words = []
     if v.get("lost_s") is not None:
-        words.append(f"{html.duration(v['lost_s'])} lost")
+        words.append(f"{human.value(v['lost_s'], 's')} lost")
     if v.get("lost_share") is not None:
-        words.append(f"{100 * v['lost_share']:.1f} % of the training loop")
+        words.append(f"{human.share(v['lost_share'])} of the time")
     if v.get("lost_cost") is not None:
-        words.append(f"at a cost of {v['lost_cost']:.2f}")
+        words.append(f"at a cost of {human.money(v['lost_cost'])}")
     return ", ".join(words)
 
 
@@ -229,15 +229,15 @@ def run_html(run: Run) -> str:
     facts = [
         ("command", " ".join(info["command"])),
         ("started", start),
-        ("took", html.duration(info["duration_s"])),
+        ("took", human.value(info["duration_s"], "s")),
         ("nodes", ", ".join(_node_words(n) for n in info["nodes"])),
     ]
     if info.get("cost") is not None:
-        facts.append(("cost", f"{info['cost']:.2f}"))
+        facts.append(("cost", human.money(info["cost"])))
     loop = info.get("loop_duration_s")
     if loop is not None:
         phases = [
-            f"{p} {html.duration(info[p + '_s'])} ({info[p + '_pct']:.1f} %)"
+            f"{p} {human.value(info[p + '_s'], 's')} ({human.value(info[p + '_pct'], '%')})"
             for p in ("initialization", "train", "eval", "finalization")
             if info.get(p + "_s") and info.get(p + "_pct") is not None
         ]
@@ -262,7 +262,7 @@ def _use_html(lines: Sequence[Mapping[str, Any]]) -> str:
         key = [(html.text(line["node"]), True), (html.text(line["metric"]), True)]
         why = "; ".join(loss["why"] for loss in line.get("losses") or [])
         if line["count"]:
-            cells = [html.cell(line[n]) for n in names]
+            cells = [(human.value(line[n], line["unit"] or ""), False) for n in names]
             rows.append([*key, *cells, (html.text(line["unit"] or ""), True)])
         else:
             blank = [html.cell(None)] * len(names)

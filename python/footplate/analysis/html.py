@@ -37,23 +37,6 @@ def short(v: float) -> str:
     return f"{v:.5g}"
 
 
-def duration(s: float | None) -> str:
-    """As the program says it: "684 ms", "6.1 s", "25 min 00 s", "24 h 00 min"."""
-    if s is None or s != s:
-        return "not known"
-    if s < 0:
-        return "-" + duration(-s)
-    if s < 1e-3:
-        return f"{s * 1e6:.3g} us"
-    if s < 1:
-        return f"{s * 1e3:.3g} ms"
-    if s < 60:
-        return f"{s:.1f} s"
-    if s < 3600:
-        return f"{int(s // 60)} min {int(s % 60):02d} s"
-    return f"{int(s // 3600)} h {int(s % 3600 // 60):02d} min"
-
-
 def when(t: datetime) -> str:
     return t.strftime("%Y-%m-%d %H:%M:%S") + f".{t.microsecond // 1000:03d}"
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import html, svg
+from . import html, human, svg
 from .calc import histogram, median, quantile
 from .frames import from_ns, numpy, to_ns
 from .source import Ask, Key, RunError
@@ -140,7 +140,7 @@ class Plots:
         for x, i in zip(xs, rows, strict=True):
             mode = steps["mode"][i]
             words = f"{mode} step {steps['step'][i]} of rank {steps['rank'][i]}: "
-            tip = words + html.duration(seconds[i])
+            tip = words + human.value(seconds[i], "s")
             p.dot(x, seconds[i], COLORS[modes.index(mode)], tip)
         p.legend([(m, COLORS[i]) for i, m in enumerate(modes)])
         label = "Duration of steps over time"
@@ -328,7 +328,13 @@ def _durations(
     for i, n in enumerate(counts):
         a, b = low + i * width, low + (i + 1) * width
         if n:
-            p.bar(a, b, n, COLORS[2], f"{html.duration(a)} to {html.duration(b)}: {n:,}")
+            p.bar(
+                a,
+                b,
+                n,
+                COLORS[2],
+                f"{human.value(a, 's')} to {human.value(b, 's')}: {human.count(n)}",
+            )
     return p.svg()
 
 
@@ -370,7 +376,7 @@ def _lanes(events: Any, rows: list[int], lo: int, hi: int) -> Chart:
         a, b = max(int(begin[i]), lo), min(int(finish[i]), hi)
         x0, x1 = p.x((a - lo) / 1e9), p.x((b - lo) / 1e9)
         name = events["name"][i] or f"step {events['step'][i]}"
-        tip = html.text(f"{name}: {html.duration((b - a) / 1e9)}")
+        tip = html.text(f"{name}: {human.value((b - a) / 1e9, 's')}")
         color = COLORS[names.index(events["category"][i]) % len(COLORS)]
         p.parts.append(
             f'<rect x="{x0:.1f}" y="{p.top + 20 * lane + 2:.1f}" width="{max(x1 - x0, 0.6):.1f}" '

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from . import activity, findings, html, loader, profiles, stats
+from . import activity, findings, human, loader, profiles, stats
 from .frames import Column, Frames, Table, from_ns, ints, to_ns
 from .source import Ask, Folder, Key, RunError, Source
 from .stats import USAGE_RANGES
@@ -175,7 +175,7 @@ class Run:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<footplate.Run {self.id} {self.status}, {html.duration(self.duration_s)}>"
+        return f"<footplate.Run {self.id} {self.status}, {human.value(self.duration_s, 's')}>"
 
     def _repr_html_(self) -> str:
         return findings.run_html(self)

@@ -205,7 +205,8 @@ def _event_steps(events: Table, by: str) -> Iterable[tuple[str, Any, int, int]]:
 
 def metrics_of(run: Run, resource: str | Iterable[str] | None) -> list[tuple[str, str, str]]:
     """(resource, node, metric) of everything that the run has of these resources."""
-    names = [resource] if isinstance(resource, str) else list(resource or RESOURCES)
+    asked = [resource] if isinstance(resource, str) else list(resource or RESOURCES)
+    names = ["io" if name == "i/o" else name for name in asked]  # as SageMaker Debugger calls it
     for name in names:
         if name not in RESOURCES:
             raise ValueError(f"there is no resource '{name}'; there are {', '.join(RESOURCES)}")

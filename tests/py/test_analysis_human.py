@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What notebooks show of a run reads as the program writes it, to the last digit."""
+
+from __future__ import annotations
+
+import html as std_html
+import re
+
+from analysis_kit import Runs
+from pykit import ROOT
+
+
+def test_numbers_read_as_the_table_says_that_the_program_is_held_to_too(runs: Runs):
+    from footplate.analysis import human
+
+    kinds = {"(money)": human.money, "(duration)": human.duration}
+    lines = (ROOT / "tests" / "data" / "human.tsv").read_text().splitlines()
+    table = [line.split("\t") for line in lines if line and not line.startswith("#")]
+    known = [row for row in table if not row[1].startswith("(") or row[1] in kinds]
+    assert len(known) > 100
+    for number, unit, want in known:
+        v = float(number)
+        assert (kinds[unit](v) if unit in kinds else human.value(v, unit)) == want
+
+
+def test_what_was_not_measured_is_a_dash(runs: Runs):
+    from footplate.analysis import human
+
+    assert [human.value(None, "s"), human.value(float("nan"), "%"), human.money(None)] == ["-"] * 3
+
+
+def _plain(markup: str) -> str:
+    return std_html.unescape(re.sub(r"<[^>]*>", "|", markup))
+
+
+def test_a_notebook_shows_the_figures_of_the_terminal(runs: Runs, run_fp):
+    import footplate
+
+    folder = ROOT / "tests" / "data" / "runs" / "h200-1-worker"
+    run = footplate.open(str(folder))
+    told = run_fp("show", folder).stdout
+    page = _plain(run._repr_html_())
+    for label, value in re.findall(r"^(duration|cost) +([^,\n]*)", told, re.MULTILINE):
+        assert f"|{value}|" in page, label
+    for phase, took, share in re.findall(r"^(\w+) +(\S+ \w+) +(\S+ %)$", told, re.MULTILINE):
+        assert f"{phase} {took} ({share})" in page
+    found = _plain(run.findings()._repr_html_())
+    said = run_fp("check", folder).stdout
+    sizes = re.findall(
+        r"\(critical, (\S+ s lost), (\S+ %) .*(at a cost of \S+)\)$", said, re.MULTILINE
+    )
+    assert len(sizes) == 3
+    for lost, share, cost in sizes:
+        assert f"{lost}, {share} of the time, {cost}" in found
