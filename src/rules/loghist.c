@@ -73,3 +73,15 @@ double loghist_quantile(const struct loghist *h, double q)
     const double a = value_of_rank(h, (uint64_t)low), b = value_of_rank(h, (uint64_t)ceil(at));
     return a + (b - a) * (at - low);
 }
+
+void loghist_counts(const struct loghist *h, double lo, double hi, double *out, size_t n)
+{
+    const double wide = (hi - lo) / (double)n;
+    for (uint32_t i = 0; i < LOGHIST_BINS; i++) {
+        if (h->bin[i] == 0)
+            continue;
+        const double v = fmin(fmax(value_of(i), (double)h->lo), (double)h->hi);
+        const double at = wide > 0 ? fmax(floor((v - lo) / wide), 0) : 0;
+        out[(size_t)fmin(at, (double)(n - 1))] += h->bin[i];
+    }
+}

@@ -23,5 +23,8 @@ void loghist_add(struct loghist *h, const float *v, size_t n);
 void loghist_join(struct loghist *h, const struct loghist *other);
 /* Linear interpolation between neighbours, q in 0..1; NAN when it is empty. */
 double loghist_quantile(const struct loghist *h, double q);
+/* Adds to out[n] how many lie in each of n equal stretches from lo to hi; what is outside counts to
+ * the nearest. */
+void loghist_counts(const struct loghist *h, double lo, double hi, double *out, size_t n);
 
 #endif

@@ -26,7 +26,7 @@ static const struct param params[] = {
     {0},
 };
 
-enum { STEPS_LEAST = 100, RANGES_MOST = 256, PLOTTED_MOST = 500 };
+enum { STEPS_LEAST = 100, RANGES_MOST = 256, PLOTTED_MOST = 500, DURATION_BINS = 40 };
 
 /* Above these a sweep says that storage held somebody up; percent. */
 static const float PSI_HIGH = 20, IOWAIT_HIGH = 50;
@@ -317,26 +317,71 @@ static void find(const struct judge *j, struct verdict *v, const struct outliers
     v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
 }
 
-/* The long steps over time, and how all of them spread. */
-static void plot(const struct judge *j, struct verdict *v, const struct outliers *o)
+static const char *label_of(const struct judge *j, const struct outliers *o)
+{
+    return arena_printf(j->arena, "rank %lld %s", (long long)o->rank->head.who.rank,
+                        event_mode_names[o->mode]);
+}
+
+/* How often steps took how long, on one axis for all of these ranks. */
+static void plot_histogram(const struct judge *j, struct verdict *v,
+                           const struct outliers *const *o, size_t n)
+{
+    double lo = INFINITY, hi = 0, counts[DURATION_BINS];
+    double *edges = arena_array(j->arena, double, DURATION_BINS + 1);
+    for (size_t i = 0; i < n; i++) {
+        lo = fmin(lo, step_spread_quantile(&o[i]->rank->mode[o[i]->mode], 0));
+        hi = fmax(hi, step_spread_quantile(&o[i]->rank->mode[o[i]->mode], 1));
+    }
+    for (size_t k = 0; k <= DURATION_BINS; k++)
+        edges[k] = lo + (hi - lo) * (double)k / DURATION_BINS;
+    struct plot *p = verdict_plot(v, PLOT_HISTOGRAM, "How long steps took", "s");
+    p->edges = edges;
+    p->n_edges = DURATION_BINS + 1;
+    for (size_t i = 0; i < n; i++) {
+        step_spread_counts(&o[i]->rank->mode[o[i]->mode], lo, hi, counts, DURATION_BINS);
+        plot_row(v, p, label_of(j, o[i]), counts, DURATION_BINS);
+    }
+}
+
+static void plot_boxes(const struct judge *j, struct verdict *v, const struct outliers *const *o,
+                       size_t n)
 {
     static const double quantiles[] = {0.05, 0.25, 0.5, 0.75, 0.95};
+    struct plot *p = verdict_plot(v, PLOT_BOX, "Duration of steps", "s");
+    double box[COUNT_OF(quantiles)];
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < COUNT_OF(quantiles); k++)
+            box[k] = step_spread_quantile(&o[i]->rank->mode[o[i]->mode], quantiles[k]);
+        plot_row(v, p, label_of(j, o[i]), box, COUNT_OF(box));
+    }
+}
+
+/* The long steps over time. */
+static void plot_long(const struct judge *j, struct verdict *v, const struct outliers *o)
+{
     const size_t n = MIN_OF(o->n, (size_t)PLOTTED_MOST);
     double *at = arena_array(j->arena, double, n), *s = arena_array(j->arena, double, n);
-    double box[COUNT_OF(quantiles)];
-    const char *label = arena_printf(j->arena, "rank %lld %s", (long long)o->rank->head.who.rank,
-                                     event_mode_names[o->mode]);
-    for (size_t i = 0; i < COUNT_OF(quantiles); i++)
-        box[i] = step_spread_quantile(&o->rank->mode[o->mode], quantiles[i]);
-    plot_row(v, verdict_plot(v, PLOT_BOX, "Duration of steps", "s"), label, box, COUNT_OF(box));
     for (size_t i = 0; i < n; i++) {
         at[i] = (double)(o->v[o->n - n + i].start_ns - j->run->job_start.ns) / 1e9;
         s[i] = (double)o->v[o->n - n + i].dur_ns / 1e9;
     }
-    struct plot *p = verdict_plot(v, PLOT_SERIES, "Steps that took long", "s");
+    struct plot *p = verdict_plot(
+        v, PLOT_SERIES, arena_printf(j->arena, "Steps that took long, %s", label_of(j, o)), "s");
     p->edges = at;
     p->n_edges = n;
-    plot_row(v, p, label, s, n);
+    plot_row(v, p, label_of(j, o), s, n);
+}
+
+static void plot(const struct judge *j, struct verdict *v, const struct outliers *const *o,
+                 size_t n)
+{
+    if (n == 0)
+        return;
+    plot_histogram(j, v, o, n);
+    plot_boxes(j, v, o, n);
+    for (size_t i = 0; i < n; i++)
+        plot_long(j, v, o[i]);
 }
 
 /* All ranks of all nodes that have steps enough. */
@@ -367,7 +412,9 @@ static void judge(const struct judge *j, struct verdict *out)
     struct outliers *all;
     uint64_t seen = 0, most = 0;
     const size_t n = gather(j, &all, &seen, &most);
-    const struct outliers *worst = all;
+    const struct outliers *worst = all,
+                          **found = arena_array(j->arena, const struct outliers *, n + 1);
+    size_t n_found = 0;
     out->datapoints = seen;
     if (n == 0) {
         verdict_not_evaluated(out, "needs %d steps of a rank, has %llu", STEPS_LEAST,
@@ -380,8 +427,9 @@ static void judge(const struct judge *j, struct verdict *out)
             continue;
         const struct causes_found c = look_for_causes(j, &all[i], all, n);
         find(j, out, &all[i], &c);
-        plot(j, out, &all[i]);
+        found[n_found++] = &all[i];
     }
+    plot(j, out, found, n_found);
     if (out->state == RULE_CLEAR)
         verdict_why(out,
                     "at most %zu of the steps of a rank are outliers (%g are fine); they cost "

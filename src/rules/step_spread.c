@@ -86,3 +86,11 @@ double step_spread_part(const struct step_spread *x, size_t part)
 {
     return x->n ? (double)x->part_us[part] / (double)x->n / 1e6 : NAN;
 }
+
+void step_spread_counts(const struct step_spread *x, double lo, double hi, double *out, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = 0;
+    if (x->quantiles)
+        loghist_counts(x->quantiles, lo * 1e6, hi * 1e6, out, n);
+}

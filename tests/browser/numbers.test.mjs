@@ -17,18 +17,18 @@ import { agree, same, sameChart, sameTable } from "./numbers_kit.mjs";
 const CLUSTER = `scene 1
 node a cores=16 gpus=2 memory=64GiB
 node b cores=16 gpus=2 memory=64GiB
-* cpu.util total  0s..120s 24 noise 4
-* cpu.util cpu*   0s..120s 20 noise 7
-* mem.util        0s..120s 30 to 45
-* net.rx total    0s..120s 1500000 noise 300000
-* net.tx total    0s..120s 900 noise 300
-* gpu.util gpu*   0s..20s 0   20s..120s 40 for 300ms, 3 for 200ms
-* gpu.mem gpu*    0s..20s 2   20s..120s 35
+* cpu.util total  0s..160s 24 noise 4
+* cpu.util cpu*   0s..160s 20 noise 7
+* mem.util        0s..160s 30 to 45
+* net.rx total    0s..160s 1500000 noise 300000
+* net.tx total    0s..160s 900 noise 300
+* gpu.util gpu*   0s..20s 0   20s..160s 40 for 300ms, 3 for 200ms
+* gpu.mem gpu*    0s..20s 2   20s..160s 35
 rank 0..1 on a: loader at 15s num_workers=2 pin_memory=0
 rank 0..1 on a: steps 150 x 512.37ms from 20s data=41% forward=20.3% backward=30% optimizer=5% batch 64 jitter 7%
 rank 0..1 on a: eval 4 x 101ms every 50; checkpoint 1.3s every 75
-rank 2..3 on b: steps 150 x 530.91ms from 20.2s data=11% forward=37% backward=40% comm=5% batch 64 jitter 9%; every 40 takes 1.9s in data
-job 0s..120s exit 0
+rank 2..3 on b: steps 150 x 530.91ms from 20.2s data=11% forward=37% backward=40% comm=5% batch 64 jitter 9%; every 12 takes 2.9s in data
+job 0s..160s exit 0
 `;
 
 const STEPLESS = `scene 1

@@ -54,3 +54,18 @@ TEST(nothing_added_is_not_zero)
     CHECK(isnan(loghist_quantile(h, 0.5)));
     free(h);
 }
+
+TEST(stretches_count_everything_once)
+{
+    struct loghist *h = new_hist();
+    const float v[] = {10, 11, 12, 50, 90, 100};
+    double got[3] = {0};
+    loghist_add(h, v, 6);
+    loghist_counts(h, 10, 100, got, 3); /* 10..40..70..100 */
+    CHECK_INT((int)got[0], 3);
+    CHECK_INT((int)got[1], 1);
+    CHECK_INT((int)got[2], 2);
+    loghist_counts(h, 60, 60, got, 3); /* of no width: all in the first */
+    CHECK_INT((int)got[0], 9);
+    free(h);
+}
