@@ -210,6 +210,21 @@ static int correlate(const struct correlate_ask *ask, struct op_windows *ops, st
     return rc;
 }
 
+/* The phases of the rank that the finding's shares begin with. */
+static void plot_phases(struct verdict *v, const struct finding *f)
+{
+    struct plot *p = NULL;
+    for (size_t i = 0; i < f->n_shares; i++) {
+        const struct share *s = &f->shares[i];
+        if (s->rank != f->shares[0].rank || strcmp(s->what, "phase") != 0)
+            continue;
+        if (!p)
+            p = verdict_plot(v, PLOT_PIE, arena_printf(v->arena, "Phases of %s meanwhile", f->node),
+                             "%");
+        plot_row(v, p, s->name, &(double){s->share * 100}, 1);
+    }
+}
+
 int rules_correlate(const struct correlate_ask *ask, struct verdicts *v, struct arena *a,
                     struct err *e)
 {
@@ -219,6 +234,9 @@ int rules_correlate(const struct correlate_ask *ask, struct verdicts *v, struct 
     for (size_t k = 0; k < RULE_N && rc == 0; k++)
         for (size_t i = 0; i < v->v[k].n_findings && rc == 0; i++)
             rc = correlate(ask, &ops, &v->v[k].findings[i], a, e);
+    for (size_t k = 0; k < RULE_N && rc == 0; k++)
+        for (size_t i = 0; i < v->v[k].n_findings && v->v[k].rule->by_phase; i++)
+            plot_phases(&v->v[k], &v->v[k].findings[i]);
     if (rc == 0)
         rc = summarize_ops(&ops, &v->v[RULE_overall_framework_metrics], e);
     arena_free(&scratch);

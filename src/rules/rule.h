@@ -64,6 +64,7 @@ struct rule {
     bool whole_job;
     bool custom;                     /* not in rules.def: of the user's own */
     bool summary;                    /* never an issue: it fills a table */
+    bool by_phase;                   /* plots in which phases its findings were */
     const char *const *explained_by; /* names of rules, ends with NULL; NULL: none */
 
     const void *spec;  /* what makes the rule one of several that share their functions; or NULL */

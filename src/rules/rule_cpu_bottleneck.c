@@ -44,6 +44,7 @@ const struct rule rule_cpu_bottleneck = {
     .params = params,
     .patience = PATIENCE,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
+    .by_phase = true,
     .explained_by = explained_by,
     .spec = &spec,
     .state_size = sizeof(struct bottleneck),

@@ -46,6 +46,7 @@ const struct rule rule_io_bottleneck = {
     .params = params,
     .patience = PATIENCE,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
+    .by_phase = true,
     .explained_by = explained_by,
     .spec = &spec,
     .state_size = sizeof(struct bottleneck),

@@ -211,3 +211,28 @@ def test_a_real_run_without_gpu_and_steps_says_what_is_missing(fp):
     assert verdicts["LowGPUUtilization"]["why"] == "no GPU was recorded"
     assert verdicts["StepOutlier"]["why"] == "no steps were seen"
     assert all(v["state"] != "issue" or v["findings"] for v in verdicts.values())
+
+
+BUSY_NODE = """scene 1
+node a cores=8 gpus=1 memory=64GiB
+a cpu.util total 0s..600s 95
+a cpu.util cpu*  0s..600s 97
+a gpu.util gpu0  0s..600s 3 for 20s, 60 for 2s
+rank 0 on a: steps 1000 x 500ms from 20s data=41% forward=20% backward=30%
+rank 0 on a: eval 20 x 100ms every 100
+job 0s..600s exit 0
+"""
+
+
+def test_a_bottleneck_shows_in_which_phases_it_was(run_fp, tmp_path):
+    scene = tmp_path / "busy.scene"
+    scene.write_text(BUSY_NODE)
+    assert run_fp("import", scene, "-o", tmp_path / "busy").returncode == 0
+    told = json.loads(run_fp("check", tmp_path / "busy", "--json").stdout)
+    (verdict,) = [v for v in told if v["rule"] == "CPUBottleneck"]
+    (pie,) = [p for p in verdict["plots"] if p["title"] == "Phases of a meanwhile"]
+    shown = {row["label"]: row["v"][0] for row in pie["rows"]}
+    (finding,) = verdict["findings"]
+    shares = {s["name"]: 100 * s["share"] for s in finding["shares"] if s["what"] == "phase"}
+    assert shown == pytest.approx(shares) and set(shown) >= {"train", "eval"}
+    assert sum(shown.values()) == pytest.approx(100, abs=0.1)
