@@ -178,7 +178,7 @@ static void put_cost(const struct show *s)
     const double cpu_s = runview_self_cpu_s(s->info), took_s = runview_duration_s(s->info);
     human_bytes(runview_bytes_written(s->info), bytes, sizeof bytes);
     if (isnan(cpu_s))
-        put_line(s, "own cost", "not known: the recorder has not closed the run (self.cpu tells)");
+        put_line(s, "own cost", "%s", runview_why_no_cost(s->info));
     else if (took_s > 0)
         put_line(s, "own cost", "%.2f s of CPU (%.2f %% of one core), %s written", cpu_s,
                  100 * cpu_s / took_s, bytes);

@@ -80,8 +80,7 @@ static void put_own_cost(const struct report *r, struct doc *d)
     const double cpu_s = runview_self_cpu_s(r->info), took_s = runview_duration_s(r->info),
                  bytes = runview_bytes_written(r->info);
     if (isnan(cpu_s))
-        doc_fact(d, "Footplate's own cost", NAN,
-                 "not known: the recorder has not closed the run (self.cpu tells)");
+        doc_fact(d, "Footplate's own cost", NAN, runview_why_no_cost(r->info));
     else
         doc_fact(d, "Footplate's own cost", cpu_s,
                  took_s > 0 ? arena_printf(r->arena, "%.2f s of CPU (%.2f %% of one core)", cpu_s,

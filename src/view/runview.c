@@ -56,6 +56,13 @@ double runview_self_cpu_s(const struct run_info *info)
     return s;
 }
 
+const char *runview_why_no_cost(const struct run_info *info)
+{
+    return runview_interval_ns(info) > 0
+               ? "not known: the recorder has not closed the run (self.cpu tells)"
+               : "none: Footplate did not record this run";
+}
+
 double runview_bytes_written(const struct run_info *info)
 {
     double n = info->n_nodes ? 0 : NAN;

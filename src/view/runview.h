@@ -22,6 +22,8 @@ size_t runview_gpus(const struct run_info *info); /* of all nodes */
 double runview_duration_s(const struct run_info *info);
 /* CPU seconds of all recorders; NAN when one of them is not known. */
 double runview_self_cpu_s(const struct run_info *info);
+/* Words for it where it is NAN. */
+const char *runview_why_no_cost(const struct run_info *info);
 /* The same of the bytes they wrote. */
 double runview_bytes_written(const struct run_info *info);
 /* The sampling interval in ns; of several, the shortest. */

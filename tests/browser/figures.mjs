@@ -250,7 +250,7 @@ export function runFigures(f, percentages) {
   const phase = (v) => (v === null ? { of: null, text: ["not known: no steps were seen", "-"] } : seconds(v));
   const portion = (v) => (v === null ? { of: null, text: ["not known", "-"] } : percent(v));
   const cpu = ({ self, duration_s }) => `${f.fixed(self.cpu_s, 2)} s of CPU${duration_s > 0 ? ` (${f.fixed((100 * self.cpu_s) / duration_s, 2)} % of one core)` : ""}`;
-  const notClosed = "not known: the recorder has not closed the run (self.cpu tells)";
+  const notClosed = ["not known: the recorder has not closed the run (self.cpu tells)", "none: Footplate did not record this run"];
   const price = (d) => `${f.money(d.report.cost)}, at ${f.general(d.report.price_per_hour)} an hour${d.report.run.machine === null ? "" : ` for ${d.report.run.machine}`}`;
   const facts = {
     "Start time": (d) => wall(d.report.run.job_start_ns),
