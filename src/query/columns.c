@@ -132,7 +132,10 @@ static void fill_lane(struct columns *c, struct lane *l, uint32_t block)
             list[n++] = in->column;
         if (!l->v[first->ask])
             l->v[first->ask] = xmalloc(l->cap * sizeof(float));
-        fold_columns(&c->room, b, list, n, first->fold, l->v[first->ask]);
+        const struct column_limits *limits =
+            first->fold == FOLD_MAX ? c->asks[first->ask].limits : NULL;
+        const struct fold_parts parts = {b, list, n, first->fold, limits};
+        fold_columns(&c->room, &parts, l->v[first->ask]);
         l->has[first->ask] = true;
     }
     arena_free(&a);

@@ -11,7 +11,8 @@
 #include "base/mem.h"
 #include "query/columns_own.h"
 
-enum { BYTE_VALUES = 256, SMALL_MOST = INT16_MAX };
+/* SETTLED_EACH: columns after which one looks whether the others still count. */
+enum { BYTE_VALUES = 256, SMALL_MOST = INT16_MAX, SETTLED_EACH = 4 };
 
 void fold_room_open(struct fold_room *m)
 {
@@ -140,27 +141,90 @@ static void gather_small(struct fold_room *m, uint32_t rows, const struct codec_
         sum_words(m->sums, v->v64, rows);
 }
 
-/* False: there is one that cannot be taken so. */
-static bool fold_small(struct fold_room *m, const struct rows_block *b,
-                       const struct column *const *columns, size_t n, enum fold fold, float *out)
+/* ---- of which only the side of limits counts ---- */
+
+static int by_sum(const void *a, const void *b)
 {
-    const struct scale scale = scale_of(columns[0]->step);
-    const double parts = fold == FOLD_MEAN ? (double)n : 1;
-    for (size_t k = 0; k < n; k++)
-        if (!is_small(b, columns[k], columns[0]->step))
+    const struct column *x = *(const struct column *const *)a,
+                        *y = *(const struct column *const *)b;
+    return (x->sum < y->sum) - (x->sum > y->sum);
+}
+
+static bool is_above(const struct column *c, int64_t v, double limit)
+{
+    return (double)(float)scale_value(scale_of(c->step), (double)v) > limit;
+}
+
+/* Those that may be above the lowest limit come to the front, the largest first; returns how many.
+ * What the others are is settled, if it was read at all: one that is whole shows that. */
+static size_t choose_high(const struct fold_parts *p)
+{
+    size_t n = 0;
+    for (size_t k = 0; k < p->n; k++)
+        if (is_above(p->v[k], p->v[k]->max, p->limits->low)) {
+            const struct column *c = p->v[k];
+            p->v[k] = p->v[n];
+            p->v[n++] = c;
+        }
+    if (n > 1)
+        qsort(p->v, n, sizeof *p->v, by_sum);
+    if (n == 0 && !blob_whole(&p->v[0]->values))
+        n = p->n;
+    return n;
+}
+
+static int16_t least_of(const int16_t *v, uint32_t n)
+{
+    int16_t least = INT16_MAX;
+    for (uint32_t i = 0; i < n; i++)
+        least = v[i] < least ? v[i] : least;
+    return least;
+}
+
+/* Whether no further column can change the side of any row. */
+static bool is_settled(const struct fold_room *m, const struct fold_parts *p)
+{
+    return p->limits && is_above(p->v[0], least_of(m->small, p->block->rows), p->limits->high);
+}
+
+/* ---- of small numbers ---- */
+
+static bool all_small(const struct fold_parts *p)
+{
+    for (size_t k = 0; k < p->n; k++)
+        if (!is_small(p->block, p->v[k], p->v[0]->step))
             return false;
-    memset(m->small, 0, b->rows * sizeof *m->small);
-    memset(m->sums, 0, b->rows * sizeof *m->sums);
+    return true;
+}
+
+static void put_small(const struct fold_room *m, const struct fold_parts *p, float *out)
+{
+    const struct scale scale = scale_of(p->v[0]->step);
+    const double parts = p->fold == FOLD_MEAN ? (double)p->n : 1;
+    const uint32_t rows = p->block->rows;
+    for (uint32_t i = 0; p->fold == FOLD_MAX && i < rows; i++)
+        out[i] = (float)scale_value(scale, m->small[i]);
+    for (uint32_t i = 0; p->fold != FOLD_MAX && i < rows; i++)
+        out[i] = (float)(scale_value(scale, m->sums[i]) / parts);
+}
+
+/* False: there is one that cannot be taken so. */
+static bool fold_small(struct fold_room *m, const struct fold_parts *p, float *out)
+{
+    if (!all_small(p))
+        return false;
+    const size_t n = p->limits ? choose_high(p) : p->n;
+    memset(m->small, 0, p->block->rows * sizeof *m->small);
+    memset(m->sums, 0, p->block->rows * sizeof *m->sums);
     for (size_t k = 0; k < n; k++) {
         struct codec_view v;
-        if (!decode(m, columns[k], &v))
+        if (!decode(m, p->v[k], &v))
             return false;
-        gather_small(m, b->rows, &v, fold);
+        gather_small(m, p->block->rows, &v, p->fold);
+        if (k % SETTLED_EACH == 0 && is_settled(m, p))
+            break;
     }
-    for (uint32_t i = 0; fold == FOLD_MAX && i < b->rows; i++)
-        out[i] = (float)scale_value(scale, m->small[i]);
-    for (uint32_t i = 0; fold != FOLD_MAX && i < b->rows; i++)
-        out[i] = (float)(scale_value(scale, m->sums[i]) / parts);
+    put_small(m, p, out);
     return true;
 }
 
@@ -184,24 +248,23 @@ static void add_wide(struct fold_room *m, const struct rows_block *b, const stru
     }
 }
 
-static void fold_wide(struct fold_room *m, const struct rows_block *b,
-                      const struct column *const *columns, size_t n, enum fold fold, float *out)
+static void fold_wide(struct fold_room *m, const struct fold_parts *p, float *out)
 {
+    const struct rows_block *b = p->block;
     memset(m->wide, 0, b->rows * sizeof *m->wide);
     memset(m->counts, 0, b->rows * sizeof *m->counts);
-    for (size_t k = 0; k < n; k++)
-        add_wide(m, b, columns[k], fold);
+    for (size_t k = 0; k < p->n; k++)
+        add_wide(m, b, p->v[k], p->fold);
     for (uint32_t i = 0; i < b->rows; i++) {
-        const double parts = fold == FOLD_MEAN ? m->counts[i] : 1;
+        const double parts = p->fold == FOLD_MEAN ? m->counts[i] : 1;
         out[i] = m->counts[i] ? (float)(m->wide[i] / parts) : NAN;
     }
 }
 
-void fold_columns(struct fold_room *m, const struct rows_block *b,
-                  const struct column *const *columns, size_t n, enum fold fold, float *out)
+void fold_columns(struct fold_room *m, const struct fold_parts *p, float *out)
 {
-    if (n == 1)
-        put_one(m, b, columns[0], out);
-    else if (!fold_small(m, b, columns, n, fold, out))
-        fold_wide(m, b, columns, n, fold, out);
+    if (p->n == 1)
+        put_one(m, p->block, p->v[0], out);
+    else if (!fold_small(m, p, out))
+        fold_wide(m, p, out);
 }

@@ -37,9 +37,16 @@ struct fold_room {
 void fold_room_open(struct fold_room *m);
 void fold_room_close(struct fold_room *m);
 
-/* The n columns of the block as one; out has room for its rows. Columns that are damaged are left
- * out. */
-void fold_columns(struct fold_room *m, const struct rows_block *b,
-                  const struct column *const *columns, size_t n, enum fold fold, float *out);
+/* Columns of a block that become one. */
+struct fold_parts {
+    const struct rows_block *block;
+    const struct column **v; /* their order may be changed */
+    size_t n;
+    enum fold fold;
+    const struct column_limits *limits; /* as in column_ask */
+};
+
+/* `out` has room for the rows of the block. Columns that are damaged are left out. */
+void fold_columns(struct fold_room *m, const struct fold_parts *p, float *out);
 
 #endif

@@ -2,6 +2,7 @@
 /* feed_node.c - see feed_node.h. */
 #include "rules/feed_node.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,20 +69,44 @@ static size_t find_gpus(const struct feed *f, const char *node, const char **out
 struct asks {
     const char *gpus[SIGHT_GPUS_MOST];
     size_t n_gpus, n;
+    struct column_limits limits[NODE_SIGNAL_N];
     struct column_ask v[NODE_SIGNAL_N + SIGHT_GPUS_MOST * GPU_SIGNAL_N];
 };
+
+/* What rules compare the signal with; of one that none looks at, nothing needs to be told apart. */
+static struct column_limits limits_of(const struct feed *f, enum node_signal signal)
+{
+    struct column_limits all = {INFINITY, 0};
+    for (size_t k = 0; k < RULE_N; k++)
+        for (size_t i = 0; i < rules[k]->n_limits; i++) {
+            const struct rule_limit *l = &rules[k]->limits[i];
+            const double v = l->param < 0 ? (double)l->fixed : f->params->v[k][l->param].v;
+            if (l->signal != signal)
+                continue;
+            all.low = MIN_OF(all.low, v);
+            all.high = MAX_OF(all.high, v);
+        }
+    return all;
+}
+
+static struct column_ask node_ask(struct asks *a, const struct feed *f, enum node_signal signal)
+{
+    struct column_limits *limits = &a->limits[signal];
+    *limits = limits_of(f, signal);
+    return (struct column_ask){metrics[node_signals[signal].metric].name,
+                               node_signals[signal].which, NULL, limits};
+}
 
 static void make_asks(struct asks *a, const struct feed *f, const char *node)
 {
     *a = (struct asks){0};
     a->n_gpus = find_gpus(f, node, a->gpus);
     for (size_t k = 0; k < NODE_SIGNAL_N; k++)
-        a->v[a->n++] =
-            (struct column_ask){metrics[node_signals[k].metric].name, node_signals[k].which, NULL};
+        a->v[a->n++] = node_ask(a, f, (enum node_signal)k);
     for (size_t g = 0; g < a->n_gpus; g++)
         for (size_t k = 0; k < GPU_SIGNAL_N; k++)
             a->v[a->n++] =
-                (struct column_ask){metrics[gpu_signals[k]].name, COLUMN_ENTITY, a->gpus[g]};
+                (struct column_ask){metrics[gpu_signals[k]].name, COLUMN_ENTITY, a->gpus[g], NULL};
 }
 
 static struct sweeps sweeps_of(const struct asks *a, const struct column_batch *b,

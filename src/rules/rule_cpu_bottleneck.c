@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CPUBottleneck: GPUs wait while the CPU, or a single core, is busy. */
+#include "base/mem.h"
 #include "rules/bottleneck.h"
 
 enum { THRESHOLD, GPU, CPU, PATIENCE };
@@ -32,6 +33,7 @@ static const struct bottleneck_spec spec = {
               "in the steps of that time",
 };
 
+static const struct rule_limit limits[] = {{SIG_CPU_PEAK, CPU, 0}};
 static const char *const explained_by[] = {"Dataloader", NULL};
 
 const struct rule rule_cpu_bottleneck = {
@@ -46,6 +48,8 @@ const struct rule rule_cpu_bottleneck = {
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .by_phase = true,
     .explained_by = explained_by,
+    .limits = limits,
+    .n_limits = COUNT_OF(limits),
     .spec = &spec,
     .state_size = sizeof(struct bottleneck),
     .sweeps = bottleneck_sweeps,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* IOBottleneck: GPUs wait while the node waits for I/O. */
+#include "base/mem.h"
 #include "rules/bottleneck.h"
 
 enum { THRESHOLD, GPU, IO, PATIENCE };
@@ -34,6 +35,7 @@ static const struct bottleneck_spec spec = {
               "wait and no checkpoint",
 };
 
+static const struct rule_limit limits[] = {{SIG_IOWAIT_PEAK, IO, 0}};
 static const char *const explained_by[] = {"CheckpointStall", NULL};
 
 const struct rule rule_io_bottleneck = {
@@ -48,6 +50,8 @@ const struct rule rule_io_bottleneck = {
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .by_phase = true,
     .explained_by = explained_by,
+    .limits = limits,
+    .n_limits = COUNT_OF(limits),
     .spec = &spec,
     .state_size = sizeof(struct bottleneck),
     .sweeps = bottleneck_sweeps,

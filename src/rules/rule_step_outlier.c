@@ -29,7 +29,8 @@ static const struct param params[] = {
 enum { STEPS_LEAST = 100, RANGES_MOST = 256, PLOTTED_MOST = 500, DURATION_BINS = 40 };
 
 /* Above these a sweep says that storage held somebody up; percent. */
-static const float PSI_HIGH = 20, IOWAIT_HIGH = 50;
+static const float PSI_HIGH = 20;
+#define IOWAIT_HIGH 50.0f
 /* Reasons of a held-down clock that are no wish of the user: power caps and heat. */
 static const unsigned THROTTLED = 0xec;
 
@@ -437,6 +438,7 @@ static void judge(const struct judge *j, struct verdict *out)
                     worst->n, j->p[N_OUTLIERS].v, worst->lost_share * 100);
 }
 
+static const struct rule_limit limits[] = {{SIG_IOWAIT_PEAK, -1, IOWAIT_HIGH}};
 static const char *const explained_by[] = {"CheckpointStall", "IOBottleneck", "Dataloader",
                                            "GPUThrottling", NULL};
 
@@ -451,6 +453,8 @@ const struct rule rule_step_outlier = {
     .patience = -1,
     .needs = NEEDS_STEPS,
     .explained_by = explained_by,
+    .limits = limits,
+    .n_limits = COUNT_OF(limits),
     .state_size = sizeof(struct state),
     .sweeps = sweeps,
     .steps = steps,

@@ -290,6 +290,64 @@ TEST(sweeps_over_many_batches_and_blocks_are_the_same)
     compare_random(2, 21000);
 }
 
+/* ---- peaks that are only compared ---- */
+
+static void compare_sides(const struct column_limits *l, float exact, float got)
+{
+    CHECK(isnan(exact) == isnan(got));
+    CHECK(((double)exact > l->low) == ((double)got > l->low));
+    CHECK(((double)exact > l->high) == ((double)got > l->high));
+    if ((double)exact > l->low && (double)exact <= l->high)
+        CHECK(exact == got);
+}
+
+/* Returns how many values are not the exact ones. */
+static size_t compare_limits(struct run *r, const struct column_limits *l)
+{
+    struct column_ask limited[ASKS];
+    struct column_batch a, b;
+    struct columns *c, *d;
+    struct err e;
+    size_t others = 0;
+    memcpy(limited, asks, sizeof limited);
+    limited[A_PEAK].limits = limited[A_RX_PEAK].limits = l;
+    OK(columns_open(&c, r, "n1", asks, ASKS, &e));
+    OK(columns_open(&d, r, "n1", limited, ASKS, &e));
+    while (columns_next(c, &a)) {
+        CHECK(columns_next(d, &b));
+        CHECK_INT(a.n, b.n);
+        for (size_t i = 0; i < a.n; i++) {
+            compare_sides(l, a.v[A_PEAK][i], b.v[A_PEAK][i]);
+            compare_sides(l, a.v[A_RX_PEAK][i], b.v[A_RX_PEAK][i]);
+            others += !isnan(a.v[A_PEAK][i]) && a.v[A_PEAK][i] != b.v[A_PEAK][i];
+        }
+    }
+    columns_close(c);
+    columns_close(d);
+    return others;
+}
+
+TEST(a_peak_with_limits_lies_on_the_side_of_them_where_the_exact_one_does)
+{
+    static const struct column_limits limits[] = {
+        {0, 0}, {30, 30}, {30, 70}, {65, 65}, {20, 95}, {95, 95}, {INFINITY, INFINITY}};
+    struct feeder f = {.random = {3}, .period_ms = PERIOD_MS, .low = {6, 0, 3, 6, 5}};
+    const char *path = kit_run("run", "run", "run", KIT_START);
+    struct run *r;
+    struct err e;
+    f.out = xcalloc(1, sizeof *f.out);
+    const int64_t t = record(&f, path, 5000000, 3000);
+    f.gaps = true;
+    record(&f, path, t + 60000000, 300);
+    OK(run_open(&r, path, &e));
+    for (size_t k = 0; k < COUNT_OF(limits); k++) {
+        const size_t others = compare_limits(r, &limits[k]);
+        CHECK(limits[k].low < 90 || others > 0); /* what nobody asks about is not decoded */
+    }
+    run_close(r);
+    free(f.out);
+}
+
 /* ---- the rest ---- */
 
 TEST(a_node_that_is_not_there_is_refused)
