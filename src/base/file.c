@@ -85,6 +85,12 @@ int fmap_copy(struct fmap *out, const char *path, struct err *e)
     return open_with(copy_fd, out, path, e);
 }
 
+void fmap_forget(const struct fmap *m)
+{
+    if (!m->copied && m->p)
+        madvise((void *)(uintptr_t)m->p, m->len, MADV_DONTNEED);
+}
+
 void fmap_close(struct fmap *m)
 {
     if (m->copied)

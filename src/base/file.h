@@ -23,6 +23,8 @@ struct fmap {
 MUST_CHECK int fmap_open(struct fmap *out, const char *path, struct err *e);
 /* As fmap_open, but a copy: for files that their writer may still cut. */
 MUST_CHECK int fmap_copy(struct fmap *out, const char *path, struct err *e);
+/* Pages that were read leave this process's memory; they come back when they are looked at. */
+void fmap_forget(const struct fmap *m);
 void fmap_close(struct fmap *m); /* an empty one is fine */
 
 /* The file's bytes in the arena, NUL behind them; more than `most` bytes is ERR_LIMIT. */

@@ -43,6 +43,9 @@ struct columns {
     const struct column_ask *asks;
     size_t n_asks;
     struct fold_room room;
+    struct column *heads; /* of a block, where the store does not keep them */
+    const struct column **list;
+    uint32_t cap_heads;
     size_t session; /* in run_info.nodes; the next to open */
 
     struct arena arena; /* of what follows: the session being read */
@@ -118,18 +121,27 @@ static const struct input *inputs_of(const struct columns *c, uint32_t block)
     return c->inputs + lo;
 }
 
+static void fit_heads(struct columns *c, uint32_t n)
+{
+    if (n <= c->cap_heads)
+        return;
+    c->cap_heads = n;
+    c->heads = xrealloc(c->heads, n, sizeof *c->heads);
+    c->list = xrealloc(c->list, n, sizeof *c->list);
+}
+
 static void fill_lane(struct columns *c, struct lane *l, uint32_t block)
 {
     const struct rows_block *b = &c->store->blocks[block];
     const struct input *end = c->inputs + c->n_inputs;
-    struct arena a = {0};
-    const struct column **list = arena_array(&a, const struct column *, b->n_columns);
+    fit_heads(c, b->n_columns);
+    const struct column **list = c->list, *all = block_columns_once(b, c->heads);
     memset(l->has, 0, c->n_asks * sizeof *l->has);
     for (const struct input *in = inputs_of(c, block); in < end && in->block == block;) {
         const struct input *first = in;
         size_t n = 0;
         for (; in < end && in->block == block && in->ask == first->ask; in++)
-            list[n++] = in->column;
+            list[n++] = &all[in->column];
         if (!l->v[first->ask])
             l->v[first->ask] = xmalloc(l->cap * sizeof(float));
         const struct column_limits *limits =
@@ -138,7 +150,6 @@ static void fill_lane(struct columns *c, struct lane *l, uint32_t block)
         fold_columns(&c->room, &parts, l->v[first->ask]);
         l->has[first->ask] = true;
     }
-    arena_free(&a);
 }
 
 /* The next block whose times can be read becomes the current one; without one row == rows. */
@@ -354,6 +365,8 @@ void columns_close(struct columns *c)
         return;
     close_session(c);
     fold_room_close(&c->room);
+    free(c->heads);
+    free(c->list);
     for (size_t k = 0; k < COUNT_OF(c->made); k++)
         made_close(&c->made[k], c->n_asks);
     free(c->ever);

@@ -11,12 +11,11 @@ enum fold { FOLD_NONE, FOLD_MAX, FOLD_MEAN, FOLD_SUM };
 
 /* A column of a block that an ask is made of. */
 struct input {
-    uint32_t block, ask;
-    const struct column *column;
+    uint32_t block, ask, column;
     enum fold fold;
 };
 
-/* All of them, sorted by block and ask, in the arena; returns how many. */
+/* All of them, sorted by block, ask and column, in the arena; returns how many. */
 size_t columns_plan(const struct store *s, const struct column_ask *asks, size_t n_asks,
                     struct arena *a, struct input **out);
 /* Whether the store has anything of what is asked for. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "query/columns_own.h"
 #include "record/record.h"
 
@@ -66,43 +67,58 @@ bool columns_are_in(const struct store *s, const struct column_ask *ask)
     return next_wanted(s, ask, fold_of(s, ask), &i) != NULL;
 }
 
-static int by_block(const void *a, const void *b)
+/* ---- the list ---- */
+
+struct plan {
+    const struct store *store;
+    const struct column_ask *asks;
+    uint32_t *ends; /* by block: behind its last input so far */
+    struct input *v;
+};
+
+typedef void see_ref(struct plan *p, struct store_ref r, uint32_t ask, enum fold fold);
+
+/* The place of a block is behind all inputs of the blocks before it. */
+static void count_ref(struct plan *p, struct store_ref r, uint32_t ask, enum fold fold)
 {
-    const struct input *x = a, *y = b;
-    if (x->block != y->block)
-        return x->block < y->block ? -1 : 1;
-    if (x->ask != y->ask)
-        return x->ask < y->ask ? -1 : 1;
-    return (x->column > y->column) - (x->column < y->column);
+    (void)ask;
+    (void)fold;
+    p->ends[r.block + 1]++;
 }
 
-/* With `out` NULL they are only counted. */
-static size_t list_ask(const struct store *s, const struct column_ask *asks, uint32_t ask,
-                       struct input *out)
+/* Asks come in order; series of one ask stand in the order in which they were first recorded. */
+static void put_ref(struct plan *p, struct store_ref r, uint32_t ask, enum fold fold)
 {
-    const enum fold fold = fold_of(s, &asks[ask]);
-    size_t n = 0;
+    const struct input one = {r.block, ask, r.column, fold};
+    uint32_t at = p->ends[r.block]++;
+    for (; at > 0 && p->v[at - 1].block == r.block && p->v[at - 1].ask == ask &&
+           p->v[at - 1].column > r.column;
+         at--)
+        p->v[at] = p->v[at - 1];
+    p->v[at] = one;
+}
+
+static void see_ask(struct plan *p, uint32_t ask, see_ref *see)
+{
+    const enum fold fold = fold_of(p->store, &p->asks[ask]);
     uint32_t i = 0;
-    for (const struct store_series *x; (x = next_wanted(s, &asks[ask], fold, &i));) {
-        for (uint32_t k = 0; out && k < x->n_refs; k++) {
-            const struct store_ref r = x->refs[k];
-            out[n + k] = (struct input){r.block, ask, &s->blocks[r.block].columns[r.column], fold};
-        }
-        n += x->n_refs;
-    }
-    return n;
+    for (const struct store_series *x; (x = next_wanted(p->store, &p->asks[ask], fold, &i));)
+        for (uint32_t k = 0; k < x->n_refs; k++)
+            see(p, x->refs[k], ask, fold);
 }
 
 size_t columns_plan(const struct store *s, const struct column_ask *asks, size_t n_asks,
                     struct arena *a, struct input **out)
 {
-    size_t most = 0, n = 0;
+    struct plan p = {.store = s, .asks = asks, .ends = xcalloc(s->n_blocks + 1, sizeof *p.ends)};
     for (uint32_t i = 0; i < n_asks; i++)
-        most += list_ask(s, asks, i, NULL);
-    *out = arena_array(a, struct input, most + 1);
+        see_ask(&p, i, count_ref);
+    for (uint32_t b = 0; b < s->n_blocks; b++)
+        p.ends[b + 1] += p.ends[b];
+    const size_t n = p.ends[s->n_blocks];
+    *out = p.v = arena_array(a, struct input, n + 1);
     for (uint32_t i = 0; i < n_asks; i++)
-        n += list_ask(s, asks, i, *out + n);
-    if (n)
-        qsort(*out, n, sizeof **out, by_block);
+        see_ask(&p, i, put_ref);
+    free(p.ends);
     return n;
 }

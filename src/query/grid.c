@@ -129,7 +129,7 @@ static bool next_piece(const struct plan *plan, struct pieces *at, struct piece 
             const struct rows_block *b = &store->blocks[ref.block];
             if (b->t_last_us < edges->us[0] || b->t_first_us >= edges->us[plan->columns])
                 continue;
-            *out = (struct piece){store, b, &b->columns[ref.column], edges, LEVEL_VALUES};
+            *out = (struct piece){store, b, &block_columns(b)[ref.column], edges, LEVEL_VALUES};
             out->level = level_for(plan, out);
             return true;
         }

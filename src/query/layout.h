@@ -45,7 +45,7 @@ bool layout_fits(const struct layout *l, const struct merged *m);
 static inline const struct column *laid_column(const struct laid_slice *l, const struct merged *m)
 {
     const struct slice *s = &l->slice;
-    return &s->block->columns[m->parts[s->part].series->refs[s->ref].column];
+    return &block_columns(s->block)[m->parts[s->part].series->refs[s->ref].column];
 }
 
 #endif

@@ -52,7 +52,7 @@ static uint32_t *choose_columns(const struct walk *w, struct block *b)
     uint32_t *which = arena_array(&b->arena, uint32_t, n);
     b->columns = arena_array(&b->arena, struct row_column, n);
     for (uint32_t i = 0; i < n; i++) {
-        const struct column *c = &b->from->columns[i];
+        const struct column *c = &block_columns(b->from)[i];
         const struct row_column one = {text_of(&b->arena, &c->metric),
                                        text_of(&b->arena, &c->entity), text_of(&b->arena, &c->unit),
                                        c->step};
@@ -85,7 +85,7 @@ static bool decode(struct walk *w, struct block *b, const uint32_t *which)
     for (size_t i = 0; i < cells; i++)
         b->cells[i] = CELL_MISSING;
     for (size_t i = 0; i < b->n; i++)
-        fill_column(w, b, i, &b->from->columns[which[i]]);
+        fill_column(w, b, i, &block_columns(b->from)[which[i]]);
     return store_times(w->codec, b->from, b->times);
 }
 

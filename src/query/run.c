@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "query/crew.h"
 #include "query/names.h"
 #include "query/run_open.h"
 
@@ -77,6 +78,14 @@ static void merge_series(struct run *r)
 
 /* ---- opening ---- */
 
+/* Sessions from which on only what is in use is held of each. */
+enum { LARGE = 5 };
+
+static bool run_is_large(const struct run *r)
+{
+    return r->info.n_nodes >= LARGE;
+}
+
 static int open_store(struct run *r, size_t i, struct err *e)
 {
     char path[PATH_LEN], name[64];
@@ -86,23 +95,60 @@ static int open_store(struct run *r, size_t i, struct err *e)
     return rc ? rc : store_open(&r->stores[i], path, e);
 }
 
-/* One node whose file is damaged must not hide the others; a newer format is everybody's. */
-static int open_stores(struct run *r, struct err *e)
+struct opening {
+    struct run *run;
+    int *rc; /* by session */
+    struct err *e;
+};
+
+static void open_some(struct crew *c, struct arena *results)
 {
-    r->stores = arena_array(&r->arena, struct store *, r->info.n_nodes);
-    r->file_loss = arena_array(&r->arena, struct loss, r->info.n_nodes);
+    const struct opening *x = c->ctx;
+    (void)results;
+    for (size_t i; crew_next(c, &i);) {
+        x->rc[i] = open_store(x->run, i, &x->e[i]);
+        if (x->rc[i] == 0 && run_is_large(x->run))
+            store_forget(x->run->stores[i]);
+    }
+}
+
+/* One node whose file is damaged must not hide the others; a newer format is everybody's. */
+static int settle_opening(struct run *r, const struct opening *x, struct err *e)
+{
     for (size_t i = 0; i < r->info.n_nodes; i++) {
-        const int rc = open_store(r, i, e);
-        if (rc == ERR_VERSION)
-            return rc;
-        if (rc == 0)
+        if (x->rc[i] == ERR_VERSION) {
+            *e = x->e[i];
+            return x->rc[i];
+        }
+        if (x->rc[i] == 0)
             continue;
         struct loss *l = &r->file_loss[i];
         *l = (struct loss){.id = LOSS_DAMAGED, .count = 1};
         snprintf(l->what, sizeof l->what, "%.63s", r->info.nodes[i].id);
-        snprintf(l->why, sizeof l->why, "%.159s", e->msg);
+        snprintf(l->why, sizeof l->why, "%.159s", x->e[i].msg);
     }
     return 0;
+}
+
+static int open_stores(struct run *r, struct err *e)
+{
+    const size_t n = r->info.n_nodes;
+    struct arena scratch = {0};
+    struct opening x = {r, arena_array(&scratch, int, n), arena_array(&scratch, struct err, n)};
+    struct crew crew = {.n = n, .each = 1, .work = open_some, .ctx = &x};
+    r->stores = arena_array(&r->arena, struct store *, n);
+    r->file_loss = arena_array(&r->arena, struct loss, n);
+    crew_run(&crew, &scratch);
+    const int rc = settle_opening(r, &x, e);
+    arena_free(&scratch);
+    return rc;
+}
+
+void run_forget(struct run *r, const char *node)
+{
+    for (size_t i = 0; run_is_large(r) && i < r->info.n_nodes; i++)
+        if (r->stores[i] && strcmp(r->info.nodes[i].id, node) == 0)
+            store_forget(r->stores[i]);
 }
 
 /* A node that is still running, or died, ends where its data ends. */

@@ -151,7 +151,7 @@ uint64_t slices_of(struct scan *s, const struct merged *m, wall_ns from, wall_ns
             struct slice *sl = &(*out)[*n];
             sl->store = store;
             sl->block = &store->blocks[ref.block];
-            sl->column = &sl->block->columns[ref.column];
+            sl->column = &block_columns(sl->block)[ref.column];
             sl->part = (uint32_t)i;
             sl->ref = k;
             if (!cut(s, sl, &w))
@@ -171,7 +171,7 @@ bool slices_plain(const struct merged *m, wall_ns from, wall_ns to)
         for (uint32_t k = 0; k < part->series->n_refs; k++) {
             const struct store_ref ref = part->series->refs[k];
             const struct rows_block *b = &part->store->blocks[ref.block];
-            if (meets(b, &w) && !column_is_plain(&b->columns[ref.column], b))
+            if (meets(b, &w) && !column_is_plain(&block_columns(b)[ref.column], b))
                 return false;
         }
     }

@@ -234,9 +234,10 @@ void catalog_finish(struct catalog *c)
     grow_buckets(c, (uint32_t)MIN_OF(columns * 2, (uint64_t)1 << 30));
     for (uint32_t i = 0; i < s->n_blocks; i++)
         for (uint32_t k = 0; k < s->blocks[i].n_columns; k++) {
-            if (s->blocks[i].columns[k].count == 0)
+            const struct column *column = &block_columns(&s->blocks[i])[k];
+            if (column->count == 0)
                 continue;
-            struct store_series *one = series_of(c, &s->blocks[i].columns[k]);
+            struct store_series *one = series_of(c, column);
             one->refs = room(&s->arena, one->refs, one->n_refs, &one->cap_refs, sizeof *one->refs);
             one->refs[one->n_refs++] = (struct store_ref){i, k};
         }

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "store/catalog.h"
 #include "store/event_block.h"
+#include "store/rows_block.h"
 #include "store/seal.h"
 #include "store/segment.h"
 
@@ -204,69 +205,6 @@ static void use_tail(struct store *s, const char *bytes, size_t len)
 
 /* ---- parsing the heads ---- */
 
-static bool get_times_head(struct cur *head, struct cur *data, struct rows_block *b,
-                           struct arena *a)
-{
-    b->times = blob_get(head, data);
-    b->n_t_l2 = (uint32_t)cur_varint_most(head, ROWS_MOST);
-    if (head->bad || b->n_t_l2 != bucket_count(b->rows, b->l2))
-        return false;
-    b->t_l2_us = arena_array(a, int64_t, b->n_t_l2);
-    uint64_t t = (uint64_t)b->t_first_us;
-    for (uint32_t i = 0; i < b->n_t_l2; i++) {
-        t += (uint64_t)unzigzag(cur_varint(head));
-        b->t_l2_us[i] = (int64_t)t;
-    }
-    return !head->bad;
-}
-
-#define PERIOD_MOST_NS (INT64_C(1) << 53)
-
-static bool time_fits(int64_t us)
-{
-    return us >= -TIME_MOST_US && us <= TIME_MOST_US;
-}
-
-static bool times_fit(const struct rows_block *b)
-{
-    bool good = time_fits(b->t_first_us) && time_fits(b->t_last_us);
-    for (uint32_t i = 0; i < b->n_t_l2; i++)
-        good = good && time_fits(b->t_l2_us[i]);
-    return good && b->period_ns <= PERIOD_MOST_NS;
-}
-
-static bool column_fits(const struct column *c, const struct rows_block *b)
-{
-    return c->first_row <= b->rows && c->count <= b->rows - c->first_row && c->step > 0 &&
-           c->step < 1e300 && c->min <= c->max;
-}
-
-static bool get_rows_block(const struct found_block *f, struct rows_block *b, struct arena *a)
-{
-    const uint8_t *payload = f->p + BLOCK_HEADER_LEN;
-    struct cur head = cur_of(payload, f->h.head_len);
-    struct cur data = cur_of(payload + f->h.head_len, f->h.payload_len - f->h.head_len);
-    *b = (struct rows_block){.t_first_us = f->h.t_first_us, .t_last_us = f->h.t_last_us};
-    b->group.n = (uint32_t)cur_varint_most(&head, NAME_LEN - 1);
-    b->group.p = (const char *)cur_take(&head, b->group.n);
-    b->period_ns = (int64_t)cur_varint_most(&head, INT64_MAX);
-    b->rows = (uint32_t)cur_varint_most(&head, ROWS_MOST);
-    b->l1 = (uint32_t)cur_varint_most(&head, ROWS_MOST);
-    b->l2 = (uint32_t)cur_varint_most(&head, ROWS_MOST);
-    if (head.bad || !b->period_ns || !b->rows || b->l1 < 2 || b->l2 < b->l1 ||
-        !get_times_head(&head, &data, b, a) || !times_fit(b))
-        return false;
-    /* An entry takes at least 20 bytes, which bounds what a made-up number can allocate. */
-    b->n_columns = (uint32_t)cur_varint_most(&head, cur_left(&head) / 20 + 1);
-    b->columns = arena_array(a, struct column, b->n_columns);
-    for (uint32_t i = 0; i < b->n_columns && !head.bad; i++) {
-        column_get(&head, &data, b->l1, b->l2, &b->columns[i]);
-        if (!head.bad && !column_fits(&b->columns[i], b))
-            head.bad = true;
-    }
-    return !head.bad;
-}
-
 /* False: damaged. Kinds of a later version say nothing to us. */
 static bool parse_block(struct store *s, struct catalog *cat, const struct found_block *f)
 {
@@ -276,7 +214,7 @@ static bool parse_block(struct store *s, struct catalog *cat, const struct found
     case BLOCK_LOG:
         return catalog_log(cat, payload, f->h.head_len);
     case BLOCK_ROWS:
-        good = get_rows_block(f, &s->blocks[s->n_blocks], &s->arena);
+        good = rows_block_get(&f->h, payload, &s->arena, &s->blocks[s->n_blocks]);
         s->n_blocks += good;
         return good;
     case BLOCK_EVENTS:
@@ -338,7 +276,7 @@ static void sum_up(struct store *s)
         add_span(s, i == 0, b->t_first_us, b->t_last_us);
         s->rows += b->rows;
         for (uint32_t k = 0; k < b->n_columns; k++)
-            s->samples += b->columns[k].count;
+            s->samples += block_columns(b)[k].count;
     }
     for (uint32_t i = 0; i < s->n_events; i++)
         add_span(s, i == 0 && s->n_blocks == 0, s->events[i].t_first_us, s->events[i].t_last_us);
@@ -481,6 +419,8 @@ void store_close(struct store *s)
 {
     if (!s)
         return;
+    for (uint32_t i = 0; i < s->n_blocks; i++)
+        rows_block_forget(&s->blocks[i]);
     fmap_close(&s->own->map);
     buf_free(&s->own->tail_blocks);
     free(s->own->found);
@@ -489,11 +429,21 @@ void store_close(struct store *s)
     free(s);
 }
 
+void store_forget(struct store *s)
+{
+    for (uint32_t i = 0; i < s->n_blocks; i++)
+        rows_block_forget(&s->blocks[i]);
+    fmap_forget(&s->own->map);
+}
+
 size_t store_memory(const struct store *s)
 {
     const struct store_own *o = s->own;
-    return sizeof *s + sizeof *o + arena_bytes(&s->arena) + o->tail_blocks.cap +
-           o->cap_found * sizeof *o->found + (o->map.copied ? o->map.len : 0);
+    size_t bytes = sizeof *s + sizeof *o + arena_bytes(&s->arena) + o->tail_blocks.cap +
+                   o->cap_found * sizeof *o->found + (o->map.copied ? o->map.len : 0);
+    for (uint32_t i = 0; i < s->n_blocks; i++)
+        bytes += rows_block_memory(&s->blocks[i]);
+    return bytes;
 }
 
 /* ---- data ---- */
@@ -536,14 +486,17 @@ uint64_t store_verify(struct store *s)
     uint64_t bad = 0;
     for (uint32_t i = 0; i < s->n_blocks; i++) {
         const struct rows_block *b = &s->blocks[i];
+        struct column *room = xmalloc((b->n_columns + 1) * sizeof *room);
+        const struct column *columns = block_columns_once(b, room);
         bad += !blob_whole(&b->times);
         for (uint32_t k = 0; k < b->n_columns; k++) {
-            const struct column *c = &b->columns[k];
+            const struct column *c = &columns[k];
             bool good = blob_whole(&c->values) && (!c->has_gaps || blob_whole(&c->gaps));
             for (int l = 0; l < 3 && c->count >= b->l1; l++)
                 good = good && blob_whole(&c->level1[l]);
             bad += !good;
         }
+        free(room);
     }
     for (uint32_t i = 0; i < s->n_events; i++)
         bad += event_block_verify(&s->events[i]);

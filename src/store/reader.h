@@ -8,12 +8,20 @@
 #ifndef STORE_READER_H
 #define STORE_READER_H
 
+#include <stdatomic.h>
+
 #include "base/arena.h"
 #include "base/file.h"
 #include "record/event.h"
 #include "record/record.h"
 #include "store/codec.h"
 #include "store/column.h"
+
+/* Where the columns of a block are. */
+struct column_list {
+    _Atomic(struct column *) kept; /* NULL: they were given back */
+    struct cur head, data;         /* where they begin in the file */
+};
 
 struct rows_block {
     struct text group;
@@ -23,8 +31,8 @@ struct rows_block {
     struct blob times;
     int64_t *t_l2_us; /* time of every l2-th row */
     uint32_t n_t_l2;
-    struct column *columns;
-    uint32_t n_columns;
+    struct column_list *list;
+    uint32_t n_columns; /* block_columns has them */
 };
 
 /* Events of one track, one stretch of time, sorted by begin (the longer one first). */
@@ -75,6 +83,22 @@ struct store {
 /* `path` is a <name>.fp; its tail is looked for beside it. */
 MUST_CHECK int store_open(struct store **out, const char *path, struct err *e);
 void store_close(struct store *s); /* NULL is fine */
+
+/* The n_columns of a block. They are kept from the moment the store is opened; after store_forget,
+ * from the moment that somebody asks. */
+const struct column *block_columns_again(const struct rows_block *b);
+
+static inline const struct column *block_columns(const struct rows_block *b)
+{
+    const struct column *v = atomic_load_explicit(&b->list->kept, memory_order_acquire);
+    return v ? v : block_columns_again(b);
+}
+
+/* The same for who looks at each block once: read into `room`, of as many, unless they are kept. */
+const struct column *block_columns_once(const struct rows_block *b, struct column *room);
+/* Gives back the memory of what can be read again: columns, and pages of the file. Nobody else may
+ * use the store meanwhile, or anything that block_columns gave. */
+void store_forget(struct store *s);
 
 /* All rows' times of a block, us. `out` needs rows entries. False: damaged. */
 bool store_times(struct codec *c, const struct rows_block *b, int64_t *out);

@@ -222,7 +222,8 @@ static void damage(const char *path, const char *entity)
         const struct store_series *s = &store->series[i];
         if (strcmp(s->entity, entity) != 0)
             continue;
-        const struct column *c = &store->blocks[s->refs[0].block].columns[s->refs[0].column];
+        const struct rows_block *block = &store->blocks[s->refs[0].block];
+        const struct column *c = &block_columns(block)[s->refs[0].column];
         uint8_t *at = memmem(b.p, b.len, c->values.p, c->values.len);
         CHECK(at && c->values.len > 32);
         at[c->values.len / 2] ^= 1;

@@ -261,7 +261,7 @@ static void dump_column(struct store *s, const struct store_series *one, struct 
                         struct kit_dump *out)
 {
     const struct rows_block *b = &s->blocks[ref.block];
-    const struct column *c = &b->columns[ref.column];
+    const struct column *c = &block_columns(b)[ref.column];
     int64_t *t = xmalloc(b->rows * sizeof *t), *v = xmalloc(c->count * sizeof *v);
     uint32_t *rows = xmalloc(c->count * sizeof *rows);
     struct codec *codec = codec_open();

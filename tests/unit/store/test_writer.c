@@ -101,6 +101,41 @@ TEST(values_and_times_read_back_from_the_tail_and_from_blocks)
     group_close(&g);
 }
 
+TEST(what_a_store_gave_back_is_read_again)
+{
+    struct model m;
+    struct group g;
+    struct store *s;
+    struct err e;
+    model_open(&m);
+    group_open(&g, "gpu", 100 * NS_PER_MS);
+    for (int i = 0; i < 4; i++)
+        group_add(&g, M_GPU_UTIL, (const char *[]){"gpu0", "gpu1", "gpu2", "gpu3"}[i]);
+    for (int i = 0; i < 500; i++) {
+        for (slot_id k = 0; k < g.n; k++)
+            g.cells[k] = i % (int)(k + 3);
+        model_row(&m, &g, 5000000 + i * 100000);
+    }
+    OK(writer_close(m.w, &e));
+    kit_sort(&m.want);
+    OK(store_open(&s, kit_path("node-a/metrics.fp"), &e));
+    const size_t before = store_memory(s);
+    store_forget(s);
+    CHECK(store_memory(s) + 4 * sizeof(struct column) <= before);
+    struct column room[4];
+    CHECK(s->n_blocks > 0 && s->blocks[0].n_columns == COUNT_OF(room));
+    CHECK(block_columns_once(&s->blocks[0], room) == room);
+    CHECK(room[3].max == 5 && room[3].count == s->blocks[0].rows);
+    struct kit_dump got = kit_dump_store(s);
+    CHECK(kit_same(&got, &m.want));
+    CHECK(block_columns_once(&s->blocks[0], room) != room); /* now they are kept */
+    CHECK_INT(store_memory(s), before);
+    kit_free(&got);
+    kit_free(&m.want);
+    store_close(s);
+    group_close(&g);
+}
+
 TEST(the_largest_and_smallest_cells_read_back)
 {
     static const int64_t cells[] = {0, 1, -1, INT64_MAX, INT64_MIN + 1, INT64_MAX, 0, 1 << 30};
