@@ -53,14 +53,24 @@ static void give_room(struct hook_pass *p, size_t begin, size_t end)
     size_t rows = 0;
     for (size_t i = begin; i < end; i++)
         rows += p->v[i].may_step ? p->v[i].rows : 0;
-    free(p->room);
-    p->room = xmalloc(rows * sizeof *p->room);
+    if (rows > p->cap_room) {
+        free(p->room);
+        p->room = xmalloc(rows * sizeof *p->room);
+        p->cap_room = rows;
+    }
     rows = 0;
     for (size_t i = begin; i < end; i++)
         if (p->v[i].may_step) {
             p->v[i].points = (struct points){.v = p->room + rows, .cap = p->v[i].rows};
             rows += p->v[i].rows;
         }
+}
+
+void hook_pass_forget(const struct hook_pass *p, size_t begin, size_t end)
+{
+    for (size_t i = begin; i < end; i++)
+        if (i == begin || p->v[i].track->store != p->v[i - 1].track->store)
+            store_forget(p->v[i].track->store);
 }
 
 void hook_pass_close(struct hook_pass *p)

@@ -27,6 +27,7 @@ struct hook_pass {
     struct hook_piece *v;             /* in the order of tracks */
     size_t n;
     struct point *room; /* for the points of all pieces that were read last */
+    size_t cap_room;
 };
 
 /* Lists the pieces; nothing is read. */
@@ -36,6 +37,8 @@ void hook_pass_open(struct hook_pass *p, const struct event_index *x,
 void hook_pass_read(struct hook_pass *p, size_t begin, size_t end);
 /* All points of n pieces of one track, in order of time; they lie in the pass. Once for each. */
 const struct points *hook_pass_points(struct hook_piece *v, size_t n);
+/* Pages of their files, from `begin` to before `end`, are not needed any more. */
+void hook_pass_forget(const struct hook_pass *p, size_t begin, size_t end);
 void hook_pass_close(struct hook_pass *p);
 
 #endif

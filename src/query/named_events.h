@@ -5,6 +5,7 @@
 #define QUERY_NAMED_EVENTS_H
 
 #include "query/events.h"
+#include "query/kept.h"
 #include "query/sorted_runs.h"
 
 struct named_event {
@@ -18,9 +19,12 @@ struct named_event {
 /* Of one node, in order of time. */
 struct node_events {
     const char *node;
-    struct named_event *v;
     size_t n;
+    struct kept kept;
 };
+
+/* Those from `i`, a multiple of KEPT_ROWS, into out[KEPT_ROWS]; returns how many. */
+size_t node_events_read(const struct node_events *x, size_t i, struct named_event *out);
 
 /* ---- for who reads them ---- */
 

@@ -56,6 +56,15 @@ static void derive(const struct process_pieces *p, struct arena *a, struct rank_
         out->steps[i].start = event_wall(m.v[0].track->store, (mono_ns){out->steps[i].start.ns});
 }
 
+static void derive_kept(const struct process_pieces *p, struct arena *a, struct rank_steps *out)
+{
+    struct arena scratch = {0};
+    derive(p, &scratch, out);
+    steps_keep(out->steps, out->n, a, &out->kept);
+    out->steps = NULL;
+    arena_free(&scratch);
+}
+
 /* ---- ranks ---- */
 
 struct taken {
@@ -121,19 +130,21 @@ static int by_rank(const void *a, const void *b)
 
 /* So many rows are read before steps are made of them: enough for several threads, and a bound for
  * the memory that points take. */
-enum { ROWS_AT_ONCE = 1 << 22 };
+enum { ROWS_AT_ONCE = 1 << 21 };
 
 struct batch {
     struct process_pieces *v;
     const struct event_index *index;
     struct rank_steps *out; /* by process; n 0: it has no steps */
+    void (*derive)(const struct process_pieces *p, struct arena *a, struct rank_steps *out);
 };
 
 static void work(struct crew *c, struct arena *results)
 {
     const struct batch *b = c->ctx;
     for (size_t i; crew_next(c, &i);)
-        derive(&b->v[i], results, &b->out[b->v[i].v[0].track->track.process - b->index->processes]);
+        b->derive(&b->v[i], results,
+                  &b->out[b->v[i].v[0].track->track.process - b->index->processes]);
 }
 
 static size_t end_of_process(const struct hook_pass *p, size_t i)
@@ -145,17 +156,15 @@ static size_t end_of_process(const struct hook_pass *p, size_t i)
 }
 
 /* Steps of as many processes as are read at once, from piece `begin`; returns where to go on. */
-static size_t read_some(struct hook_pass *p, size_t begin, struct process_pieces *v,
-                        struct arena *a, struct rank_steps *out)
+static size_t read_some(struct hook_pass *p, size_t begin, struct batch *b, struct arena *a)
 {
-    struct batch b = {v, p->index, out};
-    struct crew crew = {.each = 1, .work = work, .ctx = &b};
+    struct crew crew = {.each = 1, .work = work, .ctx = b};
     uint64_t rows = 0;
     size_t end = begin;
     while (end < p->n && rows < ROWS_AT_ONCE) {
         const size_t i = end;
         end = end_of_process(p, i);
-        v[crew.n++] = (struct process_pieces){&p->v[i], end - i};
+        b->v[crew.n++] = (struct process_pieces){&p->v[i], end - i};
         for (size_t k = i; k < end; k++)
             rows += p->v[k].rows;
     }
@@ -164,27 +173,53 @@ static size_t read_some(struct hook_pass *p, size_t begin, struct process_pieces
     return end;
 }
 
-/* By process; those that have steps come to the front. */
-static size_t read_all(struct hook_pass *p, struct run_process *processes, struct arena *a,
-                       struct rank_steps *out)
+/* Those that have steps come to the front. */
+static size_t close_up(const struct hook_pass *p, struct run_process *processes,
+                       struct rank_steps *v)
 {
-    struct process_pieces *v = xcalloc(p->index->n_processes + 1, sizeof *v);
     size_t n = 0;
-    for (size_t i = 0; i < p->n;)
-        i = read_some(p, i, v, a, out);
-    free(v);
     for (size_t i = 0; i < p->index->n_processes; i++) {
-        if (out[i].n == 0)
+        if (v[i].n == 0)
             continue;
-        out[n] = out[i];
-        out[n].process = &processes[i];
-        out[n].node = processes[i].node;
+        v[n] = v[i];
+        v[n].process = &processes[i];
+        v[n].node = processes[i].node;
         n++;
     }
     return n;
 }
 
-/* ---- events by name ---- */
+/* ---- events by name, by as many threads as pay ---- */
+
+/* The pieces of one node. */
+struct node_pieces {
+    struct hook_piece *v;
+    size_t n;
+};
+
+struct naming {
+    struct node_pieces *v;
+    struct node_events *out;
+};
+
+static void join_node(const struct node_pieces *p, struct arena *a, struct node_events *out)
+{
+    const struct named_list **lists = xcalloc(p->n, sizeof *lists);
+    for (size_t i = 0; i < p->n; i++)
+        lists[i] = &p->v[i].named;
+    out->node = p->v[0].track->track.process->node;
+    named_lists_join(lists, p->n, a, out);
+    for (size_t i = 0; i < p->n; i++)
+        named_list_free(&p->v[i].named);
+    free(lists);
+}
+
+static void name_some(struct crew *c, struct arena *results)
+{
+    const struct naming *x = c->ctx;
+    for (size_t i; crew_next(c, &i);)
+        join_node(&x->v[i], results, &x->out[i]);
+}
 
 static size_t end_of_node(const struct hook_pass *p, size_t i)
 {
@@ -194,28 +229,49 @@ static size_t end_of_node(const struct hook_pass *p, size_t i)
     return i;
 }
 
-/* Processes, and so the pieces, are sorted by node. */
-static void take_named(struct hook_pass *p, struct arena *a, struct run_steps *out)
+/* Events of the nodes from piece `begin` on of which all pieces before `end` are; returns where to
+ * go on. Processes, and so the pieces, are sorted by node. */
+static size_t take_named(struct hook_pass *p, size_t begin, size_t end, struct arena *a,
+                         struct run_steps *out)
 {
-    const struct named_list **lists = xcalloc(p->n + 1, sizeof *lists);
-    size_t nodes = 0;
-    for (size_t i = 0; i < p->n; i = end_of_node(p, i))
-        nodes++;
-    out->named = arena_array(a, struct node_events, nodes);
-    for (size_t i = 0, end; i < p->n; i = end) {
-        end = end_of_node(p, i);
-        for (size_t k = i; k < end; k++)
-            lists[k - i] = &p->v[k].named;
-        struct node_events *to = &out->named[out->n_named++];
-        to->node = p->v[i].track->track.process->node;
-        named_lists_join(lists, end - i, a, to);
-        for (size_t k = i; k < end; k++)
-            named_list_free(&p->v[k].named);
-    }
-    free(lists);
+    struct naming x = {xcalloc(end - begin + 1, sizeof *x.v), &out->named[out->n_named]};
+    struct crew crew = {.each = 1, .work = name_some, .ctx = &x};
+    for (size_t next; begin < end && (next = end_of_node(p, begin)) <= end; begin = next)
+        x.v[crew.n++] = (struct node_pieces){&p->v[begin], next - begin};
+    crew_run(&crew, a);
+    out->n_named += crew.n;
+    free(x.v);
+    return begin;
 }
 
-int steps_read_named(struct run *r, bool (*wanted)(enum event_id id), struct arena *a,
+/* ---- all of it ---- */
+
+static size_t count_nodes(const struct hook_pass *p)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < p->n; i = end_of_node(p, i))
+        n++;
+    return n;
+}
+
+static void read_all(struct hook_pass *p, const struct steps_want *want, struct arena *a,
+                     struct run_steps *out)
+{
+    struct process_pieces *v = xcalloc(p->index->n_processes + 1, sizeof *v);
+    struct batch b = {v, p->index, out->ranks, want->kept ? derive_kept : derive};
+    size_t named = 0;
+    if (want->wanted)
+        out->named = arena_array(a, struct node_events, count_nodes(p));
+    for (size_t i = 0, end; i < p->n; i = end) {
+        end = read_some(p, i, &b, a);
+        if (want->wanted)
+            named = take_named(p, named, end, a, out);
+        hook_pass_forget(p, i, end);
+    }
+    free(v);
+}
+
+int steps_read_named(struct run *r, const struct steps_want *want, struct arena *a,
                      struct run_steps *out, struct err *e)
 {
     struct event_index *x;
@@ -229,10 +285,9 @@ int steps_read_named(struct run *r, bool (*wanted)(enum event_id id), struct are
     if (rc)
         return rc;
     out->ranks = arena_array(a, struct rank_steps, most);
-    hook_pass_open(&pass, x, wanted);
-    out->n_ranks = read_all(&pass, processes, a, out->ranks);
-    if (wanted)
-        take_named(&pass, a, out);
+    hook_pass_open(&pass, x, want->wanted);
+    read_all(&pass, want, a, out);
+    out->n_ranks = close_up(&pass, processes, out->ranks);
     hook_pass_close(&pass);
     number_ranks(out->ranks, out->n_ranks);
     if (out->n_ranks)
@@ -243,7 +298,7 @@ int steps_read_named(struct run *r, bool (*wanted)(enum event_id id), struct are
 int steps_read(struct run *r, struct arena *a, struct rank_steps **out, size_t *n, struct err *e)
 {
     struct run_steps steps;
-    const int rc = steps_read_named(r, NULL, a, &steps, e);
+    const int rc = steps_read_named(r, &(struct steps_want){0}, a, &steps, e);
     *out = steps.ranks;
     *n = steps.n_ranks;
     return rc;

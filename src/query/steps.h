@@ -6,6 +6,7 @@
 #ifndef QUERY_STEPS_H
 #define QUERY_STEPS_H
 
+#include "query/kept.h"
 #include "query/named_events.h"
 
 /* Parts of a step, each once for every different `part` of events.def, then "other". Spans that lie
@@ -35,9 +36,10 @@ void steps_derive(const struct run_event *v, size_t n, struct arena *a, struct s
 struct rank_steps {
     const struct run_process *process;
     const char *node;
-    int64_t rank; /* its own number when the program did not say: 0, 1, ... in order of pid */
-    struct step *steps;
+    int64_t rank;       /* its own number when the program did not say: 0, 1, ... in order of pid */
+    struct step *steps; /* NULL: they are in `kept` */
     size_t n;
+    struct kept kept;
 };
 
 /* Every process that has steps, loader workers left out, sorted by rank. */
@@ -46,6 +48,11 @@ MUST_CHECK int steps_read(struct run *r, struct arena *a, struct rank_steps **ou
 
 /* The same, and from the same pass over the events of hooks those whose name is wanted. Only blocks
  * that steps or such a name are in are decoded. */
+struct steps_want {
+    bool (*wanted)(enum event_id id); /* NULL: none is */
+    bool kept; /* a quarter of the memory: of a day of many nodes that is a gigabyte */
+};
+
 struct run_steps {
     struct rank_steps *ranks;
     size_t n_ranks;
@@ -53,8 +60,15 @@ struct run_steps {
     size_t n_named;
 };
 
-MUST_CHECK int steps_read_named(struct run *r, bool (*wanted)(enum event_id id), struct arena *a,
+MUST_CHECK int steps_read_named(struct run *r, const struct steps_want *want, struct arena *a,
                                 struct run_steps *out, struct err *e);
+
+/* Steps in little room, in the arena. */
+void steps_keep(const struct step *v, size_t n, struct arena *a, struct kept *out);
+/* Kept ones from `i`, a multiple of KEPT_ROWS, into out[KEPT_ROWS]; returns how many. */
+size_t rank_steps_read(const struct rank_steps *r, size_t i, struct step *out);
+/* One, however they are held. */
+struct step rank_step(const struct rank_steps *r, size_t i);
 
 /* Statistics of one rank and mode. Cut steps do not count. */
 struct step_stats {

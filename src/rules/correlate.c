@@ -82,7 +82,8 @@ static size_t first_behind(const struct rank_steps *r, int64_t t)
     size_t lo = 0, hi = r->n;
     while (lo < hi) {
         const size_t mid = lo + (hi - lo) / 2;
-        if (end_of(&r->steps[mid]) <= t)
+        const struct step s = rank_step(r, mid);
+        if (end_of(&s) <= t)
             lo = mid + 1;
         else
             hi = mid;
@@ -97,17 +98,17 @@ static void add_steps(struct spent *x, const struct rank_steps *r, const struct 
 {
     const size_t from = first_behind(r, g->start.ns), parts = step_parts();
     size_t to = from;
-    while (to < r->n && r->steps[to].start.ns < g->end.ns)
+    while (to < r->n && rank_step(r, to).start.ns < g->end.ns)
         to += stride;
     for (size_t i = from; i < r->n && i < to; i += stride) {
-        const struct step *s = &r->steps[i];
+        const struct step s = rank_step(r, i);
         const size_t stands = MIN_OF(stride, to - i);
         const double in =
-            overlap_s(s->start.ns, end_of(s), g->start.ns, g->end.ns) * (double)stands;
-        const double share = s->dur_ns > 0 ? in * 1e9 / (double)s->dur_ns : 0;
-        x->in_s[s->mode < MODE_N ? s->mode : MODE_TRAIN] += in;
+            overlap_s(s.start.ns, end_of(&s), g->start.ns, g->end.ns) * (double)stands;
+        const double share = s.dur_ns > 0 ? in * 1e9 / (double)s.dur_ns : 0;
+        x->in_s[s.mode < MODE_N ? s.mode : MODE_TRAIN] += in;
         for (size_t k = 0; k < parts; k++)
-            x->part_s[k] += (double)s->part_ns[k] / 1e9 * share;
+            x->part_s[k] += (double)s.part_ns[k] / 1e9 * share;
     }
 }
 

@@ -10,8 +10,6 @@
 #include "query/columns_ahead.h"
 #include "query/names.h"
 
-enum { TOLD_AT_ONCE = 1024 };
-
 /* ---- sweeps ---- */
 
 #define WHICH_TOTAL COLUMN_TOTAL
@@ -142,6 +140,7 @@ int feed_facts(const struct feed *f, struct node_facts *facts, struct err *e)
     }
     columns_close(c);
     free(a);
+    run_forget(f->run, facts->id);
     return rc;
 }
 
@@ -161,10 +160,23 @@ static int feed_sweeps(struct engine *g, const struct feed *f, size_t node, cons
     columns_ahead_close(ahead);
     columns_close(c);
     free(a);
+    run_forget(f->run, id);
     return rc;
 }
 
 /* ---- steps and events ---- */
+
+static void feed_rank(struct engine *g, size_t node, const struct rank_sight *sight,
+                      const struct rank_steps *r)
+{
+    struct step some[KEPT_ROWS];
+    for (size_t i = 0, n; !r->steps && i < r->n; i += n) {
+        n = rank_steps_read(r, i, some);
+        engine_steps(g, node, sight, some, n);
+    }
+    if (r->steps)
+        engine_steps(g, node, sight, r->steps, r->n);
+}
 
 static void feed_steps(struct engine *g, const struct feed *f, size_t node, const char *id)
 {
@@ -172,7 +184,7 @@ static void feed_steps(struct engine *g, const struct feed *f, size_t node, cons
         const struct rank_steps *r = &f->steps->ranks[i];
         const struct rank_sight sight = {r->rank, r->process->device, r->process->pid};
         if (strcmp(r->node, id) == 0)
-            engine_steps(g, node, &sight, r->steps, r->n);
+            feed_rank(g, node, &sight, r);
     }
 }
 
@@ -204,12 +216,13 @@ static struct told told_of(const struct feed *f, const struct named_event *v, co
 static void tell(struct engine *g, const struct feed *f, size_t node, const int64_t *ranks,
                  const struct node_events *x)
 {
-    struct told told[TOLD_AT_ONCE];
-    for (size_t i = 0; i < x->n;) {
-        size_t k = 0;
-        for (; k < TOLD_AT_ONCE && i < x->n; i++)
-            told[k++] = told_of(f, &x->v[i], ranks);
-        engine_told(g, node, told, k);
+    struct named_event some[KEPT_ROWS];
+    struct told told[KEPT_ROWS];
+    for (size_t i = 0, n; i < x->n; i += n) {
+        n = node_events_read(x, i, some);
+        for (size_t k = 0; k < n; k++)
+            told[k] = told_of(f, &some[k], ranks);
+        engine_told(g, node, told, n);
     }
 }
 

@@ -43,25 +43,19 @@ static void find_nodes(const struct run_info *info, const struct pricing *pricin
 }
 
 /* The few steps of a rank that say when the loop begins and ends: its first one, its first train
- * step, and the one that ends last. */
+ * step, and the one that ends last. Steps of a rank do not overlap. */
 static struct rank_steps outermost(const struct rank_steps *r, struct arena *a)
 {
-    struct rank_steps out = *r;
-    size_t train = 0, last = 0;
-    while (train < r->n && r->steps[train].mode != MODE_TRAIN)
+    struct rank_steps out = {r->process, r->node, r->rank, arena_array(a, struct step, 3), 0, {0}};
+    size_t train = 0;
+    while (train < r->n && rank_step(r, train).mode != MODE_TRAIN)
         train++;
-    for (size_t i = 0; i < r->n; i++)
-        if (r->steps[i].start.ns + r->steps[i].dur_ns >
-            r->steps[last].start.ns + r->steps[last].dur_ns)
-            last = i;
-    out.steps = arena_array(a, struct step, 3);
-    out.n = 0;
     if (r->n)
-        out.steps[out.n++] = r->steps[0];
+        out.steps[out.n++] = rank_step(r, 0);
     if (train < r->n)
-        out.steps[out.n++] = r->steps[train];
+        out.steps[out.n++] = rank_step(r, train);
     if (r->n)
-        out.steps[out.n++] = r->steps[last];
+        out.steps[out.n++] = rank_step(r, r->n - 1);
     return out;
 }
 
@@ -102,8 +96,16 @@ struct fed_part {
 struct fed {
     const struct feed *feed;
     const struct checked *checked;
-    struct fed_part *parts; /* FEED_PARTS for each node */
+    struct fed_part *parts; /* FEED_PARTS for each node; before that, one with its facts */
 };
+
+static void work_facts(struct crew *c, struct arena *results)
+{
+    const struct fed *x = c->ctx;
+    (void)results;
+    for (size_t i; crew_next(c, &i);)
+        x->parts[i].rc = feed_facts(x->feed, &x->checked->nodes[i], &x->parts[i].e);
+}
 
 static void work(struct crew *c, struct arena *results)
 {
@@ -119,36 +121,42 @@ static void work(struct crew *c, struct arena *results)
     }
 }
 
-/* All parts into one engine; the error of the first that has one. */
-static int join(struct engine *all, struct fed_part *v, size_t n, struct err *e)
+/* The error of the first that has one. */
+static int first_error(const struct fed_part *v, size_t n, struct err *e)
 {
-    int rc = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (rc == 0 && v[i].rc != 0) {
-            rc = v[i].rc;
+    for (size_t i = 0; i < n; i++)
+        if (v[i].rc != 0) {
             *e = v[i].e;
+            return v[i].rc;
         }
-        if (rc == 0)
-            engine_merge(all, v[i].engine);
+    return 0;
+}
+
+/* All parts into one engine. */
+static void join(struct engine *all, struct fed_part *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        engine_merge(all, v[i].engine);
         engine_close(v[i].engine);
+        v[i].engine = NULL;
     }
-    return rc;
 }
 
 static int judge(const struct feed *f, struct arena *a, struct checked *out, struct err *e)
 {
     const size_t n = out->n_nodes * FEED_PARTS;
     struct fed x = {f, out, xcalloc(n + 1, sizeof(struct fed_part))};
+    struct crew facts = {.n = out->n_nodes, .each = 1, .work = work_facts, .ctx = &x};
     struct crew crew = {.n = n, .each = 1, .work = work, .ctx = &x};
     struct engine *all = engine_open(f->params);
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < out->n_nodes; i++)
-        rc = feed_facts(f, &out->nodes[i], e);
-    if (rc == 0)
-        crew_run(&crew, a);
     engine_window(all, out->run.loop_start, out->run.loop_end);
-    if (rc == 0)
-        rc = join(all, x.parts, n, e);
+    crew_run(&facts, a);
+    int rc = first_error(x.parts, out->n_nodes, e);
+    if (rc == 0) {
+        crew_run(&crew, a);
+        rc = first_error(x.parts, n, e);
+        join(all, x.parts, n);
+    }
     if (rc == 0)
         engine_judge(all, &out->run, a, &out->verdicts);
     engine_close(all);
@@ -158,7 +166,7 @@ static int judge(const struct feed *f, struct arena *a, struct checked *out, str
 
 int rules_read_steps(struct run *r, struct arena *a, struct run_steps *out, struct err *e)
 {
-    return steps_read_named(r, rules_are_told, a, out, e);
+    return steps_read_named(r, &(struct steps_want){.wanted = rules_are_told}, a, out, e);
 }
 
 int rules_check_run(struct run *r, const struct rule_params *p, struct arena *a,
@@ -172,7 +180,8 @@ int rules_check_priced(struct run *r, const struct rule_params *p, const struct 
 {
     struct run_steps steps;
     struct arena scratch = {0};
-    int rc = rules_read_steps(r, &scratch, &steps, e);
+    const struct steps_want read = {.wanted = rules_are_told, .kept = true};
+    int rc = steps_read_named(r, &read, &scratch, &steps, e);
     if (rc == 0)
         rc = rules_check_steps(r, &(struct check_ask){p, pricing, &steps}, a, out, e);
     arena_free(&scratch);

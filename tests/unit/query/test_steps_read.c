@@ -181,6 +181,47 @@ TEST(steps_that_lie_in_several_blocks_are_whole)
     close_steps(&o);
 }
 
+/* ---- in little room ---- */
+
+static bool same_step(const struct step *a, const struct step *b)
+{
+    return a->number == b->number && a->mode == b->mode && a->cut == b->cut && a->said == b->said &&
+           a->start.ns == b->start.ns && a->dur_ns == b->dur_ns && a->batch == b->batch &&
+           memcmp(a->part_ns, b->part_ns, sizeof a->part_ns) == 0;
+}
+
+TEST(kept_steps_are_the_same_steps)
+{
+    enum { STEPS = 1000 };
+    const char *run = kit_run("r", "r", "r", KIT_START);
+    struct recordkit k = recordkit_open(run, "a");
+    int64_t at = 1000;
+    for (int i = 0; i < STEPS; i++)
+        at =
+            recordkit_thread(k.events, 7, 7, at, i % 7 ? "D5 N4 F3 B4 O1 .7" : "D900000 E3 .70000");
+    recordkit_close(&k, 0, NS_PER_S, "finished");
+    struct opened o = open_steps(run);
+    struct arena a = {0};
+    struct run_steps kept;
+    struct err e;
+    OK(steps_read_named(o.run, &(struct steps_want){.kept = true}, &a, &kept, &e));
+    CHECK_INT(kept.n_ranks, 1);
+    CHECK(kept.ranks[0].n == o.ranks[0].n && o.ranks[0].n > STEPS / 2);
+    CHECK(!kept.ranks[0].steps);
+    for (size_t i = 0, n; i < kept.ranks[0].n; i += n) {
+        struct step some[KEPT_ROWS];
+        n = rank_steps_read(&kept.ranks[0], i, some);
+        for (size_t s = 0; s < n; s++) {
+            const struct step one = rank_step(&kept.ranks[0], i + s);
+            const struct step whole = rank_step(&o.ranks[0], i + s);
+            CHECK(same_step(&some[s], &o.ranks[0].steps[i + s]));
+            CHECK(same_step(&one, &some[s]) && same_step(&whole, &some[s]));
+        }
+    }
+    arena_free(&a);
+    close_steps(&o);
+}
+
 /* ---- events by name ---- */
 
 static bool is_checkpoint(enum event_id id)
@@ -190,9 +231,16 @@ static bool is_checkpoint(enum event_id id)
 
 static bool is_in_order(const struct node_events *x)
 {
-    for (size_t i = 1; i < x->n; i++)
-        if (x->v[i].at.ns < x->v[i - 1].at.ns)
-            return false;
+    struct named_event v[KEPT_ROWS];
+    int64_t before = INT64_MIN;
+    for (size_t i = 0, n; i < x->n; i += n) {
+        n = node_events_read(x, i, v);
+        for (size_t k = 0; k < n; k++) {
+            if (v[k].at.ns < before)
+                return false;
+            before = v[k].at.ns;
+        }
+    }
     return true;
 }
 
@@ -212,18 +260,20 @@ TEST(events_of_a_name_come_by_node_in_order_of_time_whatever_thread_and_block_th
     struct arena arena = {0};
     struct run *r;
     struct run_steps steps;
+    struct named_event v[KEPT_ROWS];
     struct err e;
     OK(run_open(&r, run, &e));
-    OK(steps_read_named(r, is_checkpoint, &arena, &steps, &e));
+    OK(steps_read_named(r, &(struct steps_want){.wanted = is_checkpoint}, &arena, &steps, &e));
     CHECK_INT(steps.n_named, 2);
     CHECK_STR(steps.named[0].node, "a");
     CHECK_INT(steps.named[0].n, STEPS / EACH + 20);
     CHECK(is_in_order(&steps.named[0]));
     CHECK_STR(steps.named[1].node, "b");
     CHECK_INT(steps.named[1].n, 1);
-    CHECK_INT(steps.named[1].v[0].at.ns, KIT_START + 2013);
-    CHECK_INT(steps.named[1].v[0].dur_ns, 2);
-    CHECK_INT(steps.named[1].v[0].id, EV_CHECKPOINT);
+    CHECK_INT(node_events_read(&steps.named[1], 0, v), 1);
+    CHECK_INT(v[0].at.ns, KIT_START + 2013);
+    CHECK_INT(v[0].dur_ns, 2);
+    CHECK_INT(v[0].id, EV_CHECKPOINT);
     CHECK_INT(steps.n_ranks, 2);
     CHECK_INT(steps.ranks[0].n, STEPS);
     run_close(r);

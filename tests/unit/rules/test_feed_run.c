@@ -53,6 +53,34 @@ static struct checked *checked_of(const char *path, struct arena *a)
     return c;
 }
 
+/* By who reads the steps himself, as they are. */
+static struct checked *checked_by_steps(const char *path, struct arena *a)
+{
+    struct checked *c = arena_new(a, struct checked);
+    const struct pricing unpriced = {0};
+    struct rule_params p;
+    struct run_steps steps;
+    struct run *r;
+    struct err e;
+    rule_params_init(&p, a);
+    OK(run_open(&r, path, &e));
+    OK(rules_read_steps(r, a, &steps, &e));
+    OK(rules_check_steps(r, &(struct check_ask){&p, &unpriced, &steps}, a, c, &e));
+    run_close(r);
+    return c;
+}
+
+static void put_json(const struct checked *c, struct arena *a, struct buf *out)
+{
+    struct rule_params p;
+    struct jw j = {.out = out};
+    rule_params_init(&p, a);
+    jw_array(&j, NULL);
+    for (size_t i = 0; i < RULE_N; i++)
+        verdict_json(&j, NULL, &c->verdicts.v[i], p.v[i]);
+    jw_end(&j);
+}
+
 TEST(the_facts_of_the_run_are_those_of_its_files)
 {
     struct arena a = {0};
@@ -115,16 +143,26 @@ TEST(the_same_run_gives_the_same_bytes)
     const char *run = kit_run("run", "run", "run", KIT_START);
     for (uint32_t i = 1; i <= 5; i++)
         put_node(run, i % 2 ? "n1" : "n2", 10 * i, 69 + i); /* some have several sessions */
-    for (int k = 0; k < 2; k++) {
-        const struct checked *c = checked_of(run, &a);
-        struct rule_params p;
-        struct jw j = {.out = &b[k]};
-        rule_params_init(&p, &a);
-        jw_array(&j, NULL);
-        for (size_t i = 0; i < RULE_N; i++)
-            verdict_json(&j, NULL, &c->verdicts.v[i], p.v[i]);
-        jw_end(&j);
-    }
+    for (int k = 0; k < 2; k++)
+        put_json(checked_of(run, &a), &a, &b[k]);
+    CHECK_INT(b[0].len, b[1].len);
+    CHECK(memcmp(b[0].p, b[1].p, b[0].len) == 0);
+    buf_free(&b[0]);
+    buf_free(&b[1]);
+    arena_free(&a);
+}
+
+TEST(steps_in_little_room_and_whole_ones_give_the_same_bytes)
+{
+    struct arena a = {0};
+    struct buf b[2] = {0};
+    const char *run = kit_run("run", "run", "run", KIT_START);
+    put_node(run, "n1", 90, 70);
+    put_node(run, "n2", 20, 71);
+    const struct checked *c = checked_of(run, &a);
+    CHECK(c->verdicts.v[RULE_low_gpu_utilization].findings[0].n_shares > 1);
+    put_json(c, &a, &b[0]);
+    put_json(checked_by_steps(run, &a), &a, &b[1]);
     CHECK_INT(b[0].len, b[1].len);
     CHECK(memcmp(b[0].p, b[1].p, b[0].len) == 0);
     buf_free(&b[0]);

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kept.c - see kept.h. */
+#include "query/kept.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+/* A number is read and written as a whole word, whatever its width. */
+enum { WORD = sizeof(uint64_t), SLACK = WORD };
+
+static_assert(KEPT_ROWS * WORD * KEPT_COLUMNS_MOST <= UINT16_MAX, "places in a piece fit");
+
+static size_t rows_of(const struct kept *k, size_t i)
+{
+    return MIN_OF(k->n - i, (size_t)KEPT_ROWS);
+}
+
+void kept_open(struct kept *k, size_t columns, size_t n, struct arena *a)
+{
+    assert(columns <= KEPT_COLUMNS_MOST);
+    *k = (struct kept){.columns = columns, .n = n};
+    k->pieces = arena_array(a, struct kept_piece, (n + KEPT_ROWS - 1) / KEPT_ROWS);
+}
+
+/* ---- in ---- */
+
+static uint8_t bytes_for(uint64_t span)
+{
+    return span ? (uint8_t)((71 - __builtin_clzll(span)) / 8) : 0;
+}
+
+static struct kept_column measure(const int64_t *v, size_t n)
+{
+    int64_t lo = v[0], hi = v[0];
+    for (size_t i = 1; i < n; i++) {
+        lo = MIN_OF(lo, v[i]);
+        hi = MAX_OF(hi, v[i]);
+    }
+    return (struct kept_column){.base = lo, .width = bytes_for((uint64_t)hi - (uint64_t)lo)};
+}
+
+/* In order: what a word has too much is overwritten by the next one. */
+static void put_column(const struct kept_column *c, const int64_t *v, size_t n, uint8_t *to)
+{
+    for (size_t i = 0; i < n; i++, to += c->width) {
+        const uint64_t x = (uint64_t)v[i] - (uint64_t)c->base;
+        memcpy(to, &x, WORD);
+    }
+}
+
+void kept_put(struct kept *k, size_t i, const struct kept_cells *cells, struct arena *a)
+{
+    const size_t rows = rows_of(k, i);
+    struct kept_piece *p = &k->pieces[i / KEPT_ROWS];
+    size_t bytes = 0;
+    assert(i % KEPT_ROWS == 0 && i < k->n);
+    p->columns = arena_array(a, struct kept_column, k->columns);
+    for (size_t c = 0; c < k->columns; c++) {
+        p->columns[c] = measure(cells->v[c], rows);
+        p->columns[c].at = (uint16_t)bytes;
+        bytes += rows * p->columns[c].width;
+    }
+    p->bytes = arena_alloc(a, bytes + SLACK, 1);
+    for (size_t c = 0; c < k->columns; c++)
+        if (p->columns[c].width)
+            put_column(&p->columns[c], cells->v[c], rows, p->bytes + p->columns[c].at);
+}
+
+/* ---- out ---- */
+
+static uint64_t mask_of(unsigned width)
+{
+    return width ? UINT64_MAX >> (64 - 8 * width) : 0;
+}
+
+static int64_t cell_at(const struct kept_column *c, uint64_t mask, const uint8_t *from)
+{
+    uint64_t x;
+    memcpy(&x, from, WORD);
+    return (int64_t)((uint64_t)c->base + (x & mask));
+}
+
+size_t kept_get(const struct kept *k, size_t i, struct kept_cells *out)
+{
+    const size_t rows = rows_of(k, i);
+    const struct kept_piece *p = &k->pieces[i / KEPT_ROWS];
+    assert(i % KEPT_ROWS == 0 && i < k->n);
+    for (size_t c = 0; c < k->columns; c++) {
+        const struct kept_column *column = &p->columns[c];
+        const uint64_t mask = mask_of(column->width);
+        const uint8_t *from = p->bytes + column->at;
+        for (size_t r = 0; r < rows; r++, from += column->width)
+            out->v[c][r] = cell_at(column, mask, from);
+    }
+    return rows;
+}
+
+int64_t kept_cell(const struct kept *k, size_t column, size_t i)
+{
+    const struct kept_piece *p = &k->pieces[i / KEPT_ROWS];
+    const struct kept_column *c = &p->columns[column];
+    return cell_at(c, mask_of(c->width), p->bytes + c->at + i % KEPT_ROWS * c->width);
+}
