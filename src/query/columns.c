@@ -60,7 +60,8 @@ struct columns {
     struct made made[2]; /* in turns: the batch before stays while the next is made */
     struct made *now;
     size_t n;
-    bool *ever; /* by ask: the node had it */
+    uint32_t *filled; /* by ask: sweeps of the batch that have a value or NAN */
+    bool *ever;       /* by ask: the node had it */
 };
 
 /* ---- lanes ---- */
@@ -210,16 +211,27 @@ static void copy_value(float *to, float v, bool peak)
         *to = v;
 }
 
-static void copy_ask(const struct columns *c, const struct lane *l, size_t ask)
+/* Sweeps before `end` that nothing was copied to have nothing so far. */
+static void fill_to(struct columns *c, size_t ask, uint32_t end)
+{
+    for (; c->filled[ask] < end; c->filled[ask]++)
+        c->now->batch[ask][c->filled[ask]] = NAN;
+}
+
+static void copy_ask(struct columns *c, const struct lane *l, size_t ask)
 {
     const uint32_t first = l->first, n = l->row - first;
     const uint32_t *to = l->to + first;
     const float *v = l->v[ask] + first;
     const bool peak = c->asks[ask].which == COLUMN_PEAK;
-    if (!peak && to[n - 1] - to[0] == n - 1) {
+    const bool whole = to[n - 1] - to[0] == n - 1;
+    if (whole && (!peak || c->filled[ask] <= to[0])) {
+        fill_to(c, ask, to[0]);
         memcpy(c->now->batch[ask] + to[0], v, n * sizeof *v);
+        c->filled[ask] = MAX_OF(c->filled[ask], to[0] + n);
         return;
     }
+    fill_to(c, ask, to[n - 1] + 1);
     for (uint32_t i = 0; i < n; i++)
         if (!isnan(v[i]))
             copy_value(&c->now->batch[ask][to[i]], v[i], peak);
@@ -236,11 +248,12 @@ static void copy_rows(struct columns *c, struct lane *l)
 static struct lane *earliest(const struct columns *c)
 {
     struct lane *best = NULL;
-    for (size_t i = 0; i < c->n_lanes; i++) {
-        struct lane *l = &c->lanes[i];
-        if (l->row < l->rows && (!best || l->times[l->row] < best->times[best->row]))
+    int64_t at = 0;
+    for (struct lane *l = c->lanes; l < c->lanes + c->n_lanes; l++)
+        if (l->row < l->rows && (!best || l->times[l->row] < at)) {
             best = l;
-    }
+            at = l->times[l->row];
+        }
     return best;
 }
 
@@ -256,9 +269,7 @@ static void clear_batch(struct columns *c)
 {
     c->n = 0;
     c->now = &c->made[c->now == &c->made[0]];
-    for (size_t k = 0; k < c->n_asks; k++)
-        for (size_t i = 0; c->ever[k] && i < BATCH; i++)
-            c->now->batch[k][i] = NAN;
+    memset(c->filled, 0, c->n_asks * sizeof *c->filled);
 }
 
 /* Takes the lane's next row. False: it begins a sweep that is not of this batch. */
@@ -289,6 +300,9 @@ static void fill_batch(struct columns *c, int64_t *period_us)
     }
     for (size_t i = 0; i < c->n_lanes; i++)
         copy_rows(c, &c->lanes[i]);
+    for (size_t k = 0; k < c->n_asks; k++)
+        if (c->ever[k])
+            fill_to(c, k, (uint32_t)c->n);
 }
 
 bool columns_next(struct columns *c, struct column_batch *out)
@@ -349,6 +363,7 @@ int columns_open(struct columns **out, struct run *r, const char *node,
     c->node = node;
     c->asks = asks;
     c->n_asks = n;
+    c->filled = xcalloc(n, sizeof *c->filled);
     c->ever = xcalloc(n, sizeof *c->ever);
     for (size_t i = 0; i < n; i++)
         c->ever[i] = is_there(c, &asks[i]);
@@ -369,6 +384,7 @@ void columns_close(struct columns *c)
     free(c->list);
     for (size_t k = 0; k < COUNT_OF(c->made); k++)
         made_close(&c->made[k], c->n_asks);
+    free(c->filled);
     free(c->ever);
     free(c);
 }

@@ -49,10 +49,21 @@ static double value_at(const struct codec_view *v, uint32_t i)
     return v->narrow ? (double)v->base + v->v8[i] : (double)v->v64[i];
 }
 
-static void fill_nan(float *out, uint32_t n)
+static void fill(float *out, uint32_t n, float v)
 {
     for (uint32_t i = 0; i < n; i++)
-        out[i] = NAN;
+        out[i] = v;
+}
+
+static void fill_nan(float *out, uint32_t n)
+{
+    fill(out, n, NAN);
+}
+
+/* All rows have one value, and its summary tells which. */
+static bool is_constant(const struct rows_block *b, const struct column *c)
+{
+    return c->min == c->max && !c->has_gaps && c->count == b->rows && blob_whole(&c->values);
 }
 
 /* ---- one column ---- */
@@ -77,6 +88,10 @@ static void put_one(struct fold_room *m, const struct rows_block *b, const struc
 {
     const struct scale scale = scale_of(c->step);
     struct codec_view v;
+    if (is_constant(b, c)) {
+        fill(out, b->rows, (float)scale_value(scale, (double)c->min));
+        return;
+    }
     if (c->has_gaps || c->count < b->rows)
         fill_nan(out, b->rows);
     if (!decode(m, c, &v) || (c->has_gaps && !store_value_rows(m->codec, c, b->rows, m->rows))) {

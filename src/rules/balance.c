@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "rules/tenths.h"
+#include "rules/shared.h"
 
 const double shape_edges[SHAPE_BINS + 1] = {0,    2.5,  7.5,  12.5, 17.5, 22.5, 27.5, 32.5,
                                             37.5, 42.5, 47.5, 52.5, 57.5, 62.5, 67.5, 72.5,
@@ -63,7 +63,7 @@ double hist_chance_gap(const struct hist *a, const struct hist *b)
 
 /* ---- at once ---- */
 
-enum { PIECE = 256, MISSING = -1 };
+enum { PIECE = 256 };
 
 static void fit(struct gaps *g, size_t n)
 {
@@ -74,18 +74,26 @@ static void fit(struct gaps *g, size_t n)
     g->n = n;
 }
 
-static void to_tenths(int16_t *out, const float *v, size_t n)
+/* Those of a column of the batch, from `from` on; `room` is for those that nobody has. */
+static const uint16_t *tenths_of(const struct sweeps *s, const float *v, size_t from, size_t n,
+                                 uint16_t *room)
 {
-    for (size_t i = 0; i < n; i++)
-        out[i] = v && !isnan(v[i]) ? (int16_t)tenths(v[i]) : MISSING;
+    const uint16_t *all = v ? shared_tenths(s, v) : NULL;
+    if (all)
+        return all + from;
+    if (v)
+        hist_tenths(v + from, n, room);
+    for (size_t i = 0; !v && i < n; i++)
+        room[i] = TENTHS_NAN;
+    return room;
 }
 
-static void add_pair(struct gap *g, const int16_t *a, const int16_t *b, size_t n)
+static void add_pair(struct gap *g, const uint16_t *a, const uint16_t *b, size_t n)
 {
     uint32_t sum = 0, count = 0;
     for (size_t i = 0; i < n; i++) {
         const int32_t d = a[i] - b[i];
-        const bool both = (a[i] >= 0) & (b[i] >= 0);
+        const bool both = (a[i] != TENTHS_NAN) & (b[i] != TENTHS_NAN);
         sum += both ? (uint32_t)(d < 0 ? -d : d) : 0;
         count += both;
     }
@@ -95,17 +103,16 @@ static void add_pair(struct gap *g, const int16_t *a, const int16_t *b, size_t n
 
 void gaps_add(struct gaps *g, const struct sweeps *s)
 {
-    int16_t v[SIGHT_GPUS_MOST][PIECE];
+    uint16_t room[SIGHT_GPUS_MOST][PIECE];
+    const uint16_t *v[SIGHT_GPUS_MOST];
     const size_t gpus = MIN_OF(s->n_gpus, (size_t)SIGHT_GPUS_MOST);
     if (gpus < 2)
         return;
     fit(g, gpus * (gpus - 1) / 2);
     for (size_t i = 0; i < s->n; i += PIECE) {
         const size_t n = MIN_OF(s->n - i, (size_t)PIECE);
-        for (size_t k = 0; k < gpus; k++) {
-            const float *util = s->gpus[k].v[GPU_SIG_UTIL];
-            to_tenths(v[k], util ? util + i : NULL, n);
-        }
+        for (size_t k = 0; k < gpus; k++)
+            v[k] = tenths_of(s, s->gpus[k].v[GPU_SIG_UTIL], i, n, room[k]);
         for (size_t b = 1, at = 0; b < gpus; b++)
             for (size_t a = 0; a < b; a++)
                 add_pair(&g->v[at++], v[a], v[b], n);

@@ -78,29 +78,32 @@ static void settle(struct bottleneck *b, uint64_t used)
 
 /* ---- sweeps ---- */
 
-/* Which way it was hot: n_hots for not, -1 when nothing of it was read. */
-static int heat_of(const struct bottleneck_spec *spec, const struct sweeps *s, size_t i,
-                   double limit)
-{
-    bool read = false;
-    for (size_t k = 0; k < spec->n_hots; k++) {
-        const float *v = s->v[spec->hots[k].signal];
-        if (!v || isnan(v[i]))
-            continue;
-        if ((double)v[i] > limit)
-            return (int)k;
-        read = true;
-    }
-    return read ? (int)spec->n_hots : -1;
-}
-
 struct gpus_seen {
     uint64_t read, low; /* GPUs as bits */
 };
 
 enum { PIECE = 256 };
 
-/* Of the sweeps from `from` on; column by column, which is how they lie in memory. */
+/* Of the sweeps from `from` on, as all that follows; column by column, which is how they lie in
+ * memory. Which way it was hot, the first that holds: n_hots for not, NOT_READ when nothing of it
+ * was read. */
+enum { NOT_READ = -1 };
+
+static void see_heat(int *heat, const struct bottleneck_spec *spec, const struct sweeps *s,
+                     size_t from, size_t n, double limit)
+{
+    for (size_t i = 0; i < n; i++)
+        heat[i] = NOT_READ;
+    for (size_t k = spec->n_hots; k-- > 0;) {
+        const float *v = s->v[spec->hots[k].signal];
+        for (size_t i = 0; v && i < n; i++) {
+            const int cool = heat[i] < 0 ? (int)spec->n_hots : heat[i];
+            const int seen = (double)v[from + i] > limit ? (int)k : cool;
+            heat[i] = isnan(v[from + i]) ? heat[i] : seen;
+        }
+    }
+}
+
 static void see_gpus(struct gpus_seen *seen, const struct sweeps *s, size_t from, size_t n,
                      float limit)
 {
@@ -143,17 +146,17 @@ void bottleneck_sweeps(void *state, const struct rule_view *c, const struct swee
     struct bottleneck *b = state;
     const struct bottleneck_spec *spec = c->spec;
     struct gpus_seen seen[PIECE];
+    int heat[PIECE];
     per_gpu_see(&b->gpus, sizeof(struct bottleneck_gpu), s);
     const uint64_t used = used_of(&b->gpus);
     settle(b, used);
     for (size_t from = 0; from < s->n; from += PIECE) {
         const size_t n = MIN_OF(s->n - from, (size_t)PIECE);
         see_gpus(seen, s, from, n, (float)c->p[spec->gpu_threshold].v);
-        for (size_t i = 0; i < n; i++) {
-            const int heat = heat_of(spec, s, from + i, c->p[spec->hot_threshold].v);
-            if (heat >= 0 && seen[i].read)
-                take(b, spec, s, from + i, heat, seen[i], used);
-        }
+        see_heat(heat, spec, s, from, n, c->p[spec->hot_threshold].v);
+        for (size_t i = 0; i < n; i++)
+            if (heat[i] >= 0 && seen[i].read)
+                take(b, spec, s, from + i, heat[i], seen[i], used);
     }
 }
 

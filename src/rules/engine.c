@@ -12,6 +12,7 @@
 struct engine *engine_open(const struct rule_params *params)
 {
     struct engine *g = xcalloc(1, sizeof *g);
+    g->shared = shared_open();
     rule_params_init(&g->params, &g->arena);
     if (params)
         memcpy(g->params.v, params->v, RULE_N * sizeof *params->v);
@@ -106,6 +107,7 @@ void engine_close(struct engine *g)
     for (size_t i = 0; i < g->n_nodes; i++)
         node_free(&g->nodes[i]);
     free(g->nodes);
+    shared_close(g->shared);
     arena_free(&g->arena);
     free(g);
 }

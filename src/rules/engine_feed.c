@@ -113,9 +113,11 @@ static void feed_rule(const struct engine *g, const struct engine_node *n, size_
 void feed_sweeps(const struct engine *g, const struct engine_node *n, struct rule_part *parts,
                  const struct sweeps *s, bool whole_job)
 {
+    struct sweeps all = *s;
+    all.shared = shared_begin(g->shared, s->n);
     for (size_t k = 0; k < RULE_N && s->n; k++)
         if (rules[k]->whole_job == whole_job)
-            feed_rule(g, n, k, &parts[k], s);
+            feed_rule(g, n, k, &parts[k], &all);
 }
 
 /* ---- steps and events ---- */

@@ -4,6 +4,7 @@
 #define RULES_ENGINE_OWN_H
 
 #include "rules/engine.h"
+#include "rules/shared.h"
 
 /* What a rule has of one stretch of time. */
 struct rule_part {
@@ -67,6 +68,7 @@ struct engine {
     wall_ns sure;
     struct engine_node *nodes;
     size_t n_nodes, cap_nodes;
+    struct shared *shared; /* of the batch that is being fed */
 };
 
 /* hold */

@@ -15,6 +15,11 @@ struct hist {
 
 /* NAN is left out; below 0 and above 100 count as those. */
 void hist_add(struct hist *h, const float *v, size_t n);
+/* The same in two steps, the first for several histograms: each value's number of tenths, NAN's is
+ * TENTHS_NAN. */
+enum { TENTHS_NAN = HIST_BINS };
+void hist_tenths(const float *v, size_t n, uint16_t *out);
+void hist_add_tenths(struct hist *h, const uint16_t *tenths, size_t n);
 void hist_join(struct hist *h, const struct hist *other);
 /* Linear interpolation between neighbours, q in 0..1; NAN when it is empty. */
 double hist_quantile(const struct hist *h, double q);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "rules/values.h"
 
 static const float UNUSED_BELOW = 1; /* percent */
 
@@ -18,27 +19,6 @@ static void fit(struct per_gpu *g, size_t n, size_t size)
     memset(g->v + g->n * size, 0, (n - g->n) * size);
     g->n = n;
     g->size = size;
-}
-
-/* Several maxima side by side, so that the compiler can vectorize; NAN is never larger. */
-enum { SIDE_BY_SIDE = 16 };
-
-static float highest(const float *v, size_t n, float most)
-{
-    float side[SIDE_BY_SIDE];
-    size_t i = 0;
-    if (!v)
-        return most;
-    for (size_t k = 0; k < SIDE_BY_SIDE; k++)
-        side[k] = most;
-    for (; i + SIDE_BY_SIDE <= n; i += SIDE_BY_SIDE)
-        for (size_t k = 0; k < SIDE_BY_SIDE; k++)
-            side[k] = v[i + k] > side[k] ? v[i + k] : side[k];
-    for (; i < n; i++)
-        side[0] = v[i] > side[0] ? v[i] : side[0];
-    for (size_t k = 0; k < SIDE_BY_SIDE; k++)
-        most = side[k] > most ? side[k] : most;
-    return most;
 }
 
 void *per_gpu_at(const struct per_gpu *g, size_t i)
@@ -54,8 +34,9 @@ void per_gpu_see(struct per_gpu *g, size_t size, const struct sweeps *s)
         snprintf(h->entity, sizeof h->entity, "%s", s->gpus[i].entity);
         if (gpu_was_used(h)) /* nothing more to learn */
             continue;
-        h->most_util = highest(s->gpus[i].v[GPU_SIG_UTIL], s->n, h->most_util);
-        h->most_processes = highest(s->gpus[i].v[GPU_SIG_PROCESSES], s->n, h->most_processes);
+        h->most_util = values_highest(s->gpus[i].v[GPU_SIG_UTIL], s->n, h->most_util);
+        h->most_processes =
+            values_highest(s->gpus[i].v[GPU_SIG_PROCESSES], s->n, h->most_processes);
     }
 }
 

@@ -7,6 +7,7 @@
 #include "rules/boxes.h"
 #include "rules/enough.h"
 #include "rules/per_gpu.h"
+#include "rules/shared.h"
 #include "rules/windows.h"
 
 enum { CPU_P95, GPU_P95, MEM_P95, PATIENCE, WINDOW };
@@ -62,8 +63,7 @@ static void sweeps(void *state, const struct rule_view *c, const struct sweeps *
     struct state *t = state;
     const float *cpu = s->v[SIG_CPU];
     per_gpu_see(&t->gpus, sizeof(struct gpu), s);
-    if (cpu)
-        hist_add(&t->cpu, cpu, s->n);
+    shared_hist(s, cpu, &t->cpu);
     for (size_t i = 0; i < s->n_gpus; i++) {
         struct gpu *g = per_gpu_at(&t->gpus, i);
         const float *const cols[COLUMNS] = {cpu, s->gpus[i].v[GPU_SIG_UTIL],
@@ -71,8 +71,8 @@ static void sweeps(void *state, const struct rule_view *c, const struct sweeps *
         if (!cols[COL_CPU] || !cols[COL_GPU] || !cols[COL_MEM])
             continue;
         windows_add(&g->windows, &spec, c, s, cols);
-        hist_add(&g->util, cols[COL_GPU], s->n);
-        hist_add(&g->mem, cols[COL_MEM], s->n);
+        shared_hist(s, cols[COL_GPU], &g->util);
+        shared_hist(s, cols[COL_MEM], &g->mem);
     }
 }
 

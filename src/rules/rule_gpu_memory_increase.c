@@ -7,6 +7,7 @@
 #include "rules/enough.h"
 #include "rules/per_gpu.h"
 #include "rules/rises.h"
+#include "rules/shared.h"
 #include "rules/trend.h"
 
 enum { INCREASE, PATIENCE, WINDOW };
@@ -51,7 +52,7 @@ static void sweeps(void *state, const struct rule_view *c, const struct sweeps *
             continue;
         rises_add(&g->rises, &spec, c, s, mem);
         trend_add(&g->trend, s->at, mem, s->n, SCALE);
-        hist_add(&g->mem, mem, s->n);
+        shared_hist(s, mem, &g->mem);
     }
 }
 

@@ -7,6 +7,7 @@
 #include "rules/enough.h"
 #include "rules/episodes.h"
 #include "rules/per_gpu.h"
+#include "rules/values.h"
 
 enum { THRESHOLD };
 
@@ -66,17 +67,15 @@ static void hold(struct gpu *g, const struct sweeps *s, size_t i, uint32_t bits)
 static void see(struct gpu *g, const struct sweeps *s, const float *bits, const float *clock)
 {
     const uint32_t all = all_reasons();
+    g->most_clock = values_highest(clock, s->n, g->most_clock);
+    g->readings += values_read(bits, s->n);
+    if (values_highest(bits, s->n, 0) < 1)
+        return;
     for (size_t i = 0; i < s->n; i++) {
-        const bool has_clock = clock && !isnan(clock[i]);
-        if (has_clock)
-            g->most_clock = MAX_OF(g->most_clock, clock[i]);
-        if (isnan(bits[i]))
-            continue;
-        g->readings++;
-        if (!((uint32_t)bits[i] & all))
+        if (isnan(bits[i]) || !((uint32_t)bits[i] & all))
             continue;
         hold(g, s, i, (uint32_t)bits[i]);
-        if (has_clock) {
+        if (clock && !isnan(clock[i])) {
             g->clocks++;
             g->clock_sum += (uint64_t)lrintf(clock[i]);
         }

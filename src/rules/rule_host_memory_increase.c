@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "rules/enough.h"
 #include "rules/trend.h"
+#include "rules/values.h"
 
 enum { INCREASE, HORIZON, MIN_POINTS, PATIENCE };
 
@@ -49,10 +50,10 @@ static void sweeps(void *state, const struct rule_view *c, const struct sweeps *
     struct state *t = state;
     const float *rss = s->v[SIG_JOB_RSS];
     (void)c;
-    for (size_t i = 0; rss && i < s->n; i++)
-        t->readings += isnan(rss[i]) ? 0u : 1u;
-    if (rss)
+    if (rss) {
+        t->readings += values_read(rss, s->n);
         trend_add(&t->rss, s->at, rss, s->n, SCALE);
+    }
     see_last(&t->rss_now, s, SIG_JOB_RSS);
     see_last(&t->mem_now, s, SIG_MEM);
     see_last(&t->limit, s, SIG_CGROUP_MEM_LIMIT);

@@ -7,6 +7,7 @@
 #include "rules/balance.h"
 #include "rules/enough.h"
 #include "rules/per_gpu.h"
+#include "rules/shared.h"
 
 enum { THRESHOLD, PATIENCE };
 
@@ -46,8 +47,7 @@ static void sweeps(void *state, const struct rule_view *c, const struct sweeps *
     per_gpu_see(&t->gpus, sizeof(struct gpu), s);
     for (size_t i = 0; i < s->n_gpus; i++) {
         struct gpu *g = per_gpu_at(&t->gpus, i);
-        if (s->gpus[i].v[GPU_SIG_UTIL])
-            hist_add(&g->util, s->gpus[i].v[GPU_SIG_UTIL], s->n);
+        shared_hist(s, s->gpus[i].v[GPU_SIG_UTIL], &g->util);
     }
     gaps_add(&t->gaps, s);
     t->last_ns = s->at[s->n - 1].ns;

@@ -6,6 +6,7 @@
 #include "rules/boxes.h"
 #include "rules/enough.h"
 #include "rules/per_gpu.h"
+#include "rules/shared.h"
 #include "rules/windows.h"
 
 enum { P95, P5, WINDOW, PATIENCE };
@@ -54,7 +55,7 @@ static void sweeps(void *state, const struct rule_view *c, const struct sweeps *
         if (!util)
             continue;
         windows_add(&g->windows, &spec, c, s, &util);
-        hist_add(&g->all, util, s->n);
+        shared_hist(s, util, &g->all);
         g->period_ns = s->period_ns;
     }
 }

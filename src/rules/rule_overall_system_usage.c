@@ -8,6 +8,7 @@
 #include "rules/hist.h"
 #include "rules/loghist.h"
 #include "rules/per_gpu.h"
+#include "rules/shared.h"
 
 enum { LEAST = 2 };
 
@@ -25,12 +26,6 @@ struct state {
     struct loghist net_in, net_out; /* B/s */
 };
 
-static void add(struct hist *h, const float *v, size_t n)
-{
-    if (v)
-        hist_add(h, v, n);
-}
-
 static void add_log(struct loghist *h, const float *v, size_t n)
 {
     if (v)
@@ -44,12 +39,12 @@ static void sweeps(void *state, const struct rule_view *c, const struct sweeps *
     per_gpu_see(&t->gpus, sizeof(struct gpu), s);
     for (size_t i = 0; i < s->n_gpus; i++) {
         struct gpu *g = per_gpu_at(&t->gpus, i);
-        add(&g->util, s->gpus[i].v[GPU_SIG_UTIL], s->n);
-        add(&g->mem, s->gpus[i].v[GPU_SIG_MEM], s->n);
+        shared_hist(s, s->gpus[i].v[GPU_SIG_UTIL], &g->util);
+        shared_hist(s, s->gpus[i].v[GPU_SIG_MEM], &g->mem);
     }
-    add(&t->cpu, s->v[SIG_CPU], s->n);
-    add(&t->mem, s->v[SIG_MEM], s->n);
-    add(&t->io_wait, s->v[SIG_IOWAIT], s->n);
+    shared_hist(s, s->v[SIG_CPU], &t->cpu);
+    shared_hist(s, s->v[SIG_MEM], &t->mem);
+    shared_hist(s, s->v[SIG_IOWAIT], &t->io_wait);
     add_log(&t->net_in, s->v[SIG_NET_RX], s->n);
     add_log(&t->net_out, s->v[SIG_NET_TX], s->n);
 }

@@ -9,6 +9,7 @@
 #include "rules/per_rank.h"
 #include "rules/seconds.h"
 #include "rules/step_spread.h"
+#include "rules/values.h"
 
 enum { STDDEV, MODE, N_OUTLIERS, LEAST_LOST };
 
@@ -59,6 +60,16 @@ static bool is_throttled(const struct sweeps *s, size_t at)
     return false;
 }
 
+/* Whether any of the sweeps may be one that is marked. */
+static bool is_worth_a_look(const struct sweeps *s)
+{
+    float throttle = 0;
+    for (size_t g = 0; g < s->n_gpus; g++)
+        throttle = values_highest(s->gpus[g].v[GPU_SIG_THROTTLE], s->n, throttle);
+    return throttle >= 1 || values_highest(s->v[SIG_PSI_IO], s->n, 0) > PSI_HIGH ||
+           values_highest(s->v[SIG_IOWAIT_PEAK], s->n, 0) > IOWAIT_HIGH;
+}
+
 static bool is_high(const struct sweeps *s, enum node_signal k, size_t at, float limit)
 {
     return s->v[k] && s->v[k][at] > limit; /* a missing one is not */
@@ -68,6 +79,8 @@ static void sweeps(void *state, const struct rule_view *c, const struct sweeps *
 {
     struct state *t = state;
     (void)c;
+    if (!is_worth_a_look(s))
+        return;
     for (size_t i = 0; i < s->n; i++) {
         if (is_high(s, SIG_PSI_IO, i, PSI_HIGH) || is_high(s, SIG_IOWAIT_PEAK, i, IOWAIT_HIGH))
             seconds_mark(&t->when[BY_IO], s->at[i], s->period_ns);

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "rules/enough.h"
 #include "rules/per_gpu.h"
+#include "rules/values.h"
 
 enum { PATIENCE };
 
@@ -29,14 +30,19 @@ struct state {
 
 static void see(struct gpu *g, const struct sweeps *s, const float *util)
 {
-    for (size_t i = 0; i < s->n; i++) {
-        if (isnan(util[i]))
-            continue;
-        if (g->readings++ == 0)
-            g->first_ns = s->at[i].ns;
-        g->held_ns += s->period_ns;
-        g->last_ns = s->at[i].ns + s->period_ns;
-    }
+    const size_t n = values_read(util, s->n);
+    size_t first = 0, last = s->n;
+    if (n == 0)
+        return;
+    while (isnan(util[first]))
+        first++;
+    while (isnan(util[last - 1]))
+        last--;
+    if (g->readings == 0)
+        g->first_ns = s->at[first].ns;
+    g->readings += n;
+    g->held_ns += (int64_t)n * s->period_ns;
+    g->last_ns = s->at[last - 1].ns + s->period_ns;
 }
 
 static void sweeps(void *state, const struct rule_view *c, const struct sweeps *s)

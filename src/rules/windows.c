@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "rules/shared.h"
 
 struct window {
     int64_t index;     /* counted from where the rule begins to count */
@@ -88,6 +89,16 @@ static struct window *window_at(struct windows *w, const struct windows_spec *sp
     return x;
 }
 
+static void add_values(struct hist *h, const struct sweeps *s, const float *v, size_t from,
+                       size_t n)
+{
+    const uint16_t *tenths = shared_tenths(s, v);
+    if (tenths)
+        hist_add_tenths(h, tenths + from, n);
+    else
+        hist_add(h, v + from, n);
+}
+
 void windows_add(struct windows *w, const struct windows_spec *spec, const struct rule_view *c,
                  const struct sweeps *s, const float *const *cols)
 {
@@ -102,7 +113,7 @@ void windows_add(struct windows *w, const struct windows_spec *spec, const struc
             &(struct window){.index = index, .length_ns = length, .period_ns = s->period_ns});
         x->n += j - i;
         for (size_t k = 0; k < spec->columns; k++)
-            hist_add(&x->h[k], cols[k] + i, j - i);
+            add_values(&x->h[k], s, cols[k], i, j - i);
     }
 }
 

@@ -13,7 +13,6 @@ static void reads(struct moment *m, float cpu, float gpu, float mem)
     m->v[SIG_CPU] = cpu;
     m->gpu[0][GPU_SIG_UTIL] = gpu;
     m->gpu[0][GPU_SIG_MEM] = mem;
-    m->gpu[0][GPU_SIG_MEM_CTRL] = 5;
 }
 
 static void room(size_t i, struct moment *m)
@@ -34,7 +33,6 @@ static void gpu_full(size_t i, struct moment *m)
     reads(m, 24, 70, 30);
 }
 
-/* The memory controller is idle all the same. */
 static void memory_full(size_t i, struct moment *m)
 {
     (void)i;
