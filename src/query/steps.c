@@ -56,13 +56,30 @@ static void derive(const struct process_pieces *p, struct arena *a, struct rank_
         out->steps[i].start = event_wall(m.v[0].track->store, (mono_ns){out->steps[i].start.ns});
 }
 
+/* The same, without ever holding all of them. */
 static void derive_kept(const struct process_pieces *p, struct arena *a, struct rank_steps *out)
 {
-    struct arena scratch = {0};
-    derive(p, &scratch, out);
-    steps_keep(out->steps, out->n, a, &out->kept);
-    out->steps = NULL;
-    arena_free(&scratch);
+    const struct process_pieces m = find_main(p);
+    struct step some[KEPT_ROWS];
+    struct step_list l;
+    struct steps_fill fill;
+    *out = (struct rank_steps){.rank = p->v[0].track->track.process->rank};
+    if (m.n == 0)
+        return;
+    const struct points *points = hook_pass_points(m.v, m.n);
+    steps_list(points, &l);
+    steps_fill_open(&fill, points);
+    steps_kept_open(&out->kept, l.n, a);
+    for (size_t i = 0; i < l.n; i += KEPT_ROWS) {
+        const size_t n = MIN_OF(l.n - i, (size_t)KEPT_ROWS);
+        steps_fill_next(&fill, l.v + i, some, n);
+        for (size_t k = 0; k < n; k++)
+            some[k].start = event_wall(m.v[0].track->store, (mono_ns){some[k].start.ns});
+        steps_kept_put(&out->kept, i, some, a);
+    }
+    out->n = l.n;
+    steps_fill_close(&fill);
+    free(l.v);
 }
 
 /* ---- ranks ---- */

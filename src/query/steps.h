@@ -63,8 +63,6 @@ struct run_steps {
 MUST_CHECK int steps_read_named(struct run *r, const struct steps_want *want, struct arena *a,
                                 struct run_steps *out, struct err *e);
 
-/* Steps in little room, in the arena. */
-void steps_keep(const struct step *v, size_t n, struct arena *a, struct kept *out);
 /* Kept ones from `i`, a multiple of KEPT_ROWS, into out[KEPT_ROWS]; returns how many. */
 size_t rank_steps_read(const struct rank_steps *r, size_t i, struct step *out);
 /* One, however they are held. */

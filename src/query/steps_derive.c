@@ -19,24 +19,24 @@ void step_list_add(struct step_list *l, struct bare_step s)
     l->numbers[s.mode]++;
 }
 
+void steps_list(const struct points *p, struct step_list *out)
+{
+    *out = (struct step_list){0};
+    if (!steps_said(p, out))
+        steps_seen(p, out);
+}
+
 void steps_of_points(const struct points *p, struct arena *a, struct step **out, size_t *n)
 {
-    struct step_list l = {0};
-    if (!steps_said(p, &l))
-        steps_seen(p, &l);
-    struct step *v = arena_array(a, struct step, l.n);
-    for (size_t i = 0; i < l.n; i++) {
-        v[i].number = l.v[i].number;
-        v[i].mode = l.v[i].mode;
-        v[i].cut = l.v[i].cut;
-        v[i].said = l.v[i].said;
-        v[i].start.ns = l.v[i].start;
-        v[i].dur_ns = l.v[i].end - l.v[i].start;
-    }
-    free(l.v);
-    steps_fill(p, v, l.n);
-    *out = v;
+    struct step_list l;
+    struct steps_fill fill;
+    steps_list(p, &l);
+    *out = arena_array(a, struct step, l.n);
     *n = l.n;
+    steps_fill_open(&fill, p);
+    steps_fill_next(&fill, l.v, *out, l.n);
+    steps_fill_close(&fill);
+    free(l.v);
 }
 
 void steps_derive(const struct run_event *v, size_t n, struct arena *a, struct step **out,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* steps_kept.c - steps in a quarter of their room; see steps.h. */
 #include "base/mem.h"
-#include "query/steps.h"
+#include "query/steps_own.h"
 
 enum { C_NUMBER, C_FLAGS, C_START, C_DUR, C_BATCH, C_PARTS, COLUMNS = C_PARTS + STEP_PARTS_MOST };
 enum { FLAG_CUT = 1, FLAG_SAID = 2, MODE_SHIFT = 2 };
@@ -22,14 +22,16 @@ static void cells_of(const struct step *v, size_t n, struct kept_cells *out)
     }
 }
 
-void steps_keep(const struct step *v, size_t n, struct arena *a, struct kept *out)
+void steps_kept_open(struct kept *k, size_t n, struct arena *a)
+{
+    kept_open(k, COLUMNS, n, a);
+}
+
+void steps_kept_put(struct kept *k, size_t i, const struct step *v, struct arena *a)
 {
     struct kept_cells cells;
-    kept_open(out, COLUMNS, n, a);
-    for (size_t i = 0; i < n; i += KEPT_ROWS) {
-        cells_of(v + i, MIN_OF(n - i, (size_t)KEPT_ROWS), &cells);
-        kept_put(out, i, &cells, a);
-    }
+    cells_of(v, MIN_OF(k->n - i, (size_t)KEPT_ROWS), &cells);
+    kept_put(k, i, &cells, a);
 }
 
 static void set_flags(struct step *s, int64_t flags)

@@ -81,9 +81,38 @@ void step_list_add(struct step_list *l, struct bare_step s);
 bool steps_said(const struct points *p, struct step_list *out);
 /* Steps as the loop shows them. */
 void steps_seen(const struct points *p, struct step_list *out);
-/* Fills part_ns and batch. */
-void steps_fill(const struct points *p, struct step *v, size_t n);
+/* Said ones, or else those that were seen; the list is the caller's to free. */
+void steps_list(const struct points *p, struct step_list *out);
+
+/* A stretch of time that counts for a part. */
+struct step_cover {
+    int64_t from, to;
+    uint8_t part;
+    int sign;
+};
+
+/* Steps from bare ones, with their parts and batches: all of a thread in order, some at a time. */
+struct steps_fill {
+    const struct points *points; /* sorted */
+    size_t point, batch;         /* the next to look at: for parts, for sizes of batches */
+    struct step *v;              /* the steps at hand */
+    size_t n, at;                /* the first that does not lie wholly behind us */
+    int64_t end;                 /* of the last of them */
+    struct step_cover *over;     /* reaches into steps that follow */
+    size_t n_over, cap_over;
+    int64_t covered, covered_inside;
+    uint8_t outer; /* the part that covers */
+    uint8_t optimizer, forward, backward;
+};
+
+void steps_fill_open(struct steps_fill *w, const struct points *p);
+void steps_fill_next(struct steps_fill *w, const struct bare_step *bare, struct step *v, size_t n);
+void steps_fill_close(struct steps_fill *w);
 uint8_t step_part_of(enum event_id id); /* NO_PART: it has none */
+
+/* Steps in little room, in the arena: as kept_open and kept_put. */
+void steps_kept_open(struct kept *k, size_t n, struct arena *a);
+void steps_kept_put(struct kept *k, size_t i, const struct step *v, struct arena *a);
 
 static inline int64_t step_end(const struct step *s)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* steps_parts.c - what the time of a step was spent on, and how many samples it took in. */
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -51,94 +52,136 @@ uint8_t step_part_of(enum event_id id)
     return NO_PART;
 }
 
-/* Where the sweep over all spans stands. */
-struct sweep {
-    struct step *v;
-    size_t n, at; /* the first step that does not lie wholly behind us */
-    int64_t covered, covered_inside;
-    uint8_t outer; /* the part that covers */
-    uint8_t optimizer, forward, backward;
-};
+/* ---- the sweep over all spans ---- */
 
-/* from..to counts for the part, `sign` times, in each step that it touches. */
-static void count(struct sweep *w, int64_t from, int64_t to, uint8_t part, int sign)
+void steps_fill_open(struct steps_fill *w, const struct points *p)
 {
-    while (w->at < w->n && step_end(&w->v[w->at]) <= from)
-        w->at++;
-    for (size_t i = w->at; i < w->n && w->v[i].start.ns < to; i++) {
-        const int64_t a = MAX_OF(from, w->v[i].start.ns), b = MIN_OF(to, step_end(&w->v[i]));
-        if (b > a)
-            w->v[i].part_ns[part] += sign * (b - a);
-    }
-}
-
-/* An optimizer may be handed the forward and backward pass as a closure to run: they are what they
- * are nevertheless, and only the rest is the optimizer's. */
-static void count_inside(struct sweep *w, const struct point *p)
-{
-    if (w->outer != w->optimizer || (p->part != w->forward && p->part != w->backward))
-        return;
-    const int64_t from = MAX_OF(p->at, w->covered_inside), to = MIN_OF(p->end, w->covered);
-    if (from >= to)
-        return;
-    count(w, from, to, p->part, 1);
-    count(w, from, to, w->outer, -1);
-    w->covered_inside = to;
-}
-
-static void count_span(struct sweep *w, const struct point *p)
-{
-    if (p->at < w->covered)
-        count_inside(w, p);
-    if (p->end <= w->covered)
-        return;
-    const int64_t from = MAX_OF(p->at, w->covered);
-    count(w, from, p->end, p->part, 1);
-    w->covered = p->end;
-    w->covered_inside = from;
-    w->outer = p->part;
-}
-
-static void fill_parts(const struct points *p, struct step *v, size_t n)
-{
-    struct sweep w = {
-        .v = v,
-        .n = n,
+    *w = (struct steps_fill){
+        .points = p,
         .covered = INT64_MIN,
         .outer = NO_PART,
         .optimizer = step_part_of(EV_OPTIMIZER),
         .forward = step_part_of(EV_FORWARD),
         .backward = step_part_of(EV_BACKWARD),
     };
-    for (size_t i = 0; i < p->n; i++)
-        if (p->v[i].part != NO_PART)
-            count_span(&w, &p->v[i]);
 }
 
-static void fill_batches(const struct points *p, struct step *v, size_t n)
+void steps_fill_close(struct steps_fill *w)
 {
-    size_t at = 0;
+    free(w->over);
+}
+
+static void keep_over(struct steps_fill *w, const struct step_cover *c)
+{
+    if (w->n_over == w->cap_over) {
+        w->cap_over = w->cap_over ? 2 * w->cap_over : 8;
+        w->over = xrealloc(w->over, w->cap_over, sizeof *w->over);
+    }
+    w->over[w->n_over++] = *c;
+}
+
+/* What is covered counts for the part, `sign` times, in each step that it touches. */
+static void count(struct steps_fill *w, const struct step_cover *c)
+{
+    while (w->at < w->n && step_end(&w->v[w->at]) <= c->from)
+        w->at++;
+    for (size_t i = w->at; i < w->n && w->v[i].start.ns < c->to; i++) {
+        const int64_t a = MAX_OF(c->from, w->v[i].start.ns), b = MIN_OF(c->to, step_end(&w->v[i]));
+        if (b > a)
+            w->v[i].part_ns[c->part] += c->sign * (b - a);
+    }
+    if (c->to > w->end)
+        keep_over(w, c);
+}
+
+/* An optimizer may be handed the forward and backward pass as a closure to run: they are what they
+ * are nevertheless, and only the rest is the optimizer's. */
+static void count_inside(struct steps_fill *w, const struct point *p)
+{
+    if (w->outer != w->optimizer || (p->part != w->forward && p->part != w->backward))
+        return;
+    const int64_t from = MAX_OF(p->at, w->covered_inside), to = MIN_OF(p->end, w->covered);
+    if (from >= to)
+        return;
+    count(w, &(struct step_cover){from, to, p->part, 1});
+    count(w, &(struct step_cover){from, to, w->outer, -1});
+    w->covered_inside = to;
+}
+
+static void count_span(struct steps_fill *w, const struct point *p)
+{
+    if (p->at < w->covered)
+        count_inside(w, p);
+    if (p->end <= w->covered)
+        return;
+    const int64_t from = MAX_OF(p->at, w->covered);
+    count(w, &(struct step_cover){from, p->end, p->part, 1});
+    w->covered = p->end;
+    w->covered_inside = from;
+    w->outer = p->part;
+}
+
+/* Of spans of steps before. */
+static void count_over(struct steps_fill *w)
+{
+    struct step_cover *over = w->over;
+    const size_t n = w->n_over;
+    w->over = NULL;
+    w->n_over = w->cap_over = 0;
     for (size_t i = 0; i < n; i++)
-        v[i].batch = -1;
-    for (size_t i = 0; i < p->n; i++) {
-        const struct point *x = &p->v[i];
+        count(w, &over[i]);
+    free(over);
+}
+
+/* What begins behind the last of these steps is of those that follow. */
+static void fill_parts(struct steps_fill *w)
+{
+    const struct points *p = w->points;
+    count_over(w);
+    for (; w->point < p->n && p->v[w->point].at < w->end; w->point++)
+        if (p->v[w->point].part != NO_PART)
+            count_span(w, &p->v[w->point]);
+}
+
+static void fill_batches(struct steps_fill *w)
+{
+    const struct points *p = w->points;
+    size_t at = 0;
+    for (; w->batch < p->n && p->v[w->batch].at <= w->end; w->batch++) {
+        const struct point *x = &p->v[w->batch];
         if (x->what != EV_BATCH_SIZE || x->value < 0)
             continue;
-        while (at < n && step_end(&v[at]) < x->at)
+        while (step_end(&w->v[at]) < x->at)
             at++;
-        if (at < n && v[at].start.ns <= x->at)
-            v[at].batch = MAX_OF(v[at].batch, 0) + x->value;
+        if (w->v[at].start.ns <= x->at)
+            w->v[at].batch = MAX_OF(w->v[at].batch, 0) + x->value;
     }
 }
 
-void steps_fill(const struct points *p, struct step *v, size_t n)
+void steps_fill_next(struct steps_fill *w, const struct bare_step *bare, struct step *v, size_t n)
 {
     const size_t other = step_parts() - 1;
-    fill_parts(p, v, n);
+    if (n == 0)
+        return;
+    for (size_t i = 0; i < n; i++)
+        v[i] = (struct step){
+            .number = bare[i].number,
+            .mode = bare[i].mode,
+            .cut = bare[i].cut,
+            .said = bare[i].said,
+            .start = {bare[i].start},
+            .dur_ns = bare[i].end - bare[i].start,
+            .batch = -1,
+        };
+    w->v = v;
+    w->n = n;
+    w->at = 0;
+    w->end = step_end(&v[n - 1]);
+    fill_parts(w);
     for (size_t i = 0; i < n; i++) {
         v[i].part_ns[other] = v[i].dur_ns;
         for (size_t k = 0; k < other; k++)
             v[i].part_ns[other] -= v[i].part_ns[k];
     }
-    fill_batches(p, v, n);
+    fill_batches(w);
 }

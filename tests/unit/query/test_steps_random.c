@@ -2,6 +2,7 @@
 /* What must hold for any events at all, tried on many that nobody would write by hand. */
 #include "base/mem.h"
 #include "query/stepkit.h"
+#include "query/steps_own.h"
 #include "store/storekit.h"
 #include "test.h"
 
@@ -192,6 +193,54 @@ TEST(blocks_of_events_that_overlap_in_time_are_put_in_order)
             CHECK(memcmp(w[j].part_ns, v[j].part_ns, sizeof v[j].part_ns) == 0);
         }
         arena_free(&a);
+        stepkit_free(&k);
+    }
+}
+
+/* The parts and batches of all steps, a few at a time. */
+static void check_pieces(struct kit_random *r, const struct points *p)
+{
+    struct arena a = {0};
+    struct step_list l;
+    struct steps_fill fill;
+    struct step *whole;
+    size_t n;
+    steps_of_points(p, &a, &whole, &n);
+    steps_list(p, &l);
+    CHECK_INT(l.n, n);
+    steps_fill_open(&fill, p);
+    for (size_t i = 0, some; i < n; i += some) {
+        struct step v[8];
+        const size_t most = 1 + (size_t)kit_below(r, COUNT_OF(v));
+        some = MIN_OF(n - i, most);
+        steps_fill_next(&fill, l.v + i, v, some);
+        for (size_t k = 0; k < some; k++) {
+            CHECK(v[k].start.ns == whole[i + k].start.ns && v[k].number == whole[i + k].number);
+            CHECK_INT(v[k].batch, whole[i + k].batch);
+            CHECK(memcmp(v[k].part_ns, whole[i + k].part_ns, sizeof v[k].part_ns) == 0);
+        }
+    }
+    steps_fill_close(&fill);
+    free(l.v);
+    arena_free(&a);
+}
+
+TEST(steps_filled_a_few_at_a_time_are_those_filled_at_once)
+{
+    struct kit_random r = {.state = 6};
+    for (unsigned i = 0; i < STREAMS; i++) {
+        char text[4096];
+        struct stepkit k = {0};
+        struct points p = {0};
+        struct names_seen names = {0};
+        make_text(&r, text, sizeof text, i % 3, i % 2);
+        stepkit_add(&k, text);
+        stepkit_add(&k, " S3:1(K9) S3:2(F2) S2:3 S4:4(D1) S2:5"); /* one reaches over several */
+        for (size_t j = 0; j < k.n; j++)
+            points_add(&p, &k.v[j].event, names_seen_find(&names, k.v[j].event.name));
+        points_sort(&p);
+        check_pieces(&r, &p);
+        points_free(&p);
         stepkit_free(&k);
     }
 }
