@@ -140,12 +140,12 @@ static struct run *open_run(const char *path)
     return r;
 }
 
-static void random_run(uint64_t seed, bool gaps)
+static void random_run(uint64_t seed, bool gaps, int sessions)
 {
     struct source s;
     source_open(&s, seed);
     const char *run = kit_run("run", "n", "id", KIT_START);
-    for (int session = 0; session < 3; session++) {
+    for (int session = 0; session < sessions; session++) {
         for (int k = 0; k < 3; k++) {
             const int64_t period = 100 + 100 * (k % 2); /* the interval is changed on the way */
             source_group(&s, period, "gpu0");
@@ -161,23 +161,30 @@ static void random_run(uint64_t seed, bool gaps)
     }
     struct run *r = open_run(run);
     compare_windows(r, &s, 40);
+    run_forget(r, "a");
+    compare_windows(r, &s, 2);
     run_close(r);
     source_free(&s);
 }
 
 TEST(points_equal_brute_force_over_random_data)
 {
-    random_run(1, false);
+    random_run(1, false, 3);
 }
 
 TEST(points_equal_brute_force_over_other_random_data)
 {
-    random_run(20, false);
+    random_run(20, false, 3);
 }
 
 TEST(points_equal_brute_force_where_there_are_gaps)
 {
-    random_run(3, true);
+    random_run(3, true, 3);
+}
+
+TEST(points_equal_brute_force_over_so_many_recorders_that_not_all_is_held)
+{
+    random_run(4, false, 6);
 }
 
 TEST(a_single_spike_is_in_the_maximum_at_every_zoom)
@@ -475,7 +482,7 @@ TEST(a_window_that_starts_in_the_hour_that_was_slept_through_finds_what_follows)
 }
 
 /* Enough series for several threads, with gaps, summaries and values. */
-TEST(many_series_asked_for_at_once_are_what_each_is_alone)
+static void compare_many(const char *const *nodes, size_t n_nodes)
 {
     enum { SERIES = 100, ROWS = 700 };
     struct buf b = {0};
@@ -494,7 +501,8 @@ TEST(many_series_asked_for_at_once_are_what_each_is_alone)
             else
                 kit_cell(&b, (row * 31 + i * 17) % 5 - 2);
     }
-    kit_metrics(run, "a", &b);
+    for (size_t i = 0; i < n_nodes; i++)
+        kit_metrics(run, nodes[i], &b);
     struct run *r = open_run(run);
     static const size_t points[] = {0, 10, 100};
     for (size_t p = 0; p < sizeof points / sizeof *points; p++) {
@@ -503,9 +511,10 @@ TEST(many_series_asked_for_at_once_are_what_each_is_alone)
         struct err e;
         size_t n;
         OK(series_read(r, &(struct series_ask){.points = points[p]}, &a, &all, &n, &e));
-        CHECK_INT(n, SERIES);
+        CHECK_INT(n, n_nodes * SERIES);
         for (size_t i = 0; i < n; i++) {
-            const struct series_ask ask = {.entity = all[i].key.entity, .points = points[p]};
+            const struct series_ask ask = {
+                .node = all[i].key.node, .entity = all[i].key.entity, .points = points[p]};
             const struct series one = ask_one(r, &a, &ask);
             CHECK_INT(one.n, all[i].n);
             CHECK(memcmp(one.t, all[i].t, one.n * sizeof *one.t) == 0);
@@ -517,4 +526,14 @@ TEST(many_series_asked_for_at_once_are_what_each_is_alone)
     }
     run_close(r);
     buf_free(&b);
+}
+
+TEST(many_series_asked_for_at_once_are_what_each_is_alone)
+{
+    compare_many((const char *const[]){"a"}, 1);
+}
+
+TEST(they_are_too_when_threads_find_that_blocks_must_be_read_again)
+{
+    compare_many((const char *const[]){"a", "b", "c", "d", "e"}, 5);
 }
