@@ -270,7 +270,7 @@ function showLines(d) {
     cost: [d.report.cost === null ? null : F.price(d)],
     node: run.nodes.flatMap((n) => [`${n.id}${n.host === null ? "" : `: host ${n.host}`}${cores(n)}${memory(n)}`, gpu(n), ...(n.launcher === null ? [] : [`started by ${n.launcher}, rank 0`])]),
     recorded: [`${every}${f.count(run.self.samples)} samples, ${f.bytes(run.self.file_bytes)}`],
-    "own cost": [run.self.cpu_s === null ? F.notClosed : `${F.cpu(run)}, ${f.bytes(run.self.bytes_written)} written`],
+    "own cost": run.self.cpu_s === null ? F.notClosed : [`${F.cpu(run)}, ${f.bytes(run.self.bytes_written)} written`],
     steps,
   };
 }
