@@ -44,6 +44,16 @@ test("a link restores tab, node, window and selection", async () => {
   t.calm(page);
 });
 
+test("the button beside the age asks the server for everything again", async () => {
+  const page = await t.open(`#/run/${name}/overview`, { ready: ".insight" });
+  await until(async () => (await page.locator(".loading").count()) === 0, "the end of loading");
+  const asked = (end) => page.waitForRequest((r) => new URL(r.url()).pathname.endsWith(`/runs/${name}${end}`));
+  const all = Promise.all([asked(""), asked("/stats"), asked("/findings")]);
+  await page.locator(".run-age").getByRole("button", { name: "Refresh" }).click();
+  await all;
+  t.calm(page);
+});
+
 test("the theme follows the system until the switch is used, and the switch is remembered", async () => {
   const page = await t.open("#/", { scheme: "dark", own: true });
   const theme = () => page.evaluate(() => document.documentElement.dataset.theme);
