@@ -117,7 +117,27 @@ static enum level level_for(const struct plan *plan, const struct piece *p)
                                             : LEVEL_VALUES;
 }
 
-/* False: there is no other. */
+enum { AHEAD = 4 };
+
+/* The columns of a series lie far apart in memory, a block each: what is needed of those to come is
+ * fetched meanwhile. */
+static void fetch_ahead(const struct store *store, const struct store_series *s, uint32_t ref)
+{
+    if (ref + 2 * AHEAD < s->n_refs) {
+        const struct store_ref r = s->refs[ref + 2 * AHEAD];
+        const struct column *c = &store->blocks[r.block].columns[r.column];
+        __builtin_prefetch(&c->count);
+        __builtin_prefetch(&c->has_gaps);
+        __builtin_prefetch(c->level2);
+        __builtin_prefetch(c->level2_len);
+    }
+    if (ref + AHEAD < s->n_refs) {
+        const struct store_ref r = s->refs[ref + AHEAD];
+        __builtin_prefetch(store->blocks[r.block].columns[r.column].level2[LEVEL_SUM]);
+    }
+}
+
+/* False: there is no other. Its column is not looked at: the level is for the caller to choose. */
 static bool next_piece(const struct plan *plan, struct pieces *at, struct piece *out)
 {
     for (; at->part < at->series->n_parts; at->part++, at->ref = 0) {
@@ -130,7 +150,6 @@ static bool next_piece(const struct plan *plan, struct pieces *at, struct piece 
             if (b->t_last_us < edges->us[0] || b->t_first_us >= edges->us[plan->columns])
                 continue;
             *out = (struct piece){store, b, &block_columns(b)[ref.column], edges, LEVEL_VALUES};
-            out->level = level_for(plan, out);
             return true;
         }
     }
@@ -191,11 +210,12 @@ static struct stretches **plain_of(const struct piece *p)
 }
 
 /* Times are decoded for one block after the other, so none has to be kept. */
-static void plan_piece(struct plan *plan, const struct piece *p)
+static void plan_piece(struct plan *plan, struct piece *p)
 {
     struct clocked clock = {.block = p->block};
-    if (!is_plain(p) || *plain_of(p))
+    if (*plain_of(p) || !is_plain(p))
         return;
+    p->level = level_for(plan, p);
     if (!by_grid(p)) {
         clock.times = plan->scan.v64;
         if (!store_times(plan->scan.codec, p->block, plan->scan.v64))
@@ -315,6 +335,8 @@ static void read_row(struct gridding *g, const struct merged *m, struct grid_row
     struct pieces at = {.series = m};
     g->step = 0;
     for (struct piece p; next_piece(g->plan, &at, &p);) {
+        fetch_ahead(p.store, m->parts[at.part].series, at.ref);
+        p.level = level_for(g->plan, &p);
         if (p.column->step != g->step)
             flush(g, row);
         g->step = p.column->step;
