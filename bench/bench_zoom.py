@@ -121,20 +121,21 @@ def alone(what: str, value: float, unit: str, goal: float) -> Line:
     return Line(what, value, unit, goal=f"at most {goal:g} {unit}", met=value <= goal)
 
 
+KINDS = (("CPU", "cpu_ms"), ("clock", "clock_ms"))
+OVER = (("median window", statistics.median), ("99th percentile", zoom_server.p99), ("worst", max))
+
+
 def server_lines(costs: list[zoom_server.Cost]) -> list[Line]:
-    """What each request of a zoom costs the server, alone: CPU time, the worst of all windows."""
+    """What each request of a zoom costs the server, alone, over all windows."""
     lines = []
     for what in zoom_server.WHAT:
         mine = [c for c in costs if c.what == what]
-        times = [c.cpu_ms for c in mine]
         worst = max(mine, key=lambda c: c.cpu_ms)
-        line = alone(
-            f"server CPU, {what}, median window", statistics.median(times), "ms", GOAL_SERVER_MS
-        )
-        lines += [
-            line,
-            alone(f"server CPU, {what}, worst window", max(times), "ms", GOAL_SERVER_MS),
-        ]
+        for kind, field in KINDS:
+            times = [getattr(c, field) for c in mine]
+            for name, of in OVER:
+                title = f"server {kind}, {what}, {name}"
+                lines.append(alone(title, of(times), "ms", GOAL_SERVER_MS))
         where = f"{what}: the worst of {len(mine)} windows is one of {worst.window.hours:.3g} h"
         lines[-1] = dataclasses.replace(lines[-1], note=where)
         lines.append(alone(f"largest {what}", float(max(c.sent for c in mine)), "B", 1_000_000))

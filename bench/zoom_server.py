@@ -176,10 +176,12 @@ def measure(
     return costs
 
 
+def p99(values: Sequence[float]) -> float:
+    return sorted(values)[math.ceil(0.99 * len(values)) - 1]
+
+
 def spread(values: Sequence[float]) -> str:
-    v = sorted(values)
-    p99 = v[math.ceil(0.99 * len(v)) - 1]
-    return f"median {statistics.median(v):.1f}, p99 {p99:.1f}, most {v[-1]:.1f}"
+    return f"median {statistics.median(values):.1f}, p99 {p99(values):.1f}, most {max(values):.1f}"
 
 
 def print_costs(what: str, costs: Sequence[Cost]) -> None:
