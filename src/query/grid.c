@@ -306,6 +306,8 @@ static void feed(struct gridding *g, const struct piece *p, const struct stretch
         n = MIN_OF(where->n - i, (size_t)EXTENTS_AT_ONCE);
         if (view)
             extents_of_values(view, where->v + i, n, x);
+        else if (g->plan->ask->means_only)
+            sums_of_level(&g->scan, where->v + i, n, x);
         else
             extents_of_level(&g->scan, where->v + i, n, x);
         add(g, where->v + i, x, n, unit, p->column->count);
@@ -315,7 +317,10 @@ static void feed(struct gridding *g, const struct piece *p, const struct stretch
 static bool feed_summaries(struct gridding *g, const struct piece *p)
 {
     const struct stretches *where = stretches_of(g, p);
-    if (!where || !level_decode(&g->scan, p->block, p->column, p->level))
+    const bool read = g->plan->ask->means_only
+                          ? level_decode_sums(&g->scan, p->block, p->column, p->level)
+                          : level_decode(&g->scan, p->block, p->column, p->level);
+    if (!where || !read)
         return false;
     feed(g, p, where, NULL);
     return true;

@@ -9,17 +9,27 @@
 
 #include "base/mem.h"
 
-bool level_decode(struct scan *scan, const struct rows_block *b, const struct column *c,
-                  enum level level)
+static bool decode_one(struct scan *scan, const struct rows_block *b, const struct column *c,
+                       enum level level, int k)
 {
     const bool two = level == LEVEL_TWO;
     const uint32_t n = bucket_count(c->count, level_unit(b, level));
-    for (int k = 0; k < 3; k++)
-        if ((!two && !blob_whole(&c->level1[k])) ||
-            !codec_decode(scan->codec, two ? c->level2[k] : c->level1[k].p,
-                          two ? c->level2_len[k] : c->level1[k].len, n, scan->level[k]))
-            return false;
-    return true;
+    return (two || blob_whole(&c->level1[k])) &&
+           codec_decode(scan->codec, two ? c->level2[k] : c->level1[k].p,
+                        two ? c->level2_len[k] : c->level1[k].len, n, scan->level[k]);
+}
+
+bool level_decode(struct scan *scan, const struct rows_block *b, const struct column *c,
+                  enum level level)
+{
+    return decode_one(scan, b, c, level, LEVEL_MIN) && decode_one(scan, b, c, level, LEVEL_MAX) &&
+           decode_one(scan, b, c, level, LEVEL_SUM);
+}
+
+bool level_decode_sums(struct scan *scan, const struct rows_block *b, const struct column *c,
+                       enum level level)
+{
+    return decode_one(scan, b, c, level, LEVEL_SUM);
 }
 
 /* Over the base. */
@@ -121,5 +131,16 @@ void extents_of_level(const struct scan *scan, const struct stretch *at, size_t 
             x.sum += (double)sums[k];
         }
         out[i] = x;
+    }
+}
+
+void sums_of_level(const struct scan *scan, const struct stretch *at, size_t n, struct extent *out)
+{
+    const int64_t *sums = scan->level[LEVEL_SUM];
+    for (size_t i = 0; i < n; i++) {
+        double sum = 0;
+        for (uint32_t k = at[i].from; k < at[i].to; k++)
+            sum += (double)sums[k];
+        out[i] = (struct extent){.sum = sum};
     }
 }

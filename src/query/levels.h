@@ -15,9 +15,12 @@ static inline uint32_t level_unit(const struct rows_block *b, enum level level)
     return level == LEVEL_TWO ? b->l2 : level == LEVEL_ONE ? b->l1 : 1;
 }
 
-/* All summaries of the column into scan->level; false: damaged. Not for LEVEL_VALUES. */
+/* All summaries of the column into scan->level, or of these only their sums; false: damaged. Not
+ * for LEVEL_VALUES. */
 bool level_decode(struct scan *scan, const struct rows_block *b, const struct column *c,
                   enum level level);
+bool level_decode_sums(struct scan *scan, const struct rows_block *b, const struct column *c,
+                       enum level level);
 
 /* In steps of the column. */
 struct extent {
@@ -39,5 +42,7 @@ void extents_of_values(const struct codec_view *v, const struct stretch *at, siz
                        struct extent *out);
 void extents_of_level(const struct scan *scan, const struct stretch *at, size_t n,
                       struct extent *out);
+/* lo and hi are 0. */
+void sums_of_level(const struct scan *scan, const struct stretch *at, size_t n, struct extent *out);
 
 #endif
