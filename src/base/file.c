@@ -163,7 +163,10 @@ int fd_write_all(int fd, const void *p, size_t n, const char *name, struct err *
     return 0;
 }
 
-static int write_beside(char *tmp, const char *path, const void *p, size_t n, struct err *e)
+enum sync { SYNC_NOW, SYNC_LATER };
+
+static int write_beside(char *tmp, const char *path, const void *p, size_t n, enum sync sync,
+                        struct err *e)
 {
     int rc = path_join(tmp, e, "%s.tmp-XXXXXX", path);
     if (rc)
@@ -172,7 +175,7 @@ static int write_beside(char *tmp, const char *path, const void *p, size_t n, st
     if (fd < 0)
         return err_sys(e, "create '%s'", path);
     rc = fd_write_all(fd, p, n, path, e);
-    if (rc == 0 && (fchmod(fd, 0644) < 0 || fdatasync(fd) < 0))
+    if (rc == 0 && (fchmod(fd, 0644) < 0 || (sync == SYNC_NOW && fdatasync(fd) < 0)))
         rc = err_sys(e, "sync '%s'", path);
     close(fd);
     if (rc)
@@ -180,10 +183,10 @@ static int write_beside(char *tmp, const char *path, const void *p, size_t n, st
     return rc;
 }
 
-int file_replace(const char *path, const void *p, size_t n, struct err *e)
+static int replace(const char *path, const void *p, size_t n, enum sync sync, struct err *e)
 {
     char tmp[PATH_LEN];
-    int rc = write_beside(tmp, path, p, n, e);
+    int rc = write_beside(tmp, path, p, n, sync, e);
     if (rc)
         return rc;
     if (rename(tmp, path) < 0) {
@@ -193,10 +196,20 @@ int file_replace(const char *path, const void *p, size_t n, struct err *e)
     return rc;
 }
 
+int file_replace(const char *path, const void *p, size_t n, struct err *e)
+{
+    return replace(path, p, n, SYNC_NOW, e);
+}
+
+int file_replace_unsynced(const char *path, const void *p, size_t n, struct err *e)
+{
+    return replace(path, p, n, SYNC_LATER, e);
+}
+
 int file_create(const char *path, const void *p, size_t n, struct err *e)
 {
     char tmp[PATH_LEN];
-    int rc = write_beside(tmp, path, p, n, e);
+    int rc = write_beside(tmp, path, p, n, SYNC_NOW, e);
     if (rc)
         return rc;
     /* link, not rename: it refuses when somebody else was first, also over NFS. */

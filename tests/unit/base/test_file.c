@@ -46,6 +46,8 @@ TEST(a_replaced_file_has_the_new_bytes_and_leaves_nothing_beside_it)
     expect(p, "one");
     OK(file_replace(p, "second", 6, &e));
     expect(p, "second");
+    OK(file_replace_unsynced(p, "third", 5, &e));
+    expect(p, "third");
     OK(file_replace(p, "", 0, &e));
     expect(p, "");
     CHECK_INT(count_files(test_tmpdir()), 1);
