@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* events_open.c - finds the event files of a run and lists who spoke in them.
+/* events_open.c - opens the event files of a run and lists who spoke in them.
  *
  * Opened when somebody first asks for events, so that what only looks at samples does not pay for
  * them. A run without event files is a normal one. */
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "query/names.h"
@@ -36,77 +34,31 @@ static void add_loss(struct run *r, struct event_index *x, size_t node, const ch
     snprintf(l->loss.why, sizeof l->loss.why, "%.159s", why->msg);
 }
 
-static int open_file(struct run *r, struct event_index *x, size_t node, const char *file,
-                     bool detail, struct err *e)
+static int open_file(struct run *r, struct event_index *x, const struct event_path *from,
+                     struct err *e)
 {
-    char path[PATH_LEN];
     struct store *store;
-    int rc = path_join(path, e, "%s/node-%s/%s", r->info.path, r->info.nodes[node].id, file);
-    if (rc == 0 && access(path, F_OK) != 0)
-        return 0;
-    if (rc == 0)
-        rc = store_open(&store, path, e);
+    const int rc = store_open(&store, from->path, e);
     if (rc == ERR_VERSION)
         return rc;
     if (rc) {
-        add_loss(r, x, node, file, e);
+        add_loss(r, x, from->node, path_base(from->path), e);
         return 0;
     }
-    if (x->n_files == x->cap_files) {
-        x->cap_files = x->cap_files ? x->cap_files * 2 : 4;
-        x->files = xrealloc(x->files, x->cap_files, sizeof *x->files);
-    }
-    x->files[x->n_files++] = (struct event_file){store, node, detail};
+    x->files[x->n_files++] = (struct event_file){store, from->node, from->detail};
     return 0;
-}
-
-static bool is_trace(const char *name)
-{
-    const size_t n = strlen(name);
-    return strncmp(name, "trace-", 6) == 0 && n > 9 && strcmp(name + n - 3, ".fp") == 0;
-}
-
-static int by_text(const void *a, const void *b)
-{
-    return name_compare(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* Detail windows belong to the node; which of its sessions they are of is told by their time. */
-static int open_traces(struct run *r, struct event_index *x, size_t node, struct err *e)
-{
-    char path[PATH_LEN];
-    int rc = path_join(path, e, "%s/node-%s", r->info.path, r->info.nodes[node].id);
-    DIR *d = rc == 0 ? opendir(path) : NULL;
-    if (!d)
-        return rc;
-    const char *names[1024]; /* far more than windows make sense; in order of name */
-    size_t n = 0;
-    for (struct dirent *f; (f = readdir(d));)
-        if (is_trace(f->d_name) && n < COUNT_OF(names))
-            names[n++] = arena_strdup(&r->arena, f->d_name);
-    closedir(d);
-    if (n)
-        qsort(names, n, sizeof *names, by_text);
-    for (size_t i = 0; rc == 0 && i < n; i++)
-        rc = open_file(r, x, node, names[i], true, e);
-    return rc;
-}
-
-static bool is_last_session(const struct run *r, size_t i)
-{
-    return i + 1 == r->info.n_nodes || strcmp(r->info.nodes[i].id, r->info.nodes[i + 1].id) != 0;
 }
 
 static int open_files(struct run *r, struct event_index *x, struct err *e)
 {
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < r->info.n_nodes; i++) {
-        char name[64];
-        session_file(name, sizeof name, "events", r->info.nodes[i].session, "fp");
-        rc = open_file(r, x, i, name, false, e);
-        if (rc == 0 && is_last_session(r, i))
-            rc = open_traces(r, x, i, e);
-    }
+    struct event_path *v;
+    size_t n;
+    int rc = event_paths(r, &r->arena, &v, &n, e);
+    if (rc)
+        return rc;
+    x->files = arena_array(&r->arena, struct event_file, n);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        rc = open_file(r, x, &v[i], e);
     return rc;
 }
 
@@ -447,7 +399,6 @@ void run_events_close(struct run *r)
         return;
     for (size_t i = 0; i < x->n_files; i++)
         store_close(x->files[i].store);
-    free(x->files);
     free(x->losses);
     r->events = NULL;
 }

@@ -36,7 +36,7 @@ struct event_track {
 /* What is known of the events without decoding them all. */
 struct event_index {
     struct event_file *files;
-    size_t n_files, cap_files;
+    size_t n_files;
     struct run_loss *losses; /* files that cannot be read */
     size_t n_losses, cap_losses;
     struct run_process *processes; /* sorted */
@@ -55,6 +55,16 @@ struct run {
     struct event_index *events; /* NULL until somebody asks for events */
 };
 
+/* Where events of a run are found. */
+struct event_path {
+    const char *path;
+    size_t node; /* in run_info.nodes */
+    bool detail;
+};
+
+/* In the order in which they are opened; a run without any is a normal one. */
+MUST_CHECK int event_paths(const struct run *r, struct arena *a, struct event_path **out, size_t *n,
+                           struct err *e);
 /* Opens the event files when that has not been done yet. */
 MUST_CHECK int run_events(struct run *r, struct event_index **out, struct err *e);
 void run_events_close(struct run *r);
