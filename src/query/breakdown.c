@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "query/breakdown_own.h"
+#include "query/derived_ops.h"
 
 /* What one stream did, until its device is whole. */
 struct lane {
@@ -396,14 +397,26 @@ static const struct trace_sink breakdown_sink = {
     .want = {.value = true, .link = true, .parent = true, .args_of = UINT64_C(1) << CAT_MEMORY},
 };
 
-int breakdown_read(struct run *r, const struct trace_ask *ask, struct arena *a,
-                   struct breakdown *out, struct err *e)
+static int work_out(struct run *r, const struct trace_ask *ask, struct arena *a,
+                    struct breakdown *out, struct err *e)
 {
     struct breaking *b = breakdown_open();
     const int rc = trace_read(r, ask, &breakdown_sink, b, e);
     if (rc == 0)
         breakdown_result(b, a, out);
     breakdown_close(b);
+    return rc;
+}
+
+int breakdown_read(struct run *r, const struct trace_ask *ask, struct arena *a,
+                   struct breakdown *out, struct err *e)
+{
+    const bool whole = !ask->one_rank;
+    if (whole && derived_breakdown_read(r, a, out))
+        return 0;
+    const int rc = work_out(r, ask, a, out, e);
+    if (rc == 0 && whole)
+        derived_breakdown_keep(r, out);
     return rc;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "query/derived_ops.h"
 #include "query/ops_own.h"
 
 struct ops *ops_open(enum ops_by by)
@@ -129,13 +130,30 @@ static const struct trace_sink sinks[] = {
                        .want = {.value = true, .link = true, .parent = true}},
 };
 
-int ops_read(struct run *r, const struct ops_ask *ask, struct arena *a, struct op_row **out,
-             size_t *n, struct err *e)
+static int work_out(struct run *r, const struct ops_ask *ask, struct arena *a, struct op_list *out,
+                    struct err *e)
 {
     struct ops *o = ops_open(ask->by);
     const int rc = trace_read(r, &ask->trace, &sinks[ask->by], o, e);
     if (rc == 0)
-        ops_rows(o, a, out, n);
+        ops_rows(o, a, &out->v, &out->n);
     ops_close(o);
     return rc;
+}
+
+int ops_read(struct run *r, const struct ops_ask *ask, struct arena *a, struct op_row **out,
+             size_t *n, struct err *e)
+{
+    const bool whole = !ask->trace.one_rank;
+    struct op_list l;
+    if (!whole || !derived_ops_read(r, ask->by, a, &l)) {
+        const int rc = work_out(r, ask, a, &l, e);
+        if (rc)
+            return rc;
+        if (whole)
+            derived_ops_keep(r, ask->by, &l);
+    }
+    *out = l.v;
+    *n = l.n;
+    return 0;
 }
