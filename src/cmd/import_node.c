@@ -47,7 +47,8 @@ static void on_events(struct sink *s, const struct track *t, const struct event 
     to->ops->events(to, t, v, n);
 }
 
-int import_node_open(struct import_node **out, const char *folder, const char *id, struct err *e)
+int import_node_open(struct import_node **out, const char *folder, const char *id,
+                     struct clock_tie tie, struct err *e)
 {
     static const struct sink_ops ops = {on_row, on_loss, on_mark, on_events};
     struct import_node *d = xcalloc(1, sizeof *d);
@@ -58,7 +59,7 @@ int import_node_open(struct import_node **out, const char *folder, const char *i
     if (rc == 0)
         rc = dir_make(d->path, e);
     if (rc == 0)
-        rc = writer_open(&d->metrics, d->path, e);
+        rc = writer_open_tied(&d->metrics, d->path, tie, e);
     if (rc == 0)
         rc = writer_open_beside(&d->events, d->metrics, "events", e);
     if (rc != 0) {

@@ -30,9 +30,9 @@ struct import_node {
     struct import_machine said;
 };
 
-/* Makes `folder`/node-`id` and the files in it. */
+/* Makes `folder`/node-`id` and the files in it, all of whose times are on the clock of `tie`. */
 MUST_CHECK int import_node_open(struct import_node **out, const char *folder, const char *id,
-                                struct err *e);
+                                struct clock_tie tie, struct err *e);
 /* What a file of this node gave. */
 void import_node_note(struct import_node *d, const struct import_result *r);
 /* What the input says of this machine. */

@@ -30,7 +30,7 @@ static void allow_files(void)
 
 int importing_begin(struct importing *m, const char *home, struct folder *from, struct err *e)
 {
-    *m = (struct importing){.tie = clock_tie_now(), .from = from};
+    *m = (struct importing){.from = from};
     m->sum.rank = m->sum.world_size = -1;
     int rc = path_join(m->folder, e, "%s/.import-XXXXXX", home);
     if (rc == 0 && !mkdtemp(m->folder)) {
@@ -61,7 +61,7 @@ static int node_of(struct importing *m, const char *name, struct import_node **o
     if (m->n_nodes == NODES_MOST)
         return err_set(e, ERR_LIMIT, "there are more than %d machines", NODES_MOST);
     m->nodes = xrealloc(m->nodes, m->n_nodes + 1, sizeof(struct import_node *));
-    const int rc = import_node_open(&m->nodes[m->n_nodes], m->folder, id, e);
+    const int rc = import_node_open(&m->nodes[m->n_nodes], m->folder, id, m->tie, e);
     if (rc == 0)
         *out = m->nodes[m->n_nodes++];
     return rc;

@@ -27,7 +27,7 @@ struct importing {
     struct import_part *parts; /* one for each file of the folder */
     struct import_node **nodes;
     size_t n_nodes, at;   /* at: the file that is being read */
-    struct clock_tie tie; /* what wall time of the traces is taken off by */
+    struct clock_tie tie; /* zero: the clock of the files is wall time, so that it stays exact */
     struct progress progress;
     bool stuck;     /* what was read cannot be written */
     uint64_t place; /* in the events file: what comes behind it is told without its base time */

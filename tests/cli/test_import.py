@@ -56,6 +56,14 @@ def left_in(folder: Path) -> list[str]:
     return sorted(p.name for p in folder.rglob("*"))
 
 
+def test_times_are_those_of_the_trace_to_the_nanosecond(run_fp, trace_file, tmp_path):
+    imported(run_fp, trace_file, "-o", tmp_path / "run")
+    lines = run_fp("export", tmp_path / "run", "--format", "jsonl", "-o", "-").stdout.splitlines()
+    events = [x for x in map(json.loads, lines) if x.get("name") == "aten::mm"]
+    want = [BASE_NS + 1_010_125 + 100_000 * i for i in range(3)]
+    assert [x["time_ns"] for x in events] == want
+
+
 def test_a_trace_becomes_a_run_with_steps(run_fp, trace_file, tmp_path):
     got = imported(run_fp, trace_file, "-o", tmp_path / "out" / "run")
     assert got["run"] == str(tmp_path / "out" / "run")
