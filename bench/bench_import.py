@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import gzip
 import json
 import os
@@ -12,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 
 import peers
 import traces
@@ -42,10 +45,23 @@ def _peak_mb(pid: int) -> float:
     return int(found[0].split()[1]) / 1024 if found else 0.0
 
 
-def cpu_and_memory(command: list[str]) -> tuple[float, float]:
-    """CPU seconds of a program, its start included, and its peak resident MB as last seen."""
+@contextlib.contextmanager
+def _cores(one: bool) -> Iterator[None]:
+    """What is started here inherits them; a child that set them itself would cost CPU time."""
+    all_of_them = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(all_of_them)} if one else all_of_them)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, all_of_them)
+
+
+def cpu_and_memory(command: list[str], one_core: bool = False) -> tuple[float, float]:
+    """CPU seconds of a program, its start included, and its peak resident MB as last seen. With one
+    core to run on, an import uses one thread."""
     with tempfile.TemporaryFile() as said:
-        child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said)
+        with _cores(one_core):
+            child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said)
         peak, done = 0.0, 0
         while not done:
             peak = max(peak, _peak_mb(child.pid))
@@ -58,17 +74,29 @@ def cpu_and_memory(command: list[str]) -> tuple[float, float]:
     return used.ru_utime + used.ru_stime, peak
 
 
-def _import(context: Context, trace: Trace, rounds: int) -> tuple[float, float]:
+@dataclasses.dataclass
+class Taken:
     """The best of some turns: other work on the machine only ever adds."""
+
+    cpu_s: float = 1e9
+    wall_s: float = 1e9
+    mb: float = 0.0
+
+
+def _import(context: Context, trace: Trace, rounds: int) -> tuple[Taken, Taken]:
+    """With one thread, and with as many as it likes, in turns."""
     home = context.scratch / "imported"
-    best, memory = 1e9, 0.0
+    taken = Taken(), Taken()
+    command = [context.footplate, "import", "--dir", str(home), str(trace.path)]
     for _ in range(rounds):
-        home.mkdir()
-        command = [context.footplate, "import", "--dir", str(home), str(trace.path)]
-        seconds, mb = cpu_and_memory(command)
-        best, memory = min(best, seconds), max(memory, mb)
-        shutil.rmtree(home)
-    return best, memory
+        for one_core, best in zip((True, False), taken, strict=True):
+            home.mkdir()
+            begin = time.perf_counter()
+            seconds, mb = cpu_and_memory(command, one_core)
+            best.wall_s = min(best.wall_s, time.perf_counter() - begin)
+            best.cpu_s, best.mb = min(best.cpu_s, seconds), max(best.mb, mb)
+            shutil.rmtree(home)
+    return taken
 
 
 def _json_of(command: list[str]) -> dict[str, float]:
@@ -120,9 +148,10 @@ PEERS = {
 
 
 def _ours(context: Context, result: Result, trace: Trace, rounds: int) -> float:
-    seconds, memory = _import(context, trace, rounds)
-    rate = trace.json_bytes / seconds / 1e6
+    one, more = _import(context, trace, rounds)
+    rate = trace.json_bytes / one.cpu_s / 1e6
     size = trace.json_bytes / 1e6
+    memory = max(one.mb, more.mb)
     result.lines += [
         Line(
             f"{trace.name}: {size:.0f} MB of JSON to a run",
@@ -130,7 +159,15 @@ def _ours(context: Context, result: Result, trace: Trace, rounds: int) -> float:
             "MB/s",
             "at least 800 MB/s",
             rate >= GOAL_MB_S,
-            note=f"{trace.name}: {seconds:.3f} s of CPU, the best of {rounds}",
+            note=f"{trace.name}: {one.cpu_s:.3f} s of CPU, the best of {rounds}",
+        ),
+        Line(
+            f"{trace.name}: by the clock, all threads",
+            trace.json_bytes / more.wall_s / 1e6,
+            "MB/s",
+            peer="one thread",
+            peer_value=trace.json_bytes / one.wall_s / 1e6,
+            ratio=one.wall_s / more.wall_s,
         ),
         Line(
             f"{trace.name}: peak memory",
@@ -140,7 +177,11 @@ def _ours(context: Context, result: Result, trace: Trace, rounds: int) -> float:
             memory <= RSS_MOST_MB,
         ),
     ]
-    result.detail[trace.name] = {"s": seconds, "mb": memory, "json_bytes": trace.json_bytes}
+    result.detail[trace.name] = {
+        "one_thread": dataclasses.asdict(one),
+        "all_threads": dataclasses.asdict(more),
+        "json_bytes": trace.json_bytes,
+    }
     return rate
 
 
@@ -180,6 +221,6 @@ def run(context: Context, result: Result) -> None:
     _ours(context, result, trace, 1)
     trace.path.unlink()
     result.notes.append(
-        "of a process from its start to its end, in CPU time of one thread; peers only read the "
-        "trace into memory and store nothing"
+        "of a process from its start to its end, in CPU time of one thread where it does not say "
+        "'by the clock'; peers only read the trace into memory and store nothing"
     )

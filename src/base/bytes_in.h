@@ -19,7 +19,7 @@ struct bytes_in {
 struct bytes_file {
     struct bytes_in in;
     int fd;
-    uint64_t taken; /* bytes read so far */
+    _Atomic uint64_t taken; /* bytes read so far; others may look while it is read */
     const char *path;
 };
 

@@ -158,6 +158,7 @@ static int read_file(struct importing *m, const struct folder_file *x, struct im
         .machine = machine,
         .wall_minus_mono_ns = m->tie.wall.ns - m->tie.mono.ns,
         .times_wait = times_wait,
+        .threads = true,
         .progress = on_progress,
         .ctx = m,
     };

@@ -4,17 +4,22 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bytes_ahead.h"
 #include "base/inflate.h"
 #include "base/mem.h"
 
 /* HEAD: enough to see what it is. TAIL: where numbers stand that come behind everything else. */
 enum { HEAD = 64 << 10, TAIL = 64 << 10 };
+
+/* Compressed bytes below which a thread is not worth its start. */
+enum { AHEAD_LEAST = 4 << 20 };
 
 /* A file open for reading, decompressed where it has to be. First its head, then the rest. */
 struct source {
@@ -22,11 +27,43 @@ struct source {
     const struct import_file_ask *ask; /* NULL: nobody wants to know how far it is */
     struct bytes_file file;
     struct inflate *inflate;
+    struct bytes_ahead *ahead; /* inflates, from behind the head on */
     struct bytes_in *plain;
     uint64_t size;
     size_t head_len, head_at;
     char head[HEAD];
 };
+
+/* All that there is room for, so that it does not depend on the pieces in which bytes come where
+ * the import looks up and stores what it has. A failure behind some bytes is told by the next call.
+ */
+static int64_t read_full(struct bytes_in *in, char *to, size_t most, struct err *e)
+{
+    size_t len = 0;
+    int64_t n = 1;
+    while (len < most && n > 0) {
+        n = in->read(in, to + len, most - len, e);
+        len += n > 0 ? (size_t)n : 0;
+    }
+    return len ? (int64_t)len : n;
+}
+
+static bool has_two_cores(void)
+{
+    cpu_set_t may;
+    return sched_getaffinity(0, sizeof may, &may) == 0 && CPU_COUNT(&may) > 1;
+}
+
+/* From here on the inflating is another thread's, where that pays. */
+static void go_ahead(struct source *s)
+{
+    if (s->ahead || !s->inflate || !s->ask || !s->ask->threads || s->size < AHEAD_LEAST ||
+        !has_two_cores())
+        return;
+    s->ahead = bytes_ahead_open(s->plain);
+    if (s->ahead)
+        s->plain = bytes_ahead_bytes(s->ahead);
+}
 
 static int64_t read_source(struct bytes_in *in, void *to, size_t most, struct err *e)
 {
@@ -37,9 +74,10 @@ static int64_t read_source(struct bytes_in *in, void *to, size_t most, struct er
         s->head_at += n;
         return (int64_t)n;
     }
+    go_ahead(s);
     const int rc =
         s->ask && s->ask->progress ? s->ask->progress(s->ask->ctx, s->file.taken, s->size, e) : 0;
-    return rc != 0 ? rc : s->plain->read(s->plain, to, most, e);
+    return rc != 0 ? rc : read_full(s->plain, to, most, e);
 }
 
 static int read_head(struct source *s, struct err *e)
@@ -67,8 +105,16 @@ static int open_plain(struct source *s, struct err *e)
     return rc;
 }
 
+/* Nobody else reads from here on. */
+static void end_ahead(struct source *s)
+{
+    bytes_ahead_close(s->ahead);
+    s->ahead = NULL;
+}
+
 static void source_close(struct source *s)
 {
+    end_ahead(s);
     inflate_close(s->inflate);
     if (s->file.fd >= 0)
         close(s->file.fd);
@@ -210,6 +256,7 @@ int import_file(const struct import_file_ask *ask, struct import_file_result *ou
     rc = run_source(s, ask, out, e);
     if (rc != 0)
         rc = err_in(e, "'%s'", ask->path);
+    end_ahead(s);
     out->garbage = s->inflate && inflate_has_garbage(s->inflate);
     source_close(s);
     return rc;

@@ -199,3 +199,77 @@ TEST(garbage_behind_the_gzip_data_is_told)
     buf_free(&json);
     buf_free(&file);
 }
+
+/* ---- long gzip files, which a second thread inflates ---- */
+
+enum { LONG_EVENTS = 36000 }; /* stored as they are these are more than 4 MB */
+
+/* Not compressed, with four bytes behind it that are no gzip. */
+static const char *write_long(struct buf *file)
+{
+    struct buf json = {0};
+    make_trace(&json, LONG_EVENTS);
+    const char *path = path_of("long.json.gz");
+    gzFile f = gzopen(path, "wb0");
+    CHECK(f && gzwrite(f, json.p, (unsigned)json.len) == (int)json.len && gzclose(f) == Z_OK);
+    CHECK(json.len > 5 << 20);
+    struct arena a = {0};
+    struct err e;
+    char *bytes;
+    size_t len;
+    OK(file_read(path, 1 << 24, &a, &bytes, &len, &e));
+    buf_put(file, bytes, len);
+    buf_put(file, "junk", 4);
+    arena_free(&a);
+    buf_free(&json);
+    return write_plain("long.json.gz", file->p, file->len);
+}
+
+TEST(a_thread_that_inflates_ahead_changes_nothing)
+{
+    struct buf file = {0};
+    const char *path = write_long(&file);
+    struct catch c[2];
+    struct err e;
+    for (size_t i = 0; i < COUNT_OF(c); i++) {
+        struct import_file_result r;
+        catch_open(&c[i]);
+        const struct import_file_ask ask = {.path = path, .sink = &c[i].sink, .threads = i == 1};
+        OK(import_file(&ask, &r, &e));
+        CHECK(r.gzip && r.garbage);
+        CHECK_INT(c[i].n, LONG_EVENTS);
+    }
+    for (size_t i = 0; i < LONG_EVENTS; i++) {
+        CHECK_STR(c[0].v[i].event.name, c[1].v[i].event.name);
+        CHECK_INT(c[0].v[i].event.at.ns, c[1].v[i].event.at.ns);
+    }
+    catch_close(&c[0]);
+    catch_close(&c[1]);
+    buf_free(&file);
+}
+
+static int stop_half_way(void *ctx, uint64_t done, uint64_t all, struct err *e)
+{
+    (void)ctx;
+    return done < all / 2 ? 0 : err_set(e, ERR_USAGE, "enough");
+}
+
+TEST(an_import_that_ends_early_ends_the_thread_that_inflates)
+{
+    struct buf file = {0};
+    const char *path = write_long(&file);
+    struct catch c;
+    struct import_file_result r;
+    struct err e;
+    catch_open(&c);
+    struct import_file_ask ask = {
+        .path = path, .sink = &c.sink, .threads = true, .progress = stop_half_way};
+    CHECK_INT(import_file(&ask, &r, &e), ERR_USAGE);
+    CHECK(strstr(e.msg, "enough") != NULL);
+    ask.progress = NULL;
+    ask.path = write_plain("cut.json.gz", file.p, file.len - 500000);
+    CHECK_INT(import_file(&ask, &r, &e), ERR_FORMAT);
+    CHECK(strstr(e.msg, "ends early") != NULL);
+    catch_close(&c);
+    buf_free(&file);
+}
