@@ -125,7 +125,7 @@ static void fetch_ahead(const struct store *store, const struct store_series *s,
 {
     if (ref + 2 * AHEAD < s->n_refs) {
         const struct store_ref r = s->refs[ref + 2 * AHEAD];
-        const struct column *c = &store->blocks[r.block].columns[r.column];
+        const struct column *c = &block_columns(&store->blocks[r.block])[r.column];
         __builtin_prefetch(&c->count);
         __builtin_prefetch(&c->has_gaps);
         __builtin_prefetch(c->level2);
@@ -133,7 +133,7 @@ static void fetch_ahead(const struct store *store, const struct store_series *s,
     }
     if (ref + AHEAD < s->n_refs) {
         const struct store_ref r = s->refs[ref + AHEAD];
-        __builtin_prefetch(store->blocks[r.block].columns[r.column].level2[LEVEL_SUM]);
+        __builtin_prefetch(block_columns(&store->blocks[r.block])[r.column].level2[LEVEL_SUM]);
     }
 }
 
