@@ -62,7 +62,7 @@ static void make(struct told_run *t, bool detail)
     t->ask.facts = &t->facts;
     t->verdicts = arena_new(&t->arena, struct verdicts);
     for (size_t i = 0; i < RULE_N; i++)
-        t->verdicts->v[i].arena = &t->arena;
+        t->verdicts->v[i] = (struct verdict){.rule = rules[i], .arena = &t->arena};
 }
 
 static const struct finding *found(struct told_run *t, const char *node, const char *entity,
