@@ -19,7 +19,7 @@ struct reading {
     unsigned unseen; /* parts of steps that no rank could see, as bits */
     bool has_phases;
     double phase_s[PHASE_N], job_s; /* the phases are what the job's time is made of */
-    const char *no_steps; /* why there are none; NULL: there are */
+    const char *no_steps;           /* why there are none; NULL: there are */
     struct summary_line *lines;
     size_t n_lines;
     struct checked checked;
