@@ -8,8 +8,8 @@
 
 enum { SQUEEZE_LEAST = 1400 }; /* what fits into one packet anyway is not worth it */
 
-/* `noise`: bytes that hardly repeat, so that it is not worth it that zlib looks for repeats. False: it would
- * not become smaller; `out` is then empty. */
+/* `noise`: bytes that hardly repeat, so that it is not worth it that zlib looks for repeats. False:
+ * it would not become smaller; `out` is then empty. */
 bool squeeze(const void *p, size_t n, bool noise, struct buf *out);
 /* The same where ISA-L is not on the machine, and of any length. */
 bool squeeze_zlib(const void *p, size_t n, bool noise, struct buf *out);
