@@ -85,11 +85,15 @@ void rises_add(struct rises *r, const struct rises_spec *spec, const struct rule
         struct rise_window *w = window_at(r, spec, c, index);
         w->length_ns = length;
         w->period_ns = s->period_ns;
+        uint64_t n = 0;
+        int64_t sum = 0;
         for (; i < s->n && s->at[i].ns < end; i++)
             if (!isnan(v[i])) {
-                w->n++;
-                w->sum += tenths(v[i]);
+                n++;
+                sum += tenths(v[i]);
             }
+        w->n += n;
+        w->sum += sum;
     }
 }
 

@@ -64,9 +64,14 @@ void trend_add(struct trend *t, const wall_ns *at, const float *v, size_t n, flo
         }
         const uint32_t place = place_of(t, at[i].ns);
         const int64_t end = (t->first + place + 1) * t->length_ns;
+        uint64_t many = 0;
+        int64_t sum = 0;
         for (; i < n && at[i].ns < end; i++)
-            if (!isnan(v[i]))
-                add_block(t, place, 1, llrintf(v[i] * scale));
+            if (!isnan(v[i])) {
+                many++;
+                sum += llrintf(v[i] * scale);
+            }
+        add_block(t, place, many, sum);
     }
 }
 
