@@ -3,49 +3,24 @@
 // the driver's library plays: what the page shows is what the server answered it last, or, of a time
 // that is over, what it answers now.
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import test, { after, afterEach, before } from "node:test";
 
-import { pageModule, root, start, tableText, until } from "./help.mjs";
-
-process.env.FOOTPLATE_NVML = process.env.FOOTPLATE_STANDIN ?? join(root, "build", "release", "tests", "standin", "libnvidia-ml-standin.so");
-
-/** What both GPUs play: the first of a recorded play, and the same as the second, which is less busy. */
-function twoAlike() {
-  const lines = readFileSync(join(root, "tests", "data", "nvml", "two_gpus.play"), "utf8").split("\n");
-  const kept = lines.filter((l) => !l.startsWith("series 1 "));
-  const second = kept.filter((l) => l.startsWith("series 0 ")).map((l) => l.replace("series 0", "series 1"));
-  return [...kept, ...second.map((l) => (l.includes("UtilizationRates") ? "series 1 UtilizationRates 20,5 60,30" : l))].join("\n");
-}
-
-const BEGUN_S = 6; // of the job: enough for a window that is over
+import { pageModule, tableText, until } from "./help.mjs";
+import { drag, hash, living } from "./living.mjs";
 
 let t;
 let job;
 let format;
 let node;
-let folder;
+let live;
 
 before(async () => {
-  folder = mkdtempSync(join(tmpdir(), "footplate-live-"));
-  process.env.FOOTPLATE_NVML_PLAY = join(folder, "two_alike.play");
-  writeFileSync(process.env.FOOTPLATE_NVML_PLAY, twoAlike());
-  t = await start();
+  live = await living("lively");
+  ({ t, job, node } = live);
   format = await pageModule("format.ts");
-  job = await t.record("lively", "--seconds", "600", "--slow-input");
-  const info = () => t.api(`/runs/${job.run}`);
-  await until(async () => (await info()).loop_start_ns !== null && (await info()).duration_s > BEGUN_S, "steps of the job");
-  node = (await info()).nodes[0].id;
 });
 afterEach(() => t.tidy());
-after(async () => {
-  job?.child.kill("SIGINT");
-  await job?.done;
-  await t?.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+after(() => live?.end());
 
 /** A page with what the server answered it last, by the end of the path. */
 async function open(tab, ready) {
@@ -81,20 +56,6 @@ async function shows(what, got, want) {
 async function past() {
   const { start_ns } = await t.api(`/runs/${job.run}`);
   return { from: start_ns + 1e9, to: start_ns + 4e9 };
-}
-
-const hash = (page) => new URLSearchParams(new URL(page.url()).hash.split("?")[1] ?? "");
-
-async function drag(page, chart, from, to) {
-  const place = page.locator(`.nodes-${chart} .chart-plot`);
-  await place.scrollIntoViewIfNeeded();
-  const box = await place.boundingBox();
-  const x = (share) => box.x + 112 + share * (box.width - 112 - 14);
-  await page.mouse.move(x(from), box.y + 40);
-  await page.mouse.down();
-  await page.mouse.move((x(from) + x(to)) / 2, box.y + 40);
-  await page.mouse.move(x(to), box.y + 40);
-  await page.mouse.up();
 }
 
 test("the list has a living run as running, with its GPUs, and its duration grows", async () => {

@@ -21,6 +21,7 @@ export const needLogin = signal(false);
 /** Loads everything on the page again. */
 export function refresh(): void {
   version.value++;
+  findingsVersion.value++;
 }
 
 /** Age in seconds of the data on the page, now. */
