@@ -28,6 +28,8 @@ n1 gpu.mem gpu0  0s..120s 50
 n1 gpu.mem gpu1  0s..120s 70
 n1 gpu.sm_active gpu0  0s..120s 60
 n1 gpu.sm_active gpu1  0s..120s 20
+n1 gpu.tensor_active gpu0  0s..120s 25
+n1 gpu.tensor_active gpu1  0s..120s 5
 n2 cpu.util total  0s..120s 80
 n2 cpu.util cpu0  0s..120s 70
 n2 cpu.util cpu1  0s..120s 90
@@ -105,7 +107,8 @@ test("the tables of the line charts say what the grid answers, for the mean and 
   }
   await page.getByRole("button", { name: "Show as table: GPU utilization", exact: true }).click();
   const gpu = await tableText(page, "GPU utilization");
-  assert.deepEqual(gpu[3].slice(1), ["60.0 %", "40.0 %", "30.0 %", "20.0 %"], "mean, SM active, gpu1, its SM active");
+  const want = ["60.0 %", "40.0 %", "15.0 %", "30.0 %", "20.0 %", "5.0 %"];
+  assert.deepEqual(gpu[3].slice(1), want, "mean, SM active and tensor active, of all and of gpu1");
   await page.getByRole("button", { name: "Show as table: Network utilization", exact: true }).click();
   assert.deepEqual((await tableText(page, "Network utilization"))[3].slice(1), [1000, 2000].map((v) => format.value(v, "B/s")));
   t.calm(page);
@@ -246,6 +249,36 @@ test("the heatmap's tip says row, time and value as the API has them", async () 
     assert.equal(lines[2], `${(cell / 2).toFixed(1)} %`);
     assert.match(lines[1], /^2026-01-01 00:00:3\d/);
   }
+  t.calm(page);
+});
+
+test("the heatmap has the phases above it and a bar of its colours beside it", async () => {
+  const page = await open("?node=n1");
+  const { scaleColour } = await pageModule("charts/colour.ts");
+  const canvas = page.locator(".nodes-heatmap canvas").first();
+  await canvas.scrollIntoViewIfNeeded();
+  const high = Math.min((CORES + 2) * 22, 220);
+  /** The colour of a pixel: x from the left or, below 0, from the right. */
+  const pixel = (x, y) =>
+    canvas.evaluate((c, [px, py]) => {
+      const k = c.width / c.clientWidth;
+      const at = px < 0 ? c.clientWidth + px : px;
+      return [...c.getContext("2d").getImageData(Math.round(at * k), Math.round(py * k), 1, 1).data.slice(0, 3)];
+    }, [x, y]);
+  const top = await until(async () => {
+    for (let y = 10; y < 40; y++) if (JSON.stringify(await pixel(-66 + 14 + 6, y)) === JSON.stringify([...scaleColour(1)])) return y;
+    return null;
+  }, "the top of the bar in the colour of 100 %");
+  for (const share of [0.75, 0.5, 0.25]) {
+    const seen = await pixel(-66 + 14 + 6, top + high * (1 - share));
+    const far = Math.max(...scaleColour(share).map((c, i) => Math.abs(c - seen[i])));
+    assert.ok(far <= 6, `${100 * share} %: ${seen} is not ${scaleColour(share)}`);
+  }
+  const strip = new Set();
+  for (let x = 120; x < 700; x += 20) strip.add((await pixel(x, 3)).join());
+  assert.ok(strip.size >= 3, "initialization, training and evaluation have colours of their own");
+  const legend = await page.locator(".nodes-heatmap .legend li").allInnerTexts();
+  for (const phase of ["Initialization", "Training", "Evaluation"]) assert.ok(legend.includes(phase), `${phase} in ${legend}`);
   t.calm(page);
 });
 

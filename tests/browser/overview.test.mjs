@@ -84,6 +84,26 @@ test("the progress bar has the phases in their order, training and evaluation to
   t.calm(page);
 });
 
+test("a job that was told to stop has an interruption in the bar and in the pie", async () => {
+  const job = await t.record("stopped", "--seconds", "600");
+  await until(async () => (await t.api(`/runs/${job.run}`)).loop_start_ns !== null, "steps of the job");
+  job.child.kill("SIGTERM");
+  await job.done;
+  const info = await until(async () => {
+    const now = await t.api(`/runs/${job.run}`);
+    return now.status === "interrupted" && now;
+  }, "the end of the run");
+  const stopped = info.phases.find((p) => p.phase === "interruption");
+  assert.equal(stopped.end_ns, info.phases.at(-1).end_ns, "to the end");
+  const page = await overview(job.run);
+  const bar = page.locator(".progress-bar span.phase-interruption");
+  await bar.first().waitFor({ state: "attached" });
+  const parts = await page.locator(".pie-list").first().locator("li").evaluateAll((all) => all.map((li) => li.dataset.part));
+  assert.ok(parts.includes("Interruption"), parts.join());
+  assert.equal((await details(page))["Interruption"], format.value(info.interruption_s, "s"));
+  t.calm(page);
+});
+
 test("the resource table has every value of the API with its unit, a block and a verdict per node", async () => {
   for (const name of [twoNodes, recorded]) {
     const page = await overview(name);
