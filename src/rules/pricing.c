@@ -50,6 +50,22 @@ void pricing_of_node(const struct pricing *p, const struct run_info *info,
     out->price_per_hour = isnan(price) ? table_price(p, machine) : price;
 }
 
+/* As said, else from the table of machines, as who judges the run has it. */
+static double known_price(const struct run_info *info, const struct node_info *node)
+{
+    const char *machine = said_machine(info, node);
+    const double said = said_price(info, node);
+    struct arena a = {0};
+    struct machines table;
+    struct err ignored;
+    if (!isnan(said) || !*machine)
+        return said;
+    const bool known = machines_load(&table, NULL, &a, &ignored) == 0;
+    const double price = known ? table_price(&(struct pricing){.table = &table}, machine) : NAN;
+    arena_free(&a);
+    return price;
+}
+
 double node_hours(const struct node_info *n)
 {
     return n->end.ns > n->start.ns ? (double)(n->end.ns - n->start.ns) / 3600e9 : 0;
@@ -59,7 +75,7 @@ double pricing_cost(const struct run_info *info)
 {
     double sum = info->n_nodes ? 0 : NAN;
     for (size_t i = 0; i < info->n_nodes; i++)
-        sum += node_hours(&info->nodes[i]) * said_price(info, &info->nodes[i]);
+        sum += node_hours(&info->nodes[i]) * known_price(info, &info->nodes[i]);
     return sum;
 }
 
@@ -68,7 +84,7 @@ double pricing_per_hour(const struct run_info *info)
     double sum = info->n_nodes ? 0 : NAN;
     for (size_t i = 0; i < info->n_nodes; i++) /* of a node's sessions the last one */
         if (i + 1 == info->n_nodes || strcmp(info->nodes[i].id, info->nodes[i + 1].id) != 0)
-            sum += said_price(info, &info->nodes[i]);
+            sum += known_price(info, &info->nodes[i]);
     return sum;
 }
 

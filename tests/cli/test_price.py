@@ -87,6 +87,18 @@ def test_an_unknown_machine_is_said_and_the_job_runs(fp_in):
     assert shown(fp_in)["price_per_hour"] is None
 
 
+def test_a_machine_whose_price_is_learnt_later_costs_the_same_everywhere(fp_in, tmp_path):
+    assert fp_in("run", "--machine", "mine", "--", "sleep", "0.2").returncode == 0
+    assert shown(fp_in)["cost"] is None
+    (tmp_path / "machines.csv").write_text(TABLE)
+    told = shown(fp_in)
+    assert told["price_per_hour"] == 7.2
+    assert "at 7.2 an hour for mine" in fp_in("show", "last").stdout
+    assert fp_in("report", "last").returncode == 0
+    report = json.loads(next((tmp_path / "footplate-runs").glob("*/report.json")).read_text())
+    assert (report["cost"], report["price_per_hour"]) == (told["cost"], told["price_per_hour"])
+
+
 def test_a_broken_table_is_said_with_its_line_and_the_job_runs(fp_in, tmp_path):
     (tmp_path / "machines.csv").write_text(TABLE + "other,4,16,dear\n")
     done = fp_in("run", "--machine", "mine", "--", "true")
