@@ -58,13 +58,17 @@ def test_sigterm_ends_it_as_well_with_streams_open(footplate: Path, kept_runs: P
 def test_a_port_that_is_taken_gives_the_next_with_a_word(footplate: Path, kept_runs: Path) -> None:
     with socket.socket() as taken:
         try:
+            # as the server does: else a connection that ended there keeps the port for a minute
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             taken.bind(("127.0.0.1", 7171))
             taken.listen()
         except OSError:
             pass  # somebody has it already, which is as good
         process = start(footplate, kept_runs)
         assert process.stderr
-        said = process.stderr.readline() + process.stderr.readline()
+        said = process.stderr.readline()
+        if "dashboard at" not in said:
+            said += process.stderr.readline()
         end(process)
     assert "port 7171 is taken, so it is 71" in said
     assert "dashboard at http://127.0.0.1:71" in said
