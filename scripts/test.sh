@@ -43,11 +43,11 @@ step_build() { scripts/build.sh; }
 step_gcc() { build_preset gcc && run_ctest gcc; }
 step_dev() { build_preset dev && run_ctest dev; }
 step_cli() { scripts/build.sh && run_pytest cli --numprocesses $jobs --dist loadfile; }
-step_py() { scripts/build.sh && build_ring_dump && run_pytest py --numprocesses $jobs --dist loadfile; }
+step_py() { scripts/build.sh && build_part ring_dump && run_pytest py --numprocesses $jobs --dist loadfile; }
 step_fault() { scripts/build.sh && run_pytest fault --numprocesses $jobs --dist loadfile; }
 step_serve() { scripts/build.sh && run_pytest serve; }
 step_web() { scripts/build.sh && (cd web && node_modules/.bin/tsc --noEmit && node tests/run.mjs); }
-step_browser() { scripts/build.sh && run_browser; }
+step_browser() { scripts/build.sh && build_part nvml_standin && run_browser; }
 
 step_tsan() {
     build_preset tsan || return
@@ -72,9 +72,10 @@ build_preset() { # PRESET
     cmake --preset "$1" && cmake --build "build/$1" --parallel $jobs
 }
 
-# Reads what hooks say without a recorder; it belongs to the tests, which build.sh leaves out.
-build_ring_dump() {
-    cmake --preset gcc && cmake --build build/gcc --target ring_dump
+# What belongs to the tests, which build.sh leaves out: ring_dump reads what hooks say without a
+# recorder, nvml_standin plays GPUs.
+build_part() { # TARGET
+    cmake --preset gcc && cmake --build build/gcc --target "$1"
 }
 
 run_ctest() { # PRESET [CTEST OPTION...]

@@ -20,7 +20,7 @@ function twoAlike() {
 /** A server and a job that has begun its steps: `end` ends both. */
 export async function living(name) {
   const folder = mkdtempSync(join(tmpdir(), "footplate-live-"));
-  process.env.FOOTPLATE_NVML = process.env.FOOTPLATE_STANDIN ?? join(root, "build", "release", "tests", "standin", "libnvidia-ml-standin.so");
+  process.env.FOOTPLATE_NVML = process.env.FOOTPLATE_STANDIN ?? join(root, "build", "gcc", "tests", "standin", "libnvidia-ml-standin.so");
   process.env.FOOTPLATE_NVML_PLAY = join(folder, "two_alike.play");
   writeFileSync(process.env.FOOTPLATE_NVML_PLAY, twoAlike());
   const t = await start();
