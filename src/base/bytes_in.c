@@ -8,6 +8,17 @@
 
 #include "base/mem.h"
 
+int64_t bytes_read_full(struct bytes_in *in, void *to, size_t most, struct err *e)
+{
+    size_t len = 0;
+    int64_t n = 1;
+    while (len < most && n > 0) {
+        n = in->read(in, (uint8_t *)to + len, most - len, e);
+        len += n > 0 ? (size_t)n : 0;
+    }
+    return len ? (int64_t)len : n;
+}
+
 static int64_t read_file(struct bytes_in *in, void *to, size_t most, struct err *e)
 {
     struct bytes_file *f = (struct bytes_file *)in;

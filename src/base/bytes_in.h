@@ -15,6 +15,10 @@ struct bytes_in {
     int64_t (*read)(struct bytes_in *in, void *to, size_t most, struct err *e);
 };
 
+/* As many as there is room for, unless they end before. A failure behind some bytes is told by the
+ * next call. */
+int64_t bytes_read_full(struct bytes_in *in, void *to, size_t most, struct err *e);
+
 /* A file that the caller has open and closes; read from where it stands. */
 struct bytes_file {
     struct bytes_in in;

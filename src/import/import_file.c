@@ -34,20 +34,6 @@ struct source {
     char head[HEAD];
 };
 
-/* All that there is room for, so that it does not depend on the pieces in which bytes come where
- * the import looks up and stores what it has. A failure behind some bytes is told by the next call.
- */
-static int64_t read_full(struct bytes_in *in, char *to, size_t most, struct err *e)
-{
-    size_t len = 0;
-    int64_t n = 1;
-    while (len < most && n > 0) {
-        n = in->read(in, to + len, most - len, e);
-        len += n > 0 ? (size_t)n : 0;
-    }
-    return len ? (int64_t)len : n;
-}
-
 static bool has_two_cores(void)
 {
     cpu_set_t may;
@@ -65,6 +51,8 @@ static void go_ahead(struct source *s)
         s->plain = bytes_ahead_bytes(s->ahead);
 }
 
+/* All that there is room for, so that it does not depend on the pieces in which bytes come where
+ * the import looks up and stores what it has. */
 static int64_t read_source(struct bytes_in *in, void *to, size_t most, struct err *e)
 {
     struct source *s = (struct source *)in;
@@ -77,7 +65,7 @@ static int64_t read_source(struct bytes_in *in, void *to, size_t most, struct er
     go_ahead(s);
     const int rc =
         s->ask && s->ask->progress ? s->ask->progress(s->ask->ctx, s->file.taken, s->size, e) : 0;
-    return rc != 0 ? rc : read_full(s->plain, to, most, e);
+    return rc != 0 ? rc : bytes_read_full(s->plain, to, most, e);
 }
 
 static int read_head(struct source *s, struct err *e)

@@ -85,17 +85,6 @@ static int by_name(const void *a, const void *b)
 
 /* ---- the first bytes ---- */
 
-static int64_t read_full(struct bytes_in *in, char *to, size_t most, struct err *e)
-{
-    size_t len = 0;
-    int64_t n = 1;
-    while (len < most && n > 0) {
-        n = in->read(in, to + len, most - len, e);
-        len += n > 0 ? (size_t)n : 0;
-    }
-    return n < 0 && len == 0 ? n : (int64_t)len;
-}
-
 /* Of the file as it is when unpacked; 0 when it is empty or cannot be read. */
 static size_t head_of(const char *path, char head[HEAD])
 {
@@ -111,7 +100,7 @@ static size_t head_of(const char *path, char head[HEAD])
     const ssize_t m = pread(fd, magic, sizeof magic, 0);
     if (m > 0 && inflate_sniff(magic, (size_t)m) && inflate_open(&z, in, INFLATE_ANY, &e) == 0)
         in = inflate_bytes(z);
-    const int64_t n = read_full(in, head, HEAD, &e);
+    const int64_t n = bytes_read_full(in, head, HEAD, &e);
     inflate_close(z);
     close(fd);
     return n > 0 ? (size_t)n : 0;
