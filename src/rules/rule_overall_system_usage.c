@@ -121,18 +121,26 @@ static size_t pool(const struct state *t, struct hist *util, struct hist *mem)
     return used;
 }
 
-static void say_cpu_only(struct verdict *v, const char *node, const struct hist *cpu)
+/* Tables beside these words are about the whole job. */
+static const char *over_what(const struct judge *j)
+{
+    return j->run->has_steps ? " in the training loop" : "";
+}
+
+static void say_cpu_only(const struct judge *j, struct verdict *v, const char *node,
+                         const struct hist *cpu)
 {
     const double p95 = hist_quantile(cpu, 0.95);
     if (cpu->n)
         verdict_remark(v,
                        "%s: no GPU in use; the 95th percentile of CPU is %.0f %%, the median "
-                       "%.0f %%: %s",
-                       node, p95, hist_quantile(cpu, 0.5),
+                       "%.0f %%%s: %s",
+                       node, p95, hist_quantile(cpu, 0.5), over_what(j),
                        p95 < WELL ? "under-used, consider a smaller machine" : "the CPU is used");
 }
 
-static void say(struct verdict *v, const char *node, const struct hist *gpu, const struct hist *cpu)
+static void say(const struct judge *j, struct verdict *v, const char *node, const struct hist *gpu,
+                const struct hist *cpu)
 {
     const double g95 = hist_quantile(gpu, 0.95), c95 = hist_quantile(cpu, 0.95);
     const double g50 = hist_quantile(gpu, 0.5);
@@ -144,13 +152,13 @@ static void say(struct verdict *v, const char *node, const struct hist *gpu, con
     if (cpu->n)
         verdict_remark(v,
                        "%s: the 95th percentile of GPU is %.0f %%, of CPU %.0f %%, the median "
-                       "of GPU %.0f %%: %s",
-                       node, g95, c95, g50, words);
+                       "of GPU %.0f %%%s: %s",
+                       node, g95, c95, g50, over_what(j), words);
     else
         verdict_remark(v,
-                       "%s: the 95th percentile of GPU is %.0f %%, the median %.0f %%; CPU was "
+                       "%s: the 95th percentile of GPU is %.0f %%, the median %.0f %%%s; CPU was "
                        "not measured: %s",
-                       node, g95, g50, words);
+                       node, g95, g50, over_what(j), words);
 }
 
 static void judge_node(const struct judge *j, const struct judged_node *node, struct verdict *out)
@@ -179,9 +187,9 @@ static void judge_node(const struct judge *j, const struct judged_node *node, st
         .mem_p95 = hist_quantile(&t->mem, 0.95),
     };
     if (used)
-        say(out, id, util, &t->cpu);
+        say(j, out, id, util, &t->cpu);
     else
-        say_cpu_only(out, id, &t->cpu);
+        say_cpu_only(j, out, id, &t->cpu);
     free(util);
     free(mem);
 }

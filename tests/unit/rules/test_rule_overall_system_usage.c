@@ -95,18 +95,18 @@ TEST(each_node_gets_its_sentence_with_the_numbers)
     CHECK_INT(v->n_remarks, 5);
     CHECK_STR(v->remarks[0],
               "a: the 95th percentile of GPU is 13 %, of CPU 24 %, the median of GPU "
-              "13 %: under-used, consider a smaller machine");
+              "13 % in the training loop: under-used, consider a smaller machine");
     CHECK_STR(v->remarks[1],
               "b: the 95th percentile of GPU is 30 %, of CPU 92 %, the median of GPU "
-              "30 %: likely a CPU bottleneck");
+              "30 % in the training loop: likely a CPU bottleneck");
     CHECK_STR(v->remarks[2],
               "c: the 95th percentile of GPU is 91 %, of CPU 40 %, the median of GPU "
-              "91 %: well used");
+              "91 % in the training loop: well used");
     CHECK_STR(v->remarks[3],
               "d: the 95th percentile of GPU is 90 %, of CPU 40 %, the median of GPU "
-              "20 %: its GPUs are well used at times only");
+              "20 % in the training loop: its GPUs are well used at times only");
     CHECK_STR(v->remarks[4], "e: no GPU in use; the 95th percentile of CPU is 88 %, the median 88 "
-                             "%: the CPU is used");
+                             "% in the training loop: the CPU is used");
 }
 
 static void gpu_only(size_t i, struct moment *m)
@@ -121,8 +121,8 @@ TEST(what_was_not_measured_has_no_row_and_is_said)
     const struct verdict *v = judge_nodes(&node, 1);
     CHECK_INT(v->n_plots, 1); /* no table of the network */
     CHECK_INT(v->plots[0].n_rows, 1);
-    CHECK_STR(v->remarks[0], "n0: the 95th percentile of GPU is 13 %, the median 13 %; CPU was not "
-                             "measured: its GPUs are under-used");
+    CHECK_STR(v->remarks[0], "n0: the 95th percentile of GPU is 13 %, the median 13 % in the "
+                             "training loop; CPU was not measured: its GPUs are under-used");
 }
 
 TEST(a_single_sweep_is_no_summary)
