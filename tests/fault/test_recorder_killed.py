@@ -62,7 +62,7 @@ def check_readable(lab: Lab, killed: Killed) -> float:
     cpu = sorted(x["time_ns"] for x in samples if x["metric"] == "job.cpu")
     if cpu:  # everything before the end is there: no hole in the middle, where a second is ten rows
         late = sum(x["count"] for x in shown["losses"] if x["kind"] == "late")
-        untold = 3  # rows that a busy machine made late in the last second: killed before it said so
+        untold = 3  # rows made late by a busy machine in the last second, killed before it said so
         assert cpu[-1] - cpu[0] <= (len(cpu) + late + untold) * NS // 10
     last_ns = max((x["time_ns"] for x in samples), default=killed.start_ns)
     return (killed.kill_ns - last_ns) / NS
