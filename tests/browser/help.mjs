@@ -280,3 +280,13 @@ export async function tableText(page, caption) {
     [...el.querySelectorAll("tbody tr")].map((tr) => [...tr.children].map((td) => td.innerText.replace(/\s+/g, " ").trim())),
   );
 }
+
+/** Clicks on the head of every column of a node's resources, and looks that the table is sorted by it. */
+export async function sortByAll(page) {
+  const block = page.locator("section.use-node").first();
+  for (const column of ["Resource", "Unit", "min", "max", "p99", "p95", "p90", "p50", "Samples"]) {
+    const head = block.locator("th", { hasText: new RegExp(`^${column}`) });
+    await head.getByRole("button").click();
+    assert.match(await head.getAttribute("aria-sort"), /ascending|descending/);
+  }
+}
