@@ -20,6 +20,9 @@ enum { STACK = 256 * 1024, PRIORITY = 10 };
  * to the rules, so that little waits in memory. */
 #define LATE_NS (2 * NS_PER_S)
 #define TAKE_NS (5 * NS_PER_S)
+/* ... and of events no more wait than are taken in some milliseconds: while they are, who reads the
+ * rings waits. */
+enum { EVENTS_MANY = 1 << 14 };
 /* How long the end of a run waits for rules of the user's own, twice at most. */
 #define OWN_LAST_NS (5 * NS_PER_S)
 
@@ -29,10 +32,10 @@ struct insight {
     struct insight_ask ask;
     struct rule_params params;
     struct arena arena;   /* of the params */
-    pthread_mutex_t lock; /* for the next three; held for moments: sampling waits for it */
+    pthread_mutex_t lock; /* for the next four; held for moments: sampling waits for it */
     pthread_cond_t changed;
     struct sweep_buf sweeps;
-    bool stop;
+    bool stop, many; /* events wait */
     pthread_mutex_t steps_lock;
     struct step_buf steps;       /* under that */
     pthread_mutex_t engine_lock; /* for what follows, up to last_step */
@@ -81,31 +84,39 @@ void insight_events(struct insight *i, const struct track *t, const struct event
 {
     pthread_mutex_lock(&i->steps_lock);
     step_buf_events(&i->steps, t, v, n, i->ask.tie);
+    const bool many = i->steps.waiting >= EVENTS_MANY;
     pthread_mutex_unlock(&i->steps_lock);
+    if (!many)
+        return;
+    pthread_mutex_lock(&i->lock);
+    i->many = true;
+    pthread_mutex_unlock(&i->lock);
+    pthread_cond_signal(&i->changed);
 }
 
 /* ---- to the rules ---- */
 
-static void take_steps(void *ctx, const struct rank_sight *who, const struct step *v, size_t n)
+static void take_steps(struct insight *i, const struct step_batch *b)
 {
-    struct insight *i = ctx;
-    if (i->first_step.ns == 0 || v[0].start.ns < i->first_step.ns)
-        i->first_step = v[0].start;
-    for (size_t k = 0; k < n; k++)
-        i->last_step.ns = MAX_OF(i->last_step.ns, v[k].start.ns + v[k].dur_ns);
-    engine_steps(i->engine, i->node, who, v, n);
+    if (i->first_step.ns == 0 || b->v[0].start.ns < i->first_step.ns)
+        i->first_step = b->v[0].start;
+    for (size_t k = 0; k < b->n; k++)
+        i->last_step.ns = MAX_OF(i->last_step.ns, b->v[k].start.ns + b->v[k].dur_ns);
+    engine_steps(i->engine, i->node, &b->who, b->v, b->n);
 }
 
 /* Steps first: they say which sweeps count. Under the engine's lock. */
 static void take(struct insight *i, wall_ns until)
 {
     struct gpu_sweeps gpus[SIGHT_GPUS_MOST];
+    struct step_news news;
     struct arena a = {0};
     pthread_mutex_lock(&i->steps_lock);
-    step_buf_take(&i->steps, i->ask.tie, &a, take_steps, i);
-    engine_told(i->engine, i->node, i->steps.told, i->steps.n_told);
-    i->steps.n_told = 0;
+    step_buf_take(&i->steps, i->ask.tie, &a, &news);
     pthread_mutex_unlock(&i->steps_lock);
+    for (size_t k = 0; k < news.n; k++)
+        take_steps(i, &news.batches[k]);
+    engine_told(i->engine, i->node, news.told, news.n_told);
     arena_free(&a);
     pthread_mutex_lock(&i->lock);
     sweep_buf_move(&i->sweeps, sweep_buf_before(&i->sweeps, until), &i->taken);
@@ -145,8 +156,9 @@ static bool nap(struct insight *i, int64_t ns)
 {
     const mono_ns until = mono_add(clock_mono(), ns);
     pthread_mutex_lock(&i->lock);
-    while (!i->stop && thread_wait(&i->changed, &i->lock, until))
+    while (!i->stop && !i->many && thread_wait(&i->changed, &i->lock, until))
         ;
+    i->many = false;
     const bool go_on = !i->stop;
     pthread_mutex_unlock(&i->lock);
     return go_on;

@@ -70,15 +70,30 @@ struct step_buf {
     size_t n;
     struct told *told;
     size_t n_told, cap_told;
+    size_t waiting; /* events since the last take */
+};
+
+/* Steps of one process. */
+struct step_batch {
+    struct rank_sight who;
+    struct step *v;
+    size_t n;
+};
+
+/* What has come since the last take. */
+struct step_news {
+    struct step_batch *batches;
+    size_t n;
+    struct told *told;
+    size_t n_told;
 };
 
 void step_buf_events(struct step_buf *b, const struct track *t, const struct event *v, size_t n,
                      struct clock_tie tie);
-/* Steps that are done, of every process that trains, with wall time; `each` once a process. */
+/* Steps that are done, of every process that trains, with wall time, and what rules are told; in
+ * the arena. */
 void step_buf_take(struct step_buf *b, struct clock_tie tie, struct arena *a,
-                   void (*each)(void *ctx, const struct rank_sight *who, const struct step *v,
-                                size_t n),
-                   void *ctx);
+                   struct step_news *out);
 void step_buf_free(struct step_buf *b);
 
 /* ---- rules of the user's own (insight_users.c) ---- */

@@ -6,7 +6,8 @@
 #include "agent/insight_own.h"
 #include "base/mem.h"
 
-enum { PROCESSES_MOST = 1024, THREADS_MOST = 64, TOLD_MOST = 1 << 14 };
+/* OTHERS_KEPT: of a thread that may turn out to be the one that trains. */
+enum { PROCESSES_MOST = 1024, THREADS_MOST = 64, TOLD_MOST = 1 << 14, OTHERS_KEPT = 4096 };
 
 static wall_ns wall_of(mono_ns t, struct clock_tie tie)
 {
@@ -71,6 +72,7 @@ void step_buf_events(struct step_buf *b, const struct track *t, const struct eve
                      struct clock_tie tie)
 {
     struct seen_process *p = process_of(b, t->pid);
+    b->waiting += n;
     struct seen_thread *th =
         p && t->kind == TRACK_THREAD && p->worker < 0 ? thread_of(p, t->id) : NULL;
     for (size_t i = 0; p && i < n; i++) {
@@ -97,29 +99,45 @@ static struct steps_flow *main_flow(const struct seen_process *p)
     return best;
 }
 
-/* Who did not say its rank is called by its place among the processes, as elsewhere. */
-void step_buf_take(struct step_buf *b, struct clock_tie tie, struct arena *a,
-                   void (*each)(void *ctx, const struct rank_sight *who, const struct step *v,
-                                size_t n),
-                   void *ctx)
+/* Threads beside the one that trains keep only so much: they would for as long as they live. */
+static void take_process(const struct seen_process *p, const struct steps_flow *trains,
+                         struct clock_tie tie, struct arena *a, struct step_batch *out)
 {
-    int64_t unnamed = 0;
-    for (size_t i = 0; i < b->n; i++) {
-        struct seen_process *p = &b->v[i];
-        struct steps_flow *f = p->worker < 0 ? main_flow(p) : NULL;
+    *out = (struct step_batch){.who = p->who};
+    for (size_t i = 0; i < p->n_threads; i++) {
+        struct steps_flow *f = p->threads[i].flow;
         struct step *v;
         size_t n;
-        if (!f)
+        if (f != trains && steps_flow_kept(f) <= OTHERS_KEPT)
             continue;
         steps_flow_take(f, false, a, &v, &n);
-        for (size_t k = 0; k < n; k++)
-            v[k].start = wall_of((mono_ns){v[k].start.ns}, tie);
-        struct rank_sight who = p->who;
-        if (who.rank < 0)
-            who.rank = unnamed++;
-        if (n)
-            each(ctx, &who, v, n);
+        if (f == trains) {
+            out->v = v;
+            out->n = n;
+        }
     }
+    for (size_t k = 0; k < out->n; k++)
+        out->v[k].start = wall_of((mono_ns){out->v[k].start.ns}, tie);
+}
+
+/* Who did not say its rank is called by its place among the processes, as elsewhere. */
+void step_buf_take(struct step_buf *b, struct clock_tie tie, struct arena *a, struct step_news *out)
+{
+    int64_t unnamed = 0;
+    *out = (struct step_news){.batches = arena_array(a, struct step_batch, b->n),
+                              .told = arena_array(a, struct told, b->n_told),
+                              .n_told = b->n_told};
+    for (size_t i = 0; i < b->n; i++) {
+        struct step_batch *to = &out->batches[out->n];
+        const struct steps_flow *trains = b->v[i].worker < 0 ? main_flow(&b->v[i]) : NULL;
+        take_process(&b->v[i], trains, tie, a, to);
+        if (trains && to->who.rank < 0)
+            to->who.rank = unnamed++;
+        out->n += to->n > 0;
+    }
+    if (b->n_told)
+        memcpy(out->told, b->told, b->n_told * sizeof *b->told);
+    b->n_told = b->waiting = 0;
 }
 
 void step_buf_free(struct step_buf *b)

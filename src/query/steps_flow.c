@@ -44,6 +44,11 @@ uint64_t steps_flow_marked(const struct steps_flow *f)
     return f->marked + f->points.marked;
 }
 
+size_t steps_flow_kept(const struct steps_flow *f)
+{
+    return f->points.n;
+}
+
 /* Keeps what ends after t. */
 static void drop_before(struct steps_flow *f, int64_t t)
 {

@@ -22,5 +22,7 @@ void steps_flow_take(struct steps_flow *f, bool ended, struct arena *a, struct s
 /* How many events with a say in steps there have been: the thread of a process that has most is the
  * one that trains. */
 uint64_t steps_flow_marked(const struct steps_flow *f);
+/* How many of them are kept. */
+size_t steps_flow_kept(const struct steps_flow *f);
 
 #endif
