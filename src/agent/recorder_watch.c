@@ -198,7 +198,7 @@ void recorder_stop_job(struct recorder *r, const char *why, int64_t grace_ns)
         snprintf(v->stop_why, sizeof v->stop_why, "%s", why);
     }
     v->stop_asked = true;
-    sink_mark(r->sink, MARK_SIGNAL, SIGTERM, "%s", why);
+    sink_mark(r->sink, MARK_STOP, SIGTERM, "%s", why);
     const struct jobtree *left = r->job.exited ? &r->left : NULL;
     job_signal(&r->job, SIGTERM, left);
     job_signal(&r->job, SIGCONT, left); /* a stopped job could not act on it */

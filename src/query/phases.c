@@ -111,10 +111,11 @@ static void job_times(const struct phases_from *f, struct run_phases *out)
 
 /* ---- interruptions ---- */
 
+/* Of a notice the number says whether the machine goes away, or is only likelier to. */
 static bool asks_to_stop(const struct mark *m)
 {
     if (m->id == MARK_INTERRUPTION)
-        return true;
+        return m->number != 0;
     if (m->id != MARK_SIGNAL)
         return false;
     switch (m->number) {
@@ -138,18 +139,35 @@ static bool is_next_session(const struct node_info *a, const struct node_info *b
     return strcmp(a->id, b->id) == 0;
 }
 
-/* From the first word of it to the node's end, and on to its next session. */
-static void add_interruptions(struct changes *c, const struct phases_from *f)
+/* Nodes that a word to stop ended, or may yet end: nobody knows of a living one, nor of one whose
+ * machine went away with its recorder. The others took no notice, or ended for another reason. */
+static const bool word_counts[RUN_STATUS_N] = {
+    [RUN_RUNNING] = true,
+    [RUN_INTERRUPTED] = true,
+    [RUN_DIED] = true,
+};
+
+/* The first word to stop; the node's end when there is none that counts. */
+static int64_t told_to_stop(const struct phases_from *f, const struct node_info *n)
+{
+    int64_t at = n->end.ns;
+    for (size_t k = 0; word_counts[n->status] && k < f->n_marks; k++)
+        if (is_of(&f->marks[k], n) && asks_to_stop(&f->marks[k].mark))
+            at = MIN_OF(at, f->marks[k].at.ns);
+    return at;
+}
+
+/* From the first word of it to the node's end, and on to its next session. A living node's end is
+ * that of its samples, which its steps may be ahead of: it is interrupted until now. */
+static void add_interruptions(struct changes *c, const struct phases_from *f, int64_t now)
 {
     const struct run_info *info = f->info;
     for (size_t i = 0; i < info->n_nodes; i++) {
         const struct node_info *n = &info->nodes[i];
         const bool again = i + 1 < info->n_nodes && is_next_session(n, &info->nodes[i + 1]);
-        int64_t from = n->end.ns;
-        for (size_t k = 0; n->status == RUN_INTERRUPTED && k < f->n_marks; k++)
-            if (is_of(&f->marks[k], n) && asks_to_stop(&f->marks[k].mark))
-                from = MIN_OF(from, f->marks[k].at.ns);
-        const int64_t to = again ? info->nodes[i + 1].start.ns : n->end.ns;
+        const int64_t from = told_to_stop(f, n);
+        const int64_t end = n->status == RUN_RUNNING && from < n->end.ns ? now : n->end.ns;
+        const int64_t to = again ? info->nodes[i + 1].start.ns : end;
         if (from < to)
             add_stretch(c, IN_INTERRUPTION, from, to);
     }
@@ -225,7 +243,7 @@ void phases_of(const struct phases_from *from, struct arena *a, struct run_phase
     *out = (struct run_phases){0};
     add_steps(&c, from, out);
     job_times(from, out);
-    add_interruptions(&c, from);
+    add_interruptions(&c, from, out->job_end.ns);
     tile(&c, out, a);
     sorted_runs_free(&c.runs);
     free(c.v);

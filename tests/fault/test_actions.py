@@ -156,7 +156,7 @@ def test_stop_ends_the_job_and_says_who_did(lab, act, train):
     assert f"stopped by rule {RULE}: SIGTERM sent" in done.stderr
     node = lab.show()["nodes"][0]
     assert node["status"] == "stopped" and node["why"] == f"stopped by rule {RULE}"
-    assert any(m["text"] == f"stopped by rule {RULE}" for m in lab.marks("signal"))
+    assert any(m["text"] == f"stopped by rule {RULE}" for m in lab.marks("stop"))
 
 
 def test_a_dead_endpoint_is_told_once_and_counted_and_the_run_goes_on(lab, act):

@@ -102,6 +102,58 @@ TEST(steps_that_end_behind_the_job_by_another_nodes_clock_make_it_longer)
     CHECK_STR(phases_of_ranks("D5 F3 B4 O1 .950 D5 F3 B4 O1", ""), "init 0-100, train 100-1076");
 }
 
+/* A node from 0 on that came to that status, with a word from outside at 200 and steps from 100
+ * to 420: those of a living one are ahead of its last sample. */
+static const char *phases_when_told(enum run_status status, struct mark word)
+{
+    struct arena a = {0};
+    struct rank_steps rank = {0};
+    struct run_phases p;
+    struct node_info node = {.id = "a", .session = 1, .status = status, .start = {KIT_WALL}};
+    node.end.ns = KIT_WALL + (status == RUN_RUNNING ? 400 : 420);
+    const struct run_info info = {.nodes = &node, .n_nodes = 1, .status = status};
+    const struct run_mark m[] = {{"a", {.id = MARK_JOB_START}, {KIT_WALL}},
+                                 {"a", word, {KIT_WALL + 200}}};
+    struct stepkit k = {.at = 100};
+    stepkit_add(&k, "D100 F30 B20 O10 D100 F30 B20 O10");
+    steps_derive(k.v, k.n, &a, &rank.steps, &rank.n);
+    stepkit_free(&k);
+    phases_of(&(struct phases_from){&info, m, COUNT_OF(m), &rank, 1}, &a, &p);
+    const char *out = phases_text(&p);
+    arena_free(&a);
+    return out;
+}
+
+TEST(a_living_job_that_was_told_to_stop_is_interrupted_from_then_until_now)
+{
+    static const struct mark words[] = {{.id = MARK_SIGNAL, .number = SIGTERM},
+                                        {.id = MARK_SIGNAL, .number = SIGINT},
+                                        {.id = MARK_INTERRUPTION, .number = 1}};
+    for (size_t i = 0; i < COUNT_OF(words); i++) {
+        CHECK_STR(phases_when_told(RUN_RUNNING, words[i]),
+                  "init 0-100, train 100-200, away 200-420");
+        CHECK_STR(phases_when_told(RUN_FINISHED, words[i]), "init 0-100, train 100-420");
+        CHECK_STR(phases_when_told(RUN_STOPPED, words[i]), "init 0-100, train 100-420");
+    }
+}
+
+TEST(what_does_not_end_a_job_does_not_interrupt_it)
+{
+    static const struct mark words[] = {{.id = MARK_SIGNAL, .number = SIGUSR1},
+                                        {.id = MARK_INTERRUPTION, .number = 0}, /* a warning */
+                                        {.id = MARK_STOP, .number = SIGTERM}}; /* the user's wish */
+    static const enum run_status all[] = {RUN_RUNNING, RUN_INTERRUPTED, RUN_DIED};
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        for (size_t k = 0; k < COUNT_OF(all); k++)
+            CHECK_STR(phases_when_told(all[k], words[i]), "init 0-100, train 100-420");
+}
+
+TEST(a_machine_that_goes_away_with_its_recorder_was_interrupted_by_the_notice)
+{
+    const struct mark notice = {.id = MARK_INTERRUPTION, .number = 1};
+    CHECK_STR(phases_when_told(RUN_DIED, notice), "init 0-100, train 100-200, away 200-420");
+}
+
 TEST(without_steps_all_is_getting_ready_and_it_says_so)
 {
     struct arena a = {0};
