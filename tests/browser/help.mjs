@@ -133,10 +133,16 @@ class Stage {
   }
 
   /** Records the example trainer; resolves as soon as the run can be seen, `done` when it ended. */
-  async record(name, ...options) {
-    const before = new Set(readdirSync(this.dir));
-    const args = ["run", "--name", name, "--interval", "100ms", "--dir", this.dir, "--", trainer, ...options];
-    const child = spawn(footplate, args, { stdio: "ignore" });
+  record(name, ...options) {
+    return this.recordJob(name, [trainer, ...options]);
+  }
+
+  /** Records any program, with options of `run` and an environment of its own, into a new run or as
+   * the next session of `run`. */
+  async recordJob(name, command, { args = [], env = {}, run: known } = {}) {
+    const before = new Set(readdirSync(this.dir).filter((n) => n !== known));
+    const words = ["run", "--name", name, "--interval", "100ms", "--dir", this.dir, ...args, "--", ...command];
+    const child = spawn(footplate, words, { stdio: "ignore", env: { ...process.env, ...env } });
     this.#children.push(child);
     const folder = await until(() => readdirSync(this.dir).find((n) => !before.has(n) && n.startsWith(name)), `the run ${name}`);
     if (this.address !== undefined) await until(() => this.#knows(folder), `${folder} in the list`);
@@ -278,6 +284,13 @@ export async function tableText(page, caption) {
   await table.first().waitFor();
   return table.first().evaluate((el) =>
     [...el.querySelectorAll("tbody tr")].map((tr) => [...tr.children].map((td) => td.innerText.replace(/\s+/g, " ").trim())),
+  );
+}
+
+/** The parts of the first pie of a page, each with what it says: name, value, percent. */
+export function pieParts(page) {
+  return page.locator(".pie-list").first().locator("li").evaluateAll((all) =>
+    all.map((li) => [li.dataset.part, ...[...li.querySelectorAll(".num")].map((n) => n.innerText)]),
   );
 }
 

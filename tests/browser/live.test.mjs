@@ -6,11 +6,12 @@ import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
 
 import { pageModule, tableText, until } from "./help.mjs";
-import { drag, hash, living } from "./living.mjs";
+import { drag, hash, living, shows, showsPie, watched } from "./living.mjs";
 
 let t;
 let job;
 let format;
+let palette;
 let node;
 let live;
 
@@ -18,39 +19,12 @@ before(async () => {
   live = await living("lively");
   ({ t, job, node } = live);
   format = await pageModule("format.ts");
+  palette = await pageModule("palette.ts");
 });
 afterEach(() => t.tidy());
 after(() => live?.end());
 
-/** A page with what the server answered it last, by the end of the path. */
-async function open(tab, ready) {
-  const page = await t.open(`#/run/${job.run}/${tab}`, { ready });
-  const last = {};
-  const base = `/api/v1/runs/${job.run}`;
-  page.on("response", async (r) => {
-    const { pathname } = new URL(r.url());
-    if (!pathname.startsWith(base) || r.status() !== 200 || pathname.endsWith("/live")) return;
-    const key = pathname.slice(base.length + 1);
-    const asked = (last[`${key} asked`] = (last[`${key} asked`] ?? 0) + 1);
-    const body = await r.json().catch(() => null); // the page may be closed meanwhile
-    if (body !== null && asked === last[`${key} asked`]) last[key] = body;
-  });
-  await page.reload(); // what came before anybody listened comes again
-  await page.waitForSelector(ready);
-  return { page, last };
-}
-
-/** Waits until the page shows what `want` makes of the server's last answers. */
-async function shows(what, got, want) {
-  let seen = "";
-  await until(async () => {
-    const expected = want();
-    if (expected === null) return false;
-    const [a, b] = [JSON.stringify(await got()), JSON.stringify(expected)];
-    seen = `\n${a}\n${b}`;
-    return a === b;
-  }, what).catch((e) => assert.fail(e.message + seen));
-}
+const open = (tab, ready) => watched(t, job.run, tab, ready);
 
 /** Seconds 1 to 4 of the job, as parts of an address or a question. */
 async function past() {
@@ -84,14 +58,23 @@ test("the phases and details of a living job are the server's, sum to 100 and gr
       return [...[r.job_start_ns, r.loop_start_ns, r.loop_end_ns].map(format.timestamp), ...seconds];
     },
   );
-  const percents = (await all("Initialization (%)", "Training loop (%)", "Finalization (%)")).map((s) => Number(s.replace(" %", "")));
-  assert.equal(Math.round(percents.reduce((a, b) => a + b, 0) * 10), 1000);
-  const pie = await page.locator(".pie-list").first().locator("li").evaluateAll((items) => items.map((li) => li.dataset.part));
-  assert.deepEqual(pie, ["Initialization", "Training loop", "Finalization"]);
+  const shares = () => page.locator(".job-details dl > div").evaluateAll((all) =>
+    all.filter((d) => d.querySelector("dt").innerText.endsWith("(%)")).map((d) => Number(d.querySelector("dd").innerText.replace(" %", ""))),
+  );
+  assert.equal(Math.round((await shares()).reduce((a, b) => a + b, 0) * 10), 1000);
   const phases = () => page.locator(".progress-bar span").evaluateAll((spans) => [...new Set(spans.map((s) => s.className))].sort());
   await shows("the phases in the bar", phases, () => info() && [...new Set(info().phases.map((p) => `phase-${p.phase}`))].sort());
   const before = await detail("Training loop duration");
   await until(async () => (await detail("Training loop duration")) !== before, "a longer loop");
+  t.calm(page);
+});
+
+test("the pie of a living job has the times and percents of the server, and goes on to", async () => {
+  const { page, last } = await open("overview", ".pie");
+  await showsPie(page, last, { format, palette });
+  const first = last[""].job_duration_s;
+  await until(() => last[""].job_duration_s > first + 1, "a second more of the job");
+  await showsPie(page, last, { format, palette });
   t.calm(page);
 });
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // living.mjs - a job that runs while its pages are looked at, on a machine with two GPUs that a
 // stand-in of the driver's library plays; and hands for its charts.
+import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { root, start, until } from "./help.mjs";
+import { pieParts, root, start, until } from "./help.mjs";
 
 const BEGUN_S = 6; // of the job: enough for a window that is over
 
@@ -34,6 +35,62 @@ export async function living(name) {
     rmSync(folder, { recursive: true, force: true });
   };
   return { t, job, node: (await info()).nodes[0].id, end };
+}
+
+/** A page with what the server answered it last, by the end of the path. */
+export async function watched(t, run, tab, ready) {
+  const page = await t.open(`#/run/${run}/${tab}`, { ready });
+  const last = {};
+  const base = `/api/v1/runs/${run}`;
+  page.on("response", async (r) => {
+    const { pathname } = new URL(r.url());
+    if (!pathname.startsWith(base) || r.status() !== 200 || pathname.endsWith("/live")) return;
+    const key = pathname.slice(base.length + 1);
+    const asked = (last[`${key} asked`] = (last[`${key} asked`] ?? 0) + 1);
+    const body = await r.json().catch(() => null); // the page may be closed meanwhile
+    if (body !== null && asked === last[`${key} asked`]) last[key] = body;
+  });
+  await page.reload(); // what came before anybody listened comes again
+  await page.waitForSelector(ready);
+  return { page, last };
+}
+
+/** Waits until the page shows what `want` makes of the server's last answers. */
+export async function shows(what, got, want) {
+  let seen = "";
+  await until(async () => {
+    const expected = want();
+    if (expected === null) return false;
+    const [a, b] = [JSON.stringify(await got()), JSON.stringify(expected)];
+    seen = `\n${a}\n${b}`;
+    return a === b;
+  }, what).catch((e) => assert.fail(e.message + seen));
+}
+
+/** The parts of the pie that have time, as the server tells of them: all phases that it knows, the
+ * loop as one. `words` are the page's format.ts and palette.ts. */
+export function pieWanted(info, { format, palette }) {
+  const kinds = Object.keys(info).flatMap((key) => /^(?!train|eval)(\w+)_pct$/.exec(key)?.[1] ?? []);
+  const parts = kinds.map((kind) => {
+    const [title, seconds] = kind === "loop" ? ["Training loop", info.train_s + info.eval_s] : [palette.PHASES[kind].title, info[`${kind}_s`]];
+    return [title, format.value(seconds, "s"), format.percent(info[`${kind}_pct`])];
+  });
+  return withTime(parts, format);
+}
+
+const withTime = (parts, format) => parts.filter(([, took]) => took !== format.value(0, "s"));
+
+/** The pie and what stands in its middle are those of the server's last answer about the run. */
+export async function showsPie(page, last, words) {
+  const { format } = words;
+  const middle = () => page.locator(".pie-middle").first().innerHTML();
+  await shows(
+    "the pie of phases",
+    async () => [await middle(), ...withTime(await pieParts(page), format)],
+    () => (last[""]?.loop_start_ns ? [format.duration(last[""].job_duration_s), ...pieWanted(last[""], words)] : null),
+  );
+  const percents = (await pieParts(page)).map(([, , pct]) => Number(pct.replace(" %", "")));
+  assert.equal(Math.round(percents.reduce((a, b) => a + b, 0) * 10), 1000);
 }
 
 /** What an address holds behind its path. */

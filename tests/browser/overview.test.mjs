@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
 
-import { pageModule, start, sortByAll, tableText, until } from "./help.mjs";
+import { pageModule, pieParts, start, sortByAll, tableText, until } from "./help.mjs";
 
 let t;
 let format;
@@ -36,9 +36,7 @@ test("the pie has the total and each phase with time and percent, and the percen
   for (const name of [withPhases, recorded]) {
     const page = await overview(name);
     const info = await t.api(`/runs/${name}`);
-    const parts = await page.locator(".pie-list").first().locator("li").evaluateAll((all) =>
-      all.map((li) => [li.dataset.part, ...[...li.querySelectorAll(".num")].map((n) => n.innerText)]),
-    );
+    const parts = await pieParts(page);
     assert.deepEqual(parts.map((p) => p[0]), ["Initialization", "Training loop", "Finalization"]);
     assert.deepEqual(
       parts.map((p) => p[1]),
@@ -98,7 +96,7 @@ test("a job that was told to stop has an interruption in the bar and in the pie"
   const page = await overview(job.run);
   const bar = page.locator(".progress-bar span.phase-interruption");
   await bar.first().waitFor({ state: "attached" });
-  const parts = await page.locator(".pie-list").first().locator("li").evaluateAll((all) => all.map((li) => li.dataset.part));
+  const parts = (await pieParts(page)).map(([name]) => name);
   assert.ok(parts.includes("Interruption"), parts.join());
   assert.equal((await details(page))["Interruption"], format.value(info.interruption_s, "s"));
   t.calm(page);
