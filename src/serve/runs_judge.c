@@ -191,13 +191,17 @@ struct job *judge_prepare(struct runs *r, struct runs_item *x, uint64_t version,
     return &g->job;
 }
 
+bool judge_is_recent(mono_ns at)
+{
+    return at.ns && mono_diff(clock_mono(), at) < AGAIN_S * NS_PER_S;
+}
+
 /* What was found is still good, or good enough for a run that goes on. */
 static bool is_good(const struct runs_item *x, uint64_t version, bool live)
 {
     if (!x->findings && !x->findings_error)
         return false;
-    return x->findings_version == version ||
-           (live && mono_diff(clock_mono(), x->findings_at) < AGAIN_S * NS_PER_S);
+    return x->findings_version == version || (live && judge_is_recent(x->findings_at));
 }
 
 static int from_judge(struct runs *r, struct runs_item *x, bool live, struct arena *a,

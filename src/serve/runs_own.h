@@ -61,6 +61,7 @@ struct runs_item {
     unsigned issues[SEVERITY_N];
     uint64_t judged_stamp; /* of the description that was good then */
     uint64_t tried_stamp;  /* the same, when it was last evaluated without being asked for */
+    mono_ns tried_at;      /* when that was; 0: never */
 };
 
 struct runs_picture {
@@ -122,6 +123,8 @@ struct runs_about *about_read(const char *path, uint64_t stamp);
 struct job *judge_prepare(struct runs *r, struct runs_item *x, uint64_t version, bool turns);
 /* What is known of its issues without looking at its data; NULL: nothing. Under the lock. */
 const unsigned *judge_issues(const struct runs_item *x);
+/* Findings evaluated then are good enough for a run that goes on. 0: never. */
+bool judge_is_recent(mono_ns at);
 /* The job that fills the list, see runs_list_asked. */
 void fill_list(struct job *j, bool ends);
 

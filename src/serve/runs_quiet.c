@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* runs_quiet.c - fills the list of runs with their findings while somebody looks at it.
  *
- * Runs whose recorder wrote none, imported ones above all, would have none in the list until each
- * of them was opened. They are evaluated one at a time on a thread that yields to everything else;
- * only the newest, only ones that take little, and only while the list is asked for. */
+ * Runs whose recorder wrote none, imported ones and those that go on, would have none in the list
+ * until each of them was opened. They are evaluated one at a time on a thread that yields to
+ * everything else; only the newest, only ones that take little, and only while the list is asked
+ * for. */
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -18,12 +19,15 @@ enum {
     LEAST_NICE = 19,
 };
 
-/* Under the lock. */
+/* A run that goes on wants it again and again, an ended one once. Under the lock. */
 static bool wants_judging(const struct runs_item *x)
 {
     const struct runs_about *a = x->about;
-    return !a->broken && a->info.status != RUN_RUNNING && !x->evaluating && !judge_issues(x) &&
-           x->tried_stamp != a->stamp;
+    if (a->broken || x->evaluating)
+        return false;
+    if (a->info.status == RUN_RUNNING)
+        return !judge_is_recent(x->findings_at) && !judge_is_recent(x->tried_at);
+    return !judge_issues(x) && x->tried_stamp != a->stamp;
 }
 
 /* Takes note that it was tried, also when it is then too large or cannot be read. */
@@ -31,8 +35,10 @@ static bool take_if_wanted(struct runs *r, struct runs_item *x)
 {
     pthread_mutex_lock(&r->lock);
     const bool wanted = wants_judging(x);
-    if (wanted)
+    if (wanted) {
         x->tried_stamp = x->about->stamp;
+        x->tried_at = clock_mono();
+    }
     pthread_mutex_unlock(&r->lock);
     return wanted && stamp_bytes(x->path) <= BYTES_MOST;
 }

@@ -61,6 +61,16 @@ def living(footplate: Path, tmp_runs: Path) -> Iterator[subprocess.Popen[bytes]]
     process.wait(20)
 
 
+def test_the_list_has_the_findings_of_a_run_that_goes_on(
+    footplate: Path, tmp_runs: Path, living: object
+) -> None:
+    with serving(footplate, tmp_runs) as s:
+        assert s.api("/runs")[0]["findings"] is None
+        wait_for(lambda: s.api("/runs")[0]["findings"], "findings in the list")
+        run = s.api("/runs")[0]
+        assert run["live"] and set(run["findings"]) == {"critical", "warning", "info"}
+
+
 def test_a_stream_has_the_state_at_once_and_then_only_what_is_new(
     footplate: Path, tmp_runs: Path, living: object
 ) -> None:
