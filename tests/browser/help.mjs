@@ -287,13 +287,6 @@ export async function tableText(page, caption) {
   );
 }
 
-/** The parts of the first pie of a page, each with what it says: name, value, percent. */
-export function pieParts(page) {
-  return page.locator(".pie-list").first().locator("li").evaluateAll((all) =>
-    all.map((li) => [li.dataset.part, ...[...li.querySelectorAll(".num")].map((n) => n.innerText)]),
-  );
-}
-
 /** Clicks on the head of every column of a node's resources, and looks that the table is sorted by it. */
 export async function sortByAll(page) {
   const block = page.locator("section.use-node").first();

@@ -6,7 +6,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { pieParts, root, start, until } from "./help.mjs";
+import { root, start, until } from "./help.mjs";
+import { pieParts } from "./shown.mjs";
 
 const BEGUN_S = 6; // of the job: enough for a window that is over
 

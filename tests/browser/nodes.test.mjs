@@ -8,6 +8,7 @@ import { join } from "node:path";
 import test, { after, afterEach, before } from "node:test";
 
 import { pageModule, start, tableText, until } from "./help.mjs";
+import { binCounts, stackedBars, stepBins, stepBinsWanted } from "./shown.mjs";
 
 const CORES = 20;
 const SCENE = `scene 1
@@ -34,7 +35,7 @@ n2 cpu.util total  0s..120s 80
 n2 cpu.util cpu0  0s..120s 70
 n2 cpu.util cpu1  0s..120s 90
 rank 0 on n1: steps 100 x 1s from 10s data=10% forward=30% backward=40% optimizer=10%; eval 5 x 1s every 50 forward=95%
-rank 1 on n2: steps 100 x 1s from 10s data=20% forward=30% backward=40% optimizer=10%
+rank 1 on n2: steps 100 x 1s from 10s data=20% forward=30% backward=40% optimizer=10%; step 70 takes 4s in comm; span checkpoint 2s..3s
 `;
 
 let t;
@@ -111,6 +112,11 @@ test("the tables of the line charts say what the grid answers, for the mean and 
   assert.deepEqual(gpu[3].slice(1), want, "mean, SM active and tensor active, of all and of gpu1");
   await page.getByRole("button", { name: "Show as table: Network utilization", exact: true }).click();
   assert.deepEqual((await tableText(page, "Network utilization"))[3].slice(1), [1000, 2000].map((v) => format.value(v, "B/s")));
+  await page.getByRole("button", { name: "Show as table: GPU memory", exact: true }).click();
+  assert.deepEqual((await tableText(page, "GPU memory"))[3].slice(1), ["60.0 %", "70.0 %"], "the mean of both, and gpu1");
+  await page.getByRole("button", { name: "Show as table: System metrics over time", exact: true }).click();
+  const system = await tableText(page, "System metrics over time");
+  assert.deepEqual(system[3].slice(1), [format.percent(series("cpu.util", "total").v[filled[3]]), "60.0 %", "2.0 %"], "CPU, GPU and waiting for I/O");
   t.calm(page);
 });
 
@@ -310,7 +316,7 @@ test("the framework's lanes name the parts of a step for each rank", async () =>
   const page = await open("");
   await page.getByRole("button", { name: "Show as table: Framework metrics over time" }).click();
   const rows = await tableText(page, "Framework metrics over time");
-  for (const [rank, parts] of [["rank 0", ["Data loading", "Forward", "Backward", "Optimizer", "Evaluation"]], ["rank 1", ["Data loading", "Forward", "Backward", "Optimizer"]]])
+  for (const [rank, parts] of [["rank 0", ["Data loading", "Forward", "Backward", "Optimizer", "Evaluation"]], ["rank 1", ["Data loading", "Forward", "Backward", "Optimizer", "Checkpoint", "Collectives"]]])
     for (const part of parts) assert.ok(rows.some((r) => r[0].includes(part) && r[1] === rank), `${part} of ${rank}`);
   t.calm(page);
 });
@@ -319,14 +325,7 @@ test("the stacked bars are as high as their steps, part by part as the API says"
   const page = await open("?node=n1&last=10");
   const { steps } = await t.api(`/runs/${name}/steps?last=10&mode=train&rank=0`);
   await page.locator(".nodes-steps svg").waitFor();
-  const bars = await page.locator(".nodes-steps .bar-step").evaluateAll((all) =>
-    all.map((g) => ({
-      step: Number(g.dataset.step),
-      duration: Number(g.dataset.duration),
-      parts: Object.fromEntries([...g.querySelectorAll("rect")].map((r) => [r.dataset.part, Number(r.dataset.seconds)])),
-      pixels: [...g.querySelectorAll("rect")].reduce((sum, r) => sum + Number(r.getAttribute("height")), 0),
-    })),
-  );
+  const bars = await stackedBars(page);
   assert.equal(bars.length, 10);
   for (const [i, bar] of bars.entries()) {
     const sum = Object.values(bar.parts).reduce((a, b) => a + b, 0);
@@ -345,14 +344,27 @@ test("the stacked bars are as high as their steps, part by part as the API says"
 test("the histograms count what the API counts, for the device that was chosen", async () => {
   const page = await open("?node=n1");
   const { devices } = await t.api(`/runs/${name}/histograms?node=n1`);
-  const counts = (chart) => page.locator(`.nodes-${chart} rect[data-count]`).evaluateAll((all) => all.map((r) => Number(r.dataset.count)));
   await page.locator(".nodes-hist-cpu svg").waitFor();
   await page.locator(".nodes-hist-cpu select").selectOption("n1:cpu7");
   const cpu7 = devices.find((d) => d.entity === "cpu7");
-  await until(async () => JSON.stringify(await counts("hist-cpu")) === JSON.stringify(cpu7.bins), "the bins of cpu7");
+  await until(async () => JSON.stringify(await binCounts(page, "hist-cpu")) === JSON.stringify(cpu7.bins), "the bins of cpu7");
   assert.equal(cpu7.bins.length, 101);
   assert.ok(cpu7.bins[100] > 0, "100 % has a bin of its own");
-  assert.deepEqual(await counts("hist-gpu"), devices.find((d) => d.entity === "gpu0").bins);
+  assert.deepEqual(await binCounts(page, "hist-gpu"), devices.find((d) => d.entity === "gpu0").bins);
+  t.calm(page);
+});
+
+test("the durations of steps are counted for each rank, and those that took much longer are marked and named", async () => {
+  const page = await open("");
+  await page.locator(".nodes-hist-steps svg").first().waitFor();
+  const { steps } = await t.api(`/runs/${name}/histograms`);
+  assert.deepEqual(new Set(steps.map((s) => s.rank)), new Set([0, 1]));
+  assert.ok(steps.some((s) => s.outliers.length > 0), "one took longer");
+  assert.deepEqual(await stepBins(page), stepBinsWanted(steps, format));
+  const [slow] = steps.flatMap((s) => s.outliers);
+  await page.getByRole("button", { name: `step ${slow.step}: ${format.value(slow.duration_s, "s")}, show it at ${format.timestamp(slow.start_ns)}` }).click();
+  const [from, to] = (await addressHas(page, "brush")).split("-").map(Number);
+  assert.ok(Math.abs(from - slow.start_ns) < 1e6 && Math.abs(to - from - slow.duration_s * 1e9) < 1e6, "the step is selected");
   t.calm(page);
 });
 

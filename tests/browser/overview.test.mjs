@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
 
-import { pageModule, pieParts, start, sortByAll, tableText, until } from "./help.mjs";
+import { pageModule, start, sortByAll, tableText, until } from "./help.mjs";
+import { jobDetails, pieParts, ruleTexts } from "./shown.mjs";
 
 let t;
 let format;
@@ -24,13 +25,6 @@ afterEach(() => t.tidy());
 after(() => t?.stop());
 
 const overview = (name, options = {}) => t.open(`#/run/${name}/overview`, { ready: ".insight", ...options });
-
-async function details(page) {
-  const pairs = await page.locator(".job-details dl > div").evaluateAll((all) =>
-    all.map((d) => [d.querySelector("dt").innerText, d.querySelector("dd").innerText]),
-  );
-  return Object.fromEntries(pairs);
-}
 
 test("the pie has the total and each phase with time and percent, and the percents sum to 100", async () => {
   for (const name of [withPhases, recorded]) {
@@ -55,7 +49,7 @@ test("the pie has the total and each phase with time and percent, and the percen
 test("the job's details are exact, to the millisecond and with the zone", async () => {
   const page = await overview(recorded);
   const info = await t.api(`/runs/${recorded}`);
-  const shown = await details(page);
+  const shown = await jobDetails(page);
   assert.match(shown["Start time"], /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} \+0000$/);
   assert.deepEqual(
     ["Start time", "End time", "Training loop start", "Training loop end"].map((k) => shown[k]),
@@ -98,7 +92,7 @@ test("a job that was told to stop has an interruption in the bar and in the pie"
   await bar.first().waitFor({ state: "attached" });
   const parts = (await pieParts(page)).map(([name]) => name);
   assert.ok(parts.includes("Interruption"), parts.join());
-  assert.equal((await details(page))["Interruption"], format.value(info.interruption_s, "s"));
+  assert.equal((await jobDetails(page))["Interruption"], format.value(info.interruption_s, "s"));
   t.calm(page);
 });
 
@@ -183,18 +177,7 @@ test("an opened rule shows what was found, when, what it cost, what to do, and i
   await button.click();
   assert.equal(await button.getAttribute("aria-expanded"), "true");
   const text = (await item.innerText()).replace(/\s+/g, " ");
-  const [found] = verdict.findings;
-  const must = [
-    found.message,
-    found.advice,
-    verdict.description,
-    format.duration(found.lost_s),
-    format.count(verdict.triggered),
-    format.count(verdict.datapoints),
-    format.timestamp(verdict.last_triggered_ns),
-  ];
-  for (const part of must) assert.ok(text.includes(part.replace(/\s+/g, " ")), `${part} in: ${text}`);
-  for (const [name, v] of Object.entries(verdict.params)) assert.match(text, new RegExp(`${name} = ${v}`));
+  for (const part of ruleTexts(verdict, format)) assert.ok(text.includes(part), `${part} in: ${text}`);
   assert.ok((await item.locator("figure svg").count()) >= verdict.plots.length);
   await t.axe(page);
   await t.shot(page, "overview-rule");

@@ -2,7 +2,7 @@
 // nodes_data.ts - the Nodes view's shared window, tied to the address, and what is asked of the server
 // for it: at once for a single zoom, at the end of a gesture for many, and never two at a time. While
 // a run lives, new samples grow the columns that are there.
-import { effect } from "@preact/signals";
+import { batch, effect } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import { api } from "../api";
@@ -69,9 +69,12 @@ function writeAddress(sync: TimeSync): () => void {
   let timer = 0;
   const write = (): void => {
     const w = sync.zoomed ? { from: nsOf(sync.window.from), to: nsOf(sync.window.to) } : null;
-    if (!sameWindow(w, window_.peek())) setWindow(w);
     const s = sync.selection;
-    setParam(BRUSH, s && `${nsText(s.from)}-${nsText(s.to)}`);
+    // Both at once: an address with a new window and no selection yet would take the selection away.
+    batch(() => {
+      if (!sameWindow(w, window_.peek())) setWindow(w);
+      setParam(BRUSH, s && `${nsText(s.from)}-${nsText(s.to)}`);
+    });
   };
   const leave = sync.onSettle(() => {
     clearTimeout(timer);

@@ -2,12 +2,11 @@
 // nodes_hist.tsx - how often each device was how busy, and how long steps took.
 import { api } from "../api";
 import { Histogram, percentBins } from "../charts/histogram";
-import { nsOf } from "../charts/span";
 import { Button, Field } from "../components/basics";
 import { ChartFrame } from "../components/chart_frame";
 import { Empty, Loaded } from "../components/empty";
 import type { Column } from "../components/table";
-import { count, rankText, share, value } from "../format";
+import { count, rankText, share, timestamp, value } from "../format";
 import { params, setParam } from "../state";
 import type { Histograms, RunInfo } from "../types";
 import { plural } from "../words";
@@ -188,11 +187,14 @@ function StepHistogram(p: { s: StepBins; ask: Ask }) {
           {[...s.outliers]
             .sort((a, b) => b.duration_s - a.duration_s)
             .slice(0, SHOWN_OUTLIERS)
-            .map((o) => (
-              <Button key={o.start_ns} kind="quiet" onClick={() => show(o)} label={`Show step ${o.step} at ${nsOf(o.start_ns / 1e6)}`}>
-                step {o.step}: {value(o.duration_s, "s")}
-              </Button>
-            ))}
+            .map((o) => {
+              const what = `step ${o.step}: ${value(o.duration_s, "s")}`;
+              return (
+                <Button key={o.start_ns} kind="quiet" onClick={() => show(o)} label={`${what}, show it at ${timestamp(o.start_ns)}`}>
+                  {what}
+                </Button>
+              );
+            })}
         </div>
       }
     >

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// shown.mjs - what stands on a page of a run, read from it, and beside it what must stand there by the
+// server's answer; the same for a run that ended and for one that lives.
+
+/** The parts of the first pie of a page, each with what it says: name, value, percent. */
+export function pieParts(page) {
+  return page.locator(".pie-list").first().locator("li").evaluateAll((all) =>
+    all.map((li) => [li.dataset.part, ...[...li.querySelectorAll(".num")].map((n) => n.innerText)]),
+  );
+}
+
+/** What the details of the job say, by their terms. */
+export async function jobDetails(page) {
+  const pairs = await page.locator(".job-details dl > div").evaluateAll((all) =>
+    all.map((d) => [d.querySelector("dt").innerText, d.querySelector("dd").innerText]),
+  );
+  return Object.fromEntries(pairs);
+}
+
+/** The counts of the bars of a histogram of Nodes, or of several. */
+export function binCounts(page, chart) {
+  return page.locator(`.nodes-${chart} rect[data-count]`).evaluateAll((all) => all.map((r) => Number(r.dataset.count)));
+}
+
+/** The stacked bars of Nodes: each step with its parts in seconds and its height. */
+export function stackedBars(page) {
+  return page.locator(".nodes-steps .bar-step").evaluateAll((all) =>
+    all.map((g) => ({
+      step: Number(g.dataset.step),
+      duration: Number(g.dataset.duration),
+      parts: Object.fromEntries([...g.querySelectorAll("rect")].map((r) => [r.dataset.part, Number(r.dataset.seconds)])),
+      pixels: [...g.querySelectorAll("rect")].reduce((sum, r) => sum + Number(r.getAttribute("height")), 0),
+    })),
+  );
+}
+
+/** What the histograms of step durations must show: bars, those of outliers, and the slowest by name. */
+export function stepBinsWanted(steps, { value }) {
+  return steps.map((s) => ({
+    counts: s.counts,
+    marked: s.counts.filter((n, i) => n > 0 && s.outlier_from_s !== null && s.edges_s[i + 1] > s.outlier_from_s),
+    named: [...s.outliers].sort((a, b) => b.duration_s - a.duration_s).slice(0, 8).map((o) => `step ${o.step}: ${value(o.duration_s, "s")}`),
+  }));
+}
+
+export function stepBins(page) {
+  return page.locator(".nodes-hist-steps").evaluateAll((all) =>
+    all.map((figure) => {
+      const counts = (which) => [...figure.querySelectorAll(`rect${which}[data-count]`)].map((r) => Number(r.dataset.count));
+      return { counts: counts(""), marked: counts(".outlier"), named: [...figure.querySelectorAll(".nodes-outliers button")].map((b) => b.innerText.trim()) };
+    }),
+  );
+}
+
+/** What an opened rule must say of its first finding and of itself. */
+export function ruleTexts(verdict, { count, timestamp, value }) {
+  const [found] = verdict.findings;
+  return [
+    found.message,
+    found.advice ?? verdict.recommendation,
+    verdict.description,
+    ...(found.lost_s === null ? [] : [value(found.lost_s, "s")]),
+    count(verdict.triggered),
+    count(verdict.datapoints),
+    timestamp(verdict.last_triggered_ns),
+    ...Object.entries(verdict.params).map(([name, v]) => `${name} = ${v}`),
+  ].map((text) => text.replace(/\s+/g, " "));
+}
