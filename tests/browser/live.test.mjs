@@ -6,7 +6,8 @@ import assert from "node:assert/strict";
 import test, { after, afterEach, before } from "node:test";
 
 import { pageModule, tableText, until } from "./help.mjs";
-import { drag, hash, living, shows, showsPie, watched } from "./living.mjs";
+import { drag, hash, living, pieWanted, place, shows, showsPie, watched } from "./living.mjs";
+import { binCounts, jobDetails, ruleTexts, stackedBars, stepBins, stepBinsWanted } from "./shown.mjs";
 
 let t;
 let job;
@@ -32,20 +33,31 @@ async function past() {
   return { from: start_ns + 1e9, to: start_ns + 4e9 };
 }
 
-test("the list has a living run as running, with its GPUs, and its duration grows", async () => {
+test("the list has a living run with the server's values and findings, filters, sorts and ticks it", async () => {
   const page = await t.open("#/", { ready: "tbody tr" });
   const row = async () => (await tableText(page, "Runs"))[0];
+  const [run] = await t.api("/runs");
   const first = await row();
+  assert.ok(first[1].startsWith(run.name), first[1]);
+  assert.deepEqual([first[3], first[5], first[6]], [format.dateTime(run.start_ns), String(run.nodes.length), "2"]);
   assert.match(first[2], /running/);
-  assert.equal(first[6], "2");
   await until(async () => (await row())[4] !== first[4], "a longer run");
+  await until(async () => /\d (critical|warning|info)/.test((await row()).at(-1)), "what the rules found so far");
+  await page.getByLabel("Status").selectOption("running");
+  assert.equal((await tableText(page, "Runs")).length, 1);
+  await page.getByLabel("Status").selectOption("finished");
+  await page.getByText("No run fits the filter").waitFor();
+  await page.getByLabel("Status").selectOption("running");
+  await page.locator("th", { hasText: "Duration" }).getByRole("button").click();
+  assert.equal(await page.locator("th", { hasText: "Duration" }).getAttribute("aria-sort"), "descending");
+  await page.locator("tbody input[type=checkbox]").check();
   t.calm(page);
 });
 
 test("the phases and details of a living job are the server's, sum to 100 and grow", async () => {
   const { page, last } = await open("overview", ".job-details");
-  const detail = (term) => page.locator(".job-details dl > div", { has: page.locator(`dt:text-is("${term}")`) }).locator("dd").innerText();
-  const all = (...terms) => Promise.all(terms.map(detail));
+  const detail = async (term) => (await jobDetails(page))[term];
+  const all = async (...terms) => Promise.all(terms.map(detail));
   const info = () => last[""] ?? null;
   assert.equal(await detail("End time"), "still running");
   await shows(
@@ -58,11 +70,16 @@ test("the phases and details of a living job are the server's, sum to 100 and gr
       return [...[r.job_start_ns, r.loop_start_ns, r.loop_end_ns].map(format.timestamp), ...seconds];
     },
   );
-  const shares = () => page.locator(".job-details dl > div").evaluateAll((all) =>
-    all.filter((d) => d.querySelector("dt").innerText.endsWith("(%)")).map((d) => Number(d.querySelector("dd").innerText.replace(" %", ""))),
-  );
-  assert.equal(Math.round((await shares()).reduce((a, b) => a + b, 0) * 10), 1000);
+  const terms = (parts) => Object.fromEntries(parts.flatMap(([title, took, pct]) => [[title, took], [`${title} (%)`, pct]]).filter(([term]) => term !== "Training loop"));
+  const want = () => (info() === null ? null : terms(pieWanted(info(), { format, palette })));
+  await shows("each phase in the details", async () => {
+    const shown = await jobDetails(page);
+    return Object.fromEntries(Object.keys(want() ?? {}).map((term) => [term, shown[term]]));
+  }, want);
+  const percents = Object.entries(await jobDetails(page)).flatMap(([term, text]) => (term.endsWith("(%)") ? [Number(text.replace(" %", ""))] : []));
+  assert.equal(Math.round(percents.reduce((a, b) => a + b, 0) * 10), 1000);
   const phases = () => page.locator(".progress-bar span").evaluateAll((spans) => [...new Set(spans.map((s) => s.className))].sort());
+  await until(() => info()?.phases.some((p) => p.phase === "eval"), "an evaluation");
   await shows("the phases in the bar", phases, () => info() && [...new Set(info().phases.map((p) => `phase-${p.phase}`))].sort());
   const before = await detail("Training loop duration");
   await until(async () => (await detail("Training loop duration")) !== before, "a longer loop");
@@ -80,7 +97,10 @@ test("the pie of a living job has the times and percents of the server, and goes
 
 test("the resources of a living node, its GPUs among them, are the server's, with a verdict above", async () => {
   const { page, last } = await open("overview", "section.use-node");
-  const titles = { cpu: "Total CPU utilization", gpu: "Total GPU utilization", gpu_memory: "GPU memory utilization" };
+  const titles = {
+    cpu: "Total CPU utilization", gpu: "Total GPU utilization", cpu_memory: "CPU memory utilization", gpu_memory: "GPU memory utilization",
+    io_wait: "I/O wait", net_in: "Network in", net_out: "Network out",
+  };
   for (const [metric, title] of Object.entries(titles)) {
     await shows(
       title,
@@ -102,12 +122,14 @@ test("the operators of a living job are the server's, by self time", async () =>
   const { page, last } = await open("overview", "section.use-node");
   await shows(
     "the operators",
-    async () => (await tableText(page, "CPU operators, those with most self time")).map((r) => r.slice(0, 3)),
+    () => tableText(page, "CPU operators, those with most self time"),
     () => {
       const ops = last.ops?.filter?.((o) => o.device === "cpu").slice(0, 10) ?? [];
-      return ops.length === 0 ? null : ops.map((o) => [o.name, format.share(o.share), format.value(o.self_s, "s")]);
+      const seconds = (v) => format.value(v, "s");
+      return ops.length === 0 ? null : ops.map((o) => [o.name, format.share(o.share), seconds(o.self_s), seconds(o.total_s), format.count(o.calls), seconds(o.mean_s)]);
     },
   );
+  assert.match(await page.locator('section[aria-label="GPU operators"] .empty').innerText(), /footplate run --detail-steps/);
   t.calm(page);
 });
 
@@ -124,7 +146,14 @@ test("what the rules find while the job runs comes into the pane, opens, and lea
   await shows("how many there are", () => page.locator(".insight-count").innerText(), () => `Showing ${issues()} suggestion${issues() === 1 ? "" : "s"} of ${verdicts().length} rules`);
   const item = page.locator(`[data-rule="${found.rule}"]`);
   await item.locator("h3 button").click();
-  await shows("its sentence", async () => (await item.innerText()).replace(/\s+/g, " ").includes(verdicts().find((v) => v.rule === found.rule).findings[0].message.replace(/\s+/g, " ")), () => true);
+  const now = () => verdicts().find((v) => v.rule === found.rule);
+  await shows("all that it says", async () => {
+    const text = (await item.innerText()).replace(/\s+/g, " ");
+    return ruleTexts(now(), format).filter((part) => !text.includes(part));
+  }, () => []);
+  const order = { issue: 0, clear: 1, not_evaluated: 2 };
+  const states = await page.locator(".insight").evaluateAll((items) => items.map((li) => li.className.replace("insight ", "")));
+  assert.deepEqual(states, states.toSorted((a, b) => order[a] - order[b]), "findings first");
   await item.locator(".insight-when button").first().click();
   await page.waitForSelector("#tab-nodes[aria-selected=true]");
   assert.ok(hash(page).has("from") && hash(page).has("to"));
@@ -153,12 +182,46 @@ test("cores and GPUs of a living run are added by label, and a past window is th
   t.calm(page);
 });
 
+test("each line chart of a living run, as a table, has the values of the server", async () => {
+  const { from, to } = await past();
+  const { page, last } = await open(`nodes?from=${from}&to=${to}&sel=gpu1`, ".nodes-gpu .chart-plot canvas");
+  const { metrics } = await t.api(`/runs/${job.run}`);
+  const ofAll = (metric) => {
+    const { entities } = metrics.find((m) => m.metric === metric);
+    return [metric, entities.includes("total") ? "total" : entities.length === 1 ? entities[0] : "*mean*"];
+  };
+  const charts = {
+    "CPU utilization": [ofAll("cpu.util")],
+    "Network utilization": [ofAll("net.rx"), ofAll("net.tx")],
+    "GPU memory": [ofAll("gpu.mem"), ["gpu.mem", "gpu1"]],
+    "System metrics over time": [ofAll("cpu.util"), ofAll("gpu.util"), ofAll("cpu.iowait")],
+  };
+  const rowsOf = (grid, lines) => {
+    const series = lines.map(([metric, entity]) => grid.series.find((s) => s.metric === metric && s.entity === entity));
+    const middle = (i) => grid.from_ns + (i + 0.5) * grid.step_ns;
+    const filled = [...Array(grid.n).keys()].filter((i) => middle(i) >= from && middle(i) <= to && series.some((s) => s.v[i] !== null));
+    return filled.map((i) => series.map((s) => format.value(s.v[i], s.unit)));
+  };
+  for (const [title, lines] of Object.entries(charts)) {
+    await page.getByRole("button", { name: `Show as table: ${title}`, exact: true }).click();
+    await shows(title, async () => (await tableText(page, title)).map((r) => r.slice(1)), () => (last.grid ? rowsOf(last.grid, lines) : null));
+    assert.ok(rowsOf(last.grid, lines).length > 10, `${title} has rows`);
+  }
+  t.calm(page);
+});
+
 test("dragging in a chart of a living run zooms all of them, and new data does not move them", async () => {
   const { page, last } = await open("nodes", ".nodes-heatmap canvas");
   await drag(page, "cpu", 0.2, 0.6);
   await until(() => hash(page).has("from"), "a window in the address");
   const from = Number(hash(page).get("from"));
+  const coarse = await t.api(`/runs/${job.run}/heatmap?columns=${last.heatmap.n}`);
   await until(() => last.heatmap !== undefined && Math.abs(last.heatmap.from_ns - from) < 1e7, "a heatmap of that window");
+  assert.ok(last.heatmap.step_ns < coarse.step_ns, `columns of ${last.heatmap.step_ns} ns, of the whole run ${coarse.step_ns}`);
+  const p = await place(page, "cpu", 0.5);
+  await page.mouse.move(p.x, p.y);
+  await until(() => page.locator(".chart-cursor").evaluateAll((all) => all.length >= 6 && all.every((c) => c.style.display === "block")), "a cursor in every chart");
+  assert.equal(new Set(await page.locator(".chart-time").allInnerTexts()).size, 1, "at the same time");
   const { duration_s } = await t.api(`/runs/${job.run}`);
   await until(async () => (await t.api(`/runs/${job.run}`)).duration_s > duration_s + 1, "a longer run");
   assert.equal(Number(hash(page).get("from")), from);
@@ -208,21 +271,28 @@ test("the bars of a living run are its last steps, as many as wanted", async () 
   await page.locator(".nodes-steps").getByLabel("Steps", { exact: true }).selectOption("10");
   await shows(
     "the last ten steps",
-    () => page.locator(".nodes-steps .bar-step").evaluateAll((all) => all.map((g) => [Number(g.dataset.step), Number(g.dataset.duration)])),
-    () => last.steps?.steps.filter((s) => s.mode === "train").slice(-10).map((s) => [s.step, s.duration_s]) ?? null,
+    async () => (await stackedBars(page)).map((b) => [b.step, b.duration, (b.parts.forward ?? 0).toFixed(9)]),
+    () => last.steps?.steps.filter((s) => s.mode === "train").slice(-10).map((s) => [s.step, s.duration_s, (s.events.forward ?? 0).toFixed(9)]) ?? null,
   );
+  for (const bar of await stackedBars(page)) {
+    const sum = Object.values(bar.parts).reduce((a, b) => a + b, 0);
+    assert.ok(Math.abs(sum - bar.duration) < 1e-9, `step ${bar.step}: ${sum} of ${bar.duration}`);
+  }
   t.calm(page);
 });
 
 test("the histograms of a living run count what the server counts, and grow", async () => {
   const { page, last } = await open("nodes", ".nodes-hist-gpu svg");
-  const bins = (chart) => page.locator(`.nodes-${chart} rect[data-count]`).evaluateAll((all) => all.map((r) => Number(r.dataset.count)));
-  const gpu0 = () => last.histograms?.devices.find((d) => d.entity === "gpu0") ?? null;
+  const bins = (chart) => binCounts(page, chart);
+  const device = (entity) => last.histograms?.devices.find((d) => d.entity === entity) ?? null;
+  const gpu0 = () => device("gpu0");
   await shows("the bins of gpu0", () => bins("hist-gpu"), () => gpu0()?.bins ?? null);
   const before = gpu0().count;
   await until(() => gpu0().count > before, "more samples");
   await shows("the bins of gpu0, later", () => bins("hist-gpu"), () => gpu0().bins);
-  const sum = (v) => v.reduce((a, b) => a + b, 0);
-  await shows("all steps in their histograms", async () => sum(await bins("hist-steps")), () => sum(last.histograms.steps.flatMap((s) => s.counts)));
+  const { entity } = last.histograms.devices.findLast((d) => d.entity.startsWith("cpu"));
+  await page.locator(".nodes-hist-cpu select").selectOption(`${node}:${entity}`);
+  await shows("the bins of a core", () => bins("hist-cpu"), () => device(entity).bins);
+  await shows("the steps in their histograms", () => stepBins(page), () => stepBinsWanted(last.histograms.steps, format));
   t.calm(page);
 });
