@@ -11,6 +11,19 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
+/* Whether a text says nothing but zero. */
+static bool is_zero(const char *text)
+{
+    return text[strcspn(text, "123456789")] == '\0';
+}
+
+/* "%.*f", where what rounds to zero has no sign. */
+static const char *fixed(double v, int places, char buf[HUMAN_LEN])
+{
+    snprintf(buf, HUMAN_LEN, "%.*f", places, v);
+    return buf + (*buf == '-' && is_zero(buf));
+}
+
 /* Digits behind the point that make three significant ones of a value below 1000. */
 static int decimals(double v)
 {
@@ -33,7 +46,8 @@ static const char *scaled(double v, double base, const char *const *prefixes, si
         i++;
     }
     const int places = i == 0 && v == floor(v) ? 0 : decimals(v);
-    snprintf(buf, size, "%.*f %s%s", places, v, prefixes[i], unit);
+    char number[HUMAN_LEN];
+    snprintf(buf, size, "%s %s%s", fixed(v, places, number), prefixes[i], unit);
     return buf;
 }
 
@@ -71,7 +85,8 @@ static const char *rate(double v, char *buf, size_t size)
 
 static const char *percent(double v, char *buf, size_t size)
 {
-    snprintf(buf, size, "%.1f %%", v);
+    char number[HUMAN_LEN];
+    snprintf(buf, size, "%s %%", fixed(v, 1, number));
     return buf;
 }
 
@@ -83,7 +98,9 @@ static const char *seconds(double v, char *buf, size_t size)
     const double scaled_v = v * (small ? 1e6 : 1e3);
     /* The product of a round number need not be round. */
     const bool whole = fabs(scaled_v - round(scaled_v)) < 1e-9;
-    snprintf(buf, size, "%.*f %s", whole ? 0 : decimals(scaled_v), scaled_v, small ? "us" : "ms");
+    char number[HUMAN_LEN];
+    snprintf(buf, size, "%s %s", fixed(scaled_v, whole ? 0 : decimals(scaled_v), number),
+             small ? "us" : "ms");
     return buf;
 }
 
@@ -101,7 +118,8 @@ static const char *bits(double v, char *buf, size_t size)
 
 static const char *celsius(double v, char *buf, size_t size)
 {
-    snprintf(buf, size, "%.0f °C", v);
+    char number[HUMAN_LEN];
+    snprintf(buf, size, "%s °C", fixed(v, 0, number));
     return buf;
 }
 
@@ -131,11 +149,24 @@ const char *human_value(double v, const char *unit, char *buf, size_t size)
 
 const char *human_money(double v, char *buf, size_t size)
 {
-    if (isnan(v))
-        snprintf(buf, size, "-");
-    else
-        snprintf(buf, size, "%.*f", fabs(v) < 1 ? 4 : 2, v);
+    char number[HUMAN_LEN];
+    snprintf(buf, size, "%s", isnan(v) ? "-" : fixed(v, fabs(v) < 1 ? 4 : 2, number));
     return buf;
+}
+
+const char *human_signed(double v, const char *text, char *buf, size_t size)
+{
+    snprintf(buf, size, "%s%s", is_zero(text) ? "" : v < 0 ? "-" : "+", text);
+    return buf;
+}
+
+const char *human_points(double v, char *buf, size_t size)
+{
+    char number[HUMAN_LEN], text[HUMAN_LEN + 8];
+    if (isnan(v))
+        return human_value(v, "", buf, size);
+    snprintf(text, sizeof text, "%s points", fixed(fabs(v), 1, number));
+    return human_signed(v, text, buf, size);
 }
 
 const char *human_age(double s, char *buf, size_t size)

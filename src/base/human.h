@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* human.h - numbers for people: three significant digits, always with the unit. Each returns buf.
- * Machines get their numbers through json_write.h. */
+ * What rounds to zero has no sign. Machines get their numbers through json_write.h. */
 #ifndef BASE_HUMAN_H
 #define BASE_HUMAN_H
 
@@ -18,6 +18,10 @@ const char *human_count(uint64_t n, char *buf, size_t size);
 const char *human_value(double v, const char *unit, char *buf, size_t size);
 /* "6.16": to the cent, below 1 to a hundredth of it; prices have no currency. NAN is "-". */
 const char *human_money(double v, char *buf, size_t size);
+/* "+0.9 points": what one percentage is more than another. */
+const char *human_points(double v, char *buf, size_t size);
+/* The text of |v| with the sign of a difference: "+12.4 ms"; none where it says zero or nothing. */
+const char *human_signed(double v, const char *text, char *buf, size_t size);
 /* "3 s ago", "2 h ago", "12 d ago". */
 const char *human_age(double seconds, char *buf, size_t size);
 

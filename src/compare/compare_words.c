@@ -45,15 +45,15 @@ const char *share_text(double share, char buf[HUMAN_LEN])
 {
     const double v = fabs(share) * 100;
     const int places = v < 9.995 ? 2 : v < 99.95 ? 1 : 0;
-    const bool none = v < 0.005;
+    char text[HUMAN_LEN];
     if (isnan(share))
         return human_value(NAN, "%", buf, HUMAN_LEN);
     if (v >= SHARE_MOST) {
         snprintf(buf, HUMAN_LEN, "over %s%d %%", share < 0 ? "-" : "+", SHARE_MOST);
         return buf;
     }
-    snprintf(buf, HUMAN_LEN, "%s%.*f %%", none ? "" : share < 0 ? "-" : "+", places, none ? 0 : v);
-    return buf;
+    snprintf(text, sizeof text, "%.*f %%", places, v);
+    return human_signed(share, text, buf, HUMAN_LEN);
 }
 
 const char *step_text(double s, char buf[HUMAN_LEN])
@@ -64,10 +64,7 @@ const char *step_text(double s, char buf[HUMAN_LEN])
 const char *step_more_text(double s, char buf[HUMAN_LEN])
 {
     char text[HUMAN_LEN];
-    if (isnan(s) || s == 0)
-        return step_text(s, buf);
-    snprintf(buf, HUMAN_LEN, "%c%s", s < 0 ? '-' : '+', step_text(fabs(s), text));
-    return buf;
+    return human_signed(s, step_text(fabs(s), text), buf, HUMAN_LEN);
 }
 
 /* Without its sign. */

@@ -58,6 +58,13 @@ static void value_cell(struct doing *d, double v, const char *unit)
     doc_number(&d->doc, v, human_value(v, unit, text, sizeof text));
 }
 
+/* What is more in B, of something that is a percentage. `v` is as the JSON has it. */
+static void points_cell(struct doing *d, double v, double points)
+{
+    char text[HUMAN_LEN];
+    doc_number(&d->doc, v, human_points(points, text, sizeof text));
+}
+
 static double share_of(const double v[COMPARE_SIDES])
 {
     return v[COMPARE_A] > 0 ? v[COMPARE_B] / v[COMPARE_A] - 1 : NAN;
@@ -285,10 +292,8 @@ static void put_use(struct doing *d, const struct compared_use *u)
     for (int q = P50; q <= P95; q += P95 - P50)
         for (int s = 0; s < COMPARE_SIDES; s++)
             value_cell(d, u->v[s][q], u->unit);
-    if (isnan(u->diff))
-        doc_number(&d->doc, NAN, "-");
-    else if (strcmp(u->unit, "%") == 0)
-        doc_number(&d->doc, u->diff, arena_printf(d->arena, "%+.1f points", u->diff));
+    if (strcmp(u->unit, "%") == 0)
+        points_cell(d, u->diff, u->diff);
     else
         value_cell(d, u->diff, u->unit);
 }
@@ -348,8 +353,7 @@ static void put_times(struct doing *d)
         if (seconds)
             more_cell(d, more);
         else
-            doc_number(&d->doc, more,
-                       isnan(more) ? "-" : arena_printf(d->arena, "%+.1f points", more * 100));
+            points_cell(d, more, more * 100);
     }
     doc_table_end(&d->doc);
 }

@@ -2,8 +2,17 @@
 // format.ts - numbers for people, digit for digit as the command line prints them (src/base/human.c
 // and clock.c): three significant digits, always with the unit. Not measured is "-".
 
-/** printf("%.*f"): as toFixed, but a tie goes to the even digit. */
+/** Whether a text says nothing but zero. */
+const isZero = (text: string): boolean => !/[1-9]/.test(text);
+
+/** printf("%.*f"), where what rounds to zero has no sign. */
 export function fixed(v: number, places: number): string {
+  const text = printed(v, places);
+  return text.startsWith("-") && isZero(text) ? text.slice(1) : text;
+}
+
+/** As toFixed, but a tie goes to the even digit. */
+function printed(v: number, places: number): string {
   const up = v.toFixed(places);
   // Only a number with at most places + 1 binary digits behind the point can be a tie.
   if (!Number.isInteger(v * 2 ** (places + 1))) return up;
@@ -121,24 +130,25 @@ export function samplesPerSecond(v: number | null | undefined): string {
   return v === null || v === undefined ? "-" : fixed(v, 1);
 }
 
+/** The text of |v| with the sign of a difference; none where it says zero. */
+const signed = (v: number, text: string): string => `${isZero(text) ? "" : v < 0 ? "-" : "+"}${text}`;
+
 /** +2.40 %: what one side has more than the other, as a share of 0..1. */
 export function changeShare(v: number | null | undefined): string {
   if (v === null || v === undefined) return "-";
   const a = Math.abs(v) * 100;
-  if (a < 0.005) return "0.00 %";
   if (a >= 10000) return `over ${v < 0 ? "-" : "+"}10000 %`;
-  return `${v < 0 ? "-" : "+"}${fixed(a, a < 9.995 ? 2 : a < 99.95 ? 1 : 0)} %`;
+  return signed(v, `${fixed(a, a < 9.995 ? 2 : a < 99.95 ? 1 : 0)} %`);
 }
 
 /** +12.4 ms */
 export function changeSeconds(v: number | null | undefined): string {
-  if (v === null || v === undefined || v === 0) return value(v, "s");
-  return `${v < 0 ? "-" : "+"}${value(Math.abs(v), "s")}`;
+  return v === null || v === undefined ? "-" : signed(v, value(Math.abs(v), "s"));
 }
 
 /** +0.9 points, of something that is itself in percent. */
 export function changePoints(v: number | null | undefined): string {
-  return v === null || v === undefined ? "-" : `${v < 0 ? "" : "+"}${fixed(v, 1)} points`;
+  return v === null || v === undefined ? "-" : signed(v, `${fixed(Math.abs(v), 1)} points`);
 }
 
 /** 3 s ago, 2 h ago */

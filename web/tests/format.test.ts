@@ -136,6 +136,8 @@ const KINDS: Readonly<Record<string, (v: number) => string>> = {
   "(age)": age,
   "(money)": money,
   "(duration)": duration,
+  "(points)": changePoints,
+  "(change)": changeSeconds,
 };
 
 test("numbers read as the table says that the program is held to too", () => {
@@ -156,12 +158,13 @@ test("differences have a sign, and a parameter reads as it is set", () => {
     [changeShare(99.99), "+9999 %"],
     [changeShare(100), "over +10000 %"],
     [changeShare(0.00004), "0.00 %"],
+    [changeShare(-0.00004), "0.00 %"],
     [changeShare(null), "-"],
     [changeSeconds(0.000403), "+403 us"],
     [changeSeconds(-2.5), "-2.5 s"],
     [changeSeconds(0), "0 ms"],
     [changePoints(-0.9), "-0.9 points"],
-    [changePoints(0), "+0.0 points"],
+    [changePoints(0), "0.0 points"],
     [general(86400), "86400"],
     [general(0.1), "0.1"],
     [general(1234567), "1.23457e+06"],

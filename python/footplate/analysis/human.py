@@ -11,6 +11,12 @@ _BINARY: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _DECIMAL: Final = ("", "k", "M", "G")
 
 
+def _fixed(v: float, places: int) -> str:
+    """What rounds to zero has no sign."""
+    text = f"{v:.{places}f}"
+    return text if text.strip("-0.") else text.lstrip("-")
+
+
 def _places(v: float) -> int:
     """Digits behind the point that make three significant ones of a value below 1000."""
     v = abs(v)
@@ -24,7 +30,7 @@ def _scaled(v: float, base: int, prefixes: tuple[str, ...], unit: str) -> str:
     while i + 1 < len(prefixes) and abs(v) >= 999.5:
         v, i = v / base, i + 1
     places = 0 if i == 0 and v == floor(v) else _places(v)
-    return f"{v:.{places}f} {prefixes[i]}{unit}"
+    return f"{_fixed(v, places)} {prefixes[i]}{unit}"
 
 
 def _seconds(v: float) -> str:
@@ -33,7 +39,7 @@ def _seconds(v: float) -> str:
     small = abs(v) < 999.5e-6
     scaled = v * (1e6 if small else 1e3)
     whole = abs(scaled - round(scaled)) < 1e-9  # the product of a round number need not be round
-    return f"{scaled:.{0 if whole else _places(scaled)}f} {'us' if small else 'ms'}"
+    return f"{_fixed(scaled, 0 if whole else _places(scaled))} {'us' if small else 'ms'}"
 
 
 def _plain(v: float) -> str:
@@ -46,12 +52,12 @@ def _bits(v: float) -> str:
 
 _BY_UNIT: Final = {
     "": _plain,
-    "%": lambda v: f"{v:.1f} %",
+    "%": lambda v: f"{_fixed(v, 1)} %",
     "B": lambda v: _scaled(v, 1024, _BINARY, "B"),
     "B/s": lambda v: _scaled(v, 1024, _BINARY, "B/s"),
     "1/s": lambda v: _scaled(v, 1000, _DECIMAL, "/s"),
     "s": _seconds,
-    "C": lambda v: f"{v:.0f} °C",
+    "C": lambda v: f"{_fixed(v, 0)} °C",
     "bits": _bits,
 }
 
@@ -87,7 +93,7 @@ def money(v: float | None) -> str:
     """6.16: to the cent, below 1 to a hundredth of it."""
     if v is None or v != v:
         return "-"
-    return f"{v:.{4 if abs(v) < 1 else 2}f}"
+    return _fixed(v, 4 if abs(v) < 1 else 2)
 
 
 def count(n: int) -> str:

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_human.c - numbers as people read them. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -102,14 +103,19 @@ static const char *count(double v, char *buf, size_t size)
     return human_count((uint64_t)v, buf, size);
 }
 
+/* As comparisons write it. */
+static const char *change(double v, char *buf, size_t size)
+{
+    char size_of_it[HUMAN_LEN];
+    return human_signed(v, human_value(fabs(v), "s", size_of_it, sizeof size_of_it), buf, size);
+}
+
 static const struct {
     const char *name;
     const char *(*text)(double v, char *buf, size_t size);
 } kinds[] = {
-    {"(count)", count},
-    {"(age)", human_age},
-    {"(money)", human_money},
-    {"(duration)", duration_text},
+    {"(count)", count},         {"(age)", human_age}, {"(money)", human_money},
+    {"(points)", human_points}, {"(change)", change}, {"(duration)", duration_text},
 };
 
 static const char *written(double v, const char *unit)
