@@ -3,8 +3,8 @@
  *
  * All ranks together: a moment is train when any rank is in a train step, else eval when any is in
  * another step, else it goes on being what it was. Before the first train step it is
- * initialization, behind the last step finalization; where a node was told to stop, or was away, it
- * is interruption. */
+ * initialization, behind the last step finalization, but of a job that lives: nobody knows yet
+ * whether another step follows. Where a node was told to stop, or was away, it is interruption. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,6 +173,27 @@ static void add_interruptions(struct changes *c, const struct phases_from *f, in
     }
 }
 
+/* ---- whether it lives ---- */
+
+static bool has_exited(const struct phases_from *f, const struct node_info *n)
+{
+    for (size_t i = 0; i < f->n_marks; i++) {
+        const struct run_mark *m = &f->marks[i];
+        if (m->mark.id == MARK_JOB_EXIT && strcmp(m->node, n->id) == 0 && m->at.ns >= n->start.ns)
+            return true;
+    }
+    return false;
+}
+
+/* On any node; a recorder goes on for a moment behind its job. */
+static bool lives(const struct phases_from *f)
+{
+    for (size_t i = 0; i < f->info->n_nodes; i++)
+        if (f->info->nodes[i].status == RUN_RUNNING && !has_exited(f, &f->info->nodes[i]))
+            return true;
+    return false;
+}
+
 /* ---- tiling ---- */
 
 struct tiling {
@@ -207,7 +228,7 @@ static enum phase_kind kind_now(const struct run_phases *p, int64_t at, const in
         return PHASE_INTERRUPTION;
     if (!p->has_steps || at < p->loop_start.ns)
         return PHASE_INIT;
-    if (at >= p->loop_end.ns)
+    if (at >= p->loop_end.ns && !p->loop_goes_on)
         return PHASE_FINAL;
     if (in[IN_TRAIN] || in[IN_EVAL])
         return in[IN_TRAIN] ? PHASE_TRAIN : PHASE_EVAL;
@@ -243,6 +264,7 @@ void phases_of(const struct phases_from *from, struct arena *a, struct run_phase
     *out = (struct run_phases){0};
     add_steps(&c, from, out);
     job_times(from, out);
+    out->loop_goes_on = out->has_steps && lives(from);
     add_interruptions(&c, from, out->job_end.ns);
     tile(&c, out, a);
     sorted_runs_free(&c.runs);

@@ -101,10 +101,12 @@ struct phase {
     wall_ns start, end;
 };
 
-/* They tile the job from its start to its end, in order of time. Without steps the whole job is
+/* They tile the job from its start to its end, in order of time; a job that lives has no
+ * finalization. Without steps the whole job is
  * one initialization and `has_steps` is false. */
 struct run_phases {
     bool has_steps;
+    bool loop_goes_on; /* the job lives: loop_end is that of its last step so far */
     wall_ns job_start, job_end, loop_start, loop_end;
     struct phase *phases;
     size_t n;

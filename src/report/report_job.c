@@ -110,7 +110,10 @@ static void put_details(const struct report *r, struct doc *d)
     doc_fact(d, "Job duration", wall_span_s(p->job_start, p->job_end),
              took(r, wall_span_s(p->job_start, p->job_end)));
     put_time(r, d, "Training loop start", has, p->loop_start);
-    put_time(r, d, "Training loop end", has, p->loop_end);
+    if (p->loop_goes_on)
+        doc_fact(d, "Training loop end", NAN, "still running");
+    else
+        put_time(r, d, "Training loop end", has, p->loop_end);
     put_phase(r, d, "Training loop duration", s[PHASE_TRAIN] + s[PHASE_EVAL]);
     put_phase(r, d, "Initialization", s[PHASE_INIT]);
     put_phase(r, d, "Finalization", s[PHASE_FINAL]);

@@ -120,15 +120,17 @@ static size_t count_steps(const struct rank_steps *r, const struct time_range *v
     return steps;
 }
 
-/* What is left of the range when steps are taken off: before the loop, behind it, or between. */
+/* What is left of the range when steps are taken off: before the loop, behind it, or between. While
+ * the run lives nothing is behind it. */
 static void add_rest(struct spent *x, const struct time_range *g, const struct run_facts *f,
                      double in_steps)
 {
     const double all = (double)(g->end.ns - g->start.ns) / 1e9;
     const double before =
         f->has_steps ? overlap_s(g->start.ns, g->end.ns, INT64_MIN / 2, f->loop_start.ns) : all;
-    const double behind =
-        f->has_steps ? overlap_s(g->start.ns, g->end.ns, f->loop_end.ns, INT64_MAX / 2) : 0;
+    const double behind = f->has_steps && f->ended
+                              ? overlap_s(g->start.ns, g->end.ns, f->loop_end.ns, INT64_MAX / 2)
+                              : 0;
     x->in_s[IN_BEFORE] += before;
     x->in_s[IN_BEHIND] += behind;
     x->in_s[IN_BETWEEN] += MAX_OF(all - before - behind - in_steps, 0);

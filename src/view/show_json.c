@@ -7,6 +7,14 @@
 #include "base/mem.h"
 #include "view/show.h"
 
+static void time_json(struct jw *j, const char *key, bool known, wall_ns t)
+{
+    if (known)
+        jw_int(j, key, t.ns);
+    else
+        jw_null(j, key);
+}
+
 /* What is known only once the job shows where its steps begin and end is null without them. */
 static void loop_json(struct jw *j, const struct show *s)
 {
@@ -35,13 +43,8 @@ static void loop_json(struct jw *j, const struct show *s)
     jw_int(j, "job_start_ns", p->job_start.ns);
     jw_int(j, "job_end_ns", p->job_end.ns);
     jw_num(j, "job_duration_s", wall_span_s(p->job_start, p->job_end));
-    if (has) {
-        jw_int(j, "loop_start_ns", p->loop_start.ns);
-        jw_int(j, "loop_end_ns", p->loop_end.ns);
-    } else {
-        jw_null(j, "loop_start_ns");
-        jw_null(j, "loop_end_ns");
-    }
+    time_json(j, "loop_start_ns", has, p->loop_start);
+    time_json(j, "loop_end_ns", has && !p->loop_goes_on, p->loop_end);
     for (size_t i = 0; i < COUNT_OF(numbers); i++)
         jw_num(j, numbers[i].key, has ? numbers[i].v : NAN);
 }

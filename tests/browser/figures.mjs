@@ -258,7 +258,7 @@ export function runFigures(f, percentages) {
     "Data up to": (d) => wall(d.report.run.job_end_ns),
     "Job duration": (d) => seconds(d.report.run.job_duration_s),
     "Training loop start": (d) => wall(d.report.run.loop_start_ns),
-    "Training loop end": (d) => wall(d.report.run.loop_end_ns),
+    "Training loop end": (d) => (d.report.live && d.report.run.loop_start_ns !== null ? "still running" : wall(d.report.run.loop_end_ns)),
     "Training loop duration": (d) => phase(d.report.run.loop_duration_s),
     Initialization: (d) => phase(d.report.run.initialization_s),
     Finalization: (d) => phase(d.report.run.finalization_s),

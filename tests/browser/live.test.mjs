@@ -59,15 +59,15 @@ test("the phases and details of a living job are the server's, sum to 100 and gr
   const detail = async (term) => (await jobDetails(page))[term];
   const all = async (...terms) => Promise.all(terms.map(detail));
   const info = () => last[""] ?? null;
-  assert.equal(await detail("End time"), "still running");
+  assert.deepEqual(await all("End time", "Training loop end"), ["still running", "still running"]);
   await shows(
     "the details of the job",
-    () => all("Start time", "Training loop start", "Training loop end", "Job duration", "Training loop duration", "Initialization"),
+    () => all("Start time", "Training loop start", "Job duration", "Training loop duration", "Initialization"),
     () => {
       const r = info();
       if (r === null) return null;
       const seconds = [r.job_duration_s, r.loop_duration_s, r.initialization_s].map((v) => format.value(v, "s"));
-      return [...[r.job_start_ns, r.loop_start_ns, r.loop_end_ns].map(format.timestamp), ...seconds];
+      return [...[r.job_start_ns, r.loop_start_ns].map(format.timestamp), ...seconds];
     },
   );
   const terms = (parts) => Object.fromEntries(parts.flatMap(([title, took, pct]) => [[title, took], [`${title} (%)`, pct]]).filter(([term]) => term !== "Training loop"));
@@ -78,6 +78,7 @@ test("the phases and details of a living job are the server's, sum to 100 and gr
   }, want);
   const percents = Object.entries(await jobDetails(page)).flatMap(([term, text]) => (term.endsWith("(%)") ? [Number(text.replace(" %", ""))] : []));
   assert.equal(Math.round(percents.reduce((a, b) => a + b, 0) * 10), 1000);
+  assert.equal(Number((await detail("Finalization (%)")).replace(" %", "")), 0, "a living job has no finalization");
   const phases = () => page.locator(".progress-bar span").evaluateAll((spans) => [...new Set(spans.map((s) => s.className))].sort());
   await until(() => info()?.phases.some((p) => p.phase === "eval"), "an evaluation");
   await shows("the phases in the bar", phases, () => info() && [...new Set(info().phases.map((p) => `phase-${p.phase}`))].sort());

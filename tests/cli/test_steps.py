@@ -8,7 +8,9 @@ import io
 import json
 import os
 import re
+import signal
 import subprocess
+import time
 
 import pytest
 
@@ -123,6 +125,34 @@ def test_phases_tile_the_job(fpt):
     assert seconds == pytest.approx(run["duration_s"], abs=0.5)
     assert run["self"]["events_dropped"] == 0
     assert not [x for x in run["losses"] if x["what"] == "steps"]
+
+
+def test_a_job_that_lives_has_no_finalization(footplate, train, run_fp, tmp_path):
+    """Its steps are over, but it goes on: nobody knows whether more follow."""
+    job = f"'{train}' --epochs 1 --hidden 8; sleep 60"
+    command = [footplate, "run", "--dir", tmp_path, "--interval", "100ms", "--", "sh", "-c", job]
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(200):
+            done = run_fp("show", "last", "--dir", tmp_path, "--json")
+            run = json.loads(done.stdout) if done.returncode == 0 else {"phases": []}
+            late = run["phases"] and run["phases"][-1]["phase"] == "eval"  # an epoch ends with it
+            if late and run["phases"][-1]["end_ns"] - run["phases"][-1]["start_ns"] > 1e9:
+                break
+            time.sleep(0.1)
+        assert run["status"] == "running" and run["loop_end_ns"] is None
+        assert run["finalization_s"] == 0 and run["finalization_pct"] == 0
+        assert [p["phase"] for p in run["phases"]] == ["initialization", "train", "eval"]
+        assert run["phases"][-1]["end_ns"] == run["job_end_ns"]
+        assert run["initialization_pct"] + run["loop_pct"] == pytest.approx(100)
+        assert "finalization" not in run_fp("show", "last", "--dir", tmp_path).stdout
+        report = run_fp("report", "last", "--dir", tmp_path, "--format", "text").stdout
+        assert re.search(r"^ *Training loop end +still running$", report, re.MULTILINE)
+    finally:
+        child.send_signal(signal.SIGTERM)
+        child.wait(timeout=30)
+    run = json.loads(run_fp("show", "last", "--dir", tmp_path, "--json").stdout)
+    assert run["loop_end_ns"] is not None and run["finalization_s"] > 0.5
 
 
 def test_show_tells_people_the_same(fpt):

@@ -154,6 +154,47 @@ TEST(a_machine_that_goes_away_with_its_recorder_was_interrupted_by_the_notice)
     CHECK_STR(phases_when_told(RUN_DIED, notice), "init 0-100, train 100-200, away 200-420");
 }
 
+/* The same job at 1000, whose node is in this state and has these marks. */
+static struct run_phases phases_at_1000(const char *text, enum run_status status,
+                                        const struct run_mark *m, size_t n_marks, struct arena *a)
+{
+    struct rank_steps rank = {0};
+    struct run_phases p;
+    struct node_info node = {
+        .id = "a", .session = 1, .status = status, .start = {KIT_WALL}, .end = {KIT_WALL + 1000}};
+    const struct run_info info = {.nodes = &node, .n_nodes = 1, .end = {KIT_WALL + 1000}};
+    struct stepkit k = {.at = 100};
+    stepkit_add(&k, text);
+    steps_derive(k.v, k.n, a, &rank.steps, &rank.n);
+    stepkit_free(&k);
+    phases_of(&(struct phases_from){&info, m, n_marks, &rank, 1}, a, &p);
+    return p;
+}
+
+TEST(a_job_that_lives_has_no_finalization_it_goes_on_being_what_it_was)
+{
+    static const char trains[] = "D5 F3 B4 O1 .7 D5 F3 B4 O1";
+    const struct run_mark m[] = {{"a", {.id = MARK_JOB_START}, {KIT_WALL}},
+                                 {"a", {.id = MARK_JOB_EXIT}, {KIT_WALL + 990}}};
+    struct arena a = {0};
+    struct run_phases p = phases_at_1000(trains, RUN_RUNNING, m, 1, &a);
+    CHECK(p.loop_goes_on);
+    CHECK_INT(p.loop_end.ns, KIT_WALL + 133); /* what is known of it */
+    CHECK_STR(phases_text(&p), "init 0-100, train 100-1000");
+    p = phases_at_1000("D5 F3 B4 O1 .7 L1 D5 E5", RUN_RUNNING, m, 1, &a);
+    CHECK_STR(phases_text(&p), "init 0-100, train 100-121, eval 121-1000");
+    p = phases_at_1000(trains, RUN_RUNNING, m, 2, &a); /* its recorder is about to end, too */
+    CHECK(!p.loop_goes_on);
+    CHECK_STR(phases_text(&p), "init 0-100, train 100-133, final 133-1000");
+    p = phases_at_1000(trains, RUN_DIED, m, 1, &a);
+    CHECK(!p.loop_goes_on);
+    CHECK_STR(phases_text(&p), "init 0-100, train 100-133, final 133-1000");
+    p = phases_at_1000("", RUN_RUNNING, m, 1, &a);
+    CHECK(!p.loop_goes_on && !p.has_steps);
+    CHECK_STR(phases_text(&p), "init 0-1000");
+    arena_free(&a);
+}
+
 TEST(without_steps_all_is_getting_ready_and_it_says_so)
 {
     struct arena a = {0};

@@ -120,6 +120,17 @@ TEST(time_outside_of_steps_is_told_apart_by_where_it_lies)
     done(&t);
 }
 
+TEST(time_after_the_last_step_of_a_run_that_lives_is_not_its_end)
+{
+    struct told_run t;
+    make(&t, false);
+    t.facts.ended = false;
+    const struct finding *f = found(&t, "a", "", 350, 450);
+    NEAR(share(f, "phase", "train"), 0.5, 1e-9);
+    NEAR(share(f, "phase", "between steps"), 0.5, 1e-9);
+    done(&t);
+}
+
 TEST(a_step_that_lies_partly_in_the_time_counts_partly)
 {
     struct told_run t;

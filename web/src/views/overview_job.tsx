@@ -75,7 +75,7 @@ export function jobDetails(run: RunInfo): Detail[] {
     { term: "End time", text: run.live ? "still running" : running(run.job_end_ns ?? run.end_ns) },
     { term: "Job duration", text: value(run.job_duration_s ?? run.duration_s, "s") },
     { term: "Training loop start", text: timestamp(run.loop_start_ns) },
-    { term: "Training loop end", text: timestamp(run.loop_end_ns) },
+    { term: "Training loop end", text: run.loop_start_ns === null ? "-" : running(run.loop_end_ns) },
     { term: "Training loop duration", text: value(run.loop_duration_s, "s") },
     { term: "Initialization", text: value(run.initialization_s, "s") },
     { term: "Finalization", text: value(run.finalization_s, "s") },
