@@ -129,6 +129,6 @@ void told_figure(struct doc *d, const struct figure *f)
     static void (*const tell[FIGURE_N])(struct doc * d, const struct figure *f,
                                         const char *unit) = {
         [FIGURE_PIE] = tell_pie, [FIGURE_BARS] = tell_bars, [FIGURE_BOXES] = tell_boxes};
-    if (tell[f->kind])
+    if (tell[f->kind] && !f->in_table)
         tell[f->kind](d, f, f->words.unit ? f->words.unit : "");
 }

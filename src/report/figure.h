@@ -22,6 +22,7 @@ struct figure {
     enum figure_kind kind;
     struct svg_words words;
     const char *caption; /* NULL: none */
+    bool in_table;       /* a table beside it has its numbers: it is drawn, and not told */
     const struct svg_part *parts;
     const struct svg_box *boxes;
     const struct svg_counts *counts;

@@ -10,6 +10,7 @@ static const struct page_link contents[] = {
     {"job", "Training job summary"},
     {"system", "System usage"},
     {"framework", "Framework metrics"},
+    {"general", "General metrics"},
     {"operators", "Operators"},
     {"rules", "Rules summary"},
     {"measured", "How it was measured"},

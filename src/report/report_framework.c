@@ -181,7 +181,7 @@ static void put_ops(const struct report *r, struct doc *d, enum op_device device
     doc_table_end(d);
 }
 
-static void put_operators(const struct report *r, struct doc *d)
+static void put_devices(const struct report *r, struct doc *d)
 {
     const struct svg_part parts[] = {{"CPU operators", r->op_s[OP_CPU], 0},
                                      {"GPU operators", r->op_s[OP_GPU], 1}};
@@ -189,6 +189,12 @@ static void put_operators(const struct report *r, struct doc *d)
                              .words = {.title = "Time in CPU and GPU operators", .unit = "s"},
                              .parts = parts,
                              .n = 2};
+    if (r->op_s[OP_CPU] > 0 && r->op_s[OP_GPU] > 0)
+        doc_figure(d, &f);
+}
+
+static void put_operators(const struct report *r, struct doc *d)
+{
     doc_part(d, "operators", "Most expensive operators");
     if (r->no_ops) {
         doc_note(d, TONE_INFO, "%s", sentence(r->arena, r->no_ops));
@@ -196,8 +202,6 @@ static void put_operators(const struct report *r, struct doc *d)
     }
     doc_text(d, "Ranked by self time: the time of an operator without that of the operators it "
                 "calls.");
-    if (r->op_s[OP_CPU] > 0 && r->op_s[OP_GPU] > 0)
-        doc_figure(d, &f);
     put_ops(r, d, OP_CPU, "Most expensive CPU operators");
     put_ops(r, d, OP_GPU, "Most expensive GPU operators");
 }
@@ -219,6 +223,8 @@ void report_put_framework(const struct report *r, struct doc *d)
             put_pace(r, d);
         put_last(r, d);
     }
+    put_devices(r, d);
+    report_put_general(r, d);
     put_operators(r, d);
     doc_section_end(d);
 }

@@ -100,6 +100,7 @@ void report_json(const struct report *r, struct buf *out)
     jw_key(&j, "steps");
     stepsview_json(&j, &r->steps);
     put_operators(&j, r);
+    report_general_json(&j, r);
     jw_array(&j, "rules");
     for (size_t i = 0; i < r->n_rules; i++)
         verdict_json(&j, NULL, r->rules[i].v, r->rules[i].p);

@@ -3,6 +3,7 @@
 #ifndef REPORT_REPORT_OWN_H
 #define REPORT_REPORT_OWN_H
 
+#include "query/general.h"
 #include "report/doc.h"
 #include "report/report.h"
 #include "view/opsview.h"
@@ -16,6 +17,7 @@ enum {
     REPORT_RANKS = 8,       /* that have a line of step durations */
     REPORT_LAST_STEPS = 30, /* one by one */
     REPORT_OPS = 20,        /* of each device */
+    REPORT_GENERAL = 16,    /* kinds of general metrics */
 };
 
 /* A line of the overview: mean, lowest and highest sample of all entities in each stretch. */
@@ -64,7 +66,8 @@ struct report {
     size_t n_paces;
     struct opsview ops;
     const char *no_ops; /* why there are none; NULL: there are */
-    double op_s[2];     /* self time of all operators, by enum op_device; 0: none */
+    struct general general;
+    double op_s[2]; /* self time of all operators, by enum op_device; 0: none */
 };
 
 int report_charts_read(struct report *r, struct run *run, struct err *e);
@@ -77,9 +80,13 @@ void report_put_head(const struct report *r, struct doc *d);
 void report_put_job(const struct report *r, struct doc *d);
 void report_put_system(const struct report *r, struct doc *d);
 void report_put_framework(const struct report *r, struct doc *d);
+void report_put_general(const struct report *r, struct doc *d);
 void report_put_rules(const struct report *r, struct doc *d);
 void report_put_findings(const struct report *r, struct doc *d);
 void report_put_measured(const struct report *r, struct doc *d);
+
+struct jw;
+void report_general_json(struct jw *j, const struct report *r);
 
 /* The verdict of a rule by its name; NULL: there is none. */
 const struct verdict *report_verdict(const struct report *r, const char *rule);

@@ -120,6 +120,8 @@ int report_gather(struct report **out, struct run *run, const struct report_ask 
     if (rc == 0)
         rc = report_ops_read(r, run, e);
     if (rc == 0)
+        rc = general_read(run, REPORT_GENERAL, a, &r->general, e);
+    if (rc == 0)
         *out = r;
     return rc;
 }

@@ -103,6 +103,17 @@ export function runFigures(f, percentages) {
     },
   };
 
+  const general = {
+    rows: (d) => d.report.general.kinds,
+    columns: {
+      what: (k) => k.what,
+      share: (k) => share(k.share),
+      time: (k) => seconds(k.total_s),
+      spans: (k) => count(k.count),
+      longest: (k) => seconds(k.longest_s),
+      threads: (k) => count(k.threads),
+    },
+  };
   const ops = (device) => {
     const name = (r) => r.name;
     const [shareOf, self, total] = [(r) => share(r.share), (r) => seconds(r.self_s), (r) => seconds(r.total_s)];
@@ -349,7 +360,7 @@ export function runFigures(f, percentages) {
     ].filter(([, text]) => text !== null && text !== "");
 
   return {
-    tables: { use, ranks, partTimes, partRows, lastSteps, ops, breakdownSteps, devices, streams, memory, rules, about, machines, losses, phases, plotTable },
+    tables: { use, ranks, partTimes, partRows, lastSteps, general, ops, breakdownSteps, devices, streams, memory, rules, about, machines, losses, phases, plotTable },
     isTold, facts, tiles, states, size, costliest, finding, when, lost, during, advice, params, price, cpu, notClosed, best, plural, seconds,
   };
 }

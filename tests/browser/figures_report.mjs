@@ -14,6 +14,7 @@ export function reportTables(F, d) {
     "Resource utilization of each node, over the whole job": T.use,
     "Steps of each rank": T.ranks,
     "Where the time of the steps went": T.partTimes,
+    "General metrics, those that took longest first": T.general,
     "Most expensive CPU operators": T.ops("cpu"),
     "Most expensive GPU operators": T.ops("gpu"),
     "Every rule, by what it cost the run": T.rules,
@@ -75,6 +76,7 @@ export function reportCharts(f, percentages, F, d) {
   const charts = {
     "Time spent in phases of training": pie("s", kinds.map((kind) => [kind, run[`${kind}_s`]])),
     "Time in CPU and GPU operators": pie("s", [["CPU operators", d.report.operator_s.cpu], ["GPU operators", d.report.operator_s.gpu]]),
+    "Time in general metrics": { texts: d.report.general.kinds.flatMap((k) => [k.what, f.value(k.total_s, "s")]) },
     "Training progress over time": {
       texts: [...new Set(run.phases.map((p) => p.phase))],
       hints: run.phases.map((p) => `${p.phase}, ${f.duration((p.end_ns - p.start_ns) / 1e9)} from ${f.duration(since(p.start_ns))} on`),
@@ -154,5 +156,6 @@ export function reportTexts(f, F, d) {
     ...d.report.rules.flatMap((v) => ruleTexts(F, d, v)),
     `Made by ${d.report.made_by.replace("footplate", "Footplate")} on ${f.timestamp(d.report.made_ns)}.`,
     `No steps were seen: ${stepsWhy(d)}.`,
+    `${d.report.general.left_out} more kinds of spans took less time each.`,
   ]);
 }

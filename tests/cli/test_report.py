@@ -224,6 +224,39 @@ def test_train_eval_and_others_are_all_of_the_time_of_the_job(made):
     assert sum(r["v"][0] for r in pie["rows"]) == pytest.approx(told["run"]["job_duration_s"])
 
 
+GENERAL = "General metrics, those that took longest first"
+
+
+def test_general_metrics_are_where_time_went_besides_the_passes_of_steps(made, run_fp):
+    folder, text, told = made
+    page = Page(text)
+    (kind,) = told["general"]["kinds"]
+    assert (kind["what"], kind["count"], kind["threads"]) == ("waiting for data", 600, 2)
+    assert kind["total_s"] == pytest.approx(600 * 0.1) and kind["longest_s"] == pytest.approx(0.1)
+    assert kind["share"] == pytest.approx(kind["total_s"] / kind["of_s"])
+    assert 2 * told["run"]["loop_duration_s"] <= kind["of_s"] < 2.1 * told["run"]["job_duration_s"]
+    share = f"{100 * kind['share']:.1f} %"
+    row = ["waiting for data", share, "60.0 s", "600", "100 ms", "2"]
+    assert page.tables[GENERAL][1:] == [row]
+    assert "Time in general metrics" in page.words
+    for form in ("text", "markdown"):
+        out = run_fp("report", folder, "--format", form).stdout
+        cells = [re.split(r" {2,}| \| ", line.strip("| ")) for line in out.splitlines()]
+        assert row in cells
+        assert "were heard" in out and "Time in general metrics" not in out
+
+
+def test_a_run_that_told_nothing_else_says_so(run_fp, tmp_path):
+    (tmp_path / "bare.scene").write_text("scene 1\nnode a cores=2\na cpu.util total 0s..20s 5\n")
+    run_fp("import", tmp_path / "bare.scene", "--dir", tmp_path)
+    for form in ("html", "text", "markdown"):
+        words = run_fp("report", "last", "--dir", tmp_path, "--format", form, "-o", "-").stdout
+        assert "Nothing of the kind was told: no waiting for data" in " ".join(words.split())
+        assert GENERAL not in words
+    told = run_fp("report", "last", "--dir", tmp_path, "--format", "json").stdout
+    assert json.loads(told)["general"] == {"kinds": [], "left_out": 0}
+
+
 def test_rules_stand_by_what_they_cost_and_issues_have_a_section_each(made):
     _, text, told = made
     page = Page(text)

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* general.c - see general.h. One pass over the spans of each thread, in order of their begin. */
+#include "query/general.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "query/eventsum.h"
+#include "query/ops_names.h"
+
+struct row {
+    struct general_row out;
+    int64_t total_ns, longest_ns, lived_ns;
+    size_t track;    /* 1 + the last that told of it; 0: none */
+    int64_t covered; /* of that track: until when time is counted */
+};
+
+/* Where a name belongs: not looked at yet, not here, or FIRST_ROW + row. */
+enum { UNSEEN, ELSEWHERE, FIRST_ROW };
+
+struct summing {
+    struct op_names names;
+    uint32_t *row_of; /* by the number of a name */
+    size_t n_names;
+    uint32_t row_of_kind[EV_N];
+    struct row *v;
+    size_t n, cap;
+    const struct run_track *track; /* at hand */
+    size_t at;                     /* 1 + its number */
+};
+
+/* ---- kinds ---- */
+
+/* NULL: it has a place elsewhere. Passes are what steps are made of, epochs what they are in. */
+static const char *const kinds[EV_N] = {
+    [EV_DATA] = "waiting for data",
+    [EV_FETCH] = "loader workers",
+    [EV_LOADER_START] = "starting loaders",
+    [EV_H2D] = "copies to and from devices",
+    [EV_COMPILE] = "compilation",
+    [EV_CHECKPOINT] = "checkpoints",
+    [EV_COMM] = "collectives",
+};
+
+/* The event whose kind it has, EV_N for its own name. False: it has a place elsewhere. */
+static bool find_kind(const struct event *v, enum event_id *out)
+{
+    static const struct {
+        enum event_category category;
+        enum event_id id;
+    } like[] = {{CAT_LOADER, EV_DATA}, {CAT_MEMCPY, EV_H2D}, {CAT_COMM, EV_COMM}};
+    *out = event_find(v->name);
+    for (size_t i = 0; *out == EV_N && i < COUNT_OF(like); i++)
+        *out = v->category == like[i].category ? like[i].id : EV_N;
+    if (*out < EV_N)
+        return kinds[*out] != NULL;
+    return !event_is_operator(v) && v->category != CAT_PYTHON && v->category != CAT_MEMORY;
+}
+
+/* ---- rows ---- */
+
+static uint32_t add_row(struct summing *s, const char *what)
+{
+    if (s->n == s->cap) {
+        s->cap = s->cap ? 2 * s->cap : 16;
+        s->v = xrealloc(s->v, s->cap, sizeof *s->v);
+    }
+    s->v[s->n] = (struct row){.out = {.what = what}};
+    return (uint32_t)s->n++;
+}
+
+/* Of a name that was not met before: as in row_of. */
+static uint32_t place(struct summing *s, const struct event *v, const char *name)
+{
+    enum event_id kind;
+    if (!find_kind(v, &kind))
+        return ELSEWHERE;
+    if (kind == EV_N)
+        return FIRST_ROW + add_row(s, name);
+    if (!s->row_of_kind[kind])
+        s->row_of_kind[kind] = FIRST_ROW + add_row(s, kinds[kind]);
+    return s->row_of_kind[kind];
+}
+
+/* NULL: the span has a place elsewhere. */
+static struct row *row_for(struct summing *s, const struct event *v)
+{
+    const uint32_t id = op_names_id(&s->names, v->name);
+    if (id >= s->n_names) {
+        const size_t more = MAX_OF(2 * s->n_names, (size_t)id + 64);
+        s->row_of = xrealloc(s->row_of, more, sizeof *s->row_of);
+        memset(s->row_of + s->n_names, 0, (more - s->n_names) * sizeof *s->row_of);
+        s->n_names = more;
+    }
+    if (s->row_of[id] == UNSEEN)
+        s->row_of[id] = place(s, v, s->names.v[id].text);
+    return s->row_of[id] == ELSEWHERE ? NULL : &s->v[s->row_of[id] - FIRST_ROW];
+}
+
+static void meet_track(struct row *x, const struct summing *s)
+{
+    const struct run_process *p = s->track->process;
+    x->track = s->at;
+    x->covered = INT64_MIN;
+    x->lived_ns += p->last.ns - p->first.ns;
+    x->out.threads++;
+}
+
+static void see(void *ctx, const struct run_event *e)
+{
+    struct summing *s = ctx;
+    const int64_t begin = e->at.ns, end = begin + MAX_OF(e->event.dur_ns, 0);
+    struct row *x = e->event.kind == EVENT_SPAN ? row_for(s, &e->event) : NULL;
+    if (!x)
+        return;
+    if (x->track != s->at)
+        meet_track(x, s);
+    x->out.count++;
+    x->longest_ns = MAX_OF(x->longest_ns, end - begin);
+    x->total_ns += MAX_OF(end - MAX_OF(begin, x->covered), 0);
+    x->covered = MAX_OF(x->covered, end);
+}
+
+/* ---- what comes of it ---- */
+
+static int longest_first(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+    if (x->total_ns != y->total_ns)
+        return x->total_ns < y->total_ns ? 1 : -1;
+    return strcmp(x->out.what, y->out.what);
+}
+
+static void conclude(struct summing *s, size_t most, struct arena *a, struct general *out)
+{
+    if (s->n)
+        qsort(s->v, s->n, sizeof *s->v, longest_first);
+    out->n = MIN_OF(s->n, most);
+    out->left_out = s->n - out->n;
+    out->rows = arena_array(a, struct general_row, out->n + 1);
+    for (size_t i = 0; i < out->n; i++) {
+        struct general_row *x = &out->rows[i];
+        *x = s->v[i].out;
+        x->what = arena_strdup(a, x->what);
+        x->total_s = ns_to_s(s->v[i].total_ns);
+        x->longest_s = ns_to_s(s->v[i].longest_ns);
+        x->lived_s = ns_to_s(s->v[i].lived_ns);
+        x->share = x->lived_s > 0 ? MIN_OF(x->total_s / x->lived_s, 1.0) : 0;
+    }
+}
+
+int general_read(struct run *r, size_t most, struct arena *a, struct general *out, struct err *e)
+{
+    struct arena scratch = {0};
+    struct summing *s = xcalloc(1, sizeof *s);
+    struct run_track *tracks;
+    size_t n;
+    *out = (struct general){0};
+    op_names_open(&s->names);
+    int rc = events_tracks(r, &scratch, &tracks, &n, e);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        if (tracks[i].detail || tracks[i].track.kind != TRACK_THREAD)
+            continue;
+        s->track = &tracks[i];
+        s->at = i + 1;
+        rc = events_visit(r, s->track, (wall_ns){0}, (wall_ns){0}, &scratch, see, s, e);
+    }
+    if (rc == 0)
+        conclude(s, most, a, out);
+    op_names_close(&s->names);
+    free(s->row_of);
+    free(s->v);
+    free(s);
+    arena_free(&scratch);
+    return rc;
+}
