@@ -12,6 +12,7 @@
 #include <zstd.h>
 
 #include "base/mem.h"
+#include "store/huffman.h"
 
 enum mode {
     MODE_CONST,
@@ -38,6 +39,7 @@ struct codec {
     struct buf packed;     /* bytes before or after zstd */
     struct buf deltas;     /* int64_t[], neighbours' differences */
     struct buf attempt[2]; /* zstd output */
+    struct huffman code;
 };
 
 struct codec *codec_open(void)
@@ -372,6 +374,10 @@ static bool decompress(struct codec *c, struct cur *in, size_t want)
 {
     c->packed.len = 0;
     buf_reserve(&c->packed, want + 8);
+    if (huffman_decode(&c->code, in->p, cur_left(in), c->packed.p, want)) {
+        in->p = in->end;
+        return true;
+    }
     const size_t got = ZSTD_decompressDCtx(decompressor(c), c->packed.p, want, in->p, cur_left(in));
     in->p = in->end;
     return !ZSTD_isError(got) && got == want;
