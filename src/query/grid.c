@@ -170,6 +170,17 @@ static int64_t value_time(const struct clocked *c, uint32_t value)
     return c->times ? c->times[row] : block_grid_time(c->block, row);
 }
 
+/* The first value from `i` on that is not read in [from, to), us. */
+static uint32_t values_until(const struct clocked *c, uint32_t i, uint32_t n, int64_t from,
+                             int64_t to)
+{
+    const int64_t *times = c->times + c->first_row;
+    const uint64_t span = (uint64_t)to - (uint64_t)from;
+    while (i < n && (uint64_t)times[i] - (uint64_t)from < span)
+        i++;
+    return i;
+}
+
 /* A summary counts for the column in which its middle lies. */
 static struct stretches *find_stretches(const struct plan *plan, const struct piece *p,
                                         const struct clocked *clock, struct arena *a)
@@ -177,6 +188,7 @@ static struct stretches *find_stretches(const struct plan *plan, const struct pi
     const int64_t *edges = p->edges->us;
     const uint32_t unit = level_unit(p->block, p->level), count = p->column->count;
     const uint32_t n = bucket_count(count, unit);
+    const bool many = unit == 1 && clock->times && !clock->rows;
     struct stretches *out = arena_new(a, struct stretches);
     out->level = p->level;
     out->v = arena_array(a, struct stretch, MIN_OF((size_t)n, plan->columns) + 1);
@@ -195,6 +207,10 @@ static struct stretches *find_stretches(const struct plan *plan, const struct pi
             last->to = i + 1;
         else
             out->v[out->n++] = (struct stretch){(uint32_t)c, i, i + 1};
+        if (many) {
+            i = values_until(clock, i + 1, n, edges[0], edges[c + 1]) - 1;
+            out->v[out->n - 1].to = i + 1;
+        }
     }
     return out;
 }
@@ -235,28 +251,53 @@ static void plan_series(struct plan *plan, const struct merged *m)
 
 /* ---- the row being made ---- */
 
+/* The smallest and the largest of a column. */
+struct ends {
+    int64_t lo, hi;
+};
+
 /* One per thread. */
 struct gridding {
     const struct plan *plan;
     struct scan scan;
     /* of the row being made, by column, in steps of the store */
-    struct extent *extents;
-    uint32_t *count;
+    double *sum;
+    struct ends *ends; /* NULL: means only */
+    int32_t *count;    /* 0: what stands in the others is of no use */
     double step;
 };
+
+static void add_ends(struct gridding *g, const struct stretch *at, const struct extent *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const size_t c = at[i].column;
+        struct ends *to = &g->ends[c];
+        const bool first = g->count[c] == 0;
+        to->lo = first || x[i].lo < to->lo ? x[i].lo : to->lo;
+        to->hi = first || x[i].hi > to->hi ? x[i].hi : to->hi;
+    }
+}
 
 /* `values` of them, at most, are in the block: the last unit may be short. */
 static void add(struct gridding *g, const struct stretch *at, const struct extent *x, size_t n,
                 uint32_t unit, uint32_t values)
 {
+    if (g->ends)
+        add_ends(g, at, x, n);
     for (size_t i = 0; i < n; i++) {
         const size_t c = at[i].column;
-        struct extent *to = &g->extents[c];
-        const bool first = g->count[c] == 0;
-        to->lo = first || x[i].lo < to->lo ? x[i].lo : to->lo;
-        to->hi = first || x[i].hi > to->hi ? x[i].hi : to->hi;
-        to->sum = first ? x[i].sum : to->sum + x[i].sum;
-        g->count[c] += MIN_OF(at[i].to * unit, values) - at[i].from * unit;
+        g->sum[c] = g->count[c] == 0 ? x[i].sum : g->sum[c] + x[i].sum;
+        g->count[c] += (int32_t)(MIN_OF(at[i].to * unit, values) - at[i].from * unit);
+    }
+}
+
+static void flush_ends(const struct gridding *g, struct scale s, struct grid_row *row)
+{
+    for (size_t c = 0; c < g->plan->columns; c++) {
+        if (g->count[c] == 0)
+            continue;
+        row->min[c] = (float)scale_value(s, (double)g->ends[c].lo);
+        row->max[c] = (float)scale_value(s, (double)g->ends[c].hi);
     }
 }
 
@@ -265,16 +306,17 @@ static void add(struct gridding *g, const struct stretch *at, const struct exten
 static void flush(struct gridding *g, struct grid_row *row)
 {
     const struct scale s = scale_of(g->step);
-    for (size_t c = 0; c < g->plan->columns; c++) {
-        if (g->count[c] == 0)
-            continue;
-        row->mean[c] = (float)(scale_value(s, g->extents[c].sum) / (double)g->count[c]);
-        if (row->min) {
-            row->min[c] = (float)scale_value(s, (double)g->extents[c].lo);
-            row->max[c] = (float)scale_value(s, (double)g->extents[c].hi);
-        }
-        g->count[c] = 0;
+    const size_t columns = g->plan->columns;
+    const double *restrict sum = g->sum;
+    const int32_t *restrict count = g->count;
+    float *restrict mean = row->mean;
+    for (size_t c = 0; c < columns; c++) {
+        const float v = (float)(scale_value(s, sum[c]) / (double)count[c]);
+        mean[c] = count[c] ? v : mean[c];
     }
+    if (g->ends)
+        flush_ends(g, s, row);
+    memset(g->count, 0, columns * sizeof *g->count);
 }
 
 /* NULL: damaged. */
@@ -301,15 +343,18 @@ static void feed(struct gridding *g, const struct piece *p, const struct stretch
                  const struct codec_view *view)
 {
     const uint32_t unit = view ? 1 : level_unit(p->block, p->level);
+    const bool ends = g->ends != NULL;
     struct extent x[EXTENTS_AT_ONCE];
     for (size_t i = 0, n; i < where->n; i += n) {
         n = MIN_OF(where->n - i, (size_t)EXTENTS_AT_ONCE);
-        if (view)
+        if (view && ends)
             extents_of_values(view, where->v + i, n, x);
-        else if (g->plan->ask->means_only)
-            sums_of_level(&g->scan, where->v + i, n, x);
-        else
+        else if (view)
+            sums_of_values(view, where->v + i, n, x);
+        else if (ends)
             extents_of_level(&g->scan, where->v + i, n, x);
+        else
+            sums_of_level(&g->scan, where->v + i, n, x);
         add(g, where->v + i, x, n, unit, p->column->count);
     }
 }
@@ -317,9 +362,8 @@ static void feed(struct gridding *g, const struct piece *p, const struct stretch
 static bool feed_summaries(struct gridding *g, const struct piece *p)
 {
     const struct stretches *where = stretches_of(g, p);
-    const bool read = g->plan->ask->means_only
-                          ? level_decode_sums(&g->scan, p->block, p->column, p->level)
-                          : level_decode(&g->scan, p->block, p->column, p->level);
+    const bool read = g->ends ? level_decode(&g->scan, p->block, p->column, p->level)
+                              : level_decode_sums(&g->scan, p->block, p->column, p->level);
     if (!where || !read)
         return false;
     feed(g, p, where, NULL);
@@ -342,7 +386,7 @@ static void read_row(struct gridding *g, const struct merged *m, struct grid_row
     for (struct piece p; next_piece(g->plan, &at, &p);) {
         fetch_ahead(p.store, m->parts[at.part].series, at.ref);
         p.level = level_for(g->plan, &p);
-        if (p.column->step != g->step)
+        if (g->step != 0 && p.column->step != g->step)
             flush(g, row);
         g->step = p.column->step;
         if (p.level != LEVEL_VALUES && feed_summaries(g, &p))
@@ -396,8 +440,9 @@ static void work(struct crew *c, struct arena *results)
     const bool ends = !b->plan->ask->means_only;
     struct gridding g = {.plan = b->plan};
     scan_open(&g.scan);
-    g.extents = arena_array(&g.scan.arena, struct extent, columns);
-    g.count = arena_array(&g.scan.arena, uint32_t, columns);
+    g.sum = arena_array(&g.scan.arena, double, columns);
+    g.ends = ends ? arena_array(&g.scan.arena, struct ends, columns) : NULL;
+    g.count = arena_array(&g.scan.arena, int32_t, columns);
     for (size_t i; crew_next(c, &i);) {
         const struct series_key key = series_key_of(b->list[i], results);
         b->out[i] = new_row(&key, columns, ends, b->room + i * row_room(columns, ends));

@@ -51,31 +51,60 @@ static __m128i least_of_halves(__m128i v)
     return _mm_min_epu8(v, _mm_srli_epi64(v, 8));
 }
 
-/* The last vector is masked, as it has bytes behind the end in it. */
-static struct bytes_extent of_some(const uint8_t *v, uint32_t n)
+static __m128i load(const uint8_t *p)
+{
+    return _mm_loadu_si128((const __m128i_u *)p);
+}
+
+/* Ones in the first n lanes: the last vector has bytes behind the end in it. */
+static __m128i mask_of(uint32_t n)
 {
     static const uint8_t first[2 * LANES] = {255, 255, 255, 255, 255, 255, 255, 255,
                                              255, 255, 255, 255, 255, 255, 255, 255};
-    const __m128i zero = _mm_setzero_si128(), ones = _mm_set1_epi8(-1);
-    const __m128i mask = _mm_loadu_si128((const __m128i_u *)(first + LANES - n % LANES));
-    __m128i x = _mm_loadu_si128((const __m128i_u *)(v + n / LANES * LANES));
+    return load(first + LANES - n);
+}
+
+static uint32_t sum_of_halves(__m128i sum)
+{
+    return (uint32_t)_mm_cvtsi128_si32(_mm_add_epi64(sum, _mm_unpackhi_epi64(sum, sum)));
+}
+
+static uint32_t sum_of_some(const uint8_t *v, uint32_t n)
+{
+    const __m128i zero = _mm_setzero_si128(), end = load(v + n / LANES * LANES);
+    __m128i sum = _mm_sad_epu8(_mm_and_si128(end, mask_of(n % LANES)), zero);
+    for (uint32_t i = 0; i + LANES <= n; i += LANES)
+        sum = _mm_add_epi64(sum, _mm_sad_epu8(load(v + i), zero));
+    return sum_of_halves(sum);
+}
+
+static struct bytes_extent of_some(const uint8_t *v, uint32_t n)
+{
+    const __m128i zero = _mm_setzero_si128(), ones = _mm_set1_epi8(-1), mask = mask_of(n % LANES);
+    __m128i x = load(v + n / LANES * LANES);
     __m128i hi = _mm_and_si128(x, mask), lo = _mm_or_si128(x, _mm_xor_si128(mask, ones)),
             sum = _mm_sad_epu8(hi, zero);
     for (uint32_t i = 0; i + LANES <= n; i += LANES) {
-        x = _mm_loadu_si128((const __m128i_u *)(v + i));
+        x = load(v + i);
         lo = _mm_min_epu8(lo, x);
         hi = _mm_max_epu8(hi, x);
         sum = _mm_add_epi64(sum, _mm_sad_epu8(x, zero));
     }
     hi = _mm_xor_si128(hi, ones); /* the largest is the smallest of the complements */
     x = least_of_halves(_mm_min_epu8(_mm_unpacklo_epi64(lo, hi), _mm_unpackhi_epi64(lo, hi)));
-    sum = _mm_add_epi64(sum, _mm_unpackhi_epi64(sum, sum));
     return (struct bytes_extent){(uint8_t)_mm_extract_epi16(x, 0),
-                                 (uint8_t)~_mm_extract_epi16(x, 4),
-                                 (uint32_t)_mm_cvtsi128_si32(sum)};
+                                 (uint8_t)~_mm_extract_epi16(x, 4), sum_of_halves(sum)};
 }
 
 #else
+
+static uint32_t sum_of_some(const uint8_t *v, uint32_t n)
+{
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < n; i++)
+        sum += v[i];
+    return sum;
+}
 
 static struct bytes_extent of_some(const uint8_t *v, uint32_t n)
 {
@@ -116,6 +145,18 @@ void extents_of_values(const struct codec_view *v, const struct stretch *at, siz
         out[i] = of_bytes(v->v8 + at[i].from, at[i].to - at[i].from, v->base);
     for (size_t i = 0; i < n && !v->narrow; i++)
         out[i] = of_integers(v->v64 + at[i].from, at[i].to - at[i].from);
+}
+
+void sums_of_values(const struct codec_view *v, const struct stretch *at, size_t n,
+                    struct extent *out)
+{
+    if (!v->narrow)
+        extents_of_values(v, at, n, out);
+    for (size_t i = 0; i < n && v->narrow; i++) {
+        const uint32_t some = at[i].to - at[i].from;
+        const uint32_t sum = sum_of_some(v->v8 + at[i].from, some);
+        out[i] = (struct extent){.sum = (double)v->base * some + sum};
+    }
 }
 
 void extents_of_level(const struct scan *scan, const struct stretch *at, size_t n,

@@ -42,7 +42,9 @@ void extents_of_values(const struct codec_view *v, const struct stretch *at, siz
                        struct extent *out);
 void extents_of_level(const struct scan *scan, const struct stretch *at, size_t n,
                       struct extent *out);
-/* lo and hi are 0. */
+/* lo and hi mean nothing. */
+void sums_of_values(const struct codec_view *v, const struct stretch *at, size_t n,
+                    struct extent *out);
 void sums_of_level(const struct scan *scan, const struct stretch *at, size_t n, struct extent *out);
 
 #endif
