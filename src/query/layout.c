@@ -126,7 +126,8 @@ struct layout *layout_make(struct scan *s, const struct merged *m, const struct 
 {
     struct slice *slices;
     size_t n;
-    const uint64_t values = slices_of(s, m, ask->from, ask->to, &slices, &n), points = ask->points;
+    const uint64_t values = slices_of(s, m, ask->from, ask->to, &s->arena, &slices, &n),
+                   points = ask->points;
     struct layout like = {.model = m, .per = 1};
     like.level = choose_level(slices, n, values, ask->points);
     const uint64_t units = count_units(slices, n, like.level);

@@ -80,7 +80,7 @@ static void take_series(struct samples *s, const struct merged *m, const struct 
     size_t n;
     o->key = series_key_of(m, &s->scan.arena);
     o->first = s->total;
-    slices_of(&s->scan, m, ask->from, ask->to, &o->slices, &n);
+    slices_of(&s->scan, m, ask->from, ask->to, &s->scan.arena, &o->slices, &n);
     for (size_t i = 0; i < n; i++) {
         if (!is_whole(s, &o->slices[i]))
             continue;

@@ -134,14 +134,28 @@ static bool cut(struct scan *s, struct slice *sl, const struct window_us *w)
     return sl->from < sl->to;
 }
 
+enum { AHEAD = 8 };
+
+/* The columns of a series lie far apart in memory, a block each: what is looked at of those to come
+ * is fetched meanwhile. */
+static void fetch_ahead(const struct part *p, uint32_t k)
+{
+    if (k + AHEAD >= p->series->n_refs)
+        return;
+    const struct store_ref ref = p->series->refs[k + AHEAD];
+    const struct column *c = &block_columns(&p->store->blocks[ref.block])[ref.column];
+    __builtin_prefetch(&c->count);
+    __builtin_prefetch(&c->has_gaps);
+}
+
 uint64_t slices_of(struct scan *s, const struct merged *m, wall_ns from, wall_ns to,
-                   struct slice **out, size_t *n)
+                   struct arena *a, struct slice **out, size_t *n)
 {
     size_t most = 0;
     uint64_t values = 0;
     for (size_t i = 0; i < m->n_parts; i++)
         most += m->parts[i].series->n_refs;
-    *out = arena_array(&s->arena, struct slice, most);
+    *out = arena_alloc_raw(a, most + 1, sizeof **out);
     *n = 0;
     for (size_t i = 0; i < m->n_parts; i++) {
         struct store *store = m->parts[i].store;
@@ -149,6 +163,7 @@ uint64_t slices_of(struct scan *s, const struct merged *m, wall_ns from, wall_ns
         for (uint32_t k = 0; k < m->parts[i].series->n_refs; k++) {
             const struct store_ref ref = m->parts[i].series->refs[k];
             struct slice *sl = &(*out)[*n];
+            fetch_ahead(&m->parts[i], k);
             sl->store = store;
             sl->block = &store->blocks[ref.block];
             sl->column = &block_columns(sl->block)[ref.column];

@@ -104,10 +104,15 @@ static int64_t bound_of(const struct step_hist *h, const struct spread *s, size_
     return lo;
 }
 
-/* How many of them are shorter. */
+/* How many of them are shorter. Few, often, so it is looked for near the begin first. */
 static size_t shorter(const int64_t *v, size_t n, int64_t than)
 {
-    size_t lo = 0, hi = n;
+    size_t lo = 0, hi = 1;
+    while (hi <= n && v[hi - 1] < than) {
+        lo = hi;
+        hi *= 4;
+    }
+    hi = MIN_OF(hi, n);
     while (lo < hi) {
         const size_t mid = (lo + hi) / 2;
         if (v[mid] < than)

@@ -2,6 +2,7 @@
 /* tally.c - see tally.h. */
 #include "query/tally.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,9 +59,14 @@ void tally_step(struct tally *t, double step)
     t->scale = scale_of(step);
 }
 
+static bool is_small(int64_t steps)
+{
+    return steps >= 0 && steps < TALLY_SMALL;
+}
+
 void tally_add(struct tally *t, int64_t steps, uint64_t count)
 {
-    if (steps >= 0 && steps < TALLY_SMALL) {
+    if (is_small(steps)) {
         t->counts[steps] += count;
         t->top = MAX_OF(t->top, (uint32_t)steps + 1);
         return;
@@ -95,15 +101,45 @@ static void add_narrow(struct tally *t, const uint8_t *v, uint32_t n, int64_t ba
     }
 }
 
-static void add_slice(struct tally *t, struct scan *scan, const struct slice *s)
+static void add_wide(struct tally *t, const int64_t *v, uint32_t n)
+{
+    int64_t most = -1;
+    for (uint32_t i = 0; i < n; i++)
+        if (is_small(v[i])) {
+            t->counts[v[i]]++;
+            most = MAX_OF(most, v[i]);
+        } else {
+            tally_add(t, v[i], 1);
+        }
+    t->top = MAX_OF(t->top, (uint32_t)(most + 1));
+}
+
+static_assert((TALLY_SMALL & (TALLY_SMALL - 1)) == 0, "all are small when all bits of them are");
+
+static void add_hist(struct tally *t, const struct column *c)
 {
     struct hist_bin bins[HIST_MOST];
+    const uint32_t n = column_hist(c, bins);
+    int64_t bits = 0, most = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        bits |= bins[i].value;
+        most = MAX_OF(most, bins[i].value);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (is_small(bits))
+            t->counts[bins[i].value] += bins[i].count;
+        else
+            tally_add(t, bins[i].value, bins[i].count);
+    if (is_small(bits))
+        t->top = MAX_OF(t->top, (uint32_t)most + 1);
+}
+
+static void add_slice(struct tally *t, struct scan *scan, const struct slice *s)
+{
     struct codec_view view;
     tally_step(t, s->column->step);
     if (s->from == 0 && s->to == s->column->count && s->column->n_hist) {
-        const uint32_t n = column_hist(s->column, bins);
-        for (uint32_t i = 0; i < n; i++)
-            tally_add(t, bins[i].value, bins[i].count);
+        add_hist(t, s->column);
         return;
     }
     if (!slice_values(scan, s, &view))
@@ -111,8 +147,7 @@ static void add_slice(struct tally *t, struct scan *scan, const struct slice *s)
     if (view.narrow)
         add_narrow(t, view.v8 + s->from, s->to - s->from, view.base);
     else
-        for (uint32_t i = s->from; i < s->to; i++)
-            tally_add(t, view.v64[i], 1);
+        add_wide(t, view.v64 + s->from, s->to - s->from);
 }
 
 /* The blocks of a long run lie far apart in memory: what is needed of those to come is fetched
@@ -128,13 +163,15 @@ static void fetch_ahead(const struct slice *s, size_t left)
 void tally_series(struct tally *t, struct scan *scan, const struct merged *m, wall_ns from,
                   wall_ns to)
 {
+    struct arena room = {0};
     struct slice *slices;
     size_t n;
-    slices_of(scan, m, from, to, &slices, &n);
+    slices_of(scan, m, from, to, &room, &slices, &n);
     for (size_t i = 0; i < n; i++) {
         fetch_ahead(&slices[i], n - i);
         add_slice(t, scan, &slices[i]);
     }
+    arena_free(&room);
 }
 
 /* ---- what came of it ---- */

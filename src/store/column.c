@@ -282,13 +282,24 @@ void column_get(struct cur *head, struct cur *data, uint32_t l1, uint32_t l2, st
         get_level2(head, out);
 }
 
+/* Counts have one or two bytes, and nobody can foresee which: so without a branch on that. */
+static uint64_t short_varint(struct cur *c)
+{
+    if (cur_left(c) < 2 || (c->p[0] & c->p[1]) >= 0x80)
+        return cur_varint(c);
+    const unsigned more = c->p[0] >> 7;
+    const uint64_t v = (c->p[0] & 0x7fu) | (c->p[1] & (0u - more)) << 7;
+    c->p += 1 + more;
+    return v;
+}
+
 uint32_t column_hist(const struct column *c, struct hist_bin *out)
 {
     struct cur in = cur_of(c->hist, c->hist_len);
     uint64_t value = (uint64_t)c->min;
     for (uint32_t i = 0; i < c->n_hist; i++) {
         value += cur_varint(&in);
-        out[i] = (struct hist_bin){(int64_t)value, cur_varint(&in)};
+        out[i] = (struct hist_bin){(int64_t)value, short_varint(&in)};
     }
     return c->n_hist;
 }
