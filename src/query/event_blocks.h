@@ -16,6 +16,7 @@ struct event_source {
     struct event_columns columns;
     struct arena texts;
     uint32_t row;   /* the caller's own, 0 at first */
+    uint32_t end;   /* the caller's own: rows up to here are looked at */
     uint32_t place; /* of the block in its track */
     bool good;
     struct event_source *next; /* when it is given back */

@@ -82,11 +82,53 @@ static void sift_down(struct event_flow *f)
 
 /* ---- blocks ---- */
 
+static int64_t wall_of_row(const struct event_flow *f, const struct event_source *s, uint32_t row)
+{
+    return event_wall(f->track->store, (mono_ns){s->columns.v[COLUMN_AT][row]}).ns;
+}
+
+/* The first row that does not begin before the end of the window: as rows do, the wall clock goes
+ * on. */
+static uint32_t end_of_rows(const struct event_flow *f, const struct event_source *s)
+{
+    uint32_t lo = 0, hi = s->columns.rows;
+    if (!f->window.to.ns)
+        return hi;
+    while (lo < hi) {
+        const uint32_t mid = lo + (hi - lo) / 2;
+        if (wall_of_row(f, s, mid) < f->window.to.ns)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+static bool row_overlaps(const struct event_flow *f, const struct event_source *s, uint32_t row)
+{
+    const int64_t begin = wall_of_row(f, s, row);
+    return overlaps(&f->window, begin, begin + event_cell(&s->columns, COLUMN_DUR, row));
+}
+
+/* Of a block that reaches out of the window no events are made of the rows before the first in it,
+ * nor of those that begin behind it. False: of none. */
+static bool cut_rows(const struct event_flow *f, struct event_source *s)
+{
+    s->end = end_of_rows(f, s);
+    while (s->row < s->end && !row_overlaps(f, s, s->row))
+        s->row++;
+    return s->row < s->end;
+}
+
 static void open_block(struct event_flow *f, uint32_t place)
 {
     struct event_source *s = event_blocks_take(f->blocks, f->track, place, f->texts);
     if (!s)
         return;
+    if (!cut_rows(f, s)) {
+        event_blocks_give(f->blocks, s);
+        return;
+    }
     if (f->n == f->cap) {
         f->cap = f->cap ? 2 * f->cap : 8;
         f->heap = xrealloc(f->heap, f->cap, sizeof *f->heap);
@@ -99,7 +141,7 @@ static void open_block(struct event_flow *f, uint32_t place)
 static void settle_first(struct event_flow *f)
 {
     struct event_source *s = f->heap[0];
-    if (s->row == s->columns.rows) {
+    if (s->row == s->end) {
         f->heap[0] = f->heap[--f->n];
         event_blocks_give(f->blocks, s);
     }
@@ -135,7 +177,7 @@ static size_t take(struct event_flow *f, struct run_event *out, size_t most)
     size_t n = 0;
     do {
         event_columns_row(&s->columns, s->row++, &out[n++].event);
-    } while (n < most && s->row < s->columns.rows && s->columns.v[COLUMN_AT][s->row] < later &&
+    } while (n < most && s->row < s->end && s->columns.v[COLUMN_AT][s->row] < later &&
              (!other || comes_before(s, other)));
     settle_first(f);
     return n;

@@ -148,10 +148,10 @@ static void draw_event(void *ctx, const struct run_event *e)
     v->seen++;
     if (e->event.kind != EVENT_SPAN)
         return;
-    const struct timeline_slice s = {.start = e->at.ns,
-                                     .dur_ns = MAX_OF(e->event.dur_ns, 0),
-                                     .name = op_names_id(&v->d->names, e->event.name),
-                                     .category = e->event.category};
+    struct timeline_slice s = {.start = e->at.ns,
+                               .dur_ns = MAX_OF(e->event.dur_ns, 0),
+                               .name = op_names_id(&v->d->names, e->event.name),
+                               .category = e->event.category};
     if (v->settled) {
         drawing_span(v->d, &s);
         return;

@@ -43,9 +43,10 @@ struct drawing *drawing_open(const struct timeline_ask *ask, struct arena *a, st
 void drawing_close(struct drawing *d);
 void drawing_lane(struct drawing *d, const struct timeline_lane *lane);
 void drawing_lane_end(struct drawing *d);
-/* A slice of the lane that was begun last: its row follows from what runs already, or is known. */
-void drawing_span(struct drawing *d, const struct timeline_slice *s);
-void drawing_slice(struct drawing *d, const struct timeline_slice *s);
+/* A slice of the lane that was begun last, which is written into it: its row follows from what runs
+ * already and is written too, or is known. */
+void drawing_span(struct drawing *d, struct timeline_slice *s);
+void drawing_slice(struct drawing *d, struct timeline_slice *s);
 
 /* Whether the track has a lane. */
 bool timeline_shows(const struct timeline_ask *ask, const struct run_track *t);

@@ -139,26 +139,29 @@ static uint32_t row_for(struct drawing *d, int64_t start, int64_t end)
     return (uint32_t)row;
 }
 
-void drawing_slice(struct drawing *d, const struct timeline_slice *s)
+static bool is_seen(const struct drawing *d, const struct timeline_slice *s)
 {
-    struct timeline_lane *lane = &d->out->lanes[d->out->n_lanes - 1];
-    struct timeline_slice x = *s;
-    if (s->start >= d->ask->to.ns || s->start + s->dur_ns < d->ask->from.ns)
-        return;
-    x.lane = (uint32_t)(d->out->n_lanes - 1);
-    lane->depth = MAX_OF(lane->depth, (size_t)x.row + 1);
-    if (d->by_name && d->out->n_slices >= NAMES_FACTOR * d->ask->limit)
-        give_up_names(d);
-    put_span(d, &x);
+    return s->start < d->ask->to.ns && s->start + s->dur_ns >= d->ask->from.ns;
 }
 
-void drawing_span(struct drawing *d, const struct timeline_slice *s)
+void drawing_slice(struct drawing *d, struct timeline_slice *s)
 {
-    struct timeline_slice x = *s;
-    if (s->start >= d->ask->to.ns || s->start + s->dur_ns < d->ask->from.ns)
+    struct timeline_lane *lane = &d->out->lanes[d->out->n_lanes - 1];
+    if (!is_seen(d, s))
         return;
-    x.row = row_for(d, s->start, s->start + s->dur_ns);
-    drawing_slice(d, &x);
+    s->lane = (uint32_t)(d->out->n_lanes - 1);
+    lane->depth = MAX_OF(lane->depth, (size_t)s->row + 1);
+    if (d->by_name && d->out->n_slices >= NAMES_FACTOR * d->ask->limit)
+        give_up_names(d);
+    put_span(d, s);
+}
+
+void drawing_span(struct drawing *d, struct timeline_slice *s)
+{
+    if (!is_seen(d, s))
+        return;
+    s->row = row_for(d, s->start, s->start + s->dur_ns);
+    drawing_slice(d, s);
 }
 
 /* ---- lanes ---- */
@@ -220,7 +223,7 @@ static void take_names(struct drawing *d)
 static void take_arrays(struct drawing *d)
 {
     struct timeline *t = d->out;
-    struct timeline_slice *slices = arena_array(d->arena, struct timeline_slice, t->n_slices + 1);
+    struct timeline_slice *slices = arena_alloc_raw(d->arena, t->n_slices + 1, sizeof *slices);
     struct timeline_lane *lanes = arena_array(d->arena, struct timeline_lane, t->n_lanes + 1);
     if (t->n_slices)
         memcpy(slices, t->slices, t->n_slices * sizeof *slices);
