@@ -225,7 +225,7 @@ static bool four_parts(const struct huffman *h, const struct coded *c)
     return true;
 }
 
-enum { CODED = 2, CODED_AS_BEFORE = 3 }; /* of the four kinds of literals */
+enum { CODED = 2 }; /* of the four kinds of literals */
 
 /* Both lengths stand in the same number of bits, behind four bits that say how many. */
 struct literals_head {
@@ -250,66 +250,44 @@ static bool get_head(struct cur *in, struct literals_head *out)
     return true;
 }
 
-/* A frame that is being read. */
-struct frame {
-    const uint8_t *lowest;
-    size_t block_most; /* bytes of a block, coded or not */
-    struct buf out;    /* len of cap bytes are decoded */
-};
-
-/* `in` ends where the block does: behind the literals there is a zero, for no matches. */
-static bool get_block(struct huffman *h, struct frame *f, struct cur *in)
+/* All of a block. Behind the literals there is a zero, for no matches. */
+static bool get_block(struct huffman *h, const uint8_t *lowest, struct cur *in, uint8_t *out,
+                      size_t n)
 {
     struct literals_head head;
-    const size_t most = MIN_OF(f->out.cap - f->out.len, f->block_most);
-    if (cur_left(in) > f->block_most || !get_head(in, &head) || head.kind < CODED ||
-        head.n > most || head.n == 0 || cur_left(in) != head.len + 1)
+    if (!get_head(in, &head) || head.kind != CODED || head.n != n || cur_left(in) != head.len + 1 ||
+        in->p[head.len] != 0)
         return false;
-    struct cur literals = cur_of(cur_take(in, head.len), head.len);
-    if (cur_u8(in) != 0 || (head.kind == CODED && !huffman_code_get(h, &literals)) || !h->bits)
+    struct cur literals = cur_of(in->p, head.len);
+    if (!huffman_code_get(h, &literals))
         return false;
-    if (head.kind == CODED)
-        make_pairs(h);
-    const struct coded c = {f->lowest, literals.p, cur_left(&literals), f->out.p + f->out.len,
-                            head.n};
-    f->out.len += head.n;
+    make_pairs(h);
+    const struct coded c = {lowest, literals.p, cur_left(&literals), out, n};
     return head.one ? one_part(h, &c) : four_parts(h, &c);
 }
 
 enum {
-    BLOCK_OF_LITERALS = 2,
-    BLOCK_MOST = 1 << 17,
+    LAST_BLOCK_OF_LITERALS = 5,
+    BLOCK_MOST = 1 << 14, /* bytes; libzstd is as good at longer ones */
     WINDOW_LOG_LEAST = 10,
     WINDOW_LOG_MOST = 27,
 };
 
-/* The window, which no match looks into, still says how long blocks may be. */
-static bool get_frame_head(struct cur *in, struct frame *f)
+/* The window, which no match looks into, still says how long a block may be. */
+static size_t block_most(unsigned window)
 {
-    const bool plain = cur_u8(in) == 0; /* no length of the whole, no checksum, no dictionary */
-    const unsigned window = cur_u8(in), log = WINDOW_LOG_LEAST + (window >> 3);
-    if (!plain || in->bad || log > WINDOW_LOG_MOST || (log == WINDOW_LOG_MOST && window & 7))
-        return false;
-    const size_t base = (size_t)1 << log;
-    f->block_most = MIN_OF(base + base / 8 * (window & 7), (size_t)BLOCK_MOST);
-    return true;
+    const unsigned log = WINDOW_LOG_LEAST + (window >> 3);
+    const size_t size = (size_t)(8 + (window & 7)) << (log - 3);
+    return log < WINDOW_LOG_MOST ? MIN_OF(size, (size_t)BLOCK_MOST) : 0;
 }
 
 bool huffman_decode(struct huffman *h, const uint8_t *p, size_t len, uint8_t *out, size_t n)
 {
     struct cur in = cur_of(p, len);
-    struct frame f = {.lowest = p, .out = {out, 0, n}};
-    h->bits = 0;
-    if (!get_frame_head(&in, &f))
-        return false;
-    for (bool last = false; !last;) {
-        uint32_t head = 0;
-        cur_get(&in, &head, 3);
-        const uint8_t *block = cur_take(&in, head >> 3);
-        struct cur content = cur_of(block, block ? head >> 3 : 0);
-        last = head & 1;
-        if (in.bad || (head >> 1 & 3) != BLOCK_OF_LITERALS || !get_block(h, &f, &content))
-            return false;
-    }
-    return cur_left(&in) == 0 && f.out.len == n;
+    uint32_t head = 0;
+    const bool plain = cur_u8(&in) == 0; /* no length of the whole, no checksum, no dictionary */
+    const size_t most = block_most(cur_u8(&in));
+    cur_get(&in, &head, 3);
+    return plain && !in.bad && (head & 7) == LAST_BLOCK_OF_LITERALS && head >> 3 == cur_left(&in) &&
+           cur_left(&in) <= most && n <= most && n > 0 && get_block(h, p, &in, out, n);
 }

@@ -289,14 +289,11 @@ static void fill_cells(struct weights *w, struct huffman *h)
 bool huffman_code_get(struct huffman *h, struct cur *in)
 {
     struct weights w;
-    unsigned bits;
     const uint8_t first = cur_u8(in);
-    h->bits = 0;
     w.n = first < DIRECT_FROM ? weights_by_states(in, first, w.of)
                               : weights_direct(in, (size_t)first - DIRECT_FROM + 1, w.of);
-    if (in->bad || w.n == 0 || !complete(&w, &bits))
+    if (in->bad || w.n == 0 || !complete(&w, &h->bits))
         return false;
-    h->bits = bits;
     fill_cells(&w, h);
     return true;
 }
