@@ -124,16 +124,14 @@ static enum level choose_level(const struct slice *slices, size_t n, uint64_t va
 struct layout *layout_make(struct scan *s, const struct merged *m, const struct series_ask *ask,
                            struct arena *a, struct arena *times)
 {
-    struct slice *slices;
-    size_t n;
-    const uint64_t values = slices_of(s, m, ask->from, ask->to, &s->arena, &slices, &n),
-                   points = ask->points;
+    const struct slices slices = slices_of(s, m, ask->from, ask->to, &s->arena);
+    const uint64_t points = ask->points;
     struct layout like = {.model = m, .per = 1};
-    like.level = choose_level(slices, n, values, ask->points);
-    const uint64_t units = count_units(slices, n, like.level);
+    like.level = choose_level(slices.v, slices.n, slices.values, ask->points);
+    const uint64_t units = count_units(slices.v, slices.n, like.level);
     if (points && units > points)
         like.per = (units + points - 1) / points;
-    return lay_out(s, &like, slices, n, a, times);
+    return lay_out(s, &like, slices.v, slices.n, a, times);
 }
 
 struct layout *layout_without(struct scan *s, const struct layout *l, size_t slice, struct arena *a,

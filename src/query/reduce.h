@@ -35,10 +35,15 @@ struct slice {
     uint32_t part, ref; /* where the series has the column */
 };
 
-/* All slices of a series in [from, to) of wall time (0: open), in order, into the arena; returns how
- * many values. */
-uint64_t slices_of(struct scan *s, const struct merged *m, wall_ns from, wall_ns to,
-                   struct arena *a, struct slice **out, size_t *n);
+struct slices {
+    struct slice *v;
+    size_t n;
+    uint64_t values; /* of all */
+};
+
+/* All slices of a series in [from, to) of wall time (0: open), in order; they live in the arena. */
+struct slices slices_of(struct scan *s, const struct merged *m, wall_ns from, wall_ns to,
+                        struct arena *a);
 
 /* The series has a value in every row of every block that meets the window. */
 bool slices_plain(const struct merged *m, wall_ns from, wall_ns to);

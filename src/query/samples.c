@@ -77,11 +77,11 @@ static bool is_whole(struct samples *s, const struct slice *sl)
 static void take_series(struct samples *s, const struct merged *m, const struct series_ask *ask)
 {
     struct one *o = &s->series[s->n++];
-    size_t n;
     o->key = series_key_of(m, &s->scan.arena);
     o->first = s->total;
-    slices_of(&s->scan, m, ask->from, ask->to, &s->scan.arena, &o->slices, &n);
-    for (size_t i = 0; i < n; i++) {
+    const struct slices all = slices_of(&s->scan, m, ask->from, ask->to, &s->scan.arena);
+    o->slices = all.v;
+    for (size_t i = 0; i < all.n; i++) {
         if (!is_whole(s, &o->slices[i]))
             continue;
         o->count += o->slices[i].to - o->slices[i].from;

@@ -148,21 +148,19 @@ static void fetch_ahead(const struct part *p, uint32_t k)
     __builtin_prefetch(&c->has_gaps);
 }
 
-uint64_t slices_of(struct scan *s, const struct merged *m, wall_ns from, wall_ns to,
-                   struct arena *a, struct slice **out, size_t *n)
+struct slices slices_of(struct scan *s, const struct merged *m, wall_ns from, wall_ns to,
+                        struct arena *a)
 {
     size_t most = 0;
-    uint64_t values = 0;
     for (size_t i = 0; i < m->n_parts; i++)
         most += m->parts[i].series->n_refs;
-    *out = arena_alloc_raw(a, most + 1, sizeof **out);
-    *n = 0;
+    struct slices out = {.v = arena_alloc_raw(a, most + 1, sizeof *out.v)};
     for (size_t i = 0; i < m->n_parts; i++) {
         struct store *store = m->parts[i].store;
         const struct window_us w = window_of(store, from, to);
         for (uint32_t k = 0; k < m->parts[i].series->n_refs; k++) {
             const struct store_ref ref = m->parts[i].series->refs[k];
-            struct slice *sl = &(*out)[*n];
+            struct slice *sl = &out.v[out.n];
             fetch_ahead(&m->parts[i], k);
             sl->store = store;
             sl->block = &store->blocks[ref.block];
@@ -171,11 +169,11 @@ uint64_t slices_of(struct scan *s, const struct merged *m, wall_ns from, wall_ns
             sl->ref = k;
             if (!cut(s, sl, &w))
                 continue;
-            values += sl->to - sl->from;
-            ++*n;
+            out.values += sl->to - sl->from;
+            out.n++;
         }
     }
-    return values;
+    return out;
 }
 
 bool slices_plain(const struct merged *m, wall_ns from, wall_ns to)

@@ -164,12 +164,10 @@ void tally_series(struct tally *t, struct scan *scan, const struct merged *m, wa
                   wall_ns to)
 {
     struct arena room = {0};
-    struct slice *slices;
-    size_t n;
-    slices_of(scan, m, from, to, &room, &slices, &n);
-    for (size_t i = 0; i < n; i++) {
-        fetch_ahead(&slices[i], n - i);
-        add_slice(t, scan, &slices[i]);
+    const struct slices all = slices_of(scan, m, from, to, &room);
+    for (size_t i = 0; i < all.n; i++) {
+        fetch_ahead(&all.v[i], all.n - i);
+        add_slice(t, scan, &all.v[i]);
     }
     arena_free(&room);
 }
