@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "rules/engine_own.h"
+#include "rules/values.h"
 
 struct engine *engine_open(const struct rule_params *params)
 {

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "rules/engine_own.h"
+#include "rules/values.h"
 
 /* ---- parts ---- */
 
@@ -62,19 +63,6 @@ void part_join(const struct engine *g, const struct engine_node *n, size_t rule,
 }
 
 /* ---- sweeps ---- */
-
-size_t sweeps_from(const wall_ns *at, size_t n, int64_t t)
-{
-    size_t lo = 0, hi = n;
-    while (lo < hi) {
-        const size_t mid = (lo + hi) / 2;
-        if (at[mid].ns < t)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
-}
 
 struct sweeps sweeps_cut(const struct sweeps *s, size_t from, size_t to, struct gpu_sweeps *gpus)
 {

@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "rules/engine_own.h"
+#include "rules/values.h"
 
 /* Bytes of sweeps: half an hour at two a second without a GPU, as with eight. */
 enum { HOLD_NODE = 3 << 16, HOLD_GPU = 1 << 17 };

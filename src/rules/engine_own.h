@@ -103,8 +103,6 @@ void feed_steps(const struct engine *g, const struct engine_node *n, size_t rule
                 struct rule_part *p, const struct rank_sight *r, const struct step *v, size_t n_v);
 void feed_told(const struct engine *g, const struct engine_node *n, size_t rule,
                struct rule_part *p, const struct told *v, size_t n_v);
-/* The first of n that is not before t. */
-size_t sweeps_from(const wall_ns *at, size_t n, int64_t t);
 /* Those in [from, to), in `gpus` of the caller. */
 struct sweeps sweeps_cut(const struct sweeps *s, size_t from, size_t to, struct gpu_sweeps *gpus);
 

@@ -32,3 +32,16 @@ float values_highest(const float *v, size_t n, float most)
         most = side[k] > most ? side[k] : most;
     return most;
 }
+
+size_t sweeps_from(const wall_ns *at, size_t n, int64_t t)
+{
+    size_t lo = 0, hi = n;
+    while (lo < hi) {
+        const size_t mid = (lo + hi) / 2;
+        if (at[mid].ns < t)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}

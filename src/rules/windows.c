@@ -7,12 +7,18 @@
 
 #include "base/mem.h"
 #include "rules/shared.h"
+#include "rules/values.h"
 
-struct window {
+/* Which window it is, and how much was seen of it. */
+struct extent {
     int64_t index;     /* counted from where the rule begins to count */
     int64_t length_ns; /* another when the sampling interval was changed */
     int64_t period_ns;
     uint64_t n; /* sweeps */
+};
+
+struct window {
+    struct extent is;
     struct hist h[];
 };
 
@@ -29,27 +35,37 @@ static struct window *window_copy(const struct window *w, size_t columns)
 }
 
 /* A few sweeps may be missing. */
-static bool is_full(const struct window *w)
+static bool is_full(const struct extent *w)
 {
     return (int64_t)w->n * w->period_ns >= w->length_ns / 10 * 9;
 }
 
-static void judge_window(struct windows *w, const struct windows_spec *spec,
-                         const struct param_value *p, wall_ns from, const struct window *x)
+static void judge_columns(struct windows *w, const struct windows_spec *spec,
+                          const struct rule_view *c, const struct extent *x,
+                          const struct readings *cols)
 {
-    const unsigned class = spec->classify(x->h, p);
-    const wall_ns at = {from.ns + x->index * x->length_ns};
+    const unsigned class = spec->classify(cols, c->p);
+    const wall_ns at = {c->from.ns + x->index * x->length_ns};
     w->judged++;
     w->in_class[class]++;
     if (class)
         episodes_add(&w->episodes[class], at, (int64_t)x->n * x->period_ns);
 }
 
+static void judge_window(struct windows *w, const struct windows_spec *spec,
+                         const struct rule_view *c, const struct window *x)
+{
+    struct readings cols[WINDOW_COLUMNS_MOST];
+    for (size_t k = 0; k < spec->columns; k++)
+        cols[k] = (struct readings){.hist = &x->h[k]};
+    judge_columns(w, spec, c, &x->is, cols);
+}
+
 static void judge_if_full(struct windows *w, const struct windows_spec *spec,
                           const struct rule_view *c, const struct window *x)
 {
-    if (is_full(x))
-        judge_window(w, spec, c->p, c->from, x);
+    if (is_full(&x->is))
+        judge_window(w, spec, c, x);
 }
 
 static struct window *latest(struct windows *w)
@@ -57,7 +73,16 @@ static struct window *latest(struct windows *w)
     return w->last ? w->last : w->first;
 }
 
-/* A window that follows all others becomes the last; the one before it has nothing to come. */
+/* The last one has nothing to come. */
+static void end_last(struct windows *w, const struct windows_spec *spec, const struct rule_view *c)
+{
+    if (w->last)
+        judge_if_full(w, spec, c, w->last);
+    free(w->last);
+    w->last = NULL;
+}
+
+/* A window that follows all others becomes the last. */
 static void append(struct windows *w, const struct windows_spec *spec, const struct rule_view *c,
                    struct window *x)
 {
@@ -65,55 +90,101 @@ static void append(struct windows *w, const struct windows_spec *spec, const str
         w->first = x;
         return;
     }
-    if (w->last) {
-        judge_if_full(w, spec, c, w->last);
-        free(w->last);
-    }
+    end_last(w, spec, c);
     w->last = x;
 }
 
-static bool same_window(const struct window *a, const struct window *b)
+static bool same_window(const struct extent *a, const struct extent *b)
 {
     return a->index == b->index && a->length_ns == b->length_ns;
 }
 
 static struct window *window_at(struct windows *w, const struct windows_spec *spec,
-                                const struct rule_view *c, const struct window *which)
+                                const struct rule_view *c, const struct extent *which)
 {
     struct window *x = latest(w);
-    if (!x || !same_window(x, which)) {
+    if (!x || !same_window(&x->is, which)) {
         x = window_new(spec->columns);
-        *x = *which;
+        x->is = *which;
         append(w, spec, c, x);
     }
     return x;
 }
 
-static void add_values(struct hist *h, const struct sweeps *s, const float *v, size_t from,
-                       size_t n)
+/* Sweeps of a batch that belong to one window. */
+struct piece {
+    struct extent window; /* its sweeps are not counted yet */
+    size_t from, to;
+};
+
+/* From that sweep on. */
+static struct piece piece_at(const struct windows_spec *spec, const struct rule_view *c,
+                             const struct sweeps *s, size_t from)
 {
-    const uint16_t *tenths = shared_tenths(s, v);
-    if (tenths)
-        hist_add_tenths(h, tenths + from, n);
-    else
-        hist_add(h, v + from, n);
+    const int64_t length = param_ns(&c->p[spec->points], s->period_ns);
+    const int64_t index = (s->at[from].ns - c->from.ns) / length;
+    const int64_t end = c->from.ns + (index + 1) * length;
+    const size_t to = from + 1 + sweeps_from(s->at + from + 1, s->n - from - 1, end);
+    return (struct piece){
+        {.index = index, .length_ns = length, .period_ns = s->period_ns}, from, to};
+}
+
+/* The values of all columns as tenths; false: nothing is shared. */
+static bool find_tenths(const struct windows_spec *spec, const struct sweeps *s,
+                        const float *const *cols, struct readings *out)
+{
+    for (size_t k = 0; k < spec->columns; k++) {
+        out[k] = (struct readings){.tenths = shared_tenths(s, cols[k])};
+        if (!out[k].tenths)
+            return false;
+    }
+    return true;
+}
+
+/* No other stretch of time can add to it. */
+static bool is_between(struct windows *w, const struct piece *p, const struct sweeps *s)
+{
+    return w->first && !same_window(&latest(w)->is, &p->window) && p->to < s->n;
+}
+
+static void judge_between(struct windows *w, const struct windows_spec *spec,
+                          const struct rule_view *c, struct piece *p, const struct readings *all)
+{
+    struct readings cols[WINDOW_COLUMNS_MOST];
+    end_last(w, spec, c);
+    p->window.n = p->to - p->from;
+    if (!is_full(&p->window))
+        return;
+    for (size_t k = 0; k < spec->columns; k++)
+        cols[k] = (struct readings){.tenths = all[k].tenths + p->from, .n = p->window.n};
+    judge_columns(w, spec, c, &p->window, cols);
+}
+
+static void add_piece(struct windows *w, const struct windows_spec *spec, const struct rule_view *c,
+                      const struct piece *p, const struct readings *all, const float *const *cols)
+{
+    struct window *x = window_at(w, spec, c, &p->window);
+    const size_t n = p->to - p->from;
+    x->is.n += n;
+    for (size_t k = 0; k < spec->columns; k++)
+        if (all)
+            hist_add_tenths(&x->h[k], all[k].tenths + p->from, n);
+        else
+            hist_add(&x->h[k], cols[k] + p->from, n);
 }
 
 void windows_add(struct windows *w, const struct windows_spec *spec, const struct rule_view *c,
                  const struct sweeps *s, const float *const *cols)
 {
-    const int64_t length = param_ns(&c->p[spec->points], s->period_ns);
-    for (size_t i = 0, j; i < s->n; i = j) {
-        const int64_t index = (s->at[i].ns - c->from.ns) / length;
-        const int64_t end = c->from.ns + (index + 1) * length;
-        for (j = i + 1; j < s->n && s->at[j].ns < end;)
-            j++;
-        struct window *x = window_at(
-            w, spec, c,
-            &(struct window){.index = index, .length_ns = length, .period_ns = s->period_ns});
-        x->n += j - i;
-        for (size_t k = 0; k < spec->columns; k++)
-            add_values(&x->h[k], s, cols[k], i, j - i);
+    struct readings all[WINDOW_COLUMNS_MOST];
+    const bool known = find_tenths(spec, s, cols, all);
+    for (size_t i = 0; i < s->n;) {
+        struct piece p = piece_at(spec, c, s, i);
+        if (known && is_between(w, &p, s))
+            judge_between(w, spec, c, &p, all);
+        else
+            add_piece(w, spec, c, &p, known ? all : NULL, cols);
+        i = p.to;
     }
 }
 
@@ -128,7 +199,7 @@ static void add_counts(struct windows *w, struct windows *later)
 
 static void join_window(struct window *x, const struct window *other, size_t columns)
 {
-    x->n += other->n;
+    x->is.n += other->is.n;
     for (size_t k = 0; k < columns; k++)
         hist_join(&x->h[k], &other->h[k]);
 }
@@ -140,17 +211,14 @@ void windows_join(struct windows *w, const struct windows_spec *spec, const stru
     if (!x)
         return;
     struct window *end = latest(w);
-    if (end && same_window(end, x)) {
+    if (end && same_window(&end->is, &x->is)) {
         join_window(end, x, spec->columns);
         free(x);
     } else {
         append(w, spec, c, x);
     }
-    if (later->last && w->last) { /* what lies between goes before what `later` has judged */
-        judge_if_full(w, spec, c, w->last);
-        free(w->last);
-        w->last = NULL;
-    }
+    if (later->last && w->last) /* what lies between goes before what `later` has judged */
+        end_last(w, spec, c);
     add_counts(w, later);
     if (later->last)
         append(w, spec, c, later->last);
@@ -185,8 +253,8 @@ struct windows windows_ended(const struct windows *w, const struct windows_spec 
         struct window *all = window_copy(w->first, spec->columns);
         if (w->last)
             join_window(all, w->last, spec->columns);
-        if ((int64_t)all->n * all->period_ns >= all->length_ns / 10)
-            judge_window(&out, spec, p, from, all);
+        if ((int64_t)all->is.n * all->is.period_ns >= all->is.length_ns / 10)
+            judge_window(&out, spec, &c, all);
         free(all);
     }
     windows_free(&middle);
@@ -195,7 +263,7 @@ struct windows windows_ended(const struct windows *w, const struct windows_spec 
 
 uint64_t windows_held(const struct windows *w)
 {
-    return (w->first ? w->first->n : 0) + (w->last ? w->last->n : 0);
+    return (w->first ? w->first->is.n : 0) + (w->last ? w->last->is.n : 0);
 }
 
 void windows_free(struct windows *w)

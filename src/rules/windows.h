@@ -2,13 +2,14 @@
 /* windows.h - consecutive windows of sweeps, each judged by the distribution of a few columns.
  *
  * Windows lie side by side from where the rule begins to count. Only the earliest and the latest
- * one are kept as distributions, because another stretch of time may add to them; those between are
- * judged at once and become a count and an episode of their class. */
+ * one are kept, as histograms, because another stretch of time may add to them; those between are
+ * judged at once and become a count and an episode of their class. One that begins and ends within
+ * a large batch is judged by its values, without a histogram. */
 #ifndef RULES_WINDOWS_H
 #define RULES_WINDOWS_H
 
 #include "rules/episodes.h"
-#include "rules/hist.h"
+#include "rules/readings.h"
 #include "rules/rule.h"
 
 /* Class 0 is fine. */
@@ -17,7 +18,8 @@ enum { WINDOW_CLASSES = 3, WINDOW_COLUMNS_MOST = 3 };
 struct windows_spec {
     size_t columns;
     int points; /* index of the parameter that says how long a window is */
-    unsigned (*classify)(const struct hist *h, const struct param_value *p);
+    /* By its columns; judged alike whether they come as histograms or as values. */
+    unsigned (*classify)(const struct readings *cols, const struct param_value *p);
 };
 
 struct window;

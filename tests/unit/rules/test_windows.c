@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Windows side by side, judged by one column: class 1 below 20, class 2 above 80. */
 #include "base/mem.h"
+#include "rules/shared.h"
 #include "rules/windows.h"
 #include "test.h"
 
 enum { WINDOW, PERIOD_MS = 100, SWEEPS = 20000 };
 
-static unsigned classify(const struct hist *h, const struct param_value *p)
+static unsigned classify(const struct readings *x, const struct param_value *p)
 {
     (void)p;
-    const double median = hist_quantile(h, 0.5);
-    return median < 20 ? 1 : median > 80 ? 2 : 0;
+    return readings_side(x, 0.5, 20) < 0 ? 1 : readings_side(x, 0.5, 80) > 0 ? 2 : 0;
 }
 
 static const struct windows_spec spec = {.columns = 1, .points = WINDOW, .classify = classify};
@@ -159,6 +159,51 @@ TEST(stretches_that_are_joined_are_the_whole_wherever_they_were_cut)
         for (size_t cut1 = 0; cut1 <= n; cut1 += 23)
             for (size_t cut2 = cut1; cut2 <= n; cut2 += 61)
                 join_three(n, cut1, cut2, cut2 % 2);
+}
+
+/* In batches, of which those that are large enough share what is made of them. */
+static void add_batches(struct windows *w, const wall_ns *times, const float *col, size_t n,
+                        size_t each, struct shared *shared)
+{
+    const struct rule_view c = {.p = points_50};
+    for (size_t from = 0; from < n; from += each) {
+        const size_t some = MIN_OF(n - from, each);
+        const float *part = col + from;
+        const struct sweeps s = {.n = some,
+                                 .at = times + from,
+                                 .period_ns = PERIOD_MS * NS_PER_MS,
+                                 .shared = shared ? shared_begin(shared, some) : NULL};
+        windows_add(w, &spec, &c, &s, &part);
+    }
+}
+
+TEST(windows_inside_a_large_batch_are_judged_like_those_that_come_in_pieces)
+{
+    static wall_ns times[SWEEPS];
+    static float col[SWEEPS];
+    size_t n = 0;
+    fill(rough);
+    for (size_t i = 0; i < SWEEPS; i++) {
+        if (i / 50 % 7 == 3 && i % 50 > i / 50 % 50) /* a window that may not be full */
+            continue;
+        times[n] = at[i];
+        col[n++] = i % 11 == 0 ? NAN : v[i] + (float)(i % 5);
+    }
+    for (size_t each = 1024; each < 9000; each = each * 2 + 77) {
+        struct shared *shared = shared_open();
+        struct windows large = {0}, small = {0};
+        add_batches(&large, times, col, n, each, shared);
+        add_batches(&small, times, col, n, 33, NULL);
+        struct windows a = windows_ended(&large, &spec, points_50, (wall_ns){0}, false);
+        struct windows b = windows_ended(&small, &spec, points_50, (wall_ns){0}, false);
+        same(&a, &b);
+        CHECK(a.judged > 300 && a.in_class[1] > 10 && a.in_class[2] > 10);
+        windows_free(&a);
+        windows_free(&b);
+        windows_free(&large);
+        windows_free(&small);
+        shared_close(shared);
+    }
 }
 
 TEST(windows_of_another_interval_are_not_mixed_with_those_before)
