@@ -78,43 +78,73 @@ static void settle(struct bottleneck *b, uint64_t used)
 
 /* ---- sweeps ---- */
 
-struct gpus_seen {
-    uint64_t read, low; /* GPUs as bits */
-};
+/* GPUs are bits, half of them in a word: as wide as what they are made of, so that the compiler
+ * vectorizes. */
+enum { PIECE = 256, HALF = 32, HALVES = SIGHT_GPUS_MOST / HALF };
 
-enum { PIECE = 256 };
-
-/* Of the sweeps from `from` on, as all that follows; column by column, which is how they lie in
- * memory. Which way it was hot, the first that holds: n_hots for not, NOT_READ when nothing of it
- * was read. */
+/* Which way it was hot is the first that holds: n_hots for not, NOT_READ when nothing of it was
+ * read. */
 enum { NOT_READ = -1 };
 
-static void see_heat(int *heat, const struct bottleneck_spec *spec, const struct sweeps *s,
-                     size_t from, size_t n, double limit)
+/* Some sweeps, looked at column by column, which is how they lie in memory. */
+struct piece {
+    size_t from, n;
+    int heat[PIECE];
+    uint32_t read[HALVES][PIECE], low[HALVES][PIECE];
+};
+
+/* What a float is above when it is above the limit. */
+static float float_limit(double limit)
 {
-    for (size_t i = 0; i < n; i++)
-        heat[i] = NOT_READ;
-    for (size_t k = spec->n_hots; k-- > 0;) {
-        const float *v = s->v[spec->hots[k].signal];
-        for (size_t i = 0; v && i < n; i++) {
-            const int cool = heat[i] < 0 ? (int)spec->n_hots : heat[i];
-            const int seen = (double)v[from + i] > limit ? (int)k : cool;
-            heat[i] = isnan(v[from + i]) ? heat[i] : seen;
-        }
+    const float f = (float)limit;
+    return (double)f > limit ? nextafterf(f, -INFINITY) : f;
+}
+
+static void add_heat(int *restrict heat, const float *restrict v, size_t n, float limit, int kind,
+                     int none)
+{
+    for (size_t i = 0; i < n; i++) {
+        const int cool = heat[i] < 0 ? none : heat[i];
+        const int seen = v[i] > limit ? kind : cool;
+        heat[i] = v[i] == v[i] ? seen : heat[i];
     }
 }
 
-static void see_gpus(struct gpus_seen *seen, const struct sweeps *s, size_t from, size_t n,
+static void see_heat(struct piece *p, const struct bottleneck_spec *spec, const struct sweeps *s,
                      float limit)
 {
-    memset(seen, 0, n * sizeof *seen);
+    for (size_t i = 0; i < p->n; i++)
+        p->heat[i] = NOT_READ;
+    for (size_t k = spec->n_hots; k-- > 0;)
+        if (s->v[spec->hots[k].signal])
+            add_heat(p->heat, s->v[spec->hots[k].signal] + p->from, p->n, limit, (int)k,
+                     (int)spec->n_hots);
+}
+
+static void see_gpu(uint32_t *restrict read, uint32_t *restrict low, const float *restrict v,
+                    size_t n, float limit, uint32_t bit)
+{
+    for (size_t i = 0; i < n; i++) {
+        read[i] |= v[i] == v[i] ? bit : 0;
+        low[i] |= v[i] < limit ? bit : 0;
+    }
+}
+
+static void see_gpus(struct piece *p, const struct sweeps *s, float limit)
+{
+    memset(p->read, 0, sizeof p->read);
+    memset(p->low, 0, sizeof p->low);
     for (size_t g = 0; g < MIN_OF(s->n_gpus, (size_t)SIGHT_GPUS_MOST); g++) {
         const float *v = s->gpus[g].v[GPU_SIG_UTIL];
-        for (size_t i = 0; v && i < n; i++) {
-            seen[i].read |= (uint64_t)!isnan(v[from + i]) << g;
-            seen[i].low |= (uint64_t)(v[from + i] < limit) << g;
-        }
+        if (v)
+            see_gpu(p->read[g / HALF], p->low[g / HALF], v + p->from, p->n, limit,
+                    UINT32_C(1) << g % HALF);
     }
+}
+
+static uint64_t bits_at(const uint32_t half[HALVES][PIECE], size_t i)
+{
+    return (uint64_t)half[1][i] << HALF | half[0][i];
 }
 
 static void take_gpus(struct bottleneck *b, uint64_t low, int64_t held_ns)
@@ -125,38 +155,59 @@ static void take_gpus(struct bottleneck *b, uint64_t low, int64_t held_ns)
     }
 }
 
-static void take(struct bottleneck *b, const struct bottleneck_spec *spec, const struct sweeps *s,
-                 size_t i, int heat, struct gpus_seen seen, uint64_t used)
+/* A snapshot in which GPUs were low, whether they are in use or not. */
+static void take_low(struct bottleneck *b, const struct bottleneck_spec *spec, wall_ns at,
+                     int64_t held_ns, int heat, uint64_t low, struct bottleneck_row *r)
 {
-    const enum bottleneck_gpus gpus = seen.low & used    ? GPUS_LOW
-                                      : seen.read & used ? GPUS_FINE
-                                                         : GPUS_NOT_READ;
-    struct bottleneck_row *r = row_of(b, seen.low & ~used, gpus);
     if ((size_t)heat == spec->n_hots) {
         r->cool++;
         return;
     }
     r->hot[heat]++;
-    episodes_add(&r->episodes, s->at[i], s->period_ns);
-    take_gpus(b, seen.low, s->period_ns);
+    episodes_add(&r->episodes, at, held_ns);
+    take_gpus(b, low, held_ns);
+}
+
+static enum bottleneck_gpus gpus_of(uint64_t read, uint64_t low, uint64_t used)
+{
+    return low & used ? GPUS_LOW : read & used ? GPUS_FINE : GPUS_NOT_READ;
+}
+
+/* Where no GPU was low none can turn out to have been, so how hot it was is not asked. */
+static void take_piece(struct bottleneck *b, const struct bottleneck_spec *spec,
+                       const struct sweeps *s, const struct piece *p, uint64_t used)
+{
+    uint64_t n[BOTTLENECK_GPUS_N] = {0};
+    for (size_t i = 0; i < p->n; i++) {
+        const uint64_t read = bits_at(p->read, i), low = bits_at(p->low, i);
+        const enum bottleneck_gpus gpus = gpus_of(read, low, used);
+        if (p->heat[i] == NOT_READ || !read)
+            continue;
+        if (low)
+            take_low(b, spec, s->at[p->from + i], s->period_ns, p->heat[i], low,
+                     row_of(b, low & ~used, gpus));
+        else
+            n[gpus]++;
+    }
+    for (unsigned k = 0; k < BOTTLENECK_GPUS_N; k++)
+        if (n[k])
+            row_of(b, 0, k)->cool += n[k];
 }
 
 void bottleneck_sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
 {
     struct bottleneck *b = state;
     const struct bottleneck_spec *spec = c->spec;
-    struct gpus_seen seen[PIECE];
-    int heat[PIECE];
+    const float hot = float_limit(c->p[spec->hot_threshold].v);
+    struct piece p;
     per_gpu_see(&b->gpus, sizeof(struct bottleneck_gpu), s);
     const uint64_t used = used_of(&b->gpus);
     settle(b, used);
-    for (size_t from = 0; from < s->n; from += PIECE) {
-        const size_t n = MIN_OF(s->n - from, (size_t)PIECE);
-        see_gpus(seen, s, from, n, (float)c->p[spec->gpu_threshold].v);
-        see_heat(heat, spec, s, from, n, c->p[spec->hot_threshold].v);
-        for (size_t i = 0; i < n; i++)
-            if (heat[i] >= 0 && seen[i].read)
-                take(b, spec, s, from + i, heat[i], seen[i], used);
+    for (p.from = 0; p.from < s->n; p.from += PIECE) {
+        p.n = MIN_OF(s->n - p.from, (size_t)PIECE);
+        see_gpus(&p, s, (float)c->p[spec->gpu_threshold].v);
+        see_heat(&p, spec, s, hot);
+        take_piece(b, spec, s, &p, used);
     }
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "rules/episodes.h"
+#include "rules/shared.h"
 #include "rules/tenths.h"
 
 static void put(struct rises *r, const struct rise *x)
@@ -46,8 +47,10 @@ static void compare(struct rises *r, const struct rises_spec *spec, const struct
 {
     if (b->index != a->index + 1 || a->length_ns != b->length_ns || !is_full(a) || !is_full(b))
         return;
-    const double before = mean_of(a), after = mean_of(b);
     r->compared++;
+    if (a->n == b->n && a->sum >= b->sum) /* no rise, which is what most are: spares divisions */
+        return;
+    const double before = mean_of(a), after = mean_of(b);
     if (after - before > c->p[spec->increase].v)
         put(r, &(struct rise){begin_of(a, c), begin_of(b, c) + b->length_ns, 1, before, after});
 }
@@ -75,25 +78,46 @@ static struct rise_window *window_at(struct rises *r, const struct rises_spec *s
     return &r->w[r->n_windows - 1];
 }
 
+/* Adds what was read of n values. */
+static void add_values(struct rise_window *w, const float *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!isnan(v[i])) {
+            w->n++;
+            w->sum += tenths(v[i]);
+        }
+}
+
+static void add_tenths(struct rise_window *w, const uint16_t *v, size_t n)
+{
+    uint32_t read = 0, sum = 0; /* of a batch */
+    for (size_t i = 0; i < n; i++) {
+        read += v[i] != TENTHS_NAN;
+        sum += v[i] != TENTHS_NAN ? v[i] : 0;
+    }
+    w->n += read;
+    w->sum += sum;
+}
+
 void rises_add(struct rises *r, const struct rises_spec *spec, const struct rule_view *c,
                const struct sweeps *s, const float *v)
 {
     const int64_t length = param_ns(&c->p[spec->window], s->period_ns);
-    for (size_t i = 0; i < s->n;) {
-        const int64_t index = (s->at[i].ns - c->from.ns) / length;
-        const int64_t end = c->from.ns + (index + 1) * length;
+    const uint16_t *known = shared_tenths(s, v);
+    int64_t index = 0, end = 0;
+    for (size_t i = 0, j; i < s->n; i = j) {
+        const int64_t at = s->at[i].ns; /* most often in the window behind the one before */
+        index = i && at < end + length ? index + 1 : (at - c->from.ns) / length;
+        end = c->from.ns + (index + 1) * length;
         struct rise_window *w = window_at(r, spec, c, index);
         w->length_ns = length;
         w->period_ns = s->period_ns;
-        uint64_t n = 0;
-        int64_t sum = 0;
-        for (; i < s->n && s->at[i].ns < end; i++)
-            if (!isnan(v[i])) {
-                n++;
-                sum += tenths(v[i]);
-            }
-        w->n += n;
-        w->sum += sum;
+        for (j = i + 1; j < s->n && s->at[j].ns < end;)
+            j++;
+        if (known)
+            add_tenths(w, known + i, j - i);
+        else
+            add_values(w, v + i, j - i);
     }
 }
 

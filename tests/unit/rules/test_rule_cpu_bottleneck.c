@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kit.h"
+#include "rules/bottleneck.h"
+#include "rules/bottleneck_own.h"
 
 #define RULE_NAME "CPUBottleneck"
 
@@ -224,4 +226,44 @@ TEST(parameters_set_by_the_user_are_the_ones_that_count)
                                   NULL};
     CHECK_INT(kit_verdict(&(struct kit){&node, 1, set}, RULE_NAME)->state, RULE_ISSUE);
     CHECK_INT(kit_verdict(&(struct kit){&node, 1, hotter}, RULE_NAME)->state, RULE_CLEAR);
+}
+
+enum { MANY_GPUS = SIGHT_GPUS_MOST, MANY_SWEEPS = 700 };
+
+/* In sweep i the GPU with number i mod 64 is low, so each bit of a set is met. */
+TEST(every_one_of_64_gpus_is_told_apart)
+{
+    static float util[MANY_GPUS][MANY_SWEEPS], cpu[MANY_SWEEPS];
+    static wall_ns at[MANY_SWEEPS];
+    static char names[MANY_GPUS][8];
+    struct gpu_sweeps gpus[MANY_GPUS] = {0};
+    struct param_value p[8];
+    struct bottleneck b = {0};
+    for (size_t i = 0; i < MANY_SWEEPS; i++) {
+        at[i].ns = (int64_t)i * NS_PER_S;
+        cpu[i] = i % 2 ? 99 : 10;
+        for (size_t g = 0; g < MANY_GPUS; g++)
+            util[g][i] = i % MANY_GPUS == g ? 5 : 80;
+    }
+    for (size_t g = 0; g < MANY_GPUS; g++) {
+        snprintf(names[g], sizeof names[g], "gpu%zu", g);
+        gpus[g] = (struct gpu_sweeps){.entity = names[g], .v = {[GPU_SIG_UTIL] = util[g]}};
+    }
+    for (size_t k = 0; rule_cpu_bottleneck.params[k].name; k++)
+        p[k] = (struct param_value){.v = rule_cpu_bottleneck.params[k].otherwise};
+    const struct rule_view c = {.p = p, .spec = rule_cpu_bottleneck.spec};
+    const struct sweeps s = {.n = MANY_SWEEPS,
+                             .at = at,
+                             .period_ns = NS_PER_S,
+                             .v = {[SIG_CPU] = cpu},
+                             .gpus = gpus,
+                             .n_gpus = MANY_GPUS};
+    bottleneck_sweeps(&b, &c, &s);
+    CHECK_INT(b.n_rows, 1);
+    CHECK_INT(b.row[0].gpus, GPUS_LOW);
+    CHECK_INT(b.row[0].hot[0], MANY_SWEEPS / 2);
+    for (size_t g = 0; g < MANY_GPUS; g++)
+        CHECK_INT(((const struct bottleneck_gpu *)per_gpu_at(&b.gpus, g))->waited_ns,
+                  g % 2 ? (MANY_SWEEPS - g + MANY_GPUS - 1) / MANY_GPUS * NS_PER_S : 0);
+    bottleneck_free(&b);
 }
