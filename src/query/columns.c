@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "query/columns_own.h"
 #include "query/run_open.h"
-#include "query/sweepgrid.h"
+#include "query/sweepteam.h"
 
 enum { BATCH = 4096 };
 
@@ -286,12 +286,60 @@ static bool take(struct columns *c, struct lane *l, int64_t period_us)
     return true;
 }
 
+/* ---- sweeps in step ---- */
+
+static size_t find_team(const struct columns *c, struct sweepteam *t, int64_t period_us)
+{
+    sweepteam_open(t);
+    for (unsigned i = 0; i < c->n_lanes; i++) {
+        const struct lane *l = &c->lanes[i];
+        if (l->row < l->rows)
+            sweepteam_put(t, i, l->times + l->row, l->rows - l->row);
+    }
+    return sweepteam_count(t, period_us, BATCH - c->n);
+}
+
+static void take_sweeps(struct columns *c, const struct sweepteam *t, size_t n)
+{
+    c->grid = (struct sweepgrid){.begun = true, .at_us = t->times[0][n - 1]};
+    for (size_t i = 0; i < n; i++)
+        c->now->at[c->n + i] = store_wall(c->store, t->times[0][i]);
+    for (size_t k = 0; k < t->n; k++) {
+        struct lane *l = &c->lanes[t->groups[k]];
+        for (size_t i = 0; i < n; i++)
+            l->to[l->row + i] = (uint32_t)(c->n + i);
+        l->row += (uint32_t)n;
+        c->grid.groups |= sweepgrid_bit(t->groups[k]);
+    }
+    c->n += n;
+}
+
+/* Takes sweeps as long as they have rows of the same lanes, from the next row on, which is that of
+ * `l`. False: there is none. No lane's last row is taken, since what follows must be loaded. */
+static bool take_in_step(struct columns *c, const struct lane *l, int64_t period_us)
+{
+    const int64_t at = l->times[l->row];
+    struct sweepteam t;
+    if (c->n_lanes > SWEEP_GROUPS_MOST || c->period_us != period_us ||
+        (c->grid.begun && at < c->grid.at_us) ||
+        !sweepgrid_begins(&c->grid, (unsigned)(l - c->lanes), at, period_us))
+        return false;
+    const size_t n = find_team(c, &t, period_us);
+    if (n)
+        take_sweeps(c, &t, n);
+    return n > 0;
+}
+
 static void fill_batch(struct columns *c, int64_t *period_us)
 {
     find_period(c);
     *period_us = c->period_us;
     c->grid.begun = false; /* whatever comes next begins a sweep */
-    for (struct lane *l; (l = earliest(c)) && take(c, l, *period_us);) {
+    for (struct lane *l; (l = earliest(c));) {
+        if (take_in_step(c, l, *period_us))
+            continue;
+        if (!take(c, l, *period_us))
+            break;
         if (l->row < l->rows)
             continue;
         copy_rows(c, l);
