@@ -1,68 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* columns.c - see columns.h.
- *
- * A lane is one group of one recorder: its blocks one after the other, the current one decoded to
- * floats. Rows of all lanes are taken in order of time; which sweep each belongs to is noted, and
- * whole stretches of rows are copied when a block or a batch ends. */
+/* columns.c - see columns.h. Here: recorders of a node one after the other, and the blocks of each.
+ */
 #include "query/columns.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "query/columns_own.h"
+#include "query/columns_state.h"
 #include "query/run_open.h"
-#include "query/sweepteam.h"
-
-enum { BATCH = 4096 };
-
-struct lane {
-    uint32_t *blocks; /* of the store, in order of time */
-    uint32_t n_blocks, next_block;
-    uint32_t rows, row; /* of the current block; the next one to take */
-    uint32_t first;     /* of those that are noted and not copied yet */
-    int64_t *times;     /* us */
-    int64_t period_us;
-    float **v;    /* by ask; NULL: no room yet */
-    bool *has;    /* by ask: it is in this block */
-    uint32_t *to; /* by row: its sweep in the batch */
-    uint32_t cap; /* rows that there is room for */
-};
-
-/* Room for a batch. */
-struct made {
-    wall_ns at[BATCH];
-    float **batch;   /* by ask */
-    const float **v; /* the same, or NULL where the node never had it */
-};
-
-struct columns {
-    const struct run *run;
-    const char *node;
-    const struct column_ask *asks;
-    size_t n_asks;
-    struct fold_room room;
-    struct column *heads; /* of a block, where the store does not keep them */
-    const struct column **list;
-    uint32_t cap_heads;
-    size_t session; /* in run_info.nodes; the next to open */
-
-    struct arena arena; /* of what follows: the session being read */
-    const struct store *store;
-    struct input *inputs; /* sorted by block */
-    size_t n_inputs;
-    struct lane *lanes;
-    size_t n_lanes;
-    struct sweepgrid grid;
-    int64_t period_us; /* the shortest of the lanes now */
-
-    struct made made[2]; /* in turns: the batch before stays while the next is made */
-    struct made *now;
-    size_t n;
-    uint32_t *filled; /* by ask: sweeps of the batch that have a value or NAN */
-    bool *ever;       /* by ask: the node had it */
-};
 
 /* ---- lanes ---- */
 
@@ -131,6 +77,19 @@ static void fit_heads(struct columns *c, uint32_t n)
     c->list = xrealloc(c->list, n, sizeof *c->list);
 }
 
+/* Whether the column is made when the batch is complete. Larger blocks would be in several. */
+static bool is_late(const struct column_ask *ask, const struct fold_parts *p)
+{
+    return ask->where && p->limits && p->n > 1 && p->block->rows <= BATCH;
+}
+
+float *lane_room(struct lane *l, uint32_t ask)
+{
+    if (!l->v[ask])
+        l->v[ask] = xmalloc(l->cap * sizeof(float));
+    return l->v[ask];
+}
+
 static void fill_lane(struct columns *c, struct lane *l, uint32_t block)
 {
     const struct rows_block *b = &c->store->blocks[block];
@@ -143,20 +102,21 @@ static void fill_lane(struct columns *c, struct lane *l, uint32_t block)
         size_t n = 0;
         for (; in < end && in->block == block && in->ask == first->ask; in++)
             list[n++] = &all[in->column];
-        if (!l->v[first->ask])
-            l->v[first->ask] = xmalloc(l->cap * sizeof(float));
-        const struct column_limits *limits =
-            first->fold == FOLD_MAX ? c->asks[first->ask].limits : NULL;
-        const struct fold_parts parts = {b, list, n, first->fold, limits};
-        fold_columns(&c->room, &parts, l->v[first->ask]);
+        const struct column_ask *ask = &c->asks[first->ask];
+        const struct column_limits *limits = first->fold == FOLD_MAX ? ask->limits : NULL;
+        const struct fold_parts parts = {b, list, n, first->fold, limits, NULL};
+        if (is_late(ask, &parts))
+            late_add(&c->lates, (size_t)(l - c->lanes), &parts, first->ask);
+        else
+            fold_columns(&c->room, &parts, lane_room(l, first->ask));
         l->has[first->ask] = true;
     }
 }
 
-/* The next block whose times can be read becomes the current one; without one row == rows. */
-static void load(struct columns *c, struct lane *l)
+void lane_load(struct columns *c, struct lane *l)
 {
     l->rows = l->row = l->first = 0;
+    late_end(&c->lates, (size_t)(l - c->lanes));
     while (l->next_block < l->n_blocks && l->rows == 0) {
         const uint32_t block = l->blocks[l->next_block++];
         const struct rows_block *b = &c->store->blocks[block];
@@ -181,7 +141,7 @@ static void close_session(struct columns *c)
     arena_free(&c->arena);
     c->store = NULL;
     c->inputs = NULL;
-    c->n_inputs = c->n_lanes = 0;
+    c->n_inputs = c->n_lanes = c->lates.n = 0;
 }
 
 static bool open_session(struct columns *c)
@@ -198,169 +158,20 @@ static bool open_session(struct columns *c)
     c->n_inputs = columns_plan(c->store, c->asks, c->n_asks, &c->arena, &c->inputs);
     make_lanes(c);
     for (size_t i = 0; i < c->n_lanes; i++)
-        load(c, &c->lanes[i]);
+        lane_load(c, &c->lanes[i]);
     return true;
 }
 
 /* ---- batches ---- */
 
-/* A peak may come from several groups; of all else there is one value in a sweep. */
-static void copy_value(float *to, float v, bool peak)
-{
-    if (!peak || isnan(*to) || v > *to)
-        *to = v;
-}
-
-/* Sweeps before `end` that nothing was copied to have nothing so far. */
-static void fill_to(struct columns *c, size_t ask, uint32_t end)
-{
-    for (; c->filled[ask] < end; c->filled[ask]++)
-        c->now->batch[ask][c->filled[ask]] = NAN;
-}
-
-static void copy_ask(struct columns *c, const struct lane *l, size_t ask)
-{
-    const uint32_t first = l->first, n = l->row - first;
-    const uint32_t *to = l->to + first;
-    const float *v = l->v[ask] + first;
-    const bool peak = c->asks[ask].which == COLUMN_PEAK;
-    const bool whole = to[n - 1] - to[0] == n - 1;
-    if (whole && (!peak || c->filled[ask] <= to[0])) {
-        fill_to(c, ask, to[0]);
-        memcpy(c->now->batch[ask] + to[0], v, n * sizeof *v);
-        c->filled[ask] = MAX_OF(c->filled[ask], to[0] + n);
-        return;
-    }
-    fill_to(c, ask, to[n - 1] + 1);
-    for (uint32_t i = 0; i < n; i++)
-        if (!isnan(v[i]))
-            copy_value(&c->now->batch[ask][to[i]], v[i], peak);
-}
-
-static void copy_rows(struct columns *c, struct lane *l)
-{
-    for (size_t k = 0; l->first < l->row && k < c->n_asks; k++)
-        if (l->has[k])
-            copy_ask(c, l, k);
-    l->first = l->row;
-}
-
-static struct lane *earliest(const struct columns *c)
-{
-    struct lane *best = NULL;
-    int64_t at = 0;
-    for (struct lane *l = c->lanes; l < c->lanes + c->n_lanes; l++)
-        if (l->row < l->rows && (!best || l->times[l->row] < at)) {
-            best = l;
-            at = l->times[l->row];
-        }
-    return best;
-}
-
-/* That of a lane that has ended still counts: the last rows of a run are like those before. */
-static void find_period(struct columns *c)
-{
-    c->period_us = INT64_MAX;
-    for (size_t i = 0; i < c->n_lanes; i++)
-        c->period_us = MIN_OF(c->period_us, c->lanes[i].period_us);
-}
-
-static void clear_batch(struct columns *c)
-{
-    c->n = 0;
-    c->now = &c->made[c->now == &c->made[0]];
-    memset(c->filled, 0, c->n_asks * sizeof *c->filled);
-}
-
-/* Takes the lane's next row. False: it begins a sweep that is not of this batch. */
-static bool take(struct columns *c, struct lane *l, int64_t period_us)
-{
-    const int64_t t = l->times[l->row];
-    const unsigned group = (unsigned)(l - c->lanes);
-    if ((c->n == BATCH || (c->n && c->period_us != period_us)) &&
-        sweepgrid_begins(&c->grid, group, t, period_us))
-        return false;
-    if (sweepgrid_row(&c->grid, group, t, period_us))
-        c->now->at[c->n++] = store_wall(c->store, c->grid.at_us);
-    l->to[l->row++] = (uint32_t)c->n - 1;
-    return true;
-}
-
-/* ---- sweeps in step ---- */
-
-static size_t find_team(const struct columns *c, struct sweepteam *t, int64_t period_us)
-{
-    sweepteam_open(t);
-    for (unsigned i = 0; i < c->n_lanes; i++) {
-        const struct lane *l = &c->lanes[i];
-        if (l->row < l->rows)
-            sweepteam_put(t, i, l->times + l->row, l->rows - l->row);
-    }
-    return sweepteam_count(t, period_us, BATCH - c->n);
-}
-
-static void take_sweeps(struct columns *c, const struct sweepteam *t, size_t n)
-{
-    c->grid = (struct sweepgrid){.begun = true, .at_us = t->times[0][n - 1]};
-    for (size_t i = 0; i < n; i++)
-        c->now->at[c->n + i] = store_wall(c->store, t->times[0][i]);
-    for (size_t k = 0; k < t->n; k++) {
-        struct lane *l = &c->lanes[t->groups[k]];
-        for (size_t i = 0; i < n; i++)
-            l->to[l->row + i] = (uint32_t)(c->n + i);
-        l->row += (uint32_t)n;
-        c->grid.groups |= sweepgrid_bit(t->groups[k]);
-    }
-    c->n += n;
-}
-
-/* Takes sweeps as long as they have rows of the same lanes, from the next row on, which is that of
- * `l`. False: there is none. No lane's last row is taken, since what follows must be loaded. */
-static bool take_in_step(struct columns *c, const struct lane *l, int64_t period_us)
-{
-    const int64_t at = l->times[l->row];
-    struct sweepteam t;
-    if (c->n_lanes > SWEEP_GROUPS_MOST || c->period_us != period_us ||
-        (c->grid.begun && at < c->grid.at_us) ||
-        !sweepgrid_begins(&c->grid, (unsigned)(l - c->lanes), at, period_us))
-        return false;
-    const size_t n = find_team(c, &t, period_us);
-    if (n)
-        take_sweeps(c, &t, n);
-    return n > 0;
-}
-
-static void fill_batch(struct columns *c, int64_t *period_us)
-{
-    find_period(c);
-    *period_us = c->period_us;
-    c->grid.begun = false; /* whatever comes next begins a sweep */
-    for (struct lane *l; (l = earliest(c));) {
-        if (take_in_step(c, l, *period_us))
-            continue;
-        if (!take(c, l, *period_us))
-            break;
-        if (l->row < l->rows)
-            continue;
-        copy_rows(c, l);
-        load(c, l);
-        find_period(c);
-    }
-    for (size_t i = 0; i < c->n_lanes; i++)
-        copy_rows(c, &c->lanes[i]);
-    for (size_t k = 0; k < c->n_asks; k++)
-        if (c->ever[k])
-            fill_to(c, k, (uint32_t)c->n);
-}
-
 bool columns_next(struct columns *c, struct column_batch *out)
 {
     int64_t period_us = 0;
-    clear_batch(c);
+    batch_clear(c);
     while (c->n == 0) {
         if (!c->store && !open_session(c))
             return false;
-        fill_batch(c, &period_us);
+        batch_fill(c, &period_us);
         if (c->n == 0)
             c->store = NULL;
     }
@@ -428,6 +239,7 @@ void columns_close(struct columns *c)
         return;
     close_session(c);
     fold_room_close(&c->room);
+    lates_free(&c->lates);
     free(c->heads);
     free(c->list);
     for (size_t k = 0; k < COUNT_OF(c->made); k++)

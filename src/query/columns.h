@@ -23,6 +23,13 @@ struct column_limits {
     double low, high;
 };
 
+/* For who looks at a column only in sweeps in which the value of another ask is below a limit. */
+struct column_where {
+    const uint32_t *asks; /* any of these */
+    size_t n;
+    float below;
+};
+
 struct column_ask {
     const char *metric;
     enum column_which which;
@@ -30,6 +37,9 @@ struct column_ask {
     /* Of COLUMN_PEAK; NULL: values are exact. Else each lies on the same side of all limits as the
      * exact one, and blocks whose summaries settle that are not decoded. */
     const struct column_limits *limits;
+    /* Where there are limits; NULL: every sweep is looked at. In others a value only says that
+     * something was read. The asks that it names have none. */
+    const struct column_where *where;
 };
 
 /* Sweeps one after the other, of one recorder and one period. Good until the one after the next is

@@ -196,10 +196,24 @@ static int16_t least_of(const int16_t *v, uint32_t n)
     return least;
 }
 
-/* Whether no further column can change the side of any row. */
+static int16_t least_where(const int16_t *restrict v, const uint8_t *restrict where, uint32_t n)
+{
+    int16_t least = INT16_MAX;
+    for (uint32_t i = 0; i < n; i++) {
+        const int16_t x = where[i] ? v[i] : INT16_MAX;
+        least = x < least ? x : least;
+    }
+    return least;
+}
+
+/* Whether no further column can change the side of any row that counts. */
 static bool is_settled(const struct fold_room *m, const struct fold_parts *p)
 {
-    return p->limits && is_above(p->v[0], least_of(m->small, p->block->rows), p->limits->high);
+    const uint32_t n = p->block->rows;
+    if (!p->limits)
+        return false;
+    const int16_t least = p->where ? least_where(m->small, p->where, n) : least_of(m->small, n);
+    return least == INT16_MAX || is_above(p->v[0], least, p->limits->high);
 }
 
 /* ---- of small numbers ---- */

@@ -43,6 +43,7 @@ struct fold_parts {
     size_t n;
     enum fold fold;
     const struct column_limits *limits; /* as in column_ask */
+    const uint8_t *where;               /* by row: not 0, it counts; NULL: all do */
 };
 
 /* `out` has room for the rows of the block. Columns that are damaged are left out. */

@@ -34,8 +34,11 @@ enum rule_needs {
  * files it may then see another number on the same side of that limit. */
 struct rule_limit {
     enum node_signal signal;
-    int param;   /* index of the parameter that is the limit; -1: `fixed` is */
-    float fixed; /* 0 or more */
+    int param;    /* index of the parameter that is the limit; -1: `fixed` is */
+    float fixed;  /* 0 or more */
+    bool low_gpu; /* it looks only at sweeps in which the utilization of a GPU is below `gpu_param`,
+                     in others at whether the signal was read */
+    int gpu_param;
 };
 
 struct rule_view {

@@ -33,7 +33,8 @@ static const struct bottleneck_spec spec = {
               "in the steps of that time",
 };
 
-static const struct rule_limit limits[] = {{SIG_CPU_PEAK, CPU, 0}};
+static const struct rule_limit limits[] = {
+    {.signal = SIG_CPU_PEAK, .param = CPU, .low_gpu = true, .gpu_param = GPU}};
 static const char *const explained_by[] = {"Dataloader", NULL};
 
 const struct rule rule_cpu_bottleneck = {

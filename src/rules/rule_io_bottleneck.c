@@ -35,7 +35,8 @@ static const struct bottleneck_spec spec = {
               "wait and no checkpoint",
 };
 
-static const struct rule_limit limits[] = {{SIG_IOWAIT_PEAK, IO, 0}};
+static const struct rule_limit limits[] = {
+    {.signal = SIG_IOWAIT_PEAK, .param = IO, .low_gpu = true, .gpu_param = GPU}};
 static const char *const explained_by[] = {"CheckpointStall", NULL};
 
 const struct rule rule_io_bottleneck = {

@@ -451,7 +451,8 @@ static void judge(const struct judge *j, struct verdict *out)
                     worst->n, j->p[N_OUTLIERS].v, worst->lost_share * 100);
 }
 
-static const struct rule_limit limits[] = {{SIG_IOWAIT_PEAK, -1, IOWAIT_HIGH}};
+static const struct rule_limit limits[] = {
+    {.signal = SIG_IOWAIT_PEAK, .param = -1, .fixed = IOWAIT_HIGH}};
 static const char *const explained_by[] = {"CheckpointStall", "IOBottleneck", "Dataloader",
                                            "GPUThrottling", NULL};
 
