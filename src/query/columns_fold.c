@@ -68,10 +68,19 @@ static bool is_constant(const struct rows_block *b, const struct column *c)
 
 /* ---- one column ---- */
 
+static uint8_t highest_byte(const uint8_t *v, uint32_t n)
+{
+    uint8_t most = 0;
+    for (uint32_t i = 0; i < n; i++)
+        most = v[i] > most ? v[i] : most;
+    return most;
+}
+
 static void put_narrow(const struct codec_view *v, struct scale scale, uint32_t n, float *out)
 {
     float worth[BYTE_VALUES];
-    for (int i = 0; i < BYTE_VALUES; i++)
+    const uint8_t most = highest_byte(v->v8, n);
+    for (int i = 0; i <= most; i++)
         worth[i] = (float)scale_value(scale, (double)v->base + i);
     for (uint32_t i = 0; i < n; i++)
         out[i] = worth[v->v8[i]];

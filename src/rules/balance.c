@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "rules/shared.h"
+#include "rules/tenths.h"
 
 const double shape_edges[SHAPE_BINS + 1] = {0,    2.5,  7.5,  12.5, 17.5, 22.5, 27.5, 32.5,
                                             37.5, 42.5, 47.5, 52.5, 57.5, 62.5, 67.5, 72.5,
@@ -88,6 +89,37 @@ static const uint16_t *tenths_of(const struct sweeps *s, const float *v, size_t 
     return room;
 }
 
+static bool has_missing(const uint16_t *v, size_t n)
+{
+    uint16_t missing = 0;
+    for (size_t i = 0; i < n; i++)
+        missing |= v[i] == TENTHS_NAN;
+    return missing;
+}
+
+/* Of two that have all. Sums have 16 bits, so that a vector has room for many: enough for so many
+ * differences. */
+enum { FEW = UINT16_MAX / TENTHS_MOST / 8 * 8 };
+
+static uint32_t sum_apart(const uint16_t *a, const uint16_t *b, size_t n)
+{
+    uint32_t all = 0;
+    for (size_t i = 0; i < n; i += FEW) {
+        const size_t end = MIN_OF(n, i + FEW);
+        uint16_t sum = 0;
+        for (size_t k = i; k < end; k++)
+            sum = (uint16_t)(sum + (a[k] > b[k] ? a[k] - b[k] : b[k] - a[k]));
+        all += sum;
+    }
+    return all;
+}
+
+static void add_whole(struct gap *g, const uint16_t *a, const uint16_t *b, size_t n)
+{
+    g->sum += sum_apart(a, b, n);
+    g->n += n;
+}
+
 static void add_pair(struct gap *g, const uint16_t *a, const uint16_t *b, size_t n)
 {
     uint32_t sum = 0, count = 0;
@@ -105,17 +137,20 @@ void gaps_add(struct gaps *g, const struct sweeps *s)
 {
     uint16_t room[SIGHT_GPUS_MOST][PIECE];
     const uint16_t *v[SIGHT_GPUS_MOST];
+    bool missing[SIGHT_GPUS_MOST];
     const size_t gpus = MIN_OF(s->n_gpus, (size_t)SIGHT_GPUS_MOST);
     if (gpus < 2)
         return;
     fit(g, gpus * (gpus - 1) / 2);
     for (size_t i = 0; i < s->n; i += PIECE) {
         const size_t n = MIN_OF(s->n - i, (size_t)PIECE);
-        for (size_t k = 0; k < gpus; k++)
+        for (size_t k = 0; k < gpus; k++) {
             v[k] = tenths_of(s, s->gpus[k].v[GPU_SIG_UTIL], i, n, room[k]);
+            missing[k] = has_missing(v[k], n);
+        }
         for (size_t b = 1, at = 0; b < gpus; b++)
             for (size_t a = 0; a < b; a++)
-                add_pair(&g->v[at++], v[a], v[b], n);
+                (missing[a] || missing[b] ? add_pair : add_whole)(&g->v[at++], v[a], v[b], n);
     }
 }
 

@@ -142,11 +142,6 @@ static void see_gpus(struct piece *p, const struct sweeps *s, float limit)
     }
 }
 
-static uint64_t bits_at(const uint32_t half[HALVES][PIECE], size_t i)
-{
-    return (uint64_t)half[1][i] << HALF | half[0][i];
-}
-
 static void take_gpus(struct bottleneck *b, uint64_t low, int64_t held_ns)
 {
     for (; low; low &= low - 1) {
@@ -156,42 +151,53 @@ static void take_gpus(struct bottleneck *b, uint64_t low, int64_t held_ns)
 }
 
 /* A snapshot in which GPUs were low, whether they are in use or not. */
-static void take_low(struct bottleneck *b, const struct bottleneck_spec *spec, wall_ns at,
-                     int64_t held_ns, int heat, uint64_t low, struct bottleneck_row *r)
+static void take_low(struct bottleneck *b, const struct bottleneck_spec *spec,
+                     const struct sweeps *s, const struct piece *p, size_t i, uint64_t used)
 {
-    if ((size_t)heat == spec->n_hots) {
+    const uint64_t read = (uint64_t)p->read[1][i] << HALF | p->read[0][i];
+    const uint64_t low = (uint64_t)p->low[1][i] << HALF | p->low[0][i];
+    struct bottleneck_row *r = row_of(b, low & ~used,
+                                      low & used    ? GPUS_LOW
+                                      : read & used ? GPUS_FINE
+                                                    : GPUS_NOT_READ);
+    if ((size_t)p->heat[i] == spec->n_hots) {
         r->cool++;
         return;
     }
-    r->hot[heat]++;
-    episodes_add(&r->episodes, at, held_ns);
-    take_gpus(b, low, held_ns);
+    r->hot[p->heat[i]]++;
+    episodes_add(&r->episodes, s->at[p->from + i], s->period_ns);
+    take_gpus(b, low, s->period_ns);
 }
 
-static enum bottleneck_gpus gpus_of(uint64_t read, uint64_t low, uint64_t used)
+/* Snapshots in which something was read of both but no GPU was low, by whether one in use was read.
+ */
+static void count_others(const struct piece *p, uint64_t used, uint32_t n[BOTTLENECK_GPUS_N])
 {
-    return low & used ? GPUS_LOW : read & used ? GPUS_FINE : GPUS_NOT_READ;
+    const uint32_t used_0 = (uint32_t)used, used_1 = (uint32_t)(used >> HALF);
+    uint32_t all = 0, fine = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        const uint32_t read = p->read[0][i] | p->read[1][i], low = p->low[0][i] | p->low[1][i];
+        const uint32_t in_use = (p->read[0][i] & used_0) | (p->read[1][i] & used_1);
+        const uint32_t counts = (p->heat[i] != NOT_READ) & (read != 0) & (low == 0);
+        all += counts;
+        fine += counts & (in_use != 0);
+    }
+    n[GPUS_FINE] = fine;
+    n[GPUS_NOT_READ] = all - fine;
 }
 
 /* Where no GPU was low none can turn out to have been, so how hot it was is not asked. */
 static void take_piece(struct bottleneck *b, const struct bottleneck_spec *spec,
                        const struct sweeps *s, const struct piece *p, uint64_t used)
 {
-    uint64_t n[BOTTLENECK_GPUS_N] = {0};
-    for (size_t i = 0; i < p->n; i++) {
-        const uint64_t read = bits_at(p->read, i), low = bits_at(p->low, i);
-        const enum bottleneck_gpus gpus = gpus_of(read, low, used);
-        if (p->heat[i] == NOT_READ || !read)
-            continue;
-        if (low)
-            take_low(b, spec, s->at[p->from + i], s->period_ns, p->heat[i], low,
-                     row_of(b, low & ~used, gpus));
-        else
-            n[gpus]++;
-    }
+    uint32_t n[BOTTLENECK_GPUS_N] = {0};
+    count_others(p, used, n);
     for (unsigned k = 0; k < BOTTLENECK_GPUS_N; k++)
         if (n[k])
             row_of(b, 0, k)->cool += n[k];
+    for (size_t i = 0; i < p->n; i++)
+        if (p->low[0][i] | p->low[1][i] && p->heat[i] != NOT_READ)
+            take_low(b, spec, s, p, i, used);
 }
 
 void bottleneck_sweeps(void *state, const struct rule_view *c, const struct sweeps *s)

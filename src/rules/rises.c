@@ -78,25 +78,25 @@ static struct rise_window *window_at(struct rises *r, const struct rises_spec *s
     return &r->w[r->n_windows - 1];
 }
 
-/* Adds what was read of n values. */
-static void add_values(struct rise_window *w, const float *v, size_t n)
+/* What was read of the values from `i` to that of the first sweep that is not before `end_ns`,
+ * whose place is returned. `known`: the same values as tenths, or NULL. */
+static size_t add_values(struct rise_window *w, const struct sweeps *s, const float *v,
+                         const uint16_t *known, size_t i, int64_t end_ns)
 {
-    for (size_t i = 0; i < n; i++)
-        if (!isnan(v[i])) {
-            w->n++;
-            w->sum += tenths(v[i]);
+    uint32_t n = 0, sum = 0; /* of a batch */
+    if (known)
+        for (; i < s->n && s->at[i].ns < end_ns; i++) {
+            n += known[i] != TENTHS_NAN;
+            sum += known[i] != TENTHS_NAN ? known[i] : 0;
         }
-}
-
-static void add_tenths(struct rise_window *w, const uint16_t *v, size_t n)
-{
-    uint32_t read = 0, sum = 0; /* of a batch */
-    for (size_t i = 0; i < n; i++) {
-        read += v[i] != TENTHS_NAN;
-        sum += v[i] != TENTHS_NAN ? v[i] : 0;
-    }
-    w->n += read;
+    for (; i < s->n && s->at[i].ns < end_ns; i++)
+        if (!isnan(v[i])) {
+            n++;
+            sum += (uint32_t)tenths(v[i]);
+        }
+    w->n += n;
     w->sum += sum;
+    return i;
 }
 
 void rises_add(struct rises *r, const struct rises_spec *spec, const struct rule_view *c,
@@ -105,19 +105,14 @@ void rises_add(struct rises *r, const struct rises_spec *spec, const struct rule
     const int64_t length = param_ns(&c->p[spec->window], s->period_ns);
     const uint16_t *known = shared_tenths(s, v);
     int64_t index = 0, end = 0;
-    for (size_t i = 0, j; i < s->n; i = j) {
+    for (size_t i = 0; i < s->n;) {
         const int64_t at = s->at[i].ns; /* most often in the window behind the one before */
         index = i && at < end + length ? index + 1 : (at - c->from.ns) / length;
         end = c->from.ns + (index + 1) * length;
         struct rise_window *w = window_at(r, spec, c, index);
         w->length_ns = length;
         w->period_ns = s->period_ns;
-        for (j = i + 1; j < s->n && s->at[j].ns < end;)
-            j++;
-        if (known)
-            add_tenths(w, known + i, j - i);
-        else
-            add_values(w, v + i, j - i);
+        i = add_values(w, s, v, known, i, end);
     }
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kit.h"
+#include "rules/balance.h"
 
 #define RULE_NAME "LoadBalancing"
 
@@ -209,4 +210,36 @@ TEST(cuts_do_not_matter)
     kit_cuts_do_not_matter(&(struct kit){nodes, 2}, RULE_NAME);
     const struct kit_node same = {"n0", even, 700, .gpus = 2};
     kit_cuts_do_not_matter(&(struct kit){&same, 1}, RULE_NAME);
+}
+
+TEST(the_mean_difference_of_two_gpus_is_that_of_the_sweeps_in_which_both_were_read)
+{
+    enum { N = 1000 };
+    static float util[3][N];
+    static wall_ns at[N];
+    struct gpu_sweeps gpus[3] = {0};
+    struct gaps g = {0};
+    double sum[3] = {0};
+    size_t n[3] = {0};
+    for (size_t i = 0; i < N; i++) { /* the first two are always read, and as far apart as can be */
+        util[0][i] = i % 2 ? 100 : 0;
+        util[1][i] = i < 300 ? 100 - util[0][i] : (float)kit_noise(i, 1001) / 10;
+        util[2][i] = i % 5 ? (float)kit_noise(i + N, 101) : NAN;
+        for (size_t b = 1, k = 0; b < 3; b++)
+            for (size_t a = 0; a < b; a++, k++)
+                if (!isnan(util[a][i]) && !isnan(util[b][i])) {
+                    sum[k] += fabs((double)util[a][i] - (double)util[b][i]);
+                    n[k]++;
+                }
+    }
+    for (size_t k = 0; k < 3; k++)
+        gpus[k].v[GPU_SIG_UTIL] = util[k];
+    const struct sweeps s = {.n = N, .at = at, .gpus = gpus, .n_gpus = 3};
+    gaps_add(&g, &s);
+    for (size_t b = 1, k = 0; b < 3; b++)
+        for (size_t a = 0; a < b; a++, k++) {
+            CHECK_INT(g.v[k].n, n[k]);
+            NEAR(gaps_mean(&g, a, b), sum[k] / (double)n[k], 1e-3);
+        }
+    gaps_free(&g);
 }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
 #include "base/mem.h"
 #include "rules/trend.h"
 #include "test.h"
@@ -138,4 +140,48 @@ TEST(too_few_blocks_are_no_fit_and_a_gap_is_no_zero)
     const struct trend_fit f = trend_fit_of(&t, 10);
     NEAR(f.per_s, 0.25, 1e-3);
     CHECK(f.blocks < t.n);
+}
+
+/* Halves, which are rounded to even, negative ones, none, and a few that are too large to be taken
+ * many at once. */
+static float uneven(size_t i)
+{
+    if (i % 7 == 3)
+        return NAN;
+    if (i / 1000 == 2 && i % 100 == 0)
+        return 3e9f;
+    return ((float)(i % 13) - 4) * 0.25f;
+}
+
+TEST(blocks_have_the_sums_of_their_values_however_many_come_at_once)
+{
+    enum { N = 6000 };
+    static wall_ns at[N];
+    static float v[N];
+    struct trend one = {0}, all = {0};
+    int64_t sum = 0;
+    for (size_t i = 0; i < N; i++) {
+        at[i].ns = START + (int64_t)i * NS_PER_S;
+        v[i] = uneven(i);
+        sum += isnan(v[i]) ? 0 : llrintf(v[i] * 10);
+    }
+    add(&one, 0, N, uneven);
+    trend_add(&all, at, v, N, 10);
+    CHECK_INT(all.n, one.n);
+    CHECK_INT(all.length_ns, one.length_ns);
+    for (uint32_t i = 0; i < one.n; i++) {
+        CHECK_INT(all.block[i].n, one.block[i].n);
+        CHECK_INT(all.block[i].sum, one.block[i].sum);
+        sum -= all.block[i].sum;
+    }
+    CHECK_INT(sum, 0);
+}
+
+TEST(halves_are_rounded_to_even)
+{
+    static const float v[] = {0.05f * 5, 0.75f, -0.25f, -0.75f, 0.25f};
+    static const wall_ns at[COUNT_OF(v)] = {{START}, {START}, {START}, {START}, {START}};
+    struct trend t = {0};
+    trend_add(&t, at, v, COUNT_OF(v), 10);
+    CHECK_INT(t.block[0].sum, 2 + 8 - 2 - 8 + 2);
 }
