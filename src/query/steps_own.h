@@ -35,6 +35,7 @@ struct points {
     size_t n, cap;
     struct sorted_runs runs;
     size_t marked; /* data, forward, backward, optimizer and steps among them */
+    size_t evals;  /* passes without gradients among them, once they are sorted */
 };
 
 /* What addresses of names mean, so that a name is looked up once and not once an event. */

@@ -87,13 +87,16 @@ void points_add(struct points *p, const struct event *e, struct point_name name)
     points_push(p, &x);
 }
 
-/* Hooks tell the size of every batch whose size can be told. A fetch without one, when the fetch
- * before it had one, found the loader empty. */
-static void mark_dead(struct points *p)
+/* Counts passes without gradients, and finds fetches from an empty loader: hooks tell the size of
+ * every batch whose size can be told, so it is one without a size when the fetch before it had one.
+ */
+static void look_through(struct points *p)
 {
     struct point *fetch = NULL;
     bool sized = false, sized_before = false;
+    p->evals = 0;
     for (size_t i = 0; i < p->n; i++) {
+        p->evals += p->v[i].what == EV_FORWARD_EVAL;
         if (p->v[i].what == EV_BATCH_SIZE)
             sized = true;
         if (p->v[i].what != EV_DATA)
@@ -116,7 +119,7 @@ static bool may_precede(const void *a, const void *b)
 void points_sort(struct points *p)
 {
     sorted_runs_merge(&p->runs, p->v, p->n, sizeof *p->v, may_precede);
-    mark_dead(p);
+    look_through(p);
 }
 
 void points_free(struct points *p)

@@ -409,7 +409,7 @@ static bool has_teacher(const struct points *points)
     size_t steps = 0, looked = 0;
     int64_t first = 0;
     bool looks = false, busy = false;
-    while (next_outermost(&o, &p)) {
+    while (points->evals && next_outermost(&o, &p)) {
         const bool works = p.what == EV_FORWARD || p.what == EV_BACKWARD || p.what == EV_OPTIMIZER;
         if (p.what == EV_FORWARD_EVAL && !busy)
             looks = steps > 0;
