@@ -7,7 +7,7 @@ import { partsOf, piecesOf, valueTicks } from "../src/charts/bars";
 import { bridged, columnTimes, GrowingGrid, lineData, lonely, readingAt, summary } from "../src/charts/columns";
 import { cellAt, cellPixels, heatData, heatLayout, type HeatRow, hold, rowAt, rowTop } from "../src/charts/heatmap";
 import { spreadEdges } from "../src/charts/histogram";
-import { busyIn, partLanes, partOf, sliceAt } from "../src/charts/lanes";
+import { busyIn, partLanes, partOf, PARTS, sliceAt } from "../src/charts/lanes";
 import type { Grid, GridSeries, Heatmap, Step, Timeline } from "../src/types";
 
 const series = (v: (number | null)[], entity = "total"): GridSeries => ({
@@ -207,6 +207,7 @@ test("an event belongs to the part it is called after, a collective goes by its 
   assert.equal(partOf("forward.eval", "phase")?.id, "forward");
   assert.equal(partOf("eval 12", "phase")?.id, "eval");
   assert.equal(partOf("all_reduce", "comm")?.id, "comm");
+  assert.equal(partOf("h2d", "memcpy")?.title, "Copy to device");
   assert.equal(partOf("forwarding", "user"), null);
 });
 
@@ -234,6 +235,12 @@ test("busy time inside an interval is clipped to it, and counts merged slices", 
   const [, forward] = partLanes(TIMELINE);
   assert.ok(forward);
   assert.deepEqual(busyIn(forward, { from: 1003.5, to: 1100 }), { ms: 0.5, count: 12 });
+});
+
+test("merged slices are as long as what is in them, and overlap nothing", () => {
+  const slice = (from: number, to: number, merged: number) => ({ from, to, name: "optimizer", merged });
+  const lane = { node: "n", rank: 0, part: PARTS[4]!, slices: [slice(0, 2, 2), slice(1, 1.5, 2), slice(4, 6, 0), slice(5, 6, 0)] };
+  assert.deepEqual(busyIn(lane, { from: 0, to: 10 }), { ms: 2 + 0.5 + 2, count: 6 });
 });
 
 const step = (events: Record<string, number>, duration_s: number): Step => ({

@@ -29,12 +29,14 @@ export interface Part {
 /** In the order a step has them. The first that fits takes an event. */
 export const PARTS: readonly Part[] = [
   { id: "data", title: "Data loading", names: ["data"] },
+  { id: "h2d", title: "Copy to device", names: ["h2d"] },
   { id: "forward", title: "Forward", names: ["forward"] },
   { id: "backward", title: "Backward", names: ["backward"] },
   { id: "optimizer", title: "Optimizer", names: ["optimizer", "zero_grad"] },
   { id: "eval", title: "Evaluation", names: ["eval"] },
   { id: "checkpoint", title: "Checkpoint", names: ["checkpoint"] },
   { id: "comm", title: "Collectives", names: ["comm"], category: "comm" },
+  { id: "compile", title: "Compile", names: ["compile"] },
 ];
 
 /** Where the server drew many events as one without saying which. */
@@ -111,12 +113,12 @@ function after(slices: readonly Slice[], at: number): number {
 export function busyIn(lane: Lane, span: Span): { ms: number; count: number } {
   let ms = 0;
   let count = 0;
-  let done = -Infinity; // what overlaps counts once
+  let done = -Infinity; // what overlaps counts once; merged ones are as long as all in them together, wherever those lie
   for (const s of lane.slices) {
     const both = overlap(s, span);
     if (!both) continue;
-    ms += Math.max(0, both.to - Math.max(both.from, done));
-    done = Math.max(done, both.to);
+    ms += Math.max(0, both.to - (s.merged > 1 ? both.from : Math.max(both.from, done)));
+    if (s.merged <= 1) done = Math.max(done, both.to);
     count += Math.max(s.merged, 1);
   }
   return { ms, count };

@@ -48,12 +48,7 @@ function columnsFor(parts: readonly string[]): Column<Step>[] {
   return [
     { id: "step", title: "Step", numeric: true, cell: (s) => s.step, sort: (s) => s.step },
     secondsColumn("duration", "Duration", (s) => s.duration_s),
-    ...parts.map((part) =>
-      secondsColumn<Step>(part, partTitle(part), (s) => {
-        const piece = piecesOf(s, parts).find((x) => x.part === part);
-        return piece ? piece.to_s - piece.from_s : (s.events[part] ?? null);
-      }),
-    ),
+    ...parts.map((part) => secondsColumn<Step>(part, partTitle(part), (s) => s.events[part] ?? null)),
   ];
 }
 

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// figures_page.mjs - every figure that only the dashboard shows, in the terms of figures.mjs: the
+// charts as tables, and what the Steps tab adds up itself. All of it follows from answers of the API.
+
+const MODE = "train"; // that the tabs begin with
+const CELL_FULL = 200; // half percents; what is above was not measured
+
+const median = (sorted) => sorted[Math.floor((sorted.length - 1) / 2)];
+const sum = (v) => v.reduce((a, b) => a + b, 0);
+
+/** Outliers and stragglers of `steps` (/steps?last=500) and `histograms`: tables by caption. */
+export function stepTables(f, { steps, histograms }) {
+  const seconds = (v) => ({ of: v, text: f.value(v, "s") });
+  const p50 = (x) => steps.ranks.find((r) => r.node === x.node && r.rank === x.rank && r.mode === x.mode)?.p50_s;
+  const outliers = histograms.steps.flatMap((s) => s.outliers.map((o) => ({ node: s.node, rank: s.rank, mode: s.mode, ...o }))).sort((a, b) => b.duration_s - a.duration_s);
+  const where = () => "Timeline";
+  const lags = lagsOf(steps.steps.filter((s) => s.mode === (steps.ranks[0]?.mode ?? MODE)));
+  const held = lags.filter((x) => x.lag_s >= x.duration_s / 100);
+  const ranks = [...new Set(held.map((x) => `${x.node} ${x.rank}`))]
+    .map((key) => held.filter((x) => `${x.node} ${x.rank}` === key))
+    .map((mine) => ({ node: mine[0].node, rank: mine[0].rank, n: mine.length, lag_s: sum(mine.map((x) => x.lag_s)) }));
+  return {
+    "Steps that took much longer than the others of their rank": {
+      rows: () => outliers,
+      columns: {
+        step: (o) => String(o.step),
+        rank: (o) => f.rankText(o.rank),
+        mode: (o) => o.mode,
+        duration: (o) => seconds(o.duration_s),
+        "times the median": (o) => `${f.fixed(o.duration_s / p50(o), 1)} ×`,
+        start: (o) => f.dateTime(o.start_ns),
+        where,
+      },
+    },
+    "How often each rank is the slowest": {
+      rows: () => ranks.sort((a, b) => b.lag_s - a.lag_s),
+      columns: {
+        rank: (r) => f.rankText(r.rank),
+        node: (r) => r.node,
+        "slowest in": (r) => `${f.count(r.n)} steps`,
+        "share of the steps": (r) => f.share(r.n / lags.length),
+        "behind the median rank": (r) => seconds(r.lag_s),
+      },
+    },
+    "Steps with the largest lag": {
+      rows: () => [...lags].sort((a, b) => b.lag_s - a.lag_s),
+      columns: {
+        step: (s) => String(s.step),
+        "slowest rank": (s) => `${f.rankText(s.rank)} on ${s.node}`,
+        "behind the median rank": (s) => seconds(s.lag_s),
+        where,
+      },
+    },
+  };
+}
+
+/** Of each step that several ranks took: who worked longest, and how much longer than the median
+ * rank. Time in collectives is waiting for others. */
+function lagsOf(steps) {
+  const own = (s) => s.duration_s - (s.events.comm ?? 0);
+  const numbers = [...new Set(steps.map((s) => s.step))].sort((a, b) => a - b);
+  return numbers
+    .map((n) => steps.filter((s) => s.step === n).sort((a, b) => own(a) - own(b)))
+    .filter((all) => all.length > 1)
+    .map((all) => ({ ...all[all.length - 1], lag_s: own(all[all.length - 1]) - own(median(all)) }));
+}
+
+const LANES = [
+  ["Data loading", (e) => e.name === "data"],
+  ["Copy to device", (e) => e.name === "h2d"],
+  ["Forward", (e) => /^forward(\.|$)/.test(e.name)],
+  ["Backward", (e) => e.name === "backward"],
+  ["Optimizer", (e) => ["optimizer", "zero_grad"].includes(e.name)],
+  ["Evaluation", (e) => e.name === "eval"],
+  ["Checkpoint", (e) => e.name === "checkpoint"],
+  ["Collectives", (e) => e.category === "comm"],
+  ["Compile", (e) => e.name === "compile"],
+];
+
+/** Time and number of events of each part, node and rank, from /events and the evaluation's steps. */
+function laneRows({ events, steps }) {
+  const rankOf = (e) => e.rank ?? steps.ranks.find((r) => r.node === e.node && r.pid === e.pid)?.rank ?? null;
+  const evals = steps.steps.filter((s) => s.mode === "eval").map((s) => ({ ...s, name: "eval", count: 1, total_s: s.duration_s }));
+  const all = [...events.filter((e) => !/^gpu\d+$/.test(e.thread)), ...evals].map((e) => ({ ...e, rank: rankOf(e) }));
+  const places = [...new Set(all.map((e) => `${e.node}\t${e.rank}`))].sort();
+  return places.flatMap((place) =>
+    LANES.flatMap(([title, fits]) => {
+      const mine = all.filter((e) => `${e.node}\t${e.rank}` === place && fits(e));
+      return mine.length === 0 ? [] : [{ title, node: mine[0].node, rank: mine[0].rank, count: sum(mine.map((e) => e.count)), s: sum(mine.map((e) => e.total_s)) }];
+    }),
+  );
+}
+
+/** The line charts of Nodes: metrics with their titles, and what a device is called. */
+const LINES = {
+  "CPU utilization": { metrics: [["cpu.util", "CPU"]], noun: "core" },
+  "Network utilization": { metrics: [["net.rx", "received"], ["net.tx", "sent"]], all: ", total" },
+  "GPU utilization": { metrics: [["gpu.util", "GPU"], ["gpu.sm_active", "SM active"], ["gpu.tensor_active", "tensor active"]], noun: "GPU" },
+  "GPU memory": { metrics: [["gpu.mem", "used"]], noun: "GPU" },
+  "System metrics over time": { metrics: [["cpu.util", "total CPU"], ["gpu.util", "GPU"], ["cpu.iowait", "I/O wait"]], all: "" },
+};
+
+/** What each line of such a chart is called, and whose it is. */
+function linesOf(run, { metrics, noun, all }) {
+  return metrics.flatMap(([metric, title]) =>
+    run.metrics
+      .filter((x) => x.metric === metric)
+      .map(({ node, entities, unit }) => {
+        const devices = entities.filter((e) => !["total", "node", "job"].includes(e));
+        const entity = entities.includes("total") ? "total" : entities.length === 1 ? entities[0] : "*mean*";
+        const label = `${title}${all ?? (devices.length > 1 ? `, mean of ${devices.length} ${noun}s` : "")}`;
+        return { node, metric, entity, unit, label: run.nodes.length > 1 ? `${node}: ${label}` : label };
+      }),
+  );
+}
+
+/** The charts of Overview, Nodes and Steps as tables, by title. `d`: answers of the API, `grid`,
+ * `heatmap` and `events` for the window that the page shows. `m`: of the page's modules those that
+ * name parts and phases, write times, and decode cells. */
+export function chartTables(f, m, d) {
+  const seconds = (v) => ({ of: v, text: f.value(v, "s") });
+  const { run, grid, heatmap, steps, last, histograms } = d;
+  const window_s = (d.window[1] - d.window[0]) / 1e9;
+
+  const line = (chart) => {
+    const looks = linesOf(run, chart);
+    const lines = looks.map((l) => grid.series.find((s) => s.node === l.node && s.metric === l.metric && s.entity === l.entity));
+    const filled = [...Array(grid.n).keys()].filter((i) => lines.some((s) => s.v[i] !== null));
+    const values = looks.map((l, k) => [l.label.toLowerCase(), (i) => f.value(lines[k].v[i], l.unit)]);
+    return { rows: () => filled, columns: { time: (i) => m.timeText((grid.from_ns + (i + 0.5) * grid.step_ns) / 1e6, grid.step_ns / 1e6), ...Object.fromEntries(values) } };
+  };
+
+  const heat = () => {
+    const { cells } = m.heatData(heatmap, run.interval_ms);
+    const of = (k) => [...cells.slice(k * heatmap.n, (k + 1) * heatmap.n)].filter((c) => c <= CELL_FULL).map((c) => c / 2);
+    const told = (text) => (r) => (r.v.length === 0 ? "-" : f.percent(text(r.v)));
+    return {
+      rows: () => heatmap.rows.map((row, k) => ({ ...row, v: of(k) })),
+      columns: {
+        node: (r) => r.node,
+        kind: (r) => ({ "cpu.util": "CPU core", "gpu.util": "GPU" })[r.metric],
+        device: (r) => r.entity,
+        min: told((v) => Math.min(...v)),
+        mean: told((v) => sum(v) / v.length),
+        max: told((v) => Math.max(...v)),
+      },
+    };
+  };
+
+  const lanes = () => {
+    const rows = laneRows(d);
+    const several = (key) => new Set(rows.map((r) => r[key])).size > 1;
+    const who = (r) => [several("node") ? r.node : "", several("rank") && r.rank !== null ? `r${r.rank}` : "", r.title];
+    return {
+      rows: () => rows,
+      columns: {
+        lane: (r) => who(r).filter((w) => w !== "").join(" "),
+        rank: (r) => f.rankText(r.rank),
+        events: (r) => f.count(r.count),
+        time: (r) => seconds(r.s),
+        "share of the window": (r) => f.share(r.s / window_s),
+      },
+    };
+  };
+
+  const bins = (edges, counts, first, what) => {
+    const rows = counts.map((n, i) => ({ i, n })).filter((b) => b.n > 0);
+    const columns = { share: (b) => f.share(b.n / sum(counts)), [what]: (b) => f.count(b.n) };
+    const bin = edges === null ? (b) => `${b.i} %` : (b) => `${f.value(edges[b.i], "s")} to ${f.value(edges[b.i + 1], "s")}`;
+    return { rows: () => rows, columns: { [first]: bin, ...columns } };
+  };
+  const device = (kind) => {
+    const mine = histograms.devices.filter((x) => x.metric === `${kind}.util`);
+    const shown = mine.find((x) => x.entity === "total") ?? mine[0];
+    return shown && bins(null, shown.bins, "utilization", "samples");
+  };
+  const MODES = { train: "training", eval: "evaluation" };
+  const durations = histograms.steps.map((s) => [`Step durations, ${s.node} ${f.rankText(s.rank)}, ${MODES[s.mode]}`, bins(s.edges_s, s.counts, "duration", "steps")]);
+
+  const first = (all) => all.filter((s) => s.mode === MODE && s.node === all[0].node && s.rank === all[0].rank);
+  const bars = (rows, name) => ({
+    rows: () => rows,
+    columns: { step: (s) => String(s.step), duration: (s) => seconds(s.duration_s), ...Object.fromEntries(Object.keys(rows[0]?.events ?? {}).map((part) => [name(part).toLowerCase(), (s) => seconds(s.events[part])])) },
+  });
+  const byRank = [...steps.steps].sort((a, b) => a.rank - b.rank || (a.node < b.node ? -1 : 1) || a.start_ns - b.start_ns);
+  const [lastNodes, lastSteps] = [first(last.steps), first(byRank).slice(-30)];
+
+  const phase = (kind) => m.PHASES[kind].title;
+  const loop = { title: "Training loop", s: run.loop_duration_s, pct: run.loop_pct };
+  const parts = [...["initialization", null, "finalization"].map((kind) => (kind === null ? loop : { title: phase(kind), s: run[`${kind}_s`], pct: run[`${kind}_pct`] }))];
+  return {
+    "Time spent in phases of training": { rows: () => parts, columns: { part: (p) => p.title, value: (p) => seconds(p.s), percent: (p) => f.percent(p.pct) } },
+    "Training progress over time": {
+      rows: () => run.phases,
+      columns: {
+        phase: (p) => phase(p.phase),
+        start: (p) => f.timestamp(p.start_ns),
+        end: (p) => f.timestamp(p.end_ns),
+        duration: (p) => seconds((p.end_ns - p.start_ns) / 1e9),
+      },
+    },
+    ...Object.fromEntries(Object.entries(LINES).map(([title, chart]) => [title, grid && line(chart)])),
+    "Overall system utilization": heatmap && heat(),
+    "Framework metrics over time": lanes(),
+    "CPU utilization distribution": device("cpu"),
+    "GPU utilization distribution": device("gpu"),
+    ...Object.fromEntries(durations),
+    [`Last ${lastNodes.length} steps of the training loop`]: bars(lastNodes, m.partTitle),
+    [`Parts of the last ${lastSteps.length} steps`]: bars(lastSteps, (part) => part),
+    "Step duration over the step's number": {
+      rows: () => steps.steps.filter((s) => s.mode === MODE),
+      columns: {
+        rank: (s) => f.rankText(s.rank),
+        node: (s) => s.node,
+        mode: (s) => s.mode,
+        step: (s) => String(s.step),
+        start: (s) => f.dateTime(s.start_ns),
+        duration: (s) => seconds(s.duration_s),
+      },
+    },
+  };
+}
+
+/** The slices of the timeline, as its table has them: one text each. */
+export function sliceTexts(f, m, timeline, start_ns) {
+  const { lane, name, start, dur, merged } = timeline.slices;
+  const rankOf = (l) => l.rank ?? timeline.lanes.find((x) => x.kind === "steps" && x.node === l.node && x.pid === l.pid)?.rank ?? null;
+  return lane.map((k, i) => {
+    const at = timeline.from_ns - start_ns + start[i];
+    const of = timeline.lanes[k];
+    return [timeline.names[name[i]] ?? "", f.rankText(rankOf(of)), of.title, m.offsetText(at, 1e3), f.value(dur[i] / 1e9, "s"), merged[i] > 1 ? f.count(merged[i]) : "1"].join("\t");
+  });
+}
