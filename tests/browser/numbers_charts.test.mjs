@@ -14,10 +14,12 @@ import { watched } from "./living.mjs";
 import { pageFigures } from "./media.mjs";
 import { sameTable } from "./numbers_kit.mjs";
 
-// Rank 1 holds the others back, but for every tenth step; two nodes, one of them without a GPU.
+// Rank 1 holds the others back, but for every tenth step; two nodes, one of them without a GPU. There
+// are more readings than columns in a chart.
 const UNEVEN = `scene 1
 node a cores=4 gpus=2 memory=64GiB
 node b cores=2 gpus=0 memory=64GiB
+interval 50ms
 * cpu.util total  0s..90s 24 noise 4
 * cpu.util cpu*   0s..90s 20 noise 7
 a cpu.iowait total 0s..90s 3 noise 2
