@@ -127,7 +127,13 @@ export function chartTables(f, m, d) {
     const lines = looks.map((l) => grid.series.find((s) => s.node === l.node && s.metric === l.metric && s.entity === l.entity));
     const filled = [...Array(grid.n).keys()].filter((i) => lines.some((s) => s.v[i] !== null));
     const values = looks.map((l, k) => [l.label.toLowerCase(), (i) => f.value(lines[k].v[i], l.unit)]);
-    return { rows: () => filled, columns: { time: (i) => m.timeText((grid.from_ns + (i + 0.5) * grid.step_ns) / 1e6, grid.step_ns / 1e6), ...Object.fromEntries(values) } };
+    const whole = (s) => (l) => {
+      const of = (key) => s[key].filter((v) => v !== null);
+      return [sum(of("v")) / of("v").length, Math.min(...of("min")), Math.max(...of("max"))].map((v) => f.value(v, l.unit));
+    };
+    const said = looks.map((l, k) => [l.label, ...whole(lines[k])(l)]);
+    const summary = `${said.map(([label, mean, min, max]) => `${label}: mean ${mean}, from ${min} to ${max}`).join("; ")}.`;
+    return { summary, legend: said.map(([label, mean]) => `${label} ${mean}`), rows: () => filled, columns: { time: (i) => m.timeText((grid.from_ns + (i + 0.5) * grid.step_ns) / 1e6, grid.step_ns / 1e6), ...Object.fromEntries(values) } };
   };
 
   const heat = () => {
@@ -140,9 +146,9 @@ export function chartTables(f, m, d) {
         node: (r) => r.node,
         kind: (r) => ({ "cpu.util": "CPU core", "gpu.util": "GPU" })[r.metric],
         device: (r) => r.entity,
-        min: told((v) => Math.min(...v)),
-        mean: told((v) => sum(v) / v.length),
-        max: told((v) => Math.max(...v)),
+        "lowest cell": told((v) => Math.min(...v)),
+        "mean of cells": told((v) => sum(v) / v.length),
+        "highest cell": told((v) => Math.max(...v)),
       },
     };
   };
@@ -163,19 +169,24 @@ export function chartTables(f, m, d) {
     };
   };
 
-  const bins = (edges, counts, first, what) => {
+  const bins = (edges, counts, first, what, summary) => {
     const rows = counts.map((n, i) => ({ i, n })).filter((b) => b.n > 0);
     const columns = { share: (b) => f.share(b.n / sum(counts)), [what]: (b) => f.count(b.n) };
     const bin = edges === null ? (b) => `${b.i} %` : (b) => `${f.value(edges[b.i], "s")} to ${f.value(edges[b.i + 1], "s")}`;
-    return { rows: () => rows, columns: { [first]: bin, ...columns } };
+    return { summary, rows: () => rows, columns: { [first]: bin, ...columns } };
   };
+  const half = (counts) => counts.findIndex((_, i) => 2 * sum(counts.slice(0, i + 1)) >= sum(counts));
   const device = (kind) => {
     const mine = histograms.devices.filter((x) => x.metric === `${kind}.util`);
     const shown = mine.find((x) => x.entity === "total") ?? mine[0];
-    return shown && bins(null, shown.bins, "utilization", "samples");
+    if (shown === undefined) return undefined;
+    const several = new Set(mine.map((x) => x.node)).size > 1;
+    const name = `${several ? `${shown.node} ` : ""}${shown.entity === "total" ? "all cores together" : shown.entity}`;
+    return bins(null, shown.bins, "utilization", "samples", `${name}: ${f.count(shown.count)} samples, half of them at or below ${half(shown.bins)} %.`);
   };
+  const outlierText = ({ outliers: { length: n }, outlier_from_s: from }) => (n === 0 ? "no outliers" : `${n} outlier${n === 1 ? "" : "s"} above ${f.value(from, "s")}`);
   const MODES = { train: "training", eval: "evaluation" };
-  const durations = histograms.steps.map((s) => [`Step durations, ${s.node} ${f.rankText(s.rank)}, ${MODES[s.mode]}`, bins(s.edges_s, s.counts, "duration", "steps")]);
+  const durations = histograms.steps.map((s) => [`Step durations, ${s.node} ${f.rankText(s.rank)}, ${MODES[s.mode]}`, bins(s.edges_s, s.counts, "duration", "steps", `${f.count(sum(s.counts))} steps, ${outlierText(s)}.`)]);
 
   const first = (all) => all.filter((s) => s.mode === MODE && s.node === all[0].node && s.rank === all[0].rank);
   const bars = (rows, name) => ({

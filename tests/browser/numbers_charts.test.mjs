@@ -69,8 +69,15 @@ async function told(name, tab, ready) {
   for (const charts of [page.getByRole("button", { name: /^Show as table: / }), page.getByRole("button", { name: /^Show all \d+$/ })])
     while ((await charts.count()) > 0) await charts.first().click();
   const { tables } = await page.evaluate(pageFigures);
+  const said = await page.locator("figure.chart").evaluateAll((all) =>
+    all.map((el) => ({
+      title: el.querySelector(".chart-head").firstChild.firstChild.textContent,
+      summary: el.querySelector("p.sr-only").textContent,
+      legend: [...el.querySelectorAll(".chart-legend li[data-series]")].map((li) => li.innerText.replace(/\s+/g, " ").trim()),
+    })),
+  );
   t.calm(page);
-  return { heard, tables, titles: await page.locator("figure.chart .chart-head").evaluateAll((all) => all.map((el) => el.firstChild.firstChild.textContent)) };
+  return { heard, tables, said };
 }
 
 /** Everything that the page could be answered. */
@@ -93,12 +100,17 @@ async function answers(name, heard = {}) {
   };
 }
 
-/** Each chart of the page is a table of the list, whole, with the API's numbers. */
-function sameCharts(d, { tables, titles }, least) {
+/** Each chart of the page is a table of the list, whole, with the API's numbers, and so is what it says
+ * to who does not see it. */
+function sameCharts(d, { tables, said }, least) {
   const known = { ...chartTables(f, m, d), ...stepTables(f, d) };
   const others = { "What each step was spent on": F.tables.breakdownSteps, "Shares of the parts, of all steps": F.tables.partRows };
-  assert.ok(titles.length >= least, `${titles.length} charts: ${titles.join(", ")}`);
-  for (const title of titles) assert.ok(title in known || title in others, `the chart "${title}" is in no list of figures`);
+  assert.ok(said.length >= least, `${said.length} charts: ${said.map((x) => x.title).join(", ")}`);
+  for (const { title, summary, legend } of said) {
+    assert.ok(title in known || title in others, `the chart "${title}" is in no list of figures`);
+    if (known[title]?.summary !== undefined) assert.equal(summary, known[title].summary, title);
+    if (known[title]?.legend !== undefined) assert.deepEqual(legend, known[title].legend, title);
+  }
   for (const shown of tables.filter((x) => x.caption in known || x.caption in others)) {
     const spec = known[shown.caption] ?? others[shown.caption];
     const whole = { ...d, report: { steps: d.steps } };
@@ -114,8 +126,8 @@ for (const [what, make] of Object.entries(RUNS)) {
   test(`${what}: the charts of Overview are the API's numbers`, async () => {
     name = await make();
     const seen = await told(name, "overview", ".progress-bar");
-    const ours = seen.titles.filter((title) => title.startsWith("T"));
-    sameCharts(await answers(name), { ...seen, titles: ours }, 2);
+    const ours = seen.said.filter(({ title }) => title.startsWith("T"));
+    sameCharts(await answers(name), { ...seen, said: ours }, 2);
   });
 
   test(`${what}: the charts of Nodes are the API's numbers`, async () => {

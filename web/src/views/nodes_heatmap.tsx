@@ -28,9 +28,9 @@ const COLUMNS: readonly Column<DeviceRow>[] = [
   { id: "node", title: "Node", cell: (r) => r.row.node, sort: (r) => r.row.node },
   { id: "kind", title: "Kind", cell: (r) => METRICS[r.row.metric] ?? r.row.metric, sort: (r) => r.row.metric },
   { id: "device", title: "Device", cell: (r) => r.row.entity, sort: (r) => r.row.entity },
-  { id: "min", title: "Min", numeric: true, cell: (r) => percent(r.min), sort: (r) => r.min },
-  { id: "mean", title: "Mean", numeric: true, cell: (r) => percent(r.mean), sort: (r) => r.mean },
-  { id: "max", title: "Max", numeric: true, cell: (r) => percent(r.max), sort: (r) => r.max },
+  { id: "min", title: "Lowest cell", numeric: true, cell: (r) => percent(r.min), sort: (r) => r.min },
+  { id: "mean", title: "Mean of cells", numeric: true, cell: (r) => percent(r.mean), sort: (r) => r.mean },
+  { id: "max", title: "Highest cell", numeric: true, cell: (r) => percent(r.max), sort: (r) => r.max },
 ];
 
 /** Each row of the picture in numbers. */
