@@ -298,6 +298,8 @@ static void flush_ends(const struct gridding *g, struct scale s, struct grid_row
             continue;
         row->min[c] = (float)scale_value(s, (double)g->ends[c].lo);
         row->max[c] = (float)scale_value(s, (double)g->ends[c].hi);
+        row->sum += scale_value(s, g->sum[c]);
+        row->count += (uint64_t)g->count[c];
     }
 }
 
@@ -477,6 +479,11 @@ int grid_read(struct run *r, const struct grid_ask *ask, struct arena *a, struct
 
 /* ---- means ---- */
 
+double grid_row_mean(const struct grid_row *row)
+{
+    return row->count ? row->sum / (double)row->count : NAN;
+}
+
 static bool same_metric(const struct grid_row *a, const struct grid_row *b)
 {
     return strcmp(a->key.node, b->key.node) == 0 && strcmp(a->key.metric, b->key.metric) == 0;
@@ -509,5 +516,9 @@ struct grid_row grid_mean(const struct grid *g, size_t first, struct arena *a)
         new_row(&rows->key, g->columns, true, arena_array(a, float, row_room(g->columns, true)));
     for (size_t c = 0; c < g->columns; c++)
         mean_column(rows, n, c, &out);
+    for (size_t i = 0; i < n; i++) {
+        out.sum += rows[i].sum;
+        out.count += rows[i].count;
+    }
     return out;
 }

@@ -16,13 +16,18 @@ struct grid_ask {
     size_t columns;                 /* at most GRID_COLUMNS_MOST */
     const struct series_ask *which; /* node, metric and entity of each are looked at */
     size_t n_which;
-    bool means_only; /* min and max of the rows stay NULL; grid_mean needs them */
+    bool means_only; /* min and max of the rows stay NULL, count 0; grid_mean needs them */
 };
 
 struct grid_row {
     struct series_key key;
     float *mean, *min, *max; /* by column; NAN: no sample there */
+    double sum; /* of all its samples, and how many they are: columns have more and less */
+    uint64_t count;
 };
+
+/* Of all its samples; NAN: there are none. */
+double grid_row_mean(const struct grid_row *row);
 
 /* Column i covers [from + i * step_ns, from + (i + 1) * step_ns). */
 struct grid {

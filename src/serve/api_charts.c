@@ -70,6 +70,8 @@ static void row_json(struct jw *j, const struct grid_row *row, const char *entit
     jw_str(j, "metric", row->key.metric);
     jw_str(j, "entity", entity);
     jw_str(j, "unit", row->key.unit);
+    jw_num(j, "mean", grid_row_mean(row));
+    jw_int(j, "count", (int64_t)row->count);
     numbers_json(j, "v", row->mean, columns);
     numbers_json(j, "min", row->min, columns);
     numbers_json(j, "max", row->max, columns);

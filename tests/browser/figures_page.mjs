@@ -129,7 +129,7 @@ export function chartTables(f, m, d) {
     const values = looks.map((l, k) => [l.label.toLowerCase(), (i) => f.value(lines[k].v[i], l.unit)]);
     const whole = (s) => (l) => {
       const of = (key) => s[key].filter((v) => v !== null);
-      return [sum(of("v")) / of("v").length, Math.min(...of("min")), Math.max(...of("max"))].map((v) => f.value(v, l.unit));
+      return [s.mean, Math.min(...of("min")), Math.max(...of("max"))].map((v) => f.value(v, l.unit));
     };
     const said = looks.map((l, k) => [l.label, ...whole(lines[k])(l)]);
     const summary = `${said.map(([label, mean, min, max]) => `${label}: mean ${mean}, from ${min} to ${max}`).join("; ")}.`;

@@ -132,7 +132,13 @@ for (const [what, make] of Object.entries(RUNS)) {
 
   test(`${what}: the charts of Nodes are the API's numbers`, async () => {
     const seen = await told(name, "nodes", ".nodes-steps");
-    sameCharts(await answers(name, seen.heard), seen, 11);
+    const d = await answers(name, seen.heard);
+    sameCharts(d, seen, 11);
+    const stats = await t.api(`/runs/${name}/stats?all=1`);
+    for (const s of d.grid.series.filter((x) => x.entity !== "*mean*")) {
+      const whole = stats.find((x) => x.node === s.node && x.metric === s.metric && x.entity === s.entity);
+      assert.deepEqual([f.value(s.mean, s.unit), s.count], [f.value(whole.mean, s.unit), whole.count], `${s.node} ${s.metric} ${s.entity}`);
+    }
   });
 
   test(`${what}: the charts, outliers and stragglers of Steps are the API's numbers`, async () => {

@@ -160,6 +160,9 @@ export interface GridSeries {
   metric: string;
   entity: string;
   unit: string;
+  /** Of all samples, and how many they are: columns have more and less. */
+  mean: number | null;
+  count: number;
   v: (number | null)[];
   min: (number | null)[];
   max: (number | null)[];

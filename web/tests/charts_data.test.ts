@@ -15,6 +15,8 @@ const series = (v: (number | null)[], entity = "total"): GridSeries => ({
   metric: "cpu.util",
   entity,
   unit: "%",
+  mean: v.every((x) => x === null) ? null : 42,
+  count: v.filter((x) => x !== null).length,
   v,
   min: v.map((x) => (x === null ? null : x - 1)),
   max: v.map((x) => (x === null ? null : x + 1)),
@@ -83,6 +85,8 @@ test("new samples grow the columns, keep spikes, and count for their own series 
   assert.equal(got[0]?.max[3], 90);
   assert.equal(got[0]?.min[3], 30);
   assert.deepEqual(got[1]?.v, [1, 1, null, null]);
+  assert.deepEqual([got[0]?.mean, got[0]?.count], [(42 * 2 + 30 + 90) / 4, 4]);
+  assert.deepEqual([got[1]?.mean, got[1]?.count], [42, 2]);
 });
 
 test("a sample that the columns hold already is not counted again", () => {
@@ -99,8 +103,8 @@ test("the reading under the cursor is that of the nearest column near by, else n
   assert.equal(readingAt(s, g, 1750, 100), null);
 });
 
-test("a summary has the smallest and largest reading, not of the means", () => {
-  assert.deepEqual(summary(series([10, null, 20])), { min: 9, max: 21, mean: 15 });
+test("a summary has the smallest and largest reading and the mean of all, not those of the columns' means", () => {
+  assert.deepEqual(summary(series([10, null, 20])), { min: 9, max: 21, mean: 42 });
   assert.equal(summary(series([null])), null);
 });
 

@@ -190,6 +190,11 @@ TEST(wide_columns_keep_every_sample_and_every_spike)
         NEAR(max, 100, 1e-3);
         NEAR(min, 0, 1e-3);
         NEAR(mean, real, 0.2);
+        NEAR(grid_row_mean(&g.rows[0]), real, 1e-9);
+        CHECK_INT(g.rows[0].count, ROWS);
+        const struct grid_row both = grid_mean(&g, 0, &a);
+        NEAR(both.sum, g.rows[0].sum + g.rows[1].sum, 1e-6);
+        CHECK_INT(both.count, g.rows[0].count + g.rows[1].count);
         arena_free(&a);
     }
     run_close(r);

@@ -90,6 +90,8 @@ interface Line {
   readonly min: (number | null)[];
   readonly max: (number | null)[];
   readonly v: (number | null)[];
+  total: number; // of all samples
+  samples: number;
   readonly after: number; // ms; what is not behind this is in the columns already
 }
 
@@ -106,6 +108,8 @@ const lineOf = (grid: Grid, series: GridSeries): Line => ({
   max: series.max.slice(),
   sum: series.v.map((v) => v ?? 0),
   count: series.v.map((v) => (v === null ? 0 : 1)),
+  total: (series.mean ?? 0) * series.count,
+  samples: series.count,
   after: endOfLast(grid, series.v),
 });
 
@@ -139,6 +143,8 @@ export class GrowingGrid {
     const i = Math.floor((s.at * 1e6 - this.#grid.from_ns) / this.#grid.step_ns);
     if (i < 0) return false;
     if (i >= this.#n) this.#grow(i + 1);
+    line.total += s.value;
+    line.samples++;
     line.sum[i] = (line.sum[i] ?? 0) + s.value;
     line.count[i] = (line.count[i] ?? 0) + 1;
     line.v[i] = (line.sum[i] as number) / (line.count[i] as number);
@@ -162,7 +168,14 @@ export class GrowingGrid {
 
   snapshot(): Grid {
     const to_ns = this.#grid.from_ns + this.#n * this.#grid.step_ns;
-    const series = this.#lines.map((l) => ({ ...l.series, v: l.v.slice(), min: l.min.slice(), max: l.max.slice() }));
+    const series = this.#lines.map((l) => ({
+      ...l.series,
+      mean: l.samples > 0 ? l.total / l.samples : null,
+      count: l.samples,
+      v: l.v.slice(),
+      min: l.min.slice(),
+      max: l.max.slice(),
+    }));
     return { ...this.#grid, to_ns, n: this.#n, series };
   }
 }
@@ -175,13 +188,13 @@ export const gridSpan = (grid: Grid): Span => ({
 /** Smallest, largest and mean of what a series has inside the window, for texts. */
 export function summary(s: GridSeries): { min: number; max: number; mean: number } | null {
   const v = s.v.filter((x): x is number => x !== null);
-  if (v.length === 0) return null;
+  if (v.length === 0 || s.mean === null) return null;
   const low = s.min.filter((x): x is number => x !== null);
   const high = s.max.filter((x): x is number => x !== null);
   return {
     min: low.reduce((a, b) => Math.min(a, b), v[0] as number),
     max: high.reduce((a, b) => Math.max(a, b), v[0] as number),
-    mean: v.reduce((a, b) => a + b, 0) / v.length,
+    mean: s.mean,
   };
 }
 
