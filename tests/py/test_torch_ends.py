@@ -110,16 +110,22 @@ def test_the_same_of_a_hook_that_fails_while_torch_is_imported(hooked, torch_pla
 
 
 def launch(env: dict[str, str], folder: Path, *script: str) -> subprocess.CompletedProcess[str]:
-    """Two ranks of a script, all on this machine."""
+    """Two ranks of a script, all on this machine. Ranks that hang are ended by their launcher: one
+    that is killed leaves them behind."""
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2"]
     command += ["--rdzv_backend", "c10d", "--rdzv_endpoint", "127.0.0.1:0"]
     if torch_version() >= (2, 0):
         command += ["--local_addr", "127.0.0.1"]
     command += [SCRIPTS / script[0], *script[1:]]
     folder.mkdir(exist_ok=True)
-    return subprocess.run(
-        command, env=env, cwd=folder, capture_output=True, text=True, timeout=TIMEOUT_S
-    )
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, env=env, cwd=folder, text=True, **pipes) as launcher:
+        try:
+            told = launcher.communicate(timeout=TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            launcher.terminate()
+            raise
+        return subprocess.CompletedProcess(command, launcher.returncode, *told)
 
 
 def torchrun(env: dict[str, str], folder: Path, *script: str) -> None:

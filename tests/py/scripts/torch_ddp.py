@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 
 import torch
@@ -12,6 +13,9 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+
+# torch 1.13 joins its own threads with the GIL held, and hangs when one of them still waits for it.
+REST_S = 0.3
 
 
 def main() -> None:
@@ -37,6 +41,7 @@ def main() -> None:
     rank = dist.get_rank()
     told = {"pid": os.getpid(), "losses": losses, "gathered": gathered}
     Path(f"rank-{rank}.json").write_text(json.dumps(told))
+    time.sleep(REST_S)
     dist.destroy_process_group()
 
 
