@@ -17,7 +17,7 @@ before(async () => {
   t = await start({ scenes: ["dataloader/fires"] });
   [ended] = t.runs;
   format = await pageModule("format.ts");
-  live = await t.record("steered", "--seconds", "90");
+  live = await t.record("steered", "--seconds", "600");
   await until(async () => (await t.api(`/runs/${live.run}`)).loop_start_ns !== null, "steps of the live run");
 });
 afterEach(() => t.tidy());
@@ -41,6 +41,21 @@ test("the controls of an ended run are disabled and say why", async () => {
   assert.equal(await page.locator(".run-title .tabular").innerText(), `ended ${format.dateTime(end_ns)}`);
   await t.axe(page);
   t.calm(page);
+});
+
+test("the header has the name of a run, and how it ended", async () => {
+  const [failed, interrupted] = [await t.record("failing", "--no-such-option"), await t.record("told", "--seconds", "600")];
+  await failed.done;
+  await until(async () => (await t.api(`/runs/${interrupted.run}`)).loop_start_ns !== null, "steps of it");
+  interrupted.child.kill("SIGTERM");
+  await interrupted.done;
+  const { name } = await t.api(`/runs/${ended}`);
+  for (const [run, title, status] of [[ended, name, "finished"], [failed.run, "failing", "failed"], [interrupted.run, "told", "interrupted"], [live.run, "steered", "running"]]) {
+    const page = await open(run);
+    assert.equal(await page.getByRole("heading", { level: 1 }).innerText(), title);
+    await until(async () => (await page.locator(".run-title .badge").innerText()).replace(/\W/g, "") === status, `${title} as ${status}`);
+    t.calm(page);
+  }
 });
 
 test("a live run is marked so, its data is young, and its numbers change by themselves", async () => {
@@ -81,10 +96,15 @@ test("the interval and a detail window are set in a dialog that keeps the focus"
   await dialog.getByRole("button", { name: "200 ms" }).click();
   await dialog.locator("[role=status]").waitFor();
   await until(async () => (await marks("interval")).at(-1)?.number === 200e6, "the new interval in the run");
-  await dialog.getByLabel(/Detail window/).fill("2");
-  await dialog.getByRole("button", { name: "seconds" }).click();
-  await dialog.getByRole("button", { name: "Record" }).click();
-  await until(async () => (await marks("detail")).length > 0, "the detail window in the run");
+  for (const [unit, said] of [["steps", "now:2"], ["seconds", "+0s:2s"]]) {
+    await dialog.getByLabel(/Detail window/).fill("2");
+    await dialog.getByRole("button", { name: unit }).click();
+    const before = (await marks("detail")).length;
+    const asked = page.waitForRequest((r) => r.method() === "POST" && r.postData().includes(said));
+    await dialog.getByRole("button", { name: "Record" }).click();
+    await asked;
+    await until(async () => (await marks("detail")).length > before, `a detail window of ${unit} in the run`);
+  }
   await t.axe(page);
   await t.shot(page, "configure");
   for (let i = 0; i < 20; i++) {

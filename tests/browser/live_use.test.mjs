@@ -8,6 +8,7 @@ import test, { after, afterEach, before } from "node:test";
 
 import { sortByAll, tableText, until } from "./help.mjs";
 import { drag, hash, living, place } from "./living.mjs";
+import { showsColourBar } from "./shown.mjs";
 
 const NODES = ".nodes-cpu .chart-plot canvas";
 const NOTCH = 1.25; // what a notch of the wheel zooms
@@ -107,6 +108,7 @@ test("the heatmap of a living run says what its colours are, and which phases li
   const legend = await page.locator(".nodes-heatmap .legend li").allInnerTexts();
   assert.ok(legend.includes("Training"), `training in ${legend}`);
   assert.ok(legend.some((l) => l.startsWith("Hatched: nothing measured")), `what is hatched in ${legend}`);
+  await showsColourBar(page, (await t.api(`/runs/${job.run}/heatmap?columns=10`)).rows);
   t.calm(page);
 });
 

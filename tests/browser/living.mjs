@@ -68,6 +68,21 @@ export async function shows(what, got, want) {
   }, what).catch((e) => assert.fail(e.message + seen));
 }
 
+/** Seconds 1 to 4 of a job, as parts of an address or a question. */
+export async function pastOf(t, run) {
+  const { start_ns } = await t.api(`/runs/${run}`);
+  return { from: start_ns + 1e9, to: start_ns + 4e9 };
+}
+
+/** What a chart says as a table, by an answer of the server: a row for each column of the window that
+ * has a reading of one of the lines, each [metric, entity]. */
+export function gridRows(grid, lines, { from, to }, { value }) {
+  const series = lines.map(([metric, entity]) => grid.series.find((s) => s.metric === metric && s.entity === entity));
+  const middle = (i) => grid.from_ns + (i + 0.5) * grid.step_ns;
+  const filled = [...Array(grid.n).keys()].filter((i) => middle(i) >= from && middle(i) <= to && series.some((s) => s.v[i] !== null));
+  return filled.map((i) => series.map((s) => value(s.v[i], s.unit)));
+}
+
 /** The parts of the pie that have time, as the server tells of them: all phases that it knows, the
  * loop as one. `words` are the page's format.ts and palette.ts. */
 export function pieWanted(info, { format, palette }) {

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import test, { after, afterEach, before } from "node:test";
 
 import { pageModule, start, tableText, until } from "./help.mjs";
-import { binCounts, stackedBars, stepBins, stepBinsWanted } from "./shown.mjs";
+import { binCounts, heatPixel, showsColourBar, stackedBars, stepBins, stepBinsWanted } from "./shown.mjs";
 
 const CORES = 20;
 const SCENE = `scene 1
@@ -260,28 +260,9 @@ test("the heatmap's tip says row, time and value as the API has them", async () 
 
 test("the heatmap has the phases above it and a bar of its colours beside it", async () => {
   const page = await open("?node=n1");
-  const { scaleColour } = await pageModule("charts/colour.ts");
-  const canvas = page.locator(".nodes-heatmap canvas").first();
-  await canvas.scrollIntoViewIfNeeded();
-  const high = Math.min((CORES + 2) * 22, 220);
-  /** The colour of a pixel: x from the left or, below 0, from the right. */
-  const pixel = (x, y) =>
-    canvas.evaluate((c, [px, py]) => {
-      const k = c.width / c.clientWidth;
-      const at = px < 0 ? c.clientWidth + px : px;
-      return [...c.getContext("2d").getImageData(Math.round(at * k), Math.round(py * k), 1, 1).data.slice(0, 3)];
-    }, [x, y]);
-  const top = await until(async () => {
-    for (let y = 10; y < 40; y++) if (JSON.stringify(await pixel(-66 + 14 + 6, y)) === JSON.stringify([...scaleColour(1)])) return y;
-    return null;
-  }, "the top of the bar in the colour of 100 %");
-  for (const share of [0.75, 0.5, 0.25]) {
-    const seen = await pixel(-66 + 14 + 6, top + high * (1 - share));
-    const far = Math.max(...scaleColour(share).map((c, i) => Math.abs(c - seen[i])));
-    assert.ok(far <= 6, `${100 * share} %: ${seen} is not ${scaleColour(share)}`);
-  }
+  await showsColourBar(page, (await t.api(`/runs/${name}/heatmap?node=n1&columns=10`)).rows);
   const strip = new Set();
-  for (let x = 120; x < 700; x += 20) strip.add((await pixel(x, 3)).join());
+  for (let x = 120; x < 700; x += 20) strip.add((await heatPixel(page, x, 3)).join());
   assert.ok(strip.size >= 3, "initialization, training and evaluation have colours of their own");
   const legend = await page.locator(".nodes-heatmap .legend li").allInnerTexts();
   for (const phase of ["Initialization", "Training", "Evaluation"]) assert.ok(legend.includes(phase), `${phase} in ${legend}`);

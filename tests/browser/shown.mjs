@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // shown.mjs - what stands on a page of a run, read from it, and beside it what must stand there by the
 // server's answer; the same for a run that ended and for one that lives.
+import assert from "node:assert/strict";
+
+import { pageModule, until } from "./help.mjs";
 
 /** The parts of the first pie of a page, each with what it says: name, value, percent. */
 export function pieParts(page) {
@@ -65,4 +68,31 @@ export function ruleTexts(verdict, { count, timestamp, value }) {
     timestamp(verdict.last_triggered_ns),
     ...Object.entries(verdict.params).map(([name, v]) => `${name} = ${v}`),
   ].map((text) => text.replace(/\s+/g, " "));
+}
+
+/** The colour of a pixel of the heatmap: x from the left or, below 0, from the right. */
+export function heatPixel(page, x, y) {
+  return page.locator(".nodes-heatmap canvas").first().evaluate((c, [px, py]) => {
+    const k = c.width / c.clientWidth;
+    const at = px < 0 ? c.clientWidth + px : px;
+    return [...c.getContext("2d").getImageData(Math.round(at * k), Math.round(py * k), 1, 1).data.slice(0, 3)];
+  }, [x, y]);
+}
+
+/** The bar right of a heatmap of these rows has the colours of 100 % at its top down to 0 %. */
+export async function showsColourBar(page, rows) {
+  const { scaleColour } = await pageModule("charts/colour.ts");
+  const { heatLayout } = await pageModule("charts/heatmap.ts");
+  await page.locator(".nodes-heatmap canvas").first().scrollIntoViewIfNeeded();
+  const high = Math.min(heatLayout(rows, { left: 0, top: 0, width: 500 }).height, 220);
+  const bar = -66 + 14 + 6;
+  const top = await until(async () => {
+    for (let y = 10; y < 40; y++) if (JSON.stringify(await heatPixel(page, bar, y)) === JSON.stringify([...scaleColour(1)])) return y;
+    return null;
+  }, "the top of the bar in the colour of 100 %");
+  for (const share of [0.75, 0.5, 0.25]) {
+    const seen = await heatPixel(page, bar, top + high * (1 - share));
+    const far = Math.max(...scaleColour(share).map((c, i) => Math.abs(c - seen[i])));
+    assert.ok(far <= 6, `${100 * share} %: ${seen} is not ${scaleColour(share)}`);
+  }
 }
