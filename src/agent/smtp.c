@@ -11,32 +11,24 @@
 #include "agent/net.h"
 #include "base/mem.h"
 
-enum { LINE_MOST = 1024, LINE_LETTERS = 76, REPLY_LINES = 100, FEATURES_MOST = 4096 };
+enum {
+    LINE_MOST = 1024,
+    LINE_BYTES = 57 /* 76 letters */,
+    REPLY_LINES = 100,
+    FEATURES_MOST = 4096
+};
 
 #define BOUNDARY "footplate-part"
 
 /* ---- the text ---- */
 
-static void put_base64(struct buf *b, const void *from, size_t n, size_t letters_a_line)
+static void put_lines(struct buf *b, const char *text)
 {
-    static const char letters[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const uint8_t *p = from;
-    size_t column = 0;
-    for (size_t i = 0; i < n; i += 3) {
-        const size_t have = MIN_OF(n - i, (size_t)3);
-        const uint32_t v = (uint32_t)p[i] << 16 | (have > 1 ? (uint32_t)p[i + 1] << 8 : 0) |
-                           (have > 2 ? p[i + 2] : 0);
-        for (size_t k = 0; k < 4; k++)
-            buf_u8(b, k <= have ? (uint8_t)letters[v >> (18 - 6 * k) & 63] : '=');
-        column += 4;
-        if (letters_a_line && column >= letters_a_line) {
-            buf_put(b, "\r\n", 2);
-            column = 0;
-        }
-    }
-    if (letters_a_line && column > 0)
+    const size_t n = strlen(text);
+    for (size_t i = 0; i < n; i += LINE_BYTES) {
+        buf_base64(b, text + i, MIN_OF(n - i, (size_t)LINE_BYTES));
         buf_put(b, "\r\n", 2);
+    }
 }
 
 bool mail_is_address(const char *text)
@@ -70,7 +62,7 @@ static void put_part(struct buf *b, const char *type, const char *text)
                "--" BOUNDARY "\r\nContent-Type: %s\r\n"
                "Content-Transfer-Encoding: base64\r\n\r\n",
                type);
-    put_base64(b, text, strlen(text), LINE_LETTERS);
+    put_lines(b, text);
 }
 
 struct buf mail_message(const struct mail *m, const char *subject, const char *text,
@@ -192,7 +184,7 @@ static int login_plain(struct talk *t, const struct mail *m, struct buf *b, stru
     buf_put(&secret, m->user, strlen(m->user) + 1);
     buf_put(&secret, m->password, strlen(m->password));
     buf_printf(b, "AUTH PLAIN ");
-    put_base64(b, secret.p, secret.len, 0);
+    buf_base64(b, secret.p, secret.len);
     buf_printf(b, "\r\n");
     buf_free(&secret);
     return say(t, b, '2', "the login", e);
@@ -202,11 +194,11 @@ static int login_in_turn(struct talk *t, const struct mail *m, struct buf *b, st
 {
     buf_printf(b, "AUTH LOGIN\r\n");
     int rc = say(t, b, '3', "the login", e);
-    put_base64(b, m->user, strlen(m->user), 0);
+    buf_base64(b, m->user, strlen(m->user));
     buf_printf(b, "\r\n");
     if (rc == 0)
         rc = say(t, b, '3', "the user's name", e);
-    put_base64(b, m->password, strlen(m->password), 0);
+    buf_base64(b, m->password, strlen(m->password));
     buf_printf(b, "\r\n");
     return rc ? rc : say(t, b, '2', "the password", e);
 }

@@ -72,6 +72,24 @@ void buf_str(struct buf *b, const char *s)
     buf_put(b, s, n);
 }
 
+void buf_base64(struct buf *b, const void *from, size_t n)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const uint8_t *v = from;
+    buf_reserve(b, (n + 2) / 3 * 4);
+    uint8_t *p = b->p + b->len;
+    for (size_t i = 0; i < n; i += 3, p += 4) {
+        const size_t left = MIN_OF(n - i, (size_t)3);
+        const uint32_t bits = (uint32_t)v[i] << 16 | (left > 1 ? (uint32_t)v[i + 1] << 8 : 0) |
+                              (left > 2 ? (uint32_t)v[i + 2] : 0);
+        p[0] = (uint8_t)digits[bits >> 18];
+        p[1] = (uint8_t)digits[bits >> 12 & 63];
+        p[2] = left > 1 ? (uint8_t)digits[bits >> 6 & 63] : '=';
+        p[3] = left > 2 ? (uint8_t)digits[bits & 63] : '=';
+    }
+    b->len += (n + 2) / 3 * 4;
+}
+
 uint64_t cur_varint_long(struct cur *c)
 {
     uint64_t v = 0;

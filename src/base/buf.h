@@ -65,6 +65,7 @@ void buf_int(struct buf *b, int64_t v);
 void buf_varint(struct buf *b, uint64_t v);
 /* Length as varint, then the bytes. */
 void buf_str(struct buf *b, const char *s);
+void buf_base64(struct buf *b, const void *from, size_t n); /* with = at the end, no lines */
 
 static inline uint64_t zigzag(int64_t v)
 {

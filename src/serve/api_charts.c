@@ -185,23 +185,6 @@ static uint8_t cell_of(float percent)
     return isnan(percent) ? CELL_NONE : (uint8_t)(low < CELL_TOP ? low : (float)CELL_TOP);
 }
 
-static void put_base64(struct buf *out, const uint8_t *v, size_t n)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    buf_reserve(out, (n + 2) / 3 * 4);
-    uint8_t *p = out->p + out->len;
-    for (size_t i = 0; i < n; i += 3, p += 4) {
-        const size_t left = MIN_OF(n - i, (size_t)3);
-        const uint32_t bits = (uint32_t)v[i] << 16 | (left > 1 ? (uint32_t)v[i + 1] << 8 : 0) |
-                              (left > 2 ? (uint32_t)v[i + 2] : 0);
-        p[0] = (uint8_t)digits[bits >> 18];
-        p[1] = (uint8_t)digits[bits >> 12 & 63];
-        p[2] = left > 1 ? (uint8_t)digits[bits >> 6 & 63] : '=';
-        p[3] = left > 2 ? (uint8_t)digits[bits & 63] : '=';
-    }
-    out->len = (size_t)(p - out->p);
-}
-
 /* Cores and GPUs are rows, the machine as a whole is none. */
 static bool is_device(const struct grid_row *r)
 {
@@ -236,7 +219,7 @@ static void heat_cells(struct jw *j, const struct grid *g, struct arena *a)
     }
     jw_str(j, "cells", "");
     j->out->len--;
-    put_base64(j->out, cells, (size_t)(p - cells));
+    buf_base64(j->out, cells, (size_t)(p - cells));
     buf_u8(j->out, '"');
 }
 

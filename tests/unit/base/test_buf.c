@@ -133,3 +133,25 @@ TEST(printing_appends_text_without_its_nul)
     CHECK(memcmp(b.p, "5,x ", 4) == 0);
     buf_free(&b);
 }
+
+TEST(base64_is_padded_and_stands_behind_what_was_there)
+{
+    static const char *const pairs[][2] = {
+        {"", ""},
+        {"f", "Zg=="},
+        {"fo", "Zm8="},
+        {"foo", "Zm9v"},
+        {"foob", "Zm9vYg=="},
+        {"fooba", "Zm9vYmE="},
+        {"foobar", "Zm9vYmFy"},
+        {"\xff\xfe\xfb", "//77"},
+    };
+    for (size_t i = 0; i < COUNT_OF(pairs); i++) {
+        struct buf b = {0};
+        buf_put(&b, "x", 1);
+        buf_base64(&b, pairs[i][0], strlen(pairs[i][0]));
+        buf_u8(&b, 0);
+        CHECK_STR((const char *)b.p + 1, pairs[i][1]);
+        buf_free(&b);
+    }
+}
