@@ -93,6 +93,8 @@ test("a job that goes on in spite of SIGTERM has an interruption in its bar that
   const before = last[""].interruption_s;
   await until(() => last[""].interruption_s > before + 1, "a longer interruption");
   await shows("the longer interruption", () => bar(page), () => wanted(last[""]).bar);
+  await t.axe(page);
+  await t.shot(page, "overview-interrupted-live");
   await goesOn(page);
   t.calm(page);
 });
