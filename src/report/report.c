@@ -7,14 +7,10 @@
 #include "report/report_own.h"
 
 static const struct page_link contents[] = {
-    {"job", "Training job summary"},
-    {"system", "System usage"},
-    {"framework", "Framework metrics"},
-    {"general", "General metrics"},
-    {"operators", "Operators"},
-    {"rules", "Rules summary"},
-    {"measured", "How it was measured"},
-    {0},
+    {"job", "Training job summary"},     {"system", "System usage"},
+    {"framework", "Framework metrics"},  {"general", "General metrics"},
+    {"operators", "Operators"},          {"rules", "Rules summary"},
+    {"measured", "How it was measured"}, {0},
 };
 
 /* "finished: 13.7 s on 1 node with 1 GPU, started 2026-11-15 14:26:24.303 +0000" */
