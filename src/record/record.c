@@ -59,13 +59,27 @@ bool loss_same(const struct loss *a, const struct loss *b)
     return a->id == b->id && strcmp(a->what, b->what) == 0 && strcmp(a->why, b->why) == 0;
 }
 
+/* A text that is too long ends with a whole word, so that no number in it becomes another. */
+__attribute__((format(printf, 2, 0))) static void put_text(char text[TEXT_LEN], const char *fmt,
+                                                           va_list ap)
+{
+    static const char more[] = " ...";
+    if (vsnprintf(text, TEXT_LEN, fmt, ap) < TEXT_LEN)
+        return;
+    size_t at = TEXT_LEN - sizeof more;
+    while (at > 0 && text[at] != ' ')
+        at--;
+    if (at > 0)
+        memcpy(text + at, more, sizeof more);
+}
+
 void sink_loss(struct sink *s, enum loss_id id, const char *what, const char *fmt, ...)
 {
     struct loss l = {.id = id, .count = 1, .at = clock_mono()};
     snprintf(l.what, sizeof l.what, "%s", what);
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(l.why, sizeof l.why, fmt, ap);
+    put_text(l.why, fmt, ap);
     va_end(ap);
     s->ops->loss(s, &l);
 }
@@ -75,7 +89,7 @@ void sink_mark(struct sink *s, enum mark_id id, int64_t number, const char *fmt,
     struct mark m = {.id = id, .number = number, .at = clock_mono()};
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(m.text, sizeof m.text, fmt, ap);
+    put_text(m.text, fmt, ap);
     va_end(ap);
     s->ops->mark(s, &m);
 }

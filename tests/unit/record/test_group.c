@@ -295,6 +295,24 @@ TEST(names_longer_than_their_room_are_cut_not_overflowed)
     group_close(&g);
 }
 
+TEST(a_sentence_longer_than_its_room_ends_with_a_whole_word)
+{
+    static const struct {
+        int digits;
+        const char *end;
+    } v[] = {{TEXT_LEN - 13, " MHz of 1980"},
+             {TEXT_LEN - 12, " MHz of ..."},
+             {TEXT_LEN - 10, " MHz ..."},
+             {TEXT_LEN - 5, " ..."}};
+    struct memory m = {.sink = {&ops}};
+    for (size_t i = 0; i < COUNT_OF(v); i++) {
+        sink_mark(&m.sink, MARK_RULE, 1, "%0*d MHz of 1980", v[i].digits, 7);
+        CHECK_STR(m.mark.text + v[i].digits, v[i].end);
+        sink_loss(&m.sink, LOSS_WRITE, "disk", "%0*d MHz of 1980", v[i].digits, 7);
+        CHECK_STR(m.loss.why, m.mark.text);
+    }
+}
+
 TEST(every_metric_has_a_name_of_its_own_that_finds_it)
 {
     for (enum metric_id m = 0; m < METRIC_N; m++) {
