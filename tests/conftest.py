@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,14 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 TIMEOUT_S = 120
+
+# A test run in the background begins with these ignored, and so would every job of a test.
+for _ignored in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+    if signal.getsignal(_ignored) == signal.SIG_IGN:
+        signal.signal(
+            _ignored,
+            signal.default_int_handler if _ignored == signal.SIGINT else signal.SIG_DFL,
+        )
 
 RunFp = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -150,7 +150,7 @@ test("what the rules find while the job runs comes into the pane, opens, and lea
   }, () => []);
   const order = { issue: 0, clear: 1, not_evaluated: 2 };
   const states = await page.locator(".insight").evaluateAll((items) => items.map((li) => li.className.replace("insight ", "")));
-  assert.deepEqual(states, states.toSorted((a, b) => order[a] - order[b]), "findings first");
+  assert.deepEqual(states, [...states].sort((a, b) => order[a] - order[b]), "findings first");
   await item.locator(".insight-when button").first().click();
   await page.waitForSelector("#tab-nodes[aria-selected=true]");
   assert.ok(hash(page).has("from") && hash(page).has("to"));
@@ -187,9 +187,11 @@ test("each line chart of a living run, as a table, has the values of the server"
     const { entities } = metrics.find((m) => m.metric === metric);
     return [metric, entities.includes("total") ? "total" : entities.length === 1 ? entities[0] : "*mean*"];
   };
+  const busy = ["gpu.util", "gpu.sm_active", "gpu.tensor_active"];
   const charts = {
     "CPU utilization": [ofAll("cpu.util")],
     "Network utilization": [ofAll("net.rx"), ofAll("net.tx")],
+    "GPU utilization": [...busy.map(ofAll), ...busy.map((metric) => [metric, "gpu1"])],
     "GPU memory": [ofAll("gpu.mem"), ["gpu.mem", "gpu1"]],
     "System metrics over time": [ofAll("cpu.util"), ofAll("gpu.util"), ofAll("cpu.iowait")],
   };
