@@ -194,8 +194,7 @@ TEST(a_frame_that_is_cut_is_refused)
         shape(&r, kind, v, sizeof v);
         uint8_t *p = squeezed(v, sizeof v, NONE, &len);
         for (size_t n = 0; n < len; n++) {
-            uint8_t *cut = xmalloc(n + 1); /* nothing may be read behind it */
-            cut = xrealloc(cut, n ? n : 1, 1);
+            uint8_t *cut = xmalloc(MAX_OF(n, (size_t)1)); /* nothing may be read behind it */
             memcpy(cut, p, n);
             CHECK(!agree(&b, cut, n, sizeof v));
             free(cut);
