@@ -34,15 +34,16 @@ Loop = Callable[[], float]
 
 
 def timed(statement: str, **names: object) -> Loop:
-    """A function that runs the statement BURST times and gives ns for one."""
+    """A function that runs the statement BURST times and gives ns for one. Its names are local
+    variables of the loop, as timeit has them."""
     source = (
-        "def loop(it, clock):\n    begin = clock()\n    for _ in it:\n"
+        f"def loop({', '.join(['it', 'clock', *names])}):\n    begin = clock()\n    for _ in it:\n"
         f"        {statement}\n    return clock() - begin\n"
     )
-    scope = dict(names)
+    scope: dict[str, Callable[..., int]] = {}
     exec(source, scope)
     loop = scope["loop"]
-    return lambda: loop(repeat(None, BURST), time.perf_counter_ns) / BURST  # type: ignore[operator]
+    return lambda: loop(repeat(None, BURST), time.perf_counter_ns, **names) / BURST
 
 
 def profiled() -> float:

@@ -66,6 +66,7 @@ extern FP_API uint8_t fp_on_; /* read only: 1 while somebody records */
 /* `said` is one word, so that an event is few instructions: what is said, with its mode or lane, in
  * the upper half and the name in the lower. */
 FP_API void fp_emit_(uint64_t said, uint64_t value);
+extern FP_API void (*fp_write_)(uint64_t said, uint64_t value); /* the same; read only */
 
 static inline uint64_t fp_said_(uint32_t what, fp_name name)
 {
@@ -95,33 +96,33 @@ static inline int fp_enabled(void)
 static inline void fp_step_begin(uint64_t step, enum fp_mode mode)
 {
     if (fp_enabled())
-        fp_emit_(fp_said_(FP_STEP_BEGIN_ | (uint32_t)mode << 8, 0), step);
+        fp_write_(fp_said_(FP_STEP_BEGIN_ | (uint32_t)mode << 8, 0), step);
 }
 
 /* With the number and mode that it began with. */
 static inline void fp_step_end(uint64_t step, enum fp_mode mode)
 {
     if (fp_enabled())
-        fp_emit_(fp_said_(FP_STEP_END_ | (uint32_t)mode << 8, 0), step);
+        fp_write_(fp_said_(FP_STEP_END_ | (uint32_t)mode << 8, 0), step);
 }
 
 static inline void fp_span_begin(fp_name name)
 {
     if (fp_enabled())
-        fp_emit_(fp_said_(FP_SPAN_BEGIN_, name), 0);
+        fp_write_(fp_said_(FP_SPAN_BEGIN_, name), 0);
 }
 
 /* The same with a number that is shown with the span. */
 static inline void fp_span_begin_value(fp_name name, int64_t value)
 {
     if (fp_enabled())
-        fp_emit_(fp_said_(FP_SPAN_BEGIN_, name), (uint64_t)value);
+        fp_write_(fp_said_(FP_SPAN_BEGIN_, name), (uint64_t)value);
 }
 
 static inline void fp_span_end(fp_name name)
 {
     if (fp_enabled())
-        fp_emit_(fp_said_(FP_SPAN_END_, name), 0);
+        fp_write_(fp_said_(FP_SPAN_END_, name), 0);
 }
 
 /* A span that is over, told afterwards: how many nanoseconds ago it began and ended. Lane 0 is the
@@ -130,8 +131,8 @@ static inline void fp_span_past(fp_name name, unsigned lane, uint64_t began_ago_
                                 uint64_t ended_ago_ns)
 {
     if (fp_enabled()) {
-        fp_emit_(fp_said_(FP_PAST_BEGIN_ | (lane & 0xff) << 8, name), began_ago_ns);
-        fp_emit_(fp_said_(FP_PAST_END_ | (lane & 0xff) << 8, name), ended_ago_ns);
+        fp_write_(fp_said_(FP_PAST_BEGIN_ | (lane & 0xff) << 8, name), began_ago_ns);
+        fp_write_(fp_said_(FP_PAST_END_ | (lane & 0xff) << 8, name), ended_ago_ns);
     }
 }
 
@@ -139,14 +140,14 @@ static inline void fp_span_past(fp_name name, unsigned lane, uint64_t began_ago_
 static inline void fp_mark(fp_name name)
 {
     if (fp_enabled())
-        fp_emit_(fp_said_(FP_MARK_, name), 0);
+        fp_write_(fp_said_(FP_MARK_, name), 0);
 }
 
 /* A number that is worth a curve: queue depth, loss, learning rate. */
 static inline void fp_counter(fp_name name, int64_t value)
 {
     if (fp_enabled())
-        fp_emit_(fp_said_(FP_COUNT_INT_, name), (uint64_t)value);
+        fp_write_(fp_said_(FP_COUNT_INT_, name), (uint64_t)value);
 }
 
 static inline void fp_counter_real(fp_name name, double value)
@@ -154,7 +155,7 @@ static inline void fp_counter_real(fp_name name, double value)
     if (fp_enabled()) {
         uint64_t bits;
         memcpy(&bits, &value, sizeof bits);
-        fp_emit_(fp_said_(FP_COUNT_REAL_, name), bits);
+        fp_write_(fp_said_(FP_COUNT_REAL_, name), bits);
     }
 }
 #endif

@@ -62,14 +62,14 @@ static PyObject *tick(PyObject *self, PyObject *arg)
             return none();                                                                         \
     } while (0)
 
-/* An event that is a name and nothing else. fp_emit_, since it is known that somebody records. */
+/* An event that is a name and nothing else. emit_here, since it is known that somebody records. */
 static inline PyObject *say(PyObject *arg, enum fp_kind_ kind)
 {
     RETURN_WHEN_OFF();
     const long long name = core_name(arg);
     if (name < 0)
         return NULL;
-    fp_emit_(fp_said_(kind, (fp_name)name), 0);
+    emit_here(fp_said_(kind, (fp_name)name), 0);
     return none();
 }
 
@@ -121,7 +121,7 @@ static PyObject *say_value(PyObject *const *args, Py_ssize_t n, enum fp_kind_ ki
     RETURN_WHEN_OFF();
     if (take_pair(args, n, &name, &value) != 0)
         return NULL;
-    fp_emit_(fp_said_(kind, name), (uint64_t)value);
+    emit_here(fp_said_(kind, name), (uint64_t)value);
     return none();
 }
 
@@ -188,7 +188,7 @@ static PyObject *say_step(PyObject *const *args, Py_ssize_t n, enum fp_kind_ kin
     RETURN_WHEN_OFF();
     if (take_step(args, n, &step, &mode) != 0)
         return NULL;
-    fp_emit_(fp_said_(kind | (uint32_t)mode << 8, 0), step);
+    emit_here(fp_said_(kind | (uint32_t)mode << 8, 0), step);
     return none();
 }
 

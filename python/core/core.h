@@ -12,7 +12,7 @@
 #include <Python.h>
 #include <structmember.h>
 
-#include "footplate/emit.h"
+#include "emit/emit_here.h"
 
 /* What the extension keeps for each interpreter. */
 struct core_state {
@@ -49,12 +49,14 @@ int core_span_methods(PyObject *module, PyTypeObject *span);
 
 static inline void core_span_enter(const struct core_span *s)
 {
-    fp_span_begin_value(s->name, s->value);
+    if (fp_enabled())
+        emit_here(fp_said_(FP_SPAN_BEGIN_, s->name), (uint64_t)s->value);
 }
 
 static inline void core_span_exit(const struct core_span *s)
 {
-    fp_span_end(s->name);
+    if (fp_enabled())
+        emit_here(fp_said_(FP_SPAN_END_, s->name), 0);
 }
 
 /* A new Around, or NULL with an exception. `before` is a span or a callable; all but the original

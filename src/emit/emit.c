@@ -3,12 +3,10 @@
  * what the rest of the tree avoids, state of the process and of each thread, and lacks what the
  * rest has: nothing here allocates, waits, prints or ends the program. */
 #define FP_NO_INLINE
-#include "footplate/emit.h"
-
 #include <stdlib.h>
 #include <string.h>
 
-#include "ring/ring_write.h"
+#include "emit/emit_here.h"
 
 _Static_assert((int)FP_STEP_BEGIN_ == (int)RING_STEP_BEGIN, "kinds are those of the ring");
 _Static_assert((int)FP_STEP_END_ == (int)RING_STEP_END, "kinds are those of the ring");
@@ -22,16 +20,24 @@ _Static_assert((int)FP_PAST_END_ == (int)RING_PAST_END, "kinds are those of the 
 
 uint8_t fp_on_;
 
-static struct ring_writer writer;
+struct ring_writer fp_writer_;
+EMIT_OF_THREAD struct ring_thread fp_thread_ = RING_THREAD_INIT;
 
-/* initial-exec: part of the thread from its start. The other models allocate it at first use, which
- * may be in a signal handler. */
-static _Thread_local struct ring_thread thread __attribute__((tls_model("initial-exec"))) =
-    RING_THREAD_INIT;
+void fp_emit_(uint64_t said, uint64_t value)
+{
+    emit_here(said, value);
+}
+
+RING_NO_CANARY static void emit_mono(uint64_t said, uint64_t value)
+{
+    ring_put_mono(&fp_writer_, &fp_thread_, (struct ring_said){said, value});
+}
+
+void (*fp_write_)(uint64_t said, uint64_t value) = fp_emit_;
 
 static void in_child(void)
 {
-    ring_writer_forked(&writer);
+    ring_writer_forked(&fp_writer_);
 }
 
 static int is_set(const char *name)
@@ -47,41 +53,39 @@ __attribute__((constructor)) static void start(void)
     const int mono = clock && strcmp(clock, "monotonic") == 0;
     if (is_set("FOOTPLATE_DISABLE"))
         return;
-    ring_writer_start(&writer, &fp_on_, secure_getenv(RING_ENV), mono ? RING_CLOCK_MONOTONIC : 0);
+    ring_writer_start(&fp_writer_, &fp_on_, secure_getenv(RING_ENV),
+                      mono ? RING_CLOCK_MONOTONIC : 0);
+    if (fp_writer_.clock == RING_CLOCK_MONOTONIC)
+        fp_write_ = emit_mono;
     if (fp_on_)
         pthread_atfork(NULL, NULL, in_child);
 }
 
 __attribute__((destructor)) static void stop(void)
 {
-    ring_writer_stop(&writer);
-}
-
-void fp_emit_(uint64_t said, uint64_t value)
-{
-    ring_put(&writer, &thread, (struct ring_said){said, value});
+    ring_writer_stop(&fp_writer_);
 }
 
 static inline void emit(uint32_t what, fp_name name, uint64_t value)
 {
     if (fp_enabled())
-        fp_emit_(fp_said_(what, name), value);
+        fp_write_(fp_said_(what, name), value);
 }
 
 fp_name fp_intern(const char *text)
 {
-    return fp_enabled() ? ring_intern(&writer, text) : 0;
+    return fp_enabled() ? ring_intern(&fp_writer_, text) : 0;
 }
 
 void fp_fact(fp_name name, int64_t value)
 {
     if (fp_enabled())
-        ring_put_fact(&writer, &thread, name, (uint64_t)value);
+        ring_put_fact(&fp_writer_, &fp_thread_, name, (uint64_t)value);
 }
 
 uint64_t fp_asked(void)
 {
-    return fp_enabled() ? ring_asked(&writer) : 0;
+    return fp_enabled() ? ring_asked(&fp_writer_) : 0;
 }
 
 int fp_enabled(void)

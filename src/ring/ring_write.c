@@ -69,11 +69,10 @@ static bool take_owner(struct ring_head *r, uint32_t from, uint32_t to)
  * full. */
 static bool has_room(struct ring_thread *t)
 {
-    const uint64_t h = __atomic_load_n(&t->ring->head, __ATOMIC_RELAXED);
-    if (h - t->tail < RING_ROOM)
+    if (!ring_seems_full(t))
         return true;
     t->tail = __atomic_load_n(&t->ring->tail, __ATOMIC_ACQUIRE);
-    return h - t->tail < RING_ROOM;
+    return !ring_seems_full(t);
 }
 
 /* As the end of ring_put, for either clock. */

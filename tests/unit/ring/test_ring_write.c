@@ -17,15 +17,24 @@ static struct ring_writer writer;
 static uint8_t on;
 static _Thread_local struct ring_thread thread = RING_THREAD_INIT;
 
+static void start_with(enum ring_clock_kind clock)
+{
+    ring_writer_start(&writer, &on, test_tmpdir(), clock);
+    CHECK_INT(on, 1);
+}
+
 static void start(void)
 {
-    ring_writer_start(&writer, &on, test_tmpdir(), 0);
-    CHECK_INT(on, 1);
+    start_with(0);
 }
 
 static void put(uint32_t name, uint64_t value)
 {
-    ring_put(&writer, &thread, ring_say(RING_COUNT_INT, name, value));
+    const struct ring_said s = ring_say(RING_COUNT_INT, name, value);
+    if (writer.clock == RING_CLOCK_MONOTONIC)
+        ring_put_mono(&writer, &thread, s);
+    else
+        ring_put(&writer, &thread, s);
 }
 
 static void check_no_loss(const struct gather *g)
@@ -48,7 +57,7 @@ static void check_counts_up(const struct gathered *v, size_t n)
 static void check_order_with(enum ring_clock_kind clock)
 {
     struct gather g = {0};
-    ring_writer_start(&writer, &on, test_tmpdir(), clock);
+    start_with(clock);
     const uint32_t name = ring_intern(&writer, "n");
     const int64_t before = clock_mono().ns;
     for (uint64_t i = 0; i < 5000; i++)
@@ -76,7 +85,21 @@ TEST(events_stamped_with_the_monotonic_clock_come_out_likewise)
     check_order_with(RING_CLOCK_MONOTONIC);
 }
 
-TEST(a_full_ring_keeps_what_it_has_and_counts_the_rest_exactly)
+TEST(a_caller_that_does_not_know_the_clock_gets_that_of_the_writer)
+{
+    struct gather g = {0};
+    start_with(RING_CLOCK_MONOTONIC);
+    const int64_t before = clock_mono().ns;
+    for (uint64_t i = 0; i < 100; i++)
+        ring_put(&writer, &thread, ring_say(RING_COUNT_INT, 0, i));
+    gather_all(&g, test_tmpdir());
+    CHECK_INT(g.n, 100);
+    check_counts_up(g.v, g.n);
+    CHECK(g.v[0].at_ns >= before && g.v[99].at_ns <= clock_mono().ns);
+    gather_free(&g);
+}
+
+static void check_full_with(enum ring_clock_kind clock)
 {
     struct gather g = {0};
     const struct ring_folder_handler h = gather_handler(&g);
@@ -84,7 +107,7 @@ TEST(a_full_ring_keeps_what_it_has_and_counts_the_rest_exactly)
     struct err e;
     size_t n;
     enum { PUT = 20000, KEPT = RING_ROOM - 1 }; /* one place says which thread it is */
-    start();
+    start_with(clock);
     for (uint64_t i = 0; i < PUT; i++)
         put(0, i);
     OK(ring_folder_open(&f, test_tmpdir(), &h, &e));
@@ -100,6 +123,16 @@ TEST(a_full_ring_keeps_what_it_has_and_counts_the_rest_exactly)
     CHECK_INT(g.lost.dropped, PUT - KEPT);
     ring_folder_close(f, false);
     gather_free(&g);
+}
+
+TEST(a_full_ring_keeps_what_it_has_and_counts_the_rest_exactly)
+{
+    check_full_with(0);
+}
+
+TEST(a_full_ring_with_the_monotonic_clock_likewise)
+{
+    check_full_with(RING_CLOCK_MONOTONIC);
 }
 
 enum { MANY = 300000 };
@@ -308,7 +341,7 @@ static void *poke(void *arg)
     return NULL;
 }
 
-TEST(signal_handlers_that_emit_all_the_time_lose_and_mix_nothing)
+static void check_signals_with(enum ring_clock_kind clock)
 {
     struct gather g = {0};
     const struct ring_folder_handler h = gather_handler(&g);
@@ -318,7 +351,7 @@ TEST(signal_handlers_that_emit_all_the_time_lose_and_mix_nothing)
     size_t n, left;
     pthread_t self = pthread_self(), t;
     uint64_t put_by_main = 0;
-    start();
+    start_with(clock);
     handler_name = ring_intern(&writer, "handler");
     const uint32_t name = ring_intern(&writer, "main");
     sigaction(SIGUSR1, &act, NULL);
@@ -344,6 +377,16 @@ TEST(signal_handlers_that_emit_all_the_time_lose_and_mix_nothing)
     check_no_loss(&g);
     ring_folder_close(f, false);
     gather_free(&g);
+}
+
+TEST(signal_handlers_that_emit_all_the_time_lose_and_mix_nothing)
+{
+    check_signals_with(0);
+}
+
+TEST(signal_handlers_lose_and_mix_nothing_with_the_monotonic_clock)
+{
+    check_signals_with(RING_CLOCK_MONOTONIC);
 }
 
 static void fork_and_put(bool tell)
