@@ -48,6 +48,7 @@ int api_status(const struct route_ask *q, struct route_answer *out, struct err *
     jw_int(&j, "clients", (int64_t)facts.clients);
     jw_int(&j, "connections", (int64_t)facts.connections);
     jw_int(&j, "requests", (int64_t)facts.requests);
+    jw_int(&j, "evaluations", (int64_t)facts.evaluations);
     if (memory < 0)
         jw_null(&j, "memory_bytes");
     else

@@ -37,7 +37,7 @@ struct topic {
     struct feed feed;
     struct arena arena; /* its texts */
     struct client *clients;
-    struct feed_text *status; /* the newest, for who comes later */
+    struct feed_text *status, *findings; /* the newest, for who comes later or is behind */
     bool gone;
     mono_ns said; /* when something was sent last */
     struct topic *next;
@@ -64,6 +64,13 @@ static void empty(struct client *c)
     c->at = 0;
 }
 
+/* NULL is fine. */
+static void enqueue(struct client *c, struct feed_text *t)
+{
+    if (t)
+        c->queue[(c->first + c->n++) % QUEUE] = feed_text_ref(t);
+}
+
 /* One that is too slow loses what waits for it, all but an event that is half sent. */
 static void push(struct client *c, struct feed_text *t)
 {
@@ -76,10 +83,12 @@ static void push(struct client *c, struct feed_text *t)
         c->at = at;
         c->behind = true;
     }
-    if (c->behind && c->topic->status && t != c->topic->status)
-        c->queue[(c->first + c->n++) % QUEUE] = feed_text_ref(c->topic->status);
+    if (c->behind && t != c->topic->status)
+        enqueue(c, c->topic->status);
+    if (c->behind && t != c->topic->findings)
+        enqueue(c, c->topic->findings);
     c->behind = false;
-    c->queue[(c->first + c->n++) % QUEUE] = feed_text_ref(t);
+    enqueue(c, t);
     exchange_wake(c->x);
 }
 
@@ -138,7 +147,7 @@ static bool same_text(const char *a, const char *b)
 static bool is_topic(const struct topic *t, const struct feed *f)
 {
     bool same = !t->gone && strcmp(t->feed.run, f->run) == 0 && same_text(t->feed.node, f->node) &&
-                t->feed.n_metrics == f->n_metrics;
+                t->feed.judged == f->judged && t->feed.n_metrics == f->n_metrics;
     for (size_t i = 0; same && i < f->n_metrics; i++)
         same = strcmp(t->feed.metric[i], f->metric[i]) == 0;
     return same;
@@ -172,6 +181,7 @@ static struct topic *topic_of(struct live *l, const struct feed *f)
 static void free_topic(struct topic *t)
 {
     feed_text_free(t->status);
+    feed_text_free(t->findings);
     free(t->feed.seen);
     arena_free(&t->arena);
     free(t);
@@ -207,12 +217,18 @@ static void end_all(struct topic *t)
     }
 }
 
+static void keep_newest(struct feed_text **kept, struct feed_text *t)
+{
+    if (!t)
+        return;
+    feed_text_free(*kept);
+    *kept = feed_text_ref(t);
+}
+
 static void hand_out(struct live *l, struct topic *t, struct feed_news *news)
 {
-    if (news->text[FEED_STATUS]) {
-        feed_text_free(t->status);
-        t->status = feed_text_ref(news->text[FEED_STATUS]);
-    }
+    keep_newest(&t->status, news->text[FEED_STATUS]);
+    keep_newest(&t->findings, news->text[FEED_FINDINGS]);
     for (size_t i = 0; i < FEED_N; i++) {
         if (news->text[i])
             push_all(t, news->text[i]);
@@ -323,6 +339,8 @@ const struct route_param api_live_params[] = {
     {"metric", PARAM_TEXT, .repeat = true,
      .help = "Samples of this metric; 'cpu.' with a dot at the end: of all below."},
     {"node", PARAM_TEXT, .help = "Only this node."},
+    {"findings", PARAM_FLAG,
+     .help = "Have the rules evaluated again as data comes, and tell when they answer otherwise."},
     {0},
 };
 
@@ -336,6 +354,7 @@ int api_live(const struct route_ask *q, struct route_answer *out, struct err *e)
 static int feed_of(struct feed *f, const struct route_ask *q, struct err *e)
 {
     *f = (struct feed){.run = q->name, .node = route_text(q, "node")};
+    f->judged = route_number(q, "findings", 0) != 0;
     for (size_t i = 0; i < q->n_values; i++) {
         if (strcmp(q->values[i].param->name, "metric") != 0)
             continue;
@@ -357,8 +376,8 @@ static struct client *add_client(struct live *l, struct exchange *x, const struc
         c->next->before = c;
     t->clients = c;
     l->n_clients++;
-    if (t->status)
-        c->queue[c->n++] = feed_text_ref(t->status);
+    enqueue(c, t->status);
+    enqueue(c, t->findings);
     return c;
 }
 

@@ -9,6 +9,7 @@
 #include "query/steps.h"
 #include "serve/hash.h"
 #include "serve/live_own.h"
+#include "serve/pace.h"
 #include "serve/runs_own.h"
 
 /* ---- texts ---- */
@@ -215,9 +216,7 @@ static struct feed_text *steps_text(struct feed *f, struct run *run, struct aren
     if (begin.ns < f->steps_next.ns)
         return NULL;
     put_steps(&b, run, a);
-    const int64_t took = mono_diff(clock_mono(), begin);
-    f->steps_next =
-        mono_add(begin, MAX_OF(FEED_STEPS_MS * NS_PER_MS, took * (int64_t)FEED_STEPS_COST));
+    f->steps_next = pace_next(begin, clock_mono(), FEED_STEPS_MS * NS_PER_MS);
     const uint64_t sum = hash_bytes(b.p, b.len);
     const bool same = f->begun && sum == f->steps_sum;
     f->steps_sum = sum;
@@ -229,17 +228,24 @@ static struct feed_text *steps_text(struct feed *f, struct run *run, struct aren
 
 /* ---- findings ---- */
 
-static struct feed_text *findings_text(struct feed *f, const char *run)
+static int64_t findings_written(const char *run)
 {
     char path[PATH_LEN];
     struct err e;
+    return path_join(path, &e, "%s/findings.json", run) == 0 ? stamp_file(path) : 0;
+}
+
+static struct feed_text *findings_text(struct feed *f, struct runs *runs, const struct runs_hold *h)
+{
     struct buf b = {0};
     struct jw j = {.out = &b};
-    const int64_t written =
-        path_join(path, &e, "%s/findings.json", run) == 0 ? stamp_file(path) : 0;
-    const bool same = written == f->findings;
+    const int64_t written = findings_written(h->info->path);
+    const uint64_t verdicts = f->judged ? runs_findings_watch(runs, h) : 0;
+    /* Who wants to hear of them may have asked while they were being evaluated: ask again. */
+    const bool same = f->begun ? written == f->findings && verdicts == f->verdicts : !f->judged;
     f->findings = written;
-    if (same || !f->begun)
+    f->verdicts = verdicts;
+    if (same)
         return NULL;
     jw_object(&j, NULL);
     jw_int(&j, "changed", ++f->changes);
@@ -249,11 +255,12 @@ static struct feed_text *findings_text(struct feed *f, const char *run)
 
 /* ---- all of it ---- */
 
-static void look(struct feed *f, const struct runs_hold *h, struct feed_news *out)
+static void look(struct feed *f, struct runs *runs, const struct runs_hold *h,
+                 struct feed_news *out)
 {
     struct arena a = {0};
     const bool same = f->begun && f->version == h->version && f->status == h->info->status;
-    out->text[FEED_FINDINGS] = findings_text(f, h->info->path);
+    out->text[FEED_FINDINGS] = findings_text(f, runs, h);
     if (same)
         return;
     f->version = h->version;
@@ -283,7 +290,7 @@ void feed_look(struct feed *f, struct runs *runs, struct feed_news *out)
         out->text[FEED_STATUS] = error_text(e.msg);
         return;
     }
-    look(f, &h, out);
+    look(f, runs, &h, out);
     if (!runs_give(runs, &h)) /* what was read may be wrong; the next look will tell */
         drop(out);
 }

@@ -14,8 +14,7 @@ enum {
     FEED_SERIES = 4096,    /* that are followed for one question */
     FEED_TEXT = 512 << 10, /* longest event; a larger one is left out */
     FEED_BEHIND_S = 30,    /* samples may come to the disk so late */
-    FEED_STEPS_MS = 2000,  /* between two looks at the steps */
-    FEED_STEPS_COST = 20,  /* and so many times as long as a look takes */
+    FEED_STEPS_MS = 2000,  /* between two looks at the steps, or more, see pace.h */
 };
 
 /* An event as it goes out, shared by all who get it. */
@@ -40,13 +39,15 @@ struct feed {
     const char *run, *node; /* node NULL: all */
     const char *metric[LIVE_METRICS];
     size_t n_metrics;
+    bool judged; /* findings are evaluated as the run goes on */
     bool begun;
     uint64_t version;
     enum run_status status;
     struct feed_seen *seen; /* FEED_SERIES */
     size_t n_seen;
     int64_t newest_ns;
-    int64_t findings; /* when findings.json was written */
+    int64_t findings;  /* when findings.json was written */
+    uint64_t verdicts; /* how often those evaluated here changed */
     int64_t changes;
     mono_ns steps_next;
     uint64_t steps_sum; /* of what was told last */

@@ -264,6 +264,8 @@ static int open_item(struct runs *r, struct runs_item *x, uint64_t version, stru
 static int describe(struct runs_hold *h, struct err *e)
 {
     h->about = about_read(h->item->path, 0);
+    if (h->about->broken && !stamp_about(h->item->path)) /* it was looked at, and deleted since */
+        return runs_vanished(h->item->name, e);
     if (h->about->broken)
         return err_set(e, ERR_FORMAT, "%s", h->about->broken);
     h->info = &h->about->info;
@@ -351,6 +353,7 @@ void runs_get_facts(struct runs *r, struct runs_facts *out)
     out->runs = r->n_items;
     out->open = r->n_open;
     out->open_bytes = r->open_bytes;
+    out->evaluations = r->evaluations;
     out->uptime_s = (double)mono_diff(clock_mono(), r->began) / (double)NS_PER_S;
     pthread_mutex_unlock(&r->lock);
     if (r->fill)

@@ -82,10 +82,14 @@ bool runs_give(struct runs *r, struct runs_hold *h);
 MUST_CHECK int runs_findings(struct runs *r, const char *name, struct arena *a, const char **out,
                              struct err *e);
 
+/* Has the findings of a run that goes on evaluated again when its data is newer and it is time.
+ * Hands back a number that grows when they say something else. */
+uint64_t runs_findings_watch(struct runs *r, const struct runs_hold *h);
+
 /* What the server says of itself. */
 struct runs_facts {
     size_t runs, open, open_bytes, clients, connections;
-    uint64_t requests;
+    uint64_t requests, evaluations; /* of all rules over a run */
     double uptime_s;
 };
 

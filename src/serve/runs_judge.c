@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* runs_judge.c - the findings of a run: those that its recorder wrote, or evaluated here, in the
- * background, for a run that has none or whose data is newer. */
+ * background, for a run that has none or whose data is newer. Of a run that goes on they are
+ * evaluated again as its data comes, once for all who look, and the less often the longer that
+ * takes. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_read.h"
 #include "base/mem.h"
 #include "rules/feed_run.h"
 #include "rules/rightsize.h"
@@ -12,37 +13,12 @@
 #include "serve/cutfile.h"
 #include "serve/heap.h"
 #include "serve/heavy.h"
+#include "serve/pace.h"
 #include "serve/runs_own.h"
 
-enum { AGAIN_S = 10 }; /* between two evaluations of a run that lives */
-
-/* ---- findings.json ---- */
-
-static const char *rules_of(const json_t *o, struct arena *a)
-{
-    const json_t *list = json_object_get(o, "rules");
-    char *text = json_is_array(list) ? json_dumps(list, JSON_COMPACT) : NULL;
-    const char *copy = text ? arena_strdup(a, text) : NULL;
-    free(text);
-    return copy;
-}
-
-/* NULL: there is none, it cannot be read, or the data is newer. A recorder that runs writes it anew
- * whenever something changes. */
-static const char *from_file(const struct runs_item *x, bool live, struct arena *a)
-{
-    char path[PATH_LEN];
-    struct err e;
-    json_t *o;
-    if (path_join(path, &e, "%s/findings.json", x->path))
-        return NULL;
-    const int64_t written = stamp_file(path);
-    if (!written || (!live && written < stamp_newest(x->path)) || json_read_file(&o, path, &e))
-        return NULL;
-    const char *text = rules_of(o, a);
-    json_decref(o);
-    return text;
-}
+/* Between two evaluations of a run that lives; a little less than the second in which a recorder
+ * writes, so that what it wrote is not left for the time after next. */
+#define AGAIN_NS (900 * NS_PER_MS)
 
 /* ---- evaluating ---- */
 
@@ -53,6 +29,7 @@ struct judging {
     char *text, *error;
     unsigned issues[SEVERITY_N];
     uint64_t version, stamp; /* of the data, of the description */
+    mono_ns began;
     bool turns;
     bool changed; /* the data did while it was read: what went wrong says nothing about the run */
 };
@@ -72,26 +49,40 @@ static int check(struct run *run, const struct rule_params *params, struct arena
     return rc;
 }
 
+/* Those of the user's own rules stand behind the others, as in findings.json. */
+static void write_text(struct judging *g, const struct checked *c, const struct rule_params *params,
+                       const struct told_rules *told)
+{
+    struct buf b = {0};
+    struct jw j = {.out = &b};
+    jw_array(&j, NULL);
+    for (size_t k = 0; k < RULE_N; k++) {
+        const struct verdict *v = &c->verdicts.v[k];
+        g->issues[v->severity] += v->state == RULE_ISSUE;
+        verdict_json(&j, NULL, v, params->v[k]);
+    }
+    for (size_t i = 0; i < told->n_own; i++) {
+        buf_u8(&b, ',');
+        buf_put(&b, told->own[i], strlen(told->own[i]));
+    }
+    for (size_t k = 0; k < SEVERITY_N; k++)
+        g->issues[k] += told->issues[k];
+    jw_end(&j);
+    buf_u8(&b, 0);
+    g->text = (char *)b.p;
+}
+
 static int judge(struct judging *g, struct run *run, struct err *e)
 {
     struct arena a = {0};
-    struct buf b = {0};
-    struct jw j = {.out = &b};
     struct rule_params params;
+    struct told_rules told;
     struct checked *c = arena_new(&a, struct checked);
     rule_params_init(&params, &a);
+    told_read(&told, g->item->path, &params, &a);
     const int rc = check(run, &params, &a, c, e);
-    if (rc == 0) {
-        jw_array(&j, NULL);
-        for (size_t k = 0; k < RULE_N; k++) {
-            const struct verdict *v = &c->verdicts.v[k];
-            g->issues[v->severity] += v->state == RULE_ISSUE;
-            verdict_json(&j, NULL, v, params.v[k]);
-        }
-        jw_end(&j);
-        buf_u8(&b, 0);
-        g->text = (char *)b.p;
-    }
+    if (rc == 0)
+        write_text(g, c, &params, &told);
     arena_free(&a);
     return rc;
 }
@@ -145,11 +136,13 @@ static void keep(struct judging *g)
     x->findings_error = g->error;
     x->findings_version = g->version;
     x->findings_at = clock_mono();
+    x->findings_next = pace_next(g->began, x->findings_at, AGAIN_NS);
     x->evaluating = false;
     if (g->changed)
         x->looked.ns = 0; /* who asks next sees what became of it */
     if (!g->text)
         return;
+    x->findings_changes += !x->findings || strcmp(x->findings, g->text) != 0;
     free(x->findings);
     x->findings = g->text;
     x->judged = true;
@@ -163,6 +156,7 @@ static void run_job(struct job *j, bool ends)
     struct runs_item *x = g->item;
     if (!ends && g->turns) {
         const uint64_t bytes = heavy_begin(g->runs->heavy, stamp_bytes(x->path));
+        g->began = clock_mono(); /* waiting costs nothing */
         evaluate(g);
         heavy_end(g->runs->heavy, bytes);
     } else if (!ends) {
@@ -170,6 +164,7 @@ static void run_job(struct job *j, bool ends)
         heap_give_back();
     }
     pthread_mutex_lock(&g->runs->lock);
+    g->runs->evaluations += !ends;
     keep(g);
     bound_texts(g->runs);
     pthread_mutex_unlock(&g->runs->lock);
@@ -185,15 +180,17 @@ struct job *judge_prepare(struct runs *r, struct runs_item *x, uint64_t version,
                           .item = x,
                           .version = version,
                           .turns = turns,
+                          .began = clock_mono(),
                           .stamp = x->about->stamp};
     x->evaluating = true;
     x->refs++;
     return &g->job;
 }
 
-bool judge_is_recent(mono_ns at)
+bool judge_is_due(const struct runs_item *x, uint64_t version)
 {
-    return at.ns && mono_diff(clock_mono(), at) < AGAIN_S * NS_PER_S;
+    return version && !x->evaluating && x->findings_version != version &&
+           clock_mono().ns >= x->findings_next.ns;
 }
 
 /* What was found is still good, or good enough for a run that goes on. */
@@ -201,22 +198,20 @@ static bool is_good(const struct runs_item *x, uint64_t version, bool live)
 {
     if (!x->findings && !x->findings_error)
         return false;
-    return x->findings_version == version || (live && judge_is_recent(x->findings_at));
+    return x->findings_version == version || (live && clock_mono().ns < x->findings_next.ns);
 }
 
-static int from_judge(struct runs *r, struct runs_item *x, bool live, struct arena *a,
-                      const char **out, struct err *e)
+static int from_judge(struct runs *r, const struct runs_hold *h, struct arena *a, const char **out,
+                      struct err *e)
 {
-    const uint64_t version = runs_look(r, x);
+    struct runs_item *x = h->item;
     struct job *todo = NULL;
     int rc = 0;
-    if (!version)
-        return runs_vanished(x->name, e);
     pthread_mutex_lock(&r->lock);
-    const bool good = is_good(x, version, live);
+    const bool good = is_good(x, h->version, h->live);
     if (!good && !x->evaluating)
-        todo = judge_prepare(r, x, version, true);
-    if (x->findings && (good || live))
+        todo = judge_prepare(r, x, h->version, true);
+    if (x->findings && (good || h->live))
         *out = arena_strdup(a, x->findings);
     else if (good)
         rc = err_set(e, ERR_FORMAT, "%s", x->findings_error);
@@ -226,13 +221,27 @@ static int from_judge(struct runs *r, struct runs_item *x, bool live, struct are
     return rc;
 }
 
-/* Those evaluated here are of newer data than findings.json, unless that was written since. Of a
- * run that goes on they are good until there are others. */
+uint64_t runs_findings_watch(struct runs *r, const struct runs_hold *h)
+{
+    struct runs_item *x = h->item;
+    struct job *todo = NULL;
+    pthread_mutex_lock(&r->lock);
+    if (h->live && judge_is_due(x, h->version))
+        todo = judge_prepare(r, x, h->version, true);
+    const uint64_t changes = x->findings_changes;
+    pthread_mutex_unlock(&r->lock);
+    if (todo)
+        work_add(r->judges, todo);
+    return changes;
+}
+
+/* Those evaluated here are of newer data than findings.json, unless that was written since; of a
+ * run that goes on they always are. */
 const unsigned *judge_issues(const struct runs_item *x)
 {
     const struct runs_about *a = x->about;
     const bool live = !a->broken && a->info.status == RUN_RUNNING;
-    if (x->judged && (x->judged_stamp == a->stamp || (live && !a->has_issues)))
+    if (x->judged && (live || x->judged_stamp == a->stamp))
         return x->issues;
     return a->has_issues ? a->issues : NULL;
 }
@@ -240,16 +249,13 @@ const unsigned *judge_issues(const struct runs_item *x)
 int runs_findings(struct runs *r, const char *name, struct arena *a, const char **out,
                   struct err *e)
 {
-    struct runs_item *x;
-    int rc = runs_look_up(r, name, &x, e);
+    struct runs_hold h;
+    int rc = runs_take(r, name, false, &h, e);
     if (rc)
         return rc;
-    pthread_mutex_lock(&r->lock);
-    const bool live = !x->about->broken && x->about->info.status == RUN_RUNNING;
-    pthread_mutex_unlock(&r->lock);
-    *out = from_file(x, live, a);
+    *out = h.live ? NULL : told_text(h.item->path, a);
     if (!*out)
-        rc = from_judge(r, x, live, a, out, e);
-    runs_unref(r, x);
+        rc = from_judge(r, &h, a, out, e);
+    (void)runs_give(r, &h);
     return rc;
 }

@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #include "base/file.h"
+#include "rules/params.h"
 #include "rules/verdict.h"
 #include "serve/runs.h"
 #include "serve/runs_stamp.h"
@@ -54,6 +55,8 @@ struct runs_item {
     char *findings; /* as JSON, under runs.lock; NULL: none yet */
     uint64_t findings_version;
     mono_ns findings_at;
+    mono_ns findings_next;     /* when newer data may be evaluated; 0: at once */
+    uint64_t findings_changes; /* grows when the text is another one */
     bool evaluating;
     char *findings_error; /* why the last evaluation failed; NULL: it did not */
     /* What was counted in the last one that did not fail; all under runs.lock. */
@@ -61,7 +64,6 @@ struct runs_item {
     unsigned issues[SEVERITY_N];
     uint64_t judged_stamp; /* of the description that was good then */
     uint64_t tried_stamp;  /* the same, when it was last evaluated without being asked for */
-    mono_ns tried_at;      /* when that was; 0: never */
 };
 
 struct runs_picture {
@@ -78,6 +80,7 @@ struct runs {
     pthread_mutex_t scan; /* one looks through the folders at a time */
     pthread_mutex_t lock;
     struct runs_item *slot[RUNS_SLOTS];
+    uint64_t evaluations; /* that were done */
     size_t n_items, n_open, open_bytes, open_bytes_most;
     struct runs_picture *picture;
     mono_ns scanned; /* 0: never */
@@ -91,6 +94,7 @@ struct runs {
     } fill_list;
     bool filling;       /* under the lock */
     mono_ns list_asked; /* the same; 0: never */
+    mono_ns quiet_next; /* when runs that go on may be evaluated for the list; its thread's */
     struct digests *digests;
     struct later *later;
     struct heavy *heavy;
@@ -123,11 +127,25 @@ struct runs_about *about_read(const char *path, uint64_t stamp);
 struct job *judge_prepare(struct runs *r, struct runs_item *x, uint64_t version, bool turns);
 /* What is known of its issues without looking at its data; NULL: nothing. Under the lock. */
 const unsigned *judge_issues(const struct runs_item *x);
-/* Findings evaluated then are good enough for a run that goes on. 0: never. */
-bool judge_is_recent(mono_ns at);
+/* A run that goes on has data that was not evaluated, and the last evaluation is long enough ago.
+ * Under the lock. */
+bool judge_is_due(const struct runs_item *x, uint64_t version);
 /* The job that fills the list, see runs_list_asked. */
 void fill_list(struct job *j, bool ends);
 
+/* What findings.json says as text, in the arena; NULL: there is none that can be read, or the data
+ * is newer. */
+const char *told_text(const char *path, struct arena *a);
+
+struct told_rules {
+    const char **own; /* verdicts of the user's own rules, as JSON */
+    size_t n_own;
+    unsigned issues[SEVERITY_N]; /* among these */
+};
+
+/* What a newer evaluation needs of it, in the arena: parameters as the user has set them go into
+ * `p`. Nothing when there is none. */
+void told_read(struct told_rules *t, const char *path, struct rule_params *p, struct arena *a);
 /* Counts the issues of findings.json; false: there is none that can be read. */
 bool issues_read(const char *path, unsigned out[SEVERITY_N]);
 

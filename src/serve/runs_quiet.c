@@ -4,12 +4,13 @@
  * Runs whose recorder wrote none, imported ones and those that go on, would have none in the list
  * until each of them was opened. They are evaluated one at a time on a thread that yields to
  * everything else; only the newest, only ones that take little, and only while the list is asked
- * for. */
+ * for. Those that go on share a twentieth of a core, however many they are. */
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "serve/pace.h"
 #include "serve/runs_own.h"
 
 enum {
@@ -19,44 +20,76 @@ enum {
     LEAST_NICE = 19,
 };
 
+/* The list is asked for about once a second; so much of the time may be made up for then. */
+#define CREDIT_NS (2 * NS_PER_S)
+
+static bool lives(const struct runs_item *x)
+{
+    return !x->about->broken && x->about->info.status == RUN_RUNNING;
+}
+
 /* A run that goes on wants it again and again, an ended one once. Under the lock. */
-static bool wants_judging(const struct runs_item *x)
+static bool wants_judging(const struct runs *r, const struct runs_item *x, uint64_t version)
 {
     const struct runs_about *a = x->about;
     if (a->broken || x->evaluating)
         return false;
-    if (a->info.status == RUN_RUNNING)
-        return !judge_is_recent(x->findings_at) && !judge_is_recent(x->tried_at);
+    if (lives(x))
+        return clock_mono().ns >= r->quiet_next.ns && judge_is_due(x, version);
     return !judge_issues(x) && x->tried_stamp != a->stamp;
 }
 
-/* Takes note that it was tried, also when it is then too large or cannot be read. */
-static bool take_if_wanted(struct runs *r, struct runs_item *x)
+/* `*turn` says when it had its last. */
+static bool is_wanted(struct runs *r, struct runs_item *x, mono_ns *turn)
 {
     pthread_mutex_lock(&r->lock);
-    const bool wanted = wants_judging(x);
-    if (wanted) {
-        x->tried_stamp = x->about->stamp;
-        x->tried_at = clock_mono();
-    }
+    const bool live = lives(x);
     pthread_mutex_unlock(&r->lock);
-    return wanted && stamp_bytes(x->path) <= BYTES_MOST;
+    const uint64_t version = live ? runs_look(r, x) : 0;
+    pthread_mutex_lock(&r->lock);
+    const bool wanted = wants_judging(r, x, version);
+    *turn = x->findings_at;
+    pthread_mutex_unlock(&r->lock);
+    return wanted;
 }
 
-/* The newest that has no findings yet, counted for the caller; NULL: there is none. */
+/* Takes note that it was tried, also when it is then too large or cannot be read. */
+static void note_try(struct runs *r, struct runs_item *x)
+{
+    pthread_mutex_lock(&r->lock);
+    x->tried_stamp = x->about->stamp;
+    pthread_mutex_unlock(&r->lock);
+}
+
+static bool is_small(struct runs *r, struct runs_item *x)
+{
+    const bool small = stamp_bytes(x->path) <= BYTES_MOST;
+    if (!small)
+        note_try(r, x);
+    return small;
+}
+
+/* Of those that want it the one whose turn is longest ago, so that none waits for ever, and of
+ * those that had none the newest. Counted for the caller; NULL: there is none. */
 static struct runs_item *next_of_list(struct runs *r)
 {
     struct runs_list list;
     struct runs_item *found = NULL;
+    mono_ns turn, oldest = {INT64_MAX};
     runs_list_read(r, &list);
-    for (size_t i = 0; !found && i < MIN_OF(list.n, (size_t)NEWEST); i++) {
-        struct runs_item *x = runs_find(r, list.v[i].name);
-        if (x && take_if_wanted(r, x))
+    for (size_t i = 0; i < MIN_OF(list.n, (size_t)NEWEST); i++) {
+        struct runs_item *x = runs_find(r, list.v[i].name), *other = x;
+        if (x && is_wanted(r, x, &turn) && turn.ns < oldest.ns && is_small(r, x)) {
+            other = found;
             found = x;
-        else if (x)
-            runs_unref(r, x);
+            oldest = turn;
+        }
+        if (other)
+            runs_unref(r, other);
     }
     runs_list_free(&list);
+    if (found)
+        note_try(r, found);
     return found;
 }
 
@@ -64,11 +97,15 @@ static struct runs_item *next_of_list(struct runs *r)
 static void judge_quietly(struct runs *r, struct runs_item *x)
 {
     const uint64_t version = runs_look(r, x);
+    const mono_ns begin = clock_mono();
     pthread_mutex_lock(&r->lock);
+    const bool live = lives(x);
     struct job *j = version && !x->evaluating ? judge_prepare(r, x, version, false) : NULL;
     pthread_mutex_unlock(&r->lock);
     if (j)
         j->run(j, false);
+    if (j && live)
+        r->quiet_next = pace_share(r->quiet_next, begin, clock_mono(), CREDIT_NS);
 }
 
 static bool still_asked(struct runs *r)

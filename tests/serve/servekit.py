@@ -118,6 +118,31 @@ class Server:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+class Stream:
+    """A client of server-sent events."""
+
+    def __init__(self, server: Server, path: str) -> None:
+        self.connection = server.connect()
+        self.connection.request("GET", "/api/v1" + path)
+        self.response = self.connection.getresponse()
+        assert self.response.status == 200, self.response.read()
+        assert self.response.headers["Content-Type"] == "text/event-stream"
+
+    def next(self, kind: str | None = None) -> tuple[str, Any]:
+        """The next event, or the next of a kind."""
+        name = ""
+        while line := self.response.readline():
+            word, _, rest = line.decode().rstrip("\n").partition(": ")
+            if word == "event":
+                name = rest
+            elif word == "data" and kind in (None, name):
+                return name, json.loads(rest)
+        raise EOFError
+
+    def close(self) -> None:
+        self.connection.close()
+
+
 def end(process: subprocess.Popen[str]) -> str:
     """Ends it as Ctrl-C does and checks that it ended well. Returns what it said."""
     if process.poll() is None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -12,37 +11,11 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from servekit import Server, serving, wait_for
+from servekit import Server, Stream, serving, wait_for
 
 LIMIT = 2000
-
-
-class Stream:
-    """A client of server-sent events."""
-
-    def __init__(self, server: Server, path: str) -> None:
-        self.connection = server.connect()
-        self.connection.request("GET", "/api/v1" + path)
-        self.response = self.connection.getresponse()
-        assert self.response.status == 200, self.response.read()
-        assert self.response.headers["Content-Type"] == "text/event-stream"
-
-    def next(self, kind: str | None = None) -> tuple[str, Any]:
-        """The next event, or the next of a kind."""
-        name = ""
-        while line := self.response.readline():
-            word, _, rest = line.decode().rstrip("\n").partition(": ")
-            if word == "event":
-                name = rest
-            elif word == "data" and kind in (None, name):
-                return name, json.loads(rest)
-        raise EOFError
-
-    def close(self) -> None:
-        self.connection.close()
 
 
 @pytest.fixture
