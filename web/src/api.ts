@@ -182,7 +182,7 @@ export interface LiveHandlers {
 }
 
 /** Follows a run. Returns what ends it. */
-function live(run: string, q: Opt<{ metric: readonly string[]; node: string }>, on: LiveHandlers): () => void {
+function live(run: string, q: Opt<{ metric: readonly string[]; node: string; findings: boolean }>, on: LiveHandlers): () => void {
   const source = new EventSource(runPath(run, "live", q));
   const hear = <T,>(name: string, then: ((value: T) => void) | undefined): void => {
     if (then === undefined) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // live.ts - what is new in the run that is shown: one server-sent event stream, as signals.
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 
 import { api } from "./api";
 import type { LiveStatus, LiveStep } from "./types";
@@ -8,7 +8,10 @@ import type { LiveStatus, LiveStep } from "./types";
 /** Grows when there is new data, or when the user asked for it: hand it to useLoad as the tick. */
 export const version = signal(0);
 export const liveStatus = signal<LiveStatus | null>(null);
+/** Grows when the rules answer otherwise than before. */
 export const findingsVersion = signal(0);
+/** Somebody shows what the rules say: the server evaluates them only for who looks. */
+export const wantFindings = signal(false);
 /** The newest step of each rank. */
 export const newestSteps = signal<LiveStep[]>([]);
 /** Whether the stream stands. */
@@ -49,21 +52,20 @@ export function follow(run: string): () => void {
   connected.value = true;
   let leave: (() => void) | null = null;
   const attend = (): void => {
-    if (document.hidden) {
-      leave?.();
-      leave = null;
-    } else leave ??= stream(run);
+    leave?.();
+    leave = document.hidden ? null : stream(run, wantFindings.value);
   };
-  attend();
+  const forget = effect(attend); // now, and whenever something else is wanted
   document.addEventListener("visibilitychange", attend);
   return () => {
     document.removeEventListener("visibilitychange", attend);
+    forget();
     leave?.();
   };
 }
 
-function stream(run: string): () => void {
-  return api.live(run, {}, {
+function stream(run: string, findings: boolean): () => void {
+  return api.live(run, { findings }, {
     status: (s) => {
       // The first one says what the page is loading anyway.
       if (liveStatus.value !== null && liveStatus.value.version !== s.version) version.value++;

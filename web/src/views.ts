@@ -17,10 +17,12 @@ export interface View {
   component: ComponentType<ViewProps>;
   /** Why there is nothing to show of this run, and how to get it; null: there is. */
   missing?: (run: RunInfo) => string | null;
+  /** It shows what the rules say. */
+  findings?: true;
 }
 
 export const views: readonly View[] = [
-  { id: "overview", title: "Overview", component: lazy(async () => (await import("./views/overview")).OverviewView) },
+  { id: "overview", title: "Overview", component: lazy(async () => (await import("./views/overview")).OverviewView), findings: true },
   { id: "nodes", title: "Nodes", component: lazy(async () => (await import("./views/nodes")).NodesView) },
   { id: "steps", title: "Steps", component: lazy(async () => (await import("./views/steps")).StepsView) },
   { id: "operators", title: "Operators", component: lazy(async () => (await import("./views/operators")).OperatorsView) },

@@ -7,7 +7,7 @@ import { Badge, Button } from "../components/basics";
 import { Empty, ErrorBox, Loading } from "../components/empty";
 import { Tabs } from "../components/tabs";
 import { age, dateTime } from "../format";
-import { connected, dataAge, follow, liveStatus, refresh, version } from "../live";
+import { connected, dataAge, follow, liveStatus, refresh, version, wantFindings } from "../live";
 import { useLoad } from "../load";
 import { go, showTab } from "../state";
 import type { RunInfo } from "../types";
@@ -92,10 +92,13 @@ function Gone(p: { run: string; error: Parameters<typeof ErrorBox>[0]["error"]; 
 }
 
 export function RunPage(p: { run: string; tab: string }) {
+  const view = views.find((v) => v.id === p.tab);
+  useEffect(() => {
+    wantFindings.value = view?.findings === true;
+  }, [view]);
   useEffect(() => follow(p.run), [p.run]);
   const info = useLoad(p.run, (signal) => api.run(p.run, signal), version.value);
   const name = info.data?.name ?? p.run;
-  const view = views.find((v) => v.id === p.tab);
   useEffect(() => {
     document.title = `${name} ${view?.title ?? ""} - Footplate`;
   }, [name, view]);

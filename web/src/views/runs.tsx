@@ -15,7 +15,14 @@ import type { RunLine, RunRow, Severities, Severity } from "../types";
 import { plural, SEVERITY, STATUS } from "../words";
 import "./runs.css";
 
+/** How soon to ask again: sooner while something in it goes on, unless the list is very long. */
 const AGAIN_MS = 3000;
+const SOON_MS = 1000;
+const LONG = 200;
+
+function pause(lines: readonly RunLine[] | null): number {
+  return lines !== null && lines.length <= LONG && lines.some((l) => isGood(l) && l.live) ? SOON_MS : AGAIN_MS;
+}
 
 /** A number that grows every few seconds while the page is looked at. */
 function useTicks(ms: number): number {
@@ -195,7 +202,9 @@ function RunsTable(p: { runs: RunLine[] }) {
 }
 
 export function RunsView() {
-  const load = useLoad("runs", (signal) => api.runs(signal), useTicks(AGAIN_MS));
+  const [ms, setMs] = useState(AGAIN_MS);
+  const load = useLoad("runs", (signal) => api.runs(signal), useTicks(ms));
+  useEffect(() => setMs(pause(load.data)), [load.data]);
   useEffect(() => {
     document.title = "Runs - Footplate";
   }, []);
