@@ -59,6 +59,69 @@ bool details_is_one(const char *name)
     return parse_name(&unused, name);
 }
 
+/* Numbers that tie a kernel to its launch, or an operator to what runs backward for it, may begin
+ * anew with every window; in the run they are those of the process. So each window has numbers of
+ * its own; addresses of memory are no such numbers. What the profiler itself took is told of a
+ * process -1, and is the job's. */
+enum { LINK_BITS = 40, PIECE = 64 };
+#define NO_PROCESS UINT32_MAX
+
+struct apart {
+    struct sink sink; /* first, so that it is the whole */
+    struct sink *behind;
+    uint32_t pid;
+    uint64_t more;
+};
+
+static void on_row(struct sink *s, struct group *g, mono_ns t)
+{
+    struct sink *behind = ((struct apart *)s)->behind;
+    behind->ops->row(behind, g, t);
+}
+
+static void on_loss(struct sink *s, const struct loss *l)
+{
+    struct sink *behind = ((struct apart *)s)->behind;
+    behind->ops->loss(behind, l);
+}
+
+static void on_mark(struct sink *s, const struct mark *m)
+{
+    struct sink *behind = ((struct apart *)s)->behind;
+    behind->ops->mark(behind, m);
+}
+
+static void set_apart(struct event *e, uint64_t more)
+{
+    if (e->category == CAT_MEMORY)
+        return;
+    e->link += e->link ? more : 0;
+    e->parent += e->parent ? more : 0;
+}
+
+static void on_events(struct sink *s, const struct track *t, const struct event *v, size_t n)
+{
+    const struct apart *a = (struct apart *)s;
+    struct event piece[PIECE];
+    struct track whose = *t;
+    if (t->pid == NO_PROCESS) {
+        whose.pid = a->pid;
+        snprintf(whose.name, sizeof whose.name, "profiler");
+    }
+    if (n == 0)
+        a->behind->ops->events(a->behind, &whose, v, 0);
+    for (size_t at = 0, many; at < n; at += many) {
+        many = MIN_OF(n - at, (size_t)PIECE);
+        memcpy(piece, v + at, many * sizeof *v);
+        for (size_t i = 0; i < many; i++)
+            set_apart(&piece[i], a->more);
+        a->behind->ops->events(a->behind, &whose, piece, many);
+    }
+}
+
+static const struct sink_ops apart_ops = {
+    .row = on_row, .loss = on_loss, .mark = on_mark, .events = on_events};
+
 /* A trace comes faster than a flush a second would take it away. */
 static int write_in_time(void *ctx, uint64_t done, uint64_t all, struct err *e)
 {
@@ -73,9 +136,13 @@ static int import_into(struct writer *w, const char *path, const struct window_f
 {
     const struct clock_tie tie = clock_tie_now();
     struct import_file_result got;
+    struct apart apart = {.sink = {&apart_ops},
+                          .behind = writer_sink(w),
+                          .pid = f->pid,
+                          .more = (uint64_t)f->k << LINK_BITS};
     const struct import_file_ask ask = {
         .path = path,
-        .sink = writer_sink(w),
+        .sink = &apart.sink,
         .wall_minus_mono_ns = tie.wall.ns - tie.mono.ns,
         .pid = f->pid,
         .progress = write_in_time,
