@@ -268,7 +268,16 @@ static void join_lanes(struct lane *v, size_t n)
         intervals_finish(&v->role[r]);
 }
 
-static void fill_device(struct device_row *d, const struct lane *l)
+/* `unseen` is a normal list; what ran in it after all was recorded. */
+static int64_t unseen_of(const struct lane *l, const struct intervals *unseen,
+                         const struct intervals *busy)
+{
+    size_t from = 0;
+    return intervals_length_within(unseen, l->begin, l->end, &from) -
+           intervals_length_both(unseen, busy);
+}
+
+static void fill_device(struct device_row *d, const struct lane *l, const struct intervals *unseen)
 {
     const struct intervals *kernel = &l->role[ROLE_KERNEL], *comm = &l->role[ROLE_COMM];
     const struct intervals *memcpys = &l->role[ROLE_MEMCPY];
@@ -276,6 +285,7 @@ static void fill_device(struct device_row *d, const struct lane *l)
     intervals_either(kernel, &l->role[ROLE_MEMSET], &computation);
     intervals_either(&computation, comm, &working);
     intervals_either(&working, memcpys, &busy);
+    d->end -= unseen_of(l, unseen, &busy);
     d->busy_ns = intervals_length(&busy);
     d->idle_ns = d->end - d->begin - d->busy_ns;
     d->compute_ns = intervals_length(kernel);
@@ -293,6 +303,8 @@ static void fill_device(struct device_row *d, const struct lane *l)
 static void end_devices(struct breaking *b)
 {
     struct lane *v = b->lanes.v;
+    struct intervals unseen = {0};
+    host_steps_unseen(&b->steps, &unseen);
     if (b->lanes.n)
         qsort(v, b->lanes.n, sizeof *v, by_device);
     for (size_t i = 0, end; i < b->lanes.n; i = end) {
@@ -302,8 +314,9 @@ static void end_devices(struct breaking *b)
         struct device_row *d = rows_add(&b->device_rows, 1, sizeof *d);
         *d = (struct device_row){
             .of = b->of, .device = v[i].device, .begin = v[i].begin, .end = v[i].end};
-        fill_device(d, &v[i]);
+        fill_device(d, &v[i], &unseen);
     }
+    intervals_free(&unseen);
 }
 
 static void end_steps(struct breaking *b)

@@ -32,7 +32,9 @@ struct step_row {
 struct device_row {
     struct breakdown_of of;
     uint32_t device;
-    int64_t begin, end; /* first begin and last end on any of its streams */
+    /* First begin on any of its streams, and so much later as was recorded until the last end: what
+     * lies between two windows is left out. */
+    int64_t begin, end;
     int64_t idle_ns, busy_ns, compute_ns, non_compute_ns;
     int64_t comm_ns, comm_overlap_ns; /* overlap: while computing */
     int64_t computation_ns, exposed_comm_ns, exposed_memcpy_ns;

@@ -41,6 +41,17 @@ void host_steps_sort(struct host_steps *s)
         qsort(s->v, s->n, sizeof *s->v, by_begin);
 }
 
+void host_steps_unseen(const struct host_steps *s, struct intervals *out)
+{
+    int64_t end = s->n ? s->v[0].end : 0;
+    for (size_t i = 1; i < s->n; i++) {
+        if (s->v[i].number > s->v[i - 1].number + 1)
+            intervals_add(out, end, s->v[i].begin);
+        end = MAX_OF(end, s->v[i].end);
+    }
+    intervals_finish(out);
+}
+
 /* ---- device operations ---- */
 
 static bool is_last_before(const struct host_steps *s, size_t i, int64_t t)

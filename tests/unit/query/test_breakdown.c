@@ -274,6 +274,31 @@ TEST(device_times_follow_their_definitions_over_all_streams)
     arena_free(&r.arena);
 }
 
+/* Steps 4 and 5, then step 90: what ran between them nobody knows, but for the end of a kernel. */
+TEST(the_time_between_two_windows_is_no_idle_time)
+{
+    struct kit k;
+    kit_open(&k);
+    struct kit_track *t = kit_thread(&k, 1), *s = kit_stream(&k, 0, 7);
+    kit_step(t, 0, 100, 4);
+    kit_step(t, 120, 200, 5);
+    kit_step(t, 10000, 10100, 90);
+    kit_link(t, 10, 20, CAT_RUNTIME, "launch", 1);
+    kit_link(t, 190, 195, CAT_RUNTIME, "launch", 2);
+    kit_link(t, 10010, 10020, CAT_RUNTIME, "launch", 3);
+    kit_link(s, 50, 60, CAT_KERNEL, "k", 1);
+    kit_link(s, 196, 230, CAT_KERNEL, "k", 2);
+    kit_link(s, 10050, 10080, CAT_KERNEL, "k", 3);
+    struct result r = result_of(&k);
+    CHECK_INT(r.b.n_steps, 3);
+    const struct device_row *d = &r.b.devices[0];
+    CHECK_INT(d->begin, 50);
+    CHECK_INT(d->end - d->begin, (230 - 50) + (10080 - 10000));
+    CHECK_INT(d->busy_ns, 10 + 34 + 30);
+    CHECK_INT(d->idle_ns, 180 + 80 - 74);
+    arena_free(&r.arena);
+}
+
 TEST(devices_and_ranks_are_kept_apart)
 {
     struct kit k;
