@@ -170,3 +170,26 @@ test("no two looks are the same in colour and in pattern", () => {
   const seen = new Set(LOOKS.map((look) => look.colour + look.pattern));
   assert.equal(seen.size, LOOKS.length);
 });
+
+test("a stream of two detail windows is one lane that has the slices of both", () => {
+  const place = { node: "a", rank: 0, pid: 1, thread: "stream 7", title: "stream 7", kind: "gpu" as const };
+  const { lanes, slices } = answer([], [
+    [0, 0, 500, 100, 1],
+    [1, 0, 900, 50, 0],
+    [1, 0, 100, 50, 1],
+    [1, 2, 120, 30, 2],
+    [2, 0, 0, 10, 0],
+  ]);
+  assert.deepEqual(lanes, []);
+  const two = { ...place, thread: "stream 8", title: "stream 8" };
+  const told = asAnswer(
+    { from_ns: 5000, to_ns: 9000, lanes: [{ id: 0, depth: 1, ...place }, { id: 1, depth: 3, ...place }, { id: 2, depth: 1, ...two }], names: ["a", "b", "c"], categories: ["phase", "kernel"], slices, cut: false },
+    5000,
+  );
+  assert.deepEqual(told.lanes.map((l) => [l.thread, l.depth]), [["stream 7", 3], ["stream 8", 1]]);
+  const chunk = buildChunk(told, { from: 0, to: 4000 }, 100);
+  const rows = chunk.tracks.get(told.lanes[0]!.id)!;
+  assert.deepEqual([...rows[0]!.start], [100, 500, 900]);
+  assert.deepEqual([...rows[2]!.start], [120]);
+  assert.deepEqual([...chunk.tracks.get(told.lanes[1]!.id)![0]!.start], [0]);
+});

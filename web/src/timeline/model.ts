@@ -53,15 +53,25 @@ function ranksByProcess(lanes: readonly TimelineLane[]): Map<string, number> {
   return new Map(known.map((l) => [`${l.node} ${l.pid}`, l.rank as number]));
 }
 
+/** Lanes with the same id as one, and which of them each was: every detail window has its own, and what
+ * is one thread or stream for people should be one here. */
+function joinLanes(lanes: readonly Lane[]): { lanes: Lane[]; place: number[] } {
+  const joined = uniteLanes([], lanes);
+  const places = new Map(joined.map((l, i) => [l.id, i]));
+  return { lanes: joined, place: lanes.map((l) => places.get(l.id)!) };
+}
+
 /** The server's answer as the timeline takes it, for a run that began at `start_ns`. */
 export function asAnswer(t: Timeline, start_ns: number): Answer {
   const ranks = ranksByProcess(t.lanes);
-  const lanes = t.lanes.map((l) => ({
+  const each = t.lanes.map((l) => ({
     ...l,
     id: [l.node, l.rank, l.pid, l.thread, l.kind, l.title].join("\u001f"),
     rank: l.rank ?? (l.pid === null ? null : (ranks.get(`${l.node} ${l.pid}`) ?? null)),
   }));
-  return { ...t, lanes, base: t.from_ns - start_ns };
+  const { lanes, place } = joinLanes(each);
+  const lane = lanes.length === each.length ? t.slices.lane : t.slices.lane.map((l) => place[l]!);
+  return { ...t, lanes, slices: { ...t.slices, lane }, base: t.from_ns - start_ns };
 }
 
 /** How many slices each row of each lane has; slices name their lane by its place in the list. */
