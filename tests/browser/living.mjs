@@ -19,12 +19,17 @@ function twoAlike() {
   return [...kept, ...second.map((l) => (l.includes("UtilizationRates") ? "series 1 UtilizationRates 20,5 60,30" : l))].join("\n");
 }
 
-/** A server and a job that has begun its steps: `end` ends both. */
-export async function living(name) {
-  const folder = mkdtempSync(join(tmpdir(), "footplate-live-"));
+/** From now on jobs run on a machine with two GPUs, as a file in the folder says. */
+export function playGpus(folder) {
   process.env.FOOTPLATE_NVML = process.env.FOOTPLATE_STANDIN ?? join(root, "build", "gcc", "tests", "standin", "libnvidia-ml-standin.so");
   process.env.FOOTPLATE_NVML_PLAY = join(folder, "two_alike.play");
   writeFileSync(process.env.FOOTPLATE_NVML_PLAY, twoAlike());
+}
+
+/** A server and a job that has begun its steps: `end` ends both. */
+export async function living(name) {
+  const folder = mkdtempSync(join(tmpdir(), "footplate-live-"));
+  playGpus(folder);
   const t = await start();
   const job = await t.record(name, "--seconds", "600", "--slow-input");
   const info = () => t.api(`/runs/${job.run}`);
