@@ -17,16 +17,19 @@ static uint64_t patience_of(const struct judge *j, const struct judged_node *n)
 
 bool judge_is_short(const struct judge *j, uint64_t least, struct verdict *out)
 {
-    uint64_t has = 0, patience = 0;
+    uint64_t has = 0, patience = 0, before = 0;
     for (size_t i = 0; i < j->n_nodes; i++) {
         const struct judged_node *n = &j->nodes[i];
+        const uint64_t waits = patience_of(j, n);
         if (n->sweeps >= least)
             return false;
-        has = MAX_OF(has, n->sweeps + n->before);
-        patience = MAX_OF(patience, patience_of(j, n));
+        has = MAX_OF(has, n->sweeps + (waits ? n->before : 0));
+        patience = MAX_OF(patience, waits);
+        before = MAX_OF(before, n->before);
     }
-    verdict_not_evaluated(out, "needs %llu data points, has %llu",
+    verdict_not_evaluated(out, "needs %llu data points%s, has %llu",
                           (unsigned long long)(has < patience ? patience : patience + least),
+                          before && !patience ? " of the training loop" : "",
                           (unsigned long long)has);
     return true;
 }

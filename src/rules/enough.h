@@ -6,7 +6,8 @@
 #include "rules/rule.h"
 
 /* Whether no node has `least` sweeps that count; then the verdict is "needs 1000 data points, has
- * 312", patience included where it applied. */
+ * 312", patience included where it applied, or "needs 20 data points of the training loop, has 7"
+ * where what came before the loop does not count. */
 bool judge_is_short(const struct judge *j, uint64_t least, struct verdict *out);
 
 #endif

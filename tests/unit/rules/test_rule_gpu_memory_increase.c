@@ -131,6 +131,14 @@ TEST(too_short_and_without_memory_are_not_evaluated)
               "needs 1000 data points, has 312");
 }
 
+TEST(what_came_before_the_loop_does_not_count_and_is_not_said_to)
+{
+    const struct kit_node node = {"n0", steps_up, 30, .gpus = 1};
+    const struct kit late = {&node, 1, .loop_after_ns = 12 * NS_PER_S};
+    CHECK_STR(kit_verdict(&late, RULE_NAME)->why,
+              "needs 20 data points of the training loop, has 6");
+}
+
 TEST(the_node_whose_memory_grows_is_named)
 {
     const struct kit_node nodes[] = {{"a", flat, 1000, .gpus = 1},
