@@ -44,6 +44,7 @@ struct walk {
     bool teacher; /* passes without gradients before a step's work belong to it; no loader */
     enum event_mode mode; /* of the step before, in this loop */
     bool fetched;         /* the loop that we are in has a loader */
+    bool trained;         /* and a training step of it is done */
 
     /* The step that is being made. */
     int64_t start;          /* NEVER: there is none */
@@ -128,6 +129,7 @@ static void add_step(struct walk *w, enum event_mode mode, int64_t start, int64_
                               .cut = cut,
                           });
     w->mode = mode;
+    w->trained |= mode == MODE_TRAIN;
 }
 
 static void add_all(struct walk *w, struct stretches *l)
@@ -211,7 +213,7 @@ static void on_loader(struct walk *w)
         begin_anew(w);
     }
     w->fetch = NEVER;
-    w->fetch_forward = w->fetch_backward = w->busy = w->fetched = false;
+    w->fetch_forward = w->fetch_backward = w->busy = w->fetched = w->trained = false;
     w->mode = MODE_TRAIN;
 }
 
@@ -322,6 +324,12 @@ static void take(struct walk *w, const struct point *p)
 
 /* ---- the end of the events ---- */
 
+/* Whether the pass behind the last fetch waits for its backward pass: those before it got one. */
+static bool awaits_backward(const struct walk *w)
+{
+    return w->trained && w->by_fetch && w->fetch_forward && w->passes.n == 0;
+}
+
 /* The process, or what we know of it, ends while a step is being made. */
 static void end_cut(struct walk *w)
 {
@@ -346,7 +354,7 @@ static void end_walk(struct walk *w)
         end_train(w);
     } else if (only_looked(w)) {
         end_eval(w);
-    } else if (w->start != NEVER && (w->backward || w->open)) {
+    } else if (w->start != NEVER && (w->backward || w->open || awaits_backward(w))) {
         end_cut(w);
     } else if (w->start != NEVER && w->by_fetch) {
         settle(w);

@@ -181,6 +181,17 @@ TEST(a_process_that_dies_in_mid_step_leaves_a_cut_one)
     CHECK_STR(kit_parts_of("D1 F1 B1 O1 D1 F3!", 1), "data 1, forward 3");
 }
 
+TEST(a_process_that_dies_between_the_passes_of_a_step_was_training)
+{
+    CHECK_STR(kit_steps_of("L1 D1 F1 B1 O1 D1 F3"), "t0 1+4, t1 5+4!");
+    CHECK_STR(kit_steps_of("L1 D1 F1 B1 O1 D1 F1 F1"), "t0 1+4, t1 5+3!");
+    CHECK_STR(kit_parts_of("D1 F1 B1 O1 D1 F3", 1), "data 1, forward 3");
+    /* Several fetches without one are an evaluation, and so is what another loader gave. */
+    CHECK_STR(kit_steps_of("D1 F1 B1 O1 D1 F1 D1 F1"), "t0 0+4, e0 4+2, e1 6+2");
+    CHECK_STR(kit_steps_of("L1 D1 F1 B1 O1 L1 D1 F1"), "t0 1+4, e0 6+2");
+    CHECK_STR(kit_steps_of("L1 D1 F1"), "e0 1+2");
+}
+
 TEST(a_process_that_dies_in_mid_step_without_a_loader_leaves_a_cut_one)
 {
     CHECK_STR(kit_steps_of("F1 B1 O1 F3!"), "t0 0+3, t1 3+3!");
