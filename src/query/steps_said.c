@@ -33,9 +33,35 @@ static void add_said(struct step_list *out, const struct point *x, int64_t start
                        });
 }
 
+/* The fetches in front of the next step. */
+struct fetched {
+    int64_t first;  /* NEVER: there are none */
+    size_t n, most; /* most: in front of any step so far */
+};
+
+static void on_fetch(struct fetched *f, const struct point *x)
+{
+    /* A loader that looks ahead is found empty in front of its last step. Where more was fetched
+     * than any step takes, the batches were for something else. */
+    if (x->dead && f->n > f->most)
+        f->first = NEVER;
+    if (x->dead)
+        return;
+    f->n = f->first == NEVER ? 1 : f->n + 1;
+    f->first = f->first == NEVER ? x->at : f->first;
+}
+
+static void on_step(struct fetched *f)
+{
+    if (f->first != NEVER)
+        f->most = MAX_OF(f->most, f->n);
+    f->first = NEVER;
+}
+
 bool steps_said(const struct points *p, struct step_list *out)
 {
-    int64_t done = INT64_MIN, inner = INT64_MIN, fetch = NEVER;
+    struct fetched f = {.first = NEVER};
+    int64_t done = INT64_MIN, inner = INT64_MIN;
     size_t before = 0; /* steps, without the one that ends at `done` */
     bool any = false;
     for (size_t i = 0; i < p->n; i++) {
@@ -48,14 +74,14 @@ bool steps_said(const struct points *p, struct step_list *out)
         }
         if (x->what == POINT_STEP) {
             before = out->n;
-            add_said(out, x, fetch == NEVER ? x->at : fetch);
+            add_said(out, x, f.first == NEVER ? x->at : f.first);
             done = x->end;
-            fetch = NEVER;
+            on_step(&f);
             any = true;
-        } else if (x->what == EV_DATA && !x->dead) {
-            fetch = fetch == NEVER ? x->at : fetch;
-        } else if (x->what == EV_DATA || parts_fetch_from_step(x->what)) {
-            fetch = NEVER;
+        } else if (x->what == EV_DATA) {
+            on_fetch(&f, x);
+        } else if (parts_fetch_from_step(x->what)) {
+            f.first = NEVER;
         }
     }
     return any;

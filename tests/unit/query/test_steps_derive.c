@@ -266,6 +266,17 @@ TEST(a_step_that_the_program_says_reaches_back_over_its_fetch)
     CHECK_STR(kit_parts_of("D5 .1 S10:0(F2)", 0), "data 5, forward 2, other 9");
 }
 
+TEST(a_loader_that_looks_ahead_is_empty_before_its_last_step_and_that_has_its_fetch_too)
+{
+    /* Two batches a step; N tells the size of a batch, and a fetch without one found nothing. */
+    const char *ahead = "D1 N8 .1 D1 N8 .1 D1 N8 .1 S9:0 D1 N8 .1 D1 N8 .1 S9:1 D1 N3 .1 D2 S9:2";
+    CHECK_STR(kit_steps_of(ahead), "t0 0+15, t1 15+13, t2 28+13");
+    CHECK_STR(kit_parts_of(ahead, 2), "data 3, other 10");
+    /* Who looks at all batches before its first step takes none of them for it. */
+    CHECK_STR(kit_steps_of("D1 N8 .1 D1 N8 .1 D1 N8 .1 D1 S9:0 .1 S9:1"), "t0 7+9, t1 17+9");
+    CHECK_STR(kit_steps_of("D1 N8 .1 S9:0 L1 D1 N8 .1 D1 N8 .1 D1 S9:1"), "t0 0+11, t1 17+9");
+}
+
 TEST(of_steps_inside_each_other_the_outer_one_counts)
 {
     CHECK_STR(kit_steps_of("S10:0(S3:7 S3:8) S10:1"), "t0 0+10, t1 10+10");
