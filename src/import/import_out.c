@@ -163,7 +163,7 @@ void out_begin(struct import_out *o, uint32_t track, const struct event *v)
     }
     const uint32_t i = take_open(o);
     struct out_track *t = &o->tracks[track];
-    o->opens[i - 1] = (struct out_open){*v, t->open};
+    o->opens[i - 1] = (struct out_open){*v, t->open, 0, 0};
     o->opens[i - 1].event.name = xstrdup(v->name); /* it may outlive the texts */
     o->opens[i - 1].event.args = v->args ? xstrdup(v->args) : NULL;
     t->open = i;
@@ -178,25 +178,55 @@ static const char *give_back(struct import_out *o, const char *own)
     return p;
 }
 
+/* It, what waited for it, and what waited for that; frees their places. */
+static void tell_ended(struct import_out *o, uint32_t track, uint32_t i)
+{
+    o->opens[i - 1].below = 0;
+    while (i) {
+        const struct out_open x = o->opens[i - 1];
+        struct event v = x.event;
+        if (x.inner)
+            o->opens[x.inner_last - 1].below = x.below;
+        o->opens[i - 1].below = o->free_open;
+        o->free_open = i;
+        o->n_opens--;
+        v.name = give_back(o, v.name);
+        v.args = give_back(o, v.args);
+        out_event(o, track, &v);
+        i = x.inner ? x.inner : x.below;
+    }
+}
+
+/* False: they did not begin together, or too many wait already. */
+static bool waits_for(struct import_out *o, uint32_t inner, uint32_t outer)
+{
+    struct out_open *in = &o->opens[inner - 1], *out = outer ? &o->opens[outer - 1] : NULL;
+    if (!out || out->event.at.ns != in->event.at.ns || o->n_opens > OUT_OPEN_MOST / 2)
+        return false;
+    if (out->inner)
+        o->opens[out->inner_last - 1].below = inner;
+    else
+        out->inner = inner;
+    out->inner_last = inner;
+    in->below = 0;
+    return true;
+}
+
 static void close_span(struct import_out *o, uint32_t track, mono_ns at, enum event_end end)
 {
     struct out_track *t = &o->tracks[track];
     const uint32_t i = t->open;
-    struct event v = o->opens[i - 1].event;
-    v.name = give_back(o, v.name);
-    v.args = give_back(o, v.args);
-    t->open = o->opens[i - 1].below;
-    o->opens[i - 1].below = o->free_open;
-    o->free_open = i;
-    o->n_opens--;
-    if (__builtin_sub_overflow(at.ns, v.at.ns, &v.dur_ns))
-        v.dur_ns = INT64_MAX; /* refused as a bad time */
-    if (v.dur_ns < 0) {
+    struct event *v = &o->opens[i - 1].event;
+    if (__builtin_sub_overflow(at.ns, v->at.ns, &v->dur_ns))
+        v->dur_ns = INT64_MAX; /* refused as a bad time */
+    if (v->dur_ns < 0) {
         o->result->count[IMPORTED_NEGATIVE]++;
-        v.dur_ns = 0;
+        v->dur_ns = 0;
     }
-    v.end = end;
-    out_event(o, track, &v);
+    v->end = end;
+    t->open = o->opens[i - 1].below;
+    if (!waits_for(o, i, t->open))
+        tell_ended(o, track, i);
 }
 
 void out_end(struct import_out *o, uint32_t track, mono_ns at)

@@ -25,6 +25,9 @@ struct out_track {
 struct out_open {
     struct event event;
     uint32_t below; /* the next outer one, or the next free one */
+    /* Those that began when it did and have ended, the first and the last: they are told behind it,
+     * because of two that begin and end together the one told first is the outer one. */
+    uint32_t inner, inner_last;
 };
 
 struct import_out {

@@ -3,7 +3,6 @@
  * stretch where two neighbours overlap. */
 #include "store/event_order.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -16,7 +15,7 @@ static inline bool before(const struct order_key *a, const struct order_key *b)
         return a->at < b->at;
     if (a->dur != b->dur)
         return a->dur > b->dur;
-    return a->dur > 0 ? a->row > b->row : a->row < b->row;
+    return a->tie < b->tie;
 }
 
 static void insert_sort(struct order_key *v, size_t n)

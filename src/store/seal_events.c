@@ -83,7 +83,7 @@ static inline uint32_t local_text(struct work *w, uint32_t text)
 static inline void add_event(struct work *w, const struct bare_event *v)
 {
     const uint32_t n = w->n++;
-    w->keys[n] = (struct order_key){v->at, v->dur, n};
+    w->keys[n] = order_key(v->at, v->dur, n, w->s->own);
     w->value[n] = v->value;
     w->link[n] = v->link;
     w->parent[n] = v->parent;

@@ -39,6 +39,8 @@ def kineto() -> dict:
         events += [
             span("user_annotation", f"ProfilerStep#{i + 5}", at, 100),
             span("cpu_op", 'aten::"mm"\n\\', at + 10, 50, args=ids | {"Input Dims": [[1, 2], []]}),
+            span("cpu_op", "aten::to", at + 62, 3),  # around the next; the clock is coarse
+            span("cpu_op", "aten::copy_", at + 62, 3),
             span("cuda_runtime", "cudaLaunchKernel", at + 20, 5.001, args=ids),
             span("kernel", "gemm<é>", at + 30, 40, pid=0, tid=7, args=where),
             span("gpu_memcpy", "Memcpy HtoD", at + 71, 3, pid=0, tid=7, args=ids | {"bytes": 4096}),
@@ -107,6 +109,8 @@ def test_an_imported_trace_comes_back_as_it_was(run_fp, look, again, tmp_path, f
     before = look(tmp_path / "run")
     assert len(json.loads(before["steps --json"][1])["steps"]) == 4
     assert '"gemm' in before["ops --json"][1]
+    ops = {op["name"]: op["self_s"] for op in json.loads(before["ops --json"][1])}
+    assert ops["aten::copy_"] > ops["aten::to"] == 0
     check_same(before, look(again(tmp_path / "run", form)))
 
 

@@ -55,6 +55,40 @@ TEST(events_come_out_by_track_in_their_order)
     bench_close(b);
 }
 
+static void begin(struct bench *b, uint32_t track, int64_t at, const char *name)
+{
+    const struct event v = {
+        .at = {at},
+        .kind = EVENT_SPAN,
+        .name = texts_keep(&b->out.texts, name, strlen(name))->p,
+    };
+    out_begin(&b->out, track, &v);
+}
+
+TEST(spans_that_begin_together_are_told_with_the_outer_one_first)
+{
+    struct bench *b = bench_open();
+    const uint32_t track = out_track(&b->out, TRACK_THREAD, 1, 1);
+    const char *const names[] = {"root", "a", "b", "c", "d", "e"};
+    begin(b, track, 1, names[0]);
+    for (size_t i = 1; i < 4; i++)
+        begin(b, track, 5, names[i]);
+    out_end(&b->out, track, (mono_ns){5}); /* c; then d, within b too */
+    begin(b, track, 5, names[4]);
+    for (size_t i = 0; i < 3; i++)
+        out_end(&b->out, track, (mono_ns){9});
+    begin(b, track, 9, names[5]);
+    out_end(&b->out, track, (mono_ns){10});
+    out_end(&b->out, track, (mono_ns){20});
+    CHECK_INT(b->out.n_opens, 0);
+    out_close(&b->out);
+    const char *const told[] = {"a", "b", "c", "d", "e", "root"};
+    CHECK_INT(b->got.n, COUNT_OF(told));
+    for (size_t i = 0; i < COUNT_OF(told); i++)
+        CHECK_STR(b->got.v[i].event.name, told[i]);
+    bench_close(b);
+}
+
 TEST(none_of_many_is_lost)
 {
     enum { MANY = 100000, TRACKS = 777 };
