@@ -202,12 +202,17 @@ static const struct {
     [BREAK_MEMORY] = {memory_columns, memory_cells},
 };
 
+static bool has_ranks(const struct breakdown *b)
+{
+    return b->n_steps && b->steps[0].of.rank != b->steps[b->n_steps - 1].of.rank;
+}
+
 static void print_sentences(const struct breakdown *b, struct arena *a)
 {
     putchar('\n');
     for (size_t i = 0; i < b->n_steps; i++) {
         const struct step_row *s = &b->steps[i];
-        if (s->of.rank > 0)
+        if (s->of.rank > 0 || has_ranks(b))
             printf("rank %" PRId64 ", ", s->of.rank);
         puts(step_sentence(s, a));
     }

@@ -2,7 +2,11 @@
 /* ops_trace.c - see ops_trace.h. */
 #include "query/ops_trace.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "query/event_flow.h"
+#include "query/steps.h"
 
 /* Those of a run that are read. */
 struct tracks {
@@ -10,6 +14,71 @@ struct tracks {
     const struct event_track **stored;
     size_t n;
 };
+
+/* ---- ranks ---- */
+
+static int by_process(const void *a, const void *b)
+{
+    const struct run_process *x = ((const struct rank_steps *)a)->process;
+    const struct run_process *y = ((const struct rank_steps *)b)->process;
+    if (x->pid != y->pid)
+        return x->pid < y->pid ? -1 : 1;
+    if (x->session != y->session)
+        return x->session < y->session ? -1 : 1;
+    return strcmp(x->node, y->node);
+}
+
+/* The number that its steps are counted under; -1: it has none. `v` is sorted. */
+static int64_t rank_in(const struct rank_steps *v, size_t n, const struct run_process *p)
+{
+    const struct rank_steps key = {.process = p};
+    const struct rank_steps *found = n ? bsearch(&key, v, n, sizeof *v, by_process) : NULL;
+    return found ? found->rank : -1;
+}
+
+static bool is_nameless(const struct run_process *p)
+{
+    return p->rank < 0 && p->worker < 0;
+}
+
+/* Whether the track is the first of its process; those of one process lie together. */
+static bool is_first(const struct tracks *t, size_t i)
+{
+    return i == 0 || t->v[i].process != t->v[i - 1].process;
+}
+
+/* Processes that did not say their rank get the one that their steps have. One that is alone is
+ * rank 0, with steps or without. */
+static int number_ranks(struct run *r, struct arena *a, struct tracks *t, struct err *e)
+{
+    struct rank_steps *v = NULL;
+    size_t n = 0, processes = 0, nameless = 0;
+    for (size_t i = 0; i < t->n; i++) {
+        processes += is_first(t, i) && t->v[i].process->worker < 0;
+        nameless += is_first(t, i) && is_nameless(t->v[i].process);
+    }
+    if (nameless == 0)
+        return 0;
+    const int rc = processes > 1 ? steps_read(r, a, &v, &n, e) : 0;
+    if (rc == 0 && n)
+        qsort(v, n, sizeof *v, by_process);
+    const struct run_process *old = NULL;
+    for (size_t i = 0; rc == 0 && i < t->n; i++) {
+        const struct run_process *p = t->v[i].process;
+        if (is_nameless(p) && p != old) {
+            struct run_process *own = arena_array(a, struct run_process, 1);
+            *own = *p;
+            own->rank = processes > 1 ? rank_in(v, n, p) : 0;
+            t->v[i].process = own;
+        } else if (p == old) {
+            t->v[i].process = t->v[i - 1].process;
+        }
+        old = p;
+    }
+    return rc;
+}
+
+/* ---- what is read ---- */
 
 static bool wanted(const struct trace_ask *ask, const struct run_process *p)
 {
@@ -42,6 +111,8 @@ static int find_tracks(struct run *r, const struct trace_ask *ask, struct arena 
     int rc = run_events(r, &x, e);
     if (rc == 0)
         rc = events_tracks(r, a, &out->v, &out->n, e);
+    if (rc == 0)
+        rc = number_ranks(r, a, out, e);
     if (rc)
         return rc;
     choose(out, ask, has_detail(out, ask));

@@ -115,6 +115,35 @@ def test_a_rank_that_is_not_there_is_an_error(run_fp, run, command):
     assert "has no events of rank 5" in done.stderr
 
 
+def nameless(pid: int, step: int) -> str:
+    """A trace that does not say its rank, as of a program that nobody launched."""
+    whole = trace()
+    del whole["distributedInfo"]
+    for event in whole["traceEvents"]:
+        event |= {"pid": pid, "tid": pid} if event["pid"] == 4242 else {}
+        event["name"] = event["name"].replace("#12", f"#{step}")
+    return json.dumps(whole)
+
+
+def test_who_did_not_say_its_rank_has_the_one_that_steps_show(run_fp, tmp_path):
+    traces, run = tmp_path / "traces", tmp_path / "run"
+    traces.mkdir()
+    (traces / "a.json").write_text(nameless(4242, 12))
+    ask(run_fp, "import", traces / "a.json", "-o", tmp_path / "one")
+    one = json.loads(ask(run_fp, "breakdown", tmp_path / "one", "--rank", "0", "--json"))
+    assert (one["steps"][0]["rank"], one["devices"][0]["rank"]) == (0, 0)
+    (traces / "b.json").write_text(nameless(777, 90))
+    ask(run_fp, "import", traces, "-o", run)
+    for command in (["steps"], ["breakdown"]):
+        rows = json.loads(ask(run_fp, *command, run, "--json"))["steps"]
+        shown = {(row["rank"], row["step"]) for row in rows}
+        assert shown == {(0, 90), (1, 12)}, command  # in order of their processes
+    (step,) = json.loads(ask(run_fp, "breakdown", run, "--rank", "1", "--json"))["steps"]
+    assert step["step"] == 12
+    assert "rank 0, step 90: 60 % of the step waits" in ask(run_fp, "breakdown", run)
+    assert run_fp("ops", run, "--rank", "2").returncode == 1
+
+
 @pytest.mark.parametrize("command", ["ops", "breakdown"])
 def test_a_run_without_a_trace_says_what_is_missing(fp, run_fp, runs, command):
     done = run_fp(command, "last", "--dir", runs)
