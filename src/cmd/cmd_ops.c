@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_ops.c - which operators and kernels the time went to. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/human.h"
 #include "base/mem.h"
@@ -21,10 +23,12 @@ static const struct opt options[] = {
     [O_DEVICE] = {"device", 'd', "DEVICE", OPT_CHOICE, .choices = op_device_names,
                   .help = "Only what ran on the CPU, or on GPUs (default: both)."},
     [O_BY] = {"by", 0, "WHAT", OPT_CHOICE, .choices = ops_by_names, .otherwise = "name",
-              .help = "A row for each operator and kernel, or for each module of the model."},
+              .help =
+                  "A row for each operator and kernel, for each module of the model, or for each "
+                  "function of Python."},
     [O_LIMIT] = {"limit", 'n', "N", OPT_INT, .lo = 0, .hi = INT32_MAX,
-                 .help = "At most N rows of each device (default: 20 as a table, all as JSON or "
-                         "CSV)."},
+                 .help =
+                     "At most N rows of each table (default: 20 as tables, all as JSON or CSV)."},
     [O_RANK] = {"rank", 0, "R", OPT_INT, .lo = 0, .hi = INT32_MAX, .help = "Only this rank."},
     [O_JSON] = OPT_ROW_JSON,
     [O_CSV] = OPT_ROW_CSV,
@@ -66,7 +70,7 @@ static void print_json(const struct opsview *l)
 static void print_csv(const struct opsview *l)
 {
     puts("device,category,name,full_name,calls,self_s,total_s,mean_s,share,device_self_s,"
-         "device_total_s");
+         "device_total_s,phase,timer");
     for (size_t i = 0; i < l->n; i++) {
         const struct op_row *r = &l->v[i];
         const double numbers[] = {
@@ -81,6 +85,10 @@ static void print_csv(const struct opsview *l)
             putchar(',');
             csv_number(stdout, numbers[k]);
         }
+        putchar(',');
+        csv_text(stdout, r->phase ? r->phase : "");
+        putchar(',');
+        csv_text(stdout, r->timer ? r->timer : "");
         putchar('\n');
     }
 }
@@ -106,41 +114,90 @@ static void duration_cell(struct table *t, double s)
     table_cell(t, "%s", human_value(s, "s", text, sizeof text));
 }
 
+static void mean_cell(struct table *t, const struct op_row *r)
+{
+    if (isnan(op_mean_s(r)))
+        table_cell(t, "-");
+    else
+        duration_cell(t, op_mean_s(r));
+}
+
 static void row_cells(struct table *t, const struct op_row *r)
 {
     char text[HUMAN_LEN];
     table_cell(t, "%s", r->name);
-    table_cell(t, "%s", human_count(r->calls, text, sizeof text));
+    if (r->calls || !r->phase)
+        table_cell(t, "%s", human_count(r->calls, text, sizeof text));
+    else
+        table_cell(t, "-"); /* who looks now and then counts none */
     duration_cell(t, ns_to_s(r->self_ns));
     table_cell(t, "%.1f %%", 100 * r->share);
     duration_cell(t, ns_to_s(r->total_ns));
-    duration_cell(t, op_mean_s(r));
-    if (r->device == OP_CPU) {
+    mean_cell(t, r);
+    if (r->device == OP_CPU && !r->phase) {
         duration_cell(t, ns_to_s(r->device_self_ns));
         duration_cell(t, ns_to_s(r->device_total_ns));
     }
 }
 
-static void print_table(const struct opsview *l, enum op_device device, struct arena *a)
+/* "PYTHON", "PYTHON, backward", "PYTHON, backward (cpu_time)" */
+static const char *functions_title(const struct op_row *r, struct arena *a)
+{
+    const bool clock = !*r->timer || strcmp(r->timer, "total_time") == 0;
+    return arena_printf(a, "PYTHON%s%s%s%s%s", *r->phase ? ", " : "", r->phase, clock ? "" : " (",
+                        clock ? "" : r->timer, clock ? "" : ")");
+}
+
+/* Those that are ranked together with `first`. */
+static void print_table(const struct opsview *l, const struct op_row *first, struct arena *a)
 {
     struct table t;
-    table_init(&t, a, device == OP_CPU ? cpu_columns : gpu_columns);
+    struct table_column functions[COUNT_OF(gpu_columns)];
+    const struct table_column *columns = first->device == OP_CPU ? cpu_columns : gpu_columns;
+    if (first->phase) {
+        memcpy(functions, gpu_columns, sizeof functions);
+        functions[0].title = functions_title(first, a);
+        columns = functions;
+    }
+    table_init(&t, a, columns);
+    for (size_t i = 0; i < l->n; i++)
+        if (op_same_table(&l->v[i], first))
+            row_cells(&t, &l->v[i]);
+    table_print(&t, stdout, term_width(stdout), term_color(stdout));
+}
+
+static const struct op_row *first_of(const struct opsview *l, enum op_device device)
+{
     for (size_t i = 0; i < l->n; i++)
         if (l->v[i].device == device)
-            row_cells(&t, &l->v[i]);
-    if (t.n_cells)
-        table_print(&t, stdout, term_width(stdout), term_color(stdout));
+            return &l->v[i];
+    return NULL;
+}
+
+static void print_functions(const struct opsview *l, struct arena *a)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        if (i && op_same_table(&l->v[i], &l->v[i - 1]))
+            continue;
+        if (i)
+            putchar('\n');
+        print_table(l, &l->v[i], a);
+    }
 }
 
 static void print_text(const struct opsview *l, struct arena *a)
 {
-    size_t n[2] = {0, 0};
-    for (size_t i = 0; i < l->n; i++)
-        n[l->v[i].device]++;
-    print_table(l, OP_CPU, a);
-    if (n[OP_CPU] && n[OP_GPU])
+    const struct op_row *cpu = first_of(l, OP_CPU), *gpu = first_of(l, OP_GPU);
+    if (cpu && cpu->phase) {
+        print_functions(l, a);
+        return;
+    }
+    if (cpu)
+        print_table(l, cpu, a);
+    if (cpu && gpu)
         putchar('\n');
-    print_table(l, OP_GPU, a);
+    if (gpu)
+        print_table(l, gpu, a);
 }
 
 static void print(enum output output, const struct opsview *l, struct arena *a)
@@ -152,6 +209,12 @@ static void print(enum output output, const struct opsview *l, struct arena *a)
     else
         print_text(l, a);
 }
+
+static const char *const nothing[] = {
+    "no operators were recorded; import a trace, or record some steps in detail (footplate run "
+    "--detail-steps)",
+    "no functions were profiled; record some steps with footplate run --python-profile-steps",
+};
 
 static int run(const struct cmd_args *args, struct err *e)
 {
@@ -167,8 +230,7 @@ static int run(const struct cmd_args *args, struct err *e)
     if (rc == 0)
         print(output, &list, &a);
     if (rc == 0 && list.n == 0)
-        fprintf(stderr, "no operators were recorded; import a trace, or record some steps in "
-                        "detail (footplate run --detail-steps)\n");
+        fprintf(stderr, "%s\n", nothing[args->opt[O_BY].number == OPS_BY_FUNCTION]);
     run_close(r);
     arena_free(&a);
     return rc;
@@ -181,6 +243,9 @@ static const char *const help[] = {
     "Names of kernels are shortened; --json and --csv have the whole ones too. By module, what "
     "the backward pass launched counts for the module whose forward pass it belongs to, where the "
     "trace ties the two.",
+    "By function: what --python-profile-steps recorded, for the whole windows and for each phase "
+    "of "
+    "their steps. Windows that were timed by another clock (cpu_time, off_cpu_time) stand apart.",
     NULL,
 };
 
@@ -188,6 +253,7 @@ static const struct cmd_example examples[] = {
     {"footplate ops last", "Where the time went, on the CPU and on GPUs."},
     {"footplate ops last --device gpu -n 5", "The five kernels that took longest."},
     {"footplate ops last --by module --rank 0 --json", "Modules of rank 0, for a script."},
+    {"footplate ops last --by function -n 5", "The hottest functions of Python in each phase."},
     {0},
 };
 

@@ -14,8 +14,8 @@ static const char *const ops_files[] = {
 };
 static const char breakdown_file[] = "breakdown.fpd";
 
-/* ---- layouts: every member of a row, save the points of a curve, which stand by themselves ----
- */
+/* ---- layouts: every member of a row, save the points of a curve, which stand by themselves, and
+ * what only functions have: those are not kept ---- */
 
 static const struct field op_fields[] = {
     {offsetof(struct op_row, device), FIELD_32, OP_GPU + 1},
@@ -115,7 +115,7 @@ static const struct row_layout layouts[] = {
 };
 
 /* Who adds a member to a row adds it above, and raises DERIVED_VERSION. */
-static_assert(sizeof(struct op_row) == 72, "op_fields");
+static_assert(sizeof(struct op_row) == 88, "op_fields");
 static_assert(sizeof(struct step_row) == 128, "step_fields");
 static_assert(sizeof(struct device_row) == 120, "device_fields");
 static_assert(sizeof(struct stream_row) == 120, "stream_fields");

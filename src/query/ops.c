@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "query/derived_ops.h"
+#include "query/ops_functions.h"
 #include "query/ops_own.h"
 
 struct ops *ops_open(enum ops_by by)
@@ -146,6 +147,8 @@ int ops_read(struct run *r, const struct ops_ask *ask, struct arena *a, struct o
 {
     const bool whole = !ask->trace.one_rank;
     struct op_list l;
+    if (ask->by == OPS_BY_FUNCTION)
+        return functions_read(r, &ask->trace, a, out, n, e);
     if (!whole || !derived_ops_read(r, ask->by, a, &l)) {
         const int rc = work_out(r, ask, a, &l, e);
         if (rc)

@@ -20,8 +20,9 @@
 enum op_device { OP_CPU, OP_GPU };
 
 enum ops_by {
-    OPS_BY_NAME,   /* operators, calls of the runtime, spans of the user; kernels, copies */
-    OPS_BY_MODULE, /* modules of the model and spans of the user, the rest within them */
+    OPS_BY_NAME,     /* operators, calls of the runtime, spans of the user; kernels, copies */
+    OPS_BY_MODULE,   /* modules of the model and spans of the user, the rest within them */
+    OPS_BY_FUNCTION, /* functions of Python, where they were profiled: ops_functions.h */
 };
 
 struct op_row {
@@ -29,6 +30,8 @@ struct op_row {
     enum event_category category;
     const char *name; /* for people; of kernels shortened */
     const char *full;
+    /* Of functions: "" is the whole window, and not told; else NULL. */
+    const char *phase, *timer;
     uint64_t calls;
     int64_t self_ns, total_ns;
     int64_t device_self_ns;  /* CPU: of what it launched itself; GPU: as self_ns */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "query/event_flow.h"
 #include "query/steps.h"
 
@@ -85,22 +86,31 @@ static bool wanted(const struct trace_ask *ask, const struct run_process *p)
     return !ask->one_rank || p->rank == ask->rank;
 }
 
+static bool is_profile(const struct run_track *t)
+{
+    return text_starts(t->track.name, PROFILE_TRACK_NAME);
+}
+
 /* Whether any process that is asked for has detail. */
 static bool has_detail(const struct tracks *t, const struct trace_ask *ask)
 {
     for (size_t i = 0; i < t->n; i++)
-        if (t->v[i].detail && wanted(ask, t->v[i].process))
+        if (t->v[i].detail && !is_profile(&t->v[i]) && wanted(ask, t->v[i].process))
             return true;
     return false;
 }
 
-/* Leaves those of the processes that are asked for, with or without detail. */
+/* Leaves those of the processes that are asked for: profiles, or others with or without detail. */
 static void choose(struct tracks *t, const struct trace_ask *ask, bool detail)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < t->n; i++)
-        if (wanted(ask, t->v[i].process) && t->v[i].detail == detail)
-            t->v[kept++] = t->v[i];
+    for (size_t i = 0; i < t->n; i++) {
+        const struct run_track *x = &t->v[i];
+        const bool profile = is_profile(x);
+        if (wanted(ask, x->process) && profile == ask->functions &&
+            (profile || x->detail == detail))
+            t->v[kept++] = *x;
+    }
     t->n = kept;
 }
 

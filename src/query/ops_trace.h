@@ -13,8 +13,12 @@
 
 struct trace_ask {
     bool one_rank;
-    int64_t rank; /* when one_rank */
+    int64_t rank;   /* when one_rank */
+    bool functions; /* the profiles of Python functions, and nothing else; else all but those */
 };
+
+/* How the names of their tracks begin. */
+#define PROFILE_TRACK_NAME "python profile"
 
 struct trace_sink {
     void (*begin)(void *to, const struct run_process *p);

@@ -8,12 +8,12 @@
 
 /* By their enums; both end with NULL. */
 extern const char *const op_device_names[]; /* "cpu", "gpu" */
-extern const char *const ops_by_names[];    /* "name", "module" */
+extern const char *const ops_by_names[];    /* "name", "module", "function" */
 
 struct opsview_ask {
     struct ops_ask ops;
     int64_t device; /* enum op_device; -1: both */
-    size_t limit;   /* rows of each device */
+    size_t limit;   /* rows of each table */
 };
 
 struct opsview {
@@ -26,6 +26,8 @@ MUST_CHECK int opsview_read(struct opsview *out, struct run *r, const struct ops
 /* One array. */
 void opsview_json(struct jw *j, const struct opsview *l);
 
+/* Whether they are ranked together: of one device; of functions, of one phase and timer. */
+bool op_same_table(const struct op_row *x, const struct op_row *y);
 double op_mean_s(const struct op_row *r); /* of a call */
 
 #endif

@@ -149,3 +149,64 @@ def test_a_run_without_a_trace_says_what_is_missing(fp, run_fp, runs, command):
     done = run_fp(command, "last", "--dir", runs)
     assert done.returncode == 0 and done.stdout == ""
     assert "import a trace" in done.stderr
+
+
+def profile(start_s: int, timer: str, own_s: float) -> str:
+    """A window of --python-profile-steps: g() runs in the forward pass, f() all the time."""
+
+    def took(name: str, self_s: float, total_s: float) -> dict:
+        times = {"self_s": self_s, "total_s": total_s}
+        return {"file": "/home/me/train.py", "line": 7, "name": name, "calls": 4} | times
+
+    ends = {"start_ns": start_s * 10**9, "end_ns": (start_s + 1) * 10**9}
+    steps = {"version": 1, "pid": 4242, "start_step": 9, "end_step": 11}
+    return json.dumps(
+        steps | ends | {"profiler": "cprofile", "timer": timer}
+        | {"functions": [took("f", own_s, 3 * own_s), took("g", own_s / 4, own_s / 4)],
+           "phases": {"forward": [took("g", own_s / 4, own_s / 4)]}}
+    )  # fmt: skip
+
+
+@pytest.fixture
+def profiled(run_fp, tmp_path) -> Path:
+    traces, run = tmp_path / "traces", tmp_path / "profiled"
+    traces.mkdir()
+    (traces / "t.json").write_text(json.dumps(trace()))
+    (traces / "a.json").write_text(profile(1_700_000_000, "total_time", 0.25))
+    (traces / "b.json").write_text(profile(1_700_000_002, "total_time", 0.5))
+    (traces / "c.json").write_text(profile(1_700_000_004, "cpu_time", 0.125))
+    done = run_fp("import", traces, "-o", run)
+    assert done.returncode == 0, done.stderr
+    return run
+
+
+def test_functions_of_python_are_ranked_in_each_phase_and_by_each_timer(run_fp, profiled):
+    rows = json.loads(ask(run_fp, "ops", profiled, "--by", "function", "--json"))
+    shown = [(r["phase"], r["timer"], r["name"], r["calls"], r["self_s"]) for r in rows]
+    f, g = "f (me/train.py:7)", "g (me/train.py:7)"
+    assert shown == [
+        (None, "total_time", f, 8, 0.75),
+        (None, "total_time", g, 8, 0.1875),
+        (None, "cpu_time", f, 4, 0.125),
+        (None, "cpu_time", g, 4, 0.03125),
+        ("forward", "total_time", g, 8, 0.1875),
+        ("forward", "cpu_time", g, 4, 0.03125),
+    ]
+    assert [r["share"] for r in rows] == [0.8, 0.2, 0.8, 0.2, 1, 1]
+    assert rows[0]["total_s"] == 2.25 and rows[0]["mean_s"] == 2.25 / 8
+    text = ask(run_fp, "ops", profiled, "--by", "function", "-n", "1")
+    heads = [line.partition("  ")[0] for line in text.splitlines() if line.startswith("PYTHON")]
+    assert heads == ["PYTHON", "PYTHON (cpu_time)", "PYTHON, forward", "PYTHON, forward (cpu_time)"]
+    assert text.count(f) == 2 and text.count(g) == 2
+
+
+def test_functions_of_python_are_no_operators(run_fp, profiled, run):
+    for command in ("ops", "breakdown"):
+        shown = ask(run_fp, command, profiled, "--json")
+        assert shown == ask(run_fp, command, run, "--json")
+
+
+def test_a_run_without_a_profile_says_how_to_get_one(run_fp, run):
+    done = run_fp("ops", run, "--by", "function")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "--python-profile-steps" in done.stderr

@@ -122,3 +122,7 @@ def test_a_python_profile_names_the_functions_of_its_steps(fp):
     told = fp("events", "last", "--detail", "--json")
     names = [e["name"] for e in told if e["category"] == "python"]
     assert any("__getitem__" in name for name in names)
+    hot = fp("ops", "last", "--by", "function", "--json")
+    assert {"data", "forward", "backward", "optimizer"} <= {f["phase"] for f in hot}
+    assert any("__getitem__" in f["name"] for f in hot if f["phase"] == "data")
+    assert not any(f["name"] == "python profile" for f in fp("ops", "last", "--json"))
