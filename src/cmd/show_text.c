@@ -139,7 +139,7 @@ static void put_node(const struct show *s, const struct node_view *v)
     const struct node_info *n = v->last;
     char text[HUMAN_LEN];
     put_line(s, "node", "%s%s", n->id, machine_text(s, n));
-    if (n->n_gpus || n->memory_bytes > 0) /* else nobody looked */
+    if (n->gpus_known)
         put_line(s, "", "%s", gpu_text(s, n));
     if (n->launcher && *n->launcher)
         put_line(s, "", "started by %s%s", n->launcher, place_text(s, n));
@@ -264,12 +264,18 @@ static bool is_gpu(const char *metric)
     return m < METRIC_N && metrics[m].per == PER_GPU;
 }
 
-static bool has_gpu(const struct run_info *info, const char *node)
+/* Whether somebody looked for GPUs on the node and found none. */
+static bool lacks_gpu(const struct run_info *info, const char *node)
 {
-    for (size_t i = 0; i < info->n_nodes; i++)
-        if (strcmp(info->nodes[i].id, node) == 0 && info->nodes[i].n_gpus > 0)
-            return true;
-    return false;
+    bool looked = false;
+    for (size_t i = 0; i < info->n_nodes; i++) {
+        if (strcmp(info->nodes[i].id, node) != 0)
+            continue;
+        if (info->nodes[i].n_gpus > 0)
+            return false;
+        looked |= info->nodes[i].gpus_known;
+    }
+    return looked;
 }
 
 static void put_utilization(const struct show *s)
@@ -281,7 +287,7 @@ static void put_utilization(const struct show *s)
         const struct summary_line *l = &s->lines[i];
         table_cell(&t, "%s", l->node);
         table_cell(&t, "%s", l->row->title);
-        if (l->why && is_gpu(l->row->metric) && !has_gpu(s->info, l->node)) {
+        if (l->why && is_gpu(l->row->metric) && lacks_gpu(s->info, l->node)) {
             table_rest(&t, "no GPU"); /* the node's line says why */
             continue;
         }
@@ -355,7 +361,7 @@ struct loss_group {
 /* That a GPU probe found no GPU is said once, beside the node. */
 static bool is_told(const struct show *s, const struct run_loss *l)
 {
-    if (l->loss.id != LOSS_ABSENT || has_gpu(s->info, l->node))
+    if (l->loss.id != LOSS_ABSENT || !lacks_gpu(s->info, l->node))
         return false;
     for (size_t i = 0; probes[i]; i++)
         if (strcmp(probes[i]->name, l->loss.what) == 0)

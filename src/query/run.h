@@ -44,8 +44,9 @@ struct node_info {
     int64_t memory_bytes;
     struct node_gpu *gpus;
     size_t n_gpus;
-    const char *gpu_absent;               /* why there is no GPU, when there is none */
-    const char *launcher;                 /* "torchrun", "slurm", ... or "" */
+    bool gpus_known;        /* false: nobody has looked, as at those of another profiler's trace */
+    const char *gpu_absent; /* why there is no GPU, when there is none */
+    const char *launcher;   /* "torchrun", "slurm", ... or "" */
     int64_t rank, world_size, local_rank; /* -1: not known */
     const char *machine;                  /* as the table of machines calls it; "": not said */
     double price_per_hour;                /* NAN: not known */

@@ -112,6 +112,7 @@ static int read_run(struct run_info *out, const char *path, struct arena *a, str
 static void read_gpus(const json_t *o, struct arena *a, struct node_info *out)
 {
     const json_t *list = json_object_get(o, "gpus");
+    out->gpus_known = json_is_array(list);
     out->n_gpus = json_array_size(list);
     out->gpus = arena_array(a, struct node_gpu, out->n_gpus);
     for (size_t i = 0; i < out->n_gpus; i++) {

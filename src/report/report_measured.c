@@ -27,6 +27,8 @@ static const char *known(const char *text)
 static const char *gpus_of(const struct report *r, const struct node_info *n)
 {
     char bytes[HUMAN_LEN];
+    if (!n->gpus_known)
+        return "-";
     if (n->n_gpus == 0)
         return n->gpu_absent && *n->gpu_absent ? n->gpu_absent : "none found";
     if (!*n->gpus[0].name)

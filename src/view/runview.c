@@ -58,9 +58,10 @@ double runview_self_cpu_s(const struct run_info *info)
 
 const char *runview_why_no_cost(const struct run_info *info)
 {
-    return runview_interval_ns(info) > 0
-               ? "not known: the recorder has not closed the run (self.cpu tells)"
-               : "none: Footplate did not record this run";
+    for (size_t i = 0; i < info->n_nodes; i++)
+        if (info->nodes[i].status == RUN_RUNNING || info->nodes[i].status == RUN_DIED)
+            return "not known: the recorder has not closed the run (self.cpu tells)";
+    return "none: Footplate did not record this run";
 }
 
 double runview_bytes_written(const struct run_info *info)
@@ -126,14 +127,22 @@ static void json_known(struct jw *j, const char *key, const char *text)
     jw_str(j, key, text && *text ? text : NULL);
 }
 
+static void json_counted(struct jw *j, const char *key, int64_t v, bool known)
+{
+    if (known)
+        jw_int(j, key, v);
+    else
+        jw_null(j, key);
+}
+
 static void node_json(struct jw *j, const struct node_view *v)
 {
     const struct node_info *n = v->last;
     jw_object(j, NULL);
     jw_str(j, "id", n->id);
-    jw_int(j, "cores", n->cores);
-    jw_int(j, "gpus", (int64_t)n->n_gpus);
-    jw_int(j, "memory_bytes", n->memory_bytes);
+    json_counted(j, "cores", n->cores, n->cores > 0);
+    json_counted(j, "gpus", (int64_t)n->n_gpus, n->gpus_known);
+    json_counted(j, "memory_bytes", n->memory_bytes, n->memory_bytes > 0);
     json_known(j, "host", n->host);
     json_known(j, "kernel", n->kernel);
     json_known(j, "cpu_model", n->cpu_model);
@@ -238,7 +247,8 @@ static const char *no_gpu(const struct loss_list *l, const char *node)
 {
     const char *why = NULL;
     for (size_t i = 0; i < l->info->n_nodes; i++)
-        if (strcmp(l->info->nodes[i].id, node) == 0 && l->info->nodes[i].n_gpus == 0)
+        if (strcmp(l->info->nodes[i].id, node) == 0 && l->info->nodes[i].gpus_known &&
+            l->info->nodes[i].n_gpus == 0)
             why = l->info->nodes[i].gpu_absent;
     return why;
 }

@@ -76,6 +76,16 @@ def test_a_trace_becomes_a_run_with_steps(run_fp, trace_file, tmp_path):
     assert [s["duration_s"] for s in steps["steps"]] == pytest.approx([1e-4] * 3)
 
 
+def test_what_a_trace_does_not_say_of_its_machine_is_not_known(run_fp, trace_file, tmp_path):
+    run = tmp_path / "run"
+    imported(run_fp, trace_file, "-o", run)
+    (node,) = json.loads(run_fp("show", run, "--json").stdout)["nodes"]
+    assert (node["cores"], node["gpus"], node["memory_bytes"]) == (None, None, None)
+    for text in (run_fp("show", run).stdout, run_fp("stats", run).stdout):
+        assert "no GPU" not in text  # it has a kernel
+        assert "GPU          not measured: no samples were recorded" in text
+
+
 def test_gzip_gives_the_same_as_plain(run_fp, trace_file, tmp_path):
     packed = tmp_path / "t.json.gz"
     packed.write_bytes(gzip.compress(trace_file.read_bytes()))

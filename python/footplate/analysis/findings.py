@@ -251,8 +251,9 @@ def run_html(run: Run) -> str:
 
 
 def _node_words(n: Mapping[str, Any]) -> str:
-    gpus = f", {n['gpus']} GPU{'s' if n['gpus'] != 1 else ''}" if n.get("gpus") else ""
-    return f"{n['id']} ({n['cores']} cores{gpus})"
+    known = [(n.get("cores"), "core"), (n.get("gpus"), "GPU")]
+    words = ", ".join(f"{count} {what}{'s' * (count != 1)}" for count, what in known if count)
+    return f"{n['id']} ({words})" if words else n["id"]
 
 
 def _use_html(lines: Sequence[Mapping[str, Any]]) -> str:
