@@ -17,10 +17,14 @@ if TYPE_CHECKING:
 _told: "set[tuple[int, str]]" = set()
 
 
+class Refusal(Exception):  # noqa: N818 - nothing has gone wrong
+    """Raised where something cannot be seen for a reason that its text tells people."""
+
+
 def _one_line(why: object) -> str:
     try:
         text = str(why)
-        if isinstance(why, BaseException):
+        if isinstance(why, BaseException) and not isinstance(why, Refusal):
             text = f"{type(why).__name__}: {text}" if text else type(why).__name__
         return " ".join(text.split())
     except Exception:

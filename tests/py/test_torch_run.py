@@ -99,6 +99,8 @@ def test_detail_can_be_asked_for_while_the_run_goes_on(fp, tmp_path):
         until(lambda: _count(fp, "steps") > 5)
         fp("set", "last", "detail=now:3")
         until(lambda: _count(fp, "breakdown") == 3)
+        fp("set", "last", "detail=2:1")
+        until(lambda: "step 2 was over when it was asked for" in _losses(fp))
         enough.touch()
         assert recorder.wait(PATIENCE_S) == 0
     finally:
@@ -107,6 +109,10 @@ def test_detail_can_be_asked_for_while_the_run_goes_on(fp, tmp_path):
     assert _count(fp, "breakdown") == 3
     marks = [m["mark"] for m in fp("show", "last", "--json")["marks"]]
     assert "detail" in marks
+
+
+def _losses(fp: Run) -> list[str]:
+    return [loss["why"] for loss in fp("show", "last", "--json")["losses"]]
 
 
 def _count(fp: Run, what: str) -> int:

@@ -186,7 +186,7 @@ class CallWindow(_PhaseWindow):
 
     def start(self, step: int) -> None:
         if sys.getprofile() is not None:
-            raise RuntimeError("another profiler is active")
+            raise _safe.Refusal("another profiler is active")
         self.profile = cProfile.Profile(*_TIMERS[self.timer])
         self._listen()
         self._enter_first()

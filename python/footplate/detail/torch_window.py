@@ -88,7 +88,7 @@ class TorchWindow:
     def prepare(self) -> None:
         profiler = self.torch.autograd.profiler
         if _State.running is not None or _profiler_runs(self.torch):
-            raise RuntimeError("another profiler is active")
+            raise _safe.Refusal("another profiler is active")
         marks.put(profiler.profile, "_prepare_trace", before=_make_way)
         with _silence():
             self.profile = profiler.profile(**_options(self.torch))
@@ -97,12 +97,12 @@ class TorchWindow:
 
     def _check(self) -> None:
         if self.dropped:
-            raise RuntimeError("the program uses its own profiler")
+            raise _safe.Refusal("the program uses its own profiler")
 
     def start(self, step: int) -> None:
         self._check()
         if _profiler_runs(self.torch):
-            raise RuntimeError("another profiler is active")
+            raise _safe.Refusal("another profiler is active")
         self.profile._start_trace()
         self.started = True
         self._open_range(step)

@@ -62,7 +62,7 @@ class TraceWindow:
 
     def prepare(self) -> None:
         if _State.running is not None or self.own_runs():
-            raise RuntimeError("another profiler is active")
+            raise _safe.Refusal("another profiler is active")
 
     def start(self, step: int) -> None:
         self.prepare()
@@ -78,7 +78,7 @@ class TraceWindow:
 
     def _check(self) -> None:
         if _State.running is not self:
-            raise RuntimeError("the program uses its own profiler")
+            raise _safe.Refusal("the program uses its own profiler")
 
     def step(self, number: "int | None") -> None:
         self._check()

@@ -124,7 +124,7 @@ def _recorder_for(ask: config.Ask) -> "Any":
             full = f"{__package__}.{name}"
             __import__(full)
             return sys.modules[full].make(ask)
-    raise RuntimeError("no framework to ask")
+    raise _safe.Refusal("no framework to ask")
 
 
 def rank() -> int:
@@ -162,7 +162,7 @@ def _tell_step(window: _Window, step: "int | None") -> None:
 def _begin(step: int) -> None:
     def one(window: _Window) -> None:
         if window.is_late(step):
-            raise RuntimeError(f"step {window.ask.start_step} is over")
+            raise _safe.Refusal(f"step {window.ask.start_step} was over when it was asked for")
         if window.first >= 0:
             _tell_step(window, step)
         window.begin(step)
