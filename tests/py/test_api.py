@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 
@@ -169,6 +170,25 @@ USE_ALL = (
     "    assert d(f) is f\n"
     "import sys; print(n, [type(x).__name__ for x in sys.meta_path if 'footplate' in str(type(x))])"
 )
+
+
+def test_a_program_without_a_framework_has_its_functions_profiled(hooked, ring):
+    ring.ask(python=[{"start_step": 2, "steps": 2}], detail=[{"start_step": 4, "steps": 1}])
+    code = HEAD + "def work(): return sum(range(999))\n"
+    code += "for _ in range(6):\n    with footplate.step(): work()"
+    done = hooked("-c", code)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    (profile,) = (json.loads(path.read_text()) for path in ring.files("python"))
+    assert (profile["start_step"], profile["end_step"]) == (2, 3)
+    assert [f["calls"] for f in profile["functions"] if f["name"] == "work"] == [2]
+    (loss,) = ring.losses()
+    assert loss == "loss:detail window:no framework with a profiler is loaded"
+
+
+def test_without_a_window_steps_load_nothing_of_windows(hooked, ring):
+    ring.ask()
+    done = hooked("-c", HEAD + "import sys\nwith footplate.step(): pass\nprint(*sys.modules)")
+    assert "footplate._steps" in done.stdout and "footplate.detail" not in done.stdout
 
 
 def test_without_a_recorder_everything_does_nothing(plain, package):

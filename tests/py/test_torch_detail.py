@@ -131,6 +131,14 @@ def test_other_ranks_are_left_alone(train, ring):
 def test_a_window_that_the_program_does_not_reach_makes_no_file(train, ring):
     train(3, detail=[{"start_step": 50, "steps": 1}])
     assert ring.files("detail") == []
+    assert ring.losses() == ["loss:detail window:the program ended before step 50"]
+
+
+def test_a_process_that_trains_nothing_says_nothing_of_windows(ring, torch_hooked):
+    ring.ask(detail=[{"start_step": 50, "steps": 1}])
+    done = torch_hooked("-c", "import torch; torch.nn.Linear(1, 1)(torch.ones(1))")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert ring.losses() == []
 
 
 def test_a_window_that_the_program_s_end_cuts_keeps_what_there_is(train, ring):

@@ -124,7 +124,7 @@ def _recorder_for(ask: config.Ask) -> "Any":
             full = f"{__package__}.{name}"
             __import__(full)
             return sys.modules[full].make(ask)
-    raise _safe.Refusal("no framework to ask")
+    raise _safe.Refusal("no framework with a profiler is loaded")
 
 
 def rank() -> int:
@@ -231,12 +231,20 @@ def _write(finish: "Callable[[str], None]", name: str) -> None:
             raise
 
 
+def _why_not(window: _Window) -> str:
+    if window.ask.start_step is None:
+        return "the program ended before the time of the window"
+    return f"the program ended before step {window.ask.start_step}"
+
+
 def _at_exit() -> None:
     """What is under way is kept as far as it came; what is being written is waited for."""
 
     def one(window: _Window) -> None:
         if window.first >= 0:
             _finish(window, max(boundary._now.ended, window.first + 1))
+        elif boundary._now.ended or boundary._now.stepped:  # else nothing was trained here
+            _give_up(window, _safe.Refusal(_why_not(window)))
         elif window.recorder is not None:
             window.recorder.drop()
 
