@@ -28,6 +28,9 @@ struct breaking {
     struct op_names names;
     struct breakdown_of of;
     bool ready; /* all threads were read: devices may come */
+    /* A profiler told operators, what the device did, or the steps. Hooks tell steps too, but not
+     * what was done in them: of those nothing is said here. */
+    bool profiled;
     struct intervals role[ROLE_OTHER];
     struct host_steps steps;
     struct launches launches;
@@ -75,7 +78,7 @@ static void clear_process(struct breaking *b)
     launches_clear(&b->launches);
     free_lanes(b);
     b->comm.n = b->memory.n = 0;
-    b->ready = false;
+    b->ready = b->profiled = false;
 }
 
 void breakdown_close(struct breaking *b)
@@ -120,11 +123,19 @@ static void add_span(struct breaking *b, const struct run_event *x, unsigned sen
     const enum role role = host_role(e, sense);
     if (role == ROLE_OTHER)
         return;
+    b->profiled |= e->category == CAT_OP || role == ROLE_RUNTIME;
     intervals_add(&b->role[role], x->at.ns, end);
     if (role == ROLE_RUNTIME && e->link)
         launches_add(&b->launches, &(struct launch){e->link, x->at.ns, end, 0});
     if (role == ROLE_COMM && e->parent)
         *(uint64_t *)rows_add(&b->comm, 1, sizeof(uint64_t)) = e->parent;
+}
+
+static void add_step(struct breaking *b, const struct run_event *x)
+{
+    const struct event *e = &x->event;
+    b->profiled |= e->category == CAT_OP || e->category == CAT_USER; /* an annotation */
+    host_steps_add(&b->steps, e->value, x->at.ns, x->at.ns + MAX_OF(0, e->dur_ns));
 }
 
 static void read_thread(struct breaking *b, const struct run_event *v, size_t n)
@@ -134,7 +145,7 @@ static void read_thread(struct breaking *b, const struct run_event *v, size_t n)
         if (e->kind == EVENT_SPAN)
             add_span(b, &v[i], op_names_sense(&b->names, e->name));
         else if (e->kind == EVENT_STEP)
-            host_steps_add(&b->steps, e->value, v[i].at.ns, v[i].at.ns + MAX_OF(0, e->dur_ns));
+            add_step(b, &v[i]);
         else if (e->category == CAT_MEMORY)
             add_memory(b, &v[i]);
     }
@@ -199,6 +210,7 @@ static void read_device(struct breaking *b, const struct run_event *v, size_t n)
         if (device_role(e, 0) == ROLE_OTHER)
             continue;
         const unsigned sense = op_names_sense(&b->names, e->name);
+        b->profiled = true;
         add_operation(b, &v[i], device_role(e, sense));
     }
 }
@@ -348,7 +360,8 @@ static void end_memory(struct breaking *b)
 void breakdown_process_end(struct breaking *b)
 {
     make_ready(b);
-    end_steps(b);
+    if (b->profiled)
+        end_steps(b);
     end_devices(b);
     end_memory(b);
     clear_process(b);

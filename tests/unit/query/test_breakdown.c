@@ -209,6 +209,22 @@ TEST(steps_without_a_device_are_as_the_host_says)
     arena_free(&r.arena);
 }
 
+TEST(steps_of_which_nobody_told_the_operators_are_not_broken_down)
+{
+    struct kit k;
+    kit_open(&k);
+    struct kit_track *t = kit_thread(&k, 1);
+    kit_step(t, 0, 100, 1);
+    t->v[0].event.category = CAT_PHASE; /* as hooks and programs say their steps */
+    kit_event(t, 0, 20, CAT_LOADER, "data");
+    kit_event(t, 20, 60, CAT_PHASE, "forward");
+    kit_event(t, 60, 70, CAT_USER, "augment");
+    kit_event(t, 70, 80, CAT_COMM, "comm.all_reduce");
+    struct result r = result_of(&k);
+    CHECK_INT(r.b.n_steps, 0);
+    arena_free(&r.arena);
+}
+
 TEST(kernels_that_a_collective_launched_are_communication_in_a_step)
 {
     struct kit k;
