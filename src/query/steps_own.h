@@ -10,14 +10,14 @@
 #include "query/steps.h"
 
 /* Stands where an enum event_id does, for a step that the program said. */
-enum { POINT_STEP = EV_N };
+enum { POINT_STEP = EV_N, POINT_PART }; /* a span that is no more than a part of a step */
 
 enum { NO_PART = 255 };
 
 struct point {
     int64_t at, end;
     int64_t value;
-    uint8_t what; /* enum event_id or POINT_STEP */
+    uint8_t what; /* enum event_id, POINT_STEP or POINT_PART */
     uint8_t part; /* of a step; NO_PART: none */
     uint8_t mode; /* of POINT_STEP */
     bool open;    /* no end was told */

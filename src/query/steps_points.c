@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "query/steps_own.h"
 
 void names_seen_forget(struct names_seen *s)
@@ -14,13 +15,34 @@ void names_seen_forget(struct names_seen *s)
     *s = (struct names_seen){0};
 }
 
+/* What PyTorch's profiler calls the same things. They lie in steps that it says; where they alone
+ * are seen, passes are not, so no steps are made of them. */
+static const struct {
+    const char *start;
+    enum event_id as;
+} profilers[] = {
+    {"enumerate(DataLoader)#", EV_DATA},
+    {"Optimizer.step#", EV_OPTIMIZER},
+    {"Optimizer.zero_grad#", EV_ZERO_GRAD},
+};
+
+static struct point_name meaning_of(const char *name)
+{
+    const enum event_id id = event_find(name);
+    if (id != EV_N)
+        return (struct point_name){id, step_part_of(id)};
+    for (size_t i = 0; i < COUNT_OF(profilers); i++)
+        if (text_starts(name, profilers[i].start))
+            return (struct point_name){EV_N, step_part_of(profilers[i].as)};
+    return (struct point_name){EV_N, NO_PART};
+}
+
 struct point_name names_seen_find(struct names_seen *s, const char *name)
 {
     const size_t at = ((uintptr_t)name >> 3 ^ (uintptr_t)name >> 11) % COUNT_OF(s->v);
     if (s->v[at].name != name) {
-        const enum event_id id = event_find(name);
         s->v[at].name = name;
-        s->v[at].means = (struct point_name){id, id == EV_N ? NO_PART : step_part_of(id)};
+        s->v[at].means = meaning_of(name);
     }
     return s->v[at].means;
 }
@@ -73,9 +95,9 @@ void points_add(struct points *p, const struct event *e, struct point_name name)
     if (e->kind == EVENT_STEP) {
         x.what = POINT_STEP;
     } else {
-        if (name.id == EV_N || !matters(e, name.id, name.part))
+        if (!matters(e, name.id, name.part))
             return;
-        x.what = (uint8_t)name.id;
+        x.what = (uint8_t)(name.id == EV_N ? POINT_PART : name.id);
         x.part = name.part;
     }
     if (e->kind == EVENT_SPAN || e->kind == EVENT_STEP)

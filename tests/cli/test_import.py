@@ -76,6 +76,29 @@ def test_a_trace_becomes_a_run_with_steps(run_fp, trace_file, tmp_path):
     assert [s["duration_s"] for s in steps["steps"]] == pytest.approx([1e-4] * 3)
 
 
+def test_parts_that_the_profiler_names_are_those_of_its_steps(run_fp, tmp_path):
+    what = trace()
+    names = {"enumerate(DataLoader)#_Iter.__next__": 30, "Optimizer.step#SGD.step": 20}
+    names |= {"Optimizer.zero_grad#SGD.zero_grad": 5}
+    steps = [e for e in what["traceEvents"] if str(e.get("name")).startswith("ProfilerStep")]
+    for step in steps:
+        at = step["ts"]
+        for name, dur in names.items():
+            span = {"ph": "X", "cat": "user_annotation", "name": name, "ts": at, "dur": dur}
+            what["traceEvents"].append(span | {"pid": step["pid"], "tid": step["tid"]})
+            at += dur
+    (tmp_path / "t.json").write_text(json.dumps(what))
+    imported(run_fp, tmp_path / "t.json", "-o", tmp_path / "run")
+    shown = json.loads(run_fp("steps", tmp_path / "run", "--json").stdout)["steps"]
+    assert len(shown) == len(steps) == 3
+    for step in shown:
+        parts = step["events"]
+        assert parts["data"] == pytest.approx(30e-6)
+        assert parts["optimizer"] == pytest.approx(25e-6)
+        assert parts["forward"] is None and parts["backward"] is None  # it does not name them
+        assert parts["other"] == pytest.approx(step["duration_s"] - 55e-6)
+
+
 def test_what_a_trace_does_not_say_of_its_machine_is_not_known(run_fp, trace_file, tmp_path):
     run = tmp_path / "run"
     imported(run_fp, trace_file, "-o", run)
