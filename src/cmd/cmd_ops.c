@@ -93,20 +93,14 @@ static void print_csv(const struct opsview *l)
     }
 }
 
-static const struct table_column cpu_columns[] = {
-    {"CPU", .gives = true},      {"CALLS", .right = true},     {"SELF", .right = true},
+/* The last two only where something was launched; the first one's title is the table's. */
+static const struct table_column columns[] = {
+    {"", .gives = true},         {"CALLS", .right = true},     {"SELF", .right = true},
     {"SHARE", .right = true},    {"TOTAL", .right = true},     {"MEAN", .right = true},
     {"GPU SELF", .right = true}, {"GPU TOTAL", .right = true}, {0},
 };
-static const struct table_column gpu_columns[] = {
-    {"GPU", .gives = true},
-    {"CALLS", .right = true},
-    {"SELF", .right = true},
-    {"SHARE", .right = true},
-    {"TOTAL", .right = true},
-    {"MEAN", .right = true},
-    {0},
-};
+
+enum { COLUMNS_OF_ALL = 6 };
 
 static void duration_cell(struct table *t, double s)
 {
@@ -122,7 +116,7 @@ static void mean_cell(struct table *t, const struct op_row *r)
         duration_cell(t, op_mean_s(r));
 }
 
-static void row_cells(struct table *t, const struct op_row *r)
+static void row_cells(struct table *t, const struct op_row *r, bool launched)
 {
     char text[HUMAN_LEN];
     table_cell(t, "%s", r->name);
@@ -134,35 +128,45 @@ static void row_cells(struct table *t, const struct op_row *r)
     table_cell(t, "%.1f %%", 100 * r->share);
     duration_cell(t, ns_to_s(r->total_ns));
     mean_cell(t, r);
-    if (r->device == OP_CPU && !r->phase) {
+    if (launched) {
         duration_cell(t, ns_to_s(r->device_self_ns));
         duration_cell(t, ns_to_s(r->device_total_ns));
     }
 }
 
-/* "PYTHON", "PYTHON, backward", "PYTHON, backward (cpu_time)" */
-static const char *functions_title(const struct op_row *r, struct arena *a)
+/* "CPU", "GPU", "PYTHON", "PYTHON, backward", "PYTHON, backward (cpu_time)" */
+static const char *title_of(const struct op_row *r, struct arena *a)
 {
+    if (!r->phase)
+        return r->device == OP_CPU ? "CPU" : "GPU";
     const bool clock = !*r->timer || strcmp(r->timer, "total_time") == 0;
     return arena_printf(a, "PYTHON%s%s%s%s%s", *r->phase ? ", " : "", r->phase, clock ? "" : " (",
                         clock ? "" : r->timer, clock ? "" : ")");
+}
+
+/* Whether the table is one of operators, and a device did something. */
+static bool has_launched(const struct opsview *l, const struct op_row *first)
+{
+    for (size_t i = 0; first->device == OP_CPU && !first->phase && i < l->n; i++)
+        if (l->v[i].device == OP_GPU || l->v[i].device_total_ns > 0)
+            return true;
+    return false;
 }
 
 /* Those that are ranked together with `first`. */
 static void print_table(const struct opsview *l, const struct op_row *first, struct arena *a)
 {
     struct table t;
-    struct table_column functions[COUNT_OF(gpu_columns)];
-    const struct table_column *columns = first->device == OP_CPU ? cpu_columns : gpu_columns;
-    if (first->phase) {
-        memcpy(functions, gpu_columns, sizeof functions);
-        functions[0].title = functions_title(first, a);
-        columns = functions;
-    }
-    table_init(&t, a, columns);
+    struct table_column own[COUNT_OF(columns)];
+    const bool launched = has_launched(l, first);
+    memcpy(own, columns, sizeof own);
+    own[0].title = title_of(first, a);
+    if (!launched)
+        own[COLUMNS_OF_ALL] = (struct table_column){0};
+    table_init(&t, a, own);
     for (size_t i = 0; i < l->n; i++)
         if (op_same_table(&l->v[i], first))
-            row_cells(&t, &l->v[i]);
+            row_cells(&t, &l->v[i], launched);
     table_print(&t, stdout, term_width(stdout), term_color(stdout));
 }
 

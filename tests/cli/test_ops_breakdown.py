@@ -84,6 +84,15 @@ def test_ops_can_be_limited_to_a_device_and_to_some_rows(run_fp, run):
     assert [row["device"] for row in rows] == ["cpu", "gpu"]
 
 
+def test_times_of_the_gpu_are_shown_where_there_are_any(run_fp, run, tmp_path):
+    assert "GPU SELF  GPU TOTAL" in ask(run_fp, "ops", run)
+    host = trace()
+    host["traceEvents"] = [e for e in host["traceEvents"] if e["cat"] != "kernel"]
+    (tmp_path / "host.json").write_text(json.dumps(host))
+    ask(run_fp, "import", tmp_path / "host.json", "-o", tmp_path / "host")
+    assert "GPU" not in ask(run_fp, "ops", tmp_path / "host")
+
+
 def test_breakdown_has_the_keys_that_others_build_on(run_fp, run):
     got = json.loads(ask(run_fp, "breakdown", run, "--json"))
     (step,), (device,) = got["steps"], got["devices"]
