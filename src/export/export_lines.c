@@ -224,7 +224,9 @@ static int put_all_events(struct lines *l, struct err *e)
 
 /* ---- steps ---- */
 
-static void step_fields(struct fields *f, const struct rank_steps *rank, const struct step *s)
+/* `unseen`: parts that nobody told, as bits. */
+static void step_fields(struct fields *f, const struct rank_steps *rank, const struct step *s,
+                        unsigned unseen)
 {
     fields_begin(f, "step");
     fields_str(f, "node", rank->node);
@@ -238,7 +240,7 @@ static void step_fields(struct fields *f, const struct rank_steps *rank, const s
     for (size_t i = 0; i < step_parts(); i++) {
         char key[64];
         snprintf(key, sizeof key, "%s_s", step_part_name(i));
-        fields_num(f, key, (double)s->part_ns[i] / (double)NS_PER_S);
+        fields_num(f, key, unseen >> i & 1 ? NAN : (double)s->part_ns[i] / (double)NS_PER_S);
     }
     fields_end(f);
 }
@@ -251,23 +253,38 @@ static bool step_wanted(const struct series_ask *ask, const struct rank_steps *r
            (!ask->to.ns || s->start.ns < ask->to.ns);
 }
 
+static int put_rank(struct lines *l, const struct rank_steps *rank, const struct run_loss *lost,
+                    size_t n_lost, struct err *e)
+{
+    unsigned unseen[MODE_N];
+    int rc = 0;
+    for (enum event_mode m = 0; m < MODE_N; m++)
+        unseen[m] = steps_unseen(rank, m, lost, n_lost);
+    for (size_t k = 0; rc == 0 && k < rank->n; k++) {
+        const struct step *s = &rank->steps[k];
+        if (step_wanted(&l->job->ask, rank, s))
+            step_fields(&l->f, rank, s, unseen[s->mode]);
+        rc = outfile_pass(l->out, e);
+    }
+    return rc;
+}
+
 static int put_steps(struct lines *l, struct err *e)
 {
     struct rank_steps *ranks;
-    size_t n;
-    int rc = steps_read(l->job->run, &l->arena, &ranks, &n, e);
+    struct run_loss *lost;
+    size_t n, n_lost;
+    int rc = run_losses(l->job->run, &l->arena, &lost, &n_lost, e);
+    if (rc == 0)
+        rc = steps_read(l->job->run, &l->arena, &ranks, &n, e);
     for (size_t i = 0; rc == 0 && i < n; i++)
-        for (size_t k = 0; rc == 0 && k < ranks[i].n; k++) {
-            if (step_wanted(&l->job->ask, &ranks[i], &ranks[i].steps[k]))
-                step_fields(&l->f, &ranks[i], &ranks[i].steps[k]);
-            rc = outfile_pass(l->out, e);
-        }
+        rc = put_rank(l, &ranks[i], lost, n_lost, e);
     return rc;
 }
 
 static void step_names(struct fields *f)
 {
-    step_fields(f, &(struct rank_steps){.node = ""}, &(struct step){.batch = -1});
+    step_fields(f, &(struct rank_steps){.node = ""}, &(struct step){.batch = -1}, 0);
 }
 
 /* ---- operators ---- */

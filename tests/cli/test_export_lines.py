@@ -50,6 +50,17 @@ def test_steps_are_those_of_footplate_steps(run_fp):
         assert float(row["backward_s"]) == s["events"]["backward"]
 
 
+def test_parts_of_steps_that_nobody_told_are_empty(run_fp, tmp_path):
+    step = {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#3", "ts": 1e9, "dur": 50}
+    events = [step | {"pid": 1, "tid": 1}]
+    (tmp_path / "t.json").write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    assert run_fp("import", tmp_path / "t.json", "-o", tmp_path / "run").returncode == 0
+    (row,) = csv.DictReader(
+        run_fp("export", tmp_path / "run", "--what", "steps").stdout.splitlines()
+    )
+    assert (row["forward_s"], row["data_s"], float(row["other_s"])) == ("", "", 50e-6)
+
+
 def test_operators_are_those_of_footplate_ops(run_fp):
     said = json.loads(run_fp("ops", RUN, "--json").stdout)
     rows = table(run_fp, "--what", "ops")
