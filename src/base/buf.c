@@ -40,17 +40,35 @@ void buf_printf(struct buf *b, const char *fmt, ...)
     va_end(again);
 }
 
+/* Two digits of each number below 100. */
+static const char pairs[] =
+    "00010203040506070809101112131415161718192021222324252627282930313233343536"
+    "37383940414243444546474849505152535455565758596061626364656667686970717273"
+    "7475767778798081828384858687888990919293949596979899";
+
+static size_t digits_in(uint64_t v)
+{
+    size_t n = 1;
+    for (; v >= 10000; v /= 10000)
+        n += 4;
+    return n + (v >= 10) + (v >= 100) + (v >= 1000);
+}
+
 void buf_int(struct buf *b, int64_t v)
 {
-    char digits[24];
-    size_t at = sizeof digits;
     uint64_t left = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
-    do
-        digits[--at] = (char)('0' + left % 10);
-    while ((left /= 10) > 0);
+    const size_t n = digits_in(left) + (v < 0);
+    buf_reserve(b, n);
+    uint8_t *first = b->p + b->len, *at = first + n;
+    for (; left >= 100; left /= 100)
+        memcpy(at -= 2, pairs + 2 * (left % 100), 2);
+    if (left >= 10)
+        memcpy(at - 2, pairs + 2 * left, 2);
+    else
+        at[-1] = (uint8_t)('0' + left);
     if (v < 0)
-        digits[--at] = '-';
-    buf_put(b, digits + at, sizeof digits - at);
+        *first = '-';
+    b->len += n;
 }
 
 void buf_varint(struct buf *b, uint64_t v)

@@ -134,6 +134,29 @@ TEST(printing_appends_text_without_its_nul)
     buf_free(&b);
 }
 
+TEST(whole_numbers_are_written_as_printf_does_at_every_length)
+{
+    char text[32];
+    struct buf b = {0};
+    uint64_t ten = 1;
+    for (unsigned digits = 1; digits <= 19; digits++, ten *= 10)
+        for (uint64_t v = ten - 2; v != ten + 3; v++)
+            for (int sign = 0; sign < 2; sign++) {
+                const int64_t x = sign ? -(int64_t)v : (int64_t)v;
+                b.len = 0;
+                buf_int(&b, x);
+                buf_u8(&b, 0);
+                snprintf(text, sizeof text, "%lld", (long long)x);
+                CHECK_STR((char *)b.p, text);
+            }
+    b.len = 0;
+    buf_int(&b, INT64_MIN);
+    buf_int(&b, INT64_MAX);
+    buf_u8(&b, 0);
+    CHECK_STR((char *)b.p, "-92233720368547758089223372036854775807");
+    buf_free(&b);
+}
+
 TEST(base64_is_padded_and_stands_behind_what_was_there)
 {
     static const char *const pairs[][2] = {
