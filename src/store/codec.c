@@ -61,6 +61,13 @@ void codec_close(struct codec *c)
     free(c);
 }
 
+size_t codec_memory(const struct codec *c)
+{
+    return sizeof *c + ZSTD_sizeof_CCtx(c->huffman) + ZSTD_sizeof_CCtx(c->runs) +
+           ZSTD_sizeof_DCtx(c->dctx) + c->packed.cap + c->deltas.cap + c->attempt[0].cap +
+           c->attempt[1].cap;
+}
+
 static ZSTD_CCtx *new_compressor(int level)
 {
     ZSTD_CCtx *c = ZSTD_createCCtx();

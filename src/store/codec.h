@@ -15,7 +15,8 @@ enum { CODEC_MOST = 1 << 20 }; /* values in one column */
 struct codec;
 
 struct codec *codec_open(void);
-void codec_close(struct codec *c); /* NULL is fine */
+void codec_close(struct codec *c);          /* NULL is fine */
+size_t codec_memory(const struct codec *c); /* bytes that it holds */
 
 /* Appends the encoded column to out. `dense` tries compression; without it only bit packing, which
  * decodes in nanoseconds and suits a few dozen values. */

@@ -123,13 +123,27 @@ static const struct {
 };
 _Static_assert(COUNT_OF(steps) == EVENT_COLUMN_N, "every column is read");
 
+static void free_cells(struct event_columns *c)
+{
+    for (unsigned k = 0; k < EVENT_COLUMN_N; k++) {
+        free(c->cells[k]);
+        c->cells[k] = NULL;
+    }
+}
+
 static void make_row_room(struct event_columns *c, uint32_t rows)
 {
     if (rows <= c->cap_rows)
         return;
-    free(c->cells);
+    free_cells(c);
     c->cap_rows = rows;
-    c->cells = xmalloc((size_t)rows * EVENT_COLUMN_N * sizeof *c->cells);
+}
+
+static int64_t *cells_of(struct event_columns *c, enum event_column k)
+{
+    if (!c->cells[k])
+        c->cells[k] = xmalloc(c->cap_rows * sizeof *c->cells[k]);
+    return c->cells[k];
 }
 
 static bool get_column(struct codec *codec, const struct blob *b, uint32_t rows, int64_t *out)
@@ -174,9 +188,9 @@ static bool get_columns(struct event_columns *c, struct codec *codec, const stru
     bool good = true;
     for (unsigned i = 0; i < COUNT_OF(steps) && good; i++) {
         const enum event_column k = steps[i].column;
-        int64_t *v = c->cells + (size_t)k * c->cap_rows;
         if ((b->column[k].len == 0 && !steps[i].zeros) || !is_wanted(c, b, want, k))
             continue;
+        int64_t *v = cells_of(c, k);
         good = get_column(codec, &b->column[k], c->rows, v) && steps[i].settle(c, b, v);
         c->v[k] = v;
     }
@@ -198,9 +212,18 @@ void event_columns_free(struct event_columns *c)
     free(c->texts);
     free(c->whats);
     free(c->before);
-    free(c->cells);
+    free_cells(c);
     buf_free(&c->bytes);
     *c = (struct event_columns){0};
+}
+
+size_t event_columns_memory(const struct event_columns *c)
+{
+    size_t columns = 0;
+    for (unsigned k = 0; k < EVENT_COLUMN_N; k++)
+        columns += c->cells[k] != NULL;
+    return c->cap_rows * columns * sizeof *c->cells[0] + c->bytes.cap +
+           c->cap_texts * (sizeof *c->texts + sizeof *c->whats + sizeof *c->before);
 }
 
 /* ---- names alone ---- */

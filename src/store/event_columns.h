@@ -20,7 +20,7 @@ struct event_columns {
     uint16_t *whats;    /* of the texts */
     /* Memory, and how much of it there is. */
     struct buf bytes;
-    int64_t *cells;
+    int64_t *cells[EVENT_COLUMN_N]; /* NULL: such a column was never read */
     uint64_t *before;
     uint32_t cap_rows, cap_texts;
 };
@@ -30,6 +30,7 @@ struct event_columns {
 bool event_columns_read(struct event_columns *c, struct codec *codec, const struct events_block *b,
                         const struct event_want *want, struct arena *a);
 void event_columns_free(struct event_columns *c);
+size_t event_columns_memory(const struct event_columns *c); /* bytes that it holds */
 
 static inline int64_t event_cell(const struct event_columns *c, enum event_column k, uint32_t row)
 {
@@ -50,18 +51,28 @@ static inline void event_set_what(struct event *v, unsigned what)
     v->category = category < CAT_N ? (enum event_category)category : CAT_OTHER;
 }
 
+static inline const char *event_columns_name(const struct event_columns *c, uint32_t row)
+{
+    return c->texts[event_cell(c, COLUMN_NAME, row)];
+}
+
+static inline unsigned event_columns_what(const struct event_columns *c, uint32_t row)
+{
+    return c->v[COLUMN_WHAT] ? (unsigned)c->v[COLUMN_WHAT][row]
+                             : c->whats[event_cell(c, COLUMN_NAME, row)];
+}
+
 static inline void event_columns_row(const struct event_columns *c, uint32_t row, struct event *out)
 {
-    const int64_t name = event_cell(c, COLUMN_NAME, row);
     const int64_t args = event_cell(c, COLUMN_ARGS, row);
     out->at.ns = c->v[COLUMN_AT][row];
     out->dur_ns = event_cell(c, COLUMN_DUR, row);
     out->value = event_cell(c, COLUMN_VALUE, row);
-    out->name = c->texts[name];
+    out->name = event_columns_name(c, row);
     out->args = args ? c->texts[args - 1] : NULL;
     out->link = (uint64_t)event_cell(c, COLUMN_LINK, row);
     out->parent = (uint64_t)event_cell(c, COLUMN_PARENT, row);
-    event_set_what(out, c->v[COLUMN_WHAT] ? (unsigned)c->v[COLUMN_WHAT][row] : c->whats[name]);
+    event_set_what(out, event_columns_what(c, row));
 }
 
 #endif
