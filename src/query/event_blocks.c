@@ -161,6 +161,15 @@ struct event_blocks *event_blocks_open(const struct event_want *want)
     return b;
 }
 
+size_t event_blocks_memory(const struct event_blocks *b)
+{
+    size_t bytes = sizeof *b + codec_memory(b->codec);
+    assert(!b->threaded);
+    for (const struct event_source *s = b->spare; s; s = s->next)
+        bytes += sizeof *s + event_columns_memory(&s->columns);
+    return bytes;
+}
+
 void event_blocks_close(struct event_blocks *b)
 {
     if (!b)

@@ -17,6 +17,8 @@ struct event_source {
     struct arena texts;
     uint32_t row;   /* the caller's own, 0 at first */
     uint32_t end;   /* the caller's own: rows up to here are looked at */
+    bool steady;    /* the caller's own: its clock is the wall clock less `ahead`, all along */
+    uint64_t ahead; /* ns */
     uint32_t place; /* of the block in its track */
     bool good;
     struct event_source *next; /* when it is given back */
@@ -31,6 +33,8 @@ struct event_blocks;
 
 struct event_blocks *event_blocks_open(const struct event_want *want);
 void event_blocks_close(struct event_blocks *b); /* NULL is fine */
+/* Bytes that it holds when all were given back; not while a thread decodes. */
+size_t event_blocks_memory(const struct event_blocks *b);
 
 /* All blocks of these tracks will be taken, in this order, and no others. The list is the caller's
  * and stays until the end. Once, before the first is taken; does nothing where it does not pay. */

@@ -18,23 +18,17 @@ struct event_flow {
     uint32_t next;              /* block to open */
     struct event_source **heap; /* blocks that are being read, the one whose row is next first */
     size_t n, cap;
+    bool taken; /* rows of the first of them, which has to be settled */
     struct run_event piece[PIECE];
 };
 
 /* ---- windows ---- */
 
-/* A moment at the very end of the window is behind it, one at its begin is in it. */
-static bool overlaps(const struct flow_window *w, int64_t begin, int64_t end)
-{
-    return (!w->to.ns || begin < w->to.ns) &&
-           (!w->from.ns || end > w->from.ns || begin >= w->from.ns);
-}
-
 bool flow_window_meets(const struct flow_window *w, const struct event_track *t, uint32_t i)
 {
     const struct events_block *b = event_block_of(t, i);
-    return overlaps(w, store_wall(t->store, b->t_first_us).ns,
-                    store_wall(t->store, b->t_last_us).ns);
+    return flow_window_overlaps(w, store_wall(t->store, b->t_first_us).ns,
+                                store_wall(t->store, b->t_last_us).ns);
 }
 
 /* ---- the heap ---- */
@@ -82,9 +76,25 @@ static void sift_down(struct event_flow *f)
 
 /* ---- blocks ---- */
 
+static uint64_t ahead_of(const struct store *s, mono_ns t)
+{
+    return (uint64_t)event_wall(s, t).ns - (uint64_t)t.ns;
+}
+
+/* Clocks are only ever put forward, so when the first and the last row are as far from the wall
+ * clock, all between them are. */
+static void compare_clocks(const struct event_flow *f, struct event_source *s)
+{
+    const int64_t *at = s->columns.v[COLUMN_AT];
+    const uint32_t rows = s->columns.rows;
+    s->ahead = rows ? ahead_of(f->track->store, (mono_ns){at[0]}) : 0;
+    s->steady = rows && ahead_of(f->track->store, (mono_ns){at[rows - 1]}) == s->ahead;
+}
+
 static int64_t wall_of_row(const struct event_flow *f, const struct event_source *s, uint32_t row)
 {
-    return event_wall(f->track->store, (mono_ns){s->columns.v[COLUMN_AT][row]}).ns;
+    const mono_ns at = {s->columns.v[COLUMN_AT][row]};
+    return s->steady ? (int64_t)((uint64_t)at.ns + s->ahead) : event_wall(f->track->store, at).ns;
 }
 
 /* The first row that does not begin before the end of the window: as rows do, the wall clock goes
@@ -107,7 +117,8 @@ static uint32_t end_of_rows(const struct event_flow *f, const struct event_sourc
 static bool row_overlaps(const struct event_flow *f, const struct event_source *s, uint32_t row)
 {
     const int64_t begin = wall_of_row(f, s, row);
-    return overlaps(&f->window, begin, begin + event_cell(&s->columns, COLUMN_DUR, row));
+    return flow_window_overlaps(&f->window, begin,
+                                begin + event_cell(&s->columns, COLUMN_DUR, row));
 }
 
 /* Of a block that reaches out of the window no events are made of the rows before the first in it,
@@ -125,6 +136,7 @@ static void open_block(struct event_flow *f, uint32_t place)
     struct event_source *s = event_blocks_take(f->blocks, f->track, place, f->texts);
     if (!s)
         return;
+    compare_clocks(f, s);
     if (!cut_rows(f, s)) {
         event_blocks_give(f->blocks, s);
         return;
@@ -167,29 +179,32 @@ static bool open_blocks(struct event_flow *f)
 
 /* ---- events ---- */
 
-/* Takes from the first source until it has no more, or another one comes before it. */
-static size_t take(struct event_flow *f, struct run_event *out, size_t most)
+/* The rows of the first source up to its end, or until another one comes before it. They are there
+ * until settle_first, which has to follow. */
+static struct flow_rows take_rows(struct event_flow *f, size_t most)
 {
     struct event_source *s = f->heap[0];
     const size_t k = next_child(f, 0);
     const struct event_source *other = k ? f->heap[k] : NULL;
     const int64_t later = f->next < f->track->n_blocks ? begin_of(f, f->next) : INT64_MAX;
-    size_t n = 0;
-    do {
-        event_columns_row(&s->columns, s->row++, &out[n++].event);
-    } while (n < most && s->row < s->end && s->columns.v[COLUMN_AT][s->row] < later &&
-             (!other || comes_before(s, other)));
-    settle_first(f);
-    return n;
+    const uint32_t from = s->row, end = (uint32_t)MIN_OF((size_t)s->end, from + most);
+    do
+        s->row++;
+    while (s->row < end && s->columns.v[COLUMN_AT][s->row] < later &&
+           (!other || comes_before(s, other)));
+    return (struct flow_rows){&s->columns, from, s->row, f->track->store, s->steady, s->ahead};
 }
 
-static uint64_t ahead_of(const struct store *s, mono_ns t)
+static size_t take(struct event_flow *f, struct run_event *out, size_t most)
 {
-    return (uint64_t)event_wall(s, t).ns - (uint64_t)t.ns;
+    const struct flow_rows rows = take_rows(f, most);
+    for (uint32_t i = rows.from; i < rows.to; i++)
+        event_columns_row(rows.columns, i, &out[i - rows.from].event);
+    settle_first(f);
+    return rows.to - rows.from;
 }
 
-/* Clocks are only ever put forward, so when the first and the last are as far from the wall clock,
- * all between them are. */
+/* The same of rows that may be of several blocks. */
 static void tell_wall_times(const struct store *s, struct run_event *v, size_t n)
 {
     const uint64_t ahead = ahead_of(s, v[0].event.at);
@@ -205,7 +220,7 @@ static size_t keep_overlapping(const struct flow_window *w, struct run_event *v,
     if (!w->from.ns && !w->to.ns)
         return n;
     for (size_t i = 0; i < n; i++)
-        if (overlaps(w, v[i].at.ns, v[i].at.ns + v[i].event.dur_ns))
+        if (flow_window_overlaps(w, v[i].at.ns, v[i].at.ns + v[i].event.dur_ns))
             v[kept++] = v[i];
     return kept;
 }
@@ -224,10 +239,21 @@ size_t event_flow_next(struct event_flow *f, const struct run_event **out)
     return 0;
 }
 
+bool event_flow_rows(struct event_flow *f, struct flow_rows *out)
+{
+    if (f->taken)
+        settle_first(f);
+    f->taken = open_blocks(f);
+    if (f->taken)
+        *out = take_rows(f, PIECE);
+    return f->taken;
+}
+
 static void close_blocks(struct event_flow *f)
 {
     while (f->n)
         event_blocks_give(f->blocks, f->heap[--f->n]);
+    f->taken = false;
 }
 
 void event_flow_track(struct event_flow *f, const struct event_track *t,
@@ -260,4 +286,30 @@ void event_flow_close(struct event_flow *f)
     event_blocks_close(f->blocks);
     free(f->heap);
     free(f);
+}
+
+/* ---- kept ---- */
+
+/* Bytes: of two large blocks, which mostly overlap at their edges, and of what decoding takes. */
+enum { KEPT_MOST = 4 << 20 };
+
+struct event_flow *event_flow_borrow(struct run *r)
+{
+    struct event_flow *f = r->flow;
+    r->flow = NULL;
+    return f ? f : event_flow_open(&(struct event_want){0});
+}
+
+void event_flow_give_back(struct run *r, struct event_flow *f)
+{
+    close_blocks(f);
+    if (r->flow || event_flow_memory(f) > KEPT_MOST)
+        event_flow_close(f);
+    else
+        r->flow = f;
+}
+
+size_t event_flow_memory(const struct event_flow *f)
+{
+    return f ? sizeof *f + f->cap * sizeof *f->heap + event_blocks_memory(f->blocks) : 0;
 }

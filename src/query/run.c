@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "query/crew.h"
+#include "query/event_flow.h"
 #include "query/names.h"
 #include "query/run_open.h"
 
@@ -197,6 +198,7 @@ void run_close(struct run *r)
         return;
     for (size_t i = 0; r->stores && i < r->info.n_nodes; i++)
         store_close(r->stores[i]);
+    event_flow_close(r->flow);
     run_events_close(r);
     arena_free(&r->arena);
     free(r);
@@ -348,7 +350,7 @@ void run_get_size(struct run *r, struct run_size *out)
 
 size_t run_memory(const struct run *r)
 {
-    size_t bytes = sizeof *r + arena_bytes(&r->arena);
+    size_t bytes = sizeof *r + arena_bytes(&r->arena) + event_flow_memory(r->flow);
     for (size_t i = 0; i < r->info.n_nodes; i++)
         if (r->stores[i])
             bytes += store_memory(r->stores[i]);

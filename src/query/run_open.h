@@ -53,6 +53,7 @@ struct run {
     struct merged *series;  /* sorted */
     size_t n_series;
     struct event_index *events; /* NULL until somebody asks for events */
+    struct event_flow *flow;    /* kept for who reads events next, see event_flow.h; NULL: none */
 };
 
 /* Where events of a run are found. */

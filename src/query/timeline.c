@@ -2,11 +2,9 @@
 /* timeline.c - see timeline.h. Which lanes there are, and where what they show comes from. */
 #include "query/timeline.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "query/eventsum.h"
 #include "query/timeline_own.h"
 
 const char *const timeline_kind_names[LANE_KINDS] = {
@@ -117,65 +115,6 @@ static struct timeline_lane lane_of(const struct run_track *t, struct arena *a)
                                   .title = arena_printf(a, "%s %s", who(p, a), what)};
 }
 
-/* ---- events of a track ---- */
-
-/* The first ones of a lane wait until it is known what kind of lane it is. */
-enum { FIRST = 256 };
-
-struct events {
-    struct drawing *d;
-    struct timeline_slice first[FIRST];
-    size_t n, seen, operators;
-    bool settled;
-};
-
-/* A trace that was imported has its operators among the other events. Operators have too many names
- * for each to wait for its own. */
-static void settle(struct events *v)
-{
-    struct timeline_lane *lane = &v->d->out->lanes[v->d->out->n_lanes - 1];
-    if (lane->kind == LANE_EVENTS && 2 * v->operators > v->seen)
-        lane->kind = LANE_OPERATORS;
-    v->d->lane_by_name = v->d->by_name && lane->kind == LANE_EVENTS;
-    v->settled = true;
-    for (size_t i = 0; i < v->n; i++)
-        drawing_span(v->d, &v->first[i]);
-}
-
-static void draw_event(void *ctx, const struct run_event *e)
-{
-    struct events *v = ctx;
-    v->seen++;
-    if (e->event.kind != EVENT_SPAN)
-        return;
-    struct timeline_slice s = {.start = e->at.ns,
-                               .dur_ns = MAX_OF(e->event.dur_ns, 0),
-                               .name = op_names_id(&v->d->names, e->event.name),
-                               .category = e->event.category};
-    if (v->settled) {
-        drawing_span(v->d, &s);
-        return;
-    }
-    v->operators += event_is_operator(&e->event);
-    v->first[v->n++] = s;
-    if (v->n == FIRST)
-        settle(v);
-}
-
-static int draw_events(struct drawing *d, struct run *r, const struct run_track *t, struct err *e)
-{
-    struct arena scratch = {0};
-    struct events *v = xcalloc(1, sizeof *v);
-    v->d = d;
-    const int rc = events_visit(r, t, d->ask->from, d->ask->to, &scratch, draw_event, v, e);
-    if (!v->settled)
-        settle(v);
-    drawing_lane_end(d);
-    free(v);
-    arena_free(&scratch);
-    return rc;
-}
-
 /* ---- without its events ---- */
 
 /* From what begins at `from` on. */
@@ -215,7 +154,7 @@ static int draw_track(struct drawing *d, struct run *r, const struct run_track *
         return 0;
     }
     d->budget -= events;
-    return draw_events(d, r, t, e);
+    return timeline_draw_events(d, r, t, e);
 }
 
 /* ---- all of it ---- */

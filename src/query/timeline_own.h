@@ -10,7 +10,7 @@
 #include "query/timeline.h"
 
 enum {
-    ROWS_MOST = 64,
+    LANE_ROWS_MOST = 64,
     NAMES_EACH = 8, /* that wait in a row */
 };
 
@@ -32,9 +32,9 @@ struct drawing {
     uint64_t budget;
     bool by_name; /* there is room for it */
     /* of the lane being drawn */
-    int64_t ends[ROWS_MOST];
+    int64_t ends[LANE_ROWS_MOST];
     size_t open;
-    struct waiting row[ROWS_MOST][NAMES_EACH];
+    struct waiting row[LANE_ROWS_MOST][NAMES_EACH];
     size_t first; /* slice */
     bool lane_by_name;
 };
@@ -50,6 +50,10 @@ void drawing_slice(struct drawing *d, struct timeline_slice *s);
 
 /* Whether the track has a lane. */
 bool timeline_shows(const struct timeline_ask *ask, const struct run_track *t);
+
+/* Draws the events of a track into the lane that was begun last, and ends it. */
+MUST_CHECK int timeline_draw_events(struct drawing *d, struct run *r, const struct run_track *t,
+                                    struct err *e);
 
 /* What of the overview is fine enough for these pixels, or the finest there is; NULL: the track is
  * not in it. overview_draw draws its slices into the lane that was begun last. */

@@ -48,12 +48,14 @@ static void put_waiting(struct drawing *d, struct waiting *w)
 static struct waiting *place_for(struct drawing *d, const struct timeline_slice *s)
 {
     struct waiting *v = d->row[s->row], *best = v;
-    for (size_t i = 0; d->lane_by_name && i < NAMES_EACH; i++) {
-        if (v[i].n && v[i].slice.name == s->name)
+    if (!d->lane_by_name)
+        return v;
+    for (size_t i = 0; i < NAMES_EACH; i++)
+        if (v[i].slice.name == s->name && v[i].n)
             return &v[i];
+    for (size_t i = 0; i < NAMES_EACH; i++)
         if (best->n && (!v[i].n || v[i].slice.start < best->slice.start))
             best = &v[i];
-    }
     return best;
 }
 
@@ -85,7 +87,7 @@ static void put_span(struct drawing *d, const struct timeline_slice *s)
 
 static void put_all_waiting(struct drawing *d)
 {
-    for (size_t i = 0; i < ROWS_MOST; i++)
+    for (size_t i = 0; i < LANE_ROWS_MOST; i++)
         for (size_t k = 0; k < NAMES_EACH; k++)
             put_waiting(d, &d->row[i][k]);
 }
@@ -133,7 +135,7 @@ static uint32_t row_for(struct drawing *d, int64_t start, int64_t end)
 {
     while (d->open && d->ends[d->open - 1] <= start)
         d->open--;
-    const size_t row = MIN_OF(d->open, (size_t)ROWS_MOST - 1);
+    const size_t row = MIN_OF(d->open, (size_t)LANE_ROWS_MOST - 1);
     d->ends[row] = end;
     d->open = row + 1;
     return (uint32_t)row;
@@ -144,11 +146,9 @@ static bool is_seen(const struct drawing *d, const struct timeline_slice *s)
     return s->start < d->ask->to.ns && s->start + s->dur_ns >= d->ask->from.ns;
 }
 
-void drawing_slice(struct drawing *d, struct timeline_slice *s)
+static void draw_seen(struct drawing *d, struct timeline_slice *s)
 {
     struct timeline_lane *lane = &d->out->lanes[d->out->n_lanes - 1];
-    if (!is_seen(d, s))
-        return;
     s->lane = (uint32_t)(d->out->n_lanes - 1);
     lane->depth = MAX_OF(lane->depth, (size_t)s->row + 1);
     if (d->by_name && d->out->n_slices >= NAMES_FACTOR * d->ask->limit)
@@ -156,12 +156,18 @@ void drawing_slice(struct drawing *d, struct timeline_slice *s)
     put_span(d, s);
 }
 
+void drawing_slice(struct drawing *d, struct timeline_slice *s)
+{
+    if (is_seen(d, s))
+        draw_seen(d, s);
+}
+
 void drawing_span(struct drawing *d, struct timeline_slice *s)
 {
     if (!is_seen(d, s))
         return;
     s->row = row_for(d, s->start, s->start + s->dur_ns);
-    drawing_slice(d, s);
+    draw_seen(d, s);
 }
 
 /* ---- lanes ---- */

@@ -25,11 +25,11 @@ static struct event event_of(int64_t i)
                           .args = "device=gpu0"};
 }
 
-static void tell_all(struct writer *w, enum track_kind kind, uint32_t pid, uint64_t id)
+static void tell(struct writer *w, enum track_kind kind, uint32_t pid, uint64_t id, int64_t n)
 {
     const struct track t = {.kind = kind, .pid = pid, .id = id};
     struct sink *s = writer_sink(w);
-    for (int64_t i = 0; i < EVENTS; i++) {
+    for (int64_t i = 0; i < n; i++) {
         const struct event v = event_of(i);
         s->ops->events(s, &t, &v, 1);
     }
@@ -40,9 +40,9 @@ static const char *long_run(void)
 {
     const char *run = kit_run("r", "r", "r", KIT_START);
     struct recordkit k = recordkit_open(run, "a");
-    tell_all(k.events, TRACK_THREAD, 7, 7);
-    tell_all(k.events, TRACK_DEVICE, 7, 1);
-    tell_all(k.events, TRACK_THREAD, 8, 8);
+    tell(k.events, TRACK_THREAD, 7, 7, EVENTS);
+    tell(k.events, TRACK_DEVICE, 7, 1, EVENTS);
+    tell(k.events, TRACK_THREAD, 8, 8, EVENTS);
     recordkit_close(&k, 0, NS_PER_S, "finished");
     return run;
 }
@@ -206,5 +206,121 @@ TEST(a_damaged_block_is_left_out_and_the_rest_stays_in_order)
     }
     CHECK(all < 3 * EVENTS && all >= 2 * EVENTS);
     event_flow_close(f);
+    run_close(r);
+}
+
+/* ---- rows ---- */
+
+/* The rows of a flow, less those that end too early, are the events of another. */
+static size_t check_rows(struct run *r, const struct event_track *t, const struct flow_window *w)
+{
+    struct event_flow *f = event_flow_open(&(struct event_want){0}), *g = event_flow_borrow(r);
+    struct arena texts = {0};
+    const struct run_event *v = NULL;
+    size_t n = 0, i = 0, all = 0;
+    event_flow_track(f, t, w, &texts);
+    event_flow_track(g, t, w, &texts);
+    for (struct flow_rows rows; event_flow_rows(g, &rows);)
+        for (uint32_t k = rows.from; k < rows.to; k++) {
+            const int64_t at = flow_row_wall(&rows, k);
+            const int64_t dur = event_cell(rows.columns, COLUMN_DUR, k);
+            if (!flow_window_overlaps(w, at, at + dur))
+                continue;
+            if (i == n) {
+                n = event_flow_next(f, &v);
+                i = 0;
+            }
+            CHECK(i < n);
+            CHECK_INT(v[i].at.ns, at);
+            CHECK_INT(v[i].event.dur_ns, dur);
+            CHECK_STR(v[i].event.name, event_columns_name(rows.columns, k));
+            i++;
+            all++;
+        }
+    CHECK(i == n && event_flow_next(f, &v) == 0);
+    event_flow_give_back(r, g);
+    event_flow_close(f);
+    arena_free(&texts);
+    return all;
+}
+
+static struct flow_window window_of(int64_t from, int64_t to)
+{
+    return (struct flow_window){{from ? KIT_START + from : 0}, {to ? KIT_START + to : 0}};
+}
+
+TEST(rows_are_the_events_of_every_window)
+{
+    struct run *r = open_run(long_run());
+    struct event_index *x;
+    struct err e;
+    OK(run_events(r, &x, &e));
+    const struct flow_window all = window_of(0, 0), some = window_of(1000, 1010),
+                             rest = window_of(140000, 0), none = window_of(EVENTS + 9, 0);
+    CHECK_INT(check_rows(r, &x->tracks[0], &all), EVENTS);
+    CHECK_INT(check_rows(r, &x->tracks[0], &some), 11);
+    CHECK_INT(check_rows(r, &x->tracks[1], &rest), EVENTS - 140000 + 1);
+    CHECK_INT(check_rows(r, &x->tracks[0], &none), 0);
+    run_close(r);
+}
+
+TEST(rows_of_a_block_in_which_the_clock_was_put_forward_have_the_time_of_the_wall)
+{
+    struct run *r = open_run(long_run());
+    struct event_index *x;
+    struct err e;
+    OK(run_events(r, &x, &e));
+    struct store *s = x->tracks[0].store;
+    struct clock_tie *before = s->steps;
+    struct clock_tie steps[] = {{{0}, {KIT_START}}, {{5000}, {KIT_START + 1000000}}};
+    s->steps = steps;
+    s->n_steps = 2;
+    const struct flow_window all = window_of(0, 0), late = window_of(1000000, 1000100);
+    CHECK_INT(check_rows(r, &x->tracks[0], &all), EVENTS);
+    CHECK_INT(check_rows(r, &x->tracks[0], &late), 100);
+    s->steps = before;
+    s->n_steps = 1;
+    run_close(r);
+}
+
+/* A run with one track; its blocks overlap all along. */
+static struct run *run_of(const char *folder, int64_t events)
+{
+    const char *path = kit_run(folder, folder, folder, KIT_START);
+    struct recordkit k = recordkit_open(path, "a");
+    tell(k.events, TRACK_THREAD, 7, 7, events);
+    recordkit_close(&k, 0, NS_PER_S, "finished");
+    return open_run(path);
+}
+
+TEST(a_run_keeps_the_memory_of_a_flow_and_counts_it_unless_it_is_much)
+{
+    const struct flow_window all = window_of(0, 0);
+    static const int64_t events[] = {1000, 4 * 65536};
+    for (size_t i = 0; i < COUNT_OF(events); i++) {
+        struct run *r = run_of(i ? "many" : "few", events[i]);
+        struct event_index *x;
+        struct err e;
+        OK(run_events(r, &x, &e));
+        const size_t before = run_memory(r);
+        CHECK_INT(check_rows(r, &x->tracks[0], &all), events[i]);
+        const size_t kept = run_memory(r) - before;
+        CHECK(i ? kept == 0 : kept > 1000 * sizeof(int64_t) && kept < 1 << 20);
+        CHECK_INT(check_rows(r, &x->tracks[0], &all), events[i]);
+        CHECK_INT(run_memory(r) - before, kept);
+        run_close(r);
+    }
+}
+
+TEST(two_flows_of_a_run_at_once_have_nothing_in_common)
+{
+    struct run *r = open_run(long_run());
+    struct event_flow *f = event_flow_borrow(r), *g = event_flow_borrow(r);
+    CHECK(f != g);
+    event_flow_give_back(r, f);
+    event_flow_give_back(r, g);
+    struct event_flow *again = event_flow_borrow(r);
+    CHECK(again == f);
+    event_flow_give_back(r, again);
     run_close(r);
 }
