@@ -191,75 +191,62 @@ static size_t weights_direct(struct cur *in, size_t n, uint8_t *out)
 
 /* ---- cells ---- */
 
-enum { LANES = 4, COUNTS = 16 };
+enum { COUNTS = 16, WORD = 8 };
 
-/* By byte. They are counted and sorted in four lanes: neighbours often have the same weight, and a
- * count has to be written before it is read again. */
+/* By byte. Few bytes occur, mostly: only those are looked at again. */
 struct weights {
-    uint8_t of[WEIGHTS_MOST + 2 * PAIRS];
+    uint8_t of[WEIGHTS_MOST + 2 * PAIRS + WORD];
     size_t n;
-    uint32_t lane[LANES][COUNTS]; /* how many bytes of a lane have a weight */
-    uint32_t count[COUNTS];
+    uint8_t used[WEIGHTS_MOST + 1]; /* bytes of a weight above 0 */
+    size_t n_used;
+    uint32_t count[COUNTS]; /* how many of them have a weight */
 };
 
-static size_t lane_length(const struct weights *w)
+static void use(struct weights *w, size_t byte)
 {
-    return (w->n + LANES - 1) / LANES;
+    w->used[w->n_used++] = (uint8_t)byte;
+    w->count[w->of[byte]]++;
 }
 
-static void count_weights(struct weights *w)
+/* A word at a time, and of it one after the other that is not 0. */
+static void find_used(struct weights *w)
 {
-    const size_t each = lane_length(w);
-    memset(w->of + w->n, 0, LANES);
-    memset(w->lane, 0, sizeof w->lane);
-    for (size_t i = 0; i < each; i++)
-        for (unsigned k = 0; k < LANES; k++)
-            w->lane[k][w->of[k * each + i]]++;
-    for (unsigned c = 0; c < COUNTS; c++)
-        w->count[c] = w->lane[0][c] + w->lane[1][c] + w->lane[2][c] + w->lane[3][c];
-}
-
-static void count_last(struct weights *w, unsigned weight)
-{
-    uint32_t *lane = w->lane[(w->n - 1) / lane_length(w)];
-    w->of[w->n - 1] = (uint8_t)weight;
-    lane[0]--;
-    lane[weight]++;
-    w->count[0]--;
-    w->count[weight]++;
+    w->n_used = 0;
+    memset(w->count, 0, sizeof w->count);
+    memset(w->of + w->n, 0, WORD);
+    for (size_t i = 0; i < w->n; i += WORD)
+        for (uint64_t left = load_64(w->of + i); left;) {
+            const unsigned at = (unsigned)__builtin_ctzll(left) / 8;
+            left &= ~(UINT64_C(0xff) << 8 * at);
+            use(w, i + at);
+        }
 }
 
 /* The last one is what is missing to a power of two. */
 static bool complete(struct weights *w, unsigned *bits)
 {
     uint32_t cells = 0;
-    w->of[w->n++] = 0;
-    count_weights(w);
+    find_used(w);
     for (unsigned c = 1; c < COUNTS; c++)
         cells += w->count[c] << (c - 1);
     *bits = bits_in(cells);
     if (cells == 0 || *bits > HUFFMAN_BITS_MOST)
         return false;
     const uint32_t last = (1u << *bits) - cells;
-    count_last(w, bits_in(last));
+    w->of[w->n] = (uint8_t)bits_in(last);
+    use(w, w->n++);
     /* Of the longest codes there are two at least, and always an even number. */
     return (last & (last - 1)) == 0 && w->count[1] >= 2 && w->count[1] % 2 == 0;
 }
 
-/* Bytes by weight, those of weight 0 first. */
-static void sort_bytes(struct weights *w, uint8_t *out)
+/* Bytes by weight. */
+static void sort_bytes(const struct weights *w, uint8_t *out)
 {
-    const size_t each = lane_length(w);
-    uint32_t at = 0;
-    for (unsigned c = 0; c < COUNTS; c++)
-        for (unsigned k = 0; k < LANES; k++) {
-            const uint32_t n = w->lane[k][c];
-            w->lane[k][c] = at;
-            at += n;
-        }
-    for (size_t i = 0; i < each; i++)
-        for (unsigned k = 0; k < LANES; k++)
-            out[w->lane[k][w->of[k * each + i]]++] = (uint8_t)(k * each + i);
+    uint32_t at[COUNTS];
+    for (uint32_t c = 1, next = 0; c < COUNTS; next += w->count[c++])
+        at[c] = next;
+    for (size_t i = 0; i < w->n_used; i++)
+        out[at[w->of[w->used[i]]]++] = w->used[i];
 }
 
 static void fill_run(uint32_t *to, uint32_t cell, uint32_t n)
@@ -270,10 +257,10 @@ static void fill_run(uint32_t *to, uint32_t cell, uint32_t n)
 }
 
 /* In order of the cells and HUFFMAN_RUN at a time: what is too much is written over by the next. */
-static void fill_cells(struct weights *w, struct huffman *h)
+static void fill_cells(const struct weights *w, struct huffman *h)
 {
-    uint8_t bytes[WEIGHTS_MOST + 1 + LANES];
-    const uint8_t *byte = bytes + w->count[0];
+    uint8_t bytes[WEIGHTS_MOST + 1];
+    const uint8_t *byte = bytes;
     size_t at = 0;
     sort_bytes(w, bytes);
     for (unsigned k = 1; k <= h->bits; k++) {
