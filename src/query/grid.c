@@ -334,9 +334,9 @@ static const struct stretches *stretches_of(struct gridding *g, const struct pie
         if (!clock.times)
             return NULL;
     }
-    if (c->has_gaps && !store_value_rows(g->scan.codec, c, p->block->rows, g->scan.rows))
+    clock.rows = c->has_gaps ? scan_value_rows(&g->scan, c, p->block) : NULL;
+    if (c->has_gaps && !clock.rows)
         return NULL;
-    clock.rows = c->has_gaps ? g->scan.rows : NULL;
     return find_stretches(g->plan, p, &clock, &g->scan.arena);
 }
 

@@ -41,9 +41,9 @@ static bool find_moments(struct scan *scan, const struct slice *s, bool summarie
 {
     *m = (struct moment){.slice = s};
     if (s->column->has_gaps) {
-        if (!store_value_rows(scan->codec, s->column, s->block->rows, scan->rows))
+        m->rows = scan_value_rows(scan, s->column, s->block);
+        if (!m->rows)
             return false;
-        m->rows = scan->rows;
     }
     if (summaries && block_is_regular(s->block))
         return true;

@@ -16,7 +16,7 @@ static bool decode_one(struct scan *scan, const struct rows_block *b, const stru
     const uint32_t n = bucket_count(c->count, level_unit(b, level));
     return (two || blob_whole(&c->level1[k])) &&
            codec_decode(scan->codec, two ? c->level2[k] : c->level1[k].p,
-                        two ? c->level2_len[k] : c->level1[k].len, n, scan->level[k]);
+                        two ? c->level2_len[k] : c->level1[k].len, n, scan_level(scan, k));
 }
 
 bool level_decode(struct scan *scan, const struct rows_block *b, const struct column *c,

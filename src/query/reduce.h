@@ -19,12 +19,17 @@ struct scan {
     bool once; /* times of a block are asked for once or twice, so they are not kept */
     uint8_t *v8;
     int64_t *v64;
-    int64_t *level[3];
-    uint32_t *rows;
+    int64_t *level[3]; /* NULL until one is decoded */
+    uint32_t *rows;    /* the same */
 };
 
 void scan_open(struct scan *s);
 void scan_close(struct scan *s);
+/* Room for the values of a level. */
+int64_t *scan_level(struct scan *s, int k);
+/* The rows in which a column with gaps has its values, until those of another are asked for; NULL:
+ * damaged. */
+const uint32_t *scan_value_rows(struct scan *s, const struct column *c, const struct rows_block *b);
 
 /* The part of a column that lies in the window: values [from, to). */
 struct slice {

@@ -66,12 +66,12 @@ static const int64_t *wall_times(struct samples *s, const struct slice *sl)
     return *slot = t;
 }
 
-/* Whole values, and times for them; `rows` of the scan are good then. */
+/* Whole values, and times for them. */
 static bool is_whole(struct samples *s, const struct slice *sl)
 {
     const struct column *c = sl->column;
     return blob_whole(&c->values) && wall_times(s, sl) &&
-           (!c->has_gaps || store_value_rows(s->scan.codec, c, sl->block->rows, s->scan.rows));
+           (!c->has_gaps || scan_value_rows(&s->scan, c, sl->block));
 }
 
 static void take_series(struct samples *s, const struct merged *m, const struct series_ask *ask)
@@ -179,10 +179,9 @@ static void put_times(struct samples *s, struct scan *scan, const struct slice *
         memcpy(out, t + c->first_row + sl->from, (sl->to - sl->from) * sizeof *out);
         return;
     }
-    if (!store_value_rows(scan->codec, c, sl->block->rows, scan->rows))
-        return; /* it was whole before */
-    for (uint32_t i = sl->from; i < sl->to; i++)
-        *out++ = t[scan->rows[i]];
+    const uint32_t *rows = scan_value_rows(scan, c, sl->block);
+    for (uint32_t i = sl->from; rows && i < sl->to; i++) /* it was whole before */
+        *out++ = t[rows[i]];
 }
 
 static void fill_one(struct filling *f, struct scan *scan, size_t i)

@@ -18,9 +18,6 @@ void scan_open(struct scan *s)
     *s = (struct scan){.codec = codec_open()};
     s->v8 = xmalloc(ROWS_MOST + SCAN_PAD);
     s->v64 = xmalloc(ROWS_MOST * sizeof *s->v64);
-    s->rows = xmalloc(ROWS_MOST * sizeof *s->rows);
-    for (int k = 0; k < 3; k++)
-        s->level[k] = xmalloc(ROWS_MOST / 2 * sizeof *s->level[k]);
 }
 
 void scan_close(struct scan *s)
@@ -33,6 +30,20 @@ void scan_close(struct scan *s)
         free(s->level[k]);
     free(s->times);
     arena_free(&s->arena);
+}
+
+int64_t *scan_level(struct scan *s, int k)
+{
+    if (!s->level[k])
+        s->level[k] = xmalloc(ROWS_MOST / 2 * sizeof *s->level[k]);
+    return s->level[k];
+}
+
+const uint32_t *scan_value_rows(struct scan *s, const struct column *c, const struct rows_block *b)
+{
+    if (!s->rows)
+        s->rows = xmalloc(ROWS_MOST * sizeof *s->rows);
+    return store_value_rows(s->codec, c, b->rows, s->rows) ? s->rows : NULL;
 }
 
 static struct scan_times *times_of(struct scan *s, const struct store *store)
@@ -127,10 +138,11 @@ static bool cut(struct scan *s, struct slice *sl, const struct window_us *w)
     if (b->t_first_us >= w->from && b->t_last_us < w->to)
         return true;
     const int64_t *t = block_times(s, sl->store, b);
-    if (!t || (sl->column->has_gaps && !store_value_rows(s->codec, sl->column, b->rows, s->rows)))
+    const uint32_t *rows = sl->column->has_gaps ? scan_value_rows(s, sl->column, b) : NULL;
+    if (!t || (sl->column->has_gaps && !rows))
         return false;
-    sl->from = value_at(sl->column, s->rows, row_at(t, b->rows, w->from));
-    sl->to = value_at(sl->column, s->rows, row_at(t, b->rows, w->to));
+    sl->from = value_at(sl->column, rows, row_at(t, b->rows, w->from));
+    sl->to = value_at(sl->column, rows, row_at(t, b->rows, w->to));
     return sl->from < sl->to;
 }
 
