@@ -311,6 +311,31 @@ static void unpack_bytes(const uint8_t *p, size_t n, unsigned b, uint8_t *out)
         out[i] = (uint8_t)((unsigned)p[i / per] >> (i % per * b) & mask);
 }
 
+/* The same as numbers. */
+static inline void widen_whole(const uint8_t *restrict p, size_t bytes, unsigned b, int64_t base,
+                               int64_t *restrict out)
+{
+    const unsigned per = 8 / b, mask = (1u << b) - 1;
+    for (size_t i = 0; i < bytes; i++)
+        for (unsigned k = 0; k < per; k++)
+            out[i * per + k] = (int64_t)((uint64_t)base + ((unsigned)p[i] >> (k * b) & mask));
+}
+
+static void widen(const uint8_t *p, size_t n, unsigned b, int64_t base, int64_t *out)
+{
+    const unsigned per = 8 / b, mask = (1u << b) - 1;
+    if (b == 1)
+        widen_whole(p, n / per, 1, base, out);
+    else if (b == 2)
+        widen_whole(p, n / per, 2, base, out);
+    else if (b == 4)
+        widen_whole(p, n / per, 4, base, out);
+    else
+        widen_whole(p, n / per, 8, base, out);
+    for (size_t i = n / per * per; i < n; i++)
+        out[i] = (int64_t)((uint64_t)base + ((unsigned)p[i / per] >> (i % per * b) & mask));
+}
+
 /* ---- byte planes ---- */
 
 static void split_planes(struct buf *out, const int64_t *v, size_t n, int64_t base, unsigned k)
@@ -541,12 +566,10 @@ static bool get_wide(struct codec *c, struct cur *in, const struct column_head *
         join_planes(c->packed.p, h->n, h->base, h->width, out);
         return true;
     case MODE_PACKED: {
-        const unsigned per = 8 / h->width, mask = (1u << h->width) - 1;
+        const unsigned per = 8 / h->width;
         if (!decompress(c, in, (h->n + per - 1) / per))
             return false;
-        for (size_t i = 0, bit = 0; i < h->n; i++, bit += h->width)
-            out[i] =
-                (int64_t)((uint64_t)h->base + ((unsigned)c->packed.p[bit / 8] >> bit % 8 & mask));
+        widen(c->packed.p, h->n, h->width, h->base, out);
         return true;
     }
     default:
