@@ -181,8 +181,15 @@ enum { CELL_TOP = 200, CELL_NONE = 255 };
 
 static uint8_t cell_of(float percent)
 {
-    const float halves = 2 * percent + 0.5f, low = halves > 0 ? halves : 0;
-    return isnan(percent) ? CELL_NONE : (uint8_t)(low < CELL_TOP ? low : (float)CELL_TOP);
+    const float halves = 2 * percent + 0.5f, low = halves > 0 ? halves : 0; /* 0 of no number too */
+    const int32_t cell = (int32_t)(low < CELL_TOP ? low : (float)CELL_TOP);
+    return (uint8_t)(isnan(percent) ? CELL_NONE : cell);
+}
+
+static void put_cells(const float *restrict percent, size_t n, uint8_t *restrict out)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = cell_of(percent[i]);
 }
 
 /* Cores and GPUs are rows, the machine as a whole is none. */
@@ -213,8 +220,7 @@ static void heat_cells(struct jw *j, const struct grid *g, struct arena *a)
     uint8_t *cells = arena_array(a, uint8_t, g->n * g->columns + 1), *p = cells;
     for (size_t i = 0; i < g->n; i++) {
         const size_t n = is_device(&g->rows[i]) ? g->columns : 0;
-        for (size_t c = 0; c < n; c++)
-            p[c] = cell_of(g->rows[i].mean[c]);
+        put_cells(g->rows[i].mean, n, p);
         p += n;
     }
     jw_str(j, "cells", "");
