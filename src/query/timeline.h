@@ -65,9 +65,26 @@ struct timeline {
     bool cut; /* there were more slices than the limit, or more events than the budget */
 };
 
+/* A timeline_slice of a lane that is known; there are many. */
+struct overview_slice {
+    int64_t start, dur_ns;
+    uint32_t merged;
+    uint32_t name : 20, row : 6, category : 6;
+};
+
+/* Where the slices of a track begin; they end with those of the next lane. */
+struct overview_lane {
+    uint32_t track;
+    size_t first;
+};
+
 /* The hook events of a whole run. */
 struct overview_level {
-    struct timeline all; /* no lane for a track: it has too few events, or there was no room */
+    struct overview_lane *lanes; /* and one more; none for a track with too few events */
+    size_t n_lanes;
+    struct overview_slice *slices; /* lane by lane, in each by start */
+    size_t n_slices;
+    const char **names;
     int64_t pixel_ns;
     int64_t *ends; /* the last one of some slices in a row each */
 };

@@ -2,28 +2,34 @@
 /* timeline_overview.c - the events of a run too long to look at each of them, as slices that are
  * made once: as fine as there is room for, and of these coarser ones, so that a window costs by its
  * pixels and not by its length. */
+#include <assert.h>
+
 #include "base/mem.h"
-#include "query/eventsum.h"
 #include "query/timeline_own.h"
 
 enum {
     OVERVIEW_SLICES = 1 << 19,
     OVERVIEW_NAMES = 8,    /* so many are expected to alternate in a track */
-    OVERVIEW_EVENTS = 64,  /* of the largest track to a pixel, at least */
+    OVERVIEW_EVENTS = 32,  /* of the largest track to a pixel, at least */
     OVERVIEW_COARSER = 4,  /* from level to level */
     OVERVIEW_LEAST = 1024, /* pixels; none is coarser */
     FINER = 4,             /* slices of a level are to be narrower than a pixel by so much */
     CHUNK = 256,           /* slices whose last end is known */
+    /* What the fields of a slice have room for. */
+    NAMES_MOST = 1 << 20,
+    CATEGORIES = 1 << 6,
 };
+static_assert((int)LANE_ROWS_MOST <= 1 << 6 && (int)CAT_N <= (int)CATEGORIES,
+              "rows and categories have six bits");
 
 /* ---- drawing from it ---- */
 
 /* The lane of a track; NULL: it has none. */
-static const struct timeline_lane *lane_in(const struct overview_level *o, uint32_t track)
+static const struct overview_lane *lane_in(const struct overview_level *o, uint32_t track)
 {
-    for (size_t i = 0; i < o->all.n_lanes; i++)
-        if (o->all.lanes[i].track == track)
-            return &o->all.lanes[i];
+    for (size_t i = 0; i < o->n_lanes; i++)
+        if (o->lanes[i].track == track)
+            return &o->lanes[i];
     return NULL;
 }
 
@@ -41,35 +47,25 @@ const struct overview_level *overview_for(const struct timeline_overview *o, uin
     return &o->levels[i];
 }
 
-/* Slices lie lane by lane. */
-static size_t first_of_lane(const struct timeline *t, uint32_t lane)
+static void draw_slice(struct drawing *d, const struct overview_level *o,
+                       const struct overview_slice *s)
 {
-    size_t lo = 0, hi = t->n_slices;
-    while (lo < hi) {
-        const size_t mid = (lo + hi) / 2;
-        if (t->slices[mid].lane < lane)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    drawing_slice(d, &(struct timeline_slice){.row = s->row,
+                                              .start = s->start,
+                                              .dur_ns = s->dur_ns,
+                                              .name = op_names_id(&d->names, o->names[s->name]),
+                                              .merged = s->merged,
+                                              .category = (enum event_category)s->category});
 }
 
 void overview_draw(struct drawing *d, const struct overview_level *o, uint32_t track)
 {
-    const struct timeline *t = &o->all;
-    const uint32_t lane = (uint32_t)(lane_in(o, track) - t->lanes);
-    for (size_t i = first_of_lane(t, lane); i < t->n_slices;) {
-        struct timeline_slice s = t->slices[i];
-        if (s.lane != lane || s.start >= d->ask->to.ns)
-            break;
-        if (o->ends[i / CHUNK] < d->ask->from.ns) {
+    const struct overview_lane *lane = lane_in(o, track);
+    for (size_t i = lane[0].first; i < lane[1].first && o->slices[i].start < d->ask->to.ns;) {
+        if (o->ends[i / CHUNK] < d->ask->from.ns)
             i = (i / CHUNK + 1) * CHUNK;
-            continue;
-        }
-        s.name = op_names_id(&d->names, t->names[s.name]);
-        drawing_slice(d, &s);
-        i++;
+        else
+            draw_slice(d, o, &o->slices[i++]);
     }
     d->out->cut |= o->pixel_ns > d->pixel_ns;
 }
@@ -85,32 +81,84 @@ static size_t overview_px(size_t tracks, uint64_t largest)
 
 static void find_ends(struct overview_level *o, struct arena *a)
 {
-    const struct timeline *t = &o->all;
-    o->ends = arena_array(a, int64_t, t->n_slices / CHUNK + 1);
-    for (size_t i = 0; i < t->n_slices; i++) {
-        const int64_t end = t->slices[i].start + t->slices[i].dur_ns;
+    o->ends = arena_array(a, int64_t, o->n_slices / CHUNK + 1);
+    for (size_t i = 0; i < o->n_slices; i++) {
+        const int64_t end = o->slices[i].start + o->slices[i].dur_ns;
         int64_t *last = &o->ends[i / CHUNK];
         *last = i % CHUNK ? MAX_OF(*last, end) : end;
     }
 }
 
-/* What the levels are made of: the finest of the events, each other of the one before. */
+static void keep_lanes(struct overview_level *o, const struct timeline *t, struct arena *a)
+{
+    size_t at = 0;
+    o->n_lanes = t->n_lanes;
+    o->lanes = arena_array(a, struct overview_lane, t->n_lanes + 1);
+    for (size_t i = 0; i <= t->n_lanes; i++) {
+        while (at < t->n_slices && t->slices[at].lane < i)
+            at++;
+        o->lanes[i] = (struct overview_lane){i < t->n_lanes ? t->lanes[i].track : NO_TRACK, at};
+    }
+}
+
+static void keep_slices(struct overview_level *o, const struct timeline *t, struct arena *a)
+{
+    o->n_slices = t->n_slices;
+    o->slices = arena_alloc_raw(a, t->n_slices + 1, sizeof *o->slices);
+    for (size_t i = 0; i < t->n_slices; i++) {
+        const struct timeline_slice *s = &t->slices[i];
+        o->slices[i] =
+            (struct overview_slice){.start = s->start,
+                                    .dur_ns = s->dur_ns,
+                                    .merged = s->merged,
+                                    .name = s->name & (NAMES_MOST - 1),
+                                    .row = s->row & (LANE_ROWS_MOST - 1),
+                                    .category = (unsigned)s->category & (CATEGORIES - 1)};
+    }
+}
+
+static void keep_level(struct overview_level *o, const struct timeline *t, struct arena *a)
+{
+    keep_lanes(o, t, a);
+    keep_slices(o, t, a);
+    find_ends(o, a);
+    o->names = arena_array(a, const char *, t->n_names + 1);
+    for (size_t i = 0; i < t->n_names; i++)
+        o->names[i] = arena_strdup(a, t->names[i]);
+}
+
+/* What the levels are made of: the finest of the events, each other of the one before. False: what
+ * does not fit would be missing. */
+static int read_level(struct run *r, const struct timeline_ask *ask, struct arena *a,
+                      struct timeline_overview *out, bool *fits, struct err *e)
+{
+    struct overview_level *o = &out->levels[out->n_levels];
+    struct arena scratch = {0};
+    struct timeline t;
+    const int rc = timeline_read(r, ask, &scratch, &t, e);
+    *fits = rc == 0 && !t.cut && t.n_names <= NAMES_MOST;
+    if (*fits) {
+        keep_level(o, &t, a);
+        o->pixel_ns = (ask->to.ns - ask->from.ns) / (int64_t)ask->px;
+        out->n_slices += o->n_slices;
+        out->n_levels++;
+    }
+    arena_free(&scratch);
+    return rc;
+}
+
 static int read_levels(struct run *r, struct timeline_ask *ask, struct arena *a,
                        struct timeline_overview *out, struct err *e)
 {
-    do {
-        struct overview_level *o = &out->levels[out->n_levels];
-        o->pixel_ns = (ask->to.ns - ask->from.ns) / (int64_t)ask->px;
+    bool fits = true;
+    int rc = 0;
+    while (rc == 0 && fits && out->n_levels < OVERVIEW_LEVELS &&
+           (out->n_levels == 0 || ask->px >= OVERVIEW_LEAST)) {
         ask->overview = out->n_levels ? out : NULL;
-        const int rc = timeline_read(r, ask, a, &o->all, e);
-        if (rc || o->all.cut) /* what does not fit would be missing */
-            return rc;
-        find_ends(o, a);
-        out->n_slices += o->all.n_slices;
-        out->n_levels++;
+        rc = read_level(r, ask, a, out, &fits, e);
         ask->px /= OVERVIEW_COARSER;
-    } while (out->n_levels < OVERVIEW_LEVELS && ask->px >= OVERVIEW_LEAST);
-    return 0;
+    }
+    return rc;
 }
 
 int timeline_overview_read(struct run *r, uint64_t least, struct arena *a,

@@ -114,7 +114,7 @@ static void keep_phases(struct step_digest *d, const struct phases_from *from, s
 static int keep_overview(struct step_digest *d, struct run *r, struct arena *a, struct err *e)
 {
     const int rc = timeline_overview_read(r, DIGEST_OVERVIEW, a, &d->overview, e);
-    d->bytes += d->overview.n_slices * sizeof(struct timeline_slice);
+    d->bytes += d->overview.n_slices * sizeof(struct overview_slice);
     return rc;
 }
 
