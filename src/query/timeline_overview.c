@@ -8,13 +8,13 @@
 #include "query/timeline_own.h"
 
 enum {
-    OVERVIEW_SLICES = 1 << 19,
-    OVERVIEW_NAMES = 8,    /* so many are expected to alternate in a track */
-    OVERVIEW_EVENTS = 32,  /* of the largest track to a pixel, at least */
-    OVERVIEW_COARSER = 4,  /* from level to level */
-    OVERVIEW_LEAST = 1024, /* pixels; none is coarser */
-    FINER = 4,             /* slices of a level are to be narrower than a pixel by so much */
-    CHUNK = 256,           /* slices whose last end is known */
+    OVERVIEW_SLICES = 7 << 17, /* of the finest level */
+    OVERVIEW_NAMES = 8,        /* so many are expected to alternate in a track */
+    OVERVIEW_EVENTS = 32,      /* of the largest track to a pixel, at least */
+    OVERVIEW_COARSER = 4,      /* from level to level */
+    OVERVIEW_LEAST = 1024,     /* pixels; none is coarser */
+    FINER = 4,                 /* slices of a level are to be narrower than a pixel by so much */
+    CHUNK = 256,               /* slices whose last end is known */
     /* What the fields of a slice have room for. */
     NAMES_MOST = 1 << 20,
     CATEGORIES = 1 << 6,
@@ -127,8 +127,8 @@ static void keep_level(struct overview_level *o, const struct timeline *t, struc
         o->names[i] = arena_strdup(a, t->names[i]);
 }
 
-/* What the levels are made of: the finest of the events, each other of the one before. False: what
- * does not fit would be missing. */
+/* The finest level is made of the events, each other of the one before. Not `*fits`: something
+ * would be missing, so there is no such level. */
 static int read_level(struct run *r, const struct timeline_ask *ask, struct arena *a,
                       struct timeline_overview *out, bool *fits, struct err *e)
 {

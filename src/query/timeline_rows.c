@@ -14,7 +14,8 @@
 
 enum {
     SLICES_EACH = 1024,
-    NAMES_FACTOR = 4, /* so many limits of slices are gathered before names are given up */
+    NAMES_FACTOR = 4,      /* so many limits of slices are gathered before names are given up, */
+    GATHER_MOST = 1 << 21, /* or so many slices */
 };
 
 /* ---- slices ---- */
@@ -151,7 +152,7 @@ static void draw_seen(struct drawing *d, struct timeline_slice *s)
     struct timeline_lane *lane = &d->out->lanes[d->out->n_lanes - 1];
     s->lane = (uint32_t)(d->out->n_lanes - 1);
     lane->depth = MAX_OF(lane->depth, (size_t)s->row + 1);
-    if (d->by_name && d->out->n_slices >= NAMES_FACTOR * d->ask->limit)
+    if (d->by_name && d->out->n_slices >= MIN_OF(NAMES_FACTOR * d->ask->limit, GATHER_MOST))
         give_up_names(d);
     put_span(d, s);
 }

@@ -16,7 +16,11 @@ struct opened {
 static void put_around(struct recordkit *k, int64_t end)
 {
     const struct track t = {.kind = TRACK_THREAD, .pid = 7, .id = 7};
-    const struct event v = {.at = {900}, .dur_ns = end - 900, .kind = EVENT_SPAN, .name = "epoch"};
+    const struct event v = {.at = {900},
+                            .dur_ns = end - 900,
+                            .kind = EVENT_SPAN,
+                            .category = CAT_COMM,
+                            .name = "epoch"};
     struct sink *s = writer_sink(k->events);
     s->ops->events(s, &t, &v, 1);
 }
@@ -219,6 +223,14 @@ TEST(a_track_with_more_events_than_the_budget_is_drawn_by_its_stretches)
     close_run(&o);
 }
 
+static enum event_category category_of(const struct timeline *t, const char *name)
+{
+    for (size_t i = 0; i < t->n_slices; i++)
+        if (strcmp(t->names[t->slices[i].name], name) == 0)
+            return t->slices[i].category;
+    return CAT_N;
+}
+
 /* All names of two pictures of the same window. */
 static void same_sums(const struct timeline *got, const struct timeline *want)
 {
@@ -231,6 +243,7 @@ static void same_sums(const struct timeline *got, const struct timeline *want)
         CHECK(want_events > 0);
         CHECK_INT(got_events, want_events);
         CHECK_INT(got_ns, want_ns);
+        CHECK_INT(category_of(got, names[i]), category_of(want, names[i]));
     }
 }
 
