@@ -277,7 +277,9 @@ test("marks of a value axis are round and reach from nothing to near the top", (
 });
 
 test("bins without a width get some, others stay as they are", () => {
-  assert.deepEqual(spreadEdges([1, 2, 3]), [1, 2, 3]);
-  const wide = spreadEdges([1, 1]);
-  assert.ok((wide[0] as number) < 1 && (wide[1] as number) > 1);
+  assert.deepEqual(spreadEdges([1, 2, 3]), { edges: [1, 2, 3], low: 1, high: 3 });
+  const { edges, low, high } = spreadEdges([1, 1, 1]);
+  const [first, second, third] = edges as [number, number, number];
+  assert.ok(first < 1 && second > 1 && third === second, "the first bin is around the value");
+  assert.ok(low < first && high > second && Math.abs((low + high) / 2 - 1) < 1e-9, "in the middle of the axis");
 });

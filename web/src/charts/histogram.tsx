@@ -39,12 +39,14 @@ export function Histogram(p: {
   );
 }
 
-/** Where everything took equally long the bins have no width: they get some around the one value. */
-export function spreadEdges(edges: readonly number[]): readonly number[] {
+/** Where everything took equally long the bins have no width: the first, which has all, gets some around
+ * that value, and the axis some to both sides of it. */
+export function spreadEdges(edges: readonly number[]): { edges: readonly number[]; low: number; high: number } {
   const [low, high] = [edges[0] ?? 0, edges[edges.length - 1] ?? 0];
-  if (high > low) return edges;
+  if (high > low) return { edges, low, high };
   const room = Math.abs(low) * 0.1 || 1;
-  return edges.map((_, i) => low - room + (2 * room * i) / Math.max(edges.length - 1, 1));
+  const half = room / Math.max(edges.length - 1, 1);
+  return { edges: edges.map((v, i) => (i === 0 ? v - half : v + half)), low: low - room, high: low + room };
 }
 
 type HistogramProps = Parameters<typeof Histogram>[0];
@@ -59,9 +61,8 @@ function marksOf(p: HistogramProps, low: number, high: number, n: number): reado
 
 function Drawn(p: HistogramProps & { wide: number }) {
   const { counts } = p.bins;
-  const edges = spreadEdges(p.bins.edges);
+  const { edges, low, high } = spreadEdges(p.bins.edges);
   const most = Math.max(...counts, 1);
-  const [low, high] = [edges[0] ?? 0, edges[edges.length - 1] ?? 1];
   const x = (v: number): number => LEFT + ((v - low) / Math.max(high - low, 1e-12)) * (p.wide - LEFT - 10);
   const y = (n: number): number => TOP + (HEIGHT - TOP - BOTTOM) * (1 - n / most);
   const marks = valueTicks(most, 3);
@@ -78,7 +79,7 @@ function Drawn(p: HistogramProps & { wide: number }) {
       ))}
       {counts.map((n, i) => {
         const [from, to] = [edges[i] ?? 0, edges[i + 1] ?? 0];
-        const out = p.outlierFrom !== null && p.outlierFrom !== undefined && to > p.outlierFrom && n > 0;
+        const out = p.outlierFrom !== null && p.outlierFrom !== undefined && (p.bins.edges[i + 1] ?? 0) > p.outlierFrom && n > 0;
         const wide = Math.max(x(to) - x(from) - (counts.length > 60 ? 0.5 : 1), 0.5);
         return (
           <rect
