@@ -113,6 +113,18 @@ test("the breakdown of a living job has the steps of its windows and its GPU", a
   t.calm(page);
 });
 
+test("a step that is not over has no duration yet, and a bar that says so", async () => {
+  const { page, last } = await open("steps", ".steps-durations");
+  const DURATIONS = "Step duration over the step's number";
+  await until(() => last.steps?.steps.some((step) => step.cut), "a step that is under way");
+  const cut = await until(async () => (await page.locator(".bar-step.cut title").first().textContent({ timeout: 500 }).catch(() => null)), "its bar");
+  assert.match(cut, /not over then/);
+  await page.getByRole("button", { name: `Show as table: ${DURATIONS}`, exact: true }).click();
+  await page.locator(`[aria-label="${DURATIONS}"] th button`, { hasText: "Step" }).click(); // the newest first
+  await shows("the newest step that is over", async () => Number((await tableText(page, DURATIONS))[0][3]), () => Math.max(...last.steps.steps.filter((step) => !step.cut).map((step) => step.step)));
+  t.calm(page);
+});
+
 test("the lanes of a living job have its kernels, a third window comes into a page that is open, and search finds them", async () => {
   const page = await t.open(`#/run/${job.run}/timeline`, { ready: ".tl-lane" });
   const { lanes } = await t.api(`/runs/${job.run}/timeline?px=1000&detail=1`);

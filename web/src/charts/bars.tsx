@@ -75,7 +75,7 @@ export function StackedBars(p: { steps: readonly Step[]; parts: readonly string[
         </g>
       ))}
       {p.steps.map((step, k) => (
-        <g key={`${step.node} ${step.rank} ${step.step}`} class="bar-step" data-step={step.step} data-duration={step.duration_s}>
+        <g key={`${step.node} ${step.rank} ${step.step}`} class={step.cut ? "bar-step cut" : "bar-step"} data-step={step.step} data-duration={step.duration_s}>
           {piecesOf(step, p.parts).map((piece) => (
             <rect
               key={piece.part}
@@ -87,7 +87,7 @@ export function StackedBars(p: { steps: readonly Step[]; parts: readonly string[
               height={Math.max(y(piece.from_s) - y(piece.to_s), 0)}
               fill={eventColor(piece.part)}
             >
-              <title>{`step ${step.step}, ${piece.part}: ${value(piece.to_s - piece.from_s, "s")} of ${value(step.duration_s, "s")}`}</title>
+              <title>{`step ${step.step}, ${piece.part}: ${value(piece.to_s - piece.from_s, "s")} of ${value(step.duration_s, "s")}${step.cut ? ", not over then" : ""}`}</title>
             </rect>
           ))}
           {k % every === 0 && (

@@ -92,7 +92,8 @@ function Shown(p: { data: Steps; histograms: Load<Histograms>; last: string }) {
   const modes = [...new Set(ranks.map((r) => r.mode as string))];
   const mode = modes.find((m) => m === params.value["mode"]) ?? modes[0] ?? "train";
   const outliers = p.histograms.data === null ? [] : outliersOf(p.histograms.data, ranks).filter(here);
-  const straggles = stragglesOf(steps.filter((s) => s.mode === mode));
+  const ended = steps.filter((s) => !s.cut); // how long the others will take nobody knows
+  const straggles = stragglesOf(ended.filter((s) => s.mode === mode));
   if (ranks.length === 0) return <NoSteps />;
   return (
     <>
@@ -115,7 +116,7 @@ function Shown(p: { data: Steps; histograms: Load<Histograms>; last: string }) {
           </>
         }
       >
-        <StepDurations steps={steps} outliers={outliers} mode={mode} />
+        <StepDurations steps={ended} outliers={outliers} mode={mode} />
         <h3 class="steps-h">Outliers</h3>
         <Loaded load={p.histograms} what="the outliers">
           {() => <OutlierTable outliers={outliers} />}
