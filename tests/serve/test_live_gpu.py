@@ -35,13 +35,20 @@ def recorded() -> dict[str, tuple[int, float]]:
     return all_of
 
 
+def job_env() -> dict[str, str]:
+    """With the package that was built, where the program has none beside it."""
+    package = os.environ.get("FOOTPLATE_PYTHON")
+    hooks = {"FOOTPLATE_HOOKS": f"{package}/footplate/_bootstrap"} if package else {}
+    return os.environ | {"FOOTPLATE_NVML": "/nonexistent.so"} | hooks
+
+
 @pytest.fixture
 def server(footplate: Path, tmp_runs: Path) -> Iterator[Server]:
     """Of a job whose steps 10 and 11 are recorded in detail."""
     process = subprocess.Popen(
         [footplate, "run", "--dir", tmp_runs, "--interval", "100ms", "-q", "--detail-steps", "10:2"]
         + ["--", sys.executable, JOB],
-        env=os.environ | {"FOOTPLATE_NVML": "/nonexistent.so"},
+        env=job_env(),
         stderr=subprocess.DEVNULL,
     )
     try:
