@@ -388,7 +388,7 @@ function insightFacts(v, d) {
     "During it": v.findings.map(F.during),
     Numbers: v.findings.map((x) => Object.entries(x.numbers).map(([name, n]) => `${name} ${f.value(n, x.units[name])}`).join(", ")),
     "Times triggered": [f.count(v.triggered)],
-    "Data points": [`${f.count(v.datapoints)}${v.violations > 0 ? `, of which ${f.count(v.violations)} violate the criteria` : ""}`],
+    "Data points": [`${f.count(v.datapoints)}${v.violations > 0 ? `, of which ${f.count(v.violations)} ${v.violations === 1 ? "violates" : "violate"} the criteria` : ""}`],
     "Last triggered": [v.last_triggered_ns === null ? "never" : f.timestamp(v.last_triggered_ns)],
     "Cost in all": [whole],
     "Explained by": v.findings.map((x) => x.explained_by.join(", ")),

@@ -168,7 +168,7 @@ function AboutRule(p: { v: Verdict; rule: Rule | undefined; run: RunInfo }) {
       <Fact term="Times triggered">{count(v.triggered)}</Fact>
       <Fact term="Data points">
         {count(v.datapoints)}
-        {v.violations > 0 && `, of which ${count(v.violations)} violate the criteria`}
+        {v.violations > 0 && `, of which ${count(v.violations)} ${v.violations === 1 ? "violates" : "violate"} the criteria`}
       </Fact>
       <Fact term="Last triggered">{v.last_triggered_ns === null ? "never" : timestamp(v.last_triggered_ns)}</Fact>
       {v.state === "issue" && v.lost_s !== null && (

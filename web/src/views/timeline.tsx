@@ -100,9 +100,10 @@ function spoken(slice: Slice | null): string {
   return `${slice.name}, ${value((slice.end - slice.start) / 1e9, "s")}, ${rankText(slice.lane.rank)}, ${slice.lane.title}`;
 }
 
-function NothingMarked() {
+function NothingMarked(p: { phases: boolean }) {
+  const title = p.phases ? "Only the phases of this run are known: no steps, events or operators" : "No steps, events or operators of this run are known";
   return (
-    <Empty title="Only the phases of this run are known: no steps, events or operators" command="footplate run --detail-steps 5:2 -- python train.py">
+    <Empty title={title} command="footplate run --detail-steps 5:2 -- python train.py">
       PyTorch and Keras programs that are started with footplate run show their steps and phases by themselves; operators and kernels come from a
       detail window, which this command records for two steps.
     </Empty>
@@ -130,7 +131,7 @@ export function TimelineView(p: ViewProps) {
             <Stage store={store} describedBy={keysId} />
           </div>
           {whole === null && error === null && <Loading what="the timeline" />}
-          {bare && <NothingMarked />}
+          {bare && <NothingMarked phases={store.lanes.value.length > 0} />}
           <p id={keysId} class="tl-hint">
             Drag to move, wheel or W and S to zoom at the cursor, Shift-drag (or drag on the ruler) to add up a range, click a slice
             for its details.
