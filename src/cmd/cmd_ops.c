@@ -11,6 +11,7 @@
 #include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
+#include "query/ops_functions.h"
 #include "view/opsview.h"
 #include "view/runview.h"
 
@@ -139,7 +140,7 @@ static const char *title_of(const struct op_row *r, struct arena *a)
 {
     if (!r->phase)
         return r->device == OP_CPU ? "CPU" : "GPU";
-    const bool clock = !*r->timer || strcmp(r->timer, "total_time") == 0;
+    const bool clock = function_timer_is_clock(r->timer);
     return arena_printf(a, "PYTHON%s%s%s%s%s", *r->phase ? ", " : "", r->phase, clock ? "" : " (",
                         clock ? "" : r->timer, clock ? "" : ")");
 }

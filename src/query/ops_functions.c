@@ -169,10 +169,9 @@ static size_t place_of(const char *phase)
     return *phase ? i + 1 : 0;
 }
 
-/* The time that passed comes before that of other timers. */
-static bool is_clock(const char *timer)
+bool function_timer_is_clock(const char *timer)
 {
-    return !*timer || strcmp(timer, "total_time") == 0;
+    return !*timer || strcmp(timer, "total_time") == 0 || strcmp(timer, "default") == 0;
 }
 
 static int by_group(const struct op_row *x, const struct op_row *y)
@@ -180,7 +179,8 @@ static int by_group(const struct op_row *x, const struct op_row *y)
     const size_t a = place_of(x->phase), b = place_of(y->phase);
     if (a != b)
         return a < b ? -1 : 1;
-    const int c = strcmp(x->phase, y->phase), d = is_clock(y->timer) - is_clock(x->timer);
+    const int c = strcmp(x->phase, y->phase),
+              d = function_timer_is_clock(y->timer) - function_timer_is_clock(x->timer);
     return c ? c : d ? d : strcmp(x->timer, y->timer);
 }
 

@@ -13,5 +13,7 @@
  * is of their phase and timer. */
 MUST_CHECK int functions_read(struct run *r, const struct trace_ask *ask, struct arena *a,
                               struct op_row **out, size_t *n, struct err *e);
+/* Whether it is the time that passed, as when no timer was named and as samples have it. */
+bool function_timer_is_clock(const char *timer);
 
 #endif

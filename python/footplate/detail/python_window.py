@@ -249,6 +249,8 @@ class SampleWindow(_PhaseWindow):
     def _run(self, last: float) -> None:
         while not self.over.wait(PERIOD_S):
             now = time.perf_counter()
+            if self.over.is_set():  # the main thread waits for us: that is not the program
+                return
             phase = self.phase  # right before the look: no other thread runs in between
             frame = sys._current_frames().get(self.main)
             if frame is not None:
@@ -279,6 +281,8 @@ class SampleWindow(_PhaseWindow):
         whole: Table = {}
         for table in self.phases.values():
             add_difference(whole, table, {})
+        if not whole:
+            _safe.tell_loss("python window", "over before the first sample")
         self.phases.pop("other", None)
         return lambda path: write(path, self._file(about, whole, self.phases))
 

@@ -233,7 +233,7 @@ def _write(finish: "Callable[[str], None]", name: str) -> None:
 
 def _why_not(window: _Window) -> str:
     if window.ask.start_step is None:
-        return "the program ended before the time of the window"
+        return "the program ended before its time"
     return f"the program ended before step {window.ask.start_step}"
 
 
