@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "base/stat.h"
-#include "query/steps.h"
+#include "query/steps_own.h"
 
 enum { OUTLIER_SIGMAS = 3 };
 
@@ -15,16 +15,33 @@ static bool counts(const struct step *s, enum event_mode mode)
     return s->mode == mode && !s->cut;
 }
 
+/* Whether fetches are seen: then a step without one had its batch fetched by the step before, as by
+ * a loader that looks ahead. */
+static bool sees_fetches(const struct rank_steps *s, enum event_mode mode)
+{
+    const uint8_t data = step_part_of(EV_DATA);
+    for (size_t i = 0; i < s->n; i++)
+        if (counts(&s->steps[i], mode) && s->steps[i].part_ns[data] > 0)
+            return true;
+    return false;
+}
+
 static double rate(const struct rank_steps *s, enum event_mode mode)
 {
+    const bool fetches = sees_fetches(s, mode);
+    const uint8_t data = step_part_of(EV_DATA);
     double samples = 0, time_s = 0;
+    bool known = false;
     for (size_t i = 0; i < s->n; i++) {
-        if (!counts(&s->steps[i], mode) || s->steps[i].batch < 0)
+        const struct step *x = &s->steps[i];
+        const bool fetched_before = fetches && x->part_ns[data] == 0;
+        if (!counts(x, mode) || (x->batch < 0 && !fetched_before))
             continue;
-        samples += (double)s->steps[i].batch;
-        time_s += ns_to_s(s->steps[i].dur_ns);
+        known |= x->batch >= 0;
+        samples += (double)MAX_OF(x->batch, 0);
+        time_s += ns_to_s(x->dur_ns);
     }
-    return time_s > 0 ? samples / time_s : NAN;
+    return known && time_s > 0 ? samples / time_s : NAN;
 }
 
 static void find_outliers(const struct rank_steps *s, enum event_mode mode, struct arena *a,

@@ -327,6 +327,27 @@ TEST(steps_that_are_far_too_long_are_named)
     arena_free(&a);
 }
 
+TEST(a_step_whose_batch_was_fetched_ahead_takes_time_for_samples_too)
+{
+    struct step v[4];
+    struct arena a = {0};
+    struct step_stats s;
+    const struct rank_steps r = {.steps = v, .n = 4};
+    fill(v, 4); /* 10 ms and 5 samples each */
+    v[3].batch = -1;
+    step_stats_of(&r, MODE_TRAIN, &a, &s);
+    NEAR(s.samples_per_s, 15 / 0.030, 1e-6); /* nothing is known of fetches: nor of the last one */
+    for (size_t i = 0; i < 3; i++)
+        v[i].part_ns[0] = NS_PER_MS; /* data */
+    CHECK_STR(step_part_name(0), "data");
+    step_stats_of(&r, MODE_TRAIN, &a, &s);
+    NEAR(s.samples_per_s, 15 / 0.040, 1e-6);
+    v[3].part_ns[0] = NS_PER_MS; /* a batch whose size nobody can tell */
+    step_stats_of(&r, MODE_TRAIN, &a, &s);
+    NEAR(s.samples_per_s, 15 / 0.030, 1e-6);
+    arena_free(&a);
+}
+
 TEST(cut_steps_and_those_of_another_mode_do_not_count)
 {
     struct step v[10];
