@@ -85,6 +85,21 @@ function Name(p: { line: RunLine }) {
   );
 }
 
+/** On a telephone the last column is out of sight: what was found stands here, too. */
+function StatusAndFound(p: { line: RunLine }) {
+  const some = isGood(p.line) && p.line.findings !== null && weight(p.line.findings) > 0;
+  return (
+    <>
+      <Status line={p.line} />
+      {some && (
+        <span class="runs-found-here" aria-hidden="true">
+          <Found line={p.line} />
+        </span>
+      )}
+    </>
+  );
+}
+
 function Status(p: { line: RunLine }) {
   if (!isGood(p.line)) {
     return (
@@ -122,7 +137,7 @@ function columnsFor(pick: Pick): Column<RunLine>[] {
   return [
     { id: "pick", title: "Compare", cell: (l) => <PickBox line={l} {...pick} /> },
     { id: "name", title: "Name", cell: (l) => <Name line={l} />, sort: (l) => l.name },
-    { id: "status", title: "Status", cell: (l) => <Status line={l} />, sort: (l) => l.status ?? "damaged" },
+    { id: "status", title: "Status", cell: (l) => <StatusAndFound line={l} />, sort: (l) => l.status ?? "damaged" },
     { id: "start", title: "Start", cell: show((r) => dateTime(r.start_ns)), sort: of((r) => r.start_ns), numeric: true },
     { id: "duration", title: "Duration", cell: show((r) => duration(r.duration_s)), sort: of((r) => r.duration_s), numeric: true },
     { id: "nodes", title: "Nodes", cell: show((r) => r.nodes.length), sort: of((r) => r.nodes.length), numeric: true },
