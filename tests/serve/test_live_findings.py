@@ -134,7 +134,7 @@ def test_the_list_and_the_run_agree_on_the_findings_of_a_run_that_goes_on(
     with begin("exec $train --seconds 60 --slow-input"), serving(footplate, tmp_runs) as s:
         run = s.api("/runs")[0]["run"]
         stream = Stream(s, f"/runs/{run}/live?findings=1")
-        wait_for(lambda: any(counts(findings(s, run)).values()), "an issue")
+        wait_for(lambda: any(counts(findings(s, run)).values()), "an issue", 60)
 
         def agree() -> bool:
             """Both, of one moment: no evaluation came between."""
