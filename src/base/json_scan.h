@@ -178,14 +178,6 @@ void json_open(struct json_scan *s, struct bytes_in *in, const struct json_optio
 void json_close(struct json_scan *s);
 
 enum json_kind json_next(struct json_scan *s, struct json_item *out);
-/* The items that follow in an object, many at once: those that need no mending, whose key is known
- * and follows its neighbour as it did before. Returns how many, 0 when it is json_next's turn.
- * Keys are told by number only. Objects are entered under the key `enter` only. Arrays are passed
- * over: JS_ARRAY, and what it is with both brackets as the text. Ends behind the JS_END that leaves
- * the object in which it was called, unless something is held and another object follows in the
- * same array: then that JS_OBJECT comes next, without a key, and the hold stands before it. All
- * texts are good until the next call of another function. */
-size_t json_ahead(struct json_scan *s, uint32_t enter, struct json_item *out, size_t most);
 /* Leaves the object or array entered last, whatever is still in it: JS_END, or a kind from
  * JS_LOST on. `raw`, when not NULL, becomes what was passed over, closing bracket included; it
  * needs a hold. */

@@ -15,7 +15,6 @@ enum kineto_key {
 #undef KEY
 
 enum {
-    KINETO_AHEAD = 64, /* items read at once */
     KINETO_ARGS_MOST = 1024,
     KINETO_SERIES_MOST = 16,
     KINETO_PROCESSES_MOST = 256,
@@ -86,8 +85,6 @@ struct kineto {
     uint32_t host_track;
     struct kineto_event event;
     bool in_args; /* of the event that is being read */
-    struct json_item items[KINETO_AHEAD];
-    uint32_t n_items, item; /* those before `item` are taken */
     struct kineto_process processes[KINETO_PROCESSES_MOST];
     uint32_t n_processes;
     struct kineto_async async[KINETO_ASYNC_MOST];

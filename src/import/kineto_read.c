@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/json_ahead.h"
 #include "base/mem.h"
 #include "import/kineto.h"
 
@@ -197,7 +198,7 @@ static void add_series(struct kineto *k, const struct json_item *it)
 
 /* ---- the parts of an event ---- */
 
-static void take_arg(struct kineto *k, const struct json_item *it)
+INLINE void take_arg(struct kineto *k, const struct json_item *it)
 {
     struct kineto_event *v = &k->event;
     switch (it->id) {
@@ -243,7 +244,7 @@ static void take_arg(struct kineto *k, const struct json_item *it)
     }
 }
 
-static void take_any_arg(struct kineto *k, const struct json_item *it)
+INLINE void take_any_arg(struct kineto *k, const struct json_item *it)
 {
     if (__builtin_expect(k->event.ph == 'C' || k->event.ph == 0, 0))
         add_series(k, it);
@@ -268,16 +269,35 @@ static bool number_in_text(const struct json_text *t, int64_t *out)
     return true;
 }
 
-static void take_who(struct kineto_who *w, const struct json_item *it)
+INLINE void take_who(struct kineto_who *w, const struct json_item *it)
 {
-    *w = (struct kineto_who){.given = true, .text = it->text};
-    if (it->kind == JS_NUMBER)
-        w->is_text = !json_int(it, &w->number);
-    else
-        w->is_text = !number_in_text(&it->text, &w->number);
+    w->given = true;
+    w->is_text =
+        it->kind == JS_NUMBER ? !json_int(it, &w->number) : !number_in_text(&it->text, &w->number);
+    if (__builtin_expect(w->is_text, 0)) {
+        w->number = 0;
+        w->text = it->text;
+    }
 }
 
-static void take_member(struct kineto *k, const struct json_item *it)
+/* Field by field, as the scanner's loop has them: together they would have to go through memory. */
+INLINE void put_text(struct json_text *to, const struct json_text *t)
+{
+    to->p = t->p;
+    to->len = t->len;
+    to->escaped = t->escaped;
+    to->high = t->high;
+}
+
+INLINE void note_member(struct kineto_event *v, uint32_t id)
+{
+    const uint32_t bit = 1u << (id - K_PH);
+    v->duplicates += (v->seen & bit) != 0;
+    v->seen |= bit;
+}
+static_assert(K_ID - K_PH < 32, "a bit for each key of an event");
+
+INLINE void take_member(struct kineto *k, const struct json_item *it)
 {
     struct kineto_event *v = &k->event;
     switch (it->id) {
@@ -285,10 +305,10 @@ static void take_member(struct kineto *k, const struct json_item *it)
         v->ph = it->kind == JS_STRING && it->text.len == 1 ? it->text.p[0] : '?';
         break;
     case K_CAT:
-        v->cat = it->text;
+        put_text(&v->cat, &it->text);
         break;
     case K_NAME:
-        v->name = it->text;
+        put_text(&v->name, &it->text);
         break;
     case K_PID:
         take_who(&v->pid, it);
@@ -310,11 +330,8 @@ static void take_member(struct kineto *k, const struct json_item *it)
         v->others = true;
         return;
     }
-    const uint32_t bit = 1u << (it->id - K_PH);
-    v->duplicates += (v->seen & bit) != 0;
-    v->seen |= bit;
+    note_member(v, it->id);
 }
-static_assert(K_ID - K_PH < 32, "a bit for each key of an event");
 
 /* Everything but the two arrays, which their counts guard. Field by field: compilers make one loop
  * of a larger assignment, which costs more than all of this. */
@@ -334,80 +351,74 @@ static void clear(struct kineto_event *v)
     v->n_series = v->args_len = 0;
 }
 
-/* JS_END: the event is over. JS_NULL: go on. */
-static inline enum json_kind take(struct kineto *k, const struct json_item *it)
+INLINE bool take(void *ctx, const struct json_item *it)
 {
-    if (it->kind == JS_END) {
-        if (!k->in_args)
-            return JS_END;
-        k->in_args = false;
-    } else if (it->kind == JS_OBJECT) {
-        k->in_args = true;
-    } else if (!k->in_args) {
-        if (it->kind != JS_ARRAY)
-            take_member(k, it);
-    } else if (it->kind == JS_ARRAY) {
+    struct kineto *k = ctx;
+    if (it->kind == JS_OBJECT || it->kind == JS_END)
+        k->in_args = it->kind == JS_OBJECT;
+    else if (k->in_args && it->kind == JS_ARRAY)
         keep_raw(k, it->id, it->text.p, it->text.len);
-    } else {
+    else if (k->in_args)
         take_any_arg(k, it);
-    }
-    return JS_NULL;
+    else if (it->kind != JS_ARRAY)
+        take_member(k, it);
+    return true;
 }
 
-/* What json_ahead gave, as far as it is of this event. */
+static enum json_kind ahead_plain(struct kineto *k, uint32_t enter)
+{
+    return json_ahead(&k->scan, enter, take, k, false);
+}
+
+JSON_WIDE static enum json_kind ahead_wide(struct kineto *k, uint32_t enter)
+{
+    return json_ahead(&k->scan, enter, take, k, true);
+}
+
+/* All that looks like the events before. JS_END: the event is over. JS_NULL: go on. */
 static enum json_kind take_ahead(struct kineto *k)
 {
-    const struct json_item *it = k->items + k->item, *const end = k->items + k->n_items;
-    enum json_kind kind = JS_NULL;
-    while (it < end && kind == JS_NULL)
-        kind = take(k, it++);
-    k->item = (uint32_t)(it - k->items);
-    return kind;
+    const bool in_args = k->in_args;
+    const uint32_t enter = in_args ? K_NONE : K_ARGS;
+    if (!json_may_ahead(&k->scan))
+        return JS_NULL;
+    const enum json_kind kind = k->scan.wide ? ahead_wide(k, enter) : ahead_plain(k, enter);
+    return in_args ? JS_NULL : kind;
 }
 
 /* One item as json_next has it. JS_NULL: go on. */
 static enum json_kind take_next(struct kineto *k)
 {
-    struct json_item *it = &k->items[0];
-    enum json_kind kind = json_next(&k->scan, it);
-    if (kind >= JS_LOST)
+    struct json_item it;
+    enum json_kind kind = json_next(&k->scan, &it);
+    if (kind >= JS_LOST || (kind == JS_END && !k->in_args))
         return kind;
-    if (kind == JS_OBJECT && it->id == K_ARGS && !k->in_args) {
-        kind = JS_OBJECT;
-    } else if (kind == JS_OBJECT || kind == JS_ARRAY) {
-        kind = k->in_args ? skip_raw(k, it) : json_skip(&k->scan, NULL);
-    } else {
-        k->item = 0;
-        k->n_items = 1;
-        return take_ahead(k);
+    if ((kind == JS_OBJECT && (it.id != K_ARGS || k->in_args)) || kind == JS_ARRAY) {
+        kind = k->in_args ? skip_raw(k, &it) : json_skip(&k->scan, NULL);
+        return kind >= JS_LOST ? kind : JS_NULL;
     }
-    k->in_args = k->in_args || kind == JS_OBJECT;
-    return kind >= JS_LOST ? kind : JS_NULL;
-}
-
-static bool look_ahead(struct kineto *k)
-{
-    k->item = 0;
-    k->n_items =
-        (uint32_t)json_ahead(&k->scan, k->in_args ? K_NONE : K_ARGS, k->items, COUNT_OF(k->items));
-    return k->n_items > 0;
+    take(k, &it);
+    return JS_NULL;
 }
 
 enum json_kind kineto_next(struct kineto *k)
 {
     struct json_item it;
-    if (k->item < k->n_items) /* json_ahead has entered it already */
-        return k->items[k->item++].kind;
+    if (json_ahead_object(&k->scan))
+        return JS_OBJECT;
     json_hold(&k->scan);
     return json_next(&k->scan, &it);
 }
 
 enum json_kind kineto_read(struct kineto *k)
 {
-    enum json_kind kind = JS_NULL;
+    enum json_kind kind;
     clear(&k->event);
     k->in_args = false;
-    while (kind == JS_NULL)
-        kind = k->item < k->n_items || look_ahead(k) ? take_ahead(k) : take_next(k);
+    do {
+        kind = take_ahead(k);
+        if (kind == JS_NULL)
+            kind = take_next(k);
+    } while (kind == JS_NULL);
     return kind;
 }

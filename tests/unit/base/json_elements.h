@@ -4,12 +4,50 @@
 #ifndef TESTS_BASE_JSON_ELEMENTS_H
 #define TESTS_BASE_JSON_ELEMENTS_H
 
-#include "base/json_scan.h"
+#include "base/json_ahead.h"
 #include "base/mem.h"
 
 enum { ELEMENT_ARGS = 5 }; /* 1 + the index of "args" in element_names */
 
 static const char *const element_names[] = {"a", "b", "ph", "name", "args", "ts"};
+
+/* What json_ahead tells, as a list. */
+struct ahead_list {
+    struct json_item *items;
+    size_t n, most;
+};
+
+INLINE bool ahead_put(void *ctx, const struct json_item *it)
+{
+    struct ahead_list *l = ctx;
+    l->items[l->n++] = *it;
+    return l->n < l->most;
+}
+
+static inline enum json_kind ahead_plain(struct json_scan *s, uint32_t enter, struct ahead_list *l)
+{
+    return json_ahead(s, enter, ahead_put, l, false);
+}
+
+JSON_WIDE static inline enum json_kind ahead_wide(struct json_scan *s, uint32_t enter,
+                                                  struct ahead_list *l)
+{
+    return json_ahead(s, enter, ahead_put, l, true);
+}
+
+/* Goes on to the next object of the array while something is held. How many items there are. */
+static inline size_t list_ahead(struct json_scan *s, uint32_t enter, struct json_item *out,
+                                size_t most)
+{
+    struct ahead_list l = {out, 0, most};
+    while (l.n < most && json_may_ahead(s)) {
+        const enum json_kind kind = s->wide ? ahead_wide(s, enter, &l) : ahead_plain(s, enter, &l);
+        if (kind != JS_END || l.n == most || !json_ahead_object(s))
+            break;
+        ahead_put(&l, &(struct json_item){.kind = JS_OBJECT});
+    }
+    return l.n;
+}
 
 struct elements {
     struct json_scan s;
@@ -86,7 +124,7 @@ static inline enum json_kind element_next(struct elements *x)
 static inline bool element_ahead(struct elements *x)
 {
     x->at = 0;
-    x->n = x->ahead ? json_ahead(&x->s, x->in_args ? 0 : ELEMENT_ARGS, x->items, COUNT_OF(x->items))
+    x->n = x->ahead ? list_ahead(&x->s, x->in_args ? 0 : ELEMENT_ARGS, x->items, COUNT_OF(x->items))
                     : 0;
     x->by_ahead += x->n;
     return x->n > 0;
@@ -108,7 +146,7 @@ static inline enum json_kind element_read(struct elements *x)
     return kind;
 }
 
-/* What comes next in the array; json_ahead may have entered it already. */
+/* What comes next in the array; list_ahead may have entered it already. */
 static inline enum json_kind element_enter(struct elements *x)
 {
     struct json_item it;

@@ -5,7 +5,6 @@
 
 #include "../test.h"
 #include "base/buf.h"
-#include "base/json_scan.h"
 #include "json_elements.h"
 
 /* As a profiler writes them: several shapes in turns. */
@@ -153,7 +152,7 @@ TEST(a_decimal_number_keeps_all_its_digits)
     json_keys_init(&keys, element_names, COUNT_OF(element_names));
     json_open(&s, &in.in, &(struct json_options){.keys = &keys});
     while (!json_is_over(json_next(&s, &it)))
-        if (json_ahead(&s, 0, items, COUNT_OF(items)) == 3) {
+        if (list_ahead(&s, 0, items, COUNT_OF(items)) == 3) {
             CHECK(items[0].number.plain);
             CHECK_INT(items[0].number.fraction, 3);
             last = items[0].number.mantissa;
@@ -178,7 +177,7 @@ TEST(the_next_object_of_an_array_is_entered_while_something_is_held)
         json_next(&s, &it);
     json_hold(&s);
     CHECK_INT(json_next(&s, &it), JS_OBJECT);
-    CHECK_INT(json_ahead(&s, 0, items, COUNT_OF(items)), COUNT_OF(kinds));
+    CHECK_INT(list_ahead(&s, 0, items, COUNT_OF(items)), COUNT_OF(kinds));
     for (size_t i = 0; i < COUNT_OF(kinds); i++)
         CHECK_INT(items[i].kind, kinds[i]);
     CHECK_INT(items[3].id, 0);
@@ -200,9 +199,9 @@ TEST(nothing_comes_at_once_where_it_would_not_be_checked)
         bytes_memory_init(&in, text, sizeof text - 1, 0);
         json_open(&s, &in.in, &(struct json_options){.strict = strict, .keys = &keys});
         size_t most = 0;
-        CHECK_INT(json_ahead(&s, 0, items, COUNT_OF(items)), 0);
+        CHECK_INT(list_ahead(&s, 0, items, COUNT_OF(items)), 0);
         while (!json_is_over(json_next(&s, &it))) {
-            const size_t n = json_ahead(&s, 0, items, COUNT_OF(items));
+            const size_t n = list_ahead(&s, 0, items, COUNT_OF(items));
             most = MAX_OF(most, n);
         }
         CHECK_INT(most, strict ? 0 : 3);
@@ -224,7 +223,7 @@ TEST(scalars_with_a_key_that_is_ignored_are_read_and_left_out)
     json_keys_ignore(&keys, 6); /* ts */
     json_open(&s, &m.in, &(struct json_options){.keys = &keys});
     while (!json_is_over(json_next(&s, &it))) {
-        const size_t n = json_ahead(&s, ELEMENT_ARGS, items, COUNT_OF(items));
+        const size_t n = list_ahead(&s, ELEMENT_ARGS, items, COUNT_OF(items));
         for (size_t i = 0; i < n; i++)
             if (items[i].kind != JS_END)
                 by_ahead[items[i].id]++;
