@@ -40,3 +40,25 @@ const uint8_t *json_array_wide(const uint8_t *v, const uint8_t *end)
     return json_array_plain(v, end);
 }
 #endif
+
+void json_learn_ends(struct json_scan *s, const uint8_t *from, const uint8_t *behind)
+{
+    const uint8_t *p = json_space(behind);
+    if (*p != '}' || p + 1 - from > JSON_GUESS_LEN)
+        return;
+    json_guess_set(&s->ends, from, (size_t)(p + 1 - from));
+    s->ends.key_at = (uint8_t)(behind - from);
+}
+
+const uint8_t *json_learn_next(struct json_scan *s)
+{
+    const uint8_t *p = json_space(s->p);
+    if (*p != ',')
+        return NULL;
+    p = json_space(p + 1);
+    if (*p != '{')
+        return NULL;
+    if (p + 1 - s->p <= JSON_GUESS_LEN)
+        json_guess_set(&s->next, s->p, (size_t)(p + 1 - s->p));
+    return p + 1;
+}

@@ -47,6 +47,10 @@ struct ahead {
 const uint8_t *json_array_plain(const uint8_t *v, const uint8_t *end);
 const uint8_t *json_array_wide(const uint8_t *v, const uint8_t *end);
 const uint8_t *json_number_plain(const uint8_t *v, struct json_number *out);
+/* Behind the last member of an object that was entered, `behind` it: remembers how both end. */
+void json_learn_ends(struct json_scan *s, const uint8_t *from, const uint8_t *behind);
+/* Behind an object of an array: where the next one begins inside, which is remembered, or NULL. */
+const uint8_t *json_learn_next(struct json_scan *s);
 
 /* `wide`, here and below: the machine has AVX2. A constant wherever it is used. */
 INLINE bool guess_right(const struct json_guess *g, const uint8_t *p, bool wide)
@@ -120,9 +124,9 @@ INLINE const uint8_t *long_number(const uint8_t *v, struct json_number *out, boo
 }
 
 INLINE const uint8_t *ahead_number(const uint8_t *v, const uint8_t *end, struct json_item *it,
-                                   bool wide)
+                                   bool told, bool wide)
 {
-    const uint8_t *q = scan_small_number(v, &it->number);
+    const uint8_t *q = scan_small_number(v, told, &it->number);
     if (!q)
         q = long_number(v, &it->number, wide);
     if (__builtin_expect(!q || q + 1 >= end, 0))
@@ -147,14 +151,16 @@ INLINE const uint8_t *ahead_array(const uint8_t *v, const uint8_t *end, struct j
 INLINE const uint8_t *ahead_value(struct ahead *a, const uint8_t *v, const struct json_guess *g,
                                   bool *more, bool wide)
 {
-    struct json_item it = {.id = g->id};
+    struct json_item it; /* the number is told of numbers only */
     const uint8_t *q = NULL;
+    it.id = g->id;
+    it.key = (struct json_text){0};
     if (*v == '"') {
         q = ahead_string(v, a->end, &it, wide);
         if (__builtin_expect(q && g->told, 1))
             *more = a->take(a->ctx, &it);
     } else if ((*v >= '0' && *v <= '9') || *v == '-') {
-        q = ahead_number(v, a->end, &it, wide);
+        q = ahead_number(v, a->end, &it, g->told, wide);
         if (q && g->told)
             *more = a->take(a->ctx, &it);
     } else if (*v == '[') {
@@ -190,17 +196,35 @@ INLINE bool ahead_member(struct ahead *a, const struct json_guess *g, bool wide)
     return more;
 }
 
-/* Behind the last member of an object. */
-INLINE bool ahead_leave(struct ahead *a)
+INLINE bool ahead_left(struct ahead *a, const uint8_t *behind)
 {
-    const uint8_t *p = json_space(a->p);
-    if (*p != '}' || p >= a->end)
-        return false;
     json_pop(a->s);
     a->s->entered = 0;
     a->last = a->around;
-    a->p = p + 1;
-    return true;
+    a->around = 0;
+    a->p = behind;
+    return a->take(a->ctx, &(struct json_item){.kind = JS_END});
+}
+
+/* Behind the last member of an object. JS_END: the one in which it was called is left. The one that
+ * was entered and the one around it mostly end in a row. */
+INLINE enum json_kind ahead_leave(struct ahead *a, bool *more, bool wide)
+{
+    const uint8_t *const from = a->p;
+    const struct json_guess *const ends = &a->s->ends;
+    if (a->around && guess_right(ends, from, wide)) {
+        *more = ahead_left(a, from + ends->key_at);
+        return *more && ahead_left(a, from + ends->len) ? JS_END : JS_NULL;
+    }
+    const uint8_t *p = json_space(from);
+    *more = *p == '}' && p < a->end;
+    if (!*more)
+        return JS_NULL;
+    if (!a->around)
+        return ahead_left(a, p + 1), JS_END;
+    json_learn_ends(a->s, from, p + 1);
+    *more = ahead_left(a, p + 1);
+    return JS_NULL;
 }
 
 /* The items that follow in an object: those that need no mending, whose key is known and follows
@@ -216,17 +240,10 @@ INLINE enum json_kind json_ahead(struct json_scan *s, uint32_t enter_id, json_ta
     bool more = true;
     while (more && kind == JS_NULL) {
         const struct json_guess *g = guess_of(guesses[a.last], a.p, wide);
-        if (__builtin_expect(g != NULL, 1)) {
+        if (__builtin_expect(g != NULL, 1))
             more = ahead_member(&a, g, wide);
-        } else {
-            more = ahead_leave(&a);
-            if (!more)
-                break;
-            if (!a.around)
-                kind = JS_END;
-            a.around = 0;
-            more = take(ctx, &(struct json_item){.kind = JS_END});
-        }
+        else
+            kind = ahead_leave(&a, &more, wide);
     }
     s->p = a.p;
     s->last = (uint16_t)a.last;
@@ -243,15 +260,18 @@ static inline bool json_may_ahead(const struct json_scan *s)
  * False: nothing is held, or what comes is json_next's. */
 INLINE bool json_ahead_object(struct json_scan *s)
 {
-    const uint8_t *p = json_space(s->p);
-    if (*p != ',' || s->in_object || !s->depth || !s->hold || s->strict || !s->keys)
+    if (s->in_object || !s->depth || !s->hold || s->strict || !s->keys ||
+        s->depth + 1 >= JSON_DEPTH_MOST)
         return false;
-    p = json_space(p + 1);
-    if (*p != '{' || s->depth + 1 >= JSON_DEPTH_MOST)
-        return false;
+    const uint8_t *inside = s->p + s->next.len;
+    if (!json_guess_right(&s->next, s->p)) {
+        inside = json_learn_next(s);
+        if (!inside)
+            return false;
+    }
     hold_here(s);
     json_push(s, true);
-    s->p = p + 1;
+    s->p = inside;
     s->last = IN_OBJECT;
     return true;
 }

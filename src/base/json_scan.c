@@ -233,9 +233,7 @@ static void learn(struct json_scan *s, const struct json_item *it, const uint8_t
     if (!s->last || !it->id || len > JSON_GUESS_LEN || value >= s->end)
         return;
     g[1] = g[0];
-    memcpy(g->bytes, from, len);
-    g->len = (uint8_t)len;
-    g->beyond = len < 32 ? UINT32_MAX << len : 0;
+    json_guess_set(g, from, len);
     g->key_at = (uint8_t)((const uint8_t *)it->key.p - from);
     g->key_len = (uint8_t)it->key.len;
     g->id = (uint8_t)it->id;

@@ -162,6 +162,9 @@ struct json_scan {
      * start of an object. And what it was before the object or array entered last. */
     uint16_t last, entered;
     struct json_keys *keys;
+    /* json_ahead's: how the object that it entered and the one around it end, and what stands
+     * before the next one of the array. */
+    struct json_guess ends, next;
     uint64_t kinds[JSON_DEPTH_MOST / 64 + 1];
     struct json_faults faults;
     struct json_faults before; /* with `noted`: as they were before the item or at the hold */

@@ -30,21 +30,32 @@ static inline uint64_t load_8(const uint8_t *p)
     return v;
 }
 
-/* Leading decimal digits at p, at most 8: how many, and their value. */
-static inline unsigned digits_8(const uint8_t *p, uint64_t *value)
+/* How many decimal digits stand at p, at most 8, and all 8 bytes as they are without '0'. */
+static inline unsigned count_digits_8(const uint8_t *p, uint64_t *bytes)
 {
-    uint64_t v = load_8(p) ^ EACH_BYTE('0');
+    const uint64_t v = load_8(p) ^ EACH_BYTE('0');
     const uint64_t other = (((v & EACH_BYTE(0x7f)) + EACH_BYTE(0x76)) | v) & EACH_BYTE(0x80);
-    const unsigned n = other ? (unsigned)__builtin_ctzll(other) / 8 : 8;
-    *value = 0;
-    if (n == 0)
-        return 0;
+    *bytes = v;
+    return other ? (unsigned)__builtin_ctzll(other) / 8 : 8;
+}
+
+/* The value of the first n of them; n is not 0. */
+static inline uint64_t value_of_digits_8(uint64_t v, unsigned n)
+{
     v <<= 8 * (8 - n); /* leading zeros in front */
     v = v * 10 + (v >> 8);
     v = ((v & 0x000000ff000000ffu) * 0x000f424000000064u +
          ((v >> 16) & 0x000000ff000000ffu) * 0x0000271000000001u) >>
         32;
-    *value = v & 0xffffffffu;
+    return v & 0xffffffffu;
+}
+
+/* Leading decimal digits at p, at most 8: how many, and their value. */
+static inline unsigned digits_8(const uint8_t *p, uint64_t *value)
+{
+    uint64_t bytes;
+    const unsigned n = count_digits_8(p, &bytes);
+    *value = n ? value_of_digits_8(bytes, n) : 0;
     return n;
 }
 
@@ -250,14 +261,16 @@ static inline bool ends_value(uint8_t c)
     return __builtin_expect(c == ',', 1) || (c | 0x20) == '}' || c <= ' '; /* ] differs by 0x20 */
 }
 
-/* The usual number: one to seven digits and nothing else. Where it ends; NULL: it is another. */
-INLINE const uint8_t *scan_small_number(const uint8_t *p, struct json_number *out)
+/* The usual number: one to seven digits and nothing else. Where it ends; NULL: it is another.
+ * `told`: its value is wanted, too. */
+INLINE const uint8_t *scan_small_number(const uint8_t *p, bool told, struct json_number *out)
 {
-    uint64_t value;
-    const unsigned n = digits_8(p, &value);
+    uint64_t bytes;
+    const unsigned n = count_digits_8(p, &bytes);
     if (n - 1 >= 7 || (*p == '0' && n > 1) || !ends_value(p[n]))
         return NULL;
-    *out = (struct json_number){.mantissa = value, .plain = true};
+    if (told)
+        *out = (struct json_number){.mantissa = value_of_digits_8(bytes, n), .plain = true};
     return p + n;
 }
 
@@ -317,6 +330,14 @@ bool json_utf8_valid(const uint8_t *p, size_t n);
 bool json_escapes_valid(const uint8_t *p, size_t n, bool allow_nul);
 /* A number that strict mode takes: its value fits. */
 bool json_number_fits(const struct json_item *it, bool whole);
+
+/* At most JSON_GUESS_LEN bytes. */
+static inline void json_guess_set(struct json_guess *g, const uint8_t *p, size_t len)
+{
+    memcpy(g->bytes, p, len);
+    g->len = (uint8_t)len;
+    g->beyond = len < 32 ? UINT32_MAX << len : 0;
+}
 
 /* The first 32 bytes are right. */
 static inline bool json_guess_rest(const struct json_guess *g, const uint8_t *p)

@@ -280,15 +280,6 @@ INLINE void take_who(struct kineto_who *w, const struct json_item *it)
     }
 }
 
-/* Field by field, as the scanner's loop has them: together they would have to go through memory. */
-INLINE void put_text(struct json_text *to, const struct json_text *t)
-{
-    to->p = t->p;
-    to->len = t->len;
-    to->escaped = t->escaped;
-    to->high = t->high;
-}
-
 INLINE void note_member(struct kineto_event *v, uint32_t id)
 {
     const uint32_t bit = 1u << (id - K_PH);
@@ -305,10 +296,10 @@ INLINE void take_member(struct kineto *k, const struct json_item *it)
         v->ph = it->kind == JS_STRING && it->text.len == 1 ? it->text.p[0] : '?';
         break;
     case K_CAT:
-        put_text(&v->cat, &it->text);
+        v->cat = it->text;
         break;
     case K_NAME:
-        put_text(&v->name, &it->text);
+        v->name = it->text;
         break;
     case K_PID:
         take_who(&v->pid, it);
