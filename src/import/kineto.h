@@ -69,6 +69,12 @@ struct kineto_async {
     uint32_t lane, depth, track;
 };
 
+/* A category that was looked up. */
+struct kineto_cat {
+    uint64_t text[2];
+    uint32_t len, number;
+};
+
 enum kineto_async_what { ASYNC_BEGIN, ASYNC_END, ASYNC_MARK };
 
 struct kineto {
@@ -77,6 +83,7 @@ struct kineto {
     struct import_out out;
     struct json_scan scan;
     struct json_keys keys, cats;
+    struct kineto_cat near_cats[16];
     int64_t base_ns;
     bool base_known; /* told, looked for, or not needed */
     bool base_waits; /* times are told without it until it comes */

@@ -364,10 +364,34 @@ static void (*const tellers[128])(struct kineto *k, unsigned cat) = {
     ['n'] = tell_async_mark,  ['T'] = tell_async_mark, ['p'] = tell_async_mark,
 };
 
+/* Its bytes as two numbers, which say all of a text of at most 16. Behind a text of the window
+ * stands its pad. */
+static void first_16(const struct json_text *t, uint64_t out[2])
+{
+    memcpy(out, t->p, 2 * sizeof *out);
+    if (t->len < 16)
+        out[t->len / 8] &= ((uint64_t)1 << 8 * (t->len % 8)) - 1;
+    if (t->len < 8)
+        out[1] = 0;
+}
+
+static unsigned cat_of(struct kineto *k)
+{
+    const struct json_text *t = &k->event.cat;
+    uint64_t text[2];
+    if (t->len == 0 || t->len > 16)
+        return json_key_number(&k->cats, t);
+    first_16(t, text);
+    struct kineto_cat *near = &k->near_cats[(text[0] ^ t->len) % COUNT_OF(k->near_cats)];
+    if (near->text[0] != text[0] || near->text[1] != text[1] || near->len != t->len)
+        *near = (struct kineto_cat){{text[0], text[1]}, t->len, json_key_number(&k->cats, t)};
+    return near->number;
+}
+
 void kineto_tell(struct kineto *k)
 {
     const struct kineto_event *v = &k->event;
-    const unsigned cat = json_key_number(&k->cats, &v->cat);
+    const unsigned cat = cat_of(k);
     if (!v->seen) { /* "{}", with which TensorFlow ends its list, is nothing; others are no events
                      */
         k->result->count[IMPORTED_PHASES] += v->others;
