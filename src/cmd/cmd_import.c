@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/import_ours.h"
 #include "cmd/import_print.h"
@@ -15,7 +17,11 @@
 #include "query/run.h"
 
 enum { O_FORMAT, O_OUTPUT, O_DIR, O_JSON };
-enum { LARGE = 2 << 20 }; /* bytes of a block that is given back as soon as it is freed */
+enum {
+    LARGE = 2 << 20,       /* bytes of a block that is given back as soon as it is freed */
+    HEAP_FIRST = 12 << 20, /* bytes that the heap begins with */
+    HUGE_PAGE = 2 << 20,
+};
 
 #define IMPORTER(id) #id,
 static const char *const format_names[] = {
@@ -130,11 +136,17 @@ static int import_folder(const struct cmd_args *a, const struct run_place *p, st
 }
 
 /* Storing takes and frees the same few large blocks again and again. Left alone, the allocator maps
- * them anew each time, and every page of them costs a fault. */
+ * them anew each time, and every page of them costs a fault. The heap begins with a stretch that
+ * the kernel may back with huge pages, one fault where small ones take 512. */
 static void keep_memory(void)
 {
+    (void)mallopt(M_TRIM_THRESHOLD, HEAP_FIRST + 2 * LARGE);
+    (void)mallopt(M_MMAP_THRESHOLD, 2 * HEAP_FIRST);
+    void *heap = xmalloc(HEAP_FIRST);
+    const uintptr_t from = ((uintptr_t)heap + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1);
+    (void)madvise((void *)from, HEAP_FIRST - HUGE_PAGE, MADV_HUGEPAGE);
+    free(heap);
     (void)mallopt(M_MMAP_THRESHOLD, LARGE);
-    (void)mallopt(M_TRIM_THRESHOLD, 2 * LARGE);
 }
 
 static int run(const struct cmd_args *a, struct err *e)
