@@ -86,7 +86,8 @@ INLINE const uint8_t *string_end(const uint8_t *p, unsigned *flags, bool wide)
         const unsigned i = (unsigned)__builtin_ctz(stops);
         if (__builtin_expect(p[i] != '"', 0))
             break;
-        *flags |= high & ((1u << i) - 1) ? STRING_HIGH : 0u;
+        if (__builtin_expect(high & ((1u << i) - 1), 0))
+            *flags |= STRING_HIGH;
         return p + i;
     }
 #endif
@@ -99,12 +100,12 @@ INLINE const uint8_t *ahead_string(const uint8_t *v, const uint8_t *end, struct 
 {
     unsigned flags = 0;
     const uint8_t *q = string_end(v + 1, &flags, wide);
-    if (__builtin_expect(q >= end || flags & STRING_CONTROL, 0))
-        return NULL;
     it->kind = JS_STRING;
     it->text = text_of(v + 1, q, flags);
-    q = json_space(q + 1);
-    return q < end && (*q == ',' || *q == '}') ? q : NULL;
+    q = json_space(q + 1); /* behind the end of the window when the text is */
+    if (__builtin_expect(q >= end || flags & STRING_CONTROL, 0))
+        return NULL;
+    return *q == ',' || *q == '}' ? q : NULL;
 }
 
 INLINE const uint8_t *long_number(const uint8_t *v, struct json_number *out, bool wide)
@@ -147,30 +148,6 @@ INLINE const uint8_t *ahead_array(const uint8_t *v, const uint8_t *end, struct j
     return q;
 }
 
-/* Each kind tells of itself, so that the caller's code is compiled for that kind. */
-INLINE const uint8_t *ahead_value(struct ahead *a, const uint8_t *v, const struct json_guess *g,
-                                  bool *more, bool wide)
-{
-    struct json_item it; /* the number is told of numbers only */
-    const uint8_t *q = NULL;
-    it.id = g->id;
-    it.key = (struct json_text){0};
-    if (*v == '"') {
-        q = ahead_string(v, a->end, &it, wide);
-        if (__builtin_expect(q && g->told, 1))
-            *more = a->take(a->ctx, &it);
-    } else if ((*v >= '0' && *v <= '9') || *v == '-') {
-        q = ahead_number(v, a->end, &it, g->told, wide);
-        if (q && g->told)
-            *more = a->take(a->ctx, &it);
-    } else if (*v == '[') {
-        q = ahead_array(v, a->end, &it, wide);
-        if (q && g->told)
-            *more = a->take(a->ctx, &it);
-    }
-    return q;
-}
-
 INLINE bool ahead_enter(struct ahead *a, const uint8_t *v, unsigned id)
 {
     json_push(a->s, true);
@@ -181,19 +158,38 @@ INLINE bool ahead_enter(struct ahead *a, const uint8_t *v, unsigned id)
     return a->take(a->ctx, &(struct json_item){.kind = JS_OBJECT, .id = id});
 }
 
-/* The member that the guess is of. False: it is json_next's, or that was all for now. */
+/* Behind the value: it is told, and what follows is next. */
+INLINE bool ahead_told(struct ahead *a, const struct json_guess *g, const struct json_item *it,
+                       const uint8_t *behind)
+{
+    if (__builtin_expect(!behind, 0))
+        return false;
+    a->p = behind;
+    a->last = g->id;
+    return !g->told || a->take(a->ctx, it);
+}
+
+/* The member that the guess is of. False: it is json_next's, or that was all for now. Each kind
+ * tells of itself, so that the caller's code is compiled for that kind. */
 INLINE bool ahead_member(struct ahead *a, const struct json_guess *g, bool wide)
 {
     const uint8_t *v = a->p + g->len;
-    bool more = true;
-    if (*v == '{' && g->id == a->enter_id && !a->around)
-        return ahead_enter(a, v, g->id);
-    const uint8_t *next = ahead_value(a, v, g, &more, wide);
-    if (__builtin_expect(!next, 0))
-        return false;
-    a->p = next;
-    a->last = g->id;
-    return more;
+    struct json_item it; /* the number is told of numbers only */
+    it.id = g->id;
+    it.key = (struct json_text){0};
+    if (*v == '"') {
+        const uint8_t *behind = ahead_string(v, a->end, &it, wide);
+        return ahead_told(a, g, &it, behind);
+    }
+    if ((*v >= '0' && *v <= '9') || *v == '-') {
+        const uint8_t *behind = ahead_number(v, a->end, &it, g->told, wide);
+        return ahead_told(a, g, &it, behind);
+    }
+    if (*v == '[') {
+        const uint8_t *behind = ahead_array(v, a->end, &it, wide);
+        return ahead_told(a, g, &it, behind);
+    }
+    return *v == '{' && g->id == a->enter_id && !a->around && ahead_enter(a, v, g->id);
 }
 
 INLINE bool ahead_left(struct ahead *a, const uint8_t *behind)

@@ -342,7 +342,9 @@ static inline void json_guess_set(struct json_guess *g, const uint8_t *p, size_t
 /* The first 32 bytes are right. */
 static inline bool json_guess_rest(const struct json_guess *g, const uint8_t *p)
 {
-    return g->len <= 32 ? g->len > 0 : memcmp(p + 32, g->bytes + 32, g->len - 32u) == 0;
+    if (__builtin_expect(g->len - 1u < 32, 1))
+        return true;
+    return g->len && memcmp(p + 32, g->bytes + 32, g->len - 32u) == 0;
 }
 
 /* Whether what is guessed to follow stands at p. Bytes of the pad never match. */
