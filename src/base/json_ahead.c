@@ -4,12 +4,12 @@
 
 #include "base/json_pass.h"
 
-INLINE const uint8_t *array_body(const uint8_t *v, const uint8_t *end)
+INLINE const uint8_t *array_body(const uint8_t *v, const uint8_t *end, bool wide)
 {
     struct pass k = {.depth = 1};
     for (const uint8_t *p = v + 1; p < end; p += 64) {
         const unsigned n = end - p < 64 ? (unsigned)(end - p) : 64;
-        const unsigned at = pass_block(&k, p, n);
+        const unsigned at = pass_block(&k, p, n, wide);
         if (at < 64)
             return p + at + 1;
         if (k.broken)
@@ -20,7 +20,7 @@ INLINE const uint8_t *array_body(const uint8_t *v, const uint8_t *end)
 
 const uint8_t *json_array_plain(const uint8_t *v, const uint8_t *end)
 {
-    return array_body(v, end);
+    return array_body(v, end, false);
 }
 
 const uint8_t *json_number_plain(const uint8_t *v, struct json_number *out)
@@ -32,7 +32,7 @@ const uint8_t *json_number_plain(const uint8_t *v, struct json_number *out)
 #ifdef __x86_64__
 JSON_WIDE const uint8_t *json_array_wide(const uint8_t *v, const uint8_t *end)
 {
-    return array_body(v, end);
+    return array_body(v, end, true);
 }
 #else
 const uint8_t *json_array_wide(const uint8_t *v, const uint8_t *end)

@@ -40,11 +40,18 @@ INLINE unsigned where_closed(uint64_t open, uint64_t close, uint32_t depth)
 /* Goes through n bytes one by one. Returns where the end is, or 64. */
 unsigned json_pass_bytes(struct pass *k, const uint8_t *p, unsigned n);
 
-/* The same for up to 64 bytes. Returns where the end is, or 64. */
-INLINE unsigned pass_block(struct pass *k, const uint8_t *p, unsigned n)
+/* The same for up to 64 bytes. Returns where the end is, or 64. `wide`: the machine has AVX2; a
+ * constant. */
+INLINE unsigned pass_block(struct pass *k, const uint8_t *p, unsigned n, bool wide)
 {
     struct json_bits b;
-    bits_64(p, &b);
+#ifdef __x86_64__
+    if (wide)
+        bits_64_wide(p, &b);
+    else
+#endif
+        bits_64(p, &b);
+    (void)wide;
     const uint64_t mask = n == 64 ? ~0ull : (1ull << n) - 1;
     if (__builtin_expect((b.backslash & mask) || k->escaped, 0))
         return json_pass_bytes(k, p, n);

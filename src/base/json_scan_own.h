@@ -150,6 +150,26 @@ __attribute__((target("avx2"))) static inline uint32_t string_stops_32(const uin
         _mm256_or_si256(quote, _mm256_or_si256(backslash, control)));
 }
 
+/* As bits_64. */
+__attribute__((target("avx2"))) static inline void bits_64_wide(const uint8_t *p,
+                                                                struct json_bits *out)
+{
+    *out = (struct json_bits){0};
+    for (unsigned i = 0; i < 2; i++) {
+        const __m256i v = _mm256_loadu_si256((const __m256i_u *)(p + 32 * i));
+        const __m256i low = _mm256_or_si256(v, _mm256_set1_epi8(0x20)); /* [ and { alike */
+        const unsigned shift = 32 * i;
+#define BITS(x, c)                                                                                 \
+    ((uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(x, _mm256_set1_epi8(c))))
+        out->quote |= BITS(v, '"') << shift;
+        out->backslash |= BITS(v, '\\') << shift;
+        out->open |= BITS(low, '{') << shift;
+        out->close |= BITS(low, '}') << shift;
+        out->newline |= BITS(v, '\n') << shift;
+#undef BITS
+    }
+}
+
 /* One bit for each of 32 bytes that are the same. */
 __attribute__((target("avx2"))) static inline uint32_t same_32(const uint8_t *p, const uint8_t *q)
 {

@@ -23,12 +23,12 @@ unsigned json_pass_bytes(struct pass *k, const uint8_t *p, unsigned n)
 }
 
 /* As far as the window goes. JS_SHORT: further. */
-INLINE enum json_kind pass_body(struct json_scan *s, struct pass *k, const uint8_t **at)
+INLINE enum json_kind pass_body(struct json_scan *s, struct pass *k, const uint8_t **at, bool wide)
 {
     const uint8_t *p = *at;
     while (p < s->end) {
         const unsigned n = s->end - p < 64 ? (unsigned)(s->end - p) : 64;
-        const unsigned end = pass_block(k, p, n);
+        const unsigned end = pass_block(k, p, n, wide);
         if (end < 64) {
             *at = p + end + 1;
             return JS_END;
@@ -43,14 +43,14 @@ INLINE enum json_kind pass_body(struct json_scan *s, struct pass *k, const uint8
 
 static enum json_kind pass_plain(struct json_scan *s, struct pass *k, const uint8_t **at)
 {
-    return pass_body(s, k, at);
+    return pass_body(s, k, at, false);
 }
 
 #ifdef __x86_64__
 __attribute__((target("avx2,popcnt,bmi"))) static enum json_kind
 pass_wide(struct json_scan *s, struct pass *k, const uint8_t **at)
 {
-    return pass_body(s, k, at);
+    return pass_body(s, k, at, true);
 }
 #else
 #define pass_wide pass_plain
