@@ -98,32 +98,87 @@ TEST(what_is_broken_is_mended_and_counted_as_one_by_one)
 }
 
 /* The value in elements that look alike, so that json_ahead is the one that reads it. */
-static bool value_is_alike(const char *value)
+static void put_value(struct buf *out, const char *value)
 {
     char text[128];
-    struct buf in = {0};
-    struct elements x[2];
-    enum json_kind end[2];
     for (unsigned i = 0; i < 4; i++) {
         const int n =
             snprintf(text, sizeof text, "%s{\"ts\": %s, \"a\": %u}", i ? ", " : "[", value, i);
-        buf_put(&in, text, (size_t)n);
+        buf_put(out, text, (size_t)n);
     }
-    buf_put(&in, "]", 1);
+    buf_put(out, "]", 1);
+}
+
+static bool value_is_alike(const char *value)
+{
+    struct buf in = {0};
+    struct elements x[2];
+    enum json_kind end[2];
+    put_value(&in, value);
     read_both(&in, 0, 0, x, end);
     buf_free(&in);
     return both_alike(x, end);
 }
 
+static const char *const odd[] = {
+    "0",      "00",   "01.5", "0.5", "1.",     ".5",  "1.5.2",    "1e5",      "1.25e3",
+    "1.5E-2", "-1.5", "-",    "--1", "-0",     "1-2", "12345678", "1234567a", "99999999.9",
+    "1.5 ",   "1 ",   "9 9",  "0.0", "-0.001", "1/2", "1:2",      "12.5:",    "NaN",
+};
+
 TEST(numbers_that_are_odd_are_the_same_as_one_by_one)
 {
-    static const char *const odd[] = {
-        "0",      "00",   "01.5", "0.5", "1.",     ".5",  "1.5.2",    "1e5",      "1.25e3",
-        "1.5E-2", "-1.5", "-",    "--1", "-0",     "1-2", "12345678", "1234567a", "99999999.9",
-        "1.5 ",   "1 ",   "9 9",  "0.0", "-0.001", "1/2", "1:2",      "12.5:",    "NaN",
-    };
     for (size_t i = 0; i < COUNT_OF(odd); i++)
         CHECK(value_is_alike(odd[i]));
+}
+
+TEST(what_is_odd_under_a_key_that_is_ignored_is_counted_as_one_by_one)
+{
+    struct json_faults faults[2];
+    for (size_t i = 0; i < COUNT_OF(odd); i++) {
+        struct buf in = {0};
+        put_value(&in, odd[i]);
+        for (unsigned ahead = 0; ahead < 2; ahead++) {
+            struct bytes_memory m;
+            struct elements x;
+            bytes_memory_init(&m, in.p, in.len, 0);
+            elements_open(&x, &m.in, &(struct json_options){0}, ahead);
+            json_keys_ignore(&x.keys, 6); /* ts */
+            elements_read(&x);
+            faults[ahead] = x.s.faults;
+            json_close(&x.s);
+        }
+        CHECK(memcmp(&faults[0], &faults[1], sizeof faults[0]) == 0);
+        buf_free(&in);
+    }
+}
+
+/* Objects that end in a row, as they did before, and others that do not. */
+TEST(ends_that_are_others_than_before_are_the_same_as_one_by_one)
+{
+    static const char *const ends[] = {"}}",    "}\n  }", "} , \"a\": 3}", "},\"b\":[]\n}",
+                                       "\n}}}", "}"};
+    static const char *const between[] = {",", ",\n  ", " , ", ""};
+    uint64_t seed = 7;
+    for (unsigned round = 0; round < 500; round++) {
+        struct buf in = {0};
+        struct elements x[2];
+        enum json_kind end[2];
+        char text[128];
+        buf_put(&in, "[", 1);
+        for (unsigned i = 0; i < 12; i++) {
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            const unsigned odd_one = seed >> 33 & 1 ? 0 : (unsigned)(seed >> 40);
+            const int n = snprintf(text, sizeof text, "%s{\"args\": {\"a\": %u, \"b\": 2%s",
+                                   i ? between[odd_one / 64 % COUNT_OF(between)] : "", i,
+                                   ends[odd_one % COUNT_OF(ends)]);
+            buf_put(&in, text, (size_t)n);
+        }
+        buf_put(&in, "]", 1);
+        read_both(&in, 64 + round % 300, 0, x, end);
+        CHECK(both_alike(x, end));
+        buf_free(&in);
+    }
 }
 
 TEST(numbers_of_all_lengths_are_the_same_as_one_by_one)

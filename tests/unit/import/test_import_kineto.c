@@ -45,6 +45,48 @@ static const struct event *event_of(const struct import *m, const char *name)
     "{\"ph\": \"X\", \"cat\": \"" cat "\", \"name\": \"" name                                      \
     "\", \"pid\": 7, \"tid\": 8, \"ts\": 1000, \"dur\": 5" more "}"
 
+/* Alike in their first bytes or in their last ones, in turns, so that each is looked up again. */
+TEST(a_category_is_told_by_all_of_its_text)
+{
+    static const struct {
+        const char *cat;
+        enum event_category is;
+    } cats[] = {
+        {"gpu_memcpy", CAT_MEMCPY},
+        {"gpu_memset", CAT_MEMSET},
+        {"gpu_memcpx", CAT_OTHER},
+        {"gpu_memcp", CAT_OTHER},
+        {"gpu_memcpyy", CAT_OTHER},
+        {"cpu_op", CAT_OP},
+        {"cpu_oq", CAT_OTHER},
+        {"cpu_op\\u0000", CAT_OTHER},
+        {"cpu_o", CAT_OTHER},
+        {"collective_comm", CAT_COMM},
+        {"collective_comn", CAT_OTHER},
+        {"", CAT_OTHER},
+        {"collective_comm2", CAT_OTHER},
+        {"python_function", CAT_PYTHON},
+        {"privateuse1_driver", CAT_RUNTIME},
+        {"privateuse1_driv", CAT_OTHER},
+    };
+    struct buf json = {0};
+    char text[256];
+    buf_put(&json, "[", 1);
+    for (unsigned i = 0; i < 3 * COUNT_OF(cats); i++) {
+        const int n = snprintf(text, sizeof text, "%s" X("%s", "n%u", ""), i ? ", " : "",
+                               cats[i % COUNT_OF(cats)].cat, i);
+        buf_put(&json, text, (size_t)n);
+    }
+    buf_put(&json, "]", 1);
+    struct import m = import_ask((const char *)json.p, json.len, (struct import_ask){0}, 0);
+    for (unsigned i = 0; i < 3 * COUNT_OF(cats); i++) {
+        snprintf(text, sizeof text, "n%u", i);
+        CHECK_INT(event_of(&m, text)->category, cats[i % COUNT_OF(cats)].is);
+    }
+    catch_close(&m.got);
+    buf_free(&json);
+}
+
 /* ---- times ---- */
 
 TEST(times_are_exact_to_the_nanosecond)
