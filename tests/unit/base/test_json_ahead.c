@@ -76,6 +76,25 @@ TEST(nearly_all_items_of_elements_that_look_alike_come_many_at_once)
     buf_free(&in);
 }
 
+TEST(a_machine_without_wide_registers_reads_the_same)
+{
+    struct buf in = {0};
+    struct elements x[2];
+    enum json_kind end[2];
+    put_elements(&in, 600);
+    for (unsigned i = 0; i < 2; i++) {
+        struct bytes_memory m;
+        bytes_memory_init(&m, in.p, in.len, 0);
+        elements_open(&x[i], &m.in, &(struct json_options){.window = 1000}, true);
+        x[i].s.wide = x[i].s.wide && i;
+        end[i] = elements_read(&x[i]);
+        json_close(&x[i].s);
+    }
+    CHECK(both_alike(x, end));
+    CHECK_INT(x[0].by_ahead, x[1].by_ahead);
+    buf_free(&in);
+}
+
 TEST(what_is_broken_is_mended_and_counted_as_one_by_one)
 {
     static const char bytes[] = "\"\\,:{}[]0-.eN \n\x01\xc3";
