@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "query/ops_names.h"
+#include "query/ops_trace.h"
 
 /* The events of one track by what they are: each kind and name is a group. Durations of a group are
  * put side by side and sorted; numbers are looked at in the order in which they come. */
@@ -432,7 +433,7 @@ int events_have_operators(struct run *r, bool *out, struct err *e)
     int rc = events_tracks(r, &a, &tracks, &n, e);
     *out = false;
     for (size_t i = 0; rc == 0 && i < n; i++)
-        *out |= tracks[i].detail;
+        *out |= tracks[i].detail && !track_is_profile(&tracks[i]);
     for (size_t i = 0; rc == 0 && i < n && !*out; i++)
         rc = track_has_operators(r, &tracks[i], out, e);
     arena_free(&a);

@@ -86,7 +86,7 @@ static bool wanted(const struct trace_ask *ask, const struct run_process *p)
     return !ask->one_rank || p->rank == ask->rank;
 }
 
-static bool is_profile(const struct run_track *t)
+bool track_is_profile(const struct run_track *t)
 {
     return text_starts(t->track.name, PROFILE_TRACK_NAME);
 }
@@ -95,7 +95,15 @@ static bool is_profile(const struct run_track *t)
 static bool has_detail(const struct tracks *t, const struct trace_ask *ask)
 {
     for (size_t i = 0; i < t->n; i++)
-        if (t->v[i].detail && !is_profile(&t->v[i]) && wanted(ask, t->v[i].process))
+        if (t->v[i].detail && !track_is_profile(&t->v[i]) && wanted(ask, t->v[i].process))
+            return true;
+    return false;
+}
+
+static bool has_any(const struct tracks *t, const struct trace_ask *ask)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (wanted(ask, t->v[i].process))
             return true;
     return false;
 }
@@ -106,7 +114,7 @@ static void choose(struct tracks *t, const struct trace_ask *ask, bool detail)
     size_t kept = 0;
     for (size_t i = 0; i < t->n; i++) {
         const struct run_track *x = &t->v[i];
-        const bool profile = is_profile(x);
+        const bool profile = track_is_profile(x);
         if (wanted(ask, x->process) && profile == ask->functions &&
             (profile || x->detail == detail))
             t->v[kept++] = *x;
@@ -125,10 +133,10 @@ static int find_tracks(struct run *r, const struct trace_ask *ask, struct arena 
         rc = number_ranks(r, a, out, e);
     if (rc)
         return rc;
-    choose(out, ask, has_detail(out, ask));
-    if (ask->one_rank && out->n == 0)
+    if (ask->one_rank && !has_any(out, ask))
         return err_set(e, ERR_NOT_FOUND, "run '%s' has no events of rank %lld",
                        run_get_info(r)->name, (long long)ask->rank);
+    choose(out, ask, has_detail(out, ask));
     out->stored = arena_array(a, const struct event_track *, out->n);
     for (size_t i = 0; i < out->n; i++)
         out->stored[i] = &x->tracks[out->v[i].index];

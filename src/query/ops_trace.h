@@ -19,6 +19,7 @@ struct trace_ask {
 
 /* How the names of their tracks begin. */
 #define PROFILE_TRACK_NAME "python profile"
+bool track_is_profile(const struct run_track *t);
 
 struct trace_sink {
     void (*begin)(void *to, const struct run_process *p);

@@ -215,6 +215,13 @@ def test_functions_of_python_are_no_operators(run_fp, profiled, run):
         assert shown == ask(run_fp, command, run, "--json")
 
 
+def test_a_rank_that_was_not_profiled_is_no_unknown_rank(run_fp, run):
+    done = run_fp("ops", run, "--by", "function", "--rank", "3", "--json")
+    assert (done.returncode, json.loads(done.stdout)) == (0, [])
+    done = run_fp("ops", run, "--by", "function", "--rank", "7", "--json")
+    assert done.returncode == 1 and "has no events of rank 7" in done.stderr
+
+
 def test_a_run_without_a_profile_says_how_to_get_one(run_fp, run):
     done = run_fp("ops", run, "--by", "function")
     assert (done.returncode, done.stdout) == (0, "")
