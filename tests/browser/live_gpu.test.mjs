@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // live_gpu.test.mjs - kernels of a job that lives: a detail window that is asked for in the page comes
-// into every tab by itself, and a second one is added to it. The machine has no GPU: what its profiler
-// hands over was recorded on one, see tests/standin/torch_standin.py.
+// into every tab by itself, and a second one is added to it; and functions of steps that were profiled. The
+// machine has no GPU: what its profiler hands over was recorded on one, see tests/standin/torch_standin.py.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -25,7 +25,7 @@ before(async () => {
   playGpus(folder);
   format = await pageModule("format.ts");
   t = await start();
-  job = await t.recordJob("kernels", ["python3", join(root, "tests", "standin", "torch_standin.py")]);
+  job = await t.recordJob("kernels", ["python3", join(root, "tests", "standin", "torch_standin.py")], { args: ["--python-profile-steps", "5:3,15:5:sampling"] });
   await until(async () => (await t.api(`/runs/${job.run}`)).loop_start_ns !== null, "steps of the job");
 });
 afterEach(() => t.tidy());
@@ -89,6 +89,23 @@ test("a window that is asked for in the page brings its kernels into Operators, 
   assert.equal(await page.evaluate(() => window.untouched), true, "the page was loaded again");
   await t.axe(page);
   await t.shot(page, "live-operators-gpu");
+  t.calm(page);
+});
+
+test("the functions of a living job's profiled steps are the server's, apart for each timer", async () => {
+  const { page, last } = await open("operators?by=function", "td.ops-cell");
+  const counted = (n) => (n === null ? "-" : format.count(n));
+  const row = (o) => [o.name, format.share(o.share), s(o.self_s), s(o.total_s), counted(o.calls), s(o.mean_s)];
+  for (const [timer, words] of Object.entries({ total_time: "", default: ", sampled" })) {
+    const own = () => last.ops?.filter?.((o) => o.timer === timer && o.phase === null).sort((a, b) => b.self_s - a.self_s).slice(0, 10) ?? [];
+    await shows(
+      `functions, ${timer}`,
+      () => tableText(page, `Python functions: whole windows${words}, ranked by self time`),
+      () => (own().length > 0 ? own().map(row) : null),
+    );
+    assert.deepEqual(own().map((o) => o.calls === null), own().map(() => timer === "default"));
+  }
+  assert.match((await tableText(page, "Python functions: whole windows, ranked by self time"))[0][0], /time\.sleep/);
   t.calm(page);
 });
 

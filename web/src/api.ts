@@ -13,6 +13,7 @@ import type {
   LiveStatus,
   LiveStep,
   Operator,
+  PythonFunction,
   Rule,
   RunInfo,
   RunLine,
@@ -145,6 +146,8 @@ export const api = {
     q: Opt<{ device: "cpu" | "gpu"; rank: number; by: "name" | "module"; limit: number }> = {},
     signal?: S,
   ) => get<Operator[]>(runPath(run, "ops", q), signal),
+  functions: (run: string, q: Opt<{ rank: number; limit: number }> = {}, signal?: S) =>
+    get<PythonFunction[]>(runPath(run, "ops", { ...q, by: "function" }), signal),
   breakdown: (run: string, q: Opt<{ rank: number }> = {}, signal?: S) =>
     get<Breakdown>(runPath(run, "breakdown", q), signal),
   events: (run: string, q: Opt<Span & { node: string; rank: number; detail: 0 | 1; limit: number }>, signal?: S) =>

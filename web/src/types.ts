@@ -255,6 +255,23 @@ export interface Operator {
   device_total_s: number | null;
 }
 
+/** A function of Python in the profiled windows, or in one phase of their steps. */
+export interface PythonFunction {
+  /** A part of the step; null: the whole windows. */
+  phase: string | null;
+  /** Which clock its seconds are of; seconds of two are never added up. */
+  timer: string | null;
+  name: string;
+  full_name: string;
+  /** Null: nobody counted, the stack was only looked at now and then. */
+  calls: number | null;
+  self_s: number;
+  total_s: number;
+  mean_s: number | null;
+  /** Of all self time of its phase and timer. */
+  share: number;
+}
+
 export interface BreakdownStep {
   node: string;
   rank: number | null;

@@ -30,6 +30,7 @@ test("every question is asked again until its answer is there", async () => {
     api.histograms("r", {}),
     api.steps("r"),
     api.ops("r"),
+    api.functions("r"),
     api.breakdown("r"),
     api.events("r", {}),
     api.timeline("r", {}),

@@ -9,9 +9,10 @@ import { axisEnd, extent, ticks } from "../src/components/plots/scale";
 import { type Column, sortRows } from "../src/components/table";
 import { mergeSteps } from "../src/live";
 import { isFinal } from "../src/load";
-import type { LiveStep, RunInfo, RunRow, Stat, Verdict } from "../src/types";
+import type { LiveStep, PythonFunction, RunInfo, RunRow, Stat, Verdict } from "../src/types";
 import { intervalNow, isMonitoring, whyNot } from "../src/views/controls";
 import { worstFirst } from "../src/views/insights";
+import { functionTables } from "../src/views/operators_functions";
 import { jobDetails, phaseParts, stretches } from "../src/views/overview_job";
 import { absentText, verdictOf } from "../src/views/overview_use";
 import { matches } from "../src/views/runs";
@@ -154,6 +155,33 @@ test("resources that were not measured are named with the reason, once for each 
     absentText([stat("cpu", 5), stat("gpu", 0, "no driver"), stat("gpu_memory", 0, "no driver"), stat("io_wait", 0)]),
     "Total GPU utilization, GPU memory utilization: not measured: no driver. I/O wait: not measured: no samples were recorded.",
   );
+});
+
+test("functions have a table for each phase and timer, in the order of the server and with titles of their own", () => {
+  const f = (phase: string | null, timer: string | null, name: string, calls: number | null = 1) => ({ phase, timer, name, calls }) as PythonFunction;
+  const tables = functionTables([
+    f(null, null, "a"),
+    f(null, "default", "a", null),
+    f(null, "default", "b", null),
+    f(null, "total_time", "a"),
+    f("data", "default", "a", null),
+    f("data", "default", "b"),
+    f("data", "total_time", "a"),
+    f("data", "cpu_time", "a"),
+    f("mine", "off_cpu_time", "a"),
+    f("mine", "another", "a"),
+  ]);
+  assert.deepEqual(tables.map((t) => [t.title.replace("Python functions: ", ""), t.rows.map((r) => r.name).join("")]), [
+    ["whole windows, timer not known", "a"],
+    ["whole windows, sampled", "ab"],
+    ["whole windows", "a"],
+    ["Data loading, default timer", "ab"],
+    ["Data loading", "a"],
+    ["Data loading, CPU time", "a"],
+    ["mine, off the CPU", "a"],
+    ["mine, another", "a"],
+  ]);
+  assert.deepEqual(functionTables([]), []);
 });
 
 test("a filter asks for all its words, wherever they stand", () => {

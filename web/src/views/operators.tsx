@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // operators.tsx - the Operators view: which operators, kernels or modules the time went to, on the CPU
-// and on GPUs, ranked by self time, so that a wrapper is not counted again with what it wraps.
+// and on GPUs, ranked by self time, so that a wrapper is not counted again with what it wraps; or which
+// functions of Python (operators_functions.tsx).
 import { useMemo, useState } from "preact/hooks";
 
 import { api } from "../api";
-import { Bar, Card, Choice, Field } from "../components/basics";
+import { Card, Choice, Field } from "../components/basics";
 import { Empty, Loaded } from "../components/empty";
 import { FilterBox } from "../components/filter_box";
-import { type Column, DataTable } from "../components/table";
-import { count, rankText, share, value } from "../format";
+import { type Column, secondsColumn } from "../components/table";
+import { rankText } from "../format";
 import { version } from "../live";
 import { useLoad } from "../load";
 import { params, setParam } from "../state";
-import type { Operator } from "../types";
+import type { Operator, PythonFunction } from "../types";
 import type { ViewProps } from "../views";
+import { FunctionTables } from "./operators_functions";
+import { RankedTable, timeColumns } from "./operators_parts";
 import "./operators.css";
 
 type Device = Operator["device"];
 type By = "name" | "module";
+type Answer = { by: By; rows: readonly Operator[] } | { by: "function"; rows: readonly PythonFunction[] };
 
 const TITLES: Readonly<Record<Device, Readonly<Record<By, string>>>> = {
   cpu: { name: "CPU operators", module: "Modules on the CPU" },
@@ -25,12 +29,6 @@ const TITLES: Readonly<Record<Device, Readonly<Record<By, string>>>> = {
 };
 
 const MOST = 2000;
-
-/** Whether an operator has all the words of the filter in its name or category. */
-export function matchesOperator(o: Operator, filter: string): boolean {
-  const all = `${o.name} ${o.full_name} ${o.category}`.toLowerCase();
-  return filter.toLowerCase().split(/\s+/).every((word) => all.includes(word));
-}
 
 function NameCell(p: { op: Operator; open: boolean; onToggle: () => void }) {
   const { op } = p;
@@ -46,15 +44,6 @@ function NameCell(p: { op: Operator; open: boolean; onToggle: () => void }) {
   );
 }
 
-const time = (id: string, title: string, get: (o: Operator) => number | null, hint?: string): Column<Operator> => ({
-  id,
-  title,
-  numeric: true,
-  cell: (o) => value(get(o), "s"),
-  sort: get,
-  ...(hint === undefined ? {} : { hint }),
-});
-
 function columnsFor(device: Device, open: ReadonlySet<string>, toggle: (key: string) => void): Column<Operator>[] {
   const common: Column<Operator>[] = [
     {
@@ -65,17 +54,13 @@ function columnsFor(device: Device, open: ReadonlySet<string>, toggle: (key: str
       class: "ops-cell",
     },
     { id: "category", title: "Kind", cell: (o) => o.category, sort: (o) => o.category },
-    { id: "share", title: "Share", numeric: true, cell: (o) => <Bar share={o.share} text={share(o.share)} />, sort: (o) => o.share, hint: "of all self time on this kind of device" },
-    time("self", "Self", (o) => o.self_s, "without what it called"),
-    time("total", "Total", (o) => o.total_s, "with what it called"),
-    { id: "calls", title: "Calls", numeric: true, cell: (o) => count(o.calls), sort: (o) => o.calls },
-    time("mean", "Mean", (o) => o.mean_s),
+    ...timeColumns<Operator>("of all self time on this kind of device"),
   ];
   if (device === "gpu") return common;
   return [
     ...common,
-    time("gpu_self", "GPU self", (o) => o.device_self_s, "kernels and copies that it launched itself"),
-    time("gpu_total", "GPU total", (o) => o.device_total_s, "and those of what it called"),
+    { ...secondsColumn<Operator>("gpu_self", "GPU self", (o) => o.device_self_s), hint: "kernels and copies that it launched itself" },
+    { ...secondsColumn<Operator>("gpu_total", "GPU total", (o) => o.device_total_s), hint: "and those of what it called" },
   ];
 }
 
@@ -88,10 +73,7 @@ function OperatorTable(p: { device: Device; by: By; all: readonly Operator[]; fi
   };
   const columns = useMemo(() => columnsFor(p.device, open, toggle), [p.device, open]);
   const mine = p.all.filter((o) => o.device === p.device);
-  const rows = p.filter === "" ? mine : mine.filter((o) => matchesOperator(o, p.filter));
   const title = TITLES[p.device][p.by];
-  const self = mine.reduce((sum, o) => sum + o.self_s, 0);
-  const found = rows.length === mine.length ? `${count(mine.length)}` : `${count(rows.length)} of ${count(mine.length)}`;
   if (mine.length === 0) {
     const why = p.device === "gpu" ? "No kernel was recorded: the job used no GPU, or the detail window saw none at work." : "No operator was recorded on the CPU.";
     return (
@@ -101,17 +83,16 @@ function OperatorTable(p: { device: Device; by: By; all: readonly Operator[]; fi
     );
   }
   return (
-    <Card title={title} hint={`${found}, ${value(self, "s")} of self time`}>
-      <DataTable
-        caption={`${title}, ranked by self time`}
-        columns={columns}
-        rows={rows}
-        rowKey={(o) => `${o.category} ${o.full_name}`}
-        start={{ id: "self", down: true }}
-        limit={25}
-        empty="Nothing has these words in its name."
-      />
-    </Card>
+    <RankedTable
+      title={title}
+      class="ops-kinds"
+      columns={columns}
+      all={mine}
+      filter={p.filter}
+      words={(o) => `${o.name} ${o.full_name} ${o.category}`}
+      rowKey={(o) => `${o.category} ${o.full_name}`}
+      limit={25}
+    />
   );
 }
 
@@ -134,63 +115,97 @@ const DEVICES = [
 const BYS = [
   { value: "name", text: "By operator" },
   { value: "module", text: "By module" },
+  { value: "function", text: "By function" },
 ] as const;
 
 function pick<T extends string>(options: readonly { value: T }[], wanted: string | undefined): T {
   return (options.find((o) => o.value === wanted) ?? options[0]!).value;
 }
 
-function Filters(p: { ranks: readonly number[]; by: By; device: string; rank: number | null }) {
+interface Choices {
+  by: Answer["by"];
+  device: (typeof DEVICES)[number]["value"];
+  rank: number | null;
+  filter: string;
+}
+
+function choices(): Choices {
+  const rank = params.value["rank"] ?? "";
+  return {
+    by: pick(BYS, params.value["by"]),
+    device: pick(DEVICES, params.value["device"]),
+    rank: /^\d+$/.test(rank) ? Number(rank) : null,
+    filter: (params.value["find"] ?? "").trim(),
+  };
+}
+
+function RankField(p: { ranks: readonly number[]; rank: number | null }) {
+  return (
+    <Field label="Rank">
+      {(id) => (
+        <select id={id} value={p.rank ?? ""} onChange={(e) => setParam("rank", e.currentTarget.value)}>
+          <option value="">all</option>
+          {p.ranks.map((r) => (
+            <option key={r} value={r}>
+              {rankText(r)}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
+}
+
+/** What the rows are can always be chosen; the rest where there is something to choose from. */
+function Filters(p: { chosen: Choices; ranks: readonly number[]; some: boolean }) {
+  const { by, device, rank } = p.chosen;
   return (
     <div class="ops-filters">
-      <Choice label="Rows" value={p.by} options={BYS} onChange={(v) => setParam("by", v === "name" ? null : v)} />
-      <Choice label="Device" value={p.device} options={DEVICES} onChange={(v) => setParam("device", v === "all" ? null : v)} />
-      {p.ranks.length > 1 && (
-        <Field label="Rank">
-          {(id) => (
-            <select id={id} value={p.rank ?? ""} onChange={(e) => setParam("rank", e.currentTarget.value)}>
-              <option value="">all</option>
-              {p.ranks.map((r) => (
-                <option key={r} value={r}>
-                  {rankText(r)}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
+      <Choice label="Rows" value={by} options={BYS} onChange={(v) => setParam("by", v === "name" ? null : v)} />
+      {p.some && by !== "function" && (
+        <Choice label="Device" value={device} options={DEVICES} onChange={(v) => setParam("device", v === "all" ? null : v)} />
       )}
-      <FilterBox label="Filter by name" hint="Filter by name" param="find" />
+      {(p.some || rank !== null) && p.ranks.length > 1 && <RankField ranks={p.ranks} rank={rank} />}
+      {p.some && <FilterBox label="Filter by name" hint="Filter by name" param="find" />}
     </div>
+  );
+}
+
+async function read(run: string, { by, rank }: Choices, signal: AbortSignal): Promise<Answer> {
+  const asked = { limit: MOST, rank: rank ?? undefined };
+  if (by === "function") return { by, rows: await api.functions(run, asked, signal) };
+  return { by, rows: await api.ops(run, { ...asked, by }, signal) };
+}
+
+function OperatorTables(p: { by: By; all: readonly Operator[]; chosen: Choices; run: ViewProps["run"] }) {
+  const { device, rank, filter } = p.chosen;
+  const some = p.all.length > 0 || rank !== null;
+  return (
+    <>
+      {!p.run.has_detail && <NoDetail live={p.run.live} />}
+      {some && device !== "cpu" && <OperatorTable device="gpu" by={p.by} all={p.all} filter={filter} />}
+      {some && device !== "gpu" && <OperatorTable device="cpu" by={p.by} all={p.all} filter={filter} />}
+    </>
   );
 }
 
 export function OperatorsView(p: ViewProps) {
   const { run } = p.run;
-  const by = pick(BYS, params.value["by"]);
-  const device = pick(DEVICES, params.value["device"]);
-  const rankParam = params.value["rank"] ?? "";
-  const rank = /^\d+$/.test(rankParam) ? Number(rankParam) : null;
-  const filter = (params.value["find"] ?? "").trim();
-  const load = useLoad(
-    `${run} ${by} ${rank ?? ""}`,
-    (signal) => api.ops(run, { by, limit: MOST, rank: rank ?? undefined }, signal),
-    version.value,
-    true,
-  );
+  const chosen = choices();
+  const { by, rank, filter } = chosen;
+  const load = useLoad(`${run} ${by} ${rank ?? ""}`, (signal) => read(run, chosen, signal), version.value, true);
   const steps = useLoad(run, (signal) => api.steps(run, { last: 1 }, signal));
   const ranks = [...new Set(steps.data?.ranks.map((r) => r.rank))].filter((r): r is number => r !== null).sort((a, b) => a - b);
   return (
     <div class="stack">
       <Loaded load={load} what="the operators">
-        {(all) => (
+        {(told) => (
           <>
-            {!p.run.has_detail && <NoDetail live={p.run.live} />}
-            {(all.length > 0 || rank !== null) && (
-              <>
-                <Filters ranks={ranks} by={by} device={device} rank={rank} />
-                {device !== "cpu" && <OperatorTable device="gpu" by={by} all={all} filter={filter} />}
-                {device !== "gpu" && <OperatorTable device="cpu" by={by} all={all} filter={filter} />}
-              </>
+            <Filters chosen={chosen} ranks={ranks} some={told.rows.length > 0} />
+            {told.by === "function" ? (
+              <FunctionTables all={told.rows} filter={filter} rank={rank === null ? null : rankText(rank)} />
+            ) : (
+              <OperatorTables by={told.by} all={told.rows} chosen={chosen} run={p.run} />
             )}
           </>
         )}

@@ -6,7 +6,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { api } from "../api";
 import { Badge, Button, Card } from "../components/basics";
 import { Empty, Loaded } from "../components/empty";
-import { FilterBox } from "../components/filter_box";
+import { FilterBox, hasWords } from "../components/filter_box";
 import { type Column, DataTable } from "../components/table";
 import { dateTime, duration } from "../format";
 import { useLoad } from "../load";
@@ -52,8 +52,7 @@ function weight(s: Severities): number {
 /** Whether a run has all words of the filter in its name, command, nodes or status. */
 export function matches(line: RunLine, filter: string): boolean {
   const more = isGood(line) ? [line.status, ...line.command, ...line.nodes.map((n) => n.id)] : ["damaged", line.error];
-  const all = [line.name, line.run, ...more].join(" ").toLowerCase();
-  return filter.toLowerCase().split(/\s+/).every((word) => all.includes(word));
+  return hasWords([line.name, line.run, ...more].join(" "), filter);
 }
 
 function Found(p: { line: RunLine }) {
