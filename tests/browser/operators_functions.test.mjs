@@ -137,6 +137,7 @@ test("one rank of several can be chosen, and a link to it has its functions", as
   await until(async () => (await told(0)).length > 0 && (await told(1)).length > 0, "functions of both ranks");
   job.child.kill("SIGINT");
   await job.done;
+  assert.equal((await t.api(`/runs/${job.run}`)).has_detail, false, "functions are no operators");
   const page = await t.open(`#/run/${job.run}/operators?by=function`, { ready: ".ops-filters select" });
   const both = (await tableText(page, WHOLE))[0];
   const [first, second] = (await Promise.all([told(0), told(1)])).map((all) => of(all, null, "total_time").slice(0, 10).map(row));
