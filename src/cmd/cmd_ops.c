@@ -135,14 +135,23 @@ static void row_cells(struct table *t, const struct op_row *r, bool launched)
     }
 }
 
-/* "CPU", "GPU", "PYTHON", "PYTHON, backward", "PYTHON, backward (cpu_time)" */
+/* What the seconds of a table are, where they are not those of the clock; NULL: they are. */
+static const char *seconds_of(const struct op_row *r)
+{
+    if (r->calls == 0 && strcmp(r->timer, "default") == 0)
+        return "sampled"; /* who looks now and then counts no calls */
+    return function_timer_is_clock(r->timer) ? NULL : r->timer;
+}
+
+/* "CPU", "GPU", "PYTHON", "PYTHON, backward", "PYTHON, backward (cpu_time)", "PYTHON (sampled)" */
 static const char *title_of(const struct op_row *r, struct arena *a)
 {
     if (!r->phase)
         return r->device == OP_CPU ? "CPU" : "GPU";
-    const bool clock = function_timer_is_clock(r->timer);
-    return arena_printf(a, "PYTHON%s%s%s%s%s", *r->phase ? ", " : "", r->phase, clock ? "" : " (",
-                        clock ? "" : r->timer, clock ? "" : ")");
+    const char *title =
+        *r->phase ? arena_printf(a, "PYTHON, %s", r->phase) : arena_strdup(a, "PYTHON");
+    const char *seconds = seconds_of(r);
+    return seconds ? arena_printf(a, "%s (%s)", title, seconds) : title;
 }
 
 /* Whether the table is one of operators, and a device did something. */

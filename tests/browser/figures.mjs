@@ -209,6 +209,7 @@ export function runFigures(f, percentages) {
   };
   const gpus = (n) => {
     const [g] = n.gpu_devices;
+    if (n.gpus === null) return "-"; // nobody has looked
     if (g === undefined) return n.gpu_absent ?? "none found";
     return g.name === "" ? String(n.gpus) : `${n.gpus} x ${g.name}, ${f.bytes(g.memory_bytes)} each, driver ${g.driver || "-"}`;
   };

@@ -209,6 +209,19 @@ def test_functions_of_python_are_ranked_in_each_phase_and_by_each_timer(run_fp, 
     assert text.count(f) == 2 and text.count(g) == 2
 
 
+def test_functions_that_were_sampled_have_no_calls_and_say_so(run_fp, tmp_path):
+    sampled = json.loads(profile(1_700_000_000, "default", 0.25)) | {"profiler": "sampling"}
+    for f in (*sampled["functions"], *sampled["phases"]["forward"]):
+        f["calls"] = 0
+    (tmp_path / "s.json").write_text(json.dumps(sampled))
+    assert run_fp("import", tmp_path / "s.json", "-o", tmp_path / "run").returncode == 0
+    text = ask(run_fp, "ops", tmp_path / "run", "--by", "function")
+    heads = [line.partition("  ")[0] for line in text.splitlines() if line.startswith("PYTHON")]
+    assert heads == ["PYTHON (sampled)", "PYTHON, forward (sampled)"]
+    rows = json.loads(ask(run_fp, "ops", tmp_path / "run", "--by", "function", "--json"))
+    assert {(r["calls"], r["mean_s"]) for r in rows} == {(None, None)}
+
+
 def test_functions_of_python_are_no_operators(run_fp, profiled, run):
     for command in ("ops", "breakdown"):
         shown = ask(run_fp, command, profiled, "--json")
