@@ -12,7 +12,7 @@
 
 #include "base/mem.h"
 #include "query/crew.h"
-#include "query/levels.h"
+#include "query/grid_own.h"
 #include "query/series_own.h"
 #include "query/slices.h"
 
@@ -100,14 +100,11 @@ static bool is_plain(const struct piece *p)
     return column_is_plain(p->column, p->block);
 }
 
-/* Summaries are used as long as the middle of at least one lies in every column: those of a regular
- * block are further apart than their samples by a period at most; others may have missed some. */
 static bool level_fits(const struct plan *plan, const struct piece *p, enum level level)
 {
-    const int64_t unit = level_unit(p->block, level), period = p->block->period_ns;
-    if (p->column->count < unit || plan->step_ns < (unit + 2) * period)
-        return false;
-    return 4 * plan->step_ns >= 5 * unit * period || (is_plain(p) && block_is_regular(p->block));
+    const bool regular = is_plain(p) && block_is_regular(p->block);
+    return p->column->count >= level_unit(p->block, level) &&
+           plan->step_ns >= level_step_least(p->block, level, regular);
 }
 
 static enum level level_for(const struct plan *plan, const struct piece *p)
@@ -419,9 +416,9 @@ static struct grid_row new_row(const struct series_key *k, size_t columns, bool 
     };
 }
 
-static int64_t step_of(const struct grid_ask *ask)
+static int64_t step_of(const struct grid_ask *ask, size_t columns)
 {
-    const int64_t span = ask->to.ns - ask->from.ns, n = (int64_t)ask->columns;
+    const int64_t span = ask->to.ns - ask->from.ns, n = (int64_t)columns;
     return MAX_OF(span / n + (span % n > 0), (int64_t)1);
 }
 
@@ -459,18 +456,20 @@ int grid_read(struct run *r, const struct grid_ask *ask, struct arena *a, struct
     if (ask->columns == 0 || ask->columns > GRID_COLUMNS_MOST || ask->to.ns <= ask->from.ns)
         return err_set(e, ERR_USAGE, "a window of time in 1 to %d columns is needed",
                        GRID_COLUMNS_MOST);
-    *out = (struct grid){ask->from, ask->to, step_of(ask), ask->columns, NULL, 0};
-    struct plan plan = {.ask = ask, .step_ns = out->step_ns, .columns = ask->columns};
+    struct plan plan = {.ask = ask};
     struct batch b = {.plan = &plan};
-    out->n = series_select(r, ask->which, ask->n_which, a, &b.list);
-    b.out = out->rows = arena_array(a, struct grid_row, out->n + 1);
-    if (out->n == 0)
+    const size_t n = series_select(r, ask->which, ask->n_which, a, &b.list);
+    plan.columns = n ? grid_columns_for(ask, b.list[0]) : ask->columns;
+    plan.step_ns = step_of(ask, plan.columns);
+    *out = (struct grid){ask->from, ask->to, plan.step_ns, plan.columns, NULL, n};
+    b.out = out->rows = arena_array(a, struct grid_row, n + 1);
+    if (n == 0)
         return 0;
-    b.room = arena_alloc_raw(a, out->n * row_room(ask->columns, !ask->means_only), sizeof *b.room);
+    b.room = arena_alloc_raw(a, n * row_room(plan.columns, !ask->means_only), sizeof *b.room);
     scan_open(&plan.scan);
-    for (size_t i = 0; i < out->n; i++)
+    for (size_t i = 0; i < n; i++)
         plan_series(&plan, b.list[i]);
-    struct crew crew = {.n = out->n, .each = ROWS_EACH, .work = work, .ctx = &b};
+    struct crew crew = {.n = n, .each = ROWS_EACH, .work = work, .ctx = &b};
     crew_run(&crew, a);
     scan_close(&plan.scan);
     free(plan.edges);

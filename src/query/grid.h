@@ -16,7 +16,8 @@ struct grid_ask {
     size_t columns;                 /* at most GRID_COLUMNS_MOST */
     const struct series_ask *which; /* node, metric and entity of each are looked at */
     size_t n_which;
-    bool means_only; /* min and max of the rows stay NULL, count 0; grid_mean needs them */
+    bool means_only;   /* min and max of the rows stay NULL, count 0; grid_mean needs them */
+    bool may_be_fewer; /* columns, by a third at most, where that is much less work */
 };
 
 struct grid_row {

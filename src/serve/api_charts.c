@@ -18,7 +18,8 @@ const struct route_param api_grid_params[] = {
              "where that was recorded), without one every entity."},
     PARAM_ROW_FROM,
     PARAM_ROW_TO,
-    {"points", PARAM_INT, .lo = 1, .hi = 4000, .help = "Columns (default: 1000)."},
+    {"points", PARAM_INT, .lo = 1, .hi = 4000,
+     .help = "Columns, at most (default: 1000); by a third fewer at least."},
     {0},
 };
 
@@ -172,7 +173,8 @@ const struct route_param api_heatmap_params[] = {
     PARAM_ROW_NODE,
     PARAM_ROW_FROM,
     PARAM_ROW_TO,
-    {"columns", PARAM_INT, .lo = 1, .hi = 4000, .help = "Columns (default: 1000)."},
+    {"columns", PARAM_INT, .lo = 1, .hi = 4000,
+     .help = "Columns, at most (default: 1000); by a third fewer at least."},
     {0},
 };
 
@@ -237,7 +239,8 @@ int api_heatmap(const struct route_ask *q, struct route_answer *out, struct err 
     struct grid_ask ask = {.columns = (size_t)route_number(q, "columns", POINTS),
                            .which = which,
                            .n_which = COUNT_OF(which),
-                           .means_only = true};
+                           .means_only = true,
+                           .may_be_fewer = true};
     struct grid g;
     struct jw j = {.out = &out->body};
     int rc = route_window(q, &ask.from, &ask.to, e);

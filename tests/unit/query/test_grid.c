@@ -68,6 +68,17 @@ static struct run *open_run(const char *path)
     return r;
 }
 
+static struct grid fewer_of(struct run *r, int64_t span, size_t columns, struct arena *a)
+{
+    const struct series_ask which = {.metric = "cpu.util"};
+    const struct grid_ask ask = {{KIT_START},        {KIT_START + span},  columns, &which, 1,
+                                 .means_only = true, .may_be_fewer = true};
+    struct grid g;
+    struct err e;
+    OK(grid_read(r, &ask, a, &g, &e));
+    return g;
+}
+
 static struct grid grid_of(struct run *r, int64_t from, int64_t to, size_t columns, struct arena *a)
 {
     const struct series_ask which = {.metric = "cpu.util"};
@@ -272,6 +283,46 @@ TEST(histograms_count_every_sample_of_the_window_once)
         CHECK(h[0].bins[100] > 0); /* 100 % is in the last bin */
         arena_free(&a);
     }
+    run_close(r);
+    made_free(&m);
+}
+
+/* Summaries are of 40 samples of 100 ms: in columns of 4.2 s there is one of them in each. */
+TEST(columns_may_be_fewer_by_a_third_where_summaries_can_be_read_then)
+{
+    struct made m = make_run("r", 5);
+    struct run *r = open_run(m.path);
+    struct arena a = {0};
+    const struct {
+        size_t asked, given;
+    } cases[] = {{300, 300}, {595, 595}, {600, 595}, {890, 595}, {900, 900}, {2000, 2000}, {1, 1}};
+    const int64_t span = 2500 * NS_PER_S;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const struct grid g = fewer_of(r, span, cases[i].asked, &a);
+        const struct grid same = grid_of(r, KIT_START, KIT_START + span, cases[i].given, &a);
+        CHECK_INT(g.columns, cases[i].given);
+        CHECK_INT(g.step_ns, same.step_ns);
+        for (size_t row = 0; row < g.n; row++)
+            CHECK(memcmp(g.rows[row].mean, same.rows[row].mean, g.columns * sizeof(float)) == 0);
+    }
+    arena_free(&a);
+    run_close(r);
+    made_free(&m);
+}
+
+TEST(a_window_without_samples_has_the_columns_that_were_asked_for)
+{
+    struct made m = make_run("r", 6);
+    struct run *r = open_run(m.path);
+    struct arena a = {0};
+    const struct series_ask which = {.metric = "cpu.util"};
+    const struct grid_ask ask = {{KIT_START - 2500 * NS_PER_S}, {KIT_START - 100}, 590, &which, 1,
+                                 .may_be_fewer = true};
+    struct grid g;
+    struct err e;
+    OK(grid_read(r, &ask, &a, &g, &e));
+    CHECK_INT(g.columns, 590);
+    arena_free(&a);
     run_close(r);
     made_free(&m);
 }
