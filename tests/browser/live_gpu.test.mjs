@@ -162,6 +162,13 @@ test("the lanes of a living job have its kernels, a third window comes into a pa
   await page.getByRole("button", { name: "Previous match" }).click(); // the last one
   await page.locator(".tl-facts dd", { hasText: hit.name }).first().waitFor();
   assert.equal((await page.locator(".tl-facts dd").allInnerTexts())[1], s(hit.duration_s));
+  // The run may have gone on since the page was last told how far it is: the window follows.
+  const isShown = async () => {
+    const [, from, to] = /from=(\d+)&to=(\d+)/.exec(await page.evaluate(() => location.hash)) ?? [];
+    return from !== undefined && Number(from) <= hit.start_ns && hit.start_ns + hit.duration_s * 1e9 <= Number(to) + 512;
+  };
+  await until(isShown, "a window with the last match in it");
+  await page.locator(".tl-facts dd", { hasText: /^kernel$/ }).waitFor(); // the slice itself is there
   await t.shot(page, "live-timeline-gpu");
   t.calm(page);
 });

@@ -105,9 +105,12 @@ export class Store {
 
   /** The run has new data. */
   refresh(run: RunInfo): void {
+    this.#reach(this.#boundsOf(run));
+  }
+
+  #reach(next: Range): void {
     const was = this.bounds.value;
     const followed = sameSpan(this.range.value, was);
-    const next = this.#boundsOf(run);
     if (sameSpan(was, next)) return;
     batch(() => {
       this.bounds.value = next;
@@ -219,6 +222,8 @@ export class Store {
     const start = hit.start_ns - this.start;
     const end = start + hit.duration_s * 1e9;
     const lane = this.#lanesOf(hit)[0];
+    const { from, to } = this.bounds.value;
+    if (end > to) this.#reach({ from, to: end }); // newer than what was last told of the run
     const r = this.range.value;
     const px = ((end - start) / (r.to - r.from)) * Math.max(1, this.width.value);
     const seen = px >= 12 && end - start <= r.to - r.from;
