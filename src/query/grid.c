@@ -459,7 +459,7 @@ int grid_read(struct run *r, const struct grid_ask *ask, struct arena *a, struct
     struct plan plan = {.ask = ask};
     struct batch b = {.plan = &plan};
     const size_t n = series_select(r, ask->which, ask->n_which, a, &b.list);
-    plan.columns = n ? grid_columns_for(ask, b.list[0]) : ask->columns;
+    plan.columns = n ? grid_columns_for(ask, b.list[0], n) : ask->columns;
     plan.step_ns = step_of(ask, plan.columns);
     *out = (struct grid){ask->from, ask->to, plan.step_ns, plan.columns, NULL, n};
     b.out = out->rows = arena_array(a, struct grid_row, n + 1);

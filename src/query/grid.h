@@ -16,8 +16,10 @@ struct grid_ask {
     size_t columns;                 /* at most GRID_COLUMNS_MOST */
     const struct series_ask *which; /* node, metric and entity of each are looked at */
     size_t n_which;
-    bool means_only;   /* min and max of the rows stay NULL, count 0; grid_mean needs them */
-    bool may_be_fewer; /* columns, by a third at most, where that is much less work */
+    bool means_only; /* min and max of the rows stay NULL, count 0; grid_mean needs them */
+    /* There may be fewer columns, by a third at most, where so many samples or more need not be
+     * decoded then; 0: never. */
+    uint64_t fewer_from;
 };
 
 struct grid_row {

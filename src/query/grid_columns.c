@@ -23,13 +23,20 @@ static const struct rows_block *block_in(const struct merged *m, const struct gr
     return NULL;
 }
 
-size_t grid_columns_for(const struct grid_ask *ask, const struct merged *m)
+/* Samples in the window, with the period of the block. */
+static uint64_t samples_in(const struct rows_block *b, int64_t span, size_t series)
 {
-    const struct rows_block *b = ask->may_be_fewer ? block_in(m, ask) : NULL;
+    return b->period_ns > 0 ? (uint64_t)(span / b->period_ns) * series : 0;
+}
+
+size_t grid_columns_for(const struct grid_ask *ask, const struct merged *m, size_t n)
+{
+    const struct rows_block *b = ask->fewer_from ? block_in(m, ask) : NULL;
     const int64_t span = ask->to.ns - ask->from.ns;
-    for (enum level level = LEVEL_TWO; b && level > LEVEL_VALUES; level--) {
-        const int64_t step = level_step_least(b, level, block_is_regular(b));
-        const size_t columns = step > 0 ? (size_t)(span / step) : ask->columns;
+    if (!b || samples_in(b, span, n) < ask->fewer_from)
+        return ask->columns;
+    for (enum level level = LEVEL_TWO; level > LEVEL_VALUES; level--) {
+        const size_t columns = (size_t)(span / level_step_least(b, level, block_is_regular(b)));
         if (columns >= ask->columns)
             return ask->columns;
         if (columns > 0 && LEAST_DEN * columns >= LEAST_NUM * ask->columns)

@@ -18,7 +18,7 @@ static inline int64_t level_step_least(const struct rows_block *b, enum level le
 struct merged;
 
 /* As many as are asked for, or by a third fewer at most, when that is where summaries can be read
- * instead of values, or coarser ones. `m` is one of the series. */
-size_t grid_columns_for(const struct grid_ask *ask, const struct merged *m);
+ * instead of values, or coarser ones, of n series that are like `m`, which is one of them. */
+size_t grid_columns_for(const struct grid_ask *ask, const struct merged *m, size_t n);
 
 #endif

@@ -19,7 +19,7 @@ const struct route_param api_grid_params[] = {
     PARAM_ROW_FROM,
     PARAM_ROW_TO,
     {"points", PARAM_INT, .lo = 1, .hi = 4000,
-     .help = "Columns, at most (default: 1000); by a third fewer at least."},
+     .help = "Columns (default: 1000); of many samples up to a third fewer."},
     {0},
 };
 
@@ -174,12 +174,12 @@ const struct route_param api_heatmap_params[] = {
     PARAM_ROW_FROM,
     PARAM_ROW_TO,
     {"columns", PARAM_INT, .lo = 1, .hi = 4000,
-     .help = "Columns, at most (default: 1000); by a third fewer at least."},
+     .help = "Columns (default: 1000); of many samples up to a third fewer."},
     {0},
 };
 
 /* Half percents; no sample is apart from all of them. */
-enum { CELL_TOP = 200, CELL_NONE = 255 };
+enum { CELL_TOP = 200, CELL_NONE = 255, MANY_SAMPLES = 1 << 20 };
 
 static uint8_t cell_of(float percent)
 {
@@ -240,7 +240,7 @@ int api_heatmap(const struct route_ask *q, struct route_answer *out, struct err 
                            .which = which,
                            .n_which = COUNT_OF(which),
                            .means_only = true,
-                           .may_be_fewer = true};
+                           .fewer_from = MANY_SAMPLES};
     struct grid g;
     struct jw j = {.out = &out->body};
     int rc = route_window(q, &ask.from, &ask.to, e);

@@ -68,11 +68,12 @@ static struct run *open_run(const char *path)
     return r;
 }
 
-static struct grid fewer_of(struct run *r, int64_t span, size_t columns, struct arena *a)
+static struct grid fewer_of(struct run *r, int64_t span, size_t columns, uint64_t from,
+                            struct arena *a)
 {
     const struct series_ask which = {.metric = "cpu.util"};
-    const struct grid_ask ask = {{KIT_START},        {KIT_START + span},  columns, &which, 1,
-                                 .means_only = true, .may_be_fewer = true};
+    const struct grid_ask ask = {{KIT_START}, {KIT_START + span}, columns,           &which,
+                                 1,           .means_only = true, .fewer_from = from};
     struct grid g;
     struct err e;
     OK(grid_read(r, &ask, a, &g, &e));
@@ -298,13 +299,15 @@ TEST(columns_may_be_fewer_by_a_third_where_summaries_can_be_read_then)
     } cases[] = {{300, 300}, {595, 595}, {600, 595}, {890, 595}, {900, 900}, {2000, 2000}, {1, 1}};
     const int64_t span = 2500 * NS_PER_S;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        const struct grid g = fewer_of(r, span, cases[i].asked, &a);
+        const struct grid g = fewer_of(r, span, cases[i].asked, 1, &a);
         const struct grid same = grid_of(r, KIT_START, KIT_START + span, cases[i].given, &a);
         CHECK_INT(g.columns, cases[i].given);
         CHECK_INT(g.step_ns, same.step_ns);
         for (size_t row = 0; row < g.n; row++)
             CHECK(memcmp(g.rows[row].mean, same.rows[row].mean, g.columns * sizeof(float)) == 0);
     }
+    CHECK_INT(fewer_of(r, span, 600, 50000, &a).columns, 595); /* two cores, 25 000 samples each */
+    CHECK_INT(fewer_of(r, span, 600, 50001, &a).columns, 600);
     arena_free(&a);
     run_close(r);
     made_free(&m);
@@ -316,8 +319,8 @@ TEST(a_window_without_samples_has_the_columns_that_were_asked_for)
     struct run *r = open_run(m.path);
     struct arena a = {0};
     const struct series_ask which = {.metric = "cpu.util"};
-    const struct grid_ask ask = {{KIT_START - 2500 * NS_PER_S}, {KIT_START - 100}, 590, &which, 1,
-                                 .may_be_fewer = true};
+    const struct grid_ask ask = {
+        {KIT_START - 2500 * NS_PER_S}, {KIT_START - 100}, 590, &which, 1, .fewer_from = 1};
     struct grid g;
     struct err e;
     OK(grid_read(r, &ask, &a, &g, &e));
