@@ -51,6 +51,7 @@ test("what the rules found is counted by severity", async () => {
   const cell = page.locator("tbody tr", { has: page.locator(`a[href*="${run}"]`) }).locator("td").last();
   await until(async () => (await cell.innerText()).includes(`${critical} critical`), "the number of findings");
   rmSync(join(t.dir, run), { recursive: true });
+  await until(async () => (await t.api("/runs")).every((r) => r.run !== run), "a list without the deleted run");
   t.calm(page);
 });
 
