@@ -30,5 +30,7 @@ const char *rank_entity(const struct judge *j, const struct rank_sight *who)
 const char *judge_time(const struct judge *j, double seconds)
 {
     char text[HUMAN_LEN];
-    return arena_strdup(j->arena, duration_text(seconds, text, sizeof text));
+    const bool tiny = seconds > 0 && seconds < 1e-3; /* which would read "0 ms" */
+    return arena_strdup(j->arena, tiny ? human_value(seconds, "s", text, sizeof text)
+                                       : duration_text(seconds, text, sizeof text));
 }
