@@ -160,7 +160,9 @@ def test_xgboost_has_a_step_for_every_round(runner):
 
 
 def test_an_engine_of_deepspeed_ends_its_accumulation_with_one_optimizer_span(runner):
-    """The engine is played by a stand-in with the methods that the hook uses."""
+    """The engine is played by a stand-in with the methods that the hook uses, around an optimizer
+    of torch's own, whose step is the same one."""
+    need("torch")
     run = runner.hooked("deepspeed_standin.py")
     talk = run.talk()
     assert len(talk.spans("optimizer")) == run.said["boundaries"] == 3

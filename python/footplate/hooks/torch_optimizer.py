@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Kwargs = dict[str, Any] | None
 
 _OPTIMIZER = _core.intern("optimizer")
-_MASKS: "dict[str, Any]" = {
+MASKS: "dict[str, Any]" = {
     "own": marks.OPTIMIZER,
     "closed_by": marks.OPTIMIZER | marks.COMPILE,
 }
@@ -80,7 +80,7 @@ def _before_scaler(args: "Args", kwargs: "Kwargs") -> int:
 
 
 def _put_step(owner: type) -> None:
-    if marks.put(owner, "step", "optimizer", _before_step, **_MASKS):
+    if marks.put(owner, "step", "optimizer", _before_step, **MASKS):
         _placed[owner] = vars(owner)["step"]
 
 
@@ -123,4 +123,4 @@ def install(module: "ModuleType") -> None:
             closed_by=marks.ZERO_GRAD | marks.BACKWARD,
         )
     else:
-        marks.put(module.GradScaler, "step", "optimizer", _before_scaler, **_MASKS)
+        marks.put(module.GradScaler, "step", "optimizer", _before_scaler, **MASKS)

@@ -6,14 +6,22 @@ import os
 import sys
 
 ENGINE = """
+import torch
+
+
 class DeepSpeedEngine:
     micro_steps = 0
+
+    def __init__(self):
+        self.optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.1)
 
     def is_gradient_accumulation_boundary(self):
         return self.micro_steps % 2 == 1
 
     def step(self):
         done = self.is_gradient_accumulation_boundary()
+        if done:
+            self.optimizer.step()
         self.micro_steps += 1
         return done
 """
