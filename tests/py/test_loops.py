@@ -166,4 +166,5 @@ def test_an_engine_of_deepspeed_ends_its_accumulation_with_one_optimizer_span(ru
     run = runner.hooked("deepspeed_standin.py")
     talk = run.talk()
     assert len(talk.spans("optimizer")) == run.said["boundaries"] == 3
+    assert run.said["heard"] == ["begin", "end"] * 3  # nothing of calls that only accumulate
     assert talk.modes() == {"train": 2, "eval": 1, "predict": 0}

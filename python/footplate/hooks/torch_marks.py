@@ -117,9 +117,11 @@ def _connect(phase: str, kept: _Gate) -> None:
 
 def _before_all(listeners: "list[Listener]", own: "Before | None") -> "Before":
     def before(args: "tuple[Any, ...]", kwargs: "dict[str, Any] | None") -> "Any":
-        for listener in listeners:
-            listener()
-        return own(args, kwargs) if own is not None else None
+        answer = own(args, kwargs) if own is not None else None
+        if answer is not False:  # else it is no span, and no end follows
+            for listener in listeners:
+                listener()
+        return answer
 
     return before
 
