@@ -84,6 +84,16 @@ static inline unsigned space_stops(const uint8_t *p)
     return (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_max_epu8(v, _mm_set1_epi8(' ' + 1)), v));
 }
 
+/* Of a part of the 64 bytes. BITS(x, c) has a bit for each byte of x that is c. */
+#define PUT_BITS(out, v, low, shift)                                                               \
+    do {                                                                                           \
+        (out)->quote |= BITS(v, '"') << (shift);                                                   \
+        (out)->backslash |= BITS(v, '\\') << (shift);                                              \
+        (out)->open |= BITS(low, '{') << (shift);                                                  \
+        (out)->close |= BITS(low, '}') << (shift);                                                 \
+        (out)->newline |= BITS(v, '\n') << (shift);                                                \
+    } while (0)
+
 static inline void bits_64(const uint8_t *p, struct json_bits *out)
 {
     *out = (struct json_bits){0};
@@ -92,11 +102,7 @@ static inline void bits_64(const uint8_t *p, struct json_bits *out)
         const __m128i low = _mm_or_si128(v, _mm_set1_epi8(0x20)); /* [ and { alike */
         const unsigned shift = 16 * i;
 #define BITS(x, c) ((uint64_t)(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(x, _mm_set1_epi8(c))))
-        out->quote |= BITS(v, '"') << shift;
-        out->backslash |= BITS(v, '\\') << shift;
-        out->open |= BITS(low, '{') << shift;
-        out->close |= BITS(low, '}') << shift;
-        out->newline |= BITS(v, '\n') << shift;
+        PUT_BITS(out, v, low, shift);
 #undef BITS
     }
 }
@@ -161,11 +167,7 @@ __attribute__((target("avx2"))) static inline void bits_64_wide(const uint8_t *p
         const unsigned shift = 32 * i;
 #define BITS(x, c)                                                                                 \
     ((uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(x, _mm256_set1_epi8(c))))
-        out->quote |= BITS(v, '"') << shift;
-        out->backslash |= BITS(v, '\\') << shift;
-        out->open |= BITS(low, '{') << shift;
-        out->close |= BITS(low, '}') << shift;
-        out->newline |= BITS(v, '\n') << shift;
+        PUT_BITS(out, v, low, shift);
 #undef BITS
     }
 }

@@ -228,18 +228,11 @@ static struct feed_text *steps_text(struct feed *f, struct run *run, struct aren
 
 /* ---- findings ---- */
 
-static int64_t findings_written(const char *run)
-{
-    char path[PATH_LEN];
-    struct err e;
-    return path_join(path, &e, "%s/findings.json", run) == 0 ? stamp_file(path) : 0;
-}
-
 static struct feed_text *findings_text(struct feed *f, struct runs *runs, const struct runs_hold *h)
 {
     struct buf b = {0};
     struct jw j = {.out = &b};
-    const int64_t written = findings_written(h->info->path);
+    const int64_t written = told_written(h->info->path);
     const uint64_t verdicts = f->judged ? runs_findings_watch(runs, h) : 0;
     /* Who wants to hear of them may have asked while they were being evaluated: ask again. */
     const bool same = f->begun ? written == f->findings && verdicts == f->verdicts : !f->judged;

@@ -25,13 +25,16 @@ static json_t *read_list(const char *path)
     return out;
 }
 
-const char *told_text(const char *path, struct arena *a)
+int64_t told_written(const char *path)
 {
     char file[PATH_LEN];
     struct err e;
-    if (path_join(file, &e, "%s/findings.json", path))
-        return NULL;
-    const int64_t written = stamp_file(file);
+    return path_join(file, &e, "%s/findings.json", path) == 0 ? stamp_file(file) : 0;
+}
+
+const char *told_text(const char *path, struct arena *a)
+{
+    const int64_t written = told_written(path);
     json_t *list = written && written >= stamp_newest(path) ? read_list(path) : NULL;
     char *text = list ? json_dumps(list, JSON_COMPACT) : NULL;
     const char *copy = text ? arena_strdup(a, text) : NULL;
