@@ -124,12 +124,9 @@ INLINE const uint8_t *long_number(const uint8_t *v, struct json_number *out, boo
     return q;
 }
 
-INLINE const uint8_t *ahead_number(const uint8_t *v, const uint8_t *end, struct json_item *it,
-                                   bool told, bool wide)
+INLINE const uint8_t *ahead_number(const uint8_t *v, const uint8_t *q, const uint8_t *end,
+                                   struct json_item *it)
 {
-    const uint8_t *q = scan_small_number(v, told, &it->number);
-    if (!q)
-        q = long_number(v, &it->number, wide);
     if (__builtin_expect(!q || q + 1 >= end, 0))
         return NULL;
     it->kind = JS_NUMBER;
@@ -182,8 +179,11 @@ INLINE bool ahead_member(struct ahead *a, const struct json_guess *g, bool wide)
         return ahead_told(a, g, &it, behind);
     }
     if ((*v >= '0' && *v <= '9') || *v == '-') {
-        const uint8_t *behind = ahead_number(v, a->end, &it, g->told, wide);
-        return ahead_told(a, g, &it, behind);
+        const uint8_t *small = scan_small_number(v, g->told, &it.number);
+        if (__builtin_expect(small != NULL, 1))
+            return ahead_told(a, g, &it, ahead_number(v, small, a->end, &it));
+        const uint8_t *other = long_number(v, &it.number, wide);
+        return ahead_told(a, g, &it, ahead_number(v, other, a->end, &it));
     }
     if (*v == '[') {
         const uint8_t *behind = ahead_array(v, a->end, &it, wide);
@@ -254,13 +254,13 @@ static inline bool json_may_ahead(const struct json_scan *s)
 
 /* Enters the next object of the array, behind the one that was left last, and moves the hold there.
  * False: nothing is held, or what comes is json_next's. */
-INLINE bool json_ahead_object(struct json_scan *s)
+INLINE bool json_ahead_object(struct json_scan *s, bool wide)
 {
     if (s->in_object || !s->depth || !s->hold || s->strict || !s->keys ||
         s->depth + 1 >= JSON_DEPTH_MOST)
         return false;
     const uint8_t *inside = s->p + s->next.len;
-    if (!json_guess_right(&s->next, s->p)) {
+    if (!guess_right(&s->next, s->p, wide)) {
         inside = json_learn_next(s);
         if (!inside)
             return false;

@@ -297,6 +297,21 @@ INLINE const uint8_t *scan_small_number(const uint8_t *p, bool told, struct json
 }
 
 #ifdef __x86_64__
+/* Digits at p, perhaps a point, and digits behind it: where the first ones and where all of it
+ * ends, 31 at most. True: there is a point. */
+__attribute__((target("avx2"))) static inline bool number_span_32(const uint8_t *p, unsigned *whole,
+                                                                  unsigned *end)
+{
+    const __m256i x =
+        _mm256_sub_epi8(_mm256_loadu_si256((const __m256i_u *)p), _mm256_set1_epi8('0'));
+    const __m256i is_other = _mm256_cmpeq_epi8(_mm256_max_epu8(x, _mm256_set1_epi8(10)), x);
+    const uint32_t other = (uint32_t)_mm256_movemask_epi8(is_other);
+    *whole = (unsigned)__builtin_ctz(other | 1u << 31);
+    const bool point = p[*whole] == '.';
+    *end = point ? (unsigned)__builtin_ctz((other & (other - 1)) | 1u << 31) : *whole;
+    return point;
+}
+
 /* A number of at most 16 digits, perhaps with a point among them, at once: the bytes behind the
  * point move over it, all move to the right end, and neighbours are added up in four steps. Where
  * it ends; NULL: it is another. */
@@ -308,13 +323,8 @@ scan_number_wide(const uint8_t *p, struct json_number *out)
         0x80, 0x80, 0x80, 0x80, 0x80, 0,    1,    2,    3,    4,    5,
         6,    7,    8,    9,    10,   11,   12,   13,   14,   15,
     };
-    const __m256i x =
-        _mm256_sub_epi8(_mm256_loadu_si256((const __m256i_u *)p), _mm256_set1_epi8('0'));
-    const __m256i is_other = _mm256_cmpeq_epi8(_mm256_max_epu8(x, _mm256_set1_epi8(10)), x);
-    const uint32_t other = (uint32_t)_mm256_movemask_epi8(is_other);
-    const unsigned whole = (unsigned)__builtin_ctz(other | 1u << 31);
-    const bool point = p[whole] == '.';
-    const unsigned end = point ? (unsigned)__builtin_ctz((other & (other - 1)) | 1u << 31) : whole;
+    unsigned whole, end;
+    const bool point = number_span_32(p, &whole, &end);
     const unsigned digits = end - point, fraction = digits - whole;
     if (whole == 0 || (whole > 1 && *p == '0') || (point && !fraction) || digits > 16 ||
         !ends_value(p[end]))
@@ -323,7 +333,8 @@ scan_number_wide(const uint8_t *p, struct json_number *out)
     const __m128i behind = _mm_cmpgt_epi8(at, _mm_set1_epi8((char)(whole - 1)));
     const __m128i next =
         _mm_sub_epi8(_mm_loadu_si128((const __m128i_u *)(p + 1)), _mm_set1_epi8('0'));
-    const __m128i left = _mm_blendv_epi8(_mm256_castsi256_si128(x), next, behind);
+    const __m128i here = _mm_sub_epi8(_mm_loadu_si128((const __m128i_u *)p), _mm_set1_epi8('0'));
+    const __m128i left = _mm_blendv_epi8(here, next, behind);
     const __m128i d =
         _mm_shuffle_epi8(left, _mm_loadu_si128((const __m128i_u *)(to_the_right + digits)));
     const __m128i d2 = _mm_maddubs_epi16(d, _mm_set1_epi16(0x010a));

@@ -4,6 +4,7 @@
 #ifndef IMPORT_KINETO_H
 #define IMPORT_KINETO_H
 
+#include "base/json_shape.h"
 #include "import/import_out.h"
 
 #define KEY(id, ...) K_##id,
@@ -91,7 +92,10 @@ struct kineto {
     mono_ns first_host; /* when the process was first heard of */
     uint32_t host_track;
     struct kineto_event event;
-    bool in_args; /* of the event that is being read */
+    bool in_args;                /* of the event that is being read */
+    size_t inside;               /* where that begins, counted from what is held */
+    struct json_shape arrows[4]; /* of those from a launch, which say nothing: see kineto_next */
+    uint32_t arrows_learnt;
     struct kineto_process processes[KINETO_PROCESSES_MOST];
     uint32_t n_processes;
     struct kineto_async async[KINETO_ASYNC_MOST];
@@ -104,8 +108,11 @@ struct kineto {
     char text[EVENT_NAME_MOST];
 };
 
-/* The next element of the array of events, as json_next. What is held then begins with it. */
+/* The next element of the array of events, as json_next. What is held then begins with it. Arrows
+ * that look like one that was learnt are counted and passed over. */
 enum json_kind kineto_next(struct kineto *k);
+/* k->event, which was just read, is an arrow of which only the count is wanted. */
+void kineto_learn_arrow(struct kineto *k);
 /* Reads the members of the object that kineto_next has just entered into k->event: JS_END, or a
  * kind from JS_LOST on. */
 enum json_kind kineto_read(struct kineto *k);

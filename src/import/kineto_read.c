@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/json_ahead.h"
+#include "base/json_shape.h"
 #include "base/mem.h"
 #include "import/kineto.h"
 
@@ -164,7 +165,7 @@ static enum json_kind skip_raw(struct kineto *k, const struct json_item *it)
 
 /* ---- numbers ---- */
 
-static int64_t whole(const struct json_item *it)
+INLINE int64_t whole(const struct json_item *it)
 {
     int64_t v;
     return json_int(it, &v) ? v : INT64_MIN;
@@ -182,7 +183,7 @@ static uint64_t id_of(const struct json_item *it)
     return hash;
 }
 
-static uint64_t positive(const struct json_item *it)
+INLINE uint64_t positive(const struct json_item *it)
 {
     const int64_t v = whole(it);
     return v > 0 ? (uint64_t)v : 0;
@@ -288,6 +289,15 @@ INLINE void note_member(struct kineto_event *v, uint32_t id)
 }
 static_assert(K_ID - K_PH < 32, "a bit for each key of an event");
 
+/* Field by field: a copy of the whole has to wait until all its parts have reached the cache. */
+INLINE void put_text(struct json_text *to, const struct json_text *t)
+{
+    to->p = t->p;
+    to->len = t->len;
+    to->escaped = t->escaped;
+    to->high = t->high;
+}
+
 INLINE void take_member(struct kineto *k, const struct json_item *it)
 {
     struct kineto_event *v = &k->event;
@@ -296,10 +306,10 @@ INLINE void take_member(struct kineto *k, const struct json_item *it)
         v->ph = it->kind == JS_STRING && it->text.len == 1 ? it->text.p[0] : '?';
         break;
     case K_CAT:
-        v->cat = it->text;
+        put_text(&v->cat, &it->text);
         break;
     case K_NAME:
-        v->name = it->text;
+        put_text(&v->name, &it->text);
         break;
     case K_PID:
         take_who(&v->pid, it);
@@ -392,13 +402,59 @@ static enum json_kind take_next(struct kineto *k)
     return JS_NULL;
 }
 
+/* ---- the next event ---- */
+
+INLINE bool pass_arrow(struct kineto *k, bool wide)
+{
+    for (unsigned i = 0; i < COUNT_OF(k->arrows); i++)
+        if (json_shape_pass(&k->scan, &k->arrows[i], wide)) {
+            k->result->count[IMPORTED_FLOWS]++;
+            return true;
+        }
+    return false;
+}
+
+/* Enters the next event that is no arrow from a launch. */
+INLINE bool next_body(struct kineto *k, bool wide)
+{
+    do
+        if (!json_ahead_object(&k->scan, wide))
+            return false;
+    while (pass_arrow(k, wide));
+    return true;
+}
+
+static bool next_plain(struct kineto *k)
+{
+    return next_body(k, false);
+}
+
+JSON_WIDE static bool next_wide(struct kineto *k)
+{
+    return next_body(k, true);
+}
+
 enum json_kind kineto_next(struct kineto *k)
 {
     struct json_item it;
-    if (json_ahead_object(&k->scan))
-        return JS_OBJECT;
-    json_hold(&k->scan);
-    return json_next(&k->scan, &it);
+    enum json_kind kind = JS_OBJECT;
+    if (!(k->scan.wide ? next_wide(k) : next_plain(k))) {
+        json_hold(&k->scan);
+        kind = json_next(&k->scan, &it);
+    }
+    k->inside = (size_t)(k->scan.p - k->scan.hold);
+    return kind;
+}
+
+/* Where each is written in its own way, learning would never end. */
+enum { ARROWS_LEARNT_MOST = 64 };
+
+void kineto_learn_arrow(struct kineto *k)
+{
+    if (k->arrows_learnt >= ARROWS_LEARNT_MOST || !k->scan.hold || k->event.duplicates)
+        return;
+    struct json_shape *shape = &k->arrows[k->arrows_learnt++ % COUNT_OF(k->arrows)];
+    json_shape_learn(shape, k->scan.hold + k->inside, k->scan.p);
 }
 
 enum json_kind kineto_read(struct kineto *k)

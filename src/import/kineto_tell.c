@@ -300,6 +300,7 @@ static void tell_flow(struct kineto *k, unsigned cat)
     struct event v = {.kind = EVENT_MARK, .category = cats[cat].category, .link = k->event.id};
     if (cats[cat].where == LAUNCH) {
         k->result->count[IMPORTED_FLOWS]++;
+        kineto_learn_arrow(k);
         return;
     }
     if (!time_of(k, &v.at))

@@ -42,7 +42,7 @@ static inline size_t list_ahead(struct json_scan *s, uint32_t enter, struct json
     struct ahead_list l = {out, 0, most};
     while (l.n < most && json_may_ahead(s)) {
         const enum json_kind kind = s->wide ? ahead_wide(s, enter, &l) : ahead_plain(s, enter, &l);
-        if (kind != JS_END || l.n == most || !json_ahead_object(s))
+        if (kind != JS_END || l.n == most || !json_ahead_object(s, false))
             break;
         ahead_put(&l, &(struct json_item){.kind = JS_OBJECT});
     }
