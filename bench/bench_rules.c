@@ -200,11 +200,10 @@ static int make_day(int argc, char **argv)
     const int64_t dur = steps ? rows * PERIOD_MS * NS_PER_MS / steps : 0;
     put_run(argv[2], start);
     put_node(argv[2], "n1", start, start + rows * PERIOD_MS * NS_PER_MS);
-    if (path_join(path, &e, "%s/node-n1", argv[2]) || writer_open(&d.metrics, path, &e) ||
+    if (path_join(path, &e, "%s/node-n1", argv[2]) ||
+        writer_open_bulk(&d.metrics, path, clock_tie_now(), &e) ||
         writer_open_beside(&d.events, d.metrics, "events", &e))
         bench_die(&e);
-    writer_set_bulk(d.metrics);
-    writer_set_bulk(d.events);
     synth_open(&d.synth, SEED);
     open_groups(&d);
     for (int64_t row = 0, step = 0; row < rows; row++) {

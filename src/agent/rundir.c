@@ -99,7 +99,7 @@ static int write_about(struct rundir *r, const struct run_about *about, struct e
     if (rc)
         return rc;
     about_json(&b, r, about);
-    rc = file_create(path, b.p, b.len, e);
+    rc = (about->unsynced ? file_create_unsynced : file_create)(path, b.p, b.len, e);
     buf_free(&b);
     return rc == ERR_BUSY ? 0 : rc;
 }
@@ -120,6 +120,24 @@ int rundir_make(struct rundir *out, const char *dir, const char *shared_id,
     else
         *out = r;
     return rc;
+}
+
+/* A folder takes the place of an empty one at most. */
+int rundir_settle(struct rundir *r, const char *home, struct err *e)
+{
+    char to[PATH_LEN];
+    int rc = path_join(to, e, "%s/%s", home, r->id);
+    if (rc == 0)
+        rc = dir_sync(r->path, e);
+    if (rc)
+        return rc;
+    if (rename(r->path, to) < 0) {
+        if (errno == EEXIST || errno == ENOTEMPTY || errno == ENOTDIR)
+            return err_set(e, ERR_BUSY, "'%s' is there already", to);
+        return err_sys(e, "cannot make '%s'", to);
+    }
+    memcpy(r->path, to, sizeof to);
+    return 0;
 }
 
 int rundir_make_node(struct rundir *r, const char *node_id, struct err *e)

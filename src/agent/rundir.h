@@ -33,6 +33,7 @@ struct run_about {
     size_t n_labels;
     wall_ns start;
     int64_t interval_ns;
+    bool unsynced; /* for rundir_settle to see to */
 };
 
 struct rundir {
@@ -58,6 +59,9 @@ void node_id_default(char out[NODE_ID_LEN], const char *host, const struct launc
  * failure nothing is left behind. */
 MUST_CHECK int rundir_make(struct rundir *out, const char *dir, const char *shared_id,
                            const struct run_about *about, struct err *e);
+/* For a run that was made out of sight: sees to it that all of it is on the medium, then moves it
+ * to where runs are. */
+MUST_CHECK int rundir_settle(struct rundir *r, const char *home, struct err *e);
 /* Makes the node's folder in it. */
 MUST_CHECK int rundir_make_node(struct rundir *r, const char *node_id, struct err *e);
 /* Whether no other node writes into the run's folder, so far. */

@@ -206,10 +206,10 @@ int file_replace_unsynced(const char *path, const void *p, size_t n, struct err 
     return replace(path, p, n, SYNC_LATER, e);
 }
 
-int file_create(const char *path, const void *p, size_t n, struct err *e)
+static int create(const char *path, const void *p, size_t n, enum sync sync, struct err *e)
 {
     char tmp[PATH_LEN];
-    int rc = write_beside(tmp, path, p, n, SYNC_NOW, e);
+    int rc = write_beside(tmp, path, p, n, sync, e);
     if (rc)
         return rc;
     /* link, not rename: it refuses when somebody else was first, also over NFS. */
@@ -222,12 +222,18 @@ int file_create(const char *path, const void *p, size_t n, struct err *e)
     return rc;
 }
 
-int dir_make(const char *path, struct err *e)
+int file_create(const char *path, const void *p, size_t n, struct err *e)
 {
-    char part[PATH_LEN];
-    int rc = path_join(part, e, "%s", path);
-    if (rc)
-        return rc;
+    return create(path, p, n, SYNC_NOW, e);
+}
+
+int file_create_unsynced(const char *path, const void *p, size_t n, struct err *e)
+{
+    return create(path, p, n, SYNC_LATER, e);
+}
+
+static int make_parents(char *part, struct err *e)
+{
     for (char *p = part; *p; p++) {
         if (*p != '/' || p == part)
             continue;
@@ -236,15 +242,28 @@ int dir_make(const char *path, struct err *e)
             return err_sys(e, "create folder '%s'", part);
         *p = '/';
     }
-    if (mkdir(part, 0777) < 0) {
-        struct stat st;
-        const int sys = errno;
-        if (sys == EEXIST && stat(part, &st) == 0 && S_ISDIR(st.st_mode))
-            return 0;
-        errno = sys;
-        return err_sys(e, "create folder '%s'", part);
-    }
     return 0;
+}
+
+int dir_make(const char *path, struct err *e)
+{
+    char part[PATH_LEN];
+    struct stat st;
+    int rc = path_join(part, e, "%s", path);
+    if (rc)
+        return rc;
+    if (mkdir(part, 0777) == 0)
+        return 0;
+    if (errno == ENOENT) {
+        rc = make_parents(part, e);
+        if (rc || mkdir(part, 0777) == 0)
+            return rc;
+    }
+    const int sys = errno;
+    if (sys == EEXIST && stat(part, &st) == 0 && S_ISDIR(st.st_mode))
+        return 0;
+    errno = sys;
+    return err_sys(e, "create folder '%s'", part);
 }
 
 int path_join(char *out, struct err *e, const char *fmt, ...)
@@ -276,4 +295,42 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 void dir_remove(const char *path)
 {
     nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static int start_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)st;
+    (void)at;
+    const int fd = type == FTW_F ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd >= 0) {
+        (void)!sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE); /* only a beginning */
+        close(fd);
+    }
+    return 0;
+}
+
+/* An errno ends the walk. */
+static int sync_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)st;
+    (void)at;
+    if (type != FTW_F)
+        return 0;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return errno;
+    const int rc = fdatasync(fd) < 0 ? errno : 0;
+    close(fd);
+    return rc;
+}
+
+/* All are begun before the first is waited for, so that the file system has one thing to commit
+ * instead of one for each. */
+int dir_sync(const char *path, struct err *e)
+{
+    nftw(path, start_one, 16, FTW_PHYS);
+    const int sys = nftw(path, sync_one, 16, FTW_PHYS);
+    if (sys > 0)
+        errno = sys;
+    return sys ? err_sys(e, "sync '%s'", path) : 0;
 }

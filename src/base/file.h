@@ -37,10 +37,13 @@ MUST_CHECK int file_replace(const char *path, const void *p, size_t n, struct er
 MUST_CHECK int file_replace_unsynced(const char *path, const void *p, size_t n, struct err *e);
 /* As file_replace, but ERR_BUSY when the file exists already. */
 MUST_CHECK int file_create(const char *path, const void *p, size_t n, struct err *e);
+MUST_CHECK int file_create_unsynced(const char *path, const void *p, size_t n, struct err *e);
 /* All of it, however many writes that takes. */
 MUST_CHECK int fd_write_all(int fd, const void *p, size_t n, const char *name, struct err *e);
 /* mkdir -p */
 MUST_CHECK int dir_make(const char *path, struct err *e);
+/* All files in the folder and below are on the medium on return. */
+MUST_CHECK int dir_sync(const char *path, struct err *e);
 /* rm -r; what cannot be removed stays. Links are removed, not followed. */
 void dir_remove(const char *path);
 /* snprintf into a path buffer of PATH_LEN; too long is ERR_LIMIT. */

@@ -79,6 +79,7 @@ static int make_run(struct importing *m, const struct run_place *p, const char *
         .directory = cwd ? cwd : "",
         .git_commit = "",
         .start = importing_wall(m, m->sum.first),
+        .unsynced = true,
     };
     const int rc = importing_place(m, p->dir, *p->id ? p->id : NULL, &about, dir, e);
     free(cwd);
@@ -137,8 +138,9 @@ static int import_folder(const struct cmd_args *a, const struct run_place *p, st
 
 /* Storing takes and frees the same few large blocks again and again. Left alone, the allocator maps
  * them anew each time, and every page of them costs a fault. The heap begins with a stretch that
- * the kernel may back with huge pages, one fault where small ones take 512. */
-static void keep_memory(void)
+ * the kernel may back with huge pages, one fault where small ones take 512. What lies before the
+ * first of them is held, for the caller to free, so that nobody touches it. */
+static void *keep_memory(void)
 {
     (void)mallopt(M_TRIM_THRESHOLD, HEAP_FIRST + 2 * LARGE);
     (void)mallopt(M_MMAP_THRESHOLD, 2 * HEAP_FIRST);
@@ -146,21 +148,24 @@ static void keep_memory(void)
     const uintptr_t from = ((uintptr_t)heap + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1);
     (void)madvise((void *)from, HEAP_FIRST - HUGE_PAGE, MADV_HUGEPAGE);
     free(heap);
+    void *before = xmalloc(from - (uintptr_t)heap + 1);
     (void)mallopt(M_MMAP_THRESHOLD, LARGE);
+    return before;
 }
 
 static int run(const struct cmd_args *a, struct err *e)
 {
     struct run_place p;
     struct folder from;
-    keep_memory();
+    void *before = keep_memory();
     int rc = run_place_of(&p, a->opt[O_OUTPUT].text, a->opt[O_DIR].text, e);
     if (rc == 0)
         rc = folder_open(&from, a->arg[0], format_of(a), e);
-    if (rc != 0)
-        return rc;
-    rc = import_folder(a, &p, &from, e);
-    folder_close(&from);
+    if (rc == 0) {
+        rc = import_folder(a, &p, &from, e);
+        folder_close(&from);
+    }
+    free(before);
     return rc;
 }
 

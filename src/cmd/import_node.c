@@ -59,15 +59,13 @@ int import_node_open(struct import_node **out, const char *folder, const char *i
     if (rc == 0)
         rc = dir_make(d->path, e);
     if (rc == 0)
-        rc = writer_open_tied(&d->metrics, d->path, tie, e);
+        rc = writer_open_bulk(&d->metrics, d->path, tie, e);
     if (rc == 0)
         rc = writer_open_beside(&d->events, d->metrics, "events", e);
     if (rc != 0) {
         import_node_free(d);
         return rc;
     }
-    writer_set_bulk(d->metrics);
-    writer_set_bulk(d->events);
     rows_open(&d->rows, writer_sink(d->metrics));
     pids_open(&d->pids, &d->sink);
     *out = d;
@@ -101,15 +99,6 @@ int import_node_flush(struct import_node *d, struct err *e)
     return rc;
 }
 
-/* Nobody records there. */
-static void remove_lock(const struct import_node *d)
-{
-    char path[PATH_LEN];
-    struct err ignored;
-    if (path_join(path, &ignored, "%s/lock", d->path) == 0)
-        unlink(path);
-}
-
 int import_node_close(struct import_node *d, struct err *e)
 {
     struct writer_stats events, rows;
@@ -123,7 +112,6 @@ int import_node_close(struct import_node *d, struct err *e)
     int rc = writer_close(d->events, e);
     const int rc2 = writer_close(d->metrics, rc != 0 ? &other : e);
     d->events = d->metrics = NULL;
-    remove_lock(d);
     if (rc != 0 || rc2 != 0)
         return rc != 0 ? rc : rc2;
     if (events.events_dropped || rows.rows_dropped)
@@ -172,6 +160,7 @@ int import_node_describe(const struct import_node *d, const char *folder,
     if (strcmp(d->id, IMPORT_NODE_DEFAULT) != 0)
         snprintf(about.host.hostname, sizeof about.host.hostname, "%s", d->id);
     nodefile_init(&f, &about);
+    f.unsynced = true;
     const int rc = nodefile_place(&f, folder, e);
     return rc != 0 ? rc : nodefile_write(&f, e);
 }

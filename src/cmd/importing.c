@@ -2,7 +2,6 @@
 /* importing.c - see importing.h. */
 #include "cmd/importing.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -296,22 +295,6 @@ static int place_nodes(struct importing *m, struct rundir *dir, struct err *e)
     return 0;
 }
 
-/* A folder takes the place of an empty one at most. */
-static int move_in_place(struct rundir *dir, const char *home, struct err *e)
-{
-    char to[PATH_LEN];
-    const int rc = path_join(to, e, "%s/%s", home, dir->id);
-    if (rc != 0)
-        return rc;
-    if (rename(dir->path, to) < 0) {
-        if (errno == EEXIST || errno == ENOTEMPTY || errno == ENOTDIR)
-            return err_set(e, ERR_BUSY, "'%s' is there already", to);
-        return err_sys(e, "cannot make '%s'", to);
-    }
-    memcpy(dir->path, to, sizeof to);
-    return 0;
-}
-
 int importing_place(struct importing *m, const char *home, const char *id,
                     const struct run_about *about, struct rundir *dir, struct err *e)
 {
@@ -320,28 +303,10 @@ int importing_place(struct importing *m, const char *home, const char *id,
         rc = rundir_make(dir, m->folder, id, about, e);
     if (rc == 0)
         rc = place_nodes(m, dir, e);
-    return rc != 0 ? rc : move_in_place(dir, home, e);
+    return rc != 0 ? rc : rundir_settle(dir, home, e);
 }
 
 /* ---- the end ---- */
-
-/* All that is below is ours. */
-static void remove_below(const char *folder)
-{
-    char path[PATH_LEN];
-    struct err ignored;
-    DIR *d = opendir(folder);
-    for (const struct dirent *f = d ? readdir(d) : NULL; f; f = readdir(d)) {
-        if (strcmp(f->d_name, ".") == 0 || strcmp(f->d_name, "..") == 0 ||
-            path_join(path, &ignored, "%s/%s", folder, f->d_name) != 0)
-            continue;
-        if (unlink(path) < 0)
-            remove_below(path);
-    }
-    if (d)
-        closedir(d);
-    rmdir(folder);
-}
 
 void importing_end(struct importing *m)
 {
@@ -350,6 +315,6 @@ void importing_end(struct importing *m)
     free(m->nodes);
     free(m->parts);
     if (*m->folder)
-        remove_below(m->folder);
+        dir_remove(m->folder);
     *m = (struct importing){0};
 }

@@ -70,14 +70,8 @@ static int open_node(struct restoring *m, struct restored_node *d, int64_t ahead
     if (rc == 0)
         rc = dir_make(d->path, e);
     if (rc == 0)
-        rc = writer_open_tied(&d->metrics, d->path, (struct clock_tie){{0}, {ahead_ns}}, e);
-    if (rc == 0)
-        rc = writer_open_beside(&d->events, d->metrics, "events", e);
-    if (rc != 0)
-        return rc;
-    writer_set_bulk(d->metrics);
-    writer_set_bulk(d->events);
-    return 0;
+        rc = writer_open_bulk(&d->metrics, d->path, (struct clock_tie){{0}, {ahead_ns}}, e);
+    return rc != 0 ? rc : writer_open_beside(&d->events, d->metrics, "events", e);
 }
 
 static void on_node(struct remake *r, const struct remake_node *n)
@@ -119,7 +113,6 @@ static struct writer *window_of(struct restoring *m, struct restored_node *d,
         keep_error(m, &e);
         return NULL;
     }
-    writer_set_bulk(w);
     d->windows = xrealloc(d->windows, d->n_windows + 1, sizeof *d->windows);
     d->windows[d->n_windows++] = (struct restored_window){p->pid, p->window, w};
     return w;
@@ -247,7 +240,7 @@ static int write_about(const struct restored_node *d, const char *folder, struct
     char *text = json_dumps(o, JSON_INDENT(2));
     int rc = path_join(path, e, "%s/%s", folder, name);
     if (rc == 0)
-        rc = file_replace(path, text ? text : "", text ? strlen(text) : 0, e);
+        rc = file_replace_unsynced(path, text ? text : "", text ? strlen(text) : 0, e);
     free(text);
     json_decref(o);
     return rc;
@@ -267,6 +260,7 @@ static int make_about(const struct restored_node *d, const char *folder, struct 
         .cpu_s = -1,
     };
     nodefile_init(&f, &about);
+    f.unsynced = true;
     const int rc = nodefile_place(&f, folder, e);
     return rc != 0 ? rc : nodefile_write(&f, e);
 }
@@ -319,31 +313,17 @@ static struct run_about about_of(struct restoring *m, const struct run_about *ot
     return out;
 }
 
-static int move_in_place(struct rundir *dir, const char *home, struct err *e)
-{
-    char to[PATH_LEN];
-    const int rc = path_join(to, e, "%s/%s", home, dir->id);
-    if (rc != 0)
-        return rc;
-    if (rename(dir->path, to) < 0) {
-        if (errno == EEXIST || errno == ENOTEMPTY || errno == ENOTDIR)
-            return err_set(e, ERR_BUSY, "'%s' is there already", to);
-        return err_sys(e, "cannot make '%s'", to);
-    }
-    memcpy(dir->path, to, sizeof to);
-    return 0;
-}
-
 int restoring_place(struct restoring *m, const char *home, const char *id,
                     const struct run_about *otherwise, struct rundir *dir, struct err *e)
 {
-    const struct run_about about = about_of(m, otherwise);
+    struct run_about about = about_of(m, otherwise);
+    about.unsynced = true;
     int rc = restoring_flush(m, e);
     if (rc == 0)
         rc = rundir_make(dir, m->folder, id, &about, e);
     for (size_t i = 0; rc == 0 && i < m->n_nodes; i++)
         rc = place_node(m->nodes[i], dir, e);
-    return rc != 0 ? rc : move_in_place(dir, home, e);
+    return rc != 0 ? rc : rundir_settle(dir, home, e);
 }
 
 void restoring_end(struct restoring *m)

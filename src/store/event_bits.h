@@ -20,7 +20,7 @@ struct bare_event {
     uint16_t what;
 };
 
-enum { EVENT_LEAST = 3 }; /* bytes of one in the tail: what it has, name, begin */
+enum { EVENT_USUAL = 10 }; /* bytes of one in the tail */
 
 /* What of an event stands in the tail behind its first byte. */
 enum {

@@ -274,14 +274,17 @@ static void move_records(struct intake *in, struct buf *out)
         buf_free(&in->records);
 }
 
-uint64_t intake_take(struct intake *in, struct buf *out, size_t tail_most, int why_errno,
-                     bool *last)
+uint64_t intake_take(struct intake *in, struct buf *out, struct event_pile *pile, size_t tail_most,
+                     int why_errno, bool *last)
 {
     pthread_mutex_lock(&in->lock);
     put_dropped(in, "rows", in->rows_dropped, &in->dropped_told, why_errno);
     put_dropped(in, "events", in->ev.dropped, &in->ev.dropped_told, why_errno);
     put_losses(in);
     move_records(in, out);
+    pile_free(pile);
+    *pile = in->ev.pile;
+    in->ev.pile = (struct event_pile){0};
     const uint64_t tail = in->tail;
     *last = out->len >= tail_most;
     if (*last) {
@@ -291,6 +294,18 @@ uint64_t intake_take(struct intake *in, struct buf *out, size_t tail_most, int w
     }
     pthread_mutex_unlock(&in->lock);
     return tail;
+}
+
+void intake_give_back(struct intake *in, struct event_pile *pile)
+{
+    pthread_mutex_lock(&in->lock);
+    if (in->ev.pile.n_parts == 0) {
+        in->ev.pile = *pile;
+        in->ev.pile.n = 0;
+        *pile = (struct event_pile){0};
+    }
+    pthread_mutex_unlock(&in->lock);
+    pile_free(pile);
 }
 
 void intake_open(struct intake *in, size_t pending_most)
@@ -309,6 +324,7 @@ void intake_close(struct intake *in)
     free(in->groups);
     free(in->losses);
     intake_events_forget(&in->ev);
+    pile_free(&in->ev.pile);
     buf_free(&in->records);
     pthread_mutex_destroy(&in->lock);
 }

@@ -40,10 +40,19 @@ void intake_events(struct intake *in, const struct track *t, const struct event 
 /* Under the lock. */
 void intake_count_loss(struct intake *in, const struct loss *l);
 
+/* Bytes that wait to be taken; a piled event counts as much as one in a record takes. */
+static inline size_t intake_pending(const struct intake *in)
+{
+    return in->records.len + (size_t)in->ev.pile.n * EVENT_USUAL;
+}
+
 /* Appends all records to `out` and returns the number of their tail. When `out` has then reached
  * `tail_most` bytes, they are the last of that tail: what comes later belongs to the next one, and
- * `*last` says so. `why_errno` is why rows had to be dropped, if any were. */
-uint64_t intake_take(struct intake *in, struct buf *out, size_t tail_most, int why_errno,
-                     bool *last);
+ * `*last` says so. `why_errno` is why rows had to be dropped, if any were. What is
+ * piled becomes `pile`. */
+uint64_t intake_take(struct intake *in, struct buf *out, struct event_pile *pile, size_t tail_most,
+                     int why_errno, bool *last);
+/* What was taken is done with: its memory is for what comes. */
+void intake_give_back(struct intake *in, struct event_pile *pile);
 
 #endif

@@ -289,11 +289,40 @@ static size_t put_record(struct intake *in, const struct track *t, const struct 
     return i;
 }
 
+/* All of them, onto the pile. */
+static void put_pile(struct intake *in, const struct track *t, const struct event *v, size_t n)
+{
+    const uint32_t track = track_of(in, t)->number;
+    struct event_texts texts;
+    for (size_t i = 0; i < n; i++) {
+        if (!fits(&v[i])) {
+            refuse(in);
+            continue;
+        }
+        if (!find_texts(&in->ev, &v[i], &texts)) {
+            tell_texts(in, &v[i]);
+            find_texts(&in->ev, &v[i], &texts);
+        }
+        const struct bare_event bare = {
+            .at = v[i].at.ns,
+            .dur = MAX_OF(v[i].dur_ns, 0),
+            .value = v[i].value,
+            .link = v[i].link,
+            .parent = v[i].parent,
+            .name = texts.name->number,
+            .args = texts.args ? texts.args->number + 1 : 0,
+            .what = what_of(&v[i]),
+        };
+        pile_add(&in->ev.pile, track, &bare);
+        in->ev.accepted++;
+    }
+}
+
 /* No event: the track has another name. */
 static void name_track(struct intake *in, const struct track *t)
 {
     pthread_mutex_lock(&in->lock);
-    if (in->records.len <= in->pending_most)
+    if (intake_pending(in) <= in->pending_most)
         track_of(in, t);
     pthread_mutex_unlock(&in->lock);
 }
@@ -306,8 +335,10 @@ void intake_events(struct intake *in, const struct track *t, const struct event 
     while (n) {
         size_t done = n;
         pthread_mutex_lock(&in->lock);
-        if (in->records.len > in->pending_most)
+        if (intake_pending(in) > in->pending_most)
             in->ev.dropped += n;
+        else if (in->ev.piles)
+            put_pile(in, t, v, n);
         else
             done = put_record(in, t, v, n);
         pthread_mutex_unlock(&in->lock);
@@ -322,6 +353,8 @@ void intake_events_forget(struct intake_events *ev)
     free(ev->tracks);
     buf_free(&ev->bytes);
     *ev = (struct intake_events){
+        .piles = ev->piles,
+        .pile = ev->pile,
         .accepted = ev->accepted,
         .dropped = ev->dropped,
         .dropped_told = ev->dropped_told,

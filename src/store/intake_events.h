@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "record/event.h"
+#include "store/event_pile.h"
 
 enum { TEXT_HINTS = 256 };
 
@@ -41,9 +42,11 @@ struct intake_events {
     uint32_t n_tracks, cap_tracks;
     uint64_t accepted, dropped;
     uint64_t dropped_told; /* of them, counted as a loss already */
+    bool piles;            /* events go onto the pile, and only texts and tracks into records */
+    struct event_pile pile;
 };
 
-/* A new tail begins: nothing is told yet. Also before freeing. */
+/* A new tail begins: nothing is told yet. The pile stays. Also before freeing. */
 void intake_events_forget(struct intake_events *ev);
 
 #endif

@@ -83,7 +83,7 @@ static inline uint32_t local_text(struct work *w, uint32_t text)
 static inline void add_event(struct work *w, const struct bare_event *v)
 {
     const uint32_t n = w->n++;
-    w->keys[n] = order_key(v->at, v->dur, n, w->s->own);
+    w->keys[n] = order_key(v->at, v->dur, n, w->s->pile != NULL);
     w->value[n] = v->value;
     w->link[n] = v->link;
     w->parent[n] = v->parent;
@@ -136,7 +136,7 @@ static int end_block(struct work *w, const struct seg_track *t, struct err *e)
 /* A block holds what was told in a row: those of a track may overlap in time. */
 static int seal_track(struct work *w, const struct seg_track *t, struct err *e)
 {
-    struct event_cur c = segment_events(t);
+    struct event_cur c = segment_events(w->s, t);
     struct bare_event v;
     int rc = 0;
     if (w->use == SEAL_TO_SHOW)

@@ -247,6 +247,7 @@ void segment_free(struct segment *s)
     for (uint32_t i = 0; i < s->n_tracks; i++)
         buf_free(&s->tracks[i].events);
     free(s->tracks);
+    free(s->piled);
     free(s->texts);
     buf_free(&s->log);
     arena_free(&s->names);

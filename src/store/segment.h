@@ -5,13 +5,13 @@
  * were in the tail, one stream per series, and become numbers one series at a time
  * (segment_decode), so a segment costs little more memory than its tail. Events likewise. Used by
  * the writer when it seals and by the reader for a tail that is not sealed. The bytes are checked,
- * never trusted, unless they never left this process. */
+ * never trusted. */
 #ifndef STORE_SEGMENT_H
 #define STORE_SEGMENT_H
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "store/event_bits.h"
+#include "store/event_pile.h"
 #include "store/format.h"
 
 struct seg_series {
@@ -53,15 +53,17 @@ struct seg_track {
     uint32_t pid;
     uint64_t id;
     const char *process, *name;
-    struct buf events; /* as they stood in the tail */
-    uint32_t rows;     /* of a segment of our own: not more than that */
-    uint32_t open;     /* of them, told as open */
-    uint64_t end;      /* of the event last told, ns */
-    int64_t last;      /* the latest end of any */
+    struct buf events; /* as they stood in the tail, unless they are on a pile */
+    uint32_t first;    /* on a pile: where its rows begin in segment.piled */
+    uint32_t rows;
+    uint32_t open; /* of them, told as open */
+    uint64_t end;  /* of the event last told, ns */
+    int64_t last;  /* the latest end of any */
 };
 
 struct segment {
-    bool own; /* fed by this process from memory: events are looked at only when they are sealed */
+    const struct event_pile *pile; /* events that never left this process; NULL: they were read */
+    uint32_t *piled;               /* rows of the pile, track by track */
     struct arena names;
     struct seg_group *groups;
     uint32_t n_groups, cap_groups;
@@ -78,6 +80,8 @@ struct segment {
 
 /* False when the payload is not what a writer writes; what came before it stays. */
 bool segment_feed(struct segment *s, const uint8_t *p, size_t n);
+/* The events of tracks and texts that were fed. The pile must stay. */
+bool segment_feed_pile(struct segment *s, const struct event_pile *pile);
 void segment_free(struct segment *s);
 
 /* The times of all rows, us. */
@@ -91,12 +95,18 @@ uint32_t segment_decode(const struct seg_series *s, int64_t *values, struct buf 
 /* The events of a track, one after the other. */
 struct event_cur {
     struct cur in;
-    uint64_t end; /* of the event before */
+    uint64_t end;                   /* of the event before */
+    const uint32_t *row, *rows_end; /* of the pile */
 };
 
-static inline struct event_cur segment_events(const struct seg_track *t)
+static inline struct event_cur segment_events(const struct segment *s, const struct seg_track *t)
 {
-    return (struct event_cur){cur_of(t->events.p, t->events.len), 0};
+    struct event_cur c = {.in = cur_of(t->events.p, t->events.len)};
+    if (s->pile) {
+        c.row = s->piled + t->first;
+        c.rows_end = c.row + t->rows;
+    }
+    return c;
 }
 
 /* The next event; false when there is none, or it is not what a writer writes. */

@@ -114,19 +114,25 @@ static inline bool next_event(const struct segment *s, struct event_cur *at, str
     out->name = (uint32_t)name;
     out->args = has & HAS_ARGS ? (uint32_t)args + 1 : 0;
     out->what = (uint16_t)(what | end << WHAT_END_SHIFT);
-    *at = (struct event_cur){c, (uint64_t)out->at + dur};
+    at->in = c;
+    at->end = (uint64_t)out->at + dur;
     return true;
 }
 
 bool segment_event(const struct segment *s, struct event_cur *c, struct bare_event *out)
 {
-    return cur_left(&c->in) && next_event(s, c, out);
+    if (!s->pile)
+        return cur_left(&c->in) && next_event(s, c, out);
+    if (c->row == c->rows_end)
+        return false;
+    *out = pile_get(s->pile, *c->row++);
+    return true;
 }
 
 /* Looks at all events of a record. */
 static bool count_events(const struct segment *s, struct seg_track *t, struct cur c)
 {
-    struct event_cur at = {c, t->end};
+    struct event_cur at = {.in = c, .end = t->end};
     struct bare_event v;
     uint32_t rows = 0, open = 0;
     int64_t last = t->last;
@@ -150,10 +156,30 @@ bool segment_feed_events(struct segment *s, struct cur *in)
     if (in->bad || c.bad || number >= s->n_tracks)
         return false;
     struct seg_track *t = &s->tracks[number];
-    if (s->own)
-        t->rows += (uint32_t)(cur_left(&c) / EVENT_LEAST);
-    else if (!count_events(s, t, c))
+    if (!count_events(s, t, c))
         return false;
     buf_put(&t->events, c.p, cur_left(&c));
+    return true;
+}
+
+bool segment_feed_pile(struct segment *s, const struct event_pile *pile)
+{
+    for (uint32_t i = 0; i < pile->n; i++) {
+        if (pile_track(pile, i) >= s->n_tracks)
+            return false;
+        s->tracks[pile_track(pile, i)].rows++;
+    }
+    uint32_t first = 0;
+    for (uint32_t i = 0; i < s->n_tracks; i++) {
+        s->tracks[i].first = first;
+        first += s->tracks[i].rows;
+        s->tracks[i].rows = 0;
+    }
+    s->pile = pile;
+    s->piled = xmalloc((pile->n + 1ul) * sizeof *s->piled);
+    for (uint32_t i = 0; i < pile->n; i++) {
+        struct seg_track *t = &s->tracks[pile_track(pile, i)];
+        s->piled[t->first + t->rows++] = i;
+    }
     return true;
 }

@@ -56,13 +56,13 @@ struct writer {
     int fd, tail_fd, lock_fd;
     uint8_t id[FILE_ID_LEN];
     off_t fp_len, tail_len;
-    struct buf frame;    /* header and payload of the frame to write; only the header: none */
-    uint64_t frame_tail; /* number of the tail it belongs to */
-    struct buf index;    /* uint64_t offset, kind of each block */
+    struct buf frame;       /* header and payload of the frame to write; only the header: none */
+    uint64_t frame_tail;    /* number of the tail it belongs to */
+    struct event_pile pile; /* in bulk: the events of that tail */
+    struct buf index;       /* uint64_t offset, kind of each block */
     struct codec *codec;
     struct clock_tie tie; /* the last one written */
     bool tie_due;         /* every segment has one, so it can do without the file header */
-    bool tie_fixed;       /* times count on a clock that is not this machine's */
     mono_ns seal_not_before;
     bool seal_wanted;
     bool sealed; /* the tail is in blocks, but not emptied yet */
@@ -101,7 +101,7 @@ static const struct sink_ops ops = {
 
 static void put_tie(struct writer *w)
 {
-    const struct clock_tie now = w->tie_fixed ? w->tie : clock_tie_now();
+    const struct clock_tie now = w->bulk ? w->tie : clock_tie_now();
     const int64_t offset = now.wall.ns - now.mono.ns, old = w->tie.wall.ns - w->tie.mono.ns;
     const bool jump = offset - old > JUMP_NS || old - offset > JUMP_NS;
     if (!jump && !w->tie_due && mono_diff(now.mono, w->tie.mono) < TIE_EVERY_NS)
@@ -221,7 +221,7 @@ static int read_tail(struct writer *w, struct segment *s, struct err *e)
 
 static int take_frame(const struct writer *w, struct segment *s, struct err *e)
 {
-    if (segment_feed(s, w->frame.p, w->frame.len))
+    if (segment_feed(s, w->frame.p, w->frame.len) && segment_feed_pile(s, &w->pile))
         return 0;
     return err_set(e, ERR_LIMIT, "'%s': more in one piece than a file keeps", w->path);
 }
@@ -231,7 +231,7 @@ static int seal_blocks(struct writer *w, struct err *e)
     const off_t before = w->fp_len;
     const size_t index_before = w->index.len;
     const struct seal_out out = {keep_block, w};
-    struct segment s = {.own = w->bulk};
+    struct segment s = {0};
     int rc = w->bulk ? take_frame(w, &s, e) : read_tail(w, &s, e);
     if (rc == 0)
         rc = seal_segment(w->codec, &s, (uint32_t)w->frame_tail, SEAL_TO_KEEP, &out, e);
@@ -256,10 +256,12 @@ static int seal_tail(struct writer *w, struct err *e)
     if (rc)
         return rc;
     w->sealed = true;
-    if (w->bulk)
+    if (w->bulk) {
         empty_frame(w);
-    else if (ftruncate(w->tail_fd, 0) < 0)
+        intake_give_back(&w->in, &w->pile);
+    } else if (ftruncate(w->tail_fd, 0) < 0) {
         return err_sys(e, "empty '%s'", w->tail_path);
+    }
     w->tail_len = 0;
     w->seal_wanted = false;
     w->sealed = false;
@@ -274,8 +276,8 @@ static void take_rows(struct writer *w, bool last)
     const off_t left = w->seal_bytes - w->tail_len;
     const size_t room = left > 0 ? (size_t)left : 0;
     w->frame.len = frame_head(w);
-    w->frame_tail =
-        intake_take(&w->in, &w->frame, last ? 0 : room, atomic_load(&w->write_errno), &last);
+    w->frame_tail = intake_take(&w->in, &w->frame, &w->pile, last ? 0 : room,
+                                atomic_load(&w->write_errno), &last);
     w->seal_wanted = last;
     if (w->bulk)
         return;
@@ -308,7 +310,7 @@ static int flush_locked(struct writer *w, bool durable, bool last, struct err *e
     if (w->bulk && !last && writer_pending(w) < (size_t)w->seal_bytes)
         return 0;
     put_tie(w);
-    take_rows(w, last);
+    take_rows(w, last || w->bulk);
     rc = write_frame(w, durable, e);
     return rc ? rc : seal_if_wanted(w, e);
 }
@@ -366,6 +368,8 @@ static int create_files(struct writer *w, const char *name, unsigned k, struct e
     if (w->fd < 0)
         return err_sys(e, "create '%s'", w->path);
     w->session = k;
+    if (w->bulk)
+        return 0;
     w->tail_fd = open(w->tail_path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     return w->tail_fd < 0 ? err_sys(e, "create '%s'", w->tail_path) : 0;
 }
@@ -399,12 +403,22 @@ static void writer_free(struct writer *w)
     intake_close(&w->in);
     buf_free(&w->frame);
     buf_free(&w->index);
+    pile_free(&w->pile);
     codec_close(w->codec);
     for (int *fd = (int[]){w->fd, w->tail_fd, w->lock_fd, -2}; *fd != -2; fd++)
         if (*fd >= 0)
             close(*fd);
     pthread_mutex_destroy(&w->lock);
     free(w);
+}
+
+static void go_bulk(struct writer *w, struct clock_tie tie)
+{
+    w->bulk = true;
+    w->tie = tie;
+    w->in.pending_most = EVENTS_PENDING_MOST; /* rows, too, come as fast as they are read */
+    w->in.ev.piles = true;
+    empty_frame(w);
 }
 
 static struct writer *writer_new(size_t pending_most)
@@ -436,21 +450,15 @@ static int opened(struct writer **out, struct writer *w, int rc)
     return rc;
 }
 
-static void fix_tie(struct writer *w, struct clock_tie tie)
-{
-    w->tie = tie;
-    w->tie_fixed = true;
-}
-
-static int open_first(struct writer **out, const char *dir, const struct clock_tie *tie,
+static int open_first(struct writer **out, const char *dir, const struct clock_tie *bulk,
                       struct err *e)
 {
     struct writer *w = writer_new(PENDING_MOST);
-    if (tie)
-        fix_tie(w, *tie);
+    if (bulk)
+        go_bulk(w, *bulk);
     w->seal_bytes = SEAL_BYTES;
     int rc = path_join(w->dir, e, "%s", dir);
-    if (rc == 0)
+    if (rc == 0 && !bulk)
         rc = lock_folder(w, e);
     if (rc == 0)
         rc = create_session(w, e);
@@ -464,7 +472,7 @@ int writer_open(struct writer **out, const char *dir, struct err *e)
     return open_first(out, dir, NULL, e);
 }
 
-int writer_open_tied(struct writer **out, const char *dir, struct clock_tie tie, struct err *e)
+int writer_open_bulk(struct writer **out, const char *dir, struct clock_tie tie, struct err *e)
 {
     return open_first(out, dir, &tie, e);
 }
@@ -473,8 +481,8 @@ int writer_open_beside(struct writer **out, const struct writer *first, const ch
                        struct err *e)
 {
     struct writer *w = writer_new(EVENTS_PENDING_MOST);
-    if (first->tie_fixed)
-        fix_tie(w, first->tie);
+    if (first->bulk)
+        go_bulk(w, first->tie);
     w->seal_bytes = EVENTS_SEAL_BYTES;
     w->beside = true;
     int rc = path_join(w->dir, e, "%s", first->dir);
@@ -483,13 +491,6 @@ int writer_open_beside(struct writer **out, const struct writer *first, const ch
     if (rc == 0)
         rc = write_file_header(w, e);
     return opened(out, w, rc);
-}
-
-void writer_set_bulk(struct writer *w)
-{
-    w->bulk = true;
-    empty_frame(w);
-    w->in.pending_most = EVENTS_PENDING_MOST; /* rows, too, come as fast as they are read */
 }
 
 int writer_place(struct writer *w, uint64_t *out, struct err *e)
@@ -535,7 +536,7 @@ uint64_t writer_tail(struct writer *w)
 size_t writer_pending(struct writer *w)
 {
     pthread_mutex_lock(&w->in.lock);
-    const size_t pending = w->in.records.len;
+    const size_t pending = intake_pending(&w->in);
     pthread_mutex_unlock(&w->in.lock);
     return pending;
 }
@@ -574,7 +575,7 @@ static int write_index(struct writer *w, struct err *e)
     buf_u64(&out, (uint64_t)w->fp_len);
     buf_put(&out, FILE_END_MAGIC, 8);
     int rc = append(w, w->fd, &w->fp_len, &out, w->path, e);
-    if (rc == 0 && fdatasync(w->fd) < 0)
+    if (rc == 0 && !w->bulk && fdatasync(w->fd) < 0)
         rc = err_sys(e, "sync '%s'", w->path);
     buf_free(&head);
     buf_free(&out);
@@ -588,7 +589,7 @@ int writer_close(struct writer *w, struct err *e)
     int rc = flush_locked(w, true, true, e);
     if (rc == 0)
         rc = write_index(w, e);
-    if (rc == 0 && unlink(w->tail_path) < 0)
+    if (rc == 0 && !w->bulk && unlink(w->tail_path) < 0)
         rc = err_sys(e, "remove '%s'", w->tail_path);
     pthread_mutex_unlock(&w->lock);
     writer_free(w);

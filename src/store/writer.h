@@ -29,19 +29,18 @@ struct writer_stats {
 /* Creates `<dir>/metrics.fp` and `<dir>/metrics.tail`, or metrics-2.fp ... when an earlier recorder
  * of the same node left files there. ERR_BUSY when a living recorder is writing in the folder. */
 MUST_CHECK int writer_open(struct writer **out, const char *dir, struct err *e);
-/* As writer_open, for what was recorded elsewhere: its monotonic times are tied to wall time as
- * `tie` says, once and for all, whatever the clocks of this machine show. */
-MUST_CHECK int writer_open_tied(struct writer **out, const char *dir, struct clock_tie tie,
+/* As writer_open, for what was recorded elsewhere and can be had again, as the import of a file, in
+ * a folder of which nobody else knows yet. Its monotonic times are tied to wall time as `tie` says,
+ * once and for all, whatever the clocks of this machine show. There is no tail and no lock: what
+ * was told stays in memory until there is enough for blocks. What it writes is on the medium only
+ * when the caller has seen to that (dir_sync). */
+MUST_CHECK int writer_open_bulk(struct writer **out, const char *dir, struct clock_tie tie,
                                 struct err *e);
 /* Another file of the same recorder, `<dir>/<name>.fp` with its tail, beside the one that `w`
- * writes: same session, same lock. Made for events: more of them may wait. Fails when the file is
- * there already. Close it before `w`. */
+ * writes: same session, same lock, in bulk as that one is. Made for events: more of them may wait.
+ * Fails when the file is there already. Close it before `w`. */
 MUST_CHECK int writer_open_beside(struct writer **out, const struct writer *w, const char *name,
                                   struct err *e);
-/* For what can be had again, as the import of a file: what was told stays in memory until there is
- * enough for blocks, and only writer_close makes sure that it is on the medium. Before anything is
- * told. */
-void writer_set_bulk(struct writer *w);
 /* In bulk: where the file stands now. Events told later may be moved in time as a whole, when it is
  * known only afterwards when they were. */
 MUST_CHECK int writer_place(struct writer *w, uint64_t *out, struct err *e);

@@ -169,6 +169,20 @@ TEST(a_folder_cannot_be_made_where_a_file_is_or_from_no_name)
     CHECK_INT(e.sys, ENOENT);
 }
 
+TEST(all_files_of_a_folder_can_be_brought_to_the_medium_and_a_folder_that_is_not_there_cannot)
+{
+    char p[PATH_LEN];
+    struct err e;
+    OK(dir_make(at(p, "s/t"), &e));
+    OK(file_replace_unsynced(at(p, "s/t/f"), "x", 1, &e));
+    OK(file_create_unsynced(at(p, "s/g"), "y", 1, &e));
+    CHECK_INT(file_create_unsynced(p, "y", 1, &e), ERR_BUSY);
+    CHECK_INT(symlink("nowhere", at(p, "s/link")), 0);
+    OK(dir_sync(at(p, "s"), &e));
+    CHECK_INT(dir_sync(at(p, "no"), &e), ERR_SYS);
+    CHECK_INT(e.sys, ENOENT);
+}
+
 TEST(a_path_that_is_too_long_is_refused_not_cut)
 {
     char p[PATH_LEN], text[PATH_LEN + 10];

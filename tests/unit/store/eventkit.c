@@ -148,6 +148,18 @@ struct kit_pair kit_open_pair(const char *dir)
     return p;
 }
 
+struct kit_pair kit_open_bulk(const char *dir)
+{
+    struct kit_pair p;
+    struct err e;
+    char path[PATH_LEN];
+    snprintf(path, sizeof path, "%s", dir);
+    kit_mkdir(path);
+    OK(writer_open_bulk(&p.metrics, path, clock_tie_now(), &e));
+    OK(writer_open_beside(&p.events, p.metrics, "events", &e));
+    return p;
+}
+
 void kit_close_pair(struct kit_pair *p)
 {
     struct err e;

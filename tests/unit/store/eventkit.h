@@ -43,6 +43,7 @@ struct kit_pair {
 };
 
 struct kit_pair kit_open_pair(const char *dir);
+struct kit_pair kit_open_bulk(const char *dir);
 void kit_close_pair(struct kit_pair *p);
 
 #endif

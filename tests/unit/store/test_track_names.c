@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What tracks are called in the end, whenever it is told; and writers that keep their tail in
  * memory and may move events afterwards. */
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -97,22 +96,20 @@ TEST(an_empty_name_does_not_take_the_place_of_one_that_was_told)
     check_names(kit_path("node-a/events.fp"), t.process, t.name, 1);
 }
 
-TEST(a_writer_in_bulk_leaves_the_tail_alone_and_reads_back_the_same)
+TEST(a_writer_in_bulk_has_no_tail_and_no_lock_and_reads_back_the_same)
 {
-    struct kit_pair w = kit_open_pair(kit_path("node-a")),
+    struct kit_pair w = kit_open_bulk(kit_path("node-a")),
                     plain = kit_open_pair(kit_path("node-b"));
     struct track t = kit_track(0);
-    struct stat st;
-    writer_set_bulk(w.events);
     tell_many(w.events, &t);
     tell_many(plain.events, &t);
     rename_track(w.events, &t, "python", "loader");
     rename_track(plain.events, &t, "python", "loader");
-    CHECK_INT(stat(kit_path("node-a/events.tail"), &st), 0);
-    CHECK_INT(st.st_size, 0);
+    CHECK(access(kit_path("node-a/events.tail"), F_OK) != 0);
+    CHECK(access(kit_path("node-a/lock"), F_OK) != 0);
+    CHECK(access(kit_path("node-b/events.tail"), F_OK) == 0);
     kit_close_pair(&w);
     kit_close_pair(&plain);
-    CHECK(access(kit_path("node-a/events.tail"), F_OK) != 0);
     struct kit_events a = kit_events_path(kit_path("node-a/events.fp"));
     struct kit_events b = kit_events_path(kit_path("node-b/events.fp"));
     CHECK_INT(a.n, 150000);
@@ -122,14 +119,63 @@ TEST(a_writer_in_bulk_leaves_the_tail_alone_and_reads_back_the_same)
     kit_events_free(&b);
 }
 
+/* Of several tracks in turns, with every field in some of them. */
+static void tell_mixed(struct sink *s, struct kit_events *told)
+{
+    static const char *const names[] = {"aten::mm", "", "a name\nwith a line", "x"};
+    for (int i = 0; i < 30000; i++) {
+        const struct track t = kit_track((unsigned)(i * 31 % 7));
+        const struct event v = {
+            .at = {(i * 7919 % 30000) * (int64_t)100 - 5000},
+            .dur_ns = i % 3 ? i % 500 : -(i % 2),
+            .kind = i % 5 ? EVENT_SPAN : EVENT_MARK,
+            .category = i % 2 ? CAT_OP : CAT_KERNEL,
+            .end = i % 11  ? END_KNOWN
+                   : i % 2 ? END_OPEN
+                           : END_CUT,
+            .name = names[i % 4],
+            .args = i % 6 ? NULL : "dims=[1, 2]",
+            .value = i % 9 ? 0 : -i,
+            .link = i % 8 ? 0 : (uint64_t)i,
+            .parent = i % 10 ? 0 : (uint64_t)i << 40,
+        };
+        struct event kept = v;
+        kept.dur_ns = MAX_OF(v.dur_ns, 0);
+        kit_tell(s, &t, &v);
+        if (v.end != END_OPEN)
+            kit_events_add(told, &t, &kept);
+    }
+    kit_events_sort(told);
+}
+
+TEST(a_writer_in_bulk_keeps_every_field_of_events_of_many_tracks_but_none_that_is_open)
+{
+    struct kit_pair w = kit_open_bulk(kit_path("node-a"));
+    struct kit_events told = {0};
+    const struct event bad = {.at = {INT64_MAX}, .kind = EVENT_MARK, .name = "x"};
+    struct writer_stats stats;
+    const struct track t = kit_track(0);
+    tell_mixed(writer_sink(w.events), &told);
+    CHECK(writer_pending(w.events) > 30000);
+    kit_tell(writer_sink(w.events), &t, &bad);
+    writer_get_stats(w.events, &stats);
+    CHECK_INT(stats.events, 30000);
+    CHECK_INT(stats.events_dropped, 1);
+    kit_close_pair(&w);
+    struct kit_events got = kit_events_path(kit_path("node-a/events.fp"));
+    CHECK_INT(got.n, told.n);
+    CHECK(kit_events_same(&got, &told));
+    kit_events_free(&got);
+    kit_events_free(&told);
+}
+
 TEST(events_told_behind_a_place_are_moved_in_time_and_those_before_it_are_not)
 {
-    struct kit_pair w = kit_open_pair(kit_path("node-a"));
+    struct kit_pair w = kit_open_bulk(kit_path("node-a"));
     struct track t = kit_track(0), other = kit_track(1);
     struct event v = {.at = {500}, .kind = EVENT_MARK, .name = "early"};
     struct err e;
     uint64_t place;
-    writer_set_bulk(w.events);
     kit_tell(writer_sink(w.events), &other, &v);
     OK(writer_place(w.events, &place, &e));
     tell_many(w.events, &t);
@@ -153,12 +199,11 @@ TEST(events_told_behind_a_place_are_moved_in_time_and_those_before_it_are_not)
 
 TEST(events_are_not_moved_where_no_clock_goes)
 {
-    struct kit_pair w = kit_open_pair(kit_path("node-a"));
+    struct kit_pair w = kit_open_bulk(kit_path("node-a"));
     const struct track t = kit_track(0);
     const struct event v = {.at = {500}, .kind = EVENT_MARK, .name = "x"};
     struct err e;
     uint64_t place;
-    writer_set_bulk(w.events);
     OK(writer_place(w.events, &place, &e));
     kit_tell(writer_sink(w.events), &t, &v);
     CHECK_INT(writer_shift(w.events, place, INT64_MAX, &e), ERR_LIMIT);
