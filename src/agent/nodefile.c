@@ -128,7 +128,7 @@ void nodefile_init(struct nodefile *f, const struct node_about *about)
     pthread_mutex_init(&f->lock, NULL);
     f->about = *about;
     f->dirty = true;
-    f->unsynced = false;
+    f->unsettled = false;
 }
 
 int nodefile_place(struct nodefile *f, const char *folder, struct err *e)
@@ -161,7 +161,7 @@ int nodefile_write(struct nodefile *f, struct err *e)
     pthread_mutex_unlock(&f->lock);
     if (!dirty)
         return 0;
-    const int rc = (f->unsynced ? file_replace_unsynced : file_replace)(f->path, b.p, b.len, e);
+    const int rc = (f->unsettled ? file_put : file_replace)(f->path, b.p, b.len, e);
     buf_free(&b);
     if (rc) {
         pthread_mutex_lock(&f->lock);

@@ -49,7 +49,7 @@ struct nodefile {
     pthread_mutex_t lock;
     struct node_about about; /* under the lock */
     bool dirty;              /* changed since it was last written; under the lock */
-    bool unsynced;           /* the caller sees to it that it reaches the medium */
+    bool unsettled;          /* written once, for rundir_settle to bring to the medium */
     char path[PATH_LEN];
 };
 

@@ -26,17 +26,31 @@ static unsigned random_16(void)
     return v;
 }
 
-/* A folder that did not exist before, so that no two runs ever share one by accident. */
-static int make_fresh(struct rundir *r, const char *dir, const struct run_about *about,
-                      struct err *e)
+static void fresh_id(struct rundir *r, const struct run_about *about)
 {
     char when[32];
     const time_t secs = (time_t)(about->start.ns / NS_PER_S);
     struct tm tm;
     localtime_r(&secs, &tm);
     strftime(when, sizeof when, "%Y%m%d-%H%M%S", &tm);
+    snprintf(r->id, sizeof r->id, "%s-%s-%04x", about->name, when, random_16());
+}
+
+static int given_id(struct rundir *r, const char *id, struct err *e)
+{
+    if (!*id || *id == '.' || strchr(id, '/') || strlen(id) >= sizeof r->id)
+        return err_set(e, ERR_USAGE, "'%s' cannot be the id of a run: no '/' and no leading '.'",
+                       id);
+    snprintf(r->id, sizeof r->id, "%s", id);
+    return 0;
+}
+
+/* A folder that did not exist before, so that no two runs ever share one by accident. */
+static int make_fresh(struct rundir *r, const char *dir, const struct run_about *about,
+                      struct err *e)
+{
     for (int i = 0; i < FOLDER_TRIES; i++) {
-        snprintf(r->id, sizeof r->id, "%s-%s-%04x", about->name, when, random_16());
+        fresh_id(r, about);
         int rc = path_join(r->path, e, "%s/%s", dir, r->id);
         if (rc)
             return rc;
@@ -52,11 +66,9 @@ static int make_fresh(struct rundir *r, const char *dir, const struct run_about 
 
 static int make_shared(struct rundir *r, const char *dir, const char *id, struct err *e)
 {
-    if (!*id || *id == '.' || strchr(id, '/') || strlen(id) >= sizeof r->id)
-        return err_set(e, ERR_USAGE, "'%s' cannot be the id of a run: no '/' and no leading '.'",
-                       id);
-    snprintf(r->id, sizeof r->id, "%s", id);
-    int rc = path_join(r->path, e, "%s/%s", dir, id);
+    int rc = given_id(r, id, e);
+    if (rc == 0)
+        rc = path_join(r->path, e, "%s/%s", dir, id);
     if (rc)
         return rc;
     r->made_run = mkdir(r->path, 0777) == 0;
@@ -90,8 +102,9 @@ static void about_json(struct buf *out, const struct rundir *r, const struct run
     buf_u8(out, '\n');
 }
 
-/* Another node may have been first: its run.json then stands. */
-static int write_about(struct rundir *r, const struct run_about *about, struct err *e)
+static int write_about(const struct rundir *r, const struct run_about *about,
+                       int (*write)(const char *path, const void *p, size_t n, struct err *e),
+                       struct err *e)
 {
     char path[PATH_LEN];
     struct buf b = {0};
@@ -99,9 +112,9 @@ static int write_about(struct rundir *r, const struct run_about *about, struct e
     if (rc)
         return rc;
     about_json(&b, r, about);
-    rc = (about->unsynced ? file_create_unsynced : file_create)(path, b.p, b.len, e);
+    rc = write(path, b.p, b.len, e);
     buf_free(&b);
-    return rc == ERR_BUSY ? 0 : rc;
+    return rc;
 }
 
 int rundir_make(struct rundir *out, const char *dir, const char *shared_id,
@@ -114,7 +127,9 @@ int rundir_make(struct rundir *out, const char *dir, const char *shared_id,
         return err_in(e, "cannot make the folder for runs");
     rc = shared_id ? make_shared(&r, dir, shared_id, e) : make_fresh(&r, dir, about, e);
     if (rc == 0)
-        rc = write_about(&r, about, e);
+        rc = write_about(&r, about, file_create, e);
+    if (rc == ERR_BUSY) /* another node was first: its run.json stands */
+        rc = 0;
     if (rc)
         rundir_remove(&r, 0);
     else
@@ -122,13 +137,28 @@ int rundir_make(struct rundir *out, const char *dir, const char *shared_id,
     return rc;
 }
 
+int rundir_hide(struct rundir *out, const char *home, struct err *e)
+{
+    struct rundir r = {0};
+    for (int i = 0; i < FOLDER_TRIES; i++) {
+        int rc = path_join(r.path, e, "%s/.import-%04x%04x", home, random_16(), random_16());
+        if (rc)
+            return rc;
+        if (mkdir(r.path, 0777) == 0) {
+            *out = r;
+            return 0;
+        }
+        if (errno != EEXIST)
+            break;
+    }
+    return err_sys(e, "cannot make a folder in '%s'", home);
+}
+
 /* A folder takes the place of an empty one at most. */
-int rundir_settle(struct rundir *r, const char *home, struct err *e)
+static int move_to(struct rundir *r, const char *home, struct err *e)
 {
     char to[PATH_LEN];
     int rc = path_join(to, e, "%s/%s", home, r->id);
-    if (rc == 0)
-        rc = dir_sync(r->path, e);
     if (rc)
         return rc;
     if (rename(r->path, to) < 0) {
@@ -138,6 +168,21 @@ int rundir_settle(struct rundir *r, const char *home, struct err *e)
     }
     memcpy(r->path, to, sizeof to);
     return 0;
+}
+
+int rundir_settle(struct rundir *r, const char *home, const char *id, const struct run_about *about,
+                  struct err *e)
+{
+    int rc = 0;
+    if (id)
+        rc = given_id(r, id, e);
+    else
+        fresh_id(r, about);
+    if (rc == 0)
+        rc = write_about(r, about, file_put, e);
+    if (rc == 0)
+        rc = dir_sync(r->path, e);
+    return rc ? rc : move_to(r, home, e);
 }
 
 int rundir_make_node(struct rundir *r, const char *node_id, struct err *e)

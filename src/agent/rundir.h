@@ -33,7 +33,6 @@ struct run_about {
     size_t n_labels;
     wall_ns start;
     int64_t interval_ns;
-    bool unsynced; /* for rundir_settle to see to */
 };
 
 struct rundir {
@@ -59,11 +58,15 @@ void node_id_default(char out[NODE_ID_LEN], const char *host, const struct launc
  * failure nothing is left behind. */
 MUST_CHECK int rundir_make(struct rundir *out, const char *dir, const char *shared_id,
                            const struct run_about *about, struct err *e);
-/* For a run that was made out of sight: sees to it that all of it is on the medium, then moves it
- * to where runs are. */
-MUST_CHECK int rundir_settle(struct rundir *r, const char *home, struct err *e);
 /* Makes the node's folder in it. */
 MUST_CHECK int rundir_make_node(struct rundir *r, const char *node_id, struct err *e);
+/* A run that is made out of sight: a hidden folder in `home`, for the caller to fill and, when it
+ * does not come to that, to remove. */
+MUST_CHECK int rundir_hide(struct rundir *out, const char *home, struct err *e);
+/* All of it is there: adds run.json, sees to it that everything is on the medium, and moves it in
+ * one step to where runs are. `id` NULL: any new name. ERR_BUSY when that is taken. */
+MUST_CHECK int rundir_settle(struct rundir *r, const char *home, const char *id,
+                             const struct run_about *about, struct err *e);
 /* Whether no other node writes into the run's folder, so far. */
 bool rundir_is_only_node(const struct rundir *r);
 /* Takes back what was made: for a run whose job never started. `session` is the writer's number, 0

@@ -206,10 +206,10 @@ int file_replace_unsynced(const char *path, const void *p, size_t n, struct err 
     return replace(path, p, n, SYNC_LATER, e);
 }
 
-static int create(const char *path, const void *p, size_t n, enum sync sync, struct err *e)
+int file_create(const char *path, const void *p, size_t n, struct err *e)
 {
     char tmp[PATH_LEN];
-    int rc = write_beside(tmp, path, p, n, sync, e);
+    int rc = write_beside(tmp, path, p, n, SYNC_NOW, e);
     if (rc)
         return rc;
     /* link, not rename: it refuses when somebody else was first, also over NFS. */
@@ -222,14 +222,14 @@ static int create(const char *path, const void *p, size_t n, enum sync sync, str
     return rc;
 }
 
-int file_create(const char *path, const void *p, size_t n, struct err *e)
+int file_put(const char *path, const void *p, size_t n, struct err *e)
 {
-    return create(path, p, n, SYNC_NOW, e);
-}
-
-int file_create_unsynced(const char *path, const void *p, size_t n, struct err *e)
-{
-    return create(path, p, n, SYNC_LATER, e);
+    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return err_sys(e, "create '%s'", path);
+    const int rc = fd_write_all(fd, p, n, path, e);
+    close(fd);
+    return rc;
 }
 
 static int make_parents(char *part, struct err *e)
@@ -294,7 +294,8 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 
 void dir_remove(const char *path)
 {
-    nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    if (rmdir(path) < 0)
+        nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 static int start_one(const char *path, const struct stat *st, int type, struct FTW *at)

@@ -37,7 +37,8 @@ MUST_CHECK int file_replace(const char *path, const void *p, size_t n, struct er
 MUST_CHECK int file_replace_unsynced(const char *path, const void *p, size_t n, struct err *e);
 /* As file_replace, but ERR_BUSY when the file exists already. */
 MUST_CHECK int file_create(const char *path, const void *p, size_t n, struct err *e);
-MUST_CHECK int file_create_unsynced(const char *path, const void *p, size_t n, struct err *e);
+/* A new file in a folder into which nobody looks yet. Not synced. */
+MUST_CHECK int file_put(const char *path, const void *p, size_t n, struct err *e);
 /* All of it, however many writes that takes. */
 MUST_CHECK int fd_write_all(int fd, const void *p, size_t n, const char *name, struct err *e);
 /* mkdir -p */

@@ -4,6 +4,8 @@
 
 #include <dlfcn.h>
 
+#include "base/cpu.h"
+
 void *isal_open(void)
 {
     return dlopen("libisal.so.2", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -17,7 +19,7 @@ __attribute__((target("avx"))) static void clean_registers(void)
 
 void isal_leave(void)
 {
-    if (__builtin_cpu_supports("avx"))
+    if (CPU_AVX)
         clean_registers();
 }
 #else

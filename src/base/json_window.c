@@ -3,6 +3,7 @@
  * when something does not fit into it or makes no sense. */
 #include <stdlib.h>
 
+#include "base/cpu.h"
 #include "base/json_scan_own.h"
 #include "base/mem.h"
 
@@ -26,8 +27,7 @@ void json_open(struct json_scan *s, struct bytes_in *in, const struct json_optio
     s->cap_most = MAX_OF(cap, most);
     s->keys = o->keys;
 #ifdef __x86_64__
-    s->wide = __builtin_cpu_supports("popcnt") && __builtin_cpu_supports("avx2") &&
-              __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+    s->wide = CPU_POPCNT && CPU_AVX2 && CPU_BMI && CPU_BMI2;
 #endif
     s->window = xmalloc(cap + 1 + JSON_PAD);
     s->p = s->window;

@@ -79,7 +79,6 @@ static int make_run(struct importing *m, const struct run_place *p, const char *
         .directory = cwd ? cwd : "",
         .git_commit = "",
         .start = importing_wall(m, m->sum.first),
-        .unsynced = true,
     };
     const int rc = importing_place(m, p->dir, *p->id ? p->id : NULL, &about, dir, e);
     free(cwd);

@@ -129,8 +129,7 @@ static void name_gpus(struct gpu_info gpus[GPU_MOST], unsigned n)
     }
 }
 
-int import_node_describe(const struct import_node *d, const char *folder,
-                         int64_t wall_minus_mono_ns, struct err *e)
+int import_node_describe(const struct import_node *d, int64_t wall_minus_mono_ns, struct err *e)
 {
     struct nodefile f;
     struct gpu_info gpus[GPU_MOST];
@@ -160,8 +159,8 @@ int import_node_describe(const struct import_node *d, const char *folder,
     if (strcmp(d->id, IMPORT_NODE_DEFAULT) != 0)
         snprintf(about.host.hostname, sizeof about.host.hostname, "%s", d->id);
     nodefile_init(&f, &about);
-    f.unsynced = true;
-    const int rc = nodefile_place(&f, folder, e);
+    f.unsettled = true;
+    const int rc = nodefile_place(&f, d->path, e);
     return rc != 0 ? rc : nodefile_write(&f, e);
 }
 

@@ -42,8 +42,8 @@ MUST_CHECK int import_node_flush(struct import_node *d, struct err *e);
 /* Closes the files, which are then whole. */
 MUST_CHECK int import_node_close(struct import_node *d, struct err *e);
 /* Writes node.json. `wall_minus_mono_ns` is what the traces' times were taken off by. */
-MUST_CHECK int import_node_describe(const struct import_node *d, const char *folder,
-                                    int64_t wall_minus_mono_ns, struct err *e);
+MUST_CHECK int import_node_describe(const struct import_node *d, int64_t wall_minus_mono_ns,
+                                    struct err *e);
 void import_node_free(struct import_node *d); /* NULL is fine */
 
 #endif

@@ -31,11 +31,7 @@ int importing_begin(struct importing *m, const char *home, struct folder *from, 
 {
     *m = (struct importing){.from = from};
     m->sum.rank = m->sum.world_size = -1;
-    int rc = path_join(m->folder, e, "%s/.import-XXXXXX", home);
-    if (rc == 0 && !mkdtemp(m->folder)) {
-        rc = err_sys(e, "cannot make a folder in '%s'", home);
-        m->folder[0] = '\0';
-    }
+    const int rc = rundir_hide(&m->dir, home, e);
     m->parts = xcalloc(from->n, sizeof *m->parts);
     allow_files();
     return rc;
@@ -60,7 +56,7 @@ static int node_of(struct importing *m, const char *name, struct import_node **o
     if (m->n_nodes == NODES_MOST)
         return err_set(e, ERR_LIMIT, "there are more than %d machines", NODES_MOST);
     m->nodes = xrealloc(m->nodes, m->n_nodes + 1, sizeof(struct import_node *));
-    const int rc = import_node_open(&m->nodes[m->n_nodes], m->folder, id, m->tie, e);
+    const int rc = import_node_open(&m->nodes[m->n_nodes], m->dir.path, id, m->tie, e);
     if (rc == 0)
         *out = m->nodes[m->n_nodes++];
     return rc;
@@ -277,22 +273,17 @@ static int close_nodes(struct importing *m, struct err *e)
     return rc;
 }
 
-static int place_nodes(struct importing *m, struct rundir *dir, struct err *e)
+static int describe_nodes(struct importing *m, struct err *e)
 {
-    char to[PATH_LEN];
-    for (size_t i = 0; i < m->n_nodes; i++) {
+    int rc = 0;
+    for (size_t i = 0; i < m->n_nodes && rc == 0; i++) {
         const struct import_node *d = m->nodes[i];
-        if (!d->told)
-            continue;
-        int rc = path_join(to, e, "%s/node-%s", dir->path, d->id);
-        if (rc == 0 && rename(d->path, to) < 0)
-            rc = err_sys(e, "cannot make '%s'", to);
-        if (rc == 0)
-            rc = import_node_describe(d, to, m->tie.wall.ns - m->tie.mono.ns, e);
-        if (rc != 0)
-            return rc;
+        if (d->told)
+            rc = import_node_describe(d, m->tie.wall.ns - m->tie.mono.ns, e);
+        else
+            dir_remove(d->path);
     }
-    return 0;
+    return rc;
 }
 
 int importing_place(struct importing *m, const char *home, const char *id,
@@ -300,10 +291,14 @@ int importing_place(struct importing *m, const char *home, const char *id,
 {
     int rc = close_nodes(m, e);
     if (rc == 0)
-        rc = rundir_make(dir, m->folder, id, about, e);
+        rc = describe_nodes(m, e);
     if (rc == 0)
-        rc = place_nodes(m, dir, e);
-    return rc != 0 ? rc : rundir_settle(dir, home, e);
+        rc = rundir_settle(&m->dir, home, id, about, e);
+    if (rc != 0)
+        return rc;
+    *dir = m->dir;
+    m->dir.path[0] = '\0';
+    return 0;
 }
 
 /* ---- the end ---- */
@@ -314,7 +309,7 @@ void importing_end(struct importing *m)
         import_node_free(m->nodes[i]);
     free(m->nodes);
     free(m->parts);
-    if (*m->folder)
-        dir_remove(m->folder);
+    if (*m->dir.path)
+        dir_remove(m->dir.path);
     *m = (struct importing){0};
 }

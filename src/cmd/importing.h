@@ -22,7 +22,7 @@ struct import_part {
 };
 
 struct importing {
-    char folder[PATH_LEN]; /* hidden, in home; "": none */
+    struct rundir dir; /* hidden, in home, until it is placed; path "": none */
     struct folder *from;
     struct import_part *parts; /* one for each file of the folder */
     struct import_node **nodes;

@@ -66,7 +66,7 @@ static struct restored_node *find_node(struct restoring *m, const char *id, unsi
 
 static int open_node(struct restoring *m, struct restored_node *d, int64_t ahead_ns, struct err *e)
 {
-    int rc = path_join(d->path, e, "%s/%zu", m->folder, m->n_nodes);
+    int rc = path_join(d->path, e, "%s/%zu", m->dir.path, m->n_nodes);
     if (rc == 0)
         rc = dir_make(d->path, e);
     if (rc == 0)
@@ -137,12 +137,7 @@ int restoring_begin(struct restoring *m, const char *home, struct err *e)
     static const struct remake_ops ops = {on_run, on_node, on_sink};
     static const struct sink_ops nowhere = {drop_row, drop_loss, drop_mark, drop_events};
     *m = (struct restoring){.remake = {&ops}, .nowhere = {&nowhere}};
-    int rc = path_join(m->folder, e, "%s/.import-XXXXXX", home);
-    if (rc == 0 && !mkdtemp(m->folder))
-        rc = err_sys(e, "cannot make a folder in '%s'", home);
-    if (rc != 0)
-        m->folder[0] = '\0';
-    return rc;
+    return rundir_hide(&m->dir, home, e);
 }
 
 /* ---- writing ---- */
@@ -240,7 +235,7 @@ static int write_about(const struct restored_node *d, const char *folder, struct
     char *text = json_dumps(o, JSON_INDENT(2));
     int rc = path_join(path, e, "%s/%s", folder, name);
     if (rc == 0)
-        rc = file_replace_unsynced(path, text ? text : "", text ? strlen(text) : 0, e);
+        rc = file_put(path, text ? text : "", text ? strlen(text) : 0, e);
     free(text);
     json_decref(o);
     return rc;
@@ -260,7 +255,7 @@ static int make_about(const struct restored_node *d, const char *folder, struct 
         .cpu_s = -1,
     };
     nodefile_init(&f, &about);
-    f.unsynced = true;
+    f.unsettled = true;
     const int rc = nodefile_place(&f, folder, e);
     return rc != 0 ? rc : nodefile_write(&f, e);
 }
@@ -274,6 +269,7 @@ static int place_node(struct restored_node *d, struct rundir *dir, struct err *e
         rc = move_files(d, dir->node_path, e);
     if (rc != 0)
         return rc;
+    dir_remove(d->path); /* nothing is left there */
     return d->about ? write_about(d, dir->node_path, e) : make_about(d, dir->node_path, e);
 }
 
@@ -316,14 +312,17 @@ static struct run_about about_of(struct restoring *m, const struct run_about *ot
 int restoring_place(struct restoring *m, const char *home, const char *id,
                     const struct run_about *otherwise, struct rundir *dir, struct err *e)
 {
-    struct run_about about = about_of(m, otherwise);
-    about.unsynced = true;
+    const struct run_about about = about_of(m, otherwise);
     int rc = restoring_flush(m, e);
-    if (rc == 0)
-        rc = rundir_make(dir, m->folder, id, &about, e);
     for (size_t i = 0; rc == 0 && i < m->n_nodes; i++)
-        rc = place_node(m->nodes[i], dir, e);
-    return rc != 0 ? rc : rundir_settle(dir, home, e);
+        rc = place_node(m->nodes[i], &m->dir, e);
+    if (rc == 0)
+        rc = rundir_settle(&m->dir, home, id, &about, e);
+    if (rc != 0)
+        return rc;
+    *dir = m->dir;
+    m->dir.path[0] = '\0';
+    return 0;
 }
 
 void restoring_end(struct restoring *m)
@@ -336,8 +335,8 @@ void restoring_end(struct restoring *m)
         free(m->nodes[i]);
     }
     free(m->nodes);
-    if (*m->folder)
-        dir_remove(m->folder);
+    if (*m->dir.path)
+        dir_remove(m->dir.path);
     arena_free(&m->arena);
     *m = (struct restoring){0};
 }

@@ -33,7 +33,7 @@ struct restored_node {
 
 struct restoring {
     struct remake remake; /* first */
-    char folder[PATH_LEN];
+    struct rundir dir;    /* hidden, in home, until it is placed; path "": none */
     struct arena arena;
     const char *about; /* the run.json; NULL: none */
     struct restored_node **nodes;

@@ -11,12 +11,31 @@
 
 enum { SLOTS_FIRST = 4096, TEXTS_MOST = 200000, BYTES_MOST = 32 << 20, CHUNK = 64 << 10 };
 
+static inline uint64_t load_8(const char *p)
+{
+    uint64_t v;
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+/* Most are short: a call for them would cost more than the comparison. */
+static inline bool same_bytes(const char *a, const char *b, size_t n)
+{
+    enum { SHORT = 64, STEP = 8 };
+    if (n < STEP || n > SHORT)
+        return memcmp(a, b, n) == 0;
+    uint64_t other = load_8(a + n - STEP) ^ load_8(b + n - STEP);
+    for (size_t i = 0; i + STEP < n; i += STEP)
+        other |= load_8(a + i) ^ load_8(b + i);
+    return other == 0;
+}
+
 static struct kept_text **slot_of(const struct texts *t, const char *p, size_t len, uint32_t hash)
 {
     for (uint32_t i = hash;; i++) {
         struct kept_text **slot = &t->slots[i & (t->cap - 1)];
         const struct kept_text *x = *slot;
-        if (!x || (x->hash == hash && x->len == len && memcmp(x->p, p, len) == 0))
+        if (!x || (x->hash == hash && x->len == len && same_bytes(x->p, p, len)))
             return slot;
     }
 }

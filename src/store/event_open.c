@@ -67,7 +67,7 @@ static bool is_open(const struct bare_event *v)
 /* Those told as open, each once. */
 static void list_open(struct open_events *o, const struct segment *s, const struct seg_track *t)
 {
-    struct event_cur c = segment_events(s, t);
+    struct event_cur c = segment_events(t);
     struct bare_event v;
     uint32_t n = 0;
     o->n = 0;
@@ -83,7 +83,7 @@ static void list_open(struct open_events *o, const struct segment *s, const stru
 
 void open_events_track(struct open_events *o, const struct segment *s, const struct seg_track *t)
 {
-    struct event_cur c = segment_events(s, t);
+    struct event_cur c = segment_events(t);
     struct bare_event v;
     o->n = 0;
     if (t->open == 0)

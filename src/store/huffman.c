@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "base/mem.h"
 #include "store/huffman_own.h"
 
@@ -157,7 +158,7 @@ __attribute__((target("bmi2"))) static void pairs_bmi2(struct huffman *h)
 static void make_pairs(struct huffman *h)
 {
 #ifdef __x86_64__
-    if (__builtin_cpu_supports("bmi2")) {
+    if (CPU_BMI2) {
         pairs_bmi2(h);
         return;
     }
@@ -168,7 +169,7 @@ static void make_pairs(struct huffman *h)
 static void all_groups(const struct huffman *h, struct part s[PARTS], const uint8_t *lowest)
 {
 #ifdef __x86_64__
-    if (__builtin_cpu_supports("bmi2")) {
+    if (CPU_BMI2) {
         groups_bmi2(h, s, lowest);
         return;
     }

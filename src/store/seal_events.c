@@ -134,19 +134,35 @@ static int end_block(struct work *w, const struct seg_track *t, struct err *e)
 }
 
 /* A block holds what was told in a row: those of a track may overlap in time. */
+static inline int seal_event(struct work *w, const struct seg_track *t, struct bare_event *v,
+                             struct err *e)
+{
+    if (!wanted(w, v))
+        return 0;
+    add_event(w, v);
+    return w->n == ROWS_MOST || w->text_bytes >= TEXT_BYTES_MOST ? end_block(w, t, e) : 0;
+}
+
 static int seal_track(struct work *w, const struct seg_track *t, struct err *e)
 {
-    struct event_cur c = segment_events(w->s, t);
+    struct event_cur c = segment_events(t);
     struct bare_event v;
     int rc = 0;
     if (w->use == SEAL_TO_SHOW)
         open_events_track(&w->open, w->s, t);
-    while (rc == 0 && segment_event(w->s, &c, &v)) {
-        if (!wanted(w, &v))
-            continue;
-        add_event(w, &v);
-        if (w->n == ROWS_MOST || w->text_bytes >= TEXT_BYTES_MOST)
-            rc = end_block(w, t, e);
+    while (rc == 0 && segment_event(w->s, &c, &v))
+        rc = seal_event(w, t, &v, e);
+    return rc ? rc : end_block(w, t, e);
+}
+
+/* The same from a pile. */
+static int seal_piled(struct work *w, const struct seg_track *t, struct err *e)
+{
+    const uint32_t *row = w->s->piled + t->first, *const end = row + t->rows;
+    int rc = 0;
+    while (rc == 0 && row < end) {
+        struct bare_event v = pile_get(w->s->pile, *row++);
+        rc = seal_event(w, t, &v, e);
     }
     return rc ? rc : end_block(w, t, e);
 }
@@ -160,7 +176,7 @@ int seal_events(struct codec *c, const struct segment *s, uint32_t number, enum 
     int rc = 0;
     work_open(&w);
     for (uint32_t i = 0; i < s->n_tracks && rc == 0; i++)
-        rc = seal_track(&w, &s->tracks[i], e);
+        rc = (s->pile ? seal_piled : seal_track)(&w, &s->tracks[i], e);
     work_close(&w);
     return rc;
 }

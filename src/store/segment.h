@@ -92,21 +92,15 @@ void segment_times(const struct seg_group *g, int64_t *out);
  */
 uint32_t segment_decode(const struct seg_series *s, int64_t *values, struct buf *runs);
 
-/* The events of a track, one after the other. */
+/* The events of a track that are not on a pile, one after the other. */
 struct event_cur {
     struct cur in;
-    uint64_t end;                   /* of the event before */
-    const uint32_t *row, *rows_end; /* of the pile */
+    uint64_t end; /* of the event before */
 };
 
-static inline struct event_cur segment_events(const struct segment *s, const struct seg_track *t)
+static inline struct event_cur segment_events(const struct seg_track *t)
 {
-    struct event_cur c = {.in = cur_of(t->events.p, t->events.len)};
-    if (s->pile) {
-        c.row = s->piled + t->first;
-        c.rows_end = c.row + t->rows;
-    }
-    return c;
+    return (struct event_cur){cur_of(t->events.p, t->events.len), 0};
 }
 
 /* The next event; false when there is none, or it is not what a writer writes. */

@@ -114,25 +114,19 @@ static inline bool next_event(const struct segment *s, struct event_cur *at, str
     out->name = (uint32_t)name;
     out->args = has & HAS_ARGS ? (uint32_t)args + 1 : 0;
     out->what = (uint16_t)(what | end << WHAT_END_SHIFT);
-    at->in = c;
-    at->end = (uint64_t)out->at + dur;
+    *at = (struct event_cur){c, (uint64_t)out->at + dur};
     return true;
 }
 
 bool segment_event(const struct segment *s, struct event_cur *c, struct bare_event *out)
 {
-    if (!s->pile)
-        return cur_left(&c->in) && next_event(s, c, out);
-    if (c->row == c->rows_end)
-        return false;
-    *out = pile_get(s->pile, *c->row++);
-    return true;
+    return cur_left(&c->in) && next_event(s, c, out);
 }
 
 /* Looks at all events of a record. */
 static bool count_events(const struct segment *s, struct seg_track *t, struct cur c)
 {
-    struct event_cur at = {.in = c, .end = t->end};
+    struct event_cur at = {c, t->end};
     struct bare_event v;
     uint32_t rows = 0, open = 0;
     int64_t last = t->last;

@@ -250,3 +250,39 @@ TEST(ranks_on_one_host_get_nodes_of_their_own)
     node_id_default(id, "", &l);
     CHECK_STR(id, "node");
 }
+
+TEST(a_run_made_out_of_sight_comes_whole_to_where_runs_are)
+{
+    struct rundir r = {0};
+    struct err e;
+    struct stat st;
+    char path[PATH_LEN];
+    const struct run_about about = about_of("trace");
+    OK(rundir_hide(&r, test_tmpdir(), &e));
+    CHECK(path_base(r.path)[0] == '.');
+    OK(rundir_make_node(&r, "n1", &e));
+    OK(rundir_settle(&r, test_tmpdir(), "made", &about, &e));
+    OK(path_join(path, &e, "%s/made", test_tmpdir()));
+    CHECK_STR(r.path, path);
+    CHECK_STR(r.id, "made");
+    OK(path_join(path, &e, "%s/made/node-n1", test_tmpdir()));
+    CHECK(stat(path, &st) == 0 && S_ISDIR(st.st_mode));
+    OK(path_join(path, &e, "%s/made/run.json", test_tmpdir()));
+    CHECK(stat(path, &st) == 0 && S_ISREG(st.st_mode));
+}
+
+TEST(a_run_made_out_of_sight_takes_no_ones_place)
+{
+    struct rundir r = {0}, other = {0};
+    struct err e;
+    const struct run_about about = about_of("trace");
+    OK(rundir_hide(&r, test_tmpdir(), &e));
+    OK(rundir_settle(&r, test_tmpdir(), "taken", &about, &e));
+    OK(rundir_hide(&other, test_tmpdir(), &e));
+    CHECK_INT(rundir_settle(&other, test_tmpdir(), "taken", &about, &e), ERR_BUSY);
+    OK(rundir_hide(&other, test_tmpdir(), &e));
+    CHECK_INT(rundir_settle(&other, test_tmpdir(), ".hidden", &about, &e), ERR_USAGE);
+    OK(rundir_settle(&other, test_tmpdir(), NULL, &about, &e));
+    CHECK(strncmp(other.id, "trace-202", 9) == 0);
+    CHECK_INT(rundir_hide(&other, "/no/such", &e), ERR_SYS);
+}

@@ -86,7 +86,7 @@ TEST(event_records_by_hand_are_taken)
     CHECK_STR(s.tracks[0].name, "renamed");
     CHECK_INT(s.tracks[0].rows, 2);
     CHECK_INT(s.tracks[0].last, 500);
-    struct event_cur c = segment_events(&s, &s.tracks[0]);
+    struct event_cur c = segment_events(&s.tracks[0]);
     CHECK(segment_event(&s, &c, &v) && v.at == 500 && v.what == EVENT_SPAN && v.args == 0);
     CHECK(segment_event(&s, &c, &v) && v.at == 400 && v.dur == 50 && v.args == 1 && v.name == 1);
     CHECK(!segment_event(&s, &c, &v));
