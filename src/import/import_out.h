@@ -34,6 +34,7 @@ struct import_out {
     struct sink *sink;
     struct import_result *result;
     struct texts texts;
+    uint32_t epoch; /* struct event.texts: another one when texts were forgotten */
 
     struct out_track *tracks;
     uint32_t n_tracks, cap_tracks;
@@ -56,8 +57,8 @@ uint32_t out_track_find(const struct import_out *o, enum track_kind kind, uint32
                         uint64_t id);
 /* "" leaves a name as it is. May come after events of the track. */
 void out_name(struct import_out *o, uint32_t track, const char *process, const char *name);
-/* Its texts are of o->texts, whose texts are good until the next out_event or out_end. The track
- * may be OUT_NO_TRACK: then it is counted. */
+/* Its texts are of o->texts, whose texts are good until the next out_event or out_end, or stay as
+ * they are as long as `o` does. The track may be OUT_NO_TRACK: then it is counted. */
 void out_event(struct import_out *o, uint32_t track, const struct event *v);
 /* A span that begins; out_end ends the innermost one of the track. */
 void out_begin(struct import_out *o, uint32_t track, const struct event *v);

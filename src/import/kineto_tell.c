@@ -365,15 +365,21 @@ static void (*const tellers[128])(struct kineto *k, unsigned cat) = {
     ['n'] = tell_async_mark,  ['T'] = tell_async_mark, ['p'] = tell_async_mark,
 };
 
+/* The first n bytes, as a number. */
+static inline uint64_t low_bytes(uint64_t v, uint32_t n)
+{
+    return n < 8 ? v & (((uint64_t)1 << 8 * n) - 1) : v;
+}
+
 /* Its bytes as two numbers, which say all of a text of at most 16. Behind a text of the window
  * stands its pad. */
-static void first_16(const struct json_text *t, uint64_t out[2])
+static inline void first_16(const struct json_text *t, uint64_t out[2])
 {
-    memcpy(out, t->p, 2 * sizeof *out);
-    if (t->len < 16)
-        out[t->len / 8] &= ((uint64_t)1 << 8 * (t->len % 8)) - 1;
-    if (t->len < 8)
-        out[1] = 0;
+    uint64_t low, high;
+    memcpy(&low, t->p, sizeof low);
+    memcpy(&high, t->p + sizeof low, sizeof high);
+    out[0] = low_bytes(low, t->len);
+    out[1] = t->len > 8 ? low_bytes(high, t->len - 8) : 0;
 }
 
 static unsigned cat_of(struct kineto *k)

@@ -169,6 +169,26 @@ TEST(a_writer_in_bulk_keeps_every_field_of_events_of_many_tracks_but_none_that_i
     kit_events_free(&told);
 }
 
+TEST(a_text_at_the_address_of_another_is_another_unless_the_event_says_otherwise)
+{
+    struct kit_pair w = kit_open_bulk(kit_path("node-a"));
+    struct kit_events told = {0};
+    const struct track t = kit_track(0);
+    char name[8];
+    for (int i = 0; i < 12; i++) { /* the number says whether it is still the same text */
+        struct event v = {.at = {i}, .kind = EVENT_MARK, .name = name, .texts = (uint32_t)i / 3};
+        snprintf(name, sizeof name, "n%d", i < 3 ? i : i / 3);
+        kit_tell(writer_sink(w.events), &t, &v);
+        kit_events_add(&told, &t, &v);
+    }
+    kit_close_pair(&w);
+    struct kit_events got = kit_events_path(kit_path("node-a/events.fp"));
+    kit_events_sort(&told);
+    CHECK(kit_events_same(&got, &told));
+    kit_events_free(&got);
+    kit_events_free(&told);
+}
+
 TEST(events_told_behind_a_place_are_moved_in_time_and_those_before_it_are_not)
 {
     struct kit_pair w = kit_open_bulk(kit_path("node-a"));
