@@ -67,29 +67,10 @@ enum { LINK_BITS = 40, PIECE = 64 };
 #define NO_PROCESS UINT32_MAX
 
 struct apart {
-    struct sink sink; /* first, so that it is the whole */
-    struct sink *behind;
+    struct sink_pass pass; /* first, so that it is the whole */
     uint32_t pid;
     uint64_t more;
 };
-
-static void on_row(struct sink *s, struct group *g, mono_ns t)
-{
-    struct sink *behind = ((struct apart *)s)->behind;
-    behind->ops->row(behind, g, t);
-}
-
-static void on_loss(struct sink *s, const struct loss *l)
-{
-    struct sink *behind = ((struct apart *)s)->behind;
-    behind->ops->loss(behind, l);
-}
-
-static void on_mark(struct sink *s, const struct mark *m)
-{
-    struct sink *behind = ((struct apart *)s)->behind;
-    behind->ops->mark(behind, m);
-}
 
 static void set_apart(struct event *e, uint64_t more)
 {
@@ -109,18 +90,22 @@ static void on_events(struct sink *s, const struct track *t, const struct event 
         snprintf(whose.name, sizeof whose.name, "profiler");
     }
     if (n == 0)
-        a->behind->ops->events(a->behind, &whose, v, 0);
+        sink_pass_events(s, &whose, v, 0);
     for (size_t at = 0, many; at < n; at += many) {
         many = MIN_OF(n - at, (size_t)PIECE);
         memcpy(piece, v + at, many * sizeof *v);
         for (size_t i = 0; i < many; i++)
             set_apart(&piece[i], a->more);
-        a->behind->ops->events(a->behind, &whose, piece, many);
+        sink_pass_events(s, &whose, piece, many);
     }
 }
 
 static const struct sink_ops apart_ops = {
-    .row = on_row, .loss = on_loss, .mark = on_mark, .events = on_events};
+    .row = sink_pass_row,
+    .loss = sink_pass_loss,
+    .mark = sink_pass_mark,
+    .events = on_events,
+};
 
 /* A trace comes faster than a flush a second would take it away. */
 static int write_in_time(void *ctx, uint64_t done, uint64_t all, struct err *e)
@@ -136,13 +121,11 @@ static int import_into(struct writer *w, const char *path, const struct window_f
 {
     const struct clock_tie tie = clock_tie_now();
     struct import_file_result got;
-    struct apart apart = {.sink = {&apart_ops},
-                          .behind = writer_sink(w),
-                          .pid = f->pid,
-                          .more = (uint64_t)f->k << LINK_BITS};
+    struct apart apart = {
+        .pass = {{&apart_ops}, writer_sink(w)}, .pid = f->pid, .more = (uint64_t)f->k << LINK_BITS};
     const struct import_file_ask ask = {
         .path = path,
-        .sink = &apart.sink,
+        .sink = &apart.pass.sink,
         .wall_minus_mono_ns = tie.wall.ns - tie.mono.ns,
         .pid = f->pid,
         .progress = write_in_time,

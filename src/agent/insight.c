@@ -27,8 +27,7 @@ enum { EVENTS_MANY = 1 << 14 };
 #define OWN_LAST_NS (5 * NS_PER_S)
 
 struct insight {
-    struct sink sink; /* first, so that it is the whole */
-    struct sink *behind;
+    struct sink_pass pass; /* first, so that it is the whole */
     struct insight_ask ask;
     struct rule_params params;
     struct arena arena;   /* of the params */
@@ -56,29 +55,15 @@ static void on_row(struct sink *s, struct group *g, mono_ns t)
     pthread_mutex_lock(&i->lock);
     sweep_buf_row(&i->sweeps, g, t, i->ask.tie);
     pthread_mutex_unlock(&i->lock);
-    i->behind->ops->row(i->behind, g, t);
-}
-
-static void on_loss(struct sink *s, const struct loss *l)
-{
-    struct insight *i = (struct insight *)s;
-    i->behind->ops->loss(i->behind, l);
-}
-
-static void on_mark(struct sink *s, const struct mark *m)
-{
-    struct insight *i = (struct insight *)s;
-    i->behind->ops->mark(i->behind, m);
-}
-
-static void on_events(struct sink *s, const struct track *t, const struct event *v, size_t n)
-{
-    struct insight *i = (struct insight *)s;
-    i->behind->ops->events(i->behind, t, v, n);
+    sink_pass_row(s, g, t);
 }
 
 static const struct sink_ops ops = {
-    .row = on_row, .loss = on_loss, .mark = on_mark, .events = on_events};
+    .row = on_row,
+    .loss = sink_pass_loss,
+    .mark = sink_pass_mark,
+    .events = sink_pass_events,
+};
 
 void insight_events(struct insight *i, const struct track *t, const struct event *v, size_t n)
 {
@@ -191,8 +176,7 @@ int insight_open(struct insight **out, const struct insight_ask *ask, struct sin
                  struct err *e)
 {
     struct insight *i = xcalloc(1, sizeof *i);
-    i->sink.ops = &ops;
-    i->behind = behind;
+    i->pass = (struct sink_pass){{&ops}, behind};
     i->ask = *ask;
     if (ask->params)
         i->params = *ask->params;
@@ -219,7 +203,7 @@ int insight_open(struct insight **out, const struct insight_ask *ask, struct sin
 
 struct sink *insight_sink(struct insight *i)
 {
-    return &i->sink;
+    return &i->pass.sink;
 }
 
 void insight_interval(struct insight *i, int64_t ns)

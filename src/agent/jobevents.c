@@ -36,12 +36,12 @@ enum {
 };
 
 struct job_events {
-    struct sink sink; /* what spans are told; first, so that it is the whole */
+    /* What spans are told, in front of the node's writer; first, so that it is the whole. */
+    struct sink_pass pass;
     struct ring_folder *folder;
     const char *proc;
     struct writer *beside;         /* the node's */
     struct writer *_Atomic writer; /* of the events; NULL: it could not be made yet */
-    struct sink *behind;           /* of the node's writer */
     struct insight *insight;       /* NULL: nobody else wants to see events */
     struct flusher *flusher;
     struct details *details;
@@ -69,7 +69,7 @@ static bool have_writer(struct job_events *j)
         return false;
     struct writer *w;
     if (writer_open_beside(&w, j->beside, "events", &e)) {
-        sink_loss(j->behind, LOSS_WRITE, "events", "%s", e.msg);
+        sink_loss(j->pass.behind, LOSS_WRITE, "events", "%s", e.msg);
         j->retry = mono_add(now, RETRY_NS);
         return false;
     }
@@ -92,19 +92,11 @@ static void keep_events(struct sink *s, const struct track *t, const struct even
         insight_events(j->insight, t, v, n);
 }
 
-static void keep_loss(struct sink *s, const struct loss *l)
-{
-    struct job_events *j = (struct job_events *)s;
-    j->behind->ops->loss(j->behind, l);
-}
-
-static void keep_mark(struct sink *s, const struct mark *m)
-{
-    struct job_events *j = (struct job_events *)s;
-    j->behind->ops->mark(j->behind, m);
-}
-
-static const struct sink_ops ops = {.loss = keep_loss, .mark = keep_mark, .events = keep_events};
+static const struct sink_ops ops = {
+    .loss = sink_pass_loss,
+    .mark = sink_pass_mark,
+    .events = keep_events,
+};
 
 /* ---- what the rings say ---- */
 
@@ -112,7 +104,7 @@ static void on_events(void *arg, struct ring_reader *r, const struct ring_event 
 {
     struct job_events *j = arg;
     spans_feed(*ring_reader_user(r), v, n, ring_reader_process(r)->same_ns ? j->proc : NULL,
-               &j->sink);
+               &j->pass.sink);
 }
 
 static void tell_lost(struct job_events *j, struct ring_reader *r, uint64_t count, const char *why)
@@ -122,7 +114,7 @@ static void tell_lost(struct job_events *j, struct ring_reader *r, uint64_t coun
         return;
     snprintf(l.what, sizeof l.what, "process %" PRIu32, ring_reader_process(r)->pid);
     snprintf(l.why, sizeof l.why, "%s", why);
-    j->behind->ops->loss(j->behind, &l);
+    j->pass.behind->ops->loss(j->pass.behind, &l);
     j->lost += count;
 }
 
@@ -152,14 +144,14 @@ static void on_begun(void *arg, struct ring_reader *r)
 static void on_ended(void *arg, struct ring_reader *r)
 {
     struct job_events *j = arg;
-    spans_close(*ring_reader_user(r), &j->sink);
+    spans_close(*ring_reader_user(r), &j->pass.sink);
     *ring_reader_user(r) = NULL;
 }
 
 static void on_broken(void *arg, struct ring_reader *r, const struct err *why)
 {
     struct job_events *j = arg;
-    sink_loss(j->behind, LOSS_EVENTS, "ring", "%s", why->msg);
+    sink_loss(j->pass.behind, LOSS_EVENTS, "ring", "%s", why->msg);
     if (r)
         on_ended(arg, r);
 }
@@ -167,7 +159,7 @@ static void on_broken(void *arg, struct ring_reader *r, const struct err *why)
 static void retell(void *arg, struct ring_reader *r)
 {
     struct job_events *j = arg;
-    spans_retell(*ring_reader_user(r), &j->sink);
+    spans_retell(*ring_reader_user(r), &j->pass.sink);
 }
 
 static void ask(void *arg, struct ring_reader *r)
@@ -185,7 +177,7 @@ static void drain(struct job_events *j, size_t *events)
     const uint64_t generation = atomic_load(&j->generation);
     *events = 0;
     if (ring_folder_drain(j->folder, events, &e))
-        sink_loss(j->behind, LOSS_EVENTS, "rings", "%s", e.msg);
+        sink_loss(j->pass.behind, LOSS_EVENTS, "rings", "%s", e.msg);
     if (generation != j->asked) {
         j->asked = generation;
         ring_folder_each(j->folder, ask, j);
@@ -284,7 +276,7 @@ int job_events_make(struct job_events **out, const char *otherwise, struct err *
         .ended = on_ended,
         .broken = on_broken,
     };
-    j->sink.ops = &ops;
+    j->pass.sink.ops = &ops;
     j->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     j->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     int rc = ring_folder_make(&j->folder, otherwise, &h, e);
@@ -329,7 +321,7 @@ int job_events_start(struct job_events *j, struct writer *w, struct flusher *f, 
                      struct err *e)
 {
     j->beside = w;
-    j->behind = writer_sink(w);
+    j->pass.behind = writer_sink(w);
     j->flusher = f;
     j->proc = proc;
     j->details = details_open(ring_folder_path(j->folder), w);
@@ -372,7 +364,7 @@ static void close_writer(struct job_events *j, struct job_events_result *out)
     out->bytes_written = st.bytes_written;
     out->file_bytes = st.file_bytes;
     if (writer_close(j->writer, &e))
-        sink_loss(j->behind, LOSS_WRITE, "events", "%s", e.msg);
+        sink_loss(j->pass.behind, LOSS_WRITE, "events", "%s", e.msg);
 }
 
 void job_events_stop(struct job_events *j, struct job_events_result *out)
@@ -384,7 +376,7 @@ void job_events_stop(struct job_events *j, struct job_events_result *out)
         return;
     stop_thread(j);
     if (j->running && ring_folder_finish(j->folder, &n, &e))
-        sink_loss(j->behind, LOSS_EVENTS, "rings", "%s", e.msg);
+        sink_loss(j->pass.behind, LOSS_EVENTS, "rings", "%s", e.msg);
     details_close(j->details);
     out->processes = j->processes;
     out->dropped = j->lost;

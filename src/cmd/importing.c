@@ -148,7 +148,7 @@ static int read_file(struct importing *m, const struct folder_file *x, struct im
         .path = x->path,
         .format = x->format,
         .hint = x->hint,
-        .sink = &part->node->pids.sink,
+        .sink = &part->node->pids.pass.sink,
         .sink_of_node = sink_of_node,
         .machine = machine,
         .wall_minus_mono_ns = m->tie.wall.ns - m->tie.mono.ns,

@@ -84,31 +84,13 @@ static void on_events(struct sink *s, const struct track *t, const struct event 
         p->spoke = true;
         p->first = *t;
     }
-    p->to->ops->events(p->to, t, v, n);
-}
-
-static void on_row(struct sink *s, struct group *g, mono_ns t)
-{
-    struct import_pids *p = (struct import_pids *)s;
-    p->to->ops->row(p->to, g, t);
-}
-
-static void on_loss(struct sink *s, const struct loss *l)
-{
-    struct import_pids *p = (struct import_pids *)s;
-    p->to->ops->loss(p->to, l);
-}
-
-static void on_mark(struct sink *s, const struct mark *m)
-{
-    struct import_pids *p = (struct import_pids *)s;
-    p->to->ops->mark(p->to, m);
+    sink_pass_events(s, t, v, n);
 }
 
 void pids_open(struct import_pids *p, struct sink *to)
 {
-    static const struct sink_ops ops = {on_row, on_loss, on_mark, on_events};
-    *p = (struct import_pids){.sink = {&ops}, .to = to};
+    static const struct sink_ops ops = {sink_pass_row, sink_pass_loss, sink_pass_mark, on_events};
+    *p = (struct import_pids){.pass = {{&ops}, to}};
 }
 
 void pids_enter(struct import_pids *p, const char *process)
@@ -125,7 +107,7 @@ void pids_tell_rank(struct import_pids *p, int64_t rank, mono_ns at)
 {
     const struct event v = import_rank_event(rank, at);
     if (p->spoke)
-        p->to->ops->events(p->to, &p->first, &v, 1);
+        sink_pass_events(&p->pass.sink, &p->first, &v, 1);
 }
 
 void pids_close(struct import_pids *p)

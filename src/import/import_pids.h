@@ -13,8 +13,7 @@ struct pid_row {
 };
 
 struct import_pids {
-    struct sink sink; /* what the importer is given */
-    struct sink *to;  /* where it all goes */
+    struct sink_pass pass; /* what the importer is given, and where it all goes */
     char **processes;
     uint32_t n_processes, now;
     struct pid_row *rows;

@@ -73,6 +73,31 @@ __attribute__((format(printf, 2, 0))) static void put_text(char text[TEXT_LEN], 
         memcpy(text + at, more, sizeof more);
 }
 
+static struct sink *behind(struct sink *s)
+{
+    return ((struct sink_pass *)s)->behind;
+}
+
+void sink_pass_row(struct sink *s, struct group *g, mono_ns t)
+{
+    behind(s)->ops->row(behind(s), g, t);
+}
+
+void sink_pass_loss(struct sink *s, const struct loss *l)
+{
+    behind(s)->ops->loss(behind(s), l);
+}
+
+void sink_pass_mark(struct sink *s, const struct mark *m)
+{
+    behind(s)->ops->mark(behind(s), m);
+}
+
+void sink_pass_events(struct sink *s, const struct track *t, const struct event *v, size_t n)
+{
+    behind(s)->ops->events(behind(s), t, v, n);
+}
+
 void sink_loss(struct sink *s, enum loss_id id, const char *what, const char *fmt, ...)
 {
     struct loss l = {.id = id, .count = 1, .at = clock_mono()};

@@ -139,6 +139,18 @@ struct sink {
     const struct sink_ops *ops;
 };
 
+/* A sink in front of another. Who does something with a part of what comes by begins with it and
+ * takes these for the rest. */
+struct sink_pass {
+    struct sink sink;
+    struct sink *behind;
+};
+
+void sink_pass_row(struct sink *s, struct group *g, mono_ns t);
+void sink_pass_loss(struct sink *s, const struct loss *l);
+void sink_pass_mark(struct sink *s, const struct mark *m);
+void sink_pass_events(struct sink *s, const struct track *t, const struct event *v, size_t n);
+
 /* printf-style shorthands. */
 void sink_loss(struct sink *s, enum loss_id id, const char *what, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));

@@ -156,7 +156,7 @@ static uint32_t pid_told(struct import_pids *p, struct catch *c, uint32_t pid)
 {
     const struct track t = {.pid = pid, .id = 5};
     const struct event v = {.kind = EVENT_MARK, .name = "x", .at = {7}};
-    p->sink.ops->events(&p->sink, &t, &v, 1);
+    p->pass.sink.ops->events(&p->pass.sink, &t, &v, 1);
     return c->v[c->n - 1].track.pid;
 }
 
