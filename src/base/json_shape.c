@@ -74,13 +74,15 @@ static const uint8_t *learn_member(struct json_shape *s, const uint8_t *p, const
     return add_bytes(s, end, next + 1) ? next + 1 : NULL;
 }
 
-void json_shape_learn(struct json_shape *shape, const uint8_t *from, const uint8_t *to)
+bool json_shape_learn(struct json_shape *shape, const uint8_t *from, const uint8_t *to)
 {
     struct json_shape s = {0};
     const uint8_t *p = from;
     do
         p = learn_member(&s, p, to);
     while (p && p[-1] == ',');
-    if (p == to)
-        *shape = s;
+    if (p != to)
+        return false;
+    *shape = s;
+    return true;
 }

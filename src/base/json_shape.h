@@ -20,13 +20,14 @@ struct json_shape_part {
 };
 
 struct json_shape {
-    uint32_t n; /* of its parts; 0: no object has it */
+    uint32_t n; /* of its parts */
     struct json_shape_part parts[SHAPE_PARTS_MOST];
 };
 
-/* The object from behind its opening bracket to behind the closing one. Left as it is when the
- * object is not plain: members that are texts without escapes, or numbers, and not too many. */
-void json_shape_learn(struct json_shape *shape, const uint8_t *from, const uint8_t *to);
+/* The object from behind its opening bracket to behind the closing one. False, and the shape is
+ * left as it is, when the object is not plain: members that are texts without escapes, or numbers,
+ * and not too many. */
+bool json_shape_learn(struct json_shape *shape, const uint8_t *from, const uint8_t *to);
 
 /* Where the number that stands at p ends; NULL: not a plain one. */
 const uint8_t *json_shape_number_plain(const uint8_t *p);
@@ -56,8 +57,8 @@ INLINE bool shape_part_is(const struct json_shape_part *part, const uint8_t *p, 
     return memcmp(p, part->bytes, part->len) == 0;
 }
 
-/* Passes over the object that was just entered when it has that shape. Bytes of the pad may look
- * like a part, so the end is compared after each. */
+/* Passes over the object that was just entered when it has that shape, which was learnt. Bytes of
+ * the pad may look like a part, so the end is compared after each. */
 INLINE bool json_shape_pass(struct json_scan *s, const struct json_shape *shape, bool wide)
 {
     const uint8_t *p = s->p;
@@ -71,8 +72,6 @@ INLINE bool json_shape_pass(struct json_scan *s, const struct json_shape *shape,
         if (!p || p > s->end)
             return false;
     }
-    if (!shape->n)
-        return false;
     s->p = p;
     s->last = 0;
     json_pop(s);

@@ -95,7 +95,7 @@ struct kineto {
     bool in_args;                /* of the event that is being read */
     size_t inside;               /* where that begins, counted from what is held */
     struct json_shape arrows[4]; /* of those from a launch, which say nothing: see kineto_next */
-    uint32_t arrows_learnt;
+    uint32_t arrows_learnt, arrows_read; /* read: to be learnt, whether that was possible or not */
     struct kineto_process processes[KINETO_PROCESSES_MOST];
     uint32_t n_processes;
     struct kineto_async async[KINETO_ASYNC_MOST];

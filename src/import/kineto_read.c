@@ -406,7 +406,8 @@ static enum json_kind take_next(struct kineto *k)
 
 INLINE bool pass_arrow(struct kineto *k, bool wide)
 {
-    for (unsigned i = 0; i < COUNT_OF(k->arrows); i++)
+    const unsigned n = MIN_OF(k->arrows_learnt, (unsigned)COUNT_OF(k->arrows));
+    for (unsigned i = 0; i < n; i++)
         if (json_shape_pass(&k->scan, &k->arrows[i], wide)) {
             k->result->count[IMPORTED_FLOWS]++;
             return true;
@@ -447,14 +448,15 @@ enum json_kind kineto_next(struct kineto *k)
 }
 
 /* Where each is written in its own way, learning would never end. */
-enum { ARROWS_LEARNT_MOST = 64 };
+enum { ARROWS_READ_MOST = 64 };
 
 void kineto_learn_arrow(struct kineto *k)
 {
-    if (k->arrows_learnt >= ARROWS_LEARNT_MOST || !k->scan.hold || k->event.duplicates)
+    if (k->arrows_read >= ARROWS_READ_MOST || !k->scan.hold || k->event.duplicates)
         return;
-    struct json_shape *shape = &k->arrows[k->arrows_learnt++ % COUNT_OF(k->arrows)];
-    json_shape_learn(shape, k->scan.hold + k->inside, k->scan.p);
+    struct json_shape *shape = &k->arrows[k->arrows_learnt % COUNT_OF(k->arrows)];
+    k->arrows_learnt += json_shape_learn(shape, k->scan.hold + k->inside, k->scan.p);
+    k->arrows_read++;
 }
 
 enum json_kind kineto_read(struct kineto *k)
