@@ -101,7 +101,7 @@ static int import_and_keep(struct importing *m, const struct cmd_args *a, const 
 {
     struct rundir dir;
     struct buf out = {0};
-    const bool ours = import_is_ours(m->from, format_of(a));
+    const bool ours = import_is_ours(m->from);
     int rc = ours ? restore(m, a, p, &dir, e) : importing_read(m, e);
     if (rc == 0 && !ours)
         rc = make_run(m, p, a->arg[0], &dir, e);

@@ -8,11 +8,14 @@
 #include "cmd/restoring.h"
 #include "import/import_losses.h"
 
-bool import_is_ours(const struct folder *from, const struct importer *format)
+bool import_is_ours(struct folder *from)
 {
     if (!from->single || from->n != 1)
         return false;
-    return (format ? format : import_file_format(from->files[0].path)) == &importer_footplate;
+    struct folder_file *x = &from->files[0];
+    if (!x->format)
+        x->format = import_file_format(x->path);
+    return x->format == &importer_footplate;
 }
 
 struct reading {

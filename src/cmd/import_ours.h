@@ -5,8 +5,9 @@
 
 #include "cmd/importing.h"
 
-/* Whether the one file to import is an export of ours; then nothing else is. */
-bool import_is_ours(const struct folder *from, const struct importer *format);
+/* Whether the one file to import is an export of ours; then nothing else is. What it is, is kept.
+ */
+bool import_is_ours(struct folder *from);
 /* The run as `home`/`id` ("": a new name); `m` gets what import_print.h prints of it. */
 MUST_CHECK int import_ours(struct importing *m, struct folder *from, const char *home,
                            const char *id, const char *name, struct rundir *dir, struct err *e);

@@ -115,7 +115,8 @@ static int source_open(struct source **out, const char *path, struct err *e)
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return err_sys(e, "open '%s'", path);
-    struct source *s = xcalloc(1, sizeof *s);
+    struct source *s = xmalloc(sizeof *s);
+    memset(s, 0, offsetof(struct source, head));
     s->in.read = read_source;
     bytes_file_init(&s->file, fd, path);
     int rc = fstat(fd, &st) < 0 ? err_sys(e, "look at '%s'", path) : 0;

@@ -22,7 +22,7 @@ static uint32_t next_epoch(void)
 
 void out_open(struct import_out *o, struct sink *s, struct import_result *r)
 {
-    memset(o, 0, sizeof *o);
+    memset(o, 0, offsetof(struct import_out, waiting));
     o->sink = s;
     o->result = r;
     o->epoch = next_epoch();
@@ -267,5 +267,5 @@ void out_close(struct import_out *o)
     free(o->tracks);
     free(o->slots);
     free(o->opens);
-    memset(o, 0, sizeof *o);
+    memset(o, 0, offsetof(struct import_out, waiting));
 }

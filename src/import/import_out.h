@@ -41,12 +41,12 @@ struct import_out {
     uint32_t *slots; /* 1 + index, by hash */
     uint32_t cap_slots;
 
-    struct event waiting[OUT_EVENTS], sorted[OUT_EVENTS];
-    uint32_t next[OUT_EVENTS], touched[OUT_EVENTS];
-    uint32_t n_waiting, n_touched;
-
     struct out_open *opens;
     uint32_t n_opens, cap_opens, free_open;
+
+    uint32_t n_waiting, n_touched;
+    struct event waiting[OUT_EVENTS], sorted[OUT_EVENTS];
+    uint32_t next[OUT_EVENTS], touched[OUT_EVENTS];
 };
 
 void out_open(struct import_out *o, struct sink *s, struct import_result *r);
