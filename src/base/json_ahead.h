@@ -25,10 +25,17 @@
 
 enum { IN_OBJECT = JSON_KEYS_MOST + 1 }; /* json_scan.last at the start of an object */
 
+/* Where the loop goes on, and the key of the item before that. Who knows what stands there may move
+ * it on, to behind another member of the same object. NULL: behind a bracket. */
+struct json_at {
+    const uint8_t *p;
+    unsigned last;
+};
+
 /* What is done with an item; false: the loop ends behind it. To be inlined, too. The item is good
  * for that call. Keys are told by number only. Arrays are passed over: JS_ARRAY, and what it is
  * with both brackets as the text. */
-typedef bool json_take(void *ctx, const struct json_item *it);
+typedef bool json_take(void *ctx, const struct json_item *it, struct json_at *at);
 
 typedef const struct json_guess guess_pair[JSON_GUESSES];
 
@@ -152,7 +159,7 @@ INLINE bool ahead_enter(struct ahead *a, const uint8_t *v, unsigned id)
     a->around = id;
     a->last = IN_OBJECT;
     a->p = v + 1;
-    return a->take(a->ctx, &(struct json_item){.kind = JS_OBJECT, .id = id});
+    return a->take(a->ctx, &(struct json_item){.kind = JS_OBJECT, .id = id}, NULL);
 }
 
 /* Behind the value: it is told, and what follows is next. */
@@ -161,9 +168,11 @@ INLINE bool ahead_told(struct ahead *a, const struct json_guess *g, const struct
 {
     if (__builtin_expect(!behind, 0))
         return false;
-    a->p = behind;
-    a->last = g->id;
-    return !g->told || a->take(a->ctx, it);
+    struct json_at at = {behind, g->id};
+    const bool more = !g->told || a->take(a->ctx, it, &at);
+    a->p = at.p;
+    a->last = at.last;
+    return more;
 }
 
 /* The member that the guess is of. False: it is json_next's, or that was all for now. Each kind
@@ -199,7 +208,7 @@ INLINE bool ahead_left(struct ahead *a, const uint8_t *behind)
     a->last = a->around;
     a->around = 0;
     a->p = behind;
-    return a->take(a->ctx, &(struct json_item){.kind = JS_END});
+    return a->take(a->ctx, &(struct json_item){.kind = JS_END}, NULL);
 }
 
 /* Behind the last member of an object. JS_END: the one in which it was called is left. The one that

@@ -298,6 +298,43 @@ INLINE void put_text(struct json_text *to, const struct json_text *t)
     to->high = t->high;
 }
 
+/* Of the two members that mostly follow the name. */
+INLINE void take_thread(struct kineto *k, struct json_at *at, bool wide)
+{
+    enum { BITS = 1u << (K_PID - K_PH) | 1u << (K_TID - K_PH) };
+    struct kineto_event *v = &k->event;
+    const uint32_t i = json_stretch_at(&k->threads, at->p, wide);
+    if (i == STRETCHES || v->seen & BITS)
+        return;
+    at->p = json_stretch_behind(&k->threads, i, at->p);
+    at->last = K_TID;
+    v->pid.given = v->tid.given = true;
+    v->pid.number = k->thread_of[i].pid;
+    v->tid.number = k->thread_of[i].tid;
+    v->seen |= BITS;
+    k->thread = i;
+}
+
+/* Of the two members with which events mostly begin. */
+INLINE void take_start(struct kineto *k, bool wide)
+{
+    struct json_scan *s = &k->scan;
+    if (s->last != IN_OBJECT || k->in_args)
+        return;
+    const uint32_t i = json_stretch_at(&k->starts, s->p, wide);
+    if (i == STRETCHES)
+        return;
+    const struct kineto_start *start = &k->start_of[i];
+    k->event.ph = start->ph;
+    k->event.cat.p = (const char *)s->p + start->cat_at;
+    k->event.cat.len = start->cat_len;
+    k->event.seen = 1u << (K_PH - K_PH) | 1u << (K_CAT - K_PH);
+    k->start = i;
+    s->p = json_stretch_behind(&k->starts, i, s->p);
+    s->last = K_CAT;
+    s->some = true;
+}
+
 INLINE void take_member(struct kineto *k, const struct json_item *it)
 {
     struct kineto_event *v = &k->event;
@@ -352,9 +389,8 @@ static void clear(struct kineto_event *v)
     v->n_series = v->args_len = 0;
 }
 
-INLINE bool take(void *ctx, const struct json_item *it)
+INLINE void take(struct kineto *k, const struct json_item *it)
 {
-    struct kineto *k = ctx;
     if (it->kind == JS_OBJECT || it->kind == JS_END)
         k->in_args = it->kind == JS_OBJECT;
     else if (k->in_args && it->kind == JS_ARRAY)
@@ -363,17 +399,37 @@ INLINE bool take(void *ctx, const struct json_item *it)
         take_any_arg(k, it);
     else if (it->kind != JS_ARRAY)
         take_member(k, it);
+}
+
+INLINE bool take_ahead_of(struct kineto *k, const struct json_item *it, struct json_at *at,
+                          bool wide)
+{
+    take(k, it);
+    if (it->kind == JS_STRING && it->id == K_NAME && !k->in_args)
+        take_thread(k, at, wide);
     return true;
+}
+
+INLINE bool take_plain(void *ctx, const struct json_item *it, struct json_at *at)
+{
+    return take_ahead_of(ctx, it, at, false);
+}
+
+INLINE bool take_wide(void *ctx, const struct json_item *it, struct json_at *at)
+{
+    return take_ahead_of(ctx, it, at, true);
 }
 
 static enum json_kind ahead_plain(struct kineto *k, uint32_t enter)
 {
-    return json_ahead(&k->scan, enter, take, k, false);
+    take_start(k, false);
+    return json_ahead(&k->scan, enter, take_plain, k, false);
 }
 
 JSON_WIDE static enum json_kind ahead_wide(struct kineto *k, uint32_t enter)
 {
-    return json_ahead(&k->scan, enter, take, k, true);
+    take_start(k, true);
+    return json_ahead(&k->scan, enter, take_wide, k, true);
 }
 
 /* All that looks like the events before. JS_END: the event is over. JS_NULL: go on. */
@@ -447,27 +503,18 @@ enum json_kind kineto_next(struct kineto *k)
     return kind;
 }
 
-/* Where each is written in its own way, learning would never end. */
-enum { ARROWS_READ_MOST = 64 };
-
-void kineto_learn_arrow(struct kineto *k)
-{
-    if (k->arrows_read >= ARROWS_READ_MOST || !k->scan.hold || k->event.duplicates)
-        return;
-    struct json_shape *shape = &k->arrows[k->arrows_learnt % COUNT_OF(k->arrows)];
-    k->arrows_learnt += json_shape_learn(shape, k->scan.hold + k->inside, k->scan.p);
-    k->arrows_read++;
-}
-
 enum json_kind kineto_read(struct kineto *k)
 {
     enum json_kind kind;
     clear(&k->event);
     k->in_args = false;
+    k->start = k->thread = STRETCHES;
     do {
         kind = take_ahead(k);
         if (kind == JS_NULL)
             kind = take_next(k);
     } while (kind == JS_NULL);
+    if (kind == JS_END && (k->start == STRETCHES || k->thread == STRETCHES))
+        kineto_learn(k);
     return kind;
 }

@@ -17,9 +17,10 @@ struct ahead_list {
     size_t n, most;
 };
 
-INLINE bool ahead_put(void *ctx, const struct json_item *it)
+INLINE bool ahead_put(void *ctx, const struct json_item *it, struct json_at *at)
 {
     struct ahead_list *l = ctx;
+    (void)at;
     l->items[l->n++] = *it;
     return l->n < l->most;
 }
@@ -44,7 +45,7 @@ static inline size_t list_ahead(struct json_scan *s, uint32_t enter, struct json
         const enum json_kind kind = s->wide ? ahead_wide(s, enter, &l) : ahead_plain(s, enter, &l);
         if (kind != JS_END || l.n == most || !json_ahead_object(s, false))
             break;
-        ahead_put(&l, &(struct json_item){.kind = JS_OBJECT});
+        ahead_put(&l, &(struct json_item){.kind = JS_OBJECT}, NULL);
     }
     return l.n;
 }
