@@ -386,7 +386,7 @@ static unsigned cat_of(struct kineto *k)
 {
     const struct json_text *t = &k->event.cat;
     uint64_t text[2];
-    if (k->start < STRETCHES)
+    if (k->start < STRETCHES && !k->event.duplicates) /* else another may have come later */
         return k->start_of[k->start].cat;
     if (t->len == 0 || t->len > 16)
         return json_key_number(&k->cats, t);

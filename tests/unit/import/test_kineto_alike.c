@@ -210,6 +210,18 @@ TEST(a_process_that_is_not_written_as_json_allows_is_a_fault_each_time)
     }
 }
 
+TEST(a_category_that_comes_twice_is_the_last_one)
+{
+    static const char *const lines[] = {
+        "{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"a\", \"pid\": 7, \"tid\": 8, \"ts\": 1}",
+        "{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"b\", \"pid\": 7, \"tid\": 8, \"ts\": 2, "
+        "\"cat\": \"kernel\"}",
+        "{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"c\", \"pid\": 7, \"tid\": 8, \"ts\": 3, "
+        "\"ph\": \"i\"}",
+    };
+    CHECK(lines_are_alike(lines, COUNT_OF(lines)));
+}
+
 TEST(arguments_that_look_like_the_beginning_of_an_event_are_arguments)
 {
     static const char *const lines[] = {
