@@ -4,6 +4,8 @@
 #ifndef TESTS_BLOCK_EVENTS_H
 #define TESTS_BLOCK_EVENTS_H
 
+#include <string.h>
+
 #include "store/event_columns.h"
 
 /* Into out[rows]; their texts live in `a`. False: damaged. */
@@ -12,8 +14,10 @@ static inline bool block_events(struct codec *c, const struct events_block *b, s
 {
     struct event_columns columns = {0};
     const bool good = event_columns_read(&columns, c, b, &EVENT_WANT_ALL, a);
-    for (uint32_t i = 0; i < b->rows && good; i++)
+    for (uint32_t i = 0; i < b->rows && good; i++) {
+        memset(&out[i], 0xff, sizeof out[i]); /* every field is to be set */
         event_columns_row(&columns, i, &out[i]);
+    }
     event_columns_free(&columns);
     return good;
 }
