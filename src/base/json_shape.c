@@ -2,7 +2,7 @@
 /* json_shape.c - see json_shape.h. */
 #include "base/json_shape.h"
 
-#include "base/mem.h"
+#include "base/json_plain.h"
 
 const uint8_t *json_shape_number_plain(const uint8_t *p)
 {
@@ -28,44 +28,16 @@ static bool add_bytes(struct json_shape *s, const uint8_t *from, const uint8_t *
     return true;
 }
 
-/* Where the text that stands at p ends, quotes and all; NULL: it is none, or has something that
- * would have to be looked at. */
-static const uint8_t *plain_text(const uint8_t *p, const uint8_t *to)
-{
-    if (p >= to || *p != '"')
-        return NULL;
-    for (p++; p < to && *p != '"'; p++)
-        if (*p < ' ' || *p >= 0x80 || *p == '\\')
-            return NULL;
-    return p < to ? p + 1 : NULL;
-}
-
-static const uint8_t *white(const uint8_t *p, const uint8_t *to)
-{
-    while (p < to && (*p == ' ' || *p == '\n' || *p == '\t' || *p == '\r'))
-        p++;
-    return p;
-}
-
-/* Up to the value of a member that begins at p; NULL: there is none. */
-static const uint8_t *plain_key(const uint8_t *p, const uint8_t *to)
-{
-    p = plain_text(white(p, to), to);
-    if (!p)
-        return NULL;
-    p = white(p, to);
-    return p < to && *p == ':' ? white(p + 1, to) : NULL;
-}
-
 /* One member and the comma or bracket behind it; NULL: it is not plain. */
 static const uint8_t *learn_member(struct json_shape *s, const uint8_t *p, const uint8_t *to)
 {
-    const uint8_t *v = plain_key(p, to);
+    struct json_text ignored;
+    const uint8_t *v = plain_key(p, to, &ignored);
     if (!v || v >= to)
         return NULL;
     const bool text = *v == '"';
-    const uint8_t *end = text ? plain_text(v, to) : json_shape_number_plain(v);
-    const uint8_t *next = end && end < to ? white(end, to) : to;
+    const uint8_t *end = text ? plain_text(v, to, &ignored) : json_shape_number_plain(v);
+    const uint8_t *next = end && end < to ? plain_white(end, to) : to;
     if (next >= to || (*next != ',' && *next != '}'))
         return NULL;
     if (!add_bytes(s, p, text ? end : v))

@@ -6,6 +6,7 @@
  * kept of it and nothing else. */
 #include <string.h>
 
+#include "base/json_plain.h"
 #include "base/mem.h"
 #include "import/kineto.h"
 
@@ -21,43 +22,15 @@ void kineto_learn_arrow(struct kineto *k)
     k->arrows_read++;
 }
 
-/* The window ends with quotes, none of which these pass that they are not told to. */
-
-static const uint8_t *white(const uint8_t *p)
-{
-    while (p && (*p == ' ' || *p == '\n' || *p == '\t' || *p == '\r'))
-        p++;
-    return p;
-}
-
-/* Behind that byte and the white space before it; NULL: something else stands there. */
-static const uint8_t *byte(const uint8_t *p, uint8_t c)
-{
-    p = white(p);
-    return p && *p == c ? p + 1 : NULL;
-}
-
 /* To the value of a member with that key. */
-static const uint8_t *key(const uint8_t *p, const char *name)
+static const uint8_t *value_of(const uint8_t *p, const uint8_t *to, const char *key)
 {
-    const size_t n = strlen(name);
-    p = byte(p, '"');
-    if (!p || strncmp((const char *)p, name, n) != 0)
-        return NULL;
-    return white(byte(byte(p + n, '"'), ':'));
+    struct json_text found;
+    p = plain_key(p, to, &found);
+    return p && json_text_is(&found, key, strlen(key)) ? p : NULL;
 }
 
-static const uint8_t *text(const uint8_t *p, struct json_text *out)
-{
-    const uint8_t *from = byte(p, '"'), *q = from;
-    while (q && *q != '"')
-        q = *q < ' ' || *q >= 0x80 || *q == '\\' ? NULL : q + 1;
-    if (!q)
-        return NULL;
-    *out = text_of(from, q, 0);
-    return q + 1;
-}
-
+/* Behind it stands something else, at the latest the quotes that end the window. */
 static const uint8_t *number(const uint8_t *p, int64_t *out)
 {
     const uint8_t *q = p;
@@ -74,9 +47,9 @@ static const uint8_t *number(const uint8_t *p, int64_t *out)
 static void learn_start(struct kineto *k)
 {
     struct json_text ph = {0}, cat = {0};
-    const uint8_t *from = k->scan.hold + k->inside;
-    const uint8_t *p = text(key(from, "ph"), &ph);
-    p = text(key(byte(p, ','), "cat"), &cat);
+    const uint8_t *from = k->scan.hold + k->inside, *const to = k->scan.p;
+    const uint8_t *p = plain_text(value_of(from, to, "ph"), to, &ph);
+    p = plain_text(value_of(plain_byte(p, to, ','), to, "cat"), to, &cat);
     if (!p || *p != ',' || ph.len != 1)
         return;
     const uint32_t i = json_stretch_learn(&k->starts, from, p + 1);
@@ -93,10 +66,10 @@ static void learn_start(struct kineto *k)
 static void learn_thread(struct kineto *k)
 {
     const struct json_text *name = &k->event.name;
-    const uint8_t *from = (const uint8_t *)name->p + name->len + 1;
+    const uint8_t *from = (const uint8_t *)name->p + name->len + 1, *const to = k->scan.p;
     struct kineto_thread who = {0};
-    const uint8_t *p = number(key(byte(from, ','), "pid"), &who.pid);
-    p = number(key(byte(p, ','), "tid"), &who.tid);
+    const uint8_t *p = number(value_of(plain_byte(from, to, ','), to, "pid"), &who.pid);
+    p = number(value_of(plain_byte(p, to, ','), to, "tid"), &who.tid);
     if (!p || *p != ',')
         return;
     const uint32_t i = json_stretch_learn(&k->threads, from, p + 1);

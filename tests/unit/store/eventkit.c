@@ -138,28 +138,27 @@ void kit_tell(struct sink *s, const struct track *t, const struct event *v)
     s->ops->events(s, t, v, 1);
 }
 
-struct kit_pair kit_open_pair(const char *dir)
+static struct kit_pair open_pair(const char *dir, bool bulk)
 {
     struct kit_pair p;
     struct err e;
     char path[PATH_LEN];
     snprintf(path, sizeof path, "%s", dir);
     kit_mkdir(path);
-    OK(writer_open(&p.metrics, path, &e));
+    OK(bulk ? writer_open_bulk(&p.metrics, path, clock_tie_now(), &e)
+            : writer_open(&p.metrics, path, &e));
     OK(writer_open_beside(&p.events, p.metrics, "events", &e));
     return p;
 }
 
+struct kit_pair kit_open_pair(const char *dir)
+{
+    return open_pair(dir, false);
+}
+
 struct kit_pair kit_open_bulk(const char *dir)
 {
-    struct kit_pair p;
-    struct err e;
-    char path[PATH_LEN];
-    snprintf(path, sizeof path, "%s", dir);
-    kit_mkdir(path);
-    OK(writer_open_bulk(&p.metrics, path, clock_tie_now(), &e));
-    OK(writer_open_beside(&p.events, p.metrics, "events", &e));
-    return p;
+    return open_pair(dir, true);
 }
 
 void kit_close_pair(struct kit_pair *p)
