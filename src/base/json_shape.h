@@ -24,9 +24,9 @@ struct json_shape {
     struct json_shape_part parts[SHAPE_PARTS_MOST];
 };
 
-/* The object from behind its opening bracket to behind the closing one. False, and the shape is
- * left as it is, when the object is not plain: members that are texts without escapes, or numbers,
- * and not too many. */
+/* The object in a window from behind its opening bracket to behind the closing one. False, and the
+ * shape is left as it is, when the object is not plain: members that are texts without escapes, or
+ * numbers, and not too many. */
 bool json_shape_learn(struct json_shape *shape, const uint8_t *from, const uint8_t *to);
 
 /* Where the number that stands at p ends; NULL: not a plain one. */

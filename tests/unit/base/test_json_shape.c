@@ -20,11 +20,15 @@ static bool pass_plain(struct json_scan *s, const struct json_shape *shape)
     return json_shape_pass(s, shape, false);
 }
 
-/* Of an object and nothing else. */
+/* Of an object and nothing else, as at the end of a window. */
 static struct json_shape shape_of(const char *text)
 {
     struct json_shape shape = {0};
-    json_shape_learn(&shape, (const uint8_t *)text + 1, (const uint8_t *)text + strlen(text));
+    uint8_t window[512];
+    const size_t n = strlen(text);
+    memcpy(window, text, n);
+    memset(window + n, '"', JSON_PAD);
+    json_shape_learn(&shape, window + 1, window + n);
     return shape;
 }
 
