@@ -114,7 +114,7 @@ static void tell_lost(struct job_events *j, struct ring_reader *r, uint64_t coun
         return;
     snprintf(l.what, sizeof l.what, "process %" PRIu32, ring_reader_process(r)->pid);
     snprintf(l.why, sizeof l.why, "%s", why);
-    j->pass.behind->ops->loss(j->pass.behind, &l);
+    sink_pass_loss(&j->pass.sink, &l);
     j->lost += count;
 }
 

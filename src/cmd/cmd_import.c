@@ -12,6 +12,7 @@
 #include "cmd/cmd.h"
 #include "cmd/import_ours.h"
 #include "cmd/import_print.h"
+#include "cmd/interrupted.h"
 #include "cmd/output.h"
 #include "cmd/run_place.h"
 #include "query/run.h"
@@ -161,10 +162,13 @@ static int run(const struct cmd_args *a, struct err *e)
     if (rc == 0)
         rc = folder_open(&from, a->arg[0], format_of(a), e);
     if (rc == 0) {
+        interrupted_watch();
         rc = import_folder(a, &p, &from, e);
         folder_close(&from);
     }
     free(before);
+    if (rc != 0)
+        interrupted_end();
     return rc;
 }
 

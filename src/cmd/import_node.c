@@ -29,30 +29,12 @@ static void on_row(struct sink *s, struct group *g, mono_ns t)
     rows_take(&d->rows, g, t);
 }
 
-static void on_loss(struct sink *s, const struct loss *l)
-{
-    struct sink *to = writer_sink(((struct import_node *)s)->events);
-    to->ops->loss(to, l);
-}
-
-static void on_mark(struct sink *s, const struct mark *m)
-{
-    struct sink *to = writer_sink(((struct import_node *)s)->events);
-    to->ops->mark(to, m);
-}
-
-static void on_events(struct sink *s, const struct track *t, const struct event *v, size_t n)
-{
-    struct sink *to = writer_sink(((struct import_node *)s)->events);
-    to->ops->events(to, t, v, n);
-}
-
 int import_node_open(struct import_node **out, const char *folder, const char *id,
                      struct clock_tie tie, struct err *e)
 {
-    static const struct sink_ops ops = {on_row, on_loss, on_mark, on_events};
+    static const struct sink_ops ops = {on_row, sink_pass_loss, sink_pass_mark, sink_pass_events};
     struct import_node *d = xcalloc(1, sizeof *d);
-    d->sink.ops = &ops;
+    d->pass.sink.ops = &ops;
     d->rank = d->world_size = -1;
     snprintf(d->id, sizeof d->id, "%s", id);
     int rc = path_join(d->path, e, "%s/node-%s", folder, id);
@@ -67,7 +49,8 @@ int import_node_open(struct import_node **out, const char *folder, const char *i
         return rc;
     }
     rows_open(&d->rows, writer_sink(d->metrics));
-    pids_open(&d->pids, &d->sink);
+    d->pass.behind = writer_sink(d->events);
+    pids_open(&d->pids, &d->pass.sink);
     *out = d;
     return 0;
 }

@@ -15,12 +15,12 @@
 #define IMPORT_NODE_DEFAULT "trace"
 
 struct import_node {
-    struct sink sink; /* first: the sink is the node */
+    struct sink_pass pass; /* to the events file; first: the sink is the node */
     char id[NODE_ID_LEN];
     char path[PATH_LEN]; /* its folder, for now */
     struct writer *metrics, *events;
     struct import_rows rows;
-    struct import_pids pids;  /* what traces are told to; ends in `sink` */
+    struct import_pids pids;  /* what traces are told to; ends in `pass` */
     bool told;                /* anything at all */
     mono_ns first, last;      /* of that */
     int64_t rank, world_size; /* -1: not told, or there are several */

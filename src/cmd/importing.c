@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "cmd/interrupted.h"
 #include "import/import_losses.h"
 
 /* FILES_PER_NODE: held open while it is written. */
@@ -66,7 +67,7 @@ static struct sink *sink_of_node(void *ctx, const char *name)
 {
     struct import_node *d;
     struct err ignored; /* the importer counts what it cannot tell */
-    return node_of(ctx, name, &d, &ignored) == 0 ? &d->sink : NULL;
+    return node_of(ctx, name, &d, &ignored) == 0 ? &d->pass.sink : NULL;
 }
 
 static void machine(void *ctx, const struct import_machine *said)
@@ -93,7 +94,9 @@ static int on_progress(void *ctx, uint64_t done, uint64_t all, struct err *e)
     struct importing *m = ctx;
     const double share = all ? (double)done / (double)all : 0;
     progress_at(&m->progress, ((double)m->at + share) / (double)m->from->n, clock_mono());
-    return flush(m, e);
+    const int rc = interrupted_check(e);
+    m->stuck = rc != 0;
+    return rc ? rc : flush(m, e);
 }
 
 static bool gave_something(const struct import_result *r)
@@ -170,7 +173,7 @@ static void tell_lost(struct import_node *d, const char *name, enum loss_id id, 
     const size_t n = strlen(name), room = sizeof l.what - sizeof "file ";
     snprintf(l.what, sizeof l.what, "file %s", n > room ? name + n - room : name);
     snprintf(l.why, sizeof l.why, "%s", why);
-    d->sink.ops->loss(&d->sink, &l);
+    sink_pass_loss(&d->pass.sink, &l);
 }
 
 /* A trace that breaks off before it says what its times count from: they are of no day, and the run
@@ -201,7 +204,7 @@ static void take_part(struct importing *m, struct folder_file *x, struct import_
         part->failed = arena_strdup(&m->from->arena, e->msg);
     m->n_good += rc == 0;
     add_counts(&m->sum, r);
-    import_tell_losses(r, &part->node->sink);
+    import_tell_losses(r, &part->node->pass.sink);
 }
 
 static int read_next(struct importing *m, struct err *e)

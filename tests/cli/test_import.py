@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import signal
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -181,3 +184,26 @@ def test_a_run_that_is_there_is_not_touched(run_fp, trace_file, tmp_path):
     done = run_fp("import", trace_file, "-o", tmp_path / "run")
     assert done.returncode == 1 and "is there already" in done.stderr
     assert left_in(tmp_path / "run") == ["mine"]
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_an_import_that_is_interrupted_takes_everything_back(footplate, tmp_path, name):
+    which = signal.Signals[name]
+    line = json.dumps(span("cpu_op", "aten::mm", 1000, 5)).encode() + b",\n"
+    path, home = tmp_path / "long.json.gz", tmp_path / "runs"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(b"[\n")
+        for _ in range(400):
+            file.write(line * 5000)
+    child = subprocess.Popen(
+        [footplate, "import", "--dir", home, path],
+        stdout=subprocess.DEVNULL,
+        # What starts the tests may ignore it, and what is ignored stays so.
+        preexec_fn=lambda: signal.signal(which, signal.SIG_DFL),
+    )
+    deadline = time.monotonic() + 30
+    while not list(home.glob(".import-*/*/events.fp")) and time.monotonic() < deadline:
+        time.sleep(0.001)
+    child.send_signal(which)
+    assert child.wait(timeout=30) == -which
+    assert not home.exists()
