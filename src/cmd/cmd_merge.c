@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/interrupted.h"
 #include "cmd/restoring.h"
 #include "cmd/run_place.h"
 #include "cmd/steprange.h"
@@ -219,6 +220,7 @@ static int run(const struct cmd_args *a, struct err *e)
     const bool made = stat(p.dir, &st) < 0;
     if (rc == 0)
         rc = dir_make(p.dir, e);
+    interrupted_watch();
     if (rc == 0)
         rc = make_run(a, v, a->n_args, &p, e);
     if (rc != 0 && made)
@@ -226,6 +228,8 @@ static int run(const struct cmd_args *a, struct err *e)
     for (size_t i = 0; i < a->n_args; i++)
         run_close(v[i].run);
     arena_free(&arena);
+    if (rc != 0)
+        interrupted_end();
     return rc;
 }
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cmd/interrupted.h"
 #include "cmd/restoring.h"
 #include "import/import_losses.h"
 
@@ -28,8 +27,7 @@ static int on_progress(void *ctx, uint64_t done, uint64_t all, struct err *e)
 {
     struct reading *r = ctx;
     progress_at(&r->progress, all ? (double)done / (double)all : 0, clock_mono());
-    const int rc = interrupted_check(e);
-    return rc ? rc : restoring_flush(&r->restoring, e);
+    return restoring_flush(&r->restoring, e);
 }
 
 static int read_file(struct reading *r, const struct folder_file *x, struct import_part *part,

@@ -80,7 +80,7 @@ static void machine(void *ctx, const struct import_machine *said)
 
 static int flush(struct importing *m, struct err *e)
 {
-    int rc = 0;
+    int rc = interrupted_check(e);
     for (size_t i = 0; i < m->n_nodes && rc == 0; i++)
         rc = import_node_flush(m->nodes[i], e);
     m->stuck = rc != 0;
@@ -94,9 +94,7 @@ static int on_progress(void *ctx, uint64_t done, uint64_t all, struct err *e)
     struct importing *m = ctx;
     const double share = all ? (double)done / (double)all : 0;
     progress_at(&m->progress, ((double)m->at + share) / (double)m->from->n, clock_mono());
-    const int rc = interrupted_check(e);
-    m->stuck = rc != 0;
-    return rc ? rc : flush(m, e);
+    return flush(m, e);
 }
 
 static bool gave_something(const struct import_result *r)

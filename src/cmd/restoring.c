@@ -11,6 +11,7 @@
 #include "agent/nodefile.h"
 #include "base/json_read.h"
 #include "base/mem.h"
+#include "cmd/interrupted.h"
 #include "query/names.h"
 
 enum { FLUSH_ROWS = 256 << 10, FLUSH_EVENTS = 1 << 20, SESSIONS_MOST = 1000, NODES_MOST = 4096 };
@@ -149,7 +150,9 @@ static int flush_writer(struct writer *w, size_t most, struct err *e)
 
 int restoring_flush(struct restoring *m, struct err *e)
 {
-    int rc = m->err.code ? err_set(e, (enum err_code)m->err.code, "%s", m->err.msg) : 0;
+    int rc = interrupted_check(e);
+    if (rc == 0 && m->err.code)
+        rc = err_set(e, (enum err_code)m->err.code, "%s", m->err.msg);
     for (size_t i = 0; rc == 0 && i < m->n_nodes; i++) {
         struct restored_node *d = m->nodes[i];
         rc = flush_writer(d->metrics, FLUSH_ROWS, e);
