@@ -216,8 +216,8 @@ static void put_steps(const struct show *s, enum event_mode mode)
         mode_name(mode), ranks > 1 ? arena_printf(s->arena, " on each of %zu ranks", ranks) : "",
         human_value(best.p50_s, "s", p50, sizeof p50),
         human_value(best.p95_s, "s", p95, sizeof p95),
-        isnan(best.samples_per_s) ? ""
-                                  : arena_printf(s->arena, ", %.1f samples/s%s", best.samples_per_s,
+        isnan(best.throughput_steady) ? ""
+                                  : arena_printf(s->arena, ", %.1f samples/s%s", best.throughput_steady,
                                                  ranks > 1 ? " a rank" : ""));
 }
 

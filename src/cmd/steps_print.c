@@ -117,7 +117,7 @@ static void put_row(struct table *t, const struct steps_row *row, const size_t *
     table_cell(t, "%s", human_count(s->count, text, sizeof text));
     for (size_t i = 0; i < COUNT_OF(times); i++)
         table_cell(t, "%s", human_value(times[i], "s", text, sizeof text));
-    table_cell(t, isnan(s->samples_per_s) ? "-" : "%.1f", s->samples_per_s);
+    table_cell(t, isnan(s->throughput_steady) ? "-" : "%.1f", s->throughput_steady);
     for (size_t k = 0; k < step_parts(); k++)
         whole_s += row->part_s[k];
     percents_of(row->part_s, step_parts(), pct);

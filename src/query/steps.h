@@ -20,18 +20,42 @@ const char *step_part_name(size_t part); /* "data", "forward", ...; the last is 
 struct step {
     int64_t number; /* from 0 per rank and mode, or as the program said */
     enum event_mode mode;
-    bool cut;  /* the process ended, or the run was read, in its middle */
-    bool said; /* the program or its framework marked it; else derived from its parts */
+    bool cut;       /* the process ended, or the run was read, in its middle */
+    bool said;      /* the program or its framework marked it; else derived from its parts */
+    bool warmup;    /* one of the first steps, before the loop has its usual pace */
+    bool disturbed; /* a detail window recorded it, or had just ended: slower than usual */
     wall_ns start;
     int64_t dur_ns;
+    int64_t between_ns;      /* from its end to the begin of the next step of the rank, of any mode;
+                              * -1: there is none, or it is cut */
+    int64_t between_sync_ns; /* of that, time in which the program waited for the GPU */
     int64_t part_ns[STEP_PARTS_MOST];
     int64_t batch; /* samples, summed over the batches that it fetched; -1: not known */
 };
+
+/* An iteration lasts from the begin of a step to the begin of the next. -1: it has no end. */
+static inline int64_t step_iteration_ns(const struct step *s)
+{
+    return s->between_ns < 0 ? -1 : s->dur_ns + s->between_ns;
+}
+
+/* Whether statistics of the loop count it. */
+static inline bool step_is_steady(const struct step *s)
+{
+    return !s->cut && !s->warmup && !s->disturbed;
+}
 
 /* `v` sorted by begin (as events_read gives it). Steps of one thread never overlap; in order of
  * time. */
 void steps_derive(const struct run_event *v, size_t n, struct arena *a, struct step **out,
                   size_t *n_out);
+
+/* GPU time of the phases that hooks timed, as spans on the lines of the process's devices. Those of
+ * warm-up and of detail windows are left out. */
+struct gpu_phases {
+    uint64_t n[EV_N]; /* spans, by name: EV_FORWARD, EV_FORWARD_EVAL, EV_BACKWARD, ... */
+    int64_t sum_ns[EV_N];
+};
 
 struct rank_steps {
     const struct run_process *process;
@@ -40,6 +64,7 @@ struct rank_steps {
     struct step *steps; /* NULL: they are in `kept` */
     size_t n;
     struct kept kept;
+    struct gpu_phases gpu;
 };
 
 /* Every process that has steps, loader workers left out, sorted by rank. */
@@ -73,9 +98,24 @@ struct step_stats {
     enum event_mode mode;
     size_t count;
     double mean_s, min_s, p50_s, p95_s, p99_s, max_s, stddev_s; /* population */
-    double samples_per_s;                                       /* NAN: batch sizes not known */
-    int64_t *outliers; /* numbers of steps that took more than mean + 3 stddev */
+    int64_t *outliers; /* numbers of steps whose iteration took more than mean + 3 stddev */
     size_t n_outliers;
+
+    /* Iterations: begin to begin. Of steady steps, or of all when there are no steady ones. */
+    size_t iterations;
+    double iteration_mean_s, iteration_p50_s, iteration_p95_s, iteration_p99_s, iteration_max_s;
+    double iteration_stddev_s;
+    size_t warmup, disturbed; /* steps that were left out */
+
+    /* Samples over wall time of the loop; NAN: batch sizes are not known. */
+    double throughput_steady;  /* warm-up, evaluation, checkpoints, detail windows left out */
+    double throughput_overall; /* from the begin of the first step to the end of the last */
+
+    /* What an iteration is spent on, on the mean. Host parts add up to the iteration: what the
+     * program waited for the GPU between steps counts for "sync", the rest for `between_s`. */
+    double host_part_s[STEP_PARTS_MOST], between_s;
+    double gpu_part_s[STEP_PARTS_MOST]; /* NAN: not timed */
+    size_t gpu_timed_steps;             /* 0: no GPU times */
 };
 
 void step_stats_of(const struct rank_steps *s, enum event_mode mode, struct arena *a,

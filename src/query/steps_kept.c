@@ -3,8 +3,18 @@
 #include "base/mem.h"
 #include "query/steps_own.h"
 
-enum { C_NUMBER, C_FLAGS, C_START, C_DUR, C_BATCH, C_PARTS, COLUMNS = C_PARTS + STEP_PARTS_MOST };
-enum { FLAG_CUT = 1, FLAG_SAID = 2, MODE_SHIFT = 2 };
+enum {
+    C_NUMBER,
+    C_FLAGS,
+    C_START,
+    C_DUR,
+    C_BATCH,
+    C_BETWEEN,
+    C_BETWEEN_SYNC,
+    C_PARTS,
+    COLUMNS = C_PARTS + STEP_PARTS_MOST
+};
+enum { FLAG_CUT = 1, FLAG_SAID = 2, FLAG_WARMUP = 4, FLAG_DISTURBED = 8, MODE_SHIFT = 4 };
 
 _Static_assert((int)COLUMNS <= (int)KEPT_COLUMNS_MOST, "a step fits into a row");
 
@@ -13,10 +23,13 @@ static void cells_of(const struct step *v, size_t n, struct kept_cells *out)
     for (size_t i = 0; i < n; i++) {
         out->v[C_NUMBER][i] = v[i].number;
         out->v[C_FLAGS][i] = (int64_t)v[i].mode << MODE_SHIFT | (v[i].said ? FLAG_SAID : 0) |
-                             (v[i].cut ? FLAG_CUT : 0);
+                             (v[i].cut ? FLAG_CUT : 0) | (v[i].warmup ? FLAG_WARMUP : 0) |
+                             (v[i].disturbed ? FLAG_DISTURBED : 0);
         out->v[C_START][i] = v[i].start.ns;
         out->v[C_DUR][i] = v[i].dur_ns;
         out->v[C_BATCH][i] = v[i].batch;
+        out->v[C_BETWEEN][i] = v[i].between_ns;
+        out->v[C_BETWEEN_SYNC][i] = v[i].between_sync_ns;
         for (size_t k = 0; k < STEP_PARTS_MOST; k++)
             out->v[C_PARTS + k][i] = v[i].part_ns[k];
     }
@@ -38,6 +51,8 @@ static void set_flags(struct step *s, int64_t flags)
 {
     s->cut = flags & FLAG_CUT;
     s->said = flags & FLAG_SAID;
+    s->warmup = flags & FLAG_WARMUP;
+    s->disturbed = flags & FLAG_DISTURBED;
     s->mode = (enum event_mode)(flags >> MODE_SHIFT);
 }
 
@@ -51,6 +66,8 @@ size_t rank_steps_read(const struct rank_steps *r, size_t i, struct step *out)
         out[s].start.ns = x.v[C_START][s];
         out[s].dur_ns = x.v[C_DUR][s];
         out[s].batch = x.v[C_BATCH][s];
+        out[s].between_ns = x.v[C_BETWEEN][s];
+        out[s].between_sync_ns = x.v[C_BETWEEN_SYNC][s];
         for (size_t k = 0; k < STEP_PARTS_MOST; k++)
             out[s].part_ns[k] = x.v[C_PARTS + k][s];
     }
@@ -67,6 +84,8 @@ struct step rank_step(const struct rank_steps *r, size_t i)
     s.start.ns = kept_cell(&r->kept, C_START, i);
     s.dur_ns = kept_cell(&r->kept, C_DUR, i);
     s.batch = kept_cell(&r->kept, C_BATCH, i);
+    s.between_ns = kept_cell(&r->kept, C_BETWEEN, i);
+    s.between_sync_ns = kept_cell(&r->kept, C_BETWEEN_SYNC, i);
     for (size_t k = 0; k < STEP_PARTS_MOST; k++)
         s.part_ns[k] = kept_cell(&r->kept, C_PARTS + k, i);
     return s;

@@ -68,7 +68,7 @@ void step_stats_of(const struct rank_steps *s, enum event_mode mode, struct aren
                                .p99_s = NAN,
                                .max_s = NAN,
                                .stddev_s = NAN,
-                               .samples_per_s = rate(s, mode)};
+                               .throughput_steady = rate(s, mode)};
     double *v = xcalloc(s->n, sizeof *v);
     for (size_t i = 0; i < s->n; i++)
         if (counts(&s->steps[i], mode))

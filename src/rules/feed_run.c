@@ -46,7 +46,10 @@ static void find_nodes(const struct run_info *info, const struct pricing *pricin
  * step, and the one that ends last. Steps of a rank do not overlap. */
 static struct rank_steps outermost(const struct rank_steps *r, struct arena *a)
 {
-    struct rank_steps out = {r->process, r->node, r->rank, arena_array(a, struct step, 3), 0, {0}};
+    struct rank_steps out = {.process = r->process,
+                             .node = r->node,
+                             .rank = r->rank,
+                             .steps = arena_array(a, struct step, 3)};
     size_t train = 0;
     while (train < r->n && rank_step(r, train).mode != MODE_TRAIN)
         train++;
@@ -81,6 +84,7 @@ static int find_times(struct run *r, const struct feed *f, struct arena *a, stru
         .job_end = phases.job_end,
         .loop_start = phases.loop_start,
         .loop_end = phases.loop_end,
+        .steady_start = phases.loop_start,
     };
     return 0;
 }

@@ -80,6 +80,7 @@ struct run_facts {
     bool has_steps;
     wall_ns job_start, job_end;   /* end: or now */
     wall_ns loop_start, loop_end; /* of the steps so far, when there are any */
+    wall_ns steady_start;         /* the loop after its warm-up: where sweeps begin to count */
 };
 
 #endif

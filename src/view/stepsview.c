@@ -170,7 +170,7 @@ static const struct {
     {"p99_s", offsetof(struct step_stats, p99_s)},
     {"max_s", offsetof(struct step_stats, max_s)},
     {"stddev_s", offsetof(struct step_stats, stddev_s)},
-    {"samples_per_s", offsetof(struct step_stats, samples_per_s)},
+    {"samples_per_s", offsetof(struct step_stats, throughput_steady)},
 };
 
 static void rank_json(struct jw *j, const struct rank_steps *r)
