@@ -18,12 +18,19 @@ static bool may_step(const struct event_track *t)
     return t->track.process->worker < 0 && t->track.track.kind == TRACK_THREAD;
 }
 
+/* Whether phases are timed there. */
+static bool has_gpu_times(const struct event_track *t)
+{
+    return t->track.process->worker < 0 && t->track.track.kind == TRACK_DEVICE;
+}
+
 static struct hook_piece *add_piece(struct hook_pass *p, const struct event_track *t,
                                     uint32_t first)
 {
     if ((p->n & (p->n - 1)) == 0) /* room doubles */
         p->v = xrealloc(p->v, p->n ? 2 * p->n : 1, sizeof *p->v);
-    p->v[p->n] = (struct hook_piece){.track = t, .first = first, .may_step = may_step(t)};
+    p->v[p->n] = (struct hook_piece){
+        .track = t, .first = first, .may_step = may_step(t), .gpu_times = has_gpu_times(t)};
     return &p->v[p->n++];
 }
 
@@ -43,7 +50,8 @@ void hook_pass_open(struct hook_pass *p, const struct event_index *x,
 {
     *p = (struct hook_pass){.index = x, .wanted = wanted};
     for (size_t i = 0; i < x->n_tracks; i++)
-        if (!x->tracks[i].track.detail && (wanted || may_step(&x->tracks[i])))
+        if (!x->tracks[i].track.detail &&
+            (wanted || may_step(&x->tracks[i]) || has_gpu_times(&x->tracks[i])))
             add_track(p, &x->tracks[i]);
 }
 
@@ -66,17 +74,26 @@ static void give_room(struct hook_pass *p, size_t begin, size_t end)
         }
 }
 
+static void gpu_spans_free(struct gpu_spans *g)
+{
+    free(g->v);
+    *g = (struct gpu_spans){0};
+}
+
 void hook_pass_forget(const struct hook_pass *p, size_t begin, size_t end)
 {
     for (size_t i = begin; i < end; i++)
         if (i == begin || p->v[i].track->store != p->v[i - 1].track->store)
             store_forget(p->v[i].track->store);
+    for (size_t i = begin; i < end; i++)
+        gpu_spans_free(&p->v[i].gpu);
 }
 
 void hook_pass_close(struct hook_pass *p)
 {
     for (size_t i = 0; i < p->n; i++) {
         sorted_runs_free(&p->v[i].points.runs);
+        gpu_spans_free(&p->v[i].gpu);
         named_list_free(&p->v[i].named);
     }
     free(p->room);
@@ -134,11 +151,24 @@ static void take_named(struct hook_piece *to, const struct hook_pass *p, const s
     named_list_push(&to->named, &x);
 }
 
+static void take_gpu(struct gpu_spans *to, const struct event *v, enum event_id id)
+{
+    if (id == EV_N || v->kind != EVENT_SPAN || v->end != END_KNOWN || v->dur_ns < 0)
+        return;
+    if (to->n == to->cap) {
+        to->cap = to->cap ? 2 * to->cap : 256;
+        to->v = xrealloc(to->v, to->cap, sizeof *to->v);
+    }
+    to->v[to->n++] = (struct gpu_span){v->at.ns, v->dur_ns, id};
+}
+
 static void take(struct reader *rd, struct hook_piece *to, const struct event *v)
 {
     const struct point_name name = names_seen_find(&rd->names, v->name);
     if (to->may_step)
         points_add(&to->points, v, name);
+    if (to->gpu_times)
+        take_gpu(&to->gpu, v, name.id);
     if (rd->wanted[name.id] && v->kind != EVENT_STEP)
         take_named(to, rd->pass, v, name.id);
 }
@@ -148,7 +178,7 @@ static void read_block(struct reader *rd, struct hook_piece *to, const struct ev
     static const struct event_want want = {.value = true};
     struct arena texts = {0};
     names_seen_forget(&rd->names);
-    if ((to->may_step || holds_wanted(rd, b, &texts)) &&
+    if ((to->may_step || to->gpu_times || holds_wanted(rd, b, &texts)) &&
         event_columns_read(&rd->block, rd->codec, b, &want, &texts))
         for (uint32_t i = 0; i < b->rows; i++) {
             struct event v;

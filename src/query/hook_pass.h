@@ -11,13 +11,26 @@
 #include "query/run_open.h"
 #include "query/steps_own.h"
 
+/* A phase as the device had it. */
+struct gpu_span {
+    int64_t at, dur_ns; /* monotonic clock of the node */
+    enum event_id id;
+};
+
+struct gpu_spans {
+    struct gpu_span *v;
+    size_t n, cap;
+};
+
 /* Some blocks of a track, one behind the other. */
 struct hook_piece {
     const struct event_track *track;
     uint32_t first, n; /* of its blocks */
     uint64_t rows;
     bool may_step;        /* steps may be in it */
+    bool gpu_times;       /* phases of the process, as a device had them */
     struct points points; /* in room of the pass, behind those of the piece before */
+    struct gpu_spans gpu; /* of a device's line */
     struct named_list named;
 };
 

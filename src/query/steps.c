@@ -46,12 +46,112 @@ static struct process_pieces find_main(const struct process_pieces *p)
     return best;
 }
 
+/* ---- GPU times ---- */
+
+/* Times that do not count: before the warm-up is over, and while detail windows slow the program.
+ * In order. */
+struct quiet_times {
+    int64_t steady_from;
+    struct {
+        int64_t from, to;
+    } v[64];
+    size_t n;
+};
+
+static void quiet_times_see(struct quiet_times *q, const struct step *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const int64_t from = v[i].start.ns, to = step_end(&v[i]) + MAX_OF(v[i].between_ns, 0);
+        if (v[i].mode == MODE_TRAIN && step_is_steady(&v[i]) && q->steady_from == INT64_MAX)
+            q->steady_from = from;
+        if (!v[i].disturbed)
+            continue;
+        if (q->n && q->v[q->n - 1].to >= from)
+            q->v[q->n - 1].to = to;
+        else if (q->n < COUNT_OF(q->v))
+            q->v[q->n].from = from, q->v[q->n++].to = to;
+    }
+}
+
+static bool is_quiet(const struct quiet_times *q, int64_t t)
+{
+    bool quiet = t < q->steady_from;
+    for (size_t i = 0; i < q->n && !quiet; i++)
+        quiet = t >= q->v[i].from && t < q->v[i].to;
+    return quiet;
+}
+
+static int by_begin(const void *a, const void *b)
+{
+    const struct gpu_span *x = a, *y = b;
+    if (x->at != y->at)
+        return x->at < y->at ? -1 : 1;
+    return (x->dur_ns < y->dur_ns) - (x->dur_ns > y->dur_ns);
+}
+
+/* The time of a span that lies in another is taken from the outer one. */
+static void add_gpu_spans(struct gpu_spans *g, const struct quiet_times *q, struct gpu_phases *out)
+{
+    struct gpu_span outer = {.at = INT64_MIN};
+    if (g->n)
+        qsort(g->v, g->n, sizeof *g->v, by_begin);
+    for (size_t i = 0; i < g->n; i++) {
+        const struct gpu_span *x = &g->v[i];
+        if (is_quiet(q, x->at))
+            continue;
+        out->n[x->id]++;
+        out->sum_ns[x->id] += x->dur_ns;
+        if (outer.at != INT64_MIN && x->at + x->dur_ns <= outer.at + outer.dur_ns)
+            out->sum_ns[outer.id] -= x->dur_ns;
+        else
+            outer = *x;
+    }
+}
+
+static bool is_timed_phase(uint8_t what)
+{
+    switch (what) {
+    case EV_FORWARD:
+    case EV_FORWARD_EVAL:
+    case EV_BACKWARD:
+    case EV_OPTIMIZER:
+    case EV_ZERO_GRAD:
+    case EV_GRAPH:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static struct gpu_phases gpu_phases_of(const struct process_pieces *p, const struct points *host,
+                                       const struct quiet_times *q)
+{
+    struct gpu_phases out = {0};
+    bool timed = false;
+    for (size_t i = 0; i < p->n; i++) {
+        add_gpu_spans(&p->v[i].gpu, q, &out);
+        timed |= p->v[i].gpu.n > 0;
+    }
+    for (size_t i = 0; timed && i < host->n; i++)
+        if (is_timed_phase(host->v[i].what) && !is_quiet(q, host->v[i].at))
+            out.host_n[host->v[i].what]++;
+    return out;
+}
+
+/* ---- the steps of a process ---- */
+
 static void derive(const struct process_pieces *p, struct arena *a, struct rank_steps *out)
 {
     const struct process_pieces m = find_main(p);
+    struct quiet_times quiet = {.steady_from = INT64_MAX};
     *out = (struct rank_steps){.rank = p->v[0].track->track.process->rank};
-    if (m.n)
-        steps_of_points(hook_pass_points(m.v, m.n), a, &out->steps, &out->n);
+    if (m.n == 0)
+        return;
+    const struct points *points = hook_pass_points(m.v, m.n);
+    steps_of_points(points, a, &out->steps, &out->n);
+    steps_mark_warmup(out->steps, out->n);
+    quiet_times_see(&quiet, out->steps, out->n);
+    out->gpu = gpu_phases_of(p, points, &quiet);
     for (size_t i = 0; i < out->n; i++)
         out->steps[i].start = event_wall(m.v[0].track->store, (mono_ns){out->steps[i].start.ns});
 }
@@ -63,6 +163,7 @@ static void derive_kept(const struct process_pieces *p, struct arena *a, struct 
     struct step some[KEPT_ROWS];
     struct step_list l;
     struct steps_fill fill;
+    struct quiet_times quiet = {.steady_from = INT64_MAX};
     *out = (struct rank_steps){.rank = p->v[0].track->track.process->rank};
     if (m.n == 0)
         return;
@@ -72,12 +173,16 @@ static void derive_kept(const struct process_pieces *p, struct arena *a, struct 
     steps_kept_open(&out->kept, l.n, a);
     for (size_t i = 0; i < l.n; i += KEPT_ROWS) {
         const size_t n = MIN_OF(l.n - i, (size_t)KEPT_ROWS);
-        steps_fill_next(&fill, l.v + i, some, n);
+        steps_fill_next(&fill, &l, i, some, n);
+        if (i == 0)
+            steps_mark_warmup(some, n);
+        quiet_times_see(&quiet, some, n);
         for (size_t k = 0; k < n; k++)
             some[k].start = event_wall(m.v[0].track->store, (mono_ns){some[k].start.ns});
         steps_kept_put(&out->kept, i, some, a);
     }
     out->n = l.n;
+    out->gpu = gpu_phases_of(p, points, &quiet);
     steps_fill_close(&fill);
     free(l.v);
 }

@@ -24,6 +24,7 @@ struct step {
     bool said;      /* the program or its framework marked it; else derived from its parts */
     bool warmup;    /* one of the first steps, before the loop has its usual pace */
     bool disturbed; /* a detail window recorded it, or had just ended: slower than usual */
+    bool saves;     /* a checkpoint was saved in its iteration */
     wall_ns start;
     int64_t dur_ns;
     int64_t between_ns;      /* from its end to the begin of the next step of the rank, of any mode;
@@ -53,8 +54,9 @@ void steps_derive(const struct run_event *v, size_t n, struct arena *a, struct s
 /* GPU time of the phases that hooks timed, as spans on the lines of the process's devices. Those of
  * warm-up and of detail windows are left out. */
 struct gpu_phases {
-    uint64_t n[EV_N]; /* spans, by name: EV_FORWARD, EV_FORWARD_EVAL, EV_BACKWARD, ... */
-    int64_t sum_ns[EV_N];
+    uint64_t n[EV_N];      /* spans, by name: EV_FORWARD, EV_FORWARD_EVAL, EV_BACKWARD, ... */
+    int64_t sum_ns[EV_N];  /* without what lies inside them: an optimizer may run the passes */
+    uint64_t host_n[EV_N]; /* spans of the same names on the host, timed or not */
 };
 
 struct rank_steps {

@@ -34,7 +34,7 @@ void steps_of_points(const struct points *p, struct arena *a, struct step **out,
     *out = arena_array(a, struct step, l.n);
     *n = l.n;
     steps_fill_open(&fill, p);
-    steps_fill_next(&fill, l.v, *out, l.n);
+    steps_fill_next(&fill, &l, 0, *out, l.n);
     steps_fill_close(&fill);
     free(l.v);
 }
@@ -48,6 +48,7 @@ void steps_derive(const struct run_event *v, size_t n, struct arena *a, struct s
         points_add(&p, &v[i].event, names_seen_find(&names, v[i].event.name));
     points_sort(&p);
     steps_of_points(&p, a, out, n_out);
+    steps_mark_warmup(*out, *n_out);
     points_free(&p);
     /* Every step begins with an event; both are in order of time. */
     for (size_t i = 0, k = 0; i < *n_out; i++) {

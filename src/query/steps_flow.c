@@ -8,15 +8,17 @@
 #include "base/mem.h"
 #include "query/steps_own.h"
 
-/* LAG: steps that wait for those behind them. POINTS_MOST: when nothing becomes a step for so long,
+/* LAG: steps that wait for those that follow. POINTS_MOST: when nothing becomes a step for so long,
  * the older half is given up. */
 enum { LAG = 2, POINTS_MOST = 1 << 16 };
 
 struct steps_flow {
     struct points points;
     struct names_seen names;
-    uint64_t marked;         /* of those that are gone */
-    int64_t numbers[MODE_N]; /* of steps handed out */
+    uint64_t marked;                            /* of those that are gone */
+    int64_t numbers[MODE_N];                    /* of steps handed out */
+    int64_t first_ns[MODE_N][WARMUP_LOOKED_AT]; /* iterations of the first steps */
+    size_t n_first[MODE_N];                     /* of those, handed out */
 };
 
 struct steps_flow *steps_flow_open(void)
@@ -70,14 +72,38 @@ static void number(struct steps_flow *f, struct step *v, size_t n)
     }
 }
 
+/* As steps_mark_warmup does with all of them, by what is known so far: `n` are handed out now, and
+ * `known` are known. */
+static void mark_warmup(struct steps_flow *f, struct step *v, size_t n, size_t known)
+{
+    for (enum event_mode m = 0; m < MODE_N; m++) {
+        const size_t from = f->n_first[m];
+        size_t all = from, k = from;
+        if (from >= WARMUP_MOST)
+            continue;
+        for (size_t i = 0; i < known && all < WARMUP_LOOKED_AT; i++)
+            if (v[i].mode == m && !v[i].cut)
+                f->first_ns[m][all++] = MAX_OF(step_iteration_ns(&v[i]), v[i].dur_ns);
+        for (size_t i = 0; i < n && k < all; i++) {
+            if (v[i].mode != m || v[i].cut)
+                continue;
+            v[i].warmup |= warmup_is_slow(f->first_ns[m], all, k);
+            k++;
+        }
+        f->n_first[m] = k;
+    }
+}
+
 void steps_flow_take(struct steps_flow *f, bool ended, struct arena *a, struct step **out,
                      size_t *n)
 {
     points_sort(&f->points);
     steps_of_points(&f->points, a, out, n);
+    const size_t known = *n;
     if (!ended)
         *n = *n > LAG ? *n - LAG : 0;
     number(f, *out, *n);
+    mark_warmup(f, *out, *n, known);
     if (*n)
         drop_before(f, step_end(&(*out)[*n - 1]));
     else if (f->points.n > POINTS_MOST)

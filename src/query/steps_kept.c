@@ -14,7 +14,14 @@ enum {
     C_PARTS,
     COLUMNS = C_PARTS + STEP_PARTS_MOST
 };
-enum { FLAG_CUT = 1, FLAG_SAID = 2, FLAG_WARMUP = 4, FLAG_DISTURBED = 8, MODE_SHIFT = 4 };
+enum {
+    FLAG_CUT = 1,
+    FLAG_SAID = 2,
+    FLAG_WARMUP = 4,
+    FLAG_DISTURBED = 8,
+    FLAG_SAVES = 16,
+    MODE_SHIFT = 5
+};
 
 _Static_assert((int)COLUMNS <= (int)KEPT_COLUMNS_MOST, "a step fits into a row");
 
@@ -24,7 +31,7 @@ static void cells_of(const struct step *v, size_t n, struct kept_cells *out)
         out->v[C_NUMBER][i] = v[i].number;
         out->v[C_FLAGS][i] = (int64_t)v[i].mode << MODE_SHIFT | (v[i].said ? FLAG_SAID : 0) |
                              (v[i].cut ? FLAG_CUT : 0) | (v[i].warmup ? FLAG_WARMUP : 0) |
-                             (v[i].disturbed ? FLAG_DISTURBED : 0);
+                             (v[i].disturbed ? FLAG_DISTURBED : 0) | (v[i].saves ? FLAG_SAVES : 0);
         out->v[C_START][i] = v[i].start.ns;
         out->v[C_DUR][i] = v[i].dur_ns;
         out->v[C_BATCH][i] = v[i].batch;
@@ -53,6 +60,7 @@ static void set_flags(struct step *s, int64_t flags)
     s->said = flags & FLAG_SAID;
     s->warmup = flags & FLAG_WARMUP;
     s->disturbed = flags & FLAG_DISTURBED;
+    s->saves = flags & FLAG_SAVES;
     s->mode = (enum event_mode)(flags >> MODE_SHIFT);
 }
 

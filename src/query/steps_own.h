@@ -92,24 +92,43 @@ struct step_cover {
     int sign;
 };
 
+/* A part that has the time until `end`, but for what is taken from it. */
+struct step_owner {
+    int64_t end;
+    uint8_t part;
+};
+
 /* Steps from bare ones, with their parts and batches: all of a thread in order, some at a time. */
 struct steps_fill {
     const struct points *points; /* sorted */
-    size_t point, batch;         /* the next to look at: for parts, for sizes of batches */
+    size_t point, batch, mark;   /* the next to look at: for parts, batches, marks */
     struct step *v;              /* the steps at hand */
-    size_t n, at;                /* the first that does not lie wholly behind us */
+    size_t n, at;                /* the first that has not ended where we are */
     int64_t end;                 /* of the last of them */
     struct step_cover *over;     /* reaches into steps that follow */
     size_t n_over, cap_over;
-    int64_t covered, covered_inside;
-    uint8_t outer; /* the part that covers */
-    uint8_t optimizer, forward, backward;
+    int64_t covered; /* up to here some part has the time */
+    struct step_owner owner[8];
+    size_t n_owners;
+    int64_t detail_end; /* of detail windows so far */
+    int disturbed;      /* steps still to be marked */
+    uint8_t optimizer, forward, backward, compile, sync;
 };
 
 void steps_fill_open(struct steps_fill *w, const struct points *p);
-void steps_fill_next(struct steps_fill *w, const struct bare_step *bare, struct step *v, size_t n);
+/* Steps from..from + n of the list. */
+void steps_fill_next(struct steps_fill *w, const struct step_list *l, size_t from, struct step *v,
+                     size_t n);
 void steps_fill_close(struct steps_fill *w);
 uint8_t step_part_of(enum event_id id); /* NO_PART: it has none */
+
+/* Warm-up: see docs/steps.md. Only the first KEPT_ROWS steps of a rank are looked at. */
+enum { WARMUP_LOOKED_AT = 64, WARMUP_MOST = 16 };
+
+/* All steps of a rank, or at least its first KEPT_ROWS; in order. */
+void steps_mark_warmup(struct step *v, size_t n);
+/* The same while steps still come: whether iteration k of the n first ones is slow. */
+bool warmup_is_slow(const int64_t *iteration_ns, size_t n, size_t k);
 
 /* Steps in little room, in the arena: as kept_open and kept_put. */
 void steps_kept_open(struct kept *k, size_t n, struct arena *a);

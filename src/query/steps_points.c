@@ -51,9 +51,9 @@ struct point_name names_seen_find(struct names_seen *s, const char *name)
 static bool matters(const struct event *e, enum event_id id, uint8_t part)
 {
     if (e->kind == EVENT_SPAN)
-        return part != NO_PART || id == EV_LOADER_START;
+        return part != NO_PART || id == EV_LOADER_START || id == EV_DETAIL;
     if (e->kind == EVENT_COUNT)
-        return id == EV_BATCH_SIZE;
+        return id == EV_BATCH_SIZE || id == EV_SYNC_SHORT || id == EV_DEVICE;
     return e->kind == EVENT_MARK && (id == EV_LOADER_START || id == EV_STEP_VOID);
 }
 
@@ -65,6 +65,7 @@ static bool is_mark(uint8_t what)
     case EV_FORWARD_EVAL:
     case EV_BACKWARD:
     case EV_OPTIMIZER:
+    case EV_GRAPH:
     case POINT_STEP:
         return true;
     default:

@@ -6,7 +6,8 @@
  *   a fetch       ends the step before it when that one has had its optimizer, or has only looked
  *                 (no gradients); else goes on with it: gradients are being accumulated
  *   an optimizer  is where the step ends, should no other follow. Where no loader is used, one that
- *                 steps a second time ends the step before it
+ *                 steps a second time ends the step before it. The replay of a CUDA graph, which
+ *                 may hold a whole step, is taken for an optimizer, each graph for another one
  *   a loader's    beginning or end means that fetches without any work behind them led to nothing,
  *                 and that forward passes without a backward pass were an evaluation
  *
@@ -272,15 +273,21 @@ static void on_look(struct walk *w, const struct point *p)
         stretches_add(&w->looks, (struct stretch){p->at, p->end, p->open});
 }
 
+/* Optimizers and graphs are numbered apart from each other. */
+static int64_t solver_of(const struct point *p)
+{
+    return p->what == EV_GRAPH ? ~p->value : p->value;
+}
+
 static void on_optimizer(struct walk *w, const struct point *p)
 {
     on_work(w, p);
-    if (!w->fetched && w->solved != NEVER && stepped_has(&w->stepped, p->value)) {
+    if (!w->fetched && w->solved != NEVER && stepped_has(&w->stepped, solver_of(p))) {
         const int64_t next = w->next;
         end_train(w);
         w->start = next;
     }
-    stepped_add(&w->stepped, p->value);
+    stepped_add(&w->stepped, solver_of(p));
     w->solved = p->end;
     w->next = NEVER;
     w->busy = w->fetch_forward = w->fetch_backward = false;
@@ -312,12 +319,14 @@ static void take(struct walk *w, const struct point *p)
         note_begin(w, p->at);
         break;
     case EV_OPTIMIZER:
+    case EV_GRAPH:
         on_optimizer(w, p);
         break;
     default:
         return;
     }
-    const bool inside = w->busy || p->what == EV_DATA || p->what == EV_OPTIMIZER;
+    const bool solves = p->what == EV_OPTIMIZER || p->what == EV_GRAPH;
+    const bool inside = w->busy || p->what == EV_DATA || solves;
     w->last = MAX_OF(w->last, p->end);
     w->open |= p->open && inside;
 }
@@ -380,6 +389,7 @@ static bool covers(uint8_t what)
     case EV_FORWARD_EVAL:
     case EV_BACKWARD:
     case EV_OPTIMIZER:
+    case EV_GRAPH:
     case EV_ZERO_GRAD:
         return true;
     default:
@@ -436,6 +446,50 @@ static bool has_teacher(const struct points *points)
     return looked > 0 && looked * 2 >= steps;
 }
 
+/* ---- steps whose work is not seen ---- */
+
+/* A CUDA job may fetch batch after batch with nothing in between that hooks see: its steps run as a
+ * graph, or in C++. After steps that were seen, so many fetches that nothing follows are steps. */
+enum { BARE_FETCHES_LEAST = 10 };
+
+static bool is_bare(const struct point *p)
+{
+    return p->what == EV_DATA && !p->dead && !p->open;
+}
+
+static void add_bare_fetches(const struct points *points, struct step_list *out)
+{
+    const int64_t after = out->v[out->n - 1].end;
+    size_t from = points->n, n = 0;
+    for (; from > 0 && points->v[from - 1].at >= after; from--) {
+        const struct point *p = &points->v[from - 1];
+        if (covers(p->what) && p->what != EV_DATA)
+            break;
+        n += is_bare(p);
+    }
+    if (n < BARE_FETCHES_LEAST || n <= out->n)
+        return;
+    const struct point *last = NULL;
+    for (size_t i = from; i < points->n; i++) {
+        const struct point *p = &points->v[i];
+        if (p->what != EV_DATA)
+            continue;
+        if (last)
+            step_list_add(out, (struct bare_step){.start = last->at,
+                                                  .end = p->at,
+                                                  .number = out->numbers[MODE_TRAIN]});
+        last = is_bare(p) ? p : NULL;
+    }
+}
+
+static bool uses_cuda(const struct points *points)
+{
+    for (size_t i = 0; i < points->n; i++)
+        if (points->v[i].what == EV_DEVICE)
+            return true;
+    return false;
+}
+
 void steps_seen(const struct points *points, struct step_list *out)
 {
     struct walk w = {.out = out, .teacher = has_teacher(points), .mode = MODE_TRAIN};
@@ -445,6 +499,8 @@ void steps_seen(const struct points *points, struct step_list *out)
     while (next_outermost(&o, &p))
         take(&w, &p);
     end_walk(&w);
+    if (out->n && uses_cuda(points))
+        add_bare_fetches(points, out);
     free(w.looks.v);
     free(w.passes.v);
     free(w.stepped.v);

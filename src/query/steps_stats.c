@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* steps_stats.c - how long steps take. */
+/* steps_stats.c - how long steps and iterations take, on which clock, and how many samples the loop
+ * works off. docs/steps.md has the definitions. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,110 @@ static bool counts(const struct step *s, enum event_mode mode)
     return s->mode == mode && !s->cut;
 }
 
+/* ---- iterations ---- */
+
+/* The steps that statistics of iterations are about: the steady ones, else all. The last step of a
+ * rank has no next one, and so no iteration, unless it is the only one. */
+struct chosen {
+    const struct step **v;
+    size_t n;
+};
+
+static int64_t iteration_or_step_ns(const struct step *s)
+{
+    return MAX_OF(step_iteration_ns(s), s->dur_ns);
+}
+
+static struct chosen choose(const struct rank_steps *s, enum event_mode mode)
+{
+    struct chosen c = {xcalloc(s->n + 1, sizeof *c.v), 0};
+    for (int least = 0; least < 3 && c.n == 0; least++)
+        for (size_t i = 0; i < s->n; i++) {
+            const struct step *x = &s->steps[i];
+            const bool whole = least > 1 || x->between_ns >= 0;
+            if (counts(x, mode) && whole && (least > 0 || step_is_steady(x)))
+                c.v[c.n++] = x;
+        }
+    return c;
+}
+
+static void sum_up_iterations(const struct chosen *c, struct step_stats *out)
+{
+    double *v = xcalloc(c->n + 1, sizeof *v);
+    for (size_t i = 0; i < c->n; i++)
+        v[i] = ns_to_s(iteration_or_step_ns(c->v[i]));
+    out->iterations = c->n;
+    if (c->n) {
+        stat_sort(v, c->n);
+        out->iteration_p50_s = stat_quantile(v, c->n, 0.50);
+        out->iteration_p95_s = stat_quantile(v, c->n, 0.95);
+        out->iteration_p99_s = stat_quantile(v, c->n, 0.99);
+        out->iteration_max_s = v[c->n - 1];
+        stat_spread(v, c->n, &out->iteration_mean_s, &out->iteration_stddev_s);
+    }
+    free(v);
+}
+
+static void share_out(const struct chosen *c, struct step_stats *out)
+{
+    const uint8_t sync = step_part_of(EV_SYNC);
+    int64_t part_ns[STEP_PARTS_MOST] = {0}, between_ns = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        const struct step *x = c->v[i];
+        for (size_t k = 0; k < STEP_PARTS_MOST; k++)
+            part_ns[k] += x->part_ns[k];
+        part_ns[sync] += x->between_sync_ns;
+        between_ns += MAX_OF(x->between_ns, 0) - x->between_sync_ns;
+    }
+    for (size_t k = 0; c->n && k < STEP_PARTS_MOST; k++)
+        out->host_part_s[k] = ns_to_s(part_ns[k]) / (double)c->n;
+    out->between_s = c->n ? ns_to_s(between_ns) / (double)c->n : NAN;
+}
+
+/* ---- GPU times ---- */
+
+/* Passes without gradients are an evaluation's, unless nothing is evaluated: then a teacher's. */
+static bool is_of_mode(enum event_id id, enum event_mode mode, bool evaluates)
+{
+    return id == EV_FORWARD_EVAL && evaluates ? mode != MODE_TRAIN : mode == MODE_TRAIN;
+}
+
+/* Steps of the mode after the warm-up: what the phases on the host are counted in. */
+static size_t steady_steps(const struct rank_steps *s, enum event_mode mode, bool *evaluates)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        n += counts(&s->steps[i], mode) && step_is_steady(&s->steps[i]);
+        *evaluates |= s->steps[i].mode != MODE_TRAIN;
+    }
+    return n;
+}
+
+/* Only some steps are timed, each with all its phases. So a phase takes in a step what a span of it
+ * takes on the mean, times the spans of it that a step has on the host. */
+static void time_phases(const struct rank_steps *s, struct step_stats *out)
+{
+    bool evaluates = false;
+    const size_t steps = steady_steps(s, out->mode, &evaluates);
+    double timed = 0;
+    for (size_t k = 0; k < STEP_PARTS_MOST; k++)
+        out->gpu_part_s[k] = NAN;
+    for (enum event_id id = 0; id < EV_N && steps; id++) {
+        const uint8_t part = step_part_of(id);
+        if (part == NO_PART || s->gpu.n[id] == 0 || s->gpu.host_n[id] == 0 ||
+            !is_of_mode(id, out->mode, evaluates))
+            continue;
+        const double a_step = (double)s->gpu.host_n[id] / (double)steps;
+        const double mean_s = ns_to_s(s->gpu.sum_ns[id]) / (double)s->gpu.n[id];
+        out->gpu_part_s[part] =
+            (isnan(out->gpu_part_s[part]) ? 0 : out->gpu_part_s[part]) + mean_s * a_step;
+        timed = fmax(timed, (double)s->gpu.n[id] / a_step);
+    }
+    out->gpu_timed_steps = MIN_OF((size_t)(timed + 0.5), steps);
+}
+
+/* ---- throughput ---- */
+
 /* Whether fetches are seen: then a step without one had its batch fetched by the step before, as by
  * a loader that looks ahead. */
 static bool sees_fetches(const struct rank_steps *s, enum event_mode mode)
@@ -26,53 +131,92 @@ static bool sees_fetches(const struct rank_steps *s, enum event_mode mode)
     return false;
 }
 
-static double rate(const struct rank_steps *s, enum event_mode mode)
+struct rate {
+    double samples, time_s;
+    bool known;
+};
+
+static void rate_add(struct rate *r, const struct step *s, bool fetched_before)
+{
+    if (s->batch < 0 && !fetched_before)
+        return;
+    r->known |= s->batch >= 0;
+    r->samples += (double)MAX_OF(s->batch, 0);
+    r->time_s += ns_to_s(iteration_or_step_ns(s));
+}
+
+static double rate_of(const struct rate *r)
+{
+    return r->known && r->time_s > 0 ? r->samples / r->time_s : NAN;
+}
+
+/* Evaluation is no iteration of training; iterations with a checkpoint are left out. */
+static double steady_rate(const struct rank_steps *s, const struct chosen *c, enum event_mode mode)
 {
     const bool fetches = sees_fetches(s, mode);
     const uint8_t data = step_part_of(EV_DATA);
-    double samples = 0, time_s = 0;
-    bool known = false;
+    struct rate plain = {0}, all = {0};
+    for (size_t i = 0; i < c->n; i++) {
+        const bool fetched_before = fetches && c->v[i]->part_ns[data] == 0;
+        rate_add(&all, c->v[i], fetched_before);
+        if (!c->v[i]->saves)
+            rate_add(&plain, c->v[i], fetched_before);
+    }
+    return rate_of(plain.known ? &plain : &all);
+}
+
+/* From the first begin to the last end. Evaluation comes in pieces: there, the time of its
+ * iterations. */
+static double overall_rate(const struct rank_steps *s, enum event_mode mode)
+{
+    const struct step *first = NULL, *last = NULL;
+    struct rate r = {0};
     for (size_t i = 0; i < s->n; i++) {
         const struct step *x = &s->steps[i];
-        const bool fetched_before = fetches && x->part_ns[data] == 0;
-        if (!counts(x, mode) || (x->batch < 0 && !fetched_before))
+        if (!counts(x, mode))
             continue;
-        known |= x->batch >= 0;
-        samples += (double)MAX_OF(x->batch, 0);
-        time_s += ns_to_s(x->dur_ns);
+        first = first ? first : x;
+        last = x;
+        rate_add(&r, x, true);
     }
-    return known && time_s > 0 ? samples / time_s : NAN;
+    if (first && mode == MODE_TRAIN)
+        r.time_s = ns_to_s(last->start.ns + last->dur_ns - first->start.ns);
+    return rate_of(&r);
 }
 
-static void find_outliers(const struct rank_steps *s, enum event_mode mode, struct arena *a,
-                          struct step_stats *out)
+/* ---- steps ---- */
+
+static void find_outliers(const struct rank_steps *s, struct arena *a, struct step_stats *out)
 {
-    const double most = out->mean_s + OUTLIER_SIGMAS * out->stddev_s;
+    const double most = out->iteration_mean_s + OUTLIER_SIGMAS * out->iteration_stddev_s;
     size_t n = 0;
-    for (size_t i = 0; i < s->n; i++)
-        n += counts(&s->steps[i], mode) && ns_to_s(s->steps[i].dur_ns) > most;
-    out->outliers = arena_array(a, int64_t, n);
-    for (size_t i = 0; i < s->n && out->n_outliers < n; i++)
-        if (counts(&s->steps[i], mode) && ns_to_s(s->steps[i].dur_ns) > most)
-            out->outliers[out->n_outliers++] = s->steps[i].number;
+    for (size_t pass = 0; pass < 2; pass++) {
+        n = 0;
+        for (size_t i = 0; i < s->n; i++) {
+            const struct step *x = &s->steps[i];
+            if (!counts(x, out->mode) || !step_is_steady(x) ||
+                ns_to_s(iteration_or_step_ns(x)) <= most)
+                continue;
+            if (pass)
+                out->outliers[n] = x->number;
+            n++;
+        }
+        if (pass == 0)
+            out->outliers = arena_array(a, int64_t, n);
+    }
+    out->n_outliers = n;
 }
 
-void step_stats_of(const struct rank_steps *s, enum event_mode mode, struct arena *a,
-                   struct step_stats *out)
+static void sum_up_steps(const struct rank_steps *s, struct step_stats *out)
 {
-    *out = (struct step_stats){.mode = mode,
-                               .mean_s = NAN,
-                               .min_s = NAN,
-                               .p50_s = NAN,
-                               .p95_s = NAN,
-                               .p99_s = NAN,
-                               .max_s = NAN,
-                               .stddev_s = NAN,
-                               .throughput_steady = rate(s, mode)};
-    double *v = xcalloc(s->n, sizeof *v);
-    for (size_t i = 0; i < s->n; i++)
-        if (counts(&s->steps[i], mode))
-            v[out->count++] = ns_to_s(s->steps[i].dur_ns);
+    double *v = xcalloc(s->n + 1, sizeof *v);
+    for (size_t i = 0; i < s->n; i++) {
+        if (!counts(&s->steps[i], out->mode))
+            continue;
+        v[out->count++] = ns_to_s(s->steps[i].dur_ns);
+        out->warmup += s->steps[i].warmup;
+        out->disturbed += s->steps[i].disturbed && !s->steps[i].warmup;
+    }
     const size_t n = out->count;
     if (n) {
         stat_sort(v, n);
@@ -82,9 +226,38 @@ void step_stats_of(const struct rank_steps *s, enum event_mode mode, struct aren
         out->p99_s = stat_quantile(v, n, 0.99);
         out->max_s = v[n - 1];
         stat_spread(v, n, &out->mean_s, &out->stddev_s);
-        find_outliers(s, mode, a, out);
     }
     free(v);
+}
+
+void step_stats_of(const struct rank_steps *s, enum event_mode mode, struct arena *a,
+                   struct step_stats *out)
+{
+    struct chosen c = choose(s, mode);
+    *out = (struct step_stats){
+        .mode = mode,
+        .mean_s = NAN,
+        .min_s = NAN,
+        .p50_s = NAN,
+        .p95_s = NAN,
+        .p99_s = NAN,
+        .max_s = NAN,
+        .stddev_s = NAN,
+        .iteration_mean_s = NAN,
+        .iteration_p50_s = NAN,
+        .iteration_p95_s = NAN,
+        .iteration_p99_s = NAN,
+        .iteration_max_s = NAN,
+        .iteration_stddev_s = NAN,
+        .throughput_steady = steady_rate(s, &c, mode),
+        .throughput_overall = overall_rate(s, mode),
+    };
+    sum_up_steps(s, out);
+    sum_up_iterations(&c, out);
+    share_out(&c, out);
+    time_phases(s, out);
+    find_outliers(s, a, out);
+    free(c.v);
 }
 
 /* All parts in one pass: the steps of a long run are more than fits a cache. */
