@@ -58,9 +58,9 @@ static bool keep_outlier(struct step_hist *h, const struct step_mark *m)
     }
     size_t shortest = 0;
     for (size_t i = 1; i < h->n_outliers; i++)
-        if (h->outliers[i]->dur_ns < h->outliers[shortest]->dur_ns)
+        if (h->outliers[i]->iteration_ns < h->outliers[shortest]->iteration_ns)
             shortest = i;
-    if (h->outliers[shortest]->dur_ns >= m->dur_ns)
+    if (h->outliers[shortest]->iteration_ns >= m->iteration_ns)
         return false;
     h->outliers[shortest] = m;
     return true;
@@ -75,7 +75,7 @@ static int by_time(const void *a, const void *b)
 
 static void count_step(struct step_hist *h, const struct step_mark *m)
 {
-    const double took = ns_to_s(m->dur_ns);
+    const double took = ns_to_s(m->iteration_ns);
     h->counts[bin_of(h, took)]++;
     if (took > h->outlier_from_s)
         keep_outlier(h, m);
@@ -165,7 +165,7 @@ static void count_all(const struct rank_marks *r, size_t i, size_t end, const st
         const struct step_order *o = step_order_at(r, i, end);
         if (o)
             count_stretch(out, bounds, &r->v[i], o);
-        else if (!r->v[i].cut)
+        else if (!r->v[i].left_out)
             count_step(&out[r->v[i].mode], &r->v[i]);
         i += o ? STEPS_ORDERED : 1;
     }
@@ -183,7 +183,7 @@ void step_hists_of(const struct rank_marks *r, wall_ns from, wall_ns to,
         out[m] = (struct step_hist){.count = s->n};
         if (s->n == 0)
             continue;
-        out[m].outlier_from_s = outliers_from(s, r->v[0].dur_ns);
+        out[m].outlier_from_s = outliers_from(s, r->v[0].iteration_ns);
         make_edges(&out[m], s);
         for (size_t b = 0; b <= STEP_HIST_BINS; b++)
             bounds[m].from_ns[b] = bound_of(&out[m], s, b);

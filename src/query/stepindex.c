@@ -27,11 +27,11 @@ static struct step_run run_of(const struct step_mark *v)
 static size_t see_some(const struct rank_marks *r, size_t i, size_t end, struct step_sums *out)
 {
     const enum event_mode mode = r->v[i].mode;
-    const int64_t base = r->v[0].dur_ns;
+    const int64_t base = r->v[0].iteration_ns;
     struct spread s = out->of[mode];
     for (; i < end && r->v[i].mode == mode; i++) {
-        const int64_t dur = r->v[i].dur_ns;
-        if (r->v[i].cut)
+        const int64_t dur = r->v[i].iteration_ns;
+        if (r->v[i].left_out)
             continue;
         if (s.n++ == 0)
             s.min = s.max = dur;
@@ -112,11 +112,11 @@ static size_t order_mode(const struct step_mark *from, enum event_mode mode, str
     for (enum event_mode m = 0; m < mode; m++)
         before += to->n[m];
     for (size_t i = 0; i < STEPS_ORDERED; i++) {
-        if (from[i].cut || from[i].mode != mode)
+        if (from[i].left_out || from[i].mode != mode)
             continue;
-        min = MIN_OF(min, from[i].dur_ns);
-        max = MAX_OF(max, from[i].dur_ns);
-        v[n++] = (struct ordered){(uint64_t)from[i].dur_ns, (uint16_t)i};
+        min = MIN_OF(min, from[i].iteration_ns);
+        max = MAX_OF(max, from[i].iteration_ns);
+        v[n++] = (struct ordered){(uint64_t)from[i].iteration_ns, (uint16_t)i};
     }
     for (size_t i = 0; i < n; i++)
         v[i].above -= (uint64_t)min;

@@ -14,7 +14,15 @@ struct rank_marks rank_marks_of(const struct rank_steps *s, struct arena *a)
                              .n = s->n};
     for (size_t i = 0; i < s->n; i++) {
         const struct step *x = &s->steps[i];
-        out.v[i] = (struct step_mark){x->start.ns, x->dur_ns, x->number, x->mode, x->cut};
+        out.v[i] = (struct step_mark){
+            .start = x->start.ns,
+            .dur_ns = x->dur_ns,
+            .iteration_ns = MAX_OF(step_iteration_ns(x), x->dur_ns),
+            .number = x->number,
+            .mode = x->mode,
+            .cut = x->cut,
+            .left_out = !step_is_steady(x),
+        };
     }
     out.index = step_index_make(&out, a);
     return out;

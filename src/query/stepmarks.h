@@ -8,9 +8,11 @@
 
 struct step_mark {
     int64_t start, dur_ns; /* wall ns */
+    int64_t iteration_ns;  /* to the begin of the next step; of the last one its duration */
     int64_t number;
     enum event_mode mode;
     bool cut;
+    bool left_out; /* of statistics: cut, warm-up, or slowed by a detail window */
 };
 
 struct step_index; /* what is known of several steps in a row */
@@ -38,7 +40,8 @@ struct steps_sum {
 struct steps_sum steps_together(const struct rank_marks *r, size_t i, int64_t begin_by,
                                 int64_t within_ns);
 
-/* How long the steps of a mode took that begin in from..to (to 0: open). Cut ones do not count. */
+/* How long the iterations of the steps of a mode took that begin in from..to (to 0: open).
+ * Those left out do not count. */
 enum { STEP_HIST_BINS = 40, STEP_HIST_OUTLIERS = 200 };
 
 struct step_hist {

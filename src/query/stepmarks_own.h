@@ -17,8 +17,8 @@ struct step_run {
     bool mixed; /* there are other modes too */
 };
 
-/* The steps of a mode that are not cut, in ns. Sums are of what lies above a step of the same rank,
- * so that long steps do not cost the digits that short differences need. */
+/* The steps of a mode that are not left out, in ns. Sums are of what lies above a step of the same
+ * rank, so that long steps do not cost the digits that short differences need. */
 struct spread {
     size_t n;
     int64_t min, max;
@@ -30,7 +30,7 @@ struct step_sums {
     struct spread of[MODE_N];
 };
 
-/* STEPS_ORDERED steps: those that are not cut, mode by mode, each mode by duration. */
+/* STEPS_ORDERED steps: those that are not left out, mode by mode, each mode by duration. */
 struct step_order {
     size_t n[MODE_N];
     int64_t *dur_ns;

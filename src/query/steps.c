@@ -58,6 +58,41 @@ struct quiet_times {
     size_t n;
 };
 
+/* When the operators of a process were recorded in detail, as the files of its windows show; wall
+ * ns, in order. Newer runs say it with spans, too. */
+struct windows_seen {
+    const struct event_track *v[64];
+    size_t n;
+    int left; /* steps after one of them that are still to be marked */
+};
+
+static struct windows_seen windows_of(const struct event_index *x, const struct run_process *p)
+{
+    struct windows_seen w = {0};
+    for (size_t i = 0; i < x->n_tracks && w.n < COUNT_OF(w.v); i++)
+        if (x->tracks[i].track.detail && x->tracks[i].track.process == p)
+            w.v[w.n++] = &x->tracks[i];
+    return w;
+}
+
+static bool in_window(const struct windows_seen *w, const struct step *s)
+{
+    for (size_t i = 0; i < w->n; i++)
+        if (w->v[i]->track.first.ns < step_end(s) && w->v[i]->track.last.ns > s->start.ns)
+            return true;
+    return false;
+}
+
+static void mark_disturbed(struct windows_seen *w, struct step *v, size_t n)
+{
+    for (size_t i = 0; w->n && i < n; i++) {
+        if (in_window(w, &v[i]))
+            w->left = DISTURBED_AFTER + 1;
+        v[i].disturbed |= w->left > 0;
+        w->left -= w->left > 0;
+    }
+}
+
 static void quiet_times_see(struct quiet_times *q, const struct step *v, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -90,14 +125,16 @@ static int by_begin(const void *a, const void *b)
 }
 
 /* The time of a span that lies in another is taken from the outer one. */
-static void add_gpu_spans(struct gpu_spans *g, const struct quiet_times *q, struct gpu_phases *out)
+static void add_gpu_spans(const struct hook_piece *piece, const struct quiet_times *q,
+                          struct gpu_phases *out)
 {
+    const struct gpu_spans *g = &piece->gpu;
     struct gpu_span outer = {.at = INT64_MIN};
     if (g->n)
         qsort(g->v, g->n, sizeof *g->v, by_begin);
     for (size_t i = 0; i < g->n; i++) {
         const struct gpu_span *x = &g->v[i];
-        if (is_quiet(q, x->at))
+        if (is_quiet(q, event_wall(piece->track->store, (mono_ns){x->at}).ns))
             continue;
         out->n[x->id]++;
         out->sum_ns[x->id] += x->dur_ns;
@@ -123,50 +160,66 @@ static bool is_timed_phase(uint8_t what)
     }
 }
 
-static struct gpu_phases gpu_phases_of(const struct process_pieces *p, const struct points *host,
+static struct gpu_phases gpu_phases_of(const struct process_pieces *p,
+                                       const struct process_pieces *main, const struct points *host,
                                        const struct quiet_times *q)
 {
+    const struct store *store = main->v[0].track->store;
     struct gpu_phases out = {0};
     bool timed = false;
     for (size_t i = 0; i < p->n; i++) {
-        add_gpu_spans(&p->v[i].gpu, q, &out);
+        add_gpu_spans(&p->v[i], q, &out);
         timed |= p->v[i].gpu.n > 0;
     }
-    for (size_t i = 0; timed && i < host->n; i++)
-        if (is_timed_phase(host->v[i].what) && !is_quiet(q, host->v[i].at))
-            out.host_n[host->v[i].what]++;
+    for (size_t i = 0; timed && i < host->n; i++) {
+        const struct point *x = &host->v[i];
+        if (is_timed_phase(x->what) && !is_quiet(q, event_wall(store, (mono_ns){x->at}).ns))
+            out.host_n[x->what]++;
+    }
     return out;
 }
 
 /* ---- the steps of a process ---- */
 
-static void derive(const struct process_pieces *p, struct arena *a, struct rank_steps *out)
+static void to_wall(const struct process_pieces *main, struct step *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        v[i].start = event_wall(main->v[0].track->store, (mono_ns){v[i].start.ns});
+}
+
+static void derive(const struct process_pieces *p, const struct event_index *x, struct arena *a,
+                   struct rank_steps *out)
 {
     const struct process_pieces m = find_main(p);
+    const struct run_process *process = p->v[0].track->track.process;
     struct quiet_times quiet = {.steady_from = INT64_MAX};
-    *out = (struct rank_steps){.rank = p->v[0].track->track.process->rank};
+    *out = (struct rank_steps){.rank = process->rank};
     if (m.n == 0)
         return;
+    struct windows_seen windows = windows_of(x, process);
     const struct points *points = hook_pass_points(m.v, m.n);
     steps_of_points(points, a, &out->steps, &out->n);
     steps_mark_warmup(out->steps, out->n);
+    to_wall(&m, out->steps, out->n);
+    mark_disturbed(&windows, out->steps, out->n);
     quiet_times_see(&quiet, out->steps, out->n);
-    out->gpu = gpu_phases_of(p, points, &quiet);
-    for (size_t i = 0; i < out->n; i++)
-        out->steps[i].start = event_wall(m.v[0].track->store, (mono_ns){out->steps[i].start.ns});
+    out->gpu = gpu_phases_of(p, &m, points, &quiet);
 }
 
 /* The same, without ever holding all of them. */
-static void derive_kept(const struct process_pieces *p, struct arena *a, struct rank_steps *out)
+static void derive_kept(const struct process_pieces *p, const struct event_index *x,
+                        struct arena *a, struct rank_steps *out)
 {
     const struct process_pieces m = find_main(p);
+    const struct run_process *process = p->v[0].track->track.process;
+    struct quiet_times quiet = {.steady_from = INT64_MAX};
     struct step some[KEPT_ROWS];
     struct step_list l;
     struct steps_fill fill;
-    struct quiet_times quiet = {.steady_from = INT64_MAX};
-    *out = (struct rank_steps){.rank = p->v[0].track->track.process->rank};
+    *out = (struct rank_steps){.rank = process->rank};
     if (m.n == 0)
         return;
+    struct windows_seen windows = windows_of(x, process);
     const struct points *points = hook_pass_points(m.v, m.n);
     steps_list(points, &l);
     steps_fill_open(&fill, points);
@@ -176,13 +229,13 @@ static void derive_kept(const struct process_pieces *p, struct arena *a, struct 
         steps_fill_next(&fill, &l, i, some, n);
         if (i == 0)
             steps_mark_warmup(some, n);
+        to_wall(&m, some, n);
+        mark_disturbed(&windows, some, n);
         quiet_times_see(&quiet, some, n);
-        for (size_t k = 0; k < n; k++)
-            some[k].start = event_wall(m.v[0].track->store, (mono_ns){some[k].start.ns});
         steps_kept_put(&out->kept, i, some, a);
     }
     out->n = l.n;
-    out->gpu = gpu_phases_of(p, points, &quiet);
+    out->gpu = gpu_phases_of(p, &m, points, &quiet);
     steps_fill_close(&fill);
     free(l.v);
 }
@@ -258,14 +311,15 @@ struct batch {
     struct process_pieces *v;
     const struct event_index *index;
     struct rank_steps *out; /* by process; n 0: it has no steps */
-    void (*derive)(const struct process_pieces *p, struct arena *a, struct rank_steps *out);
+    void (*derive)(const struct process_pieces *p, const struct event_index *x, struct arena *a,
+                   struct rank_steps *out);
 };
 
 static void work(struct crew *c, struct arena *results)
 {
     const struct batch *b = c->ctx;
     for (size_t i; crew_next(c, &i);)
-        b->derive(&b->v[i], results,
+        b->derive(&b->v[i], b->index, results,
                   &b->out[b->v[i].v[0].track->track.process - b->index->processes]);
 }
 

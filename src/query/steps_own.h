@@ -122,6 +122,9 @@ void steps_fill_next(struct steps_fill *w, const struct step_list *l, size_t fro
 void steps_fill_close(struct steps_fill *w);
 uint8_t step_part_of(enum event_id id); /* NO_PART: it has none */
 
+/* Steps after a detail window that are still slower than usual. */
+enum { DISTURBED_AFTER = 2 };
+
 /* Warm-up: see docs/steps.md. Only the first KEPT_ROWS steps of a rank are looked at. */
 enum { WARMUP_LOOKED_AT = 64, WARMUP_MOST = 16 };
 

@@ -228,9 +228,6 @@ static void fill_batches(struct steps_fill *w)
     }
 }
 
-/* Steps after a detail window that are still slower than usual. */
-enum { DISTURBED_AFTER = 2 };
-
 /* A step that spends more of its time on compiling is none of the loop's usual ones. */
 static const double COMPILES_FROM = 0.05;
 

@@ -18,8 +18,9 @@ static bool counts(const struct step *s, enum event_mode mode)
 
 /* ---- iterations ---- */
 
-/* The steps that statistics of iterations are about: the steady ones, else all. The last step of a
- * rank has no next one, and so no iteration, unless it is the only one. */
+/* The steps that statistics of iterations are about: the steady ones; if there are none, those that
+ * a detail window slowed; else all. The last step of a rank has no next one, and so no iteration,
+ * unless it is the only one. */
 struct chosen {
     const struct step **v;
     size_t n;
@@ -30,16 +31,27 @@ static int64_t iteration_or_step_ns(const struct step *s)
     return MAX_OF(step_iteration_ns(s), s->dur_ns);
 }
 
+static bool is_chosen(const struct step *s, int choice)
+{
+    switch (choice) {
+    case 0:
+        return step_is_steady(s) && s->between_ns >= 0;
+    case 1:
+        return !s->warmup && s->between_ns >= 0;
+    case 2:
+        return s->between_ns >= 0;
+    default:
+        return true;
+    }
+}
+
 static struct chosen choose(const struct rank_steps *s, enum event_mode mode)
 {
     struct chosen c = {xcalloc(s->n + 1, sizeof *c.v), 0};
-    for (int least = 0; least < 3 && c.n == 0; least++)
-        for (size_t i = 0; i < s->n; i++) {
-            const struct step *x = &s->steps[i];
-            const bool whole = least > 1 || x->between_ns >= 0;
-            if (counts(x, mode) && whole && (least > 0 || step_is_steady(x)))
-                c.v[c.n++] = x;
-        }
+    for (int choice = 0; choice < 4 && c.n == 0; choice++)
+        for (size_t i = 0; i < s->n; i++)
+            if (counts(&s->steps[i], mode) && is_chosen(&s->steps[i], choice))
+                c.v[c.n++] = &s->steps[i];
     return c;
 }
 

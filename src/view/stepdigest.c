@@ -15,7 +15,7 @@ static struct rank_steps *copy_rank(const struct rank_steps *s, struct arena *a)
     *process = *s->process;
     process->node = arena_strdup(a, s->process->node);
     process->name = arena_strdup(a, s->process->name);
-    *rank = (struct rank_steps){process, process->node, s->rank, NULL, 0};
+    *rank = (struct rank_steps){.process = process, .node = process->node, .rank = s->rank};
     return rank;
 }
 
@@ -40,12 +40,26 @@ static struct run_info *copy_info(const struct run_info *info, struct arena *a)
 
 /* ---- making it ---- */
 
+static struct sync_place *copy_places(const struct steps_row *row, const struct rank_steps *rank,
+                                      struct arena *a)
+{
+    struct sync_place *out = arena_array(a, struct sync_place, row->n_sync + 1);
+    for (size_t i = 0; i < row->n_sync; i++) {
+        out[i] = row->sync[i];
+        out[i].process = rank->process;
+        out[i].op = arena_strdup(a, row->sync[i].op);
+        out[i].where = arena_strdup(a, row->sync[i].where);
+    }
+    return out;
+}
+
 static void keep_row(struct step_digest *d, const struct steps_row *row,
                      const struct rank_steps *rank, struct arena *a)
 {
     struct steps_row *out = &d->view.rows[d->view.n_rows++];
     *out = *row;
     out->rank = rank;
+    out->sync = copy_places(row, rank, a);
     out->stats.outliers = arena_array(a, int64_t, row->stats.n_outliers + 1);
     if (row->stats.n_outliers)
         memcpy(out->stats.outliers, row->stats.outliers,

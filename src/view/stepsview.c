@@ -22,6 +22,21 @@ static bool wants_step(const struct steps_ask *ask, const struct step *s)
            (!ask->to.ns || s->start.ns < ask->to.ns);
 }
 
+/* Where one process waited for its GPU. */
+static const struct sync_place *places_of(const struct steps_view *v, const struct rank_steps *rank,
+                                          size_t *n)
+{
+    struct sync_place *out = arena_array(v->arena, struct sync_place, v->n_places + 1);
+    *n = 0;
+    for (size_t i = 0; i < v->n_places; i++) {
+        const struct run_process *p = v->places[i].process;
+        if (p->pid == rank->process->pid && p->session == rank->process->session &&
+            strcmp(p->node, rank->node) == 0)
+            out[(*n)++] = v->places[i];
+    }
+    return out;
+}
+
 static void add_rows(struct steps_view *v, const struct steps_ask *ask,
                      const struct rank_steps *rank)
 {
@@ -34,6 +49,7 @@ static void add_rows(struct steps_view *v, const struct steps_ask *ask,
         struct steps_row *row = &v->rows[v->n_rows++];
         row->rank = rank;
         step_stats_of(rank, m, v->arena, &row->stats);
+        row->sync = places_of(v, rank, &row->n_sync);
         row->unseen = steps_unseen(rank, m, v->lost->v, v->lost->n);
         steps_parts_s(rank, m, row->part_s);
     }
@@ -65,9 +81,11 @@ int stepsview_of(struct steps_view *out, struct run *r, const struct rank_steps 
     size_t steps = 0, wanted = 0;
     struct loss_list *lost = arena_new(a, struct loss_list);
     *out = (struct steps_view){.info = run_get_info(r), .arena = a};
-    const int rc = loss_list_read(lost, r, a, e);
+    int rc = loss_list_read(lost, r, a, e);
     if (rc == 0 && n == 0)
         return steps_why_none(r, lost, a, &out->why, e);
+    if (rc == 0)
+        rc = sync_places_read(r, a, &out->places, &out->n_places, e);
     if (rc)
         return rc;
     for (size_t i = 0; i < n; i++) {
@@ -157,6 +175,42 @@ double steps_item_part_s(const struct steps_view *v, const struct steps_item *x,
     return row_of(v, x)->unseen >> part & 1 ? NAN : ns_to_s(x->step->part_ns[part]);
 }
 
+/* ---- clocks ---- */
+
+bool steps_has_clock(const struct steps_row *row, enum steps_clock clock)
+{
+    return clock == CLOCK_HOST || row->stats.gpu_timed_steps > 0;
+}
+
+const char *steps_clock_text(const struct steps_row *row, enum steps_clock clock, struct arena *a)
+{
+    const struct step_stats *s = &row->stats;
+    if (clock == CLOCK_GPU)
+        return arena_printf(a, "GPU time, %zu of %zu steps timed", s->gpu_timed_steps, s->count);
+    return row->rank->process->device >= 0 && s->gpu_timed_steps == 0 ? "host time (launch)"
+                                                                      : "host time";
+}
+
+static double gpu_part_s(const struct steps_row *row, size_t part)
+{
+    const size_t other = step_parts() - 1;
+    double left = row->stats.iteration_mean_s;
+    if (part != other)
+        return part < other ? row->stats.gpu_part_s[part] : NAN;
+    for (size_t k = 0; k < other; k++)
+        left -= isnan(row->stats.gpu_part_s[k]) ? 0 : row->stats.gpu_part_s[k];
+    return fmax(left, 0);
+}
+
+double steps_iteration_part_s(const struct steps_row *row, enum steps_clock clock, size_t part)
+{
+    if (clock == CLOCK_GPU)
+        return gpu_part_s(row, part);
+    if (part == step_parts())
+        return row->stats.between_s;
+    return row->unseen >> part & 1 ? NAN : row->stats.host_part_s[part];
+}
+
 /* ---- JSON ---- */
 
 static const struct {
@@ -172,6 +226,57 @@ static const struct {
     {"stddev_s", offsetof(struct step_stats, stddev_s)},
     {"samples_per_s", offsetof(struct step_stats, throughput_steady)},
 };
+
+static const char between_name[] = "between";
+
+static void iteration_json(struct jw *j, const struct step_stats *s)
+{
+    jw_object(j, "iteration_s");
+    jw_num(j, "mean", s->iteration_mean_s);
+    jw_num(j, "p50", s->iteration_p50_s);
+    jw_num(j, "p95", s->iteration_p95_s);
+    jw_num(j, "p99", s->iteration_p99_s);
+    jw_num(j, "max", s->iteration_max_s);
+    jw_num(j, "stddev", s->iteration_stddev_s);
+    jw_end(j);
+    jw_int(j, "iterations", (int64_t)s->iterations);
+    jw_int(j, "warmup_steps", (int64_t)s->warmup);
+    jw_int(j, "disturbed_steps", (int64_t)s->disturbed);
+    jw_object(j, "throughput");
+    jw_num(j, "steady", s->throughput_steady);
+    jw_num(j, "overall", s->throughput_overall);
+    jw_str(j, "unit", "samples/s");
+    jw_end(j);
+}
+
+static void clock_json(struct jw *j, const struct steps_row *row, const char *key,
+                       enum steps_clock clock)
+{
+    if (!steps_has_clock(row, clock)) {
+        jw_null(j, key);
+        return;
+    }
+    jw_object(j, key);
+    for (size_t k = 0; k < step_parts(); k++)
+        jw_num(j, step_part_name(k), steps_iteration_part_s(row, clock, k));
+    if (clock == CLOCK_HOST)
+        jw_num(j, between_name, row->stats.between_s);
+    jw_end(j);
+}
+
+static void sync_json(struct jw *j, const struct steps_row *row)
+{
+    jw_array(j, "sync");
+    for (size_t i = 0; i < row->n_sync; i++) {
+        jw_object(j, NULL);
+        jw_str(j, "where", row->sync[i].where);
+        jw_str(j, "call", row->sync[i].op);
+        jw_int(j, "count", (int64_t)row->sync[i].count);
+        jw_num(j, "seconds", row->sync[i].seconds);
+        jw_end(j);
+    }
+    jw_end(j);
+}
 
 static void rank_json(struct jw *j, const struct rank_steps *r)
 {
@@ -201,6 +306,11 @@ static void row_json(struct jw *j, const struct steps_row *row)
     for (size_t i = 0; i < step_parts(); i++)
         jw_num(j, step_part_name(i), steps_row_part_s(row, i));
     jw_end(j);
+    iteration_json(j, s);
+    clock_json(j, row, "host_parts_s", CLOCK_HOST);
+    clock_json(j, row, "gpu_parts_s", CLOCK_GPU);
+    jw_int(j, "gpu_timed_steps", (int64_t)s->gpu_timed_steps);
+    sync_json(j, row);
     jw_end(j);
 }
 
@@ -214,11 +324,15 @@ static void item_json(struct jw *j, const struct steps_view *v, const struct ste
     jw_int(j, "step", s->number);
     jw_int(j, "start_ns", s->start.ns);
     jw_num(j, "duration_s", ns_to_s(s->dur_ns));
+    jw_num(j, "between_s", s->between_ns < 0 ? NAN : ns_to_s(s->between_ns));
+    jw_num(j, "iteration_s", s->between_ns < 0 ? NAN : ns_to_s(step_iteration_ns(s)));
     if (s->batch < 0)
         jw_null(j, "samples");
     else
         jw_int(j, "samples", s->batch);
     jw_bool(j, "cut", s->cut);
+    jw_bool(j, "warmup", s->warmup);
+    jw_bool(j, "disturbed", s->disturbed);
     jw_object(j, "events");
     for (size_t i = 0; i < step_parts(); i++)
         jw_num(j, step_part_name(i), steps_item_part_s(v, x, i));

@@ -4,6 +4,7 @@
 #ifndef VIEW_STEPSVIEW_H
 #define VIEW_STEPSVIEW_H
 
+#include "query/sync_places.h"
 #include "view/stepview.h"
 
 struct steps_ask {
@@ -20,6 +21,8 @@ struct steps_row {
     const struct rank_steps *rank; /* in a digest without its steps */
     struct step_stats stats;
     double part_s[STEP_PARTS_MOST]; /* in all its steps */
+    const struct sync_place *sync;  /* where the rank waited for its GPU, most time first */
+    size_t n_sync;
     unsigned unseen; /* parts that nobody told here, as bits: their time is not zero, it is not
                       * known, and stands in "other" */
 };
@@ -39,6 +42,8 @@ struct steps_view {
     size_t n_items;
     const char *why; /* there are no steps; NULL: there are */
     const struct loss_list *lost;
+    struct sync_place *places; /* of all ranks */
+    size_t n_places;
 };
 
 /* ERR_NOT_FOUND when steps of a rank are asked for that has none. */
@@ -52,6 +57,18 @@ MUST_CHECK int stepsview_cut(struct steps_view *out, const struct steps_view *wh
                              const struct steps_ask *ask, struct arena *a, struct err *e);
 /* One object. */
 void stepsview_json(struct jw *j, const struct steps_view *v);
+
+/* Whose time the phases of a row are: the GPU's and the host's are never mixed. */
+enum steps_clock { CLOCK_GPU, CLOCK_HOST };
+
+/* "GPU time, 35 of 250 steps timed", "host time", or "host time (launch)" where a GPU does the work
+ * and its time is not known; in the arena. */
+const char *steps_clock_text(const struct steps_row *row, enum steps_clock clock, struct arena *a);
+bool steps_has_clock(const struct steps_row *row, enum steps_clock clock);
+/* What an iteration is spent on, seconds on the mean, by that clock: a part, or what lies between
+ * steps for part step_parts(). Of a GPU "other" is what no timed phase had, "between" included;
+ * NAN: not known. */
+double steps_iteration_part_s(const struct steps_row *row, enum steps_clock clock, size_t part);
 
 /* Seconds of a part; NAN: not seen. */
 double steps_row_part_s(const struct steps_row *row, size_t part);
