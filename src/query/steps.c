@@ -236,7 +236,6 @@ static void derive_kept(const struct process_pieces *p, const struct event_index
     }
     out->n = l.n;
     out->gpu = gpu_phases_of(p, &m, points, &quiet);
-    steps_fill_close(&fill);
     free(l.v);
 }
 

@@ -35,7 +35,6 @@ void steps_of_points(const struct points *p, struct arena *a, struct step **out,
     *n = l.n;
     steps_fill_open(&fill, p);
     steps_fill_next(&fill, &l, 0, *out, l.n);
-    steps_fill_close(&fill);
     free(l.v);
 }
 

@@ -85,16 +85,9 @@ void steps_seen(const struct points *p, struct step_list *out);
 /* Said ones, or else those that were seen; the list is the caller's to free. */
 void steps_list(const struct points *p, struct step_list *out);
 
-/* A stretch of time that counts for a part. */
-struct step_cover {
+/* Time that a part has. */
+struct step_owned {
     int64_t from, to;
-    uint8_t part;
-    int sign;
-};
-
-/* A part that has the time until `end`, but for what is taken from it. */
-struct step_owner {
-    int64_t end;
     uint8_t part;
 };
 
@@ -103,13 +96,10 @@ struct steps_fill {
     const struct points *points; /* sorted */
     size_t point, batch, mark;   /* the next to look at: for parts, batches, marks */
     struct step *v;              /* the steps at hand */
-    size_t n, at;                /* the first that has not ended where we are */
+    size_t n, at;                /* the first whose iteration has not ended where we are */
     int64_t end;                 /* of the last of them */
-    struct step_cover *over;     /* reaches into steps that follow */
-    size_t n_over, cap_over;
-    int64_t covered; /* up to here some part has the time */
-    struct step_owner owner[8];
-    size_t n_owners;
+    struct step_owned owned[64]; /* from where we are on, in order, without gaps */
+    size_t n_owned;
     int64_t detail_end; /* of detail windows so far */
     int disturbed;      /* steps still to be marked */
     uint8_t optimizer, forward, backward, compile, sync;
@@ -119,7 +109,6 @@ void steps_fill_open(struct steps_fill *w, const struct points *p);
 /* Steps from..from + n of the list. */
 void steps_fill_next(struct steps_fill *w, const struct step_list *l, size_t from, struct step *v,
                      size_t n);
-void steps_fill_close(struct steps_fill *w);
 uint8_t step_part_of(enum event_id id); /* NO_PART: it has none */
 
 /* Steps after a detail window that are still slower than usual. */

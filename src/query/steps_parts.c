@@ -54,16 +54,16 @@ uint8_t step_part_of(enum event_id id)
 
 /* ---- the sweep over all spans ----
  *
- * Spans of one thread lie in each other like calls. The outermost one has the time, but for what
- * counts for itself wherever it lies: compilations, waits for the GPU, and the passes that an
- * optimizer is handed as a closure. So the spans that have the time right now form a short stack:
- * what a new one gets is taken from the one on top. */
+ * Spans of one thread lie in each other like calls. At any moment the outermost one has the time,
+ * with two exceptions: compilations and waits for the GPU count for themselves wherever they lie,
+ * and so do the passes that an optimizer is handed as a closure. Spans come in order of their
+ * begin. `owned` says which part has which time from here on, without gaps; what lies before the
+ * begin of the next span cannot change any more and is counted. */
 
 void steps_fill_open(struct steps_fill *w, const struct points *p)
 {
     *w = (struct steps_fill){
         .points = p,
-        .covered = INT64_MIN,
         .detail_end = INT64_MIN,
         .optimizer = step_part_of(EV_OPTIMIZER),
         .forward = step_part_of(EV_FORWARD),
@@ -73,144 +73,132 @@ void steps_fill_open(struct steps_fill *w, const struct points *p)
     };
 }
 
-void steps_fill_close(struct steps_fill *w)
+static int64_t iteration_end(const struct step *s)
 {
-    free(w->over);
+    return step_end(s) + MAX_OF(s->between_ns, 0);
 }
 
-static void keep_over(struct steps_fill *w, const struct step_cover *c)
-{
-    if (w->n_over == w->cap_over) {
-        w->cap_over = w->cap_over ? 2 * w->cap_over : 8;
-        w->over = xrealloc(w->over, w->cap_over, sizeof *w->over);
-    }
-    w->over[w->n_over++] = *c;
-}
-
-/* The first step that does not end before t becomes the one at hand. */
+/* The first iteration that does not end before t becomes the one at hand. */
 static void move_to(struct steps_fill *w, int64_t t)
 {
-    while (w->at < w->n && step_end(&w->v[w->at]) <= t)
+    while (w->at < w->n && iteration_end(&w->v[w->at]) <= t)
         w->at++;
 }
 
-/* The step after which, and before the next, t lies; NULL: t is in a step or before all. */
-static struct step *step_before_gap(struct steps_fill *w, int64_t t)
+static int64_t overlap(int64_t a, int64_t b, int64_t from, int64_t to)
 {
-    move_to(w, t);
-    const bool in_gap = w->at > 0 && (w->at == w->n || w->v[w->at].start.ns > t);
-    return in_gap ? &w->v[w->at - 1] : NULL;
+    return MAX_OF(MIN_OF(b, to) - MAX_OF(a, from), 0);
 }
 
-/* What is covered counts for the part, `sign` times, in each step that it touches. */
-static void count(struct steps_fill *w, const struct step_cover *c)
+static void count(struct steps_fill *w, int64_t from, int64_t to, uint8_t part)
 {
-    move_to(w, c->from);
-    for (size_t i = w->at; i < w->n && w->v[i].start.ns < c->to; i++) {
-        const int64_t a = MAX_OF(c->from, w->v[i].start.ns), b = MIN_OF(c->to, step_end(&w->v[i]));
-        if (b > a)
-            w->v[i].part_ns[c->part] += c->sign * (b - a);
+    move_to(w, from);
+    for (size_t i = w->at; i < w->n && w->v[i].start.ns < to; i++) {
+        struct step *s = &w->v[i];
+        s->part_ns[part] += overlap(from, to, s->start.ns, step_end(s));
+        if (part == w->sync)
+            s->between_sync_ns += overlap(from, to, step_end(s), iteration_end(s));
     }
-    if (c->to > w->end)
-        keep_over(w, c);
 }
 
-/* A wait between two steps. */
-static void count_between(struct steps_fill *w, int64_t from, int64_t to)
+/* Counts what is owned before t. */
+static void settle(struct steps_fill *w, int64_t t)
 {
-    struct step *s = step_before_gap(w, from);
-    if (s && s->between_ns > 0)
-        s->between_sync_ns += MAX_OF(MIN_OF(to, step_end(s) + s->between_ns) - from, 0);
-}
-
-static void pop_owners(struct steps_fill *w, int64_t t)
-{
-    while (w->n_owners && w->owner[w->n_owners - 1].end <= t)
-        w->n_owners--;
-}
-
-static void push_owner(struct steps_fill *w, int64_t end, uint8_t part)
-{
-    if (w->n_owners < COUNT_OF(w->owner)) /* deeper ones take from the last that is known */
-        w->owner[w->n_owners++] = (struct step_owner){end, part};
+    size_t kept = 0;
+    for (size_t i = 0; i < w->n_owned; i++) {
+        struct step_owned *o = &w->owned[i];
+        if (o->from < t)
+            count(w, o->from, MIN_OF(o->to, t), o->part);
+        o->from = MAX_OF(o->from, t);
+        if (o->from < o->to)
+            w->owned[kept++] = *o;
+    }
+    w->n_owned = kept;
 }
 
 static bool counts_inside(const struct steps_fill *w, uint8_t part, uint8_t owner)
 {
-    if (part == owner)
+    if (owner == w->compile || owner == w->sync)
         return false;
     return part == w->compile || part == w->sync ||
            (owner == w->optimizer && (part == w->forward || part == w->backward));
 }
 
-static void count_inside(struct steps_fill *w, const struct point *p)
+/* from..to of the i-th goes to another part: it becomes up to three. False: there is no room. */
+static bool split(struct steps_fill *w, size_t i, int64_t from, int64_t to, uint8_t part)
 {
-    const struct step_owner top = w->owner[w->n_owners - 1];
-    const int64_t to = MIN_OF(p->end, top.end);
-    if (!counts_inside(w, p->part, top.part) || p->at >= to)
-        return;
-    count(w, &(struct step_cover){p->at, to, p->part, 1});
-    count(w, &(struct step_cover){p->at, to, top.part, -1});
-    push_owner(w, to, p->part);
+    const struct step_owned old = w->owned[i];
+    const struct step_owned piece[] = {
+        {old.from, from, old.part}, {from, to, part}, {to, old.to, old.part}};
+    if (w->n_owned + 2 > COUNT_OF(w->owned))
+        return false;
+    memmove(&w->owned[i + 3], &w->owned[i + 1], (w->n_owned - i - 1) * sizeof old);
+    memcpy(&w->owned[i], piece, sizeof piece);
+    w->n_owned += 2;
+    return true;
 }
 
 static void count_span(struct steps_fill *w, const struct point *p)
 {
-    pop_owners(w, p->at);
-    if (p->part == w->sync)
-        count_between(w, p->at, p->end);
-    if (w->n_owners)
-        count_inside(w, p);
-    if (p->end <= w->covered)
-        return;
-    const int64_t from = MAX_OF(p->at, w->covered);
-    count(w, &(struct step_cover){from, p->end, p->part, 1});
-    w->covered = p->end;
-    pop_owners(w, from);
-    push_owner(w, p->end, p->part);
+    settle(w, p->at);
+    for (size_t i = 0; i < w->n_owned; i++) {
+        const struct step_owned *o = &w->owned[i];
+        const int64_t from = MAX_OF(p->at, o->from), to = MIN_OF(p->end, o->to);
+        if (from < to && counts_inside(w, p->part, o->part) && split(w, i, from, to, p->part))
+            i += 2;
+    }
+    const int64_t covered = w->n_owned ? w->owned[w->n_owned - 1].to : p->at;
+    if (p->end > covered && w->n_owned < COUNT_OF(w->owned))
+        w->owned[w->n_owned++] = (struct step_owned){covered, p->end, p->part};
 }
 
 /* Waits too short for a span each: their sum, reported inside of the span in which they were, or
  * right before the next one. */
 static void count_short(struct steps_fill *w, const struct point *p)
 {
-    struct step *gap = step_before_gap(w, p->at);
-    pop_owners(w, p->at);
-    if (gap && gap->between_ns > 0)
-        gap->between_sync_ns += MIN_OF(p->value, gap->between_ns - gap->between_sync_ns);
-    if (gap || w->at == w->n || w->v[w->at].start.ns > p->at)
+    settle(w, p->at);
+    move_to(w, p->at);
+    struct step *s = w->at < w->n ? &w->v[w->at] : NULL;
+    if (!s || s->start.ns > p->at)
         return;
-    int64_t *part_ns = w->v[w->at].part_ns, ns = MIN_OF(p->value, w->v[w->at].dur_ns);
-    if (w->n_owners) {
-        int64_t *owner = &part_ns[w->owner[w->n_owners - 1].part];
+    if (p->at >= step_end(s)) {
+        s->between_sync_ns += MIN_OF(p->value, s->between_ns - s->between_sync_ns);
+        return;
+    }
+    int64_t ns = p->value;
+    if (w->n_owned) {
+        int64_t *owner = &s->part_ns[w->owned[0].part];
         ns = MIN_OF(ns, *owner);
         *owner -= ns;
     }
-    part_ns[w->sync] += ns;
-}
-
-/* Of spans of steps before. */
-static void count_over(struct steps_fill *w)
-{
-    struct step_cover *over = w->over;
-    const size_t n = w->n_over;
-    w->over = NULL;
-    w->n_over = w->cap_over = 0;
-    for (size_t i = 0; i < n; i++)
-        count(w, &over[i]);
-    free(over);
+    s->part_ns[w->sync] += ns;
 }
 
 /* What begins when the last of these iterations is over belongs to those that follow. */
 static void fill_parts(struct steps_fill *w, int64_t until)
 {
     const struct points *p = w->points;
-    count_over(w);
     for (; w->point < p->n && p->v[w->point].at < until; w->point++)
         if (p->v[w->point].part != NO_PART)
             count_span(w, &p->v[w->point]);
         else if (p->v[w->point].what == EV_SYNC_SHORT && p->v[w->point].value > 0)
             count_short(w, &p->v[w->point]);
+    settle(w, until);
+}
+
+/* Short waits are a sum that may be larger than the time there is; other parts are what they are.
+ */
+static void fill_other(struct steps_fill *w)
+{
+    const size_t other = step_parts() - 1;
+    for (size_t i = 0; i < w->n; i++) {
+        struct step *s = &w->v[i];
+        int64_t left = s->dur_ns;
+        for (size_t k = 0; k < other; k++)
+            left -= s->part_ns[k];
+        s->part_ns[w->sync] += MIN_OF(left, 0);
+        s->part_ns[other] = MAX_OF(left, 0);
+    }
 }
 
 static void fill_batches(struct steps_fill *w)
@@ -237,7 +225,7 @@ static void fill_marks(struct steps_fill *w)
     const struct points *p = w->points;
     for (size_t i = 0; i < w->n; i++) {
         struct step *s = &w->v[i];
-        const int64_t end = step_end(s) + MAX_OF(s->between_ns, 0);
+        const int64_t end = iteration_end(s);
         for (; w->mark < p->n && p->v[w->mark].at < end; w->mark++) {
             const struct point *x = &p->v[w->mark];
             if (x->what == EV_DETAIL)
@@ -275,7 +263,6 @@ static void fill_times(const struct bare_step *bare, struct step *v, size_t n, i
 void steps_fill_next(struct steps_fill *w, const struct step_list *l, size_t from, struct step *v,
                      size_t n)
 {
-    const size_t other = step_parts() - 1;
     if (n == 0)
         return;
     const int64_t next = from + n < l->n ? l->v[from + n].start : INT64_MIN;
@@ -285,11 +272,7 @@ void steps_fill_next(struct steps_fill *w, const struct step_list *l, size_t fro
     w->at = 0;
     w->end = step_end(&v[n - 1]);
     fill_parts(w, MAX_OF(next, w->end));
-    for (size_t i = 0; i < n; i++) {
-        v[i].part_ns[other] = v[i].dur_ns;
-        for (size_t k = 0; k < other; k++)
-            v[i].part_ns[other] -= v[i].part_ns[k];
-    }
+    fill_other(w);
     fill_batches(w);
     fill_marks(w);
 }

@@ -13,15 +13,28 @@ static const struct {
     enum event_mode mode;
     const char *name;
 } letters[] = {
-    {'D', EVENT_SPAN, MODE_TRAIN, "data"},         {'F', EVENT_SPAN, MODE_TRAIN, "forward"},
-    {'E', EVENT_SPAN, MODE_TRAIN, "forward.eval"}, {'B', EVENT_SPAN, MODE_TRAIN, "backward"},
-    {'O', EVENT_SPAN, MODE_TRAIN, "optimizer"},    {'Z', EVENT_SPAN, MODE_TRAIN, "zero_grad"},
-    {'H', EVENT_SPAN, MODE_TRAIN, "h2d"},          {'X', EVENT_SPAN, MODE_TRAIN, "compile"},
-    {'K', EVENT_SPAN, MODE_TRAIN, "checkpoint"},   {'C', EVENT_SPAN, MODE_TRAIN, "comm.all_reduce"},
-    {'L', EVENT_SPAN, MODE_TRAIN, "loader.start"}, {'U', EVENT_SPAN, MODE_TRAIN, "augment"},
-    {'N', EVENT_COUNT, MODE_TRAIN, "batch.size"},  {'Q', EVENT_MARK, MODE_TRAIN, "step.void"},
-    {'S', EVENT_STEP, MODE_TRAIN, "step"},         {'V', EVENT_STEP, MODE_EVAL, "step"},
+    {'D', EVENT_SPAN, MODE_TRAIN, "data"},
+    {'F', EVENT_SPAN, MODE_TRAIN, "forward"},
+    {'E', EVENT_SPAN, MODE_TRAIN, "forward.eval"},
+    {'B', EVENT_SPAN, MODE_TRAIN, "backward"},
+    {'O', EVENT_SPAN, MODE_TRAIN, "optimizer"},
+    {'Z', EVENT_SPAN, MODE_TRAIN, "zero_grad"},
+    {'H', EVENT_SPAN, MODE_TRAIN, "h2d"},
+    {'X', EVENT_SPAN, MODE_TRAIN, "compile"},
+    {'K', EVENT_SPAN, MODE_TRAIN, "checkpoint"},
+    {'C', EVENT_SPAN, MODE_TRAIN, "comm.all_reduce"},
+    {'L', EVENT_SPAN, MODE_TRAIN, "loader.start"},
+    {'U', EVENT_SPAN, MODE_TRAIN, "augment"},
+    {'N', EVENT_COUNT, MODE_TRAIN, "batch.size"},
+    {'Q', EVENT_MARK, MODE_TRAIN, "step.void"},
+    {'S', EVENT_STEP, MODE_TRAIN, "step"},
+    {'V', EVENT_STEP, MODE_EVAL, "step"},
     {'P', EVENT_STEP, MODE_PREDICT, "step"},
+    {'Y', EVENT_SPAN, MODE_TRAIN, "sync"},
+    {'T', EVENT_COUNT, MODE_TRAIN, "sync.short"},
+    {'G', EVENT_SPAN, MODE_TRAIN, "graph.replay"},
+    {'W', EVENT_SPAN, MODE_TRAIN, "detail.window"},
+    {'A', EVENT_COUNT, MODE_TRAIN, "process.device"},
 };
 
 static size_t find_letter(char c)

@@ -9,8 +9,9 @@
  *     "N32"                a count: the batch has 32 samples
  *
  * D data, F forward, E forward.eval, B backward, O optimizer, Z zero_grad, H h2d, X compile,
- * K checkpoint, C comm.all_reduce, L loader.start, U a span of the user's, and steps that the
- * program says: S train, V eval, P predict; "Q0" is the mark that voids one. */
+ * K checkpoint, C comm.all_reduce, L loader.start, Y sync, G graph.replay, W detail.window, U a
+ * span of the user's, and steps that the program says: S train, V eval, P predict; "Q0" is the mark
+ * that voids one. Counts: N batch.size, T sync.short, A process.device. */
 #ifndef TESTS_STEPKIT_H
 #define TESTS_STEPKIT_H
 

@@ -25,6 +25,12 @@ static struct rank_marks kept_marks(const struct rank_marks *r, struct arena *a)
     return rank_marks_of(&rank, a);
 }
 
+static struct step_mark mark(int64_t start, int64_t dur_ns, int64_t number, enum event_mode mode,
+                             bool cut)
+{
+    return (struct step_mark){start, dur_ns, dur_ns, number, mode, cut, cut};
+}
+
 TEST(step_histograms_count_every_step_and_set_outliers_apart)
 {
     enum { N = 1000 };
@@ -32,11 +38,10 @@ TEST(step_histograms_count_every_step_and_set_outliers_apart)
     struct step_hist *h = xcalloc(MODE_N, sizeof *h); /* h is that of MODE_TRAIN */
     uint64_t sum = 0;
     for (int i = 0; i < N; i++)
-        steps[i] =
-            (struct step_mark){i * NS_PER_S, (100 + i % 10) * NS_PER_MS, i, MODE_TRAIN, false};
-    steps[500].dur_ns = 20 * NS_PER_S;
+        steps[i] = mark(i * NS_PER_S, (100 + i % 10) * NS_PER_MS, i, MODE_TRAIN, false);
+    steps[500].iteration_ns = steps[500].dur_ns = 20 * NS_PER_S;
     steps[501].mode = MODE_EVAL;
-    steps[502].cut = true;
+    steps[502].cut = steps[502].left_out = true;
     const struct rank_marks rank = {"a", 0, 7, steps, N};
     step_hists_of(&rank, (wall_ns){0}, (wall_ns){0}, h);
     CHECK_INT(h->count, N - 2);
@@ -73,10 +78,10 @@ TEST(step_histograms_of_a_window_are_those_of_the_steps_that_begin_in_it)
     double sum = 0, squares = 0;
     size_t n = 0, above = 0;
     for (int i = 0; i < N; i++)
-        steps[i] = (struct step_mark){i * NS_PER_S, some_duration(i), i, i % 5 == 4, i % 11 == 0};
-    steps[FROM].dur_ns =
+        steps[i] = mark(i * NS_PER_S, some_duration(i), i, i % 5 == 4, i % 11 == 0);
+    steps[FROM].iteration_ns = steps[FROM].dur_ns =
         3600 * NS_PER_S; /* far from all others, and the first: cut does not count */
-    steps[FROM].cut = false;
+    steps[FROM].cut = steps[FROM].left_out = false;
     steps[FROM].mode = MODE_TRAIN;
     for (int i = FROM; i < TO; i++)
         if (!steps[i].cut && steps[i].mode == MODE_TRAIN) {
@@ -129,9 +134,9 @@ TEST(the_longest_step_is_in_the_last_bin_however_the_edges_are_rounded)
 
 TEST(steps_that_all_took_the_same_time_have_a_histogram_too)
 {
-    struct step_mark steps[3] = {{1, NS_PER_MS, 0, MODE_TRAIN, false},
-                                 {2, NS_PER_MS, 1, MODE_TRAIN, false},
-                                 {3, NS_PER_MS, 2, MODE_TRAIN, false}};
+    struct step_mark steps[3];
+    for (int i = 0; i < 3; i++)
+        steps[i] = mark(i + 1, NS_PER_MS, i, MODE_TRAIN, false);
     const struct rank_marks rank = {"a", 0, 7, steps, 3};
     struct step_hist *h = xcalloc(MODE_N, sizeof *h); /* h is that of MODE_TRAIN */
     step_hists_of(&rank, (wall_ns){0}, (wall_ns){0}, h);
@@ -166,6 +171,8 @@ static void make_many(struct step_mark *v, struct kit_random *r)
                                 : MODE_TRAIN,
             .cut = below(r, 500) == 0,
         };
+        v[i].iteration_ns = v[i].dur_ns;
+        v[i].left_out = v[i].cut;
         at += v[i].dur_ns + below(r, NS_PER_MS);
     }
 }

@@ -295,12 +295,140 @@ TEST(a_step_that_came_to_nothing_does_not_count)
 
 TEST(a_part_inside_another_counts_for_the_outer_one)
 {
-    CHECK_STR(kit_parts_of("D1 F5(X2 C1) B6(C4) O1", 0),
-              "data 1, forward 5, backward 6, optimizer 1");
+    CHECK_STR(kit_parts_of("D1 F5(C1) B6(C4) O1", 0), "data 1, forward 5, backward 6, optimizer 1");
     CHECK_STR(kit_parts_of("D1 H2 F1 X3 K2 C1 B1 O1", 0),
               "data 1, forward 1, backward 1, optimizer 1, h2d 2, compile 3, checkpoint 2, comm 1");
     CHECK_STR(kit_parts_of("U20(D1 F2 .1 B3 O1)", 0),
               "data 1, forward 2, backward 3, optimizer 1, other 1");
+}
+
+TEST(compilations_and_waits_count_for_themselves_wherever_they_are)
+{
+    CHECK_STR(kit_parts_of("D1 F5(X2 C1) B6(.2 Y3) O4(Y1)", 0),
+              "data 1, forward 3, backward 3, optimizer 3, sync 4, compile 2");
+    CHECK_STR(kit_parts_of("D1 H4(.1 Y2) F2(X2(Y1)) B1 O1", 0),
+              "data 1, backward 1, optimizer 1, h2d 2, sync 2, compile 2");
+    CHECK_STR(kit_parts_of("D1 O9:1(F4(Y3) B2) F1", 0), "data 1, forward 1, backward 2, "
+                                                        "optimizer 3, sync 3");
+    CHECK_STR(kit_parts_of("D1 F2 Y5 B1 O1", 0),
+              "data 1, forward 2, backward 1, optimizer 1, sync 5");
+}
+
+TEST(short_waits_are_taken_from_the_span_that_they_are_reported_in)
+{
+    CHECK_STR(kit_parts_of("D1 F5(.4 T3) B1 O1", 0),
+              "data 1, forward 2, backward 1, optimizer 1, sync 3");
+    CHECK_STR(kit_parts_of("D1 F2 .5 T4 .1 B1 O1", 0),
+              "data 1, forward 2, backward 1, optimizer 1, sync 4, other 2");
+    /* never more than there was */
+    CHECK_STR(kit_parts_of("D1 F5(.4 T90) B1 .1 T99 .1 O1", 0),
+              "data 1, forward 1, backward 1, optimizer 1, sync 6");
+}
+
+/* Of the n-th step of the text: "10+4": between it and the next, of that waited for the GPU. */
+static const char *between_of(const char *text, size_t i)
+{
+    static char out[64];
+    struct stepkit k = {0};
+    struct arena a = {0};
+    struct step *v;
+    size_t n;
+    stepkit_add(&k, text);
+    steps_derive(k.v, k.n, &a, &v, &n);
+    CHECK(i < n);
+    snprintf(out, sizeof out, "%lld, sync %lld%s", (long long)v[i].between_ns,
+             (long long)v[i].between_sync_ns, v[i].saves ? ", saves" : "");
+    arena_free(&a);
+    stepkit_free(&k);
+    return out;
+}
+
+TEST(an_iteration_reaches_to_the_begin_of_the_next_step_of_any_mode)
+{
+    CHECK_STR(between_of("D1 F1 B1 O1 .10 D1 F1 B1 O1", 0), "10, sync 0");
+    CHECK_STR(between_of("D1 F1 B1 O1 .10 D1 F1 B1 O1", 1), "-1, sync 0"); /* the last */
+    CHECK_STR(between_of("D1 F1 B1 O1 .3 L1 D1 E1 D1 E1 L1 D1 F1 B1 O1", 0), "4, sync 0");
+    CHECK_STR(between_of("D1 F1 B1 O1 Y7 .3 D1 F1 B1 O1", 0), "10, sync 7");
+    CHECK_STR(between_of("D1 F1 B1 O1 .9 T6 .1 D1 F1 B1 O1", 0), "10, sync 6");
+    CHECK_STR(between_of("D1 F1 B1 O1 .9 T60 .1 D1 F1 B1 O1", 0), "10, sync 10");
+    CHECK_STR(between_of("D1 F1 B1 O1 K9 D1 F1 B1 O1", 0), "9, sync 0, saves");
+}
+
+TEST(replays_of_a_graph_are_steps)
+{
+    CHECK_STR(kit_steps_of("G2:1 .1 G2:1 .1 G2:1"), "t0 0+2, t1 3+2, t2 6+2");
+    CHECK_STR(kit_steps_of("D1 G2:1 .1 D1 G2:1 D1 G2:1"), "t0 0+3, t1 4+3, t2 7+3");
+    /* several graphs between two fetches are one step, and so are several without a loader */
+    CHECK_STR(kit_steps_of("D1 G2:1 G2:2 G2:1 D1 G2:1 G2:2 G2:1"), "t0 0+7, t1 7+7");
+    CHECK_STR(kit_steps_of("G2:1 G2:2 .1 G2:1 G2:2"), "t0 0+4, t1 5+4");
+    /* passes as a graph, the optimizer apart; a graph is not the optimizer of its number */
+    CHECK_STR(kit_steps_of("G2:1 O1:1 G2:1 O1:1"), "t0 0+3, t1 3+3");
+    /* inside a pass it is the pass */
+    CHECK_STR(kit_steps_of("F3(G1:1) B3(G1:2) O1 F3(G1:1) B3(G1:2) O1"), "t0 0+7, t1 7+7");
+}
+
+TEST(fetches_of_a_cuda_job_with_nothing_between_are_steps_after_those_that_were_seen)
+{
+    struct stepkit k = {0};
+    struct arena a = {0};
+    struct step *v;
+    size_t n;
+    stepkit_add(&k, "A0 F1 B1 O1 F1 B1 O1 L1");
+    for (int i = 0; i < 20; i++)
+        stepkit_add(&k, "D2 N16 .8");
+    steps_derive(k.v, k.n, &a, &v, &n);
+    CHECK_INT(n, 2 + 19); /* the end of the last one is not known */
+    CHECK_STR(kit_steps_text(v + 2, 2), "t2 7+10, t3 17+10");
+    CHECK_INT(v[2].batch, 16);
+    k.v[0].event.name = "other"; /* no CUDA: nothing is known of what a fetch was for */
+    steps_derive(k.v, k.n, &a, &v, &n);
+    CHECK_INT(n, 2);
+    arena_free(&a);
+    stepkit_free(&k);
+}
+
+/* "wwdd.." : warm-up, disturbed by a detail window, or neither. */
+static const char *flags_of(const char *first, const char *each, int times, const char *last)
+{
+    static char out[256];
+    struct stepkit k = {0};
+    struct arena a = {0};
+    struct step *v;
+    size_t n;
+    stepkit_add(&k, first);
+    for (int i = 0; i < times; i++)
+        stepkit_add(&k, each);
+    stepkit_add(&k, last);
+    steps_derive(k.v, k.n, &a, &v, &n);
+    CHECK(n < sizeof out);
+    for (size_t i = 0; i < n; i++)
+        out[i] = v[i].disturbed ? 'd' : v[i].warmup ? 'w' : '.';
+    out[n] = '\0';
+    arena_free(&a);
+    stepkit_free(&k);
+    return out;
+}
+
+TEST(the_first_steps_are_warm_up_until_the_loop_has_its_pace)
+{
+    CHECK_STR(flags_of("D1 F90 B9 O1", "D1 F4 B4 O1", 9, ""), "w.........");
+    CHECK_STR(flags_of("", "D1 F4 B4 O1", 10, ""), "w.........");
+    /* the third is slow, too; a slow one later is not the warm-up's */
+    CHECK_STR(flags_of("D1 F90 B9 O1 D1 F4 B4 O1 D1 F30 B4 O1", "D1 F4 B4 O1", 12, ""),
+              "www............");
+    CHECK_STR(flags_of("D1 F4 B4 O1", "D1 F4 B4 O1", 12, "D1 F90 B9 O1"), "w.............");
+    /* compiling is never the usual pace */
+    CHECK_STR(flags_of("D1 F9 B9 O1", "D1 F4 B4 O1", 6, "D1 F90(X80) B9 O1 D1 F4 B4 O1"),
+              "w......w.");
+    /* evaluation has a first step of its own */
+    CHECK_STR(flags_of("L1 D1 E1 D1 E1 L1", "D1 F4 B4 O1", 3, ""), "w.w..");
+}
+
+TEST(steps_in_a_detail_window_and_the_two_after_it_are_marked)
+{
+    CHECK_STR(
+        flags_of("D1 F4 B4 O1 D1 F4 B4 O1 W25(D1 F4 B4 O1 D1 F4 B4 O1)", "D1 F4 B4 O1", 5, ""),
+        "w.dddd...");
 }
 
 TEST(a_pass_inside_another_pass_counts_for_the_outer_one)
@@ -352,7 +480,7 @@ TEST(spans_that_overlap_without_nesting_are_counted_once)
     };
     steps_derive(e, COUNT_OF(e), &a, &v, &n);
     CHECK_INT(n, 1);
-    CHECK_STR(kit_parts_text(&v[0]), "forward 8, backward 6, compile 4, other 2");
+    CHECK_STR(kit_parts_text(&v[0]), "forward 5, backward 6, compile 7, other 2");
     arena_free(&a);
 }
 

@@ -86,6 +86,16 @@ static const char *part_of(const struct event *e)
     return e->kind == EVENT_SPAN && id != EV_N ? event_words[id].part : "";
 }
 
+static bool is_pass(const char *part)
+{
+    return strcmp(part, "forward") == 0 || strcmp(part, "backward") == 0;
+}
+
+static bool counts_for_itself(const char *part)
+{
+    return strcmp(part, "compile") == 0 || strcmp(part, "sync") == 0;
+}
+
 /* The part that the nanosecond from t counts for, told by looking at every span. */
 static const char *part_at(const struct stepkit *k, int64_t t)
 {
@@ -95,9 +105,11 @@ static const char *part_at(const struct stepkit *k, int64_t t)
         const char *part = part_of(e);
         if (!*part || e->at.ns > t || e->at.ns + e->dur_ns <= t)
             continue;
+        if (counts_for_itself(part))
+            return part;
         if (!*outer)
             outer = part;
-        else if (!*inner && (strcmp(part, "forward") == 0 || strcmp(part, "backward") == 0))
+        else if (!*inner && is_pass(part))
             inner = part;
     }
     if (strcmp(outer, "optimizer") == 0 && *inner)
@@ -213,14 +225,16 @@ static void check_pieces(struct kit_random *r, const struct points *p)
         struct step v[8];
         const size_t most = 1 + (size_t)kit_below(r, COUNT_OF(v));
         some = MIN_OF(n - i, most);
-        steps_fill_next(&fill, l.v + i, v, some);
+        steps_fill_next(&fill, &l, i, v, some);
         for (size_t k = 0; k < some; k++) {
             CHECK(v[k].start.ns == whole[i + k].start.ns && v[k].number == whole[i + k].number);
             CHECK_INT(v[k].batch, whole[i + k].batch);
+            CHECK_INT(v[k].between_ns, whole[i + k].between_ns);
+            CHECK_INT(v[k].between_sync_ns, whole[i + k].between_sync_ns);
+            CHECK(v[k].saves == whole[i + k].saves && v[k].disturbed == whole[i + k].disturbed);
             CHECK(memcmp(v[k].part_ns, whole[i + k].part_ns, sizeof v[k].part_ns) == 0);
         }
     }
-    steps_fill_close(&fill);
     free(l.v);
     arena_free(&a);
 }

@@ -169,14 +169,14 @@ TEST(steps_that_lie_in_several_blocks_are_whole)
     struct opened o = open_steps(run);
     CHECK_INT(o.n, 1);
     CHECK_INT(o.ranks[0].n, STEPS);
-    CHECK_STR(kit_parts_text(&o.ranks[0].steps[LATE]), "checkpoint 13");
+    CHECK_STR(kit_parts_text(&o.ranks[0].steps[LATE]), "compile 1, checkpoint 12");
     for (size_t i = 0; i < STEPS; i++) {
         const struct step *s = &o.ranks[0].steps[i];
         CHECK_INT(s->number, i);
         CHECK_INT(s->start.ns, KIT_START + 1000 + 20 * (int64_t)i);
         CHECK_INT(s->dur_ns, 13);
         CHECK_INT(s->batch, 4);
-        CHECK_INT(s->part_ns[1], i == LATE ? 0 : 3);
+        CHECK_INT(s->part_ns[1], i == LATE ? 0 : 2);
     }
     close_steps(&o);
 }
@@ -187,6 +187,8 @@ static bool same_step(const struct step *a, const struct step *b)
 {
     return a->number == b->number && a->mode == b->mode && a->cut == b->cut && a->said == b->said &&
            a->start.ns == b->start.ns && a->dur_ns == b->dur_ns && a->batch == b->batch &&
+           a->between_ns == b->between_ns && a->between_sync_ns == b->between_sync_ns &&
+           a->warmup == b->warmup && a->disturbed == b->disturbed && a->saves == b->saves &&
            memcmp(a->part_ns, b->part_ns, sizeof a->part_ns) == 0;
 }
 
@@ -308,7 +310,7 @@ TEST(numbers_of_steps_are_those_of_a_table_of_times)
     NEAR(s.p99_s, 0.100, 1e-9);
     NEAR(s.max_s, 0.101, 1e-9);
     NEAR(s.stddev_s, sqrt((101.0 * 101 - 1) / 12) * 1e-3, 1e-9);
-    NEAR(s.samples_per_s, 5 / 0.051, 1e-6);
+    NEAR(s.throughput_steady, 5 / 0.051, 1e-6);
     CHECK_INT(s.n_outliers, 0);
     arena_free(&a);
 }
@@ -336,15 +338,16 @@ TEST(a_step_whose_batch_was_fetched_ahead_takes_time_for_samples_too)
     fill(v, 4); /* 10 ms and 5 samples each */
     v[3].batch = -1;
     step_stats_of(&r, MODE_TRAIN, &a, &s);
-    NEAR(s.samples_per_s, 15 / 0.030, 1e-6); /* nothing is known of fetches: nor of the last one */
+    NEAR(s.throughput_steady, 15 / 0.030,
+         1e-6); /* nothing is known of fetches: nor of the last one */
     for (size_t i = 0; i < 3; i++)
         v[i].part_ns[0] = NS_PER_MS; /* data */
     CHECK_STR(step_part_name(0), "data");
     step_stats_of(&r, MODE_TRAIN, &a, &s);
-    NEAR(s.samples_per_s, 15 / 0.040, 1e-6);
+    NEAR(s.throughput_steady, 15 / 0.040, 1e-6);
     v[3].part_ns[0] = NS_PER_MS; /* a batch whose size nobody can tell */
     step_stats_of(&r, MODE_TRAIN, &a, &s);
-    NEAR(s.samples_per_s, 15 / 0.030, 1e-6);
+    NEAR(s.throughput_steady, 15 / 0.030, 1e-6);
     arena_free(&a);
 }
 
@@ -363,11 +366,11 @@ TEST(cut_steps_and_those_of_another_mode_do_not_count)
     step_stats_of(&r, MODE_TRAIN, &a, &s);
     CHECK_INT(s.count, 8);
     NEAR(s.max_s, 0.010, 1e-12);
-    NEAR(s.samples_per_s, 500, 1e-6);
+    NEAR(s.throughput_steady, 500, 1e-6);
     step_stats_of(&r, MODE_EVAL, &a, &s);
     CHECK_INT(s.count, 1);
     NEAR(s.p99_s, 3, 1e-12);
-    CHECK(isnan(s.samples_per_s));
+    CHECK(isnan(s.throughput_steady));
     step_stats_of(&r, MODE_PREDICT, &a, &s);
     CHECK_INT(s.count, 0);
     CHECK(isnan(s.mean_s) && isnan(s.p50_s) && isnan(s.max_s));

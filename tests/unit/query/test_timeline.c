@@ -356,7 +356,7 @@ TEST(many_steps_in_a_pixel_are_one_slice_that_counts_them)
     int64_t dur_ns;
     uint64_t n;
     for (int i = 0; i < N; i++)
-        steps[i] = (struct step_mark){KIT_START + i * 10, 8, i, i % 7 == 6, false};
+        steps[i] = (struct step_mark){KIT_START + i * 10, 8, 10, i, i % 7 == 6};
     const struct rank_marks rank = {"a", 0, 7, steps, N};
     ask.ranks = &rank;
     ask.n_ranks = 1;
@@ -374,8 +374,8 @@ TEST(many_steps_in_a_pixel_are_one_slice_that_counts_them)
 TEST(steps_are_called_by_their_number_until_they_are_too_narrow)
 {
     struct opened o = record("steps", "F1", 1);
-    struct step_mark steps[] = {{KIT_START + 100, 50, 3, MODE_TRAIN, false},
-                                {KIT_START + 200, 50, 4, MODE_EVAL, false}};
+    struct step_mark steps[] = {{KIT_START + 100, 50, 100, 3, MODE_TRAIN},
+                                {KIT_START + 200, 50, 50, 4, MODE_EVAL}};
     const struct rank_marks rank = {"a", 0, 7, steps, 2};
     struct timeline t;
     struct timeline_ask ask = ask_of(90, 400, 310);
