@@ -211,14 +211,15 @@ static void put_steps(const struct show *s, enum event_mode mode)
     if (ranks == 0)
         return;
     char count[HUMAN_LEN], p50[HUMAN_LEN], p95[HUMAN_LEN];
-    put_line(
-        s, "steps", "%s %s%s, p50 %s, p95 %s%s", human_count(best.count, count, sizeof count),
-        mode_name(mode), ranks > 1 ? arena_printf(s->arena, " on each of %zu ranks", ranks) : "",
-        human_value(best.p50_s, "s", p50, sizeof p50),
-        human_value(best.p95_s, "s", p95, sizeof p95),
-        isnan(best.throughput_steady) ? ""
-                                  : arena_printf(s->arena, ", %.1f samples/s%s", best.throughput_steady,
-                                                 ranks > 1 ? " a rank" : ""));
+    put_line(s, "steps", "%s %s%s, p50 %s, p95 %s%s", human_count(best.count, count, sizeof count),
+             mode_name(mode),
+             ranks > 1 ? arena_printf(s->arena, " on each of %zu ranks", ranks) : "",
+             human_value(best.p50_s, "s", p50, sizeof p50),
+             human_value(best.p95_s, "s", p95, sizeof p95),
+             isnan(best.throughput_steady)
+                 ? ""
+                 : arena_printf(s->arena, ", %.1f samples/s%s", best.throughput_steady,
+                                ranks > 1 ? " a rank" : ""));
 }
 
 static void put_phases(const struct show *s)

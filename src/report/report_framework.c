@@ -37,7 +37,8 @@ static void put_steps_row(const struct report *r, struct doc *d, const struct st
     for (size_t i = 0; i < COUNT_OF(v); i++)
         doc_number(d, v[i], human_value(v[i], "s", text, sizeof text));
     doc_number(d, s->throughput_steady,
-               isnan(s->throughput_steady) ? "-" : arena_printf(r->arena, "%.1f", s->throughput_steady));
+               isnan(s->throughput_steady) ? "-"
+                                           : arena_printf(r->arena, "%.1f", s->throughput_steady));
 }
 
 static void put_steps(const struct report *r, struct doc *d)

@@ -17,9 +17,13 @@ import pytest
 PARTS = ["data", "forward", "backward", "optimizer"]
 RANK_KEYS = {
     "node", "rank", "mode", "count", "mean_s", "min_s", "p50_s", "p95_s", "p99_s", "max_s",
-    "stddev_s", "outliers",
+    "stddev_s", "outliers", "iteration_s", "throughput", "host_parts_s", "gpu_parts_s",
+    "gpu_timed_steps", "sync",
 }  # fmt: skip
-STEP_KEYS = {"node", "rank", "mode", "step", "start_ns", "duration_s", "events"}
+STEP_KEYS = {
+    "node", "rank", "mode", "step", "start_ns", "duration_s", "between_s", "iteration_s", "events",
+    "warmup", "disturbed",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -89,8 +93,32 @@ def test_numbers_of_a_rank_are_those_of_its_steps(fpt):
     assert took[(len(took) - 1) // 2] - 1e-9 <= rank["p50_s"] <= took[len(took) // 2] + 1e-9
     deviation = (sum((t - mean) ** 2 for t in took) / len(took)) ** 0.5
     assert rank["stddev_s"] == pytest.approx(deviation)
-    long = [s["step"] for s in data["steps"] if s["duration_s"] > mean + 3 * deviation]
-    assert rank["outliers"] == long
+
+
+def test_an_iteration_lasts_to_the_begin_of_the_next_step(fpt):
+    steps = json.loads(fpt("steps", "last", "--json"))["steps"]
+    for one, following in zip(steps, steps[1:], strict=False):
+        took_s = (following["start_ns"] - one["start_ns"]) / 1e9
+        assert one["iteration_s"] == pytest.approx(took_s, abs=1e-8)
+        assert one["between_s"] == pytest.approx(took_s - one["duration_s"], abs=1e-8)
+    assert steps[-1]["iteration_s"] is None and steps[-1]["between_s"] is None
+
+
+def test_statistics_of_iterations_leave_the_warm_up_out(fpt):
+    data = json.loads(fpt("steps", "last", "--json", "--mode", "train"))
+    (rank,) = data["ranks"]
+    steady = [s for s in data["steps"] if not s["warmup"] and s["iteration_s"] is not None]
+    took = [s["iteration_s"] for s in steady]
+    mean = sum(took) / len(took)
+    assert data["steps"][0]["warmup"] and len(steady) > len(data["steps"]) / 2
+    assert rank["iteration_s"]["mean"] == pytest.approx(mean)
+    assert rank["iteration_s"]["max"] == pytest.approx(max(took))
+    deviation = (sum((t - mean) ** 2 for t in took) / len(took)) ** 0.5
+    long = {s["step"] for s in steady if s["iteration_s"] > mean + 3 * deviation}
+    assert {*rank["outliers"]} <= long
+    parts = rank["host_parts_s"]
+    assert sum(parts.values()) == pytest.approx(mean) and parts["between"] > 0
+    assert rank["gpu_parts_s"] is None and rank["gpu_timed_steps"] == 0 and rank["sync"] == []
 
 
 def test_shares_are_those_that_the_program_measured(fpt, trained):
@@ -166,19 +194,28 @@ def test_show_tells_people_the_same(fpt):
     assert re.search(r"^steps +\d+ train, p50 [\d.]+ [um]?s, p95", block, re.MULTILINE)
 
 
-def test_the_table_has_a_row_for_each_mode_and_then_the_last_steps(fpt):
-    top, below = fpt("steps", "last", "--last", "4").strip().split("\n\n")
+def test_the_tables_are_iterations_then_shares_by_clock_then_the_last_steps(fpt):
+    top, shares, below = fpt("steps", "last", "--last", "4").strip().split("\n\n")
     head, *rows = [line.split() for line in top.splitlines()]
-    assert head[:9] == [
-        "NODE", "RANK", "MODE", "STEPS", "MEAN", "P50", "P95", "MAX", "SAMPLES/S",
+    assert head == [
+        "NODE", "RANK", "MODE", "STEPS", "ITERATION", "P50", "P95", "MAX", "SAMPLES/S", "OVERALL",
     ]  # fmt: skip
-    assert {*head[9:]} >= {"FORWARD", "BACKWARD", "OPTIMIZER", "OTHER"} and "COMM" not in head
-    assert [row[2] for row in rows] == ["train", "eval"]
+    assert [row[2] for row in rows[:2]] == ["train", "eval"]
+    assert re.fullmatch(r"warm-up: \d+ steps left out of the numbers above", top.splitlines()[3])
+    head, *rows = shares.splitlines()
+    assert {*head.split()} >= {"FORWARD", "BACKWARD", "OPTIMIZER", "OTHER", "BETWEEN"}
+    assert "COMM" not in head and "GPU" not in shares
+    assert all(" host time  " in row for row in rows) and len(rows) == 2
+    for row in rows:
+        percents = [float(x) for x in re.findall(r"([\d.]+) %", row)]
+        assert sum(percents) == pytest.approx(100, abs=0.01)
     lines = below.splitlines()
-    assert lines[0].split()[:6] == ["NODE", "RANK", "MODE", "STEP", "AFTER", "TOOK"]
+    assert lines[0].split()[:7] == [
+        "NODE", "RANK", "MODE", "STEP", "AFTER", "ITERATION", "HOST",
+    ]  # fmt: skip
     assert len(lines) == 5
-    assert len(fpt("steps", "last").split("\n\n")[1].strip().splitlines()) == 11
-    assert "\n\n" not in fpt("steps", "last", "--last", "0")
+    assert len(fpt("steps", "last").split("\n\n")[2].strip().splitlines()) == 11
+    assert fpt("steps", "last", "--last", "0").count("\n\n") == 1
 
 
 def test_last_rank_and_mode_choose(fpt):
