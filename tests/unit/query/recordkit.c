@@ -54,10 +54,9 @@ static int by_end(const void *a, const void *b)
     return (x->at.ns < y->at.ns) - (x->at.ns > y->at.ns);
 }
 
-int64_t recordkit_thread(struct writer *w, uint32_t pid, uint64_t tid, int64_t at, const char *text)
+static int64_t record(struct writer *w, struct track t, int64_t at, const char *text)
 {
     struct stepkit k = {.at = at};
-    const struct track t = thread_of(pid, tid);
     struct sink *s = writer_sink(w);
     stepkit_add(&k, text);
     const int64_t end = k.at;
@@ -67,6 +66,20 @@ int64_t recordkit_thread(struct writer *w, uint32_t pid, uint64_t tid, int64_t a
         s->ops->events(s, &t, &k.v[i].event, 1);
     stepkit_free(&k);
     return end;
+}
+
+int64_t recordkit_thread(struct writer *w, uint32_t pid, uint64_t tid, int64_t at, const char *text)
+{
+    return record(w, thread_of(pid, tid), at, text);
+}
+
+int64_t recordkit_device(struct writer *w, uint32_t pid, unsigned device, int64_t at,
+                         const char *text)
+{
+    struct track t = thread_of(pid, device);
+    t.kind = TRACK_DEVICE;
+    snprintf(t.name, sizeof t.name, "gpu%u", device);
+    return record(w, t, at, text);
 }
 
 void recordkit_fact(struct writer *w, uint32_t pid, uint64_t tid, const char *name, int64_t value)

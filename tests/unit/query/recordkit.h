@@ -22,6 +22,9 @@ struct writer *recordkit_beside(const struct recordkit *k, const char *name);
 /* Events of a thread (see stepkit.h) from `at` on. Returns the time behind them. */
 int64_t recordkit_thread(struct writer *w, uint32_t pid, uint64_t tid, int64_t at,
                          const char *text);
+/* The same on the line of a device: GPU times of phases. */
+int64_t recordkit_device(struct writer *w, uint32_t pid, unsigned device, int64_t at,
+                         const char *text);
 /* process.rank and so on, told by that thread. */
 void recordkit_fact(struct writer *w, uint32_t pid, uint64_t tid, const char *name, int64_t value);
 void recordkit_mark(struct recordkit *k, enum mark_id id, int64_t at, int64_t number);

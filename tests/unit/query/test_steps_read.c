@@ -351,6 +351,83 @@ TEST(a_step_whose_batch_was_fetched_ahead_takes_time_for_samples_too)
     arena_free(&a);
 }
 
+/* ---- GPU times ---- */
+
+/* 40 steps of 100 ns, of which each `every`-th is timed; the first is slow, on the GPU too. The
+ * host is done early, and twice a step a module is called. */
+static struct step_stats timed_steps(int every, const char *gpu, struct arena *a)
+{
+    const char *run = kit_run("r", "r", "r", KIT_START);
+    struct recordkit k = recordkit_open(run, "a");
+    recordkit_thread(k.events, 7, 7, 0, "A0 D5 F400 F3 B4 O1 .87");
+    recordkit_device(k.events, 7, 0, 10, "F300 F50 B40 O60");
+    for (int i = 0; i < 40; i++) {
+        recordkit_thread(k.events, 7, 7, 500 + 100 * i, "D5 F5 F3 B4 O1 .82");
+        if (i % every == 0)
+            recordkit_device(k.events, 7, 0, 510 + 100 * i, gpu);
+    }
+    recordkit_close(&k, 0, NS_PER_S, "finished");
+    struct opened o = open_steps(run);
+    struct step_stats s;
+    CHECK_INT(o.n, 1);
+    step_stats_of(&o.ranks[0], MODE_TRAIN, a, &s);
+    close_steps(&o);
+    return s;
+}
+
+TEST(gpu_times_are_of_the_steps_that_were_timed_without_the_warm_up)
+{
+    struct arena a = {0};
+    const struct step_stats s = timed_steps(8, "F20 F5 B50 O15", &a);
+    CHECK_INT(s.count, 41);
+    CHECK_INT(s.warmup, 1);
+    CHECK_INT(s.gpu_timed_steps, 5);
+    NEAR(s.gpu_part_s[1] * 1e9, 25, 1e-6); /* two calls a step */
+    NEAR(s.gpu_part_s[2] * 1e9, 50, 1e-6);
+    NEAR(s.gpu_part_s[3] * 1e9, 15, 1e-6);
+    CHECK(isnan(s.gpu_part_s[0])); /* nobody times the wait for data on a GPU */
+    NEAR(s.iteration_mean_s * 1e9, 100, 1e-6);
+    NEAR(s.host_part_s[1] * 1e9, 8, 1e-6);
+    NEAR(s.between_s * 1e9, 82, 1e-6);
+    arena_free(&a);
+}
+
+TEST(passes_that_an_optimizer_runs_on_the_gpu_are_not_counted_twice)
+{
+    struct arena a = {0};
+    const struct step_stats s = timed_steps(1, "O90(F20 F5 B50)", &a);
+    CHECK_INT(s.gpu_timed_steps, 40);
+    NEAR(s.gpu_part_s[1] * 1e9, 25, 1e-6);
+    NEAR(s.gpu_part_s[3] * 1e9, 15, 1e-6);
+    arena_free(&a);
+}
+
+/* ---- throughput ---- */
+
+TEST(throughput_is_samples_over_wall_time_of_the_loop)
+{
+    struct step v[6];
+    struct arena a = {0};
+    struct step_stats s;
+    fill(v, 6); /* 10 ms and 5 samples each */
+    for (int i = 0; i < 6; i++) {
+        v[i].start.ns = i * 20 * NS_PER_MS;
+        v[i].between_ns = i < 5 ? 10 * NS_PER_MS : -1;
+    }
+    v[0].warmup = true;
+    v[3].saves = true; /* its checkpoint is no pace of the loop */
+    v[3].between_ns += 500 * NS_PER_MS;
+    for (int i = 4; i < 6; i++)
+        v[i].start.ns += 500 * NS_PER_MS;
+    step_stats_of(&(struct rank_steps){.steps = v, .n = 6}, MODE_TRAIN, &a, &s);
+    NEAR(s.throughput_steady, 5 / 0.020, 1e-6);
+    NEAR(s.throughput_overall, 30 / 0.610, 1e-6);
+    NEAR(s.mean_s, 0.010, 1e-12); /* a step stays what it is */
+    NEAR(s.iteration_p50_s, 0.020, 1e-12);
+    CHECK_INT(s.iterations, 4);
+    arena_free(&a);
+}
+
 TEST(cut_steps_and_those_of_another_mode_do_not_count)
 {
     struct step v[10];
