@@ -50,9 +50,10 @@ static const struct opt options[] = {
     [O_HTML] = {"html", 0, "FILE", OPT_FILE,
                 .help = "Also write it as one HTML file that needs no network."},
     [O_FAIL_ON] = {"fail-on", 0, "WHAT:PERCENT", OPT_STRING, .repeat = true, .choices = gates,
-                   .help = "End with status 3 when B is surely slower (or faster) than A by more "
-                           "than that, or costs more by that: slower:2%, faster:0%, cost:10%. Takes "
-                           "three runs a side, or --single-run."},
+                   .help =
+                       "End with status 3 when B is surely slower (or faster) than A by more "
+                       "than that, or costs more by that: slower:2%, faster:0%, cost:10%. Takes "
+                       "three runs a side, or --single-run."},
     [O_SINGLE_RUN] = {"single-run", 0, NULL, OPT_FLAG,
                       .help = "Let --fail-on judge fewer than three runs a side. It then fails "
                               "only beyond what runs of the same code are known, or assumed, to "
@@ -247,11 +248,12 @@ static int check_gate_runs(const struct asked *asked, bool single_run, struct er
     const size_t fewest = MIN_OF(asked->n_runs[COMPARE_A], asked->n_runs[COMPARE_B]);
     if (asked->n_fail == 0 || single_run || fewest >= GATE_RUNS_LEAST)
         return 0;
-    return err_set(e, ERR_USAGE,
-                   "--fail-on takes %d runs a side, and there %s %zu: runs of the same code differ, "
-                   "and fewer do not show by how much. Give more, as 'compare A1,A2,A3 B1,B2,B3', "
-                   "or --single-run to judge by what is there",
-                   GATE_RUNS_LEAST, fewest == 1 ? "is" : "are", fewest);
+    return err_set(
+        e, ERR_USAGE,
+        "--fail-on takes %d runs a side, and there %s %zu: runs of the same code differ, "
+        "and fewer do not show by how much. Give more, as 'compare A1,A2,A3 B1,B2,B3', "
+        "or --single-run to judge by what is there",
+        GATE_RUNS_LEAST, fewest == 1 ? "is" : "are", fewest);
 }
 
 /* ---- the answer ---- */

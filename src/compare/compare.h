@@ -177,7 +177,7 @@ struct compared {
     double confidence;
 
     enum compare_basis basis;
-    bool one_by_one;         /* step by step, run against run; else means of runs */
+    bool one_by_one; /* step by step, run against run; else means of runs */
     /* Of the mean iteration, as a share of A's. With one run a side it reaches as far as runs of
      * the same code differ; steps_diff is what the steps of these two runs alone show. */
     struct interval diff, steps_diff;
@@ -185,7 +185,7 @@ struct compared {
     struct run_spread spread; /* with one run a side; else all 0 */
     bool may_be_noise;        /* steps differ, but no more than runs of the same code may */
     double least_share;       /* two runs of the same code may differ by this; 0: measured */
-    double detectable_share; /* smallest that would have been found in four of five cases */
+    double detectable_share;  /* smallest that would have been found in four of five cases */
     struct compared_histogram histogram;
 
     struct compared_phase *phases;

@@ -254,7 +254,8 @@ static void fill_part(struct comparing *c, const struct common *common, size_t p
         if (!part_seen(c, s, part)) {
             seen = false;
             out->s[s] = NAN;
-            compare_lose(c, out->part, "this part of the steps was not recorded; it is in \"other\"", s);
+            compare_lose(c, out->part,
+                         "this part of the steps was not recorded; it is in \"other\"", s);
         }
     if (!seen)
         out->diff_s = (struct interval){NAN, NAN, NAN};

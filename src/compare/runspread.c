@@ -42,8 +42,7 @@ void runspread_from(const struct spread_group *groups, size_t n, double confiden
     const bool known = df >= DF_LEAST;
     out->sd = known ? sqrt(squares / df) : SD_DEFAULT;
     out->runs = known ? runs : 0;
-    out->reach =
-        fmax(REACH_LEAST, sqrt(2) * out->sd * reach_of(confidence, known ? df : DF_KNOWN));
+    out->reach = fmax(REACH_LEAST, sqrt(2) * out->sd * reach_of(confidence, known ? df : DF_KNOWN));
 }
 
 /* As ratios, whose errors multiply. The error of the steps and that of the runs are independent. */

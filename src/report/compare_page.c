@@ -148,8 +148,11 @@ static void put_spread(struct doing *d)
 static void put_numbers(struct doing *d)
 {
     static const struct page_column columns[] = {
-        {"Of the loop", false, false}, {"A", true, false}, {"B", true, false},
-        {"Change", true, false},       {0},
+        {"Of the loop", false, false},
+        {"A", true, false},
+        {"B", true, false},
+        {"Change", true, false},
+        {0},
     };
     const struct compared *c = d->c;
     if (c->n_numbers == 0)
@@ -166,8 +169,8 @@ static void put_numbers(struct doing *d)
     for (size_t i = 0; i < c->n_numbers; i++)
         for (int s = 0; s < COMPARE_SIDES; s++)
             if (c->numbers[i].why[s])
-                doc_text(&d->doc, "%s of %c is not known: %s.", c->numbers[i].title,
-                         s ? 'B' : 'A', c->numbers[i].why[s]);
+                doc_text(&d->doc, "%s of %c is not known: %s.", c->numbers[i].title, s ? 'B' : 'A',
+                         c->numbers[i].why[s]);
 }
 
 static void put_interval(struct doing *d, const char *name, const struct interval *v)
@@ -209,14 +212,10 @@ static void put_histogram(struct doing *d)
 static void put_parts(struct doing *d, const char *caption, const struct compared_part *v, size_t n)
 {
     static const struct page_column columns[] = {
-        {"Part", false, false},
-        {"A", true, false},
-        {"B", true, false},
-        {"Change", true, false},
-        {"Low", true, false},
-        {"High", true, false},
-        {"Verdict", false, false},
-        {0},
+        {"Part", false, false},    {"A", true, false},
+        {"B", true, false},        {"Change", true, false},
+        {"Low", true, false},      {"High", true, false},
+        {"Verdict", false, false}, {0},
     };
     if (n == 0)
         return;
