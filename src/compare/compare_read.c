@@ -32,11 +32,17 @@ static void read_rates(const struct show *s, struct arena *a, struct reading *ou
         out->throughput_overall += stats.throughput_overall;
         out->gpu_timed_steps += stats.gpu_timed_steps;
         out->gpu_steps += stats.count;
-        for (size_t k = 0; stats.gpu_timed_steps && k < step_parts(); k++)
+        if (stats.gpu_timed_steps == 0)
+            continue;
+        double left = stats.iteration_mean_s; /* idle, or work that no timed phase has: "other" */
+        for (size_t k = 0; k + 1 < step_parts(); k++)
             if (!isnan(stats.gpu_part_s[k])) {
+                left -= stats.gpu_part_s[k];
                 sum[k] += stats.gpu_part_s[k];
                 timed[k]++;
             }
+        sum[step_parts() - 1] += fmax(left, 0);
+        timed[step_parts() - 1]++;
     }
     for (size_t k = 0; k < step_parts(); k++)
         out->gpu_part_s[k] = timed[k] ? sum[k] / (double)timed[k] : NAN;
