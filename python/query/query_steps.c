@@ -6,7 +6,19 @@
 #include "query.h"
 #include "view/stepsview.h"
 
-enum { S_RANK, S_STEP, S_START, S_DURATION, S_SAMPLES, S_MODE, S_CUT, S_PARTS };
+enum {
+    S_RANK,
+    S_STEP,
+    S_START,
+    S_DURATION,
+    S_SAMPLES,
+    S_BETWEEN,
+    S_MODE,
+    S_CUT,
+    S_WARMUP,
+    S_DISTURBED,
+    S_PARTS
+};
 enum { S_MOST = S_PARTS + STEP_PARTS_MOST };
 
 struct stepping {
@@ -18,7 +30,7 @@ struct stepping {
 
 static size_t size_of(size_t column)
 {
-    return column == S_MODE || column == S_CUT ? sizeof(int8_t) : sizeof(int64_t);
+    return column >= S_MODE && column < S_PARTS ? sizeof(int8_t) : sizeof(int64_t);
 }
 
 static int read_work(struct run *r, void *with, struct err *e)
@@ -42,8 +54,11 @@ static int fill_work(struct run *r, void *with, struct err *e)
         ((int64_t *)s->array[S_START].p)[i] = x->step->start.ns;
         ((int64_t *)s->array[S_DURATION].p)[i] = x->step->dur_ns;
         ((int64_t *)s->array[S_SAMPLES].p)[i] = x->step->batch;
+        ((int64_t *)s->array[S_BETWEEN].p)[i] = x->step->between_ns;
         ((int8_t *)s->array[S_MODE].p)[i] = (int8_t)x->step->mode;
         ((int8_t *)s->array[S_CUT].p)[i] = x->step->cut;
+        ((int8_t *)s->array[S_WARMUP].p)[i] = x->step->warmup;
+        ((int8_t *)s->array[S_DISTURBED].p)[i] = x->step->disturbed;
         for (size_t k = 0; k < step_parts(); k++)
             ((double *)s->array[S_PARTS + k].p)[i] = steps_item_part_s(&s->view, x, k);
     }

@@ -23,6 +23,7 @@ enum {
     O_FORMAT,
     O_HTML,
     O_FAIL_ON,
+    O_SINGLE_RUN,
     O_PRICE,
     O_STEPS,
     O_CONFIDENCE,
@@ -49,8 +50,14 @@ static const struct opt options[] = {
     [O_HTML] = {"html", 0, "FILE", OPT_FILE,
                 .help = "Also write it as one HTML file that needs no network."},
     [O_FAIL_ON] = {"fail-on", 0, "WHAT:PERCENT", OPT_STRING, .repeat = true, .choices = gates,
-                   .help = "End with status 3 when B is surely slower (or faster) than A by more "
-                           "than that, or costs more by that: slower:2%, faster:0%, cost:10%."},
+                   .help =
+                       "End with status 3 when B is surely slower (or faster) than A by more "
+                       "than that, or costs more by that: slower:2%, faster:0%, cost:10%. Takes "
+                       "three runs a side, or --single-run."},
+    [O_SINGLE_RUN] = {"single-run", 0, NULL, OPT_FLAG,
+                      .help = "Let --fail-on judge fewer than three runs a side. It then fails "
+                              "only beyond what runs of the same code are known, or assumed, to "
+                              "differ by."},
     [O_PRICE] = {"price", 0, "PER_HOUR", OPT_STRING, .repeat = true,
                  .help = "What an hour of each machine costs, whatever the runs say: once for "
                          "both, or twice, for A and for B."},
@@ -233,6 +240,22 @@ static int open_all(struct asked *out, const struct cmd_args *args, struct arena
     return rc;
 }
 
+/* Two runs of the same code differ: fewer than three a side do not show by how much. */
+enum { GATE_RUNS_LEAST = 3 };
+
+static int check_gate_runs(const struct asked *asked, bool single_run, struct err *e)
+{
+    const size_t fewest = MIN_OF(asked->n_runs[COMPARE_A], asked->n_runs[COMPARE_B]);
+    if (asked->n_fail == 0 || single_run || fewest >= GATE_RUNS_LEAST)
+        return 0;
+    return err_set(
+        e, ERR_USAGE,
+        "--fail-on takes %d runs a side, and there %s %zu: runs of the same code differ, "
+        "and fewer do not show by how much. Give more, as 'compare A1,A2,A3 B1,B2,B3', "
+        "or --single-run to judge by what is there",
+        GATE_RUNS_LEAST, fewest == 1 ? "is" : "are", fewest);
+}
+
 /* ---- the answer ---- */
 
 static void print_json(const struct compared *c)
@@ -353,6 +376,8 @@ static int run(const struct cmd_args *args, struct err *e)
     if (rc == 0)
         rc = open_all(asked, args, &a, e);
     if (rc == 0)
+        rc = check_gate_runs(asked, args->opt[O_SINGLE_RUN].given, e);
+    if (rc == 0)
         rc = answer(asked, args->opt[O_HTML].text, &a, e);
     for (int s = 0; s < COMPARE_SIDES; s++)
         for (size_t i = 0; i < asked->n_runs[s]; i++)
@@ -365,16 +390,18 @@ static const char *const help[] = {
     "Says whether B is faster than A, slower, or whether the data can show no difference, and by "
     "how much, with an interval. Then what changed: step times and their parts, phases, cost, "
     "utilization, findings, operators.",
-    "Steps are compared one by one from the same step on; those at the beginning are left out. "
-    "Several runs a side also show how much runs of the same job differ: 'footplate compare "
-    "A1,A2,A3 B1,B2,B3'. docs/compare.md has the method.",
+    "Iterations (from the begin of a step to the begin of the next) are compared one by one from "
+    "the same step on; warm-up, and steps that a detail window slowed, are left out. Runs of the "
+    "same code differ from each other: with one run a side, what may be noise between runs is not "
+    "called a difference. Several runs a side show it: 'footplate compare A1,A2,A3 B1,B2,B3'. "
+    "docs/compare.md has the method.",
     NULL,
 };
 
 static const struct cmd_example examples[] = {
     {"footplate compare before after", "What a change brought."},
     {"footplate compare a1,a2,a3 b1,b2,b3", "Three runs of each."},
-    {"footplate compare before after --fail-on slower:2%", "A gate for CI."},
+    {"footplate compare a1,a2,a3 b1,b2,b3 --fail-on slower:2%", "A gate for CI."},
     {"footplate compare before after --price 14.688 --price 3.825 --html compare.html",
      "With what it costs, as a page to send."},
     {0},

@@ -13,6 +13,7 @@
 #define COMPARE_COMPARE_H
 
 #include "base/json_write.h"
+#include "compare/runspread.h"
 #include "compare/stepdiff.h"
 #include "query/ops.h"
 #include "query/run.h"
@@ -57,10 +58,14 @@ struct compared_side {
     double machines;          /* of one run */
     double price_per_hour;    /* of one machine; NAN: not known, or not the same for all */
     double duration_s, cost;  /* of one run */
-    double samples_per_s;     /* NAN: batch sizes are not known */
+    double throughput_steady; /* samples a second of the loop, of all ranks; NAN: not known */
+    double throughput_overall;
     double batch;             /* samples in a step of the job; NAN: not known */
-    struct step_spread steps; /* of the compared steps; count 0: none */
+    struct step_spread steps; /* iterations of the compared steps; count 0: none */
     size_t warmup;            /* steps at the beginning that do not count, in each run */
+    size_t disturbed;         /* later ones that do not count, because of a detail window */
+    size_t gpu_timed_steps;   /* whose phases were timed on the GPU, of all ranks and runs */
+    size_t gpu_steps;         /* of so many */
 };
 
 /* ---- what changed ---- */
@@ -80,12 +85,22 @@ struct compared_phase {
     double s[COMPARE_SIDES];
 };
 
+/* A part of an iteration, by the clock of the host or of the GPU. */
 struct compared_part {
     const char *part;
-    double s[COMPARE_SIDES]; /* per step */
+    double s[COMPARE_SIDES]; /* per iteration */
     struct interval diff_s;  /* of the difference, in seconds a step */
     enum compare_verdict verdict;
 };
+
+/* One number of each side, not a distribution: throughput, and what is derived from it. */
+struct compared_number {
+    const char *key, *title, *unit;
+    double v[COMPARE_SIDES];
+    const char *why[COMPARE_SIDES]; /* not known: why; NULL: it is */
+};
+
+enum { COMPARE_NUMBERS_MOST = 16 };
 
 enum { COMPARE_QUANTILES = 7 };
 
@@ -162,17 +177,26 @@ struct compared {
     double confidence;
 
     enum compare_basis basis;
-    bool one_by_one;         /* step by step, run against run; else means of runs */
-    struct interval diff;    /* of the mean step time, as a share of A's */
-    struct interval median;  /* the same of the median */
-    double least_share;      /* differences below this are not called, however sure */
-    double detectable_share; /* smallest that would have been found in four of five cases */
+    bool one_by_one; /* step by step, run against run; else means of runs */
+    /* Of the mean iteration, as a share of A's. With one run a side it reaches as far as runs of
+     * the same code differ; steps_diff is what the steps of these two runs alone show. */
+    struct interval diff, steps_diff;
+    struct interval median;   /* of the median, as diff */
+    struct run_spread spread; /* with one run a side; else all 0 */
+    bool may_be_noise;        /* steps differ, but no more than runs of the same code may */
+    double least_share;       /* two runs of the same code may differ by this; 0: measured */
+    double detectable_share;  /* smallest that would have been found in four of five cases */
     struct compared_histogram histogram;
 
     struct compared_phase *phases;
     size_t n_phases;
-    struct compared_part *parts;
+    struct compared_part *parts; /* host time; they add up to the iteration */
     size_t n_parts;
+    struct compared_part *gpu_parts; /* GPU time; none unless both sides have it */
+    size_t n_gpu_parts;
+    bool launch_only; /* host parts of a job that uses GPUs whose time is not known */
+    struct compared_number numbers[COMPARE_NUMBERS_MOST];
+    size_t n_numbers;
     struct compared_use *uses;
     size_t n_uses;
     struct compared_time *times;

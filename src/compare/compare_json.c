@@ -42,7 +42,14 @@ static void side_json(struct jw *j, const char *key, const struct compared_side 
     jw_num(j, "duration_s", s->duration_s);
     jw_num(j, "cost", s->cost);
     jw_num(j, "batch", s->batch);
-    jw_num(j, "samples_per_s", s->samples_per_s);
+    jw_num(j, "samples_per_s", s->throughput_steady);
+    jw_object(j, "throughput");
+    jw_num(j, "steady", s->throughput_steady);
+    jw_num(j, "overall", s->throughput_overall);
+    jw_str(j, "unit", "samples/s");
+    jw_end(j);
+    jw_int(j, "gpu_timed_steps", (int64_t)s->gpu_timed_steps);
+    jw_int(j, "gpu_steps", (int64_t)s->gpu_steps);
     jw_end(j);
 }
 
@@ -79,6 +86,22 @@ static void histogram_json(struct jw *j, const struct compared_histogram *h)
     jw_end(j);
 }
 
+/* null: several runs a side show it themselves, or nothing was compared. */
+static void run_spread_json(struct jw *j, const struct compared *c)
+{
+    const struct run_spread *s = &c->spread;
+    if (s->reach == 0) {
+        jw_null(j, "run_spread");
+        return;
+    }
+    jw_object(j, "run_spread");
+    jw_str(j, "source", s->runs ? "runs" : "default");
+    jw_int(j, "runs", (int64_t)s->runs);
+    jw_num(j, "stddev_share", s->sd);
+    jw_num(j, "reach_share", s->reach);
+    jw_end(j);
+}
+
 static void step_time_json(struct jw *j, const struct compared *c)
 {
     static const char *const bases[BASIS_N] = {[BASIS_STEP] = "step", [BASIS_SAMPLE] = "sample"};
@@ -86,11 +109,15 @@ static void step_time_json(struct jw *j, const struct compared *c)
     jw_object(j, "step_time");
     spread_json(j, "a", &a->steps);
     spread_json(j, "b", &b->steps);
+    jw_str(j, "of", "iteration"); /* begin of a step to begin of the next */
     jw_str(j, "basis", bases[c->basis]);
     jw_bool(j, "step_by_step", c->one_by_one);
     jw_num(j, "diff_share", c->diff.at);
     jw_num(j, "ci_low", c->diff.low);
     jw_num(j, "ci_high", c->diff.high);
+    jw_num(j, "steps_ci_low", c->steps_diff.low);
+    jw_num(j, "steps_ci_high", c->steps_diff.high);
+    run_spread_json(j, c);
     jw_num(j, "median_diff_share", c->median.at);
     jw_num(j, "median_ci_low", c->median.low);
     jw_num(j, "median_ci_high", c->median.high);
@@ -99,6 +126,8 @@ static void step_time_json(struct jw *j, const struct compared *c)
     jw_num(j, "detectable_share", c->detectable_share);
     jw_int(j, "warmup_a", (int64_t)a->warmup);
     jw_int(j, "warmup_b", (int64_t)b->warmup);
+    jw_int(j, "disturbed_a", (int64_t)a->disturbed);
+    jw_int(j, "disturbed_b", (int64_t)b->disturbed);
     jw_num(j, "effective_n_a", a->steps.effective_n);
     jw_num(j, "effective_n_b", b->steps.effective_n);
     histogram_json(j, &c->histogram);
@@ -131,19 +160,40 @@ static void phases_json(struct jw *j, const struct compared *c)
     jw_end(j);
 }
 
-static void parts_json(struct jw *j, const struct compared *c)
+static void parts_json(struct jw *j, const char *key, const char *clock,
+                       const struct compared_part *v, size_t n)
 {
-    jw_array(j, "parts");
-    for (size_t i = 0; i < c->n_parts; i++) {
-        const struct compared_part *p = &c->parts[i];
+    jw_array(j, key);
+    for (size_t i = 0; i < n; i++) {
+        const struct compared_part *p = &v[i];
         jw_object(j, NULL);
         jw_str(j, "part", p->part);
+        jw_str(j, "clock", clock);
         jw_num(j, "a_s", p->s[COMPARE_A]);
         jw_num(j, "b_s", p->s[COMPARE_B]);
         jw_num(j, "diff", p->diff_s.at);
         jw_num(j, "ci_low", p->diff_s.low);
         jw_num(j, "ci_high", p->diff_s.high);
         jw_str(j, "verdict", compare_verdict_names[p->verdict]);
+        jw_end(j);
+    }
+    jw_end(j);
+}
+
+static void numbers_json(struct jw *j, const struct compared *c)
+{
+    jw_array(j, "numbers");
+    for (size_t i = 0; i < c->n_numbers; i++) {
+        const struct compared_number *n = &c->numbers[i];
+        jw_object(j, NULL);
+        jw_str(j, "key", n->key);
+        jw_str(j, "title", n->title);
+        jw_str(j, "unit", n->unit);
+        jw_num(j, "a", n->v[COMPARE_A]);
+        jw_num(j, "b", n->v[COMPARE_B]);
+        jw_num(j, "diff_share", n->v[COMPARE_A] > 0 ? n->v[COMPARE_B] / n->v[COMPARE_A] - 1 : NAN);
+        jw_str(j, "why_a", n->why[COMPARE_A]);
+        jw_str(j, "why_b", n->why[COMPARE_B]);
         jw_end(j);
     }
     jw_end(j);
@@ -286,12 +336,15 @@ void compare_json(struct jw *j, const struct compared *c)
     side_json(j, "a", &c->side[COMPARE_A]);
     side_json(j, "b", &c->side[COMPARE_B]);
     jw_str(j, "verdict", compare_verdict_names[c->verdict]);
+    jw_bool(j, "may_be_noise", c->may_be_noise);
     jw_str(j, "sentence", c->sentence);
     jw_str(j, "why", c->why);
     jw_bool(j, "same_run", c->same_run);
     step_time_json(j, c);
     phases_json(j, c);
-    parts_json(j, c);
+    numbers_json(j, c);
+    parts_json(j, "gpu_parts", "gpu", c->gpu_parts, c->n_gpu_parts);
+    parts_json(j, "parts", "host", c->parts, c->n_parts);
     uses_json(j, c);
     breakdown_json(j, c);
     ops_json(j, c);

@@ -17,6 +17,9 @@ struct reading {
     const struct run_info *info;
     struct jobsteps steps;
     unsigned unseen; /* parts of steps that no rank could see, as bits */
+    double throughput_steady, throughput_overall; /* of all ranks together; NAN: not known */
+    double gpu_part_s[STEP_PARTS_MOST];           /* mean of the ranks; NAN: not timed */
+    size_t gpu_timed_steps, gpu_steps;            /* of all ranks */
     bool has_phases;
     double phase_s[PHASE_N], job_s; /* the phases are what the job's time is made of */
     const char *no_steps;           /* why there are none; NULL: there are */
@@ -52,11 +55,16 @@ struct comparing {
 double side_mean(const struct side_reading *s, double (*of)(const struct reading *, size_t),
                  size_t arg);
 
+/* Adds a row to the table of numbers: the mean over the runs of each side of what `of` says. `n`:
+ * key, title, unit, and as why[COMPARE_A] the reason where a side does not know it. */
+void compare_number(struct comparing *c, struct compared_number n,
+                    double (*of)(const struct reading *, size_t), size_t arg);
+
 void compare_lose(struct comparing *c, const char *what, const char *why, int side);
 
 void compare_sides(struct comparing *c);    /* names, machines, durations, cost, hardware */
-void compare_steps(struct comparing *c);    /* step time, its parts, the histogram */
-void compare_tables(struct comparing *c);   /* phases, utilization */
+void compare_steps(struct comparing *c);    /* iterations, their parts, the histogram */
+void compare_tables(struct comparing *c);   /* throughput, phases, utilization */
 void compare_detail(struct comparing *c);   /* operators, breakdown */
 void compare_findings(struct comparing *c); /* what rules say */
 void compare_conclude(struct comparing *c); /* verdict and sentence: last */

@@ -17,6 +17,37 @@ static unsigned unseen_by_all(const struct show *s)
     return bits;
 }
 
+/* Ranks work side by side: what they process in a second adds up, the time of a part does not. */
+static void read_rates(const struct show *s, struct arena *a, struct reading *out)
+{
+    size_t timed[STEP_PARTS_MOST] = {0};
+    double sum[STEP_PARTS_MOST] = {0};
+    out->throughput_steady = out->throughput_overall = s->n_ranks ? 0 : NAN;
+    for (size_t i = 0; i < s->n_ranks; i++) {
+        struct step_stats stats;
+        step_stats_of(&s->ranks[i], MODE_TRAIN, a, &stats);
+        if (stats.count == 0)
+            continue;
+        out->throughput_steady += stats.throughput_steady;
+        out->throughput_overall += stats.throughput_overall;
+        out->gpu_timed_steps += stats.gpu_timed_steps;
+        out->gpu_steps += stats.count;
+        if (stats.gpu_timed_steps == 0)
+            continue;
+        double left = stats.iteration_mean_s; /* idle, or work that no timed phase has: "other" */
+        for (size_t k = 0; k + 1 < step_parts(); k++)
+            if (!isnan(stats.gpu_part_s[k])) {
+                left -= stats.gpu_part_s[k];
+                sum[k] += stats.gpu_part_s[k];
+                timed[k]++;
+            }
+        sum[step_parts() - 1] += fmax(left, 0);
+        timed[step_parts() - 1]++;
+    }
+    for (size_t k = 0; k < step_parts(); k++)
+        out->gpu_part_s[k] = timed[k] ? sum[k] / (double)timed[k] : NAN;
+}
+
 static int judge(struct run *r, const struct pricing *pricing, const struct run_steps *steps,
                  struct arena *a, struct reading *out, struct err *e)
 {
@@ -41,6 +72,7 @@ static int read_show(struct run *r, const struct pricing *pricing, struct arena 
     if (rc == 0) {
         jobsteps_of(s.ranks, s.n_ranks, a, &out->steps);
         out->unseen = unseen_by_all(&s);
+        read_rates(&s, &large, out);
         out->has_phases = s.phases.has_steps;
         for (size_t k = 0; k < PHASE_N; k++)
             out->phase_s[k] = s.phases.seconds[k];

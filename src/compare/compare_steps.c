@@ -1,31 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compare_steps.c - step times of both sides, from the same step to the same step, warm-up left
- * out. */
+/* compare_steps.c - iterations of both sides, from the same step to the same step; warm-up and what
+ * a detail window slowed are left out. */
 #include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "compare/compare_own.h"
+#include "compare/stepdiff_own.h"
 
 enum { BINS = 40 };
 
 /* Any number will do; it must not change. */
 static const uint64_t SEED = 20261115;
 
-/* With one run on each side, nobody knows how much runs of the same job differ from each other.
- * Less than this is not called a difference then. */
-static const double LEAST_ONE_RUN = 0.01;
-
-/* Which steps are compared: `n` of each run, behind its first[side][run]. */
+/* Which steps are compared: at[side][run][0..n) are their places among the steps of that run. The
+ * k-th of one run is compared with the k-th of the others. */
 struct common {
-    size_t *first[COMPARE_SIDES];
-    size_t n;
-    size_t warmup;
+    size_t **at[COMPARE_SIDES];
+    size_t n, warmup, disturbed;
 };
 
 /* ---- which steps ---- */
 
-/* The steps of a run that the user asked for: a stretch. */
+/* The steps of a run that the user asked for stand one after the other. */
 static size_t asked_steps(const struct compare_ask *ask, const struct jobsteps *s, size_t *first)
 {
     size_t from = 0, to = s->n;
@@ -39,19 +36,45 @@ static size_t asked_steps(const struct compare_ask *ask, const struct jobsteps *
     return to - from;
 }
 
+/* Whether the k-th step counts in all runs. Steps that a detail window slowed never do; those of
+ * the warm-up do where the user chose them. */
+static bool step_counts(const struct comparing *c, size_t *const first[COMPARE_SIDES], size_t k)
+{
+    for (int s = 0; s < COMPARE_SIDES; s++)
+        for (size_t i = 0; i < c->side[s].n; i++) {
+            const struct jobsteps *j = &c->side[s].v[i].steps;
+            const size_t at = first[s][i] + k;
+            if (j->disturbed[at] || (j->warmup[at] && !c->ask->has_range))
+                return false;
+        }
+    return true;
+}
+
 static struct common common_steps(struct comparing *c)
 {
-    struct common out = {.n = SIZE_MAX};
+    struct common out = {0};
+    size_t *first[COMPARE_SIDES], n = SIZE_MAX;
     for (int s = 0; s < COMPARE_SIDES; s++) {
-        out.first[s] = arena_array(c->scratch, size_t, c->side[s].n);
+        first[s] = arena_array(c->scratch, size_t, c->side[s].n);
         for (size_t i = 0; i < c->side[s].n; i++)
-            out.n = MIN_OF(out.n, asked_steps(c->ask, &c->side[s].v[i].steps, &out.first[s][i]));
+            n = MIN_OF(n, asked_steps(c->ask, &c->side[s].v[i].steps, &first[s][i]));
     }
-    out.warmup = c->ask->has_range ? 0 : stepdiff_warmup(out.n);
-    out.n -= out.warmup;
-    for (int s = 0; s < COMPARE_SIDES; s++)
+    for (int s = 0; s < COMPARE_SIDES; s++) {
+        out.at[s] = (size_t **)arena_array(c->scratch, size_t *, c->side[s].n);
         for (size_t i = 0; i < c->side[s].n; i++)
-            out.first[s][i] += out.warmup;
+            out.at[s][i] = arena_array(c->scratch, size_t, n + 1);
+    }
+    out.warmup = c->ask->has_range ? 0 : stepdiff_warmup(n);
+    for (size_t k = out.warmup; k < n; k++) {
+        if (!step_counts(c, first, k)) {
+            *(out.n ? &out.disturbed : &out.warmup) += 1;
+            continue;
+        }
+        for (int s = 0; s < COMPARE_SIDES; s++)
+            for (size_t i = 0; i < c->side[s].n; i++)
+                out.at[s][i][out.n] = first[s][i] + k;
+        out.n++;
+    }
     return out;
 }
 
@@ -85,7 +108,7 @@ static struct step_group series_of(struct comparing *c, const struct common *com
     for (size_t i = 0; i < in->n; i++) {
         double *v = arena_array(c->scratch, double, common->n + 1);
         for (size_t k = 0; k < common->n; k++)
-            v[k] = value(&in->v[i].steps, common->first[side][i] + k, arg);
+            v[k] = value(&in->v[i].steps, common->at[side][i][k], arg);
         runs[i] = v;
     }
     return (struct step_group){runs, in->n, NULL};
@@ -161,16 +184,14 @@ static void fill_batches(struct comparing *c, const struct common *common)
 {
     for (int s = 0; s < COMPARE_SIDES; s++) {
         const struct side_reading *in = &c->side[s];
-        double samples = 0, seconds = 0;
+        double samples = 0;
         for (size_t i = 0; i < in->n; i++)
             for (size_t k = 0; k < common->n; k++) {
                 const struct jobsteps *j = &in->v[i].steps;
-                samples += j->batch ? j->batch[common->first[s][i] + k] : NAN;
-                seconds += j->s[common->first[s][i] + k];
+                samples += j->batch ? j->batch[common->at[s][i][k]] : NAN;
             }
         const double steps = (double)(in->n * common->n);
         c->out->side[s].batch = steps > 0 ? samples / steps : NAN;
-        c->out->side[s].samples_per_s = seconds > 0 ? samples / seconds : NAN;
     }
     const double a = c->out->side[COMPARE_A].batch, b = c->out->side[COMPARE_B].batch;
     c->out->basis = fabs(a - b) > 0.005 * a ? BASIS_SAMPLE : BASIS_STEP; /* NAN: by step */
@@ -211,22 +232,30 @@ static enum compare_verdict called(const struct interval *v)
     return v->high < 0 ? COMPARE_FASTER : v->low > 0 ? COMPARE_SLOWER : COMPARE_SAME;
 }
 
+/* By what runs of the same code differ, in seconds; 0: the runs show it themselves. */
+static struct interval widened(const struct interval *v, double reach)
+{
+    return (struct interval){v->at, v->at - hypot(v->at - v->low, reach),
+                             v->at + hypot(v->high - v->at, reach)};
+}
+
 static void fill_part(struct comparing *c, const struct common *common, size_t part)
 {
     struct compared_part *out = &c->out->parts[c->out->n_parts++];
     const struct stepdiff_ask ask = ask_of(c, common, part_of, part);
     struct stepdiff d;
     bool seen = true;
-    out->part = step_part_name(part);
+    out->part = iteration_part_name(part);
     out->s[COMPARE_A] = group_mean(&ask.a, common->n);
     out->s[COMPARE_B] = group_mean(&ask.b, common->n);
     stepdiff_means(&ask, &d);
-    out->diff_s = d.diff;
+    out->diff_s = widened(&d.diff, c->out->spread.reach * fmax(out->s[0], out->s[1]));
     for (int s = 0; s < COMPARE_SIDES; s++)
         if (!part_seen(c, s, part)) {
             seen = false;
             out->s[s] = NAN;
-            compare_lose(c, out->part, "nobody told this part of the steps; it is in \"other\"", s);
+            compare_lose(c, out->part,
+                         "this part of the steps was not recorded; it is in \"other\"", s);
         }
     if (!seen)
         out->diff_s = (struct interval){NAN, NAN, NAN};
@@ -235,10 +264,67 @@ static void fill_part(struct comparing *c, const struct common *common, size_t p
 
 static void fill_parts(struct comparing *c, const struct common *common)
 {
-    c->out->parts = arena_array(c->arena, struct compared_part, step_parts());
-    for (size_t part = 0; part < step_parts(); part++)
+    c->out->parts = arena_array(c->arena, struct compared_part, iteration_parts());
+    for (size_t part = 0; part < iteration_parts(); part++)
         if (part_there(c, part))
             fill_part(c, common, part);
+}
+
+/* ---- parts by the clock of the GPU ---- */
+
+static double gpu_part_of(const struct reading *r, size_t part)
+{
+    return r->gpu_part_s[part];
+}
+
+/* Means of the runs against each other; one run a side differs as runs of the same code do. */
+static struct interval gpu_part_diff(struct comparing *c, const double s[COMPARE_SIDES],
+                                     size_t part)
+{
+    struct run_says *says[COMPARE_SIDES];
+    const double at = s[COMPARE_B] - s[COMPARE_A],
+                 reach = c->out->spread.reach * fmax(s[COMPARE_A], s[COMPARE_B]);
+    if (isnan(at))
+        return (struct interval){NAN, NAN, NAN};
+    if (c->out->one_by_one)
+        return (struct interval){at, at - reach, at + reach};
+    for (int k = 0; k < COMPARE_SIDES; k++) {
+        says[k] = arena_array(c->scratch, struct run_says, c->side[k].n);
+        for (size_t i = 0; i < c->side[k].n; i++)
+            says[k][i].at = c->side[k].v[i].gpu_part_s[part];
+    }
+    return runs_against(says[COMPARE_A], c->side[COMPARE_A].n, says[COMPARE_B],
+                        c->side[COMPARE_B].n, c->out->confidence);
+}
+
+static void fill_gpu_parts(struct comparing *c)
+{
+    struct compared *o = c->out;
+    for (int s = 0; s < COMPARE_SIDES; s++)
+        for (size_t i = 0; i < c->side[s].n; i++) {
+            o->side[s].gpu_timed_steps += c->side[s].v[i].gpu_timed_steps;
+            o->side[s].gpu_steps += c->side[s].v[i].gpu_steps;
+            o->launch_only |= o->side[s].runs[i].gpus > 0;
+        }
+    const size_t a = o->side[COMPARE_A].gpu_timed_steps, b = o->side[COMPARE_B].gpu_timed_steps;
+    if ((a == 0) != (b == 0))
+        compare_lose(c, "GPU time", "the phases of its steps were not timed on the GPU",
+                     a ? COMPARE_B : COMPARE_A);
+    if (a == 0 || b == 0)
+        return;
+    o->launch_only = false;
+    o->gpu_parts = arena_array(c->arena, struct compared_part, step_parts());
+    for (size_t part = 0; part < step_parts(); part++) {
+        struct compared_part *p = &o->gpu_parts[o->n_gpu_parts];
+        for (int s = 0; s < COMPARE_SIDES; s++)
+            p->s[s] = side_mean(&c->side[s], gpu_part_of, part);
+        if (isnan(p->s[COMPARE_A]) && isnan(p->s[COMPARE_B]))
+            continue;
+        p->part = step_part_name(part);
+        p->diff_s = gpu_part_diff(c, p->s, part);
+        p->verdict = called(&p->diff_s);
+        o->n_gpu_parts++;
+    }
 }
 
 /* ---- all ---- */
@@ -262,6 +348,19 @@ static double detectable(const struct interval *v, double least)
     return isnan(found) ? NAN : fmax(least, found);
 }
 
+/* What one run a side cannot show: how much runs of the same code differ. */
+static void fill_run_spread(struct comparing *c, const struct stepdiff_ask *by)
+{
+    const struct spread_ask ask = {
+        .a = c->side[COMPARE_A].v[0].info,
+        .b = c->side[COMPARE_B].v[0].info,
+        .mean = {group_mean(&by->a, by->steps), group_mean(&by->b, by->steps)},
+        .per_sample = c->out->basis == BASIS_SAMPLE,
+        .confidence = c->out->confidence,
+    };
+    runspread_learn(&ask, &c->out->spread);
+}
+
 static void fill_times(struct comparing *c, const struct common *common)
 {
     struct compared *o = c->out;
@@ -280,13 +379,19 @@ static void fill_times(struct comparing *c, const struct common *common)
         o->basis == BASIS_SAMPLE ? ask_of(c, common, time_per_sample, 0) : steps;
     stepdiff_means(&by, &d);
     stepdiff_medians(&by, &o->median);
-    o->diff = d.share;
+    o->diff = o->steps_diff = d.share;
     o->one_by_one = by.a.n == 1 && by.b.n == 1;
-    o->least_share = o->one_by_one ? LEAST_ONE_RUN : 0;
+    if (o->one_by_one && !o->same_run && !isnan(o->diff.low)) {
+        fill_run_spread(c, &by);
+        o->diff = runspread_widen(o->diff, o->spread.reach);
+        o->median = runspread_widen(o->median, o->spread.reach);
+    }
+    o->least_share = o->spread.reach;
     o->detectable_share = detectable(&o->diff, o->least_share);
     for (int s = 0; s < COMPARE_SIDES; s++) {
         o->side[s].steps.effective_n = d.effective_n[s];
         o->side[s].warmup = common->warmup;
+        o->side[s].disturbed = common->disturbed;
     }
 }
 
@@ -295,5 +400,6 @@ void compare_steps(struct comparing *c)
     const struct common common = common_steps(c);
     fill_times(c, &common);
     fill_parts(c, &common);
+    fill_gpu_parts(c);
     lose_steps(c);
 }

@@ -1,11 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compare_tables.c - phases, utilization, operators and breakdown of both sides. */
+/* compare_tables.c - throughput, phases and utilization of both sides. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "compare/compare_own.h"
+
+/* ---- numbers ---- */
+
+void compare_number(struct comparing *c, struct compared_number n,
+                    double (*of)(const struct reading *, size_t), size_t arg)
+{
+    const char *why = n.why[COMPARE_A];
+    bool some = false;
+    for (int s = 0; s < COMPARE_SIDES; s++) {
+        n.v[s] = side_mean(&c->side[s], of, arg);
+        n.why[s] = isnan(n.v[s]) ? why : NULL;
+        some |= !isnan(n.v[s]);
+    }
+    if (some && c->out->n_numbers < COMPARE_NUMBERS_MOST)
+        c->out->numbers[c->out->n_numbers++] = n;
+}
+
+static double throughput_of(const struct reading *r, size_t overall)
+{
+    return overall ? r->throughput_overall : r->throughput_steady;
+}
+
+/* Other numbers of the loop belong here: energy of a sample, tensor activity, share of peak. */
+static void fill_numbers(struct comparing *c)
+{
+    static const char why[] = "the sizes of the batches are not known";
+    compare_number(c,
+                   (struct compared_number){.key = "throughput_steady",
+                                            .title = "Throughput, steady",
+                                            .unit = "samples/s",
+                                            .why = {why}},
+                   throughput_of, false);
+    compare_number(c,
+                   (struct compared_number){.key = "throughput_overall",
+                                            .title = "Throughput, overall",
+                                            .unit = "samples/s",
+                                            .why = {why}},
+                   throughput_of, true);
+    for (int s = 0; s < COMPARE_SIDES; s++) {
+        c->out->side[s].throughput_steady = side_mean(&c->side[s], throughput_of, false);
+        c->out->side[s].throughput_overall = side_mean(&c->side[s], throughput_of, true);
+        if (isnan(c->out->side[s].throughput_steady) && c->out->side[s].steps.count)
+            compare_lose(c, "throughput", why, s);
+    }
+}
 
 /* ---- phases ---- */
 
@@ -100,6 +145,7 @@ static void fill_uses(struct comparing *c)
 
 void compare_tables(struct comparing *c)
 {
+    fill_numbers(c);
     fill_phases(c);
     fill_uses(c);
 }

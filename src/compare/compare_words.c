@@ -18,17 +18,21 @@ static enum compare_verdict call(const struct compared *o)
 {
     if (isnan(o->diff.low))
         return COMPARE_NOT;
-    if (o->same_run || fabs(o->diff.at) < o->least_share)
+    if (o->same_run)
         return COMPARE_SAME;
     return o->diff.high < 0 ? COMPARE_FASTER : o->diff.low > 0 ? COMPARE_SLOWER : COMPARE_SAME;
 }
 
-const char *const compare_titles[COMPARE_VERDICTS] = {
-    [COMPARE_FASTER] = "B is faster",
-    [COMPARE_SLOWER] = "B is slower",
-    [COMPARE_SAME] = "No difference that the data can show",
-    [COMPARE_NOT] = "Step times cannot be compared",
-};
+const char *compare_title(const struct compared *c)
+{
+    static const char *const titles[COMPARE_VERDICTS] = {
+        [COMPARE_FASTER] = "B is faster",
+        [COMPARE_SLOWER] = "B is slower",
+        [COMPARE_SAME] = "No difference that the data can show",
+        [COMPARE_NOT] = "Step times cannot be compared",
+    };
+    return c->may_be_noise ? "May be noise between runs" : titles[c->verdict];
+}
 
 const char *const compare_called[COMPARE_VERDICTS] = {
     [COMPARE_FASTER] = "faster",
@@ -106,7 +110,7 @@ static const char *called(struct comparing *c)
         return arena_printf(c->arena, "B is %s: a sample takes %s %s time (%s).",
                             compare_verdict_names[o->verdict], percent(c, o->diff.at),
                             less ? "less" : "more", range_text(c));
-    return arena_printf(c->arena, "B is %s: a step takes %s instead of %s, %s %s (%s).",
+    return arena_printf(c->arena, "B is %s: an iteration takes %s instead of %s, %s %s (%s).",
                         compare_verdict_names[o->verdict], time_text(c, b->steps.mean_s),
                         time_text(c, a->steps.mean_s), percent(c, o->diff.at),
                         less ? "less" : "more", range_text(c));
@@ -114,19 +118,33 @@ static const char *called(struct comparing *c)
 
 enum { DETECTABLE_MOST = 10 }; /* times as long: to name it would promise something */
 
+/* What one run a side shows beyond doubt of these runs, but not of their code. */
+static const char *noise(struct comparing *c)
+{
+    const struct compared *o = c->out;
+    return arena_printf(c->arena,
+                        "May be noise between runs: %s takes %s %s time in B, but two runs of the "
+                        "same code may differ by %s.",
+                        o->basis == BASIS_SAMPLE ? "a sample" : "an iteration",
+                        percent(c, o->diff.at), o->diff.at < 0 ? "less" : "more",
+                        percent(c, o->spread.reach));
+}
+
 static const char *not_called(struct comparing *c)
 {
     const struct compared *o = c->out;
     if (o->same_run)
         return "A and B are the same run: there is no difference to find.";
+    if (o->may_be_noise)
+        return noise(c);
     if (o->detectable_share > DETECTABLE_MOST)
         return arena_printf(c->arena,
-                            "No difference that the data can show: B takes %s a step, but the runs "
+                            "No difference that the data can show: B takes %s time, but the runs "
                             "of a side differ so much, or are so few, that hardly any difference "
                             "would have been found.",
                             signed_percent(c, o->diff.at));
     return arena_printf(c->arena,
-                        "No difference that the data can show: B takes %s a step (%s); a "
+                        "No difference that the data can show: B takes %s time (%s); a "
                         "difference of %s would have been found in four of five cases.",
                         signed_percent(c, o->diff.at), range_text(c),
                         percent(c, o->detectable_share));
@@ -175,6 +193,25 @@ static void add(struct comparing *c, const char **text, const char *more)
     *text = **text ? arena_printf(c->arena, "%s %s", *text, more) : more;
 }
 
+/* One run a side. */
+static void why_spread(struct comparing *c, const char **text)
+{
+    const struct run_spread *s = &c->out->spread;
+    if (s->runs)
+        add(c, text,
+            arena_printf(c->arena,
+                         "How much runs of the same code differ was learnt from %zu runs in the "
+                         "same folder: a standard deviation of %s from run to run.",
+                         s->runs, percent(c, s->sd)));
+    else
+        add(c, text,
+            arena_printf(c->arena,
+                         "How much runs of the same code differ is not known; up to %s is "
+                         "assumed. Three runs a side would show it: footplate compare A1,A2,A3 "
+                         "B1,B2,B3.",
+                         percent(c, s->reach)));
+}
+
 static void why_steps(struct comparing *c, const char **text)
 {
     const struct compared *o = c->out;
@@ -183,10 +220,14 @@ static void why_steps(struct comparing *c, const char **text)
     const size_t n = a->steps.count / a->n;
     add(c, text,
         arena_printf(c->arena,
-                     "%s steps of each run are compared%s; the first %zu are left out "
+                     "%s iterations of each run are compared%s; the first %zu are left out "
                      "as warm-up%s.",
                      human_count(n, steps, sizeof steps), o->one_by_one ? ", step by step" : "",
                      a->warmup, a->warmup ? "" : " (the steps were chosen)"));
+    if (a->disturbed)
+        add(c, text,
+            arena_printf(c->arena, "%zu more are left out because a detail window slowed them.",
+                         a->disturbed));
     if (!o->one_by_one)
         add(c, text,
             arena_printf(c->arena,
@@ -194,12 +235,7 @@ static void why_steps(struct comparing *c, const char **text)
                          "(%zu and %zu runs).",
                          a->n, b->n));
     else if (!o->same_run)
-        add(c, text,
-            arena_printf(c->arena,
-                         "One run a side does not show how much runs differ from each "
-                         "other, so less than %s is not called a difference; several "
-                         "runs a side would show it.",
-                         percent(c, o->least_share)));
+        why_spread(c, text);
 }
 
 static const char *differences(struct comparing *c)
@@ -235,6 +271,8 @@ void compare_conclude(struct comparing *c)
     struct compared *o = c->out;
     const char *why = "";
     o->verdict = call(o);
+    o->may_be_noise = o->verdict == COMPARE_SAME && !o->same_run && o->one_by_one &&
+                      (o->steps_diff.low > 0 || o->steps_diff.high < 0);
     switch (o->verdict) {
     case COMPARE_NOT:
         o->sentence = missing(c);

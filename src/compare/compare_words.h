@@ -7,7 +7,7 @@
 #include "base/human.h"
 #include "compare/compare.h"
 
-extern const char *const compare_titles[COMPARE_VERDICTS]; /* "B is faster", ... */
+const char *compare_title(const struct compared *c);       /* "B is faster", ... */
 extern const char *const compare_called[COMPARE_VERDICTS]; /* "faster", "no difference", ... */
 
 /* "+2.4 %": what B has more than A. */

@@ -2,7 +2,19 @@
 /* jobsteps.c - see jobsteps.h. */
 #include "compare/jobsteps.h"
 
+#include <string.h>
+
 #include "base/mem.h"
+
+size_t iteration_parts(void)
+{
+    return step_parts() + 1;
+}
+
+const char *iteration_part_name(size_t part)
+{
+    return part < step_parts() ? step_part_name(part) : "between";
+}
 
 /* Where one rank stands. */
 struct head {
@@ -39,7 +51,7 @@ struct merge {
     struct head *heads;
     size_t n;
     bool by_number;
-    size_t parts;
+    size_t sync;  /* the part that waits for the GPU count for; step_parts(): there is none */
     bool batches; /* known in every step */
     struct jobsteps *out;
     struct arena *arena;
@@ -64,39 +76,82 @@ static bool least_key(const struct merge *m, int64_t *key)
     return some;
 }
 
-static void put_step(struct merge *m, const struct step *slowest, int64_t batch, size_t most)
+/* ---- one iteration ---- */
+
+static int64_t end_of(const struct step *s)
+{
+    const int64_t ns = step_iteration_ns(s);
+    return s->start.ns + (ns < 0 ? s->dur_ns : ns);
+}
+
+/* Waits for the GPU after the end of a step count for "sync", as those inside it do, so parts add
+ * up to the iteration. */
+static int64_t part_of(const struct merge *m, const struct step *s, size_t part)
+{
+    const int64_t between = MAX_OF(s->between_ns, 0),
+                  waited = m->sync < step_parts() ? MIN_OF(s->between_sync_ns, between) : 0;
+    if (part == step_parts())
+        return between - waited;
+    return s->part_ns[part] + (part == m->sync ? waited : 0);
+}
+
+static size_t sync_part(void)
+{
+    size_t part = 0;
+    while (part < step_parts() && strcmp(step_part_name(part), "sync") != 0)
+        part++;
+    return part;
+}
+
+/* All ranks' steps of one number. The iteration of the job lasts from where the last rank begins
+ * to where the last rank ends: so iterations add up to the time of the loop. The longest of each
+ * number would not: ranks that run ahead of their GPUs have long ones at different numbers. */
+struct taken {
+    const struct step *last; /* of the rank that ends last */
+    int64_t begin, end, batch;
+    bool warmup, disturbed;
+};
+
+static void put_step(struct merge *m, const struct taken *t, size_t most)
 {
     struct jobsteps *o = m->out;
     const size_t k = o->n++;
-    o->number[k] = slowest->number;
-    o->s[k] = (double)slowest->dur_ns / (double)NS_PER_S;
-    for (size_t p = 0; p < m->parts; p++) {
-        if (!o->part_s[p] && slowest->part_ns[p])
+    o->number[k] = t->last->number;
+    o->s[k] = (double)(t->end - t->begin) / (double)NS_PER_S;
+    o->warmup[k] = t->warmup;
+    o->disturbed[k] = t->disturbed;
+    for (size_t p = 0; p < iteration_parts(); p++) {
+        const int64_t ns = part_of(m, t->last, p);
+        if (!o->part_s[p] && ns)
             o->part_s[p] = arena_array(m->arena, double, most); /* zeros so far */
         if (o->part_s[p])
-            o->part_s[p][k] = (double)slowest->part_ns[p] / (double)NS_PER_S;
+            o->part_s[p][k] = (double)ns / (double)NS_PER_S;
     }
-    m->batches &= batch > 0;
-    o->batch[k] = (double)batch;
+    m->batches &= t->batch > 0;
+    o->batch[k] = (double)t->batch;
 }
 
-/* All ranks' steps of this number; they go on to the next. */
-static const struct step *take(struct merge *m, int64_t key, int64_t *batch)
+/* The ranks go on to their next step. */
+static struct taken take(struct merge *m, int64_t key)
 {
-    const struct step *slowest = NULL;
-    *batch = 0;
+    struct taken t = {0};
     for (size_t i = 0; i < m->n; i++) {
         struct head *h = &m->heads[i];
         if (h->at == h->end || key_of(m, h) != key)
             continue;
-        if (!slowest || h->at->dur_ns > slowest->dur_ns)
-            slowest = h->at;
-        *batch = *batch < 0 || h->at->batch <= 0 ? -1 : *batch + h->at->batch;
+        t.begin = t.last ? MAX_OF(t.begin, h->at->start.ns) : h->at->start.ns;
+        if (!t.last || end_of(h->at) > t.end) {
+            t.last = h->at;
+            t.end = end_of(h->at);
+        }
+        t.batch = t.batch < 0 || h->at->batch <= 0 ? -1 : t.batch + h->at->batch;
+        t.warmup |= h->at->warmup;
+        t.disturbed |= h->at->disturbed;
         h->at++;
         h->order++;
         skip(h);
     }
-    return slowest;
+    return t;
 }
 
 static void rewind_heads(struct merge *m, const struct rank_steps *ranks)
@@ -110,14 +165,14 @@ static void rewind_heads(struct merge *m, const struct rank_steps *ranks)
 static size_t count_steps(struct merge *m)
 {
     size_t n = 0;
-    for (int64_t key, batch; least_key(m, &key); n++)
-        take(m, key, &batch);
+    for (int64_t key; least_key(m, &key); n++)
+        take(m, key);
     return n;
 }
 
 void jobsteps_of(const struct rank_steps *ranks, size_t n, struct arena *a, struct jobsteps *out)
 {
-    struct merge m = {.n = n, .by_number = true, .parts = step_parts(), .batches = true};
+    struct merge m = {.n = n, .by_number = true, .sync = sync_part(), .batches = true};
     *out = (struct jobsteps){0};
     m.out = out;
     m.arena = a;
@@ -131,10 +186,12 @@ void jobsteps_of(const struct rank_steps *ranks, size_t n, struct arena *a, stru
     out->number = arena_array(a, int64_t, most + 1);
     out->s = arena_array(a, double, most + 1);
     out->batch = arena_array(a, double, most + 1);
+    out->warmup = arena_array(a, bool, most + 1);
+    out->disturbed = arena_array(a, bool, most + 1);
     rewind_heads(&m, ranks);
-    for (int64_t key, batch; least_key(&m, &key);) {
-        const struct step *slowest = take(&m, key, &batch);
-        put_step(&m, slowest, batch, most);
+    for (int64_t key; least_key(&m, &key);) {
+        const struct taken t = take(&m, key);
+        put_step(&m, &t, most);
     }
     if (!m.batches || out->n == 0)
         out->batch = NULL;

@@ -112,10 +112,11 @@ static const char *process_title(struct arena *a, const struct run_process *p)
 
 static const char *track_title(struct arena *a, const struct run_track *t)
 {
-    const char *what = t->detail ? " (detail)" : "";
+    const bool device = t->track.kind == TRACK_DEVICE;
+    const char *what = t->detail ? " (detail)" : device ? " (GPU time)" : "";
     if (*t->track.name)
         return arena_printf(a, "%s%s", t->track.name, what);
-    if (t->track.kind == TRACK_DEVICE)
+    if (device)
         return arena_printf(a, "gpu%llu stream %llu%s", (unsigned long long)(t->track.id >> 32),
                             (unsigned long long)(t->track.id & UINT32_MAX), what);
     return arena_printf(a, "thread %llu%s", (unsigned long long)t->track.id, what);

@@ -135,13 +135,18 @@ static int put_phases(struct chrome *c, struct err *e)
     return 0;
 }
 
+static double ns_to_ms(int64_t ns)
+{
+    return (double)ns / (double)NS_PER_MS;
+}
+
 static void put_parts(struct jw *j, const struct step *s)
 {
     for (size_t i = 0; i < step_parts(); i++)
         if (s->part_ns[i]) {
             char key[64];
             snprintf(key, sizeof key, "%s_ms", step_part_name(i));
-            jw_num(j, key, (double)s->part_ns[i] / 1e6);
+            jw_num(j, key, ns_to_ms(s->part_ns[i]));
         }
 }
 
@@ -164,19 +169,29 @@ static void put_step(struct chrome *c, const struct step *s, int64_t tid)
     jw_bool(&j, "said", s->said);
     if (s->cut)
         jw_bool(&j, "cut", true);
+    if (s->warmup)
+        jw_bool(&j, "warmup", true);
+    if (s->disturbed)
+        jw_bool(&j, "disturbed", true);
     if (s->batch >= 0)
         jw_int(&j, "batch", s->batch);
     put_parts(&j, s);
+    if (s->between_ns >= 0) {
+        jw_num(&j, "between_ms", ns_to_ms(s->between_ns));
+        jw_num(&j, "iteration_ms", ns_to_ms(step_iteration_ns(s)));
+    }
+    if (s->between_ns > 0 && s->between_sync_ns)
+        jw_num(&j, "between_sync_ms", ns_to_ms(s->between_sync_ns));
     jw_end(&j);
     close_box(&j);
 }
 
-/* Parts of the step as a stack of curves. */
+/* What the host did in the iteration, as a stack of curves. */
 static void put_step_parts(struct chrome *c, const struct rank_steps *rank, const struct step *s)
 {
     struct jw j;
     char name[64];
-    snprintf(name, sizeof name, "rank %lld parts of a step ms", (long long)rank->rank);
+    snprintf(name, sizeof name, "rank %lld host parts of an iteration ms", (long long)rank->rank);
     open_box(c, &j,
              &(struct box){.ph = "C",
                            .cat = "step",
@@ -186,7 +201,8 @@ static void put_step_parts(struct chrome *c, const struct rank_steps *rank, cons
                            .at = s->start});
     jw_object(&j, "args");
     for (size_t i = 0; i < step_parts(); i++)
-        jw_num(&j, step_part_name(i), (double)s->part_ns[i] / 1e6);
+        jw_num(&j, step_part_name(i), ns_to_ms(s->part_ns[i]));
+    jw_num(&j, "between", ns_to_ms(MAX_OF(s->between_ns, 0)));
     jw_end(&j);
     close_box(&j);
 }
@@ -198,9 +214,9 @@ static int put_steps(struct chrome *c, struct err *e)
     int rc = steps_read(c->job->run, &c->arena, &ranks, &n, e);
     for (size_t i = 0; rc == 0 && i < n; i++) {
         const int64_t tid = chrome_derived_tid(c, 1 + i);
-        chrome_name_thread(c, CHROME_RUN_PID, tid,
-                           arena_printf(&c->arena, "steps of rank %lld", (long long)ranks[i].rank),
-                           1 + i);
+        chrome_name_thread(
+            c, CHROME_RUN_PID, tid,
+            arena_printf(&c->arena, "steps of rank %lld (host)", (long long)ranks[i].rank), 1 + i);
         for (size_t k = 0; rc == 0 && k < ranks[i].n; k++) {
             const struct step *s = &ranks[i].steps[k];
             if (!in_window(&c->job->ask, s->start, s->start.ns + s->dur_ns))

@@ -224,7 +224,13 @@ static int put_all_events(struct lines *l, struct err *e)
 
 /* ---- steps ---- */
 
-/* `unseen`: parts that nobody told, as bits. */
+/* Below 0: not known. */
+static double seconds(int64_t ns)
+{
+    return ns < 0 ? NAN : (double)ns / (double)NS_PER_S;
+}
+
+/* Times of parts are those of the host. `unseen`: parts that were not recorded, as bits. */
 static void step_fields(struct fields *f, const struct rank_steps *rank, const struct step *s,
                         unsigned unseen)
 {
@@ -234,13 +240,18 @@ static void step_fields(struct fields *f, const struct rank_steps *rank, const s
     fields_str(f, "mode", event_mode_names[s->mode]);
     fields_int(f, "step", s->number);
     fields_int(f, "start_ns", s->start.ns);
-    fields_num(f, "duration_s", (double)s->dur_ns / (double)NS_PER_S);
+    fields_num(f, "duration_s", seconds(s->dur_ns));
+    fields_num(f, "iteration_s", seconds(step_iteration_ns(s)));
+    fields_num(f, "between_s", seconds(s->between_ns));
+    fields_num(f, "between_sync_s", s->between_ns < 0 ? NAN : seconds(s->between_sync_ns));
+    fields_int(f, "warmup", s->warmup);
+    fields_int(f, "disturbed", s->disturbed);
     fields_int(f, "cut", s->cut);
     optional_int(f, "batch", s->batch, s->batch >= 0);
     for (size_t i = 0; i < step_parts(); i++) {
         char key[64];
         snprintf(key, sizeof key, "%s_s", step_part_name(i));
-        fields_num(f, key, unseen >> i & 1 ? NAN : (double)s->part_ns[i] / (double)NS_PER_S);
+        fields_num(f, key, unseen >> i & 1 ? NAN : seconds(s->part_ns[i]));
     }
     fields_end(f);
 }

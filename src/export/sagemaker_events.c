@@ -112,9 +112,23 @@ static void declare_lanes(struct pevents *p)
 struct span {
     const char *lane, *name;
     wall_ns at;
-    int64_t dur_ns, step; /* step -1: in none */
-    uint64_t thread;      /* 0: not of one */
+    int64_t dur_ns, step;  /* step -1: in none */
+    uint64_t thread;       /* 0: not of one */
+    const struct step *of; /* the step that it is; NULL: it is none */
 };
+
+/* What SageMaker's steps do not have; its readers pass over arguments that they do not know. */
+static void put_step_args(struct jw *j, const struct step *s)
+{
+    if (s->between_ns >= 0) {
+        jw_int(j, "between_us", s->between_ns / NS_PER_US);
+        jw_int(j, "iteration_us", step_iteration_ns(s) / NS_PER_US);
+    }
+    if (s->warmup)
+        jw_bool(j, "warmup", true);
+    if (s->disturbed)
+        jw_bool(j, "disturbed", true);
+}
 
 static int put_span(struct pevents *p, const struct span *s, struct err *e)
 {
@@ -139,6 +153,8 @@ static int put_span(struct pevents *p, const struct span *s, struct err *e)
         snprintf(number, sizeof number, "%lld", (long long)s->step);
         jw_str(&j, "step_num", number);
     }
+    if (s->of)
+        put_step_args(&j, s->of);
     jw_end(&j);
     jw_end(&j);
     buf_put(&p->b, ",\n", 2);
@@ -209,7 +225,7 @@ static int put_steps(struct pevents *p, struct err *e)
         const struct step *s = &p->steps->steps[i];
         const char *lane = mode_lanes[s->mode];
         if (in_window(&p->job->ask, s))
-            rc = put_span(p, &(struct span){lane, lane, s->start, s->dur_ns, s->number, 0}, e);
+            rc = put_span(p, &(struct span){lane, lane, s->start, s->dur_ns, s->number, 0, s}, e);
     }
     return rc;
 }

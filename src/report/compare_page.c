@@ -118,7 +118,7 @@ static void put_sides(struct doing *d)
 
 static void put_spread(struct doing *d)
 {
-    static const struct page_column columns[] = {{"Step time", false, false},
+    static const struct page_column columns[] = {{"Iteration", false, false},
                                                  {"A", true, false},
                                                  {"B", true, false},
                                                  {"Change", true, false},
@@ -133,7 +133,8 @@ static void put_spread(struct doing *d)
         {"p99", {a->p99_s, b->p99_s}},     {"shortest", {a->min_s, b->min_s}},
         {"longest", {a->max_s, b->max_s}}, {"spread (sigma)", {a->stddev_s, b->stddev_s}},
     };
-    doc_table(&d->doc, "Time of a step", columns);
+    doc_table(&d->doc, "Time of an iteration, from the begin of a step to the begin of the next",
+              columns);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         doc_cell(&d->doc, rows[i].name);
         seconds_cell(d, rows[i].v[COMPARE_A]);
@@ -143,17 +144,33 @@ static void put_spread(struct doing *d)
     doc_table_end(&d->doc);
 }
 
-static void put_rate(struct doing *d)
+/* Steady leaves out warm-up, evaluation, checkpoints and detail windows. */
+static void put_numbers(struct doing *d)
 {
-    const struct compared_side *a = &d->c->side[COMPARE_A], *b = &d->c->side[COMPARE_B];
-    char change[HUMAN_LEN], batch_a[HUMAN_LEN], batch_b[HUMAN_LEN];
-    if (isnan(a->samples_per_s) || isnan(b->samples_per_s))
+    static const struct page_column columns[] = {
+        {"Of the loop", false, false},
+        {"A", true, false},
+        {"B", true, false},
+        {"Change", true, false},
+        {0},
+    };
+    const struct compared *c = d->c;
+    if (c->n_numbers == 0)
         return;
-    doc_text(&d->doc, "Samples per second: %.1f in A, %.1f in B (%s); %s and %s samples a step.",
-             a->samples_per_s, b->samples_per_s,
-             share_text(b->samples_per_s / a->samples_per_s - 1, change),
-             human_value(a->batch, "", batch_a, sizeof batch_a),
-             human_value(b->batch, "", batch_b, sizeof batch_b));
+    doc_table(&d->doc, "Throughput: samples over wall time of the loop", columns);
+    for (size_t i = 0; i < c->n_numbers; i++) {
+        const struct compared_number *n = &c->numbers[i];
+        doc_cell(&d->doc, n->title);
+        value_cell(d, n->v[COMPARE_A], n->unit);
+        value_cell(d, n->v[COMPARE_B], n->unit);
+        share_cell(d, share_of(n->v));
+    }
+    doc_table_end(&d->doc);
+    for (size_t i = 0; i < c->n_numbers; i++)
+        for (int s = 0; s < COMPARE_SIDES; s++)
+            if (c->numbers[i].why[s])
+                doc_text(&d->doc, "%s of %c is not known: %s.", c->numbers[i].title, s ? 'B' : 'A',
+                         c->numbers[i].why[s]);
 }
 
 static void put_interval(struct doing *d, const char *name, const struct interval *v)
@@ -180,11 +197,11 @@ static void put_histogram(struct doing *d)
     }
     doc_figure(&d->doc, &(struct figure){
                             .kind = FIGURE_HISTOGRAM,
-                            .words = {.title = "Step times of A and B",
-                                      .desc = "How many steps took how long; the last bar holds "
-                                              "all that took longer.",
+                            .words = {.title = "Iterations of A and B",
+                                      .desc = "How many iterations took how long; the last bar "
+                                              "holds all that took longer.",
                                       .unit = "s",
-                                      .x = "time of a step"},
+                                      .x = "time of an iteration"},
                             .edges = h->edges_s,
                             .n_edges = h->n + 1,
                             .counts = rows,
@@ -192,23 +209,19 @@ static void put_histogram(struct doing *d)
                         });
 }
 
-static void put_parts(struct doing *d)
+static void put_parts(struct doing *d, const char *caption, const struct compared_part *v, size_t n)
 {
     static const struct page_column columns[] = {
-        {"Part of a step", false, false},
-        {"A", true, false},
-        {"B", true, false},
-        {"Change", true, false},
-        {"Low", true, false},
-        {"High", true, false},
-        {"Verdict", false, false},
-        {0},
+        {"Part", false, false},    {"A", true, false},
+        {"B", true, false},        {"Change", true, false},
+        {"Low", true, false},      {"High", true, false},
+        {"Verdict", false, false}, {0},
     };
-    if (d->c->n_parts == 0)
+    if (n == 0)
         return;
-    doc_table(&d->doc, "Parts of a step, each with the interval of its change", columns);
-    for (size_t i = 0; i < d->c->n_parts; i++) {
-        const struct compared_part *p = &d->c->parts[i];
+    doc_table(&d->doc, caption, columns);
+    for (size_t i = 0; i < n; i++) {
+        const struct compared_part *p = &v[i];
         doc_cell(&d->doc, p->part);
         seconds_cell(d, p->s[COMPARE_A]);
         seconds_cell(d, p->s[COMPARE_B]);
@@ -220,6 +233,24 @@ static void put_parts(struct doing *d)
     doc_table_end(&d->doc);
 }
 
+/* GPU time first: where the program runs ahead, host time is that of launching. */
+static void put_clocks(struct doing *d)
+{
+    const struct compared *c = d->c;
+    const struct compared_side *a = &c->side[COMPARE_A], *b = &c->side[COMPARE_B];
+    put_parts(d,
+              arena_printf(d->arena,
+                           "Parts of an iteration: GPU time (A: %zu of %zu steps timed, B: %zu of "
+                           "%zu)",
+                           a->gpu_timed_steps, a->gpu_steps, b->gpu_timed_steps, b->gpu_steps),
+              c->gpu_parts, c->n_gpu_parts);
+    put_parts(d,
+              c->launch_only ? "Parts of an iteration: host time (launch)"
+                             : "Parts of an iteration: host time",
+              c->parts, c->n_parts);
+    put_losses(d, "GPU time");
+}
+
 static void put_steps(struct doing *d)
 {
     const struct compared *c = d->c;
@@ -228,11 +259,13 @@ static void put_steps(struct doing *d)
         put_spread(d);
         doc_facts(&d->doc);
         put_interval(d, "Change of the mean", &c->diff);
+        if (c->spread.reach > 0)
+            put_interval(d, "Of these two runs alone", &c->steps_diff);
         put_interval(d, "Change of the median", &c->median);
         doc_facts_end(&d->doc);
-        put_rate(d);
+        put_numbers(d);
         put_histogram(d);
-        put_parts(d);
+        put_clocks(d);
     }
     put_losses(d, "steps");
     doc_section_end(&d->doc);
@@ -462,7 +495,7 @@ void compare_document(const struct compared *c, enum doc_kind kind, struct arena
                                              {0}};
     struct doing d = {.c = c, .arena = a};
     doc_open(&d.doc, kind, out, a,
-             &(struct page_head){.title = compare_titles[c->verdict],
+             &(struct page_head){.title = compare_title(c),
                                  .product = "Footplate comparison",
                                  .lead = arena_printf(a, "A: %s. B: %s.", c->side[COMPARE_A].name,
                                                       c->side[COMPARE_B].name)});

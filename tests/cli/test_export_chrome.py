@@ -65,19 +65,24 @@ def test_every_rank_is_a_process_with_its_threads_and_streams(trace):
     assert "run gpu" in processes.values() and "node vm" in processes.values()
     [rank] = [k for k, v in processes.items() if v == "pid 417 · python3 gpu_train.py · vm"]
     threads = {v for k, v in names(trace, "thread_name").items() if k[0] == rank[0]}
-    assert {"main", "gpu0", "gpu0 stream 7 (detail)"} <= threads
+    assert {"main", "gpu0 (GPU time)", "gpu0 stream 7 (detail)"} <= threads
 
 
 def test_phases_and_steps_stand_on_top_with_their_parts(trace, run_fp):
     threads = names(trace, "thread_name")
     steps = [e for e in of(trace, ph="X", cat="step") if e["pid"] == 1]
-    assert {threads[e["pid"], e["tid"]] for e in steps} == {"steps of rank 0"}
+    assert {threads[e["pid"], e["tid"]] for e in steps} == {"steps of rank 0 (host)"}
     said = json.loads(run_fp("steps", RUN, "--json").stdout)["steps"]
     assert len(steps) == len(said)
     for e, s in zip(steps, said, strict=True):
         assert e["args"]["step"] == s["step"] and e["args"]["mode"] == s["mode"]
         assert e["dur"] / 1e6 == pytest.approx(s["duration_s"])
         assert e["args"].get("forward_ms", 0) / 1e3 == pytest.approx(s["events"]["forward"])
+    for e in steps[:-1]:
+        a = e["args"]
+        assert a["iteration_ms"] == pytest.approx(e["dur"] / 1e3 + a["between_ms"])
+    parts = of(trace, ph="C", name="rank 0 host parts of an iteration ms")
+    assert len(parts) == len(steps) and all("between" in e["args"] for e in parts)
     phases = [e["name"] for e in of(trace, ph="X", cat="phase") if e["pid"] == 1]
     assert phases[0] == "initialization" and phases[-1] == "finalization"
     order = {e["pid"]: e["args"]["sort_index"] for e in of(trace, name="process_sort_index")}

@@ -50,6 +50,17 @@ def test_steps_are_those_of_footplate_steps(run_fp):
         assert float(row["backward_s"]) == s["events"]["backward"]
 
 
+def test_steps_have_their_iteration_and_say_when_they_do_not_count(run_fp):
+    rows = table(run_fp, "--what", "steps")
+    for row in rows[:-1]:
+        took = float(row["duration_s"]) + float(row["between_s"])
+        assert float(row["iteration_s"]) == pytest.approx(took)
+    assert {row["warmup"] for row in rows} | {row["disturbed"] for row in rows} <= {"0", "1"}
+    assert {"warmup", "disturbed", "between_s", "iteration_s"} <= set(
+        lines(run_fp, "--what", "steps")[0]
+    )
+
+
 def test_parts_of_steps_that_nobody_told_are_empty(run_fp, tmp_path):
     step = {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#3", "ts": 1e9, "dur": 50}
     events = [step | {"pid": 1, "tid": 1}]

@@ -89,6 +89,8 @@ def test_timelines_have_a_base_lanes_and_steps(folder, run_fp):
     said = [s for s in steps if s["mode"] == "train"]
     assert [int(e["args"]["step_num"]) for e in train] == [s["step"] for s in said]
     assert [base + e["ts"] for e in train] == [s["start_ns"] // 1000 for s in said]
+    for e in train[:-1]:
+        assert abs(e["args"]["iteration_us"] - e["dur"] - e["args"]["between_us"]) <= 2
     assert {"Forward", "Backward(post-forward)", "DataLoaderIter"} <= set(lanes.values())
     assert any(x.startswith("gpu_functions-dev:0") for x in lanes.values())
 

@@ -100,11 +100,14 @@ def test_steps_and_ranks_are_those_of_steps(runs, frames, name):
     run, said = opened(runs, name, frames), runs.said("steps", name)
     ours = records(run.steps())
     keys = {k: k for k in ("node", "rank", "mode", "step", "duration_s", "samples", "cut")}
+    keys |= {k: k for k in ("between_s", "warmup", "disturbed")}
     same(ours, said["steps"], keys | {"start": "start_ns"})
     for row, step in zip(ours, said["steps"], strict=True):
         assert row["end"] == row["start"] + round(step["duration_s"] * 1e9)
         for part, seconds in step["events"].items():
             assert row[part + "_s"] == seconds
+        whole = step["iteration_s"]
+        assert row["iteration_s"] == (None if whole is None else pytest.approx(whole))
     numbers = (
         "count",
         "mean_s",
@@ -116,7 +119,17 @@ def test_steps_and_ranks_are_those_of_steps(runs, frames, name):
         "stddev_s",
         "outliers",
     )
-    same(records(run.ranks()), said["ranks"], {k: k for k in ("node", "rank", "mode", *numbers)})
+    objects = ("host_parts_s", "gpu_parts_s", "gpu_timed_steps", "sync", "warmup_steps")
+    keys = {k: k for k in ("node", "rank", "mode", *numbers, *objects)}
+    same(records(run.ranks()), said["ranks"], keys)
+    for row, rank in zip(records(run.ranks()), said["ranks"], strict=True):
+        assert row["iteration_mean_s"] == rank["iteration_s"]["mean"]
+        assert row["throughput_steady"] == rank["throughput"]["steady"]
+        assert row["throughput_overall"] == rank["throughput"]["overall"]
+        host = [p for p in records(run.parts(rank["rank"], rank["mode"])) if p["clock"] == "host"]
+        assert {p["part"]: p["seconds"] for p in host} == {
+            k: v for k, v in rank["host_parts_s"].items() if v is not None
+        }
 
 
 @pytest.mark.parametrize("name", ["recorded", "kineto", "sagemaker"])

@@ -14,6 +14,7 @@ CHARTS = (
     "utilization_histogram",
     "step_histogram",
     "step_timeline",
+    "step_parts",
     "timeline",
     "heatmap",
     "box",
@@ -59,7 +60,72 @@ def test_a_step_histogram_says_how_many_are_longer(runs, frames):
     chart = opened(runs, "recorded", frames).plot.step_histogram("data")
     shown = sum(int(t.rpartition(": ")[2]) for t in tips(chart, "rect"))
     titles = [t.text for t in shapes(chart, "text")]
-    assert f"data: 30, {30 - shown} longer" in titles  # the slow one at least
+    rows = records(opened(runs, "recorded", frames).steps(mode="train"))
+    steady = sum(not r["warmup"] and not r["disturbed"] for r in rows)
+    assert 20 <= steady <= 30
+    assert f"data (host): {steady}, {steady - shown} longer" in titles  # the slow one at least
+
+
+def test_iterations_are_what_the_charts_of_step_times_show(runs, frames):
+    run = opened(runs, "recorded", frames)
+    rows = records(run.steps(rank=0, mode="train"))
+    tip = next(t for t in tips(run.plot.step_timeline(), "circle") if "train step 12 " in t)
+    from footplate.analysis import human
+
+    assert human.value(rows[12]["iteration_s"], "s") in tip
+    warm = [t for t in tips(run.plot.step_timeline(), "circle") if t.endswith(", warm-up")]
+    assert len(warm) == sum(r["warmup"] for r in records(run.steps()))
+    assert "iteration: " in run.plot.step_histogram("iteration").svg
+
+
+class Timed:
+    """A run whose ranks say what `footplate steps` says of a job on a GPU."""
+
+    info = {"nodes": [{"id": "n1", "gpus": 1}], "start_ns": 0}
+
+    def __init__(self, gpu: dict[str, float] | None) -> None:
+        self.ranks = [
+            {"node": "n1", "rank": 0, "pid": 7, "mode": "train", "count": 250}
+            | {"gpu_timed_steps": 35 if gpu else 0, "gpu_parts_s": gpu}
+            | {"iteration_s": {"mean": 0.03}, "host_parts_s": {"forward": 0.006, "between": 0.024}}
+            | {"sync": [{"where": "train.py:31", "call": "item", "count": 9, "seconds": 0.2}]}
+        ]
+
+    def _parts(self):
+        from footplate.analysis import stats
+
+        return stats.part_table(self.ranks, True)
+
+
+def test_parts_show_gpu_time_first_and_say_which_clock_it_is():
+    from footplate.analysis.plots import Plots
+
+    gpu = {"forward": 0.008, "backward": 0.018, "data": None}
+    titles = [t.text for t in shapes(Plots(Timed(gpu)).step_parts(), "text")]
+    clocks = [t for t in titles if t and "time" in t]
+    assert clocks[0].startswith("GPU time, 35 of 250 steps timed: train iterations of rank 0")
+    assert clocks[1].startswith("host time: ") and len(clocks) == 2
+    bars = tips(Plots(Timed(gpu)).step_parts(), "rect")
+    assert [b.partition(":")[0] for b in bars] == [
+        "forward, gpu", "backward, gpu", "forward, host", "between, host",
+    ]  # fmt: skip
+    (alone,) = [
+        t.text for t in shapes(Plots(Timed(None)).step_parts(), "text") if "time" in (t.text or "")
+    ]
+    assert alone.startswith("host time (launch): ")
+
+
+def test_parts_and_places_are_tables():
+    from footplate.analysis import stats
+
+    gpu = {"forward": 0.008, "backward": 0.018, "data": None}
+    rows = stats.part_table(Timed(gpu).ranks, True).to_dict("records")
+    assert [(r["clock"], r["part"]) for r in rows] == [
+        ("gpu", "forward"), ("gpu", "backward"), ("host", "forward"), ("host", "between"),
+    ]  # fmt: skip
+    assert rows[1]["share"] == pytest.approx(0.6)
+    (place,) = stats.sync_table(Timed(gpu).ranks * 2).to_dict("records")
+    assert (place["where"], place["call"], place["count"]) == ("train.py:31", "item", 9)
 
 
 def test_a_step_timeline_has_a_dot_for_each_of_the_last_steps(runs, frames):

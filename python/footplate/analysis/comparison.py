@@ -93,7 +93,8 @@ class Comparison:
         return str(self.json["why"])
 
     def table(self, name: str) -> Any:
-        """A list of the answer as a frame: "phases", "parts", "utilization", "ops", "findings"."""
+        """A list of the answer as a frame: "phases", "gpu_parts", "parts" (host time), "numbers",
+        "utilization", "operators", ..."""
         rows = self.json.get(name)
         if not isinstance(rows, list):
             there = [k for k, v in self.json.items() if isinstance(v, list)]
@@ -104,7 +105,9 @@ class Comparison:
         return f"<footplate.Comparison {self.verdict}: {self.sentence}>"
 
     def _repr_html_(self) -> str:
-        out = [html.head(_WORDS.get(self.verdict, self.verdict))]
+        noise = self.json.get("may_be_noise")
+        title = "May be noise between runs" if noise else _WORDS.get(self.verdict, self.verdict)
+        out = [html.head(title)]
         out.append(f"<div>{html.text(self.sentence)}</div>")
         out.append(f"<div class='fp-note'>{html.text(self.why)}</div>")
         for key, rows in self.json.items():

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from . import html, human, svg
 from .calc import histogram, median, quantile
-from .frames import from_ns, numpy, to_ns
+from .frames import Table, from_ns, numpy, to_ns
 from .source import Ask, Key, RunError
+from .stats import choose
 from .svg import COLORS, Chart, Panel
 
 if TYPE_CHECKING:
@@ -89,34 +90,68 @@ class Plots:
     def step_histogram(
         self, select_events: str | Iterable[str] | None = None, *, bins: int = 50
     ) -> Chart:
-        """Durations of the parts of steps in seconds, one chart for each; select_events: step,
-        data, forward, backward, ... The range ends at the median plus two standard deviations; the
-        title says how many are longer."""
+        """Iterations and their parts in seconds, one chart for each, by the host's clock;
+        select_events: iteration, data, forward, backward, ..., between. Warm-up and steps that a
+        detail window slowed are left out. The range ends at the median plus two standard
+        deviations; the title says how many are longer. step_parts() has GPU time."""
         steps, wanted = self._run._steps(), _any(select_events)
-        named = {
-            "step": [
-                d for d, c in zip(steps["duration_s"].raw(), steps["cut"], strict=True) if not c
-            ]
-        }
+        rows = _steady(steps)
+        named = {"iteration": [_iteration(steps, i) for i in rows]}
         for column in steps.columns:
-            if column.endswith("_s") and column != "duration_s":
-                values = [v for v in steps[column].raw() if v == v]
+            if column.endswith("_s") and column not in ("duration_s", "iteration_s"):
+                known = steps[column].raw()
+                values = [known[i] for i in rows if known[i] == known[i]]
                 if any(values):
                     named[column.removesuffix("_s")] = values
-        shown = {n: v for n, v in named.items() if v and wanted.search(n)}
+        shown = {
+            n if n == "iteration" else f"{n} (host)": v
+            for n, v in named.items()
+            if v and wanted.search(n)
+        }
         if not shown:
             return _nothing("there are no steps")
         size, columns, parts = (_WIDTH / 3, 170.0), 3, []
         for i, (name, values) in enumerate(shown.items()):
             at = (size[0] * (i % columns), size[1] * (i // columns))
             parts.append(_durations(name, values, bins, size, at))
-        label = "Histograms of step durations"
+        label = "Histograms of iterations and their parts, host time"
         return Chart(svg.drawing(_WIDTH, size[1] * -(-len(shown) // columns), parts, label), label)
+
+    def step_parts(self, rank: int | None = None, mode: str = "train") -> Chart:
+        """What an iteration is spent on, mean of each rank: GPU time first, where it is known, then
+        host time. The titles say which clock it is."""
+        table = choose(self._run._parts(), rank, mode)
+        groups: dict[tuple[Any, ...], list[Any]] = {}
+        for r in table.itertuples():
+            if r.seconds > 0:
+                groups.setdefault((r.clock, r.node, r.rank, r.measured), []).append(r)
+        if not groups:
+            return _nothing("parts of iterations are not known")
+        high, y, parts = max(r.seconds for v in groups.values() for r in v), 0.0, []
+        for clock in ("gpu", "host"):
+            for (at, node, number, measured), rows in groups.items():
+                if at != clock:
+                    continue
+                height = 20.0 * len(rows) + svg.TOP + svg.BOTTOM
+                p = Panel((_WIDTH, height), (0, high), (-0.5, len(rows) - 0.5), (0, y))
+                p.left, p.width = p.left + 50, p.width - 50
+                p.title(f"{measured}: {mode} iterations of rank {number} on {node}")
+                p.x_axis("s")
+                for i, r in enumerate(rows):
+                    p.label(len(rows) - 1 - i, r.part)
+                    tip = f"{r.part}, {clock}: {human.value(r.seconds, 's')}"
+                    share = "" if r.share is None else f", {human.value(100 * r.share, '%')}"
+                    p.row(len(rows) - 1 - i, r.seconds, COLORS[clock == "host"], tip + share)
+                parts.append(p.svg())
+                y += height
+        label = "Parts of an iteration, GPU time and host time"
+        return Chart(svg.drawing(_WIDTH, y, parts, label), label)
 
     # ---- time ----
 
     def step_timeline(self, last: int = 1000, rank: int | None = None) -> Chart:
-        """Duration of steps over the time at which they began; the last ones of each rank."""
+        """Iterations (from the begin of a step to the begin of the next) over the time at which
+        they began; the last ones of each rank. Warm-up is shown, and said."""
         steps = self._run._steps()
         rows = [
             i
@@ -129,21 +164,21 @@ class Plots:
         rows = [i for v in by_rank.values() for i in v[-last:]]
         if not rows:
             return _nothing("there are no steps")
-        start, seconds = steps["start"].data, steps["duration_s"].data
+        start, seconds = steps["start"].data, {i: _iteration(steps, i) for i in rows}
         zero = self._run.info["start_ns"]
         xs = [(start[i] - zero) / 1e9 for i in rows]
         p = Panel((_WIDTH, 260), (min(xs), max(xs)), (0, max(seconds[i] for i in rows) * 1.05))
-        p.title("Duration of steps")
+        p.title("Time of iterations")
         p.x_axis("seconds since the start of the run")
         p.y_axis("s")
         modes = list(dict.fromkeys(steps["mode"][i] for i in rows))
         for x, i in zip(xs, rows, strict=True):
             mode = steps["mode"][i]
             words = f"{mode} step {steps['step'][i]} of rank {steps['rank'][i]}: "
-            tip = words + human.value(seconds[i], "s")
+            tip = words + human.value(seconds[i], "s") + _remark(steps, i)
             p.dot(x, seconds[i], COLORS[modes.index(mode)], tip)
         p.legend([(m, COLORS[i]) for i, m in enumerate(modes)])
-        label = "Duration of steps over time"
+        label = "Time of iterations over time"
         return Chart(svg.drawing(_WIDTH, 260, [p.svg()], label), label)
 
     def timeline(
@@ -279,6 +314,25 @@ def _any(patterns: str | Iterable[str] | None) -> re.Pattern[str]:
         return re.compile("")
     one = patterns if isinstance(patterns, str) else "|".join(f"(?:{p})" for p in patterns)
     return re.compile(one)
+
+
+def _iteration(steps: Table, i: int) -> float:
+    """The last step of a rank has no iteration: its duration."""
+    seconds = steps["iteration_s"][i]
+    return float(steps["duration_s"][i] if seconds is None else seconds)
+
+
+def _steady(steps: Table) -> list[int]:
+    """Rows that count for statistics of the loop; where there are none, all that are whole."""
+    whole = [i for i, cut in enumerate(steps["cut"]) if not cut]
+    warmup, disturbed = steps["warmup"], steps["disturbed"]
+    return [i for i in whole if not warmup[i] and not disturbed[i]] or whole
+
+
+def _remark(steps: Table, i: int) -> str:
+    if steps["disturbed"][i]:
+        return ", slowed by a detail window"
+    return ", warm-up" if steps["warmup"][i] else ""
 
 
 def _name(k: Key, run: Run) -> str:

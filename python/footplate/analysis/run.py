@@ -337,20 +337,37 @@ class Run:
 
     def steps(self, rank: int | None = None, mode: str | None = None) -> Any:
         """Every step of every rank: node, rank, pid, session, mode, step, start, end, duration_s,
-        samples, cut, and the seconds of each part (`data_s`, `forward_s`, ...; missing: not
-        seen)."""
+        between_s (to the begin of the next step; missing at the last), iteration_s (both together),
+        samples, cut, warmup, disturbed (a detail window slowed it), and the seconds of each part by
+        the host's clock (`data_s`, `forward_s`, ...; missing: not seen)."""
         return self._frame(stats.choose_steps(self._steps(), rank, mode))
 
     def _steps(self) -> Table:
         return self._keep("steps", self._source.steps)  # type: ignore[no-any-return]
 
     def ranks(self) -> Any:
-        """Durations of the steps of each rank and mode, as `footplate steps` has them."""
-        kinds = {"node": "category", "rank": "int", "pid": "int", "mode": "category"}
-        kinds["count"] = "int"
-        numbers = ("mean_s", "min_s", "p50_s", "p95_s", "p99_s", "max_s", "stddev_s")
-        kinds |= dict.fromkeys((*numbers, "samples_per_s"), "float") | {"outliers": "object"}
-        return self._frame(Table.of_rows(self._steps().attrs["ranks"], kinds))
+        """The steps of each rank and mode, as `footplate steps` has them: durations (mean_s, ...),
+        iterations without warm-up and detail windows (iteration_mean_s, ...), throughput_steady and
+        throughput_overall in samples a second of the loop, gpu_timed_steps, and as objects
+        host_parts_s and gpu_parts_s (mean of an iteration), sync (places that wait for the GPU) and
+        outliers."""
+        return self._frame(stats.rank_table(self._steps().attrs["ranks"]))
+
+    def parts(self, rank: int | None = None, mode: str | None = None) -> Any:
+        """What an iteration is spent on, mean of each rank and mode: clock ("gpu" first, where its
+        time is known, then "host"), part, seconds, share of the iteration, measured (how, in
+        words). Host parts add up to the iteration, "between" included."""
+        table = self._parts()
+        return self._frame(stats.choose(table, rank, mode))
+
+    def _parts(self) -> Table:
+        has_gpus = any(n.get("gpus") for n in self.info["nodes"])
+        return stats.part_table(self._steps().attrs["ranks"], has_gpus)
+
+    def sync_places(self) -> Any:
+        """Places in the program that waited for the GPU: node, rank, pid, where, call, count,
+        seconds; most time first."""
+        return self._frame(stats.sync_table(self._steps().attrs["ranks"]))
 
     def ops(self, rank: int | None = None, *, by: str = "name", device: str | None = None) -> Any:
         """Operators and kernels, longest self time first. by: "name" or "module"."""

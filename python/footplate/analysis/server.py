@@ -21,7 +21,7 @@ from urllib.parse import quote, unquote, urlencode, urlsplit
 from urllib.request import Request, urlopen
 
 from .frames import Column, Table, bools, category, floats, ints, times
-from .source import Ask, Key, RunError, events_table, key_columns
+from .source import Ask, Key, RunError, events_table, iteration_columns, key_columns
 
 TOKEN: Final = "FOOTPLATE_TOKEN"
 _API: Final = "/api/v1"
@@ -230,8 +230,11 @@ class Server:
             "start": times([r["start_ns"] for r in rows]),
             "end": times([r["start_ns"] + d for r, d in zip(rows, lasted, strict=True)]),
             "duration_s": floats([r["duration_s"] for r in rows]),
+            **iteration_columns([r["duration_s"] for r in rows], [r["between_s"] for r in rows]),
             "samples": ints([-1 if r["samples"] is None else r["samples"] for r in rows], -1),
             "cut": bools([int(r["cut"]) for r in rows]),
+            "warmup": bools([int(r["warmup"]) for r in rows]),
+            "disturbed": bools([int(r["disturbed"]) for r in rows]),
         }
         for p in parts:
             columns[p + "_s"] = floats([r["events"][p] for r in rows])

@@ -130,6 +130,18 @@ def gather_bools(of_row: Sequence[bool], rows: Any) -> Column:
     return bools([of_row[r] for r in rows])
 
 
+def iteration_columns(
+    durations: Sequence[float], between: Sequence[float | None]
+) -> dict[str, Column]:
+    """An iteration lasts from the begin of a step to the begin of the next; the last step of a rank
+    has none."""
+    both = zip(durations, between, strict=True)
+    return {
+        "between_s": floats(list(between)),
+        "iteration_s": floats([None if b is None else d + b for d, b in both]),
+    }
+
+
 class Folder:
     """A run's folder."""
 
@@ -202,22 +214,28 @@ class Folder:
 
     def steps(self) -> Table:
         ranks, modes, parts, rest, memory = self._call(self._run.steps)
-        row, step, start, duration, samples = (view(m, "q") for m in memory[:5])
+        row, step, start, duration, samples, between = (view(m, "q") for m in memory[:6])
+        mode, cut, warmup, disturbed = (view(m, "b") for m in memory[6:10])
         ends = array("q", map(int.__add__, start, duration))
         columns = {
             "node": gather([r[0] for r in ranks], row),
             "rank": gather_ints([r[1] for r in ranks], row),
             "pid": gather_ints([r[2] for r in ranks], row),
             "session": gather_ints([r[3] for r in ranks], row),
-            "mode": Column("category", view(memory[5], "b"), modes),
+            "mode": Column("category", mode, modes),
             "step": ints(step),
             "start": times(start),
             "end": times(ends),
             "duration_s": floats([d / 1e9 for d in duration]),
+            **iteration_columns(
+                [d / 1e9 for d in duration], [None if b < 0 else b / 1e9 for b in between]
+            ),
             "samples": ints(samples, -1),
-            "cut": bools(view(memory[6], "b")),
+            "cut": bools(cut),
+            "warmup": bools(warmup),
+            "disturbed": bools(disturbed),
         }
-        for part, m in zip(parts, memory[7:], strict=True):
+        for part, m in zip(parts, memory[10:], strict=True):
             columns[part + "_s"] = floats(view(m, "d"))
         said = json.loads(rest)
         return Table(columns, {"ranks": said["ranks"], "losses": said["losses"]})

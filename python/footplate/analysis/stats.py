@@ -86,6 +86,11 @@ def phase_intervals(info: Mapping[str, Any]) -> Table:
 # ---- steps ----
 
 
+def choose(table: Table, rank: int | None, mode: str | None) -> Table:
+    """The rows of a rank and a mode; None: all."""
+    return table.where(lambda r: rank in (None, r.rank) and mode in (None, r.mode))
+
+
 def choose_steps(steps: Table, rank: int | None, mode: str | None) -> Table:
     if mode is not None and mode not in steps["mode"].words:
         raise ValueError(f"mode is one of {', '.join(steps['mode'].words)}")
@@ -97,6 +102,68 @@ def choose_steps(steps: Table, rank: int | None, mode: str | None) -> Table:
         if (rank is None or r == rank) and (mode is None or m == mode)
     ]
     return steps.take(rows)
+
+
+_RANK: Final = {"node": "category", "rank": "int", "pid": "int", "mode": "category"}
+_ITERATION: Final = ("mean", "p50", "p95", "p99", "max")
+
+
+def rank_table(ranks: Sequence[Mapping[str, Any]]) -> Table:
+    """What `footplate steps` says of each rank and mode, a row for each."""
+    durations = ("mean_s", "min_s", "p50_s", "p95_s", "p99_s", "max_s", "stddev_s")
+    kinds = _RANK | {"count": "int"} | dict.fromkeys(durations, "float")
+    kinds |= dict.fromkeys((f"iteration_{k}_s" for k in _ITERATION), "float")
+    kinds |= dict.fromkeys(("throughput_steady", "throughput_overall", "samples_per_s"), "float")
+    kinds |= dict.fromkeys(("warmup_steps", "disturbed_steps", "gpu_timed_steps"), "int?")
+    kinds |= dict.fromkeys(("host_parts_s", "gpu_parts_s", "sync", "outliers"), "object")
+    rows = []
+    for r in ranks:
+        iteration, throughput = r.get("iteration_s") or {}, r.get("throughput") or {}
+        rows.append(
+            dict(r)
+            | {f"iteration_{k}_s": iteration.get(k) for k in _ITERATION}
+            | {f"throughput_{k}": throughput.get(k) for k in ("steady", "overall")}
+        )
+    return Table.of_rows(rows, kinds)
+
+
+def clock_words(rank: Mapping[str, Any], clock: str, has_gpus: bool) -> str:
+    """How the times of a rank's parts were measured."""
+    if clock == "gpu":
+        return f"GPU time, {rank['gpu_timed_steps']} of {rank['count']} steps timed"
+    return "host time (launch)" if has_gpus and not rank.get("gpu_parts_s") else "host time"
+
+
+def part_table(ranks: Sequence[Mapping[str, Any]], has_gpus: bool) -> Table:
+    """Seconds of each part of an iteration, GPU time before host time; times that are not known are
+    left out."""
+    rows = []
+    for r in ranks:
+        whole = (r.get("iteration_s") or {}).get("mean")
+        for clock in ("gpu", "host"):
+            for part, seconds in (r.get(f"{clock}_parts_s") or {}).items():
+                if seconds is None:
+                    continue
+                row = {k: r[k] for k in _RANK}
+                row |= {"clock": clock, "part": part, "seconds": seconds}
+                row["share"] = seconds / whole if whole else None
+                rows.append(row | {"measured": clock_words(r, clock, has_gpus)})
+    kinds = _RANK | {"clock": "category", "part": "category", "seconds": "float", "share": "float"}
+    return Table.of_rows(rows, kinds | {"measured": "category"})
+
+
+def sync_table(ranks: Sequence[Mapping[str, Any]]) -> Table:
+    """Places in the code that waited for the GPU, most time first. They are of the rank, whatever
+    its mode, and stand once."""
+    rows, seen = [], set()
+    for r in ranks:
+        who = (r["node"], r["rank"], r["pid"])
+        if who not in seen:
+            seen.add(who)
+            keys = {k: r[k] for k in ("node", "rank", "pid")}
+            rows += [keys | {"call": None} | place for place in r.get("sync") or []]
+    kinds = {"node": "category", "rank": "int", "pid": "int", "where": "object", "call": "category"}
+    return Table.of_rows(rows, kinds | {"count": "int", "seconds": "float"})
 
 
 def step_window(steps: Table, first: int, last: int) -> tuple[int, int]:

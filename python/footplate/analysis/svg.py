@@ -133,6 +133,15 @@ class Panel:
             f"{_tip(tip)}</rect>"
         )
 
+    def row(self, row: float, value: float, color: str, tip: str) -> None:
+        """A bar along x, from the left edge."""
+        right = self.x(value)
+        self.parts.append(
+            f'<rect x="{self.left:.1f}" y="{self.y(row) - 7:.1f}" '
+            f'width="{max(right - self.left, 0.6):.1f}" height="14" fill="{color}">'
+            f"{_tip(tip)}</rect>"
+        )
+
     def dot(self, x: float, y: float, color: str, tip: str) -> None:
         self.parts.append(
             f'<circle cx="{self.x(x):.1f}" cy="{self.y(y):.1f}" r="1.9" fill="{color}">'

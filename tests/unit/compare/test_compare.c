@@ -12,7 +12,8 @@ struct make {
     const char *name;
     int steps;
     int data_ms, work_ms, batch;
-    const char *node; /* more of node.json, with a comma behind */
+    const char *node;   /* more of node.json, with a comma behind */
+    const char *folder; /* of the run; NULL: as its name */
 };
 
 static int64_t wobble(int i, int of) /* -2 % .. 2 % in steps, no two neighbours alike */
@@ -32,7 +33,8 @@ static void put_node_json(const char *run, const char *node, const char *more, i
 
 static const char *make_run(const struct make *m)
 {
-    const char *run = kit_run(m->name, m->name, m->name, KIT_START);
+    const char *run = kit_run(m->folder ? m->folder : m->name, m->name,
+                              m->folder ? m->folder : m->name, KIT_START);
     struct recordkit k = recordkit_open(run, "n1");
     int64_t t = NS_PER_S;
     recordkit_fact(k.events, 70, 70, "process.rank", 0);
@@ -109,7 +111,8 @@ TEST(what_became_slower_is_called_and_named)
     compare_two(before, after, &a, &c);
     CHECK_INT(c.verdict, COMPARE_SLOWER);
     NEAR(c.diff.at, 20.0 / 51, 0.01);
-    CHECK(c.diff.low > 0.3 && c.diff.high < 0.5);
+    CHECK(c.steps_diff.low > 0.3 && c.steps_diff.high < 0.5);
+    CHECK(c.diff.low > 0.15 && c.diff.low < 0.25); /* runs of the same code differ, too */
     CHECK(says(c.sentence, "slower") && says(c.sentence, "%"));
     CHECK_INT(c.side[COMPARE_A].warmup, 12);
     CHECK_INT(c.side[COMPARE_A].steps.count, 108);
@@ -122,16 +125,81 @@ TEST(what_became_slower_is_called_and_named)
     arena_free(&a);
 }
 
-TEST(less_than_a_percent_is_not_called_with_one_run_a_side)
+TEST(what_runs_of_the_same_code_may_differ_by_is_called_noise_with_one_run_a_side)
 {
     struct arena a = {0};
     struct compared c;
-    const char *before = make_run(&(struct make){"before", 300, 200, 40, 0, NULL}),
-               *after = make_run(&(struct make){"after", 300, 201, 40, 0, NULL});
+    const char *before = make_run(
+                   &(struct make){.name = "before", .steps = 300, .data_ms = 60, .work_ms = 40}),
+               *after = make_run(
+                   &(struct make){.name = "after", .steps = 300, .data_ms = 72, .work_ms = 40});
     compare_two(before, after, &a, &c);
-    CHECK(c.diff.low > 0 && c.diff.at < 0.01); /* sure, but small */
+    CHECK(c.steps_diff.low > 0.10); /* sure of these two runs, but not of their code */
     CHECK_INT(c.verdict, COMPARE_SAME);
-    CHECK(c.detectable_share >= 0.01);
+    CHECK(c.may_be_noise);
+    CHECK(says(c.sentence, "May be noise between runs") && says(c.sentence, "differ by 15"));
+    CHECK(says(c.why, "Three runs a side"));
+    CHECK(c.detectable_share > 0.15);
+    CHECK_INT(c.parts[0].verdict, COMPARE_SLOWER); /* 20 % more: data; */
+    CHECK_INT(c.parts[1].verdict, COMPARE_SAME);
+    arena_free(&a);
+}
+
+/* Others of the same name beside both: they differ by far less than 15 %. */
+TEST(other_runs_of_the_same_name_show_how_much_runs_differ)
+{
+    struct arena a = {0};
+    struct compared c;
+    static const char *const folders[] = {"before-1", "before-2", "before-3", "after-1"};
+    for (int i = 0; i < 3; i++)
+        make_run(&(struct make){"before", 300, 60 + i % 2, 40, 0, NULL, folders[i]});
+    const char *before = make_run(&(struct make){"before", 300, 60, 40, 0, NULL, "before-4"}),
+               *after = make_run(&(struct make){"after", 300, 72, 40, 0, NULL, "after-1"});
+    compare_two(before, after, &a, &c);
+    CHECK_INT(c.spread.runs, 4);
+    CHECK(c.spread.reach < 0.05);
+    CHECK_INT(c.verdict, COMPARE_SLOWER);
+    CHECK(says(c.why, "learnt from 4 runs"));
+    arena_free(&a);
+}
+
+TEST(two_runs_of_one_name_are_judged_by_the_others_and_not_by_themselves)
+{
+    struct arena a = {0};
+    struct compared c;
+    make_run(&(struct make){"job", 300, 60, 40, 0, NULL, "job-1"});
+    make_run(&(struct make){"job", 300, 61, 40, 0, NULL, "job-2"});
+    const char *x = make_run(&(struct make){"job", 300, 60, 40, 0, NULL, "job-4"}),
+               *y = make_run(&(struct make){"job", 300, 90, 40, 0, NULL, "job-5"});
+    compare_two(x, y, &a, &c);
+    CHECK_INT(c.spread.runs, 0); /* two others are too few */
+    make_run(&(struct make){"job", 300, 60, 40, 0, NULL, "job-3"});
+    compare_two(x, y, &a, &c);
+    CHECK_INT(c.spread.runs, 3);
+    CHECK_INT(c.verdict, COMPARE_SLOWER);
+    arena_free(&a);
+}
+
+TEST(several_runs_a_side_show_themselves_how_much_runs_differ)
+{
+    struct arena a = {0};
+    struct compared c;
+    struct run *runs[6];
+    struct err e;
+    for (int i = 0; i < 6; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "g%d", i);
+        OK(run_open(&runs[i],
+                    make_run(&(struct make){name, 100, 60 + i % 2 + (i < 3 ? 0 : 8), 40, 0, NULL}),
+                    &e));
+    }
+    const struct compare_ask ask = {
+        .side = {[COMPARE_A] = {&runs[0], 3, 0}, [COMPARE_B] = {&runs[3], 3, 0}}};
+    OK(compare_runs(&ask, &a, &c, &e));
+    CHECK_INT(c.verdict, COMPARE_SLOWER); /* 8 %: one run a side would not show it */
+    CHECK(!c.may_be_noise && c.spread.reach == 0);
+    for (size_t i = 0; i < 6; i++)
+        run_close(runs[i]);
     arena_free(&a);
 }
 
@@ -157,7 +225,7 @@ TEST(a_run_with_a_single_step_cannot_be_compared_and_says_so)
                *many = make_run(&(struct make){"many", 300, 10, 80, 0, NULL});
     compare_two(one, many, &a, &c);
     CHECK_INT(c.verdict, COMPARE_NOT);
-    CHECK(says(c.sentence, "A has 1 in all") && says(c.sentence, "there is 1"));
+    CHECK(says(c.sentence, "A has 1 in all") && says(c.sentence, "it takes 10 steps"));
     CHECK(isnan(c.diff.low) && isnan(c.detectable_share));
     CHECK(c.n_phases > 2 && c.n_uses > 0); /* the rest is there */
     arena_free(&a);

@@ -69,6 +69,11 @@ TEST(equal_runs_that_drift_are_seldom_called_different)
     at_most_five_percent(WALK_DRIFT);
 }
 
+TEST(equal_runs_whose_host_runs_ahead_of_the_gpu_are_seldom_called_different)
+{
+    at_most_five_percent(WALK_BURSTS);
+}
+
 /* The spread of one step is 5 % throughout. */
 TEST(a_difference_of_two_percent_is_found_in_a_few_hundred_steps)
 {

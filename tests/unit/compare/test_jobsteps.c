@@ -96,3 +96,70 @@ TEST(batches_add_up_over_ranks_and_are_not_known_when_one_is_not)
     CHECK(j.batch == NULL);
     arena_free(&arena);
 }
+
+TEST(a_step_counts_by_its_iteration_and_its_parts_add_up_to_it)
+{
+    struct step a[] = {step_of(0, 10), step_of(1, 10)};
+    const struct rank_steps rank = rank_of(a, 2);
+    const size_t between = iteration_parts() - 1;
+    struct jobsteps j;
+    struct arena arena = {0};
+    size_t sync = 0;
+    while (strcmp(iteration_part_name(sync), "sync") != 0)
+        sync++;
+    a[0].part_ns[0] = 6 * NS_PER_MS;
+    a[0].part_ns[sync] = 4 * NS_PER_MS;
+    a[0].between_ns = 20 * NS_PER_MS;
+    a[0].between_sync_ns = 15 * NS_PER_MS;
+    a[1].between_ns = -1; /* the last one: nothing comes after it */
+    jobsteps_of(&rank, 1, &arena, &j);
+    CHECK_STR(iteration_part_name(between), "between");
+    NEAR(j.s[0], 0.030, 1e-12);
+    NEAR(j.part_s[sync][0], 0.019, 1e-12);
+    NEAR(j.part_s[between][0], 0.005, 1e-12);
+    NEAR(j.part_s[0][0] + j.part_s[sync][0] + j.part_s[between][0], j.s[0], 1e-12);
+    NEAR(j.s[1], 0.010, 1e-12);
+    NEAR(j.part_s[between][1], 0, 1e-12);
+    arena_free(&arena);
+}
+
+/* Each rank waits for its GPU at another step: the longest of each number would be 4 times 40. */
+TEST(iterations_of_ranks_that_run_ahead_add_up_to_the_time_of_the_loop)
+{
+    static const int64_t ms[2][4] = {{40, 2, 2, 36}, {2, 38, 38, 2}};
+    struct step v[2][4];
+    struct rank_steps ranks[2];
+    struct jobsteps j;
+    struct arena arena = {0};
+    for (int r = 0; r < 2; r++) {
+        int64_t at = 0;
+        for (int k = 0; k < 4; k++) {
+            v[r][k] = step_of(k, 1);
+            v[r][k].start.ns = at * NS_PER_MS;
+            v[r][k].between_ns = (ms[r][k] - 1) * NS_PER_MS;
+            at += ms[r][k];
+        }
+        ranks[r] = rank_of(v[r], 4);
+    }
+    jobsteps_of(ranks, 2, &arena, &j);
+    double sum = 0;
+    for (size_t i = 0; i < j.n; i++)
+        sum += j.s[i];
+    NEAR(sum, 0.080, 1e-12);
+    arena_free(&arena);
+}
+
+TEST(warm_up_or_a_detail_window_of_one_rank_marks_the_step_of_the_job)
+{
+    struct step a[] = {step_of(0, 10), step_of(1, 20), step_of(2, 20)},
+                b[] = {step_of(0, 10), step_of(1, 20), step_of(2, 20)};
+    const struct rank_steps ranks[] = {rank_of(a, 3), rank_of(b, 3)};
+    struct jobsteps j;
+    struct arena arena = {0};
+    a[0].warmup = true;
+    b[1].disturbed = true;
+    jobsteps_of(ranks, 2, &arena, &j);
+    CHECK(j.warmup[0] && !j.warmup[1] && !j.warmup[2]);
+    CHECK(!j.disturbed[0] && j.disturbed[1] && !j.disturbed[2]);
+    arena_free(&arena);
+}

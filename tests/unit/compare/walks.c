@@ -7,6 +7,7 @@
 const char *const walk_names[WALKS] = {
     "independent", "AR(1) 0.5", "AR(1) 0.9", "lognormal",
     "Pareto 2.2",  "drift",     "stalls",    "AR(1) 0.8, heavy tails",
+    "bursts",
 };
 
 double walk_uniform(uint64_t *state)
@@ -47,10 +48,29 @@ static double shaped(enum walk kind, double x, double at, uint64_t *state)
     }
 }
 
+/* Iterations as the host sees them: up to 40 steps are only launched, then it waits until the GPU
+ * has done them all. The first burst began before the first value. */
+static void fill_bursts(double spread, double *v, size_t n, uint64_t *state)
+{
+    static const double launch = 0.2;
+    double owed = 0; /* work of the GPU that the host has not waited for */
+    size_t left = (size_t)(40 * walk_uniform(state));
+    for (size_t i = 0; i < n; i++) {
+        owed += 1 + spread * walk_normal(state);
+        v[i] = left > 0 ? launch * (1 + spread * walk_normal(state)) : fmax(owed, launch);
+        owed -= v[i];
+        left = left > 0 ? left - 1 : 2 + (size_t)(38 * walk_uniform(state));
+    }
+}
+
 void walk_fill(enum walk kind, double spread, double *v, size_t n, uint64_t *state)
 {
     const double rho = rho_of(kind);
     double x = walk_normal(state);
+    if (kind == WALK_BURSTS) {
+        fill_bursts(spread, v, n, state);
+        return;
+    }
     for (size_t i = 0; i < n; i++) {
         x = rho * x + sqrt(1 - rho * rho) * walk_normal(state);
         v[i] = 1 + spread * shaped(kind, x, (double)i / (double)n, state);

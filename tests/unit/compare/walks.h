@@ -16,6 +16,7 @@ enum walk {
     WALK_DRIFT,  /* 10 % longer at the end than at the beginning */
     WALK_STALLS, /* one in a hundred takes far longer */
     WALK_AR8_HEAVY,
+    WALK_BURSTS, /* the host runs ahead of a GPU: short ones, then one that waits for all of them */
     WALKS
 };
 
