@@ -5,13 +5,22 @@
 #include "base/mem.h"
 #include "query/stepmarks_own.h"
 
+static bool is_usual(const struct step *s)
+{
+    return step_is_steady(s) && s->between_ns >= 0;
+}
+
+/* A mode without any usual step is shown by all that it has. */
 struct rank_marks rank_marks_of(const struct rank_steps *s, struct arena *a)
 {
+    bool usual[MODE_N] = {false};
     struct rank_marks out = {.node = arena_strdup(a, s->node),
                              .rank = s->rank,
                              .pid = s->process->pid,
                              .v = arena_array(a, struct step_mark, s->n),
                              .n = s->n};
+    for (size_t i = 0; i < s->n; i++)
+        usual[s->steps[i].mode] |= is_usual(&s->steps[i]);
     for (size_t i = 0; i < s->n; i++) {
         const struct step *x = &s->steps[i];
         out.v[i] = (struct step_mark){
@@ -21,7 +30,7 @@ struct rank_marks rank_marks_of(const struct rank_steps *s, struct arena *a)
             .number = x->number,
             .mode = x->mode,
             .cut = x->cut,
-            .left_out = !step_is_steady(x),
+            .left_out = x->cut || (usual[x->mode] && !is_usual(x)),
         };
     }
     out.index = step_index_make(&out, a);

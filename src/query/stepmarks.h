@@ -12,7 +12,7 @@ struct step_mark {
     int64_t number;
     enum event_mode mode;
     bool cut;
-    bool left_out; /* of statistics: cut, warm-up, or slowed by a detail window */
+    bool left_out; /* of statistics: cut, warm-up, slowed by a detail window, the last */
 };
 
 struct step_index; /* what is known of several steps in a row */

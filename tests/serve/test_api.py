@@ -238,9 +238,9 @@ def test_histograms_count_what_the_tables_count(api: Api, names: list[str]) -> N
         }
         for steps in histograms["steps"]:
             rank = ranks[steps["rank"], steps["mode"]]
-            assert sum(steps["counts"]) == rank["count"] == steps["count"]
+            assert sum(steps["counts"]) == steps["count"] == rank["iterations"]
             assert len(steps["edges_s"]) == len(steps["counts"]) + 1
-            assert [o["step"] for o in steps["outliers"]] == rank["outliers"][:200]
+            assert {o["step"] for o in steps["outliers"]} >= {*rank["outliers"][:200]}
 
 
 def test_the_timeline_has_every_step_and_the_same_spans_as_the_table(
