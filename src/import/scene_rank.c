@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "import/scene_own.h"
 
-enum { STEPS_MOST = 10000000, RANK_LAST = 65535, CPU_SECONDS_MOST = 100000 };
+enum { STEPS_MOST = 10000000, RANK_LAST = 65535, CPU_EVENTS_MOST = 1000000 };
 
 /* A clause is said for several ranks at once. */
 struct many {
@@ -274,6 +274,14 @@ static int on_count(struct many *m, struct err *e)
     return rc;
 }
 
+static int64_t count_events(const struct many *m)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < m->p->out->n_ranks; i++)
+        n += (int64_t)m->p->out->ranks[i].n_events;
+    return n;
+}
+
 /* cpu 98% 0s..600s: the CPU time of the process so far, every second */
 static int on_cpu(struct many *m, struct err *e)
 {
@@ -285,8 +293,8 @@ static int on_cpu(struct many *m, struct err *e)
     const int rc = word_range(m->p, false, &from, &to, e);
     if (rc != 0)
         return rc;
-    if ((to - from) / NS_PER_S > CPU_SECONDS_MOST)
-        return err_set(e, ERR_LIMIT, "more than %d seconds of CPU time", CPU_SECONDS_MOST);
+    if ((to - from) / NS_PER_S >= (CPU_EVENTS_MOST - count_events(m)) / (m->to - m->from + 1))
+        return err_set(e, ERR_LIMIT, "more than %d seconds of CPU time", CPU_EVENTS_MOST);
     for (int64_t at = from; at <= to; at += NS_PER_S)
         add_event(m,
                   &(struct scene_event){.kind = EVENT_COUNT,
