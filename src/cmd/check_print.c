@@ -64,13 +64,18 @@ void check_csv(const struct check *c)
 
 /* ---- for people ---- */
 
-/* Without rules that only sum up: these find nothing that could be clear. */
+/* Rules that only sum up have a place of their own, unless they have nothing to say. */
+static bool sums_up(const struct verdict *v)
+{
+    return v->rule->summary && (v->n_remarks || v->n_plots);
+}
+
 static size_t of_state(const struct check *c, enum rule_state state, const struct verdict ***out)
 {
     size_t n = 0;
     *out = arena_array(c->arena, const struct verdict *, c->n_v + 1);
     for (size_t k = 0; k < c->n_v; k++)
-        if (c->v[k].state == state && !c->v[k].rule->summary)
+        if (c->v[k].state == state && !sums_up(&c->v[k]))
             (*out)[n++] = &c->v[k];
     return n;
 }
@@ -191,7 +196,7 @@ void check_text(const struct check *c)
     for (size_t i = 0; i < n; i++)
         put_issue(c, issues[i]);
     for (size_t k = 0; k < c->n_v; k++)
-        if (c->v[k].rule->summary)
+        if (sums_up(&c->v[k]))
             put_summary(c, &c->v[k]);
     if (c->right_size)
         printf("\nright size\n  %s.\n", text_safe(c->arena, c->right_size->why));

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "import/scene_own.h"
 
-enum { STEPS_MOST = 10000000, RANK_LAST = 65535 };
+enum { STEPS_MOST = 10000000, RANK_LAST = 65535, CPU_EVENTS_MOST = 1000000 };
 
 /* A clause is said for several ranks at once. */
 struct many {
@@ -274,6 +274,70 @@ static int on_count(struct many *m, struct err *e)
     return rc;
 }
 
+static int64_t count_events(const struct many *m)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < m->p->out->n_ranks; i++)
+        n += (int64_t)m->p->out->ranks[i].n_events;
+    return n;
+}
+
+/* cpu 98% 0s..600s: the CPU time of the process so far, every second */
+static int on_cpu(struct many *m, struct err *e)
+{
+    const char *w = word_next(m->p);
+    double percent = 0;
+    int64_t from = 0, to = 0;
+    if (!scene_number(w, &percent) || percent < 0 || percent > 100000)
+        return err_set(e, ERR_FORMAT, "'%.60s' is no CPU use such as 98%%", w);
+    const int rc = word_range(m->p, false, &from, &to, e);
+    if (rc != 0)
+        return rc;
+    if ((to - from) / NS_PER_S >= (CPU_EVENTS_MOST - count_events(m)) / (m->to - m->from + 1))
+        return err_set(e, ERR_LIMIT, "more than %d seconds of CPU time", CPU_EVENTS_MOST);
+    for (int64_t at = from; at <= to; at += NS_PER_S)
+        add_event(m,
+                  &(struct scene_event){.kind = EVENT_COUNT,
+                                        .name = event_words[EV_CPU_PROCESS].name,
+                                        .at_ns = at,
+                                        .value = (int64_t)((double)(at - from) * percent / 100)});
+    return 0;
+}
+
+static void add_total(struct many *m, const char *what, const char *place, int64_t at,
+                      int64_t value)
+{
+    add_event(m, &(struct scene_event){.kind = EVENT_COUNT,
+                                       .name = arena_printf(m->p->arena, "sync.%s %s", what, place),
+                                       .at_ns = at,
+                                       .value = value});
+}
+
+/* waits item train.py:31 2000 x 50us at 300s: how often and how long a place has waited for the GPU
+ * until then */
+static int on_waits(struct many *m, struct err *e)
+{
+    const char *op = word_next(m->p), *where = word_next(m->p);
+    int64_t count = 0, each_ns = 0, at = 0;
+    int rc = want_name(op, e);
+    if (rc == 0)
+        rc = want_name(where, e);
+    if (rc == 0)
+        rc = take_times(m->p, &count, &each_ns, e);
+    if (rc == 0)
+        rc = word_want(m->p, "at", e);
+    if (rc == 0)
+        rc = word_time(m->p, &at, e);
+    if (rc == 0 && each_ns > INT64_MAX / count)
+        rc = err_set(e, ERR_LIMIT, "waits of so long");
+    if (rc != 0)
+        return rc;
+    const char *place = arena_printf(m->p->arena, "%s %s", op, where);
+    add_total(m, "calls", place, at, count);
+    add_total(m, "ns", place, at, count * each_ns);
+    return 0;
+}
+
 static const enum event_id loader_facts[] = {EV_LOADER_WORKERS, EV_LOADER_BATCH, EV_LOADER_PREFETCH,
                                              EV_LOADER_PIN, EV_LOADER_PERSISTENT};
 
@@ -359,7 +423,8 @@ static const struct {
     {"steps", on_steps},     {"every", on_every},   {"step", on_step},
     {"eval", on_eval},       {"span", on_span},     {"checkpoint", on_checkpoint},
     {"mark", on_event_mark}, {"count", on_count},   {"loader", on_loader},
-    {"workers", on_workers}, {"device", on_device},
+    {"workers", on_workers}, {"device", on_device}, {"cpu", on_cpu},
+    {"waits", on_waits},
 };
 
 static int take_clause(struct many *m, struct err *e)

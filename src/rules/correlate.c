@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "rules/correlate_own.h"
+#include "rules/sync_words.h"
 
 /* Of each finding, and of each rank in it. */
 enum { RANGES_MOST = 64, STEPS_MOST = 2000, RANKS_MOST = 16 };
@@ -240,6 +241,8 @@ int rules_correlate(const struct correlate_ask *ask, struct verdicts *v, struct 
     for (size_t k = 0; k < RULE_N && rc == 0; k++)
         for (size_t i = 0; i < v->v[k].n_findings && v->v[k].rule->by_phase; i++)
             plot_phases(&v->v[k], &v->v[k].findings[i]);
+    if (rc == 0)
+        rc = sync_name_places(ask, &v->v[RULE_sync_bound], a, e);
     if (rc == 0)
         rc = summarize_ops(&ops, &v->v[RULE_overall_framework_metrics], e);
     arena_free(&scratch);

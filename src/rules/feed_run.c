@@ -79,6 +79,8 @@ static int find_times(struct run *r, const struct feed *f, struct arena *a, stru
     phases_of(&from, a, &phases);
     *out = (struct run_facts){
         .ended = from.info->status != RUN_RUNNING,
+        .interrupted = from.info->status == RUN_INTERRUPTED || from.info->status == RUN_STOPPED ||
+                       from.info->status == RUN_DIED,
         .has_steps = phases.has_steps,
         .job_start = phases.job_start,
         .job_end = phases.job_end,

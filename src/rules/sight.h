@@ -77,6 +77,7 @@ struct node_facts {
 /* What is known of the run as a whole when it is judged. */
 struct run_facts {
     bool ended;
+    bool interrupted; /* it did not end by itself: a signal, a notice, the user, a lost recorder */
     bool has_steps;
     wall_ns job_start, job_end;   /* end: or now */
     wall_ns loop_start, loop_end; /* of the steps so far, when there are any */

@@ -142,6 +142,35 @@ TEST(several_ranks_can_be_said_at_once)
     arena_free(&a);
 }
 
+TEST(the_cpu_time_of_a_rank_is_counted_every_second)
+{
+    struct arena a = {0};
+    const struct scene s = parsed(&a, "scene 1\nnode a\nrank 0 on a: cpu 98% 5s..8s\n");
+    const struct scene_rank *r = &s.ranks[0];
+    CHECK_INT(r->n_events, 4);
+    for (size_t i = 0; i < r->n_events; i++) {
+        CHECK_STR(r->events[i].name, "cpu.process");
+        CHECK_INT(r->events[i].at_ns, (int64_t)(5 + i) * S);
+        CHECK_INT(r->events[i].value, (int64_t)i * 980 * NS_PER_MS);
+    }
+    arena_free(&a);
+}
+
+TEST(a_place_that_waits_has_a_number_of_calls_and_a_time)
+{
+    struct arena a = {0};
+    const struct scene s =
+        parsed(&a, "scene 1\nnode a\nrank 0 on a: waits item train.py:31 2000 x 50us at 30s\n");
+    const struct scene_rank *r = &s.ranks[0];
+    CHECK_INT(r->n_events, 2);
+    CHECK_STR(r->events[0].name, "sync.calls item train.py:31");
+    CHECK_INT(r->events[0].value, 2000);
+    CHECK_STR(r->events[1].name, "sync.ns item train.py:31");
+    CHECK_INT(r->events[1].value, 100 * NS_PER_MS);
+    CHECK_INT(r->events[1].at_ns, 30 * S);
+    arena_free(&a);
+}
+
 TEST(notes_for_tests_are_kept_as_they_stand)
 {
     struct arena a = {0};
@@ -185,6 +214,9 @@ TEST(errors_name_the_line_and_the_cause)
         {"scene 1\nnode a\nnode b\nrank 0 on a: device 1\nrank 0 on b: device 1\n",
          "rank 0 is on node 'a' already"},
         {"scene 1\nnode a\nrank 0 on a: loader workers=2\n", "is no fact of a loader"},
+        {"scene 1\nnode a\nrank 0 on a: cpu much 0s..9s\n", "'much' is no CPU use"},
+        {"scene 1\nnode a\nrank 0..999 on a: cpu 9% 0s..1h\n", "seconds of CPU time"},
+        {"scene 1\nnode a\nrank 0 on a: waits item\n", "has a name of some letters"},
         {"scene 1\nnode a\njob 0s..5s exit 0 now\n", "'now' is not expected there"},
         {"scene 1\nnode a\na mark 5s dance\n", "there is no mark 'dance'"},
         {"scene 1\nnode a\nexpect\n", "nothing stands behind 'expect'"},

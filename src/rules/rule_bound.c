@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ComputeBound, MemoryBound: what limits a busy GPU, as information. Neither is a fault: they say
+ * where the next gain is to be had. By means over the training loop:
+ *
+ *     tensor activity   DRAM activity
+ *     >= 50 %           any             compute-bound
+ *     <  50 %           >= 60 %         memory-bound
+ *
+ * Otherwise neither is said; other rules then look for what keeps the GPU from its limits. */
+#include <math.h>
+
+#include "base/mem.h"
+#include "rules/enough.h"
+#include "rules/gpu_activity.h"
+
+enum { TENSOR, DRAM };
+
+#define TENSOR_PARAM                                                                               \
+    {                                                                                              \
+        "tensor_threshold", 50, 0, 100, PARAM_PERCENT,                                             \
+            "tensor activity from which a GPU is limited by computing"                             \
+    }
+#define DRAM_PARAM                                                                                 \
+    {                                                                                              \
+        "dram_threshold", 60, 0, 100, PARAM_PERCENT,                                               \
+            "DRAM activity from which it is limited by memory, when not by computing"              \
+    }
+
+static const struct param compute_params[] = {[TENSOR] = TENSOR_PARAM, {0}};
+static const struct param memory_params[] = {[TENSOR] = TENSOR_PARAM, [DRAM] = DRAM_PARAM, {0}};
+
+/* What makes one of the two. */
+struct bound {
+    bool (*holds)(const struct param_value *p, double tensor, double dram);
+    const char *words, *advice;
+};
+
+static bool is_compute_bound(const struct param_value *p, double tensor, double dram)
+{
+    (void)dram;
+    return tensor >= p[TENSOR].v;
+}
+
+static bool is_memory_bound(const struct param_value *p, double tensor, double dram)
+{
+    return tensor < p[TENSOR].v && dram >= p[DRAM].v;
+}
+
+static const struct bound compute_bound = {
+    is_compute_bound,
+    "is compute-bound",
+    "a lower precision (bf16, FP8) or fewer FLOPs would make it faster",
+};
+static const struct bound memory_bound = {
+    is_memory_bound,
+    "is memory-bound",
+    "fused operations (torch.compile), larger tiles or less traffic would make it faster",
+};
+
+struct bound_state {
+    struct per_gpu gpus;
+};
+
+static void bound_sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
+{
+    (void)c;
+    gpu_activity_see(&((struct bound_state *)state)->gpus, s);
+}
+
+static void bound_join(void *state, const struct rule_view *c, void *later)
+{
+    gpu_activity_join(&((struct bound_state *)state)->gpus, c,
+                      &((struct bound_state *)later)->gpus);
+}
+
+static void bound_free(void *state)
+{
+    per_gpu_free(&((struct bound_state *)state)->gpus, NULL);
+}
+
+static void bound_judge(const struct judge *j, struct verdict *out)
+{
+    const struct bound *b = j->rule->spec;
+    const struct gpu_activity *most = NULL;
+    for (size_t i = 0; i < j->n_nodes; i++) {
+        const struct bound_state *t = j->nodes[i].state;
+        for (size_t k = 0; k < t->gpus.n; k++) {
+            const struct gpu_activity *g = per_gpu_at(&t->gpus, k);
+            const double tensor = gpu_level_mean(&g->tensor), dram = gpu_level_mean(&g->dram);
+            if (!gpu_was_used(&g->head) || isnan(tensor) || isnan(dram))
+                continue;
+            out->datapoints = MAX_OF(out->datapoints, g->tensor.n);
+            most = most && gpu_level_mean(&most->tensor) >= tensor ? most : g;
+            if (b->holds(j->p, tensor, dram))
+                verdict_remark(out,
+                               "%s %s %s: tensor cores are active %.0f %% of the time, DRAM %.0f "
+                               "%%; %s",
+                               j->nodes[i].facts->id, g->head.entity, b->words, tensor, dram,
+                               b->advice);
+        }
+    }
+    if (!most && !judge_is_short(j, GPU_ACTIVITY_LEAST, out))
+        verdict_not_evaluated(out, "%s", gpu_activity_missing(j));
+    else if (most && !out->n_remarks)
+        verdict_why(out, "tensor cores are active %.0f %% of the time, DRAM %.0f %%",
+                    gpu_level_mean(&most->tensor), gpu_level_mean(&most->dram));
+}
+
+const struct rule rule_compute_bound = {
+    .name = "ComputeBound",
+    .title = "Limited by computing",
+    .description = "Says whether a GPU is limited by what its tensor cores can compute. This is "
+                   "information, never an issue.",
+    .recommendation = "Use a lower precision or fewer FLOPs.",
+    .params = compute_params,
+    .patience = -1,
+    .needs = NEEDS_SWEEPS | NEEDS_GPU,
+    .summary = true,
+    .spec = &compute_bound,
+    .state_size = sizeof(struct bound_state),
+    .sweeps = bound_sweeps,
+    .join = bound_join,
+    .free_state = bound_free,
+    .judge = bound_judge,
+};
+
+const struct rule rule_memory_bound = {
+    .name = "MemoryBound",
+    .title = "Limited by memory bandwidth",
+    .description = "Says whether a GPU is limited by the bandwidth of its memory. This is "
+                   "information, never an issue.",
+    .recommendation = "Fuse operations, or move less data.",
+    .params = memory_params,
+    .patience = -1,
+    .needs = NEEDS_SWEEPS | NEEDS_GPU,
+    .summary = true,
+    .spec = &memory_bound,
+    .state_size = sizeof(struct bound_state),
+    .sweeps = bound_sweeps,
+    .join = bound_join,
+    .free_state = bound_free,
+    .judge = bound_judge,
+};

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CompileTime: too much of the training loop goes into compiling graphs. Warm-up is not left out:
+ * that is where most of it lies. What is compiled before the first step belongs to initialization.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "rules/judging.h"
+#include "rules/per_rank.h"
+
+enum { THRESHOLD, LEAST_S };
+
+static const struct param params[] = {
+    [THRESHOLD] = {"threshold", 10, 0, 100, PARAM_PERCENT,
+                   "share of the training loop that compiling may take"},
+    [LEAST_S] = {"least", 5, 0, 1e6, PARAM_SECONDS, "compiling for less than this is no issue"},
+    {0},
+};
+
+/* Compilations that lie in each other are one. */
+struct compilation {
+    int64_t from_ns, to_ns;
+};
+
+struct compile_rank {
+    struct rank_head head;
+    struct compilation *v; /* in order of time, none inside another */
+    size_t n, cap;
+};
+
+struct compile_state {
+    struct per_rank ranks;
+};
+
+/* ---- seeing ---- */
+
+static void compilations_add(struct compile_rank *r, const struct compilation *x)
+{
+    if (r->n && x->from_ns < r->v[r->n - 1].to_ns) {
+        r->v[r->n - 1].to_ns = MAX_OF(r->v[r->n - 1].to_ns, x->to_ns);
+        return;
+    }
+    if (r->n == r->cap) {
+        r->cap = r->cap ? 2 * r->cap : 8;
+        r->v = xrealloc(r->v, r->cap, sizeof *r->v);
+    }
+    r->v[r->n++] = *x;
+}
+
+static void compile_told(void *state, const struct rule_view *c, const struct told *v, size_t n)
+{
+    struct compile_state *t = state;
+    (void)c;
+    for (size_t i = 0; i < n; i++) {
+        const struct rank_sight who = {.rank = v[i].rank, .device = -1, .pid = v[i].pid};
+        if (v[i].id == EV_COMPILE && v[i].worker < 0)
+            compilations_add(per_rank_see(&t->ranks, sizeof(struct compile_rank), &who),
+                             &(struct compilation){v[i].at.ns, v[i].at.ns + v[i].dur_ns});
+    }
+}
+
+static void compile_join_rank(void *own, void *its)
+{
+    struct compile_rank *b = its;
+    for (size_t i = 0; i < b->n; i++)
+        compilations_add(own, &b->v[i]);
+}
+
+static void compile_free_rank(void *own)
+{
+    free(((struct compile_rank *)own)->v);
+}
+
+static void compile_join(void *state, const struct rule_view *c, void *later)
+{
+    (void)c;
+    per_rank_join(&((struct compile_state *)state)->ranks, sizeof(struct compile_rank),
+                  &((struct compile_state *)later)->ranks, compile_join_rank, compile_free_rank);
+}
+
+static void compile_free(void *state)
+{
+    per_rank_free(&((struct compile_state *)state)->ranks, compile_free_rank);
+}
+
+/* ---- judging ---- */
+
+struct compiled {
+    const struct compile_rank *rank;
+    uint64_t n, again; /* compilations in the loop; those after warm-up */
+    double s, again_s, longest_s;
+    struct time_range *when;
+};
+
+static struct compiled compiled_by(const struct judge *j, const struct compile_rank *r)
+{
+    const int64_t from = j->run->loop_start.ns, to = j->run->loop_end.ns,
+                  steady = MAX_OF(j->run->steady_start.ns, from);
+    struct compiled x = {.rank = r, .when = arena_array(j->arena, struct time_range, r->n + 1)};
+    for (size_t i = 0; i < r->n; i++) {
+        const int64_t a = MAX_OF(r->v[i].from_ns, from), b = MIN_OF(r->v[i].to_ns, to);
+        if (b <= a)
+            continue;
+        const double s = (double)(b - a) / 1e9;
+        x.when[x.n++] = (struct time_range){{a}, {b}};
+        x.s += s;
+        x.longest_s = fmax(x.longest_s, s);
+        x.again += a >= steady && steady > from;
+        x.again_s += a >= steady && steady > from ? s : 0;
+    }
+    return x;
+}
+
+static void compile_find(const struct judge *j, struct verdict *v, const struct judged_node *node,
+                         const struct compiled *x)
+{
+    const double share = 100 * x->s / judge_loop_s(j);
+    struct finding *f = verdict_find(v, node->facts->id, rank_entity(j, &x->rank->head.who));
+    finding_when(v, f, x->when, (size_t)x->n);
+    const char *again = x->again
+                            ? arena_printf(j->arena, ", %llu of them (%s) after warm-up",
+                                           (unsigned long long)x->again, judge_time(j, x->again_s))
+                            : "";
+    finding_say(v, f,
+                "compiling takes %.0f %% of the training loop (threshold %g), %s: %llu "
+                "compilation%s, the longest %s%s",
+                share, j->p[THRESHOLD].v, judge_time(j, x->s), (unsigned long long)x->n,
+                x->n == 1 ? "" : "s", judge_time(j, x->longest_s), again);
+    const bool recompiles = x->again_s > x->s / 3;
+    finding_advise(v, f,
+                   "%sKeep compiled code between runs: TORCHINDUCTOR_CACHE_DIR on a disk that "
+                   "stays, with the FX graph cache on; in JAX jax_compilation_cache_dir.",
+                   recompiles
+                       ? "Compile less often: TORCH_LOGS=recompiles says why; pad inputs to a few "
+                         "shapes, or use torch.compile(dynamic=True) or "
+                         "torch._dynamo.mark_dynamic. "
+                       : "");
+    f->refute = "a longer run of the same program, of which compiling is a smaller share";
+    finding_number(v, f, "compilations", (double)x->n, "");
+    finding_number(v, f, "compilations_after_warmup", (double)x->again, "");
+    finding_number(v, f, "compile", x->s, "s");
+    finding_number(v, f, "share", share, "%");
+    finding_number(v, f, "longest", x->longest_s, "s");
+    f->lost_s = x->s;
+    f->lost_gpu_s = node->facts->n_gpus ? x->s * (double)node->facts->n_gpus : NAN;
+    v->triggered++;
+    v->violations += x->n;
+    v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
+}
+
+static void compile_judge(const struct judge *j, struct verdict *out)
+{
+    const double loop_s = judge_loop_s(j);
+    double worst_s = 0;
+    for (size_t i = 0; i < j->n_nodes; i++) {
+        const struct compile_state *t = j->nodes[i].state;
+        struct compiled most = {.rank = NULL};
+        for (size_t k = 0; k < t->ranks.n; k++) {
+            const struct compiled x = compiled_by(j, t->ranks.v[k]);
+            out->datapoints += x.n;
+            most = x.s > most.s ? x : most;
+        }
+        worst_s = fmax(worst_s, most.s);
+        if (most.rank && most.s > j->p[LEAST_S].v && 100 * most.s > j->p[THRESHOLD].v * loop_s)
+            compile_find(j, out, &j->nodes[i], &most);
+    }
+    if (out->state == RULE_CLEAR && out->datapoints == 0)
+        verdict_why(out, "nothing was compiled in the training loop");
+    else if (out->state == RULE_CLEAR)
+        verdict_why(out, "compiling takes %s, %.1f %% of the training loop", judge_time(j, worst_s),
+                    loop_s > 0 ? 100 * worst_s / loop_s : 0);
+}
+
+const struct rule rule_compile_time = {
+    .name = "CompileTime",
+    .title = "Compiling takes long",
+    .description =
+        "Checks how much of the training loop goes into compiling graphs (torch.compile, "
+        "JAX), and whether they are compiled again and again.",
+    .recommendation = "Keep compiled code between runs, and compile less often.",
+    .params = params,
+    .patience = -1,
+    .needs = NEEDS_STEPS,
+    .state_size = sizeof(struct compile_state),
+    .told = compile_told,
+    .join = compile_join,
+    .free_state = compile_free,
+    .judge = compile_judge,
+};

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SlowFinalization: the job goes on for long after its last step: loader workers that do not leave,
+ * a last checkpoint, uploads. The machine is paid for, and its GPUs do nothing.
+ *
+ * While a GPU is busy the job still works, in steps that nobody saw: finalization begins when that
+ * is over. */
+#include <math.h>
+
+#include "base/mem.h"
+#include "rules/judging.h"
+#include "rules/seconds.h"
+
+enum { THRESHOLD, LEAST_S };
+
+static const struct param params[] = {
+    [THRESHOLD] = {"threshold", 10, 0, 100, PARAM_PERCENT,
+                   "share of the job that may follow its last step"},
+    [LEAST_S] = {"least", 10, 0, 1e6, PARAM_SECONDS, "less than this is no issue"},
+    {0},
+};
+
+/* Checkpoints of a node in order of time. Which of them follow the last step is known only in the
+ * end, so the last ones are kept. */
+enum { LAST_KEPT = 32 };
+
+struct saved {
+    int64_t at_ns, dur_ns;
+};
+
+struct final_state {
+    uint64_t n;
+    struct saved last[LAST_KEPT];
+    struct seconds busy; /* in which a GPU was */
+};
+
+/* Percent of a GPU from which it is busy. */
+static const float BUSY_FROM = 50;
+
+/* ---- seeing ---- */
+
+static void saved_add(struct final_state *t, const struct saved *x)
+{
+    t->last[t->n++ % LAST_KEPT] = *x;
+}
+
+static void final_sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
+{
+    struct final_state *t = state;
+    (void)c;
+    for (size_t i = 0; i < s->n; i++) {
+        bool busy = false;
+        for (size_t k = 0; k < s->n_gpus && !busy; k++)
+            busy = s->gpus[k].v[GPU_SIG_UTIL] && s->gpus[k].v[GPU_SIG_UTIL][i] >= BUSY_FROM;
+        if (busy)
+            seconds_mark(&t->busy, s->at[i], 1);
+    }
+}
+
+static void final_told(void *state, const struct rule_view *c, const struct told *v, size_t n)
+{
+    (void)c;
+    for (size_t i = 0; i < n; i++)
+        if (v[i].id == EV_CHECKPOINT)
+            saved_add(state, &(struct saved){v[i].at.ns, v[i].dur_ns});
+}
+
+static void final_join(void *state, const struct rule_view *c, void *later)
+{
+    struct final_state *a = state, *b = later;
+    const uint64_t kept = MIN_OF(b->n, (uint64_t)LAST_KEPT);
+    (void)c;
+    a->n += b->n - kept;
+    for (uint64_t i = b->n - kept; i < b->n; i++)
+        saved_add(a, &b->last[i % LAST_KEPT]);
+    seconds_join(&a->busy, &b->busy);
+}
+
+static void final_free(void *state)
+{
+    seconds_free(&((struct final_state *)state)->busy);
+}
+
+/* ---- judging ---- */
+
+/* When the job had done its work: after its last step, and the last second in which a GPU was busy.
+ */
+static wall_ns work_end(const struct judge *j)
+{
+    int64_t end = j->run->loop_end.ns;
+    for (size_t i = 0; i < j->n_nodes; i++) {
+        const struct final_state *t = j->nodes[i].state;
+        for (int64_t s = seconds_next(&t->busy, end / NS_PER_S + 1); s != INT64_MAX;
+             s = seconds_next(&t->busy, s + 1))
+            end = MAX_OF(end, (s + 1) * NS_PER_S);
+    }
+    return (wall_ns){MIN_OF(end, MAX_OF(j->run->job_end.ns, j->run->loop_end.ns))};
+}
+
+/* Seconds from then to the end in which a rank of some node saved; ranks that save at the same time
+ * count once. */
+static double saving_s(const struct judge *j, wall_ns since, uint64_t *n)
+{
+    double most = 0;
+    *n = 0;
+    for (size_t i = 0; i < j->n_nodes; i++) {
+        const struct final_state *t = j->nodes[i].state;
+        int64_t covered = since.ns, ns = 0;
+        for (uint64_t k = t->n - MIN_OF(t->n, (uint64_t)LAST_KEPT); k < t->n; k++) {
+            const struct saved *x = &t->last[k % LAST_KEPT];
+            const int64_t from = MAX_OF(x->at_ns, covered),
+                          to = MIN_OF(x->at_ns + x->dur_ns, j->run->job_end.ns);
+            if (to <= from)
+                continue;
+            ns += to - from;
+            covered = to;
+            ++*n;
+        }
+        most = fmax(most, (double)ns / 1e9);
+    }
+    return most;
+}
+
+static const char *work_words(const struct judge *j, wall_ns end)
+{
+    return end.ns > j->run->loop_end.ns ? "work on the GPU" : "step";
+}
+
+static void final_find(const struct judge *j, struct verdict *v, wall_ns since, double final_s)
+{
+    uint64_t n;
+    const double saved_s = saving_s(j, since, &n), share = 100 * final_s / judge_job_s(j);
+    struct finding *f = verdict_find(v, "", "");
+    finding_when(v, f, &(struct time_range){since, j->run->job_end}, 1);
+    const char *saved =
+        n ? arena_printf(j->arena, "%llu checkpoint%s took %s of it", (unsigned long long)n,
+                         n == 1 ? "" : "s", judge_time(j, saved_s))
+          : "no checkpoint was saved then";
+    finding_say(v, f,
+                "the job went on for %s after its last %s, %.0f %% of its time (threshold "
+                "%g); %s",
+                judge_time(j, final_s), work_words(j, since), share, j->p[THRESHOLD].v, saved);
+    if (saved_s > final_s / 2)
+        finding_advise(v, f,
+                       "Save the last checkpoint in the background while training still "
+                       "runs, or to a faster disk.");
+    else
+        finding_advise(v, f,
+                       "See what the job does then (py-spy dump): loader workers that are "
+                       "not shut down, uploads, exports, a barrier that waits for another "
+                       "rank.");
+    f->refute = "work at the end that the job is for, as an export or an upload of its results";
+    finding_number(v, f, "finalization", final_s, "s");
+    finding_number(v, f, "share", share, "%");
+    finding_number(v, f, "checkpoints", saved_s, "s");
+    f->lost_s = final_s;
+    f->lost_gpu_s = judge_gpus(j) ? final_s * (double)judge_gpus(j) : NAN;
+    v->triggered = v->violations = 1;
+    v->last_triggered = f->end;
+}
+
+static void final_judge(const struct judge *j, struct verdict *out)
+{
+    const wall_ns since = work_end(j);
+    const double final_s = (double)(j->run->job_end.ns - since.ns) / 1e9;
+    if (!j->run->ended) {
+        verdict_not_evaluated(out, "the job has not ended");
+        return;
+    }
+    if (j->run->interrupted) {
+        verdict_not_evaluated(out, "the job was interrupted");
+        return;
+    }
+    out->datapoints = 1;
+    if (final_s > j->p[LEAST_S].v && 100 * final_s > j->p[THRESHOLD].v * judge_job_s(j))
+        final_find(j, out, since, final_s);
+    else
+        verdict_why(out, "the job ended %s after its last %s", judge_time(j, final_s),
+                    work_words(j, since));
+}
+
+static const char *const explained_by[] = {"StalledTraining", NULL};
+
+const struct rule rule_slow_finalization = {
+    .name = "SlowFinalization",
+    .title = "The job ends long after its last step",
+    .description = "Checks how long the job goes on after its last step.",
+    .recommendation = "Look at what it does then: loader workers, checkpoints, uploads.",
+    .params = params,
+    .patience = -1,
+    .needs = NEEDS_STEPS,
+    .explained_by = explained_by,
+    .whole_job = true,
+    .state_size = sizeof(struct final_state),
+    .sweeps = final_sweeps,
+    .told = final_told,
+    .join = final_join,
+    .free_state = final_free,
+    .judge = final_judge,
+};

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* TensorCoresUnused: the SMs of a GPU are busy, its tensor cores are not. The usual cause are
+ * matrix products in FP32 without TF32.
+ *
+ * Work that is limited by memory (elementwise operations, embeddings) uses no tensor cores either,
+ * and would not gain by them: with high DRAM activity nothing is found. */
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "rules/enough.h"
+#include "rules/gpu_activity.h"
+#include "rules/judging.h"
+#include "rules/rank_time.h"
+
+enum { SM, TENSOR, DRAM };
+
+static const struct param params[] = {
+    [SM] = {"sm_threshold", 50, 0, 100, PARAM_PERCENT, "SM activity from which the SMs are busy"},
+    [TENSOR] = {"tensor_threshold", 5, 0, 100, PARAM_PERCENT,
+                "tensor activity below this, and below a tenth of the SM activity, is none"},
+    [DRAM] = {"dram_threshold", 60, 0, 100, PARAM_PERCENT,
+              "DRAM activity from which the work is limited by memory instead"},
+    {0},
+};
+
+static const double TENSOR_OF_SM = 0.1;
+/* Of the time in which SMs are busy. Matrix products become 6 times as fast and more (H200: TF32
+ * 495 TFLOP/s against FP32 67, a GPT in bf16 6.3 times as fast); if the whole becomes only 3 times
+ * as fast, so much of its time is lost. */
+static const double LOST_SHARE = 1 - 1.0 / 3;
+
+/* Peaks of GPUs that record tensor activity, in TFLOP/s, dense; the first name that occurs. */
+static const struct {
+    const char *name;
+    double fp32, tf32;
+} peaks[] = {
+    {"H100 PCIe", 51, 378}, {"H100 NVL", 60, 418}, {"H200 NVL", 60, 418},
+    {"H100", 67, 495},      {"H200", 67, 495},     {"B200", 75, 1100},
+};
+
+struct tensor_state {
+    struct per_gpu gpus;
+};
+
+/* ---- seeing ---- */
+
+static void tensor_sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
+{
+    (void)c;
+    gpu_activity_see(&((struct tensor_state *)state)->gpus, s);
+}
+
+static void tensor_join(void *state, const struct rule_view *c, void *later)
+{
+    gpu_activity_join(&((struct tensor_state *)state)->gpus, c,
+                      &((struct tensor_state *)later)->gpus);
+}
+
+static void tensor_free(void *state)
+{
+    per_gpu_free(&((struct tensor_state *)state)->gpus, NULL);
+}
+
+/* ---- judging ---- */
+
+/* "TF32 has 495 TFLOP/s here, FP32 67: up to 7 times as fast" */
+static const char *factor_text(const struct judge *j, const char *gpu)
+{
+    for (size_t i = 0; gpu && i < COUNT_OF(peaks); i++)
+        if (strstr(gpu, peaks[i].name))
+            return arena_printf(j->arena,
+                                "TF32 peaks at %.0f TFLOP/s on this GPU, FP32 at %.0f, so matrix "
+                                "products may become up to %.0f times as fast",
+                                peaks[i].tf32, peaks[i].fp32, floor(peaks[i].tf32 / peaks[i].fp32));
+    return "matrix products may become several times as fast";
+}
+
+static void tensor_find(const struct judge *j, struct verdict *v, const struct judged_node *node,
+                        const struct gpu_activity *g)
+{
+    const double sm = gpu_level_mean(&g->sm), tensor = gpu_level_mean(&g->tensor),
+                 dram = gpu_level_mean(&g->dram);
+    struct finding *f = verdict_find(v, node->facts->id, g->head.entity);
+    const struct time_range range = gpu_activity_range(g);
+    finding_when(v, f, &range, 1);
+    finding_say(v, f,
+                "the SMs of %s are active %.0f %% of the time, its tensor cores %.1f %% "
+                "(threshold %g): matrix products run in FP32 without TF32, or in a format that "
+                "has no tensor cores",
+                g->head.entity, sm, tensor, j->p[TENSOR].v);
+    finding_advise(v, f,
+                   "Call torch.set_float32_matmul_precision(\"high\") for TF32, or train in bf16 "
+                   "with torch.autocast(\"cuda\", dtype=torch.bfloat16): %s.",
+                   factor_text(j, node->facts->gpu));
+    f->refute = "a model without matrix products and convolutions, or one that needs FP64";
+    finding_number(v, f, "sm_active", sm, "%");
+    finding_number(v, f, "tensor_active", tensor, "%");
+    finding_number(v, f, "dram_active", dram, "%");
+    const double seconds =
+        j->run->has_steps ? judge_steady_s(j) : (double)(range.end.ns - range.start.ns) / 1e9;
+    f->lost_gpu_s = seconds * sm / 100 * LOST_SHARE;
+    f->lost_s = f->lost_gpu_s;
+    v->triggered++;
+    v->violations += g->tensor.n;
+    v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
+}
+
+static bool tensor_cores_are_unused(const struct judge *j, const struct gpu_activity *g)
+{
+    const double sm = gpu_level_mean(&g->sm), tensor = gpu_level_mean(&g->tensor),
+                 dram = gpu_level_mean(&g->dram);
+    const bool limited_by_memory = dram >= j->p[DRAM].v; /* no, where it is not known */
+    return sm >= j->p[SM].v && tensor < j->p[TENSOR].v && tensor < TENSOR_OF_SM * sm &&
+           !limited_by_memory;
+}
+
+static void tensor_judge(const struct judge *j, struct verdict *out)
+{
+    const struct gpu_activity *least = NULL;
+    for (size_t i = 0; i < j->n_nodes; i++) {
+        const struct tensor_state *t = j->nodes[i].state;
+        for (size_t k = 0; k < t->gpus.n; k++) {
+            const struct gpu_activity *g = per_gpu_at(&t->gpus, k);
+            const double tensor = gpu_level_mean(&g->tensor);
+            if (!gpu_was_used(&g->head) || isnan(gpu_level_mean(&g->sm)) || isnan(tensor))
+                continue;
+            out->datapoints = MAX_OF(out->datapoints, g->tensor.n);
+            least = least && gpu_level_mean(&least->tensor) <= tensor ? least : g;
+            if (tensor_cores_are_unused(j, g))
+                tensor_find(j, out, &j->nodes[i], g);
+        }
+    }
+    if (!least && !judge_is_short(j, GPU_ACTIVITY_LEAST, out))
+        verdict_not_evaluated(out, "%s", gpu_activity_missing(j));
+    else if (least && out->state == RULE_CLEAR)
+        verdict_why(out,
+                    "tensor cores are active %.1f %% of the time, the SMs %.0f %%, DRAM %.0f %%",
+                    gpu_level_mean(&least->tensor), gpu_level_mean(&least->sm),
+                    gpu_level_mean(&least->dram));
+}
+
+const struct rule rule_tensor_cores_unused = {
+    .name = "TensorCoresUnused",
+    .title = "Tensor cores unused",
+    .description = "Checks whether the SMs of a GPU are busy while its tensor cores are not, as in "
+                   "matrix products in FP32 without TF32.",
+    .recommendation = "Allow TF32, or train in bf16.",
+    .params = params,
+    .patience = -1,
+    .needs = NEEDS_SWEEPS | NEEDS_GPU,
+    .state_size = sizeof(struct tensor_state),
+    .sweeps = tensor_sweeps,
+    .join = tensor_join,
+    .free_state = tensor_free,
+    .judge = tensor_judge,
+};
