@@ -96,6 +96,8 @@ static void *lane_main(void *arg)
     probe_set_open(&l->set, l->lane, l->env, first.interval_ns, clock_mono(), &l->sink.sink);
     if (l->set.schedule.n)
         loop(l, first);
+    if (!l->paused)
+        probe_set_end(&l->set);
     probe_set_tell_missed(&l->set, clock_mono());
     probe_set_close(&l->set);
     thread_end_tell(&l->end);

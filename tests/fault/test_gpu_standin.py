@@ -46,6 +46,7 @@ ALWAYS = {
     "gpu.mem_reserved",
     "gpu.power",
     "gpu.power_limit",
+    "gpu.power_default",
     "gpu.energy",
     "gpu.clock_sm",
     "gpu.clock_mem",
