@@ -18,6 +18,7 @@ import bench_compare
 import bench_events
 import bench_fast
 import bench_frames
+import bench_gpu_cost
 import bench_hooks
 import bench_import
 import bench_memory
@@ -47,6 +48,9 @@ BENCHES = [
     ),
     Bench("events", "one event from C, and a million a second", bench_events.run, ["lttng"]),
     Bench("fast", "sampling every 10 ms", bench_fast.run),
+    Bench(
+        "gpu_cost", "own CPU with 1 and 8 GPUs that take as long as real ones", bench_gpu_cost.run
+    ),
     Bench("memory", "resident memory of the recorder", bench_memory.run),
     Bench("serve", "the dashboard's server", bench_serve.run, ["wrk", "nginx"]),
     Bench("size", "stored bytes per sample", bench_size.run, ["victoria-metrics"]),

@@ -96,6 +96,11 @@ static void *lane_main(void *arg)
     probe_set_open(&l->set, l->lane, l->env, first.interval_ns, clock_mono(), &l->sink.sink);
     if (l->set.schedule.n)
         loop(l, first);
+    pthread_mutex_lock(&l->lock);
+    const bool paused = l->paused;
+    pthread_mutex_unlock(&l->lock);
+    if (!paused)
+        probe_set_end(&l->set);
     probe_set_tell_missed(&l->set, clock_mono());
     probe_set_close(&l->set);
     thread_end_tell(&l->end);

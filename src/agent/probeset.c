@@ -101,6 +101,13 @@ void probe_set_read_last(struct probe_set *p, mono_ns now)
     }
 }
 
+void probe_set_end(struct probe_set *p)
+{
+    for (unsigned i = 0; i < p->schedule.n; i++)
+        if (p->state[i] && p->probe[i]->end)
+            p->probe[i]->end(p->state[i], p->sink);
+}
+
 void probe_set_interval(struct probe_set *p, mono_ns now, int64_t interval_ns)
 {
     schedule_set_interval(&p->schedule, now, interval_ns);

@@ -27,6 +27,8 @@ void probe_set_open(struct probe_set *p, enum lane lane, const struct probe_env 
 unsigned probe_set_read(struct probe_set *p, mono_ns now);
 /* Reads all of them, due or not, unless they were read less than half a period ago. */
 void probe_set_read_last(struct probe_set *p, mono_ns now);
+/* The last readings of probes that are read rarely, at the end of the run. */
+void probe_set_end(struct probe_set *p);
 void probe_set_interval(struct probe_set *p, mono_ns now, int64_t interval_ns);
 /* After a pause: everything is opened anew, so that no rate spans the pause. */
 void probe_set_resume(struct probe_set *p, mono_ns now);

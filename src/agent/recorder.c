@@ -13,6 +13,8 @@
 #include "agent/shed.h"
 #include "base/mem.h"
 
+#define SETTLE_NS (2 * NS_PER_S) /* by then what the start has set off is done */
+
 enum { POLL_FIXED = 4, POLL_MOST = POLL_FIXED + CONTROL_CLIENTS + 1 };
 
 PRINTF_LIKE(2, 0) static void tell(struct recorder *r, const char *fmt, va_list ap)
@@ -84,11 +86,18 @@ static void read_due_probes(struct recorder *r, mono_ns now)
         flusher_poke(&r->flusher, now);
 }
 
+static void note_settled(struct recorder *r, mono_ns now)
+{
+    if (!r->settled.at.ns && r->gpus_done && mono_diff(now, r->start.mono) >= SETTLE_NS)
+        r->settled = recorder_cost_now();
+}
+
 static void loop(struct recorder *r)
 {
     while (!r->ended) {
         wait_for_anything(r);
         const mono_ns now = clock_mono();
+        note_settled(r, now);
         read_due_probes(r, now);
         recorder_check_job(r, now);
     }

@@ -12,14 +12,18 @@
 #include "base/mem.h"
 #include "record/event.h"
 
-#define GPUS_WITHIN_NS (2 * NS_PER_S)
+#define GPUS_WITHIN_NS  (2 * NS_PER_S)
+#define SETTLED_LEAST_S 5.0 /* shorter, a share of a core says little */
 
-static double own_cpu_s(void)
+struct own_cost recorder_cost_now(void)
 {
     struct rusage u;
     getrusage(RUSAGE_SELF, &u);
-    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
-           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+    return (struct own_cost){
+        .at = clock_mono(),
+        .cpu_s = (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+                 (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6,
+    };
 }
 
 /* Signals that others send to end a job, as against those that it brings upon itself. */
@@ -93,7 +97,7 @@ static int write_node(struct recorder *r, const struct writer_stats *st, struct 
     about->exit_status = r->job.status;
     about->end = end_time(r);
     about->stats = *st;
-    about->cpu_s = own_cpu_s();
+    about->cpu_s = recorder_cost_now().cpu_s;
     nodefile_unlock(&r->node);
     return nodefile_write(&r->node, e);
 }
@@ -163,9 +167,26 @@ static void close_files(struct recorder *r, struct record_result *out)
     out->events_dropped = st.events_dropped;
 }
 
-static void say_goodbye(struct recorder *r, const struct record_result *out)
+/* What recording costs: the share of a core while the job ran, and apart from it the CPU time of
+ * start and end, which does not grow with the run. A run that is over before it has settled has one
+ * share of all. */
+static void own_cost_text(const struct recorder *r, const struct record_result *out,
+                          const struct own_cost *job_end, char *text, size_t size)
 {
-    char took[32], events[40] = "";
+    const double job_s = (double)mono_diff(job_end->at, r->settled.at) / 1e9;
+    const double job_cpu_s = job_end->cpu_s - r->settled.cpu_s;
+    if (r->settled.at.ns && job_s >= SETTLED_LEAST_S)
+        snprintf(text, size, "own CPU %.2f %% of a core, and %.2f s for start and end",
+                 100 * job_cpu_s / job_s, out->cpu_s - job_cpu_s);
+    else
+        snprintf(text, size, "own CPU %.2f %% of a core, start included",
+                 out->seconds > 0 ? 100 * out->cpu_s / out->seconds : 0.0);
+}
+
+static void say_goodbye(struct recorder *r, const struct record_result *out,
+                        const struct own_cost *job_end)
+{
+    char took[32], cost[80], events[40] = "";
     duration_text(out->seconds, took, sizeof took);
     if (out->rows_dropped)
         recorder_warn(r, "%llu rows were lost because the run folder could not be written",
@@ -175,20 +196,19 @@ static void say_goodbye(struct recorder *r, const struct record_result *out)
                       (unsigned long long)out->events_dropped);
     if (out->events)
         snprintf(events, sizeof events, "%llu events, ", (unsigned long long)out->events);
-    recorder_say(r,
-                 "recorded %s: %llu samples, %s%.1f kB, own CPU %.2f %% of a core; "
-                 "see 'footplate show last'",
-                 took, (unsigned long long)out->samples, events, (double)out->file_bytes / 1e3,
-                 out->seconds > 0 ? 100 * out->cpu_s / out->seconds : 0.0);
+    own_cost_text(r, out, job_end, cost, sizeof cost);
+    recorder_say(r, "recorded %s: %llu samples, %s%.1f kB, %s; see 'footplate show last'", took,
+                 (unsigned long long)out->samples, events, (double)out->file_bytes / 1e3, cost);
 }
 
 bool recorder_end(struct recorder *r, struct record_result *out)
 {
+    const struct own_cost job_end = recorder_cost_now();
     const bool clean = stop_readers(r);
     out->seconds = (double)mono_diff(clock_mono(), r->start.mono) / 1e9;
     close_files(r, out);
     job_take_terminal(&r->job);
-    say_goodbye(r, out);
+    say_goodbye(r, out, &job_end);
     probe_set_close(&r->fast);
     if (clean) {
         nvml_close(r->gpus->nvml);

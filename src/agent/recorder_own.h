@@ -34,6 +34,12 @@ struct ending {
     int64_t rule_grace_ns;
 };
 
+/* CPU time that the recorder has used up to a moment. */
+struct own_cost {
+    mono_ns at;
+    double cpu_s;
+};
+
 struct recorder {
     const struct record_ask *ask;
     /* What runs. */
@@ -82,7 +88,8 @@ struct recorder {
     bool monitoring;
     bool gpus_done;
     bool ended;
-    bool children_changed; /* reap before the next wait */
+    struct own_cost settled; /* when the start was over; at.ns 0: not yet */
+    bool children_changed;   /* reap before the next wait */
     struct ending ending;
     mono_ns kill_at;   /* after a stop; SCHEDULE_NEVER: none */
     mono_ns look_at;   /* next look for what the job left behind */
@@ -90,6 +97,8 @@ struct recorder {
     bool told_waiting;
     struct jobtree left; /* as last seen */
 };
+
+struct own_cost recorder_cost_now(void);
 
 /* Lines for the user: news unless quiet, errors always. */
 void recorder_say(struct recorder *r, const char *fmt, ...) PRINTF_LIKE(2, 3);

@@ -13,7 +13,6 @@ static const struct {
 } words[] = {
     {NVML_UNINITIALIZED, "the driver library was not initialised"},
     {NVML_INVALID, "the driver did not accept the question"},
-    {NVML_NOT_SUPPORTED, "not supported by this GPU or driver"},
     {NVML_NO_PERMISSION, "the driver does not let this user read it"},
     {NVML_NOT_FOUND, "the driver found nothing to answer"},
     {NVML_DRIVER_NOT_LOADED, "the driver is not loaded"},
@@ -25,9 +24,11 @@ static const struct {
 
 const char *nvml_why(const struct nvml_lib *n, int rc)
 {
-    /* The driver calls this a "local function" that was not found, which helps nobody. */
+    /* The driver's words for these two ("local function not found") help no user. */
     if (rc == NVML_NO_FUNCTION)
         return "this version of the driver library does not offer it";
+    if (rc == NVML_NOT_SUPPORTED)
+        return "not supported by this GPU or its driver";
     const char *own = n->api.error_string ? n->api.error_string(rc) : NULL;
     for (size_t i = 0; !own && i < COUNT_OF(words); i++)
         if (words[i].rc == rc)
@@ -40,7 +41,7 @@ bool nvml_never(int rc)
     return rc == NVML_NOT_SUPPORTED || rc == NVML_NO_FUNCTION;
 }
 
-static enum loss_id loss_of(int rc)
+enum loss_id nvml_loss_id(int rc)
 {
     if (nvml_never(rc))
         return LOSS_UNSUPPORTED;
@@ -64,7 +65,7 @@ static void gpu_went(const struct nvml_ask *a, int rc)
     if (atomic_exchange(&g->gone, true))
         return;
     const char *why = nvml_why(a->lib, rc);
-    sink_loss(a->sink, loss_of(rc), g->entity, "%s", why);
+    sink_loss(a->sink, nvml_loss_id(rc), g->entity, "%s", why);
     if (rc == NVML_GPU_LOST)
         sink_mark(a->sink, MARK_GPU_EVENT, rc, "%s is lost: %s", g->entity, why);
 }
@@ -123,11 +124,11 @@ bool nvml_try_took(struct nvml_try *t, const struct nvml_ask *a, int rc, const e
     t->off = nvml_never(rc);
     t->told = rc;
     t->again = mono_add(a->now, NVML_RETRY_NS);
-    char why[TEXT_LEN];
-    snprintf(why, sizeof why, "%s%s", nvml_why(a->lib, rc),
-             rc == NVML_NOT_SUPPORTED && a->gpu->mig ? " while the GPU is split by MIG" : "");
+    const char *why = rc == NVML_NOT_SUPPORTED && a->gpu->mig
+                          ? "not available while the GPU is split by MIG"
+                          : nvml_why(a->lib, rc);
     for (size_t i = 0; i < n && !told; i++)
-        nvml_loss(a, loss_of(rc), m[i], why);
+        nvml_loss(a, nvml_loss_id(rc), m[i], why);
     return false;
 }
 

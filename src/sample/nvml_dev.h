@@ -65,6 +65,8 @@ bool nvml_try_took(struct nvml_try *t, const struct nvml_ask *a, int rc, const e
                    size_t n);
 /* Whether the code means that the driver will never give this reading. */
 bool nvml_never(int rc);
+/* The kind of loss that a return code other than NVML_OK is. */
+enum loss_id nvml_loss_id(int rc);
 /* A loss of one metric of one GPU, in our own words. */
 void nvml_loss(const struct nvml_ask *a, enum loss_id id, enum metric_id m, const char *why);
 

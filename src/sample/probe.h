@@ -5,7 +5,7 @@
  * is done by pure functions (procfs.h): bytes in, struct out. A probe never prints, never exits,
  * and after its first reads never allocates. What cannot be read becomes a loss once, never a zero.
  *
- * Order: open; any number of read and set_period; close. All calls for one probe come from the
+ * Order: open; any number of read and set_period; end; close. All calls for one probe come from the
  * thread of its lane. */
 #ifndef SAMPLE_PROBE_H
 #define SAMPLE_PROBE_H
@@ -48,6 +48,8 @@ struct probe {
     int (*open)(void *state, const struct probe_env *env, int64_t period_ns, struct err *e);
     void (*read)(void *state, struct sink *s);
     void (*set_period)(void *state, int64_t period_ns);
+    /* When the run ends, before close: a last reading of what is read rarely. NULL: none. */
+    void (*end)(void *state, struct sink *s);
     void (*close)(void *state);
 };
 

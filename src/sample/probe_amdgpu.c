@@ -44,6 +44,7 @@ static const struct row rows[] = {
       {HWMON, "power1_input", amdgpu_number, 1e-3},
       {DEVICE, "gpu_metrics", amdgpu_metrics_watt, 1e3}}},
     {M_GPU_POWER_LIMIT, {{HWMON, "power1_cap", amdgpu_number, 1e-3}}},
+    {M_GPU_POWER_DEFAULT, {{HWMON, "power1_cap_default", amdgpu_number, 1e-3}}},
     {M_GPU_CLOCK_SM, /* Hz */
      {{HWMON, "freq1_input", amdgpu_number, 1e-6},
       {DEVICE, "pp_dpm_sclk", amdgpu_dpm_mhz, 1},
@@ -60,6 +61,10 @@ static const struct row rows[] = {
      {{HWMON, "temp3_input", amdgpu_number, 1e-3},
       {DEVICE, "gpu_metrics", amdgpu_metrics_temp_mem, 1}}},
 };
+
+/* What reports show of other GPUs and this driver's files do not have. */
+static const enum metric_id absent[] = {M_GPU_SM_ACTIVE,   M_GPU_SM_OCCUPANCY, M_GPU_TENSOR_ACTIVE,
+                                        M_GPU_DRAM_ACTIVE, M_GPU_ENERGY,       M_GPU_THROTTLE};
 
 struct one {
     struct source file;
@@ -81,6 +86,7 @@ struct state {
     struct group group;
     unsigned n;
     struct card *card;
+    bool absent_told;
     char text[AMDGPU_METRICS_MOST];
 };
 
@@ -213,10 +219,21 @@ static void read_card(struct state *st, struct card *c, mono_ns now, struct sink
     }
 }
 
+static void tell_absent(struct state *st, struct sink *s)
+{
+    for (unsigned i = 0; i < st->n; i++)
+        for (size_t k = 0; k < COUNT_OF(absent); k++)
+            lose(&st->card[i], LOSS_UNSUPPORTED, absent[k], s,
+                 "AMD GPUs: the files of the kernel's driver do not have it");
+    st->absent_told = true;
+}
+
 static void read_probe(void *state, struct sink *s)
 {
     struct state *st = state;
     const mono_ns now = clock_mono();
+    if (!st->absent_told)
+        tell_absent(st, s);
     for (unsigned i = 0; i < st->n; i++)
         read_card(st, &st->card[i], now, s);
     group_commit(&st->group, s, now);

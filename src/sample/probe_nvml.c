@@ -73,6 +73,14 @@ static int ask_power_limit(const struct nvml_api *api, struct nvml_device *d, do
     return rc;
 }
 
+static int ask_power_default(const struct nvml_api *api, struct nvml_device *d, double v[VALUES])
+{
+    unsigned mw = 0;
+    const int rc = api->power_default_mw ? api->power_default_mw(d, &mw) : NVML_NO_FUNCTION;
+    v[0] = mw;
+    return rc;
+}
+
 static int ask_clock(const struct nvml_api *api, struct nvml_device *d, enum nvml_clock which,
                      double *v)
 {
@@ -128,6 +136,7 @@ static const struct reading readings[] = {
     {{M_GPU_TEMP}, 1, false, ask_temp},
     {{M_GPU_THROTTLE}, 1, false, ask_reasons},
     {{M_GPU_POWER_LIMIT}, 1, true, ask_power_limit},
+    {{M_GPU_POWER_DEFAULT}, 1, true, ask_power_default},
 };
 
 struct one {

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* probe_nvml_slow.c - the readings of NVIDIA GPUs that take milliseconds inside the driver: energy,
  * PCIe and NVLink traffic, the job's processes, error events. In a lane of its own, so that the
- * cheap readings keep their time. */
+ * cheap readings keep their time.
+ *
+ * The energy counter costs 4 ms of CPU a call (H200), which once a second was half of all that
+ * Footplate used. It only grows, so nothing is lost by reading it rarely: gpu.power at the sampling
+ * interval gives the course, the counter every 30 s and at the end gives the sum. Each value of
+ * gpu.energy is the mean power since the value before it. The first comes after one second, so that
+ * every later one has a value before it, and short runs have one too. */
 #include "base/mem.h"
 #include "sample/nvml_dev.h"
 #include "sample/nvml_fields.h"
@@ -10,8 +16,13 @@
 #include "sample/probe.h"
 #include "sample/probe_util.h"
 
-#define MIN_PERIOD_NS   NS_PER_S
-#define BLOCK_PERIOD_NS (5 * NS_PER_S) /* between calls that block for 20 ms */
+#define MIN_PERIOD_NS    NS_PER_S
+#define BLOCK_PERIOD_NS  (5 * NS_PER_S) /* between calls that block for 20 ms */
+#define ENERGY_PERIOD_NS (30 * NS_PER_S)
+/* Two readings closer than this would make a mean power out of the counter's own steps. */
+#define ENERGY_APART_NS (500 * NS_PER_MS)
+
+enum { ENERGY_AT_ONCE = 2 }; /* readings at the start, one round after the other */
 
 struct energy {
     slot_id slot;
@@ -22,8 +33,10 @@ struct energy {
 
 struct state {
     struct nvml_lib *lib;
-    struct group group;
-    struct cadence may_block;
+    struct group group, energies;
+    struct cadence may_block, energy_due;
+    unsigned energy_reads;
+    mono_ns energy_at; /* of the latest reading */
     struct nvml_xid xid;
     struct nvml_jobs jobs;
     struct energy energy[GPU_MOST];
@@ -34,6 +47,8 @@ static void set_period(void *state, int64_t period_ns)
 {
     struct state *st = state;
     group_set_period(&st->group, MAX_OF(period_ns, MIN_PERIOD_NS));
+    group_set_period(&st->energies, MAX_OF(period_ns, ENERGY_PERIOD_NS));
+    st->energy_due.period_ns = st->energies.period_ns;
     nvml_jobs_set_period(&st->jobs, period_ns);
 }
 
@@ -45,9 +60,11 @@ static int open_probe(void *state, const struct probe_env *env, int64_t period_n
         return rc;
     st->may_block.period_ns = BLOCK_PERIOD_NS;
     group_open(&st->group, "nvml_slow", MAX_OF(period_ns, MIN_PERIOD_NS));
+    group_open(&st->energies, "nvml_energy", MAX_OF(period_ns, ENERGY_PERIOD_NS));
+    st->energy_due.period_ns = st->energies.period_ns;
     for (unsigned i = 0; i < st->lib->n; i++) {
         const char *entity = st->lib->gpu[i].entity;
-        st->energy[i].slot = group_add(&st->group, M_GPU_ENERGY, entity);
+        st->energy[i].slot = group_add(&st->energies, M_GPU_ENERGY, entity);
         nvml_fields_open(&st->fields[i], &st->group, entity);
     }
     nvml_xid_open(&st->xid, st->lib, &st->group);
@@ -81,15 +98,31 @@ static void read_energy(struct energy *o, struct group *g, const struct nvml_ask
     o->slot = SLOT_NONE;
 }
 
+static bool energy_is_due(struct state *st, mono_ns now)
+{
+    const bool due = cadence_due(&st->energy_due, now, NS_PER_S / 2);
+    return due || st->energy_reads < ENERGY_AT_ONCE;
+}
+
+/* Of the GPUs that are there; the caller has looked for them in this round. */
+static void read_energies(struct state *st, struct sink *s, mono_ns now)
+{
+    for (unsigned i = 0; i < st->lib->n; i++)
+        if (!atomic_load(&st->lib->gpu[i].gone))
+            read_energy(&st->energy[i], &st->energies,
+                        &(struct nvml_ask){st->lib, &st->lib->gpu[i], s, now});
+    st->energy_reads++;
+    st->energy_at = clock_mono();
+    group_commit(&st->energies, s, st->energy_at);
+}
+
 static void read_gpu(struct state *st, const struct nvml_ask *a, bool may_block)
 {
     const unsigned i = a->gpu->index;
     if (nvml_gpu_ready(a))
         nvml_fields_read(&st->fields[i], &st->group, a, may_block);
-    if (!atomic_load(&a->gpu->gone)) {
-        read_energy(&st->energy[i], &st->group, a);
+    if (!atomic_load(&a->gpu->gone))
         return;
-    }
     nvml_fields_forget(&st->fields[i]);
     st->energy[i].counter.known = false;
 }
@@ -102,9 +135,20 @@ static void read_probe(void *state, struct sink *s)
     const bool may_block = cadence_due(&st->may_block, now, NS_PER_S / 2);
     for (unsigned i = 0; i < st->lib->n; i++)
         read_gpu(st, &(struct nvml_ask){st->lib, &st->lib->gpu[i], s, now}, may_block);
+    if (energy_is_due(st, now))
+        read_energies(st, s, now);
     nvml_xid_read(&st->xid, &st->group, &round);
     group_commit(&st->group, s, now);
     nvml_jobs_read(&st->jobs, &round);
+}
+
+/* The counter once more, so that the energy of the whole run is known. */
+static void end_probe(void *state, struct sink *s)
+{
+    struct state *st = state;
+    const mono_ns now = clock_mono();
+    if (st->energy_reads > 0 && mono_diff(now, st->energy_at) >= ENERGY_APART_NS)
+        read_energies(st, s, now);
 }
 
 static void close_probe(void *state)
@@ -114,6 +158,7 @@ static void close_probe(void *state)
         nvml_xid_close(&st->xid, st->lib);
     nvml_jobs_close(&st->jobs);
     group_close(&st->group);
+    group_close(&st->energies);
 }
 
 const struct probe probe_nvml_slow = {
@@ -125,5 +170,6 @@ const struct probe probe_nvml_slow = {
     .open = open_probe,
     .read = read_probe,
     .set_period = set_period,
+    .end = end_probe,
     .close = close_probe,
 };

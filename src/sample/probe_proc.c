@@ -2,10 +2,11 @@
 /* probe_proc.c - the job's processes: CPU, memory, threads and storage traffic of each and of all.
  *
  * Two groups: "proc" holds CPU at the probe's period, from the processes' clocks (one cheap system
- * call each); "procmem" holds the rest at most twice a second, as that takes two files each. The
- * tree is scanned at most once a second, and asked for new processes five times as often, so that
- * what they use is seen when they use it. How the totals stay right while processes come and go is
- * said in proc_tally.h.
+ * call each); "procmem" holds the rest at most twice a second, as that takes two files each, and
+ * less often for a job of many processes (mem_paces): 64 loader workers shall not cost more than
+ * the GPUs that they feed. The tree is scanned at most once a second, and asked for new processes
+ * five times as often, so that what they use is seen when they use it. How the totals stay right
+ * while processes come and go is said in proc_tally.h.
  *
  * A process gets series of its own when it has lived through two scans, so that a job which starts
  * a thousand short children does not make thousands of series. At most FOLLOW_MOST are followed one
@@ -24,7 +25,6 @@
 #include "sample/proc_follow.h"
 
 #define MIN_PERIOD_NS   (10 * NS_PER_MS)
-#define MEM_PERIOD_NS   (500 * NS_PER_MS)
 #define SCAN_PERIOD_NS  NS_PER_S
 #define PEEK_PERIOD_NS  (200 * NS_PER_MS)
 #define CROWD_PERIOD_NS (2 * NS_PER_S)
@@ -34,6 +34,13 @@ enum {
     OLD_S = 10,    /* older than this when first seen: a series at once */
     MARKS_MOST = 8 /* of new names, per process */
 };
+
+/* How often "procmem" is read, by the number of processes that the job has had at once. It never
+ * becomes faster again: every change begins new series. */
+static const struct {
+    size_t more_than;
+    int64_t period_ns;
+} mem_paces[] = {{64, 2 * NS_PER_S}, {16, NS_PER_S}, {0, 500 * NS_PER_MS}};
 
 enum job_slot { J_CPU, J_RSS, J_THREADS, J_READ, J_WRITE, J_PROCESSES, J_SLOTS };
 
@@ -62,6 +69,7 @@ struct proc_state {
     bool io_seen; /* some process' traffic could be read */
 
     bool crowded; /* some members are not followed one by one */
+    size_t most_members;
     uint32_t said;
 };
 
@@ -193,10 +201,26 @@ static void say_limits(struct proc_state *st, struct sink *s)
                   (int)PROCTREE_MOST);
 }
 
+static int64_t mem_period_of(const struct proc_state *st, int64_t period_ns)
+{
+    size_t i = 0;
+    while (mem_paces[i].more_than && st->most_members <= mem_paces[i].more_than)
+        i++;
+    return MAX_OF(period_ns, mem_paces[i].period_ns);
+}
+
+static void set_mem_period(struct proc_state *st)
+{
+    const int64_t period_ns = mem_period_of(st, st->period_ns);
+    st->mem_at.period_ns = period_ns;
+    group_set_period(&st->mem, period_ns);
+}
+
 /* Takes in the members that the tree has and we do not. `s` NULL: when the probe is opened. */
 static void take_members(struct proc_state *st, struct sink *s)
 {
     bool changed = false;
+    size_t members = 0;
     st->crowded = false;
     make_room(st, proctree_places(st->tree));
     for (size_t i = 0; i < proctree_places(st->tree); i++) {
@@ -204,6 +228,7 @@ static void take_members(struct proc_state *st, struct sink *s)
         struct follow *f = &st->follow[i];
         if (!m->used || m->gone)
             continue;
+        members++;
         if (!is_current(f, m)) {
             begin_member(st, f, m);
             changed = true;
@@ -214,6 +239,10 @@ static void take_members(struct proc_state *st, struct sink *s)
     }
     if (changed)
         publish(st);
+    if (members > st->most_members) {
+        st->most_members = members;
+        set_mem_period(st);
+    }
     if (s)
         say_limits(st, s);
 }
@@ -498,12 +527,11 @@ static void proc_set_period(void *state, int64_t period_ns)
 {
     struct proc_state *st = state;
     st->period_ns = MAX_OF(period_ns, MIN_PERIOD_NS);
-    st->mem_at.period_ns = MAX_OF(period_ns, MEM_PERIOD_NS);
     st->scan_at.period_ns = MAX_OF(period_ns, SCAN_PERIOD_NS);
     st->peek_at.period_ns = MAX_OF(period_ns, PEEK_PERIOD_NS);
     st->crowd_at.period_ns = MAX_OF(period_ns, CROWD_PERIOD_NS);
     group_set_period(&st->cpu, st->period_ns);
-    group_set_period(&st->mem, st->mem_at.period_ns);
+    set_mem_period(st);
 }
 
 static void open_self(struct proc_state *st)
@@ -551,7 +579,7 @@ static int proc_open(void *state, const struct probe_env *env, int64_t period_ns
     if (rc)
         return rc;
     group_open(&st->cpu, "proc", MAX_OF(period_ns, MIN_PERIOD_NS));
-    group_open(&st->mem, "procmem", MAX_OF(period_ns, MEM_PERIOD_NS));
+    group_open(&st->mem, "procmem", mem_period_of(st, period_ns));
     proc_set_period(st, period_ns);
     add_job_slots(st);
     st->scan_at.next = mono_add(clock_mono(), st->scan_at.period_ns);

@@ -46,6 +46,7 @@ ALWAYS = {
     "gpu.mem_reserved",
     "gpu.power",
     "gpu.power_limit",
+    "gpu.power_default",
     "gpu.energy",
     "gpu.clock_sm",
     "gpu.clock_mem",
@@ -100,6 +101,30 @@ def test_readings_are_within_their_bounds_and_without_spikes(lab: Lab, standin: 
             assert max(values) <= 100, series["metric"]
         if series["unit"] == "W":
             assert max(values) < 2000, series["metric"]
+
+
+def test_the_energy_counter_is_read_after_a_second_and_at_the_end(lab: Lab, standin: Path):
+    env = with_play(lab, standin, PLAYS / "h200.play")
+    assert lab.record("--interval", "100ms", "--", "sleep", "4", env=env).returncode == 0
+    (power,), (energy,) = lab.query("gpu.power"), lab.query("gpu.energy")
+    assert len(energy["v"]) == 2, energy
+    first, last = (t - power["t_ns"][0] for t in energy["t_ns"])
+    assert 0.5e9 < first < 2e9 and last > 3.5e9, (first, last)
+
+
+def test_the_last_line_gives_the_cost_of_recording_apart_from_start_and_end(
+    lab: Lab, standin: Path
+):
+    play = lab.folder / "slow_start.play"
+    play.write_text("cost Init 400000\n" + (PLAYS / "h200.play").read_text())
+    env = with_play(lab, standin, play)
+    short = lab.record("--", "sleep", "1", env=env).stderr
+    assert re.search(r"own CPU [0-9.]+ % of a core, start included;", short), short
+    long = lab.record("--", "sleep", "8", env=env).stderr
+    found = re.search(r"own CPU ([0-9.]+) % of a core, and ([0-9.]+) s for start and end;", long)
+    assert found, long
+    assert float(found[1]) < 4, "0.4 s of 8 would be 5 %"
+    assert float(found[2]) >= 0.4
 
 
 def test_a_gpu_that_is_lost_leaves_a_reason_and_the_job_alone(lab: Lab, standin: Path):

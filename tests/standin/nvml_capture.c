@@ -194,6 +194,7 @@ static void ask_old(struct capture *c, unsigned g)
         m.used);
     ASK(c, g, "Temperature.0", temperature, (d, 0, &v), "%u", v);
     ASK(c, g, "EnforcedPowerLimit", power_limit_mw, (d, &v), "%u", v);
+    ASK(c, g, "PowerManagementDefaultLimit", power_default_mw, (d, &v), "%u", v);
     ASK(c, g, "MigMode", mig_mode, (d, &v, &w), "%u,%u", v, w);
 }
 

@@ -142,6 +142,14 @@ static bool line_error(struct play *p, char *rest)
     return sscanf(rest, "%d %127[^\n]", rc, p->error[p->errors++].text) == 2;
 }
 
+static bool line_cost(struct play *p, char *rest)
+{
+    if (p->costs == PLAY_COSTS)
+        return false;
+    unsigned *us = &p->cost[p->costs].us;
+    return sscanf(rest, "%47s %u", p->cost[p->costs++].name, us) == 2;
+}
+
 static bool line_gpus(struct play *p, char *rest)
 {
     p->gpus = (unsigned)strtoul(rest, NULL, 10);
@@ -173,6 +181,7 @@ static const struct {
     {"series", line_series}, {"gpu", line_gpu},         {"gpus", line_gpus},
     {"lost", line_lost},     {"error", line_error},     {"init", line_init},
     {"driver", line_driver}, {"advance", line_advance}, {"handle", line_handle},
+    {"cost", line_cost},
 };
 
 static bool take_line(struct play *p, char *line)
@@ -232,6 +241,14 @@ void play_free(struct play *p)
         free(p->series[i].answers);
     free(p->series);
     free(p);
+}
+
+unsigned play_cost(const struct play *p, const char *name)
+{
+    for (unsigned i = 0; i < p->costs; i++)
+        if (strcmp(p->cost[i].name, name) == 0)
+            return p->cost[i].us;
+    return 0;
 }
 
 static bool is_lost(struct play *p, unsigned gpu)

@@ -9,14 +9,18 @@
  *     error 3 Not Supported            what nvmlErrorString says
  *     lost 0 20 3                      GPU 0 is lost (15) from its 21st call on, for three calls
  *     handle 0 4 2                     asked for its handle, GPU 0 answers 4 twice, then gives it
+ *     cost TotalEnergyConsumption 4100 CPU time of each such call, in microseconds
  *     series 0 UtilizationRates 37,12 38,12*5 !3 40,1@20000
  *
  * A series is one function (without "nvmlDeviceGet") of one GPU, ".N" behind the name being its
  * argument. Its answers are given in turn and the last one holds: values with commas ("-" for
- * none), or !CODE for an error; @MICROSECONDS that the call takes; *N for N times the same. Series
+ * none), or !CODE for an error; @MICROSECONDS that the call sleeps; *N for N times the same. Series
  * lines of the same name go on. A function without a series is not supported (3). '#' begins a
  * comment. With `advance time` the answer is chosen by the time since the start, one for every 100
- * ms. */
+ * ms.
+ *
+ * A `cost` is for all GPUs. The call spins until its thread has used that much CPU time, the
+ * stand-in's own included: most calls of the real driver do not sleep but work. */
 #ifndef STANDIN_PLAY_H
 #define STANDIN_PLAY_H
 
@@ -24,7 +28,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PLAY_GPUS = 64, PLAY_VALUES = 16, PLAY_NAME = 48, PLAY_TEXT = 128, PLAY_ERRORS = 32 };
+enum {
+    PLAY_GPUS = 64,
+    PLAY_VALUES = 16,
+    PLAY_NAME = 48,
+    PLAY_TEXT = 128,
+    PLAY_ERRORS = 32,
+    PLAY_COSTS = 64
+};
 
 struct play_answer {
     int rc;
@@ -63,6 +74,11 @@ struct play {
         char text[PLAY_TEXT];
     } error[PLAY_ERRORS];
     unsigned errors;
+    struct {
+        char name[PLAY_NAME];
+        unsigned us;
+    } cost[PLAY_COSTS];
+    unsigned costs;
     struct play_series *series;
     size_t n, cap;
 };
@@ -73,5 +89,7 @@ void play_free(struct play *p);
 /* The next answer of a series, true when there is one. At its end a series holds, or (`once`) has
  * no answer. The caller sleeps for `us`. */
 bool play_next(struct play *p, unsigned gpu, const char *name, bool once, struct play_answer *out);
+/* CPU time that a call takes, in microseconds; 0: as little as it can. */
+unsigned play_cost(const struct play *p, const char *name);
 
 #endif

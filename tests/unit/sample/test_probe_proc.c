@@ -161,6 +161,34 @@ TEST(beyond_256_processes_the_rest_is_counted_and_said_once)
     CHECK_INT(open_files(), before);
 }
 
+static void spawn_20(struct board *b)
+{
+    for (int i = 0; i < 20; i++)
+        if (job_fork() == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            b->done++;
+            pause();
+        }
+    pause();
+}
+
+TEST(a_job_of_many_processes_has_its_files_read_less_often_but_its_clocks_as_before)
+{
+    struct board *b = board_new();
+    const pid_t pid = job_start(spawn_20, b);
+    while (b->done < 20)
+        nap_ms(5);
+    open_on(pid, true, 100 * NS_PER_MS);
+    watch(2600, 100); /* at 0, 1 and 2 s; twice a second it would be six times */
+    NEAR(captured_value(bench.got, M_JOB_PROCESSES, "total"), 21, 0);
+    CHECK(captured_count(bench.got, M_JOB_PROCESSES, "total") <= 3);
+    CHECK(captured_count(bench.got, M_JOB_CPU, "total") >= 6); /* the machine may be busy */
+    job_kill(pid);
+    while (waitpid(-1, NULL, 0) > 0) {
+    }
+    close_all();
+}
+
 static void churn(struct board *b)
 {
     await(&b->go);

@@ -113,6 +113,11 @@ void bench_read(struct bench *b)
     b->probe->read(b->state, &b->sink);
 }
 
+void bench_end(struct bench *b)
+{
+    b->probe->end(b->state, &b->sink);
+}
+
 void bench_close(struct bench *b)
 {
     if (b->probe)

@@ -44,6 +44,8 @@ void bench_play(struct bench *b, const char *library, const char *play);
 void bench_probe(struct bench *b, const struct probe *p, int64_t period_ms);
 /* Reads once at the bench's time. */
 void bench_read(struct bench *b);
+/* The probe's last reading, when the run ends. */
+void bench_end(struct bench *b);
 /* Ends the probe and the library. */
 void bench_close(struct bench *b);
 

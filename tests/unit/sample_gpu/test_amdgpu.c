@@ -128,6 +128,7 @@ static void make_machine(void)
     put("0: 500Mhz\n1: 1600Mhz *\n", "%s/pp_dpm_mclk", d);
     put("312000000\n", "%s/hwmon/hwmon5/power1_average", d);
     put("560000000\n", "%s/hwmon/hwmon5/power1_cap", d);
+    put("300000000\n", "%s/hwmon/hwmon5/power1_cap_default", d);
     put("1700000000\n", "%s/hwmon/hwmon5/freq1_input", d);
     put("64000\n", "%s/hwmon/hwmon5/temp2_input", d);
     put("71000\n", "%s/hwmon/hwmon5/temp3_input", d);
@@ -176,11 +177,25 @@ TEST(sysfs_values_reach_the_rows_in_their_units)
     NEAR(last(&b, M_GPU_MEM_TOTAL, "gpu0"), 68702699520.0, 524288);
     NEAR(last(&b, M_GPU_POWER, "gpu0"), 312, 0);
     NEAR(last(&b, M_GPU_POWER_LIMIT, "gpu0"), 560, 0);
+    NEAR(last(&b, M_GPU_POWER_DEFAULT, "gpu0"), 300, 0);
     NEAR(last(&b, M_GPU_CLOCK_SM, "gpu0"), 1700, 0);
     NEAR(last(&b, M_GPU_CLOCK_MEM, "gpu0"), 1600, 0); /* from the table of levels */
     NEAR(last(&b, M_GPU_TEMP, "gpu0"), 64, 0);        /* the junction: this card shows no edge */
     NEAR(last(&b, M_GPU_TEMP_MEM, "gpu0"), 71, 0);
-    CHECK_INT(b.losses, 0);
+    CHECK_INT(b.losses, losses_with(&b, LOSS_UNSUPPORTED, "gpu0", "AMD GPUs"));
+    bench_close(&b);
+}
+
+TEST(what_no_file_of_an_amd_card_has_is_a_loss_told_once)
+{
+    make_machine();
+    open_machine();
+    bench_read(&b);
+    bench_read(&b);
+    CHECK_INT(losses_with(&b, LOSS_UNSUPPORTED, "gpu0 gpu.tensor_active", "AMD GPUs"), 1);
+    CHECK_INT(losses_with(&b, LOSS_UNSUPPORTED, "gpu0 gpu.sm_active", "AMD GPUs"), 1);
+    CHECK_INT(losses_with(&b, LOSS_UNSUPPORTED, "gpu0 gpu.dram_active", "AMD GPUs"), 1);
+    CHECK_INT(losses_with(&b, LOSS_UNSUPPORTED, "gpu0 gpu.energy", "AMD GPUs"), 1);
     bench_close(&b);
 }
 
@@ -208,7 +223,7 @@ TEST(a_sensor_that_the_card_does_not_have_is_a_loss_told_once)
     }
     CHECK_INT(values(&b, M_GPU_MEM_CTRL, "gpu0"), 0);
     CHECK_INT(losses_with(&b, LOSS_UNSUPPORTED, "gpu0 gpu.mem_util", ""), 1);
-    CHECK_INT(b.losses, 1);
+    CHECK_INT(b.losses - losses_with(&b, LOSS_UNSUPPORTED, "gpu0", "AMD GPUs"), 1);
     bench_close(&b);
 }
 

@@ -124,6 +124,7 @@ TEST(values_reach_the_rows_in_their_units)
     NEAR(last(&b, M_GPU_MEM_RESERVED, "gpu0"), 676331520.0, 524288);
     NEAR(last(&b, M_GPU_POWER, "gpu0"), 413, 0);
     NEAR(last(&b, M_GPU_POWER_LIMIT, "gpu0"), 700, 0);
+    NEAR(last(&b, M_GPU_POWER_DEFAULT, "gpu0"), 700, 0);
     NEAR(last(&b, M_GPU_CLOCK_SM, "gpu0"), 1980, 0);
     NEAR(last(&b, M_GPU_CLOCK_MEM, "gpu0"), 3201, 0);
     NEAR(last(&b, M_GPU_TEMP, "gpu0"), 41, 0);
@@ -151,9 +152,9 @@ TEST(what_is_not_supported_is_a_loss_told_once_and_never_a_zero)
         clock_add_ms(500);
     }
     CHECK_INT(values(&b, M_GPU_THROTTLE, "gpu1"), 0);
-    CHECK_INT(losses_with(&b, LOSS_UNSUPPORTED, "gpu1 gpu.throttle", "Not Supported"), 1);
+    CHECK_INT(losses_with(&b, LOSS_UNSUPPORTED, "gpu1 gpu.throttle", "MIG"), 1);
     CHECK_INT(values(&b, M_GPU_POWER_LIMIT, "gpu1"), 0);
-    CHECK_INT(losses_with(&b, LOSS_UNSUPPORTED, "gpu1 gpu.power_limit", "Not Supported"), 1);
+    CHECK_INT(losses_with(&b, LOSS_UNSUPPORTED, "gpu1 gpu.power_limit", "MIG"), 1);
     CHECK_INT(losses_with(&b, LOSS_UNSUPPORTED, "gpu0", ""), 0);
     bench_close(&b);
 }
@@ -210,6 +211,49 @@ TEST(the_power_limit_is_read_every_ten_seconds_only)
     CHECK_INT(values(&b, M_GPU_POWER, "gpu0"), 41);
     CHECK_INT(values(&b, M_GPU_POWER_LIMIT, "gpu0"), 3);
     NEAR(last(&b, M_GPU_POWER_LIMIT, "gpu0"), 3, 0); /* the third answer: it was asked thrice */
+    bench_close(&b);
+}
+
+TEST(the_default_power_limit_is_there_from_the_first_reading_and_costs_one_call_in_ten_seconds)
+{
+    bench_play(&b, NVML_STANDIN,
+               "gpus 2\nseries 0 PowerManagementDefaultLimit 700000 600000 500000\n"
+               "series 0 EnforcedPowerLimit 450000\n");
+    bench_probe(&b, &probe_nvml, 500);
+    bench_read(&b);
+    NEAR(last(&b, M_GPU_POWER_DEFAULT, "gpu0"), 700, 0);
+    NEAR(last(&b, M_GPU_POWER_LIMIT, "gpu0"), 450, 0);
+    for (int i = 0; i < 20; i++) {
+        clock_add_ms(500);
+        bench_read(&b);
+    }
+    NEAR(last(&b, M_GPU_POWER_DEFAULT, "gpu0"), 600, 0); /* the second answer */
+    CHECK_INT(values(&b, M_GPU_POWER_DEFAULT, "gpu1"), 0);
+    CHECK_INT(losses_with(&b, LOSS_UNSUPPORTED, "gpu1 gpu.power_default", "not supported"), 1);
+    bench_close(&b);
+}
+
+static double thread_cpu_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+TEST(a_play_can_make_a_call_use_as_much_cpu_time_as_the_real_one)
+{
+    unsigned mw;
+    bench_play(&b, NVML_STANDIN,
+               "gpus 1\ncost PowerUsage 5000\nseries 0 PowerUsage 5000\n"
+               "series 0 EnforcedPowerLimit 1\n");
+    struct nvml_lib *lib = b.env.nvml;
+    struct nvml_device *d = atomic_load(&lib->gpu[0].dev);
+    double before = thread_cpu_ms();
+    CHECK_INT(lib->api.power_mw(d, &mw), 0);
+    NEAR(thread_cpu_ms() - before, 5, 0.5);
+    before = thread_cpu_ms();
+    CHECK_INT(lib->api.power_limit_mw(d, &mw), 0);
+    CHECK(thread_cpu_ms() - before < 1);
     bench_close(&b);
 }
 
@@ -427,25 +471,51 @@ TEST(where_gpm_ends_pcie_goes_back_to_its_other_sources)
     bench_close(&b);
 }
 
-TEST(gpm_nowhere_is_a_reason_not_to_open)
+static void gpm_is_lost(const char *library, const char *play, const char *why)
 {
-    struct err e;
-    bench_play(&b, NVML_STANDIN, "gpus 1\nseries 0 GpmQueryDeviceSupport 0\n");
-    void *state = xcalloc(1, probe_nvml_gpm.state_size);
-    CHECK_INT(probe_nvml_gpm.open(state, &b.env, NS_PER_S, &e), ERR_NOT_FOUND);
-    CHECK(strstr(e.msg, "Hopper"));
-    free(state);
+    bench_play(&b, library, play);
+    bench_probe(&b, &probe_nvml_gpm, 500);
+    for (int i = 0; i < 5; i++) {
+        bench_read(&b);
+        clock_add_ms(500);
+    }
+    CHECK_INT(b.n, 0);
+    CHECK_INT(losses_with(&b, LOSS_UNSUPPORTED, "gpu0 gpu.sm_active", why), 1);
+    CHECK_INT(losses_with(&b, LOSS_UNSUPPORTED, "gpu0 gpu.sm_occupancy", why), 1);
+    CHECK_INT(losses_with(&b, LOSS_UNSUPPORTED, "gpu0 gpu.tensor_active", why), 1);
+    CHECK_INT(losses_with(&b, LOSS_UNSUPPORTED, "gpu0 gpu.dram_active", why), 1);
     bench_close(&b);
 }
 
-TEST(an_old_library_has_no_gpm)
+TEST(before_hopper_each_gpm_metric_says_that_it_needs_hopper)
 {
-    struct err e;
-    bench_play(&b, NVML_STANDIN_OLD, TWO_GPUS);
-    void *state = xcalloc(1, probe_nvml_gpm.state_size);
-    CHECK_INT(probe_nvml_gpm.open(state, &b.env, NS_PER_S, &e), ERR_NOT_FOUND);
-    CHECK(strstr(e.msg, "this version of the driver library does not offer it"));
-    free(state);
+    gpm_is_lost(NVML_STANDIN, "gpus 1\nseries 0 GpmQueryDeviceSupport 0\n",
+                "need a GPU of the Hopper");
+    gpm_is_lost(NVML_STANDIN, "gpus 1\nseries 0 PowerUsage 1\n", "need a GPU of the Hopper");
+}
+
+TEST(with_an_old_library_each_gpm_metric_says_that_it_needs_a_newer_driver)
+{
+    gpm_is_lost(NVML_STANDIN_OLD, TWO_GPUS, "need a newer NVIDIA driver");
+}
+
+TEST(on_a_gpu_split_by_mig_each_gpm_metric_says_so)
+{
+    gpm_is_lost(NVML_STANDIN, "gpus 1\nseries 0 MigMode 1,1\nseries 0 GpmQueryDeviceSupport 1\n",
+                "split by MIG");
+}
+
+TEST(gpm_is_sampled_at_most_twice_a_second_however_short_the_interval)
+{
+    two_gpus(&probe_nvml_gpm);
+    CHECK(probe_nvml_gpm.min_period_ns >= 100 * NS_PER_MS);
+    b.probe->set_period(b.state, 10 * NS_PER_MS);
+    for (int i = 0; i < 100; i++) {
+        bench_read(&b);
+        clock_add_ms(10);
+    }
+    CHECK_INT(b.seen[0].period_ns / NS_PER_MS, 500);
+    CHECK(values(&b, M_GPU_SM_ACTIVE, "gpu0") <= 10); /* even if it is read at that pace */
     bench_close(&b);
 }
 
@@ -462,7 +532,7 @@ TEST(the_first_error_ends_gpm_for_that_gpu)
         clock_add_ms(200);
     }
     CHECK_INT(b.n, 0);
-    CHECK_INT(losses_with(&b, LOSS_DENIED, "gpu0 gpu.tensor_active", "Insufficient"), 1);
+    CHECK_INT(losses_with(&b, LOSS_DENIED, "gpu0 gpu.tensor_active", "only administrators"), 1);
     CHECK_INT(b.losses, 4);
     bench_close(&b);
 }

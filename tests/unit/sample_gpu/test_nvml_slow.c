@@ -28,25 +28,81 @@ static void read_seconds(int n)
     }
 }
 
-TEST(energy_becomes_mean_power)
+TEST(energy_becomes_mean_power_since_the_reading_before)
 {
-    slow(NVML_STANDIN, TWO_GPUS);
+    slow(NVML_STANDIN, "gpus 1\nseries 0 TotalEnergyConsumption 1000000 1412000 13012000\n");
     read_seconds(1);
     CHECK_INT(values(&b, M_GPU_ENERGY, "gpu0"), 0); /* one reading has no growth */
     read_seconds(1);
-    NEAR(last(&b, M_GPU_ENERGY, "gpu0"), 412, 0.06);
+    NEAR(last(&b, M_GPU_ENERGY, "gpu0"), 412, 0.06); /* of one second */
+    read_seconds(29);
+    NEAR(last(&b, M_GPU_ENERGY, "gpu0"), 400, 0.06); /* of 29 s */
+    bench_close(&b);
+}
+
+TEST(energy_of_a_gpu_split_by_mig_is_a_loss_that_names_mig)
+{
+    slow(NVML_STANDIN, TWO_GPUS);
     read_seconds(1);
-    NEAR(last(&b, M_GPU_ENERGY, "gpu0"), 400, 0.06);
     CHECK_INT(losses_with(&b, LOSS_UNSUPPORTED, "gpu1 gpu.energy", "MIG"), 1);
+    bench_close(&b);
+}
+
+TEST(the_energy_counter_is_read_twice_at_the_start_and_then_every_thirty_seconds)
+{
+    slow(NVML_STANDIN, "gpus 1\nseries 0 TotalEnergyConsumption 0 1 2 3 4 5 6 7 8 9\n"
+                       "series 0 FieldValue.82 1,55\n");
+    read_seconds(91); /* at 0, 1, 30, 60 and 90 s */
+    CHECK_INT(values(&b, M_GPU_ENERGY, "gpu0"), 4);
+    CHECK_INT(values(&b, M_GPU_TEMP_MEM, "gpu0"), 91);
+    bench_close(&b);
+}
+
+/* Joules by the values and the times between them. */
+static double energy_of_values(int64_t start_ns)
+{
+    double joules = 0;
+    int64_t before = start_ns;
+    for (unsigned i = 0; i < b.n; i++) {
+        if (b.seen[i].metric != M_GPU_ENERGY)
+            continue;
+        joules += b.seen[i].value * (double)(b.seen[i].at.ns - before) / 1e9;
+        before = b.seen[i].at.ns;
+    }
+    return joules;
+}
+
+TEST(the_counter_is_read_at_the_end_so_that_the_values_add_up_to_all_of_the_energy)
+{
+    slow(NVML_STANDIN, "gpus 1\nseries 0 TotalEnergyConsumption 5000 80000 9100000 9140000\n");
+    const int64_t start_ns = clock_mono().ns;
+    read_seconds(46);
+    clock_add_ms(1500);
+    CHECK_INT(values(&b, M_GPU_ENERGY, "gpu0"), 2);
+    bench_end(&b);
+    CHECK_INT(values(&b, M_GPU_ENERGY, "gpu0"), 3);
+    NEAR(energy_of_values(start_ns), 9135, 9135 * 0.001); /* 9140000 - 5000 mJ */
+    bench_close(&b);
+}
+
+TEST(an_end_right_after_a_reading_of_the_counter_does_not_read_it_again)
+{
+    slow(NVML_STANDIN, "gpus 1\nseries 0 TotalEnergyConsumption 0 100000 100900\n");
+    bench_read(&b);
+    clock_add_ms(1000);
+    bench_read(&b);
+    clock_add_ms(300); /* 0.9 J in 0.3 s might be one step of the counter */
+    bench_end(&b);
+    CHECK_INT(values(&b, M_GPU_ENERGY, "gpu0"), 1);
     bench_close(&b);
 }
 
 TEST(an_energy_counter_that_starts_again_gives_a_loss_and_no_spike)
 {
     slow(NVML_STANDIN, "gpus 1\nseries 0 TotalEnergyConsumption 900000 1000000 50 300050\n");
-    read_seconds(4);
+    read_seconds(61);
     CHECK_INT(values(&b, M_GPU_ENERGY, "gpu0"), 2);
-    NEAR(last(&b, M_GPU_ENERGY, "gpu0"), 300, 0.06);
+    NEAR(last(&b, M_GPU_ENERGY, "gpu0"), 10, 0.06);
     CHECK_INT(losses_with(&b, LOSS_RESET, "gpu0 gpu.energy", ""), 1);
     bench_close(&b);
 }
@@ -109,8 +165,8 @@ TEST(no_nvlink_is_one_loss_a_direction)
 {
     slow(NVML_STANDIN, "gpus 1\nseries 0 TotalEnergyConsumption 1\n");
     read_seconds(60);
-    CHECK_INT(losses_with(&b, LOSS_UNSUPPORTED, "gpu0 gpu.nvlink_rx", "Not Supported"), 1);
-    CHECK_INT(losses_with(&b, LOSS_UNSUPPORTED, "gpu0 gpu.nvlink_tx", "Not Supported"), 1);
+    CHECK_INT(losses_with(&b, LOSS_UNSUPPORTED, "gpu0 gpu.nvlink_rx", "not supported by"), 1);
+    CHECK_INT(losses_with(&b, LOSS_UNSUPPORTED, "gpu0 gpu.nvlink_tx", "not supported by"), 1);
     CHECK_INT(values(&b, M_GPU_NVLINK_RX, "gpu0"), 0);
     bench_close(&b);
 }
@@ -267,13 +323,14 @@ TEST(an_event_queue_that_fails_is_a_loss_and_is_left_alone_for_a_while)
 TEST(growth_across_a_lost_gpu_is_not_a_rate)
 {
     slow(NVML_STANDIN, "gpus 1\nseries 0 TotalEnergyConsumption 0 100000 900000000 900100000\n"
-                       "series 0 MemoryInfo 1,1,1\nlost 0 14 1\n");
+                       "series 0 MemoryInfo 1,1,1\nseries 0 FieldValue.82 1,40\nlost 0 18 1\n");
     int n = 0;
     while (marks_with(&b, MARK_GPU_EVENT, "gpu0 is lost") == 0 && n++ < 10)
         read_seconds(1);
     CHECK_INT(marks_with(&b, MARK_GPU_EVENT, "gpu0 is lost"), 1);
-    read_seconds(40);
+    read_seconds(100);
     CHECK_INT(marks_with(&b, MARK_GPU_EVENT, "gpu0 is back"), 1);
+    CHECK_INT(values(&b, M_GPU_ENERGY, "gpu0"), 2); /* before it was lost, and after */
     for (unsigned i = 0; i < b.n; i++)
         if (b.seen[i].metric == M_GPU_ENERGY)
             CHECK(b.seen[i].value <= 100.1);
@@ -360,7 +417,8 @@ TEST(a_recording_of_real_hardware_plays_through_the_slow_readings)
     if (access(RECORDED, R_OK) != 0)
         SKIP("no recording: " RECORDED);
     play_recorded(&probe_nvml_slow, 1000, 10);
-    CHECK_INT(values(&b, M_GPU_ENERGY, "gpu0"), 9);
+    bench_end(&b);
+    CHECK_INT(values(&b, M_GPU_ENERGY, "gpu0"), 2);
     CHECK(last(&b, M_GPU_ENERGY, "gpu0") > 20 && last(&b, M_GPU_ENERGY, "gpu0") < 1500);
     bench_close(&b);
 }
