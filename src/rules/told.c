@@ -15,6 +15,8 @@ bool rules_are_told(enum event_id id)
     case EV_LOADER_PIN:
     case EV_LOADER_PERSISTENT:
     case EV_LOADER_QUEUE:
+    case EV_CUDA_PEAK:
+    case EV_CUDA_RESERVED:
         return true;
     default:
         return false;
