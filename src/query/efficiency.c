@@ -146,6 +146,7 @@ static const double GAP_LEAST_S = 3;
 /* The median distance of two samples, s. */
 static double usual_distance(const struct series *s)
 {
+    assert(s->n >= 2);
     double *d = xmalloc(s->n * sizeof *d);
     for (size_t i = 1; i < s->n; i++)
         d[i - 1] = ns_to_s(s->t[i].ns - s->t[i - 1].ns);
@@ -219,7 +220,7 @@ static const struct {
     [GPU_MEAN_OCCUPANCY] = {M_GPU_SM_OCCUPANCY, SAMPLED_INTERVAL},
     [GPU_MEAN_TENSOR] = {M_GPU_TENSOR_ACTIVE, SAMPLED_INTERVAL},
     [GPU_MEAN_DRAM] = {M_GPU_DRAM_ACTIVE, SAMPLED_INTERVAL},
-    [GPU_MEAN_POWER] = {M_GPU_POWER, SAMPLED_POINT},
+    [GPU_MEAN_POWER] = {M_GPU_POWER, SAMPLED_POINT}, /* see read_energy */
     [GPU_MEAN_CLOCK] = {M_GPU_CLOCK_SM, SAMPLED_POINT},
 };
 
@@ -324,12 +325,7 @@ static int read_mean(struct reader *rd, enum gpu_mean m, const struct span_of *w
         const struct time_integral x = series_integral(&s[i], means[m].how, w->from, w->to);
         if (!g || x.covered_s <= 0)
             continue;
-        struct gpu_use *u = use_of(g, w);
-        u->mean[m] = x.sum / x.covered_s;
-        if (m == GPU_MEAN_POWER) {
-            u->energy_j = x.sum;
-            u->measured_share = x.covered_s / ns_to_s(w->to.ns - w->from.ns);
-        }
+        use_of(g, w)->mean[m] = x.sum / x.covered_s;
     }
     return rc;
 }
@@ -418,66 +414,111 @@ static void read_holds(struct reader *rd, const struct span_of *w)
 
 /* ---- energy ---- */
 
-/* The driver's energy counter is exact and read rarely, power is a sample of what varies fast. So
- * the integral of power is corrected by what both say about the job as a whole; where they are
- * apart by more than a tenth, the counter alone is believed. */
-enum { COUNTER_LEAST = 5 };
-static const double CORRECTION_MOST = 0.1;
+/* The driver's energy counter is exact, and read rarely. Power is what the driver gives at a
+ * moment, on most GPUs the mean of the second before, so it lags. A window with several readings of
+ * the counter is taken from it, and power tells only of the edges that it does not reach. A shorter
+ * window is the integral of power, corrected by what both say about the whole job. */
+enum { COUNTER_LEAST = 4 };
+static const double CORRECTION_MOST = 0.1; /* beyond that the two do not speak of the same thing */
 
-/* What the counter says over what the samples of power say; NAN: not comparable. */
-static double energy_factor(const struct series *counter, const struct series *power,
-                            const struct span_of *job)
+struct energy_series {
+    const struct series *counter, *power; /* NULL: there is none */
+};
+
+static struct time_integral integral_or_none(const struct series *s, enum sampled how, wall_ns from,
+                                             wall_ns to)
 {
-    if (!power || counter->n < COUNTER_LEAST)
-        return NAN;
-    const wall_ns from = {MAX_OF(counter->t[0].ns, job->from.ns)};
-    const wall_ns to = {MIN_OF(counter->t[counter->n - 1].ns, job->to.ns)};
-    const struct time_integral c = series_integral(counter, SAMPLED_INTERVAL, from, to);
-    const struct time_integral p = series_integral(power, SAMPLED_POINT, from, to);
-    return c.sum > 0 && p.sum > 0 ? (c.sum / c.covered_s) / (p.sum / p.covered_s) : NAN;
+    return s && from.ns < to.ns ? series_integral(s, how, from, to) : (struct time_integral){0};
 }
 
-static void energy_by_counter(struct gpu_use *u, const struct series *counter,
-                              const struct span_of *w)
+/* What the counter says over what the samples of power say; 1: not comparable. */
+static double power_factor(const struct energy_series *x, const struct span_of *job)
 {
-    const struct time_integral c = series_integral(counter, SAMPLED_INTERVAL, w->from, w->to);
-    if (c.covered_s <= 0)
-        return;
-    u->energy_j = c.sum;
-    u->mean[GPU_MEAN_POWER] = c.sum / c.covered_s;
-    u->measured_share = c.covered_s / ns_to_s(w->to.ns - w->from.ns);
+    if (!x->counter || !x->power || x->counter->n < COUNTER_LEAST)
+        return 1;
+    const wall_ns from = {MAX_OF(x->counter->t[0].ns, job->from.ns)};
+    const wall_ns to = {MIN_OF(x->counter->t[x->counter->n - 1].ns, job->to.ns)};
+    const struct time_integral c = integral_or_none(x->counter, SAMPLED_INTERVAL, from, to);
+    const struct time_integral p = integral_or_none(x->power, SAMPLED_POINT, from, to);
+    if (c.sum <= 0 || p.sum <= 0)
+        return 1;
+    const double factor = (c.sum / c.covered_s) / (p.sum / p.covered_s);
+    return fabs(factor - 1) <= CORRECTION_MOST ? factor : 1;
+}
+
+static void add_power(struct time_integral *sum, const struct energy_series *x, double factor,
+                      wall_ns from, wall_ns to)
+{
+    const struct time_integral p = integral_or_none(x->power, SAMPLED_POINT, from, to);
+    sum->sum += p.sum * factor;
+    sum->covered_s += p.covered_s;
+}
+
+/* Where the counter's word begins, or ends, at an edge of from..to: at the edge itself when most of
+ * the interval around it lies in the window, else at the next reading inside. What a reading says
+ * of an interval that is mostly outside is not what happened inside. */
+static int64_t counter_edge(const struct series *c, wall_ns from, wall_ns to, wall_ns edge)
+{
+    const int64_t usual = (int64_t)(usual_distance(c) * (double)NS_PER_S);
+    const bool begins = edge.ns == from.ns;
+    int64_t best = begins ? to.ns : from.ns;
+    for (size_t i = 0; i < c->n; i++) {
+        const int64_t end = c->t[i].ns, begin = i ? c->t[i - 1].ns : end - usual;
+        const int64_t lo = MAX_OF(begin, from.ns), hi = MIN_OF(end, to.ns);
+        if (hi <= lo || 2 * (hi - lo) < end - begin)
+            continue;
+        best = begins ? MIN_OF(best, lo) : MAX_OF(best, hi);
+    }
+    return best;
+}
+
+static struct time_integral energy_of(const struct energy_series *x, double factor, wall_ns from,
+                                      wall_ns to)
+{
+    const struct series *c = x->counter;
+    const double window_s = ns_to_s(to.ns - from.ns);
+    struct time_integral sum = {0};
+    if (!c || c->n < 2 || (x->power && usual_distance(c) * COUNTER_LEAST > window_s)) {
+        add_power(&sum, x, factor, from, to);
+        return sum;
+    }
+    const wall_ns lo = {counter_edge(c, from, to, from)}, hi = {counter_edge(c, lo, to, to)};
+    sum = integral_or_none(c, SAMPLED_INTERVAL, lo, hi);
+    add_power(&sum, x, factor, from, lo);
+    add_power(&sum, x, factor, hi, to);
+    return sum;
 }
 
 static const struct series *series_like(const struct series *v, size_t n,
-                                        const struct series_key *k)
+                                        const struct gpu_efficiency *g)
 {
     for (size_t i = 0; i < n; i++)
-        if (strcmp(v[i].key.node, k->node) == 0 && strcmp(v[i].key.entity, k->entity) == 0)
-            return &v[i];
+        if (strcmp(v[i].key.node, g->node) == 0 && strcmp(v[i].key.entity, g->entity) == 0)
+            return v[i].n ? &v[i] : NULL;
     return NULL;
 }
 
-static int read_energy(struct reader *rd, const struct span_of *w, size_t n_w, struct err *e)
+/* The job first: its factor is good for the loop. */
+static int read_energy(struct reader *rd, const struct span_of *w, double *factors, struct err *e)
 {
-    const struct span_of *job = &w[n_w - 1];
     struct series *counters, *powers;
     size_t n = 0, n_powers = 0;
-    int rc = read_metric(rd, M_GPU_ENERGY, job, INTEGRAL_POINTS, &counters, &n, e);
+    int rc = read_metric(rd, M_GPU_ENERGY, w, INTEGRAL_POINTS, &counters, &n, e);
     if (rc == 0)
-        rc = read_metric(rd, M_GPU_POWER, job, INTEGRAL_POINTS, &powers, &n_powers, e);
-    for (size_t i = 0; rc == 0 && i < n; i++) {
-        struct gpu_efficiency *g = find_gpu(rd->out, &counters[i].key);
-        const struct series *power = series_like(powers, n_powers, &counters[i].key);
-        const double factor = energy_factor(&counters[i], power, job);
-        for (size_t k = 0; g && k < n_w; k++) {
-            struct gpu_use *u = use_of(g, &w[k]);
-            if (fabs(factor - 1) <= CORRECTION_MOST) {
-                u->energy_j *= factor;
-                u->mean[GPU_MEAN_POWER] *= factor;
-            } else if (!isnan(factor) || isnan(u->energy_j)) {
-                energy_by_counter(u, &counters[i], &w[k]);
-            }
-        }
+        rc = read_metric(rd, M_GPU_POWER, w, INTEGRAL_POINTS, &powers, &n_powers, e);
+    for (size_t i = 0; rc == 0 && i < rd->out->n_gpus; i++) {
+        struct gpu_efficiency *g = &rd->out->gpus[i];
+        struct gpu_use *u = use_of(g, w);
+        const struct energy_series x = {series_like(counters, n, g),
+                                        series_like(powers, n_powers, g)};
+        if (!w->loop)
+            factors[i] = power_factor(&x, w);
+        const struct time_integral j = energy_of(&x, factors[i], w->from, w->to);
+        if (j.covered_s <= 0)
+            continue;
+        u->energy_j = j.sum;
+        u->mean[GPU_MEAN_POWER] = j.sum / j.covered_s;
+        u->measured_share = j.covered_s / ns_to_s(w->to.ns - w->from.ns);
     }
     return rc;
 }
@@ -583,7 +624,8 @@ static int read_window(struct reader *rd, const struct span_of *w, struct err *e
 {
     int rc = 0;
     for (enum gpu_mean m = 0; rc == 0 && m < GPU_MEANS; m++)
-        rc = read_mean(rd, m, w, e);
+        if (m != GPU_MEAN_POWER) /* it follows from the energy */
+            rc = read_mean(rd, m, w, e);
     if (rc == 0)
         rc = read_most(rd, M_GPU_MEM_USED, w, set_mem_used, e);
     if (rc == 0)
@@ -594,18 +636,22 @@ static int read_window(struct reader *rd, const struct span_of *w, struct err *e
 static int read_all(struct reader *rd, struct arena *a, struct err *e)
 {
     struct efficiency *x = rd->out;
-    const struct span_of w[] = {{x->window.from, x->window.to, true},
-                                {x->job_from, x->job_to, false}};
-    const size_t first = x->window.known && x->window.from.ns < x->window.to.ns ? 0 : 1;
+    const struct span_of w[] = {{x->job_from, x->job_to, false},
+                                {x->window.from, x->window.to, true}};
+    const size_t n = x->window.known && x->window.from.ns < x->window.to.ns ? 2 : 1;
     int rc = find_gpus(rd, a, e);
-    for (size_t i = first; rc == 0 && x->n_gpus && i < COUNT_OF(w); i++)
+    if (rc != 0 || x->n_gpus == 0)
+        return rc;
+    double *factors = arena_array(rd->arena, double, x->n_gpus);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
         rc = read_window(rd, &w[i], e);
-    if (rc == 0 && x->n_gpus)
-        rc = read_energy(rd, w + first, COUNT_OF(w) - first, e);
-    if (rc == 0 && x->n_gpus)
-        rc = read_most(rd, M_GPU_MEM_TOTAL, &w[1], set_mem_total, e);
-    if (rc == 0 && x->n_gpus)
-        rc = read_most(rd, M_GPU_JOB_PROCESSES, &w[1], set_used, e);
+        if (rc == 0)
+            rc = read_energy(rd, &w[i], factors, e);
+    }
+    if (rc == 0)
+        rc = read_most(rd, M_GPU_MEM_TOTAL, &w[0], set_mem_total, e);
+    if (rc == 0)
+        rc = read_most(rd, M_GPU_JOB_PROCESSES, &w[0], set_used, e);
     return rc;
 }
 
