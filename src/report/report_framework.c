@@ -117,12 +117,13 @@ static void put_last(const struct report *r, struct doc *d)
     }
     if (n < 2)
         return;
+    const struct steps_row *row = report_best_row(r);
     const bool cuda = s->items[0].rank->process->device >= 0;
     const struct figure f = {
         .kind = FIGURE_STACK,
-        .words = {.title =
-                      arena_printf(r->arena, "Last %zu training iterations, rank %lld, host time%s",
-                                   n, (long long)s->items[0].rank->rank, cuda ? " (launch)" : ""),
+        .words = {.title = arena_printf(r->arena, "Last %zu training iterations, rank %lld, %s", n,
+                                        (long long)s->items[0].rank->rank,
+                                        row ? report_clock_text(r, row, REPORT_HOST) : "host time"),
                   .unit = "s"},
         .caption = cuda ? "The host launches work and goes on: where it waits, it waits for the "
                           "GPU, whichever part that is in."

@@ -102,35 +102,13 @@ double gpuview_number(const struct gpu_view *v, enum gpu_number n)
 
 /* ---- reasons ---- */
 
-/* Tensor, SM and DRAM activity are read by a probe of their own: when it cannot run at all, the
- * loss is about the probe. */
-static bool is_gpm(const char *metric)
-{
-    static const char *const v[] = {"gpu.sm_active", "gpu.sm_occupancy", "gpu.tensor_active",
-                                    "gpu.dram_active"};
-    for (size_t i = 0; i < COUNT_OF(v); i++)
-        if (strcmp(v[i], metric) == 0)
-            return true;
-    return false;
-}
-
-static const char *why_no_metric(const struct gpu_view *v, const char *node, const char *metric)
-{
-    const char *what;
-    for (size_t i = 0; is_gpm(metric) && i < v->lost->n; i++) {
-        const struct run_loss *l = &v->lost->v[i];
-        if (strcmp(l->node, node) == 0 && strcmp(l->loss.what, "nvml_gpm") == 0)
-            return *l->loss.why ? l->loss.why : losses[l->loss.id].help;
-    }
-    return loss_list_why(v->lost, node, metric, &what);
-}
-
-/* The first GPU of the job without values of the metric. */
+/* By the first GPU that the job used. */
 static const char *why_metric(const struct gpu_view *v, const char *metric)
 {
+    const char *what;
     for (size_t i = 0; i < v->x.n_gpus; i++)
         if (v->x.gpus[i].used)
-            return why_no_metric(v, v->x.gpus[i].node, metric);
+            return loss_list_why(v->lost, v->x.gpus[i].node, metric, &what);
     return "no GPU was measured";
 }
 
@@ -221,16 +199,26 @@ void gpuview_missing(const struct gpu_view *v,
 
 /* ---- words ---- */
 
+/* Three digits: "13.7 mJ", "86.5 J", "10.7 kJ". */
+static const char *three_digits(struct arena *a, double v, const char *unit)
+{
+    return arena_printf(a, "%.*f %s", v < 9.995 ? 2 : v < 99.95 ? 1 : 0, v, unit);
+}
+
 const char *joules_text(struct arena *a, double j)
 {
-    const double kj = j / 1000, wh = j / 3600;
     if (isnan(j))
         return "-";
-    if (j < 1000)
-        return arena_printf(a, j < 10 ? "%.2f J" : j < 100 ? "%.1f J" : "%.0f J", j);
-    if (wh < 1000)
-        return arena_printf(a, kj < 10 ? "%.2f kJ (%.3g Wh)" : "%.3g kJ (%.3g Wh)", kj, wh);
-    return arena_printf(a, "%.3g kWh", wh / 1000);
+    if (j > 0 && j < 0.9995)
+        return three_digits(a, j * 1e3, "mJ");
+    if (j < 999.5)
+        return three_digits(a, j, "J");
+    const double wh = j / 3600;
+    const char *hours = wh < 999.5 ? three_digits(a, wh, "Wh") : three_digits(a, wh / 1e3, "kWh");
+    const char *text = j < 999.5e3   ? three_digits(a, j / 1e3, "kJ")
+                       : j < 999.5e6 ? three_digits(a, j / 1e6, "MJ")
+                                     : three_digits(a, j / 1e9, "GJ");
+    return arena_printf(a, "%s (%s)", text, hours);
 }
 
 static const char *value(const struct gpu_view *v, double x, const char *unit)

@@ -56,7 +56,7 @@ const char *gpuview_compute(const struct gpu_view *v);
 const char *gpuview_clock(const struct gpu_view *v, const struct gpu_use *u);
 /* "689 W; 20.2 J a step, 1.26 J a sample". */
 const char *gpuview_power(const struct gpu_view *v);
-/* "4.21 kJ (1.17 Wh)". */
+/* "13.7 mJ", "4.21 kJ (1.17 Wh)"; "-" for NAN. */
 const char *joules_text(struct arena *a, double j);
 /* "6.42 GiB allocated at most, 6.60 GiB reserved; 7.42 of 140 GiB of the GPU in use". */
 const char *gpuview_memory(const struct gpu_view *v);
