@@ -169,7 +169,10 @@ static int make(struct run *r, struct check *c, const struct cmd_args *args, str
     int rc = rules_read_steps(r, c->arena, &steps, e);
     if (rc != 0)
         return rc;
-    struct report_ask ask = {.ranks = steps.ranks, .n_ranks = steps.n_ranks};
+    struct report_ask ask = {.ranks = steps.ranks,
+                             .n_ranks = steps.n_ranks,
+                             .named = steps.named,
+                             .n_named = steps.n_named};
     g->path = run_get_info(r)->path;
     g->ask = ask;
     gather_begin(g);

@@ -12,15 +12,24 @@
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "cmd/window.h"
+#include "query/efficiency.h"
 #include "view/statview.h"
 
-enum { O_JSON, O_CSV, O_ALL, O_NODE, O_FROM, O_TO, O_DIR };
+enum { O_JSON, O_CSV, O_ALL, O_WINDOW, O_NODE, O_FROM, O_TO, O_DIR };
+
+/* Both: the loop, where there is one, then the job. */
+enum window { WINDOW_JOB, WINDOW_LOOP, WINDOW_BOTH };
+static const char *const windows[] = {"job", "loop", "both", NULL};
 
 static const struct opt options[] = {
     [O_JSON] = OPT_ROW_JSON,
     [O_CSV] = OPT_ROW_CSV,
     [O_ALL] = {"all", 'a', NULL, OPT_FLAG,
                .help = "Every series there is, not only the summary of each node."},
+    [O_WINDOW] = {"window", 0, "WHICH", OPT_CHOICE, .choices = windows,
+                  .help =
+                      "Of the whole job, of the training loop after its warm-up, or of both, the "
+                      "loop first (default: both for people, job with --json and --csv)."},
     [O_NODE] = {"node", 0, "ID", OPT_STRING, .help = "Only this node."},
     [O_FROM] = OPT_ROW_FROM,
     [O_TO] = OPT_ROW_TO,
@@ -30,39 +39,88 @@ static const struct opt options[] = {
 
 static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
 
-static int read_lines(struct run *r, const struct cmd_args *args, struct arena *a,
-                      struct statview *out, struct err *e)
+/* At most the loop and the job, in this order. */
+struct stats {
+    struct statview v[2];
+    size_t n;
+};
+
+static int read_window(struct run *r, const struct cmd_args *args, wall_ns from, wall_ns to,
+                       struct arena *a, struct stats *out, struct err *e)
+{
+    const struct series_ask ask = {.node = args->opt[O_NODE].text, .from = from, .to = to};
+    const int rc = statview_read(&out->v[out->n], r, &ask, args->opt[O_ALL].given, a, e);
+    out->n += rc == 0;
+    return rc;
+}
+
+/* Where there are no training steps there is no loop; who asked for nothing else hears why. */
+static int read_loop(struct run *r, const struct cmd_args *args, bool only, struct arena *a,
+                     struct stats *out, struct err *e)
+{
+    struct arena scratch = {0};
+    struct rank_steps *ranks;
+    struct loop_window w = {0};
+    size_t n;
+    int rc = steps_read(r, &scratch, &ranks, &n, e);
+    if (rc == 0)
+        loop_window_of(ranks, n, &w);
+    arena_free(&scratch);
+    if (rc == 0 && !w.known)
+        return only ? err_set(e, ERR_NOT_FOUND, "run '%s' has no training steps",
+                              run_get_info(r)->name)
+                    : 0;
+    if (rc == 0)
+        rc = read_window(r, args, w.from, w.to, a, out, e);
+    if (rc == 0)
+        out->v[out->n - 1].window = "loop";
+    return rc;
+}
+
+static int read_stats(struct run *r, const struct cmd_args *args, enum output output,
+                      struct arena *a, struct stats *out, struct err *e)
 {
     const struct run_info *info = run_get_info(r);
-    struct series_ask ask = {.node = args->opt[O_NODE].text};
+    const bool given = args->opt[O_FROM].given || args->opt[O_TO].given;
+    enum window which = output == OUTPUT_TEXT && !given ? WINDOW_BOTH : WINDOW_JOB;
     wall_ns window[2];
-    const int rc =
-        window_of(&args->opt[O_FROM], &args->opt[O_TO], info->start, info->end, window, e);
-    if (rc != 0)
-        return rc;
-    ask.from = window[0];
-    ask.to = window[1];
-    return statview_read(out, r, &ask, args->opt[O_ALL].given, a, e);
+    if (args->opt[O_WINDOW].given && given)
+        return err_set(e, ERR_USAGE, "--window and --from or --to exclude each other");
+    if (args->opt[O_WINDOW].given)
+        which = (enum window)args->opt[O_WINDOW].number;
+    int rc = window_of(&args->opt[O_FROM], &args->opt[O_TO], info->start, info->end, window, e);
+    if (rc == 0 && which != WINDOW_JOB)
+        rc = read_loop(r, args, which == WINDOW_LOOP, a, out, e);
+    if (rc == 0 && which != WINDOW_LOOP)
+        rc = read_window(r, args, window[0], window[1], a, out, e);
+    return rc;
 }
 
 /* ------------------------------------------------------------------------------------------------
  * Printing */
 
-static void print_json(const struct statview *lines)
+static void print_json(const struct stats *s)
 {
     struct buf b = {0};
     struct jw j = {.out = &b, .indent = 2};
-    statview_json(&j, lines);
+    jw_array(&j, NULL);
+    for (size_t i = 0; i < s->n; i++)
+        statview_lines_json(&j, &s->v[i]);
+    jw_end(&j);
     output_buf(&b);
     buf_free(&b);
 }
 
-static void print_csv(const struct statview *lines)
+static void print_csv_head(bool all)
 {
-    printf("node,metric,%sunit", lines->all ? "entity," : "");
+    printf("node,metric,%sunit", all ? "entity," : "");
     for (size_t k = 0; k < STAT_NUMBERS; k++)
         printf(",%s", stat_number_name(k));
-    puts(",count");
+    puts(",count,window");
+}
+
+static void print_csv(const struct statview *lines)
+{
     for (size_t i = 0; i < lines->n; i++) {
         const struct stat_line *l = &lines->v[i];
         csv_text(stdout, l->node);
@@ -78,7 +136,7 @@ static void print_csv(const struct statview *lines)
             putchar(',');
             csv_number(stdout, stat_number(l->s, k));
         }
-        printf(",%llu\n", (unsigned long long)l->s->count);
+        printf(",%llu,%s\n", (unsigned long long)l->s->count, lines->window);
     }
 }
 
@@ -115,37 +173,48 @@ static void print_table(const struct statview *lines, struct arena *a)
     table_print(&t, stdout, term_width(stdout), term_color(stdout));
 }
 
-static void print(enum output output, const struct statview *lines, struct arena *a)
+static void print(enum output output, const struct stats *s, struct arena *a)
 {
     if (output == OUTPUT_JSON)
-        print_json(lines);
-    else if (output == OUTPUT_CSV)
-        print_csv(lines);
-    else
-        print_table(lines, a);
+        print_json(s);
+    if (output == OUTPUT_CSV)
+        print_csv_head(s->v[0].all);
+    for (size_t i = 0; i < s->n && output != OUTPUT_JSON; i++) {
+        if (output == OUTPUT_CSV) {
+            print_csv(&s->v[i]);
+            continue;
+        }
+        if (s->n > 1)
+            printf("%s%s\n", i ? "\n" : "",
+                   strcmp(s->v[i].window, "loop") == 0 ? "training loop" : "whole job");
+        print_table(&s->v[i], a);
+    }
 }
 
 static int run(const struct cmd_args *args, struct err *e)
 {
     enum output output;
     struct arena a = {0};
-    struct statview lines = {0};
+    struct stats stats = {0};
     struct run *r = NULL;
     int rc = output_choose(&output, &args->opt[O_JSON], &args->opt[O_CSV], e);
     if (rc == 0)
         rc = runview_open(&r, args->opt[O_DIR].text, args->arg[0], e);
     if (rc == 0)
-        rc = read_lines(r, args, &a, &lines, e);
+        rc = read_stats(r, args, output, &a, &stats, e);
     if (rc == 0)
-        print(output, &lines, &a);
+        print(output, &stats, &a);
     run_close(r);
     arena_free(&a);
     return rc;
 }
 
 static const char *const help[] = {
-    "One row per node for CPU, GPU, their memory, I/O wait and network; GPUs of a node are taken "
-    "together. Quantiles are exact to the stored resolution.",
+    "One row per node for CPU, GPU, their memory, I/O wait and network, and for how much of the "
+    "GPUs "
+    "was at work; GPUs of a node are taken together. Quantiles are exact to the stored resolution.",
+    "The training loop comes first, from its first step after the warm-up to its last, then the "
+    "whole job.",
     "What was not measured says why instead of showing a zero.",
     NULL,
 };

@@ -170,6 +170,8 @@ static void write_report(const struct run_verdict_ask *ask, struct run *r, const
                                     .n_own = own->n,
                                     .ranks = own->steps.ranks,
                                     .n_ranks = own->steps.n_ranks,
+                                    .named = own->steps.named,
+                                    .n_named = own->steps.n_named,
                                     .right_size = own->right_size};
     struct report *report;
     struct err e;

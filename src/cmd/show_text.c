@@ -196,30 +196,49 @@ static const struct table_column phase_columns[] = {
     {0},
 };
 
-/* "1 000 train steps of 2 ranks, half of them within 12.3 ms". Ranks are alike enough that the one
- * with most steps stands for all. */
-static void put_steps(const struct show *s, enum event_mode mode)
+/* The steps of a mode, of all ranks: ranks are alike enough that the one with most steps stands for
+ * all. */
+struct mode_steps {
+    struct step_stats best;
+    const struct rank_steps *rank;
+    size_t ranks;
+    double steady, overall; /* samples/s of all ranks; NAN: of one it is not known */
+};
+
+static struct mode_steps steps_of(const struct show *s, enum event_mode mode)
 {
-    struct step_stats best = {0};
-    size_t ranks = 0;
+    struct mode_steps x = {0};
     for (size_t i = 0; i < s->n_ranks; i++) {
         struct step_stats one;
         step_stats_of(&s->ranks[i], mode, s->arena, &one);
-        ranks += one.count > 0;
-        best = one.count > best.count ? one : best;
+        if (one.count == 0)
+            continue;
+        x.ranks++;
+        x.steady += one.throughput_steady;
+        x.overall += one.throughput_overall;
+        if (one.count > x.best.count) {
+            x.best = one;
+            x.rank = &s->ranks[i];
+        }
     }
-    if (ranks == 0)
-        return;
+    return x;
+}
+
+/* "1 000 train on each of 2 ranks, p50 12.3 ms, p95 14.1 ms". */
+static void put_steps(const struct show *s, enum event_mode mode)
+{
+    const struct mode_steps x = steps_of(s, mode);
     char count[HUMAN_LEN], p50[HUMAN_LEN], p95[HUMAN_LEN];
-    put_line(s, "steps", "%s %s%s, p50 %s, p95 %s%s", human_count(best.count, count, sizeof count),
-             mode_name(mode),
-             ranks > 1 ? arena_printf(s->arena, " on each of %zu ranks", ranks) : "",
-             human_value(best.p50_s, "s", p50, sizeof p50),
-             human_value(best.p95_s, "s", p95, sizeof p95),
-             isnan(best.throughput_steady)
+    if (x.ranks == 0)
+        return;
+    put_line(s, "steps", "%s %s%s, p50 %s, p95 %s%s",
+             human_count(x.best.count, count, sizeof count), mode_name(mode),
+             x.ranks > 1 ? arena_printf(s->arena, " on each of %zu ranks", x.ranks) : "",
+             human_value(x.best.p50_s, "s", p50, sizeof p50),
+             human_value(x.best.p95_s, "s", p95, sizeof p95),
+             mode == MODE_TRAIN || isnan(x.steady)
                  ? ""
-                 : arena_printf(s->arena, ", %.1f samples/s%s", best.throughput_steady,
-                                ranks > 1 ? " a rank" : ""));
+                 : arena_printf(s->arena, ", %.1f samples/s", x.steady));
 }
 
 static void put_phases(const struct show *s)
@@ -244,6 +263,112 @@ static void put_phases(const struct show *s)
     table_print(&t, stdout, term_width(stdout), term_color(stdout));
     for (enum event_mode m = 0; m < MODE_N; m++)
         put_steps(s, m);
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * The training loop */
+
+/* What one iteration is spent on, as one clock saw it: "forward 7.69 ms, backward 17.7 ms". */
+static void put_clock(const struct show *s, const struct step_stats *x, const char *label,
+                      const double *part_s, double between_s)
+{
+    const char *text = "";
+    char took[HUMAN_LEN];
+    for (size_t k = 0; k <= step_parts(); k++) {
+        const double v = k < step_parts() ? part_s[k] : between_s;
+        if (!isnan(v) && v > 0 && v >= x->iteration_mean_s / 1000)
+            text = arena_printf(s->arena, "%s%s%s %s", text, *text ? ", " : "",
+                                k < step_parts() ? step_part_name(k) : "between steps",
+                                human_value(v, "s", took, sizeof took));
+    }
+    if (*text)
+        put_line(s, "", "%s: %s", label, text);
+}
+
+static void put_iteration(const struct show *s, const struct mode_steps *x)
+{
+    const struct step_stats *b = &x->best;
+    char p50[HUMAN_LEN], p95[HUMAN_LEN], n[HUMAN_LEN];
+    if (b->iterations == 0)
+        return;
+    const char *left_out =
+        b->warmup + b->disturbed
+            ? arena_printf(s->arena, ", without %zu of warm-up%s", b->warmup,
+                           b->disturbed
+                               ? arena_printf(s->arena, " and %zu that were recorded in detail",
+                                              b->disturbed)
+                               : "")
+            : "";
+    put_line(s, "iteration", "p50 %s, p95 %s, of %s%s",
+             human_value(b->iteration_p50_s, "s", p50, sizeof p50),
+             human_value(b->iteration_p95_s, "s", p95, sizeof p95),
+             human_count(b->iterations, n, sizeof n), left_out);
+    const bool cuda = x->rank->process->device >= 0;
+    if (b->gpu_timed_steps)
+        put_clock(s, b,
+                  arena_printf(s->arena, "GPU time, %zu of %zu steps timed", b->gpu_timed_steps,
+                               b->count),
+                  b->gpu_part_s, NAN);
+    put_clock(s, b, cuda && !b->gpu_timed_steps ? "host time (launch)" : "host time",
+              b->host_part_s, b->between_s);
+}
+
+/* A rank that gives more digits than a reader takes in helps nobody. */
+static const char *rate_text(const struct show *s, double v)
+{
+    return arena_printf(s->arena, v < 10 ? "%.2f" : "%.1f", v);
+}
+
+static void put_throughput(const struct show *s, const struct mode_steps *x)
+{
+    if (isnan(x->steady))
+        return;
+    put_line(s, "throughput", "%s samples/s steady%s%s", rate_text(s, x->steady),
+             x->overall > 0 ? arena_printf(s->arena, ", %s overall", rate_text(s, x->overall)) : "",
+             x->ranks > 1 ? arena_printf(s->arena, ", %zu ranks together", x->ranks) : "");
+}
+
+static void put_gpu(const struct show *s)
+{
+    const struct gpu_view *g = &s->gpu;
+    if (g->x.n_used == 0)
+        return;
+    put_line(s, "GPU", "%s", gpuview_activity(g, g->use));
+    put_line(s, "compute", "%s", gpuview_compute(g));
+    put_line(s, "power", "%s", gpuview_power(g));
+    put_line(s, "clock", "%s", gpuview_clock(g, g->use));
+}
+
+static void put_loop(const struct show *s)
+{
+    const struct mode_steps x = steps_of(s, MODE_TRAIN);
+    if (x.ranks == 0)
+        return;
+    const struct loop_window *w = &s->gpu.x.window;
+    char took[HUMAN_LEN];
+    put_title(
+        arena_printf(s->arena, "training loop (%s%s)",
+                     human_value(wall_span_s(w->from, w->to), "s", took, sizeof took),
+                     w->steady && s->phases.loop_start.ns < w->from.ns ? " after warm-up" : ""));
+    put_iteration(s, &x);
+    put_throughput(s, &x);
+    put_gpu(s);
+}
+
+/* What the loop says, where there is none; and what only the whole job has. */
+static void put_job(const struct show *s)
+{
+    const struct gpu_view *g = &s->gpu;
+    if (g->x.n_used == 0)
+        return;
+    put_title("GPUs, whole job");
+    if (g->loop)
+        put_line(s, "GPU", "%s", gpuview_activity(g, &g->x.job));
+    else
+        put_gpu(s);
+    if (!isnan(g->x.job.energy_j))
+        put_line(s, "energy", "%s", joules_text(s->arena, g->x.job.energy_j));
+    put_line(s, "memory", "%s", gpuview_memory(g));
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -300,7 +425,7 @@ static void put_utilization(const struct show *s)
         for (size_t k = 0; k < COUNT_OF(v); k++)
             table_cell(&t, "%s", human_value(v[k], l->unit, text, sizeof text));
     }
-    put_title("utilization");
+    put_title("utilization, whole job");
     table_print(&t, stdout, term_width(stdout), term_color(stdout));
 }
 
@@ -417,7 +542,9 @@ void show_text(const struct show *s)
     put_nodes(s);
     put_recorded(s);
     put_cost(s);
+    put_loop(s);
     put_phases(s);
+    put_job(s);
     put_utilization(s);
     put_marks(s);
     put_losses(s);

@@ -7,10 +7,15 @@
 #include "report/report_own.h"
 
 static const struct page_link contents[] = {
-    {"job", "Training job summary"},     {"system", "System usage"},
-    {"framework", "Framework metrics"},  {"general", "General metrics"},
-    {"operators", "Operators"},          {"rules", "Rules summary"},
-    {"measured", "How it was measured"}, {0},
+    {"loop", "Training loop"},
+    {"job", "Training job summary"},
+    {"system", "System usage"},
+    {"framework", "Framework metrics"},
+    {"general", "General metrics"},
+    {"operators", "Operators"},
+    {"rules", "Rules summary"},
+    {"measured", "How it was measured"},
+    {0},
 };
 
 /* "finished: 13.7 s on 1 node with 1 GPU, started 2026-11-15 14:26:24.303 +0000" */
@@ -35,6 +40,7 @@ static void put_all(const struct report *r, enum doc_kind kind, struct buf *out)
     doc_open(&d, kind, out, r->arena, &head);
     doc_contents(&d, contents);
     report_put_head(r, &d);
+    report_put_loop(r, &d);
     report_put_job(r, &d);
     report_put_system(r, &d);
     report_put_framework(r, &d);

@@ -21,6 +21,8 @@ struct report_ask {
     size_t n_own;
     struct rank_steps *ranks; /* steps_read of the run, where they were read; NULL: read here */
     size_t n_ranks;
+    struct node_events *named; /* events read with them, see show_read_named */
+    size_t n_named;
     const struct right_size *right_size; /* NULL: none is proposed */
     wall_ns now;                         /* when the report is made; 0: by the clock */
 };

@@ -16,7 +16,11 @@ static const struct {
 } charts[] = {
     {"CPU",
      {{"CPU utilization", "cpu.util", ENTITY_TOTAL}, {"I/O wait", "cpu.iowait", ENTITY_TOTAL}}},
-    {"GPU", {{"GPU utilization, mean of all", "gpu.util", NULL}}},
+    {"GPU", {{"GPU utilization", "gpu.util", NULL}, {"SMs active", "gpu.sm_active", NULL}}},
+    {"GPU units",
+     {{"tensor cores active", "gpu.tensor_active", NULL},
+      {"memory bandwidth used", "gpu.dram_active", NULL}}},
+    {"GPU power", {{"power, mean of GPUs", "gpu.power", NULL}}},
     {"Memory", {{"CPU memory", "mem.util", NULL}, {"GPU memory, mean of all", "gpu.mem", NULL}}},
     {"Network", {{"received", "net.rx", ENTITY_TOTAL}, {"sent", "net.tx", ENTITY_TOTAL}}},
 };
@@ -127,6 +131,12 @@ int report_charts_read(struct report *r, struct run *run, struct err *e)
 
 /* ---- steps ---- */
 
+/* Of a step that nothing follows, its own duration. */
+static double iteration_s(const struct step *s)
+{
+    return ns_to_s(MAX_OF(step_iteration_ns(s), s->dur_ns));
+}
+
 /* The training steps that count, in stretches of `each`. */
 static void take_pace(struct report *r, const struct rank_steps *rank, struct report_pace *out)
 {
@@ -144,7 +154,7 @@ static void take_pace(struct report *r, const struct rank_steps *rank, struct re
         const struct step *s = &rank->steps[i];
         if (s->mode != MODE_TRAIN || s->cut)
             continue;
-        const double took = (double)s->dur_ns / (double)NS_PER_S;
+        const double took = iteration_s(s);
         const size_t k = out->n;
         if (in == 0)
             out->step[k] = (double)s->number, out->min[k] = took, out->max[k] = took;

@@ -20,7 +20,6 @@ static const struct page_column step_columns[] = {
     {"p95", .right = true},
     {"p99", .right = true},
     {"Max", .right = true},
-    {"Samples/s", .right = true},
     {0},
 };
 
@@ -36,9 +35,6 @@ static void put_steps_row(const struct report *r, struct doc *d, const struct st
     doc_number(d, (double)s->count, human_count(s->count, text, sizeof text));
     for (size_t i = 0; i < COUNT_OF(v); i++)
         doc_number(d, v[i], human_value(v[i], "s", text, sizeof text));
-    doc_number(d, s->throughput_steady,
-               isnan(s->throughput_steady) ? "-"
-                                           : arena_printf(r->arena, "%.1f", s->throughput_steady));
 }
 
 static void put_steps(const struct report *r, struct doc *d)
@@ -63,34 +59,12 @@ static size_t parts_told(const struct report *r, size_t parts[STEP_PARTS_MOST])
     return n;
 }
 
-/* Columns: rank, mode, then the parts of which anybody told something. */
-static void put_parts(const struct report *r, struct doc *d)
-{
-    struct page_column columns[STEP_PARTS_MOST + 4] = {{"Rank"}, {"Mode"}};
-    size_t parts[STEP_PARTS_MOST];
-    const size_t n = parts_told(r, parts);
-    char text[HUMAN_LEN];
-    for (size_t k = 0; k < n; k++)
-        columns[2 + k] = (struct page_column){step_part_name(parts[k]), .right = true};
-    doc_table(d, "Where the time of the steps went", columns);
-    for (size_t i = 0; i < r->steps.n_rows; i++) {
-        const struct steps_row *row = &r->steps.rows[i];
-        doc_cell(d, arena_printf(r->arena, "%lld", (long long)row->rank->rank));
-        doc_cell(d, mode_name(row->stats.mode));
-        for (size_t k = 0; k < n; k++) {
-            const double s = steps_row_part_s(row, parts[k]);
-            doc_number(d, s, isnan(s) ? "not told" : human_value(s, "s", text, sizeof text));
-        }
-    }
-    doc_table_end(d);
-}
-
 static void put_pace(const struct report *r, struct doc *d)
 {
     struct svg_line lines[REPORT_RANKS];
     struct figure f = {.kind = FIGURE_LINES,
-                       .words = {.title = "Duration of training steps",
-                                 .desc = "Mean of neighbouring steps; the band goes from the "
+                       .words = {.title = "Duration of training iterations, begin to begin",
+                                 .desc = "Mean of neighbouring iterations; the band goes from the "
                                          "shortest to the longest.",
                                  .unit = "s",
                                  .x = "step"}};
@@ -112,34 +86,48 @@ static void put_pace(const struct report *r, struct doc *d)
     doc_figure(d, &f);
 }
 
+/* What the host did in the iteration: a part of the step, or for part step_parts() what lies
+ * between it and the next one. */
+static double host_part_s(const struct step *x, size_t part)
+{
+    if (part == step_parts())
+        return ns_to_s(MAX_OF(x->between_ns, 0));
+    return ns_to_s(x->part_ns[part]);
+}
+
 /* The last training steps of the first rank, as a stack of their parts. */
 static void put_last(const struct report *r, struct doc *d)
 {
     const struct steps_view *s = &r->steps;
-    const char *names[STEP_PARTS_MOST], *labels[REPORT_LAST_STEPS];
-    double v[REPORT_LAST_STEPS * STEP_PARTS_MOST] = {0};
-    size_t parts[STEP_PARTS_MOST], n = 0;
-    const size_t n_parts = parts_told(r, parts);
+    const char *names[STEP_PARTS_MOST + 1], *labels[REPORT_LAST_STEPS];
+    double v[REPORT_LAST_STEPS * (STEP_PARTS_MOST + 1)] = {0};
+    size_t parts[STEP_PARTS_MOST + 1], n = 0;
+    size_t n_parts = parts_told(r, parts);
+    parts[n_parts++] = step_parts();
     for (size_t k = 0; k < n_parts; k++)
-        names[k] = step_part_name(parts[k]);
+        names[k] = parts[k] < step_parts() ? step_part_name(parts[k]) : "between steps";
     for (size_t i = 0; i < s->n_items && n < REPORT_LAST_STEPS; i++) {
         const struct step *x = s->items[i].step;
         if (s->items[i].rank != s->items[0].rank || x->mode != MODE_TRAIN || x->cut)
             continue;
         labels[n] = arena_printf(r->arena, "%lld", (long long)x->number);
         for (size_t k = 0; k < n_parts; k++)
-            v[n * n_parts + k] = (double)x->part_ns[parts[k]] / (double)NS_PER_S;
+            v[n * n_parts + k] = host_part_s(x, parts[k]);
         n++;
     }
     if (n < 2)
         return;
+    const struct steps_row *row = report_best_row(r);
+    const bool cuda = s->items[0].rank->process->device >= 0;
     const struct figure f = {
         .kind = FIGURE_STACK,
-        .words = {.title = arena_printf(r->arena,
-                                        "Time spent in the last %zu training steps, rank "
-                                        "%lld",
-                                        n, (long long)s->items[0].rank->rank),
+        .words = {.title = arena_printf(r->arena, "Last %zu training iterations, rank %lld, %s", n,
+                                        (long long)s->items[0].rank->rank,
+                                        row ? report_clock_text(r, row, REPORT_HOST) : "host time"),
                   .unit = "s"},
+        .caption = cuda ? "The host launches work and goes on: where it waits, it waits for the "
+                          "GPU, whichever part that is in."
+                        : NULL,
         .stack = {names, n_parts, labels, v, n},
     };
     doc_figure(d, &f);
@@ -207,6 +195,18 @@ static void put_operators(const struct report *r, struct doc *d)
     put_ops(r, d, OP_GPU, "Most expensive GPU operators");
 }
 
+/* Which clock the parts of steps here are by. */
+static void put_clock_note(const struct report *r, struct doc *d)
+{
+    const struct steps_row *row = report_best_row(r);
+    if (row && row->rank->process->device >= 0)
+        doc_text(d,
+                 "Parts of steps in this section are host time: how long the launching thread "
+                 "was in each of them, not how long the GPU worked. %s",
+                 row->stats.gpu_timed_steps ? "GPU times are in the section on the training loop."
+                                            : "GPU times were not recorded.");
+}
+
 void report_put_framework(const struct report *r, struct doc *d)
 {
     const struct verdict *v = report_verdict(r, "OverallFrameworkMetrics");
@@ -216,10 +216,10 @@ void report_put_framework(const struct report *r, struct doc *d)
     } else {
         for (size_t i = 0; v && i < v->n_remarks; i++)
             doc_text(d, "%s", sentence(r->arena, v->remarks[i]));
+        put_clock_note(r, d);
         if (v)
             report_put_plots(r, d, v);
         put_steps(r, d);
-        put_parts(r, d);
         if (r->n_paces)
             put_pace(r, d);
         put_last(r, d);

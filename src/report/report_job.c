@@ -163,45 +163,101 @@ void report_put_job(const struct report *r, struct doc *d)
 
 /* ---- the head ---- */
 
-static const struct stat_line *use_of(const struct report *r, const char *metric)
+static const struct stat_line *use_of(const struct statview *use, const char *metric)
 {
-    for (size_t i = 0; i < r->use.n; i++)
-        if (strcmp(r->use.v[i].metric, metric) == 0 && r->use.v[i].s->count > 0)
-            return &r->use.v[i];
+    for (size_t i = 0; i < use->n; i++)
+        if (strcmp(use->v[i].metric, metric) == 0 && use->v[i].s->count > 0)
+            return &use->v[i];
     return NULL;
 }
 
+/* In the training loop, where there is one. */
 static void put_use_tile(const struct report *r, struct doc *d, const char *name,
                          const char *metric)
 {
     struct node_view *nodes;
-    const struct stat_line *l = use_of(r, metric);
+    const bool loop = r->loop_use.n > 0;
+    const struct stat_line *l = use_of(loop ? &r->loop_use : &r->use, metric);
     const bool several = runview_nodes(r->info, r->arena, &nodes) > 1;
-    char p50[HUMAN_LEN], p95[HUMAN_LEN];
+    char p50[HUMAN_LEN];
     if (!l)
         return;
     human_value(l->s->p50, l->unit, p50, sizeof p50);
-    human_value(l->s->p95, l->unit, p95, sizeof p95);
     doc_tile(d, name, p50,
-             arena_printf(r->arena, "median%s%s; 95th percentile %s", several ? " on " : "",
-                          several ? l->node : "", p95));
+             arena_printf(r->arena, "median %s%s%s", loop ? "in the training loop" : "of the job",
+                          several ? " on " : "", several ? l->node : ""));
 }
 
-/* Of the rank with most training steps: ranks are alike. */
-static void put_step_tile(const struct report *r, struct doc *d)
+static const char *value(const struct report *r, double v, const char *unit)
 {
-    const struct step_stats *best = NULL;
-    char p50[HUMAN_LEN], count[HUMAN_LEN];
+    char text[HUMAN_LEN];
+    return arena_strdup(r->arena, human_value(v, unit, text, sizeof text));
+}
+
+static void put_iteration_tile(const struct report *r, struct doc *d)
+{
+    const struct steps_row *row = report_best_row(r);
+    char count[HUMAN_LEN];
+    if (!row)
+        return;
+    const struct step_stats *s = &row->stats;
+    const bool iterations = s->iterations > 0;
+    human_count(iterations ? s->iterations : s->count, count, sizeof count);
+    doc_tile(d, iterations ? "Training iteration" : "Training step",
+             value(r, iterations ? s->iteration_p50_s : s->p50_s, "s"),
+             arena_printf(r->arena, "median of %s; 95th percentile %s", count,
+                          value(r, iterations ? s->iteration_p95_s : s->p95_s, "s")));
+}
+
+/* Of all ranks together. */
+static void put_throughput_tile(const struct report *r, struct doc *d)
+{
+    double steady = 0, overall = 0;
+    size_t ranks = 0;
     for (size_t i = 0; i < r->steps.n_rows; i++) {
         const struct step_stats *s = &r->steps.rows[i].stats;
-        if (s->mode == MODE_TRAIN && s->count > 0 && (!best || s->count > best->count))
-            best = s;
+        if (s->mode != MODE_TRAIN || s->count == 0)
+            continue;
+        ranks++;
+        steady += s->throughput_steady;
+        overall += s->throughput_overall;
     }
-    if (!best)
+    if (ranks == 0 || isnan(steady))
         return;
-    human_count(best->count, count, sizeof count);
-    doc_tile(d, "Training step", human_value(best->p50_s, "s", p50, sizeof p50),
-             arena_printf(r->arena, "median of %s steps", count));
+    doc_tile(d, "Samples per second", arena_printf(r->arena, "%.1f", steady),
+             arena_printf(r->arena, "steady%s%s",
+                          overall > 0 ? arena_printf(r->arena, "; %.1f overall", overall) : "",
+                          ranks > 1 ? arena_printf(r->arena, ", %zu ranks together", ranks) : ""));
+}
+
+static void put_peak_tile(const struct report *r, struct doc *d)
+{
+    const struct gpu_use *u = r->show.gpu.use;
+    const double tensor = u->mean[GPU_MEAN_TENSOR];
+    if (!isnan(u->mfu_pct))
+        doc_tile(d, "Share of the peak", arena_printf(r->arena, "%.1f %%", u->mfu_pct),
+                 arena_printf(r->arena, "%.0f of %.0f TFLOP/s; tensor cores active %.1f %%",
+                              u->tflops, u->peak_tflops, tensor));
+    else if (!isnan(tensor))
+        doc_tile(d, "Tensor cores active", arena_printf(r->arena, "%.1f %%", tensor),
+                 r->show.gpu.loop ? "mean in the training loop" : "mean of the job");
+}
+
+static void put_energy_tile(const struct report *r, struct doc *d)
+{
+    const struct gpu_view *g = &r->show.gpu;
+    const char *job = isnan(g->x.job.energy_j)
+                          ? NULL
+                          : arena_printf(r->arena, "%s%s in the loop; the job %s",
+                                         value(r, g->use->mean[GPU_MEAN_POWER], "W"),
+                                         g->x.n_used > 1 ? " a GPU" : "",
+                                         joules_text(r->arena, g->x.job.energy_j));
+    if (!isnan(g->x.energy_per_sample_j))
+        doc_tile(d, "Energy a sample", joules_text(r->arena, g->x.energy_per_sample_j), job);
+    else if (!isnan(g->x.energy_per_step_j))
+        doc_tile(d, "Energy a step", joules_text(r->arena, g->x.energy_per_step_j), job);
+    else if (job)
+        doc_tile(d, "Energy", joules_text(r->arena, g->x.job.energy_j), "GPUs, whole job");
 }
 
 static void put_cost_tile(const struct report *r, struct doc *d)
@@ -218,14 +274,17 @@ static void put_tiles(const struct report *r, struct doc *d)
     const struct run_phases *p = &r->show.phases;
     const size_t issues = r->states[RULE_ISSUE];
     doc_tiles(d);
+    put_use_tile(r, d, "GPU utilization", "gpu");
+    put_iteration_tile(r, d);
+    put_throughput_tile(r, d);
+    put_peak_tile(r, d);
+    put_energy_tile(r, d);
+    put_use_tile(r, d, "CPU utilization", "cpu");
     doc_tile(d, r->live ? "Job duration so far" : "Job duration",
              took(r, wall_span_s(p->job_start, p->job_end)),
              p->has_steps ? arena_printf(r->arena, "%.1f %% in the training loop",
                                          show_loop_percent(r->phase_pct))
                           : NULL);
-    put_use_tile(r, d, "GPU utilization", "gpu");
-    put_use_tile(r, d, "CPU utilization", "cpu");
-    put_step_tile(r, d);
     doc_tile(d, "Issues", arena_printf(r->arena, "%zu", issues),
              arena_printf(r->arena, "%zu rules clear, %zu not evaluated", r->states[RULE_CLEAR],
                           r->states[RULE_NOT_EVALUATED]));

@@ -97,6 +97,8 @@ void report_json(const struct report *r, struct buf *out)
     put_run(&j, r);
     jw_key(&j, "utilization");
     statview_json(&j, &r->use);
+    jw_key(&j, "utilization_loop");
+    statview_json(&j, &r->loop_use);
     jw_key(&j, "steps");
     stepsview_json(&j, &r->steps);
     put_operators(&j, r);

@@ -18,6 +18,7 @@ enum {
     REPORT_LAST_STEPS = 30, /* one by one */
     REPORT_OPS = 20,        /* of each device */
     REPORT_GENERAL = 16,    /* kinds of general metrics */
+    REPORT_GPUS = 64,       /* one by one */
 };
 
 /* A line of the overview: mean, lowest and highest sample of all entities in each stretch. */
@@ -52,10 +53,10 @@ struct report {
     bool live;
     const struct run_info *info;
     struct show show;
-    struct statview use;
-    double phase_pct[PHASE_N];   /* as shown: they sum to 100; NAN without steps */
-    double cost, price_per_hour; /* NAN: a price is not known */
-    struct report_rule *rules;   /* costliest first, then by triggers */
+    struct statview use, loop_use; /* of the job, and of its training loop: none without steps */
+    double phase_pct[PHASE_N];     /* as shown: they sum to 100; NAN without steps */
+    double cost, price_per_hour;   /* NAN: a price is not known */
+    struct report_rule *rules;     /* costliest first, then by triggers */
     size_t n_rules;
     size_t states[RULE_STATE_N]; /* how many rules are in each; those that only sum up in none */
     size_t summaries;
@@ -76,6 +77,18 @@ int report_ops_read(struct report *r, struct run *run, struct err *e);
 
 /* ---- writing: one file for each ---- */
 
+/* Whose time it is: the GPU's and the host's are never mixed. */
+enum report_clock { REPORT_GPU, REPORT_HOST, REPORT_CLOCKS };
+
+bool report_row_has_clock(const struct steps_row *row, enum report_clock clock);
+/* "GPU time, 35 of 250 steps timed", "host time", or "host time (launch)" where a GPU does the work
+ * and its time is not known. */
+const char *report_clock_text(const struct report *r, const struct steps_row *row,
+                              enum report_clock clock);
+/* The training steps of the rank that has most: ranks are alike. NULL: there are none. */
+const struct steps_row *report_best_row(const struct report *r);
+
+void report_put_loop(const struct report *r, struct doc *d);
 void report_put_head(const struct report *r, struct doc *d);
 void report_put_job(const struct report *r, struct doc *d);
 void report_put_system(const struct report *r, struct doc *d);

@@ -99,7 +99,25 @@ static int take_show(struct report *r, struct run *run, struct err *e)
 {
     if (!r->ask.ranks)
         return show_read(&r->show, run, r->arena, e);
-    return show_read_steps(&r->show, run, r->ask.ranks, r->ask.n_ranks, r->arena, e);
+    const struct run_steps steps = {r->ask.ranks, r->ask.n_ranks, r->ask.named, r->ask.n_named};
+    return show_read_named(&r->show, run, &steps, r->arena, e);
+}
+
+/* The same numbers as of the whole job, in the training loop. */
+static int take_loop_use(struct report *r, struct run *run, struct err *e)
+{
+    const struct loop_window *w = &r->show.gpu.x.window;
+    const struct series_ask ask = {.from = w->from, .to = w->to};
+    struct summary_line *lines;
+    size_t n;
+    if (!w->known)
+        return 0;
+    const int rc = summary_read(run, &ask, &r->show.losses, r->arena, &lines, &n, e);
+    if (rc == 0) {
+        statview_of(&r->loop_use, lines, n, r->arena);
+        r->loop_use.window = "loop";
+    }
+    return rc;
 }
 
 int report_gather(struct report **out, struct run *run, const struct report_ask *ask,
@@ -114,7 +132,9 @@ int report_gather(struct report **out, struct run *run, const struct report_ask 
         return rc;
     statview_of(&r->use, r->show.lines, r->show.n_lines, a);
     show_percents(&r->show, r->phase_pct);
-    rc = report_charts_read(r, run, e);
+    rc = take_loop_use(r, run, e);
+    if (rc == 0)
+        rc = report_charts_read(r, run, e);
     if (rc == 0)
         rc = report_steps_read(r, run, e);
     if (rc == 0)

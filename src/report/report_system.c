@@ -44,10 +44,36 @@ static void put_remarks(const struct report *r, struct doc *d, const struct verd
         doc_note(d, TONE_INFO, "Not judged: %s.", v->why);
 }
 
+/* Nothing but zeros needs no picture. */
+static bool is_flat_zero(const struct report_chart *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        for (size_t k = 0; k < c->lines[i].n; k++)
+            if (c->lines[i].min[k] != 0 || c->lines[i].max[k] != 0)
+                if (!isnan(c->lines[i].max[k]))
+                    return false;
+    return true;
+}
+
+static void put_flat(const struct report *r, struct doc *d, const struct report_chart *c,
+                     bool several)
+{
+    const char *labels = "";
+    char zero[HUMAN_LEN];
+    for (size_t i = 0; i < c->n; i++)
+        labels = arena_printf(r->arena, "%s%s%s", labels, i ? ", " : "", c->lines[i].label);
+    doc_text(d, "%s%s%s over time (%s): %s in every sample.", c->title, several ? " of " : "",
+             several ? c->node : "", labels, human_value(0, c->unit, zero, sizeof zero));
+}
+
 static void put_chart(const struct report *r, struct doc *d, const struct report_chart *c,
                       bool several, const struct svg_span *spans, size_t n_spans)
 {
     struct svg_line lines[2];
+    if (is_flat_zero(c)) {
+        put_flat(r, d, c, several);
+        return;
+    }
     struct figure f = {
         .kind = FIGURE_LINES,
         .words = {.title = arena_printf(r->arena, "%s%s%s over time", c->title,
@@ -81,14 +107,22 @@ static void put_charts(const struct report *r, struct doc *d)
         doc_text(d, "%zu more nodes are in the table and not in the charts.", r->nodes_left_out);
 }
 
+static void put_use(const struct report *r, struct doc *d, const char *caption,
+                    const struct statview *use)
+{
+    doc_table(d, caption, columns);
+    for (size_t i = 0; i < use->n; i++)
+        put_line(r, d, &use->v[i]);
+    doc_table_end(d);
+}
+
 void report_put_system(const struct report *r, struct doc *d)
 {
     doc_section(d, "system", "System usage statistics");
     put_remarks(r, d, report_verdict(r, "OverallSystemUsage"));
-    doc_table(d, "Resource utilization of each node, over the whole job", columns);
-    for (size_t i = 0; i < r->use.n; i++)
-        put_line(r, d, &r->use.v[i]);
-    doc_table_end(d);
+    if (r->loop_use.n)
+        put_use(r, d, "Resource utilization of each node, in the training loop", &r->loop_use);
+    put_use(r, d, "Resource utilization of each node, over the whole job", &r->use);
     if (r->n_charts)
         put_charts(r, d);
     doc_section_end(d);

@@ -7,6 +7,8 @@ bool rules_are_told(enum event_id id)
     switch (id) {
     case EV_HOOKED:
     case EV_CHECKPOINT:
+    case EV_CUDA_PEAK: /* the report's */
+    case EV_CUDA_RESERVED:
     case EV_FETCH:
     case EV_LOADER_START:
     case EV_LOADER_WORKERS:

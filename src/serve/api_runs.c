@@ -116,7 +116,8 @@ static int put_run(struct jw *j, const struct route_ask *q, const struct step_di
                    struct err *e)
 {
     struct show show;
-    int rc = show_read_with(&show, q->run, &d->phases, d->view.why, q->arena, e);
+    const struct show_known known = {&d->phases, d->view.why, d->window, d->allocator};
+    int rc = show_read_with(&show, q->run, &known, q->arena, e);
     if (rc)
         return rc;
     jw_object(j, NULL);

@@ -14,6 +14,7 @@
 #include "view/query_match.h"
 #include "view/seriesview.h"
 #include "view/statview.h"
+#include "view/stepdigest.h"
 
 /* ---- stats ---- */
 
@@ -22,18 +23,43 @@ const struct route_param api_stats_params[] = {
     PARAM_ROW_FROM,
     PARAM_ROW_TO,
     {"all", PARAM_FLAG, .help = "1: every series there is, not only the summary of each node."},
+    {"loop", PARAM_FLAG,
+     .help = "1: of the training loop after its warm-up; empty without training steps."},
     {0},
 };
 
-int api_stats(const struct route_ask *q, struct route_answer *out, struct err *e)
+static int put_stats(const struct route_ask *q, const struct loop_window *loop, struct buf *out,
+                     struct err *e)
 {
-    const struct series_ask ask = {
-        .node = route_text(q, "node"), .from = route_time(q, "from"), .to = route_time(q, "to")};
+    const struct series_ask ask = {.node = route_text(q, "node"),
+                                   .from = loop ? loop->from : route_time(q, "from"),
+                                   .to = loop ? loop->to : route_time(q, "to")};
     struct statview view;
-    struct jw j = {.out = &out->body};
+    struct jw j = {.out = out};
+    if (loop && !loop->known) {
+        jw_array(&j, NULL);
+        jw_end(&j);
+        return 0;
+    }
     const int rc = statview_read(&view, q->run, &ask, route_number(q, "all", 0) != 0, q->arena, e);
+    if (rc == 0 && loop)
+        view.window = "loop";
     if (rc == 0)
         statview_json(&j, &view);
+    return rc;
+}
+
+int api_stats(const struct route_ask *q, struct route_answer *out, struct err *e)
+{
+    const struct step_digest *d;
+    if (!route_number(q, "loop", 0))
+        return put_stats(q, NULL, &out->body, e);
+    int rc = api_steps_known(q, out, &d, e);
+    if (rc)
+        return rc;
+    if (d)
+        rc = put_stats(q, &d->window, &out->body, e);
+    api_steps_done(q, d);
     return rc;
 }
 

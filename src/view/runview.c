@@ -259,17 +259,35 @@ static const char *loss_reason(const struct run_loss *l, const char **what)
     return *l->loss.why ? l->loss.why : losses[l->loss.id].help;
 }
 
+/* The probe that reads a metric, where its name is not the begin of the metric's: when it cannot
+ * run at all, the loss is about the probe. "": the probe is named as the metrics it reads. */
+static const char *probe_of(enum metric_id m)
+{
+    switch (m) {
+    case M_GPU_SM_ACTIVE:
+    case M_GPU_SM_OCCUPANCY:
+    case M_GPU_TENSOR_ACTIVE:
+    case M_GPU_DRAM_ACTIVE:
+        return "nvml_gpm";
+    default:
+        return "";
+    }
+}
+
 const char *loss_list_why(const struct loss_list *l, const char *node, const char *metric,
                           const char **what)
 {
     const size_t family = strcspn(metric, ".");
+    const enum metric_id m = metric_find(metric);
+    const char *probe = probe_of(m);
     const struct run_loss *hit = find_loss(l, node, metric, strlen(metric));
+    if (!hit && *probe)
+        hit = find_loss(l, node, probe, strlen(probe));
     if (!hit)
         hit = find_loss(l, node, metric, family); /* a probe is named as the metrics it reads */
     if (hit)
         return loss_reason(hit, what);
     *what = metric;
-    const enum metric_id m = metric_find(metric);
     if (m < METRIC_N && metrics[m].per == PER_GPU) {
         const char *why = no_gpu(l, node);
         if (why)

@@ -26,10 +26,16 @@ static int find_phases(struct show *out, struct run *r, struct arena *a, struct 
     return out->phases.has_steps ? 0 : steps_why_none(r, &out->losses, a, &out->no_steps, e);
 }
 
-static int read_rest(struct show *out, struct run *r, struct arena *a, struct err *e)
+static int read_rest(struct show *out, struct run *r, const struct show_known *known,
+                     struct arena *a, struct err *e)
 {
     const struct series_ask whole = {0};
-    return summary_read(r, &whole, &out->losses, a, &out->lines, &out->n_lines, e);
+    const struct efficiency_ask ask = {.window = known->window,
+                                       .allocator = known->allocator,
+                                       .job_from = out->phases.job_start,
+                                       .job_to = out->phases.job_end};
+    const int rc = summary_read(r, &whole, &out->losses, a, &out->lines, &out->n_lines, e);
+    return rc ? rc : gpuview_read(&out->gpu, r, &ask, &out->losses, a, e);
 }
 
 static int read_begin(struct show *out, struct run *r, struct arena *a, struct err *e)
@@ -40,30 +46,38 @@ static int read_begin(struct show *out, struct run *r, struct arena *a, struct e
     return rc ? rc : run_marks(r, a, &out->marks, &out->n_marks, e);
 }
 
+int show_read_named(struct show *out, struct run *r, const struct run_steps *steps, struct arena *a,
+                    struct err *e)
+{
+    struct show_known known = {.allocator = allocator_peak_of(steps->named, steps->n_named)};
+    int rc = read_begin(out, r, a, e);
+    out->ranks = steps->ranks;
+    out->n_ranks = steps->n_ranks;
+    loop_window_of(steps->ranks, steps->n_ranks, &known.window);
+    if (rc == 0)
+        rc = find_phases(out, r, a, e);
+    return rc ? rc : read_rest(out, r, &known, a, e);
+}
+
 int show_read_steps(struct show *out, struct run *r, struct rank_steps *ranks, size_t n,
                     struct arena *a, struct err *e)
 {
-    int rc = read_begin(out, r, a, e);
-    out->ranks = ranks;
-    out->n_ranks = n;
-    if (rc == 0)
-        rc = find_phases(out, r, a, e);
-    return rc ? rc : read_rest(out, r, a, e);
+    return show_read_named(out, r, &(struct run_steps){.ranks = ranks, .n_ranks = n}, a, e);
 }
 
 int show_read(struct show *out, struct run *r, struct arena *a, struct err *e)
 {
-    struct rank_steps *ranks;
-    size_t n;
-    const int rc = steps_read(r, a, &ranks, &n, e);
-    return rc ? rc : show_read_steps(out, r, ranks, n, a, e);
+    const struct steps_want want = {.wanted = allocator_event_wanted};
+    struct run_steps steps;
+    const int rc = steps_read_named(r, &want, a, &steps, e);
+    return rc ? rc : show_read_named(out, r, &steps, a, e);
 }
 
-int show_read_with(struct show *out, struct run *r, const struct run_phases *phases,
-                   const char *no_steps, struct arena *a, struct err *e)
+int show_read_with(struct show *out, struct run *r, const struct show_known *known, struct arena *a,
+                   struct err *e)
 {
     const int rc = read_begin(out, r, a, e);
-    out->phases = *phases;
-    out->no_steps = no_steps;
-    return rc ? rc : read_rest(out, r, a, e);
+    out->phases = *known->phases;
+    out->no_steps = known->no_steps;
+    return rc ? rc : read_rest(out, r, known, a, e);
 }

@@ -3,6 +3,7 @@
 #ifndef VIEW_SHOW_H
 #define VIEW_SHOW_H
 
+#include "view/gpuview.h"
 #include "view/stepview.h"
 #include "view/summary.h"
 
@@ -19,6 +20,7 @@ struct show {
     size_t n_ranks;
     struct run_phases phases;
     const char *no_steps; /* why there are none; NULL: there are */
+    struct gpu_view gpu;
 };
 
 /* Everything lives in the arena and as long as the run. */
@@ -28,9 +30,20 @@ MUST_CHECK int show_read(struct show *out, struct run *r, struct arena *a, struc
 MUST_CHECK int show_read_steps(struct show *out, struct run *r, struct rank_steps *ranks, size_t n,
                                struct arena *a, struct err *e);
 
-/* The same where the phases are known already; `ranks` is empty then. `no_steps` as below. */
-MUST_CHECK int show_read_with(struct show *out, struct run *r, const struct run_phases *phases,
-                              const char *no_steps, struct arena *a, struct err *e);
+/* With the events that allocator_event_wanted asks for, where they were read with the steps. */
+MUST_CHECK int show_read_named(struct show *out, struct run *r, const struct run_steps *steps,
+                               struct arena *a, struct err *e);
+
+/* The same where all that needs the steps is known already; `ranks` is empty then. */
+struct show_known {
+    const struct run_phases *phases;
+    const char *no_steps; /* as above */
+    struct loop_window window;
+    struct allocator_peak allocator;
+};
+
+MUST_CHECK int show_read_with(struct show *out, struct run *r, const struct show_known *known,
+                              struct arena *a, struct err *e);
 
 /* Percentages of the job's time as they are shown everywhere: with one decimal, and 100 together.
  * NAN without steps. */

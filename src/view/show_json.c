@@ -77,6 +77,12 @@ static void loss_json(struct jw *j, const char *what, const char *why, int64_t c
     jw_end(j);
 }
 
+/* Numbers of the object "gpu" that are null. */
+static void gpu_loss_json(void *ctx, const char *what, const char *why)
+{
+    loss_json(ctx, what, why, 1, losses[LOSS_ABSENT].name, NULL);
+}
+
 static void losses_json(struct jw *j, const struct show *s)
 {
     const struct loss_list *l = &s->losses;
@@ -88,6 +94,7 @@ static void losses_json(struct jw *j, const struct show *s)
     }
     if (s->no_steps)
         loss_json(j, "steps", s->no_steps, 1, losses[LOSS_ABSENT].name, NULL);
+    gpuview_missing(&s->gpu, gpu_loss_json, j);
     jw_end(j);
 }
 
@@ -123,6 +130,7 @@ void show_json(struct jw *j, const struct show *s)
     runview_json(j, s->info, s->arena);
     loop_json(j, s);
     phases_json(j, &s->phases);
+    gpuview_json(j, "gpu", &s->gpu);
     self_json(j, s);
     marks_json(j, s);
     losses_json(j, s);

@@ -33,7 +33,7 @@ double stat_number(const struct series_stats *s, size_t i)
 
 void statview_of(struct statview *out, const struct summary_line *s, size_t n, struct arena *a)
 {
-    *out = (struct statview){.v = arena_array(a, struct stat_line, n + 1), .n = n};
+    *out = (struct statview){.v = arena_array(a, struct stat_line, n + 1), .n = n, .window = "job"};
     for (size_t i = 0; i < n; i++)
         out->v[i] = (struct stat_line){s[i].node, s[i].row->name, s[i].row->title, NULL,
                                        s[i].unit, &s[i].stats,    s[i].why,        s[i].what};
@@ -83,11 +83,12 @@ static int check_node(const struct run_info *info, const char *node, struct err 
     return node ? err_set(e, ERR_NOT_FOUND, "run '%s' has no node '%s'", info->name, node) : 0;
 }
 
-static void line_json(struct jw *j, const struct stat_line *l)
+static void line_json(struct jw *j, const struct stat_line *l, const char *window)
 {
     jw_object(j, NULL);
     jw_str(j, "node", l->node);
     jw_str(j, "metric", l->metric);
+    jw_str(j, "window", window);
     if (l->entity)
         jw_str(j, "entity", l->entity);
     jw_str(j, "unit", l->unit);
@@ -109,17 +110,23 @@ static void line_json(struct jw *j, const struct stat_line *l)
 int statview_read(struct statview *out, struct run *r, const struct series_ask *ask, bool all,
                   struct arena *a, struct err *e)
 {
-    const int rc = check_node(run_get_info(r), ask->node, e);
+    int rc = check_node(run_get_info(r), ask->node, e);
     *out = (struct statview){.all = all};
-    if (rc != 0)
-        return rc;
-    return all ? read_all(r, ask, a, out, e) : read_summary(r, ask, a, out, e);
+    if (rc == 0)
+        rc = all ? read_all(r, ask, a, out, e) : read_summary(r, ask, a, out, e);
+    out->window = ask->from.ns || ask->to.ns ? "given" : "job";
+    return rc;
+}
+
+void statview_lines_json(struct jw *j, const struct statview *v)
+{
+    for (size_t i = 0; i < v->n; i++)
+        line_json(j, &v->v[i], v->window);
 }
 
 void statview_json(struct jw *j, const struct statview *v)
 {
     jw_array(j, NULL);
-    for (size_t i = 0; i < v->n; i++)
-        line_json(j, &v->v[i]);
+    statview_lines_json(j, v);
     jw_end(j);
 }

@@ -15,7 +15,9 @@ struct stat_line {
 struct statview {
     struct stat_line *v;
     size_t n;
-    bool all; /* every series there is, not only the summary of each node */
+    bool all;           /* every series there is, not only the summary of each node */
+    const char *window; /* what it is of: "job", "loop" (the training loop after its warm-up), or
+                         * "given": a window that the caller asked for */
 };
 
 /* The numbers, in the order in which they are shown; one list for text, JSON and CSV. */
@@ -29,6 +31,8 @@ MUST_CHECK int statview_read(struct statview *out, struct run *r, const struct s
                              bool all, struct arena *a, struct err *e);
 /* The same of a summary that was read already, which must stay. */
 void statview_of(struct statview *out, const struct summary_line *s, size_t n, struct arena *a);
+/* The elements alone, into an array that the caller opened. */
+void statview_lines_json(struct jw *j, const struct statview *v);
 /* One array. */
 void statview_json(struct jw *j, const struct statview *v);
 

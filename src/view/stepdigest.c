@@ -135,24 +135,26 @@ static int keep_overview(struct step_digest *d, struct run *r, struct arena *a, 
 int stepdigest_read(struct step_digest *out, struct run *r, struct arena *a, struct err *e)
 {
     const struct steps_ask everything = {.last = 0, .rank = -1, .modes = STEPS_ALL_MODES};
+    const struct steps_want want = {.wanted = allocator_event_wanted};
     struct arena scratch = {0};
     struct steps_view all;
     struct phases_from from = {.info = run_get_info(r)};
-    struct rank_steps *ranks;
+    struct run_steps steps;
     struct run_mark *marked;
-    size_t n;
     *out = (struct step_digest){0};
-    int rc = steps_read(r, &scratch, &ranks, &n, e);
+    int rc = steps_read_named(r, &want, &scratch, &steps, e);
     if (rc == 0)
-        rc = stepsview_of(&all, r, ranks, n, &everything, &scratch, e);
+        rc = stepsview_of(&all, r, steps.ranks, steps.n_ranks, &everything, &scratch, e);
     if (rc == 0)
         rc = run_marks(r, &scratch, &marked, &from.n_marks, e);
     if (rc == 0) {
         from.marks = marked;
-        from.ranks = ranks;
-        from.n_ranks = n;
-        keep_all(out, &all, ranks, n, a);
+        from.ranks = steps.ranks;
+        from.n_ranks = steps.n_ranks;
+        keep_all(out, &all, steps.ranks, steps.n_ranks, a);
         keep_phases(out, &from, a);
+        loop_window_of(steps.ranks, steps.n_ranks, &out->window);
+        out->allocator = allocator_peak_of(steps.named, steps.n_named);
     }
     arena_free(&scratch);
     return rc ? rc : keep_overview(out, r, a, e);

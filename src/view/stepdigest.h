@@ -5,6 +5,7 @@
 #ifndef VIEW_STEPDIGEST_H
 #define VIEW_STEPDIGEST_H
 
+#include "query/efficiency.h"
 #include "query/timeline.h"
 #include "view/stepsview.h"
 
@@ -18,6 +19,8 @@ struct step_digest {
     struct rank_marks *ranks;
     size_t n_ranks;
     struct run_phases phases;
+    struct loop_window window;
+    struct allocator_peak allocator;
     struct timeline_overview overview;
     size_t bytes; /* about so much memory is held */
 };

@@ -130,6 +130,8 @@ UNITS = {
     "MiB": 2**20,
     "GiB": 2**30,
     "TiB": 2**40,
+    "W": 1,
+    "MHz": 1,
 }
 
 
@@ -142,7 +144,7 @@ def reads_as(value: float, text: str) -> bool:
         one = 3600 if long[2] == "h" else 60
         small = one // 60
         return int(value / one) == int(long[1]) and int(value % one / small) == int(long[3])
-    plain = re.match(r"(-?[\d ]+(?:\.(\d+))?) ?(%|us|ms|s|[KMGT]?i?B)?(/s)?(?: |$)", text)
+    plain = re.match(r"(-?[\d ]+(?:\.(\d+))?) ?(%|us|ms|s|W|MHz|[KMGT]?i?B)?(/s)?(?: |$)", text)
     assert plain, text
     shown = float(plain[1].replace(" ", ""))
     scale = UNITS[plain[3] or "%"]
@@ -193,7 +195,7 @@ def test_every_line_of_the_table_has_its_unit_and_every_column_its_own_quantile(
     rows = Page(text).tables["Resource utilization of each node, over the whole job"]
     head, lines = rows[0], rows[1:]
     assert head[2:] == ["Unit", "Min", "Max", "p99", "p95", "p90", "p50"]
-    assert len(lines) == 14 and all(line[2] for line in lines)
+    assert len(lines) == 22 and all(line[2] for line in lines)
     gpu = next(x for x in told["utilization"] if x["node"] == "a" and x["metric"] == "gpu")
     line = next(x for x in lines if x[:2] == ["a", "GPU"])
     keys = ["min", "max", "p99", "p95", "p90", "p50"]
@@ -434,3 +436,70 @@ def test_a_run_can_be_told_not_to_write_a_report(run_fp, tmp_path):
         assert done.returncode == 0 and "report:" not in done.stderr
         assert not list((tmp_path / folder).glob("*/report.*"))
         assert list((tmp_path / folder).glob("*/findings.json"))
+
+
+# -- the training loop --
+
+H200 = Path(__file__).resolve().parents[1] / "data" / "runs" / "h200"
+
+
+@pytest.fixture(scope="module")
+def h200(footplate, tmp_path_factory) -> tuple[str, dict]:
+    """The page and the numbers of a run that was recorded on an H200."""
+    page = tmp_path_factory.mktemp("h200") / "page.html"
+    for file in (page, page.with_suffix(".json")):
+        done = subprocess.run(
+            [footplate, "report", str(H200), "-o", str(file)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stderr
+    return page.read_text(), json.loads(page.with_suffix(".json").read_text())
+
+
+def test_the_training_loop_comes_before_the_whole_job(h200):
+    text, told = h200
+    page = Page(text)
+    assert page.ids.index("loop") < page.ids.index("job") < page.ids.index("system")
+    loop, job = (
+        page.tables[f"Resource utilization of each node, {x}"]
+        for x in ("in the training loop", "over the whole job")
+    )
+    assert [r[:3] for r in loop] == [r[:3] for r in job]
+    assert text.index("in the training loop") < text.index("over the whole job")
+    assert {x["window"] for x in told["utilization_loop"]} == {"loop"}
+    assert {x["window"] for x in told["utilization"]} == {"job"}
+
+
+def test_what_the_gpus_achieved_is_on_the_page_and_in_the_json(h200):
+    text, told = h200
+    facts, gpu = Page(text).facts, told["run"]["gpu"]
+    assert f"{gpu['tensor_active_pct']:.1f} %" in facts["Activity"]
+    assert f"{gpu['power_w']:.0f} W" in facts["Power and energy"]
+    assert f"{gpu['peak_memory_bytes'] / 2**20:.0f} MiB allocated" in facts["Memory"]
+    assert facts["Compute"].startswith("not known: the tensor cores were hardly used")
+    assert gpu["tflops"] is None and gpu["peak_tflops"] == 989
+
+
+def test_every_number_of_a_gpu_run_is_in_its_json(h200):
+    text, told = h200
+    page, known = Page(text), set(numbers_in(told))
+    for value, shown in page.numbers:
+        assert value in known and reads_as(value, shown), (value, shown)
+
+
+def test_a_chart_of_nothing_but_zeros_is_one_line(h200):
+    text, told = h200
+    net = next(c for c in told["charts"] if c["title"] == "Network")
+    assert all(v == 0 for line in net["lines"] for v in line["max"])
+    assert "Network over time (received, sent): 0 B/s in every sample." in Page(text).words
+    assert "<title>Network over time" not in text and "GPU power over time" in text
+
+
+def test_parts_of_steps_say_that_they_are_the_launching_thread(h200, run_fp):
+    text, _ = h200
+    assert "training iterations, rank 0, host time" in text
+    assert "how long the launching thread was in each of them" in Page(text).words
+    plain = run_fp("report", H200, "--format", "text", "-o", "-").stdout
+    assert "Training loop\n----" in plain

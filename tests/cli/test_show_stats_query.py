@@ -13,6 +13,7 @@ import signal
 import subprocess
 import time
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -202,6 +203,80 @@ def test_stats_of_all_series_name_their_entities(fp):
     assert cores == {"total"} | {f"cpu{i}" for i in range(os.cpu_count() or 1)}
     table = list(csv.DictReader(io.StringIO(fp("stats", "last", "--all", "--csv"))))
     assert len(table) == len(rows)
+
+
+# -- what GPUs achieved --
+
+H200 = Path(__file__).resolve().parents[1] / "data" / "runs" / "h200"
+GPU_KEYS = {
+    "tflops", "peak_tflops", "mfu_pct", "tensor_active_pct", "sm_active_pct", "dram_active_pct",
+    "energy_j", "energy_per_sample_j", "peak_memory_bytes",
+}  # fmt: skip
+
+
+def test_show_has_every_number_of_the_gpu_or_the_reason_why_not(run_fp):
+    run = json.loads(run_fp("show", H200, "--json").stdout)
+    gpu = run["gpu"]
+    assert set(gpu) >= GPU_KEYS
+    assert gpu["window"] == "loop" and gpu["gpus_used"] == 1 and gpu["peak_format"] == "BF16"
+    assert gpu["start_ns"] >= run["loop_start_ns"] and gpu["end_ns"] <= run["loop_end_ns"]
+    assert gpu["energy_j"] > gpu["loop_energy_j"] > 0
+    assert gpu["energy_per_step_j"] == pytest.approx(gpu["loop_energy_j"] / gpu["steps"], rel=0.05)
+    assert gpu["energy_per_sample_j"] == pytest.approx(gpu["energy_per_step_j"] / 64)
+    why = {x["what"]: x["why"] for x in run["losses"]}
+    for key, value in gpu.items():
+        if value is None:
+            assert why[f"gpu.{key}"]
+    assert gpu["mfu_pct"] is None and "tensor cores were hardly used" in why["gpu.mfu_pct"]
+
+
+def test_peak_memory_is_that_of_the_allocator(run_fp):
+    gpu = json.loads(run_fp("show", H200, "--json").stdout)["gpu"]
+    events = json.loads(run_fp("events", H200, "--json").stdout)
+    assert gpu["peak_memory_bytes"] == max(e["max"] for e in events if e["name"] == "cuda.peak")
+    assert gpu["reserved_memory_bytes"] == max(
+        e["max"] for e in events if e["name"] == "cuda.reserved"
+    )
+
+
+def test_show_begins_with_the_training_loop(run_fp):
+    text = run_fp("show", H200).stdout
+    assert text.index("\ntraining loop (") < text.index("\nphases\n")
+    assert text.index("\nphases\n") < text.index("\nutilization, whole job\n")
+    assert re.search(r"^GPU +busy [\d.]+ %, SMs [\d.]+ %, tensor cores", text, re.MULTILINE)
+    assert re.search(r"^power +\d+ W, [\d.]+ m?J a step, [\d.]+ m?J a sample$", text, re.MULTILINE)
+
+
+def test_a_run_without_a_gpu_has_nulls_and_one_reason(fp):
+    run = json.loads(fp("show", "last", "--json"))
+    assert all(run["gpu"][key] is None for key in GPU_KEYS)
+    assert [x["what"] for x in run["losses"]].count("gpu") == 1
+    assert not [x for x in run["losses"] if x["what"].startswith("gpu.mfu")]
+
+
+def test_stats_of_the_loop_are_those_of_its_window(run_fp):
+    job = json.loads(run_fp("stats", H200, "--json").stdout)
+    loop = json.loads(run_fp("stats", H200, "--json", "--window", "loop").stdout)
+    both = json.loads(run_fp("stats", H200, "--json", "--window", "both").stdout)
+    assert {r["window"] for r in job} == {"job"} and {r["window"] for r in loop} == {"loop"}
+    assert both == loop + job
+    gpu = json.loads(run_fp("show", H200, "--json").stdout)["gpu"]
+    given = json.loads(
+        run_fp("stats", H200, "--json", "--from", gpu["start_ns"], "--to", gpu["end_ns"]).stdout
+    )
+    assert [r | {"window": "loop"} for r in given] == loop
+    assert {r["metric"] for r in job} >= {"gpu_sm", "gpu_tensor", "gpu_dram", "gpu_power"}
+
+
+def test_stats_show_people_the_loop_first(run_fp, fp):
+    text = run_fp("stats", H200).stdout
+    assert text.startswith("training loop\n") and "\nwhole job\n" in text
+    assert fp("stats", "last").startswith("NODE")  # it has no steps
+
+
+def test_a_loop_that_is_not_there_is_an_error(refused):
+    assert "has no training steps" in refused("stats", "last", "--window", "loop")
+    assert "exclude each other" in refused("stats", "last", "--window", "job", "--from", "+1s")
 
 
 # -- query --

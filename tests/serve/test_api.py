@@ -221,6 +221,17 @@ def test_a_heatmap_has_a_byte_for_every_cell(api: Api, names: list[str]) -> None
             assert cell == 255 if mean is None else abs(cell / 2 - mean) <= 0.3
 
 
+def test_statistics_of_the_loop_are_those_of_the_command(api: Api, names: list[str]) -> None:
+    loops = 0
+    for name in names:
+        job, loop = api.get(f"/runs/{name}/stats"), api.get(f"/runs/{name}/stats", loop=1)
+        assert {row["window"] for row in job} == {"job"}
+        trains = any(r["mode"] == "train" for r in api.get(f"/runs/{name}/steps")["ranks"])
+        assert loop == (api.cli("stats", name, "--window", "loop") if trains else [])
+        loops += trains
+    assert loops > 1
+
+
 def test_histograms_count_what_the_tables_count(api: Api, names: list[str]) -> None:
     for name in names:
         histograms = api.get(f"/runs/{name}/histograms")

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report_loop.c - the training loop: what an iteration is spent on, by each clock, and what the
+ * GPUs achieved in it. It comes before the whole job: import, first kernels and the end of a job
+ * say nothing about how it trains. */
+#include <math.h>
+#include <string.h>
+
+#include "base/human.h"
+#include "base/mem.h"
+#include "report/report_own.h"
+
+const struct steps_row *report_best_row(const struct report *r)
+{
+    const struct steps_row *best = NULL;
+    for (size_t i = 0; i < r->steps.n_rows; i++) {
+        const struct steps_row *row = &r->steps.rows[i];
+        if (row->stats.mode == MODE_TRAIN && row->stats.count > 0 &&
+            (!best || row->stats.count > best->stats.count))
+            best = row;
+    }
+    return best;
+}
+
+/* ---- clocks ---- */
+
+bool report_row_has_clock(const struct steps_row *row, enum report_clock clock)
+{
+    return clock == REPORT_HOST || row->stats.gpu_timed_steps > 0;
+}
+
+const char *report_clock_text(const struct report *r, const struct steps_row *row,
+                              enum report_clock clock)
+{
+    const struct step_stats *s = &row->stats;
+    if (clock == REPORT_GPU)
+        return arena_printf(r->arena, "GPU time, %zu of %zu steps timed", s->gpu_timed_steps,
+                            s->count);
+    return row->rank->process->device >= 0 && s->gpu_timed_steps == 0 ? "host time (launch)"
+                                                                      : "host time";
+}
+
+/* Part step_parts() is what lies between steps. */
+static double part_of(const struct steps_row *row, enum report_clock clock, size_t part)
+{
+    if (clock == REPORT_GPU)
+        return part < step_parts() ? row->stats.gpu_part_s[part] : NAN;
+    if (part == step_parts())
+        return row->stats.between_s;
+    return row->unseen >> part & 1 ? NAN : row->stats.host_part_s[part];
+}
+
+/* Parts that any clock of any row has; returns how many. */
+static size_t parts_seen(const struct report *r, size_t parts[STEP_PARTS_MOST + 1])
+{
+    size_t n = 0;
+    for (size_t k = 0; k <= step_parts(); k++) {
+        bool any = false;
+        for (size_t i = 0; i < r->steps.n_rows; i++)
+            for (enum report_clock c = 0; c < REPORT_CLOCKS; c++)
+                any |= report_row_has_clock(&r->steps.rows[i], c) &&
+                       part_of(&r->steps.rows[i], c, k) > 0;
+        if (any)
+            parts[n++] = k;
+    }
+    return n;
+}
+
+static void put_clock(const struct report *r, struct doc *d, const struct steps_row *row,
+                      enum report_clock clock, const size_t *parts, size_t n)
+{
+    char text[HUMAN_LEN];
+    doc_cell(d, arena_printf(r->arena, "%lld", (long long)row->rank->rank));
+    doc_cell(d, mode_name(row->stats.mode));
+    doc_cell(d, report_clock_text(r, row, clock));
+    for (size_t k = 0; k < n; k++) {
+        const double s = part_of(row, clock, parts[k]);
+        doc_number(d, s, isnan(s) ? "-" : human_value(s, "s", text, sizeof text));
+    }
+}
+
+/* GPU time first: it is the work; the host's is how long its launch took. */
+static void put_parts(const struct report *r, struct doc *d)
+{
+    struct page_column columns[STEP_PARTS_MOST + 5] = {{"Rank"}, {"Mode"}, {"Clock"}};
+    size_t parts[STEP_PARTS_MOST + 1];
+    const size_t n = parts_seen(r, parts);
+    if (n == 0)
+        return;
+    for (size_t k = 0; k < n; k++)
+        columns[3 + k] = (struct page_column){
+            parts[k] < step_parts() ? step_part_name(parts[k]) : "between steps", .right = true};
+    doc_table(d, "What an iteration is spent on, mean", columns);
+    for (size_t i = 0; i < r->steps.n_rows; i++)
+        for (enum report_clock c = 0; c < REPORT_CLOCKS; c++)
+            if (report_row_has_clock(&r->steps.rows[i], c))
+                put_clock(r, d, &r->steps.rows[i], c, parts, n);
+    doc_table_end(d);
+}
+
+/* ---- iterations ---- */
+
+static const struct page_column iteration_columns[] = {
+    {"Node"},
+    {"Rank", .right = true},
+    {"Mode"},
+    {"Iterations", .right = true},
+    {"Mean", .right = true},
+    {"p50", .right = true},
+    {"p95", .right = true},
+    {"p99", .right = true},
+    {"Max", .right = true},
+    {"Samples/s, steady", .right = true},
+    {"Samples/s, overall", .right = true},
+    {0},
+};
+
+static void put_rate(const struct report *r, struct doc *d, double v)
+{
+    doc_number(d, v, isnan(v) ? "-" : arena_printf(r->arena, "%.1f", v));
+}
+
+static void put_iteration(const struct report *r, struct doc *d, const struct steps_row *row)
+{
+    const struct step_stats *s = &row->stats;
+    const double v[] = {s->iteration_mean_s, s->iteration_p50_s, s->iteration_p95_s,
+                        s->iteration_p99_s, s->iteration_max_s};
+    char text[HUMAN_LEN];
+    doc_cell(d, row->rank->node);
+    doc_number(d, (double)row->rank->rank,
+               arena_printf(r->arena, "%lld", (long long)row->rank->rank));
+    doc_cell(d, mode_name(s->mode));
+    doc_number(d, (double)s->iterations, human_count(s->iterations, text, sizeof text));
+    for (size_t i = 0; i < COUNT_OF(v); i++)
+        doc_number(d, v[i], human_value(v[i], "s", text, sizeof text));
+    put_rate(r, d, s->throughput_steady);
+    put_rate(r, d, s->throughput_overall);
+}
+
+static void put_iterations(const struct report *r, struct doc *d)
+{
+    const struct steps_row *best = report_best_row(r);
+    if (!best || best->stats.iterations == 0)
+        return;
+    doc_text(d,
+             "An iteration lasts from the begin of a step to the begin of the next. %zu step%s of "
+             "warm-up%s left out.",
+             best->stats.warmup, best->stats.warmup == 1 ? "" : "s",
+             best->stats.disturbed
+                 ? arena_printf(r->arena, " and %zu that were recorded in detail are",
+                                best->stats.disturbed)
+             : best->stats.warmup == 1 ? " is"
+                                       : " are");
+    doc_table(d, "Iterations of each rank", iteration_columns);
+    for (size_t i = 0; i < r->steps.n_rows; i++)
+        if (r->steps.rows[i].stats.iterations > 0)
+            put_iteration(r, d, &r->steps.rows[i]);
+    doc_table_end(d);
+}
+
+/* ---- GPUs ---- */
+
+static const struct page_column gpu_columns[] = {
+    {"Node"},
+    {"GPU"},
+    {"Busy", .right = true},
+    {"SMs", .right = true},
+    {"Tensor cores", .right = true},
+    {"Memory bandwidth", .right = true},
+    {"TFLOP/s", .right = true},
+    {"Share of peak", .right = true},
+    {"Power", .right = true},
+    {"Clock", .right = true},
+    {0},
+};
+
+static void put_number(const struct report *r, struct doc *d, double v, const char *unit)
+{
+    char text[HUMAN_LEN];
+    doc_number(d, v,
+               isnan(v) ? "-" : arena_strdup(r->arena, human_value(v, unit, text, sizeof text)));
+}
+
+static void put_gpu(const struct report *r, struct doc *d, const struct gpu_efficiency *g)
+{
+    const struct gpu_use *u = r->show.gpu.loop ? &g->loop : &g->job;
+    doc_cell(d, g->node);
+    doc_cell(d, *g->name ? arena_printf(r->arena, "%s, %s%s", g->entity, g->name,
+                                        g->used ? "" : " (not used)")
+                         : g->entity);
+    put_number(r, d, u->mean[GPU_MEAN_UTIL], "%");
+    put_number(r, d, u->mean[GPU_MEAN_SM], "%");
+    put_number(r, d, u->mean[GPU_MEAN_TENSOR], "%");
+    put_number(r, d, u->mean[GPU_MEAN_DRAM], "%");
+    doc_number(d, u->tflops, isnan(u->tflops) ? "-" : arena_printf(r->arena, "%.0f", u->tflops));
+    put_number(r, d, u->mfu_pct, "%");
+    put_number(r, d, u->mean[GPU_MEAN_POWER], "W");
+    put_number(r, d, u->mean[GPU_MEAN_CLOCK], "MHz");
+}
+
+static void put_gpus(const struct report *r, struct doc *d)
+{
+    const struct efficiency *x = &r->show.gpu.x;
+    if (x->n_gpus < 2)
+        return;
+    doc_table(d, r->show.gpu.loop ? "Each GPU in the training loop" : "Each GPU in the whole job",
+              gpu_columns);
+    for (size_t i = 0; i < MIN_OF(x->n_gpus, (size_t)REPORT_GPUS); i++)
+        put_gpu(r, d, &x->gpus[i]);
+    doc_table_end(d);
+    if (x->n_gpus > REPORT_GPUS)
+        doc_text(d, "The first %d of %zu GPUs.", (int)REPORT_GPUS, x->n_gpus);
+}
+
+static void put_efficiency(const struct report *r, struct doc *d)
+{
+    const struct gpu_view *g = &r->show.gpu;
+    if (g->x.n_used == 0)
+        return;
+    doc_part(d, "gpus",
+             g->loop ? "What the GPUs achieved in the loop" : "What the GPUs achieved in the job");
+    doc_facts(d);
+    doc_fact(d, "Activity", NAN, gpuview_activity(g, g->use));
+    doc_fact(d, "Compute", NAN, gpuview_compute(g));
+    doc_fact(d, "Power and energy", NAN, gpuview_power(g));
+    doc_fact(d, "SM clock", NAN, gpuview_clock(g, g->use));
+    doc_fact(d, "Memory", NAN, gpuview_memory(g));
+    if (g->loop)
+        doc_fact(d, "Activity, whole job", NAN, gpuview_activity(g, &g->x.job));
+    if (!isnan(g->x.job.energy_j))
+        doc_fact(d, "Energy, whole job", NAN, joules_text(r->arena, g->x.job.energy_j));
+    doc_facts_end(d);
+    put_gpus(r, d);
+}
+
+void report_put_loop(const struct report *r, struct doc *d)
+{
+    doc_section(d, "loop", "Training loop");
+    if (r->steps.why)
+        doc_note(d, TONE_INFO, "No steps were seen: %s. %s", r->steps.why, steps_advice);
+    put_iterations(r, d);
+    put_parts(r, d);
+    put_efficiency(r, d);
+    doc_section_end(d);
+}
