@@ -9,8 +9,7 @@ ACCUMULATE = 2
 
 
 def main() -> None:
-    parser = common.parser(__doc__)
-    args = parser.parse_args()
+    args = common.parser(__doc__, batch=32).parse_args()
     job = common.prepare(args)
     accelerator = Accelerator(
         gradient_accumulation_steps=ACCUMULATE,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -82,17 +83,9 @@ class GPT(nn.Module):
         return self.loss(self.hidden(tokens), targets)
 
 
-def flops_of_step(model: nn.Module, size: Size) -> float:
+def flops_of_step(size: Size) -> float:
     """Forward and backward of a batch: 6 N + 12 L d S for each token, N without the embeddings."""
-    weights = sum(m.weight.numel() for m in model.modules() if isinstance(m, nn.Linear))
-    per_token = 6 * weights + 12 * size.layers * size.width * size.tokens
-    return float(per_token) * size.batch * size.tokens
-
-
-def flops_of_gpt2(model: nn.Module, size: Size) -> float:
-    """The same of Hugging Face's GPT-2, whose output head is its embedding table."""
-    layer = 12 * size.width**2
-    weights = size.layers * layer + size.vocabulary * size.width
+    weights = 12 * size.layers * size.width**2 + size.vocabulary * size.width
     per_token = 6 * weights + 12 * size.layers * size.width * size.tokens
     return float(per_token) * size.batch * size.tokens
 
@@ -139,7 +132,7 @@ class Job:
     args: argparse.Namespace
     size: Size
     device: torch.device
-    model: GPT
+    model: Any
     flops: float
 
     @property
@@ -179,30 +172,34 @@ class Job:
         )
 
 
-def parser(about: str, size: str = "big", workers: int = 4) -> argparse.ArgumentParser:
-    """The options of a program; `size` is the one it has on a GPU."""
+def parser(
+    about: str, size: str = "big", batch: int = 0, workers: int = 4
+) -> argparse.ArgumentParser:
+    """The options of a program; `size` and `batch` (0: that of the size) are those on a GPU."""
     result = options(about)
     result.add_argument("--size", choices=SIZES, help=f"default: {size}; cpu with --device cpu")
-    result.add_argument("--batch", type=int, help="samples in a batch")
+    result.add_argument("--batch", type=int, default=0, help="samples in a batch")
     result.add_argument("--workers", type=int, default=workers, help="processes of the loader")
-    result.set_defaults(usual_size=size)
+    result.set_defaults(gpu_size=size, gpu_batch=batch)
     return result
 
 
-def prepare(args: argparse.Namespace) -> Job:
+def prepare(args: argparse.Namespace, build: Callable[[Size], Any] = GPT) -> Job:
     """Makes the model on its device. Exits with a sentence when the device is not there."""
     device = torch.device(args.device)
     if device.type == "cuda" and not torch.cuda.is_available():
         raise SystemExit("no GPU that PyTorch can use; try --device cpu")
-    if device.type == "cpu":
+    on_cpu = device.type == "cpu"
+    if on_cpu:
         torch.set_num_threads(1)
     torch.manual_seed(args.seed)
-    size = SIZES[args.size or ("cpu" if device.type == "cpu" else args.usual_size)]
-    if args.batch:
-        size = replace(size, batch=args.batch)
+    size = SIZES[args.size or ("cpu" if on_cpu else args.gpu_size)]
+    batch = args.batch or (0 if on_cpu else args.gpu_batch)
+    if batch:
+        size = replace(size, batch=batch)
     with device:
-        model = GPT(size)
-    return Job(args, size, device, model, flops_of_step(model, size))
+        model = build(size)
+    return Job(args, size, device, model, flops_of_step(size))
 
 
 def train(job: Job, meter: Meter, optimizer: torch.optim.Optimizer, log_every: int = 50) -> None:

@@ -51,9 +51,7 @@ def without_graph(
 
 
 def main() -> None:
-    parser = common.parser(__doc__)
-    parser.set_defaults(batch=4)
-    args = parser.parse_args()
+    args = common.parser(__doc__, batch=4).parse_args()
     job = common.prepare(args)
     optimizer = job.adamw(fused=True, capturable=job.cuda is not None)
     shape = (job.size.batch, job.size.tokens)

@@ -72,16 +72,13 @@ def model_of(size: common.Size) -> GPT2LMHeadModel:
 
 
 def main() -> None:
-    parser = common.parser(__doc__)
+    parser = common.parser(__doc__, batch=32)
     parser.add_argument("--eval-every", type=int, default=50, help="steps")
     parser.add_argument("--save-every", type=int, default=100, help="steps")
     args = parser.parse_args()
-    if args.device == "cuda" and not args.batch:
-        args.batch = 32
-    job = common.prepare(args)
-    job.model = model_of(job.size)
+    job = common.prepare(args, model_of)
     meter = job.meter("hf", cause=None)
-    meter.flops = common.flops_of_gpt2(job.model, job.size) * ACCUMULATE
+    meter.flops *= ACCUMULATE
     meter.samples_per_step *= ACCUMULATE
     with tempfile.TemporaryDirectory() as folder:
         trainer = Trainer(

@@ -58,22 +58,21 @@ class Watch(pl.Callback):
     def on_validation_end(self, *_: Any) -> None:
         if self.meter.begins:  # else it is the check before the training
             self.meter.was_outside("eval", self.began)
+            self.meter.stop()
 
 
 def main() -> None:
     warnings.filterwarnings("ignore", module=".*lightning.*")
-    args = common.parser(__doc__).parse_args()
-    if args.device == "cuda" and not args.batch:
-        args.batch = 32
+    args = common.parser(__doc__, batch=32).parse_args()
     job = common.prepare(args)
     meter = job.meter("lightning", cause=None)
     trainer = pl.Trainer(
         accelerator="gpu" if job.cuda else "cpu",
         devices=1,
         precision="bf16-mixed" if job.cuda else "32-true",
-        min_epochs=0,  # may end in mid epoch
         max_epochs=1,
         val_check_interval=100,
+        callbacks=[Watch(meter)],
         logger=False,
         enable_checkpointing=False,
         enable_progress_bar=False,

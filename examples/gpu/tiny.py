@@ -6,8 +6,7 @@ import common
 
 
 def main() -> None:
-    parser = common.parser(__doc__, size="small", workers=2)
-    parser.set_defaults(batch=2)
+    parser = common.parser(__doc__, size="small", batch=2, workers=2)
     job = common.prepare(parser.parse_args())
     meter = job.meter("tiny", cause="HostBound")
     common.train(job, meter, job.adamw())
