@@ -5,8 +5,8 @@
     overhead.py --out DIR                  every part below, each in a process of its own
     overhead.py --out DIR --only hooks,sync
 
-hooks   blocks with the hooks, with the hooks silent, and with the functions that they replaced put
-        back: microseconds that they add to a step
+hooks   blocks with the hooks, and with the functions that they replaced put back: microseconds that
+        they add to a step. Two layers, so that a step is short against its noise
 sync    the same with 200 `.item()` in a step: nanoseconds that they add to a call
 agent   blocks with sampling off, every 500 ms and every 100 ms
 window  blocks before and after a detail window, and without one; with TEARDOWN_CUPTI unset, 0 and 1
@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-BLOCK = 50  # steps
+BLOCK = 40  # steps
 DROPPED = 5  # of them, at the beginning of a block
 WINDOW_AT, WINDOW_STEPS = 240, 5
 WINDOW_BLOCK, BLOCKS_BEFORE, BLOCKS_AFTER = 40, 5, 8
@@ -74,19 +74,20 @@ def arguments() -> argparse.Namespace:
 class Loop:
     """The launch-bound loop of tiny.py, with batches that are ready."""
 
-    def __init__(self, device: str, items: int = 0) -> None:
+    def __init__(self, device: str, size: str = "small", items: int = 0) -> None:
         sys.path.insert(0, str(HERE))
         import common
         import torch
 
         self.torch = torch
-        args = common.parser("", size="small", batch=2).parse_args([f"--device={device}"])
+        args = common.parser("", size=size, batch=2).parse_args([f"--device={device}"])
         self.job = common.prepare(args)
         self.optimizer = self.job.adamw()
         tokens = common.Tokens(self.job.size)
         self.data = [tokens[i] for i in range(64)]
         self.items = items
         self.steps = 0
+        self.cpu_us = 0.0  # of a step of the last block
         self.batches: Any = iter(())
 
     def loader(self) -> Any:
@@ -113,15 +114,17 @@ class Loop:
             self.torch.cuda.synchronize()
 
     def block(self, steps: int = BLOCK, drop: int = DROPPED) -> float:
-        """Microseconds that a step takes."""
+        """Microseconds that a step takes. The CPU time of the process goes to cpu_us."""
         for _ in range(drop):
             self.step()
         self.wait()
-        began = time.perf_counter()
+        began, used = time.perf_counter(), time.process_time()
         for _ in range(steps - drop):
             self.step()
         self.wait()
-        return 1e6 * (time.perf_counter() - began) / (steps - drop)
+        took, used = time.perf_counter() - began, time.process_time() - used
+        self.cpu_us = 1e6 * used / (steps - drop)
+        return 1e6 * took / (steps - drop)
 
 
 def owners() -> list[Any]:
@@ -153,16 +156,12 @@ def replaced() -> list[tuple[Any, str, Any, Any]]:
 
 
 class Hooks:
-    """Puts the hooks in, silences them, takes them out."""
+    """Takes the hooks out and puts them in again, between two steps."""
 
     def __init__(self) -> None:
-        import footplate._core as core
-
-        self.core = core
         self.places = replaced()
 
     def put(self, how: str) -> None:
-        self.core.Gate.quiet(how == "silent")
         for owner, name, hook, original in self.places:
             setattr(owner, name, original if how == "out" else hook)
 
@@ -200,15 +199,31 @@ def difference(times: dict[str, list[float]], of: str, to: str) -> dict[str, flo
 
 
 def measure_hooks(args: argparse.Namespace, items: int) -> dict[str, Any]:
-    loop = Loop(args.device, items)
+    loop = Loop(args.device, "least", items)
     loop.block(drop=30)
     hooks = Hooks()
-    times = alternate(["on", "silent", "out"], hooks.put, loop.block, args.seconds)
+    cpu: list[float] = []
+
+    def block() -> float:
+        took = loop.block()
+        cpu.append(loop.cpu_us)
+        return took
+
+    order: list[str] = []
+
+    def change(how: str) -> None:
+        order.append(how)
+        hooks.put(how)
+
+    times = alternate(["on", "out"], change, block, args.seconds)
     hooks.put("on")
+    cpu_times = {
+        how: [us for us, which in zip(cpu, order, strict=True) if which == how] for how in times
+    }
     result: dict[str, Any] = {
         "functions": len(hooks.places),
         "on-out": difference(times, "on", "out"),
-        "silent-out": difference(times, "silent", "out"),
+        "CPU on-out": difference(cpu_times, "on", "out"),
         "blocks_us": times,
     }
     if items:
