@@ -167,7 +167,8 @@ def test_a_healthy_run_has_no_warning_with_a_sample_every_five_seconds(fixture):
 
 
 def test_every_step_is_found(fixture):
-    assert fixture.train()["count"] == fixture.truth["steps"]
+    count, true = fixture.train()["count"], fixture.truth["steps"]
+    assert true <= count <= true + fixture.truth.get("steps_before", 0)
 
 
 def test_iteration_and_throughput_are_those_of_the_program(fixture):
