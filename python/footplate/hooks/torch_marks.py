@@ -30,6 +30,7 @@ CHECKPOINT = 32
 COMM = 64
 COMPILE = 128
 H2D = 256
+GRAPH = 512
 
 
 class _Gate:

@@ -129,11 +129,8 @@ def evaluation() -> list[int]:
 
 
 def copies() -> list[int]:
-    class Where:
-        type = "cuda"
-
     x = torch.ones(10, dtype=torch.float32)
-    for where in ("cpu", torch.float64, "cuda:0", 1, Where()):
+    for where in ("cpu", torch.float64, "cuda:0", 1, torch.device("cuda")):
         with contextlib.suppress(Exception):
             x.to(where)
     with contextlib.suppress(Exception):
