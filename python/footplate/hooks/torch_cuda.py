@@ -226,6 +226,9 @@ class PhaseTimer:
         unit, self.unit = self.unit, None
         if unit is None:
             return
+        half = self.trained and not self.stepped and not boundary._now.explicit
+        if half or self.open:
+            unit.broken = True  # the program ends in the middle of it
         if unit.broken or not unit.spans:
             self.pool += unit.events
         else:

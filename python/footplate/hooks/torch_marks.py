@@ -103,6 +103,11 @@ def keep(
     _connect(phase, kept)
 
 
+def gates(phase: str) -> "list[Any]":
+    """The gates of a phase."""
+    return [kept.gate for kept in _gates.get(phase, ())]
+
+
 def replace(phase: str, before: "Before | None", after: "After | None") -> None:
     """Other functions for the gates of a phase."""
     for kept in _gates.get(phase, ()):
