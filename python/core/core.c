@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* core.c - the functions of `footplate._core`: emit.h for Python. See footplate/_core.pyi. */
-#include "core.h"
-
 #include <stddef.h>
 #include <time.h>
+
+#include "core_sync.h"
 
 enum { NS_PER_S = 1000000000 };
 
@@ -188,6 +188,7 @@ static PyObject *say_step(PyObject *const *args, Py_ssize_t n, enum fp_kind_ kin
     RETURN_WHEN_OFF();
     if (take_step(args, n, &step, &mode) != 0)
         return NULL;
+    core_sync_emit_short();
     emit_here(fp_said_(kind | (uint32_t)mode << 8, 0), step);
     return none();
 }
@@ -201,7 +202,10 @@ static PyObject *step_begin(PyObject *self, PyObject *const *args, Py_ssize_t n)
 static PyObject *step_end(PyObject *self, PyObject *const *args, Py_ssize_t n)
 {
     (void)self;
-    return say_step(args, n, FP_STEP_END_);
+    PyObject *done = say_step(args, n, FP_STEP_END_);
+    if (done && fp_enabled())
+        core_pulse(false);
+    return done;
 }
 
 /* A whole number that is not negative; what is negative counts as 0, for two clocks may disagree by
@@ -227,7 +231,18 @@ static PyObject *past(PyObject *self, PyObject *const *args, Py_ssize_t n)
     for (int i = 0; i < 3; i++)
         if ((v[i] = take_size(args[i + 1])) < 0)
             return NULL;
+    if (v[0] == 0)
+        core_sync_emit_short();
     fp_span_past((fp_name)name, (unsigned)v[0], (uint64_t)v[1], (uint64_t)v[2]);
+    return none();
+}
+
+static PyObject *pulse(PyObject *self, PyObject *unused)
+{
+    (void)self, (void)unused;
+    RETURN_WHEN_OFF();
+    core_sync_emit_short();
+    core_pulse(true);
     return none();
 }
 
@@ -249,6 +264,8 @@ static PyMethodDef methods[] = {
     {"step_end", FAST(step_end), METH_FASTCALL, "A step ends: number, mode."},
     {"past", FAST(past), METH_FASTCALL,
      "A whole span told afterwards: name, lane, ns since it began, ns since it ended."},
+    {"pulse", pulse, METH_NOARGS,
+     "CPU times and the places of waits, which come once a second, now."},
     {"nothing", nothing, METH_O, "Does nothing: what a call costs."},
     {"tick", tick, METH_O, "Reads the CPU's counter: no event can be cheaper."},
     {NULL, NULL, 0, NULL},
@@ -262,6 +279,7 @@ static const struct {
     {&core_span_spec, offsetof(struct core_state, span)},
     {&core_around_spec, offsetof(struct core_state, around)},
     {&core_gate_spec, offsetof(struct core_state, gate)},
+    {&core_sync_spec, offsetof(struct core_state, sync)},
 };
 
 enum { TYPES = sizeof types / sizeof types[0] };

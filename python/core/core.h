@@ -19,6 +19,7 @@ struct core_state {
     PyTypeObject *span;
     PyTypeObject *around;
     PyTypeObject *gate;
+    PyTypeObject *sync;
     PyObject *method_type; /* types.MethodType; NULL until something is bound */
 };
 
@@ -26,6 +27,7 @@ struct core_state {
 extern PyType_Spec core_span_spec;
 extern PyType_Spec core_around_spec;
 extern PyType_Spec core_gate_spec;
+extern PyType_Spec core_sync_spec;
 
 /* The name id that an argument holds: 0 when it can be none, -1 with an exception when it is not a
  * whole number. */

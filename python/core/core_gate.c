@@ -18,31 +18,34 @@
  * stands for. What the original raises goes on untouched; what before and after raise goes to
  * `failed`, once, and the two are not called again.
  *
+ * `pulse`: the call ends a step (core_pulse). `_footplate_range` is set while a detail window runs:
+ * then the calls within an outermost one are ranges of the profiler, too.
+ *
  * `hidden` is for special methods such as __call__: an attribute look-up then gives the original
  * itself, and only calls through the type's slot, and through super(), meet the gate. */
+#include "core_gate.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "core_call.h"
+#include "core_sync.h"
 
 struct gate {
     PyObject base;
     PyObject *original;
     PyObject *before, *after, *failed; /* NULL: none */
     PyObject *chooser;                 /* NULL: `span` always */
+    PyObject *range;                   /* NULL but in a detail window; see call_original */
     fp_name span, other;               /* other: when the chooser says no */
-    uint32_t own, closed_by, opens;    /* bits of `inside` */
-    bool hidden, always;
+    uint32_t own, closed_by, opens;    /* bits of core_inside */
+    bool hidden, always, pulse;
     PyObject *weak; /* functions have weak references, and torch.compile keeps some */
 };
 
-/* What this thread is inside of. Nothing in it survives the call that set it. initial-exec: a load,
- * where a module that is loaded late would otherwise call a function for it. */
-static _Thread_local uint32_t inside __attribute__((tls_model("initial-exec")));
-
-/* Set in processes that only the gates made with `always` may mark: loader workers. */
-static bool quiet;
+_Thread_local uint32_t core_inside __attribute__((tls_model("initial-exec")));
+bool core_quiet;
 
 /* Our own code raised: unless that is the user's to see, it is not called again. */
 static int give_up(struct gate *g)
@@ -89,14 +92,53 @@ static fp_name name_of(struct gate *g)
     return yes ? g->span : g->other;
 }
 
+/* Our own code: what it raises is dropped. */
+static PyObject *quietly(PyObject *result)
+{
+    if (!result)
+        PyErr_Clear();
+    return result;
+}
+
+/* The original in a range: range(args, outermost) gives a context manager, or None for none. */
+static PyObject *call_in_range(struct gate *g, PyObject *args, PyObject *kwargs, bool outermost)
+{
+    PyObject *range = Py_NewRef(g->range); /* it may be taken off the gate */
+    PyObject *which = outermost ? Py_True : Py_False;
+    PyObject *context = quietly(PyObject_CallFunctionObjArgs(range, args, which, NULL));
+    Py_DECREF(range);
+    if (context == Py_None)
+        Py_CLEAR(context);
+    if (context)
+        Py_XDECREF(quietly(PyObject_CallMethod(context, "__enter__", NULL)));
+    PyObject *result = PyObject_Call(g->original, args, kwargs);
+    if (!context)
+        return result;
+    struct core_outcome outcome = core_outcome_take(result);
+    Py_XDECREF(quietly(PyObject_CallMethod(context, "__exit__", "OOO", Py_None, Py_None, Py_None)));
+    Py_DECREF(context);
+    return core_outcome_give(&outcome, 0);
+}
+
+static PyObject *call_original(struct gate *g, PyObject *args, PyObject *kwargs)
+{
+    if (__builtin_expect(g->range != NULL, 0))
+        return call_in_range(g, args, kwargs, true);
+    return PyObject_Call(g->original, args, kwargs);
+}
+
 static PyObject *call_in_span(struct gate *g, int64_t value, PyObject *args, PyObject *kwargs)
 {
     const fp_name name = name_of(g);
-    if (name)
+    if (name) {
+        core_sync_emit_short();
         fp_span_begin_value(name, value);
-    PyObject *result = PyObject_Call(g->original, args, kwargs);
-    if (name)
+    }
+    PyObject *result = call_original(g, args, kwargs);
+    if (name) {
+        core_sync_emit_short();
         fp_span_end(name);
+    }
     return g->after ? tell(g, g->after, args, result) : result;
 }
 
@@ -139,14 +181,19 @@ static PyObject *call_marked(struct gate *g, PyObject *args, PyObject *kwargs)
 static PyObject *gate_call(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     struct gate *g = (struct gate *)self;
-    if (inside & g->closed_by || !fp_enabled() || (quiet && !g->always))
+    if (core_inside & g->closed_by || !fp_enabled() || (core_quiet && !g->always)) {
+        if (__builtin_expect(g->range != NULL && core_inside & g->own, 0))
+            return call_in_range(g, args, kwargs, false);
         return PyObject_Call(g->original, args, kwargs);
-    const uint32_t outside = inside;
-    inside = (inside | g->own) & ~g->opens;
+    }
+    const uint32_t outside = core_inside;
+    core_inside = (core_inside | g->own) & ~g->opens;
     Py_INCREF(self); /* the original may take the gate off */
     PyObject *result = call_marked(g, args, kwargs);
+    if (g->pulse)
+        core_pulse(false);
     Py_DECREF(self);
-    inside = outside;
+    core_inside = outside;
     return result;
 }
 
@@ -177,76 +224,21 @@ static PyObject *gate_get(PyObject *self, PyObject *obj, PyObject *type)
     return core_bind(self, plain ? g->original : self, obj);
 }
 
-/* What is the gate's and not the original's. */
-static const char *const own_names[] = {
-    "_footplate_original", "_footplate_before", "_footplate_after", "__class__",
-    "__reduce__",          "__reduce_ex__",     "__get__",          "__call__",
-};
-
-static bool is_own(PyObject *name)
+/* `which`: where the callback is in struct gate. */
+static PyObject **callback_at(PyObject *self, void *which)
 {
-    for (size_t i = 0; i < sizeof own_names / sizeof own_names[0]; i++)
-        if (PyUnicode_CompareWithASCIIString(name, own_names[i]) == 0)
-            return true;
-    return false;
-}
-
-static PyObject *gate_getattr(PyObject *self, PyObject *name)
-{
-    if (is_own(name))
-        return PyObject_GenericGetAttr(self, name);
-    return PyObject_GetAttr(((struct gate *)self)->original, name);
-}
-
-static int gate_setattr(PyObject *self, PyObject *name, PyObject *value)
-{
-    if (is_own(name))
-        return PyObject_GenericSetAttr(self, name, value);
-    return PyObject_SetAttr(((struct gate *)self)->original, name, value);
-}
-
-static PyObject *gate_repr(PyObject *self)
-{
-    return PyObject_Repr(((struct gate *)self)->original);
-}
-
-/* By name, as functions are: the name must lead to the gate. */
-static PyObject *gate_reduce(PyObject *self, PyObject *none)
-{
-    (void)none;
-    return PyObject_GetAttrString(((struct gate *)self)->original, "__qualname__");
-}
-
-static PyObject *get_class(PyObject *self, void *none)
-{
-    (void)none;
-    return Py_NewRef((PyObject *)Py_TYPE(((struct gate *)self)->original));
-}
-
-/* For those who look without __getattribute__ (inspect.getattr_static). */
-static PyObject *get_dict(PyObject *self, void *none)
-{
-    (void)none;
-    return PyObject_GetAttrString(((struct gate *)self)->original, "__dict__");
-}
-
-static PyObject *get_original(PyObject *self, void *none)
-{
-    (void)none;
-    return Py_NewRef(((struct gate *)self)->original);
+    return (PyObject **)(void *)((char *)self + (size_t)which);
 }
 
 static PyObject *get_callback(PyObject *self, void *which)
 {
-    struct gate *g = (struct gate *)self;
-    PyObject *value = which ? g->after : g->before;
+    PyObject *value = *callback_at(self, which);
     return Py_NewRef(value ? value : Py_None);
 }
 
 static int set_callback(PyObject *self, PyObject *value, void *which)
 {
-    struct gate *g = (struct gate *)self;
-    PyObject **place = which ? &g->after : &g->before;
+    PyObject **place = callback_at(self, which);
     PyObject *old = *place;
     *place = core_or_null(value);
     Py_XDECREF(old);
@@ -257,16 +249,17 @@ static int set_callback(PyObject *self, PyObject *value, void *which)
 
 static const char *const gate_names[] = {"original",  "span",   "other",  "chooser", "own",
                                          "closed_by", "opens",  "before", "after",   "failed",
-                                         "hidden",    "always", NULL};
+                                         "hidden",    "always", "pulse",  NULL};
 
 static PyObject *gate_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     PyObject *original, *chooser = NULL, *before = NULL, *after = NULL, *failed = NULL;
     unsigned span = 0, other = 0, own = 0, closed_by = 0, opens = 0;
-    int hidden = 0, always = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$IIOIIIOOOpp", (char **)(uintptr_t)gate_names,
-                                     &original, &span, &other, &chooser, &own, &closed_by, &opens,
-                                     &before, &after, &failed, &hidden, &always))
+    int hidden = 0, always = 0, pulse = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|$IIOIIIOOOppp",
+                                     (char **)(uintptr_t)gate_names, &original, &span, &other,
+                                     &chooser, &own, &closed_by, &opens, &before, &after, &failed,
+                                     &hidden, &always, &pulse))
         return NULL;
     allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     struct gate *g = (struct gate *)alloc(type, 0);
@@ -284,6 +277,7 @@ static PyObject *gate_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     g->opens = opens;
     g->hidden = hidden != 0;
     g->always = always != 0;
+    g->pulse = pulse != 0;
     return (PyObject *)g;
 }
 
@@ -293,6 +287,7 @@ static int gate_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(g->original);
     Py_VISIT(g->chooser);
+    Py_VISIT(g->range);
     Py_VISIT(g->before);
     Py_VISIT(g->after);
     Py_VISIT(g->failed);
@@ -305,6 +300,7 @@ static int gate_clear(PyObject *self)
 {
     struct gate *g = (struct gate *)self;
     Py_CLEAR(g->chooser);
+    Py_CLEAR(g->range);
     Py_CLEAR(g->before);
     Py_CLEAR(g->after);
     Py_CLEAR(g->failed);
@@ -330,13 +326,13 @@ static PyObject *set_quiet(PyObject *self, PyObject *on)
     const int yes = PyObject_IsTrue(on);
     if (yes < 0)
         return NULL;
-    quiet = yes != 0;
+    core_quiet = yes != 0;
     Py_RETURN_NONE;
 }
 
 static PyMethodDef gate_methods[] = {
     {"quiet", set_quiet, METH_O | METH_STATIC, NULL},
-    {"__reduce__", gate_reduce, METH_NOARGS, NULL},
+    {"__reduce__", core_looks_reduce, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
@@ -346,11 +342,10 @@ static PyMemberDef gate_members[] = {
 };
 
 static PyGetSetDef gate_getset[] = {
-    {"__class__", get_class, NULL, NULL, NULL},
-    {"__dict__", get_dict, NULL, NULL, NULL},
-    {"_footplate_original", get_original, NULL, NULL, NULL},
-    {"_footplate_before", get_callback, set_callback, NULL, NULL},
-    {"_footplate_after", get_callback, set_callback, NULL, (void *)1},
+    CORE_LOOKS_GETSET,
+    {"_footplate_before", get_callback, set_callback, NULL, (void *)offsetof(struct gate, before)},
+    {"_footplate_after", get_callback, set_callback, NULL, (void *)offsetof(struct gate, after)},
+    {"_footplate_range", get_callback, set_callback, NULL, (void *)offsetof(struct gate, range)},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -358,9 +353,9 @@ static PyType_Slot gate_slots[] = {
     {Py_tp_new, (void *)gate_new},
     {Py_tp_call, (void *)gate_call},
     {Py_tp_descr_get, (void *)gate_get},
-    {Py_tp_getattro, (void *)gate_getattr},
-    {Py_tp_setattro, (void *)gate_setattr},
-    {Py_tp_repr, (void *)gate_repr},
+    {Py_tp_getattro, (void *)core_looks_getattr},
+    {Py_tp_setattro, (void *)core_looks_setattr},
+    {Py_tp_repr, (void *)core_looks_repr},
     {Py_tp_methods, gate_methods},
     {Py_tp_members, gate_members},
     {Py_tp_getset, gate_getset},

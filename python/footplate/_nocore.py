@@ -23,7 +23,7 @@ def _none(*args: object) -> None:
 
 asked = now_ns = intern = _zero
 begin = begin_value = end = mark = count = fact = real = _none
-step_begin = step_end = past = nothing = tick = _none
+step_begin = step_end = past = pulse = nothing = tick = _none
 
 
 class Span:

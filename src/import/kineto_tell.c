@@ -85,6 +85,8 @@ static enum event_category refine(enum event_category c, uint32_t tag, bool devi
         return tag & NAME_COMM_KERNEL ? CAT_COMM : c;
     if (device)
         return c;
+    if (tag & NAME_MODULE) /* a range of our own detail windows; Kineto's are CAT_PYTHON already */
+        return CAT_PYTHON;
     if (c == CAT_OP || c == CAT_USER)
         return tag & NAME_COMM_OP ? CAT_COMM : tag & NAME_LOADER ? CAT_LOADER : c;
     return c;

@@ -4,10 +4,11 @@
 The same rule as in docs/steps.md, as far as it can be told without knowing what comes: in a loop
 with a loader a step begins with the first fetch after an optimizer step. In a loop without one it
 begins with the first forward pass or zero_grad after every optimizer has stepped that stepped in
-the step before. Steps that the program or its framework marks itself win.
+the step before. Steps that the program or its framework marks itself win. A CUDA graph that is
+replayed counts as an optimizer that steps: the step's work is in it.
 
-Hooks call `fetch` and `optimizer`, always; `work` only while somebody watches. Only the main thread
-counts.
+Hooks call `fetch`, `optimizer` and `replay`, always; `work` only while somebody watches. Only the
+main thread counts.
 """
 
 import os
@@ -31,6 +32,7 @@ class _Tracker:
         self.begun = False  # the next one has begun and was told
         self.explicit = False  # the program marks its steps
         self.loader = False  # there was a fetch
+        self.fetches = 0
         self.made = 0  # optimizers that exist
         self.stepped: set[int] = set()  # optimizers that stepped in this step
         self.usual: set[int] = set()  # those of the step before
@@ -42,6 +44,7 @@ class _Tracker:
         self.asked = -1
         self.watched = False
         self.phase = ""  # that begins together with the step that is being told
+        self.windows = 0  # detail windows that are under way, from their warm-up on
 
 
 _now = _Tracker()
@@ -109,6 +112,7 @@ def fetch(source: "Hashable") -> None:
         return
     if _get_ident() == now.main:
         now.loader = now.begun = True
+        now.fetches += 1
         if now.stepped and not now.explicit:
             now.usual = now.stepped
             now.stepped = set()
@@ -120,6 +124,7 @@ def _fetch_watched(source: "Hashable") -> None:
     if _get_ident() != now.main or now.explicit:
         return
     now.loader = True
+    now.fetches += 1
     if now.evaluated and not now.trained:
         now.eval_sources.add(now.source)
     elif now.trained:
@@ -165,6 +170,31 @@ def optimizer(index: int) -> None:
     _look_at_settings()
 
 
+def replay(graph: int) -> None:
+    """A CUDA graph is replayed; graphs are numbered from 1. Apart from other work in front of it a
+    step begins here, which no forward pass has told."""
+    now = _now
+    if _get_ident() != now.main:
+        return
+    now.trained = True
+    if now.loader or now.explicit:
+        now.stepped.add(-graph)
+        return
+    if -graph in now.stepped:
+        _end_derived()
+    now.phase = "graph.replay"
+    _begin()
+    now.phase = ""
+    now.stepped.add(-graph)
+    _look_at_settings()
+
+
+def all_stepped() -> bool:
+    """In a loop without a loader: what comes next belongs to the next step."""
+    now = _now
+    return now.stepped >= now.usual if now.usual else len(now.stepped) >= now.made
+
+
 def phase() -> str:
     """For on_begin: the phase whose begin it is at; "" when it is none."""
     return _now.phase
@@ -181,8 +211,7 @@ def work(what: str, trains: bool) -> None:
         now.evaluated = True
     if now.loader or now.explicit or not trains:
         return
-    all_stepped = now.stepped >= now.usual if now.usual else len(now.stepped) >= now.made
-    if now.stepped and all_stepped:
+    if now.stepped and all_stepped():
         _end_derived()
     now.phase = what
     _begin()

@@ -5,6 +5,10 @@ CPU operators always, CUDA's calls and kernels when the program uses CUDA. Each 
 "ProfilerStep#N" in the trace. Shapes are left out: they quadruple the time that the profiler takes
 to stop, in which the program waits. A profiler of the program's own always has the right of way:
 when one runs the window is left out, and when one starts the window ends.
+
+Calls of modules are ranges named "nn.Module: " and the module's path from its root. They are opened
+by the gate that marks forward passes (torch_forward.py) while the window runs: torch's global
+hooks would make compiled modules warn and compile again, its profiler's with_modules traces Python.
 """
 
 import contextlib
@@ -21,6 +25,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .config import Ask
+
+
+TEARDOWN = "TEARDOWN_CUPTI"
+# With which it was tried, with CUDA graphs too: torch from, CUDA from and below.
+TEARDOWN_TRIED = (((2, 11), (13, 0), (14, 0)),)
 
 
 class _State:
@@ -51,6 +60,54 @@ def _silence() -> "Iterator[None]":
         yield
     finally:
         os.environ.pop(name, None)
+
+
+def _release_cupti(torch: "Any") -> None:
+    """Kineto leaves CUPTI on after its first trace, which goes on costing 20 to 36 % of a step that
+    launches many kernels. TEARDOWN_CUPTI=1 makes it let go (8 to 12 % are left). It was off by
+    default because of CUDA graphs on older versions of CUDA, so it is set where it was tried."""
+    if TEARDOWN not in os.environ and _cuda_in_use(torch):
+        have = (_version(torch.__version__), _version(getattr(torch.version, "cuda", "")))
+        if any(have[0] >= a and b <= have[1] < c for a, b, c in TEARDOWN_TRIED):
+            os.environ[TEARDOWN] = "1"
+
+
+def _version(text: "Any") -> "tuple[int, ...]":
+    numbers = str(text or "").partition("+")[0].split(".")[:2]
+    return tuple(int(n) for n in numbers if n.isdigit())
+
+
+class _Modules:
+    """Names of modules, found when a root module is first called in the window."""
+
+    def __init__(self, torch: "Any") -> None:
+        fast = getattr(getattr(torch._C, "_profiler", None), "_RecordFunctionFast", None)
+        self.range: Any = fast or torch.autograd.profiler.record_function
+        self.names: dict[int, str] = {}
+        self.roots: list[Any] = []  # kept, so that their ids stay theirs
+
+    def _learn(self, root: "Any") -> None:
+        self.roots.append(root)
+        top = type(root).__name__
+        for path, module in root.named_modules():
+            self.names.setdefault(
+                id(module), f"nn.Module: {top}.{path}" if path else f"nn.Module: {top}"
+            )
+
+    def __call__(self, args: "tuple[Any, ...]", outermost: bool) -> "Any":
+        """For a gate: the range around this call; None: not known, so none."""
+        if not args:
+            return None
+        name = self.names.get(id(args[0]))
+        if name is None and outermost and hasattr(args[0], "named_modules"):
+            self._learn(args[0])
+            name = self.names.get(id(args[0]))
+        return None if name is None else self.range(name)
+
+
+def _set_ranges(ranges: "_Modules | None") -> None:
+    for gate in marks.gates("forward"):
+        gate._footplate_range = ranges
 
 
 def _options(torch: "Any") -> "dict[str, Any]":
@@ -90,6 +147,7 @@ class TorchWindow:
         if _State.running is not None or _profiler_runs(self.torch):
             raise _safe.Refusal("another profiler is active")
         marks.put(profiler.profile, "_prepare_trace", before=_make_way)
+        _release_cupti(self.torch)
         with _silence():
             self.profile = profiler.profile(**_options(self.torch))
             _State.running = self
@@ -105,6 +163,8 @@ class TorchWindow:
             raise _safe.Refusal("another profiler is active")
         self.profile._start_trace()
         self.started = True
+        with _safe.guard("module ranges"):
+            _set_ranges(_Modules(self.torch))
         self._open_range(step)
 
     def _open_range(self, step: int) -> None:
@@ -136,6 +196,7 @@ class TorchWindow:
     def _end(self) -> None:
         self.started = False
         _State.running = None
+        _set_ranges(None)
         self.profile.__exit__(None, None, None)
 
     def drop(self) -> None:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 # Frameworks and what records their operators, by module name; the first that is loaded is taken.
 DETAIL = {"torch": "torch_window", "tensorflow": "tf_window", "jax": "jax_window"}
 
+_DETAIL = _core.intern("detail.window")
+
 MOST_S = 60.0  # of a window
 MOST_GROWTH = 2 << 30  # bytes of memory by which the process may grow in a window
 MOST_FILE = 1 << 30
@@ -54,6 +56,22 @@ class _Window:
         self.first = -1  # step; -1: not started
         self.start_ns = 0
         self.memory = 0
+        self.began_ns = 0  # when the program began to pay for it; 0: it does not
+
+    def _prepare(self, step: int) -> None:
+        self.began_ns = _core.now_ns()
+        boundary._now.windows += 1
+        self.recorder = _recorder_for(self.ask)
+        self.recorder.prepare()
+        self.prepared_at = step
+
+    def over(self) -> None:
+        """The program goes on without it: a span from the warm-up to here, afterwards, since it
+        begins in one step and ends in another."""
+        if self.began_ns:
+            _core.past(_DETAIL, 0, _core.now_ns() - self.began_ns, 0)
+            self.began_ns = 0
+            boundary._now.windows -= 1
 
     def _is_due(self, step: int, ahead: int) -> bool:
         if self.ask.start_step is not None:
@@ -73,9 +91,7 @@ class _Window:
         if self.first >= 0:
             return
         if self.recorder is None and self._is_due(step, 1) and not self._can_wait(step):
-            self.recorder = _recorder_for(self.ask)
-            self.recorder.prepare()
-            self.prepared_at = step
+            self._prepare(step)
         if self.recorder is None or not self._is_due(step, 0):
             return
         if self.ask.start_step is None and self.prepared_at == step:
@@ -88,6 +104,7 @@ class _Window:
     def undo(self) -> None:
         """The step that it began with was none: it waits for that step again."""
         self.recorder.drop()
+        self.over()
         self.recorder, self.prepared_at, self.first = None, -1, -1
 
     def is_over(self, ended: int) -> bool:
@@ -142,6 +159,7 @@ def _give_up(window: _Window, error: object) -> None:
     if window.recorder is not None:
         with _safe.guard("window drop"):
             window.recorder.drop()
+    window.over()
     _listen()
 
 
@@ -203,6 +221,7 @@ def _finish(window: _Window, ended: int) -> None:
         "end_ns": _core.now_ns(),
     }
     finish = window.recorder.stop(about)
+    window.over()
     _State.waiting.remove(window)
     _listen()
     name = f"{window.ask.kind}-{os.getpid()}-{_State.files}.json"
@@ -247,6 +266,7 @@ def _at_exit() -> None:
             _give_up(window, _safe.Refusal(_why_not(window)))
         elif window.recorder is not None:
             window.recorder.drop()
+            window.over()
 
     with _safe.guard("window exit"):
         _each(one)

@@ -30,6 +30,7 @@ HOOKS: dict[str, tuple[str, ...]] = {
     "torch.distributed.distributed_c10d": ("torch_comm",),
     "torch.nn.parallel.distributed": ("torch_comm",),
     "torch.cuda": ("torch_cuda",),
+    "torch.cuda.graphs": ("torch_graphs",),
     "keras.src.callbacks": ("keras_hook",),
     "keras.src.callbacks.callback_list": ("keras_hook",),
     "keras.src.backend.tensorflow.trainer": ("keras_hook",),

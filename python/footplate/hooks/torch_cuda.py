@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CUDA: GPU time of each phase, copies to the device, allocator statistics. Nothing of it is in
+"""CUDA: GPU time of each phase and allocator statistics; torch_sync.py has waits and copies. Not in
 place before the program initialises CUDA.
 
 GPU times come from pairs of CUDA events around a phase on the stream that is current. They say when
-the device reached the phase's first and last kernel, idle gaps included. Nobody waits for them: at
-later optimizer steps those that are done are read, in order, and told as spans of the past on the
+the device reached the phase's first and last kernel, idle gaps included. Nobody waits for them:
+when later steps begin those that are done are read, in order, and told as spans of the past on the
 device's lane.
 
 The device's clock is tied to the host's by an event of ours on a stream of ours that has no other
@@ -13,17 +13,22 @@ device's moment lies between the two, so half their distance is the error, about
 of a few tries counts, and a tie is renewed every TIE_EVERY_NS, since events give milliseconds as a
 float, whose resolution falls with the distance from the tie.
 
-A pair of events costs the host some microseconds, on a virtual machine some tens. So what a timed
-step cost is measured, and as many steps are left out after it as keep the timing below SHARE of
-the loop's time. Long steps are all timed.
+A pair of events costs the host some microseconds, on a virtual machine some tens. So what timed
+steps cost is measured, and as many steps are left out between them as keep the timing below SHARE
+of the loop's time. Long steps are all timed. A step is timed whole or not at all, so that the
+shares of its phases are right.
 """
 
+import atexit
 import collections
+import os
 import sys
 import threading
 
 from .. import _core, _safe
+from ..detail import boundary
 from . import torch_marks as marks
+from . import torch_sync
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,8 +39,16 @@ if TYPE_CHECKING:
     Args = tuple[Any, ...]
     Kwargs = dict[str, Any] | None
 
-PHASES = ("forward", "backward", "optimizer")
-MOST_PENDING = 256  # spans that the device has not reached yet; more are not timed
+TRAINS, STEPS, EVALUATES = range(3)  # what a phase says of the step that it is in
+PHASES = {
+    "forward": TRAINS,  # EVALUATES without gradients
+    "backward": TRAINS,
+    "zero_grad": TRAINS,
+    "optimizer": STEPS,
+    "graph.replay": STEPS,
+}
+MOST_PENDING = 256  # spans that the device has not reached yet, and of one step; more are not timed
+ZERO_GRADS, ZERO_GRAD_NS = 8, 20_000  # when that many all took less, zero_grad is left out
 TIE_TRIES = 5
 TIE_WAIT_NS = 200_000  # that one try may take
 TIE_EVERY_NS = 20_000_000_000
@@ -48,6 +61,7 @@ _STATS = {
     "cuda.allocated": ("allocated_bytes", "all", "current"),
     "cuda.reserved": ("reserved_bytes", "all", "current"),
     "cuda.peak": ("allocated_bytes", "all", "peak"),
+    "cuda.reserved_peak": ("reserved_bytes", "all", "peak"),
     "cuda.alloc_retries": ("num_alloc_retries",),
 }
 
@@ -63,6 +77,63 @@ class Tie:
         self.error_ns = (after_ns - before_ns + 1) // 2
 
 
+class Unit:
+    """The phases of one step, or of one evaluation pass, that are timed together or not at all."""
+
+    __slots__ = ("spans", "events", "broken")
+
+    def __init__(self) -> None:
+        self.spans: list[tuple[int, Any, Any]] = []  # name, begin, end
+        self.events: list[Any] = []
+        self.broken = False  # a phase of it could not be timed
+
+
+class Sampler:
+    """Which steps are timed: each with the same probability, whatever kind of step it is.
+
+    The number of steps between two that are timed is random around a mean, so that work that comes
+    back every so many steps is met as often as it happens. The mean follows from sums over many
+    steps: if the step just timed decided it, those behind long steps would be preferred.
+    """
+
+    MOST_STEPS, MOST_TIMED = 4096, 256  # in the sums; then both are halved
+
+    def __init__(self) -> None:
+        self.wall_ns = self.steps = 0.0
+        self.cost_ns = self.timed = 0.0
+        self.skip = 0
+        self.seed = 0x2545F491
+
+    def random(self) -> float:
+        """From 0 to 1; the same numbers in every process."""
+        self.seed = (self.seed * 1664525 + 1013904223) & 0xFFFFFFFF
+        return self.seed / 0x100000000
+
+    def learn(self, wall_ns: int, cost_ns: int, timed: bool) -> None:
+        self.wall_ns += wall_ns
+        self.steps += 1
+        self.cost_ns += cost_ns
+        self.timed += timed
+        if self.steps > self.MOST_STEPS:
+            self.wall_ns, self.steps = self.wall_ns / 2, self.steps / 2
+        if self.timed > self.MOST_TIMED:
+            self.cost_ns, self.timed = self.cost_ns / 2, self.timed / 2
+
+    def mean_skip(self) -> float:
+        if not self.timed or not self.wall_ns:
+            return 0.0
+        cost, wall = self.cost_ns / self.timed, self.wall_ns / self.steps
+        return min(max(cost / (SHARE * wall) - 1, 0.0), MOST_SKIPPED)
+
+    def choose(self) -> bool:
+        """Whether the step that begins is timed."""
+        if self.skip > 0:
+            self.skip -= 1
+            return False
+        self.skip = int(2 * self.mean_skip() * self.random() + self.random())
+        return True
+
+
 class PhaseTimer:
     """Times phases on one device. The main thread's alone."""
 
@@ -71,17 +142,27 @@ class PhaseTimer:
         self.device = device
         self.stream = cuda.Stream(device)
         self.pool: list[Any] = []
-        self.open: list[tuple[int, Any] | None] = []
-        self.pending: collections.deque[tuple[int, Any, Any]] = collections.deque()
+        self.open: list[list[Any]] = []  # name, begin, end of the last phase within
+        self.pending: collections.deque[Unit] = collections.deque()
         self.tie: Tie | None = None
         self.tie_due_ns = 0
-        self.timed = True  # this step
-        self.skip = 0  # steps still to leave out
-        self.spent_ns = 0  # on timing, since the last decision
-        self.step_ns = 0  # when this step began
+        self.sampler = Sampler()
+        self.unit: Unit | None = None  # that is being timed
+        self.began_ns = 0  # when the step under way did; 0: none has yet
+        self.units = 0
+        self.spent_ns = 0  # on timing, in this step
+        self.was_timed = self.disturbed = False  # this step; disturbed: by a detail window
+        self.zero_grad = _core.intern("zero_grad")
+        self.zero_grads: list[int] = []  # the first ones, in ns
+        self.left_out = -1  # a phase that is not worth its events
+        # What tells where the next step begins; see _is_new.
+        self.fetches = self.ended = 0
+        self.stepped = self.trained = self.explicit = False
 
     def _event(self) -> "Any":
-        return self.pool.pop() if self.pool else self.cuda.Event(enable_timing=True)
+        event = self.pool.pop() if self.pool else self.cuda.Event(enable_timing=True)
+        event.record()
+        return event
 
     def _try_tie(self) -> "Tie | None":
         event = self.cuda.Event(enable_timing=True)
@@ -104,57 +185,116 @@ class PhaseTimer:
             self.tie = min(tries, key=lambda tie: tie.error_ns)
         self.tie_due_ns = _core.now_ns() + (TIE_EVERY_NS if tries else TIE_AGAIN_NS)
 
-    def begin(self, name: int) -> None:
-        """Every begin has an end; those that cannot be timed as well."""
-        if not self.timed:
-            self.open.append(None)
+    # ---- steps ----
+
+    def _is_new(self, kind: int) -> bool:
+        """Whether a step begins with this phase; boundary.py has seen it before us."""
+        now = boundary._now
+        if not self.began_ns:
+            return True
+        only_evaluates = not self.trained and not self.stepped
+        if now.explicit:
+            new = (now.ended, now.begun) != (self.ended, self.explicit)
+            return new or (kind == EVALUATES and only_evaluates and not now.begun)
+        if now.loader:
+            return now.fetches != self.fetches and (self.stepped or only_evaluates)
+        if kind == STEPS:
+            return self.stepped and now.ended != self.ended
+        if kind == EVALUATES:
+            return self.stepped or only_evaluates
+        return only_evaluates or (self.stepped and boundary.all_stepped())
+
+    def _begin_unit(self) -> None:
+        self.close_unit()
+        self.resolve()
+        began, now = self.began_ns, boundary._now
+        self.began_ns = time_ns = _core.now_ns()
+        if self.units > 1 and not self.disturbed:  # the first step's length says nothing
+            self.sampler.learn(time_ns - began, self.spent_ns, self.was_timed)
+        self.units += 1
+        self.spent_ns = 0
+        self.disturbed = now.windows > 0
+        self.fetches, self.ended, self.explicit = now.fetches, now.ended, now.begun
+        self.stepped = self.trained = False
+        timed = self.sampler.choose() and not self.disturbed
+        if timed and sum(len(unit.spans) for unit in self.pending) < MOST_PENDING:
+            self.unit = Unit()
+        self.was_timed = self.unit is not None
+
+    def close_unit(self) -> None:
+        """The step is over: its spans wait for the device, all or none."""
+        unit, self.unit = self.unit, None
+        if unit is None:
+            return
+        half = self.trained and not self.stepped and not boundary._now.explicit
+        if half or self.open:
+            unit.broken = True  # the program ends in the middle of it
+        if unit.broken or not unit.spans:
+            self.pool += unit.events
+        else:
+            self.pending.append(unit)
+
+    # ---- phases ----
+
+    def begin(self, name: int, kind: int) -> None:
+        """Every begin has an end; those that are not timed as well."""
+        if not self.open and self._is_new(kind):
+            self._begin_unit()
+        if kind == TRAINS:
+            self.trained = True
+        unit = self.unit
+        if unit is None or name == self.left_out:
+            self.open.append([name, None, None])
             return
         before = _core.now_ns()
-        if len(self.pending) >= MOST_PENDING or self.cuda.is_current_stream_capturing():
-            self.open.append(None)
-            return
-        event = self._event()
-        event.record()
-        self.open.append((name, event))
+        if len(unit.spans) >= MOST_PENDING or self.cuda.is_current_stream_capturing():
+            unit.broken = True
+        event = None
+        if not unit.broken:
+            event = self._event()
+            unit.events.append(event)
+        self.open.append([name, event, None])
         self.spent_ns += _core.now_ns() - before
 
-    def end(self) -> None:
-        began = self.open.pop() if self.open else None
-        if began is None:
+    def end(self, kind: int) -> None:
+        if not self.open:
+            return
+        name, began, inner_end = self.open.pop()
+        if kind == STEPS:
+            self.stepped = self.trained = True
+            self.ended = boundary._now.ended
+        unit = self.unit
+        if unit is None or name == self.left_out:
             return
         before = _core.now_ns()
-        if self.cuda.is_current_stream_capturing():
-            self.pool.append(began[1])
-            return
-        event = self._event()
-        event.record()
-        self.pending.append((began[0], began[1], event))
+        if began is None or self.cuda.is_current_stream_capturing():
+            unit.broken = True
+        if not unit.broken:
+            event = self._event()
+            unit.events.append(event)
+            # A step with a closure: the optimizer is what follows the passes inside.
+            unit.spans.append((name, began if inner_end is None else inner_end, event))
+            if self.open:
+                self.open[-1][2] = event
         self.spent_ns += _core.now_ns() - before
 
-    def end_step(self) -> None:
-        """Tells what is known by now, and decides which of the next steps are timed."""
-        if self.pending:
-            self.resolve()
-        now = _core.now_ns()
-        if not self.timed:
-            self.skip -= 1
-        elif self.step_ns:  # the first one's length is not known
-            room_ns = SHARE * (now - self.step_ns)
-            self.skip = min(int(self.spent_ns / max(room_ns, 1)), MOST_SKIPPED)
-            self.spent_ns = 0
-        self.timed = self.skip <= 0
-        self.step_ns = now
+    # ---- results ----
 
     def resolve(self) -> None:
-        """Tells the spans that the device has finished."""
-        if _core.now_ns() >= self.tie_due_ns:
-            self.renew_tie()
-        tie = self.tie
+        """Tells the spans of the steps that the device has finished."""
+        if not self.pending:
+            return
         before = _core.now_ns()
-        while tie is not None and self.pending and self.pending[0][2].query():
-            name, begin, end = self.pending.popleft()
-            self._tell(tie, name, begin, end)
-            self.pool += (begin, end)
+        if before >= self.tie_due_ns:
+            self.renew_tie()
+        while self.tie is not None and self.pending:
+            unit = self.pending[0]
+            if not all(end.query() for _, _, end in reversed(unit.spans)):
+                break
+            self.pending.popleft()
+            for name, begin, end in unit.spans:
+                self._tell(self.tie, name, begin, end)
+            self.pool += unit.events
         self.spent_ns += _core.now_ns() - before
 
     def _tell(self, tie: Tie, name: int, begin: "Any", end: "Any") -> None:
@@ -162,12 +302,17 @@ class PhaseTimer:
         took = int(begin.elapsed_time(end) * 1e6)
         now = _core.now_ns()
         _core.past(name, 1 + self.device, now - began, now - began - took)
+        if name == self.zero_grad and len(self.zero_grads) < ZERO_GRADS:
+            self.zero_grads.append(took)
+            if len(self.zero_grads) == ZERO_GRADS and max(self.zero_grads) < ZERO_GRAD_NS:
+                self.left_out = name  # it only lets go of the gradients
 
 
 class _State:
     timer: "PhaseTimer | None" = None
     stats_ns = 0
     main = 0
+    pid = 0
     ids: "dict[str, int]" = {}
 
 
@@ -175,7 +320,7 @@ def _is_main() -> bool:
     return threading.get_ident() == _State.main
 
 
-def _begin_of(name: str) -> "Callable[[], None]":
+def _begin_of(name: str, kind: int) -> "Callable[[], None]":
     torch: Any = sys.modules["torch"]
     number, other = _core.intern(name), _core.intern("forward.eval")
 
@@ -183,26 +328,30 @@ def _begin_of(name: str) -> "Callable[[], None]":
     def begin() -> None:
         timer = _State.timer
         if timer is not None and _is_main():
-            timer.begin(number if name != "forward" or torch.is_grad_enabled() else other)
+            if name != "forward" or torch.is_grad_enabled():
+                timer.begin(number, kind)
+            else:
+                timer.begin(other, EVALUATES)
 
     return begin
 
 
-@_safe.guard("gpu time")
-def _end() -> None:
-    timer = _State.timer
-    if timer is not None and _is_main():
-        timer.end()
+def _end_of(kind: int) -> "Callable[[], None]":
+    @_safe.guard("gpu time")
+    def end() -> None:
+        timer = _State.timer
+        if timer is not None and _is_main():
+            timer.end(kind)
+            if kind == STEPS:
+                _look_at_memory(timer)
+
+    return end
 
 
-@_safe.guard("gpu time")
-def _at_step() -> None:
-    timer = _State.timer
-    if timer is None or not _is_main() or timer.cuda.is_current_stream_capturing():
-        return
-    timer.end_step()
+def _look_at_memory(timer: PhaseTimer) -> None:
+    """At the first step, and then once a second."""
     now = _core.now_ns()
-    if now - _State.stats_ns >= STATS_EVERY_NS:
+    if now - _State.stats_ns >= STATS_EVERY_NS and not timer.cuda.is_current_stream_capturing():
         _State.stats_ns = now
         tell_stats(timer.cuda, timer.device)
 
@@ -217,45 +366,15 @@ def tell_stats(cuda: "Any", device: int) -> None:
             _core.count(_State.ids.setdefault(name, _core.intern(name)), int(value))
 
 
-# ---- copies to the device ----
-
-
-def _goes_to_cuda(where: "Any") -> bool:
-    if isinstance(where, str):
-        return where.startswith("cuda")
-    if isinstance(where, int):
-        return not isinstance(where, bool)
-    return getattr(where, "type", None) == "cuda" or bool(getattr(where, "is_cuda", False))
-
-
-def _before_to(args: "Args", kwargs: "Kwargs") -> "int | bool":
-    tensor = args[0]
-    if tensor.is_cuda:
-        return False
-    where = args[1] if len(args) > 1 else (kwargs or {}).get("device")
-    return tensor.numel() * tensor.element_size() if _goes_to_cuda(where) else False
-
-
-def _before_cuda(args: "Args", kwargs: "Kwargs") -> "int | bool":
-    tensor = args[0]
-    return False if tensor.is_cuda else tensor.numel() * tensor.element_size()
-
-
-def _hook_copies(torch: "Any") -> None:
-    """The methods are those of a base class in C; ours go on Tensor itself."""
-    closed = marks.FORWARD | marks.BACKWARD | marks.OPTIMIZER | marks.DATA | marks.COMPILE
-    for attr, before in (("to", _before_to), ("cuda", _before_cuda)):
-        method = getattr(torch.Tensor, attr)
-        if attr not in vars(torch.Tensor):
-            gate = marks.make(
-                method,
-                f"torch {attr}",
-                before,
-                span=_core.intern("h2d"),
-                own=marks.H2D,
-                closed_by=closed | marks.H2D,
-            )
-            setattr(torch.Tensor, attr, gate)
+@_safe.guard("gpu exit")
+def _at_exit() -> None:
+    """What the device has finished by now, and the allocator's last word: its peak."""
+    timer = _State.timer
+    if timer is None or os.getpid() != _State.pid:
+        return
+    tell_stats(timer.cuda, timer.device)
+    timer.close_unit()
+    timer.resolve()
 
 
 # ---- start ----
@@ -274,13 +393,14 @@ def _after_lazy_init(args: "Args", result: "Any") -> None:
 
 def start(torch: "Any") -> None:
     device = int(torch.cuda.current_device())
+    _State.pid = os.getpid()
     _State.main = threading.main_thread().ident or 0
     _State.timer = PhaseTimer(torch.cuda, device)
     _core.count(_core.intern("process.device"), device)
-    for phase in PHASES:
-        marks.listen(phase, _begin_of(phase), _end)
-    marks.listen("optimizer", end=_at_step)
-    _hook_copies(torch)
+    for phase, kind in PHASES.items():
+        marks.listen(phase, _begin_of(phase, kind), _end_of(kind))
+    atexit.register(_at_exit)
+    torch_sync.install(torch)
 
 
 def install(module: "ModuleType") -> None:

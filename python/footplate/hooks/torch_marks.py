@@ -30,6 +30,7 @@ CHECKPOINT = 32
 COMM = 64
 COMPILE = 128
 H2D = 256
+GRAPH = 512
 
 
 class _Gate:
@@ -100,6 +101,11 @@ def keep(
     kept = _Gate(gate, before, after)
     _gates.setdefault(phase, []).append(kept)
     _connect(phase, kept)
+
+
+def gates(phase: str) -> "list[Any]":
+    """The gates of a phase."""
+    return [kept.gate for kept in _gates.get(phase, ())]
 
 
 def replace(phase: str, before: "Before | None", after: "After | None") -> None:

@@ -27,6 +27,7 @@ _OPTIMIZER = _core.intern("optimizer")
 MASKS: "dict[str, Any]" = {
     "own": marks.OPTIMIZER,
     "closed_by": marks.OPTIMIZER | marks.COMPILE,
+    "pulse": True,
 }
 
 # By id of the optimizer, which is left as it is: its number and a reference that ends with it.

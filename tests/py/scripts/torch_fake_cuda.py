@@ -33,6 +33,7 @@ class Stream:
 
 CURRENT = Stream()
 STATE = {"capturing": False, "dead": False, "events": 0}
+PEAK = {"bytes": 2000}
 DONE_AT = []  # host ns at which each recorded event is
 
 
@@ -84,7 +85,7 @@ def fake() -> None:
     cuda.is_current_stream_capturing = lambda: STATE["capturing"]
     cuda.synchronize = lambda *args: SYNCS.append("device")
     cuda.memory_stats_as_nested_dict = lambda device: {
-        "allocated_bytes": {"all": {"current": 1000 + device, "peak": 2000}},
+        "allocated_bytes": {"all": {"current": 1000 + device, "peak": PEAK["bytes"]}},
         "reserved_bytes": {"all": {"current": 3000}},
         "num_alloc_retries": 4,
     }
@@ -128,12 +129,46 @@ def evaluation() -> list[int]:
     return train(2)
 
 
-def copies() -> list[int]:
-    class Where:
-        type = "cuda"
+def half_captured() -> list[int]:
+    """A graph is captured while step 2 goes on: of its phases only the backward pass is left."""
+    model = Model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(6):
+        loss = model(torch.ones(1, 4)).sum()
+        STATE["capturing"] = step == 2
+        loss.backward()
+        STATE["capturing"] = False
+        optimizer.step()
+        time.sleep(0.03)
+    model(torch.ones(1, 4))  # the step before is over; this one is not
+    return []
 
+
+def closure() -> list[int]:
+    model = Model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def passes():
+        loss = model(torch.ones(1, 4)).sum()
+        loss.backward()
+        return loss
+
+    for _ in range(4):
+        optimizer.step(passes)
+        time.sleep(0.03)
+    return []
+
+
+def peak() -> list[int]:
+    """Memory grows in the last step."""
+    begins = train(3, 0.5)
+    PEAK["bytes"] = 5000
+    return begins
+
+
+def copies() -> list[int]:
     x = torch.ones(10, dtype=torch.float32)
-    for where in ("cpu", torch.float64, "cuda:0", 1, Where()):
+    for where in ("cpu", torch.float64, "cuda:0", 1, torch.device("cuda")):
         with contextlib.suppress(Exception):
             x.to(where)
     with contextlib.suppress(Exception):
@@ -143,7 +178,8 @@ def copies() -> list[int]:
 
 fake()
 begins = {"train": lambda: train(5), "capture": capture, "dead": dead}
-begins |= {"evaluation": evaluation, "short": short, "copies": copies}
+begins |= {"evaluation": evaluation, "short": short, "copies": copies, "peak": peak}
+begins |= {"half_captured": half_captured, "closure": closure}
 told = begins[sys.argv[1]]()
 about = {"begins": told, "done_at": DONE_AT, "syncs": SYNCS, "events": STATE["events"]}
 print(json.dumps(about))

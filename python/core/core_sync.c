@@ -1,0 +1,875 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* core_sync.c - SyncGate: stands in for a call in which the program waits for the GPU, and measures
+ * the wait.
+ *
+ *     x.item()   the tensor is on the CPU, or nobody records: the original and nothing else
+ *                else: the original between two readings of the clock; the time is added to the
+ *                place in the program (operation, file, line) that called it
+ *
+ * A wait of SPAN_NS or more is also a span `sync` on the thread's own line. Shorter ones are summed
+ * up and emitted as `sync.short` when the next phase begins or ends. The places are cumulative
+ * counters, `sync.calls OP FILE:LINE` and `sync.ns OP FILE:LINE`, emitted about once a second.
+ *
+ * A call on a CPU tensor is as frequent as a call on a CUDA tensor in most programs and must cost
+ * next to nothing. So the gate is called without a tuple (vectorcall), asks the tensor through the
+ * descriptor of `is_cuda`, and looks for the place only after a wait. A place is found by code
+ * object and instruction, since a line number has to be searched for in the function's line table.
+ *
+ * Like Gate it has no Python frame. A hidden one gives the original when it is read from its class,
+ * so `torch.Tensor.item`, torch.compile and __torch_function__ see torch's own method.
+ *
+ * All of this runs with the interpreter's lock held, which is what guards the tables. */
+#include "core_sync.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core_call.h"
+#include "core_gate.h"
+
+#define NS_PER_S UINT64_C(1000000000)
+
+enum {
+    SPAN_NS = 1000000,  /* a wait of this length is a span */
+    MOST_PLACES = 64,   /* the rest is counted as one */
+    MOST_OPS = 32,      /* names of operations */
+    SITES = 512,        /* call sites and code objects in the hash table; a power of 2 */
+    SITES_FILLED = 384, /* no more are added */
+    MOST_FRAMES = 24,   /* that are searched for one of the program's own */
+    MOST_DEVICES = 4,   /* torch.device objects whose type is known */
+    MOST_NAME = 62,     /* of an event, in bytes */
+    PULSE_NS = 1000000000,
+};
+
+/* What decides whether a call waits. */
+enum sync_kind {
+    SYNC_TENSOR, /* the first argument is a CUDA tensor: item() */
+    SYNC_MASK,   /* and it is indexed by a mask: x[mask] */
+    SYNC_TO,     /* from the GPU to the CPU, or the other way round: to() */
+    SYNC_CUDA,   /* from the CPU to the GPU: cuda() */
+    SYNC_ALWAYS, /* synchronize() */
+    SYNC_KINDS,
+};
+
+/* Of CPython 3.8 and later, part of the limited API since 3.12. PyObject_Vectorcall is inline
+ * before 3.11 and then not there. */
+typedef PyObject *(*sync_vectorcall)(PyObject *, PyObject *const *, size_t, PyObject *);
+#ifndef Py_TPFLAGS_HAVE_VECTORCALL
+#define Py_TPFLAGS_HAVE_VECTORCALL (1UL << 11)
+#endif
+extern PyObject *PyVectorcall_Call(PyObject *, PyObject *, PyObject *);
+extern PyObject *PyObject_Vectorcall(PyObject *, PyObject *const *, size_t, PyObject *)
+    __attribute__((weak));
+
+/* ---- what is known of torch ---- */
+
+enum sync_target { TO_NONE, TO_CPU, TO_CUDA };
+
+/* A property of a type in C, read without looking it up. */
+struct sync_property {
+    PyObject *descriptor;
+    descrgetfunc get;
+};
+
+static struct {
+    PyTypeObject *tensor, *parameter; /* NULL before setup */
+    PyCFunction mode_enabled;         /* whether a TorchFunctionMode is active; NULL: not known */
+    PyObject *guard;                  /* DisableTorchFunction */
+    struct sync_property is_cuda, dtype, nbytes;
+    PyObject *masks[2];   /* torch.bool, torch.uint8 */
+    PyTypeObject *device; /* torch.device */
+    binaryfunc subscript; /* of TensorBase: calling the method object itself is slower */
+    PyObject *word_non_blocking, *word_device, *word_lasti, *word_back, *word_type;
+    PyObject *word_filename;
+    struct {
+        PyObject *device; /* a reference, so that its address stays its own */
+        enum sync_target target;
+    } devices[MOST_DEVICES];
+    unsigned next_device;
+    PyObject *describe; /* called with a file's path: its name for people; "" for a library */
+    fp_name h2d;
+    uint32_t h2d_own, h2d_closed_by;
+} torch;
+
+static fp_name sync_name, cpu_process_name, cpu_thread_name;
+fp_name core_sync_short_name;
+_Thread_local uint64_t core_sync_short_ns __attribute__((tls_model("initial-exec")));
+
+/* This thread is inside of a wait: an inner one is a part of it. */
+static _Thread_local bool waiting __attribute__((tls_model("initial-exec")));
+
+static void sync_take(PyObject **place, PyObject *value)
+{
+    PyObject *old = *place;
+    *place = Py_NewRef(value);
+    Py_XDECREF(old);
+}
+
+static uint64_t sync_clock(clockid_t which)
+{
+    struct timespec t;
+    clock_gettime(which, &t);
+    return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
+}
+
+static PyObject *sync_read(const struct sync_property *p, PyObject *object)
+{
+    return p->get(p->descriptor, object, (PyObject *)Py_TYPE(object));
+}
+
+static bool sync_is_tensor(PyObject *o)
+{
+    return torch.tensor && (Py_IS_TYPE(o, torch.tensor) || PyObject_TypeCheck(o, torch.tensor));
+}
+
+/* Whether reading a property of a tensor is a matter of C alone: it is of no class that the program
+ * has derived, and no mode is active that is called for every function of torch. */
+static bool sync_is_plain(PyObject *tensor)
+{
+    if (!Py_IS_TYPE(tensor, torch.tensor) && !Py_IS_TYPE(tensor, torch.parameter))
+        return false;
+    PyObject *mode = torch.mode_enabled ? torch.mode_enabled(NULL, NULL) : NULL;
+    Py_XDECREF(mode);
+    return mode != Py_True;
+}
+
+/* Tensors that torch.compile traces with are no tensors on a device. */
+static bool sync_is_fake(PyObject *tensor)
+{
+    PyObject *module = PyObject_GetAttrString((PyObject *)Py_TYPE(tensor), "__module__");
+    const char *name = module ? PyUnicode_AsUTF8AndSize(module, NULL) : NULL;
+    const bool fake = name && strncmp(name, "torch._subclasses", strlen("torch._subclasses")) == 0;
+    Py_XDECREF(module);
+    if (!name)
+        PyErr_Clear();
+    return fake;
+}
+
+/* A property of a tensor, a new reference; NULL, without an exception, when it does not answer.
+ * The program's own __torch_function__ is not to see that it was asked. */
+static PyObject *sync_ask(const struct sync_property *p, PyObject *tensor)
+{
+    PyObject *guard = NULL, *answer = NULL;
+    if (!sync_is_plain(tensor)) {
+        if (sync_is_fake(tensor))
+            return NULL;
+        guard = torch.guard ? PyObject_CallNoArgs(torch.guard) : NULL;
+        PyObject *entered = guard ? PyObject_CallMethod(guard, "__enter__", NULL) : NULL;
+        if (!entered)
+            goto out;
+        Py_DECREF(entered);
+    }
+    answer = sync_read(p, tensor);
+    if (guard) {
+        struct core_outcome outcome = core_outcome_take(answer);
+        PyObject *left = PyObject_CallMethod(guard, "__exit__", "OOO", Py_None, Py_None, Py_None);
+        if (!left)
+            PyErr_Clear();
+        Py_XDECREF(left);
+        answer = core_outcome_give(&outcome, 0);
+    }
+out:
+    Py_XDECREF(guard);
+    if (!answer)
+        PyErr_Clear();
+    return answer;
+}
+
+/* False for what is no tensor, and for what does not answer. */
+static bool sync_on_cuda(PyObject *o)
+{
+    PyObject *answer = sync_is_tensor(o) ? sync_ask(&torch.is_cuda, o) : NULL;
+    Py_XDECREF(answer);
+    return answer == Py_True;
+}
+
+static bool sync_is_mask_tensor(PyObject *o)
+{
+    PyObject *dtype = sync_is_tensor(o) ? sync_ask(&torch.dtype, o) : NULL;
+    Py_XDECREF(dtype);
+    return dtype && (dtype == torch.masks[0] || dtype == torch.masks[1]);
+}
+
+static bool sync_is_mask(PyObject *key)
+{
+    if (!PyTuple_CheckExact(key))
+        return sync_is_mask_tensor(key);
+    for (Py_ssize_t i = 0; i < PyTuple_Size(key); i++)
+        if (sync_is_mask_tensor(PyTuple_GetItem(key, i)))
+            return true;
+    return false;
+}
+
+/* ---- places ---- */
+
+struct sync_place {
+    fp_name calls_name, ns_name;
+    uint64_t calls, ns;
+    bool changed;
+    int op, line;
+    PyObject *file;
+};
+
+/* Where a code object waits: (code, instruction, operation) -> place. With the instruction -1 the
+ * entry says what file the code is of; NULL: a library's. */
+struct sync_site {
+    PyObject *code; /* a reference, so that its address stays its own; NULL: free */
+    long lasti;
+    int op;
+    int place;
+    PyObject *file;
+};
+
+static struct {
+    struct sync_place places[MOST_PLACES + 1]; /* the last one: elsewhere */
+    int n_places;
+    struct sync_site sites[SITES];
+    int n_sites;
+    char ops[MOST_OPS][24];
+    int n_ops, h2d_op;
+    uint64_t flushed_ns, pulse_ns;
+} table;
+
+/* The number of an operation's name. */
+static int sync_op(const char *name)
+{
+    for (int i = 0; i < table.n_ops; i++)
+        if (strcmp(table.ops[i], name) == 0)
+            return i;
+    if (table.n_ops == MOST_OPS)
+        return MOST_OPS - 1;
+    snprintf(table.ops[table.n_ops], sizeof table.ops[0], "%s", name);
+    return table.n_ops++;
+}
+
+static struct sync_site *sync_find_site(PyObject *code, long lasti, int op)
+{
+    uintptr_t h = (uintptr_t)code >> 4;
+    h = (h ^ ((uintptr_t)lasti * 31) ^ ((uintptr_t)op << 7)) * UINT64_C(0x9E3779B97F4A7C15);
+    for (size_t i = h >> 55;; i++) {
+        struct sync_site *s = &table.sites[i % SITES];
+        if (!s->code || (s->code == code && s->lasti == lasti && s->op == op))
+            return s;
+    }
+}
+
+static struct sync_site *sync_add_site(struct sync_site *s, PyObject *code, long lasti, int op)
+{
+    s->code = Py_NewRef(code);
+    s->lasti = lasti;
+    s->op = op;
+    table.n_sites++;
+    return s;
+}
+
+static void sync_name_place(struct sync_place *p, const char *op, const char *where)
+{
+    char text[MOST_NAME + 1];
+    snprintf(text, sizeof text, "sync.calls %s %s", op, where);
+    p->calls_name = fp_intern(text);
+    snprintf(text, sizeof text, "sync.ns %s %s", op, where);
+    p->ns_name = fp_intern(text);
+}
+
+/* "file:line", the end of the path where there is no room for all of it. */
+static void sync_where(char *out, size_t size, const char *file, int line, size_t room)
+{
+    char number[16];
+    const int digits = snprintf(number, sizeof number, ":%d", line);
+    const size_t left = room > (size_t)digits ? room - (size_t)digits : 1;
+    size_t len = strlen(file);
+    while (len > left) { /* without its first folders */
+        const char *slash = memchr(file, '/', len);
+        const char *next = slash ? slash + 1 : file + (len - left);
+        len -= (size_t)(next - file);
+        file = next;
+    }
+    snprintf(out, size, "%s%s", file, number);
+}
+
+static int sync_new_place(PyObject *file, int line, int op)
+{
+    for (int i = 0; i < table.n_places; i++) {
+        const struct sync_place *p = &table.places[i];
+        if (p->op == op && p->line == line && PyUnicode_Compare(p->file, file) == 0)
+            return i;
+    }
+    const char *text = PyUnicode_AsUTF8AndSize(file, NULL);
+    if (!text || table.n_places == MOST_PLACES) {
+        PyErr_Clear();
+        return MOST_PLACES;
+    }
+    char where[MOST_NAME + 1];
+    sync_where(where, sizeof where, text, line,
+               MOST_NAME - strlen("sync.calls  ") - strlen(table.ops[op]));
+    struct sync_place *p = &table.places[table.n_places];
+    sync_name_place(p, table.ops[op], where);
+    p->op = op;
+    p->line = line;
+    p->file = Py_NewRef(file);
+    return table.n_places++;
+}
+
+/* The file that a code object is of, as `describe` names it: a new reference, "" for a library,
+ * NULL when it is not known. */
+static PyObject *sync_describe(PyObject *code)
+{
+    PyObject *path = torch.describe ? PyObject_GetAttr(code, torch.word_filename) : NULL;
+    PyObject *file = path ? PyObject_CallFunctionObjArgs(torch.describe, path, NULL) : NULL;
+    Py_XDECREF(path);
+    if (file && !PyUnicode_Check(file))
+        Py_CLEAR(file);
+    if (!file)
+        PyErr_Clear();
+    return file;
+}
+
+/* What is known of a code object: its entry, or NULL when there is no room for one. */
+static const struct sync_site *sync_code(PyObject *code)
+{
+    struct sync_site *s = sync_find_site(code, -1, 0);
+    if (s->code)
+        return s;
+    if (table.n_sites >= SITES_FILLED)
+        return NULL;
+    PyObject *file = sync_describe(code);
+    s = sync_find_site(code, -1, 0); /* describe is Python, and may itself have waited */
+    if (s->code || table.n_sites >= SITES_FILLED) {
+        Py_XDECREF(file);
+        return s->code ? s : NULL;
+    }
+    sync_add_site(s, code, -1, 0);
+    s->file = file && PyUnicode_GetLength(file) > 0 ? Py_NewRef(file) : NULL;
+    Py_XDECREF(file);
+    return s;
+}
+
+static long sync_lasti(PyObject *frame)
+{
+    PyObject *number = PyObject_GetAttr(frame, torch.word_lasti);
+    const long lasti = number ? PyLong_AsLong(number) : -1;
+    Py_XDECREF(number);
+    if (PyErr_Occurred())
+        PyErr_Clear();
+    return lasti;
+}
+
+/* The place of a call in a frame of the program's own. */
+static int sync_place_in(PyFrameObject *frame, PyObject *code, PyObject *file, int op)
+{
+    const long lasti = sync_lasti((PyObject *)frame);
+    struct sync_site *s = sync_find_site(code, lasti, op);
+    if (s->code)
+        return s->place;
+    const int place = sync_new_place(file, PyFrame_GetLineNumber(frame), op);
+    if (lasti >= 0 && table.n_sites < SITES_FILLED)
+        sync_add_site(s, code, lasti, op)->place = place;
+    return place;
+}
+
+/* The innermost frame that is neither torch's nor ours. */
+static int sync_find_place(int op)
+{
+    PyObject *frame = Py_XNewRef((PyObject *)PyEval_GetFrame());
+    int place = MOST_PLACES;
+    for (int depth = 0; frame && depth < MOST_FRAMES; depth++) {
+        PyObject *code = (PyObject *)PyFrame_GetCode((PyFrameObject *)frame);
+        const struct sync_site *known = sync_code(code);
+        const bool found = !known || known->file;
+        if (known && known->file)
+            place = sync_place_in((PyFrameObject *)frame, code, known->file, op);
+        Py_DECREF(code);
+        if (found)
+            break;
+        PyObject *back = PyObject_GetAttr(frame, torch.word_back);
+        Py_DECREF(frame);
+        frame = back;
+        if (frame == Py_None)
+            Py_CLEAR(frame);
+    }
+    Py_XDECREF(frame);
+    if (PyErr_Occurred())
+        PyErr_Clear();
+    return place;
+}
+
+static void sync_flush(uint64_t now)
+{
+    table.flushed_ns = now;
+    for (int i = 0; i <= MOST_PLACES; i++) {
+        struct sync_place *p = &table.places[i];
+        if (!p->changed)
+            continue;
+        p->changed = false;
+        if (!p->calls_name)
+            sync_name_place(p, "any", "elsewhere");
+        fp_counter(p->calls_name, (int64_t)p->calls);
+        fp_counter(p->ns_name, (int64_t)p->ns);
+    }
+}
+
+static void sync_note(int op, uint64_t begin, uint64_t end)
+{
+    const uint64_t took = end - begin;
+    if (took >= SPAN_NS) {
+        core_sync_emit_short(); /* it was before this span */
+        const uint64_t ago = sync_clock(CLOCK_MONOTONIC) - end;
+        fp_span_past(sync_name, 0, took + ago, ago);
+    } else {
+        core_sync_short_ns += took;
+    }
+    struct sync_place *p = &table.places[sync_find_place(op)];
+    p->calls++;
+    p->ns += took;
+    p->changed = true;
+    if (end - table.flushed_ns >= PULSE_NS && gettid() == getpid()) /* all on one thread's line */
+        sync_flush(end);
+}
+
+void core_pulse(bool force)
+{
+    const uint64_t now = sync_clock(CLOCK_MONOTONIC);
+    if (!table.pulse_ns && !force)
+        table.pulse_ns = now;
+    if ((!force && now - table.pulse_ns < PULSE_NS) || !fp_enabled())
+        return;
+    if (!cpu_process_name) {
+        cpu_process_name = fp_intern("cpu.process");
+        cpu_thread_name = fp_intern("cpu.thread");
+    }
+    if (gettid() != getpid()) /* a step of another thread's says nothing about the main one */
+        return;
+    table.pulse_ns = now;
+    fp_counter(cpu_process_name, (int64_t)sync_clock(CLOCK_PROCESS_CPUTIME_ID));
+    fp_counter(cpu_thread_name, (int64_t)sync_clock(CLOCK_THREAD_CPUTIME_ID));
+    sync_flush(now);
+}
+
+/* ---- calls ---- */
+
+struct sync_gate {
+    PyObject base;
+    PyObject *original;
+    sync_vectorcall call;
+    enum sync_kind kind;
+    int op;
+    bool hidden;
+    PyObject *weak;
+};
+
+/* The original, however this Python calls. */
+static PyObject *sync_forward(const struct sync_gate *g, PyObject *const *args, size_t nargsf,
+                              PyObject *kwnames)
+{
+    const Py_ssize_t n = (Py_ssize_t)(nargsf & (SIZE_MAX >> 1));
+    if (g->kind == SYNC_MASK && n == 2 && !kwnames && torch.subscript && sync_is_tensor(args[0]))
+        return torch.subscript(args[0], args[1]);
+    if (PyObject_Vectorcall)
+        return PyObject_Vectorcall(g->original, args, nargsf, kwnames);
+    PyObject *tuple = PyTuple_New(n), *dict = kwnames ? PyDict_New() : NULL, *result = NULL;
+    if (!tuple || (kwnames && !dict))
+        goto out;
+    for (Py_ssize_t i = 0; i < n; i++)
+        PyTuple_SetItem(tuple, i, Py_NewRef(args[i]));
+    for (Py_ssize_t i = 0; kwnames && i < PyTuple_Size(kwnames); i++)
+        if (PyDict_SetItem(dict, PyTuple_GetItem(kwnames, i), args[n + i]) != 0)
+            goto out;
+    result = PyObject_Call(g->original, tuple, dict);
+out:
+    Py_XDECREF(tuple);
+    Py_XDECREF(dict);
+    return result;
+}
+
+static PyObject *sync_measured(const struct sync_gate *g, int op, PyObject *const *args,
+                               size_t nargsf, PyObject *kwnames)
+{
+    waiting = true;
+    const uint64_t begin = sync_clock(CLOCK_MONOTONIC);
+    PyObject *result = sync_forward(g, args, nargsf, kwnames);
+    const uint64_t end = sync_clock(CLOCK_MONOTONIC);
+    if (result)
+        sync_note(op, begin, end);
+    waiting = false;
+    return result;
+}
+
+/* The value of a keyword argument, borrowed; NULL: it was not given. */
+static PyObject *sync_keyword(PyObject *kwnames, PyObject *const *values, PyObject *word)
+{
+    for (Py_ssize_t i = 0; kwnames && i < PyTuple_Size(kwnames); i++) {
+        PyObject *name = PyTuple_GetItem(kwnames, i);
+        if (name == word || PyUnicode_Compare(name, word) == 0)
+            return values[i];
+    }
+    return NULL;
+}
+
+static enum sync_target sync_target_of_text(PyObject *text)
+{
+    Py_ssize_t len = 0;
+    const char *s = PyUnicode_AsUTF8AndSize(text, &len);
+    if (!s)
+        PyErr_Clear();
+    else if (strncmp(s, "cuda", 4) == 0)
+        return TO_CUDA;
+    else if (strncmp(s, "cpu", 3) == 0)
+        return TO_CPU;
+    return TO_NONE;
+}
+
+/* The same of a torch.device, which takes long to say its type: the latest ones are kept. */
+static enum sync_target sync_target_of_device(PyObject *device)
+{
+    for (int i = 0; i < MOST_DEVICES; i++)
+        if (torch.devices[i].device == device)
+            return torch.devices[i].target;
+    PyObject *type = PyObject_GetAttr(device, torch.word_type);
+    if (!type)
+        PyErr_Clear();
+    const enum sync_target to =
+        type && PyUnicode_CheckExact(type) ? sync_target_of_text(type) : TO_NONE;
+    Py_XDECREF(type);
+    const unsigned next = torch.next_device++ % MOST_DEVICES;
+    sync_take(&torch.devices[next].device, device);
+    torch.devices[next].target = to;
+    return to;
+}
+
+/* Where an argument of to() sends the tensor: a device, its name or index, or another tensor. */
+static enum sync_target sync_target(PyObject *where)
+{
+    if (!where || where == Py_None)
+        return TO_NONE;
+    if (PyUnicode_CheckExact(where))
+        return sync_target_of_text(where);
+    if (PyLong_CheckExact(where))
+        return TO_CUDA;
+    if (sync_is_tensor(where))
+        return sync_on_cuda(where) ? TO_CUDA : TO_CPU;
+    if (torch.device && !Py_IS_TYPE(where, torch.device))
+        return TO_NONE; /* a dtype */
+    return sync_target_of_device(where);
+}
+
+static int64_t sync_bytes(PyObject *tensor)
+{
+    PyObject *number = torch.nbytes.get ? sync_ask(&torch.nbytes, tensor) : NULL;
+    const long long bytes = number ? PyLong_AsLongLong(number) : 0;
+    Py_XDECREF(number);
+    if (PyErr_Occurred())
+        PyErr_Clear();
+    return bytes > 0 ? bytes : 0;
+}
+
+/* Whether the caller asked for a copy that does not block: by keyword, or the argument behind the
+ * device and, in to(), the dtype. */
+static bool sync_non_blocking(const struct sync_gate *g, PyObject *const *args, Py_ssize_t n,
+                              PyObject *kwnames)
+{
+    PyObject *said = sync_keyword(kwnames, args + n, torch.word_non_blocking);
+    for (Py_ssize_t i = 2; !said && i < n && i < 4; i++)
+        if (PyBool_Check(args[i]) || g->kind == SYNC_CUDA)
+            said = args[i];
+    return said == Py_True;
+}
+
+/* A copy from the CPU to the GPU: a span `h2d` with its bytes, unless it is a part of a phase, and
+ * a wait unless it is asynchronous. */
+static PyObject *sync_upload(const struct sync_gate *g, PyObject *const *args, size_t nargsf,
+                             PyObject *kwnames, bool blocks)
+{
+    const uint32_t outside = core_inside;
+    const bool marked = torch.h2d && !(core_inside & torch.h2d_closed_by);
+    if (marked) {
+        core_inside |= torch.h2d_own;
+        core_sync_emit_short();
+        fp_span_begin_value(torch.h2d, sync_bytes(args[0]));
+    }
+    PyObject *result;
+    if (blocks) {
+        result = sync_measured(g, table.h2d_op, args, nargsf, kwnames);
+    } else {
+        waiting = true; /* what it does inside is no copy of its own */
+        result = sync_forward(g, args, nargsf, kwnames);
+        waiting = false;
+    }
+    if (marked) {
+        core_sync_emit_short();
+        fp_span_end(torch.h2d);
+        core_inside = outside;
+    }
+    return result;
+}
+
+static PyObject *sync_copy(const struct sync_gate *g, PyObject *const *args, size_t nargsf,
+                           PyObject *kwnames, Py_ssize_t n)
+{
+    enum sync_target to = TO_CUDA;
+    if (g->kind == SYNC_TO) {
+        to = sync_target(n > 1 ? args[1] : sync_keyword(kwnames, args + n, torch.word_device));
+        if (to == TO_NONE)
+            return sync_forward(g, args, nargsf, kwnames);
+    }
+    const bool from_cuda = sync_on_cuda(args[0]);
+    if (from_cuda == (to == TO_CUDA) || !sync_is_tensor(args[0]))
+        return sync_forward(g, args, nargsf, kwnames);
+    const bool blocks = !sync_non_blocking(g, args, n, kwnames);
+    if (to == TO_CUDA)
+        return sync_upload(g, args, nargsf, kwnames, blocks);
+    return blocks ? sync_measured(g, g->op, args, nargsf, kwnames)
+                  : sync_forward(g, args, nargsf, kwnames);
+}
+
+static bool sync_waits(const struct sync_gate *g, PyObject *const *args, Py_ssize_t n)
+{
+    if (g->kind == SYNC_ALWAYS)
+        return true;
+    if (n < 1 || (g->kind == SYNC_MASK && (n != 2 || !sync_is_mask(args[1]))))
+        return false;
+    return sync_on_cuda(args[0]);
+}
+
+static PyObject *sync_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    const struct sync_gate *g = (struct sync_gate *)self;
+    const Py_ssize_t n = (Py_ssize_t)(nargsf & (SIZE_MAX >> 1));
+    if (waiting || !fp_enabled() || core_quiet || (n < 1 && g->kind != SYNC_ALWAYS))
+        return sync_forward(g, args, nargsf, kwnames);
+    PyObject *result;
+    Py_INCREF(self); /* the original may take the gate off */
+    if (g->kind == SYNC_TO || g->kind == SYNC_CUDA)
+        result = sync_copy(g, args, nargsf, kwnames, n);
+    else if (sync_waits(g, args, n))
+        result = sync_measured(g, g->op, args, nargsf, kwnames);
+    else
+        result = sync_forward(g, args, nargsf, kwnames);
+    Py_DECREF(self);
+    return result;
+}
+
+/* ---- the type ---- */
+
+static PyObject *sync_get(PyObject *self, PyObject *obj, PyObject *type)
+{
+    (void)type;
+    const struct sync_gate *g = (struct sync_gate *)self;
+    if (!obj || obj == Py_None)
+        return Py_NewRef(g->hidden ? g->original : self);
+    return core_bind(self, self, obj);
+}
+
+/* Equal to the original and with its hash: torch keeps tables of its functions. */
+static Py_hash_t sync_hash(PyObject *self)
+{
+    return PyObject_Hash(((struct sync_gate *)self)->original);
+}
+
+static PyObject *sync_compare(PyObject *self, PyObject *other, int how)
+{
+    if (how != Py_EQ && how != Py_NE)
+        return Py_NewRef(Py_NotImplemented);
+    const bool same = self == other || other == ((struct sync_gate *)self)->original;
+    return PyBool_FromLong(same == (how == Py_EQ));
+}
+
+static const char *const sync_names[] = {"original", "op", "kind", "hidden", NULL};
+
+static PyObject *sync_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    PyObject *original;
+    const char *op;
+    int kind = SYNC_TENSOR, hidden = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "Os|ip", (char **)(uintptr_t)sync_names,
+                                     &original, &op, &kind, &hidden))
+        return NULL;
+    if (kind < 0 || kind >= SYNC_KINDS || !PyCallable_Check(original)) {
+        PyErr_SetString(PyExc_TypeError, "SyncGate: a callable, its name, and a kind of wait");
+        return NULL;
+    }
+    const allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    struct sync_gate *g = (struct sync_gate *)alloc(type, 0);
+    if (!g)
+        return NULL;
+    g->original = Py_NewRef(original);
+    g->call = sync_call;
+    g->kind = (enum sync_kind)kind;
+    g->op = sync_op(op);
+    g->hidden = hidden != 0;
+    return (PyObject *)g;
+}
+
+static int sync_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(((struct sync_gate *)self)->original);
+    return 0;
+}
+
+/* No clear: a gate without an original could not be called. */
+static void sync_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    if (((struct sync_gate *)self)->weak)
+        PyObject_ClearWeakRefs(self);
+    Py_CLEAR(((struct sync_gate *)self)->original);
+    const freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    release(self);
+    Py_DECREF(type);
+}
+
+static int sync_set_property(struct sync_property *p, PyObject *owner, const char *name)
+{
+    PyObject *descriptor = PyObject_GetAttrString(owner, name);
+    if (!descriptor)
+        return -1;
+    p->get = (descrgetfunc)PyType_GetSlot(Py_TYPE(descriptor), Py_tp_descr_get);
+    if (!p->get) {
+        Py_DECREF(descriptor);
+        PyErr_Format(PyExc_TypeError, "%s is no property", name);
+        return -1;
+    }
+    Py_XDECREF(p->descriptor);
+    p->descriptor = descriptor;
+    return 0;
+}
+
+static int sync_set_words(void)
+{
+    const struct {
+        PyObject **at;
+        const char *text;
+    } words[] = {
+        {&torch.word_non_blocking, "non_blocking"},
+        {&torch.word_device, "device"},
+        {&torch.word_lasti, "f_lasti"},
+        {&torch.word_back, "f_back"},
+        {&torch.word_type, "type"},
+        {&torch.word_filename, "co_filename"},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (!*words[i].at && !(*words[i].at = PyUnicode_InternFromString(words[i].text)))
+            return -1;
+    sync_name = fp_intern("sync");
+    core_sync_short_name = fp_intern("sync.short");
+    table.h2d_op = sync_op("h2d");
+    return 0;
+}
+
+/* setup(describe): for waits that need no tensor. */
+static PyObject *sync_setup(PyObject *self, PyObject *describe)
+{
+    (void)self;
+    if (sync_set_words() != 0)
+        return NULL;
+    sync_take(&torch.describe, describe);
+    Py_RETURN_NONE;
+}
+
+/* setup_tensors((Tensor, TensorBase, Parameter, torch.device), (torch.bool, torch.uint8),
+ * (DisableTorchFunction, _is_torch_function_mode_enabled or None), own, closed_by); TensorBase may
+ * be None when it is not in C */
+static PyObject *sync_setup_tensors(PyObject *self, PyObject *args)
+{
+    PyObject *tensor, *base, *parameter, *device, *bools, *bytes, *guard, *mode_enabled;
+    unsigned own, closed_by;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "(OOOO)(OO)(OO)II", &tensor, &base, &parameter, &device, &bools,
+                          &bytes, &guard, &mode_enabled, &own, &closed_by))
+        return NULL;
+    if (!PyType_Check(tensor) || !PyType_Check(parameter) || !PyType_Check(device)) {
+        PyErr_SetString(PyExc_TypeError, "setup_tensors takes types");
+        return NULL;
+    }
+    if (sync_set_property(&torch.is_cuda, tensor, "is_cuda") != 0 ||
+        sync_set_property(&torch.dtype, tensor, "dtype") != 0)
+        return NULL;
+    if (sync_set_property(&torch.nbytes, tensor, "nbytes") != 0)
+        PyErr_Clear(); /* then h2d has no bytes */
+    sync_take(&torch.masks[0], bools);
+    sync_take(&torch.masks[1], bytes);
+    if (PyType_Check(base))
+        torch.subscript = (binaryfunc)PyType_GetSlot((PyTypeObject *)base, Py_mp_subscript);
+    torch.device = (PyTypeObject *)Py_NewRef(device);
+    torch.parameter = (PyTypeObject *)Py_NewRef(parameter);
+    torch.guard = core_or_null(guard);
+    torch.mode_enabled = NULL;
+    if (PyObject_TypeCheck(mode_enabled, &PyCFunction_Type) &&
+        PyCFunction_GetFlags(mode_enabled) == METH_NOARGS)
+        torch.mode_enabled = PyCFunction_GetFunction(mode_enabled); /* looks at no argument */
+    torch.h2d = fp_intern("h2d");
+    torch.h2d_own = own;
+    torch.h2d_closed_by = closed_by;
+    torch.tensor = (PyTypeObject *)Py_NewRef(tensor);
+    Py_RETURN_NONE;
+}
+
+/* In the child of a fork: what was counted is the parent's. */
+static PyObject *sync_reset(PyObject *self, PyObject *unused)
+{
+    (void)self, (void)unused;
+    for (int i = 0; i <= MOST_PLACES; i++) {
+        table.places[i].calls = table.places[i].ns = 0;
+        table.places[i].changed = false;
+    }
+    core_sync_short_ns = 0;
+    table.pulse_ns = 0;
+    Py_RETURN_NONE;
+}
+
+/* Functions in C say themselves how they are found again; others are found by name. */
+static PyObject *sync_reduce(PyObject *self, PyObject *none)
+{
+    PyObject *original = ((struct sync_gate *)self)->original;
+    if (PyObject_TypeCheck(original, &PyCFunction_Type))
+        return PyObject_CallMethod(original, "__reduce__", NULL);
+    return core_looks_reduce(self, none);
+}
+
+static PyMethodDef sync_methods[] = {
+    {"setup", sync_setup, METH_O | METH_STATIC, NULL},
+    {"setup_tensors", sync_setup_tensors, METH_VARARGS | METH_STATIC, NULL},
+    {"reset", sync_reset, METH_NOARGS | METH_STATIC, NULL},
+    {"__reduce__", sync_reduce, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyMemberDef sync_members[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(struct sync_gate, weak), READONLY, NULL},
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(struct sync_gate, call), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyGetSetDef sync_getset[] = {
+    CORE_LOOKS_GETSET,
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot sync_slots[] = {
+    {Py_tp_new, (void *)sync_new},
+    {Py_tp_call, (void *)PyVectorcall_Call},
+    {Py_tp_descr_get, (void *)sync_get},
+    {Py_tp_hash, (void *)sync_hash},
+    {Py_tp_richcompare, (void *)sync_compare},
+    {Py_tp_getattro, (void *)core_looks_getattr},
+    {Py_tp_setattro, (void *)core_looks_setattr},
+    {Py_tp_repr, (void *)core_looks_repr},
+    {Py_tp_methods, sync_methods},
+    {Py_tp_members, sync_members},
+    {Py_tp_getset, sync_getset},
+    {Py_tp_traverse, (void *)sync_traverse},
+    {Py_tp_dealloc, (void *)sync_dealloc},
+    {0, NULL},
+};
+
+PyType_Spec core_sync_spec = {
+    .name = "footplate._core.SyncGate",
+    .basicsize = sizeof(struct sync_gate),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE |
+             Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_HAVE_VECTORCALL,
+    .slots = sync_slots,
+};

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waits for the GPU, for every framework: gates that measure them (_core.SyncGate) and what the
+places are called at which they happen."""
+
+import atexit
+import os
+import sys
+
+from .. import _core, _safe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+# Kinds of waits, as in python/core/core_sync.c.
+TENSOR, MASK, TO, CUDA, ALWAYS = range(5)
+
+# Parts of the path of files that are no place in the program: frameworks, ourselves, and what
+# torch.compile has written.
+LIBRARIES = (
+    "/torch/",
+    "/jax/",
+    "/jaxlib/",
+    "/footplate/",
+    "torchinductor_",
+)
+
+
+class _State:
+    ready = False
+    pid = 0
+    roots: "list[str]" = []  # of the program: the script's folder, the working directory
+
+
+def _describe(path: str) -> str:
+    """What a file is called for people: its path below the program's own folders or site-packages.
+    "": it is a library's."""
+    if path.startswith("<"):  # frozen, or of exec
+        return "" if path.startswith("<frozen") else path
+    for root in _State.roots:
+        if path.startswith(root):
+            return path[len(root) :]
+    normal = path.replace("\\", "/")
+    if any(part in normal for part in LIBRARIES):
+        return ""
+    for packages in ("/site-packages/", "/dist-packages/"):
+        if packages in normal:
+            return normal.rpartition(packages)[2]
+    return "/".join(normal.split("/")[-2:])
+
+
+def describe(path: str) -> str:
+    with _safe.guard("sync place"):
+        return _describe(path)
+    return ""
+
+
+def _find_roots() -> "list[str]":
+    script = getattr(sys.modules.get("__main__"), "__file__", None)
+    folders = [os.path.dirname(os.path.abspath(script))] if script else []
+    folders.append(os.getcwd())
+    found = [folder.rstrip("/") + "/" for folder in folders]
+    return [root for root in found if root != "/" and not any(p in root for p in LIBRARIES)]
+
+
+def _forked() -> None:
+    _core.SyncGate.reset()
+
+
+def _at_exit() -> None:
+    """The last second's."""
+    if os.getpid() == _State.pid:
+        _core.pulse()
+
+
+def ready() -> None:
+    """Before the first gate is made; can be called again."""
+    if not _State.ready:
+        _State.ready = True
+        _State.pid = os.getpid()
+        _State.roots = _find_roots()
+        _core.SyncGate.setup(describe)
+        os.register_at_fork(after_in_child=_forked)
+        atexit.register(_safe.guard("sync exit")(_at_exit))
+
+
+def is_gate(function: object) -> bool:
+    return type(function) is _core.SyncGate
+
+
+def put(owner: "Any", attr: str, op: str, kind: int, hidden: bool = False) -> bool:
+    """Puts a gate in the place of owner.attr, unless that is not there or has one. The attribute of
+    a class may be that of a base class: the gate goes on the class itself."""
+    with _safe.guard(f"sync {attr}"):
+        function = vars(owner).get(attr)
+        if function is None:
+            function = getattr(owner, attr, None)
+        if function is None or is_gate(function) or not callable(function):
+            return False
+        setattr(owner, attr, _core.SyncGate(function, op, kind, hidden))
+        return True
+    return False
