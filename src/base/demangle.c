@@ -10,7 +10,7 @@
 #include "base/demangle_internal.h"
 #include "base/text.h"
 
-enum { DETAIL_MOST = 2, PLAIN_MOST = 4096 };
+enum { DETAIL_MOST = 2, PLAIN_MOST = 16384 };
 
 static bool is_word(char c)
 {
@@ -82,7 +82,8 @@ static bool signature_part(const char *s, struct name_part *out, const char **sc
             return false;
         } else if (bracket_turn(s, at) > 0) {
             const char *close = closing(s, at);
-            if (!close || (*at == '(' && at > s && at[-1] == ' '))
+            const bool nameless = text_starts(at, "(anonymous namespace)::");
+            if (!close || (*at == '(' && at > s && at[-1] == ' ' && !nameless))
                 return false;
             /* Brackets before "::" are a scope; others of this kind hold the parameters. */
             if (*at == '(' && strncmp(close + 1, "::", 2) != 0) {

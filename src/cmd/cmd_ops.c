@@ -12,6 +12,7 @@
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "query/detail_cost.h"
+#include "query/eventsum.h"
 #include "query/ops_functions.h"
 #include "view/opsview.h"
 #include "view/runview.h"
@@ -248,15 +249,22 @@ static bool has_operators(const struct opsview *l)
     return false;
 }
 
-static void print_missing(const struct opsview *l, const struct cmd_args *args)
+/* Why rows are missing, on stderr: the JSON is an array of rows and nothing else. */
+static int print_missing(struct run *r, const struct cmd_args *args, const struct opsview *l,
+                         struct err *e)
 {
-    if (args->opt[O_BY].number == OPS_BY_FUNCTION && l->n == 0)
+    const bool functions = args->opt[O_BY].number == OPS_BY_FUNCTION;
+    bool detail = false;
+    if (has_operators(l) || (functions && l->n))
+        return 0;
+    const int rc = functions ? 0 : events_have_operators(r, &detail, e);
+    if (rc == 0 && functions)
         fprintf(stderr, "%s\n", no_functions);
-    else if (args->opt[O_BY].number != OPS_BY_FUNCTION && !args->opt[O_DEVICE].given &&
-             !has_operators(l))
+    else if (rc == 0 && !detail)
         fprintf(stderr, "%s\n", no_operators);
-    else if (l->n == 0 && args->opt[O_DEVICE].given)
-        fprintf(stderr, "nothing was recorded on this device\n");
+    else if (rc == 0 && l->n == 0)
+        fprintf(stderr, "no operator or kernel that was recorded is one of these\n");
+    return rc;
 }
 
 /* Recording slows the thread that launches, not what runs on the device. */
@@ -295,8 +303,8 @@ static int run(const struct cmd_args *args, struct err *e)
     if (rc == 0)
         print(output, &list, &a);
     if (rc == 0)
-        print_missing(&list, args);
-    if (rc == 0 && output == OUTPUT_TEXT && has_operators(&list))
+        rc = print_missing(r, args, &list, e);
+    if (rc == 0 && output == OUTPUT_TEXT && list.n && !list.v[0].phase)
         rc = print_cost(r, args, &a, e);
     run_close(r);
     arena_free(&a);

@@ -74,7 +74,7 @@ struct memory_row {
 /* What recording a window cost (detail_cost.h), and how idle the device was with and without it. */
 struct window_row {
     struct breakdown_of of;
-    int64_t begin, end;
+    int64_t begin, end; /* known to the microsecond */
     int64_t first_step; /* -1: not known */
     uint64_t n_steps;
     double step_s, usual_step_s, stall_s; /* NAN: not known */

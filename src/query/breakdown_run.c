@@ -105,8 +105,8 @@ static void add_windows(struct breakdown *b, const struct trace_ask *ask,
             continue;
         struct window_row *w = &b->windows[b->n_windows++];
         *w = (struct window_row){.of = {v[i].node, v[i].rank, v[i].pid},
-                                 .begin = v[i].begin.ns,
-                                 .end = v[i].end.ns,
+                                 .begin = v[i].begin.ns - v[i].begin.ns % NS_PER_US,
+                                 .end = v[i].end.ns - v[i].end.ns % NS_PER_US,
                                  .first_step = v[i].first_step,
                                  .n_steps = v[i].n_steps,
                                  .step_s = v[i].step_s,
@@ -161,9 +161,13 @@ const char *window_sentence(const struct window_row *w, struct arena *a)
                                     w->n_steps == 1 ? "the recorded step" : "the recorded steps",
                                     seconds_text(w->step_s, a), w->n_steps == 1 ? "" : " each",
                                     seconds_text(w->usual_step_s, a));
-    if (w->step_s > SLOWED * w->usual_step_s)
-        text = arena_printf(a, "%s: recording slowed the host, so idle time is overstated", text);
-    if (!isnan(w->usual_idle_share))
+    const bool slowed = w->step_s > SLOWED * w->usual_step_s;
+    if (slowed)
+        text = arena_printf(a, "%s: recording slowed the host%s", text,
+                            isnan(w->busy_s) ? "" : ", so idle time is overstated");
+    else
+        text = arena_printf(a, "%s: recording hardly slowed the host", text);
+    if (slowed && !isnan(w->usual_idle_share))
         text = arena_printf(a,
                             "%s; device work of %s in a usual step leaves it idle for %.0f %%, "
                             "not %.0f %%",

@@ -156,6 +156,12 @@ TEST(a_mangled_kernel_is_named_by_its_functor_too)
         "vectorized_elementwise_kernel<direct_copy_kernel_cuda>");
 }
 
+TEST(a_kernel_in_no_namespace_but_a_nameless_one_is_shortened)
+{
+    check_short("void (anonymous namespace)::softmax_warp_backward<float, 10, true>(float*, int)",
+                "softmax_warp_backward<float, 10, true>");
+}
+
 TEST(a_compiled_graph_is_named_by_the_begin_of_its_hash)
 {
     check_short("## Call CompiledFxGraph fbby3gtf3xvmrqz6opqcdgrkvtqgnyhiqhfbvwyqazytjgyylfce ##",
