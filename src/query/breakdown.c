@@ -370,19 +370,32 @@ static void end_steps(struct breaking *b)
     b->dropped_steps += b->steps.n - n;
 }
 
+static int by_time(const void *a, const void *b)
+{
+    const struct group_row *x = a, *y = b;
+    if (x->ns != y->ns)
+        return x->ns < y->ns ? 1 : -1;
+    return (x->group > y->group) - (x->group < y->group);
+}
+
 static void end_groups(struct breaking *b)
 {
+    struct group_row v[GROUP_N];
     int64_t sum = 0;
+    size_t n = 0;
     for (enum kernel_group g = 0; g < GROUP_N; g++)
         sum += b->groups[g].ns;
     for (enum kernel_group g = 0; g < GROUP_N; g++)
         if (b->groups[g].ops)
-            *(struct group_row *)rows_add(&b->group_rows, 1, sizeof(struct group_row)) =
-                (struct group_row){.of = b->of,
-                                   .group = g,
-                                   .ops = b->groups[g].ops,
-                                   .ns = b->groups[g].ns,
-                                   .share = sum ? (double)b->groups[g].ns / (double)sum : 0};
+            v[n++] = (struct group_row){.of = b->of,
+                                        .group = g,
+                                        .ops = b->groups[g].ops,
+                                        .ns = b->groups[g].ns,
+                                        .share = sum ? (double)b->groups[g].ns / (double)sum : 0};
+    if (n == 0)
+        return;
+    qsort(v, n, sizeof *v, by_time);
+    memcpy(rows_add(&b->group_rows, n, sizeof *v), v, n * sizeof *v);
 }
 
 static void end_memory(struct breaking *b)

@@ -56,7 +56,8 @@ struct stream_row {
     uint64_t queue_max;
 };
 
-/* Operations of one kind on the devices of a process; those that overlap count each. */
+/* Operations of one kind on the devices of a process, the kind that takes most time first; those
+ * that overlap count each. */
 struct group_row {
     struct breakdown_of of;
     enum kernel_group group;

@@ -130,7 +130,6 @@ function Shown(p: { data: Breakdown }) {
             columns={GROUP_COLUMNS}
             rows={groups}
             rowKey={(g) => `${g.node} ${g.rank} ${g.group}`}
-            start={{ id: "share", down: true }}
           />
         </>
       )}
