@@ -152,7 +152,9 @@ static void put_parts(struct text *t, const struct name_part *p, const struct na
     const char *open = memchr(p->begin, '<', (size_t)(p->end - p->begin));
     put_all(t, (struct name_part){p->begin, open});
     for (size_t i = 0; i < n; i++) {
-        put_all(t, i ? (struct name_part){", ", ", " + 2} : (struct name_part){"<", "<" + 1});
+        put(t, i ? ',' : '<');
+        if (i)
+            put(t, ' ');
         put_part(t, &shown[i], detail > 0 ? detail - 1 : 0);
     }
     put(t, '>');

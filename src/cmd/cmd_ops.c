@@ -11,7 +11,8 @@
 #include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
-#include "query/detail_cost.h"
+#include "query/breakdown.h"
+#include "query/detail_ranges.h"
 #include "query/eventsum.h"
 #include "query/ops_functions.h"
 #include "view/opsview.h"
@@ -267,24 +268,38 @@ static int print_missing(struct run *r, const struct cmd_args *args, const struc
     return rc;
 }
 
-/* Recording slows the thread that launches, not what runs on the device. */
-static int print_cost(struct run *r, const struct cmd_args *args, struct arena *a, struct err *e)
+static void print_window(const struct window_row *w)
 {
     char took[HUMAN_LEN], usual[HUMAN_LEN];
-    struct detail_cost *v;
+    printf("rank %" PRId64 ", step%s %" PRId64, w->of.rank, w->n_steps == 1 ? "" : "s",
+           w->first_step);
+    if (w->n_steps > 1)
+        printf(" to %" PRId64, w->first_step + (int64_t)w->n_steps - 1);
+    printf(": %s a step, usually %s; recording slows the CPU, not the kernels\n",
+           human_value(w->step_s, "s", took, sizeof took),
+           human_value(w->usual_step_s, "s", usual, sizeof usual));
+}
+
+/* What recording cost the steps that the rows are of, as `breakdown` has it. */
+static int print_cost(struct run *r, const struct cmd_args *args, struct arena *a, struct err *e)
+{
+    const struct trace_ask ask = {.one_rank = args->opt[O_RANK].given,
+                                  .rank = args->opt[O_RANK].number};
+    struct detail_range *ranges;
+    struct breakdown b;
     size_t n;
-    const int rc = detail_costs(r, a, &v, &n, e);
-    for (size_t i = 0; rc == 0 && i < n; i++) {
-        if ((args->opt[O_RANK].given && v[i].rank != args->opt[O_RANK].number) ||
-            isnan(detail_slowdown(&v[i])))
+    int rc = detail_ranges(r, a, &ranges, &n, e);
+    if (rc || n == 0)
+        return rc;
+    rc = breakdown_read(r, &ask, a, &b, e);
+    bool first = true;
+    for (size_t i = 0; rc == 0 && i < b.n_windows; i++) {
+        if (isnan(b.windows[i].step_s) || isnan(b.windows[i].usual_step_s))
             continue;
-        printf("%srank %" PRId64 ", step%s %" PRId64, i ? "" : "\n", v[i].rank,
-               v[i].n_steps == 1 ? "" : "s", v[i].first_step);
-        if (v[i].n_steps > 1)
-            printf(" to %" PRId64, v[i].first_step + (int64_t)v[i].n_steps - 1);
-        printf(": %s a step, usually %s; recording slows the CPU, not the kernels\n",
-               human_value(v[i].step_s, "s", took, sizeof took),
-               human_value(v[i].usual_step_s, "s", usual, sizeof usual));
+        if (first)
+            putchar('\n');
+        first = false;
+        print_window(&b.windows[i]);
     }
     return rc;
 }

@@ -74,24 +74,57 @@ static void fill_peak_steps(struct breakdown *b, const struct rank_steps *v, siz
 
 /* ---- windows ---- */
 
-/* Operations of a device, and the steps that they are of. */
-static void fill_busy(struct window_row *w, const struct breakdown *b)
+/* Time with any operation on a device, and the steps that it is of. */
+struct busy {
+    int64_t ns, total_ns;
+    size_t steps;
+};
+
+/* By the steps that launched the operations. */
+static struct busy busy_by_launch(const struct window_row *w, const struct breakdown *b)
 {
-    int64_t busy = 0, total = 0, n = 0;
+    struct busy out = {0};
     for (size_t i = 0; i < b->n_steps; i++) {
         const struct step_row *s = &b->steps[i];
         if (!same_process(&s->of, &w->of) || s->device_ops == 0 || s->begin < w->begin ||
             s->begin > w->end)
             continue;
-        busy += s->role_ns[ROLE_KERNEL] + s->role_ns[ROLE_MEMCPY] + s->role_ns[ROLE_MEMSET] +
-                s->role_ns[ROLE_COMM];
-        total += s->end - s->begin;
-        n++;
+        out.ns += s->role_ns[ROLE_KERNEL] + s->role_ns[ROLE_MEMCPY] + s->role_ns[ROLE_MEMSET] +
+                  s->role_ns[ROLE_COMM];
+        out.total_ns += s->end - s->begin;
+        out.steps++;
     }
-    if (n == 0 || total <= 0)
+    return out;
+}
+
+/* Where no launches are known, as with JAX: all of the busiest device, by all steps. */
+static struct busy busy_of_device(const struct window_row *w, const struct breakdown *b)
+{
+    struct busy out = {0};
+    for (size_t i = 0; i < b->n_devices; i++) {
+        const struct device_row *d = &b->devices[i];
+        if (!same_process(&d->of, &w->of) || d->busy_ns < out.ns)
+            continue;
+        out.ns = d->busy_ns;
+        out.total_ns = d->end - d->begin;
+    }
+    for (size_t i = 0; i < b->n_steps; i++)
+        out.steps += same_process(&b->steps[i].of, &w->of);
+    return out;
+}
+
+static void fill_busy(struct window_row *w, const struct breakdown *b, double usual_mean_s)
+{
+    struct busy busy = busy_by_launch(w, b);
+    if (busy.steps == 0)
+        busy = busy_of_device(w, b);
+    if (busy.steps == 0 || busy.total_ns <= 0)
         return;
-    w->busy_s = ns_to_s(busy) / (double)n;
-    w->idle_share = 1 - (double)busy / (double)total;
+    w->busy_s = ns_to_s(busy.ns) / (double)busy.steps;
+    w->idle_share = 1 - (double)busy.ns / (double)busy.total_ns;
+    /* No device works for longer than an iteration lasts: the host runs ahead of it. */
+    if (w->busy_s > w->usual_step_s)
+        w->usual_step_s = fmax(usual_mean_s, w->usual_step_s);
     if (!isnan(w->usual_step_s))
         w->usual_idle_share = fmax(0, 1 - w->busy_s / w->usual_step_s);
 }
@@ -115,7 +148,7 @@ static void add_windows(struct breakdown *b, const struct trace_ask *ask,
                                  .busy_s = NAN,
                                  .idle_share = NAN,
                                  .usual_idle_share = NAN};
-        fill_busy(w, b);
+        fill_busy(w, b, v[i].usual_mean_s);
     }
 }
 

@@ -67,21 +67,30 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double usual_step_s(const struct cost_rank *c)
+struct usual {
+    bool known; /* it was worked out */
+    double median_s, mean_s;
+};
+
+static struct usual usual_of(const struct cost_rank *c)
 {
-    double *v = xmalloc((c->steps->n + 1) * sizeof *v), usual = NAN;
+    struct usual out = {true, NAN, NAN};
+    double *v = xmalloc((c->steps->n + 1) * sizeof *v), sum = 0;
     size_t n = 0;
     for (size_t i = 0; i < c->steps->n; i++) {
         const double s = is_usual(c, i) ? iteration_s(c->steps, i) : NAN;
-        if (!isnan(s))
-            v[n++] = s;
+        if (isnan(s))
+            continue;
+        v[n++] = s;
+        sum += s;
     }
     if (n) {
         qsort(v, n, sizeof *v, by_value);
-        usual = n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+        out.median_s = n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+        out.mean_s = sum / (double)n;
     }
     free(v);
-    return usual;
+    return out;
 }
 
 /* ---- steps of a window ---- */
@@ -142,12 +151,12 @@ void detail_costs_of(const struct rank_steps *ranks, size_t n_ranks,
     *n = 0;
     for (size_t i = 0; i < n_ranks; i++) {
         const struct cost_rank c = {&ranks[i], ranges, n_ranges};
-        double usual = -1; /* not worked out yet */
+        struct usual usual = {0};
         for (size_t k = 0; k < n_ranges; k++) {
             const struct detail_range *x = &ranges[k];
             if (!is_of(x, ranks[i].process) || !x->operators || *n == n_ranges)
                 continue;
-            usual = usual == -1 ? usual_step_s(&c) : usual;
+            usual = usual.known ? usual : usual_of(&c);
             struct detail_cost *cost = &(*out)[(*n)++];
             *cost = (struct detail_cost){.node = arena_strdup(a, x->node),
                                          .rank = ranks[i].rank,
@@ -156,9 +165,10 @@ void detail_costs_of(const struct rank_steps *ranks, size_t n_ranks,
                                          .end = x->last,
                                          .first_step = -1,
                                          .step_s = NAN,
-                                         .usual_step_s = usual,
+                                         .usual_step_s = usual.median_s,
+                                         .usual_mean_s = usual.mean_s,
                                          .stall_s = NAN};
-            fill_steps(&c, usual, cost);
+            fill_steps(&c, usual.median_s, cost);
         }
     }
 }

@@ -19,6 +19,8 @@ struct detail_cost {
     size_t n_steps;
     double step_s;       /* mean iteration of these steps; NAN: not known */
     double usual_step_s; /* median iteration of steady steps outside of windows; NAN */
+    double usual_mean_s; /* their mean: of a host that runs ahead of the device, the median is no
+                          * iteration but the time to launch one; NAN */
     double stall_s;      /* what starting and stopping the profiler added; NAN */
 };
 
@@ -30,7 +32,7 @@ double detail_slowdown(const struct detail_cost *c);
 MUST_CHECK int detail_costs(struct run *r, struct arena *a, struct detail_cost **out, size_t *n,
                             struct err *e);
 
-/* The same from what was read already; `processes` is the list that ranges count in. */
+/* The same from what was read already. */
 void detail_costs_of(const struct rank_steps *ranks, size_t n_ranks,
                      const struct detail_range *ranges, size_t n_ranges, struct arena *a,
                      struct detail_cost **out, size_t *n);

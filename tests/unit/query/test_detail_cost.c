@@ -65,6 +65,18 @@ static void add_recorded(struct writer *w, int64_t at, int64_t number)
                         .link = link});
 }
 
+/* The profiler has begun when the step before is about to end. */
+static void add_early(struct writer *w, int64_t at)
+{
+    const struct track host = {.kind = TRACK_THREAD, .pid = PID, .id = PID};
+    add(w, &host,
+        &(struct event){.at = {at - 2 * MS},
+                        .dur_ns = MS,
+                        .kind = EVENT_SPAN,
+                        .category = CAT_OP,
+                        .name = "aten::zero_"});
+}
+
 /* 60 steps of 31 ms; three from step 20 on are recorded and take 61, the last one stalls. */
 static const char *record(bool window)
 {
@@ -75,6 +87,8 @@ static const char *record(bool window)
     int64_t at = NS_PER_S;
     for (int64_t i = 0; i < 60; i++) {
         const bool slow = window && i >= FIRST && i < FIRST + RECORDED;
+        if (slow && i == FIRST)
+            add_early(w, at);
         if (slow)
             add_recorded(w, at, i);
         at = add_step(k.events, at, slow ? SLOW : USUAL);
