@@ -3,9 +3,12 @@
  *
  * Traces hold kernels as their whole signature: return type, namespaces, template arguments of
  * template arguments, parameters. What tells kernels apart for a person is the last part of the
- * name and the outer template arguments. Mangled names (_ZN...) are decoded first; one that cannot
- * be is reduced to its last part without arguments. What does not look like C++ is left as it is.
- * The whole name must be kept beside the short one: several kernels may share a short one. */
+ * name and the outer template arguments. Of kernels that only apply a functor to every element
+ * (demangle_carriers.def) it is the functor, or the function around a lambda:
+ * "elementwise_kernel<CUDAFunctor_add<float>>", "elementwise_kernel<direct_copy_kernel_cuda>".
+ * Mangled names (_ZN...) are decoded first; one that cannot be is reduced to its last part without
+ * arguments. What does not look like C++ is left as it is. The whole name must be kept beside the
+ * short one: several kernels may share a short one. */
 #ifndef BASE_DEMANGLE_H
 #define BASE_DEMANGLE_H
 
@@ -18,6 +21,14 @@ enum { SHORT_NAME_AIM = 96, SHORT_NAME_LEN = 128 };
  * Returns its length. Template arguments are kept two levels deep if that fits SHORT_NAME_AIM, else
  * one, else none. */
 size_t name_shorten(const char *full, char *to, size_t room);
+
+/* "CompiledFxGraph fbby3gtf" of the annotation that torch.compile puts around a graph. False: it is
+ * no such name, and `to` is as it was. */
+bool name_shorten_graph(const char *full, char *to, size_t room);
+
+/* The name with its scopes and template arguments, without return type and parameters; names that
+ * are no C++ as they are. What has no room ends with "...". */
+void name_without_parameters(const char *full, char *to, size_t room);
 
 /* "at::native::kernel<4, float>" of "_ZN2at6native6kernelILi4EfEEvT0_": the name of the function
  * without its return type and parameters. False: it is not mangled, or not in a way that is

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_breakdown.c - what steps and devices spent their time on. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "base/human.h"
@@ -125,8 +126,16 @@ static const struct table_column stream_columns[] = {
     RIGHT("QUEUE MAX"),
     {0},
 };
+static const struct table_column group_columns[] = {
+    RIGHT("RANK"), {"KERNELS"}, RIGHT("COUNT"), RIGHT("TIME"), RIGHT("SHARE"), {0},
+};
 static const struct table_column memory_columns[] = {
-    RIGHT("RANK"), {"MEMORY"}, RIGHT("PEAK"), RIGHT("RESERVED"), {0},
+    RIGHT("RANK"), {"MEMORY"}, RIGHT("PEAK"), RIGHT("BY STEP"), RIGHT("RESERVED"), {0},
+};
+static const struct table_column window_columns[] = {
+    RIGHT("RANK"),       {"WINDOW"},          RIGHT("STEP TIME"),
+    RIGHT("USUAL STEP"), RIGHT("STALL"),      RIGHT("BUSY"),
+    RIGHT("IDLE"),       RIGHT("USUAL IDLE"), {0},
 };
 
 static void step_cells(struct table *t, const struct breakdown *b, size_t i)
@@ -184,12 +193,60 @@ static void memory_cells(struct table *t, const struct breakdown *b, size_t i)
     char text[HUMAN_LEN];
     of_cells(t, &b->memory[i].of);
     table_cell(t, "%s", memory_name(c, t->arena));
-    table_cell(t, "%s%s", c->exact ? "" : "at least ",
+    table_cell(t, "%s%s", c->exact || c->allocator_peak ? "" : "at least ",
                human_bytes((double)c->peak_bytes, text, sizeof text));
+    if (b->memory[i].peak_step >= 0)
+        table_cell(t, "%" PRId64, b->memory[i].peak_step);
+    else
+        table_cell(t, "-");
     table_cell(t, "%s",
                c->reserved_peak_bytes < 0
                    ? "-"
                    : human_bytes((double)c->reserved_peak_bytes, text, sizeof text));
+}
+
+static void group_cells(struct table *t, const struct breakdown *b, size_t i)
+{
+    const struct group_row *g = &b->groups[i];
+    char text[HUMAN_LEN];
+    of_cells(t, &g->of);
+    table_cell(t, "%s", kernel_group_names[g->group]);
+    table_cell(t, "%s", human_count(g->ops, text, sizeof text));
+    time_cell(t, g->ns);
+    table_cell(t, "%.1f %%", 100 * g->share);
+}
+
+static void seconds_cell(struct table *t, double s)
+{
+    char text[HUMAN_LEN];
+    table_cell(t, "%s", human_value(s, "s", text, sizeof text));
+}
+
+static void part_cell(struct table *t, double share)
+{
+    if (isnan(share))
+        table_cell(t, "-");
+    else
+        table_cell(t, "%.1f %%", 100 * share);
+}
+
+static void window_cells(struct table *t, const struct breakdown *b, size_t i)
+{
+    const struct window_row *w = &b->windows[i];
+    of_cells(t, &w->of);
+    if (w->first_step < 0)
+        table_cell(t, "no whole step");
+    else if (w->n_steps == 1)
+        table_cell(t, "step %" PRId64, w->first_step);
+    else
+        table_cell(t, "steps %" PRId64 " to %" PRId64, w->first_step,
+                   w->first_step + (int64_t)w->n_steps - 1);
+    seconds_cell(t, w->step_s);
+    seconds_cell(t, w->usual_step_s);
+    seconds_cell(t, w->stall_s);
+    seconds_cell(t, w->busy_s);
+    part_cell(t, w->idle_share);
+    part_cell(t, w->usual_idle_share);
 }
 
 static const struct {
@@ -199,7 +256,9 @@ static const struct {
     [BREAK_STEPS] = {step_columns, step_cells},
     [BREAK_DEVICES] = {device_columns, device_cells},
     [BREAK_STREAMS] = {stream_columns, stream_cells},
+    [BREAK_GROUPS] = {group_columns, group_cells},
     [BREAK_MEMORY] = {memory_columns, memory_cells},
+    [BREAK_WINDOWS] = {window_columns, window_cells},
 };
 
 static bool has_ranks(const struct breakdown *b)
@@ -215,6 +274,17 @@ static void print_sentences(const struct breakdown *b, struct arena *a)
         if (s->of.rank > 0 || has_ranks(b))
             printf("rank %" PRId64 ", ", s->of.rank);
         puts(step_sentence(s, a));
+    }
+}
+
+static void print_window_notes(const struct breakdown *b, struct arena *a)
+{
+    for (size_t i = 0; i < b->n_windows; i++) {
+        const char *text = window_sentence(&b->windows[i], a);
+        if (text && b->n_windows > 1)
+            printf("rank %" PRId64 ", window %zu: ", b->windows[i].of.rank, i + 1);
+        if (text)
+            puts(text);
     }
 }
 
@@ -234,6 +304,8 @@ static void print_text(const struct breakdown *b, const struct opt_value *table,
         table_print(&out, stdout, term_width(stdout), term_color(stdout));
         if (t == BREAK_STEPS)
             print_sentences(b, a);
+        if (t == BREAK_WINDOWS)
+            print_window_notes(b, a);
     }
 }
 
@@ -276,9 +348,11 @@ static void print(enum output output, const struct breakdown *b, const struct op
 
 static void print_remarks(const struct breakdown *b)
 {
-    if (b->n_steps + b->n_devices + b->n_memory == 0)
-        fprintf(stderr, "nothing to break down: no steps or device operations were recorded in "
-                        "detail; import a trace, or use footplate run --detail-steps\n");
+    if (!breakdown_has_detail(b))
+        fprintf(stderr,
+                "no operator detail was recorded%s; record some with footplate run "
+                "--detail-steps 5:2, or import a trace\n",
+                b->n_memory ? ", so only memory is known" : "");
     if (b->dropped_steps)
         fprintf(stderr,
                 "left out %zu step%s at the end: the profiler stopped before the device "
@@ -299,7 +373,7 @@ static int run(const struct cmd_args *args, struct err *e)
         rc = read_all(r, args, output, &a, &b, e);
     if (rc == 0)
         print(output, &b, &args->opt[O_TABLE], &a);
-    if (rc == 0 && output == OUTPUT_TEXT)
+    if (rc == 0)
         print_remarks(&b);
     run_close(r);
     arena_free(&a);
@@ -315,6 +389,9 @@ static const char *const help[] = {
     "communication and copies no computation hid, and why its streams stood still: the host had "
     "not launched the next operation yet (HOST WAIT), the device's own pace below 30 ns, or "
     "something else.",
+    "Memory: the peak is the allocator's own, and the step by which it was reached. Windows: what "
+    "recording cost. Steps that are recorded in detail are slower, so the device seems to be more "
+    "idle than it is; USUAL IDLE is what is left of a usual step.",
     NULL,
 };
 

@@ -11,6 +11,9 @@
 #include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
+#include "query/breakdown.h"
+#include "query/detail_ranges.h"
+#include "query/eventsum.h"
 #include "query/ops_functions.h"
 #include "view/opsview.h"
 #include "view/runview.h"
@@ -24,9 +27,8 @@ static const struct opt options[] = {
     [O_DEVICE] = {"device", 'd', "DEVICE", OPT_CHOICE, .choices = op_device_names,
                   .help = "Only what ran on the CPU, or on GPUs (default: both)."},
     [O_BY] = {"by", 0, "WHAT", OPT_CHOICE, .choices = ops_by_names, .otherwise = "name",
-              .help =
-                  "A row for each operator and kernel, for each module of the model, or for each "
-                  "function of Python."},
+              .help = "A row for each operator and kernel, for each module of the model, for each "
+                      "function of Python, or for each group of kernels."},
     [O_LIMIT] = {"limit", 'n', "N", OPT_INT, .lo = 0, .hi = INT32_MAX,
                  .help =
                      "At most N rows of each table (default: 20 as tables, all as JSON or CSV)."},
@@ -71,7 +73,7 @@ static void print_json(const struct opsview *l)
 static void print_csv(const struct opsview *l)
 {
     puts("device,category,name,full_name,calls,self_s,total_s,mean_s,share,device_self_s,"
-         "device_total_s,phase,timer");
+         "device_total_s,phase,timer,group");
     for (size_t i = 0; i < l->n; i++) {
         const struct op_row *r = &l->v[i];
         const double numbers[] = {
@@ -90,11 +92,12 @@ static void print_csv(const struct opsview *l)
         csv_text(stdout, r->phase ? r->phase : "");
         putchar(',');
         csv_text(stdout, r->timer ? r->timer : "");
-        putchar('\n');
+        printf(",%s\n", op_group(r) ? op_group(r) : "");
     }
 }
 
-/* The last two only where something was launched; the first one's title is the table's. */
+/* The last two only where something was launched; the first one's title is the table's. Kernels
+ * have their group in their place. */
 static const struct table_column columns[] = {
     {"", .gives = true},         {"CALLS", .right = true},     {"SELF", .right = true},
     {"SHARE", .right = true},    {"TOTAL", .right = true},     {"MEAN", .right = true},
@@ -117,7 +120,7 @@ static void mean_cell(struct table *t, const struct op_row *r)
         duration_cell(t, op_mean_s(r));
 }
 
-static void row_cells(struct table *t, const struct op_row *r, bool launched)
+static void row_cells(struct table *t, const struct op_row *r, bool launched, bool grouped)
 {
     char text[HUMAN_LEN];
     table_cell(t, "%s", r->name);
@@ -133,6 +136,8 @@ static void row_cells(struct table *t, const struct op_row *r, bool launched)
         duration_cell(t, ns_to_s(r->device_self_ns));
         duration_cell(t, ns_to_s(r->device_total_ns));
     }
+    if (grouped)
+        table_cell(t, "%s", op_group(r) ? op_group(r) : "-");
 }
 
 /* What the seconds of a table are, where they are not those of the clock; NULL: they are. */
@@ -169,14 +174,19 @@ static void print_table(const struct opsview *l, const struct op_row *first, str
     struct table t;
     struct table_column own[COUNT_OF(columns)];
     const bool launched = has_launched(l, first);
+    const bool grouped = op_group(first) && strcmp(first->name, op_group(first)) != 0;
     memcpy(own, columns, sizeof own);
     own[0].title = title_of(first, a);
     if (!launched)
         own[COLUMNS_OF_ALL] = (struct table_column){0};
+    if (grouped) {
+        own[COLUMNS_OF_ALL] = (struct table_column){"GROUP"};
+        own[COLUMNS_OF_ALL + 1] = (struct table_column){0};
+    }
     table_init(&t, a, own);
     for (size_t i = 0; i < l->n; i++)
         if (op_same_table(&l->v[i], first))
-            row_cells(&t, &l->v[i], launched);
+            row_cells(&t, &l->v[i], launched, grouped);
     table_print(&t, stdout, term_width(stdout), term_color(stdout));
 }
 
@@ -224,11 +234,75 @@ static void print(enum output output, const struct opsview *l, struct arena *a)
         print_text(l, a);
 }
 
-static const char *const nothing[] = {
-    "no operators were recorded; import a trace, or record some steps in detail (footplate run "
-    "--detail-steps)",
-    "no functions were profiled; record some steps with footplate run --python-profile-steps",
-};
+/* ---- what else there is to say ---- */
+
+static const char no_operators[] =
+    "no operator detail was recorded; record some with footplate run --detail-steps 5:2, or import "
+    "a trace";
+static const char no_functions[] =
+    "no functions were profiled; record some steps with footplate run --python-profile-steps";
+
+static bool has_operators(const struct opsview *l)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (op_row_is_detail(&l->v[i]))
+            return true;
+    return false;
+}
+
+/* Why rows are missing, on stderr: the JSON is an array of rows and nothing else. */
+static int print_missing(struct run *r, const struct cmd_args *args, const struct opsview *l,
+                         struct err *e)
+{
+    const bool functions = args->opt[O_BY].number == OPS_BY_FUNCTION;
+    bool detail = false;
+    if (has_operators(l) || (functions && l->n))
+        return 0;
+    const int rc = functions ? 0 : events_have_operators(r, &detail, e);
+    if (rc == 0 && functions)
+        fprintf(stderr, "%s\n", no_functions);
+    else if (rc == 0 && !detail)
+        fprintf(stderr, "%s\n", no_operators);
+    else if (rc == 0 && l->n == 0)
+        fprintf(stderr, "no operator or kernel that was recorded is one of these\n");
+    return rc;
+}
+
+static void print_window(const struct window_row *w)
+{
+    char took[HUMAN_LEN], usual[HUMAN_LEN];
+    printf("rank %" PRId64 ", step%s %" PRId64, w->of.rank, w->n_steps == 1 ? "" : "s",
+           w->first_step);
+    if (w->n_steps > 1)
+        printf(" to %" PRId64, w->first_step + (int64_t)w->n_steps - 1);
+    printf(": %s a step, usually %s; recording slows the CPU, not the kernels\n",
+           human_value(w->step_s, "s", took, sizeof took),
+           human_value(w->usual_step_s, "s", usual, sizeof usual));
+}
+
+/* What recording cost the steps that the rows are of, as `breakdown` has it. */
+static int print_cost(struct run *r, const struct cmd_args *args, struct arena *a, struct err *e)
+{
+    const struct trace_ask ask = {.one_rank = args->opt[O_RANK].given,
+                                  .rank = args->opt[O_RANK].number};
+    struct detail_range *ranges;
+    struct breakdown b;
+    size_t n;
+    int rc = detail_ranges(r, a, &ranges, &n, e);
+    if (rc || n == 0)
+        return rc;
+    rc = breakdown_read(r, &ask, a, &b, e);
+    bool first = true;
+    for (size_t i = 0; rc == 0 && i < b.n_windows; i++) {
+        if (isnan(b.windows[i].step_s) || isnan(b.windows[i].usual_step_s))
+            continue;
+        if (first)
+            putchar('\n');
+        first = false;
+        print_window(&b.windows[i]);
+    }
+    return rc;
+}
 
 static int run(const struct cmd_args *args, struct err *e)
 {
@@ -243,8 +317,10 @@ static int run(const struct cmd_args *args, struct err *e)
         rc = read_list(r, args, output, &a, &list, e);
     if (rc == 0)
         print(output, &list, &a);
-    if (rc == 0 && list.n == 0)
-        fprintf(stderr, "%s\n", nothing[args->opt[O_BY].number == OPS_BY_FUNCTION]);
+    if (rc == 0)
+        rc = print_missing(r, args, &list, e);
+    if (rc == 0 && output == OUTPUT_TEXT && list.n && !list.v[0].phase)
+        rc = print_cost(r, args, &a, e);
     run_close(r);
     arena_free(&a);
     return rc;
@@ -257,6 +333,8 @@ static const char *const help[] = {
     "Names of kernels are shortened; --json and --csv have the whole ones too. By module, what "
     "the backward pass launched counts for the module whose forward pass it belongs to, where the "
     "trace ties the two.",
+    "By group: kernels by what they do (matmul, attention, convolution, elementwise, reduction, "
+    "optimizer, copy, communication, other), recognized by their names.",
     "By function: what --python-profile-steps recorded, for the whole windows and for each phase "
     "of "
     "their steps. Windows that were timed by another clock (cpu_time, off_cpu_time) stand apart.",
@@ -267,6 +345,7 @@ static const struct cmd_example examples[] = {
     {"footplate ops last", "Where the time went, on the CPU and on GPUs."},
     {"footplate ops last --device gpu -n 5", "The five kernels that took longest."},
     {"footplate ops last --by module --rank 0 --json", "Modules of rank 0, for a script."},
+    {"footplate ops last --by group", "How much of the GPU's time is matrix products, copies..."},
     {"footplate ops last --by function -n 5", "The hottest functions of Python in each phase."},
     {0},
 };

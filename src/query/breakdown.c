@@ -40,7 +40,13 @@ struct breaking {
     const struct run_track *track; /* that is read now, and of a device what it did */
     struct stream stream;
     struct lane lane;
-    struct rows step_rows, device_rows, stream_rows, memory_rows;
+    struct {
+        uint64_t ops;
+        int64_t ns;
+    } groups[GROUP_N];
+    uint8_t *group_of; /* by number of a name: 1 + group; 0: not known yet */
+    uint32_t cap_group_of;
+    struct rows step_rows, device_rows, stream_rows, group_rows, memory_rows;
     size_t dropped_steps;
 };
 
@@ -78,6 +84,7 @@ static void clear_process(struct breaking *b)
     launches_clear(&b->launches);
     free_lanes(b);
     b->comm.n = b->memory.n = 0;
+    memset(b->groups, 0, sizeof b->groups);
     b->ready = b->profiled = false;
 }
 
@@ -96,7 +103,9 @@ void breakdown_close(struct breaking *b)
     free(b->step_rows.v);
     free(b->device_rows.v);
     free(b->stream_rows.v);
+    free(b->group_rows.v);
     free(b->memory_rows.v);
+    free(b->group_of);
     arena_free(&b->arena);
     free(b);
 }
@@ -194,6 +203,21 @@ static void add_operation(struct breaking *b, const struct run_event *x, enum ro
     stream_add(&b->stream, launch, begin, end);
 }
 
+static void add_to_group(struct breaking *b, const struct event *e)
+{
+    const uint32_t name = op_names_id(&b->names, e->name);
+    if (name >= b->cap_group_of) {
+        const uint32_t cap = MAX_OF(name + 1, b->cap_group_of ? 2 * b->cap_group_of : 256);
+        b->group_of = xrealloc(b->group_of, cap, sizeof *b->group_of);
+        memset(b->group_of + b->cap_group_of, 0, cap - b->cap_group_of);
+        b->cap_group_of = cap;
+    }
+    if (b->group_of[name] == 0)
+        b->group_of[name] = (uint8_t)(1 + kernel_group_of(e->name, e->category));
+    b->groups[b->group_of[name] - 1].ops++;
+    b->groups[b->group_of[name] - 1].ns += MAX_OF(0, e->dur_ns);
+}
+
 static void begin_device(struct breaking *b, const struct track *t)
 {
     make_ready(b);
@@ -212,6 +236,7 @@ static void read_device(struct breaking *b, const struct run_event *v, size_t n)
         const unsigned sense = op_names_sense(&b->names, e->name);
         b->profiled = true;
         add_operation(b, &v[i], device_role(e, sense));
+        add_to_group(b, e);
     }
 }
 
@@ -345,6 +370,34 @@ static void end_steps(struct breaking *b)
     b->dropped_steps += b->steps.n - n;
 }
 
+static int by_time(const void *a, const void *b)
+{
+    const struct group_row *x = a, *y = b;
+    if (x->ns != y->ns)
+        return x->ns < y->ns ? 1 : -1;
+    return (x->group > y->group) - (x->group < y->group);
+}
+
+static void end_groups(struct breaking *b)
+{
+    struct group_row v[GROUP_N];
+    int64_t sum = 0;
+    size_t n = 0;
+    for (enum kernel_group g = 0; g < GROUP_N; g++)
+        sum += b->groups[g].ns;
+    for (enum kernel_group g = 0; g < GROUP_N; g++)
+        if (b->groups[g].ops)
+            v[n++] = (struct group_row){.of = b->of,
+                                        .group = g,
+                                        .ops = b->groups[g].ops,
+                                        .ns = b->groups[g].ns,
+                                        .share = sum ? (double)b->groups[g].ns / (double)sum : 0};
+    if (n == 0)
+        return;
+    qsort(v, n, sizeof *v, by_time);
+    memcpy(rows_add(&b->group_rows, n, sizeof *v), v, n * sizeof *v);
+}
+
 static void end_memory(struct breaking *b)
 {
     struct memcurve *v;
@@ -354,7 +407,7 @@ static void end_memory(struct breaking *b)
     memcurve_build(b->memory.v, b->memory.n, &b->arena, &v, &n);
     struct memory_row *out = rows_add(&b->memory_rows, n, sizeof *out);
     for (size_t i = 0; i < n; i++)
-        out[i] = (struct memory_row){b->of, v[i]};
+        out[i] = (struct memory_row){b->of, v[i], -1};
 }
 
 void breakdown_process_end(struct breaking *b)
@@ -363,6 +416,7 @@ void breakdown_process_end(struct breaking *b)
     if (b->profiled)
         end_steps(b);
     end_devices(b);
+    end_groups(b);
     end_memory(b);
     clear_process(b);
 }
@@ -383,7 +437,10 @@ void breakdown_result(struct breaking *b, struct arena *a, struct breakdown *out
     out->steps = copy_rows(&b->step_rows, sizeof *out->steps, a, &out->n_steps);
     out->devices = copy_rows(&b->device_rows, sizeof *out->devices, a, &out->n_devices);
     out->streams = copy_rows(&b->stream_rows, sizeof *out->streams, a, &out->n_streams);
+    out->groups = copy_rows(&b->group_rows, sizeof *out->groups, a, &out->n_groups);
     out->memory = copy_rows(&b->memory_rows, sizeof *out->memory, a, &out->n_memory);
+    out->windows = NULL;
+    out->n_windows = 0;
     out->dropped_steps = b->dropped_steps;
     out->earlier_steps = 0;
     arena_join(a, &b->arena);
@@ -423,6 +480,56 @@ static const struct trace_sink breakdown_sink = {
     .want = {.value = true, .link = true, .parent = true, .args_of = UINT64_C(1) << CAT_MEMORY},
 };
 
+/* ---- memory alone ---- */
+
+static void memory_track(void *to, const struct run_track *t)
+{
+    struct breaking *b = to;
+    b->track = t;
+}
+
+static void memory_events(void *to, const struct run_event *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (v[i].event.category == CAT_MEMORY && v[i].event.kind != EVENT_SPAN)
+            add_memory(to, &v[i]);
+}
+
+static void memory_track_end(void *to)
+{
+    (void)to;
+}
+
+static void memory_process_end(void *to)
+{
+    end_memory(to);
+    clear_process(to);
+}
+
+static const struct trace_sink memory_sink = {
+    sink_begin,         memory_track,
+    memory_events,      memory_track_end,
+    memory_process_end, .want = {.value = true, .args_of = UINT64_C(1) << CAT_MEMORY},
+};
+
+int breakdown_hook_memory(struct run *r, const struct trace_ask *ask, struct arena *a,
+                          struct memory_row **out, size_t *n, struct err *e)
+{
+    struct trace_ask hooks = *ask;
+    struct breaking *b = breakdown_open();
+    struct breakdown found = {0};
+    hooks.hooks = true;
+    const int rc = trace_read(r, &hooks, &memory_sink, b, e);
+    if (rc == 0)
+        breakdown_result(b, a, &found);
+    breakdown_close(b);
+    *out = found.memory;
+    *n = found.n_memory;
+    return rc;
+}
+
+/* ---- of a run ---- */
+
 static int work_out(struct run *r, const struct trace_ask *ask, struct arena *a,
                     struct breakdown *out, struct err *e)
 {
@@ -431,7 +538,7 @@ static int work_out(struct run *r, const struct trace_ask *ask, struct arena *a,
     if (rc == 0)
         breakdown_result(b, a, out);
     breakdown_close(b);
-    return rc;
+    return rc ? rc : breakdown_add_hooks(r, ask, a, out, e);
 }
 
 int breakdown_read(struct run *r, const struct trace_ask *ask, struct arena *a,
@@ -464,6 +571,11 @@ static const struct {
 const char *role_name(enum role r)
 {
     return role_words[r].name;
+}
+
+bool breakdown_has_detail(const struct breakdown *b)
+{
+    return b->n_steps + b->n_devices + b->n_groups > 0;
 }
 
 const char *step_sentence(const struct step_row *s, struct arena *a)

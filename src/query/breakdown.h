@@ -9,6 +9,7 @@
 #ifndef QUERY_BREAKDOWN_H
 #define QUERY_BREAKDOWN_H
 
+#include "query/kernel_groups.h"
 #include "query/memcurve.h"
 #include "query/ops_class.h"
 #include "query/ops_trace.h"
@@ -55,17 +56,42 @@ struct stream_row {
     uint64_t queue_max;
 };
 
+/* Operations of one kind on the devices of a process, the kind that takes most time first; those
+ * that overlap count each. */
+struct group_row {
+    struct breakdown_of of;
+    enum kernel_group group;
+    uint64_t ops;
+    int64_t ns;
+    double share; /* of all groups of the process */
+};
+
 struct memory_row {
     struct breakdown_of of;
     struct memcurve curve;
+    int64_t peak_step; /* the step at whose time the peak was first read; -1: not known */
+};
+
+/* What recording a window cost (detail_cost.h), and how idle the device was with and without it. */
+struct window_row {
+    struct breakdown_of of;
+    int64_t begin, end; /* known to the microsecond */
+    int64_t first_step; /* -1: not known */
+    uint64_t n_steps;
+    double step_s, usual_step_s, stall_s; /* NAN: not known */
+    double busy_s;           /* a step's time with any operation on a device; NAN: not known */
+    double idle_share;       /* of the recorded steps */
+    double usual_idle_share; /* of usual steps, if their operations take as long */
 };
 
 struct breakdown {
     struct step_row *steps;
     struct device_row *devices;
     struct stream_row *streams;
+    struct group_row *groups;
     struct memory_row *memory;
-    size_t n_steps, n_devices, n_streams, n_memory;
+    struct window_row *windows;
+    size_t n_steps, n_devices, n_streams, n_groups, n_memory, n_windows;
     size_t dropped_steps; /* at the end: their device operations were not all seen */
     size_t earlier_steps; /* left out by who wanted only the last ones */
 };
@@ -88,6 +114,11 @@ void breakdown_result(struct breaking *b, struct arena *a, struct breakdown *out
 
 MUST_CHECK int breakdown_read(struct run *r, const struct trace_ask *ask, struct arena *a,
                               struct breakdown *out, struct err *e);
+
+/* Whether operators or device operations were recorded; else only memory is known. */
+bool breakdown_has_detail(const struct breakdown *b);
+/* What a window's recording cost, in one or two sentences; NULL: not known. */
+const char *window_sentence(const struct window_row *w, struct arena *a);
 
 /* One sentence: "step 12: 61 % of the step waits for the loader". */
 const char *step_sentence(const struct step_row *s, struct arena *a);

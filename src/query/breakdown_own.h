@@ -55,4 +55,13 @@ void stream_add(struct stream *s, const struct launch *l, int64_t begin, int64_t
 void stream_end(struct stream *s); /* the row is whole now */
 void stream_free(struct stream *s);
 
+/* ---- what hooks of the same run add (breakdown_run.c) ---- */
+
+/* Memory of hooks alone, of the whole run; rows live in the arena. */
+MUST_CHECK int breakdown_hook_memory(struct run *r, const struct trace_ask *ask, struct arena *a,
+                                     struct memory_row **out, size_t *n, struct err *e);
+/* Memory of the whole run, the steps of its peaks, and what windows cost. */
+MUST_CHECK int breakdown_add_hooks(struct run *r, const struct trace_ask *ask, struct arena *a,
+                                   struct breakdown *b, struct err *e);
+
 #endif

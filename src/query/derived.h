@@ -17,7 +17,7 @@
 #include "query/run.h"
 
 /* To be raised whenever the same run gets another answer, or an answer another form. */
-enum { DERIVED_VERSION = 3 };
+enum { DERIVED_VERSION = 4 };
 
 /* Events of a run from which on its answers are kept: those of fewer are worked out in the time
  * that a process takes to start. */

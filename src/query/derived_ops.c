@@ -20,6 +20,7 @@ static const char breakdown_file[] = "breakdown.fpd";
 static const struct field op_fields[] = {
     {offsetof(struct op_row, device), FIELD_32, OP_GPU + 1},
     {offsetof(struct op_row, category), FIELD_32, CAT_N},
+    {offsetof(struct op_row, group), FIELD_32, GROUP_N},
     {offsetof(struct op_row, name), FIELD_TEXT},
     {offsetof(struct op_row, full), FIELD_TEXT},
     {offsetof(struct op_row, calls), FIELD_64},
@@ -86,6 +87,32 @@ static const struct field stream_fields[] = {
     {offsetof(struct stream_row, queue_max), FIELD_64},
 };
 
+static const struct field group_fields[] = {
+    {offsetof(struct group_row, of.node), FIELD_TEXT},
+    {offsetof(struct group_row, of.rank), FIELD_64},
+    {offsetof(struct group_row, of.pid), FIELD_32},
+    {offsetof(struct group_row, group), FIELD_32, GROUP_N},
+    {offsetof(struct group_row, ops), FIELD_64},
+    {offsetof(struct group_row, ns), FIELD_64},
+    {offsetof(struct group_row, share), FIELD_64},
+};
+
+static const struct field window_fields[] = {
+    {offsetof(struct window_row, of.node), FIELD_TEXT},
+    {offsetof(struct window_row, of.rank), FIELD_64},
+    {offsetof(struct window_row, of.pid), FIELD_32},
+    {offsetof(struct window_row, begin), FIELD_64},
+    {offsetof(struct window_row, end), FIELD_64},
+    {offsetof(struct window_row, first_step), FIELD_64},
+    {offsetof(struct window_row, n_steps), FIELD_64},
+    {offsetof(struct window_row, step_s), FIELD_64},
+    {offsetof(struct window_row, usual_step_s), FIELD_64},
+    {offsetof(struct window_row, stall_s), FIELD_64},
+    {offsetof(struct window_row, busy_s), FIELD_64},
+    {offsetof(struct window_row, idle_share), FIELD_64},
+    {offsetof(struct window_row, usual_idle_share), FIELD_64},
+};
+
 static const struct field memory_fields[] = {
     {offsetof(struct memory_row, of.node), FIELD_TEXT},
     {offsetof(struct memory_row, of.rank), FIELD_64},
@@ -93,9 +120,12 @@ static const struct field memory_fields[] = {
     {offsetof(struct memory_row, curve.device), FIELD_64},
     {offsetof(struct memory_row, curve.exact), FIELD_BOOL},
     {offsetof(struct memory_row, curve.n), FIELD_64},
+    {offsetof(struct memory_row, curve.allocator_peak), FIELD_BOOL},
     {offsetof(struct memory_row, curve.peak_bytes), FIELD_64},
     {offsetof(struct memory_row, curve.peak_at), FIELD_64},
+    {offsetof(struct memory_row, curve.highest_bytes), FIELD_64},
     {offsetof(struct memory_row, curve.reserved_peak_bytes), FIELD_64},
+    {offsetof(struct memory_row, peak_step), FIELD_64},
 };
 
 static const struct field point_fields[] = {
@@ -103,23 +133,27 @@ static const struct field point_fields[] = {
     {offsetof(struct mem_point, bytes), FIELD_64},
 };
 
-enum rows_of { OPS, STEPS, DEVICES, STREAMS, MEMORY, POINTS };
+enum rows_of { OPS, STEPS, DEVICES, STREAMS, GROUPS, MEMORY, WINDOWS, POINTS };
 
 static const struct row_layout layouts[] = {
     [OPS] = {op_fields, COUNT_OF(op_fields), sizeof(struct op_row)},
     [STEPS] = {step_fields, COUNT_OF(step_fields), sizeof(struct step_row)},
     [DEVICES] = {device_fields, COUNT_OF(device_fields), sizeof(struct device_row)},
     [STREAMS] = {stream_fields, COUNT_OF(stream_fields), sizeof(struct stream_row)},
+    [GROUPS] = {group_fields, COUNT_OF(group_fields), sizeof(struct group_row)},
+    [WINDOWS] = {window_fields, COUNT_OF(window_fields), sizeof(struct window_row)},
     [MEMORY] = {memory_fields, COUNT_OF(memory_fields), sizeof(struct memory_row)},
     [POINTS] = {point_fields, COUNT_OF(point_fields), sizeof(struct mem_point)},
 };
 
 /* Who adds a member to a row adds it above, and raises DERIVED_VERSION. */
-static_assert(sizeof(struct op_row) == 88, "op_fields");
+static_assert(sizeof(struct op_row) == 96, "op_fields");
 static_assert(sizeof(struct step_row) == 128, "step_fields");
 static_assert(sizeof(struct device_row) == 120, "device_fields");
 static_assert(sizeof(struct stream_row) == 120, "stream_fields");
-static_assert(sizeof(struct memory_row) == 80, "memory_fields");
+static_assert(sizeof(struct group_row) == 56, "group_fields");
+static_assert(sizeof(struct window_row) == 104, "window_fields");
+static_assert(sizeof(struct memory_row) == 104, "memory_fields");
 static_assert(sizeof(struct mem_point) == 16, "point_fields");
 
 /* ---- operators ---- */
@@ -182,6 +216,8 @@ bool derived_breakdown_put(const struct breakdown *b, struct buf *out)
     const bool good = derived_rows_put(c, &layouts[STEPS], b->steps, b->n_steps, out) &&
                       derived_rows_put(c, &layouts[DEVICES], b->devices, b->n_devices, out) &&
                       derived_rows_put(c, &layouts[STREAMS], b->streams, b->n_streams, out) &&
+                      derived_rows_put(c, &layouts[GROUPS], b->groups, b->n_groups, out) &&
+                      derived_rows_put(c, &layouts[WINDOWS], b->windows, b->n_windows, out) &&
                       derived_rows_put(c, &layouts[MEMORY], b->memory, b->n_memory, out) &&
                       put_points(c, b, out);
     codec_close(c);
@@ -203,16 +239,20 @@ static bool get_points(struct codec *c, struct cur *in, struct arena *a, struct 
 
 static bool get_breakdown(struct codec *c, struct cur *in, struct arena *a, struct breakdown *b)
 {
-    void *steps, *devices, *streams, *memory;
+    void *steps, *devices, *streams, *groups, *windows, *memory;
     *b = (struct breakdown){.dropped_steps = cur_varint(in)};
     if (!derived_rows_get(c, &layouts[STEPS], in, a, &steps, &b->n_steps) ||
         !derived_rows_get(c, &layouts[DEVICES], in, a, &devices, &b->n_devices) ||
         !derived_rows_get(c, &layouts[STREAMS], in, a, &streams, &b->n_streams) ||
+        !derived_rows_get(c, &layouts[GROUPS], in, a, &groups, &b->n_groups) ||
+        !derived_rows_get(c, &layouts[WINDOWS], in, a, &windows, &b->n_windows) ||
         !derived_rows_get(c, &layouts[MEMORY], in, a, &memory, &b->n_memory))
         return false;
     b->steps = steps;
     b->devices = devices;
     b->streams = streams;
+    b->groups = groups;
+    b->windows = windows;
     b->memory = memory;
     return get_points(c, in, a, b) && !cur_left(in);
 }

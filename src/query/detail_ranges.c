@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "query/ops_trace.h"
 #include "query/run_open.h"
 #include "store/event_columns.h"
 
@@ -54,6 +55,7 @@ static void ranges_add_track(struct range_list *l, const struct event_track *t)
     struct detail_range *x = range_of_file(l, t);
     x->first.ns = x->begin.ns = MIN_OF(x->first.ns, t->track.first.ns);
     x->last.ns = x->end.ns = MAX_OF(x->last.ns, t->track.last.ns);
+    x->operators |= !track_is_profile(&t->track);
 }
 
 /* ---- spans of the hooks ---- */
@@ -117,6 +119,7 @@ static void ranges_join(struct range_list *l)
         to->end.ns = MAX_OF(to->end.ns, x->end.ns);
         to->first.ns = MIN_OF(to->first.ns, x->first.ns);
         to->last.ns = MAX_OF(to->last.ns, x->last.ns);
+        to->operators |= x->operators;
     }
     l->n = kept;
 }

@@ -17,6 +17,7 @@ struct detail_range {
     /* First begin and last end of what was recorded in it; begin.ns INT64_MAX: nothing was, or its
      * file is not there yet. */
     wall_ns first, last;
+    bool operators; /* operators were recorded, not only a profile of Python functions */
 };
 
 /* Sorted by process, then by begin; those of one process do not overlap. Windows of Python profiles

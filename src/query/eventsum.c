@@ -420,7 +420,7 @@ static int track_has_operators(struct run *r, const struct run_track *t, bool *o
     if (rc == 0 && n)
         rc = events_read(r, t, s[0].first, s[0].last, &a, &v, &n, e);
     for (size_t i = 0; rc == 0 && i < n; i++)
-        *out |= event_is_operator(&v[i].event);
+        *out |= event_is_operator(&v[i].event) && event_find(v[i].event.name) == EV_N;
     arena_free(&a);
     return rc;
 }

@@ -44,6 +44,7 @@ static const struct {
     {"cpu.allocated", MEM_TOTAL, true},
     {"cuda.allocated", MEM_TOTAL, false},
     {"cuda.reserved", MEM_RESERVED, false},
+    {"cuda.peak", MEM_PEAK, false},
 };
 
 bool mem_event_of(const struct run_track *t, const struct run_event *x, struct mem_event *out)
@@ -119,10 +120,18 @@ static void fill_peaks(struct memcurve *c, const struct mem_event *v, size_t n)
         c->peak_bytes = c->points[i].bytes;
         c->peak_at = c->points[i].at;
     }
+    c->highest_bytes = c->peak_bytes;
     c->reserved_peak_bytes = -1;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         if (v[i].what == MEM_RESERVED)
             c->reserved_peak_bytes = MAX_OF(c->reserved_peak_bytes, v[i].bytes);
+        if (v[i].what != MEM_PEAK || v[i].bytes < c->peak_bytes)
+            continue;
+        if (v[i].bytes > c->peak_bytes || !c->allocator_peak)
+            c->peak_at = v[i].at;
+        c->peak_bytes = v[i].bytes;
+        c->allocator_peak = true;
+    }
 }
 
 /* False when there is nothing to draw. */

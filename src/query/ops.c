@@ -149,13 +149,16 @@ int ops_read(struct run *r, const struct ops_ask *ask, struct arena *a, struct o
     struct op_list l;
     if (ask->by == OPS_BY_FUNCTION)
         return functions_read(r, &ask->trace, a, out, n, e);
-    if (!whole || !derived_ops_read(r, ask->by, a, &l)) {
-        const int rc = work_out(r, ask, a, &l, e);
+    const struct ops_ask named = {ask->trace, ask->by == OPS_BY_GROUP ? OPS_BY_NAME : ask->by};
+    if (!whole || !derived_ops_read(r, named.by, a, &l)) {
+        const int rc = work_out(r, &named, a, &l, e);
         if (rc)
             return rc;
         if (whole)
-            derived_ops_keep(r, ask->by, &l);
+            derived_ops_keep(r, named.by, &l);
     }
+    if (ask->by == OPS_BY_GROUP)
+        l.n = ops_fold_groups(l.v, l.n);
     *out = l.v;
     *n = l.n;
     return 0;

@@ -7,7 +7,8 @@
  * recursion does not count twice. What ran on a device counts for the operator around the call that
  * launched it (by link), and in the totals of all that are around that one. By module, what a
  * backward operator launched on a thread of its own counts for the module that called the forward
- * one, where the profiler tied the two (Kineto's fwdbwd arrows).
+ * one, where the profiler tied the two (Kineto's fwdbwd arrows). Spans of the hooks (forward, data)
+ * are no operators and do not count.
  *
  * ops_open, then for each process ops_process, its tracks (threads before devices) and
  * ops_process_end, then ops_rows; or ops_read, which does all that for a run. A track is
@@ -15,6 +16,7 @@
 #ifndef QUERY_OPS_H
 #define QUERY_OPS_H
 
+#include "query/kernel_groups.h"
 #include "query/ops_trace.h"
 
 enum op_device { OP_CPU, OP_GPU };
@@ -23,12 +25,14 @@ enum ops_by {
     OPS_BY_NAME,     /* operators, calls of the runtime, spans of the user; kernels, copies */
     OPS_BY_MODULE,   /* modules of the model and spans of the user, the rest within them */
     OPS_BY_FUNCTION, /* functions of Python, where they were profiled: ops_functions.h */
+    OPS_BY_GROUP,    /* kinds of work on the devices: kernel_groups.h */
 };
 
 struct op_row {
     enum op_device device;
     enum event_category category;
-    const char *name; /* for people; of kernels shortened */
+    enum kernel_group group; /* of what ran on a device, by name or by group */
+    const char *name;        /* for people; of kernels shortened */
     const char *full;
     /* Of functions: "" is the whole window, and not told; else NULL. */
     const char *phase, *timer;
@@ -57,6 +61,9 @@ void ops_track(struct ops *o, const struct run_track *t, const struct run_event 
 void ops_process_end(struct ops *o);
 /* Longest self time first; rows and texts live in the arena. */
 void ops_rows(const struct ops *o, struct arena *a, struct op_row **out, size_t *n);
+
+/* Whether a row is something that only a profiler records; else it is a span of the program. */
+bool op_row_is_detail(const struct op_row *r);
 
 MUST_CHECK int ops_read(struct run *r, const struct ops_ask *ask, struct arena *a,
                         struct op_row **out, size_t *n, struct err *e);

@@ -4,7 +4,7 @@
 
 enum role host_role(const struct event *v, unsigned sense)
 {
-    if (v->kind != EVENT_SPAN || sense & NAME_STEP)
+    if (v->kind != EVENT_SPAN || sense & (NAME_STEP | NAME_MODULE))
         return ROLE_OTHER;
     switch (v->category) {
     case CAT_RUNTIME:

@@ -72,7 +72,8 @@ uint32_t op_names_look(struct op_names *t, const char *text)
         t->cap = t->cap ? 2 * t->cap : 256;
         t->v = xrealloc(t->v, t->cap, sizeof *t->v);
     }
-    t->v[t->n] = (struct op_name){arena_strdup(&t->arena, text), hash, name_sense(text)};
+    t->v[t->n] =
+        (struct op_name){arena_strdup(&t->arena, text), hash, name_sense(text), event_find(text)};
     *slot = ++t->n;
     if (t->n > t->n_slots / 2)
         grow_slots(t);

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "record/event.h"
 
 enum { OP_NAMES_NEAR = 4096 }; /* addresses remembered */
 
@@ -18,6 +19,7 @@ struct op_name {
     const char *text; /* in the table's arena */
     uint64_t hash;
     unsigned sense;
+    enum event_id hook; /* the event of hooks that has this name; EV_N: none */
 };
 
 struct op_names {

@@ -70,7 +70,7 @@ struct ops {
     size_t n_backward, cap_backward;
     /* The outermost operator that runs on this thread, and the arrow that ends in it: the number
      * behind BACKWARD, 0 when there is none. */
-    int64_t op_end;
+    int64_t op_begin, op_end;
     uint32_t op_arrow;
     bool indexed;
     struct stat outside; /* device events that no span counts for */
@@ -84,5 +84,7 @@ void ops_sweep_thread(struct ops *o, const struct run_event *v, size_t n);
 void ops_end_thread(struct ops *o);
 void ops_begin_device(struct ops *o);
 void ops_sweep_device(struct ops *o, const struct run_event *v, size_t n);
+/* Kernels of one group become one row, in place; operators go. Returns how many rows are left. */
+size_t ops_fold_groups(struct op_row *v, size_t n);
 
 #endif

@@ -11,9 +11,12 @@ static struct op_row cpu_row(const struct ops *o, uint32_t i, struct arena *a)
 {
     const struct stat *s = &o->cpu.v[i];
     const char *full = arena_strdup(a, o->cpu.names.v[i].text);
+    char graph[SHORT_NAME_LEN];
+    const bool is_graph = name_shorten_graph(full, graph, sizeof graph);
     return (struct op_row){.device = OP_CPU,
                            .category = s->category,
-                           .name = name_of_module(full),
+                           .group = GROUP_OTHER,
+                           .name = is_graph ? arena_strdup(a, graph) : name_of_module(full),
                            .full = full,
                            .calls = s->calls,
                            .self_ns = s->self_ns,
@@ -32,6 +35,7 @@ static struct op_row kernel_row(const struct ops *o, uint32_t i, struct arena *a
         name_shorten(full, name, sizeof name);
     return (struct op_row){.device = OP_GPU,
                            .category = s->category,
+                           .group = kernel_group_of(full, s->category),
                            .name = kernel ? arena_strdup(a, name) : full,
                            .full = full,
                            .calls = s->calls,
@@ -66,7 +70,7 @@ static size_t outside_row(const struct ops *o, struct op_row *out)
 {
     if (o->outside.launched == 0)
         return 0;
-    const struct op_row none = {.name = "(no module)", .full = "(no module)"};
+    const struct op_row none = {.group = GROUP_OTHER, .name = "(no module)", .full = "(no module)"};
     *out = module_row(&none, &o->outside);
     out->total_ns = out->device_self_ns = out->device_total_ns = out->self_ns;
     return 1;
@@ -115,4 +119,39 @@ void ops_rows(const struct ops *o, struct arena *a, struct op_row **out, size_t 
         qsort(v, k, sizeof *v, by_self);
     *out = v;
     *n = k;
+}
+
+bool op_row_is_detail(const struct op_row *r)
+{
+    return r->device == OP_GPU || r->category == CAT_OP || r->category == CAT_RUNTIME ||
+           r->category == CAT_SYNC || r->category == CAT_PYTHON;
+}
+
+size_t ops_fold_groups(struct op_row *v, size_t n)
+{
+    struct op_row sum[GROUP_N] = {0};
+    size_t k = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (v[i].device != OP_GPU)
+            continue;
+        struct op_row *to = &sum[v[i].group];
+        if (to->calls == 0)
+            *to = (struct op_row){.device = OP_GPU,
+                                  .category = v[i].category,
+                                  .group = v[i].group,
+                                  .name = kernel_group_names[v[i].group],
+                                  .full = kernel_group_names[v[i].group]};
+        to->calls += v[i].calls;
+        to->self_ns += v[i].self_ns;
+        to->total_ns += v[i].total_ns;
+        to->device_self_ns += v[i].device_self_ns;
+        to->device_total_ns += v[i].device_total_ns;
+        to->share += v[i].share;
+    }
+    for (enum kernel_group g = 0; g < GROUP_N; g++)
+        if (sum[g].calls)
+            v[k++] = sum[g];
+    if (k)
+        qsort(v, k, sizeof *v, by_self);
+    return k;
 }

@@ -8,15 +8,21 @@ static bool is_call(const struct event *v)
     return v->category == CAT_RUNTIME || v->category == CAT_SYNC;
 }
 
-/* Whether the span is one of those that the table is about. */
-static bool is_row(const struct ops *o, const struct event *v, unsigned sense)
+/* A phase or wait that hooks recorded; no operator, although it may have the name of one. */
+static bool is_of_hooks(const struct event *v, const struct op_name *name)
 {
-    if (v->kind != EVENT_SPAN || sense & NAME_STEP)
+    return name->hook != EV_N && v->category == event_words[name->hook].category;
+}
+
+/* Whether the span is one of those that the table is about. */
+static bool is_row(const struct ops *o, const struct event *v, const struct op_name *name)
+{
+    const unsigned sense = name->sense;
+    if (v->kind != EVENT_SPAN || sense & NAME_STEP || is_of_hooks(v, name))
         return false;
     if (o->by == OPS_BY_NAME)
-        return v->category != CAT_PYTHON;
-    return v->category == CAT_USER || v->category == CAT_LOADER ||
-           (v->category == CAT_PYTHON && sense & NAME_MODULE);
+        return v->category != CAT_PYTHON && !(sense & NAME_MODULE);
+    return v->category == CAT_USER || v->category == CAT_LOADER || sense & NAME_MODULE;
 }
 
 static void give(struct ops *o, const struct frame *f, int64_t until)
@@ -118,6 +124,7 @@ static void note_operator(struct ops *o, const struct run_event *x)
 {
     if (x->at.ns < o->op_end)
         return; /* it is within another */
+    o->op_begin = x->at.ns;
     o->op_end = x->at.ns + x->event.dur_ns;
     o->op_arrow = 0;
 }
@@ -145,9 +152,9 @@ static bool is_arrow(const struct event *v)
 }
 
 /* What only a table of modules needs to know of an event. */
-static void note_for_modules(struct ops *o, const struct run_event *x)
+static void note_for_modules(struct ops *o, const struct run_event *x, bool module)
 {
-    if (x->event.kind == EVENT_SPAN && x->event.category == CAT_OP) {
+    if (x->event.kind == EVENT_SPAN && x->event.category == CAT_OP && !module) {
         note_operator(o, x);
     } else if (is_arrow(&x->event)) {
         settle(o, x->at.ns);
@@ -159,9 +166,14 @@ static void note_for_modules(struct ops *o, const struct run_event *x)
 
 static void note_launch(struct ops *o, const struct run_event *x)
 {
-    uint32_t owner = owner_of(o, &x->event);
-    if (owner == NO_NODE && o->op_arrow && x->at.ns < o->op_end)
+    const bool backward = o->op_arrow && x->at.ns < o->op_end;
+    /* Spans around the whole operator, as of a training loop, say less than the arrow. */
+    const bool within = o->depth && o->stack[o->depth - 1].begin >= o->op_begin;
+    uint32_t owner;
+    if (backward && !within)
         owner = BACKWARD | o->op_arrow;
+    else
+        owner = owner_of(o, &x->event);
     const struct launch one = {x->event.link, x->at.ns, x->at.ns + x->event.dur_ns, owner};
     launches_add(&o->launches, &one);
 }
@@ -170,7 +182,7 @@ void ops_begin_thread(struct ops *o)
 {
     op_names_turn(&o->cpu.names);
     o->depth = 0;
-    o->cursor = o->op_end = INT64_MIN;
+    o->cursor = o->op_begin = o->op_end = INT64_MIN;
     o->op_arrow = 0;
 }
 
@@ -180,9 +192,9 @@ void ops_sweep_thread(struct ops *o, const struct run_event *v, size_t n)
     for (size_t i = 0; i < n; i++) {
         const struct event *e = &v[i].event;
         const uint32_t name = op_names_id(names, e->name);
-        const bool row = is_row(o, e, names->v[name].sense);
+        const bool row = is_row(o, e, &names->v[name]);
         if (o->by == OPS_BY_MODULE)
-            note_for_modules(o, &v[i]);
+            note_for_modules(o, &v[i], names->v[name].sense & NAME_MODULE);
         if (!row && !(is_call(e) && e->link))
             continue;
         settle(o, v[i].at.ns);

@@ -136,7 +136,7 @@ static int find_tracks(struct run *r, const struct trace_ask *ask, struct arena 
     if (ask->one_rank && !has_any(out, ask))
         return err_set(e, ERR_NOT_FOUND, "run '%s' has no events of rank %lld",
                        run_get_info(r)->name, (long long)ask->rank);
-    choose(out, ask, has_detail(out, ask));
+    choose(out, ask, !ask->hooks && has_detail(out, ask));
     out->stored = arena_array(a, const struct event_track *, out->n);
     for (size_t i = 0; i < out->n; i++)
         out->stored[i] = &x->tracks[out->v[i].index];

@@ -15,6 +15,7 @@ struct trace_ask {
     bool one_rank;
     int64_t rank;   /* when one_rank */
     bool functions; /* the profiles of Python functions, and nothing else; else all but those */
+    bool hooks;     /* what hooks recorded, and no detail, even where there is some */
 };
 
 /* How the names of their tracks begin. */

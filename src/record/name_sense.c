@@ -8,7 +8,8 @@
 #include "base/mem.h"
 #include "base/text.h"
 
-#define MODULE_MARK "nn.Module: "
+#define MODULE_MARK "nn.Module: " /* of PyTorch's profiler, with_modules */
+#define RANGE_MARK  "module: "    /* of our own windows: "module: encoder.0.linear (Linear)" */
 #define STEP_MARK   "ProfilerStep#"
 
 enum where { STARTS, HOLDS };
@@ -36,6 +37,7 @@ static const struct {
     {NAME_LOADER, STARTS, "enumerate(DataLoader)#", ".__next__"},
     {NAME_LOADER, STARTS, "enumerate(DataPipe)#", NULL},
     {NAME_MODULE, STARTS, MODULE_MARK, NULL},
+    {NAME_MODULE, STARTS, RANGE_MARK, NULL},
     {NAME_STEP, STARTS, STEP_MARK, NULL},
 };
 
@@ -53,6 +55,8 @@ unsigned name_sense(const char *name)
 
 const char *name_of_module(const char *name)
 {
+    if (text_starts(name, RANGE_MARK))
+        return name + strlen(RANGE_MARK);
     return text_starts(name, MODULE_MARK) ? name + strlen(MODULE_MARK) : name;
 }
 

@@ -134,7 +134,9 @@ int api_series(const struct route_ask *q, struct route_answer *out, struct err *
 const struct route_param api_ops_params[] = {
     {"device", PARAM_TEXT, .help = "cpu or gpu: only what ran there."},
     PARAM_ROW_RANK,
-    {"by", PARAM_TEXT, .help = "name (the default), module or function (of Python profiles)."},
+    {"by", PARAM_TEXT,
+     .help = "name (the default), module, group (kinds of kernels) or function (of Python "
+             "profiles)."},
     {"limit", PARAM_INT, .lo = 0, .hi = 100000, .help = "At most so many rows of each device."},
     {0},
 };

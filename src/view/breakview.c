@@ -7,7 +7,8 @@
 
 #include "base/mem.h"
 
-const char *const break_table_names[] = {"steps", "devices", "streams", "memory", NULL};
+const char *const break_table_names[] = {"steps",  "devices", "streams", "groups",
+                                         "memory", "windows", NULL};
 
 static void put_int(struct fields *f, const char *name, int64_t v)
 {
@@ -111,23 +112,54 @@ static void memory_fields(struct fields *f, const struct breakdown *b, size_t i)
     put_text(f, "device", memory_name(&m->curve, f->arena));
     put_int(f, "peak_bytes", m->curve.peak_bytes);
     put_int(f, "peak_ns", m->curve.peak_at);
-    put_text(f, "peak_is", m->curve.exact ? "exact" : "at least");
+    put_text(f, "peak_is", m->curve.exact || m->curve.allocator_peak ? "exact" : "at least");
+    put_text(f, "peak_of", m->curve.allocator_peak ? "allocator" : "curve");
+    put_known(f, "peak_step", m->peak_step >= 0, m->peak_step);
+    put_int(f, "highest_bytes", m->curve.highest_bytes);
     put_known(f, "reserved_peak_bytes", m->curve.reserved_peak_bytes >= 0,
               m->curve.reserved_peak_bytes);
     put_int(f, "changes", (int64_t)m->curve.n);
 }
 
+static void group_fields(struct fields *f, const struct breakdown *b, size_t i)
+{
+    const struct group_row *g = &b->groups[i];
+    put_of(f, &g->of);
+    put_text(f, "group", kernel_group_names[g->group]);
+    put_int(f, "ops", (int64_t)g->ops);
+    put_us(f, "time_us", g->ns);
+    put_number(f, "share", g->share);
+}
+
+static void window_fields(struct fields *f, const struct breakdown *b, size_t i)
+{
+    const struct window_row *w = &b->windows[i];
+    put_of(f, &w->of);
+    put_int(f, "start_ns", w->begin);
+    put_int(f, "end_ns", w->end);
+    put_known(f, "first_step", w->first_step >= 0, w->first_step);
+    put_int(f, "steps", (int64_t)w->n_steps);
+    put_number(f, "step_s", w->step_s);
+    put_number(f, "usual_step_s", w->usual_step_s);
+    put_number(f, "slowdown", w->step_s / w->usual_step_s);
+    put_number(f, "stall_s", w->stall_s);
+    put_number(f, "busy_s", w->busy_s);
+    put_number(f, "idle_share", w->idle_share);
+    put_number(f, "usual_idle_share", w->usual_idle_share);
+    const char *text = window_sentence(w, f->arena);
+    f->v[f->n++] = (struct field){"note", text ? F_TEXT : F_NONE, .s = text};
+}
+
 size_t breakview_count(const struct breakdown *b, enum break_table t)
 {
-    const size_t n[] = {b->n_steps, b->n_devices, b->n_streams, b->n_memory};
+    const size_t n[] = {b->n_steps,  b->n_devices, b->n_streams,
+                        b->n_groups, b->n_memory,  b->n_windows};
     return n[t];
 }
 
 static void (*const fields_of[])(struct fields *f, const struct breakdown *b, size_t i) = {
-    [BREAK_STEPS] = step_fields,
-    [BREAK_DEVICES] = device_fields,
-    [BREAK_STREAMS] = stream_fields,
-    [BREAK_MEMORY] = memory_fields,
+    [BREAK_STEPS] = step_fields,   [BREAK_DEVICES] = device_fields, [BREAK_STREAMS] = stream_fields,
+    [BREAK_GROUPS] = group_fields, [BREAK_MEMORY] = memory_fields,  [BREAK_WINDOWS] = window_fields,
 };
 
 void breakview_fields(struct fields *f, const struct breakdown *b, enum break_table t, size_t row)

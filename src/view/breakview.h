@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* breakview.h - what steps and devices spent their time on, as `breakdown` shows it: four tables,
+/* breakview.h - what steps and devices spent their time on, as `breakdown` shows it: tables,
  * their rows as fields, one list for JSON and CSV. */
 #ifndef VIEW_BREAKVIEW_H
 #define VIEW_BREAKVIEW_H
@@ -7,7 +7,15 @@
 #include "base/json_write.h"
 #include "query/breakdown.h"
 
-enum break_table { BREAK_STEPS, BREAK_DEVICES, BREAK_STREAMS, BREAK_MEMORY, BREAK_TABLES };
+enum break_table {
+    BREAK_STEPS,
+    BREAK_DEVICES,
+    BREAK_STREAMS,
+    BREAK_GROUPS,
+    BREAK_MEMORY,
+    BREAK_WINDOWS,
+    BREAK_TABLES
+};
 
 extern const char *const break_table_names[]; /* "steps", ...; ends with NULL */
 

@@ -7,7 +7,19 @@
 
 const char *const op_device_names[] = {[OP_CPU] = "cpu", [OP_GPU] = "gpu", NULL};
 const char *const ops_by_names[] = {
-    [OPS_BY_NAME] = "name", [OPS_BY_MODULE] = "module", [OPS_BY_FUNCTION] = "function", NULL};
+    [OPS_BY_NAME] = "name",
+    [OPS_BY_MODULE] = "module",
+    [OPS_BY_FUNCTION] = "function",
+    [OPS_BY_GROUP] = "group",
+    NULL,
+};
+
+const char *op_group(const struct op_row *r)
+{
+    const bool kernel = r->category == CAT_KERNEL || r->category == CAT_MEMCPY ||
+                        r->category == CAT_MEMSET || r->category == CAT_COMM;
+    return r->device == OP_GPU && kernel ? kernel_group_names[r->group] : NULL;
+}
 
 double op_mean_s(const struct op_row *r)
 {
@@ -50,6 +62,7 @@ static void row_json(struct jw *j, const struct op_row *r)
     jw_object(j, NULL);
     jw_str(j, "device", op_device_names[r->device]);
     jw_str(j, "category", category_words[r->category].name);
+    jw_str(j, "group", op_group(r));
     if (r->phase) {
         jw_str(j, "phase", *r->phase ? r->phase : NULL);
         jw_str(j, "timer", *r->timer ? r->timer : NULL);

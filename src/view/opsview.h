@@ -8,7 +8,7 @@
 
 /* By their enums; both end with NULL. */
 extern const char *const op_device_names[]; /* "cpu", "gpu" */
-extern const char *const ops_by_names[];    /* "name", "module", "function" */
+extern const char *const ops_by_names[];    /* "name", "module", "function", "group" */
 
 struct opsview_ask {
     struct ops_ask ops;
@@ -28,6 +28,8 @@ void opsview_json(struct jw *j, const struct opsview *l);
 
 /* Whether they are ranked together: of one device; of functions, of one phase and timer. */
 bool op_same_table(const struct op_row *x, const struct op_row *y);
+/* The group of a kernel or copy; NULL for others. */
+const char *op_group(const struct op_row *r);
 double op_mean_s(const struct op_row *r); /* of a call */
 
 #endif

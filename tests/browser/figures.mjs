@@ -121,12 +121,13 @@ export function runFigures(f, percentages) {
       rows: (d) => d.ops.filter((r) => r.device === device),
       columns: {
         operator: name, name, [device]: name,
-        kind: (r) => r.category,
+        kind: (r) => r.group ?? r.category,
         share: shareOf, "share of time": shareOf,
         self, "self time": self,
         total, "total time": total,
         calls: (r) => count(r.calls),
         mean: (r) => seconds(r.mean_s),
+        group: (r) => r.group ?? "-",
         "gpu self": (r) => seconds(r.device_self_s),
         "gpu total": (r) => seconds(r.device_total_s),
       },
@@ -182,7 +183,37 @@ export function runFigures(f, percentages) {
       rank: (r) => rankText(r.rank),
       memory: (r) => r.device,
       peak: (r) => `${r.peak_is === "exact" ? "" : "at least "}${f.bytes(r.peak_bytes)}`,
+      "by step": (r) => (r.peak_step === null ? "-" : String(r.peak_step)),
       reserved: (r) => (r.reserved_peak_bytes === null ? "-" : f.bytes(r.reserved_peak_bytes)),
+    },
+  };
+
+  const groups = {
+    rows: (d) => d.breakdown.groups,
+    columns: {
+      rank: (r) => rankText(r.rank),
+      kernels: (r) => r.group,
+      count: (r) => count(r.ops),
+      time: (r) => us(r.time_us),
+      share: (r) => share(r.share),
+    },
+  };
+
+  const windowText = (w) => {
+    if (w.first_step === null) return "no whole step";
+    return w.steps === 1 ? `step ${w.first_step}` : `steps ${w.first_step} to ${w.first_step + w.steps - 1}`;
+  };
+  const windows = {
+    rows: (d) => d.breakdown.windows,
+    columns: {
+      rank: (r) => rankText(r.rank),
+      window: windowText,
+      "step time": (r) => seconds(r.step_s),
+      "usual step": (r) => seconds(r.usual_step_s),
+      stall: (r) => seconds(r.stall_s),
+      busy: (r) => seconds(r.busy_s),
+      idle: (r) => share(r.idle_share),
+      "usual idle": (r) => share(r.usual_idle_share),
     },
   };
 
@@ -361,7 +392,7 @@ export function runFigures(f, percentages) {
     ].filter(([, text]) => text !== null && text !== "");
 
   return {
-    tables: { use, ranks, partTimes, partRows, lastSteps, general, ops, breakdownSteps, devices, streams, memory, rules, about, machines, losses, phases, plotTable },
+    tables: { use, ranks, partTimes, partRows, lastSteps, general, ops, breakdownSteps, devices, streams, groups, memory, windows, rules, about, machines, losses, phases, plotTable },
     isTold, facts, tiles, states, size, costliest, finding, when, lost, during, advice, params, price, cpu, notClosed, best, plural, seconds,
   };
 }

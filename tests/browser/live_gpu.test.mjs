@@ -59,7 +59,7 @@ async function recordTwoSteps(page) {
 async function showsOperators({ page, last }, device, caption) {
   const own = () => last.ops?.filter?.((o) => o.device === device).sort((a, b) => b.self_s - a.self_s).slice(0, 25) ?? [];
   const more = (o) => (device === "gpu" ? [] : [s(o.device_self_s), s(o.device_total_s)]);
-  const row = (o) => [o.name, o.category, format.share(o.share), s(o.self_s), s(o.total_s), format.count(o.calls), s(o.mean_s), ...more(o)];
+  const row = (o) => [o.name, o.group ?? o.category, format.share(o.share), s(o.self_s), s(o.total_s), format.count(o.calls), s(o.mean_s), ...more(o)];
   await shows(
     caption,
     async () => (await tableText(page, caption)).map(([name, ...rest]) => [name.replace(/^▸ /, ""), ...rest]).sort(),

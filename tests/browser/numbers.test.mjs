@@ -235,7 +235,7 @@ const COMMANDS = {
   stats: ({ use }) => [use],
   steps: ({ ranks, lastSteps }) => [ranks, lastSteps],
   ops: ({ ops }) => [ops("cpu"), ops("gpu")],
-  breakdown: ({ breakdownSteps, devices, streams, memory }) => [breakdownSteps, devices, streams, memory],
+  breakdown: ({ breakdownSteps, devices, streams, groups, memory, windows }) => [breakdownSteps, devices, streams, groups, memory, windows],
   show: ({ phases, use }) => [phases, use],
 };
 
@@ -354,6 +354,7 @@ function pageTables(d) {
     "Shares of the parts, of all steps": T.partRows,
     "What each step was spent on": T.breakdownSteps,
     "What each device spent its time on, of the span that was recorded in detail": T.devices,
+    "What kinds of kernels the devices ran": T.groups,
   };
 }
 

@@ -2,6 +2,9 @@
 // operators.test.mjs - the Operators tab: the API's rows ranked by self time, sorting, filters, whole
 // names on demand.
 import assert from "node:assert/strict";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import test, { after, afterEach, before } from "node:test";
 
 import { pageModule, start, tableText, until } from "./help.mjs";
@@ -10,19 +13,31 @@ let t;
 let format;
 const name = "h200";
 let none;
-let twoRanks; // spans of the hooks only
+let twoRanks; // traces of two ranks
 const CPU = "CPU operators, ranked by self time";
 const GPU = "GPU kernels and copies, ranked by self time";
 
 before(async () => {
-  t = await start({ scenes: ["dataloader/fires", "dataloader/one_bad_node"] });
-  [none, twoRanks] = t.runs;
+  t = await start({ scenes: ["dataloader/fires"] });
+  [none] = t.runs;
   await t.copy(name);
+  twoRanks = await t.import(tracesOfTwoRanks());
   await until(async () => (await t.api("/runs")).length === 3, "all runs in the list");
   format = await pageModule("format.ts");
 });
 afterEach(() => t.tidy());
 after(() => t?.stop());
+
+/** A folder with a trace of each of two ranks, the second twice as slow. */
+function tracesOfTwoRanks() {
+  const folder = mkdtempSync(join(tmpdir(), "footplate-ranks-"));
+  for (const rank of [0, 1]) {
+    const span = (cat, name, ts, dur) => ({ ph: "X", cat, name, pid: 100 + rank, tid: 100 + rank, ts: 1.7e15 + ts, dur: dur * (rank + 1), args: {} });
+    const traceEvents = [span("user_annotation", "ProfilerStep#5", 0, 400), span("cpu_op", "aten::mm", 10, 100), span("cpu_op", "aten::add", 250, 20)];
+    writeFileSync(join(folder, `rank${rank}.json`), JSON.stringify({ schemaVersion: 1, distributedInfo: { rank, world_size: 2 }, traceEvents }));
+  }
+  return folder;
+}
 
 const opened = (query = "", more = {}) => t.open(`#/run/${name}/operators${query}`, { ready: ".ops-filters", ...more });
 const s = (v) => format.value(v, "s");
@@ -32,7 +47,7 @@ test("both tables are the API's rows, ranked by self time", async () => {
   const page = await opened();
   const all = await ops();
   const own = (device) => all.filter((o) => o.device === device).sort((a, b) => b.self_s - a.self_s).slice(0, 25);
-  const common = (o) => [o.category, format.share(o.share), s(o.self_s), s(o.total_s), format.count(o.calls), s(o.mean_s)];
+  const common = (o) => [o.group ?? o.category, format.share(o.share), s(o.self_s), s(o.total_s), format.count(o.calls), s(o.mean_s)];
   assert.deepEqual((await tableText(page, GPU)).map((c) => c.slice(1)), own("gpu").map(common));
   assert.deepEqual(
     (await tableText(page, CPU)).map((c) => c.slice(1)),
@@ -105,6 +120,18 @@ test("one rank of several can be chosen, and a link keeps the choice", async () 
   const again = await t.open(new URL(page.url()).hash, { ready: ".ops-filters select" });
   assert.deepEqual(await self(again), second);
   assert.equal(await again.getByLabel("Rank", { exact: true }).inputValue(), "1");
+  t.calm(page);
+});
+
+test("by group there is one row for each kind of kernel, and windows say what they cost", async () => {
+  const page = await opened("?by=group");
+  const rows = (await ops("?by=group")).sort((a, b) => b.self_s - a.self_s);
+  assert.ok(rows.some((o) => o.name === "optimizer"));
+  const shown = await tableText(page, "Groups of kernels, ranked by self time");
+  assert.deepEqual(shown.map((c) => c[0]), rows.map((o) => o.name));
+  const { windows } = await t.api(`/runs/${name}/breakdown`);
+  await page.locator(".window-note").first().waitFor();
+  assert.match(await page.locator(".window-note").first().innerText(), new RegExp(`steps ${windows[0].first_step} to .*recording slowed the host`));
   t.calm(page);
 });
 

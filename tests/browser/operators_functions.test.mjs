@@ -163,7 +163,7 @@ test("a run or a rank without a profile says how to record one, and the way back
     await t.fits(page);
     await t.axe(page);
     await page.getByRole("button", { name: "By operator" }).click();
-    await page.locator('[aria-label="CPU operators, ranked by self time"] tbody tr').first().waitFor();
+    await page.getByText("No operator was recorded in this run").waitFor(); // spans of hooks are none
     t.calm(page);
   }
 });

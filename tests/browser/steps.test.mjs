@@ -170,7 +170,9 @@ test("the breakdown says in a sentence what is critical, and shows the API's ste
   const data = await t.api(`/runs/${detailed}/breakdown`);
   const critical = model.criticalOf(data.steps);
   const sentence = await page.locator(".steps-sentence").innerText();
-  assert.ok(sentence.startsWith(`${format.share(critical.share)} of the steps' time ${critical.role.says}`), sentence);
+  assert.ok(sentence.startsWith(`${format.share(critical.share)} of the recorded steps' time ${critical.role.says}`), sentence);
+  const notes = await page.locator(".steps-breakdown .window-note").allInnerTexts();
+  assert.ok(notes.length === data.windows.length && notes.every((text, i) => text.endsWith(`${data.windows[i].note}.`)), notes.join());
   const bars = page.locator(".steps-breakdown g.bar-step");
   assert.equal(await bars.count(), data.steps.length);
   const devices = await tableText(page, "What each device spent its time on, of the span that was recorded in detail");

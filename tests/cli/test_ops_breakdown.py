@@ -160,6 +160,63 @@ def test_a_run_without_a_trace_says_what_is_missing(fp, run_fp, runs, command):
     assert "import a trace" in done.stderr
 
 
+def test_kernels_have_a_group_and_can_be_summed_by_it(run_fp, run):
+    rows = json.loads(ask(run_fp, "ops", run, "--json"))
+    assert {r["name"]: r["group"] for r in rows if r["group"]} == {"gemm<4, Add<float>>": "matmul"}
+    (group,) = json.loads(ask(run_fp, "ops", run, "--by", "group", "--json"))
+    assert (group["name"], group["calls"], group["share"]) == ("matmul", 1, 1)
+    (row,) = json.loads(ask(run_fp, "breakdown", run, "--json"))["groups"]
+    assert (row["rank"], row["group"], row["ops"], row["time_us"]) == (3, "matmul", 1, 200)
+    assert "matmul" in ask(run_fp, "ops", run) and "matmul" in ask(run_fp, "breakdown", run)
+
+
+def arrow(ph: str, where: tuple[int, int], at: int, number: int) -> dict:
+    pid, tid = where
+    return {
+        "ph": ph, "cat": "fwdbwd", "name": "fwdbwd", "id": number, "bp": "e",
+        "pid": pid, "tid": tid, "ts": BASE_US + at,
+    }  # fmt: skip
+
+
+def window_with_modules() -> dict:
+    """A window of the hooks: ranges of modules around their forward passes, backward elsewhere."""
+    host, engine, stream = (4242, 4242), (4242, 4300), (0, 7)
+    gpu = {"device": 0, "stream": 7}
+    linear = "module: encoder.layers.0.linear1 (Linear)"
+    return {
+        "schemaVersion": 1,
+        "traceEvents": [
+            span("user_annotation", "ProfilerStep#12", host, 0, 1000),
+            span("user_annotation", "module: encoder (Encoder)", host, 10, 200),
+            span("user_annotation", linear, host, 20, 100),
+            span("cpu_op", "aten::addmm", host, 30, 60),
+            arrow("s", host, 30, 1),
+            span("cuda_runtime", "cudaLaunchKernel", host, 40, 10, correlation=9),
+            span("kernel", "sgemm_forward", stream, 60, 50, correlation=9, **gpu),
+            span("cpu_op", "AddmmBackward0", engine, 300, 80),
+            arrow("f", engine, 300, 1),
+            span("cuda_runtime", "cudaLaunchKernel", engine, 310, 10, correlation=10),
+            span("kernel", "sgemm_backward", stream, 330, 100, correlation=10, **gpu),
+            span("user_annotation", "Optimizer.step#SGD.step", host, 500, 100),
+            span("cuda_runtime", "cudaLaunchKernel", host, 510, 10, correlation=11),
+            span("kernel", "multi_tensor_apply_kernel", stream, 530, 30, correlation=11, **gpu),
+        ],
+    }
+
+
+def test_modules_of_a_window_have_the_kernels_of_their_backward_pass_too(run_fp, tmp_path):
+    (tmp_path / "t.json").write_text(json.dumps(window_with_modules()))
+    ask(run_fp, "import", tmp_path / "t.json", "-o", tmp_path / "run")
+    rows = json.loads(ask(run_fp, "ops", tmp_path / "run", "--by", "module", "--json"))
+    gpu = {r["name"]: (r["self_s"], r["total_s"]) for r in rows if r["device"] == "gpu"}
+    assert gpu["encoder.layers.0.linear1 (Linear)"] == pytest.approx((150e-6, 150e-6))
+    assert gpu["encoder (Encoder)"] == pytest.approx((0, 150e-6))
+    assert gpu["Optimizer.step#SGD.step"] == pytest.approx((30e-6, 30e-6))
+    assert "(no module)" not in gpu
+    names = {r["name"] for r in json.loads(ask(run_fp, "ops", tmp_path / "run", "--json"))}
+    assert "aten::addmm" in names and not any("encoder" in name for name in names)
+
+
 def profile(start_s: int, timer: str, own_s: float) -> str:
     """A window of --python-profile-steps: g() runs in the forward pass, f() all the time."""
 

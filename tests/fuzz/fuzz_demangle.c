@@ -20,5 +20,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
     (void)name_demangle(name, to, 16);
     if (name_shorten(name, brief, sizeof brief) != strlen(brief))
         abort();
+    name_without_parameters(name, brief, sizeof brief);
+    if (strlen(brief) >= sizeof brief)
+        abort();
     return 0;
 }

@@ -143,7 +143,7 @@ export const api = {
     get<Steps>(runPath(run, "steps", q), signal),
   ops: (
     run: string,
-    q: Opt<{ device: "cpu" | "gpu"; rank: number; by: "name" | "module"; limit: number }> = {},
+    q: Opt<{ device: "cpu" | "gpu"; rank: number; by: "name" | "module" | "group"; limit: number }> = {},
     signal?: S,
   ) => get<Operator[]>(runPath(run, "ops", q), signal),
   functions: (run: string, q: Opt<{ rank: number; limit: number }> = {}, signal?: S) =>

@@ -244,6 +244,8 @@ export interface Steps {
 export interface Operator {
   device: "cpu" | "gpu";
   category: string;
+  /** What kind of work a kernel does: "matmul", "attention"...; null: it is no kernel. */
+  group: string | null;
   name: string;
   full_name: string;
   calls: number;
@@ -308,9 +310,38 @@ export interface BreakdownDevice {
   useful_share: number | null;
 }
 
+/** Kernels and copies of one kind. */
+export interface BreakdownGroup {
+  node: string;
+  rank: number | null;
+  group: string;
+  ops: number;
+  time_us: number;
+  share: number;
+}
+
+/** What recording a window cost the program. */
+export interface BreakdownWindow {
+  node: string;
+  rank: number | null;
+  first_step: number | null;
+  steps: number;
+  step_s: number | null;
+  usual_step_s: number | null;
+  slowdown: number | null;
+  stall_s: number | null;
+  busy_s: number | null;
+  idle_share: number | null;
+  usual_idle_share: number | null;
+  /** All of it in a sentence. */
+  note: string | null;
+}
+
 export interface Breakdown {
   steps: BreakdownStep[];
   devices: BreakdownDevice[];
+  groups: BreakdownGroup[];
+  windows: BreakdownWindow[];
   earlier_steps: number; // left out: only the last ones come
 }
 

@@ -13,11 +13,12 @@ from .frames import Column, Frames, Table, from_ns, ints, to_ns
 from .source import Ask, Folder, Key, RunError, Source
 from .stats import USAGE_RANGES
 
-BREAKDOWNS = ("steps", "devices", "streams", "memory")
+BREAKDOWNS = ("steps", "devices", "streams", "groups", "memory", "windows")
 
 _OPS = {
     "device": "category",
     "category": "category",
+    "group": "category",
     "name": "object",
     "full_name": "object",
     "calls": "int",
@@ -379,7 +380,8 @@ class Run:
 
     def breakdown(self, table: str = "steps", rank: int | None = None) -> Any:
         """What steps or devices spent their time on, in microseconds as the columns say. table:
-        "steps", "devices", "streams" or "memory"."""
+        "steps", "devices", "streams", "groups" (of kernels), "memory" or "windows" (what recording
+        cost)."""
         if table not in BREAKDOWNS:
             raise ValueError(f"table is one of {', '.join(BREAKDOWNS)}")
         said = self._source.breakdown(rank)

@@ -29,12 +29,12 @@ TEST(template_arguments_stay_two_levels_deep_without_their_namespaces)
 
 TEST(arguments_that_are_too_long_go_level_by_level)
 {
-    const char *kernel = "void at::native::vectorized_elementwise_kernel<4, "
+    const char *kernel = "void at::native::vectorized_layer_norm_kernel<4, "
                          "at::native::BinaryFunctorWithAVeryLongNameIndeed<float, float, float, "
                          "at::native::binary_internal::MulFunctor<float> >, "
                          "at::detail::Array<char*, 2> >(int, at::detail::Array<char*, 2>)";
     check_short(kernel,
-                "vectorized_elementwise_kernel<4, BinaryFunctorWithAVeryLongNameIndeed, Array>");
+                "vectorized_layer_norm_kernel<4, BinaryFunctorWithAVeryLongNameIndeed, Array>");
     check_short("void k<aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, "
                 "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb>(int)",
                 "k");
@@ -94,4 +94,88 @@ TEST(a_hundred_thousand_brackets_are_fine)
     deep[n + 5] = '\0';
     CHECK_INT(name_shorten(deep, text, sizeof text), SHORT_NAME_LEN - 1);
     free(deep);
+}
+
+/* ---- functors ---- */
+
+TEST(kernels_that_apply_a_functor_are_named_by_it)
+{
+    check_short(
+        "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
+        "at::detail::Array<char*, 3> >(int, at::native::CUDAFunctor_add<float>, "
+        "at::detail::Array<char*, 3>)",
+        "vectorized_elementwise_kernel<CUDAFunctor_add<float>>");
+    check_short(
+        "void at::native::vectorized_elementwise_kernel<4, at::native::BinaryFunctor<float, "
+        "float, float, at::native::binary_internal::MulFunctor<float> >, "
+        "at::detail::Array<char*, 3> >(int)",
+        "vectorized_elementwise_kernel<MulFunctor<float>>");
+    check_short(
+        "void multi_tensor_apply_kernel<TensorListMetadata<4>, AdamFunctor<float>, float, float, "
+        "float, float, int>(int, int volatile*)",
+        "multi_tensor_apply_kernel<AdamFunctor<float>>");
+    check_short(
+        "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<at::native::(anonymous "
+        "namespace)::FusedOptimizerTensorListMetadata<4>, at::native::(anonymous "
+        "namespace)::FusedAdamMathFunctor<float, 4, (at::native::ADAM_MODE)1, false>, float "
+        "const*, double>(int)",
+        "multi_tensor_apply_kernel<FusedAdamMathFunctor<float, 4, 1, false>>");
+}
+
+TEST(a_lambda_is_named_by_the_function_that_it_is_in)
+{
+    check_short(
+        "void at::native::unrolled_elementwise_kernel<at::native::(anonymous "
+        "namespace)::direct_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda()#2}::operator()() "
+        "const::{lambda()#8}::operator()() const::{lambda(long)#1}, at::detail::Array<char*, 2>, "
+        "TrivialOffsetCalculator<1, unsigned int>, at::native::memory::LoadWithCast<1> >(int)",
+        "unrolled_elementwise_kernel<direct_copy_kernel_cuda>");
+    check_short(
+        "void at::native::elementwise_kernel<128, 2, at::native::gpu_kernel_impl<at::native::"
+        "tanh_backward_kernel_cuda(at::TensorIteratorBase&)::{lambda()#2}::operator()() "
+        "const::{lambda(float, float)#1}>(at::TensorIteratorBase&, int)::{lambda(int)#1}>(int)",
+        "elementwise_kernel<tanh_backward_kernel_cuda>");
+    check_short(
+        "void at::native::reduce_kernel<128, 4, at::native::ReduceOp<float, "
+        "at::native::func_wrapper_t<float, at::native::sum_functor<float, float, "
+        "float>::operator()(at::TensorIterator&)::{lambda(float, float)#1}>, unsigned int, float, "
+        "4> >(int)",
+        "reduce_kernel<sum_functor<float, float, float>>");
+}
+
+TEST(a_mangled_kernel_is_named_by_its_functor_too)
+{
+    check_short(
+        "_ZN2at6native27unrolled_elementwise_kernelINS0_15CUDAFunctor_addIfEESt5arrayIPcLm3EELi4E"
+        "23TrivialOffsetCalculatorILi2EjES7_ILi1EjENS0_6memory15LoadWithoutCastENSA_"
+        "16StoreWithoutCastEEEviT_T0_T2_T3_T4_T5_",
+        "unrolled_elementwise_kernel<CUDAFunctor_add<float>>");
+    check_short(
+        "_ZN2at6native29vectorized_elementwise_kernelILi4EZZZNS0_23direct_copy_kernel_cudaERNS_"
+        "18TensorIteratorBaseEENKUlvE2_clEvENKUlvE5_clEvEUlfE_St5arrayIPcLm2EEEEviT0_T1_",
+        "vectorized_elementwise_kernel<direct_copy_kernel_cuda>");
+}
+
+TEST(a_kernel_in_no_namespace_but_a_nameless_one_is_shortened)
+{
+    check_short("void (anonymous namespace)::softmax_warp_backward<float, 10, true>(float*, int)",
+                "softmax_warp_backward<float, 10, true>");
+}
+
+TEST(a_compiled_graph_is_named_by_the_begin_of_its_hash)
+{
+    check_short("## Call CompiledFxGraph fbby3gtf3xvmrqz6opqcdgrkvtqgnyhiqhfbvwyqazytjgyylfce ##",
+                "CompiledFxGraph fbby3gtf");
+}
+
+TEST(a_name_without_parameters_keeps_its_scopes_and_template_arguments)
+{
+    char text[256];
+    name_without_parameters("void cudnn::cnn::wgrad_alg0_engine<float, 128>(int, gemm_params)",
+                            text, sizeof text);
+    CHECK_STR(text, "cudnn::cnn::wgrad_alg0_engine<float, 128>");
+    name_without_parameters("_ZN2at6native6kernelILi4EfEEvT0_", text, sizeof text);
+    CHECK_STR(text, "at::native::kernel<4, float>");
+    name_without_parameters("ampere_sgemm_128x64_nn", text, sizeof text);
+    CHECK_STR(text, "ampere_sgemm_128x64_nn");
 }

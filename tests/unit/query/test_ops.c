@@ -446,3 +446,36 @@ TEST(of_two_launches_with_one_link_the_first_counts)
     CHECK_INT(launches_find(&l, 5)->owner, 1);
     launches_free(&l);
 }
+
+/* ---- what is no operator ---- */
+
+TEST(spans_of_hooks_are_no_operators_but_an_annotation_of_the_same_name_is_one)
+{
+    struct kit k;
+    kit_open(&k);
+    struct kit_track *t = kit_thread(&k, 1);
+    kit_event(t, 0, 100, CAT_PHASE, "forward");
+    kit_event(t, 100, 150, CAT_LOADER, "data");
+    kit_event(t, 150, 160, CAT_MEMCPY, "h2d");
+    struct table none = table_of(&k, OPS_BY_NAME);
+    CHECK_INT(none.n, 0);
+    arena_free(&none.arena);
+    kit_event(t, 200, 300, CAT_USER, "forward");
+    struct table some = table_of(&k, OPS_BY_NAME);
+    CHECK_INT(some.n, 1);
+    check(&some, "forward", 1, 100, 100);
+    arena_free(&some.arena);
+}
+
+TEST(ranges_of_modules_take_no_time_from_operators)
+{
+    struct kit k;
+    kit_open(&k);
+    struct kit_track *t = kit_thread(&k, 1);
+    kit_event(t, 0, 100, CAT_USER, "module: net (Net)");
+    kit_event(t, 10, 40, CAT_OP, "aten::mm");
+    struct table names = table_of(&k, OPS_BY_NAME);
+    CHECK_INT(names.n, 1);
+    check(&names, "aten::mm", 1, 30, 30);
+    arena_free(&names.arena);
+}

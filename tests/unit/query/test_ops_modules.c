@@ -161,3 +161,50 @@ TEST(arrows_of_one_process_mean_nothing_to_the_next)
     CHECK_INT(device_self(&t, "(no module)", &total), 39 + 439);
     arena_free(&t.arena);
 }
+
+/* ---- ranges of our own windows ---- */
+
+/* As the hooks write them: "module: PATH (CLASS)", around each module's forward pass. */
+static void forward_ranges(struct kit_track *t, enum event_category c)
+{
+    kit_event(t, 0, 100, c, "module: net (Net)");
+    kit_event(t, 10, 40, c, "module: net.encoder.0 (Linear)");
+    kit_event(t, 15, 35, CAT_OP, "aten::addmm");
+    arrow(t, 15, 5, FROM);
+    kit_link(t, 20, 25, CAT_RUNTIME, "cudaLaunchKernel", 11);
+}
+
+TEST(module_ranges_of_our_own_windows_are_modules_whatever_category_they_have)
+{
+    const enum event_category categories[] = {CAT_USER, CAT_OP};
+    for (size_t i = 0; i < 2; i++) {
+        struct kit k;
+        kit_open(&k);
+        forward_ranges(kit_thread(&k, 1), categories[i]);
+        backward(kit_thread(&k, 2));
+        kernels(&k);
+        struct table t = modules_of(&k);
+        int64_t total;
+        CHECK_INT(device_self(&t, "net.encoder.0 (Linear)", &total), 437);
+        CHECK_INT(device_self(&t, "net (Net)", &total), 0);
+        CHECK_INT(total, 437);
+        CHECK_INT(device_self(&t, "(no module)", &total), 2);
+        arena_free(&t.arena);
+    }
+}
+
+TEST(a_span_around_the_backward_pass_does_not_take_it_from_the_modules)
+{
+    struct kit k;
+    kit_open(&k);
+    struct kit_track *t = kit_thread(&k, 1); /* as with one thread for all */
+    forward_ranges(t, CAT_USER);
+    kit_event(t, 190, 400, CAT_USER, "training_step");
+    backward(t);
+    kernels(&k);
+    struct table m = modules_of(&k);
+    int64_t total;
+    CHECK_INT(device_self(&m, "net.encoder.0 (Linear)", &total), 437);
+    CHECK_INT(device_self(&m, "training_step", &total), 2);
+    arena_free(&m.arena);
+}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// operators.tsx - the Operators view: which operators, kernels or modules the time went to, on the CPU
-// and on GPUs, ranked by self time, so that a wrapper is not counted again with what it wraps; or which
+// operators.tsx - the Operators view: which operators, kernels, groups of kernels or modules the time went
+// to, on the CPU and on GPUs, ranked by self time, so that a wrapper is not counted again with what it wraps; or which
 // functions of Python (operators_functions.tsx).
 import { useMemo, useState } from "preact/hooks";
 
@@ -16,16 +16,16 @@ import { params, setParam } from "../state";
 import type { Operator, PythonFunction } from "../types";
 import type { ViewProps } from "../views";
 import { FunctionTables } from "./operators_functions";
-import { RankedTable, timeColumns } from "./operators_parts";
+import { RankedTable, timeColumns, WindowNotes } from "./operators_parts";
 import "./operators.css";
 
 type Device = Operator["device"];
-type By = "name" | "module";
+type By = "name" | "module" | "group";
 type Answer = { by: By; rows: readonly Operator[] } | { by: "function"; rows: readonly PythonFunction[] };
 
 const TITLES: Readonly<Record<Device, Readonly<Record<By, string>>>> = {
-  cpu: { name: "CPU operators", module: "Modules on the CPU" },
-  gpu: { name: "GPU kernels and copies", module: "Modules on GPUs" },
+  cpu: { name: "CPU operators", module: "Modules on the CPU", group: "" },
+  gpu: { name: "GPU kernels and copies", module: "Modules on GPUs", group: "Groups of kernels" },
 };
 
 const MOST = 2000;
@@ -44,6 +44,8 @@ function NameCell(p: { op: Operator; open: boolean; onToggle: () => void }) {
   );
 }
 
+const kindOf = (o: Operator): string => o.group ?? o.category;
+
 function columnsFor(device: Device, open: ReadonlySet<string>, toggle: (key: string) => void): Column<Operator>[] {
   const common: Column<Operator>[] = [
     {
@@ -53,7 +55,7 @@ function columnsFor(device: Device, open: ReadonlySet<string>, toggle: (key: str
       sort: (o) => o.name,
       class: "ops-cell",
     },
-    { id: "category", title: "Kind", cell: (o) => o.category, sort: (o) => o.category },
+    { id: "category", title: "Kind", cell: kindOf, sort: kindOf, hint: "of kernels: what they do, by their names" },
     ...timeColumns<Operator>("of all self time on this kind of device"),
   ];
   if (device === "gpu") return common;
@@ -89,7 +91,7 @@ function OperatorTable(p: { device: Device; by: By; all: readonly Operator[]; fi
       columns={columns}
       all={mine}
       filter={p.filter}
-      words={(o) => `${o.name} ${o.full_name} ${o.category}`}
+      words={(o) => `${o.name} ${o.full_name} ${o.category} ${o.group ?? ""}`}
       rowKey={(o) => `${o.category} ${o.full_name}`}
       limit={25}
     />
@@ -101,7 +103,7 @@ function NoDetail(p: { live: boolean }) {
     <Empty title="No operator was recorded in this run" command="footplate run --detail-steps 5:2 -- python train.py">
       Operators and kernels are recorded in detail windows only. This command records two steps from step 5 on
       {p.live ? "; or begin one now with Configure above" : "; of a live run, the Configure button begins one too"}. A trace of PyTorch's profiler
-      can be taken in with footplate import. Spans of the hooks, where there are any, are listed below.
+      can be taken in with footplate import. Spans that the program marked itself, where there are any, are listed below.
     </Empty>
   );
 }
@@ -114,6 +116,7 @@ const DEVICES = [
 
 const BYS = [
   { value: "name", text: "By operator" },
+  { value: "group", text: "By group" },
   { value: "module", text: "By module" },
   { value: "function", text: "By function" },
 ] as const;
@@ -182,9 +185,9 @@ function OperatorTables(p: { by: By; all: readonly Operator[]; chosen: Choices; 
   const some = p.all.length > 0 || rank !== null;
   return (
     <>
-      {!p.run.has_detail && <NoDetail live={p.run.live} />}
+      {p.run.has_detail ? <WindowNotes run={p.run.run} rank={rank} /> : <NoDetail live={p.run.live} />}
       {some && device !== "cpu" && <OperatorTable device="gpu" by={p.by} all={p.all} filter={filter} />}
-      {some && device !== "gpu" && <OperatorTable device="cpu" by={p.by} all={p.all} filter={filter} />}
+      {some && device !== "gpu" && p.by !== "group" && <OperatorTable device="cpu" by={p.by} all={p.all} filter={filter} />}
     </>
   );
 }

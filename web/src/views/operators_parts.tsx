@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// operators_parts.tsx - what the tables of the Operators view have in common: the columns of times, and a
-// card that filters and ranks its rows by self time.
+// operators_parts.tsx - what the tables of the Operators view have in common: the columns of times, a card
+// that filters and ranks its rows by self time, and what recording the windows cost.
+import { api } from "../api";
 import { Bar, Card } from "../components/basics";
 import { hasWords } from "../components/filter_box";
 import { type Column, DataTable, secondsColumn } from "../components/table";
-import { count, share, value } from "../format";
+import { count, rankText, share, value } from "../format";
+import { version } from "../live";
+import { useLoad } from "../load";
+import type { BreakdownWindow } from "../types";
 
 /** What the time of a name is told by. */
 interface Timed {
@@ -55,4 +59,29 @@ export function RankedTable<T extends Timed>(p: {
       />
     </Card>
   );
+}
+
+/** One line for each window whose cost is known: its steps are slower than others. */
+export function WindowLines(p: { windows: readonly BreakdownWindow[] }) {
+  const known = p.windows.filter((w) => w.note !== null);
+  const several = new Set(known.map((w) => w.rank)).size > 1;
+  const steps = (w: BreakdownWindow): string =>
+    w.first_step === null ? "" : w.steps === 1 ? `step ${w.first_step}: ` : `steps ${w.first_step} to ${w.first_step + w.steps - 1}: `;
+  return (
+    <>
+      {known.map((w) => (
+        <p key={`${w.node} ${w.rank} ${w.first_step}`} class="hint window-note">
+          {several ? `${rankText(w.rank)}, ` : ""}
+          {steps(w)}
+          {w.note}.
+        </p>
+      ))}
+    </>
+  );
+}
+
+export function WindowNotes(p: { run: string; rank: number | null }) {
+  const load = useLoad(p.run, (signal) => api.breakdown(p.run, {}, signal), version.value);
+  const windows = (load.data?.windows ?? []).filter((w) => p.rank === null || w.rank === p.rank);
+  return <WindowLines windows={windows} />;
 }

@@ -2,7 +2,7 @@
 // steps_breakdown.tsx - what steps and devices spent their time on, of runs with detail.
 import { api } from "../api";
 import { StackedBars } from "../charts/bars";
-import { Card, Legend } from "../components/basics";
+import { Bar, Card, Legend } from "../components/basics";
 import { ChartFrame } from "../components/chart_frame";
 import { Empty, Loaded } from "../components/empty";
 import { type Column, DataTable } from "../components/table";
@@ -12,7 +12,8 @@ import { version } from "../live";
 import { useLoad } from "../load";
 import { eventColor } from "../palette";
 import { node } from "../state";
-import type { Breakdown, BreakdownDevice, BreakdownStep, RunInfo } from "../types";
+import type { Breakdown, BreakdownDevice, BreakdownGroup, BreakdownStep, RunInfo } from "../types";
+import { WindowLines } from "./operators_parts";
 import { asStep, criticalOf, hasDetail, ROLES, roleUs } from "./steps_model";
 
 const MOST_BARS = 60;
@@ -51,13 +52,21 @@ const DEVICE_COLUMNS: readonly Column<BreakdownDevice>[] = [
   part("idle", "Idle", (d) => d.idle_us),
 ];
 
+const GROUP_COLUMNS: readonly Column<BreakdownGroup>[] = [
+  { id: "rank", title: "Rank", cell: (g) => rankText(g.rank), sort: (g) => g.rank },
+  { id: "group", title: "Kernels", cell: (g) => g.group, sort: (g) => g.group },
+  { id: "share", title: "Share", numeric: true, cell: (g) => <Bar share={g.share} text={share(g.share)} />, sort: (g) => g.share },
+  { id: "time", title: "Time", numeric: true, cell: (g) => us(g.time_us), sort: (g) => g.time_us },
+  { id: "ops", title: "Count", numeric: true, cell: (g) => count(g.ops), sort: (g) => g.ops },
+];
+
 function Sentence(p: { steps: readonly BreakdownStep[] }) {
   const critical = criticalOf(p.steps);
   if (critical === null) return null;
   const every = critical.steps === p.steps.length ? "each" : `${count(critical.steps)} of ${count(p.steps.length)}`;
   return (
     <p class="steps-sentence">
-      {share(critical.share)} of the steps' time {critical.role.says}: that is the critical resource in {every} of the steps recorded in detail.
+      {share(critical.share)} of the recorded steps' time {critical.role.says}; no other part is larger in {every} of them.
     </p>
   );
 }
@@ -94,10 +103,12 @@ function Shown(p: { data: Breakdown }) {
   const here = (x: { node: string }): boolean => node.value === "" || x.node === node.value;
   const steps = p.data.steps.filter(here);
   const devices = p.data.devices.filter(here);
+  const groups = p.data.groups.filter(here);
   if (!hasDetail(steps) && devices.length === 0) return <NoDetail />;
   return (
     <>
       <Sentence steps={steps} />
+      <WindowLines windows={p.data.windows.filter(here)} />
       {p.data.earlier_steps > 0 && <p class="hint">These are the last steps; {count(p.data.earlier_steps)} earlier ones are left out.</p>}
       {steps.length > 0 && <Bars steps={steps} />}
       {devices.length > 0 && (
@@ -108,6 +119,17 @@ function Shown(p: { data: Breakdown }) {
             columns={DEVICE_COLUMNS}
             rows={devices}
             rowKey={(d) => `${d.node} ${d.rank} ${d.device}`}
+          />
+        </>
+      )}
+      {groups.length > 0 && (
+        <>
+          <h3 class="steps-h">Kernels</h3>
+          <DataTable
+            caption="What kinds of kernels the devices ran"
+            columns={GROUP_COLUMNS}
+            rows={groups}
+            rowKey={(g) => `${g.node} ${g.rank} ${g.group}`}
           />
         </>
       )}

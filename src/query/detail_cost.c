@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* detail_cost.c - see detail_cost.h. */
+#include "query/detail_cost.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+/* Steps after a window that may still be slower for it, and the time in which they may be. */
+enum { STEPS_AFTER = 2 };
+static const int64_t AFTER_NS = NS_PER_S;
+
+/* An iteration that took so many times as long as it should have was held up. */
+static const double STALLED = 1.5;
+
+double detail_slowdown(const struct detail_cost *c)
+{
+    return c->usual_step_s > 0 ? c->step_s / c->usual_step_s : NAN;
+}
+
+/* Steps of one rank, and the windows of its process. */
+struct cost_rank {
+    const struct rank_steps *steps;
+    const struct detail_range *ranges;
+    size_t n_ranges;
+};
+
+static bool is_of(const struct detail_range *x, const struct run_process *p)
+{
+    return x->pid == p->pid && strcmp(x->node, p->node) == 0;
+}
+
+/* Begin to begin; NAN: the next step is not of the same kind, or there is none. */
+static double iteration_s(const struct rank_steps *r, size_t i)
+{
+    if (i + 1 >= r->n || r->steps[i].cut || r->steps[i + 1].mode != r->steps[i].mode)
+        return NAN;
+    return ns_to_s(r->steps[i + 1].start.ns - r->steps[i].start.ns);
+}
+
+/* ---- usual steps ---- */
+
+static bool is_usual(const struct cost_rank *c, size_t i)
+{
+    const struct step *s = &c->steps->steps[i];
+    if (i == 0 || s->mode != MODE_TRAIN || !step_is_steady(s))
+        return false;
+    for (size_t k = 0; k < c->n_ranges; k++) {
+        const struct detail_range *x = &c->ranges[k];
+        if (!is_of(x, c->steps->process))
+            continue;
+        const size_t before = i > STEPS_AFTER ? i - STEPS_AFTER : 0;
+        const struct step *earlier = &c->steps->steps[before];
+        if (s->start.ns + s->dur_ns > x->begin.ns && s->start.ns < x->end.ns + AFTER_NS)
+            return false;
+        if (s->start.ns > x->begin.ns && earlier->start.ns < x->end.ns)
+            return false;
+    }
+    return true;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+struct usual {
+    bool known; /* it was worked out */
+    double median_s, mean_s;
+};
+
+static struct usual usual_of(const struct cost_rank *c)
+{
+    struct usual out = {true, NAN, NAN};
+    double *v = xmalloc((c->steps->n + 1) * sizeof *v), sum = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < c->steps->n; i++) {
+        const double s = is_usual(c, i) ? iteration_s(c->steps, i) : NAN;
+        if (isnan(s))
+            continue;
+        v[n++] = s;
+        sum += s;
+    }
+    if (n) {
+        qsort(v, n, sizeof *v, by_value);
+        out.median_s = n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+        out.mean_s = sum / (double)n;
+    }
+    free(v);
+    return out;
+}
+
+/* ---- steps of a window ---- */
+
+/* Most of the step was recorded. */
+static bool is_inside(const struct step *s, wall_ns begin, wall_ns end)
+{
+    const int64_t from = MAX_OF(s->start.ns, begin.ns);
+    const int64_t to = MIN_OF(s->start.ns + s->dur_ns, end.ns);
+    return s->mode == MODE_TRAIN && to > from && 2 * (to - from) > s->dur_ns;
+}
+
+/* The iteration of the last step holds the stop of the profiler, so it counts only when it is the
+ * only one, and then without what lies between it and the next. */
+static double window_step_s(const struct rank_steps *r, size_t first, size_t n)
+{
+    double sum = 0;
+    size_t some = 0;
+    for (size_t i = first; i + 1 < first + n; i++)
+        if (!isnan(iteration_s(r, i))) {
+            sum += iteration_s(r, i);
+            some++;
+        }
+    return some ? sum / (double)some : ns_to_s(r->steps[first].dur_ns);
+}
+
+static double excess_s(const struct rank_steps *r, size_t i, double should_be)
+{
+    const double s = i < r->n ? iteration_s(r, i) : NAN;
+    return s > STALLED * should_be ? s - should_be : 0;
+}
+
+static void fill_steps(const struct cost_rank *c, double usual, struct detail_cost *out)
+{
+    const struct rank_steps *r = c->steps;
+    size_t first = 0, n = 0;
+    for (size_t i = 0; i < r->n; i++)
+        if (is_inside(&r->steps[i], out->begin, out->end))
+            first = n++ ? first : i;
+    if (n == 0)
+        return;
+    out->first_step = r->steps[first].number;
+    out->n_steps = n;
+    out->step_s = window_step_s(r, first, n);
+    if (isnan(usual))
+        return;
+    out->stall_s =
+        (first > 1 ? excess_s(r, first - 1, usual) : 0) + excess_s(r, first + n - 1, out->step_s);
+    for (size_t i = 0; i < STEPS_AFTER; i++)
+        out->stall_s += excess_s(r, first + n + i, usual);
+}
+
+void detail_costs_of(const struct rank_steps *ranks, size_t n_ranks,
+                     const struct detail_range *ranges, size_t n_ranges, struct arena *a,
+                     struct detail_cost **out, size_t *n)
+{
+    *out = arena_array(a, struct detail_cost, n_ranges + 1);
+    *n = 0;
+    for (size_t i = 0; i < n_ranks; i++) {
+        const struct cost_rank c = {&ranks[i], ranges, n_ranges};
+        struct usual usual = {0};
+        for (size_t k = 0; k < n_ranges; k++) {
+            const struct detail_range *x = &ranges[k];
+            if (!is_of(x, ranks[i].process) || !x->operators || *n == n_ranges)
+                continue;
+            usual = usual.known ? usual : usual_of(&c);
+            struct detail_cost *cost = &(*out)[(*n)++];
+            *cost = (struct detail_cost){.node = arena_strdup(a, x->node),
+                                         .rank = ranks[i].rank,
+                                         .pid = x->pid,
+                                         .begin = x->first,
+                                         .end = x->last,
+                                         .first_step = -1,
+                                         .step_s = NAN,
+                                         .usual_step_s = usual.median_s,
+                                         .usual_mean_s = usual.mean_s,
+                                         .stall_s = NAN};
+            fill_steps(&c, usual.median_s, cost);
+        }
+    }
+}
+
+int detail_costs(struct run *r, struct arena *a, struct detail_cost **out, size_t *n, struct err *e)
+{
+    struct detail_range *ranges;
+    struct rank_steps *ranks;
+    size_t n_ranges, n_ranks;
+    *n = 0;
+    int rc = detail_ranges(r, a, &ranges, &n_ranges, e);
+    if (rc || n_ranges == 0)
+        return rc;
+    rc = steps_read(r, a, &ranks, &n_ranks, e);
+    if (rc == 0)
+        detail_costs_of(ranks, n_ranks, ranges, n_ranges, a, out, n);
+    return rc;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* detail_cost.h - what recording operators in detail cost the program: how long the steps of each
+ * window took, beside the usual steps of the same rank.
+ *
+ * Recording slows the thread that launches work, not the work on the GPU. So times of kernels in a
+ * window are right, but the GPU waits more than it usually does. */
+#ifndef QUERY_DETAIL_COST_H
+#define QUERY_DETAIL_COST_H
+
+#include "query/detail_ranges.h"
+#include "query/steps.h"
+
+struct detail_cost {
+    const char *node;
+    int64_t rank;
+    uint32_t pid;
+    wall_ns begin, end; /* of what was recorded */
+    int64_t first_step; /* of the training steps recorded; -1: none is known */
+    size_t n_steps;
+    double step_s;       /* mean iteration of these steps; NAN: not known */
+    double usual_step_s; /* median iteration of steady steps outside of windows; NAN */
+    double usual_mean_s; /* their mean: of a host that runs ahead of the device, the median is no
+                          * iteration but the time to launch one; NAN */
+    double stall_s;      /* what starting and stopping the profiler added; NAN */
+};
+
+/* How many times as long as usual its steps took; NAN: not known. */
+double detail_slowdown(const struct detail_cost *c);
+
+/* One row for each window of training processes, in order of rank and time. None without a pass
+ * over the steps when the run has no windows. */
+MUST_CHECK int detail_costs(struct run *r, struct arena *a, struct detail_cost **out, size_t *n,
+                            struct err *e);
+
+/* The same from what was read already. */
+void detail_costs_of(const struct rank_steps *ranks, size_t n_ranks,
+                     const struct detail_range *ranges, size_t n_ranges, struct arena *a,
+                     struct detail_cost **out, size_t *n);
+
+#endif
