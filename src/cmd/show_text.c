@@ -14,6 +14,7 @@
 #include "base/table.h"
 #include "rules/pricing.h"
 #include "sample/probe.h"
+#include "view/stepsview.h"
 
 enum { LABEL = 12, MARKS_MOST = 12, LOSSES_MOST = 12 };
 
@@ -303,14 +304,10 @@ static void put_iteration(const struct show *s, const struct mode_steps *x)
              human_value(b->iteration_p50_s, "s", p50, sizeof p50),
              human_value(b->iteration_p95_s, "s", p95, sizeof p95),
              human_count(b->iterations, n, sizeof n), left_out);
-    const bool cuda = x->rank->process->device >= 0;
-    if (b->gpu_timed_steps)
-        put_clock(s, b,
-                  arena_printf(s->arena, "GPU time, %zu of %zu steps timed", b->gpu_timed_steps,
-                               b->count),
-                  b->gpu_part_s, NAN);
-    put_clock(s, b, cuda && !b->gpu_timed_steps ? "host time (launch)" : "host time",
-              b->host_part_s, b->between_s);
+    if (steps_has_clock(b, CLOCK_GPU))
+        put_clock(s, b, steps_clock_text(b, x->rank, CLOCK_GPU, s->arena), b->gpu_part_s, NAN);
+    put_clock(s, b, steps_clock_text(b, x->rank, CLOCK_HOST, s->arena), b->host_part_s,
+              b->between_s);
 }
 
 /* A rank that gives more digits than a reader takes in helps nobody. */

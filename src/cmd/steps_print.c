@@ -156,7 +156,7 @@ static void put_shares(struct table *t, const struct steps_view *v, const struct
     table_cell(t, "%s", row->rank->node);
     table_cell(t, "%" PRId64, row->rank->rank);
     table_cell(t, "%s", mode_name(row->stats.mode));
-    table_cell(t, "%s", steps_clock_text(row, clock, v->arena));
+    table_cell(t, "%s", steps_clock_text(&row->stats, row->rank, clock, v->arena));
     for (size_t i = 0; i < n; i++) {
         const bool known = !isnan(steps_iteration_part_s(row, clock, parts[i]));
         table_cell(t, whole > 0 && known ? "%.1f %%" : "-", pct[parts[i]]);
@@ -168,8 +168,8 @@ static void put_clocks(const struct steps_view *v, const size_t *parts, size_t n
     struct table t;
     table_init(&t, v->arena, with_parts(v, clock_columns, parts, n));
     for (size_t i = 0; i < v->n_rows; i++)
-        for (enum steps_clock c = CLOCK_GPU; c <= CLOCK_HOST; c++)
-            if (steps_has_clock(&v->rows[i], c))
+        for (enum steps_clock c = CLOCK_GPU; c < CLOCKS; c++)
+            if (steps_has_clock(&v->rows[i].stats, c))
                 put_shares(&t, v, &v->rows[i], c, parts, n);
     putchar('\n');
     table_print(&t, stdout, term_width(stdout), term_color(stdout));

@@ -111,7 +111,7 @@ struct step_stats {
 
     /* Samples over wall time of the loop; NAN: batch sizes are not known. */
     double throughput_steady;  /* warm-up, evaluation, checkpoints, detail windows left out */
-    double throughput_overall; /* from the begin of the first step to the end of the last */
+    double throughput_overall; /* from the begin of training to the end of the last step */
 
     /* What an iteration is spent on, on the mean. Host parts add up to the iteration: what the
      * program waited for the GPU between steps counts for "sync", the rest for `between_s`. */

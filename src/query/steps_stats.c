@@ -177,22 +177,22 @@ static double steady_rate(const struct rank_steps *s, const struct chosen *c, en
     return rate_of(plain.known ? &plain : &all);
 }
 
-/* From the first begin to the last end. Evaluation comes in pieces: there, the time of its
- * iterations. */
+/* From the first begin of training to the end of the last step of any mode, so that evaluation is
+ * in it. Evaluation itself comes in pieces: there, the time of its iterations. */
 static double overall_rate(const struct rank_steps *s, enum event_mode mode)
 {
     const struct step *first = NULL, *last = NULL;
     struct rate r = {0};
     for (size_t i = 0; i < s->n; i++) {
         const struct step *x = &s->steps[i];
-        if (!counts(x, mode))
-            continue;
-        first = first ? first : x;
-        last = x;
-        rate_add(&r, x, true);
+        if (counts(x, mode)) {
+            first = first ? first : x;
+            rate_add(&r, x, true);
+        }
+        last = x->cut ? last : x;
     }
     if (first && mode == MODE_TRAIN)
-        r.time_s = ns_to_s(last->start.ns + last->dur_ns - first->start.ns);
+        r.time_s = ns_to_s(step_end(last) - first->start.ns);
     return rate_of(&r);
 }
 

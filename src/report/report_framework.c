@@ -121,9 +121,11 @@ static void put_last(const struct report *r, struct doc *d)
     const bool cuda = s->items[0].rank->process->device >= 0;
     const struct figure f = {
         .kind = FIGURE_STACK,
-        .words = {.title = arena_printf(r->arena, "Last %zu training iterations, rank %lld, %s", n,
-                                        (long long)s->items[0].rank->rank,
-                                        row ? report_clock_text(r, row, REPORT_HOST) : "host time"),
+        .words = {.title = arena_printf(
+                      r->arena, "Last %zu training iterations, rank %lld, %s", n,
+                      (long long)s->items[0].rank->rank,
+                      row ? steps_clock_text(&row->stats, row->rank, CLOCK_HOST, r->arena)
+                          : "host time"),
                   .unit = "s"},
         .caption = cuda ? "The host launches work and goes on: where it waits, it waits for the "
                           "GPU, whichever part that is in."

@@ -23,30 +23,12 @@ const struct steps_row *report_best_row(const struct report *r)
 
 /* ---- clocks ---- */
 
-bool report_row_has_clock(const struct steps_row *row, enum report_clock clock)
-{
-    return clock == REPORT_HOST || row->stats.gpu_timed_steps > 0;
-}
-
-const char *report_clock_text(const struct report *r, const struct steps_row *row,
-                              enum report_clock clock)
-{
-    const struct step_stats *s = &row->stats;
-    if (clock == REPORT_GPU)
-        return arena_printf(r->arena, "GPU time, %zu of %zu steps timed", s->gpu_timed_steps,
-                            s->count);
-    return row->rank->process->device >= 0 && s->gpu_timed_steps == 0 ? "host time (launch)"
-                                                                      : "host time";
-}
-
 /* Part step_parts() is what lies between steps. */
-static double part_of(const struct steps_row *row, enum report_clock clock, size_t part)
+static double part_of(const struct steps_row *row, enum steps_clock clock, size_t part)
 {
-    if (clock == REPORT_GPU)
-        return part < step_parts() ? row->stats.gpu_part_s[part] : NAN;
-    if (part == step_parts())
-        return row->stats.between_s;
-    return row->unseen >> part & 1 ? NAN : row->stats.host_part_s[part];
+    if (clock == CLOCK_GPU && part == step_parts() - 1)
+        return NAN; /* what no timed phase had is no phase */
+    return steps_iteration_part_s(row, clock, part);
 }
 
 /* Parts that any clock of any row has; returns how many. */
@@ -56,8 +38,8 @@ static size_t parts_seen(const struct report *r, size_t parts[STEP_PARTS_MOST + 
     for (size_t k = 0; k <= step_parts(); k++) {
         bool any = false;
         for (size_t i = 0; i < r->steps.n_rows; i++)
-            for (enum report_clock c = 0; c < REPORT_CLOCKS; c++)
-                any |= report_row_has_clock(&r->steps.rows[i], c) &&
+            for (enum steps_clock c = 0; c < CLOCKS; c++)
+                any |= steps_has_clock(&r->steps.rows[i].stats, c) &&
                        part_of(&r->steps.rows[i], c, k) > 0;
         if (any)
             parts[n++] = k;
@@ -66,12 +48,12 @@ static size_t parts_seen(const struct report *r, size_t parts[STEP_PARTS_MOST + 
 }
 
 static void put_clock(const struct report *r, struct doc *d, const struct steps_row *row,
-                      enum report_clock clock, const size_t *parts, size_t n)
+                      enum steps_clock clock, const size_t *parts, size_t n)
 {
     char text[HUMAN_LEN];
     doc_cell(d, arena_printf(r->arena, "%lld", (long long)row->rank->rank));
     doc_cell(d, mode_name(row->stats.mode));
-    doc_cell(d, report_clock_text(r, row, clock));
+    doc_cell(d, steps_clock_text(&row->stats, row->rank, clock, r->arena));
     for (size_t k = 0; k < n; k++) {
         const double s = part_of(row, clock, parts[k]);
         doc_number(d, s, isnan(s) ? "-" : human_value(s, "s", text, sizeof text));
@@ -91,8 +73,8 @@ static void put_parts(const struct report *r, struct doc *d)
             parts[k] < step_parts() ? step_part_name(parts[k]) : "between steps", .right = true};
     doc_table(d, "What an iteration is spent on, mean", columns);
     for (size_t i = 0; i < r->steps.n_rows; i++)
-        for (enum report_clock c = 0; c < REPORT_CLOCKS; c++)
-            if (report_row_has_clock(&r->steps.rows[i], c))
+        for (enum steps_clock c = 0; c < CLOCKS; c++)
+            if (steps_has_clock(&r->steps.rows[i].stats, c))
                 put_clock(r, d, &r->steps.rows[i], c, parts, n);
     doc_table_end(d);
 }

@@ -77,14 +77,6 @@ int report_ops_read(struct report *r, struct run *run, struct err *e);
 
 /* ---- writing: one file for each ---- */
 
-/* Whose time it is: the GPU's and the host's are never mixed. */
-enum report_clock { REPORT_GPU, REPORT_HOST, REPORT_CLOCKS };
-
-bool report_row_has_clock(const struct steps_row *row, enum report_clock clock);
-/* "GPU time, 35 of 250 steps timed", "host time", or "host time (launch)" where a GPU does the work
- * and its time is not known. */
-const char *report_clock_text(const struct report *r, const struct steps_row *row,
-                              enum report_clock clock);
 /* The training steps of the rank that has most: ranks are alike. NULL: there are none. */
 const struct steps_row *report_best_row(const struct report *r);
 

@@ -177,18 +177,18 @@ double steps_item_part_s(const struct steps_view *v, const struct steps_item *x,
 
 /* ---- clocks ---- */
 
-bool steps_has_clock(const struct steps_row *row, enum steps_clock clock)
+bool steps_has_clock(const struct step_stats *s, enum steps_clock clock)
 {
-    return clock == CLOCK_HOST || row->stats.gpu_timed_steps > 0;
+    return clock == CLOCK_HOST || s->gpu_timed_steps > 0;
 }
 
-const char *steps_clock_text(const struct steps_row *row, enum steps_clock clock, struct arena *a)
+const char *steps_clock_text(const struct step_stats *s, const struct rank_steps *rank,
+                             enum steps_clock clock, struct arena *a)
 {
-    const struct step_stats *s = &row->stats;
     if (clock == CLOCK_GPU)
         return arena_printf(a, "GPU time, %zu of %zu steps timed", s->gpu_timed_steps, s->count);
-    return row->rank->process->device >= 0 && s->gpu_timed_steps == 0 ? "host time (launch)"
-                                                                      : "host time";
+    return rank->process->device >= 0 && s->gpu_timed_steps == 0 ? "host time (launch)"
+                                                                 : "host time";
 }
 
 static double gpu_part_s(const struct steps_row *row, size_t part)
@@ -252,7 +252,7 @@ static void iteration_json(struct jw *j, const struct step_stats *s)
 static void clock_json(struct jw *j, const struct steps_row *row, const char *key,
                        enum steps_clock clock)
 {
-    if (!steps_has_clock(row, clock)) {
+    if (!steps_has_clock(&row->stats, clock)) {
         jw_null(j, key);
         return;
     }

@@ -59,12 +59,13 @@ MUST_CHECK int stepsview_cut(struct steps_view *out, const struct steps_view *wh
 void stepsview_json(struct jw *j, const struct steps_view *v);
 
 /* Whose time the phases of a row are: the GPU's and the host's are never mixed. */
-enum steps_clock { CLOCK_GPU, CLOCK_HOST };
+enum steps_clock { CLOCK_GPU, CLOCK_HOST, CLOCKS };
 
 /* "GPU time, 35 of 250 steps timed", "host time", or "host time (launch)" where a GPU does the work
  * and its time is not known; in the arena. */
-const char *steps_clock_text(const struct steps_row *row, enum steps_clock clock, struct arena *a);
-bool steps_has_clock(const struct steps_row *row, enum steps_clock clock);
+const char *steps_clock_text(const struct step_stats *s, const struct rank_steps *rank,
+                             enum steps_clock clock, struct arena *a);
+bool steps_has_clock(const struct step_stats *s, enum steps_clock clock);
 /* What an iteration is spent on, seconds on the mean, by that clock: a part, or what lies between
  * steps for part step_parts(). Of a GPU "other" is what no timed phase had, "between" included;
  * NAN: not known. */
