@@ -4,7 +4,8 @@
 One process below `footplate run` trains in blocks: with hooks, without, and without but with
 torch.profiler over the same steps (hooks_step.py). A round's result is the difference to its plain
 block. What hooks add does not depend on how long the model computes, so it is measured on a model
-whose steps are very short, where it stands out from the noise, and held against a step of 5 ms."""
+whose steps are very short, where it stands out from the noise, and held against a step of 5 ms.
+What gates add to calls that wait for a GPU needs no GPU to be measured."""
 
 from __future__ import annotations
 
@@ -19,6 +20,8 @@ from harness import Context, Line, Result, bootstrap_median
 
 GOAL_US = 20.0
 GOAL_PERCENT = 0.5
+GOAL_WAIT_NS = 1000.0
+GOAL_CPU_NS = 100.0
 STEP_US = 5000.0
 
 Blocks = dict[str, list[float]]  # median step of each block in us, by kind
@@ -74,4 +77,28 @@ def run(context: Context, result: Result) -> None:
             f"ms here, with hooks {statistics.median(small['hooks']) / 1e3:.2f} ms",
         ),
     ]
-    result.detail = {"taken_us": taken, "added_us": added, "small_us": small}
+    waits = train(context, "waits", rounds)
+    wait, cpu = (
+        statistics.median(waits[kind]) - statistics.median(waits["plain"])
+        for kind in ("wait", "cpu")
+    )
+    plain_ns = statistics.median(waits["plain"])
+    result.lines += [
+        Line(
+            "item(), added to a wait for the GPU",
+            wait,
+            "ns",
+            "below 1000 ns",
+            wait < GOAL_WAIT_NS,
+            note=f"counted, timed and placed; the call alone takes {plain_ns:.0f} ns on the CPU",
+        ),
+        Line(
+            "item(), added on a CPU tensor",
+            cpu,
+            "ns",
+            "below 100 ns",
+            cpu < GOAL_CPU_NS,
+            note="of a program that uses CUDA; in others nothing is in place",
+        ),
+    ]
+    result.detail = {"taken_us": taken, "added_us": added, "small_us": small, "waits_ns": waits}

@@ -7,7 +7,8 @@ over the block, in an order that changes. A step lasts from the fetch to the end
 step. Writes the median step of every block, in us, to OUT as JSON.
 
 MODEL: tiny, whose steps are so short that what hooks add stands out, or small, with steps of about
-5 ms."""
+5 ms. Or waits: calls of `item()` in ns, by blocks: plain, with the gate that finds that the tensor
+is on the CPU (cpu), and with one that takes each call for a wait (wait)."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ import pathlib
 import statistics
 import sys
 import time
+import timeit
 from collections.abc import Callable
 from typing import Any
 
@@ -87,10 +89,31 @@ def make_step(size: str, steps: int) -> tuple[Callable[[], float], torch.optim.O
     return step, optimizer
 
 
+def time_waits(rounds: int) -> dict[str, list[float]]:
+    from footplate import _core
+    from footplate.hooks import torch_sync
+
+    torch_sync.install(torch)
+    looks = vars(torch.Tensor)["item"]
+    always = _core.SyncGate(looks._footplate_original, "item", 4, True)
+    kinds = {"plain": looks._footplate_original, "cpu": looks, "wait": always}
+    taken: dict[str, list[float]] = {kind: [] for kind in kinds}
+    x = torch.ones(1)
+    for _ in range(rounds):
+        for kind, method in kinds.items():
+            torch.Tensor.item = method  # type: ignore[method-assign]
+            once = min(timeit.repeat("x.item()", globals={"x": x}, number=1000, repeat=5))
+            taken[kind].append(once / 1000 * 1e9)
+    return taken
+
+
 def main() -> None:
     size, rounds, out = sys.argv[1], int(sys.argv[2]), pathlib.Path(sys.argv[3])
     torch.manual_seed(1)
     torch.set_num_threads(1)
+    if size == "waits":
+        out.write_text(json.dumps(time_waits(rounds)))
+        return
     step, optimizer = make_step(size, WARM_UP + 3 * rounds * BLOCK)
     for _ in range(WARM_UP):
         step()

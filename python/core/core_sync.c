@@ -6,14 +6,9 @@
  *                else: the original between two readings of the clock; the time is added to the
  *                place in the program (operation, file, line) that called it
  *
- * A wait of SPAN_NS or more is also a span `sync` on the thread's own line. Shorter ones are summed
- * up and emitted as `sync.short` when the next phase begins or ends. The places are cumulative
- * counters, `sync.calls OP FILE:LINE` and `sync.ns OP FILE:LINE`, emitted about once a second.
- *
  * A call on a CPU tensor is as frequent as a call on a CUDA tensor in most programs and must cost
  * next to nothing. So the gate is called without a tuple (vectorcall), asks the tensor through the
- * descriptor of `is_cuda`, and looks for the place only after a wait. A place is found by code
- * object and instruction, since a line number has to be searched for in the function's line table.
+ * descriptor of `is_cuda`, and looks for the place only after a wait (core_sync_places.c).
  *
  * Like Gate it has no Python frame. A hidden one gives the original when it is read from its class,
  * so `torch.Tensor.item`, torch.compile and __torch_function__ see torch's own method.
@@ -22,27 +17,12 @@
 #include "core_sync.h"
 
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "core_call.h"
 #include "core_gate.h"
 
-#define NS_PER_S UINT64_C(1000000000)
-
-enum {
-    SPAN_NS = 1000000,  /* a wait of this length is a span */
-    MOST_PLACES = 64,   /* the rest is counted as one */
-    MOST_OPS = 32,      /* names of operations */
-    SITES = 512,        /* call sites and code objects in the hash table; a power of 2 */
-    SITES_FILLED = 384, /* no more are added */
-    MOST_FRAMES = 24,   /* that are searched for one of the program's own */
-    MOST_DEVICES = 4,   /* torch.device objects whose type is known */
-    MOST_NAME = 62,     /* of an event, in bytes */
-    PULSE_NS = 1000000000,
-};
+enum { MOST_DEVICES = 4 }; /* torch.device objects whose type is known */
 
 /* What decides whether a call waits. */
 enum sync_kind {
@@ -82,21 +62,16 @@ static struct {
     PyObject *masks[2];   /* torch.bool, torch.uint8 */
     PyTypeObject *device; /* torch.device */
     binaryfunc subscript; /* of TensorBase: calling the method object itself is slower */
-    PyObject *word_non_blocking, *word_device, *word_lasti, *word_back, *word_type;
-    PyObject *word_filename;
+    PyObject *word_non_blocking, *word_device, *word_type;
     struct {
         PyObject *device; /* a reference, so that its address stays its own */
         enum sync_target target;
     } devices[MOST_DEVICES];
     unsigned next_device;
-    PyObject *describe; /* called with a file's path: its name for people; "" for a library */
     fp_name h2d;
     uint32_t h2d_own, h2d_closed_by;
+    int h2d_op;
 } torch;
-
-static fp_name sync_name, cpu_process_name, cpu_thread_name;
-fp_name core_sync_short_name;
-_Thread_local uint64_t core_sync_short_ns __attribute__((tls_model("initial-exec")));
 
 /* This thread is inside of a wait: an inner one is a part of it. */
 static _Thread_local bool waiting __attribute__((tls_model("initial-exec")));
@@ -106,13 +81,6 @@ static void sync_take(PyObject **place, PyObject *value)
     PyObject *old = *place;
     *place = Py_NewRef(value);
     Py_XDECREF(old);
-}
-
-static uint64_t sync_clock(clockid_t which)
-{
-    struct timespec t;
-    clock_gettime(which, &t);
-    return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
 static PyObject *sync_read(const struct sync_property *p, PyObject *object)
@@ -203,251 +171,6 @@ static bool sync_is_mask(PyObject *key)
     return false;
 }
 
-/* ---- places ---- */
-
-struct sync_place {
-    fp_name calls_name, ns_name;
-    uint64_t calls, ns;
-    bool changed;
-    int op, line;
-    PyObject *file;
-};
-
-/* Where a code object waits: (code, instruction, operation) -> place. With the instruction -1 the
- * entry says what file the code is of; NULL: a library's. */
-struct sync_site {
-    PyObject *code; /* a reference, so that its address stays its own; NULL: free */
-    long lasti;
-    int op;
-    int place;
-    PyObject *file;
-};
-
-static struct {
-    struct sync_place places[MOST_PLACES + 1]; /* the last one: elsewhere */
-    int n_places;
-    struct sync_site sites[SITES];
-    int n_sites;
-    char ops[MOST_OPS][24];
-    int n_ops, h2d_op;
-    uint64_t flushed_ns, pulse_ns;
-} table;
-
-/* The number of an operation's name. */
-static int sync_op(const char *name)
-{
-    for (int i = 0; i < table.n_ops; i++)
-        if (strcmp(table.ops[i], name) == 0)
-            return i;
-    if (table.n_ops == MOST_OPS)
-        return MOST_OPS - 1;
-    snprintf(table.ops[table.n_ops], sizeof table.ops[0], "%s", name);
-    return table.n_ops++;
-}
-
-static struct sync_site *sync_find_site(PyObject *code, long lasti, int op)
-{
-    uintptr_t h = (uintptr_t)code >> 4;
-    h = (h ^ ((uintptr_t)lasti * 31) ^ ((uintptr_t)op << 7)) * UINT64_C(0x9E3779B97F4A7C15);
-    for (size_t i = h >> 55;; i++) {
-        struct sync_site *s = &table.sites[i % SITES];
-        if (!s->code || (s->code == code && s->lasti == lasti && s->op == op))
-            return s;
-    }
-}
-
-static struct sync_site *sync_add_site(struct sync_site *s, PyObject *code, long lasti, int op)
-{
-    s->code = Py_NewRef(code);
-    s->lasti = lasti;
-    s->op = op;
-    table.n_sites++;
-    return s;
-}
-
-static void sync_name_place(struct sync_place *p, const char *op, const char *where)
-{
-    char text[MOST_NAME + 1];
-    snprintf(text, sizeof text, "sync.calls %s %s", op, where);
-    p->calls_name = fp_intern(text);
-    snprintf(text, sizeof text, "sync.ns %s %s", op, where);
-    p->ns_name = fp_intern(text);
-}
-
-/* "file:line", the end of the path where there is no room for all of it. */
-static void sync_where(char *out, size_t size, const char *file, int line, size_t room)
-{
-    char number[16];
-    const int digits = snprintf(number, sizeof number, ":%d", line);
-    const size_t left = room > (size_t)digits ? room - (size_t)digits : 1;
-    size_t len = strlen(file);
-    while (len > left) { /* without its first folders */
-        const char *slash = memchr(file, '/', len);
-        const char *next = slash ? slash + 1 : file + (len - left);
-        len -= (size_t)(next - file);
-        file = next;
-    }
-    snprintf(out, size, "%s%s", file, number);
-}
-
-static int sync_new_place(PyObject *file, int line, int op)
-{
-    for (int i = 0; i < table.n_places; i++) {
-        const struct sync_place *p = &table.places[i];
-        if (p->op == op && p->line == line && PyUnicode_Compare(p->file, file) == 0)
-            return i;
-    }
-    const char *text = PyUnicode_AsUTF8AndSize(file, NULL);
-    if (!text || table.n_places == MOST_PLACES) {
-        PyErr_Clear();
-        return MOST_PLACES;
-    }
-    char where[MOST_NAME + 1];
-    sync_where(where, sizeof where, text, line,
-               MOST_NAME - strlen("sync.calls  ") - strlen(table.ops[op]));
-    struct sync_place *p = &table.places[table.n_places];
-    sync_name_place(p, table.ops[op], where);
-    p->op = op;
-    p->line = line;
-    p->file = Py_NewRef(file);
-    return table.n_places++;
-}
-
-/* The file that a code object is of, as `describe` names it: a new reference, "" for a library,
- * NULL when it is not known. */
-static PyObject *sync_describe(PyObject *code)
-{
-    PyObject *path = torch.describe ? PyObject_GetAttr(code, torch.word_filename) : NULL;
-    PyObject *file = path ? PyObject_CallFunctionObjArgs(torch.describe, path, NULL) : NULL;
-    Py_XDECREF(path);
-    if (file && !PyUnicode_Check(file))
-        Py_CLEAR(file);
-    if (!file)
-        PyErr_Clear();
-    return file;
-}
-
-/* What is known of a code object: its entry, or NULL when there is no room for one. */
-static const struct sync_site *sync_code(PyObject *code)
-{
-    struct sync_site *s = sync_find_site(code, -1, 0);
-    if (s->code)
-        return s;
-    if (table.n_sites >= SITES_FILLED)
-        return NULL;
-    PyObject *file = sync_describe(code);
-    s = sync_find_site(code, -1, 0); /* describe is Python, and may itself have waited */
-    if (s->code || table.n_sites >= SITES_FILLED) {
-        Py_XDECREF(file);
-        return s->code ? s : NULL;
-    }
-    sync_add_site(s, code, -1, 0);
-    s->file = file && PyUnicode_GetLength(file) > 0 ? Py_NewRef(file) : NULL;
-    Py_XDECREF(file);
-    return s;
-}
-
-static long sync_lasti(PyObject *frame)
-{
-    PyObject *number = PyObject_GetAttr(frame, torch.word_lasti);
-    const long lasti = number ? PyLong_AsLong(number) : -1;
-    Py_XDECREF(number);
-    if (PyErr_Occurred())
-        PyErr_Clear();
-    return lasti;
-}
-
-/* The place of a call in a frame of the program's own. */
-static int sync_place_in(PyFrameObject *frame, PyObject *code, PyObject *file, int op)
-{
-    const long lasti = sync_lasti((PyObject *)frame);
-    struct sync_site *s = sync_find_site(code, lasti, op);
-    if (s->code)
-        return s->place;
-    const int place = sync_new_place(file, PyFrame_GetLineNumber(frame), op);
-    if (lasti >= 0 && table.n_sites < SITES_FILLED)
-        sync_add_site(s, code, lasti, op)->place = place;
-    return place;
-}
-
-/* The innermost frame that is neither torch's nor ours. */
-static int sync_find_place(int op)
-{
-    PyObject *frame = Py_XNewRef((PyObject *)PyEval_GetFrame());
-    int place = MOST_PLACES;
-    for (int depth = 0; frame && depth < MOST_FRAMES; depth++) {
-        PyObject *code = (PyObject *)PyFrame_GetCode((PyFrameObject *)frame);
-        const struct sync_site *known = sync_code(code);
-        const bool found = !known || known->file;
-        if (known && known->file)
-            place = sync_place_in((PyFrameObject *)frame, code, known->file, op);
-        Py_DECREF(code);
-        if (found)
-            break;
-        PyObject *back = PyObject_GetAttr(frame, torch.word_back);
-        Py_DECREF(frame);
-        frame = back;
-        if (frame == Py_None)
-            Py_CLEAR(frame);
-    }
-    Py_XDECREF(frame);
-    if (PyErr_Occurred())
-        PyErr_Clear();
-    return place;
-}
-
-static void sync_flush(uint64_t now)
-{
-    table.flushed_ns = now;
-    for (int i = 0; i <= MOST_PLACES; i++) {
-        struct sync_place *p = &table.places[i];
-        if (!p->changed)
-            continue;
-        p->changed = false;
-        if (!p->calls_name)
-            sync_name_place(p, "any", "elsewhere");
-        fp_counter(p->calls_name, (int64_t)p->calls);
-        fp_counter(p->ns_name, (int64_t)p->ns);
-    }
-}
-
-static void sync_note(int op, uint64_t begin, uint64_t end)
-{
-    const uint64_t took = end - begin;
-    if (took >= SPAN_NS) {
-        core_sync_emit_short(); /* it was before this span */
-        const uint64_t ago = sync_clock(CLOCK_MONOTONIC) - end;
-        fp_span_past(sync_name, 0, took + ago, ago);
-    } else {
-        core_sync_short_ns += took;
-    }
-    struct sync_place *p = &table.places[sync_find_place(op)];
-    p->calls++;
-    p->ns += took;
-    p->changed = true;
-    if (end - table.flushed_ns >= PULSE_NS && gettid() == getpid()) /* all on one thread's line */
-        sync_flush(end);
-}
-
-void core_pulse(bool force)
-{
-    const uint64_t now = sync_clock(CLOCK_MONOTONIC);
-    if (!table.pulse_ns && !force)
-        table.pulse_ns = now;
-    if ((!force && now - table.pulse_ns < PULSE_NS) || !fp_enabled())
-        return;
-    if (!cpu_process_name) {
-        cpu_process_name = fp_intern("cpu.process");
-        cpu_thread_name = fp_intern("cpu.thread");
-    }
-    if (gettid() != getpid()) /* a step of another thread's says nothing about the main one */
-        return;
-    table.pulse_ns = now;
-    fp_counter(cpu_process_name, (int64_t)sync_clock(CLOCK_PROCESS_CPUTIME_ID));
-    fp_counter(cpu_thread_name, (int64_t)sync_clock(CLOCK_THREAD_CPUTIME_ID));
-    sync_flush(now);
-}
-
 /* ---- calls ---- */
 
 struct sync_gate {
@@ -488,11 +211,11 @@ static PyObject *sync_measured(const struct sync_gate *g, int op, PyObject *cons
                                size_t nargsf, PyObject *kwnames)
 {
     waiting = true;
-    const uint64_t begin = sync_clock(CLOCK_MONOTONIC);
+    const uint64_t begin = core_sync_clock(CLOCK_MONOTONIC);
     PyObject *result = sync_forward(g, args, nargsf, kwnames);
-    const uint64_t end = sync_clock(CLOCK_MONOTONIC);
+    const uint64_t end = core_sync_clock(CLOCK_MONOTONIC);
     if (result)
-        sync_note(op, begin, end);
+        core_sync_note(op, begin, end);
     waiting = false;
     return result;
 }
@@ -591,7 +314,7 @@ static PyObject *sync_upload(const struct sync_gate *g, PyObject *const *args, s
     }
     PyObject *result;
     if (blocks) {
-        result = sync_measured(g, table.h2d_op, args, nargsf, kwnames);
+        result = sync_measured(g, torch.h2d_op, args, nargsf, kwnames);
     } else {
         waiting = true; /* what it does inside is no copy of its own */
         result = sync_forward(g, args, nargsf, kwnames);
@@ -697,7 +420,7 @@ static PyObject *sync_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     g->original = Py_NewRef(original);
     g->call = sync_call;
     g->kind = (enum sync_kind)kind;
-    g->op = sync_op(op);
+    g->op = core_sync_op(op);
     g->hidden = hidden != 0;
     return (PyObject *)g;
 }
@@ -746,17 +469,12 @@ static int sync_set_words(void)
     } words[] = {
         {&torch.word_non_blocking, "non_blocking"},
         {&torch.word_device, "device"},
-        {&torch.word_lasti, "f_lasti"},
-        {&torch.word_back, "f_back"},
         {&torch.word_type, "type"},
-        {&torch.word_filename, "co_filename"},
     };
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (!*words[i].at && !(*words[i].at = PyUnicode_InternFromString(words[i].text)))
             return -1;
-    sync_name = fp_intern("sync");
-    core_sync_short_name = fp_intern("sync.short");
-    table.h2d_op = sync_op("h2d");
+    torch.h2d_op = core_sync_op("h2d");
     return 0;
 }
 
@@ -764,9 +482,8 @@ static int sync_set_words(void)
 static PyObject *sync_setup(PyObject *self, PyObject *describe)
 {
     (void)self;
-    if (sync_set_words() != 0)
+    if (sync_set_words() != 0 || core_sync_places_setup(describe) != 0)
         return NULL;
-    sync_take(&torch.describe, describe);
     Py_RETURN_NONE;
 }
 
@@ -812,12 +529,7 @@ static PyObject *sync_setup_tensors(PyObject *self, PyObject *args)
 static PyObject *sync_reset(PyObject *self, PyObject *unused)
 {
     (void)self, (void)unused;
-    for (int i = 0; i <= MOST_PLACES; i++) {
-        table.places[i].calls = table.places[i].ns = 0;
-        table.places[i].changed = false;
-    }
-    core_sync_short_ns = 0;
-    table.pulse_ns = 0;
+    core_sync_places_reset();
     Py_RETURN_NONE;
 }
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core_sync.h - waits for the GPU, as the rest of the extension sees them: core_sync.c. */
+/* core_sync.h - waits for the GPU: what measures them (core_sync.c) and what keeps where they were
+ * (core_sync_places.c), and what the rest of the extension sees of both. */
 #ifndef PYTHON_CORE_SYNC_H
 #define PYTHON_CORE_SYNC_H
 
 #include <stdbool.h>
+#include <time.h>
 
 #include "core.h"
 
-/* Name ids that are interned once; 0 until SyncGate.setup or the first pulse. */
+/* 0 until core_sync_places_setup. */
 extern fp_name core_sync_short_name;
 
 /* Time in waits of this thread that were too short for a span and are not emitted yet. */
@@ -27,5 +29,25 @@ static inline void core_sync_emit_short(void)
 /* At the end of a step: about once a second, the CPU time of the process and of its main thread,
  * and the places of waits that have changed. `force`: now. */
 void core_pulse(bool force);
+
+static inline uint64_t core_sync_clock(clockid_t which)
+{
+    struct timespec t;
+    clock_gettime(which, &t);
+    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
+/* The number of an operation's name. */
+int core_sync_op(const char *name);
+
+/* The calling thread waited from begin to end (CLOCK_MONOTONIC), and returns into Python. */
+void core_sync_note(int op, uint64_t begin, uint64_t end);
+
+/* `describe` is called with a file's path, once for each code object, and gives its name for
+ * people, or "" for a file that is no place in the program. -1 with an exception. */
+int core_sync_places_setup(PyObject *describe);
+
+/* In the child of a fork: what was counted is the parent's. */
+void core_sync_places_reset(void);
 
 #endif

@@ -39,6 +39,10 @@ def step_end(step: int, mode: int, /) -> None: ...
 def past(name: int, lane: int, begin_ago_ns: int, end_ago_ns: int, /) -> None:
     """A whole span told afterwards; lane 0 is the thread's own track, 1 + d is device d."""
 
+def pulse() -> None:
+    """CPU times and the places of waits, which otherwise come about once a second at a step's end,
+    now."""
+
 def nothing(name: object, /) -> None:
     """Does nothing: what a call costs before it does something."""
 
@@ -85,6 +89,7 @@ class Gate:
     _footplate_original: Callable[..., Any]
     _footplate_before: Callable[[tuple[Any, ...], dict[str, Any] | None], Any] | None
     _footplate_after: Callable[[tuple[Any, ...], Any], Any] | None
+    _footplate_range: Callable[[tuple[Any, ...], bool], Any] | None
 
     def __init__(
         self,
@@ -101,8 +106,42 @@ class Gate:
         failed: Callable[[BaseException], Any] | None = None,
         hidden: bool = False,
         always: bool = False,
+        pulse: bool = False,
     ) -> None: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     @staticmethod
     def quiet(on: bool, /) -> None:
         """From now on only gates made with `always` mark anything in this process."""
+
+@final
+class SyncGate:
+    """Stands in for a call in which the program waits for the GPU, and measures the wait.
+
+    `op` names the operation in the counters of its places. `kind` says when a call waits: 0 the
+    first argument is a CUDA tensor, 1 and it is indexed by a mask, 2 Tensor.to, 3 Tensor.cuda,
+    4 always. A hidden one gives the original when it is read from its class.
+    """
+
+    _footplate_original: Callable[..., Any]
+
+    def __init__(
+        self, original: Callable[..., Any], op: str, kind: int = 0, hidden: bool = False
+    ) -> None: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    @staticmethod
+    def setup(describe: Callable[[str], str], /) -> None:
+        """`describe` gives a file's name for people, or "" for a file that is a library's."""
+    @staticmethod
+    def setup_tensors(
+        types: tuple[type, type | None, type, type],
+        masks: tuple[object, object],
+        functions: tuple[Any, Any],
+        own: int,
+        closed_by: int,
+        /,
+    ) -> None:
+        """(Tensor, its base in C, Parameter, device), (bool, uint8), (DisableTorchFunction, whether
+        a TorchFunctionMode is active), and the masks of the span `h2d`."""
+    @staticmethod
+    def reset() -> None:
+        """In the child of a fork."""

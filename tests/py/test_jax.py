@@ -47,3 +47,35 @@ def test_what_is_compiled_inside_of_another_is_told_once(run):
 
 def test_jax_has_no_steps_of_its_own(run):
     assert not [e for e in run.events if e["kind"] == "step_begin"]
+
+
+WAITS = """
+import jax, jax.numpy as jnp
+from footplate.hooks import jax_hook
+x = jax.jit(lambda x: x + 1)(jnp.ones(3))
+assert jax_hook._State.knows_device and type(x).item.__name__ == "_item"
+float(x[0])  # on the CPU: not counted
+jax_hook.hook_waits(jax)  # as on a GPU
+x.block_until_ready()
+jax.block_until_ready(x)
+x[0].item()
+float(x[0]), bool(x[0]), x.tolist()
+jax.jit(lambda y: y * 2)(x).block_until_ready()
+"""
+
+
+def test_waits_for_a_device_are_counted_by_place_and_not_on_the_cpu(told):
+    need("jax")
+    events = told(WAITS, env={"JAX_PLATFORMS": "cpu"})
+    found = [e["name"] for e in events if e["name"].startswith("sync.calls ")]
+    words = [name.split()[1:] for name in dict.fromkeys(found)]
+    assert [word for word, _ in words] == [
+        "block_until_ready",
+        "block_until_ready",
+        "item",
+        "float",
+        "bool",
+        "tolist",
+        "block_until_ready",
+    ]
+    assert {where.partition(":")[0] for _, where in words} == {"<string>"}

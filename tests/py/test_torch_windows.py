@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections import Counter
 
 import pytest
@@ -100,6 +103,26 @@ assert not nn.modules.module._has_any_global_hook()
     modules = {name: n for name, n in names.items() if name.startswith("nn.Module: ")}
     paths = ["Block", "Block.inner", "Block.inner.0", "Block.inner.1"]
     assert modules == {f"nn.Module: {path}": 3 for path in paths}
+
+
+def test_ops_by_module_works_for_a_window_of_ours(footplate, package, tmp_path):
+    env = os.environ | {
+        "FOOTPLATE_DIR": str(tmp_path),
+        "FOOTPLATE_HOOKS": str(package / "footplate" / "_bootstrap"),
+        "FOOTPLATE_NVML": "/nonexistent.so",
+        "OMP_NUM_THREADS": "1",
+    }
+    script = (sys.executable, SCRIPTS / "torch_phases.py", "12", "0", "0")
+    record = (footplate, "run", "-q", "--detail-steps", "5:2", "--", *script)
+    assert subprocess.run(record, env=env, capture_output=True).returncode == 0
+    by_module = (footplate, "ops", "last", "--by", "module", "--json")
+    rows = json.loads(subprocess.run(by_module, env=env, capture_output=True).stdout)
+    assert any(row["name"] == "Linear" and row["calls"] == 2 for row in rows), rows
+    by_name = (footplate, "ops", "last", "--json")
+    names = {
+        r["name"] for r in json.loads(subprocess.run(by_name, env=env, capture_output=True).stdout)
+    }
+    assert "aten::linear" in names and "Linear" not in names
 
 
 TEARDOWN = """

@@ -67,7 +67,8 @@ def _release_cupti(torch: "Any") -> None:
     launches many kernels. TEARDOWN_CUPTI=1 makes it let go (8 to 12 % are left). It was off by
     default because of CUDA graphs on older versions of CUDA, so it is set where it was tried."""
     if TEARDOWN not in os.environ and _cuda_in_use(torch):
-        have = (_version(torch.__version__), _version(getattr(torch.version, "cuda", "")))
+        cuda = getattr(getattr(torch, "version", None), "cuda", "")
+        have = (_version(getattr(torch, "__version__", "")), _version(cuda))
         if any(have[0] >= a and b <= have[1] < c for a, b, c in TEARDOWN_TRIED):
             os.environ[TEARDOWN] = "1"
 

@@ -26,6 +26,9 @@ LIBRARIES = (
 )
 
 
+PACKAGES = ("/site-packages/", "/dist-packages/")
+
+
 class _State:
     ready = False
     pid = 0
@@ -37,16 +40,13 @@ def _describe(path: str) -> str:
     "": it is a library's."""
     if path.startswith("<"):  # frozen, or of exec
         return "" if path.startswith("<frozen") else path
-    for root in _State.roots:
-        if path.startswith(root):
+    packages = next((name for name in PACKAGES if name in path), "")
+    for root in _State.roots:  # which may hold a virtual environment
+        if path.startswith(root) and not (packages and packages in path[len(root) - 1 :]):
             return path[len(root) :]
-    normal = path.replace("\\", "/")
-    if any(part in normal for part in LIBRARIES):
+    if any(part in path for part in LIBRARIES):
         return ""
-    for packages in ("/site-packages/", "/dist-packages/"):
-        if packages in normal:
-            return normal.rpartition(packages)[2]
-    return "/".join(normal.split("/")[-2:])
+    return path.rpartition(packages)[2] if packages else "/".join(path.split("/")[-2:])
 
 
 def describe(path: str) -> str:

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     Args = tuple[Any, ...]
     Kwargs = dict[str, Any] | None
 
+_get_ident = threading.get_ident
+
 TRAINS, STEPS, EVALUATES = range(3)  # what a phase says of the step that it is in
 PHASES = {
     "forward": TRAINS,  # EVALUATES without gradients
@@ -316,34 +318,36 @@ class _State:
     ids: "dict[str, int]" = {}
 
 
-def _is_main() -> bool:
-    return threading.get_ident() == _State.main
-
-
 def _begin_of(name: str, kind: int) -> "Callable[[], None]":
-    torch: Any = sys.modules["torch"]
+    """A listener. These run in every step, timed or not, so they have no guard around them that
+    costs a call."""
+    grad_enabled = sys.modules["torch"].is_grad_enabled if name == "forward" else None
     number, other = _core.intern(name), _core.intern("forward.eval")
 
-    @_safe.guard("gpu time")
     def begin() -> None:
-        timer = _State.timer
-        if timer is not None and _is_main():
-            if name != "forward" or torch.is_grad_enabled():
-                timer.begin(number, kind)
-            else:
-                timer.begin(other, EVALUATES)
+        try:
+            timer = _State.timer
+            if timer is not None and _get_ident() == _State.main:
+                if grad_enabled is None or grad_enabled():
+                    timer.begin(number, kind)
+                else:
+                    timer.begin(other, EVALUATES)
+        except Exception as error:
+            _safe.tell_loss("gpu time", error)
 
     return begin
 
 
 def _end_of(kind: int) -> "Callable[[], None]":
-    @_safe.guard("gpu time")
     def end() -> None:
-        timer = _State.timer
-        if timer is not None and _is_main():
-            timer.end(kind)
-            if kind == STEPS:
-                _look_at_memory(timer)
+        try:
+            timer = _State.timer
+            if timer is not None and _get_ident() == _State.main:
+                timer.end(kind)
+                if kind == STEPS:
+                    _look_at_memory(timer)
+        except Exception as error:
+            _safe.tell_loss("gpu time", error)
 
     return end
 

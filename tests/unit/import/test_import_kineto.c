@@ -227,6 +227,17 @@ TEST(categories_old_and_new_become_ours)
     }
 }
 
+TEST(a_range_around_a_module_is_a_module_s_call_whatever_recorded_it)
+{
+    struct import m = import_text(TRACE(X("cpu_op", "nn.Module: GPT.head", ""),
+                                        X("user_annotation", "nn.Module: GPT", ""),
+                                        X("python_function", "nn.Module: Linear_0", "")));
+    CHECK(event_of(&m, "nn.Module: GPT.head")->category == CAT_PYTHON);
+    CHECK(event_of(&m, "nn.Module: GPT")->category == CAT_PYTHON);
+    CHECK(event_of(&m, "nn.Module: Linear_0")->category == CAT_PYTHON);
+    catch_close(&m.got);
+}
+
 TEST(a_profiler_step_is_a_step_on_the_host_and_a_span_on_the_device)
 {
     struct import m = import_text(TRACE(X("user_annotation", "ProfilerStep#17", ""),
