@@ -25,7 +25,8 @@ struct rank {
     struct rank_head head;
     uint64_t steps;
     bool trains;
-    struct evals before; /* its first training step: a look that belongs to getting ready */
+    struct evals before; /* its first training step that is no warm-up: a look that belongs to
+                            getting ready */
     struct evals evals;
 };
 
@@ -43,8 +44,8 @@ static void steps(void *state, const struct rule_view *c, const struct rank_sigh
     (void)c;
     for (size_t i = 0; i < n; i++) {
         own->steps += !v[i].cut;
-        own->trains |= v[i].mode == MODE_TRAIN;
-        if (v[i].mode == MODE_TRAIN || v[i].cut)
+        own->trains |= v[i].mode == MODE_TRAIN && !v[i].warmup;
+        if (v[i].mode == MODE_TRAIN || v[i].cut || v[i].disturbed)
             continue;
         struct evals *e = own->trains ? &own->evals : &own->before;
         e->n++;
@@ -118,7 +119,7 @@ static void find(const struct judge *j, struct verdict *v, const struct judged_n
     finding_number(v, f, "eval_share", share * 100, "%");
     finding_number(v, f, "eval", s, "s");
     finding_number(v, f, "eval_steps", (double)x->n, "");
-    f->lost_s = s - limit * judge_loop_s(j); /* up to the threshold it is what was wanted */
+    f->lost_s = s;
     f->lost_gpu_s = node->facts->n_gpus ? f->lost_s * (double)node->facts->n_gpus : NAN;
     v->triggered++;
     v->violations += x->n;

@@ -15,6 +15,8 @@ bool rules_are_told(enum event_id id)
     case EV_LOADER_PIN:
     case EV_LOADER_PERSISTENT:
     case EV_LOADER_QUEUE:
+    case EV_DETAIL:
+    case EV_CUDA_ALLOCATED:
         return true;
     default:
         return false;
