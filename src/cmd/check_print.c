@@ -241,14 +241,8 @@ void check_text(const struct check *c)
     const struct verdict **issues, **clear, **not_evaluated;
     const size_t n = of_state(c, RULE_ISSUE, &issues), n_clear = of_state(c, RULE_CLEAR, &clear),
                  n_not = of_state(c, RULE_NOT_EVALUATED, &not_evaluated);
-    size_t n_info = 0;
-    for (size_t i = 0; i < n; i++)
-        n_info += verdict_is_information(issues[i]);
-    printf("%s: %zu issue%s, ", text_safe(c->arena, c->info->name), n - n_info,
-           n - n_info == 1 ? "" : "s");
-    if (n_info)
-        printf("%zu worth knowing, ", n_info);
-    printf("%zu clear, %zu not evaluated\n", n_clear, n_not);
+    printf("%s: %zu issue%s, %zu clear, %zu not evaluated\n", text_safe(c->arena, c->info->name), n,
+           n == 1 ? "" : "s", n_clear, n_not);
     put_issues(c, issues, n);
     for (size_t k = 0; k < c->n_v; k++)
         if (c->v[k].rule->summary)

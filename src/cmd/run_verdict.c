@@ -43,12 +43,6 @@ static void tell(const struct telling *t, const char *line)
     t->ask->tell(NULL, line);
 }
 
-/* What is only worth knowing held nothing back. */
-static enum rule_state told_state(const struct verdict *v)
-{
-    return verdict_is_information(v) ? RULE_CLEAR : v->state;
-}
-
 /* A rule that only fills a table never says what held a run back. */
 static size_t of_state(const struct telling *t, enum rule_state state, const struct verdict ***out)
 {
@@ -56,7 +50,7 @@ static size_t of_state(const struct telling *t, enum rule_state state, const str
     *out = arena_array(t->arena, const struct verdict *, RULE_N + t->own->n);
     for (size_t k = 0; k < RULE_N; k++) {
         const struct verdict *v = &t->checked->verdicts.v[k];
-        if (told_state(v) == state && !v->rule->summary)
+        if (v->state == state && !v->rule->summary)
             (*out)[n++] = v;
     }
     for (size_t i = 0; i < t->own->n; i++)

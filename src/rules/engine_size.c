@@ -4,8 +4,9 @@
  * A finding that another rule explains is a symptom: it says what was lost, but only information.
  * What holds a run back are the causes, and their lost shares are those of one loop: the largest
  * counts whole, the next ones at most with what is left of the loop, so that together they are
- * never more than 100 % of it. (A run that saves checkpoints for 60 % of the loop and waits for its
- * loader for 50 % of the step has lost all of the loop, not 110 % of it.) */
+ * never more than 100 % of it; findings keep what each of them measured. (A run that saves
+ * checkpoints for 60 % of the loop and waits for its loader for 50 % of the step has lost all of
+ * the loop, not 110 % of it.) */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,26 +137,23 @@ static bool is_in_loop(const struct verdict *v, const struct run_facts *run)
     return false;
 }
 
+/* Findings keep what was measured. */
 static void shrink(struct verdict *v, double by)
 {
     v->lost_s *= by;
     v->lost_share *= by;
-    v->lost_gpu_s *= by;
     v->lost_cost *= by;
-    for (size_t i = 0; i < v->n_findings; i++) {
-        v->findings[i].lost_s *= by;
-        v->findings[i].lost_gpu_s *= by;
-    }
 }
 
-/* The cause that lost most of those not looked at yet; NULL: there is none. */
+/* The cause that lost most of those not looked at yet; NULL: there is none. What is lost before or
+ * behind the loop, or on a GPU that nobody uses, is no time of the loop. */
 static struct verdict *next_cause(struct verdicts *all, const struct run_facts *run, bool *done)
 {
     size_t best = RULE_N;
     for (size_t k = 0; k < RULE_N; k++) {
         const struct verdict *v = &all->v[k];
-        if (done[k] || rules[k]->summary || !verdict_is_cause(v) || isnan(v->lost_share) ||
-            (run->has_steps && !is_in_loop(v, run)))
+        if (done[k] || rules[k]->summary || rules[k]->whole_job || !verdict_is_cause(v) ||
+            isnan(v->lost_share) || (run->has_steps && !is_in_loop(v, run)))
             continue;
         if (best == RULE_N || v->lost_share > all->v[best].lost_share)
             best = k;
@@ -220,8 +218,7 @@ static bool is_large_enough(const struct finding *f, const struct finding *other
 static bool explains(const struct verdict *other, const struct finding *f)
 {
     for (size_t i = 0; other->state == RULE_ISSUE && i < other->n_findings; i++)
-        if (!other->findings[i].information && happens_with(f, &other->findings[i]) &&
-            is_large_enough(f, &other->findings[i]))
+        if (happens_with(f, &other->findings[i]) && is_large_enough(f, &other->findings[i]))
             return true;
     return false;
 }

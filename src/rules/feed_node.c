@@ -262,6 +262,8 @@ static void feed_rank(struct engine *g, size_t node, const struct rank_sight *si
         } else {
             n = rank_steps_read(r, i, some);
         }
+        for (size_t k = 0; k < n; k++)
+            some[k].paced_ns = 0;
         if (on_gpu)
             step_pace_give(&pace, i, some, n);
         engine_steps(g, node, sight, some, n);

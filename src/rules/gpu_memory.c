@@ -6,32 +6,26 @@
 
 #include "rules/values.h"
 
-/* Bytes; 0: not known. */
-static float total_of(const struct gpu_sweeps *g, size_t n, const struct node_facts *node)
+static const float *of_job(const struct gpu_sweeps *g, size_t n, const struct node_facts *node,
+                           float *room)
 {
-    const float known = node ? (float)node->gpu_memory_bytes : 0;
-    return values_highest(g->v[GPU_SIG_MEM_TOTAL], n, known);
+    const float *bytes = g->v[GPU_SIG_JOB_MEM], *totals = g->v[GPU_SIG_MEM_TOTAL];
+    const float known = (float)node->gpu_memory_bytes;
+    bool any = false;
+    for (size_t i = 0; bytes && i < n; i++) {
+        const float total = totals && totals[i] > 0 ? totals[i] : known;
+        room[i] = bytes[i] > 0 && total > 0 ? 100 * (bytes[i] / total) : NAN;
+        any |= !isnan(room[i]);
+    }
+    return any ? room : NULL;
 }
 
-const float *gpu_memory_column(enum gpu_memory which, const struct sweeps *s, size_t gpu)
-{
-    const float *v = s->gpus[gpu].v[which == MEMORY_OF_DEVICE ? GPU_SIG_MEM : GPU_SIG_MEM_CTRL];
-    return v && values_read(v, s->n) ? v : NULL;
-}
-
-/* Where the driver cannot see the processes of the job, or they do not use the GPU yet, it tells of
- * none: that is not known, not zero. */
-bool job_memory_column(struct job_memory *m, const struct sweeps *s, size_t gpu,
-                       const struct node_facts *node, float *room)
+const float *gpu_memory_column(enum gpu_memory which, const struct sweeps *s, size_t gpu,
+                               const struct node_facts *node, float *room)
 {
     const struct gpu_sweeps *g = &s->gpus[gpu];
-    const float *bytes = g->v[GPU_SIG_JOB_MEM], total = total_of(g, s->n, node);
-    for (size_t i = 0; i < s->n; i++) {
-        if (bytes && bytes[i] > 0 && total > 0) {
-            m->last = 100 * (bytes[i] / total);
-            m->n++;
-        }
-        room[i] = m->n ? m->last : NAN;
-    }
-    return m->n > 0;
+    if (which == MEMORY_OF_JOB)
+        return of_job(g, s->n, node, room);
+    const float *v = g->v[which == MEMORY_OF_DEVICE ? GPU_SIG_MEM : GPU_SIG_MEM_CTRL];
+    return v && values_read(v, s->n) ? v : NULL;
 }

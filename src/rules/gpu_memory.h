@@ -11,19 +11,10 @@
 
 enum gpu_memory { MEMORY_OF_JOB, MEMORY_OF_DEVICE, MEMORY_ACTIVITY, GPU_MEMORY_N };
 
-/* Of MEMORY_OF_DEVICE or MEMORY_ACTIVITY: the column of GPU `gpu` of the batch, percent; NULL:
- * nothing of it was read in this batch. */
-const float *gpu_memory_column(enum gpu_memory which, const struct sweeps *s, size_t gpu);
-
-/* Memory of the job's own processes is read every few seconds only, so the last reading holds until
- * the next. Zeroed: none yet. */
-struct job_memory {
-    float last; /* percent */
-    uint64_t n; /* readings */
-};
-
-/* The column in `room` of s->n, percent; false: nothing of it is known. */
-bool job_memory_column(struct job_memory *m, const struct sweeps *s, size_t gpu,
-                       const struct node_facts *node, float *room);
+/* The column in percent of GPU `gpu` of the batch, in `room` of s->n when it has to be made; NULL:
+ * nothing of it was read in this batch. That of the job is read every few seconds only, and is not
+ * known, rather than zero, where the driver tells of none. */
+const float *gpu_memory_column(enum gpu_memory which, const struct sweeps *s, size_t gpu,
+                               const struct node_facts *node, float *room);
 
 #endif

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "rules/judging.h"
 #include "rules/rightsize.h"
 
 static const double GIB = 1024.0 * 1024 * 1024;
@@ -115,7 +114,6 @@ static double paid_hours(const struct checked *c)
     return cost > 0 ? cost / price : (double)(c->run.job_end.ns - c->run.job_start.ns) / 3600e9;
 }
 
-/* What a run uses says little about what it needs while something holds it back. */
 const struct right_size *rightsize_advise(struct checked *c, const struct machines *t,
                                           struct arena *a)
 {
@@ -123,7 +121,7 @@ const struct right_size *rightsize_advise(struct checked *c, const struct machin
                                         RULE_batch_size};
     struct used_node *v = arena_array(a, struct used_node, c->n_nodes + 1);
     const double hours = paid_hours(c);
-    if (hours * 3600 < LEAST_S || held_back_by(c->verdicts.v))
+    if (hours * 3600 < LEAST_S)
         return NULL;
     const struct right_size *r = rightsize(t, v, used_nodes(c, t, a, v), hours, a);
     for (size_t i = 0; r && i < COUNT_OF(told); i++) {

@@ -74,7 +74,7 @@ static void see_gpu(struct gpu *g, const struct rule_view *c, const struct sweep
         return;
     shared_hist(s, cols[COL_GPU], &g->util);
     for (enum gpu_memory k = MEMORY_OF_DEVICE; k < GPU_MEMORY_N; k++) {
-        cols[COL_MEM] = gpu_memory_column(k, s, i);
+        cols[COL_MEM] = gpu_memory_column(k, s, i, c->node, NULL);
         if (cols[COL_MEM]) {
             windows_add(&g->use[k].windows, &spec, c, s, cols);
             shared_hist(s, cols[COL_MEM], &g->use[k].mem);
@@ -278,8 +278,10 @@ static const char *const explained_by[] = {
 const struct rule rule_batch_size = {
     .name = "BatchSize",
     .title = "Room for a larger batch",
-    .description = "Checks whether CPU, GPU and GPU memory all have room over a window of the "
-                   "training loop, by their 95th percentiles. Memory is what is occupied.",
+    .description =
+        "Checks whether CPU, GPU and GPU memory all have room over a window of the "
+        "training loop, by their 95th percentiles. Memory is what is occupied; where that is "
+        "not recorded, as in runs of SageMaker, how busy its controller is.",
     .recommendation = "Use a larger batch, or a smaller or fewer machines.",
     .params = params,
     .patience = PATIENCE,

@@ -453,7 +453,7 @@ static const char *const explained_by[] = {"IOBottleneck", NULL};
 const struct rule rule_dataloader = {
     .name = "Dataloader",
     .title = "Training waits for data",
-    .description = "Checks how much of a training step is waiting for data, and whether the "
+    .description = "Checks how much of a training iteration is waiting for data, and whether the "
                    "loader's processes suit the machine.",
     .recommendation = "Use more loader processes, prefetch batches, pin memory, and keep workers "
                       "between epochs.",

@@ -153,7 +153,8 @@ static void judge(const struct judge *j, struct verdict *out)
 const struct rule rule_eval_heavy = {
     .name = "EvalHeavy",
     .title = "Much evaluation",
-    .description = "Checks how much of the training loop goes into evaluation.",
+    .description = "Checks how much of the training loop goes into evaluation. Above the threshold "
+                   "all of it counts as lost.",
     .recommendation = "Evaluate less often, or on less data.",
     .params = params,
     .patience = -1,

@@ -44,6 +44,8 @@ enum { FINDINGS_MOST = 10 };
 /* Readings of the job's memory, which is read rarely, from which it says more than that of the
  * device. */
 enum { JOB_LEAST = 3 };
+/* Readings through which a line says something. */
+enum { CLIMB_LEAST = 5 };
 
 /* The course of one kind of memory. */
 struct course {
@@ -55,7 +57,6 @@ struct course {
 struct gpu {
     struct gpu_head head;
     struct course course[GPU_MEMORY_N];
-    struct job_memory job;
     float total; /* bytes; 0: not known */
 };
 
@@ -82,18 +83,16 @@ static void see_course(struct course *k, const struct rule_view *c, const struct
     shared_hist(&own, mem, &k->mem);
 }
 
-/* Others only as long as nothing better was read. */
+/* Activity only as long as nothing better was read. */
 static void see_gpu(struct gpu *g, const struct rule_view *c, const struct sweeps *s, size_t i,
                     float *room)
 {
     g->total = values_highest(s->gpus[i].v[GPU_SIG_MEM_TOTAL], s->n, g->total);
-    if (job_memory_column(&g->job, s, i, c->node, room))
-        see_course(&g->course[MEMORY_OF_JOB], c, s, room, true);
-    for (enum gpu_memory k = MEMORY_OF_DEVICE; k < GPU_MEMORY_N && g->job.n < JOB_LEAST; k++) {
-        const float *mem = gpu_memory_column(k, s, i);
+    for (enum gpu_memory k = 0; k < GPU_MEMORY_N; k++) {
+        const float *mem = gpu_memory_column(k, s, i, c->node, room);
         if (mem)
-            see_course(&g->course[k], c, s, mem, false);
-        if (g->course[k].mem.n)
+            see_course(&g->course[k], c, s, mem, mem == room);
+        if (k == MEMORY_OF_DEVICE && g->course[k].mem.n)
             return;
     }
 }
@@ -126,8 +125,6 @@ static void join_gpu(void *own, const struct rule_view *c, void *its)
 {
     struct gpu *a = own, *b = its;
     a->total = MAX_OF(a->total, b->total);
-    a->job.n += b->job.n;
-    a->job.last = b->job.n ? b->job.last : a->job.last;
     for (size_t k = 0; k < GPU_MEMORY_N; k++) {
         rises_join(&a->course[k].rises, &spec, c, &b->course[k].rises);
         trend_join(&a->course[k].trend, &b->course[k].trend);
@@ -181,9 +178,21 @@ struct seen {
 
 static enum gpu_memory memory_of(const struct gpu *g)
 {
-    return g->job.n >= JOB_LEAST               ? MEMORY_OF_JOB
-           : g->course[MEMORY_OF_DEVICE].mem.n ? MEMORY_OF_DEVICE
-                                               : MEMORY_ACTIVITY;
+    return g->course[MEMORY_OF_JOB].mem.n >= JOB_LEAST ? MEMORY_OF_JOB
+           : g->course[MEMORY_OF_DEVICE].mem.n         ? MEMORY_OF_DEVICE
+                                                       : MEMORY_ACTIVITY;
+}
+
+/* The last block over the first, percentage points. */
+static double grown(const struct trend *t)
+{
+    double first = NAN, last = NAN;
+    for (uint32_t i = 0; i < t->n; i++)
+        if (t->block[i].n) {
+            last = (double)t->block[i].sum / (double)t->block[i].n / (double)SCALE;
+            first = isnan(first) ? last : first;
+        }
+    return last - first;
 }
 
 static const char *near_limit(double most)
@@ -304,6 +313,27 @@ static uint64_t needed(const struct judge *j)
     return j->run->ended ? MAX_OF((window + 9) / 10, (uint64_t)2) : window + (window + 1) / 2;
 }
 
+/* Steps up are seen by the course of the device where that of the job is read too rarely for it:
+ * but then the job must have grown as well. */
+static bool find_rises(const struct judge *j, const struct judged_node *node, const struct gpu *g,
+                       const struct trend_fit *fit, struct verdict *out)
+{
+    const struct rule_view c = {.p = j->p, .node = node->facts, .from = node->from};
+    const enum gpu_memory best = memory_of(g);
+    enum gpu_memory k = best;
+    struct rises r = rises_ended(&g->course[k].rises, &spec, &c, false);
+    if (r.compared == 0) {
+        k = best == MEMORY_OF_JOB ? MEMORY_OF_DEVICE : best;
+        rises_free(&r);
+        r = rises_ended(&g->course[k].rises, &spec, &c, j->run->ended);
+    }
+    const bool judged = r.compared > 0 || (j->run->ended && g->course[k].mem.n >= needed(j));
+    if (k == best || grown(&g->course[best].trend) > j->p[INCREASE].v)
+        find_steps(out, &(struct seen){j, node, g, &g->course[k], memory_words[k], &r, fit});
+    rises_free(&r);
+    return judged;
+}
+
 /* Returns whether there was something to compare. */
 static bool judge_gpu(const struct judge *j, const struct judged_node *node, const struct gpu *g,
                       struct verdict *out)
@@ -311,19 +341,16 @@ static bool judge_gpu(const struct judge *j, const struct judged_node *node, con
     const struct rule_view c = {.p = j->p, .node = node->facts, .from = node->from};
     const enum gpu_memory k = memory_of(g);
     const struct course *course = &g->course[k];
-    struct rises r = rises_ended(&course->rises, &spec, &c, j->run->ended);
     const struct trend_fit fit = trend_fit_of(&course->trend, SCALE);
-    const struct seen s = {j, node, g, course, memory_words[k], &r, &fit};
-    const bool judged = r.compared > 0 || (j->run->ended && course->mem.n >= needed(j));
-    if (judged && climbs(j, &fit))
-        find_climb(j, out,
-                   &(struct climb){node, g->head.entity, memory_words[k], &course->trend, fit,
-                                   hist_max(&course->mem)},
-                   MAX_OF(rises_count(&r), (uint64_t)1));
-    else
-        find_steps(out, &s);
+    if (course->mem.n < CLIMB_LEAST || !climbs(j, &fit))
+        return find_rises(j, node, g, &fit, out);
+    struct rises r = rises_ended(&course->rises, &spec, &c, false);
+    find_climb(j, out,
+               &(struct climb){node, g->head.entity, memory_words[k], &course->trend, fit,
+                               hist_max(&course->mem)},
+               MAX_OF(rises_count(&r), (uint64_t)1));
     rises_free(&r);
-    return judged;
+    return true;
 }
 
 /* ---- by what allocators say ---- */
@@ -368,7 +395,7 @@ static bool judge_ranks(const struct judge *j, const struct judged_node *node, s
     for (size_t i = 0; total > 0 && i < t->ranks.n; i++) {
         const struct rank *r = t->ranks.v[i];
         const struct trend_fit fit = fit_in_percent(&r->mib, total);
-        if (fit.blocks < 3)
+        if (fit.blocks < 3 || r->n < CLIMB_LEAST)
             continue;
         judged = true;
         out->datapoints = MAX_OF(out->datapoints, r->n);

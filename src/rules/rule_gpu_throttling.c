@@ -299,36 +299,27 @@ static const char *default_text(struct verdict *v, const struct gpu *g)
         g->default_limit > 0 ? ", the card's default" : "");
 }
 
-static void tell_limit(const struct judge *j, const struct judged_node *node, const struct gpu *g,
-                       struct verdict *v)
+/* Information: what the GPU that works at its own limit most does. */
+static void tell_limit(const struct judge *j, const struct gpu *g, struct verdict *v)
 {
-    const struct episodes *when = &g->held[BY_POWER].episodes;
-    struct finding *f = verdict_find(v, node->facts->id, g->head.entity);
-    f->information = true;
-    finding_when(v, f, episodes_ranges(when, j->arena), when->n);
-    finding_say(v, f, "%s runs at its power limit%s, for %.0f %% of the time", g->head.entity,
-                default_text(v, g), percent(g->held[BY_POWER].n, g->readings));
-    finding_advise(v, f, "Nothing to do: the card is as fast as it is made to be.");
-    f->refute = "a power limit below the card's default";
-    finding_number(v, f, "held_pct", percent(g->held[BY_POWER].n, g->readings), "%");
-    add_numbers(v, f, g);
-    finding_number(v, f, "clock_held", mean_clock(&g->held[BY_POWER]), "MHz");
-    v->triggered += when->n;
-    v->violations += g->held[BY_POWER].n;
-    v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
+    verdict_why(v,
+                "%s runs at its power limit%s, for %.0f %% of the time; nothing else held a clock "
+                "down for more than %g %%",
+                g->head.entity, default_text(v, g), percent(g->held[BY_POWER].n, g->readings),
+                j->p[THRESHOLD].v);
 }
 
-static void judge_gpu(const struct judge *j, const struct judged_node *node, const struct gpu *g,
-                      struct verdict *out)
+/* At its own limit for longer than the other; NULL is none. */
+static bool is_more_limited(const struct gpu *g, const struct gpu *than)
 {
-    if (percent(faults(g), g->readings) > j->p[THRESHOLD].v)
-        find(j, node, g, out);
-    else if (percent(g->held[BY_POWER].n, g->readings) > j->p[THRESHOLD].v)
-        tell_limit(j, node, g, out);
+    return !is_lowered(g) && (!than || percent(g->held[BY_POWER].n, g->readings) >
+                                           percent(than->held[BY_POWER].n, than->readings));
 }
 
 static void judge(const struct judge *j, struct verdict *out)
 {
+    const double limit = j->p[THRESHOLD].v;
+    const struct gpu *limited = NULL;
     double highest = -1;
     struct plot *bars = verdict_plot(out, PLOT_BARS, "Time with the clock held down", "%");
     for (size_t i = 0; i < j->n_nodes; i++) {
@@ -343,14 +334,20 @@ static void judge(const struct judge *j, struct verdict *out)
                      1);
             out->datapoints = MAX_OF(out->datapoints, g->readings);
             highest = fmax(highest, held);
-            judge_gpu(j, &j->nodes[i], g, out);
+            limited = is_more_limited(g, limited) ? g : limited;
+            if (held > limit)
+                find(j, &j->nodes[i], g, out);
         }
     }
     if (highest < 0 && !judge_is_short(j, LEAST, out))
         verdict_not_evaluated(out, "no GPU in use told why its clock is held down");
-    else if (out->state == RULE_CLEAR)
+    else if (out->state != RULE_CLEAR)
+        return;
+    else if (limited && percent(limited->held[BY_POWER].n, limited->readings) > limit)
+        tell_limit(j, limited, out);
+    else
         verdict_why(out, "held down for at most %.1f %% of the time (threshold %g)", highest,
-                    j->p[THRESHOLD].v);
+                    limit);
 }
 
 const struct rule rule_gpu_throttling = {

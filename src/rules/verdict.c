@@ -129,23 +129,10 @@ void finding_when(struct verdict *v, struct finding *f, const struct time_range 
     f->end = r[n - 1].end;
 }
 
-bool finding_is_cause(const struct finding *f)
-{
-    return !f->information && f->n_explained_by == 0;
-}
-
 bool verdict_is_cause(const struct verdict *v)
 {
     for (size_t i = 0; v->state == RULE_ISSUE && i < v->n_findings; i++)
-        if (finding_is_cause(&v->findings[i]))
+        if (v->findings[i].n_explained_by == 0)
             return true;
     return false;
-}
-
-bool verdict_is_information(const struct verdict *v)
-{
-    bool all = v->state == RULE_ISSUE && v->n_findings > 0;
-    for (size_t i = 0; i < v->n_findings; i++)
-        all &= v->findings[i].information;
-    return all;
 }

@@ -73,7 +73,6 @@ struct finding {
     struct finding_number *numbers;
     size_t n_numbers, cap_numbers;
     double lost_s, lost_gpu_s; /* NAN: cannot be told */
-    bool information;          /* worth knowing, but nothing that holds the run back */
     struct share *shares;
     size_t n_shares;
     const char **explained_by; /* names of rules */
@@ -127,12 +126,8 @@ void finding_say(struct verdict *v, struct finding *f, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void finding_advise(struct verdict *v, struct finding *f, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* It is not explained by another rule and more than information: something to be cured. */
-bool finding_is_cause(const struct finding *f);
-/* One of its findings is. */
+/* One of its findings is explained by no other rule: something to be cured. */
 bool verdict_is_cause(const struct verdict *v);
-/* It has findings, and all of them are information. */
-bool verdict_is_information(const struct verdict *v);
 /* The ranges are copied; start and end follow from them. */
 void finding_when(struct verdict *v, struct finding *f, const struct time_range *r, size_t n);
 

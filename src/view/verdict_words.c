@@ -20,17 +20,12 @@ const char *verdict_explained_by(const struct verdict *v)
                : NULL;
 }
 
-/* Causes, then what they explain, then what is only worth knowing. */
-static int rank_of(const struct verdict *v)
-{
-    return verdict_is_information(v) ? 2 : verdict_explained_by(v) ? 1 : 0;
-}
-
+/* Causes before what they explain. */
 static bool is_worse(const struct verdict *x, const struct verdict *y)
 {
-    const int p = rank_of(x), q = rank_of(y);
-    if (p != q)
-        return p < q;
+    const bool x_follows = verdict_explained_by(x), y_follows = verdict_explained_by(y);
+    if (x_follows != y_follows)
+        return y_follows;
     return x->severity != y->severity ? x->severity > y->severity : cost_of(x) > cost_of(y);
 }
 
