@@ -334,16 +334,29 @@ static void feed_told(const struct played_node *d, struct engine *g, size_t node
         engine_told(g, node, d->told + a, n);
 }
 
+static void leave_out_steps(const struct played_rank *r, struct engine *g, size_t node)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        const struct time_range when = step_time(&r->steps[i]);
+        if (r->steps[i].disturbed)
+            engine_leave_out(g, node, &when, 1);
+    }
+}
+
 void play_leave_out(const struct played *p, struct engine *g)
 {
     for (size_t i = 0; i < p->n_nodes; i++) {
         const struct played_node *d = &p->nodes[i];
         const size_t node = engine_node(g, &d->facts);
-        for (size_t k = 0; k < d->n_told; k++)
-            if (d->told[k].id == EV_DETAIL)
-                engine_leave_out(
-                    g, node,
-                    &(struct time_range){d->told[k].at, {d->told[k].at.ns + d->told[k].dur_ns}}, 1);
+        for (size_t k = 0; k < p->n_ranks; k++)
+            if (p->ranks[k].node == i)
+                leave_out_steps(&p->ranks[k], g, node);
+        for (size_t k = 0; k < d->n_told; k++) {
+            const struct told *x = &d->told[k];
+            const struct time_range when = {x->at, {x->at.ns + x->dur_ns}};
+            if (x->id == EV_DETAIL)
+                engine_leave_out(g, node, &when, 1);
+        }
     }
 }
 
