@@ -7,6 +7,8 @@ bool rules_are_told(enum event_id id)
     switch (id) {
     case EV_HOOKED:
     case EV_CHECKPOINT:
+    case EV_CUDA_ALLOCATED:
+    case EV_DETAIL:
     case EV_FETCH:
     case EV_LOADER_START:
     case EV_LOADER_WORKERS:
@@ -15,8 +17,6 @@ bool rules_are_told(enum event_id id)
     case EV_LOADER_PIN:
     case EV_LOADER_PERSISTENT:
     case EV_LOADER_QUEUE:
-    case EV_DETAIL:
-    case EV_CUDA_ALLOCATED:
         return true;
     default:
         return false;
