@@ -17,6 +17,8 @@
 
 /* Shares of the training loop from which a finding is more than worth knowing. */
 static const double WARNING_SHARE = 0.05, CRITICAL_SHARE = 0.25;
+/* What rounding makes of a share that is just as large. */
+static const double ROUNDING = 1e-9;
 /* Of the time of a finding that another must have held for as well, to explain it. */
 static const double EXPLAINED_SHARE = 0.1;
 /* Of what a finding lost that another must have lost, to explain it. */
@@ -118,9 +120,10 @@ static enum severity severity_of(const struct verdict *v)
         return SEVERITY_INFO;
     if (isnan(v->lost_share))
         return SEVERITY_WARNING;
-    return v->lost_share >= CRITICAL_SHARE  ? SEVERITY_CRITICAL
-           : v->lost_share >= WARNING_SHARE ? SEVERITY_WARNING
-                                            : SEVERITY_INFO;
+    const double share = v->lost_share + ROUNDING;
+    return share >= CRITICAL_SHARE  ? SEVERITY_CRITICAL
+           : share >= WARNING_SHARE ? SEVERITY_WARNING
+                                    : SEVERITY_INFO;
 }
 
 /* ---- shares of one loop ---- */
