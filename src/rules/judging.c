@@ -18,7 +18,7 @@ wall_ns judge_loop_start(const struct judge *j)
     return from.ns > 0 && from.ns < j->run->loop_end.ns ? from : j->run->loop_start;
 }
 
-double judge_steady_s(const struct judge *j)
+double judge_counted_s(const struct judge *j)
 {
     return wall_span_s(judge_loop_start(j), j->run->loop_end);
 }

@@ -10,8 +10,8 @@ size_t judge_gpus(const struct judge *j);
 /* Where the loop begins that rules are about: after its warm-up, or with its first step where all
  * of it is warm-up. */
 wall_ns judge_loop_start(const struct judge *j);
-double judge_steady_s(const struct judge *j); /* from there to the end of the loop */
-double judge_loop_s(const struct judge *j);   /* with its warm-up */
+double judge_counted_s(const struct judge *j); /* from there to the end of the loop */
+double judge_loop_s(const struct judge *j);    /* with its warm-up */
 double judge_job_s(const struct judge *j);
 /* "rank 3" */
 const char *rank_entity(const struct judge *j, const struct rank_sight *who);

@@ -109,7 +109,7 @@ struct saved {
 
 static struct saved saved_by(const struct judge *j, const struct rank *r)
 {
-    const double loop_s = judge_steady_s(j);
+    const double loop_s = judge_counted_s(j);
     struct saved x = {.rank = r, .n = r->n};
     int64_t ns = r->sum_ns;
     uint64_t early = 0;

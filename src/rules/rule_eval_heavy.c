@@ -101,10 +101,10 @@ static void find(const struct judge *j, struct verdict *v, const struct judged_n
                  const struct rank *r)
 {
     const struct evals *x = evals_of(r);
-    const double s = (double)x->ns / 1e9, share = s / judge_steady_s(j),
+    const double s = (double)x->ns / 1e9, share = s / judge_counted_s(j),
                  limit = j->p[THRESHOLD].v / 100;
     /* n times as rare an evaluation is a share of s/n of (loop - s + s/n). */
-    const double times = ceil(s * (1 - limit) / fmax(limit * (judge_steady_s(j) - s), 1e-9));
+    const double times = ceil(s * (1 - limit) / fmax(limit * (judge_counted_s(j) - s), 1e-9));
     struct finding *f = verdict_find(v, node->facts->id, rank_entity(j, &r->head.who));
     finding_when(v, f, episodes_ranges(&x->when, j->arena), x->when.n);
     finding_say(v, f,
@@ -129,7 +129,7 @@ static void find(const struct judge *j, struct verdict *v, const struct judged_n
 static void judge(const struct judge *j, struct verdict *out)
 {
     double worst = 0;
-    if (judge_steady_s(j) <= 0) {
+    if (judge_counted_s(j) <= 0) {
         verdict_not_evaluated(out, "the training loop has no length yet");
         return;
     }
@@ -141,7 +141,7 @@ static void judge(const struct judge *j, struct verdict *out)
             out->datapoints += r->steps;
             most = !most || evals_of(r)->ns > evals_of(most)->ns ? r : most;
         }
-        const double share = most ? (double)evals_of(most)->ns / 1e9 / judge_steady_s(j) : 0;
+        const double share = most ? (double)evals_of(most)->ns / 1e9 / judge_counted_s(j) : 0;
         worst = fmax(worst, share);
         if (most && share * 100 > j->p[THRESHOLD].v)
             find(j, out, &j->nodes[i], most);
