@@ -88,18 +88,26 @@ static double price_of(const struct engine *g, const char *node)
     return sum;
 }
 
-/* Of the loop after its warm-up, or of the whole one where all of it is warm-up. */
-static double loop_seconds(const struct run_facts *run)
+/* It is about the loop after its warm-up, as most are. */
+static bool is_steady(const struct verdict *v, const struct run_facts *run)
 {
-    const bool steady = run->steady_start.ns > 0 && run->steady_start.ns < run->loop_end.ns;
-    const wall_ns from = steady ? run->steady_start : run->loop_start;
+    bool steady = run->steady_start.ns > 0 && run->steady_start.ns < run->loop_end.ns;
+    for (size_t i = 0; i < v->n_findings; i++)
+        steady &= v->findings[i].n_ranges == 0 || v->findings[i].start.ns >= run->steady_start.ns;
+    return steady;
+}
+
+/* What its shares are of: the loop, without its warm-up where that is not looked at. */
+static double loop_seconds(const struct verdict *v, const struct run_facts *run)
+{
+    const wall_ns from = is_steady(v, run) ? run->steady_start : run->loop_start;
     return run->has_steps ? wall_span_s(from, run->loop_end)
                           : wall_span_s(run->job_start, run->job_end);
 }
 
 static void size_up(struct verdict *v, const struct engine *g, const struct run_facts *run)
 {
-    const double loop_s = loop_seconds(run);
+    const double loop_s = loop_seconds(v, run);
     for (size_t i = 0, end; i < v->n_findings; i = end) {
         for (end = i; end < v->n_findings; end++) {
             if (strcmp(v->findings[end].node, v->findings[i].node) != 0)
