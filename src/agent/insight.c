@@ -13,6 +13,7 @@
 #include "agent/shed.h"
 #include "agent/thread.h"
 #include "base/mem.h"
+#include "query/step_async.h"
 
 enum { STACK = 256 * 1024, PRIORITY = 10 };
 
@@ -23,6 +24,8 @@ enum { STACK = 256 * 1024, PRIORITY = 10 };
 /* ... and of events no more wait than are taken in some milliseconds: while they are, who reads the
  * rings waits. */
 enum { EVENTS_MANY = 1 << 14 };
+/* Steps of a rank that come at once, from which their mean says how long one takes. */
+enum { PACE_LEAST = 32 };
 /* How long the end of a run waits for rules of the user's own, twice at most. */
 #define OWN_LAST_NS (5 * NS_PER_S)
 
@@ -87,6 +90,8 @@ static void take_steps(struct insight *i, const struct step_batch *b)
         i->first_step = b->v[0].start;
     for (size_t k = 0; k < b->n; k++)
         i->last_step.ns = MAX_OF(i->last_step.ns, b->v[k].start.ns + b->v[k].dur_ns);
+    if (i->ask.facts.n_gpus > 0 && b->n >= PACE_LEAST)
+        steps_set_pace(b->v, b->n);
     engine_steps(i->engine, i->node, &b->who, b->v, b->n);
 }
 

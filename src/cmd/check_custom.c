@@ -11,6 +11,7 @@
 #include "cmd/rules_host.h"
 #include "config/price.h"
 #include "config/settings.h"
+#include "view/verdict_words.h"
 
 /* ---- from the settings ---- */
 
@@ -132,6 +133,31 @@ static bool has_right_size(const struct check *c)
     return false;
 }
 
+/* Issues in the order in which to read them, then what is clear, then what could not be evaluated.
+ */
+static void put_in_order(struct check *c)
+{
+    static const enum rule_state order[] = {RULE_ISSUE, RULE_CLEAR, RULE_NOT_EVALUATED};
+    const struct verdict **v = arena_array(c->arena, const struct verdict *, c->n_v + 1);
+    struct verdict *out = arena_array(c->arena, struct verdict, c->cap_v);
+    const struct param_value **p = arena_array(c->arena, const struct param_value *, c->cap_v);
+    size_t n = 0;
+    for (size_t s = 0; s < COUNT_OF(order); s++) {
+        const size_t from = n;
+        for (size_t k = 0; k < c->n_v; k++)
+            if (c->v[k].state == order[s])
+                v[n++] = &c->v[k];
+        if (order[s] == RULE_ISSUE)
+            verdicts_worst_first(v + from, n - from);
+    }
+    for (size_t k = 0; k < n; k++) {
+        out[k] = *v[k];
+        p[k] = c->p[v[k] - c->v];
+    }
+    c->v = out;
+    c->p = p;
+}
+
 int check_collect(struct check *c, struct run *r, struct err *e)
 {
     int rc = 0;
@@ -153,5 +179,9 @@ int check_collect(struct check *c, struct run *r, struct err *e)
         c->right_size = NULL; /* nobody asked */
     if (rc == 0)
         rc = add_files(c, e);
-    return rc ? rc : check_names(c, e);
+    if (rc == 0)
+        rc = check_names(c, e);
+    if (rc == 0)
+        put_in_order(c);
+    return rc;
 }

@@ -147,6 +147,52 @@ static void put_head(const struct check *c, const struct verdict *v)
     buf_free(&size);
 }
 
+static const struct verdict *named(const char *name, const struct verdict *const *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(v[i]->rule->name, name) == 0)
+            return v[i];
+    return NULL;
+}
+
+/* The issue below which a symptom is listed: the first of its causes that is shown, or what
+ * explains that. NULL: it is no symptom, or its causes are not shown. */
+static const struct verdict *cause_of(const struct verdict *v, const struct verdict *const *issues,
+                                      size_t n)
+{
+    const struct verdict *at = v;
+    for (size_t steps = 0; at && verdict_explained_by(at) && steps < n; steps++) {
+        const struct finding *f = &at->findings[0];
+        const struct verdict *next = NULL;
+        for (size_t i = 0; i < f->n_explained_by; i++) {
+            const struct verdict *x = named(f->explained_by[i], issues, n);
+            if (x && (!next || (verdict_explained_by(next) && !verdict_explained_by(x))))
+                next = x;
+        }
+        at = next;
+    }
+    return at == v || !at || verdict_explained_by(at) ? NULL : at;
+}
+
+/* What it explains, each in a line. */
+static void put_explained(const struct check *c, const struct verdict *cause,
+                          const struct verdict *const *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (cause_of(v[i], v, n) != cause)
+            continue;
+        struct buf size = {0};
+        const struct finding *f = &v[i]->findings[0];
+        const char *more = v[i]->n_findings > 1
+                               ? arena_printf(c->arena, " (and %zu more)", v[i]->n_findings - 1)
+                               : "";
+        verdict_size_words(&size, v[i], c->checked.run.has_steps);
+        printf("    explains  %s (%.*s): %s%s.\n", v[i]->rule->name, (int)size.len,
+               (const char *)size.p, text_safe(c->arena, f->message), more);
+        buf_free(&size);
+    }
+}
+
 /* The findings that cost most in full, the others by their names. */
 static void put_issue(const struct check *c, const struct verdict *v)
 {
@@ -185,16 +231,24 @@ static void put_rest(const struct check *c, const char *title, const struct verd
             printf("  %s\n", v[i]->rule->name);
 }
 
+static void put_issues(const struct check *c, const struct verdict *const *issues, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (cause_of(issues[i], issues, n))
+            continue; /* it is listed there */
+        put_issue(c, issues[i]);
+        put_explained(c, issues[i], issues, n);
+    }
+}
+
 void check_text(const struct check *c)
 {
     const struct verdict **issues, **clear, **not_evaluated;
     const size_t n = of_state(c, RULE_ISSUE, &issues), n_clear = of_state(c, RULE_CLEAR, &clear),
                  n_not = of_state(c, RULE_NOT_EVALUATED, &not_evaluated);
-    verdicts_worst_first(issues, n);
     printf("%s: %zu issue%s, %zu clear, %zu not evaluated\n", text_safe(c->arena, c->info->name), n,
            n == 1 ? "" : "s", n_clear, n_not);
-    for (size_t i = 0; i < n; i++)
-        put_issue(c, issues[i]);
+    put_issues(c, issues, n);
     for (size_t k = 0; k < c->n_v; k++)
         if (sums_up(&c->v[k]))
             put_summary(c, &c->v[k]);

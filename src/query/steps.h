@@ -30,6 +30,7 @@ struct step {
     int64_t between_ns;      /* from its end to the begin of the next step of the rank, of any mode;
                               * -1: there is none, or it is cut */
     int64_t between_sync_ns; /* of that, time in which the program waited for the GPU */
+    int64_t paced_ns; /* see step_async.h: its iteration, as rules compare it; 0: not known */
     int64_t part_ns[STEP_PARTS_MOST];
     int64_t batch; /* samples, summed over the batches that it fetched; -1: not known */
 };

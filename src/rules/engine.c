@@ -97,6 +97,7 @@ static void node_free(struct engine_node *n)
     for (size_t k = 0; k < RULE_N; k++)
         part_free(rules[k], &n->after[k]);
     free(n->stretches);
+    free(n->left_out.v);
     early_free(&n->early);
     hold_free(&n->hold);
 }
@@ -115,12 +116,18 @@ void engine_close(struct engine *g)
 
 /* ---- what is handed in ---- */
 
-void engine_window(struct engine *g, wall_ns loop_start, wall_ns loop_end)
+void engine_window(struct engine *g, wall_ns steady_start, wall_ns loop_end)
 {
     g->finished = true;
-    g->has_steps = loop_start.ns != 0;
-    g->loop_start = loop_start;
+    g->has_steps = steady_start.ns != 0;
+    g->loop_start = steady_start;
     g->loop_end = (wall_ns){loop_end.ns ? loop_end.ns : INT64_MAX};
+}
+
+void engine_leave_out(struct engine *g, size_t node, const struct time_range *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        left_out_add(&g->nodes[node].left_out, v[i]);
 }
 
 static void window_sweeps(const struct engine *g, struct engine_node *n, const struct sweeps *s)
@@ -148,14 +155,30 @@ void engine_sweeps(struct engine *g, size_t node, const struct sweeps *s)
         live_sweeps(g, n, s);
 }
 
+static void leave_out_disturbed(struct engine_node *d, const struct step *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (v[i].disturbed)
+            left_out_add(&d->left_out, step_time(&v[i]));
+}
+
+static void leave_out_windows(struct engine_node *d, const struct told *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (v[i].id == EV_DETAIL)
+            left_out_add(&d->left_out, (struct time_range){v[i].at, {v[i].at.ns + v[i].dur_ns}});
+}
+
 void engine_steps(struct engine *g, size_t node, const struct rank_sight *r, const struct step *v,
                   size_t n)
 {
     struct engine_node *d = &g->nodes[node];
     if (n == 0)
         return;
-    if (!g->finished)
+    if (!g->finished) {
+        leave_out_disturbed(d, v, n);
         live_steps(g, v, n);
+    }
     saw(d, v[0].start);
     for (size_t k = 0; k < RULE_N; k++)
         feed_steps(g, d, k, &stretch_now(d)->part[k], r, v, n);
@@ -168,6 +191,8 @@ void engine_told(struct engine *g, size_t node, const struct told *v, size_t n)
     struct engine_node *d = &g->nodes[node];
     if (n == 0)
         return;
+    if (!g->finished)
+        leave_out_windows(d, v, n);
     saw(d, v[0].at);
     for (size_t k = 0; k < RULE_N; k++)
         feed_told(g, d, k, &stretch_now(d)->part[k], v, n);

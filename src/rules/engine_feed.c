@@ -98,14 +98,59 @@ static void feed_rule(const struct engine *g, const struct engine_node *n, size_
     }
 }
 
-void feed_sweeps(const struct engine *g, const struct engine_node *n, struct rule_part *parts,
-                 const struct sweeps *s, bool whole_job)
+/* ---- times that do not count ---- */
+
+enum { LEFT_OUT_MOST = 1024 };
+
+void left_out_add(struct left_out *l, struct time_range x)
+{
+    size_t at = l->n, end;
+    while (at > 0 && l->v[at - 1].end.ns >= x.start.ns)
+        at--;
+    for (end = at; end < l->n && l->v[end].start.ns <= x.end.ns; end++) {
+        x.start.ns = MIN_OF(x.start.ns, l->v[end].start.ns);
+        x.end.ns = MAX_OF(x.end.ns, l->v[end].end.ns);
+    }
+    if (end == at && l->n == l->cap) {
+        l->cap = l->cap ? 2 * l->cap : 8;
+        l->v = xrealloc(l->v, l->cap, sizeof *l->v);
+    }
+    memmove(&l->v[at + 1], &l->v[end], (l->n - end) * sizeof *l->v);
+    l->n = l->n - (end - at) + 1;
+    l->v[at] = x;
+    if (l->n > LEFT_OUT_MOST) { /* nobody looks at so many windows: the oldest is forgotten */
+        l->n--;
+        memmove(l->v, l->v + 1, l->n * sizeof *l->v);
+    }
+}
+
+static void feed_rules(const struct engine *g, const struct engine_node *n, struct rule_part *parts,
+                       const struct sweeps *s, bool whole_job)
 {
     struct sweeps all = *s;
     all.shared = shared_begin(g->shared, s->n);
     for (size_t k = 0; k < RULE_N && s->n; k++)
         if (rules[k]->whole_job == whole_job)
             feed_rule(g, n, k, &parts[k], &all);
+}
+
+void feed_sweeps(const struct engine *g, const struct engine_node *n, struct rule_part *parts,
+                 const struct sweeps *s, bool whole_job)
+{
+    struct gpu_sweeps gpus[SIGHT_GPUS_MOST];
+    const struct left_out *l = &n->left_out;
+    size_t from = 0;
+    for (size_t i = 0; i < l->n && !whole_job && from < s->n; i++) {
+        const size_t to = from + sweeps_from(s->at + from, s->n - from, l->v[i].start.ns);
+        const size_t next = from + sweeps_from(s->at + from, s->n - from, l->v[i].end.ns);
+        if (next == from)
+            continue;
+        const struct sweeps piece = sweeps_cut(s, from, to, gpus);
+        feed_rules(g, n, parts, &piece, whole_job);
+        from = next;
+    }
+    const struct sweeps rest = sweeps_cut(s, from, s->n, gpus);
+    feed_rules(g, n, parts, &rest, whole_job);
 }
 
 /* ---- steps and events ---- */

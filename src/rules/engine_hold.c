@@ -11,7 +11,7 @@
 #include "rules/values.h"
 
 /* Bytes of sweeps: half an hour at two a second without a GPU, as with eight. */
-enum { HOLD_NODE = 3 << 16, HOLD_GPU = 1 << 17 };
+enum { HOLD_NODE = 1 << 18, HOLD_GPU = 7 << 15 };
 enum { HOLD_LEAST = 64, TOLD_MOST = 4096, STEPS_MOST = 1024 };
 
 static size_t bytes_each(const struct hold *h)

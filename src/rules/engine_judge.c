@@ -47,8 +47,8 @@ static struct judged_node *judged_nodes(struct engine *g, size_t rule, struct ar
     return v;
 }
 
-static void judge_rule(struct engine *g, size_t rule, const struct run_facts *run, struct arena *a,
-                       struct verdict *out)
+static void judge_rule(struct engine *g, size_t rule, const struct run_facts *run,
+                       const struct verdicts *others, struct arena *a, struct verdict *out)
 {
     const char *what;
     *out = (struct verdict){.rule = rules[rule],
@@ -68,17 +68,26 @@ static void judge_rule(struct engine *g, size_t rule, const struct run_facts *ru
         .run = run,
         .nodes = judged_nodes(g, rule, a),
         .n_nodes = g->n_nodes,
+        .others = others ? others->v : NULL,
         .arena = a,
     };
     rules[rule]->judge(&j, out);
 }
 
+/* Rules that only sum up see what the others found. */
 void engine_judge(struct engine *g, const struct run_facts *run, struct arena *a,
                   struct verdicts *out)
 {
+    struct run_facts facts = *run;
+    if (!g->finished && g->has_steps)
+        facts.steady_start = g->loop_start;
     for (size_t i = 0; i < g->n_nodes; i++)
         node_fold(g, &g->nodes[i]);
     for (size_t k = 0; k < RULE_N; k++)
-        judge_rule(g, k, run, a, &out->v[k]);
-    verdicts_complete(out, g, run);
+        if (!rules[k]->summary)
+            judge_rule(g, k, &facts, NULL, a, &out->v[k]);
+    verdicts_complete(out, g, &facts);
+    for (size_t k = 0; k < RULE_N; k++)
+        if (rules[k]->summary)
+            judge_rule(g, k, &facts, out, a, &out->v[k]);
 }

@@ -2,9 +2,10 @@
 /* engine_live.c - the training loop of a run that lives: which sweeps belong to it is known only
  * later.
  *
- * While no step is known every sweep counts as if none would come. The first step, or the first
- * train step after others, or one of a rank that began earlier, says where the loop begins; what
- * was fed is then forgotten and fed again from what is held. */
+ * While no step is known every sweep counts as if none would come. The first step that is no
+ * warm-up, or the first such train step after others, or one of a rank that began earlier, says
+ * where the loop begins; what was fed is then forgotten and fed again from what is held. As long as
+ * there are only warm-up steps nothing counts. */
 #include "base/mem.h"
 #include "rules/engine_own.h"
 
@@ -66,22 +67,32 @@ static void begin_loop(struct engine *g, int64_t start_ns)
         begin_on(g, &g->nodes[i]);
 }
 
+/* Where the loop begins by what is known so far, when no train step but those of warm-up was seen.
+ */
+static int64_t begin_without_training(const struct engine *g)
+{
+    return g->trains || g->first_other_ns == 0 ? g->loop_end.ns : g->first_other_ns;
+}
+
 void live_steps(struct engine *g, const struct step *v, size_t n)
 {
-    int64_t first = INT64_MAX, first_train = INT64_MAX;
+    int64_t first_train = INT64_MAX;
     for (size_t i = 0; i < n; i++) {
-        first = MIN_OF(first, v[i].start.ns);
+        const int64_t start = v[i].start.ns;
+        g->loop_end.ns = MAX_OF(g->loop_end.ns, start + v[i].dur_ns);
+        g->trains |= v[i].mode == MODE_TRAIN;
+        if (v[i].warmup)
+            continue;
         if (v[i].mode == MODE_TRAIN)
-            first_train = MIN_OF(first_train, v[i].start.ns);
-        g->loop_end.ns = MAX_OF(g->loop_end.ns, v[i].start.ns + v[i].dur_ns);
+            first_train = MIN_OF(first_train, start);
+        else if (g->first_other_ns == 0 || start < g->first_other_ns)
+            g->first_other_ns = start;
     }
-    if (!g->has_trained && first_train < INT64_MAX) {
-        g->has_trained = true;
-        begin_loop(g, first_train);
-        return;
-    }
-    const int64_t start = g->has_trained ? first_train : first;
-    if (!g->has_steps || (!g->settled && start < g->loop_start.ns))
+    const bool begins = !g->has_trained && first_train < INT64_MAX;
+    g->has_trained |= begins;
+    const int64_t start = g->has_trained ? first_train : begin_without_training(g);
+    if (!g->has_steps || begins || (!g->has_trained && start != g->loop_start.ns) ||
+        (!g->settled && start < g->loop_start.ns))
         begin_loop(g, start);
 }
 

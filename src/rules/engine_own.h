@@ -44,8 +44,15 @@ struct early {
     size_t n_steps, cap_steps;
 };
 
+/* Times whose sweeps do not count, in order and apart from each other. */
+struct left_out {
+    struct time_range *v;
+    size_t n, cap;
+};
+
 struct engine_node {
     struct node_facts facts;
+    struct left_out left_out;
     char id[ENTITY_LEN], machine[ENTITY_LEN];
     bool has_gpu, has_sweeps;
     struct stretch *stretches; /* what is fed goes to the last one */
@@ -62,9 +69,11 @@ struct engine {
     struct rule_params params;
     bool finished;    /* the window is known: nothing is held */
     bool has_steps;   /* of any mode */
-    bool has_trained; /* a train step among them: the loop begins with the first of those */
+    bool trains;      /* a train step among them, warm-up or not */
+    bool has_trained; /* one that is no warm-up: the loop begins with the first of those */
     bool settled;     /* the loop does not turn out to have begun earlier */
-    wall_ns loop_start, loop_end; /* of the steps so far, or the window's */
+    wall_ns loop_start, loop_end; /* after warm-up; of the steps so far, or the window's */
+    int64_t first_other_ns;       /* of the first steady step of another mode; 0: none */
     wall_ns sure;
     struct engine_node *nodes;
     size_t n_nodes, cap_nodes;
@@ -103,6 +112,8 @@ void feed_steps(const struct engine *g, const struct engine_node *n, size_t rule
                 struct rule_part *p, const struct rank_sight *r, const struct step *v, size_t n_v);
 void feed_told(const struct engine *g, const struct engine_node *n, size_t rule,
                struct rule_part *p, const struct told *v, size_t n_v);
+/* A time whose sweeps do not count. */
+void left_out_add(struct left_out *l, struct time_range x);
 /* Those in [from, to), in `gpus` of the caller. */
 struct sweeps sweeps_cut(const struct sweeps *s, size_t from, size_t to, struct gpu_sweeps *gpus);
 

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine_size.c - verdicts put in order, sized and linked. */
+/* engine_size.c - verdicts put in order, sized and linked.
+ *
+ * A finding that another rule explains is a symptom: it says what was lost, but only information.
+ * What holds a run back are the causes, and their lost shares are those of one loop: the largest
+ * counts whole, the next ones at most with what is left of the loop, so that together they are
+ * never more than 100 % of it; findings keep what each of them measured. (A run that saves
+ * checkpoints for 60 % of the loop and waits for its loader for 50 % of the step has lost all of
+ * the loop, not 110 % of it.) */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +17,12 @@
 
 /* Shares of the training loop from which a finding is more than worth knowing. */
 static const double WARNING_SHARE = 0.05, CRITICAL_SHARE = 0.25;
+/* What rounding makes of a share that is just as large. */
+static const double ROUNDING = 1e-9;
 /* Of the time of a finding that another must have held for as well, to explain it. */
 static const double EXPLAINED_SHARE = 0.1;
+/* Of what a finding lost that another must have lost, to explain it. */
+static const double EXPLAINED_LOST = 0.1;
 
 /* ---- order ---- */
 
@@ -77,15 +88,26 @@ static double price_of(const struct engine *g, const char *node)
     return sum;
 }
 
-static double loop_seconds(const struct run_facts *run)
+/* It is about the loop after its warm-up, as most are. */
+static bool is_steady(const struct verdict *v, const struct run_facts *run)
 {
-    return run->has_steps ? (double)(run->loop_end.ns - run->loop_start.ns) / 1e9
-                          : (double)(run->job_end.ns - run->job_start.ns) / 1e9;
+    bool steady = run->steady_start.ns > 0 && run->steady_start.ns < run->loop_end.ns;
+    for (size_t i = 0; i < v->n_findings; i++)
+        steady &= v->findings[i].n_ranges == 0 || v->findings[i].start.ns >= run->steady_start.ns;
+    return steady;
+}
+
+/* What its shares are of: the loop, without its warm-up where that is not looked at. */
+static double loop_seconds(const struct verdict *v, const struct run_facts *run)
+{
+    const wall_ns from = is_steady(v, run) ? run->steady_start : run->loop_start;
+    return run->has_steps ? wall_span_s(from, run->loop_end)
+                          : wall_span_s(run->job_start, run->job_end);
 }
 
 static void size_up(struct verdict *v, const struct engine *g, const struct run_facts *run)
 {
-    const double loop_s = loop_seconds(run);
+    const double loop_s = loop_seconds(v, run);
     for (size_t i = 0, end; i < v->n_findings; i = end) {
         for (end = i; end < v->n_findings; end++) {
             if (strcmp(v->findings[end].node, v->findings[i].node) != 0)
@@ -102,11 +124,66 @@ static void size_up(struct verdict *v, const struct engine *g, const struct run_
 
 static enum severity severity_of(const struct verdict *v)
 {
+    if (!verdict_is_cause(v))
+        return SEVERITY_INFO;
     if (isnan(v->lost_share))
         return SEVERITY_WARNING;
-    return v->lost_share >= CRITICAL_SHARE  ? SEVERITY_CRITICAL
-           : v->lost_share >= WARNING_SHARE ? SEVERITY_WARNING
-                                            : SEVERITY_INFO;
+    const double share = v->lost_share + ROUNDING;
+    return share >= CRITICAL_SHARE  ? SEVERITY_CRITICAL
+           : share >= WARNING_SHARE ? SEVERITY_WARNING
+                                    : SEVERITY_INFO;
+}
+
+/* ---- shares of one loop ---- */
+
+static bool is_in_loop(const struct verdict *v, const struct run_facts *run)
+{
+    for (size_t i = 0; i < v->n_findings; i++) {
+        const struct finding *f = &v->findings[i];
+        const bool outside =
+            f->n_ranges && (f->end.ns <= run->loop_start.ns || f->start.ns >= run->loop_end.ns);
+        if (!outside)
+            return true;
+    }
+    return false;
+}
+
+/* Findings keep what was measured. */
+static void shrink(struct verdict *v, double by)
+{
+    v->lost_s *= by;
+    v->lost_share *= by;
+    v->lost_cost *= by;
+}
+
+/* The cause that lost most of those not looked at yet; NULL: there is none. What is lost before or
+ * behind the loop, or on a GPU that nobody uses, is no time of the loop. */
+static struct verdict *next_cause(struct verdicts *all, const struct run_facts *run, bool *done)
+{
+    size_t best = RULE_N;
+    for (size_t k = 0; k < RULE_N; k++) {
+        const struct verdict *v = &all->v[k];
+        if (done[k] || rules[k]->summary || rules[k]->whole_job || !verdict_is_cause(v) ||
+            isnan(v->lost_share) || (run->has_steps && !is_in_loop(v, run)))
+            continue;
+        if (best == RULE_N || v->lost_share > all->v[best].lost_share)
+            best = k;
+    }
+    if (best == RULE_N)
+        return NULL;
+    done[best] = true;
+    return &all->v[best];
+}
+
+static void share_the_loop(struct verdicts *all, const struct run_facts *run)
+{
+    bool done[RULE_N] = {false};
+    double left = 1;
+    for (struct verdict *v; (v = next_cause(all, run, done)) != NULL;) {
+        if (v->lost_share > left)
+            shrink(v, left / v->lost_share);
+        left = fmax(left - v->lost_share, 0);
+    }
 }
 
 /* ---- links ---- */
@@ -143,12 +220,30 @@ static bool happens_with(const struct finding *f, const struct finding *other)
            shared_ns(f, other) >= EXPLAINED_SHARE * whole_ns(f);
 }
 
+/* What lost next to nothing is not the reason for a large loss. */
+static bool is_large_enough(const struct finding *f, const struct finding *other)
+{
+    return isnan(f->lost_s) || isnan(other->lost_s) || other->lost_s >= EXPLAINED_LOST * f->lost_s;
+}
+
 static bool explains(const struct verdict *other, const struct finding *f)
 {
     for (size_t i = 0; other->state == RULE_ISSUE && i < other->n_findings; i++)
-        if (happens_with(f, &other->findings[i]))
+        if (happens_with(f, &other->findings[i]) && is_large_enough(f, &other->findings[i]))
             return true;
     return false;
+}
+
+/* What to do about a symptom is to cure its cause. */
+static void advise_cause(const struct verdict *v, struct finding *f)
+{
+    const char *names = f->n_explained_by ? f->explained_by[0] : "";
+    for (size_t i = 1; i < f->n_explained_by; i++)
+        names = arena_printf(v->arena, "%s%s%s", names, i + 1 < f->n_explained_by ? ", " : " and ",
+                             f->explained_by[i]);
+    if (f->n_explained_by)
+        f->advice = arena_printf(v->arena, "Begin with %s, which %s this.", names,
+                                 f->n_explained_by > 1 ? "explain" : "explains");
 }
 
 static void link_finding(struct verdicts *all, const struct verdict *v, struct finding *f)
@@ -163,17 +258,22 @@ static void link_finding(struct verdicts *all, const struct verdict *v, struct f
         for (size_t i = 0; i < n; i++)
             if (strcmp(rules[k]->name, names[i]) == 0 && explains(&all->v[k], f))
                 f->explained_by[f->n_explained_by++] = rules[k]->name;
+    advise_cause(v, f);
 }
 
 void verdicts_complete(struct verdicts *all, const struct engine *g, const struct run_facts *run)
 {
-    for (size_t k = 0; k < RULE_N; k++) {
-        struct verdict *v = &all->v[k];
-        sort_findings(v);
-        size_up(v, g, run);
-        v->severity = v->state == RULE_ISSUE ? severity_of(v) : SEVERITY_INFO;
-    }
     for (size_t k = 0; k < RULE_N; k++)
-        for (size_t i = 0; rules[k]->explained_by && i < all->v[k].n_findings; i++)
+        if (!rules[k]->summary) {
+            sort_findings(&all->v[k]);
+            size_up(&all->v[k], g, run);
+        }
+    for (size_t k = 0; k < RULE_N; k++)
+        for (size_t i = 0; !rules[k]->summary && rules[k]->explained_by && i < all->v[k].n_findings;
+             i++)
             link_finding(all, &all->v[k], &all->v[k].findings[i]);
+    for (size_t k = 0; k < RULE_N; k++)
+        if (!rules[k]->summary)
+            all->v[k].severity = severity_of(&all->v[k]);
+    share_the_loop(all, run);
 }

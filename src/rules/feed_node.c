@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "query/columns_ahead.h"
 #include "query/names.h"
+#include "query/step_async.h"
 
 /* ---- sweeps ---- */
 
@@ -168,13 +169,59 @@ int feed_facts(const struct feed *f, struct node_facts *facts, struct err *e)
     return rc;
 }
 
-static int feed_sweeps(struct engine *g, const struct feed *f, size_t node, const char *id,
-                       struct err *e)
+/* ---- times that do not count ---- */
+
+static void leave_out_step(struct engine *g, size_t node, const struct step *s)
 {
+    const struct time_range when = step_time(s);
+    if (s->disturbed)
+        engine_leave_out(g, node, &when, 1);
+}
+
+static void leave_out_steps(struct engine *g, size_t node, const struct rank_steps *r)
+{
+    struct step some[KEPT_ROWS];
+    for (size_t i = 0, n; !r->steps && i < r->n; i += n) {
+        n = rank_steps_read(r, i, some);
+        for (size_t k = 0; k < n; k++)
+            leave_out_step(g, node, &some[k]);
+    }
+    for (size_t i = 0; r->steps && i < r->n; i++)
+        leave_out_step(g, node, &r->steps[i]);
+}
+
+static void leave_out_windows(struct engine *g, size_t node, const struct node_events *x)
+{
+    struct named_event some[KEPT_ROWS];
+    for (size_t i = 0, n; i < x->n; i += n) {
+        n = node_events_read(x, i, some);
+        for (size_t k = 0; k < n; k++)
+            if (some[k].id == EV_DETAIL)
+                engine_leave_out(
+                    g, node, &(struct time_range){some[k].at, {some[k].at.ns + some[k].dur_ns}}, 1);
+    }
+}
+
+/* Our own detail windows, and the steps that they slow down. */
+static void leave_out(struct engine *g, const struct feed *f, size_t node, const char *id)
+{
+    for (size_t i = 0; i < f->steps->n_ranks; i++)
+        if (strcmp(f->steps->ranks[i].node, id) == 0)
+            leave_out_steps(g, node, &f->steps->ranks[i]);
+    for (size_t i = 0; i < f->steps->n_named; i++)
+        if (strcmp(f->steps->named[i].node, id) == 0)
+            leave_out_windows(g, node, &f->steps->named[i]);
+}
+
+static int feed_sweeps(struct engine *g, const struct feed *f, size_t node,
+                       const struct node_facts *facts, struct err *e)
+{
+    const char *id = facts->id;
     struct asks *a = xmalloc(sizeof *a);
     struct gpu_sweeps gpus[SIGHT_GPUS_MOST];
     struct columns *c = NULL;
     struct column_batch b;
+    leave_out(g, f, node, id);
     const int rc = open_columns(f, id, a, &c, e);
     struct columns_ahead *ahead = rc == 0 ? columns_ahead_open(c, f->alone) : NULL;
     while (rc == 0 && columns_ahead_next(ahead, &b)) {
@@ -190,25 +237,48 @@ static int feed_sweeps(struct engine *g, const struct feed *f, size_t node, cons
 
 /* ---- steps and events ---- */
 
-static void feed_rank(struct engine *g, size_t node, const struct rank_sight *sight,
-                      const struct rank_steps *r)
+/* Of a rank that works on a GPU: how long its iterations take, evened out. */
+static void find_pace(struct step_pace *p, const struct rank_steps *r)
 {
     struct step some[KEPT_ROWS];
-    for (size_t i = 0, n; !r->steps && i < r->n; i += n) {
-        n = rank_steps_read(r, i, some);
-        engine_steps(g, node, sight, some, n);
+    for (size_t i = 0, n; i < r->n; i += n) {
+        n = r->steps ? MIN_OF(r->n - i, (size_t)KEPT_ROWS) : rank_steps_read(r, i, some);
+        step_pace_see(p, r->steps ? r->steps + i : some, n);
     }
-    if (r->steps)
-        engine_steps(g, node, sight, r->steps, r->n);
+    step_pace_done(p);
 }
 
-static void feed_steps(struct engine *g, const struct feed *f, size_t node, const char *id)
+static void feed_rank(struct engine *g, size_t node, const struct rank_sight *sight,
+                      const struct rank_steps *r, bool on_gpu)
+{
+    struct step some[KEPT_ROWS];
+    struct step_pace pace = {0};
+    if (on_gpu)
+        find_pace(&pace, r);
+    for (size_t i = 0, n; i < r->n; i += n) {
+        if (r->steps) {
+            n = MIN_OF(r->n - i, (size_t)KEPT_ROWS);
+            memcpy(some, r->steps + i, n * sizeof *some);
+        } else {
+            n = rank_steps_read(r, i, some);
+        }
+        for (size_t k = 0; k < n; k++)
+            some[k].paced_ns = 0;
+        if (on_gpu)
+            step_pace_give(&pace, i, some, n);
+        engine_steps(g, node, sight, some, n);
+    }
+    step_pace_free(&pace);
+}
+
+static void feed_steps(struct engine *g, const struct feed *f, size_t node,
+                       const struct node_facts *facts)
 {
     for (size_t i = 0; i < f->steps->n_ranks; i++) {
         const struct rank_steps *r = &f->steps->ranks[i];
-        const struct rank_sight sight = {r->rank, r->process->device, r->process->pid};
-        if (strcmp(r->node, id) == 0)
-            feed_rank(g, node, &sight, r);
+        const struct rank_sight sight = {r->rank, r->process->device, r->process->pid, &r->gpu};
+        if (strcmp(r->node, facts->id) == 0)
+            feed_rank(g, node, &sight, r, facts->n_gpus > 0);
     }
 }
 
@@ -261,12 +331,12 @@ static void feed_told(struct engine *g, const struct feed *f, size_t node, const
     free(ranks);
 }
 
-static int feed_events(struct engine *g, const struct feed *f, size_t node, const char *id,
-                       struct err *e)
+static int feed_events(struct engine *g, const struct feed *f, size_t node,
+                       const struct node_facts *facts, struct err *e)
 {
     (void)e;
-    feed_steps(g, f, node, id);
-    feed_told(g, f, node, id);
+    feed_steps(g, f, node, facts);
+    feed_told(g, f, node, facts->id);
     return 0;
 }
 
@@ -274,7 +344,7 @@ int feed_node(struct engine *g, const struct feed *f, const struct node_facts *f
               enum feed_part part, struct err *e)
 {
     static int (*const feeds[FEED_PARTS])(struct engine *, const struct feed *, size_t,
-                                          const char *, struct err *) = {
+                                          const struct node_facts *, struct err *) = {
         [FEED_SWEEPS] = feed_sweeps, [FEED_EVENTS] = feed_events};
-    return feeds[part](g, f, engine_node(g, facts), facts->id, e);
+    return feeds[part](g, f, engine_node(g, facts), facts, e);
 }

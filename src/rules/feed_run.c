@@ -62,6 +62,48 @@ static struct rank_steps outermost(const struct rank_steps *r, struct arena *a)
     return out;
 }
 
+/* Where the first steps that are no warm-up begin. */
+struct steady {
+    bool trains;          /* a train step was seen */
+    int64_t train, other; /* INT64_MAX: none */
+};
+
+/* False: nothing more to learn from this rank. */
+static bool look_at_step(struct steady *x, const struct step *s)
+{
+    x->trains |= s->mode == MODE_TRAIN;
+    if (s->warmup)
+        return true;
+    int64_t *to = s->mode == MODE_TRAIN ? &x->train : &x->other;
+    *to = MIN_OF(*to, s->start.ns);
+    return s->mode != MODE_TRAIN;
+}
+
+static void look_at_rank(struct steady *x, const struct rank_steps *r)
+{
+    struct step some[KEPT_ROWS];
+    bool more = true;
+    for (size_t i = 0, n; more && i < r->n; i += n) {
+        n = r->steps ? MIN_OF(r->n - i, (size_t)KEPT_ROWS) : rank_steps_read(r, i, some);
+        const struct step *v = r->steps ? r->steps + i : some;
+        for (size_t k = 0; k < n && more; k++)
+            more = look_at_step(x, &v[k]);
+    }
+}
+
+/* With the first train step of any rank that is no warm-up; of a run that trains nothing, the first
+ * such step of any kind. When all are warm-up, the loop is over before it counts. */
+static wall_ns find_steady(const struct run_steps *steps, const struct run_phases *p)
+{
+    struct steady x = {.train = INT64_MAX, .other = INT64_MAX};
+    for (size_t i = 0; i < steps->n_ranks; i++)
+        look_at_rank(&x, &steps->ranks[i]);
+    if (!p->has_steps)
+        return (wall_ns){0};
+    const int64_t from = x.trains ? x.train : x.other;
+    return (wall_ns){MIN_OF(from, p->loop_end.ns)};
+}
+
 static int find_times(struct run *r, const struct feed *f, struct arena *a, struct run_facts *out,
                       struct err *e)
 {
@@ -86,7 +128,7 @@ static int find_times(struct run *r, const struct feed *f, struct arena *a, stru
         .job_end = phases.job_end,
         .loop_start = phases.loop_start,
         .loop_end = phases.loop_end,
-        .steady_start = phases.loop_start,
+        .steady_start = find_steady(f->steps, &phases),
     };
     return 0;
 }
@@ -121,7 +163,7 @@ static void work(struct crew *c, struct arena *results)
     for (size_t i; crew_next(c, &i);) {
         struct fed_part *p = &x->parts[i];
         p->engine = engine_open(x->feed->params);
-        engine_window(p->engine, run->loop_start, run->loop_end);
+        engine_window(p->engine, run->steady_start, run->loop_end);
         p->rc = feed_node(p->engine, x->feed, &x->checked->nodes[i / FEED_PARTS],
                           (enum feed_part)(i % FEED_PARTS), &p->e);
     }
@@ -155,7 +197,7 @@ static int judge(const struct feed *f, struct arena *a, struct checked *out, str
     struct crew facts = {.n = out->n_nodes, .each = 1, .work = work_facts, .ctx = &x};
     struct crew crew = {.n = n, .each = 1, .work = work, .ctx = &x};
     struct engine *all = engine_open(f->params);
-    engine_window(all, out->run.loop_start, out->run.loop_end);
+    engine_window(all, out->run.steady_start, out->run.loop_end);
     crew_run(&facts, a);
     int rc = first_error(x.parts, out->n_nodes, e);
     if (rc == 0) {

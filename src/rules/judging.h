@@ -7,10 +7,18 @@
 
 /* GPUs of all nodes. */
 size_t judge_gpus(const struct judge *j);
-double judge_loop_s(const struct judge *j);
+/* Where the loop begins that rules are about: after its warm-up, or with its first step where all
+ * of it is warm-up. */
+wall_ns judge_loop_start(const struct judge *j);
+double judge_counted_s(const struct judge *j); /* from there to the end of the loop */
+double judge_loop_s(const struct judge *j);    /* with its warm-up */
 double judge_job_s(const struct judge *j);
 /* "rank 3" */
 const char *rank_entity(const struct judge *j, const struct rank_sight *who);
+
+/* Of the verdicts by enum rule_id: the first rule that found what holds the run back, and more than
+ * a little; NULL: none did. Low use, and room for a larger batch, only say that there is room. */
+const char *held_back_by(const struct verdict *v);
 
 /* "47.5 ms", in the judge's arena. */
 const char *judge_time(const struct judge *j, double seconds);

@@ -57,13 +57,19 @@ static void put(struct longest *l, uint32_t most, const struct long_step *x)
     rise(l, l->n - 1);
 }
 
-void longest_add(struct longest *l, uint32_t most, const struct step *s)
+static uint32_t whole_us(int64_t ns)
 {
-    struct long_step x = {.start_ns = s->start.ns, .dur_ns = s->dur_ns, .number = s->number};
-    if (l->n == most && s->dur_ns < l->v[0].dur_ns) /* nearly always */
+    return (uint32_t)MIN_OF(MAX_OF(ns, 0) / NS_PER_US, (int64_t)UINT32_MAX);
+}
+
+void longest_add(struct longest *l, uint32_t most, const struct step *s, int64_t dur_ns)
+{
+    struct long_step x = {.start_ns = s->start.ns, .dur_ns = dur_ns, .number = s->number};
+    if (l->n == most && dur_ns < l->v[0].dur_ns) /* nearly always */
         return;
     for (size_t i = 0; i < STEP_PARTS_MOST; i++)
-        x.part_us[i] = (uint32_t)MIN_OF(MAX_OF(s->part_ns[i], 0) / NS_PER_US, (int64_t)UINT32_MAX);
+        x.part_us[i] = whole_us(s->part_ns[i]);
+    x.between_us = whole_us(s->between_ns);
     put(l, most, &x);
 }
 

@@ -8,7 +8,7 @@
 
 struct long_step {
     int64_t start_ns, dur_ns, number;
-    uint32_t part_us[STEP_PARTS_MOST];
+    uint32_t part_us[STEP_PARTS_MOST], between_us;
 };
 
 /* Zeroed: none yet. */
@@ -17,8 +17,8 @@ struct longest {
     uint32_t n, cap;
 };
 
-/* At most `most` are kept; of equal ones the earlier. */
-void longest_add(struct longest *l, uint32_t most, const struct step *s);
+/* At most `most` are kept; of equal ones the earlier. `dur_ns` is how long it counts for. */
+void longest_add(struct longest *l, uint32_t most, const struct step *s, int64_t dur_ns);
 /* `other` is empty afterwards. */
 void longest_join(struct longest *l, uint32_t most, struct longest *other);
 /* Those that took more than `over_ns`, in order of time. */

@@ -46,6 +46,7 @@ void *per_rank_see(struct per_rank *r, size_t size, const struct rank_sight *who
     r->v = xrealloc(r->v, r->n + 1, sizeof(void *));
     struct rank_head *h = r->v[r->n++] = xcalloc(1, size);
     h->who = *who;
+    h->who.gpu = NULL; /* it is not there for long */
     return settle(r, r->n - 1);
 }
 

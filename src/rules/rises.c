@@ -42,17 +42,22 @@ static int64_t begin_of(const struct rise_window *w, const struct rule_view *c)
     return c->from.ns + w->index * w->length_ns;
 }
 
-static void compare(struct rises *r, const struct rises_spec *spec, const struct rule_view *c,
-                    const struct rise_window *a, const struct rise_window *b)
+static void compare_any(struct rises *r, const struct rises_spec *spec, const struct rule_view *c,
+                        const struct rise_window *a, const struct rise_window *b)
 {
-    if (b->index != a->index + 1 || a->length_ns != b->length_ns || !is_full(a) || !is_full(b))
-        return;
     r->compared++;
     if (a->n == b->n && a->sum >= b->sum) /* no rise, which is what most are: spares divisions */
         return;
     const double before = mean_of(a), after = mean_of(b);
     if (after - before > c->p[spec->increase].v)
         put(r, &(struct rise){begin_of(a, c), begin_of(b, c) + b->length_ns, 1, before, after});
+}
+
+static void compare(struct rises *r, const struct rises_spec *spec, const struct rule_view *c,
+                    const struct rise_window *a, const struct rise_window *b)
+{
+    if (b->index == a->index + 1 && a->length_ns == b->length_ns && is_full(a) && is_full(b))
+        compare_any(r, spec, c, a, b);
 }
 
 /* A window that follows all others: the one before it has nothing to come. The first may yet grow
@@ -164,7 +169,7 @@ void rises_join(struct rises *r, const struct rises_spec *spec, const struct rul
 }
 
 struct rises rises_ended(const struct rises *r, const struct rises_spec *spec,
-                         const struct rule_view *c)
+                         const struct rule_view *c, bool short_ok)
 {
     struct rises out = {0};
     const uint32_t n = r->n_windows;
@@ -173,6 +178,8 @@ struct rises rises_ended(const struct rises *r, const struct rises_spec *spec,
     put_all(&out, r);
     if (n >= 3)
         compare(&out, spec, c, &r->w[n - 2], &r->w[n - 1]);
+    if (short_ok && out.compared == 0 && n >= 2 && r->w[n - 2].n && r->w[n - 1].n)
+        compare_any(&out, spec, c, &r->w[n - 2], &r->w[n - 1]);
     return out;
 }
 

@@ -42,9 +42,11 @@ void rises_add(struct rises *r, const struct rises_spec *spec, const struct rule
 /* `later` follows `r` and is empty afterwards. */
 void rises_join(struct rises *r, const struct rises_spec *spec, const struct rule_view *c,
                 struct rises *later);
-/* The same, with the pairs at both ends compared too. The copy is the caller's to free. */
+/* The same, with the pairs at both ends compared too. Of a run that ended before two windows next
+ * to each other were full, the last two are compared as they are: `short_ok`. The copy is the
+ * caller's to free. */
 struct rises rises_ended(const struct rises *r, const struct rises_spec *spec,
-                         const struct rule_view *c);
+                         const struct rule_view *c, bool short_ok);
 void rises_free(struct rises *r);
 
 #endif

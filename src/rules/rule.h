@@ -6,14 +6,22 @@
  * time can be joined. A state depends on what was seen alone, not on how it was cut: counts and
  * whole numbers, no floating sums. When somebody asks, the rule judges all its states together.
  *
- * Sweeps before the training loop, or while the rule is still patient, and those after the loop do
- * not reach a rule, unless it says .whole_job. */
+ * Sweeps before the training loop has its usual pace, or while the rule is still patient, those
+ * after the loop and those of our own detail windows do not reach a rule, unless it says
+ * .whole_job. Steps all do: step_is_steady says which of them a rule about the loop counts. */
 #ifndef RULES_RULE_H
 #define RULES_RULE_H
 
 #include "rules/params.h"
 #include "rules/sight.h"
 #include "rules/verdict.h"
+
+/* Of a step and what follows it until the next. */
+static inline struct time_range step_time(const struct step *s)
+{
+    const int64_t between = s->between_ns > 0 ? s->between_ns : 0;
+    return (struct time_range){s->start, {s->start.ns + s->dur_ns + between}};
+}
 
 #define RULE(id) RULE_##id,
 enum rule_id {
@@ -62,7 +70,9 @@ struct judge {
     const struct run_facts *run;
     const struct judged_node *nodes;
     size_t n_nodes;
-    struct arena *arena; /* for everything in the verdict */
+    const struct verdict *others; /* by enum rule_id, of rules that are no summary; NULL unless this
+                                     one is a summary */
+    struct arena *arena;          /* for everything in the verdict */
 };
 
 struct rule {

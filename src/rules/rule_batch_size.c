@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* BatchSize: CPU, GPU and GPU memory all have room, so the batch could be larger or the machine
- * smaller. Memory is what is occupied, not what the memory controller is busy with. */
+ * smaller. Memory is what is occupied; only of a run that does not have it, as those imported from
+ * SageMaker, what the memory controller was busy with, and the finding says so. */
 #include <math.h>
 
 #include "base/mem.h"
 #include "rules/boxes.h"
 #include "rules/enough.h"
+#include "rules/gpu_memory.h"
 #include "rules/per_gpu.h"
 #include "rules/shared.h"
 #include "rules/windows.h"
@@ -46,10 +48,16 @@ static unsigned classify(const struct readings *cols, const struct param_value *
 static const struct windows_spec spec = {
     .columns = COLUMNS, .points = WINDOW, .classify = classify};
 
+/* By one kind of memory. */
+struct use {
+    struct windows windows;
+    struct hist mem;
+};
+
 struct gpu {
     struct gpu_head head;
-    struct windows windows;
-    struct hist util, mem;
+    struct hist util;
+    struct use use[GPU_MEMORY_N]; /* none of MEMORY_OF_JOB: others may fill the GPU as well */
 };
 
 struct state {
@@ -58,22 +66,31 @@ struct state {
     int64_t batch; /* samples of the largest training step; 0: not known */
 };
 
+/* As long as the better kind was not read. */
+static void see_gpu(struct gpu *g, const struct rule_view *c, const struct sweeps *s, size_t i)
+{
+    const float *cols[COLUMNS] = {s->v[SIG_CPU], s->gpus[i].v[GPU_SIG_UTIL]};
+    if (!cols[COL_CPU] || !cols[COL_GPU])
+        return;
+    shared_hist(s, cols[COL_GPU], &g->util);
+    for (enum gpu_memory k = MEMORY_OF_DEVICE; k < GPU_MEMORY_N; k++) {
+        cols[COL_MEM] = gpu_memory_column(k, s, i, c->node, NULL);
+        if (cols[COL_MEM]) {
+            windows_add(&g->use[k].windows, &spec, c, s, cols);
+            shared_hist(s, cols[COL_MEM], &g->use[k].mem);
+        }
+        if (g->use[k].mem.n)
+            return;
+    }
+}
+
 static void sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
 {
     struct state *t = state;
-    const float *cpu = s->v[SIG_CPU];
     per_gpu_see(&t->gpus, sizeof(struct gpu), s);
-    shared_hist(s, cpu, &t->cpu);
-    for (size_t i = 0; i < s->n_gpus; i++) {
-        struct gpu *g = per_gpu_at(&t->gpus, i);
-        const float *const cols[COLUMNS] = {cpu, s->gpus[i].v[GPU_SIG_UTIL],
-                                            s->gpus[i].v[GPU_SIG_MEM]};
-        if (!cols[COL_CPU] || !cols[COL_GPU] || !cols[COL_MEM])
-            continue;
-        windows_add(&g->windows, &spec, c, s, cols);
-        shared_hist(s, cols[COL_GPU], &g->util);
-        shared_hist(s, cols[COL_MEM], &g->mem);
-    }
+    shared_hist(s, s->v[SIG_CPU], &t->cpu);
+    for (size_t i = 0; i < s->n_gpus; i++)
+        see_gpu(per_gpu_at(&t->gpus, i), c, s, i);
 }
 
 static void steps(void *state, const struct rule_view *c, const struct rank_sight *r,
@@ -83,16 +100,18 @@ static void steps(void *state, const struct rule_view *c, const struct rank_sigh
     (void)c;
     (void)r;
     for (size_t i = 0; i < n; i++)
-        if (v[i].mode == MODE_TRAIN)
+        if (v[i].mode == MODE_TRAIN && step_is_steady(&v[i]))
             t->batch = MAX_OF(t->batch, v[i].batch);
 }
 
 static void join_gpu(void *own, const struct rule_view *c, void *its)
 {
     struct gpu *a = own, *b = its;
-    windows_join(&a->windows, &spec, c, &b->windows);
     hist_join(&a->util, &b->util);
-    hist_join(&a->mem, &b->mem);
+    for (size_t k = 0; k < GPU_MEMORY_N; k++) {
+        windows_join(&a->use[k].windows, &spec, c, &b->use[k].windows);
+        hist_join(&a->use[k].mem, &b->use[k].mem);
+    }
 }
 
 static void join(void *state, const struct rule_view *c, void *later)
@@ -105,7 +124,8 @@ static void join(void *state, const struct rule_view *c, void *later)
 
 static void free_gpu(void *own)
 {
-    windows_free(&((struct gpu *)own)->windows);
+    for (size_t k = 0; k < GPU_MEMORY_N; k++)
+        windows_free(&((struct gpu *)own)->use[k].windows);
 }
 
 static void free_state(void *state)
@@ -115,17 +135,27 @@ static void free_state(void *state)
 
 /* ---- judging ---- */
 
+static enum gpu_memory memory_of(const struct gpu *g)
+{
+    return g->use[MEMORY_OF_DEVICE].mem.n ? MEMORY_OF_DEVICE : MEMORY_ACTIVITY;
+}
+
+static const struct hist *mem_of(const struct gpu *g)
+{
+    return &g->use[memory_of(g)].mem;
+}
+
 /* As if all memory in use grew with the batch: weights do not, so there is room for at least this.
- */
+ * How busy the controller is says nothing about that. */
 static double batch_factor(const struct gpu *g)
 {
-    const double most = hist_max(&g->mem);
-    return most > 0 ? fmax(MEM_AIM / most, 1) : NAN;
+    const double most = hist_max(mem_of(g));
+    return most > 0 && memory_of(g) == MEMORY_OF_DEVICE ? fmax(MEM_AIM / most, 1) : NAN;
 }
 
 static void advise(struct verdict *v, struct finding *f, const struct state *t, const struct gpu *g)
 {
-    const double factor = batch_factor(g), room = 100 - hist_max(&g->mem);
+    const double factor = batch_factor(g), room = 100 - hist_max(mem_of(g));
     const int decimals = factor < 10;
     if (isnan(factor))
         finding_advise(v, f, "Use a larger batch, or a smaller or fewer machines.");
@@ -145,10 +175,12 @@ static void advise(struct verdict *v, struct finding *f, const struct state *t, 
 static void add_numbers(struct verdict *v, struct finding *f, const struct state *t,
                         const struct gpu *g)
 {
+    const bool occupied = memory_of(g) == MEMORY_OF_DEVICE;
+    const double p95 = hist_quantile(mem_of(g), 0.95);
     finding_number(v, f, "cpu_p95", hist_quantile(&t->cpu, 0.95), "%");
     finding_number(v, f, "gpu_p95", hist_quantile(&g->util, 0.95), "%");
-    finding_number(v, f, "gpu_memory_p95", hist_quantile(&g->mem, 0.95), "%");
-    finding_number(v, f, "gpu_memory_free", 100 - hist_max(&g->mem), "%");
+    finding_number(v, f, occupied ? "gpu_memory_p95" : "gpu_memory_activity_p95", p95, "%");
+    finding_number(v, f, "gpu_memory_free", occupied ? 100 - hist_max(mem_of(g)) : NAN, "%");
     finding_number(v, f, "batch_factor", batch_factor(g), "");
     finding_number(v, f, "batch", t->batch > 0 ? (double)t->batch : NAN, "samples");
 }
@@ -163,10 +195,13 @@ static void find(const struct judge *j, const struct judged_node *node, const st
     finding_when(v, f, episodes_ranges(e, j->arena), e->n);
     finding_say(v, f,
                 "%s has room in everything: the 95th percentile of its utilization is %.0f %% "
-                "(threshold %g), of its memory %.0f %% (threshold %g), of the node's CPU %.0f %% "
+                "(threshold %g), of its %s %.0f %% (threshold %g), of the node's CPU %.0f %% "
                 "(threshold %g)",
                 g->head.entity, hist_quantile(&g->util, 0.95), j->p[GPU_P95].v,
-                hist_quantile(&g->mem, 0.95), j->p[MEM_P95].v, hist_quantile(&t->cpu, 0.95),
+                memory_of(g) == MEMORY_OF_DEVICE
+                    ? "memory"
+                    : "memory controller activity, which is what SageMaker recorded,",
+                hist_quantile(mem_of(g), 0.95), j->p[MEM_P95].v, hist_quantile(&t->cpu, 0.95),
                 j->p[CPU_P95].v);
     advise(v, f, t, g);
     f->refute = "a larger batch that takes as much longer per step as it is larger";
@@ -183,7 +218,7 @@ static uint64_t judge_gpu(const struct judge *j, const struct judged_node *node,
                           const struct gpu *g, struct verdict *out)
 {
     struct windows w =
-        windows_ended(&g->windows, &spec, j->p, node->from, j->run->ended && j->run->has_steps);
+        windows_ended(&g->use[memory_of(g)].windows, &spec, j->p, node->from, j->run->ended);
     const uint64_t judged = w.judged - w.in_class[NOT_READ];
     if (w.episodes[ROOM].n)
         find(j, node, g, &w, out);
@@ -201,11 +236,14 @@ static uint64_t judge_node(const struct judge *j, const struct judged_node *node
         verdict_plot(out, PLOT_BOX, arena_printf(j->arena, "Use of %s", node->facts->id), "%");
     for (size_t k = 0; k < t->gpus.n; k++) {
         const struct gpu *g = per_gpu_at(&t->gpus, k);
-        if (!gpu_was_used(&g->head) || g->util.n == 0 || g->mem.n == 0 || t->cpu.n == 0)
+        if (!gpu_was_used(&g->head) || g->util.n == 0 || mem_of(g)->n == 0 || t->cpu.n == 0)
             continue;
         used = true;
         plot_box(out, box, g->head.entity, &g->util);
-        plot_box(out, box, arena_printf(j->arena, "%s memory", g->head.entity), &g->mem);
+        plot_box(out, box,
+                 arena_printf(j->arena, "%s memory%s", g->head.entity,
+                              memory_of(g) == MEMORY_OF_DEVICE ? "" : " controller"),
+                 mem_of(g));
         judged += judge_gpu(j, node, g, out);
     }
     if (used)
@@ -225,19 +263,25 @@ static void judge(const struct judge *j, struct verdict *out)
     }
     if (judged)
         return;
-    const int64_t window = param_points(&j->p[WINDOW], MAX_OF(j->nodes[0].facts->period_ns, 1));
-    if (!judge_is_short(j, (uint64_t)window, out))
+    const uint64_t needed =
+        windows_needed(&j->p[WINDOW], j->nodes[0].facts->period_ns, j->run->ended);
+    if (!judge_is_short(j, needed, out))
         verdict_not_evaluated(out,
                               "no GPU in use told its utilization and memory along with the CPU");
 }
 
-static const char *const explained_by[] = {"CPUBottleneck", "IOBottleneck", "Dataloader", NULL};
+/* Low use has causes that a larger batch does not cure, and a job that leaks must not grow. */
+static const char *const explained_by[] = {
+    "CPUBottleneck", "IOBottleneck", "Dataloader",  "CheckpointStall",   "EvalHeavy",
+    "SyncBound",     "HostBound",    "CompileTime", "GPUMemoryIncrease", NULL};
 
 const struct rule rule_batch_size = {
     .name = "BatchSize",
     .title = "Room for a larger batch",
-    .description = "Checks whether CPU, GPU and GPU memory all have room over a window of the "
-                   "training loop, by their 95th percentiles. Memory is what is occupied.",
+    .description =
+        "Checks whether CPU, GPU and GPU memory all have room over a window of the "
+        "training loop, by their 95th percentiles. Memory is what is occupied; where that is "
+        "not recorded, as in runs of SageMaker, how busy its controller is.",
     .recommendation = "Use a larger batch, or a smaller or fewer machines.",
     .params = params,
     .patience = PATIENCE,

@@ -15,6 +15,9 @@ static const struct param params[] = {
     {0},
 };
 
+/* One checkpoint says nothing about how often they are saved, unless it is a long one. */
+static const double ALONE_S = 60;
+
 struct save {
     int64_t at_ns, dur_ns;
 };
@@ -106,12 +109,12 @@ struct saved {
 
 static struct saved saved_by(const struct judge *j, const struct rank *r)
 {
-    const double loop_s = judge_loop_s(j);
+    const double loop_s = judge_counted_s(j);
     struct saved x = {.rank = r, .n = r->n};
     int64_t ns = r->sum_ns;
     uint64_t early = 0;
     while (early < MIN_OF(r->n, (uint64_t)FIRST_KEPT) &&
-           r->first[early].at_ns < j->run->loop_start.ns)
+           r->first[early].at_ns < judge_loop_start(j).ns)
         ns -= r->first[early++].dur_ns;
     const bool behind = r->n > early && r->last.at_ns >= j->run->loop_end.ns;
     x.n -= early + behind;
@@ -129,10 +132,10 @@ static void find(const struct judge *j, struct verdict *v, const struct judged_n
     finding_when(v, f, episodes_ranges(&x->rank->when, j->arena), x->rank->when.n);
     finding_say(
         v, f,
-        "%llu checkpoints took %s, %.1f %% of the training loop (threshold %g), %s each, the "
+        "%llu checkpoint%s took %s, %.1f %% of the training loop (threshold %g), %s each, the "
         "longest %s",
-        (unsigned long long)x->n, judge_time(j, x->s), x->share * 100, j->p[THRESHOLD].v,
-        judge_time(j, mean_s), judge_time(j, (double)x->rank->longest_ns / 1e9));
+        (unsigned long long)x->n, x->n == 1 ? "" : "s", judge_time(j, x->s), x->share * 100,
+        j->p[THRESHOLD].v, judge_time(j, mean_s), judge_time(j, (double)x->rank->longest_ns / 1e9));
     if (isnan(times))
         finding_advise(v, f, "Save in the background.");
     else
@@ -165,11 +168,14 @@ static void judge(const struct judge *j, struct verdict *out)
             most = x.s > most.s ? x : most;
         }
         worst = fmax(worst, most.share);
-        if (most.rank && most.share * 100 > j->p[THRESHOLD].v)
+        if (most.rank && most.share * 100 > j->p[THRESHOLD].v && (most.n > 1 || most.s >= ALONE_S))
             find(j, out, &j->nodes[i], &most);
     }
     if (out->state == RULE_CLEAR && out->datapoints == 0)
         verdict_why(out, "no checkpoint was saved in the training loop");
+    else if (out->state == RULE_CLEAR && worst * 100 > j->p[THRESHOLD].v)
+        verdict_why(out, "one checkpoint took %.1f %% of the training loop, too few to judge by",
+                    worst * 100);
     else if (out->state == RULE_CLEAR)
         verdict_why(out, "checkpoints took %.1f %% of the training loop", worst * 100);
 }
@@ -177,7 +183,8 @@ static void judge(const struct judge *j, struct verdict *out)
 const struct rule rule_checkpoint_stall = {
     .name = "CheckpointStall",
     .title = "Checkpoints hold training up",
-    .description = "Checks how much of the training loop goes into saving checkpoints.",
+    .description = "Checks how much of the training loop goes into saving checkpoints, from two of "
+                   "them on, or from one that takes a minute.",
     .recommendation = "Save less often, or in the background.",
     .params = params,
     .patience = -1,

@@ -2,7 +2,8 @@
 /* Dataloader: the training loop waits for its data, or too many processes make it.
  *
  * How long the loop waits is known, so the number of loader processes is judged by it: few of them
- * are an issue only when somebody waits, or when it is not known whether anybody does. */
+ * are an issue only when somebody waits, or when it is not known whether anybody does. A GPU that
+ * is busy all the time does not wait for data, whatever the host does meanwhile. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,9 @@
 #include "rules/at_once.h"
 #include "rules/episodes.h"
 #include "rules/judging.h"
+#include "rules/per_gpu.h"
 #include "rules/per_rank.h"
+#include "rules/shared.h"
 
 enum { MIN_SHARE, MAX_SHARE, WAIT };
 
@@ -22,9 +25,12 @@ static const struct param params[] = {
                    "more loader processes at work at once than this share of the cores are too "
                    "many"},
     [WAIT] = {"wait_threshold", 20, 0, 100, PARAM_PERCENT,
-              "share of training steps that may be waiting for data"},
+              "share of training iterations that may be waiting for data"},
     {0},
 };
+
+/* A GPU that is busier than this waits for nothing; percent. */
+static const double BUSY = 90;
 
 enum { STEPS_LEAST = 10, PIDS_MOST = 1024 };
 
@@ -42,13 +48,19 @@ struct fact {
 struct rank {
     struct rank_head head;
     uint64_t steps;
-    int64_t step_ns, wait_ns; /* of training steps */
+    int64_t step_ns, wait_ns; /* of training iterations */
     bool told_data;           /* anybody told of waiting at all */
     struct episodes when;
 };
 
+struct gpu {
+    struct gpu_head head;
+    struct hist util;
+};
+
 struct state {
     struct per_rank ranks;
+    struct per_gpu gpus;
     struct fact facts[FACT_N];
     uint64_t starts, asked,
         empty; /* loaders begun; looks at the queue, of them with nothing ready */
@@ -69,20 +81,41 @@ static size_t data_part(void)
     return i;
 }
 
+static void sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
+{
+    struct state *t = state;
+    (void)c;
+    per_gpu_see(&t->gpus, sizeof(struct gpu), s);
+    for (size_t i = 0; i < s->n_gpus; i++)
+        shared_hist(s, s->gpus[i].v[GPU_SIG_UTIL], &((struct gpu *)per_gpu_at(&t->gpus, i))->util);
+}
+
+static void join_gpu(void *own, const struct rule_view *c, void *its)
+{
+    (void)c;
+    hist_join(&((struct gpu *)own)->util, &((struct gpu *)its)->util);
+}
+
+/* Of an iteration, or of the step where it has no end. */
+static int64_t length_of(const struct step *s)
+{
+    return MAX_OF(step_iteration_ns(s), s->dur_ns);
+}
+
 static void steps(void *state, const struct rule_view *c, const struct rank_sight *r,
                   const struct step *v, size_t n)
 {
     struct rank *own = per_rank_see(&((struct state *)state)->ranks, sizeof *own, r);
     const size_t data = data_part();
     for (size_t i = 0; i < n; i++) {
-        if (v[i].mode != MODE_TRAIN || v[i].cut)
+        if (v[i].mode != MODE_TRAIN || !step_is_steady(&v[i]))
             continue;
         own->steps++;
-        own->step_ns += v[i].dur_ns;
+        own->step_ns += length_of(&v[i]);
         own->wait_ns += v[i].part_ns[data];
         own->told_data |= v[i].part_ns[data] > 0;
-        if ((double)v[i].part_ns[data] * 100 > c->p[WAIT].v * (double)v[i].dur_ns)
-            episodes_add(&own->when, v[i].start, v[i].dur_ns);
+        if ((double)v[i].part_ns[data] * 100 > c->p[WAIT].v * (double)length_of(&v[i]))
+            episodes_add(&own->when, v[i].start, length_of(&v[i]));
     }
 }
 
@@ -150,6 +183,7 @@ static void free_state(void *state)
 {
     struct state *t = state;
     per_rank_free(&t->ranks, free_rank);
+    per_gpu_free(&t->gpus, NULL);
     at_once_free(&t->at_once);
     free(t->pids);
 }
@@ -157,7 +191,7 @@ static void free_state(void *state)
 static void join(void *state, const struct rule_view *c, void *later)
 {
     struct state *a = state, *b = later;
-    (void)c;
+    per_gpu_join(&a->gpus, &b->gpus, c, join_gpu);
     per_rank_join(&a->ranks, sizeof(struct rank), &b->ranks, join_rank, free_rank);
     for (size_t k = 0; k < FACT_N; k++)
         see_fact(&a->facts[k], &b->facts[k]);
@@ -178,8 +212,9 @@ struct seen {
     const struct judged_node *node;
     const struct state *t;
     const struct rank *worst; /* of its ranks; NULL: none has steps enough */
-    double wait;              /* its share of step time; NAN: nobody told */
-    double step_s;            /* mean */
+    double wait;              /* its share of iterations; NAN: nobody told */
+    double step_s;            /* mean iteration */
+    double gpu;               /* mean utilization of the GPUs in use, percent; NAN: none known */
     double at_once;           /* NAN: nobody told of fetches */
     double cores;             /* 0: not known */
 };
@@ -189,10 +224,24 @@ static double wait_of(const struct rank *r)
     return r->told_data && r->step_ns > 0 ? (double)r->wait_ns / (double)r->step_ns : NAN;
 }
 
+static double gpu_use(const struct state *t)
+{
+    double sum = 0, n = 0;
+    for (size_t i = 0; i < t->gpus.n; i++) {
+        const struct gpu *g = per_gpu_at(&t->gpus, i);
+        if (gpu_was_used(&g->head) && g->util.n) {
+            sum += hist_mean(&g->util);
+            n++;
+        }
+    }
+    return n > 0 ? sum / n : NAN;
+}
+
 static struct seen look(const struct judged_node *node)
 {
     const struct state *t = node->state;
     struct seen x = {.node = node, .t = t, .wait = NAN, .step_s = NAN, .at_once = NAN};
+    x.gpu = gpu_use(t);
     for (size_t i = 0; i < t->ranks.n; i++) {
         const struct rank *r = t->ranks.v[i];
         if (r->steps < STEPS_LEAST || (x.worst && !(wait_of(r) > x.wait)))
@@ -297,6 +346,7 @@ static void add_numbers(struct verdict *v, struct finding *f, const struct seen 
     const struct state *t = x->t;
     finding_number(v, f, "wait_share", x->wait * 100, "%");
     finding_number(v, f, "step", x->step_s, "s");
+    finding_number(v, f, "gpu_mean", x->gpu, "%");
     finding_number(v, f, "at_once", x->at_once, "");
     finding_number(v, f, "cores", x->cores > 0 ? x->cores : NAN, "");
     finding_number(v, f, "num_workers",
@@ -312,7 +362,7 @@ static void find_waiting(const struct judge *j, struct verdict *v, const struct 
     const char *loaders = loaders_text(j, x);
     struct finding *f = verdict_find(v, x->node->facts->id, rank_entity(j, &x->worst->head.who));
     finding_when(v, f, episodes_ranges(&x->worst->when, j->arena), x->worst->when.n);
-    finding_say(v, f, "loader wait is %.0f %% of the step (threshold %g), %s of %s%s%s",
+    finding_say(v, f, "loader wait is %.0f %% of the iteration (threshold %g), %s of %s%s%s",
                 x->wait * 100, j->p[WAIT].v, judge_time(j, x->wait * x->step_s),
                 judge_time(j, x->step_s), *loaders ? "; " : "", loaders);
     advise_waiting(j, v, f, x);
@@ -324,7 +374,7 @@ static void find_waiting(const struct judge *j, struct verdict *v, const struct 
 static void find_count(const struct judge *j, struct verdict *v, const struct seen *x, bool many)
 {
     struct finding *f = verdict_find(v, x->node->facts->id, "");
-    finding_when(v, f, &(struct time_range){j->run->loop_start, j->run->loop_end}, 1);
+    finding_when(v, f, &(struct time_range){judge_loop_start(j), j->run->loop_end}, 1);
     finding_say(v, f, "%.1f loader processes are at work at once, %.0f %% of %.0f cores (%s %g)",
                 x->at_once, 100 * x->at_once / x->cores, x->cores, many ? "at most" : "at least",
                 many ? j->p[MAX_SHARE].v : j->p[MIN_SHARE].v);
@@ -339,22 +389,24 @@ static void find_count(const struct judge *j, struct verdict *v, const struct se
 
 static void judge_node(const struct judge *j, const struct seen *x, struct verdict *out)
 {
-    const bool many = is_many(x, j->p);
-    if (x->worst && waits(x, j->p))
+    const bool many = is_many(x, j->p), busy = x->gpu > BUSY;
+    if (!x->worst)
+        return;
+    if (waits(x, j->p) && !busy)
         find_waiting(j, out, x);
-    else if (many || (isnan(x->wait) && is_few(x, j->p)))
+    else if (many || (isnan(x->wait) && is_few(x, j->p) && !busy))
         find_count(j, out, x, many);
     else
         return;
     const struct finding *f = &out->findings[out->n_findings - 1];
     out->triggered++;
-    out->violations += x->worst ? x->worst->when.n : 1;
+    out->violations += MAX_OF(x->worst->when.n, 1u);
     out->last_triggered.ns = MAX_OF(out->last_triggered.ns, f->end.ns);
 }
 
 static void plot_waits(const struct judge *j, struct verdict *out)
 {
-    struct plot *p = verdict_plot(out, PLOT_BARS, "Loader wait, share of training steps", "%");
+    struct plot *p = verdict_plot(out, PLOT_BARS, "Loader wait, share of training iterations", "%");
     for (size_t i = 0; i < j->n_nodes; i++) {
         const struct state *t = j->nodes[i].state;
         for (size_t k = 0; k < t->ranks.n; k++) {
@@ -368,13 +420,14 @@ static void plot_waits(const struct judge *j, struct verdict *out)
 
 static void judge(const struct judge *j, struct verdict *out)
 {
-    double worst = NAN;
+    double worst = NAN, busiest = NAN;
     bool known = false;
     for (size_t i = 0; i < j->n_nodes; i++) {
         const struct seen x = look(&j->nodes[i]);
+        busiest = fmax(busiest, x.gpu);
         for (size_t k = 0; k < x.t->ranks.n; k++)
             out->datapoints += ((const struct rank *)x.t->ranks.v[k])->steps;
-        known |= !isnan(x.wait) || (!isnan(x.at_once) && x.cores > 0);
+        known |= x.worst && (!isnan(x.wait) || (!isnan(x.at_once) && x.cores > 0));
         worst = fmax(worst, x.wait);
         judge_node(j, &x, out);
     }
@@ -386,16 +439,21 @@ static void judge(const struct judge *j, struct verdict *out)
         return;
     }
     plot_waits(j, out);
-    if (out->state == RULE_CLEAR && !isnan(worst))
-        verdict_why(out, "loader wait is %.1f %% of the step", worst * 100);
+    if (out->state != RULE_CLEAR)
+        return;
+    if (worst * 100 > j->p[WAIT].v)
+        verdict_why(out, "loader wait is %.1f %% of the iteration, but the GPUs are %.0f %% busy",
+                    worst * 100, busiest);
+    else if (!isnan(worst))
+        verdict_why(out, "loader wait is %.1f %% of the iteration", worst * 100);
 }
 
-static const char *const explained_by[] = {"CPUBottleneck", "IOBottleneck", NULL};
+static const char *const explained_by[] = {"IOBottleneck", NULL};
 
 const struct rule rule_dataloader = {
     .name = "Dataloader",
     .title = "Training waits for data",
-    .description = "Checks how much of a training step is waiting for data, and whether the "
+    .description = "Checks how much of a training iteration is waiting for data, and whether the "
                    "loader's processes suit the machine.",
     .recommendation = "Use more loader processes, prefetch batches, pin memory, and keep workers "
                       "between epochs.",
@@ -404,6 +462,7 @@ const struct rule rule_dataloader = {
     .needs = NEEDS_STEPS,
     .explained_by = explained_by,
     .state_size = sizeof(struct state),
+    .sweeps = sweeps,
     .steps = steps,
     .told = told,
     .join = join,

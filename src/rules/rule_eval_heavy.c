@@ -25,7 +25,8 @@ struct rank {
     struct rank_head head;
     uint64_t steps;
     bool trains;
-    struct evals before; /* its first training step: a look that belongs to getting ready */
+    struct evals before; /* its first training step that is no warm-up: a look that belongs to
+                            getting ready */
     struct evals evals;
 };
 
@@ -43,8 +44,8 @@ static void steps(void *state, const struct rule_view *c, const struct rank_sigh
     (void)c;
     for (size_t i = 0; i < n; i++) {
         own->steps += !v[i].cut;
-        own->trains |= v[i].mode == MODE_TRAIN;
-        if (v[i].mode == MODE_TRAIN || v[i].cut)
+        own->trains |= v[i].mode == MODE_TRAIN && !v[i].warmup;
+        if (v[i].mode == MODE_TRAIN || v[i].cut || v[i].disturbed)
             continue;
         struct evals *e = own->trains ? &own->evals : &own->before;
         e->n++;
@@ -100,10 +101,10 @@ static void find(const struct judge *j, struct verdict *v, const struct judged_n
                  const struct rank *r)
 {
     const struct evals *x = evals_of(r);
-    const double s = (double)x->ns / 1e9, share = s / judge_loop_s(j),
+    const double s = (double)x->ns / 1e9, share = s / judge_counted_s(j),
                  limit = j->p[THRESHOLD].v / 100;
     /* n times as rare an evaluation is a share of s/n of (loop - s + s/n). */
-    const double times = ceil(s * (1 - limit) / fmax(limit * (judge_loop_s(j) - s), 1e-9));
+    const double times = ceil(s * (1 - limit) / fmax(limit * (judge_counted_s(j) - s), 1e-9));
     struct finding *f = verdict_find(v, node->facts->id, rank_entity(j, &r->head.who));
     finding_when(v, f, episodes_ranges(&x->when, j->arena), x->when.n);
     finding_say(v, f,
@@ -118,7 +119,7 @@ static void find(const struct judge *j, struct verdict *v, const struct judged_n
     finding_number(v, f, "eval_share", share * 100, "%");
     finding_number(v, f, "eval", s, "s");
     finding_number(v, f, "eval_steps", (double)x->n, "");
-    f->lost_s = s - limit * judge_loop_s(j); /* up to the threshold it is what was wanted */
+    f->lost_s = s;
     f->lost_gpu_s = node->facts->n_gpus ? f->lost_s * (double)node->facts->n_gpus : NAN;
     v->triggered++;
     v->violations += x->n;
@@ -128,7 +129,7 @@ static void find(const struct judge *j, struct verdict *v, const struct judged_n
 static void judge(const struct judge *j, struct verdict *out)
 {
     double worst = 0;
-    if (judge_loop_s(j) <= 0) {
+    if (judge_counted_s(j) <= 0) {
         verdict_not_evaluated(out, "the training loop has no length yet");
         return;
     }
@@ -140,7 +141,7 @@ static void judge(const struct judge *j, struct verdict *out)
             out->datapoints += r->steps;
             most = !most || evals_of(r)->ns > evals_of(most)->ns ? r : most;
         }
-        const double share = most ? (double)evals_of(most)->ns / 1e9 / judge_loop_s(j) : 0;
+        const double share = most ? (double)evals_of(most)->ns / 1e9 / judge_counted_s(j) : 0;
         worst = fmax(worst, share);
         if (most && share * 100 > j->p[THRESHOLD].v)
             find(j, out, &j->nodes[i], most);
@@ -152,7 +153,8 @@ static void judge(const struct judge *j, struct verdict *out)
 const struct rule rule_eval_heavy = {
     .name = "EvalHeavy",
     .title = "Much evaluation",
-    .description = "Checks how much of the training loop goes into evaluation.",
+    .description = "Checks how much of the training loop goes into evaluation. Above the threshold "
+                   "all of it counts as lost.",
     .recommendation = "Evaluate less often, or on less data.",
     .params = params,
     .patience = -1,

@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GPUMemoryIncrease: the memory in use of a GPU goes up, in steps or as a steady climb. */
+/* GPUMemoryIncrease: the memory in use of a GPU goes up, in steps or as a steady climb.
+ *
+ * It is the job's own memory that counts, where that is known: another process that frees memory
+ * would hide a leak, and one that takes some is none. The driver tells it, else the allocator of
+ * each rank; only then the memory in use on the device is looked at. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/mem.h"
 #include "rules/boxes.h"
 #include "rules/enough.h"
+#include "rules/gpu_memory.h"
+#include "rules/judging.h"
 #include "rules/per_gpu.h"
+#include "rules/per_rank.h"
 #include "rules/rises.h"
 #include "rules/shared.h"
 #include "rules/trend.h"
+#include "rules/values.h"
 
 enum { INCREASE, PATIENCE, WINDOW };
 
@@ -30,68 +39,165 @@ enum { FINDINGS_MOST = 10 };
 #define SCALE      10.0f /* of trends: tenths of a percent */
 #define NEAR_LIMIT 90    /* percent */
 
-struct gpu {
-    struct gpu_head head;
+#define MIB 1048576
+
+/* Readings of the job's memory, which is read rarely, from which it says more than that of the
+ * device. */
+enum { JOB_LEAST = 3 };
+/* Readings through which a line says something. */
+enum { CLIMB_LEAST = 5 };
+
+/* The course of one kind of memory. */
+struct course {
     struct rises rises;
     struct trend trend;
     struct hist mem;
 };
 
+struct gpu {
+    struct gpu_head head;
+    struct course course[GPU_MEMORY_N];
+    float total; /* bytes; 0: not known */
+};
+
+/* What the allocator of a rank said that tensors hold. */
+struct rank {
+    struct rank_head head;
+    struct trend mib;
+    uint64_t n;
+};
+
 struct state {
     struct per_gpu gpus;
+    struct per_rank ranks;
 };
+
+/* What is made for this rule alone is shared with none. */
+static void see_course(struct course *k, const struct rule_view *c, const struct sweeps *s,
+                       const float *mem, bool made)
+{
+    struct sweeps own = *s;
+    own.shared = made ? NULL : s->shared;
+    rises_add(&k->rises, &spec, c, &own, mem);
+    trend_add(&k->trend, s->at, mem, s->n, SCALE);
+    shared_hist(&own, mem, &k->mem);
+}
+
+/* Activity only as long as nothing better was read. */
+static void see_gpu(struct gpu *g, const struct rule_view *c, const struct sweeps *s, size_t i,
+                    float *room)
+{
+    g->total = values_highest(s->gpus[i].v[GPU_SIG_MEM_TOTAL], s->n, g->total);
+    for (enum gpu_memory k = 0; k < GPU_MEMORY_N; k++) {
+        const float *mem = gpu_memory_column(k, s, i, c->node, room);
+        if (mem)
+            see_course(&g->course[k], c, s, mem, mem == room);
+        if (k == MEMORY_OF_DEVICE && g->course[k].mem.n)
+            return;
+    }
+}
 
 static void sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
 {
     struct state *t = state;
+    float *room = xcalloc(s->n + 1, sizeof *room);
     per_gpu_see(&t->gpus, sizeof(struct gpu), s);
-    for (size_t i = 0; i < s->n_gpus; i++) {
-        struct gpu *g = per_gpu_at(&t->gpus, i);
-        const float *mem = s->gpus[i].v[GPU_SIG_MEM];
-        if (!mem)
+    for (size_t i = 0; i < s->n_gpus; i++)
+        see_gpu(per_gpu_at(&t->gpus, i), c, s, i, room);
+    free(room);
+}
+
+static void told(void *state, const struct rule_view *c, const struct told *v, size_t n)
+{
+    struct state *t = state;
+    for (size_t i = 0; i < n; i++) {
+        if (v[i].id != EV_CUDA_ALLOCATED || v[i].at.ns < c->from.ns)
             continue;
-        rises_add(&g->rises, &spec, c, s, mem);
-        trend_add(&g->trend, s->at, mem, s->n, SCALE);
-        shared_hist(s, mem, &g->mem);
+        const struct rank_sight who = {.rank = v[i].rank, .device = -1, .pid = v[i].pid};
+        struct rank *r = per_rank_see(&t->ranks, sizeof *r, &who);
+        const float mib = (float)((double)v[i].value / MIB);
+        trend_add(&r->mib, &v[i].at, &mib, 1, 1);
+        r->n++;
     }
 }
 
 static void join_gpu(void *own, const struct rule_view *c, void *its)
 {
     struct gpu *a = own, *b = its;
-    rises_join(&a->rises, &spec, c, &b->rises);
-    trend_join(&a->trend, &b->trend);
-    hist_join(&a->mem, &b->mem);
+    a->total = MAX_OF(a->total, b->total);
+    for (size_t k = 0; k < GPU_MEMORY_N; k++) {
+        rises_join(&a->course[k].rises, &spec, c, &b->course[k].rises);
+        trend_join(&a->course[k].trend, &b->course[k].trend);
+        hist_join(&a->course[k].mem, &b->course[k].mem);
+    }
+}
+
+static void join_rank(void *own, void *its)
+{
+    struct rank *a = own, *b = its;
+    trend_join(&a->mib, &b->mib);
+    a->n += b->n;
 }
 
 static void join(void *state, const struct rule_view *c, void *later)
 {
-    per_gpu_join(&((struct state *)state)->gpus, &((struct state *)later)->gpus, c, join_gpu);
+    struct state *a = state, *b = later;
+    per_gpu_join(&a->gpus, &b->gpus, c, join_gpu);
+    per_rank_join(&a->ranks, sizeof(struct rank), &b->ranks, join_rank, NULL);
 }
 
 static void free_gpu(void *own)
 {
-    rises_free(&((struct gpu *)own)->rises);
+    for (size_t k = 0; k < GPU_MEMORY_N; k++)
+        rises_free(&((struct gpu *)own)->course[k].rises);
 }
 
 static void free_state(void *state)
 {
     per_gpu_free(&((struct state *)state)->gpus, free_gpu);
+    per_rank_free(&((struct state *)state)->ranks, NULL);
 }
 
 /* ---- judging ---- */
+
+static const char *const memory_words[GPU_MEMORY_N] = {
+    [MEMORY_OF_JOB] = "the job's memory on",
+    [MEMORY_OF_DEVICE] = "memory of",
+    [MEMORY_ACTIVITY] = "memory controller activity, which is what SageMaker recorded, of",
+};
 
 struct seen {
     const struct judge *j;
     const struct judged_node *node;
     const struct gpu *g;
+    const struct course *course;
+    const char *words; /* "memory of" */
     const struct rises *rises;
     const struct trend_fit *fit;
 };
 
-static const char *near_limit(const struct gpu *g)
+static enum gpu_memory memory_of(const struct gpu *g)
 {
-    return hist_max(&g->mem) >= NEAR_LIMIT
+    return g->course[MEMORY_OF_JOB].mem.n >= JOB_LEAST ? MEMORY_OF_JOB
+           : g->course[MEMORY_OF_DEVICE].mem.n         ? MEMORY_OF_DEVICE
+                                                       : MEMORY_ACTIVITY;
+}
+
+/* The last block over the first, percentage points. */
+static double grown(const struct trend *t)
+{
+    double first = NAN, last = NAN;
+    for (uint32_t i = 0; i < t->n; i++)
+        if (t->block[i].n) {
+            last = (double)t->block[i].sum / (double)t->block[i].n / (double)SCALE;
+            first = isnan(first) ? last : first;
+        }
+    return last - first;
+}
+
+static const char *near_limit(double most)
+{
+    return most >= NEAR_LIMIT
                ? " It is near its limit: use a smaller batch, activation checkpointing or a larger "
                  "GPU."
                : "";
@@ -99,7 +205,7 @@ static const char *near_limit(const struct gpu *g)
 
 static void finish(struct verdict *v, struct finding *f, const struct seen *s, uint64_t count)
 {
-    finding_number(v, f, "memory_max", hist_max(&s->g->mem), "%");
+    finding_number(v, f, "memory_max", hist_max(&s->course->mem), "%");
     finding_number(v, f, "climb_per_hour", s->fit->per_s * 3600, "%/h");
     finding_number(v, f, "climb_r2", s->fit->r2, "");
     v->triggered += count;
@@ -113,15 +219,15 @@ static void find_step(struct verdict *v, const struct seen *s, const struct rise
     struct finding *f = verdict_find(v, s->node->facts->id, s->g->head.entity);
     finding_when(v, f, &(struct time_range){{r->from_ns}, {r->to_ns}}, 1);
     finding_say(v, f,
-                "memory of %s stepped up from %.1f %% to %.1f %% within %s (threshold %g points); "
+                "%s %s stepped up from %.1f %% to %.1f %% within %s (threshold %g points); "
                 "over the loop it does not climb steadily",
-                s->g->head.entity, r->before, r->after,
+                s->words, s->g->head.entity, r->before, r->after,
                 duration_text((double)(r->to_ns - r->from_ns) / 1e9, when, sizeof when),
                 s->j->p[INCREASE].v);
     finding_advise(v, f,
                    "A step is a new allocation: look at what began then, such as evaluation, a "
                    "longer batch or a cache.%s",
-                   near_limit(s->g));
+                   near_limit(hist_max(&s->course->mem)));
     f->refute = "memory that falls back by as much soon afterwards";
     finding_number(v, f, "memory_before", r->before, "%");
     finding_number(v, f, "memory_after", r->after, "%");
@@ -140,7 +246,7 @@ static void find_steps(struct verdict *v, const struct seen *s)
         v->violations += s->rises->v[i].count;
     }
     v->last_triggered.ns = MAX_OF(v->last_triggered.ns, s->rises->v[s->rises->n - 1].to_ns);
-    verdict_remark(v, "memory of %s on %s stepped up %u times; the first %d are told",
+    verdict_remark(v, "%s %s on %s stepped up %u times; the first %d are told", s->words,
                    s->g->head.entity, s->node->facts->id, s->rises->n, FINDINGS_MOST);
 }
 
@@ -152,31 +258,80 @@ static uint64_t rises_count(const struct rises *r)
     return n;
 }
 
-static void find_climb(struct verdict *v, const struct seen *s)
+/* A line through the whole loop, of a GPU or of a rank. */
+struct climb {
+    const struct judged_node *node;
+    const char *entity, *words; /* "gpu0", "memory of" */
+    const struct trend *trend;
+    struct trend_fit fit; /* percent of the GPU's memory */
+    double most;
+};
+
+static void find_climb(const struct judge *j, struct verdict *v, const struct climb *x,
+                       uint64_t count)
 {
     char when[48], left[48];
-    const struct trend *t = &s->g->trend;
-    const double full_s = (100 - s->fit->to) / s->fit->per_s;
-    struct finding *f = verdict_find(v, s->node->facts->id, s->g->head.entity);
+    const struct trend *t = x->trend;
+    const double full_s = (100 - x->fit.to) / x->fit.per_s;
+    struct finding *f = verdict_find(v, x->node->facts->id, x->entity);
     finding_when(
         v, f, &(struct time_range){{t->first * t->length_ns}, {(t->first + t->n) * t->length_ns}},
         1);
     finding_say(v, f,
-                "memory of %s climbs steadily, from %.1f %% to %.1f %% in %s (threshold %g "
+                "%s %s climbs steadily, from %.1f %% to %.1f %% in %s (threshold %g "
                 "points); at this pace it is full in another %s",
-                s->g->head.entity, s->fit->from, s->fit->to,
-                duration_text(s->fit->seconds, when, sizeof when), s->j->p[INCREASE].v,
+                x->words, x->entity, x->fit.from, x->fit.to,
+                duration_text(x->fit.seconds, when, sizeof when), j->p[INCREASE].v,
                 duration_text(full_s, left, sizeof left));
     finding_advise(v, f,
                    "A steady climb is a leak: look for tensors kept between steps (losses summed "
                    "with their graph, lists of outputs, growing caches).%s",
-                   near_limit(s->g));
+                   near_limit(x->most));
     f->refute = "a plateau when the run is longer";
-    finding_number(v, f, "memory_before", s->fit->from, "%");
-    finding_number(v, f, "memory_after", s->fit->to, "%");
-    finding_number(v, f, "increase", s->fit->to - s->fit->from, "%");
+    finding_number(v, f, "memory_before", x->fit.from, "%");
+    finding_number(v, f, "memory_after", x->fit.to, "%");
+    finding_number(v, f, "increase", x->fit.to - x->fit.from, "%");
     finding_number(v, f, "full_in", full_s, "s");
-    finish(v, f, s, MAX_OF(rises_count(s->rises), (uint64_t)1));
+    finding_number(v, f, "memory_max", x->most, "%");
+    finding_number(v, f, "climb_per_hour", x->fit.per_s * 3600, "%/h");
+    finding_number(v, f, "climb_r2", x->fit.r2, "");
+    v->triggered += count;
+    v->violations += count;
+    v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
+}
+
+static bool climbs(const struct judge *j, const struct trend_fit *fit)
+{
+    return trend_is_climb(fit) && fit->to - fit->from > j->p[INCREASE].v;
+}
+
+/* Of a run that has ended a tenth of a window is enough, but two points at least. */
+static uint64_t needed(const struct judge *j)
+{
+    const int64_t period = MAX_OF(j->nodes[0].facts->period_ns, 1);
+    const uint64_t window = (uint64_t)param_points(&j->p[WINDOW], period);
+    return j->run->ended ? MAX_OF((window + 9) / 10, (uint64_t)2) : window + (window + 1) / 2;
+}
+
+/* Steps up are seen by the course of the device where that of the job is read too rarely for it:
+ * but then the job must have grown as well. */
+static bool find_rises(const struct judge *j, const struct judged_node *node, const struct gpu *g,
+                       const struct trend_fit *fit, struct verdict *out)
+{
+    const struct rule_view c = {.p = j->p, .node = node->facts, .from = node->from};
+    const enum gpu_memory best = memory_of(g);
+    enum gpu_memory k = best;
+    struct rises r = rises_ended(&g->course[k].rises, &spec, &c, false);
+    if (r.compared == 0) {
+        k = best == MEMORY_OF_JOB ? MEMORY_OF_DEVICE : best;
+        rises_free(&r);
+        r = rises_ended(&g->course[k].rises, &spec, &c, j->run->ended);
+    }
+    const bool judged = r.compared > 0 || (j->run->ended && g->course[k].mem.n >= needed(j));
+    if (k == best || grown(&g->course[best].trend) > j->p[INCREASE].v)
+        find_steps(out, &(struct seen){j, node, g, &g->course[k], memory_words[k], &r, fit});
+    rises_free(&r);
+    return judged;
 }
 
 /* Returns whether there was something to compare. */
@@ -184,22 +339,81 @@ static bool judge_gpu(const struct judge *j, const struct judged_node *node, con
                       struct verdict *out)
 {
     const struct rule_view c = {.p = j->p, .node = node->facts, .from = node->from};
-    struct rises r = rises_ended(&g->rises, &spec, &c);
-    const struct trend_fit fit = trend_fit_of(&g->trend, SCALE);
-    const struct seen s = {j, node, g, &r, &fit};
-    const bool judged = r.compared > 0;
-    if (judged && trend_is_climb(&fit) && fit.to - fit.from > j->p[INCREASE].v)
-        find_climb(out, &s);
-    else
-        find_steps(out, &s);
+    const enum gpu_memory k = memory_of(g);
+    const struct course *course = &g->course[k];
+    const struct trend_fit fit = trend_fit_of(&course->trend, SCALE);
+    if (course->mem.n < CLIMB_LEAST || !climbs(j, &fit))
+        return find_rises(j, node, g, &fit, out);
+    struct rises r = rises_ended(&course->rises, &spec, &c, false);
+    find_climb(j, out,
+               &(struct climb){node, g->head.entity, memory_words[k], &course->trend, fit,
+                               hist_max(&course->mem)},
+               MAX_OF(rises_count(&r), (uint64_t)1));
     rises_free(&r);
+    return true;
+}
+
+/* ---- by what allocators say ---- */
+
+/* Bytes of one GPU of the node; 0: not known. */
+static double total_of(const struct judged_node *node)
+{
+    const struct state *t = node->state;
+    double total = (double)node->facts->gpu_memory_bytes;
+    for (size_t k = 0; k < t->gpus.n; k++)
+        total = fmax(total, (double)((const struct gpu *)per_gpu_at(&t->gpus, k))->total);
+    return total;
+}
+
+/* Whether the driver told what the job holds on any GPU of the node. */
+static bool job_is_known(const struct state *t)
+{
+    for (size_t k = 0; k < t->gpus.n; k++)
+        if (memory_of(per_gpu_at(&t->gpus, k)) == MEMORY_OF_JOB)
+            return true;
+    return false;
+}
+
+/* In percent of the GPU's memory instead of MiB. */
+static struct trend_fit fit_in_percent(const struct trend *mib, double total)
+{
+    struct trend_fit fit = trend_fit_of(mib, 1);
+    const double by = 100 * MIB / total;
+    fit.from *= by;
+    fit.to *= by;
+    fit.per_s *= by;
+    fit.late_per_s *= by;
+    return fit;
+}
+
+/* Returns whether the allocators of the node's ranks said enough to judge it by. */
+static bool judge_ranks(const struct judge *j, const struct judged_node *node, struct verdict *out)
+{
+    const struct state *t = node->state;
+    const double total = total_of(node);
+    bool judged = false;
+    for (size_t i = 0; total > 0 && i < t->ranks.n; i++) {
+        const struct rank *r = t->ranks.v[i];
+        const struct trend_fit fit = fit_in_percent(&r->mib, total);
+        if (fit.blocks < 3 || r->n < CLIMB_LEAST)
+            continue;
+        judged = true;
+        out->datapoints = MAX_OF(out->datapoints, r->n);
+        if (climbs(j, &fit))
+            find_climb(j, out,
+                       &(struct climb){node, rank_entity(j, &r->head.who),
+                                       "the memory that tensors hold, of", &r->mib, fit,
+                                       fmax(fit.from, fit.to)},
+                       1);
+    }
     return judged;
 }
 
 static void plot_gpu(const struct judge *j, const struct judged_node *node, const struct gpu *g,
                      struct plot *box, struct verdict *out)
 {
-    plot_box(out, box, arena_printf(j->arena, "%s %s", node->facts->id, g->head.entity), &g->mem);
+    plot_box(out, box, arena_printf(j->arena, "%s %s", node->facts->id, g->head.entity),
+             &g->course[memory_of(g)].mem);
 }
 
 static void plot_courses(const struct judge *j, struct verdict *out)
@@ -208,8 +422,9 @@ static void plot_courses(const struct judge *j, struct verdict *out)
         const struct state *t = j->nodes[i].state;
         for (size_t k = 0; k < t->gpus.n; k++) {
             const struct gpu *g = per_gpu_at(&t->gpus, k);
-            if (gpu_was_used(&g->head) && g->mem.n)
-                trend_plot(&g->trend, SCALE, j->run->job_start,
+            const struct course *c = &g->course[memory_of(g)];
+            if (gpu_was_used(&g->head) && c->mem.n)
+                trend_plot(&c->trend, SCALE, j->run->job_start,
                            arena_printf(j->arena, "Memory of %s %s", j->nodes[i].facts->id,
                                         g->head.entity),
                            "%", out);
@@ -217,26 +432,35 @@ static void plot_courses(const struct judge *j, struct verdict *out)
     }
 }
 
+static bool judge_node(const struct judge *j, const struct judged_node *node, struct plot *box,
+                       struct verdict *out)
+{
+    const struct state *t = node->state;
+    const bool by_ranks = !job_is_known(t) && judge_ranks(j, node, out);
+    bool judged = by_ranks;
+    for (size_t k = 0; k < t->gpus.n; k++) {
+        const struct gpu *g = per_gpu_at(&t->gpus, k);
+        const struct course *c = &g->course[memory_of(g)];
+        if (!gpu_was_used(&g->head) || c->mem.n == 0)
+            continue;
+        plot_gpu(j, node, g, box, out);
+        if (!by_ranks)
+            judged |= judge_gpu(j, node, g, out);
+        out->datapoints = MAX_OF(out->datapoints, c->mem.n);
+    }
+    return judged;
+}
+
 static void judge(const struct judge *j, struct verdict *out)
 {
     bool judged = false;
     struct plot *box = verdict_plot(out, PLOT_BOX, "GPU memory in use", "%");
-    for (size_t i = 0; i < j->n_nodes; i++) {
-        const struct state *t = j->nodes[i].state;
-        for (size_t k = 0; k < t->gpus.n; k++) {
-            const struct gpu *g = per_gpu_at(&t->gpus, k);
-            if (!gpu_was_used(&g->head) || g->mem.n == 0)
-                continue;
-            plot_gpu(j, &j->nodes[i], g, box, out);
-            judged |= judge_gpu(j, &j->nodes[i], g, out);
-            out->datapoints = MAX_OF(out->datapoints, g->mem.n);
-        }
-    }
+    for (size_t i = 0; i < j->n_nodes; i++)
+        judged |= judge_node(j, &j->nodes[i], box, out);
     plot_courses(j, out);
     if (judged)
         return;
-    const int64_t window = param_points(&j->p[WINDOW], MAX_OF(j->nodes[0].facts->period_ns, 1));
-    if (!judge_is_short(j, 2 * (uint64_t)window, out))
+    if (!judge_is_short(j, needed(j), out))
         verdict_not_evaluated(out, "no GPU in use told its memory");
 }
 
@@ -244,9 +468,11 @@ const struct rule rule_gpu_memory_increase = {
     .name = "GPUMemoryIncrease",
     .title = "GPU memory grows",
     .description =
-        "Checks whether the GPU memory in use goes up: the mean of a window over that of "
-        "the window before it, and a line through the whole training loop, which tells "
-        "a steady climb (a leak) from steps (new allocations).",
+        "Checks whether the memory that the job holds on a GPU goes up after warm-up: the mean of "
+        "a "
+        "window over that of the window before it, and a line through the whole training loop, "
+        "which tells a steady climb (a leak) from steps (new allocations). Where the job's own "
+        "memory is not known, that of the device counts.",
     .recommendation = "Look for growing caches and graphs that are kept; near the limit use a "
                       "smaller batch, activation checkpointing or a larger GPU.",
     .params = params,
@@ -254,6 +480,7 @@ const struct rule rule_gpu_memory_increase = {
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .state_size = sizeof(struct state),
     .sweeps = sweeps,
+    .told = told,
     .join = join,
     .free_state = free_state,
     .judge = judge,

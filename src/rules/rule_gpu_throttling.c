@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GPUThrottling: heat or power hold the clock of a GPU down. */
+/* GPUThrottling: heat, or a power limit below what the card has by default, hold the clock of a GPU
+ * down. A GPU that works at its default limit is what one pays for: that is information. */
 #include <math.h>
 
 #include "base/human.h"
@@ -34,14 +35,26 @@ static const struct {
 };
 
 enum { REASONS = COUNT_OF(reasons) };
+static const uint32_t POWER_CAP = 0x04;
+
+/* What holds a sweep down: the power limit alone, or something harder. */
+enum { BY_POWER, BY_FAULT, KINDS };
+
+/* Whether the limit is the card's own is known only in the end, so both kinds are kept apart. */
+struct held {
+    uint64_t n;
+    struct episodes episodes;
+    uint64_t clocks, clock_sum; /* readings of the clock; of those, MHz */
+};
 
 struct gpu {
     struct gpu_head head;
-    uint64_t readings, held, by[REASONS];
-    struct episodes episodes;
-    float most_clock;   /* MHz */
-    uint64_t clocks;    /* readings of the clock while it was held down */
-    uint64_t clock_sum; /* of those, MHz */
+    uint64_t readings, by[REASONS];
+    struct held held[KINDS];
+    struct episodes any; /* of both kinds */
+    float most_clock;    /* MHz */
+    float lowest_limit;  /* W; 0: not read */
+    float default_limit; /* W, the highest; 0: not read */
 };
 
 struct state {
@@ -56,30 +69,45 @@ static uint32_t all_reasons(void)
     return all;
 }
 
-static void hold(struct gpu *g, const struct sweeps *s, size_t i, uint32_t bits)
+static void hold(struct gpu *g, const struct sweeps *s, size_t i, uint32_t bits, float clock)
 {
-    g->held++;
+    struct held *h = &g->held[bits == POWER_CAP ? BY_POWER : BY_FAULT];
+    h->n++;
     for (size_t k = 0; k < REASONS; k++)
         g->by[k] += (bits & reasons[k].bit) != 0;
-    episodes_add(&g->episodes, s->at[i], s->period_ns);
+    episodes_add(&h->episodes, s->at[i], s->period_ns);
+    episodes_add(&g->any, s->at[i], s->period_ns);
+    if (!isnan(clock)) {
+        h->clocks++;
+        h->clock_sum += (uint64_t)lrintf(clock);
+    }
 }
 
-static void see(struct gpu *g, const struct sweeps *s, const float *bits, const float *clock)
+static float lower_of(float a, float b)
+{
+    return a > 0 && (b <= 0 || a < b) ? a : b;
+}
+
+static void see_limits(struct gpu *g, const struct sweeps *s, const struct gpu_sweeps *x)
+{
+    const float *limit = x->v[GPU_SIG_POWER_LIMIT];
+    for (size_t i = 0; limit && i < s->n; i++)
+        g->lowest_limit = lower_of(limit[i], g->lowest_limit);
+    g->default_limit = values_highest(x->v[GPU_SIG_POWER_DEFAULT], s->n, g->default_limit);
+}
+
+static void see(struct gpu *g, const struct sweeps *s, const struct gpu_sweeps *x)
 {
     const uint32_t all = all_reasons();
+    const float *bits = x->v[GPU_SIG_THROTTLE], *clock = x->v[GPU_SIG_CLOCK];
+    see_limits(g, s, x);
     g->most_clock = values_highest(clock, s->n, g->most_clock);
     g->readings += values_read(bits, s->n);
     if (values_highest(bits, s->n, 0) < 1)
         return;
-    for (size_t i = 0; i < s->n; i++) {
-        if (isnan(bits[i]) || !((uint32_t)bits[i] & all))
-            continue;
-        hold(g, s, i, (uint32_t)bits[i]);
-        if (clock && !isnan(clock[i])) {
-            g->clocks++;
-            g->clock_sum += (uint64_t)lrintf(clock[i]);
-        }
-    }
+    for (size_t i = 0; i < s->n; i++)
+        if (!isnan(bits[i]) && ((uint32_t)bits[i] & all))
+            hold(g, s, i, (uint32_t)bits[i] & all, clock ? clock[i] : NAN);
 }
 
 static void sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
@@ -89,8 +117,7 @@ static void sweeps(void *state, const struct rule_view *c, const struct sweeps *
     per_gpu_see(&t->gpus, sizeof(struct gpu), s);
     for (size_t i = 0; i < s->n_gpus; i++)
         if (s->gpus[i].v[GPU_SIG_THROTTLE])
-            see(per_gpu_at(&t->gpus, i), s, s->gpus[i].v[GPU_SIG_THROTTLE],
-                s->gpus[i].v[GPU_SIG_CLOCK]);
+            see(per_gpu_at(&t->gpus, i), s, &s->gpus[i]);
 }
 
 static void join_gpu(void *own, const struct rule_view *c, void *its)
@@ -98,13 +125,18 @@ static void join_gpu(void *own, const struct rule_view *c, void *its)
     struct gpu *a = own, *b = its;
     (void)c;
     a->readings += b->readings;
-    a->held += b->held;
     for (size_t k = 0; k < REASONS; k++)
         a->by[k] += b->by[k];
-    episodes_join(&a->episodes, &b->episodes);
+    for (size_t k = 0; k < KINDS; k++) {
+        a->held[k].n += b->held[k].n;
+        a->held[k].clocks += b->held[k].clocks;
+        a->held[k].clock_sum += b->held[k].clock_sum;
+        episodes_join(&a->held[k].episodes, &b->held[k].episodes);
+    }
+    episodes_join(&a->any, &b->any);
     a->most_clock = MAX_OF(a->most_clock, b->most_clock);
-    a->clocks += b->clocks;
-    a->clock_sum += b->clock_sum;
+    a->lowest_limit = lower_of(b->lowest_limit, a->lowest_limit);
+    a->default_limit = MAX_OF(a->default_limit, b->default_limit);
 }
 
 static void join(void *state, const struct rule_view *c, void *later)
@@ -114,7 +146,10 @@ static void join(void *state, const struct rule_view *c, void *later)
 
 static void free_gpu(void *own)
 {
-    episodes_free(&((struct gpu *)own)->episodes);
+    struct gpu *g = own;
+    for (size_t k = 0; k < KINDS; k++)
+        episodes_free(&g->held[k].episodes);
+    episodes_free(&g->any);
 }
 
 static void free_state(void *state)
@@ -129,75 +164,162 @@ static double percent(uint64_t n, uint64_t all)
     return 100 * (double)n / (double)all;
 }
 
+/* Somebody set the power limit below what the card has by default. Limits are read to the watt. */
+static bool is_lowered(const struct gpu *g)
+{
+    return g->lowest_limit > 0 && g->default_limit > 0 && g->lowest_limit < g->default_limit - 1;
+}
+
+/* What is no property of the card. */
+static uint64_t faults(const struct gpu *g)
+{
+    return g->held[BY_FAULT].n + (is_lowered(g) ? g->held[BY_POWER].n : 0);
+}
+
+static double mean_clock(const struct held *h)
+{
+    return h->clocks ? (double)h->clock_sum / (double)h->clocks : NAN;
+}
+
 static double held_clock(const struct gpu *g)
 {
-    return g->clocks ? (double)g->clock_sum / (double)g->clocks : NAN;
+    const struct held *a = &g->held[BY_FAULT], *b = &g->held[BY_POWER];
+    if (!is_lowered(g))
+        return mean_clock(a);
+    return mean_clock(
+        &(struct held){.clocks = a->clocks + b->clocks, .clock_sum = a->clock_sum + b->clock_sum});
+}
+
+/* What the clock would be: that of a GPU at its default limit where it works at it, since no
+ * cooling brings more; else the highest that was seen. */
+static double usual_clock(const struct gpu *g)
+{
+    const double capped = mean_clock(&g->held[BY_POWER]);
+    if (!is_lowered(g) && !isnan(capped))
+        return capped;
+    return g->most_clock > 0 ? (double)g->most_clock : NAN;
 }
 
 /* Share of the clock that was lost while it was held down; NAN: the clock is not known. */
 static double clock_lost(const struct gpu *g)
 {
-    return g->clocks && g->most_clock > 0 ? 1 - held_clock(g) / (double)g->most_clock : NAN;
+    const double usual = usual_clock(g);
+    return usual > 0 ? fmax(1 - held_clock(g) / usual, 0) : NAN;
+}
+
+static bool counts(const struct gpu *g, size_t reason)
+{
+    return g->by[reason] && (reasons[reason].bit != POWER_CAP || is_lowered(g));
 }
 
 static const char *reasons_text(struct verdict *v, const struct gpu *g)
 {
     const char *text = "";
     for (size_t k = 0; k < REASONS; k++)
-        if (g->by[k])
+        if (counts(g, k))
             text = arena_printf(v->arena, "%s%s%s %.0f %%", text, *text ? ", " : "",
                                 reasons[k].words, percent(g->by[k], g->readings));
     return text;
 }
 
+/* fmax leaves out a NAN, so the clock itself is asked. */
 static const char *clock_text(struct verdict *v, const struct gpu *g)
 {
-    return isnan(clock_lost(g))
+    return isnan(held_clock(g)) || isnan(usual_clock(g))
                ? "the clock was not recorded"
                : arena_printf(v->arena,
                               "its clock was then %.0f MHz on the mean, %.0f %% below %.0f",
-                              held_clock(g), 100 * clock_lost(g), (double)g->most_clock);
+                              held_clock(g), 100 * clock_lost(g), usual_clock(g));
+}
+
+static const char *limit_text(struct verdict *v, const struct gpu *g)
+{
+    return is_lowered(g) ? arena_printf(v->arena,
+                                        "; its power limit is %.0f W, below the card's default "
+                                        "of %.0f W",
+                                        (double)g->lowest_limit, (double)g->default_limit)
+                         : "";
 }
 
 static const char *advice_for(const struct gpu *g)
 {
     uint64_t heat = 0, power = 0;
     for (size_t k = 0; k < REASONS; k++)
-        *(reasons[k].heat ? &heat : &power) += g->by[k];
+        if (counts(g, k))
+            *(reasons[k].heat ? &heat : &power) += g->by[k];
     return heat > power ? "Look at its cooling: fans, dust, air flow, the temperature of the room, "
                           "a hot neighbour. Until then a lower power limit is steadier."
-                        : "Raise its power limit (nvidia-smi -pl) where the machine allows it, or "
-                          "accept the limit as set; a power brake is for the power supply.";
+           : is_lowered(g) ? "Raise its power limit to the card's default (nvidia-smi -pl) where "
+                             "the machine allows it, or accept the limit as set."
+                           : "Look at the power supply: a power brake comes from outside of the "
+                             "GPU.";
+}
+
+static void add_numbers(struct verdict *v, struct finding *f, const struct gpu *g)
+{
+    for (size_t k = 0; k < REASONS; k++)
+        if (g->by[k])
+            finding_number(v, f, reasons[k].number, percent(g->by[k], g->readings), "%");
+    finding_number(v, f, "power_limit", g->lowest_limit > 0 ? (double)g->lowest_limit : NAN, "W");
+    finding_number(v, f, "power_default", g->default_limit > 0 ? (double)g->default_limit : NAN,
+                   "W");
 }
 
 static void find(const struct judge *j, const struct judged_node *node, const struct gpu *g,
                  struct verdict *v)
 {
-    const double lost = clock_lost(g);
+    const struct episodes *when = is_lowered(g) ? &g->any : &g->held[BY_FAULT].episodes;
+    const double lost = isnan(held_clock(g)) ? NAN : clock_lost(g);
     struct finding *f = verdict_find(v, node->facts->id, g->head.entity);
-    finding_when(v, f, episodes_ranges(&g->episodes, j->arena), g->episodes.n);
+    finding_when(v, f, episodes_ranges(when, j->arena), when->n);
     finding_say(v, f,
-                "the clock of %s was held down for %.0f %% of the time (threshold %g): %s; %s",
-                g->head.entity, percent(g->held, g->readings), j->p[THRESHOLD].v,
-                reasons_text(v, g), clock_text(v, g));
+                "the clock of %s was held down for %.0f %% of the time (threshold %g): %s; %s%s",
+                g->head.entity, percent(faults(g), g->readings), j->p[THRESHOLD].v,
+                reasons_text(v, g), clock_text(v, g), limit_text(v, g));
     f->advice = advice_for(g);
     f->refute = "a clock that stays at its highest while the reason holds";
-    finding_number(v, f, "held_pct", percent(g->held, g->readings), "%");
-    for (size_t k = 0; k < REASONS; k++)
-        if (g->by[k])
-            finding_number(v, f, reasons[k].number, percent(g->by[k], g->readings), "%");
+    finding_number(v, f, "held_pct", percent(faults(g), g->readings), "%");
+    add_numbers(v, f, g);
     finding_number(v, f, "clock_lost_pct", 100 * lost, "%");
     finding_number(v, f, "clock_held", held_clock(g), "MHz");
-    finding_number(v, f, "clock_max", g->most_clock > 0 ? (double)g->most_clock : NAN, "MHz");
-    f->lost_gpu_s = (double)episodes_held_ns(&g->episodes) / 1e9 * lost;
+    finding_number(v, f, "clock_usual", usual_clock(g), "MHz");
+    f->lost_gpu_s = (double)episodes_held_ns(when) / 1e9 * lost;
     f->lost_s = f->lost_gpu_s; /* the others wait for it */
-    v->triggered += g->episodes.n;
-    v->violations += g->held;
+    v->triggered += when->n;
+    v->violations += faults(g);
     v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
+}
+
+/* "of 700 W, the card's default", as far as it is known. */
+static const char *default_text(struct verdict *v, const struct gpu *g)
+{
+    return arena_printf(
+        v->arena, "%s%s",
+        g->lowest_limit > 0 ? arena_printf(v->arena, " of %.0f W", (double)g->lowest_limit) : "",
+        g->default_limit > 0 ? ", the card's default" : "");
+}
+
+/* Information: what the GPU that works at its own limit most does. */
+static void tell_limit(const struct judge *j, const struct gpu *g, struct verdict *v)
+{
+    verdict_why(v,
+                "%s runs at its power limit%s, for %.0f %% of the time; nothing else held a clock "
+                "down for more than %g %%",
+                g->head.entity, default_text(v, g), percent(g->held[BY_POWER].n, g->readings),
+                j->p[THRESHOLD].v);
+}
+
+/* At its own limit for longer than the other; NULL is none. */
+static bool is_more_limited(const struct gpu *g, const struct gpu *than)
+{
+    return !is_lowered(g) && (!than || percent(g->held[BY_POWER].n, g->readings) >
+                                           percent(than->held[BY_POWER].n, than->readings));
 }
 
 static void judge(const struct judge *j, struct verdict *out)
 {
+    const double limit = j->p[THRESHOLD].v;
+    const struct gpu *limited = NULL;
     double highest = -1;
     struct plot *bars = verdict_plot(out, PLOT_BARS, "Time with the clock held down", "%");
     for (size_t i = 0; i < j->n_nodes; i++) {
@@ -206,28 +328,35 @@ static void judge(const struct judge *j, struct verdict *out)
             const struct gpu *g = per_gpu_at(&t->gpus, k);
             if (!gpu_was_used(&g->head) || g->readings < LEAST)
                 continue;
-            const double held = percent(g->held, g->readings);
+            const double held = percent(faults(g), g->readings);
             plot_row(out, bars,
                      arena_printf(j->arena, "%s %s", j->nodes[i].facts->id, g->head.entity), &held,
                      1);
             out->datapoints = MAX_OF(out->datapoints, g->readings);
             highest = fmax(highest, held);
-            if (held > j->p[THRESHOLD].v)
+            limited = is_more_limited(g, limited) ? g : limited;
+            if (held > limit)
                 find(j, &j->nodes[i], g, out);
         }
     }
     if (highest < 0 && !judge_is_short(j, LEAST, out))
         verdict_not_evaluated(out, "no GPU in use told why its clock is held down");
-    else if (out->state == RULE_CLEAR)
+    else if (out->state != RULE_CLEAR)
+        return;
+    else if (limited && percent(limited->held[BY_POWER].n, limited->readings) > limit)
+        tell_limit(j, limited, out);
+    else
         verdict_why(out, "held down for at most %.1f %% of the time (threshold %g)", highest,
-                    j->p[THRESHOLD].v);
+                    limit);
 }
 
 const struct rule rule_gpu_throttling = {
     .name = "GPUThrottling",
     .title = "GPU clock held down",
-    .description = "Checks whether heat or power hold the clock of a GPU down, by the reasons that "
-                   "the driver gives, and how much of the clock that costs.",
+    .description = "Checks whether heat, a hardware slowdown or a power limit below the card's "
+                   "default hold the clock of a GPU down, by the reasons that the driver gives, "
+                   "and how much of the clock that costs. A GPU that works at its default limit "
+                   "is information.",
     .recommendation = "Look at cooling and power limits.",
     .params = params,
     .patience = -1,

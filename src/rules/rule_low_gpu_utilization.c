@@ -135,8 +135,7 @@ static void plot_gpu(struct verdict *v, struct plot *p, const struct judged_node
 static uint64_t judge_gpu(const struct judge *j, const struct judged_node *node,
                           const struct gpu *g, struct verdict *out)
 {
-    struct windows w =
-        windows_ended(&g->windows, &spec, j->p, node->from, j->run->ended && j->run->has_steps);
+    struct windows w = windows_ended(&g->windows, &spec, j->p, node->from, j->run->ended);
     const uint64_t judged = w.judged;
     for (unsigned kind = UNDER_USED; kind <= FLUCTUATING; kind++)
         find(out, j, node, g, &w, kind);
@@ -162,14 +161,16 @@ static void judge(const struct judge *j, struct verdict *out)
     out->datapoints = most;
     if (judged)
         return;
-    const int64_t window = param_points(&j->p[WINDOW], MAX_OF(j->nodes[0].facts->period_ns, 1));
-    if (!judge_is_short(j, (uint64_t)window, out))
-        verdict_not_evaluated(out, "needs %lld data points of a GPU in use, has %llu",
-                              (long long)window, (unsigned long long)most);
+    const uint64_t needed =
+        windows_needed(&j->p[WINDOW], j->nodes[0].facts->period_ns, j->run->ended);
+    if (!judge_is_short(j, needed, out))
+        verdict_not_evaluated(out, "needs %llu data points of a GPU in use, has %llu",
+                              (unsigned long long)needed, (unsigned long long)most);
 }
 
 static const char *const explained_by[] = {"CPUBottleneck",   "IOBottleneck", "Dataloader",
-                                           "CheckpointStall", "EvalHeavy",    NULL};
+                                           "CheckpointStall", "EvalHeavy",    "SyncBound",
+                                           "HostBound",       "CompileTime",  NULL};
 
 const struct rule rule_low_gpu_utilization = {
     .name = "LowGPUUtilization",

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OverallFrameworkMetrics: where the time of the job and of its steps went. Never an issue. */
+/* OverallFrameworkMetrics: where the time of the job and of its iterations went. Never an issue.
+ *
+ * What the program spends on a part is host time: on a GPU it launches work and goes on, so host
+ * time says little about how long that work takes. Where hooks timed phases on the GPU those come
+ * first. */
 #include <math.h>
 #include <string.h>
 
@@ -13,11 +17,20 @@ static const double OTHERS_HIGH = 0.25, PASS_HIGH = 0.7;
 
 enum { ROWS_MOST = 64 };
 
+/* Phases that hooks time on the GPU in training steps. */
+static const enum event_id gpu_phases[] = {EV_FORWARD, EV_BACKWARD, EV_OPTIMIZER};
+
+enum { GPU_PHASES = COUNT_OF(gpu_phases) };
+
 struct rank {
     struct rank_head head;
     uint64_t n[MODE_N];
     int64_t ns[MODE_N];
-    int64_t part_ns[STEP_PARTS_MOST]; /* of training steps */
+    uint64_t steady;                  /* training steps that are no warm-up */
+    int64_t part_ns[STEP_PARTS_MOST]; /* of those; waits for the GPU between steps are in "sync" */
+    int64_t between_ns;               /* the rest of the time between them */
+    uint64_t gpu_n[GPU_PHASES];       /* timed on the GPU */
+    int64_t gpu_ns[GPU_PHASES];
 };
 
 struct state {
@@ -26,19 +39,49 @@ struct state {
 
 /* ---- seeing ---- */
 
+static size_t part_of(enum event_id id)
+{
+    size_t i = 0;
+    while (i + 1 < step_parts() && strcmp(step_part_name(i), event_words[id].part) != 0)
+        i++;
+    return i;
+}
+
+static void see_parts(struct rank *own, const struct step *s, size_t sync)
+{
+    own->steady++;
+    for (size_t k = 0; k < STEP_PARTS_MOST; k++)
+        own->part_ns[k] += s->part_ns[k];
+    if (s->between_ns > 0) {
+        own->part_ns[sync] += s->between_sync_ns;
+        own->between_ns += s->between_ns - s->between_sync_ns;
+    }
+}
+
+/* They are those of the whole rank, each time. */
+static void see_gpu(struct rank *own, const struct gpu_phases *g)
+{
+    for (size_t k = 0; g && k < GPU_PHASES; k++) {
+        own->gpu_n[k] = g->n[gpu_phases[k]];
+        own->gpu_ns[k] = g->sum_ns[gpu_phases[k]];
+    }
+}
+
 /* A step that was cut is time all the same. */
 static void steps(void *state, const struct rule_view *c, const struct rank_sight *r,
                   const struct step *v, size_t n)
 {
     struct state *t = state;
     struct rank *own = per_rank_see(&t->ranks, sizeof *own, r);
+    const size_t sync = part_of(EV_SYNC);
     (void)c;
+    see_gpu(own, r->gpu);
     for (size_t i = 0; i < n; i++) {
         const enum event_mode m = v[i].mode < MODE_N ? v[i].mode : MODE_TRAIN;
         own->n[m]++;
         own->ns[m] += v[i].dur_ns;
-        for (size_t k = 0; m == MODE_TRAIN && k < STEP_PARTS_MOST; k++)
-            own->part_ns[k] += v[i].part_ns[k];
+        if (m == MODE_TRAIN && step_is_steady(&v[i]))
+            see_parts(own, &v[i], sync);
     }
 }
 
@@ -48,13 +91,29 @@ static void add_rank(struct rank *a, const struct rank *b)
         a->n[m] += b->n[m];
         a->ns[m] += b->ns[m];
     }
+    a->steady += b->steady;
+    a->between_ns += b->between_ns;
     for (size_t k = 0; k < STEP_PARTS_MOST; k++)
         a->part_ns[k] += b->part_ns[k];
 }
 
+static void add_gpu(struct rank *a, const struct rank *b)
+{
+    for (size_t k = 0; k < GPU_PHASES; k++) {
+        a->gpu_n[k] += b->gpu_n[k];
+        a->gpu_ns[k] += b->gpu_ns[k];
+    }
+}
+
+/* Two states of a rank were shown the same GPU times. */
 static void join_rank(void *own, void *its)
 {
-    add_rank(own, its);
+    struct rank *a = own, *b = its;
+    add_rank(a, b);
+    for (size_t k = 0; k < GPU_PHASES; k++) {
+        a->gpu_n[k] = MAX_OF(a->gpu_n[k], b->gpu_n[k]);
+        a->gpu_ns[k] = MAX_OF(a->gpu_ns[k], b->gpu_ns[k]);
+    }
 }
 
 static void join(void *state, const struct rule_view *c, void *later)
@@ -100,62 +159,103 @@ static void plot_shares(struct verdict *v, const struct shares *x, double all_s)
     pie(v, "Time of the job", labels, s, COUNT_OF(s));
 }
 
-static void plot_parts(struct verdict *v, const struct rank *sum)
+/* Names and host seconds of the parts of an iteration, what lies between steps last; returns how
+ * many there are. */
+static size_t host_parts(const struct rank *sum, const char **names, double *s)
 {
-    const char *labels[STEP_PARTS_MOST];
-    double s[STEP_PARTS_MOST];
-    for (size_t i = 0; i < step_parts(); i++) {
-        labels[i] = step_part_name(i);
+    const size_t n = step_parts();
+    for (size_t i = 0; i < n; i++) {
+        names[i] = step_part_name(i);
         s[i] = (double)sum->part_ns[i] / 1e9;
     }
-    pie(v, "Time of training steps", labels, s, step_parts());
+    names[n] = "between steps";
+    s[n] = (double)sum->between_ns / 1e9;
+    return n + 1;
 }
 
-static double part_share(const struct rank *sum, const char *name)
+/* The same of the GPU, per step on the mean; 0: nothing was timed. */
+static size_t gpu_parts(const struct rank *sum, const char **names, double *s)
 {
-    for (size_t i = 0; i < step_parts(); i++)
-        if (strcmp(step_part_name(i), name) == 0 && sum->ns[MODE_TRAIN] > 0)
-            return (double)sum->part_ns[i] / (double)sum->ns[MODE_TRAIN];
-    return 0;
+    size_t n = 0;
+    for (size_t k = 0; k < GPU_PHASES; k++)
+        if (sum->gpu_n[k]) {
+            names[n] = event_words[gpu_phases[k]].part;
+            s[n++] = (double)sum->gpu_ns[k] / (double)sum->gpu_n[k] / 1e9;
+        }
+    return n;
 }
 
-/* "forward 21 %, backward 40 %": of the parts that were told. */
-static const char *parts_text(const struct judge *j, const struct rank *sum)
+/* "forward 21 %, backward 40 %": of the parts that took time. */
+static const char *parts_text(const struct judge *j, const char *const *names, const double *s,
+                              size_t n)
 {
     const char *text = "";
-    double s[STEP_PARTS_MOST], pct[STEP_PARTS_MOST];
-    for (size_t i = 0; i < step_parts(); i++)
-        s[i] = (double)sum->part_ns[i];
-    percents_of(s, step_parts(), pct);
-    for (size_t i = 0; i < step_parts(); i++)
+    double pct[STEP_PARTS_MOST + 1];
+    percents_of(s, n, pct);
+    for (size_t i = 0; i < n; i++)
         if (pct[i] > 0)
-            text = arena_printf(j->arena, "%s%s%s %.1f %%", text, *text ? ", " : "",
-                                step_part_name(i), pct[i]);
+            text =
+                arena_printf(j->arena, "%s%s%s %.1f %%", text, *text ? ", " : "", names[i], pct[i]);
     return text;
+}
+
+static void remark_on_passes(struct verdict *v, const char *const *names, const double *s, size_t n,
+                             const char *whose)
+{
+    static const char *const passes[] = {"forward", "backward"};
+    double all = 0;
+    for (size_t i = 0; i < n; i++)
+        all += s[i];
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < COUNT_OF(passes); k++)
+            if (strcmp(names[i], passes[k]) == 0 && s[i] > PASS_HIGH * all)
+                verdict_remark(v,
+                               "the %s pass takes %.0f %% of the %stime of training steps: look at "
+                               "its operators",
+                               passes[k], 100 * s[i] / all, whose);
+}
+
+static void remark_on_parts(const struct judge *j, struct verdict *v, const struct rank *sum)
+{
+    const char *names[STEP_PARTS_MOST + 1];
+    double s[STEP_PARTS_MOST + 1];
+    const bool gpu = judge_gpus(j) > 0;
+    const size_t n_gpu = gpu_parts(sum, names, s);
+    uint64_t timed = 0;
+    for (size_t k = 0; k < GPU_PHASES; k++)
+        timed = MAX_OF(timed, sum->gpu_n[k]);
+    if (n_gpu) {
+        verdict_remark(v, "of the GPU time of training steps (%llu timed): %s",
+                       (unsigned long long)timed, parts_text(j, names, s, n_gpu));
+        remark_on_passes(v, names, s, n_gpu, "GPU ");
+    }
+    if (sum->steady == 0)
+        return;
+    const size_t n = host_parts(sum, names, s);
+    verdict_remark(v, "of training iterations, %s: %s",
+                   n_gpu ? "host time"
+                   : gpu ? "host time (launch)"
+                         : "host time",
+                   parts_text(j, names, s, n));
+    pie(v, "Host time of training iterations", names, s, n);
+    if (!gpu)
+        remark_on_passes(v, names, s, n, "");
 }
 
 static void remark_on(const struct judge *j, struct verdict *v, const struct rank *sum,
                       const struct shares *x)
 {
-    static const char *const passes[] = {"forward", "backward"};
     double pct[3];
     percents_of((const double[]){x->train, x->eval, x->others}, COUNT_OF(pct), pct);
     verdict_remark(
         v, "of the time of the job %.1f %% are training, %.1f %% evaluation and %.1f %% others",
         pct[0], pct[1], pct[2]);
-    if (sum->ns[MODE_TRAIN] > 0)
-        verdict_remark(v, "of training steps: %s", parts_text(j, sum));
+    remark_on_parts(j, v, sum);
     if (x->others > OTHERS_HIGH)
         verdict_remark(v,
                        "%.0f %% of the time lie outside of steps: look at initialization, "
                        "checkpoints and what is done between steps",
                        x->others * 100);
-    for (size_t i = 0; i < COUNT_OF(passes); i++) {
-        const double share = part_share(sum, passes[i]);
-        if (share > PASS_HIGH)
-            verdict_remark(v, "the %s pass takes %.0f %% of training steps: look at its operators",
-                           passes[i], share * 100);
-    }
 }
 
 static void judge(const struct judge *j, struct verdict *out)
@@ -169,6 +269,7 @@ static void judge(const struct judge *j, struct verdict *out)
             const struct rank *r = t->ranks.v[k];
             const double s = (double)r->ns[MODE_TRAIN] / 1e9;
             add_rank(&sum, r);
+            add_gpu(&sum, r);
             if (n < ROWS_MOST)
                 plot_row(out, bars, rank_entity(j, &r->head.who), &s, 1);
         }
@@ -181,15 +282,15 @@ static void judge(const struct judge *j, struct verdict *out)
     }
     const struct shares x = shares_of(&sum, judge_job_s(j) * (double)n);
     plot_shares(out, &x, judge_job_s(j));
-    plot_parts(out, &sum);
     remark_on(j, out, &sum, &x);
 }
 
 const struct rule rule_overall_framework_metrics = {
     .name = "OverallFrameworkMetrics",
     .title = "Where the time went",
-    .description = "Sums up the time of the job: training, evaluation and the rest, and the parts "
-                   "of training steps.",
+    .description = "Sums up the time of the job: training, evaluation and the rest, and what "
+                   "training iterations are spent on, on the GPU where it was timed and on the "
+                   "host.",
     .recommendation = "",
     .patience = -1,
     .needs = NEEDS_STEPS,

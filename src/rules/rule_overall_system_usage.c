@@ -2,10 +2,12 @@
 /* OverallSystemUsage: the table of what each node used, and a sentence about it. Never an issue. */
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "rules/enough.h"
 #include "rules/hist.h"
+#include "rules/judging.h"
 #include "rules/loghist.h"
 #include "rules/per_gpu.h"
 #include "rules/shared.h"
@@ -127,6 +129,24 @@ static const char *over_what(const struct judge *j)
     return j->run->has_steps ? " in the training loop" : "";
 }
 
+/* LowGPUUtilization found something on the node: nobody says that it is well used then. */
+static bool is_low(const struct judge *j, const char *node)
+{
+    const struct verdict *v = j->others ? &j->others[RULE_low_gpu_utilization] : NULL;
+    for (size_t i = 0; v && v->state == RULE_ISSUE && i < v->n_findings; i++)
+        if (strcmp(v->findings[i].node, node) == 0)
+            return true;
+    return false;
+}
+
+/* A smaller machine is for a job that nothing holds back. */
+static const char *under_used(const struct judge *j)
+{
+    const char *cause = j->others ? held_back_by(j->others) : NULL;
+    return cause ? arena_printf(j->arena, "under-used, see %s", cause)
+                 : "under-used, consider a smaller machine";
+}
+
 static void say_cpu_only(const struct judge *j, struct verdict *v, const char *node,
                          const struct hist *cpu)
 {
@@ -136,7 +156,7 @@ static void say_cpu_only(const struct judge *j, struct verdict *v, const char *n
                        "%s: no GPU in use; the 95th percentile of CPU is %.0f %%, the median "
                        "%.0f %%%s: %s",
                        node, p95, hist_quantile(cpu, 0.5), over_what(j),
-                       p95 < WELL ? "under-used, consider a smaller machine" : "the CPU is used");
+                       p95 < WELL ? under_used(j) : "the CPU is used");
 }
 
 static void say(const struct judge *j, struct verdict *v, const char *node, const struct hist *gpu,
@@ -144,11 +164,11 @@ static void say(const struct judge *j, struct verdict *v, const char *node, cons
 {
     const double g95 = hist_quantile(gpu, 0.95), c95 = hist_quantile(cpu, 0.95);
     const double g50 = hist_quantile(gpu, 0.5);
-    const char *words = g95 < WELL && c95 < WELL    ? "under-used, consider a smaller machine"
-                        : g95 < WELL && c95 >= WELL ? "likely a CPU bottleneck"
-                        : g95 < WELL                ? "its GPUs are under-used"
-                        : g50 > WELL                ? "well used"
-                                                    : "its GPUs are well used at times only";
+    const char *words = g95 < WELL && c95 < WELL         ? under_used(j)
+                        : g95 < WELL && c95 >= WELL      ? "likely a CPU bottleneck"
+                        : g95 < WELL                     ? "its GPUs are under-used"
+                        : g50 > WELL && !is_low(j, node) ? "well used"
+                                                         : "its GPUs are well used at times only";
     if (cpu->n)
         verdict_remark(v,
                        "%s: the 95th percentile of GPU is %.0f %%, of CPU %.0f %%, the median "

@@ -57,7 +57,7 @@ static void take_step(struct rank *r, const struct step *s, double threshold_s)
     }
     r->n++;
     seconds_mark(&r->ends, (wall_ns){end_of(s)}, 0);
-    longest_add(&r->longest, LONG_KEPT, s);
+    longest_add(&r->longest, LONG_KEPT, s, s->dur_ns);
     if ((double)s->dur_ns / 1e9 < threshold_s)
         loghist_add(&r->durations, &ms, 1);
     if (!r->has_last || end_of(s) >= end_of(&r->last))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* StepOutlier: some steps take much longer than the others; what coincided with them. */
+/* StepOutlier: some iterations take much longer than the others; what coincided with them. An
+ * iteration lasts from the begin of a step to the begin of the next. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +18,7 @@ static const char *const mode_words[] = {"none", "train", "eval", "predict", NUL
 
 static const struct param params[] = {
     [STDDEV] = {"stddev", 3, 0.1, 100, PARAM_SIGMAS,
-                "a step that takes this much longer than the mean is an outlier"},
+                "an iteration that takes this much longer than the mean is an outlier"},
     [MODE] = {"mode", 0, 0, MODE_N, PARAM_WORD, "steps of this mode alone; none: of every mode",
               mode_words},
     [N_OUTLIERS] = {"n_outliers", 10, 0, 1e6, PARAM_COUNT, "up to this many outliers are fine"},
@@ -27,6 +28,7 @@ static const struct param params[] = {
     {0},
 };
 
+enum { BETWEEN = STEP_PARTS_MOST + 1 }; /* beside the parts of a step */
 enum { STEPS_LEAST = 100, RANGES_MOST = 256, PLOTTED_MOST = 500, DURATION_BINS = 40 };
 
 /* Above these a sweep says that storage held somebody up; percent. */
@@ -96,7 +98,7 @@ static void steps(void *state, const struct rule_view *c, const struct rank_sigh
     struct rank *own = per_rank_see(&t->ranks, sizeof *own, r);
     (void)c;
     for (size_t i = 0; i < n; i++)
-        if (!v[i].cut && v[i].mode < MODE_N)
+        if (step_is_steady(&v[i]) && v[i].mode < MODE_N)
             step_spread_add(&own->mode[v[i].mode], &v[i]);
 }
 
@@ -180,17 +182,26 @@ static double share_within(const struct outliers *o, const struct seconds *s)
     return o->n ? (double)n / (double)o->n : 0;
 }
 
-/* A part in which most of the additional time was spent; step_parts(): in none. */
+/* What a part, or what lies between steps, took of the outliers more than of others, in seconds. */
+static double more_of(const struct outliers *o, size_t part)
+{
+    const struct step_spread *x = &o->rank->mode[o->mode];
+    double more = 0;
+    for (size_t i = 0; i < o->n; i++)
+        more += (double)(part == BETWEEN ? o->v[i].between_us : o->v[i].part_us[part]) / 1e6;
+    return more -
+           (double)o->n * (part == BETWEEN ? step_spread_between(x) : step_spread_part(x, part));
+}
+
+/* A part in which most of the additional time was spent, or BETWEEN; step_parts(): in none. */
 static size_t longest_part(const struct outliers *o, double *more_s)
 {
     const size_t n = step_parts();
     size_t best = n;
     *more_s = 0;
-    for (size_t k = 0; k + 1 < n; k++) {
-        double more = 0;
-        for (size_t i = 0; i < o->n; i++)
-            more += (double)o->v[i].part_us[k] / 1e6;
-        more -= (double)o->n * step_spread_part(&o->rank->mode[o->mode], k);
+    for (size_t i = 0; i < n; i++) {
+        const size_t k = i + 1 < n ? i : (size_t)BETWEEN; /* instead of "other" */
+        const double more = more_of(o, k);
         if (more > o->lost_s / 2 && more > *more_s) {
             best = k;
             *more_s = more;
@@ -234,7 +245,7 @@ static const char *advice_for(const char *part)
 static bool coincides(const struct judge *j, const struct outliers *o, const struct seconds *s)
 {
     const double share = share_within(o, s);
-    const wall_ns from = j->run->loop_start;
+    const wall_ns from = judge_loop_start(j);
     uint64_t of;
     const uint64_t n = seconds_touched(s, from, j->run->loop_end.ns - from.ns, &of);
     return share >= 0.5 && share >= 2 * (double)n / (double)MAX_OF(of, (uint64_t)1);
@@ -274,10 +285,12 @@ static struct causes_found look_for_causes(const struct judge *j, const struct o
     for (size_t k = 0; k < BY_N; k++)
         if (coincides(j, o, &t->when[k]))
             add_cause(&c, causes[k].words, causes[k].advice);
-    if (part < step_parts()) {
-        snprintf(text, sizeof text, "'%s' took %s longer than usual", step_part_name(part),
+    if (part != step_parts()) {
+        const char *name = part == BETWEEN ? "what lies between steps" : step_part_name(part);
+        const char *quote = part == BETWEEN ? "" : "'";
+        snprintf(text, sizeof text, "%s%s%s took %s longer than usual", quote, name, quote,
                  judge_time(j, more_s));
-        add_cause(&c, text, advice_for(step_part_name(part)));
+        add_cause(&c, text, advice_for(name));
     }
     mark_others(all, n_all, o, &others);
     c.other_ranks = share_within(o, &others) >= 0.5;
@@ -459,8 +472,11 @@ static const char *const explained_by[] = {"CheckpointStall", "IOBottleneck", "D
 const struct rule rule_step_outlier = {
     .name = "StepOutlier",
     .title = "Some steps take long",
-    .description = "Checks for steps that take much longer than the others of the same rank and "
-                   "mode, and for what coincided with them. The first step is left out.",
+    .description = "Checks for iterations, from the begin of a step to the begin of the next, that "
+                   "take much longer than the others of the same rank and mode, and for what "
+                   "coincided with them. Warm-up and the first step are left out. A long one "
+                   "beside short ones, because the host ran ahead of the GPU, counts as their "
+                   "mean.",
     .recommendation = "Look for what the long steps have in common: checkpoints, loading, other "
                       "work on the machine.",
     .params = params,

@@ -58,6 +58,7 @@ bool rules_are_told(enum event_id id);
 struct rank_sight {
     int64_t rank, device; /* -1: not known */
     uint32_t pid;
+    const struct gpu_phases *gpu; /* of the whole rank, for the time of the call; NULL: not known */
 };
 
 struct node_facts {

@@ -7,16 +7,24 @@
 
 #include "base/mem.h"
 
+static int64_t iteration_of(const struct step *s)
+{
+    const int64_t ns = s->paced_ns > 0 ? s->paced_ns : step_iteration_ns(s);
+    return ns < 0 ? s->dur_ns : ns;
+}
+
 static void count(struct step_spread *x, const struct step *s)
 {
-    const uint64_t us = (uint64_t)(MAX_OF(s->dur_ns, 0) / NS_PER_US);
+    const int64_t ns = iteration_of(s);
+    const uint64_t us = (uint64_t)(MAX_OF(ns, 0) / NS_PER_US);
     const float as_float = (float)us;
     x->n++;
     x->sum_us += us;
     x->sum_us2 += (unsigned __int128)us * us;
     for (size_t i = 0; i < STEP_PARTS_MOST; i++)
         x->part_us[i] += (uint64_t)(MAX_OF(s->part_ns[i], 0) / NS_PER_US);
-    longest_add(&x->longest, LONGEST_KEPT, s);
+    x->between_us += (uint64_t)(MAX_OF(s->between_ns, 0) / NS_PER_US);
+    longest_add(&x->longest, LONGEST_KEPT, s, ns);
     if (!x->quantiles)
         x->quantiles = xcalloc(1, sizeof *x->quantiles);
     loghist_add(x->quantiles, &as_float, 1);
@@ -43,6 +51,7 @@ void step_spread_join(struct step_spread *x, struct step_spread *other)
     x->sum_us2 += other->sum_us2;
     for (size_t i = 0; i < STEP_PARTS_MOST; i++)
         x->part_us[i] += other->part_us[i];
+    x->between_us += other->between_us;
     longest_join(&x->longest, LONGEST_KEPT, &other->longest);
     if (!x->quantiles) {
         x->quantiles = other->quantiles;
@@ -85,6 +94,11 @@ double step_spread_quantile(const struct step_spread *x, double q)
 double step_spread_part(const struct step_spread *x, size_t part)
 {
     return x->n ? (double)x->part_us[part] / (double)x->n / 1e6 : NAN;
+}
+
+double step_spread_between(const struct step_spread *x)
+{
+    return x->n ? (double)x->between_us / (double)x->n / 1e6 : NAN;
 }
 
 void step_spread_counts(const struct step_spread *x, double lo, double hi, double *out, size_t n)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step_spread.h - how long the steps of one rank and mode took: mean and standard deviation, the
- * quantiles, the longest of them. All in whole microseconds, so that it does not matter how the
- * steps were cut into pieces.
+/* step_spread.h - how long the iterations of one rank and mode took: mean and standard deviation,
+ * the quantiles, the longest of them. All in whole microseconds, so that it does not matter how the
+ * steps were cut into pieces. An iteration is evened out where the host ran ahead of the GPU (see
+ * query/step_async.h); a step without an end of its iteration counts with its duration.
  *
  * The first step is kept apart: it compiles, tunes and fills caches, which says nothing about the
  * others. */
@@ -20,7 +21,7 @@ struct step_spread {
     uint64_t n; /* of the others */
     uint64_t sum_us;
     unsigned __int128 sum_us2;
-    uint64_t part_us[STEP_PARTS_MOST];
+    uint64_t part_us[STEP_PARTS_MOST], between_us;
     struct longest longest;
     struct loghist *quantiles; /* us; NULL: n is 0 */
 };
@@ -36,6 +37,7 @@ double step_spread_mean(const struct step_spread *x);
 double step_spread_sigma(const struct step_spread *x); /* population */
 double step_spread_quantile(const struct step_spread *x, double q);
 double step_spread_part(const struct step_spread *x, size_t part); /* mean */
+double step_spread_between(const struct step_spread *x);           /* mean */
 /* How many of them lie in each of n equal stretches from lo to hi, both included. */
 void step_spread_counts(const struct step_spread *x, double lo, double hi, double *out, size_t n);
 

@@ -9,6 +9,8 @@ bool rules_are_told(enum event_id id)
     case EV_CHECKPOINT:
     case EV_CUDA_PEAK: /* the report's */
     case EV_CUDA_RESERVED:
+    case EV_CUDA_ALLOCATED:
+    case EV_DETAIL:
     case EV_FETCH:
     case EV_LOADER_START:
     case EV_LOADER_WORKERS:

@@ -128,3 +128,11 @@ void finding_when(struct verdict *v, struct finding *f, const struct time_range 
     f->start = r[0].start;
     f->end = r[n - 1].end;
 }
+
+bool verdict_is_cause(const struct verdict *v)
+{
+    for (size_t i = 0; v->state == RULE_ISSUE && i < v->n_findings; i++)
+        if (v->findings[i].n_explained_by == 0)
+            return true;
+    return false;
+}

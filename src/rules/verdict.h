@@ -126,6 +126,8 @@ void finding_say(struct verdict *v, struct finding *f, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void finding_advise(struct verdict *v, struct finding *f, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* One of its findings is explained by no other rule: something to be cured. */
+bool verdict_is_cause(const struct verdict *v);
 /* The ranges are copied; start and end follow from them. */
 void finding_when(struct verdict *v, struct finding *f, const struct time_range *r, size_t n);
 

@@ -261,6 +261,12 @@ struct windows windows_ended(const struct windows *w, const struct windows_spec 
     return out;
 }
 
+uint64_t windows_needed(const struct param_value *window, int64_t period_ns, bool ended)
+{
+    const int64_t points = param_points(window, MAX_OF(period_ns, 1));
+    return (uint64_t)(ended ? MAX_OF((points + 9) / 10, 1) : points);
+}
+
 uint64_t windows_held(const struct windows *w)
 {
     return (w->first ? w->first->is.n : 0) + (w->last ? w->last->is.n : 0);

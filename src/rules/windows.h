@@ -41,8 +41,10 @@ void windows_join(struct windows *w, const struct windows_spec *spec, const stru
  * is the caller's to free. */
 struct windows windows_ended(const struct windows *w, const struct windows_spec *spec,
                              const struct param_value *p, wall_ns from, bool short_ok);
-/* Sweeps in the windows at the edges; for "needs 500 data points, has 312". */
+/* Sweeps in the windows at the edges. */
 uint64_t windows_held(const struct windows *w);
+/* Data points that suffice to judge: a window of them, of a run that has ended a tenth of one. */
+uint64_t windows_needed(const struct param_value *window, int64_t period_ns, bool ended);
 void windows_free(struct windows *w);
 
 #endif

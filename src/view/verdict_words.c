@@ -15,16 +15,18 @@ static double cost_of(const struct verdict *v)
 
 const char *verdict_explained_by(const struct verdict *v)
 {
-    return v->n_findings && v->findings[0].n_explained_by ? v->findings[0].explained_by[0] : NULL;
+    return v->n_findings && !verdict_is_cause(v) && v->findings[0].n_explained_by
+               ? v->findings[0].explained_by[0]
+               : NULL;
 }
 
-/* What explains others comes before what it explains: that is where to begin. */
+/* Causes before what they explain. */
 static bool is_worse(const struct verdict *x, const struct verdict *y)
 {
     const bool x_follows = verdict_explained_by(x), y_follows = verdict_explained_by(y);
-    if (x->severity != y->severity)
-        return x->severity > y->severity;
-    return x_follows != y_follows ? y_follows : cost_of(x) > cost_of(y);
+    if (x_follows != y_follows)
+        return y_follows;
+    return x->severity != y->severity ? x->severity > y->severity : cost_of(x) > cost_of(y);
 }
 
 /* By insertion: they are few, and equal ones keep their order. */

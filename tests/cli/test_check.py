@@ -38,7 +38,17 @@ KEYS = {
     "lost_cost",
     "findings",
 }
-FINDING_KEYS = {"node", "entity", "start_ns", "end_ns", "message", "numbers"}
+FINDING_KEYS = {
+    "node",
+    "entity",
+    "start_ns",
+    "end_ns",
+    "message",
+    "numbers",
+    "advice",
+    "lost_s",
+    "explained_by",
+}
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +87,7 @@ def test_the_json_has_every_rule_with_the_keys_that_others_read(run_fp, check):
     assert done.returncode == 0 and done.stderr == ""
     listed = [r["rule"] for r in json.loads(run_fp("rules", "--json").stdout)]
     verdicts = json.loads(done.stdout)
-    assert [v["rule"] for v in verdicts] == listed
+    assert sorted(v["rule"] for v in verdicts) == sorted(listed)
     for v in verdicts:
         assert v.keys() >= KEYS
         assert v["state"] in ("issue", "clear", "not_evaluated")
@@ -236,3 +246,108 @@ def test_a_bottleneck_shows_in_which_phases_it_was(run_fp, tmp_path):
     shares = {s["name"]: 100 * s["share"] for s in finding["shares"] if s["what"] == "phase"}
     assert shown == pytest.approx(shares) and set(shown) >= {"train", "eval"}
     assert sum(shown.values()) == pytest.approx(100, abs=0.1)
+
+
+# ---- causes before symptoms ----
+
+RULES = Path(__file__).resolve().parents[1] / "rules"
+
+
+def verdicts_of(footplate, made_of: Path, folder: Path) -> list[dict]:
+    import subprocess
+
+    for words in (["import", made_of, "-o", folder / "run"], ["check", folder / "run", "--json"]):
+        done = subprocess.run([footplate, *words], capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def is_cause(verdict: dict) -> bool:
+    return any(not f["explained_by"] for f in verdict["findings"])
+
+
+def test_causes_come_first_then_what_they_explain_then_the_rest(footplate, tmp_path):
+    got = verdicts_of(footplate, RULES / "checkpoint_stall" / "explains.scene", tmp_path)
+    assert got[0]["rule"] == "CheckpointStall"
+    kinds = [(v["state"], v["state"] == "issue" and not is_cause(v)) for v in got]
+    order = [("issue", False), ("issue", True), ("clear", False), ("not_evaluated", False)]
+    assert [order.index(k) for k in kinds] == sorted(order.index(k) for k in kinds)
+    for v in got:
+        if v["state"] == "issue" and not is_cause(v):
+            assert v["severity"] == "info"
+
+
+def test_a_symptom_is_listed_once_below_its_cause(footplate, run_fp, tmp_path):
+    verdicts_of(footplate, RULES / "checkpoint_stall" / "explains.scene", tmp_path)
+    text = run_fp("check", tmp_path / "run").stdout
+    for name in ("BatchSize", "LowGPUUtilization"):
+        assert text.count(f"    explains  {name} (info") == 1
+        assert f"\n{name}: " not in text
+    assert text.index("\nCheckpointStall: ") < text.index("explains  BatchSize")
+    # Alone it is shown in full, and says what explains it.
+    alone = run_fp("check", tmp_path / "run", "--rule", "BatchSize").stdout
+    assert "\nBatchSize: " in alone and "explained by CheckpointStall" in alone
+
+
+def test_lost_shares_of_causes_add_up_to_the_loop_at_most(footplate, tmp_path):
+    got = verdicts_of(footplate, RULES / "example" / "two_causes.scene", tmp_path)
+    causes = {v["rule"]: v for v in got if is_cause(v) and v["lost_share"] is not None}
+    assert causes.keys() == {"CPUBottleneck", "EvalHeavy"}
+    assert sum(v["lost_share"] for v in causes.values()) == pytest.approx(1)
+    assert causes["CPUBottleneck"]["lost_share"] == pytest.approx(0.7, abs=0.01)
+    # What was measured stands beside it.
+    assert causes["EvalHeavy"]["findings"][0]["lost_s"] == pytest.approx(400, rel=0.01)
+    assert causes["EvalHeavy"]["lost_s"] == pytest.approx(300, rel=0.03)
+
+
+# ---- a job of SageMaker ----
+
+
+def reading(at: float, kind: str, name: str, dimension: str, value: float) -> str:
+    return json.dumps(
+        {
+            "Type": kind,
+            "Name": name,
+            "Dimension": dimension,
+            "Value": value,
+            "NodeId": "algo-1",
+            "Timestamp": at,
+        }
+    )
+
+
+def sagemaker_job(folder: Path) -> Path:
+    """Two GPUs that wait for one busy core, as SageMaker's profiler writes it: no occupancy."""
+    start = 1_700_000_000
+    path = folder / "system" / "incremental" / "2023111422"
+    path.mkdir(parents=True)
+    for minute in range(10):
+        lines = []
+        for half in range(120):
+            at = start + minute * 60 + half / 2
+            for core in range(8):
+                busy = core == 0 and half % 4 > 0
+                lines.append(reading(at, "cpu", f"cpu{core}", "CPUUtilization", 97 if busy else 20))
+            for gpu in ("gpu0", "gpu1"):
+                lines.append(reading(at, "gpu", gpu, "GPUUtilization", 6))
+                lines.append(reading(at, "gpu", gpu, "GPUMemoryUtilization", 4))
+        name = f"{start + minute * 60 + 60}.algo-1.json"
+        (path / name).write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def check_sagemaker(got: list[dict]) -> None:
+    by_rule = {v["rule"]: v for v in got}
+    assert got[0]["rule"] == "CPUBottleneck" and is_cause(got[0])
+    for name in ("BatchSize", "LowGPUUtilization"):
+        v = by_rule[name]
+        assert v["state"] == "issue" and v["severity"] == "info"
+        assert all(f["explained_by"] == ["CPUBottleneck"] for f in v["findings"])
+    message = by_rule["BatchSize"]["findings"][0]["message"]
+    assert "memory controller activity, which is what SageMaker recorded" in message
+    assert by_rule["GPUMemoryIncrease"]["state"] == "clear"
+    assert by_rule["LoadBalancing"]["state"] == "clear"
+
+
+def test_a_job_of_sagemaker_is_judged_by_what_it_recorded(footplate, tmp_path):
+    check_sagemaker(verdicts_of(footplate, sagemaker_job(tmp_path / "job"), tmp_path))

@@ -2,12 +2,12 @@
 """Every scene of tests/rules, imported and checked: what it expects of the rules must come out.
 
     expect RULE STATE [node N] [entity E] [findings N] [violations N] [severity S] [says TEXT]
-                      [silent TEXT]
+                      [silent TEXT] [explained RULE] [cause yes] [lost SECONDS]
     expect nothing else      no other rule finds an issue
     set RULE.PARAM=VALUE     as `footplate check --set`
 
 `says` looks at everything that the verdict says: why, messages, advice, remarks; `silent` is its
-opposite.
+opposite. `explained` is said of all of its findings, and so is `cause`: none is explained.
 """
 
 from __future__ import annotations
@@ -47,6 +47,12 @@ def matches(verdict: dict, key: str, value: str) -> bool:
             return verdict["violations"] == int(value)
         case "severity":
             return verdict["severity"] == value
+        case "explained":
+            return all(value in f["explained_by"] for f in findings)
+        case "cause":
+            return all(f["explained_by"] == [] for f in findings)
+        case "lost":
+            return abs(verdict["lost_s"] - float(value)) < 0.01 * float(value)
         case "says":
             return value in said(verdict)
         case "silent":

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "import/importer.h"
+#include "query/step_async.h"
 #include "record/group.h"
 #include "rules/verdict_json.h"
 #include "test.h"
@@ -153,6 +154,8 @@ static void take_process(struct played *p, struct process *x)
     *r = (struct played_rank){.node = x->node, .who = {x->rank, x->device, x->track.pid}};
     if (x->worker < 0)
         steps_derive(x->v, x->n, &p->arena, &r->steps, &r->n);
+    if (d->facts.n_gpus)
+        steps_set_pace(r->steps, r->n);
     p->n_ranks += r->n > 0;
     for (size_t i = 0; i < x->n; i++) {
         const enum event_id id = event_find(x->v[i].event.name);
@@ -213,12 +216,19 @@ static void find_times(struct played *p)
 {
     struct run_facts *f = &p->run;
     int64_t first = INT64_MAX, train = INT64_MAX, last = 0;
+    int64_t steady = INT64_MAX, steady_train = INT64_MAX;
     for (size_t i = 0; i < p->n_ranks; i++)
         for (size_t k = 0; k < p->ranks[i].n; k++) {
             const struct step *s = &p->ranks[i].steps[k];
             first = MIN_OF(first, s->start.ns);
             train = s->mode == MODE_TRAIN ? MIN_OF(train, s->start.ns) : train;
             last = MAX_OF(last, s->start.ns + s->dur_ns);
+            if (s->warmup)
+                continue;
+            if (s->mode == MODE_TRAIN)
+                steady_train = MIN_OF(steady_train, s->start.ns);
+            else
+                steady = MIN_OF(steady, s->start.ns);
         }
     f->ended = true;
     f->has_steps = p->n_ranks > 0;
@@ -228,6 +238,7 @@ static void find_times(struct played *p)
     if (f->has_steps) {
         f->loop_start.ns = train == INT64_MAX ? first : train;
         f->loop_end.ns = last;
+        f->steady_start.ns = MIN_OF(train == INT64_MAX ? steady : steady_train, last);
     }
 }
 
@@ -295,7 +306,7 @@ static void feed_sweeps(const struct played_node *d, struct engine *g, size_t no
 }
 
 /* When a step is told: while the run lives when it is over. */
-static int64_t step_time(const struct step *s, bool live)
+static int64_t told_at(const struct step *s, bool live)
 {
     return s->start.ns + (live ? s->dur_ns : 0);
 }
@@ -304,9 +315,9 @@ static void feed_steps(const struct played_rank *r, struct engine *g, size_t nod
                        int64_t to, bool live)
 {
     size_t a = 0, n = 0;
-    while (a < r->n && step_time(&r->steps[a], live) < from)
+    while (a < r->n && told_at(&r->steps[a], live) < from)
         a++;
-    while (a + n < r->n && step_time(&r->steps[a + n], live) < to)
+    while (a + n < r->n && told_at(&r->steps[a + n], live) < to)
         n++;
     engine_steps(g, node, &r->who, r->steps + a, n);
 }
@@ -321,6 +332,32 @@ static void feed_told(const struct played_node *d, struct engine *g, size_t node
         n++;
     if (n)
         engine_told(g, node, d->told + a, n);
+}
+
+static void leave_out_steps(const struct played_rank *r, struct engine *g, size_t node)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        const struct time_range when = step_time(&r->steps[i]);
+        if (r->steps[i].disturbed)
+            engine_leave_out(g, node, &when, 1);
+    }
+}
+
+void play_leave_out(const struct played *p, struct engine *g)
+{
+    for (size_t i = 0; i < p->n_nodes; i++) {
+        const struct played_node *d = &p->nodes[i];
+        const size_t node = engine_node(g, &d->facts);
+        for (size_t k = 0; k < p->n_ranks; k++)
+            if (p->ranks[k].node == i)
+                leave_out_steps(&p->ranks[k], g, node);
+        for (size_t k = 0; k < d->n_told; k++) {
+            const struct told *x = &d->told[k];
+            const struct time_range when = {x->at, {x->at.ns + x->dur_ns}};
+            if (x->id == EV_DETAIL)
+                engine_leave_out(g, node, &when, 1);
+        }
+    }
 }
 
 void play_feed(const struct played *p, struct engine *g, int64_t from_ns, int64_t to_ns, bool live)

@@ -436,3 +436,71 @@ TEST(a_run_without_anything_is_evaluated_by_no_rule_that_needs_something)
     free(v);
     free(s);
 }
+
+/* ---- warm-up ---- */
+
+/* One sweep a second, all alike. */
+static void show_seconds(struct engine *g, size_t node, int64_t from_s, int64_t to_s)
+{
+    static const float busy = 90;
+    for (int64_t s = from_s; s < to_s; s++) {
+        const wall_ns at = {START_NS + s * NS_PER_S};
+        struct gpu_sweeps gpu = {.entity = "gpu0"};
+        gpu.v[GPU_SIG_UTIL] = &busy;
+        const struct sweeps one = {
+            .n = 1, .at = &at, .period_ns = NS_PER_S, .gpus = &gpu, .n_gpus = 1};
+        engine_sweeps(g, node, &one);
+    }
+}
+
+static struct step step_at(int64_t second, int64_t seconds, bool warmup)
+{
+    return (struct step){.mode = MODE_TRAIN,
+                         .warmup = warmup,
+                         .start = {START_NS + second * NS_PER_S},
+                         .dur_ns = seconds * NS_PER_S,
+                         .batch = -1};
+}
+
+static uint64_t counted(const struct engine *g)
+{
+    return g->nodes[0].stretches[0].part[RULE_low_gpu_utilization].sweeps;
+}
+
+TEST(while_a_run_lives_nothing_counts_before_its_warm_up_is_over)
+{
+    struct engine *g = engine_open(NULL);
+    const struct rank_sight rank = {.rank = 0, .device = 0, .pid = 7};
+    const struct node_facts facts = {.id = "n", .first = {START_NS}, .period_ns = NS_PER_S};
+    const size_t node = engine_node(g, &facts);
+    const struct step warm[] = {step_at(10, 30, true), step_at(40, 5, true)};
+    const struct step steady[] = {step_at(45, 1, false), step_at(46, 4, false)};
+    show_seconds(g, node, 0, 45);
+    engine_steps(g, node, &rank, warm, 2);
+    engine_sure(g, (wall_ns){START_NS + 45 * NS_PER_S});
+    CHECK_INT(counted(g), 0);
+    show_seconds(g, node, 45, 60);
+    engine_steps(g, node, &rank, steady, 2);
+    engine_sure(g, (wall_ns){START_NS + 60 * NS_PER_S});
+    CHECK_INT(counted(g), 5); /* from 45 s to the end of the last step */
+    engine_close(g);
+}
+
+TEST(sweeps_of_our_own_detail_windows_do_not_count)
+{
+    struct engine *g = engine_open(NULL);
+    const struct node_facts facts = {.id = "n", .first = {START_NS}, .period_ns = NS_PER_S};
+    const size_t node = engine_node(g, &facts);
+    engine_window(g, (wall_ns){START_NS + 10 * NS_PER_S}, (wall_ns){START_NS + 50 * NS_PER_S});
+    /* Told in any order, and overlapping: from 5 to 20, from 30 to 35, and behind the loop. */
+    static const int64_t windows[][2] = {{30, 33}, {5, 15}, {12, 20}, {32, 35}, {60, 70}};
+    for (size_t i = 0; i < COUNT_OF(windows); i++)
+        engine_leave_out(g, node,
+                         &(struct time_range){{START_NS + windows[i][0] * NS_PER_S},
+                                              {START_NS + windows[i][1] * NS_PER_S}},
+                         1);
+    show_seconds(g, node, 0, 100);
+    CHECK_INT(counted(g), 25); /* 20 to 30 and 35 to 50 */
+    CHECK_INT(g->nodes[0].stretches[0].part[RULE_unused_gpu].sweeps, 100);
+    engine_close(g);
+}

@@ -122,10 +122,12 @@ static void no_memory(size_t i, struct moment *m)
 
 TEST(too_short_and_without_memory_are_not_evaluated)
 {
-    const struct kit_node brief = {"n0", steps_up, 9, .gpus = 1};
+    const struct kit_node brief = {"n0", steps_up, 1, .gpus = 1};
     const struct kit_node silent = {"n0", no_memory, 900, .gpus = 1};
     const struct kit_node patient = {"n0", steps_up, 312, .gpus = 1};
-    CHECK_STR(judge_nodes(&brief, 1)->why, "needs 20 data points, has 9");
+    CHECK_STR(judge_nodes(&brief, 1)->why, "needs 2 data points, has 1");
+    CHECK_STR(kit_verdict(&(struct kit){&brief, 1, .goes_on = true}, RULE_NAME)->why,
+              "needs 15 data points, has 1");
     CHECK_STR(judge_nodes(&silent, 1)->why, "no GPU in use told its memory");
     CHECK_STR(kit_verdict(&(struct kit){&patient, 1, .no_steps = true}, RULE_NAME)->why,
               "needs 1000 data points, has 312");
@@ -134,9 +136,97 @@ TEST(too_short_and_without_memory_are_not_evaluated)
 TEST(what_came_before_the_loop_does_not_count_and_is_not_said_to)
 {
     const struct kit_node node = {"n0", steps_up, 30, .gpus = 1};
-    const struct kit late = {&node, 1, .loop_after_ns = 12 * NS_PER_S};
+    const struct kit late = {&node, 1, .loop_after_ns = 12 * NS_PER_S, .goes_on = true};
     CHECK_STR(kit_verdict(&late, RULE_NAME)->why,
-              "needs 20 data points of the training loop, has 6");
+              "needs 15 data points of the training loop, has 6");
+}
+
+TEST(fifteen_points_suffice_while_a_run_goes_on)
+{
+    const struct kit_node node = {"n0", flat, 15, .gpus = 1};
+    CHECK_INT(kit_verdict(&(struct kit){&node, 1, .goes_on = true}, RULE_NAME)->state, RULE_CLEAR);
+}
+
+/* ---- the job's own memory ---- */
+
+#define GIB (1024.0f * 1024 * 1024)
+
+/* The job leaks; somebody else frees as much. The driver tells of the job every ten sweeps. */
+static void leak_behind_another(size_t i, struct moment *m)
+{
+    memory(m, 50);
+    m->gpu[0][GPU_SIG_MEM_TOTAL] = 100 * GIB;
+    if (i % 10 == 0)
+        m->gpu[0][GPU_SIG_JOB_MEM] = (10 + (float)i / 25) * GIB;
+}
+
+TEST(a_leak_of_the_job_is_found_while_another_process_frees_memory)
+{
+    const struct kit_node node = {"n0", leak_behind_another, 1000, .gpus = 1};
+    const struct verdict *v = judge_nodes(&node, 1);
+    CHECK_INT(v->n_findings, 1);
+    CHECK(strstr(v->findings[0].message, "the job's memory on gpu0 climbs steadily, from 10"));
+    kit_cuts_do_not_matter(&(struct kit){&node, 1}, RULE_NAME);
+}
+
+/* Somebody else takes memory, the job does not. */
+static void another_grows(size_t i, struct moment *m)
+{
+    memory(m, i < 500 ? 30 : 80);
+    m->gpu[0][GPU_SIG_MEM_TOTAL] = 100 * GIB;
+    if (i % 10 == 0)
+        m->gpu[0][GPU_SIG_JOB_MEM] = 20 * GIB;
+}
+
+TEST(memory_that_another_process_takes_is_no_growth_of_the_job)
+{
+    const struct kit_node node = {"n0", another_grows, 1000, .gpus = 1};
+    CHECK_INT(judge_nodes(&node, 1)->state, RULE_CLEAR);
+    kit_cuts_do_not_matter(&(struct kit){&node, 1}, RULE_NAME);
+}
+
+/* A step of the job's own, which is read too rarely to be seen step by step. */
+static void job_steps_up(size_t i, struct moment *m)
+{
+    another_grows(i, m);
+    if (i % 10 == 0)
+        m->gpu[0][GPU_SIG_JOB_MEM] = (i < 500 ? 20 : 70) * GIB;
+}
+
+TEST(a_step_of_the_job_is_found_by_that_of_its_gpu)
+{
+    const struct kit_node node = {"n0", job_steps_up, 1000, .gpus = 1};
+    const struct verdict *v = judge_nodes(&node, 1);
+    CHECK_INT(v->n_findings, 1);
+    CHECK(strstr(v->findings[0].message, "memory of gpu0 stepped up from 30.0 % to 80.0 %"));
+}
+
+/* Where the driver sees no process of the job, it tells of none. */
+static void job_not_seen(size_t i, struct moment *m)
+{
+    another_grows(i, m);
+    if (i % 10 == 0)
+        m->gpu[0][GPU_SIG_JOB_MEM] = 0;
+}
+
+TEST(a_job_that_the_driver_cannot_see_is_judged_by_the_device)
+{
+    const struct kit_node node = {"n0", job_not_seen, 1000, .gpus = 1};
+    CHECK_INT(judge_nodes(&node, 1)->n_findings, 1);
+}
+
+static void activity_alone(size_t i, struct moment *m)
+{
+    m->gpu[0][GPU_SIG_UTIL] = 80;
+    m->gpu[0][GPU_SIG_MEM_CTRL] = i < 500 ? 20 : 40;
+}
+
+TEST(without_occupancy_the_activity_of_the_controller_counts_and_is_said_to)
+{
+    const struct kit_node node = {"n0", activity_alone, 1000, .gpus = 1};
+    const struct verdict *v = judge_nodes(&node, 1);
+    CHECK_INT(v->n_findings, 1);
+    CHECK(strstr(v->findings[0].message, "memory controller activity, which is what SageMaker"));
 }
 
 TEST(the_node_whose_memory_grows_is_named)

@@ -58,11 +58,72 @@ TEST(heat_is_found_with_the_clock_that_it_cost)
     CHECK_INT(v->violations, 200);
 }
 
-TEST(a_power_limit_gets_other_advice)
+TEST(a_power_limit_whose_default_is_not_known_is_information)
 {
     const struct kit_node node = {"n0", capped, 1000, .gpus = 1};
-    CHECK(strstr(judge_nodes(&node, 1)->findings[0].advice, "power limit"));
-    NEAR(kit_number(&judge_nodes(&node, 1)->findings[0], "power_cap_pct"), 30, 1e-9);
+    const struct verdict *v = judge_nodes(&node, 1);
+    CHECK_INT(v->state, RULE_CLEAR);
+    CHECK_STR(v->why, "gpu0 runs at its power limit, for 30 % of the time; nothing else held a "
+                      "clock down for more than 5 %");
+}
+
+static void capped_at_default(size_t i, struct moment *m)
+{
+    capped(i, m);
+    m->gpu[0][GPU_SIG_POWER_LIMIT] = 700;
+    m->gpu[0][GPU_SIG_POWER_DEFAULT] = 700;
+}
+
+TEST(the_default_power_limit_is_information_and_no_issue)
+{
+    const struct kit_node node = {"n0", capped_at_default, 1000, .gpus = 1};
+    const struct verdict *v = judge_nodes(&node, 1);
+    CHECK_INT(v->state, RULE_CLEAR);
+    CHECK_INT(v->severity, SEVERITY_INFO);
+    CHECK(strstr(v->why, "gpu0 runs at its power limit of 700 W, the card's default, for 30 %"));
+    CHECK_INT(v->n_findings, 0);
+}
+
+/* The limits are read now and then. */
+static void capped_below(size_t i, struct moment *m)
+{
+    capped(i, m);
+    if (i % 60 == 7) {
+        m->gpu[0][GPU_SIG_POWER_LIMIT] = 400;
+        m->gpu[0][GPU_SIG_POWER_DEFAULT] = 700;
+    }
+}
+
+TEST(a_power_limit_below_the_default_is_a_warning_that_names_both)
+{
+    const struct kit_node node = {"n0", capped_below, 1000, .gpus = 1};
+    const struct verdict *v = judge_nodes(&node, 1);
+    CHECK(v->severity > SEVERITY_INFO);
+    CHECK(strstr(v->findings[0].message, "power limit is 400 W, below the card's default of 700"));
+    CHECK(strstr(v->findings[0].advice, "Raise its power limit to the card's default"));
+    kit_cuts_do_not_matter(&(struct kit){&node, 1}, RULE_NAME);
+}
+
+/* At the default limit nearly always, at 1500 MHz; a tenth of the time it is heat, at 1200. */
+static void hot_at_the_limit(size_t i, struct moment *m)
+{
+    const bool hot_now = i % 100 < 10;
+    held(i, m, 100, hot_now ? 0x20 + 0x04 : 0x04);
+    m->gpu[0][GPU_SIG_CLOCK] = i == 0 ? 1980 : hot_now ? 1200 : 1500;
+    m->gpu[0][GPU_SIG_POWER_LIMIT] = 700;
+    m->gpu[0][GPU_SIG_POWER_DEFAULT] = 700;
+}
+
+TEST(heat_counts_alone_and_its_clock_is_that_of_the_same_limit)
+{
+    const struct kit_node node = {"n0", hot_at_the_limit, 1000, .gpus = 1};
+    const struct verdict *v = judge_nodes(&node, 1);
+    CHECK_INT(v->n_findings, 1);
+    CHECK_INT(v->violations, 100);
+    NEAR(kit_number(&v->findings[0], "held_pct"), 10, 1e-9);
+    NEAR(kit_number(&v->findings[0], "clock_usual"), 1500, 1e-9);
+    CHECK(kit_number(&v->findings[0], "clock_lost_pct") < 20.1);
+    CHECK(strstr(v->findings[0].advice, "cooling"));
 }
 
 TEST(five_percent_is_clear_and_six_is_not)

@@ -84,6 +84,29 @@ static void no_gpu(size_t i, struct moment *m)
     m->v[SIG_CPU] = 88;
 }
 
+TEST(a_smaller_machine_is_suggested_when_nothing_holds_the_run_back)
+{
+    const struct kit_node node = {"a", under_used, 200, .gpus = 1};
+    CHECK_STR(judge_nodes(&node, 1)->remarks[0],
+              "a: the 95th percentile of GPU is 13 %, of CPU 24 %, the median of GPU "
+              "13 % in the training loop: under-used, consider a smaller machine");
+}
+
+/* Mostly busy, but for a tenth of the time at nothing: LowGPUUtilization finds that it comes and
+ * goes. */
+static void comes_and_goes(size_t i, struct moment *m)
+{
+    reads(m, i % 10 ? 100 : 0, 40);
+}
+
+TEST(a_node_whose_gpu_comes_and_goes_is_not_called_well_used)
+{
+    const struct kit_node node = {"a", comes_and_goes, 1000, .gpus = 1};
+    const struct kit kit = {&node, 1};
+    CHECK_INT(kit_verdict(&kit, "LowGPUUtilization")->state, RULE_ISSUE);
+    CHECK(strstr(judge_nodes(&node, 1)->remarks[0], "well used at times only"));
+}
+
 TEST(each_node_gets_its_sentence_with_the_numbers)
 {
     const struct kit_node nodes[] = {{"a", under_used, 200, .gpus = 1},
@@ -95,7 +118,7 @@ TEST(each_node_gets_its_sentence_with_the_numbers)
     CHECK_INT(v->n_remarks, 5);
     CHECK_STR(v->remarks[0],
               "a: the 95th percentile of GPU is 13 %, of CPU 24 %, the median of GPU "
-              "13 % in the training loop: under-used, consider a smaller machine");
+              "13 % in the training loop: under-used, see LoadBalancing");
     CHECK_STR(v->remarks[1],
               "b: the 95th percentile of GPU is 30 %, of CPU 92 %, the median of GPU "
               "30 % in the training loop: likely a CPU bottleneck");

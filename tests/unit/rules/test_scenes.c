@@ -30,7 +30,8 @@ static size_t cut(const struct played *p, uint64_t *seed, int64_t *at)
 static struct engine *open_for(const struct played *p)
 {
     struct engine *g = engine_open(&p->params);
-    engine_window(g, p->run.loop_start, p->run.loop_end);
+    engine_window(g, p->run.steady_start, p->run.loop_end);
+    play_leave_out(p, g);
     return g;
 }
 

@@ -69,8 +69,8 @@ TEST(the_longest_are_kept_whatever_the_order_they_came_in)
         const struct step up = step(i, i * S, (i * 7919 % 1000) * NS_PER_MS);
         const struct step down =
             step(999 - i, (999 - i) * S, ((999 - i) * 7919 % 1000) * NS_PER_MS);
-        longest_add(&a, 10, &up);
-        longest_add(i % 2 ? &b : &c, 10, &down);
+        longest_add(&a, 10, &up, up.dur_ns);
+        longest_add(i % 2 ? &b : &c, 10, &down, down.dur_ns);
     }
     longest_join(&b, 10, &c);
     struct long_step *x = longest_over(&a, 989e6, &arena, &n), *y;
@@ -93,7 +93,7 @@ TEST(of_equally_long_steps_the_earlier_are_kept)
     size_t n;
     for (int64_t i = 9; i >= 0; i--) {
         const struct step s = step(i, i * S, S);
-        longest_add(&l, 3, &s);
+        longest_add(&l, 3, &s, s.dur_ns);
     }
     const struct long_step *x = longest_over(&l, 0, &arena, &n);
     CHECK_INT(n, 3);
