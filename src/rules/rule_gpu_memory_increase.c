@@ -60,11 +60,16 @@ struct gpu {
     float total; /* bytes; 0: not known */
 };
 
-/* What the allocator of a rank said that tensors hold. */
+/* What tensors hold, by the allocator of a rank. The last reading may be that of a process that is
+ * about to end and has freed everything: whether the loop was over by then is known only in the
+ * end, so it is kept apart. */
 struct rank {
     struct rank_head head;
     struct trend mib;
-    uint64_t n;
+    uint64_t n; /* in `mib` */
+    wall_ns last;
+    float last_mib;
+    bool has_last;
 };
 
 struct state {
@@ -107,6 +112,15 @@ static void sweeps(void *state, const struct rule_view *c, const struct sweeps *
     free(room);
 }
 
+static void add_last(struct rank *r)
+{
+    if (!r->has_last)
+        return;
+    trend_add(&r->mib, &r->last, &r->last_mib, 1, 1);
+    r->n++;
+    r->has_last = false;
+}
+
 static void told(void *state, const struct rule_view *c, const struct told *v, size_t n)
 {
     struct state *t = state;
@@ -115,9 +129,10 @@ static void told(void *state, const struct rule_view *c, const struct told *v, s
             continue;
         const struct rank_sight who = {.rank = v[i].rank, .device = -1, .pid = v[i].pid};
         struct rank *r = per_rank_see(&t->ranks, sizeof *r, &who);
-        const float mib = (float)((double)v[i].value / MIB);
-        trend_add(&r->mib, &v[i].at, &mib, 1, 1);
-        r->n++;
+        add_last(r);
+        r->last = v[i].at;
+        r->last_mib = (float)((double)v[i].value / MIB);
+        r->has_last = true;
     }
 }
 
@@ -135,8 +150,12 @@ static void join_gpu(void *own, const struct rule_view *c, void *its)
 static void join_rank(void *own, void *its)
 {
     struct rank *a = own, *b = its;
+    add_last(a);
     trend_join(&a->mib, &b->mib);
     a->n += b->n;
+    a->last = b->last;
+    a->last_mib = b->last_mib;
+    a->has_last = b->has_last;
 }
 
 static void join(void *state, const struct rule_view *c, void *later)
@@ -393,7 +412,9 @@ static bool judge_ranks(const struct judge *j, const struct judged_node *node, s
     const double total = total_of(node);
     bool judged = false;
     for (size_t i = 0; total > 0 && i < t->ranks.n; i++) {
-        const struct rank *r = t->ranks.v[i];
+        struct rank own = *(const struct rank *)t->ranks.v[i], *r = &own;
+        if (!j->run->has_steps || r->last.ns <= j->run->loop_end.ns)
+            add_last(r);
         const struct trend_fit fit = fit_in_percent(&r->mib, total);
         if (fit.blocks < 3 || r->n < CLIMB_LEAST)
             continue;
@@ -402,7 +423,7 @@ static bool judge_ranks(const struct judge *j, const struct judged_node *node, s
         if (climbs(j, &fit))
             find_climb(j, out,
                        &(struct climb){node, rank_entity(j, &r->head.who),
-                                       "the memory that tensors hold, of", &r->mib, fit,
+                                       "GPU memory held by tensors of", &r->mib, fit,
                                        fmax(fit.from, fit.to)},
                        1);
     }
