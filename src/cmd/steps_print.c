@@ -250,7 +250,7 @@ static const char *note_of(const struct step *s)
     return s->cut         ? "cut"
            : s->disturbed ? "detail window"
            : s->warmup    ? "warm-up"
-           : s->saves     ? "checkpoint"
+           : s->save_ns   ? "checkpoint"
                           : "";
 }
 

@@ -348,9 +348,17 @@ static size_t read_some(struct hook_pass *p, size_t begin, struct batch *b, stru
     return end;
 }
 
+static bool has_gpus(const struct run_info *info, const char *node)
+{
+    for (size_t i = 0; i < info->n_nodes; i++)
+        if (info->nodes[i].n_gpus && strcmp(info->nodes[i].id, node) == 0)
+            return true;
+    return false;
+}
+
 /* Those that have steps come to the front. */
-static size_t close_up(const struct hook_pass *p, struct run_process *processes,
-                       struct rank_steps *v)
+static size_t close_up(const struct run_info *info, const struct hook_pass *p,
+                       struct run_process *processes, struct rank_steps *v)
 {
     size_t n = 0;
     for (size_t i = 0; i < p->index->n_processes; i++) {
@@ -359,6 +367,7 @@ static size_t close_up(const struct hook_pass *p, struct run_process *processes,
         v[n] = v[i];
         v[n].process = &processes[i];
         v[n].node = processes[i].node;
+        v[n].near_gpu = has_gpus(info, v[n].node);
         n++;
     }
     return n;
@@ -462,7 +471,7 @@ int steps_read_named(struct run *r, const struct steps_want *want, struct arena 
     out->ranks = arena_array(a, struct rank_steps, most);
     hook_pass_open(&pass, x, want->wanted);
     read_all(&pass, want, a, out);
-    out->n_ranks = close_up(&pass, processes, out->ranks);
+    out->n_ranks = close_up(run_get_info(r), &pass, processes, out->ranks);
     hook_pass_close(&pass);
     number_ranks(out->ranks, out->n_ranks);
     if (out->n_ranks)

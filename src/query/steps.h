@@ -24,12 +24,12 @@ struct step {
     bool said;      /* the program or its framework marked it; else derived from its parts */
     bool warmup;    /* one of the first steps, before the loop has its usual pace */
     bool disturbed; /* a detail window recorded it, or had just ended: slower than usual */
-    bool saves;     /* a checkpoint was saved in its iteration */
     wall_ns start;
     int64_t dur_ns;
     int64_t between_ns;      /* from its end to the begin of the next step of the rank, of any mode;
                               * -1: there is none, or it is cut */
     int64_t between_sync_ns; /* of that, time in which the program waited for the GPU */
+    int64_t save_ns;         /* time of its iteration in which a checkpoint was saved */
     int64_t paced_ns; /* see step_async.h: its iteration, as rules compare it; 0: not known */
     int64_t part_ns[STEP_PARTS_MOST];
     int64_t batch; /* samples, summed over the batches that it fetched; -1: not known */
@@ -68,6 +68,7 @@ struct rank_steps {
     size_t n;
     struct kept kept;
     struct gpu_phases gpu;
+    bool near_gpu; /* its node has GPUs: steps may be launched ahead of the work */
 };
 
 /* Every process that has steps, loader workers left out, sorted by rank. */

@@ -11,6 +11,7 @@ enum {
     C_BATCH,
     C_BETWEEN,
     C_BETWEEN_SYNC,
+    C_SAVE,
     C_PARTS,
     COLUMNS = C_PARTS + STEP_PARTS_MOST
 };
@@ -31,12 +32,13 @@ static void cells_of(const struct step *v, size_t n, struct kept_cells *out)
         out->v[C_NUMBER][i] = v[i].number;
         out->v[C_FLAGS][i] = (int64_t)v[i].mode << MODE_SHIFT | (v[i].said ? FLAG_SAID : 0) |
                              (v[i].cut ? FLAG_CUT : 0) | (v[i].warmup ? FLAG_WARMUP : 0) |
-                             (v[i].disturbed ? FLAG_DISTURBED : 0) | (v[i].saves ? FLAG_SAVES : 0);
+                             (v[i].disturbed ? FLAG_DISTURBED : 0);
         out->v[C_START][i] = v[i].start.ns;
         out->v[C_DUR][i] = v[i].dur_ns;
         out->v[C_BATCH][i] = v[i].batch;
         out->v[C_BETWEEN][i] = v[i].between_ns;
         out->v[C_BETWEEN_SYNC][i] = v[i].between_sync_ns;
+        out->v[C_SAVE][i] = v[i].save_ns;
         for (size_t k = 0; k < STEP_PARTS_MOST; k++)
             out->v[C_PARTS + k][i] = v[i].part_ns[k];
     }
@@ -60,7 +62,6 @@ static void set_flags(struct step *s, int64_t flags)
     s->said = flags & FLAG_SAID;
     s->warmup = flags & FLAG_WARMUP;
     s->disturbed = flags & FLAG_DISTURBED;
-    s->saves = flags & FLAG_SAVES;
     s->mode = (enum event_mode)(flags >> MODE_SHIFT);
 }
 
@@ -76,6 +77,7 @@ size_t rank_steps_read(const struct rank_steps *r, size_t i, struct step *out)
         out[s].batch = x.v[C_BATCH][s];
         out[s].between_ns = x.v[C_BETWEEN][s];
         out[s].between_sync_ns = x.v[C_BETWEEN_SYNC][s];
+        out[s].save_ns = x.v[C_SAVE][s];
         for (size_t k = 0; k < STEP_PARTS_MOST; k++)
             out[s].part_ns[k] = x.v[C_PARTS + k][s];
     }
@@ -94,6 +96,7 @@ struct step rank_step(const struct rank_steps *r, size_t i)
     s.batch = kept_cell(&r->kept, C_BATCH, i);
     s.between_ns = kept_cell(&r->kept, C_BETWEEN, i);
     s.between_sync_ns = kept_cell(&r->kept, C_BETWEEN_SYNC, i);
+    s.save_ns = kept_cell(&r->kept, C_SAVE, i);
     for (size_t k = 0; k < STEP_PARTS_MOST; k++)
         s.part_ns[k] = kept_cell(&r->kept, C_PARTS + k, i);
     return s;

@@ -219,19 +219,22 @@ static void fill_batches(struct steps_fill *w)
 /* A step that spends more of its time on compiling is none of the loop's usual ones. */
 static const double COMPILES_FROM = 0.05;
 
-/* Which iterations a detail window slowed, and in which a checkpoint was saved. */
+/* Which iterations a detail window slowed, and how long checkpoints were saved in them. */
 static void fill_marks(struct steps_fill *w)
 {
     const struct points *p = w->points;
     for (size_t i = 0; i < w->n; i++) {
         struct step *s = &w->v[i];
         const int64_t end = iteration_end(s);
+        int64_t saved = s->start.ns; /* up to here checkpoints are counted */
         for (; w->mark < p->n && p->v[w->mark].at < end; w->mark++) {
             const struct point *x = &p->v[w->mark];
             if (x->what == EV_DETAIL)
                 w->detail_end = MAX_OF(w->detail_end, x->end);
             if (x->what == EV_CHECKPOINT && x->at >= s->start.ns)
-                s->saves = true;
+                s->save_ns += MAX_OF(MIN_OF(x->end, end) - MAX_OF(x->at, saved), 0);
+            if (x->what == EV_CHECKPOINT)
+                saved = MAX_OF(saved, x->end);
         }
         if (w->detail_end > s->start.ns)
             w->disturbed = DISTURBED_AFTER + 1;

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/stat.h"
+#include "query/step_async.h"
 #include "query/steps_own.h"
 
 enum { OUTLIER_SIGMAS = 3 };
@@ -148,13 +149,13 @@ struct rate {
     bool known;
 };
 
-static void rate_add(struct rate *r, const struct step *s, bool fetched_before)
+static void rate_add(struct rate *r, const struct step *s, bool fetched_before, int64_t without_ns)
 {
     if (s->batch < 0 && !fetched_before)
         return;
     r->known |= s->batch >= 0;
     r->samples += (double)MAX_OF(s->batch, 0);
-    r->time_s += ns_to_s(iteration_or_step_ns(s));
+    r->time_s += ns_to_s(iteration_or_step_ns(s) - without_ns);
 }
 
 static double rate_of(const struct rate *r)
@@ -162,19 +163,26 @@ static double rate_of(const struct rate *r)
     return r->known && r->time_s > 0 ? r->samples / r->time_s : NAN;
 }
 
-/* Evaluation is no iteration of training; iterations with a checkpoint are left out. */
+/* Time of an iteration that is no training: a checkpoint in the step; and the time after a step in
+ * which one was saved, but for the waits for the GPU. Those are for work of the steps: the ones
+ * that follow seem short, since they are only launched while the GPU has nothing to catch up with.
+ */
+static int64_t saving_ns(const struct step *s, uint8_t checkpoint)
+{
+    const int64_t in_step = s->part_ns[checkpoint];
+    return in_step + (s->save_ns > in_step ? s->between_ns - s->between_sync_ns : 0);
+}
+
+/* Evaluation is no iteration of training. */
 static double steady_rate(const struct rank_steps *s, const struct chosen *c, enum event_mode mode)
 {
     const bool fetches = sees_fetches(s, mode);
-    const uint8_t data = step_part_of(EV_DATA);
-    struct rate plain = {0}, all = {0};
-    for (size_t i = 0; i < c->n; i++) {
-        const bool fetched_before = fetches && c->v[i]->part_ns[data] == 0;
-        rate_add(&all, c->v[i], fetched_before);
-        if (!c->v[i]->saves)
-            rate_add(&plain, c->v[i], fetched_before);
-    }
-    return rate_of(plain.known ? &plain : &all);
+    const uint8_t data = step_part_of(EV_DATA), checkpoint = step_part_of(EV_CHECKPOINT);
+    struct rate r = {0};
+    for (size_t i = 0; i < c->n; i++)
+        rate_add(&r, c->v[i], fetches && c->v[i]->part_ns[data] == 0,
+                 saving_ns(c->v[i], checkpoint));
+    return rate_of(&r);
 }
 
 /* From the first begin of training to the end of the last step of any mode, so that evaluation is
@@ -187,7 +195,7 @@ static double overall_rate(const struct rank_steps *s, enum event_mode mode)
         const struct step *x = &s->steps[i];
         if (counts(x, mode)) {
             first = first ? first : x;
-            rate_add(&r, x, true);
+            rate_add(&r, x, true, 0);
         }
         last = x->cut ? last : x;
     }
@@ -198,25 +206,21 @@ static double overall_rate(const struct rank_steps *s, enum event_mode mode)
 
 /* ---- steps ---- */
 
-static void find_outliers(const struct rank_steps *s, struct arena *a, struct step_stats *out)
+/* Near a GPU a long iteration among short ones is no outlier: see step_async.h. */
+static void find_outliers(const struct rank_steps *s, const struct chosen *c, struct arena *a,
+                          struct step_stats *out)
 {
     const double most = out->iteration_mean_s + OUTLIER_SIGMAS * out->iteration_stddev_s;
-    size_t n = 0;
-    for (size_t pass = 0; pass < 2; pass++) {
-        n = 0;
-        for (size_t i = 0; i < s->n; i++) {
-            const struct step *x = &s->steps[i];
-            if (!counts(x, out->mode) || !step_is_steady(x) ||
-                ns_to_s(iteration_or_step_ns(x)) <= most)
-                continue;
-            if (pass)
-                out->outliers[n] = x->number;
-            n++;
-        }
-        if (pass == 0)
-            out->outliers = arena_array(a, int64_t, n);
-    }
-    out->n_outliers = n;
+    int64_t *ns = xcalloc(c->n + 1, sizeof *ns);
+    for (size_t i = 0; i < c->n; i++)
+        ns[i] = iteration_or_step_ns(c->v[i]);
+    if (s->near_gpu)
+        iteration_groups(ns, c->n, ns);
+    out->outliers = arena_array(a, int64_t, c->n + 1);
+    for (size_t i = 0; i < c->n; i++)
+        if (ns_to_s(ns[i]) > most)
+            out->outliers[out->n_outliers++] = c->v[i]->number;
+    free(ns);
 }
 
 static void sum_up_steps(const struct rank_steps *s, struct step_stats *out)
@@ -268,7 +272,7 @@ void step_stats_of(const struct rank_steps *s, enum event_mode mode, struct aren
     sum_up_iterations(&c, out);
     share_out(&c, out);
     time_phases(s, out);
-    find_outliers(s, a, out);
+    find_outliers(s, &c, a, out);
     free(c.v);
 }
 

@@ -336,8 +336,8 @@ static const char *between_of(const char *text, size_t i)
     stepkit_add(&k, text);
     steps_derive(k.v, k.n, &a, &v, &n);
     CHECK(i < n);
-    snprintf(out, sizeof out, "%lld, sync %lld%s", (long long)v[i].between_ns,
-             (long long)v[i].between_sync_ns, v[i].saves ? ", saves" : "");
+    snprintf(out, sizeof out, "%lld, sync %lld, saves %lld", (long long)v[i].between_ns,
+             (long long)v[i].between_sync_ns, (long long)v[i].save_ns);
     arena_free(&a);
     stepkit_free(&k);
     return out;
@@ -345,13 +345,14 @@ static const char *between_of(const char *text, size_t i)
 
 TEST(an_iteration_reaches_to_the_begin_of_the_next_step_of_any_mode)
 {
-    CHECK_STR(between_of("D1 F1 B1 O1 .10 D1 F1 B1 O1", 0), "10, sync 0");
-    CHECK_STR(between_of("D1 F1 B1 O1 .10 D1 F1 B1 O1", 1), "-1, sync 0"); /* the last */
-    CHECK_STR(between_of("D1 F1 B1 O1 .3 L1 D1 E1 D1 E1 L1 D1 F1 B1 O1", 0), "4, sync 0");
-    CHECK_STR(between_of("D1 F1 B1 O1 Y7 .3 D1 F1 B1 O1", 0), "10, sync 7");
-    CHECK_STR(between_of("D1 F1 B1 O1 .9 T6 .1 D1 F1 B1 O1", 0), "10, sync 6");
-    CHECK_STR(between_of("D1 F1 B1 O1 .9 T60 .1 D1 F1 B1 O1", 0), "10, sync 10");
-    CHECK_STR(between_of("D1 F1 B1 O1 K9 D1 F1 B1 O1", 0), "9, sync 0, saves");
+    CHECK_STR(between_of("D1 F1 B1 O1 .10 D1 F1 B1 O1", 0), "10, sync 0, saves 0");
+    CHECK_STR(between_of("D1 F1 B1 O1 .10 D1 F1 B1 O1", 1), "-1, sync 0, saves 0"); /* the last */
+    CHECK_STR(between_of("D1 F1 B1 O1 .3 L1 D1 E1 D1 E1 L1 D1 F1 B1 O1", 0), "4, sync 0, saves 0");
+    CHECK_STR(between_of("D1 F1 B1 O1 Y7 .3 D1 F1 B1 O1", 0), "10, sync 7, saves 0");
+    CHECK_STR(between_of("D1 F1 B1 O1 .9 T6 .1 D1 F1 B1 O1", 0), "10, sync 6, saves 0");
+    CHECK_STR(between_of("D1 F1 B1 O1 .9 T60 .1 D1 F1 B1 O1", 0), "10, sync 10, saves 0");
+    CHECK_STR(between_of("D1 F1 B1 O1 K9 D1 F1 B1 O1", 0), "9, sync 0, saves 9");
+    CHECK_STR(between_of("D1 F9(.1 K3(K2)) B1 O1 K9(K5 K2) D1 F1", 0), "9, sync 0, saves 12");
 }
 
 TEST(replays_of_a_graph_are_steps)

@@ -231,7 +231,7 @@ static void check_pieces(struct kit_random *r, const struct points *p)
             CHECK_INT(v[k].batch, whole[i + k].batch);
             CHECK_INT(v[k].between_ns, whole[i + k].between_ns);
             CHECK_INT(v[k].between_sync_ns, whole[i + k].between_sync_ns);
-            CHECK(v[k].saves == whole[i + k].saves && v[k].disturbed == whole[i + k].disturbed);
+            CHECK(v[k].save_ns == whole[i + k].save_ns && v[k].disturbed == whole[i + k].disturbed);
             CHECK(memcmp(v[k].part_ns, whole[i + k].part_ns, sizeof v[k].part_ns) == 0);
         }
     }

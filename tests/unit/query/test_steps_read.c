@@ -188,7 +188,7 @@ static bool same_step(const struct step *a, const struct step *b)
     return a->number == b->number && a->mode == b->mode && a->cut == b->cut && a->said == b->said &&
            a->start.ns == b->start.ns && a->dur_ns == b->dur_ns && a->batch == b->batch &&
            a->between_ns == b->between_ns && a->between_sync_ns == b->between_sync_ns &&
-           a->warmup == b->warmup && a->disturbed == b->disturbed && a->saves == b->saves &&
+           a->warmup == b->warmup && a->disturbed == b->disturbed && a->save_ns == b->save_ns &&
            memcmp(a->part_ns, b->part_ns, sizeof a->part_ns) == 0;
 }
 
@@ -415,8 +415,9 @@ TEST(throughput_is_samples_over_wall_time_of_the_loop)
         v[i].between_ns = i < 5 ? 10 * NS_PER_MS : -1;
     }
     v[0].warmup = true;
-    v[3].saves = true; /* its checkpoint is no pace of the loop */
+    v[3].save_ns = 300 * NS_PER_MS; /* a checkpoint is no pace of the loop, nor what goes with it */
     v[3].between_ns += 500 * NS_PER_MS;
+    v[3].between_sync_ns = 10 * NS_PER_MS;
     for (int i = 4; i < 6; i++)
         v[i].start.ns += 500 * NS_PER_MS;
     step_stats_of(&(struct rank_steps){.steps = v, .n = 6}, MODE_TRAIN, &a, &s);
