@@ -54,7 +54,14 @@ export function lineSummary(grid: Grid, plan: ChartPlan): string {
   return `${parts.join("; ")}.`;
 }
 
-export function LinePanel(p: {
+/** Whether the chart would be a line at zero: every reading is, and there is one. */
+export function isFlat(grid: Grid, plan: ChartPlan): boolean {
+  const keys = new Set(plan.looks.map((l) => l.key));
+  const shown = grid.series.filter((s) => keys.has(keyOf(s)));
+  return shown.some((s) => s.count > 0) && shown.every((s) => s.max.every((v) => v === null || v === 0) && s.min.every((v) => v === null || v === 0));
+}
+
+interface PanelProps {
   kind: ChartKind;
   plan: ChartPlan;
   grid: Grid;
@@ -62,7 +69,29 @@ export function LinePanel(p: {
   intervalMs: number | null;
   left: number;
   height?: number;
-}) {
+}
+
+/** A chart; one that is flat zero is a line of text that opens to the chart. Where there was something
+ * to see once it stays a chart, so that zooming does not move what is below. */
+export function LinePanel(p: PanelProps) {
+  const [open, setOpen] = useState(false);
+  const lively = useRef(p.kind.drag === "select");
+  const flat = isFlat(p.grid, p.plan);
+  lively.current ||= !flat;
+  if (lively.current) return <Panel {...p} />;
+  const span = p.sync.zoomed ? "in this window" : "all the time";
+  return (
+    <div class={`nodes-flat nodes-flat-${p.kind.id}`}>
+      <button type="button" class="bare" aria-expanded={open} onClick={() => setOpen(!open)}>
+        <span aria-hidden="true">{open ? "▾" : "▸"} </span>
+        {p.kind.title}: {value(0, p.plan.unit)} {span}
+      </button>
+      {open && <Panel {...p} />}
+    </div>
+  );
+}
+
+function Panel(p: PanelProps) {
   const { plan, grid } = p;
   const unit = useMemo(() => (v: number) => value(v, plan.unit), [plan.unit]);
   const options = useMemo(
