@@ -687,6 +687,8 @@ export interface Comparison {
   phases: { phase: string; a_s: number | null; b_s: number | null; diff_s: number | null; diff_share: number | null }[];
   numbers: ComparedNumber[];
   gpu_parts: ComparedPart[];
+  /** A GPU does the work and was not timed: host times are those of launching. */
+  launch_only: boolean;
   parts: ComparedPart[];
   utilization: {
     metric: string;

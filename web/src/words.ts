@@ -32,7 +32,7 @@ export const RESOURCES: readonly { id: StatMetric; title: string }[] = [
   { id: "cpu_memory", title: "CPU memory utilization" },
   { id: "gpu_memory", title: "GPU memory utilization" },
   { id: "gpu_sm", title: "GPU SMs active" },
-  { id: "gpu_tensor", title: "GPU tensor cores active" },
+  { id: "gpu_tensor", title: "GPU tensor cores" },
   { id: "gpu_dram", title: "GPU memory bandwidth" },
   { id: "gpu_power", title: "GPU power" },
   { id: "io_wait", title: "I/O wait" },

@@ -88,7 +88,9 @@ export function NodesView(p: ViewProps) {
           <>
             <Line kind={CHARTS.gpu} plans={plans} grid={grid} ask={ask} left={left} />
             <Line kind={CHARTS.gpumem} plans={plans} grid={grid} ask={ask} left={left} />
-            <Choice label="Another chart of the GPU" value={more} options={MORE} onChange={(m) => setParam("gpumore", m === "power" ? null : m)} />
+            <div class="nodes-more">
+              <Choice label="Another chart of the GPU" value={more} options={MORE} onChange={(m) => setParam("gpumore", m === "power" ? null : m)} />
+            </div>
             <Line key={more} kind={CHARTS[more]} plans={plans} grid={grid} ask={ask} left={left} />
           </>
         )}

@@ -3,7 +3,7 @@
 // its data as a table.
 import { useMemo, useRef, useState } from "preact/hooks";
 
-import { columnTimes, summary } from "../charts/columns";
+import { columnTimes, isFlatZero, summary } from "../charts/columns";
 import { keyOf } from "../charts/linechart";
 import { LineLegend, Lines } from "../charts/lines";
 import { contains } from "../charts/span";
@@ -54,13 +54,6 @@ export function lineSummary(grid: Grid, plan: ChartPlan): string {
   return `${parts.join("; ")}.`;
 }
 
-/** Whether the chart would be a line at zero: every reading is, and there is one. */
-export function isFlat(grid: Grid, plan: ChartPlan): boolean {
-  const keys = new Set(plan.looks.map((l) => l.key));
-  const shown = grid.series.filter((s) => keys.has(keyOf(s)));
-  return shown.some((s) => s.count > 0) && shown.every((s) => s.max.every((v) => v === null || v === 0) && s.min.every((v) => v === null || v === 0));
-}
-
 interface PanelProps {
   kind: ChartKind;
   plan: ChartPlan;
@@ -76,8 +69,8 @@ interface PanelProps {
 export function LinePanel(p: PanelProps) {
   const [open, setOpen] = useState(false);
   const lively = useRef(p.kind.drag === "select");
-  const flat = isFlat(p.grid, p.plan);
-  lively.current ||= !flat;
+  const keys = new Set(p.plan.looks.map((l) => l.key));
+  lively.current ||= !isFlatZero(p.grid.series.filter((s) => keys.has(keyOf(s))));
   if (lively.current) return <Panel {...p} />;
   const span = p.sync.zoomed ? "in this window" : "all the time";
   return (

@@ -44,8 +44,8 @@ function iterationTile(best: StepRank | null): Tile {
   if (best === null || s === undefined || s.mean === null)
     return { term: "Iteration", text: null, below: best === null ? "no training steps were seen" : "no iteration has ended yet" };
   const left = best.warmup_steps + best.disturbed_steps;
-  const out = left === 0 ? "" : `, ${left} of warm-up${best.disturbed_steps > 0 ? " or detail windows" : ""} left out`;
-  return { term: "Iteration", text: value(s.mean, "s"), below: `p95 ${value(s.p95, "s")}; ${count(best.iterations)} counted${out}` };
+  const out = left === 0 ? "" : `; ${plural(left, "step")} of warm-up${best.disturbed_steps > 0 ? " or detail windows" : ""} left out`;
+  return { term: "Iteration", text: value(s.mean, "s"), below: `p95 ${value(s.p95, "s")}${out}` };
 }
 
 function throughputTile(l: ReturnType<typeof loopOf>): Tile {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // steps_clocks.tsx - what an iteration is spent on, by two clocks that are never mixed: GPU time first,
 // with how much of it was timed, then the time of the host, which launches the work.
-import { PartLegend } from "../charts/bars";
+import { Legend } from "../components/basics";
 import { ChartFrame } from "../components/chart_frame";
 import { percentages } from "../components/plots/arcs";
 import { type Column, secondsColumn } from "../components/table";
@@ -93,6 +93,12 @@ function ClockBar(p: { of: ClockShare }) {
   );
 }
 
+/** The rest of an iteration is not the same thing for both clocks. */
+function legendText(part: string, each: readonly ClockShare[]): string {
+  const idle = part === "other" && each.some((s) => s.clock === "gpu" && s.parts.some((x) => x.part === "other"));
+  return idle ? "Other; on the GPU: no timed phase" : partTitle(part);
+}
+
 /** For each rank and mode a bar for each clock, as wide as the card, a piece for each part. */
 export function ClockBars(p: { ranks: readonly StepRank[]; losses: readonly Pick<Loss, "what" | "why">[]; title: string }) {
   const all = p.ranks.map(clockShares);
@@ -104,7 +110,7 @@ export function ClockBars(p: { ranks: readonly StepRank[]; losses: readonly Pick
   const why = p.losses.find((l) => missing.includes(l.what))?.why;
   const launch = p.ranks.some((r) => r.device !== null);
   return (
-    <ChartFrame title={p.title} summary={summaryOf(each)} table={() => ({ columns: SHARE_COLUMNS, rows })} legend={<PartLegend parts={parts} />}>
+    <ChartFrame title={p.title} summary={summaryOf(each)} table={() => ({ columns: SHARE_COLUMNS, rows })} legend={<Legend items={parts.map((part) => ({ key: part, color: eventColor(part), text: legendText(part, each) }))} />}>
       <ul class="steps-shares">
         {all.map((clocks) => (
           <li key={rankKey(clocks[0]!.rank)}>
