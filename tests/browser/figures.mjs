@@ -36,6 +36,10 @@ export function runFigures(f, percentages) {
     gpu: ["GPU", "Total GPU utilization"],
     cpu_memory: ["CPU memory", "CPU memory utilization"],
     gpu_memory: ["GPU memory", "GPU memory utilization"],
+    gpu_sm: ["GPU SMs active"],
+    gpu_tensor: ["GPU tensor cores"],
+    gpu_dram: ["GPU memory bandwidth"],
+    gpu_power: ["GPU power"],
     io_wait: ["I/O wait"],
     net_in: ["network in", "Network in"],
     net_out: ["network out", "Network out"],
@@ -81,14 +85,40 @@ export function runFigures(f, percentages) {
       ...Object.fromEntries(PARTS.map((part) => [part, (r) => (r.events[part] === null ? number(null, "not told") : seconds(r.events[part]))])),
     },
   };
-  const partRows = {
-    rows: (d) => d.report.steps.ranks.flatMap((r) => PARTS.filter((part) => r.events[part] > 0).map((part) => ({ r, part }))),
+  /** What the page shows of each rank: iterations, and its parts by each clock, GPU time first. */
+  const iterations = {
+    rows: (d) => d.page.steps.ranks,
+    columns: {
+      ...rankColumns,
+      iteration: (r) => seconds(r.iteration_s.mean),
+      ...Object.fromEntries(["p50", "p95", "p99", "max"].map((q) => [q, (r) => seconds(r.iteration_s[q])])),
+      "std. dev.": (r) => seconds(r.iteration_s.stddev),
+      "samples/s, steady": (r) => f.samplesPerSecond(r.throughput.steady),
+      overall: (r) => f.samplesPerSecond(r.throughput.overall),
+    },
+  };
+  const clockText = (r, clock) =>
+    clock === "gpu" ? `GPU time, ${f.count(r.gpu_timed_steps)} of ${f.count(r.count)} steps timed` : r.device !== null && r.gpu_timed_steps === 0 ? "host time (launch)" : "host time";
+  const clockRows = (ranks) => ({
+    rows: (d) =>
+      ranks(d).flatMap((r) =>
+        ["gpu", "host"].flatMap((clock) => {
+          const known = Object.entries(r[`${clock}_parts_s`] ?? {}).filter(([, v]) => v !== null);
+          const pcts = percentages(known.map(([, v]) => v)) ?? [];
+          return known.map(([part, v], i) => ({ r, clock, part, v, pct: pcts[i] })).filter((x) => x.v > 0);
+        }),
+      ),
     columns: {
       rank: ({ r }) => `${f.rankText(r.rank)}, ${r.mode}`,
-      part: ({ part }) => part,
-      time: ({ r, part }) => seconds(r.events[part]),
-      share: ({ r, part }) => partShare(part)(r),
+      clock: ({ r, clock }) => clockText(r, clock),
+      part: ({ clock, part }) => (clock === "gpu" && part === "other" ? "No timed phase" : PART_TITLES[part]),
+      "time of an iteration": ({ v }) => seconds(v),
+      share: ({ pct }) => f.percent(pct),
     },
+  });
+  const PART_TITLES = {
+    data: "Data loading", forward: "Forward", backward: "Backward", optimizer: "Optimizer", graph: "CUDA graph", h2d: "Copy to device",
+    sync: "Wait for the GPU", compile: "Compile", checkpoint: "Checkpoint", comm: "Collectives", other: "Other", between: "Between steps",
   };
   const lastSteps = {
     rows: (d) => d.steps.steps,
@@ -301,6 +331,37 @@ export function runFigures(f, percentages) {
     "Report made by": (d) => d.report.made_by.replace("footplate", "Footplate"),
   };
 
+  /** What the page says of the training loop: names with values. Those of GPUs are numbers of show's "gpu". */
+  const loopRank = (d) => d.page.steps.ranks.filter((r) => r.mode === "train").reduce((a, b) => (a === null || b.count > a.count ? b : a), null);
+  const whyNot = (d, key) => `not known: ${d.show.losses.find((l) => l.what === `gpu.${key}`)?.why}`;
+  const ofGpu = (key, text) => (d) => (d.show.gpu[key] === null ? ["not known", whyNot(d, key)] : text(d.show.gpu, d));
+  const each = (g) => (g.gpus_used > 1 ? " a GPU" : "");
+  const HOLDS = { power_cap: "the power limit", clock_setting: "the clocks that are set" };
+  const held = ({ clock_held_pct: all }) => {
+    const long = Object.entries(all ?? {}).filter(([, v]) => v >= 1);
+    if (all === null) return "";
+    return long.length === 0 ? ", not held down" : `, held down by ${long.map(([k, v]) => `${HOLDS[k] ?? k} ${f.fixed(v, 0)} % of the time`).join(", ")}`;
+  };
+  const memoryOf = (g) => Math.max(...g.gpus.filter((x) => x.used).map((x) => x.memory_bytes ?? 0));
+  const sumOf = (d, key) => d.page.steps.ranks.filter((r) => r.mode === "train").reduce((n, r) => (n === null || r.throughput[key] === null ? null : n + r.throughput[key]), 0);
+  const loopFacts = {
+    Iteration: (d) => (loopRank(d).iteration_s.mean === null ? "not known" : f.value(loopRank(d).iteration_s.mean, "s")),
+    "Throughput, steady": (d) => (sumOf(d, "steady") === null ? "not known" : `${f.samplesPerSecond(sumOf(d, "steady"))} samples/s`),
+    Compute: ofGpu("tflops", (g) => `${f.fixed(g.tflops, 0)} TFLOP/s`),
+    "Compute a GPU": ofGpu("tflops", (g) => `${f.fixed(g.tflops, 0)} TFLOP/s`),
+    "GPU energy": (d) => {
+      const { energy_per_sample_j: sample, energy_per_step_j: step } = d.show.gpu;
+      return sample !== null ? `${f.joules(sample)} a sample` : step !== null ? `${f.joules(step)} a step` : "not known";
+    },
+    Power: ofGpu("power_w", (g) => `${f.value(g.power_w, "W")}${each(g)}`),
+    "SM clock": ofGpu("clock_mhz", (g) => `${f.count(g.clock_mhz)} MHz${held(g)}`),
+    "Peak memory": ofGpu("peak_memory_bytes", (g) => `${f.bytes(g.peak_memory_bytes)} allocated${g.reserved_memory_bytes === null ? "" : `, ${f.bytes(g.reserved_memory_bytes)} reserved`}`),
+    "Memory in use": ofGpu("used_memory_bytes", (g) => `${f.bytes(g.used_memory_bytes)}${memoryOf(g) > 0 ? ` of ${f.bytes(memoryOf(g))}` : ""}, by all processes`),
+    "GPU in use, whole job": (d) => f.percent(d.show.gpu.job.util_pct),
+    "GPU energy, whole job": (d) => f.joules(d.show.gpu.job.energy_j),
+  };
+  Object.assign(facts, loopFacts);
+
   /** The large numbers at the head of the report: what, and what stands below. */
   const best = (d) => d.report.steps.ranks.filter((r) => r.mode === "train").reduce((a, b) => (a === null || b.count > a.count ? b : a), null);
   const useTile = (metric) => (d) => {
@@ -361,7 +422,7 @@ export function runFigures(f, percentages) {
     ].filter(([, text]) => text !== null && text !== "");
 
   return {
-    tables: { use, ranks, partTimes, partRows, lastSteps, general, ops, breakdownSteps, devices, streams, memory, rules, about, machines, losses, phases, plotTable },
+    tables: { use, ranks, iterations, partTimes, clockRows, lastSteps, general, ops, breakdownSteps, devices, streams, memory, rules, about, machines, losses, phases, plotTable },
     isTold, facts, tiles, states, size, costliest, finding, when, lost, during, advice, params, price, cpu, notClosed, best, plural, seconds,
   };
 }

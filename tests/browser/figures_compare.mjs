@@ -36,7 +36,7 @@ export function compareFigures(f) {
       run: (s) => (s.runs.length === 1 ? s.name : s.runs.map((r) => r.run).join("")),
       duration: (s) => seconds(s.duration_s),
       steps: (s) => count(s.runs.reduce((n, r) => n + r.steps, 0)),
-      "samples/s": (s) => f.samplesPerSecond(s.samples_per_s),
+      "samples/s, steady": (s) => f.samplesPerSecond(s.samples_per_s),
       cost: (s) => f.money(s.cost),
     },
   };
@@ -55,7 +55,7 @@ export function compareFigures(f) {
   const spreadOf = (rows) => ({
     rows: () => rows,
     columns: {
-      "step time": ([names]) => names,
+      "step time": ([names]) => names, iteration: ([names]) => names,
       a: ([, key], c) => seconds(pair(key)(c).a),
       b: ([, key], c) => seconds(pair(key)(c).b),
       change: ([, key], c) => share(pair(key)(c)),
@@ -64,16 +64,27 @@ export function compareFigures(f) {
 
   const low = (p) => more(p.ci_low);
   const high = (p) => more(p.ci_high);
-  const parts = {
-    rows: (c) => c.parts,
+  const partsOf = (key) => ({
+    rows: (c) => c[key],
     columns: {
-      "part of a step": (p) => p.part,
+      "part of a step": (p) => p.part, "part of an iteration": (p) => p.part,
       a: (p) => seconds(p.a_s),
       b: (p) => seconds(p.b_s),
       change: (p) => more(p.diff), difference: (p) => more(p.diff),
       low, high,
       interval: (p) => (p.ci_low === null ? "-" : `${low(p).text} to ${high(p).text}`),
       verdict: (p) => ({ faster: "faster", slower: "slower", no_difference: "no difference", not_comparable: ["not known", "not comparable"] })[p.verdict],
+    },
+  });
+  const parts = partsOf("parts");
+  const numberText = (v, unit, why) => (v === null ? [`not known${why === null ? "" : `: ${why}`}`, "-"] : unit === "samples/s" ? f.samplesPerSecond(v) : unit === "J" ? f.joules(v) : f.value(v, unit));
+  const numbers = {
+    rows: (c) => c.numbers,
+    columns: {
+      "in the training loop": (n) => (n.unit === "samples/s" ? `${n.title} (samples/s)` : n.title),
+      a: (n) => number(n.a, numberText(n.a, n.unit, n.why_a)),
+      b: (n) => number(n.b, numberText(n.b, n.unit, n.why_b)),
+      change: (n) => change(n.diff_share),
     },
   };
   const phases = {
@@ -213,8 +224,10 @@ export function compareFigures(f) {
     },
     pageTables: {
       "The two runs": sides,
-      "Step times of both runs": spreadOf(SPREAD.filter(([, key]) => key !== "min_s")),
-      "Parts of a step in both runs": parts,
+      "Iterations of both runs": spreadOf(SPREAD.filter(([, key]) => key !== "min_s")),
+      "Throughput and efficiency of both runs": numbers,
+      "Parts of an iteration, GPU time": partsOf("gpu_parts"),
+      "Parts of an iteration, host time": parts,
       "Phases of both runs": phases,
       "Utilization in both runs": use,
       "Operators of both runs": ops,

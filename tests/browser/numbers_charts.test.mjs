@@ -104,7 +104,7 @@ async function answers(name, heard = {}) {
  * to who does not see it. */
 function sameCharts(d, { tables, said }, least) {
   const known = { ...chartTables(f, m, d), ...stepTables(f, d) };
-  const others = { "What each step was spent on": F.tables.breakdownSteps, "Shares of the parts, of all steps": F.tables.partRows };
+  const others = { "What each step was spent on": F.tables.breakdownSteps, "Shares of the iteration": F.tables.clockRows((x) => x.steps.ranks) };
   assert.ok(said.length >= least, `${said.length} charts: ${said.map((x) => x.title).join(", ")}`);
   for (const { title, summary, legend } of said) {
     assert.ok(title in known || title in others, `the chart "${title}" is in no list of figures`);

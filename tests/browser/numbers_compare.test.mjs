@@ -100,7 +100,7 @@ async function checkPage(a, b, c) {
   const found = await page.locator(".compare-findings p").allInnerTexts();
   assert.deepEqual(found, F.findings.rows(c).flatMap(F.findingTexts));
   if (c.step_time.histogram.a.length > 0) {
-    await page.getByRole("button", { name: "Show as table: Step times of both runs" }).click();
+    await page.getByRole("button", { name: "Show as table: Iterations of both runs" }).click();
     const [bins] = (await page.evaluate(pageFigures)).tables.filter((s) => s.titles[0] === "From");
     sameTable(bins, F.bins, c, "the page's chart as a table");
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // insights.tsx - the pane with every rule: causes first, each with the symptoms that it explains, then
 // what is worth knowing, then the rest. A rule opens to what it found, why, what that cost and what to do.
+import { Fragment } from "preact";
 import { useState } from "preact/hooks";
 
 import { api } from "../api";
@@ -99,12 +100,11 @@ interface Pane {
   toggle: (rule: string) => void;
 }
 
-function RuleItem(p: { v: Verdict; pane: Pane; cause?: string; explains?: readonly Verdict[] }) {
+function RuleItem(p: { v: Verdict; pane: Pane; cause?: string }) {
   const { v, pane } = p;
   const open = pane.open.has(v.rule);
-  const explains = p.explains ?? [];
   return (
-    <li class={`insight ${v.state} ${v.state === "issue" ? v.severity : ""}`} data-rule={v.rule}>
+    <li class={`insight ${v.state}${v.state === "issue" ? ` ${v.severity}` : ""}`} data-rule={v.rule}>
       <h3>
         <button type="button" class="bare" aria-expanded={open} onClick={() => pane.toggle(v.rule)}>
           <span class="insight-arrow" aria-hidden="true">
@@ -116,13 +116,20 @@ function RuleItem(p: { v: Verdict; pane: Pane; cause?: string; explains?: readon
         </button>
       </h3>
       {open && <RuleDetails v={v} rule={pane.rules?.find((r) => r.rule === v.rule)} run={pane.run} />}
-      {explains.length > 0 && (
-        <ul class="insight-explained" aria-label={`Explained by ${v.rule}`}>
-          {explains.map((x) => (
-            <RuleItem key={x.rule} v={x} pane={pane} cause={v.rule} />
-          ))}
-        </ul>
-      )}
+    </li>
+  );
+}
+
+/** What an issue explains, below it. */
+function Explained(p: { of: Issue; pane: Pane }) {
+  if (p.of.explains.length === 0) return null;
+  return (
+    <li>
+      <ul class="insight-explained" aria-label={`Explained by ${p.of.v.rule}`}>
+        {p.of.explains.map((x) => (
+          <RuleItem key={x.rule} v={x} pane={p.pane} cause={p.of.v.rule} />
+        ))}
+      </ul>
     </li>
   );
 }
@@ -153,7 +160,10 @@ function RuleList(p: { run: RunInfo; verdicts: readonly Verdict[] }) {
       </p>
       <ul class="insight-list">
         {[...o.issues, ...o.notes].map((i) => (
-          <RuleItem key={i.v.rule} v={i.v} pane={pane} explains={i.explains} />
+          <Fragment key={i.v.rule}>
+            <RuleItem v={i.v} pane={pane} />
+            <Explained of={i} pane={pane} />
+          </Fragment>
         ))}
         {[...o.clear, ...o.skipped].map((v) => (
           <RuleItem key={v.rule} v={v} pane={pane} />
