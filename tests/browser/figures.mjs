@@ -58,7 +58,7 @@ export function runFigures(f, percentages) {
   };
 
   const rankText = (rank) => (rank === null ? ["-", "no rank"] : [String(rank), f.rankText(rank)]);
-  const PARTS = ["data", "forward", "backward", "optimizer", "h2d", "compile", "checkpoint", "comm", "other"];
+  const PARTS = ["data", "forward", "backward", "optimizer", "graph", "h2d", "sync", "compile", "checkpoint", "comm", "other"];
   const shares = (events) => percentages(PARTS.map((part) => events[part] ?? 0)) ?? PARTS.map(() => 0);
   const partShare = (part) => (r) => (r.events[part] === null || PARTS.every((p) => !r.events[p]) ? "-" : f.percent(shares(r.events)[PARTS.indexOf(part)]));
   const rankColumns = {
@@ -87,7 +87,7 @@ export function runFigures(f, percentages) {
   };
   /** What the page shows of each rank: iterations, and its parts by each clock, GPU time first. */
   const iterations = {
-    rows: (d) => d.page.steps.ranks,
+    rows: (d) => d.steps.ranks,
     columns: {
       ...rankColumns,
       iteration: (r) => seconds(r.iteration_s.mean),
@@ -95,6 +95,26 @@ export function runFigures(f, percentages) {
       "std. dev.": (r) => seconds(r.iteration_s.stddev),
       "samples/s, steady": (r) => f.samplesPerSecond(r.throughput.steady),
       overall: (r) => f.samplesPerSecond(r.throughput.overall),
+    },
+  };
+  /** As the terminal has them: a row for each clock, a column for each part. */
+  const clockTable = {
+    rows: (d) => d.steps.ranks.flatMap((r) => [...(r.gpu_parts_s === null ? [] : [{ ...r, clock: "gpu" }]), { ...r, clock: "host" }]),
+    columns: {
+      node: rankColumns.node,
+      rank: rankColumns.rank,
+      mode: rankColumns.mode,
+      "share of the iteration": (r) => clockText(r, r.clock),
+      ...Object.fromEntries(
+        [...PARTS, "between"].map((part) => [
+          part,
+          (r) => {
+            const all = r[`${r.clock}_parts_s`];
+            const pcts = percentages([...PARTS, "between"].map((p) => all[p] ?? 0));
+            return pcts === null || (all[part] ?? null) === null ? "-" : f.percent(pcts[[...PARTS, "between"].indexOf(part)]);
+          },
+        ]),
+      ),
     },
   };
   const clockText = (r, clock) =>
@@ -128,7 +148,10 @@ export function runFigures(f, percentages) {
       mode: (s) => s.mode,
       step: (s) => `${s.cut ? "!" : ""}${s.step}`,
       after: (s, d) => span(d.report.run.start_ns, s.start_ns),
-      took: (s) => seconds(s.duration_s),
+      iteration: (s) => seconds(s.iteration_s),
+      "host time": (s) => seconds(s.duration_s),
+      between: (s) => seconds(s.between_s),
+      note: (s) => (s.cut ? "cut" : s.disturbed ? "detail window" : s.warmup ? "warm-up" : ["", "checkpoint"]),
       ...Object.fromEntries(PARTS.map((part) => [part, (s) => seconds(s.events[part])])),
     },
   };
@@ -422,7 +445,7 @@ export function runFigures(f, percentages) {
     ].filter(([, text]) => text !== null && text !== "");
 
   return {
-    tables: { use, ranks, iterations, partTimes, clockRows, lastSteps, general, ops, breakdownSteps, devices, streams, memory, rules, about, machines, losses, phases, plotTable },
+    tables: { use, ranks, iterations, clockTable, partTimes, clockRows, lastSteps, general, ops, breakdownSteps, devices, streams, memory, rules, about, machines, losses, phases, plotTable },
     isTold, facts, tiles, states, size, costliest, finding, when, lost, during, advice, params, price, cpu, notClosed, best, plural, seconds,
   };
 }

@@ -188,14 +188,17 @@ test("each line chart of a living run, as a table, has the values of the server"
     const { entities } = metrics.find((m) => m.metric === metric);
     return [metric, entities.includes("total") ? "total" : entities.length === 1 ? entities[0] : "*mean*"];
   };
-  const busy = ["gpu.util", "gpu.sm_active", "gpu.tensor_active"];
+  const busy = ["gpu.util", "gpu.sm_active", "gpu.tensor_active", "gpu.dram_active"];
   const charts = {
     "CPU utilization": [ofAll("cpu.util")],
     "Network utilization": [ofAll("net.rx"), ofAll("net.tx")],
     "GPU utilization": [...busy.map(ofAll), ...busy.map((metric) => [metric, "gpu1"])],
     "GPU memory": [ofAll("gpu.mem"), ["gpu.mem", "gpu1"]],
+    "GPU power": [ofAll("gpu.power"), ofAll("gpu.power_limit"), ["gpu.power", "gpu1"], ["gpu.power_limit", "gpu1"]],
     "System metrics over time": [ofAll("cpu.util"), ofAll("gpu.util"), ofAll("cpu.iowait")],
   };
+  const quiet = page.locator(".nodes-flat > button[aria-expanded=false]"); // nothing may have come over the network
+  for (const one of await quiet.all()) await one.click();
   for (const [title, lines] of Object.entries(charts)) {
     await page.getByRole("button", { name: `Show as table: ${title}`, exact: true }).click();
     await shows(title, async () => (await tableText(page, title)).map((r) => r.slice(1)), () => (last.grid ? gridRows(last.grid, lines, { from, to }, format) : null));

@@ -233,7 +233,7 @@ function checkOtherForms(d, blocks, charts) {
 
 const COMMANDS = {
   stats: ({ use }) => [use],
-  steps: ({ ranks, lastSteps }) => [ranks, lastSteps],
+  steps: ({ iterations, clockTable, lastSteps }) => [iterations, clockTable, lastSteps],
   ops: ({ ops }) => [ops("cpu"), ops("gpu")],
   breakdown: ({ breakdownSteps, devices, streams, memory }) => [breakdownSteps, devices, streams, memory],
   show: ({ phases, use }) => [phases, use],

@@ -6,7 +6,7 @@ import type { ComponentChildren } from "preact";
 import { api } from "../api";
 import { Bar, Card } from "../components/basics";
 import { type Column, DataTable } from "../components/table";
-import { bytes, count, fixed, joules, percent, samplesPerSecond, value } from "../format";
+import { bytes, count, fixed, joules, percent, rankText, samplesPerSecond, value } from "../format";
 import { version } from "../live";
 import { useLoad } from "../load";
 import type { GpuEfficiency, GpuUse, RunGpu, RunInfo, StepRank, Steps } from "../types";
@@ -213,12 +213,13 @@ export function TrainingLoop(p: { run: RunInfo }) {
     ...(looped ? [wait(iterationTile(loop.best)), wait(throughputTile(loop))] : []),
     ...(used === null ? [] : [computeTile(run, used), energyTile(run, used)]),
   ];
+  const onGpu = used !== null || run.nodes.some((n) => (n.gpus ?? 0) > 0);
   const best = loop.best === null ? [] : [loop.best];
   return (
     <Card title={looped ? "Training loop" : "GPUs"} hint={hintOf(run, gpu)} class="loop">
       <Tiles tiles={tiles} />
       {looped && (
-        <div class="loop-clocks">{best.length > 0 && <ClockBars ranks={best} losses={data.losses} title={loop.ranks > 1 ? `Shares of the iteration, rank ${best[0]!.rank}` : "Shares of the iteration"} />}</div>
+        <div class={`loop-clocks${onGpu ? " two" : ""}`}>{best.length > 0 && <ClockBars short ranks={best} losses={data.losses} title={`What an iteration is spent on${loop.ranks > 1 ? `, ${rankText(loop.best!.rank)}` : ""}`} />}</div>
       )}
       {used !== null && <GpuPart run={run} gpu={used} />}
       {used !== null && used.gpus_used > 1 && (

@@ -99,8 +99,9 @@ function legendText(part: string, each: readonly ClockShare[]): string {
   return idle ? "Other; on the GPU: no timed phase" : partTitle(part);
 }
 
-/** For each rank and mode a bar for each clock, as wide as the card, a piece for each part. */
-export function ClockBars(p: { ranks: readonly StepRank[]; losses: readonly Pick<Loss, "what" | "why">[]; title: string }) {
+/** For each rank and mode a bar for each clock, as wide as the card, a piece for each part. `short`: without
+ * the explanation of host time. */
+export function ClockBars(p: { ranks: readonly StepRank[]; losses: readonly Pick<Loss, "what" | "why">[]; title: string; short?: boolean }) {
   const all = p.ranks.map(clockShares);
   const each = all.flat();
   const order = Object.keys(p.ranks[0]?.host_parts_s ?? {});
@@ -108,7 +109,7 @@ export function ClockBars(p: { ranks: readonly StepRank[]; losses: readonly Pick
   const missing = [...new Set(each.flatMap((s) => s.missing))];
   const rows = each.flatMap((s) => s.parts.map((x) => ({ of: s, ...x })));
   const why = p.losses.find((l) => missing.includes(l.what))?.why;
-  const launch = p.ranks.some((r) => r.device !== null);
+  const launch = p.short !== true && p.ranks.some((r) => r.device !== null);
   return (
     <ChartFrame title={p.title} summary={summaryOf(each)} table={() => ({ columns: SHARE_COLUMNS, rows })} legend={<Legend items={parts.map((part) => ({ key: part, color: eventColor(part), text: legendText(part, each) }))} />}>
       <ul class="steps-shares">

@@ -9,12 +9,12 @@ import { plural } from "../words";
 import { type Outlier, rankKey, type Straggle, type Straggler, stragglersOf } from "./steps_model";
 
 /** A column of buttons that show the row's step in the timeline. */
-function whereColumn<T extends { step: number; start_ns: number; duration_s: number }>(): Column<T> {
+function whereColumn<T extends { step: number; start_ns: number; duration_s: number; iteration_s?: number }>(): Column<T> {
   return {
     id: "open",
     title: "Where",
     cell: (s) => (
-      <Button kind="quiet" label={`Show step ${s.step} in the timeline`} onClick={() => showInTimeline(s.start_ns, s.duration_s)}>
+      <Button kind="quiet" label={`Show step ${s.step} in the timeline`} onClick={() => showInTimeline(s.start_ns, s.iteration_s ?? s.duration_s)}>
         Timeline
       </Button>
     ),
