@@ -136,6 +136,7 @@ export function runFigures(f, percentages) {
       share: ({ pct }) => f.percent(pct),
     },
   });
+  const partRows = clockRows((d) => d.steps.ranks);
   const PART_TITLES = {
     data: "Data loading", forward: "Forward", backward: "Backward", optimizer: "Optimizer", graph: "CUDA graph", h2d: "Copy to device",
     sync: "Wait for the GPU", compile: "Compile", checkpoint: "Checkpoint", comm: "Collectives", other: "Other", between: "Between steps",
@@ -445,7 +446,8 @@ export function runFigures(f, percentages) {
     ].filter(([, text]) => text !== null && text !== "");
 
   return {
-    tables: { use, ranks, iterations, clockTable, partTimes, clockRows, lastSteps, general, ops, breakdownSteps, devices, streams, memory, rules, about, machines, losses, phases, plotTable },
+    tables: { use, ranks, partTimes, partRows, lastSteps, general, ops, breakdownSteps, devices, streams, memory, rules, about, machines, losses, phases, plotTable },
     isTold, facts, tiles, states, size, costliest, finding, when, lost, during, advice, params, price, cpu, notClosed, best, plural, seconds,
+    clocks: { iterations, clockTable, clockRows },
   };
 }

@@ -233,7 +233,7 @@ function checkOtherForms(d, blocks, charts) {
 
 const COMMANDS = {
   stats: ({ use }) => [use],
-  steps: ({ iterations, clockTable, lastSteps }) => [iterations, clockTable, lastSteps],
+  steps: ({ lastSteps }) => [F.clocks.iterations, F.clocks.clockTable, lastSteps],
   ops: ({ ops }) => [ops("cpu"), ops("gpu")],
   breakdown: ({ breakdownSteps, devices, streams, memory }) => [breakdownSteps, devices, streams, memory],
   show: ({ phases, use }) => [phases, use],
@@ -350,8 +350,8 @@ function pageTables(d) {
     "CPU operators, ranked by self time": cpu,
     "GPU kernels and copies, ranked by self time": gpu,
     "Not measured, or lost": { ...T.losses, rows: () => d.report.run.losses, columns: { ...T.losses.columns, node: (l) => l.node ?? "-" } },
-    "Iterations by rank and mode": T.iterations,
-    "Shares of the iteration": T.clockRows((d) => d.page.steps.ranks),
+    "Iterations by rank and mode": F.clocks.iterations,
+    "Shares of the iteration": T.partRows,
     "What each step was spent on": T.breakdownSteps,
     "What each device spent its time on, of the span that was recorded in detail": T.devices,
   };
