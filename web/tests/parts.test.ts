@@ -176,6 +176,7 @@ test("GPU time comes first and says how much was timed; host time of a CUDA job 
 test("steps that are left out are counted by why", () => {
   assert.equal(leftOut([rank({})]), "");
   assert.equal(leftOut([rank({ warmup_steps: 1 }), rank({ disturbed_steps: 4 })]), "1 warm-up step and 4 steps slowed by a detail window");
+  assert.equal(leftOut([rank({ warmup_steps: 4, disturbed_steps: 246 })]), "", "where nothing else is left, all of them count");
 });
 
 test("places that wait stand once for each process, not once for each mode", () => {

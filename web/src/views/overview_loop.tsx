@@ -12,6 +12,7 @@ import { useLoad } from "../load";
 import type { GpuEfficiency, GpuUse, RunGpu, RunInfo, StepRank, Steps } from "../types";
 import { CLOCK_HOLDS, plural } from "../words";
 import { ClockBars } from "./steps_clocks";
+import { leavesOut } from "./steps_tables";
 
 /** Why a number of the object "gpu" is null. */
 export function whyNot(run: Pick<RunInfo, "losses">, key: string): string {
@@ -43,7 +44,7 @@ function iterationTile(best: StepRank | null): Tile {
   const s = best?.iteration_s;
   if (best === null || s === undefined || s.mean === null)
     return { term: "Iteration", text: null, below: best === null ? "no training steps were seen" : "no iteration has ended yet" };
-  const left = best.warmup_steps + best.disturbed_steps;
+  const left = leavesOut(best) ? best.warmup_steps + best.disturbed_steps : 0;
   const out = left === 0 ? "" : `; ${plural(left, "step")} of warm-up${best.disturbed_steps > 0 ? " or detail windows" : ""} left out`;
   return { term: "Iteration", text: value(s.mean, "s"), below: `p95 ${value(s.p95, "s")}${out}` };
 }

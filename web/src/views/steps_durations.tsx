@@ -16,6 +16,7 @@ import { type Iteration, iterationsOf, type Line, linesOf, type Mark, markOf, ty
 
 const [LEFT, RIGHT, TOP, BOTTOM, HEIGHT] = [64, 12, 14, 34, 240];
 const MOST_MARKS = 60; /* that the Tab key stops at */
+const MOST_UNCOUNTED = 150; /* with a mark of their own; more are a grey line */
 
 const COLUMNS: readonly Column<Iteration>[] = [
   { id: "rank", title: "Rank", cell: (s) => rankText(s.rank), sort: (s) => s.rank },
@@ -138,6 +139,7 @@ function pathsOf(steps: readonly Iteration[], frame: Frame): { counted: string; 
 function Drawn(p: { lines: readonly Line[]; outliers: readonly Outlier[]; top: number; wide: number; label: string }) {
   const lines = p.lines.map((l) => ({ ...l, steps: iterationsOf(l.steps) }));
   const frame = frameOf(lines.flatMap((l) => l.steps), p.top, p.wide);
+  const few = lines.flatMap((l) => l.steps.filter((s) => markOf(s) !== null)).length <= MOST_UNCOUNTED;
   const shown = p.outliers.filter((o) => o.step >= frame.first && o.step <= frame.last);
   return (
     <svg class="bars-chart" width={p.wide} height={HEIGHT} role="group" aria-label={p.label}>
@@ -154,6 +156,7 @@ function Drawn(p: { lines: readonly Line[]; outliers: readonly Outlier[]; top: n
       {lines.map((line, i) =>
         line.steps.map((s) => {
           const mark = markOf(s);
+          if (mark !== null && !few) return null;
           if (mark !== null) return <Uncounted key={s.step} frame={frame} step={s} mark={mark} />;
           return line.steps.length > 40 ? null : <circle key={s.step} cx={frame.x(s.step)} cy={frame.y(s.iteration_s)} r="2.5" fill={seriesColor(i)} />;
         }),

@@ -46,9 +46,12 @@ export const RANK_COLUMNS: readonly Column<StepRank>[] = [
   { id: "outliers", title: "Outliers", numeric: true, cell: (r) => count(r.outliers.length), sort: (r) => r.outliers.length },
 ];
 
+/** Whether warm-up and detail windows are left out of a rank's numbers. They are not where nothing else is left. */
+export const leavesOut = (r: StepRank): boolean => r.warmup_steps + r.disturbed_steps < r.count;
+
 /** "1 warm-up step and 7 steps slowed by a detail window"; "" where every step counts. */
 export function leftOut(ranks: readonly StepRank[]): string {
-  const sum = (of: (r: StepRank) => number): number => ranks.reduce((n, r) => n + of(r), 0);
+  const sum = (of: (r: StepRank) => number): number => ranks.filter(leavesOut).reduce((n, r) => n + of(r), 0);
   const [warmup, disturbed] = [sum((r) => r.warmup_steps), sum((r) => r.disturbed_steps)];
   return [
     ...(warmup > 0 ? [plural(warmup, "warm-up step")] : []),
@@ -58,10 +61,12 @@ export function leftOut(ranks: readonly StepRank[]): string {
 
 export function RankNotes(p: { ranks: readonly StepRank[] }) {
   const out = leftOut(p.ranks);
+  const all = p.ranks.filter((r) => !leavesOut(r));
   return (
     <p class="quiet steps-note">
       An iteration lasts from the begin of a step to the begin of the next. Samples/s are samples over wall time of the loop.
       {out !== "" && ` Left out of all but “Overall”: ${out}.`}
+      {all.map((r) => ` Every ${r.mode} step of ${rankText(r.rank)} is warm-up or slowed by a detail window, so all of them count.`)}
     </p>
   );
 }
