@@ -136,6 +136,20 @@ export function runFigures(f, percentages) {
       share: ({ pct }) => f.percent(pct),
     },
   });
+  const eachGpu = {
+    rows: (d) => d.show.gpu.gpus.filter((g) => g.used),
+    columns: {
+      node: (g) => g.node,
+      gpu: (g) => g.entity,
+      "in use": (g) => f.percent(g.loop.util_pct),
+      sms: (g) => f.percent(g.loop.sm_active_pct),
+      tensor: (g) => f.percent(g.loop.tensor_active_pct),
+      bandwidth: (g) => f.percent(g.loop.dram_active_pct),
+      power: (g) => f.value(g.loop.power_w, "W"),
+      "sm clock": (g) => f.value(g.loop.clock_mhz, "MHz"),
+      memory: (g) => f.value(g.loop.used_memory_bytes, "B"),
+    },
+  };
   const partRows = clockRows((d) => d.steps.ranks);
   const PART_TITLES = {
     data: "Data loading", forward: "Forward", backward: "Backward", optimizer: "Optimizer", graph: "CUDA graph", h2d: "Copy to device",
@@ -448,6 +462,6 @@ export function runFigures(f, percentages) {
   return {
     tables: { use, ranks, partTimes, partRows, lastSteps, general, ops, breakdownSteps, devices, streams, memory, rules, about, machines, losses, phases, plotTable },
     isTold, facts, tiles, states, size, costliest, finding, when, lost, during, advice, params, price, cpu, notClosed, best, plural, seconds,
-    clocks: { iterations, clockTable, clockRows },
+    clocks: { iterations, clockTable, clockRows, eachGpu },
   };
 }

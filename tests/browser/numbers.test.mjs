@@ -352,6 +352,7 @@ function pageTables(d) {
     "Not measured, or lost": { ...T.losses, rows: () => d.report.run.losses, columns: { ...T.losses.columns, node: (l) => l.node ?? "-" } },
     "Iterations by rank and mode": F.clocks.iterations,
     "Shares of the iteration": T.partRows,
+    "Each GPU in the training loop": F.clocks.eachGpu,
     "What each step was spent on": T.breakdownSteps,
     "What each device spent its time on, of the span that was recorded in detail": T.devices,
   };

@@ -31,13 +31,13 @@ export const RESOURCES: readonly { id: StatMetric; title: string }[] = [
   { id: "gpu", title: "Total GPU utilization" },
   { id: "cpu_memory", title: "CPU memory utilization" },
   { id: "gpu_memory", title: "GPU memory utilization" },
+  { id: "io_wait", title: "I/O wait" },
+  { id: "net_in", title: "Network in" },
+  { id: "net_out", title: "Network out" },
   { id: "gpu_sm", title: "GPU SMs active" },
   { id: "gpu_tensor", title: "GPU tensor cores" },
   { id: "gpu_dram", title: "GPU memory bandwidth" },
   { id: "gpu_power", title: "GPU power" },
-  { id: "io_wait", title: "I/O wait" },
-  { id: "net_in", title: "Network in" },
-  { id: "net_out", title: "Network out" },
 ];
 
 /** Why a GPU's clock is held down, by the key of clock_held_pct. */
