@@ -219,7 +219,7 @@ export function StepDurations(p: { steps: readonly Step[]; outliers: readonly Ou
                 <svg width="12" height="12" aria-hidden="true">
                   <path class="steps-uncounted" d={MARKS[m](6, 6)} />
                 </svg>
-                {m}: not counted
+                {m}
               </li>
             ))}
           {outliers.length > 0 && (
