@@ -343,6 +343,7 @@ void compare_json(struct jw *j, const struct compared *c)
     step_time_json(j, c);
     phases_json(j, c);
     numbers_json(j, c);
+    jw_bool(j, "launch_only", c->launch_only);
     parts_json(j, "gpu_parts", "gpu", c->gpu_parts, c->n_gpu_parts);
     parts_json(j, "parts", "host", c->parts, c->n_parts);
     uses_json(j, c);

@@ -131,6 +131,7 @@ static void outliers_json(struct jw *j, const struct step_hist *h)
         jw_object(j, NULL);
         jw_int(j, "step", h->outliers[i]->number);
         jw_num(j, "duration_s", (double)h->outliers[i]->dur_ns / (double)NS_PER_S);
+        jw_num(j, "iteration_s", (double)h->outliers[i]->iteration_ns / (double)NS_PER_S);
         jw_int(j, "start_ns", h->outliers[i]->start);
         jw_end(j);
     }

@@ -291,6 +291,10 @@ static void row_json(struct jw *j, const struct steps_row *row)
     const struct step_stats *s = &row->stats;
     jw_object(j, NULL);
     rank_json(j, row->rank);
+    if (row->rank->process->device < 0)
+        jw_null(j, "device");
+    else
+        jw_int(j, "device", row->rank->process->device);
     jw_str(j, "mode", mode_name(s->mode));
     jw_int(j, "count", (int64_t)s->count);
     for (size_t i = 0; i < COUNT_OF(numbers); i++) {

@@ -37,11 +37,11 @@ test("the verdict is the API's sentence", async () => {
 test("step times, parts, phases and utilization are the API's", async () => {
   const page = await opened();
   const c = await compared();
-  const steps = await tableText(page, "Step times of both runs");
+  const steps = await tableText(page, "Iterations of both runs");
   const keys = ["mean_s", "p50_s", "p90_s", "p95_s", "p99_s", "max_s", "stddev_s"];
   assert.deepEqual(steps.map((r) => [r[1], r[2]]), keys.map((k) => [s(c.step_time.a[k]), s(c.step_time.b[k])]));
   assert.deepEqual(
-    (await tableText(page, "Parts of a step in both runs")).map((r) => r.slice(0, 4)),
+    (await tableText(page, "Parts of an iteration, host time")).map((r) => r.slice(0, 4)),
     c.parts.map((p) => [p.part, s(p.a_s), s(p.b_s), sign(s(p.diff), p.diff)]),
   );
   assert.deepEqual(
@@ -59,7 +59,7 @@ test("step times, parts, phases and utilization are the API's", async () => {
 test("the interval of a part's difference is told in numbers", async () => {
   const page = await opened();
   const c = await compared();
-  const rows = await tableText(page, "Parts of a step in both runs");
+  const rows = await tableText(page, "Parts of an iteration, host time");
   const told = c.parts.map((p) => (p.ci_low === null ? "-" : `${sign(s(p.ci_low), p.ci_low)} to ${sign(s(p.ci_high), p.ci_high)}`));
   assert.deepEqual(rows.map((r) => r[4]), told);
   t.calm(page);
@@ -70,7 +70,7 @@ test("both runs' step times are drawn over each other, with the same numbers as 
   const { histogram } = (await compared()).step_time;
   await page.locator("path.compare-a").waitFor();
   await page.locator("path.compare-b").waitFor();
-  await page.getByRole("button", { name: "Show as table: Step times of both runs" }).click();
+  await page.getByRole("button", { name: "Show as table: Iterations of both runs" }).click();
   const rows = await until(async () => {
     const table = page.locator(".chart table");
     return (await table.count()) > 0 && table.evaluate((el) => [...el.querySelectorAll("tbody tr")].map((tr) => [...tr.children].map((td) => td.innerText)));

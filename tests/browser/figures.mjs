@@ -36,6 +36,10 @@ export function runFigures(f, percentages) {
     gpu: ["GPU", "Total GPU utilization"],
     cpu_memory: ["CPU memory", "CPU memory utilization"],
     gpu_memory: ["GPU memory", "GPU memory utilization"],
+    gpu_sm: ["GPU SMs active"],
+    gpu_tensor: ["GPU tensor cores"],
+    gpu_dram: ["GPU memory bandwidth"],
+    gpu_power: ["GPU power"],
     io_wait: ["I/O wait"],
     net_in: ["network in", "Network in"],
     net_out: ["network out", "Network out"],
@@ -54,7 +58,7 @@ export function runFigures(f, percentages) {
   };
 
   const rankText = (rank) => (rank === null ? ["-", "no rank"] : [String(rank), f.rankText(rank)]);
-  const PARTS = ["data", "forward", "backward", "optimizer", "h2d", "compile", "checkpoint", "comm", "other"];
+  const PARTS = ["data", "forward", "backward", "optimizer", "graph", "h2d", "sync", "compile", "checkpoint", "comm", "other"];
   const shares = (events) => percentages(PARTS.map((part) => events[part] ?? 0)) ?? PARTS.map(() => 0);
   const partShare = (part) => (r) => (r.events[part] === null || PARTS.every((p) => !r.events[p]) ? "-" : f.percent(shares(r.events)[PARTS.indexOf(part)]));
   const rankColumns = {
@@ -81,14 +85,75 @@ export function runFigures(f, percentages) {
       ...Object.fromEntries(PARTS.map((part) => [part, (r) => (r.events[part] === null ? number(null, "not told") : seconds(r.events[part]))])),
     },
   };
-  const partRows = {
-    rows: (d) => d.report.steps.ranks.flatMap((r) => PARTS.filter((part) => r.events[part] > 0).map((part) => ({ r, part }))),
+  /** What the page shows of each rank: iterations, and its parts by each clock, GPU time first. */
+  const iterations = {
+    rows: (d) => d.steps.ranks,
+    columns: {
+      ...rankColumns,
+      iteration: (r) => seconds(r.iteration_s.mean),
+      ...Object.fromEntries(["p50", "p95", "p99", "max"].map((q) => [q, (r) => seconds(r.iteration_s[q])])),
+      "std. dev.": (r) => seconds(r.iteration_s.stddev),
+      "samples/s, steady": (r) => f.samplesPerSecond(r.throughput.steady),
+      overall: (r) => f.samplesPerSecond(r.throughput.overall),
+    },
+  };
+  /** As the terminal has them: a row for each clock, a column for each part. */
+  const clockTable = {
+    rows: (d) => d.steps.ranks.flatMap((r) => [...(r.gpu_parts_s === null ? [] : [{ ...r, clock: "gpu" }]), { ...r, clock: "host" }]),
+    columns: {
+      node: rankColumns.node,
+      rank: rankColumns.rank,
+      mode: rankColumns.mode,
+      "share of the iteration": (r) => clockText(r, r.clock),
+      ...Object.fromEntries(
+        [...PARTS, "between"].map((part) => [
+          part,
+          (r) => {
+            const all = r[`${r.clock}_parts_s`];
+            const pcts = percentages([...PARTS, "between"].map((p) => all[p] ?? 0));
+            return pcts === null || (all[part] ?? null) === null ? "-" : f.percent(pcts[[...PARTS, "between"].indexOf(part)]);
+          },
+        ]),
+      ),
+    },
+  };
+  const clockText = (r, clock) =>
+    clock === "gpu" ? `GPU time, ${f.count(r.gpu_timed_steps)} of ${f.count(r.count)} steps timed` : r.device !== null && r.gpu_timed_steps === 0 ? "host time (launch)" : "host time";
+  const clockRows = (ranks) => ({
+    rows: (d) =>
+      ranks(d).flatMap((r) =>
+        ["gpu", "host"].flatMap((clock) => {
+          const known = Object.entries(r[`${clock}_parts_s`] ?? {}).filter(([, v]) => v !== null);
+          const pcts = percentages(known.map(([, v]) => v)) ?? [];
+          return known.map(([part, v], i) => ({ r, clock, part, v, pct: pcts[i] })).filter((x) => x.v > 0);
+        }),
+      ),
     columns: {
       rank: ({ r }) => `${f.rankText(r.rank)}, ${r.mode}`,
-      part: ({ part }) => part,
-      time: ({ r, part }) => seconds(r.events[part]),
-      share: ({ r, part }) => partShare(part)(r),
+      clock: ({ r, clock }) => clockText(r, clock),
+      part: ({ clock, part }) => (clock === "gpu" && part === "other" ? "No timed phase" : PART_TITLES[part]),
+      "time of an iteration": ({ v }) => seconds(v),
+      share: ({ pct }) => f.percent(pct),
     },
+  });
+  const eachGpu = {
+    rows: (d) => d.show.gpu.gpus.filter((g) => g.used),
+    columns: {
+      node: (g) => g.node,
+      gpu: (g) => g.entity,
+      "in use": (g) => f.percent(g.loop.util_pct),
+      sms: (g) => f.percent(g.loop.sm_active_pct),
+      tensor: (g) => f.percent(g.loop.tensor_active_pct),
+      bandwidth: (g) => f.percent(g.loop.dram_active_pct),
+      power: (g) => f.value(g.loop.power_w, "W"),
+      "sm clock": (g) => f.value(g.loop.clock_mhz, "MHz"),
+      memory: (g) => f.value(g.loop.used_memory_bytes, "B"),
+    },
+  };
+  const partRows = clockRows((d) => d.steps.ranks);
+  const PART_TITLES = {
+    data: "Data loading", forward: "Forward", backward: "Backward", optimizer: "Optimizer", graph: "CUDA graph", h2d: "Copy to device",
+    sync: "Wait for the GPU", compile: "Compile", checkpoint: "Checkpoint", comm: "Collectives", other: "Other", between: "Between steps",
   };
   const lastSteps = {
     rows: (d) => d.steps.steps,
@@ -98,7 +163,10 @@ export function runFigures(f, percentages) {
       mode: (s) => s.mode,
       step: (s) => `${s.cut ? "!" : ""}${s.step}`,
       after: (s, d) => span(d.report.run.start_ns, s.start_ns),
-      took: (s) => seconds(s.duration_s),
+      iteration: (s) => seconds(s.iteration_s),
+      "host time": (s) => seconds(s.duration_s),
+      between: (s) => seconds(s.between_s),
+      note: (s) => (s.cut ? "cut" : s.disturbed ? "detail window" : s.warmup ? "warm-up" : ["", "checkpoint"]),
       ...Object.fromEntries(PARTS.map((part) => [part, (s) => seconds(s.events[part])])),
     },
   };
@@ -332,6 +400,37 @@ export function runFigures(f, percentages) {
     "Report made by": (d) => d.report.made_by.replace("footplate", "Footplate"),
   };
 
+  /** What the page says of the training loop: names with values. Those of GPUs are numbers of show's "gpu". */
+  const loopRank = (d) => d.page.steps.ranks.filter((r) => r.mode === "train").reduce((a, b) => (a === null || b.count > a.count ? b : a), null);
+  const whyNot = (d, key) => `not known: ${d.show.losses.find((l) => l.what === `gpu.${key}`)?.why}`;
+  const ofGpu = (key, text) => (d) => (d.show.gpu[key] === null ? ["not known", whyNot(d, key)] : text(d.show.gpu, d));
+  const each = (g) => (g.gpus_used > 1 ? " a GPU" : "");
+  const HOLDS = { power_cap: "the power limit", clock_setting: "the clocks that are set" };
+  const held = ({ clock_held_pct: all }) => {
+    const long = Object.entries(all ?? {}).filter(([, v]) => v >= 1);
+    if (all === null) return "";
+    return long.length === 0 ? ", not held down" : `, held down by ${long.map(([k, v]) => `${HOLDS[k] ?? k} ${f.fixed(v, 0)} % of the time`).join(", ")}`;
+  };
+  const memoryOf = (g) => Math.max(...g.gpus.filter((x) => x.used).map((x) => x.memory_bytes ?? 0));
+  const sumOf = (d, key) => d.page.steps.ranks.filter((r) => r.mode === "train").reduce((n, r) => (n === null || r.throughput[key] === null ? null : n + r.throughput[key]), 0);
+  const loopFacts = {
+    Iteration: (d) => (loopRank(d).iteration_s.mean === null ? "not known" : f.value(loopRank(d).iteration_s.mean, "s")),
+    "Throughput, steady": (d) => (sumOf(d, "steady") === null ? "not known" : `${f.samplesPerSecond(sumOf(d, "steady"))} samples/s`),
+    Compute: ofGpu("tflops", (g) => `${f.fixed(g.tflops, 0)} TFLOP/s`),
+    "Compute a GPU": ofGpu("tflops", (g) => `${f.fixed(g.tflops, 0)} TFLOP/s`),
+    "GPU energy": (d) => {
+      const { energy_per_sample_j: sample, energy_per_step_j: step } = d.show.gpu;
+      return sample !== null ? `${f.joules(sample)} a sample` : step !== null ? `${f.joules(step)} a step` : "not known";
+    },
+    Power: ofGpu("power_w", (g) => `${f.value(g.power_w, "W")}${each(g)}`),
+    "SM clock": ofGpu("clock_mhz", (g) => `${f.count(g.clock_mhz)} MHz${held(g)}`),
+    "Peak memory": ofGpu("peak_memory_bytes", (g) => `${f.bytes(g.peak_memory_bytes)} allocated${g.reserved_memory_bytes === null ? "" : `, ${f.bytes(g.reserved_memory_bytes)} reserved`}`),
+    "Memory in use": ofGpu("used_memory_bytes", (g) => `${f.bytes(g.used_memory_bytes)}${memoryOf(g) > 0 ? ` of ${f.bytes(memoryOf(g))}` : ""}, by all processes`),
+    "GPU in use, whole job": (d) => f.percent(d.show.gpu.job.util_pct),
+    "GPU energy, whole job": (d) => f.joules(d.show.gpu.job.energy_j),
+  };
+  Object.assign(facts, loopFacts);
+
   /** The large numbers at the head of the report: what, and what stands below. */
   const best = (d) => d.report.steps.ranks.filter((r) => r.mode === "train").reduce((a, b) => (a === null || b.count > a.count ? b : a), null);
   const useTile = (metric) => (d) => {
@@ -394,5 +493,6 @@ export function runFigures(f, percentages) {
   return {
     tables: { use, ranks, partTimes, partRows, lastSteps, general, ops, breakdownSteps, devices, streams, groups, memory, windows, rules, about, machines, losses, phases, plotTable },
     isTold, facts, tiles, states, size, costliest, finding, when, lost, during, advice, params, price, cpu, notClosed, best, plural, seconds,
+    clocks: { iterations, clockTable, clockRows, eachGpu },
   };
 }

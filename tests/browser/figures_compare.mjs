@@ -36,7 +36,7 @@ export function compareFigures(f) {
       run: (s) => (s.runs.length === 1 ? s.name : s.runs.map((r) => r.run).join("")),
       duration: (s) => seconds(s.duration_s),
       steps: (s) => count(s.runs.reduce((n, r) => n + r.steps, 0)),
-      "samples/s": (s) => f.samplesPerSecond(s.samples_per_s),
+      "samples/s, steady": (s) => f.samplesPerSecond(s.samples_per_s),
       cost: (s) => f.money(s.cost),
     },
   };
@@ -55,7 +55,7 @@ export function compareFigures(f) {
   const spreadOf = (rows) => ({
     rows: () => rows,
     columns: {
-      "step time": ([names]) => names,
+      iteration: ([names]) => names,
       a: ([, key], c) => seconds(pair(key)(c).a),
       b: ([, key], c) => seconds(pair(key)(c).b),
       change: ([, key], c) => share(pair(key)(c)),
@@ -64,16 +64,28 @@ export function compareFigures(f) {
 
   const low = (p) => more(p.ci_low);
   const high = (p) => more(p.ci_high);
-  const parts = {
-    rows: (c) => c.parts,
+  const partsOf = (key) => ({
+    rows: (c) => c[key],
     columns: {
-      "part of a step": (p) => p.part,
+      part: (p) => p.part, "part of an iteration": (p) => p.part,
       a: (p) => seconds(p.a_s),
       b: (p) => seconds(p.b_s),
       change: (p) => more(p.diff), difference: (p) => more(p.diff),
       low, high,
       interval: (p) => (p.ci_low === null ? "-" : `${low(p).text} to ${high(p).text}`),
       verdict: (p) => ({ faster: "faster", slower: "slower", no_difference: "no difference", not_comparable: ["not known", "not comparable"] })[p.verdict],
+    },
+  });
+  const parts = partsOf("parts");
+  const numberText = (v, unit, why) => (v === null ? [`not known${why === null ? "" : `: ${why}`}`, "-"] : unit === "samples/s" ? [f.samplesPerSecond(v), f.value(v, unit)] : unit === "J" ? f.joules(v) : f.value(v, unit));
+  const numbers = {
+    rows: (c) => c.numbers,
+    columns: {
+      "of the loop": (n) => n.title,
+      "in the training loop": (n) => (n.unit === "samples/s" ? `${n.title} (samples/s)` : n.title),
+      a: (n) => number(n.a, numberText(n.a, n.unit, n.why_a)),
+      b: (n) => number(n.b, numberText(n.b, n.unit, n.why_b)),
+      change: (n) => change(n.diff_share),
     },
   };
   const phases = {
@@ -153,7 +165,8 @@ export function compareFigures(f) {
   const interval = (c, [at, from, to]) => `${f.changeShare(c.step_time[at])}, with ${sure(c)} confidence between ${f.changeShare(c.step_time[from])} and ${f.changeShare(c.step_time[to])}`;
   const MEAN = ["diff_share", "ci_low", "ci_high"];
   const MEDIAN = ["median_diff_share", "median_ci_low", "median_ci_high"];
-  const facts = { "Change of the mean": (c) => number(c.step_time.diff_share, interval(c, MEAN)), "Change of the median": (c) => number(c.step_time.median_diff_share, interval(c, MEDIAN)) };
+  const ALONE = ["diff_share", "steps_ci_low", "steps_ci_high"];
+  const facts = { "Of these two runs alone": (c) => number(c.step_time.diff_share, interval(c, ALONE)), "Change of the mean": (c) => number(c.step_time.diff_share, interval(c, MEAN)), "Change of the median": (c) => number(c.step_time.median_diff_share, interval(c, MEDIAN)) };
   const cost = (c) => {
     const { a, b, saving, saving_share: part } = c.cost;
     if (saving === null) return { document: "", page: "" };
@@ -177,6 +190,7 @@ export function compareFigures(f) {
       cost(c).document,
       ...c.hardware.differences.map((x) => `The hardware differs: ${x}.`),
       ...c.utilization.flatMap(unmeasured),
+      ...c.numbers.flatMap((n) => SIDES.map((s) => `${n.title} of ${NAMES[s]} is not known: ${n[`why_${s}`]}.`)),
       ...c.losses.map((l) => `${NAMES[l.side]} has no ${l.what}: ${l.why}.`),
       `The ${shownOps} most changed; --json has up to ${c.operators.length}.`,
       `Nothing was found by the rules that had what they need: ${c.findings.rules_judged_a} for A, ${c.findings.rules_judged_b} for B.`,
@@ -202,8 +216,10 @@ export function compareFigures(f) {
   return {
     documentTables: {
       Runs: runs,
-      "Time of a step": spreadOf(SPREAD),
-      "Parts of a step, each with the interval of its change": parts,
+      "Time of an iteration, from the begin of a step to the begin of the next": spreadOf(SPREAD),
+      "Throughput: samples over wall time of the loop": numbers,
+      "Parts of an iteration: host time": parts,
+      "Parts of an iteration: host time (launch)": parts,
       "Time spent in phases": phases,
       "Of all machines": use,
       "Operators, most changed first; of one step": ops,
@@ -213,13 +229,17 @@ export function compareFigures(f) {
     },
     pageTables: {
       "The two runs": sides,
-      "Step times of both runs": spreadOf(SPREAD.filter(([, key]) => key !== "min_s")),
-      "Parts of a step in both runs": parts,
+      "Iterations of both runs": spreadOf(SPREAD.filter(([, key]) => key !== "min_s")),
+      "Throughput and efficiency of both runs": numbers,
+      "Parts of an iteration, GPU time": partsOf("gpu_parts"),
+      "Parts of an iteration, host time": parts,
       "Phases of both runs": phases,
       "Utilization in both runs": use,
       "Operators of both runs": ops,
       "Breakdown of both runs": times,
     },
+    /** Its caption says how many steps were timed. */
+    gpuTable: (c) => [`Parts of an iteration: GPU time (A: ${c.a.gpu_timed_steps} of ${c.a.gpu_steps} steps timed, B: ${c.b.gpu_timed_steps} of ${c.b.gpu_steps})`, partsOf("gpu_parts")],
     bins, facts, texts, note, cost, chart, findings, findingTexts,
   };
 }

@@ -11,8 +11,8 @@ const sum = (v) => v.reduce((a, b) => a + b, 0);
 /** Outliers and stragglers of `steps` (/steps?last=500) and `histograms`: tables by caption. */
 export function stepTables(f, { steps, histograms }) {
   const seconds = (v) => ({ of: v, text: f.value(v, "s") });
-  const p50 = (x) => steps.ranks.find((r) => r.node === x.node && r.rank === x.rank && r.mode === x.mode)?.p50_s;
-  const outliers = histograms.steps.flatMap((s) => s.outliers.map((o) => ({ node: s.node, rank: s.rank, mode: s.mode, ...o }))).sort((a, b) => b.duration_s - a.duration_s);
+  const p50 = (x) => steps.ranks.find((r) => r.node === x.node && r.rank === x.rank && r.mode === x.mode)?.iteration_s.p50;
+  const outliers = histograms.steps.flatMap((s) => s.outliers.map((o) => ({ node: s.node, rank: s.rank, mode: s.mode, ...o }))).sort((a, b) => b.iteration_s - a.iteration_s);
   const where = () => "Timeline";
   const lags = lagsOf(steps.steps.filter((s) => s.mode === (steps.ranks[0]?.mode ?? MODE)));
   const held = lags.filter((x) => x.lag_s >= x.duration_s / 100);
@@ -20,14 +20,14 @@ export function stepTables(f, { steps, histograms }) {
     .map((key) => held.filter((x) => `${x.node} ${x.rank}` === key))
     .map((mine) => ({ node: mine[0].node, rank: mine[0].rank, n: mine.length, lag_s: sum(mine.map((x) => x.lag_s)) }));
   return {
-    "Steps that took much longer than the others of their rank": {
+    "Iterations that took much longer than the others of their rank": {
       rows: () => outliers,
       columns: {
         step: (o) => String(o.step),
         rank: (o) => f.rankText(o.rank),
         mode: (o) => o.mode,
-        duration: (o) => seconds(o.duration_s),
-        "times the median": (o) => `${f.fixed(o.duration_s / p50(o), 1)} ×`,
+        iteration: (o) => seconds(o.iteration_s),
+        "times the median": (o) => `${f.fixed(o.iteration_s / p50(o), 1)} ×`,
         start: (o) => f.dateTime(o.start_ns),
         where,
       },
@@ -95,8 +95,9 @@ function laneRows({ events, steps }) {
 const LINES = {
   "CPU utilization": { metrics: [["cpu.util", "CPU"]], noun: "core" },
   "Network utilization": { metrics: [["net.rx", "received"], ["net.tx", "sent"]], all: ", total" },
-  "GPU utilization": { metrics: [["gpu.util", "GPU"], ["gpu.sm_active", "SM active"], ["gpu.tensor_active", "tensor active"]], noun: "GPU" },
+  "GPU utilization": { metrics: [["gpu.util", "GPU"], ["gpu.sm_active", "SM active"], ["gpu.tensor_active", "tensor active"], ["gpu.dram_active", "DRAM active"]], noun: "GPU" },
   "GPU memory": { metrics: [["gpu.mem", "used"]], noun: "GPU" },
+  "GPU power": { metrics: [["gpu.power", "power"], ["gpu.power_limit", "limit"]], noun: "GPU" },
   "System metrics over time": { metrics: [["cpu.util", "total CPU"], ["gpu.util", "GPU"], ["cpu.iowait", "I/O wait"]], all: "" },
 };
 
@@ -186,13 +187,24 @@ export function chartTables(f, m, d) {
   };
   const outlierText = ({ outliers: { length: n }, outlier_from_s: from }) => (n === 0 ? "no outliers" : `${n} outlier${n === 1 ? "" : "s"} above ${f.value(from, "s")}`);
   const MODES = { train: "training", eval: "evaluation" };
-  const durations = histograms.steps.map((s) => [`Step durations, ${s.node} ${f.rankText(s.rank)}, ${MODES[s.mode]}`, bins(s.edges_s, s.counts, "duration", "steps", `${f.count(sum(s.counts))} steps, ${outlierText(s)}.`)]);
+  const durations = histograms.steps.map((s) => [`Iterations, ${s.node} ${f.rankText(s.rank)}, ${MODES[s.mode]}`, bins(s.edges_s, s.counts, "iteration", "steps", `${f.count(sum(s.counts))} iterations, ${outlierText(s)}.`)]);
 
   const first = (all) => all.filter((s) => s.mode === MODE && s.node === all[0].node && s.rank === all[0].rank);
-  const bars = (rows, name) => ({
+  const note = (s) => (s.disturbed ? "slowed by a detail window" : s.warmup ? "warm-up" : "");
+  const bars = (rows) => ({
     rows: () => rows,
-    columns: { step: (s) => String(s.step), duration: (s) => seconds(s.duration_s), ...Object.fromEntries(Object.keys(rows[0]?.events ?? {}).map((part) => [name(part).toLowerCase(), (s) => seconds(s.events[part])])) },
+    columns: {
+      step: (s) => String(s.step),
+      iteration: (s) => seconds(s.iteration_s),
+      ...Object.fromEntries(Object.keys(rows[0]?.events ?? {}).map((part) => [m.partTitle(part).toLowerCase(), (s) => seconds(s.events[part])])),
+      "between steps": (s) => seconds(s.between_s),
+      note,
+    },
   });
+  const clock = (s) => {
+    const rank = steps.ranks.find((r) => r.node === s?.node && r.rank === s?.rank && r.mode === s?.mode);
+    return rank !== undefined && rank.device !== null && rank.gpu_timed_steps === 0 ? "host time (launch)" : "host time";
+  };
   const byRank = [...steps.steps].sort((a, b) => a.rank - b.rank || (a.node < b.node ? -1 : 1) || a.start_ns - b.start_ns);
   const [lastNodes, lastSteps] = [first(last.steps), first(byRank).slice(-30)];
 
@@ -216,17 +228,18 @@ export function chartTables(f, m, d) {
     "CPU utilization distribution": device("cpu"),
     "GPU utilization distribution": device("gpu"),
     ...Object.fromEntries(durations),
-    [`Last ${lastNodes.length} steps of the training loop`]: bars(lastNodes, m.partTitle),
-    [`Parts of the last ${lastSteps.length} steps`]: bars(lastSteps, (part) => part),
-    "Step duration over the step's number": {
-      rows: () => steps.steps.filter((s) => s.mode === MODE),
+    [`Last ${lastNodes.length} iterations of the training loop, ${clock(lastNodes[0])}`]: bars(lastNodes),
+    [`The last ${lastSteps.length} iterations by part, ${clock(lastSteps[0])}`]: bars(lastSteps),
+    "Iteration over the step's number": {
+      rows: () => steps.steps.filter((s) => s.mode === MODE && s.iteration_s !== null),
       columns: {
         rank: (s) => f.rankText(s.rank),
         node: (s) => s.node,
         mode: (s) => s.mode,
         step: (s) => String(s.step),
         start: (s) => f.dateTime(s.start_ns),
-        duration: (s) => seconds(s.duration_s),
+        iteration: (s) => seconds(s.iteration_s),
+        note,
       },
     },
   };

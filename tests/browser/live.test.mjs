@@ -13,6 +13,7 @@ let t;
 let job;
 let format;
 let palette;
+let insights;
 let node;
 let live;
 
@@ -21,6 +22,7 @@ before(async () => {
   ({ t, job, node } = live);
   format = await pageModule("format.ts");
   palette = await pageModule("palette.ts");
+  insights = await pageModule("views/insights.tsx");
 });
 afterEach(() => t.tidy());
 after(() => live?.end());
@@ -130,11 +132,10 @@ test("what the rules find while the job runs comes into the pane, opens, and lea
   await shows(
     "the state of every rule",
     async () => (await page.locator(".insight").evaluateAll((items) => items.map((li) => `${li.dataset.rule} ${li.className}`))).sort(),
-    () => verdicts()?.map((v) => `${v.rule} insight ${v.state}`).sort() ?? null,
+    () => verdicts()?.map((v) => `${v.rule} insight ${v.state}${v.state === "issue" ? ` ${v.severity}` : ""}`).sort() ?? null,
   );
   const found = await until(() => verdicts()?.find((v) => v.state === "issue" && v.findings.some((f) => f.start_ns !== null)), "a finding with a time");
-  const issues = () => verdicts().filter((v) => v.state === "issue").length;
-  await shows("how many there are", () => page.locator(".insight-count").innerText(), () => `Showing ${issues()} suggestion${issues() === 1 ? "" : "s"} of ${verdicts().length} rules`);
+  await shows("how many there are", () => page.locator(".insight-count").innerText(), () => insights.countText(insights.inOrder(verdicts())));
   const item = page.locator(`[data-rule="${found.rule}"]`);
   await item.locator("h3 button").click();
   const now = () => verdicts().find((v) => v.rule === found.rule);
@@ -181,14 +182,17 @@ test("each line chart of a living run, as a table, has the values of the server"
     const { entities } = metrics.find((m) => m.metric === metric);
     return [metric, entities.includes("total") ? "total" : entities.length === 1 ? entities[0] : "*mean*"];
   };
-  const busy = ["gpu.util", "gpu.sm_active", "gpu.tensor_active"];
+  const busy = ["gpu.util", "gpu.sm_active", "gpu.tensor_active", "gpu.dram_active"];
   const charts = {
     "CPU utilization": [ofAll("cpu.util")],
     "Network utilization": [ofAll("net.rx"), ofAll("net.tx")],
     "GPU utilization": [...busy.map(ofAll), ...busy.map((metric) => [metric, "gpu1"])],
     "GPU memory": [ofAll("gpu.mem"), ["gpu.mem", "gpu1"]],
+    "GPU power": [ofAll("gpu.power"), ofAll("gpu.power_limit"), ["gpu.power", "gpu1"], ["gpu.power_limit", "gpu1"]],
     "System metrics over time": [ofAll("cpu.util"), ofAll("gpu.util"), ofAll("cpu.iowait")],
   };
+  const quiet = page.locator(".nodes-flat > button[aria-expanded=false]"); // nothing may have come over the network
+  for (const one of await quiet.all()) await one.click();
   for (const [title, lines] of Object.entries(charts)) {
     await page.getByRole("button", { name: `Show as table: ${title}`, exact: true }).click();
     await shows(title, async () => (await tableText(page, title)).map((r) => r.slice(1)), () => (last.grid ? gridRows(last.grid, lines, { from, to }, format) : null));
@@ -261,7 +265,7 @@ test("the bars of a living run are its last steps, as many as wanted", async () 
   await shows(
     "the last ten steps",
     async () => (await stackedBars(page)).map((b) => [b.step, b.duration, (b.parts.forward ?? 0).toFixed(9)]),
-    () => last.steps?.steps.filter((s) => s.mode === "train").slice(-10).map((s) => [s.step, s.duration_s, (s.events.forward ?? 0).toFixed(9)]) ?? null,
+    () => last.steps?.steps.filter((s) => s.mode === "train").slice(-10).map((s) => [s.step, s.iteration_s ?? s.duration_s, (s.events.forward ?? 0).toFixed(9)]) ?? null,
   );
   for (const bar of await stackedBars(page)) {
     const sum = Object.values(bar.parts).reduce((a, b) => a + b, 0);

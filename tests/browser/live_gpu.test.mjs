@@ -130,22 +130,22 @@ test("the breakdown of a living job has the steps of its windows and its GPU", a
   t.calm(page);
 });
 
-test("a step that is not over has no duration yet, and a bar that says so", async () => {
+test("a step that is not over has no iteration yet, and a bar that says so", async () => {
   const { page, last } = await open("steps", ".steps-durations");
-  const DURATIONS = "Step duration over the step's number";
+  const DURATIONS = "Iteration over the step's number";
   await until(() => last.steps?.steps.some((step) => step.cut), "a step that is under way");
   const cut = await until(async () => (await page.locator(".bar-step.cut title").first().textContent({ timeout: 500 }).catch(() => null)), "its bar");
   assert.match(cut, /not over then/);
   await page.getByRole("button", { name: `Show as table: ${DURATIONS}`, exact: true }).click();
   await page.locator(`[aria-label="${DURATIONS}"] th button`, { hasText: "Step" }).click(); // the newest first
-  await shows("the newest step that is over", async () => Number((await tableText(page, DURATIONS))[0][3]), () => Math.max(...last.steps.steps.filter((step) => !step.cut).map((step) => step.step)));
+  await shows("the newest iteration that is over", async () => Number((await tableText(page, DURATIONS))[0][3]), () => Math.max(...last.steps.steps.filter((step) => !step.cut && step.iteration_s !== null).map((step) => step.step)));
   t.calm(page);
 });
 
 test("the lanes of a living job have its kernels, a third window comes into a page that is open, and search finds them", async () => {
   const page = await t.open(`#/run/${job.run}/timeline`, { ready: ".tl-lane" });
   const { lanes } = await t.api(`/runs/${job.run}/timeline?px=1000&detail=1`);
-  const stream = lanes.find((l) => l.kind === "gpu" && l.depth > 0);
+  const stream = lanes.find((l) => l.kind === "gpu" && l.depth > 0 && !/^gpu\d+$/.test(l.thread));
   await page.locator(`.tl-lane[title="${stream.title}"]`).waitFor();
   const titles = await page.locator(".tl-lane").evaluateAll((all) => all.map((el) => el.title));
   assert.equal(new Set(titles).size, titles.length, `both windows in the same lanes: ${titles}`);

@@ -65,7 +65,7 @@ test("the bars of a living run are those of the rank that was chosen", async () 
   await shows(
     "the last steps of rank 1",
     async () => (await stackedBars(page)).map((b) => [b.step, b.duration]),
-    () => last.steps?.steps.filter((s) => s.mode === "train" && s.rank === 1).slice(-30).map((s) => [s.step, s.duration_s]) ?? null,
+    () => last.steps?.steps.filter((s) => s.mode === "train" && s.rank === 1).slice(-30).map((s) => [s.step, s.iteration_s ?? s.duration_s]) ?? null,
   );
   t.calm(page);
 });

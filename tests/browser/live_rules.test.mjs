@@ -31,7 +31,7 @@ after(async () => {
 });
 
 const rows = (page) => page.locator(".insight").evaluateAll((all) => all.map((li) => [li.dataset.rule, li.className, li.querySelector(".insight-short").textContent]));
-const stateOf = (v) => [v.rule, `insight ${v.state}`];
+const stateOf = (v) => [v.rule, `insight ${v.state}${v.state === "issue" ? ` ${v.severity}` : ""}`];
 
 test("a loop that begins while the page is open changes what the rules say, without a reload", async () => {
   const { page, last } = await watched(t, job.run, "overview", ".insight");

@@ -87,6 +87,7 @@ export function printedTables(text) {
       continue;
     }
     const row = cells(line);
+    if (open?.titles.at(-1) === "NOTE" && row.length === open.titles.length - 1) row.push(""); // most have none
     const whole = open !== null && (row.length === open.titles.length || /(not measured: |no GPU$|no launches)/.test(row[row.length - 1]));
     if (whole && line !== "") open.rows.push(row.map((cell) => ({ text: cell })));
     else open = null;

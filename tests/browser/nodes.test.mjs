@@ -302,7 +302,7 @@ test("the framework's lanes name the parts of a step for each rank", async () =>
   t.calm(page);
 });
 
-test("the stacked bars are as high as their steps, part by part as the API says", async () => {
+test("the stacked bars are as high as their iterations, part by part as the API says", async () => {
   const page = await open("?node=n1&last=10");
   const { steps } = await t.api(`/runs/${name}/steps?last=10&mode=train&rank=0`);
   await page.locator(".nodes-steps svg").waitFor();
@@ -312,7 +312,7 @@ test("the stacked bars are as high as their steps, part by part as the API says"
     const sum = Object.values(bar.parts).reduce((a, b) => a + b, 0);
     assert.ok(Math.abs(sum - bar.duration) < 1e-9, `step ${bar.step}: ${sum} of ${bar.duration}`);
     assert.equal(bar.step, steps.at(i).step);
-    assert.equal(bar.duration, steps.at(i).duration_s);
+    assert.equal(bar.duration, steps.at(i).iteration_s ?? steps.at(i).duration_s);
     assert.ok(Math.abs(bar.parts.backward - steps.at(i).events.backward) < 1e-9);
     assert.ok(Math.abs(bar.pixels / bars[0].pixels - bar.duration / bars[0].duration) < 0.01);
   }
@@ -335,7 +335,7 @@ test("the histograms count what the API counts, for the device that was chosen",
   t.calm(page);
 });
 
-test("the durations of steps are counted for each rank, and those that took much longer are marked and named", async () => {
+test("iterations are counted for each rank, and those that took much longer are marked and named", async () => {
   const page = await open("");
   await page.locator(".nodes-hist-steps svg").first().waitFor();
   const { steps } = await t.api(`/runs/${name}/histograms`);
@@ -343,9 +343,9 @@ test("the durations of steps are counted for each rank, and those that took much
   assert.ok(steps.some((s) => s.outliers.length > 0), "one took longer");
   assert.deepEqual(await stepBins(page), stepBinsWanted(steps, format));
   const [slow] = steps.flatMap((s) => s.outliers);
-  await page.getByRole("button", { name: `step ${slow.step}: ${format.value(slow.duration_s, "s")}, show it at ${format.timestamp(slow.start_ns)}` }).click();
+  await page.getByRole("button", { name: `step ${slow.step}: ${format.value(slow.iteration_s, "s")}, show it at ${format.timestamp(slow.start_ns)}` }).click();
   const [from, to] = (await addressHas(page, "brush")).split("-").map(Number);
-  assert.ok(Math.abs(from - slow.start_ns) < 1e6 && Math.abs(to - from - slow.duration_s * 1e9) < 1e6, "the step is selected");
+  assert.ok(Math.abs(from - slow.start_ns) < 1e6 && Math.abs(to - from - slow.iteration_s * 1e9) < 1e6, "the iteration is selected");
   t.calm(page);
 });
 

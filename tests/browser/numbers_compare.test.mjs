@@ -73,7 +73,8 @@ function checkHtml(c, { blocks, stray }) {
   const texts = F.texts(c, SHOWN_OPS);
   assert.deepEqual(stray, [], "figures that stand in no table, fact, chart or sentence");
   for (const b of blocks) {
-    if (b.kind === "table") sameTable(b, F.documentTables[b.caption], c, `the table "${b.caption}"`);
+    const tables = { ...F.documentTables, ...Object.fromEntries([F.gpuTable(c)]) };
+    if (b.kind === "table") sameTable(b, tables[b.caption], c, `the table "${b.caption}"`);
     if (b.kind === "figure") sameChart(b, F.chart(c), "the chart");
     if (b.kind === "fact") same(b, F.facts[b.name]?.(c) ?? "in no list of figures", b.name);
     if ((b.kind === "text" || b.kind === "heading") && hasDigit(b.text)) assert.ok(texts.has(b.text), `"${b.text}" is no sentence that the JSON tells; it has:\n${[...texts].join("\n")}`);
@@ -100,7 +101,7 @@ async function checkPage(a, b, c) {
   const found = await page.locator(".compare-findings p").allInnerTexts();
   assert.deepEqual(found, F.findings.rows(c).flatMap(F.findingTexts));
   if (c.step_time.histogram.a.length > 0) {
-    await page.getByRole("button", { name: "Show as table: Step times of both runs" }).click();
+    await page.getByRole("button", { name: "Show as table: Iterations of both runs" }).click();
     const [bins] = (await page.evaluate(pageFigures)).tables.filter((s) => s.titles[0] === "From");
     sameTable(bins, F.bins, c, "the page's chart as a table");
   }

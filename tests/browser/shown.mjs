@@ -42,7 +42,7 @@ export function stepBinsWanted(steps, { value }) {
   return steps.map((s) => ({
     counts: s.counts,
     marked: s.counts.filter((n, i) => n > 0 && s.outlier_from_s !== null && s.edges_s[i + 1] > s.outlier_from_s),
-    named: [...s.outliers].sort((a, b) => b.duration_s - a.duration_s).slice(0, 8).map((o) => `step ${o.step}: ${value(o.duration_s, "s")}`),
+    named: [...s.outliers].sort((a, b) => b.iteration_s - a.iteration_s).slice(0, 8).map((o) => `step ${o.step}: ${value(o.iteration_s, "s")}`),
   }));
 }
 

@@ -41,7 +41,7 @@ afterEach(() => t.tidy());
 after(() => t?.stop());
 
 async function opened(name, query = "", more = {}) {
-  const page = await t.open(`#/run/${name}/steps${query}`, { ready: "[aria-label='Duration of steps by rank and mode'] td", ...more });
+  const page = await t.open(`#/run/${name}/steps${query}`, { ready: "[aria-label='Iterations by rank and mode'] td", ...more });
   await until(async () => (await page.locator(".loading").count()) === 0, "the end of loading");
   return page;
 }
@@ -55,26 +55,84 @@ test("every number of each rank is the API's", async () => {
     r.node,
     r.mode,
     format.count(r.count),
-    s(r.mean_s),
-    s(r.p50_s),
-    s(r.p95_s),
-    s(r.p99_s),
-    s(r.max_s),
-    s(r.stddev_s),
-    format.samplesPerSecond(r.samples_per_s),
+    s(r.iteration_s.mean),
+    s(r.iteration_s.p50),
+    s(r.iteration_s.p95),
+    s(r.iteration_s.p99),
+    s(r.iteration_s.max),
+    s(r.iteration_s.stddev),
+    format.samplesPerSecond(r.throughput.steady),
+    format.samplesPerSecond(r.throughput.overall),
     format.count(r.outliers.length),
   ]);
-  assert.deepEqual(await tableText(page, "Duration of steps by rank and mode"), expected);
+  assert.deepEqual(await tableText(page, "Iterations by rank and mode"), expected);
+  const sum = (key) => ranks.reduce((n, r) => n + r[key], 0);
+  assert.deepEqual([sum("warmup_steps"), sum("disturbed_steps")], [2, 4]);
+  await page.getByText("2 warm-up steps and 4 steps slowed by a detail window").waitFor();
   t.calm(page);
 });
 
-test("the durations of the chart, as a table, are the API's, and a mode can be chosen", async () => {
+test("warm-up and steps that a detail window slowed are drawn, marked and named, and leave the scale alone", async () => {
   const page = await opened(detailed);
-  const title = "Step duration over the step's number";
+  const { steps } = await t.api(`/runs/${detailed}/steps?last=500`);
+  const mine = steps.filter((s) => s.mode === "train");
+  for (const [key, text] of [["warmup", "warm-up"], ["disturbed", "slowed by a detail window"]]) {
+    const marked = mine.filter((s) => s[key]).map((s) => String(s.step));
+    assert.ok(marked.length > 0, key);
+    const shown = await page.locator(`path.steps-uncounted[data-mark="${text}"]`).evaluateAll((all) => all.map((el) => el.dataset.step));
+    assert.deepEqual(shown, marked);
+    await page.locator(".legend li", { hasText: text }).waitFor();
+  }
+  const slowest = mine.reduce((a, b) => ((b.iteration_s ?? 0) > a.iteration_s ? b : a));
+  assert.ok(slowest.warmup || slowest.disturbed, "what counts is shorter");
+  await page.getByRole("group", { name: "Scale of the iterations" }).getByRole("button", { name: "Usual", pressed: true }).waitFor();
+  t.calm(page);
+});
+
+test("GPU time comes first and says how much was timed, host time is below it and says what it is", async () => {
+  const page = await opened(detailed);
+  const { ranks } = await t.api(`/runs/${detailed}/steps`);
+  const [train, evaluation] = ["train", "eval"].map((mode) => ranks.find((r) => r.mode === mode));
+  const labels = await page.locator(".steps-shares li").evaluateAll((all) => all.map((li) => [...li.querySelectorAll(".steps-clock-label")].map((el) => el.innerText)));
+  assert.deepEqual(labels, [[`GPU time, ${train.gpu_timed_steps} of ${train.count} steps timed`, "host time"], ["host time (launch)"]]);
+  assert.equal(evaluation.gpu_parts_s, null);
+  const bar = await page.locator(".steps-clock.gpu .steps-share-bar span").evaluateAll((all) => all.map((el) => [el.dataset.part, Number(el.dataset.share)]));
+  const known = Object.entries(train.gpu_parts_s).filter(([, v]) => v !== null && v > 0);
+  const total = known.reduce((sum, [, v]) => sum + v, 0);
+  assert.deepEqual(bar.map(([part]) => part), known.map(([part]) => part));
+  bar.forEach(([part, share], i) => assert.ok(Math.abs(share - known[i][1] / total) < 1e-9, part));
+  t.calm(page);
+});
+
+test("places that wait for the GPU are in a table, the longest first", async () => {
+  const page = await t.open(`#/run/${detailed}/overview`);
+  await page.route(`**/runs/${detailed}/steps*`, async (route) => {
+    const answer = await route.fetch();
+    const body = await answer.json();
+    for (const r of body.ranks)
+      r.sync = [
+        { where: "log.py:7", call: "", count: 2, seconds: 0.25 },
+        { where: "train.py:31", call: "item", count: 150, seconds: 1.5 },
+      ];
+    await route.fulfill({ response: answer, json: body });
+  });
+  await page.getByRole("tab", { name: "Steps" }).click();
+  assert.deepEqual(await tableText(page, "Places that wait for the GPU"), [
+    ["train.py:31", "item", "rank 0", "150", "1.5 s", "10 ms"],
+    ["log.py:7", "-", "rank 0", "2", "250 ms", "125 ms"],
+  ]);
+  await t.axe(page);
+  t.calm(page);
+});
+
+test("the iterations of the chart, as a table, are the API's, and a mode can be chosen", async () => {
+  const page = await opened(detailed);
+  const title = "Iteration over the step's number";
   await page.getByRole("button", { name: `Show as table: ${title}` }).click();
   const { steps } = await t.api(`/runs/${detailed}/steps?last=500`);
-  const expected = (mode) => steps.filter((x) => x.mode === mode).slice(0, 100).map((x) => [String(x.step), format.value(x.duration_s, "s")]);
-  const shown = async () => (await tableText(page, title)).map((c) => [c[3], c[5]]);
+  const note = (x) => (x.disturbed ? "slowed by a detail window" : x.warmup ? "warm-up" : "");
+  const expected = (mode) => steps.filter((x) => x.mode === mode && x.iteration_s !== null).slice(0, 100).map((x) => [String(x.step), format.value(x.iteration_s, "s"), note(x)]);
+  const shown = async () => (await tableText(page, title)).map((c) => [c[3], c[5], c[6]]);
   assert.deepEqual(await shown(), expected("train"));
   await page.getByRole("group", { name: "Mode" }).getByRole("button", { name: "eval" }).click();
   assert.deepEqual(await shown(), expected("eval"));
@@ -93,17 +151,17 @@ for (const how of ["its mark in the chart", "its row in the table"])
     await page.waitForSelector(".tl-lane");
     const query = new URLSearchParams(page.url().split("?")[1]);
     const [from, to] = [Number(query.get("from")), Number(query.get("to"))];
-    assert.ok(from <= outlier.start_ns && to >= outlier.start_ns + outlier.duration_s * 1e9, page.url());
-    assert.ok(to - from < outlier.duration_s * 2e9, "near enough to be seen");
+    assert.ok(from <= outlier.start_ns && to >= outlier.start_ns + outlier.iteration_s * 1e9, page.url());
+    assert.ok(to - from < outlier.iteration_s * 2e9, "near enough to be seen");
     t.calm(page);
   });
 
-test("the stacked bars are the last steps of the API, part by part, as many as wanted", async () => {
+test("the stacked bars are the last iterations of the API, part by part, as many as wanted", async () => {
   for (const n of ["30", "10"]) {
     const page = await opened(detailed, n === "30" ? "" : `?last=${n}`);
     const all = (await t.api(`/runs/${detailed}/steps?last=500`)).steps.filter((s) => s.mode === "train");
     const last = all.slice(-Number(n));
-    const bars = page.locator(".chart", { hasText: "Parts of the last" }).locator("g.bar-step");
+    const bars = page.locator(".chart", { hasText: "iterations by part" }).locator("g.bar-step");
     const shown = await bars.evaluateAll((all) =>
       all.map((g) => ({
         step: Number(g.dataset.step),
@@ -112,8 +170,8 @@ test("the stacked bars are the last steps of the API, part by part, as many as w
     );
     assert.deepEqual(shown.map((b) => b.step), last.map((s) => s.step));
     for (const [i, bar] of shown.entries())
-      for (const part of ["data", "forward", "backward", "optimizer"])
-        assert.ok(Math.abs((bar.parts[part] ?? 0) - last[i].events[part]) < 1e-9, `${part} of step ${bar.step}`);
+      for (const [part, v] of [...Object.entries(last[i].events).filter(([part]) => part !== "other"), ["between", last[i].between_s]])
+        assert.ok(Math.abs((bar.parts[part] ?? 0) - (v ?? 0)) < 1e-5 * last[i].duration_s, `${part} of step ${bar.step}`);
     t.calm(page);
   }
 });
@@ -126,7 +184,7 @@ test("the shares of the parts are those of the API and make up the whole", async
   );
   assert.equal(bars.length, ranks.length);
   bars.forEach((bar, i) => {
-    const known = Object.entries(ranks[i].events).filter(([, v]) => v !== null);
+    const known = Object.entries(ranks[i].host_parts_s).filter(([, v]) => v !== null);
     const total = known.reduce((sum, [, v]) => sum + v, 0);
     for (const [part, v] of known.filter(([, v]) => v > 0)) assert.ok(Math.abs(bar[part] - v / total) < 1e-9, part);
     assert.ok(Math.abs(Object.values(bar).reduce((a, b) => a + b, 0) - 1) < 1e-9);

@@ -67,9 +67,22 @@ async function detailWindow() {
 test("there is a lane for each that the API has something in", async () => {
   const page = await opened();
   const { lanes } = await t.api(`/runs/${name}/timeline?px=1000`);
-  const shown = await page.locator(".tl-lane").evaluateAll((all) => all.map((el) => el.title));
+  const shown = await page.locator(".tl-lane").evaluateAll((all) => all.map((el) => el.title.replace(/^.*by CUDA events \((.*)\)$/, "$1")));
   assert.deepEqual(new Set(shown), new Set(lanes.filter((l) => l.depth > 0).map((l) => l.title)));
   for (const kind of ["steps", "phases", "operators", "gpu"]) assert.ok(lanes.some((l) => l.kind === kind && l.depth > 0), kind);
+  t.calm(page);
+});
+
+test("the lane of phases that were timed on the GPU says how many steps those are, and has one row", async () => {
+  const page = await opened();
+  const { lanes } = await t.api(`/runs/${name}/timeline?px=1000`);
+  const timed = lanes.filter((l) => l.kind === "gpu" && l.thread === "gpu0");
+  assert.equal(timed.length, 1);
+  const [rank] = (await t.api(`/runs/${name}/steps?last=1`)).ranks.filter((r) => r.mode === "train");
+  assert.ok(rank.gpu_timed_steps > 0);
+  const lane = page.locator(".tl-lane", { hasText: `gpu0: ${rank.gpu_timed_steps} of ${rank.count} steps timed` });
+  await lane.waitFor();
+  assert.ok((await lane.boundingBox()).height < 30, "one row");
   t.calm(page);
 });
 

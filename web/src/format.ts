@@ -125,6 +125,15 @@ export function money(v: number | null | undefined): string {
   return v === null || v === undefined ? "-" : fixed(v, Math.abs(v) < 1 ? 4 : 2);
 }
 
+/** 20.2 J, 4.21 kJ (1.17 Wh), 2.3 kWh */
+export function joules(v: number | null | undefined): string {
+  if (v === null || v === undefined) return "-";
+  if (v < 1000) return `${fixed(v, v < 10 ? 2 : v < 100 ? 1 : 0)} J`;
+  const wh = v / 3600;
+  if (wh >= 1000) return `${general(wh / 1000, 3)} kWh`;
+  return `${v < 10_000 ? fixed(v / 1000, 2) : general(v / 1000, 3)} kJ (${general(wh, 3)} Wh)`;
+}
+
 /** A rate under the title "Samples/s". */
 export function samplesPerSecond(v: number | null | undefined): string {
   return v === null || v === undefined ? "-" : fixed(v, 1);

@@ -89,6 +89,55 @@ export interface MetricInfo {
   unit: string;
 }
 
+/** How GPUs were used over a time, on the mean; energy is a sum. Null: see the losses, "gpu.KEY". */
+export interface GpuUse {
+  util_pct: number | null;
+  sm_active_pct: number | null;
+  sm_occupancy_pct: number | null;
+  tensor_active_pct: number | null;
+  dram_active_pct: number | null;
+  tflops: number | null;
+  mfu_pct: number | null;
+  power_w: number | null;
+  energy_j: number | null;
+  clock_mhz: number | null;
+  /** Share of the time by reason: power_cap, thermal, ... */
+  clock_held_pct: Record<string, number> | null;
+  used_memory_bytes: number | null;
+}
+
+export interface GpuEfficiency {
+  node: string;
+  entity: string;
+  name: string | null;
+  used: boolean; // by the job
+  peak_tflops: number | null;
+  peak_dram_tb_s: number | null;
+  memory_bytes: number | null;
+  loop: GpuUse;
+  job: GpuUse;
+}
+
+/** Of the GPUs that the job used: over the training loop after its warm-up, or over the job. */
+export interface RunGpu extends GpuUse {
+  peak_tflops: number | null;
+  peak_format: string | null; // "BF16"
+  dram_tb_s: number | null;
+  loop_energy_j: number | null; // energy_j is of the whole job
+  energy_per_step_j: number | null;
+  energy_per_sample_j: number | null;
+  peak_memory_bytes: number | null;
+  reserved_memory_bytes: number | null;
+  window: "loop" | "job";
+  start_ns: number;
+  end_ns: number;
+  steps: number;
+  samples: number | null;
+  gpus_used: number;
+  job: GpuUse;
+  gpus: GpuEfficiency[];
+}
+
 export interface RunInfo extends Omit<RunRow, "findings" | "gpus" | "folder"> {
   id: string;
   path: string;
@@ -117,6 +166,7 @@ export interface RunInfo extends Omit<RunRow, "findings" | "gpus" | "folder"> {
   finalization_pct: number | null;
   interruption_pct: number | null;
   phases: Phase[];
+  gpu: RunGpu | null;
   self: { cpu_s: number | null; bytes_written: number | null; events_dropped: number; samples: number } | null;
   marks: Mark[];
   losses: Loss[];
@@ -127,7 +177,18 @@ export interface RunInfo extends Omit<RunRow, "findings" | "gpus" | "folder"> {
   has_detail: boolean;
 }
 
-export type StatMetric = "cpu" | "gpu" | "cpu_memory" | "gpu_memory" | "io_wait" | "net_in" | "net_out";
+export type StatMetric =
+  | "cpu"
+  | "gpu"
+  | "cpu_memory"
+  | "gpu_memory"
+  | "gpu_sm"
+  | "gpu_tensor"
+  | "gpu_dram"
+  | "gpu_power"
+  | "io_wait"
+  | "net_in"
+  | "net_out";
 
 export interface Stat {
   node: string;
@@ -189,19 +250,22 @@ export interface Heatmap {
 
 export interface Histograms {
   devices: { node: string; metric: string; entity: string; bins: number[]; count: number }[];
+  /** Of iterations. */
   steps: {
     node: string;
     rank: number | null;
     mode: StepMode;
     edges_s: number[];
     counts: number[];
-    outliers: { step: number; duration_s: number; start_ns: number }[];
+    /** Iterations that are counted: warm-up, and steps that a detail window slowed, are not. */
+    count: number;
+    outliers: { step: number; duration_s: number; iteration_s: number; start_ns: number }[];
     outlier_from_s: number | null;
   }[];
 }
 
 export type StepMode = "train" | "eval";
-/** Seconds by event: data, forward, backward, optimizer, h2d, compile, checkpoint, comm, other. */
+/** Seconds by part: data, forward, backward, optimizer, graph, h2d, sync, compile, checkpoint, comm, other. */
 export type StepEvents = Record<string, number | null>;
 
 export interface StepRank {
@@ -221,6 +285,29 @@ export interface StepRank {
   samples_per_s: number | null;
   outliers: number[];
   events: StepEvents;
+  /** The CUDA device of the process; null: it has none. */
+  device: number | null;
+  /** Begin of a step to begin of the next, of steady steps. */
+  iteration_s: Record<"mean" | "p50" | "p95" | "p99" | "max" | "stddev", number | null>;
+  iterations: number;
+  /** Left out of the iterations: first steps, and those that a detail window slowed. */
+  warmup_steps: number;
+  disturbed_steps: number;
+  throughput: { steady: number | null; overall: number | null; unit: string };
+  /** Of a mean iteration, by the clock of the launching thread; "between" steps is a part too. */
+  host_parts_s: StepEvents;
+  /** By CUDA events, of gpu_timed_steps of the steps; "other": none of the timed phases ran. */
+  gpu_parts_s: StepEvents | null;
+  gpu_timed_steps: number;
+  /** Where the process waited for its GPU, of both modes. */
+  sync: SyncPlace[];
+}
+
+export interface SyncPlace {
+  where: string; // "train.py:31"
+  call: string; // "item"; "": not known
+  count: number;
+  seconds: number;
 }
 
 export interface Step {
@@ -230,8 +317,13 @@ export interface Step {
   step: number;
   start_ns: number;
   duration_s: number;
+  /** To the begin of the next step; null: there is none. */
+  between_s: number | null;
+  iteration_s: number | null;
   samples: number | null;
   cut: boolean;
+  warmup: boolean;
+  disturbed: boolean; // slowed by a detail window
   events: StepEvents;
 }
 
@@ -534,6 +626,9 @@ export interface ComparedSide {
   cost: number | null;
   batch: number | null;
   samples_per_s: number | null;
+  throughput: { steady: number | null; overall: number | null; unit: string };
+  gpu_timed_steps: number;
+  gpu_steps: number;
 }
 
 export interface StepSpread {
@@ -564,6 +659,29 @@ export interface ComparedFinding {
   why: string | null;
 }
 
+export interface ComparedPart {
+  part: string;
+  clock: "gpu" | "host";
+  a_s: number | null;
+  b_s: number | null;
+  diff: number | null;
+  ci_low: number | null;
+  ci_high: number | null;
+  verdict: CompareVerdict;
+}
+
+/** Throughput, energy, activity: one number of each side, or why there is none. */
+export interface ComparedNumber {
+  key: string;
+  title: string;
+  unit: string;
+  a: number | null;
+  b: number | null;
+  diff_share: number | null;
+  why_a: string | null;
+  why_b: string | null;
+}
+
 type Quantiles = Record<"min" | "mean" | "p50" | "p90" | "p95" | "p99" | "max", number | null>;
 
 /** What changed from run A to run B; differences are B - A, shares of A. */
@@ -571,12 +689,15 @@ export interface Comparison {
   a: ComparedSide;
   b: ComparedSide;
   verdict: CompareVerdict;
+  /** The runs differ, but by no more than runs of the same code do. */
+  may_be_noise: boolean;
   sentence: string;
   why: string;
   same_run: boolean;
   step_time: {
     a: StepSpread;
     b: StepSpread;
+    of: "iteration";
     basis: "step" | "sample";
     step_by_step: boolean;
     diff_share: number | null;
@@ -588,18 +709,18 @@ export interface Comparison {
     confidence: number;
     warmup_a: number;
     warmup_b: number;
+    disturbed_a: number;
+    disturbed_b: number;
+    /** What runs of the same code differ by; null: several runs a side show it themselves. */
+    run_spread: { source: "runs" | "default"; runs: number; stddev_share: number; reach_share: number } | null;
     histogram: { edges_s: number[]; a: number[]; b: number[] };
   };
   phases: { phase: string; a_s: number | null; b_s: number | null; diff_s: number | null; diff_share: number | null }[];
-  parts: {
-    part: string;
-    a_s: number | null;
-    b_s: number | null;
-    diff: number | null;
-    ci_low: number | null;
-    ci_high: number | null;
-    verdict: CompareVerdict;
-  }[];
+  numbers: ComparedNumber[];
+  gpu_parts: ComparedPart[];
+  /** A GPU does the work and was not timed: host times are those of launching. */
+  launch_only: boolean;
+  parts: ComparedPart[];
   utilization: {
     metric: string;
     title: string;

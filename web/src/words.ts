@@ -34,7 +34,23 @@ export const RESOURCES: readonly { id: StatMetric; title: string }[] = [
   { id: "io_wait", title: "I/O wait" },
   { id: "net_in", title: "Network in" },
   { id: "net_out", title: "Network out" },
+  { id: "gpu_sm", title: "GPU SMs active" },
+  { id: "gpu_tensor", title: "GPU tensor cores" },
+  { id: "gpu_dram", title: "GPU memory bandwidth" },
+  { id: "gpu_power", title: "GPU power" },
 ];
+
+/** Why a GPU's clock is held down, by the key of clock_held_pct. */
+export const CLOCK_HOLDS: Readonly<Record<string, string>> = {
+  clock_setting: "the clocks that are set",
+  power_cap: "the power limit",
+  hw_slowdown: "a hardware slowdown",
+  sync_boost: "sync boost",
+  thermal: "heat (driver)",
+  hw_thermal: "heat (hardware)",
+  power_brake: "an external power brake",
+  display_clock: "the display's clock",
+};
 
 export function plural(n: number, one: string, many = `${one}s`): string {
   return `${n} ${n === 1 ? one : many}`;
@@ -46,9 +62,12 @@ const PARTS: Readonly<Record<string, string>> = {
   forward: "Forward",
   backward: "Backward",
   optimizer: "Optimizer",
+  graph: "CUDA graph",
+  sync: "Wait for the GPU",
   comm: "Collectives",
   compile: "Compile",
   checkpoint: "Checkpoint",
+  between: "Between steps",
   other: "Other",
 };
 

@@ -4,11 +4,12 @@ import test from "node:test";
 
 import { bandPieces, columnsIn } from "../src/charts/band";
 import { partsOf, piecesOf, valueTicks } from "../src/charts/bars";
-import { bridged, columnTimes, GrowingGrid, lineData, lonely, readingAt, summary } from "../src/charts/columns";
+import { bridged, columnTimes, GrowingGrid, isFlatZero, lineData, lonely, readingAt, summary } from "../src/charts/columns";
 import { cellAt, cellPixels, heatData, heatLayout, type HeatRow, hold, rowAt, rowTop } from "../src/charts/heatmap";
 import { spreadEdges } from "../src/charts/histogram";
 import { busyIn, partLanes, partOf, PARTS, sliceAt } from "../src/charts/lanes";
 import type { Grid, GridSeries, Heatmap, Step, Timeline } from "../src/types";
+import { asIteration } from "../src/views/steps_model";
 
 const series = (v: (number | null)[], entity = "total"): GridSeries => ({
   node: "n",
@@ -254,8 +255,12 @@ const step = (events: Record<string, number>, duration_s: number): Step => ({
   step: 1,
   start_ns: 0,
   duration_s,
+  between_s: null,
+  iteration_s: null,
   samples: null,
   cut: false,
+  warmup: false,
+  disturbed: false,
   events,
 });
 
@@ -264,6 +269,24 @@ test("the pieces of a bar add up to the step, with what is left over as other", 
   const pieces = piecesOf(s, partsOf([s]));
   assert.deepEqual(pieces.map((p) => p.part), ["data", "forward", "other"]);
   assert.equal(pieces[pieces.length - 1]?.to_s, 0.5);
+});
+
+test("what lies between steps is the last piece of an iteration, and not other", () => {
+  const s = asIteration({ ...step({ data: 0.1, forward: 0.3, other: 0.1 }, 0.5), between_s: 0.2, iteration_s: 0.7 });
+  const pieces = piecesOf(s, partsOf([s]));
+  assert.deepEqual(pieces.map((p) => p.part), ["data", "forward", "other", "between"]);
+  assert.ok(Math.abs(pieces[2]!.to_s - pieces[2]!.from_s - 0.1) < 1e-12);
+  assert.ok(Math.abs(pieces[3]!.to_s - 0.7) < 1e-12, "up to the begin of the next step");
+  assert.equal(asIteration(step({ data: 0.1 }, 0.5)).duration_s, 0.5, "the last step has no iteration");
+});
+
+test("a chart whose every reading is zero is flat; one without readings, or with one above, is not", () => {
+  const of = (v: (number | null)[], max = v): GridSeries => ({ ...series(v), min: v, max });
+  assert.ok(isFlatZero([of([0, null, 0]), of([0])]));
+  assert.ok(!isFlatZero([of([0, 0]), of([0, 3])]), "one of two lines");
+  assert.ok(!isFlatZero([of([null, null])]), "not measured is not zero");
+  assert.ok(!isFlatZero([of([0, 0, 0], [0, 0.5, 0])]), "a mean of zero with a peak");
+  assert.ok(!isFlatZero([]));
 });
 
 test("a part that was not measured, or took no time, has no piece", () => {

@@ -9,13 +9,16 @@ import { axisEnd, extent, ticks } from "../src/components/plots/scale";
 import { type Column, sortRows } from "../src/components/table";
 import { mergeSteps } from "../src/live";
 import { isFinal } from "../src/load";
-import type { LiveStep, PythonFunction, RunInfo, RunRow, Stat, Verdict } from "../src/types";
+import type { LiveStep, PythonFunction, RunInfo, RunRow, Stat, StepRank, Verdict } from "../src/types";
 import { intervalNow, isMonitoring, whyNot } from "../src/views/controls";
-import { worstFirst } from "../src/views/insights";
+import { countText, inOrder } from "../src/views/insights";
 import { functionTables } from "../src/views/operators_functions";
 import { jobDetails, phaseParts, stretches } from "../src/views/overview_job";
+import { loopOf } from "../src/views/overview_loop";
 import { absentText, verdictOf } from "../src/views/overview_use";
 import { matches } from "../src/views/runs";
+import { clockShares } from "../src/views/steps_clocks";
+import { leftOut, placesOf } from "../src/views/steps_tables";
 
 test("percentages sum to 100 whatever the parts are", () => {
   for (const parts of [[1, 1, 1], [11.1048, 1.1404, 1.3914], [0, 0, 5], [1e-9, 1, 1e9], [2, 2, 2, 2, 2, 2, 2]]) {
@@ -127,18 +130,67 @@ test("phases too narrow to be seen join the one before them", () => {
   assert.equal(seen[0]?.end_ns, 500.1);
 });
 
-test("findings come first, the severest and dearest of them before the others", () => {
-  const v = (rule: string, state: string, severity: string, lost_s: number | null, explained_by: string[] = []) =>
-    ({ rule, state, severity, lost_s, findings: state === "issue" ? [{ explained_by }] : [] }) as unknown as Verdict;
-  const sorted = worstFirst([
-    v("not", "not_evaluated", "info", null),
-    v("clear", "clear", "critical", null),
-    v("explained", "issue", "warning", 20, ["large"]),
-    v("small", "issue", "warning", 1),
-    v("large", "issue", "warning", 9),
-    v("worst", "issue", "critical", 2),
+const verdict = (rule: string, state: string, severity: string, lost_s: number | null, explained_by: string[] = []) =>
+  ({ rule, state, severity, lost_s, findings: state === "issue" ? [{ explained_by }] : [] }) as unknown as Verdict;
+
+test("causes come first, the severest and dearest of them before the others, each with what it explains", () => {
+  const o = inOrder([
+    verdict("not", "not_evaluated", "info", null),
+    verdict("clear", "clear", "critical", null),
+    verdict("symptom", "issue", "info", 20, ["large"]),
+    verdict("note", "issue", "info", 3),
+    verdict("small", "issue", "warning", 1),
+    verdict("large", "issue", "warning", 9),
+    verdict("of symptom", "issue", "info", 2, ["symptom"]),
+    verdict("worst", "issue", "critical", 2),
   ]);
-  assert.deepEqual(sorted.map((s) => s.rule), ["worst", "large", "small", "explained", "clear", "not"]);
+  assert.deepEqual(o.issues.map((i) => [i.v.rule, i.explains.map((x) => x.rule)]), [
+    ["worst", []],
+    ["large", ["symptom", "of symptom"]],
+    ["small", []],
+  ]);
+  assert.deepEqual(o.notes.map((i) => i.v.rule), ["note"]);
+  assert.equal(countText(o), "3 issues, 2 explained, 1 worth knowing, 1 clear, 1 not evaluated");
+});
+
+test("a symptom whose cause was not found, or that explains itself in a circle, stands by itself", () => {
+  const o = inOrder([verdict("a", "issue", "warning", 1, ["b"]), verdict("b", "issue", "warning", 1, ["a"]), verdict("c", "issue", "warning", 1, ["gone"])]);
+  assert.deepEqual(o.issues.map((i) => [i.v.rule, i.explains.length]), [["a", 0], ["b", 0], ["c", 0]]);
+  assert.equal(countText(o), "3 issues, 0 clear");
+});
+
+const rank = (more: Partial<StepRank>) =>
+  ({ node: "n", rank: 0, mode: "train", count: 250, pid: 1, session: 1, device: 0, gpu_timed_steps: 0, gpu_parts_s: null, host_parts_s: {}, warmup_steps: 0, disturbed_steps: 0, sync: [], throughput: { steady: 10, overall: 8, unit: "samples/s" }, ...more }) as StepRank;
+
+test("GPU time comes first and says how much was timed; host time of a CUDA job without it is that of launching", () => {
+  const host = { data: 0.1, forward: 0.2, between: 0.1 };
+  const both = clockShares(rank({ gpu_timed_steps: 35, gpu_parts_s: { data: null, forward: 0.3, other: 0.1 }, host_parts_s: host }));
+  assert.deepEqual(both.map((c) => c.label), ["GPU time, 35 of 250 steps timed", "host time"]);
+  assert.deepEqual(both[0]!.parts.map((p) => [p.title, p.pct]), [["Forward", 75], ["No timed phase", 25]]);
+  assert.deepEqual(both[0]!.missing, [], "loading is no work of a GPU");
+  assert.deepEqual(both[1]!.parts.map((p) => [p.title, p.pct]), [["Data loading", 25], ["Forward", 50], ["Between steps", 25]]);
+  assert.deepEqual(clockShares(rank({ host_parts_s: host })).map((c) => c.label), ["host time (launch)"]);
+  assert.deepEqual(clockShares(rank({ device: null, host_parts_s: host })).map((c) => c.label), ["host time"]);
+});
+
+test("steps that are left out are counted by why", () => {
+  assert.equal(leftOut([rank({})]), "");
+  assert.equal(leftOut([rank({ warmup_steps: 1 }), rank({ disturbed_steps: 4 })]), "1 warm-up step and 4 steps slowed by a detail window");
+  assert.equal(leftOut([rank({ warmup_steps: 4, disturbed_steps: 246 })]), "", "where nothing else is left, all of them count");
+});
+
+test("places that wait stand once for each process, not once for each mode", () => {
+  const sync = [{ where: "train.py:31", call: "item", count: 3, seconds: 0.5 }];
+  const places = placesOf([rank({ sync }), rank({ sync, mode: "eval" }), rank({ sync, rank: 1, pid: 2 })]);
+  assert.deepEqual(places.map((p) => p.rank), [0, 1]);
+});
+
+test("throughput of the loop is that of all ranks, and not known where one of them is not", () => {
+  const slow = rank({ rank: 1, count: 10, throughput: { steady: 2, overall: 1, unit: "samples/s" } });
+  assert.deepEqual([loopOf([rank({}), slow]).steady, loopOf([rank({}), slow]).overall], [12, 9]);
+  assert.equal(loopOf([slow, rank({})]).best?.rank, 0);
+  const unknown = rank({ throughput: { steady: null, overall: null, unit: "samples/s" } });
+  assert.equal(loopOf([rank({}), unknown]).steady, null);
 });
 
 test("a node's verdict is the remark that begins with its name", () => {

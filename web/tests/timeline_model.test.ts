@@ -58,6 +58,29 @@ test("slices find their lane and row and are sorted by start", () => {
   assert.equal(chunk.count, 4);
 });
 
+test("phases of a GPU that overlap by a rounding are in one row, and those inside another are not", () => {
+  const gpu = { ...lane("gpu0", { kind: "gpu", thread: "gpu0" }), id: 0 };
+  const slices = (rows: [number, number, number][]) => ({
+    lane: rows.map(() => 0),
+    row: rows.map((r) => r[0]),
+    start: rows.map((r) => r[1]),
+    dur: rows.map((r) => r[2]),
+    name: rows.map(() => 0),
+    category: rows.map(() => 0),
+    merged: rows.map(() => 0),
+  });
+  const asked = (rows: [number, number, number][], more = {}) =>
+    asAnswer({ from_ns: 0, to_ns: 1e9, lanes: [{ ...gpu, ...more }], names: ["f"], categories: ["phase"], slices: slices(rows), cut: false }, 0);
+  const after = asked([[0, 0, 50_020], [1, 50_000, 9000], [0, 80_000, 100]]);
+  assert.deepEqual(after.slices.row, [0, 0, 0]);
+  assert.equal(after.slices.dur[0], 50_000, "ends where the next begins");
+  assert.equal(after.lanes[0]!.depth, 1);
+  const nested = asked([[0, 0, 90_000], [1, 20_000, 9000]]);
+  assert.deepEqual([nested.slices.row, nested.lanes[0]!.depth], [[0, 1], 2]);
+  const stream = asked([[0, 0, 50_020], [1, 50_000, 9000]], { thread: "stream 7" });
+  assert.deepEqual([stream.slices.row, stream.lanes[0]!.depth], [[0, 1], 2], "kernels stay as they are");
+});
+
 test("a hit is the slice under the time, or the nearest within reach", () => {
   const chunk = buildChunk(SCENE, { from: 0, to: 2000 }, 100);
   const track = chunk.tracks.get(lane("7").id)![0]!;

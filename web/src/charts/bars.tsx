@@ -16,12 +16,12 @@ export interface Piece {
 const NEGLIGIBLE = 1e-6; // of a step: what adding up left over
 
 /** The pieces of a step from the bottom up. What no part accounts for is "other", so that the bar
- * is as high as the step was long. Parts that were not measured have no piece. */
+ * is as high as the step, or its iteration, was long. Parts that were not measured have no piece. */
 export function piecesOf(step: Step, parts: readonly string[]): Piece[] {
   const pieces: Piece[] = [];
   let at = 0;
   for (const part of parts) {
-    const s = part === "other" ? step.duration_s - at : (step.events[part] ?? 0);
+    const s = part === "other" ? step.duration_s - (step.events["between"] ?? 0) - at : (step.events[part] ?? 0);
     if (!(s > NEGLIGIBLE * step.duration_s)) continue;
     pieces.push({ part, from_s: at, to_s: at + s });
     at += s;
@@ -29,14 +29,16 @@ export function piecesOf(step: Step, parts: readonly string[]): Piece[] {
   return pieces;
 }
 
-/** The parts that any of the steps has, in the order of a step, "other" last. */
+/** The parts that any of the steps has, in the order of a step, "other" and "between" last. */
 export function partsOf(steps: readonly Step[]): string[] {
   const found = new Set<string>();
   for (const s of steps) for (const [part, v] of Object.entries(s.events)) if (v !== null && v > 0) found.add(part);
+  const between = found.delete("between") ? ["between"] : [];
   found.delete("other");
-  const parts = [...found, "other"];
+  // "other" is what is left of a step; what lies between steps comes after it.
+  const parts = [...found, "other", ...between];
   const rest = steps.some((s) => piecesOf(s, parts).some((p) => p.part === "other"));
-  return rest ? parts : [...found];
+  return rest ? parts : [...found, ...between];
 }
 
 /** Round marks from 0 to the top. */
@@ -51,6 +53,10 @@ export function valueTicks(top: number, want = 4): number[] {
 /** What the colours of the parts of a step are. */
 export function PartLegend(p: { parts: readonly string[] }) {
   return <Legend items={p.parts.map((part) => ({ key: part, color: eventColor(part), text: partTitle(part) }))} />;
+}
+
+function noteOf(s: Step): string {
+  return s.cut ? ", not over then" : s.disturbed ? ", slowed by a detail window" : s.warmup ? ", warm-up" : "";
 }
 
 const LEFT = 64;
@@ -75,7 +81,7 @@ export function StackedBars(p: { steps: readonly Step[]; parts: readonly string[
         </g>
       ))}
       {p.steps.map((step, k) => (
-        <g key={`${step.node} ${step.rank} ${step.step}`} class={step.cut ? "bar-step cut" : "bar-step"} data-step={step.step} data-duration={step.duration_s}>
+        <g key={`${step.node} ${step.rank} ${step.step}`} class={`bar-step${step.cut ? " cut" : ""}${step.warmup || step.disturbed ? " uncounted" : ""}`} data-step={step.step} data-duration={step.duration_s}>
           {piecesOf(step, p.parts).map((piece) => (
             <rect
               key={piece.part}
@@ -87,7 +93,7 @@ export function StackedBars(p: { steps: readonly Step[]; parts: readonly string[
               height={Math.max(y(piece.from_s) - y(piece.to_s), 0)}
               fill={eventColor(piece.part)}
             >
-              <title>{`step ${step.step}, ${piece.part}: ${value(piece.to_s - piece.from_s, "s")} of ${value(step.duration_s, "s")}${step.cut ? ", not over then" : ""}`}</title>
+              <title>{`step ${step.step}, ${partTitle(piece.part)}: ${value(piece.to_s - piece.from_s, "s")} of ${value(step.duration_s, "s")}${noteOf(step)}`}</title>
             </rect>
           ))}
           {k % every === 0 && (

@@ -76,6 +76,12 @@ export function lonely(cells: ArrayLike<Cell>): number[] {
   return found;
 }
 
+/** Whether a chart of these would be a line at zero: every reading is, and there is one. */
+export function isFlatZero(series: readonly GridSeries[]): boolean {
+  const zero = (v: number | null): boolean => v === null || v === 0;
+  return series.some((s) => s.count > 0) && series.every((s) => s.max.every(zero) && s.min.every(zero));
+}
+
 /** The middle of each column, in ms. */
 export function columnTimes(grid: Grid): number[] {
   const step = grid.step_ns / 1e6;

@@ -61,6 +61,33 @@ function joinLanes(lanes: readonly Lane[]): { lanes: Lane[]; place: number[] } {
   return { lanes: joined, place: lanes.map((l) => places.get(l.id)!) };
 }
 
+/** A lane of phases that hooks timed with CUDA events, on some of the steps; not a stream of kernels. */
+export const isTimed = (lane: Pick<Lane, "kind" | "thread">): boolean => lane.kind === "gpu" && /^gpu\d+$/.test(lane.thread ?? "");
+
+const CLOCK_NS = 2000; /* two phases of a GPU that overlap by less follow each other */
+
+/** One phase ends where the next begins, but times of CUDA events are rounded: what overlaps by so little
+ * was put into a row of its own, and comes back into the first. */
+function inOneRow(lanes: readonly Lane[], s: SliceColumns): { lanes: Lane[]; slices: SliceColumns } {
+  if (!lanes.some((l) => isTimed(l) && l.depth > 1)) return { lanes: [...lanes], slices: s };
+  const [row, dur] = [s.row.slice(), s.dur.slice()];
+  const depths = new Map<number, number>();
+  lanes.forEach((lane, k) => {
+    if (!isTimed(lane) || lane.depth < 2) return;
+    const mine = s.lane.flatMap((l, i) => (l === k ? [i] : [])).sort((a, b) => s.start[a]! - s.start[b]!);
+    let last = -1; /* in the first row */
+    for (const i of mine) {
+      const over = last < 0 ? 0 : s.start[last]! + dur[last]! - s.start[i]!;
+      if (row[i]! > 0 && over <= CLOCK_NS) row[i] = 0;
+      if (row[i] !== 0) continue;
+      if (over > 0 && over <= CLOCK_NS) dur[last]! -= over;
+      last = i;
+    }
+    depths.set(k, 1 + mine.reduce((most, i) => Math.max(most, row[i]!), 0));
+  });
+  return { lanes: lanes.map((l, k) => ({ ...l, depth: depths.get(k) ?? l.depth })), slices: { ...s, row, dur } };
+}
+
 /** The server's answer as the timeline takes it, for a run that began at `start_ns`. */
 export function asAnswer(t: Timeline, start_ns: number): Answer {
   const ranks = ranksByProcess(t.lanes);
@@ -71,7 +98,7 @@ export function asAnswer(t: Timeline, start_ns: number): Answer {
   }));
   const { lanes, place } = joinLanes(each);
   const lane = lanes.length === each.length ? t.slices.lane : t.slices.lane.map((l) => place[l]!);
-  return { ...t, lanes, slices: { ...t.slices, lane }, base: t.from_ns - start_ns };
+  return { ...t, ...inOneRow(lanes, { ...t.slices, lane }), base: t.from_ns - start_ns };
 }
 
 /** How many slices each row of each lane has; slices name their lane by its place in the list. */

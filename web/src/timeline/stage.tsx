@@ -8,6 +8,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { duration, value } from "../format";
 import { color, theme } from "../theme";
 import type { GroupBox, LaneBox } from "./layout";
+import { isTimed } from "./model";
 import { makePaint } from "./palette";
 import { listen, rangeDrag } from "./pointer";
 import { marks, markStep, offsetText, timeToPx } from "./range";
@@ -68,13 +69,13 @@ function LaneTitle(p: { store: Store; box: LaneBox }) {
       class="bare tl-lane"
       style={{ height: `${height}px` }}
       aria-expanded={!collapsed}
-      title={lane.title}
+      title={isTimed(lane) ? `${p.store.titleOf(lane)}: GPU time of phases, by CUDA events (${lane.title})` : lane.title}
       onClick={() => p.store.toggle(key)}
     >
       <span class="tl-arrow" aria-hidden="true">
         {lane.depth > 1 ? (collapsed ? "▸" : "▾") : "·"}
       </span>
-      <span class="tl-name">{lane.title}</span>
+      <span class="tl-name">{p.store.titleOf(lane)}</span>
     </button>
   );
 }

@@ -10,7 +10,7 @@ import { node, params, setParam, setWindow, window_ } from "../state";
 import type { RunInfo, SearchHit } from "../types";
 import { buildLayout, foldedAtFirst, groupKey, type Layout } from "./layout";
 import { Loader } from "./loader";
-import { asAnswer, type Chunk, indexAt, type Lane, type Slice, sliceOf, uniteLanes } from "./model";
+import { asAnswer, type Chunk, indexAt, isTimed, type Lane, type Slice, sliceOf, uniteLanes } from "./model";
 import type { Sought } from "./scene";
 import { centreOn, clampRange, type Range, rangeAround, zoomAt, panBy } from "./range";
 
@@ -60,6 +60,8 @@ export class Store {
       severalNodes: new Set(this.lanes.value.map((l) => l.node)).size > 1,
     }),
   );
+  /** By process, how many of its steps the hooks timed on the GPU: "34 of 250 steps". */
+  readonly timed = signal<ReadonlyMap<string, string>>(new Map());
   readonly zoomed = computed(() => !sameSpan(this.range.value, this.bounds.value));
 
   #loader: Loader;
@@ -122,6 +124,13 @@ export class Store {
   /** Asks again after a failure. */
   reload(): void {
     this.#load(this.range.value, this.width.value);
+  }
+
+  /** What a lane is called beside it. */
+  titleOf(lane: Lane): string {
+    if (!isTimed(lane)) return lane.title;
+    const steps = this.timed.value.get(`${lane.node} ${lane.pid}`);
+    return steps === undefined ? `${lane.thread}: timed phases` : `${lane.thread}: ${steps} timed`;
   }
 
   absolute(t: number): number {

@@ -8,7 +8,7 @@ import { useLoad } from "../load";
 import { go, routePath } from "../state";
 import type { ComparedSide, Comparison, RunLine } from "../types";
 import { StepTimes } from "./compare_charts";
-import { Detail, Findings, Parts, PhasesAndUse, StepTable, VerdictBadge } from "./compare_tables";
+import { Detail, Findings, Numbers, Parts, PhasesAndUse, StepTable, VerdictBadge } from "./compare_tables";
 import "./compare.css";
 
 // A side is a run, or several that are one group; in the address their names are parted by commas.
@@ -112,7 +112,7 @@ function Verdict(p: { data: Comparison }) {
   return (
     <Card title="Verdict" class="compare-verdict">
       <p class="compare-sentence">
-        <VerdictBadge verdict={c.verdict} /> <span>{c.sentence}</span>
+        <VerdictBadge verdict={c.verdict} noise={c.may_be_noise} /> <span>{c.sentence}</span>
       </p>
       <p class="quiet">{c.why}</p>
       <div class="table-scroll" tabIndex={0} role="region" aria-label="The two runs">
@@ -124,7 +124,7 @@ function Verdict(p: { data: Comparison }) {
               <th scope="col">Run</th>
               <th scope="col" class="num">Duration</th>
               <th scope="col" class="num">Steps</th>
-              <th scope="col" class="num">Samples/s</th>
+              <th scope="col" class="num">Samples/s, steady</th>
               <th scope="col" class="num">Cost</th>
             </tr>
           </thead>
@@ -173,12 +173,13 @@ function Compared(p: { a: string; b: string }) {
       {(data) => (
         <>
           <Verdict data={data} />
-          <Card title="Step times">
+          <Card title="Iterations">
             <div class="compare-two">
               <StepTimes data={data} />
               <StepTable data={data} />
             </div>
           </Card>
+          <Numbers data={data} />
           <Parts data={data} />
           <PhasesAndUse data={data} />
           <Detail data={data} />

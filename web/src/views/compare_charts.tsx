@@ -65,7 +65,7 @@ function Overlaid(p: { histogram: Comparison["step_time"]["histogram"]; wide: nu
         </text>
       ))}
       <text class="axis-title" x={(LEFT + p.wide) / 2} y={HEIGHT - 4} text-anchor="middle">
-        time of a step
+        iteration
       </text>
     </svg>
   );
@@ -74,14 +74,14 @@ function Overlaid(p: { histogram: Comparison["step_time"]["histogram"]; wide: nu
 export function StepTimes(p: { data: Comparison }) {
   const [box, wide] = useWidth();
   const { step_time: t } = p.data;
-  if (t.histogram.edges_s.length < 2) return <p class="quiet">The step times cannot be shown: {p.data.why}</p>;
+  if (t.histogram.edges_s.length < 2) return <p class="quiet">The iterations cannot be shown: {p.data.why}</p>;
   const summary =
-    `${count(t.a.count)} steps of A with a median of ${value(t.a.p50_s, "s")}, ` +
-    `${count(t.b.count)} steps of B with a median of ${value(t.b.p50_s, "s")}.`;
+    `${count(t.a.count)} iterations of A with a median of ${value(t.a.p50_s, "s")}, ` +
+    `${count(t.b.count)} iterations of B with a median of ${value(t.b.p50_s, "s")}.`;
   return (
     <ChartFrame
-      title="Step times of both runs"
-      unit="share of the run's steps"
+      title="Iterations of both runs"
+      unit="share of the run's iterations"
       summary={summary}
       table={() => ({ columns: BIN_COLUMNS, rows: binRows(t.histogram) })}
       legend={

@@ -2,8 +2,8 @@
 // compare_tables.tsx - what changed from A to B, number by number.
 import { Badge, Card } from "../components/basics";
 import { type Column, DataTable } from "../components/table";
-import { changePoints, changeSeconds, changeShare, share, value } from "../format";
-import type { CompareVerdict, ComparedFinding, Comparison } from "../types";
+import { changePoints, changeSeconds, changeShare, count, joules, samplesPerSecond, share, value } from "../format";
+import type { CompareVerdict, ComparedFinding, ComparedNumber, ComparedPart, Comparison } from "../types";
 import { SEVERITY } from "../words";
 import { Whisker } from "./compare_charts";
 
@@ -14,8 +14,10 @@ export const VERDICTS: Readonly<Record<CompareVerdict, { kind: "good" | "critica
   not_comparable: { kind: "neutral", icon: "–", text: "not comparable" },
 };
 
-export function VerdictBadge(p: { verdict: CompareVerdict }) {
-  const v = VERDICTS[p.verdict];
+const NOISE = { kind: "neutral", icon: "≈", text: "may be noise between runs" } as const;
+
+export function VerdictBadge(p: { verdict: CompareVerdict; noise?: boolean }) {
+  const v = p.noise === true ? NOISE : VERDICTS[p.verdict];
   return (
     <Badge kind={v.kind} icon={v.icon}>
       {v.text}
@@ -47,7 +49,7 @@ const change = (r: { a: number | null; b: number | null }): number | null =>
   r.a === null || r.b === null || r.a === 0 ? null : r.b / r.a - 1;
 
 const STEP_COLUMNS: readonly Column<StepRow>[] = [
-  { id: "what", title: "Step time", cell: (r) => r.what },
+  { id: "what", title: "Iteration", cell: (r) => r.what },
   { id: "a", title: "A", numeric: true, cell: (r) => s(r.a), sort: (r) => r.a },
   { id: "b", title: "B", numeric: true, cell: (r) => s(r.b), sort: (r) => r.b },
   { id: "change", title: "Change", numeric: true, cell: (r) => changeShare(change(r)), sort: change },
@@ -57,7 +59,7 @@ export function StepTable(p: { data: Comparison }) {
   const t = p.data.step_time;
   return (
     <div>
-      <DataTable caption="Step times of both runs" columns={STEP_COLUMNS} rows={stepRows(p.data)} rowKey={(r) => r.what} />
+      <DataTable caption="Iterations of both runs" columns={STEP_COLUMNS} rows={stepRows(p.data)} rowKey={(r) => r.what} />
       {t.diff_share !== null && (
         <p class="compare-note">
           Mean: {changeShare(t.diff_share)}, {sure(p.data)} interval {changeShare(t.ci_low)} to {changeShare(t.ci_high)}. Median:{" "}
@@ -68,11 +70,9 @@ export function StepTable(p: { data: Comparison }) {
   );
 }
 
-type Part = Comparison["parts"][number];
-
-function partColumns(reach: number): Column<Part>[] {
+function partColumns(reach: number): Column<ComparedPart>[] {
   return [
-    { id: "part", title: "Part of a step", cell: (r) => r.part, sort: (r) => r.part },
+    { id: "part", title: "Part of an iteration", cell: (r) => r.part, sort: (r) => r.part },
     { id: "a", title: "A", numeric: true, cell: (r) => s(r.a_s), sort: (r) => r.a_s },
     { id: "b", title: "B", numeric: true, cell: (r) => s(r.b_s), sort: (r) => r.b_s },
     { id: "diff", title: "Difference", numeric: true, cell: (r) => changeSeconds(r.diff), sort: (r) => r.diff },
@@ -91,13 +91,65 @@ function partColumns(reach: number): Column<Part>[] {
   ];
 }
 
-export function Parts(p: { data: Comparison }) {
-  const { parts } = p.data;
-  if (parts.length === 0) return null;
+function PartTable(p: { parts: readonly ComparedPart[]; caption: string }) {
+  const { parts } = p;
   const reach = Math.max(...parts.flatMap((r) => [Math.abs(r.ci_low ?? 0), Math.abs(r.ci_high ?? 0), Math.abs(r.diff ?? 0)]));
+  return <DataTable caption={p.caption} columns={partColumns(reach)} rows={parts} rowKey={(r) => r.part} />;
+}
+
+/** "34 of 250 steps timed in A, 16 of 97 in B" */
+export function timedText(c: Pick<Comparison, "a" | "b">): string {
+  const of = (s: Comparison["a"]): string => `${count(s.gpu_timed_steps)} of ${count(s.gpu_steps)}`;
+  return `${of(c.a)} steps timed in A, ${of(c.b)} in B`;
+}
+
+/** By two clocks, GPU time first; differences of the host's clock alone may be a matter of when work was launched. */
+export function Parts(p: { data: Comparison }) {
+  const { parts, gpu_parts } = p.data;
+  if (parts.length === 0 && gpu_parts.length === 0) return null;
   return (
-    <Card title="Parts of a step" hint={`seconds a step, with the ${sure(p.data)} interval of the difference`}>
-      <DataTable caption="Parts of a step in both runs" columns={partColumns(reach)} rows={parts} rowKey={(r) => r.part} />
+    <Card title="Parts of an iteration" hint={`seconds, with the ${sure(p.data)} interval of the difference`}>
+      {gpu_parts.length > 0 && (
+        <>
+          <h3>GPU time, {timedText(p.data)}</h3>
+          <PartTable parts={gpu_parts} caption="Parts of an iteration, GPU time" />
+        </>
+      )}
+      {parts.length > 0 && (
+        <>
+          <h3 class={gpu_parts.length > 0 ? "steps-h" : undefined}>Host time{p.data.launch_only && " (launch)"}</h3>
+          <PartTable parts={parts} caption="Parts of an iteration, host time" />
+        </>
+      )}
+    </Card>
+  );
+}
+
+const numberText = (v: number | null, unit: string): string => {
+  if (v === null) return "-";
+  if (unit === "samples/s") return samplesPerSecond(v);
+  return unit === "J" ? joules(v) : value(v, unit);
+};
+
+const numberCell = (side: "a" | "b") => (r: ComparedNumber) => {
+  const why = side === "a" ? r.why_a : r.why_b;
+  if (r[side] !== null) return numberText(r[side], r.unit);
+  return <span class="quiet compare-why">not known{why === null ? "" : `: ${why}`}</span>;
+};
+
+const NUMBER_COLUMNS: readonly Column<ComparedNumber>[] = [
+  { id: "title", title: "In the training loop", cell: (r) => (r.unit === "samples/s" ? `${r.title} (samples/s)` : r.title), sort: (r) => r.title },
+  { id: "a", title: "A", numeric: true, cell: numberCell("a"), sort: (r) => r.a },
+  { id: "b", title: "B", numeric: true, cell: numberCell("b"), sort: (r) => r.b },
+  { id: "change", title: "Change", numeric: true, cell: (r) => changeShare(r.diff_share), sort: (r) => r.diff_share },
+];
+
+/** Throughput, energy, activity. */
+export function Numbers(p: { data: Comparison }) {
+  if (p.data.numbers.length === 0) return null;
+  return (
+    <Card title="Throughput and efficiency" hint="a difference here is not judged: the verdict is about iterations">
+      <DataTable caption="Throughput and efficiency of both runs" columns={NUMBER_COLUMNS} rows={p.data.numbers} rowKey={(r) => r.key} />
     </Card>
   );
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// insights.tsx - the pane with every rule, findings first; a rule opens to what it found, why, what
-// that cost and what to do.
+// insights.tsx - the pane with every rule: causes first, each with the symptoms that it explains, then
+// what is worth knowing, then the rest. A rule opens to what it found, why, what that cost and what to do.
+import { Fragment } from "preact";
 import { useState } from "preact/hooks";
 
 import { api } from "../api";
@@ -10,68 +11,132 @@ import { value } from "../format";
 import type { Load } from "../load";
 import { useLoad } from "../load";
 import { params, setParam } from "../state";
-import type { Rule, RuleState, RunInfo, Severity, Verdict } from "../types";
+import type { Rule, RunInfo, Severity, Verdict } from "../types";
 import { plural, RULE_STATE, SEVERITY } from "../words";
 import { lostShare, RuleDetails } from "./insight_rule";
 
-const STATE_ORDER: Readonly<Record<RuleState, number>> = { issue: 0, clear: 1, not_evaluated: 2 };
 const SEVERITY_ORDER: Readonly<Record<Severity, number>> = { critical: 0, warning: 1, info: 2 };
 
-/** What another rule explains comes after it: that is where to begin. */
-function follows(v: Verdict): number {
-  return v.findings[0] !== undefined && v.findings[0].explained_by.length > 0 ? 1 : 0;
+/** One of its findings is not explained by another rule. */
+const isCause = (v: Verdict): boolean => v.findings.length === 0 || v.findings.some((f) => f.explained_by.length === 0);
+
+/** An issue with the symptoms that it explains. */
+export interface Issue {
+  v: Verdict;
+  explains: Verdict[];
 }
 
-/** Findings first, of those the severest, of those what cost most. */
-export function worstFirst(verdicts: readonly Verdict[]): Verdict[] {
-  const rank = (v: Verdict): number => STATE_ORDER[v.state] * 10 + (v.state === "issue" ? SEVERITY_ORDER[v.severity] : 0);
-  return verdicts
-    .map((v, i) => ({ v, i }))
-    .sort((a, b) => rank(a.v) - rank(b.v) || follows(a.v) - follows(b.v) || (b.v.lost_s ?? 0) - (a.v.lost_s ?? 0) || a.i - b.i)
-    .map((e) => e.v);
+export interface Ordered {
+  /** Causes, the severest and costliest first. */
+  issues: Issue[];
+  /** Of severity info: nothing to be done about. */
+  notes: Issue[];
+  clear: Verdict[];
+  skipped: Verdict[];
 }
 
-/** What stands beside the name of a closed rule. */
-function inShort(v: Verdict, run: RunInfo): string {
+/** The issue that a symptom belongs to: the first of its causes that was found, or what explains that. */
+function causeOf(v: Verdict, all: readonly Verdict[], seen: ReadonlySet<string> = new Set()): Verdict | null {
+  if (isCause(v)) return v;
+  const named = v.findings.flatMap((f) => f.explained_by);
+  for (const rule of named) {
+    const next = all.find((x) => x.rule === rule && !seen.has(rule));
+    const cause = next === undefined ? null : causeOf(next, all, new Set([...seen, v.rule]));
+    if (cause !== null) return cause;
+  }
+  return null;
+}
+
+/** In the order in which they should be read: causes first, each with what it explains. */
+export function inOrder(verdicts: readonly Verdict[]): Ordered {
+  const found = verdicts.filter((v) => v.state === "issue");
+  const worse = (a: Verdict, b: Verdict): number =>
+    SEVERITY_ORDER[a.severity] - SEVERITY_ORDER[b.severity] || (b.lost_s ?? -1) - (a.lost_s ?? -1);
+  const of = new Map(found.map((v) => [v, causeOf(v, found)]));
+  const tops = found.filter((v) => (of.get(v) ?? v) === v).sort(worse);
+  const all = tops.map((v) => ({ v, explains: found.filter((x) => x !== v && of.get(x) === v).sort(worse) }));
+  return {
+    issues: all.filter((i) => i.v.severity !== "info"),
+    notes: all.filter((i) => i.v.severity === "info"),
+    clear: verdicts.filter((v) => v.state === "clear"),
+    skipped: verdicts.filter((v) => v.state === "not_evaluated"),
+  };
+}
+
+/** "2 issues, 1 explained by them, 1 worth knowing, 12 clear, 2 not evaluated" */
+export function countText(o: Ordered): string {
+  const explained = [...o.issues, ...o.notes].reduce((n, i) => n + i.explains.length, 0);
+  return [
+    plural(o.issues.length, "issue"),
+    ...(explained > 0 ? [`${explained} explained`] : []),
+    ...(o.notes.length > 0 ? [`${o.notes.length} worth knowing`] : []),
+    `${o.clear.length} clear`,
+    ...(o.skipped.length > 0 ? [`${o.skipped.length} not evaluated`] : []),
+  ].join(", ");
+}
+
+/** What stands beside the name of a closed rule; `cause`: the rule that explains it. */
+function inShort(v: Verdict, run: RunInfo, cause: string | null): string {
   if (v.state !== "issue") return v.why;
-  const lost = v.lost_s === null ? null : `${value(v.lost_s, "s")} lost${v.lost_share === null ? "" : `, ${lostShare(v, run)}`}`;
-  const cause = v.findings[0]?.explained_by[0];
-  const text = lost ?? v.findings[0]?.message ?? "";
-  return cause === undefined ? text : `${text}; explained by ${cause}`;
+  const message = v.findings[0]?.message ?? "";
+  if (cause !== null) return `explained by ${cause}: ${message}`;
+  if (v.severity === "info" || v.lost_s === null) return message;
+  return `${value(v.lost_s, "s")} lost${v.lost_share === null ? "" : `, ${lostShare(v, run)}`}`;
 }
 
-function StateBadge(p: { v: Verdict }) {
-  const mark = p.v.state === "issue" ? SEVERITY[p.v.severity] : RULE_STATE[p.v.state];
-  const { text } = RULE_STATE[p.v.state];
+function StateBadge(p: { v: Verdict; explained: boolean }) {
+  const { v } = p;
+  const { text } = RULE_STATE[v.state];
+  if (v.state !== "issue") return <Badge {...RULE_STATE[v.state]}>{text}</Badge>;
+  if (p.explained) return <Badge kind="neutral">Symptom</Badge>;
+  if (v.severity === "info") return <Badge {...SEVERITY.info}>Worth knowing</Badge>;
+  return <Badge {...SEVERITY[v.severity]}>{`${text}: ${v.severity}`}</Badge>;
+}
+
+interface Pane {
+  run: RunInfo;
+  rules: readonly Rule[] | null;
+  open: ReadonlySet<string>;
+  toggle: (rule: string) => void;
+}
+
+function RuleItem(p: { v: Verdict; pane: Pane; cause?: string }) {
+  const { v, pane } = p;
+  const open = pane.open.has(v.rule);
   return (
-    <Badge kind={mark.kind} icon={mark.icon}>
-      {p.v.state === "issue" ? `${text}: ${p.v.severity}` : text}
-    </Badge>
+    <li class={`insight ${v.state}${v.state === "issue" ? ` ${v.severity}` : ""}`} data-rule={v.rule}>
+      <h3>
+        <button type="button" class="bare" aria-expanded={open} onClick={() => pane.toggle(v.rule)}>
+          <span class="insight-arrow" aria-hidden="true">
+            {open ? "▾" : "▸"}
+          </span>
+          <span class="insight-name">{v.title === "" ? v.rule : v.title}</span>
+          <StateBadge v={v} explained={p.cause !== undefined} />
+          <span class="insight-short quiet">{inShort(v, pane.run, p.cause ?? null)}</span>
+        </button>
+      </h3>
+      {open && <RuleDetails v={v} rule={pane.rules?.find((r) => r.rule === v.rule)} run={pane.run} />}
+    </li>
   );
 }
 
-function RuleItem(p: { v: Verdict; rule: Rule | undefined; run: RunInfo; open: boolean; toggle: () => void }) {
-  const { v } = p;
+/** What an issue explains, below it. */
+function Explained(p: { of: Issue; pane: Pane }) {
+  if (p.of.explains.length === 0) return null;
   return (
-    <li class={`insight ${v.state}`} data-rule={v.rule}>
-      <h3>
-        <button type="button" class="bare" aria-expanded={p.open} onClick={p.toggle}>
-          <span class="insight-arrow" aria-hidden="true">
-            {p.open ? "▾" : "▸"}
-          </span>
-          <span class="insight-name">{v.title === "" ? v.rule : v.title}</span>
-          <StateBadge v={v} />
-          <span class="insight-short quiet">{inShort(v, p.run)}</span>
-        </button>
-      </h3>
-      {p.open && <RuleDetails v={v} rule={p.rule} run={p.run} />}
+    <li>
+      <ul class="insight-explained" aria-label={`Explained by ${p.of.v.rule}`}>
+        {p.of.explains.map((x) => (
+          <RuleItem key={x.rule} v={x} pane={p.pane} cause={p.of.v.rule} />
+        ))}
+      </ul>
     </li>
   );
 }
 
 function RuleList(p: { run: RunInfo; verdicts: readonly Verdict[] }) {
   const rules = useLoad("rules", (signal) => api.rules(signal));
-  const sorted = worstFirst(p.verdicts);
+  const o = inOrder(p.verdicts);
   const named = params.value["rule"];
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set(named === undefined ? [] : [named]));
   const toggle = (rule: string): void => {
@@ -80,22 +145,28 @@ function RuleList(p: { run: RunInfo; verdicts: readonly Verdict[] }) {
     setOpen(next);
     setParam("rule", next.has(rule) ? rule : null);
   };
-  const found = p.verdicts.filter((v) => v.state === "issue").length;
+  const pane = { run: p.run, rules: rules.data, open, toggle };
+  const calm = o.issues.length === 0 && o.clear.length > 0;
   return (
     <>
+      {calm && (
+        <p class="insight-calm">
+          <span aria-hidden="true">✓ </span>
+          {p.run.live ? "Nothing holds this run back so far" : "Nothing is known to have held this run back"}
+        </p>
+      )}
       <p class="quiet insight-count" role="status">
-        Showing {plural(found, "suggestion")} of {plural(p.verdicts.length, "rule")}
+        {countText(o)}
       </p>
       <ul class="insight-list">
-        {sorted.map((v) => (
-          <RuleItem
-            key={v.rule}
-            v={v}
-            rule={rules.data?.find((r) => r.rule === v.rule)}
-            run={p.run}
-            open={open.has(v.rule)}
-            toggle={() => toggle(v.rule)}
-          />
+        {[...o.issues, ...o.notes].map((i) => (
+          <Fragment key={i.v.rule}>
+            <RuleItem v={i.v} pane={pane} />
+            <Explained of={i} pane={pane} />
+          </Fragment>
+        ))}
+        {[...o.clear, ...o.skipped].map((v) => (
+          <RuleItem key={v.rule} v={v} pane={pane} />
         ))}
       </ul>
     </>

@@ -7,12 +7,12 @@ import { RIGHT } from "../charts/linechart";
 import { width } from "../charts/span";
 import type { TimeSync } from "../charts/sync";
 import { timeText } from "../charts/timeaxis";
-import { Button, Card, Field } from "../components/basics";
+import { Button, Card, Choice, Field } from "../components/basics";
 import { Empty, Loaded } from "../components/empty";
 import { useWidth } from "../components/width";
 import { value } from "../format";
 import type { Load } from "../load";
-import { node, selection } from "../state";
+import { node, params, selection, setParam } from "../state";
 import type { Grid, RunInfo } from "../types";
 import type { ViewProps } from "../views";
 import { absence, type ChartKind, CHARTS, type ChartPlan, planChart } from "./nodes_charts";
@@ -31,6 +31,16 @@ const PIXELS_STEP = 50; // a window made a little wider does not ask anew
 
 type Plans = Record<keyof typeof CHARTS, ChartPlan>;
 
+/** Of these one is shown: what a GPU draws, runs at, and moves. */
+const MORE = [
+  { value: "power", text: "Power" },
+  { value: "clock", text: "SM clock" },
+  { value: "pcie", text: "PCIe" },
+] as const;
+type More = (typeof MORE)[number]["value"];
+
+const moreShown = (): More => MORE.find((m) => m.value === params.value["gpumore"])?.value ?? "power";
+
 function plansFor(run: RunInfo, at: string, chosen: readonly string[]): Plans {
   const plan = (kind: ChartKind): ChartPlan => planChart(run, at, kind, chosen);
   return {
@@ -38,6 +48,9 @@ function plansFor(run: RunInfo, at: string, chosen: readonly string[]): Plans {
     net: plan(CHARTS.net),
     gpu: plan(CHARTS.gpu),
     gpumem: plan(CHARTS.gpumem),
+    power: plan(CHARTS.power),
+    clock: plan(CHARTS.clock),
+    pcie: plan(CHARTS.pcie),
     system: plan(CHARTS.system),
   };
 }
@@ -51,7 +64,11 @@ export function NodesView(p: ViewProps) {
   const asked = useAsked(sync);
   const known = JSON.stringify(run.metrics);
   const plans = useMemo(() => plansFor(run, at, selection.value), [run.run, known, at, selection.value]);
-  const asks = useMemo(() => [...new Set(Object.values(plans).flatMap((x) => x.asks))], [plans]);
+  const more = moreShown();
+  const asks = useMemo(() => {
+    const shown = Object.entries(plans).filter(([id]) => id === more || !MORE.some((m) => m.value === id));
+    return [...new Set(shown.flatMap(([, plan]) => plan.asks))];
+  }, [plans, more]);
   const left = wide < PHONE ? PHONE_LEFT : LEFT;
   const pixels = Math.ceil(Math.max(wide - left - RIGHT, 0) / PIXELS_STEP) * PIXELS_STEP;
   const ask: Ask = { run, node: at, sync, asked, pixels };
@@ -71,6 +88,10 @@ export function NodesView(p: ViewProps) {
           <>
             <Line kind={CHARTS.gpu} plans={plans} grid={grid} ask={ask} left={left} />
             <Line kind={CHARTS.gpumem} plans={plans} grid={grid} ask={ask} left={left} />
+            <div class="nodes-more">
+              <Choice label="Another chart of the GPU" value={more} options={MORE} onChange={(m) => setParam("gpumore", m === "power" ? null : m)} />
+            </div>
+            <Line key={more} kind={CHARTS[more]} plans={plans} grid={grid} ask={ask} left={left} />
           </>
         )}
       </Card>
@@ -96,7 +117,7 @@ function Line(p: { kind: ChartKind; plans: Plans; grid: Load<Grid>; ask: Ask; le
   return (
     <Loaded load={p.grid} what={p.kind.title}>
       {(grid) => (
-        <LinePanel kind={p.kind} plan={plan} grid={grid} sync={p.ask.sync} intervalMs={p.ask.run.interval_ms} left={p.left} />
+        <LinePanel key={p.ask.node} kind={p.kind} plan={plan} grid={grid} sync={p.ask.sync} intervalMs={p.ask.run.interval_ms} left={p.left} />
       )}
     </Loaded>
   );

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// nodes_hist.tsx - how often each device was how busy, and how long steps took.
+// nodes_hist.tsx - how often each device was how busy, and how long iterations took.
 import { api } from "../api";
 import { Histogram, percentBins } from "../charts/histogram";
 import { Button, Field } from "../components/basics";
@@ -35,7 +35,7 @@ const columnsIn = (title: string, unit: string, inclusive: boolean): readonly Co
   { id: "share", title: "Share", numeric: true, cell: (r) => share(r.share), sort: (r) => r.share },
 ];
 const PERCENT_COLUMNS = columnsIn("Utilization", "%", true);
-const STEP_COLUMNS = columnsIn("Duration", "s", false);
+const STEP_COLUMNS = columnsIn("Iteration", "s", false);
 
 function binRows(edges: readonly number[], counts: readonly number[]): BinRow[] {
   const all = Math.max(counts.reduce((a, b) => a + b, 0), 1);
@@ -159,14 +159,14 @@ function StepHistograms(p: { steps: readonly StepBins[]; run: RunInfo; ask: Ask 
 }
 
 const SHOWN_OUTLIERS = 8;
-const AROUND_STEPS = 3; // durations of the step shown on each side
+const AROUND_STEPS = 3; // iterations shown on each side
 
 function StepHistogram(p: { s: StepBins; ask: Ask }) {
   const { s } = p;
   const who = `${s.node} ${rankText(s.rank)}, ${s.mode === "eval" ? "evaluation" : "training"}`;
   const n = s.counts.reduce((a, b) => a + b, 0);
   const show = (o: StepBins["outliers"][number]): void => {
-    const ms = o.duration_s * 1000;
+    const ms = o.iteration_s * 1000;
     const at = o.start_ns / 1e6;
     p.ask.sync.setWindow({ from: at - AROUND_STEPS * ms, to: at + (1 + AROUND_STEPS) * ms });
     p.ask.sync.setSelection({ from: at, to: at + ms });
@@ -174,21 +174,21 @@ function StepHistogram(p: { s: StepBins; ask: Ask }) {
   const outText = s.outliers.length === 0 ? "no outliers" : `${plural(s.outliers.length, "outlier")}${s.outlier_from_s === null ? "" : ` above ${value(s.outlier_from_s, "s")}`}`;
   return (
     <ChartFrame
-      title={`Step durations, ${who}`}
+      title={`Iterations, ${who}`}
       class="nodes-chart nodes-hist-steps"
-      summary={`${count(n)} steps, ${outText}.`}
+      summary={`${count(n)} iterations, ${outText}.`}
       table={() => ({ columns: STEP_COLUMNS, rows: binRows(s.edges_s, s.counts) })}
       legend={
         <div class="nodes-outliers">
           <p class="hint">
-            {count(n)} steps, {outText}
-            {s.outliers.length > 0 && " (hatched)"}
+            {count(n)} iterations, {outText}
+            {s.outliers.length > 0 && " (hatched)"}; warm-up and steps slowed by a detail window are not counted
           </p>
           {[...s.outliers]
-            .sort((a, b) => b.duration_s - a.duration_s)
+            .sort((a, b) => b.iteration_s - a.iteration_s)
             .slice(0, SHOWN_OUTLIERS)
             .map((o) => {
-              const what = `step ${o.step}: ${value(o.duration_s, "s")}`;
+              const what = `step ${o.step}: ${value(o.iteration_s, "s")}`;
               return (
                 <Button key={o.start_ns} kind="quiet" onClick={() => show(o)} label={`${what}, show it at ${timestamp(o.start_ns)}`}>
                   {what}
@@ -201,9 +201,9 @@ function StepHistogram(p: { s: StepBins; ask: Ask }) {
       <Histogram
         bins={{ edges: s.edges_s, counts: s.counts }}
         edgeText={(v) => value(v, "s")}
-        axis="duration of a step"
+        axis="iteration: begin of a step to begin of the next"
         colour="var(--c1)"
-        label={`Step durations of ${who}`}
+        label={`Iterations of ${who}`}
         outlierFrom={s.outlier_from_s}
       />
     </ChartFrame>

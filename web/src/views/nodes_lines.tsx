@@ -3,7 +3,7 @@
 // its data as a table.
 import { useMemo, useRef, useState } from "preact/hooks";
 
-import { columnTimes, summary } from "../charts/columns";
+import { columnTimes, isFlatZero, summary } from "../charts/columns";
 import { keyOf } from "../charts/linechart";
 import { LineLegend, Lines } from "../charts/lines";
 import { contains } from "../charts/span";
@@ -54,7 +54,7 @@ export function lineSummary(grid: Grid, plan: ChartPlan): string {
   return `${parts.join("; ")}.`;
 }
 
-export function LinePanel(p: {
+interface PanelProps {
   kind: ChartKind;
   plan: ChartPlan;
   grid: Grid;
@@ -62,7 +62,29 @@ export function LinePanel(p: {
   intervalMs: number | null;
   left: number;
   height?: number;
-}) {
+}
+
+/** A chart; one that is flat zero is a line of text that opens to the chart. Where there was something
+ * to see once it stays a chart, so that zooming does not move what is below. */
+export function LinePanel(p: PanelProps) {
+  const [open, setOpen] = useState(false);
+  const lively = useRef(p.kind.drag === "select");
+  const keys = new Set(p.plan.looks.map((l) => l.key));
+  lively.current ||= !isFlatZero(p.grid.series.filter((s) => keys.has(keyOf(s))));
+  if (lively.current) return <Panel {...p} />;
+  const span = p.sync.zoomed ? "in this window" : "all the time";
+  return (
+    <div class={`nodes-flat nodes-flat-${p.kind.id}`}>
+      <button type="button" class="bare" aria-expanded={open} onClick={() => setOpen(!open)}>
+        <span aria-hidden="true">{open ? "▾" : "▸"} </span>
+        {p.kind.title}: {value(0, p.plan.unit)} {span}
+      </button>
+      {open && <Panel {...p} />}
+    </div>
+  );
+}
+
+function Panel(p: PanelProps) {
   const { plan, grid } = p;
   const unit = useMemo(() => (v: number) => value(v, plan.unit), [plan.unit]);
   const options = useMemo(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// nodes_steps.tsx - "Time spent in training": the last steps of the training loop, each a bar of the
-// time that its parts took.
+// nodes_steps.tsx - "Time spent in training": the last iterations of the training loop, each a bar of the
+// host time that its parts took.
 import { useMemo } from "preact/hooks";
 
 import { api } from "../api";
@@ -17,6 +17,8 @@ import type { RunInfo, Step, Steps } from "../types";
 import { partTitle } from "../words";
 import { useSlowTick } from "./nodes_data";
 import { NoFramework } from "./nodes_framework";
+import { hostText } from "./steps_clocks";
+import { asIteration } from "./steps_model";
 
 const DEFAULT_LAST = 30;
 const LASTS = [10, 30, 50, 100, 200];
@@ -47,7 +49,7 @@ export function StepsPanel(p: { run: RunInfo; node: string }) {
 function columnsFor(parts: readonly string[]): Column<Step>[] {
   return [
     { id: "step", title: "Step", numeric: true, cell: (s) => s.step, sort: (s) => s.step },
-    secondsColumn("duration", "Duration", (s) => s.duration_s),
+    secondsColumn("iteration", "Iteration", (s) => s.iteration_s),
     ...parts.map((part) => secondsColumn<Step>(part, partTitle(part), (s) => s.events[part] ?? null)),
   ];
 }
@@ -60,7 +62,7 @@ function sentence(steps: readonly Step[], parts: readonly string[]): string {
   const all = steps.reduce((t, s) => t + s.duration_s, 0);
   const most = sums.sort((a, b) => b.s - a.s)[0];
   if (!most || all === 0) return "No steps.";
-  return `${steps.length} steps, ${value(all / steps.length, "s")} each on average; most of it ${partTitle(most.part)}, ${value((100 * most.s) / all, "%")}.`;
+  return `${steps.length} iterations, ${value(all / steps.length, "s")} each on average; most of it ${partTitle(most.part)}, ${value((100 * most.s) / all, "%")}.`;
 }
 
 function Drawn(p: { steps: Steps; node: string; last: number; run: RunInfo }) {
@@ -69,12 +71,16 @@ function Drawn(p: { steps: Steps; node: string; last: number; run: RunInfo }) {
   const ranks = [...new Set(mine.map(rankKey))];
   const wanted = params.value["steprank"] ?? "";
   const rank = ranks.includes(wanted) ? wanted : (ranks[0] ?? "");
-  const shown = mine.filter((s) => rankKey(s) === rank).slice(-p.last);
+  const shown = mine
+    .filter((s) => rankKey(s) === rank)
+    .slice(-p.last)
+    .map(asIteration);
+  const clock = hostText(p.steps.ranks.find((r) => rankKey(r) === rank && r.mode === "train") ?? { device: null, gpu_timed_steps: 0 });
   const parts = useMemo(() => partsOf(shown), [shown]);
   if (shown.length === 0) return <NoFramework run={p.run} what="No steps seen" />;
   return (
     <ChartFrame
-      title={`Last ${shown.length} steps of the training loop`}
+      title={`Last ${shown.length} iterations of the training loop, ${clock}`}
       class="nodes-chart nodes-steps"
       summary={sentence(shown, parts)}
       table={() => ({ columns: columnsFor(parts), rows: shown })}

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// overview.tsx - the Overview: the job in short, how busy its nodes were, what it computed, and what
-// the rules found.
+// overview.tsx - the Overview: the training loop, then the whole job: its phases, how busy its nodes
+// were, what it computed; and what the rules found.
 import { api } from "../api";
 import { findingsVersion, liveStatus, version } from "../live";
 import { useLoad } from "../load";
 import type { ViewProps } from "../views";
 import { Insights } from "./insights";
 import { JobSummary } from "./overview_job";
+import { TrainingLoop } from "./overview_loop";
 import { HowMeasured } from "./overview_measured";
 import { IntensiveOperations } from "./overview_ops";
 import { ResourceUse } from "./overview_use";
@@ -21,6 +22,7 @@ export function OverviewView(p: ViewProps) {
   return (
     <div class="overview">
       <div class="stack">
+        <TrainingLoop run={p.run} />
         <JobSummary run={p.run} />
         <ResourceUse run={p.run} verdicts={verdicts.data} />
         <IntensiveOperations run={p.run} />

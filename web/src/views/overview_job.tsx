@@ -6,7 +6,7 @@ import { Empty } from "../components/empty";
 import { percentages } from "../components/plots/arcs";
 import { Pie, type Part } from "../components/plots/pie";
 import type { Column } from "../components/table";
-import { clock, general, money, percent, timestamp, value } from "../format";
+import { clock, general, joules, money, percent, timestamp, value } from "../format";
 import { PHASES } from "../palette";
 import type { Phase, PhaseName, RunInfo } from "../types";
 
@@ -87,6 +87,9 @@ export function jobDetails(run: RunInfo): Detail[] {
     rows.splice(8, 0, { term: "Interruption", text: value(run.interruption_s, "s") });
     rows.push({ term: "Interruption (%)", text: pct["Interruption"] ?? "-" });
   }
+  const job = run.gpu?.job;
+  if (job !== undefined && job.util_pct !== null) rows.push({ term: "GPU in use, whole job", text: percent(job.util_pct) });
+  if (job !== undefined && job.energy_j !== null) rows.push({ term: "GPU energy, whole job", text: joules(job.energy_j) });
   if (run.cost !== null) rows.push({ term: run.live ? "Cost so far" : "Cost", text: priceText(run) });
   return rows;
 }
@@ -194,7 +197,7 @@ function Progress(p: { run: RunInfo }) {
 
 export function JobSummary(p: { run: RunInfo }) {
   return (
-    <Card title="Training job summary" class="job-summary">
+    <Card title="Training job summary" hint="the whole job, from its start to its end" class="job-summary">
       <div class="job-top">
         <PhasePie run={p.run} />
         <JobDetails run={p.run} />

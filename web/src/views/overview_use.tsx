@@ -79,7 +79,7 @@ export function ResourceUse(p: { run: RunInfo; verdicts: readonly Verdict[] | nu
   const load = useLoad(run, (signal) => api.stats(run, {}, signal), version.value);
   const [all, setAll] = useState(false);
   return (
-    <Card title="Resource utilization summary" hint="over the whole run">
+    <Card title="Resource utilization summary" hint="over the whole job">
       <Loaded load={load} what="the statistics">
         {(stats) => {
           const nodes = [...new Set(stats.map((s) => s.node))];

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// steps.tsx - the Steps view: how long steps took on each rank, which stood out, what they were spent
-// on, and which rank the others waited for.
+// steps.tsx - the Steps view: how long iterations took on each rank, what they were spent on by each
+// clock, which stood out, and which rank the others waited for.
 import { api } from "../api";
 import { PartLegend, partsOf, StackedBars } from "../charts/bars";
 import { Card, Choice, Field } from "../components/basics";
 import { ChartFrame } from "../components/chart_frame";
 import { Empty, Loaded } from "../components/empty";
-import { type Column, DataTable } from "../components/table";
+import { type Column, DataTable, secondsColumn } from "../components/table";
 import { useWidth } from "../components/width";
 import { count, rankText, value } from "../format";
 import { version } from "../live";
 import { type Load, useLoad } from "../load";
 import { node, params, setParam } from "../state";
-import type { Histograms, Step, Steps } from "../types";
+import type { Histograms, Step, StepRank, Steps } from "../types";
 import type { ViewProps } from "../views";
+import { partTitle } from "../words";
 import { BreakdownCard } from "./steps_breakdown";
+import { ClockBars, hostText } from "./steps_clocks";
 import { StepDurations } from "./steps_durations";
-import { linesOf, outliersOf, rankKey, stragglesOf } from "./steps_model";
-import { OutlierTable, PartShares, RANK_COLUMNS, Stragglers } from "./steps_tables";
+import { asIteration, linesOf, markOf, outliersOf, rankKey, stragglesOf } from "./steps_model";
+import { OutlierTable, RANK_COLUMNS, RankNotes, Stragglers, SyncPlaces } from "./steps_tables";
 import "./steps.css";
 
 const LASTS = ["100", "500", "2000"] as const;
@@ -34,31 +36,29 @@ function NoSteps() {
 
 const stepColumns = (parts: readonly string[]): Column<Step>[] => [
   { id: "step", title: "Step", numeric: true, cell: (s) => s.step, sort: (s) => s.step },
-  { id: "duration", title: "Duration", numeric: true, cell: (s) => value(s.duration_s, "s"), sort: (s) => s.duration_s },
-  ...parts.map((part) => ({
-    id: part,
-    title: part,
-    numeric: true,
-    cell: (s: Step) => value(s.events[part], "s"),
-    sort: (s: Step) => s.events[part] ?? null,
-  })),
+  secondsColumn("iteration", "Iteration", (s) => s.iteration_s),
+  ...parts.map((part) => secondsColumn<Step>(part, partTitle(part), (s) => s.events[part] ?? null)),
+  { id: "note", title: "Note", cell: (s) => markOf(s) ?? "", sort: (s) => markOf(s) },
 ];
 
-/** The last steps of one rank, stacked by part. */
-function LastSteps(p: { steps: readonly Step[]; mode: string }) {
+/** The last iterations of one rank, stacked by part: the host's clock, which every step has. */
+function LastSteps(p: { steps: readonly Step[]; ranks: readonly StepRank[]; mode: string }) {
   const [box, wide] = useWidth();
   const lines = linesOf(p.steps.filter((s) => s.mode === p.mode));
   const wanted = params.value["of"] ?? "";
   const line = lines.find((l) => l.key === wanted) ?? lines[0];
   const n = BARS.find((b) => b === params.value["last"]) ?? "30";
   if (line === undefined) return null;
-  const shown = line.steps.slice(-Number(n));
+  const shown = line.steps.slice(-Number(n)).map(asIteration);
   const parts = partsOf(shown);
+  const rank = p.ranks.find((r) => rankKey(r) === line.key);
+  const clock = rank === undefined ? "host time" : hostText(rank);
   const total = shown.reduce((sum, s) => sum + s.duration_s, 0);
   return (
     <ChartFrame
-      title={`Parts of the last ${shown.length} steps`}
-      summary={`The last ${shown.length} ${p.mode} steps of ${rankText(line.rank)} took ${value(total, "s")} together.`}
+      title={`The last ${shown.length} iterations by part, ${clock}`}
+      class="steps-gap"
+      summary={`The last ${shown.length} ${p.mode} iterations of ${rankText(line.rank)} took ${value(total, "s")} together.`}
       table={() => ({ columns: stepColumns(parts), rows: shown })}
       actions={
         <>
@@ -98,10 +98,16 @@ function Shown(p: { data: Steps; histograms: Load<Histograms>; last: string }) {
   return (
     <>
       <Card title="Steps of each rank">
-        <DataTable caption="Duration of steps by rank and mode" columns={RANK_COLUMNS} rows={ranks} rowKey={(r) => `${rankKey(r)} ${r.pid} ${r.session}`} />
+        <DataTable caption="Iterations by rank and mode" columns={RANK_COLUMNS} rows={ranks} rowKey={(r) => `${rankKey(r)} ${r.pid} ${r.session}`} />
+        <RankNotes ranks={ranks} />
+      </Card>
+      <Card title="What an iteration is spent on">
+        <ClockBars ranks={ranks} losses={p.data.losses ?? []} title="Shares of the iteration" />
+        <SyncPlaces ranks={ranks} />
+        <LastSteps steps={steps} ranks={ranks} mode={mode} />
       </Card>
       <Card
-        title="Durations"
+        title="Iterations"
         actions={
           <>
             {modes.length > 1 && (
@@ -121,10 +127,6 @@ function Shown(p: { data: Steps; histograms: Load<Histograms>; last: string }) {
         <Loaded load={p.histograms} what="the outliers">
           {() => <OutlierTable outliers={outliers} />}
         </Loaded>
-      </Card>
-      <Card title="What steps are spent on">
-        <LastSteps steps={steps} mode={mode} />
-        <PartShares ranks={ranks} losses={p.data.losses ?? []} />
       </Card>
       {straggles.length > 0 && <Stragglers straggles={straggles} />}
     </>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// steps_durations.tsx - how long each step took, a line for each rank, outliers marked; an outlier
-// opens the Timeline at its step.
+// steps_durations.tsx - how long each iteration took, a line for each rank. Outliers are marked and open
+// the Timeline at their step; steps that no statistics count are drawn in grey, with a mark of their own.
 import { useState } from "preact/hooks";
 
 import { valueTicks } from "../charts/bars";
@@ -12,18 +12,20 @@ import { count, dateTime, rankText, value } from "../format";
 import { seriesColor } from "../palette";
 import { showInTimeline } from "../timeline/links";
 import type { Step } from "../types";
-import { type Line, linesOf, type Outlier, rankKey, usualTop } from "./steps_model";
+import { type Iteration, iterationsOf, type Line, linesOf, type Mark, markOf, type Outlier, rankKey, usualTop } from "./steps_model";
 
 const [LEFT, RIGHT, TOP, BOTTOM, HEIGHT] = [64, 12, 14, 34, 240];
 const MOST_MARKS = 60; /* that the Tab key stops at */
+const MOST_UNCOUNTED = 150; /* with a mark of their own; more are a grey line */
 
-const COLUMNS: readonly Column<Step>[] = [
+const COLUMNS: readonly Column<Iteration>[] = [
   { id: "rank", title: "Rank", cell: (s) => rankText(s.rank), sort: (s) => s.rank },
   { id: "node", title: "Node", cell: (s) => s.node, sort: (s) => s.node },
   { id: "mode", title: "Mode", cell: (s) => s.mode, sort: (s) => s.mode },
   { id: "step", title: "Step", numeric: true, cell: (s) => s.step, sort: (s) => s.step },
   { id: "start", title: "Start", cell: (s) => dateTime(s.start_ns), sort: (s) => s.start_ns },
-  { id: "duration", title: "Duration", numeric: true, cell: (s) => value(s.duration_s, "s"), sort: (s) => s.duration_s },
+  { id: "iteration", title: "Iteration", numeric: true, cell: (s) => value(s.iteration_s, "s"), sort: (s) => s.iteration_s },
+  { id: "note", title: "Note", cell: (s) => markOf(s) ?? "", sort: (s) => markOf(s) },
 ];
 
 type Scale = "usual" | "all";
@@ -78,12 +80,12 @@ function Axes(p: { frame: Frame }) {
   );
 }
 
-function Mark(p: { frame: Frame; outlier: Outlier; stops: boolean }) {
+function OutlierMark(p: { frame: Frame; outlier: Outlier; stops: boolean }) {
   const { frame, outlier: o } = p;
-  const off = o.duration_s > frame.top;
-  const [x, y] = [frame.x(o.step), frame.y(o.duration_s)];
-  const open = (): void => showInTimeline(o.start_ns, o.duration_s);
-  const label = `Step ${o.step} of ${rankText(o.rank)} took ${value(o.duration_s, "s")}: show it in the timeline`;
+  const off = o.iteration_s > frame.top;
+  const [x, y] = [frame.x(o.step), frame.y(o.iteration_s)];
+  const open = (): void => showInTimeline(o.start_ns, o.iteration_s);
+  const label = `Iteration ${o.step} of ${rankText(o.rank)} took ${value(o.iteration_s, "s")}: show it in the timeline`;
   const shape = off ? `M${x} ${y - 8}l6 9h-12z` : `M${x} ${y - 5}l5 5l-5 5l-5 -5z`;
   return (
     <path
@@ -103,63 +105,106 @@ function Mark(p: { frame: Frame; outlier: Outlier; stops: boolean }) {
   );
 }
 
+/** The shape of a step that is drawn but not counted; above the scale it points up. */
+const MARKS: Readonly<Record<Mark, (x: number, y: number) => string>> = {
+  "warm-up": (x, y) => `M${x - 3.5} ${y}a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0z`,
+  "slowed by a detail window": (x, y) => `M${x - 3} ${y - 3}h6v6h-6z`,
+};
+
+function Uncounted(p: { frame: Frame; step: Iteration; mark: Mark }) {
+  const [x, y] = [p.frame.x(p.step.step), p.frame.y(p.step.iteration_s)];
+  const shape = p.step.iteration_s > p.frame.top ? `M${x} ${y - 7}l4 7h-8z` : MARKS[p.mark](x, y);
+  return (
+    <path class="steps-uncounted" d={shape} data-step={p.step.step} data-mark={p.mark}>
+      <title>{`Step ${p.step.step} of ${rankText(p.step.rank)}: ${value(p.step.iteration_s, "s")}, ${p.mark}`}</title>
+    </path>
+  );
+}
+
+/** The line of a rank: pieces of steps that count in its colour, the rest and what leads to it in grey. */
+function pathsOf(steps: readonly Iteration[], frame: Frame): { counted: string; rest: string } {
+  const paths = { counted: "", rest: "" };
+  const at = (s: Iteration): string => `${frame.x(s.step).toFixed(1)} ${frame.y(s.iteration_s).toFixed(1)}`;
+  let last: "counted" | "rest" | null = null;
+  steps.forEach((s, i) => {
+    const before = steps[i - 1];
+    if (before === undefined) return;
+    const which = markOf(s) === null && markOf(before) === null ? "counted" : "rest";
+    paths[which] += `${which === last ? "" : `M${at(before)}`}L${at(s)}`;
+    last = which;
+  });
+  return paths;
+}
+
 function Drawn(p: { lines: readonly Line[]; outliers: readonly Outlier[]; top: number; wide: number; label: string }) {
-  const steps = p.lines.flatMap((l) => l.steps);
-  const frame = frameOf(steps, p.top, p.wide);
+  const lines = p.lines.map((l) => ({ ...l, steps: iterationsOf(l.steps) }));
+  const frame = frameOf(lines.flatMap((l) => l.steps), p.top, p.wide);
+  const few = lines.flatMap((l) => l.steps.filter((s) => markOf(s) !== null)).length <= MOST_UNCOUNTED;
   const shown = p.outliers.filter((o) => o.step >= frame.first && o.step <= frame.last);
-  const path = (line: Line): string =>
-    line.steps.map((s, i) => `${i === 0 ? "M" : "L"}${frame.x(s.step).toFixed(1)} ${frame.y(s.duration_s).toFixed(1)}`).join("");
   return (
     <svg class="bars-chart" width={p.wide} height={HEIGHT} role="group" aria-label={p.label}>
       <Axes frame={frame} />
-      {p.lines.map((line, i) => (
-        <path key={line.key} class="steps-line" d={path(line)} stroke={seriesColor(i)} stroke-dasharray={i >= 8 ? "4 3" : undefined} />
-      ))}
-      {p.lines.map((line, i) =>
-        line.steps.length > 40
-          ? null
-          : line.steps.map((s) => <circle key={s.step} cx={frame.x(s.step)} cy={frame.y(s.duration_s)} r="2.5" fill={seriesColor(i)} />),
+      {lines.map((line, i) => {
+        const { counted, rest } = pathsOf(line.steps, frame);
+        return (
+          <g key={line.key}>
+            <path class="steps-line rest" d={rest} />
+            <path class="steps-line" d={counted} stroke={seriesColor(i)} stroke-dasharray={i >= 8 ? "4 3" : undefined} />
+          </g>
+        );
+      })}
+      {lines.map((line, i) =>
+        line.steps.map((s) => {
+          const mark = markOf(s);
+          if (mark !== null && !few) return null;
+          if (mark !== null) return <Uncounted key={s.step} frame={frame} step={s} mark={mark} />;
+          return line.steps.length > 40 ? null : <circle key={s.step} cx={frame.x(s.step)} cy={frame.y(s.iteration_s)} r="2.5" fill={seriesColor(i)} />;
+        }),
       )}
       {shown.map((o, i) => (
-        <Mark key={`${rankKey(o)} ${o.step}`} frame={frame} outlier={o} stops={i < MOST_MARKS} />
+        <OutlierMark key={`${rankKey(o)} ${o.step}`} frame={frame} outlier={o} stops={i < MOST_MARKS} />
       ))}
     </svg>
   );
 }
 
 function summaryOf(lines: readonly Line[], outliers: readonly Outlier[]): string {
-  const steps = lines.flatMap((l) => l.steps);
-  const longest = steps.reduce<Step | null>((a, s) => (a === null || s.duration_s > a.duration_s ? s : a), null);
-  if (longest === null) return "No steps.";
+  const steps = iterationsOf(lines.flatMap((l) => l.steps));
+  const longest = steps.reduce<Iteration | null>((a, s) => (a === null || s.iteration_s > a.iteration_s ? s : a), null);
+  if (longest === null) return "No iterations.";
+  const mark = markOf(longest);
+  const marked = steps.filter((s) => markOf(s) !== null).length;
   return (
-    `${count(steps.length)} steps of ${count(lines.length)} ranks. The longest is step ${longest.step} of ` +
-    `${rankText(longest.rank)} with ${value(longest.duration_s, "s")}; ${count(outliers.length)} are outliers.`
+    `${count(steps.length)} iterations of ${count(lines.length)} ranks. The longest is step ${longest.step} of ` +
+    `${rankText(longest.rank)} with ${value(longest.iteration_s, "s")}${mark === null ? "" : `, ${mark}`}; ${count(outliers.length)} are outliers, ` +
+    `${count(marked)} are warm-up or slowed by a detail window.`
   );
 }
 
 export function StepDurations(p: { steps: readonly Step[]; outliers: readonly Outlier[]; mode: string }) {
   const [scale, setScale] = useState<Scale>("usual");
   const [box, wide] = useWidth();
-  const steps = p.steps.filter((s) => s.mode === p.mode);
+  const steps = iterationsOf(p.steps.filter((s) => s.mode === p.mode));
+  const marks = new Set(steps.map(markOf));
   const outliers = p.outliers.filter((o) => o.mode === p.mode);
   const lines = linesOf(steps);
   const keys = new Set(outliers.map((o) => `${rankKey(o)} ${o.step}`));
-  const longest = steps.reduce((a, s) => Math.max(a, s.duration_s), 1e-9);
+  const longest = steps.reduce((a, s) => Math.max(a, s.iteration_s), 1e-9);
   const usual = usualTop(steps, keys);
   const summary = summaryOf(lines, outliers);
   return (
     <ChartFrame
-      title="Step duration over the step's number"
+      title="Iteration over the step's number"
       summary={summary}
       table={() => ({ columns: COLUMNS, rows: steps })}
       actions={
         longest > usual * 1.01 && (
           <Choice
-            label="Scale of the durations"
+            label="Scale of the iterations"
             value={scale}
             onChange={setScale}
             options={[
-              { value: "usual", text: "Usual steps" },
+              { value: "usual", text: "Usual" },
               { value: "all", text: "All" },
             ]}
           />
@@ -167,6 +212,16 @@ export function StepDurations(p: { steps: readonly Step[]; outliers: readonly Ou
       }
       legend={
         <Legend items={lines.map((l, i) => ({ key: l.key, color: seriesColor(i), text: `${rankText(l.rank)} on ${l.node}` }))}>
+          {(Object.keys(MARKS) as Mark[])
+            .filter((m) => marks.has(m))
+            .map((m) => (
+              <li key={m} class="steps-key">
+                <svg width="12" height="12" aria-hidden="true">
+                  <path class="steps-uncounted" d={MARKS[m](6, 6)} />
+                </svg>
+                {m}
+              </li>
+            ))}
           {outliers.length > 0 && (
             <li class="steps-key">
               <svg width="12" height="12" aria-hidden="true">

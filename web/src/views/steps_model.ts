@@ -33,28 +33,47 @@ export interface Outlier {
   mode: string;
   step: number;
   duration_s: number;
+  iteration_s: number;
   start_ns: number;
-  /** How many times the median of its rank it took; null where that is not known. */
+  /** How many times the median iteration of its rank it took; null where that is not known. */
   times: number | null;
 }
 
 /** All outliers of the run, the worst first. */
 export function outliersOf(h: Histograms, ranks: readonly StepRank[]): Outlier[] {
-  const median = new Map(ranks.map((r) => [rankKey(r), r.p50_s]));
+  const median = new Map(ranks.map((r) => [rankKey(r), r.iteration_s.p50]));
   const all = h.steps.flatMap((s) =>
     s.outliers.map((o) => {
       const p50 = median.get(rankKey(s)) ?? null;
-      return { node: s.node, rank: s.rank, mode: s.mode, ...o, times: p50 ? o.duration_s / p50 : null };
+      return { node: s.node, rank: s.rank, mode: s.mode, ...o, times: p50 ? o.iteration_s / p50 : null };
     }),
   );
-  return all.sort((a, b) => b.duration_s - a.duration_s);
+  return all.sort((a, b) => b.iteration_s - a.iteration_s);
 }
 
-/** The longest duration that is no outlier: a scale on which the usual steps can be told apart. */
-export function usualTop(steps: readonly Step[], outliers: ReadonlySet<string>): number {
-  const usual = steps.filter((s) => !outliers.has(`${rankKey(s)} ${s.step}`)).map((s) => s.duration_s);
+/** Why a step is left out of the statistics; null: it counts. */
+export type Mark = "warm-up" | "slowed by a detail window";
+
+export function markOf(s: Pick<Step, "warmup" | "disturbed">): Mark | null {
+  return s.disturbed ? "slowed by a detail window" : s.warmup ? "warm-up" : null;
+}
+
+/** Steps that have an iteration: the last one of a rank has none. */
+export type Iteration = Step & { iteration_s: number };
+export const iterationsOf = (steps: readonly Step[]): Iteration[] =>
+  steps.filter((s): s is Iteration => s.iteration_s !== null);
+
+/** A step with what follows it up to the next: its parts and "between" make up the iteration. */
+export function asIteration(s: Step): Step {
+  if (s.iteration_s === null) return s;
+  return { ...s, duration_s: s.iteration_s, events: { ...s.events, between: s.between_s } };
+}
+
+/** The longest iteration that is no outlier and counts: a scale on which the usual ones can be told apart. */
+export function usualTop(steps: readonly Iteration[], outliers: ReadonlySet<string>): number {
+  const usual = steps.filter((s) => markOf(s) === null && !outliers.has(`${rankKey(s)} ${s.step}`)).map((s) => s.iteration_s);
   const top = usual.reduce((a, b) => Math.max(a, b), 0);
-  return top > 0 ? top * 1.15 : steps.reduce((a, s) => Math.max(a, s.duration_s), 1e-9);
+  return top > 0 ? top * 1.15 : steps.reduce((a, s) => Math.max(a, s.iteration_s), 1e-9);
 }
 
 export interface Straggle {
@@ -154,8 +173,12 @@ export function asStep(s: BreakdownStep): Step {
     step: s.step,
     start_ns: s.start_ns,
     duration_s: s.total_us / 1e6,
+    between_s: null,
+    iteration_s: null,
     samples: null,
     cut: false,
+    warmup: false,
+    disturbed: false,
     events,
   };
 }

@@ -1,56 +1,117 @@
 // SPDX-License-Identifier: Apache-2.0
-// steps_tables.tsx - the numbers of each rank, the shares of its parts, the outliers, the stragglers.
-import { PartLegend } from "../charts/bars";
+// steps_tables.tsx - the numbers of each rank, the places where it waits, the outliers, the stragglers.
 import { Bar, Button, Card } from "../components/basics";
-import { ChartFrame } from "../components/chart_frame";
-import { percentages } from "../components/plots/arcs";
 import { type Column, DataTable, secondsColumn } from "../components/table";
-import { count, dateTime, fixed, percent, rankText, samplesPerSecond, share, value } from "../format";
-import { eventColor } from "../palette";
+import { count, dateTime, fixed, rankText, samplesPerSecond, share, value } from "../format";
 import { showInTimeline } from "../timeline/links";
-import type { Loss, StepRank } from "../types";
-import { partTitle } from "../words";
+import type { StepRank, SyncPlace } from "../types";
+import { plural } from "../words";
 import { type Outlier, rankKey, type Straggle, type Straggler, stragglersOf } from "./steps_model";
 
 /** A column of buttons that show the row's step in the timeline. */
-function whereColumn<T extends { step: number; start_ns: number; duration_s: number }>(): Column<T> {
+function whereColumn<T extends { step: number; start_ns: number; duration_s: number; iteration_s?: number }>(): Column<T> {
   return {
     id: "open",
     title: "Where",
     cell: (s) => (
-      <Button kind="quiet" label={`Show step ${s.step} in the timeline`} onClick={() => showInTimeline(s.start_ns, s.duration_s)}>
+      <Button kind="quiet" label={`Show step ${s.step} in the timeline`} onClick={() => showInTimeline(s.start_ns, s.iteration_s ?? s.duration_s)}>
         Timeline
       </Button>
     ),
   };
 }
 
+const rateColumn = (id: string, title: string, of: (r: StepRank) => number | null, hint: string): Column<StepRank> => ({
+  id,
+  title,
+  numeric: true,
+  cell: (r) => samplesPerSecond(of(r)),
+  sort: of,
+  hint,
+});
+
 export const RANK_COLUMNS: readonly Column<StepRank>[] = [
   { id: "rank", title: "Rank", cell: (r) => rankText(r.rank), sort: (r) => r.rank },
   { id: "node", title: "Node", cell: (r) => r.node, sort: (r) => r.node },
   { id: "mode", title: "Mode", cell: (r) => r.mode, sort: (r) => r.mode },
   { id: "count", title: "Steps", numeric: true, cell: (r) => count(r.count), sort: (r) => r.count },
-  secondsColumn("mean", "Mean", (r) => r.mean_s),
-  secondsColumn("p50", "p50", (r) => r.p50_s),
-  secondsColumn("p95", "p95", (r) => r.p95_s),
-  secondsColumn("p99", "p99", (r) => r.p99_s),
-  secondsColumn("max", "Max", (r) => r.max_s),
-  secondsColumn("stddev", "Std. dev.", (r) => r.stddev_s),
-  {
-    id: "samples",
-    title: "Samples/s",
-    numeric: true,
-    cell: (r) => samplesPerSecond(r.samples_per_s),
-    sort: (r) => r.samples_per_s,
-  },
+  { ...secondsColumn<StepRank>("mean", "Iteration", (r) => r.iteration_s.mean), hint: "mean time from the begin of a step to the begin of the next" },
+  secondsColumn("p50", "p50", (r) => r.iteration_s.p50),
+  secondsColumn("p95", "p95", (r) => r.iteration_s.p95),
+  secondsColumn("p99", "p99", (r) => r.iteration_s.p99),
+  secondsColumn("max", "Max", (r) => r.iteration_s.max),
+  secondsColumn("stddev", "Std. dev.", (r) => r.iteration_s.stddev),
+  rateColumn("steady", "Samples/s, steady", (r) => r.throughput.steady, "without warm-up, evaluation, checkpoints and detail windows"),
+  rateColumn("overall", "Overall", (r) => r.throughput.overall, "samples/s from the begin of the first step to the end of the last, everything included"),
   { id: "outliers", title: "Outliers", numeric: true, cell: (r) => count(r.outliers.length), sort: (r) => r.outliers.length },
 ];
+
+/** Whether warm-up and detail windows are left out of a rank's numbers. They are not where nothing else is left. */
+export const leavesOut = (r: StepRank): boolean => r.warmup_steps + r.disturbed_steps < r.count;
+
+/** "1 warm-up step and 7 steps slowed by a detail window"; "" where every step counts. */
+export function leftOut(ranks: readonly StepRank[]): string {
+  const sum = (of: (r: StepRank) => number): number => ranks.filter(leavesOut).reduce((n, r) => n + of(r), 0);
+  const [warmup, disturbed] = [sum((r) => r.warmup_steps), sum((r) => r.disturbed_steps)];
+  return [
+    ...(warmup > 0 ? [plural(warmup, "warm-up step")] : []),
+    ...(disturbed > 0 ? [`${plural(disturbed, "step")} slowed by a detail window`] : []),
+  ].join(" and ");
+}
+
+export function RankNotes(p: { ranks: readonly StepRank[] }) {
+  const out = leftOut(p.ranks);
+  const all = p.ranks.filter((r) => !leavesOut(r));
+  return (
+    <p class="quiet steps-note">
+      An iteration lasts from the begin of a step to the begin of the next. Samples/s are samples over wall time of the loop.
+      {out !== "" && ` Left out of all but “Overall”: ${out}.`}
+      {all.map((r) => ` Every ${r.mode} step of ${rankText(r.rank)} is warm-up or slowed by a detail window, so all of them count.`)}
+    </p>
+  );
+}
+
+type Place = SyncPlace & { rank: number | null; node: string };
+
+const PLACE_COLUMNS: readonly Column<Place>[] = [
+  { id: "where", title: "Place", cell: (s) => <code>{s.where}</code>, sort: (s) => s.where },
+  { id: "call", title: "Call", cell: (s) => (s.call === "" ? "-" : <code>{s.call}</code>), sort: (s) => s.call },
+  { id: "rank", title: "Rank", cell: (s) => rankText(s.rank), sort: (s) => s.rank },
+  { id: "count", title: "Waits", numeric: true, cell: (s) => count(s.count), sort: (s) => s.count },
+  secondsColumn("seconds", "Time", (s) => s.seconds),
+  secondsColumn("each", "Each", (s) => (s.count > 0 ? s.seconds / s.count : null)),
+];
+
+/** Places of all ranks; those of a process stand in each of its modes. */
+export function placesOf(ranks: readonly StepRank[]): Place[] {
+  const first = ranks.filter((r, i) => ranks.findIndex((x) => x.node === r.node && x.pid === r.pid && x.session === r.session) === i);
+  return first.flatMap((r) => r.sync.map((s) => ({ ...s, rank: r.rank, node: r.node })));
+}
+
+export function SyncPlaces(p: { ranks: readonly StepRank[] }) {
+  const places = placesOf(p.ranks);
+  if (places.length === 0) return null;
+  return (
+    <>
+      <h3 class="steps-h">Waits for the GPU, by place</h3>
+      <p class="quiet steps-note">The host waits here until the GPU has done all work so far, and launches nothing meanwhile.</p>
+      <DataTable
+        caption="Places that wait for the GPU"
+        columns={PLACE_COLUMNS}
+        rows={places}
+        rowKey={(s) => `${s.node} ${s.rank} ${s.where} ${s.call}`}
+        start={{ id: "seconds", down: true }}
+        limit={10}
+      />
+    </>
+  );
+}
 
 const OUTLIER_COLUMNS: readonly Column<Outlier>[] = [
   { id: "step", title: "Step", numeric: true, cell: (o) => o.step, sort: (o) => o.step },
   { id: "rank", title: "Rank", cell: (o) => rankText(o.rank), sort: (o) => o.rank },
   { id: "mode", title: "Mode", cell: (o) => o.mode, sort: (o) => o.mode },
-  secondsColumn("duration", "Duration", (o) => o.duration_s),
+  secondsColumn("iteration", "Iteration", (o) => o.iteration_s),
   {
     id: "times",
     title: "Times the median",
@@ -63,106 +124,16 @@ const OUTLIER_COLUMNS: readonly Column<Outlier>[] = [
 ];
 
 export function OutlierTable(p: { outliers: readonly Outlier[] }) {
-  if (p.outliers.length === 0) return <p class="quiet">No step took much longer than the others of its rank.</p>;
+  if (p.outliers.length === 0) return <p class="quiet">No iteration took much longer than the others of its rank.</p>;
   return (
     <DataTable
-      caption="Steps that took much longer than the others of their rank"
+      caption="Iterations that took much longer than the others of their rank"
       columns={OUTLIER_COLUMNS}
       rows={p.outliers}
       rowKey={(o) => `${rankKey(o)} ${o.step}`}
-      start={{ id: "duration", down: true }}
+      start={{ id: "iteration", down: true }}
       limit={10}
     />
-  );
-}
-
-interface PartShare {
-  rank: StepRank;
-  parts: { part: string; seconds: number; share: number; pct: number }[];
-  /** Parts that were not told. */
-  missing: string[];
-}
-
-export function partShares(r: StepRank): PartShare {
-  const known = Object.entries(r.events).filter((e): e is [string, number] => e[1] !== null);
-  const total = known.reduce((sum, [, s]) => sum + s, 0);
-  const pcts = percentages(known.map(([, s]) => s)) ?? [];
-  const parts = known
-    .map(([part, s], i) => ({ part, seconds: s, share: total > 0 ? s / total : 0, pct: pcts[i] ?? 0 }))
-    .filter((p) => p.seconds > 0);
-  const missing = Object.keys(r.events).filter((k) => r.events[k] === null);
-  return { rank: r, parts, missing };
-}
-
-interface ShareRow {
-  rank: StepRank;
-  part: string;
-  seconds: number;
-  pct: number;
-}
-
-const SHARE_COLUMNS: readonly Column<ShareRow>[] = [
-  { id: "rank", title: "Rank", cell: (s) => `${rankText(s.rank.rank)}, ${s.rank.mode}`, sort: (s) => s.rank.rank },
-  { id: "part", title: "Part", cell: (s) => s.part, sort: (s) => s.part },
-  secondsColumn("seconds", "Time", (s) => s.seconds),
-  { id: "share", title: "Share", numeric: true, cell: (s) => percent(s.pct), sort: (s) => s.pct },
-];
-
-function shareSummary(all: readonly PartShare[]): string {
-  return all
-    .map((s) => `${rankText(s.rank.rank)}, ${s.rank.mode}: ${s.parts.map((p) => `${p.part} ${percent(p.pct)}`).join(", ")}.`)
-    .join(" ");
-}
-
-/** One bar for each rank and mode, as wide as the card, a piece for each part. */
-export function PartShares(p: { ranks: readonly StepRank[]; losses: readonly Pick<Loss, "what" | "why">[] }) {
-  const all = p.ranks.map(partShares);
-  const parts = [...new Set(all.flatMap((s) => s.parts.map((x) => x.part)))];
-  const missing = [...new Set(all.flatMap((s) => s.missing))];
-  const rows = all.flatMap((s) => s.parts.map((x) => ({ rank: s.rank, ...x })));
-  const why = p.losses.find((l) => missing.includes(l.what))?.why;
-  return (
-    <ChartFrame
-      title="Shares of the parts, of all steps"
-      class="steps-gap"
-      summary={shareSummary(all)}
-      table={() => ({ columns: SHARE_COLUMNS, rows })}
-      legend={<PartLegend parts={parts} />}
-    >
-      <ul class="steps-shares">
-        {all.map((s) => (
-          <li key={rankKey(s.rank)}>
-            <span class="steps-share-name">
-              {rankText(s.rank.rank)}, {s.rank.mode}
-            </span>
-            <span class="steps-share-bar">
-              {s.parts.map((x) => (
-                <span
-                  key={x.part}
-                  data-part={x.part}
-                  data-share={x.share}
-                  title={`${partTitle(x.part)}: ${value(x.seconds, "s")}, ${percent(x.pct)}`}
-                  style={{ width: `${x.share * 100}%`, background: eventColor(x.part) }}
-                />
-              ))}
-            </span>
-            <span class="steps-share-text">
-              {[...s.parts]
-                .sort((a, b) => b.share - a.share)
-                .slice(0, 3)
-                .map((x) => `${partTitle(x.part)} ${percent(x.pct)}`.replaceAll(" ", "\u00a0"))
-                .join(" · ")}
-            </span>
-          </li>
-        ))}
-      </ul>
-      {missing.length > 0 && (
-        <p class="quiet">
-          Not measured: {missing.map(partTitle).join(", ")}
-          {why !== undefined ? ` (${why})` : ""}.
-        </p>
-      )}
-    </ChartFrame>
   );
 }
 

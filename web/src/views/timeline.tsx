@@ -4,19 +4,23 @@
 
 import { useEffect, useId, useMemo, useState } from "preact/hooks";
 
+import { api } from "../api";
 import { Button, Card } from "../components/basics";
 import { ChartFrame, type ChartTable } from "../components/chart_frame";
 import { Dialog } from "../components/dialog";
 import { Empty, ErrorBox, Loading } from "../components/empty";
 import type { Column } from "../components/table";
 import { count, duration, rankText, value } from "../format";
+import { version } from "../live";
+import { useLoad } from "../load";
 import { Minimap } from "../timeline/minimap";
-import { type Slice, slicesIn } from "../timeline/model";
+import { isTimed, type Slice, slicesIn } from "../timeline/model";
 import { Legend, RangePanel, Search, SlicePanel } from "../timeline/panels";
 import { KEYS_HELP } from "../timeline/pointer";
 import { offsetText } from "../timeline/range";
 import { Stage } from "../timeline/stage";
 import { Store } from "../timeline/store";
+import type { RunInfo } from "../types";
 import type { ViewProps } from "../views";
 import "../timeline/timeline.css";
 
@@ -110,12 +114,24 @@ function NothingMarked(p: { phases: boolean }) {
   );
 }
 
+/** Loads how many steps were timed on the GPU, where lanes of such phases are. */
+function useTimed(store: Store, run: RunInfo): void {
+  const any = store.lanes.value.some(isTimed);
+  const steps = useLoad(any ? run.run : null, (signal) => api.steps(run.run, { last: 1 }, signal), version.value);
+  useEffect(() => {
+    const ranks = [...(steps.data?.ranks ?? [])].sort((a, b) => (a.mode < b.mode ? -1 : 1)); // training last: it counts
+    const timed = ranks.filter((r) => r.gpu_timed_steps > 0);
+    store.timed.value = new Map(timed.map((r) => [`${r.node} ${r.pid}`, `${count(r.gpu_timed_steps)} of ${count(r.count)} steps`]));
+  }, [store, steps.data]);
+}
+
 export function TimelineView(p: ViewProps) {
   const store = useMemo(() => new Store(p.run), [p.run.run]);
   const [help, setHelp] = useState(false);
   const keysId = useId();
   useEffect(() => store.open(), [store]);
   useEffect(() => store.refresh(p.run), [store, p.run.data_version]);
+  useTimed(store, p.run);
   const whole = store.whole.value;
   const error = store.error.value;
   const bare = whole !== null && store.lanes.value.every((lane) => lane.kind === "phases");

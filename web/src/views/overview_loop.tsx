@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// overview_loop.tsx - the training loop after its warm-up: how fast it is, what its iterations are spent
+// on, and how much of the GPUs it uses. A number that is not known says why.
+import type { ComponentChildren } from "preact";
+
+import { api } from "../api";
+import { Bar, Card } from "../components/basics";
+import { type Column, DataTable } from "../components/table";
+import { bytes, count, fixed, joules, percent, rankText, samplesPerSecond, value } from "../format";
+import { version } from "../live";
+import { useLoad } from "../load";
+import type { GpuEfficiency, GpuUse, RunGpu, RunInfo, StepRank, Steps } from "../types";
+import { CLOCK_HOLDS, plural } from "../words";
+import { ClockBars } from "./steps_clocks";
+import { leavesOut } from "./steps_tables";
+
+/** Why a number of the object "gpu" is null. */
+export function whyNot(run: Pick<RunInfo, "losses">, key: string): string {
+  return run.losses.find((l) => l.what === `gpu.${key}`)?.why ?? "it was not recorded";
+}
+
+interface Tile {
+  term: string;
+  /** Null: not known, and `below` says why. */
+  text: string | null;
+  unit?: string;
+  below: string;
+}
+
+/** The training ranks: throughput is that of all, the iteration that of the rank with most steps. */
+export function loopOf(ranks: readonly StepRank[]): { best: StepRank | null; ranks: number; steady: number | null; overall: number | null } {
+  const mine = ranks.filter((r) => r.mode === "train");
+  const sum = (of: (r: StepRank) => number | null): number | null =>
+    mine.reduce<number | null>((t, r) => (t === null || of(r) === null ? null : t + (of(r) as number)), 0);
+  return {
+    best: mine.reduce<StepRank | null>((a, r) => (a === null || r.count > a.count ? r : a), null),
+    ranks: mine.length,
+    steady: sum((r) => r.throughput.steady),
+    overall: sum((r) => r.throughput.overall),
+  };
+}
+
+function iterationTile(best: StepRank | null): Tile {
+  const s = best?.iteration_s;
+  if (best === null || s === undefined || s.mean === null)
+    return { term: "Iteration", text: null, below: best === null ? "no training steps were seen" : "no iteration has ended yet" };
+  const left = leavesOut(best) ? best.warmup_steps + best.disturbed_steps : 0;
+  const out = left === 0 ? "" : `; ${plural(left, "step")} of warm-up${best.disturbed_steps > 0 ? " or detail windows" : ""} left out`;
+  return { term: "Iteration", text: value(s.mean, "s"), below: `p95 ${value(s.p95, "s")}${out}` };
+}
+
+function throughputTile(l: ReturnType<typeof loopOf>): Tile {
+  const term = "Throughput, steady";
+  if (l.steady === null) return { term, text: null, below: "batch sizes are not known" };
+  const all = l.ranks > 1 ? `, ${l.ranks} ranks together` : "";
+  return { term, text: samplesPerSecond(l.steady), unit: "samples/s", below: `${samplesPerSecond(l.overall)} overall${all}` };
+}
+
+function computeTile(run: RunInfo, g: RunGpu): Tile {
+  const each = g.gpus_used > 1 ? " a GPU" : "";
+  const term = `Compute${each}`;
+  if (g.tflops === null) return { term, text: null, below: whyNot(run, "tflops") };
+  const peak = g.mfu_pct === null ? whyNot(run, "mfu_pct") : `${percent(g.mfu_pct)} of the peak (${fixed(g.peak_tflops ?? 0, 0)}${g.peak_format === null ? "" : ` in ${g.peak_format}`})`;
+  return { term, text: fixed(g.tflops, 0), unit: "TFLOP/s", below: peak };
+}
+
+function energyTile(run: RunInfo, g: RunGpu): Tile {
+  const step = g.energy_per_step_j === null ? `a step: not known: ${whyNot(run, "energy_per_step_j")}` : `${joules(g.energy_per_step_j)} a step`;
+  if (g.energy_per_sample_j !== null) return { term: "GPU energy", text: joules(g.energy_per_sample_j), unit: "a sample", below: step };
+  const why = whyNot(run, "energy_per_sample_j");
+  if (g.energy_per_step_j === null) return { term: "GPU energy", text: null, below: why };
+  return { term: "GPU energy", text: joules(g.energy_per_step_j), unit: "a step", below: `a sample: not known: ${why}` };
+}
+
+function Tiles(p: { tiles: readonly Tile[] }) {
+  return (
+    <dl class="tiles">
+      {p.tiles.map((t) => (
+        <div key={t.term} class={t.text === null ? "unknown" : undefined}>
+          <dt>{t.term}</dt>
+          <dd class="tile-value tabular">
+            {t.text ?? "not known"}
+            {t.unit !== undefined && <span class="tile-unit"> {t.unit}</span>}
+          </dd>
+          <dd class="tile-below">{t.below}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+type Activity = "util_pct" | "sm_active_pct" | "tensor_active_pct" | "dram_active_pct";
+
+/** How busy the units of a GPU are, each of which says more than the one before. */
+const ACTIVITIES: readonly { key: Activity; title: string; says: string }[] = [
+  { key: "util_pct", title: "GPU in use", says: "some kernel ran" },
+  { key: "sm_active_pct", title: "SMs active", says: "share of the multiprocessors with work" },
+  { key: "tensor_active_pct", title: "Tensor cores active", says: "share of their cycles" },
+  { key: "dram_active_pct", title: "Memory bandwidth", says: "share of the GPU memory's bandwidth" },
+];
+
+function heldText(held: GpuUse["clock_held_pct"]): string {
+  const reasons = Object.entries(held ?? {}).filter(([, pct]) => pct >= 1);
+  if (held === null) return "";
+  if (reasons.length === 0) return ", not held down";
+  return `, held down by ${reasons.map(([key, pct]) => `${CLOCK_HOLDS[key] ?? key} ${fixed(pct, 0)} % of the time`).join(", ")}`;
+}
+
+/** The rows beside the activities. */
+function gpuFacts(run: RunInfo, g: RunGpu): { term: string; text: string }[] {
+  const each = g.gpus_used > 1 ? " a GPU" : "";
+  const known = (v: number | null, key: string, text: (v: number) => string): string => (v === null ? `not known: ${whyNot(run, key)}` : text(v));
+  const total = Math.max(...g.gpus.filter((x) => x.used).map((x) => x.memory_bytes ?? 0));
+  const reserved = g.reserved_memory_bytes === null ? "" : `, ${bytes(g.reserved_memory_bytes)} reserved`;
+  return [
+    { term: "Power", text: known(g.power_w, "power_w", (v) => `${value(v, "W")}${each}`) },
+    { term: "SM clock", text: known(g.clock_mhz, "clock_mhz", (v) => `${count(v)} MHz${heldText(g.clock_held_pct)}`) },
+    { term: "Peak memory", text: known(g.peak_memory_bytes, "peak_memory_bytes", (v) => `${bytes(v)} allocated${reserved}`) },
+    { term: "Memory in use", text: known(g.used_memory_bytes, "used_memory_bytes", (v) => `${bytes(v)}${total > 0 ? ` of ${bytes(total)}` : ""}, by all processes`) },
+  ];
+}
+
+/** Units without a number, one line for each reason. */
+function absences(run: RunInfo, g: RunGpu): string[] {
+  const by = new Map<string, string[]>();
+  for (const a of ACTIVITIES.filter((x) => g[x.key] === null)) by.set(whyNot(run, a.key), [...(by.get(whyNot(run, a.key)) ?? []), a.title]);
+  return [...by].map(([why, titles]) => `${titles.join(", ")}: not measured: ${why}`);
+}
+
+function GpuPart(p: { run: RunInfo; gpu: RunGpu }) {
+  const { run, gpu } = p;
+  return (
+    <div class="loop-gpu">
+      <div>
+        <h3>{gpu.gpus_used > 1 ? `GPU activity, mean of ${gpu.gpus_used} GPUs` : "GPU activity"}</h3>
+        <ul class="loop-activity">
+          {ACTIVITIES.map((a) => {
+            const v = gpu[a.key];
+            if (v === null) return null;
+            return (
+              <li key={a.key} data-key={a.key} title={a.says}>
+                <span>{a.title}</span>
+                <Bar share={v / 100} text={percent(v)} />
+              </li>
+            );
+          })}
+        </ul>
+        {absences(run, gpu).map((text) => (
+          <p key={text} class="quiet loop-why">
+            {text}.
+          </p>
+        ))}
+      </div>
+      <div>
+        <h3>Power, clock and memory</h3>
+        <dl class="facts loop-facts">
+          {gpuFacts(run, gpu).map((f) => (
+            <div key={f.term} class="fact">
+              <dt>{f.term}</dt>
+              <dd>{f.text}</dd>
+            </div>
+          ))}
+        </dl>
+      </div>
+    </div>
+  );
+}
+
+const use = (key: Activity, title: string): Column<GpuEfficiency> => ({
+  id: key,
+  title,
+  numeric: true,
+  cell: (g) => percent(g.loop[key]),
+  sort: (g) => g.loop[key],
+});
+
+const GPU_COLUMNS: readonly Column<GpuEfficiency>[] = [
+  { id: "node", title: "Node", cell: (g) => g.node, sort: (g) => g.node },
+  { id: "gpu", title: "GPU", cell: (g) => g.entity, sort: (g) => g.entity },
+  use("util_pct", "In use"),
+  use("sm_active_pct", "SMs"),
+  use("tensor_active_pct", "Tensor"),
+  use("dram_active_pct", "Bandwidth"),
+  { id: "power", title: "Power", numeric: true, cell: (g) => value(g.loop.power_w, "W"), sort: (g) => g.loop.power_w },
+  { id: "clock", title: "SM clock", numeric: true, cell: (g) => value(g.loop.clock_mhz, "MHz"), sort: (g) => g.loop.clock_mhz },
+  { id: "memory", title: "Memory", numeric: true, cell: (g) => value(g.loop.used_memory_bytes, "B"), sort: (g) => g.loop.used_memory_bytes },
+];
+
+/** "13.9 s after warm-up, 96 iterations" */
+function hintOf(run: RunInfo, g: RunGpu | null): ComponentChildren {
+  if (run.loop_start_ns === null) return "over the whole job: no training steps were seen";
+  if (g === null || g.window !== "loop") return `${value(run.loop_duration_s, "s")}`;
+  return `${value((g.end_ns - g.start_ns) / 1e9, "s")} after warm-up, ${plural(g.steps, "iteration")}`;
+}
+
+function NoGpus(p: { run: RunInfo }) {
+  return <p class="quiet">No GPU numbers: {p.run.losses.find((l) => l.what === "gpu")?.why ?? "no GPU was measured"}.</p>;
+}
+
+const NOTHING: Steps = { ranks: [], steps: [], losses: [] };
+
+export function TrainingLoop(p: { run: RunInfo }) {
+  const { run } = p;
+  const steps = useLoad(run.run, (signal) => api.steps(run.run, { last: 1 }, signal), version.value);
+  const looped = run.loop_start_ns !== null;
+  const gpu = run.gpu ?? null;
+  const used = gpu !== null && gpu.gpus_used > 0 ? gpu : null;
+  if (!looped && used === null) return null;
+  const data = steps.data ?? NOTHING;
+  const loop = loopOf(data.ranks);
+  const waiting = looped && steps.data === null;
+  const wait = (t: Tile): Tile => (waiting ? { ...t, text: "…", below: "loading" } : t);
+  const tiles = [
+    ...(looped ? [wait(iterationTile(loop.best)), wait(throughputTile(loop))] : []),
+    ...(used === null ? [] : [computeTile(run, used), energyTile(run, used)]),
+  ];
+  const onGpu = used !== null || run.nodes.some((n) => (n.gpus ?? 0) > 0);
+  const best = loop.best === null ? [] : [loop.best];
+  return (
+    <Card title={looped ? "Training loop" : "GPUs"} hint={hintOf(run, gpu)} class="loop">
+      <Tiles tiles={tiles} />
+      {looped && (
+        <div class={`loop-clocks${onGpu ? " two" : ""}`}>{best.length > 0 && <ClockBars short ranks={best} losses={data.losses} title={`What an iteration is spent on${loop.ranks > 1 ? `, ${rankText(loop.best!.rank)}` : ""}`} />}</div>
+      )}
+      {used !== null && <GpuPart run={run} gpu={used} />}
+      {used !== null && used.gpus_used > 1 && (
+        <DataTable caption="Each GPU in the training loop" columns={GPU_COLUMNS} rows={used.gpus.filter((g) => g.used)} rowKey={(g) => `${g.node} ${g.entity}`} limit={8} />
+      )}
+      {gpu !== null && used === null && <NoGpus run={run} />}
+    </Card>
+  );
+}
