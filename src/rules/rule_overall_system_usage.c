@@ -147,6 +147,16 @@ static const char *under_used(const struct judge *j)
                  : "under-used, consider a smaller machine";
 }
 
+/* A GPU may be busy and yet lose much of its time: waits, FP32 on its plain cores. */
+static const char *busy(const struct judge *j, const char *node)
+{
+    for (size_t k = 0; j->others && k < RULE_N; k++)
+        if (verdict_is_cause(&j->others[k]) && j->others[k].lost_share > 0 &&
+            j->others[k].severity > SEVERITY_INFO)
+            return arena_printf(j->arena, "busy, but see %s", rules[k]->name);
+    return is_low(j, node) ? "its GPUs are well used at times only" : "well used";
+}
+
 static void say_cpu_only(const struct judge *j, struct verdict *v, const char *node,
                          const struct hist *cpu)
 {
@@ -164,11 +174,11 @@ static void say(const struct judge *j, struct verdict *v, const char *node, cons
 {
     const double g95 = hist_quantile(gpu, 0.95), c95 = hist_quantile(cpu, 0.95);
     const double g50 = hist_quantile(gpu, 0.5);
-    const char *words = g95 < WELL && c95 < WELL         ? under_used(j)
-                        : g95 < WELL && c95 >= WELL      ? "likely a CPU bottleneck"
-                        : g95 < WELL                     ? "its GPUs are under-used"
-                        : g50 > WELL && !is_low(j, node) ? "well used"
-                                                         : "its GPUs are well used at times only";
+    const char *words = g95 < WELL && c95 < WELL    ? under_used(j)
+                        : g95 < WELL && c95 >= WELL ? "likely a CPU bottleneck"
+                        : g95 < WELL                ? "its GPUs are under-used"
+                        : g50 > WELL                ? busy(j, node)
+                                                    : "its GPUs are well used at times only";
     if (cpu->n)
         verdict_remark(v,
                        "%s: the 95th percentile of GPU is %.0f %%, of CPU %.0f %%, the median "
