@@ -147,12 +147,21 @@ static const char *under_used(const struct judge *j)
                  : "under-used, consider a smaller machine";
 }
 
-/* A GPU may be busy and yet lose much of its time: waits, FP32 on its plain cores. */
+static bool is_lost_on(const struct verdict *v, const char *node)
+{
+    for (size_t i = 0; v->state == RULE_ISSUE && i < v->n_findings; i++)
+        if (v->findings[i].n_explained_by == 0 && strcmp(v->findings[i].node, node) == 0)
+            return v->lost_share > 0 && v->severity > SEVERITY_INFO;
+    return false;
+}
+
+/* A GPU may be busy and yet lose much of its time: waits, FP32 on its plain cores. What says only
+ * that it is used little, or less than others, is left to the other sentences. */
 static const char *busy(const struct judge *j, const char *node)
 {
     for (size_t k = 0; j->others && k < RULE_N; k++)
-        if (verdict_is_cause(&j->others[k]) && j->others[k].lost_share > 0 &&
-            j->others[k].severity > SEVERITY_INFO)
+        if (k != RULE_low_gpu_utilization && k != RULE_batch_size && k != RULE_load_balancing &&
+            is_lost_on(&j->others[k], node))
             return arena_printf(j->arena, "busy, but see %s", rules[k]->name);
     return is_low(j, node) ? "its GPUs are well used at times only" : "well used";
 }

@@ -5,9 +5,9 @@
  * Work that is limited by memory (elementwise operations, embeddings) uses no tensor cores either,
  * and would not gain by them: with high DRAM activity nothing is found. */
 #include <math.h>
-#include <string.h>
 
 #include "base/mem.h"
+#include "query/gpu_peaks.h"
 #include "rules/enough.h"
 #include "rules/gpu_activity.h"
 #include "rules/judging.h"
@@ -29,15 +29,6 @@ static const double TENSOR_OF_SM = 0.1;
  * 495 TFLOP/s against FP32 67, a GPT in bf16 6.3 times as fast); if the whole becomes only 3 times
  * as fast, so much of its time is lost. */
 static const double LOST_SHARE = 1 - 1.0 / 3;
-
-/* Peaks of GPUs that record tensor activity, in TFLOP/s, dense; the first name that occurs. */
-static const struct {
-    const char *name;
-    double fp32, tf32;
-} peaks[] = {
-    {"H100 PCIe", 51, 378}, {"H100 NVL", 60, 418}, {"H200 NVL", 60, 418},
-    {"H100", 67, 495},      {"H200", 67, 495},     {"B200", 75, 1100},
-};
 
 struct tensor_state {
     struct per_gpu gpus;
@@ -64,16 +55,15 @@ static void tensor_free(void *state)
 
 /* ---- judging ---- */
 
-/* "TF32 has 495 TFLOP/s here, FP32 67: up to 7 times as fast" */
 static const char *factor_text(const struct judge *j, const char *gpu)
 {
-    for (size_t i = 0; gpu && i < COUNT_OF(peaks); i++)
-        if (strstr(gpu, peaks[i].name))
-            return arena_printf(j->arena,
-                                "TF32 peaks at %.0f TFLOP/s on this GPU, FP32 at %.0f, so matrix "
-                                "products may become up to %.0f times as fast",
-                                peaks[i].tf32, peaks[i].fp32, floor(peaks[i].tf32 / peaks[i].fp32));
-    return "matrix products may become several times as fast";
+    const struct gpu_peak *p = gpu ? gpu_peak_find(gpu) : NULL;
+    if (!p || p->tf32_tflops <= 0 || p->fp32_tflops <= 0)
+        return "matrix products may become several times as fast";
+    return arena_printf(j->arena,
+                        "TF32 peaks at %.0f TFLOP/s on this GPU, FP32 at %.0f, so matrix products "
+                        "may become up to %.0f times as fast",
+                        p->tf32_tflops, p->fp32_tflops, floor(p->tf32_tflops / p->fp32_tflops));
 }
 
 static void tensor_find(const struct judge *j, struct verdict *v, const struct judged_node *node,

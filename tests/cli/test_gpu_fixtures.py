@@ -236,6 +236,21 @@ def test_gpu_times_are_those_of_the_programs_own_events(fixture):
         assert 100 * (shown_ms - true[phase]) / sum(true.values()) == pytest.approx(0, abs=2)
 
 
+@each(lambda truth: truth.get("tflops") and truth["program"] != "tiny")
+def test_the_share_of_peak_is_that_of_the_operations_that_the_program_counts(fixture):
+    shown, truth = fixture.json("show")["gpu"], fixture.truth
+    # Checkpoints and evaluation are in the loop, compilation is warm-up.
+    outside = (truth.get("outside_s") or {}).keys() - {"compile"}
+    true = truth["tflops_loop" if outside else "tflops"]
+    assert shown["peak_tflops"] == 989
+    assert shown["mfu_pct"] == pytest.approx(100 * true / 989, abs=5)
+
+
+@each(lambda truth: not truth.get("tflops") or truth["program"] == "tiny")
+def test_without_tensor_cores_there_is_no_share_of_peak(fixture):
+    assert fixture.json("show")["gpu"]["mfu_pct"] is None
+
+
 @each(is_torch)
 def test_peak_memory_is_that_of_the_allocator(fixture):
     assert fixture.json("show")["gpu"]["peak_memory_bytes"] == fixture.truth["peak_bytes"]
