@@ -94,7 +94,7 @@ def test_metrics_and_losses_come_along(run_fp, two, merged):
         asked = [json.loads(run_fp("query", r, *words, "--json").stdout) for r in (RUN, run)]
         assert asked[0] == asked[1]
     lost = [json.loads(run_fp("show", r, "--json").stdout)["losses"] for r in (RUN, run)]
-    assert all(x in lost[1] for x in lost[0])
+    assert all(x in lost[1] for x in lost[0] if x["node"])  # others say why a number is null
     assert len(steps["steps"]) == 170 + 6
 
 
