@@ -164,6 +164,7 @@ static int check_work(struct run *r, void *with, struct err *e)
     struct machines *table = arena_new(&a, struct machines);
     struct checked *c = arena_new(&a, struct checked);
     struct jw j = {.out = &x->out};
+    const struct verdict *order[RULE_N];
     const struct pricing pricing = {table, x->machine, x->price};
     int rc = check_settings(x, &a, &params, table, e);
     if (rc == 0)
@@ -171,8 +172,9 @@ static int check_work(struct run *r, void *with, struct err *e)
     if (rc == 0) {
         rightsize_advise(c, table, &a);
         jw_array(&j, NULL);
+        verdicts_in_order(c->verdicts.v, RULE_N, order);
         for (size_t k = 0; k < RULE_N; k++)
-            verdict_json(&j, NULL, &c->verdicts.v[k], params.v[k]);
+            verdict_json(&j, NULL, order[k], params.v[order[k] - c->verdicts.v]);
         jw_end(&j);
     }
     arena_free(&a);

@@ -133,24 +133,13 @@ static bool has_right_size(const struct check *c)
     return false;
 }
 
-/* Issues in the order in which to read them, then what is clear, then what could not be evaluated.
- */
 static void put_in_order(struct check *c)
 {
-    static const enum rule_state order[] = {RULE_ISSUE, RULE_CLEAR, RULE_NOT_EVALUATED};
     const struct verdict **v = arena_array(c->arena, const struct verdict *, c->n_v + 1);
     struct verdict *out = arena_array(c->arena, struct verdict, c->cap_v);
     const struct param_value **p = arena_array(c->arena, const struct param_value *, c->cap_v);
-    size_t n = 0;
-    for (size_t s = 0; s < COUNT_OF(order); s++) {
-        const size_t from = n;
-        for (size_t k = 0; k < c->n_v; k++)
-            if (c->v[k].state == order[s])
-                v[n++] = &c->v[k];
-        if (order[s] == RULE_ISSUE)
-            verdicts_worst_first(v + from, n - from);
-    }
-    for (size_t k = 0; k < n; k++) {
+    verdicts_in_order(c->v, c->n_v, v);
+    for (size_t k = 0; k < c->n_v; k++) {
         out[k] = *v[k];
         p[k] = c->p[v[k] - c->v];
     }

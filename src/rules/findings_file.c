@@ -10,11 +10,13 @@ static void put_findings(struct buf *b, const struct verdicts *v, const struct r
                          const struct hosted *own, size_t n_own)
 {
     struct jw j = {.out = b, .indent = 2};
+    const struct verdict *order[RULE_N];
+    verdicts_in_order(v->v, RULE_N, order);
     jw_object(&j, NULL);
     jw_str(&j, "version", FP_VERSION);
     jw_array(&j, "rules");
     for (size_t k = 0; k < RULE_N; k++)
-        verdict_json(&j, NULL, &v->v[k], p->v[k]);
+        verdict_json(&j, NULL, order[k], p->v[order[k] - v->v]);
     for (size_t i = 0; i < n_own; i++)
         verdict_json(&j, NULL, &own[i].v, own[i].p);
     jw_end(&j);

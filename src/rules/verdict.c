@@ -136,3 +136,52 @@ bool verdict_is_cause(const struct verdict *v)
             return true;
     return false;
 }
+
+/* ---- order ---- */
+
+static double cost_of(const struct verdict *v)
+{
+    return isnan(v->lost_s) ? -1 : v->lost_s;
+}
+
+const char *verdict_explained_by(const struct verdict *v)
+{
+    return v->n_findings && !verdict_is_cause(v) && v->findings[0].n_explained_by
+               ? v->findings[0].explained_by[0]
+               : NULL;
+}
+
+/* Causes before what they explain. */
+static bool is_worse(const struct verdict *x, const struct verdict *y)
+{
+    const bool x_follows = verdict_explained_by(x), y_follows = verdict_explained_by(y);
+    if (x_follows != y_follows)
+        return y_follows;
+    return x->severity != y->severity ? x->severity > y->severity : cost_of(x) > cost_of(y);
+}
+
+/* By insertion: they are few, and equal ones keep their order. */
+void verdicts_worst_first(const struct verdict **v, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        const struct verdict *one = v[i];
+        size_t at = i;
+        for (; at > 0 && is_worse(one, v[at - 1]); at--)
+            v[at] = v[at - 1];
+        v[at] = one;
+    }
+}
+
+void verdicts_in_order(const struct verdict *v, size_t n, const struct verdict **out)
+{
+    static const enum rule_state order[] = {RULE_ISSUE, RULE_CLEAR, RULE_NOT_EVALUATED};
+    size_t at = 0;
+    for (size_t s = 0; s < COUNT_OF(order); s++) {
+        const size_t from = at;
+        for (size_t k = 0; k < n; k++)
+            if (v[k].state == order[s])
+                out[at++] = &v[k];
+        if (order[s] == RULE_ISSUE)
+            verdicts_worst_first(out + from, at - from);
+    }
+}

@@ -128,6 +128,14 @@ void finding_advise(struct verdict *v, struct finding *f, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* One of its findings is explained by no other rule: something to be cured. */
 bool verdict_is_cause(const struct verdict *v);
+/* The rule that explains it, when all of its findings are explained; NULL: it is a cause. */
+const char *verdict_explained_by(const struct verdict *v);
+/* In the order in which to read them: causes, the severest first and of those what cost most; then
+ * what they explain. Else they stay as they stand. */
+void verdicts_worst_first(const struct verdict **v, size_t n);
+/* All n of them in the order in which to read them: issues as above; what is clear; what could not
+ * be evaluated. */
+void verdicts_in_order(const struct verdict *v, size_t n, const struct verdict **out);
 /* The ranges are copied; start and end follow from them. */
 void finding_when(struct verdict *v, struct finding *f, const struct time_range *r, size_t n);
 

@@ -55,11 +55,13 @@ static void write_text(struct judging *g, const struct checked *c, const struct 
 {
     struct buf b = {0};
     struct jw j = {.out = &b};
+    const struct verdict *order[RULE_N];
+    verdicts_in_order(c->verdicts.v, RULE_N, order);
     jw_array(&j, NULL);
     for (size_t k = 0; k < RULE_N; k++) {
-        const struct verdict *v = &c->verdicts.v[k];
+        const struct verdict *v = order[k];
         g->issues[v->severity] += v->state == RULE_ISSUE;
-        verdict_json(&j, NULL, v, params->v[k]);
+        verdict_json(&j, NULL, v, params->v[v - c->verdicts.v]);
     }
     for (size_t i = 0; i < told->n_own; i++) {
         buf_u8(&b, ',');

@@ -8,39 +8,6 @@
 #include "base/human.h"
 #include "base/mem.h"
 
-static double cost_of(const struct verdict *v)
-{
-    return isnan(v->lost_s) ? -1 : v->lost_s;
-}
-
-const char *verdict_explained_by(const struct verdict *v)
-{
-    return v->n_findings && !verdict_is_cause(v) && v->findings[0].n_explained_by
-               ? v->findings[0].explained_by[0]
-               : NULL;
-}
-
-/* Causes before what they explain. */
-static bool is_worse(const struct verdict *x, const struct verdict *y)
-{
-    const bool x_follows = verdict_explained_by(x), y_follows = verdict_explained_by(y);
-    if (x_follows != y_follows)
-        return y_follows;
-    return x->severity != y->severity ? x->severity > y->severity : cost_of(x) > cost_of(y);
-}
-
-/* By insertion: they are few, and equal ones keep their order. */
-void verdicts_worst_first(const struct verdict **v, size_t n)
-{
-    for (size_t i = 1; i < n; i++) {
-        const struct verdict *one = v[i];
-        size_t at = i;
-        for (; at > 0 && is_worse(one, v[at - 1]); at--)
-            v[at] = v[at - 1];
-        v[at] = one;
-    }
-}
-
 void verdict_size_words(struct buf *b, const struct verdict *v, bool has_steps)
 {
     char lost[HUMAN_LEN], money[HUMAN_LEN];

@@ -16,7 +16,7 @@ SCENES = Path(__file__).resolve().parent.parent / "rules"
 def kept_runs(footplate: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with three runs; read only."""
     folder = tmp_path_factory.mktemp("kept")
-    for i, path in enumerate(sorted(SCENES.glob("*/*.scene"))[:3]):
+    for i, path in enumerate(sorted(SCENES.glob("*/fires.scene"))[:3]):
         import_scene(footplate, path, folder / f"run-{i}")
     return folder
 
@@ -31,7 +31,7 @@ def server(footplate: Path, kept_runs: Path) -> Iterator[Server]:
 @pytest.fixture
 def own_runs(footplate: Path, tmp_runs: Path) -> Path:
     """A folder with two runs that the test may break."""
-    paths = sorted(SCENES.glob("*/*.scene"))
+    paths = sorted(SCENES.glob("*/fires.scene"))
     for name in ("one", "two"):
         import_scene(footplate, paths[0], tmp_runs / name)
     return tmp_runs
