@@ -58,6 +58,7 @@ export class Loader {
     if (this.#plan && covers(this.#plan, window, px, this.#bounds)) return;
     const range = withMargins(window, this.#bounds);
     if (this.#asked && this.#asked.from === range.from && this.#asked.to === range.to) return;
+    if (range.to <= range.from) return; // the window lies after what the page knows of a living run
     const wide = Math.round((px * (range.to - range.from)) / (window.to - window.from));
     await this.#loadPiece(range, wide);
   }

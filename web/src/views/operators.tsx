@@ -103,7 +103,7 @@ function NoDetail(p: { live: boolean }) {
     <Empty title="No operator was recorded in this run" command="footplate run --detail-steps 5:2 -- python train.py">
       Operators and kernels are recorded in detail windows only. This command records two steps from step 5 on
       {p.live ? "; or begin one now with Configure above" : "; of a live run, the Configure button begins one too"}. A trace of PyTorch's profiler
-      can be taken in with footplate import. Spans that the program marked itself, where there are any, are listed below.
+      can be imported with footplate import.
     </Empty>
   );
 }
