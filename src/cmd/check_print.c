@@ -80,6 +80,15 @@ static size_t of_state(const struct check *c, enum rule_state state, const struc
     return n;
 }
 
+/* Without those that only sum up: they judge nothing. */
+static size_t judged(const struct verdict *const *v, size_t n)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        count += !v[i]->rule->summary;
+    return count;
+}
+
 static void put_sentence(const struct check *c, const char *label, const char *text)
 {
     const size_t n = strlen(text);
@@ -247,7 +256,7 @@ void check_text(const struct check *c)
     const size_t n = of_state(c, RULE_ISSUE, &issues), n_clear = of_state(c, RULE_CLEAR, &clear),
                  n_not = of_state(c, RULE_NOT_EVALUATED, &not_evaluated);
     printf("%s: %zu issue%s, %zu clear, %zu not evaluated\n", text_safe(c->arena, c->info->name), n,
-           n == 1 ? "" : "s", n_clear, n_not);
+           n == 1 ? "" : "s", judged(clear, n_clear), judged(not_evaluated, n_not));
     put_issues(c, issues, n);
     for (size_t k = 0; k < c->n_v; k++)
         if (sums_up(&c->v[k]))

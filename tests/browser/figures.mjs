@@ -56,6 +56,7 @@ export function runFigures(f, percentages) {
     },
     rest: (r) => [`not measured: ${r.losses[0]?.why}`, "no GPU"],
   };
+  const loopUse = { ...use, rows: (d) => d.report.utilization_loop };
 
   const rankText = (rank) => (rank === null ? ["-", "no rank"] : [String(rank), f.rankText(rank)]);
   const PARTS = ["data", "forward", "backward", "optimizer", "graph", "h2d", "sync", "compile", "checkpoint", "comm", "other"];
@@ -77,14 +78,6 @@ export function runFigures(f, percentages) {
     ...Object.fromEntries(PARTS.map((part) => [part, partShare(part)])),
   };
   const ranks = { rows: (d) => d.report.steps.ranks, columns: rankColumns };
-  const partTimes = {
-    rows: (d) => d.report.steps.ranks,
-    columns: {
-      rank: rankColumns.rank,
-      mode: rankColumns.mode,
-      ...Object.fromEntries(PARTS.map((part) => [part, (r) => (r.events[part] === null ? number(null, "not told") : seconds(r.events[part]))])),
-    },
-  };
   /** What the page shows of each rank: iterations, and its parts by each clock, GPU time first. */
   const iterations = {
     rows: (d) => d.steps.ranks,
@@ -93,8 +86,20 @@ export function runFigures(f, percentages) {
       iteration: (r) => seconds(r.iteration_s.mean),
       ...Object.fromEntries(["p50", "p95", "p99", "max"].map((q) => [q, (r) => seconds(r.iteration_s[q])])),
       "std. dev.": (r) => seconds(r.iteration_s.stddev),
-      "samples/s, steady": (r) => f.samplesPerSecond(r.throughput.steady),
-      overall: (r) => f.samplesPerSecond(r.throughput.overall),
+      "samples/s": (r) => number(r.throughput.steady, f.samplesPerSecond(r.throughput.steady)),
+      "samples/s, steady": (r) => number(r.throughput.steady, f.samplesPerSecond(r.throughput.steady)),
+      overall: (r) => number(r.throughput.overall, f.samplesPerSecond(r.throughput.overall)),
+    },
+  };
+  /** As the report has them. */
+  const reportIterations = {
+    rows: (d) => d.report.steps.ranks.filter((r) => r.iterations > 0),
+    columns: {
+      ...iterations.columns,
+      steps: undefined,
+      iterations: (r) => count(r.iterations),
+      mean: (r) => seconds(r.iteration_s.mean),
+      "samples/s, overall": iterations.columns.overall,
     },
   };
   /** As the terminal has them: a row for each clock, a column for each part. */
@@ -112,6 +117,24 @@ export function runFigures(f, percentages) {
             const all = r[`${r.clock}_parts_s`];
             const pcts = percentages([...PARTS, "between"].map((p) => all[p] ?? 0));
             return pcts === null || (all[part] ?? null) === null ? "-" : f.percent(pcts[[...PARTS, "between"].indexOf(part)]);
+          },
+        ]),
+      ),
+    },
+  };
+  /** As the report has them: the mean time of each part, "other" by the host's clock only. */
+  const partMeans = {
+    rows: (d) => clockTable.rows({ steps: d.report.steps }),
+    columns: {
+      rank: rankColumns.rank,
+      mode: rankColumns.mode,
+      clock: (r) => clockText(r, r.clock),
+      ...Object.fromEntries(
+        [...PARTS, "between"].map((part) => [
+          part === "between" ? "between steps" : part,
+          (r) => {
+            const v = r.clock === "gpu" && part === "other" ? null : (r[`${r.clock}_parts_s`][part] ?? null);
+            return v === null ? number(null, "-") : seconds(v);
           },
         ]),
       ),
@@ -150,6 +173,23 @@ export function runFigures(f, percentages) {
       memory: (g) => f.value(g.loop.used_memory_bytes, "B"),
     },
   };
+  /** As the report has them, all that there are. */
+  const known = (v, unit) => number(v, v === null ? "-" : f.value(v, unit));
+  const reportGpus = (key) => ({
+    rows: (d) => d.report.run.gpu.gpus.map((g) => ({ ...g, use: g[key] })),
+    columns: {
+      node: (g) => g.node,
+      gpu: (g) => (g.name === null ? g.entity : `${g.entity}, ${g.name}${g.used ? "" : " (not used)"}`),
+      busy: ({ use: u }) => known(u.util_pct, "%"),
+      sms: ({ use: u }) => known(u.sm_active_pct, "%"),
+      "tensor cores": ({ use: u }) => known(u.tensor_active_pct, "%"),
+      "memory bandwidth": ({ use: u }) => known(u.dram_active_pct, "%"),
+      "tflop/s": ({ use: u }) => number(u.tflops, u.tflops === null ? "-" : f.fixed(u.tflops, 0)),
+      "share of peak": ({ use: u }) => known(u.mfu_pct, "%"),
+      power: ({ use: u }) => known(u.power_w, "W"),
+      clock: ({ use: u }) => known(u.clock_mhz, "MHz"),
+    },
+  });
   const partRows = clockRows((d) => d.steps.ranks);
   const PART_TITLES = {
     data: "Data loading", forward: "Forward", backward: "Backward", optimizer: "Optimizer", graph: "CUDA graph", h2d: "Copy to device",
@@ -431,23 +471,96 @@ export function runFigures(f, percentages) {
   };
   Object.assign(facts, loopFacts);
 
+  /** The words of the report and of `show` about the GPUs: src/view/gpuview.c. */
+  const digits3 = (v, unit) => `${f.fixed(v, v < 9.995 ? 2 : v < 99.95 ? 1 : 0)} ${unit}`;
+  const { joules } = f;
+  const lacking = (d, key) => d.report.run.losses.find((l) => l.what === `gpu.${key}`)?.why;
+  const ACTIVITY = { busy: "util_pct", SMs: "sm_active_pct", "tensor cores": "tensor_active_pct", "memory bandwidth": "dram_active_pct" };
+  const activity = (d, u) => {
+    const told = Object.entries(ACTIVITY).filter(([, key]) => u[key] !== null).map(([words, key]) => `${words} ${f.percent(u[key])}`);
+    if (told.length === 0) return `not measured: ${lacking(d, "util_pct")}`;
+    return `${told.join(", ")}${u.tensor_active_pct === null ? ` (no SM and tensor activity: ${lacking(d, "tensor_active_pct")})` : ""}`;
+  };
+  const compute = (d) => {
+    const { gpu: g } = d.report.run;
+    if (g.tflops === null) return `not known: ${lacking(d, "tflops")}`;
+    const clock = Math.abs(g.tensor_active_pct - g.mfu_pct) < 3 ? "" : `; ${f.percent(g.tensor_active_pct)} of the peak at the clock that ran`;
+    return `${f.fixed(g.tflops, 0)} TFLOP/s${each(g)}, ${f.percent(g.mfu_pct)} of the peak (${f.fixed(g.peak_tflops, 0)} in ${g.peak_format})${clock}`;
+  };
+  const power = (d) => {
+    const { gpu: g } = d.report.run;
+    if (g.power_w === null) return `not measured: ${lacking(d, "power_w")}`;
+    const per = [["step", g.energy_per_step_j], ["sample", g.energy_per_sample_j]].filter(([, v]) => v !== null);
+    return [`${f.value(g.power_w, "W")}${each(g)}`, ...per.map(([of, v]) => `${joules(v)} a ${of}`)].join(", ");
+  };
+  const clockOf = (d) => {
+    const { gpu: g } = d.report.run;
+    if (g.clock_mhz === null) return `not measured: ${lacking(d, "clock_mhz")}`;
+    return `${f.value(g.clock_mhz, "MHz")}${held(g).replace(", not held down", "")}`;
+  };
+  const memoryText = (d) => {
+    const { gpu: g } = d.report.run;
+    const of = [
+      ...(g.peak_memory_bytes === null ? [] : [`${f.bytes(g.peak_memory_bytes)} allocated at most`]),
+      ...(g.reserved_memory_bytes === null ? [] : [`${f.bytes(g.reserved_memory_bytes)} reserved`]),
+    ].join(", ");
+    const used = g.job.used_memory_bytes === null ? [] : [`${f.bytes(g.job.used_memory_bytes)} of ${f.bytes(memoryOf(g))} used, by all processes`];
+    return [of, ...used].filter((x) => x !== "").join("; ") || `not measured: ${lacking(d, "used_memory_bytes")}`;
+  };
+  const gpuFacts = {
+    Activity: (d) => activity(d, d.report.run.gpu),
+    Compute: compute,
+    "Power and energy": power,
+    "SM clock": clockOf,
+    Memory: memoryText,
+    "Activity, whole job": (d) => activity(d, d.report.run.gpu.job),
+    "Energy, whole job": (d) => joules(d.report.run.gpu.job.energy_j),
+  };
+  const reportFacts = { ...facts, ...gpuFacts };
+
   /** The large numbers at the head of the report: what, and what stands below. */
   const best = (d) => d.report.steps.ranks.filter((r) => r.mode === "train").reduce((a, b) => (a === null || b.count > a.count ? b : a), null);
   const useTile = (metric) => (d) => {
-    const line = d.report.utilization.find((r) => r.metric === metric && r.count > 0);
+    const loop = d.report.utilization_loop.length > 0;
+    const line = (loop ? d.report.utilization_loop : d.report.utilization).find((r) => r.metric === metric && r.count > 0);
+    if (line === undefined) return null;
     const where = d.report.run.nodes.length > 1 ? ` on ${line.node}` : "";
-    return [f.value(line.p50, line.unit), `median${where}; 95th percentile ${f.value(line.p95, line.unit)}`];
+    return [f.value(line.p50, line.unit), `median ${loop ? "in the training loop" : "of the job"}${where}`];
   };
+  const medianTile = (n, p50, p95) => [f.value(p50, "s"), `median of ${f.count(n)}; 95th percentile ${f.value(p95, "s")}`];
+  const trainRanks = (d) => d.report.steps.ranks.filter((r) => r.mode === "train" && r.count > 0);
+  const together = (ranks, key) => ranks.reduce((n, r) => (n === null || r.throughput[key] === null ? null : n + r.throughput[key]), 0);
+  const rateTile = (d) => {
+    const all = trainRanks(d);
+    const [steady, overall] = ["steady", "overall"].map((key) => together(all, key));
+    if (all.length === 0 || steady === null) return null;
+    return [f.fixed(steady, 1), `steady${overall > 0 ? `; ${f.fixed(overall, 1)} overall` : ""}${all.length > 1 ? `, ${all.length} ranks together` : ""}`];
+  };
+  const energyBelow = ({ report: { run: { gpu: g } } }) => (g.job.energy_j === null ? "" : `${f.value(g.power_w, "W")}${each(g)} in the loop; the job ${joules(g.job.energy_j)}`);
   const states = (d, state) => d.report.rules.filter((v) => v.state === state && !v.summary).length;
   const jobTile = (d) => [f.value(d.report.run.job_duration_s, "s"), d.report.run.loop_pct === null ? "" : `${f.percent(d.report.run.loop_pct)} in the training loop`];
+  /** In their order; null: the report of this run has none. */
   const tiles = {
-    "Job duration": jobTile,
-    "Job duration so far": jobTile,
     "GPU utilization": useTile("gpu"),
+    "Training iteration": (d) => (best(d)?.iterations > 0 ? medianTile(best(d).iterations, best(d).iteration_s.p50, best(d).iteration_s.p95) : null),
+    "Training step": (d) => (best(d)?.iterations === 0 ? medianTile(best(d).count, best(d).p50_s, best(d).p95_s) : null),
+    "Samples per second": rateTile,
+    "Share of the peak": ({ report: { run: { gpu: g } } }) =>
+      g.mfu_pct === null ? null : [f.percent(g.mfu_pct), `${f.fixed(g.tflops, 0)} of ${f.fixed(g.peak_tflops, 0)} TFLOP/s; tensor cores active ${f.percent(g.tensor_active_pct)}`],
+    "Tensor cores active": ({ report: { run: { gpu: g } } }) =>
+      g.mfu_pct !== null || g.tensor_active_pct === null ? null : [f.percent(g.tensor_active_pct), g.window === "loop" ? "mean in the training loop" : "mean of the job"],
+    "Energy a sample": (d) => (d.report.run.gpu.energy_per_sample_j === null ? null : [joules(d.report.run.gpu.energy_per_sample_j), energyBelow(d)]),
+    "Energy a step": (d) => {
+      const { energy_per_sample_j: sample, energy_per_step_j: step } = d.report.run.gpu;
+      return sample !== null || step === null ? null : [joules(step), energyBelow(d)];
+    },
+    Energy: ({ report: { run: { gpu: g } } }) =>
+      g.energy_per_sample_j !== null || g.energy_per_step_j !== null || g.job.energy_j === null ? null : [joules(g.job.energy_j), "GPUs, whole job"],
     "CPU utilization": useTile("cpu"),
-    "Training step": (d) => [f.value(best(d).p50_s, "s"), `median of ${f.count(best(d).count)} steps`],
+    "Job duration": (d) => (d.report.live ? null : jobTile(d)),
+    "Job duration so far": (d) => (d.report.live ? jobTile(d) : null),
     Issues: (d) => [String(states(d, "issue")), `${states(d, "clear")} rules clear, ${states(d, "not_evaluated")} not evaluated`],
-    Cost: (d) => [f.money(d.report.cost), `at ${f.general(d.report.price_per_hour)} an hour${d.report.live ? ", so far" : ""}`],
+    Cost: (d) => (d.report.cost === null ? null : [f.money(d.report.cost), `at ${f.general(d.report.price_per_hour)} an hour${d.report.live ? ", so far" : ""}`]),
   };
 
   // ---- findings ----
@@ -491,8 +604,8 @@ export function runFigures(f, percentages) {
     ].filter(([, text]) => text !== null && text !== "");
 
   return {
-    tables: { use, ranks, partTimes, partRows, lastSteps, general, ops, breakdownSteps, devices, streams, groups, memory, windows, rules, about, machines, losses, phases, plotTable },
-    isTold, facts, tiles, states, size, costliest, finding, when, lost, during, advice, params, price, cpu, notClosed, best, plural, seconds,
+    tables: { use, loopUse, reportIterations, partMeans, reportGpus, ranks, partRows, lastSteps, general, ops, breakdownSteps, devices, streams, groups, memory, windows, rules, about, machines, losses, phases, plotTable },
+    isTold, facts, reportFacts, gpuFacts, tiles, trainRanks, together, clockText, PARTS, states, size, costliest, finding, when, lost, during, advice, params, price, cpu, notClosed, best, plural, seconds,
     clocks: { iterations, clockTable, clockRows, eachGpu },
   };
 }

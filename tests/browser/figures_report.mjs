@@ -11,9 +11,13 @@ export function reportTables(F, d) {
   const { tables: T } = F;
   const plots = d.report.rules.flatMap((v) => v.plots).filter((p) => p.kind === "table");
   return {
+    "Iterations of each rank": T.reportIterations,
+    "What an iteration is spent on, mean": T.partMeans,
+    "Each GPU in the training loop": T.reportGpus("loop"),
+    "Each GPU in the whole job": T.reportGpus("job"),
+    "Resource utilization of each node, in the training loop": T.loopUse,
     "Resource utilization of each node, over the whole job": T.use,
     "Steps of each rank": T.ranks,
-    "Where the time of the steps went": T.partTimes,
     "General metrics, those that took longest first": T.general,
     "Most expensive CPU operators": T.ops("cpu"),
     "Most expensive GPU operators": T.ops("gpu"),
@@ -81,17 +85,17 @@ export function reportCharts(f, percentages, F, d) {
       texts: [...new Set(run.phases.map((p) => p.phase))],
       hints: run.phases.map((p) => `${p.phase}, ${f.duration((p.end_ns - p.start_ns) / 1e9)} from ${f.duration(since(p.start_ns))} on`),
     },
-    "Duration of training steps": {
+    "Duration of training iterations, begin to begin": {
       texts: d.report.step_durations.map((r) => f.rankText(r.rank)),
       lines: d.report.step_durations.map((r) => [f.rankText(r.rank), r.mean_s.map((v) => f.value(v, "s"))]),
     },
   };
   const last = steps.steps.filter((s) => s.rank === steps.steps[0].rank && s.node === steps.steps[0].node && s.mode === "train" && !s.cut);
   if (last.length > 0)
-    charts[`Time spent in the last ${last.length} training steps, rank ${last[0].rank}`] = {
+    charts[`Last ${last.length} training iterations, rank ${last[0].rank}, ${F.clockText(F.best(d), "host")}`] = {
       texts: [],
       labels: true,
-      hints: last.flatMap((s) => Object.entries(s.events).flatMap(([part, v]) => (v > 0 ? [`${s.step}, ${part}: ${f.value(v, "s")}`] : []))),
+      hints: last.flatMap((s) => [...Object.entries(s.events), ["between steps", s.between_s]].flatMap(([part, v]) => (v > 0 ? [`${s.step}, ${part}: ${f.value(v, "s")}`] : []))),
     };
   for (const c of d.report.charts)
     charts[`${c.title}${several ? ` of ${c.node}` : ""} over time`] = {
@@ -149,10 +153,27 @@ function ruleTexts(F, d, v) {
   ];
 }
 
+function loopTexts(F, d) {
+  const best = F.best(d);
+  if (best === null) return [];
+  const { warmup_steps: warmup, disturbed_steps: detail } = best;
+  const left = detail > 0 ? ` and ${detail} that were recorded in detail are` : warmup === 1 ? " is" : " are";
+  return [`An iteration lasts from the begin of a step to the begin of the next. ${F.plural(warmup, "step")} of warm-up${left} left out.`];
+}
+
+/** Charts of nothing but zeros are sentences. */
+function flatTexts(f, d) {
+  const several = d.report.run.nodes.length > 1;
+  const flat = d.report.charts.filter((c) => c.lines.every((l) => [...l.min, ...l.max].every((v) => v === null || v === 0)));
+  return flat.map((c) => `${c.title}${several ? ` of ${c.node}` : ""} over time (${c.lines.map((l) => l.label).join(", ")}): ${f.value(0, c.unit)} in every sample.`);
+}
+
 /** Every sentence with a figure that the report of a run may have. */
 export function reportTexts(f, F, d) {
   return new Set([
     ...headTexts(f, F, d),
+    ...loopTexts(F, d),
+    ...flatTexts(f, d),
     ...d.report.rules.flatMap((v) => ruleTexts(F, d, v)),
     `Made by ${d.report.made_by.replace("footplate", "Footplate")} on ${f.timestamp(d.report.made_ns)}.`,
     `No steps were seen: ${stepsWhy(d)}.`,

@@ -159,6 +159,7 @@ async function sameDocuments(d) {
   const documents = [
     ["run", told.run, d.show, await api("")],
     ["utilization", told.utilization, d.stats, await api("/stats")],
+    ...(told.utilization_loop.length > 0 ? [["utilization in the loop", told.utilization_loop, await json("stats", d.name, "--json", "--window", "loop")]] : []),
     ["steps", told.steps, d.steps, await api("/steps?last=30")],
     ["operators", firstOps(told.operators), firstOps(d.ops), firstOps(await api("/ops?limit=1000"))],
     ["rules", byRule(told.rules), byRule(d.check), byRule(await newestFindings(d))],
@@ -187,17 +188,18 @@ const ADVICE = /--detail-steps 5:2|fp_step_begin/; // not a figure
 function checkFacts(blocks, d) {
   const findings = d.report.rules.filter((v) => v.state === "issue").flatMap((v) => F.costliest(v).slice(0, 12).map((x) => F.finding(x, v, d)));
   const expected = findings.flat();
-  const own = blocks.filter((b) => b.kind === "fact" && !(b.name in F.facts && b.name !== "Cost"));
+  const own = blocks.filter((b) => b.kind === "fact" && !(b.name in F.reportFacts && b.name !== "Cost"));
   const labels = Object.entries(d.report.run.labels).map(([key, value]) => [`Label ${key}`, value]);
   assert.deepEqual(own.map((b) => [b.name, b.text]), [...labels, ...expected.map(([name, text]) => [name, text])], "the facts of findings");
   own.slice(labels.length).forEach((b, i) => same(b, { of: expected[i][2], text: expected[i][1] }, b.name));
-  for (const b of blocks.filter((x) => x.kind === "fact" && !own.includes(x))) same(b, F.facts[b.name](d), b.name);
+  for (const b of blocks.filter((x) => x.kind === "fact" && !own.includes(x))) same(b, F.reportFacts[b.name](d), b.name);
 }
 
 async function checkHtml(d, blocks, stray) {
   const tables = reportTables(F, d);
   const charts = reportCharts(f, percentages, F, d);
   const texts = reportTexts(f, F, d);
+  assert.deepEqual(blocks.filter((b) => b.kind === "tile").map((b) => b.name), Object.keys(F.tiles).filter((name) => F.tiles[name](d) !== null), "the large numbers");
   assert.deepEqual(stray, [], "figures that stand in no table, fact, chart or sentence");
   for (const b of blocks) {
     if (b.kind === "table") sameTable(b, tables[b.caption], d, "the table of the report");
@@ -232,7 +234,7 @@ function checkOtherForms(d, blocks, charts) {
 // ---- the terminal ----
 
 const COMMANDS = {
-  stats: ({ use }) => [use],
+  stats: ({ loopUse, use }) => [loopUse, use],
   steps: ({ lastSteps }) => [F.clocks.iterations, F.clocks.clockTable, lastSteps],
   ops: ({ ops }) => [ops("cpu"), ops("gpu")],
   breakdown: ({ breakdownSteps, devices, streams, groups, memory, windows }) => [breakdownSteps, devices, streams, groups, memory, windows],
@@ -243,10 +245,12 @@ const OPTIONS = { steps: LAST, breakdown: ALL };
 
 async function checkTerminal(d) {
   for (const [command, specs] of Object.entries(COMMANDS)) {
-    const shown = printedTables(await t.footplate(command, d.name, ...(OPTIONS[command] ?? [])));
+    const told = await t.footplate(command, d.name, ...(OPTIONS[command] ?? []));
+    const shown = printedTables(told);
     const wanted = specs(F.tables).filter((spec) => spec.rows(d).length > 0);
     assert.equal(shown.length, wanted.length, `tables of ${command}`);
     wanted.forEach((spec, i) => sameTable(shown[i], spec, d, `footplate ${command}`));
+    if (command === "steps") checkLeftOut(told, d);
   }
   await checkShow(d);
   checkVerdicts(await t.footplate("check", d.name), d);
@@ -269,7 +273,8 @@ function showLines(d) {
     const all = d.report.steps.ranks.filter((r) => r.mode === mode && r.count > 0);
     const best = all.reduce((a, b) => (a === null || b.count > a.count ? b : a), null);
     if (best === null) return [];
-    const rate = best.samples_per_s === null ? "" : `, ${f.samplesPerSecond(best.samples_per_s)} samples/s${all.length > 1 ? " a rank" : ""}`;
+    const steady = F.together(all, "steady");
+    const rate = mode === "train" || steady === null ? "" : `, ${f.samplesPerSecond(steady)} samples/s`;
     return [`${f.count(best.count)} ${mode}${all.length > 1 ? ` on each of ${all.length} ranks` : ""}, p50 ${f.value(best.p50_s, "s")}, p95 ${f.value(best.p95_s, "s")}${rate}`];
   });
   return {
@@ -285,15 +290,79 @@ function showLines(d) {
     recorded: [`${every}${f.count(run.self.samples)} samples, ${f.bytes(run.self.file_bytes)}`],
     "own cost": run.self.cpu_s === null ? F.notClosed : [`${F.cpu(run)}, ${f.bytes(run.self.bytes_written)} written`],
     steps,
+    ...loopLines(d),
   };
+}
+
+/** What one iteration is spent on, by a clock. */
+function clockLine(r, clock) {
+  const parts = Object.entries(r[`${clock}_parts_s`] ?? {}).filter(([part, v]) => v > 0 && v >= r.iteration_s.mean / 1000 && !(clock === "gpu" && part === "other"));
+  if (parts.length === 0) return [];
+  return [`${F.clockText(r, clock)}: ${parts.map(([part, v]) => `${part === "between" ? "between steps" : part} ${f.value(v, "s")}`).join(", ")}`];
+}
+
+/** The lines of `show` about the training loop: iteration, throughput. */
+function loopLines(d) {
+  const best = F.best(d);
+  if (best === null) return {};
+  const all = F.trainRanks(d);
+  const rate = (v) => f.fixed(v, v < 10 ? 2 : 1);
+  const [steady, overall] = ["steady", "overall"].map((key) => F.together(all, key));
+  const { warmup_steps: warmup, disturbed_steps: detail, iteration_s: took } = best;
+  const left = warmup + detail > 0 ? `, without ${warmup} of warm-up${detail > 0 ? ` and ${detail} that were recorded in detail` : ""}` : "";
+  return {
+    iteration: best.iterations === 0 ? [] : [`p50 ${f.value(took.p50, "s")}, p95 ${f.value(took.p95, "s")}, of ${f.count(best.iterations)}${left}`, ...clockLine(best, "gpu"), ...clockLine(best, "host")],
+    throughput: steady === null ? [] : [`${rate(steady)} samples/s steady${overall > 0 ? `, ${rate(overall)} overall` : ""}${all.length > 1 ? `, ${all.length} ranks together` : ""}`],
+  };
+}
+
+/** The lines of `show` about the GPUs, those of the loop or those of the whole job. */
+function gpuLines(d, ofJob) {
+  const { gpu } = d.report.run;
+  if (gpu.gpus_used === 0) return {};
+  const use = { GPU: F.gpuFacts.Activity(d), compute: F.gpuFacts.Compute(d), power: F.gpuFacts["Power and energy"](d), clock: F.gpuFacts["SM clock"](d) };
+  if (!ofJob) return gpu.window === "loop" ? use : {};
+  return {
+    ...(gpu.window === "loop" ? { GPU: F.gpuFacts["Activity, whole job"](d) } : use),
+    ...(gpu.job.energy_j === null ? {} : { energy: F.gpuFacts["Energy, whole job"](d) }),
+    memory: F.gpuFacts.Memory(d),
+  };
+}
+
+const GPU_LABELS = ["GPU", "compute", "power", "clock", "energy", "memory"];
+const LOOP_TITLE = /^training loop \((.*?)( after warm-up)?\)$/m;
+
+/** `show` tells the loop in its first part, the job in its second: each line once. */
+function checkLoop(d, head, job) {
+  const { gpu, loop_start_ns: loopStart } = d.report.run;
+  const told = (text) => Object.fromEntries(labelled(text, FIRST_LINES).filter(([label]) => GPU_LABELS.includes(label)));
+  assert.deepEqual(told(head), gpuLines(d, false), "the GPUs in the training loop");
+  assert.deepEqual(told(job), gpuLines(d, true), "the GPUs in the whole job");
+  const title = head.match(LOOP_TITLE);
+  assert.equal(title !== null, F.best(d) !== null, "the title of the training loop");
+  if (title === null) return;
+  assert.equal(title[1], f.value((gpu.end_ns - gpu.start_ns) / 1e9, "s"), title[0]);
+  if (title[2] !== undefined) assert.ok(loopStart < gpu.start_ns, title[0]);
+  const labels = labelled(head, FIRST_LINES);
+  for (const [label, lines] of Object.entries(loopLines(d))) assert.deepEqual(labels.filter(([l]) => l === label).map(([, text]) => text), lines, label);
+}
+
+/** What `steps` says it left out. */
+function checkLeftOut(told, d) {
+  const sum = (key) => d.steps.ranks.reduce((n, r) => n + r[key], 0);
+  const said = (name) => Number(told.match(new RegExp(`^${name}: (\\d+) step`, "m"))?.[1] ?? 0);
+  assert.equal(said("warm-up"), sum("warmup_steps"), "warm-up");
+  assert.equal(said("detail window"), sum("disturbed_steps"), "detail window");
 }
 
 async function checkShow(d) {
   const told = await t.footplate("show", d.name);
   const known = showLines(d);
   const head = told.split("\nphases\n");
-  const lines = [...labelled(head[0], FIRST_LINES), ...labelled(head[1], FIRST_LINES).filter(([label]) => label === "steps")];
-  for (const [label, text] of lines.filter(([word, words]) => hasDigit(words) && word !== "updated"))
+  const lines = [...labelled(head[0].replace(LOOP_TITLE, ""), FIRST_LINES), ...labelled(head[1], FIRST_LINES).filter(([label]) => label === "steps")];
+  checkLoop(d, ...head);
+  const others = lines.filter(([word, words]) => hasDigit(words) && word !== "updated" && !GPU_LABELS.includes(word));
+  for (const [label, text] of others)
     assert.ok(known[label]?.includes(text), `show says ${label} "${text}", expected one of ${JSON.stringify(known[label])}`);
   for (const [, after, what] of told.matchAll(/^\+(.*?) {2,}\S+ {2}(\S+?)[: ]/gm))
     assert.ok(d.report.run.marks.some((m) => m.mark === what && f.duration((m.time_ns - d.report.run.start_ns) / 1e9) === after.trim()), `+${after} ${what}`);
@@ -317,11 +386,13 @@ function checkVerdicts(told, d) {
     const [names, rest] = [F.costliest(v).slice(MOST_TOLD, MOST_TOLD + 12).map(place), v.findings.length - MOST_TOLD - 12];
     return `also ${names.join(", ")}${rest > 0 ? ` and ${rest} more` : ""}; --json has all of them.`;
   };
+  const explains = (v) =>
+    v.state === "issue" && v.findings.length > 0 ? [`explains  ${v.rule} (${F.size(v, d)}): ${v.findings[0].message}${v.findings.length > 1 ? ` (and ${v.findings.length - 1} more)` : ""}.`] : [];
   const known = new Set([
-    `${d.report.run.name}: ${F.plural(F.states(d, "issue"), "issue")}, ${F.states(d, "clear")} clear, ${F.states(d, "not_evaluated")} not evaluated`,
     ...d.check.flatMap((v) => [
       `${v.rule}: ${v.title} (${F.size(v, d)})`,
       ...findings(v),
+      ...explains(v),
       also(v),
       ...v.remarks.map(stop),
       `${v.rule.padEnd(24)} ${v.why}`,
@@ -329,7 +400,9 @@ function checkVerdicts(told, d) {
     ]),
     stop(d.report.right_size?.why ?? ""),
   ]);
-  for (const text of told.split("\n").map((l) => l.trim()).filter(hasDigit)) assert.ok(known.has(text), `check says "${text}", expected one of:\n${[...known].filter(hasDigit).join("\n")}`);
+  const [first, ...rest] = told.split("\n").map((l) => l.trim());
+  for (const text of rest.filter(hasDigit)) assert.ok(known.has(text), `check says "${text}", expected one of:\n${[...known].filter(hasDigit).join("\n")}`);
+  assert.equal(first, `${d.report.run.name}: ${F.plural(F.states(d, "issue"), "issue")}, ${F.states(d, "clear")} clear, ${F.states(d, "not_evaluated")} not evaluated`, "the report counts the rules this way");
 }
 
 // ---- the dashboard ----

@@ -145,7 +145,7 @@ test("a click on the title of a column sorts by its numbers", async () => {
 
 test("a line tells its values under the pointer, and a drag zooms in", async () => {
   const { page, calm, close } = await open(plain);
-  const chart = page.locator("figure", { hasText: "Duration of training steps" });
+  const chart = page.locator("figure", { hasText: "Duration of training iterations, begin to begin" });
   const inner = chart.locator("svg svg");
   await chart.scrollIntoViewIfNeeded();
   const box = await inner.boundingBox();

@@ -128,10 +128,13 @@ export function money(v: number | null | undefined): string {
 /** 20.2 J, 4.21 kJ (1.17 Wh), 2.3 kWh */
 export function joules(v: number | null | undefined): string {
   if (v === null || v === undefined) return "-";
-  if (v < 1000) return `${fixed(v, v < 10 ? 2 : v < 100 ? 1 : 0)} J`;
+  const three = (x: number, unit: string): string => `${fixed(x, x < 9.995 ? 2 : x < 99.95 ? 1 : 0)} ${unit}`;
+  if (v > 0 && v < 0.9995) return three(v * 1e3, "mJ");
+  if (v < 999.5) return three(v, "J");
   const wh = v / 3600;
-  if (wh >= 1000) return `${general(wh / 1000, 3)} kWh`;
-  return `${v < 10_000 ? fixed(v / 1000, 2) : general(v / 1000, 3)} kJ (${general(wh, 3)} Wh)`;
+  const hours = wh < 999.5 ? three(wh, "Wh") : three(wh / 1e3, "kWh");
+  const text = v < 999.5e3 ? three(v / 1e3, "kJ") : v < 999.5e6 ? three(v / 1e6, "MJ") : three(v / 1e9, "GJ");
+  return `${text} (${hours})`;
 }
 
 /** A rate under the title "Samples/s". */
