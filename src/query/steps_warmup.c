@@ -3,27 +3,31 @@
  *
  * The first step of a mode always does: it loads libraries, grows the allocator's cache, tunes. Of
  * the first WARMUP_MOST, at most a quarter of all, also those up to the last one whose iteration
- * takes more than twice the median of the first WARMUP_LOOKED_AT. (A step that compiles
- * is warm-up wherever it is: steps_parts.c marks those.) */
+ * is slow: it takes more than twice the median of those after them, up to WARMUP_LOOKED_AT, and
+ * clearly more than nine in ten of them. A loop whose steps are of two kinds is not warming up. (A
+ * step that compiles is warm-up wherever it is: steps_parts.c marks those.) */
 #include "base/mem.h"
 #include "base/stat.h"
 #include "query/steps_own.h"
 
-static const double SLOW = 2; /* times the median */
+static const double SLOW = 2;      /* times the median of later ones */
+static const double SLOWEST = 1.2; /* times their 90th percentile */
 
-static double median_of(const int64_t *v, size_t n)
+/* How long an iteration may take to be one of the usual ones. */
+static double usual_most(const int64_t *later, size_t n)
 {
     double sorted[WARMUP_LOOKED_AT];
     for (size_t i = 0; i < n; i++)
-        sorted[i] = (double)v[i];
+        sorted[i] = (double)later[i];
     stat_sort(sorted, n);
-    return stat_quantile(sorted, n, 0.5);
+    return MAX_OF(SLOW * stat_quantile(sorted, n, 0.5), SLOWEST * stat_quantile(sorted, n, 0.9));
 }
 
 bool warmup_is_slow(const int64_t *iteration_ns, size_t n, size_t k)
 {
     const size_t most = MIN_OF((size_t)WARMUP_MOST, n / 4);
-    return k == 0 || (k < most && (double)iteration_ns[k] > SLOW * median_of(iteration_ns, n));
+    return k == 0 ||
+           (k < most && (double)iteration_ns[k] > usual_most(iteration_ns + most, n - most));
 }
 
 static void mark_mode(struct step *v, size_t n, enum event_mode mode)

@@ -472,7 +472,6 @@ export function runFigures(f, percentages) {
   Object.assign(facts, loopFacts);
 
   /** The words of the report and of `show` about the GPUs: src/view/gpuview.c. */
-  const digits3 = (v, unit) => `${f.fixed(v, v < 9.995 ? 2 : v < 99.95 ? 1 : 0)} ${unit}`;
   const { joules } = f;
   const lacking = (d, key) => d.report.run.losses.find((l) => l.what === `gpu.${key}`)?.why;
   const ACTIVITY = { busy: "util_pct", SMs: "sm_active_pct", "tensor cores": "tensor_active_pct", "memory bandwidth": "dram_active_pct" };

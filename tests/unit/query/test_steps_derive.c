@@ -418,6 +418,8 @@ TEST(the_first_steps_are_warm_up_until_the_loop_has_its_pace)
     CHECK_STR(flags_of("D1 F90 B9 O1 D1 F4 B4 O1 D1 F30 B4 O1", "D1 F4 B4 O1", 12, ""),
               "www............");
     CHECK_STR(flags_of("D1 F4 B4 O1", "D1 F4 B4 O1", 12, "D1 F90 B9 O1"), "w.............");
+    /* steps of two kinds, the slow one in three: that is how the loop is */
+    CHECK_STR(flags_of("", "D1 F4 B4 O1 D1 F4 B4 O1 D40 F4 B4 O1", 7, ""), "w....................");
     /* compiling is never the usual pace */
     CHECK_STR(flags_of("D1 F9 B9 O1", "D1 F4 B4 O1", 6, "D1 F90(X80) B9 O1 D1 F4 B4 O1"),
               "w......w.");
