@@ -49,8 +49,8 @@ class _Tracker:
 
 _now = _Tracker()
 
-# Called with the number of the step that begins; with that of one that began and turned out to be
-# none; and with the number of steps that are over.
+# Called while somebody watches: with the number of the step that begins; with that of one that began
+# and turned out to be none; and with the number of steps that are over.
 on_begin: "list[Callable[[int], None]]" = []
 on_undo: "list[Callable[[int], None]]" = []
 on_end: "list[Callable[[int], None]]" = []
@@ -61,15 +61,17 @@ on_asked: "list[Callable[[], None]]" = []  # the settings have changed
 def _begin() -> None:
     if not _now.begun:
         _now.begun = True
-        for call in on_begin:
-            call(_now.ended)
+        if _now.watched:
+            for call in on_begin:
+                call(_now.ended)
 
 
 def _end(number: int) -> None:
     _now.ended = number
     _now.begun = False
-    for call in on_end:
-        call(number)
+    if _now.watched:
+        for call in on_end:
+            call(number)
 
 
 def _look_at_settings() -> None:
