@@ -10,14 +10,15 @@ import pytest
 from servekit import Server, import_scene, serving
 
 SCENES = Path(__file__).resolve().parent.parent / "rules"
+KEPT = ("batch_size", "cpu_bottleneck", "io_bottleneck")  # each has CPU and GPU metrics
 
 
 @pytest.fixture(scope="session")
 def kept_runs(footplate: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with three runs; read only."""
     folder = tmp_path_factory.mktemp("kept")
-    for i, path in enumerate(sorted(SCENES.glob("*/fires.scene"))[:3]):
-        import_scene(footplate, path, folder / f"run-{i}")
+    for i, name in enumerate(KEPT):
+        import_scene(footplate, SCENES / name / "fires.scene", folder / f"run-{i}")
     return folder
 
 
@@ -31,7 +32,6 @@ def server(footplate: Path, kept_runs: Path) -> Iterator[Server]:
 @pytest.fixture
 def own_runs(footplate: Path, tmp_runs: Path) -> Path:
     """A folder with two runs that the test may break."""
-    paths = sorted(SCENES.glob("*/fires.scene"))
     for name in ("one", "two"):
-        import_scene(footplate, paths[0], tmp_runs / name)
+        import_scene(footplate, SCENES / KEPT[0] / "fires.scene", tmp_runs / name)
     return tmp_runs
