@@ -95,6 +95,14 @@ def test_short_steps_are_timed_only_as_often_as_they_can_bear(run):
     assert 2 <= forwards <= steps // 10  # timing one costs far more than a five-hundredth of it
 
 
+def test_between_timed_steps_the_timer_hears_of_forward_passes_alone(run):
+    said, events = run("short")
+    names = [s[0] for s in past_spans(events)]
+    assert names.count("forward") == names.count("backward") == names.count("optimizer") >= 2
+    steps = len(said["begins"])
+    assert steps <= said["heard"] < 1.5 * steps  # of three phases
+
+
 def test_steps_that_differ_with_a_period_are_timed_in_their_true_shares(hooked):
     done = hooked(SCRIPTS / "torch_sampling.py")
     assert (done.returncode, done.stderr) == (0, ""), done.stderr

@@ -32,7 +32,7 @@ class Stream:
 
 
 CURRENT = Stream()
-STATE = {"capturing": False, "dead": False, "events": 0}
+STATE = {"capturing": False, "dead": False, "events": 0, "heard": 0}
 PEAK = {"bytes": 2000}
 DONE_AT = []  # host ns at which each recorded event is
 
@@ -120,6 +120,14 @@ def dead() -> list[int]:
 def short() -> list[int]:
     sys.modules["footplate.hooks.torch_cuda"].SHARE = 0.002
     Event.costs_s = 20e-6
+    timer = sys.modules["footplate.hooks.torch_cuda"]._State.timer
+    begin = timer.begin
+
+    def counted(*args):
+        STATE["heard"] += 1
+        begin(*args)
+
+    timer.begin = counted
     return train(300, 0.001)
 
 
@@ -182,4 +190,5 @@ begins |= {"evaluation": evaluation, "short": short, "copies": copies, "peak": p
 begins |= {"half_captured": half_captured, "closure": closure}
 told = begins[sys.argv[1]]()
 about = {"begins": told, "done_at": DONE_AT, "syncs": SYNCS, "events": STATE["events"]}
+about["heard"] = STATE["heard"]
 print(json.dumps(about))
