@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "query/breakdown.h"
+#include "query/detail_ranges.h"
 #include "report/report_own.h"
 
 /* ---- use over time ---- */
@@ -207,6 +209,28 @@ static int wants_ops(struct report *r, struct run *run, bool *wants, struct err 
     return rc;
 }
 
+/* What the detail windows cost, where operators come from windows of ours. */
+static int read_window_costs(struct report *r, struct run *run, struct err *e)
+{
+    const struct trace_ask all = {0};
+    struct detail_range *ranges;
+    struct breakdown b;
+    size_t n;
+    int rc = detail_ranges(run, r->arena, &ranges, &n, e);
+    if (rc || n == 0)
+        return rc;
+    rc = breakdown_read(run, &all, r->arena, &b, e);
+    if (rc)
+        return rc;
+    r->window_costs = arena_array(r->arena, const char *, MAX_OF(b.n_windows, 1));
+    for (size_t i = 0; i < b.n_windows; i++) {
+        const char *text = window_sentence(&b.windows[i], r->arena);
+        if (text)
+            r->window_costs[r->n_window_costs++] = text;
+    }
+    return 0;
+}
+
 int report_ops_read(struct report *r, struct run *run, struct err *e)
 {
     bool wants = false;
@@ -224,5 +248,5 @@ int report_ops_read(struct report *r, struct run *run, struct err *e)
     if (r->ops.n == 0)
         r->no_ops = "no operators were recorded: ask for some steps in detail with 'footplate run "
                     "--detail-steps 5:2', or import a trace of the profiler";
-    return 0;
+    return r->ops.n ? read_window_costs(r, run, e) : 0;
 }

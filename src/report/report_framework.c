@@ -193,6 +193,8 @@ static void put_operators(const struct report *r, struct doc *d)
     }
     doc_text(d, "Ranked by self time: the time of an operator without that of the operators it "
                 "calls.");
+    for (size_t i = 0; i < r->n_window_costs; i++)
+        doc_note(d, TONE_INFO, "%s", sentence(r->arena, r->window_costs[i]));
     put_ops(r, d, OP_CPU, "Most expensive CPU operators");
     put_ops(r, d, OP_GPU, "Most expensive GPU operators");
 }

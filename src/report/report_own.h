@@ -66,7 +66,9 @@ struct report {
     struct report_pace *paces;
     size_t n_paces;
     struct opsview ops;
-    const char *no_ops; /* why there are none; NULL: there are */
+    const char *no_ops;        /* why there are none; NULL: there are */
+    const char **window_costs; /* of each detail window, in words */
+    size_t n_window_costs;
     struct general general;
     double op_s[2]; /* self time of all operators, by enum op_device; 0: none */
 };
