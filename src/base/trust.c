@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trust.c - see trust.h. */
+#include "base/trust.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+bool trust_owner(uid_t uid)
+{
+    return uid == geteuid() || uid == 0;
+}
+
+bool trust_others_write(const struct stat *st)
+{
+    return st->st_mode & S_IWOTH || (st->st_mode & S_IWGRP && st->st_gid != st->st_uid);
+}
+
+/* ---- files that are found ---- */
+
+static int check_found(const struct stat *st, const char *kind, const char *path, struct err *e)
+{
+    if (!trust_owner(st->st_uid))
+        return err_set(e, ERR_USAGE, "%s'%s' belongs to another user (uid %u)", kind, path,
+                       (unsigned)st->st_uid);
+    if (trust_others_write(st))
+        return err_set(e, ERR_USAGE, "other users can write %s'%s'", kind, path);
+    return 0;
+}
+
+static int check_folder_of(const char *path, struct err *e)
+{
+    char folder[PATH_LEN];
+    struct stat st;
+    int rc = path_join(folder, e, "%s", path);
+    if (rc)
+        return rc;
+    char *slash = strrchr(folder, '/');
+    if (!slash)
+        memcpy(folder, ".", 2);
+    else
+        slash[slash == folder] = 0;
+    if (stat(folder, &st) < 0)
+        return err_sys(e, "look at '%s'", folder);
+    return check_found(&st, "its folder ", folder, e);
+}
+
+int trust_read(const char *path, size_t most, struct arena *a, char **out, size_t *len,
+               struct err *e)
+{
+    struct stat st;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return err_sys(e, "open '%s'", path);
+    int rc = fstat(fd, &st) < 0 ? err_sys(e, "look at '%s'", path) : 0;
+    if (rc == 0 && !S_ISREG(st.st_mode))
+        rc = err_set(e, ERR_FORMAT, "'%s' is not a regular file", path);
+    if (rc == 0)
+        rc = check_found(&st, "", path, e);
+    if (rc == 0)
+        rc = check_folder_of(path, e);
+    if (rc == 0)
+        rc = fd_read(fd, path, most, a, out, len, e);
+    close(fd);
+    return rc;
+}
+
+/* ---- folders that are written to ---- */
+
+/* The owner that new files get in the folder. Asked of an open file, so that nobody can put another
+ * in its place. */
+static bool owner_of_new(const char *folder, uid_t *out)
+{
+    char path[PATH_LEN];
+    struct stat st;
+    struct err e;
+    if (path_join(path, &e, "%s/.owner-XXXXXX", folder))
+        return false;
+    const int fd = mkostemp(path, O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    const bool known = fstat(fd, &st) == 0;
+    unlink(path);
+    close(fd);
+    *out = st.st_uid;
+    return known;
+}
+
+int trust_folder(const char *path, struct err *e)
+{
+    struct stat st;
+    uid_t mine;
+    if (lstat(path, &st) < 0)
+        return err_sys(e, "look at '%s'", path);
+    if (!S_ISDIR(st.st_mode))
+        return err_set(e, ERR_USAGE, "'%s' is a link or a file; a run is written only to a folder",
+                       path);
+    if (st.st_uid == geteuid())
+        return 0;
+    if (st.st_uid == 0 && (!trust_others_write(&st) || st.st_mode & S_ISVTX))
+        return 0;
+    if (st.st_uid != 0 && owner_of_new(path, &mine) && mine == st.st_uid)
+        return 0;
+    return err_set(e, ERR_USAGE,
+                   "'%s' belongs to another user (uid %u), who could replace what is recorded "
+                   "there; choose another folder or run id",
+                   path, (unsigned)st.st_uid);
+}
