@@ -83,15 +83,19 @@ static const char *bearer_of(const struct visit *v)
 }
 
 /* Without tokens the server is its user's: others who can reach it are other users of the machine.
- */
+ * A connection is asked for once, with its first request. */
 static struct reply *check_user(const struct visit *v)
 {
-    enum { UNKNOWN, OURS, OTHERS };
+    enum { NOT_ASKED, ASKED };
     uintptr_t *note = exchange_note(v->x);
-    if (*note == UNKNOWN)
-        *note = peer_is_ours(exchange_fd(v->x)) ? OURS : OTHERS;
-    if (*note == OURS)
+    if (*note == NOT_ASKED)
+        *note = ASKED + (uintptr_t)peer_of(exchange_fd(v->x));
+    const enum peer peer = (enum peer)(*note - ASKED);
+    if (peer == PEER_OURS)
         return NULL;
+    if (peer == PEER_UNKNOWN)
+        return reply_error(403, "this system does not show which user a connection belongs to; "
+                                "start the server with --token-file FILE");
     return reply_error(403, "this dashboard is another user's; with a token file it is for more");
 }
 
