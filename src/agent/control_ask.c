@@ -71,9 +71,8 @@ static int connect_checked(const char *path, uid_t owner, int *out, struct err *
         return 0;
     }
     close(fd);
-    return err_set(e, ERR_USAGE,
-                   "the control socket '%s' is not the recorder's: another user made it or its "
-                   "folder, so it is not used",
+    errno = EPERM;
+    return err_sys(e, "the control socket '%s' is not used: another user made it or its folder",
                    path);
 }
 
@@ -81,9 +80,10 @@ static int find_recorder(const char *run_id, const char *node_id, uid_t owner, i
                          struct err *e)
 {
     char path[CONTROL_PATH];
-    if (owner != geteuid() && geteuid() != 0)
-        return err_set(e, ERR_USAGE, "run '%s' belongs to another user (uid %u)", run_id,
-                       (unsigned)owner);
+    if (owner != geteuid() && geteuid() != 0) {
+        errno = EPERM;
+        return err_sys(e, "run '%s' belongs to another user (uid %u)", run_id, (unsigned)owner);
+    }
     int rc = ERR_NOT_FOUND;
     for (unsigned n = 0; control_path(path, n, owner, run_id, node_id); n++) {
         const int one = *path ? connect_checked(path, owner, fd, e) : ERR_NOT_FOUND;

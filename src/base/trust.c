@@ -2,6 +2,7 @@
 /* trust.c - see trust.h. */
 #include "base/trust.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,8 +49,8 @@ static int check_folder_of(const char *path, struct err *e)
     return check_found(&st, "its folder ", folder, e);
 }
 
-int trust_read(const char *path, size_t most, struct arena *a, char **out, size_t *len,
-               struct err *e)
+static int read_checked(const char *path, bool folder, size_t most, struct arena *a, char **out,
+                        size_t *len, struct err *e)
 {
     struct stat st;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -60,12 +61,24 @@ int trust_read(const char *path, size_t most, struct arena *a, char **out, size_
         rc = err_set(e, ERR_FORMAT, "'%s' is not a regular file", path);
     if (rc == 0)
         rc = check_found(&st, "", path, e);
-    if (rc == 0)
+    if (rc == 0 && folder)
         rc = check_folder_of(path, e);
     if (rc == 0)
         rc = fd_read(fd, path, most, a, out, len, e);
     close(fd);
     return rc;
+}
+
+int trust_read(const char *path, size_t most, struct arena *a, char **out, size_t *len,
+               struct err *e)
+{
+    return read_checked(path, true, most, a, out, len, e);
+}
+
+int trust_read_named(const char *path, size_t most, struct arena *a, char **out, size_t *len,
+                     struct err *e)
+{
+    return read_checked(path, false, most, a, out, len, e);
 }
 
 /* ---- folders that are written to ---- */
@@ -89,23 +102,33 @@ static bool owner_of_new(const char *folder, uid_t *out)
     return known;
 }
 
+/* The system's refusal, not wrong use: another user can cause it, so no job may depend on it. */
+static int refused(struct err *e)
+{
+    e->code = ERR_SYS;
+    e->sys = EPERM;
+    return e->code;
+}
+
 int trust_folder(const char *path, struct err *e)
 {
     struct stat st;
     uid_t mine;
     if (lstat(path, &st) < 0)
         return err_sys(e, "look at '%s'", path);
-    if (!S_ISDIR(st.st_mode))
-        return err_set(e, ERR_USAGE, "'%s' is a link or a file; a run is written only to a folder",
-                       path);
+    if (!S_ISDIR(st.st_mode)) {
+        err_set(e, ERR_SYS, "'%s' is a link or a file; a run is written only to a folder", path);
+        return refused(e);
+    }
     if (st.st_uid == geteuid())
         return 0;
     if (st.st_uid == 0 && (!trust_others_write(&st) || st.st_mode & S_ISVTX))
         return 0;
     if (st.st_uid != 0 && owner_of_new(path, &mine) && mine == st.st_uid)
         return 0;
-    return err_set(e, ERR_USAGE,
-                   "'%s' belongs to another user (uid %u), who could replace what is recorded "
-                   "there; choose another folder or run id",
-                   path, (unsigned)st.st_uid);
+    err_set(e, ERR_SYS,
+            "'%s' belongs to another user (uid %u), who could replace what is recorded there; "
+            "choose another folder or run id",
+            path, (unsigned)st.st_uid);
+    return refused(e);
 }

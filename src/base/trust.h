@@ -24,9 +24,13 @@ bool trust_others_write(const struct stat *st);
  * The other outcomes are those of file_read. */
 MUST_CHECK int trust_read(const char *path, size_t most, struct arena *a, char **out, size_t *len,
                           struct err *e);
-/* An existing folder to write a run into: ERR_USAGE when it is a link, or others could exchange
- * what is written there. A user's files may have another number on some file systems (NFS, FUSE);
- * a folder with the number that new files get there is ours. */
+/* As trust_read, whatever folder it is in: for a file that the user named and that decides who may
+ * do what. */
+MUST_CHECK int trust_read_named(const char *path, size_t most, struct arena *a, char **out,
+                                size_t *len, struct err *e);
+/* An existing folder to write a run into: ERR_SYS with EPERM when it is a link, or others could
+ * exchange what is written there. A user's files may have another number on some file systems (NFS,
+ * FUSE); a folder with the number that new files get there is ours. */
 MUST_CHECK int trust_folder(const char *path, struct err *e);
 
 #endif

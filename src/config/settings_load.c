@@ -39,11 +39,17 @@ static void take_sagemaker(struct settings *s, const struct settings_ask *ask)
     const char *named = env_get(ask, "SMPROFILER_CONFIG_PATH");
     const char *path = named ? named : ask->profilerconfig ? ask->profilerconfig : SAGEMAKER_CONFIG;
     struct err e;
+    struct stat st;
     char *text;
     size_t len;
     if (!named && !exists(path))
         return;
-    if ((named ? file_read : trust_read)(path, PROFILERCONFIG_MOST, s->arena, &text, &len, &e)) {
+    if (!named && stat(path, &st) == 0 && !trust_owner(st.st_uid)) {
+        remarks_add(&s->problems, "%s is ignored: it belongs to another user (uid %u)", path,
+                    (unsigned)st.st_uid);
+        return;
+    }
+    if (file_read(path, PROFILERCONFIG_MOST, s->arena, &text, &len, &e) != 0) {
         remarks_add(&s->problems, "%s%s; it is left out", named ? "SMPROFILER_CONFIG_PATH: " : "",
                     e.msg);
         return;

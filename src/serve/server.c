@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/json_write.h"
 #include "base/mem.h"
+#include "base/trust.h"
 #include "serve/conns.h"
 #include "serve/cutfile.h"
 #include "serve/heap.h"
@@ -180,7 +181,7 @@ static int read_tokens(struct server *s, const struct server_ask *ask, struct er
         rc = rights_add(s->rights, RIGHT_CONTROL, ask->token, "FOOTPLATE_TOKEN", e);
     if (rc || !ask->token_file)
         return rc;
-    rc = file_read(ask->token_file, PEM_MOST, &s->arena, &text, &len, e);
+    rc = trust_read_named(ask->token_file, PEM_MOST, &s->arena, &text, &len, e);
     return rc ? rc : rights_add_text(s->rights, text, ask->token_file, e);
 }
 

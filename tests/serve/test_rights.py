@@ -277,6 +277,21 @@ def test_wrong_tokens_are_told_at_the_start(
     assert "16 to 255" in refused(footplate, kept_runs, FOOTPLATE_TOKEN="short")
 
 
+def test_tokens_that_other_users_could_have_written_are_refused(
+    footplate: Path, kept_runs: Path, tmp_path: Path
+) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.write_text(f"control {CONTROL}\n")
+    tokens.chmod(0o666)
+    said = refused(footplate, kept_runs, "--token-file", tokens)
+    assert "other users can write" in said
+    if os.geteuid() != 0:
+        pytest.skip("only root can make a file of another user")
+    tokens.chmod(0o600)
+    os.chown(tokens, 65534, 65534)
+    assert "another user" in refused(footplate, kept_runs, "--token-file", tokens)
+
+
 def test_with_a_token_it_listens_on_all_addresses(footplate: Path, kept_runs: Path) -> None:
     env = {"FOOTPLATE_TOKEN": CONTROL}
     with serving(footplate, kept_runs, "--bind", "0.0.0.0", env=env) as s:

@@ -117,8 +117,8 @@ TEST(a_link_and_a_file_are_no_folders_to_write_to)
     struct err e;
     OK(dir_make(at(p, "d"), &e));
     CHECK(symlink(p, at(link, "link")) == 0);
-    CHECK_INT(trust_folder(link, &e), ERR_USAGE);
-    CHECK_INT(trust_folder(put(p, "f", 0644), &e), ERR_USAGE);
+    CHECK_INT(trust_folder(link, &e), ERR_SYS);
+    CHECK_INT(trust_folder(put(p, "f", 0644), &e), ERR_SYS);
 }
 
 TEST(a_folder_of_another_user_is_refused_also_when_root_could_write_it)
@@ -129,7 +129,7 @@ TEST(a_folder_of_another_user_is_refused_also_when_root_could_write_it)
         SKIP("needs root to make folders of another user");
     OK(dir_make(at(p, "d"), &e));
     CHECK(chown(p, OTHER, OTHER) == 0);
-    CHECK_INT(trust_folder(p, &e), ERR_USAGE);
+    CHECK_INT(trust_folder(p, &e), ERR_SYS);
     CHECK(strstr(e.msg, "belongs to another user"));
 }
 
@@ -146,6 +146,6 @@ TEST(a_folder_of_root_is_taken_by_others_unless_strangers_could_change_it)
     CHECK(seteuid(0) == 0 && chmod(p, 01777) == 0 && seteuid(OTHER) == 0);
     const int sticky = trust_folder(p, &e);
     CHECK(seteuid(0) == 0);
-    CHECK_INT(open_to_all, ERR_USAGE);
+    CHECK_INT(open_to_all, ERR_SYS);
     CHECK_INT(sticky, 0);
 }
