@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,19 +23,20 @@ bool trust_others_write(const struct stat *st)
 
 /* ---- files that are found ---- */
 
-static int check_found(const struct stat *st, const char *kind, const char *path, struct err *e)
+/* `what`: "it", or the folder. */
+static int check_found(const struct stat *st, const char *what, struct err *e)
 {
     if (!trust_owner(st->st_uid))
-        return err_set(e, ERR_USAGE, "%s'%s' belongs to another user (uid %u)", kind, path,
+        return err_set(e, ERR_USAGE, "%s belongs to another user (uid %u)", what,
                        (unsigned)st->st_uid);
     if (trust_others_write(st))
-        return err_set(e, ERR_USAGE, "other users can write %s'%s'", kind, path);
+        return err_set(e, ERR_USAGE, "other users can write %s", what);
     return 0;
 }
 
 static int check_folder_of(const char *path, struct err *e)
 {
-    char folder[PATH_LEN];
+    char folder[PATH_LEN], what[PATH_LEN + 16];
     struct stat st;
     int rc = path_join(folder, e, "%s", path);
     if (rc)
@@ -46,7 +48,8 @@ static int check_folder_of(const char *path, struct err *e)
         slash[slash == folder] = 0;
     if (stat(folder, &st) < 0)
         return err_sys(e, "look at '%s'", folder);
-    return check_found(&st, "its folder ", folder, e);
+    snprintf(what, sizeof what, "its folder '%s'", folder);
+    return check_found(&st, what, e);
 }
 
 static int read_checked(const char *path, bool folder, size_t most, struct arena *a, char **out,
@@ -60,7 +63,7 @@ static int read_checked(const char *path, bool folder, size_t most, struct arena
     if (rc == 0 && !S_ISREG(st.st_mode))
         rc = err_set(e, ERR_FORMAT, "'%s' is not a regular file", path);
     if (rc == 0)
-        rc = check_found(&st, "", path, e);
+        rc = check_found(&st, "it", e);
     if (rc == 0 && folder)
         rc = check_folder_of(path, e);
     if (rc == 0)
@@ -78,7 +81,8 @@ int trust_read(const char *path, size_t most, struct arena *a, char **out, size_
 int trust_read_named(const char *path, size_t most, struct arena *a, char **out, size_t *len,
                      struct err *e)
 {
-    return read_checked(path, false, most, a, out, len, e);
+    const int rc = read_checked(path, false, most, a, out, len, e);
+    return rc == ERR_USAGE ? err_in(e, "'%s' is not used", path) : rc;
 }
 
 /* ---- folders that are written to ---- */

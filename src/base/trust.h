@@ -19,9 +19,9 @@ bool trust_owner(uid_t uid);
 bool trust_others_write(const struct stat *st);
 
 /* A file that nobody named, whole, in the arena. It and its folder must belong to this user or
- * root, and others must not be able to write them; else ERR_USAGE with the reason. Links are
- * followed: who may make them is decided by the folder, and what counts is the file they lead to.
- * The other outcomes are those of file_read. */
+ * root, and others must not be able to write them; else ERR_USAGE with the reason ("it belongs to
+ * ..."). Links are followed: who may make them is decided by the folder, and what counts is the
+ * file they lead to. The other outcomes are those of file_read. */
 MUST_CHECK int trust_read(const char *path, size_t most, struct arena *a, char **out, size_t *len,
                           struct err *e);
 /* As trust_read, whatever folder it is in: for a file that the user named and that decides who may
