@@ -120,9 +120,13 @@ int trust_folder(const char *path, struct err *e)
     uid_t mine;
     if (lstat(path, &st) < 0)
         return err_sys(e, "look at '%s'", path);
-    if (!S_ISDIR(st.st_mode)) {
-        err_set(e, ERR_SYS, "'%s' is a link or a file; a run is written only to a folder", path);
+    if (S_ISLNK(st.st_mode)) {
+        err_set(e, ERR_SYS, "'%s' is a link; a run is written only to a real folder", path);
         return refused(e);
+    }
+    if (!S_ISDIR(st.st_mode)) {
+        errno = ENOTDIR;
+        return err_sys(e, "cannot write a run to '%s'", path);
     }
     if (st.st_uid == geteuid())
         return 0;
