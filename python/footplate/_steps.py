@@ -5,8 +5,6 @@ Whoever sees steps (the explicit API, callbacks of a framework) tells them here;
 listen.
 """
 
-import os
-
 from . import _core, _safe
 
 TYPE_CHECKING = False
@@ -25,11 +23,8 @@ def _look_at_settings() -> None:
     """Hooks of frameworks bring windows along; a program without one gets them when some are asked
     for."""
     _Settings.seen = _core.asked()
-    path = os.path.join(os.environ.get("FOOTPLATE_RING", ""), "config.json")
-    if not os.path.exists(path):
-        return
-    with _safe.guard("config"), open(path, encoding="utf-8") as file:
-        text = file.read()
+    with _safe.guard("config"):
+        text = _safe.read_settings() or ""
         if '"steps"' in text or '"seconds"' in text:  # the length of a window
             from .detail import windows  # noqa: F401 - listens to steps
 

@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "agent/control.h"
+#include "base/trust.h"
 
 enum { ASK_SECONDS = 5 };
 
@@ -31,19 +33,66 @@ static int connect_to(const char *path)
     return -1;
 }
 
+/* Two folders that nobody else may write: in /tmp anybody can make them in the owner's name. */
+static bool is_of(uid_t owner, const char *socket_path)
+{
+    char dir[CONTROL_PATH];
+    struct stat st;
+    snprintf(dir, sizeof dir, "%s", socket_path);
+    for (int i = 0; i < 2; i++) {
+        *strrchr(dir, '/') = 0;
+        if (lstat(dir, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != owner ||
+            trust_others_write(&st))
+            return false;
+    }
+    return true;
+}
+
+/* Who listens, as the kernel saw it then. */
+static bool listener_is(int fd, uid_t owner)
+{
+    struct ucred u;
+    socklen_t n = sizeof u;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &u, &n) == 0 && (u.uid == owner || u.uid == 0);
+}
+
+static int connect_checked(const char *path, uid_t owner, int *out, struct err *e)
+{
+    struct stat st;
+    if (lstat(path, &st) < 0 && errno == ENOENT)
+        return ERR_NOT_FOUND;
+    const int fd = connect_to(path);
+    if (fd < 0 && (errno == EACCES || errno == EPERM))
+        return err_sys(e, "ask the recorder at '%s'", path);
+    if (fd < 0)
+        return ERR_NOT_FOUND;
+    if (is_of(owner, path) && listener_is(fd, owner)) {
+        *out = fd;
+        return 0;
+    }
+    close(fd);
+    errno = EPERM;
+    return err_sys(e, "the control socket '%s' is not used: another user made it or its folder",
+                   path);
+}
+
 static int find_recorder(const char *run_id, const char *node_id, uid_t owner, int *fd,
                          struct err *e)
 {
     char path[CONTROL_PATH];
-    for (unsigned n = 0; control_path(path, n, owner, run_id, node_id); n++) {
-        if (!*path)
-            continue;
-        *fd = connect_to(path);
-        if (*fd >= 0)
-            return 0;
-        if (errno == EACCES || errno == EPERM)
-            return err_sys(e, "ask the recorder at '%s'", path);
+    if (owner != geteuid() && geteuid() != 0) {
+        errno = EPERM;
+        return err_sys(e, "run '%s' belongs to another user (uid %u)", run_id, (unsigned)owner);
     }
+    int rc = ERR_NOT_FOUND;
+    for (unsigned n = 0; control_path(path, n, owner, run_id, node_id); n++) {
+        const int one = *path ? connect_checked(path, owner, fd, e) : ERR_NOT_FOUND;
+        if (one == 0)
+            return 0;
+        rc = one == ERR_NOT_FOUND ? rc : one; /* a trap in one place hides no recorder in another */
+    }
+    if (rc != ERR_NOT_FOUND)
+        return rc;
     return err_set(e, ERR_NOT_FOUND, "no recorder of run '%s', node '%s' runs on this machine",
                    run_id, node_id);
 }
@@ -76,7 +125,7 @@ int control_ask(const char *run_id, const char *node_id, uid_t owner, const char
                 char out[CONTROL_ANSWER], struct err *e)
 {
     char line[CONTROL_ANSWER] = "";
-    int fd;
+    int fd = -1;
     int rc = find_recorder(run_id, node_id, owner, &fd, e);
     if (rc)
         return rc;

@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/json_write.h"
 #include "base/text.h"
+#include "base/trust.h"
 
 enum { FOLDER_TRIES = 20, FORMAT_VERSION = 1 };
 
@@ -74,7 +75,7 @@ static int make_shared(struct rundir *r, const char *dir, const char *id, struct
     r->made_run = mkdir(r->path, 0777) == 0;
     if (!r->made_run && errno != EEXIST)
         return err_sys(e, "cannot make the run folder '%s'", r->path);
-    return 0;
+    return r->made_run ? 0 : trust_folder(r->path, e);
 }
 
 static void about_json(struct buf *out, const struct rundir *r, const struct run_about *a)
@@ -196,7 +197,7 @@ int rundir_make_node(struct rundir *r, const char *node_id, struct err *e)
     r->made_node = mkdir(r->node_path, 0777) == 0;
     if (!r->made_node && errno != EEXIST)
         return err_sys(e, "cannot make the folder '%s'", r->node_path);
-    return 0;
+    return r->made_node ? 0 : trust_folder(r->node_path, e);
 }
 
 /* Session 1 writes x.fp, x.json; session 2 writes x-2.fp, x-2.json. */

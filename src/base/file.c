@@ -10,20 +10,79 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
+
+enum {
+    COPY_MOST = 64 << 20, /* bytes; of a longer file only the end is copied */
+    COPY_END = 16 << 20,
+    HOLES_MOST = 64 << 20, /* bytes that no recorder left out */
+    NAME_TRIES = 20,
+};
+#define LEN_MOST ((size_t)64 << 30)
+
+/* ---- opening ---- */
+
+int file_open_regular(int *out, const char *path, struct err *e)
+{
+    struct stat st;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
+    if (fd < 0 && errno == ELOOP)
+        return err_set(e, ERR_FORMAT, "'%s' is a symbolic link, which is not followed", path);
+    if (fd < 0)
+        return err_sys(e, "open '%s'", path);
+    int rc = fstat(fd, &st) < 0 ? err_sys(e, "stat '%s'", path) : 0;
+    if (rc == 0 && !S_ISREG(st.st_mode))
+        rc = err_set(e, ERR_FORMAT, "'%s' is not a regular file", path);
+    if (rc)
+        close(fd);
+    else
+        *out = fd;
+    return rc;
+}
+
+int file_create_new(int *out, const char *path, struct err *e)
+{
+    const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return err_sys(e, "create '%s'", path);
+    *out = fd;
+    return 0;
+}
+
+/* ---- mapping ---- */
+
+/* Where the file ends that a recorder wrote. A file can claim to be larger than any disk, at no
+ * cost, where it has holes: it counts up to the hole that makes them too many. */
+static off_t end_of_data(int fd, off_t size)
+{
+    off_t holes = 0;
+    for (off_t at = 0; at < size;) {
+        const off_t hole = lseek(fd, at, SEEK_HOLE);
+        if (hole < 0 || hole >= size)
+            break; /* none, or the file system does not know */
+        const off_t data = lseek(fd, hole, SEEK_DATA);
+        at = data < 0 ? size : data;
+        holes += at - hole;
+        if (holes > HOLES_MOST)
+            return hole;
+    }
+    return size;
+}
 
 static int size_of_fd(int fd, const char *path, size_t *len, struct err *e)
 {
     struct stat st;
     if (fstat(fd, &st) < 0)
         return err_sys(e, "stat '%s'", path);
-    if (!S_ISREG(st.st_mode))
-        return err_set(e, ERR_FORMAT, "'%s' is not a regular file", path);
-    *len = (size_t)st.st_size;
-    return 0;
+    *len = (size_t)end_of_data(fd, st.st_size);
+    if (*len > LEN_MOST)
+        return err_set(e, ERR_LIMIT, "'%s' is larger than %zu GiB", path, LEN_MOST >> 30);
+    return lseek(fd, 0, SEEK_SET) < 0 ? err_sys(e, "seek in '%s'", path) : 0;
 }
 
 static int map_fd(struct fmap *out, int fd, const char *path, struct err *e)
@@ -35,42 +94,76 @@ static int map_fd(struct fmap *out, int fd, const char *path, struct err *e)
     void *p = len ? mmap(NULL, len, PROT_READ, MAP_SHARED, fd, 0) : NULL;
     if (p == MAP_FAILED)
         return err_sys(e, "map '%s'", path);
-    *out = (struct fmap){.p = p, .len = len};
+    *out = (struct fmap){.p = p, .len = len, .mapped = len};
     return 0;
 }
 
-/* As many bytes as there are now; fewer when the file shrinks meanwhile. */
-static int copy_fd(struct fmap *out, int fd, const char *path, struct err *e)
+/* Up to `*n` bytes from `at`; fewer when the file shrinks meanwhile. */
+static int read_at(int fd, uint8_t *p, size_t *n, size_t at, const char *path, struct err *e)
 {
-    size_t len, n = 0;
-    int rc = size_of_fd(fd, path, &len, e);
-    if (rc)
-        return rc;
-    uint8_t *p = xmalloc(len);
-    while (n < len) {
-        const ssize_t got = read(fd, p + n, len - n);
+    size_t done = 0;
+    while (done < *n) {
+        const ssize_t got = pread(fd, p + done, *n - done, (off_t)(at + done));
         if (got < 0 && errno == EINTR)
             continue;
-        if (got < 0) {
-            rc = err_sys(e, "read '%s'", path);
-            free(p);
-            return rc;
-        }
+        if (got < 0)
+            return err_sys(e, "read '%s'", path);
         if (got == 0)
             break;
-        n += (size_t)got;
+        done += (size_t)got;
     }
-    *out = (struct fmap){.p = p, .len = n, .copied = true};
+    *n = done;
     return 0;
+}
+
+static int copy_whole(struct fmap *out, int fd, size_t len, const char *path, struct err *e)
+{
+    uint8_t *p = xmalloc(len);
+    const int rc = read_at(fd, p, &len, 0, path, e);
+    if (rc)
+        free(p);
+    else
+        *out = (struct fmap){.p = p, .len = len, .copied = len};
+    return rc;
+}
+
+/* A writer cuts off no more than what it was about to append, so the end is copied and what comes
+ * before it mapped: a long file costs no memory. */
+static int copy_end(struct fmap *out, int fd, size_t len, const char *path, struct err *e)
+{
+    const size_t before = (len - COPY_END) & ~(size_t)0xffff; /* whole pages of any size */
+    size_t n = len - before;
+    uint8_t *p =
+        mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)
+        return err_sys(e, "map '%s'", path);
+    int rc = read_at(fd, p + before, &n, before, path, e);
+    if (rc == 0 && mmap(p, before, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
+        rc = err_sys(e, "map '%s'", path);
+    if (rc)
+        munmap(p, len);
+    else
+        *out = (struct fmap){.p = p, .len = before + n, .mapped = len, .copied = n};
+    return rc;
+}
+
+static int copy_fd(struct fmap *out, int fd, const char *path, struct err *e)
+{
+    size_t len;
+    const int rc = size_of_fd(fd, path, &len, e);
+    if (rc)
+        return rc;
+    return (len > COPY_MOST ? copy_end : copy_whole)(out, fd, len, path, e);
 }
 
 static int open_with(int (*take)(struct fmap *, int, const char *, struct err *), struct fmap *out,
                      const char *path, struct err *e)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return err_sys(e, "open '%s'", path);
-    int rc = take(out, fd, path, e);
+    int fd = -1;
+    int rc = file_open_regular(&fd, path, e);
+    if (rc)
+        return rc;
+    rc = take(out, fd, path, e);
     close(fd);
     return rc;
 }
@@ -87,21 +180,23 @@ int fmap_copy(struct fmap *out, const char *path, struct err *e)
 
 void fmap_forget(const struct fmap *m)
 {
-    if (!m->copied && m->p)
-        madvise((void *)(uintptr_t)m->p, m->len, MADV_DONTNEED);
+    if (m->mapped)
+        madvise((void *)(uintptr_t)m->p, m->len - m->copied, MADV_DONTNEED);
 }
 
 void fmap_close(struct fmap *m)
 {
-    if (m->copied)
+    if (m->mapped)
+        munmap((void *)(uintptr_t)m->p, m->mapped);
+    else
         free((void *)(uintptr_t)m->p);
-    else if (m->p)
-        munmap((void *)(uintptr_t)m->p, m->len);
     *m = (struct fmap){0};
 }
 
-static int read_fd(int fd, const char *path, size_t most, struct arena *a, char **out, size_t *len,
-                   struct err *e)
+/* ---- reading ---- */
+
+int fd_read(int fd, const char *path, size_t most, struct arena *a, char **out, size_t *len,
+            struct err *e)
 {
     size_t cap = 4096, n = 0;
     char *p = malloc(cap + 1);
@@ -140,13 +235,27 @@ static int read_fd(int fd, const char *path, size_t most, struct arena *a, char 
 int file_read(const char *path, size_t most, struct arena *a, char **out, size_t *len,
               struct err *e)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return err_sys(e, "open '%s'", path);
-    int rc = read_fd(fd, path, most, a, out, len, e);
+    int rc = fd_read(fd, path, most, a, out, len, e);
     close(fd);
     return rc;
 }
+
+int file_read_regular(const char *path, size_t most, struct arena *a, char **out, size_t *len,
+                      struct err *e)
+{
+    int fd = -1;
+    int rc = file_open_regular(&fd, path, e);
+    if (rc)
+        return rc;
+    rc = fd_read(fd, path, most, a, out, len, e);
+    close(fd);
+    return rc;
+}
+
+/* ---- writing ---- */
 
 int fd_write_all(int fd, const void *p, size_t n, const char *name, struct err *e)
 {
@@ -165,17 +274,32 @@ int fd_write_all(int fd, const void *p, size_t n, const char *name, struct err *
 
 enum sync { SYNC_NOW, SYNC_LATER };
 
+/* A new file that nobody else has, with the rights that the umask leaves: mkstemp would take them
+ * from everybody, and the umask cannot be asked for without changing it. */
+static int create_beside(int *fd, char *tmp, const char *path, struct err *e)
+{
+    uint64_t number;
+    for (int i = 0; i < NAME_TRIES; i++) {
+        if (getrandom(&number, sizeof number, GRND_NONBLOCK) != (ssize_t)sizeof number)
+            number = (uint64_t)clock_mono().ns ^ (uint64_t)getpid() << 32;
+        int rc = path_join(tmp, e, "%s.tmp-%08x", path, (unsigned)(number ^ number >> 32));
+        if (rc == 0)
+            rc = file_create_new(fd, tmp, e);
+        if (rc != ERR_SYS || e->sys != EEXIST)
+            return rc;
+    }
+    return e->code;
+}
+
 static int write_beside(char *tmp, const char *path, const void *p, size_t n, enum sync sync,
                         struct err *e)
 {
-    int rc = path_join(tmp, e, "%s.tmp-XXXXXX", path);
+    int fd = -1;
+    int rc = create_beside(&fd, tmp, path, e);
     if (rc)
         return rc;
-    int fd = mkostemp(tmp, O_CLOEXEC);
-    if (fd < 0)
-        return err_sys(e, "create '%s'", path);
     rc = fd_write_all(fd, p, n, path, e);
-    if (rc == 0 && (fchmod(fd, 0644) < 0 || (sync == SYNC_NOW && fdatasync(fd) < 0)))
+    if (rc == 0 && sync == SYNC_NOW && fdatasync(fd) < 0)
         rc = err_sys(e, "sync '%s'", path);
     close(fd);
     if (rc)
@@ -224,10 +348,11 @@ int file_create(const char *path, const void *p, size_t n, struct err *e)
 
 int file_put(const char *path, const void *p, size_t n, struct err *e)
 {
-    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return err_sys(e, "create '%s'", path);
-    const int rc = fd_write_all(fd, p, n, path, e);
+    int fd = -1;
+    int rc = file_create_new(&fd, path, e);
+    if (rc)
+        return rc;
+    rc = fd_write_all(fd, p, n, path, e);
     close(fd);
     return rc;
 }
@@ -302,7 +427,7 @@ static int start_one(const char *path, const struct stat *st, int type, struct F
 {
     (void)st;
     (void)at;
-    const int fd = type == FTW_F ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    const int fd = type == FTW_F ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
     if (fd >= 0) {
         (void)!sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE); /* only a beginning */
         close(fd);
@@ -317,7 +442,7 @@ static int sync_one(const char *path, const struct stat *st, int type, struct FT
     (void)at;
     if (type != FTW_F)
         return 0;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return errno;
     const int rc = fdatasync(fd) < 0 ? errno : 0;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* file.h - whole files: read, mapped, replaced in one step. */
+/* file.h - whole files: read, mapped, replaced in one step.
+ *
+ * What lies in a run folder may have been put there by a stranger: it is opened with
+ * file_open_regular, which neither waits nor follows links, and made with file_create_new. */
 #ifndef BASE_FILE_H
 #define BASE_FILE_H
 
@@ -12,16 +15,24 @@
 
 enum { PATH_LEN = 4096 };
 
-/* The bytes of a file, mapped read-only. A file that shrinks under the mapping raises SIGBUS, so
- * only files that are append-only or replaced by rename are mapped. */
+/* For reading. A link is ERR_FORMAT, and so is a FIFO, a device or a folder. */
+MUST_CHECK int file_open_regular(int *fd, const char *path, struct err *e);
+/* For reading and writing, with the rights that the umask leaves. It must not exist, not even as a
+ * link. */
+MUST_CHECK int file_create_new(int *fd, const char *path, struct err *e);
+
+/* The bytes of a regular file, mapped read-only. Holes beyond some size end it. A file that shrinks
+ * under the mapping raises SIGBUS, so only files that are append-only or replaced by rename are
+ * mapped. */
 struct fmap {
     const uint8_t *p;
     size_t len;
-    bool copied; /* on the heap, not mapped */
+    size_t mapped; /* bytes of the mapping; 0: it is on the heap */
+    size_t copied; /* bytes of it, at the end, that are a copy */
 };
 
 MUST_CHECK int fmap_open(struct fmap *out, const char *path, struct err *e);
-/* As fmap_open, but a copy: for files that their writer may still cut. */
+/* As fmap_open, but what their writer may still cut is a copy: a short file, the end of a long. */
 MUST_CHECK int fmap_copy(struct fmap *out, const char *path, struct err *e);
 /* Pages that were read leave this process's memory; they come back when they are looked at. */
 void fmap_forget(const struct fmap *m);
@@ -30,6 +41,12 @@ void fmap_close(struct fmap *m); /* an empty one is fine */
 /* The file's bytes in the arena, NUL behind them; more than `most` bytes is ERR_LIMIT. */
 MUST_CHECK int file_read(const char *path, size_t most, struct arena *a, char **out, size_t *len,
                          struct err *e);
+/* The same of a file that may be a stranger's; see file_open_regular. */
+MUST_CHECK int file_read_regular(const char *path, size_t most, struct arena *a, char **out,
+                                 size_t *len, struct err *e);
+/* The same of what is open. */
+MUST_CHECK int fd_read(int fd, const char *path, size_t most, struct arena *a, char **out,
+                       size_t *len, struct err *e);
 /* Written beside it, synced, renamed over it: a reader sees the old file or the new one. */
 MUST_CHECK int file_replace(const char *path, const void *p, size_t n, struct err *e);
 /* As file_replace, but the medium is not waited for: after a loss of power the file may be empty or

@@ -11,7 +11,7 @@ int json_read_file(json_t **out, const char *path, struct err *e)
     struct arena a = {0};
     char *text;
     size_t len;
-    int rc = file_read(path, MOST_BYTES, &a, &text, &len, e);
+    int rc = file_read_regular(path, MOST_BYTES, &a, &text, &len, e);
     if (rc == 0) {
         json_error_t why;
         *out = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);

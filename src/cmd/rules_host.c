@@ -78,13 +78,20 @@ static char **environment(const char *package, struct arena *a)
     return env;
 }
 
+/* As `python3 -m footplate.rules_host`, but nothing is imported from the current folder: it may be
+ * one that other users write to. */
+static const char host_code[] = "import sys\n"
+                                "sys.path[:] = [p for p in sys.path if p]\n"
+                                "from footplate.rules_host import main\n"
+                                "sys.exit(main())\n";
+
 static char **command(const struct rules_host_ask *ask, struct arena *a)
 {
     size_t n = 0;
     char **argv = arena_array(a, char *, 8 + ask->n_sets + ask->n_only + ask->n_files);
     argv[n++] = arena_strdup(a, "python3");
-    argv[n++] = arena_strdup(a, "-m");
-    argv[n++] = arena_strdup(a, "footplate.rules_host");
+    argv[n++] = arena_strdup(a, "-c");
+    argv[n++] = arena_strdup(a, host_code);
     argv[n++] = arena_printf(a, "--limit=%g", (double)ask->limit_ns / 1e9);
     for (size_t i = 0; i < ask->n_sets; i++)
         argv[n++] = arena_printf(a, "--set=%s", ask->sets[i]);

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/trust.h"
 #include "config/profilerconfig.h"
 #include "config/script.h"
 #include "config/settings.h"
@@ -38,10 +39,16 @@ static void take_sagemaker(struct settings *s, const struct settings_ask *ask)
     const char *named = env_get(ask, "SMPROFILER_CONFIG_PATH");
     const char *path = named ? named : ask->profilerconfig ? ask->profilerconfig : SAGEMAKER_CONFIG;
     struct err e;
+    struct stat st;
     char *text;
     size_t len;
     if (!named && !exists(path))
         return;
+    if (!named && stat(path, &st) == 0 && !trust_owner(st.st_uid)) {
+        remarks_add(&s->problems, "%s is ignored: it belongs to another user (uid %u)", path,
+                    (unsigned)st.st_uid);
+        return;
+    }
     if (file_read(path, PROFILERCONFIG_MOST, s->arena, &text, &len, &e) != 0) {
         remarks_add(&s->problems, "%s%s; it is left out", named ? "SMPROFILER_CONFIG_PATH: " : "",
                     e.msg);
@@ -69,21 +76,6 @@ static const char *folder_of(struct arena *a, const char *path)
     return slash == path ? "/" : arena_strndup(a, path, (size_t)(slash - path));
 }
 
-/* The file beside the script, else the one in the current folder; NULL: neither is there. */
-static const char *find_yaml(const struct settings_ask *ask, struct arena *a)
-{
-    const char *folder = ask->folder ? ask->folder : ".";
-    const struct script script = ask->argv ? script_find(ask->argv) : (struct script){0};
-    if (script.is_file) {
-        const char *beside = folder_of(a, in_folder(a, folder, script.name));
-        const char *path = in_folder(a, beside, YAML_NAME);
-        if (exists(path))
-            return path;
-    }
-    const char *path = in_folder(a, folder, YAML_NAME);
-    return exists(path) ? path : NULL;
-}
-
 static int read_yaml(struct settings *s, const char *path, struct err *e)
 {
     char *text;
@@ -93,6 +85,42 @@ static int read_yaml(struct settings *s, const char *path, struct err *e)
     s->file = path;
     settings_take_yaml(s, text, len, path, folder_of(s->arena, path));
     return 0;
+}
+
+/* A file that nobody named can run programs (rule-files, actions), so it must be the user's own.
+ * False: there is none. */
+static bool try_yaml(struct settings *s, const char *path)
+{
+    struct err e;
+    char *text;
+    size_t len;
+    if (!exists(path))
+        return false;
+    const int rc = trust_read(path, YAML_MOST, s->arena, &text, &len, &e);
+    if (rc == ERR_USAGE)
+        remarks_add(&s->problems, "%s is ignored: %s; to use it, name it with --config %s", path,
+                    e.msg, path);
+    else if (rc != 0)
+        remarks_add(&s->problems, "%s; it is left out", e.msg);
+    if (rc != 0)
+        return true;
+    s->file = path;
+    settings_take_yaml(s, text, len, path, folder_of(s->arena, path));
+    return true;
+}
+
+/* The file beside the script, else the one in the current folder. */
+static void find_yaml(struct settings *s, const struct settings_ask *ask)
+{
+    struct arena *a = s->arena;
+    const char *folder = ask->folder ? ask->folder : ".";
+    const struct script script = ask->argv ? script_find(ask->argv) : (struct script){0};
+    if (script.is_file) {
+        const char *beside = folder_of(a, in_folder(a, folder, script.name));
+        if (try_yaml(s, in_folder(a, beside, YAML_NAME)))
+            return;
+    }
+    try_yaml(s, in_folder(a, folder, YAML_NAME));
 }
 
 static const char *option_text(const struct settings_ask *ask, const char *name)
@@ -115,10 +143,10 @@ static int take_yaml(struct settings *s, const struct settings_ask *ask, struct 
     }
     if (option)
         return 0;
-    const char *path = env ? env : find_yaml(ask, s->arena);
-    if (path && read_yaml(s, path, &why) != 0)
-        remarks_add(&s->problems, "%s%s%s; it is left out", env ? row->env : "", env ? ": " : "",
-                    why.msg);
+    if (!env)
+        find_yaml(s, ask);
+    else if (read_yaml(s, env, &why) != 0)
+        remarks_add(&s->problems, "%s: %s; it is left out", row->env, why.msg);
     return 0;
 }
 

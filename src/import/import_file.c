@@ -112,7 +112,7 @@ static void source_close(struct source *s)
 static int source_open(struct source **out, const char *path, struct err *e)
 {
     struct stat st;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return err_sys(e, "open '%s'", path);
     struct source *s = xmalloc(sizeof *s);

@@ -2,7 +2,6 @@
 /* run_info.c - what run.json and the node-*.json files say, and which run the user means. */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +17,7 @@
 #include "query/names.h"
 #include "query/run.h"
 
-enum { RUN_FORMAT = 1, STALE_S = 30 };
+enum { RUN_FORMAT = 1, STALE_S = 30, SESSIONS_MOST = 10000 };
 
 static const char why_died[] = "the recorder ended without closing its files";
 
@@ -163,8 +162,8 @@ static bool recorder_lives(const char *dir, time_t newest)
     struct err e;
     if (path_join(path, &e, "%s/lock", dir))
         return false;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
+    int fd = -1;
+    if (file_open_regular(&fd, path, &e) == 0) {
         const int rc = flock(fd, LOCK_SH | LOCK_NB);
         const int sys = errno;
         close(fd);
@@ -185,7 +184,7 @@ static time_t newest_data(const char *dir, unsigned session)
         struct stat st;
         struct err e;
         session_file(name, sizeof name, "metrics", session, ends[i]);
-        if (path_join(path, &e, "%s/%s", dir, name) == 0 && stat(path, &st) == 0)
+        if (path_join(path, &e, "%s/%s", dir, name) == 0 && lstat(path, &st) == 0)
             newest = MAX_OF(newest, st.st_mtime);
     }
     return newest;
@@ -227,7 +226,7 @@ static void read_node(const char *dir, struct arena *a, struct node_info *n)
 static unsigned count_sessions(const char *dir)
 {
     unsigned n = 0;
-    for (;; n++) {
+    for (; n < SESSIONS_MOST; n++) {
         char path[PATH_LEN], fp[64], node[64];
         struct err e;
         session_file(fp, sizeof fp, "metrics", n + 1, "fp");
@@ -236,8 +235,16 @@ static unsigned count_sessions(const char *dir)
         const bool has_node =
             path_join(path, &e, "%s/%s", dir, node) == 0 && access(path, F_OK) == 0;
         if (!has_fp && !has_node)
-            return n;
+            break;
     }
+    return n;
+}
+
+/* A link could lead to what the run's owner may not see, but the reader may. */
+static bool is_folder(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
 static void add_node(struct run_info *out, const char *run, const char *folder, struct arena *a,
@@ -245,7 +252,7 @@ static void add_node(struct run_info *out, const char *run, const char *folder, 
 {
     char dir[PATH_LEN];
     struct err e;
-    if (path_join(dir, &e, "%s/%s", run, folder))
+    if (path_join(dir, &e, "%s/%s", run, folder) || !is_folder(dir))
         return;
     const unsigned sessions = count_sessions(dir);
     for (unsigned k = 1; k <= sessions; k++) {

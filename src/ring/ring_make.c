@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ring/ring_proc.h"
@@ -90,6 +91,14 @@ static void fill_header(struct ring_file *f, const struct ring_writer *w, uint32
     f->tie_time = w->clock == RING_CLOCK_TSC ? ring_tsc() : f->tie_ns;
 }
 
+/* When a recorder has ended, another user can make a folder of the same name. New files have the
+ * number by which the file system knows this user. */
+static bool is_recorders(const char *dir, int file)
+{
+    struct stat d, f;
+    return lstat(dir, &d) == 0 && fstat(file, &f) == 0 && (d.st_uid == f.st_uid || d.st_uid == 0);
+}
+
 uint8_t *ring_make(const struct ring_writer *w, bool *gone)
 {
     char path[PATH_ROOM];
@@ -102,7 +111,8 @@ uint8_t *ring_make(const struct ring_writer *w, bool *gone)
     *gone = fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == EROFS);
     if (fd < 0)
         return NULL;
-    uint8_t *map = map_new(fd);
+    *gone = !is_recorders(w->dir, fd);
+    uint8_t *map = *gone ? NULL : map_new(fd);
     close(fd);
     if (map)
         fill_header(ring_file_of(map), w, pid, nonce);

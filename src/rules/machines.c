@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/nearest.h"
+#include "base/trust.h"
 
 enum { FILE_MOST = 1 << 20, VALUE_MOST = 100 };
 
@@ -189,30 +190,33 @@ static const char *config_folder(struct arena *a)
     return home && *home ? arena_printf(a, "%s/.config/footplate", home) : NULL;
 }
 
-/* NULL: the one that comes with the program. */
-static const char *find_file(const char *folder, struct arena *a)
+/* The first table that is found and the user's own; false: there is none. One that other users
+ * could have written is passed over. */
+static bool find_own(const char *folder, struct arena *a, const char **path, char **text)
 {
-    const char *named = getenv("FOOTPLATE_MACHINES");
-    if (named && *named)
-        return named;
     const char *const folders[] = {folder, ".", config_folder(a)};
     for (size_t i = 0; i < COUNT_OF(folders); i++) {
-        const char *path = folders[i] ? arena_printf(a, "%s/machines.csv", folders[i]) : NULL;
-        if (path && access(path, F_OK) == 0)
-            return path;
+        struct err e;
+        size_t len;
+        *path = folders[i] ? arena_printf(a, "%s/machines.csv", folders[i]) : NULL;
+        if (*path && trust_read(*path, FILE_MOST, a, text, &len, &e) == 0)
+            return true;
     }
-    return NULL;
+    return false;
 }
 
 int machines_load(struct machines *out, const char *folder, struct arena *a, struct err *e)
 {
-    const char *path = find_file(folder, a);
+    const char *path = getenv("FOOTPLATE_MACHINES");
     char *text;
     size_t len;
-    if (!path)
-        return machines_parse(out, machines_csv, "the table of this program", a, e);
-    const int rc = file_read(path, FILE_MOST, a, &text, &len, e);
-    return rc ? rc : machines_parse(out, text, path, a, e);
+    if (path && *path) {
+        const int rc = file_read(path, FILE_MOST, a, &text, &len, e);
+        return rc ? rc : machines_parse(out, text, path, a, e);
+    }
+    if (find_own(folder, a, &path, &text))
+        return machines_parse(out, text, path, a, e);
+    return machines_parse(out, machines_csv, "the table of this program", a, e);
 }
 
 /* ---- names ---- */

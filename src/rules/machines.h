@@ -37,7 +37,8 @@ struct machines {
 MUST_CHECK int machines_parse(struct machines *out, const char *text, const char *name,
                               struct arena *a, struct err *e);
 /* The file that $FOOTPLATE_MACHINES names, else machines.csv in `folder` (NULL: none), in the
- * current folder, in ~/.config/footplate; else the table that comes with the program. */
+ * current folder, in ~/.config/footplate; else the table that comes with the program. A file that
+ * was not named counts only when it is the user's own: see base/trust.h. */
 MUST_CHECK int machines_load(struct machines *out, const char *folder, struct arena *a,
                              struct err *e);
 /* As it is called there, with or without "ml." before it. NULL: there is none. */

@@ -3,10 +3,13 @@
 #ifndef SERVE_PEER_H
 #define SERVE_PEER_H
 
-#include <stdbool.h>
+/* How sure we are. Only PEER_OURS may do anything. */
+enum peer {
+    PEER_OURS,    /* a socket of this user or root, open now */
+    PEER_OTHERS,  /* another user's, or nobody's: closed, reset, or in another network namespace */
+    PEER_UNKNOWN, /* the system does not say whose connections are whose */
+};
 
-/* False: it is another user's, and neither root's. Where the system does not tell, everybody's
- * counts as ours. */
-bool peer_is_ours(int fd);
+enum peer peer_of(int fd);
 
 #endif

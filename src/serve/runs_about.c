@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* runs_about.c - what the list says of a run, from its small files. */
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/json_scan.h"
 #include "base/mem.h"
 #include "serve/runs_own.h"
@@ -70,8 +70,8 @@ bool issues_read(const char *path, unsigned out[SEVERITY_N])
     memset(out, 0, SEVERITY_N * sizeof *out);
     if (path_join(file, &e, "%s/findings.json", path))
         return false;
-    const int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
+    int fd = -1;
+    if (file_open_regular(&fd, file, &e))
         return false;
     struct bytes_file in;
     struct json_scan j;

@@ -27,7 +27,7 @@ static int64_t ns_of(struct timespec t)
 static void look_at(struct look *l, int dir, const char *name, bool with_size)
 {
     struct stat st;
-    if (fstatat(dir, name, &st, 0) < 0)
+    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return;
     const int64_t facts[] = {ns_of(st.st_mtim), with_size ? (int64_t)st.st_size : 0,
                              (int64_t)st.st_ino};
@@ -36,9 +36,11 @@ static void look_at(struct look *l, int dir, const char *name, bool with_size)
     l->bytes += (uint64_t)st.st_size;
 }
 
+/* The folder of a run may be a link, which its user made; what is in it may not. */
 static DIR *open_at(int dir, const char *name)
 {
-    const int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int links = dir == AT_FDCWD ? 0 : O_NOFOLLOW;
+    const int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | links);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     if (fd >= 0 && !d)
         close(fd);

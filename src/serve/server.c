@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/json_write.h"
 #include "base/mem.h"
+#include "base/trust.h"
 #include "serve/conns.h"
 #include "serve/cutfile.h"
 #include "serve/heap.h"
@@ -83,15 +84,19 @@ static const char *bearer_of(const struct visit *v)
 }
 
 /* Without tokens the server is its user's: others who can reach it are other users of the machine.
- */
+ * A connection is asked for once, with its first request. */
 static struct reply *check_user(const struct visit *v)
 {
-    enum { UNKNOWN, OURS, OTHERS };
+    enum { NOT_ASKED, ASKED };
     uintptr_t *note = exchange_note(v->x);
-    if (*note == UNKNOWN)
-        *note = peer_is_ours(exchange_fd(v->x)) ? OURS : OTHERS;
-    if (*note == OURS)
+    if (*note == NOT_ASKED)
+        *note = ASKED + (uintptr_t)peer_of(exchange_fd(v->x));
+    const enum peer peer = (enum peer)(*note - ASKED);
+    if (peer == PEER_OURS)
         return NULL;
+    if (peer == PEER_UNKNOWN)
+        return reply_error(403, "this system does not show which user a connection belongs to; "
+                                "start the server with --token-file FILE");
     return reply_error(403, "this dashboard is another user's; with a token file it is for more");
 }
 
@@ -176,7 +181,7 @@ static int read_tokens(struct server *s, const struct server_ask *ask, struct er
         rc = rights_add(s->rights, RIGHT_CONTROL, ask->token, "FOOTPLATE_TOKEN", e);
     if (rc || !ask->token_file)
         return rc;
-    rc = file_read(ask->token_file, PEM_MOST, &s->arena, &text, &len, e);
+    rc = trust_read_named(ask->token_file, PEM_MOST, &s->arena, &text, &len, e);
     return rc ? rc : rights_add_text(s->rights, text, ask->token_file, e);
 }
 

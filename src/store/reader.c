@@ -3,7 +3,6 @@
 #include "store/reader.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -306,8 +305,9 @@ static void tell_damage(struct store *s, struct catalog *cat)
 static bool has_end(const char *path)
 {
     char end[sizeof FILE_END_MAGIC - 1];
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
+    int fd = -1;
+    struct err e;
+    if (file_open_regular(&fd, path, &e))
         return false;
     struct stat st;
     const bool has =
@@ -389,7 +389,7 @@ static int open_parts(struct store *s, struct err *e)
     int rc = tail_path(s, path, e);
     if (rc)
         return rc;
-    if (file_read(path, TAIL_MOST, &scratch, &tail, &tail_len, e)) {
+    if (file_read_regular(path, TAIL_MOST, &scratch, &tail, &tail_len, e)) {
         s->own->bad_tail = e->sys != ENOENT; /* it is there and cannot be read */
         tail = NULL;
     }
@@ -440,7 +440,7 @@ size_t store_memory(const struct store *s)
 {
     const struct store_own *o = s->own;
     size_t bytes = sizeof *s + sizeof *o + arena_bytes(&s->arena) + o->tail_blocks.cap +
-                   o->cap_found * sizeof *o->found + (o->map.copied ? o->map.len : 0);
+                   o->cap_found * sizeof *o->found + o->map.copied;
     for (uint32_t i = 0; i < s->n_blocks; i++)
         bytes += rows_block_memory(&s->blocks[i]);
     return bytes;

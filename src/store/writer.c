@@ -335,9 +335,13 @@ static int lock_folder(struct writer *w, struct err *e)
     int rc = path_join(path, e, "%s/lock", w->dir);
     if (rc)
         return rc;
-    w->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    const int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    struct stat st;
+    w->lock_fd = open(path, flags, 0666);
     if (w->lock_fd < 0)
         return err_sys(e, "create '%s'", path);
+    if (fstat(w->lock_fd, &st) < 0 || !S_ISREG(st.st_mode))
+        return err_set(e, ERR_FORMAT, "'%s' is not a regular file", path);
     for (int i = 0; i < LOCK_TRIES; i++) {
         if (flock(w->lock_fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
             return 0; /* a file system without locks is trusted to have one recorder a node */
@@ -362,16 +366,17 @@ static int create_files(struct writer *w, const char *name, unsigned k, struct e
     int rc = session_paths(w, name, k, e);
     if (rc)
         return rc;
-    w->fd = open(w->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (w->fd < 0 && errno == EEXIST)
+    rc = file_create_new(&w->fd, w->path, e);
+    if (rc == ERR_SYS && e->sys == EEXIST)
         return err_set(e, ERR_BUSY, "'%s' is there already and is left as it is", w->path);
-    if (w->fd < 0)
-        return err_sys(e, "create '%s'", w->path);
+    if (rc)
+        return rc;
     w->session = k;
     if (w->bulk)
         return 0;
-    w->tail_fd = open(w->tail_path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    return w->tail_fd < 0 ? err_sys(e, "create '%s'", w->tail_path) : 0;
+    if (unlink(w->tail_path) < 0 && errno != ENOENT) /* without its file it is worth nothing */
+        return err_sys(e, "remove '%s'", w->tail_path);
+    return file_create_new(&w->tail_fd, w->tail_path, e);
 }
 
 /* Files with the first number that is free. */

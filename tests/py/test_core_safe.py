@@ -3,6 +3,10 @@
 
 from __future__ import annotations
 
+import os
+
+import pytest
+
 HEAD = "from footplate import _core, _safe\n"
 
 
@@ -115,3 +119,36 @@ def test_steps_are_told_to_listeners_that_may_fail(told):
     assert [e["name"] for e in events if e["kind"] == "mark"] == [
         "loss:step listener:ValueError: bad"
     ]
+
+
+READ = HEAD + "import os\nos.environ['FOOTPLATE_RING'] = {!r}\n"
+
+
+def test_settings_are_read_from_a_folder_of_the_user_only(told, tmp_path):
+    mine = tmp_path / "mine"
+    mine.mkdir(mode=0o700)
+    (mine / "config.json").write_text('{"steps": 1}')
+    told(READ.format(str(mine)) + "assert _safe.read_settings() == '{\"steps\": 1}'")
+    mine.chmod(0o777)
+    told(READ.format(str(mine)) + "assert _safe.read_settings() is None")
+    mine.chmod(0o700)
+    (tmp_path / "link").symlink_to(mine)
+    told(READ.format(str(tmp_path / "link")) + "assert _safe.read_settings() is None")
+    if os.geteuid() != 0:
+        pytest.skip("only root can make a folder of another user")
+    os.chown(mine, 65534, 65534)
+    told(READ.format(str(mine)) + "assert _safe.read_settings() is None")
+
+
+def test_settings_that_are_a_fifo_or_a_link_are_not_waited_for(told, tmp_path):
+    os.mkfifo(tmp_path / "config.json")
+    tmp_path.chmod(0o700)
+    told(READ.format(str(tmp_path)) + "with _safe.guard('x'): _safe.read_settings()")
+    (tmp_path / "config.json").unlink()
+    (tmp_path / "config.json").symlink_to("/etc/hostname")
+    told(READ.format(str(tmp_path)) + "with _safe.guard('x'): assert not _safe.read_settings()")
+
+
+def test_without_a_recorder_no_settings_of_the_current_folder_are_read(told, tmp_path):
+    (tmp_path / "config.json").write_text('{"steps": 1}')
+    told(READ.format("") + f"os.chdir({str(tmp_path)!r})\nassert _safe.read_settings() is None")

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
-from servekit import Answer, Server, serving
+from servekit import Answer, Server, serving, wait_for
 
 READ, CONTROL = "read-token-0123456789", "control-token-0123456789x"
 STOP = b'{"set": "status"}'
@@ -193,6 +195,63 @@ def test_other_users_of_the_machine_are_turned_away(
         shutil.rmtree(copy)
 
 
+# Asks and is gone before the server, which is stopped, has looked: the kernel then knows of the
+# connection, but not of an owner.
+HANG_UP = """
+import socket, struct, sys
+port, run, how = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+body = b'{"set": "stop"}'
+for _ in range(20):
+    s = socket.create_connection(("127.0.0.1", port))
+    head = f"POST /api/v1/runs/{run}/control HTTP/1.1\\r\\nHost: localhost\\r\\n"
+    head += f"Content-Type: application/json\\r\\nContent-Length: {len(body)}\\r\\n\\r\\n"
+    s.sendall(head.encode() + body)
+    if how == "reset":
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    s.close()
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
+@pytest.mark.parametrize("how", ["close", "reset"])
+def test_another_user_who_hangs_up_at_once_does_not_pass_for_root(
+    footplate: Path, tmp_runs: Path, how: str
+) -> None:
+    job = subprocess.Popen(
+        [footplate, "run", "-q", "--dir", tmp_runs, "--run", "victim", "--", "sleep", "60"],
+        env=os.environ | {"FOOTPLATE_NVML": "/nonexistent.so"},
+    )
+    try:
+        wait_for(lambda: list(tmp_runs.glob("*/node-*/node.json")), "the run")
+        with serving(footplate, tmp_runs) as s:
+            assert s.api("/runs/victim")["status"] == "running"
+            s.process.send_signal(signal.SIGSTOP)
+            try:
+                subprocess.run(
+                    ["setpriv", "--reuid=65534", "--clear-groups", "--", "/usr/bin/python3", "-c",
+                     HANG_UP, str(s.port), "victim", how],
+                    check=True, timeout=30,
+                )  # fmt: skip
+                time.sleep(0.3)  # the last packets of the connections are answered
+            finally:
+                s.process.send_signal(signal.SIGCONT)
+            wait_for(lambda: s.api("/status")["connections"] < 3, "the connections to be closed")
+            time.sleep(0.3)
+            assert job.poll() is None, "another user ended the job"
+            assert s.api("/runs/victim")["status"] == "running"
+            own = s.ask(
+                "/api/v1/runs/victim/control",
+                "POST",
+                b'{"set": "stop"}',
+                Content_Type="application/json",
+            )
+            assert own.status == 200, own.body  # the user may
+            job.wait(20)
+    finally:
+        job.kill()
+        job.wait()
+
+
 def test_the_network_is_not_served_without_a_token(footplate: Path, kept_runs: Path) -> None:
     for address in ("0.0.0.0", "::", "192.0.2.1"):
         assert "a token is needed" in refused(footplate, kept_runs, "--bind", address)
@@ -216,6 +275,21 @@ def test_wrong_tokens_are_told_at_the_start(
         assert words in said and READ not in said
     assert "No such file" in refused(footplate, kept_runs, "--token-file", tmp_path / "none")
     assert "16 to 255" in refused(footplate, kept_runs, FOOTPLATE_TOKEN="short")
+
+
+def test_tokens_that_other_users_could_have_written_are_refused(
+    footplate: Path, kept_runs: Path, tmp_path: Path
+) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.write_text(f"control {CONTROL}\n")
+    tokens.chmod(0o666)
+    said = refused(footplate, kept_runs, "--token-file", tokens)
+    assert "other users can write" in said
+    if os.geteuid() != 0:
+        pytest.skip("only root can make a file of another user")
+    tokens.chmod(0o600)
+    os.chown(tokens, 65534, 65534)
+    assert "another user" in refused(footplate, kept_runs, "--token-file", tokens)
 
 
 def test_with_a_token_it_listens_on_all_addresses(footplate: Path, kept_runs: Path) -> None:

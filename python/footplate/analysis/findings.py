@@ -90,8 +90,15 @@ def _hosted(run: str, files: list[str], sets: list[str]) -> list[dict[str, Any]]
     return list(said["verdicts"])
 
 
+# As `-m footplate.rules_host`, but nothing is imported from the current folder.
+_HOST = (
+    "import sys; sys.path[:] = [p for p in sys.path if p]; "
+    "from footplate.rules_host import main; sys.exit(main())"
+)
+
+
 def _ask_host(files: list[str], run: str, sets: list[str]) -> dict[str, Any]:
-    words = [sys.executable, "-m", "footplate.rules_host", run, *files]
+    words = [sys.executable, "-c", _HOST, run, *files]
     for s in sets:
         words += ["--set", s]
     here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

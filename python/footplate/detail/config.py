@@ -12,7 +12,6 @@ What is not understood is left out and told as a loss; the rest holds.
 import dataclasses
 import json
 import math
-import os
 
 from .. import _safe
 
@@ -49,17 +48,18 @@ class Config:
 
 
 def folder() -> str:
-    return os.environ.get("FOOTPLATE_RING", "")
+    """Of the recorder; raises OSError when it is gone, or not the user's."""
+    path = _safe.ring_folder()
+    if not path:
+        raise OSError("the recorder's folder is gone")
+    return path
 
 
 def read() -> Config:
     """An empty one when there is none, or none that can be read."""
-    path = os.path.join(folder(), "config.json")
     try:
-        with open(path, encoding="utf-8") as file:
-            return parse(json.load(file))
-    except FileNotFoundError:
-        return Config()
+        text = _safe.read_settings()
+        return Config() if text is None else parse(json.loads(text))
     except (OSError, ValueError) as error:
         _safe.tell_loss("config", error)
         return Config()

@@ -234,12 +234,11 @@ def _finish(window: _Window, ended: int) -> None:
 
 
 def _write(finish: "Callable[[str], None]", name: str) -> None:
-    hidden = os.path.join(config.folder(), "." + name)
     with _safe.guard("window file"):
+        hidden = os.path.join(config.folder(), "." + name)
         try:
-            open(
-                hidden, "wb"
-            ).close()  # some who write it print, rather than raise, that they cannot
+            # Some who write it print, rather than raise, that they cannot.
+            os.close(os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
             finish(hidden)
             if os.path.getsize(hidden) > MOST_FILE:
                 raise OSError("too large")

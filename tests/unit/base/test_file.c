@@ -207,3 +207,84 @@ TEST(writing_to_a_full_device_is_an_error)
     OK(fd_write_all(fd, "", 0, "full", &e));
     close(fd);
 }
+
+TEST(a_link_in_a_run_folder_is_not_followed)
+{
+    char p[PATH_LEN], link[PATH_LEN], *got;
+    struct arena a = {0};
+    struct fmap m;
+    struct err e;
+    size_t n;
+    int fd;
+    OK(file_replace(at(p, "f"), "x", 1, &e));
+    CHECK_INT(symlink(p, at(link, "link")), 0);
+    CHECK_INT(fmap_open(&m, link, &e), ERR_FORMAT);
+    CHECK_INT(fmap_copy(&m, link, &e), ERR_FORMAT);
+    CHECK_INT(file_read_regular(link, 10, &a, &got, &n, &e), ERR_FORMAT);
+    CHECK_INT(file_create_new(&fd, link, &e), ERR_SYS);
+    CHECK_INT(e.sys, EEXIST);
+    OK(file_read_regular(p, 10, &a, &got, &n, &e));
+    OK(file_replace(link, "yy", 2, &e)); /* the link, not what it leads to */
+    OK(file_read(p, 10, &a, &got, &n, &e));
+    CHECK_STR(got, "x");
+    arena_free(&a);
+}
+
+TEST(a_file_that_is_mostly_a_hole_ends_where_its_data_ends)
+{
+    char p[PATH_LEN];
+    struct fmap m;
+    struct err e;
+    OK(file_replace(at(p, "f"), "bytes", 5, &e));
+    CHECK(truncate(p, (off_t)1 << 40) == 0);
+    OK(fmap_copy(&m, p, &e));
+    CHECK(m.len >= 5 && m.len <= 1 << 20 && memcmp(m.p, "bytes", 5) == 0);
+    fmap_close(&m);
+    OK(fmap_open(&m, p, &e));
+    CHECK(m.len >= 5 && m.len <= 1 << 20);
+    fmap_close(&m);
+    CHECK(truncate(p, 1 << 20) == 0); /* a small hole may be what a copying program made of zeros */
+    OK(fmap_copy(&m, p, &e));
+    CHECK_INT(m.len, 1 << 20);
+    fmap_close(&m);
+}
+
+TEST(of_a_long_file_that_is_still_written_only_the_end_is_copied)
+{
+    enum { LONG = (64 << 20) + 12345, PIECE = 1 << 20 };
+    char p[PATH_LEN];
+    struct fmap m;
+    struct err e;
+    uint8_t *piece = malloc(PIECE);
+    const int fd = open(at(p, "f"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    for (int i = 0; i * PIECE < LONG; i++) {
+        memset(piece, i + 1, PIECE);
+        OK(fd_write_all(fd, piece, (size_t)(LONG - i * PIECE < PIECE ? LONG - i * PIECE : PIECE), p,
+                        &e));
+    }
+    OK(fmap_copy(&m, p, &e));
+    CHECK(m.len == LONG && m.copied >= 16 << 20 && m.copied <= 17 << 20 && m.mapped > 0);
+    for (int i = 0; i * PIECE < LONG; i++)
+        CHECK_INT(m.p[i * PIECE], i + 1);
+    CHECK(ftruncate(fd, LONG - PIECE) == 0); /* the writer takes back what it could not finish */
+    CHECK_INT(m.p[LONG - 1], LONG / PIECE + 1);
+    fmap_forget(&m);
+    CHECK(m.p[0] == 1 && m.p[LONG - 1] == LONG / PIECE + 1);
+    fmap_close(&m);
+    close(fd);
+    free(piece);
+}
+
+TEST(a_new_file_has_the_rights_that_the_umask_leaves)
+{
+    static const mode_t masks[] = {077, 022, 002, 0};
+    char p[PATH_LEN];
+    struct stat st;
+    struct err e;
+    for (size_t i = 0; i < 4; i++) {
+        umask(masks[i]);
+        OK(file_replace(at(p, "f"), "x", 1, &e));
+        CHECK(stat(p, &st) == 0);
+        CHECK_INT(st.st_mode & 0777, 0666 & ~masks[i]);
+    }
+}

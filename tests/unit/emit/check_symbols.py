@@ -15,6 +15,7 @@ import sys
 WORDS = """
     bcmp memcmp memcpy memmove memset memrchr strcmp strlen strnlen
     open open64 close read pwrite pwrite64 unlink ftruncate ftruncate64 fallocate fallocate64 stat
+    fstat fstat64 lstat lstat64
     mmap mmap64 munmap madvise getpid getrandom getrlimit getrlimit64 kill prctl syscall
     clock_gettime secure_getenv sigfillset pthread_sigmask pthread_setcancelstate
     pthread_key_create pthread_key_delete pthread_setspecific pthread_atfork

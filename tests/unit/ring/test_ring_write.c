@@ -521,6 +521,19 @@ TEST(a_folder_that_is_gone_switches_the_writer_off)
     put(0, 2);
 }
 
+TEST(a_folder_that_another_user_made_switches_the_writer_off_and_stays_empty)
+{
+    char dir[256];
+    if (geteuid() != 0)
+        SKIP("needs root to make a folder of another user");
+    snprintf(dir, sizeof dir, "%s/squatted", test_tmpdir());
+    CHECK(mkdir(dir, 0777) == 0 && chown(dir, 65534, 65534) == 0);
+    ring_writer_start(&writer, &on, dir, 0);
+    put(0, 1);
+    CHECK_INT(on, 0);
+    CHECK_INT(rmdir(dir), 0); /* it is empty */
+}
+
 TEST(without_a_folder_the_writer_stays_off)
 {
     char longer[RING_DIR_LEN + 10];
