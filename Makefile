@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The front door. Each target can be run again at any time; the work is in scripts/.
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test fuzz bench format lint clean
+.PHONY: help setup build demo test fuzz bench format lint reference clean
 
 FUZZ_SECONDS ?= 60
 
@@ -33,6 +33,9 @@ format: ## put all sources into the one format
 	@tools/sources.py .c .h | xargs clang-format-14 -i
 	@.venv/bin/ruff check --quiet --select I --fix .
 	@.venv/bin/ruff format --quiet .
+
+reference: build ## write docs/reference from the program's tables
+	@tools/make_reference.py build/footplate docs/reference
 
 lint: ## the checks that need no build
 	@scripts/test.sh layers sizes spdx links format ruff

@@ -10,12 +10,16 @@
 #include "loader.h"
 
 #include <errno.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "digits.h"
+
+#define SLOWER       6.0
+#define MOST_FETCH_S 0.5
 
 struct slot {
     struct batch batch;
@@ -30,6 +34,7 @@ struct loader {
     struct slot slot[LOADER_DEPTH];
     uint64_t next_make, next_take;
     bool stopping;
+    double taken_s, work_s; /* when the last batch was taken; how long the one before was used */
     pthread_t worker[LOADER_MAX_WORKERS];
     size_t workers; /* started */
 };
@@ -60,11 +65,25 @@ static void publish(struct loader *l, uint64_t number)
     pthread_mutex_unlock(&l->lock);
 }
 
-static void wait_for_storage(unsigned ms)
+static double clock_s(void)
 {
-    const struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
-    if (ms > 0)
-        nanosleep(&t, NULL);
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Slow storage stays slower than the trainer, also on a busy machine where training takes longer:
+ * a batch takes SLOWER times the trainer's own work, whatever the number of workers. */
+static void wait_for_storage(struct loader *l)
+{
+    if (l->setup.fetch_ms == 0)
+        return;
+    pthread_mutex_lock(&l->lock);
+    const double least_s = fmin(SLOWER * l->work_s * (double)l->setup.workers, MOST_FETCH_S);
+    pthread_mutex_unlock(&l->lock);
+    const double s = fmax(l->setup.fetch_ms / 1e3, least_s);
+    const struct timespec t = {.tv_sec = (time_t)s, .tv_nsec = (long)((s - floor(s)) * 1e9)};
+    nanosleep(&t, NULL);
 }
 
 static void *work(void *arg)
@@ -73,7 +92,7 @@ static void *work(void *arg)
     uint64_t number;
     while (claim(l, &number)) {
         const struct batch *b = &slot_of(l, number)->batch;
-        wait_for_storage(l->setup.fetch_ms);
+        wait_for_storage(l);
         digits_draw_many(l->setup.seed, number * b->count, b->count, b->pixels, b->labels);
         publish(l, number);
     }
@@ -124,6 +143,7 @@ const struct batch *loader_take(struct loader *l)
     struct slot *s = slot_of(l, l->next_take);
     while (!s->ready)
         pthread_cond_wait(&l->ready, &l->lock);
+    l->taken_s = clock_s();
     pthread_mutex_unlock(&l->lock);
     return &s->batch;
 }
@@ -131,6 +151,7 @@ const struct batch *loader_take(struct loader *l)
 void loader_give_back(struct loader *l)
 {
     pthread_mutex_lock(&l->lock);
+    l->work_s = clock_s() - l->taken_s;
     slot_of(l, l->next_take)->ready = false;
     l->next_take++;
     pthread_cond_signal(&l->freed);

@@ -21,7 +21,7 @@ struct loader_setup {
     size_t batch;
     size_t workers;    /* 1 to LOADER_MAX_WORKERS */
     uint64_t seed;     /* of the samples */
-    unsigned fetch_ms; /* each batch waits this long, as if it came from slow storage */
+    unsigned fetch_ms; /* each batch waits at least this long, as if from slow storage; 0: not */
 };
 
 struct loader;

@@ -31,6 +31,7 @@ static const struct option table[] = {
     {"--seconds", "S", "stop after about S seconds; without --epochs, go on until then", REAL,
      FIELD(seconds), 0.01, 1e7, 0},
     {"--slow-input", "", "data comes as if from slow storage", FLAG, FIELD(slow_input), 0, 0, 0},
+    {"--quiet", "", "print only the last line", FLAG, FIELD(quiet), 0, 0, 0},
     {"--out", "DIR", "folder for the checkpoint, kept; else a temporary one", TEXT, FIELD(out), 0,
      0, 0},
 };

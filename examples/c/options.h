@@ -8,7 +8,7 @@
 struct options {
     double epochs, batch, hidden, workers, seed; /* whole numbers */
     double seconds;                              /* 0: no limit */
-    bool slow_input;
+    bool slow_input, quiet;
     const char *out; /* NULL: a temporary folder */
 };
 

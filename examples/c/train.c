@@ -132,7 +132,7 @@ static void print_summary(const struct session *s)
     const double total_s = phases_clock_s() - s->phases.start_s;
     printf("done: %llu steps, %llu samples in %.1f s\n", (unsigned long long)s->phases.steps,
            (unsigned long long)s->samples, total_s);
-    for (enum phase p = 0; p < PHASES; p++)
+    for (enum phase p = 0; p < PHASES && !s->options.quiet; p++)
         printf("  %-10s %5.1f %%\n", phases_name(p), s->phases.spent_s[p] / total_s * 100);
     if (!s->dir.temporary)
         printf("checkpoint in %s\n", s->dir.path);
@@ -145,7 +145,9 @@ static int run_training(struct session *s)
         struct epoch e;
         if (run_epoch(s, &e) != 0)
             return -1;
-        print_epoch(++number, &e);
+        number++;
+        if (!s->options.quiet)
+            print_epoch(number, &e);
     } while ((double)number < s->options.epochs && !stop_is_due(&s->stop, phases_clock_s()));
     print_summary(s);
     return 0;
