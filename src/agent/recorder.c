@@ -3,10 +3,12 @@
  * more than what is read in it; the disk and slow drivers have threads of their own. */
 #include "agent/recorder.h"
 
+#include <errno.h>
 #include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/recorder_own.h"
@@ -51,6 +53,14 @@ static mono_ns next_deadline(const struct recorder *r)
     return (mono_ns){next};
 }
 
+/* Fewer descriptors are allowed now than are waited for: the job's end must still be seen. */
+static void wait_blindly(struct recorder *r)
+{
+    const struct timespec ts = {.tv_nsec = 50 * NS_PER_MS};
+    nanosleep(&ts, NULL);
+    recorder_take_signals(r);
+}
+
 /* Until something is due, or somebody wants something. */
 static void wait_for_anything(struct recorder *r)
 {
@@ -64,8 +74,10 @@ static void wait_for_anything(struct recorder *r)
     const mono_ns next = next_deadline(r);
     const int64_t left = MAX_OF(mono_diff(next, clock_mono()), 0);
     const struct timespec ts = {.tv_sec = left / NS_PER_S, .tv_nsec = left % NS_PER_S};
-    const bool any = ppoll(p, n, next.ns == SCHEDULE_NEVER ? NULL : &ts, NULL) > 0;
-    if (!any)
+    const int any = ppoll(p, n, next.ns == SCHEDULE_NEVER ? NULL : &ts, NULL);
+    if (any < 0 && errno != EINTR)
+        wait_blindly(r);
+    if (any <= 0)
         return;
     if (p[0].revents)
         recorder_take_signals(r);

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "agent/keeper.h"
 #include "agent/proclabel.h"
 #include "agent/recorder_own.h"
 #include "base/mem.h"
@@ -217,7 +218,9 @@ bool recorder_end(struct recorder *r, struct record_result *out)
         close(r->ready_fd);
     }
     out->exit_status = r->job.attached ? 0 : r->job.status;
+    out->interrupted = r->job.shares_group && r->job.signal == SIGINT;
     job_close(&r->job);
     signals_close(&r->signals);
+    keeper_let_go(&r->signals);
     return clean;
 }

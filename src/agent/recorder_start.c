@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent/jobenv.h"
+#include "agent/keeper.h"
 #include "agent/recorder_own.h"
 #include "base/mem.h"
 #include "ring/ring_folder.h"
@@ -351,6 +352,7 @@ static int let_go(struct recorder *r, struct err *e)
     start_events(r);
     rc = r->job.attached ? 0 : job_release(&r->job, r->ask->argv[0], e);
     if (rc == 0) {
+        keeper_running(&r->job);
         sink_mark(r->sink, MARK_JOB_START, r->job.pid, "%s", r->name);
         return 0;
     }
@@ -380,11 +382,13 @@ static int start_job_and_run(struct recorder *r, struct record_result *out, stru
         forget_events(r);
         return rc;
     }
+    keeper_child(r->job.attached ? 0 : r->job.pid);
     rc = open_run_and_go(r, e);
     if (rc == 0)
         return 0;
     if (!r->job.exited && !r->job.attached)
         job_cancel(&r->job);
+    keeper_child(0);
     if (r->job.status > 0)
         out->exit_status = r->job.status;
     forget_events(r);
@@ -404,10 +408,13 @@ int recorder_start(struct recorder *r, struct record_result *out, struct err *e)
     int rc = signals_open(&r->signals, e);
     if (rc)
         return rc;
+    keeper_signals(&r->signals);
     rc = start_job_and_run(r, out, e);
     if (rc) {
         recorder_forget_rules(r);
         signals_close(&r->signals);
+        signals_restore_in_child(&r->signals);
+        keeper_signals(NULL);
         return rc;
     }
     snprintf(out->path, sizeof out->path, "%s", r->dir.path);
