@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "sample/proctree.h"
 
 bool jobtree_parse_stat(const char *text, struct stat_line *out)
 {
@@ -47,19 +48,17 @@ static bool read_stat(int proc, const char *pid, struct stat_line *out)
     return jobtree_parse_stat(text, out);
 }
 
-bool jobtree_proc_is_ours(void)
+static bool proc_is_ours(void)
 {
-    char text[32], *end;
-    const ssize_t n = readlink("/proc/self", text, sizeof text - 1);
-    text[n < 0 ? 0 : n] = 0;
-    return n > 0 && strtol(text, &end, 10) == getpid() && *end == 0;
+    struct err ignored;
+    return proc_check("/proc", &ignored) == 0;
 }
 
 bool jobtree_group_has_others(void)
 {
     bool found = false;
     const pid_t group = getpgrp(), self = getpid();
-    DIR *d = jobtree_proc_is_ours() ? opendir("/proc") : NULL;
+    DIR *d = proc_is_ours() ? opendir("/proc") : NULL;
     for (const struct dirent *f = d ? readdir(d) : NULL; f && !found; f = readdir(d)) {
         const pid_t pid = isdigit((unsigned char)f->d_name[0]) ? atoi(f->d_name) : 0;
         found = pid > 0 && pid != self && getpgid(pid) == group;
@@ -122,7 +121,7 @@ void jobtree_scan(struct jobtree *out, pid_t self, pid_t session)
 {
     size_t n;
     *out = (struct jobtree){0};
-    if (!jobtree_proc_is_ours())
+    if (!proc_is_ours())
         return;
     struct stat_line *all = read_all(&n);
     for (size_t i = 0; i < n; i++)

@@ -27,9 +27,6 @@ struct jobtree {
  * where /proc does not show them. */
 void jobtree_scan(struct jobtree *out, pid_t self, pid_t session);
 
-/* Whether /proc shows the processes of our own pid namespace, so that a number in it means the same
- * as in a system call. */
-bool jobtree_proc_is_ours(void);
 /* Whether other processes are in our process group: neighbours in a pipe, the script that started
  * us. */
 bool jobtree_group_has_others(void);

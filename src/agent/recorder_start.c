@@ -13,6 +13,7 @@
 #include "agent/recorder_own.h"
 #include "base/mem.h"
 #include "ring/ring_folder.h"
+#include "sample/proctree.h"
 
 #define LEFT_AFTER_NS (60 * NS_PER_S) /* a folder of rings without a recorder */
 
@@ -38,8 +39,11 @@ static int look_at_process(struct recorder *r, pid_t pid, struct err *e)
 {
     char path[64], *text;
     size_t len, n = 0;
+    int rc = proc_check("/proc", e); /* else it would be another process's */
+    if (rc)
+        return rc;
     snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
-    int rc = file_read(path, CMDLINE_MOST, &r->arena, &text, &len, e);
+    rc = file_read(path, CMDLINE_MOST, &r->arena, &text, &len, e);
     if (rc)
         return rc;
     const char **argv = arena_array(&r->arena, const char *, len + 2);
@@ -68,6 +72,8 @@ static int describe(struct recorder *r, struct err *e)
         launcher_find(&r->launcher, from_getenv, NULL);
     } else {
         rc = look_at_process(r, a->attach_pid, e);
+        if (rc)
+            return rc;
         launcher_find(&r->launcher, from_block, r->environ);
     }
     if (a->name)
@@ -203,6 +209,9 @@ static void open_probes(struct recorder *r)
         .ctx = r,
     };
     const mono_ns now = clock_mono();
+    struct err e;
+    if (proc_check(r->proc, &e))
+        recorder_warn(r, "processes are not recorded: %s", e.msg);
     probe_set_open(&r->fast, LANE_FAST, &r->env, r->interval_ns, now, r->sink);
     probe_set_read(&r->fast, now);
 }
@@ -335,7 +344,8 @@ static void start_events(struct recorder *r)
     struct err e;
     if (r->events)
         job_events_watch(r->events, r->insight);
-    if (r->events && job_events_start(r->events, r->writer, &r->flusher, r->proc, &e))
+    const char *proc = proc_check(r->proc, &e) == 0 ? r->proc : NULL;
+    if (r->events && job_events_start(r->events, r->writer, &r->flusher, proc, &e))
         recorder_warn(r, "what the job says is not recorded: %s", e.msg);
 }
 
