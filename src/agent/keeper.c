@@ -21,6 +21,7 @@ enum phase { NOTHING, BEFORE, DURING, AFTER };
 
 static struct {
     volatile sig_atomic_t phase;
+    pid_t self; /* processes that were forked from this one keep nothing */
     const char *const *argv;
     bool refuse;
     const struct signals *volatile signals;
@@ -106,18 +107,20 @@ static void on_crash(int sig, siginfo_t *si, void *unused)
     (void)unused;
     const int sys = errno;
     const bool from_outside = si->si_code <= 0 && si->si_pid != getpid();
+    const bool other = getpid() != kept.self;
     const struct sigaction *old = &kept.old[sig];
-    if (from_outside && kept.phase == DURING) {
+    if (from_outside && kept.phase == DURING && !other) {
         kill(kept.shares_group ? kept.pid : -kept.pid, sig);
         errno = sys;
         return;
     }
-    if (from_outside ? kept.phase == BEFORE
-                     : old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN) {
-        /* A plain end before anything was started; or a sanitizer wants to say what it found. */
+    const bool sanitizer = !from_outside && old->sa_handler != SIG_DFL;
+    if (other || sanitizer || (from_outside && kept.phase == BEFORE)) {
+        /* A plain end; of a fault, by running into it again. */
         sigaction(sig, old, NULL);
-        if (from_outside)
+        if (si->si_code <= 0)
             raise(sig);
+        errno = sys;
         return;
     }
     if (kept.phase == BEFORE)
@@ -136,6 +139,7 @@ void keeper_start(const char *const *argv, bool refuse)
         return;
     sigemptyset(&a.sa_mask);
     kept.phase = BEFORE;
+    kept.self = getpid();
     for (int sig = 1; sig < SIGNALS; sig++)
         if (signal_is_crash(sig) && sigaction(sig, NULL, &kept.old[sig]) == 0 &&
             kept.old[sig].sa_handler != SIG_IGN)

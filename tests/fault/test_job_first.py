@@ -303,3 +303,55 @@ def test_a_signal_after_the_jobs_end_leaves_its_exit_status(lab: Lab, number: in
     wait_for(lambda: "recorded" in recording.stderr, "the end of the recording")
     recording.signal(number)
     assert recording.end() == 9
+
+
+# -- what it finds around it --
+
+
+def old_python() -> str:
+    """A Python that is too old for the hooks."""
+    homes = [Path(p) for p in os.get_exec_path()]
+    homes += sorted(Path.home().glob(".pyenv/versions/*/bin"))
+    for name in ("python3.9", "python3.8", "python3.7", "python3.6", "python2.7"):
+        for home in homes:
+            done = home / name
+            if os.access(done, os.X_OK) and not subprocess.run([done, "-c", ""]).returncode:
+                return str(done)
+    pytest.skip("there is no Python before 3.10 here")
+
+
+@pytest.mark.parametrize("how", ["directly", "below a shell"])
+def test_a_job_on_an_old_python_is_told_that_the_hooks_need_a_newer_one(lab: Lab, how: str):
+    python = old_python()
+    hooks = Path(os.environ.get("FOOTPLATE_PYTHON", "build/release/python")).resolve()
+    env = lab.env | {"FOOTPLATE_HOOKS": str(hooks / "footplate/_bootstrap")}
+    job = [python, "-c", "import sys; sys.exit(7)"]
+    if how == "below a shell":
+        job = ["sh", "-c", f"'{python}' -c 'import sys; sys.exit(7)'"]
+    done = lab.record("--", *job, env=env)
+    version = Path(python).name.replace("python", "Python ")
+    assert done.returncode == 7
+    assert f"no steps: the job ran on {version}; the hooks need CPython 3.10" in done.stderr
+    assert version in lab.losses("no-hooks")[0]["why"]
+
+
+def test_the_default_folder_of_runs_hides_itself_from_git(lab: Lab):
+    env = {k: v for k, v in lab.env.items() if k != "FOOTPLATE_DIR"}
+    assert lab.record("--", "true", env=env).returncode == 0
+    ignore = lab.folder / "footplate-runs" / ".gitignore"
+    assert ignore.read_text() == "*\n"
+    if shutil.which("git"):
+        subprocess.run(["git", "init", "-q", lab.folder], check=True)
+        words = ["git", "-C", lab.folder, "status", "--porcelain", "--ignored=no"]
+        assert "footplate-runs" not in subprocess.run(words, capture_output=True, text=True).stdout
+    ignore.unlink()
+    assert lab.record("--", "true", env=env).returncode == 0
+    assert not ignore.exists(), "who removed it does not want it"
+    assert lab.record("--dir", lab.folder / "other", "--", "true").returncode == 0
+    assert not (lab.folder / "other" / ".gitignore").exists()
+
+
+def test_a_command_that_cannot_be_run_leaves_no_folder_and_no_gitignore(lab: Lab):
+    env = {k: v for k, v in lab.env.items() if k != "FOOTPLATE_DIR"}
+    assert lab.record("--", "no-such-program-at-all", env=env).returncode == 127
+    assert not (lab.folder / "footplate-runs").exists()
