@@ -2,9 +2,11 @@
 /* signals.c - see signals.h. */
 #include "agent/signals.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -52,6 +54,39 @@ const char *signal_name(int sig, char *buf, size_t size)
     return buf;
 }
 
+/* Signals 32 and 33 are the C library's: it lets nobody touch them, and they end a process all the
+ * same when somebody sends one. */
+enum { HIDDEN_FIRST = 32 };
+
+struct kernel_action {
+    void (*handler)(int);
+    unsigned long flags;
+    void (*restorer)(void);
+    uint64_t mask;
+};
+
+static bool hidden_action(int sig, const struct kernel_action *now, struct kernel_action *old)
+{
+    return syscall(SYS_rt_sigaction, sig, now, old, sizeof now->mask) == 0;
+}
+
+static void hide(struct signals *s)
+{
+    const struct kernel_action ignore = {.handler = SIG_IGN};
+    struct kernel_action old;
+    for (int i = 0; i < 2; i++)
+        s->hid[i] = HIDDEN_FIRST + i < SIGRTMIN && hidden_action(HIDDEN_FIRST + i, NULL, &old) &&
+                    old.handler == SIG_DFL && hidden_action(HIDDEN_FIRST + i, &ignore, NULL);
+}
+
+static void unhide(const struct signals *s)
+{
+    const struct kernel_action standard = {.handler = SIG_DFL};
+    for (int i = 0; i < 2; i++)
+        if (s->hid[i])
+            hidden_action(HIDDEN_FIRST + i, &standard, NULL);
+}
+
 static bool is_ignored(int sig)
 {
     struct sigaction a;
@@ -81,6 +116,7 @@ int signals_open(struct signals *s, struct err *e)
     /* A blocked signal is queued all the same; so both can be passed on and end nothing. */
     sigaction(SIGPIPE, &ignore, &s->old_pipe);
     sigaction(SIGXFSZ, &ignore, &s->old_xfsz);
+    hide(s);
     sigprocmask(SIG_BLOCK, &blocked, &s->inherited);
     s->fd = signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK);
     if (s->fd >= 0)
@@ -99,6 +135,7 @@ void signals_restore_in_child(const struct signals *s)
     sigaction(SIGCHLD, &s->old_chld, NULL);
     sigaction(SIGPIPE, &s->old_pipe, NULL);
     sigaction(SIGXFSZ, &s->old_xfsz, NULL);
+    unhide(s);
     sigprocmask(SIG_SETMASK, &s->inherited, NULL);
 }
 

@@ -16,6 +16,8 @@ struct signals {
     int fd;
     sigset_t inherited; /* mask */
     struct sigaction old_chld, old_pipe, old_xfsz;
+    bool hid[2]; /* the C library's own two signals, which nobody can catch and nobody shall end by
+                  */
 };
 
 /* A signal that came. */

@@ -240,12 +240,21 @@ static bool is_wrong_use(const struct settings *s, const struct err *e)
                                     settings_origin(s, SETTING_NODE)->source == FROM_OPTION);
 }
 
+/* For as long as the settings are not known. */
+static bool is_given(const struct cmd_args *args, const char *name)
+{
+    for (size_t i = 0; args->cmd->options[i].name; i++)
+        if (strcmp(args->cmd->options[i].name, name) == 0)
+            return args->opt[i].given;
+    return false;
+}
+
 /* *keep: something still uses what is in the arena. */
 static int record(const struct cmd_args *args, struct record_ask *ask, struct arena *a, bool *keep,
                   struct err *e)
 {
     if (ask->argv)
-        keeper_start(ask->argv, false);
+        keeper_start(ask->argv, is_given(args, "require-recording"));
     struct settings *s = arena_new(a, struct settings);
     struct rule_wishes *wishes = arena_new(a, struct rule_wishes);
     const int rc = load(s, wishes, args, ask->argv, a, e);

@@ -279,6 +279,28 @@ def no_core() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
+def test_a_recorder_that_crashes_before_the_job_starts_it_without_recording(lab: Lab):
+    library = compile_library(CRASHING % "abort()", lab.folder / "crash.so")
+    env = lab.env | {"FOOTPLATE_CURL": str(library)}
+    words = ["--action", "do: webhook, url: 'https://127.0.0.1'", "--", *JOB]
+    done = lab.record(*words, env=env, preexec_fn=no_core)
+    assert (done.returncode, done.stdout) == (7, "JOB RAN\n"), done.stderr
+    assert "this run is not recorded: the recorder failed" in done.stderr
+    done = lab.record("--require-recording", *words, env=env, preexec_fn=no_core)
+    assert (done.returncode, done.stdout) == (1, ""), done.stderr
+
+
+def test_a_part_of_the_recorder_that_crashes_starts_no_second_job(lab: Lab):
+    """Rules of the user's own run in a process that was forked before the job."""
+    rules = lab.folder / "crash.py"
+    rules.write_text("import os\nos.abort()\n")
+    job = "echo ran >> result; sleep 1; exit 7"
+    words = ["--scan-interval", "1s", "--rule-file", rules, "--", "sh", "-c", job]
+    done = lab.record(*words, preexec_fn=no_core)
+    assert done.returncode == 7
+    assert text_of(lab.folder / "result") == "ran\n"
+
+
 def test_after_a_crash_signals_still_reach_the_job(lab: Lab):
     library = compile_library(CRASHING % "abort()", lab.folder / "crash.so")
     env = lab.env | {"FOOTPLATE_NVML": str(library)}

@@ -64,6 +64,17 @@ def test_every_signal_that_can_be_caught_is_the_jobs_and_ends_no_recorder(lab: L
     assert lab.show()["exit_status"] == 7
 
 
+@pytest.mark.parametrize("number", [32, 33])
+def test_a_signal_of_the_c_library_does_not_end_the_recorder(lab: Lab, number: int):
+    job = "while [ ! -e sent ]; do sleep 0.05; done; grep SigIgn /proc/$$/status; exit 7"
+    recording = lab.start("--", "sh", "-c", job, stdout=subprocess.PIPE, text=True)
+    send = f"kill -{number} {recording.pid}"
+    subprocess.run(["sh", "-c", send], check=True)
+    (lab.folder / "sent").touch()
+    assert recording.process.stdout.readline().split()[1] == "0" * 16, "the job ignores nothing"
+    assert recording.end() == 7
+
+
 def test_a_hundred_queued_signals_arrive_one_by_one(lab: Lab):
     job = (
         "import signal, sys\n"
