@@ -23,8 +23,17 @@ PRINTF_LIKE(2, 0) static void tell(struct recorder *r, const char *fmt, va_list 
 {
     char line[PATH_LEN + 512];
     vsnprintf(line, sizeof line, fmt, ap);
-    if (r->ask->tell)
+    if (!r->started && r->n_held < HELD_MOST && pthread_equal(r->starter, pthread_self()))
+        r->held[r->n_held++] = arena_strdup(&r->arena, line);
+    else if (r->ask->tell)
         r->ask->tell(r->ask->tell_ctx, line);
+}
+
+void recorder_started(struct recorder *r)
+{
+    r->started = true;
+    for (size_t i = 0; r->ask->tell && i < r->n_held; i++)
+        r->ask->tell(r->ask->tell_ctx, r->held[i]);
 }
 
 void recorder_say(struct recorder *r, const char *fmt, ...)
@@ -122,6 +131,7 @@ int recorder_run(const struct record_ask *ask, struct record_result *out, struct
     struct recorder *r = xcalloc(1, sizeof *r);
     r->ask = ask;
     r->rule_fd = -1;
+    r->starter = pthread_self();
     *out = (struct record_result){.exit_status = 1};
     int rc = recorder_start(r, out, e);
     bool unused = true;

@@ -428,6 +428,7 @@ int recorder_start(struct recorder *r, struct record_result *out, struct err *e)
         return rc;
     }
     snprintf(out->path, sizeof out->path, "%s", r->dir.path);
+    recorder_started(r);
     recorder_say(r, "recording to %s every %s", r->dir.path,
                  duration_text((double)r->interval_ns / 1e9, every, sizeof every));
     start_helpers(r);
