@@ -252,7 +252,7 @@ int action_make_all(struct settings *s, struct arena *a, struct action **out, si
         if (action_make(&all[*n], s, &s->actions[i], a, e) == 0) {
             all[*n].number = *n;
             (*n)++;
-        } else if (from->source == FROM_OPTION) {
+        } else if (from->source == FROM_OPTION && e->code != ERR_NOT_FOUND) {
             e->code = ERR_USAGE;
             return err_in(e, "%s", from->where);
         } else {

@@ -75,7 +75,9 @@ static int load(struct curl *c, struct err *e)
 {
     c->library = open_library();
     if (!c->library)
-        return err_set(e, ERR_NOT_FOUND, "this needs TLS, and libcurl is not on this machine");
+        return err_set(e, ERR_NOT_FOUND,
+                       "this needs TLS, and libcurl is not on this machine (package libcurl4 on "
+                       "Debian and Ubuntu, libcurl on Fedora and RHEL)");
     const bool all = find(c->library, "curl_easy_init", &c->easy_init) &&
                      find(c->library, "curl_easy_setopt", &c->easy_setopt) &&
                      find(c->library, "curl_easy_perform", &c->easy_perform) &&

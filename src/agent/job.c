@@ -22,12 +22,13 @@ static int pidfd_of(pid_t pid)
 }
 
 /* Between fork and exec only calls that are safe there. */
-static _Noreturn void child(const char *const argv[], char *const envp[], const struct signals *s,
-                            int gate, int fault)
+static _Noreturn void child(const struct job *j, const char *const argv[], char *const envp[],
+                            const struct signals *s, int gate, int fault)
 {
     char go;
     ssize_t n;
-    setpgid(0, 0);
+    if (!j->shares_group)
+        setpgid(0, 0);
     do
         n = read(gate, &go, 1);
     while (n < 0 && errno == EINTR);
@@ -45,6 +46,28 @@ static void start_empty(struct job *j)
     *j = (struct job){.pidfd = -1, .tty = -1, .gate = -1, .fault = -1, .status = -1};
 }
 
+/* Any of the three may be elsewhere: the terminal is still there for who asks for it. */
+static void find_terminal(struct job *j)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && j->tty < 0; fd++)
+        if (tcgetpgrp(fd) > 0)
+            j->tty = fd;
+    if (j->tty >= 0)
+        return;
+    const int fd = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+    if (fd >= 0 && tcgetpgrp(fd) > 0) {
+        j->tty = fd;
+        j->opened_tty = true;
+    } else if (fd >= 0) {
+        close(fd);
+    }
+}
+
+static bool is_in_front(const struct job *j)
+{
+    return j->tty >= 0 && tcgetpgrp(j->tty) == getpgrp();
+}
+
 int job_fork(struct job *j, const char *const argv[], char *const envp[], const struct signals *s,
              struct err *e)
 {
@@ -58,11 +81,13 @@ int job_fork(struct job *j, const char *const argv[], char *const envp[], const 
         close(gate[1]);
         return rc;
     }
+    find_terminal(j);
+    j->shares_group = is_in_front(j) && jobtree_group_has_others();
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     j->pid = fork();
     if (j->pid == 0) {
         close(gate[1]);
-        child(argv, envp, s, gate[0], fault[1]);
+        child(j, argv, envp, s, gate[0], fault[1]);
     }
     const int sys = errno;
     close(gate[0]);
@@ -74,9 +99,8 @@ int job_fork(struct job *j, const char *const argv[], char *const envp[], const 
         errno = sys;
         return err_sys(e, "cannot start a process");
     }
-    setpgid(j->pid, j->pid); /* here too: whichever of the two comes first */
-    if (tcgetpgrp(STDIN_FILENO) > 0)
-        j->tty = STDIN_FILENO;
+    if (!j->shares_group)
+        setpgid(j->pid, j->pid); /* here too: whichever of the two comes first */
     return 0;
 }
 
@@ -89,7 +113,7 @@ static void close_fd(int *fd)
 
 static void give_terminal(struct job *j)
 {
-    if (j->tty >= 0 && tcgetpgrp(j->tty) == getpgrp())
+    if (!j->shares_group && is_in_front(j))
         j->gave_tty = tcsetpgrp(j->tty, j->pid) == 0;
 }
 
@@ -127,6 +151,15 @@ void job_cancel(struct job *j)
     close_fd(&j->fault);
     waitpid(j->pid, NULL, 0);
     j->exited = true;
+}
+
+void job_adopt(struct job *j, pid_t pid, bool shares_group)
+{
+    start_empty(j);
+    j->pid = pid;
+    j->shares_group = shares_group;
+    find_terminal(j);
+    j->gave_tty = !shares_group && j->tty >= 0 && tcgetpgrp(j->tty) == pid;
 }
 
 int job_attach(struct job *j, pid_t pid, struct err *e)
@@ -201,9 +234,9 @@ void job_signal(struct job *j, int sig, const struct jobtree *left)
     for (size_t i = 0; left && i < left->n; i++)
         group = group || left->list[i].group == j->pid;
     if (group)
-        kill(-j->pid, sig);
+        kill(j->shares_group ? j->pid : -j->pid, sig);
     for (size_t i = 0; left && i < left->n; i++)
-        if (!left->list[i].daemon && left->list[i].group != j->pid)
+        if (!left->list[i].daemon && left->list[i].group != j->pid && left->list[i].pid != j->pid)
             kill(left->list[i].pid, sig);
 }
 
@@ -224,10 +257,10 @@ void job_continue(struct job *j)
         return;
     give_terminal(j);
     if (!j->exited)
-        kill(-j->pid, SIGCONT);
+        kill(j->shares_group ? j->pid : -j->pid, SIGCONT);
 }
 
-void job_stop_together(struct job *j, int sig)
+bool job_stop_together(struct job *j, int sig)
 {
     const struct timespec at_once = {0};
     const struct sigaction standard = {.sa_handler = SIG_DFL};
@@ -240,14 +273,20 @@ void job_stop_together(struct job *j, int sig)
     sigaddset(&cont, SIGCONT);
     sigaction(sig, &standard, &old); /* fails for SIGSTOP, which needs it not */
     sigprocmask(SIG_UNBLOCK, &set, &before);
-    /* Our whole group, as Ctrl-Z would have done. A group that nobody could continue (its shell is
-     * gone) is not stopped by the kernel, and then the job goes on too. */
-    kill(0, sig);
+    /* Our whole group, as Ctrl-Z would have done; where the job shares it, that has been done. A
+     * group that nobody could continue (its shell is gone) is not stopped by the kernel. */
+    kill(j->shares_group ? getpid() : 0, sig);
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (sig != SIGSTOP)
         sigaction(sig, &old, NULL);
-    sigtimedwait(&cont, NULL, &at_once); /* answered here, not passed on a second time */
+    /* Answered here, not passed on a second time. */
+    const bool stopped = sigtimedwait(&cont, NULL, &at_once) == SIGCONT;
+    /* Without having been stopped, the job goes on too, unless it would ask for the terminal and be
+     * stopped again at once. */
+    if (!stopped && (sig == SIGTTIN || sig == SIGTTOU) && !is_in_front(j))
+        return false;
     job_continue(j);
+    return true;
 }
 
 void job_close(struct job *j)
@@ -255,4 +294,7 @@ void job_close(struct job *j)
     close_fd(&j->gate);
     close_fd(&j->fault);
     close_fd(&j->pidfd);
+    if (j->opened_tty)
+        close_fd(&j->tty);
+    j->opened_tty = false;
 }

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job.h - the job: started as a child in its own process group, or attached to.
+/* job.h - the job: started as a child, or attached to.
+ *
+ * A job that we start alone at the terminal (or without one) leads a process group, and the
+ * terminal's foreground changes hands with it. Where other processes share our group (a pipe, a
+ * script), taking the terminal from them would stop them: the job then stays in that group, as it
+ * would without us, and hears of the terminal by itself.
  *
  * job_fork makes the process and holds it before exec, so that probes can take their first reading
  * of it; job_release lets it go, job_cancel ends it. Nothing ties the job to the recorder: it has
@@ -19,13 +24,14 @@ struct job {
     pid_t pid;
     bool attached;
     int pidfd; /* of an attached one; -1 where the kernel has none */
-    int tty;   /* terminal whose foreground changes hands; -1: none */
-    bool gave_tty;
-    int gate;    /* write end: a byte lets the child go */
-    int fault;   /* read end: errno of a failed exec, or end of file */
-    bool exited; /* the first process */
-    int status;  /* its exit status, 128+n for signal n; -1 while it is not known */
-    int signal;  /* that ended it, 0: none */
+    int tty;   /* our terminal; -1: none */
+    bool opened_tty, gave_tty;
+    bool shares_group; /* with us and our neighbours, who use the terminal too */
+    int gate;          /* write end: a byte lets the child go */
+    int fault;         /* read end: errno of a failed exec, or end of file */
+    bool exited;       /* the first process */
+    int status;        /* its exit status, 128+n for signal n; -1 while it is not known */
+    int signal;        /* that ended it, 0: none */
 };
 
 /* What the children did since last time. */
@@ -42,18 +48,21 @@ MUST_CHECK int job_fork(struct job *j, const char *const argv[], char *const env
  * (not found) or 126. The child is gone then. */
 MUST_CHECK int job_release(struct job *j, const char *program, struct err *e);
 void job_cancel(struct job *j);
+/* A child of ours that runs already. */
+void job_adopt(struct job *j, pid_t pid, bool shares_group);
 MUST_CHECK int job_attach(struct job *j, pid_t pid, struct err *e);
 
 /* Reaps everything that has ended, adopted orphans too. Never waits. */
 struct job_news job_reap(struct job *j);
 /* Whether an attached job has ended. */
 bool job_is_gone(struct job *j);
-/* To the job's process group; when its first process is gone, to what is left of it (may be NULL).
- */
+/* To the job's process group, or its first process where it shares ours; and to what is left of it
+ * (may be NULL) besides. */
 void job_signal(struct job *j, int sig, const struct jobtree *left);
 /* The job was stopped from its terminal (Ctrl-Z): take the terminal, stop the recorder's group the
- * same way, and go on together when it is continued. Returns then. */
-void job_stop_together(struct job *j, int sig);
+ * same way, and go on together when it is continued. Returns then. False: the job stays stopped,
+ * since it waits for a terminal that nobody can give it. */
+bool job_stop_together(struct job *j, int sig);
 /* After SIGCONT: gives the terminal back to the job when it is ours to give. */
 void job_continue(struct job *j);
 void job_take_terminal(struct job *j);

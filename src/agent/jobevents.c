@@ -2,6 +2,7 @@
 /* jobevents.c - see jobevents.h. */
 #include "agent/jobevents.h"
 
+#include <dirent.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdatomic.h>
@@ -367,6 +368,24 @@ static void close_writer(struct job_events *j, struct job_events_result *out)
         sink_loss(j->pass.behind, LOSS_WRITE, "events", "%s", e.msg);
 }
 
+/* The note of a Python that cannot load our library; see the bootstrap's sitecustomize.py. */
+static void find_too_old(const struct job_events *j, struct job_events_result *out)
+{
+    DIR *d = opendir(ring_folder_path(j->folder));
+    for (const struct dirent *f; d && (f = readdir(d));) {
+        char name[17];
+        unsigned major, minor;
+        if (sscanf(f->d_name, "old-%16[a-z]-%3u.%3u", name, &major, &minor) != 3)
+            continue;
+        if (strcmp(name, "python") == 0)
+            snprintf(out->too_old, sizeof out->too_old, "Python %u.%u", major, minor);
+        else
+            snprintf(out->too_old, sizeof out->too_old, "%s (Python %u.%u)", name, major, minor);
+    }
+    if (d)
+        closedir(d);
+}
+
 void job_events_stop(struct job_events *j, struct job_events_result *out)
 {
     struct err e;
@@ -375,6 +394,7 @@ void job_events_stop(struct job_events *j, struct job_events_result *out)
     if (!j)
         return;
     stop_thread(j);
+    find_too_old(j, out);
     if (j->running && ring_folder_finish(j->folder, &n, &e))
         sink_loss(j->pass.behind, LOSS_EVENTS, "rings", "%s", e.msg);
     details_close(j->details);

@@ -36,6 +36,7 @@ struct job_events_result {
     uint64_t dropped;                   /* lost between the job and the run folder */
     uint64_t processes;                 /* that said something */
     uint64_t bytes_written, file_bytes; /* before its file was closed */
+    char too_old[40];                   /* a Python that cannot load the hooks; "": none */
 };
 
 /* Takes what is left, closes the files and removes the folder; frees it. Also for one that was

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "sample/proctree.h"
 
 bool jobtree_parse_stat(const char *text, struct stat_line *out)
 {
@@ -45,6 +46,26 @@ static bool read_stat(int proc, const char *pid, struct stat_line *out)
         return false;
     text[n] = 0;
     return jobtree_parse_stat(text, out);
+}
+
+static bool proc_is_ours(void)
+{
+    struct err ignored;
+    return proc_check("/proc", &ignored) == 0;
+}
+
+bool jobtree_group_has_others(void)
+{
+    bool found = false;
+    const pid_t group = getpgrp(), self = getpid();
+    DIR *d = proc_is_ours() ? opendir("/proc") : NULL;
+    for (const struct dirent *f = d ? readdir(d) : NULL; f && !found; f = readdir(d)) {
+        const pid_t pid = isdigit((unsigned char)f->d_name[0]) ? atoi(f->d_name) : 0;
+        found = pid > 0 && pid != self && getpgid(pid) == group;
+    }
+    if (d)
+        closedir(d);
+    return found;
 }
 
 static struct stat_line *read_all(size_t *n)
@@ -99,8 +120,10 @@ static void add(struct jobtree *t, const struct stat_line *s, pid_t session)
 void jobtree_scan(struct jobtree *out, pid_t self, pid_t session)
 {
     size_t n;
-    struct stat_line *all = read_all(&n);
     *out = (struct jobtree){0};
+    if (!proc_is_ours())
+        return;
+    struct stat_line *all = read_all(&n);
     for (size_t i = 0; i < n; i++)
         if (all[i].state != 'Z' && all[i].state != 'X' && is_below(all, n, all[i].pid, self))
             add(out, &all[i], session);

@@ -23,8 +23,13 @@ struct jobtree {
     struct job_process list[JOBTREE_MOST];
 };
 
-/* The living descendants of `self`; those in its session `session` are members of the job. */
+/* The living descendants of `self`; those in its session `session` are members of the job. None
+ * where /proc does not show them. */
 void jobtree_scan(struct jobtree *out, pid_t self, pid_t session);
+
+/* Whether other processes are in our process group: neighbours in a pipe, the script that started
+ * us. */
+bool jobtree_group_has_others(void);
 
 /* One line of /proc/PID/stat. Pure; false when it is not as documented. */
 struct stat_line {

@@ -3,10 +3,12 @@
  * more than what is read in it; the disk and slow drivers have threads of their own. */
 #include "agent/recorder.h"
 
+#include <errno.h>
 #include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "agent/recorder_own.h"
@@ -21,8 +23,17 @@ PRINTF_LIKE(2, 0) static void tell(struct recorder *r, const char *fmt, va_list 
 {
     char line[PATH_LEN + 512];
     vsnprintf(line, sizeof line, fmt, ap);
-    if (r->ask->tell)
+    if (!r->started && r->n_held < HELD_MOST && pthread_equal(r->starter, pthread_self()))
+        r->held[r->n_held++] = arena_strdup(&r->arena, line);
+    else if (r->ask->tell)
         r->ask->tell(r->ask->tell_ctx, line);
+}
+
+void recorder_started(struct recorder *r)
+{
+    r->started = true;
+    for (size_t i = 0; r->ask->tell && i < r->n_held; i++)
+        r->ask->tell(r->ask->tell_ctx, r->held[i]);
 }
 
 void recorder_say(struct recorder *r, const char *fmt, ...)
@@ -51,6 +62,14 @@ static mono_ns next_deadline(const struct recorder *r)
     return (mono_ns){next};
 }
 
+/* Fewer descriptors are allowed now than are waited for: the job's end must still be seen. */
+static void wait_blindly(struct recorder *r)
+{
+    const struct timespec ts = {.tv_nsec = 50 * NS_PER_MS};
+    nanosleep(&ts, NULL);
+    recorder_take_signals(r);
+}
+
 /* Until something is due, or somebody wants something. */
 static void wait_for_anything(struct recorder *r)
 {
@@ -64,8 +83,10 @@ static void wait_for_anything(struct recorder *r)
     const mono_ns next = next_deadline(r);
     const int64_t left = MAX_OF(mono_diff(next, clock_mono()), 0);
     const struct timespec ts = {.tv_sec = left / NS_PER_S, .tv_nsec = left % NS_PER_S};
-    const bool any = ppoll(p, n, next.ns == SCHEDULE_NEVER ? NULL : &ts, NULL) > 0;
-    if (!any)
+    const int any = ppoll(p, n, next.ns == SCHEDULE_NEVER ? NULL : &ts, NULL);
+    if (any < 0 && errno != EINTR)
+        wait_blindly(r);
+    if (any <= 0)
         return;
     if (p[0].revents)
         recorder_take_signals(r);
@@ -110,6 +131,7 @@ int recorder_run(const struct record_ask *ask, struct record_result *out, struct
     struct recorder *r = xcalloc(1, sizeof *r);
     r->ask = ask;
     r->rule_fd = -1;
+    r->starter = pthread_self();
     *out = (struct record_result){.exit_status = 1};
     int rc = recorder_start(r, out, e);
     bool unused = true;

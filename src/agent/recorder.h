@@ -48,8 +48,9 @@ struct record_ask {
 };
 
 struct record_result {
-    int exit_status; /* to pass on: the job's own, 128+n for signal n; what to exit with on failure
-                      */
+    int exit_status;  /* to pass on: the job's own, 128+n for signal n; what to exit with on failure
+                       */
+    bool interrupted; /* Ctrl-C ended the job, and whoever shares its process group had it too */
     char path[PATH_LEN]; /* the run folder */
     double seconds;
     double cpu_s; /* the recorder's own */

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "agent/keeper.h"
 #include "agent/proclabel.h"
 #include "agent/recorder_own.h"
 #include "base/mem.h"
@@ -109,8 +110,11 @@ static bool runs_python(const struct recorder *r)
     return strncmp(label, "python", 6) == 0;
 }
 
-static const char *why_no_hooks(struct recorder *r)
+static const char *why_no_hooks(struct recorder *r, const struct job_events_result *res)
 {
+    if (*res->too_old)
+        return arena_printf(&r->arena, "the job ran on %s; the hooks need CPython 3.10 or newer",
+                            res->too_old);
     if (!r->hooked)
         return "the Python part of Footplate is not beside the program";
     if (r->hooks_lack)
@@ -129,9 +133,11 @@ static void close_events(struct recorder *r, struct job_events_result *res)
     r->events = NULL;
     if (!taken)
         return;
-    if (res->processes || !runs_python(r) || r->ask->no_hooks)
+    if (res->processes || r->ask->no_hooks || (!runs_python(r) && !*res->too_old))
         return;
-    sink_loss(r->sink, LOSS_NO_HOOKS, "steps", "%s", why_no_hooks(r));
+    sink_loss(r->sink, LOSS_NO_HOOKS, "steps", "%s", why_no_hooks(r, res));
+    if (*res->too_old)
+        recorder_say(r, "no steps: %s", why_no_hooks(r, res));
 }
 
 static void close_files(struct recorder *r, struct record_result *out)
@@ -217,7 +223,9 @@ bool recorder_end(struct recorder *r, struct record_result *out)
         close(r->ready_fd);
     }
     out->exit_status = r->job.attached ? 0 : r->job.status;
+    out->interrupted = r->job.shares_group && r->job.signal == SIGINT;
     job_close(&r->job);
     signals_close(&r->signals);
+    keeper_let_go(&r->signals);
     return clean;
 }

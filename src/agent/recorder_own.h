@@ -34,6 +34,8 @@ struct ending {
     int64_t rule_grace_ns;
 };
 
+enum { HELD_MOST = 16 };
+
 /* CPU time that the recorder has used up to a moment. */
 struct own_cost {
     mono_ns at;
@@ -83,6 +85,11 @@ struct recorder {
     uint64_t generation; /* of what the hooks were told */
     struct control control;
     int ready_fd; /* eventfd of the GPU finder */
+    /* Warnings of parts that cannot be recorded, until it is known that the rest can. */
+    bool started;
+    pthread_t starter;
+    const char *held[HELD_MOST];
+    size_t n_held;
     /* State of the loop. */
     int64_t interval_ns;
     bool monitoring;
@@ -103,6 +110,9 @@ struct own_cost recorder_cost_now(void);
 /* Lines for the user: news unless quiet, errors always. */
 void recorder_say(struct recorder *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void recorder_warn(struct recorder *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* The run is recorded: what was held back is said now. */
+void recorder_started(struct recorder *r);
 
 /* recorder_start.c: everything up to the moment at which the job runs. */
 int recorder_start(struct recorder *r, struct record_result *out, struct err *e);

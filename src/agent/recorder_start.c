@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 #include "agent/jobenv.h"
+#include "agent/keeper.h"
 #include "agent/recorder_own.h"
 #include "base/mem.h"
 #include "ring/ring_folder.h"
+#include "sample/proctree.h"
 
 #define LEFT_AFTER_NS (60 * NS_PER_S) /* a folder of rings without a recorder */
 
@@ -37,8 +39,11 @@ static int look_at_process(struct recorder *r, pid_t pid, struct err *e)
 {
     char path[64], *text;
     size_t len, n = 0;
+    int rc = proc_check("/proc", e); /* else it would be another process's */
+    if (rc)
+        return rc;
     snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
-    int rc = file_read(path, CMDLINE_MOST, &r->arena, &text, &len, e);
+    rc = file_read(path, CMDLINE_MOST, &r->arena, &text, &len, e);
     if (rc)
         return rc;
     const char **argv = arena_array(&r->arena, const char *, len + 2);
@@ -67,6 +72,8 @@ static int describe(struct recorder *r, struct err *e)
         launcher_find(&r->launcher, from_getenv, NULL);
     } else {
         rc = look_at_process(r, a->attach_pid, e);
+        if (rc)
+            return rc;
         launcher_find(&r->launcher, from_block, r->environ);
     }
     if (a->name)
@@ -202,6 +209,9 @@ static void open_probes(struct recorder *r)
         .ctx = r,
     };
     const mono_ns now = clock_mono();
+    struct err e;
+    if (proc_check(r->proc, &e))
+        recorder_warn(r, "processes are not recorded: %s", e.msg);
     probe_set_open(&r->fast, LANE_FAST, &r->env, r->interval_ns, now, r->sink);
     probe_set_read(&r->fast, now);
 }
@@ -334,7 +344,8 @@ static void start_events(struct recorder *r)
     struct err e;
     if (r->events)
         job_events_watch(r->events, r->insight);
-    if (r->events && job_events_start(r->events, r->writer, &r->flusher, r->proc, &e))
+    const char *proc = proc_check(r->proc, &e) == 0 ? r->proc : NULL;
+    if (r->events && job_events_start(r->events, r->writer, &r->flusher, proc, &e))
         recorder_warn(r, "what the job says is not recorded: %s", e.msg);
 }
 
@@ -351,6 +362,7 @@ static int let_go(struct recorder *r, struct err *e)
     start_events(r);
     rc = r->job.attached ? 0 : job_release(&r->job, r->ask->argv[0], e);
     if (rc == 0) {
+        keeper_running(&r->job);
         sink_mark(r->sink, MARK_JOB_START, r->job.pid, "%s", r->name);
         return 0;
     }
@@ -380,11 +392,13 @@ static int start_job_and_run(struct recorder *r, struct record_result *out, stru
         forget_events(r);
         return rc;
     }
+    keeper_child(r->job.attached ? 0 : r->job.pid);
     rc = open_run_and_go(r, e);
     if (rc == 0)
         return 0;
     if (!r->job.exited && !r->job.attached)
         job_cancel(&r->job);
+    keeper_child(0);
     if (r->job.status > 0)
         out->exit_status = r->job.status;
     forget_events(r);
@@ -404,13 +418,17 @@ int recorder_start(struct recorder *r, struct record_result *out, struct err *e)
     int rc = signals_open(&r->signals, e);
     if (rc)
         return rc;
+    keeper_signals(&r->signals);
     rc = start_job_and_run(r, out, e);
     if (rc) {
         recorder_forget_rules(r);
         signals_close(&r->signals);
+        signals_restore_in_child(&r->signals);
+        keeper_signals(NULL);
         return rc;
     }
     snprintf(out->path, sizeof out->path, "%s", r->dir.path);
+    recorder_started(r);
     recorder_say(r, "recording to %s every %s", r->dir.path,
                  duration_text((double)r->interval_ns / 1e9, every, sizeof every));
     start_helpers(r);

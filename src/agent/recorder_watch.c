@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/keeper.h"
 #include "agent/recorder_own.h"
 #include "base/mem.h"
 
@@ -12,28 +13,32 @@
 #define TELL_NS       (2 * NS_PER_S) /* before a line says that we wait for it */
 #define STOP_GRACE_NS (10 * NS_PER_S)
 
-static void pass_on(struct recorder *r, int sig)
+static void pass_on(struct recorder *r, struct signal_news news)
 {
-    const struct signal_row *row = signal_row_of(sig);
-    if (!row)
-        return;
-    if (row->mark) {
-        sink_mark(r->sink, MARK_SIGNAL, sig, "%s", row->name);
+    char name[32];
+    const int sig = news.sig;
+    if (signal_is_marked(sig)) {
+        sink_mark(r->sink, MARK_SIGNAL, sig, "%s", signal_name(sig, name, sizeof name));
         flusher_poke_now(&r->flusher, clock_mono());
     }
-    if (row->interrupts && !r->ending.signal)
+    if (signal_interrupts(sig) && !r->ending.signal)
         r->ending.signal = sig;
-    if (!r->job.attached)
-        job_signal(&r->job, sig, r->job.exited ? &r->left : NULL);
-    else if (row->interrupts)
+    if (r->job.attached && signal_interrupts(sig))
         r->ended = r->ending.detached = true;
+    if (r->job.attached || (news.terminal && r->job.shares_group)) /* the job has had it too */
+        return;
+    job_signal(&r->job, sig, r->job.exited ? &r->left : NULL);
 }
 
 /* Stopped from the terminal: so are we, and the time until we go on is no lateness. */
 static void stop_with_job(struct recorder *r, int sig)
 {
     const mono_ns before = clock_mono();
-    job_stop_together(&r->job, sig);
+    if (!job_stop_together(&r->job, sig))
+        recorder_warn(r,
+                      "the job is stopped: it asked for a terminal that it cannot have "
+                      "('kill -CONT %d' continues it)",
+                      (int)r->job.pid);
     const mono_ns now = clock_mono();
     if (mono_diff(now, before) < r->interval_ns)
         return;
@@ -44,15 +49,16 @@ static void stop_with_job(struct recorder *r, int sig)
 
 void recorder_take_signals(struct recorder *r)
 {
-    for (int sig = signals_next(&r->signals); sig; sig = signals_next(&r->signals)) {
-        if (sig == SIGCHLD)
+    struct signal_news news;
+    while ((news = signals_next(&r->signals)).sig) {
+        if (news.sig == SIGCHLD)
             r->children_changed = true;
-        else if (sig == SIGCONT)
+        else if (news.sig == SIGCONT)
             job_continue(&r->job);
         else
-            pass_on(r, sig);
-        if (sig == SIGTSTP && !r->job.attached)
-            stop_with_job(r, sig);
+            pass_on(r, news);
+        if (signal_stops(news.sig))
+            stop_with_job(r, news.sig);
     }
 }
 
@@ -64,6 +70,7 @@ static void note_exit(struct recorder *r, mono_ns now)
     else
         sink_mark(r->sink, MARK_JOB_EXIT, r->job.status, "%s",
                   r->job.signal ? signal_name(r->job.signal, name, sizeof name) : "");
+    keeper_ended(MAX_OF(r->job.status, 0));
     r->exited_at = r->look_at = now;
     flusher_poke_now(&r->flusher, now);
 }
@@ -85,7 +92,7 @@ static void note_end(struct recorder *r)
 static void look_for_rest(struct recorder *r, bool alone, mono_ns now)
 {
     r->left = (struct jobtree){0};
-    if (!alone)
+    if (!alone) /* without a /proc of ours nothing is known of the rest, and nothing waited for */
         jobtree_scan(&r->left, getpid(), getsid(0));
     if (r->left.members == 0) {
         note_end(r);
@@ -127,11 +134,20 @@ static void check_attached(struct recorder *r, mono_ns now)
     }
 }
 
+/* To all of the job, of which no process group is the job's alone when it shares ours. */
+static void signal_all(struct recorder *r, int sig)
+{
+    const bool each = r->job.exited || r->job.shares_group;
+    if (r->job.shares_group)
+        jobtree_scan(&r->left, getpid(), getsid(0));
+    job_signal(&r->job, sig, each ? &r->left : NULL);
+}
+
 void recorder_check_job(struct recorder *r, mono_ns now)
 {
     if (now.ns >= r->kill_at.ns) {
         r->kill_at.ns = SCHEDULE_NEVER;
-        job_signal(&r->job, SIGKILL, r->job.exited ? &r->left : NULL);
+        signal_all(r, SIGKILL);
     }
     if (r->job.attached)
         check_attached(r, now);
@@ -199,9 +215,8 @@ void recorder_stop_job(struct recorder *r, const char *why, int64_t grace_ns)
     }
     v->stop_asked = true;
     sink_mark(r->sink, MARK_STOP, SIGTERM, "%s", why);
-    const struct jobtree *left = r->job.exited ? &r->left : NULL;
-    job_signal(&r->job, SIGTERM, left);
-    job_signal(&r->job, SIGCONT, left); /* a stopped job could not act on it */
+    signal_all(r, SIGTERM);
+    signal_all(r, SIGCONT); /* a stopped job could not act on it */
 }
 
 static bool stop_job(struct recorder *r, const struct control_request *unused, char *answer,

@@ -17,6 +17,8 @@
 #include "base/text.h"
 #include "base/trust.h"
 
+#define RUNS_FOLDER "footplate-runs" /* the default of the setting `dir` */
+
 enum { FOLDER_TRIES = 20, FORMAT_VERSION = 1 };
 
 static unsigned random_16(void)
@@ -118,6 +120,25 @@ static int write_about(const struct rundir *r, const struct run_about *about,
     return rc;
 }
 
+/* The default folder lies in somebody's project: git is to leave it alone. */
+static void hide_from_git(const char *dir)
+{
+    char path[PATH_LEN];
+    struct err ignored;
+    if (strcmp(path_base(dir), RUNS_FOLDER) == 0 &&
+        path_join(path, &ignored, "%s/.gitignore", dir) == 0)
+        (void)!file_create(path, "*\n", 2, &ignored);
+}
+
+static void unhide_from_git(const char *dir)
+{
+    char path[PATH_LEN];
+    struct err ignored;
+    if (strcmp(path_base(dir), RUNS_FOLDER) == 0 &&
+        path_join(path, &ignored, "%s/.gitignore", dir) == 0)
+        unlink(path);
+}
+
 int rundir_make(struct rundir *out, const char *dir, const char *shared_id,
                 const struct run_about *about, struct err *e)
 {
@@ -126,6 +147,8 @@ int rundir_make(struct rundir *out, const char *dir, const char *shared_id,
     int rc = dir_make(dir, e);
     if (rc)
         return err_in(e, "cannot make the folder for runs");
+    if (r.made_runs)
+        hide_from_git(dir);
     rc = shared_id ? make_shared(&r, dir, shared_id, e) : make_fresh(&r, dir, about, e);
     if (rc == 0)
         rc = write_about(&r, about, file_create, e);
@@ -266,6 +289,19 @@ bool rundir_is_only_node(const struct rundir *r)
     return n == 1;
 }
 
+/* Another recorder may have begun a run there meanwhile. */
+static bool is_empty_but_for_git(const char *dir)
+{
+    DIR *d = opendir(dir);
+    bool empty = d != NULL;
+    for (const struct dirent *f; empty && (f = readdir(d));)
+        empty = strcmp(f->d_name, ".") == 0 || strcmp(f->d_name, "..") == 0 ||
+                strcmp(f->d_name, ".gitignore") == 0;
+    if (d)
+        closedir(d);
+    return empty;
+}
+
 void rundir_remove(struct rundir *r, unsigned session)
 {
     char path[PATH_LEN];
@@ -281,6 +317,8 @@ void rundir_remove(struct rundir *r, unsigned session)
     char *slash = strrchr(r->path, '/');
     if (r->made_runs && slash) {
         *slash = 0;
+        if (is_empty_but_for_git(r->path))
+            unhide_from_git(r->path);
         rmdir(r->path);
     }
     *r = (struct rundir){0};

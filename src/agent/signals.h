@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* signals.h - the signals of the recorder, as something to poll.
- * While open, those that are passed on to the job are blocked and come through a descriptor; one
- * that was ignored when the recorder started (nohup) stays ignored. The job gets back exactly what
- * the recorder inherited. */
+ * While open, everything that can be caught is blocked and comes through a descriptor, so that no
+ * signal ends the recorder; one that was ignored when the recorder started (nohup) stays ignored.
+ * The signals of a crash (SIGSEGV, SIGABRT...) are not among them: see keeper.h. The job gets back
+ * exactly what the recorder inherited. */
 #ifndef AGENT_SIGNALS_H
 #define AGENT_SIGNALS_H
 
@@ -14,26 +15,36 @@
 struct signals {
     int fd;
     sigset_t inherited; /* mask */
-    struct sigaction old_chld, old_pipe;
+    struct sigaction old_chld, old_pipe, old_xfsz;
+    bool hid[2]; /* the C library's own two signals, which nobody can catch and nobody shall end by
+                  */
 };
 
-struct signal_row {
-    int sig;
-    const char *name;
-    bool mark;       /* worth a mark in the record */
-    bool interrupts; /* asks the job to end: the run then counts as interrupted */
+/* A signal that came. */
+struct signal_news {
+    int sig;       /* 0: none */
+    bool terminal; /* the terminal sent it, to a whole process group */
 };
 
-/* NULL when the signal is not one that is passed on. */
-const struct signal_row *signal_row_of(int sig);
+/* Worth a mark in the record. */
+bool signal_is_marked(int sig);
+/* Asks the job to end: the run then counts as interrupted. */
+bool signal_interrupts(int sig);
+/* Stops a process, and can be caught. */
+bool signal_stops(int sig);
+/* What a program that goes wrong gets from itself. */
+bool signal_is_crash(int sig);
 /* "SIGKILL"; any signal. */
 const char *signal_name(int sig, char *buf, size_t size);
 
 MUST_CHECK int signals_open(struct signals *s, struct err *e);
 /* In the child between fork and exec. */
 void signals_restore_in_child(const struct signals *s);
-/* The next signal that waits, 0 when there is none. */
-int signals_next(struct signals *s);
+/* The next signal that waits and is the job's or SIGCHLD; what the recorder has brought upon itself
+ * (a write beyond its limits) is left out. */
+struct signal_news signals_next(struct signals *s);
+/* Signals stay blocked and SIGPIPE and SIGXFSZ ignored: what else has to be written cannot end the
+ * process. */
 void signals_close(struct signals *s);
 
 #endif

@@ -6,12 +6,17 @@
 #include <signal.h>
 #include <time.h>
 
+#include "agent/signals.h"
+
 int thread_start(pthread_t *out, size_t stack, void *(*run)(void *), void *arg, const char *name,
                  struct err *e)
 {
     pthread_attr_t attr;
     sigset_t all, before;
     sigfillset(&all);
+    for (int sig = 1; sig <= SIGRTMAX; sig++)
+        if (signal_is_crash(sig)) /* blocked, it would end the process past the keeper's handler */
+            sigdelset(&all, sig);
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, stack);
     pthread_sigmask(SIG_SETMASK, &all, &before);

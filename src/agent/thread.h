@@ -10,7 +10,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 
-/* All signals stay with the thread that started it. `name` shows in top and gdb (15 letters). */
+/* All signals but those of a crash stay with the thread that started it. `name` shows in top and
+ * gdb (15 letters). */
 MUST_CHECK int thread_start(pthread_t *out, size_t stack, void *(*run)(void *), void *arg,
                             const char *name, struct err *e);
 void thread_cond_init(pthread_cond_t *c);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent/control.h"
+#include "agent/curl.h"
 #include "cmd/cmd.h"
 #include "cmd/doctor.h"
 #include "query/run.h"
@@ -92,6 +93,7 @@ static void examine(struct checkup *c, const char *dir)
     check_runs(&c->runs, dir);
     check_runtime(&c->runtime);
     check_clock(c);
+    (void)!curl_is_there(&c->curl);
     trial_run(&c->trial, "/proc", "/sys", c->arena);
 }
 

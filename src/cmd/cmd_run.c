@@ -36,6 +36,9 @@ static const char *const help[] = {
     "exit status.",
     "The run is kept as a folder. While it is written, all other commands can read it, and "
     "'footplate set' changes the interval or pauses it.",
+    "When the run cannot be recorded (a full disk, a folder that cannot be written, limits), a "
+    "message says why and the command runs without recording; --require-recording refuses to "
+    "start it instead.",
     "Python programs below the command load hooks that tell steps and phases; --no-hooks leaves "
     "them alone. Windows (--detail-steps, --detail-at, --python-profile-steps) ask for more.",
     "Settings can also stand in the environment and in a footplate.yaml beside the script or in "
@@ -66,6 +69,7 @@ const struct cmd cmd_run = {
     .help = help,
     .examples = examples,
     .exit_codes = "That of the command; 128+n when signal n ended it; 126 or 127 when it cannot be "
-                  "run; 1 when nothing could be recorded, and then the command was not started.",
+                  "run; 1 when it was not started because it could not be recorded "
+                  "(--require-recording).",
     .run = run,
 };

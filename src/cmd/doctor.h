@@ -17,6 +17,7 @@ struct place {
 struct checkup {
     struct trial trial;
     struct place runs, runtime;
+    struct err curl; /* why actions cannot use TLS; code 0: they can */
     char clock_source[64];
     double clock_read_ns;
     struct arena *arena;

@@ -92,6 +92,10 @@ void doctor_json(const struct checkup *c)
     gpus_json(&j, &c->trial);
     place_json(&j, "runs_folder", &c->runs);
     place_json(&j, "runtime_folder", &c->runtime);
+    jw_object(&j, "libcurl");
+    jw_bool(&j, "ok", c->curl.code == 0);
+    jw_str(&j, "why", c->curl.code ? c->curl.msg : NULL);
+    jw_end(&j);
     jw_object(&j, "clock");
     jw_str(&j, "source", *c->clock_source ? c->clock_source : NULL);
     jw_num(&j, "read_ns", c->clock_read_ns);

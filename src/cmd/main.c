@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/keeper.h"
 #include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/runs_dir.h"
@@ -112,12 +113,13 @@ static int close_stdout(int status)
 }
 
 /* Without this, the first file opened would become stdout and the job's output would go into it.
- * Opened the wrong way round, so that using it fails as it would have. */
+ * Opened the wrong way round, so that using it fails as it would have; where there is no /dev/null,
+ * so that nothing can be done with it. */
 static void fill_closed_fds(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd ? O_RDONLY : O_WRONLY) < 0)
-            _exit(EXIT_FAILED);
+            (void)!open("/", O_PATH);
 }
 
 static int dispatch(int argc, char **argv)
@@ -141,6 +143,8 @@ static int unknown_option(const char *word)
 int main(int argc, char **argv)
 {
     fill_closed_fds();
+    if (argc > 1 && strcmp(argv[1], KEEPER_WORD) == 0)
+        return keeper_main(argc, argv);
     if (argc < 2) {
         usage_overview(stderr);
         return EXIT_USAGE;

@@ -2,11 +2,14 @@
 /* recording.c - see recording.h. */
 #include "cmd/recording.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "agent/action.h"
+#include "agent/keeper.h"
 #include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/own_rules.h"
@@ -172,15 +175,93 @@ static void serve(struct serving *out, const char *folder, bool quiet, struct ar
         tell(NULL, arena_printf(a, "dashboard at %s", out->place.address));
 }
 
+/* A script in between goes on after Ctrl-C unless it sees that the signal ended its child. */
+static void end_as_the_job(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    signal(SIGINT, SIG_DFL);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    raise(SIGINT);
+}
+
+/* What a user can do about it. */
+static const char *advice(const struct err *e)
+{
+    static const struct {
+        int sys;
+        const char *text;
+    } rows[] = {
+        {ENOSPC, "free some space, or name another folder with --dir"},
+        {EDQUOT, "free some space, or name another folder with --dir"},
+        {EMFILE, "allow more open files (ulimit -n)"},
+        {ENFILE, "allow more open files (ulimit -n)"},
+        {EAGAIN, "allow more processes (ulimit -u)"},
+        {ENOMEM, "allow more memory (ulimit -v)"},
+        {EFBIG, "allow larger files (ulimit -f)"},
+        {EROFS, "name a folder that can be written with --dir"},
+        {EACCES, "name a folder that can be written with --dir"},
+        {EPERM, "name a folder that can be written with --dir"},
+        {ENOENT, "name a folder that can be written with --dir"},
+        {ENOTDIR, "name a folder that can be written with --dir"},
+        {EEXIST, "name a folder that can be written with --dir"},
+    };
+    for (size_t i = 0; e->code == ERR_SYS && i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].sys == e->sys)
+            return rows[i].text;
+    return e->code == ERR_BUSY ? "give each recorder its own --node" : "see 'footplate doctor'";
+}
+
+enum { STATUS_NOT_FOUND = 127, STATUS_CANNOT_RUN = 126 };
+
+/* Nothing was started. The job runs as if nobody had wanted to record it. */
+static int run_without(const struct record_ask *ask, const struct err *why, struct arena *a)
+{
+    const bool refuse = ask->settings->require_recording;
+    tell(NULL, arena_printf(a, "this run is not recorded: %s. %s. To record it, %s", why->msg,
+                            refuse ? "The job is not started (--require-recording)"
+                                   : "The job runs without recording",
+                            advice(why)));
+    if (refuse)
+        return EXIT_FAILED;
+    const int sys = keeper_become(ask->argv);
+    struct err e;
+    errno = sys;
+    err_sys(&e, "cannot run '%s'", ask->argv[0]);
+    tell(NULL, e.msg);
+    return sys == ENOENT || sys == ENOTDIR ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
+}
+
+/* Of a run or node that cannot be called what the user has called it just now. */
+static bool is_wrong_use(const struct settings *s, const struct err *e)
+{
+    return e->code == ERR_USAGE && (settings_origin(s, SETTING_RUN)->source == FROM_OPTION ||
+                                    settings_origin(s, SETTING_NODE)->source == FROM_OPTION);
+}
+
+/* For as long as the settings are not known. */
+static bool is_given(const struct cmd_args *args, const char *name)
+{
+    for (size_t i = 0; args->cmd->options[i].name; i++)
+        if (strcmp(args->cmd->options[i].name, name) == 0)
+            return args->opt[i].given;
+    return false;
+}
+
 /* *keep: something still uses what is in the arena. */
 static int record(const struct cmd_args *args, struct record_ask *ask, struct arena *a, bool *keep,
                   struct err *e)
 {
+    if (ask->argv)
+        keeper_start(ask->argv, is_given(args, "require-recording"));
     struct settings *s = arena_new(a, struct settings);
     struct rule_wishes *wishes = arena_new(a, struct rule_wishes);
     const int rc = load(s, wishes, args, ask->argv, a, e);
     if (rc != 0)
         return rc;
+    if (ask->argv)
+        keeper_start(ask->argv, s->require_recording);
     tell_problems(s, a);
     take_settings(ask, s, a);
     ask->rules = &wishes->params;
@@ -197,13 +278,17 @@ static int record(const struct cmd_args *args, struct record_ask *ask, struct ar
     if (recorder_run(ask, &result, e) == 0) {
         end_with_verdict(ask, wishes, &result);
         *keep = result.actions_hang;
+        if (result.interrupted)
+            end_as_the_job();
         if (result.exit_status < EXIT_BY_SIGNAL) /* else Ctrl-C has been pressed already */
             serving_linger(&serving);
         return result.exit_status;
     }
-    /* Nothing was started. The shell's own codes for a program that cannot be run are kept. */
-    if (e->code == ERR_USAGE)
+    if (is_wrong_use(s, e))
         return e->code;
+    if (ask->argv && result.exit_status == EXIT_FAILED)
+        return run_without(ask, e, a);
+    /* The shell's own codes for a program that cannot be run are kept. */
     tell(NULL, e->msg);
     return result.exit_status;
 }

@@ -178,6 +178,20 @@ static void print_hooks(const struct settings *s, struct buf *out)
     buf_printf(out, s->hooks ? "on" : "off");
 }
 
+static int parse_require(struct settings *s, const char *text, const struct origin *o,
+                         struct err *e)
+{
+    if (parse_switch(text, &s->require_recording, e) != 0)
+        return e->code;
+    take_slot(s, SETTING_REQUIRE, o);
+    return 0;
+}
+
+static void print_require(const struct settings *s, struct buf *out)
+{
+    buf_printf(out, s->require_recording ? "yes" : "no");
+}
+
 /* ------------------------------------------------------------------------------------------------
  * Labels */
 

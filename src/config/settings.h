@@ -102,6 +102,7 @@ struct settings {
     double price_per_hour; /* of this machine; 0: not said */
     int64_t interval_ns;
     bool hooks;
+    bool require_recording; /* else the job starts also when it cannot be recorded */
     size_t n_labels;
     struct setting_label labels[SETTINGS_LABELS_MOST];
     struct window_list detail;

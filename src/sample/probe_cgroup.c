@@ -10,6 +10,7 @@
 #include "sample/cgroup_find.h"
 #include "sample/probe.h"
 #include "sample/probe_util.h"
+#include "sample/proctree.h"
 
 #define MIN_PERIOD_NS   (10 * NS_PER_MS)
 #define MEM_PERIOD_NS   (500 * NS_PER_MS) /* it moves slowly */
@@ -231,7 +232,10 @@ static int cgroup_open(void *state, const struct probe_env *env, int64_t period_
 {
     struct cgroup_state *st = state;
     struct cgroup_finder finder;
-    const int rc = cgroup_finder_open(&finder, env->proc, env->sys, env->root_pid, e);
+    struct err ignored;
+    /* Another process has the number there: then our own group, which the job is in too. */
+    const int pid = proc_check(env->proc, &ignored) == 0 ? env->root_pid : 0;
+    const int rc = cgroup_finder_open(&finder, env->proc, env->sys, pid, e);
     if (rc)
         return rc;
     cgroup_find(&finder, "cpu", &st->cpu);

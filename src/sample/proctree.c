@@ -439,21 +439,31 @@ void proctree_peek(struct proctree *t)
 
 /* ---- open, close, look ---- */
 
-/* Whether /proc shows the pids that system calls take: not so when it is of another pid namespace.
- */
-static bool proc_is_ours(void)
+int proc_check(const char *proc, struct err *e)
 {
-    char text[32];
-    const ssize_t n = readlink("/proc/self", text, sizeof text);
+    char path[PATH_MAX], text[32];
+    snprintf(path, sizeof path, "%s/self", proc);
+    const ssize_t n = readlink(path, text, sizeof text);
     const char *p = text;
-    int pid;
-    return n > 0 && scan_int(&p, text + n, &pid) && pid == getpid();
+    int pid = 0;
+    const bool number = n > 0 && scan_int(&p, text + n, &pid) && p == text + n;
+    if (number ? pid == getpid() : strcmp(proc, "/proc") != 0)
+        return 0;
+    if (!number)
+        return err_set(e, ERR_NOT_FOUND, "%s is not mounted", proc);
+    return err_set(e, ERR_NOT_FOUND,
+                   "%s shows another pid namespace; 'mount -t proc proc /proc' in this one, or "
+                   "'unshare --mount-proc', shows the job's processes",
+                   proc);
 }
 
 int proctree_open(struct proctree **out, const char *proc, int root_pid, int self_pid,
                   unsigned keep_open, struct err *e)
 {
     struct pid_stat root;
+    const int rc = proc_check(proc, e);
+    if (rc)
+        return rc;
     const int dir = open(proc, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return err_sys(e, "open '%s'", proc);
@@ -472,8 +482,8 @@ int proctree_open(struct proctree **out, const char *proc, int root_pid, int sel
         return err_set(e, ERR_NOT_FOUND, "there is no process %d", root_pid);
     }
     clockid_t clock;
-    t->clocks = t->places && strcmp(proc, "/proc") == 0 && proc_is_ours() &&
-                clock_getcpuclockid(root_pid, &clock) == 0;
+    t->clocks =
+        t->places && strcmp(proc, "/proc") == 0 && clock_getcpuclockid(root_pid, &clock) == 0;
     proctree_scan(t);
     for (size_t i = 0; i < t->places; i++)
         t->members[i].first = true;

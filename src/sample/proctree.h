@@ -31,9 +31,13 @@ struct proctree_member {
 
 struct proctree;
 
+/* Whether `proc` shows the pids that system calls take: it does not where it is of another pid
+ * namespace, or not mounted. A folder made for a test may show anything. */
+MUST_CHECK int proc_check(const char *proc, struct err *e);
+
 /* `proc` is "/proc" outside tests; `self_pid` 0 when the recorder is not the job's parent (attach).
  * Keeps at most `keep_open` files open between readings. Fails when there is no such process and no
- * recorder whose children could be the job's. */
+ * recorder whose children could be the job's, and where proc_check does. */
 MUST_CHECK int proctree_open(struct proctree **out, const char *proc, int root_pid, int self_pid,
                              unsigned keep_open, struct err *e);
 void proctree_close(struct proctree *t); /* NULL is fine */

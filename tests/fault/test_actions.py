@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from faultkit import Lab, is_alive, wait_for
+from faultkit import Lab, compile_library, is_alive, wait_for
 from listeners import dead_port, mail_server, silent, webhook
 
 RULE = "MaxInitializationTime"
@@ -280,6 +280,39 @@ def test_without_libcurl_https_is_said_to_be_out_of_reach_at_the_start(lab, act)
     assert done.returncode == 0
     assert "action 1: this needs TLS, and libcurl is not on this machine" in done.stderr
     assert "secret" not in done.stderr
+
+
+@pytest.mark.parametrize("do", ["webhook, url: 'https://127.0.0.1'", "email, server: x, user: me"])
+def test_an_action_of_the_command_line_that_lacks_libcurl_does_not_keep_the_job(lab, do):
+    more = ", from: a@b.org, to: c@d.org, password: p" if do.startswith("email") else ""
+    done = lab.record(
+        *("--action", f"do: {do}{more}", "--", "sh", "-c", "exit 7"),
+        env=lab.env | {"FOOTPLATE_CURL": "/nonexistent.so"},
+    )
+    assert done.returncode == 7
+    assert "libcurl is not on this machine" in done.stderr.split("recording to")[0], (
+        "before the job"
+    )
+
+
+def test_doctor_says_whether_libcurl_is_there(lab):
+    def look(library: str) -> tuple[bool, str]:
+        env = lab.env | {"FOOTPLATE_CURL": library}
+        found = json.loads(lab.fp("doctor", "--json", env=env).stdout)["libcurl"]
+        text = lab.fp("doctor", env=env).stdout
+        assert ("libcurl is not on this machine" in text) == (not found["ok"])
+        return found["ok"], found["why"]
+
+    ok, why = look("/nonexistent.so")
+    assert not ok and "libcurl is not on this machine" in why
+    stand_in = compile_library(
+        "".join(f"void curl_{name}(void) {{}}\n" for name in CURL), lab.folder / "curl.so"
+    )
+    assert look(str(stand_in)) == (True, None)
+
+
+CURL = [f"easy_{x}" for x in ("init", "setopt", "perform", "getinfo", "cleanup", "strerror")]
+CURL += ["slist_append", "slist_free_all"]
 
 
 def test_what_is_more_than_the_limit_is_left_out_and_counted(lab, act):

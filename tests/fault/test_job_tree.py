@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import time
 from pathlib import Path
 
@@ -156,3 +158,49 @@ def test_the_recording_ends_although_a_child_was_handed_to_another_parent(lab: L
     recording = lab.start("--", "sh", "-c", job)
     assert recording.end(10) == 0
     wait_for(lambda: not lab.left_processes(), "the end of the sleep")
+
+
+@pytest.fixture
+def namespaces(lab: Lab) -> list[str]:
+    """A command line that begins a pid namespace and leaves /proc as it was."""
+    words = ["unshare", "--pid", "--fork", "--kill-child"]
+    done = subprocess.run([*words, "true"], capture_output=True, text=True)
+    if done.returncode != 0:
+        pytest.skip(f"no pid namespace can be made here: {done.stderr.strip()}")
+    return words
+
+
+def in_namespace(lab: Lab, words: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        words, env=lab.env, cwd=lab.folder, capture_output=True, text=True, timeout=30
+    )
+
+
+def test_a_proc_of_another_namespace_gives_no_process_metrics_and_says_so(
+    lab: Lab, namespaces: list[str]
+):
+    job = ["run", "--interval", "50ms", "--", "sh", "-c", "sleep 1 & sleep 1.5; exit 7"]
+    done = in_namespace(lab, [*namespaces, str(lab.footplate), *job])
+    assert done.returncode == 7
+    assert "processes are not recorded: /proc shows another pid namespace" in done.stderr
+    assert lab.query("cpu.util", "--entity", "total")
+    for metric in ("proc.cpu", "proc.rss", "job.cpu", "job.processes"):
+        found = lab.fp("query", "last", "--metric", metric, "--json")
+        assert found.returncode != 0 or json.loads(found.stdout) == [], found.stdout
+    (loss,) = [x for x in lab.losses("absent") if x["what"] == "proc"]
+    assert "another pid namespace" in loss["why"]
+
+
+def test_a_proc_of_ones_own_namespace_shows_the_jobs_processes(lab: Lab, namespaces: list[str]):
+    job = ["run", "--interval", "50ms", "--", "sh", "-c", "sleep 1.5; exit 7"]
+    done = in_namespace(lab, [*namespaces, "--mount-proc", str(lab.footplate), *job])
+    assert done.returncode == 7
+    assert max(lab.series("job.processes")["v"]) == 2
+
+
+def test_attach_refuses_a_process_that_proc_does_not_show(lab: Lab, namespaces: list[str]):
+    line = f"sleep 5 & '{lab.footplate}' attach --pid $!; exit $?"
+    done = in_namespace(lab, [*namespaces, "sh", "-c", line])
+    assert done.returncode == 1
+    assert "another pid namespace" in done.stderr
+    assert lab.run_folders() == []

@@ -4,16 +4,14 @@
 from __future__ import annotations
 
 import os
-import pty
-import select
 import signal
+import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from faultkit import NS, PYTHON, Lab, children_of, is_alive, text_of, wait_for
+from terminals import Terminal
 
 # Counts every signal, says so in a file, and goes on until a second after the first.
 COUNTING = """
@@ -40,6 +38,66 @@ def test_a_signal_reaches_the_job_exactly_once(lab: Lab, name: str):
     recording.signal(getattr(signal, name))
     assert recording.end() == 7, "a job that handles a signal decides on its own status"
     assert (lab.folder / "got").read_text() == name
+
+
+# Waits for one signal, whichever it is, and tells its number.
+ANY = """
+import os, signal, sys
+every = [n for n in signal.valid_signals() if n not in (signal.SIGKILL, signal.SIGSTOP)]
+every = [n for n in every if n not in (signal.SIGCHLD, signal.SIGCONT)]
+signal.pthread_sigmask(signal.SIG_BLOCK, every)
+open("ready", "w").close()
+open("got", "w").write(str(int(signal.sigwait(every))))
+sys.exit(7)
+"""
+STOPS = (signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU)
+NOT_PASSED = {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD, signal.SIGCONT, *STOPS}
+
+
+@pytest.mark.parametrize("number", sorted(signal.valid_signals() - NOT_PASSED))
+def test_every_signal_that_can_be_caught_is_the_jobs_and_ends_no_recorder(lab: Lab, number: int):
+    recording = lab.start("-q", "--no-rules", "--", PYTHON, "-S", "-c", ANY)
+    wait_for((lab.folder / "ready").exists, "the job")
+    recording.signal(number)
+    assert recording.end() == 7
+    assert (lab.folder / "got").read_text() == str(number)
+    assert lab.show()["exit_status"] == 7
+
+
+@pytest.mark.parametrize("number", [32, 33])
+def test_a_signal_of_the_c_library_does_not_end_the_recorder(lab: Lab, number: int):
+    job = "while [ ! -e sent ]; do sleep 0.05; done; grep SigIgn /proc/$$/status; exit 7"
+    recording = lab.start("--", "sh", "-c", job, stdout=subprocess.PIPE, text=True)
+    send = f"kill -{number} {recording.pid}"
+    subprocess.run(["sh", "-c", send], check=True)
+    (lab.folder / "sent").touch()
+    assert recording.process.stdout.readline().split()[1] == "0" * 16, "the job ignores nothing"
+    assert recording.end() == 7
+
+
+def test_a_hundred_queued_signals_arrive_one_by_one(lab: Lab):
+    job = (
+        "import signal, sys\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGRTMIN + 1])\n"
+        "open('ready', 'w').close()\n"
+        "for i in range(100): signal.sigwait([signal.SIGRTMIN + 1])\n"
+        "sys.exit(7)\n"
+    )
+    recording = lab.start("-q", "--no-rules", "--", PYTHON, "-S", "-c", job)
+    wait_for((lab.folder / "ready").exists, "the job")
+    for _ in range(100):
+        recording.signal(signal.SIGRTMIN + 1)
+    assert recording.end() == 7
+
+
+@pytest.mark.parametrize("number", [signal.SIGRTMIN, signal.SIGIO, signal.SIGPROF, signal.SIGXFSZ])
+def test_a_signal_to_a_recorder_that_attached_ends_neither_it_nor_the_job(lab: Lab, number: int):
+    job = subprocess.Popen(["sleep", "2"], env=lab.env)
+    recording = lab.start("--pid", job.pid, command="attach")
+    recording.signal(number)
+    assert recording.end() == 0
+    assert job.wait() == 0
+    assert lab.show()["status"] == "finished"
 
 
 def test_sigterm_is_recorded_with_its_time_and_the_run_counts_as_interrupted(lab: Lab):
@@ -107,61 +165,6 @@ def test_a_recorder_under_nohup_does_not_end_the_job_on_sighup(lab: Lab):
 
 
 # -- terminal --
-
-
-class Terminal:
-    """A program on a terminal of its own, as a user at the keyboard has it."""
-
-    def __init__(self, words: list[str], env: dict[str, str], folder: Path):
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            os.chdir(folder)
-            os.execvpe(words[0], words, env)
-        self.seen = ""
-
-    def type(self, text: str) -> None:
-        os.write(self.fd, text.encode())
-
-    def read(self, wait_s: float = 0.05) -> None:
-        if select.select([self.fd], [], [], wait_s)[0]:
-            with suppress(OSError):  # the other end is gone
-                self.seen += os.read(self.fd, 65536).decode(errors="replace")
-
-    def expect(self, word: str, timeout_s: float = 20) -> None:
-        """Reads until the word has come; what was read up to there is forgotten."""
-        until = time.monotonic() + timeout_s
-        while word not in self.seen:
-            assert time.monotonic() < until, f"no {word!r} in {self.seen!r}"
-            self.read()
-        self.seen = self.seen.split(word, 1)[1]
-
-    def end(self, timeout_s: float = 20) -> int:
-        until = time.monotonic() + timeout_s
-        while True:
-            self.read(0.02)
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                return os.waitstatus_to_exitcode(status)
-            assert time.monotonic() < until, f"still running; it said {self.seen!r}"
-
-
-@pytest.fixture
-def shell(lab: Lab) -> Iterator[Terminal]:
-    """An interactive shell with job control; `fp` is the program."""
-    env = lab.env | {"PS1": "ready> ", "TERM": "dumb", "fp": str(lab.footplate)}
-    terminal = Terminal(["bash", "--norc", "--noprofile", "-i"], env, lab.folder)
-    terminal.expect("ready> ")
-    terminal.type("stty -echo; PS1=; unset HISTFILE\n")
-    time.sleep(0.2)
-    terminal.read()
-    terminal.seen = ""
-    yield terminal
-    for pid in lab.left_processes():
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    with suppress(ChildProcessError):
-        os.waitpid(terminal.pid, 0)
-    os.close(terminal.fd)
 
 
 def test_the_job_can_read_from_the_terminal(lab: Lab):

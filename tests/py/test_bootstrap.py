@@ -95,6 +95,7 @@ def test_every_python_here_is_left_as_it_is(pythons, hooked, plain, ring):
         new = tuple(map(int, version.split("."))) >= (3, 10)
         said += new
         assert len(ring.events()) == said, version
+        assert (ring.folder / f"old-python-{version}").exists() == (not new), version
 
 
 def test_the_off_switch_leaves_python_alone(hooked, plain, ring):

@@ -95,12 +95,24 @@ def _start():
 def _wanted():
     get = _os.environ.get
     return (
-        sys.version_info >= (3, 10)
-        and sys.implementation.name == "cpython"
-        and get("FOOTPLATE_RING")
+        get("FOOTPLATE_RING")
         and get("FOOTPLATE_DISABLE", "0") in ("", "0")
         and "footplate._start" not in sys.modules
     )
+
+
+def _too_old():
+    return sys.version_info < (3, 10) or sys.implementation.name != "cpython"
+
+
+def _leave_note():
+    """A file for the recorder, whose library cannot be loaded here: which Python this is."""
+    name = getattr(getattr(sys, "implementation", None), "name", "cpython")
+    name = "python" if name == "cpython" else name[:16]
+    version = ".".join(map(str, sys.version_info[:2]))
+    note = _os.path.join(_os.environ["FOOTPLATE_RING"], "-".join(("old", name, version)))
+    if not _os.path.exists(note):
+        open(note, "w").close()
 
 
 _this = sys.modules[__name__]  # kept, or Python 2 would empty it below
@@ -108,7 +120,11 @@ try:
     _leave_path()
     import os as _os
 
-    if _wanted():
+    if not _wanted():
+        pass
+    elif _too_old():
+        _leave_note()
+    else:
         import _frozen_importlib as _frozen
         import _frozen_importlib_external as _external
 

@@ -49,6 +49,28 @@ TEST(the_first_process_is_a_member_and_the_test_is_not)
     proctree_close(t);
 }
 
+TEST(a_folder_that_shows_other_pids_than_ours_is_refused_with_the_reason)
+{
+    char folder[] = "/tmp/fp-proc-XXXXXX", link[64], text[16];
+    struct proctree *t;
+    struct err e = {0};
+    CHECK(mkdtemp(folder));
+    snprintf(link, sizeof link, "%s/self", folder);
+    snprintf(text, sizeof text, "%d", getpid() + 1);
+    OK(proc_check("/proc", &e));
+    OK(proc_check(folder, &e)); /* made for a test: nothing is said of who we are */
+    CHECK_INT(symlink(text, link), 0);
+    CHECK(proc_check(folder, &e) == ERR_NOT_FOUND);
+    CHECK(strstr(e.msg, "another pid namespace"));
+    CHECK(proctree_open(&t, folder, 0, getpid(), 16, &e) == ERR_NOT_FOUND);
+    snprintf(text, sizeof text, "%d", getpid());
+    CHECK_INT(unlink(link), 0);
+    CHECK_INT(symlink(text, link), 0);
+    OK(proc_check(folder, &e));
+    unlink(link);
+    rmdir(folder);
+}
+
 TEST(a_process_that_does_not_exist_is_refused_by_number)
 {
     struct proctree *t;
