@@ -70,7 +70,7 @@ static void put_machine(const struct checkup *c)
     printf("memory    %s\n", human_bytes((double)h->memory_bytes, bytes, sizeof bytes));
     put_gpus(&c->trial);
     put_limits(&c->trial);
-    printf("clock     %s, a reading takes %.0f ns\n",
+    printf("clock     %s, %.0f ns per reading\n",
            *c->clock_source ? c->clock_source : "source not known", c->clock_read_ns);
     put_place("runs", &c->runs);
     put_place("control", &c->runtime);

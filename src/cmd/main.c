@@ -42,14 +42,14 @@ static int check_args(const struct cmd *c, const struct opt_result *r, struct er
     size_t i = 0;
     for (const struct cmd_arg *a = c->args; a && a->name; a++) {
         if (i >= r->n_rest && !a->optional)
-            return err_set(e, ERR_USAGE, "%s is missing; see 'footplate help %s'", a->name,
+            return err_set(e, ERR_USAGE, "missing argument %s; see 'footplate help %s'", a->name,
                            c->name);
         for (size_t most = a->repeat ? r->n_rest : i + 1; i < most && i < r->n_rest; i++)
             if (a->kind == ARG_KEY_VALUE && check_key_value(r->rest[i], e) != 0)
                 return e->code;
     }
     if (i < r->n_rest)
-        return err_set(e, ERR_USAGE, "'%.200s' is one word too many; see 'footplate help %s'",
+        return err_set(e, ERR_USAGE, "unexpected argument '%.200s'; see 'footplate help %s'",
                        r->rest[i], c->name);
     return 0;
 }
@@ -107,7 +107,7 @@ static int close_stdout(int status)
     if (errno == 0)
         errno = write_errno();
     struct err e;
-    err_sys(&e, "the output is not complete: stdout");
+    err_sys(&e, "could not write all output to stdout");
     return complain(&e);
 }
 
@@ -133,8 +133,7 @@ static int dispatch(int argc, char **argv)
 static int unknown_option(const char *word)
 {
     struct err e;
-    err_set(&e, ERR_USAGE, "there is no option %.200s before a command; see 'footplate help'",
-            word);
+    err_set(&e, ERR_USAGE, "unknown option %.200s; see 'footplate help'", word);
     return complain(&e);
 }
 
