@@ -7,10 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/runs_dir.h"
 #include "cmd/usage.h"
+#include "query/run.h"
 
 static const struct opt no_options[] = {{0}};
 
@@ -62,6 +64,25 @@ static enum opt_order order_of(const struct cmd *c)
     return OPT_ANYWHERE;
 }
 
+/* Where a name fits several runs, the user learns which one is taken. */
+static void tell_choices(const struct cmd *c, const struct opt_result *r, const char *dir)
+{
+    char path[PATH_LEN];
+    struct err e;
+    size_t i = 0;
+    for (const struct cmd_arg *a = c->args; a && a->name; a++)
+        for (size_t most = a->repeat ? r->n_rest : i + 1; i < most && i < r->n_rest; i++) {
+            const size_t fits = a->kind == ARG_RUN ? run_find_fits(dir, r->rest[i]) : 1;
+            if (fits < 2 || run_find(dir, r->rest[i], path, &e) != 0)
+                continue;
+            struct arena scratch = {0};
+            fprintf(stderr, "footplate: '%s' matches %zu runs; using the newest, %s\n",
+                    text_safe(&scratch, r->rest[i]), fits,
+                    text_safe(&scratch, strrchr(path, '/') ? strrchr(path, '/') + 1 : path));
+            arena_free(&scratch);
+        }
+}
+
 /* ------------------------------------------------------------------------------------------------
  * Calling */
 
@@ -78,7 +99,7 @@ static int call(const struct cmd *c, int argc, char **argv, struct arena *a, str
         rc = check_args(c, &r, e);
     if (rc != 0)
         return err_in(e, "%s", c->name);
-    runs_dir_fill(table, r.v, a);
+    tell_choices(c, &r, runs_dir_fill(table, r.v, a));
     const struct cmd_args args = {c, r.v, r.rest, r.n_rest};
     return c->run(&args, e);
 }

@@ -5,7 +5,7 @@
 #include "report/report_own.h"
 
 static const struct page_column columns[] = {
-    {"Span", .wide = true},
+    {"What", .wide = true},
     {"Share", .right = true},
     {"Time", .right = true},
     {"Spans", .right = true},

@@ -116,7 +116,7 @@ static void put_recording(const struct report *r, struct doc *d)
 /* ---- losses ---- */
 
 static const struct page_column loss_columns[] = {
-    {"Node"}, {"Item"}, {"Reason", .wide = true}, {"Count", .right = true}, {0}};
+    {"Node"}, {"What"}, {"Why", .wide = true}, {"Times", .right = true}, {0}};
 
 static void put_losses(const struct report *r, struct doc *d)
 {

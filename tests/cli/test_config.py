@@ -134,12 +134,12 @@ def test_a_wrong_configuration_is_told_and_the_run_starts_with_the_rest(place):
 
 BROKEN = [
     ("footplate.yaml", "a: [\n", "footplate.yaml, line 2, column 1: "),
-    ("footplate.yaml", "- a\n", "here should be settings"),
+    ("footplate.yaml", "- a\n", "expected settings"),
     ("footplate.yaml", "\x00", "control characters are not allowed"),
     ("footplate.yaml", "#" * 70000, "footplate.yaml"),
     ("p.json", "{", "p.json: line 1, column 1"),
-    ("p.json", "[]", "this is not a JSON object"),
-    ("p.json", '{"ProfilingParameters": {"DetailedProfilingConfig": "{exit()}"}}', "left out"),
+    ("p.json", "[]", "not a JSON object"),
+    ("p.json", '{"ProfilingParameters": {"DetailedProfilingConfig": "{exit()}"}}', "ignored"),
 ]
 
 
@@ -283,7 +283,7 @@ def test_secrets_of_actions_are_never_printed_and_never_stored(place):
 def test_what_can_be_set_while_a_run_goes_on_is_checked_before_it_is_sent(place):
     for word, says in [
         ("detail=soon", "detail: 'soon' is not a step to start at"),
-        ("detail", "'detail' needs a value: write it as key=value"),
+        ("detail", "'detail' needs a value: write key=value"),
         ("detail=5:2s", "detail: number of steps: '2s' is not a number"),
         ("speed=1", "'speed' cannot be set; there are interval=TIME, monitoring=on|off, detail="),
     ]:

@@ -403,4 +403,4 @@ def test_without_the_package_the_file_is_not_evaluated(footplate, imported, rule
         [footplate, "check", imported, *rule_file(GOOD)], env=env, capture_output=True, text=True
     )
     assert done.returncode == 0
-    assert "the Python package is not installed with this program" in done.stdout
+    assert "the Python package is not installed next to this program" in done.stdout

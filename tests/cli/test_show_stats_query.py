@@ -99,7 +99,7 @@ def test_what_is_not_known_without_steps_is_null_and_says_why(fp):
         assert set(loss) >= {"what", "why", "count"} and loss["why"]
     (steps,) = [x for x in run["losses"] if x["what"] == "steps"]
     assert steps["why"] and steps["count"] == 1
-    assert f"no steps seen: {steps['why']}. " in fp("show", "last")
+    assert f"no steps were detected: {steps['why']}. " in fp("show", "last")
     assert run["phases"] == []
 
 
@@ -276,7 +276,7 @@ def test_stats_show_people_the_loop_first(run_fp, fp):
 
 def test_a_loop_that_is_not_there_is_an_error(refused):
     assert "has no training steps" in refused("stats", "last", "--window", "loop")
-    assert "exclude each other" in refused("stats", "last", "--window", "job", "--from", "+1s")
+    assert "cannot be combined" in refused("stats", "last", "--window", "job", "--from", "+1s")
 
 
 # -- query --

@@ -250,7 +250,7 @@ def test_a_rank_that_is_not_there_is_refused(run_fp, trained):
 
 def test_a_run_without_steps_says_how_to_get_them(fp):
     text = fp("steps", "last")
-    assert re.fullmatch(r"no steps seen: .*footplate\.step\(\).*docs/steps\.md.*\n", text)
+    assert re.fullmatch(r"no steps were detected: .*footplate\.step\(\).*docs/steps\.md.*\n", text)
     data = json.loads(fp("steps", "last", "--json"))
     assert data["ranks"] == [] and data["steps"] == []
     assert data["losses"][0]["what"] == "steps" and data["losses"][0]["why"] in text

@@ -30,10 +30,10 @@ WRONG_USE = [
         ["query", "a", "-m", "cpu.util", "--points=many"],
         "query: --points: 'many' is not a number from 1 to 1000000",
     ),
-    (["query", "a"], "query: --metric is missing; 'footplate metrics' lists them"),
-    (["stats", "a", "--json", "--csv"], "--json and --csv exclude each other"),
-    (["query", "a", "-m", "x", "--json", "--csv"], "--json and --csv exclude each other"),
-    (["metrics", "--markdown", "--csv"], "--markdown excludes --json and --csv"),
+    (["query", "a"], "query: --metric is required; 'footplate metrics' lists all metrics"),
+    (["stats", "a", "--json", "--csv"], "--json and --csv cannot be combined"),
+    (["query", "a", "-m", "x", "--json", "--csv"], "--json and --csv cannot be combined"),
+    (["metrics", "--markdown", "--csv"], "--markdown cannot be combined with --json or --csv"),
     (
         ["export", "a", "--format", "xml"],
         "export: --format: 'xml' is not one of: csv, jsonl, chrome, sagemaker",
@@ -43,7 +43,7 @@ WRONG_USE = [
     (["run"], "run: COMMAND is missing; see 'footplate help run'"),
     (["run", "--"], "run: COMMAND is missing; see 'footplate help run'"),
     (["set", "a"], "set: SETTING is missing; see 'footplate help set'"),
-    (["set", "a", "interval"], "'interval' needs a value: write it as key=value"),
+    (["set", "a", "interval"], "'interval' needs a value: write key=value"),
 ]
 
 

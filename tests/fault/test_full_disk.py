@@ -13,8 +13,8 @@ import time
 import pytest
 from faultkit import NS, Lab, assert_sentence, fill, text_of, wait_for
 
-GOES_ON = "the job goes on, but recording cannot be written"
-AGAIN = "recording is written again"
+GOES_ON = "the job continues, but the recording cannot be written"
+AGAIN = "writing the recording again"
 
 
 def proc_of_a_huge_machine(lab: Lab, cores: int) -> str:

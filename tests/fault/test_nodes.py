@@ -52,7 +52,7 @@ def test_nodes_that_join_late_die_and_restart_are_all_in_one_run(lab: Lab):
 def test_a_second_recorder_of_the_same_node_fails_before_its_job_starts(lab: Lab):
     first = start_node(lab, "same", "sleep 3; exit 5")
     done = lab.record("--run", "job-42", "--node", "same", "--", "touch", "ran")
-    assert_sentence(done, 1, "another recorder", "node-same", "its own node id")
+    assert_sentence(done, 1, "another recorder", "node-same", "its own node name")
     assert not (lab.folder / "ran").exists()
     assert first.end() == 5
     shown = lab.show("job-42")

@@ -42,7 +42,7 @@ def test_a_folder_that_is_not_there_is_named_and_shown_once_it_is(
     shutil.copytree(kept_runs, later)
     wait_for(lambda: len(s.api("/runs")) == 3, "runs of the new folder")
     assert end(process) == ""
-    assert said == f"footplate: '{later}' is not there; its runs are shown once it is\n"
+    assert said == f"footplate: '{later}' does not exist yet; its runs will appear when it does\n"
 
 
 def test_sigterm_ends_it_as_well_with_streams_open(footplate: Path, kept_runs: Path) -> None:
@@ -137,14 +137,14 @@ def test_head_has_the_headers_of_get_and_no_body(server: Server) -> None:
 @pytest.mark.parametrize(
     ("path", "status", "words"),
     [
-        ("/nothing", 404, "no such page"),
-        ("/api/v1/nothing", 404, "no such address"),
+        ("/nothing", 404, "page not found"),
+        ("/api/v1/nothing", 404, "no such API path"),
         ("/api/v1/runs/none", 404, "no run 'none'"),
-        ("/api/v1/runs/run-0/stats?wrong=1", 400, "no parameter 'wrong'"),
+        ("/api/v1/runs/run-0/stats?wrong=1", 400, "unknown parameter 'wrong'"),
         ("/api/v1/runs/run-0/stats?from=x", 400, "'x' is not a whole number"),
         ("/api/v1/runs/run-0/stats?from=1&from=2", 400, "from is given twice"),
-        ("/api/v1/runs/run-0/stats?from=%zz", 400, "not well formed"),
-        ("/api/v1/runs/run-0%00/stats", 400, "not well formed"),
+        ("/api/v1/runs/run-0/stats?from=%zz", 400, "malformed"),
+        ("/api/v1/runs/run-0%00/stats", 400, "malformed"),
         ("/api/v1/runs/run-0/stats?" + "a" * 9000, 400, "longer than"),
     ],
 )

@@ -137,8 +137,8 @@ TEST(what_runs_of_the_same_code_may_differ_by_is_called_noise_with_one_run_a_sid
     CHECK(c.steps_diff.low > 0.10); /* sure of these two runs, but not of their code */
     CHECK_INT(c.verdict, COMPARE_SAME);
     CHECK(c.may_be_noise);
-    CHECK(says(c.sentence, "May be noise between runs") && says(c.sentence, "differ by 15"));
-    CHECK(says(c.why, "Three runs a side"));
+    CHECK(says(c.sentence, "Possibly noise") && says(c.sentence, "differ by 15"));
+    CHECK(says(c.why, "Three runs per group"));
     CHECK(c.detectable_share > 0.15);
     CHECK_INT(c.parts[0].verdict, COMPARE_SLOWER); /* 20 % more: data; */
     CHECK_INT(c.parts[1].verdict, COMPARE_SAME);
@@ -246,7 +246,7 @@ TEST(a_run_without_steps_cannot_be_compared_and_the_rest_is_told)
     NEAR(total->s[COMPARE_A], 2, 1e-6);
     compare_two(none, none, &a, &c);
     CHECK_INT(c.verdict, COMPARE_NOT);
-    CHECK(says(c.sentence, "neither side has training steps"));
+    CHECK(says(c.sentence, "neither run has training steps"));
     arena_free(&a);
 }
 

@@ -431,7 +431,8 @@ TEST(what_is_wrong_in_the_file_is_told_with_its_place_and_the_rest_counts)
         {"no-hooks: true\n", "(did you mean 'hooks'?)"},
         {"frobnicate: {a: 1}\n", "line 1, column 1: there is no setting 'frobnicate'"},
         {"interval: {a: 1}\n", "line 1, column 1: 'interval' takes a value, not a map"},
-        {"interval: [1s, 2s]\n", "line 1, column 12: interval: this takes one value, not a list"},
+        {"interval: [1s, 2s]\n",
+         "line 1, column 12: interval: this setting takes one value, not a list"},
         {"interval: fast\n", "line 1, column 11: interval: 'fast' is not a duration"},
         {"interval: 5ms\n", "interval: '5ms' is not a time from 10 ms to 60 s"},
         {"labels: {a: [1]}\n", "line 1, column 14: labels.a: this takes one value"},
@@ -469,7 +470,7 @@ TEST(a_file_that_is_no_yaml_is_left_out_whole)
     load(&c);
     CHECK_INT(c.s.problems.n, 1);
     CHECK(strstr(c.s.problems.v[0], "footplate.yaml, line 2, column 6: "));
-    CHECK(strstr(c.s.problems.v[0], "; the file is left out"));
+    CHECK(strstr(c.s.problems.v[0], "; the file is ignored"));
     CHECK(!c.s.name);
 }
 
@@ -600,8 +601,8 @@ TEST(what_is_no_value_for_a_rule_is_refused)
         {"rules: {A: {b: {c: 1}}}\n", "'rules.A.b' takes a value, not a map"},
         {"rules: A\n", "rules: 'A' is not of the form RULE.PARAM=VALUE"},
         {"rules: ['A.b=1,']\n", "rules: '' is not of the form RULE.PARAM=VALUE"},
-        {"actions: stop\n", "actions: action: there is nothing in it"},
-        {"actions: [[stop]]\n", "a list may hold only texts and numbers"},
+        {"actions: stop\n", "actions: action: the text is empty"},
+        {"actions: [[stop]]\n", "a list can contain only strings and numbers"},
         {"actions: [{do: {x: y}}]\n", "there is no setting 'actions[0].do'"},
         {"actions: {do: stop}\n", "'actions' takes a value, not a map"},
     };
