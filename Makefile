@@ -35,7 +35,7 @@ format: ## put all sources into the one format
 	@.venv/bin/ruff format --quiet .
 
 lint: ## the checks that need no build
-	@scripts/test.sh layers sizes spdx links format ruff
+	@scripts/test.sh layers sizes spdx links words format ruff
 
 clean: ## remove what was built; recorded runs stay
 	rm -rf build

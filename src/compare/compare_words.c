@@ -177,7 +177,7 @@ static const char *missing(struct comparing *c)
             stepless(first, other));
     return arena_printf(c->arena,
                         "Step times cannot be compared: at least %d common steps after warm-up are "
-                        "needed, but there %s %zu (A has %zu steps in total, B has %zu). Other "
+                        "needed, but there %s %zu (steps in total: A %zu, B %zu). Other "
                         "comparisons follow.",
                         STEPDIFF_LEAST, first->steps.count == first->n ? "is" : "are",
                         first->steps.count / first->n, a, b);

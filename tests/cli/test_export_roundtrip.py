@@ -162,6 +162,6 @@ def test_an_export_that_was_cut_gives_what_it_has_and_says_so(run_fp, tmp_path):
     text = run_fp("export", RUN, "--format", "jsonl").stdout
     (tmp_path / "cut.jsonl").write_text(text[: len(text) // 2])
     done = run_fp("import", tmp_path / "cut.jsonl", "-o", tmp_path / "run")
-    assert done.returncode == 0 and "ends in the middle" in done.stdout
+    assert done.returncode == 0 and "truncated input" in done.stdout
     shown = run_fp("show", tmp_path / "run").stdout
-    assert "ends in the middle" in shown
+    assert "truncated input" in shown

@@ -182,7 +182,7 @@ def test_a_run_that_is_there_is_not_touched(run_fp, trace_file, tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "mine").write_text("x")
     done = run_fp("import", trace_file, "-o", tmp_path / "run")
-    assert done.returncode == 1 and "is there already" in done.stderr
+    assert done.returncode == 1 and "exists already" in done.stderr
     assert left_in(tmp_path / "run") == ["mine"]
 
 

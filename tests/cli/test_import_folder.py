@@ -111,10 +111,10 @@ def test_files_that_are_no_traces_are_skipped_and_said(run_fp, tmp_path):
     (folder / ".hidden").write_text("x")
     got = imported(run_fp, folder, "-o", tmp_path / "run")
     skipped = {f["path"]: f["skipped"] for f in got["files"] if "skipped" in f}
-    assert skipped == {"config.json": "no trace", "notes.txt": "no trace"}
+    assert skipped == {"config.json": "not a trace", "notes.txt": "not a trace"}
     done = run_fp("import", folder, "-o", tmp_path / "run2")
     assert "1 of 3 files" in done.stdout
-    assert "skipped 2 files that are no traces: config.json" in done.stdout
+    assert "skipped 2 files that are not traces: config.json" in done.stdout
 
 
 def test_one_broken_file_among_good_ones_is_a_loss_that_names_it(run_fp, tmp_path):

@@ -110,7 +110,7 @@ def test_show_tells_people_the_same(fp):
     assert fields["command"].startswith("sh -c 'i=0; while")
     start = datetime.fromtimestamp(run["start_ns"] // 10**9).strftime("%Y-%m-%d %H:%M:%S")
     assert fields["started"].startswith(start)
-    assert f"every 100 ms, {run['self']['samples']:,} samples".replace(",", " ") in fields[
+    assert f"every 100 ms, {run['self']['samples']:,} readings".replace(",", " ") in fields[
         "recorded"
     ].replace(",", " ")
     assert re.search(r"[\d.]+ s of CPU \([\d.]+ % of one core\), [\d.]+ [KM]?i?B written", text)
@@ -336,7 +336,7 @@ def test_few_points_are_a_table_and_many_a_chart(fp):
     assert 3 <= len(table) <= 6
     chart = fp("query", "last", "-m", "cpu.util")
     assert re.search(r"cpu\.util total +max +[ ▁▂▃▄▅▆▇█]{20,}", chart)
-    assert "from 20" in chart and "a full column of cpu.util is 100.0 %" in chart
+    assert "start 20" in chart and "full height of cpu.util: 100.0 %" in chart
 
 
 def test_query_csv_is_one_row_per_point(fp):
@@ -357,7 +357,7 @@ def test_query_csv_is_one_row_per_point(fp):
         (["-m", "gpu.util"], "gpu.util was not measured: "),
         (["-m", "cpu.util", "-e", "cpu999"], "cpu.util has no entity 'cpu999'; there are: cpu0"),
         (["-m", "cpu.util", "--node", "mars"], "cpu.util has no node 'mars'; there are: "),
-        (["-m", "cpu.util", "--from", "soon"], "--from: 'soon' is no time: give "),
+        (["-m", "cpu.util", "--from", "soon"], "--from: 'soon' is not a time (examples: "),
         (["-m", "cpu.util", "--from", "+2s", "--to", "+1s"], "--from +2s is not before --to +1s"),
     ],
     ids=lambda x: " ".join(x) if isinstance(x, list) else "",

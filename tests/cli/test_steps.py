@@ -201,7 +201,9 @@ def test_the_tables_are_iterations_then_shares_by_clock_then_the_last_steps(fpt)
         "NODE", "RANK", "MODE", "STEPS", "ITERATION", "P50", "P95", "MAX", "SAMPLES/S", "OVERALL",
     ]  # fmt: skip
     assert [row[2] for row in rows[:2]] == ["train", "eval"]
-    assert re.fullmatch(r"warm-up: \d+ steps left out of the numbers above", top.splitlines()[3])
+    assert re.fullmatch(
+        r"warm-up: \d+ steps excluded from the statistics above", top.splitlines()[3]
+    )
     head, *rows = shares.splitlines()
     assert {*head.split()} >= {"FORWARD", "BACKWARD", "OPTIMIZER", "OTHER", "BETWEEN"}
     assert "COMM" not in head and "GPU" not in shares

@@ -230,7 +230,7 @@ TEST(one_wrong_part_leaves_the_others_on)
     CHECK_INT(p.c.part[SM_SMDATAPARALLEL].window.at, 15);
     CHECK_INT(p.problems.n, 1);
     CHECK_STR(p.problems.v[0],
-              "DetailedProfilingConfig: StartStep is not a step number, 0 or more; it is left out");
+              "DetailedProfilingConfig: StartStep is not a step number, 0 or more; ignored");
 }
 
 TEST(file_scalars_may_be_texts_and_one_wrong_makes_all_four_defaults)

@@ -80,8 +80,9 @@ TEST(what_is_no_yaml_is_refused_with_line_and_column)
     check("a: [1\nb: 2\n", "failed: line 2, column 2: did not find expected ',' or ']'\n");
     check("a: b: c\n",
           "failed: line 1, column 5: mapping values are not allowed in this context\n");
-    check("- a\n", "failed: line 1, column 1: here should be settings, like 'interval: 500ms'\n");
-    check("hello\n", "failed: line 1, column 1: here should be settings, like 'interval: 500ms'\n");
+    check("- a\n", "failed: line 1, column 1: expected settings, for example 'interval: 500ms'\n");
+    check("hello\n",
+          "failed: line 1, column 1: expected settings, for example 'interval: 500ms'\n");
     check("a: *x\n", "failed: line 1, column 4: found undefined alias\n");
 }
 

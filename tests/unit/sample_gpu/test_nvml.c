@@ -49,7 +49,7 @@ TEST(without_the_library_the_sentence_names_it)
     if (access("/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1", F_OK) == 0)
         SKIP("this machine has an NVIDIA driver");
     CHECK_INT(nvml_open(&lib, NULL, &e), ERR_NOT_FOUND);
-    CHECK_STR(e.msg, "no NVIDIA driver ( libnvidia-ml.so.1 is not here");
+    CHECK_STR(e.msg, "no NVIDIA driver (libnvidia-ml.so.1 not found)");
 }
 
 TEST(the_environment_names_another_library)
@@ -64,7 +64,7 @@ TEST(the_environment_names_another_library)
 
 TEST(a_library_that_is_not_nvidias_is_refused)
 {
-    refused("libm.so.6", "\n", "not NVIDIA's library: it has no nvmlInit_v2");
+    refused("libm.so.6", "\n", "not the NVIDIA library: it has no nvmlInit_v2");
 }
 
 TEST(no_gpu_found_is_said_when_the_driver_lists_none)
@@ -80,7 +80,7 @@ TEST(a_driver_that_is_not_loaded_is_said)
 TEST(an_unforeseen_start_error_has_the_drivers_words)
 {
     refused(NVML_STANDIN, "init 17\nerror 17 Operating System Failure\n",
-            "NVIDIA's driver did not start: Operating System Failure");
+            "the NVIDIA driver could not be initialized: Operating System Failure");
 }
 
 TEST(probes_without_a_driver_pass_on_why)
@@ -363,10 +363,10 @@ TEST(a_gpu_that_comes_back_is_read_again_and_that_is_told)
     clock_add_ms(31000); /* the second of its two lost calls */
     bench_read(&b);
     CHECK_INT(values(&b, M_GPU_UTIL, "gpu0"), until_lost);
-    CHECK_INT(marks_with(&b, MARK_GPU_EVENT, "back"), 0);
+    CHECK_INT(marks_with(&b, MARK_GPU_EVENT, "available again"), 0);
     clock_add_ms(31000);
     bench_read(&b);
-    CHECK_INT(marks_with(&b, MARK_GPU_EVENT, "gpu0 is back"), 1);
+    CHECK_INT(marks_with(&b, MARK_GPU_EVENT, "gpu0 is available again"), 1);
     CHECK_INT(values(&b, M_GPU_UTIL, "gpu0"), until_lost + 1);
     CHECK_INT(losses_with(&b, LOSS_GPU_LOST, "gpu0", ""), 1);
     bench_close(&b);
@@ -570,7 +570,7 @@ TEST(gpm_of_a_gpu_that_was_lost_does_not_compare_across_the_gap)
     clock_add_ms(31000);
     bench_read(&b);
     CHECK_INT(b.n, 0);
-    CHECK_INT(marks_with(&b, MARK_GPU_EVENT, "back"), 1);
+    CHECK_INT(marks_with(&b, MARK_GPU_EVENT, "available again"), 1);
     clock_add_ms(200);
     bench_read(&b);
     CHECK_INT(values(&b, M_GPU_SM_ACTIVE, "gpu0"), 1);
