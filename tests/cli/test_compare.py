@@ -154,7 +154,7 @@ def test_the_gate_takes_three_runs_a_side_or_the_word_that_one_is_enough(compare
     said = compare(a, slow, "--fail-on", "slower:2%", code=2)
     assert "needs at least 3 runs per group" in said and "--single-run" in said
     two = f"{made('a0', 10)},{made('a1', 11)}"
-    assert "there are 2" in compare(two, two, "--fail-on", "cost:2%", code=2)
+    assert "the smaller group has 2" in compare(two, two, "--fail-on", "cost:2%", code=2)
     compare(a, slow, "--fail-on", "slower:2%", "--single-run", code=3)
     compare(a, bit, "--fail-on", "slower:2%", "--single-run")  # may be noise between runs
     compare(a, made("again", 3), "--fail-on", "slower:0%", "--single-run")
@@ -167,7 +167,7 @@ def test_a_gate_that_closes_says_why(run_fp, made):
     assert done.returncode == 3
     slower, cost = done.stderr.splitlines()
     by = re.fullmatch(
-        r"footplate: --fail-on slower: B is surely slower by (.*) % or more; the limit is 2 %",
+        r"footplate: --fail-on slower: B is slower by at least (.*) %; the limit is 2 %",
         slower,
     )
     assert by and 20 < float(by[1]) < 30
@@ -179,7 +179,7 @@ def test_runs_of_a_group_that_differ_wildly_make_no_promises(compare, made):
     told = as_json(compare, group, made("again", 3))
     assert told["verdict"] == "no_difference"
     assert "to detect a difference" in told["sentence"]
-    assert "over +10000 %" in compare(group, made("again", 3))
+    assert "over +10000 %" in " ".join(compare(group, made("again", 3)).split())
 
 
 def test_a_gate_that_cannot_be_judged_does_not_pass(compare, made):
@@ -188,7 +188,7 @@ def test_a_gate_that_cannot_be_judged_does_not_pass(compare, made):
     )
     assert "could not be evaluated" in said
     said = compare(made("a", 1), made("again", 3), "--fail-on", "cost:5%", "--single-run", code=1)
-    assert "a price is not known" in said
+    assert "the machine price is not known" in said
 
 
 def test_the_gate_for_cost_looks_at_the_prices(compare, made):

@@ -125,7 +125,7 @@ def test_a_wrong_configuration_is_told_and_the_run_starts_with_the_rest(place):
         "footplate: footplate.yaml, line 1, column 12: "
         "unknown setting 'intervall' (did you mean 'interval'?)"
     )
-    assert "line 4, column 17: detail.steps: 'soon' is not a step" in told[2]
+    assert "line 4, column 17: detail.steps: 'soon' is not a start step" in told[2]
     info = place.info()
     assert info["name"] == "demo"
     assert info["labels"] == {"team": "vision"}
@@ -284,7 +284,7 @@ def test_what_can_be_set_while_a_run_goes_on_is_checked_before_it_is_sent(place)
         ("detail=soon", "detail: 'soon' is not a start step"),
         ("detail", "'detail' needs a value: write key=value"),
         ("detail=5:2s", "detail: number of steps: '2s' is not a number"),
-        ("speed=1", "'speed' cannot be set; there are interval=TIME, monitoring=on|off, detail="),
+        ("speed=1", "'speed' cannot be set; use interval=TIME, monitoring=on|off, detail="),
     ]:
         done = place.fp("set", "last", word)
         assert done.returncode == 2 and says in done.stderr

@@ -364,3 +364,16 @@ def test_query_csv_is_one_row_per_point(fp):
 )
 def test_a_query_for_what_is_not_there_says_what_is(refused, words, part):
     assert part in refused("query", "last", *words)
+
+
+def test_a_name_that_fits_several_runs_says_which_one_is_taken(run_fp, tmp_path):
+    scene = "scene 1\nnode a cores=2\na cpu.util total 0s..20s 5\n"
+    for name in ("alike-1", "alike-2", "other"):
+        (tmp_path / f"{name}.scene").write_text(scene)
+        run_fp("import", tmp_path / f"{name}.scene", "-o", tmp_path / "runs" / name)
+    several = run_fp("show", "alike", "--json", "--dir", tmp_path / "runs")
+    assert several.returncode == 0
+    taken = json.loads(several.stdout)["path"].rsplit("/", 1)[-1]
+    assert several.stderr == f"footplate: 'alike' matches 2 runs; using the newest, {taken}\n"
+    for exact in ("alike-1", "oth", "last", tmp_path / "runs" / "alike-2"):
+        assert run_fp("show", exact, "--dir", tmp_path / "runs").stderr == ""
