@@ -190,12 +190,11 @@ static void say_goodbye(struct recorder *r, const struct record_result *out,
     char took[32], cost[80], events[40] = "";
     duration_text(out->seconds, took, sizeof took);
     if (out->rows_dropped)
-        recorder_warn(r, "%llu rows were lost because the run folder could not be written",
-                      (unsigned long long)out->rows_dropped);
+        recorder_warn(r, "lost %llu row%s because the run folder could not be written",
+                      (unsigned long long)out->rows_dropped, out->rows_dropped == 1 ? "" : "s");
     if (out->events_dropped)
-        recorder_warn(r,
-                      "%llu events of the job were lost; see 'footplate show last' for the reason",
-                      (unsigned long long)out->events_dropped);
+        recorder_warn(r, "lost %llu event%s of the job; see 'footplate show last' for the reason",
+                      (unsigned long long)out->events_dropped, out->events_dropped == 1 ? "" : "s");
     if (out->events)
         snprintf(events, sizeof events, "%llu event%s, ", (unsigned long long)out->events,
                  out->events == 1 ? "" : "s");

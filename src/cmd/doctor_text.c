@@ -66,7 +66,8 @@ static void put_machine(const struct checkup *c)
     const struct hostinfo *h = &c->trial.host;
     char bytes[HUMAN_LEN];
     printf("host      %s, %s\n", h->hostname, h->kernel);
-    printf("CPU       %u cores%s%s\n", h->cores, *h->cpu_model ? ", " : "", h->cpu_model);
+    printf("CPU       %u core%s%s%s\n", h->cores, h->cores == 1 ? "" : "s",
+           *h->cpu_model ? ", " : "", h->cpu_model);
     printf("memory    %s\n", human_bytes((double)h->memory_bytes, bytes, sizeof bytes));
     put_gpus(&c->trial);
     put_limits(&c->trial);

@@ -111,8 +111,8 @@ static void put_losses(struct buf *out, const struct import_result *r)
 {
     for (enum import_count c = 0; c < IMPORTED_N; c++)
         if (c != IMPORTED_KEPT && c != IMPORTED_READINGS && r->count[c])
-            buf_printf(out, "  %llu %s\n", (unsigned long long)r->count[c],
-                       import_count_words[c].help);
+            buf_printf(out, "  %s: %llu\n", import_count_words[c].help,
+                       (unsigned long long)r->count[c]);
     for (const struct json_fault_word *w = json_fault_words; w->name; w++)
         if (fault_count(&r->faults, w))
             buf_printf(out, "  broken: %s (%llu)\n", w->help,
@@ -175,7 +175,8 @@ static void put_source(struct buf *out, const struct importing *m)
         buf_printf(out, ", %s%s\n", m->parts[0].got.format->help,
                    m->parts[0].got.gzip ? ", gzip" : "");
     else
-        buf_printf(out, ", %zu of %zu files\n", m->from->n_read, m->from->n);
+        buf_printf(out, ", %zu of %zu file%s\n", m->from->n_read, m->from->n,
+                   m->from->n == 1 ? "" : "s");
 }
 
 void import_print_text(struct buf *out, const struct importing *m, const char *run)

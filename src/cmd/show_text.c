@@ -117,8 +117,8 @@ static const char *machine_text(const struct show *s, const struct node_info *n)
     char bytes[HUMAN_LEN];
     const char *t = *n->host ? arena_printf(s->arena, ": host %s", n->host) : "";
     if (n->cores)
-        t = arena_printf(s->arena, "%s, %u cores%s%s%s", t, n->cores, *n->cpu_model ? " (" : "",
-                         n->cpu_model, *n->cpu_model ? ")" : "");
+        t = arena_printf(s->arena, "%s, %u core%s%s%s%s", t, n->cores, n->cores == 1 ? "" : "s",
+                         *n->cpu_model ? " (" : "", n->cpu_model, *n->cpu_model ? ")" : "");
     if (n->memory_bytes > 0)
         t = arena_printf(s->arena, "%s, %s memory", t,
                          human_bytes((double)n->memory_bytes, bytes, sizeof bytes));
@@ -167,9 +167,9 @@ static void put_recorded(const struct show *s)
     const double interval_s = (double)runview_interval_ns(s->info) / (double)NS_PER_S;
     if (interval_s > 0)
         human_value(interval_s, "s", every, sizeof every);
-    put_line(s, "recorded", "%s%s%s%s readings, %s", interval_s > 0 ? "every " : "",
+    put_line(s, "recorded", "%s%s%s%s reading%s, %s", interval_s > 0 ? "every " : "",
              interval_s > 0 ? every : "", interval_s > 0 ? ", " : "",
-             human_count(s->size.samples, samples, sizeof samples),
+             human_count(s->size.samples, samples, sizeof samples), s->size.samples == 1 ? "" : "s",
              human_bytes((double)s->size.file_bytes, bytes, sizeof bytes));
 }
 

@@ -128,7 +128,8 @@ static const char *cpu_of(const struct node_info *n, struct arena *a)
 {
     if (!n->cores)
         return "";
-    return arena_printf(a, "%u cores%s%s", n->cores, *n->cpu_model ? " of " : "", n->cpu_model);
+    return arena_printf(a, "%u core%s%s%s", n->cores, n->cores == 1 ? "" : "s",
+                        *n->cpu_model ? " of " : "", n->cpu_model);
 }
 
 static const char *memory_of(const struct node_info *n, struct arena *a)

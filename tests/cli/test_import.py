@@ -141,8 +141,8 @@ def test_what_was_left_out_is_said(run_fp, tmp_path):
     )
     done = run_fp("import", path, "-o", tmp_path / "run")
     assert done.returncode == 0
-    assert "1 events without a time ignored" in done.stdout
-    assert "1 launch arrows ignored" in done.stdout
+    assert "events without a time ignored: 1" in done.stdout
+    assert "launch arrows ignored" in done.stdout
     assert "broken: bare words such as NaN" in done.stdout
     assert "broken: truncated input" in done.stdout
     shown = run_fp("show", tmp_path / "run")

@@ -196,7 +196,7 @@ def test_other_users_of_the_machine_are_turned_away(
 def test_the_network_is_not_served_without_a_token(footplate: Path, kept_runs: Path) -> None:
     for address in ("0.0.0.0", "::", "192.0.2.1"):
         assert "a token is required" in refused(footplate, kept_runs, "--bind", address)
-    assert "not an address" in refused(footplate, kept_runs, "--bind", "example.org")
+    assert "not a numeric IP address" in refused(footplate, kept_runs, "--bind", "example.org")
 
 
 def test_wrong_tokens_are_told_at_the_start(
@@ -240,4 +240,4 @@ def test_tls_with_certificate_and_key(footplate: Path, kept_runs: Path, tmp_path
         assert len(s.api("/runs")) == 3
         assert b"run-0" not in s.raw(b"GET /api/v1/runs HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert "must be given together" in refused(footplate, kept_runs, "--tls-cert", cert)
-    assert "belong together" in refused(footplate, kept_runs, "--tls-cert", cert, "--tls-key", cert)
+    assert "matching PEM files" in refused(footplate, kept_runs, "--tls-cert", cert, "--tls-key", cert)

@@ -70,7 +70,7 @@ def test_a_port_that_is_taken_gives_the_next_with_a_word(footplate: Path, kept_r
         if "dashboard at" not in said:
             said += process.stderr.readline()
         end(process)
-    assert "port 7171 is taken, so it is 71" in said
+    assert "port 7171 is in use; using 71" in said
     assert "dashboard at http://127.0.0.1:71" in said
 
 
@@ -210,10 +210,10 @@ def test_a_run_that_vanishes_is_gone_and_the_others_work(footplate: Path, own_ru
             lambda: s.ask("/api/v1/runs/one/stats").status == 410,
             "the server to see that it is gone",
         )
-        assert "not there any more" in s.error("/api/v1/runs/one/stats", 410)
+        assert "was removed" in s.error("/api/v1/runs/one/stats", 410)
         assert s.api("/runs/two/stats?all=1") == before
         wait_for(lambda: len(s.api("/runs")) == 1, "the list to forget it")
-        assert "not there any more" in s.error("/api/v1/runs/one/stats", 410)
+        assert "was removed" in s.error("/api/v1/runs/one/stats", 410)
 
 
 def test_it_survives_the_deletion_of_everything(footplate: Path, own_runs: Path) -> None:
@@ -224,7 +224,7 @@ def test_it_survives_the_deletion_of_everything(footplate: Path, own_runs: Path)
         assert s.api("/runs/two/stats")
         shutil.rmtree(own_runs)
         wait_for(lambda: s.api("/runs") == [], "the empty list")
-        assert b"not there any more" in events.read()  # and then the stream ends
+        assert b"was removed" in events.read()  # and then the stream ends
         assert s.api("/status")["runs"] == 0
         assert s.ask("/").status == 200
 
@@ -241,7 +241,7 @@ def test_files_that_are_cut_while_they_are_read_do_not_end_it(
         # It is mapped by now, and cut in the half second in which nobody looks for changes.
         os.truncate(file, 8192)
         answer = s.ask("/api/v1/runs/noisy/series?metric=cpu.util&entity=cpu31&points=10000")
-        assert answer.status == 500 and "were cut" in answer.json["error"], answer.body
+        assert answer.status == 500 and "were truncated" in answer.json["error"], answer.body
         wait_for(
             lambda: s.ask("/api/v1/runs/noisy/series?metric=cpu.&points=3").status in (200, 404),
             "an answer from what is left",
