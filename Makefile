@@ -38,7 +38,7 @@ reference: build ## write docs/reference from the program's tables
 	@tools/make_reference.py build/footplate docs/reference
 
 lint: ## the checks that need no build
-	@scripts/test.sh layers sizes spdx links format ruff
+	@scripts/test.sh layers sizes spdx links words format ruff
 
 clean: ## remove what was built; recorded runs stay
 	rm -rf build

@@ -14,6 +14,7 @@ steps=(
     "sizes    functions and files of a readable size"
     "spdx     a licence line in every source file"
     "links    paths and links in the documentation exist"
+    "words    text that users meet is in plain words"
     "format   C sources are as clang-format leaves them"
     "ruff     Python sources are clean and formatted"
     "tools    the checks above refuse what they should"
@@ -36,6 +37,7 @@ step_layers() { python3 tools/check_layers.py; }
 step_sizes() { python3 tools/check_sizes.py; }
 step_spdx() { python3 tools/check_spdx.py; }
 step_links() { python3 tools/check_links.py; }
+step_words() { python3 tools/check_words.py; }
 step_format() { python3 tools/sources.py .c .h | xargs clang-format-14 --dry-run -Werror; }
 step_ruff() { .venv/bin/ruff check . && .venv/bin/ruff format --check .; }
 step_tools() { run_pytest tools; }

@@ -24,12 +24,13 @@ const struct action_kind *const action_kinds[] = {
 #undef ACTION
 
 const struct action_key action_keys[] = {
-    {"do", "the kind of action", false},
-    {"on", "issue when a rule finds something, clear when that is over (default: issue)", true},
-    {"rules", "only these rules (default: all)", true},
-    {"severity", "info, warning or critical: issues below it do not count (default: info)", false},
-    {"limit", "how often at most, like 10/h or 1/min (default: 20/h)", false},
-    {"timeout", "how long one try may take, from 100ms to 10min (default: 10s)", false},
+    {"do", "type of action", false},
+    {"on", "issue: when a rule finds an issue; clear: when the issue is over (default: issue)",
+     true},
+    {"rules", "only for these rules (default: all)", true},
+    {"severity", "minimum severity: info, warning or critical (default: info)", false},
+    {"limit", "rate limit, such as 10/h or 1/min (default: 20/h)", false},
+    {"timeout", "time limit for one attempt, from 100ms to 10min (default: 10s)", false},
     {0},
 };
 
@@ -52,13 +53,12 @@ int action_secret(const struct action_setting *s, const char *key, struct arena 
     const char *name = action_setting_get(s, arena_printf(a, "%s-env", key));
     *out = action_setting_get(s, key);
     if (*out && name)
-        return err_set(e, ERR_USAGE, "it has both '%s' and '%s-env'", key, key);
+        return err_set(e, ERR_USAGE, "both '%s' and '%s-env' are set", key, key);
     if (!name)
         return 0;
     const char *value = getenv(name);
     if (!value || !*value)
-        return err_set(e, ERR_USAGE, "'%s-env': there is no variable '%s' in the environment", key,
-                       name);
+        return err_set(e, ERR_USAGE, "'%s-env': environment variable '%s' is not set", key, name);
     *out = arena_strdup(a, value);
     return 0;
 }
@@ -81,9 +81,9 @@ static int unknown_key(const struct action_kind *k, const char *name, struct err
     for (const struct action_key *key = k->keys; key->name; key++)
         nearest_offer(&n, key->name);
     if (n.best)
-        return err_set(e, ERR_USAGE, "%s has no '%.40s' (did you mean '%s'?)", k->name, name,
+        return err_set(e, ERR_USAGE, "%s has no key '%.40s' (did you mean '%s'?)", k->name, name,
                        n.best);
-    return err_set(e, ERR_USAGE, "%s has no '%.40s'", k->name, name);
+    return err_set(e, ERR_USAGE, "%s has no key '%.40s'", k->name, name);
 }
 
 static int check_keys(const struct action_kind *k, const struct action_setting *s, struct err *e)
@@ -115,11 +115,10 @@ static int no_such_kind(const char *name, struct err *e)
         nearest_offer(&n, action_kinds[i]->name);
     }
     if (!name)
-        return err_set(e, ERR_USAGE, "it does not say what to do: 'do' is one of %s", all);
+        return err_set(e, ERR_USAGE, "missing 'do'; it is one of %s", all);
     if (n.best)
-        return err_set(e, ERR_USAGE, "there is no action '%.40s' (did you mean '%s'?)", name,
-                       n.best);
-    return err_set(e, ERR_USAGE, "there is no action '%.40s'; there are %s", name, all);
+        return err_set(e, ERR_USAGE, "unknown action '%.40s' (did you mean '%s'?)", name, n.best);
+    return err_set(e, ERR_USAGE, "unknown action '%.40s'; use one of %s", name, all);
 }
 
 static int take_kind(struct action *out, const struct action_setting *s, struct err *e)
@@ -181,7 +180,7 @@ static int take_severity(struct action *out, const struct action_setting *s, str
             out->least = (enum severity)i;
             return 0;
         }
-    return err_set(e, ERR_USAGE, "'severity': '%.40s' is none of info, warning, critical", text);
+    return err_set(e, ERR_USAGE, "'severity': '%.40s' is not one of info, warning, critical", text);
 }
 
 /* "10/h" */
@@ -204,8 +203,8 @@ static int take_limit(struct action *out, const struct action_setting *s, struct
             out->per_ns = units[i].s * NS_PER_S;
             return 0;
         }
-    return err_set(e, ERR_USAGE,
-                   "'limit': '%.40s' is not a number of times like 10/h, 1/min or 5/d", text);
+    return err_set(e, ERR_USAGE, "'limit': '%.40s' is not a rate (examples: 10/h, 1/min, 5/d)",
+                   text);
 }
 
 static int take_timeout(struct action *out, const struct action_setting *s, struct err *e)
@@ -256,8 +255,7 @@ int action_make_all(struct settings *s, struct arena *a, struct action **out, si
             e->code = ERR_USAGE;
             return err_in(e, "%s", from->where);
         } else {
-            remarks_add(&s->problems, "%s: action %zu: %s; it is left out", from->where, i + 1,
-                        e->msg);
+            remarks_add(&s->problems, "%s: action %zu: %s; ignored", from->where, i + 1, e->msg);
         }
     }
     *out = all;

@@ -19,7 +19,7 @@ static int private_folder(const char *path, struct err *e)
     if (lstat(path, &st) < 0)
         return err_sys(e, "stat '%s'", path);
     if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077) != 0)
-        return err_set(e, ERR_USAGE, "'%s' is not a folder of this user alone", path);
+        return err_set(e, ERR_USAGE, "'%s' is not a folder that only this user can access", path);
     return 0;
 }
 
@@ -54,7 +54,7 @@ static int listen_at(struct control *c, const char *path, struct err *e)
         return rc;
     snprintf(a.sun_path, sizeof a.sun_path, "%s", path);
     if (is_alive(&a))
-        return err_set(e, ERR_BUSY, "another recorder answers at '%s'", path);
+        return err_set(e, ERR_BUSY, "another recorder is listening at '%s'", path);
     unlink(path);
     c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (c->fd < 0)
@@ -72,7 +72,7 @@ static int listen_at(struct control *c, const char *path, struct err *e)
 int control_open(struct control *c, const char *run_id, const char *node_id, struct err *e)
 {
     char path[CONTROL_PATH];
-    int rc = err_set(e, ERR_NOT_FOUND, "there is no folder for a control socket");
+    int rc = err_set(e, ERR_NOT_FOUND, "no folder for a control socket");
     c->fd = -1;
     for (int i = 0; i < CONTROL_CLIENTS; i++)
         c->client[i].fd = -1;

@@ -102,9 +102,9 @@ static int exchange(int fd, const char *request, char *line, size_t size, struct
     char text[CONTROL_LINE + 1];
     const int n = snprintf(text, sizeof text, "%s\n", request);
     if (n < 0 || n >= (int)sizeof text || strchr(request, '\n'))
-        return err_set(e, ERR_USAGE, "'%.40s...' is too long a request", request);
+        return err_set(e, ERR_USAGE, "request '%.40s...' is too long", request);
     if (send(fd, text, (size_t)n, MSG_NOSIGNAL) != n)
-        return err_sys(e, "ask the recorder");
+        return err_sys(e, "send to the recorder");
     size_t len = 0;
     while (len < size - 1 && !memchr(line, '\n', len)) {
         const ssize_t got = recv(fd, line + len, size - 1 - len, 0);
@@ -118,7 +118,7 @@ static int exchange(int fd, const char *request, char *line, size_t size, struct
     }
     line[len] = 0;
     line[strcspn(line, "\n")] = 0;
-    return len ? 0 : err_set(e, ERR_FORMAT, "the recorder hung up without an answer");
+    return len ? 0 : err_set(e, ERR_FORMAT, "the recorder closed the connection without an answer");
 }
 
 int control_ask(const char *run_id, const char *node_id, uid_t owner, const char *request,

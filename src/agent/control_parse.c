@@ -61,7 +61,7 @@ int control_parse(const char *line, size_t len, struct control_request *out, str
             continue;
         if (!requests[i].value != !value)
             return err_set(e, ERR_USAGE, "'%s' %s", text,
-                           value ? "takes no value" : "needs a value: write it as key=value");
+                           value ? "takes no value" : "needs a value: write key=value");
         struct control_request r = {.kind = requests[i].kind};
         if (value && requests[i].value(value, &r, e))
             return e->code;
@@ -69,9 +69,8 @@ int control_parse(const char *line, size_t len, struct control_request *out, str
         return 0;
     }
     return err_set(e, ERR_USAGE,
-                   "'%s' cannot be set; there are interval=TIME, monitoring=on|off, "
-                   "detail=WINDOW|off, stop and "
-                   "status",
+                   "'%s' cannot be set; use interval=TIME, monitoring=on|off, detail=WINDOW|off, "
+                   "stop or status",
                    text);
 }
 

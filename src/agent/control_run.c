@@ -21,9 +21,10 @@ static int ask_node(const struct control_run_ask *ask, const char *node, uid_t o
 static int nobody(const struct run_info *info, size_t running, struct err *e)
 {
     if (running == 0)
-        return err_set(e, ERR_NOT_FOUND, "run '%s' is not being recorded: it is %s", info->name,
+        return err_set(e, ERR_NOT_FOUND, "run '%s' is not being recorded (status: %s)", info->name,
                        run_status_name(info->status));
-    return err_set(e, ERR_NOT_FOUND, "no recorder of run '%s' runs on this machine", info->name);
+    return err_set(e, ERR_NOT_FOUND, "no recorder of run '%s' is running on this machine",
+                   info->name);
 }
 
 int control_run(const struct control_run_ask *ask, struct arena *a, struct control_said **out,

@@ -76,8 +76,8 @@ static int load(struct curl *c, struct err *e)
     c->library = open_library();
     if (!c->library)
         return err_set(e, ERR_NOT_FOUND,
-                       "this needs TLS, and libcurl is not on this machine (package libcurl4 on "
-                       "Debian and Ubuntu, libcurl on Fedora and RHEL)");
+                       "TLS requires libcurl, which is not installed on this machine (package "
+                       "libcurl4 on Debian and Ubuntu, libcurl on Fedora and RHEL)");
     const bool all = find(c->library, "curl_easy_init", &c->easy_init) &&
                      find(c->library, "curl_easy_setopt", &c->easy_setopt) &&
                      find(c->library, "curl_easy_perform", &c->easy_perform) &&
@@ -89,7 +89,8 @@ static int load(struct curl *c, struct err *e)
     if (all)
         return 0;
     dlclose(c->library);
-    return err_set(e, ERR_NOT_FOUND, "this needs TLS, and what is called libcurl here is another");
+    return err_set(e, ERR_NOT_FOUND,
+                   "TLS requires libcurl; the library found under that name is not libcurl");
 }
 
 /* It stays loaded: its libraries do not bear being unloaded, and a second dlopen is cheap. */
@@ -139,7 +140,7 @@ int curl_post(const char *url, const char *ca, const char *json, size_t n, int64
         return rc;
     void *h = c.easy_init();
     if (!h)
-        return err_set(e, ERR_LIMIT, "libcurl does not start");
+        return err_set(e, ERR_LIMIT, "could not initialize libcurl");
     struct curl_list *headers = c.slist_append(NULL, "Content-Type: application/json");
     set_common(&c, h, url, ca, timeout_ns, why);
     c.easy_setopt(h, OPT_HTTPHEADER, headers);
@@ -148,7 +149,7 @@ int curl_post(const char *url, const char *ca, const char *json, size_t n, int64
     rc = go(&c, h, why, e);
     c.easy_getinfo(h, INFO_RESPONSE_CODE, &status);
     if (rc == 0 && (status < 200 || status > 299))
-        rc = err_set(e, ERR_FORMAT, "it answered with status %ld", status);
+        rc = err_set(e, ERR_FORMAT, "the server answered with status %ld", status);
     c.easy_cleanup(h);
     c.slist_free_all(headers);
     return rc;
@@ -179,7 +180,7 @@ int curl_mail(const struct mail *m, const char *ca, int64_t timeout_ns, struct e
         return rc;
     void *h = c.easy_init();
     if (!h)
-        return err_set(e, ERR_LIMIT, "libcurl does not start");
+        return err_set(e, ERR_LIMIT, "could not initialize libcurl");
     const bool six = strchr(m->host, ':') != NULL;
     snprintf(url, sizeof url, "%s://%s%s%s:%d/footplate", m->tls ? "smtps" : "smtp", six ? "[" : "",
              m->host, six ? "]" : "", m->port);

@@ -77,15 +77,15 @@ int http_answer_parse(const char *p, size_t n, struct http_answer *out, struct e
     const char *blank = memmem(p, n, "\r\n\r\n", 4);
     if (n < 12 || memcmp(p, version, sizeof version - 1) != 0 || p[8] != ' ' ||
         !decimal(p + 9, 3, &status) || !blank)
-        return err_set(e, ERR_FORMAT, "no HTTP answer");
+        return err_set(e, ERR_FORMAT, "not an HTTP response");
     const char *body = blank + 4, *head = memchr(p, '\n', n);
     const size_t have = n - (size_t)(body - p);
     if (header_of(head + 1, blank + 2, "Transfer-Encoding", &value_len))
-        return err_set(e, ERR_FORMAT, "an HTTP answer with a transfer coding");
+        return err_set(e, ERR_FORMAT, "HTTP response with a transfer encoding");
     const char *v = header_of(head + 1, blank + 2, "Content-Length", &value_len);
     len = have;
     if (v && (!decimal(v, value_len, &len) || len > have))
-        return err_set(e, ERR_FORMAT, "an HTTP answer that is cut short");
+        return err_set(e, ERR_FORMAT, "truncated HTTP response");
     *out = (struct http_answer){.status = (int)status, .body = body, .len = len};
     return 0;
 }
@@ -96,7 +96,7 @@ static int read_answer(int fd, mono_ns until, char *buf, size_t *len, struct err
     size_t got = 1;
     for (*len = 0; got > 0; *len += got) {
         if (*len == HTTP_MOST)
-            return err_set(e, ERR_LIMIT, "an HTTP answer of more than %d bytes", HTTP_MOST);
+            return err_set(e, ERR_LIMIT, "HTTP response larger than %d bytes", HTTP_MOST);
         const int rc = net_recv(fd, buf + *len, HTTP_MOST - *len, until, &got, e);
         if (rc)
             return rc;
@@ -131,7 +131,7 @@ int http_ask(const struct http_host *h, const char *method, const char *path, co
                            "Content-Length: 0\r\nUser-Agent: footplate\r\n%s\r\n",
                            method, path, h->text, headers);
     if (n < 0 || n >= (int)sizeof request)
-        return err_set(e, ERR_LIMIT, "too long a request");
+        return err_set(e, ERR_LIMIT, "the request is too long");
     const int rc = talk(h, request, until, buf, &len, e);
     return rc ? rc : http_answer_parse(buf, len, out, e);
 }
@@ -143,14 +143,14 @@ int http_url_parse(struct http_url *out, const char *text, struct err *e)
     static const char plain[] = "http://", tls[] = "https://";
     const bool is_tls = strncasecmp(text, tls, sizeof tls - 1) == 0;
     if (!is_tls && strncasecmp(text, plain, sizeof plain - 1) != 0)
-        return err_set(e, ERR_USAGE, "a URL begins with http:// or https://");
+        return err_set(e, ERR_USAGE, "a URL must start with http:// or https://");
     const char *host = text + (is_tls ? sizeof tls : sizeof plain) - 1;
     const size_t n = strcspn(host, "/?#");
     for (const char *p = host; *p; p++)
         if (*p <= ' ' || *p == 127)
-            return err_set(e, ERR_USAGE, "a URL has no spaces or control characters");
+            return err_set(e, ERR_USAGE, "a URL cannot contain spaces or control characters");
     if (memchr(host, '@', n))
-        return err_set(e, ERR_USAGE, "a URL with a user's name in it is not taken");
+        return err_set(e, ERR_USAGE, "a URL with a user name is not supported");
     *out = (struct http_url){.tls = is_tls, .path = host + n};
     return net_place_parse(host, n, is_tls ? 443 : 80, out->host, &out->port, e);
 }
@@ -177,9 +177,9 @@ static int read_status(int fd, mono_ns until, struct err *e)
     }
     const int status = status_of(line, len);
     if (status == 0)
-        return err_set(e, ERR_FORMAT, "no HTTP answer");
+        return err_set(e, ERR_FORMAT, "not an HTTP response");
     if (status < 200 || status > 299)
-        return err_set(e, ERR_FORMAT, "it answered with status %d", status);
+        return err_set(e, ERR_FORMAT, "the server answered with status %d", status);
     return 0;
 }
 

@@ -166,7 +166,7 @@ int job_attach(struct job *j, pid_t pid, struct err *e)
 {
     start_empty(j);
     if (pid <= 0 || (kill(pid, 0) < 0 && errno == ESRCH))
-        return err_set(e, ERR_NOT_FOUND, "there is no process %d", (int)pid);
+        return err_set(e, ERR_NOT_FOUND, "no process with pid %d", (int)pid);
     j->pid = pid;
     j->attached = true;
     j->pidfd = pidfd_of(pid);

@@ -122,11 +122,11 @@ static void tell_lost(struct job_events *j, struct ring_reader *r, uint64_t coun
 static void on_lost(void *arg, struct ring_reader *r, const struct ring_losses *more)
 {
     struct job_events *j = arg;
-    tell_lost(j, r, more->dropped, "they came faster than they were taken");
-    tell_lost(j, r, more->no_ring, "its thread had no ring");
-    tell_lost(j, r, more->torn, "the process ended in the middle of them");
-    tell_lost(j, r, more->bad, "they were not as a process writes them");
-    tell_lost(j, r, more->names, "more different names than are kept");
+    tell_lost(j, r, more->dropped, "events came faster than they could be recorded");
+    tell_lost(j, r, more->no_ring, "the thread had no event buffer");
+    tell_lost(j, r, more->torn, "the process ended while writing an event");
+    tell_lost(j, r, more->bad, "invalid events");
+    tell_lost(j, r, more->names, "too many different names");
 }
 
 static void on_begun(void *arg, struct ring_reader *r)

@@ -55,7 +55,7 @@ int net_place_parse(const char *text, size_t len, int otherwise, char host[NET_H
     *port = otherwise;
     if (!to || !is_host(from, (size_t)(to - from), bracketed) ||
         (rest < end && (*rest != ':' || !parse_port(rest + 1, (size_t)(end - rest - 1), port))))
-        return err_set(e, ERR_USAGE, "this is not a host like example.org:%d", otherwise);
+        return err_set(e, ERR_USAGE, "not a host name (example: example.org:%d)", otherwise);
     snprintf(host, NET_HOST, "%.*s", (int)(to - from), from);
     return 0;
 }
@@ -117,7 +117,7 @@ int net_connect(int *fd, const char *host, int port, mono_ns until, struct err *
     snprintf(service, sizeof service, "%d", port);
     const int gai = getaddrinfo(host, service, &want, &all);
     if (gai != 0)
-        return err_set(e, ERR_NOT_FOUND, "'%s' is not known: %s", host, gai_strerror(gai));
+        return err_set(e, ERR_NOT_FOUND, "cannot resolve '%s': %s", host, gai_strerror(gai));
     int rc = err_set(e, ERR_NOT_FOUND, "'%s' has no address", host);
     for (const struct addrinfo *a = all; a && rc != 0; a = a->ai_next)
         rc = net_connect_to(fd, a->ai_addr, a->ai_addrlen, until, e);

@@ -47,7 +47,7 @@ static int get_token(struct notice_watch *w, struct watch_state *st, struct err 
         return rc;
     if (a.status != 200 || a.len >= TOKEN_LEN || memchr(a.body, '\r', a.len) ||
         memchr(a.body, '\n', a.len))
-        return err_set(e, ERR_FORMAT, "the token was refused with status %d", a.status);
+        return err_set(e, ERR_FORMAT, "the token request was refused with status %d", a.status);
     snprintf(st->token, sizeof st->token, "%.*s", (int)a.len, a.body);
     return 0;
 }

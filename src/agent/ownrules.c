@@ -104,11 +104,11 @@ static int receive(struct ownrules *o, bool *more, struct err *e)
     const ssize_t n = recv(o->fd, piece, sizeof piece, MSG_DONTWAIT);
     *more = n > 0 || (n < 0 && errno == EINTR);
     if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
-        return gone(o, "the process that evaluates them is gone", e);
+        return gone(o, "the process that evaluates them has ended", e);
     if (n > 0)
         buf_put(&o->got, piece, (size_t)n);
     if (whole(o) > ANSWER_MOST)
-        return gone(o, "what they say is too long", e);
+        return gone(o, "their output is too long", e);
     return 0;
 }
 

@@ -139,7 +139,8 @@ void probe_set_tell_missed(struct probe_set *p, mono_ns now)
     const enum lane lane = p->schedule.n ? p->probe[0]->lane : LANE_FAST;
     snprintf(l.what, sizeof l.what, "%s", lane_names[lane]);
     /* The same words each time, so that they add up; how late it was is in self.late. */
-    snprintf(l.why, sizeof l.why, "woken too late, so sampling points were skipped");
+    snprintf(l.why, sizeof l.why,
+             "the recorder was not scheduled in time, so readings were skipped");
     p->sink->ops->loss(p->sink, &l);
     p->missed = 0;
     p->told = now;

@@ -56,7 +56,7 @@ static enum node_status decide(struct recorder *r, char *why, size_t size)
     if (v->signal || is_from_outside(sig))
         return NODE_INTERRUPTED;
     if (j->attached)
-        snprintf(why, size, "exit status not known: the job was attached to");
+        snprintf(why, size, "exit status not known: the recorder was attached to a running job");
     return j->attached || j->status == 0 ? NODE_FINISHED : NODE_FAILED;
 }
 
@@ -116,13 +116,14 @@ static const char *why_no_hooks(struct recorder *r, const struct job_events_resu
         return arena_printf(&r->arena, "the job ran on %s; the hooks need CPython 3.10 or newer",
                             res->too_old);
     if (!r->hooked)
-        return "the Python part of Footplate is not beside the program";
+        return "the footplate Python package was not found next to the program";
     if (r->hooks_lack)
-        return arena_printf(&r->arena,
-                            "the Python part of Footplate beside the program was not built: it "
-                            "has no %s",
-                            r->hooks_lack);
-    return "no Python process loaded the hooks: -I, -E, -S or another environment";
+        return arena_printf(
+            &r->arena,
+            "the footplate Python package next to the program is incomplete: %s is missing",
+            r->hooks_lack);
+    return "no Python process loaded the hooks (Python older than 3.10, started with -I, -E or -S, "
+           "or PYTHONPATH overwritten)";
 }
 
 /* Hooks that were to be loaded say so themselves; nothing at all means they were not. */
@@ -150,7 +151,7 @@ static void close_files(struct recorder *r, struct record_result *out)
     close_events(r, &events);
     recorder_end_rules(r, out);
     if (writer_flush(r->writer, false, &e))
-        recorder_warn(r, "the end of the recording could not be written: %s", e.msg);
+        recorder_warn(r, "could not write the end of the recording: %s", e.msg);
     writer_get_stats(r->writer, &st);
     st.events = events.events;
     st.events_dropped = events.dropped;
@@ -160,7 +161,7 @@ static void close_files(struct recorder *r, struct record_result *out)
      * the end is told before, and once more behind it with what closing cost. */
     (void)!write_node(r, &st, &e);
     if (writer_close(r->writer, &e))
-        recorder_warn(r, "the recording could not be closed: %s", e.msg);
+        recorder_warn(r, "could not close the recording: %s", e.msg);
     /* Closing seals what the tail held, and nobody is left to ask how much that was. */
     out->file_bytes = rundir_session_bytes(&r->dir, session);
     st.bytes_written += out->file_bytes > st.file_bytes ? out->file_bytes - st.file_bytes : 0;
@@ -182,10 +183,10 @@ static void own_cost_text(const struct recorder *r, const struct record_result *
     const double job_s = (double)mono_diff(job_end->at, r->settled.at) / 1e9;
     const double job_cpu_s = job_end->cpu_s - r->settled.cpu_s;
     if (r->settled.at.ns && job_s >= SETTLED_LEAST_S)
-        snprintf(text, size, "own CPU %.2f %% of a core, and %.2f s for start and end",
+        snprintf(text, size, "overhead %.2f %% of a core, and %.2f s for start and end",
                  100 * job_cpu_s / job_s, out->cpu_s - job_cpu_s);
     else
-        snprintf(text, size, "own CPU %.2f %% of a core, start included",
+        snprintf(text, size, "overhead %.2f %% of a core, including the start",
                  out->seconds > 0 ? 100 * out->cpu_s / out->seconds : 0.0);
 }
 
@@ -195,15 +196,16 @@ static void say_goodbye(struct recorder *r, const struct record_result *out,
     char took[32], cost[80], events[40] = "";
     duration_text(out->seconds, took, sizeof took);
     if (out->rows_dropped)
-        recorder_warn(r, "%llu rows were lost because the run folder could not be written",
-                      (unsigned long long)out->rows_dropped);
+        recorder_warn(r, "lost %llu row%s because the run folder could not be written",
+                      (unsigned long long)out->rows_dropped, out->rows_dropped == 1 ? "" : "s");
     if (out->events_dropped)
-        recorder_warn(r, "%llu events of the job were lost; 'footplate show last' says why",
-                      (unsigned long long)out->events_dropped);
+        recorder_warn(r, "lost %llu event%s of the job; see 'footplate show last' for the reason",
+                      (unsigned long long)out->events_dropped, out->events_dropped == 1 ? "" : "s");
     if (out->events)
-        snprintf(events, sizeof events, "%llu events, ", (unsigned long long)out->events);
+        snprintf(events, sizeof events, "%llu event%s, ", (unsigned long long)out->events,
+                 out->events == 1 ? "" : "s");
     own_cost_text(r, out, job_end, cost, sizeof cost);
-    recorder_say(r, "recorded %s: %llu samples, %s%.1f kB, %s; see 'footplate show last'", took,
+    recorder_say(r, "recorded %s: %llu readings, %s%.1f kB, %s; see 'footplate show last'", took,
                  (unsigned long long)out->samples, events, (double)out->file_bytes / 1e3, cost);
 }
 

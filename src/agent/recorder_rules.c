@@ -24,13 +24,13 @@ static void tell_change(struct recorder *r, const struct verdict *v, enum rule_s
     if (issue == (before == RULE_ISSUE))
         return;
     sink_mark(writer_sink(r->writer), MARK_RULE, issue, "%s: %s", v->rule->name,
-              issue ? v->findings[0].message : "no longer");
+              issue ? v->findings[0].message : "resolved");
     if (r->judging_last)
         return;
     if (issue)
         recorder_say(r, "%s: %s (%s)", v->rule->title, v->findings[0].message, v->rule->name);
     else
-        recorder_say(r, "%s: no longer (%s)", v->rule->title, v->rule->name);
+        recorder_say(r, "%s: resolved (%s)", v->rule->title, v->rule->name);
 }
 
 static void on_verdict(void *ctx, const struct verdict *v, const struct param_value *p,
@@ -53,7 +53,7 @@ static void on_judged(void *ctx, const struct verdicts *v, const struct hosted *
 
 static void on_failed(void *ctx, const char *why)
 {
-    recorder_warn(ctx, "your own rules are followed no further: %s", why);
+    recorder_warn(ctx, "custom rules are no longer evaluated: %s", why);
 }
 
 /* ---- what the actions need ---- */
@@ -109,9 +109,9 @@ void recorder_start_runner(struct recorder *r)
         any |= ask->actions[i].kind->needs_runner;
     }
     if (any && !ask->no_rules && runner_start(&r->runner, commands, ask->n_actions, &e) != 0)
-        recorder_warn(r, "commands of actions will not run: %s", e.msg);
+        recorder_warn(r, "action commands will not run: %s", e.msg);
     if (ask->own.judge && !ask->no_rules && ownrules_start(&r->own, &ask->own, &e) != 0)
-        recorder_warn(r, "your own rules are judged at the end only: %s", e.msg);
+        recorder_warn(r, "custom rules are evaluated only at the end: %s", e.msg);
 }
 
 static void start_actions(struct recorder *r)
@@ -131,7 +131,7 @@ static void start_actions(struct recorder *r)
         return;
     r->rule_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (actions_start(&r->actions, &ask, &e))
-        recorder_warn(r, "no action will be taken: %s", e.msg);
+        recorder_warn(r, "actions are disabled: %s", e.msg);
 }
 
 static void take_params(struct recorder *r)
@@ -170,7 +170,7 @@ void recorder_start_rules(struct recorder *r, const struct hostinfo *host)
         .ctx = r,
     };
     if (insight_open(&r->insight, &ask, r->sink, &e)) {
-        recorder_warn(r, "rules are not followed while the run lives: %s", e.msg);
+        recorder_warn(r, "rules are not evaluated during the run: %s", e.msg);
         return;
     }
     r->sink = insight_sink(r->insight);

@@ -220,9 +220,9 @@ static void on_trouble(void *ctx, const char *why)
 {
     struct recorder *r = ctx;
     if (why)
-        recorder_warn(r, "the job goes on, but recording cannot be written: %s", why);
+        recorder_warn(r, "the job continues, but the recording cannot be written: %s", why);
     else
-        recorder_warn(r, "recording is written again");
+        recorder_warn(r, "writing the recording again");
 }
 
 static void on_notice(void *ctx, const struct notice *n)
@@ -244,7 +244,7 @@ static void start_helpers(struct recorder *r)
     r->control.handle = recorder_obey;
     r->control.ctx = r;
     if (control_open(&r->control, r->dir.id, r->dir.node_id, &e))
-        recorder_warn(r, "'footplate set' will not reach this run: %s", e.msg);
+        recorder_warn(r, "'footplate set' will not work for this run: %s", e.msg);
     r->gpus = xcalloc(1, sizeof *r->gpus);
     r->ready_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (gpus_start(r->gpus, r->sys, r->ready_fd, &e)) {
@@ -303,7 +303,7 @@ static char **make_environment(struct recorder *r)
         return environ;
     ring_folder_sweep(RING_MEMORY, LEFT_AFTER_NS);
     if (job_events_make(&r->events, r->ask->dir, &e)) {
-        recorder_warn(r, "what the job says is not recorded: %s", e.msg);
+        recorder_warn(r, "events of the job are not recorded: %s", e.msg);
         return environ;
     }
     r->hooked = !r->ask->no_hooks && hooks_find(hooks);
@@ -335,7 +335,7 @@ static void prepare_hooks(struct recorder *r)
     *r->settings = *r->ask->settings;
     r->job_start = clock_tie_now();
     if (recorder_tell_hooks(r, &e))
-        recorder_warn(r, "no detail is recorded: %s", e.msg);
+        recorder_warn(r, "details are not recorded: %s", e.msg);
 }
 
 /* Without it the job's rings fill up and what comes then is dropped; the job does not notice. */
@@ -346,7 +346,7 @@ static void start_events(struct recorder *r)
         job_events_watch(r->events, r->insight);
     const char *proc = proc_check(r->proc, &e) == 0 ? r->proc : NULL;
     if (r->events && job_events_start(r->events, r->writer, &r->flusher, proc, &e))
-        recorder_warn(r, "what the job says is not recorded: %s", e.msg);
+        recorder_warn(r, "events of the job are not recorded: %s", e.msg);
 }
 
 /* Lets the job go. The first readings are taken before, so they show the machine without it; the

@@ -42,7 +42,7 @@ static void stop_with_job(struct recorder *r, int sig)
     const mono_ns now = clock_mono();
     if (mono_diff(now, before) < r->interval_ns)
         return;
-    sink_loss(r->sink, LOSS_PAUSED, "sampling", "stopped from the terminal for %.1f s",
+    sink_loss(r->sink, LOSS_PAUSED, "sampling", "suspended from the terminal for %.1f s",
               (double)mono_diff(now, before) / 1e9);
     schedule_restart(&r->fast.schedule, now);
 }
@@ -81,10 +81,10 @@ static void note_end(struct recorder *r)
     for (size_t i = 0; i < r->left.n; i++) {
         const struct job_process *p = &r->left.list[i];
         sink_mark(r->sink, MARK_LEFT_RUNNING, p->pid, "%s", p->name);
-        recorder_say(r, "left running: pid %d (%s)", (int)p->pid, p->name);
+        recorder_say(r, "still running: pid %d (%s)", (int)p->pid, p->name);
     }
     if (r->left.daemons > r->left.n)
-        recorder_say(r, "left running: %zu more", r->left.daemons - r->left.n);
+        recorder_say(r, "still running: %zu more", r->left.daemons - r->left.n);
     r->ended = true;
 }
 
@@ -102,10 +102,9 @@ static void look_for_rest(struct recorder *r, bool alone, mono_ns now)
     if (r->told_waiting || mono_diff(now, r->exited_at) < TELL_NS)
         return;
     r->told_waiting = true;
-    recorder_say(r,
-                 "the command has ended with status %d; recording on while %zu of its processes "
-                 "run (pid %d, %s)",
-                 r->job.status, r->left.members, (int)r->left.list[0].pid, r->left.list[0].name);
+    recorder_say(
+        r, "the command exited with status %d; still recording %zu of its processes (pid %d, %s)",
+        r->job.status, r->left.members, (int)r->left.list[0].pid, r->left.list[0].name);
 }
 
 static void check_child(struct recorder *r, mono_ns now)
@@ -171,7 +170,7 @@ static bool set_interval(struct recorder *r, const struct control_request *q, ch
     char text[32];
     const mono_ns now = clock_mono();
     duration_text((double)ns / 1e9, text, sizeof text);
-    snprintf(answer, size, "sampling every %s", text);
+    snprintf(answer, size, "taking readings every %s", text);
     if (ns == r->interval_ns)
         return true;
     r->interval_ns = ns;
@@ -200,7 +199,7 @@ static bool set_monitoring(struct recorder *r, const struct control_request *q, 
         probe_set_resume(&r->fast, now);
     } else {
         probe_set_tell_missed(&r->fast, now);
-        sink_loss(r->sink, LOSS_PAUSED, "monitoring", "switched off by the user");
+        sink_loss(r->sink, LOSS_PAUSED, "monitoring", "paused by the user");
     }
     tell_lanes(r, now);
     return true;
@@ -225,7 +224,7 @@ static bool stop_job(struct recorder *r, const struct control_request *unused, c
     (void)unused;
     snprintf(answer, size, "SIGTERM sent; SIGKILL follows after %d s",
              (int)(STOP_GRACE_NS / NS_PER_S));
-    recorder_stop_job(r, "stop asked by the user", STOP_GRACE_NS);
+    recorder_stop_job(r, "stopped by the user", STOP_GRACE_NS);
     return true;
 }
 
@@ -237,7 +236,7 @@ static bool say_status(struct recorder *r, const struct control_request *unused,
     (void)unused;
     writer_get_stats(r->writer, &st);
     snprintf(answer, size,
-             "%s; pid %d; monitoring %s; every %s; %" PRIu64 " samples; %" PRIu64 " bytes",
+             "%s; pid %d; monitoring %s; every %s; %" PRIu64 " readings; %" PRIu64 " bytes",
              r->job.exited ? "waiting for the job's processes" : "running", (int)r->job.pid,
              r->monitoring ? "on" : "off",
              duration_text((double)r->interval_ns / 1e9, every, sizeof every), st.samples,
@@ -250,7 +249,7 @@ static bool set_detail(struct recorder *r, const struct control_request *q, char
 {
     struct err e;
     if (!r->settings) {
-        snprintf(answer, size, "this job has no hooks that could take detail");
+        snprintf(answer, size, "hooks are not active in this job, so no details can be recorded");
         return false;
     }
     if (settings_detail_change(r->settings, &q->detail, r->job_start, clock_mono(), &e) ||
@@ -258,8 +257,8 @@ static bool set_detail(struct recorder *r, const struct control_request *q, char
         snprintf(answer, size, "%s", e.msg);
         return false;
     }
-    sink_mark(r->sink, MARK_DETAIL, (int64_t)q->detail.n, "%s", q->detail.n ? "asked for" : "off");
-    snprintf(answer, size, q->detail.n ? "the hooks were told" : "detail is off");
+    sink_mark(r->sink, MARK_DETAIL, (int64_t)q->detail.n, "%s", q->detail.n ? "requested" : "off");
+    snprintf(answer, size, q->detail.n ? "detail requested" : "detail is off");
     return true;
 }
 

@@ -42,8 +42,8 @@ static void fresh_id(struct rundir *r, const struct run_about *about)
 static int given_id(struct rundir *r, const char *id, struct err *e)
 {
     if (!*id || *id == '.' || strchr(id, '/') || strlen(id) >= sizeof r->id)
-        return err_set(e, ERR_USAGE, "'%s' cannot be the id of a run: no '/' and no leading '.'",
-                       id);
+        return err_set(e, ERR_USAGE,
+                       "'%s' is not a valid run ID: it must not contain '/' or start with '.'", id);
     snprintf(r->id, sizeof r->id, "%s", id);
     return 0;
 }
@@ -64,7 +64,7 @@ static int make_fresh(struct rundir *r, const char *dir, const struct run_about 
         if (errno != EEXIST)
             break;
     }
-    return err_sys(e, "cannot make the run folder '%s'", r->path);
+    return err_sys(e, "cannot create the run folder '%s'", r->path);
 }
 
 static int make_shared(struct rundir *r, const char *dir, const char *id, struct err *e)
@@ -76,7 +76,7 @@ static int make_shared(struct rundir *r, const char *dir, const char *id, struct
         return rc;
     r->made_run = mkdir(r->path, 0777) == 0;
     if (!r->made_run && errno != EEXIST)
-        return err_sys(e, "cannot make the run folder '%s'", r->path);
+        return err_sys(e, "cannot create the run folder '%s'", r->path);
     return r->made_run ? 0 : trust_folder(r->path, e);
 }
 
@@ -146,7 +146,7 @@ int rundir_make(struct rundir *out, const char *dir, const char *shared_id,
     struct rundir r = {.made_runs = stat(dir, &st) < 0};
     int rc = dir_make(dir, e);
     if (rc)
-        return err_in(e, "cannot make the folder for runs");
+        return err_in(e, "cannot create the folder of runs");
     if (r.made_runs)
         hide_from_git(dir);
     rc = shared_id ? make_shared(&r, dir, shared_id, e) : make_fresh(&r, dir, about, e);
@@ -175,7 +175,7 @@ int rundir_hide(struct rundir *out, const char *home, struct err *e)
         if (errno != EEXIST)
             break;
     }
-    return err_sys(e, "cannot make a folder in '%s'", home);
+    return err_sys(e, "cannot create a folder in '%s'", home);
 }
 
 /* A folder takes the place of an empty one at most. */
@@ -187,8 +187,8 @@ static int move_to(struct rundir *r, const char *home, struct err *e)
         return rc;
     if (rename(r->path, to) < 0) {
         if (errno == EEXIST || errno == ENOTEMPTY || errno == ENOTDIR)
-            return err_set(e, ERR_BUSY, "'%s' is there already", to);
-        return err_sys(e, "cannot make '%s'", to);
+            return err_set(e, ERR_BUSY, "'%s' exists already", to);
+        return err_sys(e, "cannot create '%s'", to);
     }
     memcpy(r->path, to, sizeof to);
     return 0;
@@ -212,14 +212,15 @@ int rundir_settle(struct rundir *r, const char *home, const char *id, const stru
 int rundir_make_node(struct rundir *r, const char *node_id, struct err *e)
 {
     if (!*node_id || strchr(node_id, '/') || strlen(node_id) >= sizeof r->node_id)
-        return err_set(e, ERR_USAGE, "'%s' cannot be the id of a node: no '/'", node_id);
+        return err_set(e, ERR_USAGE, "'%s' is not a valid node name: it must not contain '/'",
+                       node_id);
     snprintf(r->node_id, sizeof r->node_id, "%s", node_id);
     int rc = path_join(r->node_path, e, "%s/node-%s", r->path, node_id);
     if (rc)
         return rc;
     r->made_node = mkdir(r->node_path, 0777) == 0;
     if (!r->made_node && errno != EEXIST)
-        return err_sys(e, "cannot make the folder '%s'", r->node_path);
+        return err_sys(e, "cannot create the folder '%s'", r->node_path);
     return r->made_node ? 0 : trust_folder(r->node_path, e);
 }
 

@@ -202,7 +202,7 @@ static int ask(struct runner *r, const struct question *q, const void *text, mon
     for (size_t have = 0, got; rc == 0 && have < sizeof *out; have += got) {
         rc = net_recv(r->fd, to + have, sizeof *out - have, until, &got, e);
         if (rc == 0 && got == 0)
-            rc = err_set(e, ERR_NOT_FOUND, "the process that runs commands is gone");
+            rc = err_set(e, ERR_NOT_FOUND, "the helper process for commands has ended");
     }
     return rc;
 }
@@ -212,7 +212,7 @@ int runner_run(struct runner *r, size_t command, const void *text, size_t n, int
 {
     const struct question q = {command, n, timeout_ns};
     if (r->fd < 0)
-        return err_set(e, ERR_NOT_FOUND, "the process that runs commands is gone");
+        return err_set(e, ERR_NOT_FOUND, "the helper process for commands has ended");
     const int rc = ask(r, &q, text, mono_add(clock_mono(), timeout_ns + ANSWER_NS), out, e);
     out->output[RUNNER_OUTPUT - 1] = 0;
     if (rc != 0) /* an answer that comes later would be taken for another's */

@@ -108,13 +108,13 @@ static int read_line(struct talk *t, char line[LINE_MOST], struct err *e)
             return 0;
         }
         if (t->len == sizeof t->in)
-            return err_set(e, ERR_FORMAT, "the mail server said too long a line");
+            return err_set(e, ERR_FORMAT, "the mail server sent a line that is too long");
         size_t got;
         const int rc = net_recv(t->fd, t->in + t->len, sizeof t->in - t->len, t->until, &got, e);
         if (rc)
             return rc;
         if (got == 0)
-            return err_set(e, ERR_FORMAT, "the mail server hung up");
+            return err_set(e, ERR_FORMAT, "the mail server closed the connection");
         t->len += got;
     }
 }
@@ -138,18 +138,18 @@ static int expect(struct talk *t, char digit, const char *at, struct err *e)
         if (rc)
             return rc;
         if (strlen(line) < 3 || strspn(line, "0123456789") != 3)
-            return err_set(e, ERR_FORMAT, "this is no mail server");
+            return err_set(e, ERR_FORMAT, "not a mail server");
         if (line[3] == '-') {
             keep_feature(t, line);
             continue;
         }
         if (line[0] != digit)
-            return err_set(e, ERR_FORMAT, "the mail server refused at %s: %.120s", at, line);
+            return err_set(e, ERR_FORMAT, "the mail server refused %s: %.120s", at, line);
         if (line[3])
             keep_feature(t, line);
         return 0;
     }
-    return err_set(e, ERR_LIMIT, "the mail server does not end its answer");
+    return err_set(e, ERR_LIMIT, "the mail server's answer does not end");
 }
 
 /* Sends what is in the buffer, empties it, and waits for the answer. */
@@ -197,7 +197,7 @@ static int login_in_turn(struct talk *t, const struct mail *m, struct buf *b, st
     buf_base64(b, m->user, strlen(m->user));
     buf_printf(b, "\r\n");
     if (rc == 0)
-        rc = say(t, b, '3', "the user's name", e);
+        rc = say(t, b, '3', "the user name", e);
     buf_base64(b, m->password, strlen(m->password));
     buf_printf(b, "\r\n");
     return rc ? rc : say(t, b, '2', "the password", e);
@@ -211,7 +211,7 @@ static int login(struct talk *t, const struct mail *m, struct buf *b, struct err
         return login_plain(t, m, b, e);
     if (offers(t, "LOGIN"))
         return login_in_turn(t, m, b, e);
-    return err_set(e, ERR_FORMAT, "the mail server offers no login that is known here");
+    return err_set(e, ERR_FORMAT, "the mail server offers no supported login method");
 }
 
 static int send_message(struct talk *t, const struct mail *m, struct buf *b, struct err *e)
@@ -220,7 +220,7 @@ static int send_message(struct talk *t, const struct mail *m, struct buf *b, str
     int rc = say(t, b, '2', "the sender", e);
     for (size_t i = 0; rc == 0 && i < m->n_to; i++) {
         buf_printf(b, "RCPT TO:<%s>\r\n", m->to[i]);
-        rc = say(t, b, '2', "a receiver", e);
+        rc = say(t, b, '2', "a recipient", e);
     }
     buf_printf(b, "DATA\r\n");
     if (rc == 0)

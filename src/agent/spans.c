@@ -164,14 +164,14 @@ static void end(struct process_spans *p, struct thread *t, const struct ring_eve
     uint32_t i = t->depth;
     if (t->too_deep) {
         t->too_deep--;
-        sink_loss(sink, LOSS_LIMIT, "spans", "more than %d open at once in a thread", DEPTH_MOST);
+        sink_loss(sink, LOSS_LIMIT, "spans", "more than %d nested spans in a thread", DEPTH_MOST);
         return;
     }
     while (i > 0 && !matches(&t->open[i - 1].event, v))
         i--;
     if (i == 0) {
         sink_loss(sink, LOSS_UNMATCHED, v->kind == RING_STEP_END ? "step" : v->name,
-                  "an end came without its begin");
+                  "span end without a start");
         return;
     }
     while (t->depth > i)

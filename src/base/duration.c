@@ -56,11 +56,11 @@ int duration_parse(const char *text, int64_t *ns, struct err *e)
     const char *rest = strlen(text) < 40 ? read_number(text, &number) : NULL;
     const struct time_unit *u = rest ? unit_of(rest) : NULL;
     if (!u)
-        return err_set(e, ERR_USAGE, "'%.40s' is not a duration; write it like 100ms, 0.5s or 1min",
+        return err_set(e, ERR_USAGE, "'%.40s' is not a duration (examples: 100ms, 0.5s, 1min)",
                        text);
     const double v = number * u->ns;
     if (v > 9e18)
-        return err_set(e, ERR_USAGE, "'%.40s' is too long a time", text);
+        return err_set(e, ERR_USAGE, "'%.40s' is too long", text);
     *ns = (int64_t)(v + 0.5);
     return 0;
 }

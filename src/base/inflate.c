@@ -139,7 +139,7 @@ int inflate_open(struct inflate **out, struct bytes_in *from, enum inflate_engin
                        (engine != INFLATE_ISAL && try_engine(z, &inflate_zlib));
     if (!found) {
         free(z);
-        return err_set(e, ERR_NOT_FOUND, "no library here reads gzip");
+        return err_set(e, ERR_NOT_FOUND, "no gzip library found on this machine");
     }
     *out = z;
     return 0;

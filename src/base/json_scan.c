@@ -40,11 +40,11 @@ static COLD enum json_kind strict_string(struct json_scan *s, const struct json_
 {
     const uint8_t *p = (const uint8_t *)t->p;
     if (flags & STRING_CONTROL)
-        return json_bad(s, p, "a control character in a text");
+        return json_bad(s, p, "control character in a string");
     if ((flags & STRING_ESCAPED) && !json_escapes_valid(p, t->len, !key))
-        return json_bad(s, p, "an escape that is not known");
+        return json_bad(s, p, "unknown escape sequence");
     if ((flags & STRING_HIGH) && !json_utf8_valid(p, t->len))
-        return json_bad(s, p, "a text that is not UTF-8");
+        return json_bad(s, p, "string is not UTF-8");
     return JS_STRING;
 }
 
@@ -52,7 +52,7 @@ static COLD enum json_kind strict_string(struct json_scan *s, const struct json_
 static COLD enum json_kind odd_string(struct json_scan *s, const uint8_t *from, bool key,
                                       struct json_text *out, const uint8_t **next)
 {
-    const char *const what = key ? "a key without a colon behind it" : "a text without an end";
+    const char *const what = key ? "key without a colon" : "string without an end";
     if (s->strict)
         return json_bad(s, from, what);
     const uint8_t *q = mend_string(s, from, key);
@@ -73,7 +73,7 @@ static COLD enum json_kind control_in_string(struct json_scan *s, const uint8_t 
     /* The newline that was added at the end of the input does not count. */
     const uint8_t *const last = end < s->end ? end : s->end - s->ended;
     if (!s->strict && from < last && memchr(from, '\n', (size_t)(last - from)))
-        return json_bad(s, from, "a text that does not end on its line");
+        return json_bad(s, from, "string without an end on its line");
     if (end >= s->end)
         return JS_SHORT;
     json_fault(s, &s->faults.controls);
@@ -127,7 +127,7 @@ static COLD enum json_kind odd_word(struct json_scan *s, const uint8_t *p, struc
     if (q >= s->end)
         return JS_SHORT;
     if (s->strict || q == p || !ends_value(*q))
-        return json_bad(s, p, "no value where one is expected");
+        return json_bad(s, p, "missing value");
     const bool number = (*p >= '0' && *p <= '9') || *p == '.' || *p == '+';
     json_fault(s, number ? &s->faults.numbers : &s->faults.words);
     out->text = text_of(p, q, STRING_HIGH);
@@ -157,7 +157,7 @@ static COLD enum json_kind strict_number(struct json_scan *s, const struct json_
                        !memchr(it->text.p, 'e', it->text.len) &&
                        !memchr(it->text.p, 'E', it->text.len);
     if (!json_number_fits(it, whole))
-        return json_bad(s, (const uint8_t *)it->text.p, "a number too large");
+        return json_bad(s, (const uint8_t *)it->text.p, "number too large");
     return JS_NUMBER;
 }
 
@@ -187,7 +187,7 @@ INLINE enum json_kind scan_numeric(struct json_scan *s, const uint8_t *p, struct
 static COLD enum json_kind too_deep(struct json_scan *s, const uint8_t *p)
 {
     if (s->strict)
-        return json_bad(s, p, "values nested too deep");
+        return json_bad(s, p, "nested too deep");
     s->faults.deep++;
     return json_pass_over(s);
 }
@@ -245,7 +245,7 @@ INLINE enum json_kind scan_member(struct json_scan *s, const uint8_t *p, bool co
 {
     const uint8_t *colon;
     if (*p != '"')
-        return json_bad(s, p, "no key where one is expected");
+        return json_bad(s, p, "missing key");
     const enum json_kind k = scan_string(s, p + 1, true, &out->key, &colon);
     if (k != JS_STRING)
         return k;
@@ -263,7 +263,7 @@ static COLD enum json_kind odd_close(struct json_scan *s, const uint8_t *p, bool
                                      bool mismatch)
 {
     if (s->strict)
-        return json_bad(s, p, comma ? "a comma before a bracket" : "a bracket that does not match");
+        return json_bad(s, p, comma ? "comma before a bracket" : "mismatched bracket");
     if (comma)
         json_fault(s, &s->faults.commas);
     if (mismatch)
@@ -287,7 +287,7 @@ static COLD enum json_kind no_comma(struct json_scan *s, const uint8_t *p)
     if (p >= s->end)
         return JS_SHORT;
     if (s->strict)
-        return json_bad(s, p, "no comma where one is expected");
+        return json_bad(s, p, "missing comma");
     json_fault(s, &s->faults.commas);
     return JS_DONE; /* go on as if there were one */
 }
@@ -304,11 +304,11 @@ static COLD bool strange_space(const struct json_scan *s, const uint8_t *to)
 static enum json_kind scan_behind(struct json_scan *s, const uint8_t *p)
 {
     if (s->strict && strange_space(s, p))
-        return json_bad(s, s->p, "a control character behind the end");
+        return json_bad(s, s->p, "control character after the end");
     if (p >= s->end)
         return JS_SHORT;
     if (s->strict)
-        return json_bad(s, p, "something behind the end");
+        return json_bad(s, p, "unexpected text after the end");
     s->faults.trailing++;
     return JS_DONE;
 }
@@ -374,7 +374,7 @@ static COLD enum json_kind strict_item(struct json_scan *s, struct json_item *ou
             in_text = !in_text;
         else if (!in_text && *p < ' ' && *p != '\n' && *p != '\t' && *p != '\r') {
             *s = before;
-            return json_bad(s, p, "a control character between values");
+            return json_bad(s, p, "control character between values");
         }
     }
     return k;

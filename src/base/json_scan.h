@@ -75,19 +75,19 @@ struct json_item {
 
 /* What was broken, by kind; each is mended or passed over. */
 #define JSON_FAULTS(X)                                                                             \
-    X(words, "bare words such as NaN or N/A in place of a value")                                  \
-    X(numbers, "numbers that are not written as JSON allows")                                      \
-    X(commas, "commas too many or too few")                                                        \
-    X(brackets, "brackets that do not match")                                                      \
-    X(quotes, "quotes inside of a text without a backslash")                                       \
-    X(escapes, "backslashes that escape nothing known")                                            \
-    X(controls, "control characters in texts")                                                     \
-    X(utf8, "texts that are not UTF-8")                                                            \
+    X(words, "bare words such as NaN or N/A instead of a value")                                   \
+    X(numbers, "numbers in a form that JSON does not allow")                                       \
+    X(commas, "extra or missing commas")                                                           \
+    X(brackets, "mismatched brackets")                                                             \
+    X(quotes, "unescaped quotes in strings")                                                       \
+    X(escapes, "unknown escape sequences")                                                         \
+    X(controls, "control characters in strings")                                                   \
+    X(utf8, "strings that are not UTF-8")                                                          \
     X(deep, "values nested too deep")                                                              \
-    X(long_items, "items too long to hold in memory")                                              \
-    X(unread, "elements that could not be read")                                                   \
-    X(trailing, "bytes behind the end")                                                            \
-    X(cut, "ends in the middle")
+    X(long_items, "items too large for memory")                                                    \
+    X(unread, "unreadable elements")                                                               \
+    X(trailing, "text after the end")                                                              \
+    X(cut, "truncated input")
 
 struct json_faults {
 #define X(name, help) uint64_t name;

@@ -34,7 +34,7 @@ INLINE enum json_kind pass_body(struct json_scan *s, struct pass *k, const uint8
             return JS_END;
         }
         if (k->broken)
-            return json_bad(s, p, "a text that does not end on its line");
+            return json_bad(s, p, "string without an end on its line");
         p += n;
     }
     *at = p;

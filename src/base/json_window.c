@@ -152,7 +152,7 @@ static enum json_kind at_end(struct json_scan *s)
         return JS_DONE;
     }
     s->faults.cut = 1;
-    err_set(&s->err, ERR_FORMAT, "byte %llu: the input ends in the middle",
+    err_set(&s->err, ERR_FORMAT, "byte %llu: unexpected end of input",
             (unsigned long long)s->taken - 1);
     return JS_CUT;
 }
@@ -161,7 +161,7 @@ static enum json_kind at_end(struct json_scan *s)
 static enum json_kind too_long(struct json_scan *s)
 {
     if (s->strict) {
-        err_set(&s->err, ERR_LIMIT, "byte %llu: an item of more than %zu bytes",
+        err_set(&s->err, ERR_LIMIT, "byte %llu: item larger than %zu bytes",
                 (unsigned long long)json_position(s), s->cap_most);
         return JS_FAILED;
     }

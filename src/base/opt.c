@@ -57,8 +57,8 @@ static int unknown_name(const struct opt *table, const char *name, size_t len, s
         if (!table->hidden)
             nearest_offer(&n, table->name);
     if (n.best)
-        return err_set(e, ERR_USAGE, "there is no option --%s (did you mean --%s?)", word, n.best);
-    return err_set(e, ERR_USAGE, "there is no option --%s", word);
+        return err_set(e, ERR_USAGE, "unknown option --%s (did you mean --%s?)", word, n.best);
+    return err_set(e, ERR_USAGE, "unknown option --%s", word);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -226,7 +226,7 @@ static int short_options(struct parser *p, const char *word, struct err *e)
             return 0;
         }
         if (i < 0)
-            return err_set(e, ERR_USAGE, "there is no option -%c", *word);
+            return err_set(e, ERR_USAGE, "unknown option -%c", *word);
         if (p->table[i].type != OPT_FLAG)
             return word[1] ? set_value(p, i, word + 1, e) : value_in_next(p, i, e);
         set_flag(p, i);

@@ -14,29 +14,27 @@ enum { HOSTED_MOST = 200 };
 #define OPT_ROW_MACHINE                                                                            \
     {                                                                                              \
         "machine", 0, "NAME", OPT_STRING,                                                          \
-            .help = "What kind of machine the nodes are, whatever the run says; the table of "     \
-                    "machines has its price."                                                      \
+            .help = "Override the machine type; its price is looked up in the machine table."      \
     }
 #define OPT_ROW_PRICE                                                                              \
     {                                                                                              \
-        "price", 0, "PER_HOUR", OPT_STRING,                                                        \
-            .help = "What an hour of each node costs, whatever the run says."                      \
+        "price", 0, "PER_HOUR", OPT_STRING, .help = "Override the hourly price of each node."      \
     }
 #define OPT_ROW_RULE_CONFIG                                                                        \
     {                                                                                              \
         "config", 0, "FILE", OPT_FILE,                                                             \
-            .help = "Read parameters and custom rules from this file (default: footplate.yaml in " \
-                    "the current folder)."                                                         \
+            .help = "Read rule settings from this file (default: footplate.yaml in the current "   \
+                    "folder)."                                                                     \
     }
 #define OPT_ROW_RULE_FILE                                                                          \
     {                                                                                              \
-        "rule-file", 0, "FILE", OPT_FILE, .repeat = true, .help = "Rules of your own in Python."   \
+        "rule-file", 0, "FILE", OPT_FILE, .repeat = true, .help = "Custom rules in Python."        \
     }
 #define OPT_ROW_RULE_LIMIT                                                                         \
     {                                                                                              \
         "rule-limit", 0, "TIME", OPT_DURATION, .lo = NS_PER_S / 10, .hi = 3600 * NS_PER_S,         \
                                                .otherwise = "60s",                                 \
-                                               .help = "How long each rule in Python may take."    \
+                                               .help = "Time limit for each Python rule."          \
     }
 
 struct check {

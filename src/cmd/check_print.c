@@ -130,7 +130,7 @@ static void put_finding(const struct check *c, const struct verdict *v, const st
     put_words(c, "explained", &explained);
     put_words(c, "during", &shares);
     if (advise)
-        put_sentence(c, "to do", finding_advice(v, f));
+        put_sentence(c, "fix", finding_advice(v, f));
 }
 
 /* "also n2 gpu0, n2 gpu1 and 7 more." */
@@ -142,7 +142,7 @@ static void put_also(const struct check *c, const struct finding *const *v, size
         printf("%s%s", i ? ", " : "", place_of(c, v[i]));
     if (n > named)
         printf(" and %zu more", n - named);
-    puts("; --json has all of them.");
+    puts("; use --json to list all.");
 }
 
 /* "warning   IOBottleneck: ..., 12.4 s lost (3.1 % of the training loop)" */
@@ -224,9 +224,9 @@ static void put_summary(const struct check *c, const struct verdict *v)
     for (size_t i = 0; i < shown; i++)
         printf("  %s.\n", text_safe(c->arena, v->remarks[i]));
     if (v->n_remarks > shown)
-        printf("  and %zu more; --json has all of them.\n", v->n_remarks - shown);
+        printf("  and %zu more; use --json to list all.\n", v->n_remarks - shown);
     if (v->state == RULE_NOT_EVALUATED)
-        printf("  not evaluated: %s\n", text_safe(c->arena, v->why));
+        printf("  skipped: %s\n", text_safe(c->arena, v->why));
 }
 
 static void put_rest(const struct check *c, const char *title, const struct verdict **v, size_t n)
@@ -255,14 +255,14 @@ void check_text(const struct check *c)
     const struct verdict **issues, **clear, **not_evaluated;
     const size_t n = of_state(c, RULE_ISSUE, &issues), n_clear = of_state(c, RULE_CLEAR, &clear),
                  n_not = of_state(c, RULE_NOT_EVALUATED, &not_evaluated);
-    printf("%s: %zu issue%s, %zu clear, %zu not evaluated\n", text_safe(c->arena, c->info->name), n,
+    printf("%s: %zu issue%s, %zu passed, %zu skipped\n", text_safe(c->arena, c->info->name), n,
            n == 1 ? "" : "s", judged(clear, n_clear), judged(not_evaluated, n_not));
     put_issues(c, issues, n);
     for (size_t k = 0; k < c->n_v; k++)
         if (sums_up(&c->v[k]))
             put_summary(c, &c->v[k]);
     if (c->right_size)
-        printf("\nright size\n  %s.\n", text_safe(c->arena, c->right_size->why));
-    put_rest(c, "clear", clear, n_clear);
-    put_rest(c, "not evaluated", not_evaluated, n_not);
+        printf("\nRight-sizing\n  %s.\n", text_safe(c->arena, c->right_size->why));
+    put_rest(c, "passed", clear, n_clear);
+    put_rest(c, "skipped", not_evaluated, n_not);
 }

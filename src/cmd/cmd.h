@@ -81,12 +81,11 @@ int cmd_unknown(const char *name, struct err *e);
 #define OPT_ROW_DIR                                                                                \
     {                                                                                              \
         "dir", 0, "DIR", OPT_FOLDER,                                                               \
-            .help = "The folder that runs are kept in (default: $FOOTPLATE_DIR, else "             \
-                    "footplate-runs)."                                                             \
+            .help = "Folder of runs (default: $FOOTPLATE_DIR, otherwise footplate-runs)."          \
     }
 #define ARG_ROW_RUN                                                                                \
     {                                                                                              \
-        "RUN", ARG_RUN, .help = "The run: its folder, the start of its name or id, or 'last'."     \
+        "RUN", ARG_RUN, .help = "The run: its folder, the start of its name or ID, or 'last'."     \
     }
 
 #endif

@@ -16,32 +16,32 @@ static const struct opt options[] = {
     [R_QUIET] = OPT_ROW_QUIET,
     [R_SERVE] = OPT_ROW_SERVE,
     [O_PID] = {"pid", 'p', "PID", OPT_INT, .lo = 1, .hi = INT_MAX,
-               .help = "The first process of the job; those it starts belong to the job."},
+               .help = "The root process of the job. Its child processes are recorded too."},
     {0},
 };
 
 static int run(const struct cmd_args *a, struct err *e)
 {
     if (!a->opt[O_PID].given)
-        return err_set(e, ERR_USAGE, "attach: say which process with --pid");
+        return err_set(e, ERR_USAGE, "attach: --pid is required");
     struct record_ask ask = {.attach_pid = (int)a->opt[O_PID].number};
     return recording_run(a, &ask, e);
 }
 
 static const char *const help[] = {
-    "Watches a process and everything below it until it ends, or until Ctrl-C, which ends the "
-    "recording and leaves the job alone.",
+    "Records a process and its children until they end. Ctrl-C ends the recording; the job keeps "
+    "running.",
     NULL,
 };
 
 static const struct cmd_example examples[] = {
-    {"footplate attach --pid 4711", "Records process 4711 and its children."},
+    {"footplate attach --pid 4711", "Record process 4711 and its children."},
     {0},
 };
 
 const struct cmd cmd_attach = {
     .name = "attach",
-    .summary = "record a job that runs already",
+    .summary = "record a running process",
     .options = options,
     .help = help,
     .examples = examples,

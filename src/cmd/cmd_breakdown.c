@@ -19,11 +19,11 @@ enum { O_RANK, O_LAST, O_TABLE, O_JSON, O_CSV, O_DIR };
 enum { LAST_TEXT = 20 };
 
 static const struct opt options[] = {
-    [O_RANK] = {"rank", 0, "R", OPT_INT, .lo = 0, .hi = INT32_MAX, .help = "Only this rank."},
+    [O_RANK] = {"rank", 0, "R", OPT_INT, .lo = 0, .hi = INT32_MAX, .help = "Show only this rank."},
     [O_LAST] = {"last", 'n', "N", OPT_INT, .lo = 0, .hi = 1000000000,
-                .help = "Only the last N steps (default: 20 as tables, all as JSON or CSV)."},
+                .help = "Show only the last N steps (default: 20 in tables, all in JSON and CSV)."},
     [O_TABLE] = {"table", 0, "WHAT", OPT_CHOICE, .choices = break_table_names,
-                 .help = "Only this table (default: all; as CSV the steps)."},
+                 .help = "Show only this table (default: all; in CSV, the steps)."},
     [O_JSON] = OPT_ROW_JSON,
     [O_CSV] = OPT_ROW_CSV,
     [O_DIR] = OPT_ROW_DIR,
@@ -179,7 +179,7 @@ static void stream_cells(struct table *t, const struct breakdown *b, size_t i)
     time_cell(t, s->kernel_wait_ns);
     time_cell(t, s->other_wait_ns);
     if (s->launches == 0) {
-        table_rest(t, "no launches are known");
+        table_rest(t, "launch times were not recorded");
         return;
     }
     time_cell(t, s->delay_p50_ns);
@@ -235,7 +235,7 @@ static void window_cells(struct table *t, const struct breakdown *b, size_t i)
     const struct window_row *w = &b->windows[i];
     of_cells(t, &w->of);
     if (w->first_step < 0)
-        table_cell(t, "no whole step");
+        table_cell(t, "no complete step");
     else if (w->n_steps == 1)
         table_cell(t, "step %" PRId64, w->first_step);
     else
@@ -350,13 +350,13 @@ static void print_remarks(const struct breakdown *b)
 {
     if (!breakdown_has_detail(b))
         fprintf(stderr,
-                "no operator detail was recorded%s; record some with footplate run "
-                "--detail-steps 5:2, or import a trace\n",
-                b->n_memory ? ", so only memory is known" : "");
+                "no operator details were recorded%s; record some with 'footplate run "
+                "--detail-steps 5:2', or import a trace\n",
+                b->n_memory ? ", so only memory is shown" : "");
     if (b->dropped_steps)
         fprintf(stderr,
-                "left out %zu step%s at the end: the profiler stopped before the device "
-                "was done\n",
+                "omitted %zu step%s at the end: the profiler stopped before their GPU work had "
+                "finished\n",
                 b->dropped_steps, b->dropped_steps == 1 ? "" : "s");
 }
 
@@ -381,30 +381,29 @@ static int run(const struct cmd_args *args, struct err *e)
 }
 
 static const char *const help[] = {
-    "Every moment of a step counts for the first of these that is going on: a kernel, a copy, "
-    "memory being filled, communication, a call of the device's runtime, the wait for the loader, "
-    "an operator on the CPU, anything else. A step ends when the last device operation that it "
-    "launched ends.",
-    "Of each device: how long it was occupied and how much of that was computation, what "
-    "communication and copies no computation hid, and why its streams stood still: the host had "
-    "not launched the next operation yet (HOST WAIT), the device's own pace below 30 ns, or "
-    "something else.",
-    "Memory: the peak is the allocator's own, and the step by which it was reached. Windows: what "
-    "recording cost. Steps that are recorded in detail are slower, so the device seems to be more "
-    "idle than it is; USUAL IDLE is what is left of a usual step.",
+    "Steps: each moment of a step is assigned to the first of these categories that is active: "
+    "kernel, copy, memset, communication, runtime call, data loader wait, CPU operator, other. A "
+    "step ends when the last device operation that it launched ends.",
+    "Devices: how long each device was busy, how much of that was computation, how much "
+    "communication and copying was not hidden by computation, and why its streams were idle: "
+    "waiting for the host to launch work (HOST WAIT), gaps between kernels below 30 ns, or other "
+    "causes.",
+    "Memory: the allocator's peak and the step in which it was reached. Windows: the cost of "
+    "recording. Steps in a detail window are slower, so the device looks more idle than it is; "
+    "USUAL IDLE is the estimate for a normal step.",
     NULL,
 };
 
 static const struct cmd_example examples[] = {
-    {"footplate breakdown last", "What each step and each device spent its time on."},
-    {"footplate breakdown last --rank 3 --json", "The same of one rank, for a script."},
-    {"footplate breakdown last --csv --table devices", "Only the devices, for a spreadsheet."},
+    {"footplate breakdown last", "Show the time of each step and each device."},
+    {"footplate breakdown last --rank 3 --json", "Print one rank as JSON."},
+    {"footplate breakdown last --csv --table devices", "Print only the devices as CSV."},
     {0},
 };
 
 const struct cmd cmd_breakdown = {
     .name = "breakdown",
-    .summary = "show what steps and devices spent their time on",
+    .summary = "show how steps and devices spent their time",
     .args = positional,
     .options = options,
     .help = help,

@@ -42,22 +42,22 @@ static const struct opt options[] = {
     [O_JSON] = OPT_ROW_JSON,
     [O_CSV] = OPT_ROW_CSV,
     [O_FORMAT] = {"format", 0, "FORMAT", OPT_CHOICE, .choices = formats,
-                  .help = "How to print it; sagemaker writes a folder with one JSON file per rule, "
-                          "in the shapes of SageMaker's rule outputs."},
-    [O_OUT] = {"output", 'o', "DIR", OPT_FOLDER, .help = "The folder for --format sagemaker."},
+                  .help = "Output format. sagemaker writes a folder with one JSON file per rule, "
+                          "in the format of SageMaker's rule outputs."},
+    [O_OUT] = {"output", 'o', "DIR", OPT_FOLDER, .help = "Output folder for --format sagemaker."},
     [O_SET] = {"set", 0, "RULE.PARAM=VALUE", OPT_STRING, .repeat = true,
-               .help = "Evaluate a rule with another parameter; 'footplate rules' lists them. "
-                       "ProfilerReport.RULE_PARAM=VALUE is understood too."},
+               .help = "Override a rule parameter; 'footplate rules' lists them. "
+                       "ProfilerReport.RULE_PARAM=VALUE is accepted too."},
     [O_RULE] = {"rule", 0, "RULE", OPT_STRING, .repeat = true, .help = "Show only this rule."},
     [O_FAIL_ON] = {"fail-on", 0, "SEVERITY", OPT_CHOICE, .choices = fail_on,
-                   .help = "End with status 3 when an issue is at least as severe; issue means "
-                           "any."},
+                   .help = "Exit with status 3 if there is an issue of at least this severity; "
+                           "issue means any severity."},
     [O_MACHINE] = OPT_ROW_MACHINE,
     [O_PRICE] = OPT_ROW_PRICE,
     [O_CONFIG] = OPT_ROW_RULE_CONFIG,
     [O_CUSTOM] = {"custom-rule", 0, "RULE", OPT_STRING, .repeat = true,
-                  .help = "A rule of your own, as 'name: GpuIdle, metric: gpu.util, below: 20, "
-                          "for: 5min'; docs/custom-rules.md has all it can say."},
+                  .help = "Define a custom rule, e.g. 'name: GpuIdle, metric: gpu.util, below: 20, "
+                          "for: 5min'. See docs/custom-rules.md for all keys."},
     [O_RULE_FILE] = OPT_ROW_RULE_FILE,
     [O_RULE_LIMIT] = OPT_ROW_RULE_LIMIT,
     [O_DIR] = OPT_ROW_DIR,
@@ -78,11 +78,11 @@ static int choose_format(const struct cmd_args *args, enum format *out, struct e
     if (rc != 0)
         return rc;
     if (format->given && output != OUTPUT_TEXT)
-        return err_set(e, ERR_USAGE, "--format excludes --json and --csv");
+        return err_set(e, ERR_USAGE, "--format cannot be combined with --json or --csv");
     *out = format->given ? (enum format)format->number : of_output[output];
     if ((*out == FORMAT_SAGEMAKER) != args->opt[O_OUT].given)
         return err_set(e, ERR_USAGE,
-                       "--format sagemaker and -o DIR, the folder to write, belong together");
+                       "--format sagemaker requires -o DIR, and -o requires --format sagemaker");
     return 0;
 }
 
@@ -158,33 +158,33 @@ static int run(const struct cmd_args *args, struct err *e)
 }
 
 static const char *const help[] = {
-    "Evaluates all rules over the run as it is now: what held it back, how much that cost, what to "
-    "do about it. A rule answers issue, clear, or not evaluated and why. Nothing is written into "
-    "the run.",
-    "An issue that cost a quarter of the training loop is critical, one that cost 5 % is a "
+    "Evaluates all rules on the run as it is now and prints the issues, the time they cost and "
+    "what to do about them. Each rule has one of three results: issue, passed, or skipped with the "
+    "reason. Nothing is written to the run.",
+    "An issue that costs at least 25 % of the training loop is critical, at least 5 % is a "
     "warning, less is info.",
     NULL,
 };
 
 static const struct cmd_example examples[] = {
-    {"footplate check last", "What held the last run back."},
+    {"footplate check last", "Show the issues of the last run."},
     {"footplate check last --set CPUBottleneck.cpu_threshold=80 --rule CPUBottleneck",
-     "One rule with another threshold."},
-    {"footplate check last --fail-on warning", "A gate for CI."},
-    {"footplate check last --rule-file my_rules.py", "With rules of your own."},
+     "Evaluate one rule with another threshold."},
+    {"footplate check last --fail-on warning", "Fail a CI job on warnings."},
+    {"footplate check last --rule-file my_rules.py", "Add custom rules written in Python."},
     {"footplate check last --format sagemaker -o profiler-reports",
-     "Files for tools that read SageMaker's rule outputs."},
+     "Write files for tools that read SageMaker's rule outputs."},
     {0},
 };
 
 const struct cmd cmd_check = {
     .name = "check",
-    .summary = "say what held a run back and what that cost",
+    .summary = "find the issues of a run and what they cost",
     .args = positional,
     .options = options,
     .help = help,
     .examples = examples,
-    .exit_codes = "0 when the run was evaluated, 1 when something failed, 2 when the command line "
-                  "is wrong, 3 when there is an issue at or above --fail-on.",
+    .exit_codes = "0 if the rules were evaluated, 1 on failure, 2 if the command line is invalid, "
+                  "3 if there is an issue at or above --fail-on.",
     .run = run,
 };

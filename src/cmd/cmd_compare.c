@@ -42,39 +42,39 @@ static const char *const gates[] = {
 
 static const struct opt options[] = {
     [O_A] = {"a", 0, "RUN", OPT_STRING, .repeat = true,
-             .help = "A run of the first group, instead of the words A and B."},
-    [O_B] = {"b", 0, "RUN", OPT_STRING, .repeat = true, .help = "A run of the second group."},
+             .help = "A run for group A (repeatable); replaces the positional A and B."},
+    [O_B] = {"b", 0, "RUN", OPT_STRING, .repeat = true, .help = "A run for group B (repeatable)."},
     [O_JSON] = OPT_ROW_JSON,
     [O_FORMAT] = {"format", 0, "FORMAT", OPT_CHOICE, .choices = formats,
-                  .help = "How to print it; markdown is for pull requests."},
-    [O_HTML] = {"html", 0, "FILE", OPT_FILE,
-                .help = "Also write it as one HTML file that needs no network."},
+                  .help = "Output format; use markdown for pull requests."},
+    [O_HTML] = {"html", 0, "FILE", OPT_FILE, .help = "Also write a self-contained HTML file."},
     [O_FAIL_ON] = {"fail-on", 0, "WHAT:PERCENT", OPT_STRING, .repeat = true, .choices = gates,
-                   .help =
-                       "End with status 3 when B is surely slower (or faster) than A by more "
-                       "than that, or costs more by that: slower:2%, faster:0%, cost:10%. Takes "
-                       "three runs a side, or --single-run."},
-    [O_SINGLE_RUN] = {"single-run", 0, NULL, OPT_FLAG,
-                      .help = "Let --fail-on judge fewer than three runs a side. It then fails "
-                              "only beyond what runs of the same code are known, or assumed, to "
-                              "differ by."},
+                   .help = "Exit with status 3 if B is significantly slower or faster than A, or "
+                           "costs more, by more than this: slower:2%, faster:0%, cost:10%. "
+                           "Requires three runs per group, or --single-run."},
+    [O_SINGLE_RUN] =
+        {"single-run", 0, NULL, OPT_FLAG,
+         .help =
+             "Allow --fail-on with fewer than three runs per group. It then fails only if the "
+             "difference exceeds the known or assumed variation between runs of the same code."},
     [O_PRICE] = {"price", 0, "PER_HOUR", OPT_STRING, .repeat = true,
-                 .help = "What an hour of each machine costs, whatever the runs say: once for "
-                         "both, or twice, for A and for B."},
-    [O_STEPS] = {"steps", 0, "A:B", OPT_STRING,
-                 .help = "Compare only training steps A to B, both included; no warm-up is left "
-                         "out then."},
+                 .help = "Override the hourly machine price: once for both groups, or twice, for A "
+                         "and then B."},
+    [O_STEPS] =
+        {"steps", 0, "A:B", OPT_STRING,
+         .help =
+             "Compare only training steps A to B, inclusive. No warm-up is removed in that case."},
     [O_CONFIDENCE] = {"confidence", 0, "PERCENT", OPT_STRING, .otherwise = "95%",
-                      .help = "How sure a verdict must be, from 50% to 99.9%."},
+                      .help = "Confidence level, from 50% to 99.9%."},
     [O_DIR] = OPT_ROW_DIR,
     {0},
 };
 
 static const struct cmd_arg positional[] = {
     {"A", ARG_RUN, .optional = true,
-     .help = "The run before: its folder, the start of its name or id, or 'last'; or several, with "
-             "commas between."},
-    {"B", ARG_RUN, .optional = true, .help = "The run after, written as A."},
+     .help = "Baseline run: its folder, the start of its name or ID, or 'last'; several runs "
+             "separated by commas."},
+    {"B", ARG_RUN, .optional = true, .help = "Run to compare with the baseline, given like A."},
     {0},
 };
 
@@ -102,7 +102,7 @@ static int percent_parse(const char *what, const char *text, double *share, stru
     const double v = strtod(text, &end);
     const bool sign = *end == '%';
     if (end == text || end[sign] || !(v >= 0 && v <= 1e6))
-        return err_set(e, ERR_USAGE, "%s: '%.100s' is no percentage: give 2%%", what, text);
+        return err_set(e, ERR_USAGE, "%s: '%.100s' is not a percentage (example: 2%%)", what, text);
     *share = v / 100;
     return 0;
 }
@@ -116,10 +116,10 @@ static int take_gate(const char *text, struct failing *out, struct err *e)
             *out = (struct failing){(enum gate)i, 0};
             return colon ? percent_parse("--fail-on", colon + 1, &out->share, e) : 0;
         }
-    return err_set(e, ERR_USAGE,
-                   "--fail-on: '%.100s' is nothing to fail on: give slower, faster or cost, and by "
-                   "how much, as slower:2%%",
-                   text);
+    return err_set(
+        e, ERR_USAGE,
+        "--fail-on: '%.100s' is not a valid condition; use slower:P%%, faster:P%% or cost:P%%",
+        text);
 }
 
 static int take_gates(const struct opt_value *v, struct arena *a, struct asked *out, struct err *e)
@@ -135,7 +135,8 @@ static int take_prices(const struct opt_value *v, struct asked *out, struct err 
 {
     int rc = 0;
     if (v->n_all > COMPARE_SIDES)
-        return err_set(e, ERR_USAGE, "--price is given once for both, or twice, for A and for B");
+        return err_set(e, ERR_USAGE,
+                       "--price can be given once (for both groups) or twice (for A and B)");
     for (int s = 0; rc == 0 && v->n_all && s < COMPARE_SIDES; s++)
         rc = price_parse(v->all[MIN_OF((size_t)s, v->n_all - 1)], &out->ask.side[s].price_per_hour,
                          e);
@@ -146,7 +147,8 @@ static int take_confidence(const struct opt_value *v, struct asked *out, struct 
 {
     const int rc = percent_parse("--confidence", v->text, &out->ask.confidence, e);
     if (rc == 0 && !(out->ask.confidence >= 0.5 && out->ask.confidence <= 0.999))
-        return err_set(e, ERR_USAGE, "--confidence: '%.100s' is not from 50%% to 99.9%%", v->text);
+        return err_set(e, ERR_USAGE, "--confidence: '%.100s' is not between 50%% and 99.9%%",
+                       v->text);
     return rc;
 }
 
@@ -168,7 +170,7 @@ static int take_format(const struct cmd_args *args, struct asked *out, struct er
 {
     const struct opt_value *format = &args->opt[O_FORMAT];
     if (format->given && args->opt[O_JSON].given && format->number != FORMAT_JSON)
-        return err_set(e, ERR_USAGE, "--json and --format %s exclude each other", format->text);
+        return err_set(e, ERR_USAGE, "--json and --format %s cannot be combined", format->text);
     out->format = args->opt[O_JSON].given ? FORMAT_JSON
                   : format->given         ? (enum format)format->number
                                           : FORMAT_TEXT;
@@ -198,7 +200,7 @@ static int take_options(const struct cmd_args *args, struct arena *a, struct ask
 static int open_run(struct asked *out, int side, const char *dir, const char *ref, struct err *e)
 {
     if (out->n_runs[side] == COMPARE_RUNS_MOST)
-        return err_set(e, ERR_USAGE, "a group has at most %d runs", COMPARE_RUNS_MOST);
+        return err_set(e, ERR_USAGE, "a group can have at most %d runs", COMPARE_RUNS_MOST);
     const int rc = runview_open(&out->runs[side][out->n_runs[side]], dir, ref, e);
     out->n_runs[side] += rc == 0;
     return rc;
@@ -226,8 +228,7 @@ static int open_all(struct asked *out, const struct cmd_args *args, struct arena
     int rc = 0;
     if (args->n_args == 2 ? n_a || n_b : args->n_args || !n_a || !n_b)
         return err_set(e, ERR_USAGE,
-                       "give two runs, A and B; or --a RUN and --b RUN, each as often "
-                       "as there are runs in the group");
+                       "compare needs two runs, A and B, or --a RUN and --b RUN (each repeatable)");
     for (int s = 0; rc == 0 && s < COMPARE_SIDES; s++) {
         const struct opt_value *v = &args->opt[named[s]];
         if (args->n_args)
@@ -248,12 +249,11 @@ static int check_gate_runs(const struct asked *asked, bool single_run, struct er
     const size_t fewest = MIN_OF(asked->n_runs[COMPARE_A], asked->n_runs[COMPARE_B]);
     if (asked->n_fail == 0 || single_run || fewest >= GATE_RUNS_LEAST)
         return 0;
-    return err_set(
-        e, ERR_USAGE,
-        "--fail-on takes %d runs a side, and there %s %zu: runs of the same code differ, "
-        "and fewer do not show by how much. Give more, as 'compare A1,A2,A3 B1,B2,B3', "
-        "or --single-run to judge by what is there",
-        GATE_RUNS_LEAST, fewest == 1 ? "is" : "are", fewest);
+    return err_set(e, ERR_USAGE,
+                   "--fail-on needs at least %d runs per group to measure the variation between "
+                   "runs of the same code; the smaller group has %zu. Add runs ('compare "
+                   "A1,A2,A3 B1,B2,B3') or use --single-run",
+                   GATE_RUNS_LEAST, fewest);
 }
 
 /* ---- the answer ---- */
@@ -325,14 +325,14 @@ static void tell_failed(const struct compared *c, const struct failing *f)
     const double by[GATES] = {
         [GATE_SLOWER] = c->diff.low, [GATE_FASTER] = -c->diff.high, [GATE_COST] = -c->saving_share};
     static const struct {
-        const char *before, *behind;
-    } words[GATES] = {[GATE_SLOWER] = {"is surely slower by", "or more"},
-                      [GATE_FASTER] = {"is surely faster by", "or more"},
-                      [GATE_COST] = {"costs", "more"}};
+        const char *before, *after;
+    } words[GATES] = {[GATE_SLOWER] = {"is slower by at least", ""},
+                      [GATE_FASTER] = {"is faster by at least", ""},
+                      [GATE_COST] = {"costs", " more"}};
     char text[HUMAN_LEN];
     const char *share = share_text(by[f->gate], text);
-    fprintf(stderr, "footplate: --fail-on %s: B %s %s %s; the limit is %g %%\n", gates[f->gate],
-            words[f->gate].before, share + (*share == '+'), words[f->gate].behind, f->share * 100);
+    fprintf(stderr, "footplate: --fail-on %s: B %s %s%s; the limit is %g %%\n", gates[f->gate],
+            words[f->gate].before, share + (*share == '+'), words[f->gate].after, f->share * 100);
 }
 
 /* A gate that cannot be judged does not pass. */
@@ -342,9 +342,11 @@ static int judge(const struct compared *c, const struct asked *asked, struct err
     for (size_t i = 0; i < asked->n_fail; i++) {
         const int answer = fails(c, &asked->fail[i]);
         if (answer < 0)
-            return err_set(e, ERR_NOT_FOUND, "--fail-on %s cannot be judged: %s",
+            return err_set(e, ERR_NOT_FOUND, "--fail-on %s could not be evaluated: %s",
                            gates[asked->fail[i].gate],
-                           asked->fail[i].gate == GATE_COST ? "a price is not known" : c->sentence);
+                           asked->fail[i].gate == GATE_COST
+                               ? "the machine price is not known; set it with --price"
+                               : c->sentence);
         if (answer > 0) {
             tell_failed(c, &asked->fail[i]);
             rc = EXIT_FINDINGS;
@@ -387,35 +389,35 @@ static int run(const struct cmd_args *args, struct err *e)
 }
 
 static const char *const help[] = {
-    "Says whether B is faster than A, slower, or whether the data can show no difference, and by "
-    "how much, with an interval. Then what changed: step times and their parts, phases, cost, "
-    "utilization, findings, operators.",
-    "Iterations (from the begin of a step to the begin of the next) are compared one by one from "
-    "the same step on; warm-up, and steps that a detail window slowed, are left out. Runs of the "
-    "same code differ from each other: with one run a side, what may be noise between runs is not "
-    "called a difference. Several runs a side show it: 'footplate compare A1,A2,A3 B1,B2,B3'. "
-    "docs/compare.md has the method.",
+    "Reports whether B is faster or slower than A, or whether the data shows no difference, and by "
+    "how much, with a confidence interval. Then lists what changed: step times and their parts, "
+    "phases, cost, utilization, findings, operators.",
+    "Iterations (from the start of a step to the start of the next) are compared one by one. "
+    "Warm-up steps and steps slowed by a detail window are excluded. Runs of the same code vary: "
+    "with one run per group, a difference within that variation is reported as possible noise. "
+    "Several runs per group measure the variation: 'footplate compare A1,A2,A3 B1,B2,B3'. See "
+    "docs/compare.md for the method.",
     NULL,
 };
 
 static const struct cmd_example examples[] = {
-    {"footplate compare before after", "What a change brought."},
-    {"footplate compare a1,a2,a3 b1,b2,b3", "Three runs of each."},
-    {"footplate compare a1,a2,a3 b1,b2,b3 --fail-on slower:2%", "A gate for CI."},
+    {"footplate compare before after", "Show the effect of a change."},
+    {"footplate compare a1,a2,a3 b1,b2,b3", "Compare three runs of each."},
+    {"footplate compare a1,a2,a3 b1,b2,b3 --fail-on slower:2%", "Fail a CI job if B is slower."},
     {"footplate compare before after --price 14.688 --price 3.825 --html compare.html",
-     "With what it costs, as a page to send."},
+     "Compare costs as well, and write an HTML page."},
     {0},
 };
 
 const struct cmd cmd_compare = {
     .name = "compare",
-    .summary = "say what changed from one run to another",
+    .summary = "compare two runs",
     .args = positional,
     .options = options,
     .help = help,
     .examples = examples,
-    .exit_codes = "0 when the runs were compared, 1 when something failed or --fail-on could not "
-                  "be judged, 2 when the command line is wrong, 3 when --fail-on found what it "
-                  "looks for.",
+    .exit_codes =
+        "0 if the runs were compared, 1 on failure or if --fail-on could not be evaluated, 2 if "
+        "the command line is invalid, 3 if a --fail-on condition was met.",
     .run = run,
 };

@@ -42,15 +42,16 @@ static int run(const struct cmd_args *args, struct err *e)
 }
 
 static const struct cmd_example examples[] = {
-    {"source <(footplate completion bash)", "For this bash; put it into ~/.bashrc for all."},
-    {"footplate completion zsh > ~/.zfunc/_footplate", "For zsh, with ~/.zfunc in fpath."},
-    {"footplate completion fish > ~/.config/fish/completions/footplate.fish", "For fish."},
+    {"source <(footplate completion bash)",
+     "Enable completion in this shell; add the line to ~/.bashrc to keep it."},
+    {"footplate completion zsh > ~/.zfunc/_footplate", "Install for zsh, with ~/.zfunc in fpath."},
+    {"footplate completion fish > ~/.config/fish/completions/footplate.fish", "Install for fish."},
     {0},
 };
 
 const struct cmd cmd_completion = {
     .name = "completion",
-    .summary = "print a completion script for a shell",
+    .summary = "print a shell completion script",
     .args = positional,
     .examples = examples,
     .run = run,

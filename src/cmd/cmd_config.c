@@ -22,15 +22,15 @@ static const struct opt options[] = {
 #undef SETTING_JOB
     [O_JSON] = OPT_ROW_JSON,
     [O_MARKDOWN] = {"markdown", 0, NULL, OPT_FLAG,
-                    .help = "Print all settings there are as a Markdown table."},
+                    .help = "Print all available settings as a Markdown table."},
     [O_ACTION_KEYS] = {"action-keys", 0, NULL, OPT_FLAG,
-                       .help = "Print what an action may say, as a Markdown table."},
+                       .help = "Print the keys of all actions as a Markdown table."},
     {0},
 };
 
 static const struct cmd_arg args[] = {
     {"COMMAND", ARG_COMMAND, .optional = true, .repeat = true,
-     .help = "What would be run: footplate.yaml is looked for beside its script."},
+     .help = "The command that would be run; footplate.yaml is searched for next to its script."},
     {0},
 };
 
@@ -121,7 +121,7 @@ static void print_json(const struct settings *s, struct arena *a)
 
 static void print_markdown(void)
 {
-    puts("| footplate.yaml | option | variable | default | what it is |\n|---|---|---|---|---|");
+    puts("| footplate.yaml | option | variable | default | description |\n|---|---|---|---|---|");
     for (size_t i = 0; i < SETTING_N; i++) {
         const struct setting *row = &settings_table[i];
         const struct opt *o = &row->option;
@@ -138,12 +138,12 @@ static void print_keys(const char *kind, const struct action_key *keys)
 {
     for (; keys->name; keys++)
         printf("| %s | `%s` | %s%s |\n", kind, keys->name, keys->help,
-               keys->list ? "; one or a list" : "");
+               keys->list ? "; a value or a list" : "");
 }
 
 static void print_action_keys(void)
 {
-    puts("| action | key | what it is |\n|---|---|---|");
+    puts("| action | key | description |\n|---|---|---|");
     print_keys("all", action_keys);
     for (size_t i = 0; action_kinds[i]; i++)
         print_keys(action_kinds[i]->name, action_kinds[i]->keys);
@@ -169,7 +169,7 @@ static int run(const struct cmd_args *a, struct err *e)
 {
     struct arena arena = {0};
     if (a->opt[O_MARKDOWN].given && a->opt[O_JSON].given)
-        return err_set(e, ERR_USAGE, "--markdown excludes --json");
+        return err_set(e, ERR_USAGE, "--markdown cannot be combined with --json");
     if (a->opt[O_MARKDOWN].given) {
         print_markdown();
         return EXIT_FINE;
@@ -184,28 +184,28 @@ static int run(const struct cmd_args *a, struct err *e)
 }
 
 static const char *const help[] = {
-    "Prints every setting as 'footplate run' with the same options and command would take it, and "
-    "where it comes from. The first source that has a setting counts: the command line, the "
-    "environment, footplate.yaml beside the script or in the current folder, SageMaker's "
-    "profilerconfig.json, the default.",
+    "Prints every setting that 'footplate run' would use with the same options and command, and "
+    "its source. The first source that sets a value wins: the command line, the environment, "
+    "footplate.yaml next to the script or in the current folder, SageMaker's profilerconfig.json, "
+    "the default.",
     NULL,
 };
 
 static const struct cmd_example examples[] = {
-    {"footplate config", "The settings that count in this folder."},
+    {"footplate config", "Show the effective settings in this folder."},
     {"footplate config --detail-steps 5:2 -- python sub/train.py",
-     "Those of a run; nothing is started."},
+     "Show the settings for a command without starting it."},
     {0},
 };
 
 const struct cmd cmd_config = {
     .name = "config",
-    .summary = "show the settings that count, and where they come from",
+    .summary = "show the effective settings and their source",
     .args = args,
     .options = options,
     .help = help,
     .examples = examples,
-    .exit_codes = "0 when all is right, 1 when something in a configuration is wrong, 2 when the "
-                  "command line is.",
+    .exit_codes =
+        "0 if all settings are valid, 1 if a setting is invalid, 2 if the command line is invalid.",
     .run = run,
 };

@@ -17,8 +17,7 @@ enum { O_JSON, O_ALL, O_DIR };
 
 static const struct opt options[] = {
     [O_JSON] = OPT_ROW_JSON,
-    [O_ALL] = {"all", 'a', NULL, OPT_FLAG,
-               .help = "Show every series, not only one of each metric."},
+    [O_ALL] = {"all", 'a', NULL, OPT_FLAG, .help = "Show every series, not only one per metric."},
     [O_DIR] = OPT_ROW_DIR,
     {0},
 };
@@ -114,18 +113,18 @@ static int run(const struct cmd_args *args, struct err *e)
 }
 
 static const char *const help[] = {
-    "Opens every probe, reads it a few times and shows what came, what one reading costs, and why "
-    "the rest cannot be measured on this machine. It takes about half a second and records "
-    "nothing.",
+    "Opens every probe, reads it a few times and shows the values, the cost of one reading, and "
+    "the reason for every metric that is not available on this machine. Takes about half a second "
+    "and records nothing.",
     NULL,
 };
 
 const struct cmd cmd_doctor = {
     .name = "doctor",
-    .summary = "show what can be measured here, and why not the rest",
+    .summary = "check what can be measured on this machine",
     .options = options,
     .help = help,
-    .exit_codes = "0 when runs can be recorded here, 1 when the folder of runs cannot be written, "
-                  "2 when the command line is wrong.",
+    .exit_codes = "0 if runs can be recorded, 1 if the run folder is not writable, 2 if the "
+                  "command line is invalid.",
     .run = run,
 };

@@ -18,8 +18,8 @@ enum { O_DETAIL, O_FROM, O_TO, O_JSON, O_CSV, O_DIR };
 
 static const struct opt options[] = {
     [O_DETAIL] = {"detail", 0, NULL, OPT_FLAG,
-                  .help = "Those of detail windows and imported traces too ('footplate ops' has "
-                          "them by operator)."},
+                  .help = "Include events of detail windows and imported traces ('footplate ops' "
+                          "lists them by operator)."},
     [O_FROM] = OPT_ROW_FROM,
     [O_TO] = OPT_ROW_TO,
     [O_JSON] = OPT_ROW_JSON,
@@ -169,7 +169,7 @@ static void print(enum output output, const struct event_sum *v, size_t n, struc
     else if (output == OUTPUT_CSV)
         print_csv(v, n);
     else if (n == 0)
-        printf("the job said nothing that was recorded; docs/steps.md says how it can\n");
+        printf("no events were recorded; see docs/steps.md\n");
     else
         print_text(v, n, a);
 }
@@ -194,21 +194,21 @@ static int run(const struct cmd_args *args, struct err *e)
 }
 
 static const char *const help[] = {
-    "Everything that the processes of the job said, by hooks or by themselves: spans with how "
-    "often and how long, the same phases on the GPU, and numbers (queue depth of a loader, bytes "
-    "of the CUDA allocator, counters of the program) with their smallest, last and largest value.",
+    "Lists everything that the job's processes reported through the hooks or the API: spans with "
+    "count and duration, GPU phases, and counters (data loader queue depth, CUDA allocator bytes, "
+    "user counters) with their minimum, last and maximum value.",
     NULL,
 };
 
 static const struct cmd_example examples[] = {
-    {"footplate events last", "What was said, longest first."},
-    {"footplate events last --from -60s --json", "The last minute, for a program."},
+    {"footplate events last", "List all events, longest first."},
+    {"footplate events last --from -60s --json", "Print the last minute as JSON."},
     {0},
 };
 
 const struct cmd cmd_events = {
     .name = "events",
-    .summary = "show what the job said: spans, GPU phases, counters",
+    .summary = "list recorded spans, GPU phases and counters",
     .args = positional,
     .options = options,
     .help = help,

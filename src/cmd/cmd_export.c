@@ -30,17 +30,18 @@ enum {
 
 static const struct opt options[] = {
     [O_FORMAT] = {"format", 'f', "FORMAT", OPT_CHOICE, .choices = export_names, .otherwise = "csv",
-                  .help = "What to write."},
+                  .help = "Output format."},
     [O_WHAT] = {"what", 'w', "WHAT", OPT_CHOICE, .choices = export_what_names,
-                .help = "Which records (default: metrics as CSV, else all)."},
+                .help = "Records to export (default: metrics for CSV, otherwise all)."},
     [O_OUTPUT] = {"output", 'o', "FILE", OPT_FILE,
-                  .help = "Write to FILE, which appears when it is complete, compressed when its "
-                          "name ends in .gz; '-' is stdout. A folder for formats that are one.",
+                  .help = "Write to FILE, which appears when it is complete; compressed if its "
+                          "name ends in .gz. '-' is standard output. Some formats write a folder.",
                   .otherwise = "-"},
     [O_METRIC] = {"metric", 'm', "METRIC", OPT_STRING, .choices = metric_names,
-                  .help = "Only this metric; 'cpu.' with a dot at the end means all below it."},
-    [O_ENTITY] = {"entity", 'e', "ENTITY", OPT_STRING, .help = "Only this part."},
-    [O_NODE] = {"node", 0, "ID", OPT_STRING, .help = "Only this node."},
+                  .help =
+                      "Export only this metric; a trailing dot, as in 'cpu.', selects a family."},
+    [O_ENTITY] = {"entity", 'e', "ENTITY", OPT_STRING, .help = "Export only this entity."},
+    [O_NODE] = {"node", 0, "ID", OPT_STRING, .help = "Export only this node."},
     [O_FROM] = OPT_ROW_FROM,
     [O_TO] = OPT_ROW_TO,
     [O_STEPS] = OPT_ROW_STEPS,
@@ -60,7 +61,8 @@ static int choose_what(const struct cmd_args *args, const struct export_format *
     *out = what->given ? (enum export_what)what->number : f->otherwise;
     if (f->can >> *out & 1)
         return 0;
-    return err_set(e, ERR_USAGE, "--format %s cannot be of --what %s alone", f->name, what->text);
+    return err_set(e, ERR_USAGE, "--format %s cannot be combined with --what %s", f->name,
+                   what->text);
 }
 
 static int choose_window(const struct cmd_args *args, struct run *r, wall_ns out[2], struct err *e)
@@ -71,7 +73,7 @@ static int choose_window(const struct cmd_args *args, struct run *r, wall_ns out
     if (!args->opt[O_STEPS].given)
         return window_of(from, to, info->start, info->end, out, e);
     if (from->given || to->given)
-        return err_set(e, ERR_USAGE, "--steps says from when to when: leave out --from and --to");
+        return err_set(e, ERR_USAGE, "--steps cannot be combined with --from or --to");
     const int rc = step_range(args->opt[O_STEPS].text, steps, e);
     return rc != 0 ? rc : export_steps_window(r, steps[0], steps[1], out, e);
 }
@@ -143,9 +145,9 @@ static int write_folder(const struct export_format *f, struct export_job *job, c
     struct stat st;
     char beside[PATH_LEN];
     if (strcmp(path, "-") == 0)
-        return err_set(e, ERR_USAGE, "--format %s is a folder: say which with --output", f->name);
+        return err_set(e, ERR_USAGE, "--format %s writes a folder: set it with --output", f->name);
     if (lstat(path, &st) == 0)
-        return err_set(e, ERR_BUSY, "'%s' is there already", path);
+        return err_set(e, ERR_BUSY, "'%s' exists already", path);
     int rc = path_join(beside, e, "%s.%d.part", path, (int)getpid());
     if (rc == 0 && mkdir(beside, 0777) != 0)
         rc = err_sys(e, "create '%s'", path);
@@ -177,33 +179,33 @@ static int run(const struct cmd_args *args, struct err *e)
 }
 
 static const char *const help[] = {
-    "csv: one row per sample (node, metric, entity, unit, time in nanoseconds since the epoch, "
-    "value), or with --what per event, step or operator. jsonl: one JSON object a line that says "
-    "what it is; the whole run in one stream.",
-    "chrome: one JSON object for Perfetto (ui.perfetto.dev) and chrome://tracing: phases and steps "
-    "on top, the metrics of each node as counters, a process for each rank with its threads and "
-    "streams, arrows from launches to kernels. sagemaker: a folder as SageMaker's profiler writes "
-    "it.",
-    "jsonl and chrome hold everything: 'footplate import' makes the same run of them again. The "
-    "run is streamed, so its size does not matter.",
+    "csv: one row per reading (node, metric, entity, unit, time in nanoseconds since the epoch, "
+    "value), or with --what one row per event, step or operator. jsonl: one JSON object per line "
+    "with its type; the whole run in one stream.",
+    "chrome: a JSON trace for Perfetto (ui.perfetto.dev) and chrome://tracing: phases and steps, "
+    "the metrics of each node as counters, a process for each rank with its threads and streams, "
+    "arrows from launches to kernels. sagemaker: a folder in the format of SageMaker's profiler.",
+    "jsonl and chrome contain the complete run: 'footplate import' restores it. The run is "
+    "streamed, so runs of any size can be exported.",
     NULL,
 };
 
 static const struct cmd_example examples[] = {
-    {"footplate export last --format chrome -o run.json.gz", "To look at in Perfetto."},
-    {"footplate export last --format chrome --steps 100:110 -o steps.json", "Only those steps."},
-    {"footplate export last -o run.csv", "Every sample, as CSV."},
-    {"footplate export last --what steps | column -ts,", "Every step with its parts."},
+    {"footplate export last --format chrome -o run.json.gz", "Write a trace for Perfetto."},
+    {"footplate export last --format chrome --steps 100:110 -o steps.json",
+     "Export only steps 100 to 110."},
+    {"footplate export last -o run.csv", "Export every reading as CSV."},
+    {"footplate export last --what steps | column -ts,", "List every step with its parts."},
     {"footplate export last --format jsonl --metric gpu. --what metrics | zstd > gpu.jsonl.zst",
-     "All GPU metrics, compressed on the way."},
+     "Export all GPU metrics, compressed."},
     {"footplate export last --format sagemaker -o profiler-output",
-     "For notebooks that read that."},
+     "Export for notebooks that read SageMaker's format."},
     {0},
 };
 
 const struct cmd cmd_export = {
     .name = "export",
-    .summary = "write a run as a Chrome trace, CSV, JSON lines or SageMaker's folder",
+    .summary = "export a run as a Chrome trace, CSV, JSON Lines or a SageMaker folder",
     .args = positional,
     .options = options,
     .help = help,

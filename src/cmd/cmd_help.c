@@ -6,7 +6,7 @@
 #include "cmd/usage.h"
 
 static const struct cmd_arg positional[] = {
-    {"COMMAND", ARG_WORD, .optional = true, .help = "The command to explain.",
+    {"COMMAND", ARG_WORD, .optional = true, .help = "The command to show help for.",
      .choices = cmd_names},
     {0},
 };
@@ -27,7 +27,7 @@ static int run(const struct cmd_args *args, struct err *e)
 
 const struct cmd cmd_help = {
     .name = "help",
-    .summary = "explain a command",
+    .summary = "show help for a command",
     .args = positional,
     .run = run,
 };

@@ -34,16 +34,16 @@ static const char *const format_names[] = {
 
 static const struct opt options[] = {
     [O_FORMAT] = {"format", 'f', "FORMAT", OPT_CHOICE, .choices = format_names, .otherwise = "auto",
-                  .help = "What the files are; auto looks at their bytes."},
+                  .help = "Format of the files; auto detects it from their content."},
     [O_OUTPUT] = {"output", 'o', "RUN", OPT_FOLDER,
-                  .help = "The run folder to make (default: a new one among the others)."},
+                  .help = "The run folder to create (default: a new one in the folder of runs)."},
     [O_DIR] = OPT_ROW_DIR,
     [O_JSON] = OPT_ROW_JSON,
     {0},
 };
 
 static const struct cmd_arg positional[] = {
-    {"PATH", ARG_PATH, .help = "A trace, plain or gzip, or a folder of them."},
+    {"PATH", ARG_PATH, .help = "A trace file, plain or gzip, or a folder of them."},
     {0},
 };
 
@@ -173,30 +173,29 @@ static int run(const struct cmd_args *a, struct err *e)
 }
 
 static const char *const help[] = {
-    "Makes a run of what another profiler wrote: Chrome traces as PyTorch's profiler (Kineto) "
-    "writes them, of all ages, plain or gzip, and plain ones of anything; those of TensorFlow and "
-    "JAX; timelines of Horovod; what SageMaker's profiler leaves; CSV of nvidia-smi --query-gpu, "
-    "whose times have no zone (TZ says it, else they are UTC); scenes, which are runs made up as "
-    "text; and exports of our own. The run is then like any other. What a trace has and the run "
-    "has not is counted and said.",
-    "A folder is one run: the traces of all ranks and the metrics of all machines in it, each told "
-    "apart by names and by what the traces say of themselves. Files that are no traces are skipped "
-    "and counted. A file that breaks off in its middle gives what it has, and the run says so.",
-    "A trace that is cut off, or broken in places, is read as far as it makes sense. What cannot "
-    "be read leaves nothing behind.",
+    "Imports: Chrome traces of the PyTorch profiler (Kineto) and of other programs, plain or gzip; "
+    "traces of TensorFlow and JAX; Horovod timelines; SageMaker profiler output; CSV of nvidia-smi "
+    "--query-gpu (its times have no zone: set TZ, the default is UTC); scenes (synthetic runs "
+    "written as text); and Footplate exports. The result is an ordinary run. Anything that cannot "
+    "be imported is counted and reported.",
+    "A folder is imported as one run with the traces of all its ranks and the metrics of all its "
+    "nodes, which are identified by file names and by the content of the traces. Files that are "
+    "not traces are skipped and counted. A truncated file is imported up to its end, and the run "
+    "reports it.",
+    "A damaged trace is read as far as possible. If nothing can be read, no run is created.",
     NULL,
 };
 
 static const struct cmd_example examples[] = {
-    {"footplate import trace.json.gz", "A new run among the others."},
-    {"footplate import worker0.pt.trace.json -o runs/resnet", "A run in that folder."},
-    {"footplate import profiler-output", "All ranks and machines of a job as one run."},
+    {"footplate import trace.json.gz", "Create a new run."},
+    {"footplate import worker0.pt.trace.json -o runs/resnet", "Create the run in this folder."},
+    {"footplate import profiler-output", "Import all ranks and nodes of a job as one run."},
     {0},
 };
 
 const struct cmd cmd_import = {
     .name = "import",
-    .summary = "make a run of a trace that another profiler wrote",
+    .summary = "import a trace from another profiler",
     .args = positional,
     .options = options,
     .help = help,

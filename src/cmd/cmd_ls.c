@@ -19,9 +19,9 @@ static const struct opt options[] = {
     [O_CSV] = OPT_ROW_CSV,
     [O_DIR] = OPT_ROW_DIR,
     [O_LIMIT] = {"limit", 'n', "N", OPT_INT, .lo = 1, .hi = 1000000,
-                 .help = "List only the newest N."},
+                 .help = "List only the newest N runs."},
     [O_NAMES] = {"names", 0, NULL, OPT_FLAG, .hidden = true,
-                 .help = "List only the names, one a line; for shell completion."},
+                 .help = "List only the names, one per line; for shell completion."},
     {0},
 };
 
@@ -177,14 +177,14 @@ static int run(const struct cmd_args *args, struct err *e)
 }
 
 static const struct cmd_example examples[] = {
-    {"footplate ls", "All runs in the folder of runs."},
-    {"footplate ls -n 5 --json", "The newest five, for a script."},
+    {"footplate ls", "List all runs in the folder of runs."},
+    {"footplate ls -n 5 --json", "Print the five newest runs as JSON."},
     {0},
 };
 
 const struct cmd cmd_ls = {
     .name = "ls",
-    .summary = "list the recorded runs, newest first",
+    .summary = "list recorded runs, newest first",
     .options = options,
     .examples = examples,
     .run = run,

@@ -107,11 +107,11 @@ static void put_command(struct buf *out, const struct cmd *c)
 static const struct {
     const char *name, *what;
 } variables[] = {
-    {"FOOTPLATE_NVML", "The NVIDIA management library to load instead of libnvidia-ml.so.1."},
-    {"FOOTPLATE_DISABLE", "1: nothing is recorded inside the job."},
+    {"FOOTPLATE_NVML", "Load this library instead of libnvidia-ml.so.1."},
+    {"FOOTPLATE_DISABLE", "1: do not load hooks into the job."},
     {"SMPROFILER_CONFIG_PATH",
-     "SageMaker's profilerconfig.json, where it is not at its usual place."},
-    {"NO_COLOR", "When it is set, nothing is coloured."},
+     "The path of SageMaker's profilerconfig.json, if not the standard one."},
+    {"NO_COLOR", "If set, output is not colored."},
 };
 
 static void put_variable(struct buf *out, const char *name, const char *what)
@@ -127,8 +127,8 @@ static void put_settings(struct buf *out)
     for (size_t i = 0; i < SETTING_N; i++) {
         const struct opt *o = &settings_table[i].option;
         char what[128];
-        snprintf(what, sizeof what, "%s --%s, where that is not given.",
-                 o->type == OPT_FLAG ? "1: as" : "As", o->name);
+        snprintf(what, sizeof what, "%s Default for --%s.",
+                 o->type == OPT_FLAG ? "1: same as" : "As", o->name);
         put_variable(out, settings_table[i].env, what);
     }
 }
@@ -148,10 +148,10 @@ static int run(const struct cmd_args *args, struct err *e)
     (void)args;
     (void)e;
     struct buf out = {0};
-    buf_printf(&out, ".TH FOOTPLATE 1 \"\" \"footplate " FP_VERSION "\" \"User Commands\"\n"
-                     ".SH NAME\nfootplate \\- records a training run and shows what held it back\n"
-                     ".SH SYNOPSIS\n.B footplate\n.I COMMAND\n[\\fIoptions\\fR] ...\n"
-                     ".SH COMMANDS\n");
+    buf_printf(&out, ".TH FOOTPLATE 1 \"\" \"footplate " FP_VERSION
+                     "\" \"User Commands\"\n.SH NAME\nfootplate \\- profile ML training runs and "
+                     "find what slows them down\n.SH SYNOPSIS\n.B footplate\n.I "
+                     "COMMAND\n[\\fIoptions\\fR] ...\n.SH COMMANDS\n");
     for (size_t i = 0; cmds[i]; i++)
         put_command(&out, cmds[i]);
     put_end(&out);
@@ -161,7 +161,7 @@ static int run(const struct cmd_args *args, struct err *e)
 }
 
 static const struct cmd_example examples[] = {
-    {"footplate man > footplate.1 && man ./footplate.1", "Read it."},
+    {"footplate man > footplate.1 && man ./footplate.1", "Read the manual page."},
     {0},
 };
 

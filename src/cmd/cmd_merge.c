@@ -24,11 +24,13 @@ static const char *const align_names[] = {[ALIGN_TIME] = "time", [ALIGN_STEP] = 
 
 static const struct opt options[] = {
     [O_OUTPUT] = {"output", 'o', "RUN", OPT_FOLDER,
-                  .help = "The run folder to make (default: a new one among the others)."},
-    [O_NAME] = {"name", 0, "NAME", OPT_STRING, .otherwise = "merged", .help = "What to call it."},
+                  .help = "The run folder to create (default: a new one in the folder of runs)."},
+    [O_NAME] = {"name", 0, "NAME", OPT_STRING, .otherwise = "merged",
+                .help = "Name of the new run."},
     [O_ALIGN] = {"align", 0, "HOW", OPT_CHOICE, .choices = align_names, .otherwise = "time",
-                 .help = "time leaves everything when it was; step moves each run so that the "
-                         "first training step that all have begins when it does in the first."},
+                 .help = "How to align the runs: time keeps the recorded times; step shifts each "
+                         "run so that the first training step common to all runs starts at the "
+                         "same time as in the first run."},
     [O_STEPS] = OPT_ROW_STEPS,
     [O_DIR] = OPT_ROW_DIR,
     {0},
@@ -36,7 +38,7 @@ static const struct opt options[] = {
 
 static const struct cmd_arg positional[] = {
     {"RUN", ARG_RUN, .repeat = true,
-     .help = "The runs: their folders, starts of names or ids, or 'last'."},
+     .help = "The runs: folders, starts of names or IDs, or 'last'."},
     {0},
 };
 
@@ -85,7 +87,7 @@ static int align(struct source *v, size_t n, int64_t from, struct arena *a, stru
     for (size_t i = 0, agreed = 0; rc == 0 && agreed < n; i = (i + 1) % n) {
         const int64_t next = first_number(ranks[i], counts[i], number);
         if (next == INT64_MAX)
-            return err_set(e, ERR_NOT_FOUND, "there is no training step that all runs have");
+            return err_set(e, ERR_NOT_FOUND, "the runs have no training step in common");
         agreed = next == number ? agreed + 1 : 1;
         number = next;
     }
@@ -234,26 +236,25 @@ static int run(const struct cmd_args *a, struct err *e)
 }
 
 static const char *const help[] = {
-    "Makes one run of several: the nodes of all of them, on one timeline. The run is then like any "
-    "other, so that everything that is shown of a run is shown of all of them side by side; "
-    "'footplate export --format chrome' of it is one trace.",
-    "Nodes keep their names, and get that of their run before it where two runs have nodes of the "
-    "same name. With --steps only what happened while those steps ran is taken, of each run by its "
-    "own count.",
+    "Merges several runs into one run with the nodes of all of them on one timeline. All commands "
+    "and views then show them side by side; 'footplate export --format chrome' writes one trace.",
+    "Nodes keep their names; if two runs have nodes of the same name, the name of the run is added "
+    "in front. With --steps, only the data recorded during those steps is merged, using the step "
+    "numbers of each run.",
     NULL,
 };
 
 static const struct cmd_example examples[] = {
     {"footplate merge runs/monitor trace-run -o both",
-     "What was recorded and a trace that was imported, by the clock."},
+     "Combine a recorded run with an imported trace."},
     {"footplate merge before after --align step --steps 100:120",
-     "The same steps of two runs, one above the other."},
+     "Show the same steps of two runs above each other."},
     {0},
 };
 
 const struct cmd cmd_merge = {
     .name = "merge",
-    .summary = "make one run of several, on one timeline",
+    .summary = "merge several runs into one timeline",
     .args = positional,
     .options = options,
     .help = help,

@@ -76,7 +76,7 @@ static void print_csv(void)
 
 static void print_markdown(void)
 {
-    puts("| metric | unit | per | what it is |\n|---|---|---|---|");
+    puts("| metric | unit | per | description |\n|---|---|---|---|");
     for (size_t i = 0; i < METRIC_N; i++)
         printf("| `%s` | %s | %s | %s |\n", metrics[i].name, unit_shown(metrics[i].unit),
                per_names[metrics[i].per], metrics[i].title);
@@ -108,7 +108,7 @@ static int run(const struct cmd_args *args, struct err *e)
     if (rc != 0)
         return rc;
     if (args->opt[O_MARKDOWN].given && output != OUTPUT_TEXT)
-        return err_set(e, ERR_USAGE, "--markdown excludes --json and --csv");
+        return err_set(e, ERR_USAGE, "--markdown cannot be combined with --json or --csv");
     if (output == OUTPUT_JSON)
         print_json();
     else if (output == OUTPUT_CSV)
@@ -121,14 +121,14 @@ static int run(const struct cmd_args *args, struct err *e)
 }
 
 static const char *const help[] = {
-    "Every metric that Footplate knows, with its unit and what it is measured for. 'footplate "
-    "doctor' says which of them this machine has.",
+    "Lists every metric with its unit and what it is measured for. 'footplate doctor' shows which "
+    "of them are available on this machine.",
     NULL,
 };
 
 const struct cmd cmd_metrics = {
     .name = "metrics",
-    .summary = "list every metric there is, with its unit",
+    .summary = "list all metrics and their units",
     .options = options,
     .help = help,
     .run = run,

@@ -25,14 +25,14 @@ enum { LIMIT_TEXT = 20 };
 
 static const struct opt options[] = {
     [O_DEVICE] = {"device", 'd', "DEVICE", OPT_CHOICE, .choices = op_device_names,
-                  .help = "Only what ran on the CPU, or on GPUs (default: both)."},
+                  .help = "Show only this device (default: both)."},
     [O_BY] = {"by", 0, "WHAT", OPT_CHOICE, .choices = ops_by_names, .otherwise = "name",
-              .help = "A row for each operator and kernel, for each module of the model, for each "
-                      "function of Python, or for each group of kernels."},
+              .help = "Group rows by operator or kernel name, by module of the model, by Python "
+                      "function, or by kernel group."},
     [O_LIMIT] = {"limit", 'n', "N", OPT_INT, .lo = 0, .hi = INT32_MAX,
                  .help =
-                     "At most N rows of each table (default: 20 as tables, all as JSON or CSV)."},
-    [O_RANK] = {"rank", 0, "R", OPT_INT, .lo = 0, .hi = INT32_MAX, .help = "Only this rank."},
+                     "Show at most N rows per table (default: 20 in tables, all in JSON and CSV)."},
+    [O_RANK] = {"rank", 0, "R", OPT_INT, .lo = 0, .hi = INT32_MAX, .help = "Show only this rank."},
     [O_JSON] = OPT_ROW_JSON,
     [O_CSV] = OPT_ROW_CSV,
     [O_DIR] = OPT_ROW_DIR,
@@ -236,11 +236,10 @@ static void print(enum output output, const struct opsview *l, struct arena *a)
 
 /* ---- what else there is to say ---- */
 
-static const char no_operators[] =
-    "no operator detail was recorded; record some with footplate run --detail-steps 5:2, or import "
-    "a trace";
-static const char no_functions[] =
-    "no functions were profiled; record some steps with footplate run --python-profile-steps";
+static const char no_operators[] = "no operator details were recorded; record some with 'footplate "
+                                   "run --detail-steps 5:2', or import a trace";
+static const char no_functions[] = "no Python functions were profiled; record some steps with "
+                                   "'footplate run --python-profile-steps'";
 
 static bool has_operators(const struct opsview *l)
 {
@@ -264,7 +263,7 @@ static int print_missing(struct run *r, const struct cmd_args *args, const struc
     else if (rc == 0 && !detail)
         fprintf(stderr, "%s\n", no_operators);
     else if (rc == 0 && l->n == 0)
-        fprintf(stderr, "no operator or kernel that was recorded is one of these\n");
+        fprintf(stderr, "no recorded operator or kernel matches\n");
     return rc;
 }
 
@@ -275,7 +274,7 @@ static void print_window(const struct window_row *w)
            w->first_step);
     if (w->n_steps > 1)
         printf(" to %" PRId64, w->first_step + (int64_t)w->n_steps - 1);
-    printf(": %s a step, usually %s; recording slows the CPU, not the kernels\n",
+    printf(": %s per step, usually %s; recording details slows the CPU, not the kernels\n",
            human_value(w->step_s, "s", took, sizeof took),
            human_value(w->usual_step_s, "s", usual, sizeof usual));
 }
@@ -327,32 +326,33 @@ static int run(const struct cmd_args *args, struct err *e)
 }
 
 static const char *const help[] = {
-    "Self time is the time of an operator without what it called; total time counts the outermost "
-    "of its calls. Kernels and copies count for the operator that launched them (GPU SELF) and for "
-    "all around it (GPU TOTAL).",
-    "Names of kernels are shortened; --json and --csv have the whole ones too. By module, what "
-    "the backward pass launched counts for the module whose forward pass it belongs to, where the "
-    "trace ties the two.",
-    "By group: kernels by what they do (matmul, attention, convolution, elementwise, reduction, "
-    "optimizer, copy, communication, other), recognized by their names.",
-    "By function: what --python-profile-steps recorded, for the whole windows and for each phase "
-    "of "
-    "their steps. Windows that were timed by another clock (cpu_time, off_cpu_time) stand apart.",
+    "Self time is the time of an operator without the operators that it called; total time "
+    "includes them and counts nested calls once. Kernels and copies are assigned to the operator "
+    "that launched them (GPU SELF) and to all operators around it (GPU TOTAL).",
+    "Kernel names are shortened; --json and --csv also contain the full names. By module: kernels "
+    "launched in the backward pass are assigned to the module of the matching forward pass, if the "
+    "trace links the two.",
+    "By group: kernels by function (matmul, attention, convolution, elementwise, reduction, "
+    "optimizer, copy, communication, other), derived from their names.",
+    "By function: the Python functions recorded with --python-profile-steps, for the whole windows "
+    "and for each phase of their steps. Windows with another timer (cpu_time, off_cpu_time) are "
+    "listed separately.",
     NULL,
 };
 
 static const struct cmd_example examples[] = {
-    {"footplate ops last", "Where the time went, on the CPU and on GPUs."},
-    {"footplate ops last --device gpu -n 5", "The five kernels that took longest."},
-    {"footplate ops last --by module --rank 0 --json", "Modules of rank 0, for a script."},
-    {"footplate ops last --by group", "How much of the GPU's time is matrix products, copies..."},
-    {"footplate ops last --by function -n 5", "The hottest functions of Python in each phase."},
+    {"footplate ops last", "Show where the time went, on the CPU and on the GPUs."},
+    {"footplate ops last --device gpu -n 5", "Show the five kernels that took longest."},
+    {"footplate ops last --by module --rank 0 --json", "Print the modules of rank 0 as JSON."},
+    {"footplate ops last --by group",
+     "Show how much GPU time is spent in matrix products, copies and so on."},
+    {"footplate ops last --by function -n 5", "Show the hottest Python functions of each phase."},
     {0},
 };
 
 const struct cmd cmd_ops = {
     .name = "ops",
-    .summary = "show which operators and kernels the time went to",
+    .summary = "show the time spent in operators and kernels",
     .args = positional,
     .options = options,
     .help = help,

@@ -9,16 +9,17 @@ enum { O_METRIC, O_ENTITY, O_NODE, O_FROM, O_TO, O_POINTS, O_JSON, O_CSV, O_DIR 
 
 static const struct opt options[] = {
     [O_METRIC] = {"metric", 'm', "METRIC", OPT_STRING, .choices = metric_names,
-                  .help = "The metric; 'cpu.' with a dot at the end means all below it. "
-                          "'footplate metrics' lists them."},
+                  .help = "The metric; a trailing dot, as in 'cpu.', selects a family. 'footplate "
+                          "metrics' lists all metrics."},
     [O_ENTITY] = {"entity", 'e', "ENTITY", OPT_STRING,
-                  .help = "Only this part: a core, a GPU, a disk, 'total'."},
-    [O_NODE] = {"node", 0, "ID", OPT_STRING, .help = "Only this node."},
+                  .help = "Show only this entity: a core, a GPU, a disk, 'total'."},
+    [O_NODE] = {"node", 0, "ID", OPT_STRING, .help = "Show only this node."},
     [O_FROM] = OPT_ROW_FROM,
     [O_TO] = OPT_ROW_TO,
     [O_POINTS] = {"points", 'n', "N", OPT_INT, .lo = 1, .hi = 1000000,
-                  .help = "At most N points per series; each keeps the smallest and the largest "
-                          "value of its span. Without it JSON and CSV have every sample."},
+                  .help =
+                      "Reduce each series to at most N points; each keeps the minimum and maximum "
+                      "of its interval. Without this option, JSON and CSV contain every reading."},
     [O_JSON] = OPT_ROW_JSON,
     [O_CSV] = OPT_ROW_CSV,
     [O_DIR] = OPT_ROW_DIR,
@@ -69,7 +70,8 @@ static int run(const struct cmd_args *args, struct err *e)
     struct run *r = NULL;
     int rc = output_choose(&output, &args->opt[O_JSON], &args->opt[O_CSV], e);
     if (rc == 0 && !args->opt[O_METRIC].given)
-        rc = err_set(e, ERR_USAGE, "query: --metric is missing; 'footplate metrics' lists them");
+        rc = err_set(e, ERR_USAGE,
+                     "query: --metric is required; 'footplate metrics' lists all metrics");
     if (rc == 0)
         rc = runview_open(&r, args->opt[O_DIR].text, args->arg[0], e);
     if (rc == 0)
@@ -79,23 +81,23 @@ static int run(const struct cmd_args *args, struct err *e)
 }
 
 static const char *const help[] = {
-    "Up to 50 points are printed as a table, more as a chart. In the chart a column is as high as "
-    "the largest value of its time, in the second line as the smallest, so that neither spikes nor "
-    "dips are averaged away; more than 8 series have only the first line. A column without a block "
-    "had no reading.",
+    "Up to 50 points are printed as a table, more as a chart. The height of a column in the first "
+    "line is the maximum of its interval, in the second line the minimum, so neither spikes nor "
+    "dips are averaged away. With more than 8 series, only the first line is printed. An empty "
+    "column means there was no reading.",
     NULL,
 };
 
 static const struct cmd_example examples[] = {
-    {"footplate query last --metric cpu.util --entity total", "CPU utilization as a chart."},
-    {"footplate query last -m gpu.util -n 20 --from -60s", "The last minute in 20 points."},
-    {"footplate query last -m net. --points 200 --json", "All network series for a script."},
+    {"footplate query last --metric cpu.util --entity total", "Plot CPU utilization."},
+    {"footplate query last -m gpu.util -n 20 --from -60s", "Print the last minute in 20 points."},
+    {"footplate query last -m net. --points 200 --json", "Print all network series as JSON."},
     {0},
 };
 
 const struct cmd cmd_query = {
     .name = "query",
-    .summary = "show readings over time",
+    .summary = "print or plot a metric over time",
     .args = positional,
     .options = options,
     .help = help,

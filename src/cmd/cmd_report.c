@@ -42,18 +42,19 @@ static const struct {
 
 static const struct opt options[] = {
     [O_FORMAT] = {"format", 0, "FORMAT", OPT_CHOICE, .choices = formats,
-                  .help = "The form of the report (default: as the name after -o ends, else html). "
-                          "Without -o all but html go to standard output."},
+                  .help =
+                      "Output format (default: from the extension of the -o file, otherwise html). "
+                      "Without -o, all formats but html are written to standard output."},
     [O_OUT] = {"output", 'o', "FILE", OPT_FILE,
-               .help = "Where to write it; '-' is standard output (default: report.html, and "
-                       "report.json beside it, in the run's folder)."},
+               .help = "Output file; '-' is standard output (default: report.html, and report.json "
+                       "next to it, in the run's folder)."},
     [O_SET] = {"set", 0, "RULE.PARAM=VALUE", OPT_STRING, .repeat = true,
-               .help = "Evaluate a rule with another parameter; 'footplate rules' lists them."},
+               .help = "Override a rule parameter; 'footplate rules' lists them."},
     [O_MACHINE] = OPT_ROW_MACHINE,
     [O_PRICE] = OPT_ROW_PRICE,
     [O_CONFIG] = OPT_ROW_RULE_CONFIG,
     [O_CUSTOM] = {"custom-rule", 0, "RULE", OPT_STRING, .repeat = true,
-                  .help = "A rule of your own, as for 'footplate check'."},
+                  .help = "Define a custom rule, as for 'footplate check'."},
     [O_RULE_FILE] = OPT_ROW_RULE_FILE,
     [O_RULE_LIMIT] = OPT_ROW_RULE_LIMIT,
     [O_DIR] = OPT_ROW_DIR,
@@ -79,7 +80,8 @@ static int write_into_run(const struct report *r, const struct run_info *info, s
 {
     const int rc = report_write(r, info->path, e);
     if (rc != 0)
-        return err_in(e, "the report cannot be kept in the run's folder (-o writes it elsewhere)");
+        return err_in(
+            e, "the report cannot be written to the run's folder (use -o to write it elsewhere)");
     printf("%s/report.html\n", info->path);
     return 0;
 }
@@ -209,25 +211,24 @@ static int run(const struct cmd_args *args, struct err *e)
 }
 
 static const char *const help[] = {
-    "Writes a report of the run: its phases, how the machines were used, where the time of steps "
-    "and operators went, what every rule found and what that cost, and how it was measured. The "
-    "HTML is one file that needs nothing else and can be mailed; report.json beside it has every "
-    "number in it.",
-    "A run that still goes on can be reported at any time; the report says up to when it has data.",
+    "Writes a report of the run: its phases, the utilization of the nodes, the time spent in steps "
+    "and operators, the result of every rule, and how the data was measured. The HTML report is "
+    "one self-contained file; report.json next to it contains all its numbers.",
+    "A report can be written at any time during a run; it states up to when it has data.",
     NULL,
 };
 
 static const struct cmd_example examples[] = {
-    {"footplate report last", "Write report.html and report.json into the last run's folder."},
-    {"footplate report last -o /tmp/run.html", "Write it elsewhere."},
-    {"footplate report last --format markdown", "For a pull request."},
-    {"footplate report last --price 14.688", "With what an hour of a node costs."},
+    {"footplate report last", "Write report.html and report.json to the last run's folder."},
+    {"footplate report last -o /tmp/run.html", "Write the report to another file."},
+    {"footplate report last --format markdown", "Print Markdown for a pull request."},
+    {"footplate report last --price 14.688", "Set the hourly price of a node."},
     {0},
 };
 
 const struct cmd cmd_report = {
     .name = "report",
-    .summary = "write a report of a run as one HTML file",
+    .summary = "write an HTML report of a run",
     .args = positional,
     .options = options,
     .help = help,

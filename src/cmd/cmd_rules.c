@@ -15,12 +15,12 @@ enum { O_JSON, O_MARKDOWN };
 
 static const struct opt options[] = {
     [O_JSON] = OPT_ROW_JSON,
-    [O_MARKDOWN] = {"markdown", 0, NULL, OPT_FLAG, .help = "Print Markdown, all rules in full."},
+    [O_MARKDOWN] = {"markdown", 0, NULL, OPT_FLAG, .help = "Print all rules in full as Markdown."},
     {0},
 };
 
 static const struct cmd_arg positional[] = {
-    {"RULE", ARG_WORD, .optional = true, .help = "Only this rule, in full."},
+    {"RULE", ARG_WORD, .optional = true, .help = "Show only this rule, in full."},
     {0},
 };
 
@@ -81,7 +81,7 @@ static void markdown_rule(const struct rule *r)
         puts(".");
     }
     if (r->params && r->params[0].name)
-        puts("\n| parameter | default | bounds | what it is |\n|---|---|---|---|");
+        puts("\n| parameter | default | range | description |\n|---|---|---|---|");
     for (const struct param *p = r->params; p && p->name; p++)
         markdown_param(p);
 }
@@ -168,7 +168,7 @@ static int run(const struct cmd_args *args, struct err *e)
     if (args->n_args && !only)
         return rule_unknown(args->arg[0], e);
     if (args->opt[O_JSON].given && args->opt[O_MARKDOWN].given)
-        return err_set(e, ERR_USAGE, "--markdown excludes --json");
+        return err_set(e, ERR_USAGE, "--markdown cannot be combined with --json");
     if (args->opt[O_JSON].given)
         print_json(only);
     else if (args->opt[O_MARKDOWN].given)
@@ -181,21 +181,21 @@ static int run(const struct cmd_args *args, struct err *e)
 }
 
 static const char *const help[] = {
-    "Every rule that 'footplate check' evaluates, with its parameters and their defaults. A "
-    "parameter is set with 'footplate check RUN --set RULE.PARAM=VALUE'. Where points are counted, "
-    "a time such as 60s is understood too.",
+    "Lists every rule that 'footplate check' evaluates, with its parameters and their defaults. "
+    "Set a parameter with 'footplate check RUN --set RULE.PARAM=VALUE'. Parameters that are "
+    "numbers of readings also accept a time such as 60s.",
     NULL,
 };
 
 static const struct cmd_example examples[] = {
-    {"footplate rules", "All of them."},
-    {"footplate rules CPUBottleneck", "One in full."},
+    {"footplate rules", "List all rules."},
+    {"footplate rules CPUBottleneck", "Show one rule in full."},
     {0},
 };
 
 const struct cmd cmd_rules = {
     .name = "rules",
-    .summary = "list every rule there is, with its parameters",
+    .summary = "list all rules and their parameters",
     .args = positional,
     .options = options,
     .help = help,

@@ -20,7 +20,7 @@ static const struct opt options[] = {
 };
 
 static const struct cmd_arg args[] = {
-    {"COMMAND", ARG_COMMAND, .repeat = true, .help = "The program to run, with its arguments."},
+    {"COMMAND", ARG_COMMAND, .repeat = true, .help = "The program to run and its arguments."},
     {0},
 };
 
@@ -31,33 +31,32 @@ static int run(const struct cmd_args *a, struct err *e)
 }
 
 static const char *const help[] = {
-    "Starts the command and records the machine and the job's processes until the last of them has "
-    "ended. The command needs no change. Its input, output and signals are its own, and so is its "
-    "exit status.",
-    "The run is kept as a folder. While it is written, all other commands can read it, and "
-    "'footplate set' changes the interval or pauses it.",
-    "When the run cannot be recorded (a full disk, a folder that cannot be written, limits), a "
-    "message says why and the command runs without recording; --require-recording refuses to "
-    "start it instead.",
-    "Python programs below the command load hooks that tell steps and phases; --no-hooks leaves "
-    "them alone. Windows (--detail-steps, --detail-at, --python-profile-steps) ask for more.",
-    "Settings can also stand in the environment and in a footplate.yaml beside the script or in "
-    "the "
-    "current folder; 'footplate config' shows which ones count and why. A wrong one is told, and "
-    "the run starts without it.",
-    "Several machines that share a folder of runs record into one run when all give the same --run "
+    "Starts the command and records the machine and the job's processes until the last of them "
+    "ends. The command needs no changes; its input, output, signals and exit status are passed "
+    "through.",
+    "The run is stored as a folder. During the run, all other commands can read it, and 'footplate "
+    "set' changes the interval or pauses the recording.",
+    "If the run cannot be recorded (full disk, folder not writable, limits), a message gives the "
+    "reason and the command runs without recording; --require-recording refuses to start it "
+    "instead.",
+    "Python child processes load hooks that report steps and phases; --no-hooks disables them. "
+    "Detail windows (--detail-steps, --detail-at, --python-profile-steps) record more.",
+    "Settings are also read from the environment and from footplate.yaml next to the script or in "
+    "the current folder; 'footplate config' shows the effective settings and their source. Invalid "
+    "settings are reported and ignored.",
+    "Several machines that share a folder of runs record into one run if all use the same --run "
     "ID; each needs its own node name.",
     NULL,
 };
 
 static const struct cmd_example examples[] = {
-    {"footplate run -- python train.py", "Records a training script."},
+    {"footplate run -- python train.py", "Record a training script."},
     {"footplate run --interval 100ms -- torchrun --nproc-per-node 2 train.py",
-     "Samples ten times a second."},
+     "Take readings ten times per second."},
     {"footplate run --detail-steps 5:2 -- python train.py",
-     "Records every operator of steps 5 and 6 as well."},
+     "Also record every operator of steps 5 and 6."},
     {"footplate run --run $SLURM_JOB_ID --dir /shared/runs -- python train.py",
-     "On each node of a job: one run with all nodes."},
+     "Run on each node of a Slurm job: records one run with all nodes."},
     {0},
 };
 
@@ -68,8 +67,8 @@ const struct cmd cmd_run = {
     .options = options,
     .help = help,
     .examples = examples,
-    .exit_codes = "That of the command; 128+n when signal n ended it; 126 or 127 when it cannot be "
-                  "run; 1 when it was not started because it could not be recorded "
-                  "(--require-recording).",
+    .exit_codes =
+        "The exit status of the command; 128+n if signal n ended it; 126 or 127 if it cannot be "
+        "run; 1 if it was not started because it could not be recorded (--require-recording).",
     .run = run,
 };

@@ -28,39 +28,40 @@ static const char *const on_off[] = {"on", "off", NULL};
 static const struct opt options[] = {
     [O_DIR] = OPT_ROW_DIR,
     [O_BIND] = {"bind", 0, "ADDRESS", OPT_STRING,
-                .help = "The address to listen on (default: 127.0.0.1). Any other than this "
-                        "machine's own needs a token."},
+                .help = "The address to listen on (default: 127.0.0.1). An address that other "
+                        "machines can reach requires a token."},
     [O_PORT] = {"port", 'p', "PORT", OPT_INT, .lo = 0, .hi = 65535,
-                .help = "The port (default: 7171, or the next that is free); 0: any."},
-    [O_TOKEN_FILE] = {"token-file", 0, "FILE", OPT_FILE,
-                      .help = "Lines 'read TOKEN' and 'control TOKEN': who may look, and who may "
-                              "also change and stop runs. FOOTPLATE_TOKEN in the environment is "
-                              "a token for both."},
+                .help = "The port (default: 7171, or the next free one); 0 selects any free port."},
+    [O_TOKEN_FILE] =
+        {"token-file", 0, "FILE", OPT_FILE,
+         .help = "File with lines 'read TOKEN' (view runs) and 'control TOKEN' (also change and "
+                 "stop runs). FOOTPLATE_TOKEN in the environment is a token for both."},
     [O_TLS_CERT] = {"tls-cert", 0, "FILE", OPT_FILE,
-                    .help = "Certificate for https (PEM, with its chain)."},
-    [O_TLS_KEY] = {"tls-key", 0, "FILE", OPT_FILE, .help = "The certificate's key (PEM)."},
+                    .help = "TLS certificate (PEM, with its chain)."},
+    [O_TLS_KEY] = {"tls-key", 0, "FILE", OPT_FILE, .help = "Key of the TLS certificate (PEM)."},
     [O_HOST] = {"host", 0, "NAME", OPT_STRING, .repeat = true,
-                .help = "A further name that the server is reached by, as behind a proxy; asked "
-                        "for by another name it refuses."},
+                .help = "Additional host name to accept, e.g. behind a proxy. Requests for other "
+                        "names are refused."},
     [O_CONTROL] = {"control", 0, "on|off", OPT_CHOICE, .choices = on_off,
-                   .help = "Whether runs can be changed and stopped from the page (default: on)."},
-    [O_QUIET] = {"quiet", 'q', NULL, OPT_FLAG, .help = "Say nothing but errors."},
+                   .help = "Allow changing and stopping runs from the dashboard (default: on)."},
+    [O_QUIET] = {"quiet", 'q', NULL, OPT_FLAG, .help = "Print only errors."},
     {0},
 };
 
 static const struct cmd_arg args[] = {
     {"DIR", ARG_PATH, .optional = true, .repeat = true,
-     .help = "Folders with runs, or single runs (default: the folder of --dir)."},
+     .help = "Folders of runs, or single runs (default: the folder set by --dir)."},
     {0},
 };
 
 static void tell(const struct server_place *p, const struct server_ask *ask, int wished)
 {
     if (wished && p->port != wished)
-        fprintf(stderr, "footplate: port %d is taken, so it is %d\n", wished, p->port);
+        fprintf(stderr, "footplate: port %d is in use; using %d\n", wished, p->port);
     for (size_t i = 0; i < ask->n_folders; i++)
         if (access(ask->folders[i], F_OK) != 0)
-            fprintf(stderr, "footplate: '%s' is not there; its runs are shown once it is\n",
+            fprintf(stderr,
+                    "footplate: '%s' does not exist yet; its runs will appear when it does\n",
                     ask->folders[i]);
     fprintf(stderr, "footplate: dashboard at %s (%zu run%s in %s%s)\n", p->address, p->runs,
             p->runs == 1 ? "" : "s", ask->folders[0], ask->n_folders > 1 ? " and others" : "");
@@ -100,25 +101,25 @@ static int run(const struct cmd_args *a, struct err *e)
 }
 
 static const char *const help[] = {
-    "Shows runs in a web browser: those that go on, as they go on, and those that ended. Nothing "
-    "is written into the folders. It answers until Ctrl-C.",
-    "It listens on this machine only, and answers its own user only. From another machine a tunnel "
-    "is the simple way: ssh -L 7171:localhost:7171 HOST. With --bind it listens on the network; "
-    "then a token is needed, and TLS should be on.",
+    "Serves the dashboard for live and finished runs until Ctrl-C. Nothing is written to the "
+    "folders.",
+    "By default only this user on this machine can connect. To use it from another machine, open a "
+    "tunnel: ssh -L 7171:localhost:7171 HOST. With --bind it listens on the network; this requires "
+    "a token, and TLS is recommended.",
     NULL,
 };
 
 static const struct cmd_example examples[] = {
-    {"footplate serve", "All runs in the folder of runs."},
-    {"footplate serve /shared/runs ~/runs", "Runs of two folders."},
+    {"footplate serve", "Serve all runs in the folder of runs."},
+    {"footplate serve /shared/runs ~/runs", "Serve the runs of two folders."},
     {"footplate serve --bind 0.0.0.0 --token-file tokens --tls-cert c.pem --tls-key k.pem",
-     "For others, with tokens and TLS."},
+     "Serve on the network, with tokens and TLS."},
     {0},
 };
 
 const struct cmd cmd_serve = {
     .name = "serve",
-    .summary = "show runs in a web browser, live and ended",
+    .summary = "serve the dashboard for live and finished runs",
     .args = args,
     .options = options,
     .help = help,

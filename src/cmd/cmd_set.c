@@ -13,7 +13,7 @@ enum { O_DIR, O_NODE };
 static const struct opt options[] = {
     [O_DIR] = OPT_ROW_DIR,
     [O_NODE] = {"node", 0, "ID", OPT_STRING,
-                .help = "Only this node (default: all on this machine)."},
+                .help = "Change only this node (default: all nodes recorded on this machine)."},
     {0},
 };
 
@@ -24,11 +24,10 @@ static const char *const settings[] = {"interval=100ms", "interval=500ms", "moni
 static const struct cmd_arg args[] = {
     ARG_ROW_RUN,
     {"SETTING", ARG_WORD, .repeat = true, .choices = settings,
-     .help =
-         "interval=TIME (10ms to 60s); monitoring=on or off; detail=now:3 (the operators of three "
-         "steps), detail=+5s:2s (two seconds, in five), detail=100:2 (steps 100 and 101) or "
-         "detail=off; stop, which ends the job with SIGTERM "
-         "and, ten seconds later, SIGKILL; status, which changes nothing."},
+     .help = "interval=TIME (10ms to 60s); monitoring=on or off; detail=now:3 (the operators of "
+             "three steps), detail=+5s:2s (two seconds, starting in five), detail=100:2 (steps 100 "
+             "and 101) or detail=off; stop, which ends the job with SIGTERM and, ten seconds "
+             "later, SIGKILL; status, which changes nothing."},
     {0},
 };
 
@@ -73,16 +72,16 @@ static int run(const struct cmd_args *a, struct err *e)
 }
 
 static const struct cmd_example examples[] = {
-    {"footplate set last interval=100ms", "Samples ten times a second from now on."},
-    {"footplate set last monitoring=off", "Pauses; the job goes on."},
-    {"footplate set last detail=now:3", "Records every operator of the next three steps."},
-    {"footplate set last stop", "Ends the job."},
+    {"footplate set last interval=100ms", "Take readings ten times per second from now on."},
+    {"footplate set last monitoring=off", "Pause the recording; the job keeps running."},
+    {"footplate set last detail=now:3", "Record every operator of the next three steps."},
+    {"footplate set last stop", "Stop the job."},
     {0},
 };
 
 const struct cmd cmd_set = {
     .name = "set",
-    .summary = "change a running recording: interval, pause, detail, or end its job",
+    .summary = "control a running recording (interval, pause, detail, stop)",
     .args = args,
     .options = options,
     .examples = examples,

@@ -43,21 +43,21 @@ static int run(const struct cmd_args *args, struct err *e)
 }
 
 static const char *const help[] = {
-    "What ran, where, when and how it ended; how long it was getting ready, training, evaluating "
-    "and finishing; how busy each node was; what could not be measured and why; what the recording "
-    "itself cost.",
+    "Prints the command, nodes, times and status of a run; the time spent in initialization, "
+    "training, evaluation and finalization; the utilization of each node; what could not be "
+    "measured and why; and the overhead of the recording.",
     NULL,
 };
 
 static const struct cmd_example examples[] = {
-    {"footplate show last", "The newest run."},
-    {"footplate show train-2026 --json", "A run by the start of its name, for a script."},
+    {"footplate show last", "Show the newest run."},
+    {"footplate show train-2026 --json", "Print a run as JSON, selected by the start of its name."},
     {0},
 };
 
 const struct cmd cmd_show = {
     .name = "show",
-    .summary = "show one run: what ran, how it went, how busy the machine was",
+    .summary = "show a summary of a run",
     .args = positional,
     .options = options,
     .help = help,

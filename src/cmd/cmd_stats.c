@@ -25,12 +25,11 @@ static const struct opt options[] = {
     [O_JSON] = OPT_ROW_JSON,
     [O_CSV] = OPT_ROW_CSV,
     [O_ALL] = {"all", 'a', NULL, OPT_FLAG,
-               .help = "Every series there is, not only the summary of each node."},
+               .help = "Include every series, not only the summary of each node."},
     [O_WINDOW] = {"window", 0, "WHICH", OPT_CHOICE, .choices = windows,
-                  .help =
-                      "Of the whole job, of the training loop after its warm-up, or of both, the "
-                      "loop first (default: both for people, job with --json and --csv)."},
-    [O_NODE] = {"node", 0, "ID", OPT_STRING, .help = "Only this node."},
+                  .help = "Show the training loop after its warm-up, the whole job, or both "
+                          "(default: both in tables, job with --json and --csv)."},
+    [O_NODE] = {"node", 0, "ID", OPT_STRING, .help = "Show only this node."},
     [O_FROM] = OPT_ROW_FROM,
     [O_TO] = OPT_ROW_TO,
     [O_DIR] = OPT_ROW_DIR,
@@ -85,7 +84,7 @@ static int read_stats(struct run *r, const struct cmd_args *args, enum output ou
     enum window which = output == OUTPUT_TEXT && !given ? WINDOW_BOTH : WINDOW_JOB;
     wall_ns window[2];
     if (args->opt[O_WINDOW].given && given)
-        return err_set(e, ERR_USAGE, "--window and --from or --to exclude each other");
+        return err_set(e, ERR_USAGE, "--window cannot be combined with --from or --to");
     if (args->opt[O_WINDOW].given)
         which = (enum window)args->opt[O_WINDOW].number;
     int rc = window_of(&args->opt[O_FROM], &args->opt[O_TO], info->start, info->end, window, e);
@@ -210,18 +209,17 @@ static int run(const struct cmd_args *args, struct err *e)
 }
 
 static const char *const help[] = {
-    "One row per node for CPU, GPU, their memory, I/O wait and network, and for how much of the "
-    "GPUs "
-    "was at work; GPUs of a node are taken together. Quantiles are exact to the stored resolution.",
-    "The training loop comes first, from its first step after the warm-up to its last, then the "
-    "whole job.",
-    "What was not measured says why instead of showing a zero.",
+    "Prints one row per node for CPU, GPU, CPU and GPU memory, I/O wait, network and GPU activity; "
+    "the GPUs of a node are combined. Quantiles are exact to the stored resolution.",
+    "The training loop is shown first, from the first step after the warm-up to the last step, "
+    "then the whole job.",
+    "For resources that were not measured, the reason is shown.",
     NULL,
 };
 
 static const struct cmd_example examples[] = {
-    {"footplate stats last", "How busy each node was."},
-    {"footplate stats last --all --from -60s", "Every series, the last minute only."},
+    {"footplate stats last", "Show the utilization of each node."},
+    {"footplate stats last --all --from -60s", "Show every series for the last minute."},
     {0},
 };
 

@@ -11,11 +11,11 @@ enum { LAST_TEXT = 10 };
 
 static const struct opt options[] = {
     [O_LAST] = {"last", 'n', "N", OPT_INT, .lo = 0, .hi = 1000000000,
-                .help = "List only the last N steps of each rank (default: 10 as a table, all as "
-                        "JSON or CSV)."},
-    [O_RANK] = {"rank", 0, "R", OPT_INT, .lo = 0, .hi = INT32_MAX, .help = "Only this rank."},
+                .help = "List only the last N steps of each rank (default: 10 in tables, all in "
+                        "JSON and CSV)."},
+    [O_RANK] = {"rank", 0, "R", OPT_INT, .lo = 0, .hi = INT32_MAX, .help = "Show only this rank."},
     [O_MODE] = {"mode", 0, "MODE", OPT_CHOICE, .choices = event_mode_names,
-                .help = "Only steps of this kind."},
+                .help = "Show only steps of this mode."},
     [O_JSON] = OPT_ROW_JSON,
     [O_CSV] = OPT_ROW_CSV,
     [O_DIR] = OPT_ROW_DIR,
@@ -67,25 +67,26 @@ static int run(const struct cmd_args *args, struct err *e)
 }
 
 static const char *const help[] = {
-    "For each rank, and for training and evaluation apart: how many steps there were, how long "
-    "they took, how many samples a second they worked off, and the share of each part of a step. "
-    "Below that the last steps one by one.",
-    "A training step lasts from the loader's fetch to the end of the optimizer's step; an "
-    "evaluation step from the fetch to the end of the forward pass. A step marked '!' was cut "
-    "short: the process ended, or the run goes on, in its middle. Such steps do not count in the "
-    "numbers above.",
+    "Prints for each rank, separately for training and evaluation: number of steps, step time, "
+    "samples processed per second, and the share of each part of a step. Then lists the last "
+    "steps.",
+    "A training step lasts from the data loader fetch to the end of the optimizer step; an "
+    "evaluation step from the fetch to the end of the forward pass. Steps marked '!' are "
+    "incomplete: the process ended, or the run is still running. They are excluded from the "
+    "statistics.",
     NULL,
 };
 
 static const struct cmd_example examples[] = {
-    {"footplate steps last", "How long steps take, and the last ten of each rank."},
-    {"footplate steps last --rank 0 --mode train --csv", "Every training step of rank 0."},
+    {"footplate steps last", "Show step times and the last ten steps of each rank."},
+    {"footplate steps last --rank 0 --mode train --csv",
+     "Print every training step of rank 0 as CSV."},
     {0},
 };
 
 const struct cmd cmd_steps = {
     .name = "steps",
-    .summary = "show how long steps took and what they were spent on",
+    .summary = "show step times and their breakdown",
     .args = positional,
     .options = options,
     .help = help,

@@ -33,7 +33,6 @@ int cmd_unknown(const char *name, struct err *e)
     for (size_t i = 0; cmds[i]; i++)
         nearest_offer(&n, cmds[i]->name);
     if (n.best)
-        return err_set(e, ERR_USAGE, "there is no command '%.200s' (did you mean '%s'?)", name,
-                       n.best);
-    return err_set(e, ERR_USAGE, "there is no command '%.200s'; 'footplate help' lists them", name);
+        return err_set(e, ERR_USAGE, "unknown command '%.200s' (did you mean '%s'?)", name, n.best);
+    return err_set(e, ERR_USAGE, "unknown command '%.200s'; run 'footplate help' for a list", name);
 }

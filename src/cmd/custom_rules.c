@@ -27,7 +27,7 @@ int custom_list_add(struct custom_list *l, const struct action_setting *from, st
     if (rc == 0)
         rc = custom_rule_done(&r, e);
     if (rc == 0 && custom_list_has(l, r.name))
-        rc = err_set(e, ERR_USAGE, "there is a custom rule '%s' already", r.name);
+        rc = err_set(e, ERR_USAGE, "custom rule '%s' is already defined", r.name);
     if (rc != 0)
         return err_in(e, "%s", from->from.where);
     l->v[l->n++] = r;

@@ -66,11 +66,12 @@ static void put_machine(const struct checkup *c)
     const struct hostinfo *h = &c->trial.host;
     char bytes[HUMAN_LEN];
     printf("host      %s, %s\n", h->hostname, h->kernel);
-    printf("CPU       %u cores%s%s\n", h->cores, *h->cpu_model ? ", " : "", h->cpu_model);
+    printf("CPU       %u core%s%s%s\n", h->cores, h->cores == 1 ? "" : "s",
+           *h->cpu_model ? ", " : "", h->cpu_model);
     printf("memory    %s\n", human_bytes((double)h->memory_bytes, bytes, sizeof bytes));
     put_gpus(&c->trial);
     put_limits(&c->trial);
-    printf("clock     %s, a reading takes %.0f ns\n",
+    printf("clock     %s, %.0f ns per reading\n",
            *c->clock_source ? c->clock_source : "source not known", c->clock_read_ns);
     put_place("runs", &c->runs);
     put_place("control", &c->runtime);

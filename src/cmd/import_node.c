@@ -98,9 +98,9 @@ int import_node_close(struct import_node *d, struct err *e)
     if (rc != 0 || rc2 != 0)
         return rc != 0 ? rc : rc2;
     if (events.events_dropped || rows.rows_dropped)
-        return err_set(
-            e, ERR_LIMIT, "%llu events and %llu rows found no room on the way to the disk",
-            (unsigned long long)events.events_dropped, (unsigned long long)rows.rows_dropped);
+        return err_set(e, ERR_LIMIT, "%llu events and %llu rows could not be written to disk",
+                       (unsigned long long)events.events_dropped,
+                       (unsigned long long)rows.rows_dropped);
     return 0;
 }
 

@@ -101,17 +101,18 @@ static void put_amount(struct buf *out, const struct import_result *r)
 {
     const uint64_t events = r->count[IMPORTED_KEPT], readings = r->count[IMPORTED_READINGS];
     if (events || !readings)
-        buf_printf(out, "%llu events", (unsigned long long)events);
+        buf_printf(out, "%llu event%s", (unsigned long long)events, events == 1 ? "" : "s");
     if (readings)
-        buf_printf(out, "%s%llu readings", events ? ", " : "", (unsigned long long)readings);
+        buf_printf(out, "%s%llu reading%s", events ? ", " : "", (unsigned long long)readings,
+                   readings == 1 ? "" : "s");
 }
 
 static void put_losses(struct buf *out, const struct import_result *r)
 {
     for (enum import_count c = 0; c < IMPORTED_N; c++)
         if (c != IMPORTED_KEPT && c != IMPORTED_READINGS && r->count[c])
-            buf_printf(out, "  %llu %s\n", (unsigned long long)r->count[c],
-                       import_count_words[c].help);
+            buf_printf(out, "  %s: %llu\n", import_count_words[c].help,
+                       (unsigned long long)r->count[c]);
     for (const struct json_fault_word *w = json_fault_words; w->name; w++)
         if (fault_count(&r->faults, w))
             buf_printf(out, "  broken: %s (%llu)\n", w->help,
@@ -123,10 +124,10 @@ static void put_file(struct buf *out, const struct importing *m, size_t i)
     const struct import_part *part = &m->parts[i];
     buf_printf(out, "  %s: ", m->from->files[i].name);
     put_amount(out, &part->got.result);
-    buf_printf(out, ", %s%s\n", part->got.format ? part->got.format->help : "of no known format",
+    buf_printf(out, ", %s%s\n", part->got.format ? part->got.format->help : "unknown format",
                part->got.gzip ? ", gzip" : "");
     if (part->failed)
-        buf_printf(out, "    not read to its end: %s\n", part->failed);
+        buf_printf(out, "    not read completely: %s\n", part->failed);
 }
 
 /* Those that failed are always named. */
@@ -143,7 +144,7 @@ static void put_files(struct buf *out, const struct importing *m)
         named++;
     }
     if (more)
-        buf_printf(out, "  and %zu more files\n", more);
+        buf_printf(out, "  and %zu more file%s\n", more, more == 1 ? "" : "s");
 }
 
 /* What nobody misses is only counted. */
@@ -161,11 +162,11 @@ static void put_skipped(struct buf *out, const struct importing *m)
             first = x->name;
     }
     if (n == 1)
-        buf_printf(out, "  skipped 1 file that is no trace: %s\n", first);
+        buf_printf(out, "  skipped 1 file that is not a trace: %s\n", first);
     else if (n)
-        buf_printf(out, "  skipped %zu files that are no traces: %s ...\n", n, first);
+        buf_printf(out, "  skipped %zu files that are not traces: %s ...\n", n, first);
     if (m->from->cut)
-        buf_printf(out, "  there are more files, or deeper folders, than are looked at\n");
+        buf_printf(out, "  too many files or folders nested too deep; some were not read\n");
 }
 
 static void put_source(struct buf *out, const struct importing *m)
@@ -174,7 +175,8 @@ static void put_source(struct buf *out, const struct importing *m)
         buf_printf(out, ", %s%s\n", m->parts[0].got.format->help,
                    m->parts[0].got.gzip ? ", gzip" : "");
     else
-        buf_printf(out, ", %zu of %zu files\n", m->from->n_read, m->from->n);
+        buf_printf(out, ", %zu of %zu file%s\n", m->from->n_read, m->from->n,
+                   m->from->n == 1 ? "" : "s");
 }
 
 void import_print_text(struct buf *out, const struct importing *m, const char *run)
@@ -192,5 +194,5 @@ void import_print_text(struct buf *out, const struct importing *m, const char *r
     }
     put_losses(out, r);
     if (m->from->single && m->parts[0].got.garbage)
-        buf_printf(out, "  bytes behind the gzip data were ignored\n");
+        buf_printf(out, "  ignored bytes after the gzip data\n");
 }

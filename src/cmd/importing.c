@@ -55,7 +55,7 @@ static int node_of(struct importing *m, const char *name, struct import_node **o
             return 0;
         }
     if (m->n_nodes == NODES_MOST)
-        return err_set(e, ERR_LIMIT, "there are more than %d machines", NODES_MOST);
+        return err_set(e, ERR_LIMIT, "there are more than %d nodes", NODES_MOST);
     m->nodes = xrealloc(m->nodes, m->n_nodes + 1, sizeof(struct import_node *));
     const int rc = import_node_open(&m->nodes[m->n_nodes], m->dir.path, id, m->tie, e);
     if (rc == 0)
@@ -192,7 +192,7 @@ static void take_part(struct importing *m, struct folder_file *x, struct import_
         add_times(m, r);
     }
     if (rc == ERR_FORMAT && !x->sure && !gave_something(r)) {
-        x->skipped = "no trace";
+        x->skipped = "not a trace";
         m->from->n_read--;
         return;
     }
@@ -223,7 +223,7 @@ static int nothing_good(const struct importing *m, struct err *e)
 {
     for (size_t i = 0; i < m->from->n; i++)
         if (m->parts[i].failed)
-            return err_set(e, ERR_FORMAT, "no file of the folder can be read to its end: %s",
+            return err_set(e, ERR_FORMAT, "no file in the folder could be read completely: %s",
                            m->parts[i].failed);
     return err_set(e, ERR_FORMAT, "none of the %zu files in the folder is a trace", m->from->n);
 }
@@ -247,7 +247,7 @@ static void tell_all_lost(struct importing *m)
     }
     if (m->from->cut)
         tell_lost(kept_node(m, NULL), "of the folder", LOSS_LIMIT,
-                  "there are more files, or deeper folders, than are looked at");
+                  "too many files or folders nested too deep; some were not read");
 }
 
 int importing_read(struct importing *m, struct err *e)

@@ -8,10 +8,12 @@
 #include <unistd.h>
 
 #include "agent/keeper.h"
+#include "base/file.h"
 #include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/runs_dir.h"
 #include "cmd/usage.h"
+#include "query/run.h"
 
 static const struct opt no_options[] = {{0}};
 
@@ -43,14 +45,14 @@ static int check_args(const struct cmd *c, const struct opt_result *r, struct er
     size_t i = 0;
     for (const struct cmd_arg *a = c->args; a && a->name; a++) {
         if (i >= r->n_rest && !a->optional)
-            return err_set(e, ERR_USAGE, "%s is missing; see 'footplate help %s'", a->name,
+            return err_set(e, ERR_USAGE, "missing argument %s; see 'footplate help %s'", a->name,
                            c->name);
         for (size_t most = a->repeat ? r->n_rest : i + 1; i < most && i < r->n_rest; i++)
             if (a->kind == ARG_KEY_VALUE && check_key_value(r->rest[i], e) != 0)
                 return e->code;
     }
     if (i < r->n_rest)
-        return err_set(e, ERR_USAGE, "'%.200s' is one word too many; see 'footplate help %s'",
+        return err_set(e, ERR_USAGE, "unexpected argument '%.200s'; see 'footplate help %s'",
                        r->rest[i], c->name);
     return 0;
 }
@@ -61,6 +63,25 @@ static enum opt_order order_of(const struct cmd *c)
         if (a->kind == ARG_COMMAND)
             return OPT_FIRST;
     return OPT_ANYWHERE;
+}
+
+/* Where a name fits several runs, the user learns which one is taken. */
+static void tell_choices(const struct cmd *c, const struct opt_result *r, const char *dir)
+{
+    char path[PATH_LEN];
+    struct err e;
+    size_t i = 0;
+    for (const struct cmd_arg *a = c->args; a && a->name; a++)
+        for (size_t most = a->repeat ? r->n_rest : i + 1; i < most && i < r->n_rest; i++) {
+            const size_t fits = a->kind == ARG_RUN ? run_find_fits(dir, r->rest[i]) : 1;
+            if (fits < 2 || run_find(dir, r->rest[i], path, &e) != 0)
+                continue;
+            struct arena scratch = {0};
+            fprintf(stderr, "footplate: '%s' matches %zu runs; using the newest, %s\n",
+                    text_safe(&scratch, r->rest[i]), fits,
+                    text_safe(&scratch, strrchr(path, '/') ? strrchr(path, '/') + 1 : path));
+            arena_free(&scratch);
+        }
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -79,7 +100,7 @@ static int call(const struct cmd *c, int argc, char **argv, struct arena *a, str
         rc = check_args(c, &r, e);
     if (rc != 0)
         return err_in(e, "%s", c->name);
-    runs_dir_fill(table, r.v, a);
+    tell_choices(c, &r, runs_dir_fill(table, r.v, a));
     const struct cmd_args args = {c, r.v, r.rest, r.n_rest};
     return c->run(&args, e);
 }
@@ -108,7 +129,7 @@ static int close_stdout(int status)
     if (errno == 0)
         errno = write_errno();
     struct err e;
-    err_sys(&e, "the output is not complete: stdout");
+    err_sys(&e, "could not write all output to stdout");
     return complain(&e);
 }
 
@@ -135,8 +156,7 @@ static int dispatch(int argc, char **argv)
 static int unknown_option(const char *word)
 {
     struct err e;
-    err_set(&e, ERR_USAGE, "there is no option %.200s before a command; see 'footplate help'",
-            word);
+    err_set(&e, ERR_USAGE, "unknown option %.200s; see 'footplate help'", word);
     return complain(&e);
 }
 

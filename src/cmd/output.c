@@ -8,7 +8,7 @@ int output_choose(enum output *out, const struct opt_value *json, const struct o
                   struct err *e)
 {
     if (json->given && csv && csv->given)
-        return err_set(e, ERR_USAGE, "--json and --csv exclude each other");
+        return err_set(e, ERR_USAGE, "--json and --csv cannot be combined");
     *out = json->given ? OUTPUT_JSON : csv && csv->given ? OUTPUT_CSV : OUTPUT_TEXT;
     return 0;
 }

@@ -76,7 +76,7 @@ static void put_series(struct table *t, const struct view *v, const struct serie
     table_cell(t, "%s", label_of(&s->key, v->nodes, v->arena));
     put_chart(t, v, s, CHART_MAX, top);
     if (!st || st->count == 0) {
-        table_rest(t, "no samples here");
+        table_rest(t, "no readings");
         return;
     }
     const double numbers[] = {st->min, st->p50, st->max};
@@ -102,7 +102,7 @@ static void print_tops(const struct view *v)
         while (before < i && strcmp(v->s[before].key.metric, k->metric) != 0)
             before++;
         if (before == i)
-            printf("a full column of %s is %s\n", k->metric,
+            printf("full height of %s: %s\n", k->metric,
                    human_value(chart_top(v->s, v->n, k->metric), k->unit, text, sizeof text));
     }
 }
@@ -116,7 +116,7 @@ static void print_view(const struct view *v)
     for (size_t i = 0; i < v->n; i++)
         put_series(&t, v, &v->s[i]);
     table_print(&t, stdout, 0, term_color(stdout));
-    printf("from %s over %s\n", wall_text(v->chart.from, from, sizeof from),
+    printf("start %s, duration %s\n", wall_text(v->chart.from, from, sizeof from),
            duration_text(seconds, took, sizeof took));
     print_tops(v);
 }

@@ -33,7 +33,7 @@ static void tell_problems(const struct settings *s, struct arena *a)
     for (size_t i = 0; i < s->problems.n; i++)
         tell(NULL, s->problems.v[i]);
     if (s->problems.left_off > 0)
-        tell(NULL, arena_printf(a, "and %zu more; 'footplate config' shows what counts",
+        tell(NULL, arena_printf(a, "and %zu more; run 'footplate config' to see all settings",
                                 s->problems.left_off));
 }
 
@@ -54,7 +54,7 @@ static int take_rule(struct settings *s, const struct rule_setting *r, struct ru
         return 0;
     if (r->from.source == FROM_OPTION)
         return err_in(e, "%s", r->from.where);
-    remarks_add(&s->problems, "%s: %s; it is left out", r->from.where, e->msg);
+    remarks_add(&s->problems, "%s: %s; ignored", r->from.where, e->msg);
     return 0;
 }
 
@@ -64,7 +64,7 @@ static int take_custom(struct settings *s, const struct action_setting *from, st
     const int rc = custom_list_add(l, from, e);
     if (rc == 0 || from->from.source == FROM_OPTION)
         return rc;
-    remarks_add(&s->problems, "%s; it is left out", e->msg);
+    remarks_add(&s->problems, "%s; ignored", e->msg);
     return 0;
 }
 
@@ -132,7 +132,7 @@ static void take_price(struct record_ask *ask, const struct settings *s, struct 
     if (rc == 0)
         ask->price_per_hour = m->price_per_hour;
     else
-        tell(NULL, arena_printf(a, "the run has no price: %s", e.msg));
+        tell(NULL, arena_printf(a, "the price of the run is not known: %s", e.msg));
 }
 
 static void take_settings(struct record_ask *ask, const struct settings *s, struct arena *a)
@@ -170,7 +170,7 @@ static void serve(struct serving *out, const char *folder, bool quiet, struct ar
 {
     struct err e;
     if (serving_start(out, folder, &e) != 0)
-        tell(NULL, arena_printf(a, "there is no dashboard: %s", e.msg));
+        tell(NULL, arena_printf(a, "could not start the dashboard: %s", e.msg));
     else if (!quiet)
         tell(NULL, arena_printf(a, "dashboard at %s", out->place.address));
 }

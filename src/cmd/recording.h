@@ -24,13 +24,13 @@ enum {
 
 #define OPT_ROW_QUIET                                                                              \
     {                                                                                              \
-        "quiet", 'q', NULL, OPT_FLAG, .help = "Say nothing but errors."                            \
+        "quiet", 'q', NULL, OPT_FLAG, .help = "Print only errors."                                 \
     }
 #define OPT_ROW_SERVE                                                                              \
     {                                                                                              \
         "serve", 0, NULL, OPT_FLAG,                                                                \
-            .help = "Show the dashboard meanwhile, as 'footplate serve' does; at a terminal it "   \
-                    "stays afterwards until Ctrl-C."                                               \
+            .help =                                                                                \
+                "Serve the dashboard during the run; in a terminal, keep serving until Ctrl-C."    \
     }
 
 /* What the sources say for this command, whose table has settings among its options. A wrong option

@@ -84,7 +84,7 @@ static void on_node(struct remake *r, const struct remake_node *n)
     if (find_node(m, id, n->session))
         return;
     if (m->n_nodes == NODES_MOST || n->session == 0 || n->session >= SESSIONS_MOST) {
-        err_set(&e, ERR_LIMIT, "there are more recorders than a run can have");
+        err_set(&e, ERR_LIMIT, "more recorders than a run can have");
         keep_error(m, &e);
         return;
     }
@@ -174,8 +174,7 @@ static int close_writer(struct writer **w, struct err *e)
     writer_get_stats(x, &s);
     const int rc = writer_close(x, e);
     if (rc == 0 && s.rows_dropped + s.events_dropped)
-        return err_set(e, ERR_LIMIT,
-                       "%llu rows and %llu events found no room on the way to the disk",
+        return err_set(e, ERR_LIMIT, "%llu rows and %llu events could not be written to disk",
                        (unsigned long long)s.rows_dropped, (unsigned long long)s.events_dropped);
     return rc;
 }
@@ -206,7 +205,7 @@ static int move_file(const struct restored_node *d, const char *folder, const ch
     if (rc == 0)
         rc = path_join(to, e, "%s/%s", folder, name);
     if (rc == 0 && rename(from, to) < 0)
-        rc = err_sys(e, "cannot make '%s'", to);
+        rc = err_sys(e, "cannot create '%s'", to);
     return rc;
 }
 
@@ -230,7 +229,7 @@ static int write_about(const struct restored_node *d, const char *folder, struct
     json_t *o = json_loads(d->about, 0, NULL);
     if (!json_is_object(o)) {
         json_decref(o);
-        return err_set(e, ERR_FORMAT, "what it says of node '%s' is no JSON object", d->id);
+        return err_set(e, ERR_FORMAT, "the description of node '%s' is not a JSON object", d->id);
     }
     json_object_set_new(o, "id", json_string(d->id));
     json_object_set_new(o, "session", json_integer(d->session));

@@ -111,7 +111,7 @@ static int start(const struct rules_host_ask *ask, const char *package, struct a
     int fds[2];
     posix_spawn_file_actions_t actions;
     if (pipe2(fds, O_CLOEXEC) != 0)
-        return err_sys(e, "make a pipe");
+        return err_sys(e, "create a pipe");
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, fds[1], STDOUT_FILENO);
     const int sys =
@@ -148,7 +148,7 @@ static int hear(int from, mono_ns end, struct buf *out, struct err *e)
             return 0;
         buf_put(out, piece, (size_t)n);
         if (out->len > ANSWER_MOST)
-            return err_set(e, ERR_LIMIT, "Python told more than %d MiB", ANSWER_MOST >> 20);
+            return err_set(e, ERR_LIMIT, "Python printed more than %d MiB", ANSWER_MOST >> 20);
     }
 }
 
@@ -159,9 +159,9 @@ static int wait_for(pid_t pid, struct err *e)
         if (errno != EINTR)
             return err_sys(e, "wait for python3");
     if (WIFSIGNALED(status))
-        return err_set(e, ERR_SYS, "python3 was ended by signal %d", WTERMSIG(status));
+        return err_set(e, ERR_SYS, "python3 was killed by signal %d", WTERMSIG(status));
     if (WEXITSTATUS(status) != 0)
-        return err_set(e, ERR_SYS, "python3 ended with status %d", WEXITSTATUS(status));
+        return err_set(e, ERR_SYS, "python3 exited with status %d", WEXITSTATUS(status));
     return 0;
 }
 
@@ -174,7 +174,8 @@ static int ask_host(const struct rules_host_ask *ask, struct arena *a, struct bu
     pid_t pid = 0;
     int from = -1;
     if (!package)
-        return err_set(e, ERR_NOT_FOUND, "the Python package is not installed with this program");
+        return err_set(e, ERR_NOT_FOUND,
+                       "the Python package is not installed next to this program");
     int rc = start(ask, package, a, &pid, &from, e);
     if (rc != 0)
         return rc;
@@ -207,7 +208,7 @@ int rules_host_check(const struct rules_host_ask *ask, struct arena *a, struct h
     struct buf b = {0};
     for (size_t i = 0; i < ask->n_files; i++)
         if (access(ask->files[i], R_OK) != 0)
-            return err_set(e, ERR_USAGE, "the rule file '%s' cannot be read: %s", ask->files[i],
+            return err_set(e, ERR_USAGE, "cannot read the rule file '%s': %s", ask->files[i],
                            strerror(errno));
     int rc = ask_host(ask, a, &b, e);
     if (rc == 0)

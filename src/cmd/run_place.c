@@ -14,7 +14,7 @@ int run_place_of(struct run_place *p, const char *wanted, const char *runs, stru
     if (!wanted)
         return path_join(p->dir, e, "%s", runs_folder(runs));
     if (lstat(wanted, &st) == 0)
-        return err_set(e, ERR_BUSY, "'%s' is there already", wanted);
+        return err_set(e, ERR_BUSY, "'%s' exists already", wanted);
     int rc = path_join(p->dir, e, "%s", wanted);
     if (rc != 0)
         return rc;

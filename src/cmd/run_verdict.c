@@ -73,20 +73,20 @@ static void tell_issue(const struct telling *t, const struct verdict *v)
     const char *advice = f->advice ? f->advice : v->rule->recommendation;
     const char *cause = verdict_explained_by(v);
     if (cause)
-        tell(t, arena_printf(t->arena, "    explained by %s: begin there", cause));
+        tell(t, arena_printf(t->arena, "    explained by %s: fix that first", cause));
     else if (*advice)
-        tell(t, arena_printf(t->arena, "    to do: %s", advice));
+        tell(t, arena_printf(t->arena, "    fix: %s", advice));
     buf_free(&size);
 }
 
 static void tell_issues(const struct telling *t, const struct verdict **v, size_t n)
 {
     verdicts_worst_first(v, n);
-    tell(t, "what held the run back:");
+    tell(t, "Issues found:");
     for (size_t i = 0; i < MIN_OF(n, (size_t)ISSUES_MOST); i++)
         tell_issue(t, v[i]);
     if (n > ISSUES_MOST)
-        tell(t, arena_printf(t->arena, "  and %zu more; 'footplate check last' has all of it",
+        tell(t, arena_printf(t->arena, "  and %zu more; run 'footplate check last' to see all",
                              n - ISSUES_MOST));
 }
 
@@ -121,16 +121,17 @@ static void tell_no_issue(const struct telling *t, const struct verdict *const *
                           size_t n_not, size_t n_clear)
 {
     const char *why = usual_reasons(t, not_evaluated, n_not);
-    if (n_clear == 0)
-        tell(t, arena_printf(t->arena, "no rule could be evaluated: %s", why));
+    if (n_clear == 0 && !t->checked->run.has_steps)
+        tell(t, "No rules ran: no training steps were detected. Mark them with footplate.step(); "
+                "see docs/steps.md");
+    else if (n_clear == 0)
+        tell(t, arena_printf(t->arena, "No rules ran: %s", why));
     else if (n_not == 0)
-        tell(t,
-             arena_printf(t->arena, "nothing held the run back: all %zu rules are clear", n_clear));
+        tell(t, arena_printf(t->arena, "No issues found (%zu rule%s passed)", n_clear,
+                             n_clear == 1 ? "" : "s"));
     else
-        tell(t, arena_printf(t->arena,
-                             "nothing is known to have held the run back: %zu rule%s clear, %zu "
-                             "not evaluated (%s)",
-                             n_clear, n_clear == 1 ? " is" : "s are", n_not, why));
+        tell(t, arena_printf(t->arena, "No issues found (%zu rule%s passed, %zu skipped: %s)",
+                             n_clear, n_clear == 1 ? "" : "s", n_not, why));
 }
 
 static void tell_all(const struct telling *t)
@@ -143,7 +144,7 @@ static void tell_all(const struct telling *t)
     else
         tell_no_issue(t, not_evaluated, n_not, n_clear);
     if (t->own->right_size)
-        tell(t, arena_printf(t->arena, "right size: %s", t->own->right_size->why));
+        tell(t, arena_printf(t->arena, "Right-sizing: %s", t->own->right_size->why));
 }
 
 /* ---- the process ---- */
@@ -179,7 +180,7 @@ static void write_report(const struct run_verdict_ask *ask, struct run *r, const
     if (rc == 0)
         rc = report_write(report, ask->path, &e);
     if (rc != 0)
-        ask->tell(NULL, arena_printf(a, "the report could not be written: %s", e.msg));
+        ask->tell(NULL, arena_printf(a, "could not write the report: %s", e.msg));
     else if (!ask->quiet)
         ask->tell(NULL, arena_printf(a, "report: %s/report.html", ask->path));
 }
@@ -213,7 +214,7 @@ static _Noreturn void child(const struct run_verdict_ask *ask)
     struct arena a = {0};
     struct err e;
     if (judge(ask, &a, &e) != 0)
-        ask->tell(NULL, arena_printf(&a, "the rules could not be evaluated: %s", e.msg));
+        ask->tell(NULL, arena_printf(&a, "could not evaluate the rules: %s", e.msg));
     _exit(0);
 }
 
@@ -243,9 +244,9 @@ static void wait_for(pid_t pid, int fd, const struct run_verdict_ask *ask)
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     if (n == 0)
-        ask->tell(NULL, "the rules took too long here; 'footplate check last' evaluates them");
+        ask->tell(NULL, "evaluating the rules took too long; run 'footplate check last'");
     else if (WIFSIGNALED(status) && !is_withstood(WTERMSIG(status)))
-        ask->tell(NULL, "the rules could not be evaluated: their process was killed");
+        ask->tell(NULL, "could not evaluate the rules: their process was killed");
 }
 
 static void child_or_wait(const struct run_verdict_ask *ask, int fd[2],

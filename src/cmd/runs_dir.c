@@ -15,14 +15,15 @@ static struct opt_value *dir_of(const struct opt *table, struct opt_value *value
     return NULL;
 }
 
-void runs_dir_fill(const struct opt *table, struct opt_value *values, struct arena *a)
+const char *runs_dir_fill(const struct opt *table, struct opt_value *values, struct arena *a)
 {
     struct opt_value *dir = dir_of(table, values);
     const struct settings_ask ask = {.environment = environ};
     struct err e;
     if (!dir || dir->given)
-        return;
+        return dir ? dir->text : NULL;
     struct settings *s = arena_new(a, struct settings);
     if (settings_load(s, &ask, a, &e) == 0)
         dir->text = s->dir;
+    return dir->text;
 }

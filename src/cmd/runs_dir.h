@@ -8,6 +8,6 @@
 
 /* Fills the value of an option --dir that has no default of its own. Nothing is said here about
  * what is wrong in a configuration: `run` and `config` say it. */
-void runs_dir_fill(const struct opt *table, struct opt_value *values, struct arena *a);
+const char *runs_dir_fill(const struct opt *table, struct opt_value *values, struct arena *a);
 
 #endif

@@ -74,7 +74,8 @@ void serving_linger(const struct serving *s)
     sigset_t ending;
     if (s->fd < 0 || !isatty(STDIN_FILENO))
         return;
-    fprintf(stderr, "footplate: the dashboard stays at %s until Ctrl-C\n", s->place.address);
+    fprintf(stderr, "footplate: dashboard still running at %s; press Ctrl-C to stop\n",
+            s->place.address);
     serving_block(&ending);
     serving_wait(&ending);
 }

@@ -117,8 +117,8 @@ static const char *machine_text(const struct show *s, const struct node_info *n)
     char bytes[HUMAN_LEN];
     const char *t = *n->host ? arena_printf(s->arena, ": host %s", n->host) : "";
     if (n->cores)
-        t = arena_printf(s->arena, "%s, %u cores%s%s%s", t, n->cores, *n->cpu_model ? " (" : "",
-                         n->cpu_model, *n->cpu_model ? ")" : "");
+        t = arena_printf(s->arena, "%s, %u core%s%s%s%s", t, n->cores, n->cores == 1 ? "" : "s",
+                         *n->cpu_model ? " (" : "", n->cpu_model, *n->cpu_model ? ")" : "");
     if (n->memory_bytes > 0)
         t = arena_printf(s->arena, "%s, %s memory", t,
                          human_bytes((double)n->memory_bytes, bytes, sizeof bytes));
@@ -167,9 +167,9 @@ static void put_recorded(const struct show *s)
     const double interval_s = (double)runview_interval_ns(s->info) / (double)NS_PER_S;
     if (interval_s > 0)
         human_value(interval_s, "s", every, sizeof every);
-    put_line(s, "recorded", "%s%s%s%s samples, %s", interval_s > 0 ? "every " : "",
+    put_line(s, "recorded", "%s%s%s%s reading%s, %s", interval_s > 0 ? "every " : "",
              interval_s > 0 ? every : "", interval_s > 0 ? ", " : "",
-             human_count(s->size.samples, samples, sizeof samples),
+             human_count(s->size.samples, samples, sizeof samples), s->size.samples == 1 ? "" : "s",
              human_bytes((double)s->size.file_bytes, bytes, sizeof bytes));
 }
 
@@ -179,12 +179,12 @@ static void put_cost(const struct show *s)
     const double cpu_s = runview_self_cpu_s(s->info), took_s = runview_duration_s(s->info);
     human_bytes(runview_bytes_written(s->info), bytes, sizeof bytes);
     if (isnan(cpu_s))
-        put_line(s, "own cost", "%s", runview_why_no_cost(s->info));
+        put_line(s, "overhead", "%s", runview_why_no_cost(s->info));
     else if (took_s > 0)
-        put_line(s, "own cost", "%.2f s of CPU (%.2f %% of one core), %s written", cpu_s,
+        put_line(s, "overhead", "%.2f s of CPU (%.2f %% of one core), %s written", cpu_s,
                  100 * cpu_s / took_s, bytes);
     else
-        put_line(s, "own cost", "%.2f s of CPU, %s written", cpu_s, bytes);
+        put_line(s, "overhead", "%.2f s of CPU, %s written", cpu_s, bytes);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ static void put_phases(const struct show *s)
     double pct[PHASE_N];
     put_title("phases");
     if (s->no_steps) {
-        printf("no steps seen: %s. %s\n", text_safe(s->arena, s->no_steps), steps_advice);
+        printf("no steps were detected: %s. %s\n", text_safe(s->arena, s->no_steps), steps_advice);
         return;
     }
     show_percents(s, pct);
@@ -294,10 +294,9 @@ static void put_iteration(const struct show *s, const struct mode_steps *x)
         return;
     const char *left_out =
         b->warmup + b->disturbed
-            ? arena_printf(s->arena, ", without %zu of warm-up%s", b->warmup,
+            ? arena_printf(s->arena, ", excluding %zu warm-up%s", b->warmup,
                            b->disturbed
-                               ? arena_printf(s->arena, " and %zu that were recorded in detail",
-                                              b->disturbed)
+                               ? arena_printf(s->arena, " and %zu recorded in detail", b->disturbed)
                                : "")
             : "";
     put_line(s, "iteration", "p50 %s, p95 %s, of %s%s",
@@ -463,14 +462,14 @@ static void put_marks(const struct show *s)
         if (!is_news(m->mark.id) || ++news > MARKS_MOST)
             continue;
         if (news == 1)
-            put_title("what happened");
+            put_title("events");
         const double at_s = (double)(m->at.ns - s->info->start.ns) / (double)NS_PER_S;
         char after[HUMAN_LEN];
         put_line(s, arena_printf(s->arena, "+%s", duration_text(at_s, after, sizeof after)),
                  "%s  %s", m->node, mark_text(s, &m->mark));
     }
     if (news > MARKS_MOST)
-        printf("and %zu more; --json lists them\n", news - MARKS_MOST);
+        printf("and %zu more; use --json to list all\n", news - MARKS_MOST);
 }
 
 /* Losses of one kind and reason make one line, whatever they are about. */
@@ -530,7 +529,7 @@ static void put_losses(const struct show *s)
     for (size_t i = 0; i < n && i < LOSSES_MOST; i++)
         put_loss(s, &v[i]);
     if (n > LOSSES_MOST)
-        printf("and %zu more; --json lists them\n", n - LOSSES_MOST);
+        printf("and %zu more; use --json to list all\n", n - LOSSES_MOST);
 }
 
 void show_text(const struct show *s)

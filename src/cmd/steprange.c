@@ -20,6 +20,7 @@ int step_range(const char *text, int64_t out[2], struct err *e)
     if (p && *p == ':')
         p = take_number(p + 1, &out[1]);
     if (!p || *p || out[1] < out[0])
-        return err_set(e, ERR_USAGE, "'%.100s' is no range of steps: give 10:20, or 10", text);
+        return err_set(e, ERR_USAGE, "'%.100s' is not a range of steps (examples: 10:20 or 10)",
+                       text);
     return 0;
 }

@@ -11,7 +11,7 @@
 #define OPT_ROW_STEPS                                                                              \
     {                                                                                              \
         "steps", 0, "A:B", OPT_STRING,                                                             \
-            .help = "Only while training steps A to B ran, both included; A alone is one step."    \
+            .help = "Limit to the time of training steps A to B, inclusive; A alone is one step."  \
     }
 
 /* ERR_USAGE when it is no range. */

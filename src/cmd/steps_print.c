@@ -185,11 +185,10 @@ static void put_left_out(const struct steps_view *v)
         disturbed += v->rows[i].stats.disturbed;
     }
     if (warmup)
-        printf("warm-up: %zu step%s left out of the numbers above\n", warmup,
+        printf("warm-up: %zu step%s excluded from the statistics above\n", warmup,
                warmup == 1 ? "" : "s");
     if (disturbed)
-        printf("detail window: %zu step%s that it slowed left out\n", disturbed,
-               disturbed == 1 ? "" : "s");
+        printf("detail window: %zu slowed step%s excluded\n", disturbed, disturbed == 1 ? "" : "s");
 }
 
 /* Places that are shown; the JSON has all. */
@@ -298,7 +297,7 @@ void steps_text(const struct steps_view *v)
     size_t parts[STEP_PARTS_MOST + 1];
     struct table t;
     if (v->why) {
-        printf("no steps seen: %s. %s\n", text_safe(v->arena, v->why), steps_advice);
+        printf("no steps were detected: %s. %s\n", text_safe(v->arena, v->why), steps_advice);
         return;
     }
     const size_t n = parts_seen(v, parts);

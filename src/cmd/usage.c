@@ -13,7 +13,7 @@
 enum { INDENT = 2, HELP_COLUMN = 26, WIDTH_LEAST = 50, WIDTH_MOST = 100 };
 
 const char *const usage_exit_codes =
-    "0 when all went well, 1 when something failed, 2 when the command line is wrong.";
+    "0 on success, 1 on failure, 2 if the command line is invalid.";
 
 void usage_line(struct buf *out, const struct cmd *c)
 {
@@ -68,7 +68,7 @@ void usage_option_help(struct buf *out, const struct opt *o)
                    o->choices[i + 1] ? "" : ".");
     put_bounds(out, o);
     if (o->repeat)
-        buf_printf(out, " May be given several times.");
+        buf_printf(out, " Can be repeated.");
     if (o->otherwise)
         buf_printf(out, " Default: %s.", o->otherwise);
 }
@@ -184,15 +184,15 @@ void usage_command(FILE *to, const struct cmd *c)
 
 void usage_overview(FILE *to)
 {
-    fputs("footplate - records a training run and shows what held it back\n\n"
-          "usage: footplate COMMAND [options] ...\n",
+    fputs("footplate - profile ML training runs and find what slows them down\n\nusage: footplate "
+          "COMMAND [options] ...\n",
           to);
     put_title(to, "commands");
     for (size_t i = 0; cmds[i]; i++)
         put_item(to, cmds[i]->name, cmds[i]->summary);
     put_title(to, "options");
-    put_item(to, "-h, --help", "Show this help; behind a command: that command's.");
+    put_item(to, "-h, --help", "Show this help, or a command's help after its name.");
     put_item(to, "--version", "Show the version.");
-    put_title(to, "begin with");
+    put_title(to, "getting started");
     fputs("  footplate run -- python train.py\n  footplate show last\n", to);
 }

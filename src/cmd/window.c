@@ -117,8 +117,8 @@ static bool parse_epoch(const char *text, wall_ns *out)
 static int not_a_moment(const char *text, struct err *e)
 {
     return err_set(e, ERR_USAGE,
-                   "'%.100s' is no time: give 2026-11-15T09:36:02Z, nanoseconds since the epoch, "
-                   "+10s from the start or -30s from the end",
+                   "'%.100s' is not a time (examples: 2026-11-15T09:36:02Z, nanoseconds since the "
+                   "epoch, +10s after the start, -30s before the end)",
                    text);
 }
 

@@ -10,12 +10,13 @@
 #define OPT_ROW_FROM                                                                               \
     {                                                                                              \
         "from", 0, "T", OPT_STRING,                                                                \
-            .help = "Begin there: a date and time (2026-11-15T09:36:02Z), nanoseconds since the "  \
-                    "epoch, +10s behind the start of the run or -30s before its end."              \
+            .help =                                                                                \
+                "Start of the time range: a date and time (2026-11-15T09:36:02Z), nanoseconds "    \
+                "since the epoch, +10s (after the start of the run) or -30s (before its end)."     \
     }
 #define OPT_ROW_TO                                                                                 \
     {                                                                                              \
-        "to", 0, "T", OPT_STRING, .help = "End there, written as --from."                          \
+        "to", 0, "T", OPT_STRING, .help = "End of the time range, in the same forms as --from."    \
     }
 
 /* The moment that the text means in a run from start to end. A date without a zone is local. */

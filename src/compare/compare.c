@@ -25,10 +25,10 @@ static int check_ask(const struct compare_ask *ask, struct err *e)
 {
     for (int s = 0; s < COMPARE_SIDES; s++)
         if (ask->side[s].n == 0 || ask->side[s].n > COMPARE_RUNS_MOST)
-            return err_set(e, ERR_USAGE, "a group has 1 to %d runs, not %zu", COMPARE_RUNS_MOST,
-                           ask->side[s].n);
+            return err_set(e, ERR_USAGE, "a group must have 1 to %d runs, not %zu",
+                           COMPARE_RUNS_MOST, ask->side[s].n);
     if (ask->confidence != 0 && !(ask->confidence >= 0.5 && ask->confidence <= 0.999))
-        return err_set(e, ERR_USAGE, "the confidence lies between 0.5 and 0.999");
+        return err_set(e, ERR_USAGE, "the confidence must be between 0.5 and 0.999");
     return 0;
 }
 

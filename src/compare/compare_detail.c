@@ -185,8 +185,8 @@ void compare_detail(struct comparing *c)
         if (!all_have_detail(&c->side[s])) {
             all = false;
             compare_lose(c, "operators",
-                         "no operator detail was recorded (footplate run "
-                         "--detail-steps, or an imported trace)",
+                         "no operator details were recorded (use footplate run --detail-steps, or "
+                         "import a trace)",
                          s);
         }
     if (!all)

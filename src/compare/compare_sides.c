@@ -56,7 +56,7 @@ static void fill_cost(struct comparing *c)
     for (int s = 0; s < COMPARE_SIDES; s++) {
         o->cost[s] = as_shown(o->side[s].cost);
         if (isnan(o->cost[s]))
-            compare_lose(c, "cost", "the price of a machine is not known; give --price", s);
+            compare_lose(c, "cost", "the machine price is not known; set it with --price", s);
     }
     o->saving = as_shown(o->cost[COMPARE_A] - o->cost[COMPARE_B]);
     o->saving_share = o->cost[COMPARE_A] > 0 ? o->saving / o->cost[COMPARE_A] : NAN;
@@ -128,7 +128,8 @@ static const char *cpu_of(const struct node_info *n, struct arena *a)
 {
     if (!n->cores)
         return "";
-    return arena_printf(a, "%u cores%s%s", n->cores, *n->cpu_model ? " of " : "", n->cpu_model);
+    return arena_printf(a, "%u core%s%s%s", n->cores, n->cores == 1 ? "" : "s",
+                        *n->cpu_model ? " of " : "", n->cpu_model);
 }
 
 static const char *memory_of(const struct node_info *n, struct arena *a)
@@ -172,7 +173,7 @@ static void differ(struct comparing *c, const char *text)
 
 static const char *machines_text(double n, struct arena *a)
 {
-    return arena_printf(a, "%.3g machine%s", n, n == 1 ? "" : "s");
+    return arena_printf(a, "%.3g node%s", n, n == 1 ? "" : "s");
 }
 
 static void fill_hardware(struct comparing *c)
@@ -180,13 +181,14 @@ static void fill_hardware(struct comparing *c)
     static describe_node *const all[] = {cpu_of, gpus_of, memory_of};
     const struct compared_side *a = &c->out->side[COMPARE_A], *b = &c->out->side[COMPARE_B];
     if (a->machines != b->machines)
-        differ(c, arena_printf(c->arena, "A has %s, B %s", machines_text(a->machines, c->scratch),
-                               machines_text(b->machines, c->scratch)));
+        differ(c,
+               arena_printf(c->arena, "A has %s, B has %s", machines_text(a->machines, c->scratch),
+                            machines_text(b->machines, c->scratch)));
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         const char *x = of_side(&c->side[COMPARE_A], all[i], c->scratch),
                    *y = of_side(&c->side[COMPARE_B], all[i], c->scratch);
         if (*x && *y && strcmp(x, y) != 0)
-            differ(c, arena_printf(c->arena, "a machine of A has %s, of B %s", x, y));
+            differ(c, arena_printf(c->arena, "the nodes of A have %s, those of B %s", x, y));
     }
     c->out->same_hardware = c->out->n_hardware == 0;
 }

@@ -254,8 +254,7 @@ static void fill_part(struct comparing *c, const struct common *common, size_t p
         if (!part_seen(c, s, part)) {
             seen = false;
             out->s[s] = NAN;
-            compare_lose(c, out->part,
-                         "this part of the steps was not recorded; it is in \"other\"", s);
+            compare_lose(c, out->part, "not reported separately; included in \"other\"", s);
         }
     if (!seen)
         out->diff_s = (struct interval){NAN, NAN, NAN};
@@ -308,7 +307,7 @@ static void fill_gpu_parts(struct comparing *c)
         }
     const size_t a = o->side[COMPARE_A].gpu_timed_steps, b = o->side[COMPARE_B].gpu_timed_steps;
     if ((a == 0) != (b == 0))
-        compare_lose(c, "GPU time", "the phases of its steps were not timed on the GPU",
+        compare_lose(c, "GPU time", "the phases were not timed on the GPU",
                      a ? COMPARE_B : COMPARE_A);
     if (a == 0 || b == 0)
         return;
@@ -335,8 +334,8 @@ static void lose_steps(struct comparing *c)
         for (size_t i = 0; i < c->side[s].n; i++) {
             const struct reading *r = &c->side[s].v[i];
             if (r->steps.n == 0)
-                compare_lose(c, "steps", r->no_steps ? r->no_steps : "the run has no training step",
-                             s);
+                compare_lose(c, "steps",
+                             r->no_steps ? r->no_steps : "the run has no training steps", s);
         }
 }
 

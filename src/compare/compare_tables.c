@@ -31,7 +31,7 @@ static double throughput_of(const struct reading *r, size_t overall)
 /* Other numbers of the loop belong here: energy of a sample, tensor activity, share of peak. */
 static void fill_numbers(struct comparing *c)
 {
-    static const char why[] = "the sizes of the batches are not known";
+    static const char why[] = "the batch sizes are not known";
     compare_number(c,
                    (struct compared_number){.key = "throughput_steady",
                                             .title = "Throughput, steady",

@@ -28,10 +28,10 @@ const char *compare_title(const struct compared *c)
     static const char *const titles[COMPARE_VERDICTS] = {
         [COMPARE_FASTER] = "B is faster",
         [COMPARE_SLOWER] = "B is slower",
-        [COMPARE_SAME] = "No difference that the data can show",
+        [COMPARE_SAME] = "No measurable difference",
         [COMPARE_NOT] = "Step times cannot be compared",
     };
-    return c->may_be_noise ? "May be noise between runs" : titles[c->verdict];
+    return c->may_be_noise ? "Possibly noise" : titles[c->verdict];
 }
 
 const char *const compare_called[COMPARE_VERDICTS] = {
@@ -96,9 +96,8 @@ static const char *time_text(struct comparing *c, double s)
 static const char *range_text(struct comparing *c)
 {
     const struct interval *d = &c->out->diff;
-    return arena_printf(c->arena, "with %.3g %% confidence between %s and %s",
-                        c->out->confidence * 100, signed_percent(c, d->low),
-                        signed_percent(c, d->high));
+    return arena_printf(c->arena, "%.3g %% confidence interval %s to %s", c->out->confidence * 100,
+                        signed_percent(c, d->low), signed_percent(c, d->high));
 }
 
 static const char *called(struct comparing *c)
@@ -122,30 +121,28 @@ enum { DETECTABLE_MOST = 10 }; /* times as long: to name it would promise someth
 static const char *noise(struct comparing *c)
 {
     const struct compared *o = c->out;
-    return arena_printf(c->arena,
-                        "May be noise between runs: %s takes %s %s time in B, but two runs of the "
-                        "same code may differ by %s.",
-                        o->basis == BASIS_SAMPLE ? "a sample" : "an iteration",
-                        percent(c, o->diff.at), o->diff.at < 0 ? "less" : "more",
-                        percent(c, o->spread.reach));
+    return arena_printf(
+        c->arena,
+        "Possibly noise: %s takes %s %s time in B, but two runs of the same code may differ by %s.",
+        o->basis == BASIS_SAMPLE ? "a sample" : "an iteration", percent(c, o->diff.at),
+        o->diff.at < 0 ? "less" : "more", percent(c, o->spread.reach));
 }
 
 static const char *not_called(struct comparing *c)
 {
     const struct compared *o = c->out;
     if (o->same_run)
-        return "A and B are the same run: there is no difference to find.";
+        return "A and B are the same run.";
     if (o->may_be_noise)
         return noise(c);
     if (o->detectable_share > DETECTABLE_MOST)
         return arena_printf(c->arena,
-                            "No difference that the data can show: B takes %s time, but the runs "
-                            "of a side differ so much, or are so few, that hardly any difference "
-                            "would have been found.",
+                            "No measurable difference: B takes %s time, but there are too few runs "
+                            "per group, or they vary too much, to detect a difference.",
                             signed_percent(c, o->diff.at));
     return arena_printf(c->arena,
-                        "No difference that the data can show: B takes %s time (%s); a "
-                        "difference of %s would have been found in four of five cases.",
+                        "No measurable difference: B takes %s time (%s); a difference of %s would "
+                        "be detected with 80 %% probability.",
                         signed_percent(c, o->diff.at), range_text(c),
                         percent(c, o->detectable_share));
 }
@@ -163,7 +160,7 @@ static const char *stepless(const struct compared_side *a, const struct compared
 {
     const bool groups = a->n > 1 || b->n > 1;
     if (fewest(a) == 0 && fewest(b) == 0)
-        return groups ? "runs of both sides have no" : "neither side has";
+        return groups ? "runs of both groups have no" : "neither run has";
     if (fewest(a) == 0)
         return a->n > 1 ? "a run of A has no" : "A has no";
     return b->n > 1 ? "a run of B has no" : "B has no";
@@ -175,13 +172,13 @@ static const char *missing(struct comparing *c)
     const struct compared_side *first = &o->side[COMPARE_A], *other = &o->side[COMPARE_B];
     const size_t a = fewest(first), b = fewest(other);
     if (a == 0 || b == 0)
-        return arena_printf(c->arena,
-                            "Step times cannot be compared: %s training steps. The rest is below.",
-                            stepless(first, other));
+        return arena_printf(
+            c->arena, "Step times cannot be compared: %s training steps. Other comparisons follow.",
+            stepless(first, other));
     return arena_printf(c->arena,
-                        "Step times cannot be compared: it takes %d steps that both sides have, "
-                        "warm-up left out, and there %s %zu (A has %zu in all, B %zu). The rest is "
-                        "below.",
+                        "Step times cannot be compared: at least %d common steps after warm-up are "
+                        "needed, but there %s %zu (steps in total: A %zu, B %zu). Other "
+                        "comparisons follow.",
                         STEPDIFF_LEAST, first->steps.count == first->n ? "is" : "are",
                         first->steps.count / first->n, a, b);
 }
@@ -200,16 +197,16 @@ static void why_spread(struct comparing *c, const char **text)
     if (s->runs)
         add(c, text,
             arena_printf(c->arena,
-                         "How much runs of the same code differ was learnt from %zu runs in the "
-                         "same folder: a standard deviation of %s from run to run.",
+                         "The variation between runs of the same code was estimated from %zu runs "
+                         "in the same folder: standard deviation %s.",
                          s->runs, percent(c, s->sd)));
     else
         add(c, text,
-            arena_printf(c->arena,
-                         "How much runs of the same code differ is not known; up to %s is "
-                         "assumed. Three runs a side would show it: footplate compare A1,A2,A3 "
-                         "B1,B2,B3.",
-                         percent(c, s->reach)));
+            arena_printf(
+                c->arena,
+                "The variation between runs of the same code is not known; up to %s is assumed. "
+                "Three runs per group would measure it: footplate compare A1,A2,A3 B1,B2,B3.",
+                percent(c, s->reach)));
 }
 
 static void why_steps(struct comparing *c, const char **text)
@@ -219,19 +216,19 @@ static void why_steps(struct comparing *c, const char **text)
     char steps[HUMAN_LEN];
     const size_t n = a->steps.count / a->n;
     add(c, text,
-        arena_printf(c->arena,
-                     "%s iterations of each run are compared%s; the first %zu are left out "
-                     "as warm-up%s.",
-                     human_count(n, steps, sizeof steps), o->one_by_one ? ", step by step" : "",
-                     a->warmup, a->warmup ? "" : " (the steps were chosen)"));
+        arena_printf(
+            c->arena, "%s iterations of each run are compared%s; %s.",
+            human_count(n, steps, sizeof steps), o->one_by_one ? ", step by step" : "",
+            a->warmup ? arena_printf(c->arena, "the first %zu are excluded as warm-up", a->warmup)
+                      : "no warm-up is excluded because --steps is set"));
     if (a->disturbed)
         add(c, text,
-            arena_printf(c->arena, "%zu more are left out because a detail window slowed them.",
+            arena_printf(c->arena, "%zu more are excluded because a detail window slowed them.",
                          a->disturbed));
     if (!o->one_by_one)
         add(c, text,
             arena_printf(c->arena,
-                         "The interval rests on how much runs of a group differ "
+                         "The interval is based on the variation between the runs of each group "
                          "(%zu and %zu runs).",
                          a->n, b->n));
     else if (!o->same_run)
@@ -252,15 +249,15 @@ static void why_not_like(struct comparing *c, const char **text)
     const struct compared_side *a = &o->side[COMPARE_A], *b = &o->side[COMPARE_B];
     if (o->basis == BASIS_SAMPLE)
         add(c, text,
-            arena_printf(c->arena,
-                         "A step of A has %.4g samples, of B %.4g, so the time of a "
-                         "sample is compared.",
-                         a->batch, b->batch));
+            arena_printf(
+                c->arena,
+                "A step has %.4g samples in A and %.4g in B, so the time per sample is compared.",
+                a->batch, b->batch));
     else if (a->runs[0].ranks != b->runs[0].ranks && isnan(a->batch + b->batch))
         add(c, text,
             arena_printf(c->arena,
-                         "The ranks differ (%zu and %zu) and the batches are not known: a step may "
-                         "not be the same work.",
+                         "The numbers of ranks differ (%zu and %zu) and the batch sizes are not "
+                         "known: steps may not be comparable.",
                          a->runs[0].ranks, b->runs[0].ranks));
     if (!o->same_hardware)
         add(c, text, arena_printf(c->arena, "The hardware differs: %s.", differences(c)));

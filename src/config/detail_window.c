@@ -40,7 +40,7 @@ static int split(struct fields *f, const char *text, size_t len, size_t most, st
         const char *colon = memchr(text + at, ':', len - at);
         const size_t n = colon ? (size_t)(colon - text) - at : len - at;
         if (f->n == most || n >= FIELD_LEN)
-            return err_set(e, ERR_USAGE, "'%.*s' is too long for a window",
+            return err_set(e, ERR_USAGE, "'%.*s' is too long for a detail window",
                            (int)MIN_OF(len, (size_t)60), text);
         memcpy(f->v[f->n++], text + at, n);
         at += n + 1;
@@ -75,7 +75,7 @@ static int read_time(const char *what, const char *s, int64_t lo, int64_t hi, in
                      struct err *e)
 {
     if (*s && s[strspn(s, "0123456789.")] == 0)
-        return err_set(e, ERR_USAGE, "%s: '%s' has no unit; write it like %ss", what, s, s);
+        return err_set(e, ERR_USAGE, "%s: '%s' has no unit (example: %ss)", what, s, s);
     int64_t ns;
     if (duration_parse_within(what, s, lo, hi, &ns, e) != 0)
         return e->code;
@@ -127,11 +127,11 @@ static int read_start(struct window *w, const char *s, enum window_kinds kinds, 
     }
     if (kinds == WINDOWS_OF_TIMES)
         return err_set(e, ERR_USAGE,
-                       "'%s' is not a time to start at; write +60s for 60 s after the start, or "
-                       "seconds since the epoch",
+                       "'%s' is not a start time (examples: +60s for 60 s after the start, or "
+                       "seconds since the epoch)",
                        s);
     if (!is_digits(s))
-        return err_set(e, ERR_USAGE, "'%s' is not a step to start at; write START:COUNT like 5:2",
+        return err_set(e, ERR_USAGE, "'%s' is not a start step; write START:COUNT, for example 5:2",
                        s);
     w->start = START_STEP;
     return read_whole("start", s, 0, WINDOW_STEP_MOST, &w->at, e);
@@ -163,7 +163,7 @@ static int read_window(struct window *out, const struct fields *f, enum window_k
     if (kinds == WINDOWS_OF_STEPS && window_is_timed(&w))
         return err_set(e, ERR_USAGE, "'%s' is a time, not a step", f->v[0]);
     if (kinds == WINDOWS_OF_TIMES && !window_is_timed(&w))
-        return err_set(e, ERR_USAGE, "'now' needs a duration here; write it like now:10s");
+        return err_set(e, ERR_USAGE, "'now' needs a duration (example: now:10s)");
     *out = w;
     return 0;
 }
@@ -184,10 +184,9 @@ static int choose(const char *what, const char *word, const char *const *names, 
         nearest_offer(&near, names[i]);
     }
     if (near.best)
-        err_set(e, ERR_USAGE, "there is no %s '%s' (did you mean '%s'?)", what, word, near.best);
+        err_set(e, ERR_USAGE, "unknown %s '%s' (did you mean '%s'?)", what, word, near.best);
     else
-        err_set(e, ERR_USAGE, "there is no %s '%s'; there are %s and %s", what, word, names[0],
-                names[1]);
+        err_set(e, ERR_USAGE, "unknown %s '%s'; use %s or %s", what, word, names[0], names[1]);
     return -1;
 }
 
@@ -204,7 +203,8 @@ static int read_python(struct python_window *out, const struct fields *f, enum w
     if (timer < 0)
         return e->code;
     if (profiler == PROFILER_SAMPLING && timer != TIMER_TOTAL)
-        return err_set(e, ERR_USAGE, "sampling knows only the time that passed, not '%s'", f->v[3]);
+        return err_set(e, ERR_USAGE, "sampling supports only the timer total_time, not '%s'",
+                       f->v[3]);
     p.profiler = (enum python_profiler)profiler;
     p.timer = (enum python_timer)timer;
     *out = p;
@@ -227,7 +227,7 @@ static bool next_part(const char **at, const char **part, size_t *len)
 
 static int too_many(struct err *e)
 {
-    return err_set(e, ERR_USAGE, "there are more than %d windows", WINDOWS_MOST);
+    return err_set(e, ERR_USAGE, "more than %d detail windows", WINDOWS_MOST);
 }
 
 int window_list_parse(struct window_list *l, const char *text, enum window_kinds kinds,

@@ -180,7 +180,7 @@ int settings_detail_change(struct settings *s, const struct window_list *wanted,
         if (!is_served(&s->detail.v[i], &job_start, now))
             to.v[to.n++] = s->detail.v[i];
     if (to.n + wanted->n > WINDOWS_MOST)
-        return err_set(e, ERR_USAGE, "there would be more than %d windows; detail=off ends all",
+        return err_set(e, ERR_USAGE, "more than %d detail windows; detail=off removes all",
                        WINDOWS_MOST);
     for (size_t i = 0; i < wanted->n; i++) {
         struct window w = wanted->v[i];

@@ -148,7 +148,7 @@ static json_t *string(struct scan *s, bool raw)
         s->p++;
 out:
     buf_free(&b);
-    return out ? out : fail(s, "a broken string");
+    return out ? out : fail(s, "invalid string");
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ static json_t *number(struct scan *s)
         n++;
     double v;
     if (!number_parse(s->p, n, &v))
-        return fail(s, "a broken number");
+        return fail(s, "invalid number");
     memcpy(copy, s->p, n);
     copy[n] = 0;
     s->p += n;
@@ -220,7 +220,7 @@ static json_t *word(struct scan *s)
         return words[i].means == WORD_NULL ? json_null()
                                            : json_boolean(words[i].means == WORD_TRUE);
     }
-    return fail(s, n ? "a name where a value should be" : "something that is no value");
+    return fail(s, n ? "expected a value, found a name" : "expected a value");
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -235,9 +235,9 @@ static bool pair(struct scan *s, json_t *dict)
         return false;
     json_t *v = NULL;
     if (!json_is_string(key))
-        fail(s, "a key that is no text");
+        fail(s, "a key must be a string");
     else if (!take(s, ':'))
-        fail(s, "a key without a colon");
+        fail(s, "missing colon after a key");
     else
         v = value(s);
     const bool ok = v && json_object_set_new(dict, json_string_value(key), v) == 0;
@@ -259,7 +259,7 @@ static json_t *many(struct scan *s, json_t *out, char close, bool (*one)(struct 
             goto bad;
         if (take(s, ',') || (s->p < s->end && *s->p == close))
             continue;
-        fail(s, "a comma or a closing bracket is missing");
+        fail(s, "missing comma or closing bracket");
         goto bad;
     }
     return out;
@@ -287,7 +287,7 @@ static json_t *value(struct scan *s)
 {
     skip_space(s);
     if (s->p == s->end)
-        return fail(s, "the end where a value should be");
+        return fail(s, "unexpected end of text");
     const char c = *s->p;
     if (c == '{' || c == '[' || c == '(')
         return bracketed(s);
@@ -309,7 +309,7 @@ int literal_parse(const char *text, size_t len, json_t **out, struct err *e)
     skip_space(&s);
     if (s.p != s.end) {
         json_decref(v);
-        fail(&s, "something behind the end");
+        fail(&s, "unexpected text after the end");
         return e->code;
     }
     *out = v;

@@ -14,7 +14,7 @@ int price_parse(const char *text, double *per_hour, struct err *e)
     /* strtod also takes hexadecimal numbers, words and leading spaces, which are no prices. */
     if (end == text || *end || text[strspn(text, "0123456789.eE+-")] || !(v > 0 && v <= MOST))
         return err_set(e, ERR_USAGE,
-                       "'%.60s' is not a price per hour: write a plain number above 0, like 14.688",
+                       "'%.60s' is not an hourly price; write a number above 0, for example 14.688",
                        text);
     *per_hour = v;
     return 0;

@@ -111,7 +111,7 @@ static int read_steps(json_t *d, struct sm_given *g, struct err *e)
 {
     json_t *start = member(d, "StartStep"), *count = member(d, "NumSteps");
     if (start && (!whole_of(start, (double)WINDOW_STEP_MOST, &g->first) || g->first < 0))
-        return wrong(e, "StartStep", "a step, 0 or more");
+        return wrong(e, "StartStep", "a step number, 0 or more");
     if (count && (!whole_of(count, (double)WINDOW_STEPS_MOST, &g->count) || g->count < 1))
         return wrong(e, "NumSteps", "a number of steps, 1 or more");
     g->start_step = start;
@@ -131,7 +131,7 @@ static int read_times(json_t *d, struct sm_given *g, struct err *e)
         return wrong(e, "StartTimeInSecSinceEpoch", "a time in seconds since the epoch");
     if (duration && (!number_of(duration, &g->duration_s) || g->duration_s < 1e-6 ||
                      g->duration_s > (double)WINDOW_SPAN_MOST_NS / 1e9))
-        return wrong(e, "DurationInSeconds", "a duration of more than 0 s and at most a day");
+        return wrong(e, "DurationInSeconds", "a duration above 0 s and at most one day");
     g->start_time = start;
     g->duration = duration;
     return 0;
@@ -143,7 +143,7 @@ static int resolve(const struct sm_given *g, struct sm_range *out, struct err *e
     const bool by_step = g->start_step || g->steps, by_time = g->start_time || g->duration;
     struct window *w = &out->window;
     if (by_step && by_time)
-        return err_set(e, ERR_FORMAT, "has both steps and times");
+        return err_set(e, ERR_FORMAT, "sets both steps and times");
     out->fires = by_step || by_time;
     if (by_step) {
         w->start = g->start_step ? START_STEP : START_NOW;
@@ -180,8 +180,8 @@ static int read_word(json_t *v, const char *name, const struct sm_word *words, i
         }
     }
     if (!s)
-        return wrong(e, name, "a text");
-    return err_set(e, ERR_FORMAT, "%s '%.60s' is not known", name, s);
+        return wrong(e, name, "a string");
+    return err_set(e, ERR_FORMAT, "unknown %s '%.60s'", name, s);
 }
 
 static const struct sm_word profilers[] = {
@@ -215,7 +215,7 @@ static int read_regex(json_t *d, struct sm_range *out, struct arena *a, struct e
     if (!v)
         return 0;
     if (!json_is_string(v))
-        return wrong(e, "MetricsRegex", "a text");
+        return wrong(e, "MetricsRegex", "a string");
     if (pyregex_check(json_string_value(v), e) != 0)
         return err_in(e, "MetricsRegex");
     out->regex = arena_strdup(a, json_string_value(v));
@@ -290,14 +290,15 @@ static void read_parameters(json_t *p, struct profilerconfig *c, struct remarks 
     const char *bad = read_file_scalars(p, c, problems->arena);
     if (bad) {
         set_file_defaults(c);
-        remarks_add(problems, "%s is wrong: the defaults count for it and its three neighbours",
+        remarks_add(problems,
+                    "%s is invalid: defaults are used for it and the three settings next to it",
                     bad);
     }
     c->has_parameters = json_object_size(p) > 0;
     for (size_t i = 0; i < SM_PARTS; i++) {
         json_t *v = member(p, sm_part_names[i]);
         if (v && read_part(v, (enum sm_part)i, &c->part[i], problems->arena, &e) != 0)
-            remarks_add(problems, "%s: %s; it is left out", sm_part_names[i], e.msg);
+            remarks_add(problems, "%s: %s; ignored", sm_part_names[i], e.msg);
     }
 }
 
@@ -310,8 +311,7 @@ static void read_interval(json_t *v, struct profilerconfig *c, struct remarks *p
         ms * 1e6 <= (double)INTERVAL_MAX_NS)
         c->interval_ns = (int64_t)(ms * 1e6);
     else
-        remarks_add(problems,
-                    "ProfilingIntervalInMilliseconds is not from %d to %d; it is left out",
+        remarks_add(problems, "ProfilingIntervalInMilliseconds is not between %d and %d; ignored",
                     (int)(INTERVAL_MIN_NS / NS_PER_MS), (int)(INTERVAL_MAX_NS / NS_PER_MS));
 }
 
@@ -320,11 +320,11 @@ static void read_root(json_t *root, struct profilerconfig *c, struct remarks *pr
     struct err e;
     json_t *disable = member(root, "DisableProfiler"), *v = member(root, "ProfilingParameters");
     if (disable && !truth_of(disable, &c->disabled))
-        remarks_add(problems, "DisableProfiler is neither true nor false; it is left out");
+        remarks_add(problems, "DisableProfiler is neither true nor false; ignored");
     read_interval(member(root, "ProfilingIntervalInMilliseconds"), c, problems);
     json_t *p = v ? dict_of(v, &e) : json_object();
     if (!p)
-        remarks_add(problems, "ProfilingParameters: %s; it is left out", e.msg);
+        remarks_add(problems, "ProfilingParameters: %s; ignored", e.msg);
     else
         read_parameters(p, c, problems);
     json_decref(p);
@@ -342,7 +342,7 @@ int profilerconfig_parse(const char *text, size_t len, struct profilerconfig *ou
         return err_set(e, ERR_FORMAT, "line %d, column %d: %s", why.line, why.column, why.text);
     if (!json_is_object(root)) {
         json_decref(root);
-        return err_set(e, ERR_FORMAT, "this is not a JSON object");
+        return err_set(e, ERR_FORMAT, "not a JSON object");
     }
     set_file_defaults(&c);
     read_root(root, &c, problems);

@@ -53,15 +53,15 @@ static const char *take_atom(struct scan *s)
     const char c = *s->p++;
     s->before = c == '|' || c == '(' || c == '^' ? NOTHING : ATOM;
     if (c == '\\' && *s->p++ == 0)
-        return "a backslash without a letter";
+        return "backslash at the end";
     if (c == ')' && s->open-- == 0)
-        return "a bracket that was never opened";
+        return "closing bracket without an opening one";
     if (c == '(') {
         s->open++;
         s->p = skip_group_kind(s->p);
     }
     if (c == '[' && (s->p = skip_class(s->p)) == NULL)
-        return "a class that is not closed";
+        return "character class without a closing bracket";
     return NULL;
 }
 
@@ -69,7 +69,7 @@ static const char *take_atom(struct scan *s)
 static const char *take_repeat(struct scan *s, size_t len)
 {
     if (s->before != ATOM)
-        return s->before == REPEAT ? "two repeats" : "nothing to repeat";
+        return s->before == REPEAT ? "repeated quantifier" : "nothing to repeat";
     s->before = REPEAT;
     s->p += len;
     s->p += *s->p == '?' || *s->p == '+';
@@ -93,7 +93,7 @@ int pyregex_check(const char *text, struct err *e)
         bad = repeat ? take_repeat(&s, repeat) : take_atom(&s);
     }
     if (!bad && s.open)
-        bad = "a bracket that is not closed";
+        bad = "missing closing bracket";
     if (bad)
         return err_set(e, ERR_FORMAT, "%s at character %zu of the regular expression", bad,
                        (size_t)(at - text) + 1);

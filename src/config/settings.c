@@ -206,7 +206,7 @@ static int set_label(struct settings *s, const char *text, size_t len, struct er
     while (i < s->n_labels && strcmp(s->labels[i].key, key) != 0)
         i++;
     if (i == SETTINGS_LABELS_MOST)
-        return err_set(e, ERR_USAGE, "there are more than %d labels", SETTINGS_LABELS_MOST);
+        return err_set(e, ERR_USAGE, "more than %d labels", SETTINGS_LABELS_MOST);
     s->labels[i].key = key;
     s->labels[i].value = arena_strndup(s->arena, equals + 1, len - (size_t)(equals + 1 - text));
     s->n_labels = MAX_OF(s->n_labels, i + 1);
@@ -357,7 +357,7 @@ static int add_ranks(struct rank_list *l, const char *p, size_t len, struct err 
         while (i < l->n && l->v[i] != r)
             i++;
         if (i == RANKS_MOST)
-            return err_set(e, ERR_USAGE, "there are more than %d ranks", RANKS_MOST);
+            return err_set(e, ERR_USAGE, "more than %d ranks", RANKS_MOST);
         l->v[i] = r;
         l->n = MAX_OF(l->n, i + 1);
     }

@@ -50,8 +50,7 @@ static void take_sagemaker(struct settings *s, const struct settings_ask *ask)
         return;
     }
     if (file_read(path, PROFILERCONFIG_MOST, s->arena, &text, &len, &e) != 0) {
-        remarks_add(&s->problems, "%s%s; it is left out", named ? "SMPROFILER_CONFIG_PATH: " : "",
-                    e.msg);
+        remarks_add(&s->problems, "%s%s; ignored", named ? "SMPROFILER_CONFIG_PATH: " : "", e.msg);
         return;
     }
     s->profilerconfig = arena_strdup(s->arena, path);
@@ -146,7 +145,7 @@ static int take_yaml(struct settings *s, const struct settings_ask *ask, struct 
     if (!env)
         find_yaml(s, ask);
     else if (read_yaml(s, env, &why) != 0)
-        remarks_add(&s->problems, "%s: %s; it is left out", row->env, why.msg);
+        remarks_add(&s->problems, "%s: %s; ignored", row->env, why.msg);
     return 0;
 }
 
@@ -161,7 +160,7 @@ static void take_environment(struct settings *s, const struct settings_ask *ask)
         const struct origin o = {FROM_ENVIRONMENT, row->env};
         struct err e;
         if (text && i != SETTING_CONFIG && settings_apply(s, (enum setting_id)i, text, &o, &e) != 0)
-            remarks_add(&s->problems, "%s: %s; it is left out", row->env, e.msg);
+            remarks_add(&s->problems, "%s: %s; ignored", row->env, e.msg);
     }
 }
 
@@ -203,8 +202,8 @@ static void tell_past(struct settings *s, enum setting_id id, const struct windo
 {
     struct buf b = {0};
     window_print(&b, w);
-    remarks_add(&s->problems, "%s: the window %.*s is over already", settings_origin(s, id)->where,
-                (int)b.len, (const char *)b.p);
+    remarks_add(&s->problems, "%s: the window %.*s has already passed",
+                settings_origin(s, id)->where, (int)b.len, (const char *)b.p);
     buf_free(&b);
 }
 
@@ -223,8 +222,7 @@ static void check_together(struct settings *s)
     if (s->hooks || (s->detail.n == 0 && s->python.n == 0))
         return;
     remarks_add(&s->problems,
-                "the hooks are off (%s), so the windows for detail and Python profiles are of no "
-                "effect",
+                "hooks are disabled (%s), so detail windows and Python profiles have no effect",
                 settings_origin(s, SETTING_HOOKS)->where);
 }
 

@@ -69,7 +69,7 @@ static int add_rule(struct settings *s, const char *text, size_t len, const stru
         return err_set(e, ERR_USAGE, "'%.*s' is not of the form RULE.PARAM=VALUE",
                        (int)MIN_OF(len, (size_t)100), text);
     if (s->n_rule_settings == RULE_SETTINGS_MOST)
-        return err_set(e, ERR_USAGE, "there are more than %d values for rules", RULE_SETTINGS_MOST);
+        return err_set(e, ERR_USAGE, "more than %d rule parameters", RULE_SETTINGS_MOST);
     s->rule_settings[s->n_rule_settings++] =
         (struct rule_setting){arena_strndup(s->arena, text, len), *o};
     return 0;
@@ -121,7 +121,7 @@ static struct map_list list_of(struct settings *s, enum setting_id id)
         return (struct map_list){s->custom, &s->n_custom, CUSTOM_RULES_MOST, "custom rule",
                                  "name: Hot, metric: gpu.temp, above: 85"};
     return (struct map_list){s->actions, &s->n_actions, ACTIONS_MOST, "action",
-                             "do: exec, command: ./tell.sh"};
+                             "do: exec, command: ./notify.sh"};
 }
 
 int settings_map_pair(struct settings *s, enum setting_id id, size_t number,
@@ -130,7 +130,7 @@ int settings_map_pair(struct settings *s, enum setting_id id, size_t number,
     const struct map_list l = list_of(s, id);
     const bool higher = s->from[id].source < o->source;
     if (number >= l.most)
-        return err_set(e, ERR_USAGE, "there are more than %zu %ss", l.most, l.what);
+        return err_set(e, ERR_USAGE, "more than %zu %ss", l.most, l.what);
     if (higher)
         memset(l.v, 0, l.most * sizeof *l.v);
     if (higher)
@@ -182,7 +182,7 @@ static void on_wrong(void *ctx, const struct yaml_place *at, const char *what)
 
 static void on_map(void *ctx, const struct yaml_place *at)
 {
-    on_wrong(ctx, at, "a value is a map");
+    on_wrong(ctx, at, "a value cannot be a map");
 }
 
 static int parse_map(struct settings *s, enum setting_id id, const char *text,
@@ -195,9 +195,9 @@ static int parse_map(struct settings *s, enum setting_id id, const char *text,
     const char *map =
         *text == '{' ? text : arena_printf(s->arena, "{%s}", text); /* the braces may be left out */
     if (yaml_walk(map, strlen(map), &h, e) != 0 || t.rc != 0)
-        return err_set(e, ERR_USAGE, "this is not like '%s'", l.example);
+        return err_set(e, ERR_USAGE, "expected the form '%s'", l.example);
     if (*l.n <= t.number || s->from[id].source != o->source)
-        return err_set(e, ERR_USAGE, "there is nothing in it");
+        return err_set(e, ERR_USAGE, "the text is empty");
     return 0;
 }
 
@@ -227,7 +227,7 @@ int parse_rule_files(struct settings *s, const char *text, const struct origin *
     for (const char *p = text; p;) {
         const char *comma = o->source == FROM_ENVIRONMENT ? strchr(p, ',') : NULL;
         if (s->n_rule_files == RULE_FILES_MOST)
-            return err_set(e, ERR_USAGE, "there are more than %d rule files", RULE_FILES_MOST);
+            return err_set(e, ERR_USAGE, "more than %d rule files", RULE_FILES_MOST);
         s->rule_files[s->n_rule_files++] =
             arena_strndup(s->arena, p, comma ? (size_t)(comma - p) : strlen(p));
         p = comma ? comma + 1 : NULL;

@@ -34,9 +34,9 @@ static void take_python(struct settings *s, const struct sm_range *r, const char
 }
 
 static const char *const part_notes[SM_PARTS] = {
-    [SM_DATALOADER] = "data loading is recorded in every step; there is no window for it",
-    [SM_SMDATAPARALLEL] = "collectives are recorded in every step; there is no window for them",
-    [SM_HOROVOD] = "collectives are recorded in every step; there is no window for them",
+    [SM_DATALOADER] = "data loading is always recorded in every step; the window is ignored",
+    [SM_SMDATAPARALLEL] = "collectives are always recorded in every step; the window is ignored",
+    [SM_HOROVOD] = "collectives are always recorded in every step; the window is ignored",
 };
 
 static void note_range(struct settings *s, const struct sm_range *r, enum sm_part part,
@@ -46,7 +46,7 @@ static void note_range(struct settings *s, const struct sm_range *r, enum sm_par
     if (!r->enabled)
         return;
     if (!r->fires) {
-        remarks_add(&s->notes, "%s: %s has no range, so it never begins", name,
+        remarks_add(&s->notes, "%s: %s has no range, so it never starts", name,
                     sm_part_names[part]);
         return;
     }
@@ -67,7 +67,8 @@ static void take_parts(struct settings *s, const struct profilerconfig *c, const
     for (int i = 0; i < SM_PARTS; i++)
         note_range(s, &c->part[i], (enum sm_part)i, name);
     if (!c->has_parameters)
-        remarks_add(&s->notes, "%s: ProfilingParameters is empty, so it asks for no detail", name);
+        remarks_add(&s->notes, "%s: ProfilingParameters is empty, so no details are recorded",
+                    name);
 }
 
 void settings_take_profilerconfig(struct settings *s, const char *text, size_t len,
@@ -77,7 +78,7 @@ void settings_take_profilerconfig(struct settings *s, const char *text, size_t l
     struct remarks wrong = {.arena = s->arena};
     struct err e;
     if (profilerconfig_parse(text, len, &c, &wrong, &e) != 0) {
-        remarks_add(&s->problems, "%s: %s; the file is left out", name, e.msg);
+        remarks_add(&s->problems, "%s: %s; the file is ignored", name, e.msg);
         return;
     }
     for (size_t i = 0; i < wrong.n; i++)
@@ -88,6 +89,8 @@ void settings_take_profilerconfig(struct settings *s, const char *text, size_t l
     }
     s->hooks = false;
     s->from[SETTING_HOOKS] = origin_of(s, name, "DisableProfiler");
-    remarks_add(&s->notes, "%s: DisableProfiler is true: no hooks, and nothing else in it counts",
-                name);
+    remarks_add(
+        &s->notes,
+        "%s: DisableProfiler is true: hooks are disabled, and the rest of the file is ignored",
+        name);
 }

@@ -138,10 +138,9 @@ static void unknown(const struct taker *t, const struct yaml_place *at)
             meant = settings_table[i].key;
     }
     if (meant)
-        snprintf(text, sizeof text, "there is no setting '%s' (did you mean '%s'?)", at->path,
-                 meant);
+        snprintf(text, sizeof text, "unknown setting '%s' (did you mean '%s'?)", at->path, meant);
     else
-        snprintf(text, sizeof text, "there is no setting '%s'", at->path);
+        snprintf(text, sizeof text, "unknown setting '%s'", at->path);
     complain(t, at, text);
 }
 
@@ -159,7 +158,7 @@ static void on_not_section(void *ctx, const struct yaml_place *at)
         unknown(ctx, at);
         return;
     }
-    snprintf(text, sizeof text, "'%s' takes a value, not a map; it is left out", at->path);
+    snprintf(text, sizeof text, "'%s' takes a value, not a map; ignored", at->path);
     complain(ctx, at, text);
 }
 
@@ -174,7 +173,7 @@ static const char *text_for(const struct taker *t, enum setting_id id, const cha
     if ((type != OPT_FOLDER && type != OPT_FILE) || *text == '/')
         return text;
     if (*text == '~') {
-        err_set(e, ERR_USAGE, "'~' means nothing here; write the whole path");
+        err_set(e, ERR_USAGE, "'~' is not expanded; write the full path");
         return NULL;
     }
     return strcmp(t->folder, ".") == 0 ? text : arena_printf(a, "%s/%s", t->folder, text);
@@ -198,7 +197,7 @@ static void on_pair(const struct taker *t, const struct yaml_place *at, enum set
     const struct origin o = {FROM_FILE,
                              arena_printf(t->s->arena, "%s, line %zu", t->name, at->line)};
     if (settings_map_pair(t->s, list, number, pair, &o, &e) != 0)
-        complain(t, at, arena_printf(t->s->arena, "%s: %s; it is left out", at->path, e.msg));
+        complain(t, at, arena_printf(t->s->arena, "%s: %s; ignored", at->path, e.msg));
 }
 
 static void on_value(void *ctx, const struct yaml_place *at, const char *text, bool listed)
@@ -220,11 +219,11 @@ static void on_value(void *ctx, const struct yaml_place *at, const char *text, b
     }
     int rc = 0;
     if (listed && (below || !settings_table[id].option.repeat))
-        rc = err_set(&e, ERR_USAGE, "this takes one value, not a list");
+        rc = err_set(&e, ERR_USAGE, "this setting takes one value, not a list");
     else
         rc = take_value(t, at, id, below, text, &e);
     if (rc != 0)
-        complain(t, at, arena_printf(t->s->arena, "%s: %s; it is left out", at->path, e.msg));
+        complain(t, at, arena_printf(t->s->arena, "%s: %s; ignored", at->path, e.msg));
 }
 
 void settings_take_yaml(struct settings *s, const char *text, size_t len, const char *name,
@@ -234,5 +233,5 @@ void settings_take_yaml(struct settings *s, const char *text, size_t len, const 
     const struct yaml_handler h = {&t, is_section, on_value, on_wrong, on_not_section};
     struct err e;
     if (yaml_walk(text, len, &h, &e) != 0)
-        remarks_add(&s->problems, "%s, %s; the file is left out", name, e.msg);
+        remarks_add(&s->problems, "%s, %s; the file is ignored", name, e.msg);
 }

@@ -52,7 +52,7 @@ static bool may_go_on(struct walk *w, const struct yaml_place *at)
         return true;
     }
     if (!w->full)
-        w->h->wrong(w->h->ctx, at, "there are too many values; those from here on are left out");
+        w->h->wrong(w->h->ctx, at, "too many values; the rest is ignored");
     w->full = true;
     return false;
 }
@@ -62,7 +62,7 @@ static void walk_map(struct walk *w, const char *path, const yaml_node_t *map, i
 static void walk_scalar(struct walk *w, const char *path, const yaml_node_t *n, bool listed)
 {
     const struct yaml_place at = place_of(path, n);
-    const char *text = text_of(w, &at, n, "a list may hold only texts and numbers");
+    const char *text = text_of(w, &at, n, "a list can contain only strings and numbers");
     if (text && !is_null(n))
         w->h->value(w->h->ctx, &at, text, listed);
 }
@@ -104,7 +104,7 @@ static void walk_value(struct walk *w, const char *path, const yaml_node_t *key,
     else if (!w->h->is_section(w->h->ctx, path))
         w->h->not_section(w->h->ctx, &at);
     else if (depth == YAML_DEPTH)
-        w->h->wrong(w->h->ctx, &at, "this is nested too deep");
+        w->h->wrong(w->h->ctx, &at, "nested too deep");
     else
         walk_map(w, path, n, depth + 1);
 }
@@ -139,14 +139,14 @@ static void walk_pair(struct walk *w, const char *path, const yaml_node_t *map,
     if (!key || !value)
         return;
     const struct yaml_place at = place_of(path, key);
-    const char *text = text_of(w, &at, key, "a key must be a plain text");
+    const char *text = text_of(w, &at, key, "a key must be a plain string");
     if (!text)
         return;
     if (!join(below, path, text))
         w->h->wrong(w->h->ctx, &at, "this key is too long");
     else if (is_repeated(w, map, pair, text))
         w->h->wrong(w->h->ctx, &(struct yaml_place){below, at.line, at.column},
-                    "this key is here a second time; the first one counts");
+                    "duplicate key; the first one is used");
     else
         walk_value(w, below, key, value, depth);
 }
@@ -165,7 +165,7 @@ static void walk_map(struct walk *w, const char *path, const yaml_node_t *map, i
 static int not_yaml(const yaml_parser_t *p, struct err *e)
 {
     return err_set(e, ERR_FORMAT, "line %zu, column %zu: %s", p->problem_mark.line + 1,
-                   p->problem_mark.column + 1, p->problem ? p->problem : "this is no YAML");
+                   p->problem_mark.column + 1, p->problem ? p->problem : "not valid YAML");
 }
 
 static int walk_document(yaml_document_t *doc, const struct yaml_handler *h, struct err *e)
@@ -176,7 +176,7 @@ static int walk_document(yaml_document_t *doc, const struct yaml_handler *h, str
         return 0; /* empty, or only comments */
     if (root->type != YAML_MAPPING_NODE)
         return err_set(e, ERR_FORMAT,
-                       "line %zu, column %zu: here should be settings, like 'interval: 500ms'",
+                       "line %zu, column %zu: expected settings, for example 'interval: 500ms'",
                        root->start_mark.line + 1, root->start_mark.column + 1);
     walk_map(&w, "", root, 0);
     return 0;
@@ -209,7 +209,7 @@ int yaml_walk(const char *text, size_t len, const struct yaml_handler *h, struct
     if (has_too_many_brackets(text, len))
         return err_set(e, ERR_LIMIT, "more than %d brackets", YAML_BRACKETS);
     if (!yaml_parser_initialize(&p))
-        return err_set(e, ERR_LIMIT, "there is no memory to read it");
+        return err_set(e, ERR_LIMIT, "not enough memory to read it");
     yaml_parser_set_input_string(&p, (const unsigned char *)text, len);
     const int rc = load(&p, h, e);
     yaml_parser_delete(&p);

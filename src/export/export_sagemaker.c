@@ -61,7 +61,7 @@ static int write_sagemaker(const struct export_job *job, struct err *e)
 
 const struct export_format export_sagemaker = {
     .name = "sagemaker",
-    .title = "a folder as SageMaker's profiler writes it, for what reads that",
+    .title = "folder in the format of SageMaker's profiler",
     .folder = true,
     .can = 1u << EXPORT_ALL,
     .otherwise = EXPORT_ALL,

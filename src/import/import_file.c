@@ -119,9 +119,9 @@ static int source_open(struct source **out, const char *path, struct err *e)
     memset(s, 0, offsetof(struct source, head));
     s->in.read = read_source;
     bytes_file_init(&s->file, fd, path);
-    int rc = fstat(fd, &st) < 0 ? err_sys(e, "look at '%s'", path) : 0;
+    int rc = fstat(fd, &st) < 0 ? err_sys(e, "stat '%s'", path) : 0;
     if (rc == 0 && !S_ISREG(st.st_mode))
-        rc = err_set(e, ERR_USAGE, "'%s' is no file", path);
+        rc = err_set(e, ERR_USAGE, "'%s' is not a regular file", path);
     s->size = rc == 0 ? (uint64_t)st.st_size : 0;
     if (rc == 0)
         rc = open_plain(s, e);
@@ -215,7 +215,7 @@ static int run_source(struct source *s, const struct import_file_ask *ask,
         return err_set(e, ERR_FORMAT, "the file is empty");
     out->format = ask->format ? ask->format : importer_sniff(s->head, s->head_len);
     if (!out->format)
-        return err_set(e, ERR_FORMAT, "no format that is known: it is no JSON");
+        return err_set(e, ERR_FORMAT, "unknown format: the file is not JSON");
     struct import_ask inner = {
         .in = &s->in,
         .hint = ask->hint,

@@ -141,11 +141,11 @@ static void look_at(struct folder_file *x, const struct importer *format, char h
 {
     const enum place_kind kind = import_place(x->path, &x->hint);
     if (kind == PLACE_BEING) {
-        x->skipped = "it is still being written";
+        x->skipped = "still being written";
         return;
     }
     if (kind == PLACE_MARSHAL) {
-        x->skipped = "a profile in a form of Python's own (marshal), which is not read";
+        x->skipped = "a Python profile in marshal format, which is not supported";
         x->lost = true;
         return;
     }
@@ -153,7 +153,7 @@ static void look_at(struct folder_file *x, const struct importer *format, char h
     head[n] = '\0';
     x->format = format ? format : importer_sniff(head, n);
     if (!x->format) {
-        x->skipped = kind == PLACE_TRACE ? "it has the name of a trace and is none" : "no trace";
+        x->skipped = kind == PLACE_TRACE ? "named like a trace, but not a trace" : "not a trace";
         x->lost = kind == PLACE_TRACE;
         return;
     }
@@ -217,7 +217,7 @@ static int open_folder(struct folder *f, const char *path, const char *real,
     look_at_all(f, format);
     share_node(f);
     if (f->n == 0)
-        return err_set(e, ERR_FORMAT, "'%s': there is no file in the folder", path);
+        return err_set(e, ERR_FORMAT, "'%s': the folder is empty", path);
     if (f->n_read == 0)
         return err_set(e, ERR_FORMAT, "'%s': none of the %zu files in the folder is a trace", path,
                        f->n);

@@ -195,14 +195,14 @@ static int judge(const struct footplate *f, enum json_kind kind, struct err *e)
     if (kind == JS_FAILED)
         return err_set(e, why->code, "%s", why->msg);
     if (!f->ours)
-        return err_set(e, ERR_FORMAT, "it is no export of Footplate%s%s", *why->msg ? ": " : "",
+        return err_set(e, ERR_FORMAT, "not a Footplate export%s%s", *why->msg ? ": " : "",
                        why->msg);
     if (f->version > VERSION_MOST)
         return err_set(e, ERR_VERSION,
-                       "it was exported by a newer version (%lld): this program reads up to %d",
+                       "exported by a newer version (%lld); this program reads versions up to %d",
                        (long long)f->version, VERSION_MOST);
     if (f->result->count[IMPORTED_KEPT] + f->result->count[IMPORTED_READINGS] == 0)
-        return err_set(e, ERR_FORMAT, "there is no sample and no event in it");
+        return err_set(e, ERR_FORMAT, "the export contains no readings and no events");
     return 0;
 }
 
@@ -241,7 +241,7 @@ static int sniff(const char *head, size_t n)
 
 const struct importer importer_footplate = {
     .name = "footplate",
-    .help = "an export of Footplate itself, as Chrome trace or JSON lines",
+    .help = "a Footplate export (Chrome trace or JSON Lines)",
     .sniff = sniff,
     .run = run,
 };

@@ -346,9 +346,9 @@ static int judge(const struct hvd *h, enum json_kind kind, bool array, struct er
     if (kind == JS_FAILED)
         return err_set(e, why->code, "%s", why->msg);
     if (!array)
-        return err_set(e, ERR_FORMAT, "it is no timeline of Horovod: its top level is no array");
+        return err_set(e, ERR_FORMAT, "not a Horovod timeline: the top level is not an array");
     if (h->result->count[IMPORTED_KEPT] == 0)
-        return err_set(e, ERR_FORMAT, "the timeline has no event");
+        return err_set(e, ERR_FORMAT, "the timeline contains no events");
     return 0;
 }
 
@@ -397,7 +397,7 @@ static int sniff(const char *head, size_t n)
 
 const struct importer importer_horovod = {
     .name = "horovod",
-    .help = "Horovod's timeline (HOROVOD_TIMELINE)",
+    .help = "Horovod timeline (HOROVOD_TIMELINE)",
     .sniff = sniff,
     .run = run,
 };

@@ -147,12 +147,12 @@ static int judge(const struct kineto *k, enum json_kind kind, bool events, struc
     if (kind == JS_FAILED)
         return err_set(e, why->code, "%s", why->msg);
     if (!events && kind == JS_DONE)
-        return err_set(e, ERR_FORMAT, "it is JSON, but no trace: there are no traceEvents in it");
+        return err_set(e, ERR_FORMAT, "not a trace: the JSON has no traceEvents");
     if (!events)
-        return err_set(e, ERR_FORMAT, "it is no trace: %s",
-                       *why->msg ? why->msg : "its top level is no object and no array");
+        return err_set(e, ERR_FORMAT, "not a trace: %s",
+                       *why->msg ? why->msg : "the top level is neither an object nor an array");
     if (k->result->count[IMPORTED_KEPT] == 0)
-        return err_set(e, ERR_FORMAT, "the trace has no event");
+        return err_set(e, ERR_FORMAT, "the trace contains no events");
     return 0;
 }
 
@@ -195,7 +195,7 @@ static int sniff(const char *head, size_t n)
 
 const struct importer importer_kineto = {
     .name = "kineto",
-    .help = "PyTorch's profiler (Kineto) and other Chrome traces",
+    .help = "PyTorch profiler (Kineto) and other Chrome traces",
     .sniff = sniff,
     .run = run,
 };

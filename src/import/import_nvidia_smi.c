@@ -65,7 +65,7 @@ static void lose_column(struct smi *s, struct smi_field title)
     struct loss l = {.id = LOSS_UNSUPPORTED, .count = 1};
     s->result->count[IMPORTED_NO_METRIC]++;
     snprintf(l.what, sizeof l.what, "column %.*s", (int)MIN_OF(title.len, 50u), title.p);
-    snprintf(l.why, sizeof l.why, "there is no metric for it");
+    snprintf(l.why, sizeof l.why, "no matching metric");
     if (s->ask->sink->ops->loss)
         s->ask->sink->ops->loss(s->ask->sink, &l);
 }
@@ -73,7 +73,7 @@ static void lose_column(struct smi *s, struct smi_field title)
 static int read_header(struct smi *s, const struct smi_field *f, size_t n, struct err *e)
 {
     if (n > SMI_COLUMNS_MOST)
-        return err_set(e, ERR_LIMIT, "the header has %zu columns; %d are read", n,
+        return err_set(e, ERR_LIMIT, "the header has %zu columns; only %d are read", n,
                        SMI_COLUMNS_MOST);
     s->n_columns = n;
     for (size_t i = 0; i < n; i++)
@@ -83,13 +83,13 @@ static int read_header(struct smi *s, const struct smi_field *f, size_t n, struc
     s->identity = best_column(s, SMI_IDENTITY);
     if (s->time == SIZE_MAX)
         return err_set(e, ERR_FORMAT,
-                       "it does not begin with nvidia-smi's header, or that has no timestamp: use "
-                       "--query-gpu=timestamp,index,... --format=csv, without noheader");
+                       "no nvidia-smi header with a timestamp: use --query-gpu=timestamp,index,... "
+                       "--format=csv, without noheader");
     choose_series(s);
     for (size_t i = 0; i < n; i++)
         if (s->columns[i].role == SMI_UNKNOWN)
             lose_column(s, f[i]);
-    return s->n_series ? 0 : err_set(e, ERR_FORMAT, "its header names no metric that is known");
+    return s->n_series ? 0 : err_set(e, ERR_FORMAT, "the header contains no known metric");
 }
 
 /* ---- lines ---- */
@@ -140,8 +140,8 @@ static int check_one(struct smi *s, mono_ns at, struct err *e)
     const bool alone = s->index != SIZE_MAX || s->identity != SIZE_MAX;
     if (!alone && s->some && at.ns - s->last.ns < SAME_MOMENT_NS)
         return err_set(e, ERR_FORMAT,
-                       "it seems to hold several GPUs, and no column tells them apart: add index "
-                       "to --query-gpu");
+                       "the file seems to contain several GPUs, but no column identifies them: add "
+                       "index to --query-gpu");
     s->some = true;
     s->last = at;
     return 0;
@@ -219,9 +219,9 @@ static int run(const struct import_ask *ask, struct import_result *out, struct e
     for (size_t i = 0; i < s->n_gpus; i++)
         smi_gpu_end(s, &s->gpus[i]);
     if (rc == 0 && s->n_columns == 0)
-        rc = err_set(e, ERR_FORMAT, "it has no line");
+        rc = err_set(e, ERR_FORMAT, "the file has no lines");
     else if (rc == 0 && out->count[IMPORTED_READINGS] == 0)
-        rc = err_set(e, ERR_FORMAT, "it has a header, but no reading behind it");
+        rc = err_set(e, ERR_FORMAT, "the file has a header but no readings");
     free(s->gpus);
     free(s);
     return rc;

@@ -254,7 +254,7 @@ static int judge(const struct pyinstrument *p, enum json_kind kind, struct err *
     if (kind == JS_FAILED)
         return err_set(e, p->scan.err.code, "%s", p->scan.err.msg);
     if (!p->has_root || p->n_functions == 0)
-        return err_set(e, ERR_FORMAT, "there is no frame in the profile");
+        return err_set(e, ERR_FORMAT, "the profile contains no frames");
     return 0;
 }
 
@@ -275,7 +275,7 @@ static int run(const struct import_ask *ask, struct import_result *out, struct e
     if (rc == 0)
         tell_all(p);
     if (rc == 0 && out->count[IMPORTED_KEPT] == 0)
-        rc = err_set(e, ERR_FORMAT, "the profile is of a time that no clock shows");
+        rc = err_set(e, ERR_FORMAT, "the profile has an invalid time");
     out_close(&p->to.out);
     out->faults = p->scan.faults;
     out->bytes = json_position(&p->scan);
@@ -295,7 +295,7 @@ static int sniff(const char *head, size_t n)
 
 const struct importer importer_pyinstrument = {
     .name = "pyinstrument",
-    .help = "a profile of pyinstrument (JSON)",
+    .help = "pyinstrument profile (JSON)",
     .sniff = sniff,
     .run = run,
 };

@@ -256,7 +256,7 @@ static int run(const struct import_ask *ask, struct import_result *out, struct e
     if (kind == JS_FAILED)
         rc = err_set(e, p->scan.err.code, "%s", p->scan.err.msg);
     else if (!functions)
-        rc = err_set(e, ERR_FORMAT, "it is no function profile: there are no functions in it");
+        rc = err_set(e, ERR_FORMAT, "not a function profile: it contains no functions");
     json_close(&p->scan);
     free(p);
     return rc;
@@ -271,7 +271,7 @@ static int sniff(const char *head, size_t n)
 
 const struct importer importer_python_profile = {
     .name = "python_profile",
-    .help = "a function profile of a training process",
+    .help = "function profile of a training process",
     .sniff = sniff,
     .run = run,
 };

@@ -315,7 +315,7 @@ static int find_sinks(struct telling *t, struct err *e)
         const char *id = t->scene->nodes[i].id;
         t->sinks[i] = ask->sink_of_node ? ask->sink_of_node(ask->ctx, id) : ask->sink;
         if (!t->sinks[i])
-            return err_set(e, ERR_LIMIT, "node '%s' cannot be made", id);
+            return err_set(e, ERR_LIMIT, "cannot create node '%s'", id);
     }
     return 0;
 }
@@ -349,7 +349,7 @@ static int read_text(struct bytes_in *in, char *to, size_t *len, struct err *e)
             return (int)n;
         *len += (size_t)n;
     }
-    return n == 0 ? 0 : err_set(e, ERR_LIMIT, "it is larger than %d MiB", SCENE_BYTES_MOST >> 20);
+    return n == 0 ? 0 : err_set(e, ERR_LIMIT, "larger than %d MiB", SCENE_BYTES_MOST >> 20);
 }
 
 static int run(const struct import_ask *ask, struct import_result *out, struct err *e)
@@ -382,7 +382,7 @@ static int sniff(const char *head, size_t n)
 
 const struct importer importer_scene = {
     .name = "scene",
-    .help = "a made-up run, written down as text",
+    .help = "scene: a synthetic run written as text",
     .sniff = sniff,
     .run = run,
 };

@@ -444,9 +444,9 @@ static int judge(const struct timeline *t, enum json_kind kind, bool array, stru
     if (kind == JS_FAILED)
         return err_set(e, why->code, "%s", why->msg);
     if (!array)
-        return err_set(e, ERR_FORMAT, "it is no timeline of SageMaker's: its top is no array");
+        return err_set(e, ERR_FORMAT, "not a SageMaker timeline: the top level is not an array");
     if (t->result->count[IMPORTED_KEPT] == 0)
-        return err_set(e, ERR_FORMAT, "the timeline has no event");
+        return err_set(e, ERR_FORMAT, "the timeline contains no events");
     return 0;
 }
 
@@ -487,7 +487,7 @@ static int sniff(const char *head, size_t n)
 
 const struct importer importer_sagemaker_events = {
     .name = "sagemaker_events",
-    .help = "a timeline of SageMaker's profiler",
+    .help = "SageMaker profiler timeline",
     .sniff = sniff,
     .run = run,
 };

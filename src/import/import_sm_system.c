@@ -197,7 +197,7 @@ static int run(const struct import_ask *ask, struct import_result *out, struct e
         free(r->nodes[i]);
     }
     if (rc == 0 && out->count[IMPORTED_READINGS] == 0)
-        rc = err_set(e, ERR_FORMAT, "there is no reading of SageMaker's system metrics in it");
+        rc = err_set(e, ERR_FORMAT, "no SageMaker system metrics in the file");
     free(r->nodes);
     free(r);
     return rc;
@@ -214,7 +214,7 @@ static int sniff(const char *head, size_t n)
 
 const struct importer importer_sagemaker_system = {
     .name = "sagemaker_system",
-    .help = "system metrics as SageMaker writes them",
+    .help = "SageMaker system metrics",
     .sniff = sniff,
     .run = run,
 };

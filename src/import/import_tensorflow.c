@@ -240,7 +240,7 @@ static int sniff(const char *head, size_t n)
 
 const struct importer importer_tensorflow = {
     .name = "tensorflow",
-    .help = "TensorFlow's and JAX's profiler (trace.json.gz)",
+    .help = "TensorFlow or JAX profiler (trace.json.gz)",
     .sniff = sniff,
     .run = run,
 };

@@ -98,7 +98,7 @@ static void tell_absent(struct smi *s, const struct smi_gpu *g)
     for (size_t i = 0; i < s->n_series; i++) {
         struct loss l = {.id = LOSS_UNSUPPORTED, .count = g->absent[i], .at = s->result->first};
         snprintf(l.what, sizeof l.what, "%.43s %s", g->entity, metrics[s->series[i].metric].name);
-        snprintf(l.why, sizeof l.why, "nvidia-smi wrote no value");
+        snprintf(l.why, sizeof l.why, "no value from nvidia-smi");
         if (l.count && s->ask->sink->ops->loss)
             s->ask->sink->ops->loss(s->ask->sink, &l);
     }

@@ -40,15 +40,15 @@ int word_want(struct parsing *p, const char *word, struct err *e)
 {
     if (word_take(p, word))
         return 0;
-    return err_set(e, ERR_FORMAT, "expected '%s', not '%.60s'", word, shown(word_now(p)));
+    return err_set(e, ERR_FORMAT, "expected '%s', found '%.60s'", word, shown(word_now(p)));
 }
 
 int word_time(struct parsing *p, int64_t *ns, struct err *e)
 {
     const char *w = word_next(p);
     if (duration_parse(w, ns, e) != 0 || *ns > TIME_MOST_NS)
-        return err_set(e, ERR_FORMAT, "'%.60s' is no time of at most a week, such as 500ms or 20s",
-                       shown(w));
+        return err_set(e, ERR_FORMAT,
+                       "'%.60s' is not a time of at most a week (examples: 500ms, 20s)", shown(w));
     return 0;
 }
 
@@ -58,7 +58,7 @@ int word_count(struct parsing *p, int64_t lo, int64_t hi, int64_t *out, struct e
     char *end;
     const long long v = strtoll(w, &end, 10);
     if (end == w || *end || v < lo || v > hi)
-        return err_set(e, ERR_FORMAT, "'%.60s' is no number between %lld and %lld", shown(w),
+        return err_set(e, ERR_FORMAT, "'%.60s' is not a number between %lld and %lld", shown(w),
                        (long long)lo, (long long)hi);
     *out = v;
     return 0;
@@ -87,7 +87,7 @@ int word_range(struct parsing *p, bool open, int64_t *from, int64_t *to, struct 
     const bool fine = dots && time_parse(w, (size_t)(dots - w), from) &&
                       ((open && dots[2] == '\0') || time_parse(dots + 2, strlen(dots + 2), to));
     if (!fine || *to <= *from)
-        return err_set(e, ERR_FORMAT, "'%.60s' is no stretch of time such as 0s..300s", shown(w));
+        return err_set(e, ERR_FORMAT, "'%.60s' is not a time range (example: 0s..300s)", shown(w));
     return 0;
 }
 
@@ -135,7 +135,8 @@ int scene_node_find(const struct parsing *p, const char *id, size_t *out, struct
             *out = i;
             return 0;
         }
-    return err_set(e, ERR_FORMAT, "there is no node '%.60s': say 'node %.60s' first", id, id);
+    return err_set(e, ERR_FORMAT, "unknown node '%.60s': declare it first with 'node %.60s'", id,
+                   id);
 }
 
 /* ---- lines ---- */
@@ -155,9 +156,9 @@ static int node_fact(struct scene_node *d, const char *word, struct err *e)
     while (k < COUNT_OF(keys) && !value_of(word, keys[k]))
         k++;
     if (k == COUNT_OF(keys))
-        return err_set(e, ERR_FORMAT, "'%.60s' is none of cores=, gpus=, memory=", word);
+        return err_set(e, ERR_FORMAT, "'%.60s' is not one of cores=, gpus=, memory=", word);
     if (!scene_number(value_of(word, keys[k]), &v) || v < 0 || (k < 2 && v > 4096))
-        return err_set(e, ERR_FORMAT, "'%.60s' is no amount", word);
+        return err_set(e, ERR_FORMAT, "'%.60s' is not a number with an optional unit", word);
     d->cores = k == 0 ? (unsigned)v : d->cores;
     d->gpus = k == 1 ? (unsigned)v : d->gpus;
     d->memory_bytes = k == 2 ? (int64_t)v : d->memory_bytes;
@@ -178,9 +179,9 @@ static int on_node(struct parsing *p, struct err *e)
     size_t old;
     const char *id = word_next(p);
     if (!is_name(id) || strcmp(id, ".") == 0 || strcmp(id, "..") == 0)
-        return err_set(e, ERR_FORMAT, "'%.60s' is no name of a node", shown(id));
+        return err_set(e, ERR_FORMAT, "'%.60s' is not a valid node name", shown(id));
     if (scene_node_find(p, id, &old, &ignored) == 0)
-        return err_set(e, ERR_FORMAT, "there is a node '%.60s' already", id);
+        return err_set(e, ERR_FORMAT, "node '%.60s' is already declared", id);
     if (p->out->n_nodes == SCENE_NODES_MOST)
         return err_set(e, ERR_LIMIT, "more than %d nodes", SCENE_NODES_MOST);
     struct scene_node *d = ADD(p, nodes, n_nodes, cap_nodes);
@@ -195,7 +196,7 @@ static int on_interval(struct parsing *p, struct err *e)
 {
     const int rc = word_time(p, &p->out->interval_ns, e);
     if (rc == 0 && p->out->interval_ns < NS_PER_MS)
-        return err_set(e, ERR_FORMAT, "an interval is at least 1ms");
+        return err_set(e, ERR_FORMAT, "the interval must be at least 1ms");
     return rc;
 }
 
@@ -226,7 +227,7 @@ static int on_note(struct parsing *p, struct err *e)
 {
     const char *kind = p->words.v[0];
     if (p->words.n < 2)
-        return err_set(e, ERR_FORMAT, "nothing stands behind '%s'", kind);
+        return err_set(e, ERR_FORMAT, "expected a value after '%s'", kind);
     *ADD(p, notes, n_notes, cap_notes) =
         (struct scene_note){.kind = kind, .text = arena_strndup(p->arena, p->rest, p->rest_len)};
     p->words.at = p->words.n;
@@ -244,7 +245,7 @@ static int on_mark(struct parsing *p, size_t node, struct err *e)
     while (m.id < MARK_N && strcmp(marks[m.id].name, name) != 0)
         m.id++;
     if (m.id == MARK_N)
-        return err_set(e, ERR_FORMAT, "there is no mark '%.60s'", shown(name));
+        return err_set(e, ERR_FORMAT, "unknown mark '%.60s'", shown(name));
     if (!word_last(p))
         rc = word_count(p, INT64_MIN, INT64_MAX, &m.number, e);
     if (!word_last(p))
@@ -283,7 +284,7 @@ static int take_line(struct parsing *p, struct err *e)
     if (rc == 1)
         rc = on_machine(p, e);
     if (rc == 0 && !word_last(p))
-        return err_set(e, ERR_FORMAT, "'%.60s' is not expected there", word_now(p));
+        return err_set(e, ERR_FORMAT, "unexpected '%.60s'", word_now(p));
     return rc;
 }
 
@@ -328,7 +329,7 @@ static int split(struct parsing *p, const char *text, const char *end, struct er
     w->n = w->at = 0;
     while ((word = cut_word(&text, end, p->arena))) {
         if (w->n == SCENE_WORDS_MOST)
-            return err_set(e, ERR_LIMIT, "more than %d words", SCENE_WORDS_MOST);
+            return err_set(e, ERR_LIMIT, "more than %d words in a line", SCENE_WORDS_MOST);
         w->v[w->n++] = word;
         for (p->rest = w->n > 1 ? p->rest : text; w->n == 1 && p->rest < end && is_blank(*p->rest);)
             p->rest++;
@@ -383,7 +384,7 @@ static int check_whole(const struct scene *s, struct err *e)
 {
     double size = 0;
     if (s->n_nodes == 0)
-        return err_set(e, ERR_FORMAT, "the scene has no node");
+        return err_set(e, ERR_FORMAT, "the scene has no nodes");
     const int rc = check_steps(s, &size, e);
     if (rc != 0)
         return rc;
@@ -394,8 +395,8 @@ static int check_whole(const struct scene *s, struct err *e)
             size += (double)s->ranks[i].workers[k].count * end /
                     (double)s->ranks[i].workers[k].every_ns;
     if (size > SCENE_SIZE_MOST)
-        return err_set(e, ERR_LIMIT, "the scene is too large: it makes %.3g readings and events",
-                       size);
+        return err_set(e, ERR_LIMIT,
+                       "the scene is too large: it would create %.3g readings and events", size);
     return 0;
 }
 
@@ -404,7 +405,7 @@ int scene_parse(const char *text, size_t n, struct arena *a, struct scene *out, 
     struct parsing *p = arena_new(a, struct parsing);
     const char *end = text + n;
     if (!scene_sniff(text, n))
-        return err_set(e, ERR_FORMAT, "the first line is not '" FIRST_LINE "'");
+        return err_set(e, ERR_FORMAT, "the first line must be '" FIRST_LINE "'");
     *out = (struct scene){.interval_ns = 500 * NS_PER_MS};
     p->out = out;
     p->arena = a;
@@ -413,7 +414,7 @@ int scene_parse(const char *text, size_t n, struct arena *a, struct scene *out, 
         stop = stop ? stop : end;
         const size_t notes = out->n_notes;
         int rc = memchr(text, '\0', (size_t)(stop - text))
-                     ? err_set(e, ERR_FORMAT, "it holds a byte that is no text")
+                     ? err_set(e, ERR_FORMAT, "invalid character")
                      : split(p, text, stop, e);
         if (rc == 0 && line > 1 && p->words.n)
             rc = take_line(p, e);

@@ -33,12 +33,12 @@ static int take_part(struct parsing *p, struct scene_part *parts, size_t *n, str
     char name[32];
     struct err ignored;
     if (!eq || (size_t)(eq - w) >= sizeof name)
-        return err_set(e, ERR_FORMAT, "'%.60s' is not expected there", w);
+        return err_set(e, ERR_FORMAT, "unexpected '%.60s'", w);
     memcpy(name, w, (size_t)(eq - w));
     name[eq - w] = '\0';
     struct scene_part x = {.id = event_find(name), .share = NAN};
     if (x.id == EV_N || !*event_words[x.id].part)
-        return err_set(e, ERR_FORMAT, "'%.31s' is no part of a step", name);
+        return err_set(e, ERR_FORMAT, "'%.31s' is not a part of a step", name);
     if (*n == SCENE_PARTS_MOST)
         return err_set(e, ERR_LIMIT, "more than %d parts", SCENE_PARTS_MOST);
     const bool share = eq[1] && eq[strlen(eq) - 1] == '%';
@@ -63,14 +63,14 @@ static int take_mode(struct parsing *p, enum event_mode *mode, struct err *e)
     for (*mode = 0; *mode < MODE_N; (*mode)++)
         if (strcmp(event_mode_names[*mode], w) == 0)
             return 0;
-    return err_set(e, ERR_FORMAT, "'%.60s' is no mode of a step", w);
+    return err_set(e, ERR_FORMAT, "'%.60s' is not a step mode", w);
 }
 
 static int take_jitter(struct parsing *p, double *out, struct err *e)
 {
     const char *w = word_next(p);
     if (!scene_number(w, out) || *out < 0 || *out > 90)
-        return err_set(e, ERR_FORMAT, "jitter is written 5%%, and is at most 90%%");
+        return err_set(e, ERR_FORMAT, "jitter must be a percentage up to 90%%, for example 5%%");
     *out /= 100;
     return 0;
 }
@@ -118,13 +118,14 @@ static int on_steps(struct many *m, struct err *e)
 
 static int want_steps(const struct scene_rank *r, const char *what, struct err *e)
 {
-    return r->n_steps ? 0
-                      : err_set(e, ERR_FORMAT, "'%s' stands behind the steps it is about", what);
+    return r->n_steps
+               ? 0
+               : err_set(e, ERR_FORMAT, "'%s' must come after the steps that it modifies", what);
 }
 
 static int too_many(const char *what, struct err *e)
 {
-    return err_set(e, ERR_LIMIT, "more than %d times '%s'", SCENE_EXTRAS_MOST, what);
+    return err_set(e, ERR_LIMIT, "more than %d '%s' lines", SCENE_EXTRAS_MOST, what);
 }
 
 static int add_odd(struct many *m, const char *what, const struct scene_odd *x, struct err *e)
@@ -153,8 +154,8 @@ static int take_odd(struct many *m, const char *what, struct scene_odd *x, struc
     if (rc == 0 && word_take(p, "in")) {
         x->in = event_find(word_next(p));
         if (x->in == EV_N || !*event_words[x->in].part)
-            rc =
-                err_set(e, ERR_FORMAT, "'%.60s' is no part of a step", p->words.v[p->words.at - 1]);
+            rc = err_set(e, ERR_FORMAT, "'%.60s' is not a part of a step",
+                         p->words.v[p->words.at - 1]);
     }
     return rc != 0 ? rc : add_odd(m, what, x, e);
 }
@@ -231,7 +232,7 @@ static void add_event(struct many *m, const struct scene_event *x)
 static int want_name(const char *name, struct err *e)
 {
     const size_t n = strlen(name);
-    return n > 0 && n < 256 ? 0 : err_set(e, ERR_FORMAT, "an event has a name of some letters");
+    return n > 0 && n < 256 ? 0 : err_set(e, ERR_FORMAT, "an event needs a name");
 }
 
 /* span forward 10s..12s; one that has no end never ended */
@@ -289,7 +290,7 @@ static int on_cpu(struct many *m, struct err *e)
     double percent = 0;
     int64_t from = 0, to = 0;
     if (!scene_number(w, &percent) || percent < 0 || percent > 100000)
-        return err_set(e, ERR_FORMAT, "'%.60s' is no CPU use such as 98%%", w);
+        return err_set(e, ERR_FORMAT, "'%.60s' is not a CPU utilization (example: 98%%)", w);
     const int rc = word_range(m->p, false, &from, &to, e);
     if (rc != 0)
         return rc;
@@ -329,7 +330,7 @@ static int on_waits(struct many *m, struct err *e)
     if (rc == 0)
         rc = word_time(m->p, &at, e);
     if (rc == 0 && each_ns > INT64_MAX / count)
-        rc = err_set(e, ERR_LIMIT, "waits of so long");
+        rc = err_set(e, ERR_LIMIT, "the total wait time is too long");
     if (rc != 0)
         return rc;
     const char *place = arena_printf(m->p->arena, "%s %s", op, where);
@@ -359,7 +360,7 @@ static int loader_fact(struct many *m, int64_t at, struct err *e)
         return 0;
     }
     return err_set(e, ERR_FORMAT,
-                   "'%.60s' is no fact of a loader such as num_workers=2, pin_memory=1, "
+                   "'%.60s' is not a loader property such as num_workers=2, pin_memory=1, "
                    "prefetch_factor=2, persistent_workers=0, batch_size=32",
                    w);
 }
@@ -395,7 +396,7 @@ static int on_workers(struct many *m, struct err *e)
         rc = word_range(p, false, &x.from_ns, &x.to_ns, e);
     if (rc == 0 && (x.fetch_ns == 0 || x.every_ns < x.fetch_ns))
         rc = err_set(e, ERR_FORMAT,
-                     "a fetch takes some time, and no more than from one to the next");
+                     "a fetch must take more than 0 s and at most the time between fetches");
     for (int64_t i = m->from; rc == 0 && i <= m->to; i++) {
         struct scene_rank *r = rank_find(p->out, i);
         r->workers =
@@ -432,7 +433,7 @@ static int take_clause(struct many *m, struct err *e)
     for (size_t i = 0; i < COUNT_OF(clauses); i++)
         if (word_take(m->p, clauses[i].word))
             return clauses[i].take(m, e);
-    return err_set(e, ERR_FORMAT, "'%.60s' is nothing that a rank does", word_now(m->p));
+    return err_set(e, ERR_FORMAT, "'%.60s' is not an activity of a rank", word_now(m->p));
 }
 
 static int make_ranks(struct many *m, size_t node, struct err *e)
@@ -441,8 +442,8 @@ static int make_ranks(struct many *m, size_t node, struct err *e)
     for (int64_t i = m->from; i <= m->to; i++) {
         const struct scene_rank *old = rank_find(s, i);
         if (old && old->node != node)
-            return err_set(e, ERR_FORMAT, "rank %lld is on node '%s' already", (long long)i,
-                           s->nodes[old->node].id);
+            return err_set(e, ERR_FORMAT, "rank %lld is already declared on node '%s'",
+                           (long long)i, s->nodes[old->node].id);
         if (old)
             continue;
         if (s->n_ranks == SCENE_RANKS_MOST)
@@ -462,7 +463,7 @@ static int take_numbers(struct many *m, struct err *e)
     if (end != w && strncmp(end, "..", 2) == 0 && end[2] >= '0' && end[2] <= '9')
         m->to = strtoll(end + 2, &end, 10);
     if (end == w || *end || m->from < 0 || m->to < m->from || m->to > RANK_LAST)
-        return err_set(e, ERR_FORMAT, "'%.60s' is no rank such as 0, or 0..3", w);
+        return err_set(e, ERR_FORMAT, "'%.60s' is not a rank (examples: 0, 0..3)", w);
     return 0;
 }
 

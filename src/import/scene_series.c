@@ -40,9 +40,8 @@ static int metric_of(const char *name, enum metric_id *out, struct err *e)
     for (enum metric_id m = 0; m < METRIC_N; m++)
         nearest_offer(&near, metrics[m].name);
     if (near.best)
-        return err_set(e, ERR_FORMAT, "there is no metric '%.60s'; did you mean %s?", name,
-                       near.best);
-    return err_set(e, ERR_FORMAT, "there is no metric '%.60s'", name);
+        return err_set(e, ERR_FORMAT, "unknown metric '%.60s'; did you mean %s?", name, near.best);
+    return err_set(e, ERR_FORMAT, "unknown metric '%.60s'", name);
 }
 
 /* "5", or "5 for 10s 90 for 2s", or "10 to 90"; then "noise 3". */
@@ -56,14 +55,15 @@ static int take_shape(struct parsing *p, struct scene_piece *x, struct err *e)
         struct scene_level *l = &x->level[x->n_levels];
         const char *w = word_next(p);
         if (x->n_levels == SCENE_WAVE_MOST)
-            return err_set(e, ERR_LIMIT, "more than %d levels of a wave", SCENE_WAVE_MOST);
+            return err_set(e, ERR_LIMIT, "more than %d levels in a wave", SCENE_WAVE_MOST);
         if (!scene_number(w, &l->value))
-            return err_set(e, ERR_FORMAT, "'%.60s' is no value", *w ? w : "the end of the line");
+            return err_set(e, ERR_FORMAT, "'%.60s' is not a value", *w ? w : "the end of the line");
         x->n_levels++;
         if (word_take(p, "for")) {
             const int rc = word_time(p, &l->dur_ns, e);
             if (rc != 0 || l->dur_ns == 0)
-                return rc != 0 ? rc : err_set(e, ERR_FORMAT, "a level of a wave takes some time");
+                return rc != 0 ? rc
+                               : err_set(e, ERR_FORMAT, "a wave level needs a duration above 0 s");
             x->shape = SCENE_WAVE;
         }
     } while (x->shape == SCENE_WAVE && !word_last(p) && !word_is_range(word_now(p)) &&
@@ -71,10 +71,10 @@ static int take_shape(struct parsing *p, struct scene_piece *x, struct err *e)
     if (x->shape == SCENE_FLAT && word_take(p, "to")) {
         x->shape = SCENE_RAMP;
         if (!scene_number(word_next(p), &x->level[1].value))
-            return err_set(e, ERR_FORMAT, "a ramp is written 10 to 90");
+            return err_set(e, ERR_FORMAT, "expected a ramp such as '10 to 90'");
     }
     if (word_take(p, "noise") && !scene_number(word_next(p), &x->noise))
-        return err_set(e, ERR_FORMAT, "noise is written 'noise 5'");
+        return err_set(e, ERR_FORMAT, "expected noise such as 'noise 5'");
     return 0;
 }
 
@@ -138,14 +138,14 @@ static int add_to_node(struct parsing *p, size_t node, const struct wanted *w, s
     const size_t len = strlen(w->entity);
     char entity[ENTITY_LEN];
     if (len >= ENTITY_LEN - 8)
-        return err_set(e, ERR_FORMAT, "'%.20s...' is too long a name", w->entity);
+        return err_set(e, ERR_FORMAT, "name '%.20s...' is too long", w->entity);
     if (len == 0 || w->entity[len - 1] != '*')
         return add_pieces(p, node, w->entity, w, e);
     const unsigned all = metrics[w->metric].per == PER_GPU    ? d->gpus
                          : metrics[w->metric].per == PER_CORE ? d->cores
                                                               : 0;
     if (all == 0)
-        return err_set(e, ERR_FORMAT, "node '%s' does not say how many '%s' it has", d->id,
+        return err_set(e, ERR_FORMAT, "node '%s' does not declare its number of '%s'", d->id,
                        w->entity);
     int rc = 0;
     for (unsigned i = 0; i < all && rc == 0; i++) {
@@ -163,7 +163,7 @@ static int add_everywhere(struct parsing *p, const char *id, const struct wanted
         const int rc = scene_node_find(p, id, &node, e);
         return rc != 0 ? rc : add_to_node(p, node, w, e);
     }
-    int rc = p->out->n_nodes ? 0 : err_set(e, ERR_FORMAT, "there is no node yet");
+    int rc = p->out->n_nodes ? 0 : err_set(e, ERR_FORMAT, "no node is declared yet");
     for (; node < p->out->n_nodes && rc == 0; node++)
         rc = add_to_node(p, node, w, e);
     return rc;
@@ -176,8 +176,7 @@ int scene_series_line(struct parsing *p, struct err *e)
     size_t node;
     int rc = strcmp(id, "*") == 0 ? 0 : scene_node_find(p, id, &node, e);
     if (rc != 0)
-        return err_set(e, ERR_FORMAT, "'%.60s' is no node, and no word that a line begins with",
-                       id);
+        return err_set(e, ERR_FORMAT, "'%.60s' is neither a node nor a keyword", id);
     rc = metric_of(word_next(p), &w.metric, e);
     if (rc != 0)
         return rc;

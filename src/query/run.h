@@ -81,6 +81,8 @@ const char *runs_folder(const char *dir);
 
 /* RUN as users type it: a folder, a prefix of a name or id in `dir`, or "last". */
 MUST_CHECK int run_find(const char *dir, const char *ref, char path[], struct err *e);
+/* How many runs fit what run_find finds; it takes the newest of them. */
+size_t run_find_fits(const char *dir, const char *ref);
 /* The paths of all runs in `dir`, newest first. An empty or missing folder has none. */
 MUST_CHECK int run_list(const char *dir, struct arena *a, const char ***paths, size_t *n,
                         struct err *e);

@@ -98,29 +98,51 @@ int run_list(const char *dir, struct arena *a, const char ***paths, size_t *n, s
     return 0;
 }
 
-static const struct candidate *match(const struct candidate *list, size_t n, const char *ref)
+/* The newest run that fits; whole words before prefixes. *fits: how many fit as well. */
+static const struct candidate *match(const struct candidate *list, size_t n, const char *ref,
+                                     size_t *fits)
 {
+    const struct candidate *best = NULL;
+    const size_t len = strlen(ref);
+    *fits = n > 0;
     if (strcmp(ref, "last") == 0)
         return n ? &list[0] : NULL;
-    const size_t len = strlen(ref);
-    for (size_t i = 0; i < n; i++) /* whole words before prefixes, newest first */
+    *fits = 0;
+    for (size_t i = 0; i < n; i++)
         if (strcmp(list[i].folder, ref) == 0 || strcmp(list[i].id, ref) == 0 ||
             strcmp(list[i].name, ref) == 0)
-            return &list[i];
-    for (size_t i = 0; i < n && len; i++)
-        if (strncmp(list[i].folder, ref, len) == 0 || strncmp(list[i].id, ref, len) == 0)
-            return &list[i];
-    return NULL;
+            best = (*fits)++ ? best : &list[i];
+    for (size_t i = 0; i < n && len && !best; i++)
+        if (strncmp(list[i].folder, ref, len) == 0 || strncmp(list[i].id, ref, len) == 0) {
+            best = &list[i];
+            for (; i < n; i++)
+                *fits +=
+                    strncmp(list[i].folder, ref, len) == 0 || strncmp(list[i].id, ref, len) == 0;
+        }
+    return best;
+}
+
+size_t run_find_fits(const char *dir, const char *ref)
+{
+    struct arena a = {0};
+    struct candidate *list;
+    struct err ignored;
+    size_t n, fits = 1;
+    if (!is_run(ref) && !strchr(ref, '/') &&
+        all_runs(runs_folder(dir), &a, &list, &n, &ignored) == 0)
+        match(list, n, ref, &fits);
+    arena_free(&a);
+    return fits;
 }
 
 static int find_in(const char *dir, const char *ref, char path[], struct err *e)
 {
     struct arena a = {0};
     struct candidate *list;
-    size_t n;
+    size_t n, fits;
     int rc = all_runs(dir, &a, &list, &n, e);
     if (rc == 0) {
-        const struct candidate *c = match(list, n, ref);
+        const struct candidate *c = match(list, n, ref, &fits);
         if (c)
             rc = path_join(path, e, "%s", c->path);
         else if (n == 0)

@@ -99,11 +99,11 @@ static void put_sides(struct doing *d)
 {
     static const struct page_column columns[] = {
         {"Side", false, false},    {"Run", false, false}, {"Status", false, false},
-        {"Machines", true, false}, {"GPUs", true, false}, {"Steps", true, false},
+        {"Nodes", true, false},    {"GPUs", true, false}, {"Steps", true, false},
         {"Duration", true, false}, {"Cost", true, false}, {0},
     };
     static const char *const names[COMPARE_SIDES] = {"A", "B"};
-    doc_section(&d->doc, "runs", "What was compared");
+    doc_section(&d->doc, "runs", "Compared runs");
     doc_table(&d->doc, "Runs", columns);
     for (int s = 0; s < COMPARE_SIDES; s++)
         for (size_t i = 0; i < d->c->side[s].n; i++)
@@ -131,10 +131,9 @@ static void put_spread(struct doing *d)
         {"mean", {a->mean_s, b->mean_s}},  {"median", {a->p50_s, b->p50_s}},
         {"p90", {a->p90_s, b->p90_s}},     {"p95", {a->p95_s, b->p95_s}},
         {"p99", {a->p99_s, b->p99_s}},     {"shortest", {a->min_s, b->min_s}},
-        {"longest", {a->max_s, b->max_s}}, {"spread (sigma)", {a->stddev_s, b->stddev_s}},
+        {"longest", {a->max_s, b->max_s}}, {"standard deviation", {a->stddev_s, b->stddev_s}},
     };
-    doc_table(&d->doc, "Time of an iteration, from the begin of a step to the begin of the next",
-              columns);
+    doc_table(&d->doc, "Iteration time (start of a step to the start of the next)", columns);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         doc_cell(&d->doc, rows[i].name);
         seconds_cell(d, rows[i].v[COMPARE_A]);
@@ -148,7 +147,7 @@ static void put_spread(struct doing *d)
 static void put_numbers(struct doing *d)
 {
     static const struct page_column columns[] = {
-        {"Of the loop", false, false},
+        {"Share of loop", false, false},
         {"A", true, false},
         {"B", true, false},
         {"Change", true, false},
@@ -178,7 +177,7 @@ static void put_interval(struct doing *d, const char *name, const struct interva
     char at[HUMAN_LEN], low[HUMAN_LEN], high[HUMAN_LEN];
     if (!isnan(v->low))
         doc_fact(&d->doc, name, v->at,
-                 arena_printf(d->arena, "%s, with %.3g %% confidence between %s and %s",
+                 arena_printf(d->arena, "%s, %.3g %% confidence interval %s to %s",
                               share_text(v->at, at), d->c->confidence * 100,
                               share_text(v->low, low), share_text(v->high, high)));
 }
@@ -195,18 +194,20 @@ static void put_histogram(struct doing *d)
             v[i] = (double)h->counts[s][i];
         rows[s].counts = v;
     }
-    doc_figure(&d->doc, &(struct figure){
-                            .kind = FIGURE_HISTOGRAM,
-                            .words = {.title = "Iterations of A and B",
-                                      .desc = "How many iterations took how long; the last bar "
-                                              "holds all that took longer.",
-                                      .unit = "s",
-                                      .x = "time of an iteration"},
-                            .edges = h->edges_s,
-                            .n_edges = h->n + 1,
-                            .counts = rows,
-                            .n = COMPARE_SIDES,
-                        });
+    doc_figure(
+        &d->doc,
+        &(struct figure){
+            .kind = FIGURE_HISTOGRAM,
+            .words =
+                {.title = "Iterations of A and B",
+                 .desc = "Number of iterations by duration; the last bar includes all longer ones.",
+                 .unit = "s",
+                 .x = "iteration time"},
+            .edges = h->edges_s,
+            .n_edges = h->n + 1,
+            .counts = rows,
+            .n = COMPARE_SIDES,
+        });
 }
 
 static void put_parts(struct doing *d, const char *caption, const struct compared_part *v, size_t n)
@@ -238,15 +239,15 @@ static void put_clocks(struct doing *d)
 {
     const struct compared *c = d->c;
     const struct compared_side *a = &c->side[COMPARE_A], *b = &c->side[COMPARE_B];
+    put_parts(
+        d,
+        arena_printf(d->arena,
+                     "Iteration breakdown: GPU time (A: %zu of %zu steps timed, B: %zu of %zu)",
+                     a->gpu_timed_steps, a->gpu_steps, b->gpu_timed_steps, b->gpu_steps),
+        c->gpu_parts, c->n_gpu_parts);
     put_parts(d,
-              arena_printf(d->arena,
-                           "Parts of an iteration: GPU time (A: %zu of %zu steps timed, B: %zu of "
-                           "%zu)",
-                           a->gpu_timed_steps, a->gpu_steps, b->gpu_timed_steps, b->gpu_steps),
-              c->gpu_parts, c->n_gpu_parts);
-    put_parts(d,
-              c->launch_only ? "Parts of an iteration: host time (launch)"
-                             : "Parts of an iteration: host time",
+              c->launch_only ? "Iteration breakdown: host time (launch)"
+                             : "Iteration breakdown: host time",
               c->parts, c->n_parts);
     put_losses(d, "GPU time");
 }
@@ -258,10 +259,10 @@ static void put_steps(struct doing *d)
     if (c->side[COMPARE_A].steps.count) {
         put_spread(d);
         doc_facts(&d->doc);
-        put_interval(d, "Change of the mean", &c->diff);
+        put_interval(d, "Change of mean", &c->diff);
         if (c->spread.reach > 0)
-            put_interval(d, "Of these two runs alone", &c->steps_diff);
-        put_interval(d, "Change of the median", &c->median);
+            put_interval(d, "These two runs only", &c->steps_diff);
+        put_interval(d, "Change of median", &c->median);
         doc_facts_end(&d->doc);
         put_numbers(d);
         put_histogram(d);
@@ -303,13 +304,13 @@ static void put_cost(struct doing *d)
     char a[HUMAN_LEN], b[HUMAN_LEN], saved[HUMAN_LEN], share[HUMAN_LEN];
     doc_section(&d->doc, "cost", "Cost");
     if (isnan(c->saving)) {
-        doc_text(&d->doc, "Not known: the price of a machine is not known on %s; give --price.",
-                 isnan(c->cost[COMPARE_A]) && isnan(c->cost[COMPARE_B]) ? "either side"
-                 : isnan(c->cost[COMPARE_A])                            ? "side A"
-                                                                        : "side B");
+        doc_text(&d->doc, "The machine price is not known for %s; set it with --price.",
+                 isnan(c->cost[COMPARE_A]) && isnan(c->cost[COMPARE_B]) ? "A and B"
+                 : isnan(c->cost[COMPARE_A])                            ? "A"
+                                                                        : "B");
     } else {
         const char *s = share_text(fabs(c->saving_share), share);
-        doc_text(&d->doc, "A costs %s, B %s: B %s %s (%s).",
+        doc_text(&d->doc, "A costs %s, B costs %s: B %s %s (%s).",
                  human_money(c->cost[COMPARE_A], a, sizeof a),
                  human_money(c->cost[COMPARE_B], b, sizeof b),
                  c->saving < 0 ? "costs more by" : "saves",
@@ -355,7 +356,7 @@ static void put_uses(struct doing *d)
         {0},
     };
     doc_section(&d->doc, "utilization", "Utilization");
-    doc_table(&d->doc, "Of all machines", columns);
+    doc_table(&d->doc, "Utilization, all nodes", columns);
     for (size_t i = 0; i < d->c->n_uses; i++)
         put_use(d, &d->c->uses[i]);
     doc_table_end(&d->doc);
@@ -368,10 +369,10 @@ static void put_uses(struct doing *d)
 
 static void put_times(struct doing *d)
 {
-    static const struct page_column columns[] = {{"Of", false, false},    {"What", false, false},
+    static const struct page_column columns[] = {{"Item", false, false},  {"Part", false, false},
                                                  {"A", true, false},      {"B", true, false},
                                                  {"Change", true, false}, {0}};
-    doc_table(&d->doc, "Breakdown: time of a step, shares of the time of devices", columns);
+    doc_table(&d->doc, "Breakdown: step time and shares of device time", columns);
     for (size_t i = 0; i < d->c->n_times; i++) {
         const struct compared_time *t = &d->c->times[i];
         const bool seconds = strcmp(t->unit, "s") == 0;
@@ -401,8 +402,8 @@ static void put_ops(struct doing *d)
     };
     const struct compared *c = d->c;
     doc_table(&d->doc,
-              c->ops_per_step ? "Operators, most changed first; of one step"
-                              : "Operators, most changed first; of the run",
+              c->ops_per_step ? "Operators per step, largest change first"
+                              : "Operators of the run, largest change first",
               columns);
     for (size_t i = 0; i < c->n_ops && i < OPS_SHOWN; i++) {
         const struct compared_op *o = &c->ops[i];
@@ -416,7 +417,7 @@ static void put_ops(struct doing *d)
     }
     doc_table_end(&d->doc);
     if (c->n_ops > OPS_SHOWN)
-        doc_text(&d->doc, "The %d most changed; --json has up to %zu.", OPS_SHOWN, c->n_ops);
+        doc_text(&d->doc, "The %d largest changes; --json lists up to %zu.", OPS_SHOWN, c->n_ops);
 }
 
 static void put_detail(struct doing *d)
@@ -435,10 +436,10 @@ static void put_detail(struct doing *d)
 static void put_finding(struct doing *d, const struct compared_finding *f)
 {
     static const char *const words[FINDING_CHANGES] = {
-        [FINDING_APPEARED] = "appeared in B",
-        [FINDING_WENT] = "gone in B",
+        [FINDING_APPEARED] = "new in B",
+        [FINDING_WENT] = "resolved in B",
         [FINDING_STAYED] = "in both",
-        [FINDING_UNKNOWN] = "not judged on one side",
+        [FINDING_UNKNOWN] = "skipped in one",
     };
     static const enum tone signs[FINDING_CHANGES] = {
         [FINDING_APPEARED] = TONE_BAD,
@@ -447,7 +448,7 @@ static void put_finding(struct doing *d, const struct compared_finding *f)
         [FINDING_UNKNOWN] = TONE_INFO,
     };
     const char *message = f->message[COMPARE_B] ? f->message[COMPARE_B] : f->message[COMPARE_A];
-    doc_cell(&d->doc, f->rule->name);
+    doc_cell(&d->doc, f->rule->title);
     doc_badge(&d->doc, signs[f->change], words[f->change]);
     for (int s = 0; s < COMPARE_SIDES; s++)
         part_cell(d, f->lost_share[s]);
@@ -456,16 +457,15 @@ static void put_finding(struct doing *d, const struct compared_finding *f)
 
 static void put_findings(struct doing *d)
 {
-    static const struct page_column columns[] = {
-        {"Rule", false, false},  {"Change", false, false},      {"Lost A", true, false},
-        {"Lost B", true, false}, {"What it says", false, true}, {0}};
+    static const struct page_column columns[] = {{"Rule", false, false},   {"Change", false, false},
+                                                 {"Lost A", true, false},  {"Lost B", true, false},
+                                                 {"Finding", false, true}, {0}};
     doc_section(&d->doc, "findings", "Findings");
     if (d->c->n_findings == 0) {
-        doc_text(&d->doc,
-                 "Nothing was found by the rules that had what they need: %zu for A, %zu for B.",
+        doc_text(&d->doc, "No issues found in A (%zu rules evaluated) or B (%zu rules evaluated).",
                  d->c->rules_judged[COMPARE_A], d->c->rules_judged[COMPARE_B]);
     } else {
-        doc_table(&d->doc, "What rules found; lost: share of the training loop", columns);
+        doc_table(&d->doc, "Findings; lost: share of the training loop", columns);
         for (size_t i = 0; i < d->c->n_findings; i++)
             put_finding(d, &d->c->findings[i]);
         doc_table_end(&d->doc);

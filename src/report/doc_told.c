@@ -93,7 +93,7 @@ static void tell_pie(struct doc *d, const struct figure *f, const char *unit)
 
 static void tell_bars(struct doc *d, const struct figure *f, const char *unit)
 {
-    static const struct page_column columns[] = {{"OF"}, {"VALUE", .right = true}, {0}};
+    static const struct page_column columns[] = {{"ITEM"}, {"VALUE", .right = true}, {0}};
     doc_table(d, f->words.title, columns);
     for (size_t i = 0; i < f->n; i++) {
         doc_cell(d, f->parts[i].label);
@@ -105,7 +105,7 @@ static void tell_bars(struct doc *d, const struct figure *f, const char *unit)
 static void tell_boxes(struct doc *d, const struct figure *f, const char *unit)
 {
     static const struct page_column columns[] = {
-        {"OF"},
+        {"ITEM"},
         {"P5", .right = true},
         {"P25", .right = true},
         {"P50", .right = true},

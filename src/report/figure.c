@@ -125,7 +125,7 @@ bool figure_of_plot(const struct plot *p, struct arena *a, struct figure *out)
         (struct figure){.kind = ways[p->kind].kind, .words = {.title = p->title, .unit = p->unit}};
     ways[p->kind].fill(p, a, out);
     if (out->n > 0 && out->n < p->n_rows)
-        out->caption = arena_printf(a, "The first %zu of %zu; report.json has all of them.", out->n,
-                                    p->n_rows);
+        out->caption =
+            arena_printf(a, "The first %zu of %zu; see report.json for all.", out->n, p->n_rows);
     return out->n > 0;
 }

@@ -246,7 +246,7 @@ int report_ops_read(struct report *r, struct run *run, struct err *e)
             r->op_s[x->device] = (double)x->self_ns / (double)NS_PER_S / x->share;
     }
     if (r->ops.n == 0)
-        r->no_ops = "no operators were recorded: ask for some steps in detail with 'footplate run "
-                    "--detail-steps 5:2', or import a trace of the profiler";
+        r->no_ops = "no operators were recorded: record some steps in detail with 'footplate run "
+                    "--detail-steps 5:2', or import a profiler trace";
     return r->ops.n ? read_window_costs(r, run, e) : 0;
 }

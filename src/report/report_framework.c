@@ -39,7 +39,7 @@ static void put_steps_row(const struct report *r, struct doc *d, const struct st
 
 static void put_steps(const struct report *r, struct doc *d)
 {
-    doc_table(d, "Steps of each rank", step_columns);
+    doc_table(d, "Steps by rank", step_columns);
     for (size_t i = 0; i < r->steps.n_rows; i++)
         put_steps_row(r, d, &r->steps.rows[i]);
     doc_table_end(d);
@@ -62,12 +62,13 @@ static size_t parts_told(const struct report *r, size_t parts[STEP_PARTS_MOST])
 static void put_pace(const struct report *r, struct doc *d)
 {
     struct svg_line lines[REPORT_RANKS];
-    struct figure f = {.kind = FIGURE_LINES,
-                       .words = {.title = "Duration of training iterations, begin to begin",
-                                 .desc = "Mean of neighbouring iterations; the band goes from the "
-                                         "shortest to the longest.",
-                                 .unit = "s",
-                                 .x = "step"}};
+    struct figure f = {
+        .kind = FIGURE_LINES,
+        .words = {
+            .title = "Training iteration time",
+            .desc = "Mean of neighboring iterations; the band shows the shortest and the longest.",
+            .unit = "s",
+            .x = "step"}};
     const bool one = r->n_paces == 1;
     for (size_t i = 0; i < r->n_paces; i++) {
         const struct report_pace *p = &r->paces[i];
@@ -127,8 +128,8 @@ static void put_last(const struct report *r, struct doc *d)
                       row ? steps_clock_text(&row->stats, row->rank, CLOCK_HOST, r->arena)
                           : "host time"),
                   .unit = "s"},
-        .caption = cuda ? "The host launches work and goes on: where it waits, it waits for the "
-                          "GPU, whichever part that is in."
+        .caption = cuda ? "The host launches GPU work asynchronously. If it waits for the GPU, the "
+                          "wait is part of the phase in which it occurs."
                         : NULL,
         .stack = {names, n_parts, labels, v, n},
     };
@@ -191,8 +192,8 @@ static void put_operators(const struct report *r, struct doc *d)
         doc_note(d, TONE_INFO, "%s", sentence(r->arena, r->no_ops));
         return;
     }
-    doc_text(d, "Ranked by self time: the time of an operator without that of the operators it "
-                "calls.");
+    doc_text(d,
+             "Ranked by self time: the time of an operator without the operators that it calls.");
     for (size_t i = 0; i < r->n_window_costs; i++)
         doc_note(d, TONE_INFO, "%s", sentence(r->arena, r->window_costs[i]));
     put_ops(r, d, OP_CPU, "Most expensive CPU operators");
@@ -205,9 +206,9 @@ static void put_clock_note(const struct report *r, struct doc *d)
     const struct steps_row *row = report_best_row(r);
     if (row && row->rank->process->device >= 0)
         doc_text(d,
-                 "Parts of steps in this section are host time: how long the launching thread "
-                 "was in each of them, not how long the GPU worked. %s",
-                 row->stats.gpu_timed_steps ? "GPU times are in the section on the training loop."
+                 "Step breakdowns in this section are host time: the time that the launching "
+                 "thread spent in each part, not the time that the GPU worked. %s",
+                 row->stats.gpu_timed_steps ? "See the training loop section for GPU times."
                                             : "GPU times were not recorded.");
 }
 
@@ -216,7 +217,7 @@ void report_put_framework(const struct report *r, struct doc *d)
     const struct verdict *v = report_verdict(r, "OverallFrameworkMetrics");
     doc_section(d, "framework", "Framework metrics summary");
     if (r->steps.why) {
-        doc_note(d, TONE_INFO, "No steps were seen: %s. %s", r->steps.why, steps_advice);
+        doc_note(d, TONE_INFO, "No steps were detected: %s. %s", r->steps.why, steps_advice);
     } else {
         for (size_t i = 0; v && i < v->n_remarks; i++)
             doc_text(d, "%s", sentence(r->arena, v->remarks[i]));

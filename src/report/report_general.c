@@ -20,8 +20,8 @@ static void put_bars(const struct report *r, struct doc *d)
     const struct figure f = {
         .kind = FIGURE_BARS,
         .words = {.title = "Time in general metrics", .unit = "s"},
-        .caption = "Seconds of all threads together: more than the job took where several "
-                   "threads did it at once.",
+        .caption = "Seconds summed over all threads; can exceed the job duration if threads run in "
+                   "parallel.",
         .parts = parts,
         .n = r->general.n,
         .in_table = true,
@@ -45,27 +45,26 @@ static void put_row(struct doc *d, const struct general_row *x)
 static void put_rows(const struct report *r, struct doc *d)
 {
     const struct general *g = &r->general;
-    doc_table(d, "General metrics, those that took longest first", columns);
+    doc_table(d, "General metrics by total time", columns);
     for (size_t i = 0; i < g->n; i++)
         put_row(d, &g->rows[i]);
     doc_table_end(d);
     if (g->left_out)
-        doc_text(d, "%zu more kinds of spans took less time each.", g->left_out);
+        doc_text(d, "%zu more span names took less time each.", g->left_out);
 }
 
 void report_put_general(const struct report *r, struct doc *d)
 {
     doc_part(d, "general", "General metrics");
     if (r->general.n == 0) {
-        doc_note(d, TONE_INFO,
-                 "Nothing of the kind was told: no waiting for data, no checkpoint, copy, "
-                 "compilation or collective, and no span of the program's own.");
+        doc_note(
+            d, TONE_INFO,
+            "None recorded (data wait, checkpoint, copy, compilation, collective, user span).");
         return;
     }
-    doc_text(d, "What threads did besides the passes of steps and operators. The share is of the "
-                "time for which the processes of these threads were heard, all of them together. "
-                "One kind may lie inside another, and threads work at the same time, so shares do "
-                "not add up to a whole.");
+    doc_text(d, "Time that threads spent outside step phases and operators. Shares are relative to "
+                "the summed recording time of the processes. Spans can be nested and threads run "
+                "in parallel, so shares do not add up to 100 %%.");
     put_bars(r, d);
     put_rows(r, d);
 }

@@ -59,7 +59,7 @@ static void put_pie(const struct report *r, struct doc *d)
 {
     struct svg_part parts[PHASE_N];
     struct figure f = {.kind = FIGURE_PIE,
-                       .words = {.title = "Time spent in phases of training", .unit = "s"},
+                       .words = {.title = "Time by training phase", .unit = "s"},
                        .parts = parts};
     for (enum phase_kind k = 0; k < PHASE_N; k++)
         if (r->show.phases.seconds[k] > 0)
@@ -84,13 +84,13 @@ static void put_progress(const struct report *r, struct doc *d)
 
 static void put_time(const struct report *r, struct doc *d, const char *name, bool known, wall_ns t)
 {
-    doc_fact(d, name, NAN, known ? wall(r, t) : "not known: no steps were seen");
+    doc_fact(d, name, NAN, known ? wall(r, t) : "not known: no steps were detected");
 }
 
 static void put_phase(const struct report *r, struct doc *d, const char *name, double s)
 {
     const bool known = r->show.phases.has_steps;
-    doc_fact(d, name, known ? s : NAN, known ? took(r, s) : "not known: no steps were seen");
+    doc_fact(d, name, known ? s : NAN, known ? took(r, s) : "not known: no steps were detected");
 }
 
 static void put_percent(const struct report *r, struct doc *d, const char *name, double pct)
@@ -151,12 +151,12 @@ void report_put_job(const struct report *r, struct doc *d)
     if (r->show.phases.has_steps)
         put_pie(r, d);
     else
-        doc_note(d, TONE_INFO, "No steps were seen, so phases cannot be told apart: %s. %s",
+        doc_note(d, TONE_INFO, "No steps were detected, so the phases are not known: %s. %s",
                  r->show.no_steps, steps_advice);
     put_details(r, d);
     doc_columns_end(d);
     put_progress(r, d);
-    doc_part(d, NULL, "What ran");
+    doc_part(d, NULL, "Job details");
     put_run_facts(r, d);
     doc_section_end(d);
 }
@@ -205,7 +205,7 @@ static void put_iteration_tile(const struct report *r, struct doc *d)
     human_count(iterations ? s->iterations : s->count, count, sizeof count);
     doc_tile(d, iterations ? "Training iteration" : "Training step",
              value(r, iterations ? s->iteration_p50_s : s->p50_s, "s"),
-             arena_printf(r->arena, "median of %s; 95th percentile %s", count,
+             arena_printf(r->arena, "median of %s; p95 %s", count,
                           value(r, iterations ? s->iteration_p95_s : s->p95_s, "s")));
 }
 
@@ -235,7 +235,7 @@ static void put_peak_tile(const struct report *r, struct doc *d)
     const struct gpu_use *u = r->show.gpu.use;
     const double tensor = u->mean[GPU_MEAN_TENSOR];
     if (!isnan(u->mfu_pct))
-        doc_tile(d, "Share of the peak", arena_printf(r->arena, "%.1f %%", u->mfu_pct),
+        doc_tile(d, "Share of peak", arena_printf(r->arena, "%.1f %%", u->mfu_pct),
                  arena_printf(r->arena, "%.0f of %.0f TFLOP/s; tensor cores active %.1f %%",
                               u->tflops, u->peak_tflops, tensor));
     else if (!isnan(tensor))
@@ -248,14 +248,14 @@ static void put_energy_tile(const struct report *r, struct doc *d)
     const struct gpu_view *g = &r->show.gpu;
     const char *job = isnan(g->x.job.energy_j)
                           ? NULL
-                          : arena_printf(r->arena, "%s%s in the loop; the job %s",
+                          : arena_printf(r->arena, "%s%s in the loop; %s for the job",
                                          value(r, g->use->mean[GPU_MEAN_POWER], "W"),
-                                         g->x.n_used > 1 ? " a GPU" : "",
+                                         g->x.n_used > 1 ? " per GPU" : "",
                                          joules_text(r->arena, g->x.job.energy_j));
     if (!isnan(g->x.energy_per_sample_j))
-        doc_tile(d, "Energy a sample", joules_text(r->arena, g->x.energy_per_sample_j), job);
+        doc_tile(d, "Energy per sample", joules_text(r->arena, g->x.energy_per_sample_j), job);
     else if (!isnan(g->x.energy_per_step_j))
-        doc_tile(d, "Energy a step", joules_text(r->arena, g->x.energy_per_step_j), job);
+        doc_tile(d, "Energy per step", joules_text(r->arena, g->x.energy_per_step_j), job);
     else if (job)
         doc_tile(d, "Energy", joules_text(r->arena, g->x.job.energy_j), "GPUs, whole job");
 }
@@ -286,7 +286,7 @@ static void put_tiles(const struct report *r, struct doc *d)
                                          show_loop_percent(r->phase_pct))
                           : NULL);
     doc_tile(d, "Issues", arena_printf(r->arena, "%zu", issues),
-             arena_printf(r->arena, "%zu rules clear, %zu not evaluated", r->states[RULE_CLEAR],
+             arena_printf(r->arena, "%zu passed \xc2\xb7 %zu skipped", r->states[RULE_CLEAR],
                           r->states[RULE_NOT_EVALUATED]));
     put_cost_tile(r, d);
     doc_tiles_end(d);
@@ -318,8 +318,10 @@ static void put_issue(const struct report *r, struct doc *d, const struct verdic
     struct buf size = {0};
     findings_costliest_first(v, list);
     verdict_size_words(&size, v, r->show.phases.has_steps);
-    doc_note(d, severity_tone(v->severity), "%s (%.*s): %s", v->rule->title, (int)size.len,
-             (const char *)size.p, sentence(r->arena, list[0]->message));
+    const char *advice = finding_advice(v, list[0]);
+    doc_note(d, severity_tone(v->severity), "%s (%.*s): %s%s%s", v->rule->title, (int)size.len,
+             (const char *)size.p, sentence(r->arena, list[0]->message),
+             *advice ? " What to do: " : "", sentence(r->arena, advice));
     buf_free(&size);
 }
 
@@ -335,14 +337,16 @@ static void put_short(const struct report *r, struct doc *d)
     for (size_t i = 0; i < MIN_OF(n, (size_t)TOP_ISSUES); i++)
         put_issue(r, d, issues[i]);
     if (n > TOP_ISSUES)
-        doc_text(d, "And %zu more: see the rules summary.", n - TOP_ISSUES);
+        doc_text(d, "%zu more: see the rules summary.", n - TOP_ISSUES);
     if (n == 0 && r->states[RULE_CLEAR] > 0)
-        doc_note(d, TONE_GOOD,
-                 "Nothing is known to have held the run back: %zu rules are clear, "
-                 "%zu could not be evaluated.",
-                 r->states[RULE_CLEAR], r->states[RULE_NOT_EVALUATED]);
+        doc_note(d, TONE_GOOD, "No issues found (%zu rule%s passed, %zu skipped).",
+                 r->states[RULE_CLEAR], r->states[RULE_CLEAR] == 1 ? "" : "s",
+                 r->states[RULE_NOT_EVALUATED]);
     if (n == 0 && r->states[RULE_CLEAR] == 0)
-        doc_note(d, TONE_INFO, "No rule could be evaluated.");
+        doc_note(d, TONE_INFO, "No rules ran%s",
+                 r->show.phases.has_steps ? "; see the rules summary for the reasons."
+                                          : ": no training steps were detected. Mark them with "
+                                            "footplate.step(); see docs/steps.md.");
     if (r->ask.right_size)
         doc_note(d, TONE_INFO, "%s", sentence(r->arena, r->ask.right_size->why));
 }
@@ -355,10 +359,9 @@ static void put_status(const struct report *r, struct doc *d)
         if (info->nodes[i].status == info->status && *info->nodes[i].why)
             why = info->nodes[i].why;
     if (r->live)
-        doc_note(d, TONE_INFO, "This run goes on. The report has what was recorded up to %s.",
-                 wall(r, info->end));
+        doc_note(d, TONE_INFO, "This run is still running. Data up to %s.", wall(r, info->end));
     else if (info->status != RUN_FINISHED)
-        doc_note(d, TONE_WARNING, "The run is %s%s%s%s.", run_status_name(info->status),
+        doc_note(d, TONE_WARNING, "Run status: %s%s%s%s.", run_status_name(info->status),
                  *why ? ": " : "", why,
                  info->exit_status > 0
                      ? arena_printf(r->arena, ", exit status %d", info->exit_status)
@@ -367,7 +370,7 @@ static void put_status(const struct report *r, struct doc *d)
 
 void report_put_head(const struct report *r, struct doc *d)
 {
-    doc_section(d, "short", "In short");
+    doc_section(d, "short", "Summary");
     put_status(r, d);
     put_tiles(r, d);
     put_short(r, d);

@@ -71,7 +71,7 @@ static void put_parts(const struct report *r, struct doc *d)
     for (size_t k = 0; k < n; k++)
         columns[3 + k] = (struct page_column){
             parts[k] < step_parts() ? step_part_name(parts[k]) : "between steps", .right = true};
-    doc_table(d, "What an iteration is spent on, mean", columns);
+    doc_table(d, "Iteration breakdown, mean", columns);
     for (size_t i = 0; i < r->steps.n_rows; i++)
         for (enum steps_clock c = 0; c < CLOCKS; c++)
             if (steps_has_clock(&r->steps.rows[i].stats, c))
@@ -124,15 +124,13 @@ static void put_iterations(const struct report *r, struct doc *d)
     if (!best || best->stats.iterations == 0)
         return;
     doc_text(d,
-             "An iteration lasts from the begin of a step to the begin of the next. %zu step%s of "
-             "warm-up%s left out.",
+             "An iteration lasts from the start of a step to the start of the next. Excluded: %zu "
+             "warm-up step%s%s.",
              best->stats.warmup, best->stats.warmup == 1 ? "" : "s",
              best->stats.disturbed
-                 ? arena_printf(r->arena, " and %zu that were recorded in detail are",
-                                best->stats.disturbed)
-             : best->stats.warmup == 1 ? " is"
-                                       : " are");
-    doc_table(d, "Iterations of each rank", iteration_columns);
+                 ? arena_printf(r->arena, " and %zu recorded in detail", best->stats.disturbed)
+                 : "");
+    doc_table(d, "Iterations by rank", iteration_columns);
     for (size_t i = 0; i < r->steps.n_rows; i++)
         if (r->steps.rows[i].stats.iterations > 0)
             put_iteration(r, d, &r->steps.rows[i]);
@@ -184,7 +182,7 @@ static void put_gpus(const struct report *r, struct doc *d)
     const struct efficiency *x = &r->show.gpu.x;
     if (x->n_gpus < 2)
         return;
-    doc_table(d, r->show.gpu.loop ? "Each GPU in the training loop" : "Each GPU in the whole job",
+    doc_table(d, r->show.gpu.loop ? "GPUs in the training loop" : "GPUs in the whole job",
               gpu_columns);
     for (size_t i = 0; i < MIN_OF(x->n_gpus, (size_t)REPORT_GPUS); i++)
         put_gpu(r, d, &x->gpus[i]);
@@ -199,7 +197,7 @@ static void put_efficiency(const struct report *r, struct doc *d)
     if (g->x.n_used == 0)
         return;
     doc_part(d, "gpus",
-             g->loop ? "What the GPUs achieved in the loop" : "What the GPUs achieved in the job");
+             g->loop ? "GPU performance in the training loop" : "GPU performance in the whole job");
     doc_facts(d);
     doc_fact(d, "Activity", NAN, gpuview_activity(g, g->use));
     doc_fact(d, "Compute", NAN, gpuview_compute(g));
@@ -218,7 +216,7 @@ void report_put_loop(const struct report *r, struct doc *d)
 {
     doc_section(d, "loop", "Training loop");
     if (r->steps.why)
-        doc_note(d, TONE_INFO, "No steps were seen: %s. %s", r->steps.why, steps_advice);
+        doc_note(d, TONE_INFO, "No steps were detected: %s. %s", r->steps.why, steps_advice);
     put_iterations(r, d);
     put_parts(r, d);
     put_efficiency(r, d);

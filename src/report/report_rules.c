@@ -43,9 +43,9 @@ static void put_state(struct doc *d, const struct verdict *v)
         doc_badge(d, severity_tone(v->severity), severity_names[v->severity]);
     else if (v->state == RULE_CLEAR)
         doc_badge(d, v->rule->summary ? TONE_NONE : TONE_GOOD,
-                  v->rule->summary ? "summary" : "clear");
+                  v->rule->summary ? "summary" : "passed");
     else
-        doc_badge(d, TONE_NONE, "not evaluated");
+        doc_badge(d, TONE_NONE, "skipped");
 }
 
 static const struct page_column columns[] = {
@@ -53,81 +53,63 @@ static const struct page_column columns[] = {
     {"State"},
     {"Time lost", .right = true},
     {"Triggered", .right = true},
-    {"Data points", .right = true},
-    {"Parameters", .wide = true},
+    {"Readings", .right = true},
+    {"Reason", .wide = true},
     {0},
 };
 
 static const struct page_column about_columns[] = {
     {"Rule"},
+    {"ID"},
     {"Description", .wide = true},
-    {"Recommendation", .wide = true},
+    {"What to do", .wide = true},
+    {"Parameters", .wide = true},
     {0},
 };
 
-static void put_rule(const struct report *r, struct doc *d, const struct report_rule *x)
+/* A rule that passed or was skipped says why, an issue has a section of its own. */
+static void put_rule(const struct report *r, struct doc *d, const struct verdict *v)
 {
-    const struct verdict *v = x->v;
     const bool cost = v->state == RULE_ISSUE && !isnan(v->lost_s);
     char text[HUMAN_LEN];
     if (v->state == RULE_ISSUE)
-        doc_link(d, report_rule_id(r, v), v->rule->name);
+        doc_link(d, report_rule_id(r, v), v->rule->title);
     else
-        doc_cell(d, v->rule->name);
+        doc_cell(d, v->rule->title);
     put_state(d, v);
     doc_number(d, cost ? v->lost_s : NAN,
                cost ? human_value(v->lost_s, "s", text, sizeof text) : "-");
     doc_number(d, (double)v->triggered, human_count(v->triggered, text, sizeof text));
     doc_number(d, (double)v->datapoints, human_count(v->datapoints, text, sizeof text));
-    doc_cell(d, params_text(r, x));
+    doc_cell(d, v->state == RULE_ISSUE ? "" : v->why);
 }
 
-static void put_about(struct doc *d, const struct rule *rule)
+static void put_about(const struct report *r, struct doc *d, const struct report_rule *x)
 {
+    const struct rule *rule = x->v->rule;
+    doc_cell(d, rule->title);
     doc_cell(d, rule->name);
     doc_cell(d, rule->description ? rule->description : "");
     doc_cell(d, rule->recommendation ? rule->recommendation : "");
-}
-
-/* One line for each that found nothing. */
-static void put_others(const struct report *r, struct doc *d, enum rule_state state,
-                       const char *title)
-{
-    bool some = false;
-    for (size_t i = 0; i < r->n_rules; i++) {
-        const struct verdict *v = r->rules[i].v;
-        if (v->state != state || v->rule->summary)
-            continue;
-        if (!some) {
-            doc_part(d, NULL, title);
-            doc_list(d);
-        }
-        some = true;
-        doc_item(d, "%s: %s", v->rule->name,
-                 *v->why ? v->why : "nothing was found in what was measured");
-    }
-    if (some)
-        doc_list_end(d);
+    doc_cell(d, params_text(r, x));
 }
 
 void report_put_rules(const struct report *r, struct doc *d)
 {
     doc_section(d, "rules", "Rules summary");
     doc_text(d,
-             "%zu rules: %zu found an issue, %zu are clear, %zu could not be evaluated, %zu only "
-             "sum up. Those that cost most come first.",
-             r->n_rules, r->states[RULE_ISSUE], r->states[RULE_CLEAR],
-             r->states[RULE_NOT_EVALUATED], r->summaries);
-    doc_table(d, "Every rule, by what it cost the run", columns);
+             "%zu issue%s \xc2\xb7 %zu passed \xc2\xb7 %zu skipped. Rules with the largest time "
+             "lost come first.",
+             r->states[RULE_ISSUE], r->states[RULE_ISSUE] == 1 ? "" : "s", r->states[RULE_CLEAR],
+             r->states[RULE_NOT_EVALUATED]);
+    doc_table(d, "Rules by time lost", columns);
     for (size_t i = 0; i < r->n_rules; i++)
-        put_rule(r, d, &r->rules[i]);
+        put_rule(r, d, r->rules[i].v);
     doc_table_end(d);
-    doc_table(d, "What each rule looks at, and what to do about it", about_columns);
+    doc_table(d, "Rule reference", about_columns);
     for (size_t i = 0; i < r->n_rules; i++)
-        put_about(d, r->rules[i].v->rule);
+        put_about(r, d, &r->rules[i]);
     doc_table_end(d);
-    put_others(r, d, RULE_CLEAR, "Clear");
-    put_others(r, d, RULE_NOT_EVALUATED, "Not evaluated");
     doc_section_end(d);
 }
 
@@ -137,7 +119,7 @@ static void put_plot_table(const struct report *r, struct doc *d, const struct p
 {
     struct page_column *c = arena_array(r->arena, struct page_column, p->n_columns + 2);
     char text[HUMAN_LEN];
-    c[0].title = "Of";
+    c[0].title = "Item";
     for (size_t i = 0; i < p->n_columns; i++)
         c[i + 1] = (struct page_column){p->columns[i], .right = true};
     doc_table(d, p->title, c);
@@ -232,14 +214,14 @@ static void put_finding(const struct report *r, struct doc *d, const struct verd
              sentence(r->arena, f->message));
     doc_facts(d);
     put_words(d, "When", &when);
-    put_words(d, "Cost", &lost);
+    put_words(d, "Time lost", &lost);
     put_words(d, "Explained", &explained);
-    put_words(d, "What ran meanwhile", &shares);
+    put_words(d, "Activity meanwhile", &shares);
     put_numbers(r, d, f);
     if (*advice)
-        doc_fact(d, "To do", NAN, sentence(r->arena, advice));
+        doc_fact(d, "What to do", NAN, sentence(r->arena, advice));
     if (f->refute && *f->refute)
-        doc_fact(d, "What would refute it", NAN, sentence(r->arena, f->refute));
+        doc_fact(d, "Not a problem if", NAN, sentence(r->arena, f->refute));
     doc_facts_end(d);
 }
 
@@ -249,7 +231,7 @@ static void put_also(const struct report *r, struct doc *d, const struct finding
     const char *names = "";
     for (size_t i = 0; i < MIN_OF(n, (size_t)TABLE_ROWS_MOST); i++)
         names = arena_printf(r->arena, "%s%s%s", names, i ? ", " : "", place_of(r, v[i]));
-    doc_text(d, "%zu more findings, of %s; report.json has all of them.", n, names);
+    doc_text(d, "%zu more finding%s: %s; see report.json for all.", n, n == 1 ? "" : "s", names);
 }
 
 static void put_issue(const struct report *r, struct doc *d, const struct verdict *v)
@@ -259,7 +241,7 @@ static void put_issue(const struct report *r, struct doc *d, const struct verdic
     struct buf size = {0};
     findings_costliest_first(v, list);
     doc_section(d, report_rule_id(r, v),
-                arena_printf(r->arena, "%s: %s", v->rule->name, v->rule->title));
+                arena_printf(r->arena, "%s (%s)", v->rule->title, v->rule->name));
     verdict_size_words(&size, v, r->show.phases.has_steps);
     doc_text(
         d, "%s",

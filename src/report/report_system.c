@@ -41,7 +41,7 @@ static void put_remarks(const struct report *r, struct doc *d, const struct verd
     for (size_t i = 0; v && i < v->n_remarks; i++)
         doc_note(d, TONE_INFO, "%s", sentence(r->arena, v->remarks[i]));
     if (v && v->state == RULE_NOT_EVALUATED)
-        doc_note(d, TONE_INFO, "Not judged: %s.", v->why);
+        doc_note(d, TONE_INFO, "Skipped: %s.", v->why);
 }
 
 /* Nothing but zeros needs no picture. */
@@ -62,7 +62,7 @@ static void put_flat(const struct report *r, struct doc *d, const struct report_
     char zero[HUMAN_LEN];
     for (size_t i = 0; i < c->n; i++)
         labels = arena_printf(r->arena, "%s%s%s", labels, i ? ", " : "", c->lines[i].label);
-    doc_text(d, "%s%s%s over time (%s): %s in every sample.", c->title, several ? " of " : "",
+    doc_text(d, "%s%s%s over time (%s): constant at %s.", c->title, several ? " of " : "",
              several ? c->node : "", labels, human_value(0, c->unit, zero, sizeof zero));
 }
 
@@ -78,8 +78,7 @@ static void put_chart(const struct report *r, struct doc *d, const struct report
         .kind = FIGURE_LINES,
         .words = {.title = arena_printf(r->arena, "%s%s%s over time", c->title,
                                         several ? " of " : "", several ? c->node : ""),
-                  .desc = "Mean in each stretch of time; the band goes from the lowest to the "
-                          "highest sample.",
+                  .desc = "Mean of each interval; the band shows the minimum and maximum.",
                   .unit = c->unit},
     };
     for (size_t i = 0; i < c->n; i++)
@@ -104,7 +103,7 @@ static void put_charts(const struct report *r, struct doc *d)
     for (size_t i = 0; i < r->n_charts; i++)
         put_chart(r, d, &r->charts[i], several, spans, n_spans);
     if (r->nodes_left_out)
-        doc_text(d, "%zu more nodes are in the table and not in the charts.", r->nodes_left_out);
+        doc_text(d, "%zu more nodes are listed in the table only.", r->nodes_left_out);
 }
 
 static void put_use(const struct report *r, struct doc *d, const char *caption,
@@ -121,8 +120,8 @@ void report_put_system(const struct report *r, struct doc *d)
     doc_section(d, "system", "System usage statistics");
     put_remarks(r, d, report_verdict(r, "OverallSystemUsage"));
     if (r->loop_use.n)
-        put_use(r, d, "Resource utilization of each node, in the training loop", &r->loop_use);
-    put_use(r, d, "Resource utilization of each node, over the whole job", &r->use);
+        put_use(r, d, "Resource utilization by node, training loop", &r->loop_use);
+    put_use(r, d, "Resource utilization by node, whole job", &r->use);
     if (r->n_charts)
         put_charts(r, d);
     doc_section_end(d);

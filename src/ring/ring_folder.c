@@ -79,7 +79,7 @@ int ring_folder_make(struct ring_folder **out, const char *otherwise,
         if (rc)
             return rc;
         if (!mkdtemp(path))
-            return err_sys(e, "make a folder in '%s'", otherwise);
+            return err_sys(e, "create a folder in '%s'", otherwise);
     }
     const int rc = ring_folder_open(out, path, h, e);
     if (rc)

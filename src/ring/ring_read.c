@@ -62,7 +62,7 @@ static int read_all(const struct ring_reader *r, void *to, size_t n, uint64_t at
     if (got < 0)
         return err_sys(e, "ring of process %u", r->process.pid);
     if ((size_t)got != n)
-        return err_set(e, ERR_FORMAT, "the ring of process %u was cut short", r->process.pid);
+        return err_set(e, ERR_FORMAT, "the ring of process %u was truncated", r->process.pid);
     return 0;
 }
 
@@ -76,7 +76,7 @@ static int check_header(const struct ring_file *f, struct err *e)
         return err_set(e, ERR_VERSION, "ring format %u, this program reads %u", f->version,
                        RING_VERSION);
     if (f->rings != RING_COUNT || f->slots != RING_SLOTS || f->names != RING_NAMES)
-        return err_set(e, ERR_FORMAT, "a ring file of other sizes");
+        return err_set(e, ERR_FORMAT, "a ring file with other sizes");
     if (f->clock != RING_CLOCK_MONOTONIC && f->clock != RING_CLOCK_TSC)
         return err_set(e, ERR_FORMAT, "a ring file with clock %u", f->clock);
     return 0;

@@ -28,7 +28,7 @@ static int find_symbols(struct nvml_lib *n, struct err *e)
         for (size_t k = 0; !f && k < NVML_NAMES && s->names[k]; k++)
             f = dlsym(n->handle, s->names[k]);
         if (!f && s->needed)
-            return err_set(e, ERR_NOT_FOUND, "not NVIDIA's library: it has no %s", s->names[0]);
+            return err_set(e, ERR_NOT_FOUND, "not the NVIDIA library: it has no %s", s->names[0]);
         memcpy((char *)&n->api + s->slot, &f, sizeof f);
     }
     return 0;
@@ -42,17 +42,17 @@ static int load(struct nvml_lib *n, const char *path, struct err *e)
         return find_symbols(n, e);
     if (asked)
         return err_set(e, ERR_NOT_FOUND, "no NVIDIA driver: %s", dlerror());
-    return err_set(e, ERR_NOT_FOUND, "no NVIDIA driver: " DEFAULT_PATH " is not here");
+    return err_set(e, ERR_NOT_FOUND, "no NVIDIA driver (" DEFAULT_PATH " not found)");
 }
 
 static const struct {
     int rc;
     const char *why;
 } start_words[] = {
-    {NVML_DRIVER_NOT_LOADED, "NVIDIA's library is there but its driver is not loaded"},
+    {NVML_DRIVER_NOT_LOADED, "the NVIDIA library was found, but the driver is not loaded"},
     {NVML_VERSION_MISMATCH,
-     "NVIDIA's library and the loaded driver are of different versions; a restart helps"},
-    {NVML_NO_PERMISSION, "NVIDIA's driver does not let this user in"},
+     "the NVIDIA library and the loaded driver have different versions; restart the machine"},
+    {NVML_NO_PERMISSION, "no permission to use the NVIDIA driver"},
 };
 
 static int start_failed(const struct nvml_lib *n, int rc, struct err *e)
@@ -60,7 +60,8 @@ static int start_failed(const struct nvml_lib *n, int rc, struct err *e)
     for (size_t i = 0; i < COUNT_OF(start_words); i++)
         if (start_words[i].rc == rc)
             return err_set(e, ERR_NOT_FOUND, "%s", start_words[i].why);
-    return err_set(e, ERR_NOT_FOUND, "NVIDIA's driver did not start: %s", nvml_why(n, rc));
+    return err_set(e, ERR_NOT_FOUND, "the NVIDIA driver could not be initialized: %s",
+                   nvml_why(n, rc));
 }
 
 static void find_gpu(struct nvml_lib *n, unsigned i)
@@ -85,7 +86,7 @@ static int list_gpus(struct nvml_lib *n, struct err *e)
     if (rc != NVML_OK)
         return start_failed(n, rc, e);
     if (count == 0)
-        return err_set(e, ERR_NOT_FOUND, "no GPU found: NVIDIA's driver is there but lists none");
+        return err_set(e, ERR_NOT_FOUND, "no GPU found: the NVIDIA driver lists none");
     n->n = MIN_OF(count, (unsigned)GPU_MOST);
     for (unsigned i = 0; i < n->n; i++)
         find_gpu(n, i);

@@ -11,29 +11,29 @@ static const struct {
     int rc;
     const char *why;
 } words[] = {
-    {NVML_UNINITIALIZED, "the driver library was not initialised"},
-    {NVML_INVALID, "the driver did not accept the question"},
-    {NVML_NO_PERMISSION, "the driver does not let this user read it"},
-    {NVML_NOT_FOUND, "the driver found nothing to answer"},
+    {NVML_UNINITIALIZED, "the driver library was not initialized"},
+    {NVML_INVALID, "the driver rejected the request"},
+    {NVML_NO_PERMISSION, "no permission to read it from the driver"},
+    {NVML_NOT_FOUND, "the driver returned no data"},
     {NVML_DRIVER_NOT_LOADED, "the driver is not loaded"},
     {NVML_TIMEOUT, "the driver did not answer in time"},
     {NVML_GPU_LOST, "the GPU has fallen off the bus or cannot be reached"},
     {NVML_VERSION_MISMATCH, "the driver and its library are of different versions"},
-    {NVML_STRUCT_VERSION, "the driver is too old for the question"},
+    {NVML_STRUCT_VERSION, "the driver is too old to report it"},
 };
 
 const char *nvml_why(const struct nvml_lib *n, int rc)
 {
     /* The driver's words for these two ("local function not found") help no user. */
     if (rc == NVML_NO_FUNCTION)
-        return "this version of the driver library does not offer it";
+        return "this version of the driver library does not support it";
     if (rc == NVML_NOT_SUPPORTED)
         return "not supported by this GPU or its driver";
     const char *own = n->api.error_string ? n->api.error_string(rc) : NULL;
     for (size_t i = 0; !own && i < COUNT_OF(words); i++)
         if (words[i].rc == rc)
             own = words[i].why;
-    return own ? own : "an error without a name";
+    return own ? own : "unknown error";
 }
 
 bool nvml_never(int rc)
@@ -100,7 +100,7 @@ bool nvml_gpu_ready(const struct nvml_ask *a)
     if (!is_back(a))
         return false;
     atomic_store(&g->gone, false);
-    sink_mark(a->sink, MARK_GPU_EVENT, 0, "%s is back", g->entity);
+    sink_mark(a->sink, MARK_GPU_EVENT, 0, "%s is available again", g->entity);
     return true;
 }
 
@@ -124,9 +124,8 @@ bool nvml_try_took(struct nvml_try *t, const struct nvml_ask *a, int rc, const e
     t->off = nvml_never(rc);
     t->told = rc;
     t->again = mono_add(a->now, NVML_RETRY_NS);
-    const char *why = rc == NVML_NOT_SUPPORTED && a->gpu->mig
-                          ? "not available while the GPU is split by MIG"
-                          : nvml_why(a->lib, rc);
+    const char *why = rc == NVML_NOT_SUPPORTED && a->gpu->mig ? "not available while MIG is enabled"
+                                                              : nvml_why(a->lib, rc);
     for (size_t i = 0; i < n && !told; i++)
         nvml_loss(a, nvml_loss_id(rc), m[i], why);
     return false;

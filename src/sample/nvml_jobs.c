@@ -106,7 +106,7 @@ static bool trusted(struct nvml_jobs *j, struct nvml_jobs_gpu *g, const struct n
         return true;
     if (++g->unmatched == UNMATCHED_TOLD)
         nvml_loss(a, LOSS_READ, M_GPU_JOB_PROCESSES,
-                  "the driver names none of the job's processes inside this container");
+                  "the driver does not report the job's processes inside this container");
     return false;
 }
 
@@ -120,7 +120,7 @@ static void put(struct nvml_jobs *j, struct nvml_jobs_gpu *g, const struct nvml_
         group_gauge(&j->group, g->memory, (double)s.bytes);
     else if (!g->told_memory)
         nvml_loss(a, LOSS_UNSUPPORTED, M_GPU_JOB_MEM,
-                  "the driver does not say how much memory a process has");
+                  "the driver does not report the memory of processes");
     g->told_memory |= s.unknown;
 }
 

@@ -60,7 +60,7 @@ static void take(struct nvml_xid *x, const struct nvml_ask *round, const struct 
         sink_mark(round->sink, MARK_XID, (int64_t)e->data, "%s", g->entity);
         return;
     }
-    sink_mark(round->sink, MARK_XID, (int64_t)e->data, "a GPU that is not listed");
+    sink_mark(round->sink, MARK_XID, (int64_t)e->data, "an unlisted GPU");
 }
 
 /* True when the queue is empty now and the counts hold. */

@@ -119,7 +119,7 @@ static int open_probe(void *state, const struct probe_env *env, int64_t period_n
         add_card(st, &st->card[i], &found[i], first + i);
     free(found);
     if (st->n == 0)
-        return err_set(e, ERR_NOT_FOUND, "no AMD GPU: none in %s/class/drm", env->sys);
+        return err_set(e, ERR_NOT_FOUND, "no AMD GPU found in %s/class/drm", env->sys);
     return 0;
 }
 
@@ -157,7 +157,7 @@ static void end_slot(struct state *st, const struct card *c, enum metric_id m, s
 {
     if (*slot == SLOT_NONE)
         return;
-    lose(c, LOSS_UNSUPPORTED, m, s, "this card or its driver does not show it");
+    lose(c, LOSS_UNSUPPORTED, m, s, "not reported by this GPU or its driver");
     group_drop(&st->group, *slot);
     *slot = SLOT_NONE;
 }
@@ -224,7 +224,7 @@ static void tell_absent(struct state *st, struct sink *s)
     for (unsigned i = 0; i < st->n; i++)
         for (size_t k = 0; k < COUNT_OF(absent); k++)
             lose(&st->card[i], LOSS_UNSUPPORTED, absent[k], s,
-                 "AMD GPUs: the files of the kernel's driver do not have it");
+                 "not reported by the amdgpu kernel driver");
     st->absent_told = true;
 }
 

@@ -120,7 +120,7 @@ static void put_usage(struct cgroup_state *st, struct sink *s)
         lose_read(s, &st->said, SAID_CPU_READ, "cgroup.cpu", r.sys);
     } else if (!parse_usage(st, text, r.n, &us)) {
         if (say_once(&st->said, SAID_NO_USAGE))
-            sink_loss(s, LOSS_ABSENT, "cgroup.cpu", "%s does not count CPU time", st->usage.path);
+            sink_loss(s, LOSS_ABSENT, "cgroup.cpu", "%s does not report CPU time", st->usage.path);
     } else {
         set_slot(&st->fast, &st->cpu_slot, M_CGROUP_CPU, true);
         if (group_counter(&st->fast, st->cpu_slot, &st->usage_us, us, 64, r.at) == COUNTER_RESET)
@@ -150,7 +150,7 @@ static void put_throttled(struct cgroup_state *st, struct sink *s)
     } else if (!parse_throttled(st, text, r.n, &us)) {
         if (say_once(&st->said, SAID_NO_THROTTLE))
             sink_loss(s, LOSS_ABSENT, "cgroup.throttled",
-                      "%s does not count throttling: no CPU limit can be set there",
+                      "%s does not report throttling: no CPU limit can be set there",
                       st->throttle.path);
     } else {
         set_slot(&st->fast, &st->throttled_slot, M_CGROUP_THROTTLED, true);
@@ -181,10 +181,10 @@ static void put_memory(struct cgroup_state *st, struct sink *s)
 static void say_absent(struct cgroup_state *st, struct sink *s)
 {
     if (!source_is_open(&st->usage) && say_once(&st->said, SAID_NO_CPU))
-        sink_loss(s, LOSS_ABSENT, "cgroup.cpu", "the job's control group does not count CPU time");
+        sink_loss(s, LOSS_ABSENT, "cgroup.cpu", "the job's control group does not report CPU time");
     if (!source_is_open(&st->memory_now) && say_once(&st->said, SAID_NO_MEMORY))
-        sink_loss(s, LOSS_ABSENT, "cgroup.mem", "the job's control group does not count memory%s",
-                  st->memory.is_root ? ": it is the root" : "");
+        sink_loss(s, LOSS_ABSENT, "cgroup.mem", "the job's control group does not report memory%s",
+                  st->memory.is_root ? ": it is the root group" : "");
 }
 
 static void cgroup_read(void *state, struct sink *s)
@@ -243,7 +243,7 @@ static int cgroup_open(void *state, const struct probe_env *env, int64_t period_
     cgroup_find(&finder, "memory", &st->memory);
     cgroup_finder_close(&finder);
     if (!st->cpu.version && !st->cpuacct.version && !st->memory.version)
-        return err_set(e, ERR_NOT_FOUND, "no control group of the job is visible here");
+        return err_set(e, ERR_NOT_FOUND, "the job's control group is not visible");
     open_file(&st->usage, &st->cpuacct, "cpuacct.usage", "cpu.stat");
     open_file(&st->memory_now, &st->memory, "memory.usage_in_bytes", "memory.current");
     group_open(&st->fast, "cgroup", MAX_OF(period_ns, MIN_PERIOD_NS));

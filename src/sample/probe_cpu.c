@@ -233,7 +233,7 @@ static void put_total(struct cpu_state *st, const struct cpu_line *line, struct 
     if (line->fields >= FIELDS_WITH_STEAL)
         return;
     if (say_once(&st->said, SAID_STEAL))
-        sink_loss(s, LOSS_ABSENT, "cpu.steal", "this kernel does not count it");
+        sink_loss(s, LOSS_ABSENT, "cpu.steal", "this kernel does not report it");
     st->group.cells[st->total.slot[STEAL]] = CELL_MISSING;
 }
 
@@ -252,8 +252,7 @@ static void cpu_read(void *state, struct sink *s)
         return;
     }
     if ((bad || !total.fields) && say_once(&st->said, SAID_MALFORMED))
-        sink_loss(s, LOSS_MALFORMED, "cpu", "%s has lines that are not as documented",
-                  st->stat.path);
+        sink_loss(s, LOSS_MALFORMED, "cpu", "%s has an unexpected format", st->stat.path);
     put_cores(st, s, r.at);
     if (total.fields)
         put_total(st, &total, s, r.at);

@@ -291,10 +291,9 @@ static void read_list(struct disk_state *st, struct sink *s)
     struct lines l = lines_of(text, r.n);
     put_lines(st, &l, r.at, s);
     if (l.bad && say_once(&st->said, SAID_MALFORMED))
-        sink_loss(s, LOSS_MALFORMED, "disk", "%s has lines that are not as documented",
-                  st->diskstats.path);
+        sink_loss(s, LOSS_MALFORMED, "disk", "%s has an unexpected format", st->diskstats.path);
     if (!st->physical && !st->virtual && say_once(&st->said, SAID_NO_DISK))
-        sink_loss(s, LOSS_ABSENT, "disk", "no disk is visible here");
+        sink_loss(s, LOSS_ABSENT, "disk", "no disk is visible");
     st->last = r.at;
     group_commit(&st->group, s, r.at);
     choose_files(st);

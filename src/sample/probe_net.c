@@ -169,10 +169,9 @@ static void net_read(void *state, struct sink *s)
     struct lines l = lines_of(text, r.n);
     put_lines(st, &l, r.at, s);
     if (l.bad && say_once(&st->said, SAID_MALFORMED))
-        sink_loss(s, LOSS_MALFORMED, "net", "%s has lines that are not as documented",
-                  st->dev.path);
+        sink_loss(s, LOSS_MALFORMED, "net", "%s has an unexpected format", st->dev.path);
     if (!st->count[NIC_DEVICE] && !st->count[NIC_VIRTUAL] && say_once(&st->said, SAID_NONE))
-        sink_loss(s, LOSS_ABSENT, "net", "there is no network interface but lo");
+        sink_loss(s, LOSS_ABSENT, "net", "no network interface except lo");
     st->last = r.at;
     group_commit(&st->group, s, r.at);
 }

@@ -193,7 +193,8 @@ static void put(struct group *g, const struct reading *r, struct one *o, const d
         if (!isnan(v[i])) {
             group_gauge(g, o->slot[i], v[i]);
         } else if (o->slot[i] != SLOT_NONE) {
-            nvml_loss(a, LOSS_UNSUPPORTED, r->metrics[i], "this driver does not tell it apart");
+            nvml_loss(a, LOSS_UNSUPPORTED, r->metrics[i],
+                      "this driver does not report it separately");
             drop(g, &o->slot[i]);
         }
     }

@@ -66,12 +66,12 @@ static int new_samples(const struct nvml_api *api, struct one *o)
     return rc;
 }
 
-#define NEEDS_HOPPER "GPM counters need a GPU of the Hopper generation (H100) or newer"
+#define NEEDS_HOPPER "GPM counters need a Hopper (H100) or newer GPU"
 
 static const char *gpm_why(const struct nvml_lib *lib, int rc)
 {
     if (rc == NVML_NO_PERMISSION)
-        return "the driver lets only administrators read GPM counters";
+        return "GPM counters can be read only by administrators";
     return rc == NVML_NOT_SUPPORTED ? NEEDS_HOPPER : nvml_why(lib, rc);
 }
 
@@ -84,7 +84,7 @@ static const char *start_gpu(const struct nvml_lib *lib, const struct nvml_gpu *
         !api->gpm_metrics)
         return "GPM counters need a newer NVIDIA driver";
     if (g->mig)
-        return "GPM counters are not read while the GPU is split by MIG";
+        return "GPM counters are not available while MIG is enabled";
     if (!d)
         return nvml_why(lib, g->open_rc);
     int rc = api->gpm_support(d, &s);
@@ -235,7 +235,7 @@ static void close_probe(void *state)
 
 const struct probe probe_nvml_gpm = {
     .name = "nvml_gpm",
-    .title = "NVIDIA GPUs of the Hopper generation and later: SMs, tensor cores, memory bandwidth",
+    .title = "NVIDIA GPUs (Hopper and newer): SMs, tensor cores, memory bandwidth",
     .lane = LANE_GPU,
     .min_period_ns = MIN_PERIOD_NS,
     .state_size = sizeof(struct state),

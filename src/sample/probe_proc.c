@@ -193,8 +193,8 @@ static void say_limits(struct proc_state *st, struct sink *s)
 {
     if (st->crowded && say_once(&st->said, SAID_LIMIT))
         sink_loss(s, LOSS_LIMIT, "proc",
-                  "more than %d processes: the others have no series of their own, and the job's "
-                  "totals are taken every %d s",
+                  "more than %d processes: the others have no series, and the job's totals are "
+                  "read every %d s",
                   FOLLOW_MOST, (int)(CROWD_PERIOD_NS / NS_PER_S));
     if (proctree_overflowed(st->tree) && say_once(&st->said, SAID_OVERFLOW))
         sink_loss(s, LOSS_LIMIT, "job", "more than %d processes: the job's totals are too low",
@@ -403,7 +403,7 @@ static void read_io_of(struct proc_state *st, size_t i, struct sink *s)
         put_io_of(st, f, &io, r.at);
     } else if (r.sys == EACCES || r.sys == EPERM) {
         if (say_once(&st->said, SAID_DENIED))
-            sink_loss(s, LOSS_DENIED, "proc.read", "%s/%d/io: %s; its traffic is not counted",
+            sink_loss(s, LOSS_DENIED, "proc.read", "%s/%d/io: %s; its I/O is not included",
                       st->env.proc, f->pid, strerror(r.sys));
     } else if (r.sys != ESRCH && r.sys != ENOENT && say_once(&st->said, SAID_IO)) {
         sink_loss(s, LOSS_READ, "proc.read", "%s/%d/io: %s", st->env.proc, f->pid, strerror(r.sys));
@@ -564,7 +564,7 @@ static int proc_open(void *state, const struct probe_env *env, int64_t period_ns
 {
     struct proc_state *st = state;
     if (!env->root_pid && !env->self_pid)
-        return err_set(e, ERR_NOT_FOUND, "there is no job to follow");
+        return err_set(e, ERR_NOT_FOUND, "no job to record");
     st->env = *env;
     const long hz = sysconf(_SC_CLK_TCK);
     st->how = (struct follow_env){.proc = env->proc,
@@ -601,7 +601,7 @@ static void proc_close(void *state)
 
 const struct probe probe_proc = {
     .name = "proc",
-    .title = "the job's processes: CPU, memory, threads, storage traffic",
+    .title = "the job's processes: CPU, memory, threads, I/O",
     .lane = LANE_FAST,
     .min_period_ns = MIN_PERIOD_NS,
     .state_size = sizeof(struct proc_state),

@@ -58,7 +58,7 @@ static mono_ns read_stall(struct psi_state *st, unsigned i, struct sink *s)
     else if (procfs_pressure(text, r.n, &p))
         put_stall(st, x, &p, r.at, s, what);
     else if (say_once(&st->said, RESOURCES + i))
-        sink_loss(s, LOSS_MALFORMED, what, "%s is not as documented", x->file.path);
+        sink_loss(s, LOSS_MALFORMED, what, "%s has an unexpected format", x->file.path);
     return r.at;
 }
 
@@ -114,7 +114,7 @@ static int psi_open(void *state, const struct probe_env *env, int64_t period_ns,
     group_close(&st->group);
     if (sys == EOPNOTSUPP)
         return err_set(e, ERR_NOT_FOUND,
-                       "pressure stall information is switched off (boot with psi=1)");
+                       "pressure stall information is disabled (boot with psi=1)");
     if (sys == ENOENT)
         return err_set(e, ERR_NOT_FOUND, "this kernel has no pressure stall information");
     return err_set(e, ERR_NOT_FOUND, "%s/pressure cannot be read: %s", env->proc, strerror(sys));

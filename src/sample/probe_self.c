@@ -32,7 +32,7 @@ static void put_rss(struct self_state *st, struct sink *s)
     else if (procfs_statm(text, r.n, &pages))
         group_gauge(&st->group, st->rss, (double)pages * st->page_bytes);
     else if (say_once(&st->said, SAID_MALFORMED))
-        sink_loss(s, LOSS_MALFORMED, "self.rss", "%s is not as documented", st->statm.path);
+        sink_loss(s, LOSS_MALFORMED, "self.rss", "%s has an unexpected format", st->statm.path);
 }
 
 static void self_read(void *state, struct sink *s)
@@ -85,7 +85,7 @@ static void self_close(void *state)
 
 const struct probe probe_self = {
     .name = "self",
-    .title = "what Footplate itself costs",
+    .title = "overhead of Footplate",
     .lane = LANE_FAST,
     .min_period_ns = MIN_PERIOD_NS,
     .state_size = sizeof(struct self_state),

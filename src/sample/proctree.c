@@ -479,7 +479,7 @@ int proctree_open(struct proctree **out, const char *proc, int root_pid, int sel
         add_member(t, &root);
     } else if (!self_pid) {
         proctree_close(t);
-        return err_set(e, ERR_NOT_FOUND, "there is no process %d", root_pid);
+        return err_set(e, ERR_NOT_FOUND, "no process with pid %d", root_pid);
     }
     clockid_t clock;
     t->clocks =

@@ -14,12 +14,12 @@
 const struct route_param api_grid_params[] = {
     PARAM_ROW_NODE,
     {"metric", PARAM_TEXT, .repeat = true,
-     .help = "METRIC or METRIC:ENTITY; the entity '*mean*' is the mean of all (the whole machine "
-             "where that was recorded), without one every entity."},
+     .help = "METRIC or METRIC:ENTITY. The entity '*mean*' is the mean of all entities (the whole "
+             "machine if that was recorded); without an entity, all are returned."},
     PARAM_ROW_FROM,
     PARAM_ROW_TO,
     {"points", PARAM_INT, .lo = 1, .hi = 4000,
-     .help = "Columns (default: 1000); of many samples up to a third fewer."},
+     .help = "Columns (default: 1000); up to a third fewer if there are many readings."},
     {0},
 };
 
@@ -174,7 +174,7 @@ const struct route_param api_heatmap_params[] = {
     PARAM_ROW_FROM,
     PARAM_ROW_TO,
     {"columns", PARAM_INT, .lo = 1, .hi = 4000,
-     .help = "Columns (default: 1000); of many samples up to a third fewer."},
+     .help = "Columns (default: 1000); up to a third fewer if there are many readings."},
     {0},
 };
 

@@ -9,7 +9,8 @@
 #include "serve/control_body.h"
 
 const struct route_param api_control_params[] = {
-    {"node", PARAM_TEXT, .help = "Only this node (default: all on the server's machine)."},
+    {"node", PARAM_TEXT,
+     .help = "Only this node (default: all nodes recorded on the server's machine)."},
     {0},
 };
 
@@ -24,7 +25,7 @@ int control_body(const char *body, size_t n, struct arena *a, const char **set, 
     *set = said ? arena_strdup(a, said) : NULL;
     json_decref(tree);
     if (!*set)
-        return err_set(e, ERR_USAGE, "the body is not {\"set\": \"...\"}");
+        return err_set(e, ERR_USAGE, "the body must be {\"set\": \"...\"}");
     return control_parse(*set, strlen(*set), &ignored, e);
 }
 

@@ -14,14 +14,14 @@
 
 static int cut_meanwhile(struct err *e)
 {
-    return err_set(e, ERR_FORMAT, "files of the run were cut while they were read");
+    return err_set(e, ERR_FORMAT, "files of the run were truncated while being read");
 }
 
 /* ---- reports ---- */
 
 #define PARAM_ROW_DOWNLOAD                                                                         \
     {                                                                                              \
-        "download", PARAM_FLAG, .help = "1: to be saved as a file."                                \
+        "download", PARAM_FLAG, .help = "1: send as a download."                                   \
     }
 
 const struct route_param api_report_html_params[] = {PARAM_ROW_DOWNLOAD, {0}};
@@ -84,8 +84,9 @@ int api_report_json(const struct route_ask *q, struct route_answer *out, struct 
 
 const struct route_param api_compare_params[] = {
     {"a", PARAM_TEXT,
-     .help = "The name of a run, as /runs has it; several, with commas, are a group."},
-    {"b", PARAM_TEXT, .help = "The run or the group that is compared with it."},
+     .help =
+         "The name of a run, as listed by /runs; several names separated by commas form a group."},
+    {"b", PARAM_TEXT, .help = "The run or group to compare with it."},
     {0},
 };
 
@@ -107,9 +108,9 @@ static const char *path_of(const struct runs_list *list, const char *name, struc
 static int add_path(struct side *out, const char *path, const char *name, struct err *e)
 {
     if (!path)
-        return err_set(e, ERR_NOT_FOUND, "there is no run '%.200s'", name);
+        return err_set(e, ERR_NOT_FOUND, "no run '%.200s'", name);
     if (out->n == COMPARE_RUNS_MOST)
-        return err_set(e, ERR_USAGE, "a group has at most %d runs", COMPARE_RUNS_MOST);
+        return err_set(e, ERR_USAGE, "a group can have at most %d runs", COMPARE_RUNS_MOST);
     out->paths[out->n++] = path;
     return 0;
 }
@@ -120,7 +121,7 @@ static int find_side(const struct route_ask *q, const char *param, struct side *
     const char *text = route_text(q, param);
     struct runs_list list;
     if (!text)
-        return err_set(e, ERR_USAGE, "compare: the run '%s' is missing", param);
+        return err_set(e, ERR_USAGE, "compare: parameter '%s' is missing", param);
     runs_list_read(q->runs, &list);
     const char *whole = path_of(&list, text, q->arena);
     int rc = whole ? add_path(out, whole, text, e) : 0;

@@ -23,8 +23,8 @@ const struct route_param api_events_params[] = {
     PARAM_ROW_RANK,
     PARAM_ROW_FROM,
     PARAM_ROW_TO,
-    {"detail", PARAM_FLAG, .help = "1: those of detail windows and imported traces too."},
-    {"limit", PARAM_INT, .lo = 1, .hi = 2000, .help = "At most so many rows (default: 200)."},
+    {"detail", PARAM_FLAG, .help = "1: include events of detail windows and imported traces."},
+    {"limit", PARAM_INT, .lo = 1, .hi = 2000, .help = "Maximum number of rows (default: 200)."},
     {0},
 };
 
@@ -103,12 +103,12 @@ const struct route_param api_timeline_params[] = {
     PARAM_ROW_FROM,
     PARAM_ROW_TO,
     {"px", PARAM_INT, .lo = 1, .hi = 10000,
-     .help = "Pixels that the window is drawn on (default: 1500); what is narrower than one is "
-             "drawn as one with its neighbours."},
+     .help = "Width of the window in pixels (default: 1500); slices narrower than one pixel are "
+             "merged with their neighbors."},
     PARAM_ROW_RANK,
     PARAM_ROW_NODE,
-    {"detail", PARAM_FLAG, .help = "0: without operators and GPU streams."},
-    {"limit", PARAM_INT, .lo = 1, .hi = 25000, .help = "At most so many slices."},
+    {"detail", PARAM_FLAG, .help = "0: omit operators and GPU streams."},
+    {"limit", PARAM_INT, .lo = 1, .hi = 25000, .help = "Maximum number of slices."},
     {0},
 };
 
@@ -264,10 +264,10 @@ int api_timeline(const struct route_ask *q, struct route_answer *out, struct err
 /* ---- by name ---- */
 
 const struct route_param api_search_params[] = {
-    {"q", PARAM_TEXT, .help = "A part of the name; upper and lower case are the same."},
+    {"q", PARAM_TEXT, .help = "Part of the name, case-insensitive."},
     PARAM_ROW_FROM,
     PARAM_ROW_TO,
-    {"limit", PARAM_INT, .lo = 1, .hi = 2000, .help = "At most so many slices (default: 200)."},
+    {"limit", PARAM_INT, .lo = 1, .hi = 2000, .help = "Maximum number of slices (default: 200)."},
     {0},
 };
 
@@ -293,7 +293,7 @@ int api_search(const struct route_ask *q, struct route_answer *out, struct err *
     struct search_result r;
     struct jw j = {.out = &out->body};
     if (!ask.text || !*ask.text)
-        return err_set(e, ERR_USAGE, "search: q, a part of the name, is missing");
+        return err_set(e, ERR_USAGE, "search: parameter q (part of a name) is missing");
     const int rc = search_read(q->run, &ask, q->arena, &r, e);
     if (rc)
         return rc;

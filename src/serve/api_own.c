@@ -10,8 +10,8 @@
 int answer_too_large(const char *what, struct err *e)
 {
     return err_set(e, ERR_USAGE,
-                   "%s: the answer would be larger than 1 MB; ask for fewer points, fewer series "
-                   "or a shorter time",
+                   "%s: the response would be larger than 1 MB; request fewer points, fewer series "
+                   "or a shorter time range",
                    what);
 }
 
@@ -55,7 +55,7 @@ int route_word(const struct route_ask *q, const char *name, const char *const *w
         }
         buf_printf(&list, "%s%s", i ? ", " : "", words[i]);
     }
-    err_set(e, ERR_USAGE, "%s: '%.40s' is none of %.*s", name, text, (int)list.len,
+    err_set(e, ERR_USAGE, "%s: '%.40s' is not one of %.*s", name, text, (int)list.len,
             (const char *)list.p);
     buf_free(&list);
     return e->code;
@@ -70,7 +70,7 @@ int route_window(const struct route_ask *q, wall_ns *from, wall_ns *to, struct e
         *from = info->start;
     if (!to->ns) /* the last sample is in it */
         *to = (wall_ns){info->end.ns + 1};
-    return to->ns > from->ns ? 0 : err_set(e, ERR_USAGE, "the window ends before it begins");
+    return to->ns > from->ns ? 0 : err_set(e, ERR_USAGE, "the window ends before it starts");
 }
 
 int api_steps_known(const struct route_ask *q, struct route_answer *out,

@@ -21,13 +21,12 @@ enum { ANSWER_MOST = 1 << 20 };
     }
 #define PARAM_ROW_FROM                                                                             \
     {                                                                                              \
-        "from", PARAM_TIME, .help = "Begin of the window, ns since the epoch; absent: open."       \
+        "from", PARAM_TIME, .help = "Start of the window, ns since the epoch (default: open)."     \
     }
 #define PARAM_ROW_TO                                                                               \
     {                                                                                              \
         "to", PARAM_TIME,                                                                          \
-            .help = "End of the window (not in it), ns since the epoch; absent: "                  \
-                    "open."                                                                        \
+            .help = "End of the window, exclusive, ns since the epoch (default: open)."            \
     }
 
 /* ERR_USAGE that says to ask for less. */

@@ -69,10 +69,10 @@ static void control_json(struct jw *j, const struct route_ask *q)
     const struct run_info *info = run_get_info(q->run);
     const char *why = NULL;
     if (info->status != RUN_RUNNING)
-        why = arena_printf(q->arena, "the run is not being recorded: it is %s",
+        why = arena_printf(q->arena, "the run is not being recorded (status: %s)",
                            run_status_name(info->status));
     else if (!q->may_control)
-        why = "you may read here, but not change anything";
+        why = "this token allows reading only";
     jw_object(j, "control");
     jw_bool(j, "allowed", !why);
     jw_str(j, "why", why);

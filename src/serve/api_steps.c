@@ -15,9 +15,9 @@ enum { LAST = 30, LAST_MOST = DIGEST_LAST };
 
 const struct route_param api_steps_params[] = {
     {"last", PARAM_INT, .lo = 0, .hi = LAST_MOST,
-     .help = "Only the last so many steps of each rank (default: 30)."},
+     .help = "Only the last N steps of each rank (default: 30)."},
     PARAM_ROW_RANK,
-    {"mode", PARAM_TEXT, .help = "train, eval or predict: only such steps."},
+    {"mode", PARAM_TEXT, .help = "Only steps of this mode: train, eval or predict."},
     PARAM_ROW_FROM,
     PARAM_ROW_TO,
     {0},

@@ -22,9 +22,9 @@ const struct route_param api_stats_params[] = {
     PARAM_ROW_NODE,
     PARAM_ROW_FROM,
     PARAM_ROW_TO,
-    {"all", PARAM_FLAG, .help = "1: every series there is, not only the summary of each node."},
+    {"all", PARAM_FLAG, .help = "1: every series, not only the summary of each node."},
     {"loop", PARAM_FLAG,
-     .help = "1: of the training loop after its warm-up; empty without training steps."},
+     .help = "1: only the training loop after its warm-up; empty without training steps."},
     {0},
 };
 
@@ -67,14 +67,14 @@ int api_stats(const struct route_ask *q, struct route_answer *out, struct err *e
 
 const struct route_param api_series_params[] = {
     {"metric", PARAM_TEXT, .repeat = true,
-     .help = "The metric; 'cpu.' with a dot at the end means all below it."},
-    {"entity", PARAM_TEXT, .help = "Only this part: a core, a GPU, a disk, 'total'."},
+     .help = "The metric; a trailing dot, as in 'cpu.', selects a family."},
+    {"entity", PARAM_TEXT, .help = "Only this entity: a core, a GPU, a disk, 'total'."},
     PARAM_ROW_NODE,
     PARAM_ROW_FROM,
     PARAM_ROW_TO,
     {"points", PARAM_INT, .lo = 1, .hi = 1000000,
-     .help = "At most so many points of each series; each keeps the smallest and the largest value "
-             "of its span. Without it every sample."},
+     .help = "Maximum number of points per series; each keeps the minimum and maximum of its "
+             "interval. Without it, every reading is returned."},
     {0},
 };
 
@@ -126,18 +126,18 @@ int api_series(const struct route_ask *q, struct route_answer *out, struct err *
         rc = put_metric(q, &ask, &all, &j, e);
     }
     jw_end(&j);
-    return rc == 0 && asked == 0 ? err_set(e, ERR_USAGE, "series: which metric is missing") : rc;
+    return rc == 0 && asked == 0 ? err_set(e, ERR_USAGE, "series: parameter metric is missing")
+                                 : rc;
 }
 
 /* ---- operators ---- */
 
 const struct route_param api_ops_params[] = {
-    {"device", PARAM_TEXT, .help = "cpu or gpu: only what ran there."},
+    {"device", PARAM_TEXT, .help = "Only this device: cpu or gpu."},
     PARAM_ROW_RANK,
     {"by", PARAM_TEXT,
-     .help = "name (the default), module, group (kinds of kernels) or function (of Python "
-             "profiles)."},
-    {"limit", PARAM_INT, .lo = 0, .hi = 100000, .help = "At most so many rows of each device."},
+     .help = "name (default), module, group (kernel groups) or function (Python profiles)."},
+    {"limit", PARAM_INT, .lo = 0, .hi = 100000, .help = "Maximum number of rows per device."},
     {0},
 };
 
@@ -173,7 +173,7 @@ int api_ops(const struct route_ask *q, struct route_answer *out, struct err *e)
 const struct route_param api_breakdown_params[] = {
     PARAM_ROW_RANK,
     {"last", PARAM_INT, .lo = 1, .hi = 3000,
-     .help = "At most so many steps, the last ones (default: 2000)."},
+     .help = "Maximum number of steps, the last ones (default: 2000)."},
     {0},
 };
 

@@ -41,7 +41,7 @@ static int decode(const char **out, const char *p, size_t n, bool plus, struct a
             c = ' ';
         }
         if (c < ' ' || c == 0x7f)
-            return err_set(e, ERR_USAGE, "the address is not well formed");
+            return err_set(e, ERR_USAGE, "the URL is malformed");
         to[at++] = (char)c;
     }
     *out = to;
@@ -57,7 +57,7 @@ static int read_path(struct asked *out, const char *p, size_t n, struct arena *a
         const char *slash = memchr(p, '/', (size_t)(end - p));
         const size_t len = slash ? (size_t)(slash - p) : (size_t)(end - p);
         if (out->n_steps == ASKED_STEPS)
-            return err_set(e, ERR_NOT_FOUND, "there is no such page");
+            return err_set(e, ERR_NOT_FOUND, "page not found");
         if (len > 0 || slash) {
             const int rc = decode(&out->step[out->n_steps], p, len, false, a, e);
             if (rc)
@@ -101,9 +101,9 @@ int asked_read(struct asked *out, const char *uri, struct arena *a, struct err *
     const size_t len = strnlen(uri, ASKED_URI_MOST + 1);
     *out = (struct asked){0};
     if (len > ASKED_URI_MOST)
-        return err_set(e, ERR_USAGE, "the address is longer than %d bytes", ASKED_URI_MOST);
+        return err_set(e, ERR_USAGE, "the URL is longer than %d bytes", ASKED_URI_MOST);
     if (uri[0] != '/')
-        return err_set(e, ERR_USAGE, "the address is not well formed");
+        return err_set(e, ERR_USAGE, "the URL is malformed");
     const size_t path = strcspn(uri, "?");
     const int rc = read_path(out, uri + 1, path - 1, a, e);
     return rc || !uri[path] ? rc : asked_values(out, uri + path + 1, a, e);
@@ -201,7 +201,7 @@ static int add_value(const struct route *r, const struct asked_value *from,
 {
     const struct route_param *p = find_param(r, from->name);
     if (!p)
-        return err_set(e, ERR_USAGE, "there is no parameter '%.40s' here", from->name);
+        return err_set(e, ERR_USAGE, "unknown parameter '%.40s'", from->name);
     for (size_t i = 0; i < *n && !p->repeat; i++)
         if (list[i].param == p)
             return err_set(e, ERR_USAGE, "%s is given twice", p->name);

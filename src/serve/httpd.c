@@ -254,9 +254,8 @@ int httpd_start(struct httpd **out, const struct httpd_ask *ask, struct err *e)
     if (!h->daemon) {
         h->ask.fd = -1; /* stays the caller's */
         httpd_stop(h);
-        return err_set(e, ERR_SYS, "the HTTP server cannot start%s",
-                       ask->cert ? ": are the certificate and the key PEM files that belong "
-                                   "together?"
+        return err_set(e, ERR_SYS, "the HTTP server could not be started%s",
+                       ask->cert ? ": check that the certificate and the key are matching PEM files"
                                  : "");
     }
     *out = h;

@@ -104,7 +104,7 @@ static int work_out(const struct asking *k, struct arena *a, struct buf *body, s
     run_close(run);
     *body = out.body;
     if (rc == 0 && cutfile_count() != cuts)
-        rc = err_set(e, ERR_FORMAT, "files of the run were cut while they were read");
+        rc = err_set(e, ERR_FORMAT, "files of the run were truncated while being read");
     return rc;
 }
 

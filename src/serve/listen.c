@@ -38,7 +38,7 @@ static int parse(const char *text, union address *out, struct err *e)
         out->any.sa_family = AF_INET6;
         return 0;
     }
-    return err_set(e, ERR_USAGE, "'%.100s' is not an address of this machine in digits", text);
+    return err_set(e, ERR_USAGE, "'%.100s' is not a numeric IP address of this machine", text);
 }
 
 static void describe(const union address *a, struct listen_place *out)

@@ -337,10 +337,9 @@ void live_close(struct live *l)
 
 const struct route_param api_live_params[] = {
     {"metric", PARAM_TEXT, .repeat = true,
-     .help = "Samples of this metric; 'cpu.' with a dot at the end: of all below."},
+     .help = "Send readings of this metric; a trailing dot, as in 'cpu.', selects a family."},
     {"node", PARAM_TEXT, .help = "Only this node."},
-    {"findings", PARAM_FLAG,
-     .help = "Have the rules evaluated again as data comes, and tell when they answer otherwise."},
+    {"findings", PARAM_FLAG, .help = "Re-evaluate the rules as data arrives and report changes."},
     {0},
 };
 
@@ -348,7 +347,7 @@ const struct route_param api_live_params[] = {
 int api_live(const struct route_ask *q, struct route_answer *out, struct err *e)
 {
     (void)q, (void)out;
-    return err_set(e, ERR_USAGE, "this is a stream");
+    return err_set(e, ERR_USAGE, "this endpoint is a stream");
 }
 
 static int feed_of(struct feed *f, const struct route_ask *q, struct err *e)
@@ -391,7 +390,7 @@ struct reply *live_begin(struct live *l, struct exchange *x, const struct route_
     struct client *c = add_client(l, x, &f);
     pthread_mutex_unlock(&l->lock);
     if (!c) {
-        err_set(e, ERR_BUSY, "too many pages are open already; try again later");
+        err_set(e, ERR_BUSY, "too many open streams; try again later");
         return NULL;
     }
     const struct reply_head head = {.status = 200, .type = "text/event-stream"};

@@ -159,20 +159,19 @@ static const struct {
     const char *status, *help;
     unsigned when; /* flags of the route; 0: always */
 } refusals[] = {
-    {"400", "A parameter is not known or wrong.", 0},
-    {"401", "A token is needed.", 0},
+    {"400", "A parameter is unknown or invalid.", 0},
+    {"401", "A token is required.", 0},
     {"403", "Not allowed.", ROUTE_CONTROL},
-    {"404", "There is no such run, or nothing of what was asked for in it.",
-     ROUTE_RUN | ROUTE_INFO},
+    {"404", "No such run, or the run has no such data.", ROUTE_RUN | ROUTE_INFO},
     {"409", "The run is not being recorded on this machine.", ROUTE_CONTROL},
-    {"410", "The run vanished.", ROUTE_RUN | ROUTE_INFO},
-    {"429", "Too many requests at once.", 0},
+    {"410", "The run was removed.", ROUTE_RUN | ROUTE_INFO},
+    {"429", "Too many simultaneous requests.", 0},
 };
 
 static void put_pending(struct jw *j)
 {
     jw_object(j, "202");
-    jw_str(j, "description", "It is being worked out: ask again in a moment.");
+    jw_str(j, "description", "Still computing; try again in a moment.");
     put_content(j, "application/json", "Pending");
     jw_end(j);
 }
@@ -240,7 +239,7 @@ static void put_params(struct jw *j, const struct route *r)
         jw_str(j, "name", "RUN");
         jw_str(j, "in", "path");
         jw_bool(j, "required", true);
-        jw_str(j, "description", "The name of the run's folder, as /runs has it.");
+        jw_str(j, "description", "The name of the run's folder, as listed by /runs.");
         jw_object(j, "schema");
         put_type(j, "text");
         jw_end(j);
@@ -307,7 +306,7 @@ static void put_security(struct jw *j)
     jw_object(j, "token");
     jw_str(j, "type", "http");
     jw_str(j, "scheme", "bearer");
-    jw_str(j, "description", "Needed where the server listens beyond its own machine.");
+    jw_str(j, "description", "Required if the server listens beyond its own machine.");
     jw_end(j);
     jw_end(j);
 }
@@ -324,9 +323,9 @@ int api_openapi(const struct route_ask *q, struct route_answer *out, struct err 
     jw_str(&j, "title", "Footplate");
     jw_str(&j, "version", FP_VERSION);
     jw_str(&j, "description",
-           "What footplate serve answers. Times (*_ns) are integers of nanoseconds since the "
-           "epoch, durations (*_s) seconds, shares 0 to 1. What was not measured is null, never "
-           "0. Every error is {\"error\": \"one sentence\"}.");
+           "The API of footplate serve. Times (*_ns) are integer nanoseconds since the epoch, "
+           "durations (*_s) are seconds, shares are 0 to 1. Data that was not measured is null, "
+           "never 0. Every error is {\"error\": \"one sentence\"}.");
     jw_end(&j);
     jw_array(&j, "servers");
     jw_object(&j, NULL);

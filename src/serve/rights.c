@@ -69,8 +69,8 @@ int rights_add(struct rights *r, enum right what, const char *token, const char 
 {
     const size_t n = strlen(token);
     if (n < TOKEN_LEAST || n > TOKEN_MOST)
-        return err_set(e, ERR_USAGE, "%s: a token has %d to %d characters; this one has %zu", where,
-                       TOKEN_LEAST, TOKEN_MOST, n);
+        return err_set(e, ERR_USAGE, "%s: a token must have %d to %d characters; this one has %zu",
+                       where, TOKEN_LEAST, TOKEN_MOST, n);
     if (r->n_tokens == TOKENS_MOST)
         return err_set(e, ERR_LIMIT, "%s: more than %d tokens", where, TOKENS_MOST);
     struct token *t = &r->token[r->n_tokens++];
@@ -87,7 +87,8 @@ static int add_line(struct rights *r, char *line, const char *where, struct err 
         return 0;
     const bool control = strcmp(word, "control") == 0;
     if ((!control && strcmp(word, "read") != 0) || !token || strtok_r(NULL, " \t\r", &rest))
-        return err_set(e, ERR_USAGE, "%s: each line is 'read TOKEN' or 'control TOKEN'", where);
+        return err_set(e, ERR_USAGE, "%s: each line must be 'read TOKEN' or 'control TOKEN'",
+                       where);
     return rights_add(r, control ? RIGHT_CONTROL : RIGHT_READ, token, where, e);
 }
 
@@ -101,7 +102,7 @@ int rights_add_text(struct rights *r, const char *text, const char *where, struc
     explicit_bzero(copy, strlen(text));
     free(copy);
     if (rc == 0 && r->n_tokens == 0)
-        rc = err_set(e, ERR_USAGE, "%s: there is no token in it", where);
+        rc = err_set(e, ERR_USAGE, "%s: the file contains no token", where);
     return rc;
 }
 
@@ -177,7 +178,7 @@ static int try_token(struct rights *r, const struct sockaddr *peer, const char *
 {
     const struct guesser *g = find_guesser(r, peer);
     if (g && g->n >= GUESSES_MOST)
-        return err_set(e, ERR_BUSY, "too many wrong tokens from this address; try again in %d s",
+        return err_set(e, ERR_BUSY, "too many invalid tokens from this address; try again in %d s",
                        GUESS_S);
     *out = right_of_token(r, token);
     if (*out == RIGHT_NONE)
@@ -233,7 +234,7 @@ int rights_login(struct rights *r, const struct sockaddr *peer, const char *toke
     pthread_mutex_lock(&r->lock);
     int rc = try_token(r, peer, token, &what, e);
     if (rc == 0 && what == RIGHT_NONE)
-        rc = err_set(e, ERR_NOT_FOUND, "that is not a token of this server");
+        rc = err_set(e, ERR_NOT_FOUND, "invalid token");
     if (rc == 0)
         rc = new_session(r, what, session, e);
     pthread_mutex_unlock(&r->lock);

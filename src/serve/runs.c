@@ -162,7 +162,7 @@ static bool was_there(struct runs *r, const char *name)
 int runs_vanished(const char *name, struct err *e)
 {
     errno = ENOENT;
-    return err_sys(e, "the run '%.100s' is not there any more", name);
+    return err_sys(e, "run '%.100s' was removed", name);
 }
 
 /* A run that is not known yet may have begun since the last look. */
@@ -177,7 +177,7 @@ int runs_look_up(struct runs *r, const char *name, struct runs_item **out, struc
         return 0;
     if (was_there(r, name))
         return runs_vanished(name, e);
-    return err_set(e, ERR_NOT_FOUND, "there is no run '%.100s'", name);
+    return err_set(e, ERR_NOT_FOUND, "no run '%.100s'", name);
 }
 
 /* ---- opening ---- */

@@ -99,7 +99,7 @@ static void evaluate(struct judging *g)
         rc = judge(g, run, &e);
     run_close(run);
     if (rc == 0 && cutfile_count() != cuts)
-        rc = err_set(&e, ERR_FORMAT, "files of the run were cut while they were read");
+        rc = err_set(&e, ERR_FORMAT, "files of the run were truncated while being read");
     if (rc == 0)
         return;
     free(g->text);

@@ -69,9 +69,9 @@ static struct reply *check_place(const struct visit *v)
     const struct server *s = v->server;
     const char *host = exchange_header(v->x, "Host");
     if (!host_allowed(host, s->hosts, s->n_hosts, s->place.anywhere))
-        return reply_error(403, "the server is not known by this name; start it with --host NAME");
+        return reply_error(403, "unknown host name; start the server with --host NAME");
     if (!origin_allowed(exchange_header(v->x, "Origin"), host) || from_elsewhere(v))
-        return reply_error(403, "requests of other pages are not answered");
+        return reply_error(403, "cross-origin requests are refused");
     return NULL;
 }
 
@@ -97,7 +97,8 @@ static struct reply *check_user(const struct visit *v)
     if (peer == PEER_UNKNOWN)
         return reply_error(403, "this system does not show which user a connection belongs to; "
                                 "start the server with --token-file FILE");
-    return reply_error(403, "this dashboard is another user's; with a token file it is for more");
+    return reply_error(
+        403, "this dashboard belongs to another user; a token file is needed to share it");
 }
 
 static struct reply *check_rights(struct visit *v)
@@ -109,7 +110,7 @@ static struct reply *check_rights(struct visit *v)
     if (rc)
         return reply_error(rc == ERR_BUSY ? 429 : 500, e.msg);
     if (v->right == RIGHT_NONE)
-        return reply_error(401, "a token is needed: see /login");
+        return reply_error(401, "a token is required: see /login");
     return rights_needs_token(s->rights) ? NULL : check_user(v);
 }
 
@@ -209,11 +210,11 @@ static int check_ask(const struct server *s, const struct server_ask *ask, struc
 {
     if (!s->place.loopback && !rights_needs_token(s->rights))
         return err_set(e, ERR_USAGE,
-                       "%s can be reached from other machines, so a token is needed: --token-file "
-                       "FILE, or FOOTPLATE_TOKEN in the environment",
+                       "%s can be reached from other machines, so a token is required: "
+                       "--token-file FILE, or FOOTPLATE_TOKEN in the environment",
                        ask->bind);
     if (!ask->tls_cert != !ask->tls_key)
-        return err_set(e, ERR_USAGE, "--tls-cert and --tls-key go together");
+        return err_set(e, ERR_USAGE, "--tls-cert and --tls-key must be given together");
     return 0;
 }
 

@@ -117,7 +117,7 @@ static struct reply *answer_with_run(struct question *q, struct route_answer *a,
     rc = r ? 0 : q->route->answer(&q->ask, a, e);
     if (!runs_give(q->server->runs, &q->hold)) {
         reply_free(r);
-        return reply_error(500, "files of this run were cut while they were read");
+        return reply_error(500, "files of this run were truncated while being read");
     }
     return r ? r : rc ? reply_of_err(e) : reply_of(q, a);
 }
@@ -155,7 +155,7 @@ static void run_job(struct job *j, bool ends)
 {
     struct question *q = (struct question *)j;
     struct exchange *x = q->x;
-    struct reply *r = ends ? reply_error(503, "the server ends") : answer(q);
+    struct reply *r = ends ? reply_error(503, "the server is shutting down") : answer(q);
     arena_free(&q->arena);
     free(q);
     exchange_answer(x, r);
@@ -174,7 +174,7 @@ static struct reply *refuse(const struct visit *v, const struct route *route)
     if (!(route->flags & ROUTE_CONTROL))
         return NULL;
     if (v->right < RIGHT_CONTROL)
-        return reply_error(403, "this needs the right to control runs");
+        return reply_error(403, "this token does not allow controlling runs");
     if (!is_json_post(v))
         return reply_error(403, "the Content-Type must be application/json");
     return NULL;
@@ -220,8 +220,8 @@ static void put_question(struct question *q)
 
 static struct reply *no_route(bool other_method)
 {
-    return other_method ? reply_error(405, "this address does not take this method")
-                        : reply_error(404, "there is no such address in the API");
+    return other_method ? reply_error(405, "method not allowed")
+                        : reply_error(404, "no such API path");
 }
 
 void serve_api(struct visit *v)

@@ -29,17 +29,17 @@ static const char form_csp[] =
     "input,button{font:inherit;padding:.4rem .6rem}code{font-size:.9em}</style></head><body>"
 
 static const char no_page[] = PAGE_HEAD
-    "<h1>Footplate</h1><p>This build of Footplate has no dashboard page in it; its API works: "
+    "<h1>Footplate</h1><p>This build of Footplate does not contain the dashboard. The API is "
+    "available: "
     "<a href=\"/api/v1/status\">status</a>, <a href=\"/api/v1/runs\">runs</a>, "
     "<a href=\"/api/v1/openapi.json\">description</a>.</p>"
-    "<p>To get the page, build it and then the program again:</p>"
-    "<pre><code>cd web\nnpm ci\nnpm run build\ncd ..\nmake</code></pre></body></html>\n";
+    "<p>To build it, run <code>make build</code> in the source folder.</p></body></html>\n";
 
 static const char login_page[] = PAGE_HEAD
     "<h1>Footplate</h1><form method=\"post\" action=\"/login\">"
-    "<p><label for=\"token\">This dashboard needs a token. Whoever started it has it.</label></p>"
+    "<p><label for=\"token\">Access token (from the person who started this server)</label></p>"
     "<p><input id=\"token\" name=\"token\" type=\"password\" size=\"40\" required "
-    "autocomplete=\"current-password\"> <button>Enter</button></p></form></body></html>\n";
+    "autocomplete=\"current-password\"> <button>Log in</button></p></form></body></html>\n";
 
 /* ---- files ---- */
 
@@ -102,12 +102,12 @@ void serve_page(struct visit *v)
 {
     struct reply *r = NULL;
     if (exchange_method(v->x) != HTTP_GET)
-        r = reply_error(405, "this can only be read");
+        r = reply_error(405, "method not allowed: use GET");
     if (!r)
         r = find_asset(v);
     if (!r && v->asked.n_steps == 0)
         r = html(200, no_page, sizeof no_page - 1, form_csp);
-    exchange_answer(v->x, r ? r : reply_error(404, "there is no such page"));
+    exchange_answer(v->x, r ? r : reply_error(404, "page not found"));
 }
 
 /* ---- login ---- */
@@ -156,7 +156,7 @@ static struct reply *log_in(struct visit *v)
     struct err e;
     const char *token = token_of(v);
     if (!token)
-        return reply_error(400, "a token is needed: {\"token\": \"...\"}");
+        return reply_error(400, "a token is required: {\"token\": \"...\"}");
     const int rc = rights_login(v->server->rights, exchange_peer(v->x), token, session, &e);
     if (rc == 0)
         return reply_session(v, session);
@@ -171,6 +171,6 @@ void serve_login(struct visit *v)
     else if (exchange_method(v->x) == HTTP_GET)
         r = html(200, login_page, sizeof login_page - 1, form_csp);
     else
-        r = reply_error(405, "this can only be read or posted to");
+        r = reply_error(405, "method not allowed: use GET or POST");
     exchange_answer(v->x, r);
 }

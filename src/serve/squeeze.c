@@ -56,5 +56,5 @@ int unsqueeze(const void *p, size_t n, size_t n_plain, struct buf *out, struct e
     if (end == Z_STREAM_END && out->len == n_plain)
         return 0;
     buf_free(out);
-    return err_set(e, ERR_FORMAT, "a file of the page is damaged");
+    return err_set(e, ERR_FORMAT, "a file of the dashboard is damaged");
 }

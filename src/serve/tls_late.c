@@ -68,11 +68,13 @@ int tls_load(struct err *e)
 {
     void *lib = dlopen("libgnutls.so.30", RTLD_NOW | RTLD_LOCAL);
     if (!lib)
-        return err_set(e, ERR_NOT_FOUND, "TLS needs GnuTLS on this machine: %.300s", dlerror());
+        return err_set(e, ERR_NOT_FOUND, "TLS requires GnuTLS, which could not be loaded: %.300s",
+                       dlerror());
     for (size_t i = 0; i < CALL_N; i++) {
         loaded[i] = dlsym(lib, names[i]);
         if (!loaded[i])
-            return err_set(e, ERR_VERSION, "the GnuTLS of this machine has no %s", names[i]);
+            return err_set(e, ERR_VERSION, "the GnuTLS library on this machine has no %s",
+                           names[i]);
     }
     return 0;
 }

@@ -27,7 +27,7 @@ static int read_at(struct shifting *k, off_t at, size_t n, struct err *e)
 
 static int changed(const struct shifting *k, struct err *e)
 {
-    return err_set(e, ERR_FORMAT, "'%s' was changed by somebody else", k->path);
+    return err_set(e, ERR_FORMAT, "'%s' was changed by another process", k->path);
 }
 
 static bool time_fits(int64_t us, int64_t later_us)
@@ -42,7 +42,7 @@ static int shift_block(struct shifting *k, off_t at, const struct block_header *
     if (h->kind != BLOCK_EVENTS)
         return 0;
     if (!time_fits(h->t_first_us, k->later_us) || !time_fits(h->t_last_us, k->later_us))
-        return err_set(e, ERR_LIMIT, "the times of its events are none that a clock shows");
+        return err_set(e, ERR_LIMIT, "the times of its events are invalid");
     if (!k->write)
         return 0;
     block_retime(k->block.p, h->t_first_us + k->later_us, h->t_last_us + k->later_us);

@@ -65,9 +65,10 @@ int file_header_get(struct file_header *out, const uint8_t *p, size_t n, const c
     if (cur_u64(&c) != format_sum(p, FILE_HEADER_LEN - 8))
         return err_set(e, ERR_FORMAT, "'%s': the file header is damaged", name);
     if (out->major > FORMAT_MAJOR)
-        return err_set(e, ERR_VERSION,
-                       "'%s' has format version %u; this program reads up to %d: use a newer one",
-                       name, out->major, FORMAT_MAJOR);
+        return err_set(
+            e, ERR_VERSION,
+            "'%s' has format version %u; this program reads versions up to %d: use a newer program",
+            name, out->major, FORMAT_MAJOR);
     return 0;
 }
 

@@ -177,7 +177,7 @@ static struct pending_loss *find_loss(struct intake *in, const struct loss *l)
     if (in->n_losses == LOSSES_MOST) {
         p->loss.id = LOSS_LIMIT;
         snprintf(p->loss.what, sizeof p->loss.what, "losses");
-        snprintf(p->loss.why, sizeof p->loss.why, "more kinds of loss than are kept apart");
+        snprintf(p->loss.why, sizeof p->loss.why, "too many different kinds of loss");
     }
     return p;
 }
@@ -202,7 +202,8 @@ void intake_mark(struct intake *in, const struct mark *m)
     if (in->records.len > in->pending_most / 4 * 5) { /* they come rarely and say more than rows */
         struct loss l = {.id = LOSS_WRITE, .count = 1, .at = m->at};
         snprintf(l.what, sizeof l.what, "marks");
-        snprintf(l.why, sizeof l.why, "no room to keep them until the run folder takes them");
+        snprintf(l.why, sizeof l.why,
+                 "no memory left to buffer them until the run folder is writable");
         intake_count_loss(in, &l);
     } else {
         const size_t begun = record_begin(&in->records, TAG_MARK);
@@ -254,7 +255,7 @@ static void put_dropped(struct intake *in, const char *what, uint64_t dropped, u
         l.id = LOSS_WRITE;
     snprintf(l.what, sizeof l.what, "%s", what);
     snprintf(l.why, sizeof l.why, "%s",
-             why_errno ? strerror(why_errno) : "they came faster than they were written");
+             why_errno ? strerror(why_errno) : "they arrived faster than they could be written");
     *told = dropped;
     intake_count_loss(in, &l);
 }

@@ -229,7 +229,7 @@ static void refuse(struct intake *in)
 {
     struct loss l = {.id = LOSS_MALFORMED, .count = 1, .at = clock_mono()};
     snprintf(l.what, sizeof l.what, "events");
-    snprintf(l.why, sizeof l.why, "their times are none that a clock shows");
+    snprintf(l.why, sizeof l.why, "their times are invalid");
     intake_count_loss(in, &l);
     in->ev.dropped++;
     in->ev.dropped_told++;

@@ -290,7 +290,7 @@ static void tell_damage(struct store *s, struct catalog *cat)
     if (s->own->damaged) {
         l.id = LOSS_DAMAGED;
         l.count = s->own->damaged;
-        snprintf(l.why, sizeof l.why, "blocks with a wrong checksum or content");
+        snprintf(l.why, sizeof l.why, "blocks with an invalid checksum or content");
         catalog_loss(cat, &l);
     }
     if (s->own->torn) {
@@ -363,7 +363,7 @@ static int read_parts(struct store *s, const char *tail, size_t tail_len, struct
     struct file_header h;
     int rc = file_header_get(&h, s->own->map.p, s->own->map.len, s->path, e);
     if (rc == 0 && h.kind != FILE_SEALED)
-        return err_set(e, ERR_FORMAT, "'%s' is a tail; give the .fp file beside it", s->path);
+        return err_set(e, ERR_FORMAT, "'%s' is a tail file; open the .fp file next to it", s->path);
     if (rc && (rc != ERR_FORMAT || s->own->map.len < FILE_HEADER_LEN))
         return rc;
     s->own->no_header = rc != 0;

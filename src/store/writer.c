@@ -129,7 +129,7 @@ static int append(struct writer *w, int fd, off_t *len, const struct buf *b, con
     int rc = fd_write_all(fd, b->p, b->len, name, e);
     if (rc) {
         if (ftruncate(fd, *len) < 0)
-            return err_sys(e, "cut '%s' back", name);
+            return err_sys(e, "truncate '%s'", name);
         return rc;
     }
     *len += (off_t)b->len;
@@ -213,7 +213,7 @@ static int read_tail(struct writer *w, struct segment *s, struct err *e)
         at += (off_t)used;
         want = used ? want : want * 2; /* a frame larger than the window */
         if (!used && (want > 2 * (size_t)FRAME_MOST || at + got >= w->tail_len))
-            rc = err_set(e, ERR_FORMAT, "'%s' was changed by somebody else", w->tail_path);
+            rc = err_set(e, ERR_FORMAT, "'%s' was changed by another process", w->tail_path);
     }
     buf_free(&window);
     return rc;
@@ -223,7 +223,7 @@ static int take_frame(const struct writer *w, struct segment *s, struct err *e)
 {
     if (segment_feed(s, w->frame.p, w->frame.len) && segment_feed_pile(s, &w->pile))
         return 0;
-    return err_set(e, ERR_LIMIT, "'%s': more in one piece than a file keeps", w->path);
+    return err_set(e, ERR_LIMIT, "'%s': block too large", w->path);
 }
 
 static int seal_blocks(struct writer *w, struct err *e)
@@ -244,7 +244,7 @@ static int seal_blocks(struct writer *w, struct err *e)
         w->fp_len = before;
         w->index.len = index_before;
         if (ftruncate(w->fd, before) < 0)
-            return err_sys(e, "cut '%s' back", w->path);
+            return err_sys(e, "truncate '%s'", w->path);
     }
     return rc;
 }
@@ -292,7 +292,7 @@ static int seal_if_wanted(struct writer *w, struct err *e)
     if (!w->seal_wanted)
         return 0;
     if (mono_diff(clock_mono(), w->seal_not_before) < 0)
-        return err_set(e, ERR_SYS, "'%s' waits for room", w->path);
+        return err_set(e, ERR_SYS, "'%s': waiting for disk space", w->path);
     int rc = seal_tail(w, e);
     if (rc)
         w->seal_not_before = mono_add(clock_mono(), SEAL_AGAIN_NS);
@@ -348,7 +348,8 @@ static int lock_folder(struct writer *w, struct err *e)
         usleep(LOCK_WAIT_US);
     }
     return err_set(e, ERR_BUSY,
-                   "'%s' is being written by another recorder: give each its own node id", w->dir);
+                   "'%s' is being written by another recorder: give each its own node name",
+                   w->dir);
 }
 
 static int session_paths(struct writer *w, const char *name, unsigned k, struct err *e)
@@ -368,7 +369,7 @@ static int create_files(struct writer *w, const char *name, unsigned k, struct e
         return rc;
     rc = file_create_new(&w->fd, w->path, e);
     if (rc == ERR_SYS && e->sys == EEXIST)
-        return err_set(e, ERR_BUSY, "'%s' is there already and is left as it is", w->path);
+        return err_set(e, ERR_BUSY, "'%s' exists already and was left unchanged", w->path);
     if (rc)
         return rc;
     w->session = k;
@@ -387,7 +388,7 @@ static int create_session(struct writer *w, struct err *e)
         if (rc != ERR_BUSY)
             return rc;
     }
-    return err_set(e, ERR_LIMIT, "'%s' holds %d recordings already", w->dir, SESSIONS_MOST);
+    return err_set(e, ERR_LIMIT, "'%s' already contains %d recordings", w->dir, SESSIONS_MOST);
 }
 
 static int write_file_header(struct writer *w, struct err *e)

@@ -50,7 +50,7 @@ export function compareFigures(f) {
     [["p99"], "p99_s"],
     [["shortest"], "min_s"],
     [["longest", "max"], "max_s"],
-    [["spread (sigma)", "standard deviation"], "stddev_s"],
+    [["standard deviation", "standard deviation"], "stddev_s"],
   ];
   const spreadOf = (rows) => ({
     rows: () => rows,
@@ -137,7 +137,7 @@ export function compareFigures(f) {
 
   // ---- findings ----
 
-  const CHANGES = { appeared: "appeared in B", went: "gone in B", stayed: "in both", unknown: "not judged on one side" };
+  const CHANGES = { appeared: "new in B", went: "resolved in B", stayed: "in both", unknown: "skipped in one" };
   const lost = (v) => number(v, f.share(v));
   const findings = {
     rows: (c) => Object.keys(CHANGES).flatMap((kind) => c.findings[kind].map((x) => ({ kind, ...x }))),
@@ -162,11 +162,11 @@ export function compareFigures(f) {
 
   const unsigned = (v) => f.changeShare(Math.abs(v)).replace("+", "");
   const sure = (c) => `${f.general(c.step_time.confidence * 100, 3)} %`;
-  const interval = (c, [at, from, to]) => `${f.changeShare(c.step_time[at])}, with ${sure(c)} confidence between ${f.changeShare(c.step_time[from])} and ${f.changeShare(c.step_time[to])}`;
+  const interval = (c, [at, from, to]) => `${f.changeShare(c.step_time[at])}, ${sure(c)} confidence interval ${f.changeShare(c.step_time[from])} to ${f.changeShare(c.step_time[to])}`;
   const MEAN = ["diff_share", "ci_low", "ci_high"];
   const MEDIAN = ["median_diff_share", "median_ci_low", "median_ci_high"];
   const ALONE = ["diff_share", "steps_ci_low", "steps_ci_high"];
-  const facts = { "Of these two runs alone": (c) => number(c.step_time.diff_share, interval(c, ALONE)), "Change of the mean": (c) => number(c.step_time.diff_share, interval(c, MEAN)), "Change of the median": (c) => number(c.step_time.median_diff_share, interval(c, MEDIAN)) };
+  const facts = { "These two runs only": (c) => number(c.step_time.diff_share, interval(c, ALONE)), "Change of mean": (c) => number(c.step_time.diff_share, interval(c, MEAN)), "Change of median": (c) => number(c.step_time.median_diff_share, interval(c, MEDIAN)) };
   const cost = (c) => {
     const { a, b, saving, saving_share: part } = c.cost;
     if (saving === null) return { document: "", page: "" };
@@ -192,8 +192,8 @@ export function compareFigures(f) {
       ...c.utilization.flatMap(unmeasured),
       ...c.numbers.flatMap((n) => SIDES.map((s) => `${n.title} of ${NAMES[s]} is not known: ${n[`why_${s}`]}.`)),
       ...c.losses.map((l) => `${NAMES[l.side]} has no ${l.what}: ${l.why}.`),
-      `The ${shownOps} most changed; --json has up to ${c.operators.length}.`,
-      `Nothing was found by the rules that had what they need: ${c.findings.rules_judged_a} for A, ${c.findings.rules_judged_b} for B.`,
+      `The ${shownOps} largest changes; --json lists up to ${c.operators.length}.`,
+      `No issues found in A (${c.findings.rules_judged_a} rules evaluated) or B (${c.findings.rules_judged_b} rules evaluated).`,
     ]);
   /** The line below the page's table of step times. */
   const note = (c) => {
@@ -216,16 +216,16 @@ export function compareFigures(f) {
   return {
     documentTables: {
       Runs: runs,
-      "Time of an iteration, from the begin of a step to the begin of the next": spreadOf(SPREAD),
+      "Iteration time (start of a step to the start of the next)": spreadOf(SPREAD),
       "Throughput: samples over wall time of the loop": numbers,
-      "Parts of an iteration: host time": parts,
-      "Parts of an iteration: host time (launch)": parts,
+      "Iteration breakdown: host time": parts,
+      "Iteration breakdown: host time (launch)": parts,
       "Time spent in phases": phases,
-      "Of all machines": use,
-      "Operators, most changed first; of one step": ops,
-      "Operators, most changed first; of the run": ops,
-      "Breakdown: time of a step, shares of the time of devices": times,
-      "What rules found; lost: share of the training loop": findings,
+      "Utilization, all nodes": use,
+      "Operators per step, largest change first": ops,
+      "Operators of the run, largest change first": ops,
+      "Breakdown: step time and shares of device time": times,
+      "Findings; lost: share of the training loop": findings,
     },
     pageTables: {
       "The two runs": sides,
@@ -239,7 +239,7 @@ export function compareFigures(f) {
       "Breakdown of both runs": times,
     },
     /** Its caption says how many steps were timed. */
-    gpuTable: (c) => [`Parts of an iteration: GPU time (A: ${c.a.gpu_timed_steps} of ${c.a.gpu_steps} steps timed, B: ${c.b.gpu_timed_steps} of ${c.b.gpu_steps})`, partsOf("gpu_parts")],
+    gpuTable: (c) => [`Iteration breakdown: GPU time (A: ${c.a.gpu_timed_steps} of ${c.a.gpu_steps} steps timed, B: ${c.b.gpu_timed_steps} of ${c.b.gpu_steps})`, partsOf("gpu_parts")],
     bins, facts, texts, note, cost, chart, findings, findingTexts,
   };
 }

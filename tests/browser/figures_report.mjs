@@ -11,20 +11,20 @@ export function reportTables(F, d) {
   const { tables: T } = F;
   const plots = d.report.rules.flatMap((v) => v.plots).filter((p) => p.kind === "table");
   return {
-    "Iterations of each rank": T.reportIterations,
-    "What an iteration is spent on, mean": T.partMeans,
-    "Each GPU in the training loop": T.reportGpus("loop"),
-    "Each GPU in the whole job": T.reportGpus("job"),
-    "Resource utilization of each node, in the training loop": T.loopUse,
-    "Resource utilization of each node, over the whole job": T.use,
-    "Steps of each rank": T.ranks,
-    "General metrics, those that took longest first": T.general,
+    "Iterations by rank": T.reportIterations,
+    "Iteration breakdown, mean": T.partMeans,
+    "GPUs in the training loop": T.reportGpus("loop"),
+    "GPUs in the whole job": T.reportGpus("job"),
+    "Resource utilization by node, training loop": T.loopUse,
+    "Resource utilization by node, whole job": T.use,
+    "Steps by rank": T.ranks,
+    "General metrics by total time": T.general,
     "Most expensive CPU operators": T.ops("cpu"),
     "Most expensive GPU operators": T.ops("gpu"),
-    "Every rule, by what it cost the run": T.rules,
-    "What each rule looks at, and what to do about it": T.about,
-    Machines: T.machines,
-    "Not measured, or lost": T.losses,
+    "Rules by time lost": T.rules,
+    "Rule reference": T.about,
+    Nodes: T.machines,
+    "Not measured or lost": T.losses,
     ...Object.fromEntries(plots.map((p) => [p.title, T.plotTable(p)])),
   };
 }
@@ -49,11 +49,11 @@ function plotCharts(f, pie) {
   return {
     pie: (p) => pie(p.unit, p.rows.map((r) => [r.label, r.v[0]])),
     bars: (p) => ({
-      told: { titles: ["OF", "VALUE"], rows: p.rows.map((r) => [r.label, value(p)(r.v[0])]) },
+      told: { titles: ["ITEM", "VALUE"], rows: p.rows.map((r) => [r.label, value(p)(r.v[0])]) },
       texts: p.rows.flatMap((r) => [r.label, value(p)(r.v[0])]),
     }),
     box: (p) => ({
-      told: { titles: ["OF", "P5", "P25", "P50", "P75", "P95"], rows: p.rows.map((r) => [r.label, ...r.v.slice(0, 5).map(value(p))]) },
+      told: { titles: ["ITEM", "P5", "P25", "P50", "P75", "P95"], rows: p.rows.map((r) => [r.label, ...r.v.slice(0, 5).map(value(p))]) },
       texts: p.rows.map((r) => r.label),
       hints: p.rows.map((r) => `${r.label}: ${QUANTILES.map((q, i) => `${q} ${value(p)(r.v[i])}`).join(", ")}`),
     }),
@@ -78,14 +78,14 @@ export function reportCharts(f, percentages, F, d) {
   const several = run.nodes.length > 1;
   const kinds = F.tables.phases.rows(d);
   const charts = {
-    "Time spent in phases of training": pie("s", kinds.map((kind) => [kind, run[`${kind}_s`]])),
+    "Time by training phase": pie("s", kinds.map((kind) => [kind, run[`${kind}_s`]])),
     "Time in CPU and GPU operators": pie("s", [["CPU operators", d.report.operator_s.cpu], ["GPU operators", d.report.operator_s.gpu]]),
     "Time in general metrics": { texts: d.report.general.kinds.flatMap((k) => [k.what, f.value(k.total_s, "s")]) },
     "Training progress over time": {
       texts: [...new Set(run.phases.map((p) => p.phase))],
       hints: run.phases.map((p) => `${p.phase}, ${f.duration((p.end_ns - p.start_ns) / 1e9)} from ${f.duration(since(p.start_ns))} on`),
     },
-    "Duration of training iterations, begin to begin": {
+    "Training iteration time": {
       texts: d.report.step_durations.map((r) => f.rankText(r.rank)),
       lines: d.report.step_durations.map((r) => [f.rankText(r.rank), r.mean_s.map((v) => f.value(v, "s"))]),
     },
@@ -105,8 +105,8 @@ export function reportCharts(f, percentages, F, d) {
   for (const v of d.report.rules)
     for (const p of v.plots.filter((x) => x.kind !== "table" && x.rows.length > 0)) {
       const whole = { ...p, rows: cut(p.rows, MOST_ROWS[p.kind]) };
-      const more = p.rows.length > whole.rows.length ? { below: `The first ${whole.rows.length} of ${p.rows.length}; report.json has all of them.` } : {};
-      charts[`${v.rule}: ${v.title} / ${p.title}`] = { ...byKind[p.kind](whole), ...more };
+      const more = p.rows.length > whole.rows.length ? { below: `The first ${whole.rows.length} of ${p.rows.length}; see report.json for all.` } : {};
+      charts[`${v.title} (${v.rule}) / ${p.title}`] = { ...byKind[p.kind](whole), ...more };
       if (v.rule === "OverallFrameworkMetrics") charts[p.title] = { ...byKind[p.kind](whole), ...more };
     }
   return (block) => charts[`${block.section} / ${block.title}`] ?? charts[block.title];
@@ -117,6 +117,10 @@ export function reportCharts(f, percentages, F, d) {
 const stepsWhy = (d) => d.report.run.losses.find((l) => l.what === "steps" && l.node === null)?.why;
 
 function headTexts(f, F, d) {
+  const todo = (v) => {
+    const advice = F.costliest(v).length > 0 ? F.advice(F.costliest(v)[0], v) : "";
+    return advice === "" ? "" : ` What to do: ${sentence(advice)}`;
+  };
   const { run } = d.report;
   const gpus = run.nodes.reduce((n, node) => n + node.gpus, 0);
   const clear = F.states(d, "clear");
@@ -125,14 +129,14 @@ function headTexts(f, F, d) {
   const issues = d.report.rules.filter((v) => v.state === "issue");
   return [
     run.name,
-    `${run.status}: ${f.value(run.duration_s, "s")} on ${F.plural(run.nodes.length, "node")} with ${F.plural(gpus, "GPU")}, started ${f.timestamp(run.start_ns)}`,
-    `This run goes on. The report has what was recorded up to ${f.timestamp(d.report.data_to_ns)}.`,
-    `The run is ${run.status}${why === undefined ? "" : `: ${why}`}${run.exit_status > 0 ? `, exit status ${run.exit_status}` : ""}.`,
-    ...issues.map((v) => `${v.title} (${F.size(v, d)}): ${sentence(F.costliest(v)[0]?.message ?? "")}`),
-    `And ${issues.length - MOST_ISSUES} more: see the rules summary.`,
-    `Nothing is known to have held the run back: ${clear} rules are clear, ${left} could not be evaluated.`,
+    `${run.status}: ${f.value(run.duration_s, "s")} on ${F.plural(run.nodes.length, "node")} with ${gpus === 0 ? "no GPU" : F.plural(gpus, "GPU")}, started ${f.timestamp(run.start_ns)}`,
+    `This run is still running. Data up to ${f.timestamp(d.report.data_to_ns)}.`,
+    `Run status: ${run.status}${why === undefined ? "" : `: ${why}`}${run.exit_status > 0 ? `, exit status ${run.exit_status}` : ""}.`,
+    ...issues.map((v) => `${v.title} (${F.size(v, d)}): ${sentence(F.costliest(v)[0]?.message ?? "")}${todo(v)}`),
+    `${issues.length - MOST_ISSUES} more: see the rules summary.`,
+    `No issues found (${F.plural(clear, "rule")} passed, ${left} skipped).`,
     sentence(d.report.right_size?.why ?? ""),
-    `${d.report.rules.length} rules: ${issues.length} found an issue, ${clear} are clear, ${left} could not be evaluated, ${d.report.rules.filter((v) => v.summary).length} only sum up. Those that cost most come first.`,
+    `${F.plural(issues.length, "issue")} · ${clear} passed · ${left} skipped. Rules with the largest time lost come first.`,
   ];
 }
 
@@ -142,13 +146,12 @@ function ruleTexts(F, d, v) {
   const list = F.costliest(v);
   const more = list.slice(MOST_FINDINGS);
   return [
-    `${v.rule}: ${v.title}`,
-    `${v.rule}: ${v.why || "nothing was found in what was measured"}`,
-    `Not judged: ${v.why}.`,
+    `${v.title} (${v.rule})`,
+    `Skipped: ${v.why}.`,
     v.description,
     ...(v.state === "issue" ? [sentence(F.size(v, d))] : []),
     ...list.map((x) => `${several && x.node !== "" ? `${x.node}: ` : ""}${sentence(x.message)}`),
-    `${more.length} more findings, of ${more.map(place).join(", ")}; report.json has all of them.`,
+    `${F.plural(more.length, "more finding")}: ${more.map(place).join(", ")}; see report.json for all.`,
     ...v.remarks.map(sentence),
   ];
 }
@@ -157,15 +160,15 @@ function loopTexts(F, d) {
   const best = F.best(d);
   if (best === null) return [];
   const { warmup_steps: warmup, disturbed_steps: detail } = best;
-  const left = detail > 0 ? ` and ${detail} that were recorded in detail are` : warmup === 1 ? " is" : " are";
-  return [`An iteration lasts from the begin of a step to the begin of the next. ${F.plural(warmup, "step")} of warm-up${left} left out.`];
+  const left = detail > 0 ? ` and ${detail} recorded in detail` : "";
+  return [`An iteration lasts from the start of a step to the start of the next. Excluded: ${F.plural(warmup, "warm-up step")}${left}.`];
 }
 
 /** Charts of nothing but zeros are sentences. */
 function flatTexts(f, d) {
   const several = d.report.run.nodes.length > 1;
   const flat = d.report.charts.filter((c) => c.lines.every((l) => [...l.min, ...l.max].every((v) => v === null || v === 0)));
-  return flat.map((c) => `${c.title}${several ? ` of ${c.node}` : ""} over time (${c.lines.map((l) => l.label).join(", ")}): ${f.value(0, c.unit)} in every sample.`);
+  return flat.map((c) => `${c.title}${several ? ` of ${c.node}` : ""} over time (${c.lines.map((l) => l.label).join(", ")}): constant at ${f.value(0, c.unit)}.`);
 }
 
 /** Every sentence with a figure that the report of a run may have. */
@@ -175,8 +178,8 @@ export function reportTexts(f, F, d) {
     ...loopTexts(F, d),
     ...flatTexts(f, d),
     ...d.report.rules.flatMap((v) => ruleTexts(F, d, v)),
-    `Made by ${d.report.made_by.replace("footplate", "Footplate")} on ${f.timestamp(d.report.made_ns)}.`,
-    `No steps were seen: ${stepsWhy(d)}.`,
-    `${d.report.general.left_out} more kinds of spans took less time each.`,
+    `Generated by ${d.report.made_by.replace("footplate", "Footplate")} on ${f.timestamp(d.report.made_ns)}.`,
+    `No steps were detected: ${stepsWhy(d)}.`,
+    `${d.report.general.left_out} more span names took less time each.`,
   ]);
 }

@@ -214,7 +214,7 @@ test("a comparison shows GPU time first, and a difference that may be noise as s
   await page.route("**/api/v1/compare*", async (route) => {
     const answer = await route.fetch();
     const body = await answer.json();
-    const number = { key: "energy_per_sample", title: "Energy a sample", unit: "J", a: 1.26, b: null, diff_share: null, why_a: null, why_b: "no power was measured" };
+    const number = { key: "energy_per_sample", title: "Energy per sample", unit: "J", a: 1.26, b: null, diff_share: null, why_a: null, why_b: "no power was measured" };
     await route.fulfill({ response: answer, json: { ...body, verdict: "no_difference", may_be_noise: true, numbers: [...body.numbers, number] } });
   });
   await page.goto(`${t.address}#/compare/${run}/h200-1-worker`);
@@ -229,7 +229,7 @@ test("a comparison shows GPU time first, and a difference that may be noise as s
   const at = heads.findIndex((h) => h === `GPU time, ${c.a.gpu_timed_steps} of ${c.a.gpu_steps} steps timed in A, ${c.b.gpu_timed_steps} of ${c.b.gpu_steps} in B`);
   assert.ok(at >= 0 && heads[at + 1] === "Host time", heads.join(" | "));
   const numbers = await tableText(page, "Throughput and efficiency of both runs");
-  assert.deepEqual(numbers.at(-1), ["Energy a sample", "1.26 J", "not known: no power was measured", "-"]);
+  assert.deepEqual(numbers.at(-1), ["Energy per sample", "1.26 J", "not known: no power was measured", "-"]);
   await t.axe(page);
   t.calm(page);
 });

@@ -129,7 +129,7 @@ test("the report of a living run downloads, says that it lives, and opens from d
   await download.saveAs(file);
   const html = readFileSync(file, "utf8");
   assert.ok(html.includes("handled"));
-  assert.match(html, /This run goes on/);
+  assert.match(html, /This run is still running/);
   await page.goto(`file://${file}`);
   await page.getByRole("heading", { level: 1 }).waitFor();
   rmSync(file);

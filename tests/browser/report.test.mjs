@@ -131,12 +131,12 @@ test("a comparison says at its top which run is faster, and by how much", async 
 
 test("a click on the title of a column sorts by its numbers", async () => {
   const { page, calm, close } = await open(plain);
-  const table = page.locator("table", { hasText: "Every rule, by what it cost the run" });
+  const table = page.locator("table", { hasText: "Rules by time lost" });
   const points = () => table.locator("tbody tr").evaluateAll((rows) => rows.map((r) => Number(r.cells[4].dataset.v)));
   const before_ = await points();
-  await table.getByRole("button", { name: "Data points" }).click();
+  await table.getByRole("button", { name: "Readings" }).click();
   assert.deepEqual(await points(), [...before_].sort((a, b) => b - a));
-  await table.getByRole("button", { name: "Data points" }).click();
+  await table.getByRole("button", { name: "Readings" }).click();
   assert.deepEqual(await points(), [...before_].sort((a, b) => a - b));
   assert.equal(await table.locator("th[aria-sort=ascending]").count(), 1);
   calm();
@@ -145,7 +145,7 @@ test("a click on the title of a column sorts by its numbers", async () => {
 
 test("a line tells its values under the pointer, and a drag zooms in", async () => {
   const { page, calm, close } = await open(plain);
-  const chart = page.locator("figure", { hasText: "Duration of training iterations, begin to begin" });
+  const chart = page.locator("figure", { hasText: "Training iteration time" });
   const inner = chart.locator("svg svg");
   await chart.scrollIntoViewIfNeeded();
   const box = await inner.boundingBox();

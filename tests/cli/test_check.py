@@ -122,8 +122,8 @@ def test_people_read_the_finding_first_then_what_is_clear_and_what_was_not_evalu
     assert "critical" in lines[issue] and "lost" in lines[issue]
     assert lines[issue + 1].startswith("  bad: gpu0 is under-used: ")
     labels = [text.split()[0] for text in lines[issue + 2 : issue + 5]]
-    assert labels[:2] == ["when", "cost"] and "to" in labels
-    assert issue < lines.index("clear") < lines.index("not evaluated")
+    assert labels[:2] == ["when", "cost"] and "fix" in labels
+    assert issue < lines.index("passed") < lines.index("skipped")
     assert any(text.startswith("  StepOutlier") and "no steps were seen" in text for text in lines)
 
 
@@ -182,9 +182,9 @@ def test_an_issue_at_or_above_the_limit_ends_with_status_3(check, words, status)
         (["--set", "LowGPUUtilization"], "'LowGPUUtilization' is not "),
         (["--rule", "CPUBottlenek"], "did you mean CPUBottleneck? There are "),
         (["--fail-on", "often"], "'often' is not one of: info, warning, critical, issue"),
-        (["--format", "sagemaker"], "-o DIR, the folder to write, belong together"),
-        (["--format", "sagemaker", "--json"], "--format excludes --json and --csv"),
-        (["--json", "--csv"], "--json and --csv exclude each other"),
+        (["--format", "sagemaker"], "--format sagemaker requires -o DIR"),
+        (["--format", "sagemaker", "--json"], "--format cannot be combined with --json or --csv"),
+        (["--json", "--csv"], "--json and --csv cannot be combined"),
     ],
 )
 def test_what_does_not_exist_gets_one_sentence_and_nothing_is_evaluated(check, words, sentence):

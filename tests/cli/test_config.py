@@ -120,12 +120,12 @@ def test_a_wrong_configuration_is_told_and_the_run_starts_with_the_rest(place):
     assert done.stdout == "out\n"
     told = [line for line in done.stderr.splitlines() if line.startswith("footplate: ")]
     assert len(told) == 3
-    assert "ProfilingIntervalInMilliseconds is not from 10 to 60000" in told[0]
+    assert "ProfilingIntervalInMilliseconds is not between 10 and 60000" in told[0]
     assert told[1] == (
         "footplate: footplate.yaml, line 1, column 12: "
-        "there is no setting 'intervall' (did you mean 'interval'?)"
+        "unknown setting 'intervall' (did you mean 'interval'?)"
     )
-    assert "line 4, column 17: detail.steps: 'soon' is not a step" in told[2]
+    assert "line 4, column 17: detail.steps: 'soon' is not a start step" in told[2]
     info = place.info()
     assert info["name"] == "demo"
     assert info["labels"] == {"team": "vision"}
@@ -134,12 +134,12 @@ def test_a_wrong_configuration_is_told_and_the_run_starts_with_the_rest(place):
 
 BROKEN = [
     ("footplate.yaml", "a: [\n", "footplate.yaml, line 2, column 1: "),
-    ("footplate.yaml", "- a\n", "here should be settings"),
+    ("footplate.yaml", "- a\n", "expected settings"),
     ("footplate.yaml", "\x00", "control characters are not allowed"),
     ("footplate.yaml", "#" * 70000, "footplate.yaml"),
     ("p.json", "{", "p.json: line 1, column 1"),
-    ("p.json", "[]", "this is not a JSON object"),
-    ("p.json", '{"ProfilingParameters": {"DetailedProfilingConfig": "{exit()}"}}', "left out"),
+    ("p.json", "[]", "not a JSON object"),
+    ("p.json", '{"ProfilingParameters": {"DetailedProfilingConfig": "{exit()}"}}', "ignored"),
 ]
 
 
@@ -154,14 +154,14 @@ def test_a_broken_file_never_keeps_the_job_from_running(place, name, text, says)
 
 
 WRONG_OPTIONS = [
-    (["--detail-steps", "x"], "--detail-steps: 'x' is not a step to start at; write START:COUNT"),
+    (["--detail-steps", "x"], "--detail-steps: 'x' is not a start step; write START:COUNT"),
     (["--detail-steps", "5:0"], "--detail-steps: number of steps: '0' is not a number from 1"),
-    (["--detail-at", "60s:10s"], "--detail-at: '60s' is not a time to start at; write +60s"),
-    (["--detail-at", "+60s:10"], "--detail-at: length: '10' has no unit; write it like 10s"),
+    (["--detail-at", "60s:10s"], "--detail-at: '60s' is not a start time (examples: +60s"),
+    (["--detail-at", "+60s:10"], "--detail-at: length: '10' has no unit (example: 10s)"),
     (["--detail-ranks", "first"], "--detail-ranks: 'first' is not a rank; write 0,1 or 0-3 or all"),
     (
         ["--python-profile-steps", "9:3:cprof"],
-        "--python-profile-steps: there is no profiler 'cprof' (did you mean 'cprofile'?)",
+        "--python-profile-steps: unknown profiler 'cprof' (did you mean 'cprofile'?)",
     ),
     (["--config", "missing.yaml"], "--config: open 'missing.yaml': No such file"),
     (["--label", "x"], "--label: 'x' is not of the form KEY=VALUE"),
@@ -171,7 +171,7 @@ WRONG_OPTIONS = [
     (["--set", "StepOutlier.stddev=1h"], "--set: StepOutlier.stddev: '1h' is no number"),
     (["--set", "StepOutlier.stddev=0"], "--set: StepOutlier.stddev: 0 is not within"),
     (["--scan-interval", "10ms"], "scan-interval"),
-    (["--action", "do: nothing"], "--action: there is no action 'nothing'"),
+    (["--action", "do: nothing"], "--action: unknown action 'nothing'"),
 ]
 
 
@@ -216,8 +216,7 @@ def test_a_folder_for_runs_in_the_file_is_found_by_the_commands_that_read(place)
 def test_hooks_that_are_off_make_windows_useless_and_that_is_said(place):
     told = place.config("--no-hooks", "--detail-steps=5:2")
     assert told["problems"] == [
-        "the hooks are off (--no-hooks), so the windows for detail and Python profiles are of no "
-        "effect"
+        "hooks are disabled (--no-hooks), so detail windows and Python profiles have no effect"
     ]
 
 
@@ -264,7 +263,7 @@ def test_wrong_rules_and_actions_of_a_file_are_told_and_the_run_starts_with_the_
     )
     assert "line 4: there is no rule 'StepOutlyer'; did you mean StepOutlier?" in said[1]
     assert "line 5: Dataloader.wait_threshold: 200 is not within 0 and 100 %" in said[2]
-    assert "line 9: action 3: there is no action 'wobhook' (did you mean 'webhook'?)" in said[3]
+    assert "line 9: action 3: unknown action 'wobhook' (did you mean 'webhook'?)" in said[3]
     (path,) = place.folder.glob("**/findings.json")
     params = {r["rule"]: r["params"] for r in json.loads(path.read_text())["rules"]}
     assert params["StepOutlier"]["stddev"] == 4 and params["Dataloader"]["wait_threshold"] == 20
@@ -282,10 +281,10 @@ def test_secrets_of_actions_are_never_printed_and_never_stored(place):
 
 def test_what_can_be_set_while_a_run_goes_on_is_checked_before_it_is_sent(place):
     for word, says in [
-        ("detail=soon", "detail: 'soon' is not a step to start at"),
-        ("detail", "'detail' needs a value: write it as key=value"),
+        ("detail=soon", "detail: 'soon' is not a start step"),
+        ("detail", "'detail' needs a value: write key=value"),
         ("detail=5:2s", "detail: number of steps: '2s' is not a number"),
-        ("speed=1", "'speed' cannot be set; there are interval=TIME, monitoring=on|off, detail="),
+        ("speed=1", "'speed' cannot be set; use interval=TIME, monitoring=on|off, detail="),
     ]:
         done = place.fp("set", "last", word)
         assert done.returncode == 2 and says in done.stderr

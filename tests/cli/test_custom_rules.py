@@ -190,7 +190,7 @@ def test_what_is_wrong_in_the_file_is_named_with_its_line(check, tmp_path):
         "  - {name: A, metric: gpu.util, above: 2}\n"
     )
     done = check(status=2)
-    assert "footplate.yaml, line 4: there is a custom rule 'A' already" in done.stderr
+    assert "footplate.yaml, line 4: custom rule 'A' is already defined" in done.stderr
 
 
 def test_custom_rules_are_chosen_by_name_and_count_for_fail_on(check, verdicts):
@@ -354,7 +354,7 @@ def test_several_files_and_names(check, verdicts, rule_file):
 
 def test_a_file_that_is_not_there_is_wrong_use(check, tmp_path):
     done = check("--rule-file", tmp_path / "none.py", status=2)
-    assert "none.py' cannot be read: No such file" in done.stderr
+    assert "none.py': No such file" in done.stderr
 
 
 def test_rules_in_python_see_what_the_program_tells(verdicts, rule_file):
@@ -403,4 +403,4 @@ def test_without_the_package_the_file_is_not_evaluated(footplate, imported, rule
         [footplate, "check", imported, *rule_file(GOOD)], env=env, capture_output=True, text=True
     )
     assert done.returncode == 0
-    assert "the Python package is not installed with this program" in done.stdout
+    assert "the Python package is not installed next to this program" in done.stdout

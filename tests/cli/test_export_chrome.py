@@ -144,11 +144,11 @@ def test_steps_cut_the_trace_to_their_time(run_fp, trace):
 
 def test_what_is_no_range_of_steps_is_refused(run_fp):
     for words, why in (
-        (["--steps", "x"], "no range of steps"),
-        (["--steps", "9:3"], "no range of steps"),
+        (["--steps", "x"], "not a range of steps"),
+        (["--steps", "9:3"], "not a range of steps"),
         (["--steps", "5000:5001"], "has no training step"),
-        (["--steps", "1", "--from", "+1s"], "leave out --from"),
-        (["--what", "steps"], "cannot be of --what steps alone"),
+        (["--steps", "1", "--from", "+1s"], "cannot be combined with --from"),
+        (["--what", "steps"], "cannot be combined with --what steps"),
     ):
         done = run_fp("export", RUN, "--format", "chrome", *words)
         assert done.returncode in (1, 2) and done.stdout == "" and why in done.stderr

@@ -113,4 +113,4 @@ def test_a_name_that_ends_in_gz_is_compressed(run_fp, tmp_path):
 
 def test_csv_is_of_one_kind_of_record(run_fp):
     done = run_fp("export", RUN, "--what", "all")
-    assert done.returncode == 2 and "--format csv cannot be of --what all" in done.stderr
+    assert done.returncode == 2 and "--format csv cannot be combined with --what all" in done.stderr

@@ -144,11 +144,11 @@ def test_a_part_that_was_exported_is_a_run_of_its_own(run_fp, tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('{"footplate":{"version":1},"traceEvents":[]}', "no sample and no event"),
+        ('{"footplate":{"version":1},"traceEvents":[]}', "no readings and no events"),
         ('{"footplate":{"version":9},"traceEvents":[]}', "newer version"),
-        ('{"type":"footplate","version":1}\n', "no sample and no event"),
-        ('{"footplate":{"version":1', "no sample and no event"),
-        ('{"footplate":{}} x', "no sample and no event"),
+        ('{"type":"footplate","version":1}\n', "no readings and no events"),
+        ('{"footplate":{"version":1', "no readings and no events"),
+        ('{"footplate":{}} x', "no readings and no events"),
     ],
 )
 def test_what_is_no_whole_export_is_refused_and_leaves_nothing(run_fp, tmp_path, text, words):
@@ -162,6 +162,6 @@ def test_an_export_that_was_cut_gives_what_it_has_and_says_so(run_fp, tmp_path):
     text = run_fp("export", RUN, "--format", "jsonl").stdout
     (tmp_path / "cut.jsonl").write_text(text[: len(text) // 2])
     done = run_fp("import", tmp_path / "cut.jsonl", "-o", tmp_path / "run")
-    assert done.returncode == 0 and "ends in the middle" in done.stdout
+    assert done.returncode == 0 and "truncated input" in done.stdout
     shown = run_fp("show", tmp_path / "run").stdout
-    assert "ends in the middle" in shown
+    assert "truncated input" in shown

@@ -104,5 +104,5 @@ def test_a_folder_must_be_named_and_new(run_fp, tmp_path):
     done = run_fp("export", RUN, "--format", "sagemaker")
     assert done.returncode == 2 and "--output" in done.stderr
     done = run_fp("export", RUN, "--format", "sagemaker", "-o", tmp_path)
-    assert done.returncode == 1 and "is there already" in done.stderr
+    assert done.returncode == 1 and "exists already" in done.stderr
     assert list(tmp_path.iterdir()) == []

@@ -105,7 +105,10 @@ def test_the_table_names_the_processes(run_fp):
 
 def test_a_run_that_said_nothing_says_how_it_could(run_fp, tmp_path):
     assert run_fp("run", "-q", "--dir", tmp_path, "--", "true").returncode == 0
-    assert "said nothing" in run_fp("events", "--dir", tmp_path, "last").stdout
+    assert (
+        "no events were recorded; see docs/steps.md"
+        in run_fp("events", "--dir", tmp_path, "last").stdout
+    )
     assert json.loads(run_fp("events", "--dir", tmp_path, "last", "--json").stdout) == []
 
 

@@ -111,10 +111,10 @@ def test_files_that_are_no_traces_are_skipped_and_said(run_fp, tmp_path):
     (folder / ".hidden").write_text("x")
     got = imported(run_fp, folder, "-o", tmp_path / "run")
     skipped = {f["path"]: f["skipped"] for f in got["files"] if "skipped" in f}
-    assert skipped == {"config.json": "no trace", "notes.txt": "no trace"}
+    assert skipped == {"config.json": "not a trace", "notes.txt": "not a trace"}
     done = run_fp("import", folder, "-o", tmp_path / "run2")
     assert "1 of 3 files" in done.stdout
-    assert "skipped 2 files that are no traces: config.json" in done.stdout
+    assert "skipped 2 files that are not traces: config.json" in done.stdout
 
 
 def test_one_broken_file_among_good_ones_is_a_loss_that_names_it(run_fp, tmp_path):
@@ -126,7 +126,7 @@ def test_one_broken_file_among_good_ones_is_a_loss_that_names_it(run_fp, tmp_pat
     assert got["end_ns"] - got["start_ns"] < 10**9
     done = run_fp("import", folder, "-o", tmp_path / "run")
     assert done.returncode == 0, done.stderr
-    assert "not read to its end" in done.stdout and "bad.pt.trace.json.gz" in done.stdout
+    assert "not read completely" in done.stdout and "bad.pt.trace.json.gz" in done.stdout
     shown = run_fp("show", tmp_path / "run").stdout
     assert "bad.pt.trace.json.gz" in shown and "ends early" in shown
     assert 0 in ranks_of(run_fp, str(tmp_path / "run"))
@@ -137,10 +137,10 @@ def test_one_broken_file_among_good_ones_is_a_loss_that_names_it(run_fp, tmp_pat
 @pytest.mark.parametrize(
     ("files", "words"),
     [
-        ({}, "there is no file in the folder"),
+        ({}, "the folder is empty"),
         ({"a.txt": b"hello", "b/c.bin": b"\0\1"}, "none of the 2 files in the folder is a trace"),
         ({"a.json": b'{"a": 1}'}, "none of the 1 files in the folder is a trace"),
-        ({"a.pt.trace.json": b'{"traceEvents": ['}, "no file of the folder can be read"),
+        ({"a.pt.trace.json": b'{"traceEvents": ['}, "no file in the folder could be read"),
     ],
 )
 def test_a_folder_with_nothing_to_read_is_refused_and_leaves_nothing(

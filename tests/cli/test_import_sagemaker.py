@@ -122,7 +122,7 @@ def test_a_single_file_of_metrics_is_a_run(run_fp, tmp_path):
     assert got["counts"]["readings"] == 32 and got["faults"]["cut"] == 1
     assert (tmp_path / "run" / "node-algo-7" / "metrics.fp").exists()
     text = run_fp("import", path, "-o", tmp_path / "again").stdout
-    assert "32 readings" in text and "broken: ends in the middle (1)" in text
+    assert "32 readings" in text and "broken: truncated input (1)" in text
 
 
 def test_several_machines_in_one_file_are_several_nodes(run_fp, tmp_path):

@@ -117,10 +117,10 @@ def test_what_cannot_be_merged_is_refused_and_leaves_nothing(run_fp, two, tmp_pa
     for words, why in (
         ([two[0], "/nowhere"], "nowhere"),
         ([*two, "--steps", "90:91"], "no training step"),
-        ([*two, "--align", "step", "--steps", "7:"], "no range of steps"),
+        ([*two, "--align", "step", "--steps", "7:"], "not a range of steps"),
     ):
         done = run_fp("merge", *words, "-o", out)
         assert done.returncode in (1, 2) and why in done.stderr and done.stdout == ""
     done = run_fp("merge", *two, "-o", tmp_path / "run0")
-    assert done.returncode == 1 and "is there already" in done.stderr
+    assert done.returncode == 1 and "exists already" in done.stderr
     assert sorted(p.name for p in tmp_path.iterdir()) == before

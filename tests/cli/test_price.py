@@ -109,7 +109,7 @@ def test_a_broken_table_is_said_with_its_line_and_the_job_runs(fp_in, tmp_path):
 def test_a_price_that_is_none_is_refused(fp_in):
     for word in ("-1", "0", "free", "1$", "inf", "nan"):
         done = fp_in("run", f"--price={word}", "--", "true")
-        assert done.returncode == 2 and "is not a price per hour" in done.stderr
+        assert done.returncode == 2 and "is not an hourly price" in done.stderr
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +146,7 @@ def test_three_machines_of_four_idle_gpus_should_be_fewer_and_smaller(fp_in, exa
         assert size["why"] in told[rule]["remarks"]
     assert "right_size" not in told["CPUBottleneck"]
     text = fp_in("check", example / "first", "--machine", "p3.8xlarge").stdout
-    assert "\nright size\n" in text and size["why"] in text
+    assert "\nRight-sizing\n" in text and size["why"] in text
 
 
 def test_a_machine_is_known_by_its_shape(fp_in, example):
@@ -173,7 +173,7 @@ def test_the_price_given_to_check_sizes_the_findings(fp_in, example):
 def test_check_refuses_a_machine_or_price_that_is_none(fp_in, example):
     for words, says in [
         (["--machine", "p3.8xlagre"], "did you mean 'p3.8xlarge'"),
-        (["--price", "much"], "is not a price per hour"),
+        (["--price", "much"], "is not an hourly price"),
     ]:
         done = fp_in("check", example / "first", *words)
         assert done.returncode == 2 and says in done.stderr and done.stdout == ""

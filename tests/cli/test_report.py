@@ -177,7 +177,7 @@ def test_the_page_says_what_the_other_commands_say(made, run_fp):
     for phase in ("initialization", "train", "eval"):
         line = next(x for x in plain.splitlines() if x.startswith(phase + " "))
         assert f"{told['phase_percents'][phase]:.1f} %" in line
-    for row in page.tables["Resource utilization of each node, over the whole job"][1:]:
+    for row in page.tables["Resource utilization by node, whole job"][1:]:
         assert row[3].startswith("not measured") or row[-1] in plain
 
 
@@ -192,7 +192,7 @@ def test_start_and_end_are_the_days_they_were(made):
 
 def test_every_line_of_the_table_has_its_unit_and_every_column_its_own_quantile(made):
     _, text, told = made
-    rows = Page(text).tables["Resource utilization of each node, over the whole job"]
+    rows = Page(text).tables["Resource utilization by node, whole job"]
     head, lines = rows[0], rows[1:]
     assert head[2:] == ["Unit", "Min", "Max", "p99", "p95", "p90", "p50"]
     assert len(lines) == 22 and all(line[2] for line in lines)
@@ -226,7 +226,7 @@ def test_train_eval_and_others_are_all_of_the_time_of_the_job(made):
     assert sum(r["v"][0] for r in pie["rows"]) == pytest.approx(told["run"]["job_duration_s"])
 
 
-GENERAL = "General metrics, those that took longest first"
+GENERAL = "General metrics by total time"
 
 
 def test_general_metrics_are_where_time_went_besides_the_passes_of_steps(made, run_fp):
@@ -245,7 +245,7 @@ def test_general_metrics_are_where_time_went_besides_the_passes_of_steps(made, r
         out = run_fp("report", folder, "--format", form).stdout
         cells = [re.split(r" {2,}| \| ", line.strip("| ")) for line in out.splitlines()]
         assert row in cells
-        assert "were heard" in out and "Time in general metrics" not in out
+        assert "recording time of the processes" in out and "Time in general metrics" not in out
 
 
 def test_a_run_that_told_nothing_else_says_so(run_fp, tmp_path):
@@ -253,7 +253,7 @@ def test_a_run_that_told_nothing_else_says_so(run_fp, tmp_path):
     run_fp("import", tmp_path / "bare.scene", "--dir", tmp_path)
     for form in ("html", "text", "markdown"):
         words = run_fp("report", "last", "--dir", tmp_path, "--format", form, "-o", "-").stdout
-        assert "Nothing of the kind was told: no waiting for data" in " ".join(words.split())
+        assert "None recorded (data wait" in " ".join(words.split())
         assert GENERAL not in words
     told = run_fp("report", "last", "--dir", tmp_path, "--format", "json").stdout
     assert json.loads(told)["general"] == {"kinds": [], "left_out": 0}
@@ -262,14 +262,14 @@ def test_a_run_that_told_nothing_else_says_so(run_fp, tmp_path):
 def test_rules_stand_by_what_they_cost_and_issues_have_a_section_each(made):
     _, text, told = made
     page = Page(text)
-    rows = page.tables["Every rule, by what it cost the run"][1:]
-    assert [r[0] for r in rows] == [v["rule"] for v in told["rules"]]
+    rows = page.tables["Rules by time lost"][1:]
+    assert [r[0] for r in rows] == [v["title"] for v in told["rules"]]
     costs = [v["lost_s"] if v["state"] == "issue" else None for v in told["rules"]]
     known = [c for c in costs if c is not None]
     assert known == sorted(known, reverse=True) and costs[: len(known)] == known and known
     issues = [v for v in told["rules"] if v["state"] == "issue"]
     for v in issues:
-        assert f"{v['rule']}: {v['title']}" in page.words
+        assert f"{v['title']} ({v['rule']})" in page.words
         assert v["findings"][0]["message"].rstrip(".")[1:] in page.words
     for v in told["rules"]:
         assert v["description"] in page.words
@@ -299,7 +299,7 @@ def test_the_page_is_alone_and_has_one_script(made):
 
 def test_what_was_not_measured_is_no_zero(made):
     _, text, _ = made
-    rows = Page(text).tables["Resource utilization of each node, over the whole job"]
+    rows = Page(text).tables["Resource utilization by node, whole job"]
     network = [r for r in rows if r[1] == "network in"]
     assert network and all(r[3].startswith("not measured: ") for r in network)
 
@@ -396,7 +396,7 @@ def test_a_run_that_goes_on_says_so_and_up_to_when(footplate, run_fp, tmp_path):
         told = json.loads(done.stdout)
         assert told["live"] is True and told["run"]["status"] == "running"
         page = Page(run_fp("report", "last", "--dir", tmp_path, "-o", "-").stdout)
-        assert "This run goes on. The report has what was recorded up to" in page.words
+        assert "This run is still running. Data up to" in page.words
         assert "Data up to" in page.facts and "End time" not in page.facts
     finally:
         child.send_signal(signal.SIGTERM)
@@ -463,11 +463,10 @@ def test_the_training_loop_comes_before_the_whole_job(h200):
     page = Page(text)
     assert page.ids.index("loop") < page.ids.index("job") < page.ids.index("system")
     loop, job = (
-        page.tables[f"Resource utilization of each node, {x}"]
-        for x in ("in the training loop", "over the whole job")
+        page.tables[f"Resource utilization by node, {x}"] for x in ("training loop", "whole job")
     )
     assert [r[:3] for r in loop] == [r[:3] for r in job]
-    assert text.index("in the training loop") < text.index("over the whole job")
+    assert text.index("by node, training loop") < text.index("by node, whole job")
     assert {x["window"] for x in told["utilization_loop"]} == {"loop"}
     assert {x["window"] for x in told["utilization"]} == {"job"}
 
@@ -493,13 +492,13 @@ def test_a_chart_of_nothing_but_zeros_is_one_line(h200):
     text, told = h200
     net = next(c for c in told["charts"] if c["title"] == "Network")
     assert all(v == 0 for line in net["lines"] for v in line["max"])
-    assert "Network over time (received, sent): 0 B/s in every sample." in Page(text).words
+    assert "Network over time (received, sent): constant at 0 B/s." in Page(text).words
     assert "<title>Network over time" not in text and "GPU power over time" in text
 
 
 def test_parts_of_steps_say_that_they_are_the_launching_thread(h200, run_fp):
     text, _ = h200
     assert "training iterations, rank 0, host time" in text
-    assert "how long the launching thread was in each of them" in Page(text).words
+    assert "time that the launching thread spent in each part" in Page(text).words
     plain = run_fp("report", H200, "--format", "text", "-o", "-").stdout
     assert "Training loop\n----" in plain

@@ -154,5 +154,5 @@ def test_a_scene_that_cannot_be_read_leaves_nothing_behind(footplate, tmp_path):
         timeout=60,
     )
     assert done.returncode == 1
-    assert "line 3: there is no metric 'cpu.utl'; did you mean cpu.util?" in done.stderr
+    assert "line 3: unknown metric 'cpu.utl'; did you mean cpu.util?" in done.stderr
     assert [p.name for p in tmp_path.iterdir()] == ["bad.scene"]

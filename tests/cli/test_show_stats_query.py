@@ -99,7 +99,7 @@ def test_what_is_not_known_without_steps_is_null_and_says_why(fp):
         assert set(loss) >= {"what", "why", "count"} and loss["why"]
     (steps,) = [x for x in run["losses"] if x["what"] == "steps"]
     assert steps["why"] and steps["count"] == 1
-    assert f"no steps seen: {steps['why']}. " in fp("show", "last")
+    assert f"no steps were detected: {steps['why']}. " in fp("show", "last")
     assert run["phases"] == []
 
 
@@ -110,7 +110,7 @@ def test_show_tells_people_the_same(fp):
     assert fields["command"].startswith("sh -c 'i=0; while")
     start = datetime.fromtimestamp(run["start_ns"] // 10**9).strftime("%Y-%m-%d %H:%M:%S")
     assert fields["started"].startswith(start)
-    assert f"every 100 ms, {run['self']['samples']:,} samples".replace(",", " ") in fields[
+    assert f"every 100 ms, {run['self']['samples']:,} readings".replace(",", " ") in fields[
         "recorded"
     ].replace(",", " ")
     assert re.search(r"[\d.]+ s of CPU \([\d.]+ % of one core\), [\d.]+ [KM]?i?B written", text)
@@ -276,7 +276,7 @@ def test_stats_show_people_the_loop_first(run_fp, fp):
 
 def test_a_loop_that_is_not_there_is_an_error(refused):
     assert "has no training steps" in refused("stats", "last", "--window", "loop")
-    assert "exclude each other" in refused("stats", "last", "--window", "job", "--from", "+1s")
+    assert "cannot be combined" in refused("stats", "last", "--window", "job", "--from", "+1s")
 
 
 # -- query --
@@ -336,7 +336,7 @@ def test_few_points_are_a_table_and_many_a_chart(fp):
     assert 3 <= len(table) <= 6
     chart = fp("query", "last", "-m", "cpu.util")
     assert re.search(r"cpu\.util total +max +[ ▁▂▃▄▅▆▇█]{20,}", chart)
-    assert "from 20" in chart and "a full column of cpu.util is 100.0 %" in chart
+    assert "start 20" in chart and "full height of cpu.util: 100.0 %" in chart
 
 
 def test_query_csv_is_one_row_per_point(fp):
@@ -357,10 +357,23 @@ def test_query_csv_is_one_row_per_point(fp):
         (["-m", "gpu.util"], "gpu.util was not measured: "),
         (["-m", "cpu.util", "-e", "cpu999"], "cpu.util has no entity 'cpu999'; there are: cpu0"),
         (["-m", "cpu.util", "--node", "mars"], "cpu.util has no node 'mars'; there are: "),
-        (["-m", "cpu.util", "--from", "soon"], "--from: 'soon' is no time: give "),
+        (["-m", "cpu.util", "--from", "soon"], "--from: 'soon' is not a time (examples: "),
         (["-m", "cpu.util", "--from", "+2s", "--to", "+1s"], "--from +2s is not before --to +1s"),
     ],
     ids=lambda x: " ".join(x) if isinstance(x, list) else "",
 )
 def test_a_query_for_what_is_not_there_says_what_is(refused, words, part):
     assert part in refused("query", "last", *words)
+
+
+def test_a_name_that_fits_several_runs_says_which_one_is_taken(run_fp, tmp_path):
+    scene = "scene 1\nnode a cores=2\na cpu.util total 0s..20s 5\n"
+    for name in ("alike-1", "alike-2", "other"):
+        (tmp_path / f"{name}.scene").write_text(scene)
+        run_fp("import", tmp_path / f"{name}.scene", "-o", tmp_path / "runs" / name)
+    several = run_fp("show", "alike", "--json", "--dir", tmp_path / "runs")
+    assert several.returncode == 0
+    taken = json.loads(several.stdout)["path"].rsplit("/", 1)[-1]
+    assert several.stderr == f"footplate: 'alike' matches 2 runs; using the newest, {taken}\n"
+    for exact in ("alike-1", "oth", "last", tmp_path / "runs" / "alike-2"):
+        assert run_fp("show", exact, "--dir", tmp_path / "runs").stderr == ""

@@ -201,7 +201,9 @@ def test_the_tables_are_iterations_then_shares_by_clock_then_the_last_steps(fpt)
         "NODE", "RANK", "MODE", "STEPS", "ITERATION", "P50", "P95", "MAX", "SAMPLES/S", "OVERALL",
     ]  # fmt: skip
     assert [row[2] for row in rows[:2]] == ["train", "eval"]
-    assert re.fullmatch(r"warm-up: \d+ steps left out of the numbers above", top.splitlines()[3])
+    assert re.fullmatch(
+        r"warm-up: \d+ steps excluded from the statistics above", top.splitlines()[3]
+    )
     head, *rows = shares.splitlines()
     assert {*head.split()} >= {"FORWARD", "BACKWARD", "OPTIMIZER", "OTHER", "BETWEEN"}
     assert "COMM" not in head and "GPU" not in shares
@@ -250,7 +252,7 @@ def test_a_rank_that_is_not_there_is_refused(run_fp, trained):
 
 def test_a_run_without_steps_says_how_to_get_them(fp):
     text = fp("steps", "last")
-    assert re.fullmatch(r"no steps seen: .*footplate\.step\(\).*docs/steps\.md.*\n", text)
+    assert re.fullmatch(r"no steps were detected: .*footplate\.step\(\).*docs/steps\.md.*\n", text)
     data = json.loads(fp("steps", "last", "--json"))
     assert data["ranks"] == [] and data["steps"] == []
     assert data["losses"][0]["what"] == "steps" and data["losses"][0]["why"] in text

@@ -122,8 +122,8 @@ def test_a_command_is_no_part_of_the_job(lab, act):
         f"  - do: exec\n    timeout: 60s\n    command: 'echo $$ > {pid}; sleep 2 & sleep 0.1'\n",
     )
     assert done.returncode == 7
-    assert "left running" not in done.stderr
-    assert "recording on" not in done.stderr
+    assert "still running" not in done.stderr
+    assert "still recording" not in done.stderr
     names = {s["entity"] for s in lab.query("proc.cpu")}
     assert not any(pid.read_text().strip() in name for name in names), names
 
@@ -227,7 +227,7 @@ def self_signed(folder: Path) -> Path:
 
 def test_https_goes_through_libcurl_and_checks_the_certificate(lab, act):
     words = ("--action", "do: webhook, url: 'https://127.0.0.1'")
-    if "libcurl is not on this machine" in lab.record(*words, "--", "true").stderr:
+    if "TLS requires libcurl" in lab.record(*words, "--", "true").stderr:
         pytest.skip("there is no libcurl")
     certificate = self_signed(lab.folder)
     with webhook(certificate) as hook:
@@ -251,7 +251,7 @@ def test_a_mail_by_tls_goes_through_libcurl(lab, act, tls):
             f"    user: me\n    password: p4ssw0rd\n"
             f"    tls: {tls}\n    ca: {lab.folder / 'only.pem'}\n",
         )
-    if "libcurl is not on this machine" in done.stderr:
+    if "TLS requires libcurl" in done.stderr:
         pytest.skip("there is no libcurl")
     assert done.returncode == 7 and "failed" not in done.stderr, done.stderr
     assert box.logins == [("me", "p4ssw0rd")] and len(box.mails) == 1
@@ -265,7 +265,7 @@ def test_a_server_without_starttls_gets_no_mail_and_no_password(lab, act):
             f"  - do: email\n    server: 127.0.0.1:{box.port}\n    from: a@b.org\n    to: c@d.org\n"
             f"    user: me\n    password: p4ssw0rd\n",
         )
-    if "libcurl is not on this machine" in done.stderr:
+    if "TLS requires libcurl" in done.stderr:
         pytest.skip("there is no libcurl")
     assert done.returncode == 7 and "failed" in done.stderr
     assert box.logins == [] and box.mails == [] and "p4ssw0rd" not in done.stderr
@@ -278,7 +278,7 @@ def test_without_libcurl_https_is_said_to_be_out_of_reach_at_the_start(lab, act)
         env=lab.env | {"FOOTPLATE_CURL": "/nonexistent.so"},
     )
     assert done.returncode == 0
-    assert "action 1: this needs TLS, and libcurl is not on this machine" in done.stderr
+    assert "action 1: TLS requires libcurl, which is not installed on this machine" in done.stderr
     assert "secret" not in done.stderr
 
 
@@ -327,7 +327,7 @@ def test_what_is_more_than_the_limit_is_left_out_and_counted(lab, act):
         )
     assert done.returncode == 7
     assert sorted(hook.paths) == ["/first", "/second", "/second"]
-    why = "more often than its limit allows"
+    why = "rate limit reached"
     assert done.stderr.count(why) == 1
     assert [x["why"] for x in lab.losses("action-failed")] == [why]
 

@@ -49,7 +49,7 @@ def test_a_daemon_does_not_hold_the_recorder_and_is_said_to_be_left_running(lab:
     daemon = int((lab.folder / "daemon").read_text())
     assert done.returncode == 0
     assert is_alive(daemon), "it was not ours to end"
-    assert f"left running: pid {daemon} (sleep)" in done.stderr
+    assert f"still running: pid {daemon} (sleep)" in done.stderr
     (mark,) = lab.marks("left-running")
     assert (mark["number"], mark["text"]) == (daemon, "sleep")
     assert "left-running: sleep" in lab.fp("show", "last").stdout

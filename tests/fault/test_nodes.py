@@ -52,7 +52,7 @@ def test_nodes_that_join_late_die_and_restart_are_all_in_one_run(lab: Lab):
 def test_a_second_recorder_of_the_same_node_records_nothing_and_its_job_runs(lab: Lab):
     first = start_node(lab, "same", "sleep 3; exit 5")
     words = ["--run", "job-42", "--node", "same", "--", "sh", "-c", "exit 7"]
-    assert_sentence(lab.record(*words), 7, "another recorder", "node-same", "its own node id")
+    assert_sentence(lab.record(*words), 7, "another recorder", "node-same", "its own node name")
     assert lab.record("--require-recording", *words).returncode == 1
     assert first.end() == 5
     shown = lab.show("job-42")

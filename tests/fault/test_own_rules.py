@@ -128,11 +128,11 @@ def test_when_their_process_is_killed_that_is_told_once_and_the_run_goes_on(lab)
     wait_for(lambda: "(Awake)" in recording.stderr, "the line")
     (aside,) = aside_of(recording)
     os.kill(aside, signal.SIGKILL)
-    wait_for(lambda: "followed no further" in recording.stderr, "the sentence")
+    wait_for(lambda: "no longer evaluated" in recording.stderr, "the sentence")
     assert recording.process.poll() is None
     recording.signal(signal.SIGTERM)
     assert recording.end() == 128 + signal.SIGTERM
-    assert recording.stderr.count("followed no further") == 1
+    assert recording.stderr.count("no longer evaluated") == 1
     assert findings(lab)["Awake"]["state"] == "issue", "the verdict at the end has them again"
 
 

@@ -76,7 +76,7 @@ def test_a_slow_loader_is_found_and_sized_and_there_is_advice(record):
     found = run.finding("Dataloader")
     assert run.rules["Dataloader"]["lost_share"] > 0.25
     assert "num_workers is 0" in found["message"] and "Set num_workers to" in found["advice"]
-    assert "footplate: what held the run back:\n" in run.stderr
+    assert "footplate: Issues found:\n" in run.stderr
     assert f": {found['message']}\n" in run.stderr and found["advice"] in run.stderr
 
 
@@ -116,7 +116,7 @@ def test_while_the_run_lives_a_finding_is_a_line_and_sets_an_action_off(record, 
     run = record("slow", 4, options=options)
     lines = run.stderr.splitlines()
     line = next(x for x in lines if x.endswith("(Dataloader)"))
-    assert lines.index(line) < lines.index("footplate: what held the run back:")
+    assert lines.index(line) < lines.index("footplate: Issues found:")
     assert json.loads(told.read_text())["rule"] == "Dataloader"
     assert "footplate: exec cat: yes" in lines
 

@@ -99,7 +99,7 @@ def test_new_findings_are_told(footplate: Path, own_runs: Path) -> None:
 
 def test_a_stream_of_no_run_is_refused(server: Server) -> None:
     assert "no run 'none'" in server.error("/api/v1/runs/none/live", 404)
-    assert "no parameter" in server.error("/api/v1/runs/run-0/live?what=1", 400)
+    assert "unknown parameter" in server.error("/api/v1/runs/run-0/live?what=1", 400)
     many = "&".join(f"metric=m{i}" for i in range(33))
     assert "more than 32 metrics" in server.error(f"/api/v1/runs/run-0/live?{many}", 400)
 
@@ -110,7 +110,7 @@ def test_a_run_that_vanishes_ends_its_streams_only(footplate: Path, own_runs: Pa
         assert one.next("status") and two.next("status")
         shutil.rmtree(own_runs / "one")
         last = one.next("status")[1]
-        assert last["status"] is None and "not there any more" in last["error"]
+        assert last["status"] is None and "was removed" in last["error"]
         with pytest.raises(EOFError):
             one.next()
         (own_runs / "two" / "findings.json").write_text('{"rules": []}')

@@ -48,7 +48,7 @@ def refused(footplate: Path, *words: str | Path, **env: str) -> str:
 
 def test_without_a_token_nothing_of_the_api_is_told(guarded: Server) -> None:
     for path in ("/api/v1/runs", "/api/v1/status", "/api/v1/runs/run-0", "/api/v1/nothing"):
-        assert "token is needed" in guarded.error(path, 401)
+        assert "token is required" in guarded.error(path, 401)
     assert guarded.ask("/").status == 200  # the page itself is no secret
     assert b"<form" in guarded.ask("/login").body
 
@@ -58,7 +58,7 @@ def test_a_token_for_reading_reads_and_does_not_control(guarded: Server) -> None
     status = guarded.ask("/api/v1/status", **bearer(READ)).json
     assert status["rights"] == {"read": True, "control": False}
     answer = post(guarded, **bearer(READ))
-    assert answer.status == 403 and "right to control" in answer.json["error"]
+    assert answer.status == 403 and "does not allow controlling" in answer.json["error"]
 
 
 def test_a_token_for_control_does_both(guarded: Server) -> None:
@@ -254,8 +254,8 @@ def test_another_user_who_hangs_up_at_once_does_not_pass_for_root(
 
 def test_the_network_is_not_served_without_a_token(footplate: Path, kept_runs: Path) -> None:
     for address in ("0.0.0.0", "::", "192.0.2.1"):
-        assert "a token is needed" in refused(footplate, kept_runs, "--bind", address)
-    assert "not an address" in refused(footplate, kept_runs, "--bind", "example.org")
+        assert "a token is required" in refused(footplate, kept_runs, "--bind", address)
+    assert "not a numeric IP address" in refused(footplate, kept_runs, "--bind", "example.org")
 
 
 def test_wrong_tokens_are_told_at_the_start(
@@ -263,8 +263,8 @@ def test_wrong_tokens_are_told_at_the_start(
 ) -> None:
     tokens = tmp_path / "tokens"
     for text, words in [
-        ("", "no token in it"),
-        ("# nothing\n", "no token in it"),
+        ("", "contains no token"),
+        ("# nothing\n", "contains no token"),
         ("read short\n", "16 to 255 characters"),
         (f"{READ}\n", "'read TOKEN'"),
         (f"write {READ}\n", "'read TOKEN'"),
@@ -313,5 +313,5 @@ def test_tls_with_certificate_and_key(footplate: Path, kept_runs: Path, tmp_path
         assert s.scheme == "https"
         assert len(s.api("/runs")) == 3
         assert b"run-0" not in s.raw(b"GET /api/v1/runs HTTP/1.1\r\nHost: localhost\r\n\r\n")
-    assert "go together" in refused(footplate, kept_runs, "--tls-cert", cert)
-    assert "belong together" in refused(footplate, kept_runs, "--tls-cert", cert, "--tls-key", cert)
+    assert "must be given together" in refused(footplate, kept_runs, "--tls-cert", cert)
+    assert "matching PEM files" in refused(footplate, kept_runs, "--tls-cert", cert, "--tls-key", cert)

@@ -85,7 +85,7 @@ def test_at_a_terminal_it_stays_until_ctrl_c(footplate: Path, tmp_runs: Path) ->
     process = record(footplate, tmp_runs, "exit 4", stdin=slave)
     port = port_of(process)
     assert process.stderr
-    while "until Ctrl-C" not in (line := process.stderr.readline()):
+    while "press Ctrl-C" not in (line := process.stderr.readline()):
         assert line
     runs = wait_for(lambda: ask(port, "/api/v1/runs"), "the run to be listed")
     assert runs[0]["live"] is False

@@ -42,7 +42,7 @@ def test_a_folder_that_is_not_there_is_named_and_shown_once_it_is(
     shutil.copytree(kept_runs, later)
     wait_for(lambda: len(s.api("/runs")) == 3, "runs of the new folder")
     assert end(process) == ""
-    assert said == f"footplate: '{later}' is not there; its runs are shown once it is\n"
+    assert said == f"footplate: '{later}' does not exist yet; its runs will appear when it does\n"
 
 
 def test_sigterm_ends_it_as_well_with_streams_open(footplate: Path, kept_runs: Path) -> None:
@@ -70,7 +70,7 @@ def test_a_port_that_is_taken_gives_the_next_with_a_word(footplate: Path, kept_r
         if "dashboard at" not in said:
             said += process.stderr.readline()
         end(process)
-    assert "port 7171 is taken, so it is 71" in said
+    assert "port 7171 is in use; using 71" in said
     assert "dashboard at http://127.0.0.1:71" in said
 
 
@@ -137,14 +137,14 @@ def test_head_has_the_headers_of_get_and_no_body(server: Server) -> None:
 @pytest.mark.parametrize(
     ("path", "status", "words"),
     [
-        ("/nothing", 404, "no such page"),
-        ("/api/v1/nothing", 404, "no such address"),
+        ("/nothing", 404, "page not found"),
+        ("/api/v1/nothing", 404, "no such API path"),
         ("/api/v1/runs/none", 404, "no run 'none'"),
-        ("/api/v1/runs/run-0/stats?wrong=1", 400, "no parameter 'wrong'"),
+        ("/api/v1/runs/run-0/stats?wrong=1", 400, "unknown parameter 'wrong'"),
         ("/api/v1/runs/run-0/stats?from=x", 400, "'x' is not a whole number"),
         ("/api/v1/runs/run-0/stats?from=1&from=2", 400, "from is given twice"),
-        ("/api/v1/runs/run-0/stats?from=%zz", 400, "not well formed"),
-        ("/api/v1/runs/run-0%00/stats", 400, "not well formed"),
+        ("/api/v1/runs/run-0/stats?from=%zz", 400, "malformed"),
+        ("/api/v1/runs/run-0%00/stats", 400, "malformed"),
         ("/api/v1/runs/run-0/stats?" + "a" * 9000, 400, "longer than"),
     ],
 )
@@ -210,10 +210,10 @@ def test_a_run_that_vanishes_is_gone_and_the_others_work(footplate: Path, own_ru
             lambda: s.ask("/api/v1/runs/one/stats").status == 410,
             "the server to see that it is gone",
         )
-        assert "not there any more" in s.error("/api/v1/runs/one/stats", 410)
+        assert "was removed" in s.error("/api/v1/runs/one/stats", 410)
         assert s.api("/runs/two/stats?all=1") == before
         wait_for(lambda: len(s.api("/runs")) == 1, "the list to forget it")
-        assert "not there any more" in s.error("/api/v1/runs/one/stats", 410)
+        assert "was removed" in s.error("/api/v1/runs/one/stats", 410)
 
 
 def test_it_survives_the_deletion_of_everything(footplate: Path, own_runs: Path) -> None:
@@ -224,7 +224,7 @@ def test_it_survives_the_deletion_of_everything(footplate: Path, own_runs: Path)
         assert s.api("/runs/two/stats")
         shutil.rmtree(own_runs)
         wait_for(lambda: s.api("/runs") == [], "the empty list")
-        assert b"not there any more" in events.read()  # and then the stream ends
+        assert b"was removed" in events.read()  # and then the stream ends
         assert s.api("/status")["runs"] == 0
         assert s.ask("/").status == 200
 
@@ -241,7 +241,7 @@ def test_files_that_are_cut_while_they_are_read_do_not_end_it(
         # It is mapped by now, and cut in the half second in which nobody looks for changes.
         os.truncate(file, 8192)
         answer = s.ask("/api/v1/runs/noisy/series?metric=cpu.util&entity=cpu31&points=10000")
-        assert answer.status == 500 and "were cut" in answer.json["error"], answer.body
+        assert answer.status == 500 and "were truncated" in answer.json["error"], answer.body
         wait_for(
             lambda: s.ask("/api/v1/runs/noisy/series?metric=cpu.&points=3").status in (200, 404),
             "an answer from what is left",

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
-CHECKS = ["check_layers", "check_sizes", "check_spdx", "check_links"]
+CHECKS = ["check_layers", "check_sizes", "check_spdx", "check_links", "check_words"]
 SPDX = "SPDX-License-Identifier: Apache-2.0"
 
 GOOD = {
@@ -170,3 +170,56 @@ def test_what_was_built_is_not_looked_at(tree: Path) -> None:
     plant(tree, {f"{folder}/x.c": "int x;\n" * 2000 for folder in ("build", ".venv", "tests/data")})
     assert check("check_sizes", tree).returncode == 0
     assert check("check_spdx", tree).returncode == 0
+
+
+def words(root: Path, *places: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(TOOLS / "check_words.py"), "--root", str(root), *places]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "found"),
+    [
+        ("src/cmd/a.c", 'puts("x");\nputs("the job told "\n     "nothing");\n', 'a.c:2: "told"'),
+        ("src/cmd/a.c", "err(\"'%s' is no percentage\", s);\n", '"is no"'),
+        ("src/cmd/a.def", 'ROW("the run goes\\non")\n', '"goes on"'),
+        ("src/cmd/a.h", '#define HELP "this is " \\\n    "behind it"\n', '"behind"'),
+        ("src/cmd/a.c", 'puts("Nobody has it");\n', '"Nobody"'),
+        ("src/cmd/a.c", 'puts("12 s in all");\n', '"in all"'),
+        ("web/src/a.tsx", "// told\nconst a = <p>it stands there</p>;\n", 'a.tsx:2: "stands"'),
+        ("web/src/a.ts", "const a = `for ${x.told} told`;\n", '"told"'),
+        (
+            "python/footplate/a.py",
+            'x = 1\nraise ValueError(f"{x} is no time")\n',
+            'a.py:2: "is no"',
+        ),
+        ("docs/a.md", "# A\n\nFirst line\nand the file lives\nthere.\n", 'a.md:4: "lives"'),
+    ],
+)
+def test_words_refuses(tree: Path, file: str, text: str, found: str) -> None:
+    done = words(plant(tree, {file: text}), file)
+    assert done.returncode == 1 and done.stdout.count("\n") == 1, done.stdout + done.stderr
+    assert found in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("src/cmd/a.c", '/* the job told nothing */\nputs("all fine"); // nobody knows\n'),
+        ("src/cmd/a.c", 'static_assert(N == 1, "one bit is no less than it counts");\n'),
+        ("src/cmd/a.c", 'jw_str("told", x);\nputs("there is no GPU");\nputs("is no longer up");\n'),
+        ("src/cmd/a.c", 'puts("is not a percentage");\nputs("the standard deviation");\n'),
+        ("src/cmd/a.c", 'puts("a name behind a\\nproxy");\n'),
+        ("python/footplate/a.py", '"""Told by nobody."""\n# nobody\nx = {"told": 1}\n'),
+        ("web/src/a.ts", "/* told */ const a = `${x.told} and more`;\n"),
+    ],
+)
+def test_words_lets_pass(tree: Path, file: str, text: str) -> None:
+    plant(tree, {file: text, "tools/words_allowed.txt": "# right\nbehind a proxy\n"})
+    done = words(tree, file)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_words_of_this_tree_has_no_allowed_phrase_that_is_a_banned_word_alone() -> None:
+    lines = (TOOLS / "words_allowed.txt").read_text().splitlines()
+    assert all(" " in line for line in lines if line.strip())

@@ -280,7 +280,7 @@ TEST(daemons_are_left_running_and_named)
     CHECK_INT(r.exit_status, 0);
     CHECK(r.seconds < 30);
     CHECK_INT(kill(pid, 0), 0);
-    snprintf(want, sizeof want, "left running: pid %d (sleep)", pid);
+    snprintf(want, sizeof want, "still running: pid %d (sleep)", pid);
     kill(pid, SIGKILL);
     CHECK(strstr(said, want) != NULL);
 }
@@ -363,7 +363,7 @@ TEST(stop_ends_the_job_and_is_recorded_as_such)
         usleep(10000);
     CHECK_INT(exit_of(pid), 128 + SIGTERM);
     struct record_result r = result_of("r");
-    check_node(&r, "stopped", "stop asked by the user", 128 + SIGTERM);
+    check_node(&r, "stopped", "stopped by the user", 128 + SIGTERM);
 }
 
 TEST(a_running_process_can_be_attached_to_until_it_ends)

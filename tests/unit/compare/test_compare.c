@@ -137,8 +137,8 @@ TEST(what_runs_of_the_same_code_may_differ_by_is_called_noise_with_one_run_a_sid
     CHECK(c.steps_diff.low > 0.10); /* sure of these two runs, but not of their code */
     CHECK_INT(c.verdict, COMPARE_SAME);
     CHECK(c.may_be_noise);
-    CHECK(says(c.sentence, "May be noise between runs") && says(c.sentence, "differ by 15"));
-    CHECK(says(c.why, "Three runs a side"));
+    CHECK(says(c.sentence, "Possibly noise") && says(c.sentence, "differ by 15"));
+    CHECK(says(c.why, "Three runs per group"));
     CHECK(c.detectable_share > 0.15);
     CHECK_INT(c.parts[0].verdict, COMPARE_SLOWER); /* 20 % more: data; */
     CHECK_INT(c.parts[1].verdict, COMPARE_SAME);
@@ -159,7 +159,7 @@ TEST(other_runs_of_the_same_name_show_how_much_runs_differ)
     CHECK_INT(c.spread.runs, 4);
     CHECK(c.spread.reach < 0.05);
     CHECK_INT(c.verdict, COMPARE_SLOWER);
-    CHECK(says(c.why, "learnt from 4 runs"));
+    CHECK(says(c.why, "estimated from 4 runs"));
     arena_free(&a);
 }
 
@@ -225,7 +225,7 @@ TEST(a_run_with_a_single_step_cannot_be_compared_and_says_so)
                *many = make_run(&(struct make){"many", 300, 10, 80, 0, NULL});
     compare_two(one, many, &a, &c);
     CHECK_INT(c.verdict, COMPARE_NOT);
-    CHECK(says(c.sentence, "A has 1 in all") && says(c.sentence, "it takes 10 steps"));
+    CHECK(says(c.sentence, "A 1,") && says(c.sentence, "at least 10 common steps"));
     CHECK(isnan(c.diff.low) && isnan(c.detectable_share));
     CHECK(c.n_phases > 2 && c.n_uses > 0); /* the rest is there */
     arena_free(&a);
@@ -246,7 +246,7 @@ TEST(a_run_without_steps_cannot_be_compared_and_the_rest_is_told)
     NEAR(total->s[COMPARE_A], 2, 1e-6);
     compare_two(none, none, &a, &c);
     CHECK_INT(c.verdict, COMPARE_NOT);
-    CHECK(says(c.sentence, "neither side has training steps"));
+    CHECK(says(c.sentence, "neither run has training steps"));
     arena_free(&a);
 }
 
@@ -276,8 +276,8 @@ TEST(other_hardware_is_said)
     compare_two(small, large, &a, &c);
     CHECK(!c.same_hardware);
     CHECK_INT(c.n_hardware, 2);
-    CHECK_STR(c.hardware[0], "a machine of A has 8 cores, of B 96 cores");
-    CHECK(says(c.hardware[1], "no GPU, of B 1 x H100"));
+    CHECK_STR(c.hardware[0], "the nodes of A have 8 cores, those of B 96 cores");
+    CHECK(says(c.hardware[1], "no GPU, those of B 1 x H100"));
     CHECK_INT(c.verdict, COMPARE_FASTER);
     CHECK(says(c.why, "The hardware differs"));
     arena_free(&a);
@@ -297,7 +297,7 @@ TEST(what_the_runs_of_a_group_lack_or_have_differently_is_said_of_a_run)
     const struct compare_ask ask = {
         .side = {[COMPARE_A] = {&runs[0], 2, 0}, [COMPARE_B] = {&runs[2], 1, 0}}};
     OK(compare_runs(&ask, &a, &c, &e));
-    CHECK_STR(c.hardware[0], "a machine of A has 8 cores or 16 cores, of B 96 cores");
+    CHECK_STR(c.hardware[0], "the nodes of A have 8 cores or 16 cores, those of B 96 cores");
     CHECK(says(c.sentence, "a run of A has no training steps"));
     for (size_t i = 0; i < COUNT_OF(runs); i++)
         run_close(runs[i]);

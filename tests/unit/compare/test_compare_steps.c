@@ -112,7 +112,7 @@ TEST(warm_up_and_steps_that_a_detail_window_slowed_do_not_count)
     CHECK_INT(p->out.side[COMPARE_A].steps.count, STEPS - 25);
     CHECK_INT(p->out.verdict, COMPARE_SAME);
     CHECK(p->out.side[COMPARE_A].steps.max_s < 0.04 && p->out.side[COMPARE_B].steps.max_s < 0.04);
-    CHECK(strstr(p->out.why, "5 more are left out because a detail window slowed them"));
+    CHECK(strstr(p->out.why, "5 more are excluded because a detail window slowed them"));
     pair_free(p);
 }
 

@@ -133,12 +133,12 @@ TEST(a_wrong_window_is_refused_with_what_to_write)
         {"+60s:10s", WINDOWS_OF_STEPS, "a time, not a step"},
         {"now:3s", WINDOWS_OF_STEPS, "a time, not a step"},
         {"now:0", WINDOWS_OF_STEPS, "from 1 to"},
-        {"+60:10s", WINDOWS_OF_TIMES, "has no unit; write it like 60s"},
-        {"+60s:10", WINDOWS_OF_TIMES, "has no unit; write it like 10s"},
+        {"+60:10s", WINDOWS_OF_TIMES, "has no unit (example: 60s)"},
+        {"+60s:10", WINDOWS_OF_TIMES, "has no unit (example: 10s)"},
         {"+60s:0s", WINDOWS_OF_TIMES, "not between"},
         {"+60s:25h", WINDOWS_OF_TIMES, "not between"},
         {"+60x:1s", WINDOWS_OF_TIMES, "not a duration"},
-        {"60s:10s", WINDOWS_OF_TIMES, "write +60s"},
+        {"60s:10s", WINDOWS_OF_TIMES, "examples: +60s"},
         {"now:3", WINDOWS_OF_TIMES, "now:10s"},
         {"5:10s", WINDOWS_OF_TIMES, "since the epoch"},
         {"@999999999:1s", WINDOWS_OF_TIMES, "since the epoch"},
@@ -213,9 +213,9 @@ TEST(an_unknown_profiler_or_timer_is_named_with_what_may_be_meant)
         const char *text, *says;
     } rows[] = {
         {"9:3:cprofil", "did you mean 'cprofile'"},
-        {"9:3:perf", "there are cprofile and sampling"},
+        {"9:3:perf", "use cprofile or sampling"},
         {"9:3:cprofile:cpu", "did you mean 'cpu_time'"},
-        {"9:3:sampling:cpu_time", "sampling knows only"},
+        {"9:3:sampling:cpu_time", "sampling supports only"},
         {"9:3:cprofile:cpu_time:x", "too long"},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {

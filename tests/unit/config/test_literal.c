@@ -41,11 +41,11 @@ TEST(numbers_are_decimal_and_whole_where_they_are)
     check("[0, -7, +7, 1.5, .5, 5., 1e3, -2.5E-1]", "[0,-7,7,1.5,0.5,5.0,1000.0,-0.25]");
     check("9223372036854775807", "9223372036854775807");
     check("9223372036854775808", "9.223372037e18");
-    check("1e999", "a broken number at character 1");
-    check("--1", "a broken number at character 1");
-    check("1-1", "a broken number at character 1");
-    check("1.2.3", "a broken number at character 1");
-    check("0x10", "something behind the end at character 2");
+    check("1e999", "invalid number at character 1");
+    check("--1", "invalid number at character 1");
+    check("1-1", "invalid number at character 1");
+    check("1.2.3", "invalid number at character 1");
+    check("0x10", "unexpected text after the end at character 2");
 }
 
 TEST(strings_have_either_quote_and_pythons_escapes)
@@ -62,35 +62,35 @@ TEST(strings_have_either_quote_and_pythons_escapes)
     check("'\\x7f\\x80\\u07ff\\u0800\\uffff\\U00010000\\U0010ffff'",
           "\"\x7f\xc2\x80\xdf\xbf\xe0\xa0\x80\xef\xbf\xbf\xf0\x90\x80\x80\xf4\x8f\xbf\xbf\"");
     check("'\\ud7ff\\ue000'", "\"\xed\x9f\xbf\xee\x80\x80\"");
-    check("'\\udfff'", "a broken string at character 8");
-    check("'\\U00110000'", "a broken string at character 12");
-    check("b'x'", "a name where a value should be at character 1");
-    check("rb'x'", "a name where a value should be at character 1");
-    check("T", "a name where a value should be at character 1");
-    check("'abc", "a broken string at character 5");
-    check("'abc\\", "a broken string at character 6");
-    check("'\\xzz'", "a broken string at character 4");
-    check("'\\ud800'", "a broken string at character 8");
-    check("'\\x00'", "a broken string at character 6");
-    check("'\xff'", "a broken string at character 3");
+    check("'\\udfff'", "invalid string at character 8");
+    check("'\\U00110000'", "invalid string at character 12");
+    check("b'x'", "expected a value, found a name at character 1");
+    check("rb'x'", "expected a value, found a name at character 1");
+    check("T", "expected a value, found a name at character 1");
+    check("'abc", "invalid string at character 5");
+    check("'abc\\", "invalid string at character 6");
+    check("'\\xzz'", "invalid string at character 4");
+    check("'\\ud800'", "invalid string at character 8");
+    check("'\\x00'", "invalid string at character 6");
+    check("'\xff'", "invalid string at character 3");
 }
 
 TEST(names_calls_and_operators_are_refused_never_evaluated)
 {
-    check("__import__('os').system('true')", "something that is no value at character 1");
-    check("{'a': exit()}", "a name where a value should be at character 7");
-    check("{'a': 1+1}", "a broken number at character 7");
-    check("[x for x in ()]", "a name where a value should be at character 2");
-    check("{1: 2}", "a key that is no text at character 3");
-    check("{'a'}", "a key without a colon at character 5");
-    check("{'a': 1 'b': 2}", "a comma or a closing bracket is missing at character 9");
-    check("{'a': 1", "a comma or a closing bracket is missing at character 8");
-    check("{'a':", "the end where a value should be at character 6");
-    check("{,}", "something that is no value at character 2");
-    check("{} {}", "something behind the end at character 4");
-    check("", "the end where a value should be at character 1");
-    check("[1]]", "something behind the end at character 4");
-    check("(1]", "a comma or a closing bracket is missing at character 3");
+    check("__import__('os').system('true')", "expected a value at character 1");
+    check("{'a': exit()}", "expected a value, found a name at character 7");
+    check("{'a': 1+1}", "invalid number at character 7");
+    check("[x for x in ()]", "expected a value, found a name at character 2");
+    check("{1: 2}", "a key must be a string at character 3");
+    check("{'a'}", "missing colon after a key at character 5");
+    check("{'a': 1 'b': 2}", "missing comma or closing bracket at character 9");
+    check("{'a': 1", "missing comma or closing bracket at character 8");
+    check("{'a':", "unexpected end of text at character 6");
+    check("{,}", "expected a value at character 2");
+    check("{} {}", "unexpected text after the end at character 4");
+    check("", "unexpected end of text at character 1");
+    check("[1]]", "unexpected text after the end at character 4");
+    check("(1]", "missing comma or closing bracket at character 3");
 }
 
 TEST(depth_and_length_are_bounded)

@@ -230,7 +230,7 @@ TEST(one_wrong_part_leaves_the_others_on)
     CHECK_INT(p.c.part[SM_SMDATAPARALLEL].window.at, 15);
     CHECK_INT(p.problems.n, 1);
     CHECK_STR(p.problems.v[0],
-              "DetailedProfilingConfig: StartStep is not a step, 0 or more; it is left out");
+              "DetailedProfilingConfig: StartStep is not a step number, 0 or more; ignored");
 }
 
 TEST(file_scalars_may_be_texts_and_one_wrong_makes_all_four_defaults)
@@ -368,7 +368,7 @@ TEST(the_default_of_the_sdk_becomes_the_same_windows)
     CHECK(s.hooks);
     CHECK_INT(s.notes.n, 3);
     CHECK_STR(s.notes.v[0], "profilerconfig.json: DataloaderProfilingConfig (7:1) of .*: data "
-                            "loading is recorded in every step; there is no window for it");
+                            "loading is always recorded in every step; the window is ignored");
     CHECK_STR(settings_origin(&s, SETTING_DETAIL_STEPS)->where,
               "profilerconfig.json, DetailedProfilingConfig");
     arena_free(&a);

@@ -155,8 +155,8 @@ TEST(a_wrong_value_is_told_and_the_next_source_counts)
     load(&c);
     CHECK_STR(shown(&c, SETTING_INTERVAL), "200ms");
     CHECK_INT(c.s.problems.n, 1);
-    CHECK_STR(c.s.problems.v[0], "FOOTPLATE_INTERVAL: 'fast' is not a duration; write it like "
-                                 "100ms, 0.5s or 1min; it is left out");
+    CHECK_STR(c.s.problems.v[0], "FOOTPLATE_INTERVAL: 'fast' is not a duration (examples: 100ms, "
+                                 "0.5s, 1min); ignored");
 }
 
 TEST(an_empty_variable_is_none)
@@ -174,10 +174,10 @@ TEST(a_wrong_option_is_refused_as_wrong_use)
     static const struct {
         const char *option, *says;
     } rows[] = {
-        {"--detail-steps=x", "--detail-steps: 'x' is not a step"},
-        {"--detail-at=5s:1s", "--detail-at: '5s' is not a time"},
+        {"--detail-steps=x", "--detail-steps: 'x' is not a start step"},
+        {"--detail-at=5s:1s", "--detail-at: '5s' is not a start time"},
         {"--detail-ranks=a", "--detail-ranks: 'a' is not a rank"},
-        {"--python-profile-steps=9:3:foo", "--python-profile-steps: there is no profiler"},
+        {"--python-profile-steps=9:3:foo", "--python-profile-steps: unknown profiler"},
         {"--label=x", "--label: 'x' is not of the form KEY=VALUE"},
         {"--label==x", "--label: '=x' is not of the form KEY=VALUE"},
         {"--config=/nonexistent/x.yaml", "--config: open '/nonexistent/x.yaml'"},
@@ -304,7 +304,7 @@ TEST(windows_without_hooks_are_told_to_be_of_no_effect)
     c.args[1] = "--detail-steps=5:2";
     load(&c);
     CHECK_INT(c.s.problems.n, 1);
-    CHECK(strstr(c.s.problems.v[0], "the hooks are off (--no-hooks)"));
+    CHECK(strstr(c.s.problems.v[0], "hooks are disabled (--no-hooks)"));
 }
 
 TEST(a_window_whose_time_is_past_is_told)
@@ -315,8 +315,9 @@ TEST(a_window_whose_time_is_past_is_told)
     c.args[2] = "--detail-at=1599999990"; /* the first step from then on */
     load(&c);
     CHECK_INT(c.s.problems.n, 2);
-    CHECK_STR(c.s.problems.v[0], "--detail-at: the window @1599999990:10s is over already");
-    CHECK_STR(c.s.problems.v[1], "--python-profile-at: the window @1599999980:1s is over already");
+    CHECK_STR(c.s.problems.v[0], "--detail-at: the window @1599999990:10s has already passed");
+    CHECK_STR(c.s.problems.v[1],
+              "--python-profile-at: the window @1599999980:1s has already passed");
 }
 
 /* -- which file -- */
@@ -422,28 +423,29 @@ TEST(what_is_wrong_in_the_file_is_told_with_its_place_and_the_rest_counts)
     static const struct {
         const char *yaml, *says;
     } rows[] = {
-        {"intervall: 1s\n", "line 1, column 12: there is no setting 'intervall' (did you mean "
+        {"intervall: 1s\n", "line 1, column 12: unknown setting 'intervall' (did you mean "
                             "'interval'?)"},
-        {"detail:\n  step: 5:2\n", "line 2, column 9: there is no setting 'detail.step' (did you "
+        {"detail:\n  step: 5:2\n", "line 2, column 9: unknown setting 'detail.step' (did you "
                                    "mean 'detail.steps'?)"},
-        {"detail-steps: 5:2\n", "there is no setting 'detail-steps' (did you mean "
+        {"detail-steps: 5:2\n", "unknown setting 'detail-steps' (did you mean "
                                 "'detail.steps'?)"},
         {"no-hooks: true\n", "(did you mean 'hooks'?)"},
-        {"frobnicate: {a: 1}\n", "line 1, column 1: there is no setting 'frobnicate'"},
+        {"frobnicate: {a: 1}\n", "line 1, column 1: unknown setting 'frobnicate'"},
         {"interval: {a: 1}\n", "line 1, column 1: 'interval' takes a value, not a map"},
-        {"interval: [1s, 2s]\n", "line 1, column 12: interval: this takes one value, not a list"},
+        {"interval: [1s, 2s]\n",
+         "line 1, column 12: interval: this setting takes one value, not a list"},
         {"interval: fast\n", "line 1, column 11: interval: 'fast' is not a duration"},
         {"interval: 5ms\n", "interval: '5ms' is not a time from 10 ms to 60 s"},
-        {"labels: {a: [1]}\n", "line 1, column 14: labels.a: this takes one value"},
+        {"labels: {a: [1]}\n", "line 1, column 14: labels.a: this setting takes one value"},
         {"labels: x\n", "labels: 'x' is not of the form KEY=VALUE"},
         {"hooks: maybe\n", "hooks: 'maybe' is neither on nor off"},
-        {"dir: ~/runs\n", "dir: '~' means nothing here"},
+        {"dir: ~/runs\n", "dir: '~' is not expanded"},
         {"name: ''\n", "name: the value is empty"},
-        {"price: free\n", "price: 'free' is not a price per hour"},
-        {"price: -1\n", "price: '-1' is not a price per hour"},
-        {"price: 0x10\n", "price: '0x10' is not a price per hour"},
-        {"price: inf\n", "price: 'inf' is not a price per hour"},
-        {"config: x.yaml\n", "there is no setting 'config'"},
+        {"price: free\n", "price: 'free' is not an hourly price"},
+        {"price: -1\n", "price: '-1' is not an hourly price"},
+        {"price: 0x10\n", "price: '0x10' is not an hourly price"},
+        {"price: inf\n", "price: 'inf' is not an hourly price"},
+        {"config: x.yaml\n", "unknown setting 'config'"},
         {"detail:\n  steps: 5:2\n  ranks: x\n", "line 3, column 10: detail.ranks: 'x' is not a "
                                                 "rank"},
     };
@@ -469,7 +471,7 @@ TEST(a_file_that_is_no_yaml_is_left_out_whole)
     load(&c);
     CHECK_INT(c.s.problems.n, 1);
     CHECK(strstr(c.s.problems.v[0], "footplate.yaml, line 2, column 6: "));
-    CHECK(strstr(c.s.problems.v[0], "; the file is left out"));
+    CHECK(strstr(c.s.problems.v[0], "; the file is ignored"));
     CHECK(!c.s.name);
 }
 
@@ -594,17 +596,16 @@ TEST(what_is_no_value_for_a_rule_is_refused)
     static const struct {
         const char *yaml, *says;
     } rows[] = {
-        {"rules: {scan-intervall: 5s}\n",
-         "there is no setting 'rules.scan-intervall' (did you mean "
-         "'rules.scan-interval'?)"},
+        {"rules: {scan-intervall: 5s}\n", "unknown setting 'rules.scan-intervall' (did you mean "
+                                          "'rules.scan-interval'?)"},
         {"rules: {scan-interval: 1ms}\n", "rules.scan-interval: time: '1ms' is not between"},
         {"rules: {off: maybe}\n", "rules.off: 'maybe' is neither on nor off"},
         {"rules: {A: {b: {c: 1}}}\n", "'rules.A.b' takes a value, not a map"},
         {"rules: A\n", "rules: 'A' is not of the form RULE.PARAM=VALUE"},
         {"rules: ['A.b=1,']\n", "rules: '' is not of the form RULE.PARAM=VALUE"},
-        {"actions: stop\n", "actions: action: there is nothing in it"},
-        {"actions: [[stop]]\n", "a list may hold only texts and numbers"},
-        {"actions: [{do: {x: y}}]\n", "there is no setting 'actions[0].do'"},
+        {"actions: stop\n", "actions: action: the text is empty"},
+        {"actions: [[stop]]\n", "a list can contain only strings and numbers"},
+        {"actions: [{do: {x: y}}]\n", "unknown setting 'actions[0].do'"},
         {"actions: {do: stop}\n", "'actions' takes a value, not a map"},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {

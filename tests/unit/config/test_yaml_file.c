@@ -80,23 +80,23 @@ TEST(what_is_no_yaml_is_refused_with_line_and_column)
     check("a: [1\nb: 2\n", "failed: line 2, column 2: did not find expected ',' or ']'\n");
     check("a: b: c\n",
           "failed: line 1, column 5: mapping values are not allowed in this context\n");
-    check("- a\n", "failed: line 1, column 1: here should be settings, like 'interval: 500ms'\n");
-    check("hello\n", "failed: line 1, column 1: here should be settings, like 'interval: 500ms'\n");
+    check("- a\n", "failed: line 1, column 1: expected settings, for example 'interval: 500ms'\n");
+    check("hello\n",
+          "failed: line 1, column 1: expected settings, for example 'interval: 500ms'\n");
     check("a: *x\n", "failed: line 1, column 4: found undefined alias\n");
 }
 
 TEST(a_key_that_comes_twice_counts_once_and_is_told)
 {
-    check("name: a\nname: b\n",
-          "1:7 name=a\n2:1 name! this key is here a second time; the first one counts\n");
+    check("name: a\nname: b\n", "1:7 name=a\n2:1 name! duplicate key; the first one is used\n");
 }
 
 TEST(keys_and_entries_that_are_no_texts_are_told)
 {
-    check("[a, b]: c\n", "1:1 ! a key must be a plain text\n");
-    check("x: [[1]]\n", "1:5 x! a list may hold only texts and numbers\n");
-    check("x: [{a: 1}]\n", "1:5 x! a list may hold only texts and numbers\n");
-    check("x: \"a\\0b\"\n", "1:4 x! a list may hold only texts and numbers\n");
+    check("[a, b]: c\n", "1:1 ! a key must be a plain string\n");
+    check("x: [[1]]\n", "1:5 x! a list can contain only strings and numbers\n");
+    check("x: [{a: 1}]\n", "1:5 x! a list can contain only strings and numbers\n");
+    check("x: \"a\\0b\"\n", "1:4 x! a list can contain only strings and numbers\n");
 }
 
 TEST(aliases_are_followed)
@@ -107,7 +107,7 @@ TEST(aliases_are_followed)
 TEST(aliases_cannot_make_much_of_little)
 {
     char *got = walked_bytes("detail: &a\n  detail: *a\n  x: 1\n", 31);
-    CHECK(strstr(got, "this is nested too deep"));
+    CHECK(strstr(got, "nested too deep"));
     CHECK(strlen(got) < 1000);
     free(got);
     /* A list of a hundred, two hundred times: more than is visited. */
@@ -165,6 +165,6 @@ TEST(maps_in_a_list_are_numbered_where_there_may_be_such)
           "3:9 acts[1].do=exec\n"
           "4:13 acts[1].words=a *\n"
           "4:16 acts[1].words=b *\n");
-    check("other: [{a: b}]\n", "1:9 other! a list may hold only texts and numbers\n");
+    check("other: [{a: b}]\n", "1:9 other! a list can contain only strings and numbers\n");
     check("acts: [x, {a: b}]\n", "1:8 acts=x *\n1:15 acts[1].a=b\n");
 }

@@ -170,10 +170,10 @@ TEST(what_cannot_be_read_is_refused_with_its_name_and_the_cause)
     OK(file_read(gz, 1 << 20, &a, &bytes, &len, &e));
     check_refused(write_plain("cut.json.gz", bytes, len / 2), ERR_FORMAT, "ends early");
     check_refused(write_plain("empty.json", "", 0), ERR_FORMAT, "empty");
-    check_refused(write_plain("text.txt", "hello", 5), ERR_FORMAT, "no format that is known");
+    check_refused(write_plain("text.txt", "hello", 5), ERR_FORMAT, "unknown format");
     check_refused(write_plain("other.json", "{\"a\": 1}", 8), ERR_FORMAT, "no traceEvents");
     check_refused(path_of("absent.json"), ERR_SYS, "absent.json");
-    check_refused(test_tmpdir(), ERR_USAGE, "is no file");
+    check_refused(test_tmpdir(), ERR_USAGE, "is not a regular file");
     arena_free(&a);
     buf_free(&json);
 }

@@ -49,7 +49,7 @@ TEST(files_are_taken_by_name_and_bytes_in_order_of_their_names)
     CHECK_STR(f.files[0].name, "a.json");
     CHECK(f.files[0].format == &importer_kineto && f.files[0].sure);
     CHECK_STR(file_of(&f, "b/host_9.1.pt.trace.json")->hint.worker, "host_9");
-    CHECK_STR(file_of(&f, "notes.txt")->skipped, "no trace");
+    CHECK_STR(file_of(&f, "notes.txt")->skipped, "not a trace");
     CHECK(strstr(file_of(&f, "b/27-x_pythontimeline.json.tmp")->skipped, "being written"));
     folder_close(&f);
 }
@@ -130,7 +130,7 @@ TEST(a_folder_without_a_trace_is_refused_in_a_sentence)
     struct folder f;
     struct err e;
     CHECK_INT(folder_open(&f, test_tmpdir(), NULL, &e), ERR_FORMAT);
-    CHECK(strstr(e.msg, "no file"));
+    CHECK(strstr(e.msg, "is empty"));
     put("notes.txt", "hello\n");
     CHECK_INT(folder_open(&f, test_tmpdir(), NULL, &e), ERR_FORMAT);
     CHECK(strstr(e.msg, "none of the 1 files"));

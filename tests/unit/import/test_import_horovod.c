@@ -183,11 +183,11 @@ TEST(the_rank_of_the_hint_is_told)
 TEST(what_is_no_timeline_is_refused_in_a_sentence)
 {
     struct imported m = import_text("{\"traceEvents\": []}");
-    CHECK_STR(m.e.msg, "it is no timeline of Horovod: its top level is no array");
+    CHECK_STR(m.e.msg, "not a Horovod timeline: the top level is not an array");
     CHECK(m.rc != 0);
     catch_close(&m.got);
     m = import_text("[" START "]");
-    CHECK_STR(m.e.msg, "the timeline has no event");
+    CHECK_STR(m.e.msg, "the timeline contains no events");
     catch_close(&m.got);
 }
 

@@ -653,12 +653,12 @@ TEST(what_is_no_trace_is_refused_in_a_sentence)
     static const struct {
         const char *text, *words;
     } rows[] = {
-        {"", "no trace"},
-        {"hello", "no trace"},
+        {"", "not a trace"},
+        {"hello", "not a trace"},
         {"{\"a\": 1}", "no traceEvents"},
         {"[]", "no event"},
         {"{\"traceEvents\": []}", "no event"},
-        {"17", "no trace"},
+        {"17", "not a trace"},
         {"{\"traceEvents\": 5}", "no traceEvents"},
     };
     for (size_t i = 0; i < COUNT_OF(rows); i++) {

@@ -335,13 +335,13 @@ TEST(a_line_of_any_length_is_passed_over)
 TEST(a_header_alone_and_nothing_at_all_are_refused)
 {
     struct rows *r = import_text("timestamp, index, utilization.gpu [%]\n");
-    CHECK_STR(r->e.msg, "it has a header, but no reading behind it");
+    CHECK_STR(r->e.msg, "the file has a header but no readings");
     free(r);
     r = import_text("timestamp, index, fan.speed [%]\n");
-    CHECK_STR(r->e.msg, "its header names no metric that is known");
+    CHECK_STR(r->e.msg, "the header contains no known metric");
     free(r);
     r = import_text("\n");
-    CHECK_STR(r->e.msg, "it has no line");
+    CHECK_STR(r->e.msg, "the file has no lines");
     free(r);
 }
 

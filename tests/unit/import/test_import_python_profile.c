@@ -82,7 +82,7 @@ TEST(what_is_no_profile_is_refused)
     struct import_result r;
     struct err e;
     CHECK_INT(import("{\"profiler\": \"x\"}", &c, &r, &e), ERR_FORMAT);
-    CHECK(strstr(e.msg, "no function profile"));
+    CHECK(strstr(e.msg, "not a function profile"));
     catch_close(&c);
     CHECK_INT(import("[1]", &c, &r, &e), ERR_FORMAT);
     catch_close(&c);

@@ -236,7 +236,7 @@ TEST(what_is_no_timeline_is_refused)
 {
     struct imported m = import("{\"a\":1}", "5", "x.json");
     CHECK_INT(m.rc, ERR_FORMAT);
-    CHECK(strstr(m.e.msg, "no timeline"));
+    CHECK(strstr(m.e.msg, "not a SageMaker timeline"));
     catch_close(&m.got);
     m = import(HEADER "]", "5", "x.json");
     CHECK_INT(m.rc, ERR_FORMAT);

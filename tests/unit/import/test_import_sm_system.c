@@ -436,7 +436,7 @@ TEST(a_file_without_readings_is_refused)
     struct got g;
     import(&g, "{\"a\": 1}\n", 0);
     CHECK_INT(g.rc, ERR_FORMAT);
-    CHECK(strstr(g.e.msg, "no reading"));
+    CHECK(strstr(g.e.msg, "no SageMaker system metrics"));
     done(&g);
 }
 

@@ -278,6 +278,6 @@ TEST(what_is_no_trace_is_refused)
 {
     struct imported m = import_text("{\"traceEvents\":[]}");
     CHECK(m.rc != 0);
-    CHECK_STR(m.e.msg, "the trace has no event");
+    CHECK_STR(m.e.msg, "the trace contains no events");
     catch_close(&m.got);
 }

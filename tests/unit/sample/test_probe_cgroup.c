@@ -144,7 +144,7 @@ TEST(a_machine_without_control_groups_is_refused_with_a_sentence)
     machine_put(m.proc, "self/cgroup", "");
     machine_put(m.proc, "self/mountinfo", "1 2 0:3 / / rw - ext4 none rw\n");
     CHECK(bench_open(&bench, &probe_cgroup, &m, NS_PER_S, &e) == ERR_NOT_FOUND);
-    CHECK(strstr(e.msg, "no control group"));
+    CHECK(strstr(e.msg, "control group is not visible"));
     bench_close(&bench);
 }
 

@@ -77,7 +77,7 @@ void bench_open(struct bench *b)
     b->env = (struct probe_env){.proc = "/nonexistent/proc",
                                 .sys = "/nonexistent/sys",
                                 .pids = &b->pids,
-                                .nvml_absent = "no NVIDIA driver: this is a test"};
+                                .nvml_absent = "no NVIDIA driver ( this is a test"};
 }
 
 static const char *play_path(const char *play)

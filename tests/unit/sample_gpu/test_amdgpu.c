@@ -182,7 +182,7 @@ TEST(sysfs_values_reach_the_rows_in_their_units)
     NEAR(last(&b, M_GPU_CLOCK_MEM, "gpu0"), 1600, 0); /* from the table of levels */
     NEAR(last(&b, M_GPU_TEMP, "gpu0"), 64, 0);        /* the junction: this card shows no edge */
     NEAR(last(&b, M_GPU_TEMP_MEM, "gpu0"), 71, 0);
-    CHECK_INT(b.losses, losses_with(&b, LOSS_UNSUPPORTED, "gpu0", "AMD GPUs"));
+    CHECK_INT(b.losses, losses_with(&b, LOSS_UNSUPPORTED, "gpu0", "amdgpu kernel driver"));
     bench_close(&b);
 }
 
@@ -192,10 +192,11 @@ TEST(what_no_file_of_an_amd_card_has_is_a_loss_told_once)
     open_machine();
     bench_read(&b);
     bench_read(&b);
-    CHECK_INT(losses_with(&b, LOSS_UNSUPPORTED, "gpu0 gpu.tensor_active", "AMD GPUs"), 1);
-    CHECK_INT(losses_with(&b, LOSS_UNSUPPORTED, "gpu0 gpu.sm_active", "AMD GPUs"), 1);
-    CHECK_INT(losses_with(&b, LOSS_UNSUPPORTED, "gpu0 gpu.dram_active", "AMD GPUs"), 1);
-    CHECK_INT(losses_with(&b, LOSS_UNSUPPORTED, "gpu0 gpu.energy", "AMD GPUs"), 1);
+    CHECK_INT(losses_with(&b, LOSS_UNSUPPORTED, "gpu0 gpu.tensor_active", "amdgpu kernel driver"),
+              1);
+    CHECK_INT(losses_with(&b, LOSS_UNSUPPORTED, "gpu0 gpu.sm_active", "amdgpu kernel driver"), 1);
+    CHECK_INT(losses_with(&b, LOSS_UNSUPPORTED, "gpu0 gpu.dram_active", "amdgpu kernel driver"), 1);
+    CHECK_INT(losses_with(&b, LOSS_UNSUPPORTED, "gpu0 gpu.energy", "amdgpu kernel driver"), 1);
     bench_close(&b);
 }
 
@@ -223,7 +224,7 @@ TEST(a_sensor_that_the_card_does_not_have_is_a_loss_told_once)
     }
     CHECK_INT(values(&b, M_GPU_MEM_CTRL, "gpu0"), 0);
     CHECK_INT(losses_with(&b, LOSS_UNSUPPORTED, "gpu0 gpu.mem_util", ""), 1);
-    CHECK_INT(b.losses - losses_with(&b, LOSS_UNSUPPORTED, "gpu0", "AMD GPUs"), 1);
+    CHECK_INT(b.losses - losses_with(&b, LOSS_UNSUPPORTED, "gpu0", "amdgpu kernel driver"), 1);
     bench_close(&b);
 }
 
@@ -280,7 +281,7 @@ TEST(no_amd_gpu_is_a_sentence)
     bench_open(&b);
     void *state = xcalloc(1, probe_amdgpu.state_size);
     CHECK_INT(probe_amdgpu.open(state, &b.env, NS_PER_S, &e), ERR_NOT_FOUND);
-    CHECK_STR(e.msg, "no AMD GPU: none in /nonexistent/sys/class/drm");
+    CHECK_STR(e.msg, "no AMD GPU found in /nonexistent/sys/class/drm");
     probe_amdgpu.close(state);
     free(state);
 }

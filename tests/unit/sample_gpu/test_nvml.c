@@ -49,7 +49,7 @@ TEST(without_the_library_the_sentence_names_it)
     if (access("/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.1", F_OK) == 0)
         SKIP("this machine has an NVIDIA driver");
     CHECK_INT(nvml_open(&lib, NULL, &e), ERR_NOT_FOUND);
-    CHECK_STR(e.msg, "no NVIDIA driver: libnvidia-ml.so.1 is not here");
+    CHECK_STR(e.msg, "no NVIDIA driver (libnvidia-ml.so.1 not found)");
 }
 
 TEST(the_environment_names_another_library)
@@ -64,23 +64,23 @@ TEST(the_environment_names_another_library)
 
 TEST(a_library_that_is_not_nvidias_is_refused)
 {
-    refused("libm.so.6", "\n", "not NVIDIA's library: it has no nvmlInit_v2");
+    refused("libm.so.6", "\n", "not the NVIDIA library: it has no nvmlInit_v2");
 }
 
 TEST(no_gpu_found_is_said_when_the_driver_lists_none)
 {
-    refused(NVML_STANDIN, "gpus 0\n", "no GPU found: NVIDIA's driver is there but lists none");
+    refused(NVML_STANDIN, "gpus 0\n", "no GPU found: the NVIDIA driver lists none");
 }
 
 TEST(a_driver_that_is_not_loaded_is_said)
 {
-    refused(NVML_STANDIN, "init 9\n", "NVIDIA's library is there but its driver is not loaded");
+    refused(NVML_STANDIN, "init 9\n", "the NVIDIA library was found, but the driver is not loaded");
 }
 
 TEST(an_unforeseen_start_error_has_the_drivers_words)
 {
     refused(NVML_STANDIN, "init 17\nerror 17 Operating System Failure\n",
-            "NVIDIA's driver did not start: Operating System Failure");
+            "the NVIDIA driver could not be initialized: Operating System Failure");
 }
 
 TEST(probes_without_a_driver_pass_on_why)
@@ -91,7 +91,7 @@ TEST(probes_without_a_driver_pass_on_why)
     for (size_t i = 0; i < COUNT_OF(all); i++) {
         void *state = xcalloc(1, all[i]->state_size);
         CHECK_INT(all[i]->open(state, &b.env, NS_PER_S, &e), ERR_NOT_FOUND);
-        CHECK_STR(e.msg, "no NVIDIA driver: this is a test");
+        CHECK_STR(e.msg, "no NVIDIA driver ( this is a test");
         all[i]->close(state);
         free(state);
     }
@@ -363,10 +363,10 @@ TEST(a_gpu_that_comes_back_is_read_again_and_that_is_told)
     clock_add_ms(31000); /* the second of its two lost calls */
     bench_read(&b);
     CHECK_INT(values(&b, M_GPU_UTIL, "gpu0"), until_lost);
-    CHECK_INT(marks_with(&b, MARK_GPU_EVENT, "back"), 0);
+    CHECK_INT(marks_with(&b, MARK_GPU_EVENT, "available again"), 0);
     clock_add_ms(31000);
     bench_read(&b);
-    CHECK_INT(marks_with(&b, MARK_GPU_EVENT, "gpu0 is back"), 1);
+    CHECK_INT(marks_with(&b, MARK_GPU_EVENT, "gpu0 is available again"), 1);
     CHECK_INT(values(&b, M_GPU_UTIL, "gpu0"), until_lost + 1);
     CHECK_INT(losses_with(&b, LOSS_GPU_LOST, "gpu0", ""), 1);
     bench_close(&b);
@@ -489,9 +489,8 @@ static void gpm_is_lost(const char *library, const char *play, const char *why)
 
 TEST(before_hopper_each_gpm_metric_says_that_it_needs_hopper)
 {
-    gpm_is_lost(NVML_STANDIN, "gpus 1\nseries 0 GpmQueryDeviceSupport 0\n",
-                "need a GPU of the Hopper");
-    gpm_is_lost(NVML_STANDIN, "gpus 1\nseries 0 PowerUsage 1\n", "need a GPU of the Hopper");
+    gpm_is_lost(NVML_STANDIN, "gpus 1\nseries 0 GpmQueryDeviceSupport 0\n", "need a Hopper");
+    gpm_is_lost(NVML_STANDIN, "gpus 1\nseries 0 PowerUsage 1\n", "need a Hopper");
 }
 
 TEST(with_an_old_library_each_gpm_metric_says_that_it_needs_a_newer_driver)
@@ -502,7 +501,7 @@ TEST(with_an_old_library_each_gpm_metric_says_that_it_needs_a_newer_driver)
 TEST(on_a_gpu_split_by_mig_each_gpm_metric_says_so)
 {
     gpm_is_lost(NVML_STANDIN, "gpus 1\nseries 0 MigMode 1,1\nseries 0 GpmQueryDeviceSupport 1\n",
-                "split by MIG");
+                "MIG is enabled");
 }
 
 TEST(gpm_is_sampled_at_most_twice_a_second_however_short_the_interval)
@@ -532,7 +531,7 @@ TEST(the_first_error_ends_gpm_for_that_gpu)
         clock_add_ms(200);
     }
     CHECK_INT(b.n, 0);
-    CHECK_INT(losses_with(&b, LOSS_DENIED, "gpu0 gpu.tensor_active", "only administrators"), 1);
+    CHECK_INT(losses_with(&b, LOSS_DENIED, "gpu0 gpu.tensor_active", "only by administrators"), 1);
     CHECK_INT(b.losses, 4);
     bench_close(&b);
 }
@@ -571,7 +570,7 @@ TEST(gpm_of_a_gpu_that_was_lost_does_not_compare_across_the_gap)
     clock_add_ms(31000);
     bench_read(&b);
     CHECK_INT(b.n, 0);
-    CHECK_INT(marks_with(&b, MARK_GPU_EVENT, "back"), 1);
+    CHECK_INT(marks_with(&b, MARK_GPU_EVENT, "available again"), 1);
     clock_add_ms(200);
     bench_read(&b);
     CHECK_INT(values(&b, M_GPU_SM_ACTIVE, "gpu0"), 1);

@@ -192,7 +192,7 @@ TEST(an_old_library_without_fields_is_asked_the_old_way)
     NEAR(last(&b, M_GPU_ENERGY, "gpu0"), 412, 0.06);
     NEAR(last(&b, M_GPU_JOB_PROCESSES, "gpu0"), 1, 0);
     NEAR(last(&b, M_GPU_JOB_MEM, "gpu0"), 1073741824.0, 1);
-    CHECK_INT(losses_with(&b, LOSS_UNSUPPORTED, "gpu0 gpu.temp_mem", "does not offer"), 1);
+    CHECK_INT(losses_with(&b, LOSS_UNSUPPORTED, "gpu0 gpu.temp_mem", "does not support"), 1);
     bench_close(&b);
 }
 
@@ -329,7 +329,7 @@ TEST(growth_across_a_lost_gpu_is_not_a_rate)
         read_seconds(1);
     CHECK_INT(marks_with(&b, MARK_GPU_EVENT, "gpu0 is lost"), 1);
     read_seconds(100);
-    CHECK_INT(marks_with(&b, MARK_GPU_EVENT, "gpu0 is back"), 1);
+    CHECK_INT(marks_with(&b, MARK_GPU_EVENT, "gpu0 is available again"), 1);
     CHECK_INT(values(&b, M_GPU_ENERGY, "gpu0"), 2); /* before it was lost, and after */
     for (unsigned i = 0; i < b.n; i++)
         if (b.seen[i].metric == M_GPU_ENERGY)

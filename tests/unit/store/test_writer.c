@@ -356,7 +356,7 @@ TEST(a_second_writer_in_the_folder_is_refused_in_a_sentence)
     model_open(&m);
     CHECK_INT(writer_open(&other, m.dir, &e), ERR_BUSY);
     CHECK(other == NULL);
-    CHECK(strstr(e.msg, "another recorder") && strstr(e.msg, "node id"));
+    CHECK(strstr(e.msg, "another recorder") && strstr(e.msg, "node name"));
     model_close(&m);
     OK(writer_open(&other, kit_path("node-a"), &e)); /* gone: now it may */
     CHECK_INT(writer_session(other), 2);
