@@ -27,12 +27,9 @@ static const char *params_text(const struct report *r, const struct report_rule 
     for (size_t i = 0; x->p && x->v->rule->params && x->v->rule->params[i].name; i++) {
         const struct param *p = &x->v->rule->params[i];
         const struct param_value *v = &x->p[i];
-        const char *unit = param_unit_name(p->unit);
-        const char *value = p->unit == PARAM_WORD ? p->words[(size_t)v->v]
-                            : v->is_duration
-                                ? arena_printf(r->arena, "%gs", v->v / 1e9)
-                                : arena_printf(r->arena, "%g%s%s", v->v, *unit ? " " : "", unit);
-        text = arena_printf(r->arena, "%s%s%s=%s", text, *text ? ", " : "", p->name, value);
+        char value[PARAM_TEXT_LEN];
+        text = arena_printf(r->arena, "%s%s%s=%s", text, *text ? ", " : "", p->name,
+                            param_text(p, v, value, sizeof value));
     }
     return *text ? text : "none";
 }
@@ -206,15 +203,13 @@ static const char *place_of(const struct report *r, const struct finding *f)
                         f->entity);
 }
 
-static void put_numbers(const struct report *r, struct doc *d, const struct finding *f)
+static void put_numbers(struct doc *d, const struct finding *f)
 {
     char text[HUMAN_LEN];
     for (size_t i = 0; i < f->n_numbers; i++) {
         const struct finding_number *n = &f->numbers[i];
-        char *name = arena_strdup(r->arena, n->name);
-        for (char *s = name; *s; s++)
-            *s = *s == '_' ? ' ' : *s;
-        doc_fact(d, name, n->v, human_value(n->v, n->unit, text, sizeof text));
+        if (*n->label)
+            doc_fact(d, n->label, n->v, human_value(n->v, n->unit, text, sizeof text));
     }
 }
 
@@ -235,11 +230,11 @@ static void put_finding(const struct report *r, struct doc *d, const struct verd
     put_words(d, "Cost", &lost);
     put_words(d, "Explained", &explained);
     put_words(d, "What ran meanwhile", &shares);
-    put_numbers(r, d, f);
+    put_numbers(d, f);
     if (*advice)
-        doc_fact(d, "To do", NAN, sentence(r->arena, advice));
+        doc_fact(d, "What to do", NAN, sentence(r->arena, advice));
     if (f->refute && *f->refute)
-        doc_fact(d, "What would refute it", NAN, sentence(r->arena, f->refute));
+        doc_fact(d, "Not a problem if", NAN, sentence(r->arena, f->refute));
     doc_facts_end(d);
 }
 

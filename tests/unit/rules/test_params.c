@@ -82,11 +82,11 @@ TEST(points_may_be_a_time)
 
 TEST(what_does_not_exist_is_named_with_what_does)
 {
-    CHECK(strstr(refused("LowGPUUtilisation.window=5"),
-                 "there is no rule 'LowGPUUtilisation'; did you mean LowGPUUtilization? There are "
-                 "BatchSize"));
+    CHECK(strstr(
+        refused("LowGPUUtilisation.window=5"),
+        "unknown rule 'LowGPUUtilisation'; did you mean LowGPUUtilization? All rules: BatchSize"));
     CHECK_STR(refused("LowGPUUtilization.threshold=5"),
-              "LowGPUUtilization has no parameter 'threshold'; it has threshold_p95, "
+              "LowGPUUtilization has no parameter 'threshold'; its parameters: threshold_p95, "
               "threshold_p5, window, patience");
     CHECK_STR(refused("OverallSystemUsage.x=5"), "OverallSystemUsage has no parameters");
     CHECK(strstr(refused("nonsense"), "is not written Rule.parameter=value"));
@@ -96,9 +96,9 @@ TEST(what_does_not_exist_is_named_with_what_does)
 TEST(values_out_of_bounds_or_in_another_unit_are_refused)
 {
     CHECK_STR(refused("LowGPUUtilization.threshold_p95=101"),
-              "LowGPUUtilization.threshold_p95: 101 is not within 0 and 100 %");
+              "LowGPUUtilization.threshold_p95: 101 is out of range (0 to 100 %)");
     CHECK_STR(refused("LowGPUUtilization.threshold_p95=-1"),
-              "LowGPUUtilization.threshold_p95: -1 is not within 0 and 100 %");
+              "LowGPUUtilization.threshold_p95: -1 is out of range (0 to 100 %)");
     CHECK_STR(refused("LowGPUUtilization.threshold_p95=60s"),
               "LowGPUUtilization.threshold_p95: '60s' is no number in %");
     CHECK_STR(refused("LowGPUUtilization.threshold_p95=nan"),
@@ -121,7 +121,7 @@ TEST(words_are_refused_with_those_that_there_are)
             if (rules[i]->params[k].unit != PARAM_WORD)
                 continue;
             snprintf(text, sizeof text, "%s.%s=nonsense", rules[i]->name, rules[i]->params[k].name);
-            CHECK(strstr(refused(text), "'nonsense' is none of "));
+            CHECK(strstr(refused(text), "'nonsense' is not one of "));
             CHECK(strstr(refused(text), rules[i]->params[k].words[0]));
         }
 }
