@@ -12,13 +12,13 @@ enum { PORT = 25, PORT_STARTTLS = 587, PORT_TLS = 465 };
 
 static const struct action_key keys[] = {
     {"server", "host or host:port (default port: 25, 587 with starttls, 465 with tls)", false},
-    {"from", "sender address", false},
-    {"to", "recipient addresses", true},
-    {"user", "user name for the login (default: no login)", false},
-    {"password", "password for the login; password-env is safer", false},
-    {"password-env", "environment variable with the password", false},
+    {"from", "the sender's address", false},
+    {"to", "the receivers' addresses", true},
+    {"user", "whom to log in as (default: no login)", false},
+    {"password", "for the login; better named by password-env", false},
+    {"password-env", "the environment variable that holds the password", false},
     {"tls", "off, starttls or tls (default: starttls with a user, else off)", false},
-    {"ca", "file with trusted certificates (default: the system's)", false},
+    {"ca", "a file with the certificates to trust (default: the system's)", false},
     {0},
 };
 
@@ -35,7 +35,7 @@ static int take_tls(struct action *a, const struct action_setting *s, struct err
             a->tls = (enum mail_tls)i;
             return 0;
         }
-    return err_set(e, ERR_USAGE, "'tls': '%.40s' is not one of off, starttls, tls", text);
+    return err_set(e, ERR_USAGE, "'tls': '%.40s' is none of off, starttls, tls", text);
 }
 
 static int take_login(struct action *a, const struct action_setting *s, struct arena *arena,
@@ -46,7 +46,7 @@ static int take_login(struct action *a, const struct action_setting *s, struct a
     if (rc)
         return rc;
     if (!a->user != !a->password)
-        return err_set(e, ERR_USAGE, "'user' and a password must be given together");
+        return err_set(e, ERR_USAGE, "a user needs a password, and a password a user");
     return take_tls(a, s, e);
 }
 
@@ -58,7 +58,7 @@ static int take_server(struct action *a, const struct action_setting *s, struct 
     char host[NET_HOST];
     const char *server = action_setting_get(s, "server");
     if (!server)
-        return err_set(e, ERR_USAGE, "'server' is required");
+        return err_set(e, ERR_USAGE, "an email needs a 'server'");
     if (net_place_parse(server, strlen(server), ports[a->tls], host, &a->port, e) != 0)
         return err_in(e, "'server'");
     a->host = arena_strdup(arena, host);
@@ -71,12 +71,12 @@ static int take_addresses(struct action *a, const struct action_setting *s, stru
     a->from = action_setting_get(s, "from");
     a->to = action_list(s, "to", arena, &a->n_to);
     if (!a->from || a->n_to == 0)
-        return err_set(e, ERR_USAGE, "'from' and 'to' are required");
+        return err_set(e, ERR_USAGE, "an email needs 'from' and 'to'");
     if (!mail_is_address(a->from))
-        return err_set(e, ERR_USAGE, "'from': '%.60s' is not a valid address", a->from);
+        return err_set(e, ERR_USAGE, "'from': '%.60s' is no address", a->from);
     for (size_t i = 0; i < a->n_to; i++)
         if (!mail_is_address(a->to[i]))
-            return err_set(e, ERR_USAGE, "'to': '%.60s' is not a valid address", a->to[i]);
+            return err_set(e, ERR_USAGE, "'to': '%.60s' is no address", a->to[i]);
     return 0;
 }
 
@@ -91,7 +91,7 @@ static int make(struct action *a, const struct action_setting *s, struct arena *
     if (rc)
         return rc;
     a->ca = action_setting_get(s, "ca");
-    a->label = arena_printf(arena, "email via %s:%d", a->host, a->port);
+    a->label = arena_printf(arena, "email by %s:%d", a->host, a->port);
     return a->tls == MAIL_PLAIN ? 0 : curl_is_there(e);
 }
 
@@ -121,7 +121,7 @@ static int perform(const struct action *a, const struct action_news *n,
 
 const struct action_kind action_email = {
     .name = "email",
-    .help = "Sends an email by SMTP.",
+    .help = "Sends a mail by SMTP.",
     .keys = keys,
     .retry = true,
     .make = make,

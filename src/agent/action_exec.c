@@ -10,7 +10,7 @@
 enum { LINES_MOST = 5 };
 
 static const struct action_key keys[] = {
-    {"command", "command to run: a string for the shell, or a list of arguments", true},
+    {"command", "what to run: a text for the shell, or a list of words", true},
     {0},
 };
 
@@ -23,7 +23,7 @@ static int make(struct action *a, const struct action_setting *s, struct arena *
     for (size_t i = 0; i < s->n; i++)
         listed |= s->v[i].listed && strcmp(s->v[i].key, "command") == 0;
     if (n == 0 || !*words[0])
-        return err_set(e, ERR_USAGE, "'command' is required");
+        return err_set(e, ERR_USAGE, "exec needs a 'command'");
     a->command = words;
     if (!listed) {
         a->command = arena_array(arena, const char *, 4);
@@ -60,20 +60,20 @@ static int perform(const struct action *a, const struct action_news *n,
 {
     struct runner_result r;
     if (!m->runner)
-        return err_set(e, ERR_NOT_FOUND, "the helper process for commands has ended");
+        return err_set(e, ERR_NOT_FOUND, "the process that runs commands is not there");
     const int rc = runner_run(m->runner, a->number, n->json, n->json_len, a->timeout_ns, &r, e);
     if (rc)
         return rc;
     tell_output(a, r.output, m);
     if (r.timed_out)
-        return err_set(e, ERR_LIMIT, "the command took longer than %g s and was killed",
+        return err_set(e, ERR_LIMIT, "it took longer than %g s and was killed",
                        (double)a->timeout_ns / 1e9);
-    return r.status ? err_set(e, ERR_SYS, "the command ended with status %d", r.status) : 0;
+    return r.status ? err_set(e, ERR_SYS, "it ended with status %d", r.status) : 0;
 }
 
 const struct action_kind action_exec = {
     .name = "exec",
-    .help = "Runs a command with the finding as JSON on its stdin.",
+    .help = "Runs a command with the verdict as JSON on its stdin.",
     .keys = keys,
     .needs_runner = true,
     .make = make,

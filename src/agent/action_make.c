@@ -24,12 +24,12 @@ const struct action_kind *const action_kinds[] = {
 #undef ACTION
 
 const struct action_key action_keys[] = {
-    {"do", "kind of action", false},
-    {"on", "issue: a rule found an issue; clear: the issue is resolved (default: issue)", true},
+    {"do", "the kind of action", false},
+    {"on", "issue when a rule finds something, clear when that is over (default: issue)", true},
     {"rules", "only these rules (default: all)", true},
-    {"severity", "lowest severity: info, warning or critical (default: info)", false},
-    {"limit", "rate limit, such as 10/h or 1/min (default: 20/h)", false},
-    {"timeout", "time limit for one attempt, 100ms to 10min (default: 10s)", false},
+    {"severity", "info, warning or critical: issues below it do not count (default: info)", false},
+    {"limit", "how often at most, like 10/h or 1/min (default: 20/h)", false},
+    {"timeout", "how long one try may take, from 100ms to 10min (default: 10s)", false},
     {0},
 };
 
@@ -52,12 +52,13 @@ int action_secret(const struct action_setting *s, const char *key, struct arena 
     const char *name = action_setting_get(s, arena_printf(a, "%s-env", key));
     *out = action_setting_get(s, key);
     if (*out && name)
-        return err_set(e, ERR_USAGE, "'%s' and '%s-env' cannot be combined", key, key);
+        return err_set(e, ERR_USAGE, "it has both '%s' and '%s-env'", key, key);
     if (!name)
         return 0;
     const char *value = getenv(name);
     if (!value || !*value)
-        return err_set(e, ERR_USAGE, "'%s-env': environment variable '%s' is not set", key, name);
+        return err_set(e, ERR_USAGE, "'%s-env': there is no variable '%s' in the environment", key,
+                       name);
     *out = arena_strdup(a, value);
     return 0;
 }
@@ -80,9 +81,9 @@ static int unknown_key(const struct action_kind *k, const char *name, struct err
     for (const struct action_key *key = k->keys; key->name; key++)
         nearest_offer(&n, key->name);
     if (n.best)
-        return err_set(e, ERR_USAGE, "%s: unknown key '%.40s' (did you mean '%s'?)", k->name, name,
+        return err_set(e, ERR_USAGE, "%s has no '%.40s' (did you mean '%s'?)", k->name, name,
                        n.best);
-    return err_set(e, ERR_USAGE, "%s: unknown key '%.40s'", k->name, name);
+    return err_set(e, ERR_USAGE, "%s has no '%.40s'", k->name, name);
 }
 
 static int check_keys(const struct action_kind *k, const struct action_setting *s, struct err *e)
@@ -114,10 +115,11 @@ static int no_such_kind(const char *name, struct err *e)
         nearest_offer(&n, action_kinds[i]->name);
     }
     if (!name)
-        return err_set(e, ERR_USAGE, "'do' is required (one of %s)", all);
+        return err_set(e, ERR_USAGE, "it does not say what to do: 'do' is one of %s", all);
     if (n.best)
-        return err_set(e, ERR_USAGE, "unknown action '%.40s' (did you mean '%s'?)", name, n.best);
-    return err_set(e, ERR_USAGE, "unknown action '%.40s'; available: %s", name, all);
+        return err_set(e, ERR_USAGE, "there is no action '%.40s' (did you mean '%s'?)", name,
+                       n.best);
+    return err_set(e, ERR_USAGE, "there is no action '%.40s'; there are %s", name, all);
 }
 
 static int take_kind(struct action *out, const struct action_setting *s, struct err *e)
@@ -140,7 +142,7 @@ static int take_on(struct action *out, const struct action_setting *s, struct ar
     for (size_t i = 0; i < n; i++) {
         const bool issue = strcmp(all[i], "issue") == 0, clear = strcmp(all[i], "clear") == 0;
         if (!issue && !clear)
-            return err_set(e, ERR_USAGE, "'on': '%.40s' is not one of issue, clear", all[i]);
+            return err_set(e, ERR_USAGE, "'on': '%.40s' is neither issue nor clear", all[i]);
         out->on_issue |= issue;
         out->on_clear |= clear;
     }
@@ -179,7 +181,7 @@ static int take_severity(struct action *out, const struct action_setting *s, str
             out->least = (enum severity)i;
             return 0;
         }
-    return err_set(e, ERR_USAGE, "'severity': '%.40s' is not one of info, warning, critical", text);
+    return err_set(e, ERR_USAGE, "'severity': '%.40s' is none of info, warning, critical", text);
 }
 
 /* "10/h" */
@@ -203,7 +205,7 @@ static int take_limit(struct action *out, const struct action_setting *s, struct
             return 0;
         }
     return err_set(e, ERR_USAGE,
-                   "'limit': '%.40s' is not a valid rate (examples: 10/h, 1/min, 5/d)", text);
+                   "'limit': '%.40s' is not a number of times like 10/h, 1/min or 5/d", text);
 }
 
 static int take_timeout(struct action *out, const struct action_setting *s, struct err *e)
@@ -254,8 +256,8 @@ int action_make_all(struct settings *s, struct arena *a, struct action **out, si
             e->code = ERR_USAGE;
             return err_in(e, "%s", from->where);
         } else {
-            remarks_add(&s->problems, "%s: action %zu: %s; the action is ignored", from->where,
-                        i + 1, e->msg);
+            remarks_add(&s->problems, "%s: action %zu: %s; it is left out", from->where, i + 1,
+                        e->msg);
         }
     }
     *out = all;

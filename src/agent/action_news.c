@@ -16,7 +16,7 @@ static const char *stop_of(const char *sentence)
     return n && strchr(".!?", sentence[n - 1]) ? "" : ".";
 }
 
-/* "Low GPU utilization (LowGPUUtilization, warning)" */
+/* "GPU under-used (LowGPUUtilization, warning)" */
 static const char *name_it(const struct verdict *v, bool clear, struct arena *a)
 {
     return arena_printf(a, "%s (%s%s%s)", v->rule->title, v->rule->name, clear ? "" : ", ",
@@ -29,14 +29,14 @@ static const char *say_it(const struct news_from *from, const struct verdict *v,
     const char *what = name_it(v, clear, a);
     if (clear || v->n_findings == 0)
         return arena_printf(a, "Footplate: %s in run %s on %s%s", what, from->run, from->node,
-                            clear ? ": resolved." : ".");
+                            clear ? ": no longer." : ".");
     const struct finding *f = &v->findings[0];
     const char *advice = f->advice ? f->advice : v->rule->recommendation;
     const char *more =
         v->n_findings > 1 ? arena_printf(a, " (and %zu more findings)", v->n_findings - 1) : "";
     return arena_printf(a, "Footplate: %s in run %s on %s: %s%s%s%s%s%s", what, from->run,
                         from->node, f->message, *more ? more : stop_of(f->message),
-                        *more ? "." : "", *advice ? " Fix: " : "", advice,
+                        *more ? "." : "", *advice ? " To do: " : "", advice,
                         *advice ? stop_of(advice) : "");
 }
 
@@ -69,7 +69,7 @@ struct news_text *news_make(const struct news_from *from, const struct verdict *
     n->told.clear = clear;
     n->told.rule = v->rule->name;
     n->told.subject = arena_printf(a, "Footplate: %s: %s%s", from->run, name_it(v, clear, a),
-                                   clear ? " resolved" : "");
+                                   clear ? " no longer" : "");
     n->told.text = say_it(from, v, clear, a);
     put_json(&json, from, n, v, p);
     n->told.json_len = json.len - 1;

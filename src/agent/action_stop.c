@@ -20,7 +20,7 @@ static int make(struct action *a, const struct action_setting *s, struct arena *
     a->label = "stop";
     a->grace_ns = GRACE_NS;
     if (a->on_clear)
-        return err_set(e, ERR_USAGE, "stop cannot be used with 'on: clear'");
+        return err_set(e, ERR_USAGE, "a job is not stopped on clear");
     if (!text)
         return 0;
     return duration_parse_within("'grace'", text, GRACE_MIN_NS, GRACE_MAX_NS, &a->grace_ns, e);
@@ -36,7 +36,7 @@ static int perform(const struct action *a, const struct action_news *n,
 
 const struct action_kind action_stop = {
     .name = "stop",
-    .help = "Stops the job: SIGTERM, then SIGKILL after a grace period.",
+    .help = "Ends the job: SIGTERM, and SIGKILL after a grace time.",
     .keys = keys,
     .urgent = true,
     .make = make,

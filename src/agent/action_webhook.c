@@ -5,9 +5,9 @@
 #include "agent/http.h"
 
 static const struct action_key keys[] = {
-    {"url", "URL to post to, http:// or https://", false},
-    {"url-env", "environment variable with the URL, if it is secret", false},
-    {"ca", "file with trusted certificates (default: the system's)", false},
+    {"url", "where to post to, http:// or https://", false},
+    {"url-env", "the environment variable that holds the URL, for one that is a secret", false},
+    {"ca", "a file with the certificates to trust (default: the system's)", false},
     {0},
 };
 
@@ -19,7 +19,7 @@ static int make(struct action *a, const struct action_setting *s, struct arena *
     if (rc)
         return rc;
     if (!a->url)
-        return err_set(e, ERR_USAGE, "'url' is required");
+        return err_set(e, ERR_USAGE, "a webhook needs a 'url'");
     rc = http_url_parse(&u, a->url, e);
     if (rc)
         return err_in(e, "'url'");
@@ -43,7 +43,7 @@ static int perform(const struct action *a, const struct action_news *n,
 
 const struct action_kind action_webhook = {
     .name = "webhook",
-    .help = "Posts JSON to a URL. Slack and similar services show its \"text\".",
+    .help = "Posts JSON to a URL; its \"text\" is what Slack and others show.",
     .keys = keys,
     .retry = true,
     .make = make,

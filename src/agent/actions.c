@@ -76,7 +76,8 @@ static void tell_failure(struct actions *a, const struct item *i, struct memory 
         return;
     m->told = true;
     snprintf(line, sizeof line,
-             "action '%s' failed: %s; the run continues, and further failures are not reported",
+             "the action '%s' failed: %s; the run goes on, and this is not told "
+             "again",
              i->action->label, e->msg);
     warn(a, line);
 }
@@ -176,11 +177,11 @@ static bool within_limit(struct actions *a, const struct action *act)
 static const char *put(struct actions *a, const struct action *act, struct news_text *news)
 {
     if (a->stop)
-        return "the run has ended";
+        return "the run is over";
     if (!within_limit(a, act))
-        return "its rate limit was reached";
+        return "more often than its limit allows";
     if (a->n == QUEUE)
-        return "too many actions are waiting";
+        return "too many wait already";
     a->queue[(a->first + a->n++) % QUEUE] = (struct item){act, news_share(news)};
     return NULL;
 }
@@ -198,7 +199,7 @@ static void enqueue(struct actions *a, const struct action *act, struct news_tex
         sink_loss(a->ask.sink, LOSS_ACTION, act->label, "%s", why);
     if (tell) {
         char line[256];
-        snprintf(line, sizeof line, "action '%s' skipped: %s", act->label, why);
+        snprintf(line, sizeof line, "the action '%s' is left out: %s", act->label, why);
         warn(a, line);
     }
 }
@@ -266,7 +267,7 @@ bool actions_stop(struct actions *a, int64_t wait_ns)
     pthread_mutex_lock(&a->lock);
     a->abandoned = true;
     const struct action *act = a->ask.v;
-    sink_loss(a->ask.sink, LOSS_ACTION, act->kind->name, "not finished when the run ended");
+    sink_loss(a->ask.sink, LOSS_ACTION, act->kind->name, "not done when the run ended");
     pthread_mutex_unlock(&a->lock);
     pthread_detach(a->thread);
     return false;

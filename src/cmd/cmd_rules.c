@@ -76,7 +76,7 @@ static void markdown_rule(const struct rule *r)
         puts(".");
     }
     if (r->params && r->params[0].name)
-        puts("\n| parameter | default | bounds | what it is |\n|---|---|---|---|");
+        puts("\n| parameter | default | range | description |\n|---|---|---|---|");
     for (const struct param *p = r->params; p && p->name; p++)
         markdown_param(p);
 }

@@ -35,12 +35,12 @@ struct allocator_peak allocator_peak_of(const struct node_events *named, size_t 
 
 /* Reasons why a clock is held down, as the driver gives them in the bits of gpu.throttle. */
 #define CLOCK_HOLDS(X)                                                                             \
-    X(SETTING, 0x002, "clock_setting", "application clocks")                                       \
+    X(SETTING, 0x002, "clock_setting", "clock setting")                                            \
     X(POWER, 0x004, "power_cap", "power limit")                                                    \
     X(SLOWDOWN, 0x008, "hw_slowdown", "hardware slowdown")                                         \
     X(SYNC, 0x010, "sync_boost", "sync boost")                                                     \
-    X(HEAT, 0x020, "thermal", "thermal slowdown (software)")                                       \
-    X(HW_HEAT, 0x040, "hw_thermal", "thermal slowdown (hardware)")                                 \
+    X(HEAT, 0x020, "thermal", "temperature (driver)")                                              \
+    X(HW_HEAT, 0x040, "hw_thermal", "temperature (hardware)")                                      \
     X(BRAKE, 0x080, "power_brake", "external power brake")                                         \
     X(DISPLAY, 0x100, "display_clock", "display clock")
 

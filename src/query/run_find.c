@@ -125,13 +125,13 @@ static int find_in(const char *dir, const char *ref, char path[], struct err *e)
             rc = path_join(path, e, "%s", c->path);
         else if (n == 0)
             rc = err_set(e, ERR_NOT_FOUND,
-                         "no runs in '%s': record one with 'footplate run -- COMMAND', or use "
-                         "--dir for another folder",
+                         "no runs in '%s': record one with 'footplate run -- COMMAND', or name "
+                         "another folder with --dir",
                          dir);
         else
             rc = err_set(e, ERR_NOT_FOUND,
-                         "no run named '%s' in '%s'; the newest of %zu is '%s' ('footplate ls' "
-                         "lists all runs)",
+                         "no run called '%s' in '%s'; the newest of %zu is '%s' ('footplate ls' "
+                         "lists them)",
                          ref, dir, n, list[0].folder);
     }
     arena_free(&a);
@@ -142,7 +142,7 @@ int run_find(const char *dir, const char *ref, char path[], struct err *e)
 {
     struct stat st;
     if (!*ref)
-        return err_set(e, ERR_USAGE, "no run given; give a folder, a name or 'last'");
+        return err_set(e, ERR_USAGE, "no run is named: give a folder, a name or 'last'");
     if (is_run(ref))
         return path_join(path, e, "%s", ref);
     if (errno == EACCES)
@@ -150,6 +150,6 @@ int run_find(const char *dir, const char *ref, char path[], struct err *e)
     if (strchr(ref, '/') && stat(ref, &st) < 0)
         return err_sys(e, "run '%s'", ref);
     if (strchr(ref, '/'))
-        return err_set(e, ERR_NOT_FOUND, "'%s' is not a run (it has no run.json)", ref);
+        return err_set(e, ERR_NOT_FOUND, "'%s' is not a run: it has no run.json", ref);
     return find_in(runs_folder(dir), ref, path, e);
 }

@@ -29,8 +29,8 @@ static const struct {
 } reasons[] = {
     {0x04, false, "power_cap_pct", "power limit"},
     {0x08, true, "hw_slowdown_pct", "hardware slowdown"},
-    {0x20, true, "thermal_pct", "thermal slowdown (software)"},
-    {0x40, true, "hw_thermal_pct", "thermal slowdown (hardware)"},
+    {0x20, true, "thermal_pct", "temperature (driver)"},
+    {0x40, true, "hw_thermal_pct", "temperature (hardware)"},
     {0x80, false, "power_brake_pct", "external power brake"},
 };
 
@@ -353,8 +353,8 @@ static const struct number_label labels[] = {
     {"held_pct", "Time with reduced clock"},
     {"power_cap_pct", "Time at power limit"},
     {"hw_slowdown_pct", "Time in hardware slowdown"},
-    {"thermal_pct", "Time in thermal slowdown (software)"},
-    {"hw_thermal_pct", "Time in thermal slowdown (hardware)"},
+    {"thermal_pct", "Time limited by temperature (driver)"},
+    {"hw_thermal_pct", "Time limited by temperature (hardware)"},
     {"power_brake_pct", "Time with external power brake"},
     {"power_limit", "Power limit"},
     {"power_default", "Default power limit"},

@@ -234,7 +234,7 @@ static void remark_on_parts(const struct judge *j, struct verdict *v, const stru
     const size_t n = host_parts(sum, names, s);
     verdict_remark(v, "%s of training iterations: %s",
                    n_gpu ? "host time"
-                   : gpu ? "host time (kernel launch)"
+                   : gpu ? "host time (launch)"
                          : "host time",
                    parts_text(j, names, s, n));
     pie(v, "Host time of training iterations", names, s, n);

@@ -187,7 +187,7 @@ const char *steps_clock_text(const struct step_stats *s, const struct rank_steps
 {
     if (clock == CLOCK_GPU)
         return arena_printf(a, "GPU time, %zu of %zu steps timed", s->gpu_timed_steps, s->count);
-    return rank->process->device >= 0 && s->gpu_timed_steps == 0 ? "host time (kernel launch)"
+    return rank->process->device >= 0 && s->gpu_timed_steps == 0 ? "host time (launch)"
                                                                  : "host time";
 }
 

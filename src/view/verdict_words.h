@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "rules/engine.h"
 
-/* "warning, 12.4 s lost, 3.1 % of the training loop, cost 1.20" */
+/* "warning, 12.4 s lost, 3.1 % of the training loop, at a cost of 1.20" */
 void verdict_size_words(struct buf *b, const struct verdict *v, bool has_steps);
 
 /* "from 12.0 s to 5 min 00 s after the start; 3 times, 40.1 s in total"; nothing when it has no

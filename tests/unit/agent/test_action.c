@@ -84,33 +84,32 @@ TEST(a_wrong_action_is_refused_with_a_sentence)
     static const struct {
         const char *text, *says;
     } rows[] = {
-        {"on: issue", "'do' is required (one of stop, webhook, email, exec)"},
-        {"do: wobhook", "unknown action 'wobhook' (did you mean 'webhook'?)"},
-        {"do: stop, urll: x", "stop: unknown key 'urll'"},
-        {"do: webhook, urll: x", "webhook: unknown key 'urll' (did you mean 'url'?)"},
-        {"do: webhook", "'url' is required"},
+        {"on: issue", "it does not say what to do: 'do' is one of stop, webhook, email, exec"},
+        {"do: wobhook", "there is no action 'wobhook' (did you mean 'webhook'?)"},
+        {"do: stop, urll: x", "stop has no 'urll'"},
+        {"do: webhook, urll: x", "webhook has no 'urll' (did you mean 'url'?)"},
+        {"do: webhook", "a webhook needs a 'url'"},
         {"do: webhook, url: 'ftp://x'", "'url': a URL begins with http:// or https://"},
         {"do: webhook, url: 'http://me:pw@x/'", "'url': a URL with a user's name in it"},
         {"do: webhook, url: 'http://x:0/'", "'url': this is not a host like example.org:80"},
-        {"do: webhook, url: a, url-env: B", "'url' and 'url-env' cannot be combined"},
-        {"do: webhook, url-env: NOT_THERE", "environment variable 'NOT_THERE' is not set"},
-        {"do: stop, on: clear", "stop cannot be used with 'on: clear'"},
-        {"do: stop, on: maybe", "'on': 'maybe' is not one of issue, clear"},
-        {"do: stop, rules: StepOutlyer", "unknown rule 'StepOutlyer'; did you mean StepOutlier"},
-        {"do: stop, severity: dire", "'severity': 'dire' is not one of info, warning, critical"},
-        {"do: stop, limit: often", "'limit': 'often' is not a valid rate"},
-        {"do: stop, limit: 0/h", "'limit': '0/h' is not a valid rate"},
+        {"do: webhook, url: a, url-env: B", "it has both 'url' and 'url-env'"},
+        {"do: webhook, url-env: NOT_THERE", "there is no variable 'NOT_THERE'"},
+        {"do: stop, on: clear", "a job is not stopped on clear"},
+        {"do: stop, on: maybe", "'on': 'maybe' is neither issue nor clear"},
+        {"do: stop, rules: StepOutlyer",
+         "unknown rule 'StepOutlyer'; did you mean StepOutlier"},
+        {"do: stop, severity: dire", "'severity': 'dire' is none of info, warning, critical"},
+        {"do: stop, limit: often", "'limit': 'often' is not a number of times like 10/h"},
+        {"do: stop, limit: 0/h", "'limit': '0/h' is not a number of times like 10/h"},
         {"do: stop, timeout: 1h", "'timeout': '1h' is not between"},
         {"do: [stop, exec]", "'do' takes one value, not a list"},
-        {"do: exec", "'command' is required"},
-        {"do: email, from: a@b, to: c@d", "'server' is required"},
-        {"do: email, server: x", "'from' and 'to' are required"},
-        {"do: email, server: x, from: me, to: c@d", "'from': 'me' is not a valid address"},
-        {"do: email, server: x, from: a@b, to: ['c@d', 'x>@y']",
-         "'to': 'x>@y' is not a valid address"},
-        {"do: email, server: x, from: a@b, to: c@d, user: me",
-         "'user' and a password must be given together"},
-        {"do: email, server: x, from: a@b, to: c@d, tls: maybe", "'tls': 'maybe' is not one of"},
+        {"do: exec", "exec needs a 'command'"},
+        {"do: email, from: a@b, to: c@d", "an email needs a 'server'"},
+        {"do: email, server: x", "an email needs 'from' and 'to'"},
+        {"do: email, server: x, from: me, to: c@d", "'from': 'me' is no address"},
+        {"do: email, server: x, from: a@b, to: ['c@d', 'x>@y']", "'to': 'x>@y' is no address"},
+        {"do: email, server: x, from: a@b, to: c@d, user: me", "a user needs a password"},
+        {"do: email, server: x, from: a@b, to: c@d, tls: maybe", "'tls': 'maybe' is none of"},
     };
     struct made m = {0};
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
@@ -135,7 +134,7 @@ TEST(secrets_come_from_the_environment_and_stand_in_no_label)
              "tls: 'off'");
     CHECK_STR(m.e.msg, "");
     CHECK_STR(m.a.password, "s3cret");
-    CHECK_STR(m.a.label, "email via mx:25");
+    CHECK_STR(m.a.label, "email by mx:25");
     struct buf b = {0};
     settings_table[SETTING_ACTIONS].print(&m.s, &b);
     buf_u8(&b, 0);
@@ -299,7 +298,7 @@ TEST(more_than_the_limit_is_dropped_counted_and_told_once)
     CHECK_INT(performed, 2);
     CHECK_INT(h.losses, 3);
     CHECK_INT(h.lines, 1);
-    CHECK_STR(h.why, "its rate limit was reached");
+    CHECK_STR(h.why, "more often than its limit allows");
 }
 
 TEST(a_full_queue_drops_and_nobody_waits)

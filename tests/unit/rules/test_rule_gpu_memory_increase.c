@@ -131,9 +131,9 @@ TEST(too_short_and_without_memory_are_not_evaluated)
     CHECK_STR(judge_nodes(&brief, 1)->why, "needs 2 readings, has 1");
     CHECK_STR(kit_verdict(&(struct kit){&brief, 1, .goes_on = true}, RULE_NAME)->why,
               "needs 15 readings, has 1");
-    CHECK_STR(judge_nodes(&silent, 1)->why, "no GPU in use told its memory");
+    CHECK_STR(judge_nodes(&silent, 1)->why, "GPU memory was not reported");
     CHECK_STR(kit_verdict(&(struct kit){&patient, 1, .no_steps = true}, RULE_NAME)->why,
-              "needs 1000 data points, has 312");
+              "needs 1000 readings, has 312");
 }
 
 TEST(what_came_before_the_loop_does_not_count_and_is_not_said_to)

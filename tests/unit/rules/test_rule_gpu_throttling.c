@@ -48,8 +48,7 @@ TEST(heat_is_found_with_the_clock_that_it_cost)
     const struct verdict *v = judge_nodes(&node, 1);
     CHECK_INT(v->n_findings, 1);
     CHECK_STR(v->findings[0].message,
-              "the clock of gpu0 was reduced for 20 % of the time (threshold 5 %): thermal "
-              "slowdown (software) 20 %; average clock 1200 MHz, 25 % below the usual 1600 MHz");
+              "the clock of gpu0 was reduced for 20 % of the time (threshold 5 %): temperature (driver) 20 %; average clock 1200 MHz, 25 % below the usual 1600 MHz");
     NEAR(kit_number(&v->findings[0], "clock_lost_pct"), 25, 1e-9);
     NEAR(v->findings[0].lost_s, 100 * 0.25, 1e-9); /* 200 sweeps of 500 ms */
     CHECK(strstr(v->findings[0].advice, "cooling"));
@@ -161,7 +160,7 @@ TEST(what_was_not_recorded_is_said_and_not_zero)
     CHECK(strstr(judge_nodes(&blind, 1)->findings[0].message, "clock not recorded"));
     CHECK(isnan(judge_nodes(&blind, 1)->findings[0].lost_s));
     CHECK_STR(judge_nodes(&mute, 1)->why, "clock throttle reasons were not reported");
-    CHECK_STR(judge_nodes(&brief, 1)->why, "needs 20 data points, has 10");
+    CHECK_STR(judge_nodes(&brief, 1)->why, "needs 20 readings, has 10");
 }
 
 TEST(the_hot_node_is_named)

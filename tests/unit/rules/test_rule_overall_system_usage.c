@@ -122,11 +122,10 @@ TEST(each_node_gets_its_sentence_with_the_numbers)
         v->remarks[1],
         "b: GPU p50 30 %, p95 30 %; CPU p95 92 % in the training loop: likely a CPU bottleneck");
     CHECK_STR(v->remarks[2],
-              "c: the 95th percentile of GPU is 91 %, of CPU 40 %, the median of GPU "
-              "91 % in the training loop: well used");
-    CHECK_STR(v->remarks[3],
-              "d: the 95th percentile of GPU is 90 %, of CPU 40 %, the median of GPU "
-              "20 % in the training loop: its GPUs are well used at times only");
+              "c: GPU p50 91 %, p95 91 %; CPU p95 40 % in the training loop: well used");
+    CHECK_STR(
+        v->remarks[3],
+        "d: GPU p50 20 %, p95 90 %; CPU p95 40 % in the training loop: GPUs used intermittently");
     CHECK_STR(v->remarks[4], "e: no GPU in use; the 95th percentile of CPU is 88 %, the median 88 "
                              "% in the training loop: the CPU is used");
 }
