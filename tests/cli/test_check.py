@@ -124,7 +124,10 @@ def test_people_read_the_finding_first_then_what_is_clear_and_what_was_not_evalu
     labels = [text.split()[0] for text in lines[issue + 2 : issue + 5]]
     assert labels[:2] == ["when", "cost"] and "to" in labels
     assert issue < lines.index("clear") < lines.index("not evaluated")
-    assert any(text.startswith("  StepOutlier") and "no training steps were detected" in text for text in lines)
+    assert any(
+        text.startswith("  StepOutlier") and "no training steps were detected" in text
+        for text in lines
+    )
 
 
 def test_csv_has_a_line_for_each_finding_and_one_for_each_rule_without(check):

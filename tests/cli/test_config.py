@@ -167,7 +167,10 @@ WRONG_OPTIONS = [
     (["--label", "x"], "--label: 'x' is not of the form KEY=VALUE"),
     (["--set", "x"], "--set: 'x' is not of the form RULE.PARAM=VALUE"),
     (["--set", "StepOutlyer.x=1"], "--set: unknown rule 'StepOutlyer'; did you mean"),
-    (["--set", "StepOutlier.x=1"], "--set: StepOutlier has no parameter 'x'; its parameters: stddev"),
+    (
+        ["--set", "StepOutlier.x=1"],
+        "--set: StepOutlier has no parameter 'x'; its parameters: stddev",
+    ),
     (["--set", "StepOutlier.stddev=1h"], "--set: StepOutlier.stddev: '1h' is not a number"),
     (["--set", "StepOutlier.stddev=0"], "--set: StepOutlier.stddev: 0 is out of range"),
     (["--scan-interval", "10ms"], "scan-interval"),

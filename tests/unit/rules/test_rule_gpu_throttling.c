@@ -48,7 +48,8 @@ TEST(heat_is_found_with_the_clock_that_it_cost)
     const struct verdict *v = judge_nodes(&node, 1);
     CHECK_INT(v->n_findings, 1);
     CHECK_STR(v->findings[0].message,
-              "the clock of gpu0 was reduced for 20 % of the time (threshold 5 %): temperature (driver) 20 %; average clock 1200 MHz, 25 % below the usual 1600 MHz");
+              "the clock of gpu0 was reduced for 20 % of the time (threshold 5 %): temperature "
+              "(driver) 20 %; average clock 1200 MHz, 25 % below the usual 1600 MHz");
     NEAR(kit_number(&v->findings[0], "clock_lost_pct"), 25, 1e-9);
     NEAR(v->findings[0].lost_s, 100 * 0.25, 1e-9); /* 200 sweeps of 500 ms */
     CHECK(strstr(v->findings[0].advice, "cooling"));
