@@ -17,6 +17,12 @@ const char *const rule_state_names[RULE_STATE_N] = {
     [RULE_NOT_EVALUATED] = "not_evaluated",
 };
 
+const char *const rule_state_words[RULE_STATE_N] = {
+    [RULE_CLEAR] = "passed",
+    [RULE_ISSUE] = "issue",
+    [RULE_NOT_EVALUATED] = "skipped",
+};
+
 const char *const severity_names[SEVERITY_N] = {
     [SEVERITY_INFO] = "info",
     [SEVERITY_WARNING] = "warning",

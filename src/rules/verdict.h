@@ -17,6 +17,8 @@ enum rule_state { RULE_CLEAR, RULE_ISSUE, RULE_NOT_EVALUATED, RULE_STATE_N };
 enum severity { SEVERITY_INFO, SEVERITY_WARNING, SEVERITY_CRITICAL, SEVERITY_N };
 
 extern const char *const rule_state_names[RULE_STATE_N]; /* "clear", "issue", "not_evaluated" */
+/* For people: "passed", "issue", "skipped". */
+extern const char *const rule_state_words[RULE_STATE_N];
 extern const char *const severity_names[SEVERITY_N];
 
 /* The words for a number; of one that is only for programs the label is "". */

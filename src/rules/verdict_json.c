@@ -187,6 +187,7 @@ void verdict_json(struct jw *j, const char *key, const struct verdict *v,
     jw_str(j, "description", v->rule->description);
     jw_str(j, "recommendation", v->rule->recommendation);
     jw_str(j, "state", rule_state_names[v->state]);
+    jw_str(j, "state_text", rule_state_words[v->state]);
     jw_str(j, "why", v->why);
     jw_str(j, "severity", severity_names[v->severity]);
     jw_int(j, "triggered", (int64_t)v->triggered);
