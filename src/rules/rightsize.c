@@ -175,10 +175,10 @@ static const char *price_text(const struct sizing *s, const struct right_size *r
     char then[HUMAN_LEN], now[HUMAN_LEN];
     const char *cost = isnan(hours)
                            ? ""
-                           : arena_printf(a, "; %s instead of %s for a run of this length",
+                           : arena_printf(a, "; %s instead of %s for a run as long as this one",
                                           human_money(s->price_per_hour * hours, then, sizeof then),
                                           human_money(r->price_per_hour * hours, now, sizeof now));
-    return arena_printf(a, "%g per hour instead of %g, %.0f %% less%s", s->price_per_hour,
+    return arena_printf(a, "%g an hour instead of %g, %.0f %% less%s", s->price_per_hour,
                         r->price_per_hour, s->saving * 100, cost);
 }
 

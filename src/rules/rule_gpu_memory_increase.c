@@ -237,7 +237,8 @@ static void find_step(struct verdict *v, const struct seen *s, const struct rise
     struct finding *f = verdict_find(v, s->node->facts->id, s->g->head.entity);
     finding_when(v, f, &(struct time_range){{r->from_ns}, {r->to_ns}}, 1);
     finding_say(v, f,
-                "%s %s jumped from %.1f %% to %.1f %% within %s (threshold %g points), without a "
+                "%s %s jumped from %.1f %% to %.1f %% within %s (threshold %g percentage points), "
+                "without a "
                 "steady rise over the training loop",
                 s->words, s->g->head.entity, r->before, r->after,
                 duration_text((double)(r->to_ns - r->from_ns) / 1e9, when, sizeof when),
@@ -295,12 +296,14 @@ static void find_climb(const struct judge *j, struct verdict *v, const struct cl
     finding_when(
         v, f, &(struct time_range){{t->first * t->length_ns}, {(t->first + t->n) * t->length_ns}},
         1);
-    finding_say(v, f, "%s %s rose steadily, from %.1f %% to %.1f %% in %s (threshold %g points)%s",
-                x->words, x->entity, x->fit.from, x->fit.to,
-                duration_text(x->fit.seconds, when, sizeof when), j->p[INCREASE].v,
-                j->run->ended ? ""
-                              : arena_printf(j->arena, "; at this rate it is full in %s",
-                                             duration_text(full_s, left, sizeof left)));
+    finding_say(
+        v, f,
+        "%s %s rose steadily, from %.1f %% to %.1f %% in %s (threshold %g percentage points)%s",
+        x->words, x->entity, x->fit.from, x->fit.to,
+        duration_text(x->fit.seconds, when, sizeof when), j->p[INCREASE].v,
+        j->run->ended ? ""
+                      : arena_printf(j->arena, "; at this rate it is full in %s",
+                                     duration_text(full_s, left, sizeof left)));
     finding_advise(v, f,
                    "A steady rise indicates a leak: look for tensors kept between steps (losses "
                    "summed with their graph, lists of outputs, growing caches).%s",

@@ -238,12 +238,13 @@ static void find_turns(const struct judge *j, const struct pair *p, struct verdi
     const struct hist *a = &p->a->g->util, *b = &p->b->g->util;
     const double chance = hist_chance_gap(a, b);
     struct finding *f = begin(j, p, v);
-    finding_say(v, f,
-                "%s and %s take turns: their mean utilization is similar (%.0f and %.0f %%, "
-                "distance %.2f), but at the same moment they differ by %.0f points on average "
-                "(%.0f expected for independent GPUs)",
-                name_of(j, p->a), name_of(j, p->b), p->a->shape.mean, p->b->shape.mean, p->distance,
-                p->gap, chance);
+    finding_say(
+        v, f,
+        "%s and %s take turns: their mean utilization is similar (%.0f and %.0f %%, "
+        "distance %.2f), but at the same moment they differ by %.0f percentage points on average "
+        "(%.0f expected for independent GPUs)",
+        name_of(j, p->a), name_of(j, p->b), p->a->shape.mean, p->b->shape.mean, p->distance, p->gap,
+        chance);
     finding_advise(v, f,
                    "One of %s and %s waits while the other works: split the batch into more "
                    "micro-batches, or use data parallelism instead of stages.",

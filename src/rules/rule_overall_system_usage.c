@@ -163,7 +163,7 @@ static const char *busy(const struct judge *j, const char *node)
         if (k != RULE_low_gpu_utilization && k != RULE_batch_size && k != RULE_load_balancing &&
             is_lost_on(&j->others[k], node))
             return arena_printf(j->arena, "busy, but see \"%s\"", rules[k]->title);
-    return is_low(j, node) ? "GPUs used intermittently" : "well used";
+    return is_low(j, node) ? "GPUs partly used" : "well used";
 }
 
 static void say_cpu_only(const struct judge *j, struct verdict *v, const char *node,
@@ -185,7 +185,7 @@ static void say(const struct judge *j, struct verdict *v, const char *node, cons
                         : g95 < WELL && c95 >= WELL ? "likely a CPU bottleneck"
                         : g95 < WELL                ? "GPUs underused"
                         : g50 > WELL                ? busy(j, node)
-                                                    : "GPUs used intermittently";
+                                                    : "GPUs partly used";
     if (cpu->n)
         verdict_remark(v, "%s: GPU p50 %.0f %%, p95 %.0f %%; CPU p95 %.0f %%%s: %s", node, g50, g95,
                        c95, over_what(j), words);

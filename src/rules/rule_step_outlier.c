@@ -459,7 +459,7 @@ static void judge(const struct judge *j, struct verdict *out)
     }
     plot(j, out, found, n_found);
     if (out->state == RULE_CLEAR)
-        verdict_why(out, "at most %zu outliers per rank (%g allowed), %.2g %% of its step time",
+        verdict_why(out, "at most %zu outliers per rank (%g allowed), %.1f %% of its step time",
                     worst->n, j->p[N_OUTLIERS].v, worst->lost_share * 100);
 }
 

@@ -52,9 +52,9 @@ TEST(a_step_up_is_one_finding_with_both_sides_of_the_step)
     const struct kit_node node = {"n0", steps_up, 1000, .gpus = 1};
     const struct verdict *v = judge_nodes(&node, 1);
     CHECK_INT(v->n_findings, 1);
-    CHECK_STR(v->findings[0].message,
-              "memory of gpu0 jumped from 40.0 % to 47.5 % within 10.0 s (threshold 5 points), "
-              "without a steady rise over the training loop");
+    CHECK_STR(v->findings[0].message, "memory of gpu0 jumped from 40.0 % to 47.5 % within 10.0 s "
+                                      "(threshold 5 percentage points), "
+                                      "without a steady rise over the training loop");
     NEAR(kit_number(&v->findings[0], "increase"), 7.5, 1e-9);
     CHECK_INT(v->triggered, 1);
     CHECK(strstr(v->findings[0].advice, "new allocation"));

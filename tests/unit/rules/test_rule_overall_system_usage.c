@@ -104,7 +104,7 @@ TEST(a_node_whose_gpu_comes_and_goes_is_not_called_well_used)
     const struct kit_node node = {"a", comes_and_goes, 1000, .gpus = 1};
     const struct kit kit = {&node, 1};
     CHECK_INT(kit_verdict(&kit, "LowGPUUtilization")->state, RULE_ISSUE);
-    CHECK(strstr(judge_nodes(&node, 1)->remarks[0], "GPUs used intermittently"));
+    CHECK(strstr(judge_nodes(&node, 1)->remarks[0], "GPUs partly used"));
 }
 
 TEST(each_node_gets_its_sentence_with_the_numbers)
@@ -123,11 +123,10 @@ TEST(each_node_gets_its_sentence_with_the_numbers)
         "b: GPU p50 30 %, p95 30 %; CPU p95 92 % in the training loop: likely a CPU bottleneck");
     CHECK_STR(v->remarks[2],
               "c: GPU p50 91 %, p95 91 %; CPU p95 40 % in the training loop: well used");
-    CHECK_STR(
-        v->remarks[3],
-        "d: GPU p50 20 %, p95 90 %; CPU p95 40 % in the training loop: GPUs used intermittently");
-    CHECK_STR(v->remarks[4], "e: no GPU in use; the 95th percentile of CPU is 88 %, the median 88 "
-                             "% in the training loop: the CPU is used");
+    CHECK_STR(v->remarks[3],
+              "d: GPU p50 20 %, p95 90 %; CPU p95 40 % in the training loop: GPUs partly used");
+    CHECK_STR(v->remarks[4],
+              "e: no GPU in use; CPU p50 88 %, p95 88 % in the training loop: CPU well used");
 }
 
 static void gpu_only(size_t i, struct moment *m)
