@@ -203,13 +203,24 @@ static const char *place_of(const struct report *r, const struct finding *f)
                         f->entity);
 }
 
-static void put_numbers(struct doc *d, const struct finding *f)
+/* A number of a custom rule has only the name that its author gave it. */
+static const char *label_of(const struct report *r, const struct finding_number *n)
+{
+    if (strcmp(n->label, n->name) != 0)
+        return n->label;
+    char *name = arena_strdup(r->arena, n->name);
+    for (char *s = name; *s; s++)
+        *s = *s == '_' ? ' ' : *s;
+    return name;
+}
+
+static void put_numbers(const struct report *r, struct doc *d, const struct finding *f)
 {
     char text[HUMAN_LEN];
     for (size_t i = 0; i < f->n_numbers; i++) {
         const struct finding_number *n = &f->numbers[i];
         if (*n->label)
-            doc_fact(d, n->label, n->v, human_value(n->v, n->unit, text, sizeof text));
+            doc_fact(d, label_of(r, n), n->v, human_value(n->v, n->unit, text, sizeof text));
     }
 }
 
@@ -230,11 +241,11 @@ static void put_finding(const struct report *r, struct doc *d, const struct verd
     put_words(d, "Cost", &lost);
     put_words(d, "Explained", &explained);
     put_words(d, "What ran meanwhile", &shares);
-    put_numbers(d, f);
+    put_numbers(r, d, f);
     if (*advice)
-        doc_fact(d, "What to do", NAN, sentence(r->arena, advice));
+        doc_fact(d, "To do", NAN, sentence(r->arena, advice));
     if (f->refute && *f->refute)
-        doc_fact(d, "Not a problem if", NAN, sentence(r->arena, f->refute));
+        doc_fact(d, "What would refute it", NAN, sentence(r->arena, f->refute));
     doc_facts_end(d);
 }
 

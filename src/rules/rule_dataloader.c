@@ -455,7 +455,7 @@ static const struct number_label labels[] = {
     {"gpu_mean", "GPU utilization, mean"},
     {"at_once", "Active workers, average"},
     {"cores", "CPU cores"},
-    {"num_workers", "num_workers"},
+    {"num_workers", "Loader workers (num_workers)"},
     {"fetch", "Time to load a batch"},
     {"queue_empty", "Batch queue found empty"},
     {0},

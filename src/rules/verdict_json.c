@@ -88,7 +88,7 @@ static void put_params(struct jw *j, const struct rule *r, const struct param_va
 
 /* ---- findings ---- */
 
-static void put_finding_numbers(struct jw *j, const struct finding *f)
+static void put_finding_numbers(struct jw *j, const struct rule *r, const struct finding *f)
 {
     jw_object(j, "numbers");
     for (size_t i = 0; i < f->n_numbers; i++)
@@ -98,6 +98,8 @@ static void put_finding_numbers(struct jw *j, const struct finding *f)
     for (size_t i = 0; i < f->n_numbers; i++)
         jw_str(j, f->numbers[i].name, f->numbers[i].unit);
     jw_end(j);
+    if (!r->labels) /* a custom rule's numbers are called by their names */
+        return;
     jw_object(j, "labels"); /* of those that people are shown */
     for (size_t i = 0; i < f->n_numbers; i++)
         if (*f->numbers[i].label)
@@ -142,7 +144,7 @@ static void put_finding(struct jw *j, const struct rule *r, const struct finding
     jw_str(j, "message", f->message);
     jw_str(j, "advice", f->advice ? f->advice : r->recommendation);
     jw_str(j, "refute", f->refute);
-    put_finding_numbers(j, f);
+    put_finding_numbers(j, r, f);
     jw_num(j, "lost_s", f->lost_s);
     jw_num(j, "lost_gpu_s", f->lost_gpu_s);
     put_texts(j, "explained_by", f->explained_by, f->n_explained_by);

@@ -593,7 +593,7 @@ export function runFigures(f, percentages) {
       ["Cost", lost(x)],
       ["Explained", x.explained_by.length > 0 ? `by ${x.explained_by.map((name) => d.report.rules.find((r) => r.rule === name)?.title ?? name).join(", ")}` : null],
       ["What ran meanwhile", during(x)],
-      ...Object.entries(x.labels).map(([name, label]) => [label, f.value(x.numbers[name], x.units[name]), x.numbers[name]]),
+      ...Object.entries(x.labels ?? Object.fromEntries(Object.keys(x.numbers).map((k) => [k, k.replaceAll("_", " ")]))).map(([name, label]) => [label, f.value(x.numbers[name], x.units[name]), x.numbers[name]]),
       ["To do", sentence(advice(x, v))],
       ["What would refute it", x.refute === null ? null : sentence(x.refute)],
     ].filter(([, text]) => text !== null && text !== "");
