@@ -81,7 +81,7 @@ def missing(rule: Rule, run: Run) -> str | None:
     for need in rule.needs:
         if need == "steps":
             if not run.steps()["steps"]:
-                return "no steps were seen"
+                return "no training steps were detected"
             continue
         try:
             if not run.series(need, points=1):

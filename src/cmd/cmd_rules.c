@@ -38,15 +38,10 @@ static void print_json(const struct rule *only)
     buf_free(&b);
 }
 
-/* "70 %", "1000 points", "train" */
+/* "70 %", "1000 readings", "train" */
 static const char *value_text(const struct param *p, double v, char *buf, size_t size)
 {
-    const char *unit = param_unit_name(p->unit);
-    if (p->unit == PARAM_WORD)
-        snprintf(buf, size, "%s", p->words[(size_t)v]);
-    else
-        snprintf(buf, size, "%.10g%s%s", v, *unit ? " " : "", unit);
-    return buf;
+    return param_text(p, &(struct param_value){.v = v}, buf, size);
 }
 
 static void print_words(const struct rule *r)

@@ -558,14 +558,14 @@ int breakdown_read(struct run *r, const struct trace_ask *ask, struct arena *a,
 static const struct {
     const char *name, *says;
 } role_words[ROLE_N] = {
-    [ROLE_KERNEL] = {"kernel", "computes on the device"},
-    [ROLE_MEMCPY] = {"memcpy", "copies memory while no kernel runs"},
-    [ROLE_MEMSET] = {"memset", "fills device memory while no kernel runs"},
-    [ROLE_COMM] = {"communication", "communicates with other ranks"},
-    [ROLE_RUNTIME] = {"runtime", "goes to calls of the device's runtime"},
-    [ROLE_LOADER] = {"dataloader", "waits for the loader"},
-    [ROLE_CPU] = {"cpu", "runs operators on the CPU while the device waits"},
-    [ROLE_OTHER] = {"other", "passes outside of operators, in the program itself"},
+    [ROLE_KERNEL] = {"kernel", "device kernels"},
+    [ROLE_MEMCPY] = {"memcpy", "memory copies without a running kernel"},
+    [ROLE_MEMSET] = {"memset", "memory fills without a running kernel"},
+    [ROLE_COMM] = {"communication", "communication between ranks"},
+    [ROLE_RUNTIME] = {"runtime", "calls to the device runtime"},
+    [ROLE_LOADER] = {"dataloader", "waiting for the data loader"},
+    [ROLE_CPU] = {"cpu", "CPU operators"},
+    [ROLE_OTHER] = {"other", "program code outside operators"},
 };
 
 const char *role_name(enum role r)
@@ -582,6 +582,7 @@ const char *step_sentence(const struct step_row *s, struct arena *a)
 {
     const double total = (double)(s->end - s->begin);
     const double percent = total > 0 ? 100 * (double)s->role_ns[s->critical] / total : 0;
-    return arena_printf(a, "step %lld: %.0f %% of the step %s", (long long)s->step, percent,
-                        role_words[s->critical].says);
+    const bool idle = s->critical == ROLE_CPU && s->role_ns[ROLE_KERNEL] > 0;
+    return arena_printf(a, "step %lld: %.0f %% %s%s", (long long)s->step, percent,
+                        role_words[s->critical].says, idle ? " while the device is idle" : "");
 }

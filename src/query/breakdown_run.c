@@ -190,22 +190,22 @@ const char *window_sentence(const struct window_row *w, struct arena *a)
 {
     if (isnan(w->step_s) || isnan(w->usual_step_s))
         return NULL;
-    const char *text = arena_printf(a, "%s took %s%s, others %s",
-                                    w->n_steps == 1 ? "the recorded step" : "the recorded steps",
+    const char *text = arena_printf(a, "%s took %s%s, other steps %s",
+                                    w->n_steps == 1 ? "the step in the detail window"
+                                                    : "the steps in the detail window",
                                     seconds_text(w->step_s, a), w->n_steps == 1 ? "" : " each",
                                     seconds_text(w->usual_step_s, a));
     const bool slowed = w->step_s > SLOWED * w->usual_step_s;
     if (slowed)
-        text = arena_printf(a, "%s: recording slowed the host%s", text,
+        text = arena_printf(a, "%s: detailed recording slowed the host%s", text,
                             isnan(w->busy_s) ? "" : ", so idle time is overstated");
     else
-        text = arena_printf(a, "%s: recording hardly slowed the host", text);
+        text = arena_printf(a, "%s: detailed recording hardly slowed the host", text);
     if (slowed && !isnan(w->usual_idle_share))
-        text = arena_printf(a,
-                            "%s; device work of %s in a usual step leaves it idle for %.0f %%, "
-                            "not %.0f %%",
-                            text, seconds_text(w->busy_s, a), 100 * w->usual_idle_share,
-                            100 * w->idle_share);
+        text = arena_printf(
+            a,
+            "%s; with %s of device work in a usual step, the device is idle %.0f %%, not %.0f %%",
+            text, seconds_text(w->busy_s, a), 100 * w->usual_idle_share, 100 * w->idle_share);
     if (w->stall_s > 0)
         text = arena_printf(a, "%s; starting and stopping the profiler took another %s", text,
                             seconds_text(w->stall_s, a));

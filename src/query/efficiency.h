@@ -35,21 +35,21 @@ struct allocator_peak allocator_peak_of(const struct node_events *named, size_t 
 
 /* Reasons why a clock is held down, as the driver gives them in the bits of gpu.throttle. */
 #define CLOCK_HOLDS(X)                                                                             \
-    X(SETTING, 0x002, "clock_setting", "the clocks that are set")                                  \
-    X(POWER, 0x004, "power_cap", "the power limit")                                                \
-    X(SLOWDOWN, 0x008, "hw_slowdown", "a hardware slowdown")                                       \
+    X(SETTING, 0x002, "clock_setting", "clock setting")                                            \
+    X(POWER, 0x004, "power_cap", "power limit")                                                    \
+    X(SLOWDOWN, 0x008, "hw_slowdown", "hardware slowdown")                                         \
     X(SYNC, 0x010, "sync_boost", "sync boost")                                                     \
-    X(HEAT, 0x020, "thermal", "heat (driver)")                                                     \
-    X(HW_HEAT, 0x040, "hw_thermal", "heat (hardware)")                                             \
-    X(BRAKE, 0x080, "power_brake", "an external power brake")                                      \
-    X(DISPLAY, 0x100, "display_clock", "the display's clock")
+    X(HEAT, 0x020, "thermal", "temperature (driver)")                                              \
+    X(HW_HEAT, 0x040, "hw_thermal", "temperature (hardware)")                                      \
+    X(BRAKE, 0x080, "power_brake", "external power brake")                                         \
+    X(DISPLAY, 0x100, "display_clock", "display clock")
 
 #define X(id, ...) CLOCK_HOLD_##id,
 enum clock_hold { CLOCK_HOLDS(X) CLOCK_HOLD_N };
 #undef X
 
 const char *clock_hold_name(enum clock_hold h);  /* "power_cap": the key in JSON */
-const char *clock_hold_words(enum clock_hold h); /* "the power limit" */
+const char *clock_hold_words(enum clock_hold h); /* "power limit" */
 
 /* What is averaged over time, in percent, W and MHz. */
 enum gpu_mean {

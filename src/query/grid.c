@@ -454,7 +454,7 @@ int grid_read(struct run *r, const struct grid_ask *ask, struct arena *a, struct
               struct err *e)
 {
     if (ask->columns == 0 || ask->columns > GRID_COLUMNS_MOST || ask->to.ns <= ask->from.ns)
-        return err_set(e, ERR_USAGE, "a window of time in 1 to %d columns is needed",
+        return err_set(e, ERR_USAGE, "a time window in 1 to %d columns is required",
                        GRID_COLUMNS_MOST);
     struct plan plan = {.ask = ask};
     struct batch b = {.plan = &plan};

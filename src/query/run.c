@@ -252,12 +252,12 @@ static void node_losses(struct run *r, size_t i, struct run_loss *list, size_t *
     file_losses(node, s, list, n);
     struct loss bad = {.id = LOSS_DAMAGED, .count = store_verify(s)};
     snprintf(bad.what, sizeof bad.what, "columns");
-    snprintf(bad.why, sizeof bad.why, "a wrong checksum in node-%.60s", node->id);
+    snprintf(bad.why, sizeof bad.why, "wrong checksum in node-%.60s", node->id);
     if (bad.count)
         add_loss(list, n, node->id, &bad, node->end);
     struct loss cut = {.id = LOSS_TORN, .count = missing_samples(node, s)};
     snprintf(cut.what, sizeof cut.what, "samples");
-    snprintf(cut.why, sizeof cut.why, "fewer are in the files than were recorded");
+    snprintf(cut.why, sizeof cut.why, "the files contain fewer than were recorded");
     if (cut.count)
         add_loss(list, n, node->id, &cut, node->end);
     struct loss died = {.id = LOSS_NODE_DIED, .count = 1};
@@ -279,7 +279,7 @@ static void event_losses(struct run *r, const struct event_index *x, struct run_
         file_losses(node, s, list, n);
         struct loss bad = {.id = LOSS_DAMAGED, .count = store_verify(s)};
         snprintf(bad.what, sizeof bad.what, "events");
-        snprintf(bad.why, sizeof bad.why, "a wrong checksum in node-%.60s", node->id);
+        snprintf(bad.why, sizeof bad.why, "wrong checksum in node-%.60s", node->id);
         if (bad.count)
             add_loss(list, n, node->id, &bad, node->end);
     }

@@ -86,10 +86,11 @@ static int read_run(struct run_info *out, const char *path, struct arena *a, str
         return rc;
     const int64_t version = json_get_int(o, "format_version", 0);
     if (!json_is_object(o) || version < 1)
-        rc = err_set(e, ERR_FORMAT, "'%s' is not the description of a run", file);
+        rc = err_set(e, ERR_FORMAT, "'%s' is not a valid run.json", file);
     else if (version > RUN_FORMAT)
         rc = err_set(e, ERR_VERSION,
-                     "'%s' has format version %lld; this program reads up to %d: use a newer one",
+                     "'%s' has format version %lld, but this version of Footplate reads up to %d; "
+                     "use a newer version",
                      path, (long long)version, RUN_FORMAT);
     if (rc == 0) {
         out->path = arena_strdup(a, path);

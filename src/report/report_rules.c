@@ -27,12 +27,9 @@ static const char *params_text(const struct report *r, const struct report_rule 
     for (size_t i = 0; x->p && x->v->rule->params && x->v->rule->params[i].name; i++) {
         const struct param *p = &x->v->rule->params[i];
         const struct param_value *v = &x->p[i];
-        const char *unit = param_unit_name(p->unit);
-        const char *value = p->unit == PARAM_WORD ? p->words[(size_t)v->v]
-                            : v->is_duration
-                                ? arena_printf(r->arena, "%gs", v->v / 1e9)
-                                : arena_printf(r->arena, "%g%s%s", v->v, *unit ? " " : "", unit);
-        text = arena_printf(r->arena, "%s%s%s=%s", text, *text ? ", " : "", p->name, value);
+        char value[PARAM_TEXT_LEN];
+        text = arena_printf(r->arena, "%s%s%s=%s", text, *text ? ", " : "", p->name,
+                            param_text(p, v, value, sizeof value));
     }
     return *text ? text : "none";
 }
@@ -188,15 +185,24 @@ static const char *place_of(const struct report *r, const struct finding *f)
                         f->entity);
 }
 
+/* A number of a custom rule has only the name that its author gave it. */
+static const char *label_of(const struct report *r, const struct finding_number *n)
+{
+    if (strcmp(n->label, n->name) != 0)
+        return n->label;
+    char *name = arena_strdup(r->arena, n->name);
+    for (char *s = name; *s; s++)
+        *s = *s == '_' ? ' ' : *s;
+    return name;
+}
+
 static void put_numbers(const struct report *r, struct doc *d, const struct finding *f)
 {
     char text[HUMAN_LEN];
     for (size_t i = 0; i < f->n_numbers; i++) {
         const struct finding_number *n = &f->numbers[i];
-        char *name = arena_strdup(r->arena, n->name);
-        for (char *s = name; *s; s++)
-            *s = *s == '_' ? ' ' : *s;
-        doc_fact(d, name, n->v, human_value(n->v, n->unit, text, sizeof text));
+        if (*n->label)
+            doc_fact(d, label_of(r, n), n->v, human_value(n->v, n->unit, text, sizeof text));
     }
 }
 

@@ -68,19 +68,19 @@ static void pie(struct verdict *v, const struct bottleneck_spec *spec,
 {
     char label[120];
     struct plot *plot =
-        verdict_plot(v, PLOT_PIE, arena_printf(v->arena, "Snapshots of %s", node->facts->id), "%");
+        verdict_plot(v, PLOT_PIE, arena_printf(v->arena, "Readings of %s", node->facts->id), "%");
     snprintf(label, sizeof label, "GPUs at %g %% or more", p[spec->gpu_threshold].v);
     plot_row(v, plot, label, &(double){percent(n->all - n->low, n->all)}, 1);
-    plot_row(v, plot, "GPU low for other reasons",
-             &(double){percent(n->low - n->bottleneck, n->all)}, 1);
+    plot_row(v, plot, "GPU low, other reasons", &(double){percent(n->low - n->bottleneck, n->all)},
+             1);
     for (size_t k = 0; k < spec->n_hots; k++) {
-        snprintf(label, sizeof label, "GPU low while %s above %g %%", spec->hots[k].words,
+        snprintf(label, sizeof label, "GPU low, %s above %g %%", spec->hots[k].words,
                  p[spec->hot_threshold].v);
         plot_row(v, plot, label, &(double){percent(n->hot[k], n->all)}, 1);
     }
 }
 
-/* "one core was above 90 % in 51 %, the whole node in 20 %": the larger first would reorder the
+/* "whole node: 20 %, one core: 51 %": the larger first would reorder the
  * words between runs, so they come in the order of the table. */
 static const char *kinds_text(struct verdict *v, const struct bottleneck_spec *spec,
                               const struct counts *n)
@@ -88,7 +88,7 @@ static const char *kinds_text(struct verdict *v, const struct bottleneck_spec *s
     const char *text = "";
     for (size_t k = 0; k < spec->n_hots; k++)
         if (n->hot[k])
-            text = arena_printf(v->arena, "%s%s%s in %.0f %%", text, *text ? ", " : "",
+            text = arena_printf(v->arena, "%s%s%s: %.0f %%", text, *text ? ", " : "",
                                 spec->hots[k].words, percent(n->hot[k], n->all));
     return text;
 }
@@ -101,13 +101,13 @@ static void find(const struct judge *j, const struct bottleneck_spec *spec,
     struct finding *f = verdict_find(v, node->facts->id, "");
     finding_when(v, f, episodes_ranges(n->episodes, j->arena), n->episodes->n);
     finding_say(v, f,
-                "in %.0f %% of %llu snapshots (threshold %g) a GPU in use was below %g %% while "
-                "%s was above %g %%: %s",
+                "in %.0f %% of %llu readings (threshold %g %%), a GPU in use was below %g %% while "
+                "%s was above %g %% (%s)",
                 percent(n->bottleneck, n->all), (unsigned long long)n->all, p[spec->threshold].v,
                 p[spec->gpu_threshold].v, spec->resource, p[spec->hot_threshold].v,
                 kinds_text(v, spec, n));
-    f->advice = node->facts->cores ? arena_printf(v->arena, "%s (%u cores here).", most->advice,
-                                                  node->facts->cores)
+    f->advice = node->facts->cores ? arena_printf(v->arena, "%s (this node has %u cores).",
+                                                  most->advice, node->facts->cores)
                                    : arena_printf(v->arena, "%s.", most->advice);
     f->refute = spec->refute;
     finding_number(v, f, "bottleneck_pct", percent(n->bottleneck, n->all), "%");
@@ -140,10 +140,10 @@ static void say_nothing(const struct judge *j, const struct bottleneck_spec *spe
     if (judge_is_short(j, LEAST, out))
         return;
     if (!any_gpu_used(j))
-        verdict_not_evaluated(out, "the job used no GPU");
+        verdict_not_evaluated(out, "the job did not use a GPU");
     else
-        verdict_not_evaluated(out, "needs %d data points with both a GPU in use and %s, has %llu",
-                              LEAST, spec->resource, (unsigned long long)most);
+        verdict_not_evaluated(out, "needs %d readings with a GPU in use and %s, has %llu", LEAST,
+                              spec->resource, (unsigned long long)most);
 }
 
 void bottleneck_judge(const struct judge *j, struct verdict *out)
@@ -170,6 +170,6 @@ void bottleneck_judge(const struct judge *j, struct verdict *out)
     if (most < LEAST)
         say_nothing(j, spec, most, out);
     else if (out->state == RULE_CLEAR)
-        verdict_why(out, "at most %.0f %% of the snapshots of a node (%s; threshold %g)", highest,
+        verdict_why(out, "at most %.0f %% of the readings of a node (%s; threshold %g %%)", highest,
                     where, j->p[spec->threshold].v);
 }

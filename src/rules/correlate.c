@@ -223,8 +223,8 @@ static void plot_phases(struct verdict *v, const struct finding *f)
         if (s->rank != f->shares[0].rank || strcmp(s->what, "phase") != 0)
             continue;
         if (!p)
-            p = verdict_plot(v, PLOT_PIE, arena_printf(v->arena, "Phases of %s meanwhile", f->node),
-                             "%");
+            p = verdict_plot(v, PLOT_PIE,
+                             arena_printf(v->arena, "Phases on %s at that time", f->node), "%");
         plot_row(v, p, s->name, &(double){s->share * 100}, 1);
     }
 }

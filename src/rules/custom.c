@@ -34,7 +34,7 @@ struct custom_rule custom_rule_new(void)
 static int text_of(const char *value, size_t most, const char **out, struct err *e)
 {
     if (!*value || strlen(value) > most)
-        return err_set(e, ERR_USAGE, "this takes a text of 1 to %zu bytes", most);
+        return err_set(e, ERR_USAGE, "expected a text of 1 to %zu bytes", most);
     *out = value;
     return 0;
 }
@@ -49,7 +49,7 @@ static int word_of(const char *value, const char *const *words, size_t n, int *o
         }
     for (size_t i = 0; i < n; i++)
         buf_printf(&b, "%s%s", i ? ", " : "", words[i]);
-    err_set(e, ERR_USAGE, "'%.60s' is none of %.*s", value, (int)b.len, (const char *)b.p);
+    err_set(e, ERR_USAGE, "'%.60s' is not one of %.*s", value, (int)b.len, (const char *)b.p);
     buf_free(&b);
     return e->code;
 }
@@ -70,10 +70,11 @@ static int set_name(struct custom_rule *c, const char *v, struct err *e)
     static const char letters[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
     if (!*v || strlen(v) > NAME_MOST || v[strspn(v, letters)])
-        return err_set(e, ERR_USAGE, "'%.60s' is no name: letters, digits, '-' and '_', at most %d",
+        return err_set(e, ERR_USAGE,
+                       "'%.60s' is not a valid name; use letters, digits, '-' and '_', at most %d",
                        v, NAME_MOST);
     if (rule_find(v))
-        return err_set(e, ERR_USAGE, "there is a rule '%s' already", v);
+        return err_set(e, ERR_USAGE, "rule '%s' already exists", v);
     c->name = v;
     return 0;
 }
@@ -162,10 +163,11 @@ static int unknown_key(const char *key, struct err *e)
         buf_printf(&b, "%s%s", i ? ", " : "", keys[i].key);
     }
     if (n.best)
-        err_set(e, ERR_USAGE, "a custom rule has no '%.60s' (did you mean '%s'?)", key, n.best);
+        err_set(e, ERR_USAGE, "unknown key '%.60s' in a custom rule (did you mean '%s'?)", key,
+                n.best);
     else
-        err_set(e, ERR_USAGE, "a custom rule has no '%.60s'; there are %.*s", key, (int)b.len,
-                (const char *)b.p);
+        err_set(e, ERR_USAGE, "unknown key '%.60s' in a custom rule; valid keys: %.*s", key,
+                (int)b.len, (const char *)b.p);
     buf_free(&b);
     return e->code;
 }
@@ -183,10 +185,10 @@ int custom_rule_done(const struct custom_rule *c, struct err *e)
     if (!c->name)
         return err_set(e, ERR_USAGE, "a custom rule needs a name");
     if (!c->metric)
-        return err_set(e, ERR_USAGE, "%s: it needs a metric; 'footplate metrics' lists them",
-                       c->name);
+        return err_set(e, ERR_USAGE,
+                       "%s: 'metric' is required; 'footplate metrics' lists all metrics", c->name);
     if (isnan(c->above) == isnan(c->below))
-        return err_set(e, ERR_USAGE, "%s: it needs a limit, either above or below", c->name);
+        return err_set(e, ERR_USAGE, "%s: a limit is required, either 'above' or 'below'", c->name);
     return 0;
 }
 
@@ -195,7 +197,7 @@ struct verdict custom_verdict(const char *name, const char *description, const c
 {
     struct rule *r = arena_new(a, struct rule);
     *r = (struct rule){.name = arena_strdup(a, name),
-                       .title = "custom rule",
+                       .title = "Custom rule",
                        .description = arena_strdup(a, description),
                        .recommendation = arena_strdup(a, recommendation),
                        .patience = -1,

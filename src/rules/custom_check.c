@@ -116,6 +116,13 @@ static void judge_series(struct judging *j, int64_t period)
 
 /* ---- words ---- */
 
+static const struct number_label labels[] = {
+    {"worst", "Worst value"},
+    {"limit", "Limit"},
+    {"held", "Time beyond the limit"},
+    {0},
+};
+
 static void find(const struct judging *j, struct verdict *v)
 {
     static const char *const words[] = {"mean", "highest value", "lowest value", "95th percentile"};
@@ -128,7 +135,7 @@ static void find(const struct judging *j, struct verdict *v)
     const double at = isnan(c->below) ? c->above : c->below;
     struct finding *f = verdict_find(v, k->node, k->entity);
     finding_when(v, f, j->ranges, j->n_ranges);
-    finding_say(v, f, "%s%s%s of %s: the %s of %s was %s %s for %s, at worst %s",
+    finding_say(v, f, "%s%s%s of %s: the %s over %s was %s %s for %s in total, at worst %s",
                 c->message ? c->message : "", c->message ? ": " : "", k->metric, k->entity,
                 words[c->aggregate],
                 duration_text((double)c->window_ns / 1e9, window, sizeof window),
@@ -174,7 +181,7 @@ static void say_nothing_seen(const struct custom_rule *c, size_t n, struct verdi
 {
     char window[HUMAN_LEN];
     if (n)
-        verdict_not_evaluated(out, "needs %s of %s%s%s without a break, and has less",
+        verdict_not_evaluated(out, "needs %s of %s%s%s without a gap, has less",
                               duration_text((double)c->window_ns / 1e9, window, sizeof window),
                               c->metric, c->entity ? " of " : "", c->entity ? c->entity : "");
     else
@@ -205,8 +212,12 @@ int custom_rule_check(const struct custom_rule *c, struct run *r, struct arena *
     size_t n = 0, seen = 0;
     uint64_t windows = 0;
     const struct series_ask ask = {.metric = c->metric, .entity = c->entity};
-    *out = custom_verdict(c->name, c->message ? c->message : "A limit of the user's own.",
+    *out = custom_verdict(c->name, c->message ? c->message : "User-defined limit.",
                           c->recommendation ? c->recommendation : "", a);
+    struct rule *labelled = arena_new(a, struct rule);
+    *labelled = *out->rule;
+    labelled->labels = labels;
+    out->rule = labelled;
     out->severity = c->severity;
     int rc = series_list(r, &scratch, &keys, &n, e);
     for (size_t i = 0; rc == 0 && i < n; i++)

@@ -17,7 +17,7 @@ static bool lacks(const struct engine *g, const struct rule *r, const struct run
     }
     *what = r->needs & NEEDS_SWEEPS && !sweeps          ? "no system metrics were recorded"
             : r->needs & NEEDS_GPU && !gpu              ? "no GPU was recorded"
-            : r->needs & NEEDS_STEPS && !run->has_steps ? "no steps were seen"
+            : r->needs & NEEDS_STEPS && !run->has_steps ? "no training steps were detected"
                                                         : NULL;
     return *what != NULL;
 }

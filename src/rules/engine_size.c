@@ -237,12 +237,15 @@ static bool explains(const struct verdict *other, const struct finding *f)
 /* What to do about a symptom is to cure its cause. */
 static void advise_cause(const struct verdict *v, struct finding *f)
 {
-    const char *names = f->n_explained_by ? f->explained_by[0] : "";
-    for (size_t i = 1; i < f->n_explained_by; i++)
-        names = arena_printf(v->arena, "%s%s%s", names, i + 1 < f->n_explained_by ? ", " : " and ",
-                             f->explained_by[i]);
+    const char *names = "";
+    for (size_t i = 0; i < f->n_explained_by; i++)
+        names = arena_printf(v->arena, "%s%s\"%s\"", names,
+                             i == 0                      ? ""
+                             : i + 1 < f->n_explained_by ? ", "
+                                                         : " and ",
+                             rule_title(f->explained_by[i]));
     if (f->n_explained_by)
-        f->advice = arena_printf(v->arena, "Begin with %s, which %s this.", names,
+        f->advice = arena_printf(v->arena, "Start with %s, which %s this finding.", names,
                                  f->n_explained_by > 1 ? "explain" : "explains");
 }
 

@@ -27,7 +27,7 @@ bool judge_is_short(const struct judge *j, uint64_t least, struct verdict *out)
         patience = MAX_OF(patience, waits);
         before = MAX_OF(before, n->before);
     }
-    verdict_not_evaluated(out, "needs %llu data points%s, has %llu",
+    verdict_not_evaluated(out, "needs %llu readings%s, has %llu",
                           (unsigned long long)(has < patience ? patience : patience + least),
                           before && !patience ? " of the training loop" : "",
                           (unsigned long long)has);

@@ -121,8 +121,8 @@ const char *gpu_activity_missing(const struct judge *j)
     const char *gpu = NULL;
     for (size_t i = 0; i < j->n_nodes && !gpu; i++)
         gpu = j->nodes[i].facts->gpu && *j->nodes[i].facts->gpu ? j->nodes[i].facts->gpu : NULL;
-    return arena_printf(j->arena,
-                        "SM activity is not recorded on %s: GPUs have it from Hopper (H100) on, "
-                        "outside of MIG",
-                        gpu ? gpu : "this GPU");
+    return arena_printf(
+        j->arena,
+        "SM activity was not recorded on %s; it needs a Hopper (H100) or newer GPU without MIG",
+        gpu ? gpu : "this GPU");
 }

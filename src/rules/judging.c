@@ -51,6 +51,6 @@ const char *held_back_by(const struct verdict *v)
     for (size_t k = 0; k < RULE_N; k++)
         if (!rules[k]->summary && k != RULE_low_gpu_utilization && k != RULE_batch_size &&
             v[k].severity > SEVERITY_INFO && verdict_is_cause(&v[k]))
-            return rules[k]->name;
+            return rules[k]->title;
     return NULL;
 }

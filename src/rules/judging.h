@@ -16,8 +16,9 @@ double judge_job_s(const struct judge *j);
 /* "rank 3" */
 const char *rank_entity(const struct judge *j, const struct rank_sight *who);
 
-/* Of the verdicts by enum rule_id: the first rule that found what holds the run back, and more than
- * a little; NULL: none did. Low use, and room for a larger batch, only say that there is room. */
+/* Of the verdicts by enum rule_id: the title of the first rule that found what holds the run back,
+ * and more than a little; NULL: none did. Low use, and room for a larger batch, only say that there
+ * is room. */
 const char *held_back_by(const struct verdict *v);
 
 /* "47.5 ms", in the judge's arena. */

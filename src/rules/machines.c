@@ -85,14 +85,14 @@ static int read_head(struct reader *r, const char *line)
     for (const char *v; (v = next_value(r, &line));) {
         const struct column *c = find_column(v);
         if (!c)
-            return wrong(r, arena_printf(r->a, "there is no column '%.*s'", VALUE_MOST, v), "");
+            return wrong(r, arena_printf(r->a, "unknown column '%.*s'", VALUE_MOST, v), "");
         if (names(r, c))
-            return wrong(r, "the column stands there twice", c->name);
+            return wrong(r, "duplicate column", c->name);
         r->order[r->n_order++] = c;
     }
     for (size_t i = 0; i < COUNT_OF(columns); i++)
         if (columns[i].needed && !names(r, &columns[i]))
-            return wrong(r, "the column is missing", columns[i].name);
+            return wrong(r, "missing column", columns[i].name);
     return 0;
 }
 
@@ -115,7 +115,7 @@ static int read_value(const struct reader *r, const struct column *c, const char
     unsigned char *at = (unsigned char *)m + c->at;
     double number = 0;
     if (!*text)
-        return c->needed ? wrong(r, "the value is missing", c->name) : 0;
+        return c->needed ? wrong(r, "missing value", c->name) : 0;
     if (c->is == IS_TEXT) {
         memcpy(at, &text, sizeof text);
         return 0;
@@ -132,13 +132,13 @@ static int read_machine(const struct reader *r, const char *line, struct machine
     size_t k = 0;
     for (const char *v; (v = next_value(r, &line)); k++) {
         if (k == r->n_order)
-            return wrong(r, "there are more values than columns", "");
+            return wrong(r, "more values than columns", "");
         const int rc = read_value(r, r->order[k], v, &m);
         if (rc != 0)
             return rc;
     }
     if (k < r->n_order)
-        return wrong(r, "there are fewer values than columns", "");
+        return wrong(r, "fewer values than columns", "");
     *out = m;
     return 0;
 }
@@ -150,12 +150,11 @@ static int read_line(struct reader *r, const char *line, struct machines *t)
     if (r->n_order == 0)
         return read_head(r, line);
     if (t->n == MACHINES_MOST)
-        return err_set(r->e, ERR_LIMIT, "%s: there are more than %d machines", r->name,
-                       MACHINES_MOST);
+        return err_set(r->e, ERR_LIMIT, "%s: more than %d machines", r->name, MACHINES_MOST);
     struct machine m;
     const int rc = read_machine(r, line, &m);
     if (rc == 0 && machines_find(t, m.name))
-        return wrong(r, "the machine stands there twice", m.name);
+        return wrong(r, "duplicate machine", m.name);
     if (rc == 0)
         t->v[t->n++] = m;
     return rc;
@@ -175,7 +174,7 @@ int machines_parse(struct machines *out, const char *text, const char *name, str
         text += n + (text[n] == '\n');
     }
     if (r.n_order == 0)
-        return err_set(e, ERR_FORMAT, "%s: there is no line that names the columns", name);
+        return err_set(e, ERR_FORMAT, "%s: no header line with the column names", name);
     *out = t;
     return 0;
 }
@@ -216,7 +215,7 @@ int machines_load(struct machines *out, const char *folder, struct arena *a, str
     }
     if (find_own(folder, a, &path, &text))
         return machines_parse(out, text, path, a, e);
-    return machines_parse(out, machines_csv, "the table of this program", a, e);
+    return machines_parse(out, machines_csv, "the built-in machine table", a, e);
 }
 
 /* ---- names ---- */
@@ -254,10 +253,10 @@ int machines_unknown(const struct machines *t, const char *name, struct err *e)
     for (size_t i = 0; i < t->n; i++)
         nearest_offer(&n, bare(t->v[i].name));
     if (n.best)
-        return err_set(e, ERR_USAGE, "there is no machine '%.*s' in %s (did you mean '%s'?)",
+        return err_set(e, ERR_USAGE, "unknown machine '%.*s' in %s (did you mean '%s'?)",
                        VALUE_MOST, name, t->from, n.best);
-    return err_set(e, ERR_USAGE,
-                   "there is no machine '%.*s' in %s; write it into a machines.csv, or give its "
-                   "price with --price",
-                   VALUE_MOST, name, t->from);
+    return err_set(
+        e, ERR_USAGE,
+        "unknown machine '%.*s' in %s; add it to machines.csv, or give its price with --price",
+        VALUE_MOST, name, t->from);
 }

@@ -27,7 +27,7 @@ static const struct {
     bool counted; /* whole numbers only */
 } units[PARAM_UNIT_N] = {
     [PARAM_PERCENT] = {"%", 0},
-    [PARAM_POINTS] = {"points", 1, "points", true},
+    [PARAM_POINTS] = {"readings", 1, "readings", true},
     [PARAM_COUNT] = {"", 0, NULL, true},
     [PARAM_SECONDS] = {"s", 1e9, "seconds"},
     [PARAM_MINUTES] = {"min", 60e9, "minutes"},
@@ -44,6 +44,36 @@ static bool is_counted(enum param_unit u)
 const char *param_unit_name(enum param_unit u)
 {
     return units[u].name;
+}
+
+/* "24 h", "30 min", "90 s", "500 ms": in the largest unit that it is a whole number of. */
+static const char *time_text(double ns, char *buf, size_t size)
+{
+    static const struct {
+        double ns;
+        const char *name;
+    } steps[] = {{3600e9, "h"}, {60e9, "min"}, {1e9, "s"}, {1e6, "ms"}};
+    size_t k = ns == 0 ? 2 : 0;
+    while (ns != 0 && k + 1 < COUNT_OF(steps) && (ns < steps[k].ns || fmod(ns, steps[k].ns) != 0))
+        k++;
+    snprintf(buf, size, "%.10g %s", ns / steps[k].ns, steps[k].name);
+    return buf;
+}
+
+const char *param_text(const struct param *p, const struct param_value *v, char *buf, size_t size)
+{
+    const char *unit = units[p->unit].name;
+    if (isnan(v->v))
+        snprintf(buf, size, "-");
+    else if (p->unit == PARAM_WORD)
+        snprintf(buf, size, "%s", p->words[(size_t)v->v]);
+    else if (v->is_duration)
+        return time_text(v->v, buf, size);
+    else if (p->unit == PARAM_SECONDS || p->unit == PARAM_MINUTES)
+        return time_text(v->v * units[p->unit].ns, buf, size);
+    else
+        snprintf(buf, size, "%.10g%s%s", v->v, *unit ? " " : "", unit);
+    return buf;
 }
 
 int64_t param_ns(const struct param_value *p, int64_t period_ns)
@@ -76,10 +106,10 @@ int rule_unknown(const char *name, struct err *e)
     }
     buf_u8(&all, 0);
     const int rc =
-        near.best ? err_set(e, ERR_USAGE, "there is no rule '%s'; did you mean %s? There are %s",
-                            name, near.best, (const char *)all.p)
-                  : err_set(e, ERR_USAGE, "there is no rule '%s'; there are %s", name,
-                            (const char *)all.p);
+        near.best
+            ? err_set(e, ERR_USAGE, "unknown rule '%s'; did you mean %s? All rules: %s", name,
+                      near.best, (const char *)all.p)
+            : err_set(e, ERR_USAGE, "unknown rule '%s'; all rules: %s", name, (const char *)all.p);
     buf_free(&all);
     return rc;
 }
@@ -90,9 +120,10 @@ static int no_such_param(const struct rule *r, const char *name, struct err *e)
     for (const struct param *p = r->params; p && p->name; p++)
         buf_printf(&all, "%s%s", p == r->params ? "" : ", ", p->name);
     buf_u8(&all, 0);
-    const int rc = all.len > 1 ? err_set(e, ERR_USAGE, "%s has no parameter '%s'; it has %s",
-                                         r->name, name, (const char *)all.p)
-                               : err_set(e, ERR_USAGE, "%s has no parameters", r->name);
+    const int rc = all.len > 1
+                       ? err_set(e, ERR_USAGE, "%s has no parameter '%s'; its parameters: %s",
+                                 r->name, name, (const char *)all.p)
+                       : err_set(e, ERR_USAGE, "%s has no parameters", r->name);
     buf_free(&all);
     return rc;
 }
@@ -110,7 +141,7 @@ static int parse_word(const struct param *p, const char *text, double *out, stru
     for (size_t i = 0; p->words[i]; i++)
         buf_printf(&all, "%s%s", i ? ", " : "", p->words[i]);
     buf_u8(&all, 0);
-    const int rc = err_set(e, ERR_USAGE, "'%s' is none of %s", text, (const char *)all.p);
+    const int rc = err_set(e, ERR_USAGE, "'%s' is not one of %s", text, (const char *)all.p);
     buf_free(&all);
     return rc;
 }
@@ -137,10 +168,10 @@ static int parse_value(const struct param *p, const char *text, struct param_val
     if (parse_plain(p, text, &out->v))
         return 0;
     if (units[p->unit].ns == 0)
-        return err_set(e, ERR_USAGE, "'%s' is no number%s%s", text,
+        return err_set(e, ERR_USAGE, "'%s' is not a number%s%s", text,
                        *units[p->unit].name ? " in " : "", units[p->unit].name);
     if (duration_parse(text, &ns, e))
-        return err_set(e, ERR_USAGE, "'%s' is neither a number of %s nor a time like 60s", text,
+        return err_set(e, ERR_USAGE, "'%s' is not a number of %s or a time such as 60s", text,
                        units[p->unit].plural);
     out->v = (double)ns / units[p->unit].ns;
     out->is_duration = p->unit == PARAM_POINTS;
@@ -155,12 +186,12 @@ static int check_bounds(const struct param *p, const struct param_value *v, stru
         const double least = p->lo > 0 ? (double)DURATION_LEAST_NS : 0;
         return v->v >= least && v->v <= (double)DURATION_MOST_NS
                    ? 0
-                   : err_set(e, ERR_USAGE, "a time is not within %g s and 30 days", least / 1e9);
+                   : err_set(e, ERR_USAGE, "a time must be between %g s and 30 days", least / 1e9);
     }
     if (is_counted(p->unit) && v->v != floor(v->v))
-        return err_set(e, ERR_USAGE, "%g is no whole number", v->v);
+        return err_set(e, ERR_USAGE, "%g is not a whole number", v->v);
     if (v->v < p->lo || v->v > p->hi)
-        return err_set(e, ERR_USAGE, "%g is not within %g and %g%s%s", v->v, p->lo, p->hi,
+        return err_set(e, ERR_USAGE, "%g is out of range (%g to %g%s%s)", v->v, p->lo, p->hi,
                        *units[p->unit].name ? " " : "", units[p->unit].name);
     return 0;
 }
@@ -201,14 +232,14 @@ int rule_params_set(struct rule_params *p, const char *text, struct err *e)
     char *value = strchr(copy, '='), *rule = copy;
     char *param = strchr(copy, '.');
     if (!value || !param || param > value)
-        return err_set(e, ERR_USAGE, "'%s' is not written Rule.parameter=value", text);
+        return err_set(e, ERR_USAGE, "'%s' is not of the form Rule.parameter=value", text);
     *value++ = *param++ = '\0';
     if (strcmp(rule, REPORT_RULE) == 0) {
         rule = param;
         param = strchr(rule, '_');
         if (!param)
-            return err_set(e, ERR_USAGE, "'%s' is not written " REPORT_RULE ".Rule_parameter=value",
-                           text);
+            return err_set(e, ERR_USAGE,
+                           "'%s' is not of the form " REPORT_RULE ".Rule_parameter=value", text);
         *param++ = '\0';
     }
     return rule_params_set_one(p, rule, param, value, e);

@@ -37,8 +37,11 @@ struct param_value {
     bool set;         /* by the user */
 };
 
-/* "%", "points", "s", ...; "" for counts, ratios and words. */
+/* "%", "readings", "s", ...; "" for counts, ratios and words. */
 const char *param_unit_name(enum param_unit u);
+/* "70 %", "1000 readings", "24 h", "train": as people read it. Returns buf. */
+enum { PARAM_TEXT_LEN = 48 };
+const char *param_text(const struct param *p, const struct param_value *v, char *buf, size_t size);
 /* PARAM_POINTS as points at this period, at least 1. */
 int64_t param_points(const struct param_value *p, int64_t period_ns);
 /* PARAM_POINTS as time at this period. */

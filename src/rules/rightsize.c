@@ -171,7 +171,7 @@ static const char *price_text(const struct sizing *s, const struct right_size *r
                               struct arena *a)
 {
     if (isnan(r->price_per_hour))
-        return arena_printf(a, "%.0f %% less to pay", s->saving * 100);
+        return arena_printf(a, "%.0f %% cheaper", s->saving * 100);
     char then[HUMAN_LEN], now[HUMAN_LEN];
     const char *cost = isnan(hours)
                            ? ""
@@ -195,22 +195,22 @@ static const char *use_text(const struct sizing *s, struct arena *a)
 static const char *why_text(const struct fleet *f, const struct right_size *r, struct arena *a)
 {
     const struct sizing *b = &r->best, *k = &r->alike;
-    const char *text = arena_printf(
-        a,
-        "%zu x %s would do instead of %s: %s. By the 95th percentiles of this run they would use "
-        "%s",
-        b->n, b->machine->name, r->now, price_text(b, r, r->hours, a), use_text(b, a));
+    const char *text =
+        arena_printf(a,
+                     "%zu x %s would suffice instead of %s: %s. By the 95th percentiles of this "
+                     "run, their expected use is %s",
+                     b->n, b->machine->name, r->now, price_text(b, r, r->hours, a), use_text(b, a));
     if (!isnan(b->pct[RES_GPU]) && !same_gpus(f, b->machine))
         text = arena_printf(a,
-                            "%s; their GPUs (%s) are another kind, compared by gpu_tflops of the "
-                            "machine table: try before you move",
+                            "%s; their GPUs (%s) are a different model, compared by peak TFLOP/s: "
+                            "test before you switch",
                             text, b->machine->gpu);
     if (isnan(b->pct[RES_MEMORY]) || (uses_gpus(f) && isnan(b->pct[RES_GPU_MEMORY])))
-        text = arena_printf(a, "%s; %s was not measured, so see that it fits", text,
+        text = arena_printf(a, "%s; %s was not measured, so check that it fits", text,
                             names[isnan(b->pct[RES_MEMORY]) ? RES_MEMORY : RES_GPU_MEMORY]);
     if (k->machine)
-        text = arena_printf(a, "%s. With the same GPUs: %zu x %s, %s, which would use %s", text,
-                            k->n, k->machine->name, price_text(k, r, NAN, a), use_text(k, a));
+        text = arena_printf(a, "%s. With the same GPUs: %zu x %s, %s, expected use %s", text, k->n,
+                            k->machine->name, price_text(k, r, NAN, a), use_text(k, a));
     return text;
 }
 

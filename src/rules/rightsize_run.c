@@ -56,9 +56,9 @@ static struct machine machine_of(const struct node_facts *n, const struct machin
                                                 .memory_gib = NAN,
                                                 .price_per_hour = NAN};
     if (!known)
-        m.name = *n->machine ? n->machine : "such a machine";
+        m.name = *n->machine ? n->machine : "this machine type";
     else if (!*n->machine)
-        m.name = arena_printf(a, "%s (by its shape)", known->name);
+        m.name = arena_printf(a, "%s (by cores and GPUs)", known->name);
     if (n->cores)
         m.cores = n->cores;
     m.memory_gib = gib_or(n->memory_bytes, m.memory_gib);

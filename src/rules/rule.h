@@ -77,11 +77,12 @@ struct judge {
 
 struct rule {
     const char *name;  /* "LowGPUUtilization" */
-    const char *title; /* a few words for people: "GPU under-used" */
+    const char *title; /* a neutral noun for people: "Low GPU utilization" */
     const char *description, *recommendation;
-    const struct param *params; /* ends with an empty one; NULL: none */
-    int patience;               /* index of the parameter; -1: it has none */
-    unsigned needs;             /* enum rule_needs */
+    const struct param *params;        /* ends with an empty one; NULL: none */
+    const struct number_label *labels; /* of every number of its findings; NULL: it has none */
+    int patience;                      /* index of the parameter; -1: it has none */
+    unsigned needs;                    /* enum rule_needs */
     bool whole_job;
     bool custom;                     /* not in rules.def: of the user's own */
     bool summary;                    /* never an issue: it fills a table */
@@ -111,6 +112,8 @@ extern const struct rule *const rules[RULE_N];
 
 /* NULL when there is none of that name. */
 const struct rule *rule_find(const char *name);
+/* The title of a rule, for sentences; of one that is not known the name itself. */
+const char *rule_title(const char *name);
 /* ERR_USAGE, with the rules there are and the one that may have been meant. */
 int rule_unknown(const char *name, struct err *e);
 

@@ -16,14 +16,14 @@ enum { CPU_P95, GPU_P95, MEM_P95, PATIENCE, WINDOW };
 
 static const struct param params[] = {
     [CPU_P95] = {"cpu_threshold_p95", 70, 0, 100, PARAM_PERCENT,
-                 "there is room when the 95th percentile of the node's CPU is below this"},
+                 "p95 of the node's CPU utilization must be below this"},
     [GPU_P95] = {"gpu_threshold_p95", 70, 0, 100, PARAM_PERCENT,
-                 "and that of the GPU's utilization is below this"},
+                 "p95 of GPU utilization must be below this"},
     [MEM_P95] = {"gpu_memory_threshold_p95", 70, 0, 100, PARAM_PERCENT,
-                 "and that of the GPU memory in use is below this"},
+                 "p95 of GPU memory use must be below this"},
     [PATIENCE] = {"patience", 1000, 0, 1e7, PARAM_POINTS,
-                  "what is left out at the start of a run without steps"},
-    [WINDOW] = {"window", 500, 1, 1e6, PARAM_POINTS, "how long each judged stretch is"},
+                  "readings skipped at the start when no steps are known"},
+    [WINDOW] = {"window", 500, 1, 1e6, PARAM_POINTS, "window length"},
     {0},
 };
 
@@ -158,17 +158,17 @@ static void advise(struct verdict *v, struct finding *f, const struct state *t, 
     const double factor = batch_factor(g), room = 100 - hist_max(mem_of(g));
     const int decimals = factor < 10;
     if (isnan(factor))
-        finding_advise(v, f, "Use a larger batch, or a smaller or fewer machines.");
+        finding_advise(v, f, "Increase the batch size, or use fewer or smaller machines.");
     else if (t->batch > 0)
         finding_advise(v, f,
-                       "%.0f %% of the GPU memory stay free: batches of %lld samples could be %.*f "
-                       "times as large (%.0f). Or use a smaller or fewer machines.",
+                       "%.0f %% of the GPU memory is free: batches of %lld samples could be %.*f "
+                       "times as large (%.0f). Alternatively, use fewer or smaller machines.",
                        room, (long long)t->batch, decimals, factor,
                        floor((double)t->batch * factor));
     else
         finding_advise(v, f,
-                       "%.0f %% of the GPU memory stay free: the batch could be %.*f times as "
-                       "large. Or use a smaller or fewer machines.",
+                       "%.0f %% of the GPU memory is free: the batch could be %.*f times as large. "
+                       "Alternatively, use fewer or smaller machines.",
                        room, decimals, factor);
 }
 
@@ -194,17 +194,16 @@ static void find(const struct judge *j, const struct judged_node *node, const st
     struct finding *f = verdict_find(v, node->facts->id, g->head.entity);
     finding_when(v, f, episodes_ranges(e, j->arena), e->n);
     finding_say(v, f,
-                "%s has room in everything: the 95th percentile of its utilization is %.0f %% "
-                "(threshold %g), of its %s %.0f %% (threshold %g), of the node's CPU %.0f %% "
-                "(threshold %g)",
+                "%s has headroom: utilization p95 %.0f %% (threshold %g %%), %s p95 %.0f %% "
+                "(threshold %g %%), node CPU p95 %.0f %% (threshold %g %%)",
                 g->head.entity, hist_quantile(&g->util, 0.95), j->p[GPU_P95].v,
                 memory_of(g) == MEMORY_OF_DEVICE
                     ? "memory"
-                    : "memory controller activity, which is what SageMaker recorded,",
+                    : "memory controller activity (memory use was not recorded)",
                 hist_quantile(mem_of(g), 0.95), j->p[MEM_P95].v, hist_quantile(&t->cpu, 0.95),
                 j->p[CPU_P95].v);
     advise(v, f, t, g);
-    f->refute = "a larger batch that takes as much longer per step as it is larger";
+    f->refute = "step time grows in proportion to the batch size";
     add_numbers(v, f, t, g);
     f->lost_gpu_s = held_s * (1 - hist_mean(&g->util) / 100);
     f->lost_s = f->lost_gpu_s;
@@ -232,8 +231,8 @@ static uint64_t judge_node(const struct judge *j, const struct judged_node *node
     const struct state *t = node->state;
     uint64_t judged = 0;
     bool used = false;
-    struct plot *box =
-        verdict_plot(out, PLOT_BOX, arena_printf(j->arena, "Use of %s", node->facts->id), "%");
+    struct plot *box = verdict_plot(
+        out, PLOT_BOX, arena_printf(j->arena, "Utilization of %s", node->facts->id), "%");
     for (size_t k = 0; k < t->gpus.n; k++) {
         const struct gpu *g = per_gpu_at(&t->gpus, k);
         if (!gpu_was_used(&g->head) || g->util.n == 0 || mem_of(g)->n == 0 || t->cpu.n == 0)
@@ -266,8 +265,8 @@ static void judge(const struct judge *j, struct verdict *out)
     const uint64_t needed =
         windows_needed(&j->p[WINDOW], j->nodes[0].facts->period_ns, j->run->ended);
     if (!judge_is_short(j, needed, out))
-        verdict_not_evaluated(out,
-                              "no GPU in use told its utilization and memory along with the CPU");
+        verdict_not_evaluated(
+            out, "utilization, memory and CPU were not recorded together for any GPU in use");
 }
 
 /* Low use has causes that a larger batch does not cure, and a job that leaks must not grow. */
@@ -275,15 +274,26 @@ static const char *const explained_by[] = {
     "CPUBottleneck", "IOBottleneck", "Dataloader",  "CheckpointStall",   "EvalHeavy",
     "SyncBound",     "HostBound",    "CompileTime", "GPUMemoryIncrease", NULL};
 
+static const struct number_label labels[] = {
+    {"cpu_p95", "Node CPU, p95"},
+    {"gpu_p95", "GPU utilization, p95"},
+    {"gpu_memory_p95", "GPU memory, p95"},
+    {"gpu_memory_activity_p95", "Memory controller activity, p95"},
+    {"gpu_memory_free", "Free GPU memory"},
+    {"batch_factor", "Possible batch size / current"},
+    {"batch", "Batch size"},
+    {0},
+};
+
 const struct rule rule_batch_size = {
     .name = "BatchSize",
-    .title = "Room for a larger batch",
-    .description =
-        "Checks whether CPU, GPU and GPU memory all have room over a window of the "
-        "training loop, by their 95th percentiles. Memory is what is occupied; where that is "
-        "not recorded, as in runs of SageMaker, how busy its controller is.",
-    .recommendation = "Use a larger batch, or a smaller or fewer machines.",
+    .title = "Batch size",
+    .description = "Checks whether CPU, GPU and GPU memory all have headroom in a window of the "
+                   "training loop, by their 95th percentiles. Where memory use was not recorded, "
+                   "as in SageMaker runs, memory controller activity is used instead.",
+    .recommendation = "Increase the batch size, or use fewer or smaller machines.",
     .params = params,
+    .labels = labels,
     .patience = PATIENCE,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .explained_by = explained_by,

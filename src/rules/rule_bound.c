@@ -18,12 +18,12 @@ enum { TENSOR, DRAM };
 #define TENSOR_PARAM                                                                               \
     {                                                                                              \
         "tensor_threshold", 50, 0, 100, PARAM_PERCENT,                                             \
-            "tensor activity from which a GPU is limited by computing"                             \
+            "tensor core activity at or above this means compute bound"                            \
     }
 #define DRAM_PARAM                                                                                 \
     {                                                                                              \
         "dram_threshold", 60, 0, 100, PARAM_PERCENT,                                               \
-            "DRAM activity from which it is limited by memory, when not by computing"              \
+            "DRAM activity at or above this means memory bound, unless compute bound"              \
     }
 
 static const struct param compute_params[] = {[TENSOR] = TENSOR_PARAM, {0}};
@@ -48,13 +48,13 @@ static bool is_memory_bound(const struct param_value *p, double tensor, double d
 
 static const struct bound compute_bound = {
     is_compute_bound,
-    "is compute-bound",
-    "a lower precision (bf16, FP8) or fewer FLOPs would make it faster",
+    "is compute bound",
+    "lower precision (bf16, FP8) or fewer FLOPs would make it faster",
 };
 static const struct bound memory_bound = {
     is_memory_bound,
-    "is memory-bound",
-    "fused operations (torch.compile), larger tiles or less traffic would make it faster",
+    "is memory bound",
+    "fused kernels (torch.compile), larger tiles or less memory traffic would make it faster",
 };
 
 struct bound_state {
@@ -92,26 +92,24 @@ static void bound_judge(const struct judge *j, struct verdict *out)
             out->datapoints = MAX_OF(out->datapoints, g->tensor.n);
             most = most && gpu_level_mean(&most->tensor) >= tensor ? most : g;
             if (b->holds(j->p, tensor, dram))
-                verdict_remark(out,
-                               "%s %s %s: tensor cores are active %.0f %% of the time, DRAM %.0f "
-                               "%%; %s",
-                               j->nodes[i].facts->id, g->head.entity, b->words, tensor, dram,
-                               b->advice);
+                verdict_remark(
+                    out, "%s %s %s: tensor cores active %.0f %% of the time, DRAM %.0f %%; %s",
+                    j->nodes[i].facts->id, g->head.entity, b->words, tensor, dram, b->advice);
         }
     }
     if (!most && !judge_is_short(j, GPU_ACTIVITY_LEAST, out))
         verdict_not_evaluated(out, "%s", gpu_activity_missing(j));
     else if (most && !out->n_remarks)
-        verdict_why(out, "tensor cores are active %.0f %% of the time, DRAM %.0f %%",
+        verdict_why(out, "tensor cores active %.0f %% of the time, DRAM %.0f %%",
                     gpu_level_mean(&most->tensor), gpu_level_mean(&most->dram));
 }
 
 const struct rule rule_compute_bound = {
     .name = "ComputeBound",
-    .title = "Limited by computing",
-    .description = "Says whether a GPU is limited by what its tensor cores can compute. This is "
-                   "information, never an issue.",
-    .recommendation = "Use a lower precision or fewer FLOPs.",
+    .title = "Compute bound",
+    .description = "Reports whether a GPU is limited by the throughput of its tensor cores. "
+                   "Informational, never an issue.",
+    .recommendation = "Use lower precision or fewer FLOPs.",
     .params = compute_params,
     .patience = -1,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
@@ -126,10 +124,10 @@ const struct rule rule_compute_bound = {
 
 const struct rule rule_memory_bound = {
     .name = "MemoryBound",
-    .title = "Limited by memory bandwidth",
-    .description = "Says whether a GPU is limited by the bandwidth of its memory. This is "
-                   "information, never an issue.",
-    .recommendation = "Fuse operations, or move less data.",
+    .title = "Memory bound",
+    .description =
+        "Reports whether a GPU is limited by its memory bandwidth. Informational, never an issue.",
+    .recommendation = "Fuse operations or move less data.",
     .params = memory_params,
     .patience = -1,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,

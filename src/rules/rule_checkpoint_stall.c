@@ -10,8 +10,7 @@
 enum { THRESHOLD };
 
 static const struct param params[] = {
-    [THRESHOLD] = {"threshold", 5, 0, 100, PARAM_PERCENT,
-                   "share of the training loop that checkpoints may take"},
+    [THRESHOLD] = {"threshold", 5, 0, 100, PARAM_PERCENT, "maximum share of the training loop"},
     {0},
 };
 
@@ -130,21 +129,21 @@ static void find(const struct judge *j, struct verdict *v, const struct judged_n
     const double times = limit > 0 ? ceil(x->share / limit) : NAN, mean_s = x->s / (double)x->n;
     struct finding *f = verdict_find(v, node->facts->id, rank_entity(j, &x->rank->head.who));
     finding_when(v, f, episodes_ranges(&x->rank->when, j->arena), x->rank->when.n);
-    finding_say(
-        v, f,
-        "%llu checkpoint%s took %s, %.1f %% of the training loop (threshold %g), %s each, the "
-        "longest %s",
-        (unsigned long long)x->n, x->n == 1 ? "" : "s", judge_time(j, x->s), x->share * 100,
-        j->p[THRESHOLD].v, judge_time(j, mean_s), judge_time(j, (double)x->rank->longest_ns / 1e9));
+    finding_say(v, f,
+                "%llu checkpoint%s took %s, %.1f %% of the training loop (threshold %g %%); "
+                "average %s, longest %s",
+                (unsigned long long)x->n, x->n == 1 ? "" : "s", judge_time(j, x->s), x->share * 100,
+                j->p[THRESHOLD].v, judge_time(j, mean_s),
+                judge_time(j, (double)x->rank->longest_ns / 1e9));
     if (isnan(times))
-        finding_advise(v, f, "Save in the background.");
+        finding_advise(v, f, "Save checkpoints in the background.");
     else
-        finding_advise(v, f,
-                       "Save %.0f times less often, or in the background: copy the state to host "
-                       "memory (%s are spent on each now) and let another thread write it, to "
-                       "a faster disk.",
-                       times, judge_time(j, mean_s));
-    f->refute = "other ranks that go on training while one saves";
+        finding_advise(
+            v, f,
+            "Save %.0f times less often, or in the background: copy the state to host memory (a "
+            "save now takes %s) and write it from another thread, to a faster disk.",
+            times, judge_time(j, mean_s));
+    f->refute = "other ranks keep training while one rank saves";
     finding_number(v, f, "checkpoints", (double)x->n, "");
     finding_number(v, f, "share", x->share * 100, "%");
     finding_number(v, f, "mean", mean_s, "s");
@@ -174,19 +173,29 @@ static void judge(const struct judge *j, struct verdict *out)
     if (out->state == RULE_CLEAR && out->datapoints == 0)
         verdict_why(out, "no checkpoint was saved in the training loop");
     else if (out->state == RULE_CLEAR && worst * 100 > j->p[THRESHOLD].v)
-        verdict_why(out, "one checkpoint took %.1f %% of the training loop, too few to judge by",
+        verdict_why(out,
+                    "one checkpoint took %.1f %% of the training loop; at least two are needed",
                     worst * 100);
     else if (out->state == RULE_CLEAR)
         verdict_why(out, "checkpoints took %.1f %% of the training loop", worst * 100);
 }
 
+static const struct number_label labels[] = {
+    {"checkpoints", "Checkpoints"},
+    {"share", "Share of the training loop"},
+    {"mean", "Mean time per checkpoint"},
+    {"longest", "Longest checkpoint"},
+    {0},
+};
+
 const struct rule rule_checkpoint_stall = {
     .name = "CheckpointStall",
-    .title = "Checkpoints hold training up",
-    .description = "Checks how much of the training loop goes into saving checkpoints, from two of "
-                   "them on, or from one that takes a minute.",
-    .recommendation = "Save less often, or in the background.",
+    .title = "Checkpoint time",
+    .description = "Checks what share of the training loop is spent saving checkpoints. Needs two "
+                   "checkpoints, or one that takes at least a minute.",
+    .recommendation = "Save checkpoints less often or in the background.",
     .params = params,
+    .labels = labels,
     .patience = -1,
     .needs = NEEDS_STEPS,
     .state_size = sizeof(struct state),

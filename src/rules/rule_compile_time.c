@@ -13,9 +13,8 @@
 enum { THRESHOLD, LEAST_S };
 
 static const struct param params[] = {
-    [THRESHOLD] = {"threshold", 10, 0, 100, PARAM_PERCENT,
-                   "share of the training loop that compiling may take"},
-    [LEAST_S] = {"least", 5, 0, 1e6, PARAM_SECONDS, "compiling for less than this is no issue"},
+    [THRESHOLD] = {"threshold", 10, 0, 100, PARAM_PERCENT, "maximum share of the training loop"},
+    [LEAST_S] = {"least", 5, 0, 1e6, PARAM_SECONDS, "a shorter total compile time is ignored"},
     {0},
 };
 
@@ -124,20 +123,20 @@ static void compile_find(const struct judge *j, struct verdict *v, const struct 
                                            (unsigned long long)x->again, judge_time(j, x->again_s))
                             : "";
     finding_say(v, f,
-                "compiling takes %.0f %% of the training loop (threshold %g), %s: %llu "
-                "compilation%s, the longest %s%s",
+                "compilation took %.0f %% of the training loop (threshold %g %%), %s: %llu "
+                "compilation%s, longest %s%s",
                 share, j->p[THRESHOLD].v, judge_time(j, x->s), (unsigned long long)x->n,
                 x->n == 1 ? "" : "s", judge_time(j, x->longest_s), again);
     const bool recompiles = x->again_s > x->s / 3;
-    finding_advise(v, f,
-                   "%sKeep compiled code between runs: TORCHINDUCTOR_CACHE_DIR on a disk that "
-                   "stays, with the FX graph cache on; in JAX jax_compilation_cache_dir.",
-                   recompiles
-                       ? "Compile less often: TORCH_LOGS=recompiles says why; pad inputs to a few "
-                         "shapes, or use torch.compile(dynamic=True) or "
-                         "torch._dynamo.mark_dynamic. "
-                       : "");
-    f->refute = "a longer run of the same program, of which compiling is a smaller share";
+    finding_advise(
+        v, f,
+        "%sCache compiled code between runs: set TORCHINDUCTOR_CACHE_DIR to a persistent disk and "
+        "enable the FX graph cache; in JAX, set jax_compilation_cache_dir.",
+        recompiles
+            ? "Avoid recompilation: TORCH_LOGS=recompiles prints the reasons; pad inputs to a few "
+              "shapes, or use torch.compile(dynamic=True) or torch._dynamo.mark_dynamic. "
+            : "");
+    f->refute = "the real run is much longer, so that compilation is a small share of it";
     finding_number(v, f, "compilations", (double)x->n, "");
     finding_number(v, f, "compilations_after_warmup", (double)x->again, "");
     finding_number(v, f, "compile", x->s, "s");
@@ -169,18 +168,24 @@ static void compile_judge(const struct judge *j, struct verdict *out)
     if (out->state == RULE_CLEAR && out->datapoints == 0)
         verdict_why(out, "nothing was compiled in the training loop");
     else if (out->state == RULE_CLEAR)
-        verdict_why(out, "compiling takes %s, %.1f %% of the training loop", judge_time(j, worst_s),
-                    loop_s > 0 ? 100 * worst_s / loop_s : 0);
+        verdict_why(out, "compilation took %s, %.1f %% of the training loop",
+                    judge_time(j, worst_s), loop_s > 0 ? 100 * worst_s / loop_s : 0);
 }
+
+static const struct number_label labels[] = {
+    {"compilations", "Compilations"},   {"compilations_after_warmup", "Compilations after warm-up"},
+    {"compile", "Compile time"},        {"share", "Share of the training loop"},
+    {"longest", "Longest compilation"}, {0},
+};
 
 const struct rule rule_compile_time = {
     .name = "CompileTime",
-    .title = "Compiling takes long",
-    .description =
-        "Checks how much of the training loop goes into compiling graphs (torch.compile, "
-        "JAX), and whether they are compiled again and again.",
-    .recommendation = "Keep compiled code between runs, and compile less often.",
+    .title = "Compile time",
+    .description = "Checks what share of the training loop is spent compiling graphs "
+                   "(torch.compile, JAX), and whether graphs are recompiled repeatedly.",
+    .recommendation = "Cache compiled code between runs and avoid recompilation.",
     .params = params,
+    .labels = labels,
     .patience = -1,
     .needs = NEEDS_STEPS,
     .state_size = sizeof(struct compile_state),

@@ -20,12 +20,11 @@ enum { MIN_SHARE, MAX_SHARE, WAIT };
 
 static const struct param params[] = {
     [MIN_SHARE] = {"min_threshold", 70, 0, 1000, PARAM_PERCENT,
-                   "fewer loader processes at work at once than this share of the cores are few"},
+                   "warn if active workers / cores is below this"},
     [MAX_SHARE] = {"max_threshold", 200, 1, 10000, PARAM_PERCENT,
-                   "more loader processes at work at once than this share of the cores are too "
-                   "many"},
+                   "warn if active workers / cores is above this"},
     [WAIT] = {"wait_threshold", 20, 0, 100, PARAM_PERCENT,
-              "share of training iterations that may be waiting for data"},
+              "maximum share of an iteration spent waiting for data"},
     {0},
 };
 
@@ -303,11 +302,11 @@ static const char *loaders_text(const struct judge *j, const struct seen *x)
     else if (w->n)
         text = arena_printf(j->arena, "num_workers is %lld", (long long)w->lo);
     else if (x->t->n_pids)
-        text = arena_printf(j->arena, "%zu loader processes were seen", x->t->n_pids);
+        text = arena_printf(j->arena, "%zu loader workers were seen", x->t->n_pids);
     if (*text && x->cores > 0)
         text = arena_printf(j->arena, "%s on %.0f cores", text, x->cores);
     if (*text && x->t->fetches)
-        text = arena_printf(j->arena, "%s, %.1f at work at once", text, x->at_once);
+        text = arena_printf(j->arena, "%s, %.1f active on average", text, x->at_once);
     return text;
 }
 
@@ -317,19 +316,19 @@ static void advise_waiting(const struct judge *j, struct verdict *v, struct find
     const struct state *t = x->t;
     const struct fact *w = &t->facts[F_WORKERS];
     const int want = workers_for(x);
-    const char *first = "Make batches cheaper to prepare, or prepare them ahead.";
+    const char *first = "Make batches cheaper to prepare, or prepare them in advance.";
     if (w->n && want > w->lo)
         first = arena_printf(j->arena, "Set num_workers to %d.", want);
     else if (w->n || t->fetches)
-        first = "Its processes are as many as its cores can work for: make batches cheaper to "
-                "prepare, or use a machine with more cores.";
+        first = "There are already as many workers as cores: make batches cheaper to prepare, or "
+                "use a machine with more cores.";
     const bool pin = t->facts[F_PIN].n && t->facts[F_PIN].lo == 0 && x->node->facts->n_gpus > 0;
     const bool ahead = w->n && w->hi > 0 && t->facts[F_PREFETCH].n && t->facts[F_PREFETCH].lo < 2;
     const bool again = w->n && w->hi > 0 && t->starts > 1 && t->facts[F_PERSISTENT].n &&
                        t->facts[F_PERSISTENT].lo == 0;
-    finding_advise(v, f, "%s%s%s%s", first, pin ? " Switch pin_memory on." : "",
+    finding_advise(v, f, "%s%s%s%s", first, pin ? " Enable pin_memory." : "",
                    ahead ? " Set prefetch_factor to 2 or more." : "",
-                   again ? " Keep workers between epochs: persistent_workers." : "");
+                   again ? " Set persistent_workers=True to keep workers between epochs." : "");
 }
 
 static void size_waiting(struct finding *f, const struct seen *x)
@@ -362,11 +361,11 @@ static void find_waiting(const struct judge *j, struct verdict *v, const struct 
     const char *loaders = loaders_text(j, x);
     struct finding *f = verdict_find(v, x->node->facts->id, rank_entity(j, &x->worst->head.who));
     finding_when(v, f, episodes_ranges(&x->worst->when, j->arena), x->worst->when.n);
-    finding_say(v, f, "loader wait is %.0f %% of the iteration (threshold %g), %s of %s%s%s",
+    finding_say(v, f, "loader wait was %.0f %% of the iteration (threshold %g %%), %s of %s%s%s",
                 x->wait * 100, j->p[WAIT].v, judge_time(j, x->wait * x->step_s),
                 judge_time(j, x->step_s), *loaders ? "; " : "", loaders);
     advise_waiting(j, v, f, x);
-    f->refute = "a first batch of each epoch that takes nearly all of the wait";
+    f->refute = "the first batch of each epoch accounts for nearly all of the wait";
     add_numbers(v, f, x);
     size_waiting(f, x);
 }
@@ -375,14 +374,15 @@ static void find_count(const struct judge *j, struct verdict *v, const struct se
 {
     struct finding *f = verdict_find(v, x->node->facts->id, "");
     finding_when(v, f, &(struct time_range){judge_loop_start(j), j->run->loop_end}, 1);
-    finding_say(v, f, "%.1f loader processes are at work at once, %.0f %% of %.0f cores (%s %g)",
-                x->at_once, 100 * x->at_once / x->cores, x->cores, many ? "at most" : "at least",
+    finding_say(v, f,
+                "%.1f loader workers were active on average, %.0f %% of %.0f cores (%s %g %%)",
+                x->at_once, 100 * x->at_once / x->cores, x->cores, many ? "maximum" : "minimum",
                 many ? j->p[MAX_SHARE].v : j->p[MIN_SHARE].v);
     if (many)
-        finding_advise(v, f, "Set num_workers to %.0f: there are no cores for more.",
+        finding_advise(v, f, "Set num_workers to %.0f; there are no cores for more workers.",
                        fmax(floor(x->cores / (double)MAX_OF(x->t->ranks.n, (size_t)1)), 1));
     else
-        finding_advise(v, f, "Set num_workers to %.0f, if the loop waits for data.",
+        finding_advise(v, f, "Set num_workers to %.0f if the loop waits for data.",
                        fmax(floor(x->cores / (double)MAX_OF(x->t->ranks.n, (size_t)1)), 1));
     add_numbers(v, f, x);
 }
@@ -432,32 +432,44 @@ static void judge(const struct judge *j, struct verdict *out)
         judge_node(j, &x, out);
     }
     if (!known) {
-        verdict_not_evaluated(out,
-                              out->datapoints < STEPS_LEAST
-                                  ? "needs 10 training steps of a rank"
-                                  : "nobody told of loading: no loader that is known was used");
+        verdict_not_evaluated(out, out->datapoints < STEPS_LEAST
+                                       ? "needs 10 training steps per rank"
+                                       : "no supported data loader was detected");
         return;
     }
     plot_waits(j, out);
     if (out->state != RULE_CLEAR)
         return;
     if (worst * 100 > j->p[WAIT].v)
-        verdict_why(out, "loader wait is %.1f %% of the iteration, but the GPUs are %.0f %% busy",
+        verdict_why(out, "loader wait was %.1f %% of the iteration, but the GPUs were %.0f %% busy",
                     worst * 100, busiest);
     else if (!isnan(worst))
-        verdict_why(out, "loader wait is %.1f %% of the iteration", worst * 100);
+        verdict_why(out, "loader wait was %.1f %% of the iteration", worst * 100);
 }
 
 static const char *const explained_by[] = {"IOBottleneck", NULL};
 
+static const struct number_label labels[] = {
+    {"wait_share", "Loader wait, share of iteration"},
+    {"step", "Iteration time"},
+    {"gpu_mean", "GPU utilization, mean"},
+    {"at_once", "Active workers, average"},
+    {"cores", "CPU cores"},
+    {"num_workers", "Loader workers (num_workers)"},
+    {"fetch", "Time to load a batch"},
+    {"queue_empty", "Batch queue found empty"},
+    {0},
+};
+
 const struct rule rule_dataloader = {
     .name = "Dataloader",
-    .title = "Training waits for data",
-    .description = "Checks how much of a training iteration is waiting for data, and whether the "
-                   "loader's processes suit the machine.",
-    .recommendation = "Use more loader processes, prefetch batches, pin memory, and keep workers "
-                      "between epochs.",
+    .title = "Data loading",
+    .description = "Checks what share of a training iteration is spent waiting for data, and "
+                   "whether the number of loader workers suits the machine.",
+    .recommendation =
+        "Use more loader workers, prefetch batches, pin memory, and keep workers between epochs.",
     .params = params,
+    .labels = labels,
     .patience = -1,
     .needs = NEEDS_STEPS,
     .explained_by = explained_by,

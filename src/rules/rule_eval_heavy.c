@@ -10,8 +10,7 @@
 enum { THRESHOLD };
 
 static const struct param params[] = {
-    [THRESHOLD] = {"threshold", 30, 0, 100, PARAM_PERCENT,
-                   "share of the training loop that evaluation may take"},
+    [THRESHOLD] = {"threshold", 30, 0, 100, PARAM_PERCENT, "maximum share of the training loop"},
     {0},
 };
 
@@ -108,14 +107,14 @@ static void find(const struct judge *j, struct verdict *v, const struct judged_n
     struct finding *f = verdict_find(v, node->facts->id, rank_entity(j, &r->head.who));
     finding_when(v, f, episodes_ranges(&x->when, j->arena), x->when.n);
     finding_say(v, f,
-                "evaluation takes %.0f %% of the training loop (threshold %g): %llu steps, %s",
+                "evaluation took %.0f %% of the training loop (threshold %g %%): %llu steps, %s",
                 share * 100, j->p[THRESHOLD].v, (unsigned long long)x->n, judge_time(j, s));
     if (limit > 0 && times < 1000)
         finding_advise(v, f,
-                       "Evaluate %.0f times less often, or on as much less data; a larger batch is "
-                       "possible without gradients.",
-                       times);
-    f->refute = "evaluation that is what the job is for";
+                       "Evaluate %.0f times less often, or on 1/%.0f of the data. Without "
+                       "gradients a larger batch usually fits.",
+                       times, times);
+    f->refute = "evaluation is the purpose of the job";
     finding_number(v, f, "eval_share", share * 100, "%");
     finding_number(v, f, "eval", s, "s");
     finding_number(v, f, "eval_steps", (double)x->n, "");
@@ -130,7 +129,7 @@ static void judge(const struct judge *j, struct verdict *out)
 {
     double worst = 0;
     if (judge_counted_s(j) <= 0) {
-        verdict_not_evaluated(out, "the training loop has no length yet");
+        verdict_not_evaluated(out, "the training loop has just started");
         return;
     }
     for (size_t i = 0; i < j->n_nodes; i++) {
@@ -147,16 +146,24 @@ static void judge(const struct judge *j, struct verdict *out)
             find(j, out, &j->nodes[i], most);
     }
     if (out->state == RULE_CLEAR)
-        verdict_why(out, "evaluation takes %.1f %% of the training loop", worst * 100);
+        verdict_why(out, "evaluation took %.1f %% of the training loop", worst * 100);
 }
+
+static const struct number_label labels[] = {
+    {"eval_share", "Share of the training loop"},
+    {"eval", "Evaluation time"},
+    {"eval_steps", "Evaluation steps"},
+    {0},
+};
 
 const struct rule rule_eval_heavy = {
     .name = "EvalHeavy",
-    .title = "Much evaluation",
-    .description = "Checks how much of the training loop goes into evaluation. Above the threshold "
-                   "all of it counts as lost.",
-    .recommendation = "Evaluate less often, or on less data.",
+    .title = "Evaluation time",
+    .description = "Checks what share of the training loop is spent on evaluation. Above the "
+                   "threshold, all of it is counted as lost time.",
+    .recommendation = "Evaluate less often or on less data.",
     .params = params,
+    .labels = labels,
     .patience = -1,
     .needs = NEEDS_STEPS,
     .state_size = sizeof(struct state),

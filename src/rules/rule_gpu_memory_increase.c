@@ -23,11 +23,11 @@ enum { INCREASE, PATIENCE, WINDOW };
 
 static const struct param params[] = {
     [INCREASE] = {"increase", 5, 0, 100, PARAM_PERCENT,
-                  "more percentage points of the GPU's memory than this are an increase"},
+                  "minimum increase in percentage points of the GPU's memory"},
     [PATIENCE] = {"patience", 1000, 0, 1e7, PARAM_POINTS,
-                  "what is left out at the start of a run without steps"},
+                  "readings skipped at the start when no steps are known"},
     [WINDOW] = {"window", 10, 1, 1e6, PARAM_POINTS,
-                "its mean is compared with that of the window before"},
+                "window length; the mean of each window is compared with the previous one"},
     {0},
 };
 
@@ -182,7 +182,7 @@ static void free_state(void *state)
 static const char *const memory_words[GPU_MEMORY_N] = {
     [MEMORY_OF_JOB] = "the job's memory on",
     [MEMORY_OF_DEVICE] = "memory of",
-    [MEMORY_ACTIVITY] = "memory controller activity, which is what SageMaker recorded, of",
+    [MEMORY_ACTIVITY] = "memory controller activity (memory use was not recorded) of",
 };
 
 struct seen {
@@ -216,10 +216,9 @@ static double grown(const struct trend *t)
 
 static const char *near_limit(double most)
 {
-    return most >= NEAR_LIMIT
-               ? " It is near its limit: use a smaller batch, activation checkpointing or a larger "
-                 "GPU."
-               : "";
+    return most >= NEAR_LIMIT ? " Memory is nearly full: use a smaller batch, activation "
+                                "checkpointing or a larger GPU."
+                              : "";
 }
 
 static void finish(struct verdict *v, struct finding *f, const struct seen *s, uint64_t count)
@@ -238,16 +237,17 @@ static void find_step(struct verdict *v, const struct seen *s, const struct rise
     struct finding *f = verdict_find(v, s->node->facts->id, s->g->head.entity);
     finding_when(v, f, &(struct time_range){{r->from_ns}, {r->to_ns}}, 1);
     finding_say(v, f,
-                "%s %s stepped up from %.1f %% to %.1f %% within %s (threshold %g points); "
-                "over the loop it does not climb steadily",
+                "%s %s jumped from %.1f %% to %.1f %% within %s (threshold %g percentage points), "
+                "without a "
+                "steady rise over the training loop",
                 s->words, s->g->head.entity, r->before, r->after,
                 duration_text((double)(r->to_ns - r->from_ns) / 1e9, when, sizeof when),
                 s->j->p[INCREASE].v);
     finding_advise(v, f,
-                   "A step is a new allocation: look at what began then, such as evaluation, a "
-                   "longer batch or a cache.%s",
+                   "A jump is a new allocation: check what started at that time, such as "
+                   "evaluation, a longer batch or a cache.%s",
                    near_limit(hist_max(&s->course->mem)));
-    f->refute = "memory that falls back by as much soon afterwards";
+    f->refute = "memory falls back to the earlier level soon afterwards";
     finding_number(v, f, "memory_before", r->before, "%");
     finding_number(v, f, "memory_after", r->after, "%");
     finding_number(v, f, "increase", r->after - r->before, "%");
@@ -265,7 +265,7 @@ static void find_steps(struct verdict *v, const struct seen *s)
         v->violations += s->rises->v[i].count;
     }
     v->last_triggered.ns = MAX_OF(v->last_triggered.ns, s->rises->v[s->rises->n - 1].to_ns);
-    verdict_remark(v, "%s %s on %s stepped up %u times; the first %d are told", s->words,
+    verdict_remark(v, "%s %s on %s jumped %u times; the first %d are listed", s->words,
                    s->g->head.entity, s->node->facts->id, s->rises->n, FINDINGS_MOST);
 }
 
@@ -296,17 +296,19 @@ static void find_climb(const struct judge *j, struct verdict *v, const struct cl
     finding_when(
         v, f, &(struct time_range){{t->first * t->length_ns}, {(t->first + t->n) * t->length_ns}},
         1);
-    finding_say(v, f,
-                "%s %s climbs steadily, from %.1f %% to %.1f %% in %s (threshold %g "
-                "points); at this pace it is full in another %s",
-                x->words, x->entity, x->fit.from, x->fit.to,
-                duration_text(x->fit.seconds, when, sizeof when), j->p[INCREASE].v,
-                duration_text(full_s, left, sizeof left));
+    finding_say(
+        v, f,
+        "%s %s rose steadily, from %.1f %% to %.1f %% in %s (threshold %g percentage points)%s",
+        x->words, x->entity, x->fit.from, x->fit.to,
+        duration_text(x->fit.seconds, when, sizeof when), j->p[INCREASE].v,
+        j->run->ended ? ""
+                      : arena_printf(j->arena, "; at this rate it is full in %s",
+                                     duration_text(full_s, left, sizeof left)));
     finding_advise(v, f,
-                   "A steady climb is a leak: look for tensors kept between steps (losses summed "
-                   "with their graph, lists of outputs, growing caches).%s",
+                   "A steady rise indicates a leak: look for tensors kept between steps (losses "
+                   "summed with their graph, lists of outputs, growing caches).%s",
                    near_limit(x->most));
-    f->refute = "a plateau when the run is longer";
+    f->refute = "memory levels off later in the run";
     finding_number(v, f, "memory_before", x->fit.from, "%");
     finding_number(v, f, "memory_after", x->fit.to, "%");
     finding_number(v, f, "increase", x->fit.to - x->fit.from, "%");
@@ -482,21 +484,31 @@ static void judge(const struct judge *j, struct verdict *out)
     if (judged)
         return;
     if (!judge_is_short(j, needed(j), out))
-        verdict_not_evaluated(out, "no GPU in use told its memory");
+        verdict_not_evaluated(out, "GPU memory was not reported");
 }
+
+static const struct number_label labels[] = {
+    {"memory_before", "Memory before"},
+    {"memory_after", "Memory after"},
+    {"increase", "Increase"},
+    {"full_in", "Time to full at this rate"},
+    {"memory_max", "Highest memory use"},
+    {"climb_per_hour", "Growth per hour"},
+    {"climb_r2", ""},
+    {0},
+};
 
 const struct rule rule_gpu_memory_increase = {
     .name = "GPUMemoryIncrease",
-    .title = "GPU memory grows",
-    .description =
-        "Checks whether the memory that the job holds on a GPU goes up after warm-up: the mean of "
-        "a "
-        "window over that of the window before it, and a line through the whole training loop, "
-        "which tells a steady climb (a leak) from steps (new allocations). Where the job's own "
-        "memory is not known, that of the device counts.",
-    .recommendation = "Look for growing caches and graphs that are kept; near the limit use a "
-                      "smaller batch, activation checkpointing or a larger GPU.",
+    .title = "GPU memory growth",
+    .description = "Checks whether the job's GPU memory grows after warm-up. The mean of each "
+                   "window is compared with the previous window, and a line is fitted to the whole "
+                   "training loop: a steady rise is a leak, a jump is a new allocation. Where the "
+                   "job's own memory is not known, the memory of the whole GPU is used.",
+    .recommendation = "Look for growing caches and retained graphs. Near the limit, use a smaller "
+                      "batch, activation checkpointing or a larger GPU.",
     .params = params,
+    .labels = labels,
     .patience = PATIENCE,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .state_size = sizeof(struct state),

@@ -14,7 +14,7 @@ enum { THRESHOLD };
 
 static const struct param params[] = {
     [THRESHOLD] = {"threshold", 5, 0, 100, PARAM_PERCENT,
-                   "held down for more of the training loop than this"},
+                   "maximum share of the training loop with a reduced clock"},
     {0},
 };
 
@@ -27,11 +27,11 @@ static const struct {
     bool heat;
     const char *number, *words;
 } reasons[] = {
-    {0x04, false, "power_cap_pct", "the power limit"},
-    {0x08, true, "hw_slowdown_pct", "a hardware slowdown"},
-    {0x20, true, "thermal_pct", "heat (driver)"},
-    {0x40, true, "hw_thermal_pct", "heat (hardware)"},
-    {0x80, false, "power_brake_pct", "an external power brake"},
+    {0x04, false, "power_cap_pct", "power limit"},
+    {0x08, true, "hw_slowdown_pct", "hardware slowdown"},
+    {0x20, true, "thermal_pct", "temperature (driver)"},
+    {0x40, true, "hw_thermal_pct", "temperature (hardware)"},
+    {0x80, false, "power_brake_pct", "external power brake"},
 };
 
 enum { REASONS = COUNT_OF(reasons) };
@@ -226,19 +226,17 @@ static const char *reasons_text(struct verdict *v, const struct gpu *g)
 static const char *clock_text(struct verdict *v, const struct gpu *g)
 {
     return isnan(held_clock(g)) || isnan(usual_clock(g))
-               ? "the clock was not recorded"
-               : arena_printf(v->arena,
-                              "its clock was then %.0f MHz on the mean, %.0f %% below %.0f",
+               ? "clock not recorded"
+               : arena_printf(v->arena, "average clock %.0f MHz, %.0f %% below the usual %.0f MHz",
                               held_clock(g), 100 * clock_lost(g), usual_clock(g));
 }
 
 static const char *limit_text(struct verdict *v, const struct gpu *g)
 {
-    return is_lowered(g) ? arena_printf(v->arena,
-                                        "; its power limit is %.0f W, below the card's default "
-                                        "of %.0f W",
-                                        (double)g->lowest_limit, (double)g->default_limit)
-                         : "";
+    return is_lowered(g)
+               ? arena_printf(v->arena, "; power limit %.0f W, below the default of %.0f W",
+                              (double)g->lowest_limit, (double)g->default_limit)
+               : "";
 }
 
 static const char *advice_for(const struct gpu *g)
@@ -247,12 +245,13 @@ static const char *advice_for(const struct gpu *g)
     for (size_t k = 0; k < REASONS; k++)
         if (counts(g, k))
             *(reasons[k].heat ? &heat : &power) += g->by[k];
-    return heat > power ? "Look at its cooling: fans, dust, air flow, the temperature of the room, "
-                          "a hot neighbour. Until then a lower power limit is steadier."
-           : is_lowered(g) ? "Raise its power limit to the card's default (nvidia-smi -pl) where "
-                             "the machine allows it, or accept the limit as set."
-                           : "Look at the power supply: a power brake comes from outside of the "
-                             "GPU.";
+    return heat > power
+               ? "Check the cooling: fans, dust, air flow, room temperature, a hot GPU next to it. "
+                 "Until that is fixed, a lower power limit gives a steadier clock."
+           : is_lowered(g)
+               ? "Raise the power limit to the default (nvidia-smi -pl) if the machine allows it, "
+                 "or accept the limit."
+               : "Check the power supply: the power brake signal comes from outside the GPU.";
 }
 
 static void add_numbers(struct verdict *v, struct finding *f, const struct gpu *g)
@@ -273,11 +272,11 @@ static void find(const struct judge *j, const struct judged_node *node, const st
     struct finding *f = verdict_find(v, node->facts->id, g->head.entity);
     finding_when(v, f, episodes_ranges(when, j->arena), when->n);
     finding_say(v, f,
-                "the clock of %s was held down for %.0f %% of the time (threshold %g): %s; %s%s",
+                "the clock of %s was reduced for %.0f %% of the time (threshold %g %%): %s; %s%s",
                 g->head.entity, percent(faults(g), g->readings), j->p[THRESHOLD].v,
                 reasons_text(v, g), clock_text(v, g), limit_text(v, g));
     f->advice = advice_for(g);
-    f->refute = "a clock that stays at its highest while the reason holds";
+    f->refute = "the clock stays at its maximum despite the reported reason";
     finding_number(v, f, "held_pct", percent(faults(g), g->readings), "%");
     add_numbers(v, f, g);
     finding_number(v, f, "clock_lost_pct", 100 * lost, "%");
@@ -290,21 +289,21 @@ static void find(const struct judge *j, const struct judged_node *node, const st
     v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
 }
 
-/* "of 700 W, the card's default", as far as it is known. */
+/* " of 700 W (the default)", as far as it is known. */
 static const char *default_text(struct verdict *v, const struct gpu *g)
 {
     return arena_printf(
         v->arena, "%s%s",
         g->lowest_limit > 0 ? arena_printf(v->arena, " of %.0f W", (double)g->lowest_limit) : "",
-        g->default_limit > 0 ? ", the card's default" : "");
+        g->default_limit > 0 ? " (the default)" : "");
 }
 
 /* Information: what the GPU that works at its own limit most does. */
 static void tell_limit(const struct judge *j, const struct gpu *g, struct verdict *v)
 {
     verdict_why(v,
-                "%s runs at its power limit%s, for %.0f %% of the time; nothing else held a clock "
-                "down for more than %g %%",
+                "%s ran at its power limit%s for %.0f %% of the time; nothing else reduced a clock "
+                "for more than %g %%",
                 g->head.entity, default_text(v, g), percent(g->held[BY_POWER].n, g->readings),
                 j->p[THRESHOLD].v);
 }
@@ -321,7 +320,7 @@ static void judge(const struct judge *j, struct verdict *out)
     const double limit = j->p[THRESHOLD].v;
     const struct gpu *limited = NULL;
     double highest = -1;
-    struct plot *bars = verdict_plot(out, PLOT_BARS, "Time with the clock held down", "%");
+    struct plot *bars = verdict_plot(out, PLOT_BARS, "Time with reduced clock", "%");
     for (size_t i = 0; i < j->n_nodes; i++) {
         const struct state *t = j->nodes[i].state;
         for (size_t k = 0; k < t->gpus.n; k++) {
@@ -340,25 +339,40 @@ static void judge(const struct judge *j, struct verdict *out)
         }
     }
     if (highest < 0 && !judge_is_short(j, LEAST, out))
-        verdict_not_evaluated(out, "no GPU in use told why its clock is held down");
+        verdict_not_evaluated(out, "clock throttle reasons were not reported");
     else if (out->state != RULE_CLEAR)
         return;
     else if (limited && percent(limited->held[BY_POWER].n, limited->readings) > limit)
         tell_limit(j, limited, out);
     else
-        verdict_why(out, "held down for at most %.1f %% of the time (threshold %g)", highest,
+        verdict_why(out, "clock reduced for at most %.1f %% of the time (threshold %g %%)", highest,
                     limit);
 }
 
+static const struct number_label labels[] = {
+    {"held_pct", "Time with reduced clock"},
+    {"power_cap_pct", "Time at power limit"},
+    {"hw_slowdown_pct", "Time in hardware slowdown"},
+    {"thermal_pct", "Time limited by temperature (driver)"},
+    {"hw_thermal_pct", "Time limited by temperature (hardware)"},
+    {"power_brake_pct", "Time with external power brake"},
+    {"power_limit", "Power limit"},
+    {"power_default", "Default power limit"},
+    {"clock_lost_pct", "Clock reduction"},
+    {"clock_held", "Average reduced clock"},
+    {"clock_usual", "Usual clock"},
+    {0},
+};
+
 const struct rule rule_gpu_throttling = {
     .name = "GPUThrottling",
-    .title = "GPU clock held down",
-    .description = "Checks whether heat, a hardware slowdown or a power limit below the card's "
-                   "default hold the clock of a GPU down, by the reasons that the driver gives, "
-                   "and how much of the clock that costs. A GPU that works at its default limit "
-                   "is information.",
-    .recommendation = "Look at cooling and power limits.",
+    .title = "GPU throttling",
+    .description = "Checks whether heat, a hardware slowdown or a lowered power limit reduces the "
+                   "clock of a GPU, by the driver's throttle reasons, and how much clock speed is "
+                   "lost. A GPU at its default power limit is reported as information only.",
+    .recommendation = "Check cooling and power limits.",
     .params = params,
+    .labels = labels,
     .patience = -1,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .state_size = sizeof(struct state),

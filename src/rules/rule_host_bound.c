@@ -18,14 +18,14 @@ enum { CPU, GPU, SM, WAIT, DATA };
 
 static const struct param params[] = {
     [CPU] = {"cpu_threshold", 85, 0, 1000, PARAM_PERCENT,
-             "CPU time of the training process, of one core, from which it is busy"},
+             "the training process is busy from this CPU use (of one core)"},
     [GPU] = {"gpu_threshold", 60, 0, 100, PARAM_PERCENT, "GPU utilization below this is low"},
     [SM] = {"sm_threshold", 50, 0, 100, PARAM_PERCENT,
-            "SM activity below this is low, where it is recorded"},
+            "SM activity below this is low (where recorded)"},
     [WAIT] = {"wait_threshold", 20, 0, 100, PARAM_PERCENT,
-              "share of the iterations from which waits for the GPU are the cause instead"},
+              "from this share of the iteration, waits for the GPU are the cause instead"},
     [DATA] = {"data_threshold", 20, 0, 100, PARAM_PERCENT,
-              "share of the iterations from which waits for data are the cause instead"},
+              "from this share of the iteration, waits for data are the cause instead"},
     {0},
 };
 
@@ -209,19 +209,18 @@ static void host_find(const struct judge *j, struct verdict *v, const struct jud
     const struct rank_time *t = &u->rank->time;
     struct finding *f = verdict_find(v, node->facts->id, rank_entity(j, &u->rank->head.who));
     finding_when(v, f, &gpus->range, 1);
-    const char *sm =
-        isnan(u->sm) ? "" : arena_printf(j->arena, ", its SMs are active %.0f %%", u->sm);
+    const char *sm = isnan(u->sm) ? "" : arena_printf(j->arena, ", its SMs active %.0f %%", u->sm);
     finding_say(v, f,
-                "the host is the limit: %s uses %.0f %% of one core (threshold %g) while the GPU "
-                "is busy %.0f %% of the time%s; waits for the GPU take %.0f %% of the iterations, "
-                "waits for data %.0f %%",
+                "the host limits the GPU: %s used %.0f %% of one core (threshold %g %%) while the "
+                "GPU was busy %.0f %% of the time%s; waits for the GPU took %.0f %% of the "
+                "iterations, waits for data %.0f %%",
                 u->of_the_job ? "the job" : "the training process", u->cpu, j->p[CPU].v, u->util,
                 sm, u->wait, u->data);
     finding_advise(v, f,
-                   "Launch less from Python: CUDA graphs or torch.compile(mode=\"reduce-overhead\")"
-                   ", a fused optimizer (fused=True); or give each launch more work with a larger "
-                   "batch.");
-    f->refute = "a CPU profile that shows other work than launching kernels";
+                   "Launch fewer kernels from Python: use CUDA graphs, "
+                   "torch.compile(mode=\"reduce-overhead\") or a fused optimizer (fused=True). Or "
+                   "give each launch more work with a larger batch.");
+    f->refute = "a CPU profile shows work other than launching kernels";
     finding_number(v, f, "process_cpu", u->cpu, "%");
     finding_number(v, f, "gpu_util", u->util, "%");
     finding_number(v, f, "sm_active", u->sm, "%");
@@ -276,8 +275,10 @@ static void host_judge(const struct judge *j, struct verdict *out)
     if (out->state == RULE_ISSUE)
         return;
     if (seen.judged)
-        verdict_why(out, "the training process uses %.0f %% of one core, the GPU is busy %.0f %%",
-                    seen.cpu, seen.util);
+        verdict_why(
+            out,
+            "the training process used %.0f %% of one core, the GPU was busy %.0f %% of the time",
+            seen.cpu, seen.util);
     else if (!seen.has_gpu && !judge_is_short(j, GPU_ACTIVITY_LEAST, out))
         verdict_not_evaluated(out, "no GPU was in use in the training loop");
     else if (seen.has_gpu && !seen.has_steps)
@@ -288,14 +289,24 @@ static void host_judge(const struct judge *j, struct verdict *out)
 
 static const char *const explained_by[] = {"SyncBound", "CompileTime", NULL};
 
+static const struct number_label labels[] = {
+    {"process_cpu", "CPU use of the training process"},
+    {"gpu_util", "GPU utilization"},
+    {"sm_active", "SM activity"},
+    {"wait_share", "Waits for the GPU, share of iteration"},
+    {"data_share", "Waits for data, share of iteration"},
+    {0},
+};
+
 const struct rule rule_host_bound = {
     .name = "HostBound",
-    .title = "The host launches too slowly",
-    .description = "Checks whether the process that launches work for the GPU keeps a core busy "
-                   "while the GPU is idle in between, and waits for neither data nor the GPU.",
-    .recommendation = "Launch less from Python: CUDA graphs, torch.compile, a fused optimizer, a "
-                      "larger batch.",
+    .title = "Host bound",
+    .description = "Checks whether launching kernels keeps one core busy while the GPU is partly "
+                   "idle, with no waits for data or for the GPU.",
+    .recommendation = "Launch fewer kernels from Python: CUDA graphs, torch.compile, a fused "
+                      "optimizer, a larger batch.",
     .params = params,
+    .labels = labels,
     .patience = -1,
     .needs = NEEDS_SWEEPS | NEEDS_GPU | NEEDS_STEPS,
     .explained_by = explained_by,

@@ -11,14 +11,14 @@
 enum { INCREASE, HORIZON, MIN_POINTS, PATIENCE };
 
 static const struct param params[] = {
-    [INCREASE] = {"increase", 5, 0, 1000, PARAM_PERCENT,
-                  "a climb over the loop by less than this share of the memory is left alone"},
+    [INCREASE] = {"increase", 5, 0, 1000, PARAM_PERCENT, "minimum growth over the training loop"},
     [HORIZON] = {"horizon", 24 * 3600, 0, 1e9, PARAM_SECONDS,
-                 "the limit must be reached within this, or within the time already run"},
+                 "report only if the limit would be reached within this time, or within the time "
+                 "already run"},
     [MIN_POINTS] = {"min_points", 50, 3, 1e6, PARAM_COUNT,
-                    "readings of the job's memory that it takes; there is one a second"},
+                    "minimum number of readings of the job's memory (one per second)"},
     [PATIENCE] = {"patience", 120, 0, 1e7, PARAM_POINTS,
-                  "what is left out at the start of a run without steps"},
+                  "readings skipped at the start when no steps are known"},
     {0},
 };
 
@@ -90,7 +90,7 @@ static struct room room_of(const struct judged_node *node)
     const double rss = (double)t->rss_now.v, all = (double)node->facts->memory_bytes;
     const double limit = (double)t->limit.v;
     if (t->limit.at.ns && limit > 0 && (all <= 0 || limit < all))
-        return (struct room){limit, fmax(limit - rss, 0), "the control group's limit"};
+        return (struct room){limit, fmax(limit - rss, 0), "the cgroup limit"};
     if (all <= 0)
         return (struct room){NAN, NAN, ""};
     return (struct room){
@@ -111,30 +111,37 @@ static bool is_leak(const struct judge *j, const struct trend_fit *f, const stru
     return room->left / f->per_s < fmax(run_s(j), j->p[HORIZON].v);
 }
 
-static void find(const struct judged_node *node, const struct trend_fit *fit,
+/* The limit and, while the run lasts, when it is reached. */
+static const char *forecast(const struct judge *j, const struct room *room, const char *left)
+{
+    char limit[HUMAN_LEN];
+    human_bytes(room->limit, limit, sizeof limit);
+    return j->run->ended ? arena_printf(j->arena, "; %s is %s", room->words, limit)
+                         : arena_printf(j->arena, "; at this rate it reaches %s of %s in %s",
+                                        room->words, limit, left);
+}
+
+static void find(const struct judge *j, const struct judged_node *node, const struct trend_fit *fit,
                  const struct room *room, struct verdict *v)
 {
-    char from[HUMAN_LEN], to[HUMAN_LEN], pace[HUMAN_LEN], limit[HUMAN_LEN], when[HUMAN_LEN],
-        left[HUMAN_LEN];
+    char from[HUMAN_LEN], to[HUMAN_LEN], pace[HUMAN_LEN], when[HUMAN_LEN], left[HUMAN_LEN];
     const struct trend *t = &((const struct state *)node->state)->rss;
     struct finding *f = verdict_find(v, node->facts->id, "");
+    duration_text(room->left / fit->per_s, left, sizeof left);
     finding_when(
         v, f, &(struct time_range){{t->first * t->length_ns}, {(t->first + t->n) * t->length_ns}},
         1);
     finding_say(v, f,
-                "resident memory of the job climbs steadily, from %s to %s in %s (%s per hour); at "
-                "this pace %s of %s is reached in another %s",
+                "resident memory of the job rose steadily, from %s to %s in %s (%s per hour)%s",
                 human_bytes(fit->from, from, sizeof from), human_bytes(fit->to, to, sizeof to),
                 duration_text(fit->seconds, when, sizeof when),
-                human_bytes(fit->per_s * 3600, pace, sizeof pace), room->words,
-                human_bytes(room->limit, limit, sizeof limit),
-                duration_text(room->left / fit->per_s, left, sizeof left));
+                human_bytes(fit->per_s * 3600, pace, sizeof pace), forecast(j, room, left));
     finding_advise(v, f,
                    "Look for lists, caches or logs that grow with every step, datasets copied by "
-                   "each loader worker, and losses kept with their graph; checkpoint before %s "
-                   "from now.",
-                   left);
-    f->refute = "a plateau when the run is longer";
+                   "each loader worker, and losses kept with their graph%s.",
+                   j->run->ended ? ""
+                                 : arena_printf(j->arena, "; save a checkpoint within %s", left));
+    f->refute = "memory levels off later in the run";
     finding_number(v, f, "memory_before", fit->from, "B");
     finding_number(v, f, "memory_after", fit->to, "B");
     finding_number(v, f, "climb_per_hour", fit->per_s * 3600, "B/h");
@@ -157,7 +164,7 @@ static bool judge_node(const struct judge *j, const struct judged_node *node, st
     trend_plot(&t->rss, SCALE, j->run->job_start,
                arena_printf(j->arena, "Resident memory on %s", node->facts->id), "B", out);
     if (is_leak(j, &fit, &room))
-        find(node, &fit, &room, out);
+        find(j, node, &fit, &room, out);
     return true;
 }
 
@@ -176,21 +183,31 @@ static void judge(const struct judge *j, struct verdict *out)
     if (!read)
         verdict_not_evaluated(out, "the job's memory was not recorded");
     else if (out->datapoints < least)
-        verdict_not_evaluated(out, "needs %llu data points, has %llu", (unsigned long long)least,
+        verdict_not_evaluated(out, "needs %llu readings, has %llu", (unsigned long long)least,
                               (unsigned long long)out->datapoints);
     else
-        verdict_not_evaluated(out, "neither a limit nor the node's memory is known");
+        verdict_not_evaluated(out, "neither a memory limit nor the node's memory size is known");
 }
+
+static const struct number_label labels[] = {
+    {"memory_before", "Memory before"},
+    {"memory_after", "Memory after"},
+    {"climb_per_hour", ""},
+    {"climb_r2", ""},
+    {"limit", "Memory limit"},
+    {"limit_in", "Time to limit at this rate"},
+    {0},
+};
 
 const struct rule rule_host_memory_increase = {
     .name = "HostMemoryIncrease",
-    .title = "Host memory grows",
+    .title = "Host memory growth",
     .description =
-        "Checks whether the job's resident memory climbs steadily, by a line through the "
-        "training loop, and would reach the limit (of the control group, else of the "
-        "node) within a day or the time already run.",
+        "Checks whether the job's resident memory rises steadily over the training loop and would "
+        "reach the limit (of the cgroup or the node) within a day or within the time already run.",
     .recommendation = "Look for lists, caches and logs that grow with every step.",
     .params = params,
+    .labels = labels,
     .patience = PATIENCE,
     .needs = NEEDS_SWEEPS,
     .state_size = sizeof(struct state),

@@ -13,10 +13,10 @@ enum { THRESHOLD, PATIENCE };
 
 static const struct param params[] = {
     [THRESHOLD] = {"threshold", 0.2, 0, 1, PARAM_RATIO,
-                   "a larger Jensen-Shannon distance (0: the same, 1: nothing in common) between "
-                   "the utilization histograms of two GPUs is uneven"},
+                   "maximum Jensen-Shannon distance between the utilization histograms of two GPUs "
+                   "(0: identical, 1: no overlap)"},
     [PATIENCE] = {"patience", 1000, 0, 1e7, PARAM_POINTS,
-                  "what is left out at the start of a run without steps"},
+                  "readings skipped at the start when no steps are known"},
     {0},
 };
 
@@ -216,15 +216,15 @@ static void find_uneven(const struct judge *j, const struct entries *e, const st
     const double less = p->a->shape.mean, more = p->b->shape.mean;
     struct finding *f = begin(j, p, v);
     finding_say(v, f,
-                "%s (mean %.0f %%) and %s (mean %.0f %%) do not share the work evenly: their "
-                "utilization histograms are %.2f apart (Jensen-Shannon distance; threshold %g)",
+                "%s (mean %.0f %%) and %s (mean %.0f %%) are unevenly loaded: the Jensen-Shannon "
+                "distance of their utilization histograms is %.2f (threshold %g)",
                 name_of(j, p->a), less, name_of(j, p->b), more, p->distance, j->p[THRESHOLD].v);
     finding_advise(v, f,
                    "Give %s as much work as %s: even shards and batches, the same model part on "
-                   "each, or another distribution strategy. Evenly shared, the work would take "
+                   "each, or another distribution strategy. With an even load, the work would take "
                    "%.0f %% of the time.",
                    name_of(j, p->a), name_of(j, p->b), 100 * e->mean / e->v[e->busiest].shape.mean);
-    f->refute = "the GPUs are of different kinds, or do different work on purpose";
+    f->refute = "the GPUs are different models, or do different work on purpose";
     finding_number(v, f, "distance", p->distance, "");
     finding_number(v, f, "mean_difference", more - less, "%");
     finding_number(v, f, "moved", apart, "%");
@@ -238,17 +238,18 @@ static void find_turns(const struct judge *j, const struct pair *p, struct verdi
     const struct hist *a = &p->a->g->util, *b = &p->b->g->util;
     const double chance = hist_chance_gap(a, b);
     struct finding *f = begin(j, p, v);
-    finding_say(v, f,
-                "%s and %s take turns: over time they are used alike (means %.0f and %.0f %%, "
-                "distance %.2f), but in each sweep they differ by %.0f points on the mean, where "
-                "GPUs that work independently would by %.0f",
-                name_of(j, p->a), name_of(j, p->b), p->a->shape.mean, p->b->shape.mean, p->distance,
-                p->gap, chance);
+    finding_say(
+        v, f,
+        "%s and %s take turns: their mean utilization is similar (%.0f and %.0f %%, "
+        "distance %.2f), but at the same moment they differ by %.0f percentage points on average "
+        "(%.0f expected for independent GPUs)",
+        name_of(j, p->a), name_of(j, p->b), p->a->shape.mean, p->b->shape.mean, p->distance, p->gap,
+        chance);
     finding_advise(v, f,
                    "One of %s and %s waits while the other works: split the batch into more "
                    "micro-batches, or use data parallelism instead of stages.",
                    name_of(j, p->a), name_of(j, p->b));
-    f->refute = "sweeps so far apart that neither GPU's reading covers the other's";
+    f->refute = "the two GPUs were not read at the same time";
     finding_number(v, f, "distance", p->distance, "");
     finding_number(v, f, "gap", p->gap, "%");
     finding_number(v, f, "gap_by_chance", chance, "%");
@@ -294,21 +295,33 @@ static void judge(const struct judge *j, struct verdict *out)
             find_turns(j, &turn[i], out);
     }
     if (out->state == RULE_CLEAR)
-        verdict_why(out, "%zu GPUs in use, at most %.2f apart (threshold %g)", e.n, most,
+        verdict_why(out, "%zu GPUs in use, distance at most %.2f (threshold %g)", e.n, most,
                     j->p[THRESHOLD].v);
 }
 
 static const char *const explained_by[] = {"GPUThrottling", NULL};
 
+static const struct number_label labels[] = {
+    {"distance", "Jensen-Shannon distance"},
+    {"mean_difference", "Difference of mean utilization"},
+    {"moved", ""},
+    {"pairs", "Affected GPU pairs"},
+    {"gap", "Difference at the same moment, average"},
+    {"gap_by_chance", "Difference expected for independent GPUs"},
+    {0},
+};
+
 const struct rule rule_load_balancing = {
     .name = "LoadBalancing",
-    .title = "GPUs unevenly loaded",
-    .description = "Checks whether the GPUs of the job share its work: by the Jensen-Shannon "
-                   "distance (base 2: 0 is the same, 1 nothing in common) between the utilization "
-                   "histograms of any two of them, left alone below 5 points of difference; and "
-                   "whether GPUs of a node take turns, by their difference in each sweep.",
-    .recommendation = "Use another distribution strategy; give every GPU as much work.",
+    .title = "Load balance",
+    .description = "Checks whether the job's GPUs are evenly loaded, by the Jensen-Shannon "
+                   "distance between the utilization histograms of each pair (0: identical, 1: no "
+                   "overlap); differences below 5 percentage points are ignored. Also checks "
+                   "whether GPUs of a node take turns, by their difference at the same moment.",
+    .recommendation =
+        "Give every GPU the same amount of work, or use another distribution strategy.",
     .params = params,
+    .labels = labels,
     .patience = PATIENCE,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .explained_by = explained_by,

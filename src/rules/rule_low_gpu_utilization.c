@@ -13,12 +13,12 @@ enum { P95, P5, WINDOW, PATIENCE };
 
 static const struct param params[] = {
     [P95] = {"threshold_p95", 70, 0, 100, PARAM_PERCENT,
-             "a 95th percentile below this is under-use"},
+             "utilization is low when its p95 is below this"},
     [P5] = {"threshold_p5", 10, 0, 100, PARAM_PERCENT,
-            "above the other threshold, a 5th percentile below this is use that comes and goes"},
-    [WINDOW] = {"window", 500, 1, 1e6, PARAM_POINTS, "how long each judged stretch is"},
+            "otherwise, utilization fluctuates when its p5 is below this"},
+    [WINDOW] = {"window", 500, 1, 1e6, PARAM_POINTS, "window length"},
     [PATIENCE] = {"patience", 1000, 0, 1e7, PARAM_POINTS,
-                  "what is left out at the start of a run without steps"},
+                  "readings skipped at the start when no steps are known"},
     {0},
 };
 
@@ -88,10 +88,11 @@ static void free_state(void *state)
 static const struct {
     const char *words, *advice;
 } kinds[] = {
-    [UNDER_USED] = {"is under-used", "Look for what it waits for; if nothing holds it back, use a "
-                                     "larger batch, or a smaller or fewer GPUs."},
-    [FLUCTUATING] = {"comes and goes", "Look for work that the GPU waits for between kernels: "
-                                       "loading, copies, blocking calls, evaluation."},
+    [UNDER_USED] = {"was underused", "Find out what the GPU waits for. If nothing limits it, use a "
+                                     "larger batch, or fewer or smaller GPUs."},
+    [FLUCTUATING] = {"was used intermittently",
+                     "Look for work that the GPU waits for between kernels: data loading, copies, "
+                     "blocking calls, evaluation."},
 };
 
 /* GPU time that was not used, of the time in which the rule held. */
@@ -110,12 +111,10 @@ static void find(struct verdict *v, const struct judge *j, const struct judged_n
                  p5 = hist_quantile(&g->all, 0.05);
     struct finding *f = verdict_find(v, node->facts->id, g->head.entity);
     finding_when(v, f, episodes_ranges(e, j->arena), e->n);
-    finding_say(v, f,
-                "%s %s: of its utilization the 95th percentile is %.0f %% (threshold %g), the 5th "
-                "%.0f %%, the mean %.0f %%",
+    finding_say(v, f, "%s %s: utilization p95 %.0f %% (threshold %g %%), p5 %.0f %%, mean %.0f %%",
                 g->head.entity, kinds[kind].words, p95, j->p[P95].v, p5, hist_mean(&g->all));
     finding_advise(v, f, "%s", kinds[kind].advice);
-    f->refute = "SM activity or power near their limits while utilization is low";
+    f->refute = "SM activity or power is near its limit while utilization is low";
     finding_number(v, f, "gpu_p95", p95, "%");
     finding_number(v, f, "gpu_p5", p5, "%");
     finding_number(v, f, "gpu_mean", hist_mean(&g->all), "%");
@@ -164,7 +163,7 @@ static void judge(const struct judge *j, struct verdict *out)
     const uint64_t needed =
         windows_needed(&j->p[WINDOW], j->nodes[0].facts->period_ns, j->run->ended);
     if (!judge_is_short(j, needed, out))
-        verdict_not_evaluated(out, "needs %llu data points of a GPU in use, has %llu",
+        verdict_not_evaluated(out, "needs %llu readings of a GPU in use, has %llu",
                               (unsigned long long)needed, (unsigned long long)most);
 }
 
@@ -172,15 +171,22 @@ static const char *const explained_by[] = {"CPUBottleneck",   "IOBottleneck", "D
                                            "CheckpointStall", "EvalHeavy",    "SyncBound",
                                            "HostBound",       "CompileTime",  NULL};
 
+static const struct number_label labels[] = {
+    {"gpu_p95", "GPU utilization, p95"},
+    {"gpu_p5", "GPU utilization, p5"},
+    {"gpu_mean", "GPU utilization, mean"},
+    {0},
+};
+
 const struct rule rule_low_gpu_utilization = {
     .name = "LowGPUUtilization",
-    .title = "GPU under-used",
-    .description = "Checks whether a GPU is used little, or whether its use comes and goes: by the "
-                   "95th and the 5th percentile of its utilization over windows of the training "
-                   "loop.",
-    .recommendation = "Look for bottlenecks, have fewer blocking calls, use a larger batch or "
-                      "another way to distribute the work.",
+    .title = "Low GPU utilization",
+    .description = "Checks whether GPU utilization is low or fluctuates, by its 95th and 5th "
+                   "percentiles in windows of the training loop.",
+    .recommendation = "Look for bottlenecks, avoid blocking calls, and use a larger batch or "
+                      "another distribution strategy.",
     .params = params,
+    .labels = labels,
     .patience = PATIENCE,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .explained_by = explained_by,

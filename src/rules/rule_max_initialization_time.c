@@ -9,7 +9,7 @@ enum { THRESHOLD };
 
 static const struct param params[] = {
     [THRESHOLD] = {"threshold", 20, 0, 100000, PARAM_MINUTES,
-                   "how long a job may take until its first step"},
+                   "maximum time from the start of the job to its first step"},
     {0},
 };
 
@@ -50,11 +50,13 @@ static void find(const struct judge *j, struct verdict *v, wall_ns until, double
     duration_text(took_s, took, sizeof took);
     duration_text(limit_s, limit, sizeof limit);
     if (j->run->has_steps)
-        finding_say(v, f, "the first step began %s after the job (threshold %s)", took, limit);
-    else
-        finding_say(v, f, "%s after its start the job has not begun a step (threshold %s)", took,
+        finding_say(v, f, "the first step began %s after the start of the job (threshold %s)", took,
                     limit);
-    f->refute = "steps that the hooks cannot see; mark them with footplate.step()";
+    else
+        finding_say(v, f, "no step began within %s of the start of the job (threshold %s)", took,
+                    limit);
+    f->refute =
+        "the hooks cannot detect the steps of this program; mark them with footplate.step()";
     finding_number(v, f, "initialization", took_s, "s");
     finding_number(v, f, "threshold", limit_s, "s");
     f->lost_s = took_s;
@@ -71,8 +73,8 @@ static void judge(const struct judge *j, struct verdict *out)
     out->datapoints = 1;
     if (!was_heard(j)) {
         out->datapoints = 0;
-        verdict_not_evaluated(out, "nothing was heard of the framework, so it is not known when "
-                                   "its first step began");
+        verdict_not_evaluated(
+            out, "no framework events were recorded, so the time of the first step is not known");
         return;
     }
     if (took_s > j->p[THRESHOLD].v * 60) {
@@ -81,20 +83,27 @@ static void judge(const struct judge *j, struct verdict *out)
     }
     duration_text(took_s, took, sizeof took);
     if (j->run->has_steps)
-        verdict_why(out, "the first step began %s after the job", took);
+        verdict_why(out, "the first step began %s after the start of the job", took);
     else if (j->run->ended)
         verdict_not_evaluated(out, "the job ended after %s without a step", took);
     else
         verdict_why(out, "no step yet, %s after the start of the job", took);
 }
 
+static const struct number_label labels[] = {
+    {"initialization", "Initialization time"},
+    {"threshold", "Threshold"},
+    {0},
+};
+
 const struct rule rule_max_initialization_time = {
     .name = "MaxInitializationTime",
-    .title = "Initialization takes long",
-    .description = "Checks how long the job takes until its first step begins.",
-    .recommendation = "Stream or cache the data instead of copying it first, keep images and "
-                      "compiled graphs warm.",
+    .title = "Initialization time",
+    .description = "Checks the time from the start of the job to its first step.",
+    .recommendation = "Stream or cache the data instead of copying it first. Keep container images "
+                      "and compiled graphs cached.",
     .params = params,
+    .labels = labels,
     .patience = -1,
     .whole_job = true,
     .state_size = sizeof(struct state),

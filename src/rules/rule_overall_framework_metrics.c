@@ -154,9 +154,9 @@ static void pie(struct verdict *v, const char *title, const char *const *labels,
 
 static void plot_shares(struct verdict *v, const struct shares *x, double all_s)
 {
-    static const char *const labels[] = {"train", "eval", "others"};
+    static const char *const labels[] = {"training", "evaluation", "other"};
     const double s[] = {x->train * all_s, x->eval * all_s, x->others * all_s};
-    pie(v, "Time of the job", labels, s, COUNT_OF(s));
+    pie(v, "Job time", labels, s, COUNT_OF(s));
 }
 
 /* Names and host seconds of the parts of an iteration, what lies between steps last; returns how
@@ -210,7 +210,7 @@ static void remark_on_passes(struct verdict *v, const char *const *names, const 
         for (size_t k = 0; k < COUNT_OF(passes); k++)
             if (strcmp(names[i], passes[k]) == 0 && s[i] > PASS_HIGH * all)
                 verdict_remark(v,
-                               "the %s pass takes %.0f %% of the %stime of training steps: look at "
+                               "the %s pass takes %.0f %% of the %stime of training steps; look at "
                                "its operators",
                                passes[k], 100 * s[i] / all, whose);
 }
@@ -225,14 +225,14 @@ static void remark_on_parts(const struct judge *j, struct verdict *v, const stru
     for (size_t k = 0; k < GPU_PHASES; k++)
         timed = MAX_OF(timed, sum->gpu_n[k]);
     if (n_gpu) {
-        verdict_remark(v, "of the GPU time of training steps (%llu timed): %s",
-                       (unsigned long long)timed, parts_text(j, names, s, n_gpu));
+        verdict_remark(v, "GPU time of training steps (%llu timed): %s", (unsigned long long)timed,
+                       parts_text(j, names, s, n_gpu));
         remark_on_passes(v, names, s, n_gpu, "GPU ");
     }
     if (sum->steady == 0)
         return;
     const size_t n = host_parts(sum, names, s);
-    verdict_remark(v, "of training iterations, %s: %s",
+    verdict_remark(v, "%s of training iterations: %s",
                    n_gpu ? "host time"
                    : gpu ? "host time (launch)"
                          : "host time",
@@ -247,14 +247,13 @@ static void remark_on(const struct judge *j, struct verdict *v, const struct ran
 {
     double pct[3];
     percents_of((const double[]){x->train, x->eval, x->others}, COUNT_OF(pct), pct);
-    verdict_remark(
-        v, "of the time of the job %.1f %% are training, %.1f %% evaluation and %.1f %% others",
-        pct[0], pct[1], pct[2]);
+    verdict_remark(v, "training %.1f %%, evaluation %.1f %%, other %.1f %% of job time", pct[0],
+                   pct[1], pct[2]);
     remark_on_parts(j, v, sum);
     if (x->others > OTHERS_HIGH)
         verdict_remark(v,
-                       "%.0f %% of the time lie outside of steps: look at initialization, "
-                       "checkpoints and what is done between steps",
+                       "%.0f %% of the time is spent outside steps; look at initialization, "
+                       "checkpoints and the code between steps",
                        x->others * 100);
 }
 
@@ -277,7 +276,7 @@ static void judge(const struct judge *j, struct verdict *out)
     for (size_t m = 0; m < MODE_N; m++)
         out->datapoints += sum.n[m];
     if (n == 0 || judge_job_s(j) <= 0) {
-        verdict_not_evaluated(out, "no steps were seen");
+        verdict_not_evaluated(out, "no training steps were detected");
         return;
     }
     const struct shares x = shares_of(&sum, judge_job_s(j) * (double)n);
@@ -287,10 +286,9 @@ static void judge(const struct judge *j, struct verdict *out)
 
 const struct rule rule_overall_framework_metrics = {
     .name = "OverallFrameworkMetrics",
-    .title = "Where the time went",
-    .description = "Sums up the time of the job: training, evaluation and the rest, and what "
-                   "training iterations are spent on, on the GPU where it was timed and on the "
-                   "host.",
+    .title = "Job time breakdown",
+    .description = "Summarizes job time (training, evaluation, other) and the breakdown of "
+                   "training iterations, on the host and, where timed, on the GPU.",
     .recommendation = "",
     .patience = -1,
     .needs = NEEDS_STEPS,

@@ -143,8 +143,8 @@ static bool is_low(const struct judge *j, const char *node)
 static const char *under_used(const struct judge *j)
 {
     const char *cause = j->others ? held_back_by(j->others) : NULL;
-    return cause ? arena_printf(j->arena, "under-used, see %s", cause)
-                 : "under-used, consider a smaller machine";
+    return cause ? arena_printf(j->arena, "underused, see \"%s\"", cause)
+                 : "underused, consider a smaller machine";
 }
 
 static bool is_lost_on(const struct verdict *v, const char *node)
@@ -162,8 +162,8 @@ static const char *busy(const struct judge *j, const char *node)
     for (size_t k = 0; j->others && k < RULE_N; k++)
         if (k != RULE_low_gpu_utilization && k != RULE_batch_size && k != RULE_load_balancing &&
             is_lost_on(&j->others[k], node))
-            return arena_printf(j->arena, "busy, but see %s", rules[k]->name);
-    return is_low(j, node) ? "its GPUs are well used at times only" : "well used";
+            return arena_printf(j->arena, "busy, but see \"%s\"", rules[k]->title);
+    return is_low(j, node) ? "GPUs partly used" : "well used";
 }
 
 static void say_cpu_only(const struct judge *j, struct verdict *v, const char *node,
@@ -171,11 +171,9 @@ static void say_cpu_only(const struct judge *j, struct verdict *v, const char *n
 {
     const double p95 = hist_quantile(cpu, 0.95);
     if (cpu->n)
-        verdict_remark(v,
-                       "%s: no GPU in use; the 95th percentile of CPU is %.0f %%, the median "
-                       "%.0f %%%s: %s",
-                       node, p95, hist_quantile(cpu, 0.5), over_what(j),
-                       p95 < WELL ? under_used(j) : "the CPU is used");
+        verdict_remark(v, "%s: no GPU in use; CPU p50 %.0f %%, p95 %.0f %%%s: %s", node,
+                       hist_quantile(cpu, 0.5), p95, over_what(j),
+                       p95 < WELL ? under_used(j) : "CPU well used");
 }
 
 static void say(const struct judge *j, struct verdict *v, const char *node, const struct hist *gpu,
@@ -185,19 +183,15 @@ static void say(const struct judge *j, struct verdict *v, const char *node, cons
     const double g50 = hist_quantile(gpu, 0.5);
     const char *words = g95 < WELL && c95 < WELL    ? under_used(j)
                         : g95 < WELL && c95 >= WELL ? "likely a CPU bottleneck"
-                        : g95 < WELL                ? "its GPUs are under-used"
+                        : g95 < WELL                ? "GPUs underused"
                         : g50 > WELL                ? busy(j, node)
-                                                    : "its GPUs are well used at times only";
+                                                    : "GPUs partly used";
     if (cpu->n)
-        verdict_remark(v,
-                       "%s: the 95th percentile of GPU is %.0f %%, of CPU %.0f %%, the median "
-                       "of GPU %.0f %%%s: %s",
-                       node, g95, c95, g50, over_what(j), words);
+        verdict_remark(v, "%s: GPU p50 %.0f %%, p95 %.0f %%; CPU p95 %.0f %%%s: %s", node, g50, g95,
+                       c95, over_what(j), words);
     else
-        verdict_remark(v,
-                       "%s: the 95th percentile of GPU is %.0f %%, the median %.0f %%%s; CPU was "
-                       "not measured: %s",
-                       node, g95, g50, over_what(j), words);
+        verdict_remark(v, "%s: GPU p50 %.0f %%, p95 %.0f %%%s; CPU not measured: %s", node, g50,
+                       g95, over_what(j), words);
 }
 
 static void judge_node(const struct judge *j, const struct judged_node *node, struct verdict *out)
@@ -206,16 +200,16 @@ static void judge_node(const struct judge *j, const struct judged_node *node, st
     const char *id = node->facts->id;
     struct hist *util = xcalloc(1, sizeof *util), *mem = xcalloc(1, sizeof *mem);
     const size_t used = pool(t, util, mem);
-    struct plot *p = table(out, arena_printf(j->arena, "Use of %s", id), "%");
-    row(out, p, "cpu", &t->cpu);
-    row(out, p, "gpu", util);
-    row(out, p, "cpu_memory", &t->mem);
-    row(out, p, "gpu_memory", mem);
-    row(out, p, "io_wait", &t->io_wait);
+    struct plot *p = table(out, arena_printf(j->arena, "Utilization of %s", id), "%");
+    row(out, p, "CPU", &t->cpu);
+    row(out, p, "GPU", util);
+    row(out, p, "CPU memory", &t->mem);
+    row(out, p, "GPU memory", mem);
+    row(out, p, "I/O wait", &t->io_wait);
     if (t->net_in.n || t->net_out.n) {
         p = table(out, arena_printf(j->arena, "Network of %s", id), "B/s");
-        row_log(out, p, "net_in", &t->net_in);
-        row_log(out, p, "net_out", &t->net_out);
+        row_log(out, p, "Network in", &t->net_in);
+        row_log(out, p, "Network out", &t->net_out);
     }
     out->uses[out->n_uses++] = (struct node_use){
         .node = arena_strdup(j->arena, id),
@@ -248,11 +242,10 @@ static void judge(const struct judge *j, struct verdict *out)
 
 const struct rule rule_overall_system_usage = {
     .name = "OverallSystemUsage",
-    .title = "System usage",
-    .description =
-        "Sums up what each node used of CPU, GPU, memory, I/O and network, and says in a "
-        "sentence how well it was used.",
-    .recommendation = "Take the machine that fits what the job uses.",
+    .title = "System utilization",
+    .description = "Summarizes how much CPU, GPU, memory, I/O and network each node used, and how "
+                   "well it was utilized.",
+    .recommendation = "Choose a machine that fits the job.",
     .patience = -1,
     .needs = NEEDS_SWEEPS,
     .summary = true,

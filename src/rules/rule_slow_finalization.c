@@ -14,8 +14,8 @@ enum { THRESHOLD, LEAST_S };
 
 static const struct param params[] = {
     [THRESHOLD] = {"threshold", 10, 0, 100, PARAM_PERCENT,
-                   "share of the job that may follow its last step"},
-    [LEAST_S] = {"least", 10, 0, 1e6, PARAM_SECONDS, "less than this is no issue"},
+                   "maximum share of the job after its last step"},
+    [LEAST_S] = {"least", 10, 0, 1e6, PARAM_SECONDS, "a shorter time is ignored"},
     {0},
 };
 
@@ -122,7 +122,7 @@ static double saving_s(const struct judge *j, wall_ns since, uint64_t *n)
 
 static const char *work_words(const struct judge *j, wall_ns end)
 {
-    return end.ns > j->run->loop_end.ns ? "work on the GPU" : "step";
+    return end.ns > j->run->loop_end.ns ? "GPU work" : "step";
 }
 
 static void final_find(const struct judge *j, struct verdict *v, wall_ns since, double final_s)
@@ -134,21 +134,21 @@ static void final_find(const struct judge *j, struct verdict *v, wall_ns since, 
     const char *saved =
         n ? arena_printf(j->arena, "%llu checkpoint%s took %s of it", (unsigned long long)n,
                          n == 1 ? "" : "s", judge_time(j, saved_s))
-          : "no checkpoint was saved then";
-    finding_say(v, f,
-                "the job went on for %s after its last %s, %.0f %% of its time (threshold "
-                "%g); %s",
-                judge_time(j, final_s), work_words(j, since), share, j->p[THRESHOLD].v, saved);
+          : "no checkpoint was saved in that time";
+    finding_say(
+        v, f,
+        "the job ran for another %s after its last %s, %.0f %% of its time (threshold %g %%); %s",
+        judge_time(j, final_s), work_words(j, since), share, j->p[THRESHOLD].v, saved);
     if (saved_s > final_s / 2)
         finding_advise(v, f,
-                       "Save the last checkpoint in the background while training still "
-                       "runs, or to a faster disk.");
+                       "Save the last checkpoint in the background while training still runs, or "
+                       "to a faster disk.");
     else
-        finding_advise(v, f,
-                       "See what the job does then (py-spy dump): loader workers that are "
-                       "not shut down, uploads, exports, a barrier that waits for another "
-                       "rank.");
-    f->refute = "work at the end that the job is for, as an export or an upload of its results";
+        finding_advise(
+            v, f,
+            "Find out what the job does after its last step (py-spy dump): loader workers that are "
+            "not shut down, uploads, exports, a barrier that waits for another rank.");
+    f->refute = "the work at the end is intended, such as exporting or uploading results";
     finding_number(v, f, "finalization", final_s, "s");
     finding_number(v, f, "share", share, "%");
     finding_number(v, f, "checkpoints", saved_s, "s");
@@ -163,7 +163,7 @@ static void final_judge(const struct judge *j, struct verdict *out)
     const wall_ns since = work_end(j);
     const double final_s = (double)(j->run->job_end.ns - since.ns) / 1e9;
     if (!j->run->ended) {
-        verdict_not_evaluated(out, "the job has not ended");
+        verdict_not_evaluated(out, "the job is still running");
         return;
     }
     if (j->run->interrupted) {
@@ -180,12 +180,21 @@ static void final_judge(const struct judge *j, struct verdict *out)
 
 static const char *const explained_by[] = {"StalledTraining", NULL};
 
+static const struct number_label labels[] = {
+    {"finalization", "Time after the last step"},
+    {"share", "Share of the job"},
+    {"checkpoints", "Checkpoint time"},
+    {0},
+};
+
 const struct rule rule_slow_finalization = {
     .name = "SlowFinalization",
-    .title = "The job ends long after its last step",
-    .description = "Checks how long the job goes on after its last step.",
-    .recommendation = "Look at what it does then: loader workers, checkpoints, uploads.",
+    .title = "Finalization time",
+    .description = "Checks how long the job keeps running after its last step.",
+    .recommendation =
+        "Find out what the job does after its last step: loader workers, checkpoints, uploads.",
     .params = params,
+    .labels = labels,
     .patience = -1,
     .needs = NEEDS_STEPS,
     .explained_by = explained_by,

@@ -16,9 +16,9 @@ enum { THRESHOLD, FACTOR };
 
 static const struct param params[] = {
     [THRESHOLD] = {"threshold", 1800, 1, 1e7, PARAM_SECONDS,
-                   "so long no step may finish; longer where steps are long"},
+                   "maximum time without a finished step; longer where steps are long"},
     [FACTOR] = {"factor", 20, 1, 1e6, PARAM_RATIO,
-                "times the 99th percentile of the steps: the other bound, the longer one counts"},
+                "the limit is at least this many times the p99 of step time"},
     {0},
 };
 
@@ -215,7 +215,7 @@ static const char *doing(const struct judge *j, const struct rank *r, const stru
                             step_part_name(p));
     }
     if (r->has_last && end_of(&r->last) <= g->start.ns + NS_PER_S)
-        return arena_printf(j->arena, "finished step %lld (%s) last", (long long)r->last.number,
+        return arena_printf(j->arena, "had last finished step %lld (%s)", (long long)r->last.number,
                             event_mode_names[r->last.mode]);
     return "was between two steps";
 }
@@ -247,15 +247,14 @@ static void find(const struct judge *j, struct verdict *v, const struct job *o,
     const bool to_end = !j->run->ended && g->end.ns / NS_PER_S == j->run->job_end.ns / NS_PER_S;
     struct finding *f = verdict_find(v, "", "");
     finding_when(v, f, gaps, n);
-    finding_say(
-        v, f, "no step %s for %s (threshold %s)%s: %s", to_end ? "has finished" : "finished",
-        duration_text(longest_s, took, sizeof took), duration_text(limit_s, limit, sizeof limit),
-        n > 1 ? arena_printf(j->arena, ", and %zu times in all", n) : "", all_doing(j, o, g));
+    finding_say(v, f, "no step %s for %s (threshold %s)%s: %s",
+                to_end ? "has finished" : "finished", duration_text(longest_s, took, sizeof took),
+                duration_text(limit_s, limit, sizeof limit),
+                n > 1 ? arena_printf(j->arena, "; %zu times in total", n) : "", all_doing(j, o, g));
     finding_advise(v, f,
-                   "Look at the stacks of the processes that are named, for instance with "
-                   "py-spy: a rank that waits for another one, a loader or a file system "
-                   "that hangs.");
-    f->refute = "work outside of steps that is meant to take so long";
+                   "Inspect the stacks of these processes, for example with py-spy: look for a "
+                   "rank that waits for another one, or a loader or file system that hangs.");
+    f->refute = "work outside steps is expected to take this long";
     finding_number(v, f, "longest", longest_s, "s");
     finding_number(v, f, "threshold", limit_s, "s");
     finding_number(v, f, "stalls", (double)n, "");
@@ -284,13 +283,21 @@ static void judge(const struct judge *j, struct verdict *out)
     seconds_free(&o.ends);
 }
 
+static const struct number_label labels[] = {
+    {"longest", "Longest stall"},
+    {"threshold", "Threshold"},
+    {"stalls", "Stalls"},
+    {0},
+};
+
 const struct rule rule_stalled_training = {
     .name = "StalledTraining",
-    .title = "Training stands still",
-    .description = "Checks whether any step finished within a time, and says what every rank was "
-                   "doing when none did.",
-    .recommendation = "Look at the stacks of the processes for what they wait for.",
+    .title = "Stalled training",
+    .description = "Checks whether steps keep finishing. If no step finishes for a long time, "
+                   "reports what each rank was doing.",
+    .recommendation = "Inspect the stacks of the processes to see what they wait for.",
     .params = params,
+    .labels = labels,
     .patience = -1,
     .needs = NEEDS_STEPS,
     .state_size = sizeof(struct state),

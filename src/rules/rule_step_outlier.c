@@ -18,13 +18,13 @@ static const char *const mode_words[] = {"none", "train", "eval", "predict", NUL
 
 static const struct param params[] = {
     [STDDEV] = {"stddev", 3, 0.1, 100, PARAM_SIGMAS,
-                "an iteration that takes this much longer than the mean is an outlier"},
-    [MODE] = {"mode", 0, 0, MODE_N, PARAM_WORD, "steps of this mode alone; none: of every mode",
+                "an iteration longer than the mean by more than this is an outlier"},
+    [MODE] = {"mode", 0, 0, MODE_N, PARAM_WORD, "check only steps of this mode; none: all modes",
               mode_words},
-    [N_OUTLIERS] = {"n_outliers", 10, 0, 1e6, PARAM_COUNT, "up to this many outliers are fine"},
+    [N_OUTLIERS] = {"n_outliers", 10, 0, 1e6, PARAM_COUNT, "number of outliers that are ignored"},
     /* Of a hundred thousand steps some hundred lie beyond three standard deviations by chance. */
     [LEAST_LOST] = {"min_lost", 0.5, 0, 100, PARAM_PERCENT,
-                    "outliers that cost less of the time of the steps than this are left alone"},
+                    "outliers that cost less than this share of the step time are ignored"},
     {0},
 };
 
@@ -215,20 +215,21 @@ static const struct {
     const char *words, *advice;
 } causes[BY_N] = {
     [BY_CHECKPOINT] = {"a checkpoint was being saved",
-                       "Save checkpoints less often, or in the background."},
-    [BY_IO] = {"processes of the node waited for storage",
+                       "Save checkpoints less often or in the background."},
+    [BY_IO] = {"processes on the node waited for storage",
                "Keep the data on a local disk or in memory, and prefetch more of it."},
-    [BY_THROTTLE] = {"a GPU's clock was held down", "Look at the GPU's power limit and cooling."},
+    [BY_THROTTLE] = {"the clock of a GPU was reduced", "Check the GPU's power limit and cooling."},
 };
 
 static const struct {
     enum event_id id;
     const char *advice;
 } part_advice[] = {
-    {EV_DATA, "Look at what the loader does then: a slow file, a shuffle buffer, new workers."},
-    {EV_CHECKPOINT, "Save checkpoints less often, or in the background."},
-    {EV_COMPILE, "Keep shapes the same, so that nothing is compiled again."},
-    {EV_COMM, "Look for the rank that the others wait for."},
+    {EV_DATA,
+     "Check what the loader does at that time: a slow file, a shuffle buffer, new workers."},
+    {EV_CHECKPOINT, "Save checkpoints less often or in the background."},
+    {EV_COMPILE, "Keep input shapes constant to avoid recompilation."},
+    {EV_COMM, "Find the rank that the others wait for."},
 };
 
 static const char *advice_for(const char *part)
@@ -236,7 +237,7 @@ static const char *advice_for(const char *part)
     for (size_t i = 0; i < COUNT_OF(part_advice); i++)
         if (strcmp(event_words[part_advice[i].id].part, part) == 0)
             return part_advice[i].advice;
-    return "Look at what the program does in these steps: logging, synchronisation, garbage "
+    return "Check what the program does in these steps: logging, synchronization, garbage "
            "collection.";
 }
 
@@ -286,7 +287,7 @@ static struct causes_found look_for_causes(const struct judge *j, const struct o
         if (coincides(j, o, &t->when[k]))
             add_cause(&c, causes[k].words, causes[k].advice);
     if (part != step_parts()) {
-        const char *name = part == BETWEEN ? "what lies between steps" : step_part_name(part);
+        const char *name = part == BETWEEN ? "the time between steps" : step_part_name(part);
         const char *quote = part == BETWEEN ? "" : "'";
         snprintf(text, sizeof text, "%s%s%s took %s longer than usual", quote, name, quote,
                  judge_time(j, more_s));
@@ -321,8 +322,8 @@ static void find(const struct judge *j, struct verdict *v, const struct outliers
     struct finding *f = verdict_find(v, o->node->facts->id, rank_entity(j, &o->rank->head.who));
     set_ranges(j, v, f, o);
     finding_say(v, f,
-                "%s%zu of %llu %s steps of rank %lld took more than %s (mean %s + %g standard "
-                "deviations of %s), the longest %s%s%s%s",
+                "%s%zu of %llu %s steps of rank %lld took longer than %s (mean %s + %g standard "
+                "deviations of %s); longest %s%s%s%s",
                 full ? "at least " : "", o->n, (unsigned long long)x->n, event_mode_names[o->mode],
                 (long long)o->rank->head.who.rank, judge_time(j, o->limit_s),
                 judge_time(j, o->mean_s), j->p[STDDEV].v, judge_time(j, step_spread_sigma(x)),
@@ -330,7 +331,7 @@ static void find(const struct judge *j, struct verdict *v, const struct outliers
                 c->other_ranks ? "; other ranks had long steps at the same time" : "");
     if (c->advice)
         finding_advise(v, f, "%s", c->advice);
-    f->refute = "long steps that are due to the data itself, such as longer sequences";
+    f->refute = "the data itself causes the long steps, such as longer sequences";
     finding_number(v, f, "outliers", (double)o->n, "");
     finding_number(v, f, "steps", (double)x->n, "");
     finding_number(v, f, "mean", o->mean_s, "s");
@@ -362,7 +363,7 @@ static void plot_histogram(const struct judge *j, struct verdict *v,
     }
     for (size_t k = 0; k <= DURATION_BINS; k++)
         edges[k] = lo + (hi - lo) * (double)k / DURATION_BINS;
-    struct plot *p = verdict_plot(v, PLOT_HISTOGRAM, "How long steps took", "s");
+    struct plot *p = verdict_plot(v, PLOT_HISTOGRAM, "Step time", "s");
     p->edges = edges;
     p->n_edges = DURATION_BINS + 1;
     for (size_t i = 0; i < n; i++) {
@@ -375,7 +376,7 @@ static void plot_boxes(const struct judge *j, struct verdict *v, const struct ou
                        size_t n)
 {
     static const double quantiles[] = {0.05, 0.25, 0.5, 0.75, 0.95};
-    struct plot *p = verdict_plot(v, PLOT_BOX, "Duration of steps", "s");
+    struct plot *p = verdict_plot(v, PLOT_BOX, "Step time by rank", "s");
     double box[COUNT_OF(quantiles)];
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < COUNT_OF(quantiles); k++)
@@ -393,8 +394,8 @@ static void plot_long(const struct judge *j, struct verdict *v, const struct out
         at[i] = (double)(o->v[o->n - n + i].start_ns - j->run->job_start.ns) / 1e9;
         s[i] = (double)o->v[o->n - n + i].dur_ns / 1e9;
     }
-    struct plot *p = verdict_plot(
-        v, PLOT_SERIES, arena_printf(j->arena, "Steps that took long, %s", label_of(j, o)), "s");
+    struct plot *p =
+        verdict_plot(v, PLOT_SERIES, arena_printf(j->arena, "Slow steps, %s", label_of(j, o)), "s");
     p->edges = at;
     p->n_edges = n;
     plot_row(v, p, label_of(j, o), s, n);
@@ -444,7 +445,7 @@ static void judge(const struct judge *j, struct verdict *out)
     size_t n_found = 0;
     out->datapoints = seen;
     if (n == 0) {
-        verdict_not_evaluated(out, "needs %d steps of a rank, has %llu", STEPS_LEAST,
+        verdict_not_evaluated(out, "needs %d steps per rank, has %llu", STEPS_LEAST,
                               (unsigned long long)most);
         return;
     }
@@ -458,9 +459,7 @@ static void judge(const struct judge *j, struct verdict *out)
     }
     plot(j, out, found, n_found);
     if (out->state == RULE_CLEAR)
-        verdict_why(out,
-                    "at most %zu of the steps of a rank are outliers (%g are fine); they cost "
-                    "%.2g %% of the time of its steps",
+        verdict_why(out, "at most %zu outliers per rank (%g allowed), %.1f %% of its step time",
                     worst->n, j->p[N_OUTLIERS].v, worst->lost_share * 100);
 }
 
@@ -469,17 +468,27 @@ static const struct rule_limit limits[] = {
 static const char *const explained_by[] = {"CheckpointStall", "IOBottleneck", "Dataloader",
                                            "GPUThrottling", NULL};
 
+static const struct number_label labels[] = {
+    {"outliers", "Slow steps"},
+    {"steps", "Steps"},
+    {"mean", "Mean step time"},
+    {"stddev", "Standard deviation"},
+    {"threshold", "Threshold"},
+    {"longest", "Longest step"},
+    {0},
+};
+
 const struct rule rule_step_outlier = {
     .name = "StepOutlier",
-    .title = "Some steps take long",
-    .description = "Checks for iterations, from the begin of a step to the begin of the next, that "
-                   "take much longer than the others of the same rank and mode, and for what "
-                   "coincided with them. Warm-up and the first step are left out. A long one "
-                   "beside short ones, because the host ran ahead of the GPU, counts as their "
-                   "mean.",
-    .recommendation = "Look for what the long steps have in common: checkpoints, loading, other "
-                      "work on the machine.",
+    .title = "Slow steps",
+    .description = "Checks for iterations (start of a step to the start of the next) that take "
+                   "much longer than others of the same rank and mode, and for what happened at "
+                   "the same time. Warm-up and the first step are excluded. Where the host runs "
+                   "ahead of the GPU, a long iteration next to short ones is averaged with them.",
+    .recommendation = "Find out what the slow steps have in common: checkpoints, data loading, "
+                      "other work on the machine.",
     .params = params,
+    .labels = labels,
     .patience = -1,
     .needs = NEEDS_STEPS,
     .explained_by = explained_by,

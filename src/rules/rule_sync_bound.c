@@ -24,9 +24,9 @@ enum { THRESHOLD, GPU };
 
 static const struct param params[] = {
     [THRESHOLD] = {"threshold", 10, 0, 100, PARAM_PERCENT,
-                   "share of the iterations that waits for the GPU may take"},
+                   "maximum share of the iterations spent waiting for the GPU"},
     [GPU] = {"gpu_threshold", 80, 0, 100, PARAM_PERCENT,
-             "only a GPU with a lower utilization loses by waits"},
+             "a GPU with higher utilization is not affected by waits"},
     {0},
 };
 
@@ -132,14 +132,14 @@ static void sync_find(const struct judge *j, struct verdict *v, const struct jud
     struct finding *f = verdict_find(v, node->facts->id, rank_entity(j, &u->rank->head.who));
     finding_when(v, f, &gpus->range, 1);
     finding_say(v, f,
-                "waits for the GPU take %.0f %% of the iterations (threshold %g), %s a step, "
-                "while the GPU is busy only %.0f %% of the time",
+                "waits for the GPU took %.0f %% of the iterations (threshold %g %%), %s per step, "
+                "while the GPU was busy only %.0f %% of the time",
                 u->share, j->p[THRESHOLD].v, judge_time(j, u->waits_s / (double)t->steps), u->util);
     finding_advise(v, f,
                    "Read results from the GPU less often: keep sums as tensors on the GPU and call "
-                   "item(), cpu() or tolist() every n-th step, copy with non_blocking=True, and "
-                   "avoid synchronize(), nonzero() and boolean indexing in the step.");
-    f->refute = "a GPU that is idle in other parts of the loop";
+                   "item(), cpu() or tolist() only every n-th step, copy with non_blocking=True, "
+                   "and avoid synchronize(), nonzero() and boolean indexing in the step.");
+    f->refute = "the GPU is idle in other parts of the training loop";
     finding_number(v, f, "wait_share", u->share, "%");
     finding_number(v, f, "wait", u->waits_s, "s");
     finding_number(v, f, "gpu_util", u->util, "%");
@@ -195,7 +195,8 @@ static void sync_judge(const struct judge *j, struct verdict *out)
         return;
     if (seen.measured)
         verdict_why(out,
-                    "waits for the GPU take %.1f %% of the iterations, the GPU is busy %.0f %%",
+                    "waits for the GPU took %.1f %% of the iterations, the GPU was busy %.0f %% of "
+                    "the time",
                     seen.share, seen.util);
     else if (!seen.has_gpu && !judge_is_short(j, GPU_ACTIVITY_LEAST, out))
         verdict_not_evaluated(out, "no GPU was in use in the training loop");
@@ -205,13 +206,24 @@ static void sync_judge(const struct judge *j, struct verdict *out)
         verdict_not_evaluated(out, "waits for the GPU were not recorded");
 }
 
+static const struct number_label labels[] = {
+    {"wait_share", "Waits for the GPU, share of iteration"},
+    {"wait", "Waits for the GPU"},
+    {"gpu_util", "GPU utilization"},
+    {"sm_active", "SM activity"},
+    {"steps", "Steps"},
+    {"waits_per_step", "Waits per step"},
+    {0},
+};
+
 const struct rule rule_sync_bound = {
     .name = "SyncBound",
-    .title = "Waits for the GPU leave it idle",
-    .description = "Checks whether the program waits for the GPU so often (item, cpu, synchronize) "
-                   "that the GPU runs out of work in between.",
-    .recommendation = "Read results from the GPU less often, and without waiting.",
+    .title = "Synchronization",
+    .description = "Checks whether the program synchronizes with the GPU (item, cpu, synchronize) "
+                   "so often that the GPU runs out of work.",
+    .recommendation = "Read results from the GPU less often and without blocking.",
     .params = params,
+    .labels = labels,
     .patience = -1,
     .needs = NEEDS_SWEEPS | NEEDS_GPU | NEEDS_STEPS,
     .state_size = sizeof(struct sync_state),

@@ -16,11 +16,12 @@
 enum { SM, TENSOR, DRAM };
 
 static const struct param params[] = {
-    [SM] = {"sm_threshold", 50, 0, 100, PARAM_PERCENT, "SM activity from which the SMs are busy"},
-    [TENSOR] = {"tensor_threshold", 5, 0, 100, PARAM_PERCENT,
-                "tensor activity below this, and below a tenth of the SM activity, is none"},
+    [SM] = {"sm_threshold", 50, 0, 100, PARAM_PERCENT, "the SMs are busy from this SM activity"},
+    [TENSOR] =
+        {"tensor_threshold", 5, 0, 100, PARAM_PERCENT,
+         "tensor cores are unused below this activity, if also below a tenth of the SM activity"},
     [DRAM] = {"dram_threshold", 60, 0, 100, PARAM_PERCENT,
-              "DRAM activity from which the work is limited by memory instead"},
+              "from this DRAM activity, memory bandwidth is the limit instead"},
     {0},
 };
 
@@ -59,10 +60,10 @@ static const char *factor_text(const struct judge *j, const char *gpu)
 {
     const struct gpu_peak *p = gpu ? gpu_peak_find(gpu) : NULL;
     if (!p || p->tf32_tflops <= 0 || p->fp32_tflops <= 0)
-        return "matrix products may become several times as fast";
+        return "matrix products can be several times faster";
     return arena_printf(j->arena,
-                        "TF32 peaks at %.0f TFLOP/s on this GPU, FP32 at %.0f, so matrix products "
-                        "may become up to %.0f times as fast",
+                        "on this GPU the peak is %.0f TFLOP/s in TF32 and %.0f in FP32, so matrix "
+                        "products can be up to %.0f times as fast",
                         p->tf32_tflops, p->fp32_tflops, floor(p->tf32_tflops / p->fp32_tflops));
 }
 
@@ -75,15 +76,15 @@ static void tensor_find(const struct judge *j, struct verdict *v, const struct j
     const struct time_range range = gpu_activity_range(g);
     finding_when(v, f, &range, 1);
     finding_say(v, f,
-                "the SMs of %s are active %.0f %% of the time, its tensor cores %.1f %% "
-                "(threshold %g): matrix products run in FP32 without TF32, or in a format that "
-                "has no tensor cores",
+                "the SMs of %s were active %.0f %% of the time, its tensor cores %.1f %% "
+                "(threshold %g %%): matrix products run in FP32 without TF32, or in a format that "
+                "tensor cores do not support",
                 g->head.entity, sm, tensor, j->p[TENSOR].v);
     finding_advise(v, f,
                    "Call torch.set_float32_matmul_precision(\"high\") for TF32, or train in bf16 "
                    "with torch.autocast(\"cuda\", dtype=torch.bfloat16): %s.",
                    factor_text(j, node->facts->gpu));
-    f->refute = "a model without matrix products and convolutions, or one that needs FP64";
+    f->refute = "the model has no matrix products or convolutions, or needs FP64";
     finding_number(v, f, "sm_active", sm, "%");
     finding_number(v, f, "tensor_active", tensor, "%");
     finding_number(v, f, "dram_active", dram, "%");
@@ -124,19 +125,26 @@ static void tensor_judge(const struct judge *j, struct verdict *out)
     if (!least && !judge_is_short(j, GPU_ACTIVITY_LEAST, out))
         verdict_not_evaluated(out, "%s", gpu_activity_missing(j));
     else if (least && out->state == RULE_CLEAR)
-        verdict_why(out,
-                    "tensor cores are active %.1f %% of the time, the SMs %.0f %%, DRAM %.0f %%",
+        verdict_why(out, "tensor cores active %.1f %% of the time, SMs %.0f %%, DRAM %.0f %%",
                     gpu_level_mean(&least->tensor), gpu_level_mean(&least->sm),
                     gpu_level_mean(&least->dram));
 }
 
+static const struct number_label labels[] = {
+    {"sm_active", "SM activity"},
+    {"tensor_active", "Tensor core activity"},
+    {"dram_active", "DRAM activity"},
+    {0},
+};
+
 const struct rule rule_tensor_cores_unused = {
     .name = "TensorCoresUnused",
     .title = "Tensor cores unused",
-    .description = "Checks whether the SMs of a GPU are busy while its tensor cores are not, as in "
-                   "matrix products in FP32 without TF32.",
-    .recommendation = "Allow TF32, or train in bf16.",
+    .description = "Checks whether the SMs of a GPU are busy while its tensor cores are not, as "
+                   "with FP32 matrix products without TF32.",
+    .recommendation = "Enable TF32, or train in bf16.",
     .params = params,
+    .labels = labels,
     .patience = -1,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .state_size = sizeof(struct tensor_state),

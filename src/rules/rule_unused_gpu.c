@@ -11,7 +11,7 @@ enum { PATIENCE };
 
 static const struct param params[] = {
     [PATIENCE] = {"patience", 1000, 0, 1e7, PARAM_POINTS,
-                  "how long a run that still goes on may leave a GPU alone"},
+                  "readings after which an idle GPU is reported during a run"},
     {0},
 };
 
@@ -119,20 +119,20 @@ static void find(const struct judged_node *node, const struct gpu *g, struct tal
     finding_when(v, f, &(struct time_range){{g->first_ns}, {g->last_ns}}, 1);
     finding_say(v, f,
                 "%s stayed at or below %.1f %% for %s with no process of the job on it; %zu of the "
-                "node's %zu GPUs are unused",
+                "node's %zu GPUs were unused",
                 g->head.entity, (double)g->head.most_util, duration_text(held_s, when, sizeof when),
                 n.unused, n.measured);
     if (n.unused == n.measured)
         finding_advise(v, f,
-                       "The job uses no GPU of this node: run it on a machine without, or check "
-                       "that the framework sees them.");
+                       "The job used no GPU of this node: run it on a machine without GPUs, or "
+                       "check that the framework can see them.");
     else
         finding_advise(v, f,
                        "Start a process for it (%zu per node instead of %zu), or use a machine "
                        "with %zu GPU%s.",
                        n.measured, n.measured - n.unused, n.measured - n.unused,
                        n.measured - n.unused == 1 ? "" : "s");
-    f->refute = "a process of the job on the GPU that the driver does not list";
+    f->refute = "a process of the job uses the GPU, but the driver does not list it";
     finding_number(v, f, "gpu_max", (double)g->head.most_util, "%");
     finding_number(v, f, "unused_gpus", (double)n.unused, "");
     finding_number(v, f, "gpus", (double)n.measured, "");
@@ -165,20 +165,28 @@ static void judge(const struct judge *j, struct verdict *out)
         need = MAX_OF(need, needed(j, &j->nodes[i]));
     }
     if (measured == 0 && !judge_is_short(j, need, out))
-        verdict_not_evaluated(out, "no GPU told its utilization");
+        verdict_not_evaluated(out, "GPU utilization was not reported");
     else if (out->state == RULE_CLEAR && measured == 1)
         verdict_why(out, "the GPU was used");
     else if (out->state == RULE_CLEAR)
         verdict_why(out, "all %zu GPUs were used", measured);
 }
 
+static const struct number_label labels[] = {
+    {"gpu_max", "Highest utilization"},
+    {"unused_gpus", "Unused GPUs"},
+    {"gpus", "GPUs"},
+    {0},
+};
+
 const struct rule rule_unused_gpu = {
     .name = "UnusedGPU",
-    .title = "GPU not used at all",
-    .description = "Checks whether a GPU that the job can see stayed below 1 % with no process of "
-                   "the job on it.",
-    .recommendation = "Start a process for each GPU, or use a machine with fewer.",
+    .title = "Unused GPU",
+    .description = "Checks whether a GPU visible to the job stayed below 1 % utilization with no "
+                   "process of the job on it.",
+    .recommendation = "Start a process for each GPU, or use a machine with fewer GPUs.",
     .params = params,
+    .labels = labels,
     .patience = -1, /* it looks at the whole job; its patience is for runs that go on */
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .whole_job = true,

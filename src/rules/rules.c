@@ -17,3 +17,9 @@ const struct rule *rule_find(const char *name)
             return rules[i];
     return NULL;
 }
+
+const char *rule_title(const char *name)
+{
+    const struct rule *r = rule_find(name);
+    return r ? r->title : name;
+}

@@ -27,12 +27,12 @@ static bool is_same_process(const struct run_process *a, const struct run_proces
     return a->pid == b->pid && a->session == b->session && strcmp(a->node, b->node) == 0;
 }
 
-/* "item() at train.py:31 (205 a step, 4.1 s)" */
+/* "item() at train.py:31 (205 per step, 4.1 s)" */
 static const char *place_words(const struct sync_place *x, double steps, struct arena *a)
 {
     char seconds[HUMAN_LEN];
     const double each = (double)x->count / steps;
-    const char *often = each >= 1 ? arena_printf(a, "%.3g a step", each)
+    const char *often = each >= 1 ? arena_printf(a, "%.3g per step", each)
                                   : arena_printf(a, "%llu times", (unsigned long long)x->count);
     return arena_printf(a, "%s%s%s (%s%s%s)", x->op, *x->op ? " at " : "", x->where, often,
                         isnan(x->seconds) ? "" : ", ",
@@ -66,7 +66,7 @@ static void name_places(const struct correlate_ask *ask, struct verdict *v, stru
     }
     if (!named)
         return;
-    f->message = arena_printf(v->arena, "%s; most of it in %s%s", f->message, words,
+    f->message = arena_printf(v->arena, "%s; mostly in %s%s", f->message, words,
                               named > PLACES_NAMED ? " and others" : "");
     finding_number(v, f, "waits_per_step", calls / steps, "");
 }

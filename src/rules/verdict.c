@@ -2,17 +2,25 @@
 /* verdict.c - see verdict.h. */
 #include "rules/verdict.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "rules/rule.h"
 
 const char *const rule_state_names[RULE_STATE_N] = {
     [RULE_CLEAR] = "clear",
     [RULE_ISSUE] = "issue",
     [RULE_NOT_EVALUATED] = "not_evaluated",
+};
+
+const char *const rule_state_words[RULE_STATE_N] = {
+    [RULE_CLEAR] = "passed",
+    [RULE_ISSUE] = "issue",
+    [RULE_NOT_EVALUATED] = "skipped",
 };
 
 const char *const severity_names[SEVERITY_N] = {
@@ -101,11 +109,22 @@ void plot_row(struct verdict *v, struct plot *p, const char *label, const double
     p->rows[p->n_rows++] = (struct plot_row){arena_strdup(v->arena, label), copy, n};
 }
 
+/* Numbers of custom rules are called as their author did. */
+static const char *label_of(const struct rule *r, const char *name)
+{
+    for (const struct number_label *l = r ? r->labels : NULL; l && l->name; l++)
+        if (strcmp(l->name, name) == 0)
+            return l->label;
+    assert(!r || r->custom);
+    return name;
+}
+
 void finding_number(struct verdict *v, struct finding *f, const char *name, double value,
                     const char *unit)
 {
     f->numbers = grown(v->arena, f->numbers, f->n_numbers, &f->cap_numbers, sizeof *f->numbers);
-    f->numbers[f->n_numbers++] = (struct finding_number){name, unit, value};
+    f->numbers[f->n_numbers++] =
+        (struct finding_number){name, unit, label_of(v->rule, name), value};
 }
 
 void finding_say(struct verdict *v, struct finding *f, const char *fmt, ...)

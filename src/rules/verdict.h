@@ -17,10 +17,18 @@ enum rule_state { RULE_CLEAR, RULE_ISSUE, RULE_NOT_EVALUATED, RULE_STATE_N };
 enum severity { SEVERITY_INFO, SEVERITY_WARNING, SEVERITY_CRITICAL, SEVERITY_N };
 
 extern const char *const rule_state_names[RULE_STATE_N]; /* "clear", "issue", "not_evaluated" */
+/* For people: "passed", "issue", "skipped". */
+extern const char *const rule_state_words[RULE_STATE_N];
 extern const char *const severity_names[SEVERITY_N];
+
+/* The words for a number; of one that is only for programs the label is "". */
+struct number_label {
+    const char *name, *label; /* "gpu_p95", "GPU utilization, p95"; an empty one ends a table */
+};
 
 struct finding_number {
     const char *name, *unit; /* "gpu_p95", "%" */
+    const char *label;       /* for people; "": not shown */
     double v;                /* NAN: not measured */
 };
 
@@ -120,6 +128,7 @@ struct plot *verdict_plot(struct verdict *v, enum plot_kind kind, const char *ti
 /* The values are copied. */
 void plot_row(struct verdict *v, struct plot *p, const char *label, const double *values, size_t n);
 
+/* The label is the one of the rule's table; a custom rule's number is called by its name. */
 void finding_number(struct verdict *v, struct finding *f, const char *name, double value,
                     const char *unit);
 void finding_say(struct verdict *v, struct finding *f, const char *fmt, ...)

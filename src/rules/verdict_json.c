@@ -68,6 +68,16 @@ static void put_param(struct jw *j, const struct param *p, const struct param_va
     jw_str(j, p->name, text);
 }
 
+/* The same for people: {"horizon": "24 h"}. */
+static void put_params_text(struct jw *j, const struct rule *r, const struct param_value *p)
+{
+    char text[PARAM_TEXT_LEN];
+    jw_object(j, "params_text");
+    for (size_t i = 0; r->params && r->params[i].name; i++)
+        jw_str(j, r->params[i].name, param_text(&r->params[i], &p[i], text, sizeof text));
+    jw_end(j);
+}
+
 static void put_params(struct jw *j, const struct rule *r, const struct param_value *p)
 {
     jw_object(j, "params");
@@ -78,7 +88,7 @@ static void put_params(struct jw *j, const struct rule *r, const struct param_va
 
 /* ---- findings ---- */
 
-static void put_finding_numbers(struct jw *j, const struct finding *f)
+static void put_finding_numbers(struct jw *j, const struct rule *r, const struct finding *f)
 {
     jw_object(j, "numbers");
     for (size_t i = 0; i < f->n_numbers; i++)
@@ -87,6 +97,13 @@ static void put_finding_numbers(struct jw *j, const struct finding *f)
     jw_object(j, "units");
     for (size_t i = 0; i < f->n_numbers; i++)
         jw_str(j, f->numbers[i].name, f->numbers[i].unit);
+    jw_end(j);
+    if (!r->labels) /* a custom rule's numbers are called by their names */
+        return;
+    jw_object(j, "labels"); /* of those that people are shown */
+    for (size_t i = 0; i < f->n_numbers; i++)
+        if (*f->numbers[i].label)
+            jw_str(j, f->numbers[i].name, f->numbers[i].label);
     jw_end(j);
 }
 
@@ -127,7 +144,7 @@ static void put_finding(struct jw *j, const struct rule *r, const struct finding
     jw_str(j, "message", f->message);
     jw_str(j, "advice", f->advice ? f->advice : r->recommendation);
     jw_str(j, "refute", f->refute);
-    put_finding_numbers(j, f);
+    put_finding_numbers(j, r, f);
     jw_num(j, "lost_s", f->lost_s);
     jw_num(j, "lost_gpu_s", f->lost_gpu_s);
     put_texts(j, "explained_by", f->explained_by, f->n_explained_by);
@@ -172,6 +189,7 @@ void verdict_json(struct jw *j, const char *key, const struct verdict *v,
     jw_str(j, "description", v->rule->description);
     jw_str(j, "recommendation", v->rule->recommendation);
     jw_str(j, "state", rule_state_names[v->state]);
+    jw_str(j, "state_text", rule_state_words[v->state]);
     jw_str(j, "why", v->why);
     jw_str(j, "severity", severity_names[v->severity]);
     jw_int(j, "triggered", (int64_t)v->triggered);
@@ -179,6 +197,7 @@ void verdict_json(struct jw *j, const char *key, const struct verdict *v,
     jw_int(j, "datapoints", (int64_t)v->datapoints);
     put_time(j, "last_triggered_ns", v->last_triggered);
     put_params(j, v->rule, p);
+    put_params_text(j, v->rule, p);
     jw_num(j, "lost_s", v->lost_s);
     jw_num(j, "lost_share", v->lost_share);
     jw_num(j, "lost_gpu_s", v->lost_gpu_s);
@@ -209,9 +228,12 @@ static void put_words(struct jw *j, const struct param *p)
 
 static void put_catalogue_param(struct jw *j, const struct param *p)
 {
+    char text[PARAM_TEXT_LEN];
     jw_object(j, NULL);
     jw_str(j, "name", p->name);
     put_value(j, "default", p, p->otherwise);
+    jw_str(j, "default_text",
+           param_text(p, &(struct param_value){.v = p->otherwise}, text, sizeof text));
     jw_num(j, "min", p->unit == PARAM_WORD ? NAN : p->lo);
     jw_num(j, "max", p->unit == PARAM_WORD ? NAN : p->hi);
     jw_str(j, "unit", param_unit_name(p->unit));

@@ -115,7 +115,7 @@ static int read_answer(const json_t *o, struct arena *a, struct hosted **out, si
     if (wrong)
         return err_set(e, ERR_USAGE, "%s", wrong);
     if (!json_is_array(list))
-        return err_set(e, ERR_FORMAT, "there are no verdicts in it");
+        return err_set(e, ERR_FORMAT, "no verdicts found");
     *n = json_array_size(list);
     *out = arena_array(a, struct hosted, *n + 1);
     for (size_t i = 0; i < *n; i++)
@@ -129,7 +129,7 @@ int verdicts_read(const char *text, size_t len, struct arena *a, struct hosted *
     json_error_t why;
     json_t *o = json_loadb(text ? text : "", len, 0, &why);
     if (!o)
-        return err_set(e, ERR_FORMAT, "what was told is no JSON: %s", why.text);
+        return err_set(e, ERR_FORMAT, "invalid JSON: %s", why.text);
     const int rc = read_answer(o, a, out, n, e);
     json_decref(o);
     return rc;

@@ -128,11 +128,13 @@ static const char *why_no_peak(const struct gpu_view *v)
     for (size_t i = 0; i < v->x.n_gpus; i++) {
         const struct gpu_efficiency *g = &v->x.gpus[i];
         if (g->used && !g->peak)
-            return *g->name ? arena_printf(v->arena, "the peak of '%s' is not in the table of GPUs",
-                                           g->name)
-                            : "the name of the GPU is not known, so neither is its peak";
+            return *g->name
+                       ? arena_printf(v->arena,
+                                      "the peak performance of '%s' is not in the built-in table",
+                                      g->name)
+                       : "the GPU model is not known, so its peak is not known either";
     }
-    return "the peak is not known";
+    return "peak performance is not known";
 }
 
 static const char *why_no_tflops(const struct gpu_view *v)
@@ -144,8 +146,7 @@ static const char *why_no_tflops(const struct gpu_view *v)
     if (isnan(v->use->mean[GPU_MEAN_CLOCK]))
         return why_metric(v, "gpu.clock_sm");
     return arena_printf(v->arena,
-                        "the tensor cores were hardly used (%.1f %%), and work of other units is "
-                        "not counted",
+                        "the tensor cores were hardly used (%.1f %%); other units are not measured",
                         v->use->mean[GPU_MEAN_TENSOR]);
 }
 
@@ -154,10 +155,10 @@ static const char *why_no_loop_energy(const struct gpu_view *v, bool samples)
     if (isnan(v->x.job.energy_j))
         return why_metric(v, "gpu.power");
     if (!v->x.window.known)
-        return "no training steps were seen";
+        return "no training steps were detected";
     if (isnan(v->x.loop.energy_j))
-        return "the training loop was too short for a sample";
-    return samples ? "batch sizes are not known" : "the training loop has no whole iteration";
+        return "the training loop was too short for a reading";
+    return samples ? "batch sizes are not known" : "the training loop has no complete iteration";
 }
 
 const char *gpuview_why(const struct gpu_view *v, enum gpu_number n)
@@ -250,7 +251,7 @@ const char *gpuview_activity(const struct gpu_view *v, const struct gpu_use *u)
 /* Of how many GPUs a mean is. */
 static const char *each(const struct gpu_view *v)
 {
-    return v->x.n_used > 1 ? " a GPU" : "";
+    return v->x.n_used > 1 ? " per GPU" : "";
 }
 
 static const char *format_of(const struct gpu_view *v)
@@ -273,7 +274,7 @@ const char *gpuview_compute(const struct gpu_view *v)
                                     u->tflops, each(v), u->mfu_pct, u->peak_tflops, format_of(v));
     if (fabs(u->mean[GPU_MEAN_TENSOR] - u->mfu_pct) < CLOCK_POINTS)
         return text;
-    return arena_printf(v->arena, "%s; %.1f %% of the peak at the clock that ran", text,
+    return arena_printf(v->arena, "%s; %.1f %% of the peak at the actual clock", text,
                         u->mean[GPU_MEAN_TENSOR]);
 }
 
@@ -289,7 +290,7 @@ const char *gpuview_clock(const struct gpu_view *v, const struct gpu_use *u)
     for (enum clock_hold h = 0; h < CLOCK_HOLD_N; h++)
         if (u->held_pct[h] >= HELD_LEAST_PCT)
             text = arena_printf(v->arena, "%s%s %s %.0f %% of the time", text,
-                                n++ ? "," : ", held down by", clock_hold_words(h), u->held_pct[h]);
+                                n++ ? "," : ", reduced by", clock_hold_words(h), u->held_pct[h]);
     return text;
 }
 
@@ -301,10 +302,10 @@ const char *gpuview_power(const struct gpu_view *v)
     const char *text =
         arena_printf(v->arena, "%s%s", value(v, u->mean[GPU_MEAN_POWER], "W"), each(v));
     if (!isnan(v->x.energy_per_step_j))
-        text = arena_printf(v->arena, "%s, %s a step", text,
+        text = arena_printf(v->arena, "%s, %s per step", text,
                             joules_text(v->arena, v->x.energy_per_step_j));
     if (!isnan(v->x.energy_per_sample_j))
-        text = arena_printf(v->arena, "%s, %s a sample", text,
+        text = arena_printf(v->arena, "%s, %s per sample", text,
                             joules_text(v->arena, v->x.energy_per_sample_j));
     return text;
 }
@@ -323,15 +324,14 @@ const char *gpuview_memory(const struct gpu_view *v)
     const struct allocator_peak *p = &v->x.allocator;
     const char *text = "";
     if (p->allocated_bytes >= 0)
-        text = arena_printf(v->arena, "%s allocated at most",
+        text = arena_printf(v->arena, "%s allocated at peak",
                             value(v, (double)p->allocated_bytes, "B"));
     if (p->reserved_bytes >= 0)
         text = arena_printf(v->arena, "%s%s%s reserved", text, *text ? ", " : "",
                             value(v, (double)p->reserved_bytes, "B"));
     if (!isnan(v->x.job.mem_used_bytes))
-        text =
-            arena_printf(v->arena, "%s%s%s of %s used, by all processes", text, *text ? "; " : "",
-                         value(v, v->x.job.mem_used_bytes, "B"), value(v, total_memory(v), "B"));
+        text = arena_printf(v->arena, "%s%s%s of %s used by all processes", text, *text ? "; " : "",
+                            value(v, v->x.job.mem_used_bytes, "B"), value(v, total_memory(v), "B"));
     return *text ? text : arena_printf(v->arena, "not measured: %s", why_metric(v, "gpu.mem_used"));
 }
 

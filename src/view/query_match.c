@@ -54,12 +54,12 @@ static int no_such_metric(struct run *r, const struct series_ask *ask, const str
     for (size_t i = 0; i < all->n; i++)
         nearest_offer(&n, all->v[i].metric);
     if (n.best)
-        return err_set(e, ERR_NOT_FOUND,
-                       "there is no metric '%.100s' (did you mean '%s'?); 'footplate metrics' "
-                       "lists them",
-                       ask->metric, n.best);
-    return err_set(e, ERR_NOT_FOUND, "there is no metric '%.100s'; 'footplate metrics' lists them",
-                   ask->metric);
+        return err_set(
+            e, ERR_NOT_FOUND,
+            "unknown metric '%.100s' (did you mean '%s'?); 'footplate metrics' lists all metrics",
+            ask->metric, n.best);
+    return err_set(e, ERR_NOT_FOUND,
+                   "unknown metric '%.100s'; 'footplate metrics' lists all metrics", ask->metric);
 }
 
 /* The values that the run does have where the asked one is not among them: "cpu0, cpu1, ...". */
@@ -81,7 +81,7 @@ static int no_such_part(const char *kind, const char *asked, const struct series
         seen[n++] = has;
         buf_printf(&list, "%s%s", n > 1 ? ", " : "", has);
     }
-    err_set(e, ERR_NOT_FOUND, "%s has no %s '%.100s'; there are: %.*s%s", ask->metric, kind, asked,
+    err_set(e, ERR_NOT_FOUND, "%s has no %s '%.100s'; available: %.*s%s", ask->metric, kind, asked,
             (int)list.len, (const char *)list.p, n == MOST ? ", ..." : "");
     buf_free(&list);
     return e->code;

@@ -60,8 +60,8 @@ const char *runview_why_no_cost(const struct run_info *info)
 {
     for (size_t i = 0; i < info->n_nodes; i++)
         if (info->nodes[i].status == RUN_RUNNING || info->nodes[i].status == RUN_DIED)
-            return "not known: the recorder has not closed the run (self.cpu tells)";
-    return "none: Footplate did not record this run";
+            return "available when the run ends (meanwhile see self.cpu)";
+    return "not available: this run was not recorded by Footplate";
 }
 
 double runview_bytes_written(const struct run_info *info)
@@ -293,7 +293,7 @@ const char *loss_list_why(const struct loss_list *l, const char *node, const cha
         if (why)
             return *why ? why : "no GPU found";
     }
-    return "no samples were recorded";
+    return "no readings were recorded";
 }
 
 static int64_t count_losses(const struct loss_list *l, const char *node, enum loss_id id)

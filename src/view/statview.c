@@ -69,7 +69,7 @@ static int read_all(struct run *r, const struct series_ask *ask, struct arena *a
                                        k->entity,
                                        k->unit,
                                        &s[i],
-                                       s[i].count ? NULL : "no samples in this window",
+                                       s[i].count ? NULL : "no readings in this window",
                                        k->metric};
     }
     return 0;

@@ -70,7 +70,7 @@ static int no_rank(const struct run_info *info, const struct steps_ask *ask, int
                    int64_t last, struct err *e)
 {
     return err_set(e, ERR_NOT_FOUND,
-                   "run '%s' has no steps of rank %" PRId64 "; it has those of %" PRId64
+                   "run '%s' has no steps of rank %" PRId64 "; it has ranks %" PRId64
                    " to %" PRId64,
                    info->name, ask->rank, first, last);
 }
@@ -352,7 +352,7 @@ static void untold_json(struct jw *j, const struct steps_row *row)
             continue;
         jw_object(j, NULL);
         jw_str(j, "what", step_part_name(k));
-        jw_str(j, "why", "the steps were marked as a whole, and this part of them was not told");
+        jw_str(j, "why", "the steps were marked as a whole; this part was not reported separately");
         jw_str(j, "mode", mode_name(row->stats.mode));
         jw_int(j, "count", (int64_t)row->stats.count);
         jw_end(j);

@@ -9,9 +9,9 @@ const char *mode_name(enum event_mode m)
     return event_mode_names[m];
 }
 
-const char steps_advice[] = "PyTorch and Keras programs show their steps by themselves; mark those "
-                            "of another with footplate.step() in Python or fp_step_begin() in C "
-                            "(docs/steps.md).";
+const char steps_advice[] =
+    "Steps are detected automatically for PyTorch and Keras. In other programs, mark them with "
+    "footplate.step() in Python or fp_step_begin() in C (docs/steps.md).";
 
 int steps_why_none(struct run *r, const struct loss_list *lost, struct arena *a, const char **why,
                    struct err *e)
@@ -21,8 +21,7 @@ int steps_why_none(struct run *r, const struct loss_list *lost, struct arena *a,
     const int rc = events_processes(r, a, &processes, &n, e);
     if (rc)
         return rc;
-    *why = n ? "the job told events, but none that steps are made of"
-             : "no process of the job told any events";
+    *why = n ? "events were recorded, but none of them mark a step" : "no process reported events";
     for (size_t i = 0; n == 0 && i < lost->n; i++) {
         const struct loss *l = &lost->v[i].loss;
         if (l->id == LOSS_NO_HOOKS || (l->id == LOSS_HOOK && strcmp(l->what, "hooks") == 0))

@@ -35,8 +35,7 @@ void finding_when_words(struct buf *b, const struct finding *f, wall_ns job_star
                duration_text(wall_span_s(job_start, f->start), from, sizeof from),
                duration_text(wall_span_s(job_start, f->end), to, sizeof to));
     if (f->n_ranges > 1)
-        buf_printf(b, ", in %zu stretches of %s in all", f->n_ranges,
-                   duration_text(s, held, sizeof held));
+        buf_printf(b, "; %zu times, %s in total", f->n_ranges, duration_text(s, held, sizeof held));
 }
 
 void finding_lost_words(struct buf *b, const struct finding *f)
@@ -52,7 +51,7 @@ void finding_lost_words(struct buf *b, const struct finding *f)
 void finding_explained_words(struct buf *b, const struct finding *f)
 {
     for (size_t i = 0; i < f->n_explained_by; i++)
-        buf_printf(b, "%s%s", i ? ", " : "by ", f->explained_by[i]);
+        buf_printf(b, "%s%s", i ? ", " : "by ", rule_title(f->explained_by[i]));
 }
 
 void finding_shares_words(struct buf *b, const struct finding *f)

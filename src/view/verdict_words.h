@@ -9,15 +9,15 @@
 /* "warning, 12.4 s lost, 3.1 % of the training loop, at a cost of 1.20" */
 void verdict_size_words(struct buf *b, const struct verdict *v, bool has_steps);
 
-/* "from 12.0 s to 5 min 00 s after the start, in 3 stretches of 40.1 s in all"; nothing when it has
- * no time. */
+/* "from 12.0 s to 5 min 00 s after the start; 3 times, 40.1 s in total"; nothing when it has no
+ * time. */
 void finding_when_words(struct buf *b, const struct finding *f, wall_ns job_start);
-/* "12.4 s, 24.8 s of GPU time"; nothing when that cannot be told. */
+/* "12.4 s, 24.8 s of GPU time"; nothing when it is not known. */
 void finding_lost_words(struct buf *b, const struct finding *f);
-/* "by IOBottleneck, Dataloader"; nothing when nothing explains it. */
+/* "by I/O bottleneck, Data loading"; nothing when nothing explains it. */
 void finding_explained_words(struct buf *b, const struct finding *f);
-/* "rank 0: train 98 %, data 61 %": of the first rank; nothing when nobody told. Names are as the
- * program gave them. */
+/* "rank 0: train 98 %, data 61 %": of the first rank; nothing when no events were recorded. Names
+ * are as the program gave them. */
 void finding_shares_words(struct buf *b, const struct finding *f);
 /* What to do: said for this finding, else by its rule. */
 const char *finding_advice(const struct verdict *v, const struct finding *f);

@@ -326,11 +326,7 @@ export function runFigures(f, percentages) {
   };
 
   const stateOf = (v) => (v.state === "issue" ? v.severity : v.state === "not_evaluated" ? "skipped" : v.summary ? "summary" : "passed");
-  const paramText = (name, v, d) => {
-    const { unit } = d.catalogue.find((r) => r.rule === d.rule).params.find((p) => p.name === name);
-    return `${name}=${typeof v === "number" ? `${f.general(v)} ${unit}`.trim() : v}`;
-  };
-  const params = (v, d) => Object.entries(v.params).map(([name, value]) => paramText(name, value, { ...d, rule: v.rule }));
+  const params = (v) => Object.entries(v.params_text).map(([name, text]) => `${name}=${text}`);
   const rules = {
     rows: (d) => d.report.rules,
     columns: {
@@ -407,7 +403,7 @@ export function runFigures(f, percentages) {
   const phase = (v) => (v === null ? { of: null, text: ["not known: no steps were detected", "-"] } : seconds(v));
   const portion = (v) => (v === null ? { of: null, text: ["not known", "-"] } : percent(v));
   const cpu = ({ self, duration_s }) => `${f.fixed(self.cpu_s, 2)} s of CPU${duration_s > 0 ? ` (${f.fixed((100 * self.cpu_s) / duration_s, 2)} % of one core)` : ""}`;
-  const notClosed = ["not known: the recorder has not closed the run (self.cpu tells)", "none: Footplate did not record this run"];
+  const notClosed = ["available when the run ends (meanwhile see self.cpu)", "not available: this run was not recorded by Footplate"];
   const price = (d) => `${f.money(d.report.cost)}, at ${f.general(d.report.price_per_hour)} an hour${d.report.run.machine === null ? "" : ` for ${d.report.run.machine}`}`;
   const facts = {
     "Start time": (d) => wall(d.report.run.job_start_ns),
@@ -450,12 +446,12 @@ export function runFigures(f, percentages) {
   const loopRank = (d) => d.page.steps.ranks.filter((r) => r.mode === "train").reduce((a, b) => (a === null || b.count > a.count ? b : a), null);
   const whyNot = (d, key) => `not known: ${d.show.losses.find((l) => l.what === `gpu.${key}`)?.why}`;
   const ofGpu = (key, text) => (d) => (d.show.gpu[key] === null ? ["not known", whyNot(d, key)] : text(d.show.gpu, d));
-  const each = (g) => (g.gpus_used > 1 ? " a GPU" : "");
-  const HOLDS = { power_cap: "the power limit", clock_setting: "the clocks that are set" };
+  const each = (g) => (g.gpus_used > 1 ? " per GPU" : "");
+  const HOLDS = { power_cap: "power limit", clock_setting: "clock setting" };
   const held = ({ clock_held_pct: all }) => {
     const long = Object.entries(all ?? {}).filter(([, v]) => v >= 1);
     if (all === null) return "";
-    return long.length === 0 ? ", not held down" : `, held down by ${long.map(([k, v]) => `${HOLDS[k] ?? k} ${f.fixed(v, 0)} % of the time`).join(", ")}`;
+    return long.length === 0 ? ", not held down" : `, reduced by ${long.map(([k, v]) => `${HOLDS[k] ?? k} ${f.fixed(v, 0)} % of the time`).join(", ")}`;
   };
   const memoryOf = (g) => Math.max(...g.gpus.filter((x) => x.used).map((x) => x.memory_bytes ?? 0));
   const sumOf = (d, key) => d.page.steps.ranks.filter((r) => r.mode === "train").reduce((n, r) => (n === null || r.throughput[key] === null ? null : n + r.throughput[key]), 0);
@@ -489,14 +485,14 @@ export function runFigures(f, percentages) {
   const compute = (d) => {
     const { gpu: g } = d.report.run;
     if (g.tflops === null) return `not known: ${lacking(d, "tflops")}`;
-    const clock = Math.abs(g.tensor_active_pct - g.mfu_pct) < 3 ? "" : `; ${f.percent(g.tensor_active_pct)} of the peak at the clock that ran`;
+    const clock = Math.abs(g.tensor_active_pct - g.mfu_pct) < 3 ? "" : `; ${f.percent(g.tensor_active_pct)} of the peak at the actual clock`;
     return `${f.fixed(g.tflops, 0)} TFLOP/s${each(g)}, ${f.percent(g.mfu_pct)} of the peak (${f.fixed(g.peak_tflops, 0)} in ${g.peak_format})${clock}`;
   };
   const power = (d) => {
     const { gpu: g } = d.report.run;
     if (g.power_w === null) return `not measured: ${lacking(d, "power_w")}`;
     const per = [["step", g.energy_per_step_j], ["sample", g.energy_per_sample_j]].filter(([, v]) => v !== null);
-    return [`${f.value(g.power_w, "W")}${each(g)}`, ...per.map(([of, v]) => `${joules(v)} a ${of}`)].join(", ");
+    return [`${f.value(g.power_w, "W")}${each(g)}`, ...per.map(([of, v]) => `${joules(v)} per ${of}`)].join(", ");
   };
   const clockOf = (d) => {
     const { gpu: g } = d.report.run;
@@ -506,10 +502,10 @@ export function runFigures(f, percentages) {
   const memoryText = (d) => {
     const { gpu: g } = d.report.run;
     const of = [
-      ...(g.peak_memory_bytes === null ? [] : [`${f.bytes(g.peak_memory_bytes)} allocated at most`]),
+      ...(g.peak_memory_bytes === null ? [] : [`${f.bytes(g.peak_memory_bytes)} allocated at peak`]),
       ...(g.reserved_memory_bytes === null ? [] : [`${f.bytes(g.reserved_memory_bytes)} reserved`]),
     ].join(", ");
-    const used = g.job.used_memory_bytes === null ? [] : [`${f.bytes(g.job.used_memory_bytes)} of ${f.bytes(memoryOf(g))} used, by all processes`];
+    const used = g.job.used_memory_bytes === null ? [] : [`${f.bytes(g.job.used_memory_bytes)} of ${f.bytes(memoryOf(g))} used by all processes`];
     return [of, ...used].filter((x) => x !== "").join("; ") || `not measured: ${lacking(d, "used_memory_bytes")}`;
   };
   const gpuFacts = {
@@ -583,7 +579,7 @@ export function runFigures(f, percentages) {
     if (x.ranges.length === 0) return null;
     const from = d.report.run.job_start_ns;
     const held = x.ranges.reduce((sum, r) => sum + (r.end_ns - r.start_ns) / 1e9, 0);
-    const more = x.ranges.length > 1 ? `, in ${x.ranges.length} stretches of ${f.duration(held)} in all` : "";
+    const more = x.ranges.length > 1 ? `; ${x.ranges.length} times, ${f.duration(held)} in total` : "";
     return `from ${span(from, x.start_ns)} to ${span(from, x.end_ns)} after the start${more}`;
   };
   const lost = (x) => [...(x.lost_s === null ? [] : [f.value(x.lost_s, "s")]), ...(x.lost_gpu_s === null ? [] : [`${f.value(x.lost_gpu_s, "s")} of GPU time`])].join(", ");
@@ -601,9 +597,9 @@ export function runFigures(f, percentages) {
     [
       ["When", when(x, d)],
       ["Time lost", lost(x)],
-      ["Explained", x.explained_by.length > 0 ? `by ${x.explained_by.join(", ")}` : null],
+      ["Explained", x.explained_by.length > 0 ? `by ${x.explained_by.map((name) => d.report.rules.find((r) => r.rule === name)?.title ?? name).join(", ")}` : null],
       ["Activity meanwhile", during(x)],
-      ...Object.entries(x.numbers).map(([name, value]) => [name.replaceAll("_", " "), f.value(value, x.units[name]), value]),
+      ...Object.entries(x.labels ?? Object.fromEntries(Object.keys(x.numbers).map((k) => [k, k.replaceAll("_", " ")]))).map(([name, label]) => [label, f.value(x.numbers[name], x.units[name]), x.numbers[name]]),
       ["What to do", sentence(advice(x, v))],
       ["Not a problem if", x.refute === null ? null : sentence(x.refute)],
     ].filter(([, text]) => text !== null && text !== "");

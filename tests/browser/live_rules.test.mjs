@@ -10,7 +10,7 @@ import test, { after, afterEach, before } from "node:test";
 import { start, tableText, trainer, until } from "./help.mjs";
 import { shows, watched } from "./living.mjs";
 
-const NO_STEPS = "no steps were seen";
+const NO_STEPS = "no training steps were detected";
 const WAITS = ["sh", "-c", 'while ! [ -e "$0" ]; do sleep 0.1; done; exec "$@"']; // for a file, then it is the program
 
 let t;

@@ -166,10 +166,13 @@ WRONG_OPTIONS = [
     (["--config", "missing.yaml"], "--config: open 'missing.yaml': No such file"),
     (["--label", "x"], "--label: 'x' is not of the form KEY=VALUE"),
     (["--set", "x"], "--set: 'x' is not of the form RULE.PARAM=VALUE"),
-    (["--set", "StepOutlyer.x=1"], "--set: there is no rule 'StepOutlyer'; did you mean"),
-    (["--set", "StepOutlier.x=1"], "--set: StepOutlier has no parameter 'x'; it has stddev"),
-    (["--set", "StepOutlier.stddev=1h"], "--set: StepOutlier.stddev: '1h' is no number"),
-    (["--set", "StepOutlier.stddev=0"], "--set: StepOutlier.stddev: 0 is not within"),
+    (["--set", "StepOutlyer.x=1"], "--set: unknown rule 'StepOutlyer'; did you mean"),
+    (
+        ["--set", "StepOutlier.x=1"],
+        "--set: StepOutlier has no parameter 'x'; its parameters: stddev",
+    ),
+    (["--set", "StepOutlier.stddev=1h"], "--set: StepOutlier.stddev: '1h' is not a number"),
+    (["--set", "StepOutlier.stddev=0"], "--set: StepOutlier.stddev: 0 is out of range"),
     (["--scan-interval", "10ms"], "scan-interval"),
     (["--action", "do: nothing"], "--action: unknown action 'nothing'"),
 ]
@@ -261,8 +264,8 @@ def test_wrong_rules_and_actions_of_a_file_are_told_and_the_run_starts_with_the_
     assert said[0].startswith(
         "footplate: footplate.yaml, line 3: StepOutlier has no parameter 'stddv'"
     )
-    assert "line 4: there is no rule 'StepOutlyer'; did you mean StepOutlier?" in said[1]
-    assert "line 5: Dataloader.wait_threshold: 200 is not within 0 and 100 %" in said[2]
+    assert "line 4: unknown rule 'StepOutlyer'; did you mean StepOutlier?" in said[1]
+    assert "line 5: Dataloader.wait_threshold: 200 is out of range (0 to 100 %)" in said[2]
     assert "line 9: action 3: unknown action 'wobhook' (did you mean 'webhook'?)" in said[3]
     (path,) = place.folder.glob("**/findings.json")
     params = {r["rule"]: r["params"] for r in json.loads(path.read_text())["rules"]}

@@ -121,7 +121,7 @@ def test_a_limit_that_is_passed_for_long_enough_is_an_issue(verdicts, tmp_path):
     (held,) = f["ranges"]  # of the two stretches only the second is long enough
     assert held["end_ns"] - held["start_ns"] == 180 * 10**9
     assert f["numbers"] == {"worst": 8, "limit": 20, "held": 180}
-    assert f["message"].startswith("It idles: gpu.util of gpu0: the mean of 10.0 s was below 20")
+    assert f["message"].startswith("It idles: gpu.util of gpu0: the mean over 10.0 s was below 20")
     assert f["advice"] == "Feed it"
 
 
@@ -165,17 +165,23 @@ def test_a_metric_that_was_not_recorded_is_not_evaluated(verdicts):
     ("text", "says"),
     [
         ("metric: gpu.util, above: 1", "a custom rule needs a name"),
-        ("name: X, above: 1", "X: it needs a metric"),
-        ("name: X, metric: gpu.util", "X: it needs a limit, either above or below"),
-        ("name: X, metric: gpu.util, above: 1, below: 2", "either above or below"),
-        ("name: X, metric: gpu.util, abov: 1", "has no 'abov' (did you mean 'above'?)"),
+        ("name: X, above: 1", "X: 'metric' is required"),
+        ("name: X, metric: gpu.util", "X: a limit is required, either 'above' or 'below'"),
+        ("name: X, metric: gpu.util, above: 1, below: 2", "either 'above' or 'below'"),
+        (
+            "name: X, metric: gpu.util, abov: 1",
+            "unknown key 'abov' in a custom rule (did you mean 'above'?)",
+        ),
         ("name: X, metric: gpu.util, above: much", "above: 'much' is not a number"),
         ("name: X, metric: gpu.util, above: 1, for: soon", "for: "),
         ("name: X, metric: gpu.util, above: 1, window: 0s", "window: "),
-        ("name: X, metric: m, above: 1, aggregate: sum", "'sum' is none of mean, max, min, p95"),
-        ("name: X, metric: m, above: 1, severity: bad", "'bad' is none of info, warning, critical"),
-        ("name: BatchSize, metric: m, above: 1", "there is a rule 'BatchSize' already"),
-        ("name: a b, metric: m, above: 1", "'a b' is no name"),
+        ("name: X, metric: m, above: 1, aggregate: sum", "'sum' is not one of mean, max, min, p95"),
+        (
+            "name: X, metric: m, above: 1, severity: bad",
+            "'bad' is not one of info, warning, critical",
+        ),
+        ("name: BatchSize, metric: m, above: 1", "rule 'BatchSize' already exists"),
+        ("name: a b, metric: m, above: 1", "'a b' is not a valid name"),
     ],
 )
 def test_a_limit_that_is_wrong_ends_the_check_with_a_sentence(check, text, says):
@@ -199,7 +205,7 @@ def test_custom_rules_are_chosen_by_name_and_count_for_fail_on(check, verdicts):
     check(*words, "--rule", "X", "--fail-on", "warning")
     check(*words, "--rule", "X", "--fail-on", "info", status=3)
     text = check(*words, "--rule", "X").stdout
-    assert "X: custom rule (info)" in text
+    assert "X: Custom rule (info)" in text
     csv = check(*words, "--rule", "X", "--csv").stdout
     assert csv.splitlines()[1].startswith("X,issue,info,a,gpu0,")
 
@@ -220,8 +226,8 @@ def test_limits_are_evaluated_when_a_run_ends(footplate, tmp_path):
         timeout=60,
     )
     assert done.returncode == 0
-    assert "footplate.yaml, line 3: Bad: it needs a limit" in done.stderr
-    assert "Seen (warning): cpu.util of total: the mean of 500 ms was below 101" in done.stderr
+    assert "footplate.yaml, line 3: Bad: a limit is required" in done.stderr
+    assert "Seen (warning): cpu.util of total: the mean over 500 ms was below 101" in done.stderr
     (found,) = (tmp_path / "footplate-runs").glob("*/findings.json")
     rules = {r["rule"]: r for r in json.loads(found.read_text())["rules"]}
     assert rules["Seen"]["state"] == "issue" and rules["Seen"]["custom"] is True
@@ -349,7 +355,7 @@ def test_several_files_and_names(check, verdicts, rule_file):
     two = rule_file(GOOD) + rule_file(GOOD.replace("Idle", "Other"), "other.py")
     told = verdicts(*two, "--set", "Other.below=60", "--rule", "Other")
     assert list(told) == ["Other"] and told["Other"]["state"] == "issue"
-    assert "there is no rule 'Nope'" in check(*two, "--rule", "Nope", status=2).stderr
+    assert "unknown rule 'Nope'" in check(*two, "--rule", "Nope", status=2).stderr
 
 
 def test_a_file_that_is_not_there_is_wrong_use(check, tmp_path):

@@ -109,7 +109,7 @@ def test_what_a_trace_does_not_say_of_its_machine_is_not_known(run_fp, trace_fil
     assert (node["cores"], node["gpus"], node["memory_bytes"]) == (None, None, None)
     for text in (run_fp("show", run).stdout, run_fp("stats", run).stdout):
         assert "no GPU" not in text  # it has a kernel
-        assert "GPU          not measured: no samples were recorded" in text
+        assert "GPU          not measured: no readings were recorded" in text
 
 
 def test_gzip_gives_the_same_as_plain(run_fp, trace_file, tmp_path):

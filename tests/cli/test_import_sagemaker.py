@@ -111,7 +111,7 @@ def test_a_profiler_output_is_one_run(run_fp, tmp_path, hours):
     assert node["cores"] == 4 and len(node["gpus"]) == 1
     assert node["interval_ns"] == 500_000_000
     shown = run_fp("show", got["run"]).stdout
-    assert "none: Footplate did not record this run" in shown
+    assert "not available: this run was not recorded by Footplate" in shown
 
 
 def test_a_single_file_of_metrics_is_a_run(run_fp, tmp_path):

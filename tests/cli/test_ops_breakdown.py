@@ -105,7 +105,7 @@ def test_breakdown_has_the_keys_that_others_build_on(run_fp, run):
 
 def test_breakdown_says_in_a_sentence_what_a_step_waits_for(run_fp, run):
     text = ask(run_fp, "breakdown", run)
-    assert "step 12: 60 % of the step waits for the loader" in text
+    assert "step 12: 60 % waiting for the data loader" in text
 
 
 def test_breakdown_as_csv_is_the_table_that_was_asked_for(run_fp, run):
@@ -149,7 +149,7 @@ def test_who_did_not_say_its_rank_has_the_one_that_steps_show(run_fp, tmp_path):
         assert shown == {(0, 90), (1, 12)}, command  # in order of their processes
     (step,) = json.loads(ask(run_fp, "breakdown", run, "--rank", "1", "--json"))["steps"]
     assert step["step"] == 12
-    assert "rank 0, step 90: 60 % of the step waits" in ask(run_fp, "breakdown", run)
+    assert "rank 0, step 90: 60 % waiting for the data loader" in ask(run_fp, "breakdown", run)
     assert run_fp("ops", run, "--rank", "2").returncode == 1
 
 

@@ -82,7 +82,7 @@ def test_the_users_table_is_found(fp_in, tmp_path, where):
 def test_an_unknown_machine_is_said_and_the_job_runs(fp_in):
     done = fp_in("run", "--machine", "p3.8xlagre", "--", "sh", "-c", "exit 7")
     assert done.returncode == 7
-    assert "no machine 'p3.8xlagre'" in done.stderr
+    assert "unknown machine 'p3.8xlagre'" in done.stderr
     assert "did you mean 'p3.8xlarge'" in done.stderr
     assert shown(fp_in)["price_per_hour"] is None
 
@@ -151,7 +151,7 @@ def test_three_machines_of_four_idle_gpus_should_be_fewer_and_smaller(fp_in, exa
 
 def test_a_machine_is_known_by_its_shape(fp_in, example):
     size = verdicts(fp_in, example / "second")["OverallSystemUsage"]["right_size"]
-    assert size["instead_of"]["machines"] == "2 x p3.2xlarge (by its shape)"
+    assert size["instead_of"]["machines"] == "2 x p3.2xlarge (by cores and GPUs)"
     assert size["price_per_hour"] < 2 * 3.825
 
 

@@ -222,7 +222,7 @@ def test_percentages_of_phases_sum_to_a_hundred(made):
 def test_train_eval_and_others_are_all_of_the_time_of_the_job(made):
     _, _, told = made
     rule = next(v for v in told["rules"] if v["rule"] == "OverallFrameworkMetrics")
-    pie = next(p for p in rule["plots"] if p["title"] == "Time of the job")
+    pie = next(p for p in rule["plots"] if p["title"] == "Job time")
     assert sum(r["v"][0] for r in pie["rows"]) == pytest.approx(told["run"]["job_duration_s"])
 
 

@@ -84,7 +84,7 @@ def test_one_rule_is_shown_in_full(run_fp):
 def test_a_rule_that_does_not_exist_is_refused_with_those_that_do(run_fp):
     done = run_fp("rules", "LowGPUUtilisation")
     assert done.returncode == 2 and done.stdout == ""
-    assert "did you mean LowGPUUtilization? There are BatchSize, CPUBottleneck" in done.stderr
+    assert "did you mean LowGPUUtilization? All rules: BatchSize, CPUBottleneck" in done.stderr
 
 
 def test_the_documentation_has_what_the_program_prints(run_fp):
@@ -93,3 +93,27 @@ def test_the_documentation_has_what_the_program_prints(run_fp):
     assert text in (ROOT / "docs" / "rules.md").read_text(), (
         "docs/rules.md is stale: put what `footplate rules --markdown` prints behind its first part"
     )
+
+
+def test_the_documentation_says_which_rules_need_a_gpu_or_steps(run_fp):
+    text = (ROOT / "docs" / "rules.md").read_text()
+    table = text.split("| rule | title | GPU | steps |")[1].split("\n\n")[0]
+    rows = [[c.strip() for c in line.split("|")[1:-1]] for line in table.splitlines()[2:]]
+    expected = [
+        [
+            r["rule"],
+            r["title"],
+            "yes" if "a GPU" in r["needs"] else "",
+            "yes" if "steps" in r["needs"] else "",
+        ]
+        for r in catalogue(run_fp).values()
+    ]
+    assert [row[:4] for row in rows] == expected
+
+
+def test_no_key_of_a_number_is_a_label_or_a_title(run_fp):
+    for r in catalogue(run_fp).values():
+        assert "_" not in r["title"] and r["title"][0].isupper(), r["rule"]
+        assert len(r["title"].split()) <= 4, r["title"]
+        for p in r["params"]:
+            assert p["default_text"] and "_" not in p["help"], p["name"]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 from pathlib import Path
@@ -60,6 +61,28 @@ def matches(verdict: dict, key: str, value: str) -> bool:
     raise ValueError(f"no such word: {key}")
 
 
+PRIVATE = re.compile(
+    r"\b(told|nobody|whoever|somebody|stands?|lives|goes on|for ever|in all|on the mean|is no|"
+    r"snapshots?|sweeps?|stretch(es)?|data points?|under-used|held down)\b"
+)
+
+
+def check_words(v: dict) -> None:
+    """What people read has labels, units and plain words; keys are for programs."""
+    assert v["state_text"] == {"clear": "passed", "not_evaluated": "skipped"}.get(
+        v["state"], "issue"
+    )
+    for f in v["findings"]:
+        assert f["labels"] and set(f["labels"]) <= set(f["numbers"]), v["rule"]
+        assert all("_" not in x or "num_workers" in x for x in f["labels"].values()), f["labels"]
+        assert f["labels"].get("climb_r2") is None
+    texts = [v["why"], v["description"], v["recommendation"], *v["remarks"]]
+    texts += [f[k] or "" for f in v["findings"] for k in ("message", "advice", "refute")]
+    for text in texts:
+        assert not PRIVATE.search(text), text
+        assert v["rule"] == "LoadBalancing" or not re.search(r"threshold [\d.]+\)", text), text
+
+
 def test_every_rule_has_scenes(run_fp):
     rules = json.loads(run_fp("rules", "--json").stdout)
     told = {line[0] for scene in SCENES for line in words(scene, "expect")}
@@ -99,6 +122,8 @@ def test_a_scene_is_judged_as_it_expects(footplate, scene, tmp_path):
         assert v["state"] == state, text
         for key, value in zip(pairs[::2], pairs[1::2], strict=True):
             assert matches(v, key, value), f"{key} {value}: {text}"
+    for v in verdicts.values():
+        check_words(v)
 
 
 def check_json(footplate: str, scene: Path, run: Path) -> dict[str, dict]:

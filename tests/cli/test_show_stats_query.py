@@ -244,7 +244,9 @@ def test_show_begins_with_the_training_loop(run_fp):
     assert text.index("\ntraining loop (") < text.index("\nphases\n")
     assert text.index("\nphases\n") < text.index("\nutilization, whole job\n")
     assert re.search(r"^GPU +busy [\d.]+ %, SMs [\d.]+ %, tensor cores", text, re.MULTILINE)
-    assert re.search(r"^power +\d+ W, [\d.]+ m?J a step, [\d.]+ m?J a sample$", text, re.MULTILINE)
+    assert re.search(
+        r"^power +\d+ W, [\d.]+ m?J per step, [\d.]+ m?J per sample$", text, re.MULTILINE
+    )
 
 
 def test_a_run_without_a_gpu_has_nulls_and_one_reason(fp):
@@ -352,11 +354,11 @@ def test_query_csv_is_one_row_per_point(fp):
 @pytest.mark.parametrize(
     "words, part",
     [
-        (["-m", "cpu.utl"], "there is no metric 'cpu.utl' (did you mean 'cpu.util'?); 'footplate"),
-        (["-m", "zzz"], "there is no metric 'zzz'; 'footplate metrics' lists them"),
+        (["-m", "cpu.utl"], "unknown metric 'cpu.utl' (did you mean 'cpu.util'?); 'footplate"),
+        (["-m", "zzz"], "unknown metric 'zzz'; 'footplate metrics' lists all metrics"),
         (["-m", "gpu.util"], "gpu.util was not measured: "),
-        (["-m", "cpu.util", "-e", "cpu999"], "cpu.util has no entity 'cpu999'; there are: cpu0"),
-        (["-m", "cpu.util", "--node", "mars"], "cpu.util has no node 'mars'; there are: "),
+        (["-m", "cpu.util", "-e", "cpu999"], "cpu.util has no entity 'cpu999'; available: cpu0"),
+        (["-m", "cpu.util", "--node", "mars"], "cpu.util has no node 'mars'; available: "),
         (["-m", "cpu.util", "--from", "soon"], "--from: 'soon' is not a time (examples: "),
         (["-m", "cpu.util", "--from", "+2s", "--to", "+1s"], "--from +2s is not before --to +1s"),
     ],

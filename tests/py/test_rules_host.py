@@ -86,7 +86,8 @@ def test_what_the_program_refuses_is_why_a_rule_is_not_evaluated(host):
 
 
 @pytest.mark.parametrize(
-    ("needs", "why"), [("gone", "there is no metric 'gone'"), ("steps", "no steps were seen")]
+    ("needs", "why"),
+    [("gone", "there is no metric 'gone'"), ("steps", "no training steps were detected")],
 )
 def test_a_rule_without_what_it_needs_is_not_called(host, needs, why):
     v = verdict(host(rule("raise ValueError", f"needs = ['{needs}']")))

@@ -16,7 +16,7 @@ import pytest
 from servekit import Server, Stream, serving, wait_for
 
 AGAIN_S = 0.9  # between two evaluations of a run that goes on, at least
-NO_STEPS = "no steps were seen"
+NO_STEPS = "no training steps were detected"
 
 
 @contextmanager

@@ -124,7 +124,7 @@ TEST(a_finding_is_told_while_the_run_lives)
     play(&s, 5);
     CHECK(comes_to(&s, RULE_ISSUE));
     tear_down(&s);
-    CHECK(strstr(s.heard.message, "gpu0 is under-used") != NULL);
+    CHECK(strstr(s.heard.message, "gpu0 was underused") != NULL);
     CHECK_INT(s.behind.rows, 2 * SWEEPS);
 }
 

@@ -67,8 +67,8 @@ TEST(an_answer_that_is_none_is_refused)
         int code;
         const char *says;
     } rows[] = {
-        {"", ERR_FORMAT, "no JSON"},
-        {"}{", ERR_FORMAT, "no JSON"},
+        {"", ERR_FORMAT, "invalid JSON"},
+        {"}{", ERR_FORMAT, "invalid JSON"},
         {"[]", ERR_FORMAT, "no verdicts"},
         {"{\"verdicts\": 3}", ERR_FORMAT, "no verdicts"},
         {"{\"error\": \"there is no such\"}", ERR_USAGE, "there is no such"},

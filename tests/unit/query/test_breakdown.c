@@ -253,8 +253,7 @@ TEST(a_sentence_names_what_takes_most_of_the_step)
     kit_event(t, 0, 61, CAT_LOADER, "enumerate(DataLoader)#_Iter.__next__");
     struct result r = result_of(&k);
     CHECK_INT(r.b.steps[0].critical, ROLE_LOADER);
-    CHECK_STR(step_sentence(&r.b.steps[0], &r.arena),
-              "step 12: 61 % of the step waits for the loader");
+    CHECK_STR(step_sentence(&r.b.steps[0], &r.arena), "step 12: 61 % waiting for the data loader");
     arena_free(&r.arena);
 }
 

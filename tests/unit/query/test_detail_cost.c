@@ -155,9 +155,10 @@ TEST(idle_time_is_given_for_usual_steps_too)
     NEAR(w->idle_share, 1 - (double)KERNELS / SLOW, 1e-3);
     NEAR(w->usual_idle_share, 1 - (double)KERNELS / USUAL, 1e-3);
     CHECK_STR(window_sentence(w, &o.arena),
-              "the recorded steps took 61 ms each, others 31 ms: recording slowed the host, so "
-              "idle time is overstated; device work of 28 ms in a usual step leaves it idle for "
-              "10 %, not 54 %; starting and stopping the profiler took another 400 ms");
+              "the steps in the detail window took 61 ms each, other steps 31 ms: detailed "
+              "recording slowed the host, so idle time is overstated; with 28 ms of device work in "
+              "a usual step, the device is idle 10 %, not 54 %; starting and stopping the profiler "
+              "took another 400 ms");
     CHECK_INT(o.b.n_groups, 1);
     CHECK_INT(o.b.groups[0].group, GROUP_MATMUL);
     CHECK_INT(o.b.groups[0].ops, RECORDED);

@@ -71,8 +71,8 @@ TEST(a_gpu_without_gpm_says_that_it_needs_a_later_one)
     CHECK_STR(gpuview_why(&x.v, GPU_NUMBER_TFLOPS), "GPM needs a GPU of Hopper");
     NEAR(gpuview_number(&x.v, GPU_NUMBER_PEAK_TFLOPS), 312, 1e-9);
     NEAR(gpuview_number(&x.v, GPU_NUMBER_UTIL), 90, 0.1);
-    CHECK_STR(gpuview_why(&x.v, GPU_NUMBER_POWER), "no samples were recorded");
-    CHECK_STR(gpuview_why(&x.v, GPU_NUMBER_SAMPLE_ENERGY), "no samples were recorded");
+    CHECK_STR(gpuview_why(&x.v, GPU_NUMBER_POWER), "no readings were recorded");
+    CHECK_STR(gpuview_why(&x.v, GPU_NUMBER_SAMPLE_ENERGY), "no readings were recorded");
     view_free(&x);
 }
 
@@ -83,7 +83,7 @@ TEST(an_unknown_gpu_says_that_its_peak_is_not_in_the_table)
     NEAR(gpuview_number(&x.v, GPU_NUMBER_TENSOR), 40, 0.1);
     CHECK(isnan(gpuview_number(&x.v, GPU_NUMBER_MFU)));
     CHECK_STR(gpuview_why(&x.v, GPU_NUMBER_MFU),
-              "the peak of 'NVIDIA GeForce RTX 4090' is not in the table of GPUs");
+              "the peak performance of 'NVIDIA GeForce RTX 4090' is not in the built-in table");
     view_free(&x);
 }
 

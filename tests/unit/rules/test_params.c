@@ -82,35 +82,35 @@ TEST(points_may_be_a_time)
 
 TEST(what_does_not_exist_is_named_with_what_does)
 {
-    CHECK(strstr(refused("LowGPUUtilisation.window=5"),
-                 "there is no rule 'LowGPUUtilisation'; did you mean LowGPUUtilization? There are "
-                 "BatchSize"));
+    CHECK(strstr(
+        refused("LowGPUUtilisation.window=5"),
+        "unknown rule 'LowGPUUtilisation'; did you mean LowGPUUtilization? All rules: BatchSize"));
     CHECK_STR(refused("LowGPUUtilization.threshold=5"),
-              "LowGPUUtilization has no parameter 'threshold'; it has threshold_p95, "
+              "LowGPUUtilization has no parameter 'threshold'; its parameters: threshold_p95, "
               "threshold_p5, window, patience");
     CHECK_STR(refused("OverallSystemUsage.x=5"), "OverallSystemUsage has no parameters");
-    CHECK(strstr(refused("nonsense"), "is not written Rule.parameter=value"));
+    CHECK(strstr(refused("nonsense"), "is not of the form Rule.parameter=value"));
     CHECK(strstr(refused("ProfilerReport.nonsense=1"), "ProfilerReport.Rule_parameter=value"));
 }
 
 TEST(values_out_of_bounds_or_in_another_unit_are_refused)
 {
     CHECK_STR(refused("LowGPUUtilization.threshold_p95=101"),
-              "LowGPUUtilization.threshold_p95: 101 is not within 0 and 100 %");
+              "LowGPUUtilization.threshold_p95: 101 is out of range (0 to 100 %)");
     CHECK_STR(refused("LowGPUUtilization.threshold_p95=-1"),
-              "LowGPUUtilization.threshold_p95: -1 is not within 0 and 100 %");
+              "LowGPUUtilization.threshold_p95: -1 is out of range (0 to 100 %)");
     CHECK_STR(refused("LowGPUUtilization.threshold_p95=60s"),
-              "LowGPUUtilization.threshold_p95: '60s' is no number in %");
+              "LowGPUUtilization.threshold_p95: '60s' is not a number in %");
     CHECK_STR(refused("LowGPUUtilization.threshold_p95=nan"),
-              "LowGPUUtilization.threshold_p95: 'nan' is no number in %");
+              "LowGPUUtilization.threshold_p95: 'nan' is not a number in %");
     CHECK_STR(refused("LowGPUUtilization.window=5%"),
-              "LowGPUUtilization.window: '5%' is neither a number of points nor a time like 60s");
+              "LowGPUUtilization.window: '5%' is not a number of readings or a time such as 60s");
     CHECK_STR(refused("LowGPUUtilization.window=0s"),
-              "LowGPUUtilization.window: a time is not within 0.01 s and 30 days");
+              "LowGPUUtilization.window: a time must be between 0.01 s and 30 days");
     CHECK_STR(refused("LowGPUUtilization.window=2.5"),
-              "LowGPUUtilization.window: 2.5 is no whole number");
+              "LowGPUUtilization.window: 2.5 is not a whole number");
     CHECK_STR(refused("LowGPUUtilization.window="),
-              "LowGPUUtilization.window: '' is neither a number of points nor a time like 60s");
+              "LowGPUUtilization.window: '' is not a number of readings or a time such as 60s");
 }
 
 TEST(words_are_refused_with_those_that_there_are)
@@ -121,7 +121,48 @@ TEST(words_are_refused_with_those_that_there_are)
             if (rules[i]->params[k].unit != PARAM_WORD)
                 continue;
             snprintf(text, sizeof text, "%s.%s=nonsense", rules[i]->name, rules[i]->params[k].name);
-            CHECK(strstr(refused(text), "'nonsense' is none of "));
+            CHECK(strstr(refused(text), "'nonsense' is not one of "));
             CHECK(strstr(refused(text), rules[i]->params[k].words[0]));
+        }
+}
+
+static const char *text_of(enum rule_id rule, const char *name, const char *set)
+{
+    static char text[PARAM_TEXT_LEN];
+    struct arena a = {0};
+    struct rule_params p;
+    struct err e;
+    size_t k = 0;
+    rule_params_init(&p, &a);
+    if (set)
+        OK(rule_params_set_one(&p, rules[rule]->name, name, set, &e));
+    while (strcmp(rules[rule]->params[k].name, name) != 0)
+        k++;
+    param_text(&rules[rule]->params[k], &p.v[rule][k], text, sizeof text);
+    arena_free(&a);
+    return text;
+}
+
+TEST(values_are_shown_with_their_unit_and_times_in_the_largest_that_fits)
+{
+    CHECK_STR(text_of(RULE_low_gpu_utilization, "threshold_p95", NULL), "70 %");
+    CHECK_STR(text_of(RULE_low_gpu_utilization, "window", NULL), "500 readings");
+    CHECK_STR(text_of(RULE_low_gpu_utilization, "window", "90s"), "90 s");
+    CHECK_STR(text_of(RULE_low_gpu_utilization, "window", "500ms"), "500 ms");
+    CHECK_STR(text_of(RULE_host_memory_increase, "horizon", NULL), "24 h");
+    CHECK_STR(text_of(RULE_host_memory_increase, "horizon", "0"), "0 s");
+    CHECK_STR(text_of(RULE_stalled_training, "threshold", NULL), "30 min");
+    CHECK_STR(text_of(RULE_max_initialization_time, "threshold", NULL), "20 min");
+    CHECK_STR(text_of(RULE_step_outlier, "mode", NULL), "none");
+    CHECK_STR(text_of(RULE_load_balancing, "threshold", NULL), "0.2");
+}
+
+TEST(no_number_is_named_twice_in_a_rules_table_of_labels)
+{
+    for (size_t i = 0; i < RULE_N; i++)
+        for (const struct number_label *l = rules[i]->labels; l && l->name; l++) {
+            CHECK(l->label != NULL);
+            for (const struct number_label *m = rules[i]->labels; m < l; m++)
+                CHECK(strcmp(m->name, l->name) != 0);
         }
 }

@@ -46,12 +46,11 @@ TEST(room_everywhere_is_found_and_says_how_much_larger_the_batch_may_be)
     CHECK_INT(v->n_findings, 1);
     CHECK_STR(v->findings[0].entity, "gpu0");
     CHECK_STR(v->findings[0].message,
-              "gpu0 has room in everything: the 95th percentile of its utilization is 40 % "
-              "(threshold 70), of its memory 30 % (threshold 70), of the node's CPU 24 % "
-              "(threshold 70)");
+              "gpu0 has headroom: utilization p95 40 % (threshold 70 %), memory p95 30 % "
+              "(threshold 70 %), node CPU p95 24 % (threshold 70 %)");
     CHECK_STR(v->findings[0].advice,
-              "70 % of the GPU memory stay free: batches of 32 samples could be 3.0 times as large "
-              "(96). Or use a smaller or fewer machines.");
+              "70 % of the GPU memory is free: batches of 32 samples could be 3.0 times as large "
+              "(96). Alternatively, use fewer or smaller machines.");
     NEAR(kit_number(&v->findings[0], "batch_factor"), 3, 1e-9);
     NEAR(v->findings[0].lost_gpu_s, 500 * 0.6, 1e-6);
     CHECK_INT(v->triggered, 2);
@@ -79,7 +78,7 @@ TEST(a_run_shorter_than_its_patience_is_not_evaluated)
 {
     const struct kit_node node = {"n0", room, 312, .gpus = 1};
     const struct verdict *v = kit_verdict(&(struct kit){&node, 1, .no_steps = true}, RULE_NAME);
-    CHECK_STR(v->why, "needs 1000 data points, has 312");
+    CHECK_STR(v->why, "needs 1000 readings, has 312");
 }
 
 static void no_memory(size_t i, struct moment *m)
@@ -93,7 +92,7 @@ TEST(without_memory_readings_it_is_not_evaluated_rather_than_clear)
     const struct kit_node node = {"n0", no_memory, 1000, .gpus = 1};
     const struct verdict *v = judge_nodes(&node, 1);
     CHECK_INT(v->state, RULE_NOT_EVALUATED);
-    CHECK_STR(v->why, "no GPU in use told its utilization and memory along with the CPU");
+    CHECK_STR(v->why, "utilization, memory and CPU were not recorded together for any GPU in use");
 }
 
 TEST(one_node_with_room_is_named)

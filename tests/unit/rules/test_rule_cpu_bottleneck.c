@@ -47,11 +47,10 @@ TEST(a_gpu_that_waits_for_a_core_in_70_percent_of_the_snapshots_is_found)
     CHECK_INT(v->state, RULE_ISSUE);
     CHECK_INT(v->n_findings, 1);
     const struct finding *f = &v->findings[0];
-    CHECK_STR(f->message,
-              "in 70 % of 1000 snapshots (threshold 50) a GPU in use was below 10 % while the CPU "
-              "was above 90 %: one core was in 70 %");
+    CHECK_STR(f->message, "in 70 % of 1000 readings (threshold 50 %), a GPU in use was below 10 % "
+                          "while CPU utilization was above 90 % (one core: 70 %)");
     CHECK(strstr(f->advice, "more cores will not help"));
-    CHECK(strstr(f->advice, "(16 cores here)"));
+    CHECK(strstr(f->advice, "(this node has 16 cores)"));
     NEAR(kit_number(f, "bottleneck_pct"), 70, 0);
     NEAR(kit_number(f, "hot_core_pct"), 70, 0);
     NEAR(kit_number(f, "hot_node_pct"), 0, 0);
@@ -66,7 +65,7 @@ TEST(exactly_the_threshold_is_clear_and_says_how_close_it_was)
     const struct kit_node node = {"n0", waits_50, 1000, .gpus = 2};
     const struct verdict *v = judge_nodes(&node, 1);
     CHECK_INT(v->state, RULE_CLEAR);
-    CHECK_STR(v->why, "at most 50 % of the snapshots of a node (n0; threshold 50)");
+    CHECK_STR(v->why, "at most 50 % of the readings of a node (n0; threshold 50 %)");
 }
 
 TEST(just_above_the_threshold_is_an_issue)
@@ -88,7 +87,7 @@ TEST(a_busy_node_is_told_from_a_busy_core)
     CHECK_INT(v->n_findings, 1);
     NEAR(kit_number(&v->findings[0], "hot_node_pct"), 80, 0);
     NEAR(kit_number(&v->findings[0], "hot_core_pct"), 0, 0);
-    CHECK(strstr(v->findings[0].advice, "more cores, cheaper preprocessing"));
+    CHECK(strstr(v->findings[0].advice, "use more cores"));
 }
 
 static void limits_are_not_crossed(size_t i, struct moment *m)
@@ -130,7 +129,7 @@ TEST(a_run_shorter_than_its_patience_is_not_evaluated)
     const struct kit_node node = {"n0", waits_70, 312, .gpus = 2};
     const struct verdict *v = kit_verdict(&(struct kit){&node, 1, .no_steps = true}, RULE_NAME);
     CHECK_INT(v->state, RULE_NOT_EVALUATED);
-    CHECK_STR(v->why, "needs 1000 data points, has 312");
+    CHECK_STR(v->why, "needs 1000 readings, has 312");
 }
 
 static void no_cpu(size_t i, struct moment *m)
@@ -153,8 +152,8 @@ TEST(without_readings_it_says_what_is_missing)
     const struct kit_node unused = {"n0", gpu_never_used, 500, .gpus = 1};
     const struct kit_node none = {"n0", gpu_never_used, 500, .gpus = 0};
     CHECK_STR(judge_nodes(&silent, 1)->why,
-              "needs 10 data points with both a GPU in use and the CPU, has 0");
-    CHECK_STR(judge_nodes(&unused, 1)->why, "the job used no GPU");
+              "needs 10 readings with a GPU in use and CPU utilization, has 0");
+    CHECK_STR(judge_nodes(&unused, 1)->why, "the job did not use a GPU");
     CHECK_INT(judge_nodes(&none, 1)->state, RULE_NOT_EVALUATED);
 }
 

@@ -52,9 +52,9 @@ TEST(a_step_up_is_one_finding_with_both_sides_of_the_step)
     const struct kit_node node = {"n0", steps_up, 1000, .gpus = 1};
     const struct verdict *v = judge_nodes(&node, 1);
     CHECK_INT(v->n_findings, 1);
-    CHECK_STR(v->findings[0].message,
-              "memory of gpu0 stepped up from 40.0 % to 47.5 % within 10.0 s (threshold 5 points); "
-              "over the loop it does not climb steadily");
+    CHECK_STR(v->findings[0].message, "memory of gpu0 jumped from 40.0 % to 47.5 % within 10.0 s "
+                                      "(threshold 5 percentage points), "
+                                      "without a steady rise over the training loop");
     NEAR(kit_number(&v->findings[0], "increase"), 7.5, 1e-9);
     CHECK_INT(v->triggered, 1);
     CHECK(strstr(v->findings[0].advice, "new allocation"));
@@ -74,12 +74,15 @@ TEST(a_slow_leak_is_a_steady_climb_and_says_when_memory_is_full)
     const struct kit_node node = {"n0", leaks, 2000, .gpus = 1};
     const struct verdict *v = judge_nodes(&node, 1);
     CHECK_INT(v->n_findings, 1);
-    CHECK(strstr(v->findings[0].message, "memory of gpu0 climbs steadily, from 2"));
+    CHECK(strstr(v->findings[0].message, "memory of gpu0 rose steadily, from 2"));
     NEAR(kit_number(&v->findings[0], "memory_before"), 20.5, 0.6);
     NEAR(kit_number(&v->findings[0], "memory_after"), 70.5, 0.6);
     CHECK(strstr(v->findings[0].advice, "leak"));
     NEAR(kit_number(&v->findings[0], "climb_per_hour"), 180, 2); /* a point in 20 s */
     NEAR(kit_number(&v->findings[0], "full_in"), (100 - 70.5) * 20, 20);
+    CHECK(!strstr(v->findings[0].message, "full in")); /* after the end: no deadline */
+    v = kit_verdict(&(struct kit){&node, 1, .goes_on = true}, RULE_NAME);
+    CHECK(strstr(v->findings[0].message, "; at this rate it is full in "));
 }
 
 TEST(a_fast_leak_is_one_finding_and_not_one_per_window)
@@ -87,8 +90,8 @@ TEST(a_fast_leak_is_one_finding_and_not_one_per_window)
     const struct kit_node node = {"n0", leaks_fast, 140, .gpus = 1};
     const struct verdict *v = judge_nodes(&node, 1);
     CHECK_INT(v->n_findings, 1);
-    CHECK(strstr(v->findings[0].message, "climbs steadily"));
-    CHECK(strstr(v->findings[0].advice, "near its limit"));
+    CHECK(strstr(v->findings[0].message, "rose steadily"));
+    CHECK(strstr(v->findings[0].advice, "nearly full"));
     CHECK_INT(v->triggered, 13); /* of 14 windows next to each other */
 }
 
@@ -97,7 +100,7 @@ TEST(memory_that_fills_up_and_stays_is_no_leak)
     const struct kit_node node = {"n0", fills_up, 2000, .gpus = 1};
     const struct verdict *v = judge_nodes(&node, 1);
     for (size_t i = 0; i < v->n_findings; i++)
-        CHECK(!strstr(v->findings[i].message, "climbs steadily"));
+        CHECK(!strstr(v->findings[i].message, "rose steadily"));
 }
 
 static void saw(size_t i, struct moment *m)
@@ -111,7 +114,7 @@ TEST(a_saw_is_told_a_few_times_and_counted)
     const struct verdict *v = judge_nodes(&node, 1);
     CHECK_INT(v->n_findings, 10);
     CHECK_INT(v->triggered, 15);
-    CHECK_STR(v->remarks[0], "memory of gpu0 on n0 stepped up 15 times; the first 10 are told");
+    CHECK_STR(v->remarks[0], "memory of gpu0 on n0 jumped 15 times; the first 10 are listed");
 }
 
 static void no_memory(size_t i, struct moment *m)
@@ -125,20 +128,19 @@ TEST(too_short_and_without_memory_are_not_evaluated)
     const struct kit_node brief = {"n0", steps_up, 1, .gpus = 1};
     const struct kit_node silent = {"n0", no_memory, 900, .gpus = 1};
     const struct kit_node patient = {"n0", steps_up, 312, .gpus = 1};
-    CHECK_STR(judge_nodes(&brief, 1)->why, "needs 2 data points, has 1");
+    CHECK_STR(judge_nodes(&brief, 1)->why, "needs 2 readings, has 1");
     CHECK_STR(kit_verdict(&(struct kit){&brief, 1, .goes_on = true}, RULE_NAME)->why,
-              "needs 15 data points, has 1");
-    CHECK_STR(judge_nodes(&silent, 1)->why, "no GPU in use told its memory");
+              "needs 15 readings, has 1");
+    CHECK_STR(judge_nodes(&silent, 1)->why, "GPU memory was not reported");
     CHECK_STR(kit_verdict(&(struct kit){&patient, 1, .no_steps = true}, RULE_NAME)->why,
-              "needs 1000 data points, has 312");
+              "needs 1000 readings, has 312");
 }
 
 TEST(what_came_before_the_loop_does_not_count_and_is_not_said_to)
 {
     const struct kit_node node = {"n0", steps_up, 30, .gpus = 1};
     const struct kit late = {&node, 1, .loop_after_ns = 12 * NS_PER_S, .goes_on = true};
-    CHECK_STR(kit_verdict(&late, RULE_NAME)->why,
-              "needs 15 data points of the training loop, has 6");
+    CHECK_STR(kit_verdict(&late, RULE_NAME)->why, "needs 15 readings of the training loop, has 6");
 }
 
 TEST(fifteen_points_suffice_while_a_run_goes_on)
@@ -165,7 +167,7 @@ TEST(a_leak_of_the_job_is_found_while_another_process_frees_memory)
     const struct kit_node node = {"n0", leak_behind_another, 1000, .gpus = 1};
     const struct verdict *v = judge_nodes(&node, 1);
     CHECK_INT(v->n_findings, 1);
-    CHECK(strstr(v->findings[0].message, "the job's memory on gpu0 climbs steadily, from 10"));
+    CHECK(strstr(v->findings[0].message, "the job's memory on gpu0 rose steadily, from 10"));
     kit_cuts_do_not_matter(&(struct kit){&node, 1}, RULE_NAME);
 }
 
@@ -198,7 +200,7 @@ TEST(a_step_of_the_job_is_found_by_that_of_its_gpu)
     const struct kit_node node = {"n0", job_steps_up, 1000, .gpus = 1};
     const struct verdict *v = judge_nodes(&node, 1);
     CHECK_INT(v->n_findings, 1);
-    CHECK(strstr(v->findings[0].message, "memory of gpu0 stepped up from 30.0 % to 80.0 %"));
+    CHECK(strstr(v->findings[0].message, "memory of gpu0 jumped from 30.0 % to 80.0 %"));
 }
 
 /* Where the driver sees no process of the job, it tells of none. */
@@ -226,7 +228,8 @@ TEST(without_occupancy_the_activity_of_the_controller_counts_and_is_said_to)
     const struct kit_node node = {"n0", activity_alone, 1000, .gpus = 1};
     const struct verdict *v = judge_nodes(&node, 1);
     CHECK_INT(v->n_findings, 1);
-    CHECK(strstr(v->findings[0].message, "memory controller activity, which is what SageMaker"));
+    CHECK(
+        strstr(v->findings[0].message, "memory controller activity (memory use was not recorded)"));
 }
 
 TEST(the_node_whose_memory_grows_is_named)

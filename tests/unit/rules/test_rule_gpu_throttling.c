@@ -47,10 +47,9 @@ TEST(heat_is_found_with_the_clock_that_it_cost)
     const struct kit_node node = {"n0", hot, 1000, .gpus = 1};
     const struct verdict *v = judge_nodes(&node, 1);
     CHECK_INT(v->n_findings, 1);
-    CHECK_STR(
-        v->findings[0].message,
-        "the clock of gpu0 was held down for 20 % of the time (threshold 5): heat (driver) 20 "
-        "%; its clock was then 1200 MHz on the mean, 25 % below 1600");
+    CHECK_STR(v->findings[0].message,
+              "the clock of gpu0 was reduced for 20 % of the time (threshold 5 %): temperature "
+              "(driver) 20 %; average clock 1200 MHz, 25 % below the usual 1600 MHz");
     NEAR(kit_number(&v->findings[0], "clock_lost_pct"), 25, 1e-9);
     NEAR(v->findings[0].lost_s, 100 * 0.25, 1e-9); /* 200 sweeps of 500 ms */
     CHECK(strstr(v->findings[0].advice, "cooling"));
@@ -63,8 +62,8 @@ TEST(a_power_limit_whose_default_is_not_known_is_information)
     const struct kit_node node = {"n0", capped, 1000, .gpus = 1};
     const struct verdict *v = judge_nodes(&node, 1);
     CHECK_INT(v->state, RULE_CLEAR);
-    CHECK_STR(v->why, "gpu0 runs at its power limit, for 30 % of the time; nothing else held a "
-                      "clock down for more than 5 %");
+    CHECK_STR(v->why, "gpu0 ran at its power limit for 30 % of the time; nothing else reduced a "
+                      "clock for more than 5 %");
 }
 
 static void capped_at_default(size_t i, struct moment *m)
@@ -80,7 +79,7 @@ TEST(the_default_power_limit_is_information_and_no_issue)
     const struct verdict *v = judge_nodes(&node, 1);
     CHECK_INT(v->state, RULE_CLEAR);
     CHECK_INT(v->severity, SEVERITY_INFO);
-    CHECK(strstr(v->why, "gpu0 runs at its power limit of 700 W, the card's default, for 30 %"));
+    CHECK(strstr(v->why, "gpu0 ran at its power limit of 700 W (the default) for 30 %"));
     CHECK_INT(v->n_findings, 0);
 }
 
@@ -99,8 +98,8 @@ TEST(a_power_limit_below_the_default_is_a_warning_that_names_both)
     const struct kit_node node = {"n0", capped_below, 1000, .gpus = 1};
     const struct verdict *v = judge_nodes(&node, 1);
     CHECK(v->severity > SEVERITY_INFO);
-    CHECK(strstr(v->findings[0].message, "power limit is 400 W, below the card's default of 700"));
-    CHECK(strstr(v->findings[0].advice, "Raise its power limit to the card's default"));
+    CHECK(strstr(v->findings[0].message, "power limit 400 W, below the default of 700"));
+    CHECK(strstr(v->findings[0].advice, "Raise the power limit to the default"));
     kit_cuts_do_not_matter(&(struct kit){&node, 1}, RULE_NAME);
 }
 
@@ -131,7 +130,8 @@ TEST(five_percent_is_clear_and_six_is_not)
     const struct kit_node below = {"n0", hot_5, 1000, .gpus = 1};
     const struct kit_node above = {"n0", hot_6, 1000, .gpus = 1};
     CHECK_INT(judge_nodes(&below, 1)->state, RULE_CLEAR);
-    CHECK_STR(judge_nodes(&below, 1)->why, "held down for at most 5.0 % of the time (threshold 5)");
+    CHECK_STR(judge_nodes(&below, 1)->why,
+              "clock reduced for at most 5.0 % of the time (threshold 5 %)");
     CHECK_INT(judge_nodes(&above, 1)->state, RULE_ISSUE);
 }
 
@@ -158,10 +158,10 @@ TEST(what_was_not_recorded_is_said_and_not_zero)
     const struct kit_node blind = {"n0", no_clock, 1000, .gpus = 1};
     const struct kit_node mute = {"n0", silent, 1000, .gpus = 1};
     const struct kit_node brief = {"n0", hot, 10, .gpus = 1};
-    CHECK(strstr(judge_nodes(&blind, 1)->findings[0].message, "the clock was not recorded"));
+    CHECK(strstr(judge_nodes(&blind, 1)->findings[0].message, "clock not recorded"));
     CHECK(isnan(judge_nodes(&blind, 1)->findings[0].lost_s));
-    CHECK_STR(judge_nodes(&mute, 1)->why, "no GPU in use told why its clock is held down");
-    CHECK_STR(judge_nodes(&brief, 1)->why, "needs 20 data points, has 10");
+    CHECK_STR(judge_nodes(&mute, 1)->why, "clock throttle reasons were not reported");
+    CHECK_STR(judge_nodes(&brief, 1)->why, "needs 20 readings, has 10");
 }
 
 TEST(the_hot_node_is_named)

@@ -55,15 +55,25 @@ static void fills_up(size_t i, struct moment *m)
 TEST(a_leak_is_found_and_says_when_the_node_is_full)
 {
     const struct kit_node node = {"n0", leaks, 1000, .memory_bytes = 64 * GIB};
-    const struct verdict *v = judge_nodes(&node, 1);
+    const struct verdict *v = kit_verdict(&(struct kit){&node, 1, .goes_on = true}, RULE_NAME);
     CHECK_INT(v->n_findings, 1);
     const struct finding *f = &v->findings[0];
-    CHECK(strstr(f->message, "resident memory of the job climbs steadily, from "));
-    CHECK(strstr(f->message, "the node's memory of 64.0 GiB is reached in another 1 h") ||
-          strstr(f->message, "the node's memory of 64.0 GiB is reached in another 8"));
+    CHECK(strstr(f->message, "resident memory of the job rose steadily, from "));
+    CHECK(strstr(f->message, "it reaches the node's memory of 64.0 GiB in 1 h") ||
+          strstr(f->message, "it reaches the node's memory of 64.0 GiB in 8"));
+    CHECK(strstr(f->advice, "save a checkpoint within "));
     NEAR(kit_number(f, "climb_per_hour") / (double)MIB, 36000, 200);
     /* 90 % of 64 GiB less the 7 GiB in use, at 10 MiB/s */
     NEAR(kit_number(f, "limit_in"), (64 * 1024 * 0.9 - 7010) / 10, 60);
+}
+
+TEST(after_the_end_a_leak_has_a_limit_and_no_deadline)
+{
+    const struct kit_node node = {"n0", leaks, 1000, .memory_bytes = 64 * GIB};
+    const struct finding *f = &judge_nodes(&node, 1)->findings[0];
+    CHECK(strstr(f->message, "; the node's memory is 64.0 GiB"));
+    CHECK(!strstr(f->message, "at this rate"));
+    CHECK(!strstr(f->advice, "within"));
 }
 
 TEST(a_climb_that_is_days_from_the_limit_is_left_alone)
@@ -79,7 +89,7 @@ TEST(the_limit_of_the_control_group_is_nearer_than_that_of_the_node)
     const struct kit_node node = {"n0", limited, 1000, .memory_bytes = 64 * GIB};
     const struct verdict *v = judge_nodes(&node, 1);
     CHECK_INT(v->n_findings, 1);
-    CHECK(strstr(v->findings[0].message, "the control group's limit of 4.00 GiB"));
+    CHECK(strstr(v->findings[0].message, "the cgroup limit is 4.00 GiB"));
 }
 
 TEST(a_step_and_a_cache_that_fills_up_are_no_leaks)
@@ -104,11 +114,12 @@ TEST(too_short_without_memory_or_without_a_limit_is_not_evaluated)
     const struct kit_node mute = {"n0", silent, 1000, .memory_bytes = 64 * GIB};
     const struct kit_node unlimited = {"n0", leaks, 1000};
     const struct kit_node patient = {"n0", leaks, 100, .memory_bytes = 64 * GIB};
-    CHECK_STR(judge_nodes(&brief, 1)->why, "needs 50 data points, has 30");
+    CHECK_STR(judge_nodes(&brief, 1)->why, "needs 50 readings, has 30");
     CHECK_STR(judge_nodes(&mute, 1)->why, "the job's memory was not recorded");
-    CHECK_STR(judge_nodes(&unlimited, 1)->why, "neither a limit nor the node's memory is known");
+    CHECK_STR(judge_nodes(&unlimited, 1)->why,
+              "neither a memory limit nor the node's memory size is known");
     CHECK_STR(kit_verdict(&(struct kit){&patient, 1, .no_steps = true}, RULE_NAME)->why,
-              "needs 120 data points, has 100");
+              "needs 120 readings, has 100");
 }
 
 TEST(the_leaking_node_is_named)

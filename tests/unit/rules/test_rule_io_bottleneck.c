@@ -50,9 +50,9 @@ TEST(io_wait_of_one_core_while_the_gpu_idles_is_found)
     const struct verdict *v = judge_nodes(&node, 1);
     CHECK_INT(v->n_findings, 1);
     CHECK_STR(v->findings[0].message,
-              "in 60 % of 1000 snapshots (threshold 50) a GPU in use was below 10 % while I/O wait "
-              "or pressure was above 50 %: I/O wait of one core was in 60 %");
-    CHECK(strstr(v->findings[0].advice, "One process reads at a time"));
+              "in 60 % of 1000 readings (threshold 50 %), a GPU in use was below 10 % while I/O "
+              "wait or pressure was above 50 % (I/O wait of one core: 60 %)");
+    CHECK(strstr(v->findings[0].advice, "Only one process reads at a time"));
     NEAR(v->findings[0].lost_s, 300, 1e-9);
 }
 
@@ -83,9 +83,9 @@ TEST(too_few_snapshots_and_no_io_readings_are_not_evaluated)
 {
     const struct kit_node brief = {"n0", one_core, 7, .gpus = 1};
     const struct kit_node silent = {"n0", no_io, 700, .gpus = 1};
-    CHECK_STR(judge_nodes(&brief, 1)->why, "needs 10 data points, has 7");
+    CHECK_STR(judge_nodes(&brief, 1)->why, "needs 10 readings, has 7");
     CHECK_STR(judge_nodes(&silent, 1)->why,
-              "needs 10 data points with both a GPU in use and I/O wait or pressure, has 0");
+              "needs 10 readings with a GPU in use and I/O wait or pressure, has 0");
 }
 
 TEST(one_bad_node_of_three_is_named)

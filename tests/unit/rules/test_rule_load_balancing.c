@@ -51,8 +51,8 @@ TEST(two_gpus_with_nothing_in_common_are_one_apart_and_both_named)
     const struct finding *f = &v->findings[0];
     CHECK_STR(f->entity, "gpu1");
     CHECK_STR(f->message,
-              "gpu1 (mean 30 %) and gpu0 (mean 90 %) do not share the work evenly: their "
-              "utilization histograms are 1.00 apart (Jensen-Shannon distance; threshold 0.2)");
+              "gpu1 (mean 30 %) and gpu0 (mean 90 %) are unevenly loaded: the Jensen-Shannon "
+              "distance of their utilization histograms is 1.00 (threshold 0.2)");
     NEAR(kit_number(f, "distance"), 1, 1e-12);
     NEAR(kit_number(f, "mean_difference"), 60, 1e-9);
     NEAR(f->lost_gpu_s, 500 * 0.6, 1e-6);
@@ -74,7 +74,7 @@ TEST(just_below_the_threshold_is_clear_and_just_above_is_not)
     const struct kit_node below = {"n0", idles_7, 1000, .gpus = 2};
     const struct kit_node above = {"n0", idles_8, 1000, .gpus = 2};
     CHECK(distance(0.07) < 0.2 && distance(0.08) > 0.2);
-    CHECK_STR(judge_nodes(&below, 1)->why, "2 GPUs in use, at most 0.19 apart (threshold 0.2)");
+    CHECK_STR(judge_nodes(&below, 1)->why, "2 GPUs in use, distance at most 0.19 (threshold 0.2)");
     NEAR(kit_number(&judge_nodes(&above, 1)->findings[0], "distance"), distance(0.08), 1e-12);
 }
 
@@ -156,9 +156,9 @@ TEST(too_short_is_not_evaluated)
 {
     const struct kit_node brief = {"n0", uneven, 30, .gpus = 2};
     const struct kit_node patient = {"n0", uneven, 312, .gpus = 2};
-    CHECK_STR(judge_nodes(&brief, 1)->why, "needs 50 data points, has 30");
+    CHECK_STR(judge_nodes(&brief, 1)->why, "needs 50 readings, has 30");
     CHECK_STR(kit_verdict(&(struct kit){&patient, 1, .no_steps = true}, RULE_NAME)->why,
-              "needs 1000 data points, has 312");
+              "needs 1000 readings, has 312");
 }
 
 static void turns_half_read(size_t i, struct moment *m)

@@ -39,12 +39,12 @@ TEST(the_table_has_the_quantiles_of_every_resource_of_the_node)
     CHECK_INT(v->state, RULE_CLEAR);
     CHECK_INT(v->n_findings, 0);
     CHECK_INT(v->datapoints, 1010);
-    check_row(v, "Use of n0", "cpu", 1, 0);
-    check_row(v, "Use of n0", "gpu", 1, 0); /* without the one that was never used */
-    check_row(v, "Use of n0", "io_wait", 0.1, 1e-6);
-    check_row(v, "Network of n0", "net_in", 1e6, 0.01);
-    NEAR(kit_row(v, "Use of n0", "gpu_memory")->v[5], 50, 1e-9);
-    NEAR(kit_row(v, "Use of n0", "cpu_memory")->v[0], 30, 1e-9);
+    check_row(v, "Utilization of n0", "CPU", 1, 0);
+    check_row(v, "Utilization of n0", "GPU", 1, 0); /* without the one that was never used */
+    check_row(v, "Utilization of n0", "I/O wait", 0.1, 1e-6);
+    check_row(v, "Network of n0", "Network in", 1e6, 0.01);
+    NEAR(kit_row(v, "Utilization of n0", "GPU memory")->v[5], 50, 1e-9);
+    NEAR(kit_row(v, "Utilization of n0", "CPU memory")->v[0], 30, 1e-9);
     CHECK_STR(v->plots[0].columns[2], "p99");
     CHECK_INT(v->plots[0].n_columns, 6);
 }
@@ -88,8 +88,8 @@ TEST(a_smaller_machine_is_suggested_when_nothing_holds_the_run_back)
 {
     const struct kit_node node = {"a", under_used, 200, .gpus = 1};
     CHECK_STR(judge_nodes(&node, 1)->remarks[0],
-              "a: the 95th percentile of GPU is 13 %, of CPU 24 %, the median of GPU "
-              "13 % in the training loop: under-used, consider a smaller machine");
+              "a: GPU p50 13 %, p95 13 %; CPU p95 24 % in the training loop: underused, consider a "
+              "smaller machine");
 }
 
 /* Mostly busy, but for a tenth of the time at nothing: LowGPUUtilization finds that it comes and
@@ -104,7 +104,7 @@ TEST(a_node_whose_gpu_comes_and_goes_is_not_called_well_used)
     const struct kit_node node = {"a", comes_and_goes, 1000, .gpus = 1};
     const struct kit kit = {&node, 1};
     CHECK_INT(kit_verdict(&kit, "LowGPUUtilization")->state, RULE_ISSUE);
-    CHECK(strstr(judge_nodes(&node, 1)->remarks[0], "well used at times only"));
+    CHECK(strstr(judge_nodes(&node, 1)->remarks[0], "GPUs partly used"));
 }
 
 TEST(each_node_gets_its_sentence_with_the_numbers)
@@ -116,20 +116,17 @@ TEST(each_node_gets_its_sentence_with_the_numbers)
                                      {"e", no_gpu, 200}};
     const struct verdict *v = judge_nodes(nodes, 5);
     CHECK_INT(v->n_remarks, 5);
-    CHECK_STR(v->remarks[0],
-              "a: the 95th percentile of GPU is 13 %, of CPU 24 %, the median of GPU "
-              "13 % in the training loop: under-used, see LoadBalancing");
-    CHECK_STR(v->remarks[1],
-              "b: the 95th percentile of GPU is 30 %, of CPU 92 %, the median of GPU "
-              "30 % in the training loop: likely a CPU bottleneck");
+    CHECK_STR(v->remarks[0], "a: GPU p50 13 %, p95 13 %; CPU p95 24 % in the training loop: "
+                             "underused, see \"Load balance\"");
+    CHECK_STR(
+        v->remarks[1],
+        "b: GPU p50 30 %, p95 30 %; CPU p95 92 % in the training loop: likely a CPU bottleneck");
     CHECK_STR(v->remarks[2],
-              "c: the 95th percentile of GPU is 91 %, of CPU 40 %, the median of GPU "
-              "91 % in the training loop: well used");
+              "c: GPU p50 91 %, p95 91 %; CPU p95 40 % in the training loop: well used");
     CHECK_STR(v->remarks[3],
-              "d: the 95th percentile of GPU is 90 %, of CPU 40 %, the median of GPU "
-              "20 % in the training loop: its GPUs are well used at times only");
-    CHECK_STR(v->remarks[4], "e: no GPU in use; the 95th percentile of CPU is 88 %, the median 88 "
-                             "% in the training loop: the CPU is used");
+              "d: GPU p50 20 %, p95 90 %; CPU p95 40 % in the training loop: GPUs partly used");
+    CHECK_STR(v->remarks[4],
+              "e: no GPU in use; CPU p50 88 %, p95 88 % in the training loop: CPU well used");
 }
 
 static void gpu_only(size_t i, struct moment *m)
@@ -144,14 +141,14 @@ TEST(what_was_not_measured_has_no_row_and_is_said)
     const struct verdict *v = judge_nodes(&node, 1);
     CHECK_INT(v->n_plots, 1); /* no table of the network */
     CHECK_INT(v->plots[0].n_rows, 1);
-    CHECK_STR(v->remarks[0], "n0: the 95th percentile of GPU is 13 %, the median 13 % in the "
-                             "training loop; CPU was not measured: its GPUs are under-used");
+    CHECK_STR(v->remarks[0],
+              "n0: GPU p50 13 %, p95 13 % in the training loop; CPU not measured: GPUs underused");
 }
 
 TEST(a_single_sweep_is_no_summary)
 {
     const struct kit_node node = {"n0", ramp, 1, .gpus = 1};
-    CHECK_STR(judge_nodes(&node, 1)->why, "needs 2 data points, has 1");
+    CHECK_STR(judge_nodes(&node, 1)->why, "needs 2 readings, has 1");
 }
 
 static void lively(size_t i, struct moment *m)

@@ -44,7 +44,7 @@ TEST(a_gpu_at_zero_without_a_process_is_found_with_its_cost)
     CHECK_STR(v->findings[0].entity, "gpu1");
     CHECK_STR(v->findings[0].message,
               "gpu1 stayed at or below 0.0 % for 8 min 20 s with no process of the job on it; 1 of "
-              "the node's 2 GPUs are unused");
+              "the node's 2 GPUs were unused");
     CHECK_STR(v->findings[0].advice,
               "Start a process for it (2 per node instead of 1), or use a machine with 1 GPU.");
     NEAR(v->findings[0].lost_gpu_s, 500, 1e-9);
@@ -65,14 +65,14 @@ TEST(a_job_that_uses_none_is_told_so)
     const struct kit_node node = {"n0", none_used, 1000, .gpus = 2};
     const struct verdict *v = judge_nodes(&node, 1);
     CHECK_INT(v->n_findings, 2);
-    CHECK(strstr(v->findings[0].advice, "uses no GPU of this node"));
+    CHECK(strstr(v->findings[0].advice, "used no GPU of this node"));
 }
 
 TEST(a_run_that_goes_on_gets_its_patience)
 {
     const struct kit_node node = {"n0", none_used, 312, .gpus = 2};
     const struct kit goes_on = {&node, 1, .goes_on = true};
-    CHECK_STR(kit_verdict(&goes_on, RULE_NAME)->why, "needs 1000 data points, has 312");
+    CHECK_STR(kit_verdict(&goes_on, RULE_NAME)->why, "needs 1000 readings, has 312");
     CHECK_INT(judge_nodes(&node, 1)->state, RULE_ISSUE); /* it ended so: that is a fact */
 }
 
@@ -85,7 +85,7 @@ static void silent(size_t i, struct moment *m)
 TEST(without_readings_it_is_not_evaluated)
 {
     const struct kit_node node = {"n0", silent, 1000, .gpus = 1};
-    CHECK_STR(judge_nodes(&node, 1)->why, "no GPU told its utilization");
+    CHECK_STR(judge_nodes(&node, 1)->why, "GPU utilization was not reported");
 }
 
 TEST(the_node_with_the_unused_gpu_is_named)
