@@ -423,6 +423,39 @@ def test_a_run_ends_with_a_report_of_the_same_verdicts(run_fp, tmp_path):
     assert [tag for tag, _ in Page(page.read_text()).tags].count("script") == 1
 
 
+SECRETS = ("SECRETARG", "SECRETEQ", "SECRETENV", "SECRETLOGIN", "SECRETHEAD", "SECRETLINE")
+
+
+def test_the_job_gets_its_secrets_and_nobody_who_reads_the_run_does(run_fp, tmp_path):
+    script = 'printf "%s\\n" "$@" > got; : HF_TOKEN=SECRETLINE'
+    secret = ["--api-key", "SECRETARG", "--db_password=SECRETEQ", "WANDB_API_KEY=SECRETENV"]
+    secret += ["https://me:SECRETLOGIN@host/x", "Authorization: Bearer SECRETHEAD"]
+    secret += ["--max-tokens", "2048"]
+    done = run_fp("run", "--dir", tmp_path, "--", "sh", "-c", script, "sh", *secret, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "got").read_text().splitlines() == secret
+    (run,) = tmp_path.glob("*/run.json")
+    texts = {str(f): f.read_bytes() for f in run.parent.rglob("*") if f.is_file()}
+    assert any(f.endswith("report.html") for f in texts)
+    old = json.loads(run.read_text())
+    assert "--api-key" in old["command"] and "2048" in old["command"]
+    # As an older version has recorded it.
+    old["command"] = ["sh", "-c", script, "sh", *secret]
+    run.write_text(json.dumps(old))
+    for words in (
+        ["show"],
+        ["show", "--json"],
+        ["report", "-o", "-"],
+        ["export", "--format", "jsonl", "-o", "-"],
+    ):  # noqa: E501
+        shown = run_fp(words[0], run.parent, *words[1:])
+        assert shown.returncode == 0, shown.stderr
+        texts[" ".join(words)] = (done.stderr + shown.stdout + shown.stderr).encode()
+    for where, text in texts.items():
+        assert not [s for s in SECRETS if s.encode() in text], where
+    assert b"--api-key" in texts["show"] and b"***" in texts["show"]
+
+
 def test_a_run_can_be_told_not_to_write_a_report(run_fp, tmp_path):
     (tmp_path / "file").mkdir()
     (tmp_path / "file" / "footplate.yaml").write_text("report: off\n")
