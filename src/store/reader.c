@@ -433,6 +433,24 @@ int store_open(struct store **out, const char *path, struct err *e)
     return 0;
 }
 
+int store_open_bytes(struct store **out, const void *p, size_t n, const char *tail, size_t tail_len,
+                     struct err *e)
+{
+    struct store *s = xcalloc(1, sizeof *s);
+    uint8_t *copy = xmalloc(n);
+    memcpy(copy, p, n);
+    s->own = xcalloc(1, sizeof *s->own);
+    s->own->map = (struct fmap){.p = copy, .len = n, .copied = true};
+    snprintf(s->path, sizeof s->path, "metrics.fp");
+    const int rc = read_parts(s, tail, tail_len, e);
+    if (rc) {
+        store_close(s);
+        return rc;
+    }
+    *out = s;
+    return 0;
+}
+
 void store_close(struct store *s)
 {
     if (!s)
