@@ -277,6 +277,8 @@ static void drop_far_blocks(struct store *s)
     for (uint32_t i = 0; i < s->n_blocks; i++)
         if (store_wall_fits(s, s->blocks[i].t_first_us, s->blocks[i].t_last_us))
             s->blocks[rows++] = s->blocks[i];
+        else
+            rows_block_forget(&s->blocks[i]);
     for (uint32_t i = 0; i < s->n_events; i++)
         if (store_wall_fits(s, s->events[i].t_first_us, s->events[i].t_last_us))
             s->events[events++] = s->events[i];
