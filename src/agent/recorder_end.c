@@ -9,6 +9,7 @@
 
 #include "agent/proclabel.h"
 #include "agent/recorder_own.h"
+#include "base/human.h"
 #include "base/mem.h"
 #include "record/event.h"
 
@@ -186,7 +187,7 @@ static void own_cost_text(const struct recorder *r, const struct record_result *
 static void say_goodbye(struct recorder *r, const struct record_result *out,
                         const struct own_cost *job_end)
 {
-    char took[32], cost[80], events[40] = "";
+    char took[32], cost[80], events[40] = "", samples[HUMAN_LEN], bytes[HUMAN_LEN];
     duration_text(out->seconds, took, sizeof took);
     if (out->rows_dropped)
         recorder_warn(r, "%llu rows were lost because the run folder could not be written",
@@ -197,8 +198,9 @@ static void say_goodbye(struct recorder *r, const struct record_result *out,
     if (out->events)
         snprintf(events, sizeof events, "%llu events, ", (unsigned long long)out->events);
     own_cost_text(r, out, job_end, cost, sizeof cost);
-    recorder_say(r, "recorded %s: %llu samples, %s%.1f kB, %s; see 'footplate show last'", took,
-                 (unsigned long long)out->samples, events, (double)out->file_bytes / 1e3, cost);
+    recorder_say(r, "recorded %s: %s readings, %s%s, %s; see 'footplate show last'", took,
+                 human_count(out->samples, samples, sizeof samples), events,
+                 human_bytes((double)out->file_bytes, bytes, sizeof bytes), cost);
 }
 
 bool recorder_end(struct recorder *r, struct record_result *out)

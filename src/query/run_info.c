@@ -152,6 +152,7 @@ static void fill_node(const json_t *o, struct arena *a, struct node_info *n)
     n->local_rank = json_get_within(launcher, "local_rank", 0, INT32_MAX, -1);
     n->machine = json_get_str(o, "machine_type", a, "");
     n->price_per_hour = json_get_num(o, "price_per_hour", NAN);
+    n->currency = json_get_str(o, "currency", a, "");
     n->interval_ns = json_get_within(o, "interval_ns", 0, NODE_INTERVAL_MOST_NS, 0);
     n->start.ns = json_get_time(o, "start_ns", 0);
     n->end.ns = json_get_time(o, "end_ns", 0);
