@@ -122,7 +122,7 @@ def numbers_in(value: object) -> Iterator[float]:
 
 UNITS = {
     "%": 1,
-    "us": 1e-6,
+    "µs": 1e-6,
     "ms": 1e-3,
     "s": 1,
     "B": 1,
@@ -144,7 +144,7 @@ def reads_as(value: float, text: str) -> bool:
         one = 3600 if long[2] == "h" else 60
         small = one // 60
         return int(value / one) == int(long[1]) and int(value % one / small) == int(long[3])
-    plain = re.match(r"(-?[\d ]+(?:\.(\d+))?) ?(%|us|ms|s|W|MHz|[KMGT]?i?B)?(/s)?(?: |$)", text)
+    plain = re.match(r"(-?[\d ]+(?:\.(\d+))?) ?(%|µs|ms|s|W|MHz|[KMGT]?i?B)?(/s)?(?: |$)", text)
     assert plain, text
     shown = float(plain[1].replace(" ", ""))
     scale = UNITS[plain[3] or "%"]
@@ -380,8 +380,8 @@ def test_operators_are_ranked_by_self_time(run_fp, tmp_path):
     run_fp("import", tmp_path / "nested.json", "--dir", tmp_path)
     text = Path(run_fp("report", "last", "--dir", tmp_path).stdout.strip()).read_text()
     rows = {r[0]: r for r in Page(text).tables["Most expensive CPU operators"][1:]}
-    assert rows["wrapper"][2:4] == ["200 us", "800 us"]
-    assert rows["aten::mm"][2:5] == ["600 us", "600 us", "2"]
+    assert rows["wrapper"][2:4] == ["200 µs", "800 µs"]
+    assert rows["aten::mm"][2:5] == ["600 µs", "600 µs", "2"]
 
 
 def test_a_run_that_goes_on_says_so_and_up_to_when(footplate, run_fp, tmp_path):
