@@ -69,6 +69,13 @@ static void make_folder(void)
 
 /* ---- questions ---- */
 
+/* A refusal says why. */
+static void answered(int rc, const struct err *e)
+{
+    if (rc != 0 && !e->msg[0])
+        abort();
+}
+
 static void ask_grid(struct run *r, const struct run_info *info, struct arena *a)
 {
     static const struct series_ask all = {0};
@@ -100,7 +107,7 @@ static void ask_timeline(struct run *r, const struct run_info *info, struct aren
                                      .detail = wide,
                                      .limit = 500,
                                      .budget = 100000};
-    (void)timeline_read(r, &ask, a, &t, &e);
+    answered(timeline_read(r, &ask, a, &t, &e), &e);
 }
 
 static void ask_events(struct run *r, struct arena *a)
@@ -113,8 +120,8 @@ static void ask_events(struct run *r, struct arena *a)
     if (events_tracks(r, a, &t, &n, &e) != 0)
         return;
     for (size_t i = 0; i < n; i++)
-        (void)events_read(r, &t[i], (wall_ns){0}, (wall_ns){0}, a, &v, &k, &e);
-    (void)event_sums(r, (wall_ns){0}, (wall_ns){0}, true, a, &sums, &k, &e);
+        answered(events_read(r, &t[i], (wall_ns){0}, (wall_ns){0}, a, &v, &k, &e), &e);
+    answered(event_sums(r, (wall_ns){0}, (wall_ns){0}, true, a, &sums, &k, &e), &e);
 }
 
 static void ask_steps(struct run *r, struct arena *a)
@@ -123,8 +130,8 @@ static void ask_steps(struct run *r, struct arena *a)
     struct run_phases phases;
     struct err e = {0};
     size_t n;
-    (void)steps_read(r, a, &v, &n, &e);
-    (void)phases_read(r, a, &phases, &e);
+    answered(steps_read(r, a, &v, &n, &e), &e);
+    answered(phases_read(r, a, &phases, &e), &e);
 }
 
 static void ask_trace(struct run *r, struct arena *a, unsigned which)
@@ -135,11 +142,11 @@ static void ask_trace(struct run *r, struct arena *a, unsigned which)
     struct general g;
     size_t n;
     if (which == 0)
-        (void)breakdown_read(r, &(struct trace_ask){0}, a, &b, &e);
+        answered(breakdown_read(r, &(struct trace_ask){0}, a, &b, &e), &e);
     else if (which == 1)
-        (void)ops_read(r, &(struct ops_ask){0}, a, &rows, &n, &e);
+        answered(ops_read(r, &(struct ops_ask){0}, a, &rows, &n, &e), &e);
     else
-        (void)general_read(r, 20, a, &g, &e);
+        answered(general_read(r, 20, a, &g, &e), &e);
 }
 
 static void ask_use(struct run *r, const struct run_info *info, struct arena *a)
@@ -149,8 +156,8 @@ static void ask_use(struct run *r, const struct run_info *info, struct arena *a)
     struct err e = {0};
     const struct efficiency_ask ask = {.job_from = info->start, .job_to = info->end};
     const struct search_ask text = {.text = "a", .limit = 20, .budget = 10000};
-    (void)efficiency_read(r, &ask, a, &out, &e);
-    (void)search_read(r, &text, a, &found, &e);
+    answered(efficiency_read(r, &ask, a, &out, &e), &e);
+    answered(search_read(r, &text, a, &found, &e), &e);
 }
 
 static void ask_one(struct run *r, unsigned which, struct arena *a)
