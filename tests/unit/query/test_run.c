@@ -379,6 +379,19 @@ TEST(a_node_that_joined_late_is_there_with_its_own_start)
     arena_free(&a);
 }
 
+TEST(a_run_that_does_not_say_when_it_began_began_with_its_first_node)
+{
+    const char *run = kit_run("r", "n", "id", 0);
+    struct run *r;
+    struct err e;
+    kit_node(run, "a", 1, "{\"status\": \"finished\", \"start_ns\": 60, \"end_ns\": 90}");
+    kit_node(run, "b", 1, "{\"status\": \"finished\", \"start_ns\": 40, \"end_ns\": 80}");
+    OK(run_open(&r, run, &e));
+    CHECK_INT(run_get_info(r)->start.ns, 40);
+    CHECK_INT(run_get_info(r)->end.ns, 90);
+    run_close(r);
+}
+
 TEST(a_run_without_any_node_opens_and_has_nothing)
 {
     struct arena a = {0};
