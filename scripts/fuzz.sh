@@ -12,7 +12,7 @@ scripts/setup.sh test
 ASAN_SYMBOLIZER_PATH=$(command -v llvm-symbolizer-14)
 export ASAN_SYMBOLIZER_PATH
 cmake --preset fuzz >/dev/null
-cmake --build build/fuzz
+cmake --build build/fuzz --target fuzzers
 
 fuzz_one() { # PROGRAM
     local name=${1##*/fuzz_} work

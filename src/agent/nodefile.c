@@ -114,6 +114,7 @@ static void about_json(struct buf *out, const struct node_about *a)
     launcher_json(&j, &a->launcher);
     text_or_null(&j, "machine_type", a->machine_type);
     jw_num(&j, "price_per_hour", a->price_per_hour > 0 ? a->price_per_hour : NAN);
+    jw_str(&j, "currency", a->currency);
     jw_int(&j, "interval_ns", a->interval_ns);
     jw_int(&j, "start_ns", a->start.ns);
     int_or_null(&j, "end_ns", a->end.ns, a->end.ns != 0);

@@ -38,6 +38,7 @@ struct node_about {
     int pid;
     const char *machine_type; /* as the user, or the table of machines, calls it; NULL: not said */
     double price_per_hour;    /* 0: not known */
+    const char *currency;     /* of the price; NULL: not said */
     int64_t interval_ns;
     wall_ns start, end; /* end.ns 0: still running */
     int exit_status;    /* -1: none */

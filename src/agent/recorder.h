@@ -39,6 +39,7 @@ struct record_ask {
     int64_t scan_ns;                 /* between two judgements; 0: SCAN_NS */
     const char *machine;             /* what kind it is; NULL: not said */
     double price_per_hour;           /* of this machine; 0: not known */
+    const char *currency;            /* of the price; NULL: not said */
     const struct action *actions;    /* when a rule's answer changes */
     size_t n_actions;
     struct ownrules_way own; /* rules of the user's own; judge NULL: none */

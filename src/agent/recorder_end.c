@@ -10,6 +10,7 @@
 #include "agent/keeper.h"
 #include "agent/proclabel.h"
 #include "agent/recorder_own.h"
+#include "base/human.h"
 #include "base/mem.h"
 #include "record/event.h"
 
@@ -193,7 +194,7 @@ static void own_cost_text(const struct recorder *r, const struct record_result *
 static void say_goodbye(struct recorder *r, const struct record_result *out,
                         const struct own_cost *job_end)
 {
-    char took[32], cost[80], events[40] = "";
+    char took[32], cost[80], events[40] = "", samples[HUMAN_LEN], bytes[HUMAN_LEN];
     duration_text(out->seconds, took, sizeof took);
     if (out->rows_dropped)
         recorder_warn(r, "lost %llu row%s because the run folder could not be written",
@@ -205,8 +206,9 @@ static void say_goodbye(struct recorder *r, const struct record_result *out,
         snprintf(events, sizeof events, "%llu event%s, ", (unsigned long long)out->events,
                  out->events == 1 ? "" : "s");
     own_cost_text(r, out, job_end, cost, sizeof cost);
-    recorder_say(r, "recorded %s: %llu readings, %s%.1f kB, %s; see 'footplate show last'", took,
-                 (unsigned long long)out->samples, events, (double)out->file_bytes / 1e3, cost);
+    recorder_say(r, "recorded %s: %s readings, %s%s, %s; see 'footplate show last'", took,
+                 human_count(out->samples, samples, sizeof samples), events,
+                 human_bytes((double)out->file_bytes, bytes, sizeof bytes), cost);
 }
 
 bool recorder_end(struct recorder *r, struct record_result *out)

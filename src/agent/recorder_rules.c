@@ -157,6 +157,7 @@ void recorder_start_rules(struct recorder *r, const struct hostinfo *host)
                 .cores = host->cores,
                 .memory_bytes = (int64_t)host->memory_bytes,
                 .price_per_hour = r->ask->price_per_hour > 0 ? r->ask->price_per_hour : NAN,
+                .currency = r->ask->currency,
                 .first = r->start.wall,
                 .period_ns = r->interval_ns,
             },

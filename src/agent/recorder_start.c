@@ -139,6 +139,7 @@ static int open_run(struct recorder *r, struct err *e)
         .pid = getpid(),
         .machine_type = r->ask->machine,
         .price_per_hour = r->ask->price_per_hour,
+        .currency = r->ask->currency,
         .interval_ns = r->interval_ns,
         .start = r->start.wall,
         .exit_status = -1,

@@ -12,8 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/json_write.h"
+#include "base/redact.h"
 #include "base/text.h"
 #include "base/trust.h"
 
@@ -83,6 +85,10 @@ static int make_shared(struct rundir *r, const char *dir, const char *id, struct
 static void about_json(struct buf *out, const struct rundir *r, const struct run_about *a)
 {
     struct jw j = {.out = out, .indent = 2};
+    struct arena scratch = {0};
+    size_t n_words = 0;
+    while (a->command && a->command[n_words])
+        n_words++;
     jw_object(&j, NULL);
     jw_str(&j, "format", "footplate-run");
     jw_int(&j, "format_version", FORMAT_VERSION);
@@ -90,7 +96,7 @@ static void about_json(struct buf *out, const struct rundir *r, const struct run
     jw_str(&j, "id", r->id);
     jw_str(&j, "name", a->name);
     jw_array(&j, "command");
-    for (const char *const *p = a->command; p && *p; p++)
+    for (const char **p = redact_words(a->command, n_words, &scratch); *p; p++)
         jw_str(&j, NULL, *p);
     jw_end(&j);
     jw_str(&j, "directory", a->directory);
@@ -103,6 +109,7 @@ static void about_json(struct buf *out, const struct rundir *r, const struct run
     jw_num(&j, "interval_ms", (double)a->interval_ns / 1e6);
     jw_end(&j);
     buf_u8(out, '\n');
+    arena_free(&scratch);
 }
 
 static int write_about(const struct rundir *r, const struct run_about *about,

@@ -5,6 +5,7 @@
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,22 @@ struct clock_tie {
 #define NS_PER_US ((int64_t)1000)
 #define NS_PER_MS ((int64_t)1000000)
 #define NS_PER_S  ((int64_t)1000000000)
+
+/* The furthest time from the epoch, on either side, that a file, a trace or a request may name:
+ * 142 years. Times are compared with it where they are read. After that the difference of any two,
+ * and a time moved by a few years, fit into 64 bits. */
+#define CLOCK_MOST_NS (((int64_t)1 << 52) * NS_PER_US)
+
+static inline bool clock_fits(int64_t ns)
+{
+    return ns >= -CLOCK_MOST_NS && ns <= CLOCK_MOST_NS;
+}
+
+/* The nearest time that fits. */
+static inline int64_t clock_clamp(int64_t ns)
+{
+    return ns > CLOCK_MOST_NS ? CLOCK_MOST_NS : ns < -CLOCK_MOST_NS ? -CLOCK_MOST_NS : ns;
+}
 
 mono_ns clock_mono(void);
 wall_ns clock_wall(void);

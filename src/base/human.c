@@ -59,18 +59,26 @@ const char *human_bytes(double bytes, char *buf, size_t size)
     return scaled(bytes, 1024, binary, COUNT_OF(binary), "B", buf, size);
 }
 
-const char *human_count(uint64_t n, char *buf, size_t size)
+/* A whole number, its digits in groups of three when there are five or more. */
+static const char *grouped(const char *digits, char *buf, size_t size)
 {
-    char digits[24];
-    const int len = snprintf(digits, sizeof digits, "%" PRIu64, n);
+    enum { PLAIN_MOST = 4 };
+    const size_t sign = *digits == '-', len = strlen(digits + sign);
     size_t out = 0;
-    for (int i = 0; i < len && out + 2 < size; i++) {
-        if (i > 0 && (len - i) % 3 == 0)
+    for (size_t i = 0; i < sign + len && out + 2 < size; i++) {
+        if (len > PLAIN_MOST && i > sign && (sign + len - i) % 3 == 0)
             buf[out++] = ' ';
         buf[out++] = digits[i];
     }
     buf[out] = '\0';
     return buf;
+}
+
+const char *human_count(uint64_t n, char *buf, size_t size)
+{
+    char digits[24];
+    snprintf(digits, sizeof digits, "%" PRIu64, n);
+    return grouped(digits, buf, size);
 }
 
 static const char *byte_rate(double v, char *buf, size_t size)
@@ -100,13 +108,16 @@ static const char *seconds(double v, char *buf, size_t size)
     const bool whole = fabs(scaled_v - round(scaled_v)) < 1e-9;
     char number[HUMAN_LEN];
     snprintf(buf, size, "%s %s", fixed(scaled_v, whole ? 0 : decimals(scaled_v), number),
-             small ? "us" : "ms");
+             small ? "µs" : "ms");
     return buf;
 }
 
 static const char *plain(double v, char *buf, size_t size)
 {
-    snprintf(buf, size, v == floor(v) || fabs(v) >= 999.5 ? "%.0f" : "%.3g", v);
+    char number[HUMAN_LEN];
+    if ((v == floor(v) || fabs(v) >= 999.5) && fabs(v) < 1e18)
+        return grouped(fixed(v, 0, number), buf, size);
+    snprintf(buf, size, "%.3g", v);
     return buf;
 }
 
@@ -142,7 +153,9 @@ const char *human_value(double v, const char *unit, char *buf, size_t size)
     for (size_t i = 0; i < COUNT_OF(by_unit); i++)
         if (strcmp(by_unit[i].unit, unit) == 0)
             return by_unit[i].text(v, buf, size);
-    char number[32];
+    if (strncmp(unit, "B/", 2) == 0) /* by the hour or the step */
+        return scaled(v, 1024, binary, COUNT_OF(binary), unit, buf, size);
+    char number[HUMAN_LEN];
     snprintf(buf, size, "%s %s", plain(v, number, sizeof number), unit);
     return buf;
 }
@@ -151,6 +164,20 @@ const char *human_money(double v, char *buf, size_t size)
 {
     char number[HUMAN_LEN];
     snprintf(buf, size, "%s", isnan(v) ? "-" : fixed(v, fabs(v) < 1 ? 4 : 2, number));
+    return buf;
+}
+
+const char *currency_name(const char *currency)
+{
+    return currency && *currency ? currency : CURRENCY_DEFAULT;
+}
+
+const char *human_price(double v, const char *currency, char *buf, size_t size)
+{
+    char number[HUMAN_LEN];
+    if (isnan(v))
+        return human_money(v, buf, size);
+    snprintf(buf, size, "%s %s", human_money(v, number, sizeof number), currency_name(currency));
     return buf;
 }
 

@@ -9,15 +9,22 @@
 
 enum { HUMAN_LEN = 48 }; /* enough for all of them */
 
+/* Of prices whose currency was not said. */
+#define CURRENCY_DEFAULT "USD"
+
 /* "512 B", "1.50 GiB". */
 const char *human_bytes(double bytes, char *buf, size_t size);
-/* "1 234 567": a count, its digits in groups of three. */
+/* "9999", "1 234 567": a count, its digits in groups of three from five digits on. */
 const char *human_count(uint64_t n, char *buf, size_t size);
 /* A value of a metric; the unit is one of those of metrics.def ("%", "B/s"), another is printed as
  * it is. NAN is "-". */
 const char *human_value(double v, const char *unit, char *buf, size_t size);
-/* "6.16": to the cent, below 1 to a hundredth of it; prices have no currency. NAN is "-". */
+/* "6.16": to the cent, below 1 to a hundredth of it, without its currency. NAN is "-". */
 const char *human_money(double v, char *buf, size_t size);
+/* The currency, or the default when it is NULL or "". */
+const char *currency_name(const char *currency);
+/* "6.16 USD"; a currency that is not said is the default. NAN is "-". */
+const char *human_price(double v, const char *currency, char *buf, size_t size);
 /* "+0.9 points": what one percentage is more than another. */
 const char *human_points(double v, char *buf, size_t size);
 /* The text of |v| with the sign of a difference: "+12.4 ms"; none where it says zero or nothing. */

@@ -2,6 +2,7 @@
 /* json_read.c - see json_read.h. */
 #include "base/json_read.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 
 enum { MOST_BYTES = 16 << 20 };
@@ -32,6 +33,18 @@ int64_t json_get_int(const json_t *o, const char *key, int64_t otherwise)
 {
     const json_t *v = json_object_get(o, key);
     return json_is_integer(v) ? (int64_t)json_integer_value(v) : otherwise;
+}
+
+int64_t json_get_within(const json_t *o, const char *key, int64_t lo, int64_t hi, int64_t otherwise)
+{
+    const json_t *v = json_object_get(o, key);
+    const int64_t n = json_is_integer(v) ? (int64_t)json_integer_value(v) : otherwise;
+    return n >= lo && n <= hi ? n : otherwise;
+}
+
+int64_t json_get_time(const json_t *o, const char *key, int64_t otherwise)
+{
+    return json_get_within(o, key, -CLOCK_MOST_NS, CLOCK_MOST_NS, otherwise);
 }
 
 double json_get_num(const json_t *o, const char *key, double otherwise)

@@ -85,7 +85,7 @@ static const struct {
     const char *unit;
 } units[] = {
     {3600 * NS_PER_S, "h"}, {60 * NS_PER_S, "min"}, {NS_PER_S, "s"},
-    {NS_PER_MS, "ms"},      {NS_PER_US, "us"},      {1, "ns"},
+    {NS_PER_MS, "ms"},      {NS_PER_US, "µs"},      {1, "ns"},
 };
 
 /* "10 ms": whole units, as bounds are written. */

@@ -123,6 +123,7 @@ static void take_price(struct record_ask *ask, const struct settings *s, struct 
     struct err e;
     ask->machine = s->machine;
     ask->price_per_hour = s->price_per_hour;
+    ask->currency = s->currency;
     if (!s->machine || s->price_per_hour > 0)
         return;
     int rc = machines_load(&table, script_folder(ask->argv, a), a, &e);

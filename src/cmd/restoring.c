@@ -297,7 +297,7 @@ static struct run_about about_of(struct restoring *m, const struct run_about *ot
             .directory = json_get_str(o, "directory", a, ""),
             .git_commit = json_get_str(o, "git_commit", a, ""),
             .labels = list,
-            .start = {json_get_int(o, "start_ns", otherwise->start.ns)},
+            .start = {json_get_time(o, "start_ns", otherwise->start.ns)},
             .interval_ns = (int64_t)(json_get_num(o, "interval_ms", 0) * 1e6),
         };
         json_object_foreach(labels, key, value)

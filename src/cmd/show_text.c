@@ -73,8 +73,9 @@ static void put_price(const struct show *s)
     const char *machine = pricing_machine(s->info);
     char money[HUMAN_LEN];
     if (!isnan(cost))
-        put_line(s, "cost", "%s, at %g an hour%s%s", human_money(cost, money, sizeof money),
-                 per_hour, *machine ? " for " : "", machine);
+        put_line(s, "cost", "%s, at %g %s per hour%s%s",
+                 human_price(cost, pricing_currency(s->info), money, sizeof money), per_hour,
+                 pricing_currency(s->info), *machine ? " for " : "", machine);
 }
 
 static void put_head(const struct show *s)

@@ -102,6 +102,8 @@ static bool parse_date(const char *p, wall_ns *out)
     const time_t s = local ? mktime(&tm) : timegm(&tm);
     if (tm.tm_mday != day) /* the 31st of a shorter month */
         return false;
+    if (s > CLOCK_MOST_NS / NS_PER_S) /* the year 9999 has too many ns */
+        return false;
     out->ns = ((int64_t)s - offset_s) * NS_PER_S + ns;
     return true;
 }
@@ -128,10 +130,11 @@ int window_moment(const char *text, wall_ns start, wall_ns end, wall_ns *out, st
         int64_t ns;
         if (duration_parse(text + 1, &ns, e) != 0)
             return not_a_moment(text, e);
-        out->ns = *text == '+' ? start.ns + ns : end.ns - ns;
-        return 0;
+        const bool over = *text == '+' ? __builtin_add_overflow(start.ns, ns, &out->ns)
+                                       : __builtin_sub_overflow(end.ns, ns, &out->ns);
+        return over || !clock_fits(out->ns) ? not_a_moment(text, e) : 0;
     }
-    if (parse_epoch(text, out) || parse_date(text, out))
+    if ((parse_epoch(text, out) || parse_date(text, out)) && clock_fits(out->ns))
         return 0;
     return not_a_moment(text, e);
 }

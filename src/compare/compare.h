@@ -171,6 +171,7 @@ enum compare_basis {
 
 struct compared {
     struct compared_side side[COMPARE_SIDES];
+    const char *currency; /* of costs and prices: that of A */
     enum compare_verdict verdict;
     const char *sentence; /* with numbers */
     const char *why;      /* what the verdict rests on; or why there is none */

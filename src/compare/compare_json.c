@@ -303,6 +303,7 @@ static void cost_json(struct jw *j, const struct compared *c)
     jw_num(j, "saving", c->saving);
     jw_num(j, "saving_share", c->saving_share);
     jw_str(j, "unit", "currency of the prices");
+    jw_str(j, "currency", c->currency);
     jw_end(j);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/human.h"
 #include "base/mem.h"
 #include "compare/compare_own.h"
 
@@ -92,6 +93,12 @@ static const char *names_of(const struct compared_side *s, struct arena *a)
     return text;
 }
 
+static const char *currency_of(const struct side_reading *s)
+{
+    const struct checked *first = s->n ? &s->v[0].checked : NULL;
+    return currency_name(first && first->n_nodes ? first->nodes[0].currency : NULL);
+}
+
 static void fill_side(struct comparing *c, int side)
 {
     struct compared_side *out = &c->out->side[side];
@@ -107,6 +114,8 @@ static void fill_side(struct comparing *c, int side)
     }
     out->name = names_of(out, c->arena);
     out->price_per_hour = price_of(in);
+    if (side == COMPARE_A)
+        c->out->currency = arena_strdup(c->arena, currency_of(in));
 }
 
 static bool same_run(const struct compared *o)

@@ -88,6 +88,20 @@ static void print_price(const struct settings *s, struct buf *out)
         buf_printf(out, "%g", s->price_per_hour);
 }
 
+static int parse_currency(struct settings *s, const char *text, const struct origin *o,
+                          struct err *e)
+{
+    if (currency_parse(text, s->currency, e) != 0)
+        return e->code;
+    take_slot(s, SETTING_CURRENCY, o);
+    return 0;
+}
+
+static void print_currency(const struct settings *s, struct buf *out)
+{
+    buf_printf(out, "%s", s->currency);
+}
+
 static void print_name(const struct settings *s, struct buf *out)
 {
     buf_printf(out, "%s", s->name ? s->name : "");

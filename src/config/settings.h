@@ -25,6 +25,7 @@
 #include "base/opt.h"
 #include "config/detail_window.h"
 #include "config/limits.h"
+#include "config/price.h"
 #include "config/remarks.h"
 
 enum {
@@ -94,12 +95,13 @@ struct action_setting {
 };
 
 struct settings {
-    const char *name;      /* NULL: from the command */
-    const char *dir;       /* the folder that runs are kept in */
-    const char *run_id;    /* NULL: a run of its own, or the launcher's */
-    const char *node_id;   /* NULL: from the host's name */
-    const char *machine;   /* what kind this one is; NULL: not said */
-    double price_per_hour; /* of this machine; 0: not said */
+    const char *name;            /* NULL: from the command */
+    const char *dir;             /* the folder that runs are kept in */
+    const char *run_id;          /* NULL: a run of its own, or the launcher's */
+    const char *node_id;         /* NULL: from the host's name */
+    const char *machine;         /* what kind this one is; NULL: not said */
+    double price_per_hour;       /* of this machine; 0: not said */
+    char currency[CURRENCY_LEN]; /* of all prices: "USD" */
     int64_t interval_ns;
     bool hooks;
     bool require_recording; /* else the job starts also when it cannot be recorded */

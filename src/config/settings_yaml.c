@@ -106,7 +106,7 @@ static bool is_section(void *ctx, const char *path)
     for (size_t i = 0; i < SETTING_N; i++) {
         const struct setting *row = &settings_table[i];
         const size_t len = row->key ? strlen(row->key) : 0;
-        if (len >= n && same_key(path, row->key, n) &&
+        if (n > 0 && len >= n && same_key(path, row->key, n) &&
             (row->key[n] == '.' || (len == n && depth_below(row) > 0)))
             return true;
         if (len > 0 && len < n && path[len] == '.' && same_key(path, row->key, len) &&

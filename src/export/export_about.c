@@ -12,8 +12,10 @@
 
 /* ---- files that are JSON already ---- */
 
-/* The file as one line behind the key; null when it cannot be read. */
-static void put_file(struct jw *j, const char *key, const char *path, const char *without)
+/* The file as one line behind the key; null when it cannot be read. A `command` takes the place of
+ * the file's, which may hold secrets. */
+static void put_file(struct jw *j, const char *key, const char *path, const char *without,
+                     const char *const *command)
 {
     struct err e;
     json_t *o = NULL;
@@ -23,6 +25,12 @@ static void put_file(struct jw *j, const char *key, const char *path, const char
     }
     if (without)
         json_object_del(o, without);
+    if (command && json_object_get(o, "command")) {
+        json_t *words = json_array();
+        for (; *command; command++)
+            json_array_append_new(words, json_string(*command));
+        json_object_set_new(o, "command", words);
+    }
     char *text = json_dumps(o, JSON_COMPACT);
     jw_null(j, key);
     if (text) { /* in place of the null */
@@ -42,7 +50,7 @@ void about_run(struct jw *j, const struct run_info *info)
     jw_int(j, "start_ns", info->start.ns);
     jw_int(j, "end_ns", info->end.ns);
     if (path_join(path, &e, "%s/run.json", info->path) == 0)
-        put_file(j, "about", path, NULL);
+        put_file(j, "about", path, NULL, (const char *const *)info->command);
 }
 
 void about_node(struct jw *j, const struct run_info *info, const struct node_info *n,
@@ -57,7 +65,7 @@ void about_node(struct jw *j, const struct run_info *info, const struct node_inf
     jw_int(j, "clock_ahead_ns", clock_ahead_ns);
     session_file(name, sizeof name, "node", n->session, "json");
     if (path_join(path, &e, "%s/node-%s/%s", info->path, n->id, name) == 0)
-        put_file(j, "about", path, part ? "self" : NULL);
+        put_file(j, "about", path, part ? "self" : NULL, NULL);
 }
 
 /* ---- tracks ---- */

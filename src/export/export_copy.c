@@ -56,7 +56,7 @@ static void move_time(json_t *o, const char *key, int64_t by_ns)
 {
     json_t *v = json_object_get(o, key);
     if (json_is_integer(v))
-        json_object_set_new(o, key, json_integer(json_integer_value(v) + by_ns));
+        json_object_set_new(o, key, json_integer(clock_clamp(json_integer_value(v)) + by_ns));
 }
 
 /* Its node.json as it is in the copy; NULL: it has none. */

@@ -12,9 +12,15 @@
 
 /* ---- recorders ---- */
 
+/* Skipping counts brackets and does not compare them: of damaged text it may end at a ']'. */
+static bool is_object(const struct json_text *t)
+{
+    return t->len >= 2 && t->p[0] == '{' && t->p[t->len - 1] == '}';
+}
+
 void fp_tell_run(struct footplate *f, const struct json_text *about)
 {
-    if (f->ask->remake)
+    if (f->ask->remake && is_object(about))
         f->ask->remake->ops->run(f->ask->remake, about->p, about->len);
 }
 

@@ -166,6 +166,10 @@ static void settle_ends(struct run *r)
         if (n->status == RUN_RUNNING || n->status == RUN_DIED || n->end.ns < last.ns)
             n->end = last;
     }
+    for (size_t i = 0, known = r->info.start.ns != 0; !known && i < r->info.n_nodes; i++)
+        if (r->info.nodes[i].start.ns &&
+            (!r->info.start.ns || r->info.nodes[i].start.ns < r->info.start.ns))
+            r->info.start = r->info.nodes[i].start; /* run.json does not say: the first node's */
     r->info.end.ns = r->info.start.ns;
     for (size_t i = 0; i < r->info.n_nodes; i++)
         r->info.end.ns = MAX_OF(r->info.end.ns, r->info.nodes[i].end.ns);

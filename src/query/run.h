@@ -50,6 +50,7 @@ struct node_info {
     int64_t rank, world_size, local_rank; /* -1: not known */
     const char *machine;                  /* as the table of machines calls it; "": not said */
     double price_per_hour;                /* NAN: not known */
+    const char *currency;                 /* of the price; "": not said */
     int64_t interval_ns;
     wall_ns start, end;     /* end: of the last data while it runs or when it died */
     int exit_status;        /* -1: none yet */

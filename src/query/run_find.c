@@ -36,7 +36,7 @@ static void describe(struct candidate *c, struct arena *a)
         o = NULL;
     c->id = json_get_str(o, "id", a, "");
     c->name = json_get_str(o, "name", a, "");
-    c->start_ns = json_get_int(o, "start_ns", 0);
+    c->start_ns = json_get_time(o, "start_ns", 0);
     if (!c->start_ns && stat(file, &st) == 0)
         c->start_ns = (int64_t)st.st_mtime * NS_PER_S;
     json_decref(o);

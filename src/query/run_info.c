@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/json_read.h"
 #include "base/mem.h"
+#include "base/redact.h"
 #include "query/names.h"
 #include "query/run.h"
 
@@ -56,9 +57,9 @@ static const char **read_command(const json_t *o, struct arena *a)
     const char **out = arena_array(a, const char *, n + 1);
     for (size_t i = 0; i < n; i++) {
         const char *s = json_string_value(json_array_get(list, i));
-        out[i] = arena_strdup(a, s ? s : "");
+        out[i] = s ? s : "";
     }
-    return out;
+    return redact_words(out, n, a); /* runs of older versions hold the secrets */
 }
 
 static void read_labels(const json_t *o, struct arena *a, struct run_info *out)
@@ -99,7 +100,7 @@ static int read_run(struct run_info *out, const char *path, struct arena *a, str
         out->directory = json_get_str(o, "directory", a, "");
         out->git_commit = json_get_str(o, "git_commit", a, "");
         out->version = json_get_str(o, "footplate_version", a, "");
-        out->start.ns = json_get_int(o, "start_ns", 0);
+        out->start.ns = json_get_time(o, "start_ns", 0);
         out->command = read_command(o, a);
         read_labels(o, a, out);
     }
@@ -108,6 +109,12 @@ static int read_run(struct run_info *out, const char *path, struct arena *a, str
 }
 
 /* ---- node.json ---- */
+
+/* What a node.json may say. Anything beyond is not known, so that sums over thousands of nodes and
+ * products with small factors fit into 64 bits. */
+#define NODE_NUMBER_MOST      ((int64_t)1 << 50) /* bytes, samples, events */
+#define NODE_CORES_MOST       ((int64_t)1 << 20)
+#define NODE_INTERVAL_MOST_NS (24 * 3600 * NS_PER_S)
 
 static void read_gpus(const json_t *o, struct arena *a, struct node_info *out)
 {
@@ -122,7 +129,7 @@ static void read_gpus(const json_t *o, struct arena *a, struct node_info *out)
             .name = json_get_str(g, "name", a, ""),
             .uuid = json_get_str(g, "uuid", a, ""),
             .driver = json_get_str(g, "driver", a, ""),
-            .memory_bytes = json_get_int(g, "memory_bytes", 0),
+            .memory_bytes = json_get_within(g, "memory_bytes", 0, NODE_NUMBER_MOST, 0),
         };
     }
 }
@@ -135,24 +142,25 @@ static void fill_node(const json_t *o, struct arena *a, struct node_info *n)
     n->host = json_get_str(o, "host", a, "");
     n->kernel = json_get_str(o, "kernel", a, "");
     n->cpu_model = json_get_str(o, "cpu_model", a, "");
-    n->cores = (unsigned)json_get_int(o, "cores", 0);
-    n->memory_bytes = json_get_int(o, "memory_bytes", 0);
+    n->cores = (unsigned)json_get_within(o, "cores", 0, NODE_CORES_MOST, 0);
+    n->memory_bytes = json_get_within(o, "memory_bytes", 0, NODE_NUMBER_MOST, 0);
     read_gpus(o, a, n);
     n->gpu_absent = json_get_str(o, "gpu_absent", a, "");
     n->launcher = json_get_str(launcher, "name", a, "");
-    n->rank = json_get_int(launcher, "rank", -1);
-    n->world_size = json_get_int(launcher, "world_size", -1);
-    n->local_rank = json_get_int(launcher, "local_rank", -1);
+    n->rank = json_get_within(launcher, "rank", 0, INT32_MAX, -1);
+    n->world_size = json_get_within(launcher, "world_size", 0, INT32_MAX, -1);
+    n->local_rank = json_get_within(launcher, "local_rank", 0, INT32_MAX, -1);
     n->machine = json_get_str(o, "machine_type", a, "");
     n->price_per_hour = json_get_num(o, "price_per_hour", NAN);
-    n->interval_ns = json_get_int(o, "interval_ns", 0);
-    n->start.ns = json_get_int(o, "start_ns", 0);
-    n->end.ns = json_get_int(o, "end_ns", 0);
-    n->exit_status = (int)json_get_int(o, "exit_status", -1);
+    n->currency = json_get_str(o, "currency", a, "");
+    n->interval_ns = json_get_within(o, "interval_ns", 0, NODE_INTERVAL_MOST_NS, 0);
+    n->start.ns = json_get_time(o, "start_ns", 0);
+    n->end.ns = json_get_time(o, "end_ns", 0);
+    n->exit_status = (int)json_get_within(o, "exit_status", INT32_MIN, INT32_MAX, -1);
     n->self_cpu_s = json_get_num(self, "cpu_s", NAN);
-    n->bytes_written = json_get_int(self, "bytes_written", -1);
-    n->samples = json_get_int(self, "samples", -1);
-    n->events_dropped = json_get_int(self, "events_dropped", -1);
+    n->bytes_written = json_get_within(self, "bytes_written", 0, NODE_NUMBER_MOST, -1);
+    n->samples = json_get_within(self, "samples", 0, NODE_NUMBER_MOST, -1);
+    n->events_dropped = json_get_within(self, "events_dropped", 0, NODE_NUMBER_MOST, -1);
 }
 
 /* A recorder holds a lock in its node's folder for as long as it lives; the kernel takes the lock

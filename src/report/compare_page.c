@@ -92,7 +92,7 @@ static void put_run(struct doing *d, const char *side, const struct compared_run
     doc_number(&d->doc, (double)r->gpus, human_count(r->gpus, count, sizeof count));
     doc_number(&d->doc, (double)r->steps, human_count(r->steps, count, sizeof count));
     doc_number(&d->doc, r->duration_s, human_value(r->duration_s, "s", took, sizeof took));
-    doc_number(&d->doc, r->cost, human_money(r->cost, money, sizeof money));
+    doc_number(&d->doc, r->cost, human_price(r->cost, d->c->currency, money, sizeof money));
 }
 
 static void put_sides(struct doing *d)
@@ -311,10 +311,10 @@ static void put_cost(struct doing *d)
     } else {
         const char *s = share_text(fabs(c->saving_share), share);
         doc_text(&d->doc, "A costs %s, B costs %s: B %s %s (%s).",
-                 human_money(c->cost[COMPARE_A], a, sizeof a),
-                 human_money(c->cost[COMPARE_B], b, sizeof b),
+                 human_price(c->cost[COMPARE_A], c->currency, a, sizeof a),
+                 human_price(c->cost[COMPARE_B], c->currency, b, sizeof b),
                  c->saving < 0 ? "costs more by" : "saves",
-                 human_money(fabs(c->saving), saved, sizeof saved), s + (*s == '+'));
+                 human_price(fabs(c->saving), c->currency, saved, sizeof saved), s + (*s == '+'));
     }
     doc_section_end(&d->doc);
 }

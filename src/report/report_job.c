@@ -8,6 +8,7 @@
 #include "base/human.h"
 #include "base/mem.h"
 #include "report/report_own.h"
+#include "rules/pricing.h"
 #include "view/verdict_words.h"
 
 enum { TOP_ISSUES = 3 };
@@ -264,9 +265,9 @@ static void put_cost_tile(const struct report *r, struct doc *d)
 {
     char money[HUMAN_LEN];
     if (!isnan(r->cost))
-        doc_tile(d, "Cost", human_money(r->cost, money, sizeof money),
-                 arena_printf(r->arena, "at %g an hour%s", r->price_per_hour,
-                              r->live ? ", so far" : ""));
+        doc_tile(d, "Cost", human_price(r->cost, pricing_currency(r->info), money, sizeof money),
+                 arena_printf(r->arena, "at %g %s per hour%s", r->price_per_hour,
+                              pricing_currency(r->info), r->live ? ", so far" : ""));
 }
 
 static void put_tiles(const struct report *r, struct doc *d)

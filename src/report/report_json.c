@@ -5,6 +5,7 @@
 
 #include "base/json_write.h"
 #include "report/report_own.h"
+#include "rules/pricing.h"
 #include "rules/verdict_json.h"
 
 static void put_numbers(struct jw *j, const char *key, const double *v, size_t n)
@@ -27,6 +28,7 @@ static void put_run(struct jw *j, const struct report *r)
     jw_end(j);
     jw_num(j, "cost", r->cost);
     jw_num(j, "price_per_hour", r->price_per_hour);
+    jw_str(j, "currency", pricing_currency(r->info));
 }
 
 static void put_line(struct jw *j, const struct report_line *l)

@@ -164,7 +164,7 @@ const char *tick_time_text(double s, const struct ticks *t, char *buf, size_t si
         double least, one;
         const char *unit;
     } units[] = {{86400, 86400, "d"}, {1800, 3600, "h"},  {60, 60, "min"},
-                 {1, 1, "s"},         {1e-3, 1e-3, "ms"}, {0, 1e-6, "\xc2\xb5s"}};
+                 {1, 1, "s"},         {1e-3, 1e-3, "ms"}, {0, 1e-6, "µs"}};
     size_t i = 0;
     while (t->step < units[i].least)
         i++;

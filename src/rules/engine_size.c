@@ -118,6 +118,7 @@ static void size_up(struct verdict *v, const struct engine *g, const struct run_
         take_more(&v->lost_s, lost);
         add_to(&v->lost_cost, lost / 3600 * price_of(g, v->findings[i].node));
     }
+    v->currency = g->n_nodes ? g->nodes[0].facts.currency : NULL;
     if (loop_s > 0)
         v->lost_share = v->lost_s > loop_s ? 1 : v->lost_s / loop_s;
 }

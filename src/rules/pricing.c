@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/human.h"
+
 /* Runs that were imported, or begun by another program, have it in their labels. */
 static const char *label(const struct run_info *info, const char *key)
 {
@@ -48,6 +50,15 @@ void pricing_of_node(const struct pricing *p, const struct run_info *info,
         price = p->price_per_hour;
     out->machine = arena_strdup(a, machine);
     out->price_per_hour = isnan(price) ? table_price(p, machine) : price;
+    out->currency = arena_strdup(a, pricing_currency(info));
+}
+
+const char *pricing_currency(const struct run_info *info)
+{
+    for (size_t i = 0; i < info->n_nodes; i++)
+        if (*info->nodes[i].currency)
+            return info->nodes[i].currency;
+    return CURRENCY_DEFAULT;
 }
 
 /* As said, else from the table of machines, as who judges the run has it. */

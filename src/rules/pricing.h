@@ -14,7 +14,7 @@ struct pricing {
     double price_per_hour;        /* the same; 0: as it says */
 };
 
-/* Fills machine and price_per_hour of the node. */
+/* Fills machine, price_per_hour and currency of the node. */
 void pricing_of_node(const struct pricing *p, const struct run_info *info,
                      const struct node_info *node, struct arena *a, struct node_facts *out);
 /* How long a session of a node is paid for. */
@@ -23,6 +23,8 @@ double node_hours(const struct node_info *session);
 double pricing_cost(const struct run_info *info);
 /* What an hour of all its nodes costs. NAN: a price is not known. */
 double pricing_per_hour(const struct run_info *info);
+/* What its prices are in. */
+const char *pricing_currency(const struct run_info *info);
 /* The kind of machine that all nodes are; "": they differ, or it is not known. */
 const char *pricing_machine(const struct run_info *info);
 

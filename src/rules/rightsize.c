@@ -173,13 +173,14 @@ static const char *price_text(const struct sizing *s, const struct right_size *r
     if (isnan(r->price_per_hour))
         return arena_printf(a, "%.0f %% cheaper", s->saving * 100);
     char then[HUMAN_LEN], now[HUMAN_LEN];
-    const char *cost = isnan(hours)
-                           ? ""
-                           : arena_printf(a, "; %s instead of %s for a run as long as this one",
-                                          human_money(s->price_per_hour * hours, then, sizeof then),
-                                          human_money(r->price_per_hour * hours, now, sizeof now));
-    return arena_printf(a, "%g an hour instead of %g, %.0f %% less%s", s->price_per_hour,
-                        r->price_per_hour, s->saving * 100, cost);
+    const char *cost =
+        isnan(hours)
+            ? ""
+            : arena_printf(a, "; %s instead of %s for a run as long as this one",
+                           human_price(s->price_per_hour * hours, r->currency, then, sizeof then),
+                           human_price(r->price_per_hour * hours, r->currency, now, sizeof now));
+    return arena_printf(a, "%g %s per hour instead of %g, %.0f %% less%s", s->price_per_hour,
+                        r->currency, r->price_per_hour, s->saving * 100, cost);
 }
 
 static const char *use_text(const struct sizing *s, struct arena *a)
@@ -223,8 +224,10 @@ const struct right_size *rightsize(const struct machines *t, const struct used_n
     if (n == 0 || !is_under_used(&f))
         return NULL;
     struct right_size *r = arena_new(a, struct right_size);
-    *r = (struct right_size){
-        .best = find_best(&f, false), .price_per_hour = f.price_per_hour, .hours = hours};
+    *r = (struct right_size){.best = find_best(&f, false),
+                             .price_per_hour = f.price_per_hour,
+                             .currency = currency_name(v[0].currency),
+                             .hours = hours};
     if (!r->best.machine)
         return NULL;
     if (!isnan(r->best.pct[RES_GPU]) && !same_gpus(&f, r->best.machine))

@@ -18,6 +18,7 @@ enum resource { RES_GPU, RES_GPU_MEMORY, RES_CPU, RES_MEMORY, RES_N };
 struct used_node {
     struct machine machine; /* what it is; gpus: those that the job used */
     double pct[RES_N];      /* 95th percentiles; NAN: not measured */
+    const char *currency;   /* of its price; NULL: not said */
 };
 
 struct sizing {
@@ -33,8 +34,9 @@ struct right_size {
     struct sizing alike;   /* the best with GPUs of the same kind, where that is another one */
     const char *now;       /* "3 x p3.8xlarge" */
     double price_per_hour; /* of all nodes now; NAN: not known */
-    double hours;          /* that the job took; NAN: not said */
-    const char *why;       /* in sentences, with the numbers */
+    const char *currency;
+    double hours;    /* that the job took; NAN: not said */
+    const char *why; /* in sentences, with the numbers */
 };
 
 /* NULL when the run is not under-used, or nothing fits that costs less. */

@@ -96,6 +96,7 @@ static size_t used_nodes(const struct checked *c, const struct machines *t, stru
                     [RES_GPU_MEMORY] = u->gpu_mem_p95,
                     [RES_CPU] = u->cpu_p95,
                     [RES_MEMORY] = u->mem_p95},
+            .currency = facts->currency,
         };
         out[n++].machine.gpus = (double)u->gpus;
     }

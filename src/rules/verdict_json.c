@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/human.h"
 #include "base/mem.h"
 #include "rules/rightsize.h"
 
@@ -202,6 +203,7 @@ void verdict_json(struct jw *j, const char *key, const struct verdict *v,
     jw_num(j, "lost_share", v->lost_share);
     jw_num(j, "lost_gpu_s", v->lost_gpu_s);
     jw_num(j, "lost_cost", v->lost_cost);
+    jw_str(j, "currency", isnan(v->lost_cost) ? NULL : currency_name(v->currency));
     jw_array(j, "findings");
     for (size_t i = 0; i < v->n_findings; i++)
         put_finding(j, v->rule, &v->findings[i]);

@@ -31,8 +31,8 @@ static void read_ranges(const json_t *o, struct verdict *v, struct finding *f)
     struct time_range *r = arena_array(v->arena, struct time_range, n + 1);
     for (size_t i = 0; i < n; i++) {
         const json_t *one = json_array_get(list, i);
-        r[i].start.ns = json_integer_value(edge_of(one, 0, "start_ns"));
-        r[i].end.ns = json_integer_value(edge_of(one, 1, "end_ns"));
+        r[i].start.ns = clock_clamp(json_integer_value(edge_of(one, 0, "start_ns")));
+        r[i].end.ns = clock_clamp(json_integer_value(edge_of(one, 1, "end_ns")));
     }
     if (n)
         finding_when(v, f, r, n);

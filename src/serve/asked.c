@@ -125,7 +125,7 @@ static bool is_path(const struct asked *q, size_t at, const char *path, const ch
     *name = NULL;
     for (const char *p = path; *p; at++) {
         const size_t n = strcspn(++p, "/");
-        if (at == q->n_steps || !same_word(p, n, q->step[at], name))
+        if (at >= q->n_steps || !same_word(p, n, q->step[at], name))
             return false;
         p += n;
     }
@@ -163,6 +163,19 @@ static int read_number(const struct route_param *p, const char *text, int64_t *o
     return 0;
 }
 
+static int read_time(const struct route_param *p, const char *text, int64_t *out, struct err *e)
+{
+    int64_t ns;
+    const int rc = read_number(p, text, &ns, e);
+    if (rc)
+        return rc;
+    if (!clock_fits(ns))
+        return err_set(e, ERR_USAGE, "%s: %lld is more than 142 years from the epoch", p->name,
+                       (long long)ns);
+    *out = ns;
+    return 0;
+}
+
 static int read_flag(const struct route_param *p, const char *text, int64_t *out, struct err *e)
 {
     static const char *const words[][2] = {{"0", "1"}, {"false", "true"}, {"no", "yes"}};
@@ -179,8 +192,9 @@ static int read_kind(const struct route_param *p, struct route_value *v, struct 
 {
     switch (p->kind) {
     case PARAM_INT:
-    case PARAM_TIME:
         return read_number(p, v->text, &v->number, e);
+    case PARAM_TIME:
+        return read_time(p, v->text, &v->number, e);
     case PARAM_FLAG:
         return read_flag(p, v->text, &v->number, e);
     default:

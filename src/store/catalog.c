@@ -40,6 +40,8 @@ void catalog_loss(struct catalog *c, const struct loss *l)
 void catalog_tie(struct catalog *c, struct clock_tie tie)
 {
     struct store *s = c->store;
+    if (!clock_fits(tie.mono.ns) || !clock_fits(tie.wall.ns))
+        return;
     s->ties = room(&s->arena, s->ties, s->n_ties, &c->cap_ties, sizeof *s->ties);
     s->ties[s->n_ties++] = tie;
 }
@@ -70,8 +72,7 @@ static unsigned find_mark(const char *name)
 /* us from the file as ns, without overflowing on made-up numbers. */
 static mono_ns from_us(int64_t us)
 {
-    const int64_t most = INT64_MAX / NS_PER_US;
-    us = us > most ? most : us < -most ? -most : us;
+    us = MIN_OF(MAX_OF(us, -TIME_MOST_US), TIME_MOST_US);
     return (mono_ns){us * NS_PER_US};
 }
 
@@ -209,12 +210,12 @@ static struct store_series *series_of(struct catalog *c, const struct column *co
 
 static int64_t offset_of(const struct clock_tie *t)
 {
-    return (int64_t)((uint64_t)t->wall.ns - (uint64_t)t->mono.ns);
+    return t->wall.ns - t->mono.ns; /* catalog_tie took none that is too far away */
 }
 
-/* Of the ties, those from which on time is mapped anew. */
-static void find_steps(struct store *s)
+void catalog_find_steps(struct store *s)
 {
+    s->n_steps = 0;
     s->steps = arena_array(&s->arena, struct clock_tie, s->n_ties);
     for (uint32_t i = 0; i < s->n_ties; i++) {
         const int64_t now = offset_of(&s->ties[i]);
@@ -228,7 +229,6 @@ void catalog_finish(struct catalog *c)
 {
     struct store *s = c->store;
     uint64_t columns = 0;
-    find_steps(s);
     for (uint32_t i = 0; i < s->n_blocks; i++)
         columns += s->blocks[i].n_columns;
     grow_buckets(c, (uint32_t)MIN_OF(columns * 2, (uint64_t)1 << 30));
@@ -252,7 +252,15 @@ wall_ns store_wall(const struct store *s, int64_t mono_us)
     uint32_t i = 0;
     while (i + 1 < s->n_steps && s->steps[i + 1].mono.ns <= mono)
         i++;
-    return (wall_ns){(int64_t)((uint64_t)mono + (uint64_t)offset_of(&s->steps[i]))};
+    int64_t wall;
+    if (__builtin_add_overflow(mono, offset_of(&s->steps[i]), &wall))
+        wall = mono < 0 ? INT64_MIN : INT64_MAX;
+    return (wall_ns){clock_clamp(wall)};
+}
+
+bool store_wall_fits(const struct store *s, int64_t first_us, int64_t last_us)
+{
+    return store_wall(s, first_us).ns > -CLOCK_MOST_NS && store_wall(s, last_us).ns < CLOCK_MOST_NS;
 }
 
 int64_t store_mono_us(const struct store *s, wall_ns t)
@@ -260,7 +268,9 @@ int64_t store_mono_us(const struct store *s, wall_ns t)
     uint32_t i = 0;
     while (i + 1 < s->n_steps && s->steps[i + 1].wall.ns <= t.ns)
         i++;
-    int64_t ns = (int64_t)((uint64_t)t.ns - (uint64_t)offset_of(&s->steps[i]));
+    int64_t ns;
+    if (__builtin_sub_overflow(t.ns, offset_of(&s->steps[i]), &ns))
+        ns = t.ns < 0 ? INT64_MIN : INT64_MAX;
     /* A time that a jump forward left out is the moment of the jump. */
     if (i + 1 < s->n_steps && ns > s->steps[i + 1].mono.ns)
         ns = s->steps[i + 1].mono.ns;

@@ -20,7 +20,12 @@ struct catalog {
 bool catalog_log(struct catalog *c, const uint8_t *p, size_t n);
 /* Adds to the count of the same loss, or a new one. */
 void catalog_loss(struct catalog *c, const struct loss *l);
+/* A tie that no clock shows (clock_fits) is left out. */
 void catalog_tie(struct catalog *c, struct clock_tie tie);
+/* Of the ties, those from which on time is mapped anew. After it store_wall may be used. */
+void catalog_find_steps(struct store *s);
+/* Whether a span of monotonic time maps to wall time that fits, not only to the nearest one. */
+bool store_wall_fits(const struct store *s, int64_t first_us, int64_t last_us);
 /* After all blocks are in the store: makes the list of series. */
 void catalog_finish(struct catalog *c);
 

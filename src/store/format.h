@@ -32,8 +32,8 @@ enum {
 };
 
 /* Far from where times overflow, in ns too: 2^52 us are 142 years. */
-#define TIME_MOST_US (INT64_C(1) << 52)
-#define TIME_MOST_NS (TIME_MOST_US * NS_PER_US)
+#define TIME_MOST_NS CLOCK_MOST_NS
+#define TIME_MOST_US (CLOCK_MOST_NS / NS_PER_US)
 
 #define BLOCK_PAYLOAD_MOST ((uint32_t)1 << 30)
 #define FRAME_MOST         ((uint32_t)1 << 26)

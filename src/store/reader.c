@@ -268,6 +268,24 @@ static void add_span(struct store *s, bool first, int64_t from_us, int64_t to_us
     s->t_last_us = first ? to_us : MAX_OF(s->t_last_us, to_us);
 }
 
+/* Leaves out the blocks whose wall time does not fit: nobody after this has to fear that the sum or
+ * difference of two times overflows. */
+static void drop_far_blocks(struct store *s)
+{
+    uint32_t rows = 0, events = 0;
+    for (uint32_t i = 0; i < s->n_blocks; i++)
+        if (store_wall_fits(s, s->blocks[i].t_first_us, s->blocks[i].t_last_us))
+            s->blocks[rows++] = s->blocks[i];
+        else
+            rows_block_forget(&s->blocks[i]);
+    for (uint32_t i = 0; i < s->n_events; i++)
+        if (store_wall_fits(s, s->events[i].t_first_us, s->events[i].t_last_us))
+            s->events[events++] = s->events[i];
+    s->own->damaged += s->n_blocks - rows + s->n_events - events;
+    s->n_blocks = rows;
+    s->n_events = events;
+}
+
 static void sum_up(struct store *s)
 {
     for (uint32_t i = 0; i < s->n_blocks; i++) {
@@ -349,6 +367,8 @@ static bool list_contents(struct store *s, const struct clock_tie *tie)
     parse_blocks(s, &cat);
     if (s->n_ties == 0)
         return false;
+    catalog_find_steps(s);
+    drop_far_blocks(s);
     qsort(s->blocks, s->n_blocks, sizeof *s->blocks, by_time);
     qsort(s->events, s->n_events, sizeof *s->events, events_by_time);
     sum_up(s);
@@ -374,9 +394,9 @@ static int read_parts(struct store *s, const char *tail, size_t tail_len, struct
     find_blocks(s, tail, tail_len);
     if (rc && s->own->n_found == 0)
         return rc;
-    if (!list_contents(s, rc ? NULL : &h.tie))
-        return rc;
-    return 0;
+    if (list_contents(s, rc ? NULL : &h.tie))
+        return 0;
+    return rc ? rc : err_set(e, ERR_FORMAT, "'%s' has a time that no clock shows", s->path);
 }
 
 static int open_parts(struct store *s, struct err *e)
@@ -407,6 +427,24 @@ int store_open(struct store **out, const char *path, struct err *e)
     int rc = path_join(s->path, e, "%s", path);
     if (rc == 0)
         rc = open_parts(s, e);
+    if (rc) {
+        store_close(s);
+        return rc;
+    }
+    *out = s;
+    return 0;
+}
+
+int store_open_bytes(struct store **out, const void *p, size_t n, const char *tail, size_t tail_len,
+                     struct err *e)
+{
+    struct store *s = xcalloc(1, sizeof *s);
+    uint8_t *copy = xmalloc(n);
+    memcpy(copy, p, n);
+    s->own = xcalloc(1, sizeof *s->own);
+    s->own->map = (struct fmap){.p = copy, .len = n, .copied = true};
+    snprintf(s->path, sizeof s->path, "metrics.fp");
+    const int rc = read_parts(s, tail, tail_len, e);
     if (rc) {
         store_close(s);
         return rc;
@@ -453,9 +491,12 @@ bool store_times(struct codec *c, const struct rows_block *b, int64_t *out)
     if (!blob_whole(&b->times) || !codec_decode(c, b->times.p, b->times.len, b->rows, out))
         return false;
     const uint64_t period_us = (uint64_t)b->period_ns / NS_PER_US;
-    for (uint32_t i = 0; i < b->rows; i++)
+    bool good = true;
+    for (uint32_t i = 0; i < b->rows; i++) {
         out[i] = (int64_t)((uint64_t)out[i] + (uint64_t)b->t_first_us + i * period_us);
-    return true;
+        good = good && out[i] >= -TIME_MOST_US && out[i] <= TIME_MOST_US;
+    }
+    return good;
 }
 
 bool store_value_rows(struct codec *codec, const struct column *c, uint32_t rows, uint32_t *out)

@@ -82,6 +82,10 @@ struct store {
 
 /* `path` is a <name>.fp; its tail is looked for beside it. */
 MUST_CHECK int store_open(struct store **out, const char *path, struct err *e);
+/* The same of bytes in memory, which are copied; `tail` may be NULL. For tests and fuzzing, which
+ * open thousands a second. */
+MUST_CHECK int store_open_bytes(struct store **out, const void *p, size_t n, const char *tail,
+                                size_t tail_len, struct err *e);
 void store_close(struct store *s); /* NULL is fine */
 
 /* The n_columns of a block. They are kept from the moment the store is opened; after store_forget,

@@ -203,6 +203,7 @@ void runview_json(struct jw *j, const struct run_info *info, struct arena *a)
     jw_num(j, "duration_s", runview_duration_s(info));
     jw_num(j, "cost", pricing_cost(info));
     jw_num(j, "price_per_hour", pricing_per_hour(info));
+    jw_str(j, "currency", pricing_currency(info));
     json_known(j, "machine", pricing_machine(info));
     json_known(j, "directory", info->directory);
     json_known(j, "git_commit", info->git_commit);

@@ -18,7 +18,8 @@ void verdict_size_words(struct buf *b, const struct verdict *v, bool has_steps)
         buf_printf(b, ", %.1f %% of the %s", v->lost_share * 100,
                    has_steps ? "training loop" : "job");
     if (!isnan(v->lost_cost))
-        buf_printf(b, ", at a cost of %s", human_money(v->lost_cost, money, sizeof money));
+        buf_printf(b, ", at a cost of %s",
+                   human_price(v->lost_cost, v->currency, money, sizeof money));
 }
 
 /* ---- findings ---- */

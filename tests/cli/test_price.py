@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -43,14 +44,32 @@ def test_a_run_carries_its_price_and_shows_what_it_cost(fp_in):
     assert told["price_per_hour"] == 3600 and told["machine"] is None
     assert told["nodes"][0]["price_per_hour"] == 3600
     assert told["cost"] == pytest.approx(told["duration_s"], rel=0.01)
-    assert "at 3600 an hour" in fp_in("show", "last").stdout
+    assert told["currency"] == "USD"
+    assert re.search(r"^cost +\S+ USD, at 3600 USD per hour$", fp_in("show", "last").stdout, re.M)
+
+
+def test_the_currency_of_prices_is_kept_with_the_run(fp_in, tmp_path):
+    (tmp_path / "footplate.yaml").write_text("price: 3600\ncurrency: eur\n")
+    assert fp_in("run", "--", "sleep", "0.2").returncode == 0
+    (tmp_path / "footplate.yaml").unlink()
+    assert shown(fp_in)["currency"] == "EUR"
+    assert "EUR, at 3600 EUR per hour" in fp_in("show", "last").stdout
+    assert fp_in("report", "last").returncode == 0
+    (page,) = (tmp_path / "footplate-runs").glob("*/report.html")
+    assert "at 3600 EUR per hour" in page.read_text()
+    report = json.loads(page.with_suffix(".json").read_text())
+    assert report["currency"] == report["run"]["currency"] == "EUR"
+    compared = json.loads(fp_in("compare", "last", "last", "--json").stdout)
+    assert compared["cost"]["currency"] == "EUR"
+    done = fp_in("run", "--currency", "euros", "--", "true")
+    assert done.returncode == 2 and "'euros' is not a currency" in done.stderr
 
 
 def test_without_a_price_there_is_no_cost(fp_in):
     assert fp_in("run", "--", "true").returncode == 0
     told = shown(fp_in)
     assert told["cost"] is None and told["price_per_hour"] is None
-    assert "an hour" not in fp_in("show", "last").stdout
+    assert "per hour" not in fp_in("show", "last").stdout
 
 
 def test_the_price_of_a_machine_is_that_of_the_table_of_the_program(fp_in):
@@ -93,7 +112,7 @@ def test_a_machine_whose_price_is_learnt_later_costs_the_same_everywhere(fp_in, 
     (tmp_path / "machines.csv").write_text(TABLE)
     told = shown(fp_in)
     assert told["price_per_hour"] == 7.2
-    assert "at 7.2 an hour for mine" in fp_in("show", "last").stdout
+    assert "at 7.2 USD per hour for mine" in fp_in("show", "last").stdout
     assert fp_in("report", "last").returncode == 0
     report = json.loads(next((tmp_path / "footplate-runs").glob("*/report.json")).read_text())
     assert (report["cost"], report["price_per_hour"]) == (told["cost"], told["price_per_hour"])

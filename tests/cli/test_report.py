@@ -122,7 +122,7 @@ def numbers_in(value: object) -> Iterator[float]:
 
 UNITS = {
     "%": 1,
-    "us": 1e-6,
+    "µs": 1e-6,
     "ms": 1e-3,
     "s": 1,
     "B": 1,
@@ -144,7 +144,7 @@ def reads_as(value: float, text: str) -> bool:
         one = 3600 if long[2] == "h" else 60
         small = one // 60
         return int(value / one) == int(long[1]) and int(value % one / small) == int(long[3])
-    plain = re.match(r"(-?[\d ]+(?:\.(\d+))?) ?(%|us|ms|s|W|MHz|[KMGT]?i?B)?(/s)?(?: |$)", text)
+    plain = re.match(r"(-?[\d ]+(?:\.(\d+))?) ?(%|µs|ms|s|W|MHz|[KMGT]?i?B)?(/s)?(?: |$)", text)
     assert plain, text
     shown = float(plain[1].replace(" ", ""))
     scale = UNITS[plain[3] or "%"]
@@ -380,8 +380,8 @@ def test_operators_are_ranked_by_self_time(run_fp, tmp_path):
     run_fp("import", tmp_path / "nested.json", "--dir", tmp_path)
     text = Path(run_fp("report", "last", "--dir", tmp_path).stdout.strip()).read_text()
     rows = {r[0]: r for r in Page(text).tables["Most expensive CPU operators"][1:]}
-    assert rows["wrapper"][2:4] == ["200 us", "800 us"]
-    assert rows["aten::mm"][2:5] == ["600 us", "600 us", "2"]
+    assert rows["wrapper"][2:4] == ["200 µs", "800 µs"]
+    assert rows["aten::mm"][2:5] == ["600 µs", "600 µs", "2"]
 
 
 def test_a_run_that_goes_on_says_so_and_up_to_when(footplate, run_fp, tmp_path):
@@ -421,6 +421,39 @@ def test_a_run_ends_with_a_report_of_the_same_verdicts(run_fp, tmp_path):
     told = {v["rule"]: v for v in json.loads((page.parent / "report.json").read_text())["rules"]}
     assert {v["rule"]: v for v in found} == told
     assert [tag for tag, _ in Page(page.read_text()).tags].count("script") == 1
+
+
+SECRETS = ("SECRETARG", "SECRETEQ", "SECRETENV", "SECRETLOGIN", "SECRETHEAD", "SECRETLINE")
+
+
+def test_the_job_gets_its_secrets_and_nobody_who_reads_the_run_does(run_fp, tmp_path):
+    script = 'printf "%s\\n" "$@" > got; : HF_TOKEN=SECRETLINE'
+    secret = ["--api-key", "SECRETARG", "--db_password=SECRETEQ", "WANDB_API_KEY=SECRETENV"]
+    secret += ["https://me:SECRETLOGIN@host/x", "Authorization: Bearer SECRETHEAD"]
+    secret += ["--max-tokens", "2048"]
+    done = run_fp("run", "--dir", tmp_path, "--", "sh", "-c", script, "sh", *secret, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "got").read_text().splitlines() == secret
+    (run,) = tmp_path.glob("*/run.json")
+    texts = {str(f): f.read_bytes() for f in run.parent.rglob("*") if f.is_file()}
+    assert any(f.endswith("report.html") for f in texts)
+    old = json.loads(run.read_text())
+    assert "--api-key" in old["command"] and "2048" in old["command"]
+    # As an older version has recorded it.
+    old["command"] = ["sh", "-c", script, "sh", *secret]
+    run.write_text(json.dumps(old))
+    for words in (
+        ["show"],
+        ["show", "--json"],
+        ["report", "-o", "-"],
+        ["export", "--format", "jsonl", "-o", "-"],
+    ):  # noqa: E501
+        shown = run_fp(words[0], run.parent, *words[1:])
+        assert shown.returncode == 0, shown.stderr
+        texts[" ".join(words)] = (done.stderr + shown.stdout + shown.stderr).encode()
+    for where, text in texts.items():
+        assert not [s for s in SECRETS if s.encode() in text], where
+    assert b"--api-key" in texts["show"] and b"***" in texts["show"]
 
 
 def test_a_run_can_be_told_not_to_write_a_report(run_fp, tmp_path):

@@ -12,9 +12,9 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "query/series.h"
-#include "store/column.h"
 #include "store/format.h"
 #include "store/reader.h"
+#include "store_repair.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 
@@ -55,61 +55,12 @@ static void make_folder(void)
     save("run.json", run, sizeof run - 1);
 }
 
-static void sum_header(uint8_t *p)
-{
-    const uint64_t sum = format_sum(p, FILE_HEADER_LEN - 8);
-    memcpy(p + FILE_HEADER_LEN - 8, &sum, sizeof sum);
-}
-
-static uint32_t get_u32(const uint8_t *p)
-{
-    uint32_t v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
-
-/* The columns' checksums stand in the head, as varint length and u32, in an order that only the
- * reader knows; they are left as they are, and damaged columns are part of the game. */
-static void sum_blocks(uint8_t *p, size_t n)
-{
-    for (size_t at = FILE_HEADER_LEN; at + BLOCK_HEADER_LEN <= n; at += BLOCK_ALIGN) {
-        const uint64_t head = get_u32(p + at + 12);
-        if (get_u32(p + at) != BLOCK_MAGIC || head > n - at - BLOCK_HEADER_LEN)
-            continue;
-        struct buf b = {0};
-        buf_put(&b, p + at, BLOCK_HEADER_LEN - 8);
-        buf_put(&b, p + at + BLOCK_HEADER_LEN, head);
-        const uint64_t sum = format_sum(b.p, b.len);
-        memcpy(p + at + BLOCK_HEADER_LEN - 8, &sum, sizeof sum);
-        buf_free(&b);
-    }
-}
-
-static void sum_frames(uint8_t *p, size_t n)
-{
-    uint64_t segment;
-    memcpy(&segment, p + 16, sizeof segment);
-    for (size_t at = FILE_HEADER_LEN; at + FRAME_HEADER_LEN <= n;) {
-        const uint32_t len = get_u32(p + at);
-        if (len > n - at - FRAME_HEADER_LEN)
-            return;
-        const uint32_t sum = format_sum32(p + at + FRAME_HEADER_LEN, len, segment);
-        memcpy(p + at + 4, &sum, sizeof sum);
-        at += FRAME_HEADER_LEN + len;
-    }
-}
-
 static void put_files(const uint8_t *p, size_t n, bool tail, bool repair)
 {
     uint8_t *copy = xmalloc(n);
     memcpy(copy, p, n);
-    if (repair && n >= FILE_HEADER_LEN) {
-        sum_header(copy);
-        if (tail)
-            sum_frames(copy, n);
-        else
-            sum_blocks(copy, n);
-    }
+    if (repair)
+        store_repair(copy, n, tail);
     struct buf fp = {0};
     struct file_header h = {.kind = FILE_SEALED};
     if (n >= FILE_HEADER_LEN)

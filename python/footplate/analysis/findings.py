@@ -193,7 +193,7 @@ def _size(v: Mapping[str, Any]) -> str:
     if v.get("lost_share") is not None:
         words.append(f"{human.share(v['lost_share'])} of the time")
     if v.get("lost_cost") is not None:
-        words.append(f"at a cost of {human.money(v['lost_cost'])}")
+        words.append(f"at a cost of {human.price(v['lost_cost'], v.get('currency'))}")
     return ", ".join(words)
 
 
@@ -240,7 +240,7 @@ def run_html(run: Run) -> str:
         ("nodes", ", ".join(_node_words(n) for n in info["nodes"])),
     ]
     if info.get("cost") is not None:
-        facts.append(("cost", human.money(info["cost"])))
+        facts.append(("cost", human.price(info["cost"], info.get("currency"))))
     loop = info.get("loop_duration_s")
     if loop is not None:
         phases = [

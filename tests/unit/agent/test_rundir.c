@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "test.h"
 
-static const char *const train[] = {"python", "train.py", NULL};
+static const char *const train[] = {"python", "train.py", "--api-key", "SECRET", NULL};
 
 static struct run_about about_of(const char *name)
 {
@@ -103,6 +103,7 @@ TEST(run_json_says_what_ran)
     CHECK_INT(json_get_int(o, "start_ns", 0), about.start.ns);
     NEAR(json_get_num(o, "interval_ms", 0), 500, 0);
     CHECK_STR(json_string_value(json_array_get(json_object_get(o, "command"), 1)), "train.py");
+    CHECK_STR(json_string_value(json_array_get(json_object_get(o, "command"), 3)), "***");
     CHECK_STR(json_get_str(json_object_get(o, "labels"), "quote", &a, ""), "\"x\"");
     json_decref(o);
     arena_free(&a);

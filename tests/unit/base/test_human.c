@@ -54,6 +54,7 @@ TEST(every_unit_is_written_behind_its_number)
     CHECK_STR(value(1572864, "B/s"), "1.50 MiB/s");
     CHECK_STR(value(12500, "1/s"), "12.5 k/s");
     CHECK_STR(value(7, "1/s"), "7 /s");
+    CHECK_STR(value(10485760, "B/h"), "10.0 MiB/h");
     CHECK_STR(value(300, "W"), "300 W");
     CHECK_STR(value(1980, "MHz"), "1980 MHz");
     CHECK_STR(value(41, "C"), "41 °C");
@@ -64,8 +65,8 @@ TEST(every_unit_is_written_behind_its_number)
 
 TEST(short_times_are_in_the_unit_that_fits)
 {
-    CHECK_STR(value(0.000085, "s"), "85 us");
-    CHECK_STR(value(0.0000854, "s"), "85.4 us");
+    CHECK_STR(value(0.000085, "s"), "85 µs");
+    CHECK_STR(value(0.0000854, "s"), "85.4 µs");
     CHECK_STR(value(0.5, "s"), "500 ms");
     CHECK_STR(value(0.01, "s"), "10 ms");
     CHECK_STR(value(0.0125, "s"), "12.5 ms");
@@ -83,9 +84,17 @@ TEST(counts_are_grouped_by_thousands)
     char buf[HUMAN_LEN];
     CHECK_STR(human_count(0, buf, sizeof buf), "0");
     CHECK_STR(human_count(999, buf, sizeof buf), "999");
-    CHECK_STR(human_count(1000, buf, sizeof buf), "1 000");
+    CHECK_STR(human_count(9999, buf, sizeof buf), "9999");
+    CHECK_STR(human_count(10000, buf, sizeof buf), "10 000");
     CHECK_STR(human_count(1234567, buf, sizeof buf), "1 234 567");
     CHECK_STR(human_count(UINT64_MAX, buf, sizeof buf), "18 446 744 073 709 551 615");
+}
+
+TEST(money_has_its_currency)
+{
+    CHECK_STR(human_price(5.1, "USD", text, sizeof text), "5.10 USD");
+    CHECK_STR(human_price(0.0615, "EUR", text, sizeof text), "0.0615 EUR");
+    CHECK_STR(human_price(NAN, "USD", text, sizeof text), "-");
 }
 
 TEST(ages_grow_their_unit)

@@ -225,6 +225,30 @@ TEST(fields_of_the_wrong_type_are_not_known_instead_of_wrong)
     arena_free(&a);
 }
 
+TEST(times_that_no_clock_shows_are_not_known)
+{
+    static const char *const far[] = {"9223372036854775807", "-9223372036854775808",
+                                      "4611686018427387904"};
+    for (size_t i = 0; i < sizeof far / sizeof far[0]; i++) {
+        struct arena a = {0};
+        char text[256];
+        const char *run = kit_run("r", "n", "id", 50);
+        snprintf(text, sizeof text,
+                 "{\"status\": \"finished\", \"start_ns\": %s, \"end_ns\": %s, \"cores\": %s,"
+                 "\"interval_ns\": %s, \"memory_bytes\": %s, \"exit_status\": %s}",
+                 far[i], far[i], far[i], far[i], far[i], far[i]);
+        kit_node(run, "h", 1, text);
+        snprintf(text, sizeof text, "{\"format_version\": 1, \"start_ns\": %s}", far[i]);
+        kit_save(kit_path("r/run.json"), text, strlen(text));
+        const struct run_info info = info_of(run, &a);
+        CHECK(clock_fits(info.start.ns) && clock_fits(info.end.ns));
+        const struct node_info *n = &info.nodes[0];
+        CHECK(n->start.ns == 0 && n->end.ns == 0 && n->interval_ns == 0);
+        CHECK(n->cores == 0 && n->memory_bytes == 0 && n->exit_status == -1);
+        arena_free(&a);
+    }
+}
+
 /* ---- status ---- */
 
 static void old_lock(const char *run, const char *node)
@@ -353,6 +377,19 @@ TEST(a_node_that_joined_late_is_there_with_its_own_start)
     CHECK_INT(i.nodes[0].start.ns, 3000);
     CHECK(i.start.ns == 1000 && i.end.ns == 6000);
     arena_free(&a);
+}
+
+TEST(a_run_that_does_not_say_when_it_began_began_with_its_first_node)
+{
+    const char *run = kit_run("r", "n", "id", 0);
+    struct run *r;
+    struct err e;
+    kit_node(run, "a", 1, "{\"status\": \"finished\", \"start_ns\": 60, \"end_ns\": 90}");
+    kit_node(run, "b", 1, "{\"status\": \"finished\", \"start_ns\": 40, \"end_ns\": 80}");
+    OK(run_open(&r, run, &e));
+    CHECK_INT(run_get_info(r)->start.ns, 40);
+    CHECK_INT(run_get_info(r)->end.ns, 90);
+    run_close(r);
 }
 
 TEST(a_run_without_any_node_opens_and_has_nothing)

@@ -52,9 +52,10 @@ TEST(three_machines_of_four_idle_gpus_become_fewer_and_smaller_ones)
     CHECK_STR(r->alike.machine->name, "big");
     CHECK_INT(r->alike.n, 1);
     CHECK_STR(r->now, "3 x big");
-    CHECK(strstr(r->why,
-                 "2 x small would suffice instead of 3 x big: 3.308 an hour instead of 44.064,"));
-    CHECK(strstr(r->why, "6.62 instead of 88.13 for a run as long"));
+    CHECK(strstr(
+        r->why,
+        "2 x small would suffice instead of 3 x big: 3.308 USD per hour instead of 44.064,"));
+    CHECK(strstr(r->why, "6.62 USD instead of 88.13 USD for a run as long"));
     CHECK(strstr(r->why, "With the same GPUs: 1 x big"));
     arena_free(&arena);
 }

@@ -48,6 +48,28 @@ TEST(a_path_is_words_that_are_decoded_one_by_one)
     arena_free(&r.arena);
 }
 
+TEST(times_near_the_ends_of_64_bits_are_refused)
+{
+    CHECK(code_of("/x?from=-9223372036854775808") == ERR_USAGE);
+    CHECK(code_of("/x?from=9223372036854775807") == ERR_USAGE);
+    CHECK(code_of("/x?from=4611686018427387904") == ERR_USAGE);
+    CHECK(code_of("/x?from=1763280000000000000") == 0);
+    CHECK(code_of("/x?from=4102444800000000000") == 0); /* the year 2100 */
+    CHECK(code_of("/x?from=-5000000000") == 0);
+}
+
+TEST(a_path_that_is_shorter_than_the_prefix_has_no_route)
+{
+    struct read r;
+    const char *name;
+    bool other;
+    read_uri(&r, "/");
+    CHECK(r.rc == 0 && r.q.n_steps == 0);
+    CHECK(asked_route(&r.q, 2, ROUTE_GET, &name, &other) == NULL); /* "/api/v1" is left out */
+    CHECK(!name && !other);
+    arena_free(&r.arena);
+}
+
 TEST(the_root_has_no_words_and_empty_words_count)
 {
     struct read r;

@@ -135,3 +135,41 @@ TEST(ties_made_of_extreme_numbers_do_no_harm)
     }
     store_close(s);
 }
+
+/* ---- times that no clock shows ---- */
+
+static bool walls_fit(const struct store *s)
+{
+    bool good = clock_fits(store_wall(s, s->t_first_us).ns) &&
+                clock_fits(store_wall(s, s->t_last_us).ns) &&
+                clock_fits(store_wall(s, INT64_MAX).ns) && clock_fits(store_wall(s, INT64_MIN).ns);
+    for (uint32_t i = 0; i < s->n_blocks; i++)
+        good = good && clock_fits(store_wall(s, s->blocks[i].t_first_us).ns) &&
+               clock_fits(store_wall(s, s->blocks[i].t_last_us).ns);
+    return good;
+}
+
+TEST(a_tie_that_no_clock_shows_is_left_out)
+{
+    const struct clock_tie t[] = {
+        {{100 * NS_PER_S}, {INT64_MAX}},
+        {{INT64_MIN}, {START}},
+        {{120 * NS_PER_S}, {INT64_MIN}},
+    };
+    struct store *s = with_ties(t, 3);
+    CHECK_INT(wall_s(s, 200), 200);
+    CHECK(s->n_blocks == 1 && walls_fit(s));
+    store_close(s);
+}
+
+TEST(blocks_whose_wall_time_no_clock_shows_are_damaged)
+{
+    /* Each time fits alone, but 100 s of monotonic time are 142 years and more. */
+    const struct clock_tie t[] = {{{100 * NS_PER_S}, {CLOCK_MOST_NS}}};
+    struct store *s = with_ties(t, 1);
+    CHECK_INT(s->n_blocks, 0);
+    CHECK_INT(s->n_series, 0);
+    CHECK(s->n_losses == 1 && s->losses[0].id == LOSS_DAMAGED);
+    CHECK(walls_fit(s));
+    store_close(s);
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fuzz_run.c - a run whose files are forged with right checksums, asked what the dashboard, the
+ * report and the exports ask: whatever its times, numbers and names are, every answer comes or is
+ * refused in a sentence. The same bytes are the metrics, the events and a detail window.
+ * The first byte says which question is asked. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "query/breakdown.h"
+#include "query/efficiency.h"
+#include "query/events.h"
+#include "query/eventsum.h"
+#include "query/general.h"
+#include "query/grid.h"
+#include "query/ops.h"
+#include "query/search.h"
+#include "query/steps.h"
+#include "query/timeline.h"
+#include "store_repair.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
+
+enum { PATH_ROOM = 128 };
+
+static char dir[64]; /* one run folder for all inputs */
+
+static const char *const data_files[] = {"node-a/metrics.fp", "node-a/events.fp",
+                                         "node-a/trace-0001.fp"};
+
+static void remove_folder(void)
+{
+    dir_remove(dir);
+}
+
+static void save(const char *name, const void *p, size_t n)
+{
+    char path[PATH_ROOM];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0 || (n && write(fd, p, n) != (ssize_t)n))
+        abort();
+    close(fd);
+}
+
+static void make_folder(void)
+{
+    static const char run[] = "{\"format_version\": 1, \"name\": \"x\", \"id\": \"x\"}";
+    char node[PATH_ROOM], first[PATH_ROOM], other[PATH_ROOM];
+    struct err e;
+    snprintf(dir, sizeof dir, "/tmp/fp-fuzz-XXXXXX");
+    if (!mkdtemp(dir))
+        abort();
+    snprintf(node, sizeof node, "%s/node-a", dir);
+    if (dir_make(node, &e))
+        abort();
+    atexit(remove_folder);
+    save("run.json", run, sizeof run - 1);
+    save(data_files[0], "", 0);
+    snprintf(first, sizeof first, "%s/%s", dir, data_files[0]);
+    for (size_t i = 1; i < COUNT_OF(data_files); i++) { /* one file by three names */
+        snprintf(other, sizeof other, "%s/%s", dir, data_files[i]);
+        if (link(first, other) != 0)
+            abort();
+    }
+}
+
+/* ---- questions ---- */
+
+/* A refusal says why. */
+static void answered(int rc, const struct err *e)
+{
+    if (rc != 0 && !e->msg[0])
+        abort();
+}
+
+static void ask_grid(struct run *r, const struct run_info *info, struct arena *a)
+{
+    static const struct series_ask all = {0};
+    const wall_ns mid = {info->start.ns / 2 + info->end.ns / 2};
+    const wall_ns from[] = {info->start, {-CLOCK_MOST_NS}, {1}, mid, {1}};
+    const wall_ns to[] = {info->end, {CLOCK_MOST_NS}, info->end, {CLOCK_MOST_NS}, {2}};
+    for (size_t i = 0; i < COUNT_OF(from); i++) {
+        struct grid g;
+        struct err e = {0};
+        const struct grid_ask ask = {.from = from[i],
+                                     .to = to[i],
+                                     .columns = 1 + 40 * i,
+                                     .which = &all,
+                                     .n_which = 1,
+                                     .fewer_from = i};
+        if (grid_read(r, &ask, a, &g, &e) == 0 && g.n)
+            (void)grid_mean(&g, 0, a);
+    }
+}
+
+static void ask_timeline(struct run *r, const struct run_info *info, struct arena *a, bool wide)
+{
+    struct timeline t;
+    struct err e = {0};
+    const struct timeline_ask ask = {.from = wide ? (wall_ns){-CLOCK_MOST_NS} : info->start,
+                                     .to = wide ? (wall_ns){CLOCK_MOST_NS} : info->end,
+                                     .px = 300,
+                                     .rank = -1,
+                                     .detail = wide,
+                                     .limit = 500,
+                                     .budget = 100000};
+    answered(timeline_read(r, &ask, a, &t, &e), &e);
+}
+
+static void ask_events(struct run *r, struct arena *a)
+{
+    struct run_track *t;
+    struct run_event *v;
+    struct event_sum *sums;
+    struct err e = {0};
+    size_t n, k;
+    if (events_tracks(r, a, &t, &n, &e) != 0)
+        return;
+    for (size_t i = 0; i < n; i++)
+        answered(events_read(r, &t[i], (wall_ns){0}, (wall_ns){0}, a, &v, &k, &e), &e);
+    answered(event_sums(r, (wall_ns){0}, (wall_ns){0}, true, a, &sums, &k, &e), &e);
+}
+
+static void ask_steps(struct run *r, struct arena *a)
+{
+    struct rank_steps *v;
+    struct run_phases phases;
+    struct err e = {0};
+    size_t n;
+    answered(steps_read(r, a, &v, &n, &e), &e);
+    answered(phases_read(r, a, &phases, &e), &e);
+}
+
+static void ask_trace(struct run *r, struct arena *a, unsigned which)
+{
+    struct err e = {0};
+    struct breakdown b;
+    struct op_row *rows;
+    struct general g;
+    size_t n;
+    if (which == 0)
+        answered(breakdown_read(r, &(struct trace_ask){0}, a, &b, &e), &e);
+    else if (which == 1)
+        answered(ops_read(r, &(struct ops_ask){0}, a, &rows, &n, &e), &e);
+    else
+        answered(general_read(r, 20, a, &g, &e), &e);
+}
+
+static void ask_use(struct run *r, const struct run_info *info, struct arena *a)
+{
+    struct efficiency out;
+    struct search_result found;
+    struct err e = {0};
+    const struct efficiency_ask ask = {.job_from = info->start, .job_to = info->end};
+    const struct search_ask text = {.text = "a", .limit = 20, .budget = 10000};
+    answered(efficiency_read(r, &ask, a, &out, &e), &e);
+    answered(search_read(r, &text, a, &found, &e), &e);
+}
+
+static void ask_one(struct run *r, unsigned which, struct arena *a)
+{
+    const struct run_info *info = run_get_info(r);
+    if (!clock_fits(info->start.ns) || !clock_fits(info->end.ns))
+        abort();
+    switch (which % 8) {
+    case 0:
+        ask_steps(r, a);
+        break;
+    case 1:
+        ask_grid(r, info, a);
+        break;
+    case 2:
+        ask_timeline(r, info, a, which & 8);
+        break;
+    case 3:
+        ask_events(r, a);
+        break;
+    case 7:
+        ask_use(r, info, a);
+        break;
+    default:
+        ask_trace(r, a, which % 8 - 4);
+        break;
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+{
+    struct run *r;
+    struct arena a = {0};
+    struct err e = {0};
+    if (n == 0)
+        return 0;
+    if (!dir[0])
+        make_folder();
+    uint8_t *copy = xmalloc(n);
+    memcpy(copy, p + 1, n - 1);
+    store_repair(copy, n - 1, false);
+    save(data_files[0], copy, n - 1);
+    free(copy);
+    if (run_open(&r, dir, &e) == 0) {
+        ask_one(r, p[0], &a);
+        run_close(r);
+    } else if (!e.msg[0]) {
+        abort();
+    }
+    arena_free(&a);
+    return 0;
+}

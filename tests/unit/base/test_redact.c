@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_redact.c - secrets of a command line are hidden, the rest of it stays. */
+#include <string.h>
+
+#include "base/redact.h"
+#include "test.h"
+
+enum { WORDS_MOST = 8 };
+
+struct case_of {
+    const char *words[WORDS_MOST], *shown[WORDS_MOST];
+};
+
+static void check_cases(const struct case_of *v, size_t n_cases)
+{
+    for (size_t i = 0; i < n_cases; i++) {
+        struct arena a = {0};
+        size_t n = 0;
+        while (n < WORDS_MOST && v[i].words[n])
+            n++;
+        const char **out = redact_words(v[i].words, n, &a);
+        const char **again = redact_words(out, n, &a);
+        for (size_t k = 0; k < n; k++) {
+            CHECK_STR(out[k], v[i].shown[k]);
+            CHECK_STR(again[k], v[i].shown[k]);
+        }
+        CHECK(out[n] == NULL);
+        arena_free(&a);
+    }
+}
+
+#define CHECK_CASES(v) check_cases(v, sizeof(v) / sizeof(v)[0])
+
+TEST(the_value_of_an_option_with_a_secret_name_is_hidden)
+{
+    static const struct case_of v[] = {
+        {{"prog", "--api-key", "SECRET", "--lr", "3e-4"},
+         {"prog", "--api-key", "***", "--lr", "3e-4"}},
+        {{"--api_key=SECRET", "x"}, {"--api_key=***", "x"}},
+        {{"--apiKey=SECRET"}, {"--apiKey=***"}},
+        {{"--hf-token", "hf_abc", "--password", "1234"},
+         {"--hf-token", "***", "--password", "***"}},
+        {{"--db-password-file=/x y"}, {"--db-password-file=*** y"}},
+        {{"--client-secret", "-x", "-n", "5"}, {"--client-secret", "***", "-n", "5"}},
+        {{"--aws-credentials", "a:b"}, {"--aws-credentials", "***"}},
+        {{"-token", "abc"}, {"-token", "***"}},
+        {{"--passphrase=", "a"}, {"--passphrase=", "a"}},
+    };
+    CHECK_CASES(v);
+}
+
+TEST(an_option_that_follows_a_secret_name_is_no_value)
+{
+    static const struct case_of v[] = {
+        {{"--use-auth-token", "--epochs", "3"}, {"--use-auth-token", "--epochs", "3"}},
+        {{"--no-token", "train.py"}, {"--no-token", "train.py"}},
+        {{"x", "--api-key"}, {"x", "--api-key"}},
+    };
+    CHECK_CASES(v);
+}
+
+TEST(variables_and_settings_with_a_secret_name_are_hidden)
+{
+    static const struct case_of v[] = {
+        {{"env", "WANDB_API_KEY=abc", "HF_HOME=/x"}, {"env", "WANDB_API_KEY=***", "HF_HOME=/x"}},
+        {{"+model.hub_token=abc", "lr=1"}, {"+model.hub_token=***", "lr=1"}},
+        {{"--env=AWS_SECRET_ACCESS_KEY=a/b+c"}, {"--env=AWS_SECRET_ACCESS_KEY=***"}},
+        {{"sh", "-c", "HF_TOKEN=abc python t.py --api-key 'a b' --lr 1"},
+         {"sh", "-c", "HF_TOKEN=*** python t.py --api-key '***' --lr 1"}},
+    };
+    CHECK_CASES(v);
+}
+
+TEST(logins_in_urls_and_secret_parameters_are_hidden)
+{
+    static const struct case_of v[] = {
+        {{"https://me:pass@host:8/p?a=1"}, {"https://***@host:8/p?a=1"}},
+        {{"--url=postgres://u:p@w@db/x"}, {"--url=postgres://***@db/x"}},
+        {{"git+https://ghp_x@github.com/a/b@v1"}, {"git+https://***@github.com/a/b@v1"}},
+        {{"https://host/a@b"}, {"https://host/a@b"}},
+        {{"https://h/x?token=abc&n=5"}, {"https://h/x?token=***&n=5"}},
+        {{"s3://b/k?X-Amz-Signature=ff&e=1"}, {"s3://b/k?X-Amz-Signature=***&e=1"}},
+    };
+    CHECK_CASES(v);
+}
+
+TEST(headers_and_json_members_are_hidden)
+{
+    static const struct case_of v[] = {
+        {{"-H", "Authorization: Bearer abc.def"}, {"-H", "Authorization: ***"}},
+        {{"--header=X-Api-Key: abc"}, {"--header=X-Api-Key: ***"}},
+        {{"sh", "-c", "curl -H 'Authorization: Basic eA==' http://h"},
+         {"sh", "-c", "curl -H 'Authorization: ***' http://h"}},
+        {{"{\"api_key\": \"abc\", \"lr\": 1}"}, {"{\"api_key\": \"***\", \"lr\": 1}"}},
+    };
+    CHECK_CASES(v);
+}
+
+TEST(what_holds_no_secret_stays)
+{
+    static const struct case_of v[] = {
+        {{"--tokenizer", "gpt2", "--max-tokens", "2048"},
+         {"--tokenizer", "gpt2", "--max-tokens", "2048"}},
+        {{"--num-key-value-heads", "8", "--key_value_heads=x"},
+         {"--num-key-value-heads", "8", "--key_value_heads=x"}},
+        {{"/home/monkey/tokens/train.py", "key", "a=b"},
+         {"/home/monkey/tokens/train.py", "key", "a=b"}},
+        {{"", "-", "--", "="}, {"", "-", "--", "="}},
+        {{"--key-dim=64", "--tokens_per_batch", "4096"},
+         {"--key-dim=64", "--tokens_per_batch", "4096"}},
+    };
+    CHECK_CASES(v);
+}
+
+TEST(of_a_very_long_name_the_end_counts)
+{
+    struct arena a = {0};
+    char *text = arena_array(&a, char, 100000);
+    memset(text, 'a', 99999);
+    text[50000] = '=';
+    CHECK_STR(redact_text(text, &a), text);
+    memcpy(text + 49994, "_token", 6);
+    CHECK(strlen(redact_text(text, &a)) == 50001 + strlen(REDACTED));
+    arena_free(&a);
+}
