@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers for people, digit for digit as the program writes them: three significant digits, always
+"""Numbers as text, digit for digit as the program writes them: three significant digits, always
 with the unit. Not measured is "-". tests/data/human.tsv holds both to the same text."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def _fixed(v: float, places: int) -> str:
 
 
 def _places(v: float) -> int:
-    """Digits behind the point that make three significant ones of a value below 1000."""
+    """Digits after the point that make three significant ones of a value below 1000."""
     v = abs(v)
     if v == 0 or v >= 99.95:
         return 0
@@ -39,11 +39,16 @@ def _seconds(v: float) -> str:
     small = abs(v) < 999.5e-6
     scaled = v * (1e6 if small else 1e3)
     whole = abs(scaled - round(scaled)) < 1e-9  # the product of a round number need not be round
-    return f"{_fixed(scaled, 0 if whole else _places(scaled))} {'us' if small else 'ms'}"
+    return f"{_fixed(scaled, 0 if whole else _places(scaled))} {'µs' if small else 'ms'}"
+
+
+def _grouped(n: int) -> str:
+    """Digits in groups of three from five digits on: 9999, 12 345."""
+    return f"{n:,}".replace(",", " ") if abs(n) > 9999 else str(n)
 
 
 def _plain(v: float) -> str:
-    return f"{v:.0f}" if v == floor(v) or abs(v) >= 999.5 else f"{v:.3g}"
+    return _grouped(round(v)) if v == floor(v) or abs(v) >= 999.5 else f"{v:.3g}"
 
 
 def _bits(v: float) -> str:
@@ -68,7 +73,11 @@ def value(v: float | None, unit: str) -> str:
         return "-"
     v = v or 0.0  # there is no "-0"
     known = _BY_UNIT.get(unit)
-    return known(v) if known else f"{_plain(v)} {unit}"
+    if known:
+        return known(v)
+    if unit.startswith("B/"):  # B/h
+        return _scaled(v, 1024, _BINARY, unit)
+    return f"{_plain(v)} {unit}"
 
 
 def duration(seconds: float) -> str:
@@ -97,5 +106,5 @@ def money(v: float | None) -> str:
 
 
 def count(n: int) -> str:
-    """1 234 567"""
-    return f"{n:,}".replace(",", " ")
+    """9999, 1 234 567"""
+    return _grouped(n)
