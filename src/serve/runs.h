@@ -15,7 +15,7 @@ struct runs_item;    /* a run that was seen, known by its name */
 struct runs_about;   /* what is known of one */
 struct runs_picture; /* what was seen of all of them at one moment */
 
-/* After the counts of issues by severity: how many rules were evaluated. */
+/* After the counts of issues by severity: how many rules were evaluated, summaries aside. */
 enum { ISSUE_EVALUATED = SEVERITY_N, ISSUE_COUNTS };
 
 struct runs_entry {

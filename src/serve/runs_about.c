@@ -17,7 +17,7 @@ enum { RULE_DEPTH = 3 };
 
 struct counting {
     int depth;
-    bool issue, evaluated;
+    bool issue, evaluated, summary;
     int severity; /* -1: none seen */
     unsigned *n;
 };
@@ -44,7 +44,7 @@ static void leave(struct counting *c)
 {
     if (c->depth == RULE_DEPTH && c->issue && c->severity >= 0)
         c->n[c->severity]++;
-    if (c->depth == RULE_DEPTH && c->evaluated)
+    if (c->depth == RULE_DEPTH && c->evaluated && !c->summary)
         c->n[ISSUE_EVALUATED]++;
     c->depth--;
 }
@@ -63,6 +63,8 @@ static bool count_issues(struct json_scan *j, struct counting *c)
             leave(c);
         } else if (kind == JS_STRING) {
             see_text(c, &x);
+        } else if (kind == JS_TRUE && c->depth == RULE_DEPTH) {
+            c->summary |= text_is(&x.key, "summary");
         }
     }
 }

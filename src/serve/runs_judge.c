@@ -61,7 +61,7 @@ static void write_text(struct judging *g, const struct checked *c, const struct 
     for (size_t k = 0; k < RULE_N; k++) {
         const struct verdict *v = order[k];
         g->issues[v->severity] += v->state == RULE_ISSUE;
-        g->issues[ISSUE_EVALUATED] += v->state != RULE_NOT_EVALUATED;
+        g->issues[ISSUE_EVALUATED] += v->state != RULE_NOT_EVALUATED && !v->rule->summary;
         verdict_json(&j, NULL, v, params->v[v - c->verdicts.v]);
     }
     for (size_t i = 0; i < told->n_own; i++) {

@@ -184,6 +184,11 @@ export function changeSeconds(v: number | null | undefined): string {
   return v === null || v === undefined ? "-" : signed(v, value(Math.abs(v), "s"));
 }
 
+/** +1.50 MiB/s */
+export function changeValue(v: number | null | undefined, unit: string): string {
+  return v === null || v === undefined ? "-" : signed(v, value(Math.abs(v), unit));
+}
+
 /** +0.9 points, of something that is itself in percent. */
 export function changePoints(v: number | null | undefined): string {
   return v === null || v === undefined ? "-" : signed(v, `${fixed(Math.abs(v), 1)} points`);

@@ -533,7 +533,7 @@ export interface Finding {
   refute: string | null;
   numbers: Record<string, number | null>;
   units: Record<string, string>;
-  /** What the numbers are called; a key without one is shown as words. */
+  /** What the numbers are called, of those that are shown; absent: an older server. */
   labels?: Record<string, string>;
   lost_s: number | null;
   lost_gpu_s: number | null;
@@ -555,6 +555,10 @@ export interface Verdict {
   datapoints: number;
   last_triggered_ns: number | null;
   params: Record<string, number | string | null>;
+  /** The same as text: "24 h". */
+  params_text?: Record<string, string>;
+  /** It never finds an issue: it fills a table. */
+  summary?: boolean;
   lost_s: number | null;
   lost_share: number | null;
   lost_gpu_s: number | null;

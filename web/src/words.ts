@@ -110,10 +110,28 @@ const MEASURED: Readonly<Record<string, string>> = {
 };
 
 export function lossTitle(what: string): string {
+  const [entity = "", metric] = what.split(" "); // "gpu0 gpu.nvlink_tx"
+  if (metric !== undefined && /^[a-z]+\d+$/.test(entity)) return `${lossTitle(metric)} (${entity})`;
   return MEASURED[what] ?? sentenceCase(readable(what));
 }
 
-const SPELLED: Readonly<Record<string, string>> = { gpu: "GPU", cpu: "CPU", gpus: "GPUs", mfu: "MFU", sm: "SM", dram: "DRAM", io: "I/O", r2: "R²", pct: "%" };
+const SPELLED: Readonly<Record<string, string>> = {
+  gpu: "GPU",
+  cpu: "CPU",
+  gpus: "GPUs",
+  mfu: "MFU",
+  sm: "SM",
+  dram: "DRAM",
+  io: "I/O",
+  r2: "R²",
+  pct: "%",
+  nvlink: "NVLink",
+  pcie: "PCIe",
+  ecc: "ECC",
+  mem: "memory",
+  rx: "received",
+  tx: "sent",
+};
 
 /** A key as words, for a number without a label of its own: "wait_share" is "wait share". */
 export function readable(key: string): string {

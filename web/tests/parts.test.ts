@@ -16,6 +16,7 @@ import { countText, inOrder } from "../src/views/insights";
 import { functionTables } from "../src/views/operators_functions";
 import { jobDetails, phaseParts, stretches } from "../src/views/overview_job";
 import { loopOf } from "../src/views/overview_loop";
+import { lossLines } from "../src/views/overview_measured";
 import { absentText, verdictOf } from "../src/views/overview_use";
 import { matches, olderFirst } from "../src/views/runs";
 import { clockShares } from "../src/views/steps_clocks";
@@ -163,6 +164,18 @@ test("causes come first, the severest and dearest of them before the others, eac
   assert.equal(countText(o), "3 issues · 2 explained · 1 info · 1 passed · 1 skipped");
 });
 
+test("a summary is neither passed nor an issue", () => {
+  const o = inOrder([{ ...verdict("sums up", "clear", "info", null), summary: true }, verdict("not", "not_evaluated", "info", null)]);
+  assert.equal(countText(o), "0 issues · 0 passed · 1 skipped");
+  assert.deepEqual(o.summaries.map((v) => v.rule), ["sums up"]);
+});
+
+test("what is missing for the same reason is one line", () => {
+  const loss = (what: string, node: string | null, why: string) => ({ what, node, why, count: 1, kind: "absent" });
+  const lines = lossLines([loss("nvml", "a", "no driver"), loss("swap.used", "a", "no swap"), loss("nvml_slow", "a", "no driver"), loss("gpu", null, "no driver")]);
+  assert.deepEqual(lines.map((l) => [l.what.length, l.why]), [[2, "no driver"], [1, "no swap"]]);
+});
+
 test("a symptom whose cause was not found, or that explains itself in a circle, is a cause", () => {
   const o = inOrder([verdict("a", "issue", "warning", 1, ["b"]), verdict("b", "issue", "warning", 1, ["a"]), verdict("c", "issue", "warning", 1, ["gone"])]);
   assert.deepEqual(o.issues.map((i) => [i.v.rule, i.explains.length]), [["a", 0], ["b", 0], ["c", 0]]);
@@ -247,16 +260,19 @@ test("functions have a table for each phase and timer, in the order of the serve
 });
 
 test("numbers of a finding have labels; a key without one reads as words", () => {
-  const f = { numbers: { wait_share: 79.4, climb_r2: 0.993, climb_per_hour: 301023374445 }, units: { wait_share: "%", climb_per_hour: "B/h" }, labels: { wait_share: "loader wait" } };
-  assert.equal(numbersText(f), "loader wait 79.4 %, climb R² 0.993, climb per hour 280 GiB/h");
+  const f = { numbers: { wait_share: 79.4, climb_r2: 0.993, climb_per_hour: 301023374445 }, units: { wait_share: "%", climb_per_hour: "B/h" } };
+  assert.equal(numbersText(f), "wait share 79.4 %, climb R² 0.993, climb per hour 280 GiB/h");
+  assert.equal(numbersText({ ...f, labels: { wait_share: "loader wait" } }), "loader wait 79.4 %", "what has no label is not for people");
+  assert.equal(numbersText({ numbers: { a: null }, units: {} }), "", "what was not measured is left out");
 });
 
 test("probes and keys that were not measured have readable names", () => {
-  assert.deepEqual(["nvml", "amdgpu", "swap.used", "cgroup.cpu_limit", "/some/file"].map(lossTitle), [
+  assert.deepEqual(["nvml", "amdgpu", "swap.used", "cgroup.cpu_limit", "gpu0 gpu.nvlink_tx", "/some/file"].map(lossTitle), [
     "NVIDIA GPU metrics",
     "AMD GPU metrics",
     "Swap used",
     "Container CPU limit",
+    "GPU NVLink sent (gpu0)",
     "/some/file",
   ]);
 });

@@ -157,9 +157,10 @@ function Verdict(p: { data: Comparison }) {
 }
 
 function Losses(p: { data: Comparison }) {
-  if (p.data.losses.length === 0) return null;
+  const losses = p.data.losses.filter((l) => l.what !== "cost"); // the verdict has it
+  if (losses.length === 0) return null;
   const sides = new Map<string, string[]>(); // what is missing on both sides is listed once
-  for (const l of p.data.losses) {
+  for (const l of losses) {
     const what = `${lossTitle(l.what)}: ${l.why}`;
     sides.set(what, [...(sides.get(what) ?? []), ...(l.side === "both" ? ["A", "B"] : [l.side.toUpperCase()])]);
   }

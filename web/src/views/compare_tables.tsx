@@ -2,7 +2,7 @@
 // compare_tables.tsx - the differences of A and B, number by number.
 import { Badge, Card } from "../components/basics";
 import { type Column, DataTable } from "../components/table";
-import { changePoints, changeSeconds, changeShare, count, joules, samplesPerSecond, share, value } from "../format";
+import { changePoints, changeSeconds, changeShare, changeValue, count, joules, samplesPerSecond, share, value } from "../format";
 import { PHASES } from "../palette";
 import type { CompareVerdict, ComparedFinding, ComparedNumber, ComparedPart, Comparison, PhaseName } from "../types";
 import { partTitle, sentenceCase, SEVERITY } from "../words";
@@ -175,10 +175,10 @@ const median = (side: "a" | "b") => (r: Use) => {
 };
 
 const USE_COLUMNS: readonly Column<Use>[] = [
-  { id: "title", title: "Resource", cell: (r) => r.title, sort: (r) => r.title },
+  { id: "title", title: "Resource", cell: (r) => sentenceCase(r.title), sort: (r) => r.title },
   { id: "a", title: "A, p50", numeric: true, cell: median("a"), sort: (r) => r.a.p50 },
   { id: "b", title: "B, p50", numeric: true, cell: median("b"), sort: (r) => r.b.p50 },
-  { id: "diff", title: "Difference", numeric: true, cell: (r) => (r.unit === "%" ? changePoints(r.diff) : value(r.diff, r.unit)), sort: (r) => r.diff },
+  { id: "diff", title: "Difference", numeric: true, cell: (r) => (r.unit === "%" ? changePoints(r.diff) : changeValue(r.diff, r.unit)), sort: (r) => r.diff },
   { id: "a95", title: "A, p95", numeric: true, cell: (r) => value(r.a.p95, r.unit), sort: (r) => r.a.p95 },
   { id: "b95", title: "B, p95", numeric: true, cell: (r) => value(r.b.p95, r.unit), sort: (r) => r.b.p95 },
 ];
@@ -250,7 +250,8 @@ const CHANGES = [
 function FindingItem(p: { finding: ComparedFinding }) {
   const f = p.finding;
   const severity = f.severity_b ?? f.severity_a;
-  const lost = (v: number | null, of: number | null): string => (v === null ? "-" : `${s(v)}${of === null ? "" : `, ${share(of)}`}`);
+  const lost = (side: string, v: number | null, of: number | null): string[] => (v === null ? [] : [`${s(v)}${of === null ? "" : ` (${share(of)})`} in ${side}`]);
+  const all = [...lost("A", f.lost_s_a, f.lost_share_a), ...lost("B", f.lost_s_b, f.lost_share_b)];
   return (
     <li>
       <span class="compare-finding-head">
@@ -264,9 +265,7 @@ function FindingItem(p: { finding: ComparedFinding }) {
       {f.message_a !== null && <p>A: {f.message_a}</p>}
       {f.message_b !== null && <p>B: {f.message_b}</p>}
       {f.why !== null && <p class="quiet">{f.why}</p>}
-      <p class="quiet">
-        Time lost in A: {lost(f.lost_s_a, f.lost_share_a)}; in B: {lost(f.lost_s_b, f.lost_share_b)}
-      </p>
+      {all.length > 0 && <p class="quiet">Time lost: {all.join(", ")}</p>}
     </li>
   );
 }

@@ -24,10 +24,9 @@ function Fact(p: { term: string; children?: ComponentChildren }) {
 }
 
 function rangeText(r: TimeRange, run: RunInfo): string {
-  const span = r.end_ns - r.start_ns;
   const start = run.job_start_ns ?? run.start_ns; // as in the report and in the terminal
   const after = start === null ? "" : `, ${duration((r.start_ns - start) / 1e9)} after the start`;
-  return `${dateTime(r.start_ns)} to ${clock(r.end_ns, span)}${after}`;
+  return `${dateTime(r.start_ns)} to ${clock(r.end_ns)}${after}`;
 }
 
 /** The time ranges of a finding; a click shows one in the Nodes tab. */
@@ -63,10 +62,12 @@ function where(f: Finding): string {
   return [f.node, f.entity].filter((w) => w !== "").join(" ");
 }
 
-/** "loader wait 79.4 %, climb 280 GiB/h": labels, never keys. */
+/** "loader wait 79.4 %, climb 280 GiB/h": labels, never keys. What was not measured or has no label where others
+ * have one is left out. */
 export function numbersText(f: Pick<Finding, "numbers" | "units" | "labels">): string {
+  const label = (name: string): string | undefined => (f.labels === undefined ? readable(name) : f.labels[name]);
   return Object.entries(f.numbers)
-    .map(([name, v]) => `${f.labels?.[name] ?? readable(name)} ${value(v, f.units[name] ?? "")}`)
+    .flatMap(([name, v]) => (v === null || label(name) === undefined ? [] : [`${label(name)} ${value(v, f.units[name] ?? "")}`]))
     .join(", ");
 }
 
@@ -102,7 +103,7 @@ function FindingBlock(p: { f: Finding; v: Verdict; run: RunInfo; titles: Readonl
         </Fact>
         {f.refute !== null && f.refute !== "" && <Fact term="Not a problem if">{f.refute}</Fact>}
         {f.shares.length > 0 && <Fact term="Activity then">{sharesText(f)}</Fact>}
-        {Object.keys(f.numbers).length > 0 && <Fact term="Numbers">{numbersText(f)}</Fact>}
+        {numbersText(f) !== "" && <Fact term="Numbers">{numbersText(f)}</Fact>}
         {f.explained_by.length > 0 && <Fact term="Explained by">{f.explained_by.map((rule) => p.titles.get(rule) ?? rule).join(", ")}</Fact>}
       </dl>
     </article>
@@ -139,7 +140,7 @@ function Criteria(p: { v: Verdict; rule: Rule | undefined }) {
         const known = p.rule?.params.find((q) => q.name === name);
         return (
           <li key={name}>
-            <code>{name}</code> = <strong class="tabular">{paramText(v, known?.unit ?? "")}</strong>
+            <code>{name}</code> = <strong class="tabular">{p.v.params_text?.[name] ?? paramText(v, known?.unit ?? "")}</strong>
             {known !== undefined && <span class="quiet"> ({known.help})</span>}
           </li>
         );

@@ -32,6 +32,8 @@ export interface Ordered {
   /** Of severity info: nothing to be done about. */
   notes: Issue[];
   clear: Verdict[];
+  /** Tables that never find an issue. */
+  summaries: Verdict[];
   skipped: Verdict[];
 }
 
@@ -58,7 +60,8 @@ export function inOrder(verdicts: readonly Verdict[]): Ordered {
   return {
     issues: all.filter((i) => i.v.severity !== "info"),
     notes: all.filter((i) => i.v.severity === "info"),
-    clear: verdicts.filter((v) => v.state === "clear"),
+    clear: verdicts.filter((v) => v.state === "clear" && v.summary !== true),
+    summaries: verdicts.filter((v) => v.state === "clear" && v.summary === true),
     skipped: verdicts.filter((v) => v.state === "not_evaluated"),
   };
 }
@@ -87,6 +90,7 @@ function inShort(v: Verdict, run: RunInfo, cause: string | null): string {
 function StateBadge(p: { v: Verdict; explained: boolean }) {
   const { v } = p;
   const { text } = RULE_STATE[v.state];
+  if (v.state === "clear" && v.summary === true) return <Badge kind="neutral">summary</Badge>;
   if (v.state !== "issue") return <Badge {...RULE_STATE[v.state]}>{text}</Badge>;
   if (p.explained) return <Badge kind="neutral">symptom</Badge>;
   return <Badge {...SEVERITY[v.severity]}>{`${text}: ${v.severity}`}</Badge>;
@@ -166,7 +170,7 @@ function RuleList(p: { run: RunInfo; verdicts: readonly Verdict[] }) {
   const titles = new Map(p.verdicts.map((v) => [v.rule, titleOf(v)]));
   const pane = { run: p.run, rules: rules.data, titles, chosen, toggle };
   const calm = o.issues.length === 0 && o.clear.length > 0;
-  const idle = p.verdicts.length > 0 && o.skipped.length === p.verdicts.length;
+  const idle = o.issues.length + o.notes.length + o.clear.length === 0 && o.skipped.length > 0;
   return (
     <>
       {calm && (
@@ -186,7 +190,7 @@ function RuleList(p: { run: RunInfo; verdicts: readonly Verdict[] }) {
             <Explained of={i} pane={pane} />
           </Fragment>
         ))}
-        {[...o.clear, ...o.skipped].map((v) => (
+        {[...o.clear, ...o.summaries, ...o.skipped].map((v) => (
           <RuleItem key={v.rule} v={v} pane={pane} />
         ))}
       </ul>

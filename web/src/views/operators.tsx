@@ -67,7 +67,7 @@ function columnsFor(device: Device, onGpu: boolean, open: ReadonlySet<string>, t
   ];
 }
 
-function OperatorTable(p: { device: Device; by: By; all: readonly Operator[]; filter: string; detail: boolean }) {
+function OperatorTable(p: { device: Device; by: By; all: readonly Operator[]; filter: string }) {
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set());
   const toggle = (key: string): void => {
     const next = new Set(open);
@@ -77,7 +77,7 @@ function OperatorTable(p: { device: Device; by: By; all: readonly Operator[]; fi
   const mine = p.all.filter((o) => o.device === p.device);
   const onGpu = mine.some((o) => (o.device_total_s ?? 0) > 0);
   const columns = useMemo(() => columnsFor(p.device, onGpu, open, toggle), [p.device, onGpu, open]);
-  const title = p.device === "cpu" && p.by === "name" && !p.detail ? "CPU phases" : TITLES[p.device][p.by];
+  const title = TITLES[p.device][p.by];
   if (mine.length === 0) {
     const why = p.device === "gpu" ? "No kernels were recorded in the detail window." : "No CPU operators were recorded.";
     return (
@@ -89,7 +89,7 @@ function OperatorTable(p: { device: Device; by: By; all: readonly Operator[]; fi
   return (
     <RankedTable
       title={title}
-      noun={p.by === "module" ? "module" : p.by === "group" ? "group" : p.device === "gpu" ? "kernel" : p.detail ? "operator" : "phase"}
+      noun={p.by === "module" ? "module" : p.by === "group" ? "group" : p.device === "gpu" ? "kernel" : "operator"}
       class="ops-kinds"
       columns={columns}
       all={mine}
@@ -189,8 +189,8 @@ function OperatorTables(p: { by: By; all: readonly Operator[]; chosen: Choices; 
   return (
     <>
       {p.run.has_detail ? <WindowNotes run={p.run.run} rank={rank} /> : <NoDetail live={p.run.live} />}
-      {some && device !== "cpu" && gpu && <OperatorTable device="gpu" by={p.by} all={p.all} filter={filter} detail={p.run.has_detail} />}
-      {some && device !== "gpu" && p.by !== "group" && <OperatorTable device="cpu" by={p.by} all={p.all} filter={filter} detail={p.run.has_detail} />}
+      {some && device !== "cpu" && gpu && <OperatorTable device="gpu" by={p.by} all={p.all} filter={filter} />}
+      {some && device !== "gpu" && p.by !== "group" && <OperatorTable device="cpu" by={p.by} all={p.all} filter={filter} />}
     </>
   );
 }

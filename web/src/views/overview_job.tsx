@@ -101,7 +101,8 @@ function JobDetails(p: { run: RunInfo }) {
   return (
     <div class="job-details">
       <h3>
-        Training job details <span class="unit">times in {zone(p.run.job_start_ns ?? p.run.start_ns)}</span>
+        Training job details{" "}
+        <span class="unit">times in {zone(p.run.job_start_ns ?? p.run.start_ns)}</span>
       </h3>
       <dl>
         {jobDetails(p.run).map((d) => (

@@ -25,14 +25,36 @@ function facts(run: RunInfo): [string, string][] {
   return rows;
 }
 
-const COLUMNS: readonly Column<Loss>[] = [
-  { id: "what", title: "Missing", cell: (l) => lossTitle(l.what), sort: (l) => lossTitle(l.what) },
-  { id: "node", title: "Node", cell: (l) => l.node ?? "-", sort: (l) => l.node },
+/** One line for what is missing for the same reason; that of the whole run is left out where a node has it too. */
+export function lossLines(losses: readonly Loss[]): Line[] {
+  const lines = new Map<string, Line>();
+  for (const l of losses) {
+    if (l.node === null && losses.some((x) => x.node !== null && x.why === l.why)) continue;
+    const key = `${l.node ?? ""} ${l.why}`;
+    const line = lines.get(key) ?? { what: [], node: l.node, why: l.why, count: 0 };
+    line.what.push(lossTitle(l.what));
+    line.count = Math.max(line.count, l.count);
+    lines.set(key, line);
+  }
+  return [...lines.values()];
+}
+
+interface Line {
+  what: string[];
+  node: string | null;
+  why: string;
+  count: number;
+}
+
+const COLUMNS: readonly Column<Line>[] = [
+  { id: "what", title: "Missing", cell: (l) => l.what.join(", "), sort: (l) => l.what.join(", "), class: "wrap" },
+  { id: "node", title: "Node", cell: (l) => l.node ?? "all", sort: (l) => l.node },
   { id: "why", title: "Reason", cell: (l) => l.why, sort: (l) => l.why, class: "wrap" },
   { id: "times", title: "Count", numeric: true, cell: (l) => count(l.count), sort: (l) => l.count },
 ];
 
 export function HowMeasured(p: { run: RunInfo }) {
+  const lines = lossLines(p.run.losses);
   return (
     <Card title="Measurement">
       <dl class="facts measured">
@@ -43,10 +65,10 @@ export function HowMeasured(p: { run: RunInfo }) {
           </div>
         ))}
       </dl>
-      {p.run.losses.length > 0 && (
+      {lines.length > 0 && (
         <>
           <h3>Not measured or lost</h3>
-          <DataTable caption="Not measured or lost" columns={p.run.losses.some((l) => l.count > 1) ? COLUMNS : COLUMNS.filter((c) => c.id !== "times")} rows={p.run.losses} rowKey={(_, i) => String(i)} limit={8} />
+          <DataTable caption="Not measured or lost" columns={lines.some((l) => l.count > 1) ? COLUMNS : COLUMNS.filter((c) => c.id !== "times")} rows={lines} rowKey={(_, i) => String(i)} limit={8} />
         </>
       )}
     </Card>

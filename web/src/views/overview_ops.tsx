@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // overview_ops.tsx - the operators that took most time, on the CPU and on the GPU. Ranked by self
-// time, so that a wrapper is not counted again with what it wraps. Without a detail window only phases
-// are known, and the title says so.
+// time, so that a wrapper is not counted again with what it wraps.
 import { api } from "../api";
 import { Bar, Button, Card } from "../components/basics";
 import { Empty, Loaded } from "../components/empty";
@@ -39,13 +38,11 @@ function columnsFor(device: Device): Column<Operator>[] {
   ];
 }
 
-const titleOf = (device: Device, run: RunInfo): string => (device === "cpu" && !run.has_detail ? "CPU phases" : DEVICES[device].title);
-
 const COLUMNS = { cpu: columnsFor("cpu"), gpu: columnsFor("gpu") } as const;
 
-function DetailMissing(p: { device: Device; run: RunInfo }) {
+function DetailMissing(p: { title: string; run: RunInfo }) {
   return (
-    <Empty title={`No ${DEVICES[p.device].title} recorded`} command="footplate run --detail-steps 5:2 -- python train.py">
+    <Empty title={`No ${p.title} were recorded`} command="footplate run --detail-steps 5:2 -- python train.py">
       {p.run.live
         ? "They are recorded in detail windows. Start one with Configure at the top of the page, or at the start of a run with:"
         : "They are recorded in detail windows. Request one when starting a run:"}
@@ -55,7 +52,7 @@ function DetailMissing(p: { device: Device; run: RunInfo }) {
 
 function OperatorTable(p: { run: RunInfo; device: Device }) {
   const run = p.run.run;
-  const title = titleOf(p.device, p.run);
+  const { title } = DEVICES[p.device];
   const load = useLoad(`${run} ${p.device}`, (signal) => api.ops(run, { device: p.device, limit: SHOWN }, signal), version.value);
   return (
     <section class="ops-block" aria-label={title}>
@@ -63,7 +60,7 @@ function OperatorTable(p: { run: RunInfo; device: Device }) {
       <Loaded load={load} what="the operators">
         {(ops) =>
           ops.length === 0 ? (
-            <DetailMissing device={p.device} run={p.run} />
+            <DetailMissing title={title} run={p.run} />
           ) : (
             <DataTable
               caption={`${title} with the most self time`}
@@ -92,10 +89,14 @@ export function IntensiveOperations(p: { run: RunInfo }) {
         </Button>
       }
     >
-      <div class="ops-two">
-        <OperatorTable run={p.run} device="cpu" />
-        {gpu && <OperatorTable run={p.run} device="gpu" />}
-      </div>
+      {p.run.has_detail ? (
+        <div class="ops-two">
+          <OperatorTable run={p.run} device="cpu" />
+          {gpu && <OperatorTable run={p.run} device="gpu" />}
+        </div>
+      ) : (
+        <DetailMissing title="operators" run={p.run} />
+      )}
     </Card>
   );
 }
