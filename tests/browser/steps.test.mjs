@@ -117,7 +117,7 @@ test("places that wait for the GPU are in a table, the longest first", async () 
     await route.fulfill({ response: answer, json: body });
   });
   await page.getByRole("tab", { name: "Steps" }).click();
-  assert.deepEqual(await tableText(page, "Places that wait for the GPU"), [
+  assert.deepEqual(await tableText(page, "Source lines that wait for the GPU"), [
     ["train.py:31", "item", "rank 0", "150", "1.5 s", "10 ms"],
     ["log.py:7", "-", "rank 0", "2", "250 ms", "125 ms"],
   ]);
@@ -127,7 +127,7 @@ test("places that wait for the GPU are in a table, the longest first", async () 
 
 test("the iterations of the chart, as a table, are the API's, and a mode can be chosen", async () => {
   const page = await opened(detailed);
-  const title = "Iteration over the step's number";
+  const title = "Iteration by step";
   await page.getByRole("button", { name: `Show as table: ${title}` }).click();
   const { steps } = await t.api(`/runs/${detailed}/steps?last=500`);
   const note = (x) => (x.disturbed ? "slowed by a detail window" : x.warmup ? "warm-up" : "");
@@ -233,7 +233,7 @@ test("the breakdown says in a sentence what is critical, and shows the API's ste
   assert.ok(notes.length === data.windows.length && notes.every((text, i) => text.endsWith(`${data.windows[i].note}.`)), notes.join());
   const bars = page.locator(".steps-breakdown g.bar-step");
   assert.equal(await bars.count(), data.steps.length);
-  const devices = await tableText(page, "What each device spent its time on, of the span that was recorded in detail");
+  const devices = await tableText(page, "Time of each device in the detail window");
   assert.deepEqual(
     devices.map((c) => [c[2], c[3], c[7]]),
     data.devices.map((d) => [format.value(d.span_us / 1e6, "s"), format.share(d.computation_us / d.span_us), format.share(d.idle_us / d.span_us)]),

@@ -178,7 +178,7 @@ test("a range drawn with shift is added up as the API adds it up", async () => {
   await expectRange(again);
   await page.locator(".tl-canvas").focus();
   await page.keyboard.press("Escape");
-  await until(async () => (await page.getByText("What ran in the selected range").count()) === 0, "the range to go");
+  await until(async () => (await page.getByText("Events in the selected range").count()) === 0, "the range to go");
   t.calm(page);
 });
 
@@ -249,8 +249,8 @@ test("a click selects the slice under it; keys go to its neighbours", async () =
   await page.keyboard.press(".");
   const next = own[own.indexOf(longest) + 1];
   await until(async () => (await facts.allInnerTexts())[1] === format.value(slices.dur[next] / 1e9, "s"), "the next slice");
-  await page.getByRole("button", { name: "What ran in it" }).click();
-  await page.getByText("What ran in the selected range").waitFor();
+  await page.getByRole("button", { name: "Events in its time" }).click();
+  await page.getByText("Events in the selected range").waitFor();
   t.calm(page);
 });
 

@@ -93,7 +93,8 @@ function seconds(v: number): string {
 }
 
 function plain(v: number): string {
-  return v === Math.floor(v) || Math.abs(v) >= 999.5 ? grouped(fixed(v, 0)) : general(v, 3);
+  const whole = (v === Math.floor(v) || Math.abs(v) >= 999.5) && Math.abs(v) < 1e18;
+  return whole ? grouped(fixed(v, 0)) : general(v, 3);
 }
 
 const BY_UNIT: Readonly<Record<string, (v: number) => string>> = {
@@ -141,14 +142,14 @@ export function percent(v: number | null | undefined): string {
 /** What prices are in where the run does not say. */
 export const DEFAULT_CURRENCY = "USD";
 
-/** 6.16 USD: to the cent, below 1 to a hundredth of it. */
-export function money(v: number | null | undefined, currency: string | null = DEFAULT_CURRENCY): string {
-  return v === null || v === undefined ? "-" : `${amount(v)} ${currency ?? DEFAULT_CURRENCY}`;
+/** 6.16: to the cent, below 1 to a hundredth of it. The number of a price: shown only with its currency. */
+export function money(v: number | null | undefined): string {
+  return v === null || v === undefined ? "-" : fixed(v, Math.abs(v) < 1 ? 4 : 2);
 }
 
-/** The number of a price, without its currency. */
-export function amount(v: number): string {
-  return fixed(v, Math.abs(v) < 1 ? 4 : 2);
+/** 6.16 USD */
+export function price(v: number | null | undefined, currency: string | null = DEFAULT_CURRENCY): string {
+  return v === null || v === undefined ? "-" : `${money(v)} ${currency ?? DEFAULT_CURRENCY}`;
 }
 
 /** 20.2 J, 4.21 kJ (1.17 Wh), 2.3 kWh */

@@ -112,7 +112,8 @@ const MEASURED: Readonly<Record<string, string>> = {
 export function lossTitle(what: string): string {
   const [entity = "", metric] = what.split(" "); // "gpu0 gpu.nvlink_tx"
   if (metric !== undefined && /^[a-z]+\d+$/.test(entity)) return `${lossTitle(metric)} (${entity})`;
-  return MEASURED[what] ?? sentenceCase(readable(what));
+  const title = MEASURED[what] ?? readable(what);
+  return title === what ? what : sentenceCase(title);
 }
 
 const SPELLED: Readonly<Record<string, string>> = {
@@ -135,7 +136,7 @@ const SPELLED: Readonly<Record<string, string>> = {
 
 /** A key as words, for a number without a label of its own: "wait_share" is "wait share". */
 export function readable(key: string): string {
-  if (!/^[a-z0-9_]+(\.[a-z0-9_]+)*$/.test(key)) return key;
+  if (!/^[a-z0-9_]+(\.[a-z0-9_]+)*$/.test(key) || /\.(fp|json)$/.test(key)) return key; // a name, or a file
   return key
     .split(/[_.]/)
     .map((word) => SPELLED[word] ?? word)

@@ -9,7 +9,6 @@ import test from "node:test";
 
 import {
   age,
-  amount,
   bytes,
   changePoints,
   changeSeconds,
@@ -20,6 +19,7 @@ import {
   fixed,
   general,
   money,
+  price,
   samplesPerSecond,
   setting,
   timestamp,
@@ -132,10 +132,10 @@ test("a rate has three digits, and from 1000 on no more than the whole number", 
 
 test("money has its currency, USD where none is known", () => {
   table([
-    [money(5.1), "5.10 USD"],
-    [money(5.1, "EUR"), "5.10 EUR"],
-    [money(0.0051, null), "0.0051 USD"],
-    [money(null, "EUR"), "-"],
+    [price(5.1), "5.10 USD"],
+    [price(5.1, "EUR"), "5.10 EUR"],
+    [price(0.0051, null), "0.0051 USD"],
+    [price(null, "EUR"), "-"],
   ]);
 });
 
@@ -172,7 +172,7 @@ const root = process.env["FOOTPLATE_ROOT"] ?? ".";
 const KINDS: Readonly<Record<string, (v: number) => string>> = {
   "(count)": count,
   "(age)": age,
-  "(money)": amount,
+  "(money)": money,
   "(duration)": duration,
   "(points)": changePoints,
   "(change)": changeSeconds,

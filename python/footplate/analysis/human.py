@@ -48,7 +48,8 @@ def _grouped(n: int) -> str:
 
 
 def _plain(v: float) -> str:
-    return _grouped(round(v)) if v == floor(v) or abs(v) >= 999.5 else f"{v:.3g}"
+    whole = (v == floor(v) or abs(v) >= 999.5) and abs(v) < 1e18
+    return _grouped(round(v)) if whole else f"{v:.3g}"
 
 
 def _bits(v: float) -> str:

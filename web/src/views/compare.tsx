@@ -3,7 +3,7 @@
 import { api } from "../api";
 import { Button, Card, Field } from "../components/basics";
 import { Empty, Loaded } from "../components/empty";
-import { changeShare, count, dateTime, money, samplesPerSecond, value } from "../format";
+import { changeShare, count, dateTime, price, samplesPerSecond, value } from "../format";
 import { useLoad } from "../load";
 import { go, routePath } from "../state";
 import type { ComparedSide, Comparison, RunLine } from "../types";
@@ -100,7 +100,7 @@ function SideFacts(p: { name: string; side: ComparedSide; currency: string | nul
       <td class="num">{value(side.duration_s, "s")}</td>
       <td class="num">{count(side.runs.reduce((n, r) => n + r.steps, 0))}</td>
       <td class="num">{samplesPerSecond(side.samples_per_s)}</td>
-      <td class="num">{money(side.cost, p.currency)}</td>
+      <td class="num">{price(side.cost, p.currency)}</td>
     </tr>
   );
 }
@@ -109,7 +109,7 @@ const currencyOf = (c: Comparison): string | null => c.cost.currency ?? c.curren
 
 function costSentence(c: Comparison): string {
   const { a, b, saving, saving_share: part } = c.cost;
-  const text = (v: number): string => money(v, currencyOf(c));
+  const text = (v: number): string => price(v, currencyOf(c));
   if (a === null || b === null || saving === null) return "Cost is not known: the price of a machine is missing. Set price or machine when recording.";
   if (saving === 0) return `Both runs cost the same: ${text(a)}.`;
   const word = saving >= 0 ? "less" : "more";

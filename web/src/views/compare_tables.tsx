@@ -244,7 +244,7 @@ const CHANGES = [
   { id: "appeared", title: "New in B", sign: "+" },
   { id: "went", title: "Resolved in B", sign: "−" },
   { id: "stayed", title: "In both", sign: "=" },
-  { id: "unknown", title: "Not comparable", sign: "?" },
+  { id: "unknown", title: "Skipped in one run", sign: "?" },
 ] as const;
 
 function FindingItem(p: { finding: ComparedFinding }) {

@@ -6,7 +6,7 @@ import { useState } from "preact/hooks";
 
 import { Button } from "../components/basics";
 import { EvidencePlot } from "../components/plots/plot";
-import { clock, count, dateTime, duration, fixed, money, rankText, setting, share, value } from "../format";
+import { clock, count, dateTime, duration, fixed, price, rankText, setting, share, value } from "../format";
 import { showInNodes } from "../state";
 import type { Finding, Rule, RunInfo, TimeRange, Verdict } from "../types";
 import { plural, readable, sentenceCase } from "../words";
@@ -102,7 +102,7 @@ function FindingBlock(p: { f: Finding; v: Verdict; run: RunInfo; titles: Readonl
           <When f={f} run={p.run} />
         </Fact>
         {f.refute !== null && f.refute !== "" && <Fact term="Not a problem if">{f.refute}</Fact>}
-        {f.shares.length > 0 && <Fact term="Activity then">{sharesText(f)}</Fact>}
+        {f.shares.length > 0 && <Fact term="Activity meanwhile">{sharesText(f)}</Fact>}
         {numbersText(f) !== "" && <Fact term="Numbers">{numbersText(f)}</Fact>}
         {f.explained_by.length > 0 && <Fact term="Explained by">{f.explained_by.map((rule) => p.titles.get(rule) ?? rule).join(", ")}</Fact>}
       </dl>
@@ -167,7 +167,7 @@ function AboutRule(p: { v: Verdict; rule: Rule | undefined; run: RunInfo }) {
         <Criteria v={v} rule={p.rule} />
       </Fact>
       <Fact term="Times triggered">{count(v.triggered)}</Fact>
-      <Fact term="Values checked">
+      <Fact term="Readings">
         {count(v.datapoints)}
         {v.violations > 0 && ` (${count(v.violations)} outside the criteria)`}
       </Fact>
@@ -176,7 +176,7 @@ function AboutRule(p: { v: Verdict; rule: Rule | undefined; run: RunInfo }) {
         <Fact term="Total time lost">
           {lostText(v)}
           {v.lost_share !== null && `, ${lostShare(v, p.run)}`}
-          {v.lost_cost !== null && `, ${money(v.lost_cost, p.run.currency)}`}
+          {v.lost_cost !== null && `, ${price(v.lost_cost, p.run.currency)}`}
         </Fact>
       )}
     </dl>

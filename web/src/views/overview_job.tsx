@@ -6,7 +6,7 @@ import { Empty } from "../components/empty";
 import { percentages } from "../components/plots/arcs";
 import { Pie, type Part } from "../components/plots/pie";
 import type { Column } from "../components/table";
-import { clock, dateTime, DEFAULT_CURRENCY, general, joules, money, percent, value, zone } from "../format";
+import { clock, dateTime, DEFAULT_CURRENCY, general, joules, percent, price, value, zone } from "../format";
 import { PHASES } from "../palette";
 import type { Phase, PhaseName, RunInfo } from "../types";
 
@@ -66,7 +66,7 @@ function percentTexts(run: RunInfo): Record<string, string> {
 export function priceText(run: RunInfo): string {
   const hour = run.price_per_hour === null ? [] : [`${general(run.price_per_hour)} ${run.currency ?? DEFAULT_CURRENCY}/h`];
   const rate = [...(run.machine === null ? [] : [run.machine]), ...hour].join(", ");
-  return `${money(run.cost, run.currency)}${rate === "" ? "" : ` (${rate})`}`;
+  return `${price(run.cost, run.currency)}${rate === "" ? "" : ` (${rate})`}`;
 }
 
 export function jobDetails(run: RunInfo): Detail[] {
