@@ -167,7 +167,7 @@ test("the timeline is moved in, a slice is looked at and closed, and Escape clos
   await page.waitForSelector(".tl-panel", { state: "detached" });
   assert.ok(await has(page, ".tl-canvas"));
   await press(page, ".");
-  await tabTo(page, '[aria-label="Close the slice\'s details"]');
+  await tabTo(page, '[aria-label="Close slice details"]');
   await press(page, "Enter");
   await page.waitForSelector(".tl-panel", { state: "detached" });
   await settled(page, "Enter on the cross");

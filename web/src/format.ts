@@ -166,7 +166,7 @@ export function joules(v: number | null | undefined): string {
 
 /** A rate under the title "Samples/s": 12.3, 1736, 53 629. */
 export function samplesPerSecond(v: number | null | undefined): string {
-  return v === null || v === undefined ? "-" : grouped(fixed(v, decimals(v)));
+  return value(v, "");
 }
 
 /** The text of |v| with the sign of a difference; none where it says zero. */
