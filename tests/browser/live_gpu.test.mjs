@@ -19,11 +19,13 @@ let t;
 let job;
 let folder;
 let format;
+let words;
 
 before(async () => {
   folder = mkdtempSync(join(tmpdir(), "footplate-gpu-"));
   playGpus(folder);
   format = await pageModule("format.ts");
+  words = await pageModule("words.ts");
   t = await start();
   job = await t.recordJob("kernels", ["python3", join(root, "tests", "standin", "torch_standin.py")], { args: ["--python-profile-steps", "5:3,15:5:sampling"] });
   await until(async () => (await t.api(`/runs/${job.run}`)).loop_start_ns !== null, "steps of the job");
@@ -59,7 +61,7 @@ async function recordTwoSteps(page) {
 async function showsOperators({ page, last }, device, caption) {
   const own = () => last.ops?.filter?.((o) => o.device === device).sort((a, b) => b.self_s - a.self_s).slice(0, 25) ?? [];
   const more = (o) => (device === "gpu" ? [] : [s(o.device_self_s), s(o.device_total_s)]);
-  const row = (o) => [o.name, o.group ?? o.category, format.share(o.share), s(o.self_s), s(o.total_s), format.count(o.calls), s(o.mean_s), ...more(o)];
+  const row = (o) => [o.name, o.group ?? words.categoryTitle(o.category), format.share(o.share), s(o.self_s), s(o.total_s), format.count(o.calls), s(o.mean_s), ...more(o)];
   await shows(
     caption,
     async () => (await tableText(page, caption)).map(([name, ...rest]) => [name.replace(/^▸ /, ""), ...rest]).sort(),
@@ -96,16 +98,16 @@ test("the functions of a living job's profiled steps are the server's, apart for
   const { page, last } = await open("operators?by=function", "td.ops-cell");
   const counted = (n) => (n === null ? "-" : format.count(n));
   const row = (o) => [o.name, format.share(o.share), s(o.self_s), s(o.total_s), counted(o.calls), s(o.mean_s)];
-  for (const [timer, words] of Object.entries({ total_time: "", default: ", sampled" })) {
+  for (const [timer, suffix] of Object.entries({ total_time: "", default: ", sampled" })) {
     const own = () => last.ops?.filter?.((o) => o.timer === timer && o.phase === null).sort((a, b) => b.self_s - a.self_s).slice(0, 10) ?? [];
     await shows(
       `functions, ${timer}`,
-      () => tableText(page, `Python functions: whole windows${words}, ranked by self time`),
+      () => tableText(page, `Python functions: whole window${suffix}, ranked by self time`),
       () => (own().length > 0 ? own().map(row) : null),
     );
     assert.deepEqual(own().map((o) => o.calls === null), own().map(() => timer === "default"));
   }
-  assert.match((await tableText(page, "Python functions: whole windows, ranked by self time"))[0][0], /time\.sleep/);
+  assert.match((await tableText(page, "Python functions: whole window, ranked by self time"))[0][0], /time\.sleep/);
   t.calm(page);
 });
 

@@ -164,7 +164,7 @@ test("a link opens the same window, and the button or a double click shows every
   await addressHas(page, "from");
   const again = await t.open(new URL(page.url()).hash, { ready: READY });
   assert.equal(await windowText(again), await windowText(page));
-  await again.getByRole("button", { name: "Show everything" }).click();
+  await again.getByRole("button", { name: "Whole run" }).click();
   await until(() => !hash(again).has("from"), "an address without a window");
   const p = await at(page, "net", 0.5);
   await page.mouse.dblclick(p.x, p.y);

@@ -9,12 +9,12 @@ import test, { after, afterEach, before } from "node:test";
 
 import { pageModule, root, start, tableText, until } from "./help.mjs";
 
-const WHOLE = "Python functions: whole windows, ranked by self time";
+const WHOLE = "Python functions: whole window, ranked by self time";
 const FORWARD = "Python functions: Forward, ranked by self time";
 const TITLES = [
-  "Python functions: whole windows, sampled",
-  "Python functions: whole windows",
-  "Python functions: whole windows, CPU time",
+  "Python functions: whole window, sampled",
+  "Python functions: whole window",
+  "Python functions: whole window, CPU time",
   "Python functions: Forward, sampled",
   "Python functions: Forward",
   "Python functions: Forward, CPU time",

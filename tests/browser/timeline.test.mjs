@@ -9,6 +9,7 @@ import { pageModule, start, tableText, until } from "./help.mjs";
 let t;
 let info;
 let format;
+let words;
 const name = "h200"; // one rank on one GPU, two steps of it in detail
 let bare;
 
@@ -19,6 +20,7 @@ before(async () => {
   await until(async () => (await t.api("/runs")).length === 2, "both runs in the list");
   info = await t.api(`/runs/${name}`);
   format = await pageModule("format.ts");
+  words = await pageModule("words.ts");
 });
 afterEach(() => t.tidy());
 after(() => t?.stop());
@@ -156,7 +158,7 @@ async function expectRange(page) {
     const cells = await tableText(page, RANGE);
     return cells.length === Math.min(25, rows.length) && cells;
   }, "the table of the range");
-  const expected = rows.slice(0, 25).map((r) => [r.name, r.category, format.count(r.count), format.value(r.total_s, "s"), format.share(r.share)]);
+  const expected = rows.slice(0, 25).map((r) => [r.name, words.categoryTitle(r.category), format.count(r.count), format.value(r.total_s, "s"), format.share(r.share)]);
   assert.deepEqual(shown.map((c) => [c[0], c[1], c[4], c[5], c[6]]), expected);
   return rows;
 }

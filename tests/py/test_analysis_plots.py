@@ -48,7 +48,7 @@ def test_every_chart_of_every_run_is_whole_and_needs_nothing_else(runs, frames, 
 def test_a_utilization_histogram_counts_every_sample(runs, frames):
     run = opened(runs, "sagemaker", frames)
     chart = run.plot.utilization_histogram(r"gpu\.util", "gpu0")
-    counts = [int(re.search(r": ([\d,]+) samples", t)[1]) for t in tips(chart, "rect")]
+    counts = [int(re.search(r": ([\d ]+) readings", t)[1]) for t in tips(chart, "rect")]
     assert sum(counts) == 80  # of both nodes; 98 to 100 % too
     texts = [t.text for t in shapes(chart, "text")]
     assert "algo-1 gpu.util gpu0" in texts and "algo-2 gpu.util gpu0" in texts

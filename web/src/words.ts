@@ -83,6 +83,21 @@ export function partTitle(part: string): string {
   return PARTS[part] ?? part;
 }
 
+const CATEGORIES: Readonly<Record<string, string>> = {
+  op: "operator",
+  user: "user span",
+  loader: "data loader",
+  runtime: "GPU runtime",
+  memcpy: "copy",
+  comm: "collective",
+  python: "Python function",
+};
+
+/** The category of an event or operator. */
+export function categoryTitle(category: string): string {
+  return CATEGORIES[category] ?? category;
+}
+
 /** What could not be measured: the recorder names its probes and the JSON its keys. */
 const MEASURED: Readonly<Record<string, string>> = {
   nvml: "NVIDIA GPU metrics",

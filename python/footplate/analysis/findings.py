@@ -186,7 +186,7 @@ def _size(v: Mapping[str, Any]) -> str:
     if v.get("lost_share") is not None:
         words.append(f"{human.share(v['lost_share'])} of the time")
     if v.get("lost_cost") is not None:
-        words.append(human.price(v["lost_cost"], v.get("currency")))
+        words.append(f"at a cost of {human.price(v['lost_cost'], v.get('currency'))}")
     return ", ".join(words)
 
 

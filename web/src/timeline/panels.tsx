@@ -12,6 +12,7 @@ import { count, rankText, share, timestamp, value } from "../format";
 import { useLoad } from "../load";
 import { node } from "../state";
 import type { EventRow, SearchHit, SearchResult } from "../types";
+import { categoryTitle } from "../words";
 import { type Slice } from "./model";
 import { lookOf, LOOKS, SHADES, STYLES } from "./palette";
 import { offsetText, type Range } from "./range";
@@ -82,7 +83,7 @@ export function SlicePanel(p: { store: Store; slice: Slice }) {
         <Row name="Duration">{value(seconds(slice.end - slice.start), "s")}</Row>
         <Row name="Start">{`${offsetText(slice.start, 1000)} after the start of the run`}</Row>
         <Row name="Start (clock)">{timestamp(store.absolute(slice.start))}</Row>
-        <Row name="Category">{slice.category === "" ? "-" : slice.category}</Row>
+        <Row name="Category">{slice.category === "" ? "-" : categoryTitle(slice.category)}</Row>
         <Row name="Rank">{rankText(lane.rank)}</Row>
         <Row name="Node">{lane.node ?? "all"}</Row>
         <Row name="Process and thread">{`${lane.pid ?? "-"} · ${lane.thread ?? lane.title}`}</Row>
@@ -94,7 +95,7 @@ export function SlicePanel(p: { store: Store; slice: Slice }) {
 
 const EVENT_COLUMNS: readonly Column<EventRow>[] = [
   { id: "name", title: "Name", cell: (e) => <span title={e.name}>{e.name}</span>, sort: (e) => e.name, class: "tl-wide" },
-  { id: "category", title: "Category", cell: (e) => e.category, sort: (e) => e.category },
+  { id: "category", title: "Category", cell: (e) => categoryTitle(e.category), sort: (e) => categoryTitle(e.category) },
   { id: "rank", title: "Rank", cell: (e) => rankText(e.rank), sort: (e) => e.rank },
   { id: "thread", title: "Thread", cell: (e) => e.thread, sort: (e) => e.thread },
   { id: "count", title: "Count", numeric: true, cell: (e) => count(e.count), sort: (e) => e.count },

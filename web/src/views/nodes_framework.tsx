@@ -17,6 +17,7 @@ import { count, rankText, share, value } from "../format";
 import { useLoad } from "../load";
 import { eventColor } from "../palette";
 import type { EventRow, Grid, RunInfo, Timeline } from "../types";
+import { categoryTitle } from "../words";
 import { CHARTS, type ChartPlan } from "./nodes_charts";
 import { type Ask, useSlowTick, useWindowed } from "./nodes_data";
 import { LinePanel } from "./nodes_lines";
@@ -39,7 +40,7 @@ const LANE_COLUMNS: readonly Column<LaneRow>[] = [
 
 const EVENT_COLUMNS: readonly Column<EventRow>[] = [
   { id: "name", title: "Event", cell: (r) => r.name, sort: (r) => r.name },
-  { id: "category", title: "Category", cell: (r) => r.category, sort: (r) => r.category },
+  { id: "category", title: "Category", cell: (r) => categoryTitle(r.category), sort: (r) => categoryTitle(r.category) },
   { id: "rank", title: "Rank", cell: (r) => (r.rank === null ? r.node : `${rankText(r.rank)} on ${r.node}`), sort: (r) => r.rank },
   { id: "count", title: "Count", numeric: true, cell: (r) => count(r.count), sort: (r) => r.count },
   { id: "total", title: "Time", numeric: true, cell: (r) => value(r.total_s, "s"), sort: (r) => r.total_s },

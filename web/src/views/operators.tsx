@@ -15,7 +15,7 @@ import { useLoad } from "../load";
 import { params, setParam } from "../state";
 import type { Operator, PythonFunction } from "../types";
 import type { ViewProps } from "../views";
-import { hasGpu } from "../words";
+import { categoryTitle, hasGpu } from "../words";
 import { FunctionTables } from "./operators_functions";
 import { RankedTable, timeColumns, WindowNotes } from "./operators_parts";
 import "./operators.css";
@@ -45,7 +45,7 @@ function NameCell(p: { op: Operator; open: boolean; onToggle: () => void }) {
   );
 }
 
-const kindOf = (o: Operator): string => o.group ?? o.category;
+const kindOf = (o: Operator): string => o.group ?? categoryTitle(o.category);
 
 function columnsFor(device: Device, onGpu: boolean, open: ReadonlySet<string>, toggle: (key: string) => void): Column<Operator>[] {
   const common: Column<Operator>[] = [

@@ -100,10 +100,7 @@ export function jobDetails(run: RunInfo): Detail[] {
 function JobDetails(p: { run: RunInfo }) {
   return (
     <div class="job-details">
-      <h3>
-        Training job details{" "}
-        <span class="unit">times in {zone(p.run.job_start_ns ?? p.run.start_ns)}</span>
-      </h3>
+      <h3>Training job details (times in {zone(p.run.job_start_ns ?? p.run.start_ns)})</h3>
       <dl>
         {jobDetails(p.run).map((d) => (
           <div key={d.term}>
