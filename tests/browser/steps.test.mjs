@@ -196,7 +196,7 @@ test("several ranks are held against each other, and each can be chosen for the 
   const page = await opened(twoRanks);
   await page.getByRole("heading", { name: "Slowest rank of each step" }).waitFor();
   const { steps, ranks } = await t.api(`/runs/${twoRanks}/steps?last=500`);
-  await page.getByText("No rank holds the others back").waitFor();
+  await page.getByText("All ranks are within 1 %").waitFor();
   const second = ranks[1];
   await page.getByLabel("Rank", { exact: true }).selectOption({ label: `rank ${second.rank} on ${second.node}` });
   const last = steps.filter((s) => s.rank === second.rank && s.mode === "train").slice(-1)[0];
@@ -215,7 +215,7 @@ test("a rank that the others wait for is named, with how often and how long", as
   ]);
   assert.equal(rows[0][4], "9.0 s");
   const card = page.locator("section.card", { has: page.getByRole("heading", { name: "Slowest rank of each step" }) });
-  assert.match(await card.innerText(), /rank 1 on slow is slowest in 90\.0 % of the steps; the median rank waited 9\.0 s for it/);
+  assert.match(await card.innerText(), /Rank 1 on slow is slowest in 90\.0 % of the steps, 9\.0 s behind/);
   const worst = await tableText(page, "Steps with the largest lag");
   assert.equal(worst[0][1], "rank 0 on fast");
   await card.getByRole("button", { name: /^Show step/ }).first().click();
@@ -228,7 +228,7 @@ test("the breakdown says in a sentence what is critical, and shows the API's ste
   const data = await t.api(`/runs/${detailed}/breakdown`);
   const critical = model.criticalOf(data.steps);
   const sentence = await page.locator(".steps-sentence").innerText();
-  assert.ok(sentence.startsWith(`${format.share(critical.share)} of the recorded steps' time ${critical.role.says}`), sentence);
+  assert.ok(sentence.includes(`${critical.role.title}, ${format.share(critical.share)}`), sentence);
   const notes = await page.locator(".steps-breakdown .window-note").allInnerTexts();
   assert.ok(notes.length === data.windows.length && notes.every((text, i) => text.endsWith(`${data.windows[i].note}.`)), notes.join());
   const bars = page.locator(".steps-breakdown g.bar-step");
@@ -243,7 +243,7 @@ test("the breakdown says in a sentence what is critical, and shows the API's ste
 
 test("a run without steps says how to get them", async () => {
   const page = await t.open(`#/run/${none}/steps`, { ready: ".empty" });
-  await page.locator(".empty", { hasText: /No steps were seen[\s\S]*footplate\.step\(\)/ }).waitFor();
+  await page.locator(".empty", { hasText: /No steps were detected[\s\S]*footplate\.step\(\)/ }).waitFor();
   await t.axe(page);
   t.calm(page);
 });
