@@ -126,7 +126,7 @@ test("By function is reached with the keyboard, keeps the focus, and is in the a
   await rows.getByRole("button", { name: "By operator" }).click();
   await page.locator(`[aria-label="${WHOLE}"]`).waitFor({ state: "detached" });
   assert.doesNotMatch(page.url(), /by=/);
-  assert.match(await page.locator(".empty").innerText(), /No operator was recorded/);
+  assert.match(await page.locator(".empty").innerText(), /No operators were recorded/);
   t.calm(page);
 });
 

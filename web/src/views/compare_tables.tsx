@@ -109,7 +109,7 @@ export function Parts(p: { data: Comparison }) {
   const { parts, gpu_parts } = p.data;
   if (parts.length === 0 && gpu_parts.length === 0) return null;
   return (
-    <Card title="Parts of an iteration" hint={`mean time, with the ${sure(p.data)} confidence interval of the difference`}>
+    <Card title="Iteration breakdown" hint={`mean time, with the ${sure(p.data)} confidence interval of the difference`}>
       {gpu_parts.length > 0 && (
         <>
           <h3>GPU time, {timedText(p.data)}</h3>
