@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells Footplate what a program does: steps, spans, marks, counters.
+"""Report steps, spans, marks and counters of a program to Footplate.
 
     import footplate
 
@@ -9,11 +9,11 @@
                 ...
         footplate.counter("loss", loss.item())
 
-Under `footplate run` each call puts one event into memory shared with the recorder; otherwise it
-does next to nothing. No call raises, prints or waits: what cannot be recorded is told to the
-recorder as a loss. Works without `init()`.
+Under `footplate run` each call writes one event to memory shared with the recorder; otherwise it
+does almost nothing. No call raises, prints or blocks: what cannot be recorded is reported to the
+recorder as a loss. `init()` is optional.
 
-`footplate.open("last")` reads a recorded run; see footplate.analysis.
+`footplate.open("last")` opens a recorded run; see footplate.analysis.
 """
 
 import sys
@@ -77,9 +77,9 @@ _next_epoch = [0]
 
 
 def init() -> bool:
-    """Puts hooks into the frameworks that this process uses, as `footplate run` has done already
-    unless the program was started in a way that keeps it out (`python -I`). True when somebody
-    records. Can be called again."""
+    """Install hooks in the frameworks that this process uses. `footplate run` does this
+    automatically, unless the program was started with `python -I`. Returns True while the process
+    is being recorded. May be called again."""
     with _safe.guard("init"):
         from . import _start
 
@@ -88,7 +88,7 @@ def init() -> bool:
 
 
 def enabled() -> bool:
-    """Whether somebody records: for work that is only done to be recorded."""
+    """Whether this process is being recorded. Use it to skip work that only serves recording."""
     return _core.enabled()
 
 
@@ -102,8 +102,9 @@ def _id(name: str) -> int:
 
 
 def span(name: str) -> "_core.Span":
-    """`with span("augment"):` or `@span("augment")`. The same name gives the same object, which can
-    be kept, nested and shared by threads. Not for generators and coroutines."""
+    """`with span("augment"):` or `@span("augment")`: a named span of time. The same name returns
+    the same object, which can be kept, nested and shared by threads. Not for generators and
+    coroutines."""
     found = _spans.get(name) if type(name) is str else None
     if found is not None:
         return found
@@ -115,15 +116,15 @@ def span(name: str) -> "_core.Span":
 
 
 def mark(name: str) -> None:
-    """Something happened now."""
+    """Record an instant event."""
     if _core.enabled():
         with _safe.guard("mark"):
             _core.mark(_id(name))
 
 
 def counter(name: str, value: "int | float") -> None:
-    """A number that is worth a curve: queue depth, loss, learning rate. Whole numbers stay whole.
-    A value on a device has to be fetched from there, which waits for the device."""
+    """Record a number over time: queue depth, loss, learning rate. Integers stay integers. Reading
+    a value from a GPU, e.g. with `loss.item()`, waits for the GPU."""
     if _core.enabled():
         with _safe.guard("counter"):
             if isinstance(value, int):
@@ -133,7 +134,7 @@ def counter(name: str, value: "int | float") -> None:
 
 
 class _Block:
-    """A context manager that is a decorator too; each use of it makes a block of its own."""
+    """A context manager that is also a decorator; each use makes a new block."""
 
     __slots__ = ()
 
@@ -152,7 +153,7 @@ class _Block:
         raise NotImplementedError
 
     def __call__(self, function: "F") -> "F":
-        """As a decorator: every call of the function is such a block."""
+        """As a decorator: each call of the function is one block."""
         if not _core.enabled():
             return function
 
@@ -168,10 +169,10 @@ class _Block:
 
 
 class step(_Block):  # noqa: N801 - `with footplate.step():`
-    """`with step():` or `@step()`: one step of the training. Gives its number.
+    """`with step():` or `@step()`: one training step. Returns its number.
 
-    Without `n` steps are counted for each mode, going on from the last number given. The mode is
-    "train", "eval" or "predict"; without one it is that of the block around it, see train().
+    Without `n`, steps are numbered for each mode, continuing from the last number. The mode is
+    "train", "eval" or "predict"; by default it is that of the enclosing block, see train().
     """
 
     __slots__ = ("_n", "_mode", "_number", "_code")
@@ -196,7 +197,7 @@ class step(_Block):  # noqa: N801 - `with footplate.step():`
     def _begin(self) -> None:
         mode = self._mode or getattr(_here, "mode", "train")
         if mode not in _MODES:
-            _safe.tell_loss("step", f"no mode {mode!r}, counted as train")
+            _safe.tell_loss("step", f"unknown mode {mode!r}, recorded as train")
         self._code = code = _MODES.get(mode, _core.TRAIN)
         self._number = number = self._next[code] if self._n is None else int(self._n)
         self._next[code] = number + 1
@@ -215,8 +216,8 @@ class step(_Block):  # noqa: N801 - `with footplate.step():`
 
 
 class epoch(_Block):  # noqa: N801 - `with footplate.epoch():`
-    """`with epoch():` or `@epoch()`: one pass over the data. Gives its number; without `n` they are
-    counted from 0."""
+    """`with epoch():` or `@epoch()`: one pass over the data. Returns its number; without `n`,
+    epochs are numbered from 0."""
 
     __slots__ = ("_n", "_span")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m footplate`: the program `footplate`, wherever it is."""
+"""`python -m footplate`: runs the program `footplate`."""
 
 import os
 import sys
@@ -26,7 +26,10 @@ def main() -> int:
     """Becomes the program; returns only when there is none."""
     program = find_program()
     if program is None:
-        print("footplate: the program is not installed beside this package", file=sys.stderr)
+        print(
+            "footplate: program not found: install it in this environment or add it to PATH",
+            file=sys.stderr,
+        )
         return 1
     os.execv(program, ["footplate", *sys.argv[1:]])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stands in for _core where that was not built for this Python: nobody records."""
+"""Replaces _core where it was not built for this Python: nothing is recorded."""
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ step_begin = step_end = past = pulse = nothing = tick = _none
 
 
 class Span:
-    """A span that nobody sees."""
+    """A span that is not recorded."""
 
     __slots__ = ()
 

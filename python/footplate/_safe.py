@@ -20,7 +20,7 @@ _MOST_SETTINGS = 1 << 20  # bytes
 
 
 class Refusal(Exception):  # noqa: N818 - nothing has gone wrong
-    """Raised where something cannot be seen for a reason that its text tells people."""
+    """Raised where something cannot be recorded; its text is the reason, for people."""
 
 
 def _one_line(why: object) -> str:
@@ -34,7 +34,7 @@ def _one_line(why: object) -> str:
 
 
 def tell_loss(what: str, why: object) -> None:
-    """Tells the recorder, once per process and `what`, that something is not seen, and why."""
+    """Reports a loss to the recorder, once per process and `what`: what is missing, and why."""
     try:
         key = (os.getpid(), what)
         if key not in _told:
@@ -49,7 +49,7 @@ def need_any(module: "Any", names: "Iterable[str]") -> None:
     """Raises when the module has none of these: the guard around a hook then tells that it sees
     nothing of a version that it does not know."""
     if not any(name in vars(module) for name in names):
-        raise LookupError(f"nothing known in {module.__name__}")
+        raise LookupError(f"this version of {module.__name__} is not supported")
 
 
 class guard:  # noqa: N801 - used as a decorator and in `with`

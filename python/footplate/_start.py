@@ -50,7 +50,7 @@ def ranks() -> "tuple[int | None, int | None, int | None]":
 
 
 def start() -> None:
-    """Can be called again, and does nothing when nobody records."""
+    """May be called again; does nothing when the process is not recorded."""
     if _started or not _core.enabled():
         return
     _started.append(True)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of your own, for `footplate check RUN --rule-file my_rules.py`.
+"""User-defined rules, for `footplate check RUN --rule-file my_rules.py`.
 
     from footplate.rules import Finding, Param, Rule
 
     class ColdGpu(Rule):
         name = "ColdGpu"
-        recommendation = "Look for what the GPU waits for."
-        params = {"degrees": Param(40, 0, 100, "C", "below this a GPU is cold")}
+        recommendation = "Find out what the GPU waits for."
+        params = {"degrees": Param(40, 0, 100, "C", "a GPU below this temperature is cold")}
         needs = ["gpu.temp"]
 
         def check(self, run):
@@ -14,9 +14,9 @@
                 if s.max() < self.p["degrees"]:
                     yield Finding(f"{s.entity} never got warm", s.node, s.entity)
 
-A rule runs in a Python process of its own, never in the training job. What it knows of the run it
-asks the program `footplate` for. Findings mean an issue, none means clear, and `NotEvaluated` says
-why there is no answer.
+Rules run in a separate Python process, never in the training job. They read the run through the
+program `footplate`. A rule with findings is an issue, one without has passed, and one that raises
+`NotEvaluated` is skipped with its text as the reason.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ SEVERITIES = ("info", "warning", "critical")
 
 
 class NotEvaluated(Exception):  # noqa: N818 - it is an answer, not an error
-    """The rule cannot answer; its text says why."""
+    """Skips the rule; its text is the reason."""
 
 
 @dataclass(frozen=True)
 class Param:
-    """A number that users may set with --set Rule.param=value."""
+    """A number that users can set with --set Rule.param=value."""
 
     default: float
     lo: float = float("-inf")
@@ -50,7 +50,7 @@ class Param:
 
 @dataclass
 class Finding:
-    """One thing found. Times are nanoseconds since the epoch."""
+    """One finding. Times are nanoseconds since the epoch."""
 
     message: str
     node: str = ""
@@ -73,7 +73,7 @@ class Series:
     unit: str
     t_ns: list[int]
     v: list[float]
-    """Means where points were put together; `lo` and `hi` keep the extremes."""
+    """Means where readings were merged; `lo` and `hi` are the extremes."""
     lo: list[float]
     hi: list[float]
 
@@ -87,7 +87,7 @@ class Series:
         return max(self.hi, default=float("nan"))
 
     def quantile(self, q: float) -> float:
-        """Linear between neighbours, q in 0..1."""
+        """With linear interpolation; q from 0 to 1."""
         v = sorted(self.v)
         if not v:
             return float("nan")
@@ -97,7 +97,7 @@ class Series:
 
 
 class Run:
-    """A recorded run, through the JSON that the program prints."""
+    """A recorded run, read through the JSON output of the program."""
 
     def __init__(self, path: str, program: str | None = None) -> None:
         self.path = path
@@ -105,7 +105,7 @@ class Run:
         self._kept: dict[tuple[str, ...], Any] = {}
 
     def ask(self, *words: str) -> Any:
-        """What `footplate COMMAND RUN ... --json` says."""
+        """The output of `footplate COMMAND RUN ... --json`."""
         if words not in self._kept:
             command, *rest = words
             done = subprocess.run(
@@ -121,19 +121,19 @@ class Run:
         return self._kept[words]
 
     def info(self) -> dict[str, Any]:
-        """As `footplate show`."""
+        """The output of `footplate show`."""
         return self.ask("show")
 
     def stats(self) -> list[dict[str, Any]]:
-        """As `footplate stats`: quantiles of each resource of each node."""
+        """The output of `footplate stats`: quantiles of each resource of each node."""
         return self.ask("stats")
 
     def steps(self) -> dict[str, Any]:
-        """As `footplate steps`: "ranks" and "steps"."""
+        """The output of `footplate steps`: "ranks" and "steps"."""
         return self.ask("steps")
 
     def findings(self) -> list[dict[str, Any]]:
-        """As `footplate check`: the verdicts of all built-in rules."""
+        """The output of `footplate check`: the verdicts of all built-in rules."""
         return self.ask("check")
 
     def series(
@@ -143,7 +143,7 @@ class Run:
         node: str | None = None,
         points: int | None = None,
     ) -> list[Series]:
-        """All series that match; every sample, or at most `points` of each."""
+        """All matching series; every reading, or at most `points` of each."""
         words = ["query", "--metric", metric]
         words += ["--entity", entity] if entity else []
         words += ["--node", node] if node else []
@@ -164,7 +164,7 @@ class Run:
 
 
 class Rule:
-    """The base of all rules. A class in the rule file that has a `name` of its own is one."""
+    """Base class of rules. Each subclass in the rule file with its own `name` is a rule."""
 
     name: ClassVar[str] = ""
     title: ClassVar[str] = "custom rule"
@@ -173,13 +173,13 @@ class Rule:
     severity: ClassVar[str] = "warning"
     params: ClassVar[dict[str, Param]] = {}
     needs: ClassVar[list[str]] = []
-    """Metrics, or "steps": without them the rule is not evaluated."""
+    """Metrics, or "steps": without them the rule is skipped."""
 
     def __init__(self, values: dict[str, float] | None = None) -> None:
         self.p: dict[str, float] = {k: v.default for k, v in self.params.items()}
         self.p.update(values or {})
         self.why = ""
-        """May say what a clear verdict saw."""
+        """Optional: what was seen when the rule passed."""
 
     def check(self, run: Run) -> Iterable[Finding] | None:
-        raise NotImplementedError(f"{type(self).__name__} has no check")
+        raise NotImplementedError(f"{type(self).__name__} has no method check")

@@ -2,7 +2,7 @@
 """Evaluates the rules of files: `python3 -m footplate.rules_host RUN FILE...`.
 
 Prints one JSON document: {"verdicts": [...]}, or {"error": ...} when what was asked for is wrong.
-The rules run in a child process, one behind the other, so that one that hangs, crashes or exits
+The rules run in a child process, one after the other, so that one that hangs, crashes or exits
 takes only its own answer with it: the next ones are evaluated by another child. What rules print
 goes to stderr.
 """
@@ -30,7 +30,7 @@ ANSWER_MOST = 16 << 20  # bytes of one child
 
 
 class Wrong(Exception):  # noqa: N818
-    """What the user asked for does not exist."""
+    """The request names something that does not exist."""
 
 
 # ---- in the child ----
@@ -53,7 +53,7 @@ def load(path: str) -> list[type[Rule]]:
     names = [r.name for r in rules]
     for name in names:
         if names.count(name) > 1:
-            raise ValueError(f"there are several rules '{name}'")
+            raise ValueError(f"rule '{name}' is defined more than once")
     return rules
 
 
@@ -66,14 +66,14 @@ def values_of(rule: type[Rule], sets: list[str]) -> dict[str, float]:
             continue
         if param not in rule.params:
             there = ", ".join(rule.params) or "none"
-            raise Wrong(f"{owner} has no parameter '{param}'; there are: {there}")
+            raise Wrong(f"{owner} has no parameter '{param}'; it has: {there}")
         p = rule.params[param]
         try:
             values[param] = float(value)
         except ValueError:
             raise Wrong(f"{name}: '{value}' is not a number") from None
         if not p.lo <= values[param] <= p.hi:
-            raise Wrong(f"{name}: {value} is not from {p.lo:g} to {p.hi:g}")
+            raise Wrong(f"{name}: {value} is out of range ({p.lo:g} to {p.hi:g})")
     return values
 
 
@@ -101,13 +101,13 @@ def number(v: Any, what: str) -> float | None:
 
 def text(v: Any, what: str) -> str:
     if not isinstance(v, str):
-        raise TypeError(f"{what} is {type(v).__name__}, not a text")
+        raise TypeError(f"{what} is {type(v).__name__}, not a string")
     return v
 
 
 def finding_json(f: Any) -> dict[str, Any]:
     if not isinstance(f, Finding):
-        raise TypeError(f"check gave {type(f).__name__}, not a Finding")
+        raise TypeError(f"check returned {type(f).__name__}, not a Finding")
     numbers = {text(k, "a number's name"): number(v, k) for k, (v, _) in f.numbers.items()}
     return {
         "message": text(f.message, "message"),
@@ -138,7 +138,9 @@ def verdict(kind: type[Rule], run: Run, values: dict[str, float]) -> dict[str, A
     said: dict[str, Any] = {"state": "not_evaluated", "why": "", "findings": []}
     try:
         if kind.severity not in SEVERITIES:
-            raise ValueError(f"severity '{kind.severity}' is none of {', '.join(SEVERITIES)}")
+            raise ValueError(
+                f"severity '{kind.severity}' is not valid; use {', '.join(SEVERITIES)}"
+            )
         rule = kind(values)
         said["params"] = {k: number(v, k) for k, v in rule.p.items()}
         why = missing(rule, run)
@@ -216,19 +218,19 @@ class Child:
             if not got:
                 return None, self._ended()
             if self._read > ANSWER_MOST:
-                return None, f"told more than {ANSWER_MOST >> 20} MiB"
+                return None, f"printed more than {ANSWER_MOST >> 20} MiB"
         one, _, self._rest = self._rest.partition(b"\n")
         try:
             told = json.loads(one)
         except ValueError:
-            return None, "told something that is no JSON"
-        return (told, "") if isinstance(told, dict) else (None, "told something else")
+            return None, "printed something that is not JSON"
+        return (told, "") if isinstance(told, dict) else (None, "printed something unexpected")
 
     def _ended(self) -> str:
         _, status = os.waitpid(self.pid, 0)
         self.pid = 0
         if os.WIFSIGNALED(status):
-            return f"its process was ended by {signal.Signals(os.WTERMSIG(status)).name}"
+            return f"its process was killed by {signal.Signals(os.WTERMSIG(status)).name}"
         return f"its process ended with status {os.WEXITSTATUS(status)}"
 
     def close(self) -> None:
@@ -284,9 +286,7 @@ def evaluate_all(args: argparse.Namespace) -> dict[str, Any]:
         there = None if there is None or told["there"] is None else there + told["there"]
     for owner in [s.partition(".")[0] for s in args.set]:
         if there is not None and owner not in there:
-            return {
-                "error": f"there is no rule '{owner}'; in the rule files are {', '.join(there)}"
-            }
+            return {"error": f"no rule '{owner}'; the rule files have {', '.join(there)}"}
     return {"verdicts": verdicts}
 
 

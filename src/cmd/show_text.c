@@ -230,7 +230,7 @@ static struct mode_steps steps_of(const struct show *s, enum event_mode mode)
 static void put_steps(const struct show *s, enum event_mode mode)
 {
     const struct mode_steps x = steps_of(s, mode);
-    char count[HUMAN_LEN], p50[HUMAN_LEN], p95[HUMAN_LEN];
+    char count[HUMAN_LEN], p50[HUMAN_LEN], p95[HUMAN_LEN], rate[HUMAN_LEN];
     if (x.ranks == 0)
         return;
     put_line(s, "steps", "%s %s%s, p50 %s, p95 %s%s",
@@ -240,7 +240,8 @@ static void put_steps(const struct show *s, enum event_mode mode)
              human_value(x.best.p95_s, "s", p95, sizeof p95),
              mode == MODE_TRAIN || isnan(x.steady)
                  ? ""
-                 : arena_printf(s->arena, ", %.1f samples/s", x.steady));
+                 : arena_printf(s->arena, ", %s",
+                                human_value(x.steady, "samples/s", rate, sizeof rate)));
 }
 
 static void put_phases(const struct show *s)

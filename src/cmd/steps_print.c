@@ -134,7 +134,7 @@ static void put_row(struct table *t, const struct steps_row *row)
     for (size_t i = 0; i < COUNT_OF(times); i++)
         table_cell(t, "%s", human_value(times[i], "s", text, sizeof text));
     for (size_t i = 0; i < COUNT_OF(rates); i++)
-        table_cell(t, isnan(rates[i]) ? "-" : "%.1f", rates[i]);
+        table_cell(t, "%s", human_value(rates[i], "", text, sizeof text));
 }
 
 /* ---- what an iteration is spent on ---- */

@@ -225,9 +225,12 @@ static void put_throughput_tile(const struct report *r, struct doc *d)
     }
     if (ranks == 0 || isnan(steady))
         return;
-    doc_tile(d, "Samples per second", arena_printf(r->arena, "%.1f", steady),
+    char text[HUMAN_LEN], whole[HUMAN_LEN];
+    human_value(overall, "", whole, sizeof whole);
+    doc_tile(d, "Samples per second",
+             arena_strdup(r->arena, human_value(steady, "", text, sizeof text)),
              arena_printf(r->arena, "steady%s%s",
-                          overall > 0 ? arena_printf(r->arena, "; %.1f overall", overall) : "",
+                          overall > 0 ? arena_printf(r->arena, "; %s overall", whole) : "",
                           ranks > 1 ? arena_printf(r->arena, ", %zu ranks together", ranks) : ""));
 }
 

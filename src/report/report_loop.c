@@ -98,7 +98,8 @@ static const struct page_column iteration_columns[] = {
 
 static void put_rate(const struct report *r, struct doc *d, double v)
 {
-    doc_number(d, v, isnan(v) ? "-" : arena_printf(r->arena, "%.1f", v));
+    char text[HUMAN_LEN];
+    doc_number(d, v, arena_strdup(r->arena, human_value(v, "", text, sizeof text)));
 }
 
 static void put_iteration(const struct report *r, struct doc *d, const struct steps_row *row)

@@ -24,6 +24,7 @@ static void issues_json(struct jw *j, const unsigned *issues)
     jw_object(j, "findings");
     for (size_t i = SEVERITY_N; i-- > 0;)
         jw_int(j, severity_names[i], issues[i]);
+    jw_int(j, "evaluated", issues[ISSUE_EVALUATED]);
     jw_end(j);
 }
 

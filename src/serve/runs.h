@@ -8,11 +8,15 @@
 #define SERVE_RUNS_H
 
 #include "query/run.h"
+#include "rules/verdict.h"
 
 struct runs;
 struct runs_item;    /* a run that was seen, known by its name */
 struct runs_about;   /* what is known of one */
 struct runs_picture; /* what was seen of all of them at one moment */
+
+/* After the counts of issues by severity: how many rules were evaluated, summaries aside. */
+enum { ISSUE_EVALUATED = SEVERITY_N, ISSUE_COUNTS };
 
 struct runs_entry {
     const char *name;   /* the folder's; the second of two that are the same gets "~2" behind it */
@@ -21,8 +25,8 @@ struct runs_entry {
     const struct run_info *info; /* NULL: it cannot be read */
     const char *broken;          /* why not */
     bool live;
-    /* How many issues, by enum severity, as findings.json has them or as they were evaluated here;
-     * NULL: neither yet. */
+    /* How many issues, by enum severity, as findings.json has them or as they were evaluated here,
+     * then how many rules were evaluated (ISSUE_COUNTS numbers). NULL: neither yet. */
     const unsigned *issues;
 };
 

@@ -17,7 +17,7 @@ enum { RULE_DEPTH = 3 };
 
 struct counting {
     int depth;
-    bool issue;
+    bool issue, evaluated, summary;
     int severity; /* -1: none seen */
     unsigned *n;
 };
@@ -31,8 +31,10 @@ static void see_text(struct counting *c, const struct json_item *x)
 {
     if (c->depth != RULE_DEPTH)
         return;
-    if (text_is(&x->key, "state"))
+    if (text_is(&x->key, "state")) {
         c->issue = text_is(&x->text, rule_state_names[RULE_ISSUE]);
+        c->evaluated = !text_is(&x->text, rule_state_names[RULE_NOT_EVALUATED]);
+    }
     for (int i = 0; i < SEVERITY_N && text_is(&x->key, "severity"); i++)
         if (text_is(&x->text, severity_names[i]))
             c->severity = i;
@@ -42,6 +44,8 @@ static void leave(struct counting *c)
 {
     if (c->depth == RULE_DEPTH && c->issue && c->severity >= 0)
         c->n[c->severity]++;
+    if (c->depth == RULE_DEPTH && c->evaluated && !c->summary)
+        c->n[ISSUE_EVALUATED]++;
     c->depth--;
 }
 
@@ -59,15 +63,17 @@ static bool count_issues(struct json_scan *j, struct counting *c)
             leave(c);
         } else if (kind == JS_STRING) {
             see_text(c, &x);
+        } else if (kind == JS_TRUE && c->depth == RULE_DEPTH) {
+            c->summary |= text_is(&x.key, "summary");
         }
     }
 }
 
-bool issues_read(const char *path, unsigned out[SEVERITY_N])
+bool issues_read(const char *path, unsigned out[ISSUE_COUNTS])
 {
     char file[PATH_LEN];
     struct err e;
-    memset(out, 0, SEVERITY_N * sizeof *out);
+    memset(out, 0, ISSUE_COUNTS * sizeof *out);
     if (path_join(file, &e, "%s/findings.json", path))
         return false;
     int fd = -1;

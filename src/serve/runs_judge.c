@@ -27,7 +27,7 @@ struct judging {
     struct runs *runs;
     struct runs_item *item;
     char *text, *error;
-    unsigned issues[SEVERITY_N];
+    unsigned issues[ISSUE_COUNTS];
     uint64_t version, stamp; /* of the data, of the description */
     mono_ns began;
     bool turns;
@@ -61,13 +61,14 @@ static void write_text(struct judging *g, const struct checked *c, const struct 
     for (size_t k = 0; k < RULE_N; k++) {
         const struct verdict *v = order[k];
         g->issues[v->severity] += v->state == RULE_ISSUE;
+        g->issues[ISSUE_EVALUATED] += v->state != RULE_NOT_EVALUATED && !v->rule->summary;
         verdict_json(&j, NULL, v, params->v[v - c->verdicts.v]);
     }
     for (size_t i = 0; i < told->n_own; i++) {
         buf_u8(&b, ',');
         buf_put(&b, told->own[i], strlen(told->own[i]));
     }
-    for (size_t k = 0; k < SEVERITY_N; k++)
+    for (size_t k = 0; k < ISSUE_COUNTS; k++)
         g->issues[k] += told->issues[k];
     jw_end(&j);
     buf_u8(&b, 0);

@@ -31,7 +31,7 @@ struct runs_about {
     struct run_info info;
     const char *broken; /* NULL: info is good */
     int64_t start_ns;   /* to sort by */
-    unsigned issues[SEVERITY_N];
+    unsigned issues[ISSUE_COUNTS];
     bool has_issues;
 };
 
@@ -61,7 +61,7 @@ struct runs_item {
     char *findings_error; /* why the last evaluation failed; NULL: it did not */
     /* What was counted in the last one that did not fail; all under runs.lock. */
     bool judged;
-    unsigned issues[SEVERITY_N];
+    unsigned issues[ISSUE_COUNTS];
     uint64_t judged_stamp; /* of the description that was good then */
     uint64_t tried_stamp;  /* the same, when it was last evaluated without being asked for */
 };
@@ -70,7 +70,7 @@ struct runs_picture {
     unsigned refs; /* under runs.lock */
     struct runs_entry *v;
     struct runs_about **about;
-    unsigned (*issues)[SEVERITY_N]; /* of each */
+    unsigned (*issues)[ISSUE_COUNTS]; /* of each */
     size_t n;
 };
 
@@ -142,13 +142,13 @@ int64_t told_written(const char *path);
 struct told_rules {
     const char **own; /* verdicts of the user's own rules, as JSON */
     size_t n_own;
-    unsigned issues[SEVERITY_N]; /* among these */
+    unsigned issues[ISSUE_COUNTS]; /* among these */
 };
 
 /* What a newer evaluation needs of it, in the arena: parameters as the user has set them go into
  * `p`. Nothing when there is none. */
 void told_read(struct told_rules *t, const char *path, struct rule_params *p, struct arena *a);
 /* Counts the issues of findings.json; false: there is none that can be read. */
-bool issues_read(const char *path, unsigned out[SEVERITY_N]);
+bool issues_read(const char *path, unsigned out[ISSUE_COUNTS]);
 
 #endif

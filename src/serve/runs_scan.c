@@ -219,12 +219,12 @@ static int newest_first(const void *a, const void *b)
 }
 
 /* `counts` is the picture's own place for them. */
-static struct runs_entry entry_of(const struct runs_item *x, unsigned counts[SEVERITY_N])
+static struct runs_entry entry_of(const struct runs_item *x, unsigned counts[ISSUE_COUNTS])
 {
     const struct runs_about *a = x->about;
     const unsigned *issues = judge_issues(x);
     if (issues)
-        memcpy(counts, issues, SEVERITY_N * sizeof *counts);
+        memcpy(counts, issues, ISSUE_COUNTS * sizeof *counts);
     return (struct runs_entry){
         .name = xstrdup(x->name),
         .folder = xstrdup(x->folder),

@@ -77,6 +77,7 @@ static void keep_own(struct told_rules *t, const json_t *verdict, struct arena *
     const char *state = json_string_value(json_object_get(verdict, "state"));
     const char *severity = json_string_value(json_object_get(verdict, "severity"));
     char *text = json_dumps(verdict, JSON_COMPACT);
+    t->issues[ISSUE_EVALUATED] += state && strcmp(state, rule_state_names[RULE_NOT_EVALUATED]) != 0;
     for (int k = 0; k < SEVERITY_N && state && severity; k++)
         t->issues[k] += strcmp(state, rule_state_names[RULE_ISSUE]) == 0 &&
                         strcmp(severity, severity_names[k]) == 0;

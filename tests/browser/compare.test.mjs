@@ -7,6 +7,7 @@ import { pageModule, start, tableText, until } from "./help.mjs";
 
 let t;
 let format;
+let words;
 let a;
 let b;
 const detailed = "h200";
@@ -17,6 +18,7 @@ before(async () => {
   await t.copy(detailed);
   await until(async () => (await t.api("/runs")).length === 3, "all runs in the list");
   format = await pageModule("format.ts");
+  words = await pageModule("words.ts");
 });
 afterEach(() => t.tidy());
 after(() => t?.stop());
@@ -42,16 +44,16 @@ test("step times, parts, phases and utilization are the API's", async () => {
   assert.deepEqual(steps.map((r) => [r[1], r[2]]), keys.map((k) => [s(c.step_time.a[k]), s(c.step_time.b[k])]));
   assert.deepEqual(
     (await tableText(page, "Parts of an iteration, host time")).map((r) => r.slice(0, 4)),
-    c.parts.map((p) => [p.part, s(p.a_s), s(p.b_s), sign(s(p.diff), p.diff)]),
+    c.parts.map((p) => [words.partTitle(p.part), s(p.a_s), s(p.b_s), sign(s(p.diff), p.diff)]),
   );
   assert.deepEqual(
-    (await tableText(page, "Phases of both runs")).map((r) => r.slice(0, 3)),
-    c.phases.map((p) => [p.phase, s(p.a_s), s(p.b_s)]),
+    (await tableText(page, "Phases of both runs")).map((r) => r.slice(1, 3)),
+    c.phases.map((p) => [s(p.a_s), s(p.b_s)]),
   );
   const use = (side, u) => (u[side].p50 === null ? "not measured" : format.value(u[side].p50, u.unit));
   assert.deepEqual(
     (await tableText(page, "Utilization in both runs")).map((r) => r.slice(0, 3)),
-    c.utilization.map((u) => [u.title, use("a", u), use("b", u)]),
+    c.utilization.map((u) => [words.sentenceCase(u.title), use("a", u), use("b", u)]),
   );
   t.calm(page);
 });
@@ -114,7 +116,7 @@ test("runs are added to a side and left out again, and the groups are compared",
   await page.getByText(c.why, { exact: true }).waitFor();
   assert.deepEqual(await page.locator(".compare-verdict tbody tr").first().locator("a").allInnerTexts(), [a, detailed]);
   await t.axe(page);
-  await page.getByRole("button", { name: `Leave ${detailed} out of A` }).click();
+  await page.getByRole("button", { name: `Remove ${detailed} from A` }).click();
   await until(() => new URL(page.url()).hash === `#/compare/${a}/${b}`, "two runs again");
   const two = await compared();
   await page.getByText(two.sentence, { exact: true }).waitFor();

@@ -222,6 +222,7 @@ export function runFigures(f, percentages) {
       threads: (k) => count(k.threads),
     },
   };
+  const CATEGORIES = { op: "operator", user: "user span", loader: "data loader", runtime: "GPU runtime", memcpy: "copy", comm: "collective", python: "Python function" }; // on the page
   const ops = (device) => {
     const name = (r) => r.name;
     const [shareOf, self, total] = [(r) => share(r.share), (r) => seconds(r.self_s), (r) => seconds(r.total_s)];
@@ -229,7 +230,7 @@ export function runFigures(f, percentages) {
       rows: (d) => d.ops.filter((r) => r.device === device),
       columns: {
         operator: name, name, [device]: name,
-        kind: (r) => r.group ?? r.category,
+        kind: (r) => r.group ?? [r.category, CATEGORIES[r.category] ?? r.category],
         share: shareOf, "share of time": shareOf,
         self, "self time": self,
         total, "total time": total,

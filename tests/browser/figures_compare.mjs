@@ -4,6 +4,9 @@
 
 const SIDES = ["a", "b"];
 const NAMES = { a: "A", b: "B" };
+const PARTS = { data: "Data loading", h2d: "Copy to device", graph: "CUDA graph", sync: "GPU wait", comm: "Collectives", between: "Between steps" };
+const PHASES = { train: "Training", eval: "Evaluation" };
+const capital = (text) => text[0].toUpperCase() + text.slice(1);
 
 export function compareFigures(f) {
   const number = (of, text) => ({ of, text });
@@ -37,7 +40,7 @@ export function compareFigures(f) {
       duration: (s) => seconds(s.duration_s),
       steps: (s) => count(s.runs.reduce((n, r) => n + r.steps, 0)),
       "samples/s, steady": (s) => f.samplesPerSecond(s.samples_per_s),
-      cost: (s) => f.money(s.cost),
+      cost: (s, c) => f.price(s.cost, c.cost.currency ?? c.currency ?? null),
     },
   };
 
@@ -67,7 +70,7 @@ export function compareFigures(f) {
   const partsOf = (key) => ({
     rows: (c) => c[key],
     columns: {
-      part: (p) => p.part, "part of an iteration": (p) => p.part,
+      part: (p) => p.part, "part of an iteration": (p) => [p.part, PARTS[p.part] ?? capital(p.part)],
       a: (p) => seconds(p.a_s),
       b: (p) => seconds(p.b_s),
       change: (p) => more(p.diff), difference: (p) => more(p.diff),
@@ -82,7 +85,7 @@ export function compareFigures(f) {
     rows: (c) => c.numbers,
     columns: {
       "of the loop": (n) => n.title,
-      "in the training loop": (n) => (n.unit === "samples/s" ? `${n.title} (samples/s)` : n.title),
+      "training loop": (n) => (n.unit === "samples/s" ? `${n.title} (samples/s)` : n.title),
       a: (n) => number(n.a, numberText(n.a, n.unit, n.why_a)),
       b: (n) => number(n.b, numberText(n.b, n.unit, n.why_b)),
       change: (n) => change(n.diff_share),
@@ -91,7 +94,7 @@ export function compareFigures(f) {
   const phases = {
     rows: (c) => c.phases,
     columns: {
-      phase: (p) => p.phase,
+      phase: (p) => [p.phase, PHASES[p.phase] ?? capital(p.phase)],
       a: (p) => seconds(p.a_s),
       b: (p) => seconds(p.b_s),
       difference: (p) => more(p.diff_s),
@@ -100,11 +103,11 @@ export function compareFigures(f) {
   };
 
   const quantile = (side, q) => (u) => number(u[side][q], u[side][q] === null ? ["-", "not measured"] : f.value(u[side][q], u.unit));
-  const changed = (u) => number(u.diff, u.unit === "%" ? f.changePoints(u.diff) : f.value(u.diff, u.unit));
+  const changed = (u) => number(u.diff, u.unit === "%" ? f.changePoints(u.diff) : [f.value(u.diff, u.unit), f.changeValue(u.diff, u.unit)]);
   const use = {
     rows: (c) => c.utilization,
     columns: {
-      resource: (u) => u.title,
+      resource: (u) => [u.title, capital(u.title)],
       ...Object.fromEntries(SIDES.flatMap((s) => [[`median ${s}`, quantile(s, "p50")], [`${s}, p50`, quantile(s, "p50")], [`p95 ${s}`, quantile(s, "p95")], [`${s}, p95`, quantile(s, "p95")]])),
       change: changed, difference: changed,
     },
@@ -115,8 +118,8 @@ export function compareFigures(f) {
   const times = {
     rows: (c) => c.breakdown,
     columns: {
-      of: (t) => t.of, "of a": (t) => t.of,
-      what: (t) => t.what, "spent on": (t) => t.what,
+      of: (t) => t.of,
+      what: (t) => t.what, part: (t) => t.what,
       a: timed("a"), b: timed("b"),
       change: timeMore, difference: timeMore,
     },
@@ -149,13 +152,13 @@ export function compareFigures(f) {
       "what it says": (x) => (x.kind === "unknown" && x.why !== null ? x.why : (x.message_b ?? x.message_a ?? "")),
     },
   };
-  const lostText = (s, part) => (s === null ? "-" : `${f.value(s, "s")}${part === null ? "" : `, ${f.share(part)}`}`);
+  const lostText = (side, s, part) => (s === null ? [] : [`${f.value(s, "s")}${part === null ? "" : ` (${f.share(part)})`} in ${side}`]);
   /** What the page says of a finding. */
   const findingTexts = (x) => [
     ...(x.message_a === null ? [] : [`A: ${x.message_a}`]),
     ...(x.message_b === null ? [] : [`B: ${x.message_b}`]),
     ...(x.why === null ? [] : [x.why]),
-    `Lost in A: ${lostText(x.lost_s_a, x.lost_share_a)}; in B: ${lostText(x.lost_s_b, x.lost_share_b)}`,
+    ...[[...lostText("A", x.lost_s_a, x.lost_share_a), ...lostText("B", x.lost_s_b, x.lost_share_b)]].flatMap((all) => (all.length === 0 ? [] : [`Time lost: ${all.join(", ")}`])),
   ];
 
   // ---- sentences ----
@@ -172,8 +175,9 @@ export function compareFigures(f) {
     if (saving === null) return { document: "", page: "" };
     const [word, size] = [saving < 0 ? "costs more by" : "saves", `${f.money(Math.abs(saving))} (${unsigned(part)})`];
     const document = `A costs ${f.money(a)}, B ${f.money(b)}: B ${word} ${size}.`;
-    const same = `Both runs cost the same: ${f.money(a)}, in the ${c.cost.unit}.`;
-    const page = `B costs ${f.money(Math.abs(saving))} ${saving < 0 ? "more" : "less"} than A (${unsigned(part)}): ${f.money(b)} instead of ${f.money(a)}, in the ${c.cost.unit}.`;
+    const price = (v) => f.price(v, c.cost.currency ?? c.currency ?? null);
+    const same = `Both runs cost the same: ${price(a)}.`;
+    const page = `B costs ${price(Math.abs(saving))} ${saving < 0 ? "more" : "less"} than A (${unsigned(part)}): ${price(b)} instead of ${price(a)}.`;
     return { document, page: saving === 0 ? same : page };
   };
   const rate = (c) =>
@@ -200,7 +204,7 @@ export function compareFigures(f) {
     const t = c.step_time;
     const range = ([at, from, to]) => [f.changeShare(t[at]), `${f.changeShare(t[from])} to ${f.changeShare(t[to])}`];
     const [[mean, meanRange], [median, medianRange]] = [range(MEAN), range(MEDIAN)];
-    return `Mean: ${mean}, ${sure(c)} interval ${meanRange}. Median: ${median}, interval ${medianRange}.`;
+    return `Mean: ${mean}, ${sure(c)} confidence interval ${meanRange}. Median: ${median}, interval ${medianRange}.`;
   };
   /** Both sides' step times as bars. */
   const chart = (c) => {
@@ -228,7 +232,7 @@ export function compareFigures(f) {
       "Findings; lost: share of the training loop": findings,
     },
     pageTables: {
-      "The two runs": sides,
+      Runs: sides,
       "Iterations of both runs": spreadOf(SPREAD.filter(([, key]) => key !== "min_s")),
       "Throughput and efficiency of both runs": numbers,
       "Parts of an iteration, GPU time": partsOf("gpu_parts"),

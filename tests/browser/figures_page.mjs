@@ -20,16 +20,16 @@ export function stepTables(f, { steps, histograms }) {
     .map((key) => held.filter((x) => `${x.node} ${x.rank}` === key))
     .map((mine) => ({ node: mine[0].node, rank: mine[0].rank, n: mine.length, lag_s: sum(mine.map((x) => x.lag_s)) }));
   return {
-    "Iterations that took much longer than the others of their rank": {
+    "Outliers: iterations much longer than others of the same rank": {
       rows: () => outliers,
       columns: {
         step: (o) => String(o.step),
         rank: (o) => f.rankText(o.rank),
         mode: (o) => o.mode,
         iteration: (o) => seconds(o.iteration_s),
-        "times the median": (o) => `${f.fixed(o.iteration_s / p50(o), 1)} ×`,
+        "× median": (o) => `${f.fixed(o.iteration_s / p50(o), 1)} ×`,
         start: (o) => f.dateTime(o.start_ns),
-        where,
+        show: where,
       },
     },
     "How often each rank is the slowest": {
@@ -38,8 +38,8 @@ export function stepTables(f, { steps, histograms }) {
         rank: (r) => f.rankText(r.rank),
         node: (r) => r.node,
         "slowest in": (r) => `${f.count(r.n)} steps`,
-        "share of the steps": (r) => f.share(r.n / lags.length),
-        "behind the median rank": (r) => seconds(r.lag_s),
+        "share of steps": (r) => f.share(r.n / lags.length),
+        "lag behind median rank": (r) => seconds(r.lag_s),
       },
     },
     "Steps with the largest lag": {
@@ -47,8 +47,8 @@ export function stepTables(f, { steps, histograms }) {
       columns: {
         step: (s) => String(s.step),
         "slowest rank": (s) => `${f.rankText(s.rank)} on ${s.node}`,
-        "behind the median rank": (s) => seconds(s.lag_s),
-        where,
+        "lag behind median rank": (s) => seconds(s.lag_s),
+        show: where,
       },
     },
   };
@@ -165,7 +165,7 @@ export function chartTables(f, m, d) {
         rank: (r) => f.rankText(r.rank),
         events: (r) => f.count(r.count),
         time: (r) => seconds(r.s),
-        "share of the window": (r) => f.share(r.s / window_s),
+        "share of window": (r) => f.share(r.s / window_s),
       },
     };
   };
@@ -182,8 +182,8 @@ export function chartTables(f, m, d) {
     const shown = mine.find((x) => x.entity === "total") ?? mine[0];
     if (shown === undefined) return undefined;
     const several = new Set(mine.map((x) => x.node)).size > 1;
-    const name = `${several ? `${shown.node} ` : ""}${shown.entity === "total" ? "all cores together" : shown.entity}`;
-    return bins(null, shown.bins, "utilization", "samples", `${name}: ${f.count(shown.count)} samples, half of them at or below ${half(shown.bins)} %.`);
+    const name = `${several ? `${shown.node} ` : ""}${shown.entity === "total" ? "all cores" : shown.entity}`;
+    return bins(null, shown.bins, "utilization", "readings", `${name}: ${f.count(shown.count)} readings, half of them at or below ${half(shown.bins)} %.`);
   };
   const outlierText = ({ outliers: { length: n }, outlier_from_s: from }) => (n === 0 ? "no outliers" : `${n} outlier${n === 1 ? "" : "s"} above ${f.value(from, "s")}`);
   const MODES = { train: "training", eval: "evaluation" };
@@ -217,8 +217,8 @@ export function chartTables(f, m, d) {
       rows: () => run.phases,
       columns: {
         phase: (p) => phase(p.phase),
-        start: (p) => f.timestamp(p.start_ns),
-        end: (p) => f.timestamp(p.end_ns),
+        start: (p) => f.dateTime(p.start_ns),
+        end: (p) => f.dateTime(p.end_ns),
         duration: (p) => seconds((p.end_ns - p.start_ns) / 1e9),
       },
     },
@@ -228,9 +228,9 @@ export function chartTables(f, m, d) {
     "CPU utilization distribution": device("cpu"),
     "GPU utilization distribution": device("gpu"),
     ...Object.fromEntries(durations),
-    [`Last ${lastNodes.length} iterations of the training loop, ${clock(lastNodes[0])}`]: bars(lastNodes),
-    [`The last ${lastSteps.length} iterations by part, ${clock(lastSteps[0])}`]: bars(lastSteps),
-    "Iteration over the step's number": {
+    [`Last ${lastNodes.length} iteration${lastNodes.length === 1 ? "" : "s"}, ${clock(lastNodes[0])}`]: bars(lastNodes),
+    [`Last ${lastSteps.length} iteration${lastSteps.length === 1 ? "" : "s"} by part, ${clock(lastSteps[0])}`]: bars(lastSteps),
+    "Iteration by step": {
       rows: () => steps.steps.filter((s) => s.mode === MODE && s.iteration_s !== null),
       columns: {
         rank: (s) => f.rankText(s.rank),
@@ -242,6 +242,80 @@ export function chartTables(f, m, d) {
         note,
       },
     },
+  };
+}
+
+/** Names with values that the page words otherwise than report and terminal; the rest is in figures.mjs. */
+export function pageFacts(f, F, words) {
+  const wall = (ns) => (ns === null ? "-" : f.dateTime(ns));
+  const each = (g) => (g.gpus_used > 1 ? " per GPU" : "");
+  const why = (d, key) => `not known: ${d.show.losses.find((l) => l.what === `gpu.${key}`)?.why}`;
+  const ofGpu = (key, text) => (d) => (d.show.gpu[key] === null ? ["not known", why(d, key)] : text(d.show.gpu));
+  const held = ({ clock_held_pct: all }) => {
+    const long = Object.entries(all ?? {}).filter(([, v]) => v >= 1);
+    if (all === null) return "";
+    return long.length === 0 ? ", not throttled" : `, reduced by ${long.map(([k, v]) => `${words.CLOCK_HOLDS[k] ?? k} ${f.fixed(v, 0)} % of the time`).join(", ")}`;
+  };
+  const memory = (g) => Math.max(...g.gpus.filter((x) => x.used).map((x) => x.memory_bytes ?? 0));
+  const cost = (d) => {
+    const { machine, currency = null } = d.report.run;
+    const rate = [...(machine === null ? [] : [machine]), `${f.general(d.report.price_per_hour)} ${currency ?? "USD"}/h`];
+    return `${f.price(d.report.cost, currency)} (${rate.join(", ")})`;
+  };
+  const unended = (fact) => (d) => (d.report.live ? "-" : fact(d));
+  return {
+    ...F.facts,
+    "Start time": (d) => wall(d.report.run.job_start_ns),
+    "End time": (d) => (d.report.live ? "still running" : wall(d.report.run.job_end_ns)),
+    "Training loop start": (d) => wall(d.report.run.loop_start_ns),
+    "Training loop end": (d) => (d.report.live && d.report.run.loop_start_ns !== null ? "still running" : wall(d.report.run.loop_end_ns)),
+    Finalization: unended(F.facts.Finalization),
+    "Finalization (%)": unended(F.facts["Finalization (%)"]),
+    Cost: cost,
+    "Cost so far": cost,
+    "Sampling interval": ({ report: { run: { interval_ms: ms } } }) => (ms === null ? "-" : f.value(ms / 1000, "s")),
+    Readings: (d) => f.count(d.report.run.self.samples),
+    "Footplate overhead": ({ report: { run: { self, duration_s } } }) =>
+      self.cpu_s === null
+        ? "available when the run ends"
+        : `${f.fixed(self.cpu_s, 2)} s CPU time${duration_s > 0 ? ` (${f.fixed((100 * self.cpu_s) / duration_s, 2)} % of one core)` : ""}, ${f.bytes(self.bytes_written)} written`,
+    "Compute per GPU": F.facts["Compute a GPU"],
+    "GPU energy": (d) => {
+      const { energy_per_sample_j: sample, energy_per_step_j: step } = d.show.gpu;
+      return sample !== null ? `${f.joules(sample)} per sample` : step !== null ? `${f.joules(step)} per step` : "not known";
+    },
+    Power: ofGpu("power_w", (g) => `${f.value(g.power_w, "W")}${each(g)}`),
+    "SM clock": ofGpu("clock_mhz", (g) => `${f.value(g.clock_mhz, "MHz")}${held(g)}`),
+    "Memory in use": ofGpu("used_memory_bytes", (g) => `${f.bytes(g.used_memory_bytes)}${memory(g) > 0 ? ` of ${f.bytes(memory(g))}` : ""} (all processes)`),
+    "GPU utilization, whole job": (d) => f.percent(d.show.gpu.job.util_pct),
+  };
+}
+
+/** Tables of the page that have other names than those of report and terminal, by caption. */
+export function pageTables(f, F, losses) {
+  const { tables: T } = F;
+  const parts = (spec) => ({
+    ...spec,
+    columns: { ...spec.columns, part: ({ clock, part, ...row }) => (clock === "gpu" && part === "other" ? "Outside timed phases" : part === "sync" ? "GPU wait" : spec.columns.part({ clock, part, ...row })), "time per iteration": spec.columns["time of an iteration"] },
+  });
+  const { memset, runtime, dataloader, cpu } = T.breakdownSteps.columns;
+  const { computes, communicates } = T.devices.columns;
+  return {
+    "CPU operators with the most self time": T.ops("cpu"),
+    "GPU operators with the most self time": T.ops("gpu"),
+    "Not measured or lost": {
+      rows: (d) => losses(d.report.run.losses),
+      columns: { missing: (l) => l.what.join(", "), node: (l) => l.node ?? "all", reason: (l) => l.why, count: (l) => f.count(l.count) },
+    },
+    "Share of the iteration": parts(T.partRows),
+    iterationBreakdown: (ranks) => parts(F.clocks.clockRows(ranks)),
+    "Each GPU in the training loop": { ...F.clocks.eachGpu, columns: { ...F.clocks.eachGpu.columns, utilization: F.clocks.eachGpu.columns["in use"] } },
+    "Breakdown by step": { ...T.breakdownSteps, columns: { ...T.breakdownSteps.columns, memset, "cuda runtime": runtime, "data loading": dataloader, "cpu operators": cpu } },
+    "Time of each device in the detail window": {
+      ...T.devices,
+      columns: { ...T.devices.columns, computation: computes, communication: communicates, "exposed communication": T.devices.columns["exposed comm"], "exposed copies": T.devices.columns["exposed copy"] },
+    },
+    "Kernels by kind": T.groups,
   };
 }
 

@@ -69,7 +69,7 @@ test("the theme follows the system until the switch is used, and the switch is r
 test("the keyboard can skip the bar at the top", async () => {
   const page = await t.open("#/");
   await page.keyboard.press("Tab");
-  assert.equal(await page.evaluate(() => document.activeElement.textContent.trim()), "Skip to the content");
+  assert.equal(await page.evaluate(() => document.activeElement.textContent.trim()), "Skip to content");
   await page.keyboard.press("Enter");
   assert.equal(await page.evaluate(() => document.activeElement.id), "main");
   t.calm(page);
@@ -79,16 +79,26 @@ test("a run that is not there is told in a sentence, and the way back works", as
   const page = await t.open("#/run/never-was/overview", { ready: "[role=alert]" });
   assert.match(await page.locator("[role=alert]").innerText(), /never-was/);
   await t.axe(page);
-  await page.getByRole("link", { name: "Back to all runs" }).click();
+  await page.getByRole("link", { name: "Show all runs" }).click();
   await page.waitForSelector("table");
   t.calm(page, /404/);
+});
+
+test("an address that leads nowhere says so, and leads back to the list", async () => {
+  const page = await t.open("#/runs/x", { ready: "main h1" });
+  assert.match(await page.locator("main h1").innerText(), /not found/);
+  assert.equal(await page.locator("table").count(), 0);
+  await t.axe(page);
+  await page.getByRole("link", { name: "Show all runs" }).click();
+  await page.waitForSelector("table");
+  t.calm(page);
 });
 
 test("a run with a torn file says so on every tab, and shows the rest", async () => {
   const torn = await t.copy("h200-12-workers", (folder) => truncateSync(join(folder, "node-vm", "events.fp"), 3000));
   for (const [tab, ready] of [["overview", ".use-node table"], ["nodes", ".nodes-cpu .chart-plot"]]) {
     const page = await t.open(`#/run/${torn}/${tab}`, { ready });
-    assert.match(await page.getByRole("note", { name: "What is missing" }).innerText(), /vm: events\.fp: the file ends in the middle of a block/);
+    assert.match(await page.getByRole("note", { name: "Missing data" }).innerText(), /vm: events\.fp: the file ends in the middle of a block/);
     await t.axe(page);
     t.calm(page);
   }
@@ -142,12 +152,12 @@ test("a server with a token asks for it, and a wrong one is refused", async () =
   const guarded = await start({ scenes: ["dataloader/fires"], args: ["--token-file", file] });
   try {
     const page = await guarded.open("#/");
-    await page.getByLabel("Token").fill("wrong");
+    await page.getByLabel("Access token").fill("wrong");
     await page.getByRole("button", { name: "Log in" }).click();
     await page.waitForSelector("[role=alert]");
     await guarded.axe(page);
     await guarded.shot(page, "login");
-    await page.getByLabel("Token").fill("let-me-in-please-0123456789");
+    await page.getByLabel("Access token").fill("let-me-in-please-0123456789");
     await page.getByRole("button", { name: "Log in" }).click();
     await page.waitForSelector("table");
     assert.equal(await page.locator("tbody tr").count(), 1);

@@ -104,9 +104,9 @@ test("from the list into a run, and through all of its tabs", async () => {
 test("a finding opens, its time leads into Nodes, and the way back", async () => {
   const page = await t.open(`#/run/${name}/overview`, { ready: ".insight" });
   await tabTo(page, ".insight > h3 > button");
+  assert.ok(await has(page, "[aria-expanded=true]"), "an issue is open at first");
   await press(page, "Enter");
-  assert.ok(await has(page, "[aria-expanded=true]"));
-  await press(page, "Enter");
+  assert.ok(!(await has(page, "[aria-expanded=true]")));
   await press(page, "Space");
   assert.ok(await has(page, "[aria-expanded=true]"));
   await tabTo(page, ".insight-body .link");
@@ -167,7 +167,7 @@ test("the timeline is moved in, a slice is looked at and closed, and Escape clos
   await page.waitForSelector(".tl-panel", { state: "detached" });
   assert.ok(await has(page, ".tl-canvas"));
   await press(page, ".");
-  await tabTo(page, '[aria-label="Close the slice\'s details"]');
+  await tabTo(page, '[aria-label="Close slice details"]');
   await press(page, "Enter");
   await page.waitForSelector(".tl-panel", { state: "detached" });
   await settled(page, "Enter on the cross");

@@ -19,11 +19,13 @@ let t;
 let job;
 let folder;
 let format;
+let words;
 
 before(async () => {
   folder = mkdtempSync(join(tmpdir(), "footplate-gpu-"));
   playGpus(folder);
   format = await pageModule("format.ts");
+  words = await pageModule("words.ts");
   t = await start();
   job = await t.recordJob("kernels", ["python3", join(root, "tests", "standin", "torch_standin.py")], { args: ["--python-profile-steps", "5:3,15:5:sampling"] });
   await until(async () => (await t.api(`/runs/${job.run}`)).loop_start_ns !== null, "steps of the job");
@@ -59,7 +61,7 @@ async function recordTwoSteps(page) {
 async function showsOperators({ page, last }, device, caption) {
   const own = () => last.ops?.filter?.((o) => o.device === device).sort((a, b) => b.self_s - a.self_s).slice(0, 25) ?? [];
   const more = (o) => (device === "gpu" ? [] : [s(o.device_self_s), s(o.device_total_s)]);
-  const row = (o) => [o.name, o.group ?? o.category, format.share(o.share), s(o.self_s), s(o.total_s), format.count(o.calls), s(o.mean_s), ...more(o)];
+  const row = (o) => [o.name, o.group ?? words.categoryTitle(o.category), format.share(o.share), s(o.self_s), s(o.total_s), format.count(o.calls), s(o.mean_s), ...more(o)];
   await shows(
     caption,
     async () => (await tableText(page, caption)).map(([name, ...rest]) => [name.replace(/^▸ /, ""), ...rest]).sort(),
@@ -85,7 +87,7 @@ test("a window that is asked for in the page brings its kernels into Operators, 
   const own = await gpuOps();
   assert.equal(calls(own), 2 * WINDOW.kernels);
   const self = own.reduce((sum, o) => sum + o.self_s, 0);
-  await page.getByText(`${own.length}, ${s(self)} of self time`).waitFor();
+  await page.getByText(new RegExp(`^${own.length} \\w+, ${s(self)} self time`)).waitFor();
   assert.equal(await page.evaluate(() => window.untouched), true, "the page was loaded again");
   await t.axe(page);
   await t.shot(page, "live-operators-gpu");
@@ -96,16 +98,16 @@ test("the functions of a living job's profiled steps are the server's, apart for
   const { page, last } = await open("operators?by=function", "td.ops-cell");
   const counted = (n) => (n === null ? "-" : format.count(n));
   const row = (o) => [o.name, format.share(o.share), s(o.self_s), s(o.total_s), counted(o.calls), s(o.mean_s)];
-  for (const [timer, words] of Object.entries({ total_time: "", default: ", sampled" })) {
+  for (const [timer, suffix] of Object.entries({ total_time: "", default: ", sampled" })) {
     const own = () => last.ops?.filter?.((o) => o.timer === timer && o.phase === null).sort((a, b) => b.self_s - a.self_s).slice(0, 10) ?? [];
     await shows(
       `functions, ${timer}`,
-      () => tableText(page, `Python functions: whole windows${words}, ranked by self time`),
+      () => tableText(page, `Python functions: whole window${suffix}, ranked by self time`),
       () => (own().length > 0 ? own().map(row) : null),
     );
     assert.deepEqual(own().map((o) => o.calls === null), own().map(() => timer === "default"));
   }
-  assert.match((await tableText(page, "Python functions: whole windows, ranked by self time"))[0][0], /time\.sleep/);
+  assert.match((await tableText(page, "Python functions: whole window, ranked by self time"))[0][0], /time\.sleep/);
   t.calm(page);
 });
 
@@ -113,7 +115,7 @@ test("the kernels of a living job stand in its Overview, by self time", async ()
   const { page } = await open("overview", 'section[aria-label="GPU operators"] tbody tr');
   const want = (await gpuOps()).sort((a, b) => b.self_s - a.self_s).slice(0, 10);
   const row = (o) => [o.name, format.share(o.share), s(o.self_s), s(o.total_s), format.count(o.calls), s(o.mean_s)];
-  assert.deepEqual((await tableText(page, "GPU operators, those with most self time")).sort(), want.map(row).sort());
+  assert.deepEqual((await tableText(page, "GPU operators with the most self time")).sort(), want.map(row).sort());
   t.calm(page);
 });
 
@@ -125,14 +127,14 @@ test("the breakdown of a living job has the steps of its windows and its GPU", a
   assert.deepEqual(await bars.evaluateAll((all) => all.map((g) => Number(g.dataset.step))), data.steps.map((d) => d.step));
   const [device] = data.devices;
   const part = (v) => format.share(v / device.span_us);
-  const [cells] = await tableText(page, "What each device spent its time on, of the span that was recorded in detail");
+  const [cells] = await tableText(page, "Time of each device in the detail window");
   assert.deepEqual(cells.slice(2, 4), [s(device.span_us / 1e6), part(device.computation_us)]);
   t.calm(page);
 });
 
 test("a step that is not over has no iteration yet, and a bar that says so", async () => {
   const { page, last } = await open("steps", ".steps-durations");
-  const DURATIONS = "Iteration over the step's number";
+  const DURATIONS = "Iteration by step";
   await until(() => last.steps?.steps.some((step) => step.cut), "a step that is under way");
   const cut = await until(async () => (await page.locator(".bar-step.cut title").first().textContent({ timeout: 500 }).catch(() => null)), "its bar");
   assert.match(cut, /not over then/);

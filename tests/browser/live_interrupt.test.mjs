@@ -54,7 +54,7 @@ function wanted(r) {
   const away = r.phases.filter((p) => p.phase === "interruption");
   return {
     bar: away.map((p) => [percent(p.start_ns - from), percent(p.end_ns - p.start_ns)]),
-    table: r.phases.map((p) => [words.palette.PHASES[p.phase].title, format.timestamp(p.start_ns), format.timestamp(p.end_ns)]),
+    table: r.phases.map((p) => [words.palette.PHASES[p.phase].title, format.dateTime(p.start_ns), format.dateTime(p.end_ns)]),
     details: [format.value(r.interruption_s, "s"), format.percent(r.interruption_pct)],
   };
 }

@@ -61,7 +61,7 @@ test("numbers of an open rule go on with the job, and the server evaluates once 
   const first = await until(points, "data points");
   const before = await t.api("/status");
   await until(() => points() > first, "more data points");
-  const told = async () => Number(/Data points\s+([\d ,]+)/i.exec(await item.innerText())?.[1].replace(/\D/g, ""));
+  const told = async () => Number(/Readings\s+([\d ,]+)/i.exec(await item.innerText())?.[1].replace(/\D/g, ""));
   await until(async () => (await told()) > first, "them in the page");
   const now = await t.api("/status");
   const seconds = now.uptime_s - before.uptime_s;

@@ -52,7 +52,7 @@ test("the timeline of a living run grows, in time and in slices", async () => {
   const page = await t.open(`#/run/${job.run}/timeline`, { ready: ".tl-lane" });
   const numbers = async () => {
     const said = await page.locator("figure p.sr-only").first().innerText();
-    const found = /Shown are ([\d.]+) s from .* with ([\d ]+) slices/.exec(said);
+    const found = /Showing .* to ([\d.]+) s; ([\d ]+) slices? loaded/.exec(said);
     return found === null ? null : { seconds: Number(found[1]), slices: Number(found[2].replaceAll(" ", "")) };
   };
   const first = await until(numbers, "what is shown, in words");

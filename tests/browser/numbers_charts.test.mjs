@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test, { after, afterEach, before } from "node:test";
 
-import { chartTables, sliceTexts, stepTables } from "./figures_page.mjs";
+import { chartTables, pageTables, sliceTexts, stepTables } from "./figures_page.mjs";
 import { runFigures } from "./figures.mjs";
 import { pageModule, start, until } from "./help.mjs";
 import { watched } from "./living.mjs";
@@ -104,7 +104,8 @@ async function answers(name, heard = {}) {
  * to who does not see it. */
 function sameCharts(d, { tables, said }, least) {
   const known = { ...chartTables(f, m, d), ...stepTables(f, d) };
-  const others = { "What each step was spent on": F.tables.breakdownSteps, "Shares of the iteration": F.clocks.clockRows((x) => x.steps.ranks), "What an iteration is spent on": F.clocks.clockRows((x) => x.steps.ranks.slice(0, 1)) };
+  const named = pageTables(f, F, () => []);
+  const others = { "Breakdown by step": named["Breakdown by step"], "Share of the iteration": named.iterationBreakdown((x) => x.steps.ranks), "Iteration breakdown": named.iterationBreakdown((x) => x.steps.ranks.slice(0, 1)) };
   assert.ok(said.length >= least, `${said.length} charts: ${said.map((x) => x.title).join(", ")}`);
   for (const { title, summary, legend } of said) {
     assert.ok(title in known || title in others, `the chart "${title}" is in no list of figures`);
@@ -126,7 +127,7 @@ for (const [what, make] of Object.entries(RUNS)) {
   test(`${what}: the charts of Overview are the API's numbers`, async () => {
     name = await make();
     const seen = await told(name, "overview", ".progress-bar");
-    const ours = seen.said.filter(({ title }) => /^(Training|Time|What an)/.test(title) && !title.includes(", rank "));
+    const ours = seen.said.filter(({ title }) => /^(Training|Time|Iteration)/.test(title) && !title.includes(", rank "));
     sameCharts(await answers(name), { ...seen, said: ours }, 2);
   });
 

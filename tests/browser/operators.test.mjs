@@ -11,6 +11,7 @@ import { pageModule, start, tableText, until } from "./help.mjs";
 
 let t;
 let format;
+let words;
 const name = "h200";
 let none;
 let twoRanks; // traces of two ranks
@@ -24,6 +25,7 @@ before(async () => {
   twoRanks = await t.import(tracesOfTwoRanks());
   await until(async () => (await t.api("/runs")).length === 3, "all runs in the list");
   format = await pageModule("format.ts");
+  words = await pageModule("words.ts");
 });
 afterEach(() => t.tidy());
 after(() => t?.stop());
@@ -47,7 +49,7 @@ test("both tables are the API's rows, ranked by self time", async () => {
   const page = await opened();
   const all = await ops();
   const own = (device) => all.filter((o) => o.device === device).sort((a, b) => b.self_s - a.self_s).slice(0, 25);
-  const common = (o) => [o.group ?? o.category, format.share(o.share), s(o.self_s), s(o.total_s), format.count(o.calls), s(o.mean_s)];
+  const common = (o) => [o.group ?? words.categoryTitle(o.category), format.share(o.share), s(o.self_s), s(o.total_s), format.count(o.calls), s(o.mean_s)];
   assert.deepEqual((await tableText(page, GPU)).map((c) => c.slice(1)), own("gpu").map(common));
   assert.deepEqual(
     (await tableText(page, CPU)).map((c) => c.slice(1)),
@@ -93,7 +95,7 @@ test("words filter both tables, and the filter is in the address", async () => {
   assert.ok(names.every((n) => n.toLowerCase().includes("addmm")), names.join());
   assert.match(page.url(), /find=addmm/);
   await page.getByLabel("Filter by name").fill("there is no such operator");
-  await page.getByText("Nothing has these words in its name.").first().waitFor();
+  await page.getByText("No matches.").first().waitFor();
   t.calm(page);
 });
 

@@ -9,12 +9,12 @@ import test, { after, afterEach, before } from "node:test";
 
 import { pageModule, root, start, tableText, until } from "./help.mjs";
 
-const WHOLE = "Python functions: whole windows, ranked by self time";
+const WHOLE = "Python functions: whole window, ranked by self time";
 const FORWARD = "Python functions: Forward, ranked by self time";
 const TITLES = [
-  "Python functions: whole windows, sampled",
-  "Python functions: whole windows",
-  "Python functions: whole windows, CPU time",
+  "Python functions: whole window, sampled",
+  "Python functions: whole window",
+  "Python functions: whole window, CPU time",
   "Python functions: Forward, sampled",
   "Python functions: Forward",
   "Python functions: Forward, CPU time",
@@ -77,7 +77,7 @@ test("there is a table for each phase and timer, whole windows first, with the A
     const own = of(all, phase, timer);
     assert.equal(own.length, phase === null ? FUNCTIONS : 3);
     assert.deepEqual(await tableText(page, `${TITLES[i]}, ranked by self time`), own.slice(0, 10).map(row), TITLES[i]);
-    const hint = `${own.length}, ${s(own.reduce((sum, f) => sum + f.self_s, 0))} of self time`;
+    const hint = `${own.length} function${own.length === 1 ? "" : "s"}, ${s(own.reduce((sum, f) => sum + f.self_s, 0))} self time`;
     assert.equal(await page.locator("section.card .hint").nth(i).innerText(), hint);
   }
   t.calm(page);
@@ -126,7 +126,7 @@ test("By function is reached with the keyboard, keeps the focus, and is in the a
   await rows.getByRole("button", { name: "By operator" }).click();
   await page.locator(`[aria-label="${WHOLE}"]`).waitFor({ state: "detached" });
   assert.doesNotMatch(page.url(), /by=/);
-  assert.match(await page.locator(".empty").innerText(), /No operator was recorded/);
+  assert.match(await page.locator(".empty").innerText(), /No operators were recorded/);
   t.calm(page);
 });
 
@@ -154,16 +154,16 @@ test("one rank of several can be chosen, and a link to it has its functions", as
 test("a run or a rank without a profile says how to record one, and the way back stays", async () => {
   for (const [query, whose] of [
     ["", "in this run"],
-    ["&rank=0", "of rank 0"],
+    ["&rank=0", "on rank 0"],
   ]) {
     const page = await t.open(`#/run/${none}/operators?by=function${query}`, { ready: ".empty" });
     const told = await page.locator(".empty").innerText();
-    assert.ok(told.startsWith(`No function of Python was profiled ${whose}`), told);
+    assert.ok(told.startsWith(`No Python functions were profiled ${whose}`), told);
     assert.match(told, /footplate run --python-profile-steps 5:3 -- python train\.py/);
     await t.fits(page);
     await t.axe(page);
     await page.getByRole("button", { name: "By operator" }).click();
-    await page.getByText("No operator was recorded in this run").waitFor(); // spans of hooks are none
+    await page.getByText("No operators were recorded in this run").waitFor(); // spans of hooks are none
     t.calm(page);
   }
 });

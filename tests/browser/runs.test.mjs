@@ -77,11 +77,11 @@ test("the filter keeps what has all its words, and is in the address", async () 
   assert.match(page.url(), /q=one_bad/);
   assert.match(await page.locator("[role=status]").innerText(), /1 of 3 runs/);
   await page.getByLabel("Status").selectOption("running");
-  await page.getByText("No run fits the filter").waitFor();
+  await page.getByText("No matches").waitFor();
   t.calm(page);
 });
 
-test("two ticked runs can be compared, one cannot", async () => {
+test("two selected runs can be compared, one cannot", async () => {
   const page = await t.open("#/", { ready: "tbody tr" });
   const compare = page.getByRole("button", { name: "Compare" });
   const boxes = page.locator("tbody input[type=checkbox]");

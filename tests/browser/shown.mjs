@@ -56,7 +56,7 @@ export function stepBins(page) {
 }
 
 /** What an opened rule must say of its first finding and of itself. */
-export function ruleTexts(verdict, { count, timestamp, value }) {
+export function ruleTexts(verdict, { count, dateTime, setting, value }) {
   const [found] = verdict.findings;
   return [
     found.message,
@@ -65,8 +65,8 @@ export function ruleTexts(verdict, { count, timestamp, value }) {
     ...(found.lost_s === null ? [] : [value(found.lost_s, "s")]),
     count(verdict.triggered),
     count(verdict.datapoints),
-    timestamp(verdict.last_triggered_ns),
-    ...Object.entries(verdict.params).map(([name, v]) => `${name} = ${v}`),
+    dateTime(verdict.last_triggered_ns),
+    ...Object.keys(verdict.params).map((name) => `${name} = ${verdict.params_text?.[name] ?? ""}`),
   ].map((text) => text.replace(/\s+/g, " "));
 }
 

@@ -117,7 +117,7 @@ test("places that wait for the GPU are in a table, the longest first", async () 
     await route.fulfill({ response: answer, json: body });
   });
   await page.getByRole("tab", { name: "Steps" }).click();
-  assert.deepEqual(await tableText(page, "Places that wait for the GPU"), [
+  assert.deepEqual(await tableText(page, "Source lines that wait for the GPU"), [
     ["train.py:31", "item", "rank 0", "150", "1.5 s", "10 ms"],
     ["log.py:7", "-", "rank 0", "2", "250 ms", "125 ms"],
   ]);
@@ -127,7 +127,7 @@ test("places that wait for the GPU are in a table, the longest first", async () 
 
 test("the iterations of the chart, as a table, are the API's, and a mode can be chosen", async () => {
   const page = await opened(detailed);
-  const title = "Iteration over the step's number";
+  const title = "Iteration by step";
   await page.getByRole("button", { name: `Show as table: ${title}` }).click();
   const { steps } = await t.api(`/runs/${detailed}/steps?last=500`);
   const note = (x) => (x.disturbed ? "slowed by a detail window" : x.warmup ? "warm-up" : "");
@@ -196,7 +196,7 @@ test("several ranks are held against each other, and each can be chosen for the 
   const page = await opened(twoRanks);
   await page.getByRole("heading", { name: "Slowest rank of each step" }).waitFor();
   const { steps, ranks } = await t.api(`/runs/${twoRanks}/steps?last=500`);
-  await page.getByText("No rank holds the others back").waitFor();
+  await page.getByText("All ranks are within 1 %").waitFor();
   const second = ranks[1];
   await page.getByLabel("Rank", { exact: true }).selectOption({ label: `rank ${second.rank} on ${second.node}` });
   const last = steps.filter((s) => s.rank === second.rank && s.mode === "train").slice(-1)[0];
@@ -215,7 +215,7 @@ test("a rank that the others wait for is named, with how often and how long", as
   ]);
   assert.equal(rows[0][4], "9.0 s");
   const card = page.locator("section.card", { has: page.getByRole("heading", { name: "Slowest rank of each step" }) });
-  assert.match(await card.innerText(), /rank 1 on slow is slowest in 90\.0 % of the steps; the median rank waited 9\.0 s for it/);
+  assert.match(await card.innerText(), /Rank 1 on slow is slowest in 90\.0 % of the steps, 9\.0 s behind/);
   const worst = await tableText(page, "Steps with the largest lag");
   assert.equal(worst[0][1], "rank 0 on fast");
   await card.getByRole("button", { name: /^Show step/ }).first().click();
@@ -228,12 +228,12 @@ test("the breakdown says in a sentence what is critical, and shows the API's ste
   const data = await t.api(`/runs/${detailed}/breakdown`);
   const critical = model.criticalOf(data.steps);
   const sentence = await page.locator(".steps-sentence").innerText();
-  assert.ok(sentence.startsWith(`${format.share(critical.share)} of the recorded steps' time ${critical.role.says}`), sentence);
+  assert.ok(sentence.includes(`${critical.role.title}, ${format.share(critical.share)}`), sentence);
   const notes = await page.locator(".steps-breakdown .window-note").allInnerTexts();
   assert.ok(notes.length === data.windows.length && notes.every((text, i) => text.endsWith(`${data.windows[i].note}.`)), notes.join());
   const bars = page.locator(".steps-breakdown g.bar-step");
   assert.equal(await bars.count(), data.steps.length);
-  const devices = await tableText(page, "What each device spent its time on, of the span that was recorded in detail");
+  const devices = await tableText(page, "Time of each device in the detail window");
   assert.deepEqual(
     devices.map((c) => [c[2], c[3], c[7]]),
     data.devices.map((d) => [format.value(d.span_us / 1e6, "s"), format.share(d.computation_us / d.span_us), format.share(d.idle_us / d.span_us)]),
@@ -243,7 +243,7 @@ test("the breakdown says in a sentence what is critical, and shows the API's ste
 
 test("a run without steps says how to get them", async () => {
   const page = await t.open(`#/run/${none}/steps`, { ready: ".empty" });
-  await page.locator(".empty", { hasText: /No steps were seen[\s\S]*footplate\.step\(\)/ }).waitFor();
+  await page.locator(".empty", { hasText: /No steps were detected[\s\S]*footplate\.step\(\)/ }).waitFor();
   await t.axe(page);
   t.calm(page);
 });

@@ -9,6 +9,7 @@ import { pageModule, start, tableText, until } from "./help.mjs";
 let t;
 let info;
 let format;
+let words;
 const name = "h200"; // one rank on one GPU, two steps of it in detail
 let bare;
 
@@ -19,6 +20,7 @@ before(async () => {
   await until(async () => (await t.api("/runs")).length === 2, "both runs in the list");
   info = await t.api(`/runs/${name}`);
   format = await pageModule("format.ts");
+  words = await pageModule("words.ts");
 });
 afterEach(() => t.tidy());
 after(() => t?.stop());
@@ -156,7 +158,7 @@ async function expectRange(page) {
     const cells = await tableText(page, RANGE);
     return cells.length === Math.min(25, rows.length) && cells;
   }, "the table of the range");
-  const expected = rows.slice(0, 25).map((r) => [r.name, r.category, format.count(r.count), format.value(r.total_s, "s"), format.share(r.share)]);
+  const expected = rows.slice(0, 25).map((r) => [r.name, words.categoryTitle(r.category), format.count(r.count), format.value(r.total_s, "s"), format.share(r.share)]);
   assert.deepEqual(shown.map((c) => [c[0], c[1], c[4], c[5], c[6]]), expected);
   return rows;
 }
@@ -178,7 +180,7 @@ test("a range drawn with shift is added up as the API adds it up", async () => {
   await expectRange(again);
   await page.locator(".tl-canvas").focus();
   await page.keyboard.press("Escape");
-  await until(async () => (await page.getByText("What ran in the selected range").count()) === 0, "the range to go");
+  await until(async () => (await page.getByText("Events in the selected range").count()) === 0, "the range to go");
   t.calm(page);
 });
 
@@ -249,8 +251,8 @@ test("a click selects the slice under it; keys go to its neighbours", async () =
   await page.keyboard.press(".");
   const next = own[own.indexOf(longest) + 1];
   await until(async () => (await facts.allInnerTexts())[1] === format.value(slices.dur[next] / 1e9, "s"), "the next slice");
-  await page.getByRole("button", { name: "What ran in it" }).click();
-  await page.getByText("What ran in the selected range").waitFor();
+  await page.getByRole("button", { name: "Events in its time" }).click();
+  await page.getByText("Events in the selected range").waitFor();
   t.calm(page);
 });
 

@@ -329,7 +329,7 @@ Last = rule("Last", lambda self, run: [])
         ("import os; os._exit(9)", "its process ended with status 9"),
         ("import time; time.sleep(100)", "took longer than 1 s"),
         ("x = 1", "there is no rule in this file"),
-        (GOOD + GOOD.replace("class Idle", "class Idle2"), "there are several rules 'Idle'"),
+        (GOOD + GOOD.replace("class Idle", "class Idle2"), "'Idle' is defined more than once"),
     ],
 )
 def test_a_file_without_rules_is_said_and_the_rest_goes_on(verdicts, rule_file, text, why):
@@ -342,7 +342,7 @@ def test_a_file_without_rules_is_said_and_the_rest_goes_on(verdicts, rule_file, 
 def test_parameters_of_rules_in_python_are_checked(check, rule_file):
     words = rule_file(GOOD)
     for text, says in [
-        ("Idle.above=1", "Idle has no parameter 'above'; there are: below"),
+        ("Idle.above=1", "Idle has no parameter 'above'; it has: below"),
         ("Idle.below=101", "Idle.below: 101 is not from 0 to 100"),
         ("Idle.below=low", "Idle.below: 'low' is not a number"),
         ("Idel.below=1", "there is no rule 'Idel'; in the rule files are Idle"),

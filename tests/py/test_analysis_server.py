@@ -101,7 +101,7 @@ def test_a_server_refuses_in_sentences(address, frames, monkeypatch):
         footplate.open(f"{address}/cpu")
     monkeypatch.setenv("FOOTPLATE_TOKEN", TOKEN)
     assert footplate.open(f"{address}/cpu", frames=frames).nodes == ["a"]
-    with pytest.raises(footplate.RunError, match="cannot be asked"):
+    with pytest.raises(footplate.RunError, match="cannot reach"):
         footplate.open("http://127.0.0.1:9/x", token=TOKEN)
 
 

@@ -135,7 +135,7 @@ def test_exceptions_go_through_and_what_was_open_is_closed(told):
         ("footplate.counter('x', None)", "loss:counter:TypeError"),
         ("footplate.counter('x', 1 << 70)", "loss:counter:OverflowError"),
         ("with footplate.step('x'): pass", "loss:step:ValueError"),
-        ("with footplate.step(mode='trian'): pass", "loss:step:no mode 'trian'"),
+        ("with footplate.step(mode='trian'): pass", "loss:step:unknown mode 'trian'"),
         ("with footplate.epoch('x'): pass", "loss:epoch:ValueError"),
         ("with footplate.span('\\ud800'): pass", "loss:span:UnicodeEncodeError"),
         ("footplate.mark(chr(0xd800))", "loss:mark:UnicodeEncodeError"),
@@ -182,7 +182,7 @@ def test_a_program_without_a_framework_has_its_functions_profiled(hooked, ring):
     assert (profile["start_step"], profile["end_step"]) == (2, 3)
     assert [f["calls"] for f in profile["functions"] if f["name"] == "work"] == [2]
     (loss,) = ring.losses()
-    assert loss == "loss:detail window:no framework with a profiler is loaded"
+    assert loss == "loss:detail window:no framework with a supported profiler is loaded"
 
 
 def test_without_a_window_steps_load_nothing_of_windows(hooked, ring):

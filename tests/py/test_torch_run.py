@@ -102,7 +102,7 @@ def test_detail_can_be_asked_for_while_the_run_goes_on(fp, tmp_path):
         fp("set", "last", "detail=now:3")
         until(lambda: _count(fp, "breakdown") == 3)
         fp("set", "last", "detail=2:1")
-        until(lambda: "step 2 was over when it was asked for" in _losses(fp))
+        until(lambda: "step 2 had already ended" in _losses(fp))
         enough.touch()
         assert recorder.wait(PATIENCE_S) == 0
     finally:

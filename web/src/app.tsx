@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // app.tsx - the frame of the page: the bar at the top, and which page is below it.
+import { useEffect } from "preact/hooks";
+
 import { LoginView } from "./views/login";
 import { RunPage } from "./views/run";
 import { RunsView } from "./views/runs";
@@ -10,10 +12,28 @@ import { theme, toggleTheme } from "./theme";
 
 const CompareView = lazy(async () => (await import("./views/compare")).CompareView);
 
+function NotFound(p: { path: string }) {
+  useEffect(() => {
+    document.title = "Page not found - Footplate";
+  }, []);
+  return (
+    <div class="stack">
+      <h1>Page not found</h1>
+      <p>
+        There is no page at <code>#{p.path}</code>.
+      </p>
+      <p>
+        <a href="#/">Show all runs</a>
+      </p>
+    </div>
+  );
+}
+
 function Page() {
   const r = route.value;
   if (needLogin.value) return <LoginView />;
   if (r.page === "run") return <RunPage key={r.run} run={r.run} tab={r.tab} />;
+  if (r.page === "unknown") return <NotFound path={r.path} />;
   if (r.page === "compare") return <CompareView key={`${r.a} ${r.b}`} a={r.a} b={r.b} />;
   return <RunsView />;
 }
@@ -23,7 +43,7 @@ export function App() {
   return (
     <>
       <a class="skip" href="#main" onClick={skip}>
-        Skip to the content
+        Skip to content
       </a>
       <header class="top">
         <a class="brand" href="#/">

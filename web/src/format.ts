@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// format.ts - numbers for people, digit for digit as the command line prints them (src/base/human.c
-// and clock.c): three significant digits, always with the unit. Not measured is "-".
+// format.ts - the only place where numbers become text, digit for digit as the command line prints them
+// (src/base/human.c and clock.c; tests/data/human.tsv holds both to the same texts): at most three
+// significant digits where more mean nothing, always with the unit. Not measured is "-".
 
 /** Whether a text says nothing but zero. */
 const isZero = (text: string): boolean => !/[1-9]/.test(text);
@@ -14,7 +15,7 @@ export function fixed(v: number, places: number): string {
 /** As toFixed, but a tie goes to the even digit. */
 function printed(v: number, places: number): string {
   const up = v.toFixed(places);
-  // Only a number with at most places + 1 binary digits behind the point can be a tie.
+  // Only a number with at most places + 1 binary digits after the point can be a tie.
   if (!Number.isInteger(v * 2 ** (places + 1))) return up;
   const scaled = Math.abs(v) * 10 ** places;
   if (scaled % 1 !== 0.5 || Math.floor(scaled) % 2 === 1) return up;
@@ -34,7 +35,7 @@ function trimZeros(number: string): string {
   return number.includes(".") ? number.replace(/\.?0+$/, "") : number;
 }
 
-/** Digits behind the point that make three significant ones of a value below 1000. */
+/** Digits after the point that make three significant ones of a value below 1000. */
 function decimals(v: number): number {
   const a = Math.abs(v);
   if (a === 0 || a >= 99.95) return 0;
@@ -59,11 +60,14 @@ export function bytes(v: number): string {
   return scaled(v, 1024, BINARY, "B");
 }
 
-/** 1 234 567 */
+/** Digits in groups of three from five digits on: 9999, 12 345. */
+function grouped(digits: string): string {
+  return digits.replace(/^-?/, "").length < 5 ? digits : digits.replace(/\B(?=(\d{3})+(?!\d))/g, " ");
+}
+
+/** 9999, 1 234 567 */
 export function count(n: number): string {
-  return Math.round(n)
-    .toFixed(0)
-    .replace(/\B(?=(\d{3})+(?!\d))/g, " ");
+  return grouped(Math.round(n).toFixed(0));
 }
 
 /** 6.1 s, 25 min 00 s, 504 h 46 min */
@@ -85,11 +89,12 @@ function seconds(v: number): string {
   const inUnit = v * (small ? 1e6 : 1e3);
   // The product of a round number need not be round.
   const whole = Math.abs(inUnit - Math.round(inUnit)) < 1e-9;
-  return `${fixed(inUnit, whole ? 0 : decimals(inUnit))} ${small ? "us" : "ms"}`;
+  return `${fixed(inUnit, whole ? 0 : decimals(inUnit))} ${small ? "µs" : "ms"}`;
 }
 
 function plain(v: number): string {
-  return v === Math.floor(v) || Math.abs(v) >= 999.5 ? fixed(v, 0) : general(v, 3);
+  const whole = (v === Math.floor(v) || Math.abs(v) >= 999.5) && Math.abs(v) < 1e18;
+  return whole ? grouped(fixed(v, 0)) : general(v, 3);
 }
 
 const BY_UNIT: Readonly<Record<string, (v: number) => string>> = {
@@ -107,7 +112,21 @@ const BY_UNIT: Readonly<Record<string, (v: number) => string>> = {
 export function value(v: number | null | undefined, unit: string): string {
   if (v === null || v === undefined || Number.isNaN(v)) return "-";
   const known = BY_UNIT[unit];
-  return known === undefined ? `${plain(v)} ${unit}` : known(v);
+  if (known !== undefined) return known(v);
+  if (unit.startsWith("B/")) return scaled(v, 1024, BINARY, unit); // B/h
+  return `${plain(v)} ${unit}`;
+}
+
+const PERIODS = [
+  ["h", 3600],
+  ["min", 60],
+] as const;
+
+/** A parameter of a rule as people say it: 24 h, 30 min, 500 ms, 20 %. */
+export function setting(v: number, unit: string): string {
+  if (unit !== "s") return unit === "%" ? `${general(v)} %` : value(v, unit);
+  const [name, size] = PERIODS.find(([, s]) => v >= s && v % s === 0) ?? ["s", 1];
+  return v !== 0 && v < 1 ? seconds(v) : `${general(v / size)} ${name}`;
 }
 
 /** A share of 0..1 as "12.3 %". */
@@ -120,9 +139,17 @@ export function percent(v: number | null | undefined): string {
   return value(v, "%");
 }
 
-/** 6.16: to the cent, below 1 to a hundredth of it. */
+/** What prices are in where the run does not say. */
+export const DEFAULT_CURRENCY = "USD";
+
+/** 6.16: to the cent, below 1 to a hundredth of it. The number of a price: shown only with its currency. */
 export function money(v: number | null | undefined): string {
   return v === null || v === undefined ? "-" : fixed(v, Math.abs(v) < 1 ? 4 : 2);
+}
+
+/** 6.16 USD */
+export function price(v: number | null | undefined, currency: string | null = DEFAULT_CURRENCY): string {
+  return v === null || v === undefined ? "-" : `${money(v)} ${currency ?? DEFAULT_CURRENCY}`;
 }
 
 /** 20.2 J, 4.21 kJ (1.17 Wh), 2.3 kWh */
@@ -137,9 +164,9 @@ export function joules(v: number | null | undefined): string {
   return `${text} (${hours})`;
 }
 
-/** A rate under the title "Samples/s". */
+/** A rate under the title "Samples/s": 12.3, 1736, 53 629. */
 export function samplesPerSecond(v: number | null | undefined): string {
-  return v === null || v === undefined ? "-" : fixed(v, 1);
+  return value(v, "");
 }
 
 /** The text of |v| with the sign of a difference; none where it says zero. */
@@ -156,6 +183,11 @@ export function changeShare(v: number | null | undefined): string {
 /** +12.4 ms */
 export function changeSeconds(v: number | null | undefined): string {
   return v === null || v === undefined ? "-" : signed(v, value(Math.abs(v), "s"));
+}
+
+/** +1.50 MiB/s */
+export function changeValue(v: number | null | undefined, unit: string): string {
+  return v === null || v === undefined ? "-" : signed(v, value(Math.abs(v), unit));
 }
 
 /** +0.9 points, of something that is itself in percent. */
@@ -190,6 +222,12 @@ function zoneText(d: Date): string {
   return `${minutes < 0 ? "-" : "+"}${two(Math.floor(a / 60))}${two(a % 60)}`;
 }
 
+/** The zone of the times on the page, said once beside them: UTC, UTC+01:00. */
+export function zone(ns: number | null | undefined): string {
+  const z = zoneText(ns === null || ns === undefined ? new Date() : dateOf(ns));
+  return z === "+0000" ? "UTC" : `UTC${z.slice(0, 3)}:${z.slice(3)}`;
+}
+
 /** A time as a double is up to 128 ns early: a whole millisecond must not become the one before. */
 const EARLY_MS = 0.00025;
 
@@ -197,7 +235,7 @@ function dateOf(ns: number): Date {
   return new Date(Math.floor(ns / 1e6 + EARLY_MS));
 }
 
-/** 2026-11-15 14:26:24.303 +0000, in the zone of whoever looks. */
+/** 2026-11-15 14:26:24.303 +0000, in the zone of the browser. */
 export function timestamp(ns: number | null | undefined): string {
   if (ns === null || ns === undefined) return "-";
   const d = dateOf(ns);
@@ -212,7 +250,7 @@ export function dateTime(ns: number | null | undefined): string {
   return `${dayText(d)} ${clockText(d)}`;
 }
 
-/** 14:26:24, with as many digits behind as a span of this many ns needs. */
+/** 14:26:24, with as many digits after the point as a span of this many ns needs. */
 export function clock(ns: number, spanNs = 1e12): string {
   const d = dateOf(ns);
   const digits = spanNs >= 60e9 ? 0 : spanNs >= 1e8 ? 3 : 6;
@@ -221,7 +259,7 @@ export function clock(ns: number, spanNs = 1e12): string {
   return `${clockText(d)}.${String(part).padStart(digits, "0")}`;
 }
 
-/** rank 0, or "no rank" where the job said none. */
+/** rank 0, or "no rank" where the job reported none. */
 export function rankText(rank: number | null): string {
   return rank === null ? "no rank" : `rank ${rank}`;
 }

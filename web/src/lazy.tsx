@@ -23,7 +23,7 @@ export function lazy<P extends object>(load: () => Promise<ComponentType<P>>): C
     const Component = ready;
     if (Component !== null) return <Component {...props} />;
     // The server may have been replaced by another version while the page was open.
-    if (state.failed) return <ErrorBox error="This view could not be fetched from the server." retry={() => location.reload()} />;
+    if (state.failed) return <ErrorBox error="This view could not be loaded from the server." retry={() => location.reload()} />;
     return <Loading />;
   };
 }

@@ -7,6 +7,7 @@ import { batch, computed, effect, signal } from "@preact/signals";
 
 export type Route =
   | { page: "runs" }
+  | { page: "unknown"; path: string }
   | { page: "run"; run: string; tab: string }
   | { page: "compare"; a: string; b: string };
 
@@ -73,9 +74,10 @@ const OWN = new Set(["node", "from", "to", "sel"]);
 
 function readRoute(path: string): Route {
   const [first, second, third] = path.split("/").filter((p) => p !== "").map(decodeURIComponent);
+  if (first === undefined) return { page: "runs" };
   if (first === "run" && second !== undefined) return { page: "run", run: second, tab: third ?? FIRST_TAB };
   if (first === "compare" && second !== undefined) return { page: "compare", a: second, b: third ?? "" };
-  return { page: "runs" };
+  return { page: "unknown", path };
 }
 
 function readWindow(query: URLSearchParams): Window | null {
@@ -85,7 +87,7 @@ function readWindow(query: URLSearchParams): Window | null {
   return { from: Number(from), to: Number(to) };
 }
 
-/** What an address (with or without its '#') says. Nonsense is left out. */
+/** What an address (with or without its '#') says. A query that makes no sense is left out. */
 export function readPlace(hash: string): Place {
   const [path = "", queryPart = ""] = hash.replace(/^#/, "").split("?");
   const query = new URLSearchParams(queryPart);
@@ -95,7 +97,7 @@ export function readPlace(hash: string): Place {
   try {
     where = readRoute(path);
   } catch {
-    where = { page: "runs" }; // a '%' that stands for nothing
+    where = { page: "unknown", path }; // a '%' that encodes nothing
   }
   const sel = query.get("sel") ?? "";
   return {
@@ -110,6 +112,7 @@ export function readPlace(hash: string): Place {
 export function routePath(r: Route): string {
   const e = encodeURIComponent;
   if (r.page === "run") return `#/run/${e(r.run)}/${e(r.tab)}`;
+  if (r.page === "unknown") return `#${r.path}`;
   return r.page === "compare" ? `#/compare/${e(r.a)}/${e(r.b)}` : "#/";
 }
 

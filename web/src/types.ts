@@ -29,6 +29,8 @@ export interface Severities {
   critical: number;
   warning: number;
   info: number;
+  /** Rules that were evaluated; absent: an older server. */
+  evaluated?: number;
 }
 
 /** A line of the list of runs. */
@@ -89,7 +91,7 @@ export interface MetricInfo {
   unit: string;
 }
 
-/** How GPUs were used over a time, on the mean; energy is a sum. Null: see the losses, "gpu.KEY". */
+/** How GPUs were used over a time, on average; energy is a sum. Null: see the losses, "gpu.KEY". */
 export interface GpuUse {
   util_pct: number | null;
   sm_active_pct: number | null;
@@ -175,6 +177,8 @@ export interface RunInfo extends Omit<RunRow, "findings" | "gpus" | "folder"> {
   version: string | null; // of the recorder
   data_version: number; // another one, other data
   has_detail: boolean;
+  /** Of the prices; absent: USD. */
+  currency?: string | null;
 }
 
 export type StatMetric =
@@ -357,7 +361,7 @@ export interface PythonFunction {
   timer: string | null;
   name: string;
   full_name: string;
-  /** Null: nobody counted, the stack was only looked at now and then. */
+  /** Null: not counted; the stack was sampled. */
   calls: number | null;
   self_s: number;
   total_s: number;
@@ -529,6 +533,8 @@ export interface Finding {
   refute: string | null;
   numbers: Record<string, number | null>;
   units: Record<string, string>;
+  /** What the numbers are called, of those that are shown; absent: an older server. */
+  labels?: Record<string, string>;
   lost_s: number | null;
   lost_gpu_s: number | null;
   explained_by: string[];
@@ -549,6 +555,10 @@ export interface Verdict {
   datapoints: number;
   last_triggered_ns: number | null;
   params: Record<string, number | string | null>;
+  /** The same as text: "24 h". */
+  params_text?: Record<string, string>;
+  /** It never finds an issue: it fills a table. */
+  summary?: boolean;
   lost_s: number | null;
   lost_share: number | null;
   lost_gpu_s: number | null;
@@ -743,7 +753,9 @@ export interface Comparison {
     diff_s: number | null;
   }[];
   findings: Record<"appeared" | "went" | "stayed" | "unknown", ComparedFinding[]>;
-  cost: { a: number | null; b: number | null; saving: number | null; saving_share: number | null; unit: string };
+  cost: { a: number | null; b: number | null; saving: number | null; saving_share: number | null; unit: string; currency?: string | null };
+  /** Of the prices; absent: USD. */
+  currency?: string | null;
   hardware: { same: boolean; differences: string[] };
   losses: { what: string; why: string; side: "a" | "b" | "both" }[];
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // words.ts - the words and marks for states, the same everywhere on the page.
-import type { RuleState, RunStatus, Severity, StatMetric } from "./types";
+import { count } from "./format";
+import type { RuleState, RunInfo, RunStatus, Severity, StatMetric } from "./types";
 
 type Kind = "good" | "info" | "warning" | "critical" | "neutral" | "live";
 
@@ -20,9 +21,9 @@ export const SEVERITY: Readonly<Record<Severity, { kind: Kind; icon: string }>> 
 };
 
 export const RULE_STATE: Readonly<Record<RuleState, { kind: Kind; icon: string; text: string }>> = {
-  issue: { kind: "warning", icon: "◆", text: "Issue found" },
-  clear: { kind: "good", icon: "✓", text: "No issue found" },
-  not_evaluated: { kind: "neutral", icon: "–", text: "Not evaluated" },
+  issue: { kind: "warning", icon: "◆", text: "issue" },
+  clear: { kind: "good", icon: "✓", text: "passed" },
+  not_evaluated: { kind: "neutral", icon: "–", text: "skipped" },
 };
 
 /** The resources of the summary, in the order they are shown. */
@@ -40,20 +41,26 @@ export const RESOURCES: readonly { id: StatMetric; title: string }[] = [
   { id: "gpu_power", title: "GPU power" },
 ];
 
-/** Why a GPU's clock is held down, by the key of clock_held_pct. */
+/** Why a GPU's clock is reduced, by the key of clock_held_pct. */
 export const CLOCK_HOLDS: Readonly<Record<string, string>> = {
-  clock_setting: "the clocks that are set",
-  power_cap: "the power limit",
-  hw_slowdown: "a hardware slowdown",
+  clock_setting: "clock setting",
+  power_cap: "power limit",
+  hw_slowdown: "hardware slowdown",
   sync_boost: "sync boost",
-  thermal: "heat (driver)",
-  hw_thermal: "heat (hardware)",
-  power_brake: "an external power brake",
-  display_clock: "the display's clock",
+  thermal: "temperature (driver)",
+  hw_thermal: "temperature (hardware)",
+  power_brake: "external power brake",
+  display_clock: "display clock",
 };
 
+/** Whether a GPU of some node was seen or measured; cards about GPUs are left out otherwise. */
+export function hasGpu(run: Pick<RunInfo, "nodes" | "metrics">, node = ""): boolean {
+  const here = (id: string): boolean => node === "" || id === node;
+  return run.nodes.some((n) => here(n.id) && (n.gpus ?? 0) > 0) || run.metrics.some((m) => here(m.node) && m.metric.startsWith("gpu."));
+}
+
 export function plural(n: number, one: string, many = `${one}s`): string {
-  return `${n} ${n === 1 ? one : many}`;
+  return `${count(n)} ${n === 1 ? one : many}`;
 }
 
 const PARTS: Readonly<Record<string, string>> = {
@@ -63,7 +70,7 @@ const PARTS: Readonly<Record<string, string>> = {
   backward: "Backward",
   optimizer: "Optimizer",
   graph: "CUDA graph",
-  sync: "Wait for the GPU",
+  sync: "GPU wait",
   comm: "Collectives",
   compile: "Compile",
   checkpoint: "Checkpoint",
@@ -71,7 +78,87 @@ const PARTS: Readonly<Record<string, string>> = {
   other: "Other",
 };
 
-/** What a step was spent on, as people call it. */
+/** The name of a part of a step. */
 export function partTitle(part: string): string {
   return PARTS[part] ?? part;
+}
+
+const CATEGORIES: Readonly<Record<string, string>> = {
+  op: "operator",
+  user: "user span",
+  loader: "data loader",
+  runtime: "GPU runtime",
+  memcpy: "copy",
+  comm: "collective",
+  python: "Python function",
+};
+
+/** The category of an event or operator. */
+export function categoryTitle(category: string): string {
+  return CATEGORIES[category] ?? category;
+}
+
+/** What could not be measured: the recorder names its probes and the JSON its keys. */
+const MEASURED: Readonly<Record<string, string>> = {
+  nvml: "NVIDIA GPU metrics",
+  nvml_slow: "NVIDIA GPU health (ECC, NVLink)",
+  nvml_gpm: "NVIDIA GPU activity counters",
+  amdgpu: "AMD GPU metrics",
+  cgroup: "Container limits (cgroup)",
+  cpu: "CPU metrics",
+  disk: "Disk metrics",
+  mem: "Memory metrics",
+  net: "Network metrics",
+  proc: "Process metrics",
+  psi: "Pressure stall information",
+  self: "Footplate's own use",
+  gpu: "GPU metrics",
+  "cgroup.cpu_limit": "Container CPU limit",
+  "cgroup.throttled": "Container CPU throttling",
+  "cgroup.mem_limit": "Container memory limit",
+  steps: "Training steps",
+  hooks: "Python hooks",
+  events: "Events",
+  detail: "Detail window",
+  recorder: "Recorder",
+  findings: "Findings",
+};
+
+export function lossTitle(what: string): string {
+  const [entity = "", metric] = what.split(" "); // "gpu0 gpu.nvlink_tx"
+  if (metric !== undefined && /^[a-z]+\d+$/.test(entity)) return `${lossTitle(metric)} (${entity})`;
+  const title = MEASURED[what] ?? readable(what);
+  return title === what ? what : sentenceCase(title);
+}
+
+const SPELLED: Readonly<Record<string, string>> = {
+  gpu: "GPU",
+  cpu: "CPU",
+  gpus: "GPUs",
+  mfu: "MFU",
+  sm: "SM",
+  dram: "DRAM",
+  io: "I/O",
+  r2: "R²",
+  pct: "%",
+  nvlink: "NVLink",
+  pcie: "PCIe",
+  ecc: "ECC",
+  mem: "memory",
+  rx: "received",
+  tx: "sent",
+};
+
+/** A key as words, for a number without a label of its own: "wait_share" is "wait share". */
+export function readable(key: string): string {
+  if (!/^[a-z0-9_]+(\.[a-z0-9_]+)*$/.test(key) || /\.(fp|json)$/.test(key)) return key; // a name, or a file
+  return key
+    .split(/[_.]/)
+    .map((word) => SPELLED[word] ?? word)
+    .join(" ");
+}
+
+/** The first letter in upper case: what the server says may begin a sentence here. */
+export function sentenceCase(text: string): string {
+  return text === "" ? text : text[0]!.toUpperCase() + text.slice(1);
 }

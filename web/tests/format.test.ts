@@ -19,6 +19,9 @@ import {
   fixed,
   general,
   money,
+  price,
+  samplesPerSecond,
+  setting,
   timestamp,
   value,
 } from "../src/format";
@@ -40,7 +43,7 @@ test("bytes have three significant digits and a binary prefix", () => {
   ]);
 });
 
-test("every unit is written behind its number", () => {
+test("every unit is written after its number", () => {
   table([
     [value(12.34, "%"), "12.3 %"],
     [value(1572864, "B/s"), "1.50 MiB/s"],
@@ -51,14 +54,15 @@ test("every unit is written behind its number", () => {
     [value(2.5, "furlongs"), "2.5 furlongs"],
     [value(0.000123456, ""), "0.000123"],
     [value(0.00001234, ""), "1.23e-05"],
-    [value(12345.6, ""), "12346"],
+    [value(12345.6, ""), "12 346"],
+    [value(301023374445, "B/h"), "280 GiB/h"],
   ]);
 });
 
 test("short times are in the unit that fits", () => {
   table([
-    [value(0.000085, "s"), "85 us"],
-    [value(0.0000854, "s"), "85.4 us"],
+    [value(0.000085, "s"), "85 µs"],
+    [value(0.0000854, "s"), "85.4 µs"],
     [value(0.01, "s"), "10 ms"],
     [value(0.0125, "s"), "12.5 ms"],
     [value(1.5, "s"), "1.5 s"],
@@ -93,11 +97,45 @@ test("what was not measured is no zero", () => {
 test("counts are grouped and ages grow their unit", () => {
   table([
     [count(999), "999"],
+    [count(9999), "9999"],
+    [count(-12345), "-12 345"],
     [count(1234567), "1 234 567"],
     [age(1.9), "1 s ago"],
     [age(119), "119 s ago"],
     [age(7199), "119 min ago"],
     [age(200000), "2 d ago"],
+  ]);
+});
+
+test("parameters of rules read as people say them", () => {
+  table([
+    [setting(86400, "s"), "24 h"],
+    [setting(1800, "s"), "30 min"],
+    [setting(90, "s"), "90 s"],
+    [setting(0.5, "s"), "500 ms"],
+    [setting(0, "s"), "0 s"],
+    [setting(20, "%"), "20 %"],
+    [setting(20, ""), "20"],
+    [setting(1073741824, "B"), "1.00 GiB"],
+  ]);
+});
+
+test("a rate has three digits, and from 1000 on no more than the whole number", () => {
+  table([
+    [samplesPerSecond(0.12345), "0.123"],
+    [samplesPerSecond(12.345), "12.3"],
+    [samplesPerSecond(1736.4), "1736"],
+    [samplesPerSecond(53629.1), "53 629"],
+    [samplesPerSecond(null), "-"],
+  ]);
+});
+
+test("money has its currency, USD where none is known", () => {
+  table([
+    [price(5.1), "5.10 USD"],
+    [price(5.1, "EUR"), "5.10 EUR"],
+    [price(0.0051, null), "0.0051 USD"],
+    [price(null, "EUR"), "-"],
   ]);
 });
 
@@ -150,7 +188,7 @@ test("numbers read as the table says that the program is held to too", () => {
   }
 });
 
-test("differences have a sign, and a parameter reads as it is set", () => {
+test("differences have a sign", () => {
   table([
     [changeShare(0.38), "+38.0 %"],
     [changeShare(-0.0844), "-8.44 %"],
@@ -160,7 +198,7 @@ test("differences have a sign, and a parameter reads as it is set", () => {
     [changeShare(0.00004), "0.00 %"],
     [changeShare(-0.00004), "0.00 %"],
     [changeShare(null), "-"],
-    [changeSeconds(0.000403), "+403 us"],
+    [changeSeconds(0.000403), "+403 µs"],
     [changeSeconds(-2.5), "-2.5 s"],
     [changeSeconds(0), "0 ms"],
     [changePoints(-0.9), "-0.9 points"],

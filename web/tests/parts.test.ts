@@ -11,14 +11,17 @@ import { mergeSteps } from "../src/live";
 import { isFinal } from "../src/load";
 import type { LiveStep, PythonFunction, RunInfo, RunRow, Stat, StepRank, Verdict } from "../src/types";
 import { intervalNow, isMonitoring, whyNot } from "../src/views/controls";
+import { numbersText } from "../src/views/insight_rule";
 import { countText, inOrder } from "../src/views/insights";
 import { functionTables } from "../src/views/operators_functions";
 import { jobDetails, phaseParts, stretches } from "../src/views/overview_job";
 import { loopOf } from "../src/views/overview_loop";
+import { lossLines } from "../src/views/overview_measured";
 import { absentText, verdictOf } from "../src/views/overview_use";
-import { matches } from "../src/views/runs";
+import { matches, olderFirst } from "../src/views/runs";
 import { clockShares } from "../src/views/steps_clocks";
 import { leftOut, placesOf } from "../src/views/steps_tables";
+import { hasGpu, lossTitle } from "../src/words";
 
 test("percentages sum to 100 whatever the parts are", () => {
   for (const parts of [[1, 1, 1], [11.1048, 1.1404, 1.3914], [0, 0, 5], [1e-9, 1, 1e9], [2, 2, 2, 2, 2, 2, 2]]) {
@@ -95,9 +98,9 @@ test("only an answer about the thing itself takes away what was shown of it", ()
   assert.deepEqual([0, 408, 429, 500, 503].map(final), [false, false, false, false, false]);
 });
 
-test("controls that make no sense say why", () => {
+test("controls that cannot be used give the reason", () => {
   assert.equal(whyNot(run({})), null);
-  assert.match(whyNot(run({ live: false, status: "failed" })) ?? "", /is failed/);
+  assert.match(whyNot(run({ live: false, status: "failed" })) ?? "", /failed/);
   assert.equal(whyNot(run({ control: { allowed: false, why: "this token may only read" } })), "this token may only read");
 });
 
@@ -118,9 +121,17 @@ test("the details of a job have every line, and an interruption only where there
   ]);
   assert.equal(jobDetails(info).find((d) => d.term === "Training loop (%)")?.text, "70.0 %");
   const priced = jobDetails({ ...info, cost: 6.156, price_per_hour: 14.688, machine: null }).at(-1);
-  assert.deepEqual(priced, { term: "Cost", text: "6.16, at 14.688 an hour" });
+  assert.deepEqual(priced, { term: "Cost", text: "6.16 USD (14.688 USD/h)" });
+  assert.match(jobDetails({ ...info, cost: 1, price_per_hour: null, machine: "m", currency: "EUR" }).at(-1)?.text ?? "", /1\.00 EUR \(m\)/);
   assert.equal(phaseParts(info).length, 3);
   assert.equal(phaseParts(run({ ...info, interruption_s: 3 })).length, 4);
+});
+
+test("the finalization of a live run is not zero but unknown", () => {
+  const live = run({ initialization_s: 1, train_s: 6, eval_s: 1, finalization_s: 0, interruption_s: 0, live: true, cost: null });
+  const text = (term: string) => jobDetails(live).find((d) => d.term === term)?.text;
+  assert.deepEqual([text("Finalization"), text("Finalization (%)")], ["-", "-"]);
+  assert.deepEqual(phaseParts(live).map((p) => p.label), ["Initialization", "Training loop"]);
 });
 
 test("phases too narrow to be seen join the one before them", () => {
@@ -150,13 +161,25 @@ test("causes come first, the severest and dearest of them before the others, eac
     ["small", []],
   ]);
   assert.deepEqual(o.notes.map((i) => i.v.rule), ["note"]);
-  assert.equal(countText(o), "3 issues, 2 explained, 1 worth knowing, 1 clear, 1 not evaluated");
+  assert.equal(countText(o), "3 issues · 2 explained · 1 info · 1 passed · 1 skipped");
 });
 
-test("a symptom whose cause was not found, or that explains itself in a circle, stands by itself", () => {
+test("a summary is neither passed nor an issue", () => {
+  const o = inOrder([{ ...verdict("sums up", "clear", "info", null), summary: true }, verdict("not", "not_evaluated", "info", null)]);
+  assert.equal(countText(o), "0 issues · 0 passed · 1 skipped");
+  assert.deepEqual(o.summaries.map((v) => v.rule), ["sums up"]);
+});
+
+test("what is missing for the same reason is one line", () => {
+  const loss = (what: string, node: string | null, why: string) => ({ what, node, why, count: 1, kind: "absent" });
+  const lines = lossLines([loss("nvml", "a", "no driver"), loss("swap.used", "a", "no swap"), loss("nvml_slow", "a", "no driver"), loss("gpu", null, "no driver")]);
+  assert.deepEqual(lines.map((l) => [l.what.length, l.why]), [[2, "no driver"], [1, "no swap"]]);
+});
+
+test("a symptom whose cause was not found, or that explains itself in a circle, is a cause", () => {
   const o = inOrder([verdict("a", "issue", "warning", 1, ["b"]), verdict("b", "issue", "warning", 1, ["a"]), verdict("c", "issue", "warning", 1, ["gone"])]);
   assert.deepEqual(o.issues.map((i) => [i.v.rule, i.explains.length]), [["a", 0], ["b", 0], ["c", 0]]);
-  assert.equal(countText(o), "3 issues, 0 clear");
+  assert.equal(countText(o), "3 issues · 0 passed");
 });
 
 const rank = (more: Partial<StepRank>) =>
@@ -166,20 +189,20 @@ test("GPU time comes first and says how much was timed; host time of a CUDA job 
   const host = { data: 0.1, forward: 0.2, between: 0.1 };
   const both = clockShares(rank({ gpu_timed_steps: 35, gpu_parts_s: { data: null, forward: 0.3, other: 0.1 }, host_parts_s: host }));
   assert.deepEqual(both.map((c) => c.label), ["GPU time, 35 of 250 steps timed", "host time"]);
-  assert.deepEqual(both[0]!.parts.map((p) => [p.title, p.pct]), [["Forward", 75], ["No timed phase", 25]]);
+  assert.deepEqual(both[0]!.parts.map((p) => [p.title, p.pct]), [["Forward", 75], ["Outside timed phases", 25]]);
   assert.deepEqual(both[0]!.missing, [], "loading is no work of a GPU");
   assert.deepEqual(both[1]!.parts.map((p) => [p.title, p.pct]), [["Data loading", 25], ["Forward", 50], ["Between steps", 25]]);
   assert.deepEqual(clockShares(rank({ host_parts_s: host })).map((c) => c.label), ["host time (launch)"]);
   assert.deepEqual(clockShares(rank({ device: null, host_parts_s: host })).map((c) => c.label), ["host time"]);
 });
 
-test("steps that are left out are counted by why", () => {
+test("excluded steps are counted by reason", () => {
   assert.equal(leftOut([rank({})]), "");
   assert.equal(leftOut([rank({ warmup_steps: 1 }), rank({ disturbed_steps: 4 })]), "1 warm-up step and 4 steps slowed by a detail window");
-  assert.equal(leftOut([rank({ warmup_steps: 4, disturbed_steps: 246 })]), "", "where nothing else is left, all of them count");
+  assert.equal(leftOut([rank({ warmup_steps: 4, disturbed_steps: 246 })]), "", "where nothing else is left, none is excluded");
 });
 
-test("places that wait stand once for each process, not once for each mode", () => {
+test("places that wait are listed once for each process, not once for each mode", () => {
   const sync = [{ where: "train.py:31", call: "item", count: 3, seconds: 0.5 }];
   const places = placesOf([rank({ sync }), rank({ sync, mode: "eval" }), rank({ sync, rank: 1, pid: 2 })]);
   assert.deepEqual(places.map((p) => p.rank), [0, 1]);
@@ -205,7 +228,7 @@ test("resources that were not measured are named with the reason, once for each 
     ({ node: "a", metric, count: n, losses: why === undefined ? [] : [{ what: metric, why }] }) as unknown as Stat;
   assert.equal(
     absentText([stat("cpu", 5), stat("gpu", 0, "no driver"), stat("gpu_memory", 0, "no driver"), stat("io_wait", 0)]),
-    "Total GPU utilization, GPU memory utilization: not measured: no driver. I/O wait: not measured: no samples were recorded.",
+    "Not measured: Total GPU utilization, GPU memory utilization (no driver). Not measured: I/O wait (no readings).",
   );
 });
 
@@ -224,19 +247,51 @@ test("functions have a table for each phase and timer, in the order of the serve
     f("mine", "another", "a"),
   ]);
   assert.deepEqual(tables.map((t) => [t.title.replace("Python functions: ", ""), t.rows.map((r) => r.name).join("")]), [
-    ["whole windows, timer not known", "a"],
-    ["whole windows, sampled", "ab"],
-    ["whole windows", "a"],
+    ["whole window, unknown timer", "a"],
+    ["whole window, sampled", "ab"],
+    ["whole window", "a"],
     ["Data loading, default timer", "ab"],
     ["Data loading", "a"],
     ["Data loading, CPU time", "a"],
-    ["mine, off the CPU", "a"],
+    ["mine, off-CPU time", "a"],
     ["mine, another", "a"],
   ]);
   assert.deepEqual(functionTables([]), []);
 });
 
-test("a filter asks for all its words, wherever they stand", () => {
+test("numbers of a finding have labels; a key without one reads as words", () => {
+  const f = { numbers: { wait_share: 79.4, climb_r2: 0.993, climb_per_hour: 301023374445 }, units: { wait_share: "%", climb_per_hour: "B/h" } };
+  assert.equal(numbersText(f), "wait share 79.4 %, climb R² 0.993, climb per hour 280 GiB/h");
+  assert.equal(numbersText({ ...f, labels: { wait_share: "loader wait" } }), "loader wait 79.4 %", "what has no label is not for people");
+  assert.equal(numbersText({ numbers: { a: null }, units: {} }), "", "what was not measured is left out");
+});
+
+test("probes and keys that were not measured have readable names", () => {
+  assert.deepEqual(["nvml", "amdgpu", "swap.used", "cgroup.cpu_limit", "gpu0 gpu.nvlink_tx", "/some/file"].map(lossTitle), [
+    "NVIDIA GPU metrics",
+    "AMD GPU metrics",
+    "Swap used",
+    "Container CPU limit",
+    "GPU NVLink sent (gpu0)",
+    "/some/file",
+  ]);
+});
+
+test("the older of two runs comes first, whichever was selected first", () => {
+  const line = (name: string, start_ns: number | null) => ({ run: name, name, status: "finished", start_ns }) as RunRow;
+  const runs = [line("new", 20), line("old", 10), line("unknown", null)];
+  assert.deepEqual(olderFirst(["new", "old"], runs), ["old", "new"]);
+  assert.deepEqual(olderFirst(["old", "new"], runs), ["old", "new"]);
+  assert.deepEqual(olderFirst(["unknown", "new"], runs), ["new", "unknown"]);
+});
+
+test("a run without a GPU on any node has none, also where counts are not known", () => {
+  const of = (gpus: number | null, metric: string) => ({ nodes: [{ id: "a", gpus }], metrics: [{ node: "a", metric, entities: [], unit: "" }] }) as unknown as RunInfo;
+  assert.deepEqual([of(0, "cpu.util"), of(null, "cpu.util"), of(null, "gpu.util"), of(2, "cpu.util")].map((r) => hasGpu(r)), [false, false, true, true]);
+  assert.equal(hasGpu(of(2, "gpu.util"), "b"), false);
+});
+
+test("a filter asks for all its words, wherever they are", () => {
   const line = { run: "r-1", name: "ResNet", status: "running", command: ["python", "train.py"], nodes: [{ id: "gpu-07" }] } as RunRow;
   assert.ok(matches(line, ""));
   assert.ok(matches(line, "resnet gpu-07"));

@@ -27,7 +27,6 @@ test("what an address says is what it was written from", () => {
 
 test("an empty address is the list of runs, and a run without a tab its overview", () => {
   assert.deepEqual(readPlace("").route, { page: "runs" });
-  assert.deepEqual(readPlace("#/nowhere").route, { page: "runs" });
   assert.deepEqual(readPlace("#/run/demo").route, { page: "run", run: "demo", tab: "overview" });
 });
 
@@ -35,7 +34,13 @@ test("nonsense in an address is left out", () => {
   assert.equal(readPlace("#/run/a/nodes?from=5&to=x").window, null);
   assert.equal(readPlace("#/run/a/nodes?from=9&to=5").window, null);
   assert.equal(readPlace("#/run/a/nodes?from=5").window, null);
-  assert.deepEqual(readPlace("#/run/%zz/nodes").route, { page: "runs" });
+});
+
+test("an address that leads nowhere is not taken for the list of runs", () => {
+  for (const path of ["/nowhere", "/runs/x", "/run", "/run/%zz/nodes"]) {
+    assert.deepEqual(readPlace(`#${path}`).route, { page: "unknown", path });
+    assert.equal(writePlace(readPlace(`#${path}`)), `#${path}`, "the address stays as it was typed");
+  }
 });
 
 test("times in an address are whole nanoseconds, without an exponent", () => {

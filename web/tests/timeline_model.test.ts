@@ -5,7 +5,7 @@ import { join } from "node:path";
 import test from "node:test";
 import type { Answer, Lane } from "../src/timeline/model";
 import { asAnswer, buildChunk, covers, indexAt, sliceOf, uniteLanes } from "../src/timeline/model";
-import { bodies, contrast, lookOf, LOOKS, styleOf, textOn } from "../src/timeline/palette";
+import { bodies, contrast, labelOf, lookOf, LOOKS, styleOf, textOn } from "../src/timeline/palette";
 
 const lane = (id: string, more: Partial<Lane> = {}): Lane => ({
   id,
@@ -215,4 +215,11 @@ test("a stream of two detail windows is one lane that has the slices of both", (
   assert.deepEqual([...rows[0]!.start], [100, 500, 900]);
   assert.deepEqual([...rows[2]!.start], [120]);
   assert.deepEqual([...chunk.tracks.get(told.lanes[1]!.id)![0]!.start], [0]);
+});
+
+test("neighbouring steps always differ in shade, and carry their number", () => {
+  for (let n = 0; n < 50; n++) assert.notEqual(styleOf("steps", "phase", `train ${n}`), styleOf("steps", "phase", `train ${n + 1}`), String(n));
+  assert.equal(labelOf("steps", "train 1234"), "1234");
+  assert.equal(labelOf("events", "eval 12"), "eval 12", "only steps are called by their number");
+  assert.equal(labelOf("steps", "train"), "train");
 });

@@ -62,10 +62,10 @@ test("marks are round, inside the window and not too many", () => {
   }
 });
 
-test("times behind the start are as exact as their marks are close", () => {
+test("times after the start are as exact as their marks are close", () => {
   assert.equal(offsetText(2.35e9, 50e6), "2.35 s");
   assert.equal(offsetText(2e9, 1e9), "2 s");
-  assert.equal(offsetText(1500, 500), "1.5 us");
+  assert.equal(offsetText(1500, 500), "1.5 µs");
   assert.equal(offsetText(65e9, 5e9), "1 min 05 s");
   assert.equal(offsetText(3 * 3600e9, 3600e9), "3 h 00 min");
   assert.equal(offsetText(-2e6, 1e6), "-2 ms");

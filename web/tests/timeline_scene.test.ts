@@ -57,4 +57,5 @@ test("a name is shortened to its room, or left out where nothing would be said",
   assert.equal(fitText("forward", 42, measure), "forward");
   assert.equal(fitText("forward", 36, measure), "forwa…");
   assert.equal(fitText("forward", 20, measure), "");
+  assert.equal(fitText("123456", 30, measure), "", "a number that is cut is another number");
 });

@@ -116,7 +116,7 @@ def _spans(events: Table) -> list[int]:
 
 
 def between(events: Table, start: int, end: int) -> Table:
-    """What ran in the interval, cut at its ends, longest first. `share` is of the interval."""
+    """Events in the interval, cut at its ends, longest first. `share` is of the interval."""
     groups: dict[tuple[Any, ...], list[float]] = {}
     begin, finish = events["start"].data, events["end"].data
     lane = [events[c] for c in _LANE]

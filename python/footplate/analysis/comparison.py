@@ -30,7 +30,7 @@ def _path(run: RunLike, dir: Any) -> str:
         with open(run, dir) as found:
             path = found.path
     if path.startswith("http"):
-        raise RunError("runs are compared by their folders, or both at one server")
+        raise RunError("both runs must be folders, or be on the same server")
     return path
 
 
@@ -45,7 +45,7 @@ def compare(
     steps: tuple[int, int] | None = None,
     frames: str | None = None,
 ) -> Comparison:
-    """What changed from A to B, and whether the data can show it; as `footplate compare`. A side is
+    """Compare two runs, or two groups of runs, as `footplate compare` does. A side is
     a run (as open() takes it, or an open one), or several that are taken together. Prices are of
     one machine and hour. steps=(a, b): only these, both included."""
     sides = [[x] if isinstance(x, (str, os.PathLike, Run)) else list(x) for x in (a, b)]
@@ -67,7 +67,7 @@ def compare(
 
 
 class Comparison:
-    """The object that `footplate compare --json` prints: `c.verdict`, `c["steps"]`, `c.json`."""
+    """The output of `footplate compare --json`: `c.verdict`, `c["steps"]`, `c.json`."""
 
     def __init__(self, said: dict[str, Any], frames: str | None = None) -> None:
         self.json = said
@@ -93,12 +93,12 @@ class Comparison:
         return str(self.json["why"])
 
     def table(self, name: str) -> Any:
-        """A list of the answer as a frame: "phases", "gpu_parts", "parts" (host time), "numbers",
+        """A list of the output as a frame: "phases", "gpu_parts", "parts" (host time), "numbers",
         "utilization", "operators", ..."""
         rows = self.json.get(name)
         if not isinstance(rows, list):
             there = [k for k, v in self.json.items() if isinstance(v, list)]
-            raise KeyError(f"no table '{name}'; there are {', '.join(there)}")
+            raise KeyError(f"no table '{name}'; available: {', '.join(there)}")
         return self._frame(_table(rows))
 
     def __repr__(self) -> str:

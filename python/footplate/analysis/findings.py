@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the rules say of a run, as rows and as a page."""
+"""Findings of a run, as rows and as a page."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _names_in(files: Sequence[str | os.PathLike[str]]) -> set[str]:
 
 def _hosted(run: str, files: list[str], sets: list[str]) -> list[dict[str, Any]]:
     if run.startswith("http"):
-        raise RunError("rules in files need the folder of the run, not a server")
+        raise RunError("rule files need the folder of the run, not a server")
     said = _ask_host(files, run, sets)
     if "error" in said:
         raise RunError(said["error"])
@@ -113,7 +113,7 @@ def _ask_host(files: list[str], run: str, sets: list[str]) -> dict[str, Any]:
     try:
         return dict(json.loads(done.stdout))
     except ValueError:
-        raise RunError(done.stderr.strip() or "the rule files gave no answer") from None
+        raise RunError(done.stderr.strip() or "the rule files printed no result") from None
 
 
 def only(verdicts: list[dict[str, Any]], rules: Iterable[str] | None) -> list[dict[str, Any]]:
@@ -123,7 +123,7 @@ def only(verdicts: list[dict[str, Any]], rules: Iterable[str] | None) -> list[di
     wanted = list(rules)
     for r in wanted:
         if r not in there:
-            raise RunError(f"there is no rule '{r}'; there are {', '.join(sorted(there))}")
+            raise RunError(f"no rule '{r}'; available: {', '.join(sorted(there))}")
     return [v for v in verdicts if v["rule"] in wanted]
 
 
@@ -143,7 +143,7 @@ def rows_of(verdicts: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 class FindingsTable(Table):
-    """Rows of findings that are shown as a page. `verdicts`: all that the rules said."""
+    """Rows of findings, shown as a page in notebooks. `verdicts`: the complete verdicts."""
 
     verdicts: list[dict[str, Any]]
 
@@ -206,37 +206,46 @@ def _issue(v: Mapping[str, Any]) -> str:
         label = f"<i>{html.text(where)}</i>: " if where else ""
         out.append(f"<li>{label}{html.text(f['message'])}")
         if f.get("advice"):
-            out.append(f"<br><span class='fp-note'>{html.text(f['advice'])}</span>")
+            out.append(f"<br><span class='fp-note'>What to do: {html.text(f['advice'])}</span>")
         out.append("</li>")
     more = len(v["findings"]) - _MORE
     out.append(f"<li class='fp-note'>and {more} more</li>" if more > 0 else "")
     return "".join([*out, "</ul></div>"])
 
 
+def _title(v: Mapping[str, Any]) -> str:
+    return str(v.get("title") or v["rule"])
+
+
 def findings_html(verdicts: Sequence[Mapping[str, Any]]) -> str:
-    """Issues, the severest first; one line for the rules that are clear or were not evaluated."""
+    """Issues, the severest first; then the rules that passed or were skipped."""
     issues = [v for v in verdicts if v["state"] == "issue"]
     issues.sort(key=lambda v: (_ORDER.get(v["severity"], 3), -(v.get("lost_s") or 0)))
-    clear = [v["rule"] for v in verdicts if v["state"] == "clear"]
-    untold = [v for v in verdicts if v["state"] == "not_evaluated"]
+    passed = [_title(v) for v in verdicts if v["state"] == "clear" and not v.get("summary")]
+    skipped: dict[str, list[str]] = {}  # by reason
+    for v in verdicts:
+        if v["state"] == "not_evaluated":
+            skipped.setdefault(v["why"], []).append(_title(v))
     plural = "" if len(issues) == 1 else "s"
-    out = [html.head(f"{len(issues) or 'No'} issue{plural} found"), *map(_issue, issues)]
-    if clear:
-        out.append(f"<div class='fp-note'>Clear: {html.text(', '.join(clear))}</div>")
-    for v in untold:
-        why = f"Not evaluated: {v['rule']} ({v['why']})"
-        out.append(f"<div class='fp-note'>{html.text(why)}</div>")
+    left = sum(map(len, skipped.values()))
+    head = f"{len(issues)} issue{plural} · {len(passed)} passed · {left} skipped"
+    out = [html.head(head), *map(_issue, issues)]
+    if passed:
+        out.append(f"<div class='fp-note'>Passed: {html.text(', '.join(passed))}</div>")
+    for why, titles in skipped.items():
+        words = f"Skipped ({why}): {', '.join(titles)}"
+        out.append(f"<div class='fp-note'>{html.text(words)}</div>")
     return "<div style='font:14px system-ui,sans-serif'>" + "".join(out) + "</div>"
 
 
 def run_html(run: Run) -> str:
-    """The first page about a run: what it is, its phases, how busy its nodes were."""
+    """Summary of a run: status, phases, utilization of its nodes."""
     info = run.info
     start = html.when(from_ns(info["start_ns"]))
     facts = [
         ("command", " ".join(info["command"])),
         ("started", start),
-        ("took", human.value(info["duration_s"], "s")),
+        ("duration", human.value(info["duration_s"], "s")),
         ("nodes", ", ".join(_node_words(n) for n in info["nodes"])),
     ]
     if info.get("cost") is not None:

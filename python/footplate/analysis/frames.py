@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any, Final
 
-from . import html
+from . import html, human
 
 _UTC: Final = timezone.utc  # noqa: UP017 - Python 3.10 has no datetime.UTC
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=_UTC)
@@ -51,7 +51,7 @@ def to_ns(t: Any) -> int:
     if t is None:
         return 0
     if isinstance(t, bool):
-        raise TypeError("a time is no bool")
+        raise TypeError("a bool is not a time")
     if isinstance(t, int):
         return t
     if isinstance(t, float):
@@ -65,7 +65,7 @@ def to_ns(t: Any) -> int:
         return ((since.days * 86400 + since.seconds) * 10**6 + since.microseconds) * 1000
     if hasattr(t, "astype"):  # numpy.datetime64
         return int(t.astype("datetime64[ns]").astype("int64"))
-    raise TypeError(f"{type(t).__name__} is no time")
+    raise TypeError(f"{type(t).__name__} is not a time")
 
 
 class Column:
@@ -241,7 +241,7 @@ def gather_ints(of_row: Sequence[int], rows: Any, none: int | None = None) -> Co
 
 
 class Table:
-    """Columns with names, all of one length. Works as the little of a data frame that it needs:
+    """Named columns of equal length, with a small part of the interface of a data frame:
     `t["name"]`, `len(t)`, `for name in t`, `t.itertuples()`, `t.to_dict()`, `t.head()`."""
 
     def __init__(
@@ -300,7 +300,7 @@ class Table:
         try:
             return self._columns[name]
         except KeyError:
-            raise KeyError(f"no column '{name}'; there are {', '.join(self._columns)}") from None
+            raise KeyError(f"no column '{name}'; available: {', '.join(self._columns)}") from None
 
     def itertuples(self) -> Iterator[Any]:
         """Rows as named tuples."""
@@ -315,7 +315,7 @@ class Table:
             names = self.columns
             rows = zip(*self._columns.values(), strict=True)
             return [dict(zip(names, row, strict=True)) for row in rows]
-        raise ValueError("orient is 'list' or 'records'")
+        raise ValueError("orient must be 'list' or 'records'")
 
     def take(self, rows: Sequence[int]) -> Table:
         """Only these rows, in this order."""
@@ -350,8 +350,8 @@ class Table:
     def _repr_html_(self) -> str:
         head = self.head(_ROWS_SHOWN)
         cells = [[html.cell(v) for v in row] for row in zip(*head._columns.values(), strict=True)]
-        more = f"{self._rows:,} rows" + (
-            f", the first {_ROWS_SHOWN} of them shown" if self._rows > _ROWS_SHOWN else ""
+        more = f"{human.count(self._rows)} rows" + (
+            f", first {_ROWS_SHOWN} shown" if self._rows > _ROWS_SHOWN else ""
         )
         return html.table(self.columns, cells, note=more)
 
@@ -361,11 +361,11 @@ _NO_INT: Final = -(2**63)
 
 
 class Frames:
-    """What answers are given as: "pandas", "table", or None for pandas when it is installed."""
+    """The type of results: "pandas", "table", or None for pandas when it is installed."""
 
     def __init__(self, kind: str | None) -> None:
         if kind not in (None, "pandas", "table"):
-            raise ValueError("frames is None, 'pandas' or 'table'")
+            raise ValueError("frames must be None, 'pandas' or 'table'")
         if kind == "pandas" and pandas() is None:
             raise ImportError("pandas is not installed")
         self._kind = kind

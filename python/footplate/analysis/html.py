@@ -8,6 +8,8 @@ from datetime import datetime
 from html import escape
 from typing import Any, Final
 
+from . import human
+
 SEVERITY_COLORS: Final = {"critical": "#b3261e", "warning": "#9a5b00", "info": "#1f5fa8"}
 
 _STYLE: Final = (
@@ -26,7 +28,7 @@ def text(v: object) -> str:
 
 
 def number(v: float, digits: int = 5) -> str:
-    return f"{v:,}" if isinstance(v, int) else f"{v:.{digits}g}"
+    return human.count(v) if isinstance(v, int) else f"{v:.{digits}g}"
 
 
 def short(v: float) -> str:

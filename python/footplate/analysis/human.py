@@ -106,9 +106,9 @@ def money(v: float | None) -> str:
     return _fixed(v, 4 if abs(v) < 1 else 2)
 
 
-def price(v: float | None, currency: str | None) -> str:
+def price(v: float | None, currency: str | None = None) -> str:
     """6.16 USD"""
-    return money(v) if v is None or v != v else f"{money(v)} {currency or 'USD'}"
+    return "-" if v is None or v != v else f"{money(v)} {currency or 'USD'}"
 
 
 def count(n: int) -> str:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How data was loaded: making the iterator, the workers' lives, waiting for batches, and the time
-from one batch to the next. Outliers took `factor` times the median or more."""
+"""Data loading: creation of iterators, lifetime of workers, waiting for batches, and the time from
+one batch to the next. Outliers took at least `factor` times the median."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ def arguments(text: str | None) -> dict[str, str]:
 
 
 class Loader:
-    """Each question gives a row for each group; with outliers=True the outliers themselves."""
+    """Each method returns a row for each group; with outliers=True, the outliers."""
 
     def __init__(self, events: Table, frame: Frames) -> None:
         self._events = events
         self._frame = frame
 
     def initialization(self, *, outliers: bool = False, factor: float = 2.0) -> Any:
-        """Making iterators and starting their workers, by process and settings of the loader."""
+        """Creation of iterators and start of their workers, by process and loader settings."""
         rows = self._rows(lambda e: e.name == START and e.kind == "span", self._settings)
         kinds = dict.fromkeys((*_FACTS.values(),), "int?")
         return self._answer(rows, kinds, {}, outliers, factor)
 
     def workers(self, *, outliers: bool = False, factor: float = 2.0) -> Any:
-        """How long workers lived: from their first sign to their last, or as a timeline says."""
+        """Lifetime of workers, from the first event to the last, or as a timeline."""
         told = self._rows(
             lambda e: e.category == "loader" and "DataLoaderWorker" in (e.name, e.thread),
             lambda e: {},
@@ -69,7 +69,7 @@ class Loader:
         return self._answer(rows, {}, {"step": "int?"}, outliers, factor)
 
     def batch_time(self, *, outliers: bool = False, factor: float = 2.0) -> Any:
-        """From the begin of one fetch to that of the next in the same process."""
+        """Time from the start of a fetch to the start of the next in the same process."""
         fetches = self._rows(self._is_getnext, lambda e: {}, lambda e: {"step": e.step})
         fetches.sort(key=lambda r: (r.group["node"], r.group["pid"], r.start))
         rows = [
@@ -80,7 +80,7 @@ class Loader:
         return self._answer(rows, {}, {"step": "int?"}, outliers, factor)
 
     def fetch(self, *, outliers: bool = False, factor: float = 2.0) -> Any:
-        """Workers making batches."""
+        """Time of workers making batches."""
         rows = self._rows(
             lambda e: e.name == "worker.fetch", lambda e: {}, lambda e: {"worker": e.worker}
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Charts of a run for notebooks: `run.plot.heatmap()`. Each gives a Chart, which a notebook shows
+"""Charts of a run for notebooks: `run.plot.heatmap()`. Each returns a Chart, which a notebook shows
 and save() writes to a file."""
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _WIDTH = 1000.0
 
 
 def _nothing(what: str) -> Chart:
-    """Says why there is no picture, where it would be."""
+    """The reason for a missing chart, in its place."""
     note = svg.drawing(600, 40, [f'<text x="4" y="24" fill="#888">{html.text(what)}</text>'], what)
     return Chart(note, what)
 
 
 class Plots:
     """select_dimensions: metrics; select_events: entities (gpu0, cpu3, total). Both are regular
-    expressions that are matched anywhere, or lists of them."""
+    expressions that match anywhere, or lists of them."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -59,11 +59,11 @@ class Plots:
         bins: int = 50,
         columns: int = 4,
     ) -> Chart:
-        """How often each device was how busy, in percent: one small chart for each series. Every
-        sample from 0 to 100 counts, both included."""
+        """Distribution of utilization in percent: one small chart for each series. Readings from 0
+        to 100 are included."""
         keys = [k for k in self._keys(select_dimensions, select_events) if k.unit == PERCENT]
         if not keys:
-            return _nothing("no percentage was recorded that matches")
+            return _nothing("no matching percentage was recorded")
         size = (_WIDTH / columns, 150.0)
         parts = []
         for i, k in enumerate(keys):
@@ -81,7 +81,7 @@ class Plots:
             for b, n in enumerate(counts):
                 lo, hi = 100 * b / bins, 100 * (b + 1) / bins
                 if n:
-                    p.bar(lo, hi, n, COLORS[0], f"{lo:g} to {hi:g} %: {n:,} samples")
+                    p.bar(lo, hi, n, COLORS[0], f"{lo:g} to {hi:g} %: {human.count(n)} readings")
             parts.append(p.svg())
         rows = -(-len(keys) // columns)
         label = "Histograms of utilization"
@@ -93,7 +93,7 @@ class Plots:
         """Iterations and their parts in seconds, one chart for each, by the host's clock;
         select_events: iteration, data, forward, backward, ..., between. Warm-up and steps that a
         detail window slowed are left out. The range ends at the median plus two standard
-        deviations; the title says how many are longer. step_parts() has GPU time."""
+        deviations; the title has the number of longer ones. step_parts() has GPU time."""
         steps, wanted = self._run._steps(), _any(select_events)
         rows = _steady(steps)
         named = {"iteration": [_iteration(steps, i) for i in rows]}
@@ -109,7 +109,7 @@ class Plots:
             if v and wanted.search(n)
         }
         if not shown:
-            return _nothing("there are no steps")
+            return _nothing("no steps were recorded")
         size, columns, parts = (_WIDTH / 3, 170.0), 3, []
         for i, (name, values) in enumerate(shown.items()):
             at = (size[0] * (i % columns), size[1] * (i // columns))
@@ -118,15 +118,15 @@ class Plots:
         return Chart(svg.drawing(_WIDTH, size[1] * -(-len(shown) // columns), parts, label), label)
 
     def step_parts(self, rank: int | None = None, mode: str = "train") -> Chart:
-        """What an iteration is spent on, mean of each rank: GPU time first, where it is known, then
-        host time. The titles say which clock it is."""
+        """Iteration breakdown, mean of each rank: GPU time first, where it is known, then host
+        time. The titles name the clock."""
         table = choose(self._run._parts(), rank, mode)
         groups: dict[tuple[Any, ...], list[Any]] = {}
         for r in table.itertuples():
             if r.seconds > 0:
                 groups.setdefault((r.clock, r.node, r.rank, r.measured), []).append(r)
         if not groups:
-            return _nothing("parts of iterations are not known")
+            return _nothing("the parts of iterations were not recorded")
         high, y, parts = max(r.seconds for v in groups.values() for r in v), 0.0, []
         for clock in ("gpu", "host"):
             for (at, node, number, measured), rows in groups.items():
@@ -150,8 +150,8 @@ class Plots:
     # ---- time ----
 
     def step_timeline(self, last: int = 1000, rank: int | None = None) -> Chart:
-        """Iterations (from the begin of a step to the begin of the next) over the time at which
-        they began; the last ones of each rank. Warm-up is shown, and said."""
+        """Iterations (start of a step to the start of the next) over time; the last ones of each
+        rank. Warm-up is shown and marked."""
         steps = self._run._steps()
         rows = [
             i
@@ -163,7 +163,7 @@ class Plots:
             by_rank.setdefault(steps["rank"][i], []).append(i)
         rows = [i for v in by_rank.values() for i in v[-last:]]
         if not rows:
-            return _nothing("there are no steps")
+            return _nothing("no steps were recorded")
         start, seconds = steps["start"].data, {i: _iteration(steps, i) for i in rows}
         zero = self._run.info["start_ns"]
         xs = [(start[i] - zero) / 1e9 for i in rows]
@@ -190,16 +190,16 @@ class Plots:
         start: Any = None,
         end: Any = None,
     ) -> Chart:
-        """One curve for each series over the same time. last: of each series only so many samples
+        """One curve for each series over the same time. last: only so many readings of each series
         at its end (None: all, put together where there are more than can be seen, with their
         extremes as a band)."""
         keys = self._keys(select_dimensions, select_events)
         if not keys:
-            return _nothing("no series was recorded that matches")
+            return _nothing("no matching series was recorded")
         curves = [self._curve(k, last, to_ns(start), to_ns(end)) for k in keys]
         known = [x for c in curves for x, *_ in c]
         if not known:
-            return _nothing("there are no samples in this time")
+            return _nothing("no readings in this time")
         height, parts = 130.0, []
         for i, (k, curve) in enumerate(zip(keys, curves, strict=True)):
             top = 102.0 if k.unit == PERCENT else max((c[3] for c in curve), default=1) * 1.05
@@ -227,8 +227,8 @@ class Plots:
         return [((t - zero) / 1e9, v, lo, hi) for t, v, lo, hi in zip(*columns, strict=True)]
 
     def lanes(self, start: Any = None, end: Any = None, *, limit: int = 500) -> Chart:
-        """What ran when: one row for each thread, worker or stream, the longest events of the
-        interval."""
+        """Events over time: one row for each thread, worker or stream, with the longest events of
+        the interval."""
         run = self._run
         lo, hi = to_ns(start) or run.info["start_ns"], to_ns(end) or run.info["end_ns"]
         events = run._events(lo, hi, True)
@@ -238,7 +238,7 @@ class Plots:
         rows.sort(key=lambda i: begin[i] - finish[i])
         rows = sorted(rows[:limit])
         if not rows:
-            return _nothing("nothing ran in this time")
+            return _nothing("no events in this time")
         return _lanes(events, rows, lo, hi)
 
     # ---- all devices ----
@@ -252,11 +252,11 @@ class Plots:
         start: Any = None,
         end: Any = None,
     ) -> Chart:
-        """Every device over time, from 0 (dark) to 100 % (bright). What is no percentage is shown
-        against its own largest value."""
+        """Every device over time, from 0 (dark) to 100 % (bright). Other units are scaled to the
+        largest value of the series."""
         keys = self._keys(select_dimensions, select_events)
         if not keys:
-            return _nothing("no series was recorded that matches")
+            return _nothing("no matching series was recorded")
         run = self._run
         lo, hi = to_ns(start) or run.info["start_ns"], to_ns(end) or run.info["end_ns"]
         pixels = [self._row(k, lo, hi, columns) for k in keys]
@@ -283,7 +283,7 @@ class Plots:
         """5th, 25th, 50th, 75th and 95th percentile of each series, one scale for each unit."""
         keys = self._keys(select_dimensions, select_events)
         if not keys:
-            return _nothing("no series was recorded that matches")
+            return _nothing("no matching series was recorded")
         parts, y = [], 0.0
         for unit in dict.fromkeys(k.unit for k in keys):
             mine = [k for k in keys if k.unit == unit]
@@ -375,7 +375,10 @@ def _durations(
     counts = histogram(values, low, high, bins)
     longer = sum(v > high for v in values)
     p = Panel(size, (low, high), (0, max(counts) or 1), at)
-    p.title(f"{name}: {len(values):,}" + (f", {longer:,} longer" if longer else ""))
+    p.title(
+        f"{name}: {human.count(len(values))}"
+        + (f", {human.count(longer)} longer" if longer else "")
+    )
     p.x_axis("s")
     p.y_axis()
     width = (high - low) / bins

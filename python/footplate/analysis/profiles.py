@@ -79,7 +79,7 @@ def windows_of(events: Table) -> list[Window]:
 
 
 class Profiles:
-    """`list()` says which there are; `stats()` adds up the functions of those asked for."""
+    """`list()` lists the profiles; `stats()` sums up the functions of the chosen ones."""
 
     def __init__(self, events: Table, info: Mapping[str, Any], frame: Frames) -> None:
         self._info = info
@@ -98,7 +98,7 @@ class Profiles:
         phases = self._info.get("phases") or []
 
         def at(t: int) -> str | None:
-            """What begins before the job or ends behind it counts for its first or last phase."""
+            """What begins before the job or ends after it belongs to its first or last phase."""
             later = [p["phase"] for p in phases if t < p["end_ns"]]
             return later[0] if later else phases[-1]["phase"] if phases else None
 
@@ -136,7 +136,7 @@ class Profiles:
         sort: str = "self_s",
         top: int | None = 10,
     ) -> Any:
-        """Functions of the matching profiles, added up: function, file, line, calls,
+        """Functions of the matching profiles, summed up: function, file, line, calls,
         primitive_calls, self_s, total_s; longest first, `top` of them (None: all).
 
         steps=(a, b): profiles of steps that overlap these. start, end: that begin or end in this
@@ -145,9 +145,9 @@ class Profiles:
         modes=(a, b): that began while the job was in the one and ended in the other (train, eval,
         initialization, finalization)."""
         if sort not in SORTS:
-            raise ValueError(f"sort is one of {', '.join(SORTS)}")
+            raise ValueError(f"sort must be one of {', '.join(SORTS)}")
         if job_phase is not None and job_phase not in JOB_PHASES:
-            raise ValueError(f"job_phase is one of {', '.join(JOB_PHASES)}")
+            raise ValueError(f"job_phase must be one of {', '.join(JOB_PHASES)}")
         chosen = [
             w
             for w in self._windows
@@ -162,7 +162,7 @@ class Profiles:
         return self._frame(_added(chosen, sort, top))
 
     def by_phase(self, *, sort: str = "self_s", top: int | None = 10) -> dict[str, Any]:
-        """stats() for each phase of the steps that profiles tell apart."""
+        """stats() for each recorded phase of the steps."""
         phases = dict.fromkeys(w.phase for w in self._windows if w.phase)
         return {p: self.stats(phase=p, sort=sort, top=top) for p in phases}
 

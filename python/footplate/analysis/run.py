@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recorded run: what was measured, what the framework did, and what follows from it."""
+"""A recorded run: metrics, events, steps, statistics and findings."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def open(
 
 def runs(dir: str | os.PathLike[str] | None = None, *, frames: str | None = None) -> Any:
     """All runs in a folder, newest first: name, status, start, end, duration_s, nodes, path. One
-    that cannot be read has a status None and `error` says why."""
+    that cannot be read has status None and the reason in `error`."""
     from .. import _query
 
     rows = []
@@ -112,7 +112,7 @@ class Run:
 
     @property
     def info(self) -> dict[str, Any]:
-        """Everything that `footplate show --json` says."""
+        """The output of `footplate show --json`."""
         return self._keep("info", self._source.show)  # type: ignore[no-any-return]
 
     @property
@@ -125,7 +125,7 @@ class Run:
 
     @property
     def path(self) -> str:
-        """Its folder, or its address at the server."""
+        """The folder of the run, or its address on the server."""
         return self._source.name
 
     @property
@@ -147,7 +147,7 @@ class Run:
 
     @property
     def end(self) -> datetime:
-        """Of the last data, while it runs."""
+        """Time of the last data while it is running."""
         return from_ns(self.info["end_ns"])
 
     @property
@@ -156,12 +156,12 @@ class Run:
 
     @property
     def losses(self) -> Any:
-        """What could not be measured, kept or read: what, why, count, node."""
+        """Missing data with reasons: what, why, count, node."""
         kinds = {"what": "category", "why": "object", "count": "int", "node": "category"}
         return self._frame(Table.of_rows(self.info["losses"], kinds))
 
     def refresh(self) -> Run:
-        """Reads a run that still lives anew. Returns the run."""
+        """Read a live run again. Returns the run."""
         self._source.refresh()
         self._kept.clear()
         return self
@@ -184,7 +184,7 @@ class Run:
     # ---- what was measured ----
 
     def series(self) -> Any:
-        """Which series there are: node, metric, entity, unit."""
+        """Available series: node, metric, entity, unit."""
         rows = [k._asdict() for k in self._series()]
         return self._frame(Table.of_rows(rows, dict.fromkeys(Key._fields, "category")))
 
@@ -203,14 +203,14 @@ class Run:
         steps: tuple[int, int] | None = None,
         form: str = "long",
     ) -> Any:
-        """Samples: time, node, metric, entity, unit, value, series by series.
+        """Readings: time, node, metric, entity, unit, value, series by series.
 
         metric: a name, or "cpu." for all that begin so. points: at most so many for each series,
         with `min` and `max` of what each stands for. steps=(a, b): only the time of these steps,
         both included. form="wide": a row for each sweep of one node and a column for each series,
         "metric entity", as float32."""
         if form not in ("long", "wide"):
-            raise ValueError("form is 'long' or 'wide'")
+            raise ValueError("form must be 'long' or 'wide'")
         window = self._window(start, end, steps)
         ask = Ask(node, metric, entity, *window)
         self._known(ask)
@@ -219,18 +219,18 @@ class Run:
         if points is None:
             return self._frame(self._source.samples(ask))
         if points < 1:
-            raise ValueError("points is at least 1")
+            raise ValueError("points must be at least 1")
         return self._frame(self._source.points(ask, points))
 
     def _window(self, start: Any, end: Any, steps: tuple[int, int] | None) -> tuple[int, int]:
         if steps is None:
             return to_ns(start), to_ns(end)
         if start is not None or end is not None:
-            raise ValueError("steps and times exclude each other")
+            raise ValueError("steps and times cannot be combined")
         return stats.step_window(self._steps(), *steps)
 
     def _known(self, ask: Ask) -> None:
-        """Raises when there is no such series, and says what there is."""
+        """Raises when there is no such series, and lists the available ones."""
         series = self._series()
         for what, value in (("node", ask.node), ("metric", ask.metric), ("entity", ask.entity)):
             if value is None:
@@ -246,7 +246,9 @@ class Run:
             ]
             shown = ", ".join(there[:40]) or "none"
             because = f" ({why[0]})" if why else ""
-            raise RunError(f"run '{self.name}' has no {what} '{value}'{because}; there are {shown}")
+            raise RunError(
+                f"run '{self.name}' has no {what} '{value}'{because}; available: {shown}"
+            )
 
     def _matching(self, ask: Ask) -> list[Key]:
         def matches(k: Key) -> bool:
@@ -267,7 +269,7 @@ class Run:
         keys = self._matching(ask)
         nodes = list(dict.fromkeys(k.node for k in keys))
         if len(nodes) != 1:
-            raise RunError(f"form='wide' is of one node; say which: {', '.join(nodes) or 'none'}")
+            raise RunError(f"form='wide' needs one node; choose from {', '.join(nodes) or 'none'}")
         at, columns = self._source.sweeps(nodes[0], [(k.metric, k.entity) for k in keys])
         named = {
             f"{k.metric} {k.entity}".rstrip(): Column("float", c)
@@ -288,8 +290,8 @@ class Run:
     def stats(
         self, node: str | None = None, start: Any = None, end: Any = None, *, all: bool = False
     ) -> Any:
-        """Quantiles of each resource of each node; all=True: of every series. `why` says what was
-        not measured."""
+        """Quantiles of each resource of each node; all=True: of every series. `why` is the
+        reason where nothing was measured."""
         rows = self._source.stats(node, to_ns(start), to_ns(end), all)
         for r in rows:
             r["why"] = "; ".join(loss["why"] for loss in r.get("losses") or []) or None
@@ -310,7 +312,7 @@ class Run:
         regex: str | None = None,
         detail: bool = True,
     ) -> Any:
-        """Everything that the job said: start, end, duration_s, name, category, kind, mode, value,
+        """All recorded events: start, end, duration_s, name, category, kind, mode, value,
         step, node, rank, pid, worker, process, thread, on, detail, args.
 
         `step` is that of its process in which it began. steps=(a, b): only events of these steps,
@@ -340,14 +342,14 @@ class Run:
         """Every step of every rank: node, rank, pid, session, mode, step, start, end, duration_s,
         between_s (to the begin of the next step; missing at the last), iteration_s (both together),
         samples, cut, warmup, disturbed (a detail window slowed it), and the seconds of each part by
-        the host's clock (`data_s`, `forward_s`, ...; missing: not seen)."""
+        the host's clock (`data_s`, `forward_s`, ...; missing: not recorded)."""
         return self._frame(stats.choose_steps(self._steps(), rank, mode))
 
     def _steps(self) -> Table:
         return self._keep("steps", self._source.steps)  # type: ignore[no-any-return]
 
     def ranks(self) -> Any:
-        """The steps of each rank and mode, as `footplate steps` has them: durations (mean_s, ...),
+        """Step statistics of each rank and mode, as in `footplate steps`: durations (mean_s, ...),
         iterations without warm-up and detail windows (iteration_mean_s, ...), throughput_steady and
         throughput_overall in samples a second of the loop, gpu_timed_steps, and as objects
         host_parts_s and gpu_parts_s (mean of an iteration), sync (places that wait for the GPU) and
@@ -355,7 +357,7 @@ class Run:
         return self._frame(stats.rank_table(self._steps().attrs["ranks"]))
 
     def parts(self, rank: int | None = None, mode: str | None = None) -> Any:
-        """What an iteration is spent on, mean of each rank and mode: clock ("gpu" first, where its
+        """Iteration breakdown, mean of each rank and mode: clock ("gpu" first, where its
         time is known, then "host"), part, seconds, share of the iteration, measured (how, in
         words). Host parts add up to the iteration, "between" included."""
         table = self._parts()
@@ -366,24 +368,24 @@ class Run:
         return stats.part_table(self._steps().attrs["ranks"], has_gpus)
 
     def sync_places(self) -> Any:
-        """Places in the program that waited for the GPU: node, rank, pid, where, call, count,
+        """Source lines that waited for the GPU: node, rank, pid, where, call, count,
         seconds; most time first."""
         return self._frame(stats.sync_table(self._steps().attrs["ranks"]))
 
     def ops(self, rank: int | None = None, *, by: str = "name", device: str | None = None) -> Any:
         """Operators and kernels, longest self time first. by: "name" or "module"."""
         if by not in ("name", "module"):
-            raise ValueError("by is 'name' or 'module'")
+            raise ValueError("by must be 'name' or 'module'")
         rows = self._source.ops(rank, by == "module")
         chosen = [r for r in rows if device is None or r["device"] == device]
         return self._frame(Table.of_rows(chosen, _OPS))
 
     def breakdown(self, table: str = "steps", rank: int | None = None) -> Any:
-        """What steps or devices spent their time on, in microseconds as the columns say. table:
+        """Time breakdown of steps or devices, in the units of the column names. table:
         "steps", "devices", "streams", "groups" (of kernels), "memory" or "windows" (what recording
         cost)."""
         if table not in BREAKDOWNS:
-            raise ValueError(f"table is one of {', '.join(BREAKDOWNS)}")
+            raise ValueError(f"table must be one of {', '.join(BREAKDOWNS)}")
         said = self._source.breakdown(rank)
         attrs = {"dropped_steps": said.get("dropped_steps", 0)}
         return self._frame(stats.of_json(said[table], attrs))
@@ -399,26 +401,26 @@ class Run:
         price: float | None = None,
         **params: Any,
     ) -> Any:
-        """What held the run back: a row for each finding, and one for each rule without. Evaluated
+        """Findings of the rules: a row for each finding, and one for each rule without. Evaluated
         now, with parameters as `CPUBottleneck={"threshold": 40}` or
         `CPUBottleneck_threshold=40`. rule_files: rules of your own, see footplate.rules. Shown as
-        a list of findings; `.verdicts` has everything that the rules said."""
+        a list of findings; `.verdicts` has the complete verdicts."""
         verdicts = findings.evaluate(
             self._source, findings.settings(params), machine, price, list(rule_files)
         )
         return findings.frame(findings.only(verdicts, rules), self._frame)
 
     def job_statistics(self) -> Any:
-        """How long the job took and its parts: part, start, end, duration_s, share_pct. The parts
+        """Duration of the job and its parts: part, start, end, duration_s, share_pct. The parts
         add up to the job."""
         return self._frame(stats.job_statistics(self.info))
 
     def phase_intervals(self) -> Any:
-        """The phases of the job one behind the other: phase, start, end, duration_s."""
+        """The phases of the job in order: phase, start, end, duration_s."""
         return self._frame(stats.phase_intervals(self.info))
 
     def step_intervals(self, *modes: str) -> Any:
-        """When steps of these modes (default: all) ran and what lies between: phase, start, end,
+        """Intervals of steps of these modes (default: all) and between them: phase, start, end,
         duration_s. Neighbours of one mode are one interval when there are several modes."""
         return self._frame(stats.step_intervals(self._steps(), self.info, modes))
 
@@ -444,28 +446,27 @@ class Run:
         resource: str | Iterable[str] | None = None,
         ranges: Sequence[tuple[float, float]] = USAGE_RANGES,
     ) -> Any:
-        """How many samples of each device lie in each range, both ends included; the first range
-        that holds a sample counts it."""
+        """Number of readings of each device in each range, both ends included; a reading is counted
+        in the first range that contains it."""
         return self._frame(stats.device_usage(self, resource, ranges))
 
     def activity(self, start: Any = None, end: Any = None, *, detail: bool = False) -> Any:
-        """What ran from start to end: node, rank, pid, thread, category, name, count, total_s,
+        """Events from start to end: node, rank, pid, thread, category, name, count, total_s,
         p50_s, p95_s, max_s, share; events are cut at both ends. Longest first."""
         lo, hi = to_ns(start) or self.info["start_ns"], to_ns(end) or self.info["end_ns"]
         return self._frame(activity.between(self._events(lo, hi, detail), lo, hi))
 
     def activity_at(self, times: Iterable[Any], *, detail: bool = False) -> Any:
-        """What was going on at these moments: name, category, thread, hits, share of the
+        """Activity at these moments: name, category, thread, hits, share of the
         moments."""
         return self._frame(activity.at(self._events(0, 0, detail), [to_ns(t) for t in times]))
 
     def loader(self) -> loader.Loader:
-        """How data was loaded: initialization, workers, getnext, batch time."""
+        """Data loading: initialization, workers, getnext, batch time."""
         return loader.Loader(self._events(), self._frame)
 
     def profiles(self) -> profiles.Profiles:
-        """Python profiles in the run: which there are, and their functions by step, time and
-        phase."""
+        """Python profiles of the run, and their functions by step, time and phase."""
         return profiles.Profiles(self._events(), self.info, self._frame)
 
     # ---- pictures ----

@@ -32,7 +32,7 @@ _STEPS_MOST: Final = 2000  # of each rank in one answer
 
 
 class _TooMuch(Exception):
-    """The server wants to be asked for less at a time."""
+    """The request was too large for the server."""
 
 
 class Client:
@@ -66,7 +66,7 @@ class Client:
             raise _failure(e) from None
         except (URLError, OSError, ValueError) as e:
             reason = getattr(e, "reason", e)
-            raise RunError(f"{self.base} cannot be asked: {reason}") from None
+            raise RunError(f"cannot reach {self.base}: {reason}") from None
 
 
 def _failure(e: HTTPError) -> Exception:
@@ -77,7 +77,7 @@ def _failure(e: HTTPError) -> Exception:
     if e.code == 413 or (e.code == 400 and "fewer" in said):
         return _TooMuch(said)
     if e.code == 401:
-        said += f"; set {TOKEN} or give token="
+        said += f"; set {TOKEN} or pass token="
     return RunError(said)
 
 
@@ -105,17 +105,17 @@ def open_source(address: str, token: str | None) -> Server:
     if not found:
         raise RunError(f"{base} has no run '{name}'")
     if len(found) > 1:
-        raise RunError(f"'{name}' may be {', '.join(found[:5])}")
+        raise RunError(f"'{name}' is ambiguous: {', '.join(found[:5])}")
     return Server(client, found[0])
 
 
 def compare_there(sides: Sequence[Sequence[Any]]) -> dict[str, Any]:
     """Two runs of one server."""
     if any(len(s) != 1 for s in sides):
-        raise RunError("a server compares one run with one other")
+        raise RunError("a server compares exactly two runs; open their folders to compare groups")
     a, b = (s[0]._source for s in sides)
     if not isinstance(b, Server) or a.client.base != b.client.base:
-        raise RunError("both runs have to be at the same server")
+        raise RunError("both runs must be on the same server")
     return a.client.get("/compare", a=a.run, b=b.run)  # type: ignore[no-any-return]
 
 
@@ -195,7 +195,7 @@ class Server:
         return self._table(ask, points, ("value", "min", "max"))
 
     def sweeps(self, node: str, series: Sequence[tuple[str, str]]) -> tuple[Any, list[Any]]:
-        raise RunError("form='wide' needs the folder of the run; a server has no sweeps")
+        raise RunError("form='wide' needs the folder of the run, not a server")
 
     # ---- events and steps ----
 
@@ -208,7 +208,7 @@ class Server:
             first.setdefault("said", said)
             counts = Counter(map(_rank, said["steps"]))
             if max(counts.values(), default=0) >= _STEPS_MOST:
-                raise _TooMuch("more steps than one answer has")
+                raise _TooMuch("too many steps for one request")
             return [said["steps"]]
 
         rows = _stretches(fetch, start, end)[0]
@@ -257,7 +257,7 @@ class Server:
             else:
                 _keep_slices(found, said)
         if left:
-            raise RunError("too many events to ask a server for; ask for a shorter time")
+            raise RunError("too many events for one request; choose a shorter time range")
         return _events_of(list(found.values()))
 
     # ---- small answers ----
@@ -274,7 +274,9 @@ class Server:
 
     def check(self, settings: list[str], machine: str | None, price: float) -> list[dict[str, Any]]:
         if settings or machine or price:
-            raise RunError("a server evaluates rules as they are; open the folder to change them")
+            raise RunError(
+                "a server uses the default rules; open the folder of the run to change them"
+            )
         return self._get("/findings")  # type: ignore[no-any-return]
 
 
@@ -298,7 +300,7 @@ def _stretches(fetch: Callable[[int, int], list[Any]], start: int, end: int) -> 
             continue
         out = got if out is None else [x + y for x, y in zip(out, got, strict=True)]
     if left or out is None:
-        raise RunError("too much to ask a server for; ask for a shorter time")
+        raise RunError("too much data for one request; choose a shorter time range")
     return out
 
 

@@ -24,7 +24,7 @@ from .frames import (
 
 
 class RunError(Exception):
-    """A run that cannot be read, or something that it does not have."""
+    """A run cannot be read, or does not have the requested data."""
 
 
 class Key(NamedTuple):

@@ -93,7 +93,7 @@ def choose(table: Table, rank: int | None, mode: str | None) -> Table:
 
 def choose_steps(steps: Table, rank: int | None, mode: str | None) -> Table:
     if mode is not None and mode not in steps["mode"].words:
-        raise ValueError(f"mode is one of {', '.join(steps['mode'].words)}")
+        raise ValueError(f"mode must be one of {', '.join(steps['mode'].words)}")
     if rank is None and mode is None:
         return steps
     rows = [
@@ -170,7 +170,7 @@ def step_window(steps: Table, first: int, last: int) -> tuple[int, int]:
     """From the begin of the first of these steps to the end of the last, over all ranks."""
     rows = [i for i, n in enumerate(steps["step"]) if first <= n <= last]
     if not rows:
-        raise RunError(f"there are no steps from {first} to {last}")
+        raise RunError(f"no steps from {first} to {last}")
     begins, ends = steps["start"].data, steps["end"].data
     return int(min(begins[i] for i in rows)), int(max(ends[i] for i in rows))
 
@@ -240,7 +240,7 @@ def step_statistics(steps: Table, events: Table | None, by: str) -> Table:
         for key, step, a, b in _event_steps(events, by):
             spans.setdefault((key, step), []).append((a, b))
     else:
-        raise ValueError("by is 'phase', 'metric' or 'process'")
+        raise ValueError("by must be 'phase', 'metric' or 'process'")
     durations: dict[str, list[float]] = {}
     for (key, _), v in spans.items():
         seconds = (max(b for _, b in v) - min(a for a, _ in v)) / 1e9
@@ -276,7 +276,7 @@ def metrics_of(run: Run, resource: str | Iterable[str] | None) -> list[tuple[str
     names = ["io" if name == "i/o" else name for name in asked]  # as SageMaker Debugger calls it
     for name in names:
         if name not in RESOURCES:
-            raise ValueError(f"there is no resource '{name}'; there are {', '.join(RESOURCES)}")
+            raise ValueError(f"no resource '{name}'; available: {', '.join(RESOURCES)}")
     found = dict.fromkeys(
         (name, k.node, k.metric)
         for name in names
@@ -336,9 +336,9 @@ def utilization(
     by: str | None,
     phases: Iterable[str] | None,
 ) -> Table:
-    """Metrics apart from each other, in their units; phases without samples have a count of 0."""
+    """Metrics apart from each other, in their units; phases without readings have a count of 0."""
     if by not in (None, "phase"):
-        raise ValueError("by is None or 'phase'")
+        raise ValueError("by must be None or 'phase'")
     spans = _phases(run, phases)
     rows: list[dict[str, Any]] = []
     for name, node, metric in metrics_of(run, resource):
@@ -357,7 +357,7 @@ def utilization(
 
 
 def _by_code(codes: Any, values: Any) -> Iterable[tuple[int, Any]]:
-    """The values of each number, which stand one behind the other."""
+    """The values of each number, one after the other."""
     np = numpy()
     if np is not None:
         c, v = np.asarray(codes), np.asarray(values)
@@ -370,7 +370,7 @@ def _by_code(codes: Any, values: Any) -> Iterable[tuple[int, Any]]:
 
 
 def _counts(values: Any, named: Sequence[tuple[str, float, float]]) -> dict[str, int]:
-    """The first range that holds a value counts it."""
+    """A value is counted in the first range that contains it."""
     np = numpy()
     if np is None:
         counts = dict.fromkeys((n for n, _, _ in named), 0)

@@ -117,7 +117,7 @@ class _Window:
         if self.ask.seconds and took >= self.ask.seconds:
             return True
         if took > MOST_S or _resident() - self.memory > MOST_GROWTH:
-            _safe.tell_loss(f"{self.ask.kind} window", "cut: too long or too large")
+            _safe.tell_loss(f"{self.ask.kind} window", "truncated: too long or too large")
             return True
         return False
 
@@ -141,7 +141,7 @@ def _recorder_for(ask: config.Ask) -> "Any":
             full = f"{__package__}.{name}"
             __import__(full)
             return sys.modules[full].make(ask)
-    raise _safe.Refusal("no framework with a profiler is loaded")
+    raise _safe.Refusal("no framework with a supported profiler is loaded")
 
 
 def rank() -> int:
@@ -180,7 +180,9 @@ def _tell_step(window: _Window, step: "int | None") -> None:
 def _begin(step: int) -> None:
     def one(window: _Window) -> None:
         if window.is_late(step):
-            raise _safe.Refusal(f"step {window.ask.start_step} was over when it was asked for")
+            raise _safe.Refusal(
+                f"step {window.ask.start_step} had already ended when it was requested"
+            )
         if window.first >= 0:
             _tell_step(window, step)
         window.begin(step)

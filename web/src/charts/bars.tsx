@@ -56,7 +56,7 @@ export function PartLegend(p: { parts: readonly string[] }) {
 }
 
 function noteOf(s: Step): string {
-  return s.cut ? ", not over then" : s.disturbed ? ", slowed by a detail window" : s.warmup ? ", warm-up" : "";
+  return s.cut ? ", still running" : s.disturbed ? ", slowed by a detail window" : s.warmup ? ", warm-up" : "";
 }
 
 const LEFT = 64;

@@ -183,7 +183,7 @@ const KEYS: Readonly<Record<string, Key>> = {
   Escape: (sync) => (sync.selection ? sync.setSelection(null) : sync.setCursor(null)),
 };
 
-export const KEYS_HELP = "Arrow keys move the cursor, plus and minus zoom, Page Up and Page Down pan, 0 shows everything.";
+export const KEYS_HELP = "Arrow keys move the cursor, plus and minus zoom, Page Up and Page Down pan, 0 shows the whole run.";
 
 /** Joins the element to the shared window until the returned function is called. */
 export function gestures(s: Surface, sync: TimeSync): () => void {

@@ -46,8 +46,8 @@ function tip(lanes: readonly Lane[], at: number, y: number, slack: number): stri
   const lane = lanes[k];
   const slice = lane ? sliceAt(lane, at, slack) : null;
   if (!lane || !slice) return null;
-  const what = slice.merged > 1 ? `${slice.merged} events, the longest ${slice.name}; zoom in to tell them apart` : slice.name;
-  const rank = lane.rank === null ? lane.node : `${lane.node} rank ${lane.rank}`;
+  const what = slice.merged > 1 ? `${slice.merged} events, longest ${slice.name}; zoom in for details` : slice.name;
+  const rank = lane.rank === null ? lane.node : `rank ${lane.rank} on ${lane.node}`;
   return [what, rank, value((slice.to - slice.from) / 1000, "s")];
 }
 

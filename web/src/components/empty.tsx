@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// empty.tsx - what stands where data would: nothing there (and how to get it), on its way, refused.
+// empty.tsx - what is shown in place of data: none (and how to get it), loading, failed.
 import type { ComponentChildren } from "preact";
 
 import type { ApiError } from "../api";
 import type { Load } from "../load";
+import { sentenceCase } from "../words";
 import { Button } from "./basics";
 
 /** Nothing to show: says why, and in `children` what to do about it. `command` is shown to be copied. */
@@ -30,7 +31,7 @@ export function ErrorBox(p: { error: ApiError | string; retry?: () => void }) {
   return (
     <div class="error-box" role="alert">
       <span aria-hidden="true">✕ </span>
-      <span>{typeof p.error === "string" ? p.error : p.error.message}</span>
+      <span>{sentenceCase(typeof p.error === "string" ? p.error : p.error.message)}</span>
       {p.retry !== undefined && <Button onClick={p.retry}>Try again</Button>}
     </div>
   );

@@ -4,7 +4,7 @@
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 
-import { value } from "../format";
+import { count, value } from "../format";
 import { Button } from "./basics";
 
 export interface Column<T> {
@@ -121,10 +121,10 @@ export function DataTable<T>(p: {
           ))}
         </tbody>
       </table>
-      {sorted.length === 0 && <p class="quiet table-empty">{p.empty ?? "Nothing here."}</p>}
+      {sorted.length === 0 && <p class="quiet table-empty">{p.empty ?? "No entries."}</p>}
       {sorted.length > shown.length && (
         <Button kind="quiet" onClick={() => setAll(true)}>
-          Show all {sorted.length}
+          Show all {count(sorted.length)}
         </Button>
       )}
     </div>

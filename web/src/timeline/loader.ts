@@ -8,7 +8,7 @@ import { buildChunk, covers } from "./model";
 import type { Range } from "./range";
 import { withMargins } from "./range";
 
-/** Asks the server for a range (ns behind the start of the run) at so many pixels. */
+/** Asks the server for a range (ns after the start of the run) at so many pixels. */
 export type Ask = (range: Range, px: number, signal: AbortSignal) => Promise<Answer>;
 
 export interface LoaderEvents {

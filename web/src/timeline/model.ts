@@ -9,7 +9,7 @@ import type { Range } from "./range";
 /** A lane; its id is the same in every answer, unlike its place in the list. node null: the whole job. */
 export type Lane = Omit<TimelineLane, "id"> & { id: string };
 export type LaneKind = TimelineLane["kind"];
-/** An answer; its slices' starts count from `base`, ns behind the start of the run. */
+/** An answer; its slices' starts count from `base`, ns after the start of the run. */
 export type Answer = Omit<Timeline, "from_ns" | "to_ns" | "lanes"> & { lanes: Lane[]; base: number };
 type SliceColumns = Timeline["slices"];
 
@@ -36,7 +36,7 @@ export interface Chunk {
   readonly cut: boolean;
 }
 
-/** A slice as people see it; start and end behind the start of the run. */
+/** A slice as people see it; start and end after the start of the run. */
 export interface Slice {
   lane: Lane;
   row: number;

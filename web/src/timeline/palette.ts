@@ -16,37 +16,37 @@ interface Look {
   readonly what: string;
 }
 
-/** One row per thing that is told apart: what stands in lanes of phases, then categories. */
+/** One row per look: those of lanes of phases, then categories. */
 export const LOOKS: readonly Look[] = [
-  { key: "other", colour: "--c-other", pattern: "solid", what: "anything else" },
+  { key: "other", colour: "--c-other", pattern: "solid", what: "other" },
   { key: "step", colour: "--phase-train", pattern: "solid", what: "training step" },
   { key: "eval", colour: eventColorName("eval"), pattern: "lines", what: "evaluation" },
-  { key: "data", colour: eventColorName("data"), pattern: "solid", what: "waiting for data" },
+  { key: "data", colour: eventColorName("data"), pattern: "solid", what: "data wait" },
   { key: "forward", colour: eventColorName("forward"), pattern: "solid", what: "forward pass" },
   { key: "backward", colour: eventColorName("backward"), pattern: "solid", what: "backward pass" },
   { key: "optimizer", colour: eventColorName("optimizer"), pattern: "solid", what: "optimizer" },
-  { key: "h2d", colour: eventColorName("h2d"), pattern: "solid", what: "copy to the device" },
+  { key: "h2d", colour: eventColorName("h2d"), pattern: "solid", what: "copy to device" },
   { key: "compile", colour: eventColorName("compile"), pattern: "solid", what: "compilation" },
   { key: "checkpoint", colour: eventColorName("checkpoint"), pattern: "uprights", what: "checkpoint" },
-  { key: "comm", colour: eventColorName("comm"), pattern: "diagonal", what: "communication between ranks" },
+  { key: "comm", colour: eventColorName("comm"), pattern: "diagonal", what: "collective" },
   { key: "phase", colour: "--c4", pattern: "lines", what: "part of a step" },
-  { key: "loader", colour: eventColorName("dataloader"), pattern: "uprights", what: "loader" },
-  { key: "op", colour: eventColorName("cpu"), pattern: "solid", what: "operator on the CPU" },
-  { key: "python", colour: "--c7", pattern: "lines", what: "function of the program" },
-  { key: "runtime", colour: eventColorName("runtime"), pattern: "dots", what: "call of the device's runtime" },
+  { key: "loader", colour: eventColorName("dataloader"), pattern: "uprights", what: "data loader" },
+  { key: "op", colour: eventColorName("cpu"), pattern: "solid", what: "CPU operator" },
+  { key: "python", colour: "--c7", pattern: "lines", what: "Python function" },
+  { key: "runtime", colour: eventColorName("runtime"), pattern: "dots", what: "CUDA runtime call" },
   { key: "kernel", colour: eventColorName("kernel"), pattern: "dots", what: "kernel" },
   { key: "memcpy", colour: eventColorName("memcpy"), pattern: "diagonal", what: "copy" },
-  { key: "memset", colour: eventColorName("memset"), pattern: "dots", what: "memory being filled" },
-  { key: "sync", colour: "--c-other", pattern: "diagonal", what: "waiting for the device" },
+  { key: "memset", colour: eventColorName("memset"), pattern: "dots", what: "memset" },
+  { key: "sync", colour: "--c-other", pattern: "diagonal", what: "GPU wait" },
   { key: "memory", colour: "--c7", pattern: "uprights", what: "allocation" },
-  { key: "user", colour: "--c4", pattern: "diagonal", what: "marked by the program" },
+  { key: "user", colour: "--c4", pattern: "diagonal", what: "user span" },
   { key: "initialization", colour: "--phase-initialization", pattern: "lines", what: "initialization" },
   { key: "train", colour: "--phase-train", pattern: "uprights", what: "training loop" },
   { key: "finalization", colour: "--phase-finalization", pattern: "lines", what: "finalization" },
   { key: "interruption", colour: "--phase-interruption", pattern: "diagonal", what: "interruption" },
 ];
 
-/** Two shades per look, so that neighbours of one category can be told from each other. */
+/** Two shades per look, so that neighbours of one category are distinguishable. */
 export const SHADES = 2;
 export const STYLES = LOOKS.length * SHADES;
 
@@ -64,10 +64,24 @@ function lookKey(kind: LaneKind, category: string, name: string): string {
   return category;
 }
 
-/** The style of a slice: an index below STYLES. */
+/** The number in the name of a step ("train 12"); null: another name. */
+export function stepNumber(name: string): number | null {
+  const found = /(?:^|\s)(\d+)$/.exec(name);
+  return found === null ? null : Number(found[1]);
+}
+
+/** The style of a slice: an index below STYLES. Steps alternate by their number: a hash of the name would
+ * give some neighbours the same shade and others not. */
 export function styleOf(kind: LaneKind, category: string, name: string): number {
   const look = INDEX.get(lookKey(kind, category, name)) ?? 0;
-  return look * SHADES + shadeOf(name);
+  const step = kind === "steps" ? stepNumber(name) : null;
+  return look * SHADES + (step === null ? shadeOf(name) : step % SHADES);
+}
+
+/** What is written on a slice: of a step its number, which fits where the name would be cut. */
+export function labelOf(kind: LaneKind, name: string): string {
+  const step = kind === "steps" ? stepNumber(name) : null;
+  return step === null ? name : String(step);
 }
 
 export function lookOf(style: number): Look {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// panels.tsx - beside the lanes: what the selected slice is, what ran in the selected range, the
-// search, and what the colours mean.
+// panels.tsx - beside the lanes: the selected slice, the events of the selected range, the search, and the
+// legend.
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 
@@ -12,6 +12,7 @@ import { count, rankText, share, timestamp, value } from "../format";
 import { useLoad } from "../load";
 import { node } from "../state";
 import type { EventRow, SearchHit, SearchResult } from "../types";
+import { categoryTitle } from "../words";
 import { type Slice } from "./model";
 import { lookOf, LOOKS, SHADES, STYLES } from "./palette";
 import { offsetText, type Range } from "./range";
@@ -28,7 +29,7 @@ function Row(p: { name: string; children: string }) {
   );
 }
 
-/** A kernel's name without its arguments and template, for a title; the whole one stands below. */
+/** A kernel's name without its arguments and template, for a title; the full one is below. */
 export function shortName(name: string): string {
   const bare = name.replace(/^void /, "").replace(/\(anonymous namespace\)::/g, "");
   const cut = bare.search(/[<(]/);
@@ -66,12 +67,12 @@ export function SlicePanel(p: { store: Store; slice: Slice }) {
       actions={
         <>
           <Button kind="quiet" onClick={() => store.show({ from: slice.start - (slice.end - slice.start) / 2, to: slice.end + (slice.end - slice.start) / 2 })}>
-            Zoom to it
+            Zoom to slice
           </Button>
           <Button kind="quiet" onClick={() => store.select({ from: slice.start, to: slice.end })}>
-            What ran in it
+            Events in its time
           </Button>
-          <Button kind="quiet" label="Close the slice's details" onClick={() => (store.selected.value = null)}>
+          <Button kind="quiet" label="Close slice details" onClick={() => (store.selected.value = null)}>
             ✕
           </Button>
         </>
@@ -80,13 +81,13 @@ export function SlicePanel(p: { store: Store; slice: Slice }) {
       <dl class="tl-facts">
         <Row name="Full name">{whole}</Row>
         <Row name="Duration">{value(seconds(slice.end - slice.start), "s")}</Row>
-        <Row name="Start">{`${offsetText(slice.start, 1000)} behind the start of the run`}</Row>
+        <Row name="Start">{`${offsetText(slice.start, 1000)} after the start of the run`}</Row>
         <Row name="Start (clock)">{timestamp(store.absolute(slice.start))}</Row>
-        <Row name="Category">{slice.category === "" ? "-" : slice.category}</Row>
+        <Row name="Category">{slice.category === "" ? "-" : categoryTitle(slice.category)}</Row>
         <Row name="Rank">{rankText(lane.rank)}</Row>
         <Row name="Node">{lane.node ?? "all"}</Row>
         <Row name="Process and thread">{`${lane.pid ?? "-"} · ${lane.thread ?? lane.title}`}</Row>
-        {slice.merged > 1 && <Row name="Merged">{`${count(slice.merged)} slices, too narrow to draw apart; zoom in to see them`}</Row>}
+        {slice.merged > 1 && <Row name="Merged">{`${count(slice.merged)} slices too narrow to draw; zoom in to see them`}</Row>}
       </dl>
     </Card>
   );
@@ -94,12 +95,12 @@ export function SlicePanel(p: { store: Store; slice: Slice }) {
 
 const EVENT_COLUMNS: readonly Column<EventRow>[] = [
   { id: "name", title: "Name", cell: (e) => <span title={e.name}>{e.name}</span>, sort: (e) => e.name, class: "tl-wide" },
-  { id: "category", title: "Category", cell: (e) => e.category, sort: (e) => e.category },
+  { id: "category", title: "Category", cell: (e) => categoryTitle(e.category), sort: (e) => categoryTitle(e.category) },
   { id: "rank", title: "Rank", cell: (e) => rankText(e.rank), sort: (e) => e.rank },
   { id: "thread", title: "Thread", cell: (e) => e.thread, sort: (e) => e.thread },
   { id: "count", title: "Count", numeric: true, cell: (e) => count(e.count), sort: (e) => e.count },
   { id: "total", title: "Total", numeric: true, cell: (e) => value(e.total_s, "s"), sort: (e) => e.total_s },
-  { id: "share", title: "Share", numeric: true, cell: (e) => <Bar share={e.share} text={share(e.share)} />, sort: (e) => e.share, hint: "of the selected range" },
+  { id: "share", title: "Share", numeric: true, cell: (e) => <Bar share={e.share} text={share(e.share)} />, sort: (e) => e.share, hint: "share of the selected range" },
   { id: "p50", title: "p50", numeric: true, cell: (e) => value(e.p50_s, "s"), sort: (e) => e.p50_s },
   { id: "max", title: "Max", numeric: true, cell: (e) => value(e.max_s, "s"), sort: (e) => e.max_s },
 ];
@@ -116,15 +117,15 @@ export function RangePanel(p: { store: Store; range: Range }) {
   );
   return (
     <Card
-      title="What ran in the selected range"
+      title="Events in the selected range"
       hint={`${value(seconds(range.to - range.from), "s")} from ${offsetText(range.from, 1e3)}`}
       class="tl-panel"
       actions={
         <>
           <Button kind="quiet" onClick={() => store.show(range)}>
-            Zoom to it
+            Zoom to range
           </Button>
-          <Button kind="quiet" label="Let the range go" onClick={() => store.select(null)}>
+          <Button kind="quiet" label="Clear selection" onClick={() => store.select(null)}>
             ✕
           </Button>
         </>
@@ -139,7 +140,7 @@ export function RangePanel(p: { store: Store; range: Range }) {
             rowKey={(e, i) => `${e.node} ${e.pid} ${e.thread} ${e.name} ${i}`}
             start={{ id: "total", down: true }}
             limit={25}
-            empty="Nothing ran in this range."
+            empty="No events in this range."
           />
         )}
       </Loaded>
@@ -148,7 +149,7 @@ export function RangePanel(p: { store: Store; range: Range }) {
 }
 
 function hitText(at: number, found: SearchResult): string {
-  if (found.count === 0) return "nothing found";
+  if (found.count === 0) return "No matches";
   const shown = found.matches.length;
   const more = found.cut ? "at least " : "";
   const all = found.count > shown ? `the first ${count(shown)} of ${more}${count(found.count)}` : `${more}${count(found.count)}`;
@@ -212,10 +213,10 @@ export function Search(p: { store: Store }) {
           }
         }}
       />
-      <Button label="Previous match" onClick={() => jump(-1)} why={hits.length === 0 ? "nothing is searched for" : null}>
+      <Button label="Previous match" onClick={() => jump(-1)} why={hits.length === 0 ? "Enter a search term" : null}>
         ‹
       </Button>
-      <Button label="Next match" onClick={() => jump(1)} why={text.trim() === "" ? "nothing is searched for" : null}>
+      <Button label="Next match" onClick={() => jump(1)} why={text.trim() === "" ? "Enter a search term" : null}>
         ›
       </Button>
       <span class="tl-found" role="status">

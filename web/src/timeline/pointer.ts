@@ -251,14 +251,14 @@ export const KEYS_HELP: readonly (readonly [string, string])[] = [
   ["W / S, + / -", "zoom in, out"],
   ["A / D, ← / →", "left, right"],
   ["↑ / ↓", "scroll the lanes"],
-  ["0, double click", "the whole run"],
-  [", / .", "previous, next slice of the row"],
+  ["0, double click", "whole run"],
+  [", / .", "previous, next slice in the row"],
   ["[ / ]", "slice above, below"],
   ["F", "zoom to the selected slice"],
-  ["M", "select the slice's time range"],
+  ["M", "select the time of the slice"],
   ["Shift + drag, Shift + ← / →", "select a range"],
   ["Shift + wheel", "scroll the lanes"],
-  ["Escape", "select nothing"],
+  ["Escape", "clear selection"],
 ];
 
 /** Listens on the surface until the returned function is called. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // range.ts - the arithmetic of the timeline's window: zoom, pan, pixels to time, ruler marks.
-// Times are nanoseconds behind the start of the run, so that a double holds them exactly; absolute
+// Times are nanoseconds after the start of the run, so that a double holds them exactly; absolute
 // times (1.7e18) would be off by 128 ns.
 
 import { move, type Span, widened, width, zoom } from "../charts/span";
@@ -81,11 +81,11 @@ export function marks(r: Range, most: number): number[] {
 const UNITS: readonly (readonly [string, number])[] = [
   ["s", S],
   ["ms", 1e6],
-  ["us", 1e3],
+  ["µs", 1e3],
   ["ns", 1],
 ];
 
-/** A time behind the start, as exact as marks `step` apart need it: "1 min 05 s", "2.350 s". */
+/** A time after the start, as exact as marks `step` apart need it: "1 min 05 s", "2.350 s". */
 export function offsetText(t: number, step: number): string {
   if (t === 0) return "0 s";
   const sign = t < 0 ? "-" : "";

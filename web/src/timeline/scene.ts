@@ -6,8 +6,8 @@ import type { Label, Raster } from "./draw";
 import { clearRaster, makeRaster, paintRow } from "./draw";
 import type { Layout, RowBox } from "./layout";
 import { rowsBetween } from "./layout";
-import type { Chunk, Slice } from "./model";
-import type { Paint } from "./palette";
+import type { Chunk, LaneKind, Slice } from "./model";
+import { labelOf, type Paint } from "./palette";
 import type { Range } from "./range";
 import { marks, timeToPx } from "./range";
 
@@ -78,20 +78,22 @@ export function foundNames(names: readonly string[], sought: Sought): Uint8Array
   return Uint8Array.from(names, (name) => (name.toLowerCase().includes(sought.text) || ends(name) ? 1 : 0));
 }
 
-/** As much of a name as fits; "" when that says nothing. */
+/** As much of a name as fits; "" when too little is left. A number is never cut: it would be another one. */
 export function fitText(name: string, room: number, measure: (text: string) => number): string {
   const all = measure(name);
   if (all <= room) return name;
   const most = Math.floor((name.length * room) / all) - 1;
-  return most < 3 ? "" : `${name.slice(0, most)}…`;
+  return most < 3 || /^\d+$/.test(name) ? "" : `${name.slice(0, most)}…`;
 }
 
 interface NamedLabel extends Label {
   chunk: Chunk;
+  kind: LaneKind;
   thin: boolean;
 }
 
 const LABEL_FROM = 26; /* CSS pixels; narrower ones have no room for three letters */
+const NUMBER_FROM = 16; /* the number of a step needs less */
 const FONT = 11;
 
 /** Draws frames into one canvas; keeps its pixels and measured names between them. */
@@ -166,11 +168,11 @@ export class Painter {
           left,
           right,
           found: this.#foundIn(chunk, scene.sought),
-          labelFrom: row.thin ? Infinity : LABEL_FROM * this.#ratio,
+          labelFrom: row.thin ? Infinity : (row.lane.kind === "steps" ? NUMBER_FROM : LABEL_FROM) * this.#ratio,
         },
         before,
       );
-      for (const label of before) labels.push({ ...label, y, height, chunk, thin: row.thin });
+      for (const label of before) labels.push({ ...label, y, height, chunk, kind: row.lane.kind, thin: row.thin });
     }
     return painted;
   }
@@ -191,7 +193,7 @@ export class Painter {
     g.textBaseline = "middle";
     const air = 4 * this.#ratio;
     for (const label of labels) {
-      const name = label.chunk.names[label.name] ?? "";
+      const name = labelOf(label.kind, label.chunk.names[label.name] ?? "");
       const text = fitText(name, label.width - 2 * air, (t) => this.#width(t));
       if (text === "") continue;
       g.fillStyle = paint.text[label.style]!;

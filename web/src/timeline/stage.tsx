@@ -41,7 +41,7 @@ export function Ruler(p: { store: Store }) {
       class="tl-ruler"
       ref={box}
       aria-hidden="true"
-      title="Drag here to select a range"
+      title="Drag to select a range"
       onPointerDown={begin}
       onPointerMove={(e) => drag.current?.move(x(e), 0)}
       onPointerUp={finish}

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// compare.tsx - two runs side by side: whether B is faster than A, what changed, and what it costs.
+// compare.tsx - two runs side by side: whether B is faster than A, what changed, and the cost.
 import { api } from "../api";
 import { Button, Card, Field } from "../components/basics";
 import { Empty, Loaded } from "../components/empty";
-import { changeShare, count, dateTime, money, samplesPerSecond, value } from "../format";
+import { changeShare, count, dateTime, price, samplesPerSecond, value } from "../format";
 import { useLoad } from "../load";
 import { go, routePath } from "../state";
 import type { ComparedSide, Comparison, RunLine } from "../types";
 import { StepTimes } from "./compare_charts";
 import { Detail, Findings, Numbers, Parts, PhasesAndUse, StepTable, VerdictBadge } from "./compare_tables";
+import { lossTitle } from "../words";
+import { olderFirst } from "./runs";
 import "./compare.css";
 
-// A side is a run, or several that are one group; in the address their names are parted by commas.
+// A side is a run or a group of runs; in the address their names are separated by commas.
 const namesOf = (side: string): string[] => side.split(",").filter((name) => name !== "");
 
 function RunSelect(p: { label: string; none: string; value: string; runs: readonly RunLine[]; onChange: (run: string) => void }) {
@@ -44,7 +46,7 @@ function Picker(p: { side: "A" | "B"; value: string; runs: readonly RunLine[]; o
           {more.map((name) => (
             <li key={name}>
               <span>{name}</span>
-              <Button label={`Leave ${name} out of ${p.side}`} onClick={() => set([first, ...more.filter((n) => n !== name)])}>
+              <Button label={`Remove ${name} from ${p.side}`} onClick={() => set([first, ...more.filter((n) => n !== name)])}>
                 ×
               </Button>
             </li>
@@ -54,7 +56,7 @@ function Picker(p: { side: "A" | "B"; value: string; runs: readonly RunLine[]; o
       {first !== "" && (
         <RunSelect
           label={`More runs for ${p.side}`}
-          none="one more, to compare groups"
+          none="add a run to compare groups"
           value=""
           runs={good.filter((r) => r.run !== first && !more.includes(r.run))}
           onChange={(run) => set([first, ...more, run])}
@@ -67,18 +69,23 @@ function Picker(p: { side: "A" | "B"; value: string; runs: readonly RunLine[]; o
 function Pickers(p: { a: string; b: string }) {
   const runs = useLoad("runs", (signal) => api.runs(signal));
   const show = (a: string, b: string): void => go({ page: "compare", a, b });
+  // The second run that is chosen goes to the side where its age belongs: A is before.
+  const complete = (a: string, b: string): void => {
+    const [first = a, second = b] = olderFirst([a, b], runs.data ?? []);
+    show(first, second);
+  };
   return (
     <div class="compare-pickers">
-      <Picker side="A" value={p.a} runs={runs.data ?? []} onChange={(a) => show(a, p.b)} />
-      <Button label="Swap A and B" onClick={() => show(p.b, p.a)} why={p.b === "" ? "choose a second run first" : null}>
+      <Picker side="A" value={p.a} runs={runs.data ?? []} onChange={(a) => (p.a === "" && p.b !== "" && a !== "" ? complete(a, p.b) : show(a, p.b))} />
+      <Button label="Swap A and B" onClick={() => show(p.b, p.a)} why={p.b === "" ? "Choose a second run first" : null}>
         ⇄
       </Button>
-      <Picker side="B" value={p.b} runs={runs.data ?? []} onChange={(b) => show(p.a, b)} />
+      <Picker side="B" value={p.b} runs={runs.data ?? []} onChange={(b) => (p.b === "" && p.a !== "" && b !== "" ? complete(p.a, b) : show(p.a, b))} />
     </div>
   );
 }
 
-function SideFacts(p: { name: string; side: ComparedSide }) {
+function SideFacts(p: { name: string; side: ComparedSide; currency: string | null }) {
   const { side } = p;
   return (
     <tr>
@@ -93,18 +100,21 @@ function SideFacts(p: { name: string; side: ComparedSide }) {
       <td class="num">{value(side.duration_s, "s")}</td>
       <td class="num">{count(side.runs.reduce((n, r) => n + r.steps, 0))}</td>
       <td class="num">{samplesPerSecond(side.samples_per_s)}</td>
-      <td class="num">{money(side.cost)}</td>
+      <td class="num">{price(side.cost, p.currency)}</td>
     </tr>
   );
 }
 
+const currencyOf = (c: Comparison): string | null => c.cost.currency ?? c.currency ?? null;
+
 function costSentence(c: Comparison): string {
   const { a, b, saving, saving_share: part } = c.cost;
-  if (a === null || b === null || saving === null) return "Costs are not known: no price was given (footplate run --price or --machine).";
-  if (saving === 0) return `Both runs cost the same: ${money(a)}, in the ${c.cost.unit}.`;
+  const text = (v: number): string => price(v, currencyOf(c));
+  if (a === null || b === null || saving === null) return "Cost is not known: the price of a machine is missing. Set price or machine when recording.";
+  if (saving === 0) return `Both runs cost the same: ${text(a)}.`;
   const word = saving >= 0 ? "less" : "more";
   const how = part === null ? "" : ` (${changeShare(Math.abs(part)).replace("+", "")})`;
-  return `B costs ${money(Math.abs(saving))} ${word} than A${how}: ${money(b)} instead of ${money(a)}, in the ${c.cost.unit}.`;
+  return `B costs ${text(Math.abs(saving))} ${word} than A${how}: ${text(b)} instead of ${text(a)}.`;
 }
 
 function Verdict(p: { data: Comparison }) {
@@ -115,9 +125,9 @@ function Verdict(p: { data: Comparison }) {
         <VerdictBadge verdict={c.verdict} noise={c.may_be_noise} /> <span>{c.sentence}</span>
       </p>
       <p class="quiet">{c.why}</p>
-      <div class="table-scroll" tabIndex={0} role="region" aria-label="The two runs">
+      <div class="table-scroll" tabIndex={0} role="region" aria-label="Runs">
         <table>
-          <caption class="sr-only">The two runs</caption>
+          <caption class="sr-only">Runs</caption>
           <thead>
             <tr>
               <th scope="col">Side</th>
@@ -129,8 +139,8 @@ function Verdict(p: { data: Comparison }) {
             </tr>
           </thead>
           <tbody>
-            <SideFacts name="A" side={c.a} />
-            <SideFacts name="B" side={c.b} />
+            <SideFacts name="A" side={c.a} currency={currencyOf(c)} />
+            <SideFacts name="B" side={c.b} currency={currencyOf(c)} />
           </tbody>
         </table>
       </div>
@@ -147,10 +157,11 @@ function Verdict(p: { data: Comparison }) {
 }
 
 function Losses(p: { data: Comparison }) {
-  if (p.data.losses.length === 0) return null;
-  const sides = new Map<string, string[]>(); // what is missing on both sides is said once
-  for (const l of p.data.losses) {
-    const what = `${l.what}: ${l.why}`;
+  const losses = p.data.losses.filter((l) => l.what !== "cost"); // the verdict has it
+  if (losses.length === 0) return null;
+  const sides = new Map<string, string[]>(); // what is missing on both sides is listed once
+  for (const l of losses) {
+    const what = `${lossTitle(l.what)}: ${l.why}`;
     sides.set(what, [...(sides.get(what) ?? []), ...(l.side === "both" ? ["A", "B"] : [l.side.toUpperCase()])]);
   }
   return (
@@ -198,7 +209,7 @@ export function CompareView(p: { a: string; b: string }) {
       <Pickers a={p.a} b={p.b} />
       {p.a === "" || p.b === "" ? (
         <Empty title="Choose two runs" command="footplate compare A B">
-          A is what it was before, B after the change. The same comparison on the command line:
+          A is the run before a change, B the run after it. On the command line:
         </Empty>
       ) : (
         <Compared a={p.a} b={p.b} />

@@ -74,14 +74,14 @@ function Overlaid(p: { histogram: Comparison["step_time"]["histogram"]; wide: nu
 export function StepTimes(p: { data: Comparison }) {
   const [box, wide] = useWidth();
   const { step_time: t } = p.data;
-  if (t.histogram.edges_s.length < 2) return <p class="quiet">The iterations cannot be shown: {p.data.why}</p>;
+  if (t.histogram.edges_s.length < 2) return <p class="quiet">Iterations cannot be compared: {p.data.why}</p>;
   const summary =
     `${count(t.a.count)} iterations of A with a median of ${value(t.a.p50_s, "s")}, ` +
     `${count(t.b.count)} iterations of B with a median of ${value(t.b.p50_s, "s")}.`;
   return (
     <ChartFrame
       title="Iterations of both runs"
-      unit="share of the run's iterations"
+      unit="share of iterations"
       summary={summary}
       table={() => ({ columns: BIN_COLUMNS, rows: binRows(t.histogram) })}
       legend={

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// compare_tables.tsx - what changed from A to B, number by number.
+// compare_tables.tsx - the differences of A and B, number by number.
 import { Badge, Card } from "../components/basics";
 import { type Column, DataTable } from "../components/table";
-import { changePoints, changeSeconds, changeShare, count, joules, samplesPerSecond, share, value } from "../format";
-import type { CompareVerdict, ComparedFinding, ComparedNumber, ComparedPart, Comparison } from "../types";
-import { SEVERITY } from "../words";
+import { changePoints, changeSeconds, changeShare, changeValue, count, joules, samplesPerSecond, share, value } from "../format";
+import { PHASES } from "../palette";
+import type { CompareVerdict, ComparedFinding, ComparedNumber, ComparedPart, Comparison, PhaseName } from "../types";
+import { partTitle, sentenceCase, SEVERITY } from "../words";
 import { Whisker } from "./compare_charts";
 
 export const VERDICTS: Readonly<Record<CompareVerdict, { kind: "good" | "critical" | "neutral"; icon: string; text: string }>> = {
@@ -14,7 +15,7 @@ export const VERDICTS: Readonly<Record<CompareVerdict, { kind: "good" | "critica
   not_comparable: { kind: "neutral", icon: "–", text: "not comparable" },
 };
 
-const NOISE = { kind: "neutral", icon: "≈", text: "may be noise between runs" } as const;
+const NOISE = { kind: "neutral", icon: "≈", text: "may be noise" } as const;
 
 export function VerdictBadge(p: { verdict: CompareVerdict; noise?: boolean }) {
   const v = p.noise === true ? NOISE : VERDICTS[p.verdict];
@@ -62,7 +63,7 @@ export function StepTable(p: { data: Comparison }) {
       <DataTable caption="Iterations of both runs" columns={STEP_COLUMNS} rows={stepRows(p.data)} rowKey={(r) => r.what} />
       {t.diff_share !== null && (
         <p class="compare-note">
-          Mean: {changeShare(t.diff_share)}, {sure(p.data)} interval {changeShare(t.ci_low)} to {changeShare(t.ci_high)}. Median:{" "}
+          Mean: {changeShare(t.diff_share)}, {sure(p.data)} confidence interval {changeShare(t.ci_low)} to {changeShare(t.ci_high)}. Median:{" "}
           {changeShare(t.median_diff_share)}, interval {changeShare(t.median_ci_low)} to {changeShare(t.median_ci_high)}.
         </p>
       )}
@@ -72,7 +73,7 @@ export function StepTable(p: { data: Comparison }) {
 
 function partColumns(reach: number): Column<ComparedPart>[] {
   return [
-    { id: "part", title: "Part of an iteration", cell: (r) => r.part, sort: (r) => r.part },
+    { id: "part", title: "Part of an iteration", cell: (r) => partTitle(r.part), sort: (r) => r.part },
     { id: "a", title: "A", numeric: true, cell: (r) => s(r.a_s), sort: (r) => r.a_s },
     { id: "b", title: "B", numeric: true, cell: (r) => s(r.b_s), sort: (r) => r.b_s },
     { id: "diff", title: "Difference", numeric: true, cell: (r) => changeSeconds(r.diff), sort: (r) => r.diff },
@@ -108,7 +109,7 @@ export function Parts(p: { data: Comparison }) {
   const { parts, gpu_parts } = p.data;
   if (parts.length === 0 && gpu_parts.length === 0) return null;
   return (
-    <Card title="Parts of an iteration" hint={`seconds, with the ${sure(p.data)} interval of the difference`}>
+    <Card title="Iteration breakdown" hint={`mean time, with the ${sure(p.data)} confidence interval of the difference`}>
       {gpu_parts.length > 0 && (
         <>
           <h3>GPU time, {timedText(p.data)}</h3>
@@ -138,7 +139,7 @@ const numberCell = (side: "a" | "b") => (r: ComparedNumber) => {
 };
 
 const NUMBER_COLUMNS: readonly Column<ComparedNumber>[] = [
-  { id: "title", title: "In the training loop", cell: (r) => (r.unit === "samples/s" ? `${r.title} (samples/s)` : r.title), sort: (r) => r.title },
+  { id: "title", title: "Training loop", cell: (r) => (r.unit === "samples/s" ? `${r.title} (samples/s)` : r.title), sort: (r) => r.title },
   { id: "a", title: "A", numeric: true, cell: numberCell("a"), sort: (r) => r.a },
   { id: "b", title: "B", numeric: true, cell: numberCell("b"), sort: (r) => r.b },
   { id: "change", title: "Change", numeric: true, cell: (r) => changeShare(r.diff_share), sort: (r) => r.diff_share },
@@ -148,7 +149,7 @@ const NUMBER_COLUMNS: readonly Column<ComparedNumber>[] = [
 export function Numbers(p: { data: Comparison }) {
   if (p.data.numbers.length === 0) return null;
   return (
-    <Card title="Throughput and efficiency" hint="a difference here is not judged: the verdict is about iterations">
+    <Card title="Throughput and efficiency" hint="the verdict does not include these differences">
       <DataTable caption="Throughput and efficiency of both runs" columns={NUMBER_COLUMNS} rows={p.data.numbers} rowKey={(r) => r.key} />
     </Card>
   );
@@ -156,8 +157,10 @@ export function Numbers(p: { data: Comparison }) {
 
 type Phase = Comparison["phases"][number];
 
+const phaseTitle = (phase: string): string => (phase in PHASES ? PHASES[phase as PhaseName].title : sentenceCase(phase));
+
 const PHASE_COLUMNS: readonly Column<Phase>[] = [
-  { id: "phase", title: "Phase", cell: (r) => r.phase },
+  { id: "phase", title: "Phase", cell: (r) => phaseTitle(r.phase) },
   { id: "a", title: "A", numeric: true, cell: (r) => s(r.a_s), sort: (r) => r.a_s },
   { id: "b", title: "B", numeric: true, cell: (r) => s(r.b_s), sort: (r) => r.b_s },
   { id: "diff", title: "Difference", numeric: true, cell: (r) => changeSeconds(r.diff_s), sort: (r) => r.diff_s },
@@ -172,10 +175,10 @@ const median = (side: "a" | "b") => (r: Use) => {
 };
 
 const USE_COLUMNS: readonly Column<Use>[] = [
-  { id: "title", title: "Resource", cell: (r) => r.title, sort: (r) => r.title },
+  { id: "title", title: "Resource", cell: (r) => sentenceCase(r.title), sort: (r) => r.title },
   { id: "a", title: "A, p50", numeric: true, cell: median("a"), sort: (r) => r.a.p50 },
   { id: "b", title: "B, p50", numeric: true, cell: median("b"), sort: (r) => r.b.p50 },
-  { id: "diff", title: "Difference", numeric: true, cell: (r) => (r.unit === "%" ? changePoints(r.diff) : value(r.diff, r.unit)), sort: (r) => r.diff },
+  { id: "diff", title: "Difference", numeric: true, cell: (r) => (r.unit === "%" ? changePoints(r.diff) : changeValue(r.diff, r.unit)), sort: (r) => r.diff },
   { id: "a95", title: "A, p95", numeric: true, cell: (r) => value(r.a.p95, r.unit), sort: (r) => r.a.p95 },
   { id: "b95", title: "B, p95", numeric: true, cell: (r) => value(r.b.p95, r.unit), sort: (r) => r.b.p95 },
 ];
@@ -211,8 +214,8 @@ type Time = Comparison["breakdown"][number];
 const timeText = (r: Time, v: number | null): string => (r.unit === "share" ? share(v) : s(v));
 
 const TIME_COLUMNS: readonly Column<Time>[] = [
-  { id: "of", title: "Of a", cell: (r) => r.of, sort: (r) => r.of },
-  { id: "what", title: "Spent on", cell: (r) => r.what, sort: (r) => r.what },
+  { id: "of", title: "Of", cell: (r) => r.of, sort: (r) => r.of },
+  { id: "what", title: "Part", cell: (r) => r.what, sort: (r) => r.what },
   { id: "a", title: "A", numeric: true, cell: (r) => timeText(r, r.a) },
   { id: "b", title: "B", numeric: true, cell: (r) => timeText(r, r.b) },
   { id: "diff", title: "Difference", numeric: true, cell: (r) => (r.unit === "share" ? changePoints(r.diff === null ? null : r.diff * 100) : changeSeconds(r.diff)) },
@@ -229,7 +232,7 @@ export function Detail(p: { data: Comparison }) {
         </Card>
       )}
       {operators.length > 0 && (
-        <Card title="Operators" hint={`self time of one ${per ?? "run"}; the most changed first`}>
+        <Card title="Operators" hint={`self time per ${per ?? "run"}, largest change first`}>
           <DataTable caption="Operators of both runs" columns={OP_COLUMNS} rows={operators} rowKey={(r) => `${r.device} ${r.name}`} limit={20} />
         </Card>
       )}
@@ -238,16 +241,17 @@ export function Detail(p: { data: Comparison }) {
 }
 
 const CHANGES = [
-  { id: "appeared", title: "Appeared in B", sign: "+" },
-  { id: "went", title: "Gone in B", sign: "−" },
+  { id: "appeared", title: "New in B", sign: "+" },
+  { id: "went", title: "Resolved in B", sign: "−" },
   { id: "stayed", title: "In both", sign: "=" },
-  { id: "unknown", title: "Could not be compared", sign: "?" },
+  { id: "unknown", title: "Skipped in one run", sign: "?" },
 ] as const;
 
 function FindingItem(p: { finding: ComparedFinding }) {
   const f = p.finding;
   const severity = f.severity_b ?? f.severity_a;
-  const lost = (v: number | null, of: number | null): string => (v === null ? "-" : `${s(v)}${of === null ? "" : `, ${share(of)}`}`);
+  const lost = (side: string, v: number | null, of: number | null): string[] => (v === null ? [] : [`${s(v)}${of === null ? "" : ` (${share(of)})`} in ${side}`]);
+  const all = [...lost("A", f.lost_s_a, f.lost_share_a), ...lost("B", f.lost_s_b, f.lost_share_b)];
   return (
     <li>
       <span class="compare-finding-head">
@@ -261,9 +265,7 @@ function FindingItem(p: { finding: ComparedFinding }) {
       {f.message_a !== null && <p>A: {f.message_a}</p>}
       {f.message_b !== null && <p>B: {f.message_b}</p>}
       {f.why !== null && <p class="quiet">{f.why}</p>}
-      <p class="quiet">
-        Lost in A: {lost(f.lost_s_a, f.lost_share_a)}; in B: {lost(f.lost_s_b, f.lost_share_b)}
-      </p>
+      {all.length > 0 && <p class="quiet">Time lost: {all.join(", ")}</p>}
     </li>
   );
 }
@@ -272,7 +274,7 @@ export function Findings(p: { data: Comparison }) {
   const all = CHANGES.filter((c) => p.data.findings[c.id].length > 0);
   return (
     <Card title="Findings">
-      {all.length === 0 && <p class="quiet">No rule found anything in either run.</p>}
+      {all.length === 0 && <p class="quiet">No issues in either run.</p>}
       <div class="compare-two">
         {all.map((c) => (
           <section key={c.id} data-change={c.id}>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// controls.tsx - what can be done to a run from its header: pause the recording, change it, end the
-// job, take the report along. What makes no sense now is disabled and says why.
+// controls.tsx - the controls in the header of a run: pause the recording, change it, end the job,
+// download the report. A control that cannot be used now is disabled and gives the reason.
 import { useState } from "preact/hooks";
 
 import { api } from "../api";
 import { Button, Choice, Field } from "../components/basics";
 import { Dialog } from "../components/dialog";
 import { ErrorBox } from "../components/empty";
-import { duration } from "../format";
+import { value } from "../format";
 import { refresh } from "../live";
 import type { ControlAnswer, RunInfo } from "../types";
 
@@ -26,8 +26,8 @@ function answerText(a: ControlAnswer): string {
 
 /** Why a running job cannot be changed from here; null: it can. */
 export function whyNot(run: RunInfo): string | null {
-  if (!run.live) return `This run is ${run.status}: there is nothing to change any more`;
-  return run.control.allowed ? null : (run.control.why ?? "You may only read here");
+  if (!run.live) return `Run ${run.status}: controls are disabled`;
+  return run.control.allowed ? null : (run.control.why ?? "Your access is read-only");
 }
 
 interface Asked {
@@ -62,13 +62,13 @@ function StopDialog(p: { run: RunInfo; control: Asked; onClose: () => void }) {
   return (
     <Dialog title="Stop training?" onClose={p.onClose}>
       <p>
-        This ends the job of <strong>{p.run.name}</strong> with SIGTERM and, ten seconds later, SIGKILL. What it has not
-        saved is lost. The recording stays.
+        This ends the job of <strong>{p.run.name}</strong> with SIGTERM and, after ten seconds, SIGKILL. Unsaved work is
+        lost. The recorded data is kept.
       </p>
       {p.control.error !== null && <ErrorBox error={p.control.error} />}
       <div class="dialog-actions">
         <Button onClick={p.onClose}>Keep running</Button>
-        <Button kind="danger" onClick={() => void stop()} why={p.control.busy ? "On its way" : null}>
+        <Button kind="danger" onClick={() => void stop()} why={p.control.busy ? "Stopping …" : null}>
           Stop training
         </Button>
       </div>
@@ -78,7 +78,7 @@ function StopDialog(p: { run: RunInfo; control: Asked; onClose: () => void }) {
 
 type DetailUnit = "steps" | "seconds";
 
-/** The interval in ms that counts now: the last change, else what the recording began with. */
+/** The interval in ms now: the last change, else the one at the start. */
 export function intervalNow(run: RunInfo): number | null {
   const changes = run.marks.filter((m) => m.mark === "interval");
   const last = changes.reduce<{ time_ns: number; number: number } | null>(
@@ -94,7 +94,7 @@ function IntervalChoice(p: { run: RunInfo; control: Asked }) {
   const [chosen, setChosen] = useState(now);
   return (
     <div class="field">
-      <span class="field-label">Sampling interval{now === "" && ` (now ${duration(ms === null ? null : ms / 1000)})`}</span>
+      <span class="field-label">Sampling interval{now === "" && ` (now ${value(ms === null ? null : ms / 1000, "s")})`}</span>
       <Choice
         label="Sampling interval"
         value={chosen}
@@ -113,7 +113,7 @@ function DetailChoice(p: { control: Asked }) {
   const [unit, setUnit] = useState<DetailUnit>("steps");
   const good = Number.isInteger(length) && length > 0;
   return (
-    <Field label="Detail window: record every operator of the next">
+    <Field label="Detail window: record all operators for the next">
       {(id) => (
         <div class="row">
           <input
@@ -135,7 +135,7 @@ function DetailChoice(p: { control: Asked }) {
           />
           <Button
             onClick={() => void p.control.ask(unit === "steps" ? `detail=now:${length}` : `detail=+0s:${length}s`)}
-            why={good ? null : "Give a whole number above 0"}
+            why={good ? null : "Enter a whole number above 0"}
           >
             Record
           </Button>
@@ -148,7 +148,7 @@ function DetailChoice(p: { control: Asked }) {
 function ConfigureDialog(p: { run: RunInfo; control: Asked; onClose: () => void }) {
   return (
     <Dialog title="Configure the recording" onClose={p.onClose}>
-      <p class="quiet">Changes count from now on; the job is not disturbed.</p>
+      <p class="quiet">Changes apply from now on. The job keeps running.</p>
       <IntervalChoice run={p.run} control={p.control} />
       <DetailChoice control={p.control} />
       {p.control.error !== null && <ErrorBox error={p.control.error} />}
@@ -164,7 +164,7 @@ function ConfigureDialog(p: { run: RunInfo; control: Asked; onClose: () => void 
   );
 }
 
-/** Whether the recorder samples: what the last switch said; at first it does. */
+/** Whether the recorder takes readings: the last switch decides; at first it does. */
 export function isMonitoring(run: RunInfo): boolean {
   const switches = run.marks.filter((m) => m.mark === "monitoring");
   return switches.reduce((last, m) => (m.time_ns >= last.time_ns ? m : last), { time_ns: 0, number: 1 }).number !== 0;
@@ -185,7 +185,7 @@ function MonitoringSwitch(p: { run: RunInfo; why: string | null; control: Asked 
       class="button switch"
       aria-checked={on && p.run.live}
       aria-disabled={off ? "true" : undefined}
-      title={p.why ?? (on ? "Pause the recording; the job goes on" : "Go on recording")}
+      title={p.why ?? (on ? "Pause recording; the job keeps running" : "Resume recording")}
       data-why={p.why ?? undefined}
       onClick={() => {
         if (!off) void p.control.ask(`monitoring=${on ? "off" : "on"}`);

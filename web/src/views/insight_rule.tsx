@@ -6,10 +6,10 @@ import { useState } from "preact/hooks";
 
 import { Button } from "../components/basics";
 import { EvidencePlot } from "../components/plots/plot";
-import { clock, count, dateTime, duration, fixed, general, money, rankText, share, timestamp, value } from "../format";
+import { clock, count, dateTime, duration, fixed, price, rankText, setting, share, value } from "../format";
 import { showInNodes } from "../state";
 import type { Finding, Rule, RunInfo, TimeRange, Verdict } from "../types";
-import { plural } from "../words";
+import { plural, readable, sentenceCase } from "../words";
 
 const FIRST_RANGES = 3;
 const FIRST_FINDINGS = 5;
@@ -24,10 +24,9 @@ function Fact(p: { term: string; children?: ComponentChildren }) {
 }
 
 function rangeText(r: TimeRange, run: RunInfo): string {
-  const span = r.end_ns - r.start_ns;
   const start = run.job_start_ns ?? run.start_ns; // as in the report and in the terminal
   const after = start === null ? "" : `, ${duration((r.start_ns - start) / 1e9)} after the start`;
-  return `${dateTime(r.start_ns)} to ${clock(r.end_ns, span)}${after}`;
+  return `${dateTime(r.start_ns)} to ${clock(r.end_ns)}${after}`;
 }
 
 /** The time ranges of a finding; a click shows one in the Nodes tab. */
@@ -41,7 +40,7 @@ function When(p: { f: Finding; run: RunInfo }) {
   return (
     <span class="insight-when">
       {shown.map((r) => (
-        <button key={r.start_ns} type="button" class="bare link" onClick={() => show(r)} title="Show this time in Nodes">
+        <button key={r.start_ns} type="button" class="bare link" onClick={() => show(r)} title="Show in Nodes">
           {rangeText(r, p.run)}
         </button>
       ))}
@@ -54,8 +53,7 @@ function When(p: { f: Finding; run: RunInfo }) {
   );
 }
 
-function costText(f: { lost_s: number | null; lost_gpu_s: number | null }): string {
-  if (f.lost_s === null) return "not known";
+function lostText(f: { lost_s: number | null; lost_gpu_s: number | null }): string {
   const gpu = f.lost_gpu_s === null ? "" : `, ${value(f.lost_gpu_s, "s")} of GPU time`;
   return `${value(f.lost_s, "s")}${gpu}`;
 }
@@ -64,9 +62,12 @@ function where(f: Finding): string {
   return [f.node, f.entity].filter((w) => w !== "").join(" ");
 }
 
-function numbersText(f: Finding): string {
+/** "loader wait 79.4 %, climb 280 GiB/h": labels, never keys. What was not measured or has no label where others
+ * have one is left out. */
+export function numbersText(f: Pick<Finding, "numbers" | "units" | "labels">): string {
+  const label = (name: string): string | undefined => (f.labels === undefined ? readable(name) : f.labels[name]);
   return Object.entries(f.numbers)
-    .map(([name, v]) => `${name} ${value(v, f.units[name] ?? "")}`)
+    .flatMap(([name, v]) => (v === null || label(name) === undefined ? [] : [`${label(name)} ${value(v, f.units[name] ?? "")}`]))
     .join(", ");
 }
 
@@ -77,16 +78,16 @@ const MOST_SHARES: readonly (readonly [string, number])[] = [
   ["operator", 2],
 ];
 
-/** "rank 0: train 96 %, data 83 %": what ran meanwhile, of the first rank. */
+/** "rank 0: train 96 %, data 83 %": what ran at that time, of the first rank. */
 export function sharesText(f: Pick<Finding, "shares">): string {
-  const rank = f.shares[0]?.rank ?? -1; // the job may have told none
+  const rank = f.shares[0]?.rank ?? -1; // the job may have reported none
   const mine = f.shares.filter((s) => s.rank === rank);
   const shown = MOST_SHARES.flatMap(([what, most]) => mine.filter((s) => s.what === what).slice(0, most));
   const who = rank < 0 ? "" : `${rankText(rank)}: `;
   return who + shown.map((s) => `${s.name} ${fixed(s.share * 100, 0)} %`).join(", ");
 }
 
-function FindingBlock(p: { f: Finding; v: Verdict; run: RunInfo }) {
+function FindingBlock(p: { f: Finding; v: Verdict; run: RunInfo; titles: ReadonlyMap<string, string> }) {
   const { f } = p;
   return (
     <article class={`finding ${p.v.severity}`}>
@@ -95,27 +96,27 @@ function FindingBlock(p: { f: Finding; v: Verdict; run: RunInfo }) {
         {f.message}.
       </p>
       <dl class="facts">
+        <Fact term="What to do">{f.advice ?? p.v.recommendation}</Fact>
+        {f.lost_s !== null && <Fact term="Time lost">{lostText(f)}</Fact>}
         <Fact term="When">
           <When f={f} run={p.run} />
         </Fact>
-        <Fact term="Cost">{costText(f)}</Fact>
-        <Fact term="Suggestion">{f.advice ?? p.v.recommendation}</Fact>
-        {f.shares.length > 0 && <Fact term="During it">{sharesText(f)}</Fact>}
-        {Object.keys(f.numbers).length > 0 && <Fact term="Numbers">{numbersText(f)}</Fact>}
-        {f.explained_by.length > 0 && <Fact term="Explained by">{f.explained_by.join(", ")}</Fact>}
-        {f.refute !== null && f.refute !== "" && <Fact term="Would refute it">{f.refute}</Fact>}
+        {f.refute !== null && f.refute !== "" && <Fact term="Not a problem if">{f.refute}</Fact>}
+        {f.shares.length > 0 && <Fact term="Activity meanwhile">{sharesText(f)}</Fact>}
+        {numbersText(f) !== "" && <Fact term="Numbers">{numbersText(f)}</Fact>}
+        {f.explained_by.length > 0 && <Fact term="Explained by">{f.explained_by.map((rule) => p.titles.get(rule) ?? rule).join(", ")}</Fact>}
       </dl>
     </article>
   );
 }
 
-function Findings(p: { v: Verdict; run: RunInfo }) {
+function Findings(p: { v: Verdict; run: RunInfo; titles: ReadonlyMap<string, string> }) {
   const [all, setAll] = useState(false);
   const shown = all ? p.v.findings : p.v.findings.slice(0, FIRST_FINDINGS);
   return (
     <>
       {shown.map((f, i) => (
-        <FindingBlock key={i} f={f} v={p.v} run={p.run} />
+        <FindingBlock key={i} f={f} v={p.v} run={p.run} titles={p.titles} />
       ))}
       {shown.length < p.v.findings.length && (
         <Button kind="quiet" onClick={() => setAll(true)}>
@@ -127,7 +128,7 @@ function Findings(p: { v: Verdict; run: RunInfo }) {
 }
 
 function paramText(v: number | string | null, unit: string): string {
-  return typeof v === "number" ? `${general(v)} ${unit}`.trim() : (v ?? "-"); // as it is set, not as it is read best
+  return typeof v === "number" ? setting(v, unit) : (v ?? "-");
 }
 
 function Criteria(p: { v: Verdict; rule: Rule | undefined }) {
@@ -139,8 +140,8 @@ function Criteria(p: { v: Verdict; rule: Rule | undefined }) {
         const known = p.rule?.params.find((q) => q.name === name);
         return (
           <li key={name}>
-            <code>{name}</code> = <strong class="tabular">{paramText(v, known?.unit ?? "")}</strong>
-            {known !== undefined && <span class="quiet">: {known.help}</span>}
+            <code>{name}</code> = <strong class="tabular">{p.v.params_text?.[name] ?? paramText(v, known?.unit ?? "")}</strong>
+            {known !== undefined && <span class="quiet"> ({known.help})</span>}
           </li>
         );
       })}
@@ -148,7 +149,7 @@ function Criteria(p: { v: Verdict; rule: Rule | undefined }) {
   );
 }
 
-/** "12.3 % of the training loop"; of the job where no step says when its loop was. */
+/** "12.3 % of the training loop"; of the job where no steps were recorded. */
 export function lostShare(v: Pick<Verdict, "lost_share">, run: Pick<RunInfo, "loop_start_ns">): string {
   return `${share(v.lost_share)} of the ${run.loop_start_ns === null ? "job" : "training loop"}`;
 }
@@ -161,36 +162,36 @@ function AboutRule(p: { v: Verdict; rule: Rule | undefined; run: RunInfo }) {
         <code>{v.rule}</code>
       </Fact>
       <Fact term="Description">{v.description}</Fact>
-      {v.state !== "issue" && <Fact term="Suggestion">{v.recommendation}</Fact>}
+      {v.state !== "issue" && <Fact term="If it is an issue">{v.recommendation}</Fact>}
       <Fact term="Criteria">
         <Criteria v={v} rule={p.rule} />
       </Fact>
       <Fact term="Times triggered">{count(v.triggered)}</Fact>
-      <Fact term="Data points">
+      <Fact term="Readings">
         {count(v.datapoints)}
-        {v.violations > 0 && `, of which ${count(v.violations)} ${v.violations === 1 ? "violates" : "violate"} the criteria`}
+        {v.violations > 0 && ` (${count(v.violations)} outside the criteria)`}
       </Fact>
-      <Fact term="Last triggered">{v.last_triggered_ns === null ? "never" : timestamp(v.last_triggered_ns)}</Fact>
+      <Fact term="Last triggered">{v.last_triggered_ns === null ? "never" : dateTime(v.last_triggered_ns)}</Fact>
       {v.state === "issue" && v.lost_s !== null && (
-        <Fact term="Cost in all">
-          {costText(v)}
+        <Fact term="Total time lost">
+          {lostText(v)}
           {v.lost_share !== null && `, ${lostShare(v, p.run)}`}
-          {v.lost_cost !== null && `, at a cost of ${money(v.lost_cost)}`}
+          {v.lost_cost !== null && `, ${price(v.lost_cost, p.run.currency)}`}
         </Fact>
       )}
     </dl>
   );
 }
 
-export function RuleDetails(p: { v: Verdict; rule: Rule | undefined; run: RunInfo }) {
+export function RuleDetails(p: { v: Verdict; rule: Rule | undefined; run: RunInfo; titles: ReadonlyMap<string, string> }) {
   const { v } = p;
   return (
     <div class="insight-body">
-      {v.state !== "issue" && v.why !== "" && <p>{v.why}.</p>}
+      {v.state !== "issue" && v.why !== "" && <p>{sentenceCase(v.why)}.</p>}
       {v.remarks.map((r) => (
-        <p key={r}>{r}.</p>
+        <p key={r}>{sentenceCase(r)}.</p>
       ))}
-      <Findings v={v} run={p.run} />
+      <Findings v={v} run={p.run} titles={p.titles} />
       <AboutRule v={v} rule={p.rule} run={p.run} />
       {v.plots.map((plot, i) => (
         <EvidencePlot key={i} plot={plot} />

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // insights.tsx - the pane with every rule: causes first, each with the symptoms that it explains, then
-// what is worth knowing, then the rest. A rule opens to what it found, why, what that cost and what to do.
+// those of severity info, then the rest. Issues are open, so that what to do is seen without a click.
 import { Fragment } from "preact";
 import { useState } from "preact/hooks";
 
@@ -32,6 +32,8 @@ export interface Ordered {
   /** Of severity info: nothing to be done about. */
   notes: Issue[];
   clear: Verdict[];
+  /** Tables that never find an issue. */
+  summaries: Verdict[];
   skipped: Verdict[];
 }
 
@@ -58,24 +60,25 @@ export function inOrder(verdicts: readonly Verdict[]): Ordered {
   return {
     issues: all.filter((i) => i.v.severity !== "info"),
     notes: all.filter((i) => i.v.severity === "info"),
-    clear: verdicts.filter((v) => v.state === "clear"),
+    clear: verdicts.filter((v) => v.state === "clear" && v.summary !== true),
+    summaries: verdicts.filter((v) => v.state === "clear" && v.summary === true),
     skipped: verdicts.filter((v) => v.state === "not_evaluated"),
   };
 }
 
-/** "2 issues, 1 explained by them, 1 worth knowing, 12 clear, 2 not evaluated" */
+/** "2 issues · 1 explained · 1 info · 12 passed · 2 skipped" */
 export function countText(o: Ordered): string {
   const explained = [...o.issues, ...o.notes].reduce((n, i) => n + i.explains.length, 0);
   return [
     plural(o.issues.length, "issue"),
     ...(explained > 0 ? [`${explained} explained`] : []),
-    ...(o.notes.length > 0 ? [`${o.notes.length} worth knowing`] : []),
-    `${o.clear.length} clear`,
-    ...(o.skipped.length > 0 ? [`${o.skipped.length} not evaluated`] : []),
-  ].join(", ");
+    ...(o.notes.length > 0 ? [`${o.notes.length} info`] : []),
+    `${o.clear.length} passed`,
+    ...(o.skipped.length > 0 ? [`${o.skipped.length} skipped`] : []),
+  ].join(" · ");
 }
 
-/** What stands beside the name of a closed rule; `cause`: the rule that explains it. */
+/** Beside the name of a rule; `cause`: the title of the rule that explains it. */
 function inShort(v: Verdict, run: RunInfo, cause: string | null): string {
   if (v.state !== "issue") return v.why;
   const message = v.findings[0]?.message ?? "";
@@ -87,35 +90,40 @@ function inShort(v: Verdict, run: RunInfo, cause: string | null): string {
 function StateBadge(p: { v: Verdict; explained: boolean }) {
   const { v } = p;
   const { text } = RULE_STATE[v.state];
+  if (v.state === "clear" && v.summary === true) return <Badge kind="neutral">summary</Badge>;
   if (v.state !== "issue") return <Badge {...RULE_STATE[v.state]}>{text}</Badge>;
-  if (p.explained) return <Badge kind="neutral">Symptom</Badge>;
-  if (v.severity === "info") return <Badge {...SEVERITY.info}>Worth knowing</Badge>;
+  if (p.explained) return <Badge kind="neutral">symptom</Badge>;
   return <Badge {...SEVERITY[v.severity]}>{`${text}: ${v.severity}`}</Badge>;
 }
 
 interface Pane {
   run: RunInfo;
   rules: readonly Rule[] | null;
-  open: ReadonlySet<string>;
-  toggle: (rule: string) => void;
+  /** The title of a rule by its name. */
+  titles: ReadonlyMap<string, string>;
+  /** Rules that were opened (true) or closed by a click; others are open when they are an issue. */
+  chosen: ReadonlyMap<string, boolean>;
+  toggle: (rule: string, open: boolean) => void;
 }
+
+const titleOf = (v: Verdict): string => (v.title === "" ? v.rule : v.title);
 
 function RuleItem(p: { v: Verdict; pane: Pane; cause?: string }) {
   const { v, pane } = p;
-  const open = pane.open.has(v.rule);
+  const open = pane.chosen.get(v.rule) ?? (v.state === "issue" && v.severity !== "info" && p.cause === undefined);
   return (
     <li class={`insight ${v.state}${v.state === "issue" ? ` ${v.severity}` : ""}`} data-rule={v.rule}>
       <h3>
-        <button type="button" class="bare" aria-expanded={open} onClick={() => pane.toggle(v.rule)}>
+        <button type="button" class="bare" aria-expanded={open} onClick={() => pane.toggle(v.rule, !open)}>
           <span class="insight-arrow" aria-hidden="true">
             {open ? "▾" : "▸"}
           </span>
-          <span class="insight-name">{v.title === "" ? v.rule : v.title}</span>
+          <span class="insight-name">{titleOf(v)}</span>
           <StateBadge v={v} explained={p.cause !== undefined} />
           <span class="insight-short quiet">{inShort(v, pane.run, p.cause ?? null)}</span>
         </button>
       </h3>
-      {open && <RuleDetails v={v} rule={pane.rules?.find((r) => r.rule === v.rule)} run={pane.run} />}
+      {open && <RuleDetails v={v} rule={pane.rules?.find((r) => r.rule === v.rule)} run={pane.run} titles={pane.titles} />}
     </li>
   );
 }
@@ -125,12 +133,28 @@ function Explained(p: { of: Issue; pane: Pane }) {
   if (p.of.explains.length === 0) return null;
   return (
     <li>
-      <ul class="insight-explained" aria-label={`Explained by ${p.of.v.rule}`}>
+      <ul class="insight-explained" aria-label={`Explained by ${titleOf(p.of.v)}`}>
         {p.of.explains.map((x) => (
-          <RuleItem key={x.rule} v={x} pane={p.pane} cause={p.of.v.rule} />
+          <RuleItem key={x.rule} v={x} pane={p.pane} cause={titleOf(p.of.v)} />
         ))}
       </ul>
     </li>
+  );
+}
+
+/** What to do where every rule was skipped. */
+function NoRules(p: { run: RunInfo }) {
+  const steps = p.run.loop_start_ns !== null;
+  return (
+    <p class="insight-none">
+      {steps ? "No rules ran: the data that they need was not recorded." : "No rules ran: no training steps were detected."}
+      {!steps && (
+        <>
+          {" "}
+          Steps are detected automatically for PyTorch and Keras. In other programs, mark them with <code>footplate.step()</code>.
+        </>
+      )}
+    </p>
   );
 }
 
@@ -138,23 +162,24 @@ function RuleList(p: { run: RunInfo; verdicts: readonly Verdict[] }) {
   const rules = useLoad("rules", (signal) => api.rules(signal));
   const o = inOrder(p.verdicts);
   const named = params.value["rule"];
-  const [open, setOpen] = useState<ReadonlySet<string>>(new Set(named === undefined ? [] : [named]));
-  const toggle = (rule: string): void => {
-    const next = new Set(open);
-    if (!next.delete(rule)) next.add(rule);
-    setOpen(next);
-    setParam("rule", next.has(rule) ? rule : null);
+  const [chosen, setChosen] = useState<ReadonlyMap<string, boolean>>(new Map(named === undefined ? [] : [[named, true]]));
+  const toggle = (rule: string, open: boolean): void => {
+    setChosen(new Map([...chosen, [rule, open]]));
+    setParam("rule", open ? rule : null);
   };
-  const pane = { run: p.run, rules: rules.data, open, toggle };
+  const titles = new Map(p.verdicts.map((v) => [v.rule, titleOf(v)]));
+  const pane = { run: p.run, rules: rules.data, titles, chosen, toggle };
   const calm = o.issues.length === 0 && o.clear.length > 0;
+  const idle = o.issues.length + o.notes.length + o.clear.length === 0 && o.skipped.length > 0;
   return (
     <>
       {calm && (
         <p class="insight-calm">
           <span aria-hidden="true">✓ </span>
-          {p.run.live ? "Nothing holds this run back so far" : "Nothing is known to have held this run back"}
+          {p.run.live ? "No issues found so far" : "No issues found"}
         </p>
       )}
+      {idle && <NoRules run={p.run} />}
       <p class="quiet insight-count" role="status">
         {countText(o)}
       </p>
@@ -165,7 +190,7 @@ function RuleList(p: { run: RunInfo; verdicts: readonly Verdict[] }) {
             <Explained of={i} pane={pane} />
           </Fragment>
         ))}
-        {[...o.clear, ...o.skipped].map((v) => (
+        {[...o.clear, ...o.summaries, ...o.skipped].map((v) => (
           <RuleItem key={v.rule} v={v} pane={pane} />
         ))}
       </ul>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// login.tsx - asks for the token when the server wants one.
+// login.tsx - asks for the token when the server requires one.
 import { useState } from "preact/hooks";
 
 import { api } from "../api";
@@ -28,8 +28,8 @@ export function LoginView() {
             void submit();
           }}
         >
-          <p class="quiet">This server wants a token. Whoever started it has it in the token file.</p>
-          <Field label="Token">
+          <p class="quiet">This server requires an access token. It was set when the server was started, in its token file or in FOOTPLATE_TOKEN.</p>
+          <Field label="Access token">
             {(id) => (
               <input
                 id={id}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// nodes.tsx - the Nodes view: what the machines did over time, and beside it what the training loop
-// did. All charts share one window, one cursor and one selected interval.
+// nodes.tsx - the Nodes view: metrics of the nodes over time, and the events of the training loop. All
+// charts share one window, one cursor and one selected interval.
 import { useEffect, useMemo, useState } from "preact/hooks";
 
 import { RIGHT } from "../charts/linechart";
@@ -15,6 +15,7 @@ import type { Load } from "../load";
 import { node, params, selection, setParam } from "../state";
 import type { Grid, RunInfo } from "../types";
 import type { ViewProps } from "../views";
+import { hasGpu } from "../words";
 import { absence, type ChartKind, CHARTS, type ChartPlan, planChart } from "./nodes_charts";
 import { type Ask, useAsked, useGrid, useSync } from "./nodes_data";
 import { FrameworkPanel } from "./nodes_framework";
@@ -31,7 +32,7 @@ const PIXELS_STEP = 50; // a window made a little wider does not ask anew
 
 type Plans = Record<keyof typeof CHARTS, ChartPlan>;
 
-/** Of these one is shown: what a GPU draws, runs at, and moves. */
+/** One of these is shown: power, clock or PCIe throughput. */
 const MORE = [
   { value: "power", text: "Power" },
   { value: "clock", text: "SM clock" },
@@ -76,26 +77,29 @@ export function NodesView(p: ViewProps) {
   return (
     <div class="nodes" ref={box}>
       <Toolbar run={run} at={at} sync={sync} loading={grid.loading} />
-      <p class="nodes-how">Drag or wheel: zoom · Shift-drag: pan · double click: everything</p>
+      <p class="nodes-how for-mouse">Drag or wheel: zoom · Shift-drag: pan · double click: whole run · drag in System and framework: select an interval</p>
+      <p class="nodes-how for-touch">Drag across a chart: zoom · + and −: zoom · drag in System and framework: select an interval</p>
       <Card title="CPU and network">
         <Line kind={CHARTS.cpu} plans={plans} grid={grid} ask={ask} left={left} />
         <Line kind={CHARTS.net} plans={plans} grid={grid} ask={ask} left={left} />
       </Card>
-      <Card title="GPU">
-        {plans.gpu.looks.length === 0 && plans.gpumem.looks.length === 0 ? (
-          <NoGpu run={run} node={at} />
-        ) : (
-          <>
-            <Line kind={CHARTS.gpu} plans={plans} grid={grid} ask={ask} left={left} />
-            <Line kind={CHARTS.gpumem} plans={plans} grid={grid} ask={ask} left={left} />
-            <div class="nodes-more">
-              <Choice label="Another chart of the GPU" value={more} options={MORE} onChange={(m) => setParam("gpumore", m === "power" ? null : m)} />
-            </div>
-            <Line key={more} kind={CHARTS[more]} plans={plans} grid={grid} ask={ask} left={left} />
-          </>
-        )}
-      </Card>
-      <Card title="Every core and GPU">
+      {hasGpu(run, at) && (
+        <Card title="GPU">
+          {plans.gpu.looks.length === 0 && plans.gpumem.looks.length === 0 ? (
+            <NoGpu run={run} node={at} />
+          ) : (
+            <>
+              <Line kind={CHARTS.gpu} plans={plans} grid={grid} ask={ask} left={left} />
+              <Line kind={CHARTS.gpumem} plans={plans} grid={grid} ask={ask} left={left} />
+              <div class="nodes-more">
+                <Choice label="Other GPU metric" value={more} options={MORE} onChange={(m) => setParam("gpumore", m === "power" ? null : m)} />
+              </div>
+              <Line key={more} kind={CHARTS[more]} plans={plans} grid={grid} ask={ask} left={left} />
+            </>
+          )}
+        </Card>
+      )}
+      <Card title={hasGpu(run, at) ? "All cores and GPUs" : "All cores"}>
         <HeatmapPanel ask={ask} left={left} />
       </Card>
       <Card title="System and framework">
@@ -104,7 +108,7 @@ export function NodesView(p: ViewProps) {
       <Card title="Time spent in training">
         <StepsPanel run={run} node={at} />
       </Card>
-      <Card title="Distributions" hint="of the window that is shown">
+      <Card title="Distributions" hint="in the visible window">
         <HistogramsPanel ask={ask} />
       </Card>
     </div>
@@ -129,8 +133,7 @@ function NothingRecorded(p: { kind: ChartKind; run: RunInfo; node: string }) {
   const title = `${p.kind.title} was not recorded${why === null ? "" : `: ${why}`}`;
   return (
     <Empty title={title} command="footplate doctor">
-      A run imported from another profiler's trace has only what that trace held; footplate doctor says what can be
-      measured on a machine.
+      Imported traces contain no system metrics. footplate doctor lists what can be measured on a machine.
     </Empty>
   );
 }
@@ -173,11 +176,11 @@ function Toolbar(p: { run: RunInfo; at: string; sync: TimeSync; loading: boolean
       <Button label="Zoom in" onClick={() => p.sync.zoom(1 / 2)}>
         +
       </Button>
-      <Button label="Zoom out" why={zoomed ? null : "The whole run is shown"} onClick={() => p.sync.zoom(2)}>
+      <Button label="Zoom out" why={zoomed ? null : "The whole run is visible"} onClick={() => p.sync.zoom(2)}>
         −
       </Button>
-      <Button why={zoomed ? null : "The whole run is shown"} onClick={() => p.sync.setWindow(null)}>
-        {p.run.live ? "Follow the run" : "Show everything"}
+      <Button why={zoomed ? null : "The whole run is visible"} onClick={() => p.sync.setWindow(null)}>
+        {p.run.live ? "Follow the run" : "Whole run"}
       </Button>
       <span class="nodes-busy hint" aria-live="polite">
         {p.loading ? "loading …" : ""}

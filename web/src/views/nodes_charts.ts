@@ -91,8 +91,8 @@ export const CHARTS = {
     id: "pcie",
     title: "PCIe throughput",
     metrics: [
-      { metric: "gpu.pcie_rx", title: "to the GPU" },
-      { metric: "gpu.pcie_tx", title: "from the GPU" },
+      { metric: "gpu.pcie_rx", title: "to GPU" },
+      { metric: "gpu.pcie_tx", title: "from GPU" },
     ],
     noun: "GPU",
     picks: true,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // nodes_framework.tsx - "System metrics over time" above "Framework metrics over time": an interval
-// selected in one shows in the other, and in a table what ran in it and how long.
+// selected in one shows in the other, and a table lists its events.
 import { useEffect, useMemo, useState } from "preact/hooks";
 
 import { api } from "../api";
@@ -17,6 +17,7 @@ import { count, rankText, share, value } from "../format";
 import { useLoad } from "../load";
 import { eventColor } from "../palette";
 import type { EventRow, Grid, RunInfo, Timeline } from "../types";
+import { categoryTitle } from "../words";
 import { CHARTS, type ChartPlan } from "./nodes_charts";
 import { type Ask, useSlowTick, useWindowed } from "./nodes_data";
 import { LinePanel } from "./nodes_lines";
@@ -34,16 +35,16 @@ const LANE_COLUMNS: readonly Column<LaneRow>[] = [
   { id: "rank", title: "Rank", cell: (r) => rankText(r.lane.rank), sort: (r) => r.lane.rank },
   { id: "count", title: "Events", numeric: true, cell: (r) => count(r.count), sort: (r) => r.count },
   { id: "time", title: "Time", numeric: true, cell: (r) => value(r.s, "s"), sort: (r) => r.s },
-  { id: "share", title: "Share of the window", numeric: true, cell: (r) => share(r.share), sort: (r) => r.share },
+  { id: "share", title: "Share of window", numeric: true, cell: (r) => share(r.share), sort: (r) => r.share },
 ];
 
 const EVENT_COLUMNS: readonly Column<EventRow>[] = [
   { id: "name", title: "Event", cell: (r) => r.name, sort: (r) => r.name },
-  { id: "category", title: "Category", cell: (r) => r.category, sort: (r) => r.category },
-  { id: "rank", title: "Rank", cell: (r) => `${r.node} ${rankText(r.rank)}`, sort: (r) => r.rank },
+  { id: "category", title: "Category", cell: (r) => categoryTitle(r.category), sort: (r) => categoryTitle(r.category) },
+  { id: "rank", title: "Rank", cell: (r) => (r.rank === null ? r.node : `${rankText(r.rank)} on ${r.node}`), sort: (r) => r.rank },
   { id: "count", title: "Count", numeric: true, cell: (r) => count(r.count), sort: (r) => r.count },
   { id: "total", title: "Time", numeric: true, cell: (r) => value(r.total_s, "s"), sort: (r) => r.total_s },
-  { id: "share", title: "Share of the interval", numeric: true, cell: (r) => share(r.share), sort: (r) => r.share },
+  { id: "share", title: "Share of interval", numeric: true, cell: (r) => share(r.share), sort: (r) => r.share },
   { id: "p50", title: "p50", numeric: true, cell: (r) => value(r.p50_s, "s"), sort: (r) => r.p50_s },
   { id: "max", title: "Max", numeric: true, cell: (r) => value(r.max_s, "s"), sort: (r) => r.max_s },
 ];
@@ -78,8 +79,8 @@ export function FrameworkPanel(p: { ask: Ask; grid: Grid | null; plan: ChartPlan
       <div class="nodes-brush" data-testid="brush">
         {selected === null ? (
           <p class="hint">
-            Drag across the system metrics or the lanes to select an interval (or hold Shift with the arrow keys): the
-            table then says what ran in it.
+            Drag across the system metrics or the lanes to select an interval and list its events
+            <span class="for-mouse"> (keyboard: Shift with the arrow keys)</span>.
           </p>
         ) : (
           <Ran run={run} node={p.ask.node} span={selected} sync={sync} />
@@ -103,7 +104,7 @@ function LanesPanel(p: { ask: Ask; left: number }) {
 
 function Drawn(p: { sync: TimeSync; timeline: Timeline; run: RunInfo; left: number }) {
   const lanes = useMemo(() => partLanes(p.timeline), [p.timeline]);
-  if (lanes.length === 0) return <NoFramework run={p.run} what="No events of the framework in this window" />;
+  if (lanes.length === 0) return <NoFramework run={p.run} what="No framework events in this window" />;
   const rows = (): LaneRow[] => laneRows(lanes, p.sync.window);
   const most = [...rows()].sort((a, b) => b.s - a.s)[0];
   const parts = [...new Set(lanes.map((l) => l.part))];
@@ -120,18 +121,18 @@ function Drawn(p: { sync: TimeSync; timeline: Timeline; run: RunInfo; left: numb
   );
 }
 
-/** How steps and phases come to be seen. */
+/** How to get steps and phases. */
 export function NoFramework(p: { run: RunInfo; what: string }) {
   const why = p.run.losses.find((l) => l.what === "steps" || l.kind === "no-hooks")?.why;
   return (
     <Empty title={why === undefined ? p.what : `${p.what}: ${why}`} command="footplate run -- python train.py">
-      PyTorch, Lightning and others are seen by themselves when the job is started by footplate run. In other programs
-      mark steps with footplate.step() in Python, or fp_step_begin and fp_step_end in C.
+      Steps are detected automatically for PyTorch and Keras when the job is started with footplate run. In other
+      programs, mark them with footplate.step() in Python or fp_step_begin() in C.
     </Empty>
   );
 }
 
-/** What ran in the selected interval. */
+/** The events of the selected interval. */
 function Ran(p: { run: RunInfo; node: string; span: Span; sync: TimeSync }) {
   const tick = useSlowTick(p.run.live);
   const [from, to] = [nsOf(p.span.from), nsOf(p.span.to)];
@@ -149,7 +150,7 @@ function Ran(p: { run: RunInfo; node: string; span: Span; sync: TimeSync }) {
           Events from {timeText(p.span.from, resolution)} to {timeText(p.span.to, resolution)}{" "}
           <span class="unit">{value(width(p.span) / 1000, "s")}</span>
         </h3>
-        <Button onClick={() => p.sync.setWindow(p.span)}>Zoom to it</Button>
+        <Button onClick={() => p.sync.setWindow(p.span)}>Zoom to interval</Button>
         <Button kind="quiet" onClick={() => p.sync.setSelection(null)}>
           Clear
         </Button>
@@ -162,7 +163,7 @@ function Ran(p: { run: RunInfo; node: string; span: Span; sync: TimeSync }) {
             rows={rows}
             rowKey={(r) => `${r.node} ${r.rank} ${r.pid} ${r.thread} ${r.category} ${r.name}`}
             limit={15}
-            empty="No event ran in this interval."
+            empty="No events in this interval."
           />
         )}
       </Loaded>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// nodes_heatmap.tsx - "Overall system utilization": every core and every GPU over time.
+// nodes_heatmap.tsx - "Overall system utilization": all cores and GPUs over time.
 import { useMemo } from "preact/hooks";
 
 import { api } from "../api";
@@ -53,7 +53,7 @@ function sentence(rows: readonly DeviceRow[]): string {
   const seen = rows.filter((r): r is DeviceRow & { mean: number } => r.mean !== null);
   const sorted = [...seen].sort((a, b) => b.mean - a.mean);
   const [most, least] = [sorted[0], sorted[sorted.length - 1]];
-  if (!most || !least) return `${rows.length} devices, nothing measured in this window.`;
+  if (!most || !least) return `${rows.length} devices, none measured in this window.`;
   const text = (r: DeviceRow): string => `${rowText(r.row, true)} with a mean of ${percent(r.mean)}`;
   return `${rows.length} devices over time. Busiest: ${text(most)}. Least busy: ${text(least)}.`;
 }
@@ -76,7 +76,7 @@ function Drawn(p: { run: RunInfo; answer: Heatmap; ask: Ask; left: number }) {
   if (data.rows.length === 0) {
     return (
       <Empty title="No utilization was recorded" command="footplate run -- python train.py">
-        This run has no readings of cores or GPUs, as an imported trace has none. Record the job to get them.
+        Imported traces have no readings of cores or GPUs. Record the job to get them:
       </Empty>
     );
   }
@@ -89,11 +89,11 @@ function Drawn(p: { run: RunInfo; answer: Heatmap; ask: Ask; left: number }) {
       table={() => ({ columns: COLUMNS, rows })}
       legend={
         <Legend items={phases.map((name) => ({ key: name, color: PHASES[name].color, text: PHASES[name].title }))}>
-          <li class="quiet">Hatched: nothing measured. A cell is the mean of its time.</li>
+          <li class="quiet">Hatched: not measured. Each cell shows a mean.</li>
         </Legend>
       }
     >
-      <HeatmapChart sync={p.ask.sync} data={data} phases={p.run.phases} left={p.left} label="Utilization of every core and GPU" />
+      <HeatmapChart sync={p.ask.sync} data={data} phases={p.run.phases} left={p.left} label="Utilization of all cores and GPUs" />
     </ChartFrame>
   );
 }

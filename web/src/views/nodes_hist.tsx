@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// nodes_hist.tsx - how often each device was how busy, and how long iterations took.
+// nodes_hist.tsx - the distribution of utilization and of iterations.
 import { api } from "../api";
 import { Histogram, percentBins } from "../charts/histogram";
 import { Button, Field } from "../components/basics";
 import { ChartFrame } from "../components/chart_frame";
 import { Empty, Loaded } from "../components/empty";
 import type { Column } from "../components/table";
-import { count, rankText, share, timestamp, value } from "../format";
+import { count, dateTime, rankText, share, value } from "../format";
 import { params, setParam } from "../state";
 import type { Histograms, RunInfo } from "../types";
-import { plural } from "../words";
+import { hasGpu, plural } from "../words";
 import { byNumber, gpuAbsence } from "./nodes_charts";
 import { type Ask, useWindowed } from "./nodes_data";
 import { NoFramework } from "./nodes_framework";
@@ -31,7 +31,7 @@ const columnsIn = (title: string, unit: string, inclusive: boolean): readonly Co
     cell: (r) => (inclusive ? `${r.from} %` : `${value(r.from, unit)} to ${value(r.to, unit)}`),
     sort: (r) => r.from,
   },
-  { id: "n", title: inclusive ? "Samples" : "Steps", numeric: true, cell: (r) => count(r.n), sort: (r) => r.n },
+  { id: "n", title: inclusive ? "Readings" : "Steps", numeric: true, cell: (r) => count(r.n), sort: (r) => r.n },
   { id: "share", title: "Share", numeric: true, cell: (r) => share(r.share), sort: (r) => r.share },
 ];
 const PERCENT_COLUMNS = columnsIn("Utilization", "%", true);
@@ -42,7 +42,7 @@ function binRows(edges: readonly number[], counts: readonly number[]): BinRow[] 
   return counts.map((n, i) => ({ from: edges[i] ?? 0, to: edges[i + 1] ?? 0, n, share: n / all })).filter((r) => r.n > 0);
 }
 
-/** The bin that half of the samples lie at or below. */
+/** The bin that half of the readings are at or below. */
 export function medianBin(counts: readonly number[]): number | null {
   const all = counts.reduce((a, b) => a + b, 0);
   let seen = 0;
@@ -64,7 +64,9 @@ export function HistogramsPanel(p: { ask: Ask }) {
         <>
           <div class="nodes-pair">
             <DeviceHistogram kind="cpu" title="CPU utilization distribution" devices={h.devices} run={run} node={node} colour="var(--c1)" />
-            <DeviceHistogram kind="gpu" title="GPU utilization distribution" devices={h.devices} run={run} node={node} colour="var(--c3)" />
+            {hasGpu(run, node) && (
+              <DeviceHistogram kind="gpu" title="GPU utilization distribution" devices={h.devices} run={run} node={node} colour="var(--c3)" />
+            )}
           </div>
           <StepHistograms steps={h.steps} run={run} ask={p.ask} />
         </>
@@ -89,7 +91,7 @@ function DeviceHistogram(p: {
   if (!shown) return <NoDevice kind={p.kind} run={p.run} node={p.node} />;
   const several = new Set(mine.map((d) => d.node)).size > 1;
   const name = (d: Device): string => {
-    const of = d.entity === "total" ? "all cores together" : d.entity;
+    const of = d.entity === "total" ? "all cores" : d.entity;
     return several ? `${d.node} ${of}` : of;
   };
   const bins = percentBins(shown.bins);
@@ -98,7 +100,7 @@ function DeviceHistogram(p: {
     <ChartFrame
       title={p.title}
       class={`nodes-chart nodes-hist-${p.kind}`}
-      summary={`${name(shown)}: ${count(shown.count)} samples${half === null ? "" : `, half of them at or below ${half} %`}.`}
+      summary={`${name(shown)}: ${count(shown.count)} readings${half === null ? "" : `, half of them at or below ${half} %`}.`}
       table={() => ({ columns: PERCENT_COLUMNS, rows: binRows(bins.edges, bins.counts) })}
       actions={
         mine.length > 1 && (
@@ -117,7 +119,7 @@ function DeviceHistogram(p: {
       }
       legend={
         <p class="hint">
-          {count(shown.count)} samples of {name(shown)} in this window, one bar a percent from 0 to 100
+          {count(shown.count)} readings of {name(shown)} in this window, one bar per percent
         </p>
       }
     >
@@ -139,16 +141,15 @@ function NoDevice(p: { kind: "cpu" | "gpu"; run: RunInfo; node: string }) {
 /** Says why there is no GPU, in the recorder's words. */
 export function NoGpu(p: { run: RunInfo; node: string }) {
   const why = gpuAbsence(p.run, p.node);
-  const where = p.node === "" && p.run.nodes.length > 1 ? "No GPU on these nodes" : "No GPU on this node";
   return (
-    <Empty title={why === null ? `${where}, or none was measured` : `${where}: ${why}`} command="footplate doctor">
-      footplate doctor says what can be measured on a machine, and why not the rest.
+    <Empty title={`GPU metrics were not recorded${why === null ? "" : `: ${why}`}`} command="footplate doctor">
+      footplate doctor lists what can be measured on a machine, with reasons for what cannot.
     </Empty>
   );
 }
 
 function StepHistograms(p: { steps: readonly StepBins[]; run: RunInfo; ask: Ask }) {
-  if (p.steps.length === 0) return <NoFramework run={p.run} what="No steps seen in this window" />;
+  if (p.steps.length === 0) return <NoFramework run={p.run} what="No steps in this window" />;
   return (
     <div class="nodes-pair">
       {p.steps.map((s) => (
@@ -182,7 +183,7 @@ function StepHistogram(p: { s: StepBins; ask: Ask }) {
         <div class="nodes-outliers">
           <p class="hint">
             {count(n)} iterations, {outText}
-            {s.outliers.length > 0 && " (hatched)"}; warm-up and steps slowed by a detail window are not counted
+            {s.outliers.length > 0 && " (hatched)"}; excludes warm-up and steps slowed by a detail window
           </p>
           {[...s.outliers]
             .sort((a, b) => b.iteration_s - a.iteration_s)
@@ -190,7 +191,7 @@ function StepHistogram(p: { s: StepBins; ask: Ask }) {
             .map((o) => {
               const what = `step ${o.step}: ${value(o.iteration_s, "s")}`;
               return (
-                <Button key={o.start_ns} kind="quiet" onClick={() => show(o)} label={`${what}, show it at ${timestamp(o.start_ns)}`}>
+                <Button key={o.start_ns} kind="quiet" onClick={() => show(o)} label={`${what}, show it at ${dateTime(o.start_ns)}`}>
                   {what}
                 </Button>
               );
@@ -201,7 +202,7 @@ function StepHistogram(p: { s: StepBins; ask: Ask }) {
       <Histogram
         bins={{ edges: s.edges_s, counts: s.counts }}
         edgeText={(v) => value(v, "s")}
-        axis="iteration: begin of a step to begin of the next"
+        axis="iteration (start of a step to start of the next)"
         colour="var(--c1)"
         label={`Iterations of ${who}`}
         outlierFrom={s.outlier_from_s}

@@ -13,6 +13,7 @@ import { ChartFrame, type ChartTable } from "../components/chart_frame";
 import { value } from "../format";
 import { selection, toggleSelected } from "../state";
 import type { Grid, GridSeries } from "../types";
+import { plural } from "../words";
 import type { ChartKind, ChartPlan } from "./nodes_charts";
 
 const FEW = 16; // devices that have a label each; more are in a list to search
@@ -72,7 +73,7 @@ export function LinePanel(p: PanelProps) {
   const keys = new Set(p.plan.looks.map((l) => l.key));
   lively.current ||= !isFlatZero(p.grid.series.filter((s) => keys.has(keyOf(s))));
   if (lively.current) return <Panel {...p} />;
-  const span = p.sync.zoomed ? "in this window" : "all the time";
+  const span = p.sync.zoomed ? "in this window" : "throughout";
   return (
     <div class={`nodes-flat nodes-flat-${p.kind.id}`}>
       <button type="button" class="bare" aria-expanded={open} onClick={() => setOpen(!open)}>
@@ -121,7 +122,7 @@ function Panel(p: PanelProps) {
   );
 }
 
-/** Units on an axis have no digits behind the point. */
+/** Units on an axis have no digits after the point. */
 const AXIS_UNITS = new Map<string, (v: number) => string>();
 function axisUnit(unit: string): (v: number) => string {
   let f = AXIS_UNITS.get(unit);
@@ -165,7 +166,7 @@ function SearchList(p: { noun: string; devices: readonly string[] }) {
     <div class="nodes-search">
       <div class="nodes-labels">
         <button ref={toggle} type="button" class="button nodes-label nodes-add" aria-expanded={open} onClick={() => setOpen(!open)}>
-          {open ? "Close the list" : `Add one of ${p.devices.length} ${p.noun}s …`}
+          {open ? "Close list" : `Add one of ${plural(p.devices.length, p.noun)} …`}
         </button>
         <Labels devices={mine} noun={p.noun} />
         {mine.length > 0 && (
@@ -184,7 +185,7 @@ function SearchList(p: { noun: string; devices: readonly string[] }) {
             onInput={(e) => setText(e.currentTarget.value)}
           />
           <Labels devices={found} noun={p.noun} />
-          {found.length === 0 && <p class="quiet">No {p.noun} is called so.</p>}
+          {found.length === 0 && <p class="quiet">No matches.</p>}
         </div>
       )}
     </div>

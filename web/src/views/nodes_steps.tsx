@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// nodes_steps.tsx - "Time spent in training": the last iterations of the training loop, each a bar of the
-// host time that its parts took.
+// nodes_steps.tsx - "Time spent in training": the last iterations of the training loop, each a bar of the host time of its parts.
 import { useMemo } from "preact/hooks";
 
 import { api } from "../api";
@@ -14,7 +13,7 @@ import { rankText, value } from "../format";
 import { useLoad } from "../load";
 import { params, setParam } from "../state";
 import type { RunInfo, Step, Steps } from "../types";
-import { partTitle } from "../words";
+import { partTitle, plural } from "../words";
 import { useSlowTick } from "./nodes_data";
 import { NoFramework } from "./nodes_framework";
 import { hostText } from "./steps_clocks";
@@ -62,7 +61,7 @@ function sentence(steps: readonly Step[], parts: readonly string[]): string {
   const all = steps.reduce((t, s) => t + s.duration_s, 0);
   const most = sums.sort((a, b) => b.s - a.s)[0];
   if (!most || all === 0) return "No steps.";
-  return `${steps.length} iterations, ${value(all / steps.length, "s")} each on average; most of it ${partTitle(most.part)}, ${value((100 * most.s) / all, "%")}.`;
+  return `${plural(steps.length, "iteration")}, ${value(all / steps.length, "s")} on average; largest part ${partTitle(most.part)}, ${value((100 * most.s) / all, "%")}.`;
 }
 
 function Drawn(p: { steps: Steps; node: string; last: number; run: RunInfo }) {
@@ -77,10 +76,10 @@ function Drawn(p: { steps: Steps; node: string; last: number; run: RunInfo }) {
     .map(asIteration);
   const clock = hostText(p.steps.ranks.find((r) => rankKey(r) === rank && r.mode === "train") ?? { device: null, gpu_timed_steps: 0 });
   const parts = useMemo(() => partsOf(shown), [shown]);
-  if (shown.length === 0) return <NoFramework run={p.run} what="No steps seen" />;
+  if (shown.length === 0) return <NoFramework run={p.run} what="No steps recorded" />;
   return (
     <ChartFrame
-      title={`Last ${shown.length} iterations of the training loop, ${clock}`}
+      title={`Last ${plural(shown.length, "iteration")}, ${clock}`}
       class="nodes-chart nodes-steps"
       summary={sentence(shown, parts)}
       table={() => ({ columns: columnsFor(parts), rows: shown })}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// operators.tsx - the Operators view: which operators, kernels, groups of kernels or modules the time went
-// to, on the CPU and on GPUs, ranked by self time, so that a wrapper is not counted again with what it wraps; or which
-// functions of Python (operators_functions.tsx).
+// operators.tsx - the Operators view: the time of operators, kernels, groups of kernels or modules, on the
+// CPU and on GPUs, ranked by self time, so that a wrapper is not counted again with what it wraps; or of Python
+// functions (operators_functions.tsx).
 import { useMemo, useState } from "preact/hooks";
 
 import { api } from "../api";
@@ -15,6 +15,7 @@ import { useLoad } from "../load";
 import { params, setParam } from "../state";
 import type { Operator, PythonFunction } from "../types";
 import type { ViewProps } from "../views";
+import { categoryTitle, hasGpu } from "../words";
 import { FunctionTables } from "./operators_functions";
 import { RankedTable, timeColumns, WindowNotes } from "./operators_parts";
 import "./operators.css";
@@ -35,7 +36,7 @@ function NameCell(p: { op: Operator; open: boolean; onToggle: () => void }) {
   if (op.full_name === op.name) return <span class="ops-name">{op.name}</span>;
   return (
     <>
-      <button type="button" class="bare ops-toggle" aria-expanded={p.open} title="Show the whole name" onClick={p.onToggle}>
+      <button type="button" class="bare ops-toggle" aria-expanded={p.open} title="Show the full name" onClick={p.onToggle}>
         <span aria-hidden="true">{p.open ? "▾" : "▸"}</span>
         <span class="ops-name">{op.name}</span>
       </button>
@@ -44,9 +45,9 @@ function NameCell(p: { op: Operator; open: boolean; onToggle: () => void }) {
   );
 }
 
-const kindOf = (o: Operator): string => o.group ?? o.category;
+const kindOf = (o: Operator): string => o.group ?? categoryTitle(o.category);
 
-function columnsFor(device: Device, open: ReadonlySet<string>, toggle: (key: string) => void): Column<Operator>[] {
+function columnsFor(device: Device, onGpu: boolean, open: ReadonlySet<string>, toggle: (key: string) => void): Column<Operator>[] {
   const common: Column<Operator>[] = [
     {
       id: "name",
@@ -55,14 +56,14 @@ function columnsFor(device: Device, open: ReadonlySet<string>, toggle: (key: str
       sort: (o) => o.name,
       class: "ops-cell",
     },
-    { id: "category", title: "Kind", cell: kindOf, sort: kindOf, hint: "of kernels: what they do, by their names" },
-    ...timeColumns<Operator>("of all self time on this kind of device"),
+    { id: "category", title: "Kind", cell: kindOf, sort: kindOf, hint: "kernels are classified by name" },
+    ...timeColumns<Operator>("share of all self time on this kind of device"),
   ];
-  if (device === "gpu") return common;
+  if (device === "gpu" || !onGpu) return common;
   return [
     ...common,
-    { ...secondsColumn<Operator>("gpu_self", "GPU self", (o) => o.device_self_s), hint: "kernels and copies that it launched itself" },
-    { ...secondsColumn<Operator>("gpu_total", "GPU total", (o) => o.device_total_s), hint: "and those of what it called" },
+    { ...secondsColumn<Operator>("gpu_self", "GPU self", (o) => o.device_self_s), hint: "kernels and copies launched by the operator itself" },
+    { ...secondsColumn<Operator>("gpu_total", "GPU total", (o) => o.device_total_s), hint: "including operators that it called" },
   ];
 }
 
@@ -73,11 +74,12 @@ function OperatorTable(p: { device: Device; by: By; all: readonly Operator[]; fi
     if (!next.delete(key)) next.add(key);
     setOpen(next);
   };
-  const columns = useMemo(() => columnsFor(p.device, open, toggle), [p.device, open]);
   const mine = p.all.filter((o) => o.device === p.device);
+  const onGpu = mine.some((o) => (o.device_total_s ?? 0) > 0);
+  const columns = useMemo(() => columnsFor(p.device, onGpu, open, toggle), [p.device, onGpu, open]);
   const title = TITLES[p.device][p.by];
   if (mine.length === 0) {
-    const why = p.device === "gpu" ? "No kernel was recorded: the job used no GPU, or the detail window saw none at work." : "No operator was recorded on the CPU.";
+    const why = p.device === "gpu" ? "No kernels were recorded in the detail window." : "No CPU operators were recorded.";
     return (
       <Card title={title}>
         <p class="quiet">{why}</p>
@@ -87,6 +89,7 @@ function OperatorTable(p: { device: Device; by: By; all: readonly Operator[]; fi
   return (
     <RankedTable
       title={title}
+      noun={p.by === "module" ? "module" : p.by === "group" ? "group" : p.device === "gpu" ? "kernel" : "operator"}
       class="ops-kinds"
       columns={columns}
       all={mine}
@@ -100,10 +103,9 @@ function OperatorTable(p: { device: Device; by: By; all: readonly Operator[]; fi
 
 function NoDetail(p: { live: boolean }) {
   return (
-    <Empty title="No operator was recorded in this run" command="footplate run --detail-steps 5:2 -- python train.py">
-      Operators and kernels are recorded in detail windows only. This command records two steps from step 5 on
-      {p.live ? "; or begin one now with Configure above" : "; of a live run, the Configure button begins one too"}. A trace of PyTorch's profiler
-      can be imported with footplate import.
+    <Empty title="No operators were recorded in this run" command="footplate run --detail-steps 5:2 -- python train.py">
+      Operators and kernels are recorded in detail windows. {p.live ? "Start one now with Configure above, or at" : "Request one at"} the start of a run: this
+      command records steps 5 and 6. Traces of the PyTorch profiler can be imported with footplate import.
     </Empty>
   );
 }
@@ -183,10 +185,11 @@ async function read(run: string, { by, rank }: Choices, signal: AbortSignal): Pr
 function OperatorTables(p: { by: By; all: readonly Operator[]; chosen: Choices; run: ViewProps["run"] }) {
   const { device, rank, filter } = p.chosen;
   const some = p.all.length > 0 || rank !== null;
+  const gpu = device === "gpu" || hasGpu(p.run) || p.all.some((o) => o.device === "gpu");
   return (
     <>
       {p.run.has_detail ? <WindowNotes run={p.run.run} rank={rank} /> : <NoDetail live={p.run.live} />}
-      {some && device !== "cpu" && <OperatorTable device="gpu" by={p.by} all={p.all} filter={filter} />}
+      {some && device !== "cpu" && gpu && <OperatorTable device="gpu" by={p.by} all={p.all} filter={filter} />}
       {some && device !== "gpu" && p.by !== "group" && <OperatorTable device="cpu" by={p.by} all={p.all} filter={filter} />}
     </>
   );
@@ -202,13 +205,13 @@ export function OperatorsView(p: ViewProps) {
   return (
     <div class="stack">
       <Loaded load={load} what="the operators">
-        {(told) => (
+        {(answer) => (
           <>
-            <Filters chosen={chosen} ranks={ranks} some={told.rows.length > 0} />
-            {told.by === "function" ? (
-              <FunctionTables all={told.rows} filter={filter} rank={rank === null ? null : rankText(rank)} />
+            <Filters chosen={chosen} ranks={ranks} some={answer.rows.length > 0} />
+            {answer.by === "function" ? (
+              <FunctionTables all={answer.rows} filter={filter} rank={rank === null ? null : rankText(rank)} />
             ) : (
-              <OperatorTables by={told.by} all={told.rows} chosen={chosen} run={p.run} />
+              <OperatorTables by={answer.by} all={answer.rows} chosen={chosen} run={p.run} />
             )}
           </>
         )}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// operators_functions.tsx - functions of Python in the Operators view: a table for the whole profiled
+// operators_functions.tsx - Python functions in the Operators view: a table for the whole profiled
 // windows and one for each phase of their steps, apart for each timer.
 import { Empty } from "../components/empty";
 import type { Column } from "../components/table";
@@ -13,11 +13,11 @@ export interface FunctionTable {
   rows: PythonFunction[];
 }
 
-const TIMERS: Readonly<Record<string, string>> = { total_time: "", cpu_time: "CPU time", off_cpu_time: "off the CPU" };
+const TIMERS: Readonly<Record<string, string>> = { total_time: "", cpu_time: "CPU time", off_cpu_time: "off-CPU time" };
 
 /** No two timers have the same words. Samples name the default timer, and count no calls. */
 function timerTitle(timer: string | null, counted: boolean): string {
-  if (timer === null) return "timer not known";
+  if (timer === null) return "unknown timer";
   if (timer === "default") return counted ? "default timer" : "sampled";
   return TIMERS[timer] ?? timer;
 }
@@ -25,7 +25,7 @@ function timerTitle(timer: string | null, counted: boolean): string {
 function titleOf(rows: readonly PythonFunction[]): string {
   const { phase, timer } = rows[0]!;
   const counted = rows.some((f) => f.calls !== null);
-  const parts = [phase === null ? "whole windows" : partTitle(phase), timerTitle(timer, counted)];
+  const parts = [phase === null ? "whole window" : partTitle(phase), timerTitle(timer, counted)];
   return `Python functions: ${parts.filter((part) => part !== "").join(", ")}`;
 }
 
@@ -45,15 +45,15 @@ const HOTTEST = 10; // of each table at first: there may be twenty tables
 
 const COLUMNS: readonly Column<PythonFunction>[] = [
   { id: "name", title: "Function", cell: (f) => <span class="ops-name">{f.name}</span>, sort: (f) => f.name, class: "ops-cell" },
-  ...timeColumns<PythonFunction>("of all self time of this table"),
+  ...timeColumns<PythonFunction>("share of the self time in this table"),
 ];
 
 function NoFunctions(p: { rank: string | null }) {
-  const whose = p.rank === null ? "in this run" : `of ${p.rank}`;
+  const whose = p.rank === null ? "in this run" : `on ${p.rank}`;
   return (
-    <Empty title={`No function of Python was profiled ${whose}`} command="footplate run --python-profile-steps 5:3 -- python train.py">
-      Functions are recorded in profiled steps only. This command profiles three steps from step 5 on, of PyTorch and Keras programs and of those that
-      mark their steps with footplate.step(); the hottest functions of the whole window and of each phase are then ranked here.
+    <Empty title={`No Python functions were profiled ${whose}`} command="footplate run --python-profile-steps 5:3 -- python train.py">
+      Python functions are recorded in profiled steps. This command profiles steps 5 to 7. It works for PyTorch and Keras, and for programs that mark
+      their steps with footplate.step().
     </Empty>
   );
 }
@@ -67,6 +67,7 @@ export function FunctionTables(p: { all: readonly PythonFunction[]; filter: stri
         <RankedTable
           key={t.key}
           title={t.title}
+          noun="function"
           columns={COLUMNS}
           all={t.rows}
           filter={p.filter}

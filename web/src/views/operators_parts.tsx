@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // operators_parts.tsx - what the tables of the Operators view have in common: the columns of times, a card
-// that filters and ranks its rows by self time, and what recording the windows cost.
+// that filters and ranks its rows by self time, and the cost of recording the windows.
 import { api } from "../api";
 import { Bar, Card } from "../components/basics";
 import { hasWords } from "../components/filter_box";
@@ -9,8 +9,9 @@ import { count, rankText, share, value } from "../format";
 import { version } from "../live";
 import { useLoad } from "../load";
 import type { BreakdownWindow } from "../types";
+import { plural } from "../words";
 
-/** What the time of a name is told by. */
+/** The times of a name. */
 interface Timed {
   share: number;
   self_s: number;
@@ -19,12 +20,12 @@ interface Timed {
   mean_s: number | null;
 }
 
-/** Share, self, total, calls and mean; `of` says what the share is of. */
+/** Share, self, total, calls and mean; `of` explains the share. */
 export function timeColumns<T extends Timed>(of: string): Column<T>[] {
   return [
     { id: "share", title: "Share", numeric: true, cell: (r) => <Bar share={r.share} text={share(r.share)} />, sort: (r) => r.share, hint: of },
-    { ...secondsColumn<T>("self", "Self", (r) => r.self_s), hint: "without what it called" },
-    { ...secondsColumn<T>("total", "Total", (r) => r.total_s), hint: "with what it called" },
+    { ...secondsColumn<T>("self", "Self", (r) => r.self_s), hint: "excluding calls" },
+    { ...secondsColumn<T>("total", "Total", (r) => r.total_s), hint: "including calls" },
     { id: "calls", title: "Calls", numeric: true, cell: (r) => (r.calls === null ? "-" : count(r.calls)), sort: (r) => r.calls },
     secondsColumn("mean", "Mean", (r) => r.mean_s),
   ];
@@ -32,6 +33,8 @@ export function timeColumns<T extends Timed>(of: string): Column<T>[] {
 
 export function RankedTable<T extends Timed>(p: {
   title: string;
+  /** What a row is called. */
+  noun: string;
   class?: string;
   columns: readonly Column<T>[];
   /** All of the table, before the filter. */
@@ -45,9 +48,9 @@ export function RankedTable<T extends Timed>(p: {
 }) {
   const rows = p.filter === "" ? p.all : p.all.filter((r) => hasWords(p.words(r), p.filter));
   const self = p.all.reduce((sum, r) => sum + r.self_s, 0);
-  const found = rows.length === p.all.length ? count(rows.length) : `${count(rows.length)} of ${count(p.all.length)}`;
+  const found = rows.length === p.all.length ? plural(rows.length, p.noun) : `${count(rows.length)} of ${plural(p.all.length, p.noun)}`;
   return (
-    <Card title={p.title} class={p.class ?? ""} hint={`${found}, ${value(self, "s")} of self time`}>
+    <Card title={p.title} class={p.class ?? ""} hint={`${found}, ${value(self, "s")} self time`}>
       <DataTable
         caption={`${p.title}, ranked by self time`}
         columns={p.columns}
@@ -55,7 +58,7 @@ export function RankedTable<T extends Timed>(p: {
         rowKey={p.rowKey}
         start={{ id: "self", down: true }}
         limit={p.limit}
-        empty="Nothing has these words in its name."
+        empty="No matches."
       />
     </Card>
   );

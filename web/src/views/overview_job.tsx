@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// overview_job.tsx - the training job summary: where its time went, when it was, how it went on.
+// overview_job.tsx - the training job summary: its phases, its times, its progress.
 import { Card } from "../components/basics";
 import { ChartFrame } from "../components/chart_frame";
 import { Empty } from "../components/empty";
 import { percentages } from "../components/plots/arcs";
 import { Pie, type Part } from "../components/plots/pie";
 import type { Column } from "../components/table";
-import { clock, general, joules, money, percent, timestamp, value } from "../format";
+import { clock, dateTime, DEFAULT_CURRENCY, general, joules, percent, price, value, zone } from "../format";
 import { PHASES } from "../palette";
 import type { Phase, PhaseName, RunInfo } from "../types";
 
@@ -29,8 +29,9 @@ export function phaseParts(run: RunInfo): Part[] {
   const parts: Part[] = [
     { label: PHASES.initialization.title, color: PHASES.initialization.color, ...of(0) },
     { label: LOOP.title, color: LOOP.color, ...of(1, 2) },
-    { label: PHASES.finalization.title, color: PHASES.finalization.color, ...of(3) },
   ];
+  // While the job runs, more steps may follow: finalization has not begun.
+  if (!run.live) parts.push({ label: PHASES.finalization.title, color: PHASES.finalization.color, ...of(3) });
   if ((run.interruption_s ?? 0) > 0)
     parts.push({ label: PHASES.interruption.title, color: PHASES.interruption.color, ...of(4) });
   return parts;
@@ -40,9 +41,9 @@ function PhasePie(p: { run: RunInfo }) {
   const parts = phaseParts(p.run);
   if (parts.every((part) => part.v === 0)) {
     return (
-      <Empty title={p.run.live ? "No phases yet" : "No phases known"} command="footplate run -- python train.py">
-        They follow from the steps that the job reports. Python training loops report them by themselves when they are
-        started with:
+      <Empty title={p.run.live ? "No phases yet" : "No phases recorded"} command="footplate run -- python train.py">
+        Phases are derived from training steps. Steps of PyTorch and Keras programs are detected automatically when the
+        program is started with:
       </Empty>
     );
   }
@@ -61,34 +62,36 @@ function percentTexts(run: RunInfo): Record<string, string> {
   );
 }
 
-/** "0.0615, at 6.88 an hour for p5.4xlarge" */
+/** "0.0615 USD (p5.4xlarge, 6.88 USD/h)" */
 export function priceText(run: RunInfo): string {
-  const hour = run.price_per_hour === null ? "" : `, at ${general(run.price_per_hour)} an hour`;
-  return `${money(run.cost)}${hour}${run.machine === null ? "" : ` for ${run.machine}`}`;
+  const hour = run.price_per_hour === null ? [] : [`${general(run.price_per_hour)} ${run.currency ?? DEFAULT_CURRENCY}/h`];
+  const rate = [...(run.machine === null ? [] : [run.machine]), ...hour].join(", ");
+  return `${price(run.cost, run.currency)}${rate === "" ? "" : ` (${rate})`}`;
 }
 
 export function jobDetails(run: RunInfo): Detail[] {
-  const running = (ns: number | null): string => (ns === null && run.live ? "still running" : timestamp(ns));
+  const running = (ns: number | null): string => (ns === null && run.live ? "still running" : dateTime(ns));
+  const last = (text: string): string => (run.live ? "-" : text); // not zero: it has not begun
   const pct = percentTexts(run);
   const rows: Detail[] = [
-    { term: "Start time", text: timestamp(run.job_start_ns ?? run.start_ns) },
+    { term: "Start time", text: dateTime(run.job_start_ns ?? run.start_ns) },
     { term: "End time", text: run.live ? "still running" : running(run.job_end_ns ?? run.end_ns) },
     { term: "Job duration", text: value(run.job_duration_s ?? run.duration_s, "s") },
-    { term: "Training loop start", text: timestamp(run.loop_start_ns) },
+    { term: "Training loop start", text: dateTime(run.loop_start_ns) },
     { term: "Training loop end", text: run.loop_start_ns === null ? "-" : running(run.loop_end_ns) },
     { term: "Training loop duration", text: value(run.loop_duration_s, "s") },
     { term: "Initialization", text: value(run.initialization_s, "s") },
-    { term: "Finalization", text: value(run.finalization_s, "s") },
+    { term: "Finalization", text: last(value(run.finalization_s, "s")) },
     { term: "Initialization (%)", text: pct["Initialization"] ?? "-" },
     { term: "Training loop (%)", text: pct["Training loop"] ?? "-" },
-    { term: "Finalization (%)", text: pct["Finalization"] ?? "-" },
+    { term: "Finalization (%)", text: last(pct["Finalization"] ?? "-") },
   ];
   if ((run.interruption_s ?? 0) > 0) {
     rows.splice(8, 0, { term: "Interruption", text: value(run.interruption_s, "s") });
     rows.push({ term: "Interruption (%)", text: pct["Interruption"] ?? "-" });
   }
   const job = run.gpu?.job;
-  if (job !== undefined && job.util_pct !== null) rows.push({ term: "GPU in use, whole job", text: percent(job.util_pct) });
+  if (job !== undefined && job.util_pct !== null) rows.push({ term: "GPU utilization, whole job", text: percent(job.util_pct) });
   if (job !== undefined && job.energy_j !== null) rows.push({ term: "GPU energy, whole job", text: joules(job.energy_j) });
   if (run.cost !== null) rows.push({ term: run.live ? "Cost so far" : "Cost", text: priceText(run) });
   return rows;
@@ -97,7 +100,7 @@ export function jobDetails(run: RunInfo): Detail[] {
 function JobDetails(p: { run: RunInfo }) {
   return (
     <div class="job-details">
-      <h3>Training job details</h3>
+      <h3>Training job details (times in {zone(p.run.job_start_ns ?? p.run.start_ns)})</h3>
       <dl>
         {jobDetails(p.run).map((d) => (
           <div key={d.term}>
@@ -133,8 +136,8 @@ export function stretches(phases: readonly Phase[], from: number, to: number, pi
 
 const columns: readonly Column<Phase>[] = [
   { id: "phase", title: "Phase", cell: (s) => PHASES[s.phase].title, sort: (s) => s.phase },
-  { id: "start", title: "Start", cell: (s) => timestamp(s.start_ns), sort: (s) => s.start_ns },
-  { id: "end", title: "End", cell: (s) => timestamp(s.end_ns), sort: (s) => s.end_ns },
+  { id: "start", title: "Start", cell: (s) => dateTime(s.start_ns), sort: (s) => s.start_ns },
+  { id: "end", title: "End", cell: (s) => dateTime(s.end_ns), sort: (s) => s.end_ns },
   {
     id: "duration",
     title: "Duration",
@@ -176,7 +179,7 @@ function Progress(p: { run: RunInfo }) {
         </div>
       }
     >
-      <div class="progress-bar" role="img" aria-label="Phases of the job in the order they came">
+      <div class="progress-bar" role="img" aria-label="Phases of the job in order">
         {stretches(phases, from, to, PIXELS).map((s) => (
           <span
             key={s.start_ns}
@@ -197,7 +200,7 @@ function Progress(p: { run: RunInfo }) {
 
 export function JobSummary(p: { run: RunInfo }) {
   return (
-    <Card title="Training job summary" hint="the whole job, from its start to its end" class="job-summary">
+    <Card title="Training job summary" hint="whole job" class="job-summary">
       <div class="job-top">
         <PhasePie run={p.run} />
         <JobDetails run={p.run} />

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// overview_loop.tsx - the training loop after its warm-up: how fast it is, what its iterations are spent
-// on, and how much of the GPUs it uses. A number that is not known says why.
+// overview_loop.tsx - the training loop after its warm-up: its speed, the parts of its iterations, and its use
+// of the GPUs. A number that is not known is shown with the reason.
 import type { ComponentChildren } from "preact";
 
 import { api } from "../api";
@@ -10,13 +10,13 @@ import { bytes, count, fixed, joules, percent, rankText, samplesPerSecond, value
 import { version } from "../live";
 import { useLoad } from "../load";
 import type { GpuEfficiency, GpuUse, RunGpu, RunInfo, StepRank, Steps } from "../types";
-import { CLOCK_HOLDS, plural } from "../words";
+import { CLOCK_HOLDS, hasGpu, plural } from "../words";
 import { ClockBars } from "./steps_clocks";
 import { leavesOut } from "./steps_tables";
 
 /** Why a number of the object "gpu" is null. */
 export function whyNot(run: Pick<RunInfo, "losses">, key: string): string {
-  return run.losses.find((l) => l.what === `gpu.${key}`)?.why ?? "it was not recorded";
+  return run.losses.find((l) => l.what === `gpu.${key}`)?.why ?? "not recorded";
 }
 
 interface Tile {
@@ -43,33 +43,33 @@ export function loopOf(ranks: readonly StepRank[]): { best: StepRank | null; ran
 function iterationTile(best: StepRank | null): Tile {
   const s = best?.iteration_s;
   if (best === null || s === undefined || s.mean === null)
-    return { term: "Iteration", text: null, below: best === null ? "no training steps were seen" : "no iteration has ended yet" };
+    return { term: "Iteration", text: null, below: best === null ? "no training steps were detected" : "no iteration has ended yet" };
   const left = leavesOut(best) ? best.warmup_steps + best.disturbed_steps : 0;
-  const out = left === 0 ? "" : `; ${plural(left, "step")} of warm-up${best.disturbed_steps > 0 ? " or detail windows" : ""} left out`;
+  const out = left === 0 ? "" : `; excludes ${plural(left, "step")} (warm-up${best.disturbed_steps > 0 ? ", detail windows" : ""})`;
   return { term: "Iteration", text: value(s.mean, "s"), below: `p95 ${value(s.p95, "s")}${out}` };
 }
 
 function throughputTile(l: ReturnType<typeof loopOf>): Tile {
   const term = "Throughput, steady";
-  if (l.steady === null) return { term, text: null, below: "batch sizes are not known" };
+  if (l.steady === null) return { term, text: null, below: "the batch size is not known" };
   const all = l.ranks > 1 ? `, ${l.ranks} ranks together` : "";
   return { term, text: samplesPerSecond(l.steady), unit: "samples/s", below: `${samplesPerSecond(l.overall)} overall${all}` };
 }
 
 function computeTile(run: RunInfo, g: RunGpu): Tile {
-  const each = g.gpus_used > 1 ? " a GPU" : "";
+  const each = g.gpus_used > 1 ? " per GPU" : "";
   const term = `Compute${each}`;
   if (g.tflops === null) return { term, text: null, below: whyNot(run, "tflops") };
-  const peak = g.mfu_pct === null ? whyNot(run, "mfu_pct") : `${percent(g.mfu_pct)} of the peak (${fixed(g.peak_tflops ?? 0, 0)}${g.peak_format === null ? "" : ` in ${g.peak_format}`})`;
+  const peak = g.mfu_pct === null ? whyNot(run, "mfu_pct") : `${percent(g.mfu_pct)} of peak (${count(g.peak_tflops ?? 0)} TFLOP/s${g.peak_format === null ? "" : `, ${g.peak_format}`})`;
   return { term, text: fixed(g.tflops, 0), unit: "TFLOP/s", below: peak };
 }
 
 function energyTile(run: RunInfo, g: RunGpu): Tile {
-  const step = g.energy_per_step_j === null ? `a step: not known: ${whyNot(run, "energy_per_step_j")}` : `${joules(g.energy_per_step_j)} a step`;
-  if (g.energy_per_sample_j !== null) return { term: "GPU energy", text: joules(g.energy_per_sample_j), unit: "a sample", below: step };
+  const step = g.energy_per_step_j === null ? `per step not known: ${whyNot(run, "energy_per_step_j")}` : `${joules(g.energy_per_step_j)} per step`;
+  if (g.energy_per_sample_j !== null) return { term: "GPU energy", text: joules(g.energy_per_sample_j), unit: "per sample", below: step };
   const why = whyNot(run, "energy_per_sample_j");
   if (g.energy_per_step_j === null) return { term: "GPU energy", text: null, below: why };
-  return { term: "GPU energy", text: joules(g.energy_per_step_j), unit: "a step", below: `a sample: not known: ${why}` };
+  return { term: "GPU energy", text: joules(g.energy_per_step_j), unit: "per step", below: `per sample not known: ${why}` };
 }
 
 function Tiles(p: { tiles: readonly Tile[] }) {
@@ -91,32 +91,32 @@ function Tiles(p: { tiles: readonly Tile[] }) {
 
 type Activity = "util_pct" | "sm_active_pct" | "tensor_active_pct" | "dram_active_pct";
 
-/** How busy the units of a GPU are, each of which says more than the one before. */
+/** How busy the units of a GPU are, each more specific than the one before. */
 const ACTIVITIES: readonly { key: Activity; title: string; says: string }[] = [
-  { key: "util_pct", title: "GPU in use", says: "some kernel ran" },
-  { key: "sm_active_pct", title: "SMs active", says: "share of the multiprocessors with work" },
-  { key: "tensor_active_pct", title: "Tensor cores active", says: "share of their cycles" },
+  { key: "util_pct", title: "GPU utilization", says: "share of the time with a kernel running" },
+  { key: "sm_active_pct", title: "SMs active", says: "share of the multiprocessors in use" },
+  { key: "tensor_active_pct", title: "Tensor cores active", says: "share of their cycles in use" },
   { key: "dram_active_pct", title: "Memory bandwidth", says: "share of the GPU memory's bandwidth" },
 ];
 
 function heldText(held: GpuUse["clock_held_pct"]): string {
   const reasons = Object.entries(held ?? {}).filter(([, pct]) => pct >= 1);
   if (held === null) return "";
-  if (reasons.length === 0) return ", not held down";
-  return `, held down by ${reasons.map(([key, pct]) => `${CLOCK_HOLDS[key] ?? key} ${fixed(pct, 0)} % of the time`).join(", ")}`;
+  if (reasons.length === 0) return ", not throttled";
+  return `, reduced by ${reasons.map(([key, pct]) => `${CLOCK_HOLDS[key] ?? key} ${fixed(pct, 0)} % of the time`).join(", ")}`;
 }
 
 /** The rows beside the activities. */
 function gpuFacts(run: RunInfo, g: RunGpu): { term: string; text: string }[] {
-  const each = g.gpus_used > 1 ? " a GPU" : "";
+  const each = g.gpus_used > 1 ? " per GPU" : "";
   const known = (v: number | null, key: string, text: (v: number) => string): string => (v === null ? `not known: ${whyNot(run, key)}` : text(v));
   const total = Math.max(...g.gpus.filter((x) => x.used).map((x) => x.memory_bytes ?? 0));
   const reserved = g.reserved_memory_bytes === null ? "" : `, ${bytes(g.reserved_memory_bytes)} reserved`;
   return [
     { term: "Power", text: known(g.power_w, "power_w", (v) => `${value(v, "W")}${each}`) },
-    { term: "SM clock", text: known(g.clock_mhz, "clock_mhz", (v) => `${count(v)} MHz${heldText(g.clock_held_pct)}`) },
+    { term: "SM clock", text: known(g.clock_mhz, "clock_mhz", (v) => `${value(v, "MHz")}${heldText(g.clock_held_pct)}`) },
     { term: "Peak memory", text: known(g.peak_memory_bytes, "peak_memory_bytes", (v) => `${bytes(v)} allocated${reserved}`) },
-    { term: "Memory in use", text: known(g.used_memory_bytes, "used_memory_bytes", (v) => `${bytes(v)}${total > 0 ? ` of ${bytes(total)}` : ""}, by all processes`) },
+    { term: "Memory in use", text: known(g.used_memory_bytes, "used_memory_bytes", (v) => `${bytes(v)}${total > 0 ? ` of ${bytes(total)}` : ""} (all processes)`) },
   ];
 }
 
@@ -124,7 +124,7 @@ function gpuFacts(run: RunInfo, g: RunGpu): { term: string; text: string }[] {
 function absences(run: RunInfo, g: RunGpu): string[] {
   const by = new Map<string, string[]>();
   for (const a of ACTIVITIES.filter((x) => g[x.key] === null)) by.set(whyNot(run, a.key), [...(by.get(whyNot(run, a.key)) ?? []), a.title]);
-  return [...by].map(([why, titles]) => `${titles.join(", ")}: not measured: ${why}`);
+  return [...by].map(([why, titles]) => `Not measured: ${titles.join(", ")} (${why})`);
 }
 
 function GpuPart(p: { run: RunInfo; gpu: RunGpu }) {
@@ -147,7 +147,7 @@ function GpuPart(p: { run: RunInfo; gpu: RunGpu }) {
         </ul>
         {absences(run, gpu).map((text) => (
           <p key={text} class="quiet loop-why">
-            {text}.
+            {text}
           </p>
         ))}
       </div>
@@ -177,7 +177,7 @@ const use = (key: Activity, title: string): Column<GpuEfficiency> => ({
 const GPU_COLUMNS: readonly Column<GpuEfficiency>[] = [
   { id: "node", title: "Node", cell: (g) => g.node, sort: (g) => g.node },
   { id: "gpu", title: "GPU", cell: (g) => g.entity, sort: (g) => g.entity },
-  use("util_pct", "In use"),
+  use("util_pct", "Utilization"),
   use("sm_active_pct", "SMs"),
   use("tensor_active_pct", "Tensor"),
   use("dram_active_pct", "Bandwidth"),
@@ -188,13 +188,13 @@ const GPU_COLUMNS: readonly Column<GpuEfficiency>[] = [
 
 /** "13.9 s after warm-up, 96 iterations" */
 function hintOf(run: RunInfo, g: RunGpu | null): ComponentChildren {
-  if (run.loop_start_ns === null) return "over the whole job: no training steps were seen";
+  if (run.loop_start_ns === null) return "whole job (no training steps were detected)";
   if (g === null || g.window !== "loop") return `${value(run.loop_duration_s, "s")}`;
   return `${value((g.end_ns - g.start_ns) / 1e9, "s")} after warm-up, ${plural(g.steps, "iteration")}`;
 }
 
 function NoGpus(p: { run: RunInfo }) {
-  return <p class="quiet">No GPU numbers: {p.run.losses.find((l) => l.what === "gpu")?.why ?? "no GPU was measured"}.</p>;
+  return <p class="quiet">GPU metrics are missing: {p.run.losses.find((l) => l.what === "gpu")?.why ?? "no GPU was measured"}.</p>;
 }
 
 const NOTHING: Steps = { ranks: [], steps: [], losses: [] };
@@ -214,19 +214,19 @@ export function TrainingLoop(p: { run: RunInfo }) {
     ...(looped ? [wait(iterationTile(loop.best)), wait(throughputTile(loop))] : []),
     ...(used === null ? [] : [computeTile(run, used), energyTile(run, used)]),
   ];
-  const onGpu = used !== null || run.nodes.some((n) => (n.gpus ?? 0) > 0);
+  const onGpu = used !== null || hasGpu(run);
   const best = loop.best === null ? [] : [loop.best];
   return (
     <Card title={looped ? "Training loop" : "GPUs"} hint={hintOf(run, gpu)} class="loop">
       <Tiles tiles={tiles} />
       {looped && (
-        <div class={`loop-clocks${onGpu ? " two" : ""}`}>{best.length > 0 && <ClockBars short ranks={best} losses={data.losses} title={`What an iteration is spent on${loop.ranks > 1 ? `, ${rankText(loop.best!.rank)}` : ""}`} />}</div>
+        <div class={`loop-clocks${onGpu ? " two" : ""}`}>{best.length > 0 && <ClockBars short ranks={best} losses={data.losses} title={`Iteration breakdown${loop.ranks > 1 ? `, ${rankText(loop.best!.rank)}` : ""}`} />}</div>
       )}
       {used !== null && <GpuPart run={run} gpu={used} />}
       {used !== null && used.gpus_used > 1 && (
         <DataTable caption="Each GPU in the training loop" columns={GPU_COLUMNS} rows={used.gpus.filter((g) => g.used)} rowKey={(g) => `${g.node} ${g.entity}`} limit={8} />
       )}
-      {gpu !== null && used === null && <NoGpus run={run} />}
+      {gpu !== null && used === null && hasGpu(run) && <NoGpus run={run} />}
     </Card>
   );
 }

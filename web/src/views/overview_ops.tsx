@@ -10,6 +10,7 @@ import { version } from "../live";
 import { useLoad } from "../load";
 import { showTab } from "../state";
 import type { Operator, RunInfo } from "../types";
+import { hasGpu } from "../words";
 
 const SHOWN = 10;
 
@@ -39,35 +40,30 @@ function columnsFor(device: Device): Column<Operator>[] {
 
 const COLUMNS = { cpu: columnsFor("cpu"), gpu: columnsFor("gpu") } as const;
 
-function DetailMissing(p: { device: Device; run: RunInfo }) {
-  const gpu = p.run.has_detail || p.run.nodes.some((n) => (n.gpus ?? 0) > 0) || p.run.metrics.some((m) => m.metric.startsWith("gpu."));
-  const noGpu = p.device === "gpu" && !gpu;
-  if (noGpu) {
-    const why = p.run.nodes.find((n) => n.gpu_absent !== null)?.gpu_absent;
-    return <Empty title="No GPU on this run's nodes">{why ?? "None was seen while it was recorded."}</Empty>;
-  }
+function DetailMissing(p: { title: string; run: RunInfo }) {
   return (
-    <Empty title={`No ${DEVICES[p.device].title} recorded`} command="footplate run --detail-steps 5:2 -- python train.py">
+    <Empty title={`No ${p.title} were recorded`} command="footplate run --detail-steps 5:2 -- python train.py">
       {p.run.live
-        ? "Configure, at the top of the page, records those of the next steps; or from the start with:"
-        : "They are recorded in detail windows. Ask for one when the run is started:"}
+        ? "They are recorded in detail windows. Start one with Configure at the top of the page, or at the start of a run with:"
+        : "They are recorded in detail windows. Request one when starting a run:"}
     </Empty>
   );
 }
 
 function OperatorTable(p: { run: RunInfo; device: Device }) {
   const run = p.run.run;
+  const { title } = DEVICES[p.device];
   const load = useLoad(`${run} ${p.device}`, (signal) => api.ops(run, { device: p.device, limit: SHOWN }, signal), version.value);
   return (
-    <section class="ops-block" aria-label={DEVICES[p.device].title}>
-      <h3>{DEVICES[p.device].title}</h3>
+    <section class="ops-block" aria-label={title}>
+      <h3>{title}</h3>
       <Loaded load={load} what="the operators">
         {(ops) =>
           ops.length === 0 ? (
-            <DetailMissing device={p.device} run={p.run} />
+            <DetailMissing title={title} run={p.run} />
           ) : (
             <DataTable
-              caption={`${DEVICES[p.device].title}, those with most self time`}
+              caption={`${title} with the most self time`}
               columns={COLUMNS[p.device]}
               rows={ops.slice(0, SHOWN)}
               rowKey={(o) => o.full_name}
@@ -81,6 +77,8 @@ function OperatorTable(p: { run: RunInfo; device: Device }) {
 }
 
 export function IntensiveOperations(p: { run: RunInfo }) {
+  // An imported trace does not name the GPUs of its node.
+  const gpu = hasGpu(p.run) || (p.run.has_detail && p.run.nodes.some((n) => n.gpus === null));
   return (
     <Card
       title="Resource intensive operations"
@@ -91,10 +89,14 @@ export function IntensiveOperations(p: { run: RunInfo }) {
         </Button>
       }
     >
-      <div class="ops-two">
-        <OperatorTable run={p.run} device="cpu" />
-        <OperatorTable run={p.run} device="gpu" />
-      </div>
+      {p.run.has_detail ? (
+        <div class="ops-two">
+          <OperatorTable run={p.run} device="cpu" />
+          {gpu && <OperatorTable run={p.run} device="gpu" />}
+        </div>
+      ) : (
+        <DetailMissing title="operators" run={p.run} />
+      )}
     </Card>
   );
 }

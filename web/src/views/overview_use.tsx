@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// overview_use.tsx - how much of each node was used: a block per node with its verdict in a sentence
-// and the quantiles of every resource.
+// overview_use.tsx - resource utilization: a block per node with its summary and the quantiles of every
+// resource that was measured.
 import { useState } from "preact/hooks";
 
 import { api } from "../api";
@@ -33,35 +33,35 @@ const quantile = (id: "min" | "max" | "p99" | "p95" | "p90" | "p50"): Column<Sta
 
 const columns: readonly Column<Stat>[] = [
   { id: "metric", title: "Resource", cell: title, sort: order },
-  { id: "unit", title: "Unit", cell: (s) => s.unit, sort: (s) => s.unit },
   quantile("min"),
   quantile("max"),
   quantile("p99"),
   quantile("p95"),
   quantile("p90"),
   quantile("p50"),
-  { id: "count", title: "Samples", numeric: true, cell: (s) => count(s.count), sort: (s) => s.count },
+  { id: "count", title: "Readings", numeric: true, cell: (s) => count(s.count), sort: (s) => s.count },
 ];
 
-/** What the summary rule says of a node: its remarks begin with the node's name. */
+/** The remark of the summary rule about a node: it begins with the node's name. */
 export function verdictOf(node: string, verdicts: readonly Verdict[] | null): string | null {
-  const said = verdicts?.find((v) => v.rule === "OverallSystemUsage")?.remarks.find((r) => r.startsWith(`${node}: `));
-  return said === undefined ? null : said.slice(node.length + 2);
+  const remark = verdicts?.find((v) => v.rule === "OverallSystemUsage")?.remarks.find((r) => r.startsWith(`${node}: `));
+  return remark === undefined ? null : remark.slice(node.length + 2);
 }
 
-/** "GPU, GPU memory: not measured: no driver", one sentence for each reason. */
+/** "Not measured: GPU, GPU memory (no driver)", one for each reason. */
 export function absentText(rows: readonly Stat[]): string {
   const whys = new Map<string, string[]>();
   for (const s of rows.filter((r) => r.count === 0)) {
-    const why = s.losses[0]?.why ?? "no samples were recorded";
+    const why = s.losses[0]?.why ?? "no readings";
     whys.set(why, [...(whys.get(why) ?? []), title(s)]);
   }
-  return [...whys].map(([why, titles]) => `${titles.join(", ")}: not measured: ${why}.`).join(" ");
+  return [...whys].map(([why, titles]) => `Not measured: ${titles.join(", ")} (${why}).`).join(" ");
 }
 
 function NodeBlock(p: { node: string; stats: readonly Stat[]; verdict: string | null }) {
-  const rows = p.stats.filter((s) => s.node === p.node).sort((a, b) => order(a) - order(b));
-  const absent = absentText(rows);
+  const all = p.stats.filter((s) => s.node === p.node).sort((a, b) => order(a) - order(b));
+  const rows = all.filter((s) => s.count > 0);
+  const absent = absentText(all);
   return (
     <section class="use-node" aria-label={`Node ${p.node}`}>
       <h3>
@@ -79,7 +79,7 @@ export function ResourceUse(p: { run: RunInfo; verdicts: readonly Verdict[] | nu
   const load = useLoad(run, (signal) => api.stats(run, {}, signal), version.value);
   const [all, setAll] = useState(false);
   return (
-    <Card title="Resource utilization summary" hint="over the whole job">
+    <Card title="Resource utilization summary" hint="whole job">
       <Loaded load={load} what="the statistics">
         {(stats) => {
           const nodes = [...new Set(stats.map((s) => s.node))];

@@ -12,13 +12,13 @@ import { useLoad } from "../load";
 import { go, showTab } from "../state";
 import type { RunInfo } from "../types";
 import { views } from "../views";
-import { plural, STATUS } from "../words";
+import { lossTitle, plural, STATUS } from "../words";
 import { Controls } from "./controls";
 import "./run.css";
 
 const MOST_HURT = 4;
 
-/** How old the data of a living run is, counting on by itself; of another when it ended. */
+/** How old the data of a live run is; of a finished one, when it ended. */
 function Age(p: { run: RunInfo }) {
   const [now, setNow] = useState(Date.now());
   useEffect(() => {
@@ -26,7 +26,7 @@ function Age(p: { run: RunInfo }) {
     return () => clearInterval(timer);
   }, []);
   const s = dataAge(Math.max(now, Date.now()));
-  if (!connected.value) return <Badge kind="warning" icon="◆">connection lost, trying again</Badge>;
+  if (!connected.value) return <Badge kind="warning" icon="◆">connection lost, reconnecting</Badge>;
   const { live, end_ns } = liveStatus.value ?? p.run;
   const text = live || end_ns === null ? (s === null ? "…" : `updated ${age(s)}`) : `ended ${dateTime(end_ns)}`;
   return <span class="quiet tabular">{text}</span>;
@@ -57,23 +57,23 @@ function Header(p: { run: RunInfo }) {
   );
 }
 
-/** After these what is shown is not all that there was; other losses are things that could not be measured. */
+/** After these, recorded data is incomplete; other losses are things that could not be measured. */
 const HURT: ReadonlySet<string> = new Set(["damaged", "torn", "disk-full", "write-failed", "events-lost", "recorder-died", "gpu-lost", "detail-lost"]);
 
 function Hurt(p: { run: RunInfo }) {
   const hurt = p.run.losses.filter((l) => HURT.has(l.kind));
   if (hurt.length === 0) return null;
   return (
-    <div class="notice warning" role="note" aria-label="What is missing">
-      <strong>Not all of this run is there.</strong>
+    <div class="notice warning" role="note" aria-label="Missing data">
+      <strong>Some data is missing.</strong>
       <ul>
         {hurt.slice(0, MOST_HURT).map((l, i) => (
           <li key={i}>
             {l.node !== null && `${l.node}: `}
-            {l.what}: {l.why}
+            {lossTitle(l.what)}: {l.why}
           </li>
         ))}
-        {hurt.length > MOST_HURT && <li>{plural(hurt.length - MOST_HURT, "more loss", "more losses")}, at the end of the Overview</li>}
+        {hurt.length > MOST_HURT && <li>{plural(hurt.length - MOST_HURT, "more entry", "more entries")} at the end of the Overview</li>}
       </ul>
     </div>
   );
@@ -85,7 +85,7 @@ function Gone(p: { run: string; error: Parameters<typeof ErrorBox>[0]["error"]; 
       <h1>{p.run}</h1>
       <ErrorBox error={p.error} retry={p.retry} />
       <p>
-        <a href="#/">Back to all runs</a>
+        <a href="#/">Show all runs</a>
       </p>
     </div>
   );
@@ -111,8 +111,8 @@ export function RunPage(p: { run: string; tab: string }) {
     <>
       <Header run={info.data} />
       <Hurt run={info.data} />
-      <Tabs label="Views of the run" tabs={[...views, { id: "compare", title: "Compare" }]} selected={p.tab} onSelect={select}>
-        {view === undefined && <Empty title={`There is no view "${p.tab}"`} />}
+      <Tabs label="Views" tabs={[...views, { id: "compare", title: "Compare" }]} selected={p.tab} onSelect={select}>
+        {view === undefined && <Empty title={`Page not found: this run has no view "${p.tab}"`}>Choose one of the tabs above.</Empty>}
         {view !== undefined && missing !== null && <Empty title={missing} />}
         {view !== undefined && missing === null && <view.component run={info.data} />}
       </Tabs>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// runs.tsx - the start page: every run there is, newest first; sort, filter, pick two to compare.
+// runs.tsx - the start page: all runs, newest first; sort, filter, select two to compare.
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 
@@ -15,7 +15,7 @@ import type { RunLine, RunRow, Severities, Severity } from "../types";
 import { plural, SEVERITY, STATUS } from "../words";
 import "./runs.css";
 
-/** How soon to ask again: sooner while something in it goes on, unless the list is very long. */
+/** How soon to ask again: sooner while a run is live, unless the list is very long. */
 const AGAIN_MS = 3000;
 const SOON_MS = 1000;
 const LONG = 200;
@@ -58,14 +58,21 @@ export function matches(line: RunLine, filter: string): boolean {
 function Found(p: { line: RunLine }) {
   if (!isGood(p.line)) return null;
   const found = p.line.findings;
-  if (found === null) return <span class="quiet">not evaluated</span>;
+  if (found === null || found.evaluated === 0) {
+    const why = found === null ? "The rules have not been evaluated yet" : "All rules were skipped: open the run for the reasons";
+    return (
+      <span class="quiet" title={why}>
+        not evaluated
+      </span>
+    );
+  }
   const kinds = (["critical", "warning", "info"] as const).filter((k: Severity) => found[k] > 0);
   if (kinds.length === 0) return <span class="quiet">none</span>;
   return (
     <span class="runs-found">
       {kinds.map((k) => (
         <Badge key={k} kind={SEVERITY[k].kind} icon={SEVERITY[k].icon}>
-          {found[k]} {k}
+          {k === "warning" ? plural(found[k], k) : `${found[k]} ${k}`}
         </Badge>
       ))}
     </span>
@@ -84,7 +91,7 @@ function Name(p: { line: RunLine }) {
   );
 }
 
-/** On a telephone the last column is out of sight: what was found stands here, too. */
+/** On a phone the last column is out of sight, so the findings are repeated here. */
 function StatusAndFound(p: { line: RunLine }) {
   const some = isGood(p.line) && p.line.findings !== null && weight(p.line.findings) > 0;
   return (
@@ -113,6 +120,15 @@ function Status(p: { line: RunLine }) {
       {p.line.status}
     </Badge>
   );
+}
+
+/** The runs in the order of their start: A is before, B after. */
+export function olderFirst(names: readonly string[], runs: readonly RunLine[]): string[] {
+  const start = (name: string): number => {
+    const line = runs.find((r) => r.run === name);
+    return line !== undefined && isGood(line) ? (line.start_ns ?? Infinity) : Infinity;
+  };
+  return [...names].sort((x, y) => start(x) - start(y));
 }
 
 type Pick = { picked: readonly string[]; toggle: (run: string) => void };
@@ -155,13 +171,13 @@ const STATES = [...Object.keys(STATUS), "damaged"];
 function Filters() {
   return (
     <>
-      <FilterBox label="Filter runs" hint="Filter by name, command, node …" param="q" />
+      <FilterBox label="Filter runs" hint="Name, command, node …" param="q" />
       <select
         aria-label="Status"
         value={params.value["status"] ?? ""}
         onChange={(e) => setParam("status", e.currentTarget.value)}
       >
-        <option value="">Every status</option>
+        <option value="">All statuses</option>
         {STATES.map((s) => (
           <option key={s}>{s}</option>
         ))}
@@ -183,7 +199,7 @@ function RunsTable(p: { runs: RunLine[] }) {
       setPicked((now) => (now.includes(run) ? now.filter((r) => r !== run) : [...now, run]));
     return columnsFor({ picked, toggle });
   }, [picked]);
-  const [a, b] = picked;
+  const [a, b] = olderFirst(picked, p.runs);
   const compare = (): void => {
     if (a !== undefined && b !== undefined) go({ page: "compare", a, b });
   };
@@ -198,7 +214,7 @@ function RunsTable(p: { runs: RunLine[] }) {
         <Button
           kind={b === undefined ? "plain" : "primary"}
           onClick={compare}
-          why={b === undefined ? `Tick two runs to compare; ${picked.length} ${picked.length === 1 ? "is" : "are"} ticked` : null}
+          why={b === undefined ? `Select two runs to compare (${picked.length} selected)` : null}
         >
           Compare {picked.length > 0 && `(${picked.length} of 2)`}
         </Button>
@@ -209,7 +225,7 @@ function RunsTable(p: { runs: RunLine[] }) {
         rows={shown}
         rowKey={(l) => l.run}
         limit={100}
-        empty="No run fits the filter."
+        empty="No matches."
       />
     </Card>
   );
@@ -229,7 +245,7 @@ export function RunsView() {
         {(runs) =>
           runs.length === 0 ? (
             <Empty title="No runs yet" command="footplate run -- python train.py">
-              A run appears here as soon as a recording starts in a folder that this server follows. Start one with:
+              Runs appear here when recording starts in a folder that this server watches. Start one with:
             </Empty>
           ) : (
             <RunsTable runs={runs} />

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// steps.tsx - the Steps view: how long iterations took on each rank, what they were spent on by each
-// clock, which stood out, and which rank the others waited for.
+// steps.tsx - the Steps view: iterations of each rank, their parts by each clock, outliers, and the slowest rank.
 import { api } from "../api";
 import { PartLegend, partsOf, StackedBars } from "../charts/bars";
 import { Card, Choice, Field } from "../components/basics";
@@ -14,7 +13,7 @@ import { type Load, useLoad } from "../load";
 import { node, params, setParam } from "../state";
 import type { Histograms, Step, StepRank, Steps } from "../types";
 import type { ViewProps } from "../views";
-import { partTitle } from "../words";
+import { partTitle, plural } from "../words";
 import { BreakdownCard } from "./steps_breakdown";
 import { ClockBars, hostText } from "./steps_clocks";
 import { StepDurations } from "./steps_durations";
@@ -27,9 +26,9 @@ const BARS = ["10", "30", "100"] as const;
 
 function NoSteps() {
   return (
-    <Empty title="No steps were seen in this run" command="footplate run -- python train.py">
-      PyTorch and Keras programs that are started with footplate run show their steps by themselves; mark those of another with footplate.step()
-      in Python or fp_step_begin() in C.
+    <Empty title="No steps were detected in this run" command="footplate run -- python train.py">
+      Steps are detected automatically for PyTorch and Keras when the program is started with footplate run. In other programs, mark them with
+      footplate.step() in Python or fp_step_begin() in C.
     </Empty>
   );
 }
@@ -56,9 +55,9 @@ function LastSteps(p: { steps: readonly Step[]; ranks: readonly StepRank[]; mode
   const total = shown.reduce((sum, s) => sum + s.duration_s, 0);
   return (
     <ChartFrame
-      title={`The last ${shown.length} iterations by part, ${clock}`}
+      title={`Last ${plural(shown.length, "iteration")} by part, ${clock}`}
       class="steps-gap"
-      summary={`The last ${shown.length} ${p.mode} iterations of ${rankText(line.rank)} took ${value(total, "s")} together.`}
+      summary={`Last ${shown.length} ${p.mode} iterations of ${rankText(line.rank)}: ${value(total, "s")} in total.`}
       table={() => ({ columns: stepColumns(parts), rows: shown })}
       actions={
         <>
@@ -92,17 +91,17 @@ function Shown(p: { data: Steps; histograms: Load<Histograms>; last: string }) {
   const modes = [...new Set(ranks.map((r) => r.mode as string))];
   const mode = modes.find((m) => m === params.value["mode"]) ?? modes[0] ?? "train";
   const outliers = p.histograms.data === null ? [] : outliersOf(p.histograms.data, ranks).filter(here);
-  const ended = steps.filter((s) => !s.cut); // how long the others will take nobody knows
+  const ended = steps.filter((s) => !s.cut); // the others have not ended
   const straggles = stragglesOf(ended.filter((s) => s.mode === mode));
   if (ranks.length === 0) return <NoSteps />;
   return (
     <>
-      <Card title="Steps of each rank">
+      <Card title="Steps by rank">
         <DataTable caption="Iterations by rank and mode" columns={RANK_COLUMNS} rows={ranks} rowKey={(r) => `${rankKey(r)} ${r.pid} ${r.session}`} />
         <RankNotes ranks={ranks} />
       </Card>
-      <Card title="What an iteration is spent on">
-        <ClockBars ranks={ranks} losses={p.data.losses ?? []} title="Shares of the iteration" />
+      <Card title="Iteration breakdown">
+        <ClockBars ranks={ranks} losses={p.data.losses ?? []} title="Share of the iteration" />
         <SyncPlaces ranks={ranks} />
         <LastSteps steps={steps} ranks={ranks} mode={mode} />
       </Card>
@@ -128,7 +127,7 @@ function Shown(p: { data: Steps; histograms: Load<Histograms>; last: string }) {
           {() => <OutlierTable outliers={outliers} />}
         </Loaded>
       </Card>
-      {straggles.length > 0 && <Stragglers straggles={straggles} />}
+      {straggles.length > 0 && <Stragglers straggles={straggles} collectives={ended.some((s) => (s.events["comm"] ?? 0) > 0)} />}
     </>
   );
 }

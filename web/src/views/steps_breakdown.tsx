@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// steps_breakdown.tsx - what steps and devices spent their time on, of runs with detail.
+// steps_breakdown.tsx - breakdown of the time of steps and devices, for runs with detail.
 import { api } from "../api";
 import { StackedBars } from "../charts/bars";
 import { Bar, Card, Legend } from "../components/basics";
@@ -13,6 +13,7 @@ import { useLoad } from "../load";
 import { eventColor } from "../palette";
 import { node } from "../state";
 import type { Breakdown, BreakdownDevice, BreakdownGroup, BreakdownStep, RunInfo } from "../types";
+import { plural } from "../words";
 import { WindowLines } from "./operators_parts";
 import { asStep, criticalOf, hasDetail, ROLES, roleUs } from "./steps_model";
 
@@ -45,10 +46,10 @@ const DEVICE_COLUMNS: readonly Column<BreakdownDevice>[] = [
   { id: "rank", title: "Rank", cell: (d) => rankText(d.rank), sort: (d) => d.rank },
   { id: "device", title: "GPU", cell: (d) => d.device, sort: (d) => String(d.device) },
   { id: "span", title: "Span", numeric: true, cell: (d) => us(d.span_us), sort: (d) => d.span_us },
-  part("computation", "Computes", (d) => d.computation_us),
-  part("comm", "Communicates", (d) => d.comm_us),
-  part("exposed", "Communication not hidden", (d) => d.exposed_comm_us, "no computation ran at the same time"),
-  part("memcpy", "Copies not hidden", (d) => d.exposed_memcpy_us),
+  part("computation", "Computation", (d) => d.computation_us),
+  part("comm", "Communication", (d) => d.comm_us),
+  part("exposed", "Exposed communication", (d) => d.exposed_comm_us, "without computation at the same time"),
+  part("memcpy", "Exposed copies", (d) => d.exposed_memcpy_us, "without computation at the same time"),
   part("idle", "Idle", (d) => d.idle_us),
 ];
 
@@ -63,10 +64,10 @@ const GROUP_COLUMNS: readonly Column<BreakdownGroup>[] = [
 function Sentence(p: { steps: readonly BreakdownStep[] }) {
   const critical = criticalOf(p.steps);
   if (critical === null) return null;
-  const every = critical.steps === p.steps.length ? "each" : `${count(critical.steps)} of ${count(p.steps.length)}`;
+  const every = critical.steps === p.steps.length ? "in all steps" : `in ${count(critical.steps)} of ${plural(p.steps.length, "step")}`;
   return (
     <p class="steps-sentence">
-      {share(critical.share)} of the recorded steps' time {critical.role.says}; no other part is larger in {every} of them.
+      Largest part: {critical.role.title}, {share(critical.share)} of step time (largest {every}).
     </p>
   );
 }
@@ -77,10 +78,10 @@ function Bars(p: { steps: readonly BreakdownStep[] }) {
   const critical = criticalOf(shown);
   const parts = ROLES.filter((r) => shown.some((s) => roleUs(s, r.id) > 0));
   const summary =
-    critical === null ? "No steps." : `${count(shown.length)} steps; ${share(critical.share)} of their time ${critical.role.says}.`;
+    critical === null ? "No steps." : `${plural(shown.length, "step")}; largest part ${critical.role.title}, ${share(critical.share)} of step time.`;
   return (
     <ChartFrame
-      title="What each step was spent on"
+      title="Breakdown by step"
       summary={summary}
       table={() => ({ columns: STEP_COLUMNS, rows: p.steps })}
       legend={<Legend items={parts.map((r) => ({ key: r.id, color: eventColor(r.id), text: r.title }))} />}
@@ -92,9 +93,8 @@ function Bars(p: { steps: readonly BreakdownStep[] }) {
 
 function NoDetail() {
   return (
-    <Empty title="No step was recorded in detail" command="footplate run --detail-steps 5:2 -- python train.py">
-      A detail window records every operator and kernel of a few steps; this begins one at step 5 for two steps. While a run is live, Configure
-      begins one too.
+    <Empty title="No steps were recorded in detail" command="footplate run --detail-steps 5:2 -- python train.py">
+      A detail window records all operators and kernels of a few steps. This command records steps 5 and 6. For a live run, use Configure.
     </Empty>
   );
 }
@@ -109,13 +109,13 @@ function Shown(p: { data: Breakdown }) {
     <>
       <Sentence steps={steps} />
       <WindowLines windows={p.data.windows.filter(here)} />
-      {p.data.earlier_steps > 0 && <p class="hint">These are the last steps; {count(p.data.earlier_steps)} earlier ones are left out.</p>}
+      {p.data.earlier_steps > 0 && <p class="hint">Last steps only; {plural(p.data.earlier_steps, "earlier step")} not shown.</p>}
       {steps.length > 0 && <Bars steps={steps} />}
       {devices.length > 0 && (
         <>
           <h3 class="steps-h">Devices</h3>
           <DataTable
-            caption="What each device spent its time on, of the span that was recorded in detail"
+            caption="Time of each device in the detail window"
             columns={DEVICE_COLUMNS}
             rows={devices}
             rowKey={(d) => `${d.node} ${d.rank} ${d.device}`}
@@ -126,7 +126,7 @@ function Shown(p: { data: Breakdown }) {
         <>
           <h3 class="steps-h">Kernels</h3>
           <DataTable
-            caption="What kinds of kernels the devices ran"
+            caption="Kernels by kind"
             columns={GROUP_COLUMNS}
             rows={groups}
             rowKey={(g) => `${g.node} ${g.rank} ${g.group}`}
@@ -140,7 +140,7 @@ function Shown(p: { data: Breakdown }) {
 export function BreakdownCard(p: { run: RunInfo }) {
   const load = useLoad(p.run.run, (signal) => api.breakdown(p.run.run, {}, signal), version.value);
   return (
-    <Card title="Breakdown" hint="of the steps that were recorded in detail" class="steps-breakdown">
+    <Card title="Breakdown" hint="steps recorded in detail" class="steps-breakdown">
       <Loaded load={load} what="the breakdown">
         {(data) => <Shown data={data} />}
       </Loaded>

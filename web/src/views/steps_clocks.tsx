@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// steps_clocks.tsx - what an iteration is spent on, by two clocks that are never mixed: GPU time first,
-// with how much of it was timed, then the time of the host, which launches the work.
+// steps_clocks.tsx - the parts of an iteration by two clocks that are never mixed: GPU time first, with how
+// many steps were timed, then the time of the host, which launches the work.
 import { Legend } from "../components/basics";
 import { ChartFrame } from "../components/chart_frame";
 import { percentages } from "../components/plots/arcs";
@@ -11,7 +11,7 @@ import type { Loss, StepRank } from "../types";
 import { partTitle } from "../words";
 import { rankKey } from "./steps_model";
 
-/** "host time", or "host time (launch)" where a GPU works and nobody timed it. */
+/** "host time", or "host time (launch)" where the work of a GPU was not timed. */
 export function hostText(r: Pick<StepRank, "device" | "gpu_timed_steps">): string {
   return r.device !== null && r.gpu_timed_steps === 0 ? "host time (launch)" : "host time";
 }
@@ -30,9 +30,9 @@ export interface ClockShare {
   missing: string[];
 }
 
-/** On the GPU, what is left of the iteration is no part of a step. */
+/** On the GPU, the rest of the iteration is not a part of a step. */
 const titleOf = (clock: ClockShare["clock"], part: string): string =>
-  clock === "gpu" && part === "other" ? "No timed phase" : partTitle(part);
+  clock === "gpu" && part === "other" ? "Outside timed phases" : partTitle(part);
 
 function shareOf(rank: StepRank, clock: ClockShare["clock"], label: string, seconds: Readonly<Record<string, number | null>>): ClockShare {
   const known = Object.entries(seconds).filter((e): e is [string, number] => e[1] !== null);
@@ -61,7 +61,7 @@ const SHARE_COLUMNS: readonly Column<ShareRow>[] = [
   { id: "rank", title: "Rank", cell: (s) => `${rankText(s.of.rank.rank)}, ${s.of.rank.mode}`, sort: (s) => s.of.rank.rank },
   { id: "clock", title: "Clock", cell: (s) => s.of.label, sort: (s) => s.of.label },
   { id: "part", title: "Part", cell: (s) => s.title, sort: (s) => s.title },
-  secondsColumn("seconds", "Time of an iteration", (s) => s.seconds),
+  secondsColumn("seconds", "Time per iteration", (s) => s.seconds),
   { id: "share", title: "Share", numeric: true, cell: (s) => percent(s.pct), sort: (s) => s.pct },
 ];
 
@@ -96,7 +96,7 @@ function ClockBar(p: { of: ClockShare }) {
 /** The rest of an iteration is not the same thing for both clocks. */
 function legendText(part: string, each: readonly ClockShare[]): string {
   const idle = part === "other" && each.some((s) => s.clock === "gpu" && s.parts.some((x) => x.part === "other"));
-  return idle ? "Other; on the GPU: no timed phase" : partTitle(part);
+  return idle ? "Other (GPU: outside timed phases)" : partTitle(part);
 }
 
 /** For each rank and mode a bar for each clock, as wide as the card, a piece for each part. `short`: without
@@ -126,7 +126,7 @@ export function ClockBars(p: { ranks: readonly StepRank[]; losses: readonly Pick
           </li>
         ))}
       </ul>
-      {launch && <p class="quiet steps-note">Host time is when the work was launched, not when the GPU did it: a full queue makes the host wait in whichever launch comes next.</p>}
+      {launch && <p class="quiet steps-note">Host time is the time of launching work, not of the GPU doing it. When the queue is full, the host waits in the next launch.</p>}
       {missing.length > 0 && (
         <p class="quiet">
           Not measured: {missing.map(partTitle).join(", ")}

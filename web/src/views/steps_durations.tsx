@@ -12,6 +12,7 @@ import { count, dateTime, rankText, value } from "../format";
 import { seriesColor } from "../palette";
 import { showInTimeline } from "../timeline/links";
 import type { Step } from "../types";
+import { plural } from "../words";
 import { type Iteration, iterationsOf, type Line, linesOf, type Mark, markOf, type Outlier, rankKey, usualTop } from "./steps_model";
 
 const [LEFT, RIGHT, TOP, BOTTOM, HEIGHT] = [64, 12, 14, 34, 240];
@@ -85,7 +86,7 @@ function OutlierMark(p: { frame: Frame; outlier: Outlier; stops: boolean }) {
   const off = o.iteration_s > frame.top;
   const [x, y] = [frame.x(o.step), frame.y(o.iteration_s)];
   const open = (): void => showInTimeline(o.start_ns, o.iteration_s);
-  const label = `Iteration ${o.step} of ${rankText(o.rank)} took ${value(o.iteration_s, "s")}: show it in the timeline`;
+  const label = `Iteration ${o.step} of ${rankText(o.rank)} took ${value(o.iteration_s, "s")}; show in the timeline`;
   const shape = off ? `M${x} ${y - 8}l6 9h-12z` : `M${x} ${y - 5}l5 5l-5 5l-5 -5z`;
   return (
     <path
@@ -175,9 +176,9 @@ function summaryOf(lines: readonly Line[], outliers: readonly Outlier[]): string
   const mark = markOf(longest);
   const marked = steps.filter((s) => markOf(s) !== null).length;
   return (
-    `${count(steps.length)} iterations of ${count(lines.length)} ranks. The longest is step ${longest.step} of ` +
-    `${rankText(longest.rank)} with ${value(longest.iteration_s, "s")}${mark === null ? "" : `, ${mark}`}; ${count(outliers.length)} are outliers, ` +
-    `${count(marked)} are warm-up or slowed by a detail window.`
+    `${plural(steps.length, "iteration")} of ${plural(lines.length, "rank")}. Longest: step ${longest.step} of ` +
+    `${rankText(longest.rank)}, ${value(longest.iteration_s, "s")}${mark === null ? "" : `, ${mark}`}. ${plural(outliers.length, "outlier")}; ` +
+    `${count(marked)} warm-up or slowed by a detail window.`
   );
 }
 
@@ -194,7 +195,7 @@ export function StepDurations(p: { steps: readonly Step[]; outliers: readonly Ou
   const summary = summaryOf(lines, outliers);
   return (
     <ChartFrame
-      title="Iteration over the step's number"
+      title="Iteration by step"
       summary={summary}
       table={() => ({ columns: COLUMNS, rows: steps })}
       actions={
@@ -227,7 +228,7 @@ export function StepDurations(p: { steps: readonly Step[]; outliers: readonly Ou
               <svg width="12" height="12" aria-hidden="true">
                 <path class="steps-outlier" d="M6 1l5 5l-5 5l-5 -5z" />
               </svg>
-              outlier (▲ above the scale): click for the timeline
+              outlier (▲ above the scale): opens the timeline
             </li>
           )}
         </Legend>

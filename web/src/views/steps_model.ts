@@ -51,7 +51,7 @@ export function outliersOf(h: Histograms, ranks: readonly StepRank[]): Outlier[]
   return all.sort((a, b) => b.iteration_s - a.iteration_s);
 }
 
-/** Why a step is left out of the statistics; null: it counts. */
+/** Why a step is excluded from the statistics; null: it is included. */
 export type Mark = "warm-up" | "slowed by a detail window";
 
 export function markOf(s: Pick<Step, "warmup" | "disturbed">): Mark | null {
@@ -124,7 +124,7 @@ export interface Straggler {
   lag_s: number;
 }
 
-/** Below this share of the step, ranks count as equally fast. */
+/** Below this share of the step, ranks are equally fast. */
 const EVEN = 0.01;
 
 /** How often each rank was the slowest, and what the others waited for it; the worst first. */
@@ -149,14 +149,14 @@ export function hasDetail(steps: readonly BreakdownStep[]): boolean {
 
 /** Parts of a step by the breakdown, in the order in which they count. */
 export const ROLES = [
-  { id: "kernel", title: "Kernels", says: "computes on the device" },
-  { id: "memcpy", title: "Copies", says: "copies to and from the device" },
-  { id: "memset", title: "Memory filled", says: "fills device memory" },
-  { id: "communication", title: "Communication", says: "communicates with other ranks" },
-  { id: "runtime", title: "Runtime", says: "is spent in calls of the device's runtime" },
-  { id: "dataloader", title: "Loader", says: "waits for the loader" },
-  { id: "cpu", title: "CPU", says: "runs operators on the CPU" },
-  { id: "other", title: "Other", says: "is spent elsewhere" },
+  { id: "kernel", title: "Kernels" },
+  { id: "memcpy", title: "Copies" },
+  { id: "memset", title: "Memset" },
+  { id: "communication", title: "Communication" },
+  { id: "runtime", title: "CUDA runtime" },
+  { id: "dataloader", title: "Data loading" },
+  { id: "cpu", title: "CPU operators" },
+  { id: "other", title: "Other" },
 ] as const;
 
 export type Role = (typeof ROLES)[number]["id"];

@@ -5,14 +5,14 @@ import { type Column, DataTable, secondsColumn } from "../components/table";
 import { count, dateTime, fixed, rankText, samplesPerSecond, share, value } from "../format";
 import { showInTimeline } from "../timeline/links";
 import type { StepRank, SyncPlace } from "../types";
-import { plural } from "../words";
+import { plural, sentenceCase } from "../words";
 import { type Outlier, rankKey, type Straggle, type Straggler, stragglersOf } from "./steps_model";
 
 /** A column of buttons that show the row's step in the timeline. */
 function whereColumn<T extends { step: number; start_ns: number; duration_s: number; iteration_s?: number }>(): Column<T> {
   return {
     id: "open",
-    title: "Where",
+    title: "Show",
     cell: (s) => (
       <Button kind="quiet" label={`Show step ${s.step} in the timeline`} onClick={() => showInTimeline(s.start_ns, s.iteration_s ?? s.duration_s)}>
         Timeline
@@ -35,21 +35,21 @@ export const RANK_COLUMNS: readonly Column<StepRank>[] = [
   { id: "node", title: "Node", cell: (r) => r.node, sort: (r) => r.node },
   { id: "mode", title: "Mode", cell: (r) => r.mode, sort: (r) => r.mode },
   { id: "count", title: "Steps", numeric: true, cell: (r) => count(r.count), sort: (r) => r.count },
-  { ...secondsColumn<StepRank>("mean", "Iteration", (r) => r.iteration_s.mean), hint: "mean time from the begin of a step to the begin of the next" },
+  { ...secondsColumn<StepRank>("mean", "Iteration", (r) => r.iteration_s.mean), hint: "mean time from the start of a step to the start of the next" },
   secondsColumn("p50", "p50", (r) => r.iteration_s.p50),
   secondsColumn("p95", "p95", (r) => r.iteration_s.p95),
   secondsColumn("p99", "p99", (r) => r.iteration_s.p99),
   secondsColumn("max", "Max", (r) => r.iteration_s.max),
   secondsColumn("stddev", "Std. dev.", (r) => r.iteration_s.stddev),
-  rateColumn("steady", "Samples/s, steady", (r) => r.throughput.steady, "without warm-up, evaluation, checkpoints and detail windows"),
-  rateColumn("overall", "Overall", (r) => r.throughput.overall, "samples/s from the begin of the first step to the end of the last, everything included"),
+  rateColumn("steady", "Samples/s, steady", (r) => r.throughput.steady, "excludes warm-up, evaluation, checkpoints and detail windows"),
+  rateColumn("overall", "Overall", (r) => r.throughput.overall, "samples/s from the start of the first step to the end of the last, including everything"),
   { id: "outliers", title: "Outliers", numeric: true, cell: (r) => count(r.outliers.length), sort: (r) => r.outliers.length },
 ];
 
-/** Whether warm-up and detail windows are left out of a rank's numbers. They are not where nothing else is left. */
+/** Whether warm-up and detail windows are excluded from a rank's numbers. They are included where nothing else is left. */
 export const leavesOut = (r: StepRank): boolean => r.warmup_steps + r.disturbed_steps < r.count;
 
-/** "1 warm-up step and 7 steps slowed by a detail window"; "" where every step counts. */
+/** "1 warm-up step and 7 steps slowed by a detail window"; "" where every step is included. */
 export function leftOut(ranks: readonly StepRank[]): string {
   const sum = (of: (r: StepRank) => number): number => ranks.filter(leavesOut).reduce((n, r) => n + of(r), 0);
   const [warmup, disturbed] = [sum((r) => r.warmup_steps), sum((r) => r.disturbed_steps)];
@@ -64,9 +64,9 @@ export function RankNotes(p: { ranks: readonly StepRank[] }) {
   const all = p.ranks.filter((r) => !leavesOut(r));
   return (
     <p class="quiet steps-note">
-      An iteration lasts from the begin of a step to the begin of the next. Samples/s are samples over wall time of the loop.
-      {out !== "" && ` Left out of all but “Overall”: ${out}.`}
-      {all.map((r) => ` Every ${r.mode} step of ${rankText(r.rank)} is warm-up or slowed by a detail window, so all of them count.`)}
+      An iteration lasts from the start of a step to the start of the next. Samples/s are samples per second of wall time.
+      {out !== "" && ` All numbers but “Overall” exclude ${out}.`}
+      {all.map((r) => ` All ${r.mode} steps of ${rankText(r.rank)} are warm-up or slowed by a detail window, so none is excluded.`)}
     </p>
   );
 }
@@ -74,7 +74,7 @@ export function RankNotes(p: { ranks: readonly StepRank[] }) {
 type Place = SyncPlace & { rank: number | null; node: string };
 
 const PLACE_COLUMNS: readonly Column<Place>[] = [
-  { id: "where", title: "Place", cell: (s) => <code>{s.where}</code>, sort: (s) => s.where },
+  { id: "where", title: "Source line", cell: (s) => <code>{s.where}</code>, sort: (s) => s.where },
   { id: "call", title: "Call", cell: (s) => (s.call === "" ? "-" : <code>{s.call}</code>), sort: (s) => s.call },
   { id: "rank", title: "Rank", cell: (s) => rankText(s.rank), sort: (s) => s.rank },
   { id: "count", title: "Waits", numeric: true, cell: (s) => count(s.count), sort: (s) => s.count },
@@ -82,7 +82,7 @@ const PLACE_COLUMNS: readonly Column<Place>[] = [
   secondsColumn("each", "Each", (s) => (s.count > 0 ? s.seconds / s.count : null)),
 ];
 
-/** Places of all ranks; those of a process stand in each of its modes. */
+/** Places of all ranks; those of a process are listed in each of its modes. */
 export function placesOf(ranks: readonly StepRank[]): Place[] {
   const first = ranks.filter((r, i) => ranks.findIndex((x) => x.node === r.node && x.pid === r.pid && x.session === r.session) === i);
   return first.flatMap((r) => r.sync.map((s) => ({ ...s, rank: r.rank, node: r.node })));
@@ -93,10 +93,10 @@ export function SyncPlaces(p: { ranks: readonly StepRank[] }) {
   if (places.length === 0) return null;
   return (
     <>
-      <h3 class="steps-h">Waits for the GPU, by place</h3>
-      <p class="quiet steps-note">The host waits here until the GPU has done all work so far, and launches nothing meanwhile.</p>
+      <h3 class="steps-h">GPU waits by source line</h3>
+      <p class="quiet steps-note">At these lines the host waits until the GPU has finished all queued work, and launches nothing new.</p>
       <DataTable
-        caption="Places that wait for the GPU"
+        caption="Source lines that wait for the GPU"
         columns={PLACE_COLUMNS}
         rows={places}
         rowKey={(s) => `${s.node} ${s.rank} ${s.where} ${s.call}`}
@@ -114,7 +114,7 @@ const OUTLIER_COLUMNS: readonly Column<Outlier>[] = [
   secondsColumn("iteration", "Iteration", (o) => o.iteration_s),
   {
     id: "times",
-    title: "Times the median",
+    title: "× median",
     numeric: true,
     cell: (o) => (o.times === null ? "-" : `${fixed(o.times, 1)} ×`),
     sort: (o) => o.times,
@@ -124,10 +124,10 @@ const OUTLIER_COLUMNS: readonly Column<Outlier>[] = [
 ];
 
 export function OutlierTable(p: { outliers: readonly Outlier[] }) {
-  if (p.outliers.length === 0) return <p class="quiet">No iteration took much longer than the others of its rank.</p>;
+  if (p.outliers.length === 0) return <p class="quiet">No outliers.</p>;
   return (
     <DataTable
-      caption="Iterations that took much longer than the others of their rank"
+      caption="Outliers: iterations much longer than others of the same rank"
       columns={OUTLIER_COLUMNS}
       rows={p.outliers}
       rowKey={(o) => `${rankKey(o)} ${o.step}`}
@@ -141,36 +141,40 @@ const STRAGGLER_COLUMNS: readonly Column<Straggler>[] = [
   { id: "rank", title: "Rank", cell: (s) => rankText(s.rank), sort: (s) => s.rank },
   { id: "node", title: "Node", cell: (s) => s.node, sort: (s) => s.node },
   { id: "slowest", title: "Slowest in", numeric: true, cell: (s) => `${count(s.slowest)} steps`, sort: (s) => s.slowest },
-  { id: "share", title: "Share of the steps", numeric: true, cell: (s) => <Bar share={s.share} text={share(s.share)} />, sort: (s) => s.share },
+  { id: "share", title: "Share of steps", numeric: true, cell: (s) => <Bar share={s.share} text={share(s.share)} />, sort: (s) => s.share },
   {
     id: "lag",
-    title: "Behind the median rank",
+    title: "Lag behind median rank",
     numeric: true,
     cell: (s) => value(s.lag_s, "s"),
     sort: (s) => s.lag_s,
-    hint: "in all those steps together",
+    hint: "total of those steps",
   },
 ];
 
 const STEP_COLUMNS: readonly Column<Straggle>[] = [
   { id: "step", title: "Step", numeric: true, cell: (s) => s.step, sort: (s) => s.step },
   { id: "rank", title: "Slowest rank", cell: (s) => `${rankText(s.slowest.rank)} on ${s.slowest.node}`, sort: (s) => s.slowest.rank },
-  secondsColumn("lag", "Behind the median rank", (s) => s.lag_s),
+  secondsColumn("lag", "Lag behind median rank", (s) => s.lag_s),
   whereColumn(),
 ];
 
-export function Stragglers(p: { straggles: readonly Straggle[] }) {
+/** `collectives`: they were recorded, so that waiting for other ranks is told from own work. */
+export function Stragglers(p: { straggles: readonly Straggle[]; collectives: boolean }) {
   const rows = stragglersOf(p.straggles);
   const worst = rows[0];
   return (
-    <Card title="Slowest rank of each step" hint={`${count(p.straggles.length)} steps of several ranks; waiting for others does not count`}>
+    <Card title="Slowest rank of each step" hint={`${plural(p.straggles.length, "step")} with several ranks${p.collectives ? ", excludes collectives" : ""}`}>
       {worst === undefined ? (
-        <p>No rank holds the others back: in every step all ranks are within 1 % of each other.</p>
+        <p>All ranks are within 1 % of each other in every step.</p>
       ) : (
         <p>
-          {rankText(worst.rank)} on {worst.node} is slowest in {share(worst.share)} of the steps; the median rank waited {value(worst.lag_s, "s")}{" "}
-          for it.
+          {sentenceCase(rankText(worst.rank))} on {worst.node} is slowest in {share(worst.share)} of the steps, {value(worst.lag_s, "s")} behind the median
+          rank in total.
         </p>
+      )}
+      {!p.collectives && (
+        <p class="quiet">Collectives were not recorded, so these times include waiting for other ranks: the slowest rank here may be one that waits.</p>
       )}
       {worst !== undefined && <StragglerTables rows={rows} straggles={p.straggles} />}
     </Card>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// timeline.tsx - the Timeline view: every step, phase, event and operator of all ranks as slices in
-// lanes, to zoom into, search and add up.
+// timeline.tsx - the Timeline view: steps, phases, events and operators of all ranks as slices in lanes, to
+// zoom, search and sum up.
 
 import { useEffect, useId, useMemo, useState } from "preact/hooks";
 
@@ -10,7 +10,7 @@ import { ChartFrame, type ChartTable } from "../components/chart_frame";
 import { Dialog } from "../components/dialog";
 import { Empty, ErrorBox, Loading } from "../components/empty";
 import type { Column } from "../components/table";
-import { count, duration, rankText, value } from "../format";
+import { count, rankText, value } from "../format";
 import { version } from "../live";
 import { useLoad } from "../load";
 import { Minimap } from "../timeline/minimap";
@@ -22,6 +22,7 @@ import { Stage } from "../timeline/stage";
 import { Store } from "../timeline/store";
 import type { RunInfo } from "../types";
 import type { ViewProps } from "../views";
+import { plural } from "../words";
 import "../timeline/timeline.css";
 
 const MOST_ROWS = 500;
@@ -38,7 +39,7 @@ const SLICE_COLUMNS: readonly Column<Slice>[] = [
 
 function Help(p: { onClose: () => void }) {
   return (
-    <Dialog title="Keys of the timeline" onClose={p.onClose}>
+    <Dialog title="Timeline keys" onClose={p.onClose}>
       <dl class="tl-facts">
         {KEYS_HELP.map(([keys, what]) => (
           <>
@@ -68,10 +69,10 @@ function Toolbar(p: { store: Store; onHelp: () => void }) {
         <Button label="Zoom in" onClick={() => store.zoom(1 / 2)}>
           +
         </Button>
-        <Button label="Zoom out" onClick={() => store.zoom(2)} why={store.zoomed.value ? null : "the whole run is shown"}>
+        <Button label="Zoom out" onClick={() => store.zoom(2)} why={store.zoomed.value ? null : "The whole run is visible"}>
           −
         </Button>
-        <Button label="Show the whole run" onClick={() => store.reset()} why={store.zoomed.value ? null : "the whole run is shown"}>
+        <Button label="Show the whole run" onClick={() => store.reset()} why={store.zoomed.value ? null : "The whole run is visible"}>
           Whole run
         </Button>
         <Button onClick={() => store.foldAll(!folded)}>{folded ? "Unfold all" : "Fold all"}</Button>
@@ -89,8 +90,8 @@ function summaryOf(store: Store): string {
   const lanes = store.lanes.value.length;
   const slices = store.chunks.value[0]?.count ?? 0;
   return (
-    `${count(lanes)} lanes of ${groups.map((g) => g.title).join(", ")}. ` +
-    `Shown are ${duration((r.to - r.from) / 1e9)} from ${offsetText(r.from, 1e6)} behind the start, with ${count(slices)} slices loaded.`
+    `${plural(lanes, "lane")} of ${groups.map((g) => g.title).join(", ")}. ` +
+    `Showing ${offsetText(r.from, 1e6)} to ${offsetText(r.to, 1e6)}; ${plural(slices, "slice")} loaded.`
   );
 }
 
@@ -98,18 +99,18 @@ function tableOf(store: Store): ChartTable<Slice> {
   return { columns: SLICE_COLUMNS, rows: slicesIn(store.chunks.value, store.range.value, MOST_ROWS) };
 }
 
-/** Said aloud when another slice is selected. */
+/** For screen readers, when another slice is selected. */
 function spoken(slice: Slice | null): string {
   if (!slice) return "";
   return `${slice.name}, ${value((slice.end - slice.start) / 1e9, "s")}, ${rankText(slice.lane.rank)}, ${slice.lane.title}`;
 }
 
 function NothingMarked(p: { phases: boolean }) {
-  const title = p.phases ? "Only the phases of this run are known: no steps, events or operators" : "No steps, events or operators of this run are known";
+  const title = p.phases ? "Only phases were recorded: no steps, events or operators" : "No steps, events or operators were recorded";
   return (
     <Empty title={title} command="footplate run --detail-steps 5:2 -- python train.py">
-      PyTorch and Keras programs that are started with footplate run show their steps and phases by themselves; operators and kernels come from a
-      detail window, which this command records for two steps.
+      Steps and phases are detected automatically for PyTorch and Keras when the program is started with footplate run. Operators and kernels are
+      recorded in detail windows: this command records steps 5 and 6.
     </Empty>
   );
 }
@@ -119,7 +120,7 @@ function useTimed(store: Store, run: RunInfo): void {
   const any = store.lanes.value.some(isTimed);
   const steps = useLoad(any ? run.run : null, (signal) => api.steps(run.run, { last: 1 }, signal), version.value);
   useEffect(() => {
-    const ranks = [...(steps.data?.ranks ?? [])].sort((a, b) => (a.mode < b.mode ? -1 : 1)); // training last: it counts
+    const ranks = [...(steps.data?.ranks ?? [])].sort((a, b) => (a.mode < b.mode ? -1 : 1)); // training last: it wins
     const timed = ranks.filter((r) => r.gpu_timed_steps > 0);
     store.timed.value = new Map(timed.map((r) => [`${r.node} ${r.pid}`, `${count(r.gpu_timed_steps)} of ${count(r.count)} steps`]));
   }, [store, steps.data]);
@@ -149,8 +150,10 @@ export function TimelineView(p: ViewProps) {
           {whole === null && error === null && <Loading what="the timeline" />}
           {bare && <NothingMarked phases={store.lanes.value.length > 0} />}
           <p id={keysId} class="tl-hint">
-            Drag to move, wheel or W and S to zoom at the cursor, Shift-drag (or drag on the ruler) to add up a range, click a slice
-            for its details.
+            <span class="for-mouse">
+              Drag: move · wheel, W, S: zoom · Shift-drag or drag on the ruler: sum up a range · click a slice: details · 0: whole run
+            </span>
+            <span class="for-touch">Drag: move · + and −: zoom · drag on the ruler: sum up a range · tap a slice: details</span>
           </p>
         </ChartFrame>
         <div class="sr-only" role="status">

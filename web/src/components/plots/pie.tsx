@@ -24,7 +24,7 @@ interface Share extends Part {
 const SIZE = 176;
 const OUTER = 80;
 const INNER = 52;
-const LABEL_FROM = 6; // percent: narrower parts have no room for theirs
+const LABEL_FROM = 8; // percent: narrower parts have no room for theirs
 
 function withShares(parts: readonly Part[], unit: string): Share[] {
   const pcts = percentages(parts.map((p) => p.v));
@@ -49,7 +49,7 @@ function Ring(p: { shares: readonly Share[]; middle: string; under: string }) {
             {s.pct > 0 && <path d={ringPart(c, c, INNER, OUTER, from, at)} fill={s.color} class="pie-part" />}
             {s.pct >= LABEL_FROM && (
               <text x={where.x} y={where.y + 4} class="pie-number">
-                {Math.round(s.pct)}
+                {Math.round(s.pct)} %
               </text>
             )}
           </g>
@@ -87,7 +87,7 @@ export function Pie(p: {
     <ChartFrame
       title={p.title}
       level={p.level ?? 3}
-      summary={`${total} in all: ${shares.map((s) => `${s.label} ${once ? "" : `${s.text}, `}${pctText(s.pct)}`).join("; ")}.`}
+      summary={`Total ${total}: ${shares.map((s) => `${s.label} ${once ? "" : `${s.text}, `}${pctText(s.pct)}`).join("; ")}.`}
       table={() => ({ columns, rows: shares })}
     >
       <div class="pie">
