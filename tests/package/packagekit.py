@@ -40,7 +40,9 @@ print(page.lower().startswith("<!doctype html>"), len(get(script)) > 1000)
 
 
 def version() -> str:
-    found = re.search(r"project\(footplate VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())
+    found = re.search(
+        r"project\(footplate VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text()
+    )
     assert found
     return found[1]
 
@@ -58,7 +60,12 @@ class User:
         self.prefix: list[str] = []
         if os.getuid() == 0:
             os.chown(home, NOBODY, NOBODY)
-            self.prefix = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
+            self.prefix = [
+                "/usr/bin/setpriv",
+                f"--reuid={NOBODY}",
+                f"--regid={NOBODY}",
+                "--clear-groups",
+            ]
 
     def start(self, *command: str | Path, **options: object) -> subprocess.Popen[str]:
         settings: dict[str, object] = {

@@ -20,7 +20,15 @@ def test_cmake_names_all_that_is_missing_in_one_message(tmp_path: Path) -> None:
     done = subprocess.run([*command, *empty, *modes], capture_output=True, text=True)
     assert done.returncode != 0
     assert done.stderr.count("CMake Error") == 1
-    for thing in ("a C compiler", "zstd.h", "xxhash.h", "jansson.h", "zlib.h", "yaml.h", "microhttpd.h"):
+    for thing in (
+        "a C compiler",
+        "zstd.h",
+        "xxhash.h",
+        "jansson.h",
+        "zlib.h",
+        "yaml.h",
+        "microhttpd.h",
+    ):
         assert f"- {thing}" in done.stderr, done.stderr
     text = " ".join(done.stderr.split())
     assert "sudo apt-get install gcc libc6-dev libzstd-dev libxxhash-dev libjansson-dev" in text
@@ -35,12 +43,24 @@ def test_setup_without_root_says_what_to_ask_for_and_offers_the_wheel() -> None:
         tools = user.home / "bin"
         tools.mkdir()
         # All but what the build needs, and no sudo.
-        for name in ("bash", "env", "id", "dirname", "grep", "sed", "cat", "apt-get", "python3", "gcc"):
+        for name in (
+            "bash",
+            "env",
+            "id",
+            "dirname",
+            "grep",
+            "sed",
+            "cat",
+            "apt-get",
+            "python3",
+            "gcc",
+        ):
             (tools / name).symlink_to(shutil.which(name) or name)
         (user.home / "scripts").mkdir()
         shutil.copy(ROOT / "scripts/setup.sh", user.home / "scripts")
         done = user.run(
-            *("/bin/bash", user.home / "scripts/setup.sh", "build"), env=user.env | {"PATH": str(tools)}
+            *("/bin/bash", user.home / "scripts/setup.sh", "build"),
+            env=user.env | {"PATH": str(tools)},
         )
     assert done.returncode == 1
     assert "Ask an administrator" in done.stderr

@@ -96,7 +96,9 @@ def test_its_programs_need_only_libc_and_have_no_debug_information(unpacked: Pat
         sections = subprocess.run(["readelf", "-SW", file], capture_output=True, text=True).stdout
         assert ".debug_info" not in sections and ".symtab" not in sections
         assert newest_glibc(file) <= GLIBC
-        assert all(re.match(r"(lib(c|m|dl|pthread|rt)|ld-linux.*)\.so", n) for n in needed_libraries(file))
+        assert all(
+            re.match(r"(lib(c|m|dl|pthread|rt)|ld-linux.*)\.so", n) for n in needed_libraries(file)
+        )
 
 
 def test_licences_of_what_it_contains_are_in_it(unpacked: Path) -> None:
@@ -130,7 +132,9 @@ def test_hooks_load_into_a_python_that_does_not_have_the_package(user, venv: Pat
 
 
 def test_the_package_opens_the_run_and_runs_the_program(user, venv: Path) -> None:
-    code = "import footplate, footplate.analysis; print(len(footplate.open('last', dir='runs').nodes))"
+    code = (
+        "import footplate, footplate.analysis; print(len(footplate.open('last', dir='runs').nodes))"
+    )
     assert user.must(venv / "bin/python", "-c", code) == "1\n"
     assert version() in user.must(venv / "bin/python", "-m", "footplate", "--version")
 
@@ -139,10 +143,12 @@ def test_a_rule_in_python_runs_in_a_python_that_does_not_have_the_package(user, 
     """And sees no other package of the environment that the program is in."""
     rule = user.home / "my_rule.py"
     rule.write_text(RULE)
-    done = user.run(venv / "bin/footplate", "check", "last", "--dir", "runs", "--rule-file", rule, "--json")
+    done = user.run(
+        venv / "bin/footplate", "check", "last", "--dir", "runs", "--rule-file", rule, "--json"
+    )
     assert done.returncode == 0, done.stderr
-    [mine] = [r for r in json.loads(done.stdout)["rules"] if r["rule"] == "Mine"]
-    assert mine["status"] == "issue"
+    [mine] = [r for r in json.loads(done.stdout) if r["rule"] == "Mine"]
+    assert mine["state"] == "issue"
     assert mine["findings"][0]["message"] == "0 paths of the environment", mine
 
 
