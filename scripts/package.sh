@@ -180,7 +180,11 @@ make_deb() {
     sed -e "s/@VERSION@/$version/" -e "s/@DATE@/$(date -u -R -d "@$SOURCE_DATE_EPOCH")/" \
         packaging/debian/changelog.in >"$source/debian/changelog"
     rm "$source/debian/changelog.in"
-    (cd "$source" && quietly deb dpkg-buildpackage --build=binary --unsigned-changes --unsigned-buildinfo)
+    (
+        cd "$source"
+        export DEB_BUILD_OPTIONS="noautodbgsym parallel=$(nproc)"
+        quietly deb dpkg-buildpackage --build=binary --unsigned-changes --unsigned-buildinfo
+    )
     for part in "$work"/deb/*.deb; do
         cp "$part" dist/
         done_with "dist/$(basename "$part")"

@@ -80,6 +80,11 @@ int ring_folder_make(struct ring_folder **out, const char *otherwise,
             return rc;
         if (!mkdtemp(path))
             return err_sys(e, "make a folder in '%s'", otherwise);
+        char *whole =
+            realpath(path, NULL); /* jobs change their folder, and ignore a relative one */
+        if (whole && strlen(whole) < sizeof path)
+            memcpy(path, whole, strlen(whole) + 1);
+        free(whole);
     }
     const int rc = ring_folder_open(out, path, h, e);
     if (rc)

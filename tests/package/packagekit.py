@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of packages share: an ordinary user, a training program, and what a package must do."""
+"""What the tests of packages share: an ordinary user, a training program, first uses."""
 
 from __future__ import annotations
 

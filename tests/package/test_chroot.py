@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Debian with nothing but Python in it, and in that a user without rights: the wheel shows the page.
+"""A Debian with Python and nothing else: a user without rights sees the page of the wheel.
 
 The chroot is made once, in build/chroot, by mmdebstrap with this machine's apt sources.
 """
@@ -69,9 +69,12 @@ def home(chroot: Path) -> Path:
 
 
 def inside(chroot: Path, script: str, *args: str) -> subprocess.Popen[str]:
-    """Starts a shell script as the user. It sees a /proc of its own; the network is this machine's."""
+    """Starts a shell script as the user, with a /proc of its own and this machine's network.
+
+    There is no /dev/shm that the user could write to, as in some containers.
+    """
     user = ["setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups", "--no-new-privs"]
-    enter = f"mount -t proc proc '{chroot}/proc' && mount -t tmpfs -o mode=1777 shm '{chroot}/dev/shm' && exec /usr/sbin/chroot '{chroot}' \"$@\""
+    enter = f"mount -t proc proc '{chroot}/proc' && exec /usr/sbin/chroot '{chroot}' \"$@\""
     return subprocess.Popen(
         ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", enter, "sh", *user]
         + ["sh", "-c", script, "sh", *args],

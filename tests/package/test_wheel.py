@@ -131,6 +131,16 @@ def test_hooks_load_into_a_python_that_does_not_have_the_package(user, venv: Pat
     records_serves_and_reports(user, venv / "bin/footplate", system_python())
 
 
+def test_hooks_of_another_version_beside_the_program_are_not_used(user, venv: Path) -> None:
+    """As where pip installed other versions for other Pythons into one folder."""
+    old = venv / "lib/python3.1/site-packages/footplate"
+    user.must("mkdir", "-p", old / "_bootstrap")
+    user.must("sh", "-c", f"echo 'raise SystemExit(9)' > {old}/_bootstrap/sitecustomize.py")
+    user.must("sh", "-c", f"echo 'VERSION = \"0.0.1\"' > {old}/_version.py")
+    records_serves_and_reports(user, venv / "bin/footplate", system_python())
+    user.must("rm", "-r", venv / "lib/python3.1")
+
+
 def test_the_package_opens_the_run_and_runs_the_program(user, venv: Path) -> None:
     code = (
         "import footplate, footplate.analysis; print(len(footplate.open('last', dir='runs').nodes))"
