@@ -182,8 +182,8 @@ make_deb() {
     rm "$source/debian/changelog.in"
     (
         cd "$source"
-        export DEB_BUILD_OPTIONS="noautodbgsym parallel=$(nproc)"
-        quietly deb dpkg-buildpackage --build=binary --unsigned-changes --unsigned-buildinfo
+        export DEB_BUILD_OPTIONS=noautodbgsym
+        quietly deb dpkg-buildpackage --jobs=auto --build=binary --unsigned-changes --unsigned-buildinfo
     )
     for part in "$work"/deb/*.deb; do
         cp "$part" dist/

@@ -2,7 +2,7 @@
 /* cpu.c - see cpu.h. Empty where the C library answers. */
 #include "base/cpu.h"
 
-#if defined(__x86_64__) && !__GLIBC_PREREQ(2, 33)
+#ifdef CPU_ASKED_HERE
 #include <cpuid.h>
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -19,6 +19,7 @@
 #define CPU_BMI2   CPU_FEATURE_ACTIVE(BMI2)
 #define CPU_POPCNT CPU_FEATURE_ACTIVE(POPCNT)
 #else
+#define CPU_ASKED_HERE
 enum cpu_feature {
     CPU_ASKED = 1,
     CPU_HAS_AVX = 2,

@@ -87,6 +87,10 @@ class User:
             process.kill()
         return subprocess.CompletedProcess(command, process.returncode, out, err)
 
+    def copy(self, file: Path) -> Path:
+        """A file where this user can read it: the checkout may be in a folder of root's."""
+        return Path(shutil.copy(file, self.home))
+
     def must(self, *command: str | Path, **options: object) -> str:
         done = self.run(*command, **options)
         assert done.returncode == 0, f"{command}: {done.stdout}\n{done.stderr}"

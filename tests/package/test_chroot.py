@@ -99,7 +99,8 @@ def test_in_a_bare_debian_an_ordinary_user_installs_the_wheel_and_sees_the_page(
             lines += line
             address = re.search(r"dashboard at (http://127\.0\.0\.1:\d+/)", line)
         assert address, lines
-        assert run.stdout.readline() == "hooked True\n"
+        said = run.stdout.readline()
+        assert said == "hooked True\n", lines + run.communicate(timeout=60)[1]
         fetch = inside(chroot, 'exec python3 -c "$1" "$2"', FETCH, address[1])
         page, failure = fetch.communicate(timeout=60)
         assert page == "True True\n", failure

@@ -23,8 +23,8 @@ from packagekit import (
 
 def test_the_tarball_runs_where_it_is_unpacked_and_needs_an_old_glibc_only(tarball: Path) -> None:
     with ordinary_user() as user:
-        user.must("tar", "xf", tarball)
-        [folder] = user.home.iterdir()
+        user.must("tar", "xf", user.copy(tarball))
+        [folder] = [p for p in user.home.iterdir() if p.is_dir()]
         assert folder.name == tarball.name.removesuffix(".tar.gz")
         files = elf_files(folder)
         assert {"footplate", "_core.abi3.so", "_query.abi3.so"} <= {f.name for f in files}
@@ -37,7 +37,7 @@ def test_the_tarball_runs_where_it_is_unpacked_and_needs_an_old_glibc_only(tarba
 @pytest.fixture(scope="module")
 def unpacked_debs(debs: list[Path], user) -> Path:
     for deb in debs:
-        user.must("dpkg", "-x", deb, user.home / "root")
+        user.must("dpkg", "-x", user.copy(deb), user.home / "root")
     return user.home / "root"
 
 

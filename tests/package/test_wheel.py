@@ -16,6 +16,7 @@ import pytest
 from packagekit import (
     GLIBC,
     ROOT,
+    TRAIN,
     elf_files,
     needed_libraries,
     newest_glibc,
@@ -59,7 +60,7 @@ def venv(wheel: Path, user) -> Path:
     """An empty environment with the wheel and nothing else, made without the network."""
     folder = user.home / "v"
     user.must(system_python(), "-m", "venv", folder)
-    user.must(folder / "bin/pip", "install", "-q", "--no-index", wheel)
+    user.must(folder / "bin/pip", "install", "-q", "--no-index", user.copy(wheel))
     return folder
 
 
@@ -167,8 +168,27 @@ def test_pip_puts_it_into_a_plain_folder_too(user, wheel: Path) -> None:
         python = system_python()
         pip = user.home / "v/bin/pip"
         os.chmod(user.home, 0o755)
-        other.must(pip, "install", "-q", "--no-index", "--target", other.home / "t", wheel)
+        other.must(
+            pip, "install", "-q", "--no-index", "--target", other.home / "t", other.copy(wheel)
+        )
         records_serves_and_reports(other, other.home / "t/bin/footplate", python)
+
+
+@pytest.mark.parametrize("tool", ["pipx", "uvx"])
+def test_pipx_and_uvx_take_the_file(tool: str, wheel: Path) -> None:
+    program = ROOT / "build/package/venv/bin" / tool
+    with ordinary_user() as user:
+        if user.run("test", "-x", program).returncode:
+            pytest.skip(f"an ordinary user cannot run {program}")
+        file = user.copy(wheel)
+        if tool == "pipx":
+            user.must(program, "install", "-q", "--python", system_python(), file)
+            footplate = [user.home / ".local/bin/footplate"]
+        else:
+            footplate = [program, "-q", "--offline", "--python", system_python(), "--from", file]
+            footplate += ["footplate"]
+        (user.home / "train.py").write_text(TRAIN)
+        assert user.must(*footplate, "run", "--", system_python(), "train.py") == "hooked True\n"
 
 
 def test_uninstalling_leaves_nothing(user, venv: Path) -> None:
