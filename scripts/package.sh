@@ -5,7 +5,8 @@
 #
 # The wheel and the tarball run on any Linux with glibc 2.28 or newer: zig compiles against that
 # glibc, and the other libraries are this system's static ones. FP_ARCHES names the machines that
-# wheels are made for: this one; "x86_64 aarch64" adds a cross build with Debian's libraries for arm64.
+# wheels are made for: without it this one, and on x86_64 also aarch64, by a cross build with Debian's
+# libraries for arm64; where that fails, the wheel for this machine is made all the same.
 # The Debian package is built by dpkg-buildpackage against this system's shared libraries.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -15,7 +16,7 @@ top=$PWD
 work=$top/build/package
 python=$work/venv/bin/python
 version=$(sed -n 's/^project(footplate VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
-arches=${FP_ARCHES:-$(uname -m)}
+arches=${FP_ARCHES:-}
 # Debian packages of what is linked, with the headers that the sources include.
 linked=(libzstd-dev libxxhash-dev libjansson-dev zlib1g-dev libisal-dev libyaml-dev
     libmicrohttpd-dev libgnutls28-dev)
@@ -137,7 +138,7 @@ make_wheel() { # ARCH
     local arch=$1 out=$work/$1/out tag=manylinux_${glibc/./_}_$1 made
     scripts/page.sh
     mkdir -p "$out"
-    rm -f "$out"/*.whl
+    rm -f "$out"/*.whl "$work/$arch/build/CMakeCache.txt" # which would keep the flags of before
     make_sysroot "$arch"
     make_compiler "$arch"
     make_licenses
@@ -150,6 +151,16 @@ make_wheel() { # ARCH
     made=$("$python" -m wheel tags --remove --platform-tag "$tag" "$out"/*.whl)
     mv "$out/$(basename "$made")" dist/
     done_with "dist/$(basename "$made")"
+}
+
+make_wheels() {
+    local arch
+    for arch in ${arches:-$(uname -m)}; do
+        make_wheel "$arch"
+    done
+    if [ -z "$arches" ] && [ "$(uname -m)" = x86_64 ]; then
+        FP_ARCHES=aarch64 scripts/package.sh wheel || echo "package: no wheel for aarch64: see above" >&2
+    fi
 }
 
 # From the same build: the program, its package, the manual, completions, libfootplate.
@@ -198,7 +209,7 @@ for what in "$@"; do
     scripts/setup.sh $setup
     case $what in
     sdist) make_sdist ;;
-    wheel) for arch in $arches; do make_wheel "$arch"; done ;;
+    wheel) make_wheels ;;
     tarball) make_tarball "$(uname -m)" ;;
     deb) make_deb ;;
     *) die "'$what' is not a package: sdist, wheel, tarball, deb" ;;
