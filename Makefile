@@ -50,4 +50,4 @@ lint: ## the checks that need no build
 	@scripts/test.sh layers sizes spdx links format ruff
 
 clean: ## remove what was built; recorded runs stay
-	rm -rf build
+	rm -rf build dist

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# setup.sh [build|page|test|bench|package|deb] - installs what is missing and says so.
+# setup.sh [build|page|test|bench|package|deb|package-test] - installs what is missing and says so.
 #
 #   build   what it takes to build the program (this is the default)
 #   page    what the dashboard's page is built from, in web/node_modules
 #   test    what the build and the tests need, with pytest and ruff in .venv
 #   package what wheel, tarball and sdist need, with zig and others in build/package/venv
 #   deb     what the Debian package needs
+#   package-test   what only the tests of packages need
 #   bench   what the build takes, and Python; the benchmarks install their peers themselves
 #
 # Nothing is asked of the network when nothing is missing.
@@ -54,8 +55,11 @@ deb_needs='
 dpkg-dev           | command dpkg-buildpackage | builds the Debian package
 debhelper          | command dh               | does most of that
 dh-python          | command dh_python3       | adds what Python needs to it
-lintian            | command lintian          | checks it
 fakeroot           | command fakeroot         | lets files in it belong to root
+'
+package_test_needs='
+lintian            | command lintian          | checks the Debian packages
+mmdebstrap         | command mmdebstrap       | makes the bare Debian that the wheel is tried in
 '
 
 die() {
@@ -188,12 +192,15 @@ deb)
     install_missing "$build_needs$python_needs$deb_needs"
     install_page_packages build
     ;;
+package-test)
+    install_missing "$package_test_needs"
+    ;;
 bench)
     install_missing "$build_needs$python_needs"
     install_page_packages build
     ;;
 *)
-    echo "usage: setup.sh [build|page|test|bench|package|deb]" >&2
+    echo "usage: setup.sh [build|page|test|bench|package|deb|package-test]" >&2
     exit 2
     ;;
 esac

@@ -49,7 +49,10 @@ step_fault() { scripts/build.sh && run_pytest fault --numprocesses $jobs --dist 
 step_serve() { scripts/build.sh && run_pytest serve; }
 step_web() { scripts/build.sh && (cd web && node_modules/.bin/tsc --noEmit && node tests/run.mjs); }
 step_browser() { scripts/build.sh && build_part nvml_standin && run_browser; }
-step_package() { FP_ARCHES=$(uname -m) scripts/package.sh sdist wheel tarball deb && run_pytest package; }
+step_package() {
+    scripts/setup.sh package-test && FP_ARCHES=$(uname -m) scripts/package.sh sdist wheel tarball deb &&
+        run_pytest package
+}
 
 step_tsan() {
     build_preset tsan || return
