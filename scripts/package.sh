@@ -166,7 +166,8 @@ make_wheels() {
 # From the same build: the program, its package, the manual, completions, libfootplate.
 make_tarball() { # ARCH
     local name=footplate-$version-linux-$1
-    [ -d "$work/$1/build" ] || make_wheel "$1"
+    scripts/page.sh
+    [ -e "$work/$1/build/build.ninja" ] || make_wheel "$1"
     quietly tarball cmake --build "$work/$1/build"
     rm -rf "${work:?}/$name"
     quietly tarball cmake --install "$work/$1/build" --prefix "$work/$name" --component Unspecified
