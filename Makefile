@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The front door. Each target can be run again at any time; the work is in scripts/.
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test fuzz bench format lint reference clean
+.PHONY: help setup build demo wheel sdist tarball deb test fuzz bench format lint reference clean
 
 FUZZ_SECONDS ?= 60
 
@@ -16,6 +16,18 @@ build: setup ## build the program; it is then at build/footplate
 
 demo: ## build, record a small training program twice, show what was recorded
 	@scripts/demo.sh
+
+wheel: ## a wheel for pip, pipx and uvx, for every Linux with glibc 2.28, in dist/
+	@scripts/package.sh wheel
+
+sdist: ## the sources with the built page, for pip, in dist/
+	@scripts/package.sh sdist
+
+tarball: ## program, package and manual for every Linux with glibc 2.28, in dist/
+	@scripts/package.sh tarball
+
+deb: ## a Debian package for this release of Debian, in dist/
+	@scripts/package.sh deb
 
 test: ## install what the tests need, then run every test
 	@scripts/test.sh
@@ -41,4 +53,4 @@ lint: ## the checks that need no build
 	@scripts/test.sh layers sizes spdx links words format ruff
 
 clean: ## remove what was built; recorded runs stay
-	rm -rf build
+	rm -rf build dist

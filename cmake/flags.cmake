@@ -8,6 +8,9 @@ target_compile_options(fp_flags INTERFACE
   -Wconversion -Wcast-align -Wpointer-arith -Wwrite-strings -Wno-missing-field-initializers
   -fvisibility=hidden -fno-common -ffunction-sections -fdata-sections)
 target_link_options(fp_flags INTERFACE -Wl,--gc-sections)
+if(CMAKE_C_COMPILER_ID STREQUAL "Clang") # constants are enums here, also those of sizes and times
+  target_compile_options(fp_flags INTERFACE -Wno-enum-float-conversion)
+endif()
 if(FP_WERROR)
   target_compile_options(fp_flags INTERFACE -Werror)
 endif()

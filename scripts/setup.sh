@@ -1,10 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# setup.sh [build|test|bench] - installs what is missing and says so.
+# setup.sh [build|page|test|bench|package|deb|package-test] - installs what is missing and says so.
 #
 #   build   what it takes to build the program (this is the default)
-#   test    that, and what the tests need, with pytest and ruff in .venv
+#   page    what the dashboard's page is built from, in web/node_modules
+#   test    what the build and the tests need, with pytest and ruff in .venv
+#   package what wheel, tarball and sdist need, with zig and others in build/package/venv
+#   deb     what the Debian package needs
+#   package-test   what only the tests of packages need
 #   bench   what the build takes, and Python; the benchmarks install their peers themselves
 #
 # Nothing is asked of the network when nothing is missing.
@@ -46,6 +50,16 @@ zsh                | command zsh              | tries the completion for zsh
 fish               | command fish             | tries the completion for fish
 chromium           | command chromium         | opens the page of the dashboard in the tests
 fonts-dejavu-core  | file /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf | has the letters for it
+'
+deb_needs='
+dpkg-dev           | command dpkg-buildpackage | builds the Debian package
+debhelper          | command dh               | does most of that
+dh-python          | command dh_python3       | adds what Python needs to it
+fakeroot           | command fakeroot         | lets files in it belong to root
+'
+package_test_needs='
+lintian            | command lintian          | checks the Debian packages
+mmdebstrap         | command mmdebstrap       | makes the bare Debian that the wheel is tried in
 '
 
 die() {
@@ -89,13 +103,18 @@ as_root() {
     elif command -v sudo >/dev/null; then
         sudo "$@"
     else
-        die "needs root to install packages: run it as root, or install sudo"
+        die "installing packages needs root. Ask an administrator of this machine to run:
+    apt-get install --no-install-recommends ${wanted[*]}
+Footplate also installs without root and without a build, from a wheel:
+    python3 -m venv v && v/bin/pip install footplate-*.whl    (docs/install.md)"
     fi
 }
 
 install_packages() { # PACKAGE...
+    local wanted=("$@")
     command -v apt-get >/dev/null ||
-        die "there is no apt-get on this machine; please install by hand: $*"
+        die "there is no apt-get on this machine; install by hand what these Debian packages have: $*
+(docs/install.md has the commands for Fedora, RHEL and conda, and how to install without a build)"
     echo "setup: installing with apt-get: $*"
     as_root apt-get update -qq || die "apt-get update failed; is the network there?"
     as_root env DEBIAN_FRONTEND=noninteractive \
@@ -117,15 +136,16 @@ install_missing() { # TABLE
 }
 
 # Puts the packages of scripts/requirements-NAME.txt into .venv, unless they are there already.
-install_python_packages() { # NAME needed|optional
-    local list=scripts/requirements-$1.txt stamp=.venv/installed-$1.txt python
-    if .venv/bin/python -c '' 2>/dev/null && cmp -s "$list" "$stamp"; then
+install_python_packages() { # NAME needed|optional [VENV]
+    local venv=${3:-.venv} python
+    local list=scripts/requirements-$1.txt stamp=$venv/installed-$1.txt
+    if "$venv"/bin/python -c '' 2>/dev/null && cmp -s "$list" "$stamp"; then
         return
     fi
     python=$(find_python) || die "no Python here can make a virtual environment"
-    echo "setup: installing into .venv: $(grep -o '^[a-z][^ ]*' "$list" | paste -sd' ')"
-    .venv/bin/python -c '' 2>/dev/null || "$python" -m venv --clear .venv
-    if .venv/bin/python -m pip install --quiet --disable-pip-version-check -r "$list"; then
+    echo "setup: installing into $venv: $(grep -o '^[a-z][^ ]*' "$list" | paste -sd' ')"
+    "$venv"/bin/python -c '' 2>/dev/null || "$python" -m venv --clear "$venv"
+    if "$venv"/bin/python -m pip install --quiet --disable-pip-version-check -r "$list"; then
         cp "$list" "$stamp"
     elif [ "$2" = needed ]; then
         die "pip could not install $list"
@@ -160,12 +180,27 @@ test)
     install_python_packages test needed
     install_python_packages frameworks optional
     ;;
+page)
+    install_page_packages build
+    ;;
+package)
+    install_missing "$build_needs$python_needs"
+    install_page_packages build
+    install_python_packages package needed build/package/venv
+    ;;
+deb)
+    install_missing "$build_needs$python_needs$deb_needs"
+    install_page_packages build
+    ;;
+package-test)
+    install_missing "$package_test_needs"
+    ;;
 bench)
     install_missing "$build_needs$python_needs"
     install_page_packages build
     ;;
 *)
-    echo "usage: setup.sh [build|test|bench]" >&2
+    echo "usage: setup.sh [build|page|test|bench|package|deb|package-test]" >&2
     exit 2
     ;;
 esac

@@ -28,6 +28,7 @@ steps=(
     "serve    the dashboard's server: API, rights, hostile clients"
     "web      the dashboard's page: types, and what needs no browser"
     "browser  the dashboard in a real browser"
+    "package  wheel, tarball, sdist and Debian packages, as an ordinary user gets them"
 )
 logs=$PWD/build/test-logs
 jobs=2
@@ -50,6 +51,10 @@ step_fault() { scripts/build.sh && run_pytest fault --numprocesses $jobs --dist 
 step_serve() { scripts/build.sh && run_pytest serve; }
 step_web() { scripts/build.sh && (cd web && node_modules/.bin/tsc --noEmit && node tests/run.mjs); }
 step_browser() { scripts/build.sh && build_part nvml_standin && run_browser; }
+step_package() {
+    scripts/setup.sh package-test && FP_ARCHES=$(uname -m) scripts/package.sh sdist wheel tarball deb &&
+        run_pytest package
+}
 
 step_tsan() {
     build_preset tsan || return

@@ -2,6 +2,8 @@
 /* jobenv.c - see jobenv.h. */
 #include "agent/jobenv.h"
 
+#include <glob.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -52,6 +54,60 @@ static bool is_there(char out[PATH_LEN], const char *folder)
            path_join(file, &ignored, "%s/sitecustomize.py", folder) == 0 && access(file, R_OK) == 0;
 }
 
+/* pip may have put packages of several Pythons beside one program: the one with its version counts.
+ */
+static bool is_this_version(const char *bootstrap)
+{
+    char file[PATH_LEN], text[200];
+    struct err ignored;
+    if (path_join(file, &ignored, "%s/../_version.py", bootstrap) != 0)
+        return false;
+    FILE *f = fopen(file, "re");
+    if (!f)
+        return false;
+    bool same = false;
+    while (!same && fgets(text, sizeof text, f))
+        same = strstr(text, "\"" FP_VERSION "\"") != NULL;
+    fclose(f);
+    return same;
+}
+
+/* The path with a backslash before each character that means something to glob. */
+static bool quote_for_glob(char out[PATH_LEN], const char *path)
+{
+    size_t n = 0;
+    for (; *path && n + 2 < PATH_LEN; path++) {
+        if (strchr("*?[\\", *path))
+            out[n++] = '\\';
+        out[n++] = *path;
+    }
+    out[n] = 0;
+    return !*path;
+}
+
+/* Where pip and Debian install packages, from the folder of the program. */
+static bool find_among_packages(char out[PATH_LEN], const char *exe)
+{
+    static const char *const patterns[] = {
+        "../lib*/python3*/site-packages/" BOOTSTRAP, "../lib*/python3*/dist-packages/" BOOTSTRAP,
+        "../" BOOTSTRAP, /* pip install --target */
+    };
+    char quoted[PATH_LEN], pattern[PATH_LEN];
+    struct err ignored;
+    bool found = false;
+    if (!quote_for_glob(quoted, exe))
+        return false;
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns && !found; i++) {
+        glob_t all = {0};
+        if (path_join(pattern, &ignored, "%s/%s", quoted, patterns[i]) == 0 &&
+            glob(pattern, GLOB_ONLYDIR, NULL, &all) == 0)
+            for (size_t k = 0; k < all.gl_pathc && !found; k++)
+                found = is_this_version(all.gl_pathv[k]) && is_there(out, all.gl_pathv[k]);
+        globfree(&all);
+    }
+    return found;
+}
+
 bool hooks_find(char out[PATH_LEN])
 {
     static const char *const places[] = {
@@ -73,7 +129,7 @@ bool hooks_find(char out[PATH_LEN])
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         if (path_join(folder, &ignored, "%s/%s", exe, places[i]) == 0 && is_there(out, folder))
             return true;
-    return false;
+    return find_among_packages(out, exe);
 }
 
 const char *hooks_lack(const char *bootstrap)

@@ -11,6 +11,18 @@
 
 #include "base/mem.h"
 
+/* glibc has sigabbrev_np for this since 2.32; older ones are in use. */
+static const char *const names[] = {
+    [SIGHUP] = "HUP",   [SIGINT] = "INT",       [SIGQUIT] = "QUIT", [SIGILL] = "ILL",
+    [SIGTRAP] = "TRAP", [SIGABRT] = "ABRT",     [SIGBUS] = "BUS",   [SIGFPE] = "FPE",
+    [SIGKILL] = "KILL", [SIGUSR1] = "USR1",     [SIGSEGV] = "SEGV", [SIGUSR2] = "USR2",
+    [SIGPIPE] = "PIPE", [SIGALRM] = "ALRM",     [SIGTERM] = "TERM", [SIGSTKFLT] = "STKFLT",
+    [SIGCHLD] = "CHLD", [SIGCONT] = "CONT",     [SIGSTOP] = "STOP", [SIGTSTP] = "TSTP",
+    [SIGTTIN] = "TTIN", [SIGTTOU] = "TTOU",     [SIGURG] = "URG",   [SIGXCPU] = "XCPU",
+    [SIGXFSZ] = "XFSZ", [SIGVTALRM] = "VTALRM", [SIGPROF] = "PROF", [SIGWINCH] = "WINCH",
+    [SIGPOLL] = "POLL", [SIGPWR] = "PWR",       [SIGSYS] = "SYS",
+};
+
 static bool is_among(int sig, const int *v, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -44,9 +56,8 @@ bool signal_is_crash(int sig)
 
 const char *signal_name(int sig, char *buf, size_t size)
 {
-    const char *name = sigabbrev_np(sig);
-    if (name)
-        snprintf(buf, size, "SIG%s", name);
+    if (sig > 0 && (size_t)sig < COUNT_OF(names) && names[sig])
+        snprintf(buf, size, "SIG%s", names[sig]);
     else if (sig >= SIGRTMIN && sig <= SIGRTMAX)
         snprintf(buf, size, "SIGRTMIN+%d", sig - SIGRTMIN);
     else

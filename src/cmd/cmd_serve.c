@@ -20,6 +20,7 @@ enum {
     O_TLS_KEY,
     O_HOST,
     O_CONTROL,
+    O_API_ONLY,
     O_QUIET,
 };
 
@@ -44,6 +45,8 @@ static const struct opt options[] = {
                         "names are refused."},
     [O_CONTROL] = {"control", 0, "on|off", OPT_CHOICE, .choices = on_off,
                    .help = "Allow changing and stopping runs from the dashboard (default: on)."},
+    [O_API_ONLY] = {"api-only", 0, NULL, OPT_FLAG,
+                    .help = "Serve the API even if this program was built without the dashboard."},
     [O_QUIET] = {"quiet", 'q', NULL, OPT_FLAG, .help = "Print only errors."},
     {0},
 };
@@ -89,6 +92,8 @@ static int run(const struct cmd_args *a, struct err *e)
     struct server *s;
     struct server_place place;
     sigset_t ending;
+    if (!a->opt[O_API_ONLY].given && serving_check_page(e))
+        return e->code;
     serving_block(&ending);
     const int rc = server_open(&s, &ask, &place, e);
     if (rc)

@@ -51,47 +51,53 @@ static const char *package_folder(struct arena *a)
 
 static bool is_replaced(const char *entry)
 {
-    static const char *const names[] = {"PYTHONPATH=", "FOOTPLATE_BIN=", "FOOTPLATE_DISABLE="};
+    static const char *const names[] = {"FOOTPLATE_BIN=", "FOOTPLATE_DISABLE="};
     for (size_t i = 0; i < COUNT_OF(names); i++)
         if (text_starts(entry, names[i]))
             return true;
     return false;
 }
 
-static char **environment(const char *package, struct arena *a)
+static char **environment(struct arena *a)
 {
     char exe[PATH_LEN];
     const ssize_t len = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    const char *path = getenv("PYTHONPATH");
     size_t n = 0, out = 0;
     exe[len < 0 ? 0 : len] = 0;
     while (environ[n])
         n++;
-    char **env = arena_array(a, char *, n + 4);
+    char **env = arena_array(a, char *, n + 3);
     for (size_t i = 0; i < n; i++)
         if (!is_replaced(environ[i]))
             env[out++] = environ[i];
-    env[out++] = arena_printf(a, "PYTHONPATH=%s%s%s", package, path && *path ? ":" : "",
-                              path && *path ? path : "");
     env[out++] = arena_printf(a, "FOOTPLATE_BIN=%s", exe);
     env[out++] = arena_strdup(a, "FOOTPLATE_DISABLE=1");
     return env;
 }
 
-/* As `python3 -m footplate.rules_host`, but nothing is imported from the current folder: it may be
- * one that other users write to. */
-static const char host_code[] = "import sys\n"
-                                "sys.path[:] = [p for p in sys.path if p]\n"
-                                "from footplate.rules_host import main\n"
-                                "sys.exit(main())\n";
+/* As `python3 -m footplate.rules_host` with the package of the folder that comes first, but nothing
+ * is imported from the current folder: it may be one that other users write to. The package's
+ * folder is not on sys.path: where pip put it, it has other packages too, which may be another
+ * Python's. */
+static const char host_code[] =
+    "import importlib.util, sys\n"
+    "sys.path[:] = [p for p in sys.path if p]\n"
+    "folder = sys.argv.pop(1) + '/footplate'\n"
+    "spec = importlib.util.spec_from_file_location('footplate', folder + '/__init__.py', "
+    "submodule_search_locations=[folder])\n"
+    "sys.modules['footplate'] = module = importlib.util.module_from_spec(spec)\n"
+    "spec.loader.exec_module(module)\n"
+    "from footplate.rules_host import main\n"
+    "sys.exit(main())\n";
 
-static char **command(const struct rules_host_ask *ask, struct arena *a)
+static char **command(const struct rules_host_ask *ask, const char *package, struct arena *a)
 {
     size_t n = 0;
-    char **argv = arena_array(a, char *, 8 + ask->n_sets + ask->n_only + ask->n_files);
+    char **argv = arena_array(a, char *, 9 + ask->n_sets + ask->n_only + ask->n_files);
     argv[n++] = arena_strdup(a, "python3");
     argv[n++] = arena_strdup(a, "-c");
     argv[n++] = arena_strdup(a, host_code);
+    argv[n++] = arena_strdup(a, package);
     argv[n++] = arena_printf(a, "--limit=%g", (double)ask->limit_ns / 1e9);
     for (size_t i = 0; i < ask->n_sets; i++)
         argv[n++] = arena_printf(a, "--set=%s", ask->sets[i]);
@@ -115,7 +121,7 @@ static int start(const struct rules_host_ask *ask, const char *package, struct a
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, fds[1], STDOUT_FILENO);
     const int sys =
-        posix_spawnp(pid, "python3", &actions, NULL, command(ask, a), environment(package, a));
+        posix_spawnp(pid, "python3", &actions, NULL, command(ask, package, a), environment(a));
     posix_spawn_file_actions_destroy(&actions);
     close(fds[1]);
     *from = fds[0];

@@ -11,6 +11,16 @@
 
 #include "agent/aside.h"
 
+int serving_check_page(struct err *e)
+{
+    if (server_has_page())
+        return 0;
+    return err_set(e, ERR_NOT_FOUND,
+                   "this program was built without the dashboard's page; install a wheel or "
+                   "package, or build it with 'make build'. 'footplate serve --api-only' serves "
+                   "the API without the page");
+}
+
 void serving_block(sigset_t *ending)
 {
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
@@ -54,7 +64,9 @@ int serving_start(struct serving *out, const char *folder, struct err *e)
 {
     struct word w;
     out->fd = -1;
-    const int rc = aside_start(&out->fd, serve_beside, (void *)(uintptr_t)folder, e);
+    int rc = serving_check_page(e);
+    if (rc == 0)
+        rc = aside_start(&out->fd, serve_beside, (void *)(uintptr_t)folder, e);
     if (rc)
         return rc;
     if (!aside_read(out->fd, &w, sizeof w))

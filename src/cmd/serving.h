@@ -19,6 +19,9 @@ struct serving {
     struct server_place place;
 };
 
+/* Fails when this program was built without the page, and says how to get it. */
+MUST_CHECK int serving_check_page(struct err *e);
+
 /* Before the job starts, and before there are threads. */
 MUST_CHECK int serving_start(struct serving *out, const char *folder, struct err *e);
 /* With somebody at the terminal it goes on until Ctrl-C. */

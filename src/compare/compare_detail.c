@@ -169,7 +169,7 @@ static void fill_time(struct comparing *c, struct compared_time t,
 
 static void fill_times(struct comparing *c)
 {
-    c->out->times = arena_array(c->arena, struct compared_time, ROLE_N + DEV_N);
+    c->out->times = arena_array(c->arena, struct compared_time, (size_t)ROLE_N + DEV_N);
     for (size_t k = 0; k < ROLE_N; k++)
         fill_time(c, (struct compared_time){"step", role_name((enum role)k), "s", {NAN, NAN}},
                   role_s, k);

@@ -73,14 +73,23 @@ int ring_folder_open(struct ring_folder **out, const char *path,
 int ring_folder_make(struct ring_folder **out, const char *otherwise,
                      const struct ring_folder_handler *h, struct err *e)
 {
-    char path[PATH_LEN] = RING_MEMORY "/" FOLDER_PREFIX "XXXXXX";
-    if (!mkdtemp(path)) {
-        const int rc = path_join(path, e, "%s/ring-XXXXXX", otherwise);
+    /* The folder of runs is not there yet at the first run; a container may have no shared memory.
+     */
+    const char *const places[] = {RING_MEMORY, otherwise, "/tmp"};
+    char path[PATH_LEN];
+    bool made = false;
+    for (size_t i = 0; i < sizeof places / sizeof *places && !made; i++) {
+        const int rc = path_join(path, e, "%s/" FOLDER_PREFIX "XXXXXX", places[i]);
         if (rc)
             return rc;
-        if (!mkdtemp(path))
-            return err_sys(e, "create a folder in '%s'", otherwise);
+        made = mkdtemp(path) != NULL;
     }
+    if (!made)
+        return err_sys(e, "create a folder in '%s'", otherwise);
+    char *whole = realpath(path, NULL); /* jobs change their folder, and ignore a relative one */
+    if (whole && strlen(whole) < sizeof path)
+        memcpy(path, whole, strlen(whole) + 1);
+    free(whole);
     const int rc = ring_folder_open(out, path, h, e);
     if (rc)
         rmdir(path);

@@ -24,7 +24,7 @@ struct ring_folder_handler {
 #define RING_MEMORY "/dev/shm" /* files in it are in memory */
 
 /* A new folder, for this user only, in RING_MEMORY where the machine has that, else in
- * `otherwise`. */
+ * `otherwise` or /tmp. Its path is absolute. */
 MUST_CHECK int ring_folder_make(struct ring_folder **out, const char *otherwise,
                                 const struct ring_folder_handler *h, struct err *e);
 /* Removes folders in `memory`, RING_MEMORY, that recorders of this user left behind when they were

@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -242,7 +243,7 @@ static bool make_list(struct proctree *t)
     t->n_list = 0;
     if (lseek(t->dir, 0, SEEK_SET) != 0)
         return false;
-    while ((n = getdents64(t->dir, t->buffer, sizeof t->buffer)) > 0)
+    while ((n = syscall(SYS_getdents64, t->dir, t->buffer, sizeof t->buffer)) > 0)
         for (ssize_t at = 0; at < n;) {
             const struct dirent64 *d = (const void *)(t->buffer + at);
             const char *p = d->d_name, *end = p + strlen(p);

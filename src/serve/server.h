@@ -36,6 +36,8 @@ struct server_place {
     size_t runs; /* in the folders now */
 };
 
+/* False: this program was built without the page; its API works. */
+bool server_has_page(void);
 MUST_CHECK int server_open(struct server **out, const struct server_ask *ask,
                            struct server_place *place, struct err *e);
 void server_close(struct server *s); /* NULL is fine */

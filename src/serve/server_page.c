@@ -33,7 +33,8 @@ static const char no_page[] = PAGE_HEAD
     "available: "
     "<a href=\"/api/v1/status\">status</a>, <a href=\"/api/v1/runs\">runs</a>, "
     "<a href=\"/api/v1/openapi.json\">description</a>.</p>"
-    "<p>To build it, run <code>make build</code> in the source folder.</p></body></html>\n";
+    "<p>To get the dashboard, install a wheel or package, or build the program with "
+    "<code>make build</code>.</p></body></html>\n";
 
 static const char login_page[] = PAGE_HEAD
     "<h1>Footplate</h1><form method=\"post\" action=\"/login\">"
@@ -53,6 +54,11 @@ static struct reply_head head_of(const struct asset *a, bool gzip)
         .encoding = gzip ? "gzip" : NULL,
         .script = page_csp,
     };
+}
+
+bool server_has_page(void)
+{
+    return n_assets > 0;
 }
 
 void server_page_open(struct server *s)

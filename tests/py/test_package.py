@@ -66,7 +66,8 @@ def test_the_package_needs_nothing_and_is_whole(venv):
     ):
         assert any(f == f"footplate/{name}" for f in files), name
     outside = [f for f in files if f and not f.startswith(("footplate/", "footplate-"))]
-    assert all(f.startswith("../../footplate/") or f.endswith("bin/footplate") for f in outside)
+    assert all(f.endswith("bin/footplate") for f in outside), outside
+    assert any(f.endswith("bin/footplate") for f in outside)
     alone = call(venv / "bin" / "python", "-c", "import footplate; print(footplate.enabled())")
     assert (alone.stdout, alone.stderr) == ("False\n", "")
     code = "import footplate; print(footplate.open('x', dir='/nowhere'))"
@@ -92,13 +93,11 @@ def test_the_installed_program_hooks_another_python(venv, tmp_path, pythons):
             *(venv / "bin" / "footplate", "run", "--quiet", "--dir", tmp_path, "--"),
             *(python, "-c", code),
         )
-        assert done.stdout.startswith("True ") and "lib/footplate/python" in done.stdout
+        assert done.stdout.startswith("True ") and f"{venv}/lib" in done.stdout
 
 
 def test_it_can_be_taken_away_without_a_trace(venv):
     """Last: what was installed goes."""
     done = call(venv / "bin" / "python", "-m", "pip", "uninstall", "-q", "-y", "footplate")
     assert done.returncode == 0, done.stderr
-    assert [
-        p for p in venv.rglob("*") if "footplate" in str(p)[len(str(venv)) :] and p.is_file()
-    ] == []
+    assert [p for p in venv.rglob("*") if "footplate" in str(p)[len(str(venv)) :]] == []
