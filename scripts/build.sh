@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# build.sh - builds what users get and leaves the program at build/footplate.
+# build.sh [page] - builds what users get and leaves the program at build/footplate; with `page`, builds
+# only the page.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,6 +18,7 @@ build_page() {
 
 mkdir -p build
 build_page
+[ "${1:-}" != page ] || exit 0
 if ! { cmake --preset release && cmake --build build/release; } >build/build.log 2>&1; then
     cat build/build.log >&2
     echo "build: failed; the output above is also in build/build.log" >&2

@@ -194,7 +194,7 @@ class step(_Block):  # noqa: N801 - `with footplate.step():`
         return self._number
 
     def _begin(self) -> None:
-        mode = self._mode or getattr(_here, "mode", "train")
+        mode = str(self._mode or getattr(_here, "mode", "train"))
         if mode not in _MODES:
             _safe.tell_loss("step", f"no mode {mode!r}, counted as train")
         self._code = code = _MODES.get(mode, _core.TRAIN)
