@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # The front door. Each target can be run again at any time; the work is in scripts/.
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test fuzz bench format lint clean
+.PHONY: help setup build demo test test-all lint cover fuzz bench format clean
 
 FUZZ_SECONDS ?= 60
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 16
 
 setup: ## install what the build needs and this machine lacks
 	@scripts/setup.sh build
@@ -17,8 +17,17 @@ build: setup ## build the program; it is then at build/footplate
 demo: ## build, record a small training program twice, show what was recorded
 	@scripts/demo.sh
 
-test: ## install what the tests need, then run every test
+test: ## install what it needs, then check and test one build with sanitizers (10 minutes)
 	@scripts/test.sh
+
+test-all: ## that, and all compilers, frameworks, browser sizes and soak tests (40 minutes)
+	@scripts/test.sh all
+
+lint: ## static checks: C, Python, shell, the page, documentation
+	@scripts/test.sh lint
+
+cover: ## which lines of src/ the unit and command line tests run; build/cover/index.txt
+	@scripts/cover.sh
 
 fuzz: ## fuzz each parser for FUZZ_SECONDS (60) seconds
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh
@@ -29,13 +38,10 @@ bench: ## run the benchmarks
 	@python3 bench/run.py
 
 format: ## put all sources into the one format
-	@scripts/setup.sh test
+	@scripts/setup.sh lint
 	@tools/sources.py .c .h | xargs clang-format-14 -i
 	@.venv/bin/ruff check --quiet --select I --fix .
 	@.venv/bin/ruff format --quiet .
-
-lint: ## the checks that need no build
-	@scripts/test.sh layers sizes spdx links format ruff
 
 clean: ## remove what was built; recorded runs stay
 	rm -rf build
