@@ -198,6 +198,12 @@ steps_of() { # SET...
     done
 }
 
+is_in() { # STEP SET...
+    local name=$1
+    shift
+    [[ " $(steps_of "$@" | tr '\n' ' ') " == *" $name "* ]]
+}
+
 usage() {
     echo "usage: scripts/test.sh [test|all|lint|STEP...]; the steps are:"
     printf '  %s\n' "${steps[@]}"
@@ -214,7 +220,7 @@ lint) chosen="$(steps_of lint) tidy" ;;
 *)
     chosen=$*
     for name in $chosen; do
-        if ! steps_of lint test all | grep -qx -- "$name"; then
+        if ! is_in "$name" lint test all; then
             echo "test: there is no step '$name'" >&2
             usage >&2
             exit 2
@@ -227,9 +233,9 @@ esac
 # needs all of them.
 level=lint
 for name in $chosen; do
-    if steps_of all | grep -v tidy | grep -qx -- "$name"; then
+    if [ "$name" != tidy ] && is_in "$name" all; then
         level=test-all
-    elif [ $level = lint ] && steps_of test | grep -qx -- "$name"; then
+    elif [ $level = lint ] && is_in "$name" test; then
         level="test"
     fi
 done

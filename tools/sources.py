@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """List the source files of this tree: ours, not what was built, recorded or installed.
 
-The other checks import this; from a shell it prints the files that have one of the given suffixes, or
-with --shell the shell scripts.
+The other checks import this; from a shell it prints the files that have one of the given suffixes,
+or with --shell the shell scripts.
 """
 
 from __future__ import annotations

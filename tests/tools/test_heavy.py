@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 from conftest import HEAVY, ROOT, heavy_tests
 
