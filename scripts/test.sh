@@ -20,6 +20,7 @@ steps=(
     "spdx          | lint | a licence line in every source file"
     "links         | lint | paths and links in the documentation exist"
     "format        | lint | C sources are formatted by clang-format"
+    "tidy          | lint | C sources by clang-tidy (.clang-tidy)"
     "ruff          | lint | Python sources are clean and formatted"
     "mypy          | lint | types of the Python package"
     "shellcheck    | lint | shell scripts"
@@ -33,7 +34,6 @@ steps=(
     "py            | test | the Python package: hooks for PyTorch, explicit API, analysis"
     "web           | test | the page: types, and what needs no browser"
     "smoke         | test | every view of the page in a browser"
-    "tidy          | all  | clang-tidy on all C sources"
     "build         | all  | the program as users get it, at build/footplate"
     "gcc           | all  | unit tests and fuzz corpora, gcc -O2"
     "arm64         | all  | everything that needs no library compiles for aarch64"
@@ -64,8 +64,8 @@ step_biome() { web/node_modules/.bin/biome lint --error-on-warnings; }
 step_tools() { run_pytest tools; }
 
 step_tidy() {
-    cmake --preset dev >/dev/null && python3 tools/sources.py .c | grep -E '^(src|examples)/' |
-        xargs --max-procs="$jobs" --max-args=20 clang-tidy-14 --quiet -p build/dev
+    cmake --preset release >/dev/null && python3 tools/sources.py .c | grep -E '^(src|examples|python)/' |
+        xargs --max-procs="$jobs" --max-args=20 clang-tidy-14 --quiet -p build/release
 }
 
 # ---- make test: one build with sanitizers
@@ -212,7 +212,7 @@ usage() {
 case ${1:-test} in
 test) chosen=$(steps_of lint test) ;;
 all) chosen=$(steps_of lint test all) ;;
-lint) chosen="$(steps_of lint) tidy" ;;
+lint) chosen=$(steps_of lint) ;;
 --help)
     usage
     exit 0
@@ -233,7 +233,7 @@ esac
 # needs all of them.
 level=lint
 for name in $chosen; do
-    if [ "$name" != tidy ] && is_in "$name" all; then
+    if is_in "$name" all; then
         level=test-all
     elif [ $level = lint ] && is_in "$name" test; then
         level="test"
