@@ -39,8 +39,10 @@ python3-venv       | venv                     | keeps the Python packages inside
 '
 check_needs='
 clang-format-14    | command clang-format-14  | checks the format of the sources
-clang-tidy-14      | command clang-tidy-14    | checks the C sources
 shellcheck         | command shellcheck       | checks the shell scripts
+'
+tidy_needs='
+clang-tidy-14      | command clang-tidy-14    | checks the C sources
 '
 sanitizer_needs='
 clang-14           | command clang-14         | builds with sanitizers
@@ -172,7 +174,7 @@ build)
     install_page_packages build
     ;;
 lint)
-    install_missing "$build_needs$python_needs$check_needs"
+    install_missing "$build_needs$python_needs$check_needs$tidy_needs"
     install_page_packages all
     install_python_packages test needed
     ;;
@@ -185,7 +187,7 @@ torch)
     install_python_packages torch optional
     ;;
 test-all)
-    install_missing "$build_needs$python_needs$check_needs$sanitizer_needs$test_needs$all_needs"
+    install_missing "$build_needs$python_needs$check_needs$tidy_needs$sanitizer_needs$test_needs$all_needs"
     install_page_packages all
     install_python_packages test needed
     install_python_packages torch optional

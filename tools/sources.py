@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SKIP_NAMES = {"__pycache__", "node_modules"}
 SKIP_PATHS = {
     "build",
+    "dist",
     "footplate-runs",
     "demo-run",
     "bench/out",
