@@ -16,13 +16,13 @@ mkdir -p "$logs"
     cmake --preset cover
     cmake --build build/cover --parallel "$jobs"
     cmake --preset release
-    cmake --build build/release --target footplate_python --parallel "$jobs"
+    cmake --build build/release --target footplate_python train --parallel "$jobs"
 } >"$logs/cover.log"
 ln -sfn ../../release/python/footplate build/cover/python/footplate
 find build/cover -name '*.gcda' -delete
 
 export FOOTPLATE_BIN=$PWD/build/cover/src/cmd/footplate
-export FOOTPLATE_TRAIN=$PWD/build/cover/examples/c/train
+export FOOTPLATE_TRAIN=$PWD/build/release/examples/c/train
 export FOOTPLATE_PYTHON=$PWD/build/release/python
 echo "cover: unit tests and fuzz corpora"
 ctest --test-dir build/cover --parallel "$jobs" >>"$logs/cover.log" || echo "cover: some unit tests failed, see $logs/cover.log"

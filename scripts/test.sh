@@ -121,12 +121,13 @@ build_preset() { # PRESET
 }
 
 # The program, the page and all unit tests with sanitizers. The hooks are loaded into a Python that
-# has no sanitizers, so they come from the release build; the program finds them beside itself.
+# has no sanitizers, so they come from the release build; the program finds them beside itself. The
+# example, which most tests only record, comes from there too: sanitizers make it ten times slower.
 # Why no whole release build in `make test`: it would cost 40 s more CPU time, the sanitizers cost
 # about as much in the tests of processes (0.08 s of CPU time per test instead of 0.035 s) and find more.
 build_dev() {
     scripts/build.sh page && build_preset dev && cmake --preset release &&
-        cmake --build build/release --target footplate_python --parallel "$jobs" &&
+        cmake --build build/release --target footplate_python train --parallel "$jobs" &&
         ln -sfn ../../release/python/footplate build/dev/python/footplate
 }
 
@@ -139,7 +140,7 @@ use() { # dev|release
         cmake --preset gcc && cmake --build build/gcc --target ring_dump nvml_standin || return
     fi
     export FOOTPLATE_BIN=$PWD/$program/src/cmd/footplate
-    export FOOTPLATE_TRAIN=$PWD/$program/examples/c/train
+    export FOOTPLATE_TRAIN=$PWD/build/release/examples/c/train
     export FOOTPLATE_PYTHON=$PWD/build/release/python
     export FOOTPLATE_RING_DUMP=$PWD/$tests/tests/unit/ring/ring_dump
     export FOOTPLATE_STANDIN=$PWD/$tests/tests/standin/libnvidia-ml-standin.so
