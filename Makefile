@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # The front door. Each target can be run again at any time; the work is in scripts/.
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo wheel sdist tarball deb test fuzz bench format lint reference clean
+.PHONY: help setup build demo wheel sdist tarball deb test test-all lint cover fuzz bench format reference clean
 
 FUZZ_SECONDS ?= 60
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 16
 
 setup: ## install what the build needs and this machine lacks
 	@scripts/setup.sh build
@@ -29,8 +29,17 @@ tarball: ## program, package and manual for every Linux with glibc 2.28, in dist
 deb: ## a Debian package for this release of Debian, in dist/
 	@scripts/package.sh deb
 
-test: ## install what the tests need, then run every test
+test: ## install what it needs, then check and test one build with sanitizers (10 minutes)
 	@scripts/test.sh
+
+test-all: ## that, and all compilers, frameworks, browser sizes and soak tests (40 minutes)
+	@scripts/test.sh all
+
+lint: ## static checks: C, Python, shell, the page, documentation
+	@scripts/test.sh lint
+
+cover: ## which lines of src/ the unit and command line tests run; build/cover/index.txt
+	@scripts/cover.sh
 
 fuzz: ## fuzz each parser for FUZZ_SECONDS (60) seconds
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/fuzz.sh
@@ -41,16 +50,13 @@ bench: ## run the benchmarks
 	@python3 bench/run.py
 
 format: ## put all sources into the one format
-	@scripts/setup.sh test
+	@scripts/setup.sh lint
 	@tools/sources.py .c .h | xargs clang-format-14 -i
 	@.venv/bin/ruff check --quiet --select I --fix .
 	@.venv/bin/ruff format --quiet .
 
 reference: build ## write docs/reference from the program's tables
 	@tools/make_reference.py build/footplate docs/reference
-
-lint: ## the checks that need no build
-	@scripts/test.sh layers sizes spdx links words format ruff
 
 clean: ## remove what was built; recorded runs stay
 	rm -rf build dist

@@ -6,10 +6,11 @@ function(fp_library name)
   target_link_libraries(fp_${name} PUBLIC fp_flags ${A_LINKS})
 endfunction()
 
-# fp_unit(folder test_x.c): a unit test that links only what its layer may see.
+# fp_unit(folder test_x.c): a unit test that links only what its layer may see. The main function is
+# compiled once for all of them (fp_test_main in tests/).
 function(fp_unit folder source)
   get_filename_component(name ${source} NAME_WE)
-  add_executable(${name} ${source} ${CMAKE_SOURCE_DIR}/tests/unit/test_main.c)
+  add_executable(${name} ${source} $<TARGET_OBJECTS:fp_test_main>)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests/unit)
   target_compile_definitions(${name} PRIVATE FP_TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data")
   target_link_libraries(${name} PRIVATE fp_${folder} ${ARGN})
@@ -31,7 +32,7 @@ function(fp_fuzz folder source)
     endif()
     add_dependencies(fuzzers ${name})
   else()
-    add_executable(${name} ${source} ${CMAKE_SOURCE_DIR}/tests/fuzz/replay_main.c)
+    add_executable(${name} ${source} $<TARGET_OBJECTS:fp_replay_main>)
   endif()
   target_link_libraries(${name} PRIVATE fp_${folder} ${ARGN})
   if(NOT FP_FUZZ)

@@ -1,14 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# build.sh [page] - builds what users get and leaves the program at build/footplate; with `page`, builds
-# only the page.
+# build.sh - builds what users get and leaves the program at build/footplate.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 mkdir -p build
 scripts/page.sh
-[ "${1:-}" != page ] || exit 0
 if ! { cmake --preset release && cmake --build build/release; } >build/build.log 2>&1; then
     cat build/build.log >&2
     echo "build: failed; the output above is also in build/build.log" >&2

@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${FUZZ_SECONDS:-60}
 
-scripts/setup.sh test
+scripts/setup.sh fuzz
 ASAN_SYMBOLIZER_PATH=$(command -v llvm-symbolizer-14)
 export ASAN_SYMBOLIZER_PATH
 cmake --preset fuzz >/dev/null
@@ -30,7 +30,7 @@ fuzz_one() { # PROGRAM
 
 failed=0 ran=0
 for program in build/fuzz/tests/fuzz/fuzz_*; do
-    [ -f "$program" ] && [ -x "$program" ] || continue
+    if [ ! -f "$program" ] || [ ! -x "$program" ]; then continue; fi
     [ $# = 0 ] || [[ " $* " == *" ${program##*/fuzz_} "* ]] || continue
     ran=$((ran + 1))
     fuzz_one "$program" || failed=$((failed + 1))

@@ -1,15 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# setup.sh [build|page|test|bench|package|deb|package-test] - installs what is missing and says so.
+# setup.sh [build|page|lint|test|torch|test-all|package|deb|package-test|fuzz|bench] - installs what is
+# missing and says so.
 #
-#   build   what it takes to build the program (this is the default)
-#   page    what the dashboard's page is built from, in web/node_modules
-#   test    what the build and the tests need, with pytest and ruff in .venv
-#   package what wheel, tarball and sdist need, with zig and others in build/package/venv
-#   deb     what the Debian package needs
+#   build      what it takes to build the program (this is the default)
+#   page       what the dashboard's page is built from, in web/node_modules
+#   lint       what the checks of `make lint` need
+#   test       what `make test` needs, except PyTorch
+#   torch      PyTorch in .venv; apart, as `make test` installs it while the build runs
+#   test-all   what `make test-all` needs: all of the above and all frameworks
+#   package    what wheel, tarball and sdist need, with zig and others in build/package/venv
+#   deb        what the Debian package needs
 #   package-test   what only the tests of packages need
-#   bench   what the build takes, and Python; the benchmarks install their peers themselves
+#   fuzz       what `make fuzz` needs
+#   bench      what the build takes, and Python; the benchmarks install their peers themselves
 #
 # Nothing is asked of the network when nothing is missing.
 set -euo pipefail
@@ -37,12 +42,20 @@ python_needs='
 python3            | command python3          | runs the checks and the command line tests
 python3-venv       | venv                     | keeps the Python packages inside this folder, in .venv
 '
-test_needs='
-clang-14           | command clang-14         | is the second compiler, and builds with sanitizers
+check_needs='
+clang-format-14    | command clang-format-14  | checks the format of the sources
+shellcheck         | command shellcheck       | checks the shell scripts
+'
+tidy_needs='
+clang-tidy-14      | command clang-tidy-14    | checks the C sources
+'
+sanitizer_needs='
+clang-14           | command clang-14         | builds with sanitizers
+lld-14             | file /usr/lib/llvm-14/bin/ld.lld | links the unit tests three times as fast
 libclang-rt-14-dev | file /usr/lib/llvm-14/lib/clang/*/lib/linux/libclang_rt.asan-*.a | holds the sanitizers and libFuzzer
 llvm-14            | command llvm-symbolizer-14 | gives names to the addresses in sanitizer reports
-clang-format-14    | command clang-format-14  | checks the format of the sources
-g++                | command g++              | brings the C++ library that libFuzzer is linked with
+'
+test_needs='
 git                | command git              | makes the checkouts that some tests record in
 man-db             | command man              | formats the manual page
 mandoc             | command mandoc           | checks the manual page
@@ -60,6 +73,13 @@ fakeroot           | command fakeroot         | lets files in it belong to root
 package_test_needs='
 lintian            | command lintian          | checks the Debian packages
 mmdebstrap         | command mmdebstrap       | makes the bare Debian that the wheel is tried in
+'
+fuzz_needs='
+g++                | command g++              | brings the C++ library that libFuzzer is linked with
+'
+all_needs='
+gcc-aarch64-linux-gnu | command aarch64-linux-gnu-gcc | compiles for aarch64
+libc6-dev-arm64-cross | file /usr/aarch64-linux-gnu/include/stdio.h | is the C library to compile against for aarch64
 '
 
 die() {
@@ -174,10 +194,24 @@ build)
     install_missing "$build_needs"
     install_page_packages build
     ;;
-test)
-    install_missing "$build_needs$python_needs$test_needs"
+lint)
+    install_missing "$build_needs$python_needs$check_needs$tidy_needs"
     install_page_packages all
     install_python_packages test needed
+    ;;
+test)
+    install_missing "$build_needs$python_needs$check_needs$sanitizer_needs$test_needs"
+    install_page_packages all
+    install_python_packages test needed
+    ;;
+torch)
+    install_python_packages torch optional
+    ;;
+test-all)
+    install_missing "$build_needs$python_needs$check_needs$tidy_needs$sanitizer_needs$test_needs$all_needs"
+    install_page_packages all
+    install_python_packages test needed
+    install_python_packages torch optional
     install_python_packages frameworks optional
     ;;
 page)
@@ -195,12 +229,16 @@ deb)
 package-test)
     install_missing "$package_test_needs"
     ;;
+fuzz)
+    install_missing "$build_needs$python_needs$sanitizer_needs$fuzz_needs"
+    install_page_packages build
+    ;;
 bench)
     install_missing "$build_needs$python_needs"
     install_page_packages build
     ;;
 *)
-    echo "usage: setup.sh [build|page|test|bench|package|deb|package-test]" >&2
+    echo "usage: setup.sh [build|page|lint|test|torch|test-all|package|deb|package-test|fuzz|bench]" >&2
     exit 2
     ;;
 esac

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Sum up a test run: what passed, failed and was skipped, and why.
+"""Sum up a test run: what passed, failed and was skipped, and why; and what took longest.
 
-Reads what scripts/test.sh leaves in its log folder: steps.tsv (one line per step) and, for steps
+Reads what scripts/test.sh leaves in its log folder: steps.tsv (one line per step, and one for the
+installation, whose result is "done" since it is no test) and, for steps
 that run tests, STEP.xml in JUnit's format, from ctest, pytest or the browser's runner. Where tests
 failed and were tried again, STEP.again.xml is of the second time, and decides. The exit status is 1
 when anything failed.
@@ -25,6 +26,7 @@ UNIT_LINE = re.compile(
     re.MULTILINE,
 )
 REASON_LENGTH = 200
+LONGEST = 10  # how many tests are named with their time
 
 Told = tuple[str, str]  # a test and why it did not pass
 
@@ -40,6 +42,7 @@ class Step:
     failed: list[Told] = field(default_factory=list)
     again: list[Told] = field(default_factory=list)  # passed when tried again
     skipped: list[Told] = field(default_factory=list)
+    times: list[tuple[float, str]] = field(default_factory=list)  # of every test or test program
 
 
 def add_unit_program(step: Step, program: str, output: str) -> bool:
@@ -70,6 +73,7 @@ def message_of(element: ET.Element) -> str:
 def add_case(step: Step, case: ET.Element) -> None:
     """Count one <testcase>, which may be a program with many tests of its own."""
     name = case.get("name", "?")
+    step.times.append((float(case.get("time") or 0), name))
     failed_before = len(step.failed)
     is_unit = add_unit_program(step, name, case.findtext("system-out") or "")
     failure = case.find("failure") if case.find("failure") is not None else case.find("error")
@@ -132,11 +136,21 @@ def print_list(title: str, steps: list[Step], attribute: str) -> None:
         print("\n".join(lines))
 
 
+def print_longest(steps: list[Step]) -> None:
+    """The tests to look at first when the whole takes too long."""
+    tests = sorted(((t, step.name, name) for step in steps for t, name in step.times), reverse=True)
+    if tests:
+        print("\nLONGEST")
+    for seconds, step, name in tests[:LONGEST]:
+        print(f"{seconds:>7.1f} s  {step}: {name}")
+
+
 def print_summary(steps: list[Step]) -> None:
-    print(f"\n{'step':<9}{'passed':>8}{'failed':>8}{'skipped':>9}{'time':>8}")
+    print(f"\n{'step':<14}{'passed':>8}{'failed':>8}{'skipped':>9}{'time':>8}")
     for s in steps:
         counts = f"{s.passed:>8}{len(s.failed):>8}{len(s.skipped):>9}"
-        print(f"{s.name:<9}{counts}{s.seconds:>6} s")
+        print(f"{s.name:<14}{counts}{s.seconds:>6} s")
+    print_longest(steps)
     print_list("SKIPPED", steps, "skipped")
     print_list("PASSED ONLY WHEN TRIED AGAIN", steps, "again")
     print_list("FAILED", steps, "failed")

@@ -22,6 +22,39 @@ for _ignored in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
             signal.default_int_handler if _ignored == signal.SIGINT else signal.SIG_DFL,
         )
 
+HEAVY = Path(__file__).with_name("heavy.txt")
+
+
+def heavy_tests() -> dict[str, str]:
+    """FILE or FILE::TEST of heavy.txt, each with its reason."""
+    rows = [line for line in HEAVY.read_text().splitlines() if line and not line.startswith("#")]
+    return {test.strip(): why.strip() for test, _, why in (row.partition("|") for row in rows)}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--weight",
+        choices=("all", "light", "heavy"),
+        default="all",
+        help="run all tests, those of `make test` (light), or only those of tests/heavy.txt",
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what was not asked for: deselected tests are counted, not skipped."""
+    weight = config.getoption("--weight")
+    if weight == "all":
+        return
+    table = heavy_tests()
+    taken: dict[bool, list[pytest.Item]] = {True: [], False: []}
+    for item in items:
+        file = item.path.relative_to(ROOT).as_posix()
+        test = f"{file}::{item.originalname if isinstance(item, pytest.Function) else item.name}"
+        taken[(file in table or test in table) == (weight == "heavy")].append(item)
+    config.hook.pytest_deselected(items=taken[False])
+    items[:] = taken[True]
+
+
 RunFp = Callable[..., "subprocess.CompletedProcess[str]"]
 
 

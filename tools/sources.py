@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """List the source files of this tree: ours, not what was built, recorded or installed.
 
-The other checks import this; from a shell it prints the files that have one of the given suffixes.
+The other checks import this; from a shell it prints the files that have one of the given suffixes,
+or with --shell the shell scripts.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SKIP_NAMES = {"__pycache__", "node_modules"}
 SKIP_PATHS = {
     "build",
+    "dist",
     "footplate-runs",
     "demo-run",
     "bench/out",
@@ -49,6 +51,17 @@ def with_suffix(root: Path, *suffixes: str) -> list[Path]:
     return [path for path in walk(root) if path.suffix in suffixes]
 
 
+def shell_scripts(root: Path) -> list[Path]:
+    """Files whose first line says that sh or bash runs them."""
+    found = []
+    for path in walk(root):
+        with path.open("rb") as file:
+            first = file.readline(64)
+        if first.startswith(b"#!") and first.split()[-1].endswith((b"/sh", b"bash")):
+            found.append(path)
+    return found
+
+
 def root_argument(description: str | None) -> argparse.ArgumentParser:
     """The command line that all checks share: a description from the docstring, and --root."""
     first_line = (description or "").strip().splitlines()[0]
@@ -65,9 +78,11 @@ def report(problems: list[str], good: str) -> int:
 
 def main() -> int:
     parser = root_argument(__doc__)
-    parser.add_argument("suffix", nargs="+", help="for example .c .h")
+    parser.add_argument("suffix", nargs="*", help="for example .c .h")
+    parser.add_argument("--shell", action="store_true", help="shell scripts, by their first line")
     args = parser.parse_args()
-    for path in with_suffix(args.root, *args.suffix):
+    files = shell_scripts(args.root) if args.shell else with_suffix(args.root, *args.suffix)
+    for path in files:
         print(path.relative_to(args.root))
     return 0
 

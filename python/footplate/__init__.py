@@ -195,7 +195,7 @@ class step(_Block):  # noqa: N801 - `with footplate.step():`
         return self._number
 
     def _begin(self) -> None:
-        mode = self._mode or getattr(_here, "mode", "train")
+        mode = str(self._mode or getattr(_here, "mode", "train"))
         if mode not in _MODES:
             _safe.tell_loss("step", f"unknown mode {mode!r}, recorded as train")
         self._code = code = _MODES.get(mode, _core.TRAIN)

@@ -247,8 +247,8 @@ def not_evaluated(of: dict[str, Any], why: str) -> dict[str, Any]:
 def evaluate(args: argparse.Namespace, file: str) -> dict[str, Any]:
     """Its verdicts, and the names of all rules in it; None: they are not known."""
     verdicts: list[dict[str, Any]] = []
-    whole = {"rule": os.path.basename(file), "title": "custom rules", "description": ""}
-    whole |= {"recommendation": "", "severity": "warning", "params": {}}
+    whole: dict[str, Any] = {"rule": os.path.basename(file), "title": "custom rules"}
+    whole |= {"description": "", "recommendation": "", "severity": "warning", "params": {}}
     while True:
         child = Child(args, file, len(verdicts))
         try:
@@ -265,10 +265,10 @@ def evaluate(args: argparse.Namespace, file: str) -> dict[str, Any]:
             while len(verdicts) < len(rules):
                 one, why = child.line(args.limit)
                 of = rules[len(verdicts)]
-                good = one is not None and isinstance(one.get("verdict"), dict)
-                verdicts.append(of | one["verdict"] if good else not_evaluated(of, why))
-                if not good:
+                if one is None or not isinstance(one.get("verdict"), dict):
+                    verdicts.append(not_evaluated(of, why))
                     break
+                verdicts.append(of | one["verdict"])
             if len(verdicts) == len(rules):
                 return {"verdicts": verdicts, "there": told["there"]}
         finally:

@@ -146,9 +146,10 @@ static void *keep_memory(void)
     (void)mallopt(M_MMAP_THRESHOLD, 2 * HEAP_FIRST);
     void *heap = xmalloc(HEAP_FIRST);
     const uintptr_t from = ((uintptr_t)heap + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1);
+    const size_t gap = from - (uintptr_t)heap;
     (void)madvise((void *)from, HEAP_FIRST - HUGE_PAGE, MADV_HUGEPAGE);
     free(heap);
-    void *before = xmalloc(from - (uintptr_t)heap + 1);
+    void *before = xmalloc(gap + 1);
     (void)mallopt(M_MMAP_THRESHOLD, LARGE);
     return before;
 }

@@ -328,7 +328,7 @@ INLINE void take_start(struct kineto *k, bool wide)
     k->event.ph = start->ph;
     k->event.cat.p = (const char *)s->p + start->cat_at;
     k->event.cat.len = start->cat_len;
-    k->event.seen = 1u << (K_PH - K_PH) | 1u << (K_CAT - K_PH);
+    k->event.seen = 1u | 1u << (K_CAT - K_PH);
     k->start = i;
     s->p = json_stretch_behind(&k->starts, i, s->p);
     s->last = K_CAT;

@@ -231,7 +231,7 @@ test("a comparison shows GPU time first, and a difference that may be noise as s
   const host = await tableText(page, "Parts of an iteration, host time");
   assert.deepEqual(host.map((r) => r[0]), c.parts.map((p) => words.partTitle(p.part)));
   const heads = await page.locator("main h3").allInnerTexts();
-  const at = heads.findIndex((h) => h === `GPU time, ${c.a.gpu_timed_steps} of ${c.a.gpu_steps} steps timed in A, ${c.b.gpu_timed_steps} of ${c.b.gpu_steps} in B`);
+  const at = heads.indexOf(`GPU time, ${c.a.gpu_timed_steps} of ${c.a.gpu_steps} steps timed in A, ${c.b.gpu_timed_steps} of ${c.b.gpu_steps} in B`);
   assert.ok(at >= 0 && heads[at + 1] === "Host time", heads.join(" | "));
   const numbers = await tableText(page, "Throughput and efficiency of both runs");
   assert.deepEqual(numbers.at(-1), ["Energy per sample", "1.26 J", "not known: no power was measured", "-"]);

@@ -52,7 +52,8 @@ export async function watched(t, run, tab, ready) {
     const { pathname } = new URL(r.url());
     if (!pathname.startsWith(base) || r.status() !== 200 || pathname.endsWith("/live")) return;
     const key = pathname.slice(base.length + 1);
-    const asked = (last[`${key} asked`] = (last[`${key} asked`] ?? 0) + 1);
+    const asked = (last[`${key} asked`] ?? 0) + 1;
+    last[`${key} asked`] = asked;
     const body = await r.json().catch(() => null); // the page may be closed meanwhile
     if (body !== null && asked === last[`${key} asked`]) last[key] = body;
   });

@@ -138,7 +138,9 @@ def test_a_job_that_fails_and_one_that_is_killed_are_told_apart(run_fp, tmp_runs
     killed = subprocess.Popen(
         [footplate, "run", "--name", "cut", "--", "sleep", "60"], env=env, stderr=subprocess.DEVNULL
     )
-    time.sleep(1)
+    until = time.monotonic() + 30
+    while run_fp("show", "cut", env=env).returncode != 0 and time.monotonic() < until:
+        time.sleep(0.05)
     killed.send_signal(signal.SIGTERM)
     assert killed.wait(timeout=30) == 128 + signal.SIGTERM
     cut = json.loads(run_fp("show", "cut", "--json", env=env).stdout)

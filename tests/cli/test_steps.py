@@ -262,8 +262,16 @@ def test_a_run_without_steps_says_how_to_get_them(fp):
 def test_a_program_killed_in_mid_step_leaves_a_cut_one(run_fp, footplate, train, tmp_runs):
     """SIGKILL of the job itself; the recorder lives on."""
     env = os.environ | {"FOOTPLATE_DIR": str(tmp_runs), "FOOTPLATE_NVML": "/nonexistent.so"}
-    script = f"{train} --seconds 60 & sleep 2; kill -9 $!; wait"
-    subprocess.run([footplate, "run", "--", "sh", "-c", script], env=env, timeout=100, check=False)
+    script = f"{train} --seconds 60 & until [ -e enough ]; do sleep 0.02; done; kill -9 $!; wait"
+    command = [footplate, "run", "--", "sh", "-c", script]
+    recording = subprocess.Popen(command, env=env, cwd=tmp_runs, stderr=subprocess.DEVNULL)
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        done = run_fp("steps", "last", "--json", env=env)
+        if done.returncode == 0 and len(json.loads(done.stdout)["steps"]) > 5:
+            break
+    (tmp_runs / "enough").touch()
+    recording.wait(60)
     data = json.loads(run_fp("steps", "last", "--json", env=env).stdout)
     assert len(data["steps"]) > 5
     assert [s["cut"] for s in data["steps"]].index(True) == len(data["steps"]) - 1

@@ -206,6 +206,16 @@ class Lab:
         (one,) = self.query(metric, "--entity", entity, run=run)
         return one
 
+    def wait_readings(self, count: int, run: object = "last") -> None:
+        """Waits until that many readings of the living job are on disk."""
+
+        def are_there() -> bool:
+            done = self.fp("query", run, "--metric", "job.cpu", "--json")
+            found = json.loads(done.stdout) if done.returncode == 0 else []
+            return bool(found) and len(found[0]["t_ns"]) >= count
+
+        wait_for(are_there, f"{count} readings")
+
     def marks(self, name: str, run: object = "last") -> list[dict]:
         return [m for m in self.show(run)["marks"] if m["mark"] == name]
 

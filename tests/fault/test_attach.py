@@ -49,7 +49,7 @@ def test_a_running_process_and_its_children_are_recorded_to_its_end(lab: Lab):
 def test_ctrl_c_ends_the_recording_and_leaves_the_job_alone(lab: Lab):
     with job(lab, "sleep", "30") as process:
         recording = attach(lab, process.pid)
-        time.sleep(0.7)
+        lab.wait_readings(1)
         recording.signal(signal.SIGINT)
         assert recording.end(5) == 0
         assert is_alive(process.pid) and process.poll() is None
@@ -71,7 +71,7 @@ def test_a_signal_to_the_recorder_does_not_reach_a_job_that_is_not_its_own(lab: 
 def test_a_killed_recorder_does_the_attached_job_no_harm(lab: Lab):
     with job(lab, "sleep", "30") as process:
         recording = attach(lab, process.pid)
-        time.sleep(1.5)
+        lab.wait_readings(1)
         recording.process.kill()
         recording.end()
         assert is_alive(process.pid)

@@ -94,11 +94,10 @@ def test_a_killed_recorder_takes_no_process_with_it(lab: Lab):
 def test_a_recorder_started_anew_in_the_same_node_adds_a_session_and_both_read(lab: Lab):
     same = ["--interval", "100ms", "--run", "again", "--node", "n", "--"]
     first = lab.start(*same, "sleep", "30")
-    time.sleep(2)
+    lab.wait_readings(8, "again")
     first.signal(signal.SIGKILL)
     killed_ns = time.time_ns()
     first.end()
-    time.sleep(0.5)
     done = lab.record(*same, "sh", "-c", "sleep 1.2; exit 3")
     assert done.returncode == 3
     shown = lab.show("again")
@@ -145,7 +144,7 @@ def test_a_run_that_is_just_ending_is_never_taken_for_one_whose_recorder_died(la
 
 def test_a_run_of_a_killed_recorder_can_be_copied_and_opened_elsewhere(lab: Lab):
     recording = lab.start("--interval", "100ms", "--name", "moved", "--", "sleep", "30")
-    time.sleep(1.5)
+    lab.wait_readings(1)
     recording.signal(signal.SIGKILL)
     recording.end()
     (run,) = lab.run_folders()

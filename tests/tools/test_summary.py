@@ -81,3 +81,23 @@ def test_a_skipped_step_says_why(tmp_path: Path) -> None:
     done = summarise(tmp_path, "tsan\tSKIPPED\t3\n")
     assert done.returncode == 0
     assert "tsan: the whole step: no threads here" in done.stdout
+
+
+def test_the_longest_tests_of_all_steps_are_named_with_their_time(tmp_path: Path) -> None:
+    case = '<testcase name="test_{0}" time="{0}.25"/>'
+    many = "".join(case.format(n) for n in range(1, 9))
+    unit = '<testsuite><testcase name="unit/base/test_buf" time="5.5"/></testsuite>'
+    steps = "setup\tdone\t9\ncli\tok\t40\ndev\tok\t7\n"
+    done = summarise(tmp_path, steps, cli=f"<testsuite>{many}{many}</testsuite>", dev=unit)
+    longest = done.stdout.split("LONGEST\n")[1].splitlines()[:11]
+    assert [line.split() for line in longest[:3]] == [["8.2", "s", "cli:", "test_8"]] * 2 + [
+        ["7.2", "s", "cli:", "test_7"]
+    ]
+    assert ["5.5", "s", "dev:", "unit/base/test_buf"] in [line.split() for line in longest]
+    assert longest[10] == ""  # ten of them
+
+
+def test_the_installation_has_a_time_but_is_no_test(tmp_path: Path) -> None:
+    done = summarise(tmp_path, "setup\tdone\t50\nsizes\tok\t11\n")
+    assert done.returncode == 0
+    assert "1 passed, 0 failed, 0 skipped in 1 min 1 s" in done.stdout

@@ -4,18 +4,18 @@
 import { writeFileSync } from "node:fs";
 
 const escapes = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
-const escape = (text) =>
+const escapeXml = (text) =>
   String(text)
     .replace(/[&<>"]/g, (c) => escapes[c])
     .replace(/[^\t\n\x20-\ud7ff\ue000-\ufffd]/g, "?");
 
 function testcase(data, failed) {
   const seconds = ((data.details?.duration_ms ?? 0) / 1000).toFixed(3);
-  const open = `<testcase name="${escape(data.name)}" time="${seconds}"`;
-  if (data.skip !== undefined) return `${open}><skipped message="${escape(data.skip)}"/></testcase>`;
+  const open = `<testcase name="${escapeXml(data.name)}" time="${seconds}"`;
+  if (data.skip !== undefined) return `${open}><skipped message="${escapeXml(data.skip)}"/></testcase>`;
   if (!failed) return `${open}/>`;
   const error = data.details?.error;
-  return `${open}><failure message="${escape(error?.message ?? "failed")}">${escape(error?.cause?.stack ?? "")}</failure></testcase>`;
+  return `${open}><failure message="${escapeXml(error?.message ?? "failed")}">${escapeXml(error?.cause?.stack ?? "")}</failure></testcase>`;
 }
 
 // A file is a test too for the runner: only the tests in it are counted, unless it fell over itself.

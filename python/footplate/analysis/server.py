@@ -314,7 +314,8 @@ def _keep_slices(found: dict[tuple[Any, ...], tuple[Any, ...]], said: dict[str, 
         at = said["from_ns"] + start
         who = (of["node"], of["rank"], of["pid"], of["thread"] or of["title"], of["kind"])
         words = (said["names"][name], said["categories"][cat])
-        found[(*who, row, at, *words)] = (at, dur, *words, *who)
+        key = (*who, row, at, *words)
+        found[key] = (at, dur, *words, *who)
 
 
 def _events_of(rows: list[tuple[Any, ...]]) -> Table:

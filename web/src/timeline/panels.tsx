@@ -13,7 +13,7 @@ import { useLoad } from "../load";
 import { node } from "../state";
 import type { EventRow, SearchHit, SearchResult } from "../types";
 import { categoryTitle } from "../words";
-import { type Slice } from "./model";
+import type { Slice } from "./model";
 import { lookOf, LOOKS, SHADES, STYLES } from "./palette";
 import { offsetText, type Range } from "./range";
 import { isThat, type Store } from "./store";
