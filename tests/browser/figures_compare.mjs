@@ -19,10 +19,10 @@ export function compareFigures(f) {
   const runs = {
     rows: (c) => SIDES.flatMap((side) => c[side].runs.map((r) => ({ side, ...r }))),
     columns: {
-      side: (r) => NAMES[r.side],
+      group: (r) => NAMES[r.side],
       run: (r) => r.run,
       status: (r) => r.status,
-      machines: (r) => count(r.machines),
+      nodes: (r) => count(r.machines),
       gpus: (r) => count(r.gpus),
       steps: (r) => count(r.steps),
       duration: (r) => seconds(r.duration_s),

@@ -380,7 +380,7 @@ function checkVerdicts(told, d) {
     F.costliest(v).flatMap((x) => {
       const facts = Object.fromEntries(F.finding(x, v, d));
       const [when, cost, explained, during] = [facts.When, facts["Time lost"], facts.Explained, facts["Activity meanwhile"]];
-      return [`${several && x.node ? `${x.node}: ` : ""}${stop(x.message)}`, ...line("when", when), ...line("cost", cost), ...line("explained", explained), ...line("during", during), ...line("fix", F.advice(x, v))];
+      return [`${several && x.node ? `${x.node}: ` : ""}${stop(x.message)}`, ...line("when", when), ...line("lost", cost), ...line("explained", explained), ...line("during", during), ...line("fix", F.advice(x, v))];
     });
   const also = (v) => {
     const [names, rest] = [F.costliest(v).slice(MOST_TOLD, MOST_TOLD + 12).map(place), v.findings.length - MOST_TOLD - 12];
