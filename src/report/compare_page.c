@@ -147,7 +147,7 @@ static void put_spread(struct doing *d)
 static void put_numbers(struct doing *d)
 {
     static const struct page_column columns[] = {
-        {"Share of loop", false, false},
+        {"Metric", false, false},
         {"A", true, false},
         {"B", true, false},
         {"Change", true, false},

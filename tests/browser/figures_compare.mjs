@@ -81,7 +81,7 @@ export function compareFigures(f) {
   const numbers = {
     rows: (c) => c.numbers,
     columns: {
-      "of the loop": (n) => n.title,
+      metric: (n) => n.title,
       "in the training loop": (n) => (n.unit === "samples/s" ? `${n.title} (samples/s)` : n.title),
       a: (n) => number(n.a, numberText(n.a, n.unit, n.why_a)),
       b: (n) => number(n.b, numberText(n.b, n.unit, n.why_b)),
@@ -115,8 +115,8 @@ export function compareFigures(f) {
   const times = {
     rows: (c) => c.breakdown,
     columns: {
-      of: (t) => t.of, "of a": (t) => t.of,
-      what: (t) => t.what, "spent on": (t) => t.what,
+      item: (t) => t.of, "of a": (t) => t.of,
+      part: (t) => t.what, "spent on": (t) => t.what,
       a: timed("a"), b: timed("b"),
       change: timeMore, difference: timeMore,
     },
@@ -142,11 +142,11 @@ export function compareFigures(f) {
   const findings = {
     rows: (c) => Object.keys(CHANGES).flatMap((kind) => c.findings[kind].map((x) => ({ kind, ...x }))),
     columns: {
-      rule: (x) => x.rule,
+      rule: (x) => x.title,
       change: (x) => CHANGES[x.kind],
       "lost a": (x) => lost(x.lost_share_a),
       "lost b": (x) => lost(x.lost_share_b),
-      "what it says": (x) => (x.kind === "unknown" && x.why !== null ? x.why : (x.message_b ?? x.message_a ?? "")),
+      finding: (x) => (x.kind === "unknown" && x.why !== null ? x.why : (x.message_b ?? x.message_a ?? "")),
     },
   };
   const lostText = (s, part) => (s === null ? "-" : `${f.value(s, "s")}${part === null ? "" : `, ${f.share(part)}`}`);
@@ -171,7 +171,7 @@ export function compareFigures(f) {
     const { a, b, saving, saving_share: part } = c.cost;
     if (saving === null) return { document: "", page: "" };
     const [word, size] = [saving < 0 ? "costs more by" : "saves", `${f.money(Math.abs(saving))} (${unsigned(part)})`];
-    const document = `A costs ${f.money(a)}, B ${f.money(b)}: B ${word} ${size}.`;
+    const document = `A costs ${f.money(a)}, B costs ${f.money(b)}: B ${word} ${size}.`;
     const same = `Both runs cost the same: ${f.money(a)}, in the ${c.cost.unit}.`;
     const page = `B costs ${f.money(Math.abs(saving))} ${saving < 0 ? "more" : "less"} than A (${unsigned(part)}): ${f.money(b)} instead of ${f.money(a)}, in the ${c.cost.unit}.`;
     return { document, page: saving === 0 ? same : page };
