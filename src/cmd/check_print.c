@@ -126,7 +126,7 @@ static void put_finding(const struct check *c, const struct verdict *v, const st
     finding_explained_words(&explained, f);
     finding_shares_words(&shares, f);
     put_words(c, "when", &when);
-    put_words(c, "cost", &lost);
+    put_words(c, "lost", &lost);
     put_words(c, "explained", &explained);
     put_words(c, "during", &shares);
     if (advise)

@@ -83,7 +83,7 @@ static void print_markdown(void)
 }
 
 static const struct table_column columns[] = {
-    {"METRIC"}, {"UNIT"}, {"PER"}, {"WHAT IT IS", .gives = true}, {0},
+    {"METRIC"}, {"UNIT"}, {"PER"}, {"DESCRIPTION", .gives = true}, {0},
 };
 
 static void print_table(void)

@@ -123,7 +123,7 @@ static void print_table(void)
 static const struct table_column param_columns[] = {
     {"PARAMETER"},           {"DEFAULT", .right = true},
     {"FROM", .right = true}, {"TO", .right = true},
-    {"WHAT IT IS"},          {0},
+    {"DESCRIPTION"},         {0},
 };
 
 static void param_cells(struct table *t, const struct param *p)

@@ -71,7 +71,7 @@ static void put_machine(const struct checkup *c)
     printf("memory    %s\n", human_bytes((double)h->memory_bytes, bytes, sizeof bytes));
     put_gpus(&c->trial);
     put_limits(&c->trial);
-    printf("clock     %s, %.0f ns per reading\n",
+    printf("clock     %s, %.0f ns per read\n",
            *c->clock_source ? c->clock_source : "source not known", c->clock_read_ns);
     put_place("runs", &c->runs);
     put_place("control", &c->runtime);
@@ -84,10 +84,10 @@ static void put_machine(const struct checkup *c)
 
 static const struct table_column probe_columns[] = {
     {"PROBE"},
-    {"WHAT"},
+    {"DESCRIPTION"},
     {"SERIES", .right = true},
-    {"ONE READING", .right = true},
-    {"AT MOST EVERY", .right = true},
+    {"READ TIME", .right = true},
+    {"MIN INTERVAL", .right = true},
     {0},
 };
 
@@ -118,7 +118,7 @@ static const struct table_column value_columns[] = {
     {"SERIES", .right = true},
     {"EXAMPLE"},
     {"VALUE", .right = true},
-    {"WHAT IT IS", .gives = true},
+    {"DESCRIPTION", .gives = true},
     {0},
 };
 
@@ -157,7 +157,7 @@ static void put_values(const struct checkup *c, bool all)
             table_cell(&t, "%s", m->title);
         }
     }
-    put_title("measured here");
+    put_title("available metrics");
     table_print(&t, stdout, term_width(stdout), term_color(stdout));
 }
 
@@ -169,7 +169,7 @@ static void put_losses(const struct checkup *c)
         for (size_t k = 0; k < p->n_losses; k++) {
             const struct loss *l = &p->losses[k];
             if (!some)
-                put_title("not measured here");
+                put_title("not available");
             some = true;
             printf("%s: %s\n", text_safe(c->arena, l->what),
                    text_safe(c->arena, *l->why ? l->why : losses[l->id].help));

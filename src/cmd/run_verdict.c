@@ -67,9 +67,12 @@ static void tell_issue(const struct telling *t, const struct verdict *v)
     const char *more =
         v->n_findings > 1 ? arena_printf(t->arena, " (and %zu more)", v->n_findings - 1) : "";
     verdict_size_words(&size, v, t->checked->run.has_steps);
-    tell(t, arena_printf(t->arena, "  %s (%.*s): %s%s%s%s", v->rule->name, (int)size.len,
-                         (const char *)size.p, several ? f->node : "", several ? ": " : "",
-                         f->message, more));
+    /* A rule of the user's own has no title. */
+    const char *rule = v->rule->custom
+                           ? arena_printf(t->arena, "%s (", v->rule->name)
+                           : arena_printf(t->arena, "%s (%s, ", v->rule->title, v->rule->name);
+    tell(t, arena_printf(t->arena, "  %s%.*s): %s%s%s%s", rule, (int)size.len, (const char *)size.p,
+                         several ? f->node : "", several ? ": " : "", f->message, more));
     const char *advice = f->advice ? f->advice : v->rule->recommendation;
     const char *cause = verdict_explained_by(v);
     if (cause)

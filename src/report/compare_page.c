@@ -98,7 +98,7 @@ static void put_run(struct doing *d, const char *side, const struct compared_run
 static void put_sides(struct doing *d)
 {
     static const struct page_column columns[] = {
-        {"Side", false, false},    {"Run", false, false}, {"Status", false, false},
+        {"Group", false, false},   {"Run", false, false}, {"Status", false, false},
         {"Nodes", true, false},    {"GPUs", true, false}, {"Steps", true, false},
         {"Duration", true, false}, {"Cost", true, false}, {0},
     };
@@ -147,7 +147,7 @@ static void put_spread(struct doing *d)
 static void put_numbers(struct doing *d)
 {
     static const struct page_column columns[] = {
-        {"Share of loop", false, false},
+        {"Metric", false, false},
         {"A", true, false},
         {"B", true, false},
         {"Change", true, false},
@@ -448,7 +448,7 @@ static void put_finding(struct doing *d, const struct compared_finding *f)
         [FINDING_UNKNOWN] = TONE_INFO,
     };
     const char *message = f->message[COMPARE_B] ? f->message[COMPARE_B] : f->message[COMPARE_A];
-    doc_cell(&d->doc, f->rule->title);
+    doc_cell(&d->doc, f->rule->custom ? f->rule->name : f->rule->title);
     doc_badge(&d->doc, signs[f->change], words[f->change]);
     for (int s = 0; s < COMPARE_SIDES; s++)
         part_cell(d, f->lost_share[s]);

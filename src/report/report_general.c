@@ -64,7 +64,7 @@ void report_put_general(const struct report *r, struct doc *d)
     }
     doc_text(d, "Time that threads spent outside step phases and operators. Shares are relative to "
                 "the summed recording time of the processes. Spans can be nested and threads run "
-                "in parallel, so shares do not add up to 100 %%.");
+                "in parallel, so shares do not add up to the whole.");
     put_bars(r, d);
     put_rows(r, d);
 }

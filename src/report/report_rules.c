@@ -64,15 +64,21 @@ static const struct page_column about_columns[] = {
     {0},
 };
 
+/* A rule of the user's own has no title. */
+static const char *title_of(const struct rule *rule)
+{
+    return rule->custom ? rule->name : rule->title;
+}
+
 /* A rule that passed or was skipped says why, an issue has a section of its own. */
 static void put_rule(const struct report *r, struct doc *d, const struct verdict *v)
 {
     const bool cost = v->state == RULE_ISSUE && !isnan(v->lost_s);
     char text[HUMAN_LEN];
     if (v->state == RULE_ISSUE)
-        doc_link(d, report_rule_id(r, v), v->rule->title);
+        doc_link(d, report_rule_id(r, v), title_of(v->rule));
     else
-        doc_cell(d, v->rule->title);
+        doc_cell(d, title_of(v->rule));
     put_state(d, v);
     doc_number(d, cost ? v->lost_s : NAN,
                cost ? human_value(v->lost_s, "s", text, sizeof text) : "-");
@@ -84,7 +90,7 @@ static void put_rule(const struct report *r, struct doc *d, const struct verdict
 static void put_about(const struct report *r, struct doc *d, const struct report_rule *x)
 {
     const struct rule *rule = x->v->rule;
-    doc_cell(d, rule->title);
+    doc_cell(d, title_of(rule));
     doc_cell(d, rule->name);
     doc_cell(d, rule->description ? rule->description : "");
     doc_cell(d, rule->recommendation ? rule->recommendation : "");

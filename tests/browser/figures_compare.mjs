@@ -22,10 +22,10 @@ export function compareFigures(f) {
   const runs = {
     rows: (c) => SIDES.flatMap((side) => c[side].runs.map((r) => ({ side, ...r }))),
     columns: {
-      side: (r) => NAMES[r.side],
+      group: (r) => NAMES[r.side],
       run: (r) => r.run,
       status: (r) => r.status,
-      machines: (r) => count(r.machines),
+      nodes: (r) => count(r.machines),
       gpus: (r) => count(r.gpus),
       steps: (r) => count(r.steps),
       duration: (r) => seconds(r.duration_s),
@@ -85,7 +85,9 @@ export function compareFigures(f) {
     rows: (c) => c.numbers,
     columns: {
       "of the loop": (n) => n.title,
+      metric: (n) => n.title,
       "training loop": (n) => (n.unit === "samples/s" ? `${n.title} (samples/s)` : n.title),
+      "in the training loop": (n) => (n.unit === "samples/s" ? `${n.title} (samples/s)` : n.title),
       a: (n) => number(n.a, numberText(n.a, n.unit, n.why_a)),
       b: (n) => number(n.b, numberText(n.b, n.unit, n.why_b)),
       change: (n) => change(n.diff_share),
@@ -118,8 +120,8 @@ export function compareFigures(f) {
   const times = {
     rows: (c) => c.breakdown,
     columns: {
-      of: (t) => t.of,
-      what: (t) => t.what, part: (t) => t.what,
+      of: (t) => t.of, item: (t) => t.of, "of a": (t) => t.of,
+      what: (t) => t.what, part: (t) => t.what, "spent on": (t) => t.what,
       a: timed("a"), b: timed("b"),
       change: timeMore, difference: timeMore,
     },
@@ -145,11 +147,11 @@ export function compareFigures(f) {
   const findings = {
     rows: (c) => Object.keys(CHANGES).flatMap((kind) => c.findings[kind].map((x) => ({ kind, ...x }))),
     columns: {
-      rule: (x) => x.rule,
+      rule: (x) => x.title,
       change: (x) => CHANGES[x.kind],
       "lost a": (x) => lost(x.lost_share_a),
       "lost b": (x) => lost(x.lost_share_b),
-      "what it says": (x) => (x.kind === "unknown" && x.why !== null ? x.why : (x.message_b ?? x.message_a ?? "")),
+      finding: (x) => (x.kind === "unknown" && x.why !== null ? x.why : (x.message_b ?? x.message_a ?? "")),
     },
   };
   const lostText = (side, s, part) => (s === null ? [] : [`${f.value(s, "s")}${part === null ? "" : ` (${f.share(part)})`} in ${side}`]);
@@ -173,9 +175,9 @@ export function compareFigures(f) {
   const cost = (c) => {
     const { a, b, saving, saving_share: part } = c.cost;
     if (saving === null) return { document: "", page: "" };
-    const [word, size] = [saving < 0 ? "costs more by" : "saves", `${f.money(Math.abs(saving))} (${unsigned(part)})`];
-    const document = `A costs ${f.money(a)}, B ${f.money(b)}: B ${word} ${size}.`;
+    const [word, size] = [saving < 0 ? "costs more by" : "saves", `${f.price(Math.abs(saving), c.cost.currency ?? c.currency ?? null)} (${unsigned(part)})`];
     const price = (v) => f.price(v, c.cost.currency ?? c.currency ?? null);
+    const document = `A costs ${price(a)}, B costs ${price(b)}: B ${word} ${size}.`;
     const same = `Both runs cost the same: ${price(a)}.`;
     const page = `B costs ${price(Math.abs(saving))} ${saving < 0 ? "more" : "less"} than A (${unsigned(part)}): ${price(b)} instead of ${price(a)}.`;
     return { document, page: saving === 0 ? same : page };

@@ -293,8 +293,8 @@ function showLines(d) {
     duration: [f.value(run.duration_s, "s")],
     cost: [d.report.cost === null ? null : F.price(d)],
     node: run.nodes.flatMap((n) => [`${n.id}${n.host === null ? "" : `: host ${n.host}`}${cores(n)}${memory(n)}`, gpu(n), ...(n.launcher === null ? [] : [`started by ${n.launcher}, rank 0`])]),
-    recorded: [`${every}${f.count(run.self.samples)} samples, ${f.bytes(run.self.file_bytes)}`],
-    "own cost": run.self.cpu_s === null ? F.notClosed : [`${F.cpu(run)}, ${f.bytes(run.self.bytes_written)} written`],
+    recorded: [`${every}${f.count(run.self.samples)} readings, ${f.bytes(run.self.file_bytes)}`],
+    overhead: run.self.cpu_s === null ? F.notClosed : [`${F.cpu(run)}, ${f.bytes(run.self.bytes_written)} written`],
     steps,
     ...loopLines(d),
   };
@@ -315,7 +315,7 @@ function loopLines(d) {
   const rate = (v) => f.fixed(v, v < 10 ? 2 : 1);
   const [steady, overall] = ["steady", "overall"].map((key) => F.together(all, key));
   const { warmup_steps: warmup, disturbed_steps: detail, iteration_s: took } = best;
-  const left = warmup + detail > 0 ? `, without ${warmup} of warm-up${detail > 0 ? ` and ${detail} that were recorded in detail` : ""}` : "";
+  const left = warmup + detail > 0 ? `, excluding ${warmup} warm-up${detail > 0 ? ` and ${detail} recorded in detail` : ""}` : "";
   return {
     iteration: best.iterations === 0 ? [] : [`p50 ${f.value(took.p50, "s")}, p95 ${f.value(took.p95, "s")}, of ${f.count(best.iterations)}${left}`, ...clockLine(best, "gpu"), ...clockLine(best, "host")],
     throughput: steady === null ? [] : [`${rate(steady)} samples/s steady${overall > 0 ? `, ${rate(overall)} overall` : ""}${all.length > 1 ? `, ${all.length} ranks together` : ""}`],
@@ -356,7 +356,7 @@ function checkLoop(d, head, job) {
 /** What `steps` says it left out. */
 function checkLeftOut(told, d) {
   const sum = (key) => d.steps.ranks.reduce((n, r) => n + r[key], 0);
-  const said = (name) => Number(told.match(new RegExp(`^${name}: (\\d+) step`, "m"))?.[1] ?? 0);
+  const said = (name) => Number(told.match(new RegExp(`^${name}: (\\d+) (?:slowed )?step`, "m"))?.[1] ?? 0);
   assert.equal(said("warm-up"), sum("warmup_steps"), "warm-up");
   assert.equal(said("detail window"), sum("disturbed_steps"), "detail window");
 }
@@ -386,7 +386,7 @@ function checkVerdicts(told, d) {
     F.costliest(v).flatMap((x) => {
       const facts = Object.fromEntries(F.finding(x, v, d));
       const [when, cost, explained, during] = [facts.When, facts["Time lost"], facts.Explained, facts["Activity meanwhile"]];
-      return [`${several && x.node ? `${x.node}: ` : ""}${stop(x.message)}`, ...line("when", when), ...line("cost", cost), ...line("explained", explained), ...line("during", during), ...line("fix", F.advice(x, v))];
+      return [`${several && x.node ? `${x.node}: ` : ""}${stop(x.message)}`, ...line("when", when), ...line("lost", cost), ...line("explained", explained), ...line("during", during), ...line("fix", F.advice(x, v))];
     });
   const also = (v) => {
     const [names, rest] = [F.costliest(v).slice(MOST_TOLD, MOST_TOLD + 12).map(place), v.findings.length - MOST_TOLD - 12];

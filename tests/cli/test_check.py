@@ -122,7 +122,7 @@ def test_people_read_the_finding_first_then_what_is_clear_and_what_was_not_evalu
     assert "critical" in lines[issue] and "lost" in lines[issue]
     assert lines[issue + 1].startswith("  bad: gpu0 was underused: ")
     labels = [text.split()[0] for text in lines[issue + 2 : issue + 5]]
-    assert labels[:2] == ["when", "cost"] and "fix" in labels
+    assert labels[:2] == ["when", "lost"] and "fix" in labels
     assert issue < lines.index("passed") < lines.index("skipped")
     assert any(
         text.startswith("  StepOutlier") and "no training steps were detected" in text

@@ -164,7 +164,7 @@ def test_a_dead_endpoint_is_told_once_and_counted_and_the_run_goes_on(lab, act):
     begin = time.monotonic()
     done = act(f"  - do: webhook\n    url: http://127.0.0.1:{port}/hook\n")
     assert done.returncode == 7 and time.monotonic() - begin < 30
-    assert done.stderr.count(f"the action 'webhook 127.0.0.1:{port}' failed") == 1
+    assert done.stderr.count(f"action 'webhook 127.0.0.1:{port}' failed") == 1
     assert "Connection refused" in done.stderr
     (loss,) = lab.losses("action-failed")
     assert loss["what"] == f"webhook 127.0.0.1:{port}" and loss["count"] >= 1
@@ -193,7 +193,7 @@ def test_an_endpoint_that_refuses_is_told(lab, act):
     with mail_server() as box:
         box.refuses = "RCPT"
         done = act(f"  - do: email\n    server: 127.0.0.1:{box.port}\n    from: a@b\n    to: c@d\n")
-    assert done.returncode == 7 and "refused at a receiver: 550 no" in done.stderr
+    assert done.returncode == 7 and "refused a recipient: 550 no" in done.stderr
     assert box.mails == []
 
 

@@ -82,7 +82,7 @@ def test_a_process_that_does_not_exist_gets_a_sentence_and_no_run(lab: Lab):
     gone = subprocess.Popen(["true"])
     gone.wait()
     done = lab.fp("attach", "--pid", gone.pid)
-    assert_sentence(done, 1, f"no process {gone.pid}")
+    assert_sentence(done, 1, f"no process with pid {gone.pid}")
     assert lab.run_folders() == []
 
 

@@ -83,7 +83,9 @@ def test_a_file_is_not_a_run(lab: Lab, words: list[str]):
 
 def test_commands_and_options_that_do_not_exist_get_a_sentence(lab: Lab):
     assert_sentence(lab.fp("recrod"), 2, "unknown command 'recrod'")
-    assert_sentence(lab.fp("run", "--intervall", "1s", "--", "true"), 2, "no option --intervall")
+    assert_sentence(
+        lab.fp("run", "--intervall", "1s", "--", "true"), 2, "unknown option --intervall"
+    )
     assert_sentence(lab.fp("run", "--interval", "soon", "--", "true"), 2, "'soon'")
     assert lab.run_folders() == []
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import signal
-import re
 import subprocess
 import time
 
@@ -92,7 +92,7 @@ def test_a_disk_that_is_full_to_the_end_changes_nothing_for_the_job(lab: Lab):
         assert recording.end(10) == 6
         assert recording.process.stdout.read() == b"output\n"
     (run,) = [x for x in disk.iterdir() if x.is_dir()]
-    assert "could not be" in recording.stderr
+    assert "could not" in recording.stderr
     shown = lab.show(run)
     assert shown["self"]["samples"] > 0, "what was written before is readable"
     assert not lab.losses("damaged", run)
@@ -149,7 +149,7 @@ def test_a_run_folder_deleted_while_it_is_recorded_does_not_disturb_the_job(lab:
     shutil.rmtree(run)
     assert recording.end() == 8
     assert text_of(lab.folder / "result") == "fine\n"
-    assert "could not be" in recording.stderr, "the user is told that the run is gone"
+    assert "could not" in recording.stderr, "the user is told that the run is gone"
     assert_sentence(lab.fp("show", "last"), 1, "no runs in")
 
 

@@ -84,7 +84,7 @@ def test_a_fast_loader_is_no_issue_and_the_verdict_says_so(record):
     run = record("none")
     assert run.issues() == [], run.stderr
     assert run.rules["Dataloader"]["state"] == run.rules["StepOutlier"]["state"] == "clear"
-    assert "footplate: nothing is known to have held the run back" in run.stderr
+    assert "footplate: No issues found (" in run.stderr
 
 
 def test_a_stall_in_every_fiftieth_step_is_found(record):
@@ -140,7 +140,7 @@ def test_a_short_job_without_steps_gets_one_honest_line_and_all_findings_are_wri
     )
     assert done.returncode == 0
     said = [x for x in done.stderr.splitlines() if "rule" in x]
-    assert len(said) == 1 and said[0].startswith("footplate: no rule could be evaluated: ")
+    assert len(said) == 1 and said[0].startswith("footplate: No rules ran: no training steps")
     run = Recorded(done.stderr, tmp_path / "runs")
     assert run.issues() == []
     assert run.rules["Dataloader"]["params"]["wait_threshold"] == 99

@@ -314,4 +314,6 @@ def test_tls_with_certificate_and_key(footplate: Path, kept_runs: Path, tmp_path
         assert len(s.api("/runs")) == 3
         assert b"run-0" not in s.raw(b"GET /api/v1/runs HTTP/1.1\r\nHost: localhost\r\n\r\n")
     assert "must be given together" in refused(footplate, kept_runs, "--tls-cert", cert)
-    assert "matching PEM files" in refused(footplate, kept_runs, "--tls-cert", cert, "--tls-key", cert)
+    assert "matching PEM files" in refused(
+        footplate, kept_runs, "--tls-cert", cert, "--tls-key", cert
+    )
