@@ -44,10 +44,11 @@ def checked(s: Server, run: str) -> dict[str, int]:
     answer = wait_for(
         lambda: (a := s.ask(f"/api/v1/runs/{run}/findings")).status == 200 and a, "the findings"
     )
-    counts = {"critical": 0, "warning": 0, "info": 0}
+    counts = {"critical": 0, "warning": 0, "info": 0, "evaluated": 0}
     for rule in answer.json:
         if rule["state"] == "issue":
             counts[rule["severity"]] += 1
+        counts["evaluated"] += rule["state"] != "not_evaluated" and not rule.get("summary")
     return counts
 
 
