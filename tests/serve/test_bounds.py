@@ -92,9 +92,14 @@ def test_findings_that_are_written_later_are_those_of_the_list(
     with serving(footplate, tmp_path) as s:
         wait_for(lambda: listed(s)["run"], "findings in the list")
         rule = {"rule": "gpu-throttling", "state": "issue", "severity": "info"}
-        (run / "findings.json").write_text(json.dumps({"rules": [rule] * 3}))
+        other = [
+            {"rule": "OverallSystemUsage", "summary": True, "state": "clear", "severity": "info"},
+            {"rule": "BatchSize", "state": "not_evaluated", "severity": "info"},
+            {"rule": "Dataloader", "state": "clear", "severity": "info"},
+        ]
+        (run / "findings.json").write_text(json.dumps({"rules": [rule] * 3 + other}))
         wait_for(
-            lambda: listed(s)["run"] == {"critical": 0, "warning": 0, "info": 3},
+            lambda: listed(s)["run"] == {"critical": 0, "warning": 0, "info": 3, "evaluated": 4},
             "the counts of findings.json",
         )
 
