@@ -539,7 +539,7 @@ export function runFigures(f, percentages) {
     const all = trainRanks(d);
     const [steady, overall] = ["steady", "overall"].map((key) => together(all, key));
     if (all.length === 0 || steady === null) return null;
-    return [f.fixed(steady, 1), `steady${overall > 0 ? `; ${f.fixed(overall, 1)} overall` : ""}${all.length > 1 ? `, ${all.length} ranks together` : ""}`];
+    return [f.samplesPerSecond(steady), `steady${overall > 0 ? `; ${f.samplesPerSecond(overall)} overall` : ""}${all.length > 1 ? `, ${all.length} ranks together` : ""}`];
   };
   const energyBelow = ({ report: { run: { gpu: g } } }) => (g.job.energy_j === null ? "" : `${f.value(g.power_w, "W")}${each(g)} in the loop; ${joules(g.job.energy_j)} for the job`);
   const states = (d, state) => d.report.rules.filter((v) => v.state === state && !v.summary).length;

@@ -456,7 +456,7 @@ function insightFacts(v, d) {
   };
   const [severity, ...inAll] = F.size(v, d).split(", ");
   assert.equal(severity, v.severity);
-  const whole = inAll.join(", ").replace(" lost", v.lost_gpu_s === null ? "" : `, ${f.value(v.lost_gpu_s, "s")} of GPU time`);
+  const whole = inAll.join(", ").replace(" lost", v.lost_gpu_s === null ? "" : `, ${f.value(v.lost_gpu_s, "s")} of GPU time`).replace(/at a cost of .*$/, f.price(v.lost_cost, d.report.run.currency ?? null));
   return {
     When: v.findings.map(when),
     "Time lost": v.findings.map(F.lost),

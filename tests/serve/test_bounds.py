@@ -44,10 +44,11 @@ def checked(s: Server, run: str) -> dict[str, int]:
     answer = wait_for(
         lambda: (a := s.ask(f"/api/v1/runs/{run}/findings")).status == 200 and a, "the findings"
     )
-    counts = {"critical": 0, "warning": 0, "info": 0}
+    counts = {"critical": 0, "warning": 0, "info": 0, "evaluated": 0}
     for rule in answer.json:
         if rule["state"] == "issue":
             counts[rule["severity"]] += 1
+        counts["evaluated"] += rule["state"] != "not_evaluated" and not rule.get("summary")
     return counts
 
 
@@ -91,9 +92,14 @@ def test_findings_that_are_written_later_are_those_of_the_list(
     with serving(footplate, tmp_path) as s:
         wait_for(lambda: listed(s)["run"], "findings in the list")
         rule = {"rule": "gpu-throttling", "state": "issue", "severity": "info"}
-        (run / "findings.json").write_text(json.dumps({"rules": [rule] * 3}))
+        other = [
+            {"rule": "OverallSystemUsage", "summary": True, "state": "clear", "severity": "info"},
+            {"rule": "BatchSize", "state": "not_evaluated", "severity": "info"},
+            {"rule": "Dataloader", "state": "clear", "severity": "info"},
+        ]
+        (run / "findings.json").write_text(json.dumps({"rules": [rule] * 3 + other}))
         wait_for(
-            lambda: listed(s)["run"] == {"critical": 0, "warning": 0, "info": 3},
+            lambda: listed(s)["run"] == {"critical": 0, "warning": 0, "info": 3, "evaluated": 4},
             "the counts of findings.json",
         )
 

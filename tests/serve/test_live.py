@@ -41,7 +41,7 @@ def test_the_list_has_the_findings_of_a_run_that_goes_on(
         assert s.api("/runs")[0]["findings"] is None
         wait_for(lambda: s.api("/runs")[0]["findings"], "findings in the list")
         run = s.api("/runs")[0]
-        assert run["live"] and set(run["findings"]) == {"critical", "warning", "info"}
+        assert run["live"] and set(run["findings"]) == {"critical", "warning", "info", "evaluated"}
 
 
 def test_a_stream_has_the_state_at_once_and_then_only_what_is_new(

@@ -56,7 +56,9 @@ def without_steps(verdicts: list[dict[str, Any]]) -> int:
 
 def counts(verdicts: list[dict[str, Any]]) -> dict[str, int]:
     issues = [v["severity"] for v in verdicts if v["state"] == "issue"]
-    return {kind: issues.count(kind) for kind in ("critical", "warning", "info")}
+    evaluated = sum(v["state"] != "not_evaluated" and not v.get("summary") for v in verdicts)
+    found = {kind: issues.count(kind) for kind in ("critical", "warning", "info")}
+    return found | {"evaluated": evaluated}
 
 
 def test_who_listens_is_told_when_the_loop_of_a_run_has_begun(
