@@ -55,8 +55,8 @@ format: ## put all sources into the one format
 	@.venv/bin/ruff check --quiet --select I --fix .
 	@.venv/bin/ruff format --quiet .
 
-reference: build ## write docs/reference from the program's tables
-	@tools/make_reference.py build/footplate docs/reference
+reference: build ## write the parts of docs/ that the program prints
+	@tools/make_reference.py build/footplate docs
 
 clean: ## remove what was built; recorded runs stay
 	rm -rf build dist

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""make_reference.py FOOTPLATE FOLDER: writes the reference pages that the program prints itself.
+"""make_reference.py FOOTPLATE DOCS: writes the parts of the documentation that the program prints.
 
-commands.md has the help of every command, metrics.md every metric. A test compares what is in
-docs/reference with what this writes.
+reference/commands.md has the help of every command, reference/metrics.md every metric. In other
+pages, a table or the end of the page is replaced. Tests compare the pages with the program.
 """
 
 from __future__ import annotations
@@ -56,13 +56,32 @@ def metrics(footplate: Path) -> str:
 
 
 PAGES = {"commands.md": commands, "metrics.md": metrics}
+TABLES = {"configuration.md": ("config", "--markdown"), "actions.md": ("config", "--action-keys")}
+ENDS = {"rules.md": ("rules", "--markdown")}  # all after the first heading that is printed
+
+
+def replace_table(text: str, table: str) -> str:
+    """The new table instead of that with the same first columns."""
+    start = text.index("\n" + "|".join(table.splitlines()[0].split("|")[:3])) + 1
+    end = re.compile(r"^(?!\|)", re.MULTILINE).search(text, start)
+    return text[:start] + table + (text[end.start() :] if end else "")
 
 
 def main() -> None:
-    footplate, folder = Path(sys.argv[1]), Path(sys.argv[2])
+    footplate, docs = Path(sys.argv[1]), Path(sys.argv[2])
+    folder = docs / "reference"
     folder.mkdir(parents=True, exist_ok=True)
     for name, make in PAGES.items():
         (folder / name).write_text(make(footplate))
+    for name, words in TABLES.items():
+        page = docs / name
+        if page.exists():
+            page.write_text(replace_table(page.read_text(), ask(footplate, *words)))
+    for name, words in ENDS.items():
+        page, printed = docs / name, ask(footplate, *words)
+        if page.exists():
+            before = page.read_text().partition("\n" + printed.lstrip().splitlines()[0] + "\n")[0]
+            page.write_text(before + "\n" + printed.lstrip())
 
 
 if __name__ == "__main__":

@@ -17,6 +17,6 @@ def test_the_page_is_what_the_program_prints(footplate: Path, tmp_path: Path, pa
     tool = ROOT / "tools" / "make_reference.py"
     subprocess.run([sys.executable, tool, footplate, tmp_path], check=True)
     kept = ROOT / "docs" / "reference" / page
-    assert kept.read_text() == (tmp_path / page).read_text(), (
+    assert kept.read_text() == (tmp_path / "reference" / page).read_text(), (
         f"docs/reference/{page} is out of date: run 'make reference'"
     )
