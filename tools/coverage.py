@@ -15,6 +15,7 @@ import subprocess
 import tempfile
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 from sources import ROOT
 
@@ -36,13 +37,13 @@ def read_counters(build: Path) -> Lines:
     return found
 
 
-def add_result(found: Lines, result: dict[str, list[dict[str, object]]]) -> None:
+def add_result(found: Lines, result: dict[str, Any]) -> None:
     for file in result["files"]:
-        path = Path(str(file["file"]))
+        path = (Path(result["current_working_directory"]) / file["file"]).resolve()
         if not path.is_relative_to(ROOT / "src"):
             continue
         lines = found[path.relative_to(ROOT).as_posix()]
-        for line in file["lines"]:  # type: ignore[attr-defined]
+        for line in file["lines"]:
             number = line["line_number"]
             lines[number] = lines.get(number, False) or line["count"] > 0
 
