@@ -17,18 +17,6 @@ from pathlib import Path
 
 from sources import report, root_argument, walk
 
-# Folders and files that are not yet clean. Empty this list, never lengthen it.
-NOT_YET = [
-    "src/rules",
-    "src/query",
-    "src/view",
-    "src/record",
-    "web/src",
-    "python/footplate",
-    "docs",
-    "README.md",
-]
-
 # (pattern, what to write instead). Patterns match whole words, in any case.
 BANNED = [
     (r"told|tells?|said|says?", "report, record, print or show"),
@@ -185,19 +173,17 @@ def problems_of(path: Path, name: str, allowed: list[re.Pattern[str]]) -> Iterat
 
 def main() -> int:
     parser = root_argument(__doc__)
-    parser.add_argument("--all", action="store_true", help="the folders of NOT_YET too")
     parser.add_argument("place", nargs="*", help="only these folders or files, from the root")
     args = parser.parse_args()
     root: Path = args.root
     allowed = allowed_phrases(root)
-    problems, n = [], 0
+    problems: list[str] = []
+    n = 0
     for path in walk(root):
         name = path.relative_to(root).as_posix()
         if path.suffix not in READERS or not is_below(name, PLACES):
             continue
         if args.place and not is_below(name, args.place):
-            continue
-        if not args.all and not args.place and is_below(name, NOT_YET):
             continue
         n += 1
         problems += problems_of(path, name, allowed)

@@ -92,7 +92,7 @@ static _Noreturn void keep(void)
 {
     static char program[] = "footplate", word[] = KEEPER_WORD, own[] = "own", shared[] = "shared";
     char *const argv[] = {program, word, kept.pid_text, kept.shares_group ? shared : own, NULL};
-    say("footplate: the recorder failed; the job goes on, and the run ends here. Please report "
+    say("footplate: the recorder failed; the job continues, and the run ends here. Please report "
         "it\n");
     execve("/proc/self/exe", argv, environ);
     execve((const char *)getauxval(AT_EXECFN), argv, environ); /* there is no /proc */

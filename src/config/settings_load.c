@@ -100,7 +100,7 @@ static bool try_yaml(struct settings *s, const char *path)
         remarks_add(&s->problems, "%s is ignored: %s; to use it, name it with --config %s", path,
                     e.msg, path);
     else if (rc != 0)
-        remarks_add(&s->problems, "%s; it is left out", e.msg);
+        remarks_add(&s->problems, "%s; ignored", e.msg);
     if (rc != 0)
         return true;
     s->file = path;

@@ -56,7 +56,7 @@ export function stepBins(page) {
 }
 
 /** What an opened rule must say of its first finding and of itself. */
-export function ruleTexts(verdict, { count, dateTime, setting, value }) {
+export function ruleTexts(verdict, { count, dateTime, value }) {
   const [found] = verdict.findings;
   return [
     found.message,

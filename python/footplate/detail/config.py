@@ -101,7 +101,7 @@ def _seconds(value: "Any") -> "float | None":
 
 def _ask(kind: str, one: "Any", at: int) -> "Ask | None":
     if not isinstance(one, dict):
-        _safe.tell_loss(kind, "a window that is no object")
+        _safe.tell_loss(kind, "a window is not an object")
         return None
     ask = Ask(
         kind=kind,
