@@ -5,22 +5,16 @@
 #include "base/mem.h"
 #include "query/stepmarks_own.h"
 
-static bool is_usual(const struct step *s)
-{
-    return step_is_steady(s) && s->between_ns >= 0;
-}
-
-/* A mode without any usual step is shown by all that it has. */
 struct rank_marks rank_marks_of(const struct rank_steps *s, struct arena *a)
 {
-    bool usual[MODE_N] = {false};
+    enum step_choice choice[MODE_N];
     struct rank_marks out = {.node = arena_strdup(a, s->node),
                              .rank = s->rank,
                              .pid = s->process->pid,
                              .v = arena_array(a, struct step_mark, s->n),
                              .n = s->n};
-    for (size_t i = 0; i < s->n; i++)
-        usual[s->steps[i].mode] |= is_usual(&s->steps[i]);
+    for (int m = 0; m < MODE_N; m++)
+        choice[m] = step_choice_of(s, (enum event_mode)m);
     for (size_t i = 0; i < s->n; i++) {
         const struct step *x = &s->steps[i];
         out.v[i] = (struct step_mark){
@@ -30,7 +24,7 @@ struct rank_marks rank_marks_of(const struct rank_steps *s, struct arena *a)
             .number = x->number,
             .mode = x->mode,
             .cut = x->cut,
-            .left_out = x->cut || (usual[x->mode] && !is_usual(x)),
+            .left_out = !step_is_chosen(x, x->mode, choice[x->mode]),
         };
     }
     out.index = step_index_make(&out, a);

@@ -19,9 +19,7 @@ static bool counts(const struct step *s, enum event_mode mode)
 
 /* ---- iterations ---- */
 
-/* The steps that statistics of iterations are about: the steady ones; if there are none, those that
- * a detail window slowed; else all. The last step of a rank has no next one, and so no iteration,
- * unless it is the only one. */
+/* The steps that statistics of iterations are about (step_choice_of). */
 struct chosen {
     const struct step **v;
     size_t n;
@@ -32,27 +30,41 @@ static int64_t iteration_or_step_ns(const struct step *s)
     return MAX_OF(step_iteration_ns(s), s->dur_ns);
 }
 
-static bool is_chosen(const struct step *s, int choice)
+static bool fits(const struct step *s, enum step_choice choice)
 {
     switch (choice) {
-    case 0:
+    case STEPS_STEADY:
         return step_is_steady(s) && s->between_ns >= 0;
-    case 1:
+    case STEPS_SLOWED_TOO:
         return !s->warmup && s->between_ns >= 0;
-    case 2:
+    case STEPS_WHOLE:
         return s->between_ns >= 0;
     default:
         return true;
     }
 }
 
+bool step_is_chosen(const struct step *s, enum event_mode mode, enum step_choice choice)
+{
+    return counts(s, mode) && fits(s, choice);
+}
+
+enum step_choice step_choice_of(const struct rank_steps *s, enum event_mode mode)
+{
+    for (enum step_choice choice = STEPS_STEADY; choice < STEPS_ALL; choice++)
+        for (size_t i = 0; i < s->n; i++)
+            if (step_is_chosen(&s->steps[i], mode, choice))
+                return choice;
+    return STEPS_ALL;
+}
+
 static struct chosen choose(const struct rank_steps *s, enum event_mode mode)
 {
     struct chosen c = {xcalloc(s->n + 1, sizeof *c.v), 0};
-    for (int choice = 0; choice < 4 && c.n == 0; choice++)
-        for (size_t i = 0; i < s->n; i++)
-            if (counts(&s->steps[i], mode) && is_chosen(&s->steps[i], choice))
-                c.v[c.n++] = &s->steps[i];
+    const enum step_choice choice = step_choice_of(s, mode);
+    for (size_t i = 0; i < s->n; i++)
+        if (step_is_chosen(&s->steps[i], mode, choice))
+            c.v[c.n++] = &s->steps[i];
     return c;
 }
 

@@ -306,7 +306,7 @@ Last = rule("Last", lambda self, run: [])
         "Hangs": "took longer than 2 s",
         "Exits": "raised SystemExit: 4",
         "Leaves": "its process ended with status 5",
-        "Crashes": "its process was ended by SIGSEGV",
+        "Crashes": "its process was killed by SIGSEGV",
         "Garbage": "raised TypeError: check gave dict, not a Finding",
         "Number": "raised TypeError",
         "Unsure": "not today",
@@ -343,7 +343,7 @@ def test_parameters_of_rules_in_python_are_checked(check, rule_file):
     words = rule_file(GOOD)
     for text, says in [
         ("Idle.above=1", "Idle has no parameter 'above'; it has: below"),
-        ("Idle.below=101", "Idle.below: 101 is not from 0 to 100"),
+        ("Idle.below=101", "Idle.below: 101 is out of range (0 to 100)"),
         ("Idle.below=low", "Idle.below: 'low' is not a number"),
         ("Idel.below=1", "there is no rule 'Idel'; in the rule files are Idle"),
     ]:

@@ -63,7 +63,7 @@ def test_doctor_in_words_has_probes_values_and_what_is_missing(doctor):
     before = time.monotonic()
     text = doctor()
     assert time.monotonic() - before < 10
-    assert re.search(r"^cpu +CPU .* \d+ +[\d.]+ (us|ms) +\d+ ms$", text, re.MULTILINE)
+    assert re.search(r"^cpu +CPU .* \d+ +[\d.]+ (µs|ms) +\d+ ms$", text, re.MULTILINE)
     assert re.search(r"^cpu\.util +\d+ +\S+ +[\d.]+ % +CPU utilization$", text, re.MULTILINE)
     assert re.search(r"^nvml .*not measured: ", text, re.MULTILINE)
 

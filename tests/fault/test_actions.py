@@ -290,7 +290,7 @@ def test_an_action_of_the_command_line_that_lacks_libcurl_does_not_keep_the_job(
         env=lab.env | {"FOOTPLATE_CURL": "/nonexistent.so"},
     )
     assert done.returncode == 7
-    assert "libcurl is not on this machine" in done.stderr.split("recording to")[0], (
+    assert "requires libcurl, which is not installed" in done.stderr.split("recording to")[0], (
         "before the job"
     )
 
@@ -300,11 +300,11 @@ def test_doctor_says_whether_libcurl_is_there(lab):
         env = lab.env | {"FOOTPLATE_CURL": library}
         found = json.loads(lab.fp("doctor", "--json", env=env).stdout)["libcurl"]
         text = lab.fp("doctor", env=env).stdout
-        assert ("libcurl is not on this machine" in text) == (not found["ok"])
+        assert ("requires libcurl, which is not installed" in text) == (not found["ok"])
         return found["ok"], found["why"]
 
     ok, why = look("/nonexistent.so")
-    assert not ok and "libcurl is not on this machine" in why
+    assert not ok and "requires libcurl, which is not installed" in why
     stand_in = compile_library(
         "".join(f"void curl_{name}(void) {{}}\n" for name in CURL), lab.folder / "curl.so"
     )

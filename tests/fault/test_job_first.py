@@ -42,7 +42,8 @@ def no_core() -> None:
 
 
 def skip_if_sanitized(recording: Recording) -> None:
-    if "Sanitizer" in recording.stderr:
+    program = Path(str(recording.process.args[0])).read_bytes()
+    if b"__asan_init" in program and recording.process.returncode == 1:
         pytest.skip("a sanitizer ends this program before it can keep anything")
 
 
@@ -287,7 +288,7 @@ def test_a_recorder_that_crashes_while_the_job_runs_keeps_its_exit_status(lab: L
     status = recording.end()
     skip_if_sanitized(recording)
     assert status == 9
-    assert "the recorder failed; the job goes on" in recording.stderr
+    assert "the recorder failed; the job continues" in recording.stderr
     assert text_of(lab.folder / "result") == "fine\n"
 
 

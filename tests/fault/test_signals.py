@@ -147,7 +147,7 @@ def test_a_signal_reaches_every_process_of_the_jobs_group(lab: Lab):
 
 def test_a_signal_that_comes_while_only_the_rest_of_the_tree_runs_reaches_that_rest(lab: Lab):
     recording = lab.start("--", "sh", "-c", "sleep 30 & exit 3")
-    wait_for(lambda: "has ended with status 3" in recording.stderr, "word that it waits")
+    wait_for(lambda: "exited with status 3" in recording.stderr, "word that it waits")
     recording.signal(signal.SIGTERM)
     assert recording.end(10) == 3, "the status is that of the command"
     assert lab.left_processes() == []

@@ -122,7 +122,7 @@ def test_prices_of_another_user_in_the_current_folder_do_not_count(lab: Lab):
     os.chown(table, NOBODY, NOBODY)
     run = recorded(lab)
     done = lab.fp("check", run, "--machine", "evil.machine", cwd=shared)
-    assert done.returncode == 2 and "no machine 'evil.machine'" in done.stderr, done.stderr
+    assert done.returncode == 2 and "unknown machine 'evil.machine'" in done.stderr, done.stderr
 
 
 # -- what lies in a run folder --
