@@ -307,7 +307,7 @@ Last = rule("Last", lambda self, run: [])
         "Exits": "raised SystemExit: 4",
         "Leaves": "its process ended with status 5",
         "Crashes": "its process was killed by SIGSEGV",
-        "Garbage": "raised TypeError: check gave dict, not a Finding",
+        "Garbage": "raised TypeError: check returned dict, not a Finding",
         "Number": "raised TypeError",
         "Unsure": "not today",
         "Lacks": "gpu.temp",
@@ -345,7 +345,7 @@ def test_parameters_of_rules_in_python_are_checked(check, rule_file):
         ("Idle.above=1", "Idle has no parameter 'above'; it has: below"),
         ("Idle.below=101", "Idle.below: 101 is out of range (0 to 100)"),
         ("Idle.below=low", "Idle.below: 'low' is not a number"),
-        ("Idel.below=1", "there is no rule 'Idel'; in the rule files are Idle"),
+        ("Idel.below=1", "no rule 'Idel'; the rule files have Idle"),
     ]:
         done = check(*words, "--set", text, status=2)
         assert says in done.stderr and done.stdout == ""

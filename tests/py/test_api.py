@@ -182,7 +182,7 @@ def test_a_program_without_a_framework_has_its_functions_profiled(hooked, ring):
     assert (profile["start_step"], profile["end_step"]) == (2, 3)
     assert [f["calls"] for f in profile["functions"] if f["name"] == "work"] == [2]
     (loss,) = ring.losses()
-    assert loss == "loss:detail window:no framework with a supported profiler is loaded"
+    assert loss == "loss:detail window:no supported profiler is loaded"
 
 
 def test_without_a_window_steps_load_nothing_of_windows(hooked, ring):

@@ -81,7 +81,7 @@ def test_a_detail_window_becomes_columns_of_the_run(fp, tmp_path):
     assert any(o["name"] == "aten::linear" and o["calls"] == 2 for o in ops)
     assert [s["step"] for s in fp("breakdown", "last", "--json")["steps"]] == [5, 6]
     report = fp("report", "last", "--format", "text")
-    assert "The recorded steps took" in report.partition("Most expensive operators")[2]
+    assert "The steps in the detail window" in report.partition("Most expensive operators")[2]
     assert list((tmp_path / "runs").rglob("trace-*.fp"))
     assert not list((tmp_path / "runs").rglob("detail*"))
 

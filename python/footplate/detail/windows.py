@@ -141,7 +141,7 @@ def _recorder_for(ask: config.Ask) -> "Any":
             full = f"{__package__}.{name}"
             __import__(full)
             return sys.modules[full].make(ask)
-    raise _safe.Refusal("no framework with a supported profiler is loaded")
+    raise _safe.Refusal("no supported profiler is loaded")
 
 
 def rank() -> int:
@@ -180,9 +180,7 @@ def _tell_step(window: _Window, step: "int | None") -> None:
 def _begin(step: int) -> None:
     def one(window: _Window) -> None:
         if window.is_late(step):
-            raise _safe.Refusal(
-                f"step {window.ask.start_step} had already ended when it was requested"
-            )
+            raise _safe.Refusal(f"step {window.ask.start_step} had already ended")
         if window.first >= 0:
             _tell_step(window, step)
         window.begin(step)
