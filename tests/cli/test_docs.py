@@ -39,7 +39,6 @@ INSTEAD = {
     "footplate attach --pid PID": "footplate attach --pid {pid}",
     "footplate serve --bind 0.0.0.0": None,  # to others than this machine
     "footplate ops last": None,  # this train.py has no operators
-    "footplate compare A B --fail-on": None,  # needs three runs a side
 }
 WORDS = {
     "/shared/footplate-runs": "footplate-runs",
