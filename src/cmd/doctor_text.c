@@ -75,11 +75,10 @@ static void put_machine(const struct checkup *c)
            *c->clock_source ? c->clock_source : "source not known", c->clock_read_ns);
     put_place("runs", &c->runs);
     put_place("control", &c->runtime);
-    printf("actions   %s\n", c->curl.code
-                                 ? "no https:// webhooks, no encrypted mail: libcurl is not "
-                                   "on this machine (package libcurl4 on Debian and "
-                                   "Ubuntu, libcurl on Fedora and RHEL)"
-                                 : "all can be used");
+    if (c->curl.code)
+        printf("actions   no https:// webhooks and no encrypted email: %s\n", c->curl.msg);
+    else
+        printf("actions   all available\n");
 }
 
 static const struct table_column probe_columns[] = {
