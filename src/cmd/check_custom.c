@@ -30,7 +30,7 @@ int check_take_settings(struct check *c, const struct cmd_args *args, struct err
 {
     struct settings *s = arena_new(c->arena, struct settings);
     const struct settings_ask ask = {
-        .environment = environ, .options = args->cmd->options, .given = args->opt};
+        .environment = environ, .options = args->cmd->options, .given = args->opt, .no_code = true};
     int rc = settings_load(s, &ask, c->arena, e);
     for (size_t i = 0; rc == 0 && i < s->problems.n; i++)
         fprintf(stderr, "footplate: %s\n", text_safe(c->arena, s->problems.v[i]));

@@ -161,6 +161,7 @@ struct settings_ask {
     const struct opt_value *given; /* by the index of that table */
     const char *profilerconfig;    /* where the environment names none; NULL: SAGEMAKER_CONFIG */
     wall_ns now;                   /* 0: the clock's */
+    bool no_code; /* rule files of a footplate.yaml that was only found are ignored */
 };
 
 /* ERR_USAGE when an option is wrong, as for every other option. */

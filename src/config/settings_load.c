@@ -88,7 +88,7 @@ static int read_yaml(struct settings *s, const char *path, struct err *e)
 
 /* A file that nobody named can run programs (rule-files, actions), so it must be the user's own.
  * False: there is none. */
-static bool try_yaml(struct settings *s, const char *path)
+static bool try_yaml(struct settings *s, const char *path, bool no_code)
 {
     struct err e;
     char *text;
@@ -105,6 +105,11 @@ static bool try_yaml(struct settings *s, const char *path)
         return true;
     s->file = path;
     settings_take_yaml(s, text, len, path, folder_of(s->arena, path));
+    if (no_code && s->n_rule_files) {
+        s->n_rule_files = 0;
+        remarks_add(&s->problems, "rule-files of %s are ignored; to run them, use --config %s",
+                    path, path);
+    }
     return true;
 }
 
@@ -116,10 +121,10 @@ static void find_yaml(struct settings *s, const struct settings_ask *ask)
     const struct script script = ask->argv ? script_find(ask->argv) : (struct script){0};
     if (script.is_file) {
         const char *beside = folder_of(a, in_folder(a, folder, script.name));
-        if (try_yaml(s, in_folder(a, beside, YAML_NAME)))
+        if (try_yaml(s, in_folder(a, beside, YAML_NAME), ask->no_code))
             return;
     }
-    try_yaml(s, in_folder(a, folder, YAML_NAME));
+    try_yaml(s, in_folder(a, folder, YAML_NAME), ask->no_code);
 }
 
 static const char *option_text(const struct settings_ask *ask, const char *name)

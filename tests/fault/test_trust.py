@@ -79,16 +79,17 @@ def test_configuration_that_others_can_write_is_ignored(lab: Lab, mode: str):
     assert not proof.exists()
 
 
-def test_configuration_of_the_user_counts_and_a_named_one_always_does(lab: Lab):
+def test_rule_files_of_an_unpacked_folder_run_only_when_named(lab: Lab):
     run = recorded(lab)
     lab.env["FOOTPLATE_HOOKS"] = str(PACKAGE / "footplate" / "_bootstrap")
     mine, proof = lab.folder / "mine", lab.folder / "proof"
     mine.mkdir()
     (mine / "footplate.yaml").write_text("rule-files: [r.py]\n")
     (mine / "r.py").write_text(EVIL.format(str(proof)))
-    done = lab.fp("check", run, cwd=mine)
-    assert proof.exists(), done.stderr
-    proof.unlink()
+    for words in (["check", run], ["report", run, "-o", "r.html"]):
+        done = lab.fp(*words, cwd=mine)
+        assert not proof.exists(), "a file that was only found ran code"
+        assert "rule-files of footplate.yaml are ignored" in done.stderr
     mine.chmod(0o777)
     done = lab.fp("check", run, "--config", "footplate.yaml", cwd=mine)
     assert proof.exists() and "ignored" not in done.stderr
