@@ -409,7 +409,7 @@ export function runFigures(f, percentages) {
   const portion = (v) => (v === null ? { of: null, text: ["not known", "-"] } : percent(v));
   const cpu = ({ self, duration_s }) => `${f.fixed(self.cpu_s, 2)} s of CPU${duration_s > 0 ? ` (${f.fixed((100 * self.cpu_s) / duration_s, 2)} % of one core)` : ""}`;
   const notClosed = ["available when the run ends (meanwhile see self.cpu)", "not available: this run was not recorded by Footplate"];
-  const price = (d) => `${f.money(d.report.cost)}, at ${f.general(d.report.price_per_hour)} an hour${d.report.run.machine === null ? "" : ` for ${d.report.run.machine}`}`;
+  const price = (d) => `${f.price(d.report.cost, d.report.currency)}, at ${f.general(d.report.price_per_hour)} ${d.report.currency} per hour${d.report.run.machine === null ? "" : ` for ${d.report.run.machine}`}`;
   const facts = {
     "Start time": (d) => wall(d.report.run.job_start_ns),
     "End time": (d) => (d.report.live ? "still running" : wall(d.report.run.job_end_ns)),
@@ -565,7 +565,7 @@ export function runFigures(f, percentages) {
     "Job duration": (d) => (d.report.live ? null : jobTile(d)),
     "Job duration so far": (d) => (d.report.live ? jobTile(d) : null),
     Issues: (d) => [String(states(d, "issue")), `${states(d, "clear")} passed · ${states(d, "not_evaluated")} skipped`],
-    Cost: (d) => (d.report.cost === null ? null : [f.money(d.report.cost), `at ${f.general(d.report.price_per_hour)} an hour${d.report.live ? ", so far" : ""}`]),
+    Cost: (d) => (d.report.cost === null ? null : [f.price(d.report.cost, d.report.currency), `at ${f.general(d.report.price_per_hour)} ${d.report.currency} per hour${d.report.live ? ", so far" : ""}`]),
   };
 
   // ---- findings ----
@@ -576,7 +576,7 @@ export function runFigures(f, percentages) {
       v.severity,
       ...(v.lost_s === null ? [] : [`${f.value(v.lost_s, "s")} lost`]),
       ...(v.lost_share === null ? [] : [`${f.share(v.lost_share)} of the ${hasSteps(d) ? "training loop" : "job"}`]),
-      ...(v.lost_cost === null ? [] : [`at a cost of ${f.money(v.lost_cost)}`]),
+      ...(v.lost_cost === null ? [] : [`at a cost of ${f.price(v.lost_cost, d.report.currency)}`]),
     ].join(", ");
   const costliest = (v) => v.findings.map((x, i) => ({ x, i })).sort((a, b) => (b.x.lost_s ?? -1) - (a.x.lost_s ?? -1) || a.i - b.i).map(({ x }) => x);
   const when = (x, d) => {

@@ -29,7 +29,7 @@ export function compareFigures(f) {
       gpus: (r) => count(r.gpus),
       steps: (r) => count(r.steps),
       duration: (r) => seconds(r.duration_s),
-      cost: (r) => number(r.cost, f.money(r.cost)),
+      cost: (r) => number(r.cost, f.price(r.cost, r.currency ?? null)),
     },
   };
   const sides = {

@@ -72,7 +72,7 @@ async function showsOperators({ page, last }, device, caption) {
 test("a window that is asked for in the page brings its kernels into Operators, and the next one adds to them", async () => {
   const at = await open("operators", ".empty");
   const { page, last } = at;
-  assert.match(await page.locator(".empty").innerText(), /begin one now with Configure/);
+  assert.match(await page.locator(".empty").innerText(), /Start one now with Configure/);
   await page.evaluate(() => (window.untouched = true));
   const shown = () => page.locator(`[aria-label="${GPU}"] tbody tr`).count();
   assert.equal(await shown(), 0);
@@ -137,7 +137,7 @@ test("a step that is not over has no iteration yet, and a bar that says so", asy
   const DURATIONS = "Iteration by step";
   await until(() => last.steps?.steps.some((step) => step.cut), "a step that is under way");
   const cut = await until(async () => (await page.locator(".bar-step.cut title").first().textContent({ timeout: 500 }).catch(() => null)), "its bar");
-  assert.match(cut, /not over then/);
+  assert.match(cut, /still running/);
   await page.getByRole("button", { name: `Show as table: ${DURATIONS}`, exact: true }).click();
   await page.locator(`[aria-label="${DURATIONS}"] th button`, { hasText: "Step" }).click(); // the newest first
   await shows("the newest iteration that is over", async () => Number((await tableText(page, DURATIONS))[0][3]), () => Math.max(...last.steps.steps.filter((step) => !step.cut && step.iteration_s !== null).map((step) => step.step)));

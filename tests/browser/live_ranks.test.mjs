@@ -88,7 +88,7 @@ test("each node of a living run has its resources and a verdict", async () => {
       async () => (await tableText(page, `Resource utilization of ${node}`)).find((r) => r[0] === "Total CPU utilization")?.slice(1),
       () => {
         const s = last.stats?.find((one) => one.node === node && one.metric === "cpu");
-        return s === undefined ? null : [s.unit, ...[s.min, s.max, s.p99, s.p95, s.p90, s.p50].map((v) => format.value(v, s.unit)), format.count(s.count)];
+        return s === undefined ? null : [...[s.min, s.max, s.p99, s.p95, s.p90, s.p50].map((v) => format.value(v, s.unit)), format.count(s.count)];
       },
     );
     const said = () => last.findings?.find?.((v) => v.rule === "OverallSystemUsage")?.remarks.find((r) => r.startsWith(`${node}: `))?.slice(node.length + 2);

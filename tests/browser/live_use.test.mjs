@@ -84,7 +84,8 @@ test("the evidence of what is found while the job runs is drawn, and can be read
     return all.find((v) => v.findings.length > 0 && v.plots.some((p) => p.rows.length > 0));
   }, "a finding with evidence");
   const item = page.locator(`[data-rule="${found.rule}"]`);
-  await item.locator("h3 button").click();
+  const opens = item.locator("h3 button");
+  if ((await opens.getAttribute("aria-expanded")) !== "true") await opens.click();
   const plot = found.plots.find((p) => p.rows.length > 0);
   await item.getByText(plot.title, { exact: false }).first().waitFor();
   if (plot.kind !== "table") await item.getByRole("button", { name: `Show as table: ${plot.title}`, exact: true }).first().click();
@@ -107,7 +108,7 @@ test("the heatmap of a living run says what its colours are, and which phases li
   const page = await open("nodes", ".nodes-heatmap canvas");
   const legend = await page.locator(".nodes-heatmap .legend li").allInnerTexts();
   assert.ok(legend.includes("Training"), `training in ${legend}`);
-  assert.ok(legend.some((l) => l.startsWith("Hatched: nothing measured")), `what is hatched in ${legend}`);
+  assert.ok(legend.some((l) => l.startsWith("Hatched: not measured")), `what is hatched in ${legend}`);
   await showsColourBar(page, (await t.api(`/runs/${job.run}/heatmap?columns=10`)).rows);
   t.calm(page);
 });

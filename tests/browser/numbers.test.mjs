@@ -179,8 +179,8 @@ async function sameDocuments(d) {
   const { right_size: size } = told;
   if (size !== null && told.cost !== null) {
     assert.equal(f.money(size.instead_of.cost), f.money(told.cost));
-    assert.ok(size.why.includes(`${f.money(size.cost)} instead of ${f.money(told.cost)} for a run as long as this one`), size.why);
-    assert.ok(size.why.includes(`${f.general(size.price_per_hour)} an hour instead of ${f.general(told.price_per_hour)}, `), size.why);
+    assert.ok(size.why.includes(`${f.price(size.cost, d.report.currency)} instead of ${f.price(told.cost, d.report.currency)} for a run as long as this one`), size.why);
+    assert.ok(size.why.includes(`${f.general(size.price_per_hour)} ${d.report.currency} per hour instead of ${f.general(told.price_per_hour)}, `), size.why);
   }
 }
 
