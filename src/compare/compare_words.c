@@ -150,7 +150,7 @@ static const char *but(const struct compared *o)
         return ", but runs of the same group differ this much";
     return fabs(log1p(o->diff.at)) <= o->spread.reach
                ? ", but runs of the same code can differ this much"
-               : ", but iterations vary too much to tell";
+               : ", but iterations vary too much to be certain";
 }
 
 static const char *not_called(struct comparing *c)
