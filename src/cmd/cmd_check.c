@@ -88,14 +88,21 @@ static int choose_format(const struct cmd_args *args, enum format *out, struct e
 
 /* ---- evaluating ---- */
 
+/* Why the exit status is 3 is printed for who reads a log. */
 static bool fails(const struct check *c, const struct opt_value *limit)
 {
+    size_t n = 0;
     const enum severity least =
         limit->number < SEVERITY_N ? (enum severity)limit->number : SEVERITY_INFO;
     for (size_t k = 0; k < c->n_v; k++)
-        if (c->v[k].state == RULE_ISSUE && c->v[k].severity >= least)
-            return true;
-    return false;
+        n += c->v[k].state == RULE_ISSUE && c->v[k].severity >= least;
+    if (n)
+        fprintf(stderr, "footplate: --fail-on %s: met: %zu issue%s%s%s\n", fail_on[limit->number],
+                n, n == 1 ? "" : "s", least == SEVERITY_INFO ? "" : " of severity ",
+                least == SEVERITY_INFO       ? ""
+                : least == SEVERITY_CRITICAL ? "critical"
+                                             : "warning or critical");
+    return n > 0;
 }
 
 static int print(const struct check *c, enum format format, const char *folder, struct err *e)

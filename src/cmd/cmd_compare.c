@@ -319,20 +319,48 @@ static int fails(const struct compared *c, const struct failing *f)
     }
 }
 
-/* Why the status is what it is, for who reads a log. */
-static void tell_failed(const struct compared *c, const struct failing *f)
+static const char *unsigned_share(double share, char buf[HUMAN_LEN])
 {
-    const double by[GATES] = {
-        [GATE_SLOWER] = c->diff.low, [GATE_FASTER] = -c->diff.high, [GATE_COST] = -c->saving_share};
-    static const struct {
-        const char *before, *after;
-    } words[GATES] = {[GATE_SLOWER] = {"is slower by at least", ""},
-                      [GATE_FASTER] = {"is faster by at least", ""},
-                      [GATE_COST] = {"costs", " more"}};
+    const char *text = share_text(fabs(share), buf);
+    return text + (*text == '+');
+}
+
+/* "B is 7.3 % slower (at least 3.1 %)", or what was found instead. */
+static void tell_times(const struct compared *c)
+{
+    static const char *const found[COMPARE_VERDICTS] = {[COMPARE_FASTER] = "faster",
+                                                        [COMPARE_SLOWER] = "slower",
+                                                        [COMPARE_SAME] =
+                                                            "no measurable difference"};
+    const bool slower = c->verdict == COMPARE_SLOWER;
+    char at[HUMAN_LEN], least[HUMAN_LEN];
+    if (c->verdict == COMPARE_SAME)
+        fputs(c->may_be_noise ? "possibly noise" : found[COMPARE_SAME], stderr);
+    else
+        fprintf(stderr, "B is %s %s (at least %s)", unsigned_share(c->diff.at, at),
+                found[c->verdict], unsigned_share(slower ? c->diff.low : c->diff.high, least));
+}
+
+static void tell_cost(const struct compared *c)
+{
     char text[HUMAN_LEN];
-    const char *share = share_text(by[f->gate], text);
-    fprintf(stderr, "footplate: --fail-on %s: B %s %s%s; the limit is %g %%\n", gates[f->gate],
-            words[f->gate].before, share + (*share == '+'), words[f->gate].after, f->share * 100);
+    if (c->saving == 0)
+        fputs("B costs the same", stderr);
+    else
+        fprintf(stderr, "B costs %s %s", unsigned_share(c->saving_share, text),
+                c->saving < 0 ? "more" : "less");
+}
+
+/* Why the status is what it is, for who reads a log. */
+static void tell_gate(const struct compared *c, const struct failing *f, bool met)
+{
+    fprintf(stderr, "footplate: --fail-on %s:%g%%: %s: ", gates[f->gate], f->share * 100,
+            met ? "met" : "not met");
+    if (f->gate == GATE_COST)
+        tell_cost(c);
+    else
+        tell_times(c);
+    fputc('\n', stderr);
 }
 
 /* A gate that cannot be judged does not pass. */
@@ -347,10 +375,9 @@ static int judge(const struct compared *c, const struct asked *asked, struct err
                            asked->fail[i].gate == GATE_COST
                                ? "the machine price is not known; set it with --price"
                                : c->sentence);
-        if (answer > 0) {
-            tell_failed(c, &asked->fail[i]);
+        tell_gate(c, &asked->fail[i], answer > 0);
+        if (answer > 0)
             rc = EXIT_FINDINGS;
-        }
     }
     return rc;
 }
@@ -389,8 +416,9 @@ static int run(const struct cmd_args *args, struct err *e)
 }
 
 static const char *const help[] = {
-    "Reports whether B is faster or slower than A, or whether the data shows no difference, and by "
-    "how much, with a confidence interval. Then lists what changed: step times and their parts, "
+    "Reports whether B is faster or slower than A, or whether there is no measurable difference, "
+    "and "
+    "by how much, with a confidence interval. Then lists what changed: step times and their parts, "
     "phases, cost, utilization, findings, operators.",
     "Iterations (from the start of a step to the start of the next) are compared one by one. "
     "Warm-up steps and steps slowed by a detail window are excluded. Runs of the same code vary: "

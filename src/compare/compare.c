@@ -45,6 +45,7 @@ int compare_runs(const struct compare_ask *ask, struct arena *a, struct compared
         *out = (struct compared){.confidence = ask->confidence > 0 ? ask->confidence : CONFIDENCE};
         c.out = out;
         compare_sides(&c);
+        compare_changes(&c);
         compare_steps(&c);
         compare_tables(&c);
         compare_detail(&c);

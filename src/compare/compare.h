@@ -150,6 +150,13 @@ struct compared_finding {
     const char *why; /* FINDING_UNKNOWN: why one side could not be judged */
 };
 
+/* What is known to differ between the runs: command, commit, machines. */
+struct compared_difference {
+    const char *what;
+    const char *v[COMPARE_SIDES];
+    const char *text; /* "commit abc1234 -> def5678" */
+};
+
 struct compared_loss {
     const char *what, *why;
     int side; /* COMPARE_A, COMPARE_B; -1: both */
@@ -211,6 +218,8 @@ struct compared {
 
     double cost[COMPARE_SIDES]; /* as shown: rounded to cents, or finer when small */
     double saving, saving_share;
+    struct compared_difference *differences;
+    size_t n_differences;
     bool same_hardware, same_run;
     const char **hardware; /* sentences: what differs */
     size_t n_hardware;

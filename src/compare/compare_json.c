@@ -318,6 +318,19 @@ static void hardware_json(struct jw *j, const struct compared *c)
     jw_end(j);
 }
 
+static void differences_json(struct jw *j, const struct compared *c)
+{
+    jw_array(j, "differences");
+    for (size_t i = 0; i < c->n_differences; i++) {
+        jw_object(j, NULL);
+        jw_str(j, "what", c->differences[i].what);
+        for (int s = 0; s < COMPARE_SIDES; s++)
+            jw_str(j, sides[s], c->differences[i].v[s]);
+        jw_end(j);
+    }
+    jw_end(j);
+}
+
 static void losses_json(struct jw *j, const struct compared *c)
 {
     jw_array(j, "losses");
@@ -341,6 +354,7 @@ void compare_json(struct jw *j, const struct compared *c)
     jw_str(j, "sentence", c->sentence);
     jw_str(j, "why", c->why);
     jw_bool(j, "same_run", c->same_run);
+    differences_json(j, c);
     step_time_json(j, c);
     phases_json(j, c);
     numbers_json(j, c);

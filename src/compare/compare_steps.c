@@ -194,7 +194,7 @@ static void fill_batches(struct comparing *c, const struct common *common)
         c->out->side[s].batch = steps > 0 ? samples / steps : NAN;
     }
     const double a = c->out->side[COMPARE_A].batch, b = c->out->side[COMPARE_B].batch;
-    c->out->basis = fabs(a - b) > 0.005 * a ? BASIS_SAMPLE : BASIS_STEP; /* NAN: by step */
+    c->out->basis = fabs(a - b) > 0.005 * fmax(a, b) ? BASIS_SAMPLE : BASIS_STEP; /* NAN: by step */
 }
 
 /* ---- parts ---- */
@@ -239,6 +239,23 @@ static struct interval widened(const struct interval *v, double reach)
                              v->at + hypot(v->high - v->at, reach)};
 }
 
+/* What a part must change by, as a share of the iteration, to be called faster or slower. */
+static const double PART_LEAST = 0.01;
+
+/* An interval that is wider than an iteration tells nothing of a part of it: it is left out. */
+static void judge_part(const struct comparing *c, struct compared_part *p)
+{
+    const double iteration =
+        fmax(c->out->side[COMPARE_A].steps.mean_s, c->out->side[COMPARE_B].steps.mean_s);
+    p->verdict = called(&p->diff_s);
+    if (p->verdict == COMPARE_NOT)
+        return;
+    if (fabs(p->diff_s.at) < PART_LEAST * iteration)
+        p->verdict = COMPARE_SAME;
+    if (p->verdict == COMPARE_SAME && p->diff_s.high - p->diff_s.low > iteration)
+        p->diff_s.low = p->diff_s.high = NAN;
+}
+
 static void fill_part(struct comparing *c, const struct common *common, size_t part)
 {
     struct compared_part *out = &c->out->parts[c->out->n_parts++];
@@ -258,7 +275,7 @@ static void fill_part(struct comparing *c, const struct common *common, size_t p
         }
     if (!seen)
         out->diff_s = (struct interval){NAN, NAN, NAN};
-    out->verdict = called(&out->diff_s);
+    judge_part(c, out);
 }
 
 static void fill_parts(struct comparing *c, const struct common *common)
@@ -321,7 +338,7 @@ static void fill_gpu_parts(struct comparing *c)
             continue;
         p->part = step_part_name(part);
         p->diff_s = gpu_part_diff(c, p->s, part);
-        p->verdict = called(&p->diff_s);
+        judge_part(c, p);
         o->n_gpu_parts++;
     }
 }
@@ -343,7 +360,8 @@ static void lose_steps(struct comparing *c)
  * than its reach of about two. */
 static double detectable(const struct interval *v, double least)
 {
-    const double found = (1 + 0.84 / 1.96) * (v->high - v->low) / 2;
+    const double half = (log1p(v->high) - log1p(v->low)) / 2,
+                 found = expm1((1 + 0.84 / 1.96) * half);
     return isnan(found) ? NAN : fmax(least, found);
 }
 

@@ -128,6 +128,31 @@ static const char *noise(struct comparing *c)
         o->diff.at < 0 ? "less" : "more", percent(c, o->spread.reach));
 }
 
+static bool no_time(double share)
+{
+    return fabs(share) < 0.00005; /* it would be shown as 0.00 % */
+}
+
+static const char *took(struct comparing *c)
+{
+    const struct compared *o = c->out;
+    const char *who = o->basis == BASIS_SAMPLE ? "a sample of B" : "B";
+    if (no_time(o->diff.at))
+        return arena_printf(c->arena, "%s took the same time", who);
+    return arena_printf(c->arena, "%s took %s %s", who, percent(c, o->diff.at),
+                        o->diff.at < 0 ? "less time" : "longer");
+}
+
+/* Why that is no difference. */
+static const char *but(const struct compared *o)
+{
+    if (!o->one_by_one)
+        return ", but runs of the same group differ this much";
+    return fabs(log1p(o->diff.at)) <= o->spread.reach
+               ? ", but runs of the same code can differ this much"
+               : ", but iterations vary too much to be certain";
+}
+
 static const char *not_called(struct comparing *c)
 {
     const struct compared *o = c->out;
@@ -136,14 +161,15 @@ static const char *not_called(struct comparing *c)
     if (o->may_be_noise)
         return noise(c);
     if (o->detectable_share > DETECTABLE_MOST)
-        return arena_printf(c->arena,
-                            "No measurable difference: B takes %s time, but there are too few runs "
-                            "per group, or they vary too much, to detect a difference.",
-                            signed_percent(c, o->diff.at));
+        return arena_printf(
+            c->arena,
+            "No measurable difference: %s, but there are too few runs per group, or "
+            "they vary too much, to detect a difference.",
+            took(c));
     return arena_printf(c->arena,
-                        "No measurable difference: B takes %s time (%s); a difference of %s would "
-                        "be detected with 80 %% probability.",
-                        signed_percent(c, o->diff.at), range_text(c),
+                        "No measurable difference: %s%s (%s). A difference of %s would be detected "
+                        "with 80 %% probability.",
+                        took(c), no_time(o->diff.at) ? "" : but(o), range_text(c),
                         percent(c, o->detectable_share));
 }
 

@@ -23,10 +23,9 @@ void longrun_of(const double *z, size_t n, struct longrun *out);
  * with the correction of Patton): 1 when they do not hang together, at most n / 3. */
 size_t longrun_block(const double *z, size_t n);
 
-/* The interval around 0 in which the mean of z would lie when blocks of it are drawn again, as
- * multiples of the standard error of the mean of blocks (bootstrap-t): low < 0 < high, in the unit
- * of z. At least three values, their mean 0. */
-void longrun_resample(const double *z, size_t n, size_t block, double confidence, uint64_t seed,
-                      double *low, double *high);
+/* How far from 0, to both sides, the mean of z would lie when blocks of it are drawn again, as
+ * multiples of the standard error of the mean of blocks (symmetric bootstrap-t), in the unit of z;
+ * the same for z and -z. At least three values, their mean 0. */
+double longrun_resample(const double *z, size_t n, size_t block, double confidence, uint64_t seed);
 
 #endif

@@ -12,6 +12,11 @@
 
 enum { DRAWS = 999, BLOCKS_LEAST = 8, BLOCKS_MOST = 128 };
 
+/* The standard error of a draw is taken to be at least this share of that of all blocks. A draw
+ * without the few long steps of a run has nearly none, and its mean would seem a thousand standard
+ * errors away: intervals of seconds around milliseconds came of it. */
+static const double SE_LEAST = 0.5;
+
 /* SplitMix64: small, the same on every machine. */
 static uint64_t next(uint64_t *state)
 {
@@ -64,8 +69,7 @@ static struct draw draw_again(const double *v, size_t m, uint64_t *state)
     return measure(sum, squares, m);
 }
 
-void longrun_resample(const double *z, size_t n, size_t block, double confidence, uint64_t seed,
-                      double *low, double *high)
+double longrun_resample(const double *z, size_t n, size_t block, double confidence, uint64_t seed)
 {
     double v[BLOCKS_MOST], t[DRAWS], sum = 0, squares = 0;
     const size_t m = blocks_of(z, n, block, v);
@@ -74,14 +78,12 @@ void longrun_resample(const double *z, size_t n, size_t block, double confidence
         squares += v[i] * v[i];
     }
     const struct draw seen = measure(sum, squares, m);
-    const double tiny = seen.se * 1e-3; /* all the same block drawn: it tells no spread */
+    const double least = fmax(SE_LEAST * seen.se, 1e-300);
     for (size_t k = 0; k < DRAWS; k++) {
         const struct draw d = draw_again(v, m, &seed);
-        t[k] = (d.mean - seen.mean) / fmax(d.se, fmax(tiny, 1e-300));
+        t[k] = fabs(d.mean - seen.mean) / fmax(d.se, least);
     }
     qsort(t, DRAWS, sizeof t[0], by_value);
-    const double tail = (1 - confidence) / 2 * (DRAWS + 1);
-    const size_t k = (size_t)fmax(1, floor(tail));
-    *low = -t[DRAWS - k] * seen.se;
-    *high = -t[k - 1] * seen.se;
+    const size_t beyond = (size_t)fmax(1, floor((1 - confidence) * (DRAWS + 1)));
+    return t[DRAWS - beyond] * seen.se;
 }

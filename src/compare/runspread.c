@@ -144,8 +144,23 @@ static const char *folder_of(const struct run_info *info, struct arena *a)
     return n == 0 ? "." : arena_strndup(a, info->path, n);
 }
 
-/* Other runs of the code of `of`; returns how many. */
-static size_t learn_from(const struct spread_ask *ask, const struct run_info *of, struct arena *a,
+/* Runs that were read. */
+struct learnt {
+    const char *ids[2 * RUNS_MOST];
+    size_t n;
+};
+
+static bool is_learnt(const struct learnt *l, const char *id)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (strcmp(l->ids[i], id) == 0)
+            return true;
+    return false;
+}
+
+/* Other runs of the code of `of`, and of that of `also` where that is given; returns how many. */
+static size_t learn_from(const struct spread_ask *ask, const struct run_info *of,
+                         const struct run_info *also, struct learnt *seen, struct arena *a,
                          double means[RUNS_MOST])
 {
     const char **paths;
@@ -157,11 +172,14 @@ static size_t learn_from(const struct spread_ask *ask, const struct run_info *of
         struct run_info info;
         if (run_info_read(&info, paths[i], a, &e) != 0 || info.status == RUN_RUNNING ||
             strcmp(info.id, ask->a->id) == 0 || strcmp(info.id, ask->b->id) == 0 ||
-            !runspread_same_code(of, &info))
+            !runspread_same_code(of, &info) || (also && !runspread_same_code(also, &info)) ||
+            is_learnt(seen, info.id))
             continue;
         const double mean = read_mean(paths[i], ask->per_sample);
-        if (mean > 0)
+        if (mean > 0) {
             means[found++] = mean;
+            seen->ids[seen->n++] = info.id;
+        }
     }
     return found;
 }
@@ -171,14 +189,18 @@ void runspread_learn(const struct spread_ask *ask, struct run_spread *out)
     double of_a[RUNS_MOST + 1], of_b[RUNS_MOST + 1];
     struct spread_group groups[] = {{of_a, 0}, {of_b, 0}};
     struct arena a = {0};
-    groups[0].n = learn_from(ask, ask->a, &a, of_a);
-    if (!runspread_same_code(ask->a, ask->b)) {
-        groups[1].n = learn_from(ask, ask->b, &a, of_b);
+    struct learnt of_both = {.n = 0}, other = {.n = 0};
+    if (runspread_same_code(ask->a, ask->b)) { /* A and B are left out: whether they differ is */
+        groups[0].n = learn_from(ask, ask->a, ask->b, &of_both, &a, of_a); /* the question */
+        groups[1].n = learn_from(ask, ask->b, ask->a, &of_both, &a, of_b);
+    } else {
+        groups[0].n = learn_from(ask, ask->a, NULL, &of_both, &a, of_a);
+        groups[1].n = learn_from(ask, ask->b, NULL, &other, &a, of_b);
         if (ask->mean[0] > 0)
             of_a[groups[0].n++] = ask->mean[0];
         if (ask->mean[1] > 0)
             of_b[groups[1].n++] = ask->mean[1];
-    } /* else A and B are left out: whether they differ is the question */
+    }
     runspread_from(groups, COUNT_OF(groups), ask->confidence, out);
     arena_free(&a);
 }

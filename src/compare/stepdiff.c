@@ -75,39 +75,45 @@ double cells_se(const struct cells *c, double *df)
 /* ---- one run against one run, step by step ---- */
 
 /* The wider of two intervals: the one from the lowest frequencies knows about dependence over long
- * stretches, the one from drawing blocks again about lopsided values. */
+ * stretches, the one from drawing blocks again about heavy tails. */
 static struct interval around(double at, const double *z, size_t n, const struct stepdiff_ask *ask,
                               size_t *block)
 {
     struct longrun l;
-    double low, high;
     longrun_of(z, n, &l);
     *block = longrun_block(z, n);
-    longrun_resample(z, n, *block, ask->confidence, ask->seed, &low, &high);
-    const double reach = l.se * reach_of(ask->confidence, l.df);
-    return (struct interval){at, at + fmin(CAUTION * low, -reach),
-                             at + fmax(CAUTION * high, reach)};
+    const double drawn = longrun_resample(z, n, *block, ask->confidence, ask->seed),
+                 reach = fmax(CAUTION * drawn, l.se * reach_of(ask->confidence, l.df));
+    return (struct interval){at, at - reach, at + reach};
 }
 
-/* What a cell of B has more than `ratio` times that of A, as multiples of `unit`. */
-static void fill_differences(const struct cells *a, const struct cells *b, double ratio,
-                             double unit, double *z)
+/* What a cell of B has more than that of A, each in its own unit. With A and B swapped, these are
+ * the same numbers with the other sign. */
+static void fill_differences(const struct cells *a, double unit_a, const struct cells *b,
+                             double unit_b, double *z)
 {
     for (size_t i = 0; i < a->n; i++)
-        z[i] = (b->v[i] - ratio * a->v[i]) / unit;
+        z[i] = b->v[i] / unit_b - a->v[i] / unit_a;
     center(z, a->n);
+}
+
+/* The interval is one of the logarithm of the ratio, so that B against A is the inverse of A
+ * against B. The logarithm moves as the values do, as shares of their means. */
+static struct interval share_of_logarithm(double ratio, double low, double high)
+{
+    return (struct interval){ratio - 1, expm1(low), expm1(high)};
 }
 
 static void step_by_step(const struct stepdiff_ask *ask, const struct cells *a,
                          const struct cells *b, struct stepdiff *out)
 {
     double z[CELLS_MOST];
-    fill_differences(a, b, 1, 1, z);
+    fill_differences(a, 1, b, 1, z);
     out->diff = around(b->mean - a->mean, z, a->n, ask, &out->block);
-    if (a->mean > 0) {
-        const double ratio = b->mean / a->mean;
-        fill_differences(a, b, ratio, a->mean, z);
-        out->share = around(ratio - 1, z, a->n, ask, &out->block);
+    if (a->mean > 0 && b->mean > 0) {
+        fill_differences(a, a->mean, b, b->mean, z);
+        const struct interval v = around(log(b->mean / a->mean), z, a->n, ask, &out->block);
+        out->share = share_of_logarithm(b->mean / a->mean, v.low, v.high);
     }
     out->block *= ask->steps / a->n;
 }
@@ -159,7 +165,7 @@ static struct interval share_of_runs(struct run_says *a, size_t n_a, struct run_
         b[i] = (struct run_says){log(b[i].at / of_b), b[i].variance / (of_b * of_b)};
     const struct interval v = runs_against(a, n_a, b, n_b, confidence);
     const double ratio = of_b / of_a, half = (v.high - v.low) / 2;
-    return (struct interval){ratio - 1, ratio * exp(-half) - 1, ratio * exp(half) - 1};
+    return share_of_logarithm(ratio, log(ratio) - half, log(ratio) + half);
 }
 
 /* ---- both ---- */

@@ -475,11 +475,22 @@ static void put_findings(struct doing *d)
 
 /* ---- the document ---- */
 
+static void put_differences(struct doing *d)
+{
+    const char *text = NULL;
+    for (size_t i = 0; i < d->c->n_differences; i++)
+        text = text ? arena_printf(d->arena, "%s; %s", text, d->c->differences[i].text)
+                    : d->c->differences[i].text;
+    if (text)
+        doc_text(&d->doc, "Differences: %s", text);
+}
+
 static void put_verdict(struct doing *d)
 {
     doc_note(&d->doc, tones[d->c->verdict], "%s", d->c->sentence);
     if (*d->c->why)
         doc_text(&d->doc, "%s", d->c->why);
+    put_differences(d);
 }
 
 void compare_document(const struct compared *c, enum doc_kind kind, struct arena *a,

@@ -173,6 +173,8 @@ def test_an_issue_at_or_above_the_limit_ends_with_status_3(check, words, status)
     only = [] if "--rule" in words else ["--rule", "LowGPUUtilization"]
     done = check(*words, *only)
     assert done.returncode == status and done.stdout
+    assert done.stderr.startswith(f"footplate: {' '.join(words)}: met: 1 issue") == (status == 3)
+    assert done.stderr.count("\n") == (status == 3)
 
 
 @pytest.mark.parametrize(

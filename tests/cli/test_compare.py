@@ -160,18 +160,92 @@ def test_the_gate_takes_three_runs_a_side_or_the_word_that_one_is_enough(compare
     compare(a, made("again", 3), "--fail-on", "slower:0%", "--single-run")
 
 
-def test_a_gate_that_closes_says_why(run_fp, made):
+def test_a_gate_says_whether_it_is_met_and_why(run_fp, made):
     words = ("compare", made("a", 1), made("slow", 2, ms=60.0), "--fail-on", "slower:2%")
-    words += ("--single-run",)
+    words += ("--single-run", "--fail-on", "faster", "--fail-on", "slower:30.5%")
     done = run_fp(*words, "--price", "1", "--fail-on", "cost:1%", env=os.environ)
     assert done.returncode == 3
-    slower, cost = done.stderr.splitlines()
-    by = re.fullmatch(
-        r"footplate: --fail-on slower: B is slower by at least (.*) %; the limit is 2 %",
-        slower,
+    slower, faster, far, cost = done.stderr.splitlines()
+    found = re.fullmatch(
+        r"footplate: --fail-on slower:2%: met: B is (.*) % slower \(at least (.*) %\)", slower
     )
-    assert by and 20 < float(by[1]) < 30
-    assert re.fullmatch(r"footplate: --fail-on cost: B costs [\d.]+ % more; the limit is 1 %", cost)
+    assert found and 40 < float(found[1]) < 50 and 20 < float(found[2]) < 30
+    assert faster == slower.replace("slower:2%: met", "faster:0%: not met")
+    assert far == slower.replace("slower:2%: met", "slower:30.5%: not met")
+    assert re.fullmatch(r"footplate: --fail-on cost:1%: met: B costs [\d.]+ % more", cost)
+
+
+def test_a_gate_that_is_not_met_says_what_was_found(run_fp, made):
+    def told(b: str) -> str:
+        words = ("compare", made("a", 1), b, "--fail-on", "slower:5%", "--single-run")
+        done = run_fp(*words, env=os.environ)
+        assert done.returncode == 0
+        return done.stderr
+
+    before = "footplate: --fail-on slower:5%: not met: "
+    assert told(made("again", 3)) == before + "no measurable difference\n"
+    assert told(made("bit", 2, ms=44.0)) == before + "possibly noise\n"
+
+
+def test_a_change_without_a_verdict_is_told_in_words_and_not_with_a_sign(compare, made):
+    for b in (made("again", 3), made("again2", 4)):
+        for words in ((made("a", 1), b), (b, made("a", 1))):
+            said = as_json(compare, *words)["sentence"]
+            change, rest = said.split(", but runs of the same code can differ this much ")
+            words_only = r"No measurable difference: B took [\d.]+ % (longer|less time)"
+            assert re.fullmatch(words_only, change), said
+            assert re.match(r"\(95 % confidence interval -[\d.]+ % to \+[\d.]+ %\)\. ", rest), said
+
+
+def inverse(share: float) -> float:
+    return 1 / (1 + share) - 1
+
+
+@pytest.mark.parametrize(
+    ("name", "seed", "ms"),
+    [("slow", 2, 60.0), ("bit", 2, 44.0), ("again", 3, 40.0), ("q", 4, 25.0)],
+)
+def test_swapped_runs_give_the_opposite_verdict_and_the_inverse_bounds(
+    compare, made, name, seed, ms
+):
+    a, b = made("a", 1), made(name, seed, ms=ms)
+    there, back = as_json(compare, a, b), as_json(compare, b, a)
+    opposite = {"faster": "slower", "slower": "faster"}
+    assert back["verdict"] == opposite.get(there["verdict"], there["verdict"])
+    assert back["may_be_noise"] == there["may_be_noise"]
+    x, y = there["step_time"], back["step_time"]
+    for low, high in (("ci_low", "ci_high"), ("steps_ci_low", "steps_ci_high")):
+        assert inverse(x[low]) == pytest.approx(y[high], abs=1e-6)
+        assert inverse(x[high]) == pytest.approx(y[low], abs=1e-6)
+    for p, q in zip(there["parts"], back["parts"], strict=True):
+        assert q["verdict"] == opposite.get(p["verdict"], p["verdict"])
+
+
+def with_facts(run: str, to, commit: str, command: list[str], machine: str) -> str:
+    shutil.copytree(run, to)
+    facts = json.loads((to / "run.json").read_text())
+    facts |= {"command": command, "git_commit": commit}
+    (to / "run.json").write_text(json.dumps(facts))
+    for path in to.glob("node-*/node.json"):
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"machine_type": machine}))
+    return str(to)
+
+
+def test_what_differs_between_the_runs_is_told_in_one_line(compare, made, tmp_path):
+    words = ["python", "train.py", "--workers"]
+    a = with_facts(made("a", 1), tmp_path / "x", "abc1234ff", [*words, "2"], "p4d.24xlarge")
+    b = with_facts(made("again", 3), tmp_path / "y", "def5678ff", [*words, "6"], "p5.48xlarge")
+    line = "Differences: command; commit abc1234 -> def5678; "
+    line += "machine type p4d.24xlarge -> p5.48xlarge"
+    assert line in " ".join(compare(a, b).split())
+    told = as_json(compare, a, b)["differences"]
+    assert told == [
+        {"what": "command", "a": "python train.py --workers 2", "b": "python train.py --workers 6"},
+        {"what": "commit", "a": "abc1234ff", "b": "def5678ff"},
+        {"what": "machine type", "a": "p4d.24xlarge", "b": "p5.48xlarge"},
+    ]
+    assert as_json(compare, a, a)["differences"] == []
+    assert "Differences" not in compare(a, a)
 
 
 def test_runs_of_a_group_that_differ_wildly_make_no_promises(compare, made):

@@ -16,8 +16,8 @@ from .source import RunError
 _WORDS = {
     "faster": "B is faster",
     "slower": "B is slower",
-    "no_difference": "No difference that the data can show",
-    "not_comparable": "Not comparable",
+    "no_difference": "No measurable difference",
+    "not_comparable": "Step times cannot be compared",
 }
 
 RunLike = str | os.PathLike[str] | Run
@@ -106,7 +106,7 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         noise = self.json.get("may_be_noise")
-        title = "May be noise between runs" if noise else _WORDS.get(self.verdict, self.verdict)
+        title = "Possibly noise" if noise else _WORDS.get(self.verdict, self.verdict)
         out = [html.head(title)]
         out.append(f"<div>{html.text(self.sentence)}</div>")
         out.append(f"<div class='fp-note'>{html.text(self.why)}</div>")

@@ -180,6 +180,28 @@ TEST(two_runs_of_one_name_are_judged_by_the_others_and_not_by_themselves)
     arena_free(&a);
 }
 
+/* Others of the same code beside A only: they count in both orders. */
+TEST(swapped_runs_of_two_folders_learn_from_the_same_runs)
+{
+    struct arena a = {0};
+    struct compared there, back;
+    static const char *const folders[] = {"one/job-1", "one/job-2", "one/job-3"};
+    kit_mkdir(kit_path("one"));
+    kit_mkdir(kit_path("two"));
+    for (int i = 0; i < 3; i++)
+        make_run(&(struct make){"job", 300, 60 + i % 2, 40, 0, NULL, folders[i]});
+    const char *x = make_run(&(struct make){"job", 300, 60, 40, 0, NULL, "one/job-4"}),
+               *y = make_run(&(struct make){"job", 300, 90, 40, 0, NULL, "two/job-5"});
+    compare_two(x, y, &a, &there);
+    compare_two(y, x, &a, &back);
+    CHECK_INT(there.spread.runs, 3);
+    CHECK_INT(back.spread.runs, 3);
+    NEAR(there.spread.reach, back.spread.reach, 1e-12);
+    CHECK_INT(there.verdict, COMPARE_SLOWER);
+    CHECK_INT(back.verdict, COMPARE_FASTER);
+    arena_free(&a);
+}
+
 TEST(several_runs_a_side_show_themselves_how_much_runs_differ)
 {
     struct arena a = {0};

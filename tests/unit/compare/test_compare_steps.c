@@ -166,3 +166,76 @@ TEST(without_gpu_times_on_one_side_the_host_times_are_those_of_launching)
     CHECK_INT(p->out.losses[0].side, COMPARE_B);
     pair_free(p);
 }
+
+/* A part of `ms`, at the cost of the one before. */
+static void make_part(struct pair *p, int side, double ms)
+{
+    for (int k = 0; k < STEPS; k++) {
+        struct step *s = &p->steps[side][k];
+        const int64_t more = (int64_t)(ms * NS_PER_MS) + k * 5 % 7 * 1000;
+        s->part_ns[1] += more;
+        s->part_ns[0] -= more;
+    }
+}
+
+TEST(a_part_that_changed_by_less_than_one_percent_of_the_iteration_gets_no_verdict)
+{
+    struct pair *p = pair_new();
+    make_part(p, COMPARE_A, 0.03); /* 0.1 % of it, and surely three times as much in B */
+    make_part(p, COMPARE_B, 0.09);
+    pair_compare(p);
+    CHECK(p->out.parts[1].diff_s.low > 0);
+    CHECK_INT(p->out.parts[1].verdict, COMPARE_SAME);
+    pair_free(p);
+    p = pair_new();
+    make_part(p, COMPARE_A, 0.3); /* 2 % */
+    make_part(p, COMPARE_B, 0.9);
+    pair_compare(p);
+    CHECK_INT(p->out.parts[1].verdict, COMPARE_SLOWER);
+    pair_free(p);
+}
+
+/* Checkpoints between steps, as long as many iterations. */
+TEST(an_interval_of_a_part_that_is_wider_than_the_iteration_is_left_out)
+{
+    struct pair *p = pair_new();
+    for (int s = 0; s < COMPARE_SIDES; s++) {
+        p->steps[s][25].between_ns += (2000 + 2000 * s) * NS_PER_MS;
+        p->steps[s][45].between_ns += (4000 - 2500 * s) * NS_PER_MS;
+    }
+    pair_compare(p);
+    const struct compared_part *between = part_named(p->out.parts, p->out.n_parts, "between");
+    CHECK(!isnan(between->diff_s.at));
+    CHECK_INT(between->verdict, COMPARE_SAME);
+    CHECK(isnan(between->diff_s.low) && isnan(between->diff_s.high));
+    CHECK(!isnan(p->out.parts[0].diff_s.low));
+    pair_free(p);
+}
+
+TEST(swapped_sides_give_opposite_verdicts_and_inverse_bounds)
+{
+    for (int more = -12; more <= 12; more += 3) {
+        struct pair *p = pair_new(), *q = pair_new();
+        for (int k = 0; k < STEPS; k++) {
+            const int64_t between = (20 + more + k % 5) * (int64_t)NS_PER_MS;
+            q->steps[COMPARE_B][k].between_ns = p->steps[COMPARE_A][k].between_ns;
+            q->steps[COMPARE_A][k].between_ns = p->steps[COMPARE_B][k].between_ns = between;
+        }
+        pair_compare(p);
+        pair_compare(q);
+        const struct interval *v = &p->out.diff, *w = &q->out.diff;
+        NEAR(1 / (1 + v->low) - 1, w->high, 1e-9);
+        NEAR(1 / (1 + v->high) - 1, w->low, 1e-9);
+        CHECK((p->out.verdict == COMPARE_SLOWER) == (q->out.verdict == COMPARE_FASTER));
+        CHECK((p->out.verdict == COMPARE_FASTER) == (q->out.verdict == COMPARE_SLOWER));
+        CHECK(p->out.may_be_noise == q->out.may_be_noise);
+        NEAR(p->out.detectable_share, q->out.detectable_share, 1e-9);
+        for (size_t i = 0; i < p->out.n_parts; i++) {
+            const struct compared_part *x = &p->out.parts[i], *y = &q->out.parts[i];
+            CHECK((x->verdict == COMPARE_SLOWER) == (y->verdict == COMPARE_FASTER));
+            NEAR(x->diff_s.low, -y->diff_s.high, 1e-9);
+        }
+        pair_free(p);
+        pair_free(q);
+    }
+}
