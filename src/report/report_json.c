@@ -86,6 +86,10 @@ static void put_operators(struct jw *j, const struct report *r)
     jw_num(j, "cpu", r->op_s[OP_CPU]);
     jw_num(j, "gpu", r->op_s[OP_GPU]);
     jw_end(j);
+    jw_array(j, "detail_windows"); /* what each cost, in words */
+    for (size_t i = 0; i < r->n_window_costs; i++)
+        jw_str(j, NULL, r->window_costs[i]);
+    jw_end(j);
 }
 
 void report_json(const struct report *r, struct buf *out)

@@ -194,6 +194,7 @@ export function compareFigures(f) {
       c.why,
       rate(c),
       cost(c).document,
+      `Differences: ${c.differences.map((x) => (x.what === "command" ? x.what : `${x.what} ${x.a} -> ${x.b}`)).join("; ")}`,
       ...c.hardware.differences.map((x) => `The hardware differs: ${x}.`),
       ...c.utilization.flatMap(unmeasured),
       ...c.numbers.flatMap((n) => SIDES.map((s) => `${n.title} of ${NAMES[s]} is not known: ${n[`why_${s}`]}.`)),

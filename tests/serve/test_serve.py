@@ -282,7 +282,10 @@ def test_the_list_counts_the_issues_of_findings_json(footplate: Path, own_runs: 
     (own_runs / "two" / "findings.json").write_text('{"rules": [')
     with serving(footplate, own_runs) as s:
         runs = {r["run"]: r["findings"] for r in s.api("/runs")}
-        assert runs == {"one": {"critical": 0, "warning": 2, "info": 1, "evaluated": 4}, "two": None}
+        assert runs == {
+            "one": {"critical": 0, "warning": 2, "info": 1, "evaluated": 4},
+            "two": None,
+        }
 
 
 def test_more_runs_are_asked_for_than_may_be_open(footplate: Path, own_runs: Path) -> None:
