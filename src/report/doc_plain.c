@@ -49,7 +49,6 @@ static void underline(struct doc *d, const char *title, char with)
 static void open_text(struct doc *d, const struct page_head *head)
 {
     const char *title = text_safe(d->arena, head->title);
-    d->cell_most = CELL_MOST;
     buf_printf(d->out, "%s\n", title);
     underline(d, title, '=');
     if (head->lead)
@@ -98,8 +97,9 @@ static void item(struct doc *d, const char *words)
 static void fact(struct doc *d, const char *name, double v, const char *words)
 {
     (void)v;
-    buf_printf(d->out, "%-*s", NAME, name);
-    wrap(d, words, NAME, NAME);
+    const size_t width = text_columns(name), pad = width < NAME - 1 ? NAME - width : 2;
+    buf_printf(d->out, "%s%*s", name, (int)pad, "");
+    wrap(d, words, width + pad, NAME);
 }
 
 static void tile(struct doc *d, const char *name, const char *words, const char *below)
@@ -114,14 +114,70 @@ static void blank(struct doc *d)
 
 /* ---- tables ---- */
 
+/* Bytes of the first line of a text: at most CELL_MOST columns, up to a blank where there is one.
+ */
+static size_t line_of(const char *s)
+{
+    size_t n = 0, blank_at = 0;
+    for (size_t columns = 0; s[n] && columns < CELL_MOST; columns++) {
+        if (s[n] == ' ' && s[n + 1] != '%')
+            blank_at = n;
+        n++;
+        while (((unsigned char)s[n] & 0xc0) == 0x80)
+            n++;
+    }
+    return !s[n] || (s[n] == ' ' && s[n + 1] != '%') || blank_at == 0 ? n : blank_at;
+}
+
+/* The next line of every cell of the row; false: there are none left. */
+static bool add_lines(struct doc *d, struct table *to, const char **rest, size_t n)
+{
+    bool some = false;
+    for (size_t c = 0; c < n; c++)
+        some |= rest[c] && *rest[c];
+    for (size_t c = 0; some && c < n; c++) {
+        const size_t bytes = rest[c] ? line_of(rest[c]) : 0;
+        table_cell(to, "%s", arena_strndup(d->arena, rest[c] ? rest[c] : "", bytes));
+        if (rest[c])
+            rest[c] += bytes + (rest[c][bytes] == ' ');
+    }
+    return some;
+}
+
+/* The same with long texts on several lines, so that the columns stay readable. */
+static struct table folded(struct doc *d)
+{
+    const struct table *from = &d->table;
+    const size_t n = from->n_columns;
+    struct table to;
+    table_init(&to, d->arena, from->columns);
+    const char **rest = arena_array(d->arena, const char *, n);
+    for (size_t i = 0; i + n <= from->n_cells; i += n) {
+        bool reaches = false;
+        for (size_t c = 0; c < n; c++) {
+            rest[c] = from->cells[i + c];
+            reaches |= !rest[c];
+        }
+        for (size_t c = 0; reaches && c < n && rest[c]; c++)
+            if (c + 1 < n && !rest[c + 1])
+                table_rest(&to, "%s", rest[c]);
+            else
+                table_cell(&to, "%s", rest[c]);
+        while (!reaches && add_lines(d, &to, rest, n))
+            ;
+    }
+    return to;
+}
+
 static void table_end(struct doc *d)
 {
+    const struct table t = folded(d);
     char *bytes = NULL;
     size_t n = 0;
     FILE *to = open_memstream(&bytes, &n);
     if (!to)
         abort();
-    table_print(&d->table, to, 0, false);
+    table_print(&t, to, 0, false);
     fclose(to);
     buf_printf(d->out, "\n%s\n", text_safe(d->arena, d->caption));
     buf_put(d->out, bytes, n);
