@@ -75,10 +75,11 @@ static size_t of_state(const struct check *c, enum rule_state state, const struc
     return n;
 }
 
-/* "Data loading (Dataloader)"; a rule of the user's own has no title. */
+/* "Data loading (Dataloader)", "Mine (custom rule)". */
 static const char *name_of(const struct check *c, const struct rule *rule)
 {
-    return rule->custom ? rule->name : arena_printf(c->arena, "%s (%s)", rule->title, rule->name);
+    return rule->custom ? arena_printf(c->arena, "%s (custom rule)", rule->name)
+                        : arena_printf(c->arena, "%s (%s)", rule->title, rule->name);
 }
 
 static void put_sentence(const struct check *c, const char *label, const char *text)
@@ -121,7 +122,7 @@ static void put_finding(const struct check *c, const struct verdict *v, const st
     put_words(c, "lost", &lost);
     put_words(c, "explained", &explained);
     put_words(c, "during", &shares);
-    if (advise)
+    if (advise && *finding_advice(v, f))
         put_sentence(c, "fix", finding_advice(v, f));
 }
 

@@ -98,8 +98,8 @@ size_t rank_steps_read(const struct rank_steps *r, size_t i, struct step *out);
 struct step rank_step(const struct rank_steps *r, size_t i);
 
 /* Which steps the statistics, histograms and charts of iterations are about: the steady ones; if
- * there are none, also those that a detail window slowed; else all that have an iteration; else all.
- * The last step of a rank has no next one, and so no iteration. */
+ * there are none, also those that a detail window slowed; else all that have an iteration; else
+ * all. The last step of a rank has no next one, and so no iteration. */
 enum step_choice { STEPS_STEADY, STEPS_SLOWED_TOO, STEPS_WHOLE, STEPS_ALL };
 enum step_choice step_choice_of(const struct rank_steps *s, enum event_mode mode);
 bool step_is_chosen(const struct step *s, enum event_mode mode, enum step_choice choice);

@@ -94,7 +94,7 @@ const char *runview_ending(const struct run_info *info, struct arena *a)
     if (!how)
         return NULL;
     return arena_printf(a, "%s after %s%s%s.", how,
-                        duration_text(runview_duration_s(info), took, sizeof took),
+                        human_value(runview_duration_s(info), "s", took, sizeof took),
                         several && n ? " on node " : "", several && n ? n->id : "");
 }
 
