@@ -130,7 +130,7 @@ TEST(too_short_and_without_memory_are_not_evaluated)
     const struct kit_node patient = {"n0", steps_up, 312, .gpus = 1};
     CHECK_STR(judge_nodes(&brief, 1)->why, "needs 2 readings (1.0 s of training), has 1");
     CHECK_STR(kit_verdict(&(struct kit){&brief, 1, .goes_on = true}, RULE_NAME)->why,
-              "needs 15 readings (7.5 s), has 1");
+              "needs 15 readings (7.5 s of training), has 1");
     CHECK_STR(judge_nodes(&silent, 1)->why, "GPU memory was not reported");
     CHECK_STR(kit_verdict(&(struct kit){&patient, 1, .no_steps = true}, RULE_NAME)->why,
               "needs 1000 readings (8 min 20 s), has 312");

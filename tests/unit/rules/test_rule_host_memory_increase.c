@@ -119,7 +119,7 @@ TEST(too_short_without_memory_or_without_a_limit_is_not_evaluated)
     CHECK_STR(judge_nodes(&unlimited, 1)->why,
               "neither a memory limit nor the node's memory size is known");
     CHECK_STR(kit_verdict(&(struct kit){&patient, 1, .no_steps = true}, RULE_NAME)->why,
-              "needs 120 readings (1 min 00 s), has 100");
+              "needs 120 readings (60.0 s), has 100");
 }
 
 TEST(the_leaking_node_is_named)
