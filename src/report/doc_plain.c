@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "report/doc_own.h"
 #include "report/doc_told.h"
 
@@ -169,20 +170,85 @@ static struct table folded(struct doc *d)
     return to;
 }
 
-static void table_end(struct doc *d)
+/* The first column with a text too long for one line; n_columns: there is none. */
+static size_t first_long(const struct table *t)
 {
-    const struct table t = folded(d);
+    size_t first = t->n_columns;
+    for (size_t i = 0; i < t->n_cells; i++)
+        if (t->cells[i] && text_columns(t->cells[i]) > CELL_MOST)
+            first = MIN_OF(first, i % t->n_columns);
+    return first;
+}
+
+static char *printed(const struct table *t)
+{
     char *bytes = NULL;
     size_t n = 0;
     FILE *to = open_memstream(&bytes, &n);
     if (!to)
         abort();
-    table_print(&t, to, 0, false);
+    table_print(t, to, 0, false);
     fclose(to);
+    return bytes;
+}
+
+/* The columns before `from` as a table; below each row the others, each on lines of its own. */
+static void put_rows_with_texts(struct doc *d, size_t from)
+{
+    const struct table *t = &d->table;
+    struct table_column *columns = arena_array(d->arena, struct table_column, from + 2);
+    struct table head;
+    const char *titles = "";
+    for (size_t c = from; c < t->n_columns; c++)
+        titles = arena_printf(d->arena, "%s%s%s", titles, *titles ? "  " : "", t->columns[c].title);
+    memcpy(columns, t->columns, from * sizeof *columns);
+    columns[from].title = titles;
+    table_init(&head, d->arena, columns);
+    for (size_t i = 0; i < t->n_cells; i++)
+        if (i % t->n_columns <= from)
+            table_cell(&head, "%s", i % t->n_columns < from ? t->cells[i] : "");
+    char *text = printed(&head);
+    const char *line = text;
+    for (size_t row = 0; *line; row++) {
+        size_t n = strcspn(line, "\n");
+        const char *next = line + n + (line[n] == '\n');
+        while (row && n && line[n - 1] == ' ')
+            n--;
+        buf_printf(d->out, "%.*s\n", (int)n, line);
+        for (size_t c = from; row && c < t->n_columns; c++) {
+            const char *words = t->cells[(row - 1) * t->n_columns + c];
+            if (*words)
+                put(d, "    ");
+            if (*words)
+                wrap(d, words, 4, 4);
+        }
+        line = next;
+    }
+    free(text);
+}
+
+static bool has_gaps(const struct table *t)
+{
+    for (size_t i = 0; i < t->n_cells; i++)
+        if (!t->cells[i])
+            return true;
+    return t->n_cells % t->n_columns != 0;
+}
+
+static void table_end(struct doc *d)
+{
+    const size_t first = first_long(&d->table);
     buf_printf(d->out, "\n%s\n", text_safe(d->arena, d->caption));
-    buf_put(d->out, bytes, n);
+    if (first > 0 && first + 1 < d->table.n_columns && !has_gaps(&d->table)) {
+        put_rows_with_texts(d, first);
+    } else {
+        /* Names in other columns stay whole. */
+        const struct table t = first + 1 == d->table.n_columns ? folded(d) : d->table;
+        char *text = printed(&t);
+        put(d, text);
+        free(text);
+    }
     blank(d);
-    free(bytes);
 }
 
 const struct doc_form doc_plain = {
