@@ -119,6 +119,8 @@ static void about_json(struct buf *out, const struct node_about *a)
     jw_int(&j, "start_ns", a->start.ns);
     int_or_null(&j, "end_ns", a->end.ns, a->end.ns != 0);
     int_or_null(&j, "exit_status", a->exit_status, a->exit_status >= 0);
+    if (a->attached)
+        jw_bool(&j, "attached", true);
     self_json(&j, a);
     jw_end(&j);
     buf_u8(out, '\n');

@@ -42,6 +42,7 @@ struct node_about {
     int64_t interval_ns;
     wall_ns start, end; /* end.ns 0: still running */
     int exit_status;    /* -1: none */
+    bool attached;      /* to a job that ran already */
     double cpu_s;       /* negative: not known yet */
     struct writer_stats stats;
 };

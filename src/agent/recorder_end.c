@@ -176,8 +176,8 @@ static void close_files(struct recorder *r, struct record_result *out)
 }
 
 /* What recording costs: the share of a core while the job ran, and apart from it the CPU time of
- * start and end, which does not grow with the run. A run that is over before it has settled has one
- * share of all. */
+ * start and end, which does not grow with the run. Of a run that is over before it has settled only
+ * that time is told. */
 static void own_cost_text(const struct recorder *r, const struct record_result *out,
                           const struct own_cost *job_end, char *text, size_t size)
 {
@@ -187,14 +187,13 @@ static void own_cost_text(const struct recorder *r, const struct record_result *
         snprintf(text, size, "overhead %.2f %% of a core, and %.2f s for start and end",
                  100 * job_cpu_s / job_s, out->cpu_s - job_cpu_s);
     else
-        snprintf(text, size, "overhead %.2f %% of a core, including the start",
-                 out->seconds > 0 ? 100 * out->cpu_s / out->seconds : 0.0);
+        snprintf(text, size, "overhead %.2f s of CPU", out->cpu_s);
 }
 
 static void say_goodbye(struct recorder *r, const struct record_result *out,
                         const struct own_cost *job_end)
 {
-    char took[32], cost[80], events[40] = "", samples[HUMAN_LEN], bytes[HUMAN_LEN];
+    char took[32], cost[80], events[HUMAN_LEN + 16] = "", samples[HUMAN_LEN], bytes[HUMAN_LEN];
     duration_text(out->seconds, took, sizeof took);
     if (out->rows_dropped)
         recorder_warn(r, "lost %llu row%s because the run folder could not be written",
@@ -203,8 +202,8 @@ static void say_goodbye(struct recorder *r, const struct record_result *out,
         recorder_warn(r, "lost %llu event%s of the job; see 'footplate show last' for the reason",
                       (unsigned long long)out->events_dropped, out->events_dropped == 1 ? "" : "s");
     if (out->events)
-        snprintf(events, sizeof events, "%llu event%s, ", (unsigned long long)out->events,
-                 out->events == 1 ? "" : "s");
+        snprintf(events, sizeof events, "%s event%s, ",
+                 human_count(out->events, samples, sizeof samples), out->events == 1 ? "" : "s");
     own_cost_text(r, out, job_end, cost, sizeof cost);
     recorder_say(r, "recorded %s: %s readings, %s%s, %s; see 'footplate show last'", took,
                  human_count(out->samples, samples, sizeof samples), events,

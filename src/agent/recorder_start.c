@@ -143,6 +143,7 @@ static int open_run(struct recorder *r, struct err *e)
         .interval_ns = r->interval_ns,
         .start = r->start.wall,
         .exit_status = -1,
+        .attached = !r->ask->argv,
         .cpu_s = -1,
     };
     hostinfo_read(&about.host, r->proc, r->sys);

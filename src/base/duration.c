@@ -66,6 +66,11 @@ int duration_parse(const char *text, int64_t *ns, struct err *e)
     return 0;
 }
 
+bool duration_lacks_unit(const char *text)
+{
+    return *text && text[strspn(text, "0123456789.")] == '\0';
+}
+
 int duration_parse_within(const char *what, const char *text, int64_t lo_ns, int64_t hi_ns,
                           int64_t *ns, struct err *e)
 {

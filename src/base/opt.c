@@ -105,6 +105,9 @@ static int parse_duration(const struct opt *o, const char *text, struct arena *a
         e->code = ERR_USAGE;
         return err_in(e, "--%s", o->name);
     }
+    if ((o->lo != 0 || o->hi != 0) && (ns < o->lo || ns > o->hi) && duration_lacks_unit(text))
+        return err_set(e, ERR_USAGE, "--%s: '%s' has no unit; write %ss or 500ms", o->name, text,
+                       text);
     if ((o->lo != 0 || o->hi != 0) && (ns < o->lo || ns > o->hi))
         return err_set(e, ERR_USAGE, "--%s: '%s' is not a time from %s to %s", o->name, text,
                        bound_text(o->lo, a), bound_text(o->hi, a));

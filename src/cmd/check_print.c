@@ -13,6 +13,7 @@
 #include "cmd/check.h"
 #include "cmd/output.h"
 #include "rules/verdict_json.h"
+#include "view/runview.h"
 #include "view/verdict_words.h"
 
 enum { FINDINGS_MOST = 3, NAMES_MOST = 12, REMARKS_MOST = 8 };
@@ -64,29 +65,21 @@ void check_csv(const struct check *c)
 
 /* ---- for people ---- */
 
-/* Rules that only sum up have a place of their own, unless they have nothing to say. */
-static bool sums_up(const struct verdict *v)
-{
-    return v->rule->summary && (v->n_remarks || v->n_plots);
-}
-
 static size_t of_state(const struct check *c, enum rule_state state, const struct verdict ***out)
 {
     size_t n = 0;
     *out = arena_array(c->arena, const struct verdict *, c->n_v + 1);
     for (size_t k = 0; k < c->n_v; k++)
-        if (c->v[k].state == state && !sums_up(&c->v[k]))
+        if (c->v[k].state == state && verdict_counts(&c->v[k]))
             (*out)[n++] = &c->v[k];
     return n;
 }
 
-/* Without those that only sum up: they judge nothing. */
-static size_t judged(const struct verdict *const *v, size_t n)
+/* "Data loading (Dataloader)", "Mine (custom rule)". */
+static const char *name_of(const struct check *c, const struct rule *rule)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < n; i++)
-        count += !v[i]->rule->summary;
-    return count;
+    return rule->custom ? arena_printf(c->arena, "%s (custom rule)", rule->name)
+                        : arena_printf(c->arena, "%s (%s)", rule->title, rule->name);
 }
 
 static void put_sentence(const struct check *c, const char *label, const char *text)
@@ -129,7 +122,7 @@ static void put_finding(const struct check *c, const struct verdict *v, const st
     put_words(c, "lost", &lost);
     put_words(c, "explained", &explained);
     put_words(c, "during", &shares);
-    if (advise)
+    if (advise && *finding_advice(v, f))
         put_sentence(c, "fix", finding_advice(v, f));
 }
 
@@ -145,14 +138,14 @@ static void put_also(const struct check *c, const struct finding *const *v, size
     puts("; use --json to list all.");
 }
 
-/* "warning   IOBottleneck: ..., 12.4 s lost (3.1 % of the training loop)" */
+/* "I/O bottleneck (IOBottleneck): warning, 12.4 s lost, 3.1 % of the training loop" */
 static void put_head(const struct check *c, const struct verdict *v)
 {
     struct buf size = {0};
     const bool bold = term_color(stdout);
     verdict_size_words(&size, v, c->checked.run.has_steps);
-    printf("\n%s%s%s: %s (%.*s)\n", bold ? "\033[1m" : "", v->rule->name, bold ? "\033[0m" : "",
-           v->rule->title, (int)size.len, (const char *)size.p);
+    printf("\n%s%s%s: %.*s\n", bold ? "\033[1m" : "", name_of(c, v->rule), bold ? "\033[0m" : "",
+           (int)size.len, (const char *)size.p);
     buf_free(&size);
 }
 
@@ -196,7 +189,7 @@ static void put_explained(const struct check *c, const struct verdict *cause,
                                ? arena_printf(c->arena, " (and %zu more)", v[i]->n_findings - 1)
                                : "";
         verdict_size_words(&size, v[i], c->checked.run.has_steps);
-        printf("    explains  %s (%.*s): %s%s.\n", v[i]->rule->name, (int)size.len,
+        printf("    explains  %s: %.*s: %s%s.\n", name_of(c, v[i]->rule), (int)size.len,
                (const char *)size.p, text_safe(c->arena, f->message), more);
         buf_free(&size);
     }
@@ -220,24 +213,30 @@ static void put_issue(const struct check *c, const struct verdict *v)
 static void put_summary(const struct check *c, const struct verdict *v)
 {
     const size_t shown = MIN_OF(v->n_remarks, (size_t)REMARKS_MOST);
-    printf("\n%s: %s\n", v->rule->name, v->rule->title);
+    printf("\n%s\n", name_of(c, v->rule));
     for (size_t i = 0; i < shown; i++)
         printf("  %s.\n", text_safe(c->arena, v->remarks[i]));
     if (v->n_remarks > shown)
         printf("  and %zu more; use --json to list all.\n", v->n_remarks - shown);
-    if (v->state == RULE_NOT_EVALUATED)
-        printf("  skipped: %s\n", text_safe(c->arena, v->why));
+    if (v->n_remarks == 0 && *v->why)
+        printf("  %s.\n", text_safe(c->arena, v->why));
 }
 
 static void put_rest(const struct check *c, const char *title, const struct verdict **v, size_t n)
 {
+    size_t width = 0;
     if (n)
         printf("\n%s\n", title);
     for (size_t i = 0; i < n; i++)
+        width = MAX_OF(width, text_columns(name_of(c, v[i]->rule)));
+    for (size_t i = 0; i < n; i++) {
+        const char *name = name_of(c, v[i]->rule);
         if (*v[i]->why)
-            printf("  %-24s %s\n", v[i]->rule->name, text_safe(c->arena, v[i]->why));
+            printf("  %s%*s  %s\n", name, (int)(width - text_columns(name)), "",
+                   text_safe(c->arena, v[i]->why));
         else
-            printf("  %s\n", v[i]->rule->name);
+            printf("  %s\n", name);
+    }
 }
 
 static void put_issues(const struct check *c, const struct verdict *const *issues, size_t n)
@@ -255,11 +254,14 @@ void check_text(const struct check *c)
     const struct verdict **issues, **clear, **not_evaluated;
     const size_t n = of_state(c, RULE_ISSUE, &issues), n_clear = of_state(c, RULE_CLEAR, &clear),
                  n_not = of_state(c, RULE_NOT_EVALUATED, &not_evaluated);
-    printf("%s: %zu issue%s, %zu passed, %zu skipped\n", text_safe(c->arena, c->info->name), n,
-           n == 1 ? "" : "s", judged(clear, n_clear), judged(not_evaluated, n_not));
+    const char *ending = runview_ending(c->info, c->arena);
+    if (ending)
+        puts(text_safe(c->arena, ending));
+    printf("%s: %zu issue%s%s, %zu passed, %zu skipped\n", text_safe(c->arena, c->info->name), n,
+           n == 1 ? "" : "s", ending ? " in the recorded part" : "", n_clear, n_not);
     put_issues(c, issues, n);
     for (size_t k = 0; k < c->n_v; k++)
-        if (sums_up(&c->v[k]))
+        if (!verdict_counts(&c->v[k]))
             put_summary(c, &c->v[k]);
     if (c->right_size)
         printf("\nRight-sizing\n  %s.\n", text_safe(c->arena, c->right_size->why));

@@ -100,6 +100,7 @@ static const struct table_column step_columns[] = {
     RIGHT("MEMCPY"), RIGHT("MEMSET"), RIGHT("COMM"),  RIGHT("RUNTIME"),
     RIGHT("LOADER"), RIGHT("CPU"),    RIGHT("OTHER"), {0},
 };
+enum { ROLES_FROM = 3 };
 static const struct table_column device_columns[] = {
     RIGHT("RANK"),
     RIGHT("GPU"),
@@ -138,6 +139,27 @@ static const struct table_column window_columns[] = {
     RIGHT("IDLE"),       RIGHT("USUAL IDLE"), {0},
 };
 
+/* What only a device does is left out of a run that used none. */
+static bool is_shown(const struct breakdown *b, enum role r)
+{
+    if (r >= ROLE_LOADER || b->n_devices)
+        return true;
+    for (size_t i = 0; i < b->n_steps; i++)
+        if (b->steps[i].role_ns[r] > 0)
+            return true;
+    return false;
+}
+
+static const struct table_column *shown_columns(const struct breakdown *b, struct arena *a)
+{
+    struct table_column *out = arena_array(a, struct table_column, COUNT_OF(step_columns));
+    size_t n = 0;
+    for (size_t i = 0; step_columns[i].title; i++)
+        if (i < ROLES_FROM || is_shown(b, (enum role)(i - ROLES_FROM)))
+            out[n++] = step_columns[i];
+    return out;
+}
+
 static void step_cells(struct table *t, const struct breakdown *b, size_t i)
 {
     const struct step_row *s = &b->steps[i];
@@ -145,7 +167,8 @@ static void step_cells(struct table *t, const struct breakdown *b, size_t i)
     table_cell(t, "%" PRId64, s->step);
     time_cell(t, s->end - s->begin);
     for (enum role r = 0; r < ROLE_N; r++)
-        share_cell(t, s->role_ns[r], s->end - s->begin);
+        if (is_shown(b, r))
+            share_cell(t, s->role_ns[r], s->end - s->begin);
 }
 
 static void device_cells(struct table *t, const struct breakdown *b, size_t i)
@@ -298,7 +321,7 @@ static void print_text(const struct breakdown *b, const struct opt_value *table,
         if (some)
             putchar('\n');
         some = true;
-        table_init(&out, a, texts[t].columns);
+        table_init(&out, a, t == BREAK_STEPS ? shown_columns(b, a) : texts[t].columns);
         for (size_t i = 0; i < breakview_count(b, t); i++)
             texts[t].cells(&out, b, i);
         table_print(&out, stdout, term_width(stdout), term_color(stdout));

@@ -263,20 +263,21 @@ static int print_missing(struct run *r, const struct cmd_args *args, const struc
     else if (rc == 0 && !detail)
         fprintf(stderr, "%s\n", no_operators);
     else if (rc == 0 && l->n == 0)
-        fprintf(stderr, "no recorded operator or kernel matches\n");
+        fprintf(stderr, "no recorded operation matches\n");
     return rc;
 }
 
-static void print_window(const struct window_row *w)
+static void print_window(const struct window_row *w, bool kernels)
 {
     char took[HUMAN_LEN], usual[HUMAN_LEN];
     printf("rank %" PRId64 ", step%s %" PRId64, w->of.rank, w->n_steps == 1 ? "" : "s",
            w->first_step);
     if (w->n_steps > 1)
         printf(" to %" PRId64, w->first_step + (int64_t)w->n_steps - 1);
-    printf(": %s per step, usually %s; recording details slows the CPU, not the kernels\n",
+    printf(": %s per step, usually %s; recording details slows the CPU%s\n",
            human_value(w->step_s, "s", took, sizeof took),
-           human_value(w->usual_step_s, "s", usual, sizeof usual));
+           human_value(w->usual_step_s, "s", usual, sizeof usual),
+           kernels ? ", not the kernels" : "");
 }
 
 /* What recording cost the steps that the rows are of, as `breakdown` has it. */
@@ -298,7 +299,7 @@ static int print_cost(struct run *r, const struct cmd_args *args, struct arena *
         if (first)
             putchar('\n');
         first = false;
-        print_window(&b.windows[i]);
+        print_window(&b.windows[i], b.n_devices > 0);
     }
     return rc;
 }

@@ -17,6 +17,7 @@
 #include "report/report.h"
 #include "rules/findings_file.h"
 #include "rules/rightsize.h"
+#include "view/stepview.h"
 #include "view/verdict_words.h"
 
 enum { LIMIT_MS = 10000, ISSUES_MOST = 3 };
@@ -36,6 +37,7 @@ struct telling {
     const struct checked *checked;
     const struct own *own;
     struct arena *arena;
+    const struct run_info *info;
 };
 
 static void tell(const struct telling *t, const char *line)
@@ -43,14 +45,13 @@ static void tell(const struct telling *t, const char *line)
     t->ask->tell(NULL, line);
 }
 
-/* A rule that only fills a table never says what held a run back. */
 static size_t of_state(const struct telling *t, enum rule_state state, const struct verdict ***out)
 {
     size_t n = 0;
     *out = arena_array(t->arena, const struct verdict *, RULE_N + t->own->n);
     for (size_t k = 0; k < RULE_N; k++) {
         const struct verdict *v = &t->checked->verdicts.v[k];
-        if (v->state == state && !v->rule->summary)
+        if (v->state == state && verdict_counts(v))
             (*out)[n++] = v;
     }
     for (size_t i = 0; i < t->own->n; i++)
@@ -124,17 +125,17 @@ static void tell_no_issue(const struct telling *t, const struct verdict *const *
                           size_t n_not, size_t n_clear)
 {
     const char *why = usual_reasons(t, not_evaluated, n_not);
+    const char *none = verdict_none_words(t->info);
     if (n_clear == 0 && !t->checked->run.has_steps)
-        tell(t, "No rules ran: no training steps were detected. Mark them with footplate.step(); "
-                "see docs/steps.md");
+        tell(t, arena_printf(t->arena, "No rules ran: %s", steps_none_words(t->info)));
     else if (n_clear == 0)
         tell(t, arena_printf(t->arena, "No rules ran: %s", why));
     else if (n_not == 0)
-        tell(t, arena_printf(t->arena, "No issues found (%zu rule%s passed)", n_clear,
+        tell(t, arena_printf(t->arena, "%s (%zu rule%s passed)", none, n_clear,
                              n_clear == 1 ? "" : "s"));
     else
-        tell(t, arena_printf(t->arena, "No issues found (%zu rule%s passed, %zu skipped: %s)",
-                             n_clear, n_clear == 1 ? "" : "s", n_not, why));
+        tell(t, arena_printf(t->arena, "%s (%zu rule%s passed, %zu skipped: %s)", none, n_clear,
+                             n_clear == 1 ? "" : "s", n_not, why));
 }
 
 static void tell_all(const struct telling *t)
@@ -142,6 +143,9 @@ static void tell_all(const struct telling *t)
     const struct verdict **issues, **clear, **not_evaluated;
     const size_t n = of_state(t, RULE_ISSUE, &issues), n_clear = of_state(t, RULE_CLEAR, &clear),
                  n_not = of_state(t, RULE_NOT_EVALUATED, &not_evaluated);
+    const char *ending = runview_ending(t->info, t->arena);
+    if (ending)
+        tell(t, ending);
     if (n > 0)
         tell_issues(t, issues, n);
     else
@@ -203,7 +207,7 @@ static int judge(const struct run_verdict_ask *ask, struct arena *a, struct err 
     if (rc == 0)
         rc = judge_own(ask, r, c, a, own, e);
     if (rc == 0 && !ask->quiet)
-        tell_all(&(struct telling){ask, c, own, a});
+        tell_all(&(struct telling){ask, c, own, a, run_get_info(r)});
     if (rc == 0)
         rc = findings_write(ask->path, &c->verdicts, &ask->params, own->v, own->n, e);
     if (rc == 0 && ask->report)

@@ -14,9 +14,10 @@
 #include "base/table.h"
 #include "rules/pricing.h"
 #include "sample/probe.h"
+#include "view/loss_words.h"
 #include "view/stepsview.h"
 
-enum { LABEL = 12, MARKS_MOST = 12, LOSSES_MOST = 12 };
+enum { LABEL = 15, MARKS_MOST = 12, LOSSES_MOST = 12 };
 
 /* "label       value", the values under each other. */
 __attribute__((format(printf, 3, 4))) static void put_line(const struct show *s, const char *label,
@@ -168,7 +169,7 @@ static void put_recorded(const struct show *s)
     const double interval_s = (double)runview_interval_ns(s->info) / (double)NS_PER_S;
     if (interval_s > 0)
         human_value(interval_s, "s", every, sizeof every);
-    put_line(s, "recorded", "%s%s%s%s reading%s, %s", interval_s > 0 ? "every " : "",
+    put_line(s, "recorded", "%s%s%s%s reading%s, %s on disk", interval_s > 0 ? "every " : "",
              interval_s > 0 ? every : "", interval_s > 0 ? ", " : "",
              human_count(s->size.samples, samples, sizeof samples), s->size.samples == 1 ? "" : "s",
              human_bytes((double)s->size.file_bytes, bytes, sizeof bytes));
@@ -177,15 +178,10 @@ static void put_recorded(const struct show *s)
 static void put_cost(const struct show *s)
 {
     char bytes[HUMAN_LEN];
-    const double cpu_s = runview_self_cpu_s(s->info), took_s = runview_duration_s(s->info);
-    human_bytes(runview_bytes_written(s->info), bytes, sizeof bytes);
-    if (isnan(cpu_s))
-        put_line(s, "overhead", "%s", runview_why_no_cost(s->info));
-    else if (took_s > 0)
-        put_line(s, "overhead", "%.2f s of CPU (%.2f %% of one core), %s written", cpu_s,
-                 100 * cpu_s / took_s, bytes);
-    else
-        put_line(s, "overhead", "%.2f s of CPU, %s written", cpu_s, bytes);
+    const double written = runview_bytes_written(s->info);
+    human_bytes(written, bytes, sizeof bytes);
+    put_line(s, "overhead", "%s%s%s", runview_cost_text(s->info, s->arena),
+             isnan(written) ? "" : ", disk writes ", isnan(written) ? "" : bytes);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -233,7 +229,7 @@ static void put_steps(const struct show *s, enum event_mode mode)
     char count[HUMAN_LEN], p50[HUMAN_LEN], p95[HUMAN_LEN], rate[HUMAN_LEN];
     if (x.ranks == 0)
         return;
-    put_line(s, "steps", "%s %s%s, p50 %s, p95 %s%s",
+    put_line(s, "step duration", "%s %s%s, p50 %s, p95 %s%s",
              human_count(x.best.count, count, sizeof count), mode_name(mode),
              x.ranks > 1 ? arena_printf(s->arena, " on each of %zu ranks", x.ranks) : "",
              human_value(x.best.p50_s, "s", p50, sizeof p50),
@@ -251,7 +247,7 @@ static void put_phases(const struct show *s)
     double pct[PHASE_N];
     put_title("phases");
     if (s->no_steps) {
-        printf("no steps were detected: %s. %s\n", text_safe(s->arena, s->no_steps), steps_advice);
+        puts(text_safe(s->arena, steps_none_text(s->info, s->no_steps, s->arena)));
         return;
     }
     show_percents(s, pct);
@@ -297,9 +293,10 @@ static void put_iteration(const struct show *s, const struct mode_steps *x)
     const char *left_out =
         b->warmup + b->disturbed
             ? arena_printf(s->arena, ", excluding %zu warm-up%s", b->warmup,
-                           b->disturbed
-                               ? arena_printf(s->arena, " and %zu recorded in detail", b->disturbed)
-                               : "")
+                           b->disturbed ? arena_printf(s->arena,
+                                                       " and %zu in or right after a detail window",
+                                                       b->disturbed)
+                                        : "")
             : "";
     put_line(s, "iteration", "p50 %s, p95 %s, of %s%s",
              human_value(b->iteration_p50_s, "s", p50, sizeof p50),
@@ -311,18 +308,16 @@ static void put_iteration(const struct show *s, const struct mode_steps *x)
               b->between_s);
 }
 
-/* A rank that gives more digits than a reader takes in helps nobody. */
-static const char *rate_text(const struct show *s, double v)
-{
-    return arena_printf(s->arena, v < 10 ? "%.2f" : "%.1f", v);
-}
-
 static void put_throughput(const struct show *s, const struct mode_steps *x)
 {
+    char steady[HUMAN_LEN], overall[HUMAN_LEN];
     if (isnan(x->steady))
         return;
-    put_line(s, "throughput", "%s samples/s steady%s%s", rate_text(s, x->steady),
-             x->overall > 0 ? arena_printf(s->arena, ", %s overall", rate_text(s, x->overall)) : "",
+    put_line(s, "throughput", "%s steady%s%s",
+             human_value(x->steady, "samples/s", steady, sizeof steady),
+             x->overall > 0 ? arena_printf(s->arena, ", %s overall",
+                                           human_value(x->overall, "", overall, sizeof overall))
+                            : "",
              x->ranks > 1 ? arena_printf(s->arena, ", %zu ranks together", x->ranks) : "");
 }
 
@@ -482,9 +477,12 @@ struct loss_group {
     uint64_t count;
 };
 
-/* That a GPU probe found no GPU is said once, beside the node. */
+/* That a GPU probe found no GPU is said once, beside the node; that a machine has no swap is no
+ * loss. */
 static bool is_told(const struct show *s, const struct run_loss *l)
 {
+    if (loss_is_no_news(&l->loss))
+        return true;
     if (l->loss.id != LOSS_ABSENT || !lacks_gpu(s->info, l->node))
         return false;
     for (size_t i = 0; probes[i]; i++)
@@ -517,7 +515,7 @@ static void put_loss(const struct show *s, const struct loss_group *g)
     const char *more = g->things > 1 ? arena_printf(s->arena, " and %zu more", g->things - 1) : "";
     const char *times =
         g->count > g->things ? arena_printf(s->arena, " (%" PRIu64 " times)", g->count) : "";
-    printf("%s%s: %s%s\n", text_safe(s->arena, g->what), more,
+    printf("%s%s: %s%s\n", text_safe(s->arena, loss_what_words(g->what, s->arena)), more,
            text_safe(s->arena, *l->why ? l->why : losses[l->id].help), times);
 }
 

@@ -297,7 +297,7 @@ void steps_text(const struct steps_view *v)
     size_t parts[STEP_PARTS_MOST + 1];
     struct table t;
     if (v->why) {
-        printf("no steps were detected: %s. %s\n", text_safe(v->arena, v->why), steps_advice);
+        puts(text_safe(v->arena, steps_none_text(v->info, v->why, v->arena)));
         return;
     }
     const size_t n = parts_seen(v, parts);

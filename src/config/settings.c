@@ -136,6 +136,8 @@ static int parse_interval(struct settings *s, const char *text, const struct ori
     int64_t ns;
     if (duration_parse(text, &ns, e) != 0)
         return e->code;
+    if ((ns < INTERVAL_MIN_NS || ns > INTERVAL_MAX_NS) && duration_lacks_unit(text))
+        return err_set(e, ERR_USAGE, "'%s' has no unit; write %ss or 500ms", text, text);
     if (ns < INTERVAL_MIN_NS || ns > INTERVAL_MAX_NS)
         return err_set(e, ERR_USAGE, "'%s' is not a time from %d ms to %d s", text,
                        (int)(INTERVAL_MIN_NS / NS_PER_MS), (int)(INTERVAL_MAX_NS / NS_PER_S));

@@ -54,6 +54,7 @@ struct node_info {
     int64_t interval_ns;
     wall_ns start, end;     /* end: of the last data while it runs or when it died */
     int exit_status;        /* -1: none yet */
+    bool attached;          /* to a job that ran already */
     double self_cpu_s;      /* Footplate's own cost; NAN while not known */
     int64_t bytes_written;  /* -1: not known, as while it runs */
     int64_t samples;        /* that the recorder took in; -1: not known */

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/json_read.h"
 #include "base/mem.h"
+#include "base/nearest.h"
 #include "query/run.h"
 
 static bool is_run(const char *path)
@@ -135,6 +136,24 @@ size_t run_find_fits(const char *dir, const char *ref)
     return fits;
 }
 
+static int not_found(const char *dir, const char *ref, const struct candidate *list, size_t n,
+                     struct err *e)
+{
+    struct nearest near = nearest_to(ref);
+    for (size_t i = 0; i < n; i++) {
+        nearest_offer(&near, list[i].folder);
+        nearest_offer(&near, list[i].name);
+    }
+    nearest_offer(&near, "last");
+    if (near.best)
+        return err_set(e, ERR_NOT_FOUND, "no run called '%s' in '%s' (did you mean '%s'?)", ref,
+                       dir, near.best);
+    return err_set(e, ERR_NOT_FOUND,
+                   "no run called '%s' in '%s'; the newest of %zu is '%s' ('footplate ls' lists "
+                   "them)",
+                   ref, dir, n, list[0].folder);
+}
+
 static int find_in(const char *dir, const char *ref, char path[], struct err *e)
 {
     struct arena a = {0};
@@ -151,10 +170,7 @@ static int find_in(const char *dir, const char *ref, char path[], struct err *e)
                          "another folder with --dir",
                          dir);
         else
-            rc = err_set(e, ERR_NOT_FOUND,
-                         "no run called '%s' in '%s'; the newest of %zu is '%s' ('footplate ls' "
-                         "lists them)",
-                         ref, dir, n, list[0].folder);
+            rc = not_found(dir, ref, list, n, e);
     }
     arena_free(&a);
     return rc;

@@ -157,6 +157,7 @@ static void fill_node(const json_t *o, struct arena *a, struct node_info *n)
     n->start.ns = json_get_time(o, "start_ns", 0);
     n->end.ns = json_get_time(o, "end_ns", 0);
     n->exit_status = (int)json_get_within(o, "exit_status", INT32_MIN, INT32_MAX, -1);
+    n->attached = json_is_true(json_object_get(o, "attached"));
     n->self_cpu_s = json_get_num(self, "cpu_s", NAN);
     n->bytes_written = json_get_within(self, "bytes_written", 0, NODE_NUMBER_MOST, -1);
     n->samples = json_get_within(self, "samples", 0, NODE_NUMBER_MOST, -1);

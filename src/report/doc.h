@@ -22,7 +22,6 @@ struct doc {
     struct table table; /* text and Markdown: the one that is open */
     struct table_column *columns;
     const char *caption;
-    size_t cell_most; /* characters of a cell */
 };
 
 enum doc_kind { DOC_HTML, DOC_TEXT, DOC_MARKDOWN };

@@ -6,8 +6,6 @@
 #include "report/doc_own.h"
 #include "report/doc_told.h"
 
-enum { CELL_MOST = 300 };
-
 static void put(struct doc *d, const char *s)
 {
     buf_put(d->out, s, strlen(s));
@@ -37,7 +35,6 @@ static void heading(struct doc *d, const char *marks, const char *title)
 
 static void open_markdown(struct doc *d, const struct page_head *head)
 {
-    d->cell_most = CELL_MOST;
     put(d, "# ");
     put_safe(d, head->title);
     put(d, "\n\n");

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "report/doc_own.h"
 #include "report/doc_told.h"
 
@@ -49,7 +50,6 @@ static void underline(struct doc *d, const char *title, char with)
 static void open_text(struct doc *d, const struct page_head *head)
 {
     const char *title = text_safe(d->arena, head->title);
-    d->cell_most = CELL_MOST;
     buf_printf(d->out, "%s\n", title);
     underline(d, title, '=');
     if (head->lead)
@@ -98,8 +98,9 @@ static void item(struct doc *d, const char *words)
 static void fact(struct doc *d, const char *name, double v, const char *words)
 {
     (void)v;
-    buf_printf(d->out, "%-*s", NAME, name);
-    wrap(d, words, NAME, NAME);
+    const size_t width = text_columns(name), pad = width < NAME - 1 ? NAME - width : 2;
+    buf_printf(d->out, "%s%*s", name, (int)pad, "");
+    wrap(d, words, width + pad, NAME);
 }
 
 static void tile(struct doc *d, const char *name, const char *words, const char *below)
@@ -114,19 +115,140 @@ static void blank(struct doc *d)
 
 /* ---- tables ---- */
 
-static void table_end(struct doc *d)
+/* Bytes of the first line of a text: at most CELL_MOST columns, up to a blank where there is one.
+ */
+static size_t line_of(const char *s)
+{
+    size_t n = 0, blank_at = 0;
+    for (size_t columns = 0; s[n] && columns < CELL_MOST; columns++) {
+        if (s[n] == ' ' && s[n + 1] != '%')
+            blank_at = n;
+        n++;
+        while (((unsigned char)s[n] & 0xc0) == 0x80)
+            n++;
+    }
+    return !s[n] || (s[n] == ' ' && s[n + 1] != '%') || blank_at == 0 ? n : blank_at;
+}
+
+/* The next line of every cell of the row; false: there are none left. */
+static bool add_lines(struct doc *d, struct table *to, const char **rest, size_t n)
+{
+    bool some = false;
+    for (size_t c = 0; c < n; c++)
+        some |= rest[c] && *rest[c];
+    for (size_t c = 0; some && c < n; c++) {
+        const size_t bytes = rest[c] ? line_of(rest[c]) : 0;
+        table_cell(to, "%s", arena_strndup(d->arena, rest[c] ? rest[c] : "", bytes));
+        if (rest[c])
+            rest[c] += bytes + (rest[c][bytes] == ' ');
+    }
+    return some;
+}
+
+/* The same with long texts on several lines, so that the columns stay readable. */
+static struct table folded(struct doc *d)
+{
+    const struct table *from = &d->table;
+    const size_t n = from->n_columns;
+    struct table to;
+    table_init(&to, d->arena, from->columns);
+    const char **rest = arena_array(d->arena, const char *, n);
+    for (size_t i = 0; i + n <= from->n_cells; i += n) {
+        bool reaches = false;
+        for (size_t c = 0; c < n; c++) {
+            rest[c] = from->cells[i + c];
+            reaches |= !rest[c];
+        }
+        for (size_t c = 0; reaches && c < n && rest[c]; c++)
+            if (c + 1 < n && !rest[c + 1])
+                table_rest(&to, "%s", rest[c]);
+            else
+                table_cell(&to, "%s", rest[c]);
+        while (!reaches && add_lines(d, &to, rest, n))
+            ;
+    }
+    return to;
+}
+
+/* The first column with a text too long for one line; n_columns: there is none. */
+static size_t first_long(const struct table *t)
+{
+    size_t first = t->n_columns;
+    for (size_t i = 0; i < t->n_cells; i++)
+        if (t->cells[i] && text_columns(t->cells[i]) > CELL_MOST)
+            first = MIN_OF(first, i % t->n_columns);
+    return first;
+}
+
+static char *printed(const struct table *t)
 {
     char *bytes = NULL;
     size_t n = 0;
     FILE *to = open_memstream(&bytes, &n);
     if (!to)
         abort();
-    table_print(&d->table, to, 0, false);
+    table_print(t, to, 0, false);
     fclose(to);
+    return bytes;
+}
+
+/* The columns before `from` as a table; below each row the others, each on lines of its own. */
+static void put_rows_with_texts(struct doc *d, size_t from)
+{
+    const struct table *t = &d->table;
+    struct table_column *columns = arena_array(d->arena, struct table_column, from + 2);
+    struct table head;
+    const char *titles = "";
+    for (size_t c = from; c < t->n_columns; c++)
+        titles = arena_printf(d->arena, "%s%s%s", titles, *titles ? "  " : "", t->columns[c].title);
+    memcpy(columns, t->columns, from * sizeof *columns);
+    columns[from].title = titles;
+    table_init(&head, d->arena, columns);
+    for (size_t i = 0; i < t->n_cells; i++)
+        if (i % t->n_columns <= from)
+            table_cell(&head, "%s", i % t->n_columns < from ? t->cells[i] : "");
+    char *text = printed(&head);
+    const char *line = text;
+    for (size_t row = 0; *line; row++) {
+        size_t n = strcspn(line, "\n");
+        const char *next = line + n + (line[n] == '\n');
+        while (row && n && line[n - 1] == ' ')
+            n--;
+        buf_printf(d->out, "%.*s\n", (int)n, line);
+        for (size_t c = from; row && c < t->n_columns; c++) {
+            const char *words = t->cells[(row - 1) * t->n_columns + c];
+            if (*words)
+                put(d, "    ");
+            if (*words)
+                wrap(d, words, 4, 4);
+        }
+        line = next;
+    }
+    free(text);
+}
+
+static bool has_gaps(const struct table *t)
+{
+    for (size_t i = 0; i < t->n_cells; i++)
+        if (!t->cells[i])
+            return true;
+    return t->n_cells % t->n_columns != 0;
+}
+
+static void table_end(struct doc *d)
+{
+    const size_t first = first_long(&d->table);
     buf_printf(d->out, "\n%s\n", text_safe(d->arena, d->caption));
-    buf_put(d->out, bytes, n);
+    if (first > 0 && first + 1 < d->table.n_columns && !has_gaps(&d->table)) {
+        put_rows_with_texts(d, first);
+    } else {
+        /* Names in other columns stay whole. */
+        const struct table t = first + 1 == d->table.n_columns ? folded(d) : d->table;
+        char *text = printed(&t);
+        put(d, text);
+        free(text);
+    }
     blank(d);
-    free(bytes);
 }
 
 const struct doc_form doc_plain = {

@@ -8,7 +8,6 @@
 #include "base/human.h"
 #include "base/mem.h"
 #include "base/percents.h"
-#include "base/utf8.h"
 
 /* ---- tables ---- */
 
@@ -24,22 +23,10 @@ void told_table(struct doc *d, const char *caption, const struct page_column *co
     table_init(&d->table, d->arena, d->columns);
 }
 
-/* A name that is too long would push the numbers off the screen. */
-static const char *cut(struct doc *d, const char *text)
-{
-    const unsigned char *s = (const unsigned char *)text;
-    for (size_t n = 0; *s && n < d->cell_most; n++) {
-        const size_t bytes = utf8_len(s);
-        s += bytes ? bytes : 1;
-    }
-    const size_t kept = (size_t)((const char *)s - text);
-    return text[kept] ? arena_printf(d->arena, "%.*s...", (int)kept, text) : text;
-}
-
 void told_cell(struct doc *d, double v, const char *text)
 {
     (void)v;
-    table_cell(&d->table, "%s", cut(d, text));
+    table_cell(&d->table, "%s", text);
 }
 
 void told_bar(struct doc *d, double share, double v, const char *text)

@@ -217,7 +217,8 @@ void report_put_framework(const struct report *r, struct doc *d)
     const struct verdict *v = report_verdict(r, "OverallFrameworkMetrics");
     doc_section(d, "framework", "Framework metrics summary");
     if (r->steps.why) {
-        doc_note(d, TONE_INFO, "No steps were detected: %s. %s", r->steps.why, steps_advice);
+        doc_note(d, TONE_INFO, "%s",
+                 sentence(r->arena, steps_none_text(r->info, r->steps.why, r->arena)));
     } else {
         for (size_t i = 0; v && i < v->n_remarks; i++)
             doc_text(d, "%s", sentence(r->arena, v->remarks[i]));

@@ -152,8 +152,8 @@ void report_put_job(const struct report *r, struct doc *d)
     if (r->show.phases.has_steps)
         put_pie(r, d);
     else
-        doc_note(d, TONE_INFO, "No steps were detected, so the phases are not known: %s. %s",
-                 r->show.no_steps, steps_advice);
+        doc_note(d, TONE_INFO, "%s Without steps, the phases are not known.",
+                 sentence(r->arena, steps_none_text(r->info, r->show.no_steps, r->arena)));
     put_details(r, d);
     doc_columns_end(d);
     put_progress(r, d);
@@ -343,33 +343,25 @@ static void put_short(const struct report *r, struct doc *d)
     if (n > TOP_ISSUES)
         doc_text(d, "%zu more: see the rules summary.", n - TOP_ISSUES);
     if (n == 0 && r->states[RULE_CLEAR] > 0)
-        doc_note(d, TONE_GOOD, "No issues found (%zu rule%s passed, %zu skipped).",
+        doc_note(d, TONE_GOOD, "%s (%zu rule%s passed, %zu skipped).", verdict_none_words(r->info),
                  r->states[RULE_CLEAR], r->states[RULE_CLEAR] == 1 ? "" : "s",
                  r->states[RULE_NOT_EVALUATED]);
     if (n == 0 && r->states[RULE_CLEAR] == 0)
         doc_note(d, TONE_INFO, "No rules ran%s",
-                 r->show.phases.has_steps ? "; see the rules summary for the reasons."
-                                          : ": no training steps were detected. Mark them with "
-                                            "footplate.step(); see docs/steps.md.");
+                 r->show.phases.has_steps
+                     ? "; see the rules summary for the reasons."
+                     : arena_printf(r->arena, ": %s.", steps_none_words(r->info)));
     if (r->ask.right_size)
         doc_note(d, TONE_INFO, "%s", sentence(r->arena, r->ask.right_size->why));
 }
 
 static void put_status(const struct report *r, struct doc *d)
 {
-    const struct run_info *info = r->info;
-    const char *why = "";
-    for (size_t i = 0; i < info->n_nodes; i++)
-        if (info->nodes[i].status == info->status && *info->nodes[i].why)
-            why = info->nodes[i].why;
+    const char *ending = runview_ending(r->info, r->arena);
     if (r->live)
-        doc_note(d, TONE_INFO, "This run is still running. Data up to %s.", wall(r, info->end));
-    else if (info->status != RUN_FINISHED)
-        doc_note(d, TONE_WARNING, "Run status: %s%s%s%s.", run_status_name(info->status),
-                 *why ? ": " : "", why,
-                 info->exit_status > 0
-                     ? arena_printf(r->arena, ", exit status %d", info->exit_status)
-                     : "");
+        doc_note(d, TONE_INFO, "This run is still running. Data up to %s.", wall(r, r->info->end));
+    else if (ending)
+        doc_note(d, TONE_WARNING, "%s", ending);
 }
 
 void report_put_head(const struct report *r, struct doc *d)

@@ -129,7 +129,8 @@ static void put_iterations(const struct report *r, struct doc *d)
              "warm-up step%s%s.",
              best->stats.warmup, best->stats.warmup == 1 ? "" : "s",
              best->stats.disturbed
-                 ? arena_printf(r->arena, " and %zu recorded in detail", best->stats.disturbed)
+                 ? arena_printf(r->arena, " and %zu in or right after a detail window",
+                                best->stats.disturbed)
                  : "");
     doc_table(d, "Iterations by rank", iteration_columns);
     for (size_t i = 0; i < r->steps.n_rows; i++)
@@ -217,7 +218,8 @@ void report_put_loop(const struct report *r, struct doc *d)
 {
     doc_section(d, "loop", "Training loop");
     if (r->steps.why)
-        doc_note(d, TONE_INFO, "No steps were detected: %s. %s", r->steps.why, steps_advice);
+        doc_note(d, TONE_INFO, "%s",
+                 sentence(r->arena, steps_none_text(r->info, r->steps.why, r->arena)));
     put_iterations(r, d);
     put_parts(r, d);
     put_efficiency(r, d);

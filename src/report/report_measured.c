@@ -6,6 +6,7 @@
 #include "base/human.h"
 #include "base/mem.h"
 #include "report/report_own.h"
+#include "view/loss_words.h"
 
 /* ---- machines ---- */
 
@@ -80,16 +81,10 @@ static void put_interval(const struct report *r, struct doc *d)
 static void put_own_cost(const struct report *r, struct doc *d)
 {
     char text[HUMAN_LEN];
-    const double cpu_s = runview_self_cpu_s(r->info), took_s = runview_duration_s(r->info),
-                 bytes = runview_bytes_written(r->info);
-    if (isnan(cpu_s))
-        doc_fact(d, "Footplate overhead", NAN, runview_why_no_cost(r->info));
-    else
-        doc_fact(d, "Footplate overhead", cpu_s,
-                 took_s > 0 ? arena_printf(r->arena, "%.2f s of CPU (%.2f %% of one core)", cpu_s,
-                                           100 * cpu_s / took_s)
-                            : arena_printf(r->arena, "%.2f s of CPU", cpu_s));
-    doc_fact(d, "Written", bytes,
+    const double bytes = runview_bytes_written(r->info);
+    doc_fact(d, "Footplate overhead", runview_self_cpu_s(r->info),
+             runview_cost_text(r->info, r->arena));
+    doc_fact(d, "Disk writes", bytes,
              isnan(bytes) ? "not known" : human_bytes(bytes, text, sizeof text));
 }
 
@@ -122,15 +117,20 @@ static void put_losses(const struct report *r, struct doc *d)
 {
     const struct loss_list *l = &r->show.losses;
     char text[HUMAN_LEN];
-    if (l->n == 0) {
+    size_t n = 0;
+    for (size_t i = 0; i < l->n; i++)
+        n += !loss_is_no_news(&l->v[i].loss);
+    if (n == 0) {
         doc_text(d, "All requested data was measured; nothing was lost.");
         return;
     }
     doc_table(d, "Not measured or lost", loss_columns);
     for (size_t i = 0; i < l->n; i++) {
         const struct loss *x = &l->v[i].loss;
+        if (loss_is_no_news(x))
+            continue;
         doc_cell(d, l->v[i].node);
-        doc_cell(d, x->what);
+        doc_cell(d, loss_what_words(x->what, r->arena));
         doc_cell(d, *x->why ? x->why : losses[x->id].help);
         doc_number(d, (double)x->count, human_count(x->count, text, sizeof text));
     }

@@ -58,7 +58,7 @@ struct report {
     double cost, price_per_hour;   /* NAN: a price is not known */
     struct report_rule *rules;     /* costliest first, then by triggers */
     size_t n_rules;
-    size_t states[RULE_STATE_N]; /* how many rules are in each; those that only sum up in none */
+    size_t states[RULE_STATE_N]; /* how many rules are in each, as verdict_counts has it */
     size_t summaries;
     struct report_chart *charts;
     size_t n_charts, nodes_left_out;

@@ -48,10 +48,10 @@ static void take_rules(struct report *r)
         r->rules[r->n_rules++] = (struct report_rule){&ask->own[i].v, ask->own[i].p};
     qsort(r->rules, r->n_rules, sizeof *r->rules, by_cost);
     for (size_t i = 0; i < r->n_rules; i++)
-        if (r->rules[i].v->rule->summary)
-            r->summaries++;
-        else
+        if (verdict_counts(r->rules[i].v))
             r->states[r->rules[i].v->state]++;
+        else
+            r->summaries++;
 }
 
 const struct verdict *report_verdict(const struct report *r, const char *rule)

@@ -50,7 +50,7 @@ static const struct page_column columns[] = {
     {"State"},
     {"Time lost", .right = true},
     {"Triggered", .right = true},
-    {"Readings", .right = true},
+    {"Checked", .right = true},
     {"Reason", .wide = true},
     {0},
 };

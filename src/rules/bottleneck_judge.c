@@ -142,8 +142,9 @@ static void say_nothing(const struct judge *j, const struct bottleneck_spec *spe
     if (!any_gpu_used(j))
         verdict_not_evaluated(out, "the job did not use a GPU");
     else
-        verdict_not_evaluated(out, "needs %d readings with a GPU in use and %s, has %llu", LEAST,
-                              spec->resource, (unsigned long long)most);
+        verdict_not_evaluated(out, "needs %d readings with a GPU in use and %s%s, has %llu", LEAST,
+                              spec->resource, judge_time_of(j, LEAST, true),
+                              (unsigned long long)most);
 }
 
 void bottleneck_judge(const struct judge *j, struct verdict *out)

@@ -5,9 +5,11 @@
 
 #include "rules/rule.h"
 
-/* Whether no node has `least` sweeps that count; then the verdict is "needs 1000 data points, has
- * 312", patience included where it applied, or "needs 20 data points of the training loop, has 7"
- * where what came before the loop does not count. */
+/* Whether no node has `least` sweeps that count; then the verdict is "needs 1000 readings (500 s),
+ * has 312", patience included where it applied, or "needs 20 readings of the training loop (10 s),
+ * has 7" where what came before the loop does not count. */
 bool judge_is_short(const struct judge *j, uint64_t least, struct verdict *out);
+/* " (50 s of training)": how long taking so many readings lasts; "" where that is not known. */
+const char *judge_time_of(const struct judge *j, uint64_t readings, bool training);
 
 #endif

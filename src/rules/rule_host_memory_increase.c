@@ -183,8 +183,8 @@ static void judge(const struct judge *j, struct verdict *out)
     if (!read)
         verdict_not_evaluated(out, "the job's memory was not recorded");
     else if (out->datapoints < least)
-        verdict_not_evaluated(out, "needs %llu readings, has %llu", (unsigned long long)least,
-                              (unsigned long long)out->datapoints);
+        verdict_not_evaluated(out, "needs %llu readings%s, has %llu", (unsigned long long)least,
+                              judge_time_of(j, least, true), (unsigned long long)out->datapoints);
     else
         verdict_not_evaluated(out, "neither a memory limit nor the node's memory size is known");
 }

@@ -163,8 +163,9 @@ static void judge(const struct judge *j, struct verdict *out)
     const uint64_t needed =
         windows_needed(&j->p[WINDOW], j->nodes[0].facts->period_ns, j->run->ended);
     if (!judge_is_short(j, needed, out))
-        verdict_not_evaluated(out, "needs %llu readings of a GPU in use, has %llu",
-                              (unsigned long long)needed, (unsigned long long)most);
+        verdict_not_evaluated(out, "needs %llu readings of a GPU in use%s, has %llu",
+                              (unsigned long long)needed, judge_time_of(j, needed, true),
+                              (unsigned long long)most);
 }
 
 static const char *const explained_by[] = {"CPUBottleneck",   "IOBottleneck", "Dataloader",

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/human.h"
 #include "base/mem.h"
 #include "rules/judging.h"
 #include "rules/loghist.h"
@@ -173,6 +174,28 @@ static double longest_gap_s(const struct judge *j, const struct job *o)
     return (double)longest;
 }
 
+static double longest_step_s(const struct job *o)
+{
+    int64_t ns = 0;
+    for (size_t i = 0; i < o->n; i++)
+        for (uint32_t k = 0; k < o->ranks[i]->longest.n; k++)
+            ns = MAX_OF(ns, o->ranks[i]->longest.v[k].dur_ns);
+    return (double)ns / 1e9;
+}
+
+/* Ends are known to the second: of short steps only how long the longest took. */
+static void say_clear(const struct judge *j, const struct job *o, struct verdict *out)
+{
+    const double gap_s = longest_gap_s(j, o);
+    char took[HUMAN_LEN];
+    if (gap_s > 1)
+        verdict_why(out, "longest time between two finished steps: %s",
+                    duration_text(gap_s, took, sizeof took));
+    else
+        verdict_why(out, "steps finished in every second; the longest took %s",
+                    human_value(longest_step_s(o), "s", took, sizeof took));
+}
+
 static size_t main_part(const int64_t *ns)
 {
     size_t best = 0;
@@ -268,7 +291,6 @@ static void judge(const struct judge *j, struct verdict *out)
 {
     struct job o;
     struct time_range gaps[GAPS_MOST];
-    char took[32];
     gather(j, &o);
     out->datapoints = o.steps;
     const double limit_s = limit_of(j, &o);
@@ -278,8 +300,7 @@ static void judge(const struct judge *j, struct verdict *out)
     else if (n)
         find(j, out, &o, gaps, n, limit_s);
     else
-        verdict_why(out, "a step finished at least every %s",
-                    duration_text(longest_gap_s(j, &o), took, sizeof took));
+        say_clear(j, &o, out);
     seconds_free(&o.ends);
 }
 

@@ -458,9 +458,12 @@ static void judge(const struct judge *j, struct verdict *out)
         found[n_found++] = &all[i];
     }
     plot(j, out, found, n_found);
-    if (out->state == RULE_CLEAR)
-        verdict_why(out, "at most %zu outliers per rank (%g allowed), %.1f %% of its step time",
-                    worst->n, j->p[N_OUTLIERS].v, worst->lost_share * 100);
+    if (out->state == RULE_CLEAR && worst->n == 0)
+        verdict_why(out, "no slow steps");
+    else if (out->state == RULE_CLEAR)
+        verdict_why(out, "at most %zu slow step%s per rank (%g allowed), %.1f %% of its step time",
+                    worst->n, worst->n == 1 ? "" : "s", j->p[N_OUTLIERS].v,
+                    worst->lost_share * 100);
 }
 
 static const struct rule_limit limits[] = {

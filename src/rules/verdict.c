@@ -148,6 +148,11 @@ void finding_when(struct verdict *v, struct finding *f, const struct time_range 
     f->end = r[n - 1].end;
 }
 
+bool verdict_counts(const struct verdict *v)
+{
+    return !v->rule->summary || v->state == RULE_NOT_EVALUATED;
+}
+
 bool verdict_is_cause(const struct verdict *v)
 {
     for (size_t i = 0; v->state == RULE_ISSUE && i < v->n_findings; i++)

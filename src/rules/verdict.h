@@ -136,6 +136,9 @@ void finding_say(struct verdict *v, struct finding *f, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void finding_advise(struct verdict *v, struct finding *f, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* Whether it counts as issue, passed or skipped: a rule that only fills a table does so only where
+ * it was skipped. */
+bool verdict_counts(const struct verdict *v);
 /* One of its findings is explained by no other rule: something to be cured. */
 bool verdict_is_cause(const struct verdict *v);
 /* The rule that explains it, when all of its findings are explained; NULL: it is a cause. */

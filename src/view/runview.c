@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/human.h"
 #include "base/mem.h"
 #include "rules/pricing.h"
 
@@ -48,12 +49,82 @@ double runview_duration_s(const struct run_info *info)
     return (double)(info->end.ns - info->start.ns) / (double)NS_PER_S;
 }
 
+/* The first node that ended as the run did; NULL: there is none. */
+static const struct node_info *node_that_ended(const struct run_info *info)
+{
+    for (size_t i = 0; i < info->n_nodes; i++)
+        if (info->nodes[i].status == info->status)
+            return &info->nodes[i];
+    return NULL;
+}
+
+static const char *ended_how(const struct run_info *info, const char *why, struct arena *a)
+{
+    const bool by_signal = strncmp(why, "SIG", 3) == 0;
+    switch (info->status) {
+    case RUN_FAILED:
+        if (by_signal)
+            return arena_printf(a, "The job was killed by %s", why);
+        return info->exit_status > 0
+                   ? arena_printf(a, "The job failed with exit status %d", info->exit_status)
+                   : "The job failed";
+    case RUN_INTERRUPTED:
+        if (strcmp(why, "SIGKILL") == 0)
+            return "The job was killed by SIGKILL";
+        return *why ? arena_printf(a, "The job was interrupted (%s)", why)
+                    : "The job was interrupted";
+    case RUN_STOPPED:
+        return *why && strcmp(why, "detached") != 0
+                   ? arena_printf(a, "Recording was stopped (%s)", why)
+                   : "Recording was stopped";
+    case RUN_DIED:
+        return "The recorder ended without closing its files";
+    default:
+        return NULL;
+    }
+}
+
+const char *runview_ending(const struct run_info *info, struct arena *a)
+{
+    const struct node_info *n = node_that_ended(info);
+    const char *how = ended_how(info, n ? n->why : "", a);
+    const bool several =
+        info->n_nodes && strcmp(info->nodes[0].id, info->nodes[info->n_nodes - 1].id) != 0;
+    char took[HUMAN_LEN];
+    if (!how)
+        return NULL;
+    return arena_printf(a, "%s after %s%s%s.", how,
+                        human_value(runview_duration_s(info), "s", took, sizeof took),
+                        several && n ? " on node " : "", several && n ? n->id : "");
+}
+
+bool runview_attached(const struct run_info *info)
+{
+    for (size_t i = 0; i < info->n_nodes; i++)
+        if (!info->nodes[i].attached)
+            return false;
+    return info->n_nodes > 0;
+}
+
 double runview_self_cpu_s(const struct run_info *info)
 {
     double s = info->n_nodes ? 0 : NAN;
     for (size_t i = 0; i < info->n_nodes; i++)
         s += info->nodes[i].self_cpu_s;
     return s;
+}
+
+/* Of a shorter run the share of a core is that of starting and ending. */
+static const double SHARE_LEAST_S = 5;
+
+const char *runview_cost_text(const struct run_info *info, struct arena *a)
+{
+    const double cpu_s = runview_self_cpu_s(info), took_s = runview_duration_s(info);
+    if (isnan(cpu_s))
+        return runview_why_no_cost(info);
+    return took_s >= SHARE_LEAST_S
+               ? arena_printf(a, "%.2f s of CPU (%.2f %% of one core)", cpu_s, 100 * cpu_s / took_s)
+               : arena_printf(a, "%.2f s of CPU", cpu_s);
 }
 
 const char *runview_why_no_cost(const struct run_info *info)

@@ -20,10 +20,16 @@ struct node_view {
 size_t runview_nodes(const struct run_info *info, struct arena *a, struct node_view **out);
 size_t runview_gpus(const struct run_info *info); /* of all nodes */
 double runview_duration_s(const struct run_info *info);
+/* "The job failed with exit status 3 after 7.9 s."; NULL: it ended well, or has not ended. */
+const char *runview_ending(const struct run_info *info, struct arena *a);
+/* Footplate was attached to the job, at every node. */
+bool runview_attached(const struct run_info *info);
 /* CPU seconds of all recorders; NAN when one of them is not known. */
 double runview_self_cpu_s(const struct run_info *info);
 /* Words for it where it is NAN. */
 const char *runview_why_no_cost(const struct run_info *info);
+/* "1.20 s of CPU (0.09 % of one core)", or why it is not known. */
+const char *runview_cost_text(const struct run_info *info, struct arena *a);
 /* The same of the bytes they wrote. */
 double runview_bytes_written(const struct run_info *info);
 /* The sampling interval in ns; of several, the shortest. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "view/loss_words.h"
 #include "view/show.h"
 
 static void time_json(struct jw *j, const char *key, bool known, wall_ns t)
@@ -65,11 +66,12 @@ static void phases_json(struct jw *j, const struct run_phases *p)
     jw_end(j);
 }
 
-static void loss_json(struct jw *j, const char *what, const char *why, int64_t count,
-                      const char *kind, const char *node)
+static void loss_json(struct jw *j, const char *what, const char *title, const char *why,
+                      int64_t count, const char *kind, const char *node)
 {
     jw_object(j, NULL);
     jw_str(j, "what", what);
+    jw_str(j, "title", title);
     jw_str(j, "why", why);
     jw_int(j, "count", count);
     jw_str(j, "kind", kind);
@@ -80,7 +82,7 @@ static void loss_json(struct jw *j, const char *what, const char *why, int64_t c
 /* Numbers of the object "gpu" that are null. */
 static void gpu_loss_json(void *ctx, const char *what, const char *why)
 {
-    loss_json(ctx, what, why, 1, losses[LOSS_ABSENT].name, NULL);
+    loss_json(ctx, what, what, why, 1, losses[LOSS_ABSENT].name, NULL);
 }
 
 static void losses_json(struct jw *j, const struct show *s)
@@ -89,11 +91,12 @@ static void losses_json(struct jw *j, const struct show *s)
     jw_array(j, "losses");
     for (size_t i = 0; i < l->n; i++) {
         const struct loss *x = &l->v[i].loss;
-        loss_json(j, x->what, *x->why ? x->why : losses[x->id].help, (int64_t)x->count,
-                  losses[x->id].name, l->v[i].node);
+        loss_json(j, x->what, loss_what_words(x->what, s->arena),
+                  *x->why ? x->why : losses[x->id].help, (int64_t)x->count, losses[x->id].name,
+                  l->v[i].node);
     }
     if (s->no_steps)
-        loss_json(j, "steps", s->no_steps, 1, losses[LOSS_ABSENT].name, NULL);
+        loss_json(j, "steps", "steps", s->no_steps, 1, losses[LOSS_ABSENT].name, NULL);
     gpuview_missing(&s->gpu, gpu_loss_json, j);
     jw_end(j);
 }

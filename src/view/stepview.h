@@ -11,7 +11,9 @@ const char *mode_name(enum event_mode m); /* "train", "eval", "predict" */
 /* Why there are no steps, as half a sentence: never NULL. */
 MUST_CHECK int steps_why_none(struct run *r, const struct loss_list *lost, struct arena *a,
                               const char **why, struct err *e);
-/* What to do about it, as a sentence. */
-extern const char steps_advice[];
+/* That there are none, why, and what to do about it, as sentences. */
+const char *steps_none_text(const struct run_info *info, const char *why, struct arena *a);
+/* The same in a few words, for who says that no rules ran. */
+const char *steps_none_words(const struct run_info *info);
 
 #endif

@@ -22,6 +22,13 @@ void verdict_size_words(struct buf *b, const struct verdict *v, bool has_steps)
                    human_price(v->lost_cost, v->currency, money, sizeof money));
 }
 
+const char *verdict_none_words(const struct run_info *info)
+{
+    return info->status == RUN_FINISHED || info->status == RUN_RUNNING
+               ? "No issues found"
+               : "No performance issues found in the recorded part";
+}
+
 /* ---- findings ---- */
 
 void finding_when_words(struct buf *b, const struct finding *f, wall_ns job_start)

@@ -4,10 +4,15 @@
 #define VIEW_VERDICT_WORDS_H
 
 #include "base/buf.h"
+#include "query/run.h"
 #include "rules/engine.h"
 
 /* "warning, 12.4 s lost, 3.1 % of the training loop, at a cost of 1.20" */
 void verdict_size_words(struct buf *b, const struct verdict *v, bool has_steps);
+
+/* "No issues found"; of a job that did not end well "No performance issues found in the recorded
+ * part". */
+const char *verdict_none_words(const struct run_info *info);
 
 /* "from 12.0 s to 5 min 00 s after the start; 3 times, 40.1 s in total"; nothing when it has no
  * time. */

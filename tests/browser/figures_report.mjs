@@ -116,6 +116,14 @@ export function reportCharts(f, percentages, F, d) {
 
 const stepsWhy = (d) => d.report.run.losses.find((l) => l.what === "steps" && l.node === null)?.why;
 
+/** How a run that did not finish well ended. */
+function ended(run, why = "") {
+  if (run.status === "died") return "The recorder ended without closing its files";
+  if (run.status === "stopped") return `Recording was stopped${["", "detached"].includes(why) ? "" : ` (${why})`}`;
+  if (run.status === "failed") return why.startsWith("SIG") ? `The job was killed by ${why}` : `The job failed with exit status ${run.exit_status}`;
+  return why === "SIGKILL" ? "The job was killed by SIGKILL" : `The job was interrupted (${why})`;
+}
+
 function headTexts(f, F, d) {
   const todo = (v) => {
     const advice = F.costliest(v).length > 0 ? F.advice(F.costliest(v)[0], v) : "";
@@ -131,10 +139,10 @@ function headTexts(f, F, d) {
     run.name,
     `${run.status}: ${f.value(run.duration_s, "s")} on ${F.plural(run.nodes.length, "node")} with ${gpus === 0 ? "no GPU" : F.plural(gpus, "GPU")}, started ${f.timestamp(run.start_ns)}`,
     `This run is still running. Data up to ${f.timestamp(d.report.data_to_ns)}.`,
-    `Run status: ${run.status}${why === undefined ? "" : `: ${why}`}${run.exit_status > 0 ? `, exit status ${run.exit_status}` : ""}.`,
+    `${ended(run, why)} after ${f.value(run.duration_s, "s")}.`,
     ...issues.map((v) => `${v.title} (${F.size(v, d)}): ${sentence(F.costliest(v)[0]?.message ?? "")}${todo(v)}`),
     `${issues.length - MOST_ISSUES} more: see the rules summary.`,
-    `No issues found (${F.plural(clear, "rule")} passed, ${left} skipped).`,
+    `${["finished", "running"].includes(run.status) ? "No issues found" : "No performance issues found in the recorded part"} (${F.plural(clear, "rule")} passed, ${left} skipped).`,
     sentence(d.report.right_size?.why ?? ""),
     `${F.plural(issues.length, "issue")} · ${clear} passed · ${left} skipped. Rules with the largest time lost come first.`,
   ];
@@ -160,7 +168,7 @@ function loopTexts(F, d) {
   const best = F.best(d);
   if (best === null) return [];
   const { warmup_steps: warmup, disturbed_steps: detail } = best;
-  const left = detail > 0 ? ` and ${detail} recorded in detail` : "";
+  const left = detail > 0 ? ` and ${detail} in or right after a detail window` : "";
   return [`An iteration lasts from the start of a step to the start of the next. Excluded: ${F.plural(warmup, "warm-up step")}${left}.`];
 }
 

@@ -262,7 +262,7 @@ async function checkTerminal(d) {
   checkVerdicts(await t.footplate("check", d.name), d);
 }
 
-const FIRST_LINES = 12;
+const FIRST_LINES = 15;
 
 /** The lines of `show` by their label. */
 function showLines(d) {
@@ -293,9 +293,9 @@ function showLines(d) {
     duration: [f.value(run.duration_s, "s")],
     cost: [d.report.cost === null ? null : F.price(d)],
     node: run.nodes.flatMap((n) => [`${n.id}${n.host === null ? "" : `: host ${n.host}`}${cores(n)}${memory(n)}`, gpu(n), ...(n.launcher === null ? [] : [`started by ${n.launcher}, rank 0`])]),
-    recorded: [`${every}${f.count(run.self.samples)} readings, ${f.bytes(run.self.file_bytes)}`],
-    overhead: run.self.cpu_s === null ? F.notClosed : [`${F.cpu(run)}, ${f.bytes(run.self.bytes_written)} written`],
-    steps,
+    recorded: [`${every}${f.count(run.self.samples)} readings, ${f.bytes(run.self.file_bytes)} on disk`],
+    overhead: run.self.cpu_s === null ? F.notClosed : [`${F.cpu(run)}, disk writes ${f.bytes(run.self.bytes_written)}`],
+    "step duration": steps,
     ...loopLines(d),
   };
 }
@@ -312,10 +312,10 @@ function loopLines(d) {
   const best = F.best(d);
   if (best === null) return {};
   const all = F.trainRanks(d);
-  const rate = (v) => f.fixed(v, v < 10 ? 2 : 1);
+  const rate = f.samplesPerSecond;
   const [steady, overall] = ["steady", "overall"].map((key) => F.together(all, key));
   const { warmup_steps: warmup, disturbed_steps: detail, iteration_s: took } = best;
-  const left = warmup + detail > 0 ? `, excluding ${warmup} warm-up${detail > 0 ? ` and ${detail} recorded in detail` : ""}` : "";
+  const left = warmup + detail > 0 ? `, excluding ${warmup} warm-up${detail > 0 ? ` and ${detail} in or right after a detail window` : ""}` : "";
   return {
     iteration: best.iterations === 0 ? [] : [`p50 ${f.value(took.p50, "s")}, p95 ${f.value(took.p95, "s")}, of ${f.count(best.iterations)}${left}`, ...clockLine(best, "gpu"), ...clockLine(best, "host")],
     throughput: steady === null ? [] : [`${rate(steady)} samples/s steady${overall > 0 ? `, ${rate(overall)} overall` : ""}${all.length > 1 ? `, ${all.length} ranks together` : ""}`],
@@ -365,7 +365,7 @@ async function checkShow(d) {
   const told = await t.footplate("show", d.name);
   const known = showLines(d);
   const head = told.split("\nphases\n");
-  const lines = [...labelled(head[0].replace(LOOP_TITLE, ""), FIRST_LINES), ...labelled(head[1], FIRST_LINES).filter(([label]) => label === "steps")];
+  const lines = [...labelled(head[0].replace(LOOP_TITLE, ""), FIRST_LINES), ...labelled(head[1], FIRST_LINES).filter(([label]) => label === "step duration")];
   checkLoop(d, ...head);
   const others = lines.filter(([word, words]) => hasDigit(words) && word !== "updated" && !GPU_LABELS.includes(word));
   for (const [label, text] of others)
@@ -393,21 +393,20 @@ function checkVerdicts(told, d) {
     return `also ${names.join(", ")}${rest > 0 ? ` and ${rest} more` : ""}; use --json to list all.`;
   };
   const explains = (v) =>
-    v.state === "issue" && v.findings.length > 0 ? [`explains  ${v.rule} (${F.size(v, d)}): ${v.findings[0].message}${v.findings.length > 1 ? ` (and ${v.findings.length - 1} more)` : ""}.`] : [];
+    v.state === "issue" && v.findings.length > 0 ? [`explains  ${v.title} (${v.rule}): ${F.size(v, d)}: ${v.findings[0].message}${v.findings.length > 1 ? ` (and ${v.findings.length - 1} more)` : ""}.`] : [];
   const known = new Set([
     ...d.check.flatMap((v) => [
-      `${v.rule}: ${v.title} (${F.size(v, d)})`,
+      `${v.title} (${v.rule}): ${F.size(v, d)}`,
       ...findings(v),
       ...explains(v),
       also(v),
       ...v.remarks.map(stop),
-      `${v.rule.padEnd(24)} ${v.why}`,
-      `skipped: ${v.why}`,
+      `${v.title} (${v.rule}) ${v.why}`,
     ]),
     stop(d.report.right_size?.why ?? ""),
   ]);
   const [first, ...rest] = told.split("\n").map((l) => l.trim());
-  for (const text of rest.filter(hasDigit)) assert.ok(known.has(text), `check says "${text}", expected one of:\n${[...known].filter(hasDigit).join("\n")}`);
+  for (const text of rest.map((l) => l.replace(/\) {2,}/, ") ")).filter(hasDigit)) assert.ok(known.has(text), `check says "${text}", expected one of:\n${[...known].filter(hasDigit).join("\n")}`);
   assert.equal(first, `${d.report.run.name}: ${F.plural(F.states(d, "issue"), "issue")}, ${F.states(d, "clear")} passed, ${F.states(d, "not_evaluated")} skipped`, "the report counts the rules this way");
 }
 

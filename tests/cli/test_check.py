@@ -118,14 +118,18 @@ def test_the_same_run_gives_the_same_bytes(check):
 def test_people_read_the_finding_first_then_what_is_clear_and_what_was_not_evaluated(check):
     lines = check().stdout.splitlines()
     assert lines[0].startswith("made: ")
-    issue = next(i for i, text in enumerate(lines) if text.startswith("LowGPUUtilization: "))
+    issue = next(
+        i
+        for i, text in enumerate(lines)
+        if text.startswith("Low GPU utilization (LowGPUUtilization): ")
+    )
     assert "critical" in lines[issue] and "lost" in lines[issue]
     assert lines[issue + 1].startswith("  bad: gpu0 was underused: ")
     labels = [text.split()[0] for text in lines[issue + 2 : issue + 5]]
     assert labels[:2] == ["when", "lost"] and "fix" in labels
     assert issue < lines.index("passed") < lines.index("skipped")
     assert any(
-        text.startswith("  StepOutlier") and "no training steps were detected" in text
+        text.startswith("  Slow steps (StepOutlier) ") and "no training steps were detected" in text
         for text in lines
     )
 
@@ -285,13 +289,13 @@ def test_causes_come_first_then_what_they_explain_then_the_rest(footplate, tmp_p
 def test_a_symptom_is_listed_once_below_its_cause(footplate, run_fp, tmp_path):
     verdicts_of(footplate, RULES / "checkpoint_stall" / "explains.scene", tmp_path)
     text = run_fp("check", tmp_path / "run").stdout
-    for name in ("BatchSize", "LowGPUUtilization"):
-        assert text.count(f"    explains  {name} (info") == 1
+    for name in ("Batch size (BatchSize)", "Low GPU utilization (LowGPUUtilization)"):
+        assert text.count(f"    explains  {name}: info") == 1
         assert f"\n{name}: " not in text
-    assert text.index("\nCheckpointStall: ") < text.index("explains  BatchSize")
+    assert text.index("(CheckpointStall): ") < text.index("explains  Batch size")
     # Alone it is shown in full, and says what explains it.
     alone = run_fp("check", tmp_path / "run", "--rule", "BatchSize").stdout
-    assert "\nBatchSize: " in alone and "explained by Checkpoint time" in alone
+    assert "(BatchSize): " in alone and "explained by Checkpoint time" in alone
 
 
 def test_lost_shares_of_causes_add_up_to_the_loop_at_most(footplate, tmp_path):

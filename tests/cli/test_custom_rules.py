@@ -205,7 +205,7 @@ def test_custom_rules_are_chosen_by_name_and_count_for_fail_on(check, verdicts):
     check(*words, "--rule", "X", "--fail-on", "warning")
     check(*words, "--rule", "X", "--fail-on", "info", status=3)
     text = check(*words, "--rule", "X").stdout
-    assert "X: Custom rule (info)" in text
+    assert "X (custom rule): info" in text
     csv = check(*words, "--rule", "X", "--csv").stdout
     assert csv.splitlines()[1].startswith("X,issue,info,a,gpu0,")
 

@@ -103,6 +103,21 @@ def test_breakdown_has_the_keys_that_others_build_on(run_fp, run):
     assert (device["rank"], device["device"], device["span_us"]) == (3, 0, 200)
 
 
+def test_breakdown_of_a_run_without_a_gpu_has_no_columns_of_devices(run_fp, run, tmp_path):
+    host = trace()
+    host["traceEvents"] = [
+        e for e in host["traceEvents"] if e["cat"] not in ("kernel", "cuda_runtime")
+    ]
+    (tmp_path / "host.json").write_text(json.dumps(host))
+    ask(run_fp, "import", tmp_path / "host.json", "-o", tmp_path / "host")
+    head, row = ask(run_fp, "breakdown", tmp_path / "host").splitlines()[:2]
+    assert head.split() == ["RANK", "STEP", "TIME", "LOADER", "CPU", "OTHER"]
+    assert row.split()[4:] == ["60.0", "%", "10.0", "%", "30.0", "%"]
+    (step,) = json.loads(ask(run_fp, "breakdown", tmp_path / "host", "--json"))["steps"]
+    assert set(step) >= STEP_KEYS
+    assert "KERNEL" in ask(run_fp, "breakdown", run).splitlines()[0].split()
+
+
 def test_breakdown_says_in_a_sentence_what_a_step_waits_for(run_fp, run):
     text = ask(run_fp, "breakdown", run)
     assert "step 12: 60 % waiting for the data loader" in text

@@ -113,7 +113,9 @@ def test_show_tells_people_the_same(fp):
     samples = run["self"]["samples"]
     count = f"{samples:,}".replace(",", " ") if samples > 9999 else str(samples)
     assert fields["recorded"].startswith(f"every 100 ms, {count} ")
-    assert re.search(r"[\d.]+ s of CPU \([\d.]+ % of one core\), [\d.]+ [KM]?i?B written", text)
+    cost = fields["overhead"]
+    assert re.fullmatch(r"[\d.]+ s of CPU.*, disk writes [\d.]+ [KM]?i?B", cost)
+    assert ("% of one core" in cost) == (run["duration_s"] >= 5)
 
 
 def test_no_gpu_found_is_said_once(fp):

@@ -191,7 +191,7 @@ def test_show_tells_people_the_same(fpt):
     for phase, share in shares.items():
         assert float(share) == pytest.approx(run[f"{phase}_pct"], abs=0.1)
     assert sum(map(float, shares.values())) == pytest.approx(100)
-    assert re.search(r"^steps +\d+ train, p50 [\d.]+ [um]?s, p95", block, re.MULTILINE)
+    assert re.search(r"^step duration +\d+ train, p50 [\d.]+ [um]?s, p95", block, re.MULTILINE)
 
 
 def test_the_tables_are_iterations_then_shares_by_clock_then_the_last_steps(fpt):

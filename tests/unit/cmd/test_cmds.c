@@ -3,7 +3,9 @@
 #include <ctype.h>
 
 #include "cmd/cmd.h"
+#include "sample/probe.h"
 #include "test.h"
+#include "view/loss_words.h"
 
 static void check_option(const struct cmd *c, const struct opt *o)
 {
@@ -61,4 +63,17 @@ TEST(every_default_is_a_value_that_the_option_itself_would_take)
             OK(opt_parse(cmds[i]->options, OPT_ANYWHERE, 0, NULL, &a, &r, &e));
         arena_free(&a);
     }
+}
+
+TEST(every_probe_has_a_title_for_people)
+{
+    struct arena a = {0};
+    for (size_t i = 0; probes[i]; i++)
+        if (!probe_words(probes[i]->name))
+            test_fail(__FILE__, __LINE__, "%s has no title", probes[i]->name);
+    CHECK_STR(loss_what_words("swap.used", &a), "swap used");
+    CHECK_STR(loss_what_words("gpu0 gpu.util", &a),
+              "gpu0: GPU utilization (share of time with a kernel running)");
+    CHECK_STR(loss_what_words("ring", &a), "ring");
+    arena_free(&a);
 }

@@ -64,7 +64,9 @@ TEST(what_is_not_found_gets_a_sentence_that_helps)
     CHECK(strstr(e.msg, "no runs in"));
     three_runs();
     CHECK_INT(run_find(test_tmpdir(), "tarin", path, &e), ERR_NOT_FOUND);
-    CHECK(strstr(e.msg, "'tarin'") && strstr(e.msg, "train-20260102-000000-bbbb"));
+    CHECK(strstr(e.msg, "'tarin'") && strstr(e.msg, "did you mean 'train"));
+    CHECK_INT(run_find(test_tmpdir(), "something-else", path, &e), ERR_NOT_FOUND);
+    CHECK(strstr(e.msg, "train-20260102-000000-bbbb") && !strstr(e.msg, "did you mean"));
     CHECK_INT(run_find(test_tmpdir(), "/no/such/folder", path, &e), ERR_SYS);
     CHECK(strstr(e.msg, "No such file"));
     kit_mkdir(kit_path("plain"));

@@ -78,7 +78,7 @@ TEST(a_run_shorter_than_its_patience_is_not_evaluated)
 {
     const struct kit_node node = {"n0", room, 312, .gpus = 1};
     const struct verdict *v = kit_verdict(&(struct kit){&node, 1, .no_steps = true}, RULE_NAME);
-    CHECK_STR(v->why, "needs 1000 readings, has 312");
+    CHECK_STR(v->why, "needs 1000 readings (8 min 20 s), has 312");
 }
 
 static void no_memory(size_t i, struct moment *m)

@@ -129,7 +129,7 @@ TEST(a_run_shorter_than_its_patience_is_not_evaluated)
     const struct kit_node node = {"n0", waits_70, 312, .gpus = 2};
     const struct verdict *v = kit_verdict(&(struct kit){&node, 1, .no_steps = true}, RULE_NAME);
     CHECK_INT(v->state, RULE_NOT_EVALUATED);
-    CHECK_STR(v->why, "needs 1000 readings, has 312");
+    CHECK_STR(v->why, "needs 1000 readings (8 min 20 s), has 312");
 }
 
 static void no_cpu(size_t i, struct moment *m)
@@ -152,7 +152,7 @@ TEST(without_readings_it_says_what_is_missing)
     const struct kit_node unused = {"n0", gpu_never_used, 500, .gpus = 1};
     const struct kit_node none = {"n0", gpu_never_used, 500, .gpus = 0};
     CHECK_STR(judge_nodes(&silent, 1)->why,
-              "needs 10 readings with a GPU in use and CPU utilization, has 0");
+              "needs 10 readings with a GPU in use and CPU utilization (5.0 s of training), has 0");
     CHECK_STR(judge_nodes(&unused, 1)->why, "the job did not use a GPU");
     CHECK_INT(judge_nodes(&none, 1)->state, RULE_NOT_EVALUATED);
 }

@@ -128,19 +128,20 @@ TEST(too_short_and_without_memory_are_not_evaluated)
     const struct kit_node brief = {"n0", steps_up, 1, .gpus = 1};
     const struct kit_node silent = {"n0", no_memory, 900, .gpus = 1};
     const struct kit_node patient = {"n0", steps_up, 312, .gpus = 1};
-    CHECK_STR(judge_nodes(&brief, 1)->why, "needs 2 readings, has 1");
+    CHECK_STR(judge_nodes(&brief, 1)->why, "needs 2 readings (1.0 s of training), has 1");
     CHECK_STR(kit_verdict(&(struct kit){&brief, 1, .goes_on = true}, RULE_NAME)->why,
-              "needs 15 readings, has 1");
+              "needs 15 readings (7.5 s of training), has 1");
     CHECK_STR(judge_nodes(&silent, 1)->why, "GPU memory was not reported");
     CHECK_STR(kit_verdict(&(struct kit){&patient, 1, .no_steps = true}, RULE_NAME)->why,
-              "needs 1000 readings, has 312");
+              "needs 1000 readings (8 min 20 s), has 312");
 }
 
 TEST(what_came_before_the_loop_does_not_count_and_is_not_said_to)
 {
     const struct kit_node node = {"n0", steps_up, 30, .gpus = 1};
     const struct kit late = {&node, 1, .loop_after_ns = 12 * NS_PER_S, .goes_on = true};
-    CHECK_STR(kit_verdict(&late, RULE_NAME)->why, "needs 15 readings of the training loop, has 6");
+    CHECK_STR(kit_verdict(&late, RULE_NAME)->why,
+              "needs 15 readings of the training loop (7.5 s), has 6");
 }
 
 TEST(fifteen_points_suffice_while_a_run_goes_on)

@@ -161,7 +161,7 @@ TEST(what_was_not_recorded_is_said_and_not_zero)
     CHECK(strstr(judge_nodes(&blind, 1)->findings[0].message, "clock not recorded"));
     CHECK(isnan(judge_nodes(&blind, 1)->findings[0].lost_s));
     CHECK_STR(judge_nodes(&mute, 1)->why, "clock throttle reasons were not reported");
-    CHECK_STR(judge_nodes(&brief, 1)->why, "needs 20 readings, has 10");
+    CHECK_STR(judge_nodes(&brief, 1)->why, "needs 20 readings (10.0 s of training), has 10");
 }
 
 TEST(the_hot_node_is_named)

@@ -114,12 +114,12 @@ TEST(too_short_without_memory_or_without_a_limit_is_not_evaluated)
     const struct kit_node mute = {"n0", silent, 1000, .memory_bytes = 64 * GIB};
     const struct kit_node unlimited = {"n0", leaks, 1000};
     const struct kit_node patient = {"n0", leaks, 100, .memory_bytes = 64 * GIB};
-    CHECK_STR(judge_nodes(&brief, 1)->why, "needs 50 readings, has 30");
+    CHECK_STR(judge_nodes(&brief, 1)->why, "needs 50 readings (25.0 s of training), has 30");
     CHECK_STR(judge_nodes(&mute, 1)->why, "the job's memory was not recorded");
     CHECK_STR(judge_nodes(&unlimited, 1)->why,
               "neither a memory limit nor the node's memory size is known");
     CHECK_STR(kit_verdict(&(struct kit){&patient, 1, .no_steps = true}, RULE_NAME)->why,
-              "needs 120 readings, has 100");
+              "needs 120 readings (60.0 s), has 100");
 }
 
 TEST(the_leaking_node_is_named)

@@ -83,9 +83,10 @@ TEST(too_few_snapshots_and_no_io_readings_are_not_evaluated)
 {
     const struct kit_node brief = {"n0", one_core, 7, .gpus = 1};
     const struct kit_node silent = {"n0", no_io, 700, .gpus = 1};
-    CHECK_STR(judge_nodes(&brief, 1)->why, "needs 10 readings, has 7");
-    CHECK_STR(judge_nodes(&silent, 1)->why,
-              "needs 10 readings with a GPU in use and I/O wait or pressure, has 0");
+    CHECK_STR(judge_nodes(&brief, 1)->why, "needs 10 readings (5.0 s of training), has 7");
+    CHECK_STR(
+        judge_nodes(&silent, 1)->why,
+        "needs 10 readings with a GPU in use and I/O wait or pressure (5.0 s of training), has 0");
 }
 
 TEST(one_bad_node_of_three_is_named)

@@ -156,9 +156,9 @@ TEST(too_short_is_not_evaluated)
 {
     const struct kit_node brief = {"n0", uneven, 30, .gpus = 2};
     const struct kit_node patient = {"n0", uneven, 312, .gpus = 2};
-    CHECK_STR(judge_nodes(&brief, 1)->why, "needs 50 readings, has 30");
+    CHECK_STR(judge_nodes(&brief, 1)->why, "needs 50 readings (25.0 s of training), has 30");
     CHECK_STR(kit_verdict(&(struct kit){&patient, 1, .no_steps = true}, RULE_NAME)->why,
-              "needs 1000 readings, has 312");
+              "needs 1000 readings (8 min 20 s), has 312");
 }
 
 static void turns_half_read(size_t i, struct moment *m)

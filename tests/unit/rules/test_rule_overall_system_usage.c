@@ -148,7 +148,7 @@ TEST(what_was_not_measured_has_no_row_and_is_said)
 TEST(a_single_sweep_is_no_summary)
 {
     const struct kit_node node = {"n0", ramp, 1, .gpus = 1};
-    CHECK_STR(judge_nodes(&node, 1)->why, "needs 2 readings, has 1");
+    CHECK_STR(judge_nodes(&node, 1)->why, "needs 2 readings (1.0 s of training), has 1");
 }
 
 static void lively(size_t i, struct moment *m)

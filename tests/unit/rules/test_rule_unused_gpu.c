@@ -72,7 +72,8 @@ TEST(a_run_that_goes_on_gets_its_patience)
 {
     const struct kit_node node = {"n0", none_used, 312, .gpus = 2};
     const struct kit goes_on = {&node, 1, .goes_on = true};
-    CHECK_STR(kit_verdict(&goes_on, RULE_NAME)->why, "needs 1000 readings, has 312");
+    CHECK_STR(kit_verdict(&goes_on, RULE_NAME)->why,
+              "needs 1000 readings (8 min 20 s of training), has 312");
     CHECK_INT(judge_nodes(&node, 1)->state, RULE_ISSUE); /* it ended so: that is a fact */
 }
 

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a run ended is said first; the rules that follow are about what was recorded of it."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+SLEEP = [sys.executable, "-S", "-c", "import time; time.sleep(60)"]
+
+
+@pytest.fixture
+def fp(footplate, tmp_path):
+    def call(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [str(footplate), words[0], "--dir", str(tmp_path), *words[1:]]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("script", "status", "words"),
+    [
+        ("exit 3", 3, "The job failed with exit status 3 after "),
+        ("kill -9 $$", 137, "The job was killed by SIGKILL after "),
+        ("kill -SEGV $$", 139, "The job was killed by SIGSEGV after "),
+        ("kill -TERM $$", 143, "The job was interrupted (SIGTERM) after "),
+    ],
+)
+def test_a_job_that_did_not_end_well_is_said_to_before_its_rules(fp, script, status, words):
+    done = fp("run", "--", "sh", "-c", f"sleep 0.3; {script}")
+    assert done.returncode == status
+    assert done.stderr.index(words) < done.stderr.index("No rules ran")
+    first, second = fp("check", "last").stdout.splitlines()[:2]
+    assert first.startswith(words)
+    assert ": 0 issues in the recorded part, " in second
+    assert words in " ".join(fp("report", "last", "--format", "text", "-o", "-").stdout.split())
+
+
+def test_of_a_job_that_ended_well_nothing_is_said(fp):
+    done = fp("run", "--", "true")
+    assert "The job" not in done.stderr
+    assert "recorded part" not in fp("check", "last").stdout
+
+
+def test_the_count_of_skipped_rules_is_that_of_the_list(fp):
+    fp("run", "--", "sleep", "0.3")
+    text = fp("check", "last").stdout
+    said = int(re.search(r", (\d+) skipped\n", text)[1])
+    listed = text.split("\nskipped\n")[1].splitlines()
+    assert said == len(listed)
+    verdicts = json.loads(fp("check", "last", "--json").stdout)
+    assert said == sum(v["state"] == "not_evaluated" for v in verdicts)
+
+
+def test_attach_says_that_it_records_no_steps(footplate, fp, tmp_path):
+    job = subprocess.Popen(SLEEP)
+    try:
+        recorder = subprocess.Popen(
+            [str(footplate), "attach", "--dir", str(tmp_path), "--pid", str(job.pid)],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        time.sleep(1.5)
+        recorder.send_signal(signal.SIGINT)
+        _, told = recorder.communicate(timeout=30)
+    finally:
+        job.kill()
+        job.wait()
+    hint = "attach records no steps; start the job with 'footplate run' to record them"
+    assert hint in told and "footplate.step()" not in told
+    assert hint in fp("show", "last").stdout
+    (node,) = Path(tmp_path).glob("*/node*/node.json")
+    assert json.loads(node.read_text())["attached"] is True
+
+
+def test_what_a_machine_simply_does_not_have_is_no_loss_for_people(fp):
+    fp("run", "--", "sleep", "0.3")
+    text, run = fp("show", "last").stdout, json.loads(fp("show", "last", "--json").stdout)
+    for loss in run["losses"]:
+        if loss["what"] in ("swap.used", "cgroup.cpu_limit", "cgroup.mem_limit"):
+            assert loss["title"] != loss["what"]
+            assert loss["what"] not in text and loss["title"] not in text
+    assert "nvml" not in text.split("utilization, whole job")[1].replace("libnvidia", "")
+
+
+def test_a_mistyped_run_gets_a_suggestion_and_a_bare_number_asks_for_a_unit(fp):
+    fp("run", "--name", "baseline", "--", "true")
+    assert "(did you mean 'baseline" in fp("show", "baselnie").stderr
+    assert "'5' has no unit; write 5s or 500ms" in fp("run", "-i", "5", "--", "true").stderr
