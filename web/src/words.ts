@@ -9,10 +9,35 @@ export const STATUS: Readonly<Record<RunStatus, { kind: Kind; icon: string }>> =
   running: { kind: "live", icon: "●" },
   finished: { kind: "good", icon: "✓" },
   failed: { kind: "critical", icon: "✕" },
-  interrupted: { kind: "warning", icon: "⏸" },
+  interrupted: { kind: "warning", icon: "!" },
   stopped: { kind: "neutral", icon: "■" },
   died: { kind: "critical", icon: "✕" },
 };
+
+/** Ends that a reader must know of before anything else. */
+const BAD_ENDS: readonly RunStatus[] = ["failed", "interrupted", "died"];
+
+export function endedBadly(status: RunStatus): boolean {
+  return BAD_ENDS.includes(status);
+}
+
+/** "failed, exit status 3" */
+export function statusText(status: RunStatus, exitStatus: number | null | undefined): string {
+  return endedBadly(status) && (exitStatus ?? 0) > 0 ? `${status}, exit status ${exitStatus}` : status;
+}
+
+/** "The job failed with exit status 3"; null where there is nothing bad to tell. */
+export function endSentence(run: Pick<RunInfo, "status" | "exit_status">): string | null {
+  const code = (run.exit_status ?? 0) > 0 ? ` with exit status ${run.exit_status}` : "";
+  if (run.status === "failed") return `The job failed${code}`;
+  if (run.status === "interrupted") return code === "" ? "The job was interrupted" : `The job was interrupted and ended${code}`;
+  return run.status === "died" ? "The recorder died before the job ended" : null;
+}
+
+/** Whether the recorder joined a job that ran already: hooks are then not loaded. */
+export function isAttached(run: Pick<RunInfo, "marks">): boolean {
+  return run.marks.some((m) => m.mark === "job-start" && m.text === "attached");
+}
 
 export const SEVERITY: Readonly<Record<Severity, { kind: Kind; icon: string }>> = {
   critical: { kind: "critical", icon: "▲" },
