@@ -133,7 +133,7 @@ export function Parts(p: { data: Comparison }) {
           <PartTable parts={parts} caption="Parts of an iteration, host time" data={p.data} />
         </>
       )}
-      <p class="compare-note">Changes below {share(MINOR_SHARE)} of the iteration are not coloured.</p>
+      <p class="compare-note">Changes below {MINOR_SHARE * 100} % of the iteration are not coloured.</p>
     </Card>
   );
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // insights.tsx - the pane with every rule: causes first, each with the symptoms that it explains, then
-// those of severity info, then the rest. Issues are open, so that what to do is seen without a click.
+// those of severity info, then the rest (on a phone behind a button). Issues are open, so that what to do is seen without a click.
 import { Fragment } from "preact";
 import { useState } from "preact/hooks";
 
 import { api } from "../api";
-import { Badge, Card } from "../components/basics";
+import { Badge, Button, Card } from "../components/basics";
 import { Loaded } from "../components/empty";
 import { value } from "../format";
 import type { Load } from "../load";
@@ -185,6 +185,8 @@ function RuleList(p: { run: RunInfo; verdicts: readonly Verdict[] }) {
     setChosen(new Map([...chosen, [rule, open]]));
     setParam("rule", open ? rule : null);
   };
+  const [all, setAll] = useState(named !== undefined);
+  const quiet = o.clear.length + o.summaries.length + o.skipped.length;
   const titles = new Map(p.verdicts.map((v) => [v.rule, titleOf(v)]));
   const pane = { run: p.run, rules: rules.data, titles, chosen, toggle };
   const ended = endSentence(p.run);
@@ -203,7 +205,7 @@ function RuleList(p: { run: RunInfo; verdicts: readonly Verdict[] }) {
       <p class="quiet insight-count" role="status">
         {countText(o)}
       </p>
-      <ul class="insight-list">
+      <ul class={`insight-list${all ? "" : " short"}`}>
         {[...o.issues, ...o.notes].map((i) => (
           <Fragment key={i.v.rule}>
             <RuleItem v={i.v} pane={pane} />
@@ -214,6 +216,13 @@ function RuleList(p: { run: RunInfo; verdicts: readonly Verdict[] }) {
           <RuleItem key={v.rule} v={v} pane={pane} />
         ))}
       </ul>
+      {quiet > 0 && (
+        <div class="insight-more">
+          <Button kind="quiet" onClick={() => setAll(!all)} expanded={all}>
+            {all ? "Show issues only" : `Show ${plural(quiet, "more rule")}`}
+          </Button>
+        </div>
+      )}
     </>
   );
 }

@@ -228,7 +228,7 @@ function RunsTable(p: { runs: RunLine[] }) {
     if (a !== undefined && b !== undefined) go({ page: "compare", a, b });
   };
   return (
-    <Card>
+    <Card class="runs">
       <div class="row runs-tools">
         <Filters />
         <span class="quiet" role="status">
