@@ -302,12 +302,18 @@ test("a filter asks for all its words, wherever they are", () => {
 });
 
 test("a run that ended badly says so with its exit status, one that ended well says nothing", () => {
-  assert.equal(endSentence({ status: "failed", exit_status: 3 }), "The job failed with exit status 3");
-  assert.equal(endSentence({ status: "failed", exit_status: null }), "The job failed");
-  assert.equal(endSentence({ status: "interrupted", exit_status: null }), "The job was interrupted");
-  assert.equal(endSentence({ status: "interrupted", exit_status: 143 }), "The job was interrupted and ended with exit status 143");
-  assert.equal(endSentence({ status: "died", exit_status: null }), "The recorder died before the job ended");
-  for (const status of ["finished", "stopped", "running"] as const) assert.equal(endSentence({ status, exit_status: 0 }), null);
+  const ended = (status: RunInfo["status"], exit_status: number | null = null, why: string | null = null): string | null =>
+    endSentence({ status, exit_status, nodes: [{ status, why } as RunInfo["nodes"][number]] });
+  assert.equal(ended("failed", 3), "The job failed with exit status 3");
+  assert.equal(ended("failed"), "The job failed");
+  assert.equal(ended("failed", 139, "SIGSEGV"), "The job was killed by SIGSEGV");
+  assert.equal(ended("interrupted"), "The job was interrupted");
+  assert.equal(ended("interrupted", 143, "SIGTERM"), "The job was interrupted (SIGTERM)");
+  assert.equal(ended("interrupted", 137, "SIGKILL"), "The job was killed by SIGKILL");
+  assert.equal(ended("stopped", null, "detached"), "Recording was stopped");
+  assert.equal(ended("died"), "The recorder ended without closing its files");
+  assert.equal(ended("finished", 0), null);
+  assert.equal(ended("running"), null);
   assert.equal(statusText("failed", 3), "failed, exit status 3");
   assert.equal(statusText("finished", 0), "finished");
   assert.equal(statusText("running", null), "running");
@@ -316,11 +322,12 @@ test("a run that ended badly says so with its exit status, one that ended well s
   assert.equal(statusInList({ status: "stopped", exit_status: 143 }), "stopped");
 });
 
-test("an attached run is known by the mark of its start", () => {
-  const start = (text: string): Parameters<typeof isAttached>[0] => ({ marks: [{ node: "a", mark: "job-start", time_ns: 1, number: 7, text }] });
-  assert.equal(isAttached(start("attached")), true);
-  assert.equal(isAttached(start("")), false);
-  assert.equal(isAttached({ marks: [] }), false);
+test("an attached run is known by its exit status that cannot be known, or by what it says of steps", () => {
+  const exit = (number: number): RunInfo["marks"] => [{ node: "a", mark: "job-exit", time_ns: 1, number, text: "" }];
+  const steps = (why: string): RunInfo["losses"] => [{ what: "steps", why, count: 1, kind: "absent", node: null }];
+  assert.equal(isAttached({ marks: exit(-1), losses: [] }), true);
+  assert.equal(isAttached({ marks: exit(0), losses: steps("no process reported events") }), false);
+  assert.equal(isAttached({ marks: [], losses: steps("attach records no steps; start the job with 'footplate run' to record them") }), true);
 });
 
 test("a run is told from others of its name by the end of its folder", () => {
