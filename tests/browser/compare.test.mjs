@@ -67,6 +67,26 @@ test("the interval of a part's difference is told in numbers", async () => {
   t.calm(page);
 });
 
+test("a change below 1 % of the iteration is not coloured, and an absurd interval ends in an arrow", async () => {
+  const page = await t.open("#/", {});
+  const whole = (await compared()).step_time.a.mean_s;
+  const part = (name, diff, reach) => ({ part: name, clock: "host", a_s: whole / 4, b_s: whole / 4 + diff, diff, ci_low: diff - reach, ci_high: diff + reach, verdict: "slower" });
+  const parts = [part("data", whole / 2, whole / 10), part("forward", whole / 200, whole / 1000), part("sync", whole / 10, whole * 300)];
+  await page.route("**/api/v1/compare*", async (route) => {
+    const answer = await route.fetch();
+    await route.fulfill({ response: answer, json: { ...(await answer.json()), parts } });
+  });
+  await page.goto(`${t.address}#/compare/${a}/${b}`);
+  const rows = page.locator('[aria-label="Parts of an iteration, host time"] tbody tr');
+  await rows.first().waitFor();
+  const kinds = await rows.locator(".badge").evaluateAll((all) => all.map((el) => el.className));
+  assert.deepEqual(kinds, ["badge critical", "badge neutral", "badge critical"]);
+  assert.deepEqual(await rows.evaluateAll((all) => all.map((tr) => tr.querySelectorAll(".beyond").length)), [0, 0, 2]);
+  const dot = await rows.first().locator("circle").evaluate((el) => Number(el.getAttribute("cx")));
+  assert.ok(dot > 100, `the dot of half an iteration is at ${dot} of 140`);
+  t.calm(page);
+});
+
 test("both runs' step times are drawn over each other, with the same numbers as a table", async () => {
   const page = await opened();
   const { histogram } = (await compared()).step_time;

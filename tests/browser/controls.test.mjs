@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // controls.test.mjs - the header of a run: a live one changes by itself and can be steered, an ended
-// one says why it cannot.
+// one says how it ended.
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import test, { after, afterEach, before } from "node:test";
 
-import { pageModule, start, until } from "./help.mjs";
+import { pageModule, start, trainer, until } from "./help.mjs";
 
 let t;
 let live;
@@ -26,17 +27,11 @@ after(() => t?.stop());
 const open = (name, options) => t.open(`#/run/${name}/overview`, { ready: ".controls", ...options });
 const marks = async (what) => (await t.api(`/runs/${live.run}`)).marks.filter((m) => m.mark === what);
 
-test("the controls of an ended run are disabled and say why", async () => {
+test("of the controls an ended run has only its report", async () => {
   const page = await open(ended);
-  for (const name of ["Configure", "Stop training"]) {
-    const button = page.getByRole("button", { name });
-    assert.equal(await button.getAttribute("aria-disabled"), "true");
-    assert.match(await button.getAttribute("title"), /finished/);
-    await button.click({ force: true });
-  }
-  assert.equal(await page.getByRole("switch").getAttribute("aria-disabled"), "true");
-  assert.equal(await page.locator("dialog").count(), 0);
-  assert.match(await page.locator(".controls-why").innerText(), /finished/);
+  assert.equal((await page.locator(".controls").innerText()).trim(), "Download report");
+  assert.equal(await page.getByRole("switch").count(), 0);
+  assert.equal((await page.locator(".run-title .badge").innerText()).replace(/\W/g, ""), "finished");
   const { end_ns } = await t.api(`/runs/${ended}`);
   assert.equal(await page.locator(".run-title .tabular").innerText(), `ended ${format.dateTime(end_ns)}`);
   await t.axe(page);
@@ -50,12 +45,37 @@ test("the header has the name of a run, and how it ended", async () => {
   interrupted.child.kill("SIGTERM");
   await interrupted.done;
   const { name } = await t.api(`/runs/${ended}`);
-  for (const [run, title, status] of [[ended, name, "finished"], [failed.run, "failing", "failed"], [interrupted.run, "told", "interrupted"], [live.run, "steered", "running"]]) {
+  for (const [run, title, status] of [[ended, name, "finished"], [failed.run, "failing", "failed, exit status 2"], [interrupted.run, "told", "interrupted, exit status 143"], [live.run, "steered", "running"]]) {
     const page = await open(run);
     assert.equal(await page.getByRole("heading", { level: 1 }).innerText(), title);
-    await until(async () => (await page.locator(".run-title .badge").innerText()).replace(/\W/g, "") === status, `${title} as ${status}`);
+    await until(async () => (await page.locator(".run-title .badge").innerText()).replace(/^\W+/, "") === status, `${title} as ${status}`);
     t.calm(page);
   }
+});
+
+test("a failed run without issues says first that it failed, and is not green", async () => {
+  const job = await t.recordJob("fails", ["sh", "-c", `${trainer} --seconds 2; exit 3`]);
+  await job.done;
+  await t.findings(job.run);
+  const page = await open(job.run, { ready: ".insight-ended" });
+  const said = await page.locator(".insights > p").allInnerTexts();
+  assert.match(said[0], /The job failed with exit status 3$/);
+  assert.equal(said[1], "No performance issues found in the recorded part");
+  assert.equal(await page.locator(".insight-calm").count(), 0);
+  await t.axe(page);
+  t.calm(page);
+});
+
+test("an attached run says that attach records no steps", async () => {
+  const job = spawn("sleep", ["3"]);
+  await t.footplate("attach", "--pid", String(job.pid), "--name", "joined", "--interval", "100ms");
+  const { run } = await until(async () => (await t.api("/runs")).find((r) => r.name === "joined" && !r.live), "the attached run");
+  await t.findings(run);
+  const page = await open(run, { ready: ".insight-none" });
+  const text = await page.locator(".insight-none").innerText();
+  assert.match(text, /attach records no steps\. Start the job with footplate run/);
+  assert.doesNotMatch(text, /footplate\.step/);
+  t.calm(page);
 });
 
 test("a live run is marked so, its data is young, and its numbers change by themselves", async () => {
@@ -148,7 +168,7 @@ test("stop training asks first, and then really ends the job", async () => {
   await dialog.getByRole("button", { name: "Stop training" }).click();
   await live.done;
   await until(async () => (await page.locator(".run-title .badge").innerText()).includes("stopped"), "the new status on the page");
-  await until(async () => (await page.getByRole("button", { name: "Configure" }).getAttribute("aria-disabled")) === "true", "disabled controls");
+  await until(async () => (await page.getByRole("button", { name: "Configure" }).count()) === 0, "a header without controls");
   t.calm(page);
 });
 

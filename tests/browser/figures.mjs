@@ -460,7 +460,7 @@ export function runFigures(f, percentages) {
   const memoryOf = (g) => Math.max(...g.gpus.filter((x) => x.used).map((x) => x.memory_bytes ?? 0));
   const sumOf = (d, key) => d.page.steps.ranks.filter((r) => r.mode === "train").reduce((n, r) => (n === null || r.throughput[key] === null ? null : n + r.throughput[key]), 0);
   const loopFacts = {
-    Iteration: (d) => (loopRank(d).iteration_s.mean === null ? "not known" : f.value(loopRank(d).iteration_s.mean, "s")),
+    "Iteration, median": (d) => (loopRank(d).iteration_s.p50 === null ? "not known" : f.value(loopRank(d).iteration_s.p50, "s")),
     "Throughput, steady": (d) => (sumOf(d, "steady") === null ? "not known" : `${f.samplesPerSecond(sumOf(d, "steady"))} samples/s`),
     Compute: ofGpu("tflops", (g) => `${f.fixed(g.tflops, 0)} TFLOP/s`),
     "Compute a GPU": ofGpu("tflops", (g) => `${f.fixed(g.tflops, 0)} TFLOP/s`),

@@ -67,7 +67,7 @@ async function overview({ gpu = GPU, losses = [], findings = null, ...more } = {
   if (findings !== null) await page.route(`**/runs/${run}/findings`, async (route) => route.fulfill({ json: findings(await t.findings(run)) }));
   await page.goto(`${t.address}#/run/${run}/overview`);
   await page.waitForSelector(".loop .steps-share-bar");
-  await page.waitForSelector(".insight");
+  await page.waitForSelector(".insight-count");
   return page;
 }
 
@@ -81,8 +81,10 @@ test("the training loop comes first, with iteration, throughput, compute and ene
   const page = await overview();
   const [rank] = (await t.api(`/runs/${run}/steps`)).ranks;
   const shown = await tiles(page);
-  assert.deepEqual(Object.keys(shown), ["Iteration", "Throughput, steady", "Compute", "GPU energy"]);
-  assert.equal(shown.Iteration[0], `${(rank.iteration_s.mean * 1e3).toFixed(2)} ms`);
+  assert.deepEqual(Object.keys(shown), ["Iteration, median", "Throughput, steady", "Compute", "GPU energy"]);
+  const { p50, mean, p95 } = rank.iteration_s;
+  assert.equal(shown["Iteration, median"][0], format.value(p50, "s"));
+  assert.ok(shown["Iteration, median"][1].startsWith(`mean ${format.value(mean, "s")}, p95 ${format.value(p95, "s")}`), shown["Iteration, median"][1]);
   assert.deepEqual(shown["Throughput, steady"], [`${format.samplesPerSecond(rank.throughput.steady)} samples/s`, `${format.samplesPerSecond(rank.throughput.overall)} overall`]);
   assert.deepEqual(shown.Compute, ["513 TFLOP/s", "51.9 % of peak (989 TFLOP/s, BF16)"]);
   assert.deepEqual(shown["GPU energy"], ["21.7 J per sample", "86.8 J per step"]);
@@ -122,7 +124,7 @@ test("numbers that are not known say why, each reason once", async () => {
 test("a job whose GPUs were not measured has its loop and one sentence about them", async () => {
   const gpu = { ...GPU, ...Object.fromEntries(Object.keys(USE).map((k) => [k, null])), gpus_used: 0, gpus: [] };
   const page = await overview({ gpu, losses: [{ what: "gpu", why: "no NVIDIA driver", count: 1, kind: "absent", node: null }] });
-  assert.deepEqual(Object.keys(await tiles(page)), ["Iteration", "Throughput, steady"]);
+  assert.deepEqual(Object.keys(await tiles(page)), ["Iteration, median", "Throughput, steady"]);
   await page.getByText(/GPU metrics are missing: no NVIDIA driver/).waitFor();
   assert.equal(await page.locator(".loop-gpu").count(), 0);
   t.calm(page);
@@ -157,6 +159,30 @@ test("a symptom is listed once, below its cause and quieter, and opens by keyboa
   await group.locator(".insight-body").waitFor();
   await t.axe(page);
   await t.shot(page, "gpu-causes");
+  t.calm(page);
+});
+
+test("on a telephone the insights come first, and rules that passed or were skipped behind a button", async () => {
+  const page = await overview({ width: 390, findings: found({ Dataloader: [{ severity: "critical" }] }) });
+  const top = (selector) => page.locator(selector).evaluate((el) => el.getBoundingClientRect().top);
+  assert.ok((await top(".insights")) < (await top(".loop")));
+  const shown = () => page.locator(".insight").evaluateAll((all) => all.filter((li) => li.offsetHeight > 0).map((li) => li.dataset.rule));
+  assert.deepEqual(await shown(), ["Dataloader"]);
+  await page.locator(".insight-more").getByRole("button").click();
+  assert.equal((await shown()).length, await page.locator(".insight").count());
+  await t.axe(page);
+  t.calm(page);
+});
+
+test("the numbers of a finding are a list of labels and values", async () => {
+  const numbers = { wait_share: 79.4, workers: 2, idle: null };
+  const units = { wait_share: "%", workers: "" };
+  const labels = { wait_share: "Loader wait", workers: "Loader workers", idle: "Idle" };
+  const page = await overview({
+    findings: (all) => found({ Dataloader: [{ severity: "critical" }] })(all).map((v) => ({ ...v, findings: v.findings.map((f) => ({ ...f, numbers, units, labels })) })),
+  });
+  const rows = await page.locator('[data-rule="Dataloader"] .numbers > div').evaluateAll((all) => all.map((el) => [...el.children].map((x) => x.innerText)));
+  assert.deepEqual(rows, [["Loader wait", "79.4 %"], ["Loader workers", "2"]]);
   t.calm(page);
 });
 

@@ -66,7 +66,7 @@ export function pageFigures() {
     rows: [...el.tBodies[0].rows].map((row) => [...row.cells].map(plain)),
     of: el.closest(".insight")?.dataset.rule ?? "",
   }));
-  const facts = [...document.querySelectorAll("main dl > div")].map((el) => ({
+  const facts = [...document.querySelectorAll("main dl > div:not(dl dl > div)")].map((el) => ({
     name: words(el.children[0]),
     text: words(el.children[1]),
     of: el.closest(".insight")?.dataset.rule ?? "",

@@ -92,7 +92,7 @@ let f;
 let F;
 let words;
 let lossLines;
-let numbersText;
+let numbersOf;
 let percentages;
 const jobs = [];
 const read = new Map(); // what was read of a run
@@ -102,7 +102,7 @@ before(async () => {
   f = await pageModule("format.ts");
   words = await pageModule("words.ts");
   ({ lossLines } = await pageModule("views/overview_measured.tsx"));
-  ({ numbersText } = await pageModule("views/insight_rule.tsx"));
+  ({ numbersOf } = await pageModule("views/insight_rule.tsx"));
   ({ percentages } = await pageModule("components/plots/arcs.ts"));
   F = runFigures(f, percentages);
 });
@@ -460,7 +460,7 @@ function insightFacts(v, d) {
     When: v.findings.map(when),
     "Time lost": v.findings.map(F.lost),
     "Activity meanwhile": v.findings.map(F.during),
-    Numbers: v.findings.map(numbersText),
+    Numbers: v.findings.map((x) => numbersOf(x).map((n) => `${n.label} ${n.text}`).join(" ")),
     "Times triggered": [f.count(v.triggered)],
     Readings: [`${f.count(v.datapoints)}${v.violations > 0 ? ` (${f.count(v.violations)} outside the criteria)` : ""}`],
     "Last triggered": [v.last_triggered_ns === null ? "never" : f.dateTime(v.last_triggered_ns)],

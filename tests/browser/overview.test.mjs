@@ -32,7 +32,7 @@ async function open(item, wanted) {
   if ((await button.getAttribute("aria-expanded")) !== String(wanted)) await button.click();
 }
 
-const overview = (name, options = {}) => t.open(`#/run/${name}/overview`, { ready: ".insight", ...options });
+const overview = (name, options = {}) => t.open(`#/run/${name}/overview`, { ready: ".insight-count", ...options });
 
 test("the pie has the total and each phase with time and percent, and the percents sum to 100", async () => {
   for (const name of [withPhases, recorded]) {

@@ -118,9 +118,29 @@ test("a run whose recorder was killed is listed as died, and its page opens", as
   assert.deepEqual(await names(page), ["killed"]);
   await page.getByRole("link", { name: "killed" }).click();
   await page.locator(".run-title").getByText("died").waitFor();
-  assert.match(await page.locator(".controls-why").innerText(), /died/);
+  await page.locator(".insight-ended", { hasText: "The recorder ended without closing its files" }).waitFor();
+  assert.deepEqual((await page.locator(".controls-row").innerText()).trim(), "Download report");
   rmSync(join(t.dir, job.run), { recursive: true });
   t.calm(page, /404|410/);
+});
+
+test("runs of the same name are told apart by their short id, and a failed one has its exit status", async () => {
+  const jobs = [];
+  for (const status of [3, 4]) jobs.push(await t.recordJob("same", ["sh", "-c", `exit ${status}`]));
+  for (const job of jobs) await job.done;
+  await until(async () => (await t.api("/runs")).filter((r) => r.name === "same" && r.status === "failed").length === 2, "both ends");
+  const page = await t.open("#/?q=same", { width: 390, ready: "tbody tr" });
+  const rows = await tableText(page, "Runs");
+  const known = await Promise.all(jobs.map(async (job, i) => [job.run.split("-").at(-1), format.dateTime((await t.api(`/runs/${job.run}`)).start_ns), `failed (${3 + i})`]));
+  for (const [id, start, status] of known) {
+    const row = rows.find((r) => r[1].includes(id));
+    assert.ok(row !== undefined, `${id} in ${JSON.stringify(rows)}`);
+    assert.ok(row[1].includes(start), row[1]);
+    assert.ok(row[2].includes(status), row[2]);
+  }
+  for (const job of jobs) rmSync(join(t.dir, job.run), { recursive: true });
+  await until(async () => (await t.api("/runs")).every((r) => r.name !== "same"), "a list without them");
+  t.calm(page);
 });
 
 test("a list too long to be read shows its first part, and all of it when asked", async () => {

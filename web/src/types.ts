@@ -47,6 +47,7 @@ export interface RunRow {
   end_ns: number | null;
   updated_ns: number | null;
   duration_s: number | null;
+  exit_status: number | null;
   findings: Severities | null;
 }
 
@@ -146,7 +147,6 @@ export interface RunInfo extends Omit<RunRow, "findings" | "gpus" | "folder"> {
   directory: string | null;
   git_commit: string | null;
   interval_ms: number | null;
-  exit_status: number | null;
   cost: number | null;
   price_per_hour: number | null;
   machine: string | null;

@@ -9,10 +9,43 @@ export const STATUS: Readonly<Record<RunStatus, { kind: Kind; icon: string }>> =
   running: { kind: "live", icon: "●" },
   finished: { kind: "good", icon: "✓" },
   failed: { kind: "critical", icon: "✕" },
-  interrupted: { kind: "warning", icon: "⏸" },
+  interrupted: { kind: "warning", icon: "!" },
   stopped: { kind: "neutral", icon: "■" },
   died: { kind: "critical", icon: "✕" },
 };
+
+/** Statuses that an exit status says more about. */
+const BAD_ENDS: readonly RunStatus[] = ["failed", "interrupted", "died"];
+
+/** "failed, exit status 3" */
+export function statusText(status: RunStatus, exitStatus: number | null | undefined): string {
+  return BAD_ENDS.includes(status) && (exitStatus ?? 0) > 0 ? `${status}, exit status ${exitStatus}` : status;
+}
+
+/** "The job failed with exit status 3", as in the terminal and in the report; null where the run finished or runs. */
+export function endSentence(run: Pick<RunInfo, "status" | "exit_status" | "nodes">): string | null {
+  const why = run.nodes.find((n) => n.status === run.status)?.why ?? "";
+  const killed = `The job was killed by ${why}`;
+  switch (run.status) {
+    case "failed":
+      if (why.startsWith("SIG")) return killed;
+      return (run.exit_status ?? 0) > 0 ? `The job failed with exit status ${run.exit_status}` : "The job failed";
+    case "interrupted":
+      if (why === "SIGKILL") return killed;
+      return why === "" ? "The job was interrupted" : `The job was interrupted (${why})`;
+    case "stopped":
+      return why === "" || why === "detached" ? "Recording was stopped" : `Recording was stopped (${why})`;
+    case "died":
+      return "The recorder ended without closing its files";
+    default:
+      return null;
+  }
+}
+
+/** Whether the recorder joined a job that ran already: its hooks were not loaded, its exit status cannot be known. */
+export function isAttached(run: Pick<RunInfo, "marks" | "losses">): boolean {
+  return run.losses.some((l) => l.what === "steps" && l.why.startsWith("attach ")) || run.marks.some((m) => m.mark === "job-exit" && m.number === -1);
+}
 
 export const SEVERITY: Readonly<Record<Severity, { kind: Kind; icon: string }>> = {
   critical: { kind: "critical", icon: "▲" },

@@ -11,17 +11,19 @@ import { mergeSteps } from "../src/live";
 import { isFinal } from "../src/load";
 import type { LiveStep, PythonFunction, RunInfo, RunRow, Stat, StepRank, Verdict } from "../src/types";
 import { intervalNow, isMonitoring, whyNot } from "../src/views/controls";
-import { numbersText } from "../src/views/insight_rule";
+import { reachOf } from "../src/views/compare_charts";
+import { isMinor } from "../src/views/compare_tables";
+import { numbersOf } from "../src/views/insight_rule";
 import { countText, inOrder } from "../src/views/insights";
 import { functionTables } from "../src/views/operators_functions";
 import { jobDetails, phaseParts, stretches } from "../src/views/overview_job";
 import { loopOf } from "../src/views/overview_loop";
 import { lossLines } from "../src/views/overview_measured";
 import { absentText, verdictOf } from "../src/views/overview_use";
-import { matches, olderFirst } from "../src/views/runs";
+import { matches, olderFirst, shortId, statusInList } from "../src/views/runs";
 import { clockShares } from "../src/views/steps_clocks";
 import { leftOut, placesOf } from "../src/views/steps_tables";
-import { hasGpu, lossTitle } from "../src/words";
+import { endSentence, hasGpu, isAttached, lossTitle, RULE_STATE, SEVERITY, STATUS, statusText } from "../src/words";
 
 test("percentages sum to 100 whatever the parts are", () => {
   for (const parts of [[1, 1, 1], [11.1048, 1.1404, 1.3914], [0, 0, 5], [1e-9, 1, 1e9], [2, 2, 2, 2, 2, 2, 2]]) {
@@ -100,7 +102,6 @@ test("only an answer about the thing itself takes away what was shown of it", ()
 
 test("controls that cannot be used give the reason", () => {
   assert.equal(whyNot(run({})), null);
-  assert.match(whyNot(run({ live: false, status: "failed" })) ?? "", /failed/);
   assert.equal(whyNot(run({ control: { allowed: false, why: "this token may only read" } })), "this token may only read");
 });
 
@@ -261,9 +262,9 @@ test("functions have a table for each phase and timer, in the order of the serve
 
 test("numbers of a finding have labels; a key without one reads as words", () => {
   const f = { numbers: { wait_share: 79.4, climb_r2: 0.993, climb_per_hour: 301023374445 }, units: { wait_share: "%", climb_per_hour: "B/h" } };
-  assert.equal(numbersText(f), "wait share 79.4 %, climb R² 0.993, climb per hour 280 GiB/h");
-  assert.equal(numbersText({ ...f, labels: { wait_share: "loader wait" } }), "loader wait 79.4 %", "what has no label is not for people");
-  assert.equal(numbersText({ numbers: { a: null }, units: {} }), "", "what was not measured is left out");
+  assert.deepEqual(numbersOf(f).map((n) => [n.label, n.text]), [["wait share", "79.4 %"], ["climb R²", "0.993"], ["climb per hour", "280 GiB/h"]]);
+  assert.deepEqual(numbersOf({ ...f, labels: { wait_share: "loader wait" } }), [{ label: "loader wait", text: "79.4 %" }], "what has no label is not for people");
+  assert.deepEqual(numbersOf({ numbers: { a: null }, units: {} }), [], "what was not measured is left out");
 });
 
 test("probes and keys that were not measured have readable names", () => {
@@ -298,4 +299,59 @@ test("a filter asks for all its words, wherever they are", () => {
   assert.ok(matches(line, "TRAIN running"));
   assert.ok(!matches(line, "resnet failed"));
   assert.ok(matches({ run: "x", name: "x", status: null, error: "no such file" }, "damaged"));
+});
+
+test("a run that ended badly says so with its exit status, one that ended well says nothing", () => {
+  const ended = (status: RunInfo["status"], exit_status: number | null = null, why: string | null = null): string | null =>
+    endSentence({ status, exit_status, nodes: [{ status, why } as RunInfo["nodes"][number]] });
+  assert.equal(ended("failed", 3), "The job failed with exit status 3");
+  assert.equal(ended("failed"), "The job failed");
+  assert.equal(ended("failed", 139, "SIGSEGV"), "The job was killed by SIGSEGV");
+  assert.equal(ended("interrupted"), "The job was interrupted");
+  assert.equal(ended("interrupted", 143, "SIGTERM"), "The job was interrupted (SIGTERM)");
+  assert.equal(ended("interrupted", 137, "SIGKILL"), "The job was killed by SIGKILL");
+  assert.equal(ended("stopped", null, "detached"), "Recording was stopped");
+  assert.equal(ended("died"), "The recorder ended without closing its files");
+  assert.equal(ended("finished", 0), null);
+  assert.equal(ended("running"), null);
+  assert.equal(statusText("failed", 3), "failed, exit status 3");
+  assert.equal(statusText("finished", 0), "finished");
+  assert.equal(statusText("running", null), "running");
+  assert.equal(statusInList({ status: "failed", exit_status: 3 }), "failed (3)");
+  assert.equal(statusInList({ status: "failed", exit_status: null }), "failed");
+  assert.equal(statusInList({ status: "stopped", exit_status: 143 }), "stopped");
+});
+
+test("an attached run is known by its exit status that cannot be known, or by what it says of steps", () => {
+  const exit = (number: number): RunInfo["marks"] => [{ node: "a", mark: "job-exit", time_ns: 1, number, text: "" }];
+  const steps = (why: string): RunInfo["losses"] => [{ what: "steps", why, count: 1, kind: "absent", node: null }];
+  assert.equal(isAttached({ marks: exit(-1), losses: [] }), true);
+  assert.equal(isAttached({ marks: exit(0), losses: steps("no process reported events") }), false);
+  assert.equal(isAttached({ marks: [], losses: steps("attach records no steps; start the job with 'footplate run' to record them") }), true);
+});
+
+test("a run is told from others of its name by the end of its folder", () => {
+  assert.equal(shortId({ run: "train-20261116-232613-e0cc", name: "train" }), "e0cc");
+  assert.equal(shortId({ run: "job-42", name: "train" }), "job-42");
+  assert.equal(shortId({ run: "job-42", name: "job-42" }), "");
+});
+
+test("marks of states are characters that common fonts have", () => {
+  const marks = [STATUS, SEVERITY, RULE_STATE].flatMap((of) => Object.values(of).map((m) => m.icon));
+  for (const icon of marks) assert.match(icon, /^[!-~–●■▲◆✓✕]$/);
+});
+
+test("one absurd interval does not squash the others", () => {
+  const usual = { at: 0.002, low: 0.001, high: 0.003 };
+  assert.equal(reachOf([usual, { at: 0, low: -40, high: 40 }], 0.08), 0.003);
+  assert.equal(reachOf([usual, { at: 5, low: 4, high: 6 }], 0.08), 0.08, "a difference is shown up to a whole iteration");
+  assert.equal(reachOf([usual], null), 0.003);
+  assert.equal(reachOf([], 0.08), 0);
+});
+
+test("a part that changed by less than 1 % of the iteration is minor", () => {
+  assert.equal(isMinor({ diff: -0.0007 }, 0.08), true);
+  assert.equal(isMinor({ diff: 0.0009 }, 0.08), false);
+  assert.equal(isMinor({ diff: null }, 0.08), false);
+  assert.equal(isMinor({ diff: 0.1 }, null), false);
 });

@@ -104,6 +104,21 @@ export interface Interval {
   high: number | null;
 }
 
+/** The end of the scale of some differences. Interval bounds beyond a whole iteration are left out: a single one
+ * would squash all others; such an interval is cut off at the end. */
+export function reachOf(all: readonly Interval[], iteration: number | null): number {
+  const most = iteration ?? Infinity;
+  const bounds = all.flatMap((i) => [i.low, i.high]).map((v) => Math.abs(v ?? 0));
+  return Math.max(0, ...all.map((i) => Math.min(most, Math.abs(i.at ?? 0))), ...bounds.filter((v) => v <= most));
+}
+
+/** The end of an interval: a bar, or an arrow where it lies beyond the scale. */
+function End(p: { v: number; x: number; reach: number }) {
+  if (Math.abs(p.v) <= p.reach) return <line class="range" x1={p.x} x2={p.x} y1="5" y2="13" />;
+  const back = p.x - Math.sign(p.v) * 5;
+  return <path class="range beyond" d={`M${back} 5L${p.x} 9L${back} 13`} />;
+}
+
 /** A dot with its interval over a line at zero; `reach` is the end of the scale on both sides. */
 export function Whisker(p: { interval: Interval; reach: number }) {
   const { at, low, high } = p.interval;
@@ -113,8 +128,8 @@ export function Whisker(p: { interval: Interval; reach: number }) {
     <svg class="compare-whisker" width="140" height="18" aria-hidden="true">
       <line class="zero" x1="70" x2="70" y1="1" y2="17" />
       <line class="range" x1={x(low)} x2={x(high)} y1="9" y2="9" />
-      <line class="range" x1={x(low)} x2={x(low)} y1="5" y2="13" />
-      <line class="range" x1={x(high)} x2={x(high)} y1="5" y2="13" />
+      <End v={low} x={x(low)} reach={p.reach} />
+      <End v={high} x={x(high)} reach={p.reach} />
       <circle cx={x(at)} cy="9" r="3.5" />
     </svg>
   );

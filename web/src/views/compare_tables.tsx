@@ -6,7 +6,7 @@ import { changePoints, changeSeconds, changeShare, changeValue, count, joules, s
 import { PHASES } from "../palette";
 import type { CompareVerdict, ComparedFinding, ComparedNumber, ComparedPart, Comparison, PhaseName } from "../types";
 import { partTitle, sentenceCase, SEVERITY } from "../words";
-import { Whisker } from "./compare_charts";
+import { type Interval, reachOf, Whisker } from "./compare_charts";
 
 export const VERDICTS: Readonly<Record<CompareVerdict, { kind: "good" | "critical" | "neutral"; icon: string; text: string }>> = {
   faster: { kind: "good", icon: "▼", text: "faster" },
@@ -17,10 +17,11 @@ export const VERDICTS: Readonly<Record<CompareVerdict, { kind: "good" | "critica
 
 const NOISE = { kind: "neutral", icon: "≈", text: "may be noise" } as const;
 
-export function VerdictBadge(p: { verdict: CompareVerdict; noise?: boolean }) {
+/** `minor`: too little to be coloured. */
+export function VerdictBadge(p: { verdict: CompareVerdict; noise?: boolean; minor?: boolean }) {
   const v = p.noise === true ? NOISE : VERDICTS[p.verdict];
   return (
-    <Badge kind={v.kind} icon={v.icon}>
+    <Badge kind={p.minor === true ? "neutral" : v.kind} icon={v.icon}>
       {v.text}
     </Badge>
   );
@@ -71,7 +72,16 @@ export function StepTable(p: { data: Comparison }) {
   );
 }
 
-function partColumns(reach: number): Column<ComparedPart>[] {
+/** Changes of a part that are less than this share of the iteration are not coloured. */
+const MINOR_SHARE = 0.01;
+
+export function isMinor(r: Pick<ComparedPart, "diff">, iteration: number | null): boolean {
+  return r.diff !== null && iteration !== null && Math.abs(r.diff) < MINOR_SHARE * iteration;
+}
+
+const intervalOf = (r: ComparedPart): Interval => ({ at: r.diff, low: r.ci_low, high: r.ci_high });
+
+function partColumns(reach: number, iteration: number | null): Column<ComparedPart>[] {
   return [
     { id: "part", title: "Part of an iteration", cell: (r) => partTitle(r.part), sort: (r) => r.part },
     { id: "a", title: "A", numeric: true, cell: (r) => s(r.a_s), sort: (r) => r.a_s },
@@ -82,20 +92,21 @@ function partColumns(reach: number): Column<ComparedPart>[] {
       title: "Interval",
       cell: (r) => (
         <span class="compare-interval">
-          <Whisker interval={{ at: r.diff, low: r.ci_low, high: r.ci_high }} reach={reach} />
+          <Whisker interval={intervalOf(r)} reach={reach} />
           {r.ci_low === null ? "-" : `${changeSeconds(r.ci_low)} to ${changeSeconds(r.ci_high)}`}
         </span>
       ),
       sort: (r) => r.ci_low,
     },
-    { id: "verdict", title: "Verdict", cell: (r) => <VerdictBadge verdict={r.verdict} />, sort: (r) => r.verdict },
+    { id: "verdict", title: "Verdict", cell: (r) => <VerdictBadge verdict={r.verdict} minor={isMinor(r, iteration)} />, sort: (r) => r.verdict },
   ];
 }
 
-function PartTable(p: { parts: readonly ComparedPart[]; caption: string }) {
-  const { parts } = p;
-  const reach = Math.max(...parts.flatMap((r) => [Math.abs(r.ci_low ?? 0), Math.abs(r.ci_high ?? 0), Math.abs(r.diff ?? 0)]));
-  return <DataTable caption={p.caption} columns={partColumns(reach)} rows={parts} rowKey={(r) => r.part} />;
+function PartTable(p: { parts: readonly ComparedPart[]; caption: string; data: Comparison }) {
+  const { a, b } = p.data.step_time;
+  const longer = a.mean_s === null || b.mean_s === null ? null : Math.max(a.mean_s, b.mean_s);
+  const reach = reachOf(p.parts.map(intervalOf), longer);
+  return <DataTable caption={p.caption} columns={partColumns(reach, a.mean_s)} rows={p.parts} rowKey={(r) => r.part} />;
 }
 
 /** "34 of 250 steps timed in A, 16 of 97 in B" */
@@ -113,15 +124,16 @@ export function Parts(p: { data: Comparison }) {
       {gpu_parts.length > 0 && (
         <>
           <h3>GPU time, {timedText(p.data)}</h3>
-          <PartTable parts={gpu_parts} caption="Parts of an iteration, GPU time" />
+          <PartTable parts={gpu_parts} caption="Parts of an iteration, GPU time" data={p.data} />
         </>
       )}
       {parts.length > 0 && (
         <>
           <h3 class={gpu_parts.length > 0 ? "steps-h" : undefined}>Host time{p.data.launch_only && " (launch)"}</h3>
-          <PartTable parts={parts} caption="Parts of an iteration, host time" />
+          <PartTable parts={parts} caption="Parts of an iteration, host time" data={p.data} />
         </>
       )}
+      <p class="compare-note">Changes below {MINOR_SHARE * 100} % of the iteration are not coloured.</p>
     </Card>
   );
 }

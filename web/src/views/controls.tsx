@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // controls.tsx - the controls in the header of a run: pause the recording, change it, end the job,
-// download the report. A control that cannot be used now is disabled and gives the reason.
+// download the report. A control that cannot be used now is disabled and gives the reason; an ended run
+// has only its report.
 import { useState } from "preact/hooks";
 
 import { api } from "../api";
@@ -26,9 +27,10 @@ function answerText(a: ControlAnswer): string {
 
 /** Why a running job cannot be changed from here; null: it can. */
 export function whyNot(run: RunInfo): string | null {
-  if (!run.live) return `Run ${run.status}: controls are disabled`;
   return run.control.allowed ? null : (run.control.why ?? "Your access is read-only");
 }
+
+type DialogName = "stop" | "configure";
 
 interface Asked {
   busy: boolean;
@@ -170,11 +172,6 @@ export function isMonitoring(run: RunInfo): boolean {
   return switches.reduce((last, m) => (m.time_ns >= last.time_ns ? m : last), { time_ns: 0, number: 1 }).number !== 0;
 }
 
-function switchWord(on: boolean, ended: boolean): string {
-  if (ended) return "ended";
-  return on ? "on" : "off";
-}
-
 function MonitoringSwitch(p: { run: RunInfo; why: string | null; control: Asked }) {
   const on = isMonitoring(p.run);
   const off = p.why !== null;
@@ -183,7 +180,7 @@ function MonitoringSwitch(p: { run: RunInfo; why: string | null; control: Asked 
       type="button"
       role="switch"
       class="button switch"
-      aria-checked={on && p.run.live}
+      aria-checked={on}
       aria-disabled={off ? "true" : undefined}
       title={p.why ?? (on ? "Pause recording; the job keeps running" : "Resume recording")}
       data-why={p.why ?? undefined}
@@ -192,34 +189,48 @@ function MonitoringSwitch(p: { run: RunInfo; why: string | null; control: Asked 
       }}
     >
       <span class="switch-track" aria-hidden="true" />
-      Monitoring <span class="switch-word">{switchWord(on, !p.run.live)}</span>
+      Monitoring <span class="switch-word">{on ? "on" : "off"}</span>
     </button>
   );
 }
 
+/** What changes a running job. */
+function Steering(p: { run: RunInfo; control: Asked; why: string | null; open: (dialog: DialogName) => void }) {
+  return (
+    <>
+      <MonitoringSwitch run={p.run} why={p.why} control={p.control} />
+      <Button onClick={() => p.open("configure")} why={p.why}>
+        Configure
+      </Button>
+      <Button kind="danger" onClick={() => p.open("stop")} why={p.why}>
+        Stop training
+      </Button>
+    </>
+  );
+}
+
+function Dialogs(p: { run: RunInfo; control: Asked; open: DialogName | null; onClose: () => void }) {
+  if (p.open === "stop") return <StopDialog {...p} />;
+  if (p.open === "configure") return <ConfigureDialog {...p} />;
+  return p.control.error === null ? null : <ErrorBox error={p.control.error} />;
+}
+
+/** Of a run that has ended only the report is left. */
 export function Controls(p: { run: RunInfo }) {
-  const [open, setOpen] = useState<"stop" | "configure" | null>(null);
+  const [open, setOpen] = useState<DialogName | null>(null);
   const control = useControl(p.run.run);
-  const why = whyNot(p.run);
-  const close = (): void => setOpen(null);
+  const { live } = p.run;
+  const why = live ? whyNot(p.run) : null;
   return (
     <div class="controls">
       <div class="controls-row">
-        <MonitoringSwitch run={p.run} why={why} control={control} />
-        <Button onClick={() => setOpen("configure")} why={why}>
-          Configure
-        </Button>
-        <Button kind="danger" onClick={() => setOpen("stop")} why={why}>
-          Stop training
-        </Button>
+        {live && <Steering run={p.run} control={control} why={why} open={setOpen} />}
         <a class="button" href={api.reportAddress(p.run.run)} download>
           Download report
         </a>
       </div>
       {why !== null && <p class="quiet controls-why">{why}.</p>}
-      {open === null && control.error !== null && <ErrorBox error={control.error} />}
-      {open === "stop" && <StopDialog run={p.run} control={control} onClose={close} />}
-      {open === "configure" && <ConfigureDialog run={p.run} control={control} onClose={close} />}
+      {live && <Dialogs run={p.run} control={control} open={open} onClose={() => setOpen(null)} />}
     </div>
   );
 }

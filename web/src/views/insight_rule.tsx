@@ -62,13 +62,27 @@ function where(f: Finding): string {
   return [f.node, f.entity].filter((w) => w !== "").join(" ");
 }
 
-/** "loader wait 79.4 %, climb 280 GiB/h": labels, never keys. What was not measured or has no label where others
- * have one is left out. */
-export function numbersText(f: Pick<Finding, "numbers" | "units" | "labels">): string {
+/** The numbers of a finding by their labels, never keys. What was not measured or has no label where others have
+ * one is left out. */
+export function numbersOf(f: Pick<Finding, "numbers" | "units" | "labels">): { label: string; text: string }[] {
   const label = (name: string): string | undefined => (f.labels === undefined ? readable(name) : f.labels[name]);
-  return Object.entries(f.numbers)
-    .flatMap(([name, v]) => (v === null || label(name) === undefined ? [] : [`${label(name)} ${value(v, f.units[name] ?? "")}`]))
-    .join(", ");
+  return Object.entries(f.numbers).flatMap(([name, v]) => {
+    const known = label(name);
+    return v === null || known === undefined ? [] : [{ label: known, text: value(v, f.units[name] ?? "") }];
+  });
+}
+
+function NumberList(p: { of: ReturnType<typeof numbersOf> }) {
+  return (
+    <dl class="numbers">
+      {p.of.map((n) => (
+        <div key={n.label}>
+          <dt>{n.label}</dt>
+          <dd>{n.text}</dd>
+        </div>
+      ))}
+    </dl>
+  );
 }
 
 /** How many of each kind are worth a line: as many as in the terminal. */
@@ -89,6 +103,7 @@ export function sharesText(f: Pick<Finding, "shares">): string {
 
 function FindingBlock(p: { f: Finding; v: Verdict; run: RunInfo; titles: ReadonlyMap<string, string> }) {
   const { f } = p;
+  const numbers = numbersOf(f);
   return (
     <article class={`finding ${p.v.severity}`}>
       <p class="finding-message">
@@ -103,7 +118,11 @@ function FindingBlock(p: { f: Finding; v: Verdict; run: RunInfo; titles: Readonl
         </Fact>
         {f.refute !== null && f.refute !== "" && <Fact term="Not a problem if">{f.refute}</Fact>}
         {f.shares.length > 0 && <Fact term="Activity meanwhile">{sharesText(f)}</Fact>}
-        {numbersText(f) !== "" && <Fact term="Numbers">{numbersText(f)}</Fact>}
+        {numbers.length > 0 && (
+          <Fact term="Numbers">
+            <NumberList of={numbers} />
+          </Fact>
+        )}
         {f.explained_by.length > 0 && <Fact term="Explained by">{f.explained_by.map((rule) => p.titles.get(rule) ?? rule).join(", ")}</Fact>}
       </dl>
     </article>

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // insights.tsx - the pane with every rule: causes first, each with the symptoms that it explains, then
-// those of severity info, then the rest. Issues are open, so that what to do is seen without a click.
+// those of severity info, then the rest (on a phone behind a button). Issues are open, so that what to do is seen without a click.
 import { Fragment } from "preact";
 import { useState } from "preact/hooks";
 
 import { api } from "../api";
-import { Badge, Card } from "../components/basics";
+import { Badge, Button, Card } from "../components/basics";
 import { Loaded } from "../components/empty";
 import { value } from "../format";
 import type { Load } from "../load";
 import { useLoad } from "../load";
 import { params, setParam } from "../state";
 import type { Rule, RunInfo, Severity, Verdict } from "../types";
-import { plural, RULE_STATE, SEVERITY } from "../words";
+import { endSentence, isAttached, plural, RULE_STATE, SEVERITY, STATUS } from "../words";
 import { lostShare, RuleDetails } from "./insight_rule";
 
 const SEVERITY_ORDER: Readonly<Record<Severity, number>> = { critical: 0, warning: 1, info: 2 };
@@ -142,18 +142,36 @@ function Explained(p: { of: Issue; pane: Pane }) {
   );
 }
 
+/** Why there are no steps, and what to do about it. */
+function NoSteps(p: { run: RunInfo }) {
+  if (isAttached(p.run)) {
+    return (
+      <>
+        No rules ran: attach records no steps. Start the job with <code>footplate run</code> to record them.
+      </>
+    );
+  }
+  return (
+    <>
+      No rules ran: no training steps were detected. Steps are detected automatically for PyTorch and Keras. In other programs, mark them
+      with <code>footplate.step()</code>.
+    </>
+  );
+}
+
 /** What to do where every rule was skipped. */
 function NoRules(p: { run: RunInfo }) {
   const steps = p.run.loop_start_ns !== null;
+  return <p class="insight-none">{steps ? "No rules ran: the data that they need was not recorded." : <NoSteps run={p.run} />}</p>;
+}
+
+/** The rules found nothing: good news, unless the job ended badly. */
+function Calm(p: { run: RunInfo; ended: string | null }) {
+  if (p.ended !== null) return <p class="insight-none">No performance issues found in the recorded part</p>;
   return (
-    <p class="insight-none">
-      {steps ? "No rules ran: the data that they need was not recorded." : "No rules ran: no training steps were detected."}
-      {!steps && (
-        <>
-          {" "}
-          Steps are detected automatically for PyTorch and Keras. In other programs, mark them with <code>footplate.step()</code>.
-        </>
-      )}
+    <p class="insight-calm">
+      <span aria-hidden="true">✓ </span>
+      {p.run.live ? "No issues found so far" : "No issues found"}
     </p>
   );
 }
@@ -167,23 +185,27 @@ function RuleList(p: { run: RunInfo; verdicts: readonly Verdict[] }) {
     setChosen(new Map([...chosen, [rule, open]]));
     setParam("rule", open ? rule : null);
   };
+  const [all, setAll] = useState(named !== undefined);
+  const quiet = o.clear.length + o.summaries.length + o.skipped.length;
   const titles = new Map(p.verdicts.map((v) => [v.rule, titleOf(v)]));
   const pane = { run: p.run, rules: rules.data, titles, chosen, toggle };
+  const ended = endSentence(p.run);
   const calm = o.issues.length === 0 && o.clear.length > 0;
   const idle = o.issues.length + o.notes.length + o.clear.length === 0 && o.skipped.length > 0;
   return (
     <>
-      {calm && (
-        <p class="insight-calm">
-          <span aria-hidden="true">✓ </span>
-          {p.run.live ? "No issues found so far" : "No issues found"}
+      {ended !== null && (
+        <p class={`insight-ended ${STATUS[p.run.status].kind}`}>
+          <span aria-hidden="true">{STATUS[p.run.status].icon} </span>
+          {ended}
         </p>
       )}
+      {calm && <Calm run={p.run} ended={ended} />}
       {idle && <NoRules run={p.run} />}
       <p class="quiet insight-count" role="status">
         {countText(o)}
       </p>
-      <ul class="insight-list">
+      <ul class={`insight-list${all ? "" : " short"}`}>
         {[...o.issues, ...o.notes].map((i) => (
           <Fragment key={i.v.rule}>
             <RuleItem v={i.v} pane={pane} />
@@ -194,6 +216,13 @@ function RuleList(p: { run: RunInfo; verdicts: readonly Verdict[] }) {
           <RuleItem key={v.rule} v={v} pane={pane} />
         ))}
       </ul>
+      {quiet > 0 && (
+        <div class="insight-more">
+          <Button kind="quiet" onClick={() => setAll(!all)} expanded={all}>
+            {all ? "Show issues only" : `Show ${plural(quiet, "more rule")}`}
+          </Button>
+        </div>
+      )}
     </>
   );
 }

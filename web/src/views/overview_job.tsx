@@ -9,6 +9,7 @@ import type { Column } from "../components/table";
 import { clock, dateTime, DEFAULT_CURRENCY, general, joules, percent, price, value, zone } from "../format";
 import { PHASES } from "../palette";
 import type { Phase, PhaseName, RunInfo } from "../types";
+import { isAttached } from "../words";
 
 const KINDS = ["initialization", "train", "eval", "finalization", "interruption"] as const satisfies readonly PhaseName[];
 
@@ -42,8 +43,10 @@ function PhasePie(p: { run: RunInfo }) {
   if (parts.every((part) => part.v === 0)) {
     return (
       <Empty title={p.run.live ? "No phases yet" : "No phases recorded"} command="footplate run -- python train.py">
-        Phases are derived from training steps. Steps of PyTorch and Keras programs are detected automatically when the
-        program is started with:
+        Phases are derived from training steps.{" "}
+        {isAttached(p.run)
+          ? "Attach records no steps; start the job with:"
+          : "Steps of PyTorch and Keras programs are detected automatically when the program is started with:"}
       </Empty>
     );
   }

@@ -41,12 +41,13 @@ export function loopOf(ranks: readonly StepRank[]): { best: StepRank | null; ran
 }
 
 function iterationTile(best: StepRank | null): Tile {
+  const term = "Iteration, median";
   const s = best?.iteration_s;
-  if (best === null || s === undefined || s.mean === null)
-    return { term: "Iteration", text: null, below: best === null ? "no training steps were detected" : "no iteration has ended yet" };
+  if (best === null || s === undefined || s.p50 === null)
+    return { term, text: null, below: best === null ? "no training steps were detected" : "no iteration has ended yet" };
   const left = leavesOut(best) ? best.warmup_steps + best.disturbed_steps : 0;
   const out = left === 0 ? "" : `; excludes ${plural(left, "step")} (warm-up${best.disturbed_steps > 0 ? ", detail windows" : ""})`;
-  return { term: "Iteration", text: value(s.mean, "s"), below: `p95 ${value(s.p95, "s")}${out}` };
+  return { term, text: value(s.p50, "s"), below: `mean ${value(s.mean, "s")}, p95 ${value(s.p95, "s")}${out}` };
 }
 
 function throughputTile(l: ReturnType<typeof loopOf>): Tile {

@@ -12,7 +12,7 @@ import { useLoad } from "../load";
 import { go, showTab } from "../state";
 import type { RunInfo } from "../types";
 import { views } from "../views";
-import { lossTitle, plural, STATUS } from "../words";
+import { lossTitle, plural, STATUS, statusText } from "../words";
 import { Controls } from "./controls";
 import "./run.css";
 
@@ -40,7 +40,7 @@ function Header(p: { run: RunInfo }) {
       <div class="run-title">
         <h1>{p.run.name}</h1>
         <Badge kind={mark.kind} icon={mark.icon}>
-          {status}
+          {statusText(status, p.run.exit_status)}
         </Badge>
         <span class="run-age">
           <Age run={p.run} />

@@ -11,7 +11,7 @@ import { type Column, DataTable } from "../components/table";
 import { dateTime, duration } from "../format";
 import { useLoad } from "../load";
 import { go, params, routePath, setParam } from "../state";
-import type { RunLine, RunRow, Severities, Severity } from "../types";
+import type { RunLine, RunRow, RunStatus, Severities, Severity } from "../types";
 import { plural, SEVERITY, STATUS } from "../words";
 import "./runs.css";
 
@@ -79,11 +79,30 @@ function Found(p: { line: RunLine }) {
   );
 }
 
+/** What tells a run from others of its name: of "train-20261116-232613-e0cc" the "e0cc". */
+export function shortId(line: { run: string; name: string }): string {
+  if (line.run === line.name) return "";
+  return /-\d{8}-\d{6}-([0-9a-z]+)$/.exec(line.run)?.[1] ?? line.run;
+}
+
 function Name(p: { line: RunLine }) {
   const under = isGood(p.line) ? p.line.command.join(" ") : p.line.error;
+  const id = shortId(p.line);
   return (
     <div class="runs-name">
-      <a href={routePath({ page: "run", run: p.line.run, tab: "overview" })}>{p.line.name}</a>
+      <span>
+        <a href={routePath({ page: "run", run: p.line.run, tab: "overview" })}>{p.line.name}</a>
+        {id !== "" && (
+          <code class="runs-id" title={p.line.run}>
+            {id}
+          </code>
+        )}
+      </span>
+      {isGood(p.line) && (
+        <span class="runs-start-here quiet tabular" aria-hidden="true">
+          {dateTime(p.line.start_ns)}
+        </span>
+      )}
       <span class="quiet" title={under}>
         {under}
       </span>
@@ -91,7 +110,7 @@ function Name(p: { line: RunLine }) {
   );
 }
 
-/** On a phone the last column is out of sight, so the findings are repeated here. */
+/** On a phone the columns at the right are out of sight, so the start and the findings are repeated at the left. */
 function StatusAndFound(p: { line: RunLine }) {
   const some = isGood(p.line) && p.line.findings !== null && weight(p.line.findings) > 0;
   return (
@@ -106,6 +125,11 @@ function StatusAndFound(p: { line: RunLine }) {
   );
 }
 
+/** "failed (3)" */
+export function statusInList(line: { status: RunStatus; exit_status: number | null }): string {
+  return line.status === "failed" && (line.exit_status ?? 0) > 0 ? `failed (${line.exit_status})` : line.status;
+}
+
 function Status(p: { line: RunLine }) {
   if (!isGood(p.line)) {
     return (
@@ -117,7 +141,7 @@ function Status(p: { line: RunLine }) {
   const s = STATUS[p.line.status];
   return (
     <Badge kind={s.kind} icon={s.icon}>
-      {p.line.status}
+      {statusInList(p.line)}
     </Badge>
   );
 }
@@ -204,7 +228,7 @@ function RunsTable(p: { runs: RunLine[] }) {
     if (a !== undefined && b !== undefined) go({ page: "compare", a, b });
   };
   return (
-    <Card>
+    <Card class="runs">
       <div class="row runs-tools">
         <Filters />
         <span class="quiet" role="status">
