@@ -63,7 +63,7 @@ step_ruff() { .venv/bin/ruff check . && .venv/bin/ruff format --check .; }
 step_mypy() { .venv/bin/mypy; }
 step_shellcheck() { python3 tools/sources.py --shell | xargs shellcheck; }
 step_codespell() { .venv/bin/codespell; }
-step_biome() { web/node_modules/.bin/biome lint --error-on-warnings; }
+step_biome() { web/node_modules/.bin/biome lint --error-on-warnings web tests/browser; }
 step_tools() { run_pytest tools; }
 
 # With the commands of the release build, less an option that only gcc knows.

@@ -135,8 +135,8 @@ def test_a_slow_loader_is_found_and_explains_the_idle_gpu(fp_json):
 
 def test_people_hear_first_of_what_explains_the_rest(run_fp):
     text = run_fp("check", SLOW).stdout
-    places = [text.index(words) for words in ("\nDataloader: ", "explains  BatchSize (info")]
-    assert places == sorted(places) and "\nBatchSize: " not in text
+    places = [text.index(words) for words in ("\nData loading (Dataloader): ", "explains  Batch size (BatchSize): info")]
+    assert places == sorted(places) and "\nBatch size (" not in text
 
 
 def test_more_workers_make_the_step_faster_and_the_finding_goes(fp_json):

@@ -172,7 +172,7 @@ def test_a_log_of_nvidia_smi_gives_the_series_of_its_gpus(run_fp, tmp_path):
     found = run_fp("query", got["run"], "--metric", "gpu.util", "--entity", "gpu0", "--csv").stdout
     assert "80" in found and "90" in found
     shown = run_fp("show", got["run"]).stdout
-    assert "gpu1 gpu.power: no value from nvidia-smi (2 times)" in shown
+    assert "gpu1: power draw: no value from nvidia-smi (2 times)" in shown
 
 
 def test_times_of_nvidia_smi_are_of_the_zone_that_is_named(run_fp, tmp_path):
