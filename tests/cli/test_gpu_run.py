@@ -135,7 +135,8 @@ def test_a_slow_loader_is_found_and_explains_the_idle_gpu(fp_json):
 
 def test_people_hear_first_of_what_explains_the_rest(run_fp):
     text = run_fp("check", SLOW).stdout
-    places = [text.index(words) for words in ("\nData loading (Dataloader): ", "explains  Batch size (BatchSize): info")]
+    heads = ("\nData loading (Dataloader): ", "explains  Batch size (BatchSize): info")
+    places = [text.index(words) for words in heads]
     assert places == sorted(places) and "\nBatch size (" not in text
 
 

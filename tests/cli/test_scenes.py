@@ -143,7 +143,8 @@ def test_the_example_of_the_documentation_is_judged_as_it_says(footplate, tmp_pa
     verdict = check_json(footplate, scene, tmp_path / "run")["Dataloader"]
     said_there = [line.strip() for line in text.splitlines() if "a: loader wait" in line]
     assert said_there == ["a: " + verdict["findings"][0]["message"] + "."]
-    assert f"(Dataloader): {verdict['severity']}, 3 min 25 s lost, 40.5 % of the training loop" in text
+    head = f"(Dataloader): {verdict['severity']}, 3 min 25 s lost, 40.5 % of the training loop"
+    assert head in text
     assert abs(verdict["lost_s"] - 205) < 0.5
     assert abs(verdict["lost_share"] - 0.405) < 0.0006
 
