@@ -401,6 +401,7 @@ function checkVerdicts(told, d) {
       ...explains(v),
       also(v),
       ...v.remarks.map(stop),
+      ...(v.summary && v.why ? [stop(v.why)] : []),
       `${v.title} (${v.rule}) ${v.why}`,
     ]),
     stop(d.report.right_size?.why ?? ""),
