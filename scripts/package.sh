@@ -107,7 +107,7 @@ make_compiler() { # ARCH
     cmp -s "$work/$1/cc.new" "$work/$1/cc" || mv "$work/$1/cc.new" "$work/$1/cc"
 }
 
-# The licences of everything that is inside the program, as those who made it want.
+# The licences of all libraries that are linked into the program, as these licences require.
 make_licenses() {
     local name file
     {

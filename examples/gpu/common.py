@@ -216,7 +216,7 @@ def train_step(
 ) -> torch.Tensor:
     """One step in bf16. The loss stays on the device."""
     tokens, targets = job.move(batch)
-    with meter.phase("forward"), job.autocast():
+    with job.autocast(), meter.phase("forward"):
         loss = job.model(tokens, targets)
     with meter.phase("backward"):
         loss.backward()

@@ -38,7 +38,7 @@ def main() -> None:
     watch(job.model, log)
     for number, batch in enumerate(meter.steps(job.loader(workers=args.workers))):
         tokens, targets = job.move(batch)
-        with meter.phase("forward"), job.autocast():
+        with job.autocast(), meter.phase("forward"):
             loss = job.model(tokens, targets)
         with meter.phase("backward"):
             loss.backward()

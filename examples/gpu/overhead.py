@@ -6,7 +6,8 @@
     overhead.py --out DIR --only hooks,sync
 
 hooks   blocks with the hooks, and with the functions that they replaced put back: microseconds that
-        they add to a step. Two layers, so that a step is short against its noise
+        they add to a step; also without the timer of GPU phases, and without the hooks of waits.
+        Two layers, so that a step is short against its noise
 sync    the same with 200 `.item()` in a step: nanoseconds that they add to a call
 agent   blocks with sampling off, every 500 ms and every 100 ms
 window  blocks before and after a detail window, and without one; with TEARDOWN_CUPTI unset, 0 and 1
@@ -33,6 +34,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 BLOCK = 40  # steps
 DROPPED = 5  # of them, at the beginning of a block
+HOOKS_BLOCK, HOOKS_DROPPED = 12, 2  # short, since the machine's pace drifts
 WINDOW_AT, WINDOW_STEPS = 240, 5
 WINDOW_BLOCK, BLOCKS_BEFORE, BLOCKS_AFTER = 40, 5, 8
 PAUSE_S = 0.6  # until a changed interval counts
@@ -156,14 +158,24 @@ def replaced() -> list[tuple[Any, str, Any, Any]]:
 
 
 class Hooks:
-    """Takes the hooks out and puts them in again, between two steps."""
+    """Takes the hooks out and puts them in again, between two steps. The waits are those that the
+    first use of CUDA adds: without CUDA there are none, and no timer."""
 
-    def __init__(self) -> None:
+    def __init__(self, before_cuda: set[tuple[int, str]]) -> None:
+        from footplate.hooks import torch_cuda
+
+        self.state: Any = torch_cuda._State
+        self.timer = self.state.timer
         self.places = replaced()
+        self.waits = {(id(o), n) for o, n, _, _ in self.places} - before_cuda
 
     def put(self, how: str) -> None:
+        if self.timer is not None:
+            self.timer.disturbed = True  # a step that lasts until the hooks are back is no step
+        self.state.timer = None if how == "no timer" else self.timer
         for owner, name, hook, original in self.places:
-            setattr(owner, name, original if how == "out" else hook)
+            out = how == "out" or (how == "no waits" and (id(owner), name) in self.waits)
+            setattr(owner, name, original if out else hook)
 
 
 def alternate(
@@ -199,13 +211,16 @@ def difference(times: dict[str, list[float]], of: str, to: str) -> dict[str, flo
 
 
 def measure_hooks(args: argparse.Namespace, items: int) -> dict[str, Any]:
+    import torch  # noqa: F401
+
+    before_cuda = {(id(owner), name) for owner, name, _, _ in replaced()}
     loop = Loop(args.device, "least", items)
     loop.block(drop=30)
-    hooks = Hooks()
+    hooks = Hooks(before_cuda)
     cpu: list[float] = []
 
     def block() -> float:
-        took = loop.block()
+        took = loop.block(HOOKS_BLOCK, HOOKS_DROPPED)
         cpu.append(loop.cpu_us)
         return took
 
@@ -215,7 +230,8 @@ def measure_hooks(args: argparse.Namespace, items: int) -> dict[str, Any]:
         order.append(how)
         hooks.put(how)
 
-    times = alternate(["on", "out"], change, block, args.seconds)
+    parts = [] if items or hooks.timer is None else ["no timer", "no waits"]
+    times = alternate(["on", "out", *parts], change, block, args.seconds)
     hooks.put("on")
     cpu_times = {
         how: [us for us, which in zip(cpu, order, strict=True) if which == how] for how in times
@@ -224,6 +240,7 @@ def measure_hooks(args: argparse.Namespace, items: int) -> dict[str, Any]:
         "functions": len(hooks.places),
         "on-out": difference(times, "on", "out"),
         "CPU on-out": difference(cpu_times, "on", "out"),
+        **{f"on-{part}": difference(times, "on", part) for part in parts},
         "blocks_us": times,
     }
     if items:

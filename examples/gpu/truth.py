@@ -205,7 +205,7 @@ class Meter:
         for what, began, ended in self.outsides:
             outside_s[what] = outside_s.get(what, 0.0) + ended - began
         to_unix_ns = time.time_ns() - int(time.perf_counter() * 1e9)
-        all_flops = self.flops * len(iterations) + self.eval_flops
+        warm_flops = self.flops * (len(iterations) - warm) + self.eval_flops
         return {
             "steps": len(iterations),
             "eval_steps": self.eval_steps,
@@ -221,7 +221,8 @@ class Meter:
             "iteration_ms_p50": statistics.median(steady),
             "iteration_ms_mean_steady": statistics.fmean(steady),
             "tflops": self.flops * len(steady) / steady_s / 1e12 or None,
-            "tflops_loop": all_flops / loop_s / 1e12 or None,
+            # From the end of the warm-up on, evaluation and checkpoints included.
+            "tflops_loop": warm_flops / (self.end - self.begins[warm]) / 1e12 or None,
             "begins_ns": [to_unix_ns + int(1e9 * begin) for begin in self.begins],
             "outsides_ns": [
                 (what, to_unix_ns + int(1e9 * began), to_unix_ns + int(1e9 * ended))

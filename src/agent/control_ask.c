@@ -33,7 +33,7 @@ static int connect_to(const char *path)
     return -1;
 }
 
-/* Two folders that nobody else may write: in /tmp anybody can make them in the owner's name. */
+/* Two folders that only their owner can write. In /tmp any user can create such a name first. */
 static bool is_of(uid_t owner, const char *socket_path)
 {
     char dir[CONTROL_PATH];

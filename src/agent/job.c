@@ -46,7 +46,7 @@ static void start_empty(struct job *j)
     *j = (struct job){.pidfd = -1, .tty = -1, .gate = -1, .fault = -1, .status = -1};
 }
 
-/* Any of the three may be elsewhere: the terminal is still there for who asks for it. */
+/* All three may be redirected; /dev/tty is still the terminal. */
 static void find_terminal(struct job *j)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && j->tty < 0; fd++)
@@ -274,14 +274,14 @@ bool job_stop_together(struct job *j, int sig)
     sigaction(sig, &standard, &old); /* fails for SIGSTOP, which needs it not */
     sigprocmask(SIG_UNBLOCK, &set, &before);
     /* Our whole group, as Ctrl-Z would have done; where the job shares it, that has been done. A
-     * group that nobody could continue (its shell is gone) is not stopped by the kernel. */
+     * group that no process could continue (its shell is gone) is not stopped by the kernel. */
     kill(j->shares_group ? getpid() : 0, sig);
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (sig != SIGSTOP)
         sigaction(sig, &old, NULL);
     /* Answered here, not passed on a second time. */
     const bool stopped = sigtimedwait(&cont, NULL, &at_once) == SIGCONT;
-    /* Without having been stopped, the job goes on too, unless it would ask for the terminal and be
+    /* If we were not stopped, the job continues too, unless it would ask for the terminal and be
      * stopped again at once. */
     if (!stopped && (sig == SIGTTIN || sig == SIGTTOU) && !is_in_front(j))
         return false;

@@ -4,7 +4,7 @@
  * A job that we start alone at the terminal (or without one) leads a process group, and the
  * terminal's foreground changes hands with it. Where other processes share our group (a pipe, a
  * script), taking the terminal from them would stop them: the job then stays in that group, as it
- * would without us, and hears of the terminal by itself.
+ * would without us, and gets the terminal's signals directly.
  *
  * job_fork makes the process and holds it before exec, so that probes can take their first reading
  * of it; job_release lets it go, job_cancel ends it. Nothing ties the job to the recorder: it has
@@ -61,7 +61,7 @@ bool job_is_gone(struct job *j);
 void job_signal(struct job *j, int sig, const struct jobtree *left);
 /* The job was stopped from its terminal (Ctrl-Z): take the terminal, stop the recorder's group the
  * same way, and go on together when it is continued. Returns then. False: the job stays stopped,
- * since it waits for a terminal that nobody can give it. */
+ * because it waits for a terminal that cannot be given to it. */
 bool job_stop_together(struct job *j, int sig);
 /* After SIGCONT: gives the terminal back to the job when it is ours to give. */
 void job_continue(struct job *j);

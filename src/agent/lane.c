@@ -7,6 +7,7 @@
 enum { STACK = 512 * 1024 }; /* drivers use more than we do; only touched pages count */
 
 #define STOP_WITHIN_NS (2 * NS_PER_S)
+#define FIRST_ROUND_NS NS_PER_S
 
 static struct gate_sink *gate_of(struct sink *s)
 {
@@ -93,7 +94,14 @@ static void *lane_main(void *arg)
     pthread_mutex_lock(&l->lock);
     const struct acted first = {l->interval_ns, l->paused};
     pthread_mutex_unlock(&l->lock);
+    if (l->lane == LANE_SLOW)
+        (void)thread_end_wait(l->first_round, FIRST_ROUND_NS);
     probe_set_open(&l->set, l->lane, l->env, first.interval_ns, clock_mono(), &l->sink.sink);
+    if (l->lane == LANE_GPU) {
+        if (!first.paused && probe_set_read(&l->set, clock_mono()))
+            flusher_poke(l->flusher, clock_mono());
+        thread_end_tell(l->first_round);
+    }
     if (l->set.schedule.n)
         loop(l, first);
     pthread_mutex_lock(&l->lock);
@@ -107,18 +115,17 @@ static void *lane_main(void *arg)
     return NULL;
 }
 
-int lane_start(struct lane_thread *l, enum lane lane, const struct probe_env *env,
-               int64_t interval_ns, mono_ns grid, bool paused, struct sink *sink, struct flusher *f,
-               struct err *e)
+int lane_start(struct lane_thread *l, enum lane lane, const struct lane_begin *b, struct err *e)
 {
     *l = (struct lane_thread){
         .lane = lane,
-        .sink = {.sink = {&gate_ops}, .behind = sink},
-        .flusher = f,
-        .paused = paused,
-        .interval_ns = interval_ns,
-        .grid = grid,
-        .env = env,
+        .sink = {.sink = {&gate_ops}, .behind = b->sink},
+        .flusher = b->flusher,
+        .paused = b->paused,
+        .interval_ns = b->interval_ns,
+        .grid = b->grid,
+        .env = b->env,
+        .first_round = b->first_round,
     };
     pthread_mutex_init(&l->sink.lock, NULL);
     pthread_mutex_init(&l->lock, NULL);

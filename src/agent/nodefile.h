@@ -36,9 +36,9 @@ struct node_about {
     const char *gpu_absent; /* NULL: there are some */
     struct launcher launcher;
     int pid;
-    const char *machine_type; /* as the user, or the table of machines, calls it; NULL: not said */
+    const char *machine_type; /* as the user, or the table of machines, calls it; NULL: not set */
     double price_per_hour;    /* 0: not known */
-    const char *currency;     /* of the price; NULL: not said */
+    const char *currency;     /* of the price; NULL: not set */
     int64_t interval_ns;
     wall_ns start, end; /* end.ns 0: still running */
     int exit_status;    /* -1: none */

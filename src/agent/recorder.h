@@ -37,9 +37,9 @@ struct record_ask {
     bool no_rules;
     const struct rule_params *rules; /* NULL: defaults */
     int64_t scan_ns;                 /* between two judgements; 0: SCAN_NS */
-    const char *machine;             /* what kind it is; NULL: not said */
+    const char *machine;             /* what kind it is; NULL: not set */
     double price_per_hour;           /* of this machine; 0: not known */
-    const char *currency;            /* of the price; NULL: not said */
+    const char *currency;            /* of the price; NULL: not set */
     const struct action *actions;    /* when a rule's answer changes */
     size_t n_actions;
     struct ownrules_way own; /* rules of the user's own; judge NULL: none */
@@ -51,7 +51,7 @@ struct record_ask {
 struct record_result {
     int exit_status;  /* to pass on: the job's own, 128+n for signal n; what to exit with on failure
                        */
-    bool interrupted; /* Ctrl-C ended the job, and whoever shares its process group had it too */
+    bool interrupted; /* Ctrl-C ended the job and reached its whole process group */
     char path[PATH_LEN]; /* the run folder */
     double seconds;
     double cpu_s; /* the recorder's own */

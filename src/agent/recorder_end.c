@@ -176,8 +176,8 @@ static void close_files(struct recorder *r, struct record_result *out)
 }
 
 /* What recording costs: the share of a core while the job ran, and apart from it the CPU time of
- * start and end, which does not grow with the run. Of a run that is over before it has settled only
- * that time is told. */
+ * start and end, which does not grow with the run. A run that ends before recording has settled
+ * gets only that time. */
 static void own_cost_text(const struct recorder *r, const struct record_result *out,
                           const struct own_cost *job_end, char *text, size_t size)
 {

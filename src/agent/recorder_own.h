@@ -73,6 +73,7 @@ struct recorder {
     struct probe_set fast;
     struct gpus *gpus; /* on its own, so that it can be left to a thread that hangs */
     struct lane_thread *lane[LANE_N]; /* the same; NULL: not started */
+    struct thread_end first_round;    /* of the GPU lane */
     struct notice_watch notice;
     /* Who is served. */
     struct signals signals;
@@ -111,7 +112,7 @@ struct own_cost recorder_cost_now(void);
 void recorder_say(struct recorder *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void recorder_warn(struct recorder *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* The run is recorded: what was held back is said now. */
+/* The run is recorded: print the messages that were held back. */
 void recorder_started(struct recorder *r);
 
 /* recorder_start.c: everything up to the moment at which the job runs. */

@@ -260,9 +260,16 @@ static void start_lane(struct recorder *r, enum lane lane)
 {
     struct err e;
     struct lane_thread *l = xcalloc(1, sizeof *l);
-    const mono_ns grid = schedule_next(&r->fast.schedule);
-    if (lane_start(l, lane, &r->env, r->interval_ns, grid, !r->monitoring, r->sink, &r->flusher,
-                   &e)) {
+    const struct lane_begin begin = {
+        .env = &r->env,
+        .interval_ns = r->interval_ns,
+        .grid = schedule_next(&r->fast.schedule),
+        .paused = !r->monitoring,
+        .sink = r->sink,
+        .flusher = &r->flusher,
+        .first_round = &r->first_round,
+    };
+    if (lane_start(l, lane, &begin, &e)) {
         recorder_warn(r, "GPUs are not recorded: %s", e.msg);
         free(l);
         return;
@@ -285,6 +292,7 @@ void recorder_take_gpus(struct recorder *r, int64_t wait_ns)
         recorder_say(r, "no GPU found: %s", r->gpus->absent);
     r->env.nvml = r->gpus->nvml;
     r->env.nvml_absent = r->gpus->absent;
+    thread_end_init(&r->first_round);
     for (enum lane lane = LANE_FAST + 1; lane < LANE_N && !r->ended; lane++)
         start_lane(r, lane);
     flusher_poke_now(&r->flusher, clock_mono());

@@ -127,7 +127,7 @@ static int write_about(const struct rundir *r, const struct run_about *about,
     return rc;
 }
 
-/* The default folder lies in somebody's project: git is to leave it alone. */
+/* The default folder is usually inside a project: git should ignore it. */
 static void hide_from_git(const char *dir)
 {
     char path[PATH_LEN];

@@ -65,8 +65,8 @@ const char *signal_name(int sig, char *buf, size_t size)
     return buf;
 }
 
-/* Signals 32 and 33 are the C library's: it lets nobody touch them, and they end a process all the
- * same when somebody sends one. */
+/* Signals 32 and 33 belong to the C library, which refuses to change their action. Sent from
+ * outside, they still end a process. */
 enum { HIDDEN_FIRST = 32 };
 
 struct kernel_action {

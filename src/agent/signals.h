@@ -16,8 +16,7 @@ struct signals {
     int fd;
     sigset_t inherited; /* mask */
     struct sigaction old_chld, old_pipe, old_xfsz;
-    bool hid[2]; /* the C library's own two signals, which nobody can catch and nobody shall end by
-                  */
+    bool hid[2]; /* signals 32 and 33 are ignored; see signals.c */
 };
 
 /* A signal that came. */

@@ -274,7 +274,7 @@ int fd_write_all(int fd, const void *p, size_t n, const char *name, struct err *
 
 enum sync { SYNC_NOW, SYNC_LATER };
 
-/* A new file that nobody else has, with the rights that the umask leaves: mkstemp would take them
+/* A new file with a unique name and the permissions of the umask: mkstemp would take them
  * from everybody, and the umask cannot be asked for without changing it. */
 static int create_beside(int *fd, char *tmp, const char *path, struct err *e)
 {

@@ -9,7 +9,7 @@
 
 enum { HUMAN_LEN = 48 }; /* enough for all of them */
 
-/* Of prices whose currency was not said. */
+/* The currency of prices without one. */
 #define CURRENCY_DEFAULT "USD"
 
 /* "512 B", "1.50 GiB". */
@@ -23,7 +23,7 @@ const char *human_value(double v, const char *unit, char *buf, size_t size);
 const char *human_money(double v, char *buf, size_t size);
 /* The currency, or the default when it is NULL or "". */
 const char *currency_name(const char *currency);
-/* "6.16 USD"; a currency that is not said is the default. NAN is "-". */
+/* "6.16 USD"; without a currency, the default. NAN is "-". */
 const char *human_price(double v, const char *currency, char *buf, size_t size);
 /* "+0.9 points": what one percentage is more than another. */
 const char *human_points(double v, char *buf, size_t size);

@@ -12,7 +12,7 @@
 
 enum { NAME_MOST = 128, DIGITS_MOST = 6 };
 
-/* How much is to be hidden after a name. */
+/* How much to hide after a name. */
 enum hide {
     HIDE_NOTHING,
     HIDE_WORDS, /* but not a small number */

@@ -87,8 +87,8 @@ int trust_read_named(const char *path, size_t most, struct arena *a, char **out,
 
 /* ---- folders that are written to ---- */
 
-/* The owner that new files get in the folder. Asked of an open file, so that nobody can put another
- * in its place. */
+/* The owner that new files get in the folder, read from an open file, so that it cannot be replaced
+ * meanwhile. */
 static bool owner_of_new(const char *folder, uid_t *out)
 {
     char path[PATH_LEN];

@@ -2,7 +2,7 @@
 /* trust.h - whose files and folders this program believes.
  *
  * The rule: what is found rather than named by the user is used only when it belongs to this user
- * or to root and nobody else may change it. SECURITY.md says what follows from it. */
+ * or to root and no other user can change it. SECURITY.md describes the consequences. */
 #ifndef BASE_TRUST_H
 #define BASE_TRUST_H
 
@@ -18,8 +18,9 @@ bool trust_owner(uid_t uid);
 /* Whether users other than the owner may write it. The group of the owner's own id is the owner. */
 bool trust_others_write(const struct stat *st);
 
-/* A file that nobody named, whole, in the arena. It and its folder must belong to this user or
- * root, and others must not be able to write them; else ERR_USAGE with the reason ("it belongs to
+/* The whole of a file that was found rather than named. It and its folder must belong to this user
+ * or root, and others must not be able to write them; else ERR_USAGE with the reason ("it belongs
+ * to
  * ..."). Links are followed: who may make them is decided by the folder, and what counts is the
  * file they lead to. The other outcomes are those of file_read. */
 MUST_CHECK int trust_read(const char *path, size_t most, struct arena *a, char **out, size_t *len,

@@ -88,7 +88,7 @@ static int choose_format(const struct cmd_args *args, enum format *out, struct e
 
 /* ---- evaluating ---- */
 
-/* Why the exit status is 3 is printed for who reads a log. */
+/* Prints why the exit status is 3, so that a log explains it. */
 static bool fails(const struct check *c, const struct opt_value *limit)
 {
     size_t n = 0;

@@ -351,7 +351,7 @@ static void tell_cost(const struct compared *c)
                 c->saving < 0 ? "more" : "less");
 }
 
-/* Why the status is what it is, for who reads a log. */
+/* Prints why the exit status is 3, so that a log explains it. */
 static void tell_gate(const struct compared *c, const struct failing *f, bool met)
 {
     fprintf(stderr, "footplate: --fail-on %s:%g%%: %s: ", gates[f->gate], f->share * 100,

@@ -176,7 +176,7 @@ static void serve(struct serving *out, const char *folder, bool quiet, struct ar
         tell(NULL, arena_printf(a, "dashboard at %s", out->place.address));
 }
 
-/* A script in between goes on after Ctrl-C unless it sees that the signal ended its child. */
+/* A calling script continues after Ctrl-C unless it sees that the signal ended its child. */
 static void end_as_the_job(void)
 {
     sigset_t set;
@@ -216,7 +216,7 @@ static const char *advice(const struct err *e)
 
 enum { STATUS_NOT_FOUND = 127, STATUS_CANNOT_RUN = 126 };
 
-/* Nothing was started. The job runs as if nobody had wanted to record it. */
+/* Nothing was started. The job runs as it would without Footplate. */
 static int run_without(const struct record_ask *ask, const struct err *why, struct arena *a)
 {
     const bool refuse = ask->settings->require_recording;

@@ -477,8 +477,7 @@ struct loss_group {
     uint64_t count;
 };
 
-/* That a GPU probe found no GPU is said once, beside the node; that a machine has no swap is no
- * loss. */
+/* A missing GPU is printed once, beside the node; a machine without swap has lost nothing. */
 static bool is_told(const struct show *s, const struct run_loss *l)
 {
     if (loss_is_no_news(&l->loss))

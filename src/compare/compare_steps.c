@@ -242,7 +242,7 @@ static struct interval widened(const struct interval *v, double reach)
 /* What a part must change by, as a share of the iteration, to be called faster or slower. */
 static const double PART_LEAST = 0.01;
 
-/* An interval that is wider than an iteration tells nothing of a part of it: it is left out. */
+/* An interval wider than the iteration says nothing about a part of it; it is omitted. */
 static void judge_part(const struct comparing *c, struct compared_part *p)
 {
     const double iteration =

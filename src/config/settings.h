@@ -99,8 +99,8 @@ struct settings {
     const char *dir;             /* the folder that runs are kept in */
     const char *run_id;          /* NULL: a run of its own, or the launcher's */
     const char *node_id;         /* NULL: from the host's name */
-    const char *machine;         /* what kind this one is; NULL: not said */
-    double price_per_hour;       /* of this machine; 0: not said */
+    const char *machine;         /* what kind this one is; NULL: not set */
+    double price_per_hour;       /* of this machine; 0: not set */
     char currency[CURRENCY_LEN]; /* of all prices: "USD" */
     int64_t interval_ns;
     bool hooks;

@@ -86,7 +86,7 @@ static int read_yaml(struct settings *s, const char *path, struct err *e)
     return 0;
 }
 
-/* A file that nobody named can run programs (rule-files, actions), so it must be the user's own.
+/* A file that was found, not named, can run programs (rule-files, actions): it must be the user's.
  * False: there is none. */
 static bool try_yaml(struct settings *s, const char *path, bool no_code)
 {

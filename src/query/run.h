@@ -48,9 +48,9 @@ struct node_info {
     const char *gpu_absent; /* why there is no GPU, when there is none */
     const char *launcher;   /* "torchrun", "slurm", ... or "" */
     int64_t rank, world_size, local_rank; /* -1: not known */
-    const char *machine;                  /* as the table of machines calls it; "": not said */
+    const char *machine;                  /* as the table of machines calls it; "": not set */
     double price_per_hour;                /* NAN: not known */
-    const char *currency;                 /* of the price; "": not said */
+    const char *currency;                 /* of the price; "": not set */
     int64_t interval_ns;
     wall_ns start, end;     /* end: of the last data while it runs or when it died */
     int exit_status;        /* -1: none yet */

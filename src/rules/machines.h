@@ -18,8 +18,8 @@ struct machine {
     const char *name;
     double gpus;
     const char *gpu;       /* a word of the name that its driver gives; "": none, or not said */
-    double gpu_memory_gib; /* of each; NAN: not said */
-    double gpu_tflops;     /* what one is worth against others; NAN: not said */
+    double gpu_memory_gib; /* of each; NAN: not known */
+    double gpu_tflops;     /* what one is worth against others; NAN: not known */
     double cores, memory_gib;
     double price_per_hour;
 };

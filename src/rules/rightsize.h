@@ -18,7 +18,7 @@ enum resource { RES_GPU, RES_GPU_MEMORY, RES_CPU, RES_MEMORY, RES_N };
 struct used_node {
     struct machine machine; /* what it is; gpus: those that the job used */
     double pct[RES_N];      /* 95th percentiles; NAN: not measured */
-    const char *currency;   /* of its price; NULL: not said */
+    const char *currency;   /* of its price; NULL: not set */
 };
 
 struct sizing {
@@ -35,7 +35,7 @@ struct right_size {
     const char *now;       /* "3 x p3.8xlarge" */
     double price_per_hour; /* of all nodes now; NAN: not known */
     const char *currency;
-    double hours;    /* that the job took; NAN: not said */
+    double hours;    /* that the job took; NAN: not known */
     const char *why; /* in sentences, with the numbers */
 };
 

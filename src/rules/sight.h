@@ -67,7 +67,7 @@ struct node_facts {
     size_t n_gpus;
     int64_t memory_bytes;     /* 0: not known */
     double price_per_hour;    /* NAN: not known */
-    const char *currency;     /* of the price; NULL or "": not said */
+    const char *currency;     /* of the price; NULL or "": not set */
     double hours;             /* that it is paid for, all its sessions; 0: not known */
     const char *gpu;          /* what its driver calls the first one; NULL or "": not known */
     int64_t gpu_memory_bytes; /* of one; 0: not known */

@@ -104,7 +104,7 @@ struct verdict {
     uint64_t triggered, violations, datapoints;
     wall_ns last_triggered;                           /* 0: never */
     double lost_s, lost_share, lost_gpu_s, lost_cost; /* NAN: not known, or nothing lost */
-    const char *currency;                             /* of lost_cost; NULL: not said */
+    const char *currency;                             /* of lost_cost; NULL: not set */
     struct finding *findings;
     size_t n_findings, cap_findings;
     struct plot *plots;

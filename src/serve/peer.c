@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* peer.c - see peer.h. Asks the kernel for the one socket that is the other end of ours, over
  * netlink, else in /proc/net. A socket that its program has closed stays known for a while, without
- * an inode and with uid 0: that is nobody's, not root's. */
+ * an inode and with uid 0: it has no owner, and is not root's. */
 #include "serve/peer.h"
 
 #include <arpa/inet.h>
@@ -109,7 +109,7 @@ static struct socket_name other_end(const struct socket_name *s)
     return o;
 }
 
-/* False: netlink does not tell, here. A kernel without the module for it answers as if there were
+/* False: netlink gives no answer here. A kernel without the module for it answers as if there were
  * no such socket, so it is asked for our own end, too. */
 static bool ask_netlink(const struct socket_name *theirs, struct owner *out)
 {

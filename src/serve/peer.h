@@ -6,7 +6,8 @@
 /* How sure we are. Only PEER_OURS may do anything. */
 enum peer {
     PEER_OURS,    /* a socket of this user or root, open now */
-    PEER_OTHERS,  /* another user's, or nobody's: closed, reset, or in another network namespace */
+    PEER_OTHERS,  /* another user's, or without an owner: closed, reset, or in another network
+                     namespace */
     PEER_UNKNOWN, /* the system does not say whose connections are whose */
 };
 

@@ -268,8 +268,8 @@ static void add_span(struct store *s, bool first, int64_t from_us, int64_t to_us
     s->t_last_us = first ? to_us : MAX_OF(s->t_last_us, to_us);
 }
 
-/* Leaves out the blocks whose wall time does not fit: nobody after this has to fear that the sum or
- * difference of two times overflows. */
+/* Drops blocks whose wall time is out of range, so that sums and differences of times cannot
+ * overflow later. */
 static void drop_far_blocks(struct store *s)
 {
     uint32_t rows = 0, events = 0;

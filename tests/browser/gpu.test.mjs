@@ -123,7 +123,7 @@ test("numbers that are not known say why, each reason once", async () => {
 
 test("a job whose GPUs were not measured has its loop and one sentence about them", async () => {
   const gpu = { ...GPU, ...Object.fromEntries(Object.keys(USE).map((k) => [k, null])), gpus_used: 0, gpus: [] };
-  const page = await overview({ gpu, losses: [{ what: "gpu", why: "no NVIDIA driver", count: 1, kind: "absent", node: null }] });
+  const page = await overview({ gpu, losses: [{ what: "gpu", title: "gpu", why: "no NVIDIA driver", count: 1, kind: "absent", node: null }] });
   assert.deepEqual(Object.keys(await tiles(page)), ["Iteration, median", "Throughput, steady"]);
   await page.getByText(/GPU metrics are missing: no NVIDIA driver/).waitFor();
   assert.equal(await page.locator(".loop-gpu").count(), 0);

@@ -124,7 +124,7 @@ test("a run whose recorder was killed is listed as died, and its page opens", as
   t.calm(page, /404|410/);
 });
 
-test("runs of the same name are told apart by their short id, and a failed one has its exit status", async () => {
+test("runs of the same name have different short ids, and a failed one shows its exit status", async () => {
   const jobs = [];
   for (const status of [3, 4]) jobs.push(await t.recordJob("same", ["sh", "-c", `exit ${status}`]));
   for (const job of jobs) await job.done;

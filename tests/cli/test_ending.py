@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a run ended is said first; the rules that follow are about what was recorded of it."""
+"""The first line says how the job ended; the rules below are about the recorded part."""
 
 from __future__ import annotations
 

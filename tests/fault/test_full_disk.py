@@ -149,7 +149,7 @@ def test_a_run_folder_deleted_while_it_is_recorded_does_not_disturb_the_job(lab:
     shutil.rmtree(run)
     assert recording.end() == 8
     assert text_of(lab.folder / "result") == "fine\n"
-    assert "could not" in recording.stderr, "the user is told that the run is gone"
+    assert "could not" in recording.stderr, "a message says that the run is lost"
     assert_sentence(lab.fp("show", "last"), 1, "no runs in")
 
 

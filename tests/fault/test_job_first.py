@@ -101,7 +101,7 @@ def test_few_processes_do_not_keep_the_job_from_running(lab: Lab, most: int):
     other = lab.as_nobody()
     lab.runs.mkdir()
     os.chown(lab.runs, 65534, 65534)
-    # A user of its own, so that nobody else's processes count.
+    # A separate user, so that processes of other users do not count.
     uid = 61000 + os.getpid() % 4000
     env = other["env"] | {"XDG_RUNTIME_DIR": str(lab.folder / "none")}
     os.chown(lab.runs, uid, uid)

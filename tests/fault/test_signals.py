@@ -40,7 +40,7 @@ def test_a_signal_reaches_the_job_exactly_once(lab: Lab, name: str):
     assert (lab.folder / "got").read_text() == name
 
 
-# Waits for one signal, whichever it is, and tells its number.
+# Waits for any signal and prints its number.
 ANY = """
 import os, signal, sys
 every = [n for n in signal.valid_signals() if n not in (signal.SIGKILL, signal.SIGSTOP)]

@@ -109,7 +109,7 @@ def test_a_background_job_that_wants_the_terminal_stops_and_goes_on_in_the_foreg
 
 
 def test_ctrl_c_ends_a_script_and_the_job_in_it(lab: Lab, shell: Terminal):
-    """The script hears of it too, as it would without the recorder."""
+    """The script receives the signal too, as it would without the recorder."""
     script = lab.folder / "script.sh"
     script.write_text(
         f"'{lab.footplate}' run -q -- sh -c 'touch ready; exec sleep 30'\ntouch next\n"

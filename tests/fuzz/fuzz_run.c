@@ -3,12 +3,11 @@
  * report and the exports ask: whatever its times, numbers and names are, every answer comes or is
  * refused in a sentence. The same bytes are the metrics, the events and a detail window.
  * The first byte says which question is asked. */
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "fuzz_folder.h"
 #include "query/breakdown.h"
 #include "query/efficiency.h"
 #include "query/events.h"
@@ -23,45 +22,17 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 
-enum { PATH_ROOM = 128 };
-
-static char dir[64]; /* one run folder for all inputs */
-
 static const char *const data_files[] = {"node-a/metrics.fp", "node-a/events.fp",
                                          "node-a/trace-0001.fp"};
 
-static void remove_folder(void)
-{
-    dir_remove(dir);
-}
-
-static void save(const char *name, const void *p, size_t n)
-{
-    char path[PATH_ROOM];
-    snprintf(path, sizeof path, "%s/%s", dir, name);
-    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0 || (n && write(fd, p, n) != (ssize_t)n))
-        abort();
-    close(fd);
-}
-
 static void make_folder(void)
 {
-    static const char run[] = "{\"format_version\": 1, \"name\": \"x\", \"id\": \"x\"}";
-    char node[PATH_ROOM], first[PATH_ROOM], other[PATH_ROOM];
-    struct err e;
-    snprintf(dir, sizeof dir, "/tmp/fp-fuzz-XXXXXX");
-    if (!mkdtemp(dir))
-        abort();
-    snprintf(node, sizeof node, "%s/node-a", dir);
-    if (dir_make(node, &e))
-        abort();
-    atexit(remove_folder);
-    save("run.json", run, sizeof run - 1);
-    save(data_files[0], "", 0);
-    snprintf(first, sizeof first, "%s/%s", dir, data_files[0]);
+    char first[FUZZ_PATH_LEN], other[FUZZ_PATH_LEN];
+    fuzz_folder_make();
+    fuzz_folder_save(data_files[0], "", 0);
+    snprintf(first, sizeof first, "%s/%s", fuzz_folder, data_files[0]);
     for (size_t i = 1; i < COUNT_OF(data_files); i++) { /* one file by three names */
-        snprintf(other, sizeof other, "%s/%s", dir, data_files[i]);
+        snprintf(other, sizeof other, "%s/%s", fuzz_folder, data_files[i]);
         if (link(first, other) != 0)
             abort();
     }
@@ -194,14 +165,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
     struct err e = {0};
     if (n == 0)
         return 0;
-    if (!dir[0])
+    if (!fuzz_folder[0])
         make_folder();
     uint8_t *copy = xmalloc(n);
     memcpy(copy, p + 1, n - 1);
     store_repair(copy, n - 1, false);
-    save(data_files[0], copy, n - 1);
+    fuzz_folder_save(data_files[0], copy, n - 1);
     free(copy);
-    if (run_open(&r, dir, &e) == 0) {
+    if (run_open(&r, fuzz_folder, &e) == 0) {
         ask_one(r, p[0], &a);
         run_close(r);
     } else if (!e.msg[0]) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz_store_open.c - the files of a node, opened and asked everything a query can ask.
  * The first byte says what follows: bit 0: a tail instead of a metrics.fp; bit 1: make the
- * checksums right first, as somebody who forges a file would. */
+ * checksums right first, as a forger would. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,51 +9,14 @@
 #include <unistd.h>
 
 #include "../unit/store/block_events.h"
-#include "base/file.h"
 #include "base/mem.h"
+#include "fuzz_folder.h"
 #include "query/series.h"
 #include "store/format.h"
 #include "store/reader.h"
 #include "store_repair.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
-
-static char dir[64]; /* one run folder for all inputs */
-
-static void remove_folder(void)
-{
-    static const char *const names[] = {"/node-a/metrics.fp", "/node-a/metrics.tail", "/node-a",
-                                        "/run.json", ""};
-    for (size_t i = 0; i < COUNT_OF(names); i++) {
-        char path[128];
-        snprintf(path, sizeof path, "%s%s", dir, names[i]);
-        remove(path);
-    }
-}
-
-static void save(const char *name, const void *p, size_t n)
-{
-    char path[128];
-    snprintf(path, sizeof path, "%s/%s", dir, name);
-    FILE *f = fopen(path, "wb");
-    if (!f || (n && fwrite(p, 1, n, f) != n) || fclose(f))
-        abort();
-}
-
-static void make_folder(void)
-{
-    static const char run[] = "{\"format_version\": 1, \"name\": \"x\", \"id\": \"x\"}";
-    char node[128];
-    struct err e;
-    snprintf(dir, sizeof dir, "/tmp/fp-fuzz-XXXXXX");
-    if (!mkdtemp(dir))
-        abort();
-    snprintf(node, sizeof node, "%s/node-a", dir);
-    if (dir_make(node, &e))
-        abort();
-    atexit(remove_folder);
-    save("run.json", run, sizeof run - 1);
-}
 
 static void put_files(const uint8_t *p, size_t n, bool tail, bool repair)
 {
@@ -66,8 +29,8 @@ static void put_files(const uint8_t *p, size_t n, bool tail, bool repair)
     if (n >= FILE_HEADER_LEN)
         memcpy(h.id, p + 40, sizeof h.id);
     file_header_put(&fp, &h);
-    save("node-a/metrics.fp", tail ? fp.p : copy, tail ? fp.len : n);
-    save("node-a/metrics.tail", tail ? copy : NULL, tail ? n : 0);
+    fuzz_folder_save("node-a/metrics.fp", tail ? fp.p : copy, tail ? fp.len : n);
+    fuzz_folder_save("node-a/metrics.tail", tail ? copy : NULL, tail ? n : 0);
     buf_free(&fp);
     free(copy);
 }
@@ -124,7 +87,7 @@ static void decode_events(void)
     char path[128];
     struct store *s;
     struct err e = {0};
-    snprintf(path, sizeof path, "%s/node-a/metrics.fp", dir);
+    snprintf(path, sizeof path, "%s/node-a/metrics.fp", fuzz_folder);
     if (store_open(&s, path, &e))
         return;
     struct codec *c = codec_open();
@@ -151,10 +114,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
     struct err e = {0};
     if (n == 0)
         return 0;
-    if (!dir[0])
-        make_folder();
+    if (!fuzz_folder[0])
+        fuzz_folder_make();
     put_files(p + 1, n - 1, p[0] & 1, p[0] & 2);
-    if (run_open(&r, dir, &e) == 0) {
+    if (run_open(&r, fuzz_folder, &e) == 0) {
         ask_all(r, p[0] >> 2);
         run_close(r);
         decode_events();

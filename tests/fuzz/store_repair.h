@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* store_repair.h - makes every checksum of a file of the store right, as somebody who forges a file
- * would: so that a changed byte reaches the code that gives it a meaning. */
+/* store_repair.h - corrects every checksum of a store file, as a forger would, so that a changed
+ * byte reaches the code that interprets it. */
 #ifndef TESTS_STORE_REPAIR_H
 #define TESTS_STORE_REPAIR_H
 
@@ -19,7 +19,7 @@ static inline uint32_t repair_u32(const uint8_t *p)
     return v;
 }
 
-/* Where the sum of a blob stands in the head only the reader knows; it is found by its value. */
+/* Only the reader knows where the header keeps the checksum of a blob; find it by its value. */
 static inline void repair_blob(uint8_t *head, size_t head_len, const struct blob *b)
 {
     if (!b->p || blob_whole(b))

@@ -13,7 +13,7 @@ from packagekit import ROOT, ordinary_user
 
 
 def test_cmake_names_all_that_is_missing_in_one_message(tmp_path: Path) -> None:
-    """A find root without anything in it stands for a machine without libraries and headers."""
+    """An empty find root plays a machine without libraries and headers."""
     command = ["cmake", "-S", ROOT, "-B", tmp_path / "b", "-G", "Ninja", "-DFP_PYTHON=OFF"]
     empty = ["-DCMAKE_FIND_ROOT_PATH=/nonexistent", "-DCMAKE_C_COMPILER=no-such-cc"]
     modes = [f"-DCMAKE_FIND_ROOT_PATH_MODE_{what}=ONLY" for what in ("LIBRARY", "INCLUDE")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs that strangers made: the server shows what it can, and goes on for everybody else."""
+"""Runs made by other users: the server shows what it can and keeps serving all others."""
 
 from __future__ import annotations
 

@@ -222,7 +222,7 @@ function zoneText(d: Date): string {
   return `${minutes < 0 ? "-" : "+"}${two(Math.floor(a / 60))}${two(a % 60)}`;
 }
 
-/** The zone of the times on the page, said once beside them: UTC, UTC+01:00. */
+/** The zone of the times on the page, shown once: UTC, UTC+01:00. */
 export function zone(ns: number | null | undefined): string {
   const z = zoneText(ns === null || ns === undefined ? new Date() : dateOf(ns));
   return z === "+0000" ? "UTC" : `UTC${z.slice(0, 3)}:${z.slice(3)}`;

@@ -71,6 +71,7 @@ export interface Phase {
 
 export interface Loss {
   what: string;
+  title: string; // in words
   why: string;
   count: number;
   kind: string;

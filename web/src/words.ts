@@ -131,37 +131,10 @@ export function categoryTitle(category: string): string {
   return CATEGORIES[category] ?? category;
 }
 
-/** What could not be measured: the recorder names its probes and the JSON its keys. */
-const MEASURED: Readonly<Record<string, string>> = {
-  nvml: "NVIDIA GPU metrics",
-  nvml_slow: "NVIDIA GPU health (ECC, NVLink)",
-  nvml_gpm: "NVIDIA GPU activity counters",
-  amdgpu: "AMD GPU metrics",
-  cgroup: "Container limits (cgroup)",
-  cpu: "CPU metrics",
-  disk: "Disk metrics",
-  mem: "Memory metrics",
-  net: "Network metrics",
-  proc: "Process metrics",
-  psi: "Pressure stall information",
-  self: "Footplate's own use",
-  gpu: "GPU metrics",
-  "cgroup.cpu_limit": "Container CPU limit",
-  "cgroup.throttled": "Container CPU throttling",
-  "cgroup.mem_limit": "Container memory limit",
-  steps: "Training steps",
-  hooks: "Python hooks",
-  events: "Events",
-  detail: "Detail window",
-  recorder: "Recorder",
-  findings: "Findings",
-};
-
-export function lossTitle(what: string): string {
-  const [entity = "", metric] = what.split(" "); // "gpu0 gpu.nvlink_tx"
-  if (metric !== undefined && /^[a-z]+\d+$/.test(entity)) return `${lossTitle(metric)} (${entity})`;
-  const title = MEASURED[what] ?? readable(what);
-  return title === what ? what : sentenceCase(title);
+/** What could not be measured. Keys of the JSON have no title but themselves. */
+export function lossTitle(what: string, title: string): string {
+  const text = title === what ? readable(what) : title;
+  return text === what || /^\w+\d: /.test(text) ? text : sentenceCase(text); // "gpu0: NVLink sent"
 }
 
 const SPELLED: Readonly<Record<string, string>> = {

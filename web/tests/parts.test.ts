@@ -172,7 +172,7 @@ test("a summary is neither passed nor an issue", () => {
 });
 
 test("what is missing for the same reason is one line", () => {
-  const loss = (what: string, node: string | null, why: string) => ({ what, node, why, count: 1, kind: "absent" });
+  const loss = (what: string, node: string | null, why: string) => ({ what, title: what, node, why, count: 1, kind: "absent" });
   const lines = lossLines([loss("nvml", "a", "no driver"), loss("swap.used", "a", "no swap"), loss("nvml_slow", "a", "no driver"), loss("gpu", null, "no driver")]);
   assert.deepEqual(lines.map((l) => [l.what.length, l.why]), [[2, "no driver"], [1, "no swap"]]);
 });
@@ -267,15 +267,9 @@ test("numbers of a finding have labels; a key without one reads as words", () =>
   assert.deepEqual(numbersOf({ numbers: { a: null }, units: {} }), [], "what was not measured is left out");
 });
 
-test("probes and keys that were not measured have readable names", () => {
-  assert.deepEqual(["nvml", "amdgpu", "swap.used", "cgroup.cpu_limit", "gpu0 gpu.nvlink_tx", "/some/file"].map(lossTitle), [
-    "NVIDIA GPU metrics",
-    "AMD GPU metrics",
-    "Swap used",
-    "Container CPU limit",
-    "GPU NVLink sent (gpu0)",
-    "/some/file",
-  ]);
+test("what was not measured has the title of the server; a key without one reads as words", () => {
+  const pairs = [["nvml", "NVIDIA GPU metrics"], ["swap.used", "swap used"], ["gpu0 gpu.nvlink_tx", "gpu0: NVLink sent"], ["mfu_pct", "mfu_pct"], ["/some/file", "/some/file"]] as const;
+  assert.deepEqual(pairs.map(([what, title]) => lossTitle(what, title)), ["NVIDIA GPU metrics", "Swap used", "gpu0: NVLink sent", "MFU %", "/some/file"]);
 });
 
 test("the older of two runs comes first, whichever was selected first", () => {
@@ -324,13 +318,13 @@ test("a run that ended badly says so with its exit status, one that ended well s
 
 test("an attached run is known by its exit status that cannot be known, or by what it says of steps", () => {
   const exit = (number: number): RunInfo["marks"] => [{ node: "a", mark: "job-exit", time_ns: 1, number, text: "" }];
-  const steps = (why: string): RunInfo["losses"] => [{ what: "steps", why, count: 1, kind: "absent", node: null }];
+  const steps = (why: string): RunInfo["losses"] => [{ what: "steps", title: "steps", why, count: 1, kind: "absent", node: null }];
   assert.equal(isAttached({ marks: exit(-1), losses: [] }), true);
   assert.equal(isAttached({ marks: exit(0), losses: steps("no process reported events") }), false);
   assert.equal(isAttached({ marks: [], losses: steps("attach records no steps; start the job with 'footplate run' to record them") }), true);
 });
 
-test("a run is told from others of its name by the end of its folder", () => {
+test("the short id of a run is the end of its folder", () => {
   assert.equal(shortId({ run: "train-20261116-232613-e0cc", name: "train" }), "e0cc");
   assert.equal(shortId({ run: "job-42", name: "train" }), "job-42");
   assert.equal(shortId({ run: "job-42", name: "job-42" }), "");

@@ -49,8 +49,8 @@ class _Tracker:
 
 _now = _Tracker()
 
-# Called while somebody watches: with the number of the step that begins; with that of one that
-# began and turned out to be none; and with the number of steps that are over.
+# Called only while a window or profile watches: with the number of the step that begins, with that
+# of one that began but was not a step, and with the number of finished steps.
 on_begin: "list[Callable[[int], None]]" = []
 on_undo: "list[Callable[[int], None]]" = []
 on_end: "list[Callable[[int], None]]" = []

@@ -237,7 +237,7 @@ def _write(finish: "Callable[[str], None]", name: str) -> None:
     with _safe.guard("window file"):
         hidden = os.path.join(config.folder(), "." + name)
         try:
-            # Some who write it print, rather than raise, that they cannot.
+            # Some writers print that they cannot, rather than raise.
             os.close(os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
             finish(hidden)
             if os.path.getsize(hidden) > MOST_FILE:

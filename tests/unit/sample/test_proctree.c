@@ -58,7 +58,7 @@ TEST(a_folder_that_shows_other_pids_than_ours_is_refused_with_the_reason)
     snprintf(link, sizeof link, "%s/self", folder);
     snprintf(text, sizeof text, "%d", getpid() + 1);
     OK(proc_check("/proc", &e));
-    OK(proc_check(folder, &e)); /* made for a test: nothing is said of who we are */
+    OK(proc_check(folder, &e)); /* made for a test: it does not say which process we are */
     CHECK_INT(symlink(text, link), 0);
     CHECK(proc_check(folder, &e) == ERR_NOT_FOUND);
     CHECK(strstr(e.msg, "another pid namespace"));

@@ -161,7 +161,7 @@ function Losses(p: { data: Comparison }) {
   if (losses.length === 0) return null;
   const sides = new Map<string, string[]>(); // what is missing on both sides is listed once
   for (const l of losses) {
-    const what = `${lossTitle(l.what)}: ${l.why}`;
+    const what = `${lossTitle(l.what, l.what)}: ${l.why}`;
     sides.set(what, [...(sides.get(what) ?? []), ...(l.side === "both" ? ["A", "B"] : [l.side.toUpperCase()])]);
   }
   return (

@@ -32,7 +32,7 @@ export function lossLines(losses: readonly Loss[]): Line[] {
     if (l.node === null && losses.some((x) => x.node !== null && x.why === l.why)) continue;
     const key = `${l.node ?? ""} ${l.why}`;
     const line = lines.get(key) ?? { what: [], node: l.node, why: l.why, count: 0 };
-    line.what.push(lossTitle(l.what));
+    line.what.push(lossTitle(l.what, l.title));
     line.count = Math.max(line.count, l.count);
     lines.set(key, line);
   }

@@ -70,7 +70,7 @@ function Hurt(p: { run: RunInfo }) {
         {hurt.slice(0, MOST_HURT).map((l, i) => (
           <li key={i}>
             {l.node !== null && `${l.node}: `}
-            {lossTitle(l.what)}: {l.why}
+            {lossTitle(l.what, l.title)}: {l.why}
           </li>
         ))}
         {hurt.length > MOST_HURT && <li>{plural(hurt.length - MOST_HURT, "more entry", "more entries")} at the end of the Overview</li>}

@@ -79,7 +79,7 @@ function Found(p: { line: RunLine }) {
   );
 }
 
-/** What tells a run from others of its name: of "train-20261116-232613-e0cc" the "e0cc". */
+/** The short id, which differs between runs of one name: "e0cc" of "train-20261116-232613-e0cc". */
 export function shortId(line: { run: string; name: string }): string {
   if (line.run === line.name) return "";
   return /-\d{8}-\d{6}-([0-9a-z]+)$/.exec(line.run)?.[1] ?? line.run;

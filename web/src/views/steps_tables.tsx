@@ -159,7 +159,7 @@ const STEP_COLUMNS: readonly Column<Straggle>[] = [
   whereColumn(),
 ];
 
-/** `collectives`: they were recorded, so that waiting for other ranks is told from own work. */
+/** `collectives`: they were recorded, so waiting for other ranks is separate from a rank's own work. */
 export function Stragglers(p: { straggles: readonly Straggle[]; collectives: boolean }) {
   const rows = stragglersOf(p.straggles);
   const worst = rows[0];
