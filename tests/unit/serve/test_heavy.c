@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "serve/heap.h"
 #include "serve/heavy.h"
 #include "test.h"
 
@@ -52,6 +53,7 @@ static void *work(void *arg)
 static void run_all(struct shared *s, unsigned n_large)
 {
     struct worker w[THREADS];
+    heap_set_up(); /* also sets up glibc's heap, which is unused below a sanitizer */
     s->heavy = heavy_open();
     for (unsigned i = 0; i < THREADS; i++) {
         w[i] = (struct worker){.shared = s, .bytes = i < n_large ? LARGE : SMALL};
