@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 static int64_t read_clock(clockid_t id)
@@ -64,6 +65,17 @@ const char *wall_text(wall_ns t, char *buf, size_t size)
         strftime(zone, sizeof zone, "%z", &tm);
     }
     snprintf(buf, size, "%s.%03d %s", date, (int)ms, zone);
+    return buf;
+}
+
+const char *wall_text_beside(wall_ns t, wall_ns shown, char *buf, size_t size)
+{
+    char other[64];
+    wall_text(t, buf, size);
+    wall_text(shown, other, sizeof other);
+    char *zone = strrchr(buf, ' '), *other_zone = strrchr(other, ' ');
+    if (zone && other_zone && strcmp(zone, other_zone) == 0)
+        *zone = 0;
     return buf;
 }
 

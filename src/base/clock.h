@@ -69,6 +69,8 @@ static inline double wall_span_s(wall_ns from, wall_ns to)
 
 /* "2026-11-15 09:36:02.125 +0000" in the local zone; returns buf. */
 const char *wall_text(wall_ns t, char *buf, size_t size);
+/* The same without the zone if `shown`, a time on the same screen, has the same one. */
+const char *wall_text_beside(wall_ns t, wall_ns shown, char *buf, size_t size);
 /* "1 h 03 min", "12.4 s", "350 ms"; returns buf. */
 const char *duration_text(double seconds, char *buf, size_t size);
 

@@ -107,7 +107,9 @@ static void series_table(const struct series *s, void *ctx)
     table_init(&t, &a, point_columns);
     for (size_t i = 0; i < s->n; i++) {
         const double values[] = {s->v[i], s->min[i], s->max[i]};
-        table_cell(&t, "%s", wall_text(s->t[i], time, sizeof time));
+        table_cell(&t, "%s",
+                   i ? wall_text_beside(s->t[i], s->t[i - 1], time, sizeof time)
+                     : wall_text(s->t[i], time, sizeof time));
         for (size_t k = 0; k < COUNT_OF(values); k++)
             table_cell(&t, "%s", human_value(values[k], s->key.unit, text, sizeof text));
     }

@@ -63,7 +63,7 @@ static void put_times(const struct show *s)
     if (info->status == RUN_RUNNING)
         put_line(s, "updated", "%s", human_age(ago_s, age, sizeof age));
     else
-        put_line(s, "ended", "%s", wall_text(info->end, end, sizeof end));
+        put_line(s, "ended", "%s", wall_text_beside(info->end, info->start, end, sizeof end));
     put_line(s, "duration", "%s", human_value(runview_duration_s(info), "s", took, sizeof took));
 }
 
@@ -149,7 +149,7 @@ static void put_node(const struct show *s, const struct node_view *v)
     for (size_t i = 0; v->sessions > 1 && i < v->sessions; i++)
         put_line(s, "", "session %u: %s%s%s, began %s", v->first[i].session,
                  run_status_name(v->first[i].status), *v->first[i].why ? ", " : "", v->first[i].why,
-                 wall_text(v->first[i].start, text, sizeof text));
+                 wall_text_beside(v->first[i].start, s->info->start, text, sizeof text));
 }
 
 static void put_nodes(const struct show *s)

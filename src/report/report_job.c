@@ -25,6 +25,13 @@ static const char *wall(const struct report *r, wall_ns t)
     return arena_strdup(r->arena, wall_text(t, text, sizeof text));
 }
 
+/* Without the zone, which the start time of the job shows. */
+static const char *wall_beside_start(const struct report *r, wall_ns t)
+{
+    char text[64];
+    return arena_strdup(r->arena, wall_text_beside(t, r->show.phases.job_start, text, sizeof text));
+}
+
 /* ---- phases ---- */
 
 int phase_color(enum phase_kind k)
@@ -85,7 +92,7 @@ static void put_progress(const struct report *r, struct doc *d)
 
 static void put_time(const struct report *r, struct doc *d, const char *name, bool known, wall_ns t)
 {
-    doc_fact(d, name, NAN, known ? wall(r, t) : "not known: no steps were detected");
+    doc_fact(d, name, NAN, known ? wall_beside_start(r, t) : "not known: no steps were detected");
 }
 
 static void put_phase(const struct report *r, struct doc *d, const char *name, double s)
@@ -107,7 +114,7 @@ static void put_details(const struct report *r, struct doc *d)
     const bool has = p->has_steps;
     doc_facts(d);
     doc_fact(d, "Start time", NAN, wall(r, p->job_start));
-    doc_fact(d, r->live ? "Data up to" : "End time", NAN, wall(r, p->job_end));
+    doc_fact(d, r->live ? "Data up to" : "End time", NAN, wall_beside_start(r, p->job_end));
     doc_fact(d, "Job duration", wall_span_s(p->job_start, p->job_end),
              took(r, wall_span_s(p->job_start, p->job_end)));
     put_time(r, d, "Training loop start", has, p->loop_start);

@@ -42,6 +42,17 @@ TEST(wall_time_is_written_in_the_local_zone)
     CHECK_STR(wall_text((wall_ns){0}, buf, sizeof buf), "1970-01-01 05:30:00.000 +0530");
 }
 
+TEST(a_zone_is_left_out_beside_a_time_that_shows_the_same_one)
+{
+    char buf[64];
+    setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
+    tzset();
+    const wall_ns winter = {1767225600 * NS_PER_S}, summer = {1782864000 * NS_PER_S};
+    CHECK_STR(wall_text_beside(winter, (wall_ns){winter.ns + NS_PER_S}, buf, sizeof buf),
+              "2026-01-01 01:00:00.000");
+    CHECK_STR(wall_text_beside(summer, winter, buf, sizeof buf), "2026-07-01 02:00:00.000 +0200");
+}
+
 TEST(time_before_the_epoch_counts_its_fraction_forward)
 {
     char buf[64];
