@@ -12,7 +12,6 @@
 #include <zstd.h>
 
 #include "base/mem.h"
-#include "store/huffman.h"
 
 enum mode {
     MODE_CONST,
@@ -39,7 +38,6 @@ struct codec {
     struct buf packed;     /* bytes before or after zstd */
     struct buf deltas;     /* int64_t[], neighbours' differences */
     struct buf attempt[2]; /* zstd output */
-    struct huffman code;
 };
 
 struct codec *codec_open(void)
@@ -405,11 +403,7 @@ static const struct buf *compress(struct codec *c)
 static bool decompress(struct codec *c, struct cur *in, size_t want)
 {
     c->packed.len = 0;
-    buf_reserve(&c->packed, want + 8);
-    if (huffman_decode(&c->code, in->p, cur_left(in), c->packed.p, want)) {
-        in->p = in->end;
-        return true;
-    }
+    buf_reserve(&c->packed, want);
     const size_t got = ZSTD_decompressDCtx(decompressor(c), c->packed.p, want, in->p, cur_left(in));
     in->p = in->end;
     return !ZSTD_isError(got) && got == want;
