@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/ahead.h"
 #include "base/mem.h"
-#include "query/columns_ahead.h"
+#include "query/columns.h"
 #include "query/names.h"
 #include "query/step_async.h"
 
@@ -165,23 +166,36 @@ static void leave_out(struct engine *g, const struct feed *f, size_t node, const
             leave_out_windows(g, node, &f->steps->named[i]);
 }
 
+/* The batch before stays valid while the next is made: one slot for each. */
+struct feed_batches {
+    struct columns *columns;
+    struct column_batch v[2];
+};
+
+static bool feed_make_batch(void *ctx, size_t slot)
+{
+    struct feed_batches *b = ctx;
+    return columns_next(b->columns, &b->v[slot]);
+}
+
 static int feed_sweeps(struct engine *g, const struct feed *f, size_t node,
                        const struct node_facts *facts, struct err *e)
 {
     const char *id = facts->id;
     struct asks *a = xmalloc(sizeof *a);
     struct gpu_sweeps gpus[SIGHT_GPUS_MOST];
-    struct columns *c = NULL;
-    struct column_batch b;
+    struct feed_batches b = {0};
     leave_out(g, f, node, id);
-    const int rc = open_columns(f, id, a, &c, e);
-    struct columns_ahead *ahead = rc == 0 ? columns_ahead_open(c, f->alone) : NULL;
-    while (rc == 0 && columns_ahead_next(ahead, &b)) {
-        const struct sweeps s = sweeps_of(a, &b, gpus);
+    const int rc = open_columns(f, id, a, &b.columns, e);
+    /* Of a single node a thread decodes ahead, which saves a fifth of the time of `check`. Several
+     * nodes have a thread each. */
+    struct ahead *ahead = rc == 0 ? ahead_open(feed_make_batch, &b, COUNT_OF(b.v), f->alone) : NULL;
+    for (size_t slot; rc == 0 && ahead_next(ahead, &slot);) {
+        const struct sweeps s = sweeps_of(a, &b.v[slot], gpus);
         engine_sweeps(g, node, &s);
     }
-    columns_ahead_close(ahead);
-    columns_close(c);
+    ahead_close(ahead);
+    columns_close(b.columns);
     free(a);
     run_forget(f->run, id);
     return rc;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Series in lockstep against who sees the same rows one by one, as a recorder does. */
 #include "base/mem.h"
-#include "query/columns_ahead.h"
+#include "query/columns.h"
 #include "query/recordkit.h"
 #include "query/sweepgrid.h"
 #include "record/group.h"
@@ -239,9 +239,7 @@ static size_t compare_batch(const struct plain *p, size_t at, const struct colum
     return at + b->n;
 }
 
-enum how { BY_HAND, WHEN_ASKED, AHEAD, LEFT_EARLY };
-
-static void compare(const char *path, const struct plain *p, enum how how)
+static void compare(const char *path, const struct plain *p)
 {
     struct column_batch b;
     struct columns *c;
@@ -250,17 +248,10 @@ static void compare(const char *path, const struct plain *p, enum how how)
     size_t at = 0;
     OK(run_open(&r, path, &e));
     OK(columns_open(&c, r, "n1", asks, ASKS, &e));
-    struct columns_ahead *a = how == BY_HAND ? NULL : columns_ahead_open(c, how != WHEN_ASKED);
-    while (a ? columns_ahead_next(a, &b) : columns_next(c, &b)) {
+    while (columns_next(c, &b))
         at = compare_batch(p, at, &b);
-        if (how == LEFT_EARLY)
-            break;
-    }
-    if (how != LEFT_EARLY) {
-        CHECK_INT(at, p->n);
-        CHECK(!(a ? columns_ahead_next(a, &b) : columns_next(c, &b)));
-    }
-    columns_ahead_close(a);
+    CHECK_INT(at, p->n);
+    CHECK(!columns_next(c, &b));
     columns_close(c);
     run_close(r);
 }
@@ -275,8 +266,7 @@ static void compare_random(uint64_t seed, int ticks)
     const int64_t t = record(&f, run, 5000000, ticks);
     f.gaps = true;
     record(&f, run, t + 60000000, ticks / 2);
-    for (enum how how = BY_HAND; how <= LEFT_EARLY; how++)
-        compare(run, f.out, how);
+    compare(run, f.out);
     free(f.out);
 }
 
