@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "query.h"
-#include "query/events.h"
+#include "query/event_flow.h"
 #include "query/ops_names.h"
 
 enum {

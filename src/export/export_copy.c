@@ -196,6 +196,7 @@ struct telling {
     struct copying *c;
     struct sink *sink;
     int64_t ahead_ns;
+    size_t waiting; /* events since the last pass */
 };
 
 enum { BATCH = 1024 };
@@ -213,7 +214,11 @@ static int tell_events(void *to, const struct run_track *t, const struct run_eve
             batch[k].at.ns = v[i].at.ns - x->ahead_ns;
         }
         x->sink->ops->events(x->sink, &t->track, batch, k);
-        rc = x->c->ask->pass(x->c->ask->ctx, e);
+        x->waiting += k;
+        if (x->waiting >= BATCH) {
+            rc = x->c->ask->pass(x->c->ask->ctx, e);
+            x->waiting = 0;
+        }
     }
     return rc;
 }
@@ -229,8 +234,9 @@ static int tell_track(struct copying *c, size_t i, struct err *e)
         .window = track_window(&c->tracks, i),
     };
     struct telling x = {c, sink_of(c, place),
-                        clock_of(&c->clocks, find_node(c, place.node, place.session))};
-    return export_events(c->ask->job, t, tell_events, &x, e);
+                        clock_of(&c->clocks, find_node(c, place.node, place.session)), 0};
+    const int rc = export_events(c->ask->job, t, tell_events, &x, e);
+    return rc == 0 ? c->ask->pass(c->ask->ctx, e) : rc;
 }
 
 static int tell_tracks(struct copying *c, struct err *e)

@@ -6,10 +6,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "query/event_flow.h"
 #include "query/steps.h"
-
-/* Events that a part of a track is to have: about 10 MB. */
-enum { EVENTS_EACH = 65536 };
 
 static bool wanted(const struct series_ask *ask, const struct run_track *t)
 {
@@ -31,35 +29,16 @@ int export_tracks(const struct export_job *job, struct arena *a, struct tracks *
     return 0;
 }
 
-/* What began before the part was in the one before it. */
-static size_t skip_begun(const struct run_event *v, size_t n, wall_ns from)
-{
-    size_t i = 0;
-    while (i < n && v[i].at.ns < from.ns)
-        i++;
-    return i;
-}
-
 int export_events(const struct export_job *job, const struct run_track *t, events_fn *fn, void *to,
                   struct err *e)
 {
-    const struct series_ask *ask = &job->ask;
-    const int64_t first = t->first.ns, parts = (int64_t)(t->events / EVENTS_EACH) + 1;
-    const int64_t end = ask->to.ns ? MIN_OF(ask->to.ns, t->last.ns + 1) : t->last.ns + 1;
-    const int64_t step = (t->last.ns - first) / parts + 1;
-    int64_t from = ask->from.ns ? MAX_OF(ask->from.ns, first) : first;
-    int rc = 0;
-    for (bool begun = false; rc == 0 && from < end; from += step, begun = true) {
-        struct arena a = {0};
-        struct run_event *v;
-        size_t n;
-        rc = events_read(job->run, t, (wall_ns){from}, (wall_ns){MIN_OF(from + step, end)}, &a, &v,
-                         &n, e);
-        const size_t skip = rc == 0 && begun ? skip_begun(v, n, (wall_ns){from}) : 0;
-        if (rc == 0 && n > skip)
-            rc = fn(to, t, v + skip, n - skip, e);
-        arena_free(&a);
-    }
+    const struct flow_window window = {job->ask.from, job->ask.to};
+    struct event_flow *flow = event_flow_open(&EVENT_WANT_ALL);
+    const struct run_event *v;
+    int rc = event_flow_track(flow, job->run, t, &window, NULL, e);
+    for (size_t n; rc == 0 && (n = event_flow_next(flow, &v)) > 0;)
+        rc = fn(to, t, v, n, e);
+    event_flow_close(flow);
     return rc;
 }
 

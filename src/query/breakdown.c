@@ -8,7 +8,6 @@
 
 #include "base/mem.h"
 #include "query/breakdown_own.h"
-#include "query/derived_ops.h"
 
 /* What one stream did, until its device is whole. */
 struct lane {
@@ -530,8 +529,8 @@ int breakdown_hook_memory(struct run *r, const struct trace_ask *ask, struct are
 
 /* ---- of a run ---- */
 
-static int work_out(struct run *r, const struct trace_ask *ask, struct arena *a,
-                    struct breakdown *out, struct err *e)
+int breakdown_read(struct run *r, const struct trace_ask *ask, struct arena *a,
+                   struct breakdown *out, struct err *e)
 {
     struct breaking *b = breakdown_open();
     const int rc = trace_read(r, ask, &breakdown_sink, b, e);
@@ -539,18 +538,6 @@ static int work_out(struct run *r, const struct trace_ask *ask, struct arena *a,
         breakdown_result(b, a, out);
     breakdown_close(b);
     return rc ? rc : breakdown_add_hooks(r, ask, a, out, e);
-}
-
-int breakdown_read(struct run *r, const struct trace_ask *ask, struct arena *a,
-                   struct breakdown *out, struct err *e)
-{
-    const bool whole = !ask->one_rank;
-    if (whole && derived_breakdown_read(r, a, out))
-        return 0;
-    const int rc = work_out(r, ask, a, out, e);
-    if (rc == 0 && whole)
-        derived_breakdown_keep(r, out);
-    return rc;
 }
 
 /* ---- words ---- */

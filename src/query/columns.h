@@ -17,29 +17,10 @@ enum column_which {
     COLUMN_PEAK,   /* the highest of the parts */
 };
 
-/* For who only compares a peak with limits of 0 or more: what is not above `low`, the lowest of
- * them, need not be told apart, nor what is above `high`, the highest. */
-struct column_limits {
-    double low, high;
-};
-
-/* For who looks at a column only in sweeps in which the value of another ask is below a limit. */
-struct column_where {
-    const uint32_t *asks; /* any of these */
-    size_t n;
-    float below;
-};
-
 struct column_ask {
     const char *metric;
     enum column_which which;
     const char *entity;
-    /* Of COLUMN_PEAK; NULL: values are exact. Else each lies on the same side of all limits as the
-     * exact one, and blocks whose summaries settle that are not decoded. */
-    const struct column_limits *limits;
-    /* Where there are limits; NULL: every sweep is looked at. In others a value only says that
-     * something was read. The asks that it names have none. */
-    const struct column_where *where;
 };
 
 /* Sweeps one after the other, of one recorder and one period. Good until the one after the next is

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* events.h - what the framework did, track by track, from the event files of all nodes.
- *
- * Only what overlaps the window asked for is decoded. Arrays and texts live in the caller's arena
- * and survive run_close. */
+/* events.h - the processes of a run that emitted events, and their tracks; event_flow.h reads the
+ * events. Arrays and texts are in the caller's arena and survive run_close. */
 #ifndef QUERY_EVENTS_H
 #define QUERY_EVENTS_H
 
@@ -43,30 +41,5 @@ MUST_CHECK int events_processes(struct run *r, struct arena *a, struct run_proce
 /* Sorted by process, threads before devices, in the order in which they were first heard. */
 MUST_CHECK int events_tracks(struct run *r, struct arena *a, struct run_track **out, size_t *n,
                              struct err *e);
-/* What overlaps from..to (0: open), sorted by begin, the longer one first. */
-MUST_CHECK int events_read(struct run *r, const struct run_track *t, wall_ns from, wall_ns to,
-                           struct arena *a, struct run_event **out, size_t *n, struct err *e);
-
-/* The same one by one, in that order, without value, args, link and parent, which may be 0; texts
- * live in the arena. A long track takes no more memory than a short one. */
-typedef void event_fn(void *ctx, const struct run_event *e);
-MUST_CHECK int events_visit(struct run *r, const struct run_track *t, wall_ns from, wall_ns to,
-                            struct arena *a, event_fn *see, void *ctx, struct err *e);
-
-/* A piece of time in which events of a track are stored together; known without decoding them. */
-struct run_stretch {
-    wall_ns first, last; /* begin of the first, end of the last to end */
-    uint32_t events;
-    uint32_t block; /* its place in the track */
-};
-
-/* Those that overlap from..to (0: open), in order of their begin. */
-MUST_CHECK int events_stretches(struct run *r, const struct run_track *t, wall_ns from, wall_ns to,
-                                struct arena *a, struct run_stretch **out, size_t *n,
-                                struct err *e);
-/* The names that occur there; `*out` NULL: damaged. Texts live in the arena. */
-MUST_CHECK int events_names(struct run *r, const struct run_track *t,
-                            const struct run_stretch *where, struct arena *a, const char ***out,
-                            size_t *n, struct err *e);
 
 #endif

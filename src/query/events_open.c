@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "query/event_flow.h"
 #include "query/names.h"
 #include "query/run_open.h"
-#include "store/event_columns.h"
 
 wall_ns event_wall(const struct store *s, mono_ns t)
 {
@@ -235,34 +235,25 @@ static void take_fact(struct run_process *p, const struct event *v)
             memcpy((char *)p + facts[i].offset, &v->value, sizeof v->value);
 }
 
-static bool tells_facts(struct codec *c, const struct events_block *b, struct arena *a)
+static bool tells_facts(void *ctx, const char *const *names, size_t n)
 {
-    const char **names;
-    if (!store_event_names(c, b, a, &names))
-        return false;
-    for (uint32_t i = 0; i < b->n_names; i++)
+    (void)ctx;
+    for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < COUNT_OF(facts); k++)
             if (strcmp(event_words[facts[k].id].name, names[i]) == 0)
                 return true;
     return false;
 }
 
-static void read_facts(const struct event_track *t, struct run_process *p, struct codec *c)
+static void read_facts(const struct event_track *t, struct run_process *p, struct event_flow *flow)
 {
-    const struct event_want values = {.value = true};
-    struct event_columns columns = {0};
-    for (uint32_t i = 0; i < t->n_blocks; i++) {
-        const struct events_block *b = &t->store->events[t->blocks[i]];
-        struct arena a = {0};
-        const bool some = tells_facts(c, b, &a) && event_columns_read(&columns, c, b, &values, &a);
-        for (uint32_t k = 0; some && k < b->rows; k++) {
+    event_flow_blocks(flow, t, 0, t->n_blocks, tells_facts, NULL);
+    for (struct flow_rows rows; event_flow_rows(flow, &rows);)
+        for (uint32_t k = rows.from; k < rows.to; k++) {
             struct event v;
-            event_columns_row(&columns, k, &v);
+            event_columns_row(rows.columns, k, &v);
             take_fact(p, &v);
         }
-        arena_free(&a);
-    }
-    event_columns_free(&columns);
 }
 
 /* One that speaks alone on its node is the rank that the launcher put there. */
@@ -342,7 +333,7 @@ static void sort_processes(struct run *r, struct event_index *x, struct gatherin
 
 static void list_tracks(struct run *r, struct event_index *x, struct gathering *g)
 {
-    struct codec *codec = codec_open();
+    struct event_flow *flow = event_flow_open(&(struct event_want){.value = true});
     struct pid_table pids;
     pids_open(&pids, g->n);
     x->processes = arena_array(&r->arena, struct run_process, g->n);
@@ -350,9 +341,9 @@ static void list_tracks(struct run *r, struct event_index *x, struct gathering *
     for (size_t i = 0; i < g->n; i++) {
         struct run_process *p = join_process(r, x, &pids, &g->v[i]);
         if (!g->v[i].t.track.detail)
-            read_facts(&g->v[i].t, p, codec);
+            read_facts(&g->v[i].t, p, flow);
     }
-    codec_close(codec);
+    event_flow_close(flow);
     free(pids.v);
     use_launcher(r, x);
     sort_processes(r, x, g);
@@ -401,4 +392,56 @@ void run_events_close(struct run *r)
         store_close(x->files[i].store);
     free(x->losses);
     r->events = NULL;
+}
+
+/* ---- lists ---- */
+
+static struct run_process *copy_processes(const struct event_index *x, struct arena *a)
+{
+    struct run_process *v = arena_array(a, struct run_process, x->n_processes);
+    for (size_t i = 0; i < x->n_processes; i++) {
+        v[i] = x->processes[i];
+        v[i].node = arena_strdup(a, v[i].node);
+        v[i].name = arena_strdup(a, v[i].name);
+    }
+    return v;
+}
+
+int events_processes(struct run *r, struct arena *a, struct run_process **out, size_t *n,
+                     struct err *e)
+{
+    struct event_index *x;
+    const int rc = run_events(r, &x, e);
+    if (rc)
+        return rc;
+    *out = copy_processes(x, a);
+    *n = x->n_processes;
+    return 0;
+}
+
+int events_tracks(struct run *r, struct arena *a, struct run_track **out, size_t *n, struct err *e)
+{
+    struct event_index *x;
+    const int rc = run_events(r, &x, e);
+    if (rc)
+        return rc;
+    struct run_process *processes = copy_processes(x, a);
+    *out = arena_array(a, struct run_track, x->n_tracks);
+    for (size_t i = 0; i < x->n_tracks; i++) {
+        (*out)[i] = x->tracks[i].track;
+        (*out)[i].process = processes + (x->tracks[i].track.process - x->processes);
+    }
+    *n = x->n_tracks;
+    return 0;
+}
+
+const struct event_track *run_event_track(struct run *r, const struct run_track *t, struct err *e)
+{
+    struct event_index *x;
+    if (run_events(r, &x, e) != 0)
+        return NULL;
+    if (t->index < x->n_tracks)
+        return &x->tracks[t->index];
+    err_set(e, ERR_NOT_FOUND, "run '%s' has no track %u", r->info.name, t->index);
+    return NULL;
 }

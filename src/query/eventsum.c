@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "query/event_flow.h"
 #include "query/ops_names.h"
 #include "query/ops_trace.h"
 
@@ -239,7 +240,7 @@ static size_t clip(struct run_event *v, size_t n, const struct event_window *w)
 /* A track of the window, how many of its events lie there, and how many are looked at. */
 struct wanted {
     const struct run_track *track;
-    struct run_stretch *stretches;
+    struct track_block *blocks;
     size_t n, every; /* every so many-th is looked at; 1: all are */
     uint64_t events, looked;
 };
@@ -262,9 +263,9 @@ static int list_wanted(struct run *r, const struct event_window *w, struct arena
             (w->rank >= 0 && w->rank != p->rank))
             continue;
         x->track = &tracks[i];
-        rc = events_stretches(r, x->track, w->from, w->to, a, &x->stretches, &x->n, e);
+        rc = track_blocks(r, x->track, w->from, w->to, a, &x->blocks, &x->n, e);
         for (size_t k = 0; rc == 0 && k < x->n; k++)
-            x->events += x->stretches[k].events;
+            x->events += x->blocks[k].events;
         *n += x->n > 0;
         if (!x->n)
             *x = (struct wanted){0};
@@ -280,13 +281,13 @@ static int fewest_first(const void *x, const void *y)
     return (a->track->index > b->track->index) - (a->track->index < b->track->index);
 }
 
-/* Which stretches of a track are looked at. */
+/* Which blocks of a track are looked at. */
 static void plan_track(struct wanted *x, uint64_t budget)
 {
     const uint64_t every = x->events / MAX_OF(budget, UINT64_C(1)) + 1;
     x->every = x->events <= budget ? 1 : (size_t)MIN_OF(every, (uint64_t)x->n);
     for (size_t i = x->every / 2; i < x->n; i += x->every)
-        x->looked += x->stretches[i].events;
+        x->looked += x->blocks[i].events;
 }
 
 /* What tracks with few events do not need is left to those with many. */
@@ -317,17 +318,17 @@ int event_sums_cost(struct run *r, const struct event_window *w, struct arena *a
     return rc;
 }
 
-/* Events of one stretch. Its edges are rounded outward to the us, so that asked for whole it would
+/* Events of one block. Its edges are rounded outward to the us, so that asked for whole it would
  * touch its neighbours, and those would be decoded as well. */
-static int read_stretch(struct run *r, const struct wanted *x, const struct run_stretch *s,
-                        struct arena *a, struct run_event **out, size_t *n, struct err *e)
+static int read_block(struct run *r, const struct wanted *x, const struct track_block *s,
+                      struct arena *a, struct run_event **out, size_t *n, struct err *e)
 {
     const int64_t in = s->last.ns - s->first.ns > 4 * NS_PER_US ? NS_PER_US : 0;
     return events_read(r, x->track, (wall_ns){s->first.ns + in}, (wall_ns){s->last.ns - in}, a, out,
                        n, e);
 }
 
-/* Events of a track, all or of every so many-th stretch. */
+/* Events of a track, all or of every so many-th block. */
 static int read_part(struct run *r, const struct wanted *x, const struct event_window *w,
                      struct arena *a, struct run_event **out, size_t *n, struct err *e)
 {
@@ -337,12 +338,12 @@ static int read_part(struct run *r, const struct wanted *x, const struct event_w
     *n = 0;
     *out = arena_array(a, struct run_event, (size_t)x->looked + 1);
     for (size_t i = x->every / 2; rc == 0 && i < x->n; i += x->every) {
-        const struct run_stretch *s = &x->stretches[i];
+        const struct track_block *s = &x->blocks[i];
         struct run_event *v;
         size_t n_v;
-        rc = read_stretch(r, x, s, a, &v, &n_v, e);
+        rc = read_block(r, x, s, a, &v, &n_v, e);
         for (size_t k = 0; rc == 0 && k < n_v && *n < x->looked; k++)
-            if (v[k].at.ns >= s->first.ns) /* else it is of the stretch before */
+            if (v[k].at.ns >= s->first.ns) /* else it is of the block before */
                 (*out)[(*n)++] = v[k];
     }
     return rc;
@@ -413,10 +414,10 @@ bool event_is_operator(const struct event *e)
 static int track_has_operators(struct run *r, const struct run_track *t, bool *out, struct err *e)
 {
     struct arena a = {0};
-    struct run_stretch *s;
+    struct track_block *s;
     struct run_event *v;
     size_t n;
-    int rc = events_stretches(r, t, (wall_ns){0}, (wall_ns){0}, &a, &s, &n, e);
+    int rc = track_blocks(r, t, (wall_ns){0}, (wall_ns){0}, &a, &s, &n, e);
     if (rc == 0 && n)
         rc = events_read(r, t, s[0].first, s[0].last, &a, &v, &n, e);
     for (size_t i = 0; rc == 0 && i < n; i++)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "query/event_flow.h"
 #include "query/eventsum.h"
 #include "query/ops_names.h"
 
@@ -107,9 +108,8 @@ static void meet_track(struct row *x, const struct summing *s)
     x->out.threads++;
 }
 
-static void see(void *ctx, const struct run_event *e)
+static void see(struct summing *s, const struct run_event *e)
 {
-    struct summing *s = ctx;
     const int64_t begin = e->at.ns, end = begin + MAX_OF(e->event.dur_ns, 0);
     struct row *x = e->event.kind == EVENT_SPAN ? row_for(s, &e->event) : NULL;
     if (!x)
@@ -120,6 +120,17 @@ static void see(void *ctx, const struct run_event *e)
     x->longest_ns = MAX_OF(x->longest_ns, end - begin);
     x->total_ns += MAX_OF(end - MAX_OF(begin, x->covered), 0);
     x->covered = MAX_OF(x->covered, end);
+}
+
+static int see_track(struct summing *s, struct event_flow *flow, struct run *r, struct arena *texts,
+                     struct err *e)
+{
+    const struct run_event *v;
+    const int rc = event_flow_track(flow, r, s->track, &(struct flow_window){{0}, {0}}, texts, e);
+    for (size_t n; rc == 0 && (n = event_flow_next(flow, &v)) > 0;)
+        for (size_t i = 0; i < n; i++)
+            see(s, &v[i]);
+    return rc;
 }
 
 /* ---- what comes of it ---- */
@@ -154,6 +165,7 @@ int general_read(struct run *r, size_t most, struct arena *a, struct general *ou
 {
     struct arena scratch = {0};
     struct summing *s = xcalloc(1, sizeof *s);
+    struct event_flow *flow = event_flow_open(&(struct event_want){0});
     struct run_track *tracks;
     size_t n;
     *out = (struct general){0};
@@ -164,10 +176,11 @@ int general_read(struct run *r, size_t most, struct arena *a, struct general *ou
             continue;
         s->track = &tracks[i];
         s->at = i + 1;
-        rc = events_visit(r, s->track, (wall_ns){0}, (wall_ns){0}, &scratch, see, s, e);
+        rc = see_track(s, flow, r, &scratch, e);
     }
     if (rc == 0)
         conclude(s, most, a, out);
+    event_flow_close(flow);
     op_names_close(&s->names);
     free(s->row_of);
     free(s->v);

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "query/crew.h"
-#include "store/event_columns.h"
+#include "query/event_flow.h"
 
 enum { PIECE_ROWS = 1 << 16 };
 
@@ -102,37 +102,33 @@ void hook_pass_close(struct hook_pass *p)
 
 /* ---- reading ---- */
 
-struct reader {
+struct hook_reader {
     const struct hook_pass *pass;
-    struct codec *codec;
-    struct event_columns block;
+    struct event_flow *flow;
     struct names_seen names;
-    bool wanted[EV_N + 1]; /* by id; a name of nobody's is not */
+    bool wanted[EV_N + 1]; /* by id; a name that is not in events.def is not */
 };
 
-static struct reader *reader_open(const struct hook_pass *p)
+static struct hook_reader *hook_reader_open(const struct hook_pass *p)
 {
-    struct reader *rd = xcalloc(1, sizeof *rd);
+    struct hook_reader *rd = xcalloc(1, sizeof *rd);
     rd->pass = p;
-    rd->codec = codec_open();
+    rd->flow = event_flow_open(&(struct event_want){.value = true});
     for (enum event_id id = 0; p->wanted && id < EV_N; id++)
         rd->wanted[id] = p->wanted(id);
     return rd;
 }
 
-static void reader_close(struct reader *rd)
+static void hook_reader_close(struct hook_reader *rd)
 {
-    codec_close(rd->codec);
-    event_columns_free(&rd->block);
+    event_flow_close(rd->flow);
     free(rd);
 }
 
-static bool holds_wanted(const struct reader *rd, const struct events_block *b, struct arena *texts)
+static bool hook_names_wanted(void *ctx, const char *const *names, size_t n)
 {
-    const char **names;
-    if (!store_event_names(rd->codec, b, texts, &names))
-        return false;
-    for (uint32_t i = 0; i < b->n_names; i++)
+    const struct hook_reader *rd = ctx;
+    for (size_t i = 0; i < n; i++)
         if (rd->wanted[event_find(names[i])])
             return true;
     return false;
@@ -162,7 +158,7 @@ static void take_gpu(struct gpu_spans *to, const struct event *v, enum event_id 
     to->v[to->n++] = (struct gpu_span){v->at.ns, v->dur_ns, id};
 }
 
-static void take(struct reader *rd, struct hook_piece *to, const struct event *v)
+static void take(struct hook_reader *rd, struct hook_piece *to, const struct event *v)
 {
     const struct point_name name = names_seen_find(&rd->names, v->name);
     if (to->may_step)
@@ -173,19 +169,18 @@ static void take(struct reader *rd, struct hook_piece *to, const struct event *v
         take_named(to, rd->pass, v, name.id);
 }
 
-static void read_block(struct reader *rd, struct hook_piece *to, const struct events_block *b)
+static void hook_read_piece(struct hook_reader *rd, struct hook_piece *to)
 {
-    static const struct event_want want = {.value = true};
-    struct arena texts = {0};
-    names_seen_forget(&rd->names);
-    if ((to->may_step || to->gpu_times || holds_wanted(rd, b, &texts)) &&
-        event_columns_read(&rd->block, rd->codec, b, &want, &texts))
-        for (uint32_t i = 0; i < b->rows; i++) {
+    const bool all = to->may_step || to->gpu_times;
+    event_flow_blocks(rd->flow, to->track, to->first, to->n, all ? NULL : hook_names_wanted, rd);
+    for (struct flow_rows rows; event_flow_rows(rd->flow, &rows);) {
+        names_seen_forget(&rd->names); /* names are found by their address, which is the block's */
+        for (uint32_t i = rows.from; i < rows.to; i++) {
             struct event v;
-            event_columns_row(&rd->block, i, &v);
+            event_columns_row(rows.columns, i, &v);
             take(rd, to, &v);
         }
-    arena_free(&texts);
+    }
 }
 
 struct reading {
@@ -196,14 +191,11 @@ struct reading {
 static void work(struct crew *c, struct arena *results)
 {
     const struct reading *x = c->ctx;
-    struct reader *rd = reader_open(x->pass);
+    struct hook_reader *rd = hook_reader_open(x->pass);
     (void)results;
     for (size_t i; crew_next(c, &i);)
-        for (uint32_t k = 0; k < x->v[i].n; k++) {
-            const struct event_track *t = x->v[i].track;
-            read_block(rd, &x->v[i], &t->store->events[t->blocks[x->v[i].first + k]]);
-        }
-    reader_close(rd);
+        hook_read_piece(rd, &x->v[i]);
+    hook_reader_close(rd);
 }
 
 void hook_pass_read(struct hook_pass *p, size_t begin, size_t end)

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "query/derived_ops.h"
 #include "query/ops_functions.h"
 #include "query/ops_own.h"
 
@@ -131,35 +130,18 @@ static const struct trace_sink sinks[] = {
                        .want = {.value = true, .link = true, .parent = true}},
 };
 
-static int work_out(struct run *r, const struct ops_ask *ask, struct arena *a, struct op_list *out,
-                    struct err *e)
-{
-    struct ops *o = ops_open(ask->by);
-    const int rc = trace_read(r, &ask->trace, &sinks[ask->by], o, e);
-    if (rc == 0)
-        ops_rows(o, a, &out->v, &out->n);
-    ops_close(o);
-    return rc;
-}
-
 int ops_read(struct run *r, const struct ops_ask *ask, struct arena *a, struct op_row **out,
              size_t *n, struct err *e)
 {
-    const bool whole = !ask->trace.one_rank;
-    struct op_list l;
     if (ask->by == OPS_BY_FUNCTION)
         return functions_read(r, &ask->trace, a, out, n, e);
-    const struct ops_ask named = {ask->trace, ask->by == OPS_BY_GROUP ? OPS_BY_NAME : ask->by};
-    if (!whole || !derived_ops_read(r, named.by, a, &l)) {
-        const int rc = work_out(r, &named, a, &l, e);
-        if (rc)
-            return rc;
-        if (whole)
-            derived_ops_keep(r, named.by, &l);
-    }
-    if (ask->by == OPS_BY_GROUP)
-        l.n = ops_fold_groups(l.v, l.n);
-    *out = l.v;
-    *n = l.n;
-    return 0;
+    const enum ops_by by = ask->by == OPS_BY_GROUP ? OPS_BY_NAME : ask->by;
+    struct ops *o = ops_open(by);
+    const int rc = trace_read(r, &ask->trace, &sinks[by], o, e);
+    if (rc == 0)
+        ops_rows(o, a, out, n);
+    if (rc == 0 && ask->by == OPS_BY_GROUP)
+        *n = ops_fold_groups(*out, *n);
+    ops_close(o);
+    return rc;
 }

@@ -12,7 +12,6 @@
 /* Those of a run that are read. */
 struct tracks {
     struct run_track *v;
-    const struct event_track **stored;
     size_t n;
 };
 
@@ -125,10 +124,7 @@ static void choose(struct tracks *t, const struct trace_ask *ask, bool detail)
 static int find_tracks(struct run *r, const struct trace_ask *ask, struct arena *a,
                        struct tracks *out, struct err *e)
 {
-    struct event_index *x;
-    int rc = run_events(r, &x, e);
-    if (rc == 0)
-        rc = events_tracks(r, a, &out->v, &out->n, e);
+    int rc = events_tracks(r, a, &out->v, &out->n, e);
     if (rc == 0)
         rc = number_ranks(r, a, out, e);
     if (rc)
@@ -137,39 +133,41 @@ static int find_tracks(struct run *r, const struct trace_ask *ask, struct arena 
         return err_set(e, ERR_NOT_FOUND, "run '%s' has no events of rank %lld",
                        run_get_info(r)->name, (long long)ask->rank);
     choose(out, ask, !ask->hooks && has_detail(out, ask));
-    out->stored = arena_array(a, const struct event_track *, out->n);
-    for (size_t i = 0; i < out->n; i++)
-        out->stored[i] = &x->tracks[out->v[i].index];
     return 0;
 }
 
-static void read_track(struct event_flow *flow, const struct tracks *t, size_t i,
-                       const struct trace_sink *sink, void *to)
+static int read_track(struct event_flow *flow, struct run *r, const struct run_track *t,
+                      const struct trace_sink *sink, void *to, struct err *e)
 {
     const struct flow_window all = {{0}, {0}};
     const struct run_event *v;
     struct arena texts = {0};
-    event_flow_track(flow, t->stored[i], &all, &texts);
-    sink->track(to, &t->v[i]);
-    for (size_t n; (n = event_flow_next(flow, &v)) > 0;)
-        sink->events(to, v, n);
-    sink->track_end(to);
+    const int rc = event_flow_track(flow, r, t, &all, &texts, e);
+    if (rc == 0) {
+        sink->track(to, t);
+        for (size_t n; (n = event_flow_next(flow, &v)) > 0;)
+            sink->events(to, v, n);
+        sink->track_end(to);
+    }
     arena_free(&texts);
+    return rc;
 }
 
-static void read_tracks(const struct tracks *t, const struct trace_sink *sink, void *to)
+static int read_tracks(struct run *r, const struct tracks *t, const struct trace_sink *sink,
+                       void *to, struct err *e)
 {
     struct event_flow *flow = event_flow_open(&sink->want);
-    event_flow_ahead(flow, t->stored, t->n);
-    for (size_t i = 0; i < t->n; i++) {
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < t->n; i++) {
         const struct run_process *p = t->v[i].process;
         if (i == 0 || t->v[i - 1].process != p)
             sink->begin(to, p);
-        read_track(flow, t, i, sink, to);
-        if (i + 1 == t->n || t->v[i + 1].process != p)
+        rc = read_track(flow, r, &t->v[i], sink, to, e);
+        if (rc == 0 && (i + 1 == t->n || t->v[i + 1].process != p))
             sink->end(to);
     }
     event_flow_close(flow);
+    return rc;
 }
 
 int trace_read(struct run *r, const struct trace_ask *ask, const struct trace_sink *sink, void *to,
@@ -177,9 +175,9 @@ int trace_read(struct run *r, const struct trace_ask *ask, const struct trace_si
 {
     struct arena a = {0};
     struct tracks t = {0};
-    const int rc = find_tracks(r, ask, &a, &t, e);
+    int rc = find_tracks(r, ask, &a, &t, e);
     if (rc == 0)
-        read_tracks(&t, sink, to);
+        rc = read_tracks(r, &t, sink, to, e);
     arena_free(&a);
     return rc;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "query/event_flow.h"
 
 struct searching {
     struct run *run;
@@ -29,23 +30,23 @@ static void take(struct searching *s, const struct run_track *t, const struct ru
             (struct search_hit){t, arena_strdup(s->arena, v->event.name), v->at, v->event.dur_ns};
 }
 
-static int has_name(struct searching *s, const struct run_track *t, const struct run_stretch *where,
+static int has_name(struct searching *s, const struct run_track *t, const struct track_block *where,
                     bool *has, struct err *e)
 {
     struct arena texts = {0};
     const char **names;
     size_t n;
     *has = false;
-    const int rc = events_names(s->run, t, where, &texts, &names, &n, e);
+    const int rc = track_block_names(s->run, t, where, &texts, &names, &n, e);
     for (size_t i = 0; rc == 0 && i < n && !*has; i++)
         *has = holds(s->ask, names[i]);
     arena_free(&texts);
     return rc;
 }
 
-/* Begins of neighbouring stretches may overlap, so each is asked for what begins in it. */
-static int search_stretch(struct searching *s, const struct run_track *t, wall_ns from, wall_ns to,
-                          struct err *e)
+/* Neighbouring blocks may overlap, so each is asked for what begins in it. */
+static int search_block(struct searching *s, const struct run_track *t, wall_ns from, wall_ns to,
+                        struct err *e)
 {
     struct arena scratch = {0};
     struct run_event *v;
@@ -60,9 +61,9 @@ static int search_stretch(struct searching *s, const struct run_track *t, wall_n
 
 static int search_track(struct searching *s, const struct run_track *t, struct err *e)
 {
-    struct run_stretch *v;
+    struct track_block *v;
     size_t n;
-    int rc = events_stretches(s->run, t, s->ask->from, s->ask->to, s->arena, &v, &n, e);
+    int rc = track_blocks(s->run, t, s->ask->from, s->ask->to, s->arena, &v, &n, e);
     for (size_t i = 0; rc == 0 && i < n; i++) {
         const int64_t from = MAX_OF(v[i].first.ns, s->ask->from.ns);
         int64_t to = i + 1 < n ? v[i + 1].first.ns : v[i].last.ns + 1;
@@ -77,7 +78,7 @@ static int search_track(struct searching *s, const struct run_track *t, struct e
             continue;
         }
         s->budget -= v[i].events;
-        rc = search_stretch(s, t, (wall_ns){from}, (wall_ns){to}, e);
+        rc = search_block(s, t, (wall_ns){from}, (wall_ns){to}, e);
     }
     return rc;
 }

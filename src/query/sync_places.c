@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "query/event_flow.h"
 
 static const char calls_prefix[] = "sync.calls ", ns_prefix[] = "sync.ns ";
 
@@ -76,7 +77,7 @@ static bool names_add(struct track_names *names, const char *name)
 }
 
 /* Whether the block has a total that no later block has. */
-static int block_is_wanted(struct run *r, const struct run_track *t, const struct run_stretch *s,
+static int block_is_wanted(struct run *r, const struct run_track *t, const struct track_block *s,
                            struct track_names *seen, bool *wanted, struct err *e)
 {
     struct arena texts = {0};
@@ -84,7 +85,7 @@ static int block_is_wanted(struct run *r, const struct run_track *t, const struc
     size_t n;
     bool is_ns;
     *wanted = false;
-    const int rc = events_names(r, t, s, &texts, &names, &n, e);
+    const int rc = track_block_names(r, t, s, &texts, &names, &n, e);
     for (size_t i = 0; rc == 0 && i < n; i++)
         if (place_of_name(names[i], &is_ns) && names_add(seen, names[i]))
             *wanted = true;
@@ -112,9 +113,9 @@ static int places_read_track(struct run *r, const struct run_track *t, struct pl
 {
     struct arena scratch = {0};
     struct track_names seen = {.arena = &scratch};
-    struct run_stretch *blocks;
+    struct track_block *blocks;
     size_t n;
-    int rc = events_stretches(r, t, (wall_ns){0}, (wall_ns){0}, &scratch, &blocks, &n, e);
+    int rc = track_blocks(r, t, (wall_ns){0}, (wall_ns){0}, &scratch, &blocks, &n, e);
     for (size_t i = n; rc == 0 && i-- > 0;) {
         struct arena events = {0};
         struct run_event *v;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "query/event_flow.h"
 #include "query/timeline_own.h"
 
 const char *const timeline_kind_names[LANE_KINDS] = {
@@ -118,7 +119,7 @@ static struct timeline_lane lane_of(const struct run_track *t, struct arena *a)
 /* ---- without its events ---- */
 
 /* From what begins at `from` on. */
-static void draw_stretches(struct drawing *d, const struct run_stretch *v, size_t n, int64_t from)
+static void draw_blocks(struct drawing *d, const struct track_block *v, size_t n, int64_t from)
 {
     for (size_t i = 0; i < n; i++) {
         if (v[i].first.ns < from)
@@ -133,10 +134,10 @@ static void draw_stretches(struct drawing *d, const struct run_stretch *v, size_
 
 static int draw_track(struct drawing *d, struct run *r, const struct run_track *t, struct err *e)
 {
-    struct run_stretch *v;
+    struct track_block *v;
     size_t n;
     uint64_t events = 0;
-    const int rc = events_stretches(r, t, d->ask->from, d->ask->to, d->arena, &v, &n, e);
+    const int rc = track_blocks(r, t, d->ask->from, d->ask->to, d->arena, &v, &n, e);
     if (rc || n == 0)
         return rc;
     const struct timeline_lane lane = lane_of(t, d->arena);
@@ -146,11 +147,11 @@ static int draw_track(struct drawing *d, struct run *r, const struct run_track *
         events += v[i].events;
     if (over && (events > d->budget || over->pixel_ns <= d->pixel_ns)) {
         overview_draw(d, over, t->index);
-        draw_stretches(d, v, n, d->ask->overview->to.ns);
+        draw_blocks(d, v, n, d->ask->overview->to.ns);
         return 0;
     }
     if (events > d->budget) {
-        draw_stretches(d, v, n, INT64_MIN);
+        draw_blocks(d, v, n, INT64_MIN);
         return 0;
     }
     d->budget -= events;

@@ -8,7 +8,7 @@
  *
  * The work is bounded. Who keeps an overview of the run, made once, has slices of it wherever they
  * are fine enough, and where a track has more events in the window than the budget allows; without
- * one each stretch that the track is stored in becomes one slice, and who zooms in sees more. */
+ * one each block that the track is stored in becomes one slice, and who zooms in sees more. */
 #ifndef QUERY_TIMELINE_H
 #define QUERY_TIMELINE_H
 

@@ -69,22 +69,20 @@ static void draw_row(struct events *v, const struct flow_rows *rows, uint32_t ro
 
 int timeline_draw_events(struct drawing *d, struct run *r, const struct run_track *t, struct err *e)
 {
-    const struct event_track *track = run_event_track(r, t, e);
-    if (!track)
-        return e->code;
-    struct arena texts = {0};
+    struct arena texts = {0}; /* names are found by their address, so they stay until the end */
     struct event_flow *flow = event_flow_borrow(r);
     struct events *v = xmalloc(sizeof *v);
     *v = (struct events){.d = d, .window = {d->ask->from, d->ask->to}};
-    event_flow_track(flow, track, &v->window, &texts);
-    for (struct flow_rows rows; event_flow_rows(flow, &rows);)
+    const int rc = event_flow_track(flow, r, t, &v->window, &texts, e);
+    for (struct flow_rows rows; rc == 0 && event_flow_rows(flow, &rows);)
         for (uint32_t i = rows.from; i < rows.to; i++)
             draw_row(v, &rows, i);
-    if (!v->settled)
+    if (rc == 0 && !v->settled)
         settle(v);
-    drawing_lane_end(d);
+    if (rc == 0)
+        drawing_lane_end(d);
     event_flow_give_back(r, flow);
     free(v);
     arena_free(&texts);
-    return 0;
+    return rc;
 }

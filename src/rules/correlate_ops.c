@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "query/event_flow.h"
 #include "rules/correlate_own.h"
 
 /* A window of detail has some hundred thousand events; nobody waits for more than a few of them. */

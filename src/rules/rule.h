@@ -38,17 +38,6 @@ enum rule_needs {
     NEEDS_STEPS = 4, /* at least one step */
 };
 
-/* A signal that is a PEAK is only ever compared: a rule that looks at one says with what, and over
- * files it may then see another number on the same side of that limit. */
-struct rule_limit {
-    enum node_signal signal;
-    int param;    /* index of the parameter that is the limit; -1: `fixed` is */
-    float fixed;  /* 0 or more */
-    bool low_gpu; /* it looks only at sweeps in which the utilization of a GPU is below `gpu_param`,
-                     in others at whether the signal was read */
-    int gpu_param;
-};
-
 struct rule_view {
     const struct param_value *p; /* by the index of the rule's params */
     const void *spec;            /* the rule's */
@@ -88,8 +77,6 @@ struct rule {
     bool summary;                    /* never an issue: it fills a table */
     bool by_phase;                   /* plots in which phases its findings were */
     const char *const *explained_by; /* names of rules, ends with NULL; NULL: none */
-    const struct rule_limit *limits; /* of the PEAK signals that it looks at */
-    size_t n_limits;
 
     const void *spec;  /* what makes the rule one of several that share their functions; or NULL */
     size_t state_size; /* states begin as zeros */

@@ -31,8 +31,6 @@ static const struct bottleneck_spec spec = {
     .refute = "the GPUs do not wait for the busy core (loader wait is near zero in those steps)",
 };
 
-static const struct rule_limit limits[] = {
-    {.signal = SIG_CPU_PEAK, .param = CPU, .low_gpu = true, .gpu_param = GPU}};
 static const char *const explained_by[] = {"Dataloader", NULL};
 
 static const struct number_label labels[] = {
@@ -57,8 +55,6 @@ const struct rule rule_cpu_bottleneck = {
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .by_phase = true,
     .explained_by = explained_by,
-    .limits = limits,
-    .n_limits = COUNT_OF(limits),
     .spec = &spec,
     .state_size = sizeof(struct bottleneck),
     .sweeps = bottleneck_sweeps,

@@ -35,8 +35,6 @@ static const struct bottleneck_spec spec = {
               "wait nor a checkpoint",
 };
 
-static const struct rule_limit limits[] = {
-    {.signal = SIG_IOWAIT_PEAK, .param = IO, .low_gpu = true, .gpu_param = GPU}};
 static const char *const explained_by[] = {"CheckpointStall", NULL};
 
 static const struct number_label labels[] = {
@@ -62,8 +60,6 @@ const struct rule rule_io_bottleneck = {
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .by_phase = true,
     .explained_by = explained_by,
-    .limits = limits,
-    .n_limits = COUNT_OF(limits),
     .spec = &spec,
     .state_size = sizeof(struct bottleneck),
     .sweeps = bottleneck_sweeps,

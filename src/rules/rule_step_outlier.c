@@ -466,8 +466,6 @@ static void judge(const struct judge *j, struct verdict *out)
                     worst->lost_share * 100);
 }
 
-static const struct rule_limit limits[] = {
-    {.signal = SIG_IOWAIT_PEAK, .param = -1, .fixed = IOWAIT_HIGH}};
 static const char *const explained_by[] = {"CheckpointStall", "IOBottleneck", "Dataloader",
                                            "GPUThrottling", NULL};
 
@@ -495,8 +493,6 @@ const struct rule rule_step_outlier = {
     .patience = -1,
     .needs = NEEDS_STEPS,
     .explained_by = explained_by,
-    .limits = limits,
-    .n_limits = COUNT_OF(limits),
     .state_size = sizeof(struct state),
     .sweeps = sweeps,
     .steps = steps,

@@ -139,6 +139,16 @@ def test_a_rank_that_is_not_there_is_an_error(run_fp, run, command):
     assert "has no events of rank 5" in done.stderr
 
 
+@pytest.mark.parametrize("command", ["ops", "breakdown"])
+def test_results_that_an_earlier_version_cached_in_the_run_are_ignored(run_fp, run, command):
+    fresh = ask(run_fp, command, run, "--json")
+    (run / "derived").mkdir()
+    for name in ("ops.fpd", "modules.fpd", "breakdown.fpd"):
+        (run / "derived" / name).write_bytes(b"\x89FPD\r\n\x1a\n" + bytes(16) + b"cached")
+    assert ask(run_fp, command, run, "--json") == fresh
+    assert run_fp("show", run).returncode == 0
+
+
 def nameless(pid: int, step: int) -> str:
     """A trace that does not say its rank, as of a program that nobody launched."""
     whole = trace()

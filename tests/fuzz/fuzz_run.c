@@ -10,7 +10,7 @@
 #include "fuzz_folder.h"
 #include "query/breakdown.h"
 #include "query/efficiency.h"
-#include "query/events.h"
+#include "query/event_flow.h"
 #include "query/eventsum.h"
 #include "query/general.h"
 #include "query/grid.h"

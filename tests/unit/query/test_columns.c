@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Series in lockstep against who sees the same rows one by one, as a recorder does. */
 #include "base/mem.h"
-#include "query/columns_ahead.h"
+#include "query/columns.h"
 #include "query/recordkit.h"
 #include "query/sweepgrid.h"
 #include "record/group.h"
 #include "test.h"
 
-enum { CORES = 5, MOST = 60000, PERIOD_MS = 100, FILLERS = 100 };
+enum { CORES = 5, MOST = 60000, PERIOD_MS = 100 };
 
 /* ---- the grid ---- */
 
@@ -71,10 +71,6 @@ struct feeder {
     bool fresh;         /* a new recorder or period */
     bool gaps;          /* a core may be missing */
     int64_t low[CORES]; /* what a core never falls below: another base of its bytes */
-    int fill;           /* series more in the group of the cores: rows are wider, blocks shorter */
-    slot_id filler[FILLERS];
-    uint64_t rare; /* a GPU is at 0 once in so many rows, and the cores are missing at times; 0: it
-                      is at 0 as often as at any other number */
 };
 
 static void open_groups(struct feeder *f)
@@ -86,11 +82,6 @@ static void open_groups(struct feeder *f)
         char name[16];
         snprintf(name, sizeof name, "cpu%d", i);
         f->core[i] = group_add(&f->group[G_CPU], M_CPU_UTIL, name);
-    }
-    for (int i = 0; i < f->fill; i++) {
-        char name[24];
-        snprintf(name, sizeof name, "filler%d", i);
-        f->filler[i] = group_add(&f->group[G_CPU], M_MEM_UTIL, name);
     }
     f->gpu[0] = group_add(&f->group[G_GPU], M_GPU_UTIL, "gpu0");
     f->gpu[1] = group_add(&f->group[G_GPU], M_GPU_UTIL, "gpu1");
@@ -140,9 +131,6 @@ static void cpu_row(struct feeder *f, int64_t t_us)
         most = fmax(most, (double)cell * step);
         n++;
     }
-    for (int i = 0; i < f->fill; i++) /* by turns one byte each and, some of them, two */
-        f->group[G_CPU].cells[f->filler[i]] =
-            (int64_t)kit_below(&f->random, i < 40 && t_us / 400000000 % 2 ? 1000 : 20);
     set(slot, A_TOTAL, sum / n);
     set(slot, A_PEAK, most);
     commit(f, G_CPU, t_us);
@@ -154,8 +142,7 @@ static void gpu_row(struct feeder *f, int64_t t_us)
     for (int i = 0; i < 2; i++) {
         if (i == 1 && kit_below(&f->random, 5) == 0)
             continue;
-        const bool idle = f->rare && kit_below(&f->random, f->rare) == 0;
-        const int64_t v = idle ? 0 : (int64_t)kit_below(&f->random, 100) + (f->rare ? 1 : 0);
+        const int64_t v = (int64_t)kit_below(&f->random, 100);
         f->group[G_GPU].cells[f->gpu[i]] = v;
         set(slot, A_GPU0 + i, (double)v);
     }
@@ -198,8 +185,7 @@ static int64_t feed_ticks(struct feeder *f, int64_t t_us, int n)
         int64_t at = t_us + (int64_t)kit_below(&f->random, 900);
         for (unsigned i = 0; i < GROUPS; i++) {
             const unsigned g = (first + i) % GROUPS;
-            if ((g == G_PSI && k % 10) || (g == G_GPU && kit_below(&f->random, 300) == 0) ||
-                (g == G_CPU && f->rare && kit_below(&f->random, 2 * f->rare) == 0))
+            if ((g == G_PSI && k % 10) || (g == G_GPU && kit_below(&f->random, 300) == 0))
                 continue;
             row[g](f, at);
             at += 1 + (int64_t)kit_below(&f->random, 1500);
@@ -253,9 +239,7 @@ static size_t compare_batch(const struct plain *p, size_t at, const struct colum
     return at + b->n;
 }
 
-enum how { BY_HAND, WHEN_ASKED, AHEAD, LEFT_EARLY };
-
-static void compare(const char *path, const struct plain *p, enum how how)
+static void compare(const char *path, const struct plain *p)
 {
     struct column_batch b;
     struct columns *c;
@@ -264,17 +248,10 @@ static void compare(const char *path, const struct plain *p, enum how how)
     size_t at = 0;
     OK(run_open(&r, path, &e));
     OK(columns_open(&c, r, "n1", asks, ASKS, &e));
-    struct columns_ahead *a = how == BY_HAND ? NULL : columns_ahead_open(c, how != WHEN_ASKED);
-    while (a ? columns_ahead_next(a, &b) : columns_next(c, &b)) {
+    while (columns_next(c, &b))
         at = compare_batch(p, at, &b);
-        if (how == LEFT_EARLY)
-            break;
-    }
-    if (how != LEFT_EARLY) {
-        CHECK_INT(at, p->n);
-        CHECK(!(a ? columns_ahead_next(a, &b) : columns_next(c, &b)));
-    }
-    columns_ahead_close(a);
+    CHECK_INT(at, p->n);
+    CHECK(!columns_next(c, &b));
     columns_close(c);
     run_close(r);
 }
@@ -289,8 +266,7 @@ static void compare_random(uint64_t seed, int ticks)
     const int64_t t = record(&f, run, 5000000, ticks);
     f.gaps = true;
     record(&f, run, t + 60000000, ticks / 2);
-    for (enum how how = BY_HAND; how <= LEFT_EARLY; how++)
-        compare(run, f.out, how);
+    compare(run, f.out);
     free(f.out);
 }
 
@@ -302,175 +278,6 @@ TEST(sweeps_of_the_files_are_those_of_who_saw_row_by_row)
 TEST(sweeps_over_many_batches_and_blocks_are_the_same)
 {
     compare_random(2, 21000);
-}
-
-/* ---- peaks that are only compared ---- */
-
-static void compare_sides(const struct column_limits *l, float exact, float got)
-{
-    CHECK(isnan(exact) == isnan(got));
-    CHECK(((double)exact > l->low) == ((double)got > l->low));
-    CHECK(((double)exact > l->high) == ((double)got > l->high));
-    if ((double)exact > l->low && (double)exact <= l->high)
-        CHECK(exact == got);
-}
-
-/* Returns how many values are not the exact ones. */
-static size_t compare_limits(struct run *r, const struct column_limits *l)
-{
-    struct column_ask limited[ASKS];
-    struct column_batch a, b;
-    struct columns *c, *d;
-    struct err e;
-    size_t others = 0;
-    memcpy(limited, asks, sizeof limited);
-    limited[A_PEAK].limits = limited[A_RX_PEAK].limits = l;
-    OK(columns_open(&c, r, "n1", asks, ASKS, &e));
-    OK(columns_open(&d, r, "n1", limited, ASKS, &e));
-    while (columns_next(c, &a)) {
-        CHECK(columns_next(d, &b));
-        CHECK_INT(a.n, b.n);
-        for (size_t i = 0; i < a.n; i++) {
-            compare_sides(l, a.v[A_PEAK][i], b.v[A_PEAK][i]);
-            compare_sides(l, a.v[A_RX_PEAK][i], b.v[A_RX_PEAK][i]);
-            others += !isnan(a.v[A_PEAK][i]) && a.v[A_PEAK][i] != b.v[A_PEAK][i];
-        }
-    }
-    columns_close(c);
-    columns_close(d);
-    return others;
-}
-
-TEST(a_peak_with_limits_lies_on_the_side_of_them_where_the_exact_one_does)
-{
-    static const struct column_limits limits[] = {
-        {0, 0}, {30, 30}, {30, 70}, {65, 65}, {20, 95}, {95, 95}, {INFINITY, INFINITY}};
-    struct feeder f = {.random = {3}, .period_ms = PERIOD_MS, .low = {6, 0, 3, 6, 5}};
-    const char *path = kit_run("run", "run", "run", KIT_START);
-    struct run *r;
-    struct err e;
-    f.out = xcalloc(1, sizeof *f.out);
-    const int64_t t = record(&f, path, 5000000, 3000);
-    f.gaps = true;
-    record(&f, path, t + 60000000, 300);
-    OK(run_open(&r, path, &e));
-    for (size_t k = 0; k < COUNT_OF(limits); k++) {
-        const size_t others = compare_limits(r, &limits[k]);
-        CHECK(limits[k].low < 90 || others > 0); /* what nobody asks about is not decoded */
-    }
-    run_close(r);
-    free(f.out);
-}
-
-/* ---- peaks that are only looked at where a GPU is low ---- */
-
-/* One sweep after the other, whatever batches they come in. */
-struct cursor {
-    struct columns *columns;
-    struct column_batch batch;
-    size_t at;
-};
-
-static bool advance(struct cursor *x)
-{
-    if (++x->at < x->batch.n)
-        return true;
-    x->at = 0;
-    return columns_next(x->columns, &x->batch);
-}
-
-static float value_of(const struct cursor *x, int ask)
-{
-    return x->batch.v[ask][x->at];
-}
-
-struct looks {
-    size_t low, others; /* sweeps; those on another side */
-};
-
-static struct looks compare_where(struct run *r, float below)
-{
-    static const uint32_t gpus[] = {A_GPU0, A_GPU1};
-    const struct column_limits limits = {65, 65};
-    const struct column_where where = {gpus, COUNT_OF(gpus), below};
-    struct column_ask some[ASKS];
-    struct cursor a = {0}, b = {0};
-    struct looks n = {0};
-    struct err e;
-    memcpy(some, asks, sizeof some);
-    some[A_PEAK].limits = &limits;
-    some[A_PEAK].where = &where;
-    OK(columns_open(&a.columns, r, "n1", asks, ASKS, &e));
-    OK(columns_open(&b.columns, r, "n1", some, ASKS, &e));
-    while (advance(&a)) {
-        CHECK(advance(&b));
-        CHECK_INT(a.batch.at[a.at].ns, b.batch.at[b.at].ns);
-        for (int k = 0; k < ASKS; k++)
-            if (k != A_PEAK && k != A_NONE)
-                CHECK(same(value_of(&b, k), value_of(&a, k)));
-        const float exact = value_of(&a, A_PEAK), got = value_of(&b, A_PEAK);
-        CHECK(isnan(exact) == isnan(got));
-        if (value_of(&a, A_GPU0) < below || value_of(&a, A_GPU1) < below) {
-            compare_sides(&limits, exact, got);
-            n.low++;
-        }
-        n.others += !isnan(exact) && ((double)exact > 65) != ((double)got > 65);
-    }
-    CHECK(!advance(&b));
-    columns_close(a.columns);
-    columns_close(b.columns);
-    return n;
-}
-
-/* Blocks of 3000 to 4500 rows: some fit into a batch and are made late, some do not. One group
- * changes its period now and then, which ends a batch within the blocks of the others. */
-static int64_t record_blocks(struct feeder *f, const char *run)
-{
-    int64_t t = 5000000;
-    f->kit = recordkit_open(run, "n1");
-    open_groups(f);
-    for (int k = 0; k < 8; k++) {
-        t = feed_ticks(f, t, 2300);
-        group_set_period(&f->group[G_NET], (1 + k % 2) * PERIOD_MS / 2 * NS_PER_MS);
-    }
-    for (int i = 0; i < GROUPS; i++)
-        group_close(&f->group[i]);
-    recordkit_close(&f->kit, 5000000000, t * 1000, "finished");
-    return t;
-}
-
-static struct looks look(uint64_t seed)
-{
-    struct feeder f = {.random = {seed},
-                       .period_ms = PERIOD_MS,
-                       .low = {6, 0, 3, 6, 5},
-                       .fill = FILLERS,
-                       .rare = 3000};
-    const char *path = kit_run("run", "run", "run", KIT_START);
-    struct run *r;
-    struct err e;
-    f.out = xcalloc(1, sizeof *f.out);
-    const int64_t t = record_blocks(&f, path);
-    f.gaps = true;
-    record(&f, path, t + 60000000, 300);
-    OK(run_open(&r, path, &e));
-    const struct looks seldom = compare_where(r, 1), never = compare_where(r, 0);
-    CHECK_INT(compare_where(r, 101).others, 0);
-    CHECK(never.low == 0 && never.others >= seldom.others);
-    run_close(r);
-    free(f.out);
-    return seldom;
-}
-
-TEST(a_peak_is_right_wherever_a_gpu_is_low_and_read_or_not_everywhere)
-{
-    struct looks all = {0};
-    for (uint64_t seed = 41; seed < 44; seed++) {
-        const struct looks one = look(seed);
-        all.low += one.low;
-        all.others += one.others;
-    }
-    CHECK(all.low > 20 && all.others > 0);
 }
 
 /* ---- the rest ---- */

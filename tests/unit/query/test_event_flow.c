@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events of long tracks: several blocks that overlap, decoded by a thread ahead. */
-#include <unistd.h>
-
+/* Events of long tracks: several blocks that overlap. */
 #include "base/mem.h"
 #include "query/event_flow.h"
 #include "query/ops_trace.h"
 #include "query/recordkit.h"
+#include "query/run_open.h"
 #include "test.h"
 
 /* Each block of a track of so many holds events of all of its time. */
@@ -159,17 +158,14 @@ TEST(a_flow_may_be_left_before_its_end)
     struct event_index *x;
     struct err e;
     OK(run_events(r, &x, &e));
-    const struct event_track *tracks[] = {&x->tracks[0], &x->tracks[1], &x->tracks[2]};
     for (size_t pieces = 0; pieces < 3; pieces++) {
         struct event_flow *f = event_flow_open(&EVENT_WANT_ALL);
         struct arena texts = {0};
         const struct run_event *v;
-        event_flow_ahead(f, tracks, COUNT_OF(tracks));
-        event_flow_track(f, tracks[0], &(struct flow_window){{0}, {0}}, &texts);
+        OK(event_flow_track(f, r, &x->tracks[0].track, &(struct flow_window){{0}, {0}}, &texts,
+                            &e));
         for (size_t i = 0; i < pieces; i++)
             CHECK(event_flow_next(f, &v) > 0);
-        if (pieces == 1)
-            usleep(50000); /* the thread waits for a place meanwhile */
         event_flow_close(f);
         arena_free(&texts);
     }
@@ -189,14 +185,13 @@ TEST(a_damaged_block_is_left_out_and_the_rest_stays_in_order)
     struct err e;
     size_t all = 0;
     OK(run_events(r, &x, &e));
-    const struct event_track *tracks[] = {&x->tracks[0], &x->tracks[1], &x->tracks[2]};
     struct event_flow *f = event_flow_open(&(struct event_want){0});
-    event_flow_ahead(f, tracks, x->n_tracks);
     for (size_t i = 0; i < x->n_tracks; i++) {
         struct arena texts = {0};
         const struct run_event *v;
         int64_t before = -1;
-        event_flow_track(f, tracks[i], &(struct flow_window){{0}, {0}}, &texts);
+        OK(event_flow_track(f, r, &x->tracks[i].track, &(struct flow_window){{0}, {0}}, &texts,
+                            &e));
         for (size_t n; (n = event_flow_next(f, &v)) > 0; all += n)
             for (size_t k = 0; k < n; k++) {
                 CHECK(v[k].event.at.ns > before);
@@ -209,6 +204,50 @@ TEST(a_damaged_block_is_left_out_and_the_rest_stays_in_order)
     run_close(r);
 }
 
+static bool has_op(void *ctx, const char *const *names, size_t n)
+{
+    size_t *asked = ctx;
+    ++*asked;
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(names[i], "op") == 0)
+            return true;
+    return false;
+}
+
+static bool is_wanted(void *ctx, const char *const *names, size_t n)
+{
+    (void)names;
+    (void)n;
+    return *(const bool *)ctx;
+}
+
+TEST(blocks_come_as_they_are_stored_and_only_those_that_have_a_wanted_name)
+{
+    struct run *r = open_run(long_run());
+    struct event_index *x;
+    struct flow_rows rows;
+    struct err e;
+    size_t asked = 0, all = 0;
+    bool no = false;
+    OK(run_events(r, &x, &e));
+    const struct event_track *t = &x->tracks[0];
+    struct event_flow *f = event_flow_open(&(struct event_want){.value = true});
+    event_flow_blocks(f, t, 1, 2, has_op, &asked);
+    for (uint32_t block = 1; event_flow_rows(f, &rows); block++) {
+        CHECK_INT(rows.from, 0);
+        CHECK_INT(rows.to, t->store->events[t->blocks[block]].rows);
+        for (uint32_t i = 0; i < rows.to; i++)
+            CHECK_INT(event_cell(rows.columns, COLUMN_VALUE, i), 5 * rows.columns->v[COLUMN_AT][i]);
+        all += rows.to;
+    }
+    CHECK_INT(asked, 2);
+    CHECK_INT(all, EVENTS - t->store->events[t->blocks[0]].rows);
+    event_flow_blocks(f, t, 0, 3, is_wanted, &no);
+    CHECK(!event_flow_rows(f, &rows));
+    event_flow_close(f);
+    run_close(r);
+}
+
 /* ---- rows ---- */
 
 /* The rows of a flow, less those that end too early, are the events of another. */
@@ -217,9 +256,10 @@ static size_t check_rows(struct run *r, const struct event_track *t, const struc
     struct event_flow *f = event_flow_open(&(struct event_want){0}), *g = event_flow_borrow(r);
     struct arena texts = {0};
     const struct run_event *v = NULL;
+    struct err e;
     size_t n = 0, i = 0, all = 0;
-    event_flow_track(f, t, w, &texts);
-    event_flow_track(g, t, w, &texts);
+    OK(event_flow_track(f, r, &t->track, w, &texts, &e));
+    OK(event_flow_track(g, r, &t->track, w, NULL, &e));
     for (struct flow_rows rows; event_flow_rows(g, &rows);)
         for (uint32_t k = rows.from; k < rows.to; k++) {
             const int64_t at = flow_row_wall(&rows, k);

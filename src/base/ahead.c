@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ahead.c - see ahead.h.
+ *
+ * Three counts of items since the beginning, each with one writer, all under the lock:
+ *
+ *     released <= taken <= made <= released + slots,  taken - released <= 1
+ *
+ * Item i is in slot i % slots. The thread writes slot made % slots only while made < released +
+ * slots, so that no item that is ready or in use has that slot. The caller reads slot released %
+ * slots, which was made before `taken` passed it. The lock orders both. */
+#include "base/ahead.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+struct ahead {
+    ahead_make *make;
+    void *ctx;
+    size_t slots;
+    bool threaded;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    uint64_t made, taken, released;
+    bool over; /* `make` returned false */
+    bool stop; /* the caller does not want more */
+};
+
+static bool ahead_wait_for_slot(struct ahead *a)
+{
+    pthread_mutex_lock(&a->lock);
+    while (a->made == a->released + a->slots && !a->stop)
+        pthread_cond_wait(&a->changed, &a->lock);
+    const bool go_on = !a->stop;
+    pthread_mutex_unlock(&a->lock);
+    return go_on;
+}
+
+/* Makes an item without the lock: its slot is free. */
+static bool ahead_make_one(struct ahead *a)
+{
+    const bool good = a->make(a->ctx, a->made % a->slots);
+    pthread_mutex_lock(&a->lock);
+    a->made += good;
+    a->over = !good;
+    pthread_cond_signal(&a->changed);
+    pthread_mutex_unlock(&a->lock);
+    return good;
+}
+
+static void *ahead_make_all(void *arg)
+{
+    struct ahead *a = arg;
+    while (ahead_wait_for_slot(a) && ahead_make_one(a))
+        ;
+    return NULL;
+}
+
+/* Signals are for the threads that the program starts itself. */
+static bool ahead_start(struct ahead *a)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const bool started = pthread_create(&a->thread, NULL, ahead_make_all, a) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return started;
+}
+
+struct ahead *ahead_open(ahead_make *make, void *ctx, size_t slots, bool threaded)
+{
+    assert(slots >= 2);
+    struct ahead *a = xcalloc(1, sizeof *a);
+    a->make = make;
+    a->ctx = ctx;
+    a->slots = slots;
+    pthread_mutex_init(&a->lock, NULL);
+    pthread_cond_init(&a->changed, NULL);
+    a->threaded = threaded && ahead_start(a);
+    return a;
+}
+
+bool ahead_next(struct ahead *a, size_t *slot)
+{
+    pthread_mutex_lock(&a->lock);
+    a->released = a->taken;
+    pthread_cond_signal(&a->changed);
+    while (a->threaded && a->made == a->taken && !a->over)
+        pthread_cond_wait(&a->changed, &a->lock);
+    pthread_mutex_unlock(&a->lock);
+    if (!a->threaded && !a->over)
+        ahead_make_one(a);
+    pthread_mutex_lock(&a->lock);
+    const bool some = a->made > a->taken;
+    *slot = a->taken % a->slots;
+    a->taken += some;
+    assert(a->taken <= a->made && a->made <= a->released + a->slots);
+    pthread_mutex_unlock(&a->lock);
+    return some;
+}
+
+void ahead_close(struct ahead *a)
+{
+    if (!a)
+        return;
+    pthread_mutex_lock(&a->lock);
+    a->stop = true;
+    pthread_cond_signal(&a->changed);
+    pthread_mutex_unlock(&a->lock);
+    if (a->threaded)
+        pthread_join(a->thread, NULL);
+    pthread_cond_destroy(&a->changed);
+    pthread_mutex_destroy(&a->lock);
+    free(a);
+}
