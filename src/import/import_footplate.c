@@ -6,7 +6,6 @@
 
 #include "base/mem.h"
 #include "import/footplate_in.h"
-#include "import/json_elements.h"
 
 enum { VERSION_MOST = 1 };
 

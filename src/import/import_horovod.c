@@ -18,7 +18,6 @@
 #include "base/mem.h"
 #include "import/import_out.h"
 #include "import/import_who.h"
-#include "import/json_elements.h"
 
 #define KEYS(X)                                                                                    \
     X(NAME, "name")                                                                                \

@@ -6,55 +6,55 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "base/mem.h"
 #include "import/kineto.h"
 
-/* Leaves what was read wrongly: back to the array of events. */
-static enum json_kind leave_event(struct json_scan *s, uint32_t depth)
+#define KEY(id, key, kept) key,
+static const char *const key_names[] = {
+#include "import/kineto_keys.def"
+};
+#undef KEY
+
+/* Arguments that are common, not kept, and no counter's: the scanner does not even tell of them. */
+static const uint8_t not_told[] = {
+    K_TRACE_NAME,      K_TRACE_ITERATION, K_PROFILER_INDEX, K_EV_IDX,
+    K_RECORD_FUNCTION, K_SEQUENCE,        K_FORWARD_THREAD, K_CALL_STACK,
+    K_INPUT_STRIDES,   K_CONCRETE_INPUTS, K_EXTERNAL_TS,    K_CBID,
+    K_GRAPH_NODE_ID,   K_KERNEL_HASH,     K_BANDWIDTH,      K_PYTHON_ID,
+    K_PYTHON_PARENT,   K_PYTHON_MODULE,   K_PYTHON_THREAD,  K_RANK_START,
+    K_RANK_STRIDE,
+};
+
+void kineto_keys_init(struct json_keys *keys)
 {
-    enum json_kind kind = JS_END;
-    s->faults.unread++;
-    while (kind == JS_END && s->depth > depth)
-        kind = json_skip(s, NULL);
-    return kind;
+    json_keys_init(keys, key_names, COUNT_OF(key_names));
+    for (size_t i = 0; i < COUNT_OF(not_told); i++)
+        json_keys_ignore(keys, not_told[i]);
 }
 
-/* One element of the array of events. JS_END: go on; JS_NULL: that was the last. */
-static enum json_kind read_element(struct kineto *k, uint32_t depth)
+/* ---- the file ---- */
+
+static bool has_avx2(void)
 {
-    struct json_scan *s = &k->scan;
-    enum json_kind kind = kineto_next(k);
-    const bool object = kind == JS_OBJECT;
-    if (kind == JS_END)
-        return JS_NULL;
-    if (object)
-        kind = kineto_read(k);
-    else if (kind == JS_ARRAY)
-        kind = json_skip(s, NULL);
-    if (kind == JS_BAD)
-        return json_recover(s);
-    if (kind == JS_LOST)
-        return leave_event(s, depth);
-    if (kind == JS_AGAIN)
-        return JS_END;
-    if (json_is_over(kind))
-        return kind;
-    if (object)
-        kineto_tell(k);
-    else
-        k->result->count[IMPORTED_PHASES]++;
-    return JS_END;
+#ifdef __x86_64__
+    return CPU_AVX2 && CPU_BMI && CPU_BMI2 && CPU_POPCNT;
+#else
+    return false;
+#endif
 }
 
 static enum json_kind read_events(struct kineto *k)
 {
-    const uint32_t depth = k->scan.depth;
-    enum json_kind kind;
-    do
-        kind = read_element(k, depth);
-    while (kind == JS_END);
-    json_release(&k->scan);
-    return kind == JS_NULL ? JS_END : kind;
+    struct json_elements all = {
+        .scan = &k->scan,
+        .read = has_avx2() ? kineto_read_avx2 : kineto_read,
+        .tell = kineto_tell,
+        .ctx = k,
+    };
+    const enum json_kind kind = json_elements(&all);
+    k->result->count[IMPORTED_PHASES] += all.others;
+    return kind;
 }
 
 static enum json_kind read_distributed(struct kineto *k)

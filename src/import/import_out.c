@@ -2,7 +2,6 @@
 /* import_out.c - see import_out.h. */
 #include "import/import_out.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,19 +12,11 @@ enum { NONE = UINT32_MAX, SLOTS_FIRST = 256 };
 /* A century around 1970 and now; what the store takes, and far from where sums overflow. */
 #define TIME_MOST (INT64_MAX / 4)
 
-/* One that nobody had before. */
-static uint32_t next_epoch(void)
-{
-    static atomic_uint last;
-    return atomic_fetch_add(&last, 1) + 1;
-}
-
 void out_open(struct import_out *o, struct sink *s, struct import_result *r)
 {
     memset(o, 0, offsetof(struct import_out, waiting));
     o->sink = s;
     o->result = r;
-    o->epoch = next_epoch();
 }
 
 /* ---- handing over ---- */
@@ -46,10 +37,8 @@ static void hand_over(struct import_out *o)
     for (uint32_t i = 0; i < o->n_touched; i++)
         tell(o, &o->tracks[o->touched[i]]);
     o->n_touched = o->n_waiting = 0;
-    if (texts_full(&o->texts)) {
+    if (texts_full(&o->texts))
         texts_clear(&o->texts);
-        o->epoch = next_epoch();
-    }
 }
 
 static void note_time(struct import_out *o, const struct event *v)
@@ -81,7 +70,6 @@ void out_event(struct import_out *o, uint32_t track, const struct event *v)
     struct out_track *t = &o->tracks[track];
     const uint32_t i = o->n_waiting++;
     o->waiting[i] = *v;
-    o->waiting[i].texts = o->epoch;
     o->next[i] = NONE;
     if (t->head == NONE) {
         t->head = i;

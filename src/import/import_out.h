@@ -34,7 +34,6 @@ struct import_out {
     struct sink *sink;
     struct import_result *result;
     struct texts texts;
-    uint32_t epoch; /* struct event.texts: another one when texts were forgotten */
 
     struct out_track *tracks;
     uint32_t n_tracks, cap_tracks;

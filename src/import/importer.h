@@ -13,7 +13,7 @@
 
 #include "base/bytes_in.h"
 #include "base/err.h"
-#include "base/json_scan.h"
+#include "json/json.h"
 #include "record/event.h"
 #include "record/remake.h"
 

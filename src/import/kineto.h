@@ -4,8 +4,6 @@
 #ifndef IMPORT_KINETO_H
 #define IMPORT_KINETO_H
 
-#include "base/json_shape.h"
-#include "base/json_stretch.h"
 #include "import/import_out.h"
 
 #define KEY(id, ...) K_##id,
@@ -57,16 +55,6 @@ struct kineto_event {
     char args[KINETO_ARGS_MOST];
 };
 
-struct kineto_start {
-    char ph;
-    uint8_t cat_at, cat_len; /* its text, in the stretch */
-    uint32_t cat;            /* its number */
-};
-
-struct kineto_thread {
-    int64_t pid, tid;
-};
-
 enum kineto_near { NEAR_THREAD, NEAR_STREAM };
 
 struct kineto_process {
@@ -103,15 +91,7 @@ struct kineto {
     mono_ns first_host; /* when the process was first heard of */
     uint32_t host_track;
     struct kineto_event event;
-    bool in_args;  /* of the event that is being read */
-    size_t inside; /* where that begins, counted from what is held */
-    /* What its stretches say (kineto_learn.c), and which ones it had; STRETCHES: none. */
-    struct json_stretches starts, threads;
-    struct kineto_start start_of[STRETCHES];
-    struct kineto_thread thread_of[STRETCHES];
-    uint32_t start, thread, events_read;
-    struct json_shape arrows[4]; /* of those from a launch, which say nothing: see kineto_next */
-    uint32_t arrows_learnt, arrows_read; /* read: to be learnt, whether that was possible or not */
+    bool in_args; /* of the event that is being read */
     struct kineto_process processes[KINETO_PROCESSES_MOST];
     uint32_t n_processes;
     struct kineto_async async[KINETO_ASYNC_MOST];
@@ -124,18 +104,12 @@ struct kineto {
     char text[EVENT_NAME_MOST];
 };
 
-/* The next element of the array of events, as json_next. What is held then begins with it. Arrows
- * that look like one that was learnt are counted and passed over. */
-enum json_kind kineto_next(struct kineto *k);
-/* k->event was just read, not all of it as stretches. */
-void kineto_learn(struct kineto *k);
-/* k->event, which was just read, is an arrow of which only the count is wanted. */
-void kineto_learn_arrow(struct kineto *k);
-/* Reads the members of the object that kineto_next has just entered into k->event: JS_END, or a
- * kind from JS_LOST on. */
-enum json_kind kineto_read(struct kineto *k);
-/* Tells k->event. */
-void kineto_tell(struct kineto *k);
+/* Reads the members of the object that was just entered into k->event: JS_END, or a kind from
+ * JS_LOST on. As json_elements takes it. */
+enum json_kind kineto_read(void *kineto);
+enum json_kind kineto_read_avx2(void *kineto); /* the same where the processor has AVX2 and BMI2 */
+/* Hands k->event over as events of a run. As json_elements takes it. */
+void kineto_tell(void *kineto);
 /* Of a device as a whole. */
 #define KINETO_NO_STREAM UINT32_MAX
 

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kineto_read.c - one event of a trace, out of the scanner into a struct. */
+/* kineto_read.c - one event of a trace, out of the scanner into a struct.
+ * Compiled a second time for AVX2, by kineto_read_avx2.c. */
 #include <assert.h>
 #include <string.h>
 
-#include "base/json_ahead.h"
-#include "base/json_shape.h"
 #include "base/mem.h"
 #include "import/kineto.h"
+#include "json/json_members.h"
+
+#ifdef __AVX2__
+#define KINETO_READ kineto_read_avx2
+#else
+#define KINETO_READ kineto_read
+#endif
 
 enum {
     ARG_MOST = 240, /* bytes of one argument */
     SHORT = 32,     /* of a usual one */
 };
-
-#define KEY(id, key, kept) key,
-static const char *const key_names[] = {
-#include "import/kineto_keys.def"
-};
-#undef KEY
 
 #define KEY(id, key, kept) [K_##id] = {kept, sizeof(kept) - 1},
 static const struct {
@@ -28,23 +28,6 @@ static const struct {
 #include "import/kineto_keys.def"
 };
 #undef KEY
-
-/* Arguments that are common, not kept, and no counter's: the scanner does not even tell of them. */
-static const uint8_t not_told[] = {
-    K_TRACE_NAME,      K_TRACE_ITERATION, K_PROFILER_INDEX, K_EV_IDX,
-    K_RECORD_FUNCTION, K_SEQUENCE,        K_FORWARD_THREAD, K_CALL_STACK,
-    K_INPUT_STRIDES,   K_CONCRETE_INPUTS, K_EXTERNAL_TS,    K_CBID,
-    K_GRAPH_NODE_ID,   K_KERNEL_HASH,     K_BANDWIDTH,      K_PYTHON_ID,
-    K_PYTHON_PARENT,   K_PYTHON_MODULE,   K_PYTHON_THREAD,  K_RANK_START,
-    K_RANK_STRIDE,
-};
-
-void kineto_keys_init(struct json_keys *keys)
-{
-    json_keys_init(keys, key_names, COUNT_OF(key_names));
-    for (size_t i = 0; i < COUNT_OF(not_told); i++)
-        json_keys_ignore(keys, not_told[i]);
-}
 
 /* ---- arguments as lines ---- */
 
@@ -165,7 +148,7 @@ static enum json_kind skip_raw(struct kineto *k, const struct json_item *it)
 
 /* ---- numbers ---- */
 
-INLINE int64_t whole(const struct json_item *it)
+JSON_INLINE int64_t whole(const struct json_item *it)
 {
     int64_t v;
     return json_int(it, &v) ? v : INT64_MIN;
@@ -183,7 +166,7 @@ static uint64_t id_of(const struct json_item *it)
     return hash;
 }
 
-INLINE uint64_t positive(const struct json_item *it)
+JSON_INLINE uint64_t positive(const struct json_item *it)
 {
     const int64_t v = whole(it);
     return v > 0 ? (uint64_t)v : 0;
@@ -199,7 +182,7 @@ static void add_series(struct kineto *k, const struct json_item *it)
 
 /* ---- the parts of an event ---- */
 
-INLINE void take_arg(struct kineto *k, const struct json_item *it)
+JSON_INLINE void take_arg(struct kineto *k, const struct json_item *it)
 {
     struct kineto_event *v = &k->event;
     switch (it->id) {
@@ -245,7 +228,7 @@ INLINE void take_arg(struct kineto *k, const struct json_item *it)
     }
 }
 
-INLINE void take_any_arg(struct kineto *k, const struct json_item *it)
+JSON_INLINE void take_any_arg(struct kineto *k, const struct json_item *it)
 {
     if (__builtin_expect(k->event.ph == 'C' || k->event.ph == 0, 0))
         add_series(k, it);
@@ -270,7 +253,7 @@ static bool number_in_text(const struct json_text *t, int64_t *out)
     return true;
 }
 
-INLINE void take_who(struct kineto_who *w, const struct json_item *it)
+JSON_INLINE void take_who(struct kineto_who *w, const struct json_item *it)
 {
     w->given = true;
     w->is_text =
@@ -281,7 +264,7 @@ INLINE void take_who(struct kineto_who *w, const struct json_item *it)
     }
 }
 
-INLINE void note_member(struct kineto_event *v, uint32_t id)
+JSON_INLINE void note_member(struct kineto_event *v, uint32_t id)
 {
     const uint32_t bit = 1u << (id - K_PH);
     v->duplicates += (v->seen & bit) != 0;
@@ -290,7 +273,7 @@ INLINE void note_member(struct kineto_event *v, uint32_t id)
 static_assert(K_ID - K_PH < 32, "a bit for each key of an event");
 
 /* Field by field: a copy of the whole has to wait until all its parts have reached the cache. */
-INLINE void put_text(struct json_text *to, const struct json_text *t)
+JSON_INLINE void put_text(struct json_text *to, const struct json_text *t)
 {
     to->p = t->p;
     to->len = t->len;
@@ -298,44 +281,7 @@ INLINE void put_text(struct json_text *to, const struct json_text *t)
     to->high = t->high;
 }
 
-/* Of the two members that mostly follow the name. */
-INLINE void take_thread(struct kineto *k, struct json_at *at, bool wide)
-{
-    enum { BITS = 1u << (K_PID - K_PH) | 1u << (K_TID - K_PH) };
-    struct kineto_event *v = &k->event;
-    const uint32_t i = json_stretch_at(&k->threads, at->p, wide);
-    if (i == STRETCHES || v->seen & BITS)
-        return;
-    at->p = json_stretch_behind(&k->threads, i, at->p);
-    at->last = K_TID;
-    v->pid.given = v->tid.given = true;
-    v->pid.number = k->thread_of[i].pid;
-    v->tid.number = k->thread_of[i].tid;
-    v->seen |= BITS;
-    k->thread = i;
-}
-
-/* Of the two members with which events mostly begin. */
-INLINE void take_start(struct kineto *k, bool wide)
-{
-    struct json_scan *s = &k->scan;
-    if (s->last != IN_OBJECT || k->in_args)
-        return;
-    const uint32_t i = json_stretch_at(&k->starts, s->p, wide);
-    if (i == STRETCHES)
-        return;
-    const struct kineto_start *start = &k->start_of[i];
-    k->event.ph = start->ph;
-    k->event.cat.p = (const char *)s->p + start->cat_at;
-    k->event.cat.len = start->cat_len;
-    k->event.seen = 1u | 1u << (K_CAT - K_PH);
-    k->start = i;
-    s->p = json_stretch_behind(&k->starts, i, s->p);
-    s->last = K_CAT;
-    s->some = true;
-}
-
-INLINE void take_member(struct kineto *k, const struct json_item *it)
+JSON_INLINE void take_member(struct kineto *k, const struct json_item *it)
 {
     struct kineto_event *v = &k->event;
     switch (it->id) {
@@ -389,8 +335,9 @@ static void clear(struct kineto_event *v)
     v->n_series = v->args_len = 0;
 }
 
-INLINE void take(struct kineto *k, const struct json_item *it)
+JSON_INLINE void take(void *ctx, const struct json_item *it)
 {
+    struct kineto *k = ctx;
     if (it->kind == JS_OBJECT || it->kind == JS_END)
         k->in_args = it->kind == JS_OBJECT;
     else if (k->in_args && it->kind == JS_ARRAY)
@@ -401,46 +348,15 @@ INLINE void take(struct kineto *k, const struct json_item *it)
         take_member(k, it);
 }
 
-INLINE bool take_ahead_of(struct kineto *k, const struct json_item *it, struct json_at *at,
-                          bool wide)
-{
-    take(k, it);
-    if (it->kind == JS_STRING && it->id == K_NAME && !k->in_args)
-        take_thread(k, at, wide);
-    return true;
-}
-
-INLINE bool take_plain(void *ctx, const struct json_item *it, struct json_at *at)
-{
-    return take_ahead_of(ctx, it, at, false);
-}
-
-INLINE bool take_wide(void *ctx, const struct json_item *it, struct json_at *at)
-{
-    return take_ahead_of(ctx, it, at, true);
-}
-
-static enum json_kind ahead_plain(struct kineto *k, uint32_t enter)
-{
-    take_start(k, false);
-    return json_ahead(&k->scan, enter, take_plain, k, false);
-}
-
-JSON_WIDE static enum json_kind ahead_wide(struct kineto *k, uint32_t enter)
-{
-    take_start(k, true);
-    return json_ahead(&k->scan, enter, take_wide, k, true);
-}
-
 /* All that looks like the events before. JS_END: the event is over. JS_NULL: go on. */
-static enum json_kind take_ahead(struct kineto *k)
+static enum json_kind take_members(struct kineto *k)
 {
     const bool in_args = k->in_args;
-    const uint32_t enter = in_args ? K_NONE : K_ARGS;
-    if (!json_may_ahead(&k->scan))
-        return JS_NULL;
-    const enum json_kind kind = k->scan.wide ? ahead_wide(k, enter) : ahead_plain(k, enter);
-    return in_args ? JS_NULL : kind;
+    const enum json_kind kind = json_members(&k->scan, in_args ? K_NONE : K_ARGS, take, k);
+    if (kind != JS_END || !in_args)
+        return kind;
+    k->in_args = false;
+    return JS_NULL;
 }
 
 /* One item as json_next has it. JS_NULL: go on. */
@@ -458,63 +374,16 @@ static enum json_kind take_next(struct kineto *k)
     return JS_NULL;
 }
 
-/* ---- the next event ---- */
-
-INLINE bool pass_arrow(struct kineto *k, bool wide)
+enum json_kind KINETO_READ(void *kineto)
 {
-    const unsigned n = MIN_OF(k->arrows_learnt, (unsigned)COUNT_OF(k->arrows));
-    for (unsigned i = 0; i < n; i++)
-        if (json_shape_pass(&k->scan, &k->arrows[i], wide)) {
-            k->result->count[IMPORTED_FLOWS]++;
-            return true;
-        }
-    return false;
-}
-
-/* Enters the next event that is no arrow from a launch. */
-INLINE bool next_body(struct kineto *k, bool wide)
-{
-    do
-        if (!json_ahead_object(&k->scan, wide))
-            return false;
-    while (pass_arrow(k, wide));
-    return true;
-}
-
-static bool next_plain(struct kineto *k)
-{
-    return next_body(k, false);
-}
-
-JSON_WIDE static bool next_wide(struct kineto *k)
-{
-    return next_body(k, true);
-}
-
-enum json_kind kineto_next(struct kineto *k)
-{
-    struct json_item it;
-    enum json_kind kind = JS_OBJECT;
-    if (!(k->scan.wide ? next_wide(k) : next_plain(k))) {
-        json_hold(&k->scan);
-        kind = json_next(&k->scan, &it);
-    }
-    k->inside = (size_t)(k->scan.p - k->scan.hold);
-    return kind;
-}
-
-enum json_kind kineto_read(struct kineto *k)
-{
-    enum json_kind kind;
+    struct kineto *k = kineto;
+    enum json_kind kind = JS_NULL;
     clear(&k->event);
     k->in_args = false;
-    k->start = k->thread = STRETCHES;
-    do {
-        kind = take_ahead(k);
+    while (kind == JS_NULL) {
+        kind = take_members(k);
         if (kind == JS_NULL)
             kind = take_next(k);
-    } while (kind == JS_NULL);
-    if (kind == JS_END && (k->start == STRETCHES || k->thread == STRETCHES))
-        kineto_learn(k);
+    }
     return kind;
 }

@@ -302,7 +302,6 @@ static void tell_flow(struct kineto *k, unsigned cat)
     struct event v = {.kind = EVENT_MARK, .category = cats[cat].category, .link = k->event.id};
     if (cats[cat].where == LAUNCH) {
         k->result->count[IMPORTED_FLOWS]++;
-        kineto_learn_arrow(k);
         return;
     }
     if (!time_of(k, &v.at))
@@ -388,8 +387,6 @@ static unsigned cat_of(struct kineto *k)
 {
     const struct json_text *t = &k->event.cat;
     uint64_t text[2];
-    if (k->start < STRETCHES && !k->event.duplicates) /* else another may have come later */
-        return k->start_of[k->start].cat;
     if (t->len == 0 || t->len > 16)
         return json_key_number(&k->cats, t);
     first_16(t, text);
@@ -399,8 +396,9 @@ static unsigned cat_of(struct kineto *k)
     return near->number;
 }
 
-void kineto_tell(struct kineto *k)
+void kineto_tell(void *kineto)
 {
+    struct kineto *k = kineto;
     const struct kineto_event *v = &k->event;
     const unsigned cat = cat_of(k);
     if (!v->seen) { /* "{}", with which TensorFlow ends its list, is nothing; others are no events

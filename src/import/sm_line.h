@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/json_scan.h"
+#include "json/json.h"
 
 enum { SM_PAD = 32, SM_TEXT_MOST = 128, SM_TEXTS = 4 };
 

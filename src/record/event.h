@@ -68,8 +68,6 @@ struct event {
     enum event_mode mode;
     enum event_end end;
     enum event_category category;
-    uint32_t texts; /* not 0: name and args are the texts that stood at their addresses before, as
-                       long as this number is the same */
 };
 
 double event_real(const struct event *v); /* of EVENT_REAL */

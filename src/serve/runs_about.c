@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/json_scan.h"
+#include "json/json.h"
 #include "base/mem.h"
 #include "serve/runs_own.h"
 

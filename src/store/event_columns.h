@@ -72,7 +72,6 @@ static inline void event_columns_row(const struct event_columns *c, uint32_t row
     out->args = args ? c->texts[args - 1] : NULL;
     out->link = (uint64_t)event_cell(c, COLUMN_LINK, row);
     out->parent = (uint64_t)event_cell(c, COLUMN_PARENT, row);
-    out->texts = 0;
     event_set_what(out, event_columns_what(c, row));
 }
 

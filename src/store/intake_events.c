@@ -65,18 +65,13 @@ static struct text_hint *hint_of(struct intake_events *ev, const char *text)
 }
 
 /* NULL when this tail does not have it yet. */
-static inline const struct told_text *text_find(struct intake_events *ev, const char *text,
-                                                uint32_t texts)
+static inline const struct told_text *text_find(struct intake_events *ev, const char *text)
 {
     struct text_hint *h = hint_of(ev, text);
     if (h->address == text) {
         const struct told_text *t = &ev->texts[h->slot];
-        if (texts && h->texts == texts)
+        if (strcmp((const char *)ev->bytes.p + t->at, text) == 0)
             return t;
-        if (strcmp((const char *)ev->bytes.p + t->at, text) == 0) {
-            h->texts = texts;
-            return t;
-        }
     }
     if (!ev->cap_texts)
         return NULL;
@@ -84,14 +79,14 @@ static inline const struct told_text *text_find(struct intake_events *ev, const 
     const uint32_t slot = text_slot(ev, text, len, format_sum32(text, len, 0));
     if (!ev->texts[slot].used)
         return NULL;
-    *h = (struct text_hint){text, slot, texts};
+    *h = (struct text_hint){text, slot};
     return &ev->texts[slot];
 }
 
 static void text_tell(struct intake *in, const char *text, unsigned what)
 {
     struct intake_events *ev = &in->ev;
-    if (text_find(ev, text, 0))
+    if (text_find(ev, text))
         return;
     if (ev->n_texts * 2 >= ev->cap_texts)
         grow_texts(ev);
@@ -243,8 +238,8 @@ static inline const char *name_of(const struct event *v)
 static inline bool find_texts(struct intake_events *ev, const struct event *v,
                               struct event_texts *out)
 {
-    out->name = text_find(ev, name_of(v), v->texts);
-    out->args = v->args ? text_find(ev, v->args, v->texts) : NULL;
+    out->name = text_find(ev, name_of(v));
+    out->args = v->args ? text_find(ev, v->args) : NULL;
     return out->name && (out->args || !v->args);
 }
 

@@ -20,12 +20,10 @@ struct told_text {
     uint32_t hash, number;
 };
 
-/* Where a text was last found by its address; the text is compared all the same, unless the event
- * says that those at the same address are the same. */
+/* Where a text was last found by its address; the text is compared all the same. */
 struct text_hint {
     const char *address;
     uint32_t slot;
-    uint32_t texts; /* as the event had it */
 };
 
 struct told_track {

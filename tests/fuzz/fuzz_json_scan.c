@@ -2,8 +2,8 @@
 /* fuzz_json_scan.c - any bytes, windows and reads of any size. Strict mode agrees with jansson; the
  * other reads what jansson takes the same way and finds no fault in it, comes to an end on
  * everything else, and sees the same whatever the window is, one by one or many at once. */
-#include "../unit/base/json_elements.h"
-#include "../unit/base/json_tree.h"
+#include "../unit/json/json_elements.h"
+#include "../unit/json/json_tree.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n);
 
@@ -108,7 +108,7 @@ static uint64_t read_held(const uint8_t *p, size_t n, const struct way *w)
 }
 
 /* Many items at once are the same items. */
-static void compare_ahead(const uint8_t *p, size_t n, const struct way *w)
+static void compare_members(const uint8_t *p, size_t n, const struct way *w)
 {
     struct bytes_memory in[2];
     struct elements x[2];
@@ -137,7 +137,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
     w.options.keys = &keys;
     json_keys_init(&keys, element_names, COUNT_OF(element_names));
     compare_with_jansson(p, n, w);
-    compare_ahead(p, n, &w);
+    compare_members(p, n, &w);
     const uint64_t one = read_held(p, n, &w);
     w.options.window = 1 << 16;
     w.piece = 0;

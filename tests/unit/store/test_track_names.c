@@ -169,14 +169,14 @@ TEST(a_writer_in_bulk_keeps_every_field_of_events_of_many_tracks_but_none_that_i
     kit_events_free(&told);
 }
 
-TEST(a_text_at_the_address_of_another_is_another_unless_the_event_says_otherwise)
+TEST(a_text_at_the_address_of_another_is_another)
 {
     struct kit_pair w = kit_open_bulk(kit_path("node-a"));
     struct kit_events told = {0};
     const struct track t = kit_track(0);
     char name[8];
-    for (int i = 0; i < 12; i++) { /* the number says whether it is still the same text */
-        struct event v = {.at = {i}, .kind = EVENT_MARK, .name = name, .texts = (uint32_t)i / 3};
+    for (int i = 0; i < 12; i++) {
+        struct event v = {.at = {i}, .kind = EVENT_MARK, .name = name};
         snprintf(name, sizeof name, "n%d", i < 3 ? i : i / 3);
         kit_tell(writer_sink(w.events), &t, &v);
         kit_events_add(&told, &t, &v);

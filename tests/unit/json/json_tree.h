@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_scan.h"
 #include "base/mem.h"
+#include "json/json.h"
 
 enum { TREE_FLAGS = JSON_DECODE_ANY | JSON_ALLOW_NUL };
 

@@ -3,9 +3,8 @@
  * when something does not fit into it or makes no sense. */
 #include <stdlib.h>
 
-#include "base/cpu.h"
-#include "base/json_scan_own.h"
 #include "base/mem.h"
+#include "json/json_internal.h"
 
 enum { WINDOW = 256 << 10, WINDOW_MOST = 16 << 20, WINDOW_LEAST = 64 };
 
@@ -26,9 +25,6 @@ void json_open(struct json_scan *s, struct bytes_in *in, const struct json_optio
     *s = (struct json_scan){.in = in, .strict = o->strict, .many = o->many, .cap = cap};
     s->cap_most = MAX_OF(cap, most);
     s->keys = o->keys;
-#ifdef __x86_64__
-    s->wide = CPU_POPCNT && CPU_AVX2 && CPU_BMI && CPU_BMI2;
-#endif
     s->window = xmalloc(cap + 1 + JSON_PAD);
     s->p = s->window;
     set_end(s, 0);
@@ -78,7 +74,7 @@ static void take_back_faults(struct json_scan *s)
 
 void json_hold(struct json_scan *s)
 {
-    hold_here(s);
+    json_hold_here(s);
 }
 
 void json_release(struct json_scan *s)
@@ -86,7 +82,7 @@ void json_release(struct json_scan *s)
     s->hold = NULL;
 }
 
-static void back_to_hold(struct json_scan *s)
+void json_back_to_hold(struct json_scan *s)
 {
     s->p = s->hold;
     s->depth = s->hold_depth;
@@ -167,7 +163,7 @@ static enum json_kind too_long(struct json_scan *s)
     }
     take_back_faults(s);
     if (s->hold)
-        back_to_hold(s);
+        json_back_to_hold(s);
     s->hold = NULL;
     s->faults.long_items++;
     return json_pass_over(s);
@@ -190,14 +186,14 @@ enum json_kind json_more(struct json_scan *s)
     take_back_faults(s);
     if (!s->hold)
         return JS_SHORT;
-    back_to_hold(s);
+    json_back_to_hold(s);
     return JS_AGAIN;
 }
 
 /* ---- byte by byte, for what is rare ---- */
 
 /* The next byte, or -1 at the end. Nothing is kept. */
-static int next_byte(struct json_scan *s)
+int json_next_byte(struct json_scan *s)
 {
     while (s->p >= s->end) {
         if (s->ended)
@@ -209,60 +205,7 @@ static int next_byte(struct json_scan *s)
     return *s->p++;
 }
 
-static enum json_kind out_of_bytes(struct json_scan *s)
+enum json_kind json_out_of_bytes(struct json_scan *s)
 {
     return s->ended ? at_end(s) : JS_FAILED;
-}
-
-/* A comma before the item belongs to it; the one behind it, or the bracket, stays. */
-enum json_kind json_pass_over(struct json_scan *s)
-{
-    unsigned depth = 0;
-    bool text = false, any = false;
-    s->hold = NULL;
-    s->last = s->entered = 0;
-    for (int c = next_byte(s); c >= 0; c = next_byte(s)) {
-        if (text) {
-            if (c == '\\')
-                next_byte(s);
-            text = c != '"' && c != '\n';
-        } else if (depth == 0 && any && (c == ',' || c == '}' || c == ']')) {
-            s->p--;
-            s->some = true;
-            return JS_LOST;
-        } else if (c == '{' || c == '[') {
-            depth++;
-        } else if (c == '}' || c == ']') {
-            depth -= depth > 0;
-        } else {
-            text = c == '"';
-        }
-        any = any || (c > ' ' && c != ',');
-    }
-    return out_of_bytes(s);
-}
-
-enum json_kind json_recover(struct json_scan *s)
-{
-    /* "}" "," "{", white space between them */
-    enum { NOWHERE, CLOSED, COMMA } state = NOWHERE;
-    if (s->hold)
-        back_to_hold(s);
-    s->hold = NULL;
-    s->last = s->entered = 0;
-    s->faults.unread++;
-    for (int c = next_byte(s); c >= 0; c = next_byte(s)) {
-        if (c == '{' && state == COMMA) {
-            s->p--;
-            s->some = false;
-            return JS_END;
-        }
-        if (c == '}')
-            state = CLOSED;
-        else if (c == ',' && state == CLOSED)
-            state = COMMA;
-        else if (c > ' ')
-            state = NOWHERE;
-    }
-    return out_of_bytes(s);
 }

@@ -2,8 +2,8 @@
 /* test_json_value.c - texts decoded, numbers exact. */
 #include <locale.h>
 
-#include "base/json_scan.h"
 #include "base/mem.h"
+#include "json/json.h"
 #include "test.h"
 
 /* The one item that the JSON is. */

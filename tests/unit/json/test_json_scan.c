@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_json_scan.c - items, holds, and what is mended when it is broken. */
 #include "base/buf.h"
-#include "base/json_scan.h"
 #include "base/mem.h"
+#include "json/json.h"
 #include "test.h"
 
 /* The items as text: "{ key=value ... }", one blank between them; then how it ended. */

@@ -4,7 +4,10 @@
  * scan_item changes nothing in the scanner unless it has a whole item, so that it can be tried
  * again when the window has more. The way of a well-formed item is straight; everything else is
  * moved out of it into functions marked cold. */
-#include "base/json_scan_own.h"
+#include <assert.h>
+
+#include "base/mem.h"
+#include "json/json_internal.h"
 
 #define COLD __attribute__((noinline, cold))
 
@@ -12,7 +15,47 @@ const uint64_t json_powers[9] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000
 
 static const struct json_text no_text;
 
-/* ---- texts ---- */
+/* ---- keys by number ---- */
+
+/* Three bytes tell most keys apart; what is the same in all of them is compared anyway. */
+static uint32_t keys_hash(const char *p, size_t len)
+{
+    const uint8_t *b = (const uint8_t *)p;
+    return len ? (uint32_t)len + b[0] * 3u + b[len / 2] * 61u + b[len - 1] * 17u : 0;
+}
+
+static uint32_t keys_slot(const struct json_keys *k, const char *p, size_t len)
+{
+    uint32_t i = keys_hash(p, len) % COUNT_OF(k->slots);
+    for (; k->slots[i]; i = (i + 1) % COUNT_OF(k->slots)) {
+        const uint32_t at = k->slots[i] - 1u;
+        if (k->lens[at] == len && memcmp(k->names[at], p, len) == 0)
+            break;
+    }
+    return i;
+}
+
+void json_keys_init(struct json_keys *k, const char *const *names, size_t n)
+{
+    assert(n <= JSON_KEYS_MOST);
+    *k = (struct json_keys){.names = names, .n = (uint32_t)n};
+    for (size_t i = 0; i < n; i++) {
+        k->lens[i] = (uint32_t)strlen(names[i]);
+        k->slots[keys_slot(k, names[i], k->lens[i])] = (uint8_t)(i + 1);
+    }
+}
+
+uint32_t json_key_number(const struct json_keys *k, const struct json_text *t)
+{
+    return t->len ? k->slots[keys_slot(k, t->p, t->len)] : 0;
+}
+
+void json_keys_ignore(struct json_keys *k, uint32_t number)
+{
+    k->ignored[number] = 1;
+}
+
+/* ---- strings ---- */
 
 /* A quote that ought to have had a backslash, or a backslash too many before the closing one: the
  * text goes on to the first quote that something sensible follows, on the same line; a key also
@@ -61,7 +104,7 @@ static COLD enum json_kind odd_string(struct json_scan *s, const uint8_t *from, 
     if (!q || q == s->end)
         return json_bad(s, from, what);
     json_fault(s, &s->faults.quotes);
-    *out = text_of(from, q, STRING_ESCAPED | STRING_HIGH);
+    *out = json_text_of(from, q, STRING_ESCAPED | STRING_HIGH);
     *next = json_space(q + 1);
     return JS_STRING;
 }
@@ -82,8 +125,8 @@ static COLD enum json_kind control_in_string(struct json_scan *s, const uint8_t 
 
 /* `from` stands behind the opening quote. The text, and the first byte behind it that is no white
  * space. */
-INLINE enum json_kind scan_string(struct json_scan *s, const uint8_t *from, bool key,
-                                  struct json_text *out, const uint8_t **next)
+JSON_INLINE enum json_kind scan_string(struct json_scan *s, const uint8_t *from, bool key,
+                                       struct json_text *out, const uint8_t **next)
 {
     unsigned flags = 0;
     const uint8_t *q = json_string_end(from, &flags);
@@ -94,7 +137,7 @@ INLINE enum json_kind scan_string(struct json_scan *s, const uint8_t *from, bool
     }
     if (q >= s->end)
         return JS_SHORT;
-    *out = text_of(from, q, flags);
+    *out = json_text_of(from, q, flags);
     const uint8_t *r = json_space(q + 1);
     *next = r;
     if (r >= s->end && (s->depth || !s->ended))
@@ -112,6 +155,12 @@ INLINE enum json_kind scan_string(struct json_scan *s, const uint8_t *from, bool
 
 /* ---- numbers and words ---- */
 
+const uint8_t *json_long_number(const uint8_t *p, struct json_number *out)
+{
+    const uint8_t *q = json_scan_number(p, out);
+    return q && json_ends_value(*q) ? q : NULL;
+}
+
 static const struct {
     const char *text;
     size_t len;
@@ -122,28 +171,28 @@ static COLD enum json_kind odd_word(struct json_scan *s, const uint8_t *p, struc
                                     const uint8_t **next)
 {
     const uint8_t *q = p;
-    while (q < s->end && !ends_value(*q) && *q != '"' && *q != ':')
+    while (q < s->end && !json_ends_value(*q) && *q != '"' && *q != ':')
         q++;
     if (q >= s->end)
         return JS_SHORT;
-    if (s->strict || q == p || !ends_value(*q))
+    if (s->strict || q == p || !json_ends_value(*q))
         return json_bad(s, p, "missing value");
     const bool number = (*p >= '0' && *p <= '9') || *p == '.' || *p == '+';
     json_fault(s, number ? &s->faults.numbers : &s->faults.words);
-    out->text = text_of(p, q, STRING_HIGH);
+    out->text = json_text_of(p, q, STRING_HIGH);
     *next = q;
     return JS_WORD;
 }
 
 /* true, false, null; else whatever stands there. */
-INLINE enum json_kind scan_word(struct json_scan *s, const uint8_t *p, struct json_item *out,
-                                const uint8_t **next)
+JSON_INLINE enum json_kind scan_word(struct json_scan *s, const uint8_t *p, struct json_item *out,
+                                     const uint8_t **next)
 {
     for (size_t i = 0; i < sizeof literals / sizeof *literals; i++) {
         const uint8_t *q = p + literals[i].len;
         if (memcmp(p, literals[i].text, literals[i].len) != 0 || q >= s->end)
             continue;
-        if (!ends_value(*q))
+        if (!json_ends_value(*q))
             break;
         *next = q;
         return literals[i].kind;
@@ -167,17 +216,17 @@ static COLD bool is_cut_off(const struct json_scan *s, const uint8_t *end)
     return end >= s->end || (s->ended && s->depth);
 }
 
-INLINE enum json_kind scan_numeric(struct json_scan *s, const uint8_t *p, struct json_item *out,
-                                   const uint8_t **next)
+JSON_INLINE enum json_kind scan_numeric(struct json_scan *s, const uint8_t *p,
+                                        struct json_item *out, const uint8_t **next)
 {
-    const uint8_t *q = scan_number(p, &out->number);
+    const uint8_t *q = json_scan_number(p, &out->number);
     if (__builtin_expect(!q, 0))
         return odd_word(s, p, out, next);
     if (__builtin_expect(q + 1 >= s->end, 0) && is_cut_off(s, q))
         return JS_SHORT;
-    if (__builtin_expect(!ends_value(*q), 0))
+    if (__builtin_expect(!json_ends_value(*q), 0))
         return odd_word(s, p, out, next);
-    out->text = text_of(p, q, 0);
+    out->text = json_text_of(p, q, 0);
     *next = q;
     return __builtin_expect(s->strict, 0) ? strict_number(s, out) : JS_NUMBER;
 }
@@ -192,16 +241,16 @@ static COLD enum json_kind too_deep(struct json_scan *s, const uint8_t *p)
     return json_pass_over(s);
 }
 
-INLINE enum json_kind enter(struct json_scan *s, const uint8_t *p, uint8_t id, bool object)
+JSON_INLINE enum json_kind enter(struct json_scan *s, const uint8_t *p, uint8_t id, bool object)
 {
     json_push(s, object);
     s->p = p + 1;
     s->entered = id;
-    s->last = object && s->keys ? JSON_KEYS_MOST + 1 : 0;
+    s->last = object && s->keys ? JSON_OBJECT_START : 0;
     return object ? JS_OBJECT : JS_ARRAY;
 }
 
-INLINE enum json_kind scan_value(struct json_scan *s, const uint8_t *p, struct json_item *out)
+JSON_INLINE enum json_kind scan_value(struct json_scan *s, const uint8_t *p, struct json_item *out)
 {
     const uint8_t *next = p;
     enum json_kind k;
@@ -224,24 +273,24 @@ INLINE enum json_kind scan_value(struct json_scan *s, const uint8_t *p, struct j
     return k;
 }
 
-/* Remembers what stands between the item before and the value, in place of the older guess. */
-static void learn(struct json_scan *s, const struct json_item *it, const uint8_t *from,
-                  const uint8_t *value)
+/* Remembers the gap between the item before and the value, in place of the older one of two. */
+static void learn_gap(struct json_scan *s, const struct json_item *it, const uint8_t *from,
+                      const uint8_t *value)
 {
-    struct json_guess *g = s->keys->guesses[s->last];
+    struct json_gap *g = s->keys->gaps[s->last];
     const size_t len = (size_t)(value - from);
-    if (!s->last || !it->id || len > JSON_GUESS_LEN || value >= s->end)
+    if (!s->last || !it->id || len > JSON_GAP_LEN || value >= s->end)
         return;
     g[1] = g[0];
-    json_guess_set(g, from, len);
+    json_gap_set(g, from, len);
     g->key_at = (uint8_t)((const uint8_t *)it->key.p - from);
     g->key_len = (uint8_t)it->key.len;
     g->id = (uint8_t)it->id;
-    g->told = !s->keys->ignored[it->id];
+    g->ignored = s->keys->ignored[it->id];
 }
 
-INLINE enum json_kind scan_member(struct json_scan *s, const uint8_t *p, bool comma,
-                                  struct json_item *out)
+JSON_INLINE enum json_kind scan_member(struct json_scan *s, const uint8_t *p, bool comma,
+                                       struct json_item *out)
 {
     const uint8_t *colon;
     if (*p != '"')
@@ -254,7 +303,7 @@ INLINE enum json_kind scan_member(struct json_scan *s, const uint8_t *p, bool co
     if (s->keys) {
         out->id = json_key_number(s->keys, &out->key);
         if (comma == s->some) /* what is mended is not made a habit */
-            learn(s, out, s->p, value);
+            learn_gap(s, out, s->p, value);
     }
     return scan_value(s, value, out);
 }
@@ -271,14 +320,13 @@ static COLD enum json_kind odd_close(struct json_scan *s, const uint8_t *p, bool
     return JS_END;
 }
 
-INLINE enum json_kind leave(struct json_scan *s, const uint8_t *p, bool comma)
+JSON_INLINE enum json_kind leave(struct json_scan *s, const uint8_t *p, bool comma)
 {
     const bool mismatch = (*p == '}') != s->in_object;
     if (__builtin_expect(comma || mismatch, 0) && odd_close(s, p, comma, mismatch) != JS_END)
         return JS_BAD;
-    json_pop(s);
     s->p = p + 1;
-    s->last = s->entered = 0;
+    json_pop(s);
     return JS_END;
 }
 
@@ -324,11 +372,11 @@ static enum json_kind scan_top(struct json_scan *s, const uint8_t *p, struct jso
     return p >= s->end ? JS_SHORT : scan_value(s, p, out);
 }
 
-INLINE enum json_kind scan_item(struct json_scan *s, struct json_item *out)
+JSON_INLINE enum json_kind scan_item(struct json_scan *s, struct json_item *out)
 {
     if (s->last) {
-        const struct json_guess *g = s->keys->guesses[s->last];
-        if (json_guess_right(g, s->p) || json_guess_right(++g, s->p)) {
+        const struct json_gap *g = json_gap_at(s->keys, s->last, s->p);
+        if (g) {
             out->id = g->id;
             out->key = (struct json_text){(const char *)s->p + g->key_at, g->key_len, false, false};
             return scan_value(s, json_space(s->p + g->len), out);

@@ -1,72 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json_elements.h - the elements of an array read as an importer of traces does, with json_ahead or
- * without it, as a number that says what was read. */
-#ifndef TESTS_BASE_JSON_ELEMENTS_H
-#define TESTS_BASE_JSON_ELEMENTS_H
+/* json_elements.h - the elements of an array read as an importer of traces does, with json_members
+ * or without it, as a number that says what was read. */
+#ifndef TESTS_JSON_JSON_ELEMENTS_H
+#define TESTS_JSON_JSON_ELEMENTS_H
 
-#include "base/json_ahead.h"
 #include "base/mem.h"
+#include "json/json_members.h"
 
 enum { ELEMENT_ARGS = 5 }; /* 1 + the index of "args" in element_names */
 
 static const char *const element_names[] = {"a", "b", "ph", "name", "args", "ts"};
 
-/* What json_ahead tells, as a list. */
-struct ahead_list {
+/* What json_members gives, as a list; `n` goes on counting when it is full. */
+struct members_list {
     struct json_item *items;
     size_t n, most;
 };
 
-INLINE bool ahead_put(void *ctx, const struct json_item *it, struct json_at *at)
+JSON_INLINE void members_put(void *ctx, const struct json_item *it)
 {
-    struct ahead_list *l = ctx;
-    (void)at;
-    l->items[l->n++] = *it;
-    return l->n < l->most;
+    struct members_list *l = ctx;
+    if (l->n < l->most)
+        l->items[l->n] = *it;
+    l->n++;
 }
 
-static inline enum json_kind ahead_plain(struct json_scan *s, uint32_t enter, struct ahead_list *l)
+/* How many items there are, the end of the object included. */
+static inline size_t list_members(struct json_scan *s, uint32_t enter, struct json_item *out,
+                                  size_t most)
 {
-    return json_ahead(s, enter, ahead_put, l, false);
-}
-
-JSON_WIDE static inline enum json_kind ahead_wide(struct json_scan *s, uint32_t enter,
-                                                  struct ahead_list *l)
-{
-    return json_ahead(s, enter, ahead_put, l, true);
-}
-
-/* Goes on to the next object of the array while something is held. How many items there are. */
-static inline size_t list_ahead(struct json_scan *s, uint32_t enter, struct json_item *out,
-                                size_t most)
-{
-    struct ahead_list l = {out, 0, most};
-    while (l.n < most && json_may_ahead(s)) {
-        const enum json_kind kind = s->wide ? ahead_wide(s, enter, &l) : ahead_plain(s, enter, &l);
-        if (kind != JS_END || l.n == most || !json_ahead_object(s, false))
-            break;
-        ahead_put(&l, &(struct json_item){.kind = JS_OBJECT}, NULL);
-    }
+    struct members_list l = {out, 0, most};
+    if (json_members(s, enter, members_put, &l) != JS_END)
+        return l.n;
+    members_put(&l, &(struct json_item){.kind = JS_END});
     return l.n;
 }
 
 struct elements {
     struct json_scan s;
     struct json_keys keys;
-    bool ahead;
+    bool many;
     bool in_args;
-    uint64_t h;        /* of the element at hand */
-    uint64_t sum;      /* of all that were read whole */
-    uint64_t by_ahead; /* items that json_ahead gave */
-    struct json_item items[5];
-    size_t n, at; /* of items; those before `at` are taken */
+    uint64_t h;          /* of the element at hand */
+    uint64_t sum;        /* of all that were read whole */
+    uint64_t by_members; /* items that json_members gave */
 };
 
 static inline void elements_open(struct elements *x, struct bytes_in *in,
-                                 const struct json_options *o, bool ahead)
+                                 const struct json_options *o, bool many)
 {
     struct json_options with = *o;
-    *x = (struct elements){.ahead = ahead};
+    *x = (struct elements){.many = many};
     json_keys_init(&x->keys, element_names, COUNT_OF(element_names));
     with.keys = &x->keys;
     json_open(&x->s, in, &with);
@@ -122,13 +106,21 @@ static inline enum json_kind element_next(struct elements *x)
     return element_take(x, &it, kind, it.text.p, it.text.len);
 }
 
-static inline bool element_ahead(struct elements *x)
+JSON_INLINE void element_member(void *ctx, const struct json_item *it)
 {
-    x->at = 0;
-    x->n = x->ahead ? list_ahead(&x->s, x->in_args ? 0 : ELEMENT_ARGS, x->items, COUNT_OF(x->items))
-                    : 0;
-    x->by_ahead += x->n;
-    return x->n > 0;
+    struct elements *x = ctx;
+    const bool bare = it->kind == JS_END || it->kind == JS_OBJECT;
+    x->by_members++;
+    element_take(x, it, it->kind, it->text.p, bare ? 0 : it->text.len);
+}
+
+static inline enum json_kind element_members(struct elements *x)
+{
+    const uint32_t enter = x->in_args ? 0 : ELEMENT_ARGS;
+    if (!x->many || json_members(&x->s, enter, element_member, x) != JS_END)
+        return JS_NULL;
+    x->by_members++;
+    return element_take(x, NULL, JS_END, NULL, 0);
 }
 
 static inline enum json_kind element_read(struct elements *x)
@@ -136,25 +128,11 @@ static inline enum json_kind element_read(struct elements *x)
     enum json_kind kind = JS_NULL;
     x->in_args = false;
     while (kind == JS_NULL) {
-        if (x->at == x->n && !element_ahead(x)) {
+        kind = element_members(x);
+        if (kind == JS_NULL)
             kind = element_next(x);
-            continue;
-        }
-        const struct json_item *it = &x->items[x->at++];
-        const bool bare = it->kind == JS_END || it->kind == JS_OBJECT;
-        kind = element_take(x, it, it->kind, it->text.p, bare ? 0 : it->text.len);
     }
     return kind;
-}
-
-/* What comes next in the array; list_ahead may have entered it already. */
-static inline enum json_kind element_enter(struct elements *x)
-{
-    struct json_item it;
-    if (x->at < x->n)
-        return x->items[x->at++].kind;
-    json_hold(&x->s);
-    return json_next(&x->s, &it);
 }
 
 /* The whole input; what ended it. */
@@ -164,7 +142,8 @@ static inline enum json_kind elements_read(struct elements *x)
     enum json_kind kind = json_next(&x->s, &it);
     while (kind == JS_ARRAY || kind == JS_END || kind == JS_AGAIN || kind < JS_LOST) {
         x->h = 1;
-        kind = element_enter(x);
+        json_hold(&x->s);
+        kind = json_next(&x->s, &it);
         if (kind == JS_OBJECT)
             kind = element_read(x);
         else if (kind == JS_ARRAY && x->s.depth > 1)

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/json_scan_own.h"
 #include "base/mem.h"
+#include "json/json_internal.h"
 
 /* ---- UTF-8 ---- */
 
