@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "agent/nodefile.h"
 #include "base/mem.h"
@@ -29,21 +28,16 @@ static void on_row(struct sink *s, struct group *g, mono_ns t)
     rows_take(&d->rows, g, t);
 }
 
-int import_node_open(struct import_node **out, const char *folder, const char *id,
+int import_node_open(struct import_node **out, const struct rundir *dir, const char *id,
                      struct clock_tie tie, struct err *e)
 {
     static const struct sink_ops ops = {on_row, sink_pass_loss, sink_pass_mark, sink_pass_events};
     struct import_node *d = xcalloc(1, sizeof *d);
     d->pass.sink.ops = &ops;
     d->rank = d->world_size = -1;
+    d->dir = dir;
     snprintf(d->id, sizeof d->id, "%s", id);
-    int rc = path_join(d->path, e, "%s/node-%s", folder, id);
-    if (rc == 0)
-        rc = dir_make(d->path, e);
-    if (rc == 0)
-        rc = writer_open_bulk(&d->metrics, d->path, tie, e);
-    if (rc == 0)
-        rc = writer_open_beside(&d->events, d->metrics, "events", e);
+    const int rc = rundir_open_bulk(dir, id, 1, tie, &d->metrics, &d->events, e);
     if (rc != 0) {
         import_node_free(d);
         return rc;
@@ -141,10 +135,8 @@ int import_node_describe(const struct import_node *d, int64_t wall_minus_mono_ns
         snprintf(about.launcher.name, sizeof about.launcher.name, "footplate import");
     if (strcmp(d->id, IMPORT_NODE_DEFAULT) != 0)
         snprintf(about.host.hostname, sizeof about.host.hostname, "%s", d->id);
-    nodefile_init(&f, &about);
-    f.unsettled = true;
-    const int rc = nodefile_place(&f, d->path, e);
-    return rc != 0 ? rc : nodefile_write(&f, e);
+    nodefile_init(&f, d->dir, &about);
+    return nodefile_write(&f, e);
 }
 
 void import_node_free(struct import_node *d)

@@ -4,11 +4,10 @@
 #ifndef CMD_IMPORT_NODE_H
 #define CMD_IMPORT_NODE_H
 
-#include "agent/rundir.h"
-#include "base/file.h"
 #include "import/import_pids.h"
 #include "import/import_rows.h"
 #include "import/importer.h"
+#include "run/rundir.h"
 #include "store/writer.h"
 
 /* Of what does not say on which machine it was. */
@@ -17,7 +16,7 @@
 struct import_node {
     struct sink_pass pass; /* to the events file; first: the sink is the node */
     char id[NODE_ID_LEN];
-    char path[PATH_LEN]; /* its folder, for now */
+    const struct rundir *dir; /* the run that it belongs to */
     struct writer *metrics, *events;
     struct import_rows rows;
     struct import_pids pids;  /* what traces are told to; ends in `pass` */
@@ -30,8 +29,8 @@ struct import_node {
     struct import_machine said;
 };
 
-/* Makes `folder`/node-`id` and the files in it, all of whose times are on the clock of `tie`. */
-MUST_CHECK int import_node_open(struct import_node **out, const char *folder, const char *id,
+/* A node of a hidden run; the times of its files are on the clock of `tie`. `dir` outlives it. */
+MUST_CHECK int import_node_open(struct import_node **out, const struct rundir *dir, const char *id,
                                 struct clock_tie tie, struct err *e);
 /* What a file of this node gave. */
 void import_node_note(struct import_node *d, const struct import_result *r);

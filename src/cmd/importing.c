@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "cmd/interrupted.h"
 #include "import/import_losses.h"
+#include "run/run_names.h"
 
 /* FILES_PER_NODE: held open while it is written. */
 enum { NODES_MOST = 256, FILES_PER_NODE = 6, FILES_BESIDE = 64 };
@@ -57,7 +58,7 @@ static int node_of(struct importing *m, const char *name, struct import_node **o
     if (m->n_nodes == NODES_MOST)
         return err_set(e, ERR_LIMIT, "there are more than %d nodes", NODES_MOST);
     m->nodes = xrealloc(m->nodes, m->n_nodes + 1, sizeof(struct import_node *));
-    const int rc = import_node_open(&m->nodes[m->n_nodes], m->dir.path, id, m->tie, e);
+    const int rc = import_node_open(&m->nodes[m->n_nodes], &m->dir, id, m->tie, e);
     if (rc == 0)
         *out = m->nodes[m->n_nodes++];
     return rc;
@@ -282,7 +283,7 @@ static int describe_nodes(struct importing *m, struct err *e)
         if (d->told)
             rc = import_node_describe(d, m->tie.wall.ns - m->tie.mono.ns, e);
         else
-            dir_remove(d->path);
+            rundir_drop_node(&m->dir, d->id);
     }
     return rc;
 }
@@ -298,7 +299,7 @@ int importing_place(struct importing *m, const char *home, const char *id,
     if (rc != 0)
         return rc;
     *dir = m->dir;
-    m->dir.path[0] = '\0';
+    m->dir = (struct rundir){0};
     return 0;
 }
 
@@ -310,7 +311,6 @@ void importing_end(struct importing *m)
         import_node_free(m->nodes[i]);
     free(m->nodes);
     free(m->parts);
-    if (*m->dir.path)
-        dir_remove(m->dir.path);
+    rundir_remove(&m->dir, 0);
     *m = (struct importing){0};
 }

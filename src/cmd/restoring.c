@@ -2,19 +2,17 @@
 /* restoring.c - see restoring.h. */
 #include "cmd/restoring.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "agent/nodefile.h"
 #include "base/json_read.h"
 #include "base/mem.h"
 #include "cmd/interrupted.h"
-#include "query/names.h"
+#include "run/run_names.h"
 
-enum { FLUSH_ROWS = 256 << 10, FLUSH_EVENTS = 1 << 20, SESSIONS_MOST = 1000, NODES_MOST = 4096 };
+enum { FLUSH_ROWS = 256 << 10, FLUSH_EVENTS = 1 << 20, NODES_MOST = 4096 };
 
 /* ---- what is told ---- */
 
@@ -65,16 +63,6 @@ static struct restored_node *find_node(struct restoring *m, const char *id, unsi
     return NULL;
 }
 
-static int open_node(struct restoring *m, struct restored_node *d, int64_t ahead_ns, struct err *e)
-{
-    int rc = path_join(d->path, e, "%s/%zu", m->dir.path, m->n_nodes);
-    if (rc == 0)
-        rc = dir_make(d->path, e);
-    if (rc == 0)
-        rc = writer_open_bulk(&d->metrics, d->path, (struct clock_tie){{0}, {ahead_ns}}, e);
-    return rc != 0 ? rc : writer_open_beside(&d->events, d->metrics, "events", e);
-}
-
 static void on_node(struct remake *r, const struct remake_node *n)
 {
     struct restoring *m = (struct restoring *)r;
@@ -96,7 +84,8 @@ static void on_node(struct remake *r, const struct remake_node *n)
     d->about = n->about ? arena_strndup(&m->arena, n->about, n->about_len) : NULL;
     m->nodes = xrealloc(m->nodes, m->n_nodes + 1, sizeof *m->nodes);
     m->nodes[m->n_nodes++] = d;
-    if (open_node(m, d, n->clock_ahead_ns, &e) != 0)
+    const struct clock_tie tie = {{0}, {n->clock_ahead_ns}};
+    if (rundir_open_bulk(&m->dir, id, d->session, tie, &d->metrics, &d->events, &e) != 0)
         keep_error(m, &e);
 }
 
@@ -109,7 +98,7 @@ static struct writer *window_of(struct restoring *m, struct restored_node *d,
     for (size_t i = 0; i < d->n_windows; i++)
         if (d->windows[i].pid == p->pid && d->windows[i].window == p->window)
             return d->windows[i].writer;
-    snprintf(name, sizeof name, "trace-%u-%u", p->pid, p->window);
+    run_window_stem(name, sizeof name, p->pid, false, p->window);
     if (writer_open_beside(&w, d->metrics, name, &e) != 0) {
         keep_error(m, &e);
         return NULL;
@@ -196,36 +185,9 @@ static int close_node(struct restored_node *d, struct err *e)
 
 /* ---- the run ---- */
 
-static int move_file(const struct restored_node *d, const char *folder, const char *stem,
-                     struct err *e)
-{
-    char from[PATH_LEN], to[PATH_LEN], name[128];
-    session_file(name, sizeof name, stem, d->session, "fp");
-    int rc = path_join(from, e, "%s/%s.fp", d->path, stem);
-    if (rc == 0)
-        rc = path_join(to, e, "%s/%s", folder, name);
-    if (rc == 0 && rename(from, to) < 0)
-        rc = err_sys(e, "cannot create '%s'", to);
-    return rc;
-}
-
-static int move_files(const struct restored_node *d, const char *folder, struct err *e)
-{
-    int rc = move_file(d, folder, "metrics", e);
-    if (rc == 0)
-        rc = move_file(d, folder, "events", e);
-    for (size_t i = 0; rc == 0 && i < d->n_windows; i++) {
-        char stem[64];
-        snprintf(stem, sizeof stem, "trace-%u-%u", d->windows[i].pid, d->windows[i].window);
-        rc = move_file(d, folder, stem, e);
-    }
-    return rc;
-}
-
 /* As it was, but for its name and number, which are those of its folder. */
-static int write_about(const struct restored_node *d, const char *folder, struct err *e)
+static int write_about(const struct rundir *dir, const struct restored_node *d, struct err *e)
 {
-    char path[PATH_LEN], name[64];
     json_t *o = json_loads(d->about, 0, NULL);
     if (!json_is_object(o)) {
         json_decref(o);
@@ -233,17 +195,15 @@ static int write_about(const struct restored_node *d, const char *folder, struct
     }
     json_object_set_new(o, "id", json_string(d->id));
     json_object_set_new(o, "session", json_integer(d->session));
-    session_file(name, sizeof name, "node", d->session, "json");
     char *text = json_dumps(o, JSON_INDENT(2));
-    int rc = path_join(path, e, "%s/%s", folder, name);
-    if (rc == 0)
-        rc = file_put(path, text ? text : "", text ? strlen(text) : 0, e);
+    const int rc =
+        rundir_put_node(dir, d->id, d->session, text ? text : "", text ? strlen(text) : 0, e);
     free(text);
     json_decref(o);
     return rc;
 }
 
-static int make_about(const struct restored_node *d, const char *folder, struct err *e)
+static int make_about(const struct rundir *dir, const struct restored_node *d, struct err *e)
 {
     struct nodefile f;
     const struct node_about about = {
@@ -256,23 +216,16 @@ static int make_about(const struct restored_node *d, const char *folder, struct 
         .exit_status = -1,
         .cpu_s = -1,
     };
-    nodefile_init(&f, &about);
-    f.unsettled = true;
-    const int rc = nodefile_place(&f, folder, e);
-    return rc != 0 ? rc : nodefile_write(&f, e);
+    nodefile_init(&f, dir, &about);
+    return nodefile_write(&f, e);
 }
 
-static int place_node(struct restored_node *d, struct rundir *dir, struct err *e)
+static int finish_node(const struct rundir *dir, struct restored_node *d, struct err *e)
 {
-    int rc = close_node(d, e);
-    if (rc == 0)
-        rc = rundir_make_node(dir, d->id, e);
-    if (rc == 0)
-        rc = move_files(d, dir->node_path, e);
+    const int rc = close_node(d, e);
     if (rc != 0)
         return rc;
-    dir_remove(d->path); /* nothing is left there */
-    return d->about ? write_about(d, dir->node_path, e) : make_about(d, dir->node_path, e);
+    return d->about ? write_about(dir, d, e) : make_about(dir, d, e);
 }
 
 /* The words of a run.json; they live in the arena. */
@@ -286,7 +239,7 @@ static struct run_about about_of(struct restoring *m, const struct run_about *ot
         json_t *labels = json_object_get(o, "labels"), *value;
         const size_t n = json_array_size(command);
         const char **words = arena_array(a, const char *, n + 1), *key;
-        struct label *list = arena_array(a, struct label, json_object_size(labels) + 1);
+        struct run_label *list = arena_array(a, struct run_label, json_object_size(labels) + 1);
         for (size_t i = 0; i < n; i++) {
             const char *w = json_string_value(json_array_get(command, i));
             words[i] = arena_strdup(a, w ? w : "");
@@ -304,7 +257,7 @@ static struct run_about about_of(struct restoring *m, const struct run_about *ot
         {
             const char *text = json_string_value(value);
             list[out.n_labels++] =
-                (struct label){arena_strdup(a, key), arena_strdup(a, text ? text : "")};
+                (struct run_label){arena_strdup(a, key), arena_strdup(a, text ? text : "")};
         }
     }
     json_decref(o);
@@ -317,13 +270,13 @@ int restoring_place(struct restoring *m, const char *home, const char *id,
     const struct run_about about = about_of(m, otherwise);
     int rc = restoring_flush(m, e);
     for (size_t i = 0; rc == 0 && i < m->n_nodes; i++)
-        rc = place_node(m->nodes[i], &m->dir, e);
+        rc = finish_node(&m->dir, m->nodes[i], e);
     if (rc == 0)
         rc = rundir_settle(&m->dir, home, id, &about, e);
     if (rc != 0)
         return rc;
     *dir = m->dir;
-    m->dir.path[0] = '\0';
+    m->dir = (struct rundir){0};
     return 0;
 }
 
@@ -337,8 +290,7 @@ void restoring_end(struct restoring *m)
         free(m->nodes[i]);
     }
     free(m->nodes);
-    if (*m->dir.path)
-        dir_remove(m->dir.path);
+    rundir_remove(&m->dir, 0);
     arena_free(&m->arena);
     *m = (struct restoring){0};
 }

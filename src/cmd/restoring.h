@@ -7,10 +7,9 @@
 #ifndef CMD_RESTORING_H
 #define CMD_RESTORING_H
 
-#include "agent/rundir.h"
 #include "base/arena.h"
-#include "base/file.h"
 #include "record/remake.h"
+#include "run/rundir.h"
 #include "store/writer.h"
 
 /* One more file of events of a recorder: those of a detail window. */
@@ -22,7 +21,7 @@ struct restored_window {
 
 /* One recorder. */
 struct restored_node {
-    char id[NODE_ID_LEN], path[PATH_LEN]; /* path: its folder, hidden */
+    char id[NODE_ID_LEN];
     unsigned session;
     wall_ns start, end;
     const char *about; /* its node.json; NULL: none */
@@ -33,7 +32,7 @@ struct restored_node {
 
 struct restoring {
     struct remake remake; /* first */
-    struct rundir dir;    /* hidden, in home, until it is placed; path "": none */
+    struct rundir dir;    /* hidden, in home, until it is placed */
     struct arena arena;
     const char *about; /* the run.json; NULL: none */
     struct restored_node **nodes;

@@ -3,10 +3,9 @@
 #include "query/derived.h"
 
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "query/run_open.h"
+#include "run/storage.h"
 #include "store/format.h"
 
 enum { HEAD_LEN = 24 };
@@ -34,11 +33,12 @@ static bool is_as_opened(const struct run *r, size_t i, size_t len)
     return s->closed && s->file_bytes == len;
 }
 
-static bool put_file(struct buf *b, const struct run *r, size_t i, const struct event_path *from)
+static bool put_file(struct buf *b, const struct run *r, size_t i,
+                     const struct run_event_file *from)
 {
     struct fmap map;
     struct err e;
-    if (fmap_open(&map, from->path, &e))
+    if (storage_of(from->path)->source->map(from->path, false, &map, &e))
         return false;
     buf_str(b, r->info.nodes[from->node].id);
     buf_str(b, path_base(from->path));
@@ -52,10 +52,11 @@ static bool put_file(struct buf *b, const struct run *r, size_t i, const struct 
 static bool put_files(struct buf *b, const struct run *r)
 {
     struct arena a = {0};
-    struct event_path *v;
+    struct run_event_file *v;
     struct err e;
     size_t n;
-    bool good = event_paths(r, &a, &v, &n, &e) == 0 && (!r->events || r->events->n_files == n);
+    bool good =
+        run_event_files(&r->info, &a, &v, &n, &e) == 0 && (!r->events || r->events->n_files == n);
     for (size_t i = 0; good && i < n; i++)
         good = put_file(b, r, i, &v[i]);
     arena_free(&a);
@@ -95,11 +96,9 @@ static bool is_of(const struct fmap *m, const struct run *r, const char *name)
 
 bool derived_open(struct derived *out, struct run *r, const char *name)
 {
-    char path[PATH_LEN];
     struct fmap map;
     struct err e;
-    if (r->info.status == RUN_RUNNING || path_join(path, &e, "%s/derived/%s", r->info.path, name) ||
-        fmap_open(&map, path, &e))
+    if (r->info.status == RUN_RUNNING || run_open_derived(&map, &r->info, name, &e))
         return false;
     if (!is_whole(&map) || !is_of(&map, r, name)) {
         fmap_close(&map);
@@ -125,39 +124,16 @@ bool derived_wanted(const struct run *r)
     return r->info.status != RUN_RUNNING && events >= DERIVED_LEAST_EVENTS;
 }
 
-/* Root may write anywhere, but a folder that is marked read-only, or is somebody else's, is left as
- * it is: files of another owner would only be in the way there. */
-static bool may_write(const char *folder)
-{
-    struct stat st;
-    return lstat(folder, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
-           st.st_mode & S_IWUSR;
-}
-
-static void write_file(const char *run, const char *name, const struct buf *b)
-{
-    char folder[PATH_LEN], path[PATH_LEN];
-    struct err e;
-    if (path_join(folder, &e, "%s/derived", run) || path_join(path, &e, "%s/%s", folder, name) ||
-        dir_make(folder, &e) || !may_write(folder))
-        return;
-    if (file_replace_unsynced(path, b->p, b->len, &e))
-        return; /* it is worked out again next time */
-}
-
 void derived_keep(struct run *r, const char *name, const struct buf *answer)
 {
-    char folder[PATH_LEN];
     struct buf b = {0};
-    struct err e;
     uint64_t key;
-    /* With the dot behind it a link to a run is the run. */
-    if (path_join(folder, &e, "%s/.", r->info.path) || !may_write(folder) || !key_of(r, name, &key))
+    if (!run_may_derive(&r->info) || !key_of(r, name, &key))
         return;
     buf_put(&b, magic, sizeof magic);
     buf_u64(&b, key);
     buf_u64(&b, format_sum(answer->p, answer->len));
     buf_put(&b, answer->p, answer->len);
-    write_file(r->info.path, name, &b);
+    run_put_derived(&r->info, name, b.p, b.len);
     buf_free(&b);
 }

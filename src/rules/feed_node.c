@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "query/columns_ahead.h"
-#include "query/names.h"
 #include "query/step_async.h"
 
 /* ---- sweeps ---- */
