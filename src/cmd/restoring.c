@@ -12,7 +12,7 @@
 #include "cmd/interrupted.h"
 #include "run/run_names.h"
 
-enum { FLUSH_ROWS = 256 << 10, FLUSH_EVENTS = 1 << 20, NODES_MOST = 4096 };
+enum { NODES_MOST = 4096 };
 
 /* ---- what is told ---- */
 
@@ -55,70 +55,46 @@ static void on_run(struct remake *r, const char *about, size_t len)
     m->about = arena_strndup(&m->arena, about, len);
 }
 
-static struct restored_node *find_node(struct restoring *m, const char *id, unsigned session)
-{
-    for (size_t i = 0; i < m->n_nodes; i++)
-        if (m->nodes[i]->session == session && strcmp(m->nodes[i]->id, id) == 0)
-            return m->nodes[i];
-    return NULL;
-}
-
 static void on_node(struct remake *r, const struct remake_node *n)
 {
     struct restoring *m = (struct restoring *)r;
     struct err e = {0};
     char id[NODE_ID_LEN];
+    struct run_maker_node *made;
     name_sanitize(id, sizeof id, n->id);
-    if (find_node(m, id, n->session))
+    if (run_maker_find(&m->maker, id, n->session))
         return;
-    if (m->n_nodes == NODES_MOST || n->session == 0 || n->session >= SESSIONS_MOST) {
-        err_set(&e, ERR_LIMIT, "more recorders than a run can have");
-        keep_error(m, &e);
-        return;
-    }
-    struct restored_node *d = xcalloc(1, sizeof *d);
-    snprintf(d->id, sizeof d->id, "%s", id);
-    d->session = n->session;
-    d->start = n->start;
-    d->end = n->end;
-    d->about = n->about ? arena_strndup(&m->arena, n->about, n->about_len) : NULL;
-    m->nodes = xrealloc(m->nodes, m->n_nodes + 1, sizeof *m->nodes);
-    m->nodes[m->n_nodes++] = d;
     const struct clock_tie tie = {{0}, {n->clock_ahead_ns}};
-    if (rundir_open_bulk(&m->dir, id, d->session, tie, &d->metrics, &d->events, &e) != 0)
+    int rc = 0;
+    if (m->n_nodes == NODES_MOST || n->session == 0 || n->session >= SESSIONS_MOST)
+        rc = err_set(&e, ERR_LIMIT, "more recorders than a run can have");
+    if (rc == 0)
+        rc = run_maker_node(&m->maker, id, n->session, tie, &made, &e);
+    if (rc != 0) {
         keep_error(m, &e);
-}
-
-static struct writer *window_of(struct restoring *m, struct restored_node *d,
-                                const struct remake_place *p)
-{
-    char name[64];
-    struct writer *w = NULL;
-    struct err e;
-    for (size_t i = 0; i < d->n_windows; i++)
-        if (d->windows[i].pid == p->pid && d->windows[i].window == p->window)
-            return d->windows[i].writer;
-    run_window_stem(name, sizeof name, p->pid, false, p->window);
-    if (writer_open_beside(&w, d->metrics, name, &e) != 0) {
-        keep_error(m, &e);
-        return NULL;
+        return;
     }
-    d->windows = xrealloc(d->windows, d->n_windows + 1, sizeof *d->windows);
-    d->windows[d->n_windows++] = (struct restored_window){p->pid, p->window, w};
-    return w;
+    m->nodes = xrealloc(m->nodes, m->n_nodes + 1, sizeof *m->nodes);
+    m->nodes[m->n_nodes++] = (struct restored_node){
+        .made = made,
+        .start = n->start,
+        .end = n->end,
+        .about = n->about ? arena_strndup(&m->arena, n->about, n->about_len) : NULL,
+    };
 }
 
 static struct sink *on_sink(struct remake *r, const struct remake_place *p)
 {
     struct restoring *m = (struct restoring *)r;
+    struct err e;
     char id[NODE_ID_LEN];
     name_sanitize(id, sizeof id, p->node);
-    struct restored_node *d = find_node(m, id, p->session);
+    struct run_maker_node *n = run_maker_find(&m->maker, id, p->session);
     struct writer *w = NULL;
-    if (d && d->events)
-        w = p->file == REMAKE_METRICS  ? d->metrics
-            : p->file == REMAKE_EVENTS ? d->events
-                                       : window_of(m, d, p);
+    if (n && p->file != REMAKE_DETAIL)
+        w = p->file == REMAKE_METRICS ? n->metrics : n->events;
+    else if (n && run_maker_window(n, p->pid, p->window, &w, &e) != 0)
+        keep_error(m, &e);
     return w ? writer_sink(w) : &m->nowhere;
 }
 
@@ -127,60 +103,17 @@ int restoring_begin(struct restoring *m, const char *home, struct err *e)
     static const struct remake_ops ops = {on_run, on_node, on_sink};
     static const struct sink_ops nowhere = {drop_row, drop_loss, drop_mark, drop_events};
     *m = (struct restoring){.remake = {&ops}, .nowhere = {&nowhere}};
-    return rundir_hide(&m->dir, home, e);
+    return run_maker_begin(&m->maker, home, e);
 }
 
 /* ---- writing ---- */
-
-static int flush_writer(struct writer *w, size_t most, struct err *e)
-{
-    return w && writer_pending(w) >= most ? writer_flush(w, false, e) : 0;
-}
 
 int restoring_flush(struct restoring *m, struct err *e)
 {
     int rc = interrupted_check(e);
     if (rc == 0 && m->err.code)
         rc = err_set(e, (enum err_code)m->err.code, "%s", m->err.msg);
-    for (size_t i = 0; rc == 0 && i < m->n_nodes; i++) {
-        struct restored_node *d = m->nodes[i];
-        rc = flush_writer(d->metrics, FLUSH_ROWS, e);
-        if (rc == 0)
-            rc = flush_writer(d->events, FLUSH_EVENTS, e);
-        for (size_t k = 0; rc == 0 && k < d->n_windows; k++)
-            rc = flush_writer(d->windows[k].writer, FLUSH_EVENTS, e);
-    }
-    return rc;
-}
-
-static int close_writer(struct writer **w, struct err *e)
-{
-    struct writer_stats s;
-    struct writer *x = *w;
-    *w = NULL;
-    if (!x)
-        return 0;
-    writer_get_stats(x, &s);
-    const int rc = writer_close(x, e);
-    if (rc == 0 && s.rows_dropped + s.events_dropped)
-        return err_set(e, ERR_LIMIT, "%llu rows and %llu events could not be written to disk",
-                       (unsigned long long)s.rows_dropped, (unsigned long long)s.events_dropped);
-    return rc;
-}
-
-/* All of them, whatever became of the others; the first error counts. */
-static int close_node(struct restored_node *d, struct err *e)
-{
-    struct err other;
-    int rc = 0;
-    for (size_t i = 0; i < d->n_windows + 2; i++) { /* the first file is closed last */
-        struct writer **w = i < d->n_windows    ? &d->windows[i].writer
-                            : i == d->n_windows ? &d->events
-                                                : &d->metrics;
-        const int one = close_writer(w, rc ? &other : e);
-        rc = rc ? rc : one;
-    }
-    return rc;
+    return rc != 0 ? rc : run_maker_flush(&m->maker, e);
 }
 
 /* ---- the run ---- */
@@ -191,13 +124,14 @@ static int write_about(const struct rundir *dir, const struct restored_node *d, 
     json_t *o = json_loads(d->about, 0, NULL);
     if (!json_is_object(o)) {
         json_decref(o);
-        return err_set(e, ERR_FORMAT, "the description of node '%s' is not a JSON object", d->id);
+        return err_set(e, ERR_FORMAT, "the description of node '%s' is not a JSON object",
+                       d->made->id);
     }
-    json_object_set_new(o, "id", json_string(d->id));
-    json_object_set_new(o, "session", json_integer(d->session));
+    json_object_set_new(o, "id", json_string(d->made->id));
+    json_object_set_new(o, "session", json_integer(d->made->session));
     char *text = json_dumps(o, JSON_INDENT(2));
-    const int rc =
-        rundir_put_node(dir, d->id, d->session, text ? text : "", text ? strlen(text) : 0, e);
+    const int rc = rundir_put_node(dir, d->made->id, d->made->session, text ? text : "",
+                                   text ? strlen(text) : 0, e);
     free(text);
     json_decref(o);
     return rc;
@@ -207,8 +141,8 @@ static int make_about(const struct rundir *dir, const struct restored_node *d, s
 {
     struct nodefile f;
     const struct node_about about = {
-        .id = d->id,
-        .session = d->session,
+        .id = d->made->id,
+        .session = d->made->session,
         .status = NODE_FINISHED,
         .launcher = {.rank = -1, .world_size = -1, .local_rank = -1},
         .start = d->start,
@@ -218,14 +152,6 @@ static int make_about(const struct rundir *dir, const struct restored_node *d, s
     };
     nodefile_init(&f, dir, &about);
     return nodefile_write(&f, e);
-}
-
-static int finish_node(const struct rundir *dir, struct restored_node *d, struct err *e)
-{
-    const int rc = close_node(d, e);
-    if (rc != 0)
-        return rc;
-    return d->about ? write_about(dir, d, e) : make_about(dir, d, e);
 }
 
 /* The words of a run.json; they live in the arena. */
@@ -269,28 +195,17 @@ int restoring_place(struct restoring *m, const char *home, const char *id,
 {
     const struct run_about about = about_of(m, otherwise);
     int rc = restoring_flush(m, e);
-    for (size_t i = 0; rc == 0 && i < m->n_nodes; i++)
-        rc = finish_node(&m->dir, m->nodes[i], e);
     if (rc == 0)
-        rc = rundir_settle(&m->dir, home, id, &about, e);
-    if (rc != 0)
-        return rc;
-    *dir = m->dir;
-    m->dir = (struct rundir){0};
-    return 0;
+        rc = run_maker_close(&m->maker, e);
+    for (size_t i = 0; rc == 0 && i < m->n_nodes; i++)
+        rc = (m->nodes[i].about ? write_about : make_about)(&m->maker.dir, &m->nodes[i], e);
+    return rc != 0 ? rc : run_maker_place(&m->maker, home, id, &about, dir, e);
 }
 
 void restoring_end(struct restoring *m)
 {
-    struct err ignored;
-    for (size_t i = 0; i < m->n_nodes; i++) {
-        if (close_node(m->nodes[i], &ignored) != 0)
-            ignored.code = 0; /* it is removed next */
-        free(m->nodes[i]->windows);
-        free(m->nodes[i]);
-    }
+    run_maker_end(&m->maker);
     free(m->nodes);
-    rundir_remove(&m->dir, 0);
     arena_free(&m->arena);
     *m = (struct restoring){0};
 }

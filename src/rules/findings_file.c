@@ -5,6 +5,7 @@
 #include "base/json_write.h"
 #include "rules/verdict_json.h"
 #include "run/run_files.h"
+#include "run/run_names.h"
 
 static void put_findings(struct buf *b, const struct verdicts *v, const struct rule_params *p,
                          const struct hosted *own, size_t n_own)
@@ -29,7 +30,7 @@ int findings_write(const char *folder, const struct verdicts *v, const struct ru
 {
     struct buf b = {0};
     put_findings(&b, v, p, own, n_own);
-    const int rc = run_put_findings(folder, b.p, b.len, e);
+    const int rc = run_put(folder, RUN_FINDINGS, b.p, b.len, e);
     buf_free(&b);
     return rc;
 }

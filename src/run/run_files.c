@@ -60,14 +60,12 @@ struct run_windows {
     size_t n;
 };
 
-static void run_files_note_window(void *ctx, const char *name, enum storage_kind kind,
-                                  const struct storage_stat *st)
+static void run_files_note_window(void *ctx, const struct storage_entry *x)
 {
     struct run_windows *w = ctx;
-    (void)kind; /* a link is refused when it is opened, and counts as damage */
-    (void)st;
-    if (run_is_window(name) && w->n < WINDOWS_MOST)
-        w->names[w->n++] = arena_strdup(w->arena, name);
+    /* a link is refused when it is opened, and counts as damage */
+    if (run_is_window(x->name) && w->n < WINDOWS_MOST)
+        w->names[w->n++] = arena_strdup(w->arena, x->name);
 }
 
 static int run_files_by_text(const void *a, const void *b)
@@ -151,10 +149,10 @@ int run_read_findings(const char *run, struct arena *a, char **text, size_t *len
     return rc ? rc : storage_of(path)->source->read(path, 0, FINDINGS_MOST, a, text, len, e);
 }
 
-int run_put_findings(const char *run, const void *p, size_t n, struct err *e)
+int run_put(const char *run, const char *file, const void *p, size_t n, struct err *e)
 {
     char path[PATH_LEN];
-    const int rc = run_path(path, run, RUN_FINDINGS, e);
+    const int rc = run_path(path, run, file, e);
     return rc ? rc : storage_of(path)->put(path, p, n, STORAGE_PUT_REPLACE, e);
 }
 

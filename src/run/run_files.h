@@ -27,10 +27,11 @@ MUST_CHECK int run_read_node(json_t **out, const struct run_info *info, const st
                              struct err *e);
 MUST_CHECK int run_read_about(json_t **out, const struct run_info *info, struct err *e);
 
-/* The results of the rules (findings.json); replaced whole. */
+/* The results of the rules (findings.json). */
 MUST_CHECK int run_read_findings(const char *run, struct arena *a, char **text, size_t *len,
                                  struct err *e);
-MUST_CHECK int run_put_findings(const char *run, const void *p, size_t n, struct err *e);
+/* Replaces a file of the run that is no node's, as RUN_FINDINGS. */
+MUST_CHECK int run_put(const char *run, const char *file, const void *p, size_t n, struct err *e);
 
 /* Cached results, beside the run. They are checked when they are read, and may be missing. */
 MUST_CHECK int run_open_derived(struct fmap *out, const struct run_info *info, const char *name,

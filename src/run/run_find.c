@@ -65,15 +65,13 @@ struct run_each {
 };
 
 /* A run that is being made is hidden: its name begins with a dot. A link was made by the user. */
-static void run_find_visit_entry(void *ctx, const char *name, enum storage_kind kind,
-                                 const struct storage_stat *st)
+static void run_find_visit_entry(void *ctx, const struct storage_entry *found)
 {
     const struct run_each *x = ctx;
     char path[PATH_LEN];
     struct err e;
-    (void)st;
-    if (*name != '.' && (kind == STORAGE_FOLDER || kind == STORAGE_LINK) &&
-        run_path(path, x->dir, name, &e) == 0)
+    if (*found->name != '.' && (found->kind == STORAGE_FOLDER || found->kind == STORAGE_LINK) &&
+        run_path(path, x->dir, found->name, &e) == 0)
         x->visit(x->ctx, path);
 }
 

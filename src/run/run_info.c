@@ -265,15 +265,13 @@ static struct node_info *run_info_new_node(struct run_info_nodes *x)
 }
 
 /* Only folders: a link could lead to what the reader may see, but the run's owner may not. */
-static void run_info_add_node(void *ctx, const char *name, enum storage_kind kind,
-                              const struct storage_stat *st)
+static void run_info_add_node(void *ctx, const struct storage_entry *found)
 {
     struct run_info_nodes *x = ctx;
-    const char *id = run_node_id(name);
+    const char *id = run_node_id(found->name);
     char dir[PATH_LEN];
     struct err e;
-    (void)st;
-    if (!id || kind != STORAGE_FOLDER || run_node_path(dir, x->out->path, id, &e))
+    if (!id || found->kind != STORAGE_FOLDER || run_node_path(dir, x->out->path, id, &e))
         return;
     const unsigned sessions = run_info_count_sessions(dir);
     for (unsigned k = 1; k <= sessions; k++) {

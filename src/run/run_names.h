@@ -4,6 +4,7 @@
  *
  *     RUNS/RUN/run.json
  *              findings.json
+ *              report.html, report.json
  *              derived/NAME.fpd
  *              node-ID/node.json            node-2.json: the second recorder, and so on
  *                      metrics.fp           metrics-2.fp
@@ -20,6 +21,8 @@
 
 #define RUN_ABOUT      "run.json"
 #define RUN_FINDINGS   "findings.json"
+#define RUN_REPORT     "report.html"
+#define RUN_REPORT_JSON "report.json"
 #define RUN_DERIVED    "derived"
 #define RUN_NODE_STEM  "node" /* of node.json */
 #define RUN_NODE_END   "json"

@@ -26,27 +26,24 @@ static void run_stamp_add_entry(struct run_stamp *s, const char *name,
     s->bytes += st->bytes;
 }
 
-static void run_stamp_add_file(void *ctx, const char *name, enum storage_kind kind,
-                               const struct storage_stat *st)
+static void run_stamp_add_file(void *ctx, const struct storage_entry *x)
 {
-    (void)kind;
-    if (*name != '.')
-        run_stamp_add_entry(ctx, name, st);
+    if (*x->name != '.')
+        run_stamp_add_entry(ctx, x->name, &x->stat);
 }
 
 /* Of a folder whose files are only described its own version is enough: they come, go and are
  * replaced in it. */
-static void run_stamp_add_to_look(void *ctx, const char *name, enum storage_kind kind,
-                                  const struct storage_stat *st)
+static void run_stamp_add_to_look(void *ctx, const struct storage_entry *x)
 {
     struct run_look *l = ctx;
     char folder[PATH_LEN];
     struct err e;
-    if (!run_node_id(name))
+    if (!run_node_id(x->name))
         return;
     if (!l->data)
-        run_stamp_add_entry(&l->stamp, name, st);
-    else if (kind == STORAGE_FOLDER && run_path(folder, l->run, name, &e) == 0 &&
+        run_stamp_add_entry(&l->stamp, x->name, &x->stat);
+    else if (x->kind == STORAGE_FOLDER && run_path(folder, l->run, x->name, &e) == 0 &&
              storage_of(folder)->list(folder, STORAGE_WITH_STAT, run_stamp_add_file, &l->stamp, &e))
         return; /* it is gone meanwhile */
 }

@@ -296,13 +296,11 @@ struct rundir_files {
     uint64_t bytes;
 };
 
-static void rundir_add_size(void *ctx, const char *name, enum storage_kind kind,
-                            const struct storage_stat *st)
+static void rundir_add_size(void *ctx, const struct storage_entry *found)
 {
     struct rundir_files *x = ctx;
-    (void)kind;
-    if (*name != '.' && run_is_of_session(name, x->session))
-        x->bytes += st->bytes;
+    if (*found->name != '.' && run_is_of_session(found->name, x->session))
+        x->bytes += found->stat.bytes;
 }
 
 uint64_t rundir_session_bytes(const struct rundir *r, unsigned session)
@@ -314,13 +312,10 @@ uint64_t rundir_session_bytes(const struct rundir *r, unsigned session)
     return x.bytes;
 }
 
-static void rundir_count_node(void *ctx, const char *name, enum storage_kind kind,
-                              const struct storage_stat *st)
+static void rundir_count_node(void *ctx, const struct storage_entry *x)
 {
     size_t *n = ctx;
-    (void)kind;
-    (void)st;
-    *n += run_node_id(name) != NULL;
+    *n += run_node_id(x->name) != NULL;
 }
 
 bool rundir_is_only_node(const struct rundir *r)
@@ -333,16 +328,13 @@ bool rundir_is_only_node(const struct rundir *r)
 
 /* ---- taking it back ---- */
 
-static void rundir_remove_file(void *ctx, const char *name, enum storage_kind kind,
-                               const struct storage_stat *st)
+static void rundir_remove_file(void *ctx, const struct storage_entry *found)
 {
     const struct rundir_files *x = ctx;
     char path[PATH_LEN];
     struct err e;
-    (void)kind;
-    (void)st;
-    if (*name != '.' && run_is_of_session(name, x->session) &&
-        run_path(path, x->folder, name, &e) == 0)
+    if (*found->name != '.' && run_is_of_session(found->name, x->session) &&
+        run_path(path, x->folder, found->name, &e) == 0)
         storage_of(path)->remove(path, STORAGE_REMOVE_FILE);
 }
 
@@ -352,13 +344,10 @@ struct rundir_others {
     bool any;
 };
 
-static void rundir_note_other(void *ctx, const char *name, enum storage_kind kind,
-                              const struct storage_stat *st)
+static void rundir_note_other(void *ctx, const struct storage_entry *found)
 {
     struct rundir_others *x = ctx;
-    (void)kind;
-    (void)st;
-    x->any |= strcmp(name, x->ours) != 0 && (x->hidden_count || *name != '.');
+    x->any |= strcmp(found->name, x->ours) != 0 && (x->hidden_count || *found->name != '.');
 }
 
 /* Removes a folder in which only `ours` is left; another recorder may use it meanwhile. */

@@ -4,7 +4,7 @@
  *   1. A recorder writes a run that readers see from its first second on:
  *      rundir_make, rundir_make_node, writer_open, rundir_put_node as often as it changes. The
  *      node that comes first writes run.json; a node writes only into its own folder.
- *   2. Imports and copies make a run that nobody sees before it is complete:
+ *   2. Imports and copies make a run that nobody sees before it is complete, by run_maker.h:
  *      rundir_hide, rundir_open_bulk for each recorder, rundir_put_node once for each,
  *      rundir_settle. After a failure rundir_remove. A kill leaves the hidden folder, which is in
  *      no list of runs.

@@ -64,13 +64,16 @@ struct storage_stat {
 
 enum storage_flags {
     STORAGE_FOLLOW = 1,    /* the location may be a link: the user named it */
-    STORAGE_WITH_STAT = 2, /* list: visit gets a stat, too */
+    STORAGE_WITH_STAT = 2, /* list: entries have a stat, too */
 };
 
-/* `st`: NULL unless STORAGE_WITH_STAT. Names that begin with '.' are visited, but "." and ".." are
- * not. */
-typedef void storage_visit(void *ctx, const char *name, enum storage_kind kind,
-                           const struct storage_stat *st);
+struct storage_entry {
+    const char *name; /* may begin with '.', but is neither "." nor ".." */
+    enum storage_kind kind;
+    struct storage_stat stat; /* only with STORAGE_WITH_STAT */
+};
+
+typedef void storage_visit(void *ctx, const struct storage_entry *x);
 
 enum storage_put {
     STORAGE_PUT_REPLACE, /* durable on return */

@@ -81,13 +81,16 @@ static enum storage_kind local_kind_of_entry(int dir, const struct dirent *f)
 static void local_visit(DIR *d, int flags, storage_visit *visit, void *ctx)
 {
     for (const struct dirent *f; (f = readdir(d));) {
-        struct storage_stat st;
-        if (strcmp(f->d_name, ".") == 0 || strcmp(f->d_name, "..") == 0)
+        struct storage_entry x = {.name = f->d_name};
+        if (strcmp(x.name, ".") == 0 || strcmp(x.name, "..") == 0)
             continue;
         if (!(flags & STORAGE_WITH_STAT))
-            visit(ctx, f->d_name, local_kind_of_entry(dirfd(d), f), NULL);
-        else if (local_stat_at(dirfd(d), f->d_name, 0, &st)) /* else it is gone meanwhile */
-            visit(ctx, f->d_name, st.kind, &st);
+            x.kind = local_kind_of_entry(dirfd(d), f);
+        else if (local_stat_at(dirfd(d), x.name, 0, &x.stat))
+            x.kind = x.stat.kind;
+        else
+            continue; /* it is gone meanwhile */
+        visit(ctx, &x);
     }
 }
 

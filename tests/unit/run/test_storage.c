@@ -89,14 +89,14 @@ struct seen {
     uint64_t bytes;
 };
 
-static void see(void *ctx, const char *name, enum storage_kind kind, const struct storage_stat *st)
+static void see(void *ctx, const struct storage_entry *x)
 {
     struct seen *s = ctx;
-    CHECK(strcmp(name, ".") != 0 && strcmp(name, "..") != 0);
-    s->files += kind == STORAGE_FILE;
-    s->folders += kind == STORAGE_FOLDER;
-    s->links += kind == STORAGE_LINK;
-    s->bytes += st && kind == STORAGE_FILE ? st->bytes : 0;
+    CHECK(strcmp(x->name, ".") != 0 && strcmp(x->name, "..") != 0);
+    s->files += x->kind == STORAGE_FILE;
+    s->folders += x->kind == STORAGE_FOLDER;
+    s->links += x->kind == STORAGE_LINK;
+    s->bytes += x->kind == STORAGE_FILE ? x->stat.bytes : 0;
 }
 
 TEST(a_list_tells_files_folders_and_links_apart)
