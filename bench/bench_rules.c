@@ -201,7 +201,7 @@ static int make_day(int argc, char **argv)
     put_run(argv[2], start);
     put_node(argv[2], "n1", start, start + rows * PERIOD_MS * NS_PER_MS);
     if (path_join(path, &e, "%s/node-n1", argv[2]) ||
-        writer_open_bulk(&d.metrics, path, clock_tie_now(), &e) ||
+        writer_open_bulk(&d.metrics, path, 0, clock_tie_now(), &e) ||
         writer_open_beside(&d.events, d.metrics, "events", &e))
         bench_die(&e);
     synth_open(&d.synth, SEED);

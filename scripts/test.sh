@@ -16,6 +16,7 @@ cd "$(dirname "$0")/.." || exit
 # name | the set it belongs to: lint (also part of test), test, or all | what it does
 steps=(
     "layers        | lint | which folder of src/ may include which (src/LAYERS)"
+    "storage       | lint | only src/run and src/store reach into a run folder"
     "sizes         | lint | functions and files of a readable size"
     "spdx          | lint | a licence line in every source file"
     "links         | lint | paths and links in the documentation exist"
@@ -54,6 +55,7 @@ skipped=77
 # ---- checks without a build
 
 step_layers() { python3 tools/check_layers.py; }
+step_storage() { python3 tools/check_storage.py; }
 step_sizes() { python3 tools/check_sizes.py; }
 step_spdx() { python3 tools/check_spdx.py; }
 step_links() { python3 tools/check_links.py; }

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "import/import_file.h"
 #include "import/import_losses.h"
+#include "run/run_names.h"
 
 enum {
     STACK = 512 * 1024,
@@ -142,8 +143,7 @@ static int keep_file(struct details *d, const char *path, const struct window_fi
 {
     char name[64];
     struct writer *w;
-    snprintf(name, sizeof name, "trace-%u-%s%u", f->pid,
-             strcmp(f->kind, "python") == 0 ? "python-" : "", f->k);
+    run_window_stem(name, sizeof name, f->pid, strcmp(f->kind, "python") == 0, f->k);
     int rc = writer_open_beside(&w, d->node, name, e);
     if (rc)
         return rc;

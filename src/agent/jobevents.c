@@ -20,6 +20,7 @@
 #include "agent/thread.h"
 #include "base/mem.h"
 #include "ring/ring_folder.h"
+#include "store/format.h"
 #include "store/writer.h"
 
 enum { STACK = 256 * 1024 };
@@ -69,7 +70,7 @@ static bool have_writer(struct job_events *j)
     if (mono_diff(now, j->retry) < 0)
         return false;
     struct writer *w;
-    if (writer_open_beside(&w, j->beside, "events", &e)) {
+    if (writer_open_beside(&w, j->beside, STORE_EVENTS, &e)) {
         sink_loss(j->pass.behind, LOSS_WRITE, "events", "%s", e.msg);
         j->retry = mono_add(now, RETRY_NS);
         return false;

@@ -126,19 +126,12 @@ static void about_json(struct buf *out, const struct node_about *a)
     buf_u8(out, '\n');
 }
 
-void nodefile_init(struct nodefile *f, const struct node_about *about)
+void nodefile_init(struct nodefile *f, const struct rundir *dir, const struct node_about *about)
 {
     pthread_mutex_init(&f->lock, NULL);
     f->about = *about;
     f->dirty = true;
-    f->unsettled = false;
-}
-
-int nodefile_place(struct nodefile *f, const char *folder, struct err *e)
-{
-    if (f->about.session <= 1)
-        return path_join(f->path, e, "%s/node.json", folder);
-    return path_join(f->path, e, "%s/node-%u.json", folder, f->about.session);
+    f->dir = dir;
 }
 
 struct node_about *nodefile_lock(struct nodefile *f)
@@ -164,7 +157,7 @@ int nodefile_write(struct nodefile *f, struct err *e)
     pthread_mutex_unlock(&f->lock);
     if (!dirty)
         return 0;
-    const int rc = (f->unsettled ? file_put : file_replace)(f->path, b.p, b.len, e);
+    const int rc = rundir_put_node(f->dir, f->about.id, f->about.session, b.p, b.len, e);
     buf_free(&b);
     if (rc) {
         pthread_mutex_lock(&f->lock);

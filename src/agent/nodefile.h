@@ -11,7 +11,7 @@
 #include "agent/launcher.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/file.h"
+#include "run/rundir.h"
 #include "sample/hostinfo.h"
 #include "store/writer.h"
 
@@ -51,13 +51,11 @@ struct nodefile {
     pthread_mutex_t lock;
     struct node_about about; /* under the lock */
     bool dirty;              /* changed since it was last written; under the lock */
-    bool unsettled;          /* written once, for rundir_settle to bring to the medium */
-    char path[PATH_LEN];
+    const struct rundir *dir;
 };
 
-void nodefile_init(struct nodefile *f, const struct node_about *about);
-/* node.json for the first session, node-2.json and so on for later ones. */
-MUST_CHECK int nodefile_place(struct nodefile *f, const char *folder, struct err *e);
+/* `dir`: the run that it is written into; it outlives `f`. */
+void nodefile_init(struct nodefile *f, const struct rundir *dir, const struct node_about *about);
 /* For changes: lock, change f->about, unlock. Unlocking marks it for writing. */
 struct node_about *nodefile_lock(struct nodefile *f);
 void nodefile_unlock(struct nodefile *f);

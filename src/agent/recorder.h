@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 #include "agent/ownrules.h"
-#include "agent/rundir.h"
 #include "base/err.h"
 #include "base/file.h"
+#include "run/rundir.h"
 
 struct action;
 struct rule_params;
@@ -28,7 +28,7 @@ struct record_ask {
     const char *run_id;  /* NULL: a run of its own, or the launcher's job where nodes share one */
     const char *node_id; /* NULL: from the host's name */
     int64_t interval_ns; /* INTERVAL_MIN_NS .. INTERVAL_MAX_NS */
-    const struct label *labels;
+    const struct run_label *labels;
     size_t n_labels;
     const struct settings *settings; /* what the hooks are told comes from here; NULL: no windows */
     bool no_hooks; /* the job's Python is left as it is; what it says by itself is still taken */

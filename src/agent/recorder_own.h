@@ -16,7 +16,7 @@
 #include "agent/notice.h"
 #include "agent/probeset.h"
 #include "agent/recorder.h"
-#include "agent/rundir.h"
+#include "agent/runname.h"
 #include "agent/runner.h"
 #include "agent/signals.h"
 #include "config/settings.h"

@@ -13,6 +13,7 @@
 #include "agent/recorder_own.h"
 #include "base/mem.h"
 #include "ring/ring_folder.h"
+#include "run/run_names.h"
 #include "sample/proctree.h"
 
 #define LEFT_AFTER_NS (60 * NS_PER_S) /* a folder of rings without a recorder */
@@ -156,10 +157,8 @@ static int open_run(struct recorder *r, struct err *e)
     r->sink = writer_sink(r->writer);
     about.id = r->dir.node_id;
     about.session = writer_session(r->writer);
-    nodefile_init(&r->node, &about);
-    rc = nodefile_place(&r->node, r->dir.node_path, e);
-    if (rc == 0)
-        rc = nodefile_write(&r->node, e);
+    nodefile_init(&r->node, &r->dir, &about);
+    rc = nodefile_write(&r->node, e);
     if (rc == 0)
         recorder_start_rules(r, &about.host);
     return rc;

@@ -1,27 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runname.c - what runs and nodes are called. Pure. See rundir.h. */
+/* runname.c - see runname.h. */
+#include "agent/runname.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "agent/rundir.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "config/script.h"
-
-void name_sanitize(char *out, size_t size, const char *text)
-{
-    size_t n = 0;
-    for (; *text && n + 1 < size; text++) {
-        const unsigned char c = (unsigned char)*text;
-        const char safe = (c < 0x80 && isalnum(c)) || strchr("._-@", c) ? (char)c : '-';
-        /* A leading dot would hide the folder, a leading dash look like an option. */
-        if (n == 0 && (safe == '.' || safe == '-'))
-            continue;
-        out[n++] = safe;
-    }
-    out[n] = 0;
-}
+#include "run/run_names.h"
 
 /* Programs that say little about what runs: their script does. */
 static bool is_interpreter(const char *name)

@@ -243,14 +243,19 @@ int file_read(const char *path, size_t most, struct arena *a, char **out, size_t
     return rc;
 }
 
-int file_read_regular(const char *path, size_t most, struct arena *a, char **out, size_t *len,
-                      struct err *e)
+int file_read_range(const char *path, int64_t from, size_t most, struct arena *a, char **out,
+                    size_t *len, struct err *e)
 {
     int fd = -1;
     int rc = file_open_regular(&fd, path, e);
     if (rc)
         return rc;
-    rc = fd_read(fd, path, most, a, out, len, e);
+    if (from < 0 && lseek(fd, from, SEEK_END) < 0)
+        from = 0; /* the file is shorter than that */
+    if (from > 0 && lseek(fd, from, SEEK_SET) < 0)
+        rc = err_sys(e, "seek in '%s'", path);
+    if (rc == 0)
+        rc = fd_read(fd, path, most, a, out, len, e);
     close(fd);
     return rc;
 }

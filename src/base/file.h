@@ -41,9 +41,10 @@ void fmap_close(struct fmap *m); /* an empty one is fine */
 /* The file's bytes in the arena, NUL behind them; more than `most` bytes is ERR_LIMIT. */
 MUST_CHECK int file_read(const char *path, size_t most, struct arena *a, char **out, size_t *len,
                          struct err *e);
-/* The same of a file that may be a stranger's; see file_open_regular. */
-MUST_CHECK int file_read_regular(const char *path, size_t most, struct arena *a, char **out,
-                                 size_t *len, struct err *e);
+/* The same of a file that may be a stranger's (see file_open_regular), from a place on; a negative
+ * one counts from the end of the file. */
+MUST_CHECK int file_read_range(const char *path, int64_t from, size_t most, struct arena *a,
+                               char **out, size_t *len, struct err *e);
 /* The same of what is open. */
 MUST_CHECK int fd_read(int fd, const char *path, size_t most, struct arena *a, char **out,
                        size_t *len, struct err *e);

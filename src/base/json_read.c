@@ -3,25 +3,6 @@
 #include "base/json_read.h"
 
 #include "base/clock.h"
-#include "base/file.h"
-
-enum { MOST_BYTES = 16 << 20 };
-
-int json_read_file(json_t **out, const char *path, struct err *e)
-{
-    struct arena a = {0};
-    char *text;
-    size_t len;
-    int rc = file_read_regular(path, MOST_BYTES, &a, &text, &len, e);
-    if (rc == 0) {
-        json_error_t why;
-        *out = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
-        if (!*out)
-            rc = err_set(e, ERR_FORMAT, "'%s', line %d: %s", path, why.line, why.text);
-    }
-    arena_free(&a);
-    return rc;
-}
 
 const char *json_get_str(const json_t *o, const char *key, struct arena *a, const char *otherwise)
 {

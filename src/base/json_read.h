@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json_read.h - small JSON files as a tree (jansson), with readers that take a default.
- * For our own files of a few kilobytes; traces of gigabytes are not read this way. */
+/* json_read.h - members of a small JSON tree (jansson), with readers that take a default. */
 #ifndef BASE_JSON_READ_H
 #define BASE_JSON_READ_H
 
@@ -10,8 +9,6 @@
 #include "base/arena.h"
 #include "base/err.h"
 
-/* The file's tree; the caller ends it with json_decref. */
-MUST_CHECK int json_read_file(json_t **out, const char *path, struct err *e);
 /* A copy of the string in the arena, or `otherwise` when it is absent or no string. */
 const char *json_get_str(const json_t *o, const char *key, struct arena *a, const char *otherwise);
 int64_t json_get_int(const json_t *o, const char *key, int64_t otherwise);

@@ -14,8 +14,8 @@
 #include "cmd/import_print.h"
 #include "cmd/interrupted.h"
 #include "cmd/output.h"
-#include "cmd/run_place.h"
 #include "query/run.h"
+#include "run/run_names.h"
 
 enum { O_FORMAT, O_OUTPUT, O_DIR, O_JSON };
 enum {
@@ -117,22 +117,14 @@ static int import_and_keep(struct importing *m, const struct cmd_args *a, const 
     return 0;
 }
 
-/* Folders that were made for the run and hold nothing go with it. */
 static int import_folder(const struct cmd_args *a, const struct run_place *p, struct folder *from,
                          struct err *e)
 {
     struct importing m;
-    struct stat st;
-    const bool made = stat(p->dir, &st) < 0;
-    int rc = dir_make(p->dir, e);
-    if (rc != 0)
-        return rc;
-    rc = importing_begin(&m, p->dir, from, e);
+    int rc = importing_begin(&m, p->dir, from, e);
     if (rc == 0)
         rc = import_and_keep(&m, a, p, e);
     importing_end(&m);
-    if (rc != 0 && made)
-        rmdir(p->dir);
     return rc;
 }
 

@@ -10,11 +10,11 @@
 #include "cmd/cmd.h"
 #include "cmd/interrupted.h"
 #include "cmd/restoring.h"
-#include "cmd/run_place.h"
 #include "cmd/steprange.h"
 #include "export/export_copy.h"
 #include "export/export_walk.h"
 #include "query/steps.h"
+#include "run/run_names.h"
 #include "view/runview.h"
 
 enum { O_OUTPUT, O_NAME, O_ALIGN, O_STEPS, O_DIR };
@@ -214,19 +214,13 @@ static int run(const struct cmd_args *a, struct err *e)
 {
     struct arena arena = {0};
     struct run_place p;
-    struct stat st;
     struct source *v = arena_array(&arena, struct source, a->n_args);
     int rc = run_place_of(&p, a->opt[O_OUTPUT].text, a->opt[O_DIR].text, e);
     if (rc == 0)
         rc = prepare(a, v, a->n_args, &arena, e);
-    const bool made = stat(p.dir, &st) < 0;
-    if (rc == 0)
-        rc = dir_make(p.dir, e);
     interrupted_watch();
     if (rc == 0)
         rc = make_run(a, v, a->n_args, &p, e);
-    if (rc != 0 && made)
-        rmdir(p.dir);
     for (size_t i = 0; i < a->n_args; i++)
         run_close(v[i].run);
     arena_free(&arena);

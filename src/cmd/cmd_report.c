@@ -11,6 +11,7 @@
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "report/report.h"
+#include "run/run_names.h"
 #include "view/runview.h"
 
 enum {
@@ -82,7 +83,7 @@ static int write_into_run(const struct report *r, const struct run_info *info, s
     if (rc != 0)
         return err_in(
             e, "the report cannot be written to the run's folder (use -o to write it elsewhere)");
-    printf("%s/report.html\n", info->path);
+    printf("%s/" RUN_REPORT "\n", info->path);
     return 0;
 }
 

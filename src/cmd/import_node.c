@@ -5,13 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "agent/nodefile.h"
 #include "base/mem.h"
-
-/* Rows may wait for less room than events. */
-enum { FLUSH_ROWS = 256 << 10, FLUSH_EVENTS = 1 << 20 };
 
 static void note_span(struct import_node *d, mono_ns first, mono_ns last)
 {
@@ -29,27 +25,20 @@ static void on_row(struct sink *s, struct group *g, mono_ns t)
     rows_take(&d->rows, g, t);
 }
 
-int import_node_open(struct import_node **out, const char *folder, const char *id,
+int import_node_open(struct import_node **out, struct run_maker *run, const char *id,
                      struct clock_tie tie, struct err *e)
 {
     static const struct sink_ops ops = {on_row, sink_pass_loss, sink_pass_mark, sink_pass_events};
     struct import_node *d = xcalloc(1, sizeof *d);
     d->pass.sink.ops = &ops;
     d->rank = d->world_size = -1;
-    snprintf(d->id, sizeof d->id, "%s", id);
-    int rc = path_join(d->path, e, "%s/node-%s", folder, id);
-    if (rc == 0)
-        rc = dir_make(d->path, e);
-    if (rc == 0)
-        rc = writer_open_bulk(&d->metrics, d->path, tie, e);
-    if (rc == 0)
-        rc = writer_open_beside(&d->events, d->metrics, "events", e);
+    const int rc = run_maker_node(run, id, 1, tie, &d->made, e);
     if (rc != 0) {
         import_node_free(d);
         return rc;
     }
-    rows_open(&d->rows, writer_sink(d->metrics));
-    d->pass.behind = writer_sink(d->events);
+    rows_open(&d->rows, writer_sink(d->made->metrics));
+    d->pass.behind = writer_sink(d->made->events);
     pids_open(&d->pids, &d->pass.sink);
     *out = d;
     return 0;
@@ -71,37 +60,15 @@ void import_node_machine(struct import_node *d, const struct import_machine *m)
 {
     note_span(d, m->first, m->last);
     d->said = *m;
-    d->said.node = d->id;
+    d->said.node = d->made->id;
 }
 
-int import_node_flush(struct import_node *d, struct err *e)
+void import_node_close(struct import_node *d)
 {
-    int rc = writer_pending(d->metrics) < FLUSH_ROWS ? 0 : writer_flush(d->metrics, false, e);
-    if (rc == 0 && writer_pending(d->events) >= FLUSH_EVENTS)
-        rc = writer_flush(d->events, false, e);
-    return rc;
-}
-
-int import_node_close(struct import_node *d, struct err *e)
-{
-    struct writer_stats events, rows;
-    struct err other;
     d->cores = d->said.cores ? d->said.cores : rows_devices(&d->rows, PER_CORE);
     d->gpus = d->said.gpus ? d->said.gpus : rows_devices(&d->rows, PER_GPU);
     d->interval_ns = d->rows.n ? d->rows.groups[0].own.period_ns : d->said.interval_ns;
     rows_close(&d->rows);
-    writer_get_stats(d->events, &events);
-    writer_get_stats(d->metrics, &rows);
-    int rc = writer_close(d->events, e);
-    const int rc2 = writer_close(d->metrics, rc != 0 ? &other : e);
-    d->events = d->metrics = NULL;
-    if (rc != 0 || rc2 != 0)
-        return rc != 0 ? rc : rc2;
-    if (events.events_dropped || rows.rows_dropped)
-        return err_set(e, ERR_LIMIT, "%llu events and %llu rows could not be written to disk",
-                       (unsigned long long)events.events_dropped,
-                       (unsigned long long)rows.rows_dropped);
-    return 0;
 }
 
 static void name_gpus(struct gpu_info gpus[GPU_MOST], unsigned n)
@@ -112,13 +79,14 @@ static void name_gpus(struct gpu_info gpus[GPU_MOST], unsigned n)
     }
 }
 
-int import_node_describe(const struct import_node *d, int64_t wall_minus_mono_ns, struct err *e)
+int import_node_describe(const struct import_node *d, const struct rundir *run,
+                         int64_t wall_minus_mono_ns, struct err *e)
 {
     struct nodefile f;
     struct gpu_info gpus[GPU_MOST];
     struct node_about about = {
-        .id = d->id,
-        .session = 1,
+        .id = d->made->id,
+        .session = d->made->session,
         .status = NODE_FINISHED,
         .host = {.cores = d->cores, .memory_bytes = (uint64_t)d->said.memory_bytes},
         .gpus = gpus,
@@ -139,23 +107,16 @@ int import_node_describe(const struct import_node *d, int64_t wall_minus_mono_ns
     name_gpus(gpus, about.n_gpus);
     if (d->rank >= 0)
         snprintf(about.launcher.name, sizeof about.launcher.name, "footplate import");
-    if (strcmp(d->id, IMPORT_NODE_DEFAULT) != 0)
-        snprintf(about.host.hostname, sizeof about.host.hostname, "%s", d->id);
-    nodefile_init(&f, &about);
-    f.unsettled = true;
-    const int rc = nodefile_place(&f, d->path, e);
-    return rc != 0 ? rc : nodefile_write(&f, e);
+    if (strcmp(d->made->id, IMPORT_NODE_DEFAULT) != 0)
+        snprintf(about.host.hostname, sizeof about.host.hostname, "%s", d->made->id);
+    nodefile_init(&f, run, &about);
+    return nodefile_write(&f, e);
 }
 
 void import_node_free(struct import_node *d)
 {
-    struct err ignored;
     if (!d)
         return;
-    if (d->events && writer_close(d->events, &ignored) != 0)
-        ignored.code = 0; /* it is removed next */
-    if (d->metrics && writer_close(d->metrics, &ignored) != 0)
-        ignored.code = 0;
     rows_close(&d->rows);
     pids_close(&d->pids);
     free(d);

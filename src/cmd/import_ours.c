@@ -46,7 +46,7 @@ static int read_file(struct reading *r, const struct folder_file *x, struct impo
     progress_end(&r->progress);
     if (rc != 0 || r->restoring.n_nodes == 0)
         return rc;
-    const struct restored_node *n = r->restoring.nodes[0];
+    const struct run_maker_node *n = r->restoring.nodes[0].made;
     const struct remake_place place = {n->id, n->session, REMAKE_METRICS, 0, 0};
     import_tell_losses(&part->got.result, m->ops->sink(m, &place));
     return 0;

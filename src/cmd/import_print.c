@@ -58,7 +58,7 @@ static void json_file(struct jw *j, const struct importing *m, size_t i)
     if (x->skipped) {
         jw_str(j, "skipped", x->skipped);
     } else {
-        jw_str(j, "node", part->node->id);
+        jw_str(j, "node", part->node->made->id);
         json_source(j, &part->got);
         json_result(j, m, &part->got.result, false);
         jw_str(j, "failed", part->failed);
@@ -71,7 +71,7 @@ static void json_nodes(struct jw *j, const struct importing *m)
     jw_array(j, "nodes");
     for (size_t i = 0; i < m->n_nodes; i++)
         if (m->nodes[i]->told)
-            jw_str(j, NULL, m->nodes[i]->id);
+            jw_str(j, NULL, m->nodes[i]->made->id);
     jw_end(j);
 }
 

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "cmd/interrupted.h"
 #include "import/import_losses.h"
+#include "run/run_names.h"
 
 /* FILES_PER_NODE: held open while it is written. */
 enum { NODES_MOST = 256, FILES_PER_NODE = 6, FILES_BESIDE = 64 };
@@ -32,7 +33,7 @@ int importing_begin(struct importing *m, const char *home, struct folder *from, 
 {
     *m = (struct importing){.from = from};
     m->sum.rank = m->sum.world_size = -1;
-    const int rc = rundir_hide(&m->dir, home, e);
+    const int rc = run_maker_begin(&m->maker, home, e);
     m->parts = xcalloc(from->n, sizeof *m->parts);
     allow_files();
     return rc;
@@ -50,14 +51,14 @@ static int node_of(struct importing *m, const char *name, struct import_node **o
     char id[NODE_ID_LEN];
     name_sanitize(id, sizeof id, *name ? name : IMPORT_NODE_DEFAULT);
     for (size_t i = 0; i < m->n_nodes; i++)
-        if (strcmp(m->nodes[i]->id, id) == 0) {
+        if (strcmp(m->nodes[i]->made->id, id) == 0) {
             *out = m->nodes[i];
             return 0;
         }
     if (m->n_nodes == NODES_MOST)
         return err_set(e, ERR_LIMIT, "there are more than %d nodes", NODES_MOST);
     m->nodes = xrealloc(m->nodes, m->n_nodes + 1, sizeof(struct import_node *));
-    const int rc = import_node_open(&m->nodes[m->n_nodes], m->dir.path, id, m->tie, e);
+    const int rc = import_node_open(&m->nodes[m->n_nodes], &m->maker, id, m->tie, e);
     if (rc == 0)
         *out = m->nodes[m->n_nodes++];
     return rc;
@@ -81,8 +82,8 @@ static void machine(void *ctx, const struct import_machine *said)
 static int flush(struct importing *m, struct err *e)
 {
     int rc = interrupted_check(e);
-    for (size_t i = 0; i < m->n_nodes && rc == 0; i++)
-        rc = import_node_flush(m->nodes[i], e);
+    if (rc == 0)
+        rc = run_maker_flush(&m->maker, e);
     m->stuck = rc != 0;
     return rc;
 }
@@ -126,14 +127,14 @@ static bool times_wait(void *ctx)
 {
     struct importing *m = ctx;
     struct err ignored; /* then it is read twice, and whatever is wrong shows itself */
-    return writer_place(m->parts[m->at].node->events, &m->place, &ignored) == 0;
+    return writer_place(m->parts[m->at].node->made->events, &m->place, &ignored) == 0;
 }
 
 /* Now it is known when the events were. */
 static int move_events(struct importing *m, const struct import_part *part, struct err *e)
 {
     const int64_t later_us = part->got.result.later_us;
-    const int rc = later_us ? writer_shift(part->node->events, m->place, later_us, e) : 0;
+    const int rc = later_us ? writer_shift(part->node->made->events, m->place, later_us, e) : 0;
     m->stuck = rc != 0;
     return rc;
 }
@@ -266,23 +267,15 @@ int importing_read(struct importing *m, struct err *e)
 
 /* ---- the run ---- */
 
-static int close_nodes(struct importing *m, struct err *e)
-{
-    int rc = 0;
-    for (size_t i = 0; i < m->n_nodes && rc == 0; i++)
-        rc = import_node_close(m->nodes[i], e);
-    return rc;
-}
-
 static int describe_nodes(struct importing *m, struct err *e)
 {
     int rc = 0;
     for (size_t i = 0; i < m->n_nodes && rc == 0; i++) {
         const struct import_node *d = m->nodes[i];
         if (d->told)
-            rc = import_node_describe(d, m->tie.wall.ns - m->tie.mono.ns, e);
+            rc = import_node_describe(d, &m->maker.dir, m->tie.wall.ns - m->tie.mono.ns, e);
         else
-            dir_remove(d->path);
+            rundir_drop_node(&m->maker.dir, d->made->id);
     }
     return rc;
 }
@@ -290,16 +283,12 @@ static int describe_nodes(struct importing *m, struct err *e)
 int importing_place(struct importing *m, const char *home, const char *id,
                     const struct run_about *about, struct rundir *dir, struct err *e)
 {
-    int rc = close_nodes(m, e);
+    for (size_t i = 0; i < m->n_nodes; i++)
+        import_node_close(m->nodes[i]);
+    int rc = run_maker_close(&m->maker, e);
     if (rc == 0)
         rc = describe_nodes(m, e);
-    if (rc == 0)
-        rc = rundir_settle(&m->dir, home, id, about, e);
-    if (rc != 0)
-        return rc;
-    *dir = m->dir;
-    m->dir.path[0] = '\0';
-    return 0;
+    return rc != 0 ? rc : run_maker_place(&m->maker, home, id, about, dir, e);
 }
 
 /* ---- the end ---- */
@@ -310,7 +299,6 @@ void importing_end(struct importing *m)
         import_node_free(m->nodes[i]);
     free(m->nodes);
     free(m->parts);
-    if (*m->dir.path)
-        dir_remove(m->dir.path);
+    run_maker_end(&m->maker);
     *m = (struct importing){0};
 }

@@ -7,12 +7,11 @@
 #ifndef CMD_IMPORTING_H
 #define CMD_IMPORTING_H
 
-#include "agent/rundir.h"
-#include "base/file.h"
 #include "base/progress.h"
 #include "cmd/import_node.h"
 #include "import/import_file.h"
 #include "import/import_folder.h"
+#include "run/run_maker.h"
 
 /* What became of a file of the folder. */
 struct import_part {
@@ -22,7 +21,7 @@ struct import_part {
 };
 
 struct importing {
-    struct rundir dir; /* hidden, in home, until it is placed; path "": none */
+    struct run_maker maker;
     struct folder *from;
     struct import_part *parts; /* one for each file of the folder */
     struct import_node **nodes;

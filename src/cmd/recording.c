@@ -102,9 +102,9 @@ int recording_settings(struct settings *out, const struct cmd_args *args, const 
 
 static void take_labels(struct record_ask *ask, const struct settings *s, struct arena *a)
 {
-    struct label *labels = arena_array(a, struct label, s->n_labels + 1);
+    struct run_label *labels = arena_array(a, struct run_label, s->n_labels + 1);
     for (size_t i = 0; i < s->n_labels; i++)
-        labels[i] = (struct label){s->labels[i].key, s->labels[i].value};
+        labels[i] = (struct run_label){s->labels[i].key, s->labels[i].value};
     ask->labels = labels;
     ask->n_labels = s->n_labels;
 }

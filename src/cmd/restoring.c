@@ -2,19 +2,17 @@
 /* restoring.c - see restoring.h. */
 #include "cmd/restoring.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "agent/nodefile.h"
 #include "base/json_read.h"
 #include "base/mem.h"
 #include "cmd/interrupted.h"
-#include "query/names.h"
+#include "run/run_names.h"
 
-enum { FLUSH_ROWS = 256 << 10, FLUSH_EVENTS = 1 << 20, SESSIONS_MOST = 1000, NODES_MOST = 4096 };
+enum { NODES_MOST = 4096 };
 
 /* ---- what is told ---- */
 
@@ -57,79 +55,46 @@ static void on_run(struct remake *r, const char *about, size_t len)
     m->about = arena_strndup(&m->arena, about, len);
 }
 
-static struct restored_node *find_node(struct restoring *m, const char *id, unsigned session)
-{
-    for (size_t i = 0; i < m->n_nodes; i++)
-        if (m->nodes[i]->session == session && strcmp(m->nodes[i]->id, id) == 0)
-            return m->nodes[i];
-    return NULL;
-}
-
-static int open_node(struct restoring *m, struct restored_node *d, int64_t ahead_ns, struct err *e)
-{
-    int rc = path_join(d->path, e, "%s/%zu", m->dir.path, m->n_nodes);
-    if (rc == 0)
-        rc = dir_make(d->path, e);
-    if (rc == 0)
-        rc = writer_open_bulk(&d->metrics, d->path, (struct clock_tie){{0}, {ahead_ns}}, e);
-    return rc != 0 ? rc : writer_open_beside(&d->events, d->metrics, "events", e);
-}
-
 static void on_node(struct remake *r, const struct remake_node *n)
 {
     struct restoring *m = (struct restoring *)r;
     struct err e = {0};
     char id[NODE_ID_LEN];
+    struct run_maker_node *made;
     name_sanitize(id, sizeof id, n->id);
-    if (find_node(m, id, n->session))
+    if (run_maker_find(&m->maker, id, n->session))
         return;
-    if (m->n_nodes == NODES_MOST || n->session == 0 || n->session >= SESSIONS_MOST) {
-        err_set(&e, ERR_LIMIT, "more recorders than a run can have");
+    const struct clock_tie tie = {{0}, {n->clock_ahead_ns}};
+    int rc = 0;
+    if (m->n_nodes == NODES_MOST || n->session == 0 || n->session >= SESSIONS_MOST)
+        rc = err_set(&e, ERR_LIMIT, "more recorders than a run can have");
+    if (rc == 0)
+        rc = run_maker_node(&m->maker, id, n->session, tie, &made, &e);
+    if (rc != 0) {
         keep_error(m, &e);
         return;
     }
-    struct restored_node *d = xcalloc(1, sizeof *d);
-    snprintf(d->id, sizeof d->id, "%s", id);
-    d->session = n->session;
-    d->start = n->start;
-    d->end = n->end;
-    d->about = n->about ? arena_strndup(&m->arena, n->about, n->about_len) : NULL;
     m->nodes = xrealloc(m->nodes, m->n_nodes + 1, sizeof *m->nodes);
-    m->nodes[m->n_nodes++] = d;
-    if (open_node(m, d, n->clock_ahead_ns, &e) != 0)
-        keep_error(m, &e);
-}
-
-static struct writer *window_of(struct restoring *m, struct restored_node *d,
-                                const struct remake_place *p)
-{
-    char name[64];
-    struct writer *w = NULL;
-    struct err e;
-    for (size_t i = 0; i < d->n_windows; i++)
-        if (d->windows[i].pid == p->pid && d->windows[i].window == p->window)
-            return d->windows[i].writer;
-    snprintf(name, sizeof name, "trace-%u-%u", p->pid, p->window);
-    if (writer_open_beside(&w, d->metrics, name, &e) != 0) {
-        keep_error(m, &e);
-        return NULL;
-    }
-    d->windows = xrealloc(d->windows, d->n_windows + 1, sizeof *d->windows);
-    d->windows[d->n_windows++] = (struct restored_window){p->pid, p->window, w};
-    return w;
+    m->nodes[m->n_nodes++] = (struct restored_node){
+        .made = made,
+        .start = n->start,
+        .end = n->end,
+        .about = n->about ? arena_strndup(&m->arena, n->about, n->about_len) : NULL,
+    };
 }
 
 static struct sink *on_sink(struct remake *r, const struct remake_place *p)
 {
     struct restoring *m = (struct restoring *)r;
+    struct err e;
     char id[NODE_ID_LEN];
     name_sanitize(id, sizeof id, p->node);
-    struct restored_node *d = find_node(m, id, p->session);
+    struct run_maker_node *n = run_maker_find(&m->maker, id, p->session);
     struct writer *w = NULL;
-    if (d && d->events)
-        w = p->file == REMAKE_METRICS  ? d->metrics
-            : p->file == REMAKE_EVENTS ? d->events
-                                       : window_of(m, d, p);
+    if (n && p->file != REMAKE_DETAIL)
+        w = p->file == REMAKE_METRICS ? n->metrics : n->events;
+    else if (n && run_maker_window(n, p->pid, p->window, &w, &e) != 0)
+        keep_error(m, &e);
     return w ? writer_sink(w) : &m->nowhere;
 }
 
@@ -138,117 +103,46 @@ int restoring_begin(struct restoring *m, const char *home, struct err *e)
     static const struct remake_ops ops = {on_run, on_node, on_sink};
     static const struct sink_ops nowhere = {drop_row, drop_loss, drop_mark, drop_events};
     *m = (struct restoring){.remake = {&ops}, .nowhere = {&nowhere}};
-    return rundir_hide(&m->dir, home, e);
+    return run_maker_begin(&m->maker, home, e);
 }
 
 /* ---- writing ---- */
-
-static int flush_writer(struct writer *w, size_t most, struct err *e)
-{
-    return w && writer_pending(w) >= most ? writer_flush(w, false, e) : 0;
-}
 
 int restoring_flush(struct restoring *m, struct err *e)
 {
     int rc = interrupted_check(e);
     if (rc == 0 && m->err.code)
         rc = err_set(e, (enum err_code)m->err.code, "%s", m->err.msg);
-    for (size_t i = 0; rc == 0 && i < m->n_nodes; i++) {
-        struct restored_node *d = m->nodes[i];
-        rc = flush_writer(d->metrics, FLUSH_ROWS, e);
-        if (rc == 0)
-            rc = flush_writer(d->events, FLUSH_EVENTS, e);
-        for (size_t k = 0; rc == 0 && k < d->n_windows; k++)
-            rc = flush_writer(d->windows[k].writer, FLUSH_EVENTS, e);
-    }
-    return rc;
-}
-
-static int close_writer(struct writer **w, struct err *e)
-{
-    struct writer_stats s;
-    struct writer *x = *w;
-    *w = NULL;
-    if (!x)
-        return 0;
-    writer_get_stats(x, &s);
-    const int rc = writer_close(x, e);
-    if (rc == 0 && s.rows_dropped + s.events_dropped)
-        return err_set(e, ERR_LIMIT, "%llu rows and %llu events could not be written to disk",
-                       (unsigned long long)s.rows_dropped, (unsigned long long)s.events_dropped);
-    return rc;
-}
-
-/* All of them, whatever became of the others; the first error counts. */
-static int close_node(struct restored_node *d, struct err *e)
-{
-    struct err other;
-    int rc = 0;
-    for (size_t i = 0; i < d->n_windows + 2; i++) { /* the first file is closed last */
-        struct writer **w = i < d->n_windows    ? &d->windows[i].writer
-                            : i == d->n_windows ? &d->events
-                                                : &d->metrics;
-        const int one = close_writer(w, rc ? &other : e);
-        rc = rc ? rc : one;
-    }
-    return rc;
+    return rc != 0 ? rc : run_maker_flush(&m->maker, e);
 }
 
 /* ---- the run ---- */
 
-static int move_file(const struct restored_node *d, const char *folder, const char *stem,
-                     struct err *e)
-{
-    char from[PATH_LEN], to[PATH_LEN], name[128];
-    session_file(name, sizeof name, stem, d->session, "fp");
-    int rc = path_join(from, e, "%s/%s.fp", d->path, stem);
-    if (rc == 0)
-        rc = path_join(to, e, "%s/%s", folder, name);
-    if (rc == 0 && rename(from, to) < 0)
-        rc = err_sys(e, "cannot create '%s'", to);
-    return rc;
-}
-
-static int move_files(const struct restored_node *d, const char *folder, struct err *e)
-{
-    int rc = move_file(d, folder, "metrics", e);
-    if (rc == 0)
-        rc = move_file(d, folder, "events", e);
-    for (size_t i = 0; rc == 0 && i < d->n_windows; i++) {
-        char stem[64];
-        snprintf(stem, sizeof stem, "trace-%u-%u", d->windows[i].pid, d->windows[i].window);
-        rc = move_file(d, folder, stem, e);
-    }
-    return rc;
-}
-
 /* As it was, but for its name and number, which are those of its folder. */
-static int write_about(const struct restored_node *d, const char *folder, struct err *e)
+static int write_about(const struct rundir *dir, const struct restored_node *d, struct err *e)
 {
-    char path[PATH_LEN], name[64];
     json_t *o = json_loads(d->about, 0, NULL);
     if (!json_is_object(o)) {
         json_decref(o);
-        return err_set(e, ERR_FORMAT, "the description of node '%s' is not a JSON object", d->id);
+        return err_set(e, ERR_FORMAT, "the description of node '%s' is not a JSON object",
+                       d->made->id);
     }
-    json_object_set_new(o, "id", json_string(d->id));
-    json_object_set_new(o, "session", json_integer(d->session));
-    session_file(name, sizeof name, "node", d->session, "json");
+    json_object_set_new(o, "id", json_string(d->made->id));
+    json_object_set_new(o, "session", json_integer(d->made->session));
     char *text = json_dumps(o, JSON_INDENT(2));
-    int rc = path_join(path, e, "%s/%s", folder, name);
-    if (rc == 0)
-        rc = file_put(path, text ? text : "", text ? strlen(text) : 0, e);
+    const int rc = rundir_put_node(dir, d->made->id, d->made->session, text ? text : "",
+                                   text ? strlen(text) : 0, e);
     free(text);
     json_decref(o);
     return rc;
 }
 
-static int make_about(const struct restored_node *d, const char *folder, struct err *e)
+static int make_about(const struct rundir *dir, const struct restored_node *d, struct err *e)
 {
     struct nodefile f;
     const struct node_about about = {
-        .id = d->id,
-        .session = d->session,
+        .id = d->made->id,
+        .session = d->made->session,
         .status = NODE_FINISHED,
         .launcher = {.rank = -1, .world_size = -1, .local_rank = -1},
         .start = d->start,
@@ -256,23 +150,8 @@ static int make_about(const struct restored_node *d, const char *folder, struct 
         .exit_status = -1,
         .cpu_s = -1,
     };
-    nodefile_init(&f, &about);
-    f.unsettled = true;
-    const int rc = nodefile_place(&f, folder, e);
-    return rc != 0 ? rc : nodefile_write(&f, e);
-}
-
-static int place_node(struct restored_node *d, struct rundir *dir, struct err *e)
-{
-    int rc = close_node(d, e);
-    if (rc == 0)
-        rc = rundir_make_node(dir, d->id, e);
-    if (rc == 0)
-        rc = move_files(d, dir->node_path, e);
-    if (rc != 0)
-        return rc;
-    dir_remove(d->path); /* nothing is left there */
-    return d->about ? write_about(d, dir->node_path, e) : make_about(d, dir->node_path, e);
+    nodefile_init(&f, dir, &about);
+    return nodefile_write(&f, e);
 }
 
 /* The words of a run.json; they live in the arena. */
@@ -286,7 +165,7 @@ static struct run_about about_of(struct restoring *m, const struct run_about *ot
         json_t *labels = json_object_get(o, "labels"), *value;
         const size_t n = json_array_size(command);
         const char **words = arena_array(a, const char *, n + 1), *key;
-        struct label *list = arena_array(a, struct label, json_object_size(labels) + 1);
+        struct run_label *list = arena_array(a, struct run_label, json_object_size(labels) + 1);
         for (size_t i = 0; i < n; i++) {
             const char *w = json_string_value(json_array_get(command, i));
             words[i] = arena_strdup(a, w ? w : "");
@@ -304,7 +183,7 @@ static struct run_about about_of(struct restoring *m, const struct run_about *ot
         {
             const char *text = json_string_value(value);
             list[out.n_labels++] =
-                (struct label){arena_strdup(a, key), arena_strdup(a, text ? text : "")};
+                (struct run_label){arena_strdup(a, key), arena_strdup(a, text ? text : "")};
         }
     }
     json_decref(o);
@@ -316,29 +195,17 @@ int restoring_place(struct restoring *m, const char *home, const char *id,
 {
     const struct run_about about = about_of(m, otherwise);
     int rc = restoring_flush(m, e);
-    for (size_t i = 0; rc == 0 && i < m->n_nodes; i++)
-        rc = place_node(m->nodes[i], &m->dir, e);
     if (rc == 0)
-        rc = rundir_settle(&m->dir, home, id, &about, e);
-    if (rc != 0)
-        return rc;
-    *dir = m->dir;
-    m->dir.path[0] = '\0';
-    return 0;
+        rc = run_maker_close(&m->maker, e);
+    for (size_t i = 0; rc == 0 && i < m->n_nodes; i++)
+        rc = (m->nodes[i].about ? write_about : make_about)(&m->maker.dir, &m->nodes[i], e);
+    return rc != 0 ? rc : run_maker_place(&m->maker, home, id, &about, dir, e);
 }
 
 void restoring_end(struct restoring *m)
 {
-    struct err ignored;
-    for (size_t i = 0; i < m->n_nodes; i++) {
-        if (close_node(m->nodes[i], &ignored) != 0)
-            ignored.code = 0; /* it is removed next */
-        free(m->nodes[i]->windows);
-        free(m->nodes[i]);
-    }
+    run_maker_end(&m->maker);
     free(m->nodes);
-    if (*m->dir.path)
-        dir_remove(m->dir.path);
     arena_free(&m->arena);
     *m = (struct restoring){0};
 }

@@ -7,36 +7,23 @@
 #ifndef CMD_RESTORING_H
 #define CMD_RESTORING_H
 
-#include "agent/rundir.h"
 #include "base/arena.h"
-#include "base/file.h"
 #include "record/remake.h"
-#include "store/writer.h"
+#include "run/run_maker.h"
 
-/* One more file of events of a recorder: those of a detail window. */
-struct restored_window {
-    uint32_t pid;
-    unsigned window;
-    struct writer *writer;
-};
-
-/* One recorder. */
+/* What describes a recorder. */
 struct restored_node {
-    char id[NODE_ID_LEN], path[PATH_LEN]; /* path: its folder, hidden */
-    unsigned session;
+    const struct run_maker_node *made;
     wall_ns start, end;
     const char *about; /* its node.json; NULL: none */
-    struct writer *metrics, *events;
-    struct restored_window *windows;
-    size_t n_windows;
 };
 
 struct restoring {
     struct remake remake; /* first */
-    struct rundir dir;    /* hidden, in home, until it is placed; path "": none */
+    struct run_maker maker;
     struct arena arena;
     const char *about; /* the run.json; NULL: none */
-    struct restored_node **nodes;
+    struct restored_node *nodes;
     size_t n_nodes;
     struct sink nowhere; /* for what cannot be kept, after an error */
     struct err err;      /* the first one; code 0: none */

@@ -5,21 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/json_read.h"
 #include "base/mem.h"
-#include "query/names.h"
+#include "run/run_files.h"
 
 /* ---- files that are JSON already ---- */
 
-/* The file as one line behind the key; null when it cannot be read. A `command` takes the place of
- * the file's, which may hold secrets. */
-static void put_file(struct jw *j, const char *key, const char *path, const char *without,
+/* Ends the tree, and puts it as one line after the key; null when there is none. A
+ * `command` takes the place of the file's, which may hold secrets. */
+static void put_tree(struct jw *j, const char *key, json_t *o, const char *without,
                      const char *const *command)
 {
-    struct err e;
-    json_t *o = NULL;
-    if (json_read_file(&o, path, &e) != 0) {
+    if (!o) {
         jw_null(j, key);
         return;
     }
@@ -43,29 +40,28 @@ static void put_file(struct jw *j, const char *key, const char *path, const char
 
 void about_run(struct jw *j, const struct run_info *info)
 {
-    char path[PATH_LEN];
     struct err e;
+    json_t *o = NULL;
     jw_int(j, "version", ABOUT_VERSION);
     jw_str(j, "name", info->name);
     jw_int(j, "start_ns", info->start.ns);
     jw_int(j, "end_ns", info->end.ns);
-    if (path_join(path, &e, "%s/run.json", info->path) == 0)
-        put_file(j, "about", path, NULL, (const char *const *)info->command);
+    put_tree(j, "about", run_read_about(&o, info, &e) == 0 ? o : NULL, NULL,
+             (const char *const *)info->command);
 }
 
 void about_node(struct jw *j, const struct run_info *info, const struct node_info *n,
                 int64_t clock_ahead_ns, bool part)
 {
-    char path[PATH_LEN], name[64];
     struct err e;
+    json_t *o = NULL;
     jw_str(j, "node", n->id);
     jw_int(j, "session", n->session);
     jw_int(j, "start_ns", n->start.ns);
     jw_int(j, "end_ns", n->end.ns);
     jw_int(j, "clock_ahead_ns", clock_ahead_ns);
-    session_file(name, sizeof name, "node", n->session, "json");
-    if (path_join(path, &e, "%s/node-%s/%s", info->path, n->id, name) == 0)
-        put_file(j, "about", path, part ? "self" : NULL, NULL);
+    put_tree(j, "about", run_read_node(&o, info, n, &e) == 0 ? o : NULL, part ? "self" : NULL,
+             NULL);
 }
 
 /* ---- tracks ---- */

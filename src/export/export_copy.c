@@ -6,12 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/json_read.h"
 #include "base/mem.h"
 #include "export/export_about.h"
-#include "query/names.h"
 #include "record/group.h"
+#include "run/run_files.h"
 
 struct copying {
     const struct export_copy *ask;
@@ -62,12 +61,9 @@ static void move_time(json_t *o, const char *key, int64_t by_ns)
 /* Its node.json as it is in the copy; NULL: it has none. */
 static char *node_about(struct copying *c, const struct node_info *n)
 {
-    char path[PATH_LEN], name[64];
     struct err ignored;
     json_t *o = NULL;
-    session_file(name, sizeof name, "node", n->session, "json");
-    if (path_join(path, &ignored, "%s/node-%s/%s", c->info->path, n->id, name) != 0 ||
-        json_read_file(&o, path, &ignored) != 0)
+    if (run_read_node(&o, c->info, n, &ignored) != 0)
         return NULL;
     move_time(o, "start_ns", c->ask->later_ns);
     move_time(o, "end_ns", c->ask->later_ns);

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "query/event_flow.h"
-#include "query/names.h"
 #include "query/run_open.h"
 
 wall_ns event_wall(const struct store *s, mono_ns t)
@@ -34,11 +34,11 @@ static void add_loss(struct run *r, struct event_index *x, size_t node, const ch
     snprintf(l->loss.why, sizeof l->loss.why, "%.159s", why->msg);
 }
 
-static int open_file(struct run *r, struct event_index *x, const struct event_path *from,
+static int open_file(struct run *r, struct event_index *x, const struct run_event_file *from,
                      struct err *e)
 {
     struct store *store;
-    const int rc = store_open(&store, from->path, e);
+    const int rc = run_open_events(&store, from, e);
     if (rc == ERR_VERSION)
         return rc;
     if (rc) {
@@ -51,9 +51,9 @@ static int open_file(struct run *r, struct event_index *x, const struct event_pa
 
 static int open_files(struct run *r, struct event_index *x, struct err *e)
 {
-    struct event_path *v;
+    struct run_event_file *v;
     size_t n;
-    int rc = event_paths(r, &r->arena, &v, &n, e);
+    int rc = run_event_files(&r->info, &r->arena, &v, &n, e);
     if (rc)
         return rc;
     x->files = arena_array(&r->arena, struct event_file, n);

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "query/crew.h"
 #include "query/event_flow.h"
-#include "query/names.h"
 #include "query/run_open.h"
 
 /* ---- series over all sessions ---- */
@@ -87,15 +87,6 @@ static bool run_is_large(const struct run *r)
     return r->info.n_nodes >= LARGE;
 }
 
-static int open_store(struct run *r, size_t i, struct err *e)
-{
-    char path[PATH_LEN], name[64];
-    const struct node_info *n = &r->info.nodes[i];
-    session_file(name, sizeof name, "metrics", n->session, "fp");
-    int rc = path_join(path, e, "%s/node-%s/%s", r->info.path, n->id, name);
-    return rc ? rc : store_open(&r->stores[i], path, e);
-}
-
 struct opening {
     struct run *run;
     int *rc; /* by session */
@@ -107,7 +98,7 @@ static void open_some(struct crew *c, struct arena *results)
     const struct opening *x = c->ctx;
     (void)results;
     for (size_t i; crew_next(c, &i);) {
-        x->rc[i] = open_store(x->run, i, &x->e[i]);
+        x->rc[i] = run_open_metrics(&x->run->stores[i], &x->run->info, i, &x->e[i]);
         if (x->rc[i] == 0 && run_is_large(x->run))
             store_forget(x->run->stores[i]);
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run.h - a recorded run: found, described, opened.
+/* run.h - a recorded run, open for queries.
  *
- * run_find turns what the user typed into a folder. run_info_read reads only the small JSON files,
- * so a list of a thousand runs stays cheap. run_open also opens the metric files of all nodes; then
- * series.h answers from them. Not safe for two threads at once; open twice instead. */
+ * run_info.h finds and describes runs from their small files. run_open also opens the metric files
+ * of all nodes; then series.h answers from them. Not safe for two threads at once; open twice
+ * instead. */
 #ifndef QUERY_RUN_H
 #define QUERY_RUN_H
 
@@ -15,81 +15,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "record/record.h"
-
-enum run_status {
-    RUN_RUNNING,
-    RUN_FINISHED,    /* exit status 0 */
-    RUN_FAILED,      /* another exit status */
-    RUN_INTERRUPTED, /* ended by a signal or a notice from outside */
-    RUN_STOPPED,     /* ended because the user asked Footplate to */
-    RUN_DIED,        /* the recorder vanished; what it wrote is shown */
-    RUN_STATUS_N,
-};
-
-const char *run_status_name(enum run_status s);
-
-struct node_gpu {
-    const char *entity, *name, *uuid, *driver;
-    int64_t memory_bytes;
-};
-
-/* One session of a node: a recorder that restarts adds another. */
-struct node_info {
-    const char *id;
-    unsigned session; /* 1, 2, ... */
-    enum run_status status;
-    const char *why; /* for RUN_INTERRUPTED and others: "SIGTERM", "AWS spot notice"; else "" */
-    const char *host, *kernel, *cpu_model;
-    unsigned cores;
-    int64_t memory_bytes;
-    struct node_gpu *gpus;
-    size_t n_gpus;
-    bool gpus_known;        /* false: nobody has looked, as at those of another profiler's trace */
-    const char *gpu_absent; /* why there is no GPU, when there is none */
-    const char *launcher;   /* "torchrun", "slurm", ... or "" */
-    int64_t rank, world_size, local_rank; /* -1: not known */
-    const char *machine;                  /* as the table of machines calls it; "": not set */
-    double price_per_hour;                /* NAN: not known */
-    const char *currency;                 /* of the price; "": not set */
-    int64_t interval_ns;
-    wall_ns start, end;     /* end: of the last data while it runs or when it died */
-    int exit_status;        /* -1: none yet */
-    bool attached;          /* to a job that ran already */
-    double self_cpu_s;      /* Footplate's own cost; NAN while not known */
-    int64_t bytes_written;  /* -1: not known, as while it runs */
-    int64_t samples;        /* that the recorder took in; -1: not known */
-    int64_t events_dropped; /* -1: not known */
-};
-
-struct run_label {
-    const char *key, *value;
-};
-
-struct run_info {
-    const char *path, *name, *id;
-    enum run_status status; /* the worst of the nodes' */
-    const char **command;   /* ends with NULL */
-    const char *directory, *git_commit, *version;
-    struct run_label *labels;
-    size_t n_labels;
-    struct node_info *nodes; /* sorted by id, then session */
-    size_t n_nodes;
-    wall_ns start, end;
-    int exit_status; /* of the node that failed first, else 0; -1: none yet */
-};
-
-/* The folder runs are kept in: `dir`, else $FOOTPLATE_DIR, else "footplate-runs". */
-const char *runs_folder(const char *dir);
-
-/* RUN as users type it: a folder, a prefix of a name or id in `dir`, or "last". */
-MUST_CHECK int run_find(const char *dir, const char *ref, char path[], struct err *e);
-/* How many runs fit what run_find finds; it takes the newest of them. */
-size_t run_find_fits(const char *dir, const char *ref);
-/* The paths of all runs in `dir`, newest first. An empty or missing folder has none. */
-MUST_CHECK int run_list(const char *dir, struct arena *a, const char ***paths, size_t *n,
-                        struct err *e);
-MUST_CHECK int run_info_read(struct run_info *out, const char *path, struct arena *a,
-                             struct err *e);
+#include "run/run_info.h"
 
 struct run;
 

@@ -5,6 +5,7 @@
 
 #include "query/events.h"
 #include "query/run.h"
+#include "run/run_files.h"
 #include "store/reader.h"
 
 /* A series of a node, which may go on in the files of several recorders. */
@@ -56,16 +57,6 @@ struct run {
     struct event_flow *flow;    /* kept for who reads events next, see event_flow.h; NULL: none */
 };
 
-/* Where events of a run are found. */
-struct event_path {
-    const char *path;
-    size_t node; /* in run_info.nodes */
-    bool detail;
-};
-
-/* In the order in which they are opened; a run without any is a normal one. */
-MUST_CHECK int event_paths(const struct run *r, struct arena *a, struct event_path **out, size_t *n,
-                           struct err *e);
 /* Opens the event files when that has not been done yet. */
 MUST_CHECK int run_events(struct run *r, struct event_index **out, struct err *e);
 void run_events_close(struct run *r);

@@ -2,9 +2,10 @@
 /* report.c - see report.h: the sections in their order. */
 #include <math.h>
 
-#include "base/file.h"
 #include "base/human.h"
 #include "report/report_own.h"
+#include "run/run_files.h"
+#include "run/run_names.h"
 
 static const struct page_link contents[] = {
     {"loop", "Training loop"},          {"job", "Training job summary"}, {"system", "System usage"},
@@ -60,22 +61,18 @@ void report_markdown(const struct report *r, struct buf *out)
     put_all(r, DOC_MARKDOWN, out);
 }
 
-static int write_one(const struct report *r, const char *folder, const char *name,
+static int write_one(const struct report *r, const char *run, const char *name,
                      void (*put)(const struct report *r, struct buf *out), struct err *e)
 {
-    char path[PATH_LEN];
     struct buf b = {0};
-    int rc = path_join(path, e, "%s/%s", folder, name);
-    if (rc != 0)
-        return rc;
     put(r, &b);
-    rc = file_replace(path, b.p, b.len, e);
+    const int rc = run_put(run, name, b.p, b.len, e);
     buf_free(&b);
     return rc;
 }
 
-int report_write(const struct report *r, const char *folder, struct err *e)
+int report_write(const struct report *r, const char *run, struct err *e)
 {
-    const int rc = write_one(r, folder, "report.html", report_html, e);
-    return rc ? rc : write_one(r, folder, "report.json", report_json, e);
+    const int rc = write_one(r, run, RUN_REPORT, report_html, e);
+    return rc ? rc : write_one(r, run, RUN_REPORT_JSON, report_json, e);
 }

@@ -46,7 +46,7 @@ void report_text(const struct report *r, struct buf *out);
 /* For pull requests. */
 void report_markdown(const struct report *r, struct buf *out);
 
-/* report.html and report.json into a folder, each replaced in one step. */
-MUST_CHECK int report_write(const struct report *r, const char *folder, struct err *e);
+/* report.html and report.json into the run, each replaced in one step. */
+MUST_CHECK int report_write(const struct report *r, const char *run, struct err *e);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "query/names.h"
+#include "base/text.h"
 #include "rules/engine_own.h"
 
 static bool lacks(const struct engine *g, const struct rule *r, const struct run_facts *run,

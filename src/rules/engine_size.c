@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "query/names.h"
+#include "base/text.h"
 #include "rules/engine_own.h"
 
 /* Shares of the training loop from which a finding is more than worth knowing. */

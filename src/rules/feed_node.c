@@ -7,8 +7,8 @@
 
 #include "base/ahead.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "query/columns.h"
-#include "query/names.h"
 #include "query/step_async.h"
 
 /* ---- sweeps ---- */

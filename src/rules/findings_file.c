@@ -2,9 +2,10 @@
 /* findings_file.c - see findings_file.h. */
 #include "rules/findings_file.h"
 
-#include "base/file.h"
 #include "base/json_write.h"
 #include "rules/verdict_json.h"
+#include "run/run_files.h"
+#include "run/run_names.h"
 
 static void put_findings(struct buf *b, const struct verdicts *v, const struct rule_params *p,
                          const struct hosted *own, size_t n_own)
@@ -27,13 +28,9 @@ static void put_findings(struct buf *b, const struct verdicts *v, const struct r
 int findings_write(const char *folder, const struct verdicts *v, const struct rule_params *p,
                    const struct hosted *own, size_t n_own, struct err *e)
 {
-    char path[PATH_LEN];
     struct buf b = {0};
-    int rc = path_join(path, e, "%s/findings.json", folder);
-    if (rc)
-        return rc;
     put_findings(&b, v, p, own, n_own);
-    rc = file_replace(path, b.p, b.len, e);
+    const int rc = run_put(folder, RUN_FINDINGS, b.p, b.len, e);
     buf_free(&b);
     return rc;
 }

@@ -5,12 +5,12 @@
 
 #include "compare/compare.h"
 #include "report/report.h"
+#include "run/run_stamp.h"
 #include "serve/api.h"
 #include "serve/api_own.h"
 #include "serve/cutfile.h"
 #include "serve/heavy.h"
 #include "serve/runs.h"
-#include "serve/runs_stamp.h"
 
 static int cut_meanwhile(struct err *e)
 {
@@ -56,7 +56,7 @@ static int answer_report(const struct route_ask *q, report_writer *put, const ch
 {
     struct run *run = NULL;
     struct arena scratch = {0};
-    const uint64_t bytes = heavy_begin(runs_heavy(q->runs), stamp_bytes(q->info->path));
+    const uint64_t bytes = heavy_begin(runs_heavy(q->runs), run_stamp_data(q->info->path).bytes);
     const uint64_t cuts = cutfile_count();
     int rc = run_open(&run, q->info->path, e);
     if (rc == 0)
@@ -192,7 +192,7 @@ int api_compare(const struct route_ask *q, struct route_answer *out, struct err 
     uint64_t size = 0;
     for (int s = 0; s < COMPARE_SIDES; s++)
         for (size_t i = 0; i < sides[s].n; i++)
-            size += stamp_bytes(sides[s].paths[i]);
+            size += run_stamp_data(sides[s].paths[i]).bytes;
     const uint64_t bytes = heavy_begin(runs_heavy(q->runs), size);
     rc = compare_sides(sides, &out->body, e);
     heavy_end(runs_heavy(q->runs), bytes);

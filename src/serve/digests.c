@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "run/run_stamp.h"
 #include "serve/cutfile.h"
 #include "serve/heavy.h"
-#include "serve/runs_stamp.h"
 #include "serve/work.h"
 
 /* Events that are looked at while a request waits: some 20 ms. */
@@ -130,7 +130,7 @@ static void run_making(struct job *j, bool ends)
     struct making *m = (struct making *)j;
     struct run *r = NULL;
     struct err e;
-    const uint64_t bytes = ends ? 0 : heavy_begin(m->digests->heavy, stamp_bytes(m->path));
+    const uint64_t bytes = ends ? 0 : heavy_begin(m->digests->heavy, run_stamp_data(m->path).bytes);
     const uint64_t cuts = cutfile_count();
     if (!ends && run_open(&r, m->path, &e) == 0) {
         struct entry *x = make(r, m->path, m->version, &e);

@@ -8,10 +8,10 @@
 
 #include "base/mem.h"
 #include "query/events.h"
+#include "run/run_stamp.h"
 #include "serve/api_own.h"
 #include "serve/cutfile.h"
 #include "serve/heavy.h"
-#include "serve/runs_stamp.h"
 #include "serve/work.h"
 
 enum {
@@ -115,7 +115,7 @@ static void run_asking(struct job *j, bool ends)
     struct err e = {0};
     struct buf body = {0};
     if (!ends) {
-        const uint64_t bytes = heavy_begin(k->later->heavy, stamp_bytes(k->path));
+        const uint64_t bytes = heavy_begin(k->later->heavy, run_stamp_data(k->path).bytes);
         const int rc = work_out(k, &a, &body, &e);
         arena_free(&a);
         heavy_end(k->later->heavy, bytes);

@@ -232,7 +232,7 @@ static struct feed_text *findings_text(struct feed *f, struct runs *runs, const 
 {
     struct buf b = {0};
     struct jw j = {.out = &b};
-    const int64_t written = told_written(h->info->path);
+    const int64_t written = run_stamp_findings(h->info->path);
     const uint64_t verdicts = f->judged ? runs_findings_watch(runs, h) : 0;
     /* Who wants to hear of them may have asked while they were being evaluated: ask again. */
     const bool same = f->begun ? written == f->findings && verdicts == f->verdicts : !f->judged;

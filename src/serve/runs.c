@@ -141,7 +141,7 @@ uint64_t runs_look(struct runs *r, struct runs_item *x)
     pthread_mutex_unlock(&r->lock);
     if (fresh)
         return version;
-    version = stamp_data(x->path);
+    version = run_stamp_data(x->path).version;
     pthread_mutex_lock(&r->lock);
     x->version = version;
     x->looked = clock_mono();
@@ -264,7 +264,8 @@ static int open_item(struct runs *r, struct runs_item *x, uint64_t version, stru
 static int describe(struct runs_hold *h, struct err *e)
 {
     h->about = about_read(h->item->path, 0);
-    if (h->about->broken && !stamp_about(h->item->path)) /* it was looked at, and deleted since */
+    /* it was looked at, and deleted since */
+    if (h->about->broken && !run_stamp_about(h->item->path))
         return runs_vanished(h->item->name, e);
     if (h->about->broken)
         return err_set(e, ERR_FORMAT, "%s", h->about->broken);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* runs_about.c - what the list says of a run, from its small files. */
 #include <string.h>
-#include <unistd.h>
 
-#include "base/file.h"
 #include "json/json.h"
 #include "base/mem.h"
+#include "run/run_files.h"
 #include "serve/runs_own.h"
 
-enum { FINDINGS_MOST = 16 << 20 };
+enum { WINDOW_MOST = 16 << 20 };
 
 /* ---- findings.json: how many issues ---- */
 
@@ -71,22 +70,22 @@ static bool count_issues(struct json_scan *j, struct counting *c)
 
 bool issues_read(const char *path, unsigned out[ISSUE_COUNTS])
 {
-    char file[PATH_LEN];
+    struct arena a = {0};
     struct err e;
+    char *text;
+    size_t len;
     memset(out, 0, ISSUE_COUNTS * sizeof *out);
-    if (path_join(file, &e, "%s/findings.json", path))
-        return false;
-    int fd = -1;
-    if (file_open_regular(&fd, file, &e))
-        return false;
-    struct bytes_file in;
-    struct json_scan j;
-    const struct json_options options = {.strict = true, .window_most = FINDINGS_MOST};
-    bytes_file_init(&in, fd, file);
-    json_open(&j, &in.in, &options);
-    const bool good = count_issues(&j, &(struct counting){.n = out});
-    json_close(&j);
-    close(fd);
+    bool good = run_read_findings(path, &a, &text, &len, &e) == 0;
+    if (good) {
+        struct bytes_memory in;
+        struct json_scan j;
+        const struct json_options options = {.strict = true, .window_most = WINDOW_MOST};
+        bytes_memory_init(&in, text, len, 0);
+        json_open(&j, &in.in, &options);
+        good = count_issues(&j, &(struct counting){.n = out});
+        json_close(&j);
+    }
+    arena_free(&a);
     return good;
 }
 
@@ -99,7 +98,7 @@ struct runs_about *about_read(const char *path, uint64_t stamp)
     *a = (struct runs_about){.refs = 1, .stamp = stamp};
     if (run_info_read(&a->info, path, &a->arena, &e) != 0) {
         a->broken = arena_strdup(&a->arena, e.msg);
-        a->start_ns = stamp_file(path);
+        a->start_ns = run_stamp_folder(path);
         return a;
     }
     a->start_ns = a->info.start.ns;

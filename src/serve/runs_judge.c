@@ -105,7 +105,7 @@ static void evaluate(struct judging *g)
         return;
     free(g->text);
     g->text = NULL;
-    g->changed = stamp_data(g->item->path) != g->version;
+    g->changed = run_stamp_data(g->item->path).version != g->version;
     if (!g->changed)
         g->error = xstrdup(e.msg);
 }
@@ -158,7 +158,7 @@ static void run_job(struct job *j, bool ends)
     struct judging *g = (struct judging *)j;
     struct runs_item *x = g->item;
     if (!ends && g->turns) {
-        const uint64_t bytes = heavy_begin(g->runs->heavy, stamp_bytes(x->path));
+        const uint64_t bytes = heavy_begin(g->runs->heavy, run_stamp_data(x->path).bytes);
         g->began = clock_mono(); /* waiting costs nothing */
         evaluate(g);
         heavy_end(g->runs->heavy, bytes);

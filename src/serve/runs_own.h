@@ -10,8 +10,8 @@
 #include "base/file.h"
 #include "rules/params.h"
 #include "rules/verdict.h"
+#include "run/run_stamp.h"
 #include "serve/runs.h"
-#include "serve/runs_stamp.h"
 #include "serve/work.h"
 
 enum {
@@ -136,8 +136,6 @@ void fill_list(struct job *j, bool ends);
 /* What findings.json says as text, in the arena; NULL: there is none that can be read, or the data
  * is newer. */
 const char *told_text(const char *path, struct arena *a);
-/* When it was written; 0: never. */
-int64_t told_written(const char *path);
 
 struct told_rules {
     const char **own; /* verdicts of the user's own rules, as JSON */

@@ -63,7 +63,7 @@ static void note_try(struct runs *r, struct runs_item *x)
 
 static bool is_small(struct runs *r, struct runs_item *x)
 {
-    const bool small = stamp_bytes(x->path) <= BYTES_MOST;
+    const bool small = run_stamp_data(x->path).bytes <= BYTES_MOST;
     if (!small)
         note_try(r, x);
     return small;

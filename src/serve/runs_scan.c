@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* runs_scan.c - which runs there are: looks through the folders and paints the picture that
  * lists are read from. What did not change since the last look is not read again. */
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "serve/hash.h"
@@ -146,7 +144,7 @@ static void refresh(struct runs *r, struct runs_item *x, uint64_t stamp)
 
 static void see_run(struct runs *r, const char *folder, const char *path)
 {
-    const uint64_t stamp = stamp_about(path);
+    const uint64_t stamp = run_stamp_about(path);
     struct runs_item *x = stamp && r->n_items < RUNS_MOST ? item_of(r, folder, path, stamp) : NULL;
     if (!x)
         return;
@@ -156,23 +154,24 @@ static void see_run(struct runs *r, const char *folder, const char *path)
 
 /* ---- folders ---- */
 
+struct runs_listing {
+    struct runs *runs;
+    const char *folder;
+};
+
+static void see_entry(void *ctx, const char *path)
+{
+    const struct runs_listing *l = ctx;
+    see_run(l->runs, l->folder, path);
+}
+
 static void see_folder(struct runs *r, const char *folder)
 {
-    char path[PATH_LEN];
-    struct err e;
-    if (stamp_about(folder)) { /* it is a run itself */
+    struct err ignored;          /* a folder that is not there has no runs */
+    if (run_stamp_about(folder)) /* it is a run itself */
         see_run(r, folder, folder);
-        return;
-    }
-    DIR *d = opendir(folder);
-    if (!d)
-        return;
-    for (struct dirent *f; (f = readdir(d));)
-        if (f->d_name[0] != '.' &&
-            (f->d_type == DT_DIR || f->d_type == DT_LNK || f->d_type == DT_UNKNOWN) &&
-            path_join(path, &e, "%s/%s", folder, f->d_name) == 0)
-            see_run(r, folder, path);
-    closedir(d);
+    else
+        (void)!run_each(folder, see_entry, &(struct runs_listing){r, folder}, &ignored);
 }
 
 static void remember_gone(struct runs *r, const char *name)

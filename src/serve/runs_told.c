@@ -10,32 +10,29 @@
 #include "base/json_read.h"
 #include "base/mem.h"
 #include "rules/rule.h"
+#include "run/run_files.h"
 #include "serve/runs_own.h"
 
 static json_t *read_list(const char *path)
 {
-    char file[PATH_LEN];
+    struct arena a = {0};
     struct err e;
-    json_t *o;
-    if (path_join(file, &e, "%s/findings.json", path) || json_read_file(&o, file, &e))
-        return NULL;
+    char *text;
+    size_t len;
+    json_t *o = run_read_findings(path, &a, &text, &len, &e) == 0
+                    ? json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL)
+                    : NULL;
     json_t *list = json_object_get(o, "rules");
     json_t *out = json_is_array(list) ? json_incref(list) : NULL;
     json_decref(o);
+    arena_free(&a);
     return out;
-}
-
-int64_t told_written(const char *path)
-{
-    char file[PATH_LEN];
-    struct err e;
-    return path_join(file, &e, "%s/findings.json", path) == 0 ? stamp_file(file) : 0;
 }
 
 const char *told_text(const char *path, struct arena *a)
 {
-    const int64_t written = told_written(path);
-    json_t *list = written && written >= stamp_newest(path) ? read_list(path) : NULL;
+    const int64_t written = run_stamp_findings(path);
+    json_t *list = written && written >= run_stamp_data(path).newest_ns ? read_list(path) : NULL;
     char *text = list ? json_dumps(list, JSON_COMPACT) : NULL;
     const char *copy = text ? arena_strdup(a, text) : NULL;
     free(text);

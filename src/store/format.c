@@ -4,6 +4,7 @@
 #include "store/format.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <xxhash.h>
 
 #include "base/cpu.h"
@@ -16,6 +17,14 @@ static const uint8_t magic[][8] = {
 static const uint8_t zeros[BLOCK_ALIGN];
 
 enum { WIDE_FROM = 4096 }; /* bytes; below, there is nothing to gain */
+
+void store_file_name(char *out, size_t size, const char *stem, unsigned session, const char *end)
+{
+    if (session <= 1)
+        snprintf(out, size, "%s.%s", stem, end);
+    else
+        snprintf(out, size, "%s-%u.%s", stem, session, end);
+}
 
 uint64_t format_sum(const void *p, size_t n)
 {

@@ -31,6 +31,18 @@ enum {
     TEXT_BYTES_MOST = 16 << 20,
 };
 
+/* Names of the files in a node's folder. Stem and end are separated by the number of the session,
+ * from the second on: metrics.fp, metrics-2.fp, node-2.json. */
+#define STORE_METRICS "metrics"
+#define STORE_EVENTS  "events"
+#define STORE_SEALED  "fp"
+#define STORE_TAIL    "tail"
+#define STORE_LOCK    "lock" /* the recorder that writes in the folder holds a lock on it */
+
+enum { SESSIONS_MOST = 10000 }; /* recorders of one node, one after the other */
+
+void store_file_name(char *out, size_t size, const char *stem, unsigned session, const char *end);
+
 /* Far from where times overflow, in ns too: 2^52 us are 142 years. */
 #define TIME_MOST_NS CLOCK_MOST_NS
 #define TIME_MOST_US (CLOCK_MOST_NS / NS_PER_US)

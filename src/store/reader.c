@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "store/catalog.h"
@@ -162,8 +160,8 @@ static int keep_in_memory(void *ctx, const struct block_header *h, const struct 
 static int tail_path(const struct store *s, char *path, struct err *e)
 {
     const size_t n = strlen(s->path);
-    const size_t stem = n > 3 && strcmp(s->path + n - 3, ".fp") == 0 ? n - 3 : n;
-    return path_join(path, e, "%.*s.tail", (int)stem, s->path);
+    const size_t stem = n > 3 && strcmp(s->path + n - 3, "." STORE_SEALED) == 0 ? n - 3 : n;
+    return path_join(path, e, "%.*s." STORE_TAIL, (int)stem, s->path);
 }
 
 /* A tail that was never begun, is another recorder's or is sealed already has nothing to say. */
@@ -319,29 +317,26 @@ static void tell_damage(struct store *s, struct catalog *cat)
     }
 }
 
-/* Whether the file has the end that writer_close gives it; then nobody will change it any more. */
-static bool has_end(const char *path)
+static int map_local_file(const char *path, bool growing, struct fmap *out, struct err *e)
 {
-    char end[sizeof FILE_END_MAGIC - 1];
-    int fd = -1;
-    struct err e;
-    if (file_open_regular(&fd, path, &e))
-        return false;
-    struct stat st;
-    const bool has =
-        fstat(fd, &st) == 0 && st.st_size >= (off_t)sizeof end &&
-        pread(fd, end, sizeof end, st.st_size - (off_t)sizeof end) == (ssize_t)sizeof end &&
-        memcmp(end, FILE_END_MAGIC, sizeof end) == 0;
-    close(fd);
-    return has;
+    return growing ? fmap_copy(out, path, e) : fmap_open(out, path, e);
 }
 
-/* A writer whose disk is full cuts off what it could not finish: a mapping would then raise SIGBUS,
- * so a file that is not closed is copied. */
-static int load_file(struct store *s, struct err *e)
+const struct store_source store_files = {file_read_range, map_local_file};
+
+/* Whether the file has the end that writer_close gives it; after that nobody changes it. While it
+ * grows this may read more bytes than it asked for, which is an error and the right answer. */
+static bool has_end(const struct store_source *from, const char *path)
 {
-    return has_end(s->path) ? fmap_open(&s->own->map, s->path, e)
-                            : fmap_copy(&s->own->map, s->path, e);
+    const size_t n = sizeof FILE_END_MAGIC - 1;
+    struct arena scratch = {0};
+    struct err e;
+    char *end;
+    size_t len;
+    const bool has = from->read(path, -(int64_t)n, n, &scratch, &end, &len, &e) == 0 && len == n &&
+                     memcmp(end, FILE_END_MAGIC, n) == 0;
+    arena_free(&scratch);
+    return has;
 }
 
 /* What is in the file, then what is in the tail. */
@@ -399,40 +394,48 @@ static int read_parts(struct store *s, const char *tail, size_t tail_len, struct
     return rc ? rc : err_set(e, ERR_FORMAT, "'%s' has a time that no clock shows", s->path);
 }
 
-static int open_parts(struct store *s, struct err *e)
+/* The order makes sure that each row is read once: the tail first, so that what is sealed meanwhile
+ * is in the file. A writer whose disk is full cuts off what it could not finish: a mapping would
+ * then raise SIGBUS, so a file that is not closed is copied. */
+static int open_parts(struct store *s, const struct store_source *from, struct err *e)
 {
     char path[PATH_LEN];
     struct arena scratch = {0};
     char *tail = NULL;
     size_t tail_len = 0;
-    /* The tail first: what is sealed while we look is then in the file. */
     int rc = tail_path(s, path, e);
     if (rc)
         return rc;
-    if (file_read_regular(path, TAIL_MOST, &scratch, &tail, &tail_len, e)) {
+    if (from->read(path, 0, TAIL_MOST, &scratch, &tail, &tail_len, e)) {
         s->own->bad_tail = e->sys != ENOENT; /* it is there and cannot be read */
         tail = NULL;
     }
-    rc = load_file(s, e);
+    rc = from->map(s->path, !has_end(from, s->path), &s->own->map, e);
     if (rc == 0)
         rc = read_parts(s, tail, tail_len, e);
     arena_free(&scratch);
     return rc;
 }
 
-int store_open(struct store **out, const char *path, struct err *e)
+int store_open_from(struct store **out, const struct store_source *from, const char *path,
+                    struct err *e)
 {
     struct store *s = xcalloc(1, sizeof *s);
     s->own = xcalloc(1, sizeof *s->own);
     int rc = path_join(s->path, e, "%s", path);
     if (rc == 0)
-        rc = open_parts(s, e);
+        rc = open_parts(s, from, e);
     if (rc) {
         store_close(s);
         return rc;
     }
     *out = s;
     return 0;
+}
+
+int store_open(struct store **out, const char *path, struct err *e)
+{
+    return store_open_from(out, &store_files, path, e);
 }
 
 int store_open_bytes(struct store **out, const void *p, size_t n, const char *tail, size_t tail_len,

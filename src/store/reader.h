@@ -80,7 +80,22 @@ struct store {
     struct store_own *own; /* mapped files and memory behind all this */
 };
 
+/* How the bytes of a file are reached. They may be a stranger's: links are not followed. */
+struct store_source {
+    /* At most `most` bytes, ERR_LIMIT when there are more. A negative `from` counts from the end.
+     */
+    int (*read)(const char *path, int64_t from, size_t most, struct arena *a, char **out,
+                size_t *len, struct err *e);
+    /* `growing`: its writer may still cut it, see fmap_copy. */
+    int (*map)(const char *path, bool growing, struct fmap *out, struct err *e);
+};
+
+extern const struct store_source store_files; /* of the local file system */
+
 /* `path` is a <name>.fp; its tail is looked for beside it. */
+MUST_CHECK int store_open_from(struct store **out, const struct store_source *from,
+                               const char *path, struct err *e);
+/* The same from the local file system. */
 MUST_CHECK int store_open(struct store **out, const char *path, struct err *e);
 /* The same of bytes in memory, which are copied; `tail` may be NULL. For tests and fuzzing, which
  * open thousands a second. */

@@ -30,9 +30,8 @@ enum {
     EVENTS_SEAL_BYTES = 2 << 20,
     EVENTS_PENDING_MOST = 32 << 20, /* five seconds of a million events: a disk may pause */
     TAIL_WINDOW = 64 << 10,         /* bytes read at a time when sealing */
-    SESSIONS_MOST = 10000,
-    FRAME_KEEP = 4 << 20, /* of memory for a frame; more is given back */
-    LOCK_TRIES = 20,      /* a reader may hold the lock for an instant */
+    FRAME_KEEP = 4 << 20,           /* of memory for a frame; more is given back */
+    LOCK_TRIES = 20,                /* a reader may hold the lock for an instant */
     LOCK_WAIT_US = 10000,
 };
 #define TIE_EVERY_NS  (60 * NS_PER_S)
@@ -332,7 +331,7 @@ int writer_flush(struct writer *w, bool durable, struct err *e)
 static int lock_folder(struct writer *w, struct err *e)
 {
     char path[PATH_LEN];
-    int rc = path_join(path, e, "%s/lock", w->dir);
+    int rc = path_join(path, e, "%s/" STORE_LOCK, w->dir);
     if (rc)
         return rc;
     const int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
@@ -354,11 +353,12 @@ static int lock_folder(struct writer *w, struct err *e)
 
 static int session_paths(struct writer *w, const char *name, unsigned k, struct err *e)
 {
-    char number[16] = "";
-    if (k > 1)
-        snprintf(number, sizeof number, "-%u", k);
-    int rc = path_join(w->path, e, "%s/%s%s.fp", w->dir, name, number);
-    return rc ? rc : path_join(w->tail_path, e, "%s/%s%s.tail", w->dir, name, number);
+    char file[128];
+    assert(strlen(name) < NAME_LEN);
+    store_file_name(file, sizeof file, name, k, STORE_SEALED);
+    int rc = path_join(w->path, e, "%s/%s", w->dir, file);
+    store_file_name(file, sizeof file, name, k, STORE_TAIL);
+    return rc ? rc : path_join(w->tail_path, e, "%s/%s", w->dir, file);
 }
 
 /* ERR_BUSY when the file is there already. */
@@ -381,10 +381,10 @@ static int create_files(struct writer *w, const char *name, unsigned k, struct e
 }
 
 /* Files with the first number that is free. */
-static int create_session(struct writer *w, struct err *e)
+static int create_first_free(struct writer *w, struct err *e)
 {
     for (unsigned k = 1; k < SESSIONS_MOST; k++) {
-        const int rc = create_files(w, "metrics", k, e);
+        const int rc = create_files(w, STORE_METRICS, k, e);
         if (rc != ERR_BUSY)
             return rc;
     }
@@ -456,8 +456,8 @@ static int opened(struct writer **out, struct writer *w, int rc)
     return rc;
 }
 
-static int open_first(struct writer **out, const char *dir, const struct clock_tie *bulk,
-                      struct err *e)
+static int open_first(struct writer **out, const char *dir, unsigned session,
+                      const struct clock_tie *bulk, struct err *e)
 {
     struct writer *w = writer_new(PENDING_MOST);
     if (bulk)
@@ -467,7 +467,7 @@ static int open_first(struct writer **out, const char *dir, const struct clock_t
     if (rc == 0 && !bulk)
         rc = lock_folder(w, e);
     if (rc == 0)
-        rc = create_session(w, e);
+        rc = session ? create_files(w, STORE_METRICS, session, e) : create_first_free(w, e);
     if (rc == 0)
         rc = write_file_header(w, e);
     return opened(out, w, rc);
@@ -475,12 +475,13 @@ static int open_first(struct writer **out, const char *dir, const struct clock_t
 
 int writer_open(struct writer **out, const char *dir, struct err *e)
 {
-    return open_first(out, dir, NULL, e);
+    return open_first(out, dir, 0, NULL, e);
 }
 
-int writer_open_bulk(struct writer **out, const char *dir, struct clock_tie tie, struct err *e)
+int writer_open_bulk(struct writer **out, const char *dir, unsigned session, struct clock_tie tie,
+                     struct err *e)
 {
-    return open_first(out, dir, &tie, e);
+    return open_first(out, dir, session, &tie, e);
 }
 
 int writer_open_beside(struct writer **out, const struct writer *first, const char *name,

@@ -33,9 +33,9 @@ MUST_CHECK int writer_open(struct writer **out, const char *dir, struct err *e);
  * a folder of which nobody else knows yet. Its monotonic times are tied to wall time as `tie` says,
  * once and for all, whatever the clocks of this machine show. There is no tail and no lock: what
  * was told stays in memory until there is enough for blocks. What it writes is on the medium only
- * when the caller has seen to that (dir_sync). */
-MUST_CHECK int writer_open_bulk(struct writer **out, const char *dir, struct clock_tie tie,
-                                struct err *e);
+ * when the caller has seen to that (dir_sync). `session` 0: the first that is free. */
+MUST_CHECK int writer_open_bulk(struct writer **out, const char *dir, unsigned session,
+                                struct clock_tie tie, struct err *e);
 /* Another file of the same recorder, `<dir>/<name>.fp` with its tail, beside the one that `w`
  * writes: same session, same lock, in bulk as that one is. Made for events: more of them may wait.
  * Fails when the file is there already. Close it before `w`. */

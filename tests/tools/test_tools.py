@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
-CHECKS = ["check_layers", "check_sizes", "check_spdx", "check_links", "check_words"]
+CHECKS = [
+    "check_layers",
+    "check_links",
+    "check_sizes",
+    "check_spdx",
+    "check_storage",
+    "check_words",
+]
 SPDX = "SPDX-License-Identifier: Apache-2.0"
 
 GOOD = {
@@ -89,6 +96,46 @@ def test_help_says_what_it_is_for(name: str) -> None:
 )
 def test_layers_refuses(tree: Path, file: str, text: str, sentence: str) -> None:
     refused("check_layers", plant(tree, {file: text}), sentence)
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ('path_join(path, e, "%s/run.json", run);', '"%s/run.json" is a name in a run'),
+        ('path_join(path, e, "%s/node-%s/%s", run, id, file);', "is a name in a run"),
+        ('run_path(path, run, "findings.json", e);', "is a name in a run"),
+        ('snprintf(name, n, "metrics-%u.fp", k);', "is a name in a run"),
+        ('snprintf(name, n, "%s/derived/%s", run, file);', "is a name in a run"),
+        ("const int fd = open(path, O_RDONLY);", "open() on a file"),
+        ("DIR *d = opendir(run);", "opendir() on a file"),
+        ("if (flock(fd, LOCK_SH) == 0)", "flock() on a file"),
+        ("return rename(from, to);", "rename() on a file"),
+        ("rc = fmap_open(&map, path, e);", "fmap_open() on a file"),
+    ],
+)
+def test_only_the_storage_reaches_into_a_run(tree: Path, line: str, sentence: str) -> None:
+    text = f"static void f(void)\n{{\n    {line}\n}}\n"
+    refused("check_storage", plant(tree, {"src/rules/bad.c": text}), sentence)
+    (tree / "src/rules/bad.c").unlink()
+    assert check("check_storage", plant(tree, {"src/run/fine.c": text})).returncode == 0
+
+
+def test_what_is_no_file_of_a_run_is_allowed(tree: Path) -> None:
+    text = (
+        "/* open(path) in a comment, and run.json */\n"
+        "static void open(struct doc *d)\n{\n"
+        '    say("see report.json for all.");\n'
+        "    probe->open(state);\n"
+        '    jw_str(j, "node", "derived");\n}\n'
+    )
+    assert check("check_storage", plant(tree, {"src/rules/fine.c": text})).returncode == 0
+
+
+def test_an_exception_that_is_not_needed_any_more_is_refused(tree: Path) -> None:
+    plant(tree, {"src/STORAGE": "# why\nrules/tty.c: the terminal\n"})
+    refused("check_storage", tree, "src/STORAGE: rules/tty.c needs no exception any more")
+    plant(tree, {"src/rules/tty.c": 'void f(void)\n{\n    open("/dev/tty", 0);\n}\n'})
+    assert check("check_storage", tree).returncode == 0
 
 
 def test_layers_lets_system_and_public_headers_pass(tree: Path) -> None:

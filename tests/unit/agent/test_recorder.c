@@ -10,6 +10,7 @@
 #include "agent/recorder.h"
 #include "base/json_read.h"
 #include "base/mem.h"
+#include "run/storage.h"
 #include "test.h"
 
 static char said[8192]; /* all lines, each ended by a newline */
@@ -53,7 +54,7 @@ static json_t *node_of(const struct record_result *r)
     struct err e;
     json_t *o;
     OK(path_join(path, &e, "%s/node-n0/node.json", r->path));
-    OK(json_read_file(&o, path, &e));
+    OK(storage_read_json(&o, path, &e));
     return o;
 }
 

@@ -143,7 +143,7 @@ static struct kit_pair open_pair(const char *dir, bool bulk)
     char path[PATH_LEN];
     snprintf(path, sizeof path, "%s", dir);
     kit_mkdir(path);
-    OK(bulk ? writer_open_bulk(&p.metrics, path, clock_tie_now(), &e)
+    OK(bulk ? writer_open_bulk(&p.metrics, path, 0, clock_tie_now(), &e)
             : writer_open(&p.metrics, path, &e));
     OK(writer_open_beside(&p.events, p.metrics, "events", &e));
     return p;

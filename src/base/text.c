@@ -1,20 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* names.c - see names.h. */
-#include "query/names.h"
+/* text.c - see text.h. */
+#include "base/text.h"
 
 #include <ctype.h>
-#include <stdio.h>
-#include <string.h>
 
-void session_file(char *out, size_t size, const char *stem, unsigned session, const char *end)
-{
-    if (session <= 1)
-        snprintf(out, size, "%s.%s", stem, end);
-    else
-        snprintf(out, size, "%s-%u.%s", stem, session, end);
-}
-
-static int compare_numbers(const char **a, const char **b)
+static int text_compare_numbers(const char **a, const char **b)
 {
     while (**a == '0')
         ++*a;
@@ -32,7 +22,7 @@ int name_compare(const char *a, const char *b)
     const char *x = a, *y = b;
     while (*x && *y) {
         if (isdigit((unsigned char)*x) && isdigit((unsigned char)*y)) {
-            const int c = compare_numbers(&x, &y);
+            const int c = text_compare_numbers(&x, &y);
             if (c)
                 return c;
         } else if (*x != *y) {

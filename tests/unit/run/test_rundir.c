@@ -3,9 +3,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/rundir.h"
 #include "base/json_read.h"
-#include "base/mem.h"
+#include "run/rundir.h"
+#include "run/storage.h"
 #include "test.h"
 
 static const char *const train[] = {"python", "train.py", "--api-key", "SECRET", NULL};
@@ -26,45 +26,6 @@ static bool exists(const char *path)
 {
     struct stat st;
     return lstat(path, &st) == 0;
-}
-
-TEST(a_run_is_named_after_what_the_user_would_call_it)
-{
-    static const struct {
-        const char *argv[8];
-        const char *name;
-    } rows[] = {
-        {{"python", "train.py"}, "train"},
-        {{"/usr/bin/python3.11", "-u", "src/train_gpt.py", "--lr", "1"}, "train_gpt"},
-        {{"python", "-m", "mypkg.train"}, "mypkg.train"},
-        {{"python", "-c", "print(1)"}, "python"},
-        {{"torchrun", "--nproc-per-node", "8", "finetune.py"}, "finetune"},
-        {{"bash", "-e", "job.sh"}, "job"},
-        {{"sh", "-c", "sleep 1"}, "sh"},
-        {{"./bin/a.out"}, "a.out"},
-        {{"shuffle", "x.py"}, "shuffle"},
-        {{"/opt/my prog$"}, "my-prog-"},
-        {{"./-rf"}, "rf"},
-        {{"..."}, "run"},
-        {{""}, "run"},
-        {{NULL}, "run"},
-    };
-    for (size_t i = 0; i < COUNT_OF(rows); i++) {
-        char name[RUN_NAME_LEN];
-        run_name_of(name, rows[i].argv);
-        CHECK_STR(name, rows[i].name);
-    }
-}
-
-TEST(names_keep_only_what_is_safe_in_a_path)
-{
-    char out[16];
-    name_sanitize(out, sizeof out, "../../etc/passwd");
-    CHECK_STR(out, "etc-passwd");
-    name_sanitize(out, sizeof out, "a b\nc\xc3\xa9");
-    CHECK_STR(out, "a-b-c--");
-    name_sanitize(out, sizeof out, "0123456789abcdefghij");
-    CHECK_STR(out, "0123456789abcde");
 }
 
 TEST(a_fresh_folder_is_name_date_and_four_hex)
@@ -89,12 +50,12 @@ TEST(run_json_says_what_ran)
     json_t *o;
     char path[PATH_LEN];
     struct run_about about = about_of("train");
-    const struct label labels[] = {{"team", "vision"}, {"quote", "\"x\""}};
+    const struct run_label labels[] = {{"team", "vision"}, {"quote", "\"x\""}};
     about.labels = labels;
     about.n_labels = 2;
     OK(rundir_make(&r, test_tmpdir(), "job7", &about, &e));
     OK(path_join(path, &e, "%s/run.json", r.path));
-    OK(json_read_file(&o, path, &e));
+    OK(storage_read_json(&o, path, &e));
     CHECK_STR(json_get_str(o, "format", &a, ""), "footplate-run");
     CHECK_INT(json_get_int(o, "format_version", 0), 1);
     CHECK_STR(json_get_str(o, "id", &a, ""), "job7");
@@ -122,7 +83,7 @@ TEST(the_second_node_of_a_run_joins_and_leaves_run_json_alone)
     CHECK_STR(a.path, b.path);
     CHECK(a.made_run && !b.made_run);
     OK(path_join(path, &e, "%s/run.json", a.path));
-    OK(json_read_file(&o, path, &e));
+    OK(storage_read_json(&o, path, &e));
     CHECK_STR(json_get_str(o, "name", &ar, ""), "first");
     json_decref(o);
     arena_free(&ar);
@@ -201,57 +162,6 @@ TEST(ids_that_would_leave_the_folder_are_refused)
     CHECK_INT(rundir_make_node(&r, "", &e), ERR_USAGE);
 }
 
-static struct launcher launcher_with(const char *name, const char *job, const char *step,
-                                     int64_t world, int64_t nodes)
-{
-    struct launcher l = {.rank = -1,
-                         .world_size = world,
-                         .local_rank = -1,
-                         .local_size = -1,
-                         .node_rank = -1,
-                         .nodes = nodes};
-    snprintf(l.name, sizeof l.name, "%s", name);
-    snprintf(l.job_id, sizeof l.job_id, "%s", job);
-    snprintf(l.step, sizeof l.step, "%s", step);
-    return l;
-}
-
-TEST(nodes_of_a_launcher_share_a_run_only_when_there_are_several)
-{
-    char id[RUN_ID_LEN];
-    struct launcher l = launcher_with("slurm", "991", "0", 16, 4);
-    CHECK(run_id_of_launcher(id, &l, "train"));
-    CHECK_STR(id, "train-991.0");
-    l = launcher_with("slurm", "991", "0", 1, 1);
-    CHECK(!run_id_of_launcher(id, &l, "train"));
-    /* A batch script of a job of many nodes is one process, and may start several runs. */
-    l = launcher_with("slurm", "991", "", -1, 4);
-    CHECK(!run_id_of_launcher(id, &l, "train"));
-    l = launcher_with("torchrun", "", "", 8, 2);
-    CHECK(!run_id_of_launcher(id, &l, "train"));
-    l = launcher_with("sagemaker", "bert/1", "", -1, 2);
-    CHECK(run_id_of_launcher(id, &l, "train"));
-    CHECK_STR(id, "train-bert-1");
-}
-
-TEST(ranks_on_one_host_get_nodes_of_their_own)
-{
-    char id[NODE_ID_LEN];
-    struct launcher l = launcher_with("slurm", "1", "0", 4, 2);
-    node_id_default(id, "gpu-07.cluster", &l);
-    CHECK_STR(id, "gpu-07.cluster");
-    l.local_rank = 3;
-    node_id_default(id, "gpu-07.cluster", &l);
-    CHECK_STR(id, "gpu-07.cluster-3");
-    l.local_rank = 0;
-    l.local_size = 4;
-    node_id_default(id, "gpu-07.cluster", &l);
-    CHECK_STR(id, "gpu-07.cluster-0");
-    l.local_rank = -1;
-    node_id_default(id, "", &l);
-    CHECK_STR(id, "node");
-}
-
 TEST(a_run_made_out_of_sight_comes_whole_to_where_runs_are)
 {
     struct rundir r = {0};
@@ -285,5 +195,5 @@ TEST(a_run_made_out_of_sight_takes_no_ones_place)
     CHECK_INT(rundir_settle(&other, test_tmpdir(), ".hidden", &about, &e), ERR_USAGE);
     OK(rundir_settle(&other, test_tmpdir(), NULL, &about, &e));
     CHECK(strncmp(other.id, "trace-202", 9) == 0);
-    CHECK_INT(rundir_hide(&other, "/no/such", &e), ERR_SYS);
+    CHECK_INT(rundir_hide(&other, "/proc/nowhere", &e), ERR_SYS);
 }

@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_info.c - what run.json and the node-*.json files say, and which run the user means. */
-#include <dirent.h>
-#include <errno.h>
+/* run_info.c - what run.json and the node-*.json files say.
+ *
+ * A recorder may start, restart and end at any time while this reads. node.json is replaced whole,
+ * so it is never half of one; what can be stale is its status. The order decides that: first the
+ * status, then whether the recorder lives, and if it does not, the status once more, because it may
+ * have ended properly in between. */
+#include "run/run_info.h"
+
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/json_read.h"
 #include "base/mem.h"
 #include "base/redact.h"
-#include "query/names.h"
-#include "query/run.h"
+#include "base/text.h"
+#include "run/run_names.h"
+#include "run/storage.h"
 
-enum { RUN_FORMAT = 1, STALE_S = 30, SESSIONS_MOST = 10000 };
+enum { RUN_FORMAT = 1, STALE_S = 30 };
 
 static const char why_died[] = "the recorder ended without closing its files";
 
@@ -32,7 +36,7 @@ const char *run_status_name(enum run_status s)
     return status_names[s];
 }
 
-static enum run_status status_find(const char *name)
+static enum run_status run_info_status_find(const char *name)
 {
     for (enum run_status s = 0; s < RUN_STATUS_N; s++)
         if (strcmp(status_names[s], name) == 0)
@@ -45,12 +49,12 @@ const char *runs_folder(const char *dir)
     if (dir && *dir)
         return dir;
     const char *env = getenv("FOOTPLATE_DIR");
-    return env && *env ? env : "footplate-runs";
+    return env && *env ? env : RUNS_DEFAULT;
 }
 
 /* ---- run.json ---- */
 
-static const char **read_command(const json_t *o, struct arena *a)
+static const char **run_info_read_command(const json_t *o, struct arena *a)
 {
     const json_t *list = json_object_get(o, "command");
     const size_t n = json_array_size(list);
@@ -62,7 +66,7 @@ static const char **read_command(const json_t *o, struct arena *a)
     return redact_words(out, n, a); /* runs of older versions hold the secrets */
 }
 
-static void read_labels(const json_t *o, struct arena *a, struct run_info *out)
+static void run_info_read_labels(const json_t *o, struct arena *a, struct run_info *out)
 {
     json_t *labels = json_object_get(o, "labels");
     out->labels = arena_array(a, struct run_label, json_object_size(labels));
@@ -76,18 +80,18 @@ static void read_labels(const json_t *o, struct arena *a, struct run_info *out)
     }
 }
 
-static int read_run(struct run_info *out, const char *path, struct arena *a, struct err *e)
+static int run_info_read_run(struct run_info *out, const char *path, struct arena *a, struct err *e)
 {
     char file[PATH_LEN];
     json_t *o;
-    int rc = path_join(file, e, "%s/run.json", path);
+    int rc = run_path(file, path, RUN_ABOUT, e);
     if (rc == 0)
-        rc = json_read_file(&o, file, e);
+        rc = storage_read_json(&o, file, e);
     if (rc)
         return rc;
     const int64_t version = json_get_int(o, "format_version", 0);
     if (!json_is_object(o) || version < 1)
-        rc = err_set(e, ERR_FORMAT, "'%s' is not a valid run.json", file);
+        rc = err_set(e, ERR_FORMAT, "'%s' is not a valid " RUN_ABOUT, file);
     else if (version > RUN_FORMAT)
         rc = err_set(e, ERR_VERSION,
                      "'%s' has format version %lld, but this version of Footplate reads up to %d; "
@@ -101,8 +105,8 @@ static int read_run(struct run_info *out, const char *path, struct arena *a, str
         out->git_commit = json_get_str(o, "git_commit", a, "");
         out->version = json_get_str(o, "footplate_version", a, "");
         out->start.ns = json_get_time(o, "start_ns", 0);
-        out->command = read_command(o, a);
-        read_labels(o, a, out);
+        out->command = run_info_read_command(o, a);
+        run_info_read_labels(o, a, out);
     }
     json_decref(o);
     return rc;
@@ -116,7 +120,7 @@ static int read_run(struct run_info *out, const char *path, struct arena *a, str
 #define NODE_CORES_MOST       ((int64_t)1 << 20)
 #define NODE_INTERVAL_MOST_NS (24 * 3600 * NS_PER_S)
 
-static void read_gpus(const json_t *o, struct arena *a, struct node_info *out)
+static void run_info_read_gpus(const json_t *o, struct arena *a, struct node_info *out)
 {
     const json_t *list = json_object_get(o, "gpus");
     out->gpus_known = json_is_array(list);
@@ -134,17 +138,17 @@ static void read_gpus(const json_t *o, struct arena *a, struct node_info *out)
     }
 }
 
-static void fill_node(const json_t *o, struct arena *a, struct node_info *n)
+static void run_info_fill_node(const json_t *o, struct arena *a, struct node_info *n)
 {
     const json_t *launcher = json_object_get(o, "launcher"), *self = json_object_get(o, "self");
-    n->status = status_find(json_get_str(o, "status", a, ""));
+    n->status = run_info_status_find(json_get_str(o, "status", a, ""));
     n->why = json_get_str(o, "why", a, "");
     n->host = json_get_str(o, "host", a, "");
     n->kernel = json_get_str(o, "kernel", a, "");
     n->cpu_model = json_get_str(o, "cpu_model", a, "");
     n->cores = (unsigned)json_get_within(o, "cores", 0, NODE_CORES_MOST, 0);
     n->memory_bytes = json_get_within(o, "memory_bytes", 0, NODE_NUMBER_MOST, 0);
-    read_gpus(o, a, n);
+    run_info_read_gpus(o, a, n);
     n->gpu_absent = json_get_str(o, "gpu_absent", a, "");
     n->launcher = json_get_str(launcher, "name", a, "");
     n->rank = json_get_within(launcher, "rank", 0, INT32_MAX, -1);
@@ -164,65 +168,53 @@ static void fill_node(const json_t *o, struct arena *a, struct node_info *n)
     n->events_dropped = json_get_within(self, "events_dropped", 0, NODE_NUMBER_MOST, -1);
 }
 
-/* A recorder holds a lock in its node's folder for as long as it lives; the kernel takes the lock
- * back when it is killed. Where locks do not work the age of the data has to do. */
-static bool recorder_lives(const char *dir, time_t newest)
+/* Where liveness cannot be asked for the age of the data has to do. */
+static bool run_info_recorder_lives(const char *dir, int64_t newest_s)
 {
-    char path[PATH_LEN];
-    struct err e;
-    if (path_join(path, &e, "%s/lock", dir))
-        return false;
-    int fd = -1;
-    if (file_open_regular(&fd, path, &e) == 0) {
-        const int rc = flock(fd, LOCK_SH | LOCK_NB);
-        const int sys = errno;
-        close(fd);
-        if (rc == 0)
-            return false;
-        if (sys == EWOULDBLOCK)
-            return true;
-    }
-    return newest + STALE_S > time(NULL);
+    const enum storage_alive alive = storage_of(dir)->alive(dir);
+    return alive == STORAGE_ALIVE_UNKNOWN ? newest_s + STALE_S > time(NULL)
+                                          : alive == STORAGE_ALIVE;
 }
 
-static time_t newest_data(const char *dir, unsigned session)
+/* In whole seconds. */
+static int64_t run_info_newest_data(const char *dir, unsigned session)
 {
-    static const char *const ends[] = {"fp", "tail"};
-    time_t newest = 0;
+    static const char *const ends[] = {STORE_SEALED, STORE_TAIL};
+    int64_t newest = 0;
     for (size_t i = 0; i < COUNT_OF(ends); i++) {
-        char path[PATH_LEN], name[64];
-        struct stat st;
+        char path[PATH_LEN];
+        struct storage_stat st;
         struct err e;
-        session_file(name, sizeof name, "metrics", session, ends[i]);
-        if (path_join(path, &e, "%s/%s", dir, name) == 0 && lstat(path, &st) == 0)
-            newest = MAX_OF(newest, st.st_mtime);
+        if (run_session_path(path, dir, STORE_METRICS, session, ends[i], &e) == 0 &&
+            storage_of(path)->stat(path, 0, &st, &e) == 0)
+            newest = MAX_OF(newest, st.changed_ns / NS_PER_S);
     }
     return newest;
 }
 
-static void read_node_file(const char *dir, struct arena *a, struct node_info *n)
+static void run_info_read_node_file(const char *dir, struct arena *a, struct node_info *n)
 {
-    char path[PATH_LEN], name[64];
+    char path[PATH_LEN];
     struct err e;
     json_t *o = NULL;
-    session_file(name, sizeof name, "node", n->session, "json");
-    if (path_join(path, &e, "%s/%s", dir, name) || json_read_file(&o, path, &e))
+    if (run_session_path(path, dir, RUN_NODE_STEM, n->session, RUN_NODE_END, &e) ||
+        storage_read_json(&o, path, &e))
         o = NULL;
-    fill_node(o, a, n);
+    run_info_fill_node(o, a, n);
     if (!o)
         n->status = RUN_RUNNING; /* the caller finds out whether its recorder lives */
     json_decref(o);
 }
 
-static void read_node(const char *dir, struct arena *a, struct node_info *n)
+static void run_info_read_node(const char *dir, struct arena *a, struct node_info *n)
 {
-    read_node_file(dir, a, n);
+    run_info_read_node_file(dir, a, n);
     if (n->status != RUN_RUNNING)
         return;
-    const time_t newest = newest_data(dir, n->session);
-    const bool lives = recorder_lives(dir, newest);
+    const int64_t newest = run_info_newest_data(dir, n->session);
+    const bool lives = run_info_recorder_lives(dir, newest);
     if (!lives) /* it may have ended properly since we looked */
-        read_node_file(dir, a, n);
+        run_info_read_node_file(dir, a, n);
     if (n->status != RUN_RUNNING)
         return;
     if (!lives) {
@@ -230,53 +222,62 @@ static void read_node(const char *dir, struct arena *a, struct node_info *n)
         if (!*n->why)
             n->why = why_died;
     }
-    n->end.ns = (int64_t)newest * NS_PER_S;
+    n->end.ns = newest * NS_PER_S;
 }
 
-static unsigned count_sessions(const char *dir)
+static bool run_info_has_session(const char *dir, unsigned session)
+{
+    char path[PATH_LEN];
+    struct err e;
+    if (run_session_path(path, dir, STORE_METRICS, session, STORE_SEALED, &e) == 0 &&
+        storage_has(path))
+        return true;
+    return run_session_path(path, dir, RUN_NODE_STEM, session, RUN_NODE_END, &e) == 0 &&
+           storage_has(path);
+}
+
+static unsigned run_info_count_sessions(const char *dir)
 {
     unsigned n = 0;
-    for (; n < SESSIONS_MOST; n++) {
-        char path[PATH_LEN], fp[64], node[64];
-        struct err e;
-        session_file(fp, sizeof fp, "metrics", n + 1, "fp");
-        session_file(node, sizeof node, "node", n + 1, "json");
-        const bool has_fp = path_join(path, &e, "%s/%s", dir, fp) == 0 && access(path, F_OK) == 0;
-        const bool has_node =
-            path_join(path, &e, "%s/%s", dir, node) == 0 && access(path, F_OK) == 0;
-        if (!has_fp && !has_node)
-            break;
-    }
+    while (n < SESSIONS_MOST && run_info_has_session(dir, n + 1))
+        n++;
     return n;
 }
 
-/* A link could lead to what the run's owner may not see, but the reader may. */
-static bool is_folder(const char *path)
+struct run_info_nodes {
+    struct run_info *out;
+    struct arena *arena;
+    size_t cap;
+};
+
+static struct node_info *run_info_new_node(struct run_info_nodes *x)
 {
-    struct stat st;
-    return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    struct run_info *out = x->out;
+    assert(out->n_nodes <= x->cap);
+    if (out->n_nodes == x->cap) {
+        x->cap = x->cap ? x->cap * 2 : 4;
+        struct node_info *nodes = arena_array(x->arena, struct node_info, x->cap);
+        if (out->n_nodes)
+            memcpy(nodes, out->nodes, out->n_nodes * sizeof *nodes);
+        out->nodes = nodes;
+    }
+    return &out->nodes[out->n_nodes++];
 }
 
-static void add_node(struct run_info *out, const char *run, const char *folder, struct arena *a,
-                     size_t *cap)
+/* Only folders: a link could lead to what the reader may see, but the run's owner may not. */
+static void run_info_add_node(void *ctx, const struct storage_entry *found)
 {
+    struct run_info_nodes *x = ctx;
+    const char *id = run_node_id(found->name);
     char dir[PATH_LEN];
     struct err e;
-    if (path_join(dir, &e, "%s/%s", run, folder) || !is_folder(dir))
+    if (!id || found->kind != STORAGE_FOLDER || run_node_path(dir, x->out->path, id, &e))
         return;
-    const unsigned sessions = count_sessions(dir);
+    const unsigned sessions = run_info_count_sessions(dir);
     for (unsigned k = 1; k <= sessions; k++) {
-        if (out->n_nodes == *cap) {
-            const size_t bigger = *cap ? *cap * 2 : 4;
-            struct node_info *nodes = arena_array(a, struct node_info, bigger);
-            if (out->n_nodes)
-                memcpy(nodes, out->nodes, out->n_nodes * sizeof *nodes);
-            out->nodes = nodes;
-            *cap = bigger;
-        }
-        struct node_info *n = &out->nodes[out->n_nodes++];
-        *n = (struct node_info){.id = arena_strdup(a, folder + strlen("node-")), .session = k};
-        read_node(dir, a, n);
+        struct node_info *n = run_info_new_node(x);
+        *n = (struct node_info){.id = arena_strdup(x->arena, id), .session = k};
+        run_info_read_node(dir, x->arena, n);
         if (n->status == RUN_RUNNING && k < sessions) { /* the lock is held by a later one */
             n->status = RUN_DIED;
             n->why = *n->why ? n->why : why_died;
@@ -284,30 +285,26 @@ static void add_node(struct run_info *out, const char *run, const char *folder, 
     }
 }
 
-static int by_node(const void *a, const void *b)
+static int run_info_by_node(const void *a, const void *b)
 {
     const struct node_info *x = a, *y = b;
     const int c = name_compare(x->id, y->id);
     return c ? c : (x->session > y->session) - (x->session < y->session);
 }
 
-static int read_nodes(struct run_info *out, struct arena *a, struct err *e)
+static int run_info_read_nodes(struct run_info *out, struct arena *a, struct err *e)
 {
-    DIR *d = opendir(out->path);
-    if (!d)
-        return err_sys(e, "open '%s'", out->path);
-    size_t cap = 0;
-    for (struct dirent *f; (f = readdir(d));)
-        if (strncmp(f->d_name, "node-", 5) == 0)
-            add_node(out, out->path, f->d_name, a, &cap);
-    closedir(d);
+    struct run_info_nodes x = {.out = out, .arena = a};
+    const int rc = storage_of(out->path)->list(out->path, STORAGE_FOLLOW, run_info_add_node, &x, e);
+    if (rc)
+        return rc;
     if (out->n_nodes)
-        qsort(out->nodes, out->n_nodes, sizeof *out->nodes, by_node);
+        qsort(out->nodes, out->n_nodes, sizeof *out->nodes, run_info_by_node);
     return 0;
 }
 
 /* How bad a node's end is for the run: the worst of the latest sessions is the run's status. */
-static int badness(enum run_status s)
+static int run_info_badness(enum run_status s)
 {
     static const int order[RUN_STATUS_N] = {
         [RUN_FINISHED] = 0, [RUN_STOPPED] = 1, [RUN_INTERRUPTED] = 2,
@@ -316,7 +313,7 @@ static int badness(enum run_status s)
     return order[s];
 }
 
-static void sum_up(struct run_info *out)
+static void run_info_sum_up(struct run_info *out)
 {
     out->status = out->n_nodes ? RUN_FINISHED : RUN_DIED;
     out->exit_status = -1;
@@ -324,7 +321,7 @@ static void sum_up(struct run_info *out)
     for (size_t i = 0; i < out->n_nodes; i++) {
         const struct node_info *n = &out->nodes[i];
         const bool latest = i + 1 == out->n_nodes || strcmp(out->nodes[i + 1].id, n->id) != 0;
-        if (latest && badness(n->status) > badness(out->status))
+        if (latest && run_info_badness(n->status) > run_info_badness(out->status))
             out->status = n->status;
         if (n->start.ns && (!out->start.ns || n->start.ns < out->start.ns))
             out->start = n->start;
@@ -342,12 +339,12 @@ static void sum_up(struct run_info *out)
 int run_info_read(struct run_info *out, const char *path, struct arena *a, struct err *e)
 {
     struct run_info info = {0};
-    int rc = read_run(&info, path, a, e);
+    int rc = run_info_read_run(&info, path, a, e);
     if (rc == 0)
-        rc = read_nodes(&info, a, e);
+        rc = run_info_read_nodes(&info, a, e);
     if (rc)
         return rc;
-    sum_up(&info);
+    run_info_sum_up(&info);
     *out = info;
     return 0;
 }

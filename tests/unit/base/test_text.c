@@ -1,18 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/mem.h"
-#include "query/names.h"
+#include "base/text.h"
 #include "test.h"
-
-TEST(files_of_sessions_are_numbered_from_the_second_on)
-{
-    char name[64];
-    session_file(name, sizeof name, "metrics", 1, "fp");
-    CHECK_STR(name, "metrics.fp");
-    session_file(name, sizeof name, "metrics", 2, "fp");
-    CHECK_STR(name, "metrics-2.fp");
-    session_file(name, sizeof name, "node", 12, "json");
-    CHECK_STR(name, "node-12.json");
-}
 
 TEST(digits_compare_by_their_value)
 {

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_files.c - see run_files.h. */
+#include "run/run_files.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/text.h"
+#include "run/run_names.h"
+#include "run/storage.h"
+
+enum {
+    WINDOWS_MOST = 1024,      /* of a node; far more than make sense */
+    FINDINGS_MOST = 16 << 20, /* bytes */
+};
+
+static int run_files_node_file(char *path, const struct run_info *info, const struct node_info *n,
+                               const char *stem, const char *end, struct err *e)
+{
+    char folder[PATH_LEN];
+    const int rc = run_node_path(folder, info->path, n->id, e);
+    return rc ? rc : run_session_path(path, folder, stem, n->session, end, e);
+}
+
+/* ---- readings and events ---- */
+
+int run_open_metrics(struct store **out, const struct run_info *info, size_t node, struct err *e)
+{
+    char path[PATH_LEN];
+    const int rc =
+        run_files_node_file(path, info, &info->nodes[node], STORE_METRICS, STORE_SEALED, e);
+    return rc ? rc : store_open_from(out, storage_of(path)->source, path, e);
+}
+
+int run_open_events(struct store **out, const struct run_event_file *f, struct err *e)
+{
+    return store_open_from(out, storage_of(f->path)->source, f->path, e);
+}
+
+struct run_file_list {
+    const struct run_info *info;
+    struct arena *arena;
+    struct run_event_file *v;
+    size_t n, cap;
+};
+
+static void run_files_add_path(struct run_file_list *s, size_t node, const char *path, bool detail)
+{
+    if (s->n == s->cap) {
+        s->cap = s->cap ? s->cap * 2 : 4;
+        s->v = xrealloc(s->v, s->cap, sizeof *s->v);
+    }
+    s->v[s->n++] = (struct run_event_file){arena_strdup(s->arena, path), node, detail};
+}
+
+struct run_windows {
+    struct arena *arena;
+    const char *names[WINDOWS_MOST];
+    size_t n;
+};
+
+static void run_files_note_window(void *ctx, const struct storage_entry *x)
+{
+    struct run_windows *w = ctx;
+    /* a link is refused when it is opened, and counts as damage */
+    if (run_is_window(x->name) && w->n < WINDOWS_MOST)
+        w->names[w->n++] = arena_strdup(w->arena, x->name);
+}
+
+static int run_files_by_text(const void *a, const void *b)
+{
+    return name_compare(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Detail windows belong to the node; their time says which of its sessions they are of. */
+static int run_files_add_windows(struct run_file_list *s, size_t node, struct err *e)
+{
+    struct run_windows w = {.arena = s->arena};
+    struct err ignored; /* then there are none */
+    char folder[PATH_LEN], path[PATH_LEN];
+    int rc = run_node_path(folder, s->info->path, s->info->nodes[node].id, e);
+    if (rc || storage_of(folder)->list(folder, 0, run_files_note_window, &w, &ignored))
+        return rc;
+    if (w.n)
+        qsort(w.names, w.n, sizeof *w.names, run_files_by_text); /* a list has any order */
+    for (size_t i = 0; rc == 0 && i < w.n; i++) {
+        rc = run_path(path, folder, w.names[i], e);
+        if (rc == 0)
+            run_files_add_path(s, node, path, true);
+    }
+    return rc;
+}
+
+static bool run_files_is_last_session(const struct run_info *info, size_t i)
+{
+    return i + 1 == info->n_nodes || strcmp(info->nodes[i].id, info->nodes[i + 1].id) != 0;
+}
+
+static int run_files_add_node(struct run_file_list *s, size_t node, struct err *e)
+{
+    char path[PATH_LEN];
+    const int rc =
+        run_files_node_file(path, s->info, &s->info->nodes[node], STORE_EVENTS, STORE_SEALED, e);
+    if (rc == 0 && storage_has(path))
+        run_files_add_path(s, node, path, false);
+    return rc == 0 && run_files_is_last_session(s->info, node) ? run_files_add_windows(s, node, e)
+                                                               : rc;
+}
+
+int run_event_files(const struct run_info *info, struct arena *a, struct run_event_file **out,
+                    size_t *n, struct err *e)
+{
+    struct run_file_list s = {.info = info, .arena = a};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < info->n_nodes; i++)
+        rc = run_files_add_node(&s, i, e);
+    if (rc == 0) {
+        *out = arena_array(a, struct run_event_file, s.n);
+        *n = s.n;
+        if (s.n)
+            memcpy(*out, s.v, s.n * sizeof *s.v);
+    }
+    free(s.v);
+    return rc;
+}
+
+/* ---- small files ---- */
+
+int run_read_node(json_t **out, const struct run_info *info, const struct node_info *n,
+                  struct err *e)
+{
+    char path[PATH_LEN];
+    const int rc = run_files_node_file(path, info, n, RUN_NODE_STEM, RUN_NODE_END, e);
+    return rc ? rc : storage_read_json(out, path, e);
+}
+
+int run_read_about(json_t **out, const struct run_info *info, struct err *e)
+{
+    char path[PATH_LEN];
+    const int rc = run_path(path, info->path, RUN_ABOUT, e);
+    return rc ? rc : storage_read_json(out, path, e);
+}
+
+int run_read_findings(const char *run, struct arena *a, char **text, size_t *len, struct err *e)
+{
+    char path[PATH_LEN];
+    const int rc = run_path(path, run, RUN_FINDINGS, e);
+    return rc ? rc : storage_of(path)->source->read(path, 0, FINDINGS_MOST, a, text, len, e);
+}
+
+int run_put(const char *run, const char *file, const void *p, size_t n, struct err *e)
+{
+    char path[PATH_LEN];
+    const int rc = run_path(path, run, file, e);
+    return rc ? rc : storage_of(path)->put(path, p, n, STORAGE_PUT_REPLACE, e);
+}
+
+/* ---- cached results ---- */
+
+int run_open_derived(struct fmap *out, const struct run_info *info, const char *name, struct err *e)
+{
+    char path[PATH_LEN];
+    const int rc = path_join(path, e, "%s/" RUN_DERIVED "/%s", info->path, name);
+    return rc ? rc : storage_of(path)->source->map(path, false, out, e);
+}
+
+/* Root may write anywhere, but a folder that is marked read-only, or is somebody else's, is left as
+ * it is: files of another owner would only be in the way there. */
+bool run_may_derive(const struct run_info *info)
+{
+    struct storage_stat st;
+    struct err e;
+    return storage_of(info->path)->stat(info->path, STORAGE_FOLLOW, &st, &e) == 0 &&
+           st.kind == STORAGE_FOLDER && st.mine;
+}
+
+void run_put_derived(const struct run_info *info, const char *name, const void *p, size_t n)
+{
+    char folder[PATH_LEN], path[PATH_LEN];
+    const struct storage *s = storage_of(info->path);
+    struct storage_stat st;
+    struct err e;
+    bool made;
+    if (run_path(folder, info->path, RUN_DERIVED, &e) || run_path(path, folder, name, &e) ||
+        s->claim(folder, &made, &e) || s->stat(folder, 0, &st, &e) || !st.mine)
+        return;
+    if (s->put(path, p, n, STORAGE_PUT_CACHE, &e))
+        return; /* it is worked out again next time */
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_files.h - the files of a run with readings and events: which there are, and opening them. */
+#ifndef RUN_RUN_FILES_H
+#define RUN_RUN_FILES_H
+
+#include <jansson.h>
+
+#include "run/run_info.h"
+#include "store/reader.h"
+
+/* A file with events: of a recorder, or of a detail window. */
+struct run_event_file {
+    const char *path;
+    size_t node; /* in run_info.nodes */
+    bool detail;
+};
+
+/* The readings of a recorder. */
+MUST_CHECK int run_open_metrics(struct store **out, const struct run_info *info, size_t node,
+                                struct err *e);
+/* In the order in which they are opened; a run without any is a normal one. */
+MUST_CHECK int run_event_files(const struct run_info *info, struct arena *a,
+                               struct run_event_file **out, size_t *n, struct err *e);
+MUST_CHECK int run_open_events(struct store **out, const struct run_event_file *f, struct err *e);
+/* The node.json of a recorder as a tree; the caller ends it with json_decref. */
+MUST_CHECK int run_read_node(json_t **out, const struct run_info *info, const struct node_info *n,
+                             struct err *e);
+MUST_CHECK int run_read_about(json_t **out, const struct run_info *info, struct err *e);
+
+/* The results of the rules (findings.json). */
+MUST_CHECK int run_read_findings(const char *run, struct arena *a, char **text, size_t *len,
+                                 struct err *e);
+/* Replaces a file of the run that is no node's, as RUN_FINDINGS. */
+MUST_CHECK int run_put(const char *run, const char *file, const void *p, size_t n, struct err *e);
+
+/* Cached results, beside the run. They are checked when they are read, and may be missing. */
+MUST_CHECK int run_open_derived(struct fmap *out, const struct run_info *info, const char *name,
+                                struct err *e);
+/* False: the run is read-only, or another user's, and stays as it is. */
+bool run_may_derive(const struct run_info *info);
+void run_put_derived(const struct run_info *info, const char *name, const void *p, size_t n);
+
+#endif

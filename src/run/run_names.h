@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_names.h - what files and folders of a run are called. Nothing else composes these names;
+ * those of the recorder's files (metrics.fp, events.tail, lock ...) are in store/format.h.
+ *
+ *     RUNS/RUN/run.json
+ *              findings.json
+ *              report.html, report.json
+ *              derived/NAME.fpd
+ *              node-ID/node.json            node-2.json: the second recorder, and so on
+ *                      metrics.fp           metrics-2.fp
+ *                      trace-PID-K.fp       a detail window: events of a process
+ *          .import-XXXXXXXX/                a run that is being made */
+#ifndef RUN_RUN_NAMES_H
+#define RUN_RUN_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "store/format.h"
+
+#define RUN_ABOUT      "run.json"
+#define RUN_FINDINGS   "findings.json"
+#define RUN_REPORT     "report.html"
+#define RUN_REPORT_JSON "report.json"
+#define RUN_DERIVED    "derived"
+#define RUN_NODE_STEM  "node" /* of node.json */
+#define RUN_NODE_END   "json"
+#define RUNS_DEFAULT   "footplate-runs" /* the default of the setting `dir` */
+#define RUNS_GITIGNORE ".gitignore"
+
+/* Path buffers have PATH_LEN bytes; a longer path is ERR_LIMIT. */
+
+/* RUN/FILE */
+MUST_CHECK int run_path(char *out, const char *run, const char *file, struct err *e);
+/* RUN/node-ID */
+MUST_CHECK int run_node_path(char *out, const char *run, const char *node, struct err *e);
+/* FOLDER/STEM-SESSION.END, in the folder of a node */
+MUST_CHECK int run_session_path(char *out, const char *folder, const char *stem, unsigned session,
+                                const char *end, struct err *e);
+/* A new name for a folder in which a run is made; the caller tries another when it is taken. */
+MUST_CHECK int run_hidden_path(char *out, const char *runs, unsigned number, struct err *e);
+
+/* The ID in the name of a node's folder; NULL: it is none. */
+const char *run_node_id(const char *name);
+/* Whether a file in a node's folder has the events of a detail window. */
+bool run_is_window(const char *name);
+/* Its stem. `python`: samples of the stack of Python, not operators. */
+void run_window_stem(char *out, size_t size, unsigned pid, bool python, unsigned window);
+/* Whether a file in a node's folder was written by this session. */
+bool run_is_of_session(const char *name, unsigned session);
+
+/* Copies with everything but letters, digits, '.', '_', '-' and '@' made '-'; no leading dot or
+ * dash. For IDs of runs and nodes. */
+void name_sanitize(char *out, size_t size, const char *text);
+
+#endif

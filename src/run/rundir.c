@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rundir.c - see rundir.h.
+ *
+ * Crash safety. A run is what has a run.json, and that file is put whole. Of a recorder that is
+ * killed before, a folder without run.json is left, which no reader takes for a run. Of one that is
+ * killed later the run is there, and its data up to the last frame of the tails (docs/format.md).
+ * Of a run that is made out of sight run.json is the last file, and rundir_settle's publish makes
+ * all of it durable before it can be seen.
+ *
+ * Several recorders may make the same run at the same time. They agree by claim (one of them makes
+ * the folder, the others find it and check whose it is) and by put-if-absent of run.json (the first
+ * one stays). Each removes only what it has made itself, and only when nothing of others is in it.
+ */
+#include "run/rundir.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/json_write.h"
+#include "base/redact.h"
+#include "run/run_names.h"
+#include "run/storage.h"
+
+enum { FOLDER_TRIES = 20, FORMAT_VERSION = 1 };
+
+/* ---- names ---- */
+
+int run_place_of(struct run_place *p, const char *wanted, const char *runs, struct err *e)
+{
+    p->id[0] = '\0';
+    if (!wanted)
+        return path_join(p->dir, e, "%s", runs_folder(runs));
+    if (storage_has(wanted))
+        return err_set(e, ERR_BUSY, "'%s' exists already", wanted);
+    int rc = path_join(p->dir, e, "%s", wanted);
+    if (rc != 0)
+        return rc;
+    for (size_t n = strlen(p->dir); n > 1 && p->dir[n - 1] == '/'; n--)
+        p->dir[n - 1] = '\0';
+    char *slash = strrchr(p->dir, '/');
+    rc = path_join(p->id, e, "%s", slash ? slash + 1 : p->dir);
+    if (rc != 0 || !slash)
+        return rc != 0 ? rc : path_join(p->dir, e, ".");
+    slash[slash == p->dir] = '\0'; /* the root keeps its own */
+    return 0;
+}
+
+static unsigned rundir_random_16(void)
+{
+    uint16_t v;
+    if (getrandom(&v, sizeof v, GRND_NONBLOCK) != sizeof v)
+        v = (uint16_t)(clock_mono().ns / 1000 ^ getpid());
+    return v;
+}
+
+static void rundir_fresh_id(struct rundir *r, const struct run_about *about)
+{
+    char when[32];
+    const time_t secs = (time_t)(about->start.ns / NS_PER_S);
+    struct tm tm;
+    localtime_r(&secs, &tm);
+    strftime(when, sizeof when, "%Y%m%d-%H%M%S", &tm);
+    snprintf(r->id, sizeof r->id, "%s-%s-%04x", about->name, when, rundir_random_16());
+}
+
+static int rundir_given_id(struct rundir *r, const char *id, struct err *e)
+{
+    if (!*id || *id == '.' || strchr(id, '/') || strlen(id) >= sizeof r->id)
+        return err_set(e, ERR_USAGE,
+                       "'%s' is not a valid run ID: it must not contain '/' or start with '.'", id);
+    snprintf(r->id, sizeof r->id, "%s", id);
+    return 0;
+}
+
+/* A folder that did not exist before, so that no two runs ever share one by accident. */
+static int rundir_make_fresh(struct rundir *r, const char *dir, const struct run_about *about,
+                             struct err *e)
+{
+    int rc = 0;
+    for (int i = 0; i < FOLDER_TRIES && rc == 0 && !r->made_run; i++) {
+        rundir_fresh_id(r, about);
+        rc = run_path(r->path, dir, r->id, e);
+        if (rc == 0)
+            rc = storage_of(r->path)->claim(r->path, &r->made_run, e);
+    }
+    if (rc == 0 && !r->made_run)
+        rc = err_set(e, ERR_BUSY, "'%s' exists already", r->path);
+    return rc;
+}
+
+static int rundir_make_shared(struct rundir *r, const char *dir, const char *id, struct err *e)
+{
+    int rc = rundir_given_id(r, id, e);
+    if (rc == 0)
+        rc = run_path(r->path, dir, id, e);
+    return rc ? rc : storage_of(r->path)->claim(r->path, &r->made_run, e);
+}
+
+static void rundir_about_json(struct buf *out, const struct rundir *r, const struct run_about *a)
+{
+    struct jw j = {.out = out, .indent = 2};
+    struct arena scratch = {0};
+    size_t n_words = 0;
+    while (a->command && a->command[n_words])
+        n_words++;
+    jw_object(&j, NULL);
+    jw_str(&j, "format", "footplate-run");
+    jw_int(&j, "format_version", FORMAT_VERSION);
+    jw_str(&j, "footplate_version", FP_VERSION);
+    jw_str(&j, "id", r->id);
+    jw_str(&j, "name", a->name);
+    jw_array(&j, "command");
+    for (const char **p = redact_words(a->command, n_words, &scratch); *p; p++)
+        jw_str(&j, NULL, *p);
+    jw_end(&j);
+    jw_str(&j, "directory", a->directory);
+    jw_str(&j, "git_commit", *a->git_commit ? a->git_commit : NULL);
+    jw_object(&j, "labels");
+    for (size_t i = 0; i < a->n_labels; i++)
+        jw_str(&j, a->labels[i].key, a->labels[i].value);
+    jw_end(&j);
+    jw_int(&j, "start_ns", a->start.ns);
+    jw_num(&j, "interval_ms", (double)a->interval_ns / 1e6);
+    jw_end(&j);
+    buf_u8(out, '\n');
+    arena_free(&scratch);
+}
+
+static int rundir_write_about(const struct rundir *r, const struct run_about *about,
+                              enum storage_put how, struct err *e)
+{
+    char path[PATH_LEN];
+    struct buf b = {0};
+    int rc = run_path(path, r->path, RUN_ABOUT, e);
+    if (rc)
+        return rc;
+    rundir_about_json(&b, r, about);
+    rc = storage_of(path)->put(path, b.p, b.len, how, e);
+    buf_free(&b);
+    return rc;
+}
+
+/* ---- a run that is recorded ---- */
+
+/* The default folder is usually inside a project: git should ignore it. */
+static void rundir_hide_from_git(const char *dir)
+{
+    char path[PATH_LEN];
+    struct err ignored;
+    if (strcmp(path_base(dir), RUNS_DEFAULT) == 0 &&
+        run_path(path, dir, RUNS_GITIGNORE, &ignored) == 0)
+        (void)!storage_of(path)->put(path, "*\n", 2, STORAGE_PUT_ABSENT, &ignored);
+}
+
+int rundir_make(struct rundir *out, const char *dir, const char *shared_id,
+                const struct run_about *about, struct err *e)
+{
+    struct rundir r = {0};
+    int rc = storage_of(dir)->make_runs(dir, &r.made_runs, e);
+    if (rc)
+        return err_in(e, "cannot create the folder of runs");
+    if (r.made_runs)
+        rundir_hide_from_git(dir);
+    rc = shared_id ? rundir_make_shared(&r, dir, shared_id, e)
+                   : rundir_make_fresh(&r, dir, about, e);
+    if (rc == 0) {
+        rc = rundir_write_about(&r, about, STORAGE_PUT_ABSENT, e);
+        rc = rc == ERR_BUSY ? 0 : rc; /* another node was first: its run.json stays */
+    }
+    if (rc)
+        rundir_remove(&r, 0);
+    else
+        *out = r;
+    return rc;
+}
+
+static int rundir_node_folder(const struct rundir *r, const char *node_id, char *path,
+                              struct err *e)
+{
+    if (!*node_id || strchr(node_id, '/') || strlen(node_id) >= NODE_ID_LEN)
+        return err_set(e, ERR_USAGE, "'%s' is not a valid node name: it must not contain '/'",
+                       node_id);
+    return run_node_path(path, r->path, node_id, e);
+}
+
+int rundir_make_node(struct rundir *r, const char *node_id, struct err *e)
+{
+    int rc = rundir_node_folder(r, node_id, r->node_path, e);
+    if (rc == 0)
+        rc = storage_of(r->node_path)->claim(r->node_path, &r->made_node, e);
+    if (rc == 0)
+        snprintf(r->node_id, sizeof r->node_id, "%s", node_id);
+    return rc;
+}
+
+int rundir_put_node(const struct rundir *r, const char *node_id, unsigned session, const void *p,
+                    size_t n, struct err *e)
+{
+    char folder[PATH_LEN], path[PATH_LEN];
+    int rc = rundir_node_folder(r, node_id, folder, e);
+    if (rc == 0)
+        rc = run_session_path(path, folder, RUN_NODE_STEM, session, RUN_NODE_END, e);
+    if (rc)
+        return rc;
+    return storage_of(path)->put(path, p, n, r->hidden ? STORAGE_PUT_STAGED : STORAGE_PUT_REPLACE,
+                                 e);
+}
+
+/* ---- a run that is made out of sight ---- */
+
+int rundir_hide(struct rundir *out, const char *home, struct err *e)
+{
+    struct rundir r = {.hidden = true};
+    const struct storage *s = storage_of(home);
+    int rc = s->make_runs(home, &r.made_runs, e);
+    for (int i = 0; i < FOLDER_TRIES && rc == 0 && !r.made_run; i++) {
+        rc = run_hidden_path(r.path, home, rundir_random_16() << 16 | rundir_random_16(), e);
+        if (rc == 0)
+            rc = s->claim(r.path, &r.made_run, e);
+    }
+    if (rc == 0 && !r.made_run)
+        rc = err_set(e, ERR_BUSY, "'%s' exists already", r.path);
+    if (rc)
+        rundir_remove(&r, 0);
+    else
+        *out = r;
+    return rc;
+}
+
+int rundir_open_bulk(const struct rundir *r, const char *node_id, unsigned session,
+                     struct clock_tie tie, struct writer **readings, struct writer **events,
+                     struct err *e)
+{
+    char folder[PATH_LEN];
+    struct writer *first;
+    bool made;
+    assert(r->hidden && session > 0);
+    int rc = rundir_node_folder(r, node_id, folder, e);
+    if (rc == 0)
+        rc = storage_of(folder)->claim(folder, &made, e);
+    if (rc == 0)
+        rc = writer_open_bulk(&first, folder, session, tie, e);
+    if (rc)
+        return rc;
+    rc = writer_open_beside(events, first, STORE_EVENTS, e);
+    if (rc)
+        writer_discard(first);
+    else
+        *readings = first;
+    return rc;
+}
+
+void rundir_drop_node(const struct rundir *r, const char *node_id)
+{
+    char folder[PATH_LEN];
+    struct err e;
+    assert(r->hidden);
+    if (rundir_node_folder(r, node_id, folder, &e) == 0)
+        storage_of(folder)->remove(folder, STORAGE_REMOVE_TREE);
+}
+
+int rundir_settle(struct rundir *r, const char *home, const char *id, const struct run_about *about,
+                  struct err *e)
+{
+    char to[PATH_LEN];
+    int rc = 0;
+    assert(r->hidden);
+    if (id)
+        rc = rundir_given_id(r, id, e);
+    else
+        rundir_fresh_id(r, about);
+    if (rc == 0)
+        rc = rundir_write_about(r, about, STORAGE_PUT_STAGED, e);
+    if (rc == 0)
+        rc = run_path(to, home, r->id, e);
+    if (rc == 0)
+        rc = storage_of(to)->publish(r->path, to, e);
+    if (rc == 0) {
+        memcpy(r->path, to, sizeof to);
+        r->hidden = false;
+    }
+    return rc;
+}
+
+/* ---- what is in it ---- */
+
+struct rundir_files {
+    const char *folder;
+    unsigned session;
+    uint64_t bytes;
+};
+
+static void rundir_add_size(void *ctx, const struct storage_entry *found)
+{
+    struct rundir_files *x = ctx;
+    if (*found->name != '.' && run_is_of_session(found->name, x->session))
+        x->bytes += found->stat.bytes;
+}
+
+uint64_t rundir_session_bytes(const struct rundir *r, unsigned session)
+{
+    struct rundir_files x = {r->node_path, session, 0};
+    struct err e;
+    if (storage_of(x.folder)->list(x.folder, STORAGE_WITH_STAT, rundir_add_size, &x, &e))
+        return 0;
+    return x.bytes;
+}
+
+static void rundir_count_node(void *ctx, const struct storage_entry *x)
+{
+    size_t *n = ctx;
+    *n += run_node_id(x->name) != NULL;
+}
+
+bool rundir_is_only_node(const struct rundir *r)
+{
+    size_t n = 0;
+    struct err e;
+    return storage_of(r->path)->list(r->path, STORAGE_FOLLOW, rundir_count_node, &n, &e) == 0 &&
+           n == 1;
+}
+
+/* ---- taking it back ---- */
+
+static void rundir_remove_file(void *ctx, const struct storage_entry *found)
+{
+    const struct rundir_files *x = ctx;
+    char path[PATH_LEN];
+    struct err e;
+    if (*found->name != '.' && run_is_of_session(found->name, x->session) &&
+        run_path(path, x->folder, found->name, &e) == 0)
+        storage_of(path)->remove(path, STORAGE_REMOVE_FILE);
+}
+
+struct rundir_others {
+    const char *ours; /* the file that does not count; hidden ones do not either, if wanted */
+    bool hidden_count;
+    bool any;
+};
+
+static void rundir_note_other(void *ctx, const struct storage_entry *found)
+{
+    struct rundir_others *x = ctx;
+    x->any |= strcmp(found->name, x->ours) != 0 && (x->hidden_count || *found->name != '.');
+}
+
+/* Removes a folder in which only `ours` is left; another recorder may use it meanwhile. */
+static void rundir_remove_unless_used(const char *folder, const char *ours, bool hidden_count)
+{
+    struct rundir_others x = {.ours = ours, .hidden_count = hidden_count};
+    const struct storage *s = storage_of(folder);
+    char path[PATH_LEN];
+    struct err e;
+    if (s->list(folder, STORAGE_FOLLOW, rundir_note_other, &x, &e) || x.any ||
+        run_path(path, folder, ours, &e))
+        return;
+    s->remove(path, STORAGE_REMOVE_FILE);
+    s->remove(folder, STORAGE_REMOVE_EMPTY);
+}
+
+static void rundir_remove_session(const struct rundir *r, unsigned session)
+{
+    struct rundir_files x = {r->node_path, session, 0};
+    const struct storage *s = storage_of(r->node_path);
+    struct err e;
+    if (session && s->list(x.folder, 0, rundir_remove_file, &x, &e))
+        return; /* it is not there */
+    if (r->made_node)
+        s->remove(r->node_path, STORAGE_REMOVE_EMPTY);
+}
+
+void rundir_remove(struct rundir *r, unsigned session)
+{
+    if (*r->node_path)
+        rundir_remove_session(r, session);
+    if (r->made_run && r->hidden)
+        storage_of(r->path)->remove(r->path, STORAGE_REMOVE_TREE);
+    else if (r->made_run)
+        rundir_remove_unless_used(r->path, RUN_ABOUT, false);
+    char *slash = strrchr(r->path, '/');
+    if (r->made_runs && slash) {
+        *slash = 0;
+        rundir_remove_unless_used(r->path, RUNS_GITIGNORE, true);
+    }
+    *r = (struct rundir){0};
+}

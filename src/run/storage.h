@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* storage.h - the operations by which the files of a run are reached.
+ *
+ * A location names a file or folder of a run: today a path of the local file system, later also the
+ * address of an object ("s3://BUCKET/PREFIX/RUN/run.json"). storage_of selects the implementation
+ * by the location. All code above this header passes locations on and never asks which it is; only
+ * src/run and src/store compose them (run_names.h), and tools/check_storage.py enforces that.
+ *
+ * Object storage has no rename, no append and no lock. The operations are those that it has, too:
+ *
+ *   operation | local file system (storage_local.c)   | object storage, as one more file
+ *   ----------+----------------------------------------+---------------------------------------------
+ *   list      | readdir; fstatat where wanted          | ListObjectsV2 with delimiter: names,
+ * sizes, |                                        |   ETags and times come in one answer stat |
+ * lstat; version: mtime, size and inode  | HEAD; version: hash of the ETag read      | pread of a
+ * range, from the end, too    | GET with Range, also a suffix range map       | mmap; what still
+ * grows is a copy       | GET of 4 MiB pages into a local cache file, | |   which is mapped; key:
+ * location and ETag put       | a file beside it, then rename or link  | PUT; if absent:
+ * If-None-Match: *, and where |                                        |   that is not supported
+ * HEAD, PUT, GET make_runs | mkdir -p                               | nothing claim     | mkdir, or
+ * an existing trusted folder   | nothing: folders are prefixes of keys. The | |   put of run.json,
+ * if absent, decides remove    | unlink, rmdir, rm -r                   | DELETE of each key below
+ * the location publish   | fdatasync of all files, one rename     | PUT of each file, run.json
+ * last: before it |                                        |   is there, no list shows the run
+ *   alive     | flock on the lock file of the writer   | age of the newest object by the server's
+ *             |                                        |   own clock: younger than 3 intervals
+ *
+ * Append is no operation. The writer (store/writer.h) appends to a local folder, which it locks. On
+ * object storage a shipper puts what has grown as immutable parts whose names have offset and
+ * length, and a reader's map joins them.
+ *
+ * There is no "put if unchanged" either: every file of a run has one writer (docs/format.md).
+ *
+ * Why readers see a consistent run:
+ *   - A file that is put is there whole or not at all, and put if absent has one winner.
+ *   - A file that grows is read by its checksums (docs/format.md), and only up to its last frame.
+ *   - A run that is made in a hidden folder is listed after publish only, and then it is complete.
+ *
+ * Files of a run may come from a stranger (SECURITY.md). An implementation never follows a link
+ * below a run, opens nothing but regular files, and writes only into folders that others cannot
+ * exchange (base/trust.h). This is the only place that has to get it right. */
+#ifndef RUN_STORAGE_H
+#define RUN_STORAGE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/file.h"
+#include "store/reader.h"
+
+enum storage_kind { STORAGE_FILE, STORAGE_FOLDER, STORAGE_LINK, STORAGE_OTHER };
+
+struct storage_stat {
+    enum storage_kind kind;
+    bool mine; /* this user owns it and may write it; root's rights do not count */
+    uint64_t bytes;
+    int64_t changed_ns; /* since the epoch */
+    uint64_t version;   /* another one when the content may be another; of a folder: its entries */
+};
+
+enum storage_flags {
+    STORAGE_FOLLOW = 1,    /* the location may be a link: the user named it */
+    STORAGE_WITH_STAT = 2, /* list: entries have a stat, too */
+};
+
+struct storage_entry {
+    const char *name; /* may begin with '.', but is neither "." nor ".." */
+    enum storage_kind kind;
+    struct storage_stat stat; /* only with STORAGE_WITH_STAT */
+};
+
+typedef void storage_visit(void *ctx, const struct storage_entry *x);
+
+enum storage_put {
+    STORAGE_PUT_REPLACE, /* durable on return */
+    STORAGE_PUT_ABSENT,  /* durable; ERR_BUSY when it is there already */
+    STORAGE_PUT_CACHE,   /* replaced, not durable: a loss of power may tear it */
+    STORAGE_PUT_STAGED,  /* a new file of a run that publish makes durable */
+};
+
+enum storage_remove {
+    STORAGE_REMOVE_FILE,
+    STORAGE_REMOVE_EMPTY, /* a folder, when nothing is in it */
+    STORAGE_REMOVE_TREE,
+};
+
+enum storage_alive { STORAGE_DEAD, STORAGE_ALIVE, STORAGE_ALIVE_UNKNOWN };
+
+struct storage {
+    const struct store_source *source; /* read and map, as the reader of src/store takes them */
+    int (*list)(const char *folder, int flags, storage_visit *visit, void *ctx, struct err *e);
+    int (*stat)(const char *path, int flags, struct storage_stat *out, struct err *e);
+    int (*put)(const char *path, const void *p, size_t n, enum storage_put how, struct err *e);
+    /* Makes the folder of runs, with those that it is in, unless it is there. */
+    int (*make_runs)(const char *folder, bool *made, struct err *e);
+    /* Makes a folder to write a run or node into. *made false: it was there, and is safe to use. */
+    int (*claim)(const char *folder, bool *made, struct err *e);
+    bool (*remove)(const char *path, enum storage_remove what);
+    /* Moves a complete, hidden run to its place. ERR_BUSY: something is there. */
+    int (*publish)(const char *from, const char *to, struct err *e);
+    /* Whether the recorder that writes in this node's folder is running. */
+    enum storage_alive (*alive)(const char *folder);
+};
+
+extern const struct storage storage_local;
+
+/* The implementation for a location. */
+const struct storage *storage_of(const char *location);
+
+/* A small JSON file as a tree; the caller ends it with json_decref. */
+MUST_CHECK int storage_read_json(json_t **out, const char *path, struct err *e);
+/* Whether there is a file or folder of this name. */
+bool storage_has(const char *path);
+
+#endif

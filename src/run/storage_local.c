@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* storage_local.c - storage.h on the local file system, which may also be NFS or FUSE.
+ *
+ * Crash safety. put writes beside the file, syncs and then renames (replace) or links (absent):
+ * both are atomic, so a crash leaves the old file or the new one, and at most a file
+ * "NAME.tmp-XXXXXXXX" that nobody reads. link refuses when the name exists, also over NFS, so that
+ * of several recorders exactly one writes run.json. publish syncs all bytes before the rename: a
+ * run that is listed after a loss of power is complete.
+ *
+ * Locks. flock ends with the process, however it ends, so that a killed recorder is seen as dead at
+ * once. A file system without locks answers STORAGE_ALIVE_UNKNOWN, and the age of the data decides.
+ */
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/trust.h"
+#include "run/storage.h"
+#include "store/format.h"
+
+/* ---- looking ---- */
+
+static enum storage_kind local_kind(mode_t mode)
+{
+    return S_ISREG(mode)   ? STORAGE_FILE
+           : S_ISDIR(mode) ? STORAGE_FOLDER
+           : S_ISLNK(mode) ? STORAGE_LINK
+                           : STORAGE_OTHER;
+}
+
+static bool local_stat_at(int dir, const char *name, int flags, struct storage_stat *out)
+{
+    struct stat st;
+    if (fstatat(dir, name, &st, flags & STORAGE_FOLLOW ? 0 : AT_SYMLINK_NOFOLLOW) < 0)
+        return false;
+    const enum storage_kind kind = local_kind(st.st_mode);
+    const int64_t changed_ns = (int64_t)st.st_mtim.tv_sec * NS_PER_S + st.st_mtim.tv_nsec;
+    /* The size of a folder is a matter of the file system. */
+    const int64_t facts[] = {changed_ns, kind == STORAGE_FOLDER ? 0 : (int64_t)st.st_size,
+                             (int64_t)st.st_ino};
+    *out = (struct storage_stat){
+        .kind = kind,
+        .mine = st.st_uid == geteuid() && st.st_mode & S_IWUSR,
+        .bytes = (uint64_t)st.st_size,
+        .changed_ns = changed_ns,
+        .version = format_sum(facts, sizeof facts),
+    };
+    return true;
+}
+
+static int local_stat(const char *path, int flags, struct storage_stat *out, struct err *e)
+{
+    return local_stat_at(AT_FDCWD, path, flags, out) ? 0 : err_sys(e, "look at '%s'", path);
+}
+
+static enum storage_kind local_kind_of_entry(int dir, const struct dirent *f)
+{
+    struct storage_stat st;
+    switch (f->d_type) {
+    case DT_REG:
+        return STORAGE_FILE;
+    case DT_DIR:
+        return STORAGE_FOLDER;
+    case DT_LNK:
+        return STORAGE_LINK;
+    case DT_UNKNOWN: /* some file systems do not know it here */
+        return local_stat_at(dir, f->d_name, 0, &st) ? st.kind : STORAGE_OTHER;
+    default:
+        return STORAGE_OTHER;
+    }
+}
+
+static void local_visit(DIR *d, int flags, storage_visit *visit, void *ctx)
+{
+    for (const struct dirent *f; (f = readdir(d));) {
+        struct storage_entry x = {.name = f->d_name};
+        if (strcmp(x.name, ".") == 0 || strcmp(x.name, "..") == 0)
+            continue;
+        if (!(flags & STORAGE_WITH_STAT))
+            x.kind = local_kind_of_entry(dirfd(d), f);
+        else if (local_stat_at(dirfd(d), x.name, 0, &x.stat))
+            x.kind = x.stat.kind;
+        else
+            continue; /* it is gone meanwhile */
+        visit(ctx, &x);
+    }
+}
+
+static int local_list(const char *folder, int flags, storage_visit *visit, void *ctx, struct err *e)
+{
+    const int links = flags & STORAGE_FOLLOW ? 0 : O_NOFOLLOW;
+    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | links);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d) {
+        const int rc = err_sys(e, "open '%s'", folder);
+        if (fd >= 0)
+            close(fd);
+        return rc;
+    }
+    local_visit(d, flags, visit, ctx);
+    closedir(d); /* and the descriptor */
+    return 0;
+}
+
+/* ---- writing ---- */
+
+static int local_put(const char *path, const void *p, size_t n, enum storage_put how, struct err *e)
+{
+    static int (*const ways[])(const char *, const void *, size_t, struct err *) = {
+        [STORAGE_PUT_REPLACE] = file_replace,
+        [STORAGE_PUT_ABSENT] = file_create,
+        [STORAGE_PUT_CACHE] = file_replace_unsynced,
+        [STORAGE_PUT_STAGED] = file_put,
+    };
+    assert((size_t)how < COUNT_OF(ways));
+    return ways[how](path, p, n, e);
+}
+
+static int local_make_runs(const char *folder, bool *made, struct err *e)
+{
+    struct stat st;
+    *made = stat(folder, &st) < 0;
+    return dir_make(folder, e);
+}
+
+static int local_claim(const char *folder, bool *made, struct err *e)
+{
+    *made = mkdir(folder, 0777) == 0;
+    if (*made)
+        return 0;
+    if (errno != EEXIST)
+        return err_sys(e, "cannot create the folder '%s'", folder);
+    return trust_folder(folder, e);
+}
+
+static bool local_remove(const char *path, enum storage_remove what)
+{
+    switch (what) {
+    case STORAGE_REMOVE_FILE:
+        return unlink(path) == 0;
+    case STORAGE_REMOVE_EMPTY:
+        return rmdir(path) == 0;
+    case STORAGE_REMOVE_TREE:
+        dir_remove(path);
+        return access(path, F_OK) != 0;
+    }
+    return false;
+}
+
+/* rename takes the place of an empty folder at most. */
+static int local_publish(const char *from, const char *to, struct err *e)
+{
+    const int rc = dir_sync(from, e);
+    if (rc)
+        return rc;
+    if (rename(from, to) == 0)
+        return 0;
+    if (errno == EEXIST || errno == ENOTEMPTY || errno == ENOTDIR)
+        return err_set(e, ERR_BUSY, "'%s' exists already", to);
+    return err_sys(e, "cannot create '%s'", to);
+}
+
+/* ---- liveness ---- */
+
+static enum storage_alive local_alive(const char *folder)
+{
+    char path[PATH_LEN];
+    struct err e;
+    int fd = -1;
+    if (path_join(path, &e, "%s/" STORE_LOCK, folder) || file_open_regular(&fd, path, &e))
+        return STORAGE_ALIVE_UNKNOWN;
+    const int rc = flock(fd, LOCK_SH | LOCK_NB);
+    const int sys = errno;
+    close(fd);
+    if (rc == 0)
+        return STORAGE_DEAD;
+    return sys == EWOULDBLOCK ? STORAGE_ALIVE : STORAGE_ALIVE_UNKNOWN;
+}
+
+const struct storage storage_local = {
+    .source = &store_files,
+    .list = local_list,
+    .stat = local_stat,
+    .put = local_put,
+    .make_runs = local_make_runs,
+    .claim = local_claim,
+    .remove = local_remove,
+    .publish = local_publish,
+    .alive = local_alive,
+};

@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Fail when a file outside src/run and src/store reaches into a run folder by itself.
+
+Two things are refused: a string literal that is a name or a path inside of a run (run_names.h in
+src/run has them), and a call that opens, maps, lists, locks, renames or replaces a file. Whoever
+needs a file of a run asks src/run. src/STORAGE lists the source files that open files which are no
+part of a run, with the reason; a line there that nothing needs any more is refused as well, so that
+the list only shrinks.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from sources import report, root_argument, with_suffix
+
+# They are the storage, or are below it and know nothing of runs.
+FREE_FOLDERS = {"run", "store", "base", "record", "ring", "emit", "sample", "config", "import"}
+
+
+CALLS = re.compile(
+    r"(?<![\w.>])(open|openat|creat|mmap|rename|renameat2?|link|linkat|symlink|flock|opendir|"
+    r"fdopendir|readdir|scandir|nftw|unlink|unlinkat|rmdir|mkdir|fmap_open|fmap_copy|"
+    r"file_open_regular|file_read_range|file_create_new|file_create|file_put|file_replace|"
+    r"file_replace_unsynced|dir_make|dir_sync|dir_remove|writer_open_bulk|store_open)\("
+)
+LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
+NAMES = re.compile(
+    r"^(?:[^ ]*/)?(?:run\.json|findings\.json|report\.(?:html|json)|"
+    r"node(?:-%u)?\.json|node-%[^ ]*|trace-%[^ ]*|[^ ]*\.(?:fp|tail)|"
+    r"\.import-[^ ]*)$|/(?:derived|lock)(?:/|$)|^node-$"
+)
+COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+
+
+def without_comments(text: str) -> str:
+    """Comments become as many line ends as they have, so that line numbers stay."""
+    return COMMENT.sub(lambda hit: "\n" * hit[0].count("\n"), text)
+
+
+def file_problems(text: str) -> list[tuple[int, str]]:
+    problems = []
+    for number, line in enumerate(without_comments(text).splitlines(), 1):
+        if line.lstrip().startswith("#"):
+            continue
+        for name in LITERAL.findall(line):
+            if NAMES.search(name):
+                problems.append((number, f'"{name}" is a name in a run: use src/run/run_names.h'))
+        # A definition begins in the first column; calls are indented.
+        calls = CALLS.findall(LITERAL.sub('""', line)) if line[:1].isspace() else []
+        problems += [
+            (number, f"{call}() on a file: a run's is reached by src/run") for call in calls
+        ]
+    return problems
+
+
+def read_exceptions(path: Path) -> set[str]:
+    lines = path.read_text().splitlines() if path.exists() else []
+    return {line.partition(":")[0] for line in lines if line and not line.startswith("#")}
+
+
+def main() -> int:
+    root: Path = root_argument(__doc__).parse_args().root
+    src = root / "src"
+    excepted = read_exceptions(src / "STORAGE")
+    problems: list[str] = []
+    files = [path for path in with_suffix(src, ".c", ".h") if path.parent.name not in FREE_FOLDERS]
+    needed = set()
+    for path in files:
+        name = path.relative_to(src).as_posix()
+        found = file_problems(path.read_text())
+        if name in excepted and any("()" in what for _, what in found):
+            needed.add(name)
+            found = [(number, what) for number, what in found if "()" not in what]
+        problems += [f"src/{name}:{number}: {what}" for number, what in found]
+    for name in sorted(excepted - needed):
+        problems.append(f"src/STORAGE: {name} needs no exception any more")
+    return report(problems, f"storage: {len(files)} files leave the files of runs to src/run")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
