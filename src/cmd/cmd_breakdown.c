@@ -10,8 +10,8 @@
 #include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
-#include "view/breakview.h"
-#include "view/runview.h"
+#include "tables/breakview.h"
+#include "tables/runview.h"
 
 enum { O_RANK, O_LAST, O_TABLE, O_JSON, O_CSV, O_DIR };
 

@@ -11,7 +11,7 @@
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "report/report.h"
-#include "view/runview.h"
+#include "tables/runview.h"
 
 enum {
     O_FORMAT,

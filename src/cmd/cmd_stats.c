@@ -13,7 +13,7 @@
 #include "cmd/output.h"
 #include "cmd/window.h"
 #include "query/efficiency.h"
-#include "view/statview.h"
+#include "tables/statview.h"
 
 enum { O_JSON, O_CSV, O_ALL, O_WINDOW, O_NODE, O_FROM, O_TO, O_DIR };
 

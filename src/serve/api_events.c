@@ -10,7 +10,7 @@
 #include "serve/api_own.h"
 #include "serve/later.h"
 #include "serve/runs.h"
-#include "view/stepdigest.h"
+#include "tables/stepdigest.h"
 
 /* Events that one request decodes: some 50 ms. To sum them up, or to compare names, takes longer.
  */

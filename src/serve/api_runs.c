@@ -8,8 +8,8 @@
 #include "serve/api.h"
 #include "serve/api_own.h"
 #include "serve/runs.h"
-#include "view/show.h"
-#include "view/stepdigest.h"
+#include "tables/show.h"
+#include "tables/stepdigest.h"
 
 /* ---- the list ---- */
 

@@ -9,7 +9,7 @@
 #include "serve/api_own.h"
 #include "serve/later.h"
 #include "serve/runs.h"
-#include "view/stepdigest.h"
+#include "tables/stepdigest.h"
 
 enum { LAST = 30, LAST_MOST = DIGEST_LAST };
 

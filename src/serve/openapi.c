@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* openapi.c - the description of the API (OpenAPI 3.1), printed from the tables that the server
- * works by: routes.def, the parameters of each route, schemas.def. */
+ * works by: routes.def, the parameters of each route, the tables of rows, schemas.def. */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "serve/api.h"
 #include "serve/api_own.h"
+#include "tables/stepsview.h"
 
 /* ---- schemas ---- */
 
@@ -121,9 +123,109 @@ static void put_fields(struct jw *j, const struct field *f)
     jw_end(j);
 }
 
+/* ---- rows: the same from their tables ---- */
+
+enum { ROW_TYPE_LEN = 64, ROW_TABLES_MOST = 96 };
+
+/* Answers that are rows; the rows inside them are found through these. */
+static const struct row_table *const answers[] = {&row_Steps};
+
+struct row_tables {
+    const struct row_table *v[ROW_TABLES_MOST];
+    size_t n;
+};
+
+/* A type of row_table.h in the words of schemas.def: "int_or_null" is "int?". */
+static const char *type_word(const struct row_field *f, char out[static ROW_TYPE_LEN])
+{
+    const bool row = f->shape == SHAPE_OBJECT || f->shape == SHAPE_LIST;
+    const bool word = !row && strncmp(f->type, "word", 4) == 0;
+    const size_t n = row ? strlen(f->type) : strcspn(f->type, "_(");
+    snprintf(out, ROW_TYPE_LEN, "%s%.*s%s",
+             f->shape == SHAPE_LIST || f->shape == SHAPE_ARRAY ? "[]" : "", (int)(word ? 4 : n),
+             word ? "text" : f->type,
+             (f->null && f->shape == SHAPE_OBJECT) || strstr(f->type, "_or_null") ? "?" : "");
+    return out;
+}
+
+static void put_row_field(struct jw *j, const struct row_field *f)
+{
+    char type[ROW_TYPE_LEN];
+    jw_object(j, f->name);
+    if (f->shape == SHAPE_MAP) {
+        put_type(j, f->null ? "object?" : "object");
+        jw_object(j, "additionalProperties");
+        put_type(j, type_word(f, type));
+        jw_end(j);
+    } else {
+        put_type(j, type_word(f, type));
+    }
+    if (*f->help)
+        jw_str(j, "description", f->help);
+    jw_end(j);
+}
+
+static void put_row_fields(struct jw *j, const struct row_table *t)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        if (t->fields[i].shape == SHAPE_EMBED)
+            put_row_fields(j, t->fields[i].of);
+        else
+            put_row_field(j, &t->fields[i]);
+    }
+}
+
+static void put_required(struct jw *j, const struct row_table *t)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        if (t->fields[i].shape == SHAPE_EMBED)
+            put_required(j, t->fields[i].of);
+        else if (!t->fields[i].optional)
+            jw_str(j, NULL, t->fields[i].name);
+    }
+}
+
+static void put_row_table(struct jw *j, const struct row_table *t)
+{
+    jw_object(j, t->name);
+    jw_str(j, "type", "object");
+    jw_str(j, "description", t->help);
+    jw_array(j, "required");
+    put_required(j, t);
+    jw_end(j);
+    jw_object(j, "properties");
+    put_row_fields(j, t);
+    jw_end(j);
+    jw_end(j);
+}
+
+/* A table and those of the rows inside it, each once. */
+static void add_row_table(struct row_tables *out, const struct row_table *t, bool itself)
+{
+    for (size_t i = 0; i < out->n; i++)
+        if (out->v[i] == t)
+            return;
+    assert(out->n < ROW_TABLES_MOST);
+    if (itself)
+        out->v[out->n++] = t;
+    for (size_t i = 0; i < t->n; i++)
+        if (t->fields[i].of)
+            add_row_table(out, t->fields[i].of, t->fields[i].shape != SHAPE_EMBED);
+}
+
+static void put_row_tables(struct jw *j)
+{
+    struct row_tables all = {.n = 0};
+    for (size_t i = 0; i < COUNT_OF(answers); i++)
+        add_row_table(&all, answers[i], true);
+    for (size_t i = 0; i < all.n; i++)
+        put_row_table(j, all.v[i]);
+}
+
 static void put_schemas(struct jw *j)
 {
     jw_object(j, "schemas");
+    put_row_tables(j);
     for (size_t i = 0; i < COUNT_OF(schemas); i++) {
         jw_object(j, schemas[i].name);
         if (schemas[i].fields) {
