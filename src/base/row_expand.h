@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_expand.h - makes the tables of a file *_rows.def; see row_table.h. After
- * `#define ROWS_FILE "tables/step_rows.def"`, include it once, below the functions that the
- * file uses. It has no guard, because a file may have several sets of rows. */
+/* row_expand.h - makes the tables of a file *_rows.def; see row_table.h. Include it after
+ * `#define ROWS_FILE "tables/step_rows.def"`, below the functions that the file uses. It has no
+ * guard, so that a source file may include it for several .def files. */
 #include "base/mem.h"
 #include "base/row_table.h"
 
+/* The constructor of each type. */
 #define ROW_CELL_int             row_int
 #define ROW_CELL_int_or_null     row_int_or_null
 #define ROW_CELL_ns              row_int
@@ -16,7 +17,34 @@
 #define ROW_CELL_bool            row_bool
 #define ROW_CELL_word(t)         row_text
 #define ROW_CELL_word_or_null(t) row_text
-#define ROW_CELL_any
+#define ROW_CELL_any             /* a row_cell already */
+
+/* Each line as ROW_ITEM(cell, initialisers of its row_field). */
+#define FIELD(key, type_, value, text)                                                             \
+    ROW_ITEM(ROW_CELL_##type_(value), .name = #key, .type = #type_, .help = text)
+#define KEY(key, type_, text)                                                                      \
+    ROW_ITEM(row_absent(), .name = #key, .type = #type_, .help = text)
+#define OBJECT(key, id, pointer, text)                                                             \
+    ROW_ITEM(row_object(pointer), .name = #key, .type = #id, .help = text, .shape = SHAPE_OBJECT,  \
+             .of = &row_##id)
+#define OBJECT_OR_NULL(key, id, pointer, text)                                                     \
+    ROW_ITEM(row_object(pointer), .name = #key, .type = #id, .help = text, .shape = SHAPE_OBJECT,  \
+             .of = &row_##id, .null = true)
+#define LIST(key, id, pointer, count, text)                                                        \
+    ROW_ITEM(row_list(pointer, count, NULL), .name = #key, .type = #id, .help = text,              \
+             .shape = SHAPE_LIST, .of = &row_##id)
+#define LIST_OF(key, id, cell, text)                                                               \
+    ROW_ITEM(cell, .name = #key, .type = #id, .help = text, .shape = SHAPE_LIST, .of = &row_##id)
+#define ARRAY(key, type_, cell, text)                                                              \
+    ROW_ITEM(cell, .name = #key, .type = #type_, .help = text, .shape = SHAPE_ARRAY)
+#define MAP(key, type_, unit_, count, get, text)                                                   \
+    ROW_ITEM(row_map(x, count, get), .name = #key, .type = #type_, .help = text,                   \
+             .shape = SHAPE_MAP, .unit = unit_, .at = get)
+#define MAP_OR_NULL(key, type_, when, count, get, text)                                            \
+    ROW_ITEM((when) ? row_map(x, count, get) : row_object(NULL), .name = #key, .type = #type_,     \
+             .help = text, .shape = SHAPE_MAP, .unit = "", .null = true)
+#define EMBED(id, pointer)                                                                         \
+    ROW_ITEM(row_object(pointer), .type = #id, .shape = SHAPE_EMBED, .of = &row_##id)
 
 /* First the functions that get the values. */
 #define ROW(id, c_type, text)                                                                      \
@@ -26,52 +54,36 @@
     {                                                                                              \
         const c_type *x = row;                                                                     \
         (void)x, (void)a;
-#define FIELD(key, type, value, text) *v++ = ROW_CELL_##type(value);
-#define OPTIONAL(key, type, when, value, text)                                                     \
-    *v++ = (when) ? ROW_CELL_##type(value) : row_absent();
-#define OBJECT(key, id, pointer, text)            *v++ = row_object(pointer);
-#define OBJECT_OR_NULL(key, id, pointer, text)    *v++ = row_object(pointer);
-#define LIST(key, id, pointer, count, text)       *v++ = row_list(pointer, count, NULL);
-#define PICK(key, id, count, get, text)           *v++ = row_list(x, count, get);
-#define ARRAY(key, type, value, text)             *v++ = value;
-#define MAP(key, type, measure, count, get, text) *v++ = row_map(x, count, get);
-#define MAP_OR_NULL(key, type, when, count, get, text)                                             \
-    *v++ = (when) ? row_map(x, count, get) : row_object(NULL);
-#define EMBED(id, pointer) *v++ = row_object(pointer);
-#define ROW_END(id)        }
+#define ROW_ITEM(cell, ...) *v++ = cell;
+#define WHEN(condition, item)                                                                      \
+    if (!(condition))                                                                              \
+        *v++ = row_absent();                                                                       \
+    else                                                                                           \
+        item
+#define ROW_END(id) }
 #include ROWS_FILE
 #undef ROW
-#undef FIELD
-#undef OPTIONAL
-#undef OBJECT
-#undef OBJECT_OR_NULL
-#undef LIST
-#undef PICK
-#undef ARRAY
-#undef MAP
-#undef MAP_OR_NULL
-#undef EMBED
+#undef ROW_ITEM
+#undef WHEN
+#undef ROW_END
+
+/* Then which keys may be absent. */
+#define ROW(id, c_type, text) static const bool row_##id##_optional[] = {
+#define ROW_ITEM(...)         false,
+#define WHEN(condition, item) true,
+#define ROW_END(id)                                                                                \
+    }                                                                                              \
+    ;
+#include ROWS_FILE
+#undef ROW
+#undef ROW_ITEM
+#undef WHEN
 #undef ROW_END
 
 /* Then the tables. */
-#define ROW(id, c_type, text)          static const struct row_field row_##id##_fields[] = {
-#define FIELD(key, type_, value, text) {.name = #key, .type = #type_, .help = text},
-#define OPTIONAL(key, type_, when, value, text)                                                    \
-    {.name = #key, .type = #type_, .help = text, .optional = true},
-#define OBJECT(key, id, pointer, text)                                                             \
-    {.name = #key, .type = #id, .help = text, .shape = SHAPE_OBJECT, .of = &row_##id},
-#define OBJECT_OR_NULL(key, id, pointer, text)                                                     \
-    {.name = #key, .type = #id, .help = text, .shape = SHAPE_OBJECT, .of = &row_##id, .null = true},
-#define LIST(key, id, pointer, count, text)                                                        \
-    {.name = #key, .type = #id, .help = text, .shape = SHAPE_LIST, .of = &row_##id},
-#define PICK(key, id, count, get, text) LIST(key, id, x, count, text)
-#define ARRAY(key, type_, value, text)                                                             \
-    {.name = #key, .type = #type_, .help = text, .shape = SHAPE_ARRAY},
-#define MAP(key, type_, measure, count, get, text)                                                 \
-    {.name = #key, .type = #type_, .help = text, .shape = SHAPE_MAP, .unit = measure, .at = get},
-#define MAP_OR_NULL(key, type_, when, count, get, text)                                            \
-    {.name = #key, .type = #type_, .help = text, .shape = SHAPE_MAP, .unit = "", .null = true},
-#define EMBED(id, pointer) {.name = NULL, .type = #id, .shape = SHAPE_EMBED, .of = &row_##id},
+#define ROW(id, c_type, text) static const struct row_field row_##id##_fields[] = {
+#define ROW_ITEM(cell, ...)   {__VA_ARGS__},
+#define WHEN(condition, item) item
 #define ROW_END(id)                                                                                \
     }                                                                                              \
     ;                                                                                              \
@@ -80,21 +92,14 @@
         .name = #id,                                                                               \
         .help = row_##id##_help,                                                                   \
         .fields = row_##id##_fields,                                                               \
+        .optional = row_##id##_optional,                                                           \
         .n = COUNT_OF(row_##id##_fields),                                                          \
         .size = row_##id##_size,                                                                   \
         .cells = row_##id##_cells,                                                                 \
     };
 #include ROWS_FILE
 #undef ROW
-#undef FIELD
-#undef OPTIONAL
-#undef OBJECT
-#undef OBJECT_OR_NULL
-#undef LIST
-#undef PICK
-#undef ARRAY
-#undef MAP
-#undef MAP_OR_NULL
-#undef EMBED
+#undef ROW_ITEM
+#undef WHEN
 #undef ROW_END
 #undef ROWS_FILE

@@ -172,10 +172,11 @@ void row_columns_of(struct row_columns *out, const struct row_table *t, const ch
     out->n = 0;
     for (const char *p = first; *p; p += *p == ',') {
         const size_t len = strcspn(p, ","), name = strcspn(p, ",=");
-        const bool renamed = name < len;
-        const size_t skip = renamed ? name + 1 : 0;
+        const bool renamed = name < len, without = *p == '-';
+        const size_t skip = without ? 1 : renamed ? name + 1 : 0;
         const size_t field = field_named(t, p + skip, len - skip);
-        columns_add_field(out, arena_strndup(a, p, name), field, a);
+        if (!without)
+            columns_add_field(out, arena_strndup(a, p, name), field, a);
         done[field] |= !renamed;
         p += len;
     }

@@ -8,21 +8,23 @@
  *   ROW(id, C type, help)                      `x` below points to a value of the C type, `a` is an
  *                                              arena for texts that are made
  *   FIELD(name, type, value, help)
- *   OPTIONAL(name, type, when, value, help)    the key is there only when the condition holds
  *   OBJECT(name, id, pointer, help)            another row, inside
  *   OBJECT_OR_NULL(name, id, pointer, help)
  *   LIST(name, id, pointer, n, help)           an array of rows
- *   PICK(name, id, n, at, help)                the rows that `at` returns for `x`
+ *   LIST_OF(name, id, cell, help)              the same, of a list that a function made
  *   ARRAY(name, type, cell, help)              an array of values: row_ints and its family
  *   MAP(name, type, unit, n, at, help)         an object whose keys are data; `at` returns key and
  *                                              value i of `x`. With a unit the keys are always the
  *                                              same, and CSV has a column KEY_UNIT for each
  *   MAP_OR_NULL(name, type, when, n, at, help)  null unless the condition holds; no columns
+ *   WHEN(condition, one of these)              the key is there only when the condition holds
  *   EMBED(id, pointer)                         the fields of another row, between these
+ *   KEY(name, type, help)                      a value of an object that is only described here, and
+ *                                              written by hand elsewhere
  *   ROW_END(id)
  *
  * Types: int, ns (a time, since the epoch), number, text, bool, word(T) (a text; T is the type that
- * the dashboard gives it), any; int_or_null and so on when the value may be null. tools that read
+ * the dashboard gives it), any (number or text), object (with keys that nobody relies on); int_or_null and so on when the value may be null. tools that read
  * these files without a compiler (web/rows.mjs) rely on this form. Keys may be added, never renamed
  * or removed. */
 #ifndef BASE_ROW_TABLE_H
@@ -68,7 +70,7 @@ struct row_field {
     const char *unit;           /* of a map */
     row_at *at;                 /* of a map */
     enum row_shape shape;
-    bool null, optional;
+    bool null;
 };
 
 enum { ROW_FIELDS_MOST = 48 };
@@ -76,6 +78,7 @@ enum { ROW_FIELDS_MOST = 48 };
 struct row_table {
     const char *name, *help;
     const struct row_field *fields;
+    const bool *optional; /* by field: the key may be absent */
     size_t n;
     size_t size; /* bytes of the C type */
     void (*cells)(const void *x, struct row_cell *out, struct arena *a);
@@ -108,7 +111,8 @@ struct row_columns {
 };
 
 /* `first`: names of the columns that come first, "node,rank,..."; "old=name" is column `name` under
- * an old name, which stays. Columns that are not in it follow. Names live in the arena. */
+ * an old name, which stays; "-name" leaves it out. Columns that are not in it follow. Names live
+ * in the arena. */
 void row_columns_of(struct row_columns *out, const struct row_table *t, const char *first,
                     struct arena *a);
 /* The values of the columns, into out[c->n]. */
@@ -149,6 +153,12 @@ struct row_cell row_number(double v);
 static inline struct row_cell row_text(const char *s)
 {
     return (struct row_cell){.kind = s ? ROW_TEXT : ROW_NULL, .s = s};
+}
+
+/* Text that is empty is not known. */
+static inline const char *known_text(const char *s)
+{
+    return s && *s ? s : NULL;
 }
 
 static inline struct row_cell row_bool(bool v)

@@ -32,14 +32,7 @@ static const char csv_columns[] = "node,rank,mode,step,start_ns,duration_s,event
 
 void steps_csv(const struct steps_view *v)
 {
-    struct row_columns columns;
-    struct buf b = {0};
-    row_columns_of(&columns, &row_Step, csv_columns, v->arena);
-    row_csv_head(&columns, &b);
-    for (size_t i = 0; i < v->n_items; i++)
-        row_csv(&columns, &v->items[i], &b, v->arena);
-    output_buf(&b);
-    buf_free(&b);
+    output_csv(&row_Step, csv_columns, v->items, v->n_items, v->arena);
 }
 
 /* ------------------------------------------------------------------------------------------------

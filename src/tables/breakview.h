@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* breakview.h - what steps and devices spent their time on, as `breakdown` shows it: tables,
- * their rows as fields, one list for JSON and CSV. */
+/* breakview.h - what steps and devices spent their time on, as `breakdown` shows it. */
 #ifndef TABLES_BREAKVIEW_H
 #define TABLES_BREAKVIEW_H
 
-#include "base/json_write.h"
+#include "base/row_table.h"
 #include "query/breakdown.h"
 
 enum break_table {
@@ -19,27 +18,12 @@ enum break_table {
 
 extern const char *const break_table_names[]; /* "steps", ...; ends with NULL */
 
-enum field_type { F_INT, F_NUMBER, F_TEXT, F_NONE };
-
-struct field {
-    const char *name;
-    enum field_type type;
-    int64_t i;
-    double d;
-    const char *s;
-};
-
-enum { FIELDS_MOST = 24 };
-
-struct fields {
-    struct field v[FIELDS_MOST];
-    size_t n;
-    struct arena *arena;
-};
+extern const struct row_table *const break_row_tables[]; /* by enum break_table */
+extern const struct row_table row_Breakdown;             /* see breakdown_rows.def */
 
 size_t breakview_count(const struct breakdown *b, enum break_table t);
-/* The fields of a row, behind those that are there. */
-void breakview_fields(struct fields *f, const struct breakdown *b, enum break_table t, size_t row);
+/* The first of them. */
+const void *breakview_rows(const struct breakdown *b, enum break_table t);
 /* Only the last steps of each process, as many as make `most` together; counts the others. */
 void breakview_keep_last(struct breakdown *b, size_t most);
 /* One object; tables: bits. */

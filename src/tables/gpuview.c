@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpuview.c - see gpuview.h. Keys of the JSON may be added here, never renamed. */
+/* gpuview.c - see gpuview.h. */
 #include "tables/gpuview.h"
 
 #include <math.h>
@@ -254,7 +254,7 @@ static const char *each(const struct gpu_view *v)
     return v->x.n_used > 1 ? " per GPU" : "";
 }
 
-static const char *format_of(const struct gpu_view *v)
+const char *gpuview_peak_format(const struct gpu_view *v)
 {
     for (size_t i = 0; i < v->x.n_gpus; i++)
         if (v->x.gpus[i].used && v->x.gpus[i].peak)
@@ -270,8 +270,9 @@ const char *gpuview_compute(const struct gpu_view *v)
     const struct gpu_use *u = v->use;
     if (isnan(u->tflops))
         return arena_printf(v->arena, "not known: %s", gpuview_why(v, GPU_NUMBER_TFLOPS));
-    const char *text = arena_printf(v->arena, "%.0f TFLOP/s%s, %.1f %% of the peak (%.0f in %s)",
-                                    u->tflops, each(v), u->mfu_pct, u->peak_tflops, format_of(v));
+    const char *text =
+        arena_printf(v->arena, "%.0f TFLOP/s%s, %.1f %% of the peak (%.0f in %s)", u->tflops,
+                     each(v), u->mfu_pct, u->peak_tflops, gpuview_peak_format(v));
     if (fabs(u->mean[GPU_MEAN_TENSOR] - u->mfu_pct) < CLOCK_POINTS)
         return text;
     return arena_printf(v->arena, "%s; %.1f %% of the peak at the actual clock", text,
@@ -333,74 +334,4 @@ const char *gpuview_memory(const struct gpu_view *v)
         text = arena_printf(v->arena, "%s%s%s of %s used by all processes", text, *text ? "; " : "",
                             value(v, v->x.job.mem_used_bytes, "B"), value(v, total_memory(v), "B"));
     return *text ? text : arena_printf(v->arena, "not measured: %s", why_metric(v, "gpu.mem_used"));
-}
-
-/* ---- JSON ---- */
-
-static void held_json(struct jw *j, const struct gpu_use *u)
-{
-    if (isnan(u->held_any_pct)) {
-        jw_null(j, "clock_held_pct");
-        return;
-    }
-    jw_object(j, "clock_held_pct");
-    for (enum clock_hold h = 0; h < CLOCK_HOLD_N; h++)
-        if (u->held_pct[h] > 0)
-            jw_num(j, clock_hold_name(h), u->held_pct[h]);
-    jw_end(j);
-}
-
-static void use_json(struct jw *j, const char *key, const struct gpu_use *u)
-{
-    jw_object(j, key);
-    jw_num(j, "util_pct", u->mean[GPU_MEAN_UTIL]);
-    jw_num(j, "sm_active_pct", u->mean[GPU_MEAN_SM]);
-    jw_num(j, "sm_occupancy_pct", u->mean[GPU_MEAN_OCCUPANCY]);
-    jw_num(j, "tensor_active_pct", u->mean[GPU_MEAN_TENSOR]);
-    jw_num(j, "dram_active_pct", u->mean[GPU_MEAN_DRAM]);
-    jw_num(j, "tflops", u->tflops);
-    jw_num(j, "mfu_pct", u->mfu_pct);
-    jw_num(j, "power_w", u->mean[GPU_MEAN_POWER]);
-    jw_num(j, "energy_j", u->energy_j);
-    jw_num(j, "clock_mhz", u->mean[GPU_MEAN_CLOCK]);
-    held_json(j, u);
-    jw_num(j, "used_memory_bytes", u->mem_used_bytes);
-    jw_end(j);
-}
-
-static void gpu_json(struct jw *j, const struct gpu_efficiency *g)
-{
-    jw_object(j, NULL);
-    jw_str(j, "node", g->node);
-    jw_str(j, "entity", g->entity);
-    jw_str(j, "name", *g->name ? g->name : NULL);
-    jw_bool(j, "used", g->used);
-    jw_num(j, "peak_tflops", g->peak ? g->peak->tflops : NAN);
-    jw_num(j, "peak_dram_tb_s", g->peak ? g->peak->dram_tb_s : NAN);
-    jw_num(j, "memory_bytes", g->mem_total_bytes);
-    use_json(j, "loop", &g->loop);
-    use_json(j, "job", &g->job);
-    jw_end(j);
-}
-
-void gpuview_json(struct jw *j, const char *key, const struct gpu_view *v)
-{
-    const struct loop_window *w = &v->x.window;
-    jw_object(j, key);
-    for (enum gpu_number n = 0; n < GPU_NUMBERS; n++)
-        jw_num(j, numbers[n].key, gpuview_number(v, n));
-    held_json(j, v->use);
-    jw_str(j, "peak_format", *format_of(v) ? format_of(v) : NULL);
-    jw_str(j, "window", v->loop ? "loop" : "job");
-    jw_int(j, "start_ns", v->loop ? w->from.ns : v->x.job_from.ns);
-    jw_int(j, "end_ns", v->loop ? w->to.ns : v->x.job_to.ns);
-    jw_int(j, "steps", (int64_t)w->steps);
-    jw_num(j, "samples", w->samples);
-    jw_int(j, "gpus_used", (int64_t)v->x.n_used);
-    use_json(j, "job", &v->x.job);
-    jw_array(j, "gpus");
-    for (size_t i = 0; i < v->x.n_gpus; i++)
-        gpu_json(j, &v->x.gpus[i]);
-    jw_end(j);
-    jw_end(j);
 }

@@ -61,8 +61,8 @@ const char *joules_text(struct arena *a, double j);
 /* "6.42 GiB allocated at most, 6.60 GiB reserved; 7.42 of 140 GiB of the GPU in use". */
 const char *gpuview_memory(const struct gpu_view *v);
 
-/* The object "gpu" of `footplate show --json`. */
-void gpuview_json(struct jw *j, const char *key, const struct gpu_view *v);
+/* "BF16": what the peak is of; "": not known. */
+const char *gpuview_peak_format(const struct gpu_view *v);
 
 /* The reasons of the numbers that are missing, one call for each; nothing but one reason where
  * there is no GPU. */

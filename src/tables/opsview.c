@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* opsview.c - see opsview.h. Keys of the JSON may be added here, never renamed. */
+/* opsview.c - see opsview.h. */
 #include "tables/opsview.h"
 
 #include <math.h>
@@ -57,37 +57,10 @@ int opsview_read(struct opsview *out, struct run *r, const struct opsview_ask *a
     return rc;
 }
 
-static void row_json(struct jw *j, const struct op_row *r)
-{
-    jw_object(j, NULL);
-    jw_str(j, "device", op_device_names[r->device]);
-    jw_str(j, "category", category_words[r->category].name);
-    jw_str(j, "group", op_group(r));
-    if (r->phase) {
-        jw_str(j, "phase", *r->phase ? r->phase : NULL);
-        jw_str(j, "timer", *r->timer ? r->timer : NULL);
-    }
-    jw_str(j, "name", r->name);
-    jw_str(j, "full_name", r->full);
-    if (r->calls || !r->phase)
-        jw_int(j, "calls", (int64_t)r->calls);
-    else
-        jw_null(j, "calls"); /* who looks now and then counts none */
-    jw_num(j, "self_s", ns_to_s(r->self_ns));
-    jw_num(j, "total_s", ns_to_s(r->total_ns));
-    jw_num(j, "mean_s", op_mean_s(r));
-    jw_num(j, "share", r->share);
-    if (r->device == OP_CPU && !r->phase) {
-        jw_num(j, "device_self_s", ns_to_s(r->device_self_ns));
-        jw_num(j, "device_total_s", ns_to_s(r->device_total_ns));
-    }
-    jw_end(j);
-}
+#define ROWS_FILE "tables/op_rows.def"
+#include "base/row_expand.h"
 
 void opsview_json(struct jw *j, const struct opsview *l)
 {
-    jw_array(j, NULL);
-    for (size_t i = 0; i < l->n; i++)
-        row_json(j, &l->v[i]);
-    jw_end(j);
+    rows_json(j, NULL, &row_Op, l->v, l->n, NULL);
 }

@@ -3,7 +3,7 @@
 #ifndef TABLES_OPSVIEW_H
 #define TABLES_OPSVIEW_H
 
-#include "base/json_write.h"
+#include "base/row_table.h"
 #include "query/ops.h"
 
 /* By their enums; both end with NULL. */
@@ -20,6 +20,8 @@ struct opsview {
     struct op_row *v;
     size_t n;
 };
+
+extern const struct row_table row_Op; /* see op_rows.def */
 
 MUST_CHECK int opsview_read(struct opsview *out, struct run *r, const struct opsview_ask *ask,
                             struct arena *a, struct err *e);

@@ -4,7 +4,7 @@
 #ifndef TABLES_RUNVIEW_H
 #define TABLES_RUNVIEW_H
 
-#include "base/json_write.h"
+#include "base/row_table.h"
 #include "query/run.h"
 
 /* Finds RUN in the folder of runs and opens it. dir: the value of --dir, may be NULL. */
@@ -37,6 +37,16 @@ int64_t runview_interval_ns(const struct run_info *info);
 /* The command as one would type it, words quoted where a shell needs it. */
 const char *runview_command(const struct run_info *info, struct arena *a);
 
+/* A run as a row of a table; see RunBase in run_rows.def. */
+struct run_row {
+    const struct run_info *info;
+    struct node_view *nodes;
+    size_t n_nodes;
+    size_t n_words; /* of the command */
+    int64_t interval_ns;
+};
+
+struct run_row *run_row_of(const struct run_info *info, struct arena *a);
 /* Keys shared by `ls` and `show`: name, id, status, command, nodes, times, exit status. */
 void runview_json(struct jw *j, const struct run_info *info, struct arena *a);
 

@@ -51,6 +51,7 @@ void show_percents(const struct show *s, double pct[PHASE_N]);
 /* Of these, training and evaluation together. */
 double show_loop_percent(const double pct[PHASE_N]);
 
+extern const struct row_table row_RunBase, row_RunShow; /* see run_rows.def */
 /* The keys of `footplate show --json`, into an object that the caller opened. */
 void show_json(struct jw *j, const struct show *s);
 

@@ -1,140 +1,136 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* show_json.c - a run as `footplate show --json` and the server give it. Keys may be added here,
- * never renamed. */
+/* show_json.c - a run as `footplate show --json` and the server give it; see run_rows.def. */
 #include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "rules/pricing.h"
 #include "tables/loss_words.h"
 #include "tables/show.h"
 
-static void time_json(struct jw *j, const char *key, bool known, wall_ns t)
+/* ---- what the list of runs has ---- */
+
+static int64_t known_above_0(int64_t v)
 {
-    if (known)
-        jw_int(j, key, t.ns);
-    else
-        jw_null(j, key);
+    return v > 0 ? v : -1;
 }
 
-/* What is known only once the job shows where its steps begin and end is null without them. */
-static void loop_json(struct jw *j, const struct show *s)
+static double ns_to_ms(int64_t ns)
 {
-    const struct run_phases *p = &s->phases;
-    const bool has = p->has_steps;
-    const double *took = p->seconds;
+    return (double)ns / (double)NS_PER_MS;
+}
+
+static struct row_cell label_at(const void *x, size_t i, const char **key)
+{
+    const struct run_row *row = x;
+    *key = row->info->labels[i].key;
+    return row_text(row->info->labels[i].value);
+}
+
+struct run_row *run_row_of(const struct run_info *info, struct arena *a)
+{
+    struct run_row *row = arena_new(a, struct run_row);
+    row->info = info;
+    row->n_nodes = runview_nodes(info, a, &row->nodes);
+    while (info->command && info->command[row->n_words])
+        row->n_words++;
+    row->interval_ns = runview_interval_ns(info);
+    return row;
+}
+
+/* ---- GPUs ---- */
+
+/* Reasons that did not occur are left out. */
+static struct row_cell held_at(const void *x, size_t i, const char **key)
+{
+    const struct gpu_use *u = x;
+    *key = clock_hold_name((enum clock_hold)i);
+    return u->held_pct[i] > 0 ? row_number(u->held_pct[i]) : row_absent();
+}
+
+static struct row_cell view_held_at(const void *x, size_t i, const char **key)
+{
+    return held_at(((const struct gpu_view *)x)->use, i, key);
+}
+
+/* ---- phases: what is known only once the job shows where its steps begin and end ---- */
+
+static double phase_s(const struct show *s, enum phase_kind k)
+{
+    return s->phases.has_steps ? s->phases.seconds[k] : NAN;
+}
+
+static double phase_pct(const struct show *s, enum phase_kind k)
+{
     double pct[PHASE_N];
     show_percents(s, pct);
-    const struct {
-        const char *key;
-        double v;
-    } numbers[] = {
-        {"loop_duration_s", took[PHASE_TRAIN] + took[PHASE_EVAL]},
-        {"train_s", took[PHASE_TRAIN]},
-        {"eval_s", took[PHASE_EVAL]},
-        {"initialization_s", took[PHASE_INIT]},
-        {"finalization_s", took[PHASE_FINAL]},
-        {"interruption_s", took[PHASE_INTERRUPTION]},
-        {"initialization_pct", pct[PHASE_INIT]},
-        {"loop_pct", show_loop_percent(pct)},
-        {"train_pct", pct[PHASE_TRAIN]},
-        {"eval_pct", pct[PHASE_EVAL]},
-        {"finalization_pct", pct[PHASE_FINAL]},
-        {"interruption_pct", pct[PHASE_INTERRUPTION]},
-    };
-    jw_int(j, "job_start_ns", p->job_start.ns);
-    jw_int(j, "job_end_ns", p->job_end.ns);
-    jw_num(j, "job_duration_s", wall_span_s(p->job_start, p->job_end));
-    time_json(j, "loop_start_ns", has, p->loop_start);
-    time_json(j, "loop_end_ns", has && !p->loop_goes_on, p->loop_end);
-    for (size_t i = 0; i < COUNT_OF(numbers); i++)
-        jw_num(j, numbers[i].key, has ? numbers[i].v : NAN);
+    return s->phases.has_steps ? pct[k] : NAN;
+}
+
+static double loop_pct(const struct show *s)
+{
+    double pct[PHASE_N];
+    show_percents(s, pct);
+    return s->phases.has_steps ? show_loop_percent(pct) : NAN;
 }
 
 /* Without steps all that can be told is when a node was interrupted. */
-static void phases_json(struct jw *j, const struct run_phases *p)
+static struct row_cell phase_at(const void *x, size_t i, const char **key)
 {
-    jw_array(j, "phases");
-    for (size_t i = 0; i < p->n; i++) {
-        if (!p->has_steps && p->phases[i].kind != PHASE_INTERRUPTION)
-            continue;
-        jw_object(j, NULL);
-        jw_str(j, "phase", phase_name(p->phases[i].kind));
-        jw_int(j, "start_ns", p->phases[i].start.ns);
-        jw_int(j, "end_ns", p->phases[i].end.ns);
-        jw_end(j);
-    }
-    jw_end(j);
+    const struct run_phases *p = x;
+    (void)key;
+    return p->has_steps || p->phases[i].kind == PHASE_INTERRUPTION ? row_object(&p->phases[i])
+                                                                   : row_absent();
 }
 
-static void loss_json(struct jw *j, const char *what, const char *title, const char *why,
-                      int64_t count, const char *kind, const char *node)
-{
-    jw_object(j, NULL);
-    jw_str(j, "what", what);
-    jw_str(j, "title", title);
-    jw_str(j, "why", why);
-    jw_int(j, "count", count);
-    jw_str(j, "kind", kind);
-    jw_str(j, "node", node);
-    jw_end(j);
-}
+/* ---- losses ---- */
+
+struct show_loss {
+    const char *what, *title, *why;
+    int64_t count;
+    const char *kind, *node;
+};
+
+struct show_losses {
+    struct show_loss *v;
+    size_t n;
+};
 
 /* Numbers of the object "gpu" that are null. */
-static void gpu_loss_json(void *ctx, const char *what, const char *why)
+static void add_gpu_loss(void *ctx, const char *what, const char *why)
 {
-    loss_json(ctx, what, what, why, 1, losses[LOSS_ABSENT].name, NULL);
+    struct show_losses *l = ctx;
+    l->v[l->n++] = (struct show_loss){what, what, why, 1, losses[LOSS_ABSENT].name, NULL};
 }
 
-static void losses_json(struct jw *j, const struct show *s)
+static struct row_cell show_losses(const struct show *s, struct arena *a)
 {
     const struct loss_list *l = &s->losses;
-    jw_array(j, "losses");
+    struct show_losses out = {arena_array(a, struct show_loss, l->n + 1 + GPU_NUMBERS), 0};
     for (size_t i = 0; i < l->n; i++) {
         const struct loss *x = &l->v[i].loss;
-        loss_json(j, x->what, loss_what_words(x->what, s->arena),
-                  *x->why ? x->why : losses[x->id].help, (int64_t)x->count, losses[x->id].name,
-                  l->v[i].node);
+        out.v[out.n++] = (struct show_loss){
+            x->what,           loss_what_words(x->what, a), *x->why ? x->why : losses[x->id].help,
+            (int64_t)x->count, losses[x->id].name,          l->v[i].node};
     }
     if (s->no_steps)
-        loss_json(j, "steps", "steps", s->no_steps, 1, losses[LOSS_ABSENT].name, NULL);
-    gpuview_missing(&s->gpu, gpu_loss_json, j);
-    jw_end(j);
+        out.v[out.n++] =
+            (struct show_loss){"steps", "steps", s->no_steps, 1, losses[LOSS_ABSENT].name, NULL};
+    gpuview_missing(&s->gpu, add_gpu_loss, &out);
+    return row_list(out.v, out.n, NULL);
 }
 
-static void marks_json(struct jw *j, const struct show *s)
-{
-    jw_array(j, "marks");
-    for (size_t i = 0; i < s->n_marks; i++) {
-        const struct run_mark *m = &s->marks[i];
-        jw_object(j, NULL);
-        jw_str(j, "node", m->node);
-        jw_str(j, "mark", marks[m->mark.id].name);
-        jw_int(j, "time_ns", m->at.ns);
-        jw_int(j, "number", m->mark.number);
-        jw_str(j, "text", m->mark.text);
-        jw_end(j);
-    }
-    jw_end(j);
-}
+/* ---- rows ---- */
 
-static void self_json(struct jw *j, const struct show *s)
+#define ROWS_FILE "tables/run_rows.def"
+#include "base/row_expand.h"
+
+void runview_json(struct jw *j, const struct run_info *info, struct arena *a)
 {
-    jw_object(j, "self");
-    jw_num(j, "cpu_s", runview_self_cpu_s(s->info));
-    jw_num(j, "bytes_written", runview_bytes_written(s->info));
-    jw_int(j, "events_dropped", runview_events_dropped(s->info, &s->losses));
-    jw_int(j, "samples", (int64_t)s->size.samples);
-    jw_int(j, "file_bytes", (int64_t)s->size.file_bytes);
-    jw_end(j);
+    row_fields_json(j, &row_RunBase, run_row_of(info, a), a);
 }
 
 void show_json(struct jw *j, const struct show *s)
 {
-    runview_json(j, s->info, s->arena);
-    loop_json(j, s);
-    phases_json(j, &s->phases);
-    gpuview_json(j, "gpu", &s->gpu);
-    self_json(j, s);
-    marks_json(j, s);
-    losses_json(j, s);
+    row_fields_json(j, &row_RunShow, s, s->arena);
 }

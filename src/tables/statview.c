@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* statview.c - see statview.h. Keys of the JSON may be added here, never renamed. */
+/* statview.c - see statview.h. */
 #include "tables/statview.h"
 
 #include <assert.h>
@@ -83,29 +83,8 @@ static int check_node(const struct run_info *info, const char *node, struct err 
     return node ? err_set(e, ERR_NOT_FOUND, "run '%s' has no node '%s'", info->name, node) : 0;
 }
 
-static void line_json(struct jw *j, const struct stat_line *l, const char *window)
-{
-    jw_object(j, NULL);
-    jw_str(j, "node", l->node);
-    jw_str(j, "metric", l->metric);
-    jw_str(j, "window", window);
-    if (l->entity)
-        jw_str(j, "entity", l->entity);
-    jw_str(j, "unit", l->unit);
-    for (size_t i = 0; i < COUNT_OF(numbers); i++)
-        jw_num(j, numbers[i].name, stat_number(l->s, i));
-    jw_num(j, "mean", l->s->mean);
-    jw_int(j, "count", (int64_t)l->s->count);
-    jw_array(j, "losses");
-    if (l->why) {
-        jw_object(j, NULL);
-        jw_str(j, "what", l->what);
-        jw_str(j, "why", l->why);
-        jw_end(j);
-    }
-    jw_end(j);
-    jw_end(j);
-}
+#define ROWS_FILE "tables/stat_rows.def"
+#include "base/row_expand.h"
 
 int statview_read(struct statview *out, struct run *r, const struct series_ask *ask, bool all,
                   struct arena *a, struct err *e)
@@ -121,7 +100,7 @@ int statview_read(struct statview *out, struct run *r, const struct series_ask *
 void statview_lines_json(struct jw *j, const struct statview *v)
 {
     for (size_t i = 0; i < v->n; i++)
-        line_json(j, &v->v[i], v->window);
+        row_json(j, NULL, &row_Stat, &(struct stat_row){&v->v[i], v->window}, NULL);
 }
 
 void statview_json(struct jw *j, const struct statview *v)

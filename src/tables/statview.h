@@ -3,6 +3,7 @@
 #ifndef TABLES_STATVIEW_H
 #define TABLES_STATVIEW_H
 
+#include "base/row_table.h"
 #include "tables/summary.h"
 
 /* A line, from the summary of a node or from one series. */
@@ -11,6 +12,14 @@ struct stat_line {
     const struct series_stats *s;
     const char *why, *what; /* NULL: there are values */
 };
+
+/* The same as a row of a table. */
+struct stat_row {
+    const struct stat_line *line;
+    const char *window;
+};
+
+extern const struct row_table row_Stat; /* see stat_rows.def */
 
 struct statview {
     struct stat_line *v;

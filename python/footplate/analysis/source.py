@@ -152,7 +152,9 @@ def steps_table(columns: dict[str, Column], rest: dict[str, Any]) -> Table:
     columns["start"] = times(columns.pop("start_ns").data)
     lasted = columns["duration_s"].raw()
     columns["end"] = times(
-        array("q", [t + round(d * 1e9) for t, d in zip(columns["start"].raw(), lasted, strict=True)])
+        array(
+            "q", [t + round(d * 1e9) for t, d in zip(columns["start"].raw(), lasted, strict=True)]
+        )
     )
     order = {name: columns.pop(name) for name in _STEP_COLUMNS}
     return Table({**order, **columns}, {"ranks": rest["ranks"], "losses": rest["losses"]})
