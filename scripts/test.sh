@@ -65,7 +65,7 @@ step_ruff() { .venv/bin/ruff check . && .venv/bin/ruff format --check .; }
 step_mypy() { .venv/bin/mypy; }
 step_shellcheck() { python3 tools/sources.py --shell | xargs shellcheck; }
 step_codespell() { .venv/bin/codespell; }
-step_biome() { web/node_modules/.bin/biome lint --error-on-warnings web tests/browser; }
+step_biome() { node web/rows.mjs && web/node_modules/.bin/biome lint --error-on-warnings web tests/browser; }
 step_tools() { run_pytest tools; }
 
 # With the commands of the release build, less an option that only gcc knows.
@@ -83,7 +83,7 @@ step_cli() { build_dev && use dev && run_pytest cli --weight light --numprocesse
 step_fault() { build_dev && use dev && run_pytest fault --weight light --numprocesses "$waiting" --dist loadfile; }
 step_serve() { build_dev && use dev && run_pytest serve --weight light --numprocesses "$jobs" --dist loadfile; }
 step_py() { build_dev && torch_installed && use dev && run_pytest py --weight light --numprocesses "$jobs" --dist loadfile; }
-step_web() { (cd web && node_modules/.bin/tsc --noEmit && node tests/run.mjs); }
+step_web() { (cd web && node rows.mjs && node_modules/.bin/tsc --noEmit && node tests/run.mjs); }
 step_smoke() { build_dev && use dev && run_browser smoke; }
 
 # ---- make test-all: the rest, with the program as users get it

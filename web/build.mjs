@@ -7,6 +7,7 @@ import { basename, dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import * as esbuild from "esbuild";
+import { writeRows } from "./rows.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const source = join(here, "src");
@@ -108,6 +109,7 @@ function report([scriptResult], outputs, page) {
 
 const buildAll = async () => write([await esbuild.build(scripts), await esbuild.build(sheet)]);
 
+writeRows();
 if (watching) {
   const again = { name: "again", setup: (build) => build.onEnd(() => buildAll().catch(() => undefined)) };
   const context = await esbuild.context({ ...scripts, write: false, plugins: [again] });

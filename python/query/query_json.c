@@ -8,10 +8,10 @@
 #include "rules/feed_run.h"
 #include "rules/rightsize.h"
 #include "rules/verdict_json.h"
-#include "view/breakview.h"
-#include "view/opsview.h"
-#include "view/show.h"
-#include "view/statview.h"
+#include "tables/breakview.h"
+#include "tables/opsview.h"
+#include "tables/show.h"
+#include "tables/statview.h"
 
 /* What is asked, and the text that answers it. */
 struct asking {

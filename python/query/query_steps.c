@@ -1,99 +1,128 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* query_steps.c - steps as arrays: one row for each step of each rank. */
+/* query_steps.c - steps as arrays: one column for each field of the table of steps. */
 #include <math.h>
+#include <string.h>
 
-#include "base/mem.h"
 #include "query.h"
-#include "view/stepsview.h"
+#include "tables/stepsview.h"
 
-enum {
-    S_RANK,
-    S_STEP,
-    S_START,
-    S_DURATION,
-    S_SAMPLES,
-    S_BETWEEN,
-    S_MODE,
-    S_CUT,
-    S_WARMUP,
-    S_DISTURBED,
-    S_PARTS
+enum { WORDS_MOST = 4096 };
+
+/* The words that a column of text has; cells are numbers of words. */
+struct column_words {
+    const char *v[WORDS_MOST];
+    size_t n, last;
 };
-enum { S_MOST = S_PARTS + STEP_PARTS_MOST };
 
 struct stepping {
     struct arena arena;
     struct steps_view view;
-    struct query_array array[S_MOST];
+    struct row_columns columns;
+    struct query_array array[ROW_COLUMNS_MOST];
+    struct column_words *words[ROW_COLUMNS_MOST]; /* NULL: it has numbers */
     struct buf text;
 };
 
-static size_t size_of(size_t column)
+static const char *type_of(const struct row_columns *c, size_t i)
 {
-    return column >= S_MODE && column < S_PARTS ? sizeof(int8_t) : sizeof(int64_t);
+    return c->table->fields[c->v[i].field].type;
+}
+
+static bool is_type(const char *type, const char *name)
+{
+    return strncmp(type, name, strlen(name)) == 0;
+}
+
+static bool is_text(const char *type)
+{
+    return is_type(type, "text") || is_type(type, "word");
+}
+
+static size_t size_of(const char *type)
+{
+    return is_type(type, "bool") ? sizeof(int8_t) : is_text(type) ? sizeof(int32_t) : 8;
 }
 
 static int read_work(struct run *r, void *with, struct err *e)
 {
     struct stepping *s = with;
     const struct steps_ask ask = {.last = SIZE_MAX, .rank = -1, .modes = STEPS_ALL_MODES};
+    row_columns_of(&s->columns, &row_Step, "", &s->arena);
+    for (size_t i = 0; i < s->columns.n; i++) {
+        if (!is_text(type_of(&s->columns, i)))
+            continue;
+        s->words[i] = arena_new(&s->arena, struct column_words);
+        /* Every mode is a category, also one that no step has. */
+        for (int m = 0; strcmp(s->columns.v[i].name, "mode") == 0 && m < MODE_N; m++)
+            s->words[i]->v[s->words[i]->n++] = event_mode_names[m];
+    }
     return stepsview_read(&s->view, r, &ask, &s->arena, e);
 }
 
-/* Rows of the ranks: which one is it? Items of a rank stand one behind the other. */
+/* -1: null, or more words than there is room for. */
+static int32_t word_number(struct column_words *w, const char *text)
+{
+    if (!text)
+        return -1;
+    if (w->last < w->n && strcmp(w->v[w->last], text) == 0)
+        return (int32_t)w->last;
+    for (w->last = 0; w->last < w->n; w->last++)
+        if (strcmp(w->v[w->last], text) == 0)
+            return (int32_t)w->last;
+    if (w->n == WORDS_MOST)
+        return -1;
+    w->v[w->n++] = text;
+    return (int32_t)w->last;
+}
+
+static void put_cell(struct stepping *s, size_t column, size_t row, const struct row_cell *c)
+{
+    const char *type = type_of(&s->columns, column);
+    void *p = s->array[column].p;
+    if (s->words[column])
+        ((int32_t *)p)[row] = word_number(s->words[column], c->kind == ROW_TEXT ? c->s : NULL);
+    else if (is_type(type, "bool"))
+        ((int8_t *)p)[row] = (int8_t)c->i;
+    else if (is_type(type, "number"))
+        ((double *)p)[row] = c->kind == ROW_NULL ? NAN : c->d;
+    else
+        ((int64_t *)p)[row] = c->kind == ROW_NULL ? -1 : c->i;
+}
+
 static int fill_work(struct run *r, void *with, struct err *e)
 {
     struct stepping *s = with;
-    int64_t rank = -1;
+    struct row_cell cells[ROW_COLUMNS_MOST];
     (void)r, (void)e;
     for (size_t i = 0; i < s->view.n_items; i++) {
-        const struct steps_item *x = &s->view.items[i];
-        rank += i == 0 || x->rank != s->view.items[i - 1].rank;
-        ((int64_t *)s->array[S_RANK].p)[i] = rank;
-        ((int64_t *)s->array[S_STEP].p)[i] = x->step->number;
-        ((int64_t *)s->array[S_START].p)[i] = x->step->start.ns;
-        ((int64_t *)s->array[S_DURATION].p)[i] = x->step->dur_ns;
-        ((int64_t *)s->array[S_SAMPLES].p)[i] = x->step->batch;
-        ((int64_t *)s->array[S_BETWEEN].p)[i] = x->step->between_ns;
-        ((int8_t *)s->array[S_MODE].p)[i] = (int8_t)x->step->mode;
-        ((int8_t *)s->array[S_CUT].p)[i] = x->step->cut;
-        ((int8_t *)s->array[S_WARMUP].p)[i] = x->step->warmup;
-        ((int8_t *)s->array[S_DISTURBED].p)[i] = x->step->disturbed;
-        for (size_t k = 0; k < step_parts(); k++)
-            ((double *)s->array[S_PARTS + k].p)[i] = steps_item_part_s(&s->view, x, k);
+        row_column_cells(&s->columns, &s->view.items[i], cells, &s->arena);
+        for (size_t k = 0; k < s->columns.n; k++)
+            put_cell(s, k, i, &cells[k]);
     }
     return 0;
 }
 
-static PyObject *ranks_of(const struct stepping *s)
+static PyObject *words_of(const struct column_words *w)
+{
+    if (!w)
+        Py_RETURN_NONE;
+    PyObject *out = PyList_New((Py_ssize_t)w->n);
+    for (size_t i = 0; out && i < w->n; i++)
+        PyList_SetItem(out, (Py_ssize_t)i, query_str(w->v[i]));
+    return out;
+}
+
+/* A list of (name, type, words or None). */
+static PyObject *columns_of(const struct stepping *s)
 {
     PyObject *out = PyList_New(0);
-    for (size_t i = 0; out && i < s->view.n_items; i++) {
-        const struct rank_steps *r = s->view.items[i].rank;
-        if (i > 0 && r == s->view.items[i - 1].rank)
-            continue;
-        PyObject *one = Py_BuildValue("(NLLL)", query_str(r->node), (long long)r->rank,
-                                      (long long)r->process->pid, (long long)r->process->session);
+    for (size_t i = 0; out && i < s->columns.n; i++) {
+        PyObject *one = Py_BuildValue("(ssN)", s->columns.v[i].name, type_of(&s->columns, i),
+                                      words_of(s->words[i]));
         if (!one || PyList_Append(out, one) != 0)
             Py_CLEAR(out);
         Py_XDECREF(one);
     }
-    return out;
-}
-
-static PyObject *parts_of(void)
-{
-    PyObject *out = PyList_New((Py_ssize_t)step_parts());
-    for (size_t i = 0; out && i < step_parts(); i++)
-        PyList_SetItem(out, (Py_ssize_t)i, query_str(step_part_name(i)));
-    return out;
-}
-
-static PyObject *modes_of(void)
-{
-    PyObject *out = PyList_New(MODE_N);
-    for (int i = 0; out && i < MODE_N; i++)
-        PyList_SetItem(out, i, query_str(event_mode_names[i]));
     return out;
 }
 
@@ -112,8 +141,8 @@ static int summary_work(struct run *r, void *with, struct err *e)
 
 static int steps_room(struct stepping *s)
 {
-    for (size_t i = 0; i < S_PARTS + step_parts(); i++)
-        if (query_array_open(&s->array[i], s->view.n_items, size_of(i)) != 0)
+    for (size_t i = 0; i < s->columns.n; i++)
+        if (query_array_open(&s->array[i], s->view.n_items, size_of(type_of(&s->columns, i))) != 0)
             return -1;
     return 0;
 }
@@ -126,12 +155,11 @@ PyObject *query_steps(QUERY_ARGS)
     (void)args;
     if (query_count(n, names, 0) == 0 && query_do(run, type, read_work, &s) == 0 &&
         steps_room(&s) == 0 && query_do(run, type, fill_work, &s) == 0) {
-        PyObject *ranks = ranks_of(&s);
+        PyObject *columns = columns_of(&s);
         PyObject *summary = query_text(run, type, summary_work, &s, &s.text);
-        out = Py_BuildValue("(NNNNN)", ranks, modes_of(), parts_of(), summary,
-                            query_arrays(s.array, S_PARTS + step_parts()));
+        out = Py_BuildValue("(NNN)", columns, summary, query_arrays(s.array, s.columns.n));
     }
-    for (size_t i = 0; i < S_MOST; i++)
+    for (size_t i = 0; i < ROW_COLUMNS_MOST; i++)
         query_array_drop(&s.array[i]);
     arena_free(&s.arena);
     return out;

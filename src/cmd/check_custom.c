@@ -11,7 +11,7 @@
 #include "cmd/rules_host.h"
 #include "config/price.h"
 #include "config/settings.h"
-#include "view/verdict_words.h"
+#include "tables/verdict_words.h"
 
 /* ---- from the settings ---- */
 

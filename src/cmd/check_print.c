@@ -13,8 +13,8 @@
 #include "cmd/check.h"
 #include "cmd/output.h"
 #include "rules/verdict_json.h"
-#include "view/runview.h"
-#include "view/verdict_words.h"
+#include "tables/runview.h"
+#include "tables/verdict_words.h"
 
 enum { FINDINGS_MOST = 3, NAMES_MOST = 12, REMARKS_MOST = 8 };
 

@@ -10,8 +10,8 @@
 #include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
-#include "view/breakview.h"
-#include "view/runview.h"
+#include "tables/breakview.h"
+#include "tables/runview.h"
 
 enum { O_RANK, O_LAST, O_TABLE, O_JSON, O_CSV, O_DIR };
 
@@ -45,28 +45,10 @@ static void print_json(const struct breakdown *b, const struct opt_value *table,
 
 /* ---- CSV ---- */
 
-static void field_csv(const struct field *f)
-{
-    if (f->type == F_INT)
-        printf("%" PRId64, f->i);
-    else if (f->type == F_NUMBER)
-        csv_number(stdout, f->d);
-    else if (f->type == F_TEXT)
-        csv_text(stdout, f->s);
-}
-
 static void print_csv(const struct breakdown *b, enum break_table t, struct arena *a)
 {
-    for (size_t i = 0; i < breakview_count(b, t); i++) {
-        struct fields f = {.arena = a};
-        breakview_fields(&f, b, t, i);
-        for (size_t k = 0; k < f.n && i == 0; k++)
-            printf("%s%s", f.v[k].name, k + 1 < f.n ? "," : "\n");
-        for (size_t k = 0; k < f.n; k++) {
-            field_csv(&f.v[k]);
-            putchar(k + 1 < f.n ? ',' : '\n');
-        }
-    }
+    if (breakview_count(b, t))
+        output_csv(break_row_tables[t], "", breakview_rows(b, t), breakview_count(b, t), a);
 }
 
 /* ---- text ---- */

@@ -7,7 +7,7 @@
 #include "cmd/check.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
-#include "view/runview.h"
+#include "tables/runview.h"
 
 enum {
     O_JSON,

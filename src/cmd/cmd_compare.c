@@ -14,7 +14,7 @@
 #include "compare/compare_words.h"
 #include "config/price.h"
 #include "report/compare_page.h"
-#include "view/runview.h"
+#include "tables/runview.h"
 
 enum {
     O_A,

@@ -12,7 +12,7 @@
 #include "cmd/output.h"
 #include "cmd/window.h"
 #include "query/eventsum.h"
-#include "view/runview.h"
+#include "tables/runview.h"
 
 enum { O_DETAIL, O_FROM, O_TO, O_JSON, O_CSV, O_DIR };
 

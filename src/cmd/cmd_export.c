@@ -12,8 +12,8 @@
 #include "cmd/window.h"
 #include "export/export.h"
 #include "export/export_walk.h"
-#include "view/query_match.h"
-#include "view/runview.h"
+#include "tables/query_match.h"
+#include "tables/runview.h"
 
 enum {
     O_FORMAT,

@@ -15,7 +15,7 @@
 #include "export/export_walk.h"
 #include "query/steps.h"
 #include "run/run_names.h"
-#include "view/runview.h"
+#include "tables/runview.h"
 
 enum { O_OUTPUT, O_NAME, O_ALIGN, O_STEPS, O_DIR };
 enum { ALIGN_TIME, ALIGN_STEP };

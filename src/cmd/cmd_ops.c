@@ -15,8 +15,8 @@
 #include "query/detail_ranges.h"
 #include "query/eventsum.h"
 #include "query/ops_functions.h"
-#include "view/opsview.h"
-#include "view/runview.h"
+#include "tables/opsview.h"
+#include "tables/runview.h"
 
 enum { O_DEVICE, O_BY, O_LIMIT, O_RANK, O_JSON, O_CSV, O_DIR };
 

@@ -12,7 +12,7 @@
 #include "cmd/output.h"
 #include "report/report.h"
 #include "run/run_names.h"
-#include "view/runview.h"
+#include "tables/runview.h"
 
 enum {
     O_FORMAT,

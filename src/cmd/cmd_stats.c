@@ -13,7 +13,7 @@
 #include "cmd/output.h"
 #include "cmd/window.h"
 #include "query/efficiency.h"
-#include "view/statview.h"
+#include "tables/statview.h"
 
 enum { O_JSON, O_CSV, O_ALL, O_WINDOW, O_NODE, O_FROM, O_TO, O_DIR };
 
@@ -110,33 +110,23 @@ static void print_json(const struct stats *s)
     buf_free(&b);
 }
 
-static void print_csv_head(bool all)
-{
-    printf("node,metric,%sunit", all ? "entity," : "");
-    for (size_t k = 0; k < STAT_NUMBERS; k++)
-        printf(",%s", stat_number_name(k));
-    puts(",count,window");
-}
+/* New columns come after these. */
+static const char csv_columns[] = "node,metric,unit,min,p50,p90,p95,p99,max,count,window,-entity";
+static const char csv_all_columns[] =
+    "node,metric,entity,unit,min,p50,p90,p95,p99,max,count,window";
 
-static void print_csv(const struct statview *lines)
+static void print_csv(const struct stats *s, struct arena *a)
 {
-    for (size_t i = 0; i < lines->n; i++) {
-        const struct stat_line *l = &lines->v[i];
-        csv_text(stdout, l->node);
-        putchar(',');
-        csv_text(stdout, l->metric);
-        putchar(',');
-        if (l->entity)
-            csv_text(stdout, l->entity);
-        if (lines->all)
-            putchar(',');
-        csv_text(stdout, l->unit);
-        for (size_t k = 0; k < STAT_NUMBERS; k++) {
-            putchar(',');
-            csv_number(stdout, stat_number(l->s, k));
-        }
-        printf(",%llu,%s\n", (unsigned long long)l->s->count, lines->window);
-    }
+    struct stat_row *rows;
+    size_t n = 0;
+    for (size_t i = 0; i < s->n; i++)
+        n += s->v[i].n;
+    rows = arena_array(a, struct stat_row, n + 1);
+    n = 0;
+    for (size_t i = 0; i < s->n; i++)
+        for (size_t k = 0; k < s->v[i].n; k++)
+            rows[n++] = (struct stat_row){&s->v[i].v[k], s->v[i].window};
+    output_csv(&row_Stat, s->v[0].all ? csv_all_columns : csv_columns, rows, n, a);
 }
 
 #define NUMBER_COLUMNS                                                                             \
@@ -177,12 +167,8 @@ static void print(enum output output, const struct stats *s, struct arena *a)
     if (output == OUTPUT_JSON)
         print_json(s);
     if (output == OUTPUT_CSV)
-        print_csv_head(s->v[0].all);
-    for (size_t i = 0; i < s->n && output != OUTPUT_JSON; i++) {
-        if (output == OUTPUT_CSV) {
-            print_csv(&s->v[i]);
-            continue;
-        }
+        print_csv(s, a);
+    for (size_t i = 0; i < s->n && output == OUTPUT_TEXT; i++) {
         if (s->n > 1)
             printf("%s%s\n", i ? "\n" : "",
                    strcmp(s->v[i].window, "loop") == 0 ? "training loop" : "whole job");

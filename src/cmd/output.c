@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+enum { OUTPUT_CHUNK = 1 << 16 };
+
 int output_choose(enum output *out, const struct opt_value *json, const struct opt_value *csv,
                   struct err *e)
 {
@@ -17,4 +19,20 @@ void output_buf(struct buf *b)
 {
     fwrite(b->p, 1, b->len, stdout);
     b->len = 0;
+}
+
+void output_csv(const struct row_table *t, const char *first, const void *rows, size_t n,
+                struct arena *a)
+{
+    struct row_columns columns;
+    struct buf b = {0};
+    row_columns_of(&columns, t, first, a);
+    row_csv_head(&columns, &b);
+    for (size_t i = 0; i < n; i++) {
+        row_csv(&columns, (const char *)rows + i * t->size, &b, a);
+        if (b.len > OUTPUT_CHUNK)
+            output_buf(&b);
+    }
+    output_buf(&b);
+    buf_free(&b);
 }

@@ -3,7 +3,7 @@
 #ifndef CMD_QUERY_CHART_H
 #define CMD_QUERY_CHART_H
 
-#include "view/query_match.h"
+#include "tables/query_match.h"
 
 MUST_CHECK int query_chart(struct run *r, const struct series_ask *ask, const struct keys *all,
                            struct err *e);

@@ -4,7 +4,7 @@
 #define CMD_QUERY_PRINT_H
 
 #include "cmd/output.h"
-#include "view/query_match.h"
+#include "tables/query_match.h"
 
 MUST_CHECK int query_print(enum output output, struct run *r, const struct series_ask *ask,
                            const struct keys *all, struct err *e);

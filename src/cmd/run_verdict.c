@@ -17,8 +17,8 @@
 #include "report/report.h"
 #include "rules/findings_file.h"
 #include "rules/rightsize.h"
-#include "view/stepview.h"
-#include "view/verdict_words.h"
+#include "tables/stepview.h"
+#include "tables/verdict_words.h"
 
 enum { LIMIT_MS = 10000, ISSUES_MOST = 3 };
 

@@ -14,8 +14,8 @@
 #include "base/table.h"
 #include "rules/pricing.h"
 #include "sample/probe.h"
-#include "view/loss_words.h"
-#include "view/stepsview.h"
+#include "tables/loss_words.h"
+#include "tables/stepsview.h"
 
 enum { LABEL = 15, MARKS_MOST = 12, LOSSES_MOST = 12 };
 

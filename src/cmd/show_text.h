@@ -3,7 +3,7 @@
 #ifndef CMD_SHOW_TEXT_H
 #define CMD_SHOW_TEXT_H
 
-#include "view/show.h"
+#include "tables/show.h"
 
 void show_text(const struct show *s);
 

@@ -26,30 +26,13 @@ void steps_json(const struct steps_view *v)
     buf_free(&b);
 }
 
+/* New columns come after these. */
+static const char csv_columns[] = "node,rank,mode,step,start_ns,duration_s,events,samples,cut,"
+                                  "between_s,iteration_s,warmup,disturbed";
+
 void steps_csv(const struct steps_view *v)
 {
-    printf("node,rank,mode,step,start_ns,duration_s");
-    for (size_t k = 0; k < step_parts(); k++)
-        printf(",%s_s", step_part_name(k));
-    puts(",samples,cut,between_s,iteration_s,warmup,disturbed");
-    for (size_t i = 0; i < v->n_items; i++) {
-        const struct steps_item *x = &v->items[i];
-        csv_text(stdout, x->rank->node);
-        printf(",%" PRId64 ",%s,%" PRId64 ",%" PRId64 ",", x->rank->rank, mode_name(x->step->mode),
-               x->step->number, x->step->start.ns);
-        csv_number(stdout, ns_to_s(x->step->dur_ns));
-        for (size_t k = 0; k < step_parts(); k++) {
-            putchar(',');
-            csv_number(stdout, steps_item_part_s(v, x, k));
-        }
-        putchar(',');
-        csv_number(stdout, x->step->batch < 0 ? NAN : (double)x->step->batch);
-        printf(",%d,", x->step->cut);
-        csv_number(stdout, x->step->between_ns < 0 ? NAN : ns_to_s(x->step->between_ns));
-        putchar(',');
-        csv_number(stdout, x->step->between_ns < 0 ? NAN : ns_to_s(step_iteration_ns(x->step)));
-        printf(",%d,%d\n", x->step->warmup, x->step->disturbed);
-    }
+    output_csv(&row_Step, csv_columns, v->items, v->n_items, v->arena);
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -269,7 +252,7 @@ static void put_item(struct table *t, const struct steps_view *v, const struct s
     for (size_t i = 0; i < n; i++) {
         const double part_s = parts[i] == step_parts()
                                   ? s->between_ns < 0 ? NAN : ns_to_s(s->between_ns)
-                                  : steps_item_part_s(v, x, parts[i]);
+                                  : steps_item_part_s(x, parts[i]);
         table_cell(t, "%s", human_value(part_s, "s", text, sizeof text));
     }
     table_cell(t, "%s", note_of(s));

@@ -3,7 +3,7 @@
 #ifndef CMD_STEPS_PRINT_H
 #define CMD_STEPS_PRINT_H
 
-#include "view/stepsview.h"
+#include "tables/stepsview.h"
 
 void steps_text(const struct steps_view *v);
 void steps_json(const struct steps_view *v);

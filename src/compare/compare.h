@@ -12,7 +12,7 @@
 #ifndef COMPARE_COMPARE_H
 #define COMPARE_COMPARE_H
 
-#include "base/json_write.h"
+#include "base/row_table.h"
 #include "compare/runspread.h"
 #include "compare/stepdiff.h"
 #include "query/ops.h"
@@ -230,6 +230,7 @@ struct compared {
 MUST_CHECK int compare_runs(const struct compare_ask *ask, struct arena *a, struct compared *out,
                             struct err *e);
 
+extern const struct row_table row_Compare; /* see compare_rows.def */
 /* The keys of `footplate compare --json`, into an object that the caller opened. */
 void compare_json(struct jw *j, const struct compared *c);
 

@@ -11,7 +11,7 @@
 #include "compare/jobsteps.h"
 #include "query/breakdown.h"
 #include "rules/feed_run.h"
-#include "view/show.h"
+#include "tables/show.h"
 
 struct reading {
     const struct run_info *info;

@@ -9,8 +9,8 @@
 #include "export/export_about.h"
 #include "export/fields.h"
 #include "query/ops.h"
-#include "query/steps.h"
 #include "record/group.h"
+#include "tables/stepsview.h"
 
 /* What is being written. */
 struct lines {
@@ -25,6 +25,7 @@ struct lines {
     double *steps;
     size_t n_columns, cap_columns;
     struct series_teller teller;
+    struct row_columns columns; /* of steps */
 };
 
 typedef int part_fn(struct lines *l, struct err *e);
@@ -224,37 +225,10 @@ static int put_all_events(struct lines *l, struct err *e)
 
 /* ---- steps ---- */
 
-/* Below 0: not known. */
-static double seconds(int64_t ns)
-{
-    return ns < 0 ? NAN : (double)ns / (double)NS_PER_S;
-}
-
-/* Times of parts are those of the host. `unseen`: parts that were not recorded, as bits. */
-static void step_fields(struct fields *f, const struct rank_steps *rank, const struct step *s,
-                        unsigned unseen)
-{
-    fields_begin(f, "step");
-    fields_str(f, "node", rank->node);
-    fields_int(f, "rank", rank->rank);
-    fields_str(f, "mode", event_mode_names[s->mode]);
-    fields_int(f, "step", s->number);
-    fields_int(f, "start_ns", s->start.ns);
-    fields_num(f, "duration_s", seconds(s->dur_ns));
-    fields_num(f, "iteration_s", seconds(step_iteration_ns(s)));
-    fields_num(f, "between_s", seconds(s->between_ns));
-    fields_num(f, "between_sync_s", s->between_ns < 0 ? NAN : seconds(s->between_sync_ns));
-    fields_int(f, "warmup", s->warmup);
-    fields_int(f, "disturbed", s->disturbed);
-    fields_int(f, "cut", s->cut);
-    optional_int(f, "batch", s->batch, s->batch >= 0);
-    for (size_t i = 0; i < step_parts(); i++) {
-        char key[64];
-        snprintf(key, sizeof key, "%s_s", step_part_name(i));
-        fields_num(f, key, unseen >> i & 1 ? NAN : seconds(s->part_ns[i]));
-    }
-    fields_end(f);
-}
+/* New columns come after these. `batch` is the old name of `samples`. */
+static const char step_columns[] =
+    "node,rank,mode,step,start_ns,duration_s,iteration_s,between_s,between_sync_s,warmup,"
+    "disturbed,cut,batch=samples,events";
 
 static bool step_wanted(const struct series_ask *ask, const struct rank_steps *rank,
                         const struct step *s)
@@ -262,6 +236,16 @@ static bool step_wanted(const struct series_ask *ask, const struct rank_steps *r
     return (!ask->node || strcmp(ask->node, rank->node) == 0) &&
            (!ask->from.ns || s->start.ns + s->dur_ns > ask->from.ns) &&
            (!ask->to.ns || s->start.ns < ask->to.ns);
+}
+
+/* A row as CSV or as a JSON line. */
+static int put_table_row(struct lines *l, const char *type, const void *row, struct err *e)
+{
+    if (is_json(l))
+        row_line(&l->columns, type, row, &l->out->buf, &l->arena);
+    else
+        row_csv(&l->columns, row, &l->out->buf, &l->arena);
+    return outfile_pass(l->out, e);
 }
 
 static int put_rank(struct lines *l, const struct rank_steps *rank, const struct run_loss *lost,
@@ -272,10 +256,9 @@ static int put_rank(struct lines *l, const struct rank_steps *rank, const struct
     for (enum event_mode m = 0; m < MODE_N; m++)
         unseen[m] = steps_unseen(rank, m, lost, n_lost);
     for (size_t k = 0; rc == 0 && k < rank->n; k++) {
-        const struct step *s = &rank->steps[k];
-        if (step_wanted(&l->job->ask, rank, s))
-            step_fields(&l->f, rank, s, unseen[s->mode]);
-        rc = outfile_pass(l->out, e);
+        const struct steps_item x = {rank, &rank->steps[k], unseen[rank->steps[k].mode]};
+        if (step_wanted(&l->job->ask, rank, x.step))
+            rc = put_table_row(l, "step", &x, e);
     }
     return rc;
 }
@@ -285,17 +268,15 @@ static int put_steps(struct lines *l, struct err *e)
     struct rank_steps *ranks;
     struct run_loss *lost;
     size_t n, n_lost;
+    row_columns_of(&l->columns, &row_Step, step_columns, &l->arena);
+    if (!is_json(l))
+        row_csv_head(&l->columns, &l->out->buf);
     int rc = run_losses(l->job->run, &l->arena, &lost, &n_lost, e);
     if (rc == 0)
         rc = steps_read(l->job->run, &l->arena, &ranks, &n, e);
     for (size_t i = 0; rc == 0 && i < n; i++)
         rc = put_rank(l, &ranks[i], lost, n_lost, e);
     return rc;
-}
-
-static void step_names(struct fields *f)
-{
-    step_fields(f, &(struct rank_steps){.node = ""}, &(struct step){.batch = -1}, 0);
 }
 
 /* ---- operators ---- */
@@ -408,11 +389,11 @@ static int put_all(struct lines *l, struct err *e)
 
 static const struct {
     part_fn *put;
-    void (*names)(struct fields *f); /* of CSV */
+    void (*names)(struct fields *f); /* of CSV; NULL: `put` writes them */
 } kinds[EXPORT_N] = {
     [EXPORT_METRICS] = {put_samples, sample_names},
     [EXPORT_EVENTS] = {put_all_events, event_names},
-    [EXPORT_STEPS] = {put_steps, step_names},
+    [EXPORT_STEPS] = {put_steps, NULL},
     [EXPORT_OPS] = {put_ops, op_names},
     [EXPORT_ALL] = {put_all, NULL},
 };
@@ -420,7 +401,7 @@ static const struct {
 static int write_lines(const struct export_job *job, enum fields_as as, struct err *e)
 {
     struct lines l = {.job = job, .out = job->out, .f = {.out = &job->out->buf, .as = as}};
-    if (as == AS_CSV)
+    if (as == AS_CSV && kinds[job->what].names)
         kinds[job->what].names(&(struct fields){.out = &job->out->buf, .as = AS_NAMES});
     const int rc = kinds[job->what].put(&l, e);
     buf_free(&l.prefixes);

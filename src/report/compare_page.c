@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "compare/compare_words.h"
 #include "rules/rule.h"
-#include "view/opsview.h"
+#include "tables/opsview.h"
 
 /* Operators that a document shows; JSON has more. */
 enum { OPS_SHOWN = 20 };

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "report/report_own.h"
 #include "rules/pricing.h"
-#include "view/verdict_words.h"
+#include "tables/verdict_words.h"
 
 enum { TOP_ISSUES = 3 };
 

@@ -6,7 +6,7 @@
 #include "base/human.h"
 #include "base/mem.h"
 #include "report/report_own.h"
-#include "view/loss_words.h"
+#include "tables/loss_words.h"
 
 /* ---- machines ---- */
 

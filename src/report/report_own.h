@@ -6,10 +6,10 @@
 #include "query/general.h"
 #include "report/doc.h"
 #include "report/report.h"
-#include "view/opsview.h"
-#include "view/show.h"
-#include "view/statview.h"
-#include "view/stepsview.h"
+#include "tables/opsview.h"
+#include "tables/show.h"
+#include "tables/statview.h"
+#include "tables/stepsview.h"
 
 enum {
     REPORT_POINTS = 240,    /* of a line in a chart */

@@ -7,7 +7,7 @@
 #include "base/human.h"
 #include "base/mem.h"
 #include "report/report_own.h"
-#include "view/verdict_words.h"
+#include "tables/verdict_words.h"
 
 enum { FINDINGS_MOST = 12, TABLE_ROWS_MOST = 40 };
 

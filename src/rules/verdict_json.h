@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verdict_json.h - verdicts and the catalogue of rules as JSON, for all who hand them out. Keys may
- * be added here, never renamed. */
+/* verdict_json.h - verdicts and the catalogue of rules as JSON, for all who hand them out; see
+ * verdict_rows.def. */
 #ifndef RULES_VERDICT_JSON_H
 #define RULES_VERDICT_JSON_H
 
-#include "base/json_write.h"
+#include "base/row_table.h"
 #include "rules/engine.h"
+
+extern const struct row_table row_Verdict, row_Rule, row_RightSize;
 
 /* One object. `p`: the values that the rule was evaluated with. */
 void verdict_json(struct jw *j, const char *key, const struct verdict *v,

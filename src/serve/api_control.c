@@ -6,6 +6,7 @@
 #include "agent/control_run.h"
 #include "serve/api.h"
 #include "serve/api_own.h"
+#include "serve/api_rows.h"
 #include "serve/control_body.h"
 
 const struct route_param api_control_params[] = {
@@ -29,20 +30,6 @@ int control_body(const char *body, size_t n, struct arena *a, const char **set, 
     return control_parse(*set, strlen(*set), &ignored, e);
 }
 
-static void said_json(struct jw *j, const struct control_said *said, size_t n)
-{
-    jw_object(j, NULL);
-    jw_array(j, "answer");
-    for (size_t i = 0; i < n; i++) {
-        jw_object(j, NULL);
-        jw_str(j, "node", said[i].node);
-        jw_str(j, "text", said[i].text);
-        jw_end(j);
-    }
-    jw_end(j);
-    jw_end(j);
-}
-
 int api_control(const struct route_ask *q, struct route_answer *out, struct err *e)
 {
     struct control_said *said;
@@ -54,9 +41,12 @@ int api_control(const struct route_ask *q, struct route_answer *out, struct err 
         return rc;
     const struct control_run_ask ask = {q->info, route_text(q, "node"), &set, 1};
     rc = control_run(&ask, q->arena, &said, &n, e);
-    if (rc == 0)
-        said_json(&j, said, n);
-    else if (rc == ERR_NOT_FOUND)
+    if (rc == 0) {
+        jw_object(&j, NULL);
+        rows_json(&j, "answer", &row_ControlSaid, said, n, NULL);
+        jw_end(&j);
+    } else if (rc == ERR_NOT_FOUND) {
         answer_error(out, 409, e->msg);
+    }
     return rc == ERR_NOT_FOUND ? 0 : rc;
 }

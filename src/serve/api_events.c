@@ -8,9 +8,10 @@
 #include "query/timeline.h"
 #include "serve/api.h"
 #include "serve/api_own.h"
+#include "serve/api_rows.h"
 #include "serve/later.h"
 #include "serve/runs.h"
-#include "view/stepdigest.h"
+#include "tables/stepdigest.h"
 
 /* Events that one request decodes: some 50 ms. To sum them up, or to compare names, takes longer.
  */
@@ -29,30 +30,6 @@ const struct route_param api_events_params[] = {
 };
 
 enum { EVENTS_LIMIT = 200 };
-
-static void process_json(struct jw *j, const struct run_track *t)
-{
-    jw_str(j, "node", t->process->node);
-    jw_known(j, "rank", t->process->rank);
-    jw_int(j, "pid", t->process->pid);
-    jw_str(j, "thread", t->track.name);
-}
-
-static void sum_json(struct jw *j, const struct event_sum *s, double window_s)
-{
-    jw_object(j, NULL);
-    process_json(j, s->track);
-    jw_str(j, "category", category_words[s->category].name);
-    jw_str(j, "name", *s->name ? s->name : event_kind_names[s->kind]);
-    jw_int(j, "count", (int64_t)s->count);
-    jw_num(j, "total_s", s->total_s);
-    jw_num(j, "p50_s", s->p50_s);
-    jw_num(j, "p95_s", s->p95_s);
-    jw_num(j, "max_s", s->max_s);
-    jw_num(j, "share", s->total_s / window_s);
-    jw_bool(j, "estimated", s->estimated);
-    jw_end(j);
-}
 
 static int window_of(const struct route_ask *q, struct event_window *w, struct err *e)
 {
@@ -78,7 +55,7 @@ static int put_events(const struct route_ask *q, struct route_answer *out, struc
     n = MIN_OF(n, (size_t)route_number(q, "limit", EVENTS_LIMIT));
     jw_array(&j, NULL);
     for (size_t i = 0; i < n; i++)
-        sum_json(&j, &v[i], window_s);
+        row_json(&j, NULL, &row_Event, &(struct api_event){&v[i], window_s}, NULL);
     jw_end(&j);
     return answer_fits(&out->body, "events", e);
 }
@@ -113,20 +90,6 @@ const struct route_param api_timeline_params[] = {
 };
 
 enum { PX = 1500, SLICES = 20000 };
-
-static void lane_json(struct jw *j, const struct timeline_lane *l, size_t id)
-{
-    jw_object(j, NULL);
-    jw_int(j, "id", (int64_t)id);
-    jw_str(j, "node", l->node);
-    jw_known(j, "rank", l->rank);
-    jw_known(j, "pid", l->pid ? (int64_t)l->pid : -1);
-    jw_str(j, "thread", l->thread);
-    jw_str(j, "title", l->title);
-    jw_str(j, "kind", timeline_kind_names[l->kind]);
-    jw_int(j, "depth", (int64_t)l->depth);
-    jw_end(j);
-}
 
 /* A field of all slices; they are many, so it is written without looking up what a level is. */
 typedef int64_t slice_field(const struct timeline_slice *s, wall_ns from);
@@ -204,7 +167,7 @@ static void timeline_json(struct jw *j, const struct timeline *t, const struct t
     jw_int(j, "to_ns", ask->to.ns);
     jw_array(j, "lanes");
     for (size_t i = 0; i < t->n_lanes; i++)
-        lane_json(j, &t->lanes[i], i);
+        row_json(j, NULL, &row_Lane, &(struct api_lane){&t->lanes[i], i}, NULL);
     jw_end(j);
     jw_array(j, "names");
     for (size_t i = 0; i < t->n_names; i++)
@@ -273,16 +236,6 @@ const struct route_param api_search_params[] = {
 
 enum { HITS = 200 };
 
-static void hit_json(struct jw *j, const struct search_hit *h)
-{
-    jw_object(j, NULL);
-    process_json(j, h->track);
-    jw_str(j, "name", h->name);
-    jw_int(j, "start_ns", h->at.ns);
-    jw_num(j, "duration_s", (double)h->dur_ns / (double)NS_PER_S);
-    jw_end(j);
-}
-
 int api_search(const struct route_ask *q, struct route_answer *out, struct err *e)
 {
     const struct search_ask ask = {.text = route_text(q, "q"),
@@ -297,13 +250,6 @@ int api_search(const struct route_ask *q, struct route_answer *out, struct err *
     const int rc = search_read(q->run, &ask, q->arena, &r, e);
     if (rc)
         return rc;
-    jw_object(&j, NULL);
-    jw_int(&j, "count", (int64_t)r.count);
-    jw_bool(&j, "cut", r.cut);
-    jw_array(&j, "matches");
-    for (size_t i = 0; i < r.n; i++)
-        hit_json(&j, &r.v[i]);
-    jw_end(&j);
-    jw_end(&j);
+    row_json(&j, NULL, &row_Search, &r, NULL);
     return answer_fits(&out->body, "search", e);
 }

@@ -86,11 +86,3 @@ void api_steps_done(const struct route_ask *q, const struct step_digest *x)
 {
     digests_give(runs_digests(q->runs), x);
 }
-
-void jw_known(struct jw *j, const char *key, int64_t v)
-{
-    if (v < 0)
-        jw_null(j, key);
-    else
-        jw_int(j, key, v);
-}

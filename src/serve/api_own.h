@@ -52,7 +52,4 @@ MUST_CHECK int api_steps_known(const struct route_ask *q, struct route_answer *o
                                const struct step_digest **known, struct err *e);
 void api_steps_done(const struct route_ask *q, const struct step_digest *x);
 
-/* A number that is not known when it is negative. */
-void jw_known(struct jw *j, const char *key, int64_t v);
-
 #endif

@@ -7,44 +7,14 @@
 #include "rules/verdict.h"
 #include "serve/api.h"
 #include "serve/api_own.h"
+#include "serve/api_rows.h"
 #include "serve/runs.h"
-#include "view/show.h"
-#include "view/stepdigest.h"
+#include "tables/show.h"
+#include "tables/stepdigest.h"
 
 /* ---- the list ---- */
 
 const struct route_param api_runs_params[] = {{0}};
-
-static void issues_json(struct jw *j, const unsigned *issues)
-{
-    if (!issues) {
-        jw_null(j, "findings");
-        return;
-    }
-    jw_object(j, "findings");
-    for (size_t i = SEVERITY_N; i-- > 0;)
-        jw_int(j, severity_names[i], issues[i]);
-    jw_int(j, "evaluated", issues[ISSUE_EVALUATED]);
-    jw_end(j);
-}
-
-static void entry_json(struct jw *j, const struct runs_entry *x, struct arena *a)
-{
-    jw_object(j, NULL);
-    if (x->info) {
-        runview_json(j, x->info, a);
-        jw_int(j, "gpus", (int64_t)runview_gpus(x->info));
-        issues_json(j, x->issues);
-    } else {
-        jw_str(j, "name", x->name);
-        jw_null(j, "status");
-        jw_str(j, "error", x->broken);
-    }
-    jw_str(j, "run", x->name);
-    jw_str(j, "folder", x->folder);
-    jw_bool(j, "live", x->live);
-    jw_end(j);
-}
 
 int api_runs(const struct route_ask *q, struct route_answer *out, struct err *e)
 {
@@ -54,7 +24,7 @@ int api_runs(const struct route_ask *q, struct route_answer *out, struct err *e)
     runs_list_read(q->runs, &list);
     jw_array(&j, NULL);
     for (size_t i = 0; i < list.n; i++)
-        entry_json(&j, &list.v[i], q->arena);
+        row_json(&j, NULL, list.v[i].info ? &row_RunEntry : &row_BrokenRun, &list.v[i], q->arena);
     jw_end(&j);
     runs_list_free(&list);
     runs_list_asked(q->runs);
@@ -65,52 +35,31 @@ int api_runs(const struct route_ask *q, struct route_answer *out, struct err *e)
 
 const struct route_param api_run_params[] = {{0}};
 
-static void control_json(struct jw *j, const struct route_ask *q)
+static const char *why_no_control(const struct route_ask *q)
 {
     const struct run_info *info = run_get_info(q->run);
-    const char *why = NULL;
     if (info->status != RUN_RUNNING)
-        why = arena_printf(q->arena, "the run is not being recorded (status: %s)",
-                           run_status_name(info->status));
-    else if (!q->may_control)
-        why = "this token allows reading only";
-    jw_object(j, "control");
-    jw_bool(j, "allowed", !why);
-    jw_str(j, "why", why);
-    jw_end(j);
+        return arena_printf(q->arena, "the run is not being recorded (status: %s)",
+                            run_status_name(info->status));
+    return q->may_control ? NULL : "this token allows reading only";
 }
 
 /* Series are sorted by node, metric and entity. */
-static int metrics_json(struct jw *j, const struct route_ask *q, struct err *e)
+static int read_metrics(struct api_run *out, const struct route_ask *q, struct err *e)
 {
     struct series_key *v;
     size_t n;
     const int rc = series_list(q->run, q->arena, &v, &n, e);
-    jw_array(j, "metrics");
-    for (size_t i = 0, end; rc == 0 && i < n; i = end) {
-        jw_object(j, NULL);
-        jw_str(j, "node", v[i].node);
-        jw_str(j, "metric", v[i].metric);
-        jw_str(j, "unit", v[i].unit);
-        jw_array(j, "entities");
+    if (rc)
+        return rc;
+    out->metrics = arena_array(q->arena, struct api_metric, n + 1);
+    for (size_t i = 0, end; i < n; i = end) {
         for (end = i; end < n && strcmp(v[end].metric, v[i].metric) == 0 &&
-                      strcmp(v[end].node, v[i].node) == 0;
-             end++)
-            jw_str(j, NULL, v[end].entity);
-        jw_end(j);
-        jw_end(j);
+                      strcmp(v[end].node, v[i].node) == 0;)
+            end++;
+        out->metrics[out->n_metrics++] = (struct api_metric){&v[i], end - i};
     }
-    jw_end(j);
-    return rc;
-}
-
-static int detail_json(struct jw *j, const struct route_ask *q, struct err *e)
-{
-    bool some;
-    const int rc = events_have_operators(q->run, &some, e);
-    if (rc == 0)
-        jw_bool(j, "has_detail", some);
-    return rc;
+    return 0;
 }
 
 static int put_run(struct jw *j, const struct route_ask *q, const struct step_digest *d,
@@ -118,19 +67,15 @@ static int put_run(struct jw *j, const struct route_ask *q, const struct step_di
 {
     struct show show;
     const struct show_known known = {&d->phases, d->view.why, d->window, d->allocator};
+    struct api_run run = {
+        .show = &show, .name = q->name, .version = q->version, .no_control = why_no_control(q)};
     int rc = show_read_with(&show, q->run, &known, q->arena, e);
-    if (rc)
-        return rc;
-    jw_object(j, NULL);
-    show_json(j, &show);
-    jw_str(j, "run", q->name);
-    jw_bool(j, "live", show.info->status == RUN_RUNNING);
-    jw_int(j, "data_version", (int64_t)q->version);
-    control_json(j, q);
-    rc = metrics_json(j, q, e);
     if (rc == 0)
-        rc = detail_json(j, q, e);
-    jw_end(j);
+        rc = read_metrics(&run, q, e);
+    if (rc == 0)
+        rc = events_have_operators(q->run, &run.has_detail, e);
+    if (rc == 0)
+        row_json(j, NULL, &row_Run, &run, q->arena);
     return rc;
 }
 

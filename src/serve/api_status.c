@@ -4,9 +4,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/json_write.h"
 #include "serve/api.h"
-#include "serve/runs.h"
+#include "serve/api_rows.h"
 
 const struct route_param api_status_params[] = {{0}};
 
@@ -32,36 +31,12 @@ static double cpu_s(void)
 
 int api_status(const struct route_ask *q, struct route_answer *out, struct err *e)
 {
-    (void)e;
     struct jw j = {.out = &out->body};
-    struct runs_facts facts;
-    const char *const *folders;
-    const size_t n = runs_folders(q->runs, &folders);
-    const int64_t memory = memory_bytes();
-    runs_get_facts(q->runs, &facts);
-    jw_object(&j, NULL);
-    jw_str(&j, "version", FP_VERSION);
-    jw_num(&j, "uptime_s", facts.uptime_s);
-    jw_int(&j, "runs", (int64_t)facts.runs);
-    jw_int(&j, "open_runs", (int64_t)facts.open);
-    jw_int(&j, "open_runs_bytes", (int64_t)facts.open_bytes);
-    jw_int(&j, "clients", (int64_t)facts.clients);
-    jw_int(&j, "connections", (int64_t)facts.connections);
-    jw_int(&j, "requests", (int64_t)facts.requests);
-    jw_int(&j, "evaluations", (int64_t)facts.evaluations);
-    if (memory < 0)
-        jw_null(&j, "memory_bytes");
-    else
-        jw_int(&j, "memory_bytes", memory);
-    jw_num(&j, "cpu_s", cpu_s());
-    jw_object(&j, "rights");
-    jw_bool(&j, "read", true);
-    jw_bool(&j, "control", q->may_control);
-    jw_end(&j);
-    jw_array(&j, "folders");
-    for (size_t i = 0; i < n; i++)
-        jw_str(&j, NULL, folders[i]);
-    jw_end(&j);
-    jw_end(&j);
+    struct api_status status = {
+        .memory_bytes = memory_bytes(), .cpu_s = cpu_s(), .may_control = q->may_control};
+    (void)e;
+    status.n_folders = runs_folders(q->runs, &status.folders);
+    runs_get_facts(q->runs, &status.facts);
+    row_json(&j, NULL, &row_Status, &status, NULL);
     return 0;
 }

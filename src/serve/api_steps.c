@@ -7,9 +7,10 @@
 #include "query/devhist.h"
 #include "serve/api.h"
 #include "serve/api_own.h"
+#include "serve/api_rows.h"
 #include "serve/later.h"
 #include "serve/runs.h"
-#include "view/stepdigest.h"
+#include "tables/stepdigest.h"
 
 enum { LAST = 30, LAST_MOST = DIGEST_LAST };
 
@@ -88,20 +89,6 @@ const struct route_param api_histograms_params[] = {
     {0},
 };
 
-static void device_json(struct jw *j, const struct devhist *h)
-{
-    jw_object(j, NULL);
-    jw_str(j, "node", h->key.node);
-    jw_str(j, "metric", h->key.metric);
-    jw_str(j, "entity", h->key.entity);
-    jw_array(j, "bins");
-    for (size_t i = 0; i < DEVHIST_BINS; i++)
-        jw_int(j, NULL, (int64_t)h->bins[i]);
-    jw_end(j);
-    jw_int(j, "count", (int64_t)h->count);
-    jw_end(j);
-}
-
 static int devices_json(struct jw *j, const struct route_ask *q, struct err *e)
 {
     const enum metric_id percents[] = {M_CPU_UTIL, M_GPU_UTIL};
@@ -116,46 +103,10 @@ static int devices_json(struct jw *j, const struct route_ask *q, struct err *e)
         size_t n = 0;
         rc = devhist_read(q->run, &ask, q->arena, &v, &n, e);
         for (size_t i = 0; rc == 0 && i < n; i++)
-            device_json(j, &v[i]);
+            row_json(j, NULL, &row_DeviceHistogram, &v[i], NULL);
     }
     jw_end(j);
     return rc;
-}
-
-static void outliers_json(struct jw *j, const struct step_hist *h)
-{
-    jw_num(j, "outlier_from_s", h->outlier_from_s);
-    jw_int(j, "outliers_all", (int64_t)h->outliers_all);
-    jw_array(j, "outliers");
-    for (size_t i = 0; i < h->n_outliers; i++) {
-        jw_object(j, NULL);
-        jw_int(j, "step", h->outliers[i]->number);
-        jw_num(j, "duration_s", (double)h->outliers[i]->dur_ns / (double)NS_PER_S);
-        jw_num(j, "iteration_s", (double)h->outliers[i]->iteration_ns / (double)NS_PER_S);
-        jw_int(j, "start_ns", h->outliers[i]->start);
-        jw_end(j);
-    }
-    jw_end(j);
-}
-
-static void steps_hist_json(struct jw *j, const struct rank_marks *r, enum event_mode mode,
-                            const struct step_hist *h)
-{
-    jw_object(j, NULL);
-    jw_str(j, "node", r->node);
-    jw_int(j, "rank", r->rank);
-    jw_str(j, "mode", mode_name(mode));
-    jw_int(j, "count", (int64_t)h->count);
-    jw_array(j, "edges_s");
-    for (size_t i = 0; i <= h->n; i++)
-        jw_num(j, NULL, h->edges_s[i]);
-    jw_end(j);
-    jw_array(j, "counts");
-    for (size_t i = 0; i < h->n; i++)
-        jw_int(j, NULL, (int64_t)h->counts[i]);
-    jw_end(j);
-    outliers_json(j, h);
-    jw_end(j);
 }
 
 static void all_steps_json(struct jw *j, const struct route_ask *q, const struct step_digest *d)
@@ -169,7 +120,8 @@ static void all_steps_json(struct jw *j, const struct route_ask *q, const struct
         step_hists_of(&d->ranks[i], route_time(q, "from"), route_time(q, "to"), h);
         for (enum event_mode m = 0; m < MODE_N; m++)
             if (h[m].count)
-                steps_hist_json(j, &d->ranks[i], m, &h[m]);
+                row_json(j, NULL, &row_StepHistogram,
+                         &(struct api_step_hist){&d->ranks[i], m, &h[m]}, NULL);
     }
     jw_end(j);
 }

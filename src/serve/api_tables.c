@@ -9,12 +9,12 @@
 #include "serve/api_own.h"
 #include "serve/later.h"
 #include "serve/runs.h"
-#include "view/breakview.h"
-#include "view/opsview.h"
-#include "view/query_match.h"
-#include "view/seriesview.h"
-#include "view/statview.h"
-#include "view/stepdigest.h"
+#include "tables/breakview.h"
+#include "tables/opsview.h"
+#include "tables/query_match.h"
+#include "tables/seriesview.h"
+#include "tables/statview.h"
+#include "tables/stepdigest.h"
 
 /* ---- stats ---- */
 

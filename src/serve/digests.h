@@ -9,7 +9,7 @@
 #define SERVE_DIGESTS_H
 
 #include "serve/route.h"
-#include "view/stepdigest.h"
+#include "tables/stepdigest.h"
 
 struct digests;
 

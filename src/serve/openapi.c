@@ -1,52 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* openapi.c - the description of the API (OpenAPI 3.1), printed from the tables that the server
- * works by: routes.def, the parameters of each route, schemas.def. */
+ * works by: routes.def, the parameters of each route, and the tables of rows. */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "compare/compare.h"
+#include "rules/verdict_json.h"
 #include "serve/api.h"
 #include "serve/api_own.h"
+#include "serve/api_rows.h"
+#include "tables/breakview.h"
+#include "tables/opsview.h"
+#include "tables/statview.h"
+#include "tables/stepsview.h"
 
-/* ---- schemas ---- */
+/* ---- types ---- */
 
-/* Types: a word for a number, a text and so on, "[]" in front for an array, "?" behind when it may
- * be null, or the name of another schema. */
-struct field {
-    const char *name, *type, *help;
-};
-
-#define SCHEMA(id)              static const struct field schema_##id[] = {
-#define FIELD(name, type, help) {name, type, help},
-#define SCHEMA_END                                                                                 \
-    {                                                                                              \
-        0                                                                                          \
-    }                                                                                              \
-    }                                                                                              \
-    ;
-#define LIST(id, of)
-#include "serve/schemas.def"
-#undef SCHEMA
-#undef FIELD
-#undef SCHEMA_END
-#undef LIST
-
-static const struct {
-    const char *name;
-    const struct field *fields; /* NULL: a list */
-    const char *of;             /* of a list: its type */
-} schemas[] = {
-#define SCHEMA(id) {#id, schema_##id, NULL},
-#define FIELD(...)
-#define SCHEMA_END
-#define LIST(id, of) {#id, NULL, of},
-#include "serve/schemas.def"
-#undef SCHEMA
-#undef FIELD
-#undef SCHEMA_END
-#undef LIST
-};
-
+/* Words: one for a number, a text and so on, "[]" in front for an array, "?" behind when it may be
+ * null, or the name of a row. */
 static const struct {
     const char *word, *type, *format;
 } types[] = {
@@ -75,6 +48,15 @@ static void put_plain(struct jw *j, size_t i, bool null)
         jw_str(j, "format", types[i].format);
 }
 
+static void put_any(struct jw *j)
+{
+    jw_array(j, "type");
+    jw_str(j, NULL, "number");
+    jw_str(j, NULL, "string");
+    jw_str(j, NULL, "null");
+    jw_end(j);
+}
+
 /* Into an object that the caller opened. */
 static void put_type(struct jw *j, const char *type)
 {
@@ -86,6 +68,10 @@ static void put_type(struct jw *j, const char *type)
         jw_object(j, "items");
         put_type(j, type + 2);
         jw_end(j);
+        return;
+    }
+    if (strcmp(type, "any") == 0) {
+        put_any(j);
         return;
     }
     for (size_t i = 0; i < COUNT_OF(types); i++)
@@ -107,35 +93,155 @@ static void put_type(struct jw *j, const char *type)
     jw_end(j);
 }
 
-static void put_fields(struct jw *j, const struct field *f)
+/* ---- rows ---- */
+
+enum { ROW_TYPE_LEN = 64, ROW_TABLES_MOST = 128 };
+
+/* Answers that are one row; the rows inside them are found through these. */
+static const struct row_table *const answers[] = {
+    &row_Error,         &row_Pending, &row_Run,    &row_Grid,      &row_Heatmap, &row_Timeline,
+    &row_Histograms,    &row_Steps,   &row_Search, &row_Breakdown, &row_Compare, &row_ControlAsk,
+    &row_ControlAnswer, &row_Status,  &row_Report, &row_OpenApi,
+};
+
+/* Answers that are an array of rows, of one kind or of two. */
+static const struct {
+    const char *name;
+    const struct row_table *row, *other;
+} lists[] = {
+    {"Runs", &row_RunEntry, &row_BrokenRun},
+    {"Stats", &row_Stat, NULL},
+    {"Series", &row_OneSeries, NULL},
+    {"Ops", &row_Op, NULL},
+    {"Events", &row_Event, NULL},
+    {"Findings", &row_Verdict, NULL},
+    {"Rules", &row_Rule, NULL},
+};
+
+struct row_tables {
+    const struct row_table *v[ROW_TABLES_MOST];
+    size_t n;
+};
+
+/* A type of row_table.h in these words: "int_or_null" is "int?". */
+static const char *type_word(const struct row_field *f, char out[static ROW_TYPE_LEN])
 {
+    const bool row = f->shape == SHAPE_OBJECT || f->shape == SHAPE_LIST;
+    const bool word = !row && strncmp(f->type, "word", 4) == 0;
+    const size_t n = row ? strlen(f->type) : strcspn(f->type, "_(");
+    snprintf(out, ROW_TYPE_LEN, "%s%.*s%s",
+             f->shape == SHAPE_LIST || f->shape == SHAPE_ARRAY ? "[]" : "", (int)(word ? 4 : n),
+             word ? "text" : f->type,
+             (f->null && f->shape == SHAPE_OBJECT) || strstr(f->type, "_or_null") ? "?" : "");
+    return out;
+}
+
+static void put_row_field(struct jw *j, const struct row_field *f)
+{
+    char type[ROW_TYPE_LEN];
+    jw_object(j, f->name);
+    if (f->shape == SHAPE_MAP) {
+        put_type(j, f->null ? "object?" : "object");
+        jw_object(j, "additionalProperties");
+        put_type(j, type_word(f, type));
+        jw_end(j);
+    } else {
+        put_type(j, type_word(f, type));
+    }
+    if (*f->help)
+        jw_str(j, "description", f->help);
+    jw_end(j);
+}
+
+static void put_row_fields(struct jw *j, const struct row_table *t)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        if (t->fields[i].shape == SHAPE_EMBED)
+            put_row_fields(j, t->fields[i].of);
+        else
+            put_row_field(j, &t->fields[i]);
+    }
+}
+
+static void put_required(struct jw *j, const struct row_table *t)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        if (t->fields[i].shape == SHAPE_EMBED)
+            put_required(j, t->fields[i].of);
+        else if (!t->optional[i])
+            jw_str(j, NULL, t->fields[i].name);
+    }
+}
+
+static void put_row_table(struct jw *j, const struct row_table *t)
+{
+    jw_object(j, t->name);
     jw_str(j, "type", "object");
+    jw_str(j, "description", t->help);
+    jw_array(j, "required");
+    put_required(j, t);
+    jw_end(j);
     jw_object(j, "properties");
-    for (; f->name; f++) {
-        jw_object(j, f->name);
-        put_type(j, f->type);
-        if (*f->help)
-            jw_str(j, "description", f->help);
+    put_row_fields(j, t);
+    jw_end(j);
+    jw_end(j);
+}
+
+/* A table and those of the rows inside it, each once. */
+static void add_row_table(struct row_tables *out, const struct row_table *t, bool itself)
+{
+    for (size_t i = 0; i < out->n; i++)
+        if (out->v[i] == t)
+            return;
+    assert(out->n < ROW_TABLES_MOST);
+    if (itself)
+        out->v[out->n++] = t;
+    for (size_t i = 0; i < t->n; i++)
+        if (t->fields[i].of)
+            add_row_table(out, t->fields[i].of, t->fields[i].shape != SHAPE_EMBED);
+}
+
+static void put_row_tables(struct jw *j)
+{
+    struct row_tables all = {.n = 0};
+    for (size_t i = 0; i < COUNT_OF(answers); i++)
+        add_row_table(&all, answers[i], true);
+    for (size_t i = 0; i < COUNT_OF(lists); i++) {
+        add_row_table(&all, lists[i].row, true);
+        if (lists[i].other)
+            add_row_table(&all, lists[i].other, true);
+    }
+    for (size_t i = 0; i < all.n; i++)
+        put_row_table(j, all.v[i]);
+}
+
+static void put_list(struct jw *j, size_t i)
+{
+    const struct row_table *const rows[] = {lists[i].row, lists[i].other};
+    jw_object(j, lists[i].name);
+    jw_str(j, "type", "array");
+    jw_object(j, "items");
+    if (!lists[i].other)
+        put_ref(j, rows[0]->name, strlen(rows[0]->name));
+    else
+        jw_array(j, "anyOf");
+    for (size_t k = 0; lists[i].other && k < COUNT_OF(rows); k++) {
+        jw_object(j, NULL);
+        put_ref(j, rows[k]->name, strlen(rows[k]->name));
         jw_end(j);
     }
+    if (lists[i].other)
+        jw_end(j);
+    jw_end(j);
     jw_end(j);
 }
 
 static void put_schemas(struct jw *j)
 {
     jw_object(j, "schemas");
-    for (size_t i = 0; i < COUNT_OF(schemas); i++) {
-        jw_object(j, schemas[i].name);
-        if (schemas[i].fields) {
-            put_fields(j, schemas[i].fields);
-        } else {
-            jw_str(j, "type", "array");
-            jw_object(j, "items");
-            put_type(j, schemas[i].of);
-            jw_end(j);
-        }
-        jw_end(j);
-    }
+    put_row_tables(j);
+    for (size_t i = 0; i < COUNT_OF(lists); i++)
+        put_list(j, i);
     jw_end(j);
 }
 

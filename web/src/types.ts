@@ -2,6 +2,10 @@
 // types.ts - the JSON of the API, as the server writes it. Times are ns since the epoch (as numbers:
 // good to 256 ns), durations seconds, shares 0..1. What was not measured is null, never 0.
 
+import type { RankSteps } from "./rows";
+
+export type * from "./rows"; // written by rows.mjs
+
 export type RunStatus = "running" | "finished" | "failed" | "interrupted" | "stopped" | "died";
 
 export interface GpuDevice {
@@ -269,74 +273,10 @@ export interface Histograms {
   }[];
 }
 
-export type StepMode = "train" | "eval";
+export type StepMode = "train" | "eval" | "predict";
 /** Seconds by part: data, forward, backward, optimizer, graph, h2d, sync, compile, checkpoint, comm, other. */
 export type StepEvents = Record<string, number | null>;
-
-export interface StepRank {
-  node: string;
-  rank: number | null;
-  session: number;
-  pid: number;
-  mode: StepMode;
-  count: number;
-  mean_s: number | null;
-  min_s: number | null;
-  p50_s: number | null;
-  p95_s: number | null;
-  p99_s: number | null;
-  max_s: number | null;
-  stddev_s: number | null;
-  samples_per_s: number | null;
-  outliers: number[];
-  events: StepEvents;
-  /** The CUDA device of the process; null: it has none. */
-  device: number | null;
-  /** Begin of a step to begin of the next, of steady steps. */
-  iteration_s: Record<"mean" | "p50" | "p95" | "p99" | "max" | "stddev", number | null>;
-  iterations: number;
-  /** Left out of the iterations: first steps, and those that a detail window slowed. */
-  warmup_steps: number;
-  disturbed_steps: number;
-  throughput: { steady: number | null; overall: number | null; unit: string };
-  /** Of a mean iteration, by the clock of the launching thread; "between" steps is a part too. */
-  host_parts_s: StepEvents;
-  /** By CUDA events, of gpu_timed_steps of the steps; "other": none of the timed phases ran. */
-  gpu_parts_s: StepEvents | null;
-  gpu_timed_steps: number;
-  /** Where the process waited for its GPU, of both modes. */
-  sync: SyncPlace[];
-}
-
-export interface SyncPlace {
-  where: string; // "train.py:31"
-  call: string; // "item"; "": not known
-  count: number;
-  seconds: number;
-}
-
-export interface Step {
-  node: string;
-  rank: number | null;
-  mode: StepMode;
-  step: number;
-  start_ns: number;
-  duration_s: number;
-  /** To the begin of the next step; null: there is none. */
-  between_s: number | null;
-  iteration_s: number | null;
-  samples: number | null;
-  cut: boolean;
-  warmup: boolean;
-  disturbed: boolean; // slowed by a detail window
-  events: StepEvents;
-}
-
-export interface Steps {
-  ranks: StepRank[];
-  steps: Step[];
-  losses: { what: string; why: string; mode: string; count: number }[];
-}
+export type StepRank = RankSteps;
 
 export interface Operator {
   device: "cpu" | "gpu";

@@ -21,7 +21,7 @@ from urllib.parse import quote, unquote, urlencode, urlsplit
 from urllib.request import Request, urlopen
 
 from .frames import Column, Table, bools, category, floats, ints, times
-from .source import Ask, Key, RunError, events_table, iteration_columns, key_columns
+from .source import Ask, Key, RunError, events_table, key_columns, steps_table
 
 TOKEN: Final = "FOOTPLATE_TOKEN"
 _API: Final = "/api/v1"
@@ -33,6 +33,20 @@ _STEPS_MOST: Final = 2000  # of each rank in one answer
 
 class _TooMuch(Exception):
     """The request was too large for the server."""
+
+
+def _column(name: str, values: list[Any], about: dict[str, Any]) -> Column:
+    types = about.get("type", "boolean" if values and isinstance(values[0], bool) else "number")
+    if name == "mode":  # every mode is a category, also one that no step has
+        modes = ["train", "eval", "predict"]
+        return Column("category", array("b", [modes.index(v) for v in values]), modes)
+    if "string" in types:
+        return category(values)
+    if "boolean" in types:
+        return bools([int(v) for v in values])
+    if "integer" in types:
+        return ints([-1 if v is None else v for v in values], -1 if "null" in types else None)
+    return floats(values)
 
 
 class Client:
@@ -215,30 +229,24 @@ class Server:
         said = first["said"]
         order = {r: i for i, r in enumerate(dict.fromkeys(_rank(r) for r in said["ranks"]))}
         rows.sort(key=lambda s: order.get(_rank(s), len(order)))  # within a rank by time
-        parts = list(rows[0]["events"]) if rows else []
         pids = {_rank(r): (r["pid"], r["session"]) for r in said["ranks"]}
-        whose = [pids.get(_rank(r), (0, 0)) for r in rows]
-        lasted = [round(r["duration_s"] * 1e9) for r in rows]
-        modes = ["train", "eval", "predict"]
-        columns = {
-            "node": category(r["node"] for r in rows),
-            "rank": ints([r["rank"] for r in rows]),
-            "pid": ints([w[0] for w in whose]),
-            "session": ints([w[1] for w in whose]),
-            "mode": Column("category", array("b", [modes.index(r["mode"]) for r in rows]), modes),
-            "step": ints([r["step"] for r in rows]),
-            "start": times([r["start_ns"] for r in rows]),
-            "end": times([r["start_ns"] + d for r, d in zip(rows, lasted, strict=True)]),
-            "duration_s": floats([r["duration_s"] for r in rows]),
-            **iteration_columns([r["duration_s"] for r in rows], [r["between_s"] for r in rows]),
-            "samples": ints([-1 if r["samples"] is None else r["samples"] for r in rows], -1),
-            "cut": bools([int(r["cut"]) for r in rows]),
-            "warmup": bools([int(r["warmup"]) for r in rows]),
-            "disturbed": bools([int(r["disturbed"]) for r in rows]),
-        }
-        for p in parts:
-            columns[p + "_s"] = floats([r["events"][p] for r in rows])
-        return Table(columns, {"ranks": said["ranks"], "losses": said["losses"]})
+        for r in rows:  # an older server has them in the list of ranks only
+            pid, session = pids.get(_rank(r), (0, 0))
+            r.setdefault("pid", pid)
+            r.setdefault("session", session)
+        return steps_table(self._columns("Step", rows), said)
+
+    def _columns(self, schema: str, rows: list[dict[str, Any]]) -> dict[str, Column]:
+        """Rows of JSON as columns, with the types that the server describes."""
+        about = self.client.get("/openapi.json")["components"]["schemas"][schema]["properties"]
+        columns = {}
+        for name in rows[0] if rows else about:
+            values = [r[name] for r in rows]
+            if about.get(name, {}).get("type") != "object":
+                columns[name] = _column(name, values, about.get(name, {}))
+            for key in values[0] if values and isinstance(values[0], dict) else ():
+                columns[f"{key}_s"] = floats([v[key] for v in values])
+        return columns
 
     def events(self, start: int, end: int, detail: bool) -> Table:
         """Spans alone. Stretches in which some were drawn as one are asked for again in halves."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from .frames import (
     Column,
@@ -130,16 +130,34 @@ def gather_bools(of_row: Sequence[bool], rows: Any) -> Column:
     return bools([of_row[r] for r in rows])
 
 
-def iteration_columns(
-    durations: Sequence[float], between: Sequence[float | None]
-) -> dict[str, Column]:
-    """An iteration lasts from the begin of a step to the begin of the next; the last step of a rank
-    has none."""
-    both = zip(durations, between, strict=True)
-    return {
-        "between_s": floats(list(between)),
-        "iteration_s": floats([None if b is None else d + b for d, b in both]),
-    }
+_FORMATS: Final = {"int": "q", "ns": "q", "number": "d", "bool": "b", "text": "i", "word": "i"}
+
+
+def row_column(type: str, data: Any, words: Sequence[str] | None) -> Column:
+    """A column of a table of rows: `type` is that of src/base/row_table.h."""
+    if words is not None:
+        return Column("category", data, words)
+    if type.startswith("ns"):
+        return times(data, -1 if type.endswith("_or_null") else None)
+    if type.startswith("int"):
+        return ints(data, -1 if type.endswith("_or_null") else None)
+    return bools(data) if type.startswith("bool") else floats(data)
+
+
+_STEP_COLUMNS: Final = ("node", "rank", "pid", "session", "mode", "step", "start", "end")
+
+
+def steps_table(columns: dict[str, Column], rest: dict[str, Any]) -> Table:
+    """Times are columns of times, "start" instead of "start_ns"; `end` is added."""
+    columns["start"] = times(columns.pop("start_ns").data)
+    lasted = columns["duration_s"].raw()
+    columns["end"] = times(
+        array(
+            "q", [t + round(d * 1e9) for t, d in zip(columns["start"].raw(), lasted, strict=True)]
+        )
+    )
+    order = {name: columns.pop(name) for name in _STEP_COLUMNS}
+    return Table({**order, **columns}, {"ranks": rest["ranks"], "losses": rest["losses"]})
 
 
 class Folder:
@@ -213,32 +231,12 @@ class Folder:
         return events_table(tracks, words, data)
 
     def steps(self) -> Table:
-        ranks, modes, parts, rest, memory = self._call(self._run.steps)
-        row, step, start, duration, samples, between = (view(m, "q") for m in memory[:6])
-        mode, cut, warmup, disturbed = (view(m, "b") for m in memory[6:10])
-        ends = array("q", map(int.__add__, start, duration))
+        listed, rest, memory = self._call(self._run.steps)
         columns = {
-            "node": gather([r[0] for r in ranks], row),
-            "rank": gather_ints([r[1] for r in ranks], row),
-            "pid": gather_ints([r[2] for r in ranks], row),
-            "session": gather_ints([r[3] for r in ranks], row),
-            "mode": Column("category", mode, modes),
-            "step": ints(step),
-            "start": times(start),
-            "end": times(ends),
-            "duration_s": floats([d / 1e9 for d in duration]),
-            **iteration_columns(
-                [d / 1e9 for d in duration], [None if b < 0 else b / 1e9 for b in between]
-            ),
-            "samples": ints(samples, -1),
-            "cut": bools(cut),
-            "warmup": bools(warmup),
-            "disturbed": bools(disturbed),
+            name: row_column(type, view(m, _FORMATS[type.split("_or_")[0].split("(")[0]]), words)
+            for (name, type, words), m in zip(listed, memory, strict=True)
         }
-        for part, m in zip(parts, memory[10:], strict=True):
-            columns[part + "_s"] = floats(view(m, "d"))
-        said = json.loads(rest)
-        return Table(columns, {"ranks": said["ranks"], "losses": said["losses"]})
+        return steps_table(columns, json.loads(rest))
 
     def stats(self, node: str | None, start: int, end: int, all: bool) -> list[dict[str, Any]]:
         return json.loads(self._call(self._run.stats, node, start, end, all))  # type: ignore[no-any-return]

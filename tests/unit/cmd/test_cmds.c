@@ -5,7 +5,7 @@
 #include "cmd/cmd.h"
 #include "sample/probe.h"
 #include "test.h"
-#include "view/loss_words.h"
+#include "tables/loss_words.h"
 
 static void check_option(const struct cmd *c, const struct opt *o)
 {

@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "query/runkit.h"
 #include "test.h"
-#include "view/gpuview.h"
+#include "tables/gpuview.h"
 
 enum { ROWS = 100, PERIOD_MS = 100 };
 

@@ -7,6 +7,11 @@ import { eventColor } from "../palette";
 import type { Step } from "../types";
 import { partTitle } from "../words";
 
+/** What a bar needs of a step. */
+export interface StepBar extends Pick<Step, "node" | "step" | "duration_s" | "cut" | "warmup" | "disturbed" | "events"> {
+  rank: number | null;
+}
+
 export interface Piece {
   readonly part: string;
   readonly from_s: number;
@@ -17,7 +22,7 @@ const NEGLIGIBLE = 1e-6; // of a step: what adding up left over
 
 /** The pieces of a step from the bottom up. What no part accounts for is "other", so that the bar
  * is as high as the step, or its iteration, was long. Parts that were not measured have no piece. */
-export function piecesOf(step: Step, parts: readonly string[]): Piece[] {
+export function piecesOf(step: StepBar, parts: readonly string[]): Piece[] {
   const pieces: Piece[] = [];
   let at = 0;
   for (const part of parts) {
@@ -30,7 +35,7 @@ export function piecesOf(step: Step, parts: readonly string[]): Piece[] {
 }
 
 /** The parts that any of the steps has, in the order of a step, "other" and "between" last. */
-export function partsOf(steps: readonly Step[]): string[] {
+export function partsOf(steps: readonly StepBar[]): string[] {
   const found = new Set<string>();
   for (const s of steps) for (const [part, v] of Object.entries(s.events)) if (v !== null && v > 0) found.add(part);
   const between = found.delete("between") ? ["between"] : [];
@@ -55,7 +60,7 @@ export function PartLegend(p: { parts: readonly string[] }) {
   return <Legend items={p.parts.map((part) => ({ key: part, color: eventColor(part), text: partTitle(part) }))} />;
 }
 
-function noteOf(s: Step): string {
+function noteOf(s: StepBar): string {
   return s.cut ? ", still running" : s.disturbed ? ", slowed by a detail window" : s.warmup ? ", warm-up" : "";
 }
 
@@ -64,7 +69,7 @@ const BOTTOM = 30;
 const HEIGHT = 240;
 const TOP = 8;
 
-export function StackedBars(p: { steps: readonly Step[]; parts: readonly string[]; wide: number }) {
+export function StackedBars(p: { steps: readonly StepBar[]; parts: readonly string[]; wide: number }) {
   const high = HEIGHT - BOTTOM - TOP;
   const longest = Math.max(...p.steps.map((s) => s.duration_s), 1e-9);
   const slot = (p.wide - LEFT - 8) / Math.max(p.steps.length, 1);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // steps_model.ts - what the Steps view adds up itself, apart from drawing it.
+import type { StepBar } from "../charts/bars";
 import type { BreakdownStep, Histograms, Step, StepRank } from "../types";
 
 /** Of one rank and mode. */
@@ -164,23 +165,10 @@ export type Role = (typeof ROLES)[number]["id"];
 export const roleUs = (s: BreakdownStep, role: Role): number => s[`${role}_us`];
 
 /** A step of the breakdown in the shape the stacked bars take. */
-export function asStep(s: BreakdownStep): Step {
+export function asStep(s: BreakdownStep): StepBar {
   const events = Object.fromEntries(ROLES.map((r) => [r.id, roleUs(s, r.id) / 1e6]));
-  return {
-    node: s.node,
-    rank: s.rank,
-    mode: "train",
-    step: s.step,
-    start_ns: s.start_ns,
-    duration_s: s.total_us / 1e6,
-    between_s: null,
-    iteration_s: null,
-    samples: null,
-    cut: false,
-    warmup: false,
-    disturbed: false,
-    events,
-  };
+  const { node, rank, step } = s;
+  return { node, rank, step, duration_s: s.total_us / 1e6, cut: false, warmup: false, disturbed: false, events };
 }
 
 export interface Critical {

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* breakview.c - see breakview.h. */
+#include "tables/breakview.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+const char *const break_table_names[] = {"steps",  "devices", "streams", "groups",
+                                         "memory", "windows", NULL};
+
+double time_share(int64_t ns, int64_t of)
+{
+    return of > 0 ? (double)ns / (double)of : 0;
+}
+
+const char *memory_name(const struct memcurve *c, struct arena *a)
+{
+    return c->device == MEM_CPU ? "cpu" : arena_printf(a, "gpu%" PRId64, c->device);
+}
+
+/* ---- rows ---- */
+
+static double us(int64_t ns)
+{
+    return (double)ns / (double)NS_PER_US;
+}
+
+/* Of a stream, what is known only where launches are. */
+static int64_t of_launches(const struct stream_row *s, int64_t v)
+{
+    return s->launches ? v : -1;
+}
+
+static double delay_us(const struct stream_row *s, int64_t ns)
+{
+    return s->launches ? (double)ns * 1e-3 : NAN;
+}
+
+/* What is written: the tables are bits of enum break_table. */
+struct breakdown_view {
+    const struct breakdown *b;
+    unsigned tables;
+};
+
+#define ROWS_FILE "tables/breakdown_rows.def"
+#include "base/row_expand.h"
+
+const struct row_table *const break_row_tables[] = {
+    [BREAK_STEPS] = &row_BreakdownStep,     [BREAK_DEVICES] = &row_BreakdownDevice,
+    [BREAK_STREAMS] = &row_BreakdownStream, [BREAK_GROUPS] = &row_BreakdownGroup,
+    [BREAK_MEMORY] = &row_BreakdownMemory,  [BREAK_WINDOWS] = &row_BreakdownWindow,
+};
+
+void breakview_json(struct jw *j, const struct breakdown *b, unsigned tables, struct arena *a)
+{
+    row_json(j, NULL, &row_Breakdown, &(struct breakdown_view){b, tables}, a);
+}
+
+/* ---- the rest ---- */
+
+size_t breakview_count(const struct breakdown *b, enum break_table t)
+{
+    const size_t n[] = {b->n_steps,  b->n_devices, b->n_streams,
+                        b->n_groups, b->n_memory,  b->n_windows};
+    return n[t];
+}
+
+const void *breakview_rows(const struct breakdown *b, enum break_table t)
+{
+    const void *const rows[] = {b->steps, b->devices, b->streams, b->groups, b->memory, b->windows};
+    return rows[t];
+}
+
+static bool same_process(const struct step_row *a, const struct step_row *b)
+{
+    return a->of.pid == b->of.pid && strcmp(a->of.node, b->of.node) == 0;
+}
+
+/* Behind the last step of the process whose first is `i`. */
+static size_t process_end(const struct breakdown *b, size_t i)
+{
+    size_t end = i + 1;
+    while (end < b->n_steps && same_process(&b->steps[i], &b->steps[end]))
+        end++;
+    return end;
+}
+
+void breakview_keep_last(struct breakdown *b, size_t most)
+{
+    size_t processes = 0, kept = 0;
+    if (b->n_steps <= most)
+        return;
+    for (size_t i = 0; i < b->n_steps; i = process_end(b, i))
+        processes++;
+    const size_t each = MAX_OF(most / processes, (size_t)1);
+    for (size_t i = 0, end; i < b->n_steps; i = end) {
+        end = process_end(b, i);
+        const size_t n = MIN_OF(end - i, each);
+        memmove(b->steps + kept, b->steps + end - n, n * sizeof *b->steps);
+        kept += n;
+    }
+    b->earlier_steps = b->n_steps - kept;
+    b->n_steps = kept;
+}

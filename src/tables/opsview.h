@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* opsview.h - which operators and kernels the time went to, as `ops` shows them. */
+#ifndef TABLES_OPSVIEW_H
+#define TABLES_OPSVIEW_H
+
+#include "base/row_table.h"
+#include "query/ops.h"
+
+/* By their enums; both end with NULL. */
+extern const char *const op_device_names[]; /* "cpu", "gpu" */
+extern const char *const ops_by_names[];    /* "name", "module", "function", "group" */
+
+struct opsview_ask {
+    struct ops_ask ops;
+    int64_t device; /* enum op_device; -1: both */
+    size_t limit;   /* rows of each table */
+};
+
+struct opsview {
+    struct op_row *v;
+    size_t n;
+};
+
+extern const struct row_table row_Op; /* see op_rows.def */
+
+MUST_CHECK int opsview_read(struct opsview *out, struct run *r, const struct opsview_ask *ask,
+                            struct arena *a, struct err *e);
+/* One array. */
+void opsview_json(struct jw *j, const struct opsview *l);
+
+/* Whether they are ranked together: of one device; of functions, of one phase and timer. */
+bool op_same_table(const struct op_row *x, const struct op_row *y);
+/* The group of a kernel or copy; NULL for others. */
+const char *op_group(const struct op_row *r);
+double op_mean_s(const struct op_row *r); /* of a call */
+
+#endif

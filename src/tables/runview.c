@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* runview.c - see runview.h. */
+#include "tables/runview.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/human.h"
+#include "base/mem.h"
+#include "rules/pricing.h"
+
+int runview_open(struct run **out, const char *dir, const char *ref, struct err *e)
+{
+    char path[PATH_LEN];
+    const int rc = run_find(runs_folder(dir), ref, path, e);
+    return rc ? rc : run_open(out, path, e);
+}
+
+size_t runview_nodes(const struct run_info *info, struct arena *a, struct node_view **out)
+{
+    struct node_view *v = arena_array(a, struct node_view, info->n_nodes + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < info->n_nodes; i++) {
+        const struct node_info *node = &info->nodes[i];
+        if (n == 0 || strcmp(v[n - 1].last->id, node->id) != 0)
+            v[n++].first = node;
+        v[n - 1].last = node;
+        v[n - 1].sessions++;
+    }
+    *out = v;
+    return n;
+}
+
+size_t runview_gpus(const struct run_info *info)
+{
+    struct arena a = {0};
+    struct node_view *v;
+    const size_t n = runview_nodes(info, &a, &v);
+    size_t gpus = 0;
+    for (size_t i = 0; i < n; i++)
+        gpus += v[i].last->n_gpus;
+    arena_free(&a);
+    return gpus;
+}
+
+double runview_duration_s(const struct run_info *info)
+{
+    return (double)(info->end.ns - info->start.ns) / (double)NS_PER_S;
+}
+
+/* The first node that ended as the run did; NULL: there is none. */
+static const struct node_info *node_that_ended(const struct run_info *info)
+{
+    for (size_t i = 0; i < info->n_nodes; i++)
+        if (info->nodes[i].status == info->status)
+            return &info->nodes[i];
+    return NULL;
+}
+
+static const char *ended_how(const struct run_info *info, const char *why, struct arena *a)
+{
+    const bool by_signal = strncmp(why, "SIG", 3) == 0;
+    switch (info->status) {
+    case RUN_FAILED:
+        if (by_signal)
+            return arena_printf(a, "The job was killed by %s", why);
+        return info->exit_status > 0
+                   ? arena_printf(a, "The job failed with exit status %d", info->exit_status)
+                   : "The job failed";
+    case RUN_INTERRUPTED:
+        if (strcmp(why, "SIGKILL") == 0)
+            return "The job was killed by SIGKILL";
+        return *why ? arena_printf(a, "The job was interrupted (%s)", why)
+                    : "The job was interrupted";
+    case RUN_STOPPED:
+        return *why && strcmp(why, "detached") != 0
+                   ? arena_printf(a, "Recording was stopped (%s)", why)
+                   : "Recording was stopped";
+    case RUN_DIED:
+        return "The recorder ended without closing its files";
+    default:
+        return NULL;
+    }
+}
+
+const char *runview_ending(const struct run_info *info, struct arena *a)
+{
+    const struct node_info *n = node_that_ended(info);
+    const char *how = ended_how(info, n ? n->why : "", a);
+    const bool several =
+        info->n_nodes && strcmp(info->nodes[0].id, info->nodes[info->n_nodes - 1].id) != 0;
+    char took[HUMAN_LEN];
+    if (!how)
+        return NULL;
+    return arena_printf(a, "%s after %s%s%s.", how,
+                        human_value(runview_duration_s(info), "s", took, sizeof took),
+                        several && n ? " on node " : "", several && n ? n->id : "");
+}
+
+bool runview_attached(const struct run_info *info)
+{
+    for (size_t i = 0; i < info->n_nodes; i++)
+        if (!info->nodes[i].attached)
+            return false;
+    return info->n_nodes > 0;
+}
+
+double runview_self_cpu_s(const struct run_info *info)
+{
+    double s = info->n_nodes ? 0 : NAN;
+    for (size_t i = 0; i < info->n_nodes; i++)
+        s += info->nodes[i].self_cpu_s;
+    return s;
+}
+
+/* Of a shorter run the share of a core is that of starting and ending. */
+static const double SHARE_LEAST_S = 5;
+
+const char *runview_cost_text(const struct run_info *info, struct arena *a)
+{
+    const double cpu_s = runview_self_cpu_s(info), took_s = runview_duration_s(info);
+    if (isnan(cpu_s))
+        return runview_why_no_cost(info);
+    return took_s >= SHARE_LEAST_S
+               ? arena_printf(a, "%.2f s of CPU (%.2f %% of one core)", cpu_s, 100 * cpu_s / took_s)
+               : arena_printf(a, "%.2f s of CPU", cpu_s);
+}
+
+const char *runview_why_no_cost(const struct run_info *info)
+{
+    for (size_t i = 0; i < info->n_nodes; i++)
+        if (info->nodes[i].status == RUN_RUNNING || info->nodes[i].status == RUN_DIED)
+            return "available when the run ends (meanwhile see self.cpu)";
+    return "not available: this run was not recorded by Footplate";
+}
+
+double runview_bytes_written(const struct run_info *info)
+{
+    double n = info->n_nodes ? 0 : NAN;
+    for (size_t i = 0; i < info->n_nodes; i++)
+        n += info->nodes[i].bytes_written < 0 ? NAN : (double)info->nodes[i].bytes_written;
+    return n;
+}
+
+int64_t runview_interval_ns(const struct run_info *info)
+{
+    int64_t least = 0;
+    for (size_t i = 0; i < info->n_nodes; i++) {
+        const int64_t ns = info->nodes[i].interval_ns;
+        if (ns > 0 && (least == 0 || ns < least))
+            least = ns;
+    }
+    return least;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * The command */
+
+static const char plain_letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                    "_-./=:,@%+";
+
+static void put_word(struct buf *b, const char *word)
+{
+    if (*word && strspn(word, plain_letters) == strlen(word)) {
+        buf_printf(b, "%s", word);
+        return;
+    }
+    buf_u8(b, '\'');
+    for (; *word; word++) {
+        if (*word == '\'')
+            buf_printf(b, "'\\''");
+        else
+            buf_u8(b, (uint8_t)*word);
+    }
+    buf_u8(b, '\'');
+}
+
+const char *runview_command(const struct run_info *info, struct arena *a)
+{
+    struct buf b = {0};
+    for (size_t i = 0; info->command && info->command[i]; i++) {
+        if (i)
+            buf_u8(&b, ' ');
+        put_word(&b, info->command[i]);
+    }
+    const char *text = arena_strndup(a, b.len ? (const char *)b.p : "", b.len);
+    buf_free(&b);
+    return text;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Losses */
+
+int loss_list_read(struct loss_list *out, struct run *r, struct arena *a, struct err *e)
+{
+    *out = (struct loss_list){.info = run_get_info(r)};
+    return run_losses(r, a, &out->v, &out->n, e);
+}
+
+/* Whether `word` stands in the text as a word of its own: losses are about "gpu0 gpu.energy". */
+static bool has_word(const char *text, const char *word, size_t len)
+{
+    for (const char *p = text; *p; p += strspn(p, " ")) {
+        const size_t n = strcspn(p, " ");
+        if (n == len && memcmp(p, word, len) == 0)
+            return true;
+        p += n;
+    }
+    return false;
+}
+
+static const struct run_loss *find_loss(const struct loss_list *l, const char *node,
+                                        const char *word, size_t len)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (strcmp(l->v[i].node, node) == 0 && has_word(l->v[i].loss.what, word, len))
+            return &l->v[i];
+    return NULL;
+}
+
+static const char *no_gpu(const struct loss_list *l, const char *node)
+{
+    const char *why = NULL;
+    for (size_t i = 0; i < l->info->n_nodes; i++)
+        if (strcmp(l->info->nodes[i].id, node) == 0 && l->info->nodes[i].gpus_known &&
+            l->info->nodes[i].n_gpus == 0)
+            why = l->info->nodes[i].gpu_absent;
+    return why;
+}
+
+static const char *loss_reason(const struct run_loss *l, const char **what)
+{
+    *what = l->loss.what;
+    return *l->loss.why ? l->loss.why : losses[l->loss.id].help;
+}
+
+/* The probe that reads a metric, where its name is not the begin of the metric's: when it cannot
+ * run at all, the loss is about the probe. "": the probe is named as the metrics it reads. */
+static const char *probe_of(enum metric_id m)
+{
+    switch (m) {
+    case M_GPU_SM_ACTIVE:
+    case M_GPU_SM_OCCUPANCY:
+    case M_GPU_TENSOR_ACTIVE:
+    case M_GPU_DRAM_ACTIVE:
+        return "nvml_gpm";
+    default:
+        return "";
+    }
+}
+
+const char *loss_list_why(const struct loss_list *l, const char *node, const char *metric,
+                          const char **what)
+{
+    const size_t family = strcspn(metric, ".");
+    const enum metric_id m = metric_find(metric);
+    const char *probe = probe_of(m);
+    const struct run_loss *hit = find_loss(l, node, metric, strlen(metric));
+    if (!hit && *probe)
+        hit = find_loss(l, node, probe, strlen(probe));
+    if (!hit)
+        hit = find_loss(l, node, metric, family); /* a probe is named as the metrics it reads */
+    if (hit)
+        return loss_reason(hit, what);
+    *what = metric;
+    if (m < METRIC_N && metrics[m].per == PER_GPU) {
+        const char *why = no_gpu(l, node);
+        if (why)
+            return *why ? why : "no GPU found";
+    }
+    return "no readings were recorded";
+}
+
+static int64_t count_losses(const struct loss_list *l, const char *node, enum loss_id id)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < l->n; i++)
+        if (l->v[i].loss.id == id && strcmp(l->v[i].node, node) == 0)
+            n += l->v[i].loss.count;
+    return (int64_t)n;
+}
+
+int64_t runview_events_dropped(const struct run_info *info, const struct loss_list *l)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < info->n_nodes;) {
+        const char *node = info->nodes[i].id;
+        int64_t counted = 0;
+        for (; i < info->n_nodes && strcmp(info->nodes[i].id, node) == 0; i++)
+            counted += MAX_OF(info->nodes[i].events_dropped, 0);
+        sum += MAX_OF(counted, count_losses(l, node, LOSS_EVENTS));
+    }
+    return sum;
+}

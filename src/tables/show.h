@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* show.h - everything that stands on the first page about a run, read once. */
+#ifndef TABLES_SHOW_H
+#define TABLES_SHOW_H
+
+#include "tables/gpuview.h"
+#include "tables/stepview.h"
+#include "tables/summary.h"
+
+struct show {
+    const struct run_info *info;
+    struct arena *arena;
+    struct run_size size;
+    struct loss_list losses;
+    struct run_mark *marks;
+    size_t n_marks;
+    struct summary_line *lines;
+    size_t n_lines;
+    struct rank_steps *ranks;
+    size_t n_ranks;
+    struct run_phases phases;
+    const char *no_steps; /* why there are none; NULL: there are */
+    struct gpu_view gpu;
+};
+
+/* Everything lives in the arena and as long as the run. */
+MUST_CHECK int show_read(struct show *out, struct run *r, struct arena *a, struct err *e);
+
+/* The same for who has read the steps. */
+MUST_CHECK int show_read_steps(struct show *out, struct run *r, struct rank_steps *ranks, size_t n,
+                               struct arena *a, struct err *e);
+
+/* With the events that allocator_event_wanted asks for, where they were read with the steps. */
+MUST_CHECK int show_read_named(struct show *out, struct run *r, const struct run_steps *steps,
+                               struct arena *a, struct err *e);
+
+/* The same where all that needs the steps is known already; `ranks` is empty then. */
+struct show_known {
+    const struct run_phases *phases;
+    const char *no_steps; /* as above */
+    struct loop_window window;
+    struct allocator_peak allocator;
+};
+
+MUST_CHECK int show_read_with(struct show *out, struct run *r, const struct show_known *known,
+                              struct arena *a, struct err *e);
+
+/* Percentages of the job's time as they are shown everywhere: with one decimal, and 100 together.
+ * NAN without steps. */
+void show_percents(const struct show *s, double pct[PHASE_N]);
+/* Of these, training and evaluation together. */
+double show_loop_percent(const double pct[PHASE_N]);
+
+extern const struct row_table row_RunBase, row_RunShow; /* see run_rows.def */
+/* The keys of `footplate show --json`, into an object that the caller opened. */
+void show_json(struct jw *j, const struct show *s);
+
+#endif

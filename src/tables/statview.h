@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* statview.h - minimum, quantiles and maximum of what was measured, as `stats` shows them. */
+#ifndef TABLES_STATVIEW_H
+#define TABLES_STATVIEW_H
+
+#include "base/row_table.h"
+#include "tables/summary.h"
+
+/* A line, from the summary of a node or from one series. */
+struct stat_line {
+    const char *node, *metric, *title, *entity, *unit; /* entity NULL: of the whole node */
+    const struct series_stats *s;
+    const char *why, *what; /* NULL: there are values */
+};
+
+/* The same as a row of a table. */
+struct stat_row {
+    const struct stat_line *line;
+    const char *window;
+};
+
+extern const struct row_table row_Stat; /* see stat_rows.def */
+
+struct statview {
+    struct stat_line *v;
+    size_t n;
+    bool all;           /* every series there is, not only the summary of each node */
+    const char *window; /* what it is of: "job", "loop" (the training loop after its warm-up), or
+                         * "given": a window that the caller asked for */
+};
+
+/* The numbers, in the order in which they are shown; one list for text, JSON and CSV. */
+enum { STAT_NUMBERS = 6 };
+
+const char *stat_number_name(size_t i);
+double stat_number(const struct series_stats *s, size_t i);
+
+/* ask: only node, from and to are looked at. ERR_NOT_FOUND when there is no such node. */
+MUST_CHECK int statview_read(struct statview *out, struct run *r, const struct series_ask *ask,
+                             bool all, struct arena *a, struct err *e);
+/* The same of a summary that was read already, which must stay. */
+void statview_of(struct statview *out, const struct summary_line *s, size_t n, struct arena *a);
+/* The elements alone, into an array that the caller opened. */
+void statview_lines_json(struct jw *j, const struct statview *v);
+/* One array. */
+void statview_json(struct jw *j, const struct statview *v);
+
+#endif

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stepsview.c - see stepsview.h. Keys of the JSON may be added here, never renamed. */
+#include "tables/stepsview.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+/* ---- reading ---- */
+
+static bool wants_rank(const struct steps_ask *ask, const struct rank_steps *r)
+{
+    return ask->rank < 0 || r->rank == ask->rank;
+}
+
+static bool wants_step(const struct steps_ask *ask, const struct step *s)
+{
+    return (ask->modes >> s->mode & 1) && (!ask->from.ns || s->start.ns >= ask->from.ns) &&
+           (!ask->to.ns || s->start.ns < ask->to.ns);
+}
+
+void steps_unseen_modes(const struct steps_view *v, const struct rank_steps *rank,
+                        unsigned out[MODE_N])
+{
+    memset(out, 0, MODE_N * sizeof *out);
+    for (size_t i = 0; i < v->n_rows; i++)
+        if (v->rows[i].rank == rank)
+            out[v->rows[i].stats.mode] = v->rows[i].unseen;
+}
+
+/* Where one process waited for its GPU. */
+static const struct sync_place *places_of(const struct steps_view *v, const struct rank_steps *rank,
+                                          size_t *n)
+{
+    struct sync_place *out = arena_array(v->arena, struct sync_place, v->n_places + 1);
+    *n = 0;
+    for (size_t i = 0; i < v->n_places; i++) {
+        const struct run_process *p = v->places[i].process;
+        if (p->pid == rank->process->pid && p->session == rank->process->session &&
+            strcmp(p->node, rank->node) == 0)
+            out[(*n)++] = v->places[i];
+    }
+    return out;
+}
+
+static void add_rows(struct steps_view *v, const struct steps_ask *ask,
+                     const struct rank_steps *rank)
+{
+    for (enum event_mode m = 0; m < MODE_N; m++) {
+        size_t n = 0;
+        for (size_t i = 0; i < rank->n; i++)
+            n += rank->steps[i].mode == m;
+        if (n == 0 || !(ask->modes >> m & 1))
+            continue;
+        struct steps_row *row = &v->rows[v->n_rows++];
+        row->rank = rank;
+        step_stats_of(rank, m, v->arena, &row->stats);
+        row->sync = places_of(v, rank, &row->n_sync);
+        row->unseen = steps_unseen(rank, m, v->lost->v, v->lost->n);
+        steps_parts_s(rank, m, row->part_s);
+    }
+}
+
+static void add_items(struct steps_view *v, const struct steps_ask *ask,
+                      const struct rank_steps *rank)
+{
+    unsigned unseen[MODE_N];
+    size_t n = 0, from = rank->n;
+    steps_unseen_modes(v, rank, unseen);
+    while (from > 0 && n < ask->last)
+        n += wants_step(ask, &rank->steps[--from]);
+    for (size_t i = from; i < rank->n; i++)
+        if (wants_step(ask, &rank->steps[i]))
+            v->items[v->n_items++] =
+                (struct steps_item){rank, &rank->steps[i], unseen[rank->steps[i].mode]};
+}
+
+static int no_rank(const struct run_info *info, const struct steps_ask *ask, int64_t first,
+                   int64_t last, struct err *e)
+{
+    return err_set(e, ERR_NOT_FOUND,
+                   "run '%s' has no steps of rank %" PRId64 "; it has ranks %" PRId64
+                   " to %" PRId64,
+                   info->name, ask->rank, first, last);
+}
+
+int stepsview_of(struct steps_view *out, struct run *r, const struct rank_steps *ranks, size_t n,
+                 const struct steps_ask *ask, struct arena *a, struct err *e)
+{
+    size_t steps = 0, wanted = 0;
+    struct loss_list *lost = arena_new(a, struct loss_list);
+    *out = (struct steps_view){.info = run_get_info(r), .arena = a};
+    int rc = loss_list_read(lost, r, a, e);
+    if (rc == 0 && n == 0)
+        return steps_why_none(r, lost, a, &out->why, e);
+    if (rc == 0)
+        rc = sync_places_read(r, a, &out->places, &out->n_places, e);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < n; i++) {
+        steps += MIN_OF(ranks[i].n, ask->last);
+        wanted += wants_rank(ask, &ranks[i]);
+    }
+    if (wanted == 0)
+        return no_rank(out->info, ask, ranks[0].rank, ranks[n - 1].rank, e);
+    out->lost = lost;
+    out->rows = arena_array(a, struct steps_row, wanted * MODE_N);
+    out->items = arena_array(a, struct steps_item, steps + 1);
+    for (size_t i = 0; i < n; i++) {
+        if (!wants_rank(ask, &ranks[i]))
+            continue;
+        add_rows(out, ask, &ranks[i]);
+        add_items(out, ask, &ranks[i]);
+    }
+    return 0;
+}
+
+int stepsview_read(struct steps_view *out, struct run *r, const struct steps_ask *ask,
+                   struct arena *a, struct err *e)
+{
+    struct rank_steps *ranks;
+    size_t n;
+    const int rc = steps_read(r, a, &ranks, &n, e);
+    return rc ? rc : stepsview_of(out, r, ranks, n, ask, a, e);
+}
+
+/* Items of one rank stand together, in order of time. */
+static void cut_items(struct steps_view *out, const struct steps_view *whole,
+                      const struct steps_ask *ask)
+{
+    for (size_t i = 0, end; i < whole->n_items; i = end) {
+        const struct rank_steps *rank = whole->items[i].rank;
+        for (end = i; end < whole->n_items && whole->items[end].rank == rank;)
+            end++;
+        size_t n = 0, from = end;
+        while (from > i && n < ask->last)
+            n += wants_step(ask, whole->items[--from].step);
+        for (; wants_rank(ask, rank) && from < end; from++)
+            if (wants_step(ask, whole->items[from].step))
+                out->items[out->n_items++] = whole->items[from];
+    }
+}
+
+int stepsview_cut(struct steps_view *out, const struct steps_view *whole,
+                  const struct steps_ask *ask, struct arena *a, struct err *e)
+{
+    bool any = whole->n_rows == 0;
+    *out = *whole;
+    out->arena = a;
+    out->rows = arena_array(a, struct steps_row, whole->n_rows);
+    out->items = arena_array(a, struct steps_item, whole->n_items);
+    out->n_rows = out->n_items = 0;
+    for (size_t i = 0; i < whole->n_rows; i++) {
+        const struct steps_row *row = &whole->rows[i];
+        any |= wants_rank(ask, row->rank);
+        if (wants_rank(ask, row->rank) && (ask->modes >> row->stats.mode & 1))
+            out->rows[out->n_rows++] = *row;
+    }
+    if (!any)
+        return no_rank(whole->info, ask, whole->rows[0].rank->rank,
+                       whole->rows[whole->n_rows - 1].rank->rank, e);
+    cut_items(out, whole, ask);
+    return 0;
+}
+
+/* ---- parts ---- */
+
+double steps_row_part_s(const struct steps_row *row, size_t part)
+{
+    return row->unseen >> part & 1 ? NAN : row->part_s[part];
+}
+
+double steps_item_part_s(const struct steps_item *x, size_t part)
+{
+    return x->unseen >> part & 1 ? NAN : ns_to_s(x->step->part_ns[part]);
+}
+
+/* ---- clocks ---- */
+
+bool steps_has_clock(const struct step_stats *s, enum steps_clock clock)
+{
+    return clock == CLOCK_HOST || s->gpu_timed_steps > 0;
+}
+
+const char *steps_clock_text(const struct step_stats *s, const struct rank_steps *rank,
+                             enum steps_clock clock, struct arena *a)
+{
+    if (clock == CLOCK_GPU)
+        return arena_printf(a, "GPU time, %zu of %zu steps timed", s->gpu_timed_steps, s->count);
+    return rank->process->device >= 0 && s->gpu_timed_steps == 0 ? "host time (launch)"
+                                                                 : "host time";
+}
+
+static double gpu_part_s(const struct steps_row *row, size_t part)
+{
+    const size_t other = step_parts() - 1;
+    double left = row->stats.iteration_mean_s;
+    if (part != other)
+        return part < other ? row->stats.gpu_part_s[part] : NAN;
+    for (size_t k = 0; k < other; k++)
+        left -= isnan(row->stats.gpu_part_s[k]) ? 0 : row->stats.gpu_part_s[k];
+    return fmax(left, 0);
+}
+
+double steps_iteration_part_s(const struct steps_row *row, enum steps_clock clock, size_t part)
+{
+    if (clock == CLOCK_GPU)
+        return gpu_part_s(row, part);
+    if (part == step_parts())
+        return row->stats.between_s;
+    return row->unseen >> part & 1 ? NAN : row->stats.host_part_s[part];
+}
+
+/* ---- rows ---- */
+
+/* Below 0: not known. */
+static double known_s(int64_t ns)
+{
+    return ns < 0 ? NAN : ns_to_s(ns);
+}
+
+static const char *part_key(size_t i)
+{
+    return i < step_parts() ? step_part_name(i) : NULL;
+}
+
+static struct row_cell steps_row_part_at(const void *x, size_t i, const char **key)
+{
+    *key = part_key(i);
+    return x ? row_number(steps_row_part_s(x, i)) : row_absent();
+}
+
+static struct row_cell steps_item_part_at(const void *x, size_t i, const char **key)
+{
+    *key = part_key(i);
+    return x ? row_number(steps_item_part_s(x, i)) : row_absent();
+}
+
+static struct row_cell steps_host_part_at(const void *x, size_t i, const char **key)
+{
+    *key = i == step_parts() ? "between" : step_part_name(i);
+    return row_number(steps_iteration_part_s(x, CLOCK_HOST, i));
+}
+
+static struct row_cell steps_gpu_part_at(const void *x, size_t i, const char **key)
+{
+    *key = step_part_name(i);
+    return row_number(steps_iteration_part_s(x, CLOCK_GPU, i));
+}
+
+#define ROWS_FILE "tables/step_rows.def"
+#include "base/row_expand.h"
+
+/* ---- JSON ---- */
+
+/* Why parts are null. */
+static size_t part_losses(struct steps_loss *out, const struct steps_row *row)
+{
+    size_t n = 0;
+    for (size_t k = 0; k < step_parts(); k++)
+        if (row->unseen >> k & 1)
+            out[n++] = (struct steps_loss){
+                step_part_name(k),
+                "the steps were marked as a whole; this part was not reported separately",
+                mode_name(row->stats.mode), (int64_t)row->stats.count};
+    return n;
+}
+
+static void find_losses(struct steps_view *v)
+{
+    const size_t lost = v->lost ? v->lost->n : 0;
+    struct steps_loss *out =
+        arena_array(v->arena, struct steps_loss, 1 + v->n_rows * step_parts() + lost);
+    size_t n = 0;
+    if (v->why)
+        out[n++] = (struct steps_loss){"steps", v->why, NULL, 1};
+    for (size_t i = 0; i < v->n_rows; i++)
+        n += part_losses(out + n, &v->rows[i]);
+    for (size_t i = 0; i < lost; i++) {
+        const struct loss *l = &v->lost->v[i].loss;
+        if (l->id == LOSS_HOOK)
+            out[n++] = (struct steps_loss){l->what, l->why, NULL, (int64_t)l->count};
+    }
+    v->losses = out;
+    v->n_losses = n;
+}
+
+void stepsview_json(struct jw *j, const struct steps_view *v)
+{
+    struct steps_view x = *v;
+    find_losses(&x);
+    row_json(j, NULL, &row_Steps, &x, v->arena);
+}

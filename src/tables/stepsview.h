@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stepsview.h - the steps of a run as `steps` shows them: one row for each rank and mode, and the
+ * last steps one by one. */
+#ifndef TABLES_STEPSVIEW_H
+#define TABLES_STEPSVIEW_H
+
+#include "base/row_table.h"
+#include "query/sync_places.h"
+#include "tables/stepview.h"
+
+struct steps_ask {
+    size_t last;      /* of each rank */
+    int64_t rank;     /* -1: all */
+    unsigned modes;   /* bits */
+    wall_ns from, to; /* only steps that begin in it are listed; 0: open */
+};
+
+enum { STEPS_ALL_MODES = (1u << MODE_N) - 1 };
+
+/* The steps of one rank and mode. */
+struct steps_row {
+    const struct rank_steps *rank; /* in a digest without its steps */
+    struct step_stats stats;
+    double part_s[STEP_PARTS_MOST]; /* in all its steps */
+    const struct sync_place *sync;  /* where the rank waited for its GPU, most time first */
+    size_t n_sync;
+    unsigned unseen; /* parts that nobody told here, as bits: their time is not zero, it is not
+                      * known, and stands in "other" */
+};
+
+/* One step in the list. */
+struct steps_item {
+    const struct rank_steps *rank;
+    const struct step *step;
+    unsigned unseen; /* parts that were not reported, as in its row */
+};
+
+/* Why steps or parts of them are missing. */
+struct steps_loss {
+    const char *what, *why;
+    const char *mode; /* NULL: all */
+    int64_t count;
+};
+
+struct steps_view {
+    const struct run_info *info;
+    struct arena *arena;
+    struct steps_row *rows;
+    size_t n_rows;
+    struct steps_item *items; /* of each rank the last ones asked for, in order of time */
+    size_t n_items;
+    const char *why; /* there are no steps; NULL: there are */
+    const struct loss_list *lost;
+    struct sync_place *places; /* of all ranks */
+    size_t n_places;
+    struct steps_loss *losses; /* set while it is written */
+    size_t n_losses;
+};
+
+extern const struct row_table row_Step, row_Steps; /* see step_rows.def */
+
+/* ERR_NOT_FOUND when steps of a rank are asked for that has none. */
+MUST_CHECK int stepsview_read(struct steps_view *out, struct run *r, const struct steps_ask *ask,
+                              struct arena *a, struct err *e);
+/* The same of ranks that are read already; they must stay. */
+MUST_CHECK int stepsview_of(struct steps_view *out, struct run *r, const struct rank_steps *ranks,
+                            size_t n, const struct steps_ask *ask, struct arena *a, struct err *e);
+/* What `ask` wants of a view that has it all. */
+MUST_CHECK int stepsview_cut(struct steps_view *out, const struct steps_view *whole,
+                             const struct steps_ask *ask, struct arena *a, struct err *e);
+/* One object. */
+void stepsview_json(struct jw *j, const struct steps_view *v);
+
+/* Whose time the phases of a row are: the GPU's and the host's are never mixed. */
+enum steps_clock { CLOCK_GPU, CLOCK_HOST, CLOCKS };
+
+/* "GPU time, 35 of 250 steps timed", "host time", or "host time (launch)" where a GPU does the work
+ * and its time is not known; in the arena. */
+const char *steps_clock_text(const struct step_stats *s, const struct rank_steps *rank,
+                             enum steps_clock clock, struct arena *a);
+bool steps_has_clock(const struct step_stats *s, enum steps_clock clock);
+/* What an iteration is spent on, seconds on the mean, by that clock: a part, or what lies between
+ * steps for part step_parts(). Of a GPU "other" is what no timed phase had, "between" included;
+ * NAN: not known. */
+double steps_iteration_part_s(const struct steps_row *row, enum steps_clock clock, size_t part);
+
+/* Seconds of a part; NAN: not seen. */
+double steps_row_part_s(const struct steps_row *row, size_t part);
+double steps_item_part_s(const struct steps_item *x, size_t part);
+/* What the rows of a rank have as `unseen`. */
+void steps_unseen_modes(const struct steps_view *v, const struct rank_steps *rank,
+                        unsigned out[MODE_N]);
+
+#endif
