@@ -19,7 +19,8 @@
 
 #define REDACTED "***"
 
-/* A copy of the n words, with a NULL after the last. Words that were redacted before stay. */
+/* A copy of the n words, with a NULL after the last. Words that were redacted before
+ * stay, or more of them is hidden. */
 const char **redact_words(const char *const *words, size_t n, struct arena *a);
 /* The same of one text that is a command line, or a part of one. */
 const char *redact_text(const char *text, struct arena *a);

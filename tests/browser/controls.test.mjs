@@ -56,8 +56,13 @@ test("the header has the name of a run, and how it ended", async () => {
 test("a failed run without issues says first that it failed, and is not green", async () => {
   const job = await t.recordJob("fails", ["sh", "-c", `${trainer} --seconds 2; exit 3`]);
   await job.done;
-  await t.findings(job.run);
-  const page = await open(job.run, { ready: ".insight-ended" });
+  const verdicts = await t.findings(job.run);
+  const page = await t.open("#/");
+  // On a busy machine even this job can have an issue.
+  const clear = verdicts.map((v) => (v.state === "issue" ? { ...v, state: "clear", why: "", findings: [] } : v));
+  await page.route(`**/runs/${job.run}/findings`, (route) => route.fulfill({ json: clear }));
+  await page.goto(`${t.address}#/run/${job.run}/overview`);
+  await page.waitForSelector(".insight-ended");
   const said = await page.locator(".insights > p").allInnerTexts();
   assert.match(said[0], /The job failed with exit status 3$/);
   assert.equal(said[1], "No performance issues found in the recorded part");

@@ -110,7 +110,7 @@ test("numbers that are not known say why, each reason once", async () => {
   const none = { sm_active_pct: null, tensor_active_pct: null, dram_active_pct: null, tflops: null, mfu_pct: null };
   const page = await overview({
     gpu: { ...GPU, ...none, peak_memory_bytes: null },
-    losses: [...Object.keys(none).map((k) => [k, old]), ["peak_memory_bytes", "no process reported it"]].map(([key, why]) => ({ what: `gpu.${key}`, why, count: 1, kind: "absent", node: null })),
+    losses: [...Object.keys(none).map((k) => [k, old]), ["peak_memory_bytes", "no process reported it"]].map(([key, why]) => ({ what: `gpu.${key}`, title: `gpu.${key}`, why, count: 1, kind: "absent", node: null })),
   });
   const shown = await tiles(page);
   assert.deepEqual(shown.Compute, ["not known", old]);
