@@ -5,9 +5,8 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "query/block_cursor.h"
 #include "query/crew.h"
-#include "query/reduce.h"
-#include "query/series_own.h"
 #include "query/tally.h"
 
 static void count_value(void *to, double v, uint64_t count)

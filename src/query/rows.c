@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "query/run_open.h"
+#include "query/block_cursor.h"
 #include "record/group.h"
 
 double row_value(double step, int64_t cell)
@@ -20,9 +20,8 @@ struct walk {
     void *to;
     const struct node_info *node;
     const struct store *store;
-    struct codec *codec;
-    int64_t *values; /* of one column */
-    uint32_t *rows;  /* of its values */
+    struct block_window window; /* on the clock of the store */
+    struct scan scan;
 };
 
 /* A block with the columns that are wanted, decoded. */
@@ -66,14 +65,14 @@ static uint32_t *choose_columns(const struct walk *w, struct block *b)
 
 static void fill_column(struct walk *w, struct block *b, size_t at, const struct column *c)
 {
-    if (!blob_whole(&c->values) ||
-        !codec_decode(w->codec, c->values.p, c->values.len, c->count, w->values) ||
-        (c->has_gaps && !store_value_rows(w->codec, c, b->from->rows, w->rows)))
+    const uint32_t *rows = c->has_gaps ? scan_value_rows(&w->scan, c, b->from) : NULL;
+    if ((c->has_gaps && !rows) || !blob_whole(&c->values) ||
+        !codec_decode(w->scan.codec, c->values.p, c->values.len, c->count, w->scan.v64))
         return;
     for (uint32_t i = 0; i < c->count; i++) {
-        const uint32_t row = c->has_gaps ? w->rows[i] : c->first_row + i;
+        const uint32_t row = rows ? rows[i] : c->first_row + i;
         if (row < b->from->rows)
-            b->cells[row * b->n + at] = w->values[i];
+            b->cells[row * b->n + at] = w->scan.v64[i];
     }
 }
 
@@ -86,12 +85,7 @@ static bool decode(struct walk *w, struct block *b, const uint32_t *which)
         b->cells[i] = CELL_MISSING;
     for (size_t i = 0; i < b->n; i++)
         fill_column(w, b, i, &block_columns(b->from)[which[i]]);
-    return store_times(w->codec, b->from, b->times);
-}
-
-static bool in_window(const struct series_ask *ask, wall_ns t)
-{
-    return (!ask->from.ns || t.ns >= ask->from.ns) && (!ask->to.ns || t.ns < ask->to.ns);
+    return store_times(w->scan.codec, b->from, b->times);
 }
 
 static bool has_any(const int64_t *cells, size_t n)
@@ -106,10 +100,9 @@ static int tell_rows(struct walk *w, const struct block *b, struct err *e)
 {
     int rc = 0;
     for (uint32_t i = 0; rc == 0 && i < b->from->rows; i++) {
-        const wall_ns t = store_wall(w->store, b->times[i]);
         const int64_t *cells = b->cells + i * b->n;
-        if (in_window(w->ask, t) && has_any(cells, b->n))
-            rc = w->sink->row(w->to, t, cells, e);
+        if (b->times[i] >= w->window.from && b->times[i] < w->window.to && has_any(cells, b->n))
+            rc = w->sink->row(w->to, store_wall(w->store, b->times[i]), cells, e);
     }
     return rc;
 }
@@ -135,22 +128,10 @@ static int tell_block(struct walk *w, struct block *b, struct err *e)
     return rc;
 }
 
-static bool overlaps(const struct walk *w, const struct rows_block *b)
-{
-    const struct series_ask *ask = w->ask;
-    return (!ask->to.ns || store_wall(w->store, b->t_first_us).ns < ask->to.ns) &&
-           (!ask->from.ns || store_wall(w->store, b->t_last_us).ns >= ask->from.ns);
-}
-
-static bool same_group(const struct rows_block *a, const struct rows_block *b)
-{
-    return a->group.n == b->group.n && memcmp(a->group.p, b->group.p, a->group.n) == 0;
-}
-
 static bool seen_before(const struct store *s, uint32_t i)
 {
     for (uint32_t k = 0; k < i; k++)
-        if (same_group(&s->blocks[k], &s->blocks[i]))
+        if (block_same_group(&s->blocks[k], &s->blocks[i]))
             return true;
     return false;
 }
@@ -161,7 +142,8 @@ static int walk_group(struct walk *w, uint32_t first, struct err *e)
     int rc = 0;
     for (uint32_t i = first; rc == 0 && i < w->store->n_blocks; i++) {
         struct block b = {.from = &w->store->blocks[i]};
-        if (same_group(&w->store->blocks[first], b.from) && overlaps(w, b.from))
+        if (block_same_group(&w->store->blocks[first], b.from) &&
+            block_window_meets(&w->window, b.from))
             rc = tell_block(w, &b, e);
         arena_free(&b.arena);
     }
@@ -180,18 +162,17 @@ static int walk_store(struct walk *w, struct err *e)
 int rows_read(struct run *r, const struct series_ask *ask, const struct row_sink *sink, void *to,
               struct err *e)
 {
-    struct walk w = {.ask = ask, .sink = sink, .to = to, .codec = codec_open()};
+    struct walk w = {.ask = ask, .sink = sink, .to = to};
     int rc = 0;
-    w.values = xmalloc(ROWS_MOST * sizeof *w.values);
-    w.rows = xmalloc(ROWS_MOST * sizeof *w.rows);
+    scan_open(&w.scan);
     for (size_t i = 0; rc == 0 && i < r->info.n_nodes; i++) {
         w.node = &r->info.nodes[i];
         w.store = r->stores[i];
-        if (w.store && (!ask->node || strcmp(ask->node, w.node->id) == 0))
-            rc = walk_store(&w, e);
+        if (!w.store || (ask->node && strcmp(ask->node, w.node->id) != 0))
+            continue;
+        w.window = block_window_of(w.store, ask->from, ask->to);
+        rc = walk_store(&w, e);
     }
-    free(w.values);
-    free(w.rows);
-    codec_close(w.codec);
+    scan_close(&w.scan);
     return rc;
 }

@@ -10,10 +10,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "query/block_cursor.h"
 #include "query/crew.h"
-#include "query/reduce.h"
-#include "query/series_own.h"
-#include "query/slices.h"
 
 enum { BYTE_VALUES = 256 };
 
@@ -57,7 +55,7 @@ static const int64_t *wall_times(struct samples *s, const struct slice *sl)
     const int64_t **slot = &times_of(s, sl->store)->of_block[sl->block - sl->store->blocks];
     if (*slot)
         return *slot;
-    const int64_t *us = block_times(&s->scan, sl->store, sl->block);
+    const int64_t *us = scan_times(&s->scan, sl->store, sl->block);
     if (!us)
         return NULL;
     int64_t *t = arena_array(&s->scan.arena, int64_t, sl->block->rows);

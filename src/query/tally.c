@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "query/reduce.h"
+#include "query/block_cursor.h"
 
 void tally_open(struct tally *t)
 {
