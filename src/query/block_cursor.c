@@ -314,7 +314,7 @@ struct bytes_extent {
 #ifdef __SSE2__
 
 enum { LANES = 16 };
-static_assert((int)LANES <= (int)SCAN_PAD, "behind the last byte there is a whole vector");
+static_assert((int)LANES <= (int)SCAN_PAD, "a whole vector after the last byte may be read");
 
 /* The smallest of the lower eight bytes becomes the lowest, that of the upper eight the ninth. */
 static __m128i extent_least_of_halves(__m128i v)
@@ -329,7 +329,7 @@ static __m128i extent_load(const uint8_t *p)
     return _mm_loadu_si128((const __m128i_u *)p);
 }
 
-/* Ones in the first n lanes: the last vector has bytes behind the end in it. */
+/* Ones in the first n lanes: the last vector has bytes after the end in it. */
 static __m128i extent_mask_of(uint32_t n)
 {
     static const uint8_t first[2 * LANES] = {255, 255, 255, 255, 255, 255, 255, 255,

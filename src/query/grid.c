@@ -255,7 +255,7 @@ struct gridding {
     /* of the row being made, by column, in steps of the store */
     double *sum;
     struct grid_ends *ends; /* NULL: means only */
-    int32_t *count;         /* 0: what stands in the others is of no use */
+    int32_t *count;         /* 0: the others are not set */
     double step;
 };
 
