@@ -13,7 +13,6 @@
 
 #include "base/mem.h"
 #include "query/columns_fold.h"
-#include "query/run_open.h"
 #include "query/sweepgrid.h"
 #include "query/sweepteam.h"
 #include "record/record.h"
@@ -193,16 +192,11 @@ static size_t columns_make_plan(const struct store *s, const struct column_ask *
 
 /* ---- lanes ---- */
 
-static bool lane_same_group(const struct rows_block *a, const struct rows_block *b)
-{
-    return a->group.n == b->group.n && memcmp(a->group.p, b->group.p, a->group.n) == 0;
-}
-
 static struct column_lane *lane_find(struct columns *c, uint32_t block)
 {
     const struct rows_block *all = c->store->blocks;
     for (size_t i = 0; i < c->n_lanes; i++)
-        if (lane_same_group(&all[c->lanes[i].blocks[0]], &all[block]))
+        if (block_same_group(&all[c->lanes[i].blocks[0]], &all[block]))
             return &c->lanes[i];
     struct column_lane *l = &c->lanes[c->n_lanes++];
     l->blocks = arena_array(&c->arena, uint32_t, c->store->n_blocks);
@@ -295,7 +289,7 @@ static void lane_load(struct columns *c, struct column_lane *l)
         const struct rows_block *b = &c->store->blocks[block];
         lane_fit(c, l, b->rows);
         l->period_us = MAX_OF(b->period_ns / NS_PER_US, 1);
-        if (store_times(c->room.codec, b, l->times))
+        if (store_times(c->room.scan.codec, b, l->times))
             lane_fill(c, l, block);
         else
             l->rows = 0;

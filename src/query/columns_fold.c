@@ -16,10 +16,7 @@ enum { BYTE_VALUES = 256, SMALL_MOST = INT16_MAX };
 
 void fold_room_open(struct fold_room *m)
 {
-    *m = (struct fold_room){.codec = codec_open()};
-    m->v8 = xmalloc(ROWS_MOST + 8);
-    m->v64 = xmalloc(ROWS_MOST * sizeof *m->v64);
-    m->rows = xmalloc(ROWS_MOST * sizeof *m->rows);
+    scan_open(&m->scan);
     m->small = xmalloc(ROWS_MOST * sizeof *m->small);
     m->sums = xmalloc(ROWS_MOST * sizeof *m->sums);
     m->wide = xmalloc(ROWS_MOST * sizeof *m->wide);
@@ -28,10 +25,7 @@ void fold_room_open(struct fold_room *m)
 
 void fold_room_close(struct fold_room *m)
 {
-    codec_close(m->codec);
-    free(m->v8);
-    free(m->v64);
-    free(m->rows);
+    scan_close(&m->scan);
     free(m->small);
     free(m->sums);
     free(m->wide);
@@ -40,8 +34,7 @@ void fold_room_close(struct fold_room *m)
 
 static bool fold_decode(struct fold_room *m, const struct column *c, struct codec_view *view)
 {
-    return blob_whole(&c->values) &&
-           codec_decode_view(m->codec, c->values.p, c->values.len, c->count, m->v8, m->v64, view);
+    return slice_values(&m->scan, &(struct slice){.column = c}, view);
 }
 
 static double fold_value_at(const struct codec_view *v, uint32_t i)
@@ -103,8 +96,8 @@ static void fold_put_one(struct fold_room *m, const struct rows_block *b, const 
     }
     if (c->has_gaps || c->count < b->rows)
         fold_fill_nan(out, b->rows);
-    if (!fold_decode(m, c, &v) ||
-        (c->has_gaps && !store_value_rows(m->codec, c, b->rows, m->rows))) {
+    const uint32_t *rows = c->has_gaps ? scan_value_rows(&m->scan, c, b) : NULL;
+    if ((c->has_gaps && !rows) || !fold_decode(m, c, &v)) {
         fold_fill_nan(out, b->rows);
         return;
     }
@@ -113,7 +106,7 @@ static void fold_put_one(struct fold_room *m, const struct rows_block *b, const 
     else if (!c->has_gaps)
         fold_put_wide(&v, scale, c->count, out + c->first_row);
     for (uint32_t i = 0; c->has_gaps && i < c->count; i++)
-        out[m->rows[i]] = (float)scale_value(scale, fold_value_at(&v, i));
+        out[rows[i]] = (float)scale_value(scale, fold_value_at(&v, i));
 }
 
 /* ---- whole columns of small numbers ---- */
@@ -211,10 +204,11 @@ static void fold_add_wide(struct fold_room *m, const struct rows_block *b, const
 {
     const struct scale scale = scale_of(c->step);
     struct codec_view v;
-    if (!fold_decode(m, c, &v) || !store_value_rows(m->codec, c, b->rows, m->rows))
+    const uint32_t *rows = scan_value_rows(&m->scan, c, b);
+    if (!rows || !fold_decode(m, c, &v))
         return;
     for (uint32_t i = 0; i < c->count; i++) {
-        const uint32_t row = m->rows[i];
+        const uint32_t row = rows[i];
         const double x = scale_value(scale, fold_value_at(&v, i));
         if (fold == FOLD_MAX)
             m->wide[row] = m->counts[row] ? fmax(m->wide[row], x) : x;

@@ -3,16 +3,13 @@
 #ifndef QUERY_COLUMNS_FOLD_H
 #define QUERY_COLUMNS_FOLD_H
 
-#include "store/reader.h"
+#include "query/block_cursor.h"
 
 enum fold { FOLD_NONE, FOLD_MAX, FOLD_MEAN, FOLD_SUM };
 
 /* Buffers for decoding, one per thread, each for ROWS_MOST rows. */
 struct fold_room {
-    struct codec *codec;
-    uint8_t *v8;
-    int64_t *v64;
-    uint32_t *rows;
+    struct scan scan;
     int16_t *small; /* of whole columns of small numbers */
     uint32_t *sums;
     double *wide; /* of all others */

@@ -5,12 +5,11 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "query/block_cursor.h"
 #include "query/crew.h"
-#include "query/reduce.h"
-#include "query/series_own.h"
 #include "query/tally.h"
 
-static void count_value(void *to, double v, uint64_t count)
+static void devhist_count_value(void *to, double v, uint64_t count)
 {
     struct devhist *h = to;
     const double top = DEVHIST_BINS - 1;
@@ -21,15 +20,15 @@ static void count_value(void *to, double v, uint64_t count)
 enum { SERIES_EACH = 16 };
 
 /* Shared by the threads of one query. */
-struct batch {
+struct devhist_batch {
     const struct series_ask *ask;
     const struct merged **list;
     struct devhist *out;
 };
 
-static void work(struct crew *c, struct arena *results)
+static void devhist_work(struct crew *c, struct arena *results)
 {
-    const struct batch *b = c->ctx;
+    const struct devhist_batch *b = c->ctx;
     struct scan scan;
     struct tally *t = xmalloc(sizeof *t);
     scan_open(&scan);
@@ -40,7 +39,7 @@ static void work(struct crew *c, struct arena *results)
         const size_t i = c->n - 1 - k;
         b->out[i].key = series_key_of(b->list[i], results);
         tally_series(t, &scan, b->list[i], b->ask->from, b->ask->to);
-        tally_each(t, count_value, &b->out[i]);
+        tally_each(t, devhist_count_value, &b->out[i]);
     }
     tally_free(t);
     free(t);
@@ -52,10 +51,10 @@ int devhist_read(struct run *r, const struct series_ask *ask, struct arena *a, s
 {
     (void)e;
     struct arena scratch = {0};
-    struct batch b = {.ask = ask};
+    struct devhist_batch b = {.ask = ask};
     *n = series_select(r, ask, 1, &scratch, &b.list);
     b.out = *out = arena_array(a, struct devhist, *n + 1);
-    struct crew crew = {.n = *n, .each = SERIES_EACH, .work = work, .ctx = &b};
+    struct crew crew = {.n = *n, .each = SERIES_EACH, .work = devhist_work, .ctx = &b};
     crew_run(&crew, a);
     arena_free(&scratch);
     return 0;

@@ -9,8 +9,7 @@
 
 #include "base/mem.h"
 #include "base/stat.h"
-#include "query/series_own.h"
-#include "query/slices.h"
+#include "query/block_cursor.h"
 #include "query/tally.h"
 
 /* ---- the loop ---- */

@@ -183,14 +183,14 @@ static void hook_read_piece(struct hook_reader *rd, struct hook_piece *to)
     }
 }
 
-struct reading {
+struct hook_reading {
     const struct hook_pass *pass;
     struct hook_piece *v;
 };
 
 static void work(struct crew *c, struct arena *results)
 {
-    const struct reading *x = c->ctx;
+    const struct hook_reading *x = c->ctx;
     struct hook_reader *rd = hook_reader_open(x->pass);
     (void)results;
     for (size_t i; crew_next(c, &i);)
@@ -202,7 +202,7 @@ void hook_pass_read(struct hook_pass *p, size_t begin, size_t end)
 {
     struct arena none = {0};
     give_room(p, begin, end);
-    struct reading x = {p, p->v + begin};
+    struct hook_reading x = {p, p->v + begin};
     struct crew crew = {.n = end - begin, .each = 1, .work = work, .ctx = &x};
     crew_run(&crew, &none);
 }

@@ -10,7 +10,7 @@
 #include "query/steps.h"
 
 /* Those of a run that are read. */
-struct tracks {
+struct trace_tracks {
     struct run_track *v;
     size_t n;
 };
@@ -42,14 +42,14 @@ static bool is_nameless(const struct run_process *p)
 }
 
 /* Whether the track is the first of its process; those of one process lie together. */
-static bool is_first(const struct tracks *t, size_t i)
+static bool is_first(const struct trace_tracks *t, size_t i)
 {
     return i == 0 || t->v[i].process != t->v[i - 1].process;
 }
 
 /* Processes that did not say their rank get the one that their steps have. One that is alone is
  * rank 0, with steps or without. */
-static int number_ranks(struct run *r, struct arena *a, struct tracks *t, struct err *e)
+static int number_ranks(struct run *r, struct arena *a, struct trace_tracks *t, struct err *e)
 {
     struct rank_steps *v = NULL;
     size_t n = 0, processes = 0, nameless = 0;
@@ -91,7 +91,7 @@ bool track_is_profile(const struct run_track *t)
 }
 
 /* Whether any process that is asked for has detail. */
-static bool has_detail(const struct tracks *t, const struct trace_ask *ask)
+static bool has_detail(const struct trace_tracks *t, const struct trace_ask *ask)
 {
     for (size_t i = 0; i < t->n; i++)
         if (t->v[i].detail && !track_is_profile(&t->v[i]) && wanted(ask, t->v[i].process))
@@ -99,7 +99,7 @@ static bool has_detail(const struct tracks *t, const struct trace_ask *ask)
     return false;
 }
 
-static bool has_any(const struct tracks *t, const struct trace_ask *ask)
+static bool has_any(const struct trace_tracks *t, const struct trace_ask *ask)
 {
     for (size_t i = 0; i < t->n; i++)
         if (wanted(ask, t->v[i].process))
@@ -108,7 +108,7 @@ static bool has_any(const struct tracks *t, const struct trace_ask *ask)
 }
 
 /* Leaves those of the processes that are asked for: profiles, or others with or without detail. */
-static void choose(struct tracks *t, const struct trace_ask *ask, bool detail)
+static void choose(struct trace_tracks *t, const struct trace_ask *ask, bool detail)
 {
     size_t kept = 0;
     for (size_t i = 0; i < t->n; i++) {
@@ -122,7 +122,7 @@ static void choose(struct tracks *t, const struct trace_ask *ask, bool detail)
 }
 
 static int find_tracks(struct run *r, const struct trace_ask *ask, struct arena *a,
-                       struct tracks *out, struct err *e)
+                       struct trace_tracks *out, struct err *e)
 {
     int rc = events_tracks(r, a, &out->v, &out->n, e);
     if (rc == 0)
@@ -153,7 +153,7 @@ static int read_track(struct event_flow *flow, struct run *r, const struct run_t
     return rc;
 }
 
-static int read_tracks(struct run *r, const struct tracks *t, const struct trace_sink *sink,
+static int read_tracks(struct run *r, const struct trace_tracks *t, const struct trace_sink *sink,
                        void *to, struct err *e)
 {
     struct event_flow *flow = event_flow_open(&sink->want);
@@ -174,7 +174,7 @@ int trace_read(struct run *r, const struct trace_ask *ask, const struct trace_si
                struct err *e)
 {
     struct arena a = {0};
-    struct tracks t = {0};
+    struct trace_tracks t = {0};
     int rc = find_tracks(r, ask, &a, &t, e);
     if (rc == 0)
         rc = read_tracks(r, &t, sink, to, e);

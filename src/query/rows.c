@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "query/run_open.h"
+#include "query/block_cursor.h"
 #include "record/group.h"
 
 double row_value(double step, int64_t cell)
@@ -14,19 +14,18 @@ double row_value(double step, int64_t cell)
     return scale_value(scale_of(step), (double)cell);
 }
 
-struct walk {
+struct rows_walk {
     const struct series_ask *ask;
     const struct row_sink *sink;
     void *to;
     const struct node_info *node;
     const struct store *store;
-    struct codec *codec;
-    int64_t *values; /* of one column */
-    uint32_t *rows;  /* of its values */
+    struct block_window window; /* on the clock of the store */
+    struct scan scan;
 };
 
 /* A block with the columns that are wanted, decoded. */
-struct block {
+struct rows_cells {
     struct arena arena;
     const struct rows_block *from;
     struct row_column *columns;
@@ -35,28 +34,28 @@ struct block {
     size_t n;       /* columns */
 };
 
-static const char *text_of(struct arena *a, const struct text *t)
+static const char *rows_text_of(struct arena *a, const struct text *t)
 {
     return arena_strndup(a, t->p, t->n);
 }
 
-static bool wanted(const struct walk *w, const struct row_column *c)
+static bool rows_is_wanted(const struct rows_walk *w, const struct row_column *c)
 {
     return series_matches(w->ask, &(struct series_key){w->node->id, c->metric, c->entity, c->unit});
 }
 
-/* Columns that are wanted, and where each stands in the block. */
-static uint32_t *choose_columns(const struct walk *w, struct block *b)
+/* Columns that are wanted, and the place of each in the block. */
+static uint32_t *rows_choose_columns(const struct rows_walk *w, struct rows_cells *b)
 {
     const uint32_t n = b->from->n_columns;
     uint32_t *which = arena_array(&b->arena, uint32_t, n);
     b->columns = arena_array(&b->arena, struct row_column, n);
     for (uint32_t i = 0; i < n; i++) {
         const struct column *c = &block_columns(b->from)[i];
-        const struct row_column one = {text_of(&b->arena, &c->metric),
-                                       text_of(&b->arena, &c->entity), text_of(&b->arena, &c->unit),
-                                       c->step};
-        if (c->count == 0 || !wanted(w, &one))
+        const struct row_column one = {rows_text_of(&b->arena, &c->metric),
+                                       rows_text_of(&b->arena, &c->entity),
+                                       rows_text_of(&b->arena, &c->unit), c->step};
+        if (c->count == 0 || !rows_is_wanted(w, &one))
             continue;
         which[b->n] = i;
         b->columns[b->n++] = one;
@@ -64,20 +63,21 @@ static uint32_t *choose_columns(const struct walk *w, struct block *b)
     return which;
 }
 
-static void fill_column(struct walk *w, struct block *b, size_t at, const struct column *c)
+static void rows_fill_column(struct rows_walk *w, struct rows_cells *b, size_t at,
+                             const struct column *c)
 {
-    if (!blob_whole(&c->values) ||
-        !codec_decode(w->codec, c->values.p, c->values.len, c->count, w->values) ||
-        (c->has_gaps && !store_value_rows(w->codec, c, b->from->rows, w->rows)))
+    const uint32_t *rows = c->has_gaps ? scan_value_rows(&w->scan, c, b->from) : NULL;
+    if ((c->has_gaps && !rows) || !blob_whole(&c->values) ||
+        !codec_decode(w->scan.codec, c->values.p, c->values.len, c->count, w->scan.v64))
         return;
     for (uint32_t i = 0; i < c->count; i++) {
-        const uint32_t row = c->has_gaps ? w->rows[i] : c->first_row + i;
+        const uint32_t row = rows ? rows[i] : c->first_row + i;
         if (row < b->from->rows)
-            b->cells[row * b->n + at] = w->values[i];
+            b->cells[row * b->n + at] = w->scan.v64[i];
     }
 }
 
-static bool decode(struct walk *w, struct block *b, const uint32_t *which)
+static bool rows_decode(struct rows_walk *w, struct rows_cells *b, const uint32_t *which)
 {
     const size_t cells = b->from->rows * b->n;
     b->times = arena_array(&b->arena, int64_t, b->from->rows);
@@ -85,16 +85,11 @@ static bool decode(struct walk *w, struct block *b, const uint32_t *which)
     for (size_t i = 0; i < cells; i++)
         b->cells[i] = CELL_MISSING;
     for (size_t i = 0; i < b->n; i++)
-        fill_column(w, b, i, &block_columns(b->from)[which[i]]);
-    return store_times(w->codec, b->from, b->times);
+        rows_fill_column(w, b, i, &block_columns(b->from)[which[i]]);
+    return store_times(w->scan.codec, b->from, b->times);
 }
 
-static bool in_window(const struct series_ask *ask, wall_ns t)
-{
-    return (!ask->from.ns || t.ns >= ask->from.ns) && (!ask->to.ns || t.ns < ask->to.ns);
-}
-
-static bool has_any(const int64_t *cells, size_t n)
+static bool rows_has_any(const int64_t *cells, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (cells[i] != CELL_MISSING)
@@ -102,24 +97,24 @@ static bool has_any(const int64_t *cells, size_t n)
     return false;
 }
 
-static int tell_rows(struct walk *w, const struct block *b, struct err *e)
+static int rows_emit(struct rows_walk *w, const struct rows_cells *b, struct err *e)
 {
     int rc = 0;
     for (uint32_t i = 0; rc == 0 && i < b->from->rows; i++) {
-        const wall_ns t = store_wall(w->store, b->times[i]);
         const int64_t *cells = b->cells + i * b->n;
-        if (in_window(w->ask, t) && has_any(cells, b->n))
-            rc = w->sink->row(w->to, t, cells, e);
+        if (b->times[i] >= w->window.from && b->times[i] < w->window.to &&
+            rows_has_any(cells, b->n))
+            rc = w->sink->row(w->to, store_wall(w->store, b->times[i]), cells, e);
     }
     return rc;
 }
 
-static int tell_block(struct walk *w, struct block *b, struct err *e)
+static int rows_emit_block(struct rows_walk *w, struct rows_cells *b, struct err *e)
 {
-    const uint32_t *which = choose_columns(w, b);
+    const uint32_t *which = rows_choose_columns(w, b);
     const struct row_group g = {
         .node = w->node->id,
-        .name = text_of(&b->arena, &b->from->group),
+        .name = rows_text_of(&b->arena, &b->from->group),
         .session = w->node->session,
         .period_ns = b->from->period_ns,
         .columns = b->columns,
@@ -130,68 +125,56 @@ static int tell_block(struct walk *w, struct block *b, struct err *e)
     if (b->n == 0)
         return 0;
     int rc = w->sink->group(w->to, &g, e);
-    if (rc == 0 && w->sink->row && decode(w, b, which))
-        rc = tell_rows(w, b, e);
+    if (rc == 0 && w->sink->row && rows_decode(w, b, which))
+        rc = rows_emit(w, b, e);
     return rc;
 }
 
-static bool overlaps(const struct walk *w, const struct rows_block *b)
-{
-    const struct series_ask *ask = w->ask;
-    return (!ask->to.ns || store_wall(w->store, b->t_first_us).ns < ask->to.ns) &&
-           (!ask->from.ns || store_wall(w->store, b->t_last_us).ns >= ask->from.ns);
-}
-
-static bool same_group(const struct rows_block *a, const struct rows_block *b)
-{
-    return a->group.n == b->group.n && memcmp(a->group.p, b->group.p, a->group.n) == 0;
-}
-
-static bool seen_before(const struct store *s, uint32_t i)
+static bool rows_group_is_known(const struct store *s, uint32_t i)
 {
     for (uint32_t k = 0; k < i; k++)
-        if (same_group(&s->blocks[k], &s->blocks[i]))
+        if (block_same_group(&s->blocks[k], &s->blocks[i]))
             return true;
     return false;
 }
 
 /* All blocks of the group that block `first` is the first of. */
-static int walk_group(struct walk *w, uint32_t first, struct err *e)
+static int rows_walk_group(struct rows_walk *w, uint32_t first, struct err *e)
 {
     int rc = 0;
     for (uint32_t i = first; rc == 0 && i < w->store->n_blocks; i++) {
-        struct block b = {.from = &w->store->blocks[i]};
-        if (same_group(&w->store->blocks[first], b.from) && overlaps(w, b.from))
-            rc = tell_block(w, &b, e);
+        struct rows_cells b = {.from = &w->store->blocks[i]};
+        if (block_same_group(&w->store->blocks[first], b.from) &&
+            block_window_meets(&w->window, b.from))
+            rc = rows_emit_block(w, &b, e);
         arena_free(&b.arena);
     }
     return rc;
 }
 
-static int walk_store(struct walk *w, struct err *e)
+static int rows_walk_store(struct rows_walk *w, struct err *e)
 {
     int rc = 0;
     for (uint32_t i = 0; rc == 0 && i < w->store->n_blocks; i++)
-        if (!seen_before(w->store, i))
-            rc = walk_group(w, i, e);
+        if (!rows_group_is_known(w->store, i))
+            rc = rows_walk_group(w, i, e);
     return rc;
 }
 
 int rows_read(struct run *r, const struct series_ask *ask, const struct row_sink *sink, void *to,
               struct err *e)
 {
-    struct walk w = {.ask = ask, .sink = sink, .to = to, .codec = codec_open()};
+    struct rows_walk w = {.ask = ask, .sink = sink, .to = to};
     int rc = 0;
-    w.values = xmalloc(ROWS_MOST * sizeof *w.values);
-    w.rows = xmalloc(ROWS_MOST * sizeof *w.rows);
+    scan_open(&w.scan);
     for (size_t i = 0; rc == 0 && i < r->info.n_nodes; i++) {
         w.node = &r->info.nodes[i];
         w.store = r->stores[i];
-        if (w.store && (!ask->node || strcmp(ask->node, w.node->id) == 0))
-            rc = walk_store(&w, e);
+        if (!w.store || (ask->node && strcmp(ask->node, w.node->id) != 0))
+            continue;
+        w.window = block_window_of(w.store, ask->from, ask->to);
+        rc = rows_walk_store(&w, e);
     }
-    free(w.values);
-    free(w.rows);
-    codec_close(w.codec);
+    scan_close(&w.scan);
     return rc;
 }

@@ -10,14 +10,12 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "query/block_cursor.h"
 #include "query/crew.h"
-#include "query/reduce.h"
-#include "query/series_own.h"
-#include "query/slices.h"
 
 enum { BYTE_VALUES = 256 };
 
-struct one {
+struct samples_of_series {
     struct series_key key;
     struct slice *slices;
     size_t n;
@@ -25,39 +23,39 @@ struct one {
 };
 
 /* Wall times of the rows of each block; NULL: not needed, or damaged. */
-struct store_times {
+struct samples_times {
     const struct store *store;
     const int64_t **of_block;
 };
 
 struct samples {
     struct scan scan; /* owns the slices */
-    struct one *series;
+    struct samples_of_series *series;
     size_t n;
     uint64_t total;
-    struct store_times *times;
+    struct samples_times *times;
     size_t n_times;
 };
 
 /* ---- what there is ---- */
 
-static struct store_times *times_of(struct samples *s, const struct store *store)
+static struct samples_times *samples_times_of(struct samples *s, const struct store *store)
 {
     for (size_t i = 0; i < s->n_times; i++)
         if (s->times[i].store == store)
             return &s->times[i];
     s->times = xrealloc(s->times, s->n_times + 1, sizeof *s->times);
-    s->times[s->n_times] = (struct store_times){
+    s->times[s->n_times] = (struct samples_times){
         store, (const int64_t **)arena_array(&s->scan.arena, int64_t *, store->n_blocks)};
     return &s->times[s->n_times++];
 }
 
-static const int64_t *wall_times(struct samples *s, const struct slice *sl)
+static const int64_t *samples_wall_times(struct samples *s, const struct slice *sl)
 {
-    const int64_t **slot = &times_of(s, sl->store)->of_block[sl->block - sl->store->blocks];
+    const int64_t **slot = &samples_times_of(s, sl->store)->of_block[sl->block - sl->store->blocks];
     if (*slot)
         return *slot;
-    const int64_t *us = block_times(&s->scan, sl->store, sl->block);
+    const int64_t *us = scan_times(&s->scan, sl->store, sl->block);
     if (!us)
         return NULL;
     int64_t *t = arena_array(&s->scan.arena, int64_t, sl->block->rows);
@@ -67,22 +65,23 @@ static const int64_t *wall_times(struct samples *s, const struct slice *sl)
 }
 
 /* Whole values, and times for them. */
-static bool is_whole(struct samples *s, const struct slice *sl)
+static bool samples_are_whole(struct samples *s, const struct slice *sl)
 {
     const struct column *c = sl->column;
-    return blob_whole(&c->values) && wall_times(s, sl) &&
+    return blob_whole(&c->values) && samples_wall_times(s, sl) &&
            (!c->has_gaps || scan_value_rows(&s->scan, c, sl->block));
 }
 
-static void take_series(struct samples *s, const struct merged *m, const struct series_ask *ask)
+static void samples_take_series(struct samples *s, const struct merged *m,
+                                const struct series_ask *ask)
 {
-    struct one *o = &s->series[s->n++];
+    struct samples_of_series *o = &s->series[s->n++];
     o->key = series_key_of(m, &s->scan.arena);
     o->first = s->total;
     const struct slices all = slices_of(&s->scan, m, ask->from, ask->to, &s->scan.arena);
     o->slices = all.v;
     for (size_t i = 0; i < all.n; i++) {
-        if (!is_whole(s, &o->slices[i]))
+        if (!samples_are_whole(s, &o->slices[i]))
             continue;
         o->count += o->slices[i].to - o->slices[i].from;
         o->slices[o->n++] = o->slices[i];
@@ -99,7 +98,7 @@ int samples_open(struct samples **out, struct run *r, const struct series_ask *a
     const size_t n = series_select(r, ask, 1, &s->scan.arena, &list);
     s->series = xcalloc(n + 1, sizeof *s->series);
     for (size_t i = 0; i < n; i++)
-        take_series(s, list[i], ask);
+        samples_take_series(s, list[i], ask);
     *out = s;
     return 0;
 }
@@ -136,7 +135,7 @@ uint64_t samples_total(const struct samples *s)
 
 /* ---- decoding ---- */
 
-struct filling {
+struct samples_filling {
     struct samples *samples;
     int64_t *t;
     double *v;
@@ -144,8 +143,8 @@ struct filling {
     void *to;
 };
 
-static void put_narrow(const struct codec_view *view, struct scale scale, const struct slice *sl,
-                       double *out)
+static void samples_put_narrow(const struct codec_view *view, struct scale scale,
+                               const struct slice *sl, double *out)
 {
     double worth[BYTE_VALUES];
     for (int i = 0; i < BYTE_VALUES; i++)
@@ -154,7 +153,7 @@ static void put_narrow(const struct codec_view *view, struct scale scale, const 
         *out++ = worth[view->v8[i]];
 }
 
-static void put_values(struct scan *scan, const struct slice *sl, double *out)
+static void samples_put_values(struct scan *scan, const struct slice *sl, double *out)
 {
     const struct scale scale = scale_of(sl->column->step);
     struct codec_view view;
@@ -164,16 +163,17 @@ static void put_values(struct scan *scan, const struct slice *sl, double *out)
         return;
     }
     if (view.narrow) {
-        put_narrow(&view, scale, sl, out);
+        samples_put_narrow(&view, scale, sl, out);
         return;
     }
     for (uint32_t i = sl->from; i < sl->to; i++)
         *out++ = scale_value(scale, (double)view.v64[i]);
 }
 
-static void put_times(struct samples *s, struct scan *scan, const struct slice *sl, int64_t *out)
+static void samples_put_times(struct samples *s, struct scan *scan, const struct slice *sl,
+                              int64_t *out)
 {
-    const int64_t *t = wall_times(s, sl); /* made by samples_open */
+    const int64_t *t = samples_wall_times(s, sl); /* made by samples_open */
     const struct column *c = sl->column;
     if (!c->has_gaps) {
         memcpy(out, t + c->first_row + sl->from, (sl->to - sl->from) * sizeof *out);
@@ -184,34 +184,34 @@ static void put_times(struct samples *s, struct scan *scan, const struct slice *
         *out++ = t[rows[i]];
 }
 
-static void fill_one(struct filling *f, struct scan *scan, size_t i)
+static void samples_fill_one(struct samples_filling *f, struct scan *scan, size_t i)
 {
-    const struct one *o = &f->samples->series[i];
+    const struct samples_of_series *o = &f->samples->series[i];
     uint64_t at = o->first;
     for (size_t k = 0; k < o->n; k++) {
         const struct slice *sl = &o->slices[k];
-        put_times(f->samples, scan, sl, f->t + at);
-        put_values(scan, sl, f->v + at);
+        samples_put_times(f->samples, scan, sl, f->t + at);
+        samples_put_values(scan, sl, f->v + at);
         at += sl->to - sl->from;
     }
     if (f->each)
         f->each(f->to, i, o->first, o->count);
 }
 
-static void work(struct crew *c, struct arena *results)
+static void samples_work(struct crew *c, struct arena *results)
 {
     struct scan scan;
     size_t i;
     (void)results;
     scan_open(&scan);
     while (crew_next(c, &i))
-        fill_one(c->ctx, &scan, i);
+        samples_fill_one(c->ctx, &scan, i);
     scan_close(&scan);
 }
 
 void samples_fill(struct samples *s, int64_t *t, double *v, samples_each *each, void *to)
 {
-    struct filling f = {s, t, v, each, to};
-    struct crew crew = {.n = s->n, .each = 1, .work = work, .ctx = &f};
+    struct samples_filling f = {s, t, v, each, to};
+    struct crew crew = {.n = s->n, .each = 1, .work = samples_work, .ctx = &f};
     crew_run(&crew, &s->scan.arena);
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "query/reduce.h"
+#include "query/block_cursor.h"
 
 void tally_open(struct tally *t)
 {
@@ -23,7 +23,7 @@ void tally_free(struct tally *t)
     t->values = NULL;
 }
 
-static void add_bin(struct tally *t, double value, uint64_t count)
+static void tally_add_bin(struct tally *t, double value, uint64_t count)
 {
     if (t->n_bins == t->cap_bins) {
         t->cap_bins = t->cap_bins ? t->cap_bins * 2 : 256;
@@ -32,7 +32,7 @@ static void add_bin(struct tally *t, double value, uint64_t count)
     t->bins[t->n_bins++] = (struct tally_bin){value, count};
 }
 
-static void add_value(struct tally *t, double value)
+static void tally_add_value(struct tally *t, double value)
 {
     if (t->n_values == t->cap_values) {
         t->cap_values = t->cap_values ? t->cap_values * 2 : 4096;
@@ -41,11 +41,11 @@ static void add_value(struct tally *t, double value)
     t->values[t->n_values++] = value;
 }
 
-static void settle_counts(struct tally *t)
+static void tally_settle_counts(struct tally *t)
 {
     for (uint32_t i = 0; i < t->top; i++)
         if (t->counts[i])
-            add_bin(t, scale_value(t->scale, i), t->counts[i]);
+            tally_add_bin(t, scale_value(t->scale, i), t->counts[i]);
     memset(t->counts, 0, t->top * sizeof *t->counts);
     t->top = 0;
 }
@@ -54,27 +54,27 @@ void tally_step(struct tally *t, double step)
 {
     if (step == t->step)
         return;
-    settle_counts(t);
+    tally_settle_counts(t);
     t->step = step;
     t->scale = scale_of(step);
 }
 
-static bool is_small(int64_t steps)
+static bool tally_is_small(int64_t steps)
 {
     return steps >= 0 && steps < TALLY_SMALL;
 }
 
 void tally_add(struct tally *t, int64_t steps, uint64_t count)
 {
-    if (is_small(steps)) {
+    if (tally_is_small(steps)) {
         t->counts[steps] += count;
         t->top = MAX_OF(t->top, (uint32_t)steps + 1);
         return;
     }
     if (count > 4)
-        add_bin(t, scale_value(t->scale, (double)steps), count);
+        tally_add_bin(t, scale_value(t->scale, (double)steps), count);
     for (; count > 0 && count <= 4; count--)
-        add_value(t, scale_value(t->scale, (double)steps));
+        tally_add_value(t, scale_value(t->scale, (double)steps));
 }
 
 /* ---- from a run ---- */
@@ -82,7 +82,7 @@ void tally_add(struct tally *t, int64_t steps, uint64_t count)
 enum { BYTE_VALUES = 256, TURNS = 4, AHEAD = 4 };
 
 /* In turns into several counts: values repeat, and a count is not read before it is written. */
-static void add_narrow(struct tally *t, const uint8_t *v, uint32_t n, int64_t base)
+static void tally_add_narrow(struct tally *t, const uint8_t *v, uint32_t n, int64_t base)
 {
     uint32_t counts[TURNS][BYTE_VALUES] = {0};
     uint32_t i = 0;
@@ -101,11 +101,11 @@ static void add_narrow(struct tally *t, const uint8_t *v, uint32_t n, int64_t ba
     }
 }
 
-static void add_wide(struct tally *t, const int64_t *v, uint32_t n)
+static void tally_add_wide(struct tally *t, const int64_t *v, uint32_t n)
 {
     int64_t most = -1;
     for (uint32_t i = 0; i < n; i++)
-        if (is_small(v[i])) {
+        if (tally_is_small(v[i])) {
             t->counts[v[i]]++;
             most = MAX_OF(most, v[i]);
         } else {
@@ -116,7 +116,7 @@ static void add_wide(struct tally *t, const int64_t *v, uint32_t n)
 
 static_assert((TALLY_SMALL & (TALLY_SMALL - 1)) == 0, "all are small when all bits of them are");
 
-static void add_hist(struct tally *t, const struct column *c)
+static void tally_add_hist(struct tally *t, const struct column *c)
 {
     struct hist_bin bins[HIST_MOST];
     const uint32_t n = column_hist(c, bins);
@@ -126,33 +126,33 @@ static void add_hist(struct tally *t, const struct column *c)
         most = MAX_OF(most, bins[i].value);
     }
     for (uint32_t i = 0; i < n; i++)
-        if (is_small(bits))
+        if (tally_is_small(bits))
             t->counts[bins[i].value] += bins[i].count;
         else
             tally_add(t, bins[i].value, bins[i].count);
-    if (is_small(bits))
+    if (tally_is_small(bits))
         t->top = MAX_OF(t->top, (uint32_t)most + 1);
 }
 
-static void add_slice(struct tally *t, struct scan *scan, const struct slice *s)
+static void tally_add_slice(struct tally *t, struct scan *scan, const struct slice *s)
 {
     struct codec_view view;
     tally_step(t, s->column->step);
     if (s->from == 0 && s->to == s->column->count && s->column->n_hist) {
-        add_hist(t, s->column);
+        tally_add_hist(t, s->column);
         return;
     }
     if (!slice_values(scan, s, &view))
         return;
     if (view.narrow)
-        add_narrow(t, view.v8 + s->from, s->to - s->from, view.base);
+        tally_add_narrow(t, view.v8 + s->from, s->to - s->from, view.base);
     else
-        add_wide(t, view.v64 + s->from, s->to - s->from);
+        tally_add_wide(t, view.v64 + s->from, s->to - s->from);
 }
 
 /* The blocks of a long run lie far apart in memory: what is needed of those to come is fetched
  * meanwhile. */
-static void fetch_ahead(const struct slice *s, size_t left)
+static void tally_prefetch(const struct slice *s, size_t left)
 {
     if (left > 2 * AHEAD)
         __builtin_prefetch(&s[2 * AHEAD].column->hist);
@@ -166,8 +166,8 @@ void tally_series(struct tally *t, struct scan *scan, const struct merged *m, wa
     struct arena room = {0};
     const struct slices all = slices_of(scan, m, from, to, &room);
     for (size_t i = 0; i < all.n; i++) {
-        fetch_ahead(&all.v[i], all.n - i);
-        add_slice(t, scan, &all.v[i]);
+        tally_prefetch(&all.v[i], all.n - i);
+        tally_add_slice(t, scan, &all.v[i]);
     }
     arena_free(&room);
 }
@@ -176,7 +176,7 @@ void tally_series(struct tally *t, struct scan *scan, const struct merged *m, wa
 
 void tally_each(struct tally *t, void (*see)(void *to, double value, uint64_t count), void *to)
 {
-    settle_counts(t);
+    tally_settle_counts(t);
     for (size_t i = 0; i < t->n_bins; i++)
         see(to, t->bins[i].value, t->bins[i].count);
     for (size_t i = 0; i < t->n_values; i++)
@@ -185,7 +185,7 @@ void tally_each(struct tally *t, void (*see)(void *to, double value, uint64_t co
 }
 
 /* Bits of a double in an order that is the order of the numbers. */
-static uint64_t sort_key(double v)
+static uint64_t tally_sort_key(double v)
 {
     uint64_t bits;
     memcpy(&bits, &v, sizeof bits);
@@ -193,7 +193,7 @@ static uint64_t sort_key(double v)
 }
 
 /* Sixteen bits at a time from the lowest; a pass in which all agree is skipped. */
-static void sort_values(double *v, size_t n)
+static void tally_sort_values(double *v, size_t n)
 {
     enum { DIGITS = 1 << 16 };
     double *other = xmalloc(n * sizeof *other), *from = v, *to = other;
@@ -201,8 +201,8 @@ static void sort_values(double *v, size_t n)
     for (unsigned shift = 0; shift < 64; shift += 16) {
         memset(count, 0, DIGITS * sizeof *count);
         for (size_t i = 0; i < n; i++)
-            count[sort_key(from[i]) >> shift & (DIGITS - 1)]++;
-        if (count[sort_key(from[0]) >> shift & (DIGITS - 1)] == n)
+            count[tally_sort_key(from[i]) >> shift & (DIGITS - 1)]++;
+        if (count[tally_sort_key(from[0]) >> shift & (DIGITS - 1)] == n)
             continue;
         size_t at = 0;
         for (size_t d = 0; d < DIGITS; d++) {
@@ -211,7 +211,7 @@ static void sort_values(double *v, size_t n)
             at += c;
         }
         for (size_t i = 0; i < n; i++)
-            to[count[sort_key(from[i]) >> shift & (DIGITS - 1)]++] = from[i];
+            to[count[tally_sort_key(from[i]) >> shift & (DIGITS - 1)]++] = from[i];
         double *swap = from;
         from = to;
         to = swap;
@@ -222,14 +222,14 @@ static void sort_values(double *v, size_t n)
     free(count);
 }
 
-static int by_value(const void *a, const void *b)
+static int tally_by_value(const void *a, const void *b)
 {
     const struct tally_bin *x = a, *y = b;
     return (x->value > y->value) - (x->value < y->value);
 }
 
 /* Walks all values in order without putting bins and single values into one list. */
-struct walk {
+struct tally_walk {
     const struct tally *t;
     size_t bin, value;
     uint64_t passed; /* values before the current one */
@@ -237,7 +237,7 @@ struct walk {
     uint64_t count;
 };
 
-static bool walk_next(struct walk *w)
+static bool tally_walk_next(struct tally_walk *w)
 {
     const struct tally *t = w->t;
     const bool bins = w->bin < t->n_bins, values = w->value < t->n_values;
@@ -254,25 +254,26 @@ static bool walk_next(struct walk *w)
     return true;
 }
 
-struct want {
+struct tally_quantile {
     double share;
     double *out;
 };
 
 /* Quantiles in rising order, linear between neighbours. */
-static void find_quantiles(struct walk *w, const struct want *want, size_t n, uint64_t total)
+static void tally_find_quantiles(struct tally_walk *w, const struct tally_quantile *want, size_t n,
+                                 uint64_t total)
 {
-    bool more = walk_next(w);
+    bool more = tally_walk_next(w);
     for (size_t i = 0; i < n && more; i++) {
         const double at = want[i].share * (double)(total - 1);
         const uint64_t lower = (uint64_t)at;
         while (more && w->passed + w->count <= lower)
-            more = walk_next(w);
+            more = tally_walk_next(w);
         const double low = w->current;
         const double part = at - (double)lower;
         if (part > 0 && w->passed + w->count <= lower + 1) {
-            struct walk ahead = *w;
-            walk_next(&ahead);
+            struct tally_walk ahead = *w;
+            tally_walk_next(&ahead);
             *want[i].out = low + (ahead.current - low) * part;
         } else {
             *want[i].out = low;
@@ -280,7 +281,7 @@ static void find_quantiles(struct walk *w, const struct want *want, size_t n, ui
     }
 }
 
-static void sum_up(const struct tally *t, struct series_stats *out)
+static void tally_sum_up(const struct tally *t, struct series_stats *out)
 {
     double sum = 0;
     out->count = t->n_values;
@@ -295,19 +296,19 @@ static void sum_up(const struct tally *t, struct series_stats *out)
 
 void tally_finish(struct tally *t, struct series_stats *out)
 {
-    settle_counts(t);
+    tally_settle_counts(t);
     if (t->n_bins)
-        qsort(t->bins, t->n_bins, sizeof *t->bins, by_value);
+        qsort(t->bins, t->n_bins, sizeof *t->bins, tally_by_value);
     if (t->n_values)
-        sort_values(t->values, t->n_values);
-    const struct want want[] = {
+        tally_sort_values(t->values, t->n_values);
+    const struct tally_quantile want[] = {
         {0, &out->min},   {0.05, &out->p5},  {0.25, &out->p25}, {0.5, &out->p50}, {0.75, &out->p75},
         {0.9, &out->p90}, {0.95, &out->p95}, {0.99, &out->p99}, {1, &out->max},
     };
     for (size_t i = 0; i < COUNT_OF(want); i++)
         *want[i].out = NAN;
-    sum_up(t, out);
-    struct walk w = {.t = t};
+    tally_sum_up(t, out);
+    struct tally_walk w = {.t = t};
     if (out->count)
-        find_quantiles(&w, want, COUNT_OF(want), out->count);
+        tally_find_quantiles(&w, want, COUNT_OF(want), out->count);
 }

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* block_cursor.c - see block_cursor.h.
+ *
+ * Why the readings of a window are complete and come once:
+ *
+ * - A series lists its columns (refs) by file and, in a file, in the order in which blocks were
+ *   sealed. Blocks of a group do not overlap in time, so this is the order of time.
+ * - A block is read when its first and last time meet the window. Both are exact: the writer stores
+ *   the times of its first and last row. A block that does not meet it has no row in it.
+ * - Windows are half open, and one conversion to the clock of the file is used for blocks and for
+ *   rows. Two windows that touch therefore share no value and miss none.
+ * - Value i of a column is in row first_row + i, or in rows[i] where it has gaps. Rows are in order
+ *   of time, so the values of a window are one range, found by binary search over the times.
+ * - What is damaged (a checksum does not match, or it does not decode) is left out as a whole:
+ *   callers get a shorter list of slices, never values at other times.
+ */
+#include "query/block_cursor.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#include "base/mem.h"
+
+/* ---- series ---- */
+
+struct series_key series_key_of(const struct merged *m, struct arena *a)
+{
+    return (struct series_key){
+        .node = arena_strdup(a, m->node),
+        .metric = arena_strdup(a, m->metric),
+        .entity = arena_strdup(a, m->entity),
+        .unit = arena_strdup(a, m->unit),
+    };
+}
+
+static bool series_is_asked_for(const struct merged *m, const struct series_ask *asks, size_t n)
+{
+    const struct series_key k = {m->node, m->metric, m->entity, m->unit};
+    for (size_t i = 0; i < n; i++)
+        if (series_matches(&asks[i], &k))
+            return true;
+    return false;
+}
+
+size_t series_select(const struct run *r, const struct series_ask *asks, size_t n_asks,
+                     struct arena *a, const struct merged ***out)
+{
+    size_t n = 0;
+    *out = arena_array(a, const struct merged *, r->n_series + 1);
+    for (size_t i = 0; i < r->n_series; i++)
+        if (series_is_asked_for(&r->series[i], asks, n_asks))
+            (*out)[n++] = &r->series[i];
+    return n;
+}
+
+/* ---- buffers ---- */
+
+struct scan_times {
+    const struct store *store;
+    const int64_t **of_block; /* decoded times, NULL until needed */
+};
+
+void scan_open(struct scan *s)
+{
+    *s = (struct scan){.codec = codec_open()};
+    s->v8 = xmalloc(ROWS_MOST + SCAN_PAD);
+    s->v64 = xmalloc(ROWS_MOST * sizeof *s->v64);
+}
+
+void scan_close(struct scan *s)
+{
+    codec_close(s->codec);
+    free(s->v8);
+    free(s->v64);
+    free(s->rows);
+    for (int k = 0; k < 3; k++)
+        free(s->level[k]);
+    free(s->times);
+    arena_free(&s->arena);
+}
+
+const uint32_t *scan_value_rows(struct scan *s, const struct column *c, const struct rows_block *b)
+{
+    if (!s->rows)
+        s->rows = xmalloc(ROWS_MOST * sizeof *s->rows);
+    return store_value_rows(s->codec, c, b->rows, s->rows) ? s->rows : NULL;
+}
+
+static struct scan_times *scan_times_of(struct scan *s, const struct store *store)
+{
+    for (size_t i = 0; i < s->n_times; i++)
+        if (s->times[i].store == store)
+            return &s->times[i];
+    s->times = xrealloc(s->times, s->n_times + 1, sizeof *s->times);
+    s->times[s->n_times] = (struct scan_times){
+        store, (const int64_t **)arena_array(&s->arena, int64_t *, store->n_blocks)};
+    return &s->times[s->n_times++];
+}
+
+const int64_t *scan_times(struct scan *s, const struct store *store, const struct rows_block *b)
+{
+    if (s->once)
+        return store_times(s->codec, b, s->v64) ? s->v64 : NULL;
+    const int64_t **slot = &scan_times_of(s, store)->of_block[b - store->blocks];
+    if (!*slot) {
+        int64_t *t = arena_array(&s->arena, int64_t, b->rows);
+        if (!store_times(s->codec, b, t))
+            return NULL;
+        *slot = t;
+    }
+    return *slot;
+}
+
+/* ---- blocks of a window ---- */
+
+struct block_window block_window_of(const struct store *s, wall_ns from, wall_ns to)
+{
+    return (struct block_window){from.ns ? store_mono_us(s, from) : INT64_MIN,
+                                 to.ns ? store_mono_us(s, to) : INT64_MAX};
+}
+
+enum { FETCH_AHEAD = 4 };
+
+/* The columns of a series are far apart in memory, one per block. The heads of columns to come are
+ * fetched while the caller works. */
+static void cursor_prefetch(const struct part *p, uint32_t ref)
+{
+    if (ref + 2 * FETCH_AHEAD < p->series->n_refs) {
+        const struct store_ref r = p->series->refs[ref + 2 * FETCH_AHEAD];
+        const struct column *c = &block_columns(&p->store->blocks[r.block])[r.column];
+        __builtin_prefetch(&c->count);
+        __builtin_prefetch(&c->has_gaps);
+        __builtin_prefetch(c->level2);
+        __builtin_prefetch(c->level2_len);
+    }
+    if (ref + FETCH_AHEAD < p->series->n_refs) {
+        const struct store_ref r = p->series->refs[ref + FETCH_AHEAD];
+        __builtin_prefetch(block_columns(&p->store->blocks[r.block])[r.column].level2[LEVEL_SUM]);
+    }
+}
+
+struct block_cursor block_cursor_of(const struct merged *m, wall_ns from, wall_ns to)
+{
+    return (struct block_cursor){.series = m, .from = from, .to = to};
+}
+
+bool block_cursor_next(struct block_cursor *c, struct slice *out)
+{
+    for (; c->part < c->series->n_parts; c->part++, c->ref = 0) {
+        const struct part *p = &c->series->parts[c->part];
+        if (c->ref == 0)
+            c->window = block_window_of(p->store, c->from, c->to);
+        while (c->ref < p->series->n_refs) {
+            const uint32_t ref = c->ref++;
+            const struct rows_block *b = &p->store->blocks[p->series->refs[ref].block];
+            if (!block_window_meets(&c->window, b))
+                continue;
+            cursor_prefetch(p, ref);
+            out->store = p->store;
+            out->block = b;
+            out->column = &block_columns(b)[p->series->refs[ref].column];
+            out->from = 0;
+            out->to = out->column->count;
+            out->part = (uint32_t)c->part;
+            out->ref = ref;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* First of n rows at or after t, us. */
+static uint32_t slice_row_at(const int64_t *times, uint32_t n, int64_t t)
+{
+    uint32_t lo = 0, hi = n;
+    while (lo < hi) {
+        const uint32_t mid = lo + (hi - lo) / 2;
+        if (times[mid] < t)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* First value at or after a row. */
+static uint32_t slice_value_at(const struct column *c, const uint32_t *rows, uint32_t row)
+{
+    if (!c->has_gaps)
+        return row <= c->first_row ? 0 : MIN_OF(row - c->first_row, c->count);
+    uint32_t i = 0;
+    while (i < c->count && rows[i] < row)
+        i++;
+    return i;
+}
+
+bool slice_cut(struct scan *s, struct slice *sl, const struct block_window *w)
+{
+    const struct rows_block *b = sl->block;
+    if (b->t_first_us >= w->from && b->t_last_us < w->to)
+        return true;
+    const int64_t *t = scan_times(s, sl->store, b);
+    const uint32_t *rows = sl->column->has_gaps ? scan_value_rows(s, sl->column, b) : NULL;
+    if (!t || (sl->column->has_gaps && !rows))
+        return false;
+    sl->from = slice_value_at(sl->column, rows, slice_row_at(t, b->rows, w->from));
+    sl->to = slice_value_at(sl->column, rows, slice_row_at(t, b->rows, w->to));
+    assert(sl->from <= sl->column->count && sl->to <= sl->column->count);
+    return sl->from < sl->to;
+}
+
+struct slices slices_of(struct scan *s, const struct merged *m, wall_ns from, wall_ns to,
+                        struct arena *a)
+{
+    struct block_cursor c = block_cursor_of(m, from, to);
+    size_t most = 0;
+    for (size_t i = 0; i < m->n_parts; i++)
+        most += m->parts[i].series->n_refs;
+    struct slices out = {.v = arena_alloc_raw(a, most + 1, sizeof *out.v)};
+    while (block_cursor_next(&c, &out.v[out.n])) {
+        struct slice *sl = &out.v[out.n];
+        if (!slice_cut(s, sl, &c.window))
+            continue;
+        out.values += sl->to - sl->from;
+        out.n++;
+        assert(out.n <= most);
+    }
+    return out;
+}
+
+bool slices_plain(const struct merged *m, wall_ns from, wall_ns to)
+{
+    struct block_cursor c = block_cursor_of(m, from, to);
+    for (struct slice sl; block_cursor_next(&c, &sl);)
+        if (!column_is_plain(sl.column, sl.block))
+            return false;
+    return true;
+}
+
+/* ---- times ---- */
+
+int64_t block_grid_time(const struct rows_block *b, uint32_t row)
+{
+    return b->t_l2_us[row / b->l2] + (int64_t)(row % b->l2) * (b->period_ns / NS_PER_US);
+}
+
+bool block_is_regular(const struct rows_block *b)
+{
+    const int64_t period = b->period_ns / NS_PER_US;
+    for (uint32_t i = 0; i + 1 < b->n_t_l2; i++) {
+        const int64_t off = b->t_l2_us[i + 1] - b->t_l2_us[i] - (int64_t)b->l2 * period;
+        if (off > period || off < -period)
+            return false;
+    }
+    const int64_t off = b->t_last_us - block_grid_time(b, b->rows - 1);
+    return off <= period && off >= -period;
+}
+
+bool value_clock_open(struct scan *s, const struct slice *sl, bool by_grid, struct value_clock *out)
+{
+    *out = (struct value_clock){.block = sl->block, .first_row = sl->column->first_row};
+    if (sl->column->has_gaps) {
+        out->rows = scan_value_rows(s, sl->column, sl->block);
+        if (!out->rows)
+            return false;
+    }
+    if (by_grid)
+        return true;
+    out->times = scan_times(s, sl->store, sl->block);
+    return out->times != NULL;
+}
+
+/* ---- values and summaries ---- */
+
+bool slice_values(struct scan *s, const struct slice *in, struct codec_view *view)
+{
+    const struct column *c = in->column;
+    return blob_whole(&c->values) &&
+           codec_decode_view(s->codec, c->values.p, c->values.len, c->count, s->v8, s->v64, view);
+}
+
+static bool level_decode_one(struct scan *s, const struct slice *in, enum level level, int k)
+{
+    const struct column *c = in->column;
+    const bool two = level == LEVEL_TWO;
+    const uint32_t n = bucket_count(c->count, level_unit(in->block, level));
+    assert(level != LEVEL_VALUES);
+    if (!s->level[k])
+        s->level[k] = xmalloc(ROWS_MOST / 2 * sizeof *s->level[k]);
+    return (two || blob_whole(&c->level1[k])) &&
+           codec_decode(s->codec, two ? c->level2[k] : c->level1[k].p,
+                        two ? c->level2_len[k] : c->level1[k].len, n, s->level[k]);
+}
+
+bool level_decode(struct scan *s, const struct slice *in, enum level level, bool sums)
+{
+    return (sums || (level_decode_one(s, in, level, LEVEL_MIN) &&
+                     level_decode_one(s, in, level, LEVEL_MAX))) &&
+           level_decode_one(s, in, level, LEVEL_SUM);
+}
+
+/* ---- reducing ---- */
+
+/* Over the base. */
+struct bytes_extent {
+    uint8_t lo, hi;
+    uint32_t sum; /* at most 65536 x 255 */
+};
+
+#ifdef __SSE2__
+
+enum { LANES = 16 };
+static_assert((int)LANES <= (int)SCAN_PAD, "a whole vector after the last byte may be read");
+
+/* The smallest of the lower eight bytes becomes the lowest, that of the upper eight the ninth. */
+static __m128i extent_least_of_halves(__m128i v)
+{
+    v = _mm_min_epu8(v, _mm_srli_epi64(v, 32));
+    v = _mm_min_epu8(v, _mm_srli_epi64(v, 16));
+    return _mm_min_epu8(v, _mm_srli_epi64(v, 8));
+}
+
+static __m128i extent_load(const uint8_t *p)
+{
+    return _mm_loadu_si128((const __m128i_u *)p);
+}
+
+/* Ones in the first n lanes: the last vector has bytes after the end in it. */
+static __m128i extent_mask_of(uint32_t n)
+{
+    static const uint8_t first[2 * LANES] = {255, 255, 255, 255, 255, 255, 255, 255,
+                                             255, 255, 255, 255, 255, 255, 255, 255};
+    return extent_load(first + LANES - n);
+}
+
+static uint32_t extent_sum_of_halves(__m128i sum)
+{
+    return (uint32_t)_mm_cvtsi128_si32(_mm_add_epi64(sum, _mm_unpackhi_epi64(sum, sum)));
+}
+
+static uint32_t extent_sum_of_some(const uint8_t *v, uint32_t n)
+{
+    const __m128i zero = _mm_setzero_si128(), end = extent_load(v + n / LANES * LANES);
+    __m128i sum = _mm_sad_epu8(_mm_and_si128(end, extent_mask_of(n % LANES)), zero);
+    for (uint32_t i = 0; i + LANES <= n; i += LANES)
+        sum = _mm_add_epi64(sum, _mm_sad_epu8(extent_load(v + i), zero));
+    return extent_sum_of_halves(sum);
+}
+
+static struct bytes_extent extent_of_some(const uint8_t *v, uint32_t n)
+{
+    const __m128i zero = _mm_setzero_si128(), ones = _mm_set1_epi8(-1),
+                  mask = extent_mask_of(n % LANES);
+    __m128i x = extent_load(v + n / LANES * LANES);
+    __m128i hi = _mm_and_si128(x, mask), lo = _mm_or_si128(x, _mm_xor_si128(mask, ones)),
+            sum = _mm_sad_epu8(hi, zero);
+    for (uint32_t i = 0; i + LANES <= n; i += LANES) {
+        x = extent_load(v + i);
+        lo = _mm_min_epu8(lo, x);
+        hi = _mm_max_epu8(hi, x);
+        sum = _mm_add_epi64(sum, _mm_sad_epu8(x, zero));
+    }
+    hi = _mm_xor_si128(hi, ones); /* the largest is the smallest of the complements */
+    x = extent_least_of_halves(
+        _mm_min_epu8(_mm_unpacklo_epi64(lo, hi), _mm_unpackhi_epi64(lo, hi)));
+    return (struct bytes_extent){(uint8_t)_mm_extract_epi16(x, 0),
+                                 (uint8_t)~_mm_extract_epi16(x, 4), extent_sum_of_halves(sum)};
+}
+
+#else
+
+static uint32_t extent_sum_of_some(const uint8_t *v, uint32_t n)
+{
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < n; i++)
+        sum += v[i];
+    return sum;
+}
+
+static struct bytes_extent extent_of_some(const uint8_t *v, uint32_t n)
+{
+    struct bytes_extent x = {255, 0, 0};
+    for (uint32_t i = 0; i < n; i++) {
+        x.lo = MIN_OF(x.lo, v[i]);
+        x.hi = MAX_OF(x.hi, v[i]);
+        x.sum += v[i];
+    }
+    return x;
+}
+
+#endif
+
+static struct extent extent_of_bytes(const uint8_t *v, uint32_t n, int64_t base)
+{
+    const struct bytes_extent x = extent_of_some(v, n);
+    const uint64_t b = (uint64_t)base;
+    return (struct extent){(int64_t)(b + x.lo), (int64_t)(b + x.hi), (double)base * n + x.sum};
+}
+
+/* Sums are made as doubles: those of foreign numbers may not fit an integer. */
+static struct extent extent_of_integers(const int64_t *v, uint32_t n)
+{
+    struct extent x = {v[0], v[0], 0};
+    for (uint32_t i = 0; i < n; i++) {
+        x.lo = MIN_OF(x.lo, v[i]);
+        x.hi = MAX_OF(x.hi, v[i]);
+        x.sum += (double)v[i];
+    }
+    return x;
+}
+
+static void extents_of_values(const struct codec_view *v, const struct unit_range *at, size_t n,
+                              struct extent *out)
+{
+    for (size_t i = 0; i < n && v->narrow; i++)
+        out[i] = extent_of_bytes(v->v8 + at[i].from, at[i].to - at[i].from, v->base);
+    for (size_t i = 0; i < n && !v->narrow; i++)
+        out[i] = extent_of_integers(v->v64 + at[i].from, at[i].to - at[i].from);
+}
+
+static void sums_of_values(const struct codec_view *v, const struct unit_range *at, size_t n,
+                           struct extent *out)
+{
+    if (!v->narrow)
+        extents_of_values(v, at, n, out);
+    for (size_t i = 0; i < n && v->narrow; i++) {
+        const uint32_t some = at[i].to - at[i].from;
+        const uint32_t sum = extent_sum_of_some(v->v8 + at[i].from, some);
+        out[i] = (struct extent){.sum = (double)v->base * some + sum};
+    }
+}
+
+static void extents_of_level(const struct scan *scan, const struct unit_range *at, size_t n,
+                             struct extent *out)
+{
+    const int64_t *min = scan->level[LEVEL_MIN], *max = scan->level[LEVEL_MAX],
+                  *sums = scan->level[LEVEL_SUM];
+    for (size_t i = 0; i < n; i++) {
+        struct extent x = {min[at[i].from], max[at[i].from], (double)sums[at[i].from]};
+        for (uint32_t k = at[i].from + 1; k < at[i].to; k++) {
+            x.lo = MIN_OF(x.lo, min[k]);
+            x.hi = MAX_OF(x.hi, max[k]);
+            x.sum += (double)sums[k];
+        }
+        out[i] = x;
+    }
+}
+
+static void sums_of_level(const struct scan *scan, const struct unit_range *at, size_t n,
+                          struct extent *out)
+{
+    const int64_t *sums = scan->level[LEVEL_SUM];
+    for (size_t i = 0; i < n; i++) {
+        double sum = 0;
+        for (uint32_t k = at[i].from; k < at[i].to; k++)
+            sum += (double)sums[k];
+        out[i] = (struct extent){.sum = sum};
+    }
+}
+
+void extents_of(const struct scan *s, const struct codec_view *view, const struct unit_range *at,
+                size_t n, bool sums, struct extent *out)
+{
+    if (view && sums)
+        sums_of_values(view, at, n, out);
+    else if (view)
+        extents_of_values(view, at, n, out);
+    else if (sums)
+        sums_of_level(s, at, n, out);
+    else
+        extents_of_level(s, at, n, out);
+}
