@@ -25,6 +25,7 @@ SKIP_PATHS = {
     "demo-run",
     "bench/out",
     "web/dist",
+    "web/made",
     "tests/data",
     "tests/fuzz/corpus",
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// rows.mjs - writes src/rows.ts: a type for each kind of row, from the tables that the program writes its
+// rows.mjs - writes made/rows.ts: a type for each kind of row, from the tables that the program writes its
 // JSON from (src/*/*_rows.def; src/base/row_table.h explains them). The page is built before the program,
 // so this reads the files itself. `node rows.mjs` writes it; build.mjs and the tests do.
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const source = join(here, "..", "src");
-const target = join(here, "src", "rows.ts");
+const target = join(here, "made", "rows.ts");
 
 const types = { int: "number", ns: "number", number: "number", text: "string", bool: "boolean" };
 types.any = "number | string | null";
@@ -48,7 +48,7 @@ function split(text) {
 
 /** NAME(argument, ...) one after the other: [name, arguments]. */
 export function calls(text) {
-  const plain = text.replace(/\/\*[^]*?\*\//g, "");
+  const plain = text.replace(/\/\*.*?\*\//gs, "");
   const found = [];
   const name = /[A-Z_]+(?=\()/g;
   for (let at = name.exec(plain); at; at = name.exec(plain)) {
@@ -108,7 +108,7 @@ export function rowsOf(texts) {
     }
   }
   const out = ["// Written by rows.mjs from src/*/*_rows.def; not in git."];
-  if (words.size) out.push(`import type { ${[...words].sort().join(", ")} } from "./types";`);
+  if (words.size) out.push(`import type { ${[...words].sort().join(", ")} } from "../src/types";`);
   for (const { id, help, bases, lines } of rows) {
     const extended = bases.length ? ` extends ${bases.join(", ")}` : "";
     out.push("", `/** ${help} */`, `export interface ${id}${extended} {`, ...lines, "}");
@@ -116,14 +116,16 @@ export function rowsOf(texts) {
   return `${out.join("\n")}\n`;
 }
 
-/** Writes src/rows.ts where it differs, so that a build sees no change where there is none. */
+/** Writes made/rows.ts where it differs, so that a build sees no change where there is none. */
 export function writeRows() {
   const text = rowsOf(files().map((path) => readFileSync(path, "utf8")));
   let before = "";
   try {
     before = readFileSync(target, "utf8");
   } catch {}
-  if (text !== before) writeFileSync(target, text);
+  if (text === before) return;
+  mkdirSync(dirname(target), { recursive: true });
+  writeFileSync(target, text);
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) writeRows();

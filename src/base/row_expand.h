@@ -22,8 +22,7 @@
 /* Each line as ROW_ITEM(cell, initialisers of its row_field). */
 #define FIELD(key, type_, value, text)                                                             \
     ROW_ITEM(ROW_CELL_##type_(value), .name = #key, .type = #type_, .help = text)
-#define KEY(key, type_, text)                                                                      \
-    ROW_ITEM(row_absent(), .name = #key, .type = #type_, .help = text)
+#define KEY(key, type_, text) ROW_ITEM(row_absent(), .name = #key, .type = #type_, .help = text)
 #define OBJECT(key, id, pointer, text)                                                             \
     ROW_ITEM(row_object(pointer), .name = #key, .type = #id, .help = text, .shape = SHAPE_OBJECT,  \
              .of = &row_##id)

@@ -16,17 +16,17 @@
  *   MAP(name, type, unit, n, at, help)         an object whose keys are data; `at` returns key and
  *                                              value i of `x`. With a unit the keys are always the
  *                                              same, and CSV has a column KEY_UNIT for each
- *   MAP_OR_NULL(name, type, when, n, at, help)  null unless the condition holds; no columns
+ *   MAP_OR_NULL(name, type, when, n, at, help) null unless the condition holds; no columns
  *   WHEN(condition, one of these)              the key is there only when the condition holds
  *   EMBED(id, pointer)                         the fields of another row, between these
- *   KEY(name, type, help)                      a value of an object that is only described here, and
- *                                              written by hand elsewhere
+ *   KEY(name, type, help)                      a value of an object that is only described here;
+ *                                              other code writes it
  *   ROW_END(id)
  *
  * Types: int, ns (a time, since the epoch), number, text, bool, word(T) (a text; T is the type that
- * the dashboard gives it), any (number or text), object (with keys that nobody relies on); int_or_null and so on when the value may be null. tools that read
- * these files without a compiler (web/rows.mjs) rely on this form. Keys may be added, never renamed
- * or removed. */
+ * the dashboard gives it), any (number or text), object (its keys are not described); int_or_null
+ * and so on when the value may be null. web/rows.mjs reads these files without a compiler and
+ * relies on this form. Keys may be added, never renamed or removed. */
 #ifndef BASE_ROW_TABLE_H
 #define BASE_ROW_TABLE_H
 

@@ -45,6 +45,12 @@ struct breakdown_view {
     unsigned tables;
 };
 
+static struct row_cell table_cell_of(const struct breakdown_view *v, enum break_table t)
+{
+    return v->tables >> t & 1 ? row_list(breakview_rows(v->b, t), breakview_count(v->b, t), NULL)
+                              : row_absent();
+}
+
 #define ROWS_FILE "tables/breakdown_rows.def"
 #include "base/row_expand.h"
 

@@ -292,7 +292,7 @@ test("a filter asks for all its words, wherever they are", () => {
   assert.ok(matches(line, "resnet gpu-07"));
   assert.ok(matches(line, "TRAIN running"));
   assert.ok(!matches(line, "resnet failed"));
-  assert.ok(matches({ run: "x", name: "x", status: null, error: "no such file" }, "damaged"));
+  assert.ok(matches({ run: "x", name: "x", status: null, error: "no such file", folder: "/x", live: false }, "damaged"));
 });
 
 test("a run that ended badly says so with its exit status, one that ended well says nothing", () => {

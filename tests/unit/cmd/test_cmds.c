@@ -4,8 +4,8 @@
 
 #include "cmd/cmd.h"
 #include "sample/probe.h"
-#include "test.h"
 #include "tables/loss_words.h"
+#include "test.h"
 
 static void check_option(const struct cmd *c, const struct opt *o)
 {

@@ -2,8 +2,8 @@
 /* Numbers of GPUs that are missing say why, and energies are written for people. */
 #include "base/mem.h"
 #include "query/runkit.h"
-#include "test.h"
 #include "tables/gpuview.h"
+#include "test.h"
 
 enum { ROWS = 100, PERIOD_MS = 100 };
 

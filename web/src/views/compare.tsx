@@ -105,7 +105,7 @@ function SideFacts(p: { name: string; side: ComparedSide; currency: string | nul
   );
 }
 
-const currencyOf = (c: Comparison): string | null => c.cost.currency ?? c.currency ?? null;
+const currencyOf = (c: Comparison): string | null => c.cost.currency;
 
 function costSentence(c: Comparison): string {
   const { a, b, saving, saving_share: part } = c.cost;

@@ -62,8 +62,8 @@ function columnsFor(device: Device, onGpu: boolean, open: ReadonlySet<string>, t
   if (device === "gpu" || !onGpu) return common;
   return [
     ...common,
-    { ...secondsColumn<Operator>("gpu_self", "GPU self", (o) => o.device_self_s), hint: "kernels and copies launched by the operator itself" },
-    { ...secondsColumn<Operator>("gpu_total", "GPU total", (o) => o.device_total_s), hint: "including operators that it called" },
+    { ...secondsColumn<Operator>("gpu_self", "GPU self", (o) => o.device_self_s ?? null), hint: "kernels and copies launched by the operator itself" },
+    { ...secondsColumn<Operator>("gpu_total", "GPU total", (o) => o.device_total_s ?? null), hint: "including operators that it called" },
   ];
 }
 

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Types of rows, from the text of a table.
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+
+const { rowsOf } = (await import(join(process.env["FOOTPLATE_ROOT"] ?? "", "web", "rows.mjs"))) as { rowsOf: (texts: string[]) => string };
+
+const linesOf = (text: string): string[] => rowsOf([text]).split("\n").filter((line) => line.startsWith("  ") || line.startsWith("export") || line.startsWith("import"));
+
+test("a field of each type becomes a key", () => {
+  const text = `/* a table, (with "signs") */
+    ROW(Cart, struct cart, "A cart.")
+    FIELD(owner, text_or_null, x->owner ? f(x, "a, (b") : NULL, "Who " "owns it.")
+    FIELD(mode, word(Mode), names[x->mode], "")
+    KEY(load_kg, number, "")
+    ARRAY(sizes, int_or_null, row_ints(x->v, x->n), "")
+    MAP(parts, number_or_null, "s", 2, part_at, "")
+    MAP_OR_NULL(held, number, x->held, 2, held_at, "")
+    ROW_END(Cart)`;
+  assert.deepEqual(linesOf(text), [
+    'import type { Mode } from "../src/types";',
+    "export interface Cart {",
+    "  /** Who owns it. */",
+    "  owner: string | null;",
+    "  mode: Mode;",
+    "  load_kg: number;",
+    "  sizes: (number | null)[];",
+    "  parts: Record<string, number | null>;",
+    "  held: Record<string, number> | null;",
+  ]);
+});
+
+test("rows inside a row, and keys that may be absent", () => {
+  const text = `ROW(Cart, struct cart, "") EMBED(Thing, x->thing) LIST(wheels, Wheel, x->v, x->n, "")
+    OBJECT_OR_NULL(spare, Wheel, x->spare, "") WHEN(x->a && f(x, 1), FIELD(name, text, x->name, "Its name.")) ROW_END(Cart)`;
+  assert.deepEqual(linesOf(text), [
+    "export interface Cart extends Thing {",
+    "  wheels: Wheel[];",
+    "  spare: Wheel | null;",
+    "  /** Its name. */",
+    "  name?: string;",
+  ]);
+});
+
+test("a type that is not known is refused", () => {
+  assert.throws(() => rowsOf(['ROW(Cart, struct cart, "") FIELD(x, float, x->x, "") ROW_END(Cart)']), /type 'float' is not known/);
+});
