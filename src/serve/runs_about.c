@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "json/json.h"
 #include "base/mem.h"
+#include "json/json.h"
 #include "serve/runs_own.h"
 
 enum { FINDINGS_MOST = 16 << 20 };
