@@ -123,22 +123,6 @@ static void add_counts(struct import_result *sum, const struct import_result *r)
     sum->bytes += r->bytes;
 }
 
-static bool times_wait(void *ctx)
-{
-    struct importing *m = ctx;
-    struct err ignored; /* then it is read twice, and whatever is wrong shows itself */
-    return writer_place(m->parts[m->at].node->made->events, &m->place, &ignored) == 0;
-}
-
-/* Now it is known when the events were. */
-static int move_events(struct importing *m, const struct import_part *part, struct err *e)
-{
-    const int64_t later_us = part->got.result.later_us;
-    const int rc = later_us ? writer_shift(part->node->made->events, m->place, later_us, e) : 0;
-    m->stuck = rc != 0;
-    return rc;
-}
-
 static int read_file(struct importing *m, const struct folder_file *x, struct import_part *part,
                      struct err *e)
 {
@@ -154,7 +138,6 @@ static int read_file(struct importing *m, const struct folder_file *x, struct im
         .sink_of_node = sink_of_node,
         .machine = machine,
         .wall_minus_mono_ns = m->tie.wall.ns - m->tie.mono.ns,
-        .times_wait = times_wait,
         .threads = true,
         .progress = on_progress,
         .ctx = m,
@@ -162,8 +145,7 @@ static int read_file(struct importing *m, const struct folder_file *x, struct im
     for (size_t i = 0; i < m->n_nodes; i++)
         rows_begin(&m->nodes[i]->rows);
     pids_enter(&part->node->pids, x->process);
-    rc = import_file(&ask, &part->got, e);
-    return rc ? rc : move_events(m, part, e);
+    return import_file(&ask, &part->got, e);
 }
 
 static void tell_lost(struct import_node *d, const char *name, enum loss_id id, const char *why)

@@ -28,8 +28,7 @@ struct importing {
     size_t n_nodes, at;   /* at: the file that is being read */
     struct clock_tie tie; /* zero: the clock of the files is wall time, so that it stays exact */
     struct progress progress;
-    bool stuck;     /* what was read cannot be written */
-    uint64_t place; /* in the events file: what comes behind it is told without its base time */
+    bool stuck; /* what was read cannot be written */
     /* Of all files together; first and last when there is anything. */
     struct import_result sum;
     bool dated; /* sum.first and sum.last are known */

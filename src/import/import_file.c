@@ -199,12 +199,6 @@ static void machine(void *ctx, const struct import_machine *m)
     ask->machine(ask->ctx, m);
 }
 
-static bool times_wait(void *ctx)
-{
-    const struct import_file_ask *ask = ctx;
-    return ask->times_wait(ask->ctx);
-}
-
 static int run_source(struct source *s, const struct import_file_ask *ask,
                       struct import_file_result *out, struct err *e)
 {
@@ -225,8 +219,7 @@ static int run_source(struct source *s, const struct import_file_ask *ask,
         .wall_minus_mono_ns = ask->wall_minus_mono_ns,
         .pid = ask->pid,
         .late_number = late_number,
-        /* The end of a plain file is read at once; gzip would have to be gone through twice. */
-        .times_wait = s->inflate && ask->times_wait ? times_wait : NULL,
+        .late_is_slow = s->inflate != NULL,
         .remake = ask->remake,
         .ctx = (void *)(uintptr_t)ask, /* it is only read */
     };

@@ -14,9 +14,8 @@ struct import_file_ask {
     void (*machine)(void *ctx, const struct import_machine *m); /* see struct import_ask */
     int64_t wall_minus_mono_ns;                                 /* see struct import_ask */
     uint32_t pid;
-    struct remake *remake;         /* see struct import_ask */
-    bool (*times_wait)(void *ctx); /* see struct import_ask */
-    bool threads;                  /* a thread may inflate ahead of what reads */
+    struct remake *remake; /* see struct import_ask */
+    bool threads;          /* a thread may inflate ahead of what reads */
     /* Called now and then with the bytes of the file read so far and all of them; NULL is fine. A
      * negative code ends the import with it. */
     int (*progress)(void *ctx, uint64_t done, uint64_t all, struct err *e);

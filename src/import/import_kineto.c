@@ -76,26 +76,11 @@ static enum json_kind read_distributed(struct kineto *k)
     }
 }
 
-/* Behind the events it says how much later all of them are; what it has below a us is lost then. */
 static void take_base(struct kineto *k, const struct json_item *it)
 {
     int64_t ns;
-    if (!json_int(it, &ns))
-        return;
-    if (k->base_waits)
-        k->result->later_us = ns / NS_PER_US;
-    if (k->base_known)
-        return;
-    k->base_ns = ns;
-    k->base_known = true;
-}
-
-static void add_base(struct import_result *r)
-{
-    const int64_t ns = r->later_us * NS_PER_US;
-    if (__builtin_add_overflow(r->first.ns, ns, &r->first.ns) ||
-        __builtin_add_overflow(r->last.ns, ns, &r->last.ns))
-        r->first = r->last = (mono_ns){0}; /* whoever moves the events will refuse that */
+    if (!k->base_known && json_int(it, &ns))
+        kineto_set_base(k, ns);
 }
 
 static enum json_kind read_top_member(struct kineto *k, const struct json_item *it, bool *events)
@@ -170,7 +155,6 @@ static int run(const struct import_ask *ask, struct import_result *out, struct e
     const enum json_kind kind = read_top(k, &events);
     kineto_tell_rest(k);
     out_close(&k->out);
-    add_base(out);
     out->faults = k->scan.faults;
     out->bytes = json_position(&k->scan);
     const int rc = judge(k, kind, events, e);

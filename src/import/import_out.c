@@ -57,19 +57,19 @@ static bool time_is_bad(int64_t at, int64_t dur)
     return at > TIME_MOST || at < -TIME_MOST || dur > TIME_MOST;
 }
 
-void out_event(struct import_out *o, uint32_t track, const struct event *v)
+/* `track` is one. */
+static void take_event(struct import_out *o, uint32_t track, const struct event *v)
 {
-    if (track == OUT_NO_TRACK) {
-        o->result->count[IMPORTED_TRACKS]++;
-        return;
-    }
-    if (time_is_bad(v->at.ns, v->dur_ns)) {
+    int64_t at;
+    if (time_is_bad(v->at.ns, v->dur_ns) || __builtin_add_overflow(v->at.ns, o->base_ns, &at) ||
+        time_is_bad(at, v->dur_ns)) {
         o->result->count[IMPORTED_BAD_TIME]++;
         return;
     }
     struct out_track *t = &o->tracks[track];
     const uint32_t i = o->n_waiting++;
     o->waiting[i] = *v;
+    o->waiting[i].at.ns = at;
     o->next[i] = NONE;
     if (t->head == NONE) {
         t->head = i;
@@ -79,9 +79,49 @@ void out_event(struct import_out *o, uint32_t track, const struct event *v)
     }
     t->tail = i;
     t->last.ns = MAX_OF(t->last.ns, v->at.ns + v->dur_ns);
-    note_time(o, v);
+    note_time(o, &o->waiting[i]);
     if (o->n_waiting == OUT_EVENTS || texts_full(&o->texts))
         hand_over(o);
+}
+
+void out_event(struct import_out *o, uint32_t track, const struct event *v)
+{
+    if (track == OUT_NO_TRACK) {
+        o->result->count[IMPORTED_TRACKS]++;
+        return;
+    }
+    if (__builtin_expect(!o->holds, 1)) {
+        take_event(o, track, v);
+        return;
+    }
+    if (o->n_held == o->cap_held) {
+        o->cap_held = o->cap_held ? o->cap_held * 2 : OUT_EVENTS;
+        o->held = xrealloc(o->held, o->cap_held, sizeof *o->held);
+    }
+    o->held[o->n_held++] = (struct out_held){*v, track};
+}
+
+/* ---- the base of times ---- */
+
+void out_hold(struct import_out *o)
+{
+    o->holds = true;
+}
+
+bool out_held_enough(const struct import_out *o)
+{
+    return o->holds && (o->n_held >= OUT_HELD_ENOUGH || texts_full(&o->texts));
+}
+
+void out_base(struct import_out *o, int64_t base_ns)
+{
+    o->base_ns = base_ns;
+    o->holds = false;
+    for (uint32_t i = 0; i < o->n_held; i++)
+        take_event(o, o->held[i].track, &o->held[i].event);
+    free(o->held);
+    o->held = NULL;
+    o->n_held = o->cap_held = 0;
 }
 
 /* ---- tracks ---- */
@@ -241,6 +281,8 @@ void out_end(struct import_out *o, uint32_t track, mono_ns at)
 
 void out_close(struct import_out *o)
 {
+    if (o->holds) /* the base never came */
+        out_base(o, 0);
     for (uint32_t i = 0; i < o->n_tracks; i++)
         while (o->tracks[i].open) {
             o->result->count[IMPORTED_UNENDED]++;

@@ -9,7 +9,12 @@
 #include "import/import_texts.h"
 #include "import/importer.h"
 
-enum { OUT_EVENTS = 1024, OUT_TRACKS_MOST = 1 << 16, OUT_OPEN_MOST = 1 << 17 };
+enum {
+    OUT_EVENTS = 1024,
+    OUT_TRACKS_MOST = 1 << 16,
+    OUT_OPEN_MOST = 1 << 17,
+    OUT_HELD_ENOUGH = 1 << 17, /* 14 MB */
+};
 
 /* No track: there are too many. */
 #define OUT_NO_TRACK UINT32_MAX
@@ -30,6 +35,12 @@ struct out_open {
     uint32_t inner, inner_last;
 };
 
+/* An event whose base time is not known yet. */
+struct out_held {
+    struct event event;
+    uint32_t track;
+};
+
 struct import_out {
     struct sink *sink;
     struct import_result *result;
@@ -42,6 +53,11 @@ struct import_out {
 
     struct out_open *opens;
     uint32_t n_opens, cap_opens, free_open;
+
+    int64_t base_ns; /* added to all times when events are handed over */
+    bool holds;      /* it is not known yet */
+    struct out_held *held;
+    uint32_t n_held, cap_held;
 
     uint32_t n_waiting, n_touched;
     struct event waiting[OUT_EVENTS], sorted[OUT_EVENTS];
@@ -62,6 +78,12 @@ void out_event(struct import_out *o, uint32_t track, const struct event *v);
 /* A span that begins; out_end ends the innermost one of the track. */
 void out_begin(struct import_out *o, uint32_t track, const struct event *v);
 void out_end(struct import_out *o, uint32_t track, mono_ns at);
+/* Where the input says only at its end what its times count from: events are held in memory from
+ * out_hold to out_base. When out_held_enough says so, it is time to find the base in another way.
+ */
+void out_hold(struct import_out *o);
+void out_base(struct import_out *o, int64_t base_ns);
+bool out_held_enough(const struct import_out *o);
 /* Ends what is open, hands over what waits, frees. */
 void out_close(struct import_out *o);
 

@@ -213,7 +213,7 @@ static int run(const struct import_ask *ask, struct import_result *out, struct e
     inner.sink = &f->sink;
     inner.sink_of_node = NULL;
     inner.late_number = base_of_hint;
-    inner.times_wait = NULL;
+    inner.late_is_slow = false;
     inner.ctx = f;
     const int rc = importer_kineto.run(&inner, out, e);
     if (rc == 0) {

@@ -57,13 +57,10 @@ struct import_ask {
     /* Times of the input are wall time; events carry the monotonic clock: what to take off. */
     int64_t wall_minus_mono_ns;
     uint32_t pid; /* of the process that was traced, where the caller knows it; else 0 */
-    /* A number at the top level that stands behind everything else in the input, wanted before it
-     * is read. NULL, or false: it cannot be had. */
+    /* A number at the top level after everything else in the input, wanted before the reader gets
+     * there. NULL, or false: it cannot be had. */
     bool (*late_number)(void *ctx, const char *key, int64_t *out);
-    /* From now on times are told as they stand in the input, and what has to be added to them, a
-     * whole number of us, is known in the end: import_result.later_us. NULL, or false: the sink
-     * cannot do that. */
-    bool (*times_wait)(void *ctx);
+    bool late_is_slow; /* because all of the input has to be read a second time */
     void *ctx;
     /* The run is to be made as the input tells: then nothing goes to the sinks above. NULL: the
      * input becomes a run of its own. Only exports of ours look at it. */
@@ -75,7 +72,6 @@ struct import_result {
     struct json_faults faults;
     uint64_t bytes;           /* read */
     mono_ns first, last;      /* begin of the first event, end of the last; when there are any */
-    int64_t later_us;         /* what is still to be added to the times told since times_wait */
     int64_t rank, world_size; /* -1: not told */
     bool elsewhere;           /* nothing was told to `sink`, all to sinks of nodes */
 };

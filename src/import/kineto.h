@@ -84,9 +84,7 @@ struct kineto {
     struct json_scan scan;
     struct json_keys keys, cats;
     struct kineto_cat near_cats[16];
-    int64_t base_ns;
-    bool base_known; /* told, looked for, or not needed */
-    bool base_waits; /* times are told without it until it comes */
+    bool base_known; /* what times count from: read, looked for, or not needed */
     uint32_t host_pid;
     mono_ns first_host; /* when the process was first heard of */
     uint32_t host_track;
@@ -126,6 +124,8 @@ uint32_t kineto_text_hash(const struct json_text *t);            /* below 2^31 *
 /* An event that belongs to no thread; `v` is what it becomes. */
 void kineto_async(struct kineto *k, enum kineto_async_what what, uint32_t pid, uint32_t cat,
                   const struct event *v);
+/* What times count from, which is found once. */
+void kineto_set_base(struct kineto *k, int64_t base_ns);
 /* Names and facts that are known only now. */
 void kineto_tell_rest(struct kineto *k);
 void kineto_keys_init(struct json_keys *keys);

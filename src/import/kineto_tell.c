@@ -97,30 +97,41 @@ static enum event_category refine(enum event_category c, uint32_t tag, bool devi
 /* Times below are relative: as wall time they would be from before 1973. */
 #define RELATIVE_BELOW_NS ((int64_t)100000000 * NS_PER_S)
 
-/* Found out with the first event that has a time. */
-static void find_base(struct kineto *k)
+void kineto_set_base(struct kineto *k, int64_t base_ns)
 {
-    const struct import_ask *ask = k->ask;
     k->base_known = true;
-    if (k->event.ts_ns >= RELATIVE_BELOW_NS)
-        return;
-    k->base_waits = ask->times_wait && ask->times_wait(ask->ctx);
-    if (!k->base_waits && ask->late_number &&
-        !ask->late_number(ask->ctx, "baseTimeNanoseconds", &k->base_ns))
-        k->base_ns = 0;
+    out_base(&k->out, base_ns);
 }
 
+static void ask_base(struct kineto *k)
+{
+    const struct import_ask *ask = k->ask;
+    int64_t ns;
+    const bool known = ask->late_number && ask->late_number(ask->ctx, "baseTimeNanoseconds", &ns);
+    kineto_set_base(k, known ? ns : 0);
+}
+
+/* With the first event that has a time. PyTorch writes the base time after the events. */
+static void find_base(struct kineto *k)
+{
+    if (k->event.ts_ns >= RELATIVE_BELOW_NS)
+        kineto_set_base(k, 0);
+    else if (k->ask->late_is_slow)
+        out_hold(&k->out);
+    else
+        ask_base(k);
+}
+
+/* Relative to the base time, which out_base adds. */
 static bool time_of(struct kineto *k, mono_ns *out)
 {
-    int64_t t;
     if (!k->event.has_ts) {
         k->result->count[IMPORTED_NO_TIME]++;
         return false;
     }
     if (!k->base_known)
         find_base(k);
-    if (__builtin_add_overflow(k->event.ts_ns, k->base_ns, &t) ||
-        __builtin_sub_overflow(t, k->ask->wall_minus_mono_ns, &out->ns)) {
+    if (__builtin_sub_overflow(k->event.ts_ns, k->ask->wall_minus_mono_ns, &out->ns)) {
         k->result->count[IMPORTED_BAD_TIME]++;
         return false;
     }
@@ -400,6 +411,8 @@ void kineto_tell(void *kineto)
 {
     struct kineto *k = kineto;
     const struct kineto_event *v = &k->event;
+    if (__builtin_expect(out_held_enough(&k->out), 0))
+        ask_base(k);
     const unsigned cat = cat_of(k);
     if (!v->seen) { /* "{}", with which TensorFlow ends its list, is nothing; others are no events
                      */

@@ -18,18 +18,18 @@
  * there is none, is given up. The pad after its end is all quotes, so that no loop over bytes has
  * to look for the end (json_simd.h). An item that is not whole changes nothing: more is read, and
  * the item is scanned again from its beginning (json_scan.c). Strings and numbers are not decoded
- * until somebody wants their value (json_value.c). What nobody wants is skipped 64 bytes at a time
+ * until their value is wanted (json_value.c). What is not wanted is skipped 64 bytes at a time
  * (json_skip.c).
  *
  * Texts point into the window: they are good until the next call, or until the next json_hold where
- * one is set. json_hold says that everything from here on must stay in the window, so that all
+ * one is set. After json_hold everything from here on stays in the window, so that all
  * texts of (say) one event are there at once. When the window has to move, json_next or json_skip
  * answers JS_AGAIN: the scanner is back at the hold, and the caller begins that item again. Nothing
  * is copied, and the usual case costs nothing.
  *
  * Repeated structure: the objects of a trace look alike. With json_keys the scanner remembers, for
  * each key, the gap that followed its value: comma, next key, colon and white space. Where the same
- * gap follows again, which one comparison tells, its key is known without being looked at. A gap is
+ * gap follows again, which takes one comparison, its key is known without being looked at. A gap is
  * only bytes: whatever is different is scanned as usual, and gives the same items. This and the
  * loop that is made for it (json_members.h) save 45 % of the time of an import of a Kineto trace.
  *
@@ -61,7 +61,7 @@ enum json_kind {
     JS_CUT,    /* the input ends in the middle */
     JS_BAD,    /* not JSON; json_error says what and where */
     JS_FAILED, /* the source failed; json_error has its message */
-    JS_SHORT,  /* never answered: the scanner's own word for a window that ends too early */
+    JS_SHORT,  /* never answered: internal: the window ends too early */
 };
 
 /* From JS_DONE on nothing more comes, json_recover after JS_BAD aside. */
@@ -71,7 +71,7 @@ static inline bool json_is_over(enum json_kind k)
 }
 
 struct json_text {
-    const char *p; /* as it stands in the input: escapes are not decoded */
+    const char *p; /* as it is in the input: escapes are not decoded */
     uint32_t len;
     bool escaped; /* has backslashes */
     bool high;    /* has bytes beyond ASCII; whether they are UTF-8 is not checked unless strict */
@@ -80,7 +80,7 @@ struct json_text {
 /* mantissa x 10^-fraction, negative with `minus`; only when `plain`, else look at the text. */
 struct json_number {
     uint64_t mantissa;
-    uint8_t fraction; /* digits behind the point */
+    uint8_t fraction; /* digits after the point */
     bool minus;
     bool plain; /* no exponent, at most 18 digits */
 };
@@ -163,7 +163,7 @@ struct json_options {
     struct json_keys *keys; /* NULL: every item.id is 0. Must outlive the scanner */
 };
 
-/* Open for the scanner's own files; others use the functions. */
+/* Open for the files of src/json and for json_members.h; others use the functions. */
 struct json_scan {
     const uint8_t *p, *end; /* unread bytes; JSON_PAD quotes follow at end */
     const uint8_t *hold;    /* NULL: none */
@@ -219,7 +219,7 @@ struct json_elements {
 /* JS_END when the array was left, else the kind that ended it (json_is_over). */
 enum json_kind json_elements(struct json_elements *x);
 
-/* Bytes of input before the place where the scanner stands. */
+/* Bytes of input before the place where the scanner is. */
 uint64_t json_position(const struct json_scan *s);
 const struct err *json_error(const struct json_scan *s);
 
@@ -238,7 +238,7 @@ static inline bool json_text_is(const struct json_text *t, const char *s, size_t
 
 #define json_is(text, literal) json_text_is((text), "" literal, sizeof(literal) - 1)
 
-/* The text decoded into to[room], NUL behind it; returns its length without. What does not fit is
+/* The text decoded into to[room], NUL after it; returns its length without. What does not fit is
  * cut off between characters. Unknown escapes stay as they are, bytes that are not UTF-8 become
  * U+FFFD; both are counted in `f` (NULL is fine). U+0000 becomes a NUL byte. */
 size_t json_decode(const struct json_text *t, char *to, size_t room, struct json_faults *f);

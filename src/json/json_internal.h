@@ -3,6 +3,8 @@
 #ifndef JSON_JSON_INTERNAL_H
 #define JSON_JSON_INTERNAL_H
 
+#include <assert.h>
+
 #include "json/json.h"
 #include "json/json_simd.h"
 
@@ -111,6 +113,8 @@ bool json_number_fits(const struct json_item *it, bool whole);
 /* At most JSON_GAP_LEN bytes. */
 static inline void json_gap_set(struct json_gap *g, const uint8_t *p, size_t len)
 {
+    assert(len > 0 && len <= JSON_GAP_LEN);
+    assert(p[len - 1] != '"'); /* else the pad could match */
     memcpy(g->bytes, p, len);
     g->len = (uint8_t)len;
     g->beyond = len < 32 ? UINT32_MAX << len : 0;
@@ -140,6 +144,7 @@ static inline const struct json_gap *json_gap_at(const struct json_keys *k, unsi
 
 static inline void json_hold_here(struct json_scan *s)
 {
+    assert(s->p >= s->window && s->p <= s->end);
     s->hold = s->p;
     s->hold_depth = s->depth;
     s->hold_some = s->some;
@@ -149,6 +154,7 @@ static inline void json_hold_here(struct json_scan *s)
 
 static inline void json_push(struct json_scan *s, bool object)
 {
+    assert(s->depth < JSON_DEPTH_MOST);
     const uint64_t bit = 1ull << (s->depth % 64);
     uint64_t *word = &s->kinds[s->depth / 64];
     *word = object ? *word | bit : *word & ~bit;
@@ -159,6 +165,7 @@ static inline void json_push(struct json_scan *s, bool object)
 
 static inline void json_pop(struct json_scan *s)
 {
+    assert(s->depth > 0);
     s->depth--;
     s->some = true;
     s->in_object = s->depth && (s->kinds[(s->depth - 1) / 64] >> ((s->depth - 1) % 64) & 1);

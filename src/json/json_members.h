@@ -162,6 +162,7 @@ JSON_INLINE enum json_kind json_members(struct json_scan *s, uint32_t enter, jso
             more = members_value(&at, g, end, take, ctx);
         }
     }
+    assert(at.p >= s->p && at.p <= end && s->depth + 1 >= depth);
     if (at.p != s->p)
         s->some = at.last != JSON_OBJECT_START;
     s->p = at.p;

@@ -17,7 +17,7 @@ static const struct json_text no_text;
 
 /* ---- keys by number ---- */
 
-/* Three bytes tell most keys apart; what is the same in all of them is compared anyway. */
+/* Three bytes and the length differ between most keys; all bytes are compared in the end. */
 static uint32_t keys_hash(const char *p, size_t len)
 {
     const uint8_t *b = (const uint8_t *)p;
@@ -59,8 +59,9 @@ void json_keys_ignore(struct json_keys *k, uint32_t number)
 
 /* A quote that ought to have had a backslash, or a backslash too many before the closing one: the
  * text goes on to the first quote that something sensible follows, on the same line; a key also
- * within the same object. NULL: there is none. The window's end: perhaps behind it. */
-static COLD const uint8_t *mend_string(const struct json_scan *s, const uint8_t *from, bool key)
+ * within the same object. NULL: there is none. The window's end: perhaps beyond it. */
+static COLD const uint8_t *scan_mend_string(const struct json_scan *s, const uint8_t *from,
+                                            bool key)
 {
     for (const uint8_t *q = from; *q != '\n'; q++) {
         if (q >= s->end)
@@ -78,8 +79,8 @@ static COLD const uint8_t *mend_string(const struct json_scan *s, const uint8_t 
     return NULL;
 }
 
-static COLD enum json_kind strict_string(struct json_scan *s, const struct json_text *t,
-                                         unsigned flags, bool key)
+static COLD enum json_kind scan_strict_string(struct json_scan *s, const struct json_text *t,
+                                              unsigned flags, bool key)
 {
     const uint8_t *p = (const uint8_t *)t->p;
     if (flags & STRING_CONTROL)
@@ -92,13 +93,13 @@ static COLD enum json_kind strict_string(struct json_scan *s, const struct json_
 }
 
 /* What follows the text is not what may follow it. */
-static COLD enum json_kind odd_string(struct json_scan *s, const uint8_t *from, bool key,
-                                      struct json_text *out, const uint8_t **next)
+static COLD enum json_kind scan_odd_string(struct json_scan *s, const uint8_t *from, bool key,
+                                           struct json_text *out, const uint8_t **next)
 {
     const char *const what = key ? "key without a colon" : "string without an end";
     if (s->strict)
         return json_bad(s, from, what);
-    const uint8_t *q = mend_string(s, from, key);
+    const uint8_t *q = scan_mend_string(s, from, key);
     if (q == s->end && !s->ended)
         return JS_SHORT;
     if (!q || q == s->end)
@@ -110,8 +111,8 @@ static COLD enum json_kind odd_string(struct json_scan *s, const uint8_t *from, 
 }
 
 /* Control characters in a text that ends at `end`. */
-static COLD enum json_kind control_in_string(struct json_scan *s, const uint8_t *from,
-                                             const uint8_t *end)
+static COLD enum json_kind scan_control_character(struct json_scan *s, const uint8_t *from,
+                                                  const uint8_t *end)
 {
     /* The newline that was added at the end of the input does not count. */
     const uint8_t *const last = end < s->end ? end : s->end - s->ended;
@@ -123,7 +124,7 @@ static COLD enum json_kind control_in_string(struct json_scan *s, const uint8_t 
     return JS_STRING;
 }
 
-/* `from` stands behind the opening quote. The text, and the first byte behind it that is no white
+/* `from` is after the opening quote. The text, and the first byte after it that is no white
  * space. */
 JSON_INLINE enum json_kind scan_string(struct json_scan *s, const uint8_t *from, bool key,
                                        struct json_text *out, const uint8_t **next)
@@ -131,7 +132,7 @@ JSON_INLINE enum json_kind scan_string(struct json_scan *s, const uint8_t *from,
     unsigned flags = 0;
     const uint8_t *q = json_string_end(from, &flags);
     if (__builtin_expect(flags & STRING_CONTROL, 0)) {
-        const enum json_kind k = control_in_string(s, from, q);
+        const enum json_kind k = scan_control_character(s, from, q);
         if (k != JS_STRING)
             return k;
     }
@@ -143,13 +144,13 @@ JSON_INLINE enum json_kind scan_string(struct json_scan *s, const uint8_t *from,
     if (r >= s->end && (s->depth || !s->ended))
         return JS_SHORT;
     if (__builtin_expect(s->strict && flags != 0, 0)) {
-        const enum json_kind k = strict_string(s, out, flags, key);
+        const enum json_kind k = scan_strict_string(s, out, flags, key);
         if (k != JS_STRING)
             return k;
     }
     const bool fine = key ? *r == ':' : *r == ',' || *r == '}' || *r == ']';
     if (__builtin_expect(!fine && (key || s->depth), 0))
-        return odd_string(s, from, key, out, next);
+        return scan_odd_string(s, from, key, out, next);
     return JS_STRING;
 }
 
@@ -167,8 +168,8 @@ static const struct {
     enum json_kind kind;
 } literals[] = {{"true", 4, JS_TRUE}, {"false", 5, JS_FALSE}, {"null", 4, JS_NULL}};
 
-static COLD enum json_kind odd_word(struct json_scan *s, const uint8_t *p, struct json_item *out,
-                                    const uint8_t **next)
+static COLD enum json_kind scan_odd_word(struct json_scan *s, const uint8_t *p,
+                                         struct json_item *out, const uint8_t **next)
 {
     const uint8_t *q = p;
     while (q < s->end && !json_ends_value(*q) && *q != '"' && *q != ':')
@@ -184,7 +185,7 @@ static COLD enum json_kind odd_word(struct json_scan *s, const uint8_t *p, struc
     return JS_WORD;
 }
 
-/* true, false, null; else whatever stands there. */
+/* true, false, null; else whatever there is. */
 JSON_INLINE enum json_kind scan_word(struct json_scan *s, const uint8_t *p, struct json_item *out,
                                      const uint8_t **next)
 {
@@ -197,10 +198,10 @@ JSON_INLINE enum json_kind scan_word(struct json_scan *s, const uint8_t *p, stru
         *next = q;
         return literals[i].kind;
     }
-    return odd_word(s, p, out, next);
+    return scan_odd_word(s, p, out, next);
 }
 
-static COLD enum json_kind strict_number(struct json_scan *s, const struct json_item *it)
+static COLD enum json_kind scan_strict_number(struct json_scan *s, const struct json_item *it)
 {
     const bool whole = !memchr(it->text.p, '.', it->text.len) &&
                        !memchr(it->text.p, 'e', it->text.len) &&
@@ -211,7 +212,7 @@ static COLD enum json_kind strict_number(struct json_scan *s, const struct json_
 }
 
 /* A number at the very end of the input may have had more digits, unless it is all there is. */
-static COLD bool is_cut_off(const struct json_scan *s, const uint8_t *end)
+static COLD bool scan_is_cut_off(const struct json_scan *s, const uint8_t *end)
 {
     return end >= s->end || (s->ended && s->depth);
 }
@@ -221,19 +222,19 @@ JSON_INLINE enum json_kind scan_numeric(struct json_scan *s, const uint8_t *p,
 {
     const uint8_t *q = json_scan_number(p, &out->number);
     if (__builtin_expect(!q, 0))
-        return odd_word(s, p, out, next);
-    if (__builtin_expect(q + 1 >= s->end, 0) && is_cut_off(s, q))
+        return scan_odd_word(s, p, out, next);
+    if (__builtin_expect(q + 1 >= s->end, 0) && scan_is_cut_off(s, q))
         return JS_SHORT;
     if (__builtin_expect(!json_ends_value(*q), 0))
-        return odd_word(s, p, out, next);
+        return scan_odd_word(s, p, out, next);
     out->text = json_text_of(p, q, 0);
     *next = q;
-    return __builtin_expect(s->strict, 0) ? strict_number(s, out) : JS_NUMBER;
+    return __builtin_expect(s->strict, 0) ? scan_strict_number(s, out) : JS_NUMBER;
 }
 
 /* ---- items ---- */
 
-static COLD enum json_kind too_deep(struct json_scan *s, const uint8_t *p)
+static COLD enum json_kind scan_too_deep(struct json_scan *s, const uint8_t *p)
 {
     if (s->strict)
         return json_bad(s, p, "nested too deep");
@@ -241,7 +242,8 @@ static COLD enum json_kind too_deep(struct json_scan *s, const uint8_t *p)
     return json_pass_over(s);
 }
 
-JSON_INLINE enum json_kind enter(struct json_scan *s, const uint8_t *p, uint8_t id, bool object)
+JSON_INLINE enum json_kind scan_enter(struct json_scan *s, const uint8_t *p, uint8_t id,
+                                      bool object)
 {
     json_push(s, object);
     s->p = p + 1;
@@ -256,13 +258,13 @@ JSON_INLINE enum json_kind scan_value(struct json_scan *s, const uint8_t *p, str
     enum json_kind k;
     out->text = no_text;
     if (__builtin_expect(s->depth >= JSON_DEPTH_MOST, 0) && p < s->end)
-        return too_deep(s, p);
+        return scan_too_deep(s, p);
     if (*p == '"')
         k = scan_string(s, p + 1, false, &out->text, &next);
     else if ((*p >= '0' && *p <= '9') || *p == '-')
         k = scan_numeric(s, p, out, &next);
     else if (*p == '{' || *p == '[')
-        return enter(s, p, (uint8_t)out->id, *p == '{');
+        return scan_enter(s, p, (uint8_t)out->id, *p == '{');
     else
         k = scan_word(s, p, out, &next);
     if (k > JS_WORD)
@@ -274,8 +276,8 @@ JSON_INLINE enum json_kind scan_value(struct json_scan *s, const uint8_t *p, str
 }
 
 /* Remembers the gap between the item before and the value, in place of the older one of two. */
-static void learn_gap(struct json_scan *s, const struct json_item *it, const uint8_t *from,
-                      const uint8_t *value)
+static void scan_learn_gap(struct json_scan *s, const struct json_item *it, const uint8_t *from,
+                           const uint8_t *value)
 {
     struct json_gap *g = s->keys->gaps[s->last];
     const size_t len = (size_t)(value - from);
@@ -303,13 +305,13 @@ JSON_INLINE enum json_kind scan_member(struct json_scan *s, const uint8_t *p, bo
     if (s->keys) {
         out->id = json_key_number(s->keys, &out->key);
         if (comma == s->some) /* what is mended is not made a habit */
-            learn_gap(s, out, s->p, value);
+            scan_learn_gap(s, out, s->p, value);
     }
     return scan_value(s, value, out);
 }
 
-static COLD enum json_kind odd_close(struct json_scan *s, const uint8_t *p, bool comma,
-                                     bool mismatch)
+static COLD enum json_kind scan_odd_close(struct json_scan *s, const uint8_t *p, bool comma,
+                                          bool mismatch)
 {
     if (s->strict)
         return json_bad(s, p, comma ? "comma before a bracket" : "mismatched bracket");
@@ -320,17 +322,17 @@ static COLD enum json_kind odd_close(struct json_scan *s, const uint8_t *p, bool
     return JS_END;
 }
 
-JSON_INLINE enum json_kind leave(struct json_scan *s, const uint8_t *p, bool comma)
+JSON_INLINE enum json_kind scan_leave(struct json_scan *s, const uint8_t *p, bool comma)
 {
     const bool mismatch = (*p == '}') != s->in_object;
-    if (__builtin_expect(comma || mismatch, 0) && odd_close(s, p, comma, mismatch) != JS_END)
+    if (__builtin_expect(comma || mismatch, 0) && scan_odd_close(s, p, comma, mismatch) != JS_END)
         return JS_BAD;
     s->p = p + 1;
     json_pop(s);
     return JS_END;
 }
 
-static COLD enum json_kind no_comma(struct json_scan *s, const uint8_t *p)
+static COLD enum json_kind scan_no_comma(struct json_scan *s, const uint8_t *p)
 {
     if (p >= s->end)
         return JS_SHORT;
@@ -340,7 +342,7 @@ static COLD enum json_kind no_comma(struct json_scan *s, const uint8_t *p)
     return JS_DONE; /* go on as if there were one */
 }
 
-static COLD bool strange_space(const struct json_scan *s, const uint8_t *to)
+static COLD bool scan_strange_space(const struct json_scan *s, const uint8_t *to)
 {
     for (const uint8_t *p = s->p; p < to && p < s->end; p++)
         if (*p < ' ' && *p != '\n' && *p != '\t' && *p != '\r')
@@ -348,10 +350,10 @@ static COLD bool strange_space(const struct json_scan *s, const uint8_t *to)
     return false;
 }
 
-/* Behind the end of the one value there is. */
-static enum json_kind scan_behind(struct json_scan *s, const uint8_t *p)
+/* After the end of the one value there is. */
+static enum json_kind scan_after_end(struct json_scan *s, const uint8_t *p)
 {
-    if (s->strict && strange_space(s, p))
+    if (s->strict && scan_strange_space(s, p))
         return json_bad(s, s->p, "control character after the end");
     if (p >= s->end)
         return JS_SHORT;
@@ -366,7 +368,7 @@ static enum json_kind scan_top(struct json_scan *s, const uint8_t *p, struct jso
     out->key = no_text;
     out->id = 0;
     if (s->some && !s->many)
-        return scan_behind(s, p);
+        return scan_after_end(s, p);
     if (!s->strict && !s->some && memcmp(p, "\xef\xbb\xbf", 3) == 0) /* a byte order mark */
         p = json_space(p + 3);
     return p >= s->end ? JS_SHORT : scan_value(s, p, out);
@@ -391,13 +393,13 @@ JSON_INLINE enum json_kind scan_item(struct json_scan *s, struct json_item *out)
         if (comma) {
             p = json_space(p + 1);
         } else if (__builtin_expect(*p != '}' && *p != ']', 0)) {
-            const enum json_kind k = no_comma(s, p);
+            const enum json_kind k = scan_no_comma(s, p);
             if (k != JS_DONE)
                 return k;
         }
     }
     if (*p == '}' || *p == ']')
-        return leave(s, p, comma);
+        return scan_leave(s, p, comma);
     if (s->in_object)
         return scan_member(s, p, comma, out);
     out->key = no_text;
@@ -405,9 +407,9 @@ JSON_INLINE enum json_kind scan_item(struct json_scan *s, struct json_item *out)
     return p >= s->end ? JS_SHORT : scan_value(s, p, out);
 }
 
-/* Between the tokens of strict JSON stand four kinds of white space and nothing else. What lies
+/* Strict JSON has four kinds of white space between its tokens and nothing else. What lies
  * between s->p and the next item, its key and colon included, is looked at as a whole. */
-static COLD enum json_kind strict_item(struct json_scan *s, struct json_item *out)
+static COLD enum json_kind scan_strict_item(struct json_scan *s, struct json_item *out)
 {
     const uint8_t *const from = s->p;
     const struct json_scan before = *s;
@@ -431,7 +433,8 @@ static COLD enum json_kind strict_item(struct json_scan *s, struct json_item *ou
 enum json_kind json_next(struct json_scan *s, struct json_item *out)
 {
     for (;;) {
-        enum json_kind k = __builtin_expect(s->strict, 0) ? strict_item(s, out) : scan_item(s, out);
+        enum json_kind k =
+            __builtin_expect(s->strict, 0) ? scan_strict_item(s, out) : scan_item(s, out);
         if (__builtin_expect(k == JS_SHORT, 0)) {
             k = json_more(s);
             if (k == JS_SHORT)

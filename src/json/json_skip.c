@@ -31,6 +31,7 @@ static uint64_t pass_runs_between(uint64_t quotes)
 static unsigned pass_brackets(struct json_pass *k, uint64_t open, uint64_t close)
 {
     for (uint64_t left = open | close; left; left &= left - 1) {
+        assert(k->depth > 0);
         k->depth += open & left & (0 - left) ? 1u : UINT32_MAX;
         if (k->depth == 0)
             return (unsigned)__builtin_ctzll(left);
@@ -63,6 +64,7 @@ static unsigned pass_bytes(struct json_pass *k, const uint8_t *p, unsigned n)
 static unsigned pass_block(struct json_pass *k, const uint8_t *p, unsigned n)
 {
     struct json_bits b;
+    assert(n > 0 && n <= 64);
     json_bits_64(p, &b);
     const uint64_t mask = n == 64 ? ~0ull : (1ull << n) - 1;
     if (__builtin_expect((b.backslash & mask) || k->escaped, 0))
@@ -97,6 +99,7 @@ static enum json_kind pass_window(struct json_scan *s, struct json_pass *k, cons
 const uint8_t *json_pass_array(const uint8_t *v, const uint8_t *end)
 {
     struct json_pass k = {.depth = 1};
+    assert(*v == '[' && v < end);
     for (const uint8_t *p = v + 1; p < end && !k.broken; p += 64) {
         const unsigned n = end - p < 64 ? (unsigned)(end - p) : 64;
         const unsigned at = pass_block(&k, p, n);
@@ -107,7 +110,7 @@ const uint8_t *json_pass_array(const uint8_t *v, const uint8_t *end)
 }
 
 /* Every item is looked at. */
-static enum json_kind strict_skip(struct json_scan *s)
+static enum json_kind skip_strict(struct json_scan *s)
 {
     struct json_item it;
     const uint32_t outside = s->depth - 1;
@@ -123,7 +126,7 @@ enum json_kind json_skip(struct json_scan *s, struct json_text *raw)
     struct json_pass k = {.depth = 1};
     if (__builtin_expect(s->strict, 0)) {
         const uint8_t *from = s->p;
-        const enum json_kind kind = strict_skip(s);
+        const enum json_kind kind = skip_strict(s);
         if (raw && kind == JS_END)
             *raw = (struct json_text){(const char *)from, (uint32_t)(s->p - from), true, true};
         return kind;
@@ -140,7 +143,7 @@ enum json_kind json_skip(struct json_scan *s, struct json_text *raw)
         }
         if (kind != JS_SHORT)
             return kind;
-        /* What is held stays, and this goes on behind it; without a hold nothing need stay. */
+        /* What is after the hold stays, and this goes on after it; without one nothing has to. */
         if (!s->hold)
             s->p = s->end;
         const size_t done = (size_t)(at - s->p);
@@ -154,7 +157,7 @@ enum json_kind json_skip(struct json_scan *s, struct json_text *raw)
 
 /* ---- byte by byte, for what is rare ---- */
 
-/* A comma before the item belongs to it; the one behind it, or the bracket, stays. */
+/* A comma before the item belongs to it; the one after it, or the bracket, stays. */
 enum json_kind json_pass_over(struct json_scan *s)
 {
     unsigned depth = 0;

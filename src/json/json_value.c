@@ -61,7 +61,7 @@ static unsigned utf8_put(char *to, uint32_t c)
 
 /* ---- escapes ---- */
 
-static int hex_digit(uint8_t c)
+static int escape_hex_digit(uint8_t c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -69,14 +69,14 @@ static int hex_digit(uint8_t c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The four digits behind \u, or -1. */
-static int32_t hex_4(const uint8_t *p, size_t n)
+/* The four digits after \u, or -1. */
+static int32_t escape_hex_4(const uint8_t *p, size_t n)
 {
     int32_t v = 0;
     if (n < 4)
         return -1;
     for (unsigned i = 0; i < 4; i++) {
-        const int d = hex_digit(p[i]);
+        const int d = escape_hex_digit(p[i]);
         if (d < 0)
             return -1;
         v = v << 4 | d;
@@ -85,9 +85,9 @@ static int32_t hex_4(const uint8_t *p, size_t n)
 }
 
 /* p[0] is 'u'. Bytes taken, 0 when it makes no sense; a pair of surrogates is one character. */
-static size_t unicode_escape(const uint8_t *p, size_t n, uint32_t *out)
+static size_t escape_unicode(const uint8_t *p, size_t n, uint32_t *out)
 {
-    const int32_t first = hex_4(p + 1, n - 1);
+    const int32_t first = escape_hex_4(p + 1, n - 1);
     if (first < 0 || (first >= 0xdc00 && first <= 0xdfff))
         return 0;
     *out = (uint32_t)first;
@@ -95,21 +95,21 @@ static size_t unicode_escape(const uint8_t *p, size_t n, uint32_t *out)
         return 5;
     if (n < 11 || p[5] != '\\' || p[6] != 'u')
         return 0;
-    const int32_t second = hex_4(p + 7, n - 7);
+    const int32_t second = escape_hex_4(p + 7, n - 7);
     if (second < 0xdc00 || second > 0xdfff)
         return 0;
     *out = 0x10000 + ((uint32_t)(first - 0xd800) << 10) + (uint32_t)(second - 0xdc00);
     return 11;
 }
 
-/* p stands behind the backslash. Bytes taken, 0 when the escape is not known. */
+/* p is after the backslash. Bytes taken, 0 when the escape is not known. */
 static size_t escape_at(const uint8_t *p, size_t n, uint32_t *out)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     if (n == 0)
         return 0;
     if (*p == 'u')
-        return unicode_escape(p, n, out);
+        return escape_unicode(p, n, out);
     const char *at = *p ? strchr(from, *p) : NULL;
     if (!at)
         return 0;
@@ -132,8 +132,8 @@ bool json_escapes_valid(const uint8_t *p, size_t n, bool allow_nul)
 }
 
 /* One character of the text: its bytes in `to` (room for 4), how many bytes were taken. */
-static size_t decode_one(const uint8_t *p, size_t n, char *to, unsigned *made,
-                         struct json_faults *f)
+static size_t value_decode_one(const uint8_t *p, size_t n, char *to, unsigned *made,
+                               struct json_faults *f)
 {
     uint32_t c = 0xfffd;
     if (*p == '\\') {
@@ -168,7 +168,7 @@ size_t json_decode(const struct json_text *t, char *to, size_t room, struct json
     while (p < end) {
         char bytes[4];
         unsigned made;
-        p += decode_one(p, (size_t)(end - p), bytes, &made, &seen);
+        p += value_decode_one(p, (size_t)(end - p), bytes, &made, &seen);
         if (len + made >= room)
             break;
         memcpy(to + len, bytes, made);
@@ -187,7 +187,7 @@ size_t json_decode(const struct json_text *t, char *to, size_t room, struct json
 enum { DIGITS_MOST = 36 }; /* that a 128-bit number holds with room to scale */
 
 /* A decimal of any length: sign, mantissa x 10^exponent. Digits beyond DIGITS_MOST are dropped. */
-struct decimal {
+struct json_decimal {
     unsigned __int128 mantissa;
     int64_t exponent;
     bool minus;
@@ -205,12 +205,12 @@ static const char *decimal_exponent(const char *p, const char *end, int64_t *out
     return p > first ? p : NULL;
 }
 
-static bool decimal_of(const char *p, size_t len, struct decimal *out)
+static bool decimal_of(const char *p, size_t len, struct json_decimal *out)
 {
     const char *const end = p + len;
     unsigned digits = 0, any = 0;
     bool point = false;
-    *out = (struct decimal){.minus = len && *p == '-'};
+    *out = (struct json_decimal){.minus = len && *p == '-'};
     p += len && (*p == '-' || *p == '+');
     for (; p < end && ((*p >= '0' && *p <= '9') || (*p == '.' && !point)); p++) {
         if (*p == '.') {
@@ -218,12 +218,12 @@ static bool decimal_of(const char *p, size_t len, struct decimal *out)
             continue;
         }
         any++;
-        const bool kept = digits < DIGITS_MOST;
-        if (kept) {
+        const bool fits = digits < DIGITS_MOST;
+        if (fits) {
             out->mantissa = out->mantissa * 10 + (unsigned)(*p - '0');
             digits += out->mantissa != 0;
         }
-        out->exponent += (kept ? 0 : 1) - (point ? 1 : 0);
+        out->exponent += (fits ? 0 : 1) - (point ? 1 : 0);
     }
     if (any && p < end && (*p | 0x20) == 'e')
         p = decimal_exponent(p + 1, end, &out->exponent);
@@ -231,7 +231,7 @@ static bool decimal_of(const char *p, size_t len, struct decimal *out)
 }
 
 /* Rounded half away from zero. False when it does not fit. */
-static bool decimal_to_int(struct decimal d, int64_t *out)
+static bool decimal_to_int(struct json_decimal d, int64_t *out)
 {
     unsigned __int128 v = d.mantissa;
     if (v == 0) {
@@ -258,7 +258,7 @@ static bool decimal_to_int(struct decimal d, int64_t *out)
 bool json_odd_int(const struct json_item *it, int64_t *out)
 {
     const struct json_number *n = &it->number;
-    struct decimal d;
+    struct json_decimal d;
     if (it->kind != JS_NUMBER)
         return false;
     if (n->fraction || memchr(it->text.p, 'e', it->text.len) ||
@@ -271,7 +271,7 @@ bool json_odd_us_to_ns(const struct json_item *it, int64_t *out)
 {
     static const uint64_t scale[] = {1000, 100, 10, 1};
     const struct json_number *n = &it->number;
-    struct decimal d;
+    struct json_decimal d;
     if (it->kind != JS_NUMBER && it->kind != JS_STRING)
         return false;
     if (it->kind == JS_NUMBER && n->plain && n->fraction <= 3) {
@@ -288,7 +288,7 @@ bool json_odd_us_to_ns(const struct json_item *it, int64_t *out)
 }
 
 /* strtod in the C locale, whatever the program's is. */
-static bool text_to_double(const struct json_text *t, double *out)
+static bool value_strtod(const struct json_text *t, double *out)
 {
     char small[64];
     char *const copy = t->len < sizeof small ? small : xmalloc(t->len + 1ul);
@@ -316,7 +316,7 @@ bool json_double(const struct json_item *it, double *out)
         *out = n->minus ? -v : v;
         return true;
     }
-    return text_to_double(&it->text, out);
+    return value_strtod(&it->text, out);
 }
 
 bool json_number_fits(const struct json_item *it, bool whole)

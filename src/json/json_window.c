@@ -12,7 +12,7 @@ enum { WINDOW = 256 << 10, WINDOW_MOST = 16 << 20, WINDOW_LEAST = 64 };
 const struct json_fault_word json_fault_words[] = {JSON_FAULTS(X){NULL, NULL, 0}};
 #undef X
 
-static void set_end(struct json_scan *s, size_t len)
+static void window_set_end(struct json_scan *s, size_t len)
 {
     s->end = s->window + len;
     memset(s->window + len, '"', JSON_PAD);
@@ -27,7 +27,7 @@ void json_open(struct json_scan *s, struct bytes_in *in, const struct json_optio
     s->keys = o->keys;
     s->window = xmalloc(cap + 1 + JSON_PAD);
     s->p = s->window;
-    set_end(s, 0);
+    window_set_end(s, 0);
 }
 
 void json_close(struct json_scan *s)
@@ -63,7 +63,7 @@ void json_fault(struct json_scan *s, uint64_t *which)
     ++*which;
 }
 
-static void take_back_faults(struct json_scan *s)
+static void window_take_back_faults(struct json_scan *s)
 {
     if (s->noted)
         s->faults = s->before;
@@ -94,10 +94,11 @@ void json_back_to_hold(struct json_scan *s)
 /* ---- more bytes ---- */
 
 /* Bytes before `keep` are not needed any more. */
-static void make_room(struct json_scan *s, const uint8_t *keep)
+static void window_make_room(struct json_scan *s, const uint8_t *keep)
 {
     const size_t gone = (size_t)(keep - s->window), left = (size_t)(s->end - keep);
     const size_t ahead = (size_t)(s->p - keep);
+    assert(keep >= s->window && keep <= s->p && s->p <= s->end);
     memmove(s->window, keep, left);
     if (s->hold)
         s->hold -= gone;
@@ -107,23 +108,25 @@ static void make_room(struct json_scan *s, const uint8_t *keep)
         s->window = xrealloc(s->window, s->cap + 1 + JSON_PAD, 1);
         s->hold = s->hold ? s->window + held : NULL;
     }
+    assert(left <= s->cap);
     s->p = s->window + ahead;
-    set_end(s, left);
+    window_set_end(s, left);
 }
 
 /* At the end of the input a newline is added, so that a number there has an end. */
-static void end_input(struct json_scan *s)
+static void window_end_input(struct json_scan *s)
 {
+    assert(!s->ended);
     s->ended = true;
     const size_t len = (size_t)(s->end - s->window);
     s->window[len] = '\n';
-    set_end(s, len + 1);
+    window_set_end(s, len + 1);
     s->taken++; /* so that positions stay what they are */
 }
 
 /* All the room there is, however many reads that takes: each time something is held it may have to
  * be begun again. */
-static enum json_kind fill(struct json_scan *s)
+static enum json_kind window_fill(struct json_scan *s)
 {
     size_t len = (size_t)(s->end - s->window);
     int64_t n = 1;
@@ -132,15 +135,16 @@ static enum json_kind fill(struct json_scan *s)
         if (n < 0)
             return JS_FAILED;
         len += (size_t)n;
+        assert(len <= s->cap);
         s->taken += (uint64_t)n;
     }
-    set_end(s, len);
+    window_set_end(s, len);
     if (n == 0)
-        end_input(s);
+        window_end_input(s);
     return JS_SHORT;
 }
 
-static enum json_kind at_end(struct json_scan *s)
+static enum json_kind window_at_end(struct json_scan *s)
 {
     const bool rest = json_space(s->p) < s->end;
     if (s->depth == 0 && !rest && (s->some || s->many)) {
@@ -154,14 +158,14 @@ static enum json_kind at_end(struct json_scan *s)
 }
 
 /* What is held, or the item at s->p, fills the largest window. */
-static enum json_kind too_long(struct json_scan *s)
+static enum json_kind window_too_long(struct json_scan *s)
 {
     if (s->strict) {
         err_set(&s->err, ERR_LIMIT, "byte %llu: item larger than %zu bytes",
                 (unsigned long long)json_position(s), s->cap_most);
         return JS_FAILED;
     }
-    take_back_faults(s);
+    window_take_back_faults(s);
     if (s->hold)
         json_back_to_hold(s);
     s->hold = NULL;
@@ -172,18 +176,18 @@ static enum json_kind too_long(struct json_scan *s)
 enum json_kind json_more(struct json_scan *s)
 {
     if (s->ended) {
-        take_back_faults(s);
-        return at_end(s);
+        window_take_back_faults(s);
+        return window_at_end(s);
     }
     const uint8_t *keep = s->hold ? s->hold : s->p;
     const size_t left = (size_t)(s->end - keep);
     if (left >= s->cap_most)
-        return too_long(s);
-    make_room(s, keep);
-    const enum json_kind k = fill(s);
+        return window_too_long(s);
+    window_make_room(s, keep);
+    const enum json_kind k = window_fill(s);
     if (k != JS_SHORT)
         return k;
-    take_back_faults(s);
+    window_take_back_faults(s);
     if (!s->hold)
         return JS_SHORT;
     json_back_to_hold(s);
@@ -192,14 +196,14 @@ enum json_kind json_more(struct json_scan *s)
 
 /* ---- byte by byte, for what is rare ---- */
 
-/* The next byte, or -1 at the end. Nothing is kept. */
+/* The next byte, or -1 at the end. Nothing stays in the window. */
 int json_next_byte(struct json_scan *s)
 {
     while (s->p >= s->end) {
         if (s->ended)
             return -1;
-        make_room(s, s->end);
-        if (fill(s) != JS_SHORT)
+        window_make_room(s, s->end);
+        if (window_fill(s) != JS_SHORT)
             return -1;
     }
     return *s->p++;
@@ -207,5 +211,5 @@ int json_next_byte(struct json_scan *s)
 
 enum json_kind json_out_of_bytes(struct json_scan *s)
 {
-    return s->ended ? at_end(s) : JS_FAILED;
+    return s->ended ? window_at_end(s) : JS_FAILED;
 }

@@ -2,8 +2,8 @@
 /* runs_about.c - what the list says of a run, from its small files. */
 #include <string.h>
 
-#include "json/json.h"
 #include "base/mem.h"
+#include "json/json.h"
 #include "run/run_files.h"
 #include "serve/runs_own.h"
 

@@ -131,16 +131,6 @@ bool block_get(struct block_header *out, const uint8_t *p, size_t n)
     return block_sum(p, p + BLOCK_HEADER_LEN, out->head_len) == sum;
 }
 
-void block_retime(uint8_t *p, int64_t t_first_us, int64_t t_last_us)
-{
-    uint32_t head_len;
-    memcpy(&head_len, p + 12, sizeof head_len);
-    memcpy(p + 16, &t_first_us, sizeof t_first_us);
-    memcpy(p + 24, &t_last_us, sizeof t_last_us);
-    const uint64_t sum = block_sum(p, p + BLOCK_HEADER_LEN, head_len);
-    memcpy(p + BLOCK_HEADER_LEN - sizeof sum, &sum, sizeof sum);
-}
-
 size_t record_begin(struct buf *b, enum record_tag tag)
 {
     buf_u8(b, (uint8_t)tag);

@@ -118,9 +118,6 @@ void block_put(struct buf *out, const struct block_header *h, const struct buf *
 /* False when there is no whole block with a right checksum at p. */
 bool block_get(struct block_header *out, const uint8_t *p, size_t n);
 
-/* Gives a whole block, at p, other times. */
-void block_retime(uint8_t *p, int64_t t_first_us, int64_t t_last_us);
-
 /* A record with a length: what is put between begin and end is its content. */
 size_t record_begin(struct buf *b, enum record_tag tag);
 void record_end(struct buf *b, size_t begun);

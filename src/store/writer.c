@@ -2,7 +2,6 @@
 /* writer.c - what was taken in goes into the tail, the tail into blocks. */
 #include "store/writer.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -19,7 +18,6 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "store/codec.h"
-#include "store/event_shift.h"
 #include "store/intake.h"
 #include "store/seal.h"
 #include "store/segment.h"
@@ -498,28 +496,6 @@ int writer_open_beside(struct writer **out, const struct writer *first, const ch
     if (rc == 0)
         rc = write_file_header(w, e);
     return opened(out, w, rc);
-}
-
-int writer_place(struct writer *w, uint64_t *out, struct err *e)
-{
-    assert(w->bulk);
-    pthread_mutex_lock(&w->lock);
-    const int rc = flush_locked(w, false, true, e);
-    if (rc == 0)
-        *out = (uint64_t)w->fp_len;
-    pthread_mutex_unlock(&w->lock);
-    return rc;
-}
-
-int writer_shift(struct writer *w, uint64_t from, int64_t later_us, struct err *e)
-{
-    uint64_t end;
-    int rc = writer_place(w, &end, e);
-    pthread_mutex_lock(&w->lock);
-    if (rc == 0)
-        rc = event_shift(w->fd, (off_t)from, (off_t)end, later_us, w->path, e);
-    pthread_mutex_unlock(&w->lock);
-    return rc;
 }
 
 struct sink *writer_sink(struct writer *w)

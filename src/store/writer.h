@@ -41,10 +41,6 @@ MUST_CHECK int writer_open_bulk(struct writer **out, const char *dir, unsigned s
  * Fails when the file is there already. Close it before `w`. */
 MUST_CHECK int writer_open_beside(struct writer **out, const struct writer *w, const char *name,
                                   struct err *e);
-/* In bulk: where the file stands now. Events told later may be moved in time as a whole, when it is
- * known only afterwards when they were. */
-MUST_CHECK int writer_place(struct writer *w, uint64_t *out, struct err *e);
-MUST_CHECK int writer_shift(struct writer *w, uint64_t from, int64_t later_us, struct err *e);
 struct sink *writer_sink(struct writer *w);
 /* Grows when a new tail begins. Who has told events with END_OPEN tells them again then: sealing
  * keeps only what has an end. */

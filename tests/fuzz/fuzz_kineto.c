@@ -9,11 +9,6 @@ static bool late(void *ctx, const char *key, int64_t *out)
     return *out != 0;
 }
 
-static bool wait_for_times(void *ctx)
-{
-    return *(int64_t *)ctx != 0;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
     static const struct sink_ops ops = {.events = take};
@@ -29,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
                                    .sink = &c.sink,
                                    .wall_minus_mono_ns = base / 2,
                                    .late_number = late,
-                                   .times_wait = p[1] % 2 ? wait_for_times : NULL,
+                                   .late_is_slow = p[1] % 2,
                                    .ctx = &base};
     const int rc = importer_kineto.run(&ask, &r, &e);
     check(c.events == r.count[IMPORTED_KEPT]);

@@ -6,6 +6,8 @@
 
 #include <stdint.h>
 #include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include "base/mem.h"
 #include "store/event_block.h"
@@ -61,9 +63,13 @@ static inline void repair_events(uint8_t *head, const struct block_header *h)
 /* The sum over a block's header and head, as it is now. */
 static inline void repair_block_sum(uint8_t *block)
 {
-    int64_t t[2];
-    memcpy(t, block + 16, sizeof t);
-    block_retime(block, t[0], t[1]);
+    XXH3_state_t state;
+    XXH3_INITSTATE(&state);
+    XXH3_64bits_reset(&state);
+    XXH3_64bits_update(&state, block, BLOCK_HEADER_LEN - 8);
+    XXH3_64bits_update(&state, block + BLOCK_HEADER_LEN, repair_u32(block + 12));
+    const uint64_t sum = XXH3_64bits_digest(&state);
+    memcpy(block + BLOCK_HEADER_LEN - sizeof sum, &sum, sizeof sum);
 }
 
 static inline void repair_blocks(uint8_t *p, size_t n)

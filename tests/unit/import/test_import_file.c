@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "import/import_file.h"
+#include "import/import_out.h"
 #include "import_catch.h"
 
 static struct arena names; /* each test is a process of its own */
@@ -88,13 +89,7 @@ TEST(a_small_file_has_its_base_time_too)
     buf_free(&json);
 }
 
-static bool wait_for_times(void *ctx)
-{
-    ++*(int *)ctx;
-    return true;
-}
-
-TEST(gzip_with_its_base_time_at_the_end_is_read_once_where_times_may_wait)
+TEST(a_base_time_at_the_end_of_gzip_is_added_to_all_events)
 {
     struct buf json = {0};
     struct err e;
@@ -104,18 +99,32 @@ TEST(gzip_with_its_base_time_at_the_end_is_read_once_where_times_may_wait)
     for (int i = 0; i < 2; i++) {
         struct catch c;
         struct import_file_result r;
-        int asked = 0;
         catch_open(&c);
-        const struct import_file_ask ask = {
-            .path = paths[i], .sink = &c.sink, .times_wait = wait_for_times, .ctx = &asked};
+        const struct import_file_ask ask = {.path = paths[i], .sink = &c.sink};
         OK(import_file(&ask, &r, &e));
-        CHECK_INT(asked, i); /* the end of a plain file is at hand */
-        CHECK_INT(r.result.later_us, i * 1711964646000000);
-        CHECK_INT(c.v[0].event.at.ns, 1000 + (1 - i) * 1711964646000000000);
+        CHECK_INT(c.v[0].event.at.ns, 1711964646000001000);
         CHECK_INT(r.result.first.ns, 1711964646000001000);
         CHECK_INT(r.result.last.ns, 1711964646000000000 + 5000999 + 1500);
         catch_close(&c);
     }
+    buf_free(&json);
+}
+
+TEST(gzip_with_more_events_than_are_held_is_read_twice_for_its_base_time)
+{
+    struct buf json = {0};
+    struct err e;
+    struct catch c;
+    struct import_file_result r;
+    make_trace(&json, OUT_HELD_ENOUGH + 2000);
+    catch_open(&c);
+    const struct import_file_ask ask = {.path = write_gzip("m.json.gz", json.p, json.len),
+                                        .sink = &c.sink};
+    OK(import_file(&ask, &r, &e));
+    CHECK_INT(c.n, OUT_HELD_ENOUGH + 2000);
+    for (size_t i = 0; i < c.n; i++)
+        CHECK_INT(c.v[i].event.at.ns / 1000000000, 1711964646);
+    catch_close(&c);
     buf_free(&json);
 }
 

@@ -132,6 +132,49 @@ TEST(a_base_time_behind_the_events_is_asked_for_once)
     catch_close(&m.got);
 }
 
+TEST(a_base_time_that_is_slow_to_find_is_waited_for)
+{
+    static const char json[] =
+        "{\"traceEvents\": [{\"ph\": \"B\", \"pid\": 1, \"tid\": 2, \"ts\": 1, \"name\": "
+        "\"outer\"}, "
+        "{\"ph\": \"X\", \"pid\": 1, \"tid\": 2, \"ts\": 2, \"dur\": 5, \"name\": \"a\"}], "
+        "\"baseTimeNanoseconds\": 1700000000000000001}";
+    int asked = 0;
+    const struct import_ask ask = {
+        .late_number = tell_base, .late_is_slow = true, .ctx = &asked, .wall_minus_mono_ns = 1000};
+    struct import m = import_ask(json, strlen(json), ask, 0);
+    CHECK_INT(asked, 0);
+    CHECK_INT(event_of(&m, "a")->at.ns, 1700000000000001001);
+    CHECK_INT(event_of(&m, "outer")->at.ns, 1700000000000000001);
+    CHECK_INT(event_of(&m, "outer")->dur_ns, 6000);
+    CHECK_INT(m.result.first.ns, 1700000000000000001);
+    CHECK_INT(m.result.last.ns, 1700000000000006001);
+    catch_close(&m.got);
+}
+
+TEST(a_base_time_that_never_comes_is_none)
+{
+    static const char json[] = TRACE(X("cpu_op", "a", ""));
+    int asked = 0;
+    const struct import_ask ask = {.late_number = tell_base, .late_is_slow = true, .ctx = &asked};
+    struct import m = import_ask(json, strlen(json), ask, 0);
+    CHECK_INT(asked, 0);
+    CHECK_INT(event_of(&m, "a")->at.ns, 1000000);
+    catch_close(&m.got);
+}
+
+TEST(events_that_a_base_time_moves_out_of_range_are_counted)
+{
+    static const char json[] = "{\"traceEvents\": [{\"ph\": \"X\", \"ts\": 1, \"name\": \"a\"}], "
+                               "\"baseTimeNanoseconds\": 9223372036854775807}";
+    const struct import_ask ask = {.late_is_slow = true};
+    struct import m = import_ask(json, strlen(json), ask, 0);
+    CHECK_INT(m.result.count[IMPORTED_BAD_TIME], 1);
+    CHECK_INT(m.result.count[IMPORTED_KEPT], 0);
+    CHECK_INT(m.rc, ERR_FORMAT);
+    catch_close(&m.got);
+}
+
 TEST(a_base_time_is_not_asked_for_when_times_are_absolute_or_it_was_told)
 {
     int asked = 0;
