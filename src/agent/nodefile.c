@@ -2,18 +2,11 @@
 /* nodefile.c - see nodefile.h. */
 #include "agent/nodefile.h"
 
-#include <assert.h>
 #include <math.h>
 
 #include "base/buf.h"
 #include "base/json_write.h"
 #include "base/mem.h"
-
-static const char *const status_names[] = {
-    [NODE_RUNNING] = "running",         [NODE_FINISHED] = "finished", [NODE_FAILED] = "failed",
-    [NODE_INTERRUPTED] = "interrupted", [NODE_STOPPED] = "stopped",
-};
-static_assert(COUNT_OF(status_names) == NODE_STATUS_N, "a name for each status");
 
 /* Empty text and negative numbers mean not known, which JSON says as null. */
 static void text_or_null(struct jw *j, const char *key, const char *v)
@@ -106,7 +99,7 @@ static void about_json(struct buf *out, const struct node_about *a)
     jw_int(&j, "format_version", 1);
     jw_str(&j, "id", a->id);
     jw_int(&j, "session", a->session);
-    jw_str(&j, "status", status_names[a->status]);
+    jw_str(&j, "status", run_status_name(a->status));
     jw_str(&j, "why", a->why);
     host_json(&j, &a->host);
     jw_int(&j, "pid", a->pid);

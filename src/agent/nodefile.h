@@ -15,19 +15,10 @@
 #include "sample/hostinfo.h"
 #include "store/writer.h"
 
-enum node_status {
-    NODE_RUNNING,
-    NODE_FINISHED,
-    NODE_FAILED,
-    NODE_INTERRUPTED,
-    NODE_STOPPED,
-    NODE_STATUS_N,
-};
-
 struct node_about {
     const char *id;
     unsigned session;
-    enum node_status status;
+    enum run_status status;
     char why[192];
     struct hostinfo host;
     struct gpu_info *gpus;

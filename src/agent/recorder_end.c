@@ -34,7 +34,7 @@ static bool is_from_outside(int sig)
     return sig == SIGTERM || sig == SIGINT || sig == SIGHUP || sig == SIGKILL || sig == SIGQUIT;
 }
 
-static enum node_status decide(struct recorder *r, char *why, size_t size)
+static enum run_status decide(struct recorder *r, char *why, size_t size)
 {
     const struct ending *v = &r->ending;
     const struct job *j = &r->job;
@@ -45,20 +45,20 @@ static enum node_status decide(struct recorder *r, char *why, size_t size)
     why[0] = 0;
     if (v->stop_asked || (v->detached && v->signal == SIGINT)) {
         snprintf(why, size, "%s", v->stop_asked ? v->stop_why : "detached");
-        return NODE_STOPPED;
+        return RUN_STOPPED;
     }
     if (*notice && (v->signal || j->status != 0)) {
         snprintf(why, size, "%s", notice);
-        return NODE_INTERRUPTED;
+        return RUN_INTERRUPTED;
     }
     const int sig = v->signal ? v->signal : j->signal;
     if (sig)
         signal_name(sig, why, size);
     if (v->signal || is_from_outside(sig))
-        return NODE_INTERRUPTED;
+        return RUN_INTERRUPTED;
     if (j->attached)
         snprintf(why, size, "exit status not known: the recorder was attached to a running job");
-    return j->attached || j->status == 0 ? NODE_FINISHED : NODE_FAILED;
+    return j->attached || j->status == 0 ? RUN_FINISHED : RUN_FAILED;
 }
 
 /* False when a thread hangs in a driver; what it uses is then left to it. */

@@ -5,12 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "cmd/cmd.h"
-#include "cmd/import_ours.h"
 #include "cmd/import_print.h"
 #include "cmd/interrupted.h"
 #include "cmd/output.h"

@@ -2,17 +2,20 @@
 /* importing.c - see importing.h. */
 #include "cmd/importing.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
+#include "agent/nodefile.h"
 #include "base/mem.h"
 #include "cmd/interrupted.h"
+#include "cmd/restoring.h"
 #include "import/import_losses.h"
 #include "run/run_names.h"
+
+/* Of what does not say on which machine it was. */
+#define IMPORT_NODE_DEFAULT "trace"
 
 /* FILES_PER_NODE: held open while it is written. */
 enum { NODES_MOST = 256, FILES_PER_NODE = 6, FILES_BESIDE = 64 };
@@ -42,6 +45,122 @@ int importing_begin(struct importing *m, const char *home, struct folder *from, 
 wall_ns importing_wall(const struct importing *m, mono_ns t)
 {
     return (wall_ns){t.ns + (m->tie.wall.ns - m->tie.mono.ns)};
+}
+
+/* ---- one machine ---- */
+
+static void import_node_span(struct import_node *d, mono_ns first, mono_ns last)
+{
+    if (!d->told || first.ns < d->first.ns)
+        d->first = first;
+    if (!d->told || last.ns > d->last.ns)
+        d->last = last;
+    d->told = true;
+}
+
+static void import_node_row(struct sink *s, struct group *g, mono_ns t)
+{
+    struct import_node *d = (struct import_node *)s;
+    import_node_span(d, t, t);
+    rows_take(&d->rows, g, t);
+}
+
+static int import_node_open(struct import_node **out, struct run_maker *run, const char *id,
+                            struct clock_tie tie, struct err *e)
+{
+    static const struct sink_ops ops = {import_node_row, sink_pass_loss, sink_pass_mark,
+                                        sink_pass_events};
+    struct import_node *d = xcalloc(1, sizeof *d);
+    d->pass.sink.ops = &ops;
+    d->rank = d->world_size = -1;
+    const int rc = run_maker_node(run, id, 1, tie, &d->made, e);
+    if (rc != 0) {
+        free(d);
+        return rc;
+    }
+    rows_open(&d->rows, writer_sink(d->made->metrics));
+    d->pass.behind = writer_sink(d->made->events);
+    pids_open(&d->pids, &d->pass.sink);
+    *out = d;
+    return 0;
+}
+
+/* Events are many: when they were is taken from the sum. */
+static void import_node_note(struct import_node *d, const struct import_result *r)
+{
+    if (r->count[IMPORTED_KEPT] && !r->elsewhere)
+        import_node_span(d, r->first, r->last);
+    if (r->rank < 0)
+        return;
+    d->rank = d->traces == 0 || d->rank == r->rank ? r->rank : -1;
+    d->world_size = r->world_size;
+    d->traces++;
+}
+
+static void import_node_machine(struct import_node *d, const struct import_machine *m)
+{
+    import_node_span(d, m->first, m->last);
+    d->said = *m;
+    d->said.node = d->made->id;
+}
+
+static void import_node_close(struct import_node *d)
+{
+    d->cores = d->said.cores ? d->said.cores : rows_devices(&d->rows, PER_CORE);
+    d->gpus = d->said.gpus ? d->said.gpus : rows_devices(&d->rows, PER_GPU);
+    d->interval_ns = d->rows.n ? d->rows.groups[0].own.period_ns : d->said.interval_ns;
+    rows_close(&d->rows);
+}
+
+static void name_gpus(struct gpu_info gpus[GPU_MOST], unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        gpus[i] = (struct gpu_info){0};
+        snprintf(gpus[i].entity, sizeof gpus[i].entity, "gpu%u", i);
+    }
+}
+
+static int import_node_describe(const struct import_node *d, const struct rundir *run,
+                                int64_t wall_minus_mono_ns, struct err *e)
+{
+    struct nodefile f;
+    struct gpu_info gpus[GPU_MOST];
+    struct node_about about = {
+        .id = d->made->id,
+        .session = d->made->session,
+        .status = RUN_FINISHED,
+        .host = {.cores = d->cores, .memory_bytes = (uint64_t)d->said.memory_bytes},
+        .gpus = gpus,
+        .n_gpus = MIN_OF(d->gpus, (unsigned)GPU_MOST),
+        .gpus_known = d->gpus > 0,
+        .launcher = {.rank = d->rank,
+                     .world_size = d->world_size,
+                     .local_rank = -1,
+                     .local_size = -1,
+                     .node_rank = -1,
+                     .nodes = -1},
+        .interval_ns = d->interval_ns,
+        .start = {d->first.ns + wall_minus_mono_ns},
+        .end = {d->last.ns + wall_minus_mono_ns},
+        .exit_status = -1,
+        .cpu_s = -1,
+    };
+    name_gpus(gpus, about.n_gpus);
+    if (d->rank >= 0)
+        snprintf(about.launcher.name, sizeof about.launcher.name, "footplate import");
+    if (strcmp(d->made->id, IMPORT_NODE_DEFAULT) != 0)
+        snprintf(about.host.hostname, sizeof about.host.hostname, "%s", d->made->id);
+    nodefile_init(&f, run, &about);
+    return nodefile_write(&f, e);
+}
+
+static void import_node_free(struct import_node *d)
+{
+    if (!d)
+        return;
+    rows_close(&d->rows);
+    pids_close(&d->pids);
+    free(d);
 }
 
 /* ---- machines ---- */
@@ -257,7 +376,7 @@ static int describe_nodes(struct importing *m, struct err *e)
         if (d->told)
             rc = import_node_describe(d, &m->maker.dir, m->tie.wall.ns - m->tie.mono.ns, e);
         else
-            rundir_drop_node(&m->maker.dir, d->made->id);
+            run_maker_drop(&m->maker, d->made);
     }
     return rc;
 }
@@ -283,4 +402,71 @@ void importing_end(struct importing *m)
     free(m->parts);
     run_maker_end(&m->maker);
     *m = (struct importing){0};
+}
+
+/* ---- exports of ours ---- */
+
+bool import_is_ours(struct folder *from)
+{
+    if (!from->single || from->n != 1)
+        return false;
+    struct folder_file *x = &from->files[0];
+    if (!x->format)
+        x->format = import_file_format(x->path);
+    return x->format == &importer_footplate;
+}
+
+struct ours_reading {
+    struct restoring restoring;
+    struct progress progress;
+};
+
+static int ours_progress(void *ctx, uint64_t done, uint64_t all, struct err *e)
+{
+    struct ours_reading *r = ctx;
+    progress_at(&r->progress, all ? (double)done / (double)all : 0, clock_mono());
+    return restoring_flush(&r->restoring, e);
+}
+
+static int ours_read(struct ours_reading *r, const struct folder_file *x, struct import_part *part,
+                     struct err *e)
+{
+    struct remake *m = &r->restoring.remake;
+    const struct import_file_ask ask = {
+        .path = x->path,
+        .format = &importer_footplate,
+        .remake = m,
+        .progress = ours_progress,
+        .ctx = r,
+    };
+    progress_start(&r->progress, stderr, term_width(stderr), "import", clock_mono());
+    const int rc = import_file(&ask, &part->got, e);
+    progress_end(&r->progress);
+    if (rc != 0 || r->restoring.n_nodes == 0)
+        return rc;
+    const struct run_maker_node *n = r->restoring.nodes[0].made;
+    const struct remake_place place = {n->id, n->session, REMAKE_METRICS, 0, 0};
+    import_tell_losses(&part->got.result, m->ops->sink(m, &place));
+    return 0;
+}
+
+int import_ours(struct importing *m, struct folder *from, const char *home, const char *id,
+                const char *name, struct rundir *dir, struct err *e)
+{
+    struct ours_reading r = {0};
+    static const char *const none[] = {NULL};
+    *m = (struct importing){.from = from, .parts = xcalloc(1, sizeof *m->parts), .n_good = 1};
+    int rc = restoring_begin(&r.restoring, home, e);
+    if (rc == 0)
+        rc = ours_read(&r, &from->files[0], &m->parts[0], e);
+    m->sum = m->parts[0].got.result;
+    const struct run_about otherwise = {.name = name,
+                                        .command = none,
+                                        .directory = "",
+                                        .git_commit = "",
+                                        .start = importing_wall(m, m->sum.first)};
+    if (rc == 0)
+        rc = restoring_place(&r.restoring, home, *id ? id : NULL, &otherwise, dir, e);
+    restoring_end(&r.restoring);
+    return rc;
 }

@@ -8,10 +8,27 @@
 #define CMD_IMPORTING_H
 
 #include "base/progress.h"
-#include "cmd/import_node.h"
 #include "import/import_file.h"
 #include "import/import_folder.h"
-#include "run/run_maker.h"
+#include "import/import_pids.h"
+#include "import/import_rows.h"
+#include "import/importer.h"
+#include "run/rundir.h"
+
+/* One machine: rows go to its metrics file, all else to its events file. */
+struct import_node {
+    struct sink_pass pass;       /* to the events file; first: the sink is the node */
+    struct run_maker_node *made; /* its files */
+    struct import_rows rows;
+    struct import_pids pids;  /* what traces are told to; ends in `pass` */
+    bool told;                /* anything at all */
+    mono_ns first, last;      /* of that */
+    int64_t rank, world_size; /* -1: not told, or there are several */
+    unsigned traces;          /* files that told of a rank */
+    int64_t interval_ns;      /* between rows, once it is closed; 0: there are none */
+    unsigned cores, gpus;     /* seen or said, once it is closed */
+    struct import_machine said;
+};
 
 /* What became of a file of the folder. */
 struct import_part {
@@ -48,5 +65,13 @@ MUST_CHECK int importing_place(struct importing *m, const char *home, const char
 void importing_end(struct importing *m);
 /* Wall time of a moment of the traces. */
 wall_ns importing_wall(const struct importing *m, mono_ns t);
+
+/* Whether the one file to import is an export of ours; then nothing else is. What it is, is kept.
+ */
+bool import_is_ours(struct folder *from);
+/* Makes it the run that it was, as `home`/`id` ("": a new name); `m` gets what import_print.h
+ * prints of it. */
+MUST_CHECK int import_ours(struct importing *m, struct folder *from, const char *home,
+                           const char *id, const char *name, struct rundir *dir, struct err *e);
 
 #endif

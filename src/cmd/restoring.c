@@ -143,7 +143,7 @@ static int make_about(const struct rundir *dir, const struct restored_node *d, s
     const struct node_about about = {
         .id = d->made->id,
         .session = d->made->session,
-        .status = NODE_FINISHED,
+        .status = RUN_FINISHED,
         .launcher = {.rank = -1, .world_size = -1, .local_rank = -1},
         .start = d->start,
         .end = d->end,

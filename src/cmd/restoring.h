@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 #include "record/remake.h"
-#include "run/run_maker.h"
+#include "run/rundir.h"
 
 /* What describes a recorder. */
 struct restored_node {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_files.h - the files of a run with readings and events: which there are, and opening them. */
+/* run_files.h - the files of a run: which there are, reading them, and whether they changed. */
 #ifndef RUN_RUN_FILES_H
 #define RUN_RUN_FILES_H
 
@@ -39,5 +39,22 @@ MUST_CHECK int run_open_derived(struct fmap *out, const struct run_info *info, c
 /* False: the run is read-only, or another user's, and stays as it is. */
 bool run_may_derive(const struct run_info *info);
 void run_put_derived(const struct run_info *info, const char *name, const void *p, size_t n);
+
+/* Whether something changed in a run, from sizes and times alone. */
+struct run_stamp {
+    uint64_t version;  /* another one when something changed; 0: there is no such run. At most 53
+                          bits, for JSON */
+    int64_t newest_ns; /* newest change, since the epoch */
+    uint64_t bytes;    /* of all files */
+};
+
+/* Of the files that describe a run. */
+uint64_t run_stamp_about(const char *run);
+/* Of the files of its nodes: its data. */
+struct run_stamp run_stamp_data(const char *run);
+/* When the results of the rules were written, since the epoch in ns; 0: never. */
+int64_t run_stamp_findings(const char *run);
+/* When the run itself was changed; 0: there is none. */
+int64_t run_stamp_folder(const char *run);
 
 #endif

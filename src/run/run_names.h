@@ -19,15 +19,15 @@
 #include "base/err.h"
 #include "store/format.h"
 
-#define RUN_ABOUT      "run.json"
-#define RUN_FINDINGS   "findings.json"
-#define RUN_REPORT     "report.html"
+#define RUN_ABOUT       "run.json"
+#define RUN_FINDINGS    "findings.json"
+#define RUN_REPORT      "report.html"
 #define RUN_REPORT_JSON "report.json"
-#define RUN_DERIVED    "derived"
-#define RUN_NODE_STEM  "node" /* of node.json */
-#define RUN_NODE_END   "json"
-#define RUNS_DEFAULT   "footplate-runs" /* the default of the setting `dir` */
-#define RUNS_GITIGNORE ".gitignore"
+#define RUN_DERIVED     "derived"
+#define RUN_NODE_STEM   "node" /* of node.json */
+#define RUN_NODE_END    "json"
+#define RUNS_DEFAULT    "footplate-runs" /* the default of the setting `dir` */
+#define RUNS_GITIGNORE  ".gitignore"
 
 /* Path buffers have PATH_LEN bytes; a longer path is ERR_LIMIT. */
 

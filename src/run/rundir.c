@@ -4,7 +4,7 @@
  * Crash safety. A run is what has a run.json, and that file is put whole. Of a recorder that is
  * killed before, a folder without run.json is left, which no reader takes for a run. Of one that is
  * killed later the run is there, and its data up to the last frame of the tails (docs/format.md).
- * Of a run that is made out of sight run.json is the last file, and rundir_settle's publish makes
+ * Of a run that is made out of sight run.json is the last file, and run_maker_place makes
  * all of it durable before it can be seen.
  *
  * Several recorders may make the same run at the same time. They agree by claim (one of them makes
@@ -15,6 +15,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
@@ -23,6 +24,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/json_write.h"
+#include "base/mem.h"
 #include "base/redact.h"
 #include "run/run_names.h"
 #include "run/storage.h"
@@ -212,82 +214,6 @@ int rundir_put_node(const struct rundir *r, const char *node_id, unsigned sessio
                                  e);
 }
 
-/* ---- a run that is made out of sight ---- */
-
-int rundir_hide(struct rundir *out, const char *home, struct err *e)
-{
-    struct rundir r = {.hidden = true};
-    const struct storage *s = storage_of(home);
-    int rc = s->make_runs(home, &r.made_runs, e);
-    for (int i = 0; i < FOLDER_TRIES && rc == 0 && !r.made_run; i++) {
-        rc = run_hidden_path(r.path, home, rundir_random_16() << 16 | rundir_random_16(), e);
-        if (rc == 0)
-            rc = s->claim(r.path, &r.made_run, e);
-    }
-    if (rc == 0 && !r.made_run)
-        rc = err_set(e, ERR_BUSY, "'%s' exists already", r.path);
-    if (rc)
-        rundir_remove(&r, 0);
-    else
-        *out = r;
-    return rc;
-}
-
-int rundir_open_bulk(const struct rundir *r, const char *node_id, unsigned session,
-                     struct clock_tie tie, struct writer **readings, struct writer **events,
-                     struct err *e)
-{
-    char folder[PATH_LEN];
-    struct writer *first;
-    bool made;
-    assert(r->hidden && session > 0);
-    int rc = rundir_node_folder(r, node_id, folder, e);
-    if (rc == 0)
-        rc = storage_of(folder)->claim(folder, &made, e);
-    if (rc == 0)
-        rc = writer_open_bulk(&first, folder, session, tie, e);
-    if (rc)
-        return rc;
-    rc = writer_open_beside(events, first, STORE_EVENTS, e);
-    if (rc)
-        writer_discard(first);
-    else
-        *readings = first;
-    return rc;
-}
-
-void rundir_drop_node(const struct rundir *r, const char *node_id)
-{
-    char folder[PATH_LEN];
-    struct err e;
-    assert(r->hidden);
-    if (rundir_node_folder(r, node_id, folder, &e) == 0)
-        storage_of(folder)->remove(folder, STORAGE_REMOVE_TREE);
-}
-
-int rundir_settle(struct rundir *r, const char *home, const char *id, const struct run_about *about,
-                  struct err *e)
-{
-    char to[PATH_LEN];
-    int rc = 0;
-    assert(r->hidden);
-    if (id)
-        rc = rundir_given_id(r, id, e);
-    else
-        rundir_fresh_id(r, about);
-    if (rc == 0)
-        rc = rundir_write_about(r, about, STORAGE_PUT_STAGED, e);
-    if (rc == 0)
-        rc = run_path(to, home, r->id, e);
-    if (rc == 0)
-        rc = storage_of(to)->publish(r->path, to, e);
-    if (rc == 0) {
-        memcpy(r->path, to, sizeof to);
-        r->hidden = false;
-    }
-    return rc;
-}
-
 /* ---- what is in it ---- */
 
 struct rundir_files {
@@ -389,4 +315,194 @@ void rundir_remove(struct rundir *r, unsigned session)
         rundir_remove_unless_used(r->path, RUNS_GITIGNORE, true);
     }
     *r = (struct rundir){0};
+}
+
+/* ---- a run that is made out of something else ---- */
+
+/* Bytes that may wait; events come faster than rows. */
+enum { FLUSH_ROWS = 256 << 10, FLUSH_EVENTS = 1 << 20 };
+
+int run_maker_begin(struct run_maker *m, const char *home, struct err *e)
+{
+    *m = (struct run_maker){.dir = {.hidden = true}};
+    struct rundir *r = &m->dir;
+    const struct storage *s = storage_of(home);
+    int rc = s->make_runs(home, &r->made_runs, e);
+    for (int i = 0; i < FOLDER_TRIES && rc == 0 && !r->made_run; i++) {
+        rc = run_hidden_path(r->path, home, rundir_random_16() << 16 | rundir_random_16(), e);
+        if (rc == 0)
+            rc = s->claim(r->path, &r->made_run, e);
+    }
+    if (rc == 0 && !r->made_run)
+        rc = err_set(e, ERR_BUSY, "'%s' exists already", r->path);
+    if (rc)
+        run_maker_end(m);
+    return rc;
+}
+
+struct run_maker_node *run_maker_find(const struct run_maker *m, const char *id, unsigned session)
+{
+    for (size_t i = 0; i < m->n_nodes; i++)
+        if (m->nodes[i]->session == session && strcmp(m->nodes[i]->id, id) == 0)
+            return m->nodes[i];
+    return NULL;
+}
+
+static int run_maker_open(const struct rundir *r, struct run_maker_node *n, struct clock_tie tie,
+                          struct err *e)
+{
+    char folder[PATH_LEN];
+    bool made;
+    assert(r->hidden && n->session > 0);
+    int rc = rundir_node_folder(r, n->id, folder, e);
+    if (rc == 0)
+        rc = storage_of(folder)->claim(folder, &made, e);
+    if (rc == 0)
+        rc = writer_open_bulk(&n->metrics, folder, n->session, tie, e);
+    if (rc)
+        return rc;
+    rc = writer_open_beside(&n->events, n->metrics, STORE_EVENTS, e);
+    if (rc)
+        writer_discard(n->metrics);
+    return rc;
+}
+
+int run_maker_node(struct run_maker *m, const char *id, unsigned session, struct clock_tie tie,
+                   struct run_maker_node **out, struct err *e)
+{
+    assert(!run_maker_find(m, id, session));
+    struct run_maker_node *n = xcalloc(1, sizeof *n);
+    snprintf(n->id, sizeof n->id, "%s", id);
+    n->session = session;
+    const int rc = run_maker_open(&m->dir, n, tie, e);
+    if (rc) {
+        free(n);
+        return rc;
+    }
+    m->nodes = xrealloc(m->nodes, m->n_nodes + 1, sizeof(struct run_maker_node *));
+    m->nodes[m->n_nodes++] = *out = n;
+    return 0;
+}
+
+int run_maker_window(struct run_maker_node *n, unsigned pid, unsigned window, struct writer **out,
+                     struct err *e)
+{
+    char stem[64];
+    struct writer *w;
+    for (size_t i = 0; i < n->n_windows; i++)
+        if (n->windows[i].pid == pid && n->windows[i].window == window) {
+            *out = n->windows[i].writer;
+            return 0;
+        }
+    run_window_stem(stem, sizeof stem, pid, false, window);
+    const int rc = writer_open_beside(&w, n->metrics, stem, e);
+    if (rc)
+        return rc;
+    n->windows = xrealloc(n->windows, n->n_windows + 1, sizeof *n->windows);
+    n->windows[n->n_windows++] = (struct run_maker_window){pid, window, w};
+    *out = w;
+    return 0;
+}
+
+/* ---- writing ---- */
+
+/* The files of a node in the order in which they are closed: the first one last. */
+static struct writer **run_maker_writer(struct run_maker_node *n, size_t i)
+{
+    assert(i < n->n_windows + 2);
+    if (i < n->n_windows)
+        return &n->windows[i].writer;
+    return i == n->n_windows ? &n->events : &n->metrics;
+}
+
+int run_maker_flush(struct run_maker *m, struct err *e)
+{
+    int rc = 0;
+    for (size_t i = 0; i < m->n_nodes; i++) {
+        struct run_maker_node *n = m->nodes[i];
+        for (size_t k = 0; rc == 0 && k < n->n_windows + 2; k++) {
+            struct writer *w = *run_maker_writer(n, k);
+            if (writer_pending(w) >= (size_t)(w == n->metrics ? FLUSH_ROWS : FLUSH_EVENTS))
+                rc = writer_flush(w, false, e);
+        }
+    }
+    return rc;
+}
+
+static int run_maker_close_writer(struct writer **w, struct err *e)
+{
+    struct writer_stats s;
+    struct writer *x = *w;
+    *w = NULL;
+    if (!x)
+        return 0;
+    writer_get_stats(x, &s);
+    const int rc = writer_close(x, e);
+    if (rc == 0 && s.rows_dropped + s.events_dropped)
+        return err_set(e, ERR_LIMIT, "%llu rows and %llu events could not be written to disk",
+                       (unsigned long long)s.rows_dropped, (unsigned long long)s.events_dropped);
+    return rc;
+}
+
+/* All of them, whatever became of the others; the first error counts. */
+int run_maker_close(struct run_maker *m, struct err *e)
+{
+    struct err other;
+    int rc = 0;
+    for (size_t i = 0; i < m->n_nodes; i++)
+        for (size_t k = 0; k < m->nodes[i]->n_windows + 2; k++) {
+            const int one =
+                run_maker_close_writer(run_maker_writer(m->nodes[i], k), rc ? &other : e);
+            rc = rc ? rc : one;
+        }
+    return rc;
+}
+
+void run_maker_drop(const struct run_maker *m, const struct run_maker_node *n)
+{
+    char folder[PATH_LEN];
+    struct err e;
+    assert(!n->metrics); /* closed */
+    if (run_node_path(folder, m->dir.path, n->id, &e) == 0)
+        storage_of(folder)->remove(folder, STORAGE_REMOVE_TREE);
+}
+
+int run_maker_place(struct run_maker *m, const char *home, const char *id,
+                    const struct run_about *about, struct rundir *out, struct err *e)
+{
+    char to[PATH_LEN];
+    struct rundir *r = &m->dir;
+    int rc = 0;
+    for (size_t i = 0; i < m->n_nodes; i++)
+        assert(!m->nodes[i]->metrics && !m->nodes[i]->events); /* closed, so complete */
+    if (id)
+        rc = rundir_given_id(r, id, e);
+    else
+        rundir_fresh_id(r, about);
+    if (rc == 0)
+        rc = rundir_write_about(r, about, STORAGE_PUT_STAGED, e);
+    if (rc == 0)
+        rc = run_path(to, home, r->id, e);
+    if (rc == 0)
+        rc = storage_of(to)->publish(r->path, to, e);
+    if (rc)
+        return rc;
+    memcpy(r->path, to, sizeof to);
+    r->hidden = false;
+    *out = *r;
+    *r = (struct rundir){0};
+    return 0;
+}
+
+void run_maker_end(struct run_maker *m)
+{
+    struct err ignored;
+    (void)!run_maker_close(m, &ignored); /* what is open is removed next */
+    for (size_t i = 0; i < m->n_nodes; i++) {
+        free(m->nodes[i]->windows);
+        free(m->nodes[i]);
+    }
+    free(m->nodes);
+    rundir_remove(&m->dir, 0);
+    *m = (struct run_maker){0};
 }

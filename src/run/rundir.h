@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rundir.h - makes runs. There are two ways, and all makers of runs use one of them:
  *
- *   1. A recorder writes a run that readers see from its first second on:
- *      rundir_make, rundir_make_node, writer_open, rundir_put_node as often as it changes. The
- *      node that comes first writes run.json; a node writes only into its own folder.
- *   2. Imports and copies make a run that nobody sees before it is complete, by run_maker.h:
- *      rundir_hide, rundir_open_bulk for each recorder, rundir_put_node once for each,
- *      rundir_settle. After a failure rundir_remove. A kill leaves the hidden folder, which is in
- *      no list of runs.
+ *   1. A recorder writes a run that readers see from its first second on: rundir_make,
+ *      rundir_make_node, writer_open, and rundir_put_node whenever that changes. The node that
+ *      comes first writes run.json; a node writes only into its own folder.
+ *   2. Imports and copies make a run that nobody sees before it is complete, in a hidden folder:
+ *      run_maker_begin, run_maker_node for each recorder, readings and events through the sinks of
+ *      its writers with run_maker_flush now and then; run_maker_close, rundir_put_node for each
+ *      recorder, run_maker_place; at the end run_maker_end, whatever happened. A failure leaves
+ *      nothing, and a kill leaves nothing that looks like a run.
  *
  * RUN is <name>-<YYYYMMDD-HHMMSS>-<4 hex>, or the ID that several nodes share. */
 #ifndef RUN_RUNDIR_H
@@ -62,32 +63,61 @@ MUST_CHECK int rundir_make(struct rundir *out, const char *dir, const char *shar
                            const struct run_about *about, struct err *e);
 /* Makes the node's folder in it. */
 MUST_CHECK int rundir_make_node(struct rundir *r, const char *node_id, struct err *e);
-/* Writes the node.json of a session of a node; replaces the one before. */
+/* Writes the node.json of a session of a node. In a hidden run only once. */
 MUST_CHECK int rundir_put_node(const struct rundir *r, const char *node_id, unsigned session,
                                const void *p, size_t n, struct err *e);
 
-/* A run that is made out of sight: a hidden folder in `home`, which is made if need be. Whoever
- * fills it calls rundir_settle, or rundir_remove. */
-MUST_CHECK int rundir_hide(struct rundir *out, const char *home, struct err *e);
-/* The files of one more recorder in it, for readings and for events, with times on the clock of
- * `tie`. Makes the node's folder if need be. */
-MUST_CHECK int rundir_open_bulk(const struct rundir *r, const char *node_id, unsigned session,
-                                struct clock_tie tie, struct writer **readings,
-                                struct writer **events, struct err *e);
-/* Removes a node from it. */
-void rundir_drop_node(const struct rundir *r, const char *node_id);
-/* All of it is there: adds run.json, sees to it that everything is on the medium, and moves it in
- * one step to where runs are. `id` NULL: any new name. ERR_BUSY when that is taken. */
-MUST_CHECK int rundir_settle(struct rundir *r, const char *home, const char *id,
-                             const struct run_about *about, struct err *e);
-
 /* Whether no other node writes into the run so far. */
 bool rundir_is_only_node(const struct rundir *r);
-/* Takes back what was made: a hidden run, or one whose job never started. `session` is the writer's
- * number, 0 when it was never opened. Files of other nodes and sessions stay. Nothing for one that
- * is empty. */
+/* Takes back what was made: of a run whose job never started. `session` is the writer's
+ * number, 0 when it was never opened. Files of other nodes and sessions stay. */
 void rundir_remove(struct rundir *r, unsigned session);
 /* Size of all files that this session wrote for its node. */
 uint64_t rundir_session_bytes(const struct rundir *r, unsigned session);
+
+/* ---- a run that is made out of something else ---- */
+
+/* The events of a detail window have a file of their own. */
+struct run_maker_window {
+    unsigned pid, window;
+    struct writer *writer;
+};
+
+/* One recorder. */
+struct run_maker_node {
+    char id[NODE_ID_LEN];
+    unsigned session;
+    struct writer *metrics, *events; /* NULL when they are closed */
+    struct run_maker_window *windows;
+    size_t n_windows;
+};
+
+struct run_maker {
+    struct rundir dir;
+    struct run_maker_node **nodes;
+    size_t n_nodes;
+};
+
+/* `home`, the folder of runs, is made if need be. */
+MUST_CHECK int run_maker_begin(struct run_maker *m, const char *home, struct err *e);
+/* NULL: there is none. `id` as name_sanitize makes it. */
+struct run_maker_node *run_maker_find(const struct run_maker *m, const char *id, unsigned session);
+/* A new one; the times of its files are on the clock of `tie`. It lives as long as the maker. */
+MUST_CHECK int run_maker_node(struct run_maker *m, const char *id, unsigned session,
+                              struct clock_tie tie, struct run_maker_node **out, struct err *e);
+/* The file of a detail window, made when it is asked for first. */
+MUST_CHECK int run_maker_window(struct run_maker_node *n, unsigned pid, unsigned window,
+                                struct writer **out, struct err *e);
+/* Writes what waits, where there is much of it. */
+MUST_CHECK int run_maker_flush(struct run_maker *m, struct err *e);
+/* Closes all files. ERR_LIMIT when something could not be written. */
+MUST_CHECK int run_maker_close(struct run_maker *m, struct err *e);
+/* Removes the folder of a node after all; nothing of it is in the run. */
+void run_maker_drop(const struct run_maker *m, const struct run_maker_node *n);
+/* The run becomes `home`/`id`; NULL: any new name. ERR_BUSY when that is taken. */
+MUST_CHECK int run_maker_place(struct run_maker *m, const char *home, const char *id,
+                               const struct run_about *about, struct rundir *out, struct err *e);
+/* Removes what was not placed. */
+void run_maker_end(struct run_maker *m);
 
 #endif

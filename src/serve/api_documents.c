@@ -5,7 +5,7 @@
 
 #include "compare/compare.h"
 #include "report/report.h"
-#include "run/run_stamp.h"
+#include "run/run_files.h"
 #include "serve/api.h"
 #include "serve/api_own.h"
 #include "serve/cutfile.h"

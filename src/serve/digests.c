@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "run/run_stamp.h"
+#include "run/run_files.h"
 #include "serve/cutfile.h"
 #include "serve/heavy.h"
 #include "serve/work.h"

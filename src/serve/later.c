@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "query/events.h"
-#include "run/run_stamp.h"
+#include "run/run_files.h"
 #include "serve/api_own.h"
 #include "serve/cutfile.h"
 #include "serve/heavy.h"

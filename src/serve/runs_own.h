@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "rules/params.h"
 #include "rules/verdict.h"
-#include "run/run_stamp.h"
+#include "run/run_files.h"
 #include "serve/runs.h"
 #include "serve/work.h"
 

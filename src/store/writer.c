@@ -2,6 +2,7 @@
 /* writer.c - what was taken in goes into the tail, the tail into blocks. */
 #include "store/writer.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>

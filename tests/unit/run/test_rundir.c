@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/json_read.h"
+#include "run/run_files.h"
 #include "run/rundir.h"
 #include "run/storage.h"
 #include "test.h"
@@ -162,38 +163,126 @@ TEST(ids_that_would_leave_the_folder_are_refused)
     CHECK_INT(rundir_make_node(&r, "", &e), ERR_USAGE);
 }
 
-TEST(a_run_made_out_of_sight_comes_whole_to_where_runs_are)
+/* ---- runs that are made out of something else ---- */
+
+static size_t runs_in(const char *dir)
 {
-    struct rundir r = {0};
+    struct arena a = {0};
+    const char **paths;
+    size_t n;
     struct err e;
-    struct stat st;
-    char path[PATH_LEN];
-    const struct run_about about = about_of("trace");
-    OK(rundir_hide(&r, test_tmpdir(), &e));
-    CHECK(path_base(r.path)[0] == '.');
-    OK(rundir_make_node(&r, "n1", &e));
-    OK(rundir_settle(&r, test_tmpdir(), "made", &about, &e));
-    OK(path_join(path, &e, "%s/made", test_tmpdir()));
-    CHECK_STR(r.path, path);
-    CHECK_STR(r.id, "made");
-    OK(path_join(path, &e, "%s/made/node-n1", test_tmpdir()));
-    CHECK(stat(path, &st) == 0 && S_ISDIR(st.st_mode));
-    OK(path_join(path, &e, "%s/made/run.json", test_tmpdir()));
-    CHECK(stat(path, &st) == 0 && S_ISREG(st.st_mode));
+    OK(run_list(dir, &a, &paths, &n, &e));
+    arena_free(&a);
+    return n;
 }
 
-TEST(a_run_made_out_of_sight_takes_no_ones_place)
+static struct run_maker_node *add(struct run_maker *m, const char *id, unsigned session)
 {
-    struct rundir r = {0}, other = {0};
+    struct run_maker_node *n;
     struct err e;
-    const struct run_about about = about_of("trace");
-    OK(rundir_hide(&r, test_tmpdir(), &e));
-    OK(rundir_settle(&r, test_tmpdir(), "taken", &about, &e));
-    OK(rundir_hide(&other, test_tmpdir(), &e));
-    CHECK_INT(rundir_settle(&other, test_tmpdir(), "taken", &about, &e), ERR_BUSY);
-    OK(rundir_hide(&other, test_tmpdir(), &e));
-    CHECK_INT(rundir_settle(&other, test_tmpdir(), ".hidden", &about, &e), ERR_USAGE);
-    OK(rundir_settle(&other, test_tmpdir(), NULL, &about, &e));
-    CHECK(strncmp(other.id, "trace-202", 9) == 0);
-    CHECK_INT(rundir_hide(&other, "/proc/nowhere", &e), ERR_SYS);
+    OK(run_maker_node(m, id, session, (struct clock_tie){0}, &n, &e));
+    OK(rundir_put_node(&m->dir, id, session, "{}", 2, &e));
+    return n;
+}
+
+TEST(a_run_is_seen_when_it_is_placed_and_not_before)
+{
+    const struct run_about made = about_of("made");
+    struct run_maker m;
+    struct rundir out;
+    struct arena a = {0};
+    struct run_info info;
+    struct err e;
+    OK(run_maker_begin(&m, test_tmpdir(), &e));
+    add(&m, "b", 1);
+    add(&m, "a", 2); /* in any order */
+    add(&m, "a", 1);
+    OK(run_maker_flush(&m, &e));
+    CHECK_INT(runs_in(test_tmpdir()), 0);
+    OK(run_maker_close(&m, &e));
+    OK(run_maker_place(&m, test_tmpdir(), "r", &made, &out, &e));
+    run_maker_end(&m);
+    CHECK_INT(runs_in(test_tmpdir()), 1);
+    OK(run_info_read(&info, out.path, &a, &e));
+    CHECK_INT(info.n_nodes, 3);
+    for (size_t i = 0; i < info.n_nodes; i++) {
+        struct store *s;
+        OK(run_open_metrics(&s, &info, i, &e));
+        CHECK(s->closed);
+        store_close(s);
+    }
+    arena_free(&a);
+}
+
+TEST(a_detail_window_has_one_file_of_its_own)
+{
+    const struct run_about made = about_of("made");
+    struct run_maker m;
+    struct rundir out;
+    struct arena a = {0};
+    struct run_info info;
+    struct run_event_file *files;
+    struct writer *one, *two;
+    size_t n;
+    struct err e;
+    OK(run_maker_begin(&m, test_tmpdir(), &e));
+    struct run_maker_node *node = add(&m, "n", 1);
+    OK(run_maker_window(node, 7, 1, &one, &e));
+    OK(run_maker_window(node, 7, 1, &two, &e));
+    CHECK(one == two);
+    OK(run_maker_window(node, 7, 2, &two, &e));
+    CHECK(one != two);
+    OK(run_maker_close(&m, &e));
+    OK(run_maker_place(&m, test_tmpdir(), NULL, &made, &out, &e));
+    run_maker_end(&m);
+    OK(run_info_read(&info, out.path, &a, &e));
+    OK(run_event_files(&info, &a, &files, &n, &e));
+    CHECK_INT(n, 3);
+    CHECK(!files[0].detail && files[1].detail && files[2].detail);
+    arena_free(&a);
+}
+
+TEST(a_run_that_is_given_up_leaves_nothing)
+{
+    struct run_maker m;
+    char home[PATH_LEN];
+    struct err e;
+    OK(path_join(home, &e, "%s/new/runs", test_tmpdir()));
+    OK(run_maker_begin(&m, home, &e));
+    add(&m, "n", 1);
+    CHECK(storage_has(home));
+    run_maker_end(&m);
+    CHECK(!storage_has(home));
+    run_maker_end(&m); /* once more does no harm */
+}
+
+TEST(a_run_takes_the_place_of_no_other)
+{
+    const struct run_about made = about_of("made");
+    struct run_maker m;
+    struct rundir out;
+    struct err e;
+    for (int i = 0; i < 2; i++) {
+        OK(run_maker_begin(&m, test_tmpdir(), &e));
+        add(&m, "n", 1);
+        OK(run_maker_close(&m, &e));
+        CHECK_INT(run_maker_place(&m, test_tmpdir(), "same", &made, &out, &e), i ? ERR_BUSY : 0);
+        run_maker_end(&m);
+    }
+    CHECK_INT(runs_in(test_tmpdir()), 1);
+}
+
+TEST(a_name_that_no_run_may_have_is_refused)
+{
+    struct run_maker m;
+    struct rundir out;
+    struct err e;
+    const struct run_about made = about_of("made");
+    OK(run_maker_begin(&m, test_tmpdir(), &e));
+    CHECK(path_base(m.dir.path)[0] == '.');
+    CHECK_INT(run_maker_place(&m, test_tmpdir(), ".hidden", &made, &out, &e), ERR_USAGE);
+    OK(run_maker_place(&m, test_tmpdir(), NULL, &made, &out, &e));
+    CHECK(strncmp(out.id, "made-202", 8) == 0);
+    run_maker_end(&m);
+    CHECK_INT(run_maker_begin(&m, "/proc/nowhere", &e), ERR_SYS);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "run/run_files.h"
 #include "run/run_names.h"
-#include "run/run_stamp.h"
 #include "run/rundir.h"
 #include "run/storage.h"
 #include "test.h"
