@@ -58,6 +58,8 @@ fp_need(FP_YAML yaml yaml.h libyaml-dev libyaml-devel yaml)
 fp_need(FP_MICROHTTPD microhttpd microhttpd.h libmicrohttpd-dev libmicrohttpd-devel libmicrohttpd)
 fp_need(FP_GNUTLS "" gnutls/gnutls.h libgnutls28-dev gnutls-devel gnutls)
 find_path(FP_ISAL_HEADER isa-l/igzip_lib.h) # optional: faster where it is there
+find_library(FP_IBERTY NAMES libiberty.a iberty) # optional: decodes mangled names of kernels
+find_path(FP_IBERTY_HEADER demangle.h PATH_SUFFIXES libiberty)
 
 # Found for this folder and all below it: python/ builds the hooks, src/serve embeds the page.
 set(FP_PYTHON ON CACHE STRING "build the hooks for Python: ON (when there is Python.h), OFF, REQUIRED")

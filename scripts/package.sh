@@ -19,7 +19,7 @@ version=$(sed -n 's/^project(footplate VERSION \([0-9.]*\).*/\1/p' CMakeLists.tx
 arches=${FP_ARCHES:-}
 # Debian packages of what is linked, with the headers that the sources include.
 linked=(libzstd-dev libxxhash-dev libjansson-dev zlib1g-dev libisal-dev libyaml-dev
-    libmicrohttpd-dev libgnutls28-dev)
+    libmicrohttpd-dev libgnutls28-dev libiberty-dev)
 page_parts=(preact @preact/signals @preact/signals-core uplot)
 # The same sources give the same bytes, as far as the tools can.
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat -c %Y CMakeLists.txt)}

@@ -32,6 +32,7 @@ libxxhash-dev      | header xxhash.h          | checksums what is recorded
 libjansson-dev     | header jansson.h         | reads small JSON files
 zlib1g-dev         | header zlib.h            | reads compressed traces
 libisal-dev        | header isa-l.h           | reads compressed traces and compresses answers faster, where the machine can
+libiberty-dev      | header libiberty/demangle.h | decodes the mangled names of kernels
 python3-dev        | python                   | builds the hooks for Python (Python.h)
 libyaml-dev        | header yaml.h            | reads footplate.yaml
 nodejs             | command node             | builds the page of the dashboard

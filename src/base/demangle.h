@@ -6,9 +6,9 @@
  * name and the outer template arguments. Of kernels that only apply a functor to every element
  * (demangle_carriers.def) it is the functor, or the function around a lambda:
  * "elementwise_kernel<CUDAFunctor_add<float>>", "elementwise_kernel<direct_copy_kernel_cuda>".
- * Mangled names (_ZN...) are decoded first; one that cannot be is reduced to its last part without
- * arguments. What does not look like C++ is left as it is. The whole name must be kept beside the
- * short one: several kernels may share a short one. */
+ * Mangled names (_ZN...) are decoded first; one that cannot be decoded is reduced to its last part
+ * without arguments. What does not look like C++ is left as it is. Callers store the whole name
+ * too: several kernels may share a short one. Decoding takes up to 1 MB of stack. */
 #ifndef BASE_DEMANGLE_H
 #define BASE_DEMANGLE_H
 
@@ -29,10 +29,5 @@ bool name_shorten_graph(const char *full, char *to, size_t room);
 /* The name with its scopes and template arguments, without return type and parameters; names that
  * are no C++ as they are. What has no room ends with "...". */
 void name_without_parameters(const char *full, char *to, size_t room);
-
-/* "at::native::kernel<4, float>" of "_ZN2at6native6kernelILi4EfEEvT0_": the name of the function
- * without its return type and parameters. False: it is not mangled, or not in a way that is
- * understood, or has no room; then `to` is "". */
-bool name_demangle(const char *name, char *to, size_t room);
 
 #endif

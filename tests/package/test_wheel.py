@@ -107,7 +107,8 @@ def test_its_programs_need_only_libc_and_have_no_debug_information(unpacked: Pat
 
 def test_licences_of_what_it_contains_are_in_it(unpacked: Path) -> None:
     text = (unpacked / "footplate/THIRD-PARTY-LICENSES.txt").read_text()
-    for name in ("libzstd", "libjansson", "zlib1g", "libyaml", "libmicrohttpd", "preact", "uplot"):
+    linked = ("libzstd", "libjansson", "zlib1g", "libyaml", "libiberty", "libmicrohttpd")
+    for name in (*linked, "preact", "uplot"):
         assert f"==== {name}" in text
     assert len(list(unpacked.glob("*.dist-info/**/LICENSE"))) == 1
     assert len(list(unpacked.glob("*.dist-info/**/NOTICE"))) == 1

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Short names of kernels. */
+#include <string.h>
+
 #include "base/demangle.h"
+#include "base/mem.h"
 #include "test.h"
 
 static void check_short(const char *full, const char *want)
@@ -178,4 +181,121 @@ TEST(a_name_without_parameters_keeps_its_scopes_and_template_arguments)
     CHECK_STR(text, "at::native::kernel<4, float>");
     name_without_parameters("ampere_sgemm_128x64_nn", text, sizeof text);
     CHECK_STR(text, "ampere_sgemm_128x64_nn");
+}
+
+/* ---- mangled names ---- */
+
+static const char *plain(const char *mangled, char to[4096])
+{
+    name_without_parameters(mangled, to, 4096);
+    return to;
+}
+
+TEST(names_have_their_scopes_and_template_arguments)
+{
+    static const char *const all[][2] = {
+        {"_Z4copyPfS_i", "copy"},
+        {"_ZN2at6native6kernelILi4EfEEvT0_", "at::native::kernel<4, float>"},
+        {"_Z6reduceILj256ELb1ELb0EEvPKfPf", "reduce<256u, true, false>"},
+        {"_ZN12_GLOBAL__N_13addEv", "(anonymous namespace)::add"},
+        {"_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_"
+         "11FillFunctorIfEESt5arrayIPcLm1EEEEviT0_"
+         "T1_",
+         "at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, "
+         "std::array<char*, 1ul> >"},
+        {"_Z1fIJidPKcEEvDpT_", "f<int, double, char const*>"},
+        {"_Z1fIPFviEEvT_", "f<void (*)(int)>"},
+        {"_Z1fIRA3_KcEvT_", "f<char const (&) [3]>"},
+        {"_Z1fILn7EEvv", "f<(__int128)7>"},
+        {"_Z1fILin7EEvv", "f<-7>"},
+        {"_Z1fIXadL_Z1gvEEEvv", "f<&(g())>"},
+        {"_ZZN1a1bEvENKUlvE_clEv", "a::b()::{lambda()#1}::operator()"},
+        {"_Z1fIDF16_EvT_", "f<_Float16>"},
+    };
+    char to[4096];
+    for (size_t i = 0; i < COUNT_OF(all); i++)
+        CHECK_STR(plain(all[i][0], to), all[i][1]);
+}
+
+TEST(what_was_written_can_be_referred_to)
+{
+    char to[4096];
+    /* S0_ is at::native, S3_ the functor. */
+    CHECK_STR(plain("_ZN2at6native1kINS0_1FIfEES3_EEvT_", to),
+              "at::native::k<at::native::F<float>, at::native::F<float> >");
+    CHECK_STR(plain("_Z1kISt6vectorIiSaIiEES2_EvT_", to),
+              "k<std::vector<int, std::allocator<int> >, std::vector<int, std::allocator<int> > >");
+}
+
+TEST(short_names_of_mangled_and_plain_ones_are_the_same)
+{
+    char a[SHORT_NAME_LEN], b[SHORT_NAME_LEN];
+    name_shorten(
+        "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEESt5arrayIPcLm"
+        "1EEEEviT0_T1_",
+        a, sizeof a);
+    name_shorten(
+        "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, "
+        "std::array<char*, 1ul> >(int, at::native::FillFunctor<float>, "
+        "std::array<char*, 1ul>)",
+        b, sizeof b);
+    CHECK_STR(a, b);
+    CHECK_STR(a, "vectorized_elementwise_kernel<FillFunctor<float>>");
+}
+
+TEST(names_that_end_early_or_refer_to_nothing_stay_mangled)
+{
+    static const char *const bad[] = {
+        "_Z",      "_ZN",      "_ZN2a", "_Z9ab",    "_Z1fI",         "_Z1fIP",  "_Z1fIS5_E",
+        "_Z1fIiS", "_Z1fILi4", "_ZZ1f", "_Z1fIA3_", "_Z1fIMi",       "_Z1fIFv", "_Z0",
+        "_Z1fIDv", "_ZN1aUlE", "_ZNE",  "_Z1fIJE",  "_Z99999999999a"};
+    char to[4096];
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        CHECK_STR(plain(bad[i], to), bad[i]);
+}
+
+/* Each argument has the one before twice, so 40 of them expand to 2^40 names. */
+TEST(a_short_name_that_expands_to_gigabytes_stays_mangled)
+{
+    char name[4096], to[4096];
+    size_t n = (size_t)snprintf(name, sizeof name, "_Z1fI1aIiE");
+    for (unsigned i = 0; i < 40; i++) {
+        static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+        const unsigned before = 2 * i + 1;
+        char ref[3] = {digits[before / 36], digits[before % 36]};
+        const char *s = before < 36 ? ref + 1 : ref;
+        n += (size_t)snprintf(name + n, sizeof name - n, "1bIS%s_S%s_E", s, s);
+    }
+    snprintf(name + n, sizeof name - n, "Evv");
+    CHECK_STR(plain(name, to), name);
+    name_shorten(name, to, sizeof to);
+    CHECK_STR(to, "f");
+}
+
+TEST(a_name_longer_than_the_cpp_library_accepts_is_decoded)
+{
+    char name[4096], to[4096];
+    size_t n = (size_t)snprintf(name, sizeof name, "_ZN7cutlass13device_kernelINS_4GemmIJ");
+    while (n < 2000)
+        n += (size_t)snprintf(name + n, sizeof name - n, "Li64E");
+    snprintf(name + n, sizeof name - n, "EEEEEvNT_6ParamsE");
+    CHECK(strncmp(plain(name, to), "cutlass::device_kernel<cutlass::Gemm<64, 64, ", 45) == 0);
+    name_shorten(name, to, sizeof to);
+    CHECK_STR(to, "device_kernel<Gemm>");
+}
+
+TEST(names_that_would_need_megabytes_of_stack_stay_mangled)
+{
+    enum { TEXT = 6000 };
+    char name[TEXT], to[TEXT];
+    memset(name, 'P', sizeof name - 1);
+    memcpy(name, "_Z1fI", 5);
+    name[sizeof name - 1] = '\0';
+    name_without_parameters(name, to, sizeof to);
+    CHECK_STR(to, name);
+    size_t n = (size_t)snprintf(name, sizeof name, "_Z1fIiE1aI");
+    while (n < 4000)
+        n += (size_t)snprintf(name + n, sizeof name - n, "RT_1aIiE");
+    name_without_parameters(name, to, sizeof to);
+    CHECK_STR(to, name);
 }
