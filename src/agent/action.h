@@ -36,7 +36,7 @@ struct action_means {
     /* A line for the user, of what a command said. */
     void (*tell)(void *ctx, const char *line);
     void *ctx;
-    struct runner *runner; /* NULL: no action needs it */
+    struct runner *runner; /* runs commands and outbound requests; NULL: no action needs it */
 };
 
 /* A word that may stand in an action's map. */
@@ -52,13 +52,14 @@ struct action_kind {
     const struct action_key *keys;
     bool urgent; /* never kept back by a limit */
     bool retry;  /* doing it twice does no harm */
-    bool needs_runner;
     /* Takes the kind's own keys. Nothing is connected to; secrets are fetched. */
     int (*make)(struct action *a, const struct action_setting *s, struct arena *arena,
                 struct err *e);
     /* Takes about a->timeout_ns at most. */
     int (*perform)(const struct action *a, const struct action_news *n,
                    const struct action_means *m, struct err *e);
+    /* What action_send does in a child of the runner; ctx is the action. NULL: none. */
+    int (*send)(const void *ctx, const void *text, size_t n, struct err *e);
 };
 
 #define ACTION(name) extern const struct action_kind action_##name;
@@ -89,7 +90,7 @@ struct action {
     int port;
     enum mail_tls tls;
     const char **command; /* ends with NULL */
-    size_t number;        /* of its command in the runner */
+    size_t number;        /* of its task in the runner */
     int64_t grace_ns;
 };
 
@@ -111,6 +112,9 @@ bool action_is_for(const struct action *a, const struct verdict *v, enum rule_st
  * not given. */
 MUST_CHECK int action_secret(const struct action_setting *s, const char *key, struct arena *a,
                              const char **out, struct err *e);
+/* Calls the kind's `send` in a child of the runner, which is killed when the time is up. */
+MUST_CHECK int action_send(const struct action *a, const struct action_means *m, const void *text,
+                           size_t n, struct err *e);
 /* All values of a key, ends with NULL. */
 const char **action_list(const struct action_setting *s, const char *key, struct arena *a,
                          size_t *n);

@@ -4,8 +4,8 @@
 
 #include "agent/action.h"
 #include "agent/curl.h"
+#include "agent/mail.h"
 #include "agent/net.h"
-#include "agent/smtp.h"
 #include "base/mem.h"
 
 enum { PORT = 25, PORT_STARTTLS = 587, PORT_TLS = 465 };
@@ -92,14 +92,12 @@ static int make(struct action *a, const struct action_setting *s, struct arena *
         return rc;
     a->ca = action_setting_get(s, "ca");
     a->label = arena_printf(arena, "email via %s:%d", a->host, a->port);
-    return a->tls == MAIL_PLAIN ? 0 : curl_is_there(e);
+    return curl_is_there(e);
 }
 
-static int perform(const struct action *a, const struct action_news *n,
-                   const struct action_means *means, struct err *e)
+static struct mail mail_of(const struct action *a)
 {
-    (void)means;
-    struct mail m = {
+    return (struct mail){
         .host = a->host,
         .port = a->port,
         .starttls = a->tls == MAIL_STARTTLS,
@@ -110,13 +108,23 @@ static int perform(const struct action *a, const struct action_news *n,
         .to = a->to,
         .n_to = a->n_to,
     };
+}
+
+static int perform(const struct action *a, const struct action_news *n,
+                   const struct action_means *means, struct err *e)
+{
+    const struct mail m = mail_of(a);
     struct buf message = mail_message(&m, n->subject, n->text, n->json, clock_wall());
-    m.message = message.p;
-    m.len = message.len;
-    const int rc = a->tls == MAIL_PLAIN ? smtp_deliver(&m, mono_add(clock_mono(), a->timeout_ns), e)
-                                        : curl_mail(&m, a->ca, a->timeout_ns, e);
+    const int rc = action_send(a, means, message.p, message.len, e);
     buf_free(&message);
     return rc;
+}
+
+static int email_send(const void *ctx, const void *text, size_t n, struct err *e)
+{
+    const struct action *a = ctx;
+    const struct mail m = mail_of(a);
+    return curl_mail(&m, a->ca, text, n, e);
 }
 
 const struct action_kind action_email = {
@@ -126,4 +134,5 @@ const struct action_kind action_email = {
     .retry = true,
     .make = make,
     .perform = perform,
+    .send = email_send,
 };

@@ -60,7 +60,7 @@ static int perform(const struct action *a, const struct action_news *n,
 {
     struct runner_result r;
     if (!m->runner)
-        return err_set(e, ERR_NOT_FOUND, "the helper process for commands is not running");
+        return err_set(e, ERR_NOT_FOUND, "the helper process for actions is not running");
     const int rc = runner_run(m->runner, a->number, n->json, n->json_len, a->timeout_ns, &r, e);
     if (rc)
         return rc;
@@ -75,7 +75,6 @@ const struct action_kind action_exec = {
     .name = "exec",
     .help = "Runs a command with the result of the rule as JSON on its stdin.",
     .keys = keys,
-    .needs_runner = true,
     .make = make,
     .perform = perform,
 };

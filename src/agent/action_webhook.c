@@ -25,20 +25,19 @@ static int make(struct action *a, const struct action_setting *s, struct arena *
         return err_in(e, "'url'");
     a->ca = action_setting_get(s, "ca");
     a->label = arena_printf(arena, "webhook %s:%d", u.host, u.port);
-    return u.tls ? curl_is_there(e) : 0;
+    return curl_is_there(e);
 }
 
 static int perform(const struct action *a, const struct action_news *n,
                    const struct action_means *m, struct err *e)
 {
-    struct http_url u;
-    (void)m;
-    const int rc = http_url_parse(&u, a->url, e);
-    if (rc)
-        return rc;
-    if (u.tls)
-        return curl_post(a->url, a->ca, n->json, n->json_len, a->timeout_ns, e);
-    return http_post(&u, n->json, n->json_len, mono_add(clock_mono(), a->timeout_ns), e);
+    return action_send(a, m, n->json, n->json_len, e);
+}
+
+static int webhook_send(const void *ctx, const void *text, size_t n, struct err *e)
+{
+    const struct action *a = ctx;
+    return curl_post(a->url, a->ca, text, n, e);
 }
 
 const struct action_kind action_webhook = {
@@ -48,4 +47,5 @@ const struct action_kind action_webhook = {
     .retry = true,
     .make = make,
     .perform = perform,
+    .send = webhook_send,
 };

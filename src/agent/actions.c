@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/action_news.h"
+#include "agent/runner.h"
 #include "agent/thread.h"
 #include "base/mem.h"
 
@@ -101,6 +102,20 @@ static void guarded_tell(void *ctx, const char *line)
 }
 
 /* ---- performing ---- */
+
+int action_send(const struct action *a, const struct action_means *m, const void *text, size_t n,
+                struct err *e)
+{
+    struct runner_result r;
+    if (!m->runner)
+        return err_set(e, ERR_NOT_FOUND, "the helper process for actions is not running");
+    const int rc = runner_run(m->runner, a->number, text, n, a->timeout_ns, &r, e);
+    if (rc)
+        return rc;
+    if (r.timed_out)
+        return err_set(e, ERR_NOT_FOUND, "no answer in time");
+    return r.status ? err_set(e, ERR_NOT_FOUND, "%.200s", r.output) : 0;
+}
 
 /* False: it is time to stop. */
 static bool pause_for(struct actions *a, int64_t ns)

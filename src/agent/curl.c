@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* curl.c - see curl.h. The numbers are those of libcurl's stable ABI. */
+/* curl.c - see curl.h. The numbers are those of libcurl's stable ABI: a build needs no headers of a
+ * library that is optional when the program runs. */
 #include "agent/curl.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#include "agent/smtp.h"
+#include "agent/mail.h"
 #include "base/mem.h"
 
 enum {
     OPT_USE_SSL = 119,
     OPT_NOSIGNAL = 99,
-    OPT_TIMEOUT_MS = 155,
     OPT_UPLOAD = 46,
     OPT_POSTFIELDSIZE = 60,
-    OPT_WRITEDATA = 10001,
     OPT_URL = 10002,
     OPT_PROXY = 10004,
     OPT_READDATA = 10009,
@@ -33,6 +35,8 @@ enum {
     OPT_WRITEFUNCTION = 20011,
     OPT_READFUNCTION = 20012,
     INFO_RESPONSE_CODE = 0x200002,
+    INFO_OS_ERRNO = 0x200019,
+    CODE_COULDNT_CONNECT = 7,
     USE_SSL_ALL = 3,
     ERROR_LEN = 256,
 };
@@ -71,13 +75,13 @@ static bool find(void *library, const char *name, void *slot)
     return f != NULL;
 }
 
-static int load(struct curl *c, struct err *e)
+enum curl_found { CURL_FOUND, CURL_MISSING, CURL_FOREIGN };
+
+static enum curl_found curl_load(struct curl *c)
 {
     c->library = open_library();
     if (!c->library)
-        return err_set(e, ERR_NOT_FOUND,
-                       "TLS requires libcurl, which is not installed on this machine (package "
-                       "libcurl4 on Debian and Ubuntu, libcurl on Fedora and RHEL)");
+        return CURL_MISSING;
     const bool all = find(c->library, "curl_easy_init", &c->easy_init) &&
                      find(c->library, "curl_easy_setopt", &c->easy_setopt) &&
                      find(c->library, "curl_easy_perform", &c->easy_perform) &&
@@ -86,18 +90,47 @@ static int load(struct curl *c, struct err *e)
                      find(c->library, "curl_slist_append", &c->slist_append) &&
                      find(c->library, "curl_slist_free_all", &c->slist_free_all) &&
                      find(c->library, "curl_easy_strerror", &c->easy_strerror);
-    if (all)
-        return 0;
-    dlclose(c->library);
-    return err_set(e, ERR_NOT_FOUND,
-                   "TLS requires libcurl; the library found under that name is not libcurl");
+    return all ? CURL_FOUND : CURL_FOREIGN;
 }
 
-/* It stays loaded: its libraries do not bear being unloaded, and a second dlopen is cheap. */
+static int curl_found_error(enum curl_found found, struct err *e)
+{
+    if (found == CURL_MISSING)
+        return err_set(e, ERR_NOT_FOUND,
+                       "sending requires libcurl, which is not installed on this machine (package "
+                       "libcurl4 on Debian and Ubuntu, libcurl on Fedora and RHEL)");
+    if (found == CURL_FOREIGN)
+        return err_set(
+            e, ERR_NOT_FOUND,
+            "sending requires libcurl; the library found under that name is not libcurl");
+    return 0;
+}
+
+/* In a child: loaded, it takes 9 MB, and its libraries do not support being unloaded. */
 int curl_is_there(struct err *e)
 {
-    struct curl c;
-    return load(&c, e);
+    int status = 0;
+    const pid_t pid = fork();
+    if (pid == 0) {
+        struct curl c;
+        _exit((int)curl_load(&c));
+    }
+    if (pid < 0)
+        return err_sys(e, "cannot start a process");
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return curl_found_error(WIFEXITED(status) ? (enum curl_found)WEXITSTATUS(status) : CURL_FOREIGN,
+                            e);
+}
+
+/* Loads the library and begins a request. */
+static int curl_begin(struct curl *c, void **h, struct err *e)
+{
+    const int rc = curl_found_error(curl_load(c), e);
+    if (rc)
+        return rc;
+    *h = c->easy_init();
+    return *h ? 0 : err_set(e, ERR_LIMIT, "could not initialize libcurl");
 }
 
 static size_t swallow(const char *p, size_t size, size_t n, void *ctx)
@@ -107,13 +140,11 @@ static size_t swallow(const char *p, size_t size, size_t n, void *ctx)
     return size * n;
 }
 
-static void set_common(const struct curl *c, void *h, const char *url, const char *ca,
-                       int64_t timeout_ns, char *why)
+static void set_common(const struct curl *c, void *h, const char *url, const char *ca, char *why)
 {
     c->easy_setopt(h, OPT_URL, url);
     c->easy_setopt(h, OPT_PROXY, "");
     c->easy_setopt(h, OPT_NOSIGNAL, 1L);
-    c->easy_setopt(h, OPT_TIMEOUT_MS, (long)(timeout_ns / 1000000));
     c->easy_setopt(h, OPT_ERRORBUFFER, why);
     c->easy_setopt(h, OPT_WRITEFUNCTION, swallow);
     c->easy_setopt(h, OPT_USERAGENT, "footplate");
@@ -123,26 +154,28 @@ static void set_common(const struct curl *c, void *h, const char *url, const cha
 
 static int go(const struct curl *c, void *h, const char *why, struct err *e)
 {
+    long sys = 0;
     const int rc = c->easy_perform(h);
     if (rc == 0)
         return 0;
-    return err_set(e, ERR_NOT_FOUND, "%.200s", *why ? why : c->easy_strerror(rc));
+    if (rc == CODE_COULDNT_CONNECT)
+        c->easy_getinfo(h, INFO_OS_ERRNO, &sys);
+    return err_set(e, ERR_NOT_FOUND, "%.200s%s%s", *why ? why : c->easy_strerror(rc),
+                   sys ? ": " : "", sys ? strerror((int)sys) : "");
 }
 
-int curl_post(const char *url, const char *ca, const char *json, size_t n, int64_t timeout_ns,
-              struct err *e)
+int curl_post(const char *url, const char *ca, const void *json, size_t n, struct err *e)
 {
     struct curl c;
     char why[ERROR_LEN] = "";
     long status = 0;
-    int rc = load(&c, e);
+    void *h;
+    int rc = curl_begin(&c, &h, e);
     if (rc)
         return rc;
-    void *h = c.easy_init();
-    if (!h)
-        return err_set(e, ERR_LIMIT, "could not initialize libcurl");
     struct curl_list *headers = c.slist_append(NULL, "Content-Type: application/json");
-    set_common(&c, h, url, ca, timeout_ns, why);
+    headers = c.slist_append(headers, "Expect:"); /* else it waits for a "continue" first */
+    set_common(&c, h, url, ca, why);
     c.easy_setopt(h, OPT_HTTPHEADER, headers);
     c.easy_setopt(h, OPT_POSTFIELDSIZE, (long)n);
     c.easy_setopt(h, OPT_POSTFIELDS, json);
@@ -156,35 +189,34 @@ int curl_post(const char *url, const char *ca, const char *json, size_t n, int64
 }
 
 struct upload {
-    const struct mail *mail;
-    size_t sent;
+    const char *next;
+    size_t left;
 };
 
 static size_t next_bytes(char *to, size_t size, size_t n, void *ctx)
 {
     struct upload *u = ctx;
-    const size_t some = MIN_OF(size * n, u->mail->len - u->sent);
-    memcpy(to, (const char *)u->mail->message + u->sent, some);
-    u->sent += some;
+    const size_t some = MIN_OF(size * n, u->left);
+    memcpy(to, u->next, some);
+    u->next += some;
+    u->left -= some;
     return some;
 }
 
-int curl_mail(const struct mail *m, const char *ca, int64_t timeout_ns, struct err *e)
+int curl_mail(const struct mail *m, const char *ca, const void *message, size_t n, struct err *e)
 {
     struct curl c;
     char why[ERROR_LEN] = "", url[512];
-    struct upload u = {m, 0};
+    struct upload u = {message, n};
     struct curl_list *to = NULL;
-    int rc = load(&c, e);
+    void *h;
+    int rc = curl_begin(&c, &h, e);
     if (rc)
         return rc;
-    void *h = c.easy_init();
-    if (!h)
-        return err_set(e, ERR_LIMIT, "could not initialize libcurl");
     const bool six = strchr(m->host, ':') != NULL;
     snprintf(url, sizeof url, "%s://%s%s%s:%d/footplate", m->tls ? "smtps" : "smtp", six ? "[" : "",
              m->host, six ? "]" : "", m->port);
-    set_common(&c, h, url, ca, timeout_ns, why);
+    set_common(&c, h, url, ca, why);
     for (size_t i = 0; i < m->n_to; i++)
         to = c.slist_append(to, m->to[i]);
     if (m->starttls)

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* curl.h - what needs TLS, through the system's libcurl where there is one. It is loaded when it is
- * first asked for, never otherwise. Proxies of the environment are not used. */
+/* curl.h - webhooks and mails, through the system's libcurl where there is one. It is loaded when
+ * it is needed, never otherwise. Proxies of the environment are not used, redirects are not
+ * followed.
+ *
+ * curl_post and curl_mail load it into the calling process and wait without limit, so they belong
+ * in a child of the runner (runner.h). */
 #ifndef AGENT_CURL_H
 #define AGENT_CURL_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/err.h"
 
@@ -14,9 +17,10 @@ struct mail;
 /* ERR_NOT_FOUND with a sentence when there is none. FOOTPLATE_CURL names another library. */
 MUST_CHECK int curl_is_there(struct err *e);
 /* 0 when the answer's status is 2xx. ca: a file with certificates; NULL: the system's. */
-MUST_CHECK int curl_post(const char *url, const char *ca, const char *json, size_t n,
-                         int64_t timeout_ns, struct err *e);
-/* Delivers the mail's message to its server, with TLS as the mail says. */
-MUST_CHECK int curl_mail(const struct mail *m, const char *ca, int64_t timeout_ns, struct err *e);
+MUST_CHECK int curl_post(const char *url, const char *ca, const void *json, size_t n,
+                         struct err *e);
+/* Delivers the message of mail_message to the mail's server, with TLS as the mail says. */
+MUST_CHECK int curl_mail(const struct mail *m, const char *ca, const void *message, size_t n,
+                         struct err *e);
 
 #endif

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http.h - just enough HTTP/1.1 to ask a cloud's metadata service and to post to a webhook: one
- * short answer per connection, no TLS, no proxy. Every wait is bounded. */
+/* http.h - just enough HTTP/1.1 to ask a cloud's metadata service: one short answer per connection,
+ * no TLS, no proxy. Every wait is bounded.
+ *
+ * The recorder asks every few seconds, so this is no work for libcurl (curl.h): loaded, that takes
+ * 9 MB, more than the recorder itself. */
 #ifndef AGENT_HTTP_H
 #define AGENT_HTTP_H
 
@@ -39,11 +42,6 @@ struct http_url {
 };
 
 MUST_CHECK int http_url_parse(struct http_url *out, const char *text, struct err *e);
-/* Posts the JSON; 0 when the answer's status is 2xx. What the body of the answer is, is of no
- * concern, and neither is where it would have us go. Not for tls. */
-MUST_CHECK int http_post(const struct http_url *u, const void *json, size_t n, mono_ns until,
-                         struct err *e);
-
 /* Sends `method path` with the header lines (each ended by \r\n; may be "") and reads the answer
  * into buf, which out->body then points into. Takes at most timeout_ms. */
 MUST_CHECK int http_ask(const struct http_host *h, const char *method, const char *path,

@@ -3,11 +3,9 @@
 #include "agent/net.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -106,23 +104,6 @@ int net_connect_to(int *fd, const struct sockaddr *a, socklen_t len, mono_ns unt
     }
     *fd = s;
     return 0;
-}
-
-int net_connect(int *fd, const char *host, int port, mono_ns until, struct err *e)
-{
-    char service[8];
-    struct addrinfo *all = NULL;
-    const struct addrinfo want = {
-        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
-    snprintf(service, sizeof service, "%d", port);
-    const int gai = getaddrinfo(host, service, &want, &all);
-    if (gai != 0)
-        return err_set(e, ERR_NOT_FOUND, "cannot resolve '%s': %s", host, gai_strerror(gai));
-    int rc = err_set(e, ERR_NOT_FOUND, "'%s' has no address", host);
-    for (const struct addrinfo *a = all; a && rc != 0; a = a->ai_next)
-        rc = net_connect_to(fd, a->ai_addr, a->ai_addrlen, until, e);
-    freeaddrinfo(all);
-    return rc;
 }
 
 int net_send(int fd, const void *p, size_t n, mono_ns until, struct err *e)

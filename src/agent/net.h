@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* net.h - a TCP connection of which every wait is bounded: `until` holds for all that a call does.
- * Looking up a name is the one thing that cannot be bounded here; numbers are not looked up. */
+ * Names are not looked up: that cannot be bounded. */
 #ifndef AGENT_NET_H
 #define AGENT_NET_H
 
@@ -16,7 +16,6 @@ enum { NET_HOST = 256 };
 MUST_CHECK int net_place_parse(const char *text, size_t len, int otherwise, char host[NET_HOST],
                                int *port, struct err *e);
 /* A connected socket that does not block. */
-MUST_CHECK int net_connect(int *fd, const char *host, int port, mono_ns until, struct err *e);
 MUST_CHECK int net_connect_to(int *fd, const struct sockaddr *a, socklen_t len, mono_ns until,
                               struct err *e);
 MUST_CHECK int net_send(int fd, const void *p, size_t n, mono_ns until, struct err *e);

@@ -101,15 +101,16 @@ void recorder_take_rules(struct recorder *r)
 void recorder_start_runner(struct recorder *r)
 {
     const struct record_ask *ask = r->ask;
-    const char *const **commands = arena_array(&r->arena, const char *const *, ask->n_actions + 1);
+    struct runner_task *tasks = arena_array(&r->arena, struct runner_task, ask->n_actions + 1);
     struct err e;
     bool any = false;
     for (size_t i = 0; i < ask->n_actions; i++) {
-        commands[i] = ask->actions[i].command;
-        any |= ask->actions[i].kind->needs_runner;
+        const struct action *a = &ask->actions[i];
+        tasks[i] = (struct runner_task){a->command, a->kind->send, a};
+        any |= a->command || a->kind->send;
     }
-    if (any && !ask->no_rules && runner_start(&r->runner, commands, ask->n_actions, &e) != 0)
-        recorder_warn(r, "action commands will not run: %s", e.msg);
+    if (any && !ask->no_rules && runner_start(&r->runner, tasks, ask->n_actions, &e) != 0)
+        recorder_warn(r, "actions will not run: %s", e.msg);
     if (ask->own.judge && !ask->no_rules && ownrules_start(&r->own, &ask->own, &e) != 0)
         recorder_warn(r, "custom rules are evaluated only at the end: %s", e.msg);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runner.c - see runner.h. Over a pair of sockets: a question (which command, how long, how many
+/* runner.c - see runner.h. Over a pair of sockets: a question (which task, how long, how many
  * bytes, the bytes), then an answer (struct runner_result). */
 #include "agent/runner.h"
 
@@ -19,7 +19,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 
-enum { NOT_STARTED = 127, LOOK_MS = 20, TEXT_MOST = 16 << 20 };
+enum { FAILED = 1, NOT_STARTED = 127, LOOK_MS = 20, TEXT_MOST = 16 << 20 };
 
 /* How much later than the command's own limit the answer may come. */
 #define ANSWER_NS (5 * NS_PER_S)
@@ -29,14 +29,15 @@ struct runner {
 };
 
 struct question {
-    uint64_t command, len;
+    uint64_t task, len;
     int64_t timeout_ns;
 };
 
 /* ---- in the runner ---- */
 
-/* A command that runs. */
+/* A task that runs. */
 struct running {
+    const struct runner_task *task;
     pid_t pid;
     int in, out; /* its stdin, its stdout and stderr; -1: closed */
     const char *text;
@@ -45,19 +46,27 @@ struct running {
     size_t kept;
 };
 
-static _Noreturn void become(const char *const argv[], int in, int out)
+static _Noreturn void become(const struct running *c, int in, int out)
 {
+    const struct runner_task *t = c->task;
+    struct err e;
     setpgid(0, 0);
-    signal(SIGPIPE, SIG_DFL);
     dup2(in, STDIN_FILENO);
     dup2(out, STDOUT_FILENO);
     dup2(out, STDERR_FILENO);
-    execvp(argv[0], (char *const *)(uintptr_t)argv); /* exec does not write to it */
-    dprintf(STDERR_FILENO, "cannot run '%s': %s\n", argv[0], strerror(errno));
+    if (!t->argv) {
+        if (t->call(t->ctx, c->text, c->left, &e) == 0)
+            _exit(0);
+        dprintf(STDERR_FILENO, "%s", e.msg);
+        _exit(FAILED);
+    }
+    signal(SIGPIPE, SIG_DFL);
+    execvp(t->argv[0], (char *const *)(uintptr_t)t->argv); /* exec does not write to it */
+    dprintf(STDERR_FILENO, "cannot run '%s': %s\n", t->argv[0], strerror(errno));
     _exit(NOT_STARTED);
 }
 
-static bool start(struct running *c, const char *const argv[])
+static bool start(struct running *c)
 {
     int in[2], out[2];
     if (pipe2(in, O_CLOEXEC) < 0)
@@ -69,7 +78,7 @@ static bool start(struct running *c, const char *const argv[])
     }
     c->pid = fork();
     if (c->pid == 0)
-        become(argv, in[0], out[1]);
+        become(c, in[0], out[1]);
     close(in[0]);
     close(out[1]);
     c->in = in[1];
@@ -145,19 +154,22 @@ static int follow(struct running *c, struct runner_result *r)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static void run_one(const char *const argv[], const char *text, const struct question *q,
+static void run_one(const struct runner_task *t, const char *text, const struct question *q,
                     struct runner_result *r)
 {
-    struct running c = {.text = text, .left = q->len};
+    struct running c = {.task = t, .text = text, .left = q->len};
     *r = (struct runner_result){.status = NOT_STARTED};
     c.until = mono_add(clock_mono(), q->timeout_ns);
-    if (start(&c, argv))
-        r->status = follow(&c, r);
+    if (!start(&c))
+        return;
+    if (!t->argv)
+        c.left = 0; /* the child has it already */
+    r->status = follow(&c, r);
 }
 
 /* What may be asked for. */
 struct offer {
-    const char *const *const *commands;
+    const struct runner_task *tasks;
     size_t n;
 };
 
@@ -167,11 +179,11 @@ static void serve(int fd, void *ctx)
     struct question q;
     struct runner_result r;
     struct err e;
-    while (aside_read(fd, &q, sizeof q) && q.command < o->n && q.len <= TEXT_MOST) {
+    while (aside_read(fd, &q, sizeof q) && q.task < o->n && q.len <= TEXT_MOST) {
         char *text = xmalloc(q.len + 1);
         const bool whole = aside_read(fd, text, q.len);
         if (whole)
-            run_one(o->commands[q.command], text, &q, &r);
+            run_one(&o->tasks[q.task], text, &q, &r);
         free(text);
         if (!whole || fd_write_all(fd, &r, sizeof r, "answer", &e) != 0)
             break;
@@ -180,9 +192,9 @@ static void serve(int fd, void *ctx)
 
 /* ---- in the recorder ---- */
 
-int runner_start(struct runner **out, const char *const *const *commands, size_t n, struct err *e)
+int runner_start(struct runner **out, const struct runner_task *tasks, size_t n, struct err *e)
 {
-    struct offer offer = {commands, n};
+    struct offer offer = {tasks, n};
     int fd;
     const int rc = aside_start(&fd, serve, &offer, e);
     if (rc != 0)
@@ -202,17 +214,17 @@ static int ask(struct runner *r, const struct question *q, const void *text, mon
     for (size_t have = 0, got; rc == 0 && have < sizeof *out; have += got) {
         rc = net_recv(r->fd, to + have, sizeof *out - have, until, &got, e);
         if (rc == 0 && got == 0)
-            rc = err_set(e, ERR_NOT_FOUND, "the helper process for commands has ended");
+            rc = err_set(e, ERR_NOT_FOUND, "the helper process for actions has ended");
     }
     return rc;
 }
 
-int runner_run(struct runner *r, size_t command, const void *text, size_t n, int64_t timeout_ns,
+int runner_run(struct runner *r, size_t task, const void *text, size_t n, int64_t timeout_ns,
                struct runner_result *out, struct err *e)
 {
-    const struct question q = {command, n, timeout_ns};
+    const struct question q = {task, n, timeout_ns};
     if (r->fd < 0)
-        return err_set(e, ERR_NOT_FOUND, "the helper process for commands has ended");
+        return err_set(e, ERR_NOT_FOUND, "the helper process for actions has ended");
     const int rc = ask(r, &q, text, mono_add(clock_mono(), timeout_ns + ANSWER_NS), out, e);
     out->output[RUNNER_OUTPUT - 1] = 0;
     if (rc != 0) /* an answer that comes later would be taken for another's */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runner.h - a small process that runs the commands of actions; aside.h says how it stands.
+/* runner.h - a small process that runs the commands and the outbound requests of actions, each in a
+ * child of its own. The recorder itself never loads libcurl. aside.h describes the process.
  *
  *     runner_start (single-threaded, before the job), runner_run any number, runner_stop. */
 #ifndef AGENT_RUNNER_H
@@ -13,6 +14,14 @@
 
 struct runner;
 
+/* A command, or a function that is called in a child of the runner. */
+struct runner_task {
+    const char *const *argv; /* ends with NULL; NULL: `call` instead */
+    /* Its error message becomes the child's output. */
+    int (*call)(const void *ctx, const void *text, size_t n, struct err *e);
+    const void *ctx;
+};
+
 enum { RUNNER_OUTPUT = 2048 };
 
 struct runner_result {
@@ -21,11 +30,13 @@ struct runner_result {
     char output[RUNNER_OUTPUT]; /* the end of what it said on stdout and stderr; ends with a NUL */
 };
 
-/* The argument vectors that may be asked for; each ends with NULL. */
-MUST_CHECK int runner_start(struct runner **out, const char *const *const *commands, size_t n,
+/* The tasks, and what they point to, may not change afterwards. */
+MUST_CHECK int runner_start(struct runner **out, const struct runner_task *tasks, size_t n,
                             struct err *e);
-/* Runs a command with the text on its stdin, in a process group of its own. One at a time. */
-MUST_CHECK int runner_run(struct runner *r, size_t command, const void *text, size_t n,
+/* Runs a task with the text, a command's on its stdin, in a process group of its own. One at a
+ * time.
+ */
+MUST_CHECK int runner_run(struct runner *r, size_t task, const void *text, size_t n,
                           int64_t timeout_ns, struct runner_result *out, struct err *e);
 void runner_stop(struct runner *r); /* NULL is fine */
 

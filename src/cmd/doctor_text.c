@@ -76,7 +76,7 @@ static void put_machine(const struct checkup *c)
     put_place("runs", &c->runs);
     put_place("control", &c->runtime);
     if (c->curl.code)
-        printf("actions   no https:// webhooks and no encrypted email: %s\n", c->curl.msg);
+        printf("actions   no webhooks and no email: %s\n", c->curl.msg);
     else
         printf("actions   all available\n");
 }

@@ -293,14 +293,27 @@ def test_a_recorder_that_crashes_while_the_job_runs_keeps_its_exit_status(lab: L
 
 
 def test_a_recorder_that_crashes_before_the_job_starts_it_without_recording(lab: Lab):
-    library = compile_library(CRASHING % "abort()", lab.folder / "crash.so")
-    env = lab.env | {"FOOTPLATE_CURL": str(library)}
-    words = ["--action", "do: webhook, url: 'https://127.0.0.1'", "--", *JOB]
+    """The helper process for actions is connected by a pair of sockets, made before the job."""
+    library = compile_library(
+        "#include <stdlib.h>\nint socketpair(void) { abort(); }\n", lab.folder / "crash.so"
+    )
+    env = lab.env | {"LD_PRELOAD": str(library)}
+    words = ["--action", "do: exec, command: 'true'", "--", *JOB]
     done = lab.record(*words, env=env, preexec_fn=no_core)
     assert (done.returncode, done.stdout) == (7, "JOB RAN\n"), done.stderr
     assert "this run is not recorded: the recorder failed" in done.stderr
     done = lab.record("--require-recording", *words, env=env, preexec_fn=no_core)
     assert (done.returncode, done.stdout) == (1, ""), done.stderr
+
+
+def test_a_libcurl_that_crashes_costs_its_action_alone(lab: Lab):
+    library = compile_library(CRASHING % "abort()", lab.folder / "crash.so")
+    env = lab.env | {"FOOTPLATE_CURL": str(library)}
+    words = ["--action", "do: webhook, url: 'https://127.0.0.1'", "--", *JOB]
+    done = lab.record(*words, env=env, preexec_fn=no_core)
+    assert (done.returncode, done.stdout) == (7, "JOB RAN\n"), done.stderr
+    assert "action 1: sending requires libcurl" in done.stderr
+    assert len(lab.run_folders()) == 1
 
 
 def test_a_part_of_the_recorder_that_crashes_starts_no_second_job(lab: Lab):

@@ -6,8 +6,8 @@
 
 #include "agent/actions.h"
 #include "agent/http.h"
+#include "agent/mail.h"
 #include "agent/runner.h"
-#include "agent/smtp.h"
 #include "base/mem.h"
 #include "rules/rule.h"
 #include "test.h"
@@ -359,13 +359,23 @@ static const char *const deaf[] = {"sh", "-c",
                                    "exec <&-; i=0; while [ $i -lt 2000 ]; do "
                                    "i=$((i+1)); echo line $i; done",
                                    NULL};
-static const char *const *const commands[] = {echo, hang, absent, deaf};
+
+static int refuse(const void *ctx, const void *text, size_t n, struct err *e)
+{
+    if (n == 0)
+        return 0;
+    return err_set(e, ERR_FORMAT, "%s: %.*s", (const char *)ctx, (int)n, (const char *)text);
+}
+
+static const struct runner_task tasks[] = {
+    {.argv = echo}, {.argv = hang}, {.argv = absent}, {.argv = deaf}, {.call = refuse, .ctx = "no"},
+};
 
 static struct runner *runner(void)
 {
     struct runner *r;
     struct err e;
-    OK(runner_start(&r, commands, COUNT_OF(commands), &e));
+    OK(runner_start(&r, tasks, COUNT_OF(tasks), &e));
     return r;
 }
 
@@ -408,6 +418,20 @@ TEST(a_command_need_not_listen_and_only_the_end_of_what_it_says_is_kept)
     CHECK(strlen(out.output) > RUNNER_OUTPUT / 2 && strlen(out.output) < RUNNER_OUTPUT);
     CHECK(strstr(out.output, "line 2000\n"));
     free(much);
+    runner_stop(r);
+}
+
+TEST(a_function_is_called_with_its_text_and_its_error_comes_back)
+{
+    struct runner *r = runner();
+    struct runner_result out;
+    struct err e;
+    OK(runner_run(r, 4, "hello", 5, 10 * NS_PER_S, &out, &e));
+    CHECK_INT(out.status, 1);
+    CHECK_STR(out.output, "no: hello");
+    OK(runner_run(r, 4, "", 0, 10 * NS_PER_S, &out, &e));
+    CHECK_INT(out.status, 0);
+    CHECK_STR(out.output, "");
     runner_stop(r);
 }
 
