@@ -8,7 +8,7 @@
  * "elementwise_kernel<CUDAFunctor_add<float>>", "elementwise_kernel<direct_copy_kernel_cuda>".
  * Mangled names (_ZN...) are decoded first; one that cannot be decoded is reduced to its last part
  * without arguments. What does not look like C++ is left as it is. Callers store the whole name
- * too: several kernels may share a short one. Decoding needs up to 1.2 MB of stack. */
+ * too: several kernels may share a short one. Decoding takes up to 1 MB of stack. */
 #ifndef BASE_DEMANGLE_H
 #define BASE_DEMANGLE_H
 
