@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Items that a thread makes ahead: each once, in order, never in a slot that is in use. */
 #include <stdatomic.h>
+#include <stdint.h>
 
 #include "base/ahead.h"
 #include "test.h"
