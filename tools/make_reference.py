@@ -62,7 +62,7 @@ def metrics(footplate: Path) -> str:
 def openapi(footplate: Path) -> Any:
     """What a server says of its answers."""
     with tempfile.TemporaryDirectory() as empty:
-        words = [footplate, "serve", empty, "--port", "0", "--api-only"]
+        words = [str(footplate), "serve", empty, "--port", "0", "--api-only"]
         with subprocess.Popen(
             words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         ) as server:
