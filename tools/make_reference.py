@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """make_reference.py FOOTPLATE DOCS: writes the parts of the documentation that the program prints.
 
-reference/commands.md has the help of every command, reference/metrics.md every metric. In other
+reference/commands.md has the help of every command, reference/metrics.md every metric,
+reference/json.md every key of the JSON. In other
 pages, a table or the end of the page is replaced. Tests compare the pages with the program.
 """
 
@@ -12,7 +13,10 @@ import json
 import re
 import subprocess
 import sys
+import tempfile
+import urllib.request
 from pathlib import Path
+from typing import Any
 
 COLUMNS = 100
 
@@ -55,7 +59,60 @@ def metrics(footplate: Path) -> str:
     return "\n".join(out) + "\n"
 
 
-PAGES = {"commands.md": commands, "metrics.md": metrics}
+def openapi(footplate: Path) -> Any:
+    """What a server says of its answers."""
+    with tempfile.TemporaryDirectory() as empty:
+        words = [str(footplate), "serve", empty, "--port", "0", "--api-only"]
+        with subprocess.Popen(
+            words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ) as server:
+            try:
+                assert server.stdout
+                url = next(w for w in server.stdout.readline().split() if w.startswith("http"))
+                address = f"{url.rstrip('/')}/api/v1/openapi.json"
+                with urllib.request.urlopen(address, timeout=30) as answer:
+                    return json.load(answer)
+            finally:
+                server.terminate()
+
+
+def type_of(schema: dict[str, Any]) -> str:
+    """In words: "integer or null", "list of [Step](#step)"."""
+    if "$ref" in schema:
+        name = schema["$ref"].rsplit("/", 1)[1]
+        return f"[{name}](#{name.lower()})"
+    if "oneOf" in schema or "anyOf" in schema:
+        return " or ".join(type_of(s) for s in schema.get("oneOf") or schema["anyOf"])
+    types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    text = " or ".join(types)
+    if "items" in schema:
+        text = text.replace("array", f"list of {type_of(schema['items'])}")
+    if "additionalProperties" in schema:
+        text = text.replace("object", f"object of {type_of(schema['additionalProperties'])}")
+    return text
+
+
+def keys(footplate: Path) -> str:
+    out = ["# JSON", "", "This page is generated from the tables of `src/tables`.", ""]
+    out += ["Commands with `--json` and the [HTTP API](../api.md) use the same objects.", ""]
+    schemas = openapi(footplate)["components"]["schemas"]
+    for name, schema in sorted(schemas.items()):
+        out += [f"## {name}", ""]
+        if schema.get("description"):
+            out += [schema["description"], ""]
+        if schema["type"] == "array":
+            out += [f"A {type_of(schema)}.", ""]
+            continue
+        required = schema["required"]
+        out += ["| key | type | description |", "|---|---|---|"]
+        for key, of in schema["properties"].items():
+            absent = "" if key in required else " (may be absent)"
+            out.append(f"| `{key}` | {type_of(of)}{absent} | {of.get('description', '')} |")
+        out.append("")
+    return "\n".join(out)
+
+
+PAGES = {"commands.md": commands, "metrics.md": metrics, "json.md": keys}
 TABLES = {"configuration.md": ("config", "--markdown"), "actions.md": ("config", "--action-keys")}
 ENDS = {"rules.md": ("rules", "--markdown")}  # all after the first heading that is printed
 

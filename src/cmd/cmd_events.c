@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_events.c - everything that the job said, summed up by process, track and name. */
-#include <math.h>
 #include <stdio.h>
 
 #include "base/human.h"
-#include "base/json_write.h"
 #include "base/mem.h"
 #include "base/progress.h"
+#include "base/row_table.h"
 #include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
@@ -45,81 +44,22 @@ static const char *who(const struct run_process *p, struct arena *a)
     return arena_printf(a, "pid %u", p->pid);
 }
 
-static void process_json(struct jw *j, const struct run_process *p)
-{
-    jw_str(j, "node", p->node);
-    jw_int(j, "pid", p->pid);
-    jw_str(j, "process", p->name);
-    if (p->rank >= 0)
-        jw_int(j, "rank", p->rank);
-    else
-        jw_null(j, "rank");
-    if (p->worker >= 0)
-        jw_int(j, "worker", p->worker);
-    else
-        jw_null(j, "worker");
-}
-
-static void sum_json(struct jw *j, const struct event_sum *s)
-{
-    const struct track *t = &s->track->track;
-    jw_object(j, NULL);
-    process_json(j, s->track->process);
-    jw_str(j, "track", t->name);
-    jw_str(j, "on", t->kind == TRACK_DEVICE ? "device" : "thread");
-    jw_bool(j, "detail", s->track->detail);
-    jw_str(j, "kind", event_kind_names[s->kind]);
-    jw_str(j, "name", s->name);
-    jw_str(j, "category", category_words[s->category].name);
-    jw_int(j, "count", (int64_t)s->count);
-    jw_num(j, "total_s", s->total_s);
-    jw_num(j, "p50_s", s->p50_s);
-    jw_num(j, "p95_s", s->p95_s);
-    jw_num(j, "max_s", s->max_s);
-    jw_num(j, "min", s->min);
-    jw_num(j, "max", s->max);
-    jw_num(j, "last", s->last);
-    jw_end(j);
-}
+#define ROWS_FILE "cmd/event_rows.def"
+#include "base/row_expand.h"
 
 static void print_json(const struct event_sum *v, size_t n)
 {
     struct buf out = {0};
     struct jw j = {.out = &out, .indent = 2};
-    jw_array(&j, NULL);
-    for (size_t i = 0; i < n; i++)
-        sum_json(&j, &v[i]);
-    jw_end(&j);
+    rows_json(&j, NULL, &row_EventSum, v, n, NULL);
     buf_u8(&out, '\n');
     output_buf(&out);
     buf_free(&out);
 }
 
-static void print_csv(const struct event_sum *v, size_t n)
-{
-    printf("node,pid,rank,worker,track,kind,name,category,count,total_s,p50_s,p95_s,max_s,min,max,"
-           "last\n");
-    for (size_t i = 0; i < n; i++) {
-        const struct run_process *p = v[i].track->process;
-        const double numbers[] = {v[i].total_s, v[i].p50_s, v[i].p95_s, v[i].max_s,
-                                  v[i].min,     v[i].max,   v[i].last};
-        csv_text(stdout, p->node);
-        printf(",%u,", p->pid);
-        csv_number(stdout, p->rank >= 0 ? (double)p->rank : NAN);
-        putchar(',');
-        csv_number(stdout, p->worker >= 0 ? (double)p->worker : NAN);
-        putchar(',');
-        csv_text(stdout, v[i].track->track.name);
-        printf(",%s,", event_kind_names[v[i].kind]);
-        csv_text(stdout, v[i].name);
-        printf(",%s,%llu", category_words[v[i].category].name, (unsigned long long)v[i].count);
-        for (size_t k = 0; k < COUNT_OF(numbers); k++) {
-            putchar(',');
-            csv_number(stdout, numbers[k]);
-        }
-        putchar('\n');
-    }
-}
+/* New columns come after these. */
+static const char csv_columns[] = "node,pid,rank,worker,track,kind,name,category,count,total_s,"
+                                  "p50_s,p95_s,max_s,min,max,last";
 
 static void text_row(struct table *t, const struct event_sum *s)
 {
@@ -167,7 +107,7 @@ static void print(enum output output, const struct event_sum *v, size_t n, struc
     if (output == OUTPUT_JSON)
         print_json(v, n);
     else if (output == OUTPUT_CSV)
-        print_csv(v, n);
+        output_csv(&row_EventSum, csv_columns, v, n, a);
     else if (n == 0)
         printf("no events were recorded; see docs/steps.md\n");
     else

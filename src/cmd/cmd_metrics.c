@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd_metrics.c - the metric table, for people, programs and the documentation. */
+#include <math.h>
 #include <stdio.h>
 
-#include "base/json_write.h"
 #include "base/mem.h"
 #include "base/progress.h"
+#include "base/row_table.h"
 #include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
@@ -39,39 +40,23 @@ static const char *unit_shown(enum unit u)
     return u == UNIT_COUNT ? "count" : unit_name(u);
 }
 
+#define ROWS_FILE "cmd/metric_rows.def"
+#include "base/row_expand.h"
+
 static void print_json(void)
 {
     struct buf b = {0};
     struct jw j = {.out = &b, .indent = 2};
-    jw_array(&j, NULL);
-    for (size_t i = 0; i < METRIC_N; i++) {
-        const struct metric *m = &metrics[i];
-        jw_object(&j, NULL);
-        jw_str(&j, "metric", m->name);
-        jw_str(&j, "unit", unit_name(m->unit));
-        jw_str(&j, "kind", kind_names[m->kind]);
-        jw_str(&j, "per", per_names[m->per]);
-        if (m->hi > 0)
-            jw_num(&j, "max", m->hi);
-        else
-            jw_null(&j, "max");
-        jw_str(&j, "title", m->title);
-        jw_end(&j);
-    }
-    jw_end(&j);
+    rows_json(&j, NULL, &row_KnownMetric, metrics, METRIC_N, NULL);
     output_buf(&b);
     buf_free(&b);
 }
 
 static void print_csv(void)
 {
-    puts("metric,unit,kind,per,title");
-    for (size_t i = 0; i < METRIC_N; i++) {
-        const struct metric *m = &metrics[i];
-        printf("%s,%s,%s,%s,", m->name, unit_name(m->unit), kind_names[m->kind], per_names[m->per]);
-        csv_text(stdout, m->title);
-        putchar('\n');
-    }
+    struct arena a = {0};
+    output_csv(&row_KnownMetric, "metric,unit,kind,per,title", metrics, METRIC_N, &a);
+    arena_free(&a);
 }
 
 static void print_markdown(void)

@@ -5,21 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/json_write.h"
-
-static void csv_put(struct buf *out, const char *s)
-{
-    const bool quote = s[strcspn(s, ",\"\r\n")] != '\0';
-    if (quote)
-        buf_u8(out, '"');
-    for (; *s; s++) {
-        if (*s == '"')
-            buf_u8(out, '"');
-        buf_u8(out, (uint8_t)*s);
-    }
-    if (quote)
-        buf_u8(out, '"');
-}
+#include "base/row_table.h"
 
 static void put_key(struct fields *f, const char *key)
 {

@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
-@pytest.mark.parametrize("page", ["commands.md", "metrics.md"])
+@pytest.mark.parametrize("page", ["commands.md", "metrics.md", "json.md"])
 def test_the_page_is_what_the_program_prints(footplate: Path, tmp_path: Path, page: str) -> None:
     tool = ROOT / "tools" / "make_reference.py"
     subprocess.run([sys.executable, tool, footplate, tmp_path], check=True)
