@@ -2,6 +2,7 @@
 /* run_files.c - see run_files.h. */
 #include "run/run_files.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,7 @@ static int run_files_node_file(char *path, const struct run_info *info, const st
 int run_open_metrics(struct store **out, const struct run_info *info, size_t node, struct err *e)
 {
     char path[PATH_LEN];
+    assert(node < info->n_nodes);
     const int rc =
         run_files_node_file(path, info, &info->nodes[node], STORE_METRICS, STORE_SEALED, e);
     return rc ? rc : store_open_from(out, storage_of(path)->source, path, e);

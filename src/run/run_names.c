@@ -28,6 +28,7 @@ int run_session_path(char *out, const char *folder, const char *stem, unsigned s
                      const char *end, struct err *e)
 {
     char name[128];
+    assert(session > 0);
     store_file_name(name, sizeof name, stem, session, end);
     return path_join(out, e, "%s/%s", folder, name);
 }

@@ -4,8 +4,8 @@
  * Crash safety. A run is what has a run.json, and that file is put whole. Of a recorder that is
  * killed before, a folder without run.json is left, which no reader takes for a run. Of one that is
  * killed later the run is there, and its data up to the last frame of the tails (docs/format.md).
- * Of a run that is made out of sight run.json is the last file, and run_maker_place makes
- * all of it durable before it can be seen.
+ * In a run that is made out of sight run.json is the last file, and run_maker_place makes all of
+ * it durable before it can be seen.
  *
  * Several recorders may make the same run at the same time. They agree by claim (one of them makes
  * the folder, the others find it and check whose it is) and by put-if-absent of run.json (the first
@@ -205,6 +205,7 @@ int rundir_put_node(const struct rundir *r, const char *node_id, unsigned sessio
                     size_t n, struct err *e)
 {
     char folder[PATH_LEN], path[PATH_LEN];
+    assert(*r->path && session > 0);
     int rc = rundir_node_folder(r, node_id, folder, e);
     if (rc == 0)
         rc = run_session_path(path, folder, RUN_NODE_STEM, session, RUN_NODE_END, e);
@@ -326,12 +327,14 @@ int run_maker_begin(struct run_maker *m, const char *home, struct err *e)
 {
     *m = (struct run_maker){.dir = {.hidden = true}};
     struct rundir *r = &m->dir;
-    const struct storage *s = storage_of(home);
-    int rc = s->make_runs(home, &r->made_runs, e);
+    char stage[PATH_LEN];
+    int rc = storage_of(home)->make_runs(home, &r->made_runs, e);
+    if (rc == 0)
+        rc = storage_of(home)->stage(home, stage, e);
     for (int i = 0; i < FOLDER_TRIES && rc == 0 && !r->made_run; i++) {
-        rc = run_hidden_path(r->path, home, rundir_random_16() << 16 | rundir_random_16(), e);
+        rc = run_hidden_path(r->path, stage, rundir_random_16() << 16 | rundir_random_16(), e);
         if (rc == 0)
-            rc = s->claim(r->path, &r->made_run, e);
+            rc = storage_of(r->path)->claim(r->path, &r->made_run, e);
     }
     if (rc == 0 && !r->made_run)
         rc = err_set(e, ERR_BUSY, "'%s' exists already", r->path);
@@ -473,6 +476,7 @@ int run_maker_place(struct run_maker *m, const char *home, const char *id,
     char to[PATH_LEN];
     struct rundir *r = &m->dir;
     int rc = 0;
+    assert(r->hidden && r->made_run);
     for (size_t i = 0; i < m->n_nodes; i++)
         assert(!m->nodes[i]->metrics && !m->nodes[i]->events); /* closed, so complete */
     if (id)

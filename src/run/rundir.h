@@ -4,7 +4,7 @@
  *   1. A recorder writes a run that readers see from its first second on: rundir_make,
  *      rundir_make_node, writer_open, and rundir_put_node whenever that changes. The node that
  *      comes first writes run.json; a node writes only into its own folder.
- *   2. Imports and copies make a run that nobody sees before it is complete, in a hidden folder:
+ *   2. Imports and copies make a run in a hidden folder, so that it is seen when it is complete:
  *      run_maker_begin, run_maker_node for each recorder, readings and events through the sinks of
  *      its writers with run_maker_flush now and then; run_maker_close, rundir_put_node for each
  *      recorder, run_maker_place; at the end run_maker_end, whatever happened. A failure leaves
@@ -44,10 +44,11 @@ struct rundir {
     char node_id[NODE_ID_LEN];
     char node_path[PATH_LEN];
     bool made_runs, made_run, made_node; /* by us, so ours to remove */
-    bool hidden;                         /* nobody else looks into it yet */
+    bool hidden;                         /* no list of runs has it yet */
 };
 
-/* Where a run that is made of something else is to be. */
+/* Where a run that is made of something else is to be: the folder of runs, and its name there; "":
+ * any new one. */
 struct run_place {
     char dir[PATH_LEN], id[PATH_LEN];
 };
@@ -69,8 +70,8 @@ MUST_CHECK int rundir_put_node(const struct rundir *r, const char *node_id, unsi
 
 /* Whether no other node writes into the run so far. */
 bool rundir_is_only_node(const struct rundir *r);
-/* Takes back what was made: of a run whose job never started. `session` is the writer's
- * number, 0 when it was never opened. Files of other nodes and sessions stay. */
+/* Takes back what was made, for a run whose job never started. `session` is the writer's number, 0
+ * when it was never opened. Files of other nodes and sessions stay. */
 void rundir_remove(struct rundir *r, unsigned session);
 /* Size of all files that this session wrote for its node. */
 uint64_t rundir_session_bytes(const struct rundir *r, unsigned session);

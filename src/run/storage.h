@@ -6,28 +6,35 @@
  * by the location. All code above this header passes locations on and never asks which it is; only
  * src/run and src/store compose them (run_names.h), and tools/check_storage.py enforces that.
  *
- * Object storage has no rename, no append and no lock. The operations are those that it has, too:
+ * Object storage has no rename, no append and no lock. The operations are those that it has, too.
+ * For each, first how the local file system (storage_local.c) does it, then how objects will:
  *
- *   operation | local file system (storage_local.c)   | object storage, as one more file
- *   ----------+----------------------------------------+---------------------------------------------
- *   list      | readdir; fstatat where wanted          | ListObjectsV2 with delimiter: names,
- * sizes, |                                        |   ETags and times come in one answer stat |
- * lstat; version: mtime, size and inode  | HEAD; version: hash of the ETag read      | pread of a
- * range, from the end, too    | GET with Range, also a suffix range map       | mmap; what still
- * grows is a copy       | GET of 4 MiB pages into a local cache file, | |   which is mapped; key:
- * location and ETag put       | a file beside it, then rename or link  | PUT; if absent:
- * If-None-Match: *, and where |                                        |   that is not supported
- * HEAD, PUT, GET make_runs | mkdir -p                               | nothing claim     | mkdir, or
- * an existing trusted folder   | nothing: folders are prefixes of keys. The | |   put of run.json,
- * if absent, decides remove    | unlink, rmdir, rm -r                   | DELETE of each key below
- * the location publish   | fdatasync of all files, one rename     | PUT of each file, run.json
- * last: before it |                                        |   is there, no list shows the run
- *   alive     | flock on the lock file of the writer   | age of the newest object by the server's
- *             |                                        |   own clock: younger than 3 intervals
+ *   list       readdir, and fstatat where wanted
+ *              ListObjectsV2 with a delimiter: names, sizes, ETags and times in one answer
+ *   stat       lstat; the version is a hash of mtime, size and inode
+ *              HEAD; the version is a hash of the ETag
+ *   read       pread of a range, which may count from the end
+ *              GET with Range, also a suffix range
+ *   map        mmap; of a file that still grows a copy
+ *              GET of pages into a local cache file, by location and ETag, which is mapped
+ *   put        a file beside it, synced, then rename (replace) or link (if absent)
+ *              PUT, with If-None-Match: * if absent; where that is missing HEAD, PUT, GET
+ *   make_runs  mkdir -p
+ *              nothing
+ *   stage      the folder of runs itself
+ *              a local folder, because writers append; publish reads from there
+ *   claim      mkdir, or an existing folder that is trusted
+ *              nothing: folders are prefixes of keys; the put of run.json if absent decides
+ *   remove     unlink, rmdir or rm -r
+ *              DELETE of each key below the location
+ *   publish    fdatasync of all files, then one rename
+ *              PUT of each file, run.json last: before it is there, no list shows the run
+ *   alive      flock on the file that the writer has locked
+ *              the age of the newest object, by the server's own clock
  *
- * Append is no operation. The writer (store/writer.h) appends to a local folder, which it locks. On
- * object storage a shipper puts what has grown as immutable parts whose names have offset and
- * length, and a reader's map joins them.
+ * Append is no operation. The writer (store/writer.h) appends to a local folder, which it locks; so
+ * a recorder's run is local. To object storage a shipper puts what has grown as immutable parts
+ * whose names have offset and length, and a reader's map joins them.
  *
  * There is no "put if unchanged" either: every file of a run has one writer (docs/format.md).
  *
@@ -97,6 +104,8 @@ struct storage {
     int (*put)(const char *path, const void *p, size_t n, enum storage_put how, struct err *e);
     /* Makes the folder of runs, with those that it is in, unless it is there. */
     int (*make_runs)(const char *folder, bool *made, struct err *e);
+    /* Where runs for this folder of runs are made, hidden, before they are published. */
+    int (*stage)(const char *runs, char *out, struct err *e);
     /* Makes a folder to write a run or node into. *made false: it was there, and is safe to use. */
     int (*claim)(const char *folder, bool *made, struct err *e);
     bool (*remove)(const char *path, enum storage_remove what);

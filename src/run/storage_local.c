@@ -131,8 +131,15 @@ static int local_make_runs(const char *folder, bool *made, struct err *e)
     return dir_make(folder, e);
 }
 
+/* Beside the place where the run will be: rename does not leave a file system. */
+static int local_stage(const char *runs, char *out, struct err *e)
+{
+    return path_join(out, e, "%s", runs);
+}
+
 static int local_claim(const char *folder, bool *made, struct err *e)
 {
+    assert(*folder);
     *made = mkdir(folder, 0777) == 0;
     if (*made)
         return 0;
@@ -158,7 +165,8 @@ static bool local_remove(const char *path, enum storage_remove what)
 /* rename takes the place of an empty folder at most. */
 static int local_publish(const char *from, const char *to, struct err *e)
 {
-    const int rc = dir_sync(from, e);
+    assert(strcmp(from, to) != 0);
+    const int rc = dir_sync(from, e); /* before it can be seen, see above */
     if (rc)
         return rc;
     if (rename(from, to) == 0)
@@ -191,6 +199,7 @@ const struct storage storage_local = {
     .stat = local_stat,
     .put = local_put,
     .make_runs = local_make_runs,
+    .stage = local_stage,
     .claim = local_claim,
     .remove = local_remove,
     .publish = local_publish,
