@@ -137,7 +137,9 @@ static int judge(const struct kineto *k, enum json_kind kind, bool events, struc
         return err_set(e, ERR_FORMAT, "not a trace: %s",
                        *why->msg ? why->msg : "the top level is neither an object nor an array");
     if (k->result->count[IMPORTED_KEPT] == 0)
-        return err_set(e, ERR_FORMAT, "the trace contains no events");
+        return err_set(e, ERR_FORMAT,
+                       k->result->count[IMPORTED_BAD_TIME] ? "the times of its events are invalid"
+                                                           : "the trace contains no events");
     return 0;
 }
 

@@ -172,6 +172,7 @@ TEST(events_that_a_base_time_moves_out_of_range_are_counted)
     CHECK_INT(m.result.count[IMPORTED_BAD_TIME], 1);
     CHECK_INT(m.result.count[IMPORTED_KEPT], 0);
     CHECK_INT(m.rc, ERR_FORMAT);
+    CHECK_STR(m.e.msg, "the times of its events are invalid");
     catch_close(&m.got);
 }
 
