@@ -277,8 +277,6 @@ int fd_write_all(int fd, const void *p, size_t n, const char *name, struct err *
     return 0;
 }
 
-enum sync { SYNC_NOW, SYNC_LATER };
-
 /* A new file with a unique name and the permissions of the umask: mkstemp would take them
  * from everybody, and the umask cannot be asked for without changing it. */
 static int create_beside(int *fd, char *tmp, const char *path, struct err *e)
@@ -296,15 +294,14 @@ static int create_beside(int *fd, char *tmp, const char *path, struct err *e)
     return e->code;
 }
 
-static int write_beside(char *tmp, const char *path, const void *p, size_t n, enum sync sync,
-                        struct err *e)
+static int write_beside(char *tmp, const char *path, const void *p, size_t n, struct err *e)
 {
     int fd = -1;
     int rc = create_beside(&fd, tmp, path, e);
     if (rc)
         return rc;
     rc = fd_write_all(fd, p, n, path, e);
-    if (rc == 0 && sync == SYNC_NOW && fdatasync(fd) < 0)
+    if (rc == 0 && fdatasync(fd) < 0)
         rc = err_sys(e, "sync '%s'", path);
     close(fd);
     if (rc)
@@ -312,10 +309,10 @@ static int write_beside(char *tmp, const char *path, const void *p, size_t n, en
     return rc;
 }
 
-static int replace(const char *path, const void *p, size_t n, enum sync sync, struct err *e)
+int file_replace(const char *path, const void *p, size_t n, struct err *e)
 {
     char tmp[PATH_LEN];
-    int rc = write_beside(tmp, path, p, n, sync, e);
+    int rc = write_beside(tmp, path, p, n, e);
     if (rc)
         return rc;
     if (rename(tmp, path) < 0) {
@@ -325,20 +322,10 @@ static int replace(const char *path, const void *p, size_t n, enum sync sync, st
     return rc;
 }
 
-int file_replace(const char *path, const void *p, size_t n, struct err *e)
-{
-    return replace(path, p, n, SYNC_NOW, e);
-}
-
-int file_replace_unsynced(const char *path, const void *p, size_t n, struct err *e)
-{
-    return replace(path, p, n, SYNC_LATER, e);
-}
-
 int file_create(const char *path, const void *p, size_t n, struct err *e)
 {
     char tmp[PATH_LEN];
-    int rc = write_beside(tmp, path, p, n, SYNC_NOW, e);
+    int rc = write_beside(tmp, path, p, n, e);
     if (rc)
         return rc;
     /* link, not rename: it refuses when somebody else was first, also over NFS. */

@@ -50,9 +50,6 @@ MUST_CHECK int fd_read(int fd, const char *path, size_t most, struct arena *a, c
                        size_t *len, struct err *e);
 /* Written beside it, synced, renamed over it: a reader sees the old file or the new one. */
 MUST_CHECK int file_replace(const char *path, const void *p, size_t n, struct err *e);
-/* As file_replace, but the medium is not waited for: after a loss of power the file may be empty or
- * torn. For what is checked when it is read and can be made again. */
-MUST_CHECK int file_replace_unsynced(const char *path, const void *p, size_t n, struct err *e);
 /* As file_replace, but ERR_BUSY when the file exists already. */
 MUST_CHECK int file_create(const char *path, const void *p, size_t n, struct err *e);
 /* A new file in a folder into which nobody looks yet. Not synced. */

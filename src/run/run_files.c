@@ -158,39 +158,6 @@ int run_put(const char *run, const char *file, const void *p, size_t n, struct e
     return rc ? rc : storage_of(path)->put(path, p, n, STORAGE_PUT_REPLACE, e);
 }
 
-/* ---- cached results ---- */
-
-int run_open_derived(struct fmap *out, const struct run_info *info, const char *name, struct err *e)
-{
-    char path[PATH_LEN];
-    const int rc = path_join(path, e, "%s/" RUN_DERIVED "/%s", info->path, name);
-    return rc ? rc : storage_of(path)->source->map(path, false, out, e);
-}
-
-/* Root may write anywhere, but a folder that is marked read-only, or is somebody else's, is left as
- * it is: files of another owner would only be in the way there. */
-bool run_may_derive(const struct run_info *info)
-{
-    struct storage_stat st;
-    struct err e;
-    return storage_of(info->path)->stat(info->path, STORAGE_FOLLOW, &st, &e) == 0 &&
-           st.kind == STORAGE_FOLDER && st.mine;
-}
-
-void run_put_derived(const struct run_info *info, const char *name, const void *p, size_t n)
-{
-    char folder[PATH_LEN], path[PATH_LEN];
-    const struct storage *s = storage_of(info->path);
-    struct storage_stat st;
-    struct err e;
-    bool made;
-    if (run_path(folder, info->path, RUN_DERIVED, &e) || run_path(path, folder, name, &e) ||
-        s->claim(folder, &made, &e) || s->stat(folder, 0, &st, &e) || !st.mine)
-        return;
-    if (s->put(path, p, n, STORAGE_PUT_CACHE, &e))
-        return; /* it is worked out again next time */
-}
-
 /* ---- changes ---- */
 
 #define STAMP_BITS ((UINT64_C(1) << 53) - 1)

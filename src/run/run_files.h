@@ -33,13 +33,6 @@ MUST_CHECK int run_read_findings(const char *run, struct arena *a, char **text, 
 /* Replaces a file of the run that is no node's, as RUN_FINDINGS. */
 MUST_CHECK int run_put(const char *run, const char *file, const void *p, size_t n, struct err *e);
 
-/* Cached results, beside the run. They are checked when they are read, and may be missing. */
-MUST_CHECK int run_open_derived(struct fmap *out, const struct run_info *info, const char *name,
-                                struct err *e);
-/* False: the run is read-only, or another user's, and stays as it is. */
-bool run_may_derive(const struct run_info *info);
-void run_put_derived(const struct run_info *info, const char *name, const void *p, size_t n);
-
 /* Whether something changed in a run, from sizes and times alone. */
 struct run_stamp {
     uint64_t version;  /* another one when something changed; 0: there is no such run. At most 53

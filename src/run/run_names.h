@@ -5,7 +5,7 @@
  *     RUNS/RUN/run.json
  *              findings.json
  *              report.html, report.json
- *              derived/NAME.fpd
+ *              derived/                     caches of older versions; ignored
  *              node-ID/node.json            node-2.json: the second recorder, and so on
  *                      metrics.fp           metrics-2.fp
  *                      trace-PID-K.fp       a detail window: events of a process
@@ -23,7 +23,6 @@
 #define RUN_FINDINGS    "findings.json"
 #define RUN_REPORT      "report.html"
 #define RUN_REPORT_JSON "report.json"
-#define RUN_DERIVED     "derived"
 #define RUN_NODE_STEM   "node" /* of node.json */
 #define RUN_NODE_END    "json"
 #define RUNS_DEFAULT    "footplate-runs" /* the default of the setting `dir` */

@@ -63,7 +63,6 @@ enum storage_kind { STORAGE_FILE, STORAGE_FOLDER, STORAGE_LINK, STORAGE_OTHER };
 
 struct storage_stat {
     enum storage_kind kind;
-    bool mine; /* this user owns it and may write it; root's rights do not count */
     uint64_t bytes;
     int64_t changed_ns; /* since the epoch */
     uint64_t version;   /* another one when the content may be another; of a folder: its entries */
@@ -85,7 +84,6 @@ typedef void storage_visit(void *ctx, const struct storage_entry *x);
 enum storage_put {
     STORAGE_PUT_REPLACE, /* durable on return */
     STORAGE_PUT_ABSENT,  /* durable; ERR_BUSY when it is there already */
-    STORAGE_PUT_CACHE,   /* replaced, not durable: a loss of power may tear it */
     STORAGE_PUT_STAGED,  /* a new file of a run that publish makes durable */
 };
 

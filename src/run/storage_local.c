@@ -48,7 +48,6 @@ static bool local_stat_at(int dir, const char *name, int flags, struct storage_s
                              (int64_t)st.st_ino};
     *out = (struct storage_stat){
         .kind = kind,
-        .mine = st.st_uid == geteuid() && st.st_mode & S_IWUSR,
         .bytes = (uint64_t)st.st_size,
         .changed_ns = changed_ns,
         .version = format_sum(facts, sizeof facts),
@@ -117,7 +116,6 @@ static int local_put(const char *path, const void *p, size_t n, enum storage_put
     static int (*const ways[])(const char *, const void *, size_t, struct err *) = {
         [STORAGE_PUT_REPLACE] = file_replace,
         [STORAGE_PUT_ABSENT] = file_create,
-        [STORAGE_PUT_CACHE] = file_replace_unsynced,
         [STORAGE_PUT_STAGED] = file_put,
     };
     assert((size_t)how < COUNT_OF(ways));

@@ -46,8 +46,6 @@ TEST(a_replaced_file_has_the_new_bytes_and_leaves_nothing_beside_it)
     expect(p, "one");
     OK(file_replace(p, "second", 6, &e));
     expect(p, "second");
-    OK(file_replace_unsynced(p, "third", 5, &e));
-    expect(p, "third");
     OK(file_replace(p, "", 0, &e));
     expect(p, "");
     CHECK_INT(count_files(test_tmpdir()), 1);
@@ -174,7 +172,7 @@ TEST(all_files_of_a_folder_can_be_brought_to_the_medium_and_a_folder_that_is_not
     char p[PATH_LEN];
     struct err e;
     OK(dir_make(at(p, "s/t"), &e));
-    OK(file_replace_unsynced(at(p, "s/t/f"), "x", 1, &e));
+    OK(file_replace(at(p, "s/t/f"), "x", 1, &e));
     OK(file_put(at(p, "s/g"), "y", 1, &e));
     CHECK_INT(file_put(p, "y", 1, &e), ERR_SYS);
     CHECK_INT(e.sys, EEXIST);
