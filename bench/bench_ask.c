@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "bench_own.h"
+#include "bench_internal.h"
 #include "query/series.h"
 #include "synth.h"
 

@@ -20,7 +20,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "bench_own.h"
+#include "bench_internal.h"
 #include "record/event.h"
 #include "record/group.h"
 #include "rules/feed_run.h"

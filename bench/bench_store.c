@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "bench_own.h"
+#include "bench_internal.h"
 
 double bench_seconds(clockid_t clock)
 {

@@ -10,7 +10,7 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "bench_own.h"
+#include "bench_internal.h"
 #include "entropy.h"
 #include "record/group.h"
 #include "store/writer.h"

@@ -80,8 +80,8 @@ static int take_addresses(struct action *a, const struct action_setting *s, stru
     return 0;
 }
 
-static int make(struct action *a, const struct action_setting *s, struct arena *arena,
-                struct err *e)
+static int action_email_make(struct action *a, const struct action_setting *s, struct arena *arena,
+                             struct err *e)
 {
     int rc = take_login(a, s, arena, e);
     if (rc == 0)
@@ -110,8 +110,8 @@ static struct mail mail_of(const struct action *a)
     };
 }
 
-static int perform(const struct action *a, const struct action_news *n,
-                   const struct action_means *means, struct err *e)
+static int action_email_perform(const struct action *a, const struct action_news *n,
+                                const struct action_means *means, struct err *e)
 {
     const struct mail m = mail_of(a);
     struct buf message = mail_message(&m, n->subject, n->text, n->json, clock_wall());
@@ -132,7 +132,7 @@ const struct action_kind action_email = {
     .help = "Sends an email by SMTP.",
     .keys = keys,
     .retry = true,
-    .make = make,
-    .perform = perform,
+    .make = action_email_make,
+    .perform = action_email_perform,
     .send = email_send,
 };

@@ -14,8 +14,8 @@ static const struct action_key keys[] = {
     {0},
 };
 
-static int make(struct action *a, const struct action_setting *s, struct arena *arena,
-                struct err *e)
+static int action_exec_make(struct action *a, const struct action_setting *s, struct arena *arena,
+                            struct err *e)
 {
     size_t n;
     const char **words = action_list(s, "command", arena, &n);
@@ -55,8 +55,8 @@ static void tell_output(const struct action *a, const char *output, const struct
     arena_free(&arena);
 }
 
-static int perform(const struct action *a, const struct action_news *n,
-                   const struct action_means *m, struct err *e)
+static int action_exec_perform(const struct action *a, const struct action_news *n,
+                               const struct action_means *m, struct err *e)
 {
     struct runner_result r;
     if (!m->runner)
@@ -75,6 +75,6 @@ const struct action_kind action_exec = {
     .name = "exec",
     .help = "Runs a command with the result of the rule as JSON on its stdin.",
     .keys = keys,
-    .make = make,
-    .perform = perform,
+    .make = action_exec_make,
+    .perform = action_exec_perform,
 };

@@ -73,7 +73,7 @@ static const struct action_key *key_in(const struct action_key *table, const cha
     return NULL;
 }
 
-static int unknown_key(const struct action_kind *k, const char *name, struct err *e)
+static int action_make_unknown_key(const struct action_kind *k, const char *name, struct err *e)
 {
     struct nearest n = nearest_to(name);
     for (const struct action_key *key = action_keys; key->name; key++)
@@ -93,7 +93,7 @@ static int check_keys(const struct action_kind *k, const struct action_setting *
         const struct action_key *key = key_in(action_keys, name);
         key = key ? key : key_in(k->keys, name);
         if (!key)
-            return unknown_key(k, name, e);
+            return action_make_unknown_key(k, name, e);
         if (key->list)
             continue;
         for (size_t j = 0; j < i; j++)
@@ -159,8 +159,8 @@ static bool is_rule(const struct settings *all, const char *name)
     return rule_find(name) || all->n_rule_files > 0;
 }
 
-static int take_rules(struct action *out, const struct settings *all,
-                      const struct action_setting *s, struct arena *a, struct err *e)
+static int action_make_take_rules(struct action *out, const struct settings *all,
+                                  const struct action_setting *s, struct arena *a, struct err *e)
 {
     out->rules = action_list(s, "rules", a, &out->n_rules);
     for (size_t i = 0; i < out->n_rules; i++)
@@ -227,7 +227,7 @@ int action_make(struct action *out, const struct settings *all, const struct act
     if (rc == 0)
         rc = take_on(&made, s, a, e);
     if (rc == 0)
-        rc = take_rules(&made, all, s, a, e);
+        rc = action_make_take_rules(&made, all, s, a, e);
     if (rc == 0)
         rc = take_severity(&made, s, e);
     if (rc == 0)
@@ -264,12 +264,12 @@ int action_make_all(struct settings *s, struct arena *a, struct action **out, si
 
 /* ---- for whom ---- */
 
-static bool counts(enum rule_state state, enum severity severity, enum severity least)
+static bool action_make_counts(enum rule_state state, enum severity severity, enum severity least)
 {
     return state == RULE_ISSUE && severity >= least;
 }
 
-static bool is_of(const struct action *a, const char *rule)
+static bool action_make_is_of(const struct action *a, const char *rule)
 {
     for (size_t i = 0; i < a->n_rules; i++)
         if (strcmp(a->rules[i], rule) == 0)
@@ -280,8 +280,8 @@ static bool is_of(const struct action *a, const char *rule)
 bool action_is_for(const struct action *a, const struct verdict *v, enum rule_state state_before,
                    enum severity severity_before, bool *clear)
 {
-    const bool was = counts(state_before, severity_before, a->least);
-    const bool is = counts(v->state, v->severity, a->least);
+    const bool was = action_make_counts(state_before, severity_before, a->least);
+    const bool is = action_make_counts(v->state, v->severity, a->least);
     *clear = was;
-    return was != is && (was ? a->on_clear : a->on_issue) && is_of(a, v->rule->name);
+    return was != is && (was ? a->on_clear : a->on_issue) && action_make_is_of(a, v->rule->name);
 }

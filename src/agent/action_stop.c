@@ -12,8 +12,8 @@ static const struct action_key keys[] = {
     {0},
 };
 
-static int make(struct action *a, const struct action_setting *s, struct arena *arena,
-                struct err *e)
+static int action_stop_make(struct action *a, const struct action_setting *s, struct arena *arena,
+                            struct err *e)
 {
     const char *text = action_setting_get(s, "grace");
     (void)arena;
@@ -26,8 +26,8 @@ static int make(struct action *a, const struct action_setting *s, struct arena *
     return duration_parse_within("'grace'", text, GRACE_MIN_NS, GRACE_MAX_NS, &a->grace_ns, e);
 }
 
-static int perform(const struct action *a, const struct action_news *n,
-                   const struct action_means *m, struct err *e)
+static int action_stop_perform(const struct action *a, const struct action_news *n,
+                               const struct action_means *m, struct err *e)
 {
     (void)e;
     m->stop(m->ctx, n->rule, a->grace_ns);
@@ -39,6 +39,6 @@ const struct action_kind action_stop = {
     .help = "Stops the job: SIGTERM, then SIGKILL after a grace period.",
     .keys = keys,
     .urgent = true,
-    .make = make,
-    .perform = perform,
+    .make = action_stop_make,
+    .perform = action_stop_perform,
 };

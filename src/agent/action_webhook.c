@@ -11,8 +11,8 @@ static const struct action_key keys[] = {
     {0},
 };
 
-static int make(struct action *a, const struct action_setting *s, struct arena *arena,
-                struct err *e)
+static int action_webhook_make(struct action *a, const struct action_setting *s,
+                               struct arena *arena, struct err *e)
 {
     struct http_url u;
     int rc = action_secret(s, "url", arena, &a->url, e);
@@ -28,8 +28,8 @@ static int make(struct action *a, const struct action_setting *s, struct arena *
     return curl_is_there(e);
 }
 
-static int perform(const struct action *a, const struct action_news *n,
-                   const struct action_means *m, struct err *e)
+static int action_webhook_perform(const struct action *a, const struct action_news *n,
+                                  const struct action_means *m, struct err *e)
 {
     return action_send(a, m, n->json, n->json_len, e);
 }
@@ -45,7 +45,7 @@ const struct action_kind action_webhook = {
     .help = "Posts JSON to a URL; Slack and others show its \"text\".",
     .keys = keys,
     .retry = true,
-    .make = make,
-    .perform = perform,
+    .make = action_webhook_make,
+    .perform = action_webhook_perform,
     .send = webhook_send,
 };

@@ -129,7 +129,7 @@ static bool pause_for(struct actions *a, int64_t ns)
     return go_on;
 }
 
-static void perform(struct actions *a, const struct item *i)
+static void actions_perform(struct actions *a, const struct item *i)
 {
     struct err e;
     struct memory *m = &a->memory[i->action - a->ask.v];
@@ -145,7 +145,7 @@ static void perform(struct actions *a, const struct item *i)
         report(a, i, NULL);
 }
 
-static bool next(struct actions *a, struct item *out)
+static bool actions_next(struct actions *a, struct item *out)
 {
     pthread_mutex_lock(&a->lock);
     while (a->n == 0 && !a->stop)
@@ -164,8 +164,8 @@ static void *actions_main(void *arg)
 {
     struct actions *a = arg;
     struct item i;
-    while (next(a, &i)) {
-        perform(a, &i);
+    while (actions_next(a, &i)) {
+        actions_perform(a, &i);
         news_free(i.news);
     }
     thread_end_tell(&a->end);
@@ -188,7 +188,7 @@ static bool within_limit(struct actions *a, const struct action *act)
     return m->used++ < act->most;
 }
 
-static const char *put(struct actions *a, const struct action *act, struct news_text *news)
+static const char *actions_put(struct actions *a, const struct action *act, struct news_text *news)
 {
     if (a->stop)
         return "the run has ended";
@@ -200,11 +200,11 @@ static const char *put(struct actions *a, const struct action *act, struct news_
     return NULL;
 }
 
-static void enqueue(struct actions *a, const struct action *act, struct news_text *news)
+static void actions_enqueue(struct actions *a, const struct action *act, struct news_text *news)
 {
     struct memory *m = &a->memory[act - a->ask.v];
     pthread_mutex_lock(&a->lock);
-    const char *why = put(a, act, news);
+    const char *why = actions_put(a, act, news);
     const bool tell = why && !m->told_limit;
     m->told_limit |= tell;
     pthread_mutex_unlock(&a->lock);
@@ -229,7 +229,7 @@ void actions_news(struct actions *a, const struct verdict *v, enum rule_state st
             continue;
         if (!news[clear])
             news[clear] = news_make(&from, v, p, clear);
-        enqueue(a, &a->ask.v[i], news[clear]);
+        actions_enqueue(a, &a->ask.v[i], news[clear]);
     }
     news_free(news[0]);
     news_free(news[1]);

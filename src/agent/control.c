@@ -98,7 +98,7 @@ size_t control_poll(const struct control *c, struct pollfd *out)
     return n;
 }
 
-static void drop(struct control_client *k)
+static void control_drop(struct control_client *k)
 {
     if (k->fd >= 0)
         close(k->fd);
@@ -123,7 +123,7 @@ static struct control_client *free_client(struct control *c)
         if (c->client[i].turn < oldest->turn)
             oldest = &c->client[i];
     }
-    drop(oldest);
+    control_drop(oldest);
     return oldest;
 }
 
@@ -143,7 +143,7 @@ static void take_client(struct control *c)
     k->n = 0;
 }
 
-static void answer(struct control *c, struct control_client *k, size_t len)
+static void control_answer(struct control *c, struct control_client *k, size_t len)
 {
     struct control_request r;
     struct err e;
@@ -156,24 +156,24 @@ static void answer(struct control *c, struct control_client *k, size_t len)
     const int n = snprintf(line, sizeof line, "%s %s\n", ok ? "ok" : "error", text);
     /* Into an empty socket buffer this always fits; a client that is gone is no concern of ours. */
     (void)!send(k->fd, line, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
-    drop(k);
+    control_drop(k);
 }
 
-static void hear(struct control *c, struct control_client *k)
+static void control_hear(struct control *c, struct control_client *k)
 {
     const ssize_t got = recv(k->fd, k->line + k->n, sizeof k->line - k->n, MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (got <= 0) {
-        drop(k);
+        control_drop(k);
         return;
     }
     k->n += (size_t)got;
     const char *end = memchr(k->line, '\n', k->n);
     if (end)
-        answer(c, k, (size_t)(end - k->line));
+        control_answer(c, k, (size_t)(end - k->line));
     else if (k->n == sizeof k->line)
-        answer(c, k, k->n);
+        control_answer(c, k, k->n);
 }
 
 void control_serve(struct control *c)
@@ -183,7 +183,7 @@ void control_serve(struct control *c)
     take_client(c);
     for (int i = 0; i < CONTROL_CLIENTS; i++)
         if (c->client[i].fd >= 0)
-            hear(c, &c->client[i]);
+            control_hear(c, &c->client[i]);
 }
 
 void control_close(struct control *c)
@@ -194,5 +194,5 @@ void control_close(struct control *c)
     close(c->fd);
     c->fd = -1;
     for (int i = 0; i < CONTROL_CLIENTS; i++)
-        drop(&c->client[i]);
+        control_drop(&c->client[i]);
 }

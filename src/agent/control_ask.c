@@ -34,7 +34,7 @@ static int connect_to(const char *path)
 }
 
 /* Two folders that only their owner can write. In /tmp any user can create such a name first. */
-static bool is_of(uid_t owner, const char *socket_path)
+static bool control_ask_is_of(uid_t owner, const char *socket_path)
 {
     char dir[CONTROL_PATH];
     struct stat st;
@@ -66,7 +66,7 @@ static int connect_checked(const char *path, uid_t owner, int *out, struct err *
         return err_sys(e, "ask the recorder at '%s'", path);
     if (fd < 0)
         return ERR_NOT_FOUND;
-    if (is_of(owner, path) && listener_is(fd, owner)) {
+    if (control_ask_is_of(owner, path) && listener_is(fd, owner)) {
         *out = fd;
         return 0;
     }

@@ -11,13 +11,13 @@
 #include "base/mem.h"
 #include "config/settings.h"
 
-static int parse_interval(const char *value, struct control_request *out, struct err *e)
+static int control_parse_interval(const char *value, struct control_request *out, struct err *e)
 {
     return duration_parse_within("interval", value, INTERVAL_MIN_NS, INTERVAL_MAX_NS, &out->number,
                                  e);
 }
 
-static int parse_switch(const char *value, struct control_request *out, struct err *e)
+static int control_parse_switch(const char *value, struct control_request *out, struct err *e)
 {
     const bool on = strcmp(value, "on") == 0;
     if (!on && strcmp(value, "off") != 0)
@@ -36,8 +36,8 @@ static const struct {
     enum control_kind kind;
     int (*value)(const char *text, struct control_request *out, struct err *e); /* NULL: none */
 } requests[] = {
-    {"interval", CONTROL_INTERVAL, parse_interval},
-    {"monitoring", CONTROL_MONITORING, parse_switch},
+    {"interval", CONTROL_INTERVAL, control_parse_interval},
+    {"monitoring", CONTROL_MONITORING, control_parse_switch},
     {"detail", CONTROL_DETAIL, parse_detail},
     {"stop", CONTROL_STOP, NULL},
     {"status", CONTROL_STATUS, NULL},

@@ -68,7 +68,7 @@ static void *open_library(void)
 }
 
 /* A function of the library into its pointer; ISO C has no cast for that. */
-static bool find(void *library, const char *name, void *slot)
+static bool curl_find(void *library, const char *name, void *slot)
 {
     void *f = dlsym(library, name);
     memcpy(slot, &f, sizeof f);
@@ -82,14 +82,14 @@ static enum curl_found curl_load(struct curl *c)
     c->library = open_library();
     if (!c->library)
         return CURL_MISSING;
-    const bool all = find(c->library, "curl_easy_init", &c->easy_init) &&
-                     find(c->library, "curl_easy_setopt", &c->easy_setopt) &&
-                     find(c->library, "curl_easy_perform", &c->easy_perform) &&
-                     find(c->library, "curl_easy_getinfo", &c->easy_getinfo) &&
-                     find(c->library, "curl_easy_cleanup", &c->easy_cleanup) &&
-                     find(c->library, "curl_slist_append", &c->slist_append) &&
-                     find(c->library, "curl_slist_free_all", &c->slist_free_all) &&
-                     find(c->library, "curl_easy_strerror", &c->easy_strerror);
+    const bool all = curl_find(c->library, "curl_easy_init", &c->easy_init) &&
+                     curl_find(c->library, "curl_easy_setopt", &c->easy_setopt) &&
+                     curl_find(c->library, "curl_easy_perform", &c->easy_perform) &&
+                     curl_find(c->library, "curl_easy_getinfo", &c->easy_getinfo) &&
+                     curl_find(c->library, "curl_easy_cleanup", &c->easy_cleanup) &&
+                     curl_find(c->library, "curl_slist_append", &c->slist_append) &&
+                     curl_find(c->library, "curl_slist_free_all", &c->slist_free_all) &&
+                     curl_find(c->library, "curl_easy_strerror", &c->easy_strerror);
     return all ? CURL_FOUND : CURL_FOREIGN;
 }
 

@@ -43,7 +43,7 @@ struct window_file {
     unsigned pid, k;
 };
 
-static bool parse_name(struct window_file *f, const char *name)
+static bool details_parse_name(struct window_file *f, const char *name)
 {
     int end = 0;
     f->name = name;
@@ -57,7 +57,7 @@ static bool parse_name(struct window_file *f, const char *name)
 bool details_is_one(const char *name)
 {
     struct window_file unused;
-    return parse_name(&unused, name);
+    return details_parse_name(&unused, name);
 }
 
 /* Numbers that tie a kernel to its launch, or an operator to what runs backward for it, may begin
@@ -81,7 +81,8 @@ static void set_apart(struct event *e, uint64_t more)
     e->parent += e->parent ? more : 0;
 }
 
-static void on_events(struct sink *s, const struct track *t, const struct event *v, size_t n)
+static void details_on_events(struct sink *s, const struct track *t, const struct event *v,
+                              size_t n)
 {
     const struct apart *a = (struct apart *)s;
     struct event piece[PIECE];
@@ -105,7 +106,7 @@ static const struct sink_ops apart_ops = {
     .row = sink_pass_row,
     .loss = sink_pass_loss,
     .mark = sink_pass_mark,
-    .events = on_events,
+    .events = details_on_events,
 };
 
 /* A trace comes faster than a flush a second would take it away. */
@@ -174,7 +175,7 @@ static void take_all(struct details *d)
         return;
     for (struct dirent *entry; (entry = readdir(dir));) {
         struct window_file f;
-        if (parse_name(&f, entry->d_name))
+        if (details_parse_name(&f, entry->d_name))
             take_file(d, &f);
     }
     closedir(dir);
@@ -213,7 +214,7 @@ struct details *details_open(const char *folder, struct writer *w)
     return d;
 }
 
-static bool start(struct details *d)
+static bool details_start(struct details *d)
 {
     struct err e;
     if (!d->started && thread_start(&d->thread, STACK, details_main, d, "fp-detail", &e))
@@ -225,7 +226,7 @@ static bool start(struct details *d)
 
 void details_look(struct details *d)
 {
-    if (!start(d))
+    if (!details_start(d))
         return;
     pthread_mutex_lock(&d->lock);
     d->news = true;

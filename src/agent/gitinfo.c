@@ -103,7 +103,7 @@ static bool packed_ref(const struct repo *r, const char *name, char *out, struct
     return false;
 }
 
-static void resolve(const struct repo *r, const char *name, char *out, struct arena *a)
+static void gitinfo_resolve(const struct repo *r, const char *name, char *out, struct arena *a)
 {
     char path[PATH_LEN];
     struct err e;
@@ -132,6 +132,6 @@ void git_commit_of(const char *folder, char out[GIT_COMMIT_LEN])
     struct repo r;
     out[0] = 0;
     if (find_repo(&r, folder, &a))
-        resolve(&r, "HEAD", out, &a);
+        gitinfo_resolve(&r, "HEAD", out, &a);
     arena_free(&a);
 }

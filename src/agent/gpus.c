@@ -8,7 +8,7 @@
 
 enum { STACK = 512 * 1024 };
 
-static void *find(void *arg)
+static void *gpus_find(void *arg)
 {
     struct gpus *g = arg;
     struct err e;
@@ -28,7 +28,7 @@ int gpus_start(struct gpus *g, const char *sys, int ready_fd, struct err *e)
     g->sys = sys;
     g->ready_fd = ready_fd;
     thread_end_init(&g->end);
-    int rc = thread_start(&g->thread, STACK, find, g, "fp-gpu-find", e);
+    int rc = thread_start(&g->thread, STACK, gpus_find, g, "fp-gpu-find", e);
     g->started = rc == 0;
     return rc;
 }

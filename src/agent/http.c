@@ -91,7 +91,7 @@ int http_answer_parse(const char *p, size_t n, struct http_answer *out, struct e
 }
 
 /* Reads to the end of file: the request asked for the connection to be closed. */
-static int read_answer(int fd, mono_ns until, char *buf, size_t *len, struct err *e)
+static int http_read_answer(int fd, mono_ns until, char *buf, size_t *len, struct err *e)
 {
     size_t got = 1;
     for (*len = 0; got > 0; *len += got) {
@@ -115,7 +115,7 @@ static int talk(const struct http_host *h, const char *request, mono_ns until, c
         return rc;
     rc = net_send(fd, request, strlen(request), until, e);
     if (rc == 0)
-        rc = read_answer(fd, until, buf, len, e);
+        rc = http_read_answer(fd, until, buf, len, e);
     close(fd);
     return rc;
 }

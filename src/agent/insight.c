@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "agent/insight_own.h"
+#include "agent/insight_internal.h"
 #include "agent/shed.h"
 #include "agent/thread.h"
 #include "base/mem.h"
@@ -84,7 +84,7 @@ void insight_events(struct insight *i, const struct track *t, const struct event
 
 /* ---- to the rules ---- */
 
-static void take_steps(struct insight *i, const struct step_batch *b)
+static void insight_take_steps(struct insight *i, const struct step_batch *b)
 {
     if (i->first_step.ns == 0 || b->v[0].start.ns < i->first_step.ns)
         i->first_step = b->v[0].start;
@@ -96,7 +96,7 @@ static void take_steps(struct insight *i, const struct step_batch *b)
 }
 
 /* Steps first: they say which sweeps count. Under the engine's lock. */
-static void take(struct insight *i, wall_ns until)
+static void insight_take(struct insight *i, wall_ns until)
 {
     struct gpu_sweeps gpus[SIGHT_GPUS_MOST];
     struct step_news news;
@@ -105,7 +105,7 @@ static void take(struct insight *i, wall_ns until)
     step_buf_take(&i->steps, i->ask.tie, &a, &news);
     pthread_mutex_unlock(&i->steps_lock);
     for (size_t k = 0; k < news.n; k++)
-        take_steps(i, &news.batches[k]);
+        insight_take_steps(i, &news.batches[k]);
     engine_told(i->engine, i->node, news.told, news.n_told);
     arena_free(&a);
     pthread_mutex_lock(&i->lock);
@@ -116,7 +116,7 @@ static void take(struct insight *i, wall_ns until)
     engine_sure(i->engine, until);
 }
 
-static void judge(struct insight *i, wall_ns now)
+static void insight_judge(struct insight *i, wall_ns now)
 {
     struct arena a = {0};
     struct verdicts *v = arena_new(&a, struct verdicts);
@@ -164,10 +164,10 @@ static void *insight_main(void *arg)
         if (i->ask.own)
             user_rules_hear(&i->users, &i->ask, 0);
         pthread_mutex_lock(&i->engine_lock);
-        take(i, (wall_ns){now.ns - MIN_OF(LATE_NS, i->ask.scan_ns)});
+        insight_take(i, (wall_ns){now.ns - MIN_OF(LATE_NS, i->ask.scan_ns)});
         if (mono_diff(clock_mono(), judged) >= i->ask.scan_ns) {
             judged = clock_mono();
-            judge(i, now);
+            insight_judge(i, now);
             if (i->ask.own)
                 ownrules_ask(i->ask.own, i->ask.folder);
             shed_idle_code();
@@ -214,7 +214,7 @@ struct sink *insight_sink(struct insight *i)
 void insight_interval(struct insight *i, int64_t ns)
 {
     pthread_mutex_lock(&i->engine_lock);
-    take(i, clock_wall());
+    insight_take(i, clock_wall());
     pthread_mutex_lock(&i->lock);
     sweep_buf_period(&i->sweeps, ns);
     pthread_mutex_unlock(&i->lock);
@@ -238,13 +238,13 @@ void insight_finish(struct insight *i)
         return;
     insight_stop(i);
     const wall_ns now = clock_wall();
-    take(i, now);
+    insight_take(i, now);
     if (i->ask.own) {
         user_rules_hear(&i->users, &i->ask, OWN_LAST_NS); /* what was asked before */
         ownrules_ask(i->ask.own, i->ask.folder);
         user_rules_hear(&i->users, &i->ask, OWN_LAST_NS);
     }
-    judge(i, now);
+    insight_judge(i, now);
 }
 
 void insight_free(struct insight *i)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* insight_rows.c - rows as the probes commit them become sweeps. See insight_own.h.
+/* insight_rows.c - rows as the probes commit them become sweeps. See insight_internal.h.
  *
  * Probes that are read in one tick commit within milliseconds of each other, each with its own
  * time; the same grid that reads files brings them together. */
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/insight_own.h"
+#include "agent/insight_internal.h"
 #include "base/mem.h"
 
 /* Sweeps that may wait: what a thread that is kept from running for long loses is evidence. */
@@ -74,12 +74,12 @@ static void want_slot(struct sweep_buf *b, struct known_group *k, slot_id s,
         }
 }
 
-static bool is_known(const struct known_group *k, const struct group *g)
+static bool insight_rows_is_known(const struct known_group *k, const struct group *g)
 {
     return k->generation == g->generation && k->slots == g->n && strcmp(k->name, g->name) == 0;
 }
 
-static void look_at(struct sweep_buf *b, struct known_group *k, const struct group *g)
+static void insight_rows_look_at(struct sweep_buf *b, struct known_group *k, const struct group *g)
 {
     k->generation = g->generation;
     k->slots = g->n;
@@ -99,14 +99,14 @@ static const struct known_group *know(struct sweep_buf *b, const struct group *g
         b->groups = xrealloc(b->groups, ++b->n_groups, sizeof *b->groups);
         b->groups[i] = (struct known_group){.group = g};
     }
-    if (!is_known(&b->groups[i], g))
-        look_at(b, &b->groups[i], g);
+    if (!insight_rows_is_known(&b->groups[i], g))
+        insight_rows_look_at(b, &b->groups[i], g);
     return &b->groups[i];
 }
 
 /* ---- sweeps ---- */
 
-static void fit(struct sweep_buf *b, size_t n)
+static void insight_rows_fit(struct sweep_buf *b, size_t n)
 {
     if (n <= b->cap)
         return;
@@ -129,15 +129,15 @@ static void clear_sweep(struct sweep_buf *b, size_t i)
 }
 
 /* Where the row belongs; SIZE_MAX: its sweep is gone already. */
-static size_t place(struct sweep_buf *b, const struct known_group *k, mono_ns t,
-                    struct clock_tie tie)
+static size_t insight_rows_place(struct sweep_buf *b, const struct known_group *k, mono_ns t,
+                                 struct clock_tie tie)
 {
     const unsigned number = (unsigned)(k - b->groups);
     if (!sweepgrid_row(&b->grid, number, t.ns / NS_PER_US, b->period_ns / NS_PER_US))
         return b->n ? b->n - 1 : SIZE_MAX;
     if (b->n == SWEEPS_MOST) /* nobody takes any */
         b->n = 0;
-    fit(b, b->n + 1);
+    insight_rows_fit(b, b->n + 1);
     b->at[b->n].ns = t.ns - tie.mono.ns + tie.wall.ns;
     clear_sweep(b, b->n);
     return b->n++;
@@ -146,7 +146,7 @@ static size_t place(struct sweep_buf *b, const struct known_group *k, mono_ns t,
 void sweep_buf_row(struct sweep_buf *b, const struct group *g, mono_ns t, struct clock_tie tie)
 {
     const struct known_group *k = know(b, g);
-    const size_t i = k->n ? place(b, k, t, tie) : SIZE_MAX;
+    const size_t i = k->n ? insight_rows_place(b, k, t, tie) : SIZE_MAX;
     if (i == SIZE_MAX)
         return;
     for (size_t w = 0; w < k->n; w++) {
@@ -191,7 +191,7 @@ void sweep_buf_move(struct sweep_buf *b, size_t n, struct sweep_buf *out)
 {
     for (size_t g = out->n_gpus; g < b->n_gpus; g++)
         gpu_index(out, b->entity[g]);
-    fit(out, n);
+    insight_rows_fit(out, n);
     out->period_ns = b->period_ns;
     out->n = n;
     if (n == 0)

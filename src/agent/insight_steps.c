@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* insight_steps.c - events as the job tells them become steps. See insight_own.h. */
+/* insight_steps.c - events as the job tells them become steps. See insight_internal.h. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/insight_own.h"
+#include "agent/insight_internal.h"
 #include "base/mem.h"
 
 /* OTHERS_KEPT: of a thread that may turn out to be the one that trains. */
@@ -14,7 +14,7 @@ static wall_ns wall_of(mono_ns t, struct clock_tie tie)
     return (wall_ns){t.ns - tie.mono.ns + tie.wall.ns};
 }
 
-static struct seen_process *process_of(struct step_buf *b, uint32_t pid)
+static struct seen_process *insight_steps_process_of(struct step_buf *b, uint32_t pid)
 {
     for (size_t i = 0; i < b->n; i++)
         if (b->v[i].who.pid == pid)
@@ -26,7 +26,7 @@ static struct seen_process *process_of(struct step_buf *b, uint32_t pid)
     return &b->v[b->n++];
 }
 
-static struct seen_thread *thread_of(struct seen_process *p, uint64_t tid)
+static struct seen_thread *insight_steps_thread_of(struct seen_process *p, uint64_t tid)
 {
     for (size_t i = 0; i < p->n_threads; i++)
         if (p->threads[i].tid == tid)
@@ -38,7 +38,7 @@ static struct seen_thread *thread_of(struct seen_process *p, uint64_t tid)
     return &p->threads[p->n_threads++];
 }
 
-static void take_fact(struct seen_process *p, enum event_id id, int64_t value)
+static void insight_steps_take_fact(struct seen_process *p, enum event_id id, int64_t value)
 {
     int64_t *to = id == EV_RANK        ? &p->who.rank
                   : id == EV_DEVICE    ? &p->who.device
@@ -48,8 +48,8 @@ static void take_fact(struct seen_process *p, enum event_id id, int64_t value)
         *to = value;
 }
 
-static void tell(struct step_buf *b, const struct seen_process *p, enum event_id id,
-                 const struct event *v, struct clock_tie tie)
+static void insight_steps_tell(struct step_buf *b, const struct seen_process *p, enum event_id id,
+                               const struct event *v, struct clock_tie tie)
 {
     if (!rules_are_told(id) || b->n_told == TOLD_MOST)
         return;
@@ -71,16 +71,16 @@ static void tell(struct step_buf *b, const struct seen_process *p, enum event_id
 void step_buf_events(struct step_buf *b, const struct track *t, const struct event *v, size_t n,
                      struct clock_tie tie)
 {
-    struct seen_process *p = process_of(b, t->pid);
+    struct seen_process *p = insight_steps_process_of(b, t->pid);
     b->waiting += n;
     struct seen_thread *th =
-        p && t->kind == TRACK_THREAD && p->worker < 0 ? thread_of(p, t->id) : NULL;
+        p && t->kind == TRACK_THREAD && p->worker < 0 ? insight_steps_thread_of(p, t->id) : NULL;
     for (size_t i = 0; p && i < n; i++) {
         const enum event_id id = v[i].end == END_OPEN ? EV_N : event_find(v[i].name);
         if (id == EV_N)
             continue;
-        take_fact(p, id, v[i].value);
-        tell(b, p, id, &v[i], tie);
+        insight_steps_take_fact(p, id, v[i].value);
+        insight_steps_tell(b, p, id, &v[i], tie);
     }
     if (th)
         steps_flow_add(th->flow, v, n);

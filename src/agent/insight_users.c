@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* insight_users.c - what the user's own rules say while the run lives. See insight_own.h. */
+/* insight_users.c - what the user's own rules say while the run lives. See insight_internal.h. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/insight_own.h"
+#include "agent/insight_internal.h"
 #include "base/mem.h"
 
 bool rule_seen_differs(const struct rule_seen *a, const struct rule_seen *b)
@@ -11,7 +11,7 @@ bool rule_seen_differs(const struct rule_seen *a, const struct rule_seen *b)
     return a->state != b->state || (a->state == RULE_ISSUE && a->severity != b->severity);
 }
 
-static struct rule_seen *seen_of(struct user_rules *u, const char *name)
+static struct rule_seen *insight_users_seen_of(struct user_rules *u, const char *name)
 {
     for (size_t i = 0; i < u->n; i++)
         if (strcmp(u->v[i].name, name) == 0)
@@ -23,7 +23,7 @@ static struct rule_seen *seen_of(struct user_rules *u, const char *name)
 
 static void tell_new(struct user_rules *u, const struct insight_ask *ask, const struct hosted *h)
 {
-    struct rule_seen *seen = seen_of(u, h->v.rule->name);
+    struct rule_seen *seen = insight_users_seen_of(u, h->v.rule->name);
     const struct rule_seen before = *seen;
     *seen = (struct rule_seen){h->v.state, h->v.severity};
     if (rule_seen_differs(&before, seen))

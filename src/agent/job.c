@@ -22,8 +22,8 @@ static int pidfd_of(pid_t pid)
 }
 
 /* Between fork and exec only calls that are safe there. */
-static _Noreturn void child(const struct job *j, const char *const argv[], char *const envp[],
-                            const struct signals *s, int gate, int fault)
+static _Noreturn void job_child(const struct job *j, const char *const argv[], char *const envp[],
+                                const struct signals *s, int gate, int fault)
 {
     char go;
     ssize_t n;
@@ -87,7 +87,7 @@ int job_fork(struct job *j, const char *const argv[], char *const envp[], const 
     j->pid = fork();
     if (j->pid == 0) {
         close(gate[1]);
-        child(j, argv, envp, s, gate[0], fault[1]);
+        job_child(j, argv, envp, s, gate[0], fault[1]);
     }
     const int sys = errno;
     close(gate[0]);

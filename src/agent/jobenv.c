@@ -10,23 +10,23 @@
 
 #define BOOTSTRAP "footplate/_bootstrap"
 
-static bool is_of(const char *entry, const char *name)
+static bool jobenv_is_of(const char *entry, const char *name)
 {
     const size_t n = strlen(name);
     return strncmp(entry, name, n) == 0 && entry[n] == '=';
 }
 
-static const char *value_of(char *const env[], const char *name)
+static const char *jobenv_value_of(char *const env[], const char *name)
 {
     for (; *env; env++)
-        if (is_of(*env, name))
+        if (jobenv_is_of(*env, name))
             return *env + strlen(name) + 1;
     return NULL;
 }
 
 static char *python_path(struct arena *a, char *const base[], const char *bootstrap)
 {
-    const char *old = value_of(base, "PYTHONPATH");
+    const char *old = jobenv_value_of(base, "PYTHONPATH");
     return arena_printf(a, "PYTHONPATH=%s%s%s", bootstrap, old && *old ? ":" : "", old ? old : "");
 }
 
@@ -37,7 +37,8 @@ char **job_env(struct arena *a, char *const base[], const char *ring, const char
         n++;
     char **env = arena_array(a, char *, n + 3);
     for (size_t i = 0; i < n; i++)
-        if (!is_of(base[i], "FOOTPLATE_RING") && !(bootstrap && is_of(base[i], "PYTHONPATH")))
+        if (!jobenv_is_of(base[i], "FOOTPLATE_RING") &&
+            !(bootstrap && jobenv_is_of(base[i], "PYTHONPATH")))
             env[out++] = base[i];
     if (ring)
         env[out++] = arena_printf(a, "FOOTPLATE_RING=%s", ring);

@@ -102,14 +102,16 @@ static const struct sink_ops ops = {
 
 /* ---- what the rings say ---- */
 
-static void on_events(void *arg, struct ring_reader *r, const struct ring_event *v, size_t n)
+static void jobevents_on_events(void *arg, struct ring_reader *r, const struct ring_event *v,
+                                size_t n)
 {
     struct job_events *j = arg;
     spans_feed(*ring_reader_user(r), v, n, ring_reader_process(r)->same_ns ? j->proc : NULL,
                &j->pass.sink);
 }
 
-static void tell_lost(struct job_events *j, struct ring_reader *r, uint64_t count, const char *why)
+static void jobevents_tell_lost(struct job_events *j, struct ring_reader *r, uint64_t count,
+                                const char *why)
 {
     struct loss l = {.id = LOSS_EVENTS, .count = count, .at = clock_mono()};
     if (count == 0)
@@ -123,11 +125,11 @@ static void tell_lost(struct job_events *j, struct ring_reader *r, uint64_t coun
 static void on_lost(void *arg, struct ring_reader *r, const struct ring_losses *more)
 {
     struct job_events *j = arg;
-    tell_lost(j, r, more->dropped, "events came faster than they could be recorded");
-    tell_lost(j, r, more->no_ring, "the thread had no event buffer");
-    tell_lost(j, r, more->torn, "the process ended while writing an event");
-    tell_lost(j, r, more->bad, "invalid events");
-    tell_lost(j, r, more->names, "too many different names");
+    jobevents_tell_lost(j, r, more->dropped, "events came faster than they could be recorded");
+    jobevents_tell_lost(j, r, more->no_ring, "the thread had no event buffer");
+    jobevents_tell_lost(j, r, more->torn, "the process ended while writing an event");
+    jobevents_tell_lost(j, r, more->bad, "invalid events");
+    jobevents_tell_lost(j, r, more->names, "too many different names");
 }
 
 static void on_begun(void *arg, struct ring_reader *r)
@@ -164,7 +166,7 @@ static void retell(void *arg, struct ring_reader *r)
     spans_retell(*ring_reader_user(r), &j->pass.sink);
 }
 
-static void ask(void *arg, struct ring_reader *r)
+static void jobevents_ask(void *arg, struct ring_reader *r)
 {
     struct job_events *j = arg;
     struct err ignored;
@@ -173,7 +175,7 @@ static void ask(void *arg, struct ring_reader *r)
 
 /* ---- the thread ---- */
 
-static void drain(struct job_events *j, size_t *events)
+static void jobevents_drain(struct job_events *j, size_t *events)
 {
     struct err e;
     const uint64_t generation = atomic_load(&j->generation);
@@ -182,7 +184,7 @@ static void drain(struct job_events *j, size_t *events)
         sink_loss(j->pass.behind, LOSS_EVENTS, "rings", "%s", e.msg);
     if (generation != j->asked) {
         j->asked = generation;
-        ring_folder_each(j->folder, ask, j);
+        ring_folder_each(j->folder, jobevents_ask, j);
     }
     if (j->writer && writer_tail(j->writer) != j->tail) {
         j->tail = writer_tail(j->writer);
@@ -223,7 +225,7 @@ static void read_news(struct job_events *j)
     }
 }
 
-static void wait_for(struct job_events *j, int64_t ns)
+static void jobevents_wait_for(struct job_events *j, int64_t ns)
 {
     struct pollfd p[2] = {{.fd = j->wake, .events = POLLIN}, {.fd = j->inotify, .events = POLLIN}};
     const struct timespec ts = {.tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S};
@@ -241,13 +243,13 @@ static void *events_main(void *arg)
     struct job_events *j = arg;
     size_t n = 0;
     while (!atomic_load(&j->stop)) {
-        drain(j, &n);
+        jobevents_drain(j, &n);
         const mono_ns now = clock_mono();
         if (n) {
             j->heard = now;
             poke(j, now);
         }
-        wait_for(j, sleep_for(j, n, now));
+        jobevents_wait_for(j, sleep_for(j, n, now));
     }
     return NULL;
 }
@@ -273,7 +275,7 @@ int job_events_make(struct job_events **out, const char *otherwise, struct err *
 {
     struct job_events *j = xcalloc(1, sizeof *j);
     const struct ring_folder_handler h = {
-        .ring = {.events = on_events, .lost = on_lost, .arg = j},
+        .ring = {.events = jobevents_on_events, .lost = on_lost, .arg = j},
         .begun = on_begun,
         .ended = on_ended,
         .broken = on_broken,

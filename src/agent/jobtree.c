@@ -14,11 +14,11 @@
 #include "base/mem.h"
 #include "sample/proctree.h"
 
-bool jobtree_parse_stat(const char *text, struct stat_line *out)
+bool jobtree_parse_stat(const char *text, struct proc_stat_line *out)
 {
     /* The name may hold anything, also ") R 1 1": it ends at the last parenthesis. */
     const char *open = strchr(text, '('), *close = strrchr(text, ')');
-    struct stat_line s = {0};
+    struct proc_stat_line s = {0};
     if (!open || !close || close < open)
         return false;
     if (sscanf(close + 1, " %c %d %d %d", &s.state, &s.parent, &s.group, &s.session) != 4)
@@ -33,7 +33,7 @@ bool jobtree_parse_stat(const char *text, struct stat_line *out)
     return true;
 }
 
-static bool read_stat(int proc, const char *pid, struct stat_line *out)
+static bool read_stat(int proc, const char *pid, struct proc_stat_line *out)
 {
     char path[64], text[512];
     snprintf(path, sizeof path, "%.16s/stat", pid);
@@ -68,9 +68,9 @@ bool jobtree_group_has_others(void)
     return found;
 }
 
-static struct stat_line *read_all(size_t *n)
+static struct proc_stat_line *jobtree_read_all(size_t *n)
 {
-    struct stat_line *all = NULL;
+    struct proc_stat_line *all = NULL;
     size_t cap = 0;
     DIR *d = opendir("/proc");
     *n = 0;
@@ -90,7 +90,7 @@ static struct stat_line *read_all(size_t *n)
 
 /* Whether the process is below `self`: its parents are followed up. The count bounds a loop that a
  * pid used anew between two reads could make. */
-static bool is_below(const struct stat_line *all, size_t n, pid_t pid, pid_t self)
+static bool is_below(const struct proc_stat_line *all, size_t n, pid_t pid, pid_t self)
 {
     for (size_t hops = 0; pid > 1 && hops < n; hops++) {
         size_t i = 0;
@@ -105,7 +105,7 @@ static bool is_below(const struct stat_line *all, size_t n, pid_t pid, pid_t sel
     return false;
 }
 
-static void add(struct jobtree *t, const struct stat_line *s, pid_t session)
+static void jobtree_add(struct jobtree *t, const struct proc_stat_line *s, pid_t session)
 {
     const bool daemon = s->session != session;
     t->members += !daemon;
@@ -123,9 +123,9 @@ void jobtree_scan(struct jobtree *out, pid_t self, pid_t session)
     *out = (struct jobtree){0};
     if (!proc_is_ours())
         return;
-    struct stat_line *all = read_all(&n);
+    struct proc_stat_line *all = jobtree_read_all(&n);
     for (size_t i = 0; i < n; i++)
         if (all[i].state != 'Z' && all[i].state != 'X' && is_below(all, n, all[i].pid, self))
-            add(out, &all[i], session);
+            jobtree_add(out, &all[i], session);
     free(all);
 }

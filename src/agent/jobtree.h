@@ -32,11 +32,11 @@ void jobtree_scan(struct jobtree *out, pid_t self, pid_t session);
 bool jobtree_group_has_others(void);
 
 /* One line of /proc/PID/stat. Pure; false when it is not as documented. */
-struct stat_line {
+struct proc_stat_line {
     pid_t pid, parent, group, session;
     char state;
     char name[32];
 };
-bool jobtree_parse_stat(const char *text, struct stat_line *out);
+bool jobtree_parse_stat(const char *text, struct proc_stat_line *out);
 
 #endif

@@ -17,7 +17,7 @@
 
 enum { FAILED = 1, SIGNALS = 65, NUMBER_LEN = 16 };
 
-enum phase { NOTHING, BEFORE, DURING, AFTER };
+enum keeper_phase { NOTHING, BEFORE, DURING, AFTER };
 
 static struct {
     volatile sig_atomic_t phase;
@@ -32,7 +32,7 @@ static struct {
     struct sigaction old[SIGNALS];
 } kept;
 
-static void say(const char *text)
+static void keeper_say(const char *text)
 {
     (void)!write(STDERR_FILENO, text, strlen(text));
 }
@@ -59,18 +59,19 @@ int keeper_become(const char *const *argv)
 
 static _Noreturn void start_plainly(void)
 {
-    say("footplate: this run is not recorded: the recorder failed; please report it ('footplate "
+    keeper_say(
+        "footplate: this run is not recorded: the recorder failed; please report it ('footplate "
         "doctor' shows the machine). ");
     if (kept.refuse) {
-        say("The job is not started (--require-recording)\n");
+        keeper_say("The job is not started (--require-recording)\n");
         _exit(FAILED);
     }
-    say("The job runs without it\n");
+    keeper_say("The job runs without it\n");
     sigset_t all;
     sigfillset(&all); /* this handler's own signal is blocked: exec would keep that */
     sigprocmask(SIG_UNBLOCK, &all, NULL);
     const int sys = keeper_become(kept.argv);
-    say("footplate: the job cannot be run\n");
+    keeper_say("footplate: the job cannot be run\n");
     _exit(sys == ENOENT || sys == ENOTDIR ? 127 : 126);
 }
 
@@ -88,11 +89,12 @@ static void wait_plainly(void)
     }
 }
 
-static _Noreturn void keep(void)
+static _Noreturn void keeper_keep(void)
 {
     static char program[] = "footplate", word[] = KEEPER_WORD, own[] = "own", shared[] = "shared";
     char *const argv[] = {program, word, kept.pid_text, kept.shares_group ? shared : own, NULL};
-    say("footplate: the recorder failed; the job continues, and the run ends here. Please report "
+    keeper_say(
+        "footplate: the recorder failed; the job continues, and the run ends here. Please report "
         "it\n");
     execve("/proc/self/exe", argv, environ);
     execve((const char *)getauxval(AT_EXECFN), argv, environ); /* there is no /proc */
@@ -126,7 +128,7 @@ static void on_crash(int sig, siginfo_t *si, void *unused)
     if (kept.phase == BEFORE)
         start_plainly();
     if (kept.phase == DURING)
-        keep();
+        keeper_keep();
     _exit(kept.status);
 }
 

@@ -50,7 +50,7 @@ struct acted {
 };
 
 /* Brings the probes to what is wanted now. Called with the lock held; gives it up meanwhile. */
-static void follow(struct lane_thread *l, struct acted *done)
+static void lane_follow(struct lane_thread *l, struct acted *done)
 {
     const struct acted want = {l->interval_ns, l->paused};
     const mono_ns grid = l->grid;
@@ -71,13 +71,13 @@ static void read_due(struct lane_thread *l)
     pthread_mutex_lock(&l->lock);
 }
 
-static void loop(struct lane_thread *l, struct acted done)
+static void lane_loop(struct lane_thread *l, struct acted done)
 {
     pthread_mutex_lock(&l->lock);
     while (!l->stop) {
         const mono_ns next = schedule_next(&l->set.schedule);
         if (l->interval_ns != done.interval_ns || l->paused != done.paused)
-            follow(l, &done);
+            lane_follow(l, &done);
         else if (l->paused)
             pthread_cond_wait(&l->changed, &l->lock);
         else if (clock_mono().ns < next.ns)
@@ -103,7 +103,7 @@ static void *lane_main(void *arg)
         thread_end_tell(l->first_round);
     }
     if (l->set.schedule.n)
-        loop(l, first);
+        lane_loop(l, first);
     pthread_mutex_lock(&l->lock);
     const bool paused = l->paused;
     pthread_mutex_unlock(&l->lock);

@@ -20,7 +20,7 @@
                        .node_rank = -1,                                                            \
                        .nodes = -1})
 
-struct asked {
+struct launcher_asked {
     launcher_env env;
     void *ctx;
 };
@@ -32,11 +32,11 @@ struct launcher_row {
     const char *rank, *world_size, *local_rank, *local_size, *node_rank, *nodes;
     const char *job_id, *step;
     /* For what a plain variable does not say. */
-    void (*derive)(struct launcher *l, const struct asked *a);
+    void (*derive)(struct launcher *l, const struct launcher_asked *a);
 };
 
-static void sagemaker_hosts(struct launcher *l, const struct asked *a);
-static void torchrun_job(struct launcher *l, const struct asked *a);
+static void sagemaker_hosts(struct launcher *l, const struct launcher_asked *a);
+static void torchrun_job(struct launcher *l, const struct launcher_asked *a);
 
 static const struct launcher_row rows[] = {
     {
@@ -156,7 +156,8 @@ static const struct launcher_row schedulers[] = {
 };
 
 /* The value of the first of the names that is set and not empty; `used` gets its name. */
-static const char *first_of(const struct asked *a, const char *names, char *used, size_t size)
+static const char *launcher_first_of(const struct launcher_asked *a, const char *names, char *used,
+                                     size_t size)
 {
     char name[64];
     while (names && *names) {
@@ -173,9 +174,9 @@ static const char *first_of(const struct asked *a, const char *names, char *used
     return NULL;
 }
 
-static void take_number(int64_t *out, const struct asked *a, const char *names)
+static void launcher_take_number(int64_t *out, const struct launcher_asked *a, const char *names)
 {
-    const char *v = first_of(a, names, NULL, 0);
+    const char *v = launcher_first_of(a, names, NULL, 0);
     if (!v || *out >= 0)
         return;
     char *end;
@@ -185,15 +186,15 @@ static void take_number(int64_t *out, const struct asked *a, const char *names)
         *out = n;
 }
 
-static void take_text(char *out, size_t size, const struct asked *a, const char *names)
+static void take_text(char *out, size_t size, const struct launcher_asked *a, const char *names)
 {
-    const char *v = first_of(a, names, NULL, 0);
+    const char *v = launcher_first_of(a, names, NULL, 0);
     if (v && !*out)
         snprintf(out, size, "%s", v);
 }
 
 /* "none" is what torchrun calls a run that was given no id: it does not tell runs apart. */
-static void torchrun_job(struct launcher *l, const struct asked *a)
+static void torchrun_job(struct launcher *l, const struct launcher_asked *a)
 {
     const char *id = a->env(a->ctx, "TORCHELASTIC_RUN_ID");
     if (id && *id && strcmp(id, "none") != 0)
@@ -201,7 +202,7 @@ static void torchrun_job(struct launcher *l, const struct asked *a)
 }
 
 /* SM_HOSTS is a JSON list of names; a host's place in it is its number. */
-static void sagemaker_hosts(struct launcher *l, const struct asked *a)
+static void sagemaker_hosts(struct launcher *l, const struct launcher_asked *a)
 {
     const char *list = a->env(a->ctx, "SM_HOSTS"), *me = a->env(a->ctx, "SM_CURRENT_HOST");
     json_t *hosts = list && me ? json_loads(list, 0, NULL) : NULL;
@@ -217,25 +218,26 @@ static void sagemaker_hosts(struct launcher *l, const struct asked *a)
     json_decref(hosts);
 }
 
-static bool row_matches(const struct launcher_row *r, const struct asked *a)
+static bool row_matches(const struct launcher_row *r, const struct launcher_asked *a)
 {
-    if (r->marker && !first_of(a, r->marker, NULL, 0))
+    if (r->marker && !launcher_first_of(a, r->marker, NULL, 0))
         return false;
     /* A row with only a marker (SageMaker) matches by it; others need the rank. Kubernetes has a
      * rank only in indexed jobs. */
-    return (r->rank && first_of(a, r->rank, NULL, 0)) || !r->rank ||
+    return (r->rank && launcher_first_of(a, r->rank, NULL, 0)) || !r->rank ||
            strcmp(r->name, "kubernetes") == 0;
 }
 
-static void take_row(struct launcher *l, const struct launcher_row *r, const struct asked *a)
+static void launcher_take_row(struct launcher *l, const struct launcher_row *r,
+                              const struct launcher_asked *a)
 {
-    first_of(a, r->rank, l->source, sizeof l->source);
-    take_number(&l->rank, a, r->rank);
-    take_number(&l->world_size, a, r->world_size);
-    take_number(&l->local_rank, a, r->local_rank);
-    take_number(&l->local_size, a, r->local_size);
-    take_number(&l->node_rank, a, r->node_rank);
-    take_number(&l->nodes, a, r->nodes);
+    launcher_first_of(a, r->rank, l->source, sizeof l->source);
+    launcher_take_number(&l->rank, a, r->rank);
+    launcher_take_number(&l->world_size, a, r->world_size);
+    launcher_take_number(&l->local_rank, a, r->local_rank);
+    launcher_take_number(&l->local_size, a, r->local_size);
+    launcher_take_number(&l->node_rank, a, r->node_rank);
+    launcher_take_number(&l->nodes, a, r->nodes);
     take_text(l->step, sizeof l->step, a, r->step);
     take_text(l->job_id, sizeof l->job_id, a, r->job_id);
     if (r->derive)
@@ -244,10 +246,11 @@ static void take_row(struct launcher *l, const struct launcher_row *r, const str
 
 /* The scheduler's word on job and node counts more than the launcher's; the launcher's own id then
  * tells its start apart from others within the job. */
-static void take_scheduler(struct launcher *l, const struct launcher_row *r, const struct asked *a)
+static void take_scheduler(struct launcher *l, const struct launcher_row *r,
+                           const struct launcher_asked *a)
 {
     struct launcher s = UNKNOWN;
-    take_row(&s, r, a);
+    launcher_take_row(&s, r, a);
     if (!*l->name)
         snprintf(l->name, sizeof l->name, "%s", r->name);
     if (*l->job_id && strcmp(l->job_id, s.job_id) != 0 && !*l->step)
@@ -263,16 +266,16 @@ static void take_scheduler(struct launcher *l, const struct launcher_row *r, con
 
 void launcher_find(struct launcher *out, launcher_env env, void *ctx)
 {
-    const struct asked a = {env, ctx};
+    const struct launcher_asked a = {env, ctx};
     *out = UNKNOWN;
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         if (!row_matches(&rows[i], &a))
             continue;
         snprintf(out->name, sizeof out->name, "%s", rows[i].name);
-        take_row(out, &rows[i], &a);
+        launcher_take_row(out, &rows[i], &a);
         break;
     }
     for (size_t i = 0; i < COUNT_OF(schedulers); i++)
-        if (first_of(&a, schedulers[i].job_id, NULL, 0))
+        if (launcher_first_of(&a, schedulers[i].job_id, NULL, 0))
             take_scheduler(out, &schedulers[i], &a);
 }

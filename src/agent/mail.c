@@ -11,7 +11,7 @@ enum { LINE_BYTES = 57 }; /* 76 letters of base64 */
 
 #define BOUNDARY "footplate-part"
 
-static void put_lines(struct buf *b, const char *text)
+static void mail_put_lines(struct buf *b, const char *text)
 {
     const size_t n = strlen(text);
     for (size_t i = 0; i < n; i += LINE_BYTES) {
@@ -29,7 +29,7 @@ bool mail_is_address(const char *text)
 }
 
 /* A header's value: plain letters only. */
-static void put_plain(struct buf *b, const char *text)
+static void mail_put_plain(struct buf *b, const char *text)
 {
     for (const char *p = text; *p; p++)
         buf_u8(b, *p >= ' ' && *p < 127 ? (uint8_t)*p : '?');
@@ -45,13 +45,13 @@ static void put_date(struct buf *b, wall_ns now)
         buf_printf(b, "Date: %s\r\n", text);
 }
 
-static void put_part(struct buf *b, const char *type, const char *text)
+static void mail_put_part(struct buf *b, const char *type, const char *text)
 {
     buf_printf(b,
                "--" BOUNDARY "\r\nContent-Type: %s\r\n"
                "Content-Transfer-Encoding: base64\r\n\r\n",
                type);
-    put_lines(b, text);
+    mail_put_lines(b, text);
 }
 
 struct buf mail_message(const struct mail *m, const char *subject, const char *text,
@@ -62,13 +62,13 @@ struct buf mail_message(const struct mail *m, const char *subject, const char *t
     for (size_t i = 0; i < m->n_to; i++)
         buf_printf(&b, "%s<%s>", i ? ",\r\n " : "", m->to[i]);
     buf_printf(&b, "\r\nSubject: ");
-    put_plain(&b, subject);
+    mail_put_plain(&b, subject);
     buf_printf(&b, "\r\n");
     put_date(&b, now);
     buf_printf(&b, "Auto-Submitted: auto-generated\r\nMIME-Version: 1.0\r\n"
                    "Content-Type: multipart/mixed; boundary=" BOUNDARY "\r\n\r\n");
-    put_part(&b, "text/plain; charset=utf-8", text);
-    put_part(&b, "application/json; name=verdict.json", json);
+    mail_put_part(&b, "text/plain; charset=utf-8", text);
+    mail_put_part(&b, "application/json; name=verdict.json", json);
     buf_printf(&b, "--" BOUNDARY "--\r\n");
     return b;
 }

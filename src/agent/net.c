@@ -59,7 +59,7 @@ int net_place_parse(const char *text, size_t len, int otherwise, char host[NET_H
 }
 
 /* Waits for the socket; 0, or an error when the time is up. */
-static int wait_for(int fd, short events, mono_ns until, struct err *e)
+static int net_wait_for(int fd, short events, mono_ns until, struct err *e)
 {
     for (;;) {
         const int64_t left = mono_diff(until, clock_mono()) / NS_PER_MS;
@@ -82,7 +82,7 @@ static int finish_connect(int fd, const struct sockaddr *a, socklen_t len, mono_
         return 0;
     if (errno != EINPROGRESS)
         return err_sys(e, "connect");
-    const int rc = wait_for(fd, POLLOUT, until, e);
+    const int rc = net_wait_for(fd, POLLOUT, until, e);
     if (rc)
         return rc;
     if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &sys, &n) < 0 || sys) {
@@ -110,7 +110,7 @@ int net_send(int fd, const void *p, size_t n, mono_ns until, struct err *e)
 {
     const char *from = p;
     while (n > 0) {
-        const int rc = wait_for(fd, POLLOUT, until, e);
+        const int rc = net_wait_for(fd, POLLOUT, until, e);
         if (rc)
             return rc;
         const ssize_t sent = send(fd, from, n, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -127,7 +127,7 @@ int net_send(int fd, const void *p, size_t n, mono_ns until, struct err *e)
 int net_recv(int fd, void *p, size_t n, mono_ns until, size_t *got, struct err *e)
 {
     for (;;) {
-        const int rc = wait_for(fd, POLLIN, until, e);
+        const int rc = net_wait_for(fd, POLLIN, until, e);
         if (rc)
             return rc;
         const ssize_t r = recv(fd, p, n, MSG_DONTWAIT);

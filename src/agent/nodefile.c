@@ -22,7 +22,7 @@ static void int_or_null(struct jw *j, const char *key, int64_t v, bool known)
         jw_null(j, key);
 }
 
-static void host_json(struct jw *j, const struct hostinfo *h)
+static void nodefile_host_json(struct jw *j, const struct hostinfo *h)
 {
     text_or_null(j, "host", h->hostname);
     text_or_null(j, "boot_id", h->boot_id);
@@ -34,7 +34,7 @@ static void host_json(struct jw *j, const struct hostinfo *h)
     text_or_null(j, "machine", h->dmi_product);
 }
 
-static void gpus_json(struct jw *j, const struct node_about *a)
+static void nodefile_gpus_json(struct jw *j, const struct node_about *a)
 {
     if (!a->gpus_known) {
         jw_null(j, "gpus");
@@ -101,9 +101,9 @@ static void about_json(struct buf *out, const struct node_about *a)
     jw_int(&j, "session", a->session);
     jw_str(&j, "status", run_status_name(a->status));
     jw_str(&j, "why", a->why);
-    host_json(&j, &a->host);
+    nodefile_host_json(&j, &a->host);
     jw_int(&j, "pid", a->pid);
-    gpus_json(&j, a);
+    nodefile_gpus_json(&j, a);
     launcher_json(&j, &a->launcher);
     text_or_null(&j, "machine_type", a->machine_type);
     jw_num(&j, "price_per_hour", a->price_per_hour > 0 ? a->price_per_hour : NAN);

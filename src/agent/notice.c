@@ -52,7 +52,8 @@ static int get_token(struct notice_watch *w, struct watch_state *st, struct err 
     return 0;
 }
 
-static void tell(struct notice_watch *w, struct watch_state *st, size_t q, const struct notice *n)
+static void notice_tell(struct notice_watch *w, struct watch_state *st, size_t q,
+                        const struct notice *n)
 {
     if (!n->found || strcmp(st->said[q], n->text) == 0)
         return;
@@ -61,7 +62,7 @@ static void tell(struct notice_watch *w, struct watch_state *st, size_t q, const
     w->on_notice(w->ctx, n);
 }
 
-static int ask(struct notice_watch *w, struct watch_state *st, size_t q, struct err *e)
+static int notice_ask(struct notice_watch *w, struct watch_state *st, size_t q, struct err *e)
 {
     const struct notice_provider *p = w->provider;
     char headers[TOKEN_LEN + 128];
@@ -76,7 +77,7 @@ static int ask(struct notice_watch *w, struct watch_state *st, size_t q, struct 
     if (a.status == 200) {
         struct notice n = {0};
         p->question[q].judge(a.body, a.len, &n);
-        tell(w, st, q, &n);
+        notice_tell(w, st, q, &n);
     }
     return 0; /* 404 is how AWS says that there is nothing */
 }
@@ -87,7 +88,7 @@ static int ask_all(struct notice_watch *w, struct watch_state *st, struct err *e
     if (w->provider->token_path && !*st->token)
         rc = get_token(w, st, e);
     for (size_t q = 0; rc == 0 && q < NOTICE_QUESTIONS && w->provider->question[q].path; q++)
-        rc = ask(w, st, q, e);
+        rc = notice_ask(w, st, q, e);
     return rc;
 }
 

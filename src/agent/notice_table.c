@@ -15,7 +15,7 @@ static bool body_is(const char *body, size_t len, const char *word)
     return len == strlen(word) && memcmp(body, word, len) == 0;
 }
 
-static const char *text_of(const json_t *o, const char *key, const char *otherwise)
+static const char *notice_table_text_of(const json_t *o, const char *key, const char *otherwise)
 {
     const char *s = json_string_value(json_object_get(o, key));
     return s ? s : otherwise;
@@ -25,11 +25,11 @@ static const char *text_of(const json_t *o, const char *key, const char *otherwi
 static void aws_action(const char *body, size_t len, struct notice *out)
 {
     json_t *o = json_loadb(body, len, 0, NULL);
-    const char *action = text_of(o, "action", NULL);
+    const char *action = notice_table_text_of(o, "action", NULL);
     if (action) {
         out->found = out->ends = true;
         snprintf(out->text, sizeof out->text, "AWS spot: %.40s at %.40s", action,
-                 text_of(o, "time", "an unknown time"));
+                 notice_table_text_of(o, "time", "an unknown time"));
     }
     json_decref(o);
 }
@@ -38,7 +38,7 @@ static void aws_action(const char *body, size_t len, struct notice *out)
 static void aws_rebalance(const char *body, size_t len, struct notice *out)
 {
     json_t *o = json_loadb(body, len, 0, NULL);
-    const char *at = text_of(o, "noticeTime", NULL);
+    const char *at = notice_table_text_of(o, "noticeTime", NULL);
     if (at) {
         out->found = true;
         snprintf(out->text, sizeof out->text, "AWS spot: higher risk of interruption since %.40s",
@@ -72,14 +72,14 @@ static void azure_events(const char *body, size_t len, struct notice *out)
     size_t i;
     json_array_foreach(json_object_get(o, "Events"), i, event)
     {
-        const char *type = text_of(event, "EventType", "");
+        const char *type = notice_table_text_of(event, "EventType", "");
         const bool ends = strcmp(type, "Preempt") == 0 || strcmp(type, "Terminate") == 0;
         if (!*type || (out->ends && !ends))
             continue;
         out->found = true;
         out->ends = ends;
         snprintf(out->text, sizeof out->text, "Azure: %.40s not before %.40s", type,
-                 text_of(event, "NotBefore", "now"));
+                 notice_table_text_of(event, "NotBefore", "now"));
     }
     json_decref(o);
 }

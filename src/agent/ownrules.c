@@ -26,7 +26,7 @@ struct ownrules {
 
 /* ---- in the process ---- */
 
-static bool answer(int fd, const struct ownrules_way *way, const char *folder)
+static bool ownrules_answer(int fd, const struct ownrules_way *way, const char *folder)
 {
     struct buf b = {0};
     struct err e;
@@ -38,14 +38,14 @@ static bool answer(int fd, const struct ownrules_way *way, const char *folder)
     return sent;
 }
 
-static void serve(int fd, void *ctx)
+static void ownrules_serve(int fd, void *ctx)
 {
     char folder[PATH_LEN];
     uint64_t len;
     setpriority(PRIO_PROCESS, 0, PRIORITY);
     while (aside_read(fd, &len, sizeof len) && len < sizeof folder && aside_read(fd, folder, len)) {
         folder[len] = 0;
-        if (!answer(fd, ctx, folder))
+        if (!ownrules_answer(fd, ctx, folder))
             break;
     }
 }
@@ -56,7 +56,7 @@ int ownrules_start(struct ownrules **out, const struct ownrules_way *way, struct
 {
     struct ownrules_way copy = *way;
     int fd;
-    const int rc = aside_start(&fd, serve, &copy, e);
+    const int rc = aside_start(&fd, ownrules_serve, &copy, e);
     if (rc != 0)
         return rc;
     *out = xcalloc(1, sizeof **out);
@@ -80,7 +80,7 @@ void ownrules_ask(struct ownrules *o, const char *folder)
 }
 
 /* Length of the whole answer with its head; 0: not known yet. */
-static uint64_t whole(const struct ownrules *o)
+static uint64_t ownrules_whole(const struct ownrules *o)
 {
     uint64_t len;
     if (o->got.len < sizeof len)
@@ -107,7 +107,7 @@ static int receive(struct ownrules *o, bool *more, struct err *e)
         return gone(o, "the process that evaluates them has ended", e);
     if (n > 0)
         buf_put(&o->got, piece, (size_t)n);
-    if (whole(o) > ANSWER_MOST)
+    if (ownrules_whole(o) > ANSWER_MOST)
         return gone(o, "their output is too long", e);
     return 0;
 }
@@ -117,7 +117,7 @@ int ownrules_hear(struct ownrules *o, int64_t wait_ns, struct arena *a, struct h
 {
     const mono_ns until = mono_add(clock_mono(), wait_ns);
     *n = 0;
-    while (o->awaited && (whole(o) == 0 || o->got.len < whole(o))) {
+    while (o->awaited && (ownrules_whole(o) == 0 || o->got.len < ownrules_whole(o))) {
         bool more;
         const int rc = receive(o, &more, e);
         if (rc != 0)

@@ -16,8 +16,8 @@ static const char *const lane_names[] = {
     [LANE_FAST] = "sampling", [LANE_GPU] = "gpu sampling", [LANE_SLOW] = "slow gpu sampling"};
 static_assert(COUNT_OF(lane_names) == LANE_N, "a name for each lane");
 
-static void *open_one(struct probe_set *p, const struct probe *probe, int64_t period_ns,
-                      struct err *e)
+static void *probeset_open_one(struct probe_set *p, const struct probe *probe, int64_t period_ns,
+                               struct err *e)
 {
     void *state = xcalloc(1, MAX_OF(probe->state_size, 1));
     *e = (struct err){0};
@@ -27,7 +27,8 @@ static void *open_one(struct probe_set *p, const struct probe *probe, int64_t pe
     return NULL;
 }
 
-static void tell_absent(struct probe_set *p, const struct probe *probe, const struct err *e)
+static void probeset_tell_absent(struct probe_set *p, const struct probe *probe,
+                                 const struct err *e)
 {
     const bool denied = e->code == ERR_SYS && (e->sys == EACCES || e->sys == EPERM);
     sink_loss(p->sink, denied ? LOSS_DENIED : LOSS_ABSENT, probe->name, "%.150s", e->msg);
@@ -43,11 +44,12 @@ void probe_set_open(struct probe_set *p, enum lane lane, const struct probe_env 
         const struct probe *probe = *it;
         if (probe->lane != lane)
             continue;
-        void *state = open_one(p, probe, schedule_period(interval_ns, probe->min_period_ns), &e);
+        void *state =
+            probeset_open_one(p, probe, schedule_period(interval_ns, probe->min_period_ns), &e);
         if (!state) {
             /* Several probes may miss the same thing (a driver): said once. */
             if (strcmp(e.msg, before.msg) != 0)
-                tell_absent(p, probe, &e);
+                probeset_tell_absent(p, probe, &e);
             before = e;
             continue;
         }
@@ -124,9 +126,9 @@ void probe_set_resume(struct probe_set *p, mono_ns now)
             continue;
         p->probe[i]->close(p->state[i]);
         free(p->state[i]);
-        p->state[i] = open_one(p, p->probe[i], p->schedule.item[i].period_ns, &e);
+        p->state[i] = probeset_open_one(p, p->probe[i], p->schedule.item[i].period_ns, &e);
         if (!p->state[i])
-            tell_absent(p, p->probe[i], &e);
+            probeset_tell_absent(p, p->probe[i], &e);
     }
     schedule_restart(&p->schedule, now);
 }

@@ -11,7 +11,7 @@
 
 enum { ARGS_MOST = 64 * 1024 };
 
-static bool is_interpreter(const char *program)
+static bool proclabel_is_interpreter(const char *program)
 {
     return strncmp(program, "python", 6) == 0;
 }
@@ -41,7 +41,7 @@ void command_label(char *out, size_t size, const char *args, size_t len)
 {
     const char *end = args + len;
     snprintf(out, size, "%s", path_base(args));
-    if (is_interpreter(out))
+    if (proclabel_is_interpreter(out))
         add_script(out, size, args + strlen(args) + 1, end);
 }
 

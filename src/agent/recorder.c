@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/recorder_own.h"
+#include "agent/recorder_internal.h"
 #include "agent/shed.h"
 #include "base/mem.h"
 
@@ -19,7 +19,7 @@
 
 enum { POLL_FIXED = 4, POLL_MOST = POLL_FIXED + CONTROL_CLIENTS + 1 };
 
-PRINTF_LIKE(2, 0) static void tell(struct recorder *r, const char *fmt, va_list ap)
+PRINTF_LIKE(2, 0) static void recorder_tell(struct recorder *r, const char *fmt, va_list ap)
 {
     char line[PATH_LEN + 512];
     vsnprintf(line, sizeof line, fmt, ap);
@@ -42,7 +42,7 @@ void recorder_say(struct recorder *r, const char *fmt, ...)
     if (r->ask->quiet)
         return;
     va_start(ap, fmt);
-    tell(r, fmt, ap);
+    recorder_tell(r, fmt, ap);
     va_end(ap);
 }
 
@@ -50,7 +50,7 @@ void recorder_warn(struct recorder *r, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    tell(r, fmt, ap);
+    recorder_tell(r, fmt, ap);
     va_end(ap);
 }
 
@@ -113,7 +113,7 @@ static void note_settled(struct recorder *r, mono_ns now)
         r->settled = recorder_cost_now();
 }
 
-static void loop(struct recorder *r)
+static void recorder_loop(struct recorder *r)
 {
     while (!r->ended) {
         wait_for_anything(r);
@@ -137,7 +137,7 @@ int recorder_run(const struct record_ask *ask, struct record_result *out, struct
     bool unused = true;
     if (rc == 0) {
         shed_idle_code();
-        loop(r);
+        recorder_loop(r);
         unused = recorder_end(r, out);
     }
     arena_free(&r->arena);

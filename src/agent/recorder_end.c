@@ -9,7 +9,7 @@
 
 #include "agent/keeper.h"
 #include "agent/proclabel.h"
-#include "agent/recorder_own.h"
+#include "agent/recorder_internal.h"
 #include "base/human.h"
 #include "base/mem.h"
 #include "record/event.h"

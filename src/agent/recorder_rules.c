@@ -8,7 +8,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "agent/recorder_own.h"
+#include "agent/recorder_internal.h"
 #include "base/mem.h"
 #include "rules/findings_file.h"
 
@@ -135,7 +135,7 @@ static void start_actions(struct recorder *r)
         recorder_warn(r, "actions are disabled: %s", e.msg);
 }
 
-static void take_params(struct recorder *r)
+static void recorder_rules_take_params(struct recorder *r)
 {
     if (r->ask->rules)
         r->rules = *r->ask->rules;
@@ -148,7 +148,7 @@ void recorder_start_rules(struct recorder *r, const struct hostinfo *host)
     struct err e;
     if (r->ask->no_rules)
         return;
-    take_params(r);
+    recorder_rules_take_params(r);
     start_actions(r);
     const struct insight_ask ask = {
         .params = &r->rules,

@@ -10,7 +10,7 @@
 
 #include "agent/jobenv.h"
 #include "agent/keeper.h"
-#include "agent/recorder_own.h"
+#include "agent/recorder_internal.h"
 #include "base/mem.h"
 #include "ring/ring_folder.h"
 #include "run/run_names.h"
@@ -62,7 +62,7 @@ static int look_at_process(struct recorder *r, pid_t pid, struct err *e)
     return 0;
 }
 
-static int describe(struct recorder *r, struct err *e)
+static int recorder_start_describe(struct recorder *r, struct err *e)
 {
     const struct record_ask *a = r->ask;
     int rc = 0;
@@ -133,7 +133,7 @@ static int open_store(struct recorder *r, const struct hostinfo *host, struct er
     return rc;
 }
 
-static int open_run(struct recorder *r, struct err *e)
+static int recorder_start_open_run(struct recorder *r, struct err *e)
 {
     struct node_about about = {
         .launcher = r->launcher,
@@ -360,7 +360,7 @@ static void start_events(struct recorder *r)
 
 /* Lets the job go. The first readings are taken before, so they show the machine without it; the
  * disk's thread runs before, so that nothing can fail any more once the job runs. */
-static int let_go(struct recorder *r, struct err *e)
+static int recorder_start_let_go(struct recorder *r, struct err *e)
 {
     int rc = flusher_start(&r->flusher, r->writer, &r->node, r->interval_ns, on_trouble, r, e);
     if (rc)
@@ -384,11 +384,11 @@ static int let_go(struct recorder *r, struct err *e)
 
 static int open_run_and_go(struct recorder *r, struct err *e)
 {
-    int rc = describe(r, e);
+    int rc = recorder_start_describe(r, e);
     if (rc == 0)
-        rc = open_run(r, e);
+        rc = recorder_start_open_run(r, e);
     if (rc == 0)
-        rc = let_go(r, e);
+        rc = recorder_start_let_go(r, e);
     if (rc)
         forget_run(r);
     return rc;

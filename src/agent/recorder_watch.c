@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "agent/keeper.h"
-#include "agent/recorder_own.h"
+#include "agent/recorder_internal.h"
 #include "base/mem.h"
 
 #define LOOK_NS       NS_PER_S       /* between looks for what the job left behind */
@@ -75,7 +75,7 @@ static void note_exit(struct recorder *r, mono_ns now)
     flusher_poke_now(&r->flusher, now);
 }
 
-static void note_end(struct recorder *r)
+static void recorder_watch_note_end(struct recorder *r)
 {
     sink_mark(r->sink, MARK_JOB_END, 0, "%s", "");
     for (size_t i = 0; i < r->left.n; i++) {
@@ -95,7 +95,7 @@ static void look_for_rest(struct recorder *r, bool alone, mono_ns now)
     if (!alone) /* without a /proc of ours nothing is known of the rest, and nothing waited for */
         jobtree_scan(&r->left, getpid(), getsid(0));
     if (r->left.members == 0) {
-        note_end(r);
+        recorder_watch_note_end(r);
         return;
     }
     r->look_at = mono_add(now, LOOK_NS);
@@ -129,7 +129,7 @@ static void check_attached(struct recorder *r, mono_ns now)
         r->look_at = mono_add(now, LOOK_NS);
     if (!r->ended && job_is_gone(&r->job)) {
         note_exit(r, now);
-        note_end(r);
+        recorder_watch_note_end(r);
     }
 }
 

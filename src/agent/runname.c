@@ -12,7 +12,7 @@
 #include "run/run_names.h"
 
 /* Programs that say little about what runs: their script does. */
-static bool is_interpreter(const char *name)
+static bool runname_is_interpreter(const char *name)
 {
     static const char *const words[] = {"python", "torchrun", "bash",       "sh",       "dash",
                                         "perl",   "ruby",     "accelerate", "deepspeed"};
@@ -28,7 +28,7 @@ static bool is_interpreter(const char *name)
 void run_name_of(char out[RUN_NAME_LEN], const char *const command[])
 {
     const char *name = command[0] ? path_base(command[0]) : "";
-    if (is_interpreter(name)) {
+    if (runname_is_interpreter(name)) {
         const struct script script = script_find(command + 1);
         name = script.name ? path_base(script.name) : name;
     }

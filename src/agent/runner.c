@@ -28,7 +28,7 @@ struct runner {
     int fd;
 };
 
-struct question {
+struct runner_question {
     uint64_t task, len;
     int64_t timeout_ns;
 };
@@ -114,7 +114,7 @@ static void feed(struct running *c)
 }
 
 /* Keeps the end of what it says. */
-static bool take(struct running *c, char output[RUNNER_OUTPUT])
+static bool runner_take(struct running *c, char output[RUNNER_OUTPUT])
 {
     char some[RUNNER_OUTPUT / 2];
     const ssize_t n = read(c->out, some, sizeof some);
@@ -132,7 +132,7 @@ static bool take(struct running *c, char output[RUNNER_OUTPUT])
 }
 
 /* Its end is looked for, not waited for: one that it left behind may hold the pipe open. */
-static int follow(struct running *c, struct runner_result *r)
+static int runner_follow(struct running *c, struct runner_result *r)
 {
     int status;
     while (waitpid(c->pid, &status, WNOHANG) == 0) {
@@ -145,16 +145,16 @@ static int follow(struct running *c, struct runner_result *r)
         if (p[0].revents)
             feed(c);
         if (p[1].revents)
-            take(c, r->output);
+            runner_take(c, r->output);
     }
-    while (c->out >= 0 && take(c, r->output))
+    while (c->out >= 0 && runner_take(c, r->output))
         ;
     close_end(&c->in);
     close_end(&c->out);
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static void run_one(const struct runner_task *t, const char *text, const struct question *q,
+static void run_one(const struct runner_task *t, const char *text, const struct runner_question *q,
                     struct runner_result *r)
 {
     struct running c = {.task = t, .text = text, .left = q->len};
@@ -164,7 +164,7 @@ static void run_one(const struct runner_task *t, const char *text, const struct 
         return;
     if (!t->argv)
         c.left = 0; /* the child has it already */
-    r->status = follow(&c, r);
+    r->status = runner_follow(&c, r);
 }
 
 /* What may be asked for. */
@@ -173,10 +173,10 @@ struct offer {
     size_t n;
 };
 
-static void serve(int fd, void *ctx)
+static void runner_serve(int fd, void *ctx)
 {
     const struct offer *o = ctx;
-    struct question q;
+    struct runner_question q;
     struct runner_result r;
     struct err e;
     while (aside_read(fd, &q, sizeof q) && q.task < o->n && q.len <= TEXT_MOST) {
@@ -196,7 +196,7 @@ int runner_start(struct runner **out, const struct runner_task *tasks, size_t n,
 {
     struct offer offer = {tasks, n};
     int fd;
-    const int rc = aside_start(&fd, serve, &offer, e);
+    const int rc = aside_start(&fd, runner_serve, &offer, e);
     if (rc != 0)
         return rc;
     *out = xcalloc(1, sizeof **out);
@@ -204,8 +204,8 @@ int runner_start(struct runner **out, const struct runner_task *tasks, size_t n,
     return 0;
 }
 
-static int ask(struct runner *r, const struct question *q, const void *text, mono_ns until,
-               struct runner_result *out, struct err *e)
+static int runner_ask(struct runner *r, const struct runner_question *q, const void *text,
+                      mono_ns until, struct runner_result *out, struct err *e)
 {
     int rc = net_send(r->fd, q, sizeof *q, until, e);
     if (rc == 0)
@@ -222,10 +222,10 @@ static int ask(struct runner *r, const struct question *q, const void *text, mon
 int runner_run(struct runner *r, size_t task, const void *text, size_t n, int64_t timeout_ns,
                struct runner_result *out, struct err *e)
 {
-    const struct question q = {task, n, timeout_ns};
+    const struct runner_question q = {task, n, timeout_ns};
     if (r->fd < 0)
         return err_set(e, ERR_NOT_FOUND, "the helper process for actions has ended");
-    const int rc = ask(r, &q, text, mono_add(clock_mono(), timeout_ns + ANSWER_NS), out, e);
+    const int rc = runner_ask(r, &q, text, mono_add(clock_mono(), timeout_ns + ANSWER_NS), out, e);
     out->output[RUNNER_OUTPUT - 1] = 0;
     if (rc != 0) /* an answer that comes later would be taken for another's */
         close_end(&r->fd);

@@ -105,7 +105,7 @@ static bool is_ignored(int sig)
 }
 
 /* Before the recorder's own dispositions are set. */
-static void choose(sigset_t *watched)
+static void signals_choose(sigset_t *watched)
 {
     sigemptyset(watched);
     sigaddset(watched, SIGCHLD);
@@ -118,7 +118,7 @@ int signals_open(struct signals *s, struct err *e)
 {
     const struct sigaction standard = {.sa_handler = SIG_DFL}, ignore = {.sa_handler = SIG_IGN};
     sigset_t watched, blocked;
-    choose(&watched);
+    signals_choose(&watched);
     blocked = watched;
     /* A terminal that was given to the job must not stop us for writing a line to it. */
     sigaddset(&blocked, SIGTTOU);

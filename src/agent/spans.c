@@ -51,7 +51,7 @@ struct process_spans *spans_open(uint32_t pid, const char *process)
     return p;
 }
 
-static void name_thread(struct track *t, uint32_t pid, uint32_t tid, const char *proc)
+static void spans_name_thread(struct track *t, uint32_t pid, uint32_t tid, const char *proc)
 {
     char path[PATH_LEN], *text;
     struct arena a = {0};
@@ -67,14 +67,14 @@ static void name_thread(struct track *t, uint32_t pid, uint32_t tid, const char 
     arena_free(&a);
 }
 
-static struct track track_of(const struct process_spans *p, enum track_kind kind, uint64_t id)
+static struct track spans_track_of(const struct process_spans *p, enum track_kind kind, uint64_t id)
 {
     struct track t = {.kind = kind, .pid = p->pid, .id = id};
     memcpy(t.process, p->name, sizeof t.process);
     return t;
 }
 
-static struct thread *thread_of(struct process_spans *p, uint32_t tid, const char *proc)
+static struct thread *spans_thread_of(struct process_spans *p, uint32_t tid, const char *proc)
 {
     for (size_t i = 0; i < p->n; i++)
         if (p->threads[i]->track.id == tid)
@@ -82,47 +82,48 @@ static struct thread *thread_of(struct process_spans *p, uint32_t tid, const cha
     if (p->n == THREADS_MOST)
         return p->threads[THREADS_MOST - 1];
     struct thread *t = xcalloc(1, sizeof *t);
-    t->track = track_of(p, TRACK_THREAD, tid);
-    name_thread(&t->track, p->pid, tid, proc);
+    t->track = spans_track_of(p, TRACK_THREAD, tid);
+    spans_name_thread(&t->track, p->pid, tid, proc);
     p->threads = xrealloc(p->threads, p->n + 1, sizeof *p->threads);
     p->threads[p->n++] = t;
     return t;
 }
 
-static const struct track *lane_of(struct process_spans *p, const struct thread *t, unsigned lane)
+static const struct track *spans_lane_of(struct process_spans *p, const struct thread *t,
+                                         unsigned lane)
 {
     if (lane == 0)
         return &t->track;
     if (!p->lanes[lane]) {
         p->lanes[lane] = xcalloc(1, sizeof *p->lanes[lane]);
-        *p->lanes[lane] = track_of(p, TRACK_DEVICE, lane - 1);
+        *p->lanes[lane] = spans_track_of(p, TRACK_DEVICE, lane - 1);
         snprintf(p->lanes[lane]->name, TRACK_NAME_LEN, "gpu%u", lane - 1);
     }
     return p->lanes[lane];
 }
 
-static void flush(struct process_spans *p, const struct thread *t, struct sink *sink)
+static void spans_flush(struct process_spans *p, const struct thread *t, struct sink *sink)
 {
     if (p->n_out)
         sink->ops->events(sink, &t->track, p->out, p->n_out);
     p->n_out = 0;
 }
 
-static void put(struct process_spans *p, const struct thread *t, const struct event *v,
-                struct sink *sink)
+static void spans_put(struct process_spans *p, const struct thread *t, const struct event *v,
+                      struct sink *sink)
 {
     if (p->n_out == BATCH)
-        flush(p, t, sink);
+        spans_flush(p, t, sink);
     p->out[p->n_out++] = *v;
 }
 
-static enum event_category category_of(const char *name)
+static enum event_category spans_category_of(const char *name)
 {
     const enum event_id id = event_find(name);
     return id < EV_N ? event_words[id].category : CAT_USER;
 }
 
-static void begin(struct thread *t, const struct ring_event *v)
+static void spans_begin(struct thread *t, const struct ring_event *v)
 {
     if (t->depth == DEPTH_MOST) {
         t->too_deep++;
@@ -138,7 +139,7 @@ static void begin(struct thread *t, const struct ring_event *v)
         .mode =
             v->kind == RING_STEP_BEGIN && v->mode < MODE_N ? (enum event_mode)v->mode : MODE_TRAIN,
         .end = END_OPEN,
-        .category = v->kind == RING_STEP_BEGIN ? CAT_PHASE : category_of(v->name),
+        .category = v->kind == RING_STEP_BEGIN ? CAT_PHASE : spans_category_of(v->name),
     };
 }
 
@@ -155,11 +156,11 @@ static void close_top(struct process_spans *p, struct thread *t, mono_ns at, enu
     struct event v = t->open[--t->depth].event;
     v.dur_ns = mono_diff(at, v.at);
     v.end = how;
-    put(p, t, &v, sink);
+    spans_put(p, t, &v, sink);
 }
 
-static void end(struct process_spans *p, struct thread *t, const struct ring_event *v,
-                struct sink *sink)
+static void spans_end(struct process_spans *p, struct thread *t, const struct ring_event *v,
+                      struct sink *sink)
 {
     uint32_t i = t->depth;
     if (t->too_deep) {
@@ -193,8 +194,8 @@ static bool is_loss(const struct ring_event *v, struct sink *sink)
     return true;
 }
 
-static void moment(struct process_spans *p, struct thread *t, const struct ring_event *v,
-                   struct sink *sink)
+static void spans_moment(struct process_spans *p, struct thread *t, const struct ring_event *v,
+                         struct sink *sink)
 {
     if (is_loss(v, sink))
         return;
@@ -205,9 +206,9 @@ static void moment(struct process_spans *p, struct thread *t, const struct ring_
         .kind = v->kind == RING_MARK        ? EVENT_MARK
                 : v->kind == RING_COUNT_INT ? EVENT_COUNT
                                             : EVENT_REAL,
-        .category = category_of(v->name),
+        .category = spans_category_of(v->name),
     };
-    put(p, t, &out, sink);
+    spans_put(p, t, &out, sink);
 }
 
 /* The two halves of a past span follow each other; ages are the writer's, so they are checked. */
@@ -225,27 +226,27 @@ static void past(struct process_spans *p, struct thread *t, const struct ring_ev
         .dur_ns = MAX_OF(mono_diff(at, t->past), 0),
         .name = v->name,
         .kind = EVENT_SPAN,
-        .category = category_of(v->name),
+        .category = spans_category_of(v->name),
     };
     if (v->mode == 0) {
-        put(p, t, &out, sink);
+        spans_put(p, t, &out, sink);
         return;
     }
-    sink->ops->events(sink, lane_of(p, t, v->mode), &out, 1);
+    sink->ops->events(sink, spans_lane_of(p, t, v->mode), &out, 1);
 }
 
-static void take(struct process_spans *p, struct thread *t, const struct ring_event *v,
-                 struct sink *sink)
+static void spans_take(struct process_spans *p, struct thread *t, const struct ring_event *v,
+                       struct sink *sink)
 {
     t->last = v->at;
     switch (v->kind) {
     case RING_STEP_BEGIN:
     case RING_SPAN_BEGIN:
-        begin(t, v);
+        spans_begin(t, v);
         break;
     case RING_STEP_END:
     case RING_SPAN_END:
-        end(p, t, v, sink);
+        spans_end(p, t, v, sink);
         break;
     case RING_PAST_BEGIN:
     case RING_PAST_END:
@@ -254,7 +255,7 @@ static void take(struct process_spans *p, struct thread *t, const struct ring_ev
     case RING_MARK:
     case RING_COUNT_INT:
     case RING_COUNT_REAL:
-        moment(p, t, v, sink);
+        spans_moment(p, t, v, sink);
         break;
     case RING_THREAD:
     case RING_KIND_END:
@@ -269,10 +270,10 @@ static void tell_open(struct process_spans *p, struct thread *t, bool again, str
             continue;
         struct event v = t->open[i].event;
         v.dur_ns = mono_diff(t->last, v.at); /* so far */
-        put(p, t, &v, sink);
+        spans_put(p, t, &v, sink);
         t->open[i].told = true;
     }
-    flush(p, t, sink);
+    spans_flush(p, t, sink);
 }
 
 void spans_feed(struct process_spans *p, const struct ring_event *v, size_t n, const char *proc,
@@ -283,9 +284,9 @@ void spans_feed(struct process_spans *p, const struct ring_event *v, size_t n, c
         if (!t || t->track.id != v[i].tid) {
             if (t)
                 tell_open(p, t, false, sink);
-            t = thread_of(p, v[i].tid, proc);
+            t = spans_thread_of(p, v[i].tid, proc);
         }
-        take(p, t, &v[i], sink);
+        spans_take(p, t, &v[i], sink);
     }
     if (t)
         tell_open(p, t, false, sink);
@@ -315,7 +316,7 @@ void spans_close(struct process_spans *p, struct sink *sink)
         struct thread *t = p->threads[i];
         while (t->depth)
             close_top(p, t, last, END_CUT, sink);
-        flush(p, t, sink);
+        spans_flush(p, t, sink);
         free(t);
     }
     for (size_t i = 0; i < LANES_MOST; i++)

@@ -35,7 +35,7 @@ static struct arena_chunk *add_chunk(struct arena *a, size_t need)
     return link_chunk(a, xcalloc(1, sizeof(struct arena_chunk) + size), size);
 }
 
-static size_t round_up(size_t n, size_t size)
+static size_t arena_round_up(size_t n, size_t size)
 {
     const size_t align = _Alignof(max_align_t);
     if (size && n > (SIZE_MAX - align) / size)
@@ -46,7 +46,7 @@ static size_t round_up(size_t n, size_t size)
 /* A chunk of its own, so that nothing zeroed is ever taken from it. */
 void *arena_alloc_raw(struct arena *a, size_t n, size_t size)
 {
-    const size_t bytes = round_up(n, size);
+    const size_t bytes = arena_round_up(n, size);
     if (bytes < CHUNK_MOST)
         return arena_alloc(a, n, size);
     struct arena_chunk *c = link_chunk(a, xmalloc(sizeof *c + bytes), bytes);
@@ -56,7 +56,7 @@ void *arena_alloc_raw(struct arena *a, size_t n, size_t size)
 
 void *arena_alloc(struct arena *a, size_t n, size_t size)
 {
-    const size_t bytes = round_up(n, size);
+    const size_t bytes = arena_round_up(n, size);
     struct arena_chunk *c = a->chunks;
     if (!c || c->size - c->used < bytes)
         c = add_chunk(a, bytes);

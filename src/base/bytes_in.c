@@ -19,7 +19,7 @@ int64_t bytes_read_full(struct bytes_in *in, void *to, size_t most, struct err *
     return len ? (int64_t)len : n;
 }
 
-static int64_t read_file(struct bytes_in *in, void *to, size_t most, struct err *e)
+static int64_t bytes_in_read_file(struct bytes_in *in, void *to, size_t most, struct err *e)
 {
     struct bytes_file *f = (struct bytes_file *)in;
     ssize_t n;
@@ -34,7 +34,7 @@ static int64_t read_file(struct bytes_in *in, void *to, size_t most, struct err 
 
 void bytes_file_init(struct bytes_file *f, int fd, const char *path)
 {
-    *f = (struct bytes_file){{read_file}, fd, 0, path};
+    *f = (struct bytes_file){{bytes_in_read_file}, fd, 0, path};
 }
 
 static int64_t read_memory(struct bytes_in *in, void *to, size_t most, struct err *e)

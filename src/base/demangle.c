@@ -40,12 +40,12 @@ static const struct known_name {
     {0},
 };
 
-static bool is_word(char c)
+static bool demangle_is_word(char c)
 {
     return isalnum((unsigned char)c) || c == '_' || c == '$';
 }
 
-static bool is_arrow(const char *begin, const char *at)
+static bool demangle_is_arrow(const char *begin, const char *at)
 {
     return *at == '>' && at > begin && at[-1] == '-';
 }
@@ -55,7 +55,7 @@ static int bracket_turn(const char *begin, const char *at)
 {
     if (strchr("<({[", *at))
         return 1;
-    return strchr(">)}]", *at) && !is_arrow(begin, at) ? -1 : 0;
+    return strchr(">)}]", *at) && !demangle_is_arrow(begin, at) ? -1 : 0;
 }
 
 /* The bracket that closes the one at `at`; NULL: there is none. */
@@ -109,7 +109,7 @@ static bool demangle_within_limits(const char *name)
  * parameters. False: it is not a mangled name, or exceeds a limit.
  * __cxa_demangle of the C++ library refuses names of more than 1024 characters, which are those
  * that PyTorch's profiler leaves mangled. */
-static bool demangle(const char *name, char *to, size_t room)
+static bool demangle_full(const char *name, char *to, size_t room)
 {
     const int options = DMGL_ANSI | DMGL_NO_RECURSE_LIMIT;
     struct demangle_out o = {.to = to, .room = room};
@@ -121,7 +121,7 @@ static bool demangle(const char *name, char *to, size_t room)
     return true;
 }
 #else
-static bool demangle(const char *name, char *to, size_t room)
+static bool demangle_full(const char *name, char *to, size_t room)
 {
     (void)name;
     (void)to;
@@ -216,7 +216,7 @@ static struct name_part bare_name(struct name_part p)
 }
 
 /* The entry of this kind with the part's name; NULL: there is none. */
-static const struct known_name *find_known(enum known_kind kind, struct name_part p)
+static const struct known_name *demangle_find_known(enum known_kind kind, struct name_part p)
 {
     const struct name_part name = bare_name(p);
     for (const struct known_name *k = known_names; k->name; k++)
@@ -228,7 +228,7 @@ static const struct known_name *find_known(enum known_kind kind, struct name_par
 /* ---- template arguments ---- */
 
 /* Without spaces around it; the address of a function, &(f), becomes its name. */
-static struct name_part trimmed(struct name_part p)
+static struct name_part demangle_trimmed(struct name_part p)
 {
     while (p.begin < p.end && *p.begin == ' ')
         p.begin++;
@@ -266,7 +266,7 @@ static bool next_arg(struct name_part *list, struct name_part *out)
     if (list->begin >= list->end)
         return false;
     const char *comma = find_outside(*list, ",");
-    *out = trimmed((struct name_part){list->begin, comma});
+    *out = demangle_trimmed((struct name_part){list->begin, comma});
     list->begin = comma < list->end ? comma + 1 : list->end;
     return true;
 }
@@ -293,7 +293,7 @@ static bool nth_arg(struct name_part p, size_t n, struct name_part *out)
  *
  * Wrappers are removed, and a lambda is named by its function. */
 
-static bool is_nameless(struct name_part p)
+static bool demangle_is_nameless(struct name_part p)
 {
     return part_starts(p, "{") || part_starts(p, "operator") || part_starts(p, "'");
 }
@@ -311,7 +311,7 @@ static struct name_part enclosing(struct name_part p)
     while (p.begin < p.end) {
         struct name_part one = {p.begin, find_outside(p, ":")};
         p.begin = one.end + 2 < p.end ? one.end + 2 : p.end;
-        if (is_nameless(one) && best.begin < one.begin)
+        if (demangle_is_nameless(one) && best.begin < one.begin)
             return best;
         if (is_function(one)) {
             const char *open = find_outside(one, "(");
@@ -326,7 +326,7 @@ static struct name_part functor_of(struct name_part p)
 {
     for (int i = 0; i < UNWRAP_MOST; i++) {
         const struct name_part name = enclosing(p);
-        const struct known_name *wrapper = find_known(KNOWN_WRAPPER, name);
+        const struct known_name *wrapper = demangle_find_known(KNOWN_WRAPPER, name);
         if (!wrapper || !nth_arg(name, wrapper->arg, &p))
             return name;
     }
@@ -340,7 +340,7 @@ static bool is_telling(struct name_part p)
     size_t words = 0;
     for (const char *at = name.begin; at < name.end; at++)
         words += *at == '_' || isupper((unsigned char)*at);
-    return !find_known(KNOWN_PLUMBING, p) && name.begin < name.end &&
+    return !demangle_find_known(KNOWN_PLUMBING, p) && name.begin < name.end &&
            !isdigit((unsigned char)*name.begin) && *name.begin != '-' &&
            (words > 0 || name.end < p.end);
 }
@@ -350,7 +350,7 @@ static size_t carried_parts(const struct name_part *kernel, struct name_part sho
 {
     struct name_part list, arg;
     size_t n = 0;
-    if (!find_known(KNOWN_CARRIER, *kernel) || !inside_of(*kernel, &list))
+    if (!demangle_find_known(KNOWN_CARRIER, *kernel) || !inside_of(*kernel, &list))
         return 0;
     while (n < SHOWN_MOST && next_arg(&list, &arg)) {
         const struct name_part f = functor_of(arg);
@@ -379,27 +379,27 @@ static struct name_part compiled_graph(const struct name_part *name)
 /* ---- short names ---- */
 
 /* Bytes that never go beyond the room; `len` counts all. */
-struct text {
+struct demangle_text {
     char *p;
     size_t room, len;
     size_t word[DETAIL_MOST + 2]; /* by depth: where the name that may turn out a scope begins */
 };
 
-static void put(struct text *t, char c)
+static void put(struct demangle_text *t, char c)
 {
     if (t->len + 1 < t->room)
         t->p[t->len] = c;
     t->len++;
 }
 
-static void put_all(struct text *t, struct name_part p)
+static void demangle_put_all(struct demangle_text *t, struct name_part p)
 {
     for (const char *at = p.begin; at < p.end; at++)
         put(t, *at);
 }
 
 /* The part with template arguments up to `detail` levels, each without its namespaces. */
-static void put_part(struct text *t, const struct name_part *p, int detail)
+static void demangle_put_part(struct demangle_text *t, const struct name_part *p, int detail)
 {
     int depth = 0;
     t->word[0] = t->len;
@@ -416,32 +416,32 @@ static void put_part(struct text *t, const struct name_part *p, int detail)
         }
         depth += by;
         /* A closed bracket belongs to the name before it, everything else ends a name. */
-        if (shown && (by > 0 || (by == 0 && !is_word(*at) && *at != ':')))
+        if (shown && (by > 0 || (by == 0 && !demangle_is_word(*at) && *at != ':')))
             t->word[depth] = t->len;
     }
 }
 
 /* The part; of a kernel that only carries others, its name and those in place of its arguments. */
-static void put_parts(struct text *t, const struct name_part *p, const struct name_part *shown,
-                      size_t n, int detail)
+static void demangle_put_parts(struct demangle_text *t, const struct name_part *p,
+                               const struct name_part *shown, size_t n, int detail)
 {
     t->len = 0;
     if (n == 0) {
-        put_part(t, p, detail);
+        demangle_put_part(t, p, detail);
         return;
     }
     const char *open = memchr(p->begin, '<', (size_t)(p->end - p->begin));
-    put_all(t, (struct name_part){p->begin, open});
+    demangle_put_all(t, (struct name_part){p->begin, open});
     for (size_t i = 0; i < n; i++) {
         put(t, i ? ',' : '<');
         if (i)
             put(t, ' ');
-        put_part(t, &shown[i], detail > 0 ? detail - 1 : 0);
+        demangle_put_part(t, &shown[i], detail > 0 ? detail - 1 : 0);
     }
     put(t, '>');
 }
 
-static void put_end(struct text *t)
+static void demangle_put_end(struct demangle_text *t)
 {
     if (t->len < t->room) {
         t->p[t->len] = '\0';
@@ -456,9 +456,9 @@ static void put_end(struct text *t)
 
 size_t name_shorten(const char *full, char *to, size_t room)
 {
-    struct text t = {.p = to, .room = room};
+    struct demangle_text t = {.p = to, .room = room};
     char plain[PLAIN_MOST];
-    if (demangle(full, plain, sizeof plain))
+    if (demangle_full(full, plain, sizeof plain))
         full = plain;
     const struct name_part whole = {full, full + strlen(full)};
     struct name_part part, shown[SHOWN_MOST];
@@ -466,15 +466,15 @@ size_t name_shorten(const char *full, char *to, size_t room)
     const bool mangled = text_starts(full, "_Z"); /* still */
     const bool graph = compiled_graph(&whole).begin != full;
     if (graph || (mangled ? !mangled_part(full, &part) : !signature_part(full, &part, &scope))) {
-        put_all(&t, compiled_graph(&whole));
+        demangle_put_all(&t, compiled_graph(&whole));
     } else {
         const size_t n = carried_parts(&part, shown);
         int detail = DETAIL_MOST;
         do
-            put_parts(&t, &part, shown, n, detail);
+            demangle_put_parts(&t, &part, shown, n, detail);
         while (detail-- > 0 && t.len > SHORT_NAME_AIM);
     }
-    put_end(&t);
+    demangle_put_end(&t);
     return t.len;
 }
 
@@ -490,14 +490,14 @@ bool name_shorten_graph(const char *full, char *to, size_t room)
 void name_without_parameters(const char *full, char *to, size_t room)
 {
     char plain[PLAIN_MOST];
-    struct text t = {.p = to, .room = room};
+    struct demangle_text t = {.p = to, .room = room};
     struct name_part part;
     const char *scope;
-    if (demangle(full, plain, sizeof plain))
+    if (demangle_full(full, plain, sizeof plain))
         full = plain;
     const bool cpp =
         full != plain && !text_starts(full, "_Z") && signature_part(full, &part, &scope);
-    put_all(&t, cpp ? (struct name_part){scope, part.end}
-                    : (struct name_part){full, full + strlen(full)});
-    put_end(&t);
+    demangle_put_all(&t, cpp ? (struct name_part){scope, part.end}
+                             : (struct name_part){full, full + strlen(full)});
+    demangle_put_end(&t);
 }

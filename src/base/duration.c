@@ -31,7 +31,7 @@ static const struct time_unit *unit_of(const char *name)
 }
 
 /* Reads "12" or "0.5" or ".5"; returns what follows, or NULL when there is no digit. */
-static const char *read_number(const char *p, double *out)
+static const char *duration_read_number(const char *p, double *out)
 {
     double v = 0, place = 1;
     bool any = false, point = false;
@@ -54,7 +54,7 @@ static const char *read_number(const char *p, double *out)
 int duration_parse(const char *text, int64_t *ns, struct err *e)
 {
     double number;
-    const char *rest = strlen(text) < 40 ? read_number(text, &number) : NULL;
+    const char *rest = strlen(text) < 40 ? duration_read_number(text, &number) : NULL;
     const struct time_unit *u = rest ? unit_of(rest) : NULL;
     if (!u)
         return err_set(e, ERR_USAGE, "'%.40s' is not a duration (examples: 100ms, 0.5s, 1min)",

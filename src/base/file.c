@@ -99,7 +99,7 @@ static int map_fd(struct fmap *out, int fd, const char *path, struct err *e)
 }
 
 /* Up to `*n` bytes from `at`; fewer when the file shrinks meanwhile. */
-static int read_at(int fd, uint8_t *p, size_t *n, size_t at, const char *path, struct err *e)
+static int file_read_at(int fd, uint8_t *p, size_t *n, size_t at, const char *path, struct err *e)
 {
     size_t done = 0;
     while (done < *n) {
@@ -119,7 +119,7 @@ static int read_at(int fd, uint8_t *p, size_t *n, size_t at, const char *path, s
 static int copy_whole(struct fmap *out, int fd, size_t len, const char *path, struct err *e)
 {
     uint8_t *p = xmalloc(len);
-    const int rc = read_at(fd, p, &len, 0, path, e);
+    const int rc = file_read_at(fd, p, &len, 0, path, e);
     if (rc)
         free(p);
     else
@@ -137,7 +137,7 @@ static int copy_end(struct fmap *out, int fd, size_t len, const char *path, stru
         mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED)
         return err_sys(e, "map '%s'", path);
-    int rc = read_at(fd, p + before, &n, before, path, e);
+    int rc = file_read_at(fd, p + before, &n, before, path, e);
     if (rc == 0 && mmap(p, before, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
         rc = err_sys(e, "map '%s'", path);
     if (rc)

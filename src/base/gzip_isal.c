@@ -10,7 +10,7 @@
 #include "base/isal.h"
 #include "base/mem.h"
 
-struct work {
+struct gzip_isal_work {
     struct isal_zstream z;
     uint8_t tokens[ISAL_DEF_LVL1_SMALL];
 };
@@ -23,7 +23,7 @@ struct calls {
 /* Into no more room than the bytes had. */
 static bool squeeze_into(const struct calls *c, const void *p, size_t n, struct buf *out)
 {
-    struct work *w = xmalloc(sizeof *w);
+    struct gzip_isal_work *w = xmalloc(sizeof *w);
     buf_reserve(out, n);
     c->init(&w->z);
     w->z.level = 1;

@@ -91,14 +91,14 @@ static const char *rate(double v, char *buf, size_t size)
     return scaled(v, 1000, decimal, COUNT_OF(decimal), "/s", buf, size);
 }
 
-static const char *percent(double v, char *buf, size_t size)
+static const char *human_percent(double v, char *buf, size_t size)
 {
     char number[HUMAN_LEN];
     snprintf(buf, size, "%s %%", fixed(v, 1, number));
     return buf;
 }
 
-static const char *seconds(double v, char *buf, size_t size)
+static const char *human_seconds(double v, char *buf, size_t size)
 {
     if (v == 0 || fabs(v) >= 0.9995) /* what would round up to 1000 ms is a second */
         return duration_text(v, buf, size);
@@ -121,7 +121,7 @@ static const char *plain(double v, char *buf, size_t size)
     return buf;
 }
 
-static const char *bits(double v, char *buf, size_t size)
+static const char *human_bits(double v, char *buf, size_t size)
 {
     snprintf(buf, size, "0x%" PRIx64, v > 0 && v < 0x1p63 ? (uint64_t)v : 0);
     return buf;
@@ -138,8 +138,8 @@ static const struct {
     const char *unit;
     const char *(*text)(double v, char *buf, size_t size);
 } by_unit[] = {
-    {"", plain},   {"%", percent}, {"B", human_bytes}, {"B/s", byte_rate},
-    {"1/s", rate}, {"s", seconds}, {"C", celsius},     {"bits", bits},
+    {"", plain},   {"%", human_percent}, {"B", human_bytes}, {"B/s", byte_rate},
+    {"1/s", rate}, {"s", human_seconds}, {"C", celsius},     {"bits", human_bits},
 };
 
 const char *human_value(double v, const char *unit, char *buf, size_t size)

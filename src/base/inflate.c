@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/inflate_own.h"
+#include "base/inflate_internal.h"
 #include "base/mem.h"
 
 enum { IN_BYTES = 256 << 10, GZIP_MAGIC_0 = 0x1f, GZIP_MAGIC_1 = 0x8b };
 
-enum where {
+enum inflate_where {
     BETWEEN, /* members */
     INSIDE,
     ENDED, /* nothing, or only garbage, is left */
@@ -21,7 +21,7 @@ struct inflate {
     struct bytes_in *from;
     const struct inflate_ops *ops;
     void *state;
-    enum where where;
+    enum inflate_where where;
     bool from_ended, garbage, any;
     const uint8_t *next;
     size_t left; /* at next */
@@ -48,7 +48,7 @@ static int refill(struct inflate *z, struct err *e)
 }
 
 /* Zeros may pad a member (tapes, block devices); anything else that is no member ends the data. */
-static void begin_member(struct inflate *z)
+static void inflate_begin_member(struct inflate *z)
 {
     while (z->left && z->any && *z->next == 0)
         z->next++, z->left--;
@@ -95,7 +95,7 @@ static int advance(struct inflate *z, struct inflate_io *io, struct err *e)
             return rc;
     }
     if (z->where == BETWEEN)
-        begin_member(z);
+        inflate_begin_member(z);
     if (z->where != INSIDE)
         return z->left == 0 && z->from_ended ? at_end(z, e) : 0;
     const size_t in_before = z->left, room = io->out_left;

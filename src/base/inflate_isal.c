@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* inflate_isal.c - gzip by Intel's ISA-L, where it is there. */
-#include "base/inflate_own.h"
+#include "base/inflate_internal.h"
 
 #ifdef FP_HAVE_ISAL
 #include <dlfcn.h>
@@ -11,7 +11,7 @@
 #include "base/isal.h"
 #include "base/mem.h"
 
-struct engine {
+struct inflate_isal_engine {
     void *library;
     void (*init)(struct inflate_state *);
     void (*reset)(struct inflate_state *);
@@ -19,29 +19,29 @@ struct engine {
     struct inflate_state state;
 };
 
-static void load(struct engine *g)
+static void inflate_isal_load(struct inflate_isal_engine *g)
 {
     *(void **)&g->init = dlsym(g->library, "isal_inflate_init");
     *(void **)&g->reset = dlsym(g->library, "isal_inflate_reset");
     *(void **)&g->step = dlsym(g->library, "isal_inflate");
 }
 
-static void engine_close(void *state)
+static void inflate_isal_engine_close(void *state)
 {
-    struct engine *g = state;
+    struct inflate_isal_engine *g = state;
     if (g->library)
         dlclose(g->library);
     free(g);
 }
 
-static void *engine_open(void)
+static void *inflate_isal_engine_open(void)
 {
-    struct engine *g = xcalloc(1, sizeof *g);
+    struct inflate_isal_engine *g = xcalloc(1, sizeof *g);
     g->library = isal_open();
     if (g->library)
-        load(g);
+        inflate_isal_load(g);
     if (!g->init || !g->reset || !g->step) {
-        engine_close(g);
+        inflate_isal_engine_close(g);
         return NULL;
     }
     g->init(&g->state);
@@ -49,16 +49,16 @@ static void *engine_open(void)
     return g;
 }
 
-static void engine_reset(void *state)
+static void inflate_isal_engine_reset(void *state)
 {
-    struct engine *g = state;
+    struct inflate_isal_engine *g = state;
     g->reset(&g->state);
     g->state.crc_flag = ISAL_GZIP;
 }
 
-static enum inflate_step engine_step(void *state, struct inflate_io *io)
+static enum inflate_step inflate_isal_engine_step(void *state, struct inflate_io *io)
 {
-    struct engine *g = state;
+    struct inflate_isal_engine *g = state;
     const uint32_t in = (uint32_t)MIN_OF(io->in_left, UINT32_MAX);
     const uint32_t out = (uint32_t)MIN_OF(io->out_left, UINT32_MAX);
     g->state.next_in = (uint8_t *)(uintptr_t)io->in; /* it does not write there */
@@ -76,15 +76,16 @@ static enum inflate_step engine_step(void *state, struct inflate_io *io)
     return g->state.block_state == ISAL_BLOCK_FINISH ? STEP_MEMBER : STEP_GOES_ON;
 }
 
-const struct inflate_ops inflate_isal = {engine_open, engine_reset, engine_step, engine_close};
+const struct inflate_ops inflate_isal = {inflate_isal_engine_open, inflate_isal_engine_reset,
+                                         inflate_isal_engine_step, inflate_isal_engine_close};
 
 #else
 
-static void *engine_open(void)
+static void *inflate_isal_engine_open(void)
 {
     return NULL;
 }
 
-const struct inflate_ops inflate_isal = {engine_open, NULL, NULL, NULL};
+const struct inflate_ops inflate_isal = {inflate_isal_engine_open, NULL, NULL, NULL};
 
 #endif

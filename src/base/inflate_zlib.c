@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <zlib.h>
 
-#include "base/inflate_own.h"
+#include "base/inflate_internal.h"
 #include "base/mem.h"
 
 enum { GZIP_ONLY = 16 + MAX_WBITS };
 
-static void *engine_open(void)
+static void *inflate_zlib_engine_open(void)
 {
     z_stream *z = xcalloc(1, sizeof *z);
     if (inflateInit2(z, GZIP_ONLY) == Z_OK)
@@ -18,12 +18,12 @@ static void *engine_open(void)
     return NULL;
 }
 
-static void engine_reset(void *state)
+static void inflate_zlib_engine_reset(void *state)
 {
     inflateReset(state);
 }
 
-static enum inflate_step engine_step(void *state, struct inflate_io *io)
+static enum inflate_step inflate_zlib_engine_step(void *state, struct inflate_io *io)
 {
     z_stream *z = state;
     const uInt in = (uInt)MIN_OF(io->in_left, UINT_MAX), out = (uInt)MIN_OF(io->out_left, UINT_MAX);
@@ -41,10 +41,11 @@ static enum inflate_step engine_step(void *state, struct inflate_io *io)
     return rc == Z_OK || rc == Z_BUF_ERROR ? STEP_GOES_ON : STEP_DAMAGED;
 }
 
-static void engine_close(void *state)
+static void inflate_zlib_engine_close(void *state)
 {
     inflateEnd(state);
     free(state);
 }
 
-const struct inflate_ops inflate_zlib = {engine_open, engine_reset, engine_step, engine_close};
+const struct inflate_ops inflate_zlib = {inflate_zlib_engine_open, inflate_zlib_engine_reset,
+                                         inflate_zlib_engine_step, inflate_zlib_engine_close};

@@ -9,7 +9,7 @@
 
 #include "base/utf8.h"
 
-static void put_text(struct buf *b, const char *s)
+static void json_write_put_text(struct buf *b, const char *s)
 {
     buf_put(b, s, strlen(s));
 }
@@ -22,11 +22,11 @@ static bool is_plain(unsigned char c)
 static void put_special(struct buf *b, const unsigned char *s, size_t n)
 {
     if (n == 0)
-        put_text(b, "\xef\xbf\xbd");
+        json_write_put_text(b, "\xef\xbf\xbd");
     else if (*s == '"' || *s == '\\')
         buf_printf(b, "\\%c", *s);
     else if (*s == '\n')
-        put_text(b, "\\n");
+        json_write_put_text(b, "\\n");
     else if (*s < 0x20 || *s == 0x7f)
         buf_printf(b, "\\u%04x", *s);
     else
@@ -71,7 +71,7 @@ static void before_value(struct jw *j, const char *key)
     }
     if (key) {
         json_put_text(j->out, key);
-        put_text(j->out, j->indent ? ": " : ":");
+        json_write_put_text(j->out, j->indent ? ": " : ":");
     }
 }
 
@@ -119,7 +119,7 @@ void jw_str(struct jw *j, const char *key, const char *v)
     if (v)
         json_put_text(j->out, v);
     else
-        put_text(j->out, "null");
+        json_write_put_text(j->out, "null");
 }
 
 void jw_int(struct jw *j, const char *key, int64_t v)
@@ -160,7 +160,7 @@ void json_put_number(struct buf *b, double v)
         if (strtod(text, NULL) == v)
             break;
     }
-    put_text(b, text);
+    json_write_put_text(b, text);
 }
 
 void jw_num(struct jw *j, const char *key, double v)
@@ -176,11 +176,11 @@ void jw_num(struct jw *j, const char *key, double v)
 void jw_bool(struct jw *j, const char *key, bool v)
 {
     before_value(j, key);
-    put_text(j->out, v ? "true" : "false");
+    json_write_put_text(j->out, v ? "true" : "false");
 }
 
 void jw_null(struct jw *j, const char *key)
 {
     before_value(j, key);
-    put_text(j->out, "null");
+    json_write_put_text(j->out, "null");
 }

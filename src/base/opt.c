@@ -132,8 +132,8 @@ static int parse_choice(const struct opt *o, const char *text, int64_t *out, str
     return ERR_USAGE;
 }
 
-static int parse_value(const struct opt *o, const char *text, struct arena *a, int64_t *out,
-                       struct err *e)
+static int opt_parse_value(const struct opt *o, const char *text, struct arena *a, int64_t *out,
+                           struct err *e)
 {
     switch (o->type) {
     case OPT_INT:
@@ -154,13 +154,13 @@ static int parse_value(const struct opt *o, const char *text, struct arena *a, i
     return 0;
 }
 
-static int set_value(struct parser *p, int i, const char *text, struct err *e)
+static int opt_set_value(struct parser *p, int i, const char *text, struct err *e)
 {
     const struct opt *o = &p->table[i];
     struct opt_value *v = &p->out->v[i];
     if (v->given && !o->repeat && o->type != OPT_FLAG)
         return err_set(e, ERR_USAGE, "--%s is given twice ('%s' and '%s')", o->name, v->text, text);
-    const int rc = parse_value(o, text, p->arena, &v->number, e);
+    const int rc = opt_parse_value(o, text, p->arena, &v->number, e);
     if (rc != 0)
         return rc;
     v->given = true;
@@ -195,7 +195,7 @@ static int value_in_next(struct parser *p, int i, struct err *e)
 {
     if (p->next >= p->argc || strncmp(p->argv[p->next], "--", 2) == 0)
         return missing_value(&p->table[i], e);
-    return set_value(p, i, p->argv[p->next++], e);
+    return opt_set_value(p, i, p->argv[p->next++], e);
 }
 
 /* word: behind the two dashes */
@@ -216,7 +216,7 @@ static int long_option(struct parser *p, const char *word, struct err *e)
             return err_set(e, ERR_USAGE, "--%s takes no value", o->name);
         return set_flag(p, i);
     }
-    return equals ? set_value(p, i, equals + 1, e) : value_in_next(p, i, e);
+    return equals ? opt_set_value(p, i, equals + 1, e) : value_in_next(p, i, e);
 }
 
 /* word: behind the dash, at least one letter */
@@ -231,7 +231,7 @@ static int short_options(struct parser *p, const char *word, struct err *e)
         if (i < 0)
             return err_set(e, ERR_USAGE, "unknown option -%c", *word);
         if (p->table[i].type != OPT_FLAG)
-            return word[1] ? set_value(p, i, word + 1, e) : value_in_next(p, i, e);
+            return word[1] ? opt_set_value(p, i, word + 1, e) : value_in_next(p, i, e);
         set_flag(p, i);
     }
     return 0;
@@ -267,7 +267,7 @@ static int set_defaults(struct parser *p, struct err *e)
         if (!o->otherwise)
             continue;
         p->out->v[i].text = o->otherwise;
-        const int rc = parse_value(o, o->otherwise, p->arena, &p->out->v[i].number, e);
+        const int rc = opt_parse_value(o, o->otherwise, p->arena, &p->out->v[i].number, e);
         if (rc != 0)
             return rc;
     }

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-static double sum_of(const double *v, size_t n)
+static double percents_sum_of(const double *v, size_t n)
 {
     double sum = 0;
     for (size_t i = 0; i < n; i++)
@@ -27,7 +27,7 @@ void percents_of(const double *v, size_t n, double *out)
 {
     double rest[PERCENTS_MOST];
     bool raised[PERCENTS_MOST] = {false};
-    const double sum = sum_of(v, n);
+    const double sum = percents_sum_of(v, n);
     double left = 1000;
     for (size_t i = 0; i < n; i++) {
         const double tenths = v[i] > 0 && sum > 0 ? v[i] / sum * 1000 : 0;

@@ -37,7 +37,7 @@ void progress_start(struct progress *p, FILE *to, size_t width, const char *what
     *p = (struct progress){.to = to, .what = what, .width = width, .start = now, .drawn = now};
 }
 
-static void draw(struct progress *p, double share)
+static void progress_draw(struct progress *p, double share)
 {
     const size_t words = strlen(p->what) + sizeof "  [] 100 %";
     const size_t room = p->width > words ? p->width - words : 0;
@@ -57,7 +57,7 @@ void progress_at(struct progress *p, double share, mono_ns now)
     if (p->shown && mono_diff(now, p->drawn) < REDRAW_NS)
         return;
     share = share < 0 ? 0 : MIN_OF(share, 1.0);
-    draw(p, share);
+    progress_draw(p, share);
     p->drawn = now;
     p->shown = true;
 }

@@ -43,7 +43,7 @@ static bool is_name_char(char c)
            (c && strchr("-_.+~/$%", c));
 }
 
-static bool is_blank(char c)
+static bool redact_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
@@ -81,7 +81,7 @@ static bool is_small_number(const char *p, size_t n)
 }
 
 /* Writes a value of n bytes, or what is shown instead. */
-static void put_value(struct buf *out, const char *p, size_t n, enum hide hide)
+static void redact_put_value(struct buf *out, const char *p, size_t n, enum hide hide)
 {
     if (n == 0 || hide == HIDE_NOTHING || (hide == HIDE_WORDS && is_small_number(p, n)))
         buf_put(out, p, n);
@@ -90,19 +90,20 @@ static void put_value(struct buf *out, const char *p, size_t n, enum hide hide)
 }
 
 /* The value at p, which may be quoted, ends before one of `ends`; returns what follows it. */
-static const char *take_value(struct buf *out, const char *p, const char *ends, enum hide hide)
+static const char *redact_take_value(struct buf *out, const char *p, const char *ends,
+                                     enum hide hide)
 {
     const char quote = *p == '"' || *p == '\'' ? *p : 0;
     if (quote)
         buf_put(out, p++, 1);
     const size_t n = quote ? strcspn(p, (char[]){quote, 0}) : strcspn(p, ends);
-    put_value(out, p, n, hide);
+    redact_put_value(out, p, n, hide);
     return p + n;
 }
 
 static const char *copy_blanks(struct buf *out, const char *p)
 {
-    while (is_blank(*p))
+    while (redact_is_blank(*p))
         buf_put(out, p++, 1);
     return p;
 }
@@ -115,21 +116,21 @@ static const char *after_name(struct buf *out, const char *name, const char *p, 
         return p;
     if (*p == '=') {
         buf_put(out, p++, 1);
-        return take_value(out, p, " \t\r\n&\"'", hide);
+        return redact_take_value(out, p, " \t\r\n&\"'", hide);
     }
     const char *colon = p + (*p == '"' || *p == '\'');
     if (*colon == ':' && strncmp(colon, "://", 3) != 0) { /* a header, or a member of JSON */
         buf_put(out, p, (size_t)(colon + 1 - p));
-        return take_value(out, copy_blanks(out, colon + 1), "\"'\n,}", hide);
+        return redact_take_value(out, copy_blanks(out, colon + 1), "\"'\n,}", hide);
     }
     const bool option = *name == '-' && strncmp(name, "--no-", 5) != 0;
-    if (!option || (*p && !is_blank(*p)))
+    if (!option || (*p && !redact_is_blank(*p)))
         return p;
     p = copy_blanks(out, p);
     if (!*p)
         *next = hide; /* the next word is its value */
     else if (strncmp(p, "--", 2) != 0)
-        return take_value(out, p, " \t\r\n\"'", hide);
+        return redact_take_value(out, p, " \t\r\n\"'", hide);
     return p;
 }
 
@@ -140,7 +141,7 @@ static const char *hide_login(struct buf *out, const char *p)
     const char *at = memrchr(p, '@', n);
     if (!at)
         return p;
-    put_value(out, p, (size_t)(at - p), HIDE_ALL);
+    redact_put_value(out, p, (size_t)(at - p), HIDE_ALL);
     return at;
 }
 
@@ -149,7 +150,7 @@ static void redact_word(struct buf *out, const char *p, enum hide *next)
     const enum hide whole = *next;
     *next = HIDE_NOTHING;
     if (whole != HIDE_NOTHING && strncmp(p, "--", 2) != 0) {
-        put_value(out, p, strlen(p), whole);
+        redact_put_value(out, p, strlen(p), whole);
         return;
     }
     while (*p) {

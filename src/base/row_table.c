@@ -20,7 +20,7 @@ static struct row_cell int_at(const void *x, size_t i, const char **key)
     return row_int(((const int64_t *)x)[i]);
 }
 
-static struct row_cell number_at(const void *x, size_t i, const char **key)
+static struct row_cell row_table_number_at(const void *x, size_t i, const char **key)
 {
     (void)key;
     return row_number(((const double *)x)[i]);
@@ -39,7 +39,7 @@ struct row_cell row_ints(const int64_t *v, size_t n)
 
 struct row_cell row_numbers(const double *v, size_t n)
 {
-    return row_list(v, n, number_at);
+    return row_list(v, n, row_table_number_at);
 }
 
 struct row_cell row_texts(const char *const *v, size_t n)

@@ -10,7 +10,7 @@
 
 #include "base/mem.h"
 
-static int by_value(const void *a, const void *b)
+static int stat_by_value(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -40,7 +40,7 @@ void stat_sort(double *v, size_t n)
 {
     enum { FEW = 2048 };
     if (n < FEW) {
-        qsort(v, n, sizeof *v, by_value);
+        qsort(v, n, sizeof *v, stat_by_value);
         return;
     }
     uint64_t *a = xcalloc(n, sizeof *a), *b = xcalloc(n, sizeof *b);

@@ -71,7 +71,7 @@ static bool reaches_over(const struct table *t, size_t cell)
     return (cell + 1) % t->n_columns != 0 && cell + 1 < t->n_cells && !t->cells[cell + 1];
 }
 
-static size_t *measure(const struct table *t)
+static size_t *table_measure(const struct table *t)
 {
     size_t *w = xcalloc(t->n_columns, sizeof *w);
     for (size_t c = 0; c < t->n_columns; c++)
@@ -85,7 +85,7 @@ static size_t *measure(const struct table *t)
 }
 
 /* Takes what does not fit from the column that gives. */
-static void squeeze(const struct table *t, size_t *w, size_t width)
+static void table_squeeze(const struct table *t, size_t *w, size_t width)
 {
     size_t total = GAP * (t->n_columns - 1), gives = t->n_columns;
     for (size_t c = 0; c < t->n_columns; c++) {
@@ -101,7 +101,7 @@ static void squeeze(const struct table *t, size_t *w, size_t width)
 }
 
 /* Bytes of the first `columns` code points. */
-static size_t bytes_of(const char *s, size_t columns)
+static size_t table_bytes_of(const char *s, size_t columns)
 {
     size_t n = 0;
     while (s[n] && columns > 0) {
@@ -117,7 +117,7 @@ static void print_cell(FILE *to, const char *text, size_t width, bool right, boo
 {
     const size_t columns = text_columns(text);
     if (columns > width) {
-        fwrite(text, 1, bytes_of(text, width - 1), to);
+        fwrite(text, 1, table_bytes_of(text, width - 1), to);
         fputs("…", to);
         return;
     }
@@ -159,8 +159,8 @@ static void print_row(const struct table *t, FILE *to, const size_t *w, size_t r
 
 void table_print(const struct table *t, FILE *to, size_t width, bool bold)
 {
-    size_t *w = measure(t);
-    squeeze(t, w, width);
+    size_t *w = table_measure(t);
+    table_squeeze(t, w, width);
     print_titles(t, to, w, bold);
     const size_t rows = (t->n_cells + t->n_columns - 1) / t->n_columns;
     for (size_t r = 0; r < rows; r++)

@@ -62,7 +62,7 @@ static int64_t usual_gap_ns(const struct series *s)
     return median;
 }
 
-static void take(double *column, double v, enum chart_of of)
+static void chart_take(double *column, double v, enum chart_of of)
 {
     if (isnan(*column) || (of == CHART_MAX ? v > *column : v < *column))
         *column = v;
@@ -89,7 +89,7 @@ void chart_line(const struct chart *c, const struct series *s, enum chart_of of,
     for (size_t i = 0; i < s->n; i++) {
         const size_t last = column_of(c, (wall_ns){until_ns(s, i, usual_ns)});
         for (size_t k = column_of(c, s->t[i]); k <= last; k++)
-            take(&columns[k], v[i], of);
+            chart_take(&columns[k], v[i], of);
     }
     for (size_t i = 0; i < c->columns; i++)
         buf_printf(out, "%s", block_of(columns[i], top));

@@ -16,7 +16,7 @@
 /* ---- from the settings ---- */
 
 /* What is for no rule of ours is for those in Python, where there are some. */
-static int take_params(struct check *c, const struct settings *s, struct err *e)
+static int check_custom_take_params(struct check *c, const struct settings *s, struct err *e)
 {
     for (size_t i = 0; i < s->n_rule_settings; i++) {
         const struct rule_setting *r = &s->rule_settings[i];
@@ -37,7 +37,7 @@ int check_take_settings(struct check *c, const struct cmd_args *args, struct err
     if (rc == 0)
         own_rules_files(&c->own, s, c->arena);
     if (rc == 0)
-        rc = take_params(c, s, e);
+        rc = check_custom_take_params(c, s, e);
     for (size_t i = 0; rc == 0 && i < s->n_custom; i++)
         rc = custom_list_add(&c->own.custom, &s->custom[i], e);
     return rc;
@@ -57,7 +57,7 @@ int check_choose_pricing(struct check *c, const char *machine, const char *price
 
 /* ---- which are shown ---- */
 
-static bool is_shown(const struct check *c, const char *name)
+static bool check_custom_is_shown(const struct check *c, const char *name)
 {
     for (size_t i = 0; i < c->asked->n_all; i++)
         if (strcmp(c->asked->all[i], name) == 0)
@@ -73,13 +73,13 @@ int check_choose_rules(struct check *c, const struct opt_value *asked, struct er
             c->own.n_files == 0)
             return rule_unknown(asked->all[i], e);
     for (size_t k = 0; k < RULE_N; k++)
-        c->shown[k] = is_shown(c, rules[k]->name);
+        c->shown[k] = check_custom_is_shown(c, rules[k]->name);
     return 0;
 }
 
 /* ---- evaluating ---- */
 
-static void add(struct check *c, const struct verdict *v, const struct param_value *p)
+static void check_custom_add(struct check *c, const struct verdict *v, const struct param_value *p)
 {
     c->v[c->n_v] = *v;
     c->p[c->n_v++] = p;
@@ -103,7 +103,7 @@ static int add_files(struct check *c, struct err *e)
         return 0;
     const int rc = rules_host_check(&ask, c->arena, &v, &n, e);
     for (size_t k = 0; rc == 0 && k < n && c->n_v < c->cap_v; k++)
-        add(c, &v[k].v, v[k].p);
+        check_custom_add(c, &v[k].v, v[k].p);
     return rc;
 }
 
@@ -155,14 +155,14 @@ int check_collect(struct check *c, struct run *r, struct err *e)
     c->p = arena_array(c->arena, const struct param_value *, c->cap_v);
     for (size_t k = 0; k < RULE_N; k++)
         if (c->shown[k])
-            add(c, &c->checked.verdicts.v[k], c->params.v[k]);
+            check_custom_add(c, &c->checked.verdicts.v[k], c->params.v[k]);
     for (size_t i = 0; rc == 0 && i < c->own.custom.n; i++) {
         struct verdict v;
-        if (!is_shown(c, c->own.custom.v[i].name))
+        if (!check_custom_is_shown(c, c->own.custom.v[i].name))
             continue;
         rc = custom_rule_check(&c->own.custom.v[i], r, c->arena, &v, e);
         if (rc == 0)
-            add(c, &v, NULL);
+            check_custom_add(c, &v, NULL);
     }
     if (!has_right_size(c))
         c->right_size = NULL; /* nobody asked */

@@ -65,7 +65,8 @@ void check_csv(const struct check *c)
 
 /* ---- for people ---- */
 
-static size_t of_state(const struct check *c, enum rule_state state, const struct verdict ***out)
+static size_t check_print_of_state(const struct check *c, enum rule_state state,
+                                   const struct verdict ***out)
 {
     size_t n = 0;
     *out = arena_array(c->arena, const struct verdict *, c->n_v + 1);
@@ -76,7 +77,7 @@ static size_t of_state(const struct check *c, enum rule_state state, const struc
 }
 
 /* "Data loading (Dataloader)", "Mine (custom rule)". */
-static const char *name_of(const struct check *c, const struct rule *rule)
+static const char *check_print_name_of(const struct check *c, const struct rule *rule)
 {
     return rule->custom ? arena_printf(c->arena, "%s (custom rule)", rule->name)
                         : arena_printf(c->arena, "%s (%s)", rule->title, rule->name);
@@ -90,7 +91,7 @@ static void put_sentence(const struct check *c, const char *label, const char *t
 }
 
 /* Nothing is said where there are no words. */
-static void put_words(const struct check *c, const char *label, struct buf *words)
+static void check_print_put_words(const struct check *c, const char *label, struct buf *words)
 {
     if (words->len)
         put_sentence(c, label,
@@ -98,7 +99,7 @@ static void put_words(const struct check *c, const char *label, struct buf *word
     buf_free(words);
 }
 
-static const char *place_of(const struct check *c, const struct finding *f)
+static const char *check_print_place_of(const struct check *c, const struct finding *f)
 {
     const bool node = c->checked.n_nodes > 1 && *f->node;
     return text_safe(c->arena, arena_printf(c->arena, "%s%s%s", node ? f->node : "",
@@ -106,8 +107,8 @@ static const char *place_of(const struct check *c, const struct finding *f)
 }
 
 /* Advice that is the same for several findings is said once, below the last of them. */
-static void put_finding(const struct check *c, const struct verdict *v, const struct finding *f,
-                        bool advise)
+static void check_print_put_finding(const struct check *c, const struct verdict *v,
+                                    const struct finding *f, bool advise)
 {
     const bool node = c->checked.n_nodes > 1 && *f->node;
     const size_t n = strlen(f->message);
@@ -118,34 +119,34 @@ static void put_finding(const struct check *c, const struct verdict *v, const st
     finding_lost_words(&lost, f);
     finding_explained_words(&explained, f);
     finding_shares_words(&shares, f);
-    put_words(c, "when", &when);
-    put_words(c, "lost", &lost);
-    put_words(c, "explained", &explained);
-    put_words(c, "during", &shares);
+    check_print_put_words(c, "when", &when);
+    check_print_put_words(c, "lost", &lost);
+    check_print_put_words(c, "explained", &explained);
+    check_print_put_words(c, "during", &shares);
     if (advise && *finding_advice(v, f))
         put_sentence(c, "fix", finding_advice(v, f));
 }
 
 /* "also n2 gpu0, n2 gpu1 and 7 more." */
-static void put_also(const struct check *c, const struct finding *const *v, size_t n)
+static void check_print_put_also(const struct check *c, const struct finding *const *v, size_t n)
 {
     const size_t named = MIN_OF(n, (size_t)NAMES_MOST);
     printf("  also ");
     for (size_t i = 0; i < named; i++)
-        printf("%s%s", i ? ", " : "", place_of(c, v[i]));
+        printf("%s%s", i ? ", " : "", check_print_place_of(c, v[i]));
     if (n > named)
         printf(" and %zu more", n - named);
     puts("; use --json to list all.");
 }
 
 /* "I/O bottleneck (IOBottleneck): warning, 12.4 s lost, 3.1 % of the training loop" */
-static void put_head(const struct check *c, const struct verdict *v)
+static void check_print_put_head(const struct check *c, const struct verdict *v)
 {
     struct buf size = {0};
     const bool bold = term_color(stdout);
     verdict_size_words(&size, v, c->checked.run.has_steps);
-    printf("\n%s%s%s: %.*s\n", bold ? "\033[1m" : "", name_of(c, v->rule), bold ? "\033[0m" : "",
-           (int)size.len, (const char *)size.p);
+    printf("\n%s%s%s: %.*s\n", bold ? "\033[1m" : "", check_print_name_of(c, v->rule),
+           bold ? "\033[0m" : "", (int)size.len, (const char *)size.p);
     buf_free(&size);
 }
 
@@ -189,31 +190,31 @@ static void put_explained(const struct check *c, const struct verdict *cause,
                                ? arena_printf(c->arena, " (and %zu more)", v[i]->n_findings - 1)
                                : "";
         verdict_size_words(&size, v[i], c->checked.run.has_steps);
-        printf("    explains  %s: %.*s: %s%s.\n", name_of(c, v[i]->rule), (int)size.len,
+        printf("    explains  %s: %.*s: %s%s.\n", check_print_name_of(c, v[i]->rule), (int)size.len,
                (const char *)size.p, text_safe(c->arena, f->message), more);
         buf_free(&size);
     }
 }
 
 /* The findings that cost most in full, the others by their names. */
-static void put_issue(const struct check *c, const struct verdict *v)
+static void check_print_put_issue(const struct check *c, const struct verdict *v)
 {
     const struct finding **list = arena_array(c->arena, const struct finding *, v->n_findings);
     const size_t shown = MIN_OF(v->n_findings, (size_t)FINDINGS_MOST);
     findings_costliest_first(v, list);
-    put_head(c, v);
+    check_print_put_head(c, v);
     for (size_t i = 0; i < shown; i++)
-        put_finding(c, v, list[i],
-                    i + 1 == shown ||
-                        strcmp(finding_advice(v, list[i]), finding_advice(v, list[i + 1])) != 0);
+        check_print_put_finding(c, v, list[i],
+                                i + 1 == shown || strcmp(finding_advice(v, list[i]),
+                                                         finding_advice(v, list[i + 1])) != 0);
     if (v->n_findings > shown)
-        put_also(c, list + shown, v->n_findings - shown);
+        check_print_put_also(c, list + shown, v->n_findings - shown);
 }
 
-static void put_summary(const struct check *c, const struct verdict *v)
+static void check_print_put_summary(const struct check *c, const struct verdict *v)
 {
     const size_t shown = MIN_OF(v->n_remarks, (size_t)REMARKS_MOST);
-    printf("\n%s\n", name_of(c, v->rule));
+    printf("\n%s\n", check_print_name_of(c, v->rule));
     for (size_t i = 0; i < shown; i++)
         printf("  %s.\n", text_safe(c->arena, v->remarks[i]));
     if (v->n_remarks > shown)
@@ -228,9 +229,9 @@ static void put_rest(const struct check *c, const char *title, const struct verd
     if (n)
         printf("\n%s\n", title);
     for (size_t i = 0; i < n; i++)
-        width = MAX_OF(width, text_columns(name_of(c, v[i]->rule)));
+        width = MAX_OF(width, text_columns(check_print_name_of(c, v[i]->rule)));
     for (size_t i = 0; i < n; i++) {
-        const char *name = name_of(c, v[i]->rule);
+        const char *name = check_print_name_of(c, v[i]->rule);
         if (*v[i]->why)
             printf("  %s%*s  %s\n", name, (int)(width - text_columns(name)), "",
                    text_safe(c->arena, v[i]->why));
@@ -244,7 +245,7 @@ static void put_issues(const struct check *c, const struct verdict *const *issue
     for (size_t i = 0; i < n; i++) {
         if (cause_of(issues[i], issues, n))
             continue; /* it is listed there */
-        put_issue(c, issues[i]);
+        check_print_put_issue(c, issues[i]);
         put_explained(c, issues[i], issues, n);
     }
 }
@@ -252,8 +253,9 @@ static void put_issues(const struct check *c, const struct verdict *const *issue
 void check_text(const struct check *c)
 {
     const struct verdict **issues, **clear, **not_evaluated;
-    const size_t n = of_state(c, RULE_ISSUE, &issues), n_clear = of_state(c, RULE_CLEAR, &clear),
-                 n_not = of_state(c, RULE_NOT_EVALUATED, &not_evaluated);
+    const size_t n = check_print_of_state(c, RULE_ISSUE, &issues),
+                 n_clear = check_print_of_state(c, RULE_CLEAR, &clear),
+                 n_not = check_print_of_state(c, RULE_NOT_EVALUATED, &not_evaluated);
     const char *ending = runview_ending(c->info, c->arena);
     if (ending)
         puts(text_safe(c->arena, ending));
@@ -262,7 +264,7 @@ void check_text(const struct check *c)
     put_issues(c, issues, n);
     for (size_t k = 0; k < c->n_v; k++)
         if (!verdict_counts(&c->v[k]))
-            put_summary(c, &c->v[k]);
+            check_print_put_summary(c, &c->v[k]);
     if (c->right_size)
         printf("\nRight-sizing\n  %s.\n", text_safe(c->arena, c->right_size->why));
     put_rest(c, "passed", clear, n_clear);

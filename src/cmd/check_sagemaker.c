@@ -37,7 +37,7 @@ static const struct {
     {"GPUMemoryIncrease", "increase", "increase"},
 };
 
-static const char *key_of(const struct rule *r, const char *number)
+static const char *check_sagemaker_key_of(const struct rule *r, const char *number)
 {
     for (size_t i = 0; i < COUNT_OF(keys); i++)
         if (strcmp(keys[i].rule, r->name) == 0 && strcmp(keys[i].number, number) == 0)
@@ -45,7 +45,8 @@ static const char *key_of(const struct rule *r, const char *number)
     return number;
 }
 
-static void put_param(struct buf *b, const struct check *c, size_t rule, const char *name)
+static void check_sagemaker_put_param(struct buf *b, const struct check *c, size_t rule,
+                                      const char *name)
 {
     const struct param *p = rules[rule]->params;
     for (size_t k = 0; p && p[k].name; k++) {
@@ -60,7 +61,7 @@ static void put_param(struct buf *b, const struct check *c, size_t rule, const c
     }
 }
 
-static const char *const *order_of(const struct rule *r)
+static const char *const *check_sagemaker_order_of(const struct rule *r)
 {
     for (size_t i = 0; i < COUNT_OF(orders); i++)
         if (strcmp(orders[i].rule, r->name) == 0)
@@ -69,25 +70,25 @@ static const char *const *order_of(const struct rule *r)
 }
 
 /* "threshold:50\ncpu_threshold:90\n..." */
-static const char *params_text(const struct check *c, size_t rule)
+static const char *check_sagemaker_params_text(const struct check *c, size_t rule)
 {
     struct buf b = {0};
-    const char *const *order = order_of(rules[rule]);
+    const char *const *order = check_sagemaker_order_of(rules[rule]);
     const struct param *p = rules[rule]->params;
     for (size_t i = 0; order && order[i]; i++)
-        put_param(&b, c, rule, order[i]);
+        check_sagemaker_put_param(&b, c, rule, order[i]);
     for (size_t i = 0; !order && p && p[i].name; i++)
-        put_param(&b, c, rule, p[i].name);
+        check_sagemaker_put_param(&b, c, rule, p[i].name);
     const char *text = b.len ? arena_strndup(c->arena, (const char *)b.p, b.len) : "";
     buf_free(&b);
     return text;
 }
 
-static void put_numbers(struct jw *j, const struct rule *r, const struct finding *f)
+static void check_sagemaker_put_numbers(struct jw *j, const struct rule *r, const struct finding *f)
 {
     for (size_t i = 0; i < f->n_numbers; i++)
         if (!isnan(f->numbers[i].v))
-            jw_num(j, key_of(r, f->numbers[i].name), f->numbers[i].v);
+            jw_num(j, check_sagemaker_key_of(r, f->numbers[i].name), f->numbers[i].v);
 }
 
 static bool same_place(const struct finding *a, const struct finding *b)
@@ -96,7 +97,7 @@ static bool same_place(const struct finding *a, const struct finding *b)
 }
 
 /* {"node": {"gpu0": {numbers}}}; findings stand by node and entity, the last of each counts. */
-static void put_node(struct jw *j, const struct verdict *v, size_t *i)
+static void check_sagemaker_put_node(struct jw *j, const struct verdict *v, size_t *i)
 {
     const char *node = v->findings[*i].node;
     if (*node)
@@ -107,7 +108,7 @@ static void put_node(struct jw *j, const struct verdict *v, size_t *i)
             continue;
         if (*f->entity)
             jw_object(j, f->entity);
-        put_numbers(j, v->rule, f);
+        check_sagemaker_put_numbers(j, v->rule, f);
         if (*f->entity)
             jw_end(j);
     }
@@ -115,11 +116,11 @@ static void put_node(struct jw *j, const struct verdict *v, size_t *i)
         jw_end(j);
 }
 
-static void put_details(struct jw *j, const struct verdict *v)
+static void check_sagemaker_put_details(struct jw *j, const struct verdict *v)
 {
     jw_object(j, "Details");
     for (size_t i = 0; i < v->n_findings;)
-        put_node(j, v, &i);
+        check_sagemaker_put_node(j, v, &i);
     if (v->last_triggered.ns)
         jw_int(j, "last_timestamp", v->last_triggered.ns / NS_PER_US);
     jw_end(j);
@@ -134,9 +135,9 @@ static int write_rule(const struct check *c, size_t rule, const char *folder, st
     jw_object(&j, NULL);
     jw_int(&j, "RuleTriggered", (int64_t)v->triggered);
     jw_int(&j, "Violations", (int64_t)v->violations);
-    put_details(&j, v);
+    check_sagemaker_put_details(&j, v);
     jw_int(&j, "Datapoints", (int64_t)v->datapoints);
-    jw_str(&j, "RuleParameters", params_text(c, rule));
+    jw_str(&j, "RuleParameters", check_sagemaker_params_text(c, rule));
     jw_end(&j);
     buf_u8(&b, '\n');
     int rc = path_join(path, e, "%s/%s.json", folder, v->rule->name);

@@ -20,7 +20,7 @@ static const struct opt options[] = {
     {0},
 };
 
-static int run(const struct cmd_args *a, struct err *e)
+static int cmd_attach_run(const struct cmd_args *a, struct err *e)
 {
     if (!a->opt[O_PID].given)
         return err_set(e, ERR_USAGE, "attach: --pid is required");
@@ -45,5 +45,5 @@ const struct cmd cmd_attach = {
     .options = options,
     .help = help,
     .examples = examples,
-    .run = run,
+    .run = cmd_attach_run,
 };

@@ -34,7 +34,8 @@ static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
 
 /* ---- JSON ---- */
 
-static void print_json(const struct breakdown *b, const struct opt_value *table, struct arena *a)
+static void cmd_breakdown_print_json(const struct breakdown *b, const struct opt_value *table,
+                                     struct arena *a)
 {
     struct buf out = {0};
     struct jw j = {.out = &out, .indent = 2};
@@ -45,7 +46,7 @@ static void print_json(const struct breakdown *b, const struct opt_value *table,
 
 /* ---- CSV ---- */
 
-static void print_csv(const struct breakdown *b, enum break_table t, struct arena *a)
+static void cmd_breakdown_print_csv(const struct breakdown *b, enum break_table t, struct arena *a)
 {
     if (breakview_count(b, t))
         output_csv(break_row_tables[t], "", breakview_rows(b, t), breakview_count(b, t), a);
@@ -67,7 +68,7 @@ static void time_cell(struct table *t, int64_t ns)
     table_cell(t, "%s", human_value((double)ns * 1e-9, "s", text, sizeof text));
 }
 
-static void share_cell(struct table *t, int64_t ns, int64_t of)
+static void cmd_breakdown_share_cell(struct table *t, int64_t ns, int64_t of)
 {
     table_cell(t, "%.1f %%", 100 * time_share(ns, of));
 }
@@ -122,7 +123,7 @@ static const struct table_column window_columns[] = {
 };
 
 /* What only a device does is left out of a run that used none. */
-static bool is_shown(const struct breakdown *b, enum role r)
+static bool cmd_breakdown_is_shown(const struct breakdown *b, enum role r)
 {
     if (r >= ROLE_LOADER || b->n_devices)
         return true;
@@ -137,7 +138,7 @@ static const struct table_column *shown_columns(const struct breakdown *b, struc
     struct table_column *out = arena_array(a, struct table_column, COUNT_OF(step_columns));
     size_t n = 0;
     for (size_t i = 0; step_columns[i].title; i++)
-        if (i < ROLES_FROM || is_shown(b, (enum role)(i - ROLES_FROM)))
+        if (i < ROLES_FROM || cmd_breakdown_is_shown(b, (enum role)(i - ROLES_FROM)))
             out[n++] = step_columns[i];
     return out;
 }
@@ -149,8 +150,8 @@ static void step_cells(struct table *t, const struct breakdown *b, size_t i)
     table_cell(t, "%" PRId64, s->step);
     time_cell(t, s->end - s->begin);
     for (enum role r = 0; r < ROLE_N; r++)
-        if (is_shown(b, r))
-            share_cell(t, s->role_ns[r], s->end - s->begin);
+        if (cmd_breakdown_is_shown(b, r))
+            cmd_breakdown_share_cell(t, s->role_ns[r], s->end - s->begin);
 }
 
 static void device_cells(struct table *t, const struct breakdown *b, size_t i)
@@ -160,16 +161,16 @@ static void device_cells(struct table *t, const struct breakdown *b, size_t i)
     of_cells(t, &d->of);
     table_cell(t, "%" PRIu32, d->device);
     time_cell(t, span);
-    share_cell(t, d->busy_ns, span);
-    share_cell(t, d->compute_ns, span);
-    share_cell(t, d->comm_ns, span);
+    cmd_breakdown_share_cell(t, d->busy_ns, span);
+    cmd_breakdown_share_cell(t, d->compute_ns, span);
+    cmd_breakdown_share_cell(t, d->comm_ns, span);
     if (d->comm_ns)
-        share_cell(t, d->comm_overlap_ns, d->comm_ns);
+        cmd_breakdown_share_cell(t, d->comm_overlap_ns, d->comm_ns);
     else
         table_cell(t, "-");
-    share_cell(t, d->exposed_comm_ns, span);
-    share_cell(t, d->idle_ns, span);
-    share_cell(t, d->exposed_memcpy_ns, span);
+    cmd_breakdown_share_cell(t, d->exposed_comm_ns, span);
+    cmd_breakdown_share_cell(t, d->idle_ns, span);
+    cmd_breakdown_share_cell(t, d->exposed_memcpy_ns, span);
 }
 
 static void stream_cells(struct table *t, const struct breakdown *b, size_t i)
@@ -221,13 +222,13 @@ static void group_cells(struct table *t, const struct breakdown *b, size_t i)
     table_cell(t, "%.1f %%", 100 * g->share);
 }
 
-static void seconds_cell(struct table *t, double s)
+static void cmd_breakdown_seconds_cell(struct table *t, double s)
 {
     char text[HUMAN_LEN];
     table_cell(t, "%s", human_value(s, "s", text, sizeof text));
 }
 
-static void part_cell(struct table *t, double share)
+static void cmd_breakdown_part_cell(struct table *t, double share)
 {
     if (isnan(share))
         table_cell(t, "-");
@@ -246,12 +247,12 @@ static void window_cells(struct table *t, const struct breakdown *b, size_t i)
     else
         table_cell(t, "steps %" PRId64 " to %" PRId64, w->first_step,
                    w->first_step + (int64_t)w->n_steps - 1);
-    seconds_cell(t, w->step_s);
-    seconds_cell(t, w->usual_step_s);
-    seconds_cell(t, w->stall_s);
-    seconds_cell(t, w->busy_s);
-    part_cell(t, w->idle_share);
-    part_cell(t, w->usual_idle_share);
+    cmd_breakdown_seconds_cell(t, w->step_s);
+    cmd_breakdown_seconds_cell(t, w->usual_step_s);
+    cmd_breakdown_seconds_cell(t, w->stall_s);
+    cmd_breakdown_seconds_cell(t, w->busy_s);
+    cmd_breakdown_part_cell(t, w->idle_share);
+    cmd_breakdown_part_cell(t, w->usual_idle_share);
 }
 
 static const struct {
@@ -293,7 +294,8 @@ static void print_window_notes(const struct breakdown *b, struct arena *a)
     }
 }
 
-static void print_text(const struct breakdown *b, const struct opt_value *table, struct arena *a)
+static void cmd_breakdown_print_text(const struct breakdown *b, const struct opt_value *table,
+                                     struct arena *a)
 {
     bool some = false;
     for (enum break_table t = BREAK_STEPS; t < BREAK_TABLES; t++) {
@@ -329,8 +331,8 @@ static void keep_last(struct breakdown *b, size_t last)
     b->n_steps = kept;
 }
 
-static int read_all(struct run *r, const struct cmd_args *args, enum output output, struct arena *a,
-                    struct breakdown *out, struct err *e)
+static int cmd_breakdown_read_all(struct run *r, const struct cmd_args *args, enum output output,
+                                  struct arena *a, struct breakdown *out, struct err *e)
 {
     const struct opt_value *rank = &args->opt[O_RANK], *last = &args->opt[O_LAST];
     const struct trace_ask ask = {.one_rank = rank->given, .rank = rank->number};
@@ -340,15 +342,15 @@ static int read_all(struct run *r, const struct cmd_args *args, enum output outp
     return rc;
 }
 
-static void print(enum output output, const struct breakdown *b, const struct opt_value *table,
-                  struct arena *a)
+static void cmd_breakdown_print(enum output output, const struct breakdown *b,
+                                const struct opt_value *table, struct arena *a)
 {
     if (output == OUTPUT_JSON)
-        print_json(b, table, a);
+        cmd_breakdown_print_json(b, table, a);
     else if (output == OUTPUT_CSV)
-        print_csv(b, table->given ? (enum break_table)table->number : BREAK_STEPS, a);
+        cmd_breakdown_print_csv(b, table->given ? (enum break_table)table->number : BREAK_STEPS, a);
     else
-        print_text(b, table, a);
+        cmd_breakdown_print_text(b, table, a);
 }
 
 static void print_remarks(const struct breakdown *b)
@@ -365,7 +367,7 @@ static void print_remarks(const struct breakdown *b)
                 b->dropped_steps, b->dropped_steps == 1 ? "" : "s");
 }
 
-static int run(const struct cmd_args *args, struct err *e)
+static int cmd_breakdown_run(const struct cmd_args *args, struct err *e)
 {
     enum output output;
     struct arena a = {0};
@@ -375,9 +377,9 @@ static int run(const struct cmd_args *args, struct err *e)
     if (rc == 0)
         rc = runview_open(&r, args->opt[O_DIR].text, args->arg[0], e);
     if (rc == 0)
-        rc = read_all(r, args, output, &a, &b, e);
+        rc = cmd_breakdown_read_all(r, args, output, &a, &b, e);
     if (rc == 0)
-        print(output, &b, &args->opt[O_TABLE], &a);
+        cmd_breakdown_print(output, &b, &args->opt[O_TABLE], &a);
     if (rc == 0)
         print_remarks(&b);
     run_close(r);
@@ -413,5 +415,5 @@ const struct cmd cmd_breakdown = {
     .options = options,
     .help = help,
     .examples = examples,
-    .run = run,
+    .run = cmd_breakdown_run,
 };

@@ -25,7 +25,7 @@ enum {
     O_RULE_LIMIT,
     O_DIR
 };
-enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_CSV, FORMAT_SAGEMAKER };
+enum cmd_check_format { FORMAT_TEXT, FORMAT_JSON, FORMAT_CSV, FORMAT_SAGEMAKER };
 
 static const char *const formats[] = {"text", "json", "csv", "sagemaker", NULL};
 
@@ -68,9 +68,10 @@ static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
 
 /* ---- what was asked for ---- */
 
-static int choose_format(const struct cmd_args *args, enum format *out, struct err *e)
+static int cmd_check_choose_format(const struct cmd_args *args, enum cmd_check_format *out,
+                                   struct err *e)
 {
-    static const enum format of_output[] = {
+    static const enum cmd_check_format of_output[] = {
         [OUTPUT_TEXT] = FORMAT_TEXT, [OUTPUT_JSON] = FORMAT_JSON, [OUTPUT_CSV] = FORMAT_CSV};
     const struct opt_value *format = &args->opt[O_FORMAT];
     enum output output;
@@ -79,7 +80,7 @@ static int choose_format(const struct cmd_args *args, enum format *out, struct e
         return rc;
     if (format->given && output != OUTPUT_TEXT)
         return err_set(e, ERR_USAGE, "--format cannot be combined with --json or --csv");
-    *out = format->given ? (enum format)format->number : of_output[output];
+    *out = format->given ? (enum cmd_check_format)format->number : of_output[output];
     if ((*out == FORMAT_SAGEMAKER) != args->opt[O_OUT].given)
         return err_set(e, ERR_USAGE,
                        "--format sagemaker requires -o DIR, and -o requires --format sagemaker");
@@ -89,7 +90,7 @@ static int choose_format(const struct cmd_args *args, enum format *out, struct e
 /* ---- evaluating ---- */
 
 /* Prints why the exit status is 3, so that a log explains it. */
-static bool fails(const struct check *c, const struct opt_value *limit)
+static bool cmd_check_fails(const struct check *c, const struct opt_value *limit)
 {
     size_t n = 0;
     const enum severity least =
@@ -105,7 +106,8 @@ static bool fails(const struct check *c, const struct opt_value *limit)
     return n > 0;
 }
 
-static int print(const struct check *c, enum format format, const char *folder, struct err *e)
+static int cmd_check_print(const struct check *c, enum cmd_check_format format, const char *folder,
+                           struct err *e)
 {
     switch (format) {
     case FORMAT_SAGEMAKER:
@@ -122,8 +124,8 @@ static int print(const struct check *c, enum format format, const char *folder, 
     return 0;
 }
 
-static int evaluate(struct run *r, struct check *c, const struct cmd_args *args, enum format format,
-                    struct err *e)
+static int cmd_check_evaluate(struct run *r, struct check *c, const struct cmd_args *args,
+                              enum cmd_check_format format, struct err *e)
 {
     const struct opt_value *limit = &args->opt[O_FAIL_ON];
     c->info = run_get_info(r);
@@ -133,21 +135,21 @@ static int evaluate(struct run *r, struct check *c, const struct cmd_args *args,
     if (rc == 0)
         rc = check_collect(c, r, e);
     if (rc == 0)
-        rc = print(c, format, args->opt[O_OUT].text, e);
+        rc = cmd_check_print(c, format, args->opt[O_OUT].text, e);
     if (rc != 0)
         return rc;
-    return limit->given && fails(c, limit) ? EXIT_FINDINGS : EXIT_FINE;
+    return limit->given && cmd_check_fails(c, limit) ? EXIT_FINDINGS : EXIT_FINE;
 }
 
-static int run(const struct cmd_args *args, struct err *e)
+static int cmd_check_run(const struct cmd_args *args, struct err *e)
 {
     struct arena a = {0};
     struct check *c = arena_new(&a, struct check);
     struct run *r = NULL;
-    enum format format = FORMAT_TEXT;
+    enum cmd_check_format format = FORMAT_TEXT;
     c->arena = &a;
     rule_params_init(&c->params, &a);
-    int rc = choose_format(args, &format, e);
+    int rc = cmd_check_choose_format(args, &format, e);
     if (rc == 0)
         rc = check_take_settings(c, args, e);
     c->own.limit_ns = args->opt[O_RULE_LIMIT].number;
@@ -158,7 +160,7 @@ static int run(const struct cmd_args *args, struct err *e)
     if (rc == 0)
         rc = runview_open(&r, args->opt[O_DIR].text, args->arg[0], e);
     if (rc == 0)
-        rc = evaluate(r, c, args, format, e);
+        rc = cmd_check_evaluate(r, c, args, format, e);
     run_close(r);
     arena_free(&a);
     return rc;
@@ -193,5 +195,5 @@ const struct cmd cmd_check = {
     .examples = examples,
     .exit_codes = "0 if the rules were evaluated, 1 on failure, 2 if the command line is invalid, "
                   "3 if there is an issue at or above --fail-on.",
-    .run = run,
+    .run = cmd_check_run,
 };

@@ -30,7 +30,7 @@ enum {
     O_DIR,
 };
 
-enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_MARKDOWN };
+enum cmd_compare_format { FORMAT_TEXT, FORMAT_JSON, FORMAT_MARKDOWN };
 
 static const char *const formats[] = {"text", "json", "markdown", NULL};
 
@@ -85,13 +85,13 @@ struct failing {
     double share;
 };
 
-struct asked {
+struct cmd_compare_asked {
     struct compare_ask ask;
     struct run *runs[COMPARE_SIDES][COMPARE_RUNS_MOST];
     size_t n_runs[COMPARE_SIDES];
     struct failing *fail;
     size_t n_fail;
-    enum format format;
+    enum cmd_compare_format format;
     struct machines table;
 };
 
@@ -122,7 +122,8 @@ static int take_gate(const char *text, struct failing *out, struct err *e)
         text);
 }
 
-static int take_gates(const struct opt_value *v, struct arena *a, struct asked *out, struct err *e)
+static int take_gates(const struct opt_value *v, struct arena *a, struct cmd_compare_asked *out,
+                      struct err *e)
 {
     int rc = 0;
     out->fail = arena_array(a, struct failing, v->n_all + 1);
@@ -131,7 +132,7 @@ static int take_gates(const struct opt_value *v, struct arena *a, struct asked *
     return rc;
 }
 
-static int take_prices(const struct opt_value *v, struct asked *out, struct err *e)
+static int take_prices(const struct opt_value *v, struct cmd_compare_asked *out, struct err *e)
 {
     int rc = 0;
     if (v->n_all > COMPARE_SIDES)
@@ -143,7 +144,7 @@ static int take_prices(const struct opt_value *v, struct asked *out, struct err 
     return rc;
 }
 
-static int take_confidence(const struct opt_value *v, struct asked *out, struct err *e)
+static int take_confidence(const struct opt_value *v, struct cmd_compare_asked *out, struct err *e)
 {
     const int rc = percent_parse("--confidence", v->text, &out->ask.confidence, e);
     if (rc == 0 && !(out->ask.confidence >= 0.5 && out->ask.confidence <= 0.999))
@@ -152,7 +153,8 @@ static int take_confidence(const struct opt_value *v, struct asked *out, struct 
     return rc;
 }
 
-static int take_steps(const struct opt_value *v, struct asked *out, struct err *e)
+static int cmd_compare_take_steps(const struct opt_value *v, struct cmd_compare_asked *out,
+                                  struct err *e)
 {
     int64_t range[2];
     if (!v->given)
@@ -166,19 +168,19 @@ static int take_steps(const struct opt_value *v, struct asked *out, struct err *
     return rc;
 }
 
-static int take_format(const struct cmd_args *args, struct asked *out, struct err *e)
+static int take_format(const struct cmd_args *args, struct cmd_compare_asked *out, struct err *e)
 {
     const struct opt_value *format = &args->opt[O_FORMAT];
     if (format->given && args->opt[O_JSON].given && format->number != FORMAT_JSON)
         return err_set(e, ERR_USAGE, "--json and --format %s cannot be combined", format->text);
     out->format = args->opt[O_JSON].given ? FORMAT_JSON
-                  : format->given         ? (enum format)format->number
+                  : format->given         ? (enum cmd_compare_format)format->number
                                           : FORMAT_TEXT;
     return 0;
 }
 
-static int take_options(const struct cmd_args *args, struct arena *a, struct asked *out,
-                        struct err *e)
+static int cmd_compare_take_options(const struct cmd_args *args, struct arena *a,
+                                    struct cmd_compare_asked *out, struct err *e)
 {
     int rc = take_format(args, out, e);
     if (rc == 0)
@@ -188,7 +190,7 @@ static int take_options(const struct cmd_args *args, struct arena *a, struct ask
     if (rc == 0)
         rc = take_confidence(&args->opt[O_CONFIDENCE], out, e);
     if (rc == 0)
-        rc = take_steps(&args->opt[O_STEPS], out, e);
+        rc = cmd_compare_take_steps(&args->opt[O_STEPS], out, e);
     if (rc == 0)
         rc = machines_load(&out->table, NULL, a, e);
     out->ask.table = &out->table;
@@ -197,7 +199,8 @@ static int take_options(const struct cmd_args *args, struct arena *a, struct ask
 
 /* ---- the runs ---- */
 
-static int open_run(struct asked *out, int side, const char *dir, const char *ref, struct err *e)
+static int cmd_compare_open_run(struct cmd_compare_asked *out, int side, const char *dir,
+                                const char *ref, struct err *e)
 {
     if (out->n_runs[side] == COMPARE_RUNS_MOST)
         return err_set(e, ERR_USAGE, "a group can have at most %d runs", COMPARE_RUNS_MOST);
@@ -206,13 +209,13 @@ static int open_run(struct asked *out, int side, const char *dir, const char *re
     return rc;
 }
 
-static int open_listed(struct asked *out, int side, const char *dir, const char *text,
+static int open_listed(struct cmd_compare_asked *out, int side, const char *dir, const char *text,
                        struct arena *a, struct err *e)
 {
     int rc = 0;
     for (const char *p = text; rc == 0;) {
         const size_t n = strcspn(p, ",");
-        rc = open_run(out, side, dir, arena_strndup(a, p, n), e);
+        rc = cmd_compare_open_run(out, side, dir, arena_strndup(a, p, n), e);
         if (!p[n])
             break;
         p += n + 1;
@@ -220,7 +223,8 @@ static int open_listed(struct asked *out, int side, const char *dir, const char 
     return rc;
 }
 
-static int open_all(struct asked *out, const struct cmd_args *args, struct arena *a, struct err *e)
+static int cmd_compare_open_all(struct cmd_compare_asked *out, const struct cmd_args *args,
+                                struct arena *a, struct err *e)
 {
     static const int named[COMPARE_SIDES] = {O_A, O_B};
     const char *dir = args->opt[O_DIR].text;
@@ -234,7 +238,7 @@ static int open_all(struct asked *out, const struct cmd_args *args, struct arena
         if (args->n_args)
             rc = open_listed(out, s, dir, args->arg[s], a, e);
         for (size_t i = 0; rc == 0 && i < v->n_all; i++)
-            rc = open_run(out, s, dir, v->all[i], e);
+            rc = cmd_compare_open_run(out, s, dir, v->all[i], e);
         out->ask.side[s].runs = out->runs[s];
         out->ask.side[s].n = out->n_runs[s];
     }
@@ -244,7 +248,7 @@ static int open_all(struct asked *out, const struct cmd_args *args, struct arena
 /* Two runs of the same code differ: fewer than three a side do not show by how much. */
 enum { GATE_RUNS_LEAST = 3 };
 
-static int check_gate_runs(const struct asked *asked, bool single_run, struct err *e)
+static int check_gate_runs(const struct cmd_compare_asked *asked, bool single_run, struct err *e)
 {
     const size_t fewest = MIN_OF(asked->n_runs[COMPARE_A], asked->n_runs[COMPARE_B]);
     if (asked->n_fail == 0 || single_run || fewest >= GATE_RUNS_LEAST)
@@ -258,7 +262,7 @@ static int check_gate_runs(const struct asked *asked, bool single_run, struct er
 
 /* ---- the answer ---- */
 
-static void print_json(const struct compared *c)
+static void cmd_compare_print_json(const struct compared *c)
 {
     struct buf b = {0};
     struct jw j = {.out = &b, .indent = 2};
@@ -270,7 +274,7 @@ static void print_json(const struct compared *c)
 }
 
 /* The first line is the verdict; on a terminal it is coloured too. */
-static void print_text(const struct compared *c, enum doc_kind kind, struct arena *a)
+static void cmd_compare_print_text(const struct compared *c, enum doc_kind kind, struct arena *a)
 {
     static const char *const colors[COMPARE_VERDICTS] = {
         [COMPARE_FASTER] = "\033[1;32m",
@@ -302,7 +306,7 @@ static int write_html(const struct compared *c, const char *file, struct arena *
 }
 
 /* 1: it fails; 0: it does not; -1: it cannot be told. */
-static int fails(const struct compared *c, const struct failing *f)
+static int cmd_compare_fails(const struct compared *c, const struct failing *f)
 {
     const double more = -c->saving_share;
     switch (f->gate) {
@@ -364,11 +368,12 @@ static void tell_gate(const struct compared *c, const struct failing *f, bool me
 }
 
 /* A gate that cannot be judged does not pass. */
-static int judge(const struct compared *c, const struct asked *asked, struct err *e)
+static int cmd_compare_judge(const struct compared *c, const struct cmd_compare_asked *asked,
+                             struct err *e)
 {
     int rc = EXIT_FINE;
     for (size_t i = 0; i < asked->n_fail; i++) {
-        const int answer = fails(c, &asked->fail[i]);
+        const int answer = cmd_compare_fails(c, &asked->fail[i]);
         if (answer < 0)
             return err_set(e, ERR_NOT_FOUND, "--fail-on %s could not be evaluated: %s",
                            gates[asked->fail[i].gate],
@@ -382,7 +387,8 @@ static int judge(const struct compared *c, const struct asked *asked, struct err
     return rc;
 }
 
-static int answer(const struct asked *asked, const char *html, struct arena *a, struct err *e)
+static int cmd_compare_answer(const struct cmd_compare_asked *asked, const char *html,
+                              struct arena *a, struct err *e)
 {
     struct compared c;
     int rc = compare_runs(&asked->ask, a, &c, e);
@@ -391,23 +397,23 @@ static int answer(const struct asked *asked, const char *html, struct arena *a, 
     if (rc)
         return rc;
     if (asked->format == FORMAT_JSON)
-        print_json(&c);
+        cmd_compare_print_json(&c);
     else
-        print_text(&c, asked->format == FORMAT_MARKDOWN ? DOC_MARKDOWN : DOC_TEXT, a);
-    return judge(&c, asked, e);
+        cmd_compare_print_text(&c, asked->format == FORMAT_MARKDOWN ? DOC_MARKDOWN : DOC_TEXT, a);
+    return cmd_compare_judge(&c, asked, e);
 }
 
-static int run(const struct cmd_args *args, struct err *e)
+static int cmd_compare_run(const struct cmd_args *args, struct err *e)
 {
     struct arena a = {0};
-    struct asked *asked = arena_new(&a, struct asked);
-    int rc = take_options(args, &a, asked, e);
+    struct cmd_compare_asked *asked = arena_new(&a, struct cmd_compare_asked);
+    int rc = cmd_compare_take_options(args, &a, asked, e);
     if (rc == 0)
-        rc = open_all(asked, args, &a, e);
+        rc = cmd_compare_open_all(asked, args, &a, e);
     if (rc == 0)
         rc = check_gate_runs(asked, args->opt[O_SINGLE_RUN].given, e);
     if (rc == 0)
-        rc = answer(asked, args->opt[O_HTML].text, &a, e);
+        rc = cmd_compare_answer(asked, args->opt[O_HTML].text, &a, e);
     for (int s = 0; s < COMPARE_SIDES; s++)
         for (size_t i = 0; i < asked->n_runs[s]; i++)
             run_close(asked->runs[s][i]);
@@ -447,5 +453,5 @@ const struct cmd cmd_compare = {
     .exit_codes =
         "0 if the runs were compared, 1 on failure or if --fail-on could not be evaluated, 2 if "
         "the command line is invalid, 3 if a --fail-on condition was met.",
-    .run = run,
+    .run = cmd_compare_run,
 };

@@ -26,7 +26,7 @@ const struct cmd_arg *completion_arg(const struct cmd *c, size_t i)
     return i == 0 || a->repeat ? a : NULL;
 }
 
-static int run(const struct cmd_args *args, struct err *e)
+static int cmd_completion_run(const struct cmd_args *args, struct err *e)
 {
     for (size_t i = 0; i < sizeof shells / sizeof shells[0]; i++) {
         if (strcmp(shells[i]->name, args->arg[0]) != 0)
@@ -54,5 +54,5 @@ const struct cmd cmd_completion = {
     .summary = "print a shell completion script",
     .args = positional,
     .examples = examples,
-    .run = run,
+    .run = cmd_completion_run,
 };

@@ -34,12 +34,13 @@ static const struct cmd_arg args[] = {
     {0},
 };
 
-static const char *name_of(const struct setting *row)
+static const char *cmd_config_name_of(const struct setting *row)
 {
     return row->key ? row->key : row->option.name;
 }
 
-static const char *value_of(const struct settings *s, enum setting_id id, struct arena *a)
+static const char *cmd_config_value_of(const struct settings *s, enum setting_id id,
+                                       struct arena *a)
 {
     struct buf b = {0};
     settings_table[id].print(s, &b);
@@ -64,13 +65,13 @@ static const struct table_column columns[] = {
     {0},
 };
 
-static void print_text(const struct settings *s, struct arena *a)
+static void cmd_config_print_text(const struct settings *s, struct arena *a)
 {
     struct table t;
     table_init(&t, a, columns);
     for (size_t i = 0; i < SETTING_N; i++) {
-        const char *value = value_of(s, (enum setting_id)i, a);
-        table_cell(&t, "%s", name_of(&settings_table[i]));
+        const char *value = cmd_config_value_of(s, (enum setting_id)i, a);
+        table_cell(&t, "%s", cmd_config_name_of(&settings_table[i]));
         table_cell(&t, "%s", *value ? value : "-");
         table_cell(&t, "%s", where_of(s, (enum setting_id)i));
     }
@@ -82,7 +83,7 @@ static void print_text(const struct settings *s, struct arena *a)
 /* ------------------------------------------------------------------------------------------------
  * JSON */
 
-static void put_remarks(struct jw *j, const char *key, const struct remarks *r)
+static void cmd_config_put_remarks(struct jw *j, const char *key, const struct remarks *r)
 {
     jw_array(j, key);
     for (size_t i = 0; i < r->n; i++)
@@ -90,7 +91,7 @@ static void put_remarks(struct jw *j, const char *key, const struct remarks *r)
     jw_end(j);
 }
 
-static void print_json(const struct settings *s, struct arena *a)
+static void cmd_config_print_json(const struct settings *s, struct arena *a)
 {
     struct buf b = {0};
     struct jw j = {.out = &b, .indent = 2};
@@ -100,17 +101,17 @@ static void print_json(const struct settings *s, struct arena *a)
     jw_array(&j, "settings");
     for (size_t i = 0; i < SETTING_N; i++) {
         const struct origin *o = settings_origin(s, (enum setting_id)i);
-        const char *value = value_of(s, (enum setting_id)i, a);
+        const char *value = cmd_config_value_of(s, (enum setting_id)i, a);
         jw_object(&j, NULL);
-        jw_str(&j, "name", name_of(&settings_table[i]));
+        jw_str(&j, "name", cmd_config_name_of(&settings_table[i]));
         jw_str(&j, "value", *value ? value : NULL);
         jw_str(&j, "source", setting_source_names[o->source]);
         jw_str(&j, "where", *o->where ? o->where : NULL);
         jw_end(&j);
     }
     jw_end(&j);
-    put_remarks(&j, "problems", &s->problems);
-    put_remarks(&j, "notes", &s->notes);
+    cmd_config_put_remarks(&j, "problems", &s->problems);
+    cmd_config_put_remarks(&j, "notes", &s->notes);
     jw_end(&j);
     output_buf(&b);
     buf_free(&b);
@@ -119,7 +120,7 @@ static void print_json(const struct settings *s, struct arena *a)
 /* ------------------------------------------------------------------------------------------------
  * Markdown */
 
-static void print_markdown(void)
+static void cmd_config_print_markdown(void)
 {
     puts("| footplate.yaml | option | variable | default | description |\n|---|---|---|---|---|");
     for (size_t i = 0; i < SETTING_N; i++) {
@@ -156,22 +157,22 @@ static int show(const struct cmd_args *a, struct arena *arena, struct err *e)
     if (rc != 0)
         return rc;
     if (a->opt[O_JSON].given)
-        print_json(s, arena);
+        cmd_config_print_json(s, arena);
     else
-        print_text(s, arena);
+        cmd_config_print_text(s, arena);
     fflush(stdout);
     for (size_t i = 0; i < s->problems.n; i++)
         fprintf(stderr, "footplate: %s\n", text_safe(arena, s->problems.v[i]));
     return s->problems.n ? EXIT_FAILED : EXIT_FINE;
 }
 
-static int run(const struct cmd_args *a, struct err *e)
+static int cmd_config_run(const struct cmd_args *a, struct err *e)
 {
     struct arena arena = {0};
     if (a->opt[O_MARKDOWN].given && a->opt[O_JSON].given)
         return err_set(e, ERR_USAGE, "--markdown cannot be combined with --json");
     if (a->opt[O_MARKDOWN].given) {
-        print_markdown();
+        cmd_config_print_markdown();
         return EXIT_FINE;
     }
     if (a->opt[O_ACTION_KEYS].given) {
@@ -207,5 +208,5 @@ const struct cmd cmd_config = {
     .examples = examples,
     .exit_codes =
         "0 if all settings are valid, 1 if a setting is invalid, 2 if the command line is invalid.",
-    .run = run,
+    .run = cmd_config_run,
 };

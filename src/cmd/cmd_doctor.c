@@ -96,7 +96,7 @@ static void examine(struct checkup *c, const char *dir)
     trial_run(&c->trial, "/proc", "/sys", c->arena);
 }
 
-static int run(const struct cmd_args *args, struct err *e)
+static int cmd_doctor_run(const struct cmd_args *args, struct err *e)
 {
     (void)e;
     struct arena a = {0};
@@ -126,5 +126,5 @@ const struct cmd cmd_doctor = {
     .help = help,
     .exit_codes = "0 if runs can be recorded, 1 if the run folder is not writable, 2 if the "
                   "command line is invalid.",
-    .run = run,
+    .run = cmd_doctor_run,
 };

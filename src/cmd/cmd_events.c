@@ -29,13 +29,13 @@ static const struct opt options[] = {
 
 static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
 
-static const char *name_of(const struct event_sum *s)
+static const char *cmd_events_name_of(const struct event_sum *s)
 {
     return *s->name ? s->name : event_kind_names[s->kind];
 }
 
 /* "rank 0", "worker 3", or nothing but the process id. */
-static const char *who(const struct run_process *p, struct arena *a)
+static const char *cmd_events_who(const struct run_process *p, struct arena *a)
 {
     if (p->worker >= 0)
         return arena_printf(a, "worker %lld", (long long)p->worker);
@@ -47,7 +47,7 @@ static const char *who(const struct run_process *p, struct arena *a)
 #define ROWS_FILE "cmd/event_rows.def"
 #include "base/row_expand.h"
 
-static void print_json(const struct event_sum *v, size_t n)
+static void cmd_events_print_json(const struct event_sum *v, size_t n)
 {
     struct buf out = {0};
     struct jw j = {.out = &out, .indent = 2};
@@ -67,9 +67,9 @@ static void text_row(struct table *t, const struct event_sum *s)
     const double times[] = {s->total_s, s->p50_s, s->p95_s, s->max_s};
     const double numbers[] = {s->min, s->last, s->max};
     table_cell(t, "%s", s->track->process->node);
-    table_cell(t, "%s", who(s->track->process, t->arena));
+    table_cell(t, "%s", cmd_events_who(s->track->process, t->arena));
     table_cell(t, "%s", s->track->track.name);
-    table_cell(t, "%s", name_of(s));
+    table_cell(t, "%s", cmd_events_name_of(s));
     table_cell(t, "%s", human_count(s->count, text, sizeof text));
     for (size_t i = 0; i < COUNT_OF(times); i++)
         table_cell(t, "%s", human_value(times[i], "s", text, sizeof text));
@@ -77,7 +77,7 @@ static void text_row(struct table *t, const struct event_sum *s)
         table_cell(t, "%s", human_value(numbers[i], "", text, sizeof text));
 }
 
-static void print_text(const struct event_sum *v, size_t n, struct arena *a)
+static void cmd_events_print_text(const struct event_sum *v, size_t n, struct arena *a)
 {
     static const struct table_column columns[] = {
         {"NODE"},        {"PROCESS"},   {"TRACK"},     {"NAME", .gives = true}, {"COUNT", true},
@@ -102,19 +102,20 @@ static int read_sums(struct run *r, const struct cmd_args *args, struct arena *a
     return rc;
 }
 
-static void print(enum output output, const struct event_sum *v, size_t n, struct arena *a)
+static void cmd_events_print(enum output output, const struct event_sum *v, size_t n,
+                             struct arena *a)
 {
     if (output == OUTPUT_JSON)
-        print_json(v, n);
+        cmd_events_print_json(v, n);
     else if (output == OUTPUT_CSV)
         output_csv(&row_EventSum, csv_columns, v, n, a);
     else if (n == 0)
         printf("no events were recorded; see docs/steps.md\n");
     else
-        print_text(v, n, a);
+        cmd_events_print_text(v, n, a);
 }
 
-static int run(const struct cmd_args *args, struct err *e)
+static int cmd_events_run(const struct cmd_args *args, struct err *e)
 {
     enum output output;
     struct arena a = {0};
@@ -127,7 +128,7 @@ static int run(const struct cmd_args *args, struct err *e)
     if (rc == 0)
         rc = read_sums(r, args, &a, &v, &n, e);
     if (rc == 0)
-        print(output, v, n, &a);
+        cmd_events_print(output, v, n, &a);
     run_close(r);
     arena_free(&a);
     return rc;
@@ -153,5 +154,5 @@ const struct cmd cmd_events = {
     .options = options,
     .help = help,
     .examples = examples,
-    .run = run,
+    .run = cmd_events_run,
 };

@@ -162,7 +162,7 @@ static int write_folder(const struct export_format *f, struct export_job *job, c
     return rc;
 }
 
-static int run(const struct cmd_args *args, struct err *e)
+static int cmd_export_run(const struct cmd_args *args, struct err *e)
 {
     const struct export_format *f = export_formats[args->opt[O_FORMAT].number];
     const char *path = args->opt[O_OUTPUT].text;
@@ -210,5 +210,5 @@ const struct cmd cmd_export = {
     .options = options,
     .help = help,
     .examples = examples,
-    .run = run,
+    .run = cmd_export_run,
 };

@@ -11,7 +11,7 @@ static const struct cmd_arg positional[] = {
     {0},
 };
 
-static int run(const struct cmd_args *args, struct err *e)
+static int cmd_help_run(const struct cmd_args *args, struct err *e)
 {
     if (args->n_args == 0) {
         usage_overview(stdout);
@@ -29,5 +29,5 @@ const struct cmd cmd_help = {
     .name = "help",
     .summary = "show help for a command",
     .args = positional,
-    .run = run,
+    .run = cmd_help_run,
 };

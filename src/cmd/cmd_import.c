@@ -66,8 +66,8 @@ static void name_of_trace(char out[RUN_NAME_LEN], const char *path, bool single)
     name_sanitize(out, RUN_NAME_LEN, *base ? base : "trace");
 }
 
-static int make_run(struct importing *m, const struct run_place *p, const char *trace,
-                    struct rundir *dir, struct err *e)
+static int cmd_import_make_run(struct importing *m, const struct run_place *p, const char *trace,
+                               struct rundir *dir, struct err *e)
 {
     char name[RUN_NAME_LEN], *cwd = getcwd(NULL, 0);
     const char *const command[] = {"footplate", "import", trace, NULL};
@@ -103,7 +103,7 @@ static int import_and_keep(struct importing *m, const struct cmd_args *a, const 
     const bool ours = import_is_ours(m->from);
     int rc = ours ? restore(m, a, p, &dir, e) : importing_read(m, e);
     if (rc == 0 && !ours)
-        rc = make_run(m, p, a->arg[0], &dir, e);
+        rc = cmd_import_make_run(m, p, a->arg[0], &dir, e);
     if (rc != 0)
         return rc;
     if (a->opt[O_JSON].given)
@@ -144,7 +144,7 @@ static void *keep_memory(void)
     return before;
 }
 
-static int run(const struct cmd_args *a, struct err *e)
+static int cmd_import_run(const struct cmd_args *a, struct err *e)
 {
     struct run_place p;
     struct folder from;
@@ -191,5 +191,5 @@ const struct cmd cmd_import = {
     .options = options,
     .help = help,
     .examples = examples,
-    .run = run,
+    .run = cmd_import_run,
 };

@@ -26,14 +26,14 @@ static const struct opt options[] = {
 };
 
 /* A run that cannot be read is listed too, with the reason. */
-struct entry {
+struct cmd_ls_entry {
     struct run_info info;
     const char *name;
     const char *broken; /* NULL: it reads */
 };
 
-static int read_entries(const struct cmd_args *args, struct arena *a, struct entry **out, size_t *n,
-                        struct err *e)
+static int read_entries(const struct cmd_args *args, struct arena *a, struct cmd_ls_entry **out,
+                        size_t *n, struct err *e)
 {
     const char **paths;
     const int rc = run_list(runs_folder(args->opt[O_DIR].text), a, &paths, n, e);
@@ -41,9 +41,9 @@ static int read_entries(const struct cmd_args *args, struct arena *a, struct ent
         return rc;
     if (args->opt[O_LIMIT].given && *n > (size_t)args->opt[O_LIMIT].number)
         *n = (size_t)args->opt[O_LIMIT].number;
-    *out = arena_array(a, struct entry, *n + 1);
+    *out = arena_array(a, struct cmd_ls_entry, *n + 1);
     for (size_t i = 0; i < *n; i++) {
-        struct entry *x = &(*out)[i];
+        struct cmd_ls_entry *x = &(*out)[i];
         x->name = path_base(paths[i]);
         struct err why = {0};
         if (!args->opt[O_NAMES].given && run_info_read(&x->info, paths[i], a, &why) != 0)
@@ -52,13 +52,13 @@ static int read_entries(const struct cmd_args *args, struct arena *a, struct ent
     return 0;
 }
 
-static void print_names(const struct entry *v, size_t n)
+static void print_names(const struct cmd_ls_entry *v, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         puts(v[i].name);
 }
 
-static void print_json(const struct entry *v, size_t n, struct arena *a)
+static void cmd_ls_print_json(const struct cmd_ls_entry *v, size_t n, struct arena *a)
 {
     struct buf b = {0};
     struct jw j = {.out = &b, .indent = 2};
@@ -80,7 +80,7 @@ static void print_json(const struct entry *v, size_t n, struct arena *a)
     buf_free(&b);
 }
 
-static size_t count_nodes(const struct run_info *info)
+static size_t cmd_ls_count_nodes(const struct run_info *info)
 {
     size_t n = 0;
     for (size_t i = 0; i < info->n_nodes; i++)
@@ -88,7 +88,7 @@ static size_t count_nodes(const struct run_info *info)
     return n;
 }
 
-static void print_csv(const struct entry *v, size_t n, struct arena *a)
+static void cmd_ls_print_csv(const struct cmd_ls_entry *v, size_t n, struct arena *a)
 {
     puts("name,status,start_ns,duration_s,nodes,gpus,command");
     for (size_t i = 0; i < n; i++) {
@@ -100,7 +100,7 @@ static void print_csv(const struct entry *v, size_t n, struct arena *a)
         }
         printf(",%s,%lld,", run_status_name(info->status), (long long)info->start.ns);
         csv_number(stdout, runview_duration_s(info));
-        printf(",%zu,%zu,", count_nodes(info), runview_gpus(info));
+        printf(",%zu,%zu,", cmd_ls_count_nodes(info), runview_gpus(info));
         csv_text(stdout, runview_command(info, a));
         putchar('\n');
     }
@@ -118,7 +118,8 @@ static const struct table_column narrow_columns[] = {{"RUN"}, {"STATUS"}, LAST_C
 
 enum { START_LEN = sizeof "2026-11-15 09:36:02" - 1, WIDE = 110 };
 
-static void put_row(struct table *t, const struct entry *x, bool wide, struct arena *a)
+static void cmd_ls_put_row(struct table *t, const struct cmd_ls_entry *x, bool wide,
+                           struct arena *a)
 {
     const struct run_info *info = &x->info;
     char text[HUMAN_LEN];
@@ -131,37 +132,38 @@ static void put_row(struct table *t, const struct entry *x, bool wide, struct ar
     if (wide)
         table_cell(t, "%.*s", START_LEN, wall_text(info->start, text, sizeof text));
     table_cell(t, "%s", duration_text(runview_duration_s(info), text, sizeof text));
-    table_cell(t, "%zu", count_nodes(info));
+    table_cell(t, "%zu", cmd_ls_count_nodes(info));
     table_cell(t, "%zu", runview_gpus(info));
     table_cell(t, "%s", runview_command(info, a));
 }
 
-static void print_table(const struct entry *v, size_t n, struct arena *a)
+static void cmd_ls_print_table(const struct cmd_ls_entry *v, size_t n, struct arena *a)
 {
     struct table t;
     const size_t width = term_width(stdout);
     const bool wide = width == 0 || width >= WIDE;
     table_init(&t, a, wide ? wide_columns : narrow_columns);
     for (size_t i = 0; i < n; i++)
-        put_row(&t, &v[i], wide, a);
+        cmd_ls_put_row(&t, &v[i], wide, a);
     table_print(&t, stdout, width, term_color(stdout));
 }
 
-static void print_entries(enum output output, const struct entry *v, size_t n, struct arena *a)
+static void print_entries(enum output output, const struct cmd_ls_entry *v, size_t n,
+                          struct arena *a)
 {
     if (output == OUTPUT_JSON)
-        print_json(v, n, a);
+        cmd_ls_print_json(v, n, a);
     else if (output == OUTPUT_CSV)
-        print_csv(v, n, a);
+        cmd_ls_print_csv(v, n, a);
     else if (n > 0)
-        print_table(v, n, a);
+        cmd_ls_print_table(v, n, a);
 }
 
-static int run(const struct cmd_args *args, struct err *e)
+static int cmd_ls_run(const struct cmd_args *args, struct err *e)
 {
     enum output output;
     struct arena a = {0};
-    struct entry *v;
+    struct cmd_ls_entry *v;
     size_t n;
     int rc = output_choose(&output, &args->opt[O_JSON], &args->opt[O_CSV], e);
     if (rc == 0)
@@ -187,5 +189,5 @@ const struct cmd cmd_ls = {
     .summary = "list recorded runs, newest first",
     .options = options,
     .examples = examples,
-    .run = run,
+    .run = cmd_ls_run,
 };

@@ -9,7 +9,7 @@
 
 /* Text in roff: a backslash and a dash are written out, and a dot at the start of a line is no
  * request. */
-static void put_text(struct buf *out, const char *s, size_t n)
+static void cmd_man_put_text(struct buf *out, const char *s, size_t n)
 {
     if (n > 0 && (*s == '.' || *s == '\''))
         buf_printf(out, "\\&");
@@ -25,36 +25,36 @@ static void put_text(struct buf *out, const char *s, size_t n)
 
 static void put_str(struct buf *out, const char *s)
 {
-    put_text(out, s, strlen(s));
+    cmd_man_put_text(out, s, strlen(s));
 }
 
-static void put_line(struct buf *out, const char *s)
+static void cmd_man_put_line(struct buf *out, const char *s)
 {
     put_str(out, s);
     buf_u8(out, '\n');
 }
 
 /* A term in bold and its explanation, indented. */
-static void put_item(struct buf *out, const struct buf *term, const char *help, size_t n)
+static void cmd_man_put_item(struct buf *out, const struct buf *term, const char *help, size_t n)
 {
     buf_printf(out, ".TP\n\\fB");
-    put_text(out, (const char *)term->p, term->len);
+    cmd_man_put_text(out, (const char *)term->p, term->len);
     buf_printf(out, "\\fR\n");
-    put_text(out, help, n);
+    cmd_man_put_text(out, help, n);
     buf_u8(out, '\n');
 }
 
-static void put_args(struct buf *out, const struct cmd_arg *a)
+static void cmd_man_put_args(struct buf *out, const struct cmd_arg *a)
 {
     for (; a && a->name; a++) {
         struct buf term = {0};
         buf_printf(&term, "%s", a->name);
-        put_item(out, &term, a->help, strlen(a->help));
+        cmd_man_put_item(out, &term, a->help, strlen(a->help));
         buf_free(&term);
     }
 }
 
-static void put_options(struct buf *out, const struct opt *o)
+static void cmd_man_put_options(struct buf *out, const struct opt *o)
 {
     for (; o && o->name; o++) {
         if (o->hidden)
@@ -62,13 +62,13 @@ static void put_options(struct buf *out, const struct opt *o)
         struct buf term = {0}, help = {0};
         usage_option(&term, o);
         usage_option_help(&help, o);
-        put_item(out, &term, (const char *)help.p, help.len);
+        cmd_man_put_item(out, &term, (const char *)help.p, help.len);
         buf_free(&term);
         buf_free(&help);
     }
 }
 
-static void put_examples(struct buf *out, const struct cmd_example *x)
+static void cmd_man_put_examples(struct buf *out, const struct cmd_example *x)
 {
     if (!x || !x->line)
         return;
@@ -76,31 +76,31 @@ static void put_examples(struct buf *out, const struct cmd_example *x)
     for (; x->line; x++) {
         struct buf term = {0};
         buf_printf(&term, "%s", x->line);
-        put_item(out, &term, x->what, strlen(x->what));
+        cmd_man_put_item(out, &term, x->what, strlen(x->what));
         buf_free(&term);
     }
 }
 
-static void put_command(struct buf *out, const struct cmd *c)
+static void cmd_man_put_command(struct buf *out, const struct cmd *c)
 {
     struct buf line = {0};
     usage_line(&line, c);
     buf_printf(out, ".SS \"");
-    put_text(out, (const char *)line.p, line.len);
+    cmd_man_put_text(out, (const char *)line.p, line.len);
     buf_printf(out, "\"\n");
     buf_free(&line);
     put_str(out, c->summary);
     buf_printf(out, ".\n");
     for (const char *const *p = c->help; p && *p; p++) {
         buf_printf(out, ".PP\n");
-        put_line(out, *p);
+        cmd_man_put_line(out, *p);
     }
-    put_args(out, c->args);
-    put_options(out, c->options);
-    put_examples(out, c->examples);
+    cmd_man_put_args(out, c->args);
+    cmd_man_put_options(out, c->options);
+    cmd_man_put_examples(out, c->examples);
     if (c->exit_codes) {
         buf_printf(out, ".PP\nExit status: ");
-        put_line(out, c->exit_codes);
+        cmd_man_put_line(out, c->exit_codes);
     }
 }
 
@@ -118,7 +118,7 @@ static void put_variable(struct buf *out, const char *name, const char *what)
 {
     struct buf term = {0};
     buf_printf(&term, "%s", name);
-    put_item(out, &term, what, strlen(what));
+    cmd_man_put_item(out, &term, what, strlen(what));
     buf_free(&term);
 }
 
@@ -133,17 +133,17 @@ static void put_settings(struct buf *out)
     }
 }
 
-static void put_end(struct buf *out)
+static void cmd_man_put_end(struct buf *out)
 {
     buf_printf(out, ".SH EXIT STATUS\n");
-    put_line(out, usage_exit_codes);
+    cmd_man_put_line(out, usage_exit_codes);
     buf_printf(out, ".SH ENVIRONMENT\n");
     put_settings(out);
     for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
         put_variable(out, variables[i].name, variables[i].what);
 }
 
-static int run(const struct cmd_args *args, struct err *e)
+static int cmd_man_run(const struct cmd_args *args, struct err *e)
 {
     (void)args;
     (void)e;
@@ -153,8 +153,8 @@ static int run(const struct cmd_args *args, struct err *e)
                      "find what slows them down\n.SH SYNOPSIS\n.B footplate\n.I "
                      "COMMAND\n[\\fIoptions\\fR] ...\n.SH COMMANDS\n");
     for (size_t i = 0; cmds[i]; i++)
-        put_command(&out, cmds[i]);
-    put_end(&out);
+        cmd_man_put_command(&out, cmds[i]);
+    cmd_man_put_end(&out);
     output_buf(&out);
     buf_free(&out);
     return EXIT_FINE;
@@ -169,5 +169,5 @@ const struct cmd cmd_man = {
     .name = "man",
     .summary = "print the manual page",
     .examples = examples,
-    .run = run,
+    .run = cmd_man_run,
 };

@@ -41,7 +41,7 @@ static const struct cmd_arg positional[] = {
     {0},
 };
 
-struct source {
+struct cmd_merge_source {
     struct run *run;
     wall_ns window[2]; /* 0: all */
     int64_t later_ns;
@@ -52,7 +52,7 @@ struct source {
  * Steps */
 
 /* When the first rank begins that step; 0: there is none. */
-static int64_t begin_of(const struct rank_steps *ranks, size_t n, int64_t number)
+static int64_t cmd_merge_begin_of(const struct rank_steps *ranks, size_t n, int64_t number)
 {
     int64_t first = 0;
     for (size_t i = 0; i < n; i++)
@@ -75,7 +75,7 @@ static int64_t first_number(const struct rank_steps *ranks, size_t n, int64_t at
 }
 
 /* The first step that all have, from the one asked for on. */
-static int align(struct source *v, size_t n, int64_t from, struct arena *a, struct err *e)
+static int align(struct cmd_merge_source *v, size_t n, int64_t from, struct arena *a, struct err *e)
 {
     struct rank_steps **ranks = arena_array(a, struct rank_steps *, n);
     size_t *counts = arena_array(a, size_t, n);
@@ -90,9 +90,9 @@ static int align(struct source *v, size_t n, int64_t from, struct arena *a, stru
         agreed = next == number ? agreed + 1 : 1;
         number = next;
     }
-    const int64_t when = rc == 0 ? begin_of(ranks[0], counts[0], number) : 0;
+    const int64_t when = rc == 0 ? cmd_merge_begin_of(ranks[0], counts[0], number) : 0;
     for (size_t i = 0; rc == 0 && i < n; i++)
-        v[i].later_ns = when - begin_of(ranks[i], counts[i], number);
+        v[i].later_ns = when - cmd_merge_begin_of(ranks[i], counts[i], number);
     return rc;
 }
 
@@ -107,7 +107,7 @@ static bool has_node(const struct run_info *info, const char *id)
     return false;
 }
 
-static bool nodes_clash(const struct source *v, size_t n)
+static bool nodes_clash(const struct cmd_merge_source *v, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         for (size_t k = i + 1; k < n; k++)
@@ -117,7 +117,7 @@ static bool nodes_clash(const struct source *v, size_t n)
     return false;
 }
 
-static bool name_taken(const struct source *v, size_t n, const char *name)
+static bool name_taken(const struct cmd_merge_source *v, size_t n, const char *name)
 {
     for (size_t i = 0; i < n; i++)
         if (strcmp(v[i].prefix, name) == 0)
@@ -126,7 +126,7 @@ static bool name_taken(const struct source *v, size_t n, const char *name)
 }
 
 /* Where runs have nodes of the same name, nodes are called after their run too. */
-static void name_sources(struct source *v, size_t n)
+static void name_sources(struct cmd_merge_source *v, size_t n)
 {
     if (!nodes_clash(v, n))
         return;
@@ -147,7 +147,7 @@ static int pass(void *ctx, struct err *e)
     return restoring_flush(ctx, e);
 }
 
-static int copy(struct restoring *m, const struct source *s, struct err *e)
+static int copy(struct restoring *m, const struct cmd_merge_source *s, struct err *e)
 {
     const struct export_job job = {.run = s->run,
                                    .ask = {.from = s->window[0], .to = s->window[1]}};
@@ -160,8 +160,8 @@ static int copy(struct restoring *m, const struct source *s, struct err *e)
     return export_copy(&ask, e);
 }
 
-static int make_run(const struct cmd_args *a, const struct source *v, size_t n,
-                    const struct run_place *p, struct err *e)
+static int cmd_merge_make_run(const struct cmd_args *a, const struct cmd_merge_source *v, size_t n,
+                              const struct run_place *p, struct err *e)
 {
     struct restoring m;
     struct rundir dir;
@@ -191,8 +191,8 @@ static int make_run(const struct cmd_args *a, const struct source *v, size_t n,
     return rc;
 }
 
-static int prepare(const struct cmd_args *a, struct source *v, size_t n, struct arena *arena,
-                   struct err *e)
+static int prepare(const struct cmd_args *a, struct cmd_merge_source *v, size_t n,
+                   struct arena *arena, struct err *e)
 {
     int64_t steps[2] = {0, 0};
     const bool some = a->opt[O_STEPS].given;
@@ -209,17 +209,17 @@ static int prepare(const struct cmd_args *a, struct source *v, size_t n, struct 
     return rc;
 }
 
-static int run(const struct cmd_args *a, struct err *e)
+static int cmd_merge_run(const struct cmd_args *a, struct err *e)
 {
     struct arena arena = {0};
     struct run_place p;
-    struct source *v = arena_array(&arena, struct source, a->n_args);
+    struct cmd_merge_source *v = arena_array(&arena, struct cmd_merge_source, a->n_args);
     int rc = run_place_of(&p, a->opt[O_OUTPUT].text, a->opt[O_DIR].text, e);
     if (rc == 0)
         rc = prepare(a, v, a->n_args, &arena, e);
     interrupted_watch();
     if (rc == 0)
-        rc = make_run(a, v, a->n_args, &p, e);
+        rc = cmd_merge_make_run(a, v, a->n_args, &p, e);
     for (size_t i = 0; i < a->n_args; i++)
         run_close(v[i].run);
     arena_free(&arena);
@@ -252,5 +252,5 @@ const struct cmd cmd_merge = {
     .options = options,
     .help = help,
     .examples = examples,
-    .run = run,
+    .run = cmd_merge_run,
 };

@@ -43,7 +43,7 @@ static const char *unit_shown(enum unit u)
 #define ROWS_FILE "cmd/metric_rows.def"
 #include "base/row_expand.h"
 
-static void print_json(void)
+static void cmd_metrics_print_json(void)
 {
     struct buf b = {0};
     struct jw j = {.out = &b, .indent = 2};
@@ -52,14 +52,14 @@ static void print_json(void)
     buf_free(&b);
 }
 
-static void print_csv(void)
+static void cmd_metrics_print_csv(void)
 {
     struct arena a = {0};
     output_csv(&row_KnownMetric, "metric,unit,kind,per,title", metrics, METRIC_N, &a);
     arena_free(&a);
 }
 
-static void print_markdown(void)
+static void cmd_metrics_print_markdown(void)
 {
     puts("| metric | unit | per | description |\n|---|---|---|---|");
     for (size_t i = 0; i < METRIC_N; i++)
@@ -71,7 +71,7 @@ static const struct table_column columns[] = {
     {"METRIC"}, {"UNIT"}, {"PER"}, {"DESCRIPTION", .gives = true}, {0},
 };
 
-static void print_table(void)
+static void cmd_metrics_print_table(void)
 {
     struct arena a = {0};
     struct table t;
@@ -86,7 +86,7 @@ static void print_table(void)
     arena_free(&a);
 }
 
-static int run(const struct cmd_args *args, struct err *e)
+static int cmd_metrics_run(const struct cmd_args *args, struct err *e)
 {
     enum output output;
     const int rc = output_choose(&output, &args->opt[O_JSON], &args->opt[O_CSV], e);
@@ -95,13 +95,13 @@ static int run(const struct cmd_args *args, struct err *e)
     if (args->opt[O_MARKDOWN].given && output != OUTPUT_TEXT)
         return err_set(e, ERR_USAGE, "--markdown cannot be combined with --json or --csv");
     if (output == OUTPUT_JSON)
-        print_json();
+        cmd_metrics_print_json();
     else if (output == OUTPUT_CSV)
-        print_csv();
+        cmd_metrics_print_csv();
     else if (args->opt[O_MARKDOWN].given)
-        print_markdown();
+        cmd_metrics_print_markdown();
     else
-        print_table();
+        cmd_metrics_print_table();
     return EXIT_FINE;
 }
 
@@ -116,5 +116,5 @@ const struct cmd cmd_metrics = {
     .summary = "list all metrics and their units",
     .options = options,
     .help = help,
-    .run = run,
+    .run = cmd_metrics_run,
 };

@@ -43,8 +43,8 @@ static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
 
 /* ---- reading ---- */
 
-static int read_list(struct run *r, const struct cmd_args *args, enum output output,
-                     struct arena *a, struct opsview *out, struct err *e)
+static int cmd_ops_read_list(struct run *r, const struct cmd_args *args, enum output output,
+                             struct arena *a, struct opsview *out, struct err *e)
 {
     const struct opt_value *rank = &args->opt[O_RANK], *limit = &args->opt[O_LIMIT],
                            *device = &args->opt[O_DEVICE];
@@ -61,7 +61,7 @@ static int read_list(struct run *r, const struct cmd_args *args, enum output out
 
 /* ---- printing ---- */
 
-static void print_json(const struct opsview *l)
+static void cmd_ops_print_json(const struct opsview *l)
 {
     struct buf b = {0};
     struct jw j = {.out = &b, .indent = 2};
@@ -70,7 +70,7 @@ static void print_json(const struct opsview *l)
     buf_free(&b);
 }
 
-static void print_csv(const struct opsview *l)
+static void cmd_ops_print_csv(const struct opsview *l)
 {
     puts("device,category,name,full_name,calls,self_s,total_s,mean_s,share,device_self_s,"
          "device_total_s,phase,timer,group");
@@ -141,7 +141,7 @@ static void row_cells(struct table *t, const struct op_row *r, bool launched, bo
 }
 
 /* What the seconds of a table are, where they are not those of the clock; NULL: they are. */
-static const char *seconds_of(const struct op_row *r)
+static const char *cmd_ops_seconds_of(const struct op_row *r)
 {
     if (r->calls == 0 && strcmp(r->timer, "default") == 0)
         return "sampled"; /* who looks now and then counts no calls */
@@ -149,13 +149,13 @@ static const char *seconds_of(const struct op_row *r)
 }
 
 /* "CPU", "GPU", "PYTHON", "PYTHON, backward", "PYTHON, backward (cpu_time)", "PYTHON (sampled)" */
-static const char *title_of(const struct op_row *r, struct arena *a)
+static const char *cmd_ops_title_of(const struct op_row *r, struct arena *a)
 {
     if (!r->phase)
         return r->device == OP_CPU ? "CPU" : "GPU";
     const char *title =
         *r->phase ? arena_printf(a, "PYTHON, %s", r->phase) : arena_strdup(a, "PYTHON");
-    const char *seconds = seconds_of(r);
+    const char *seconds = cmd_ops_seconds_of(r);
     return seconds ? arena_printf(a, "%s (%s)", title, seconds) : title;
 }
 
@@ -169,14 +169,15 @@ static bool has_launched(const struct opsview *l, const struct op_row *first)
 }
 
 /* Those that are ranked together with `first`. */
-static void print_table(const struct opsview *l, const struct op_row *first, struct arena *a)
+static void cmd_ops_print_table(const struct opsview *l, const struct op_row *first,
+                                struct arena *a)
 {
     struct table t;
     struct table_column own[COUNT_OF(columns)];
     const bool launched = has_launched(l, first);
     const bool grouped = op_group(first) && strcmp(first->name, op_group(first)) != 0;
     memcpy(own, columns, sizeof own);
-    own[0].title = title_of(first, a);
+    own[0].title = cmd_ops_title_of(first, a);
     if (!launched)
         own[COLUMNS_OF_ALL] = (struct table_column){0};
     if (grouped) {
@@ -190,7 +191,7 @@ static void print_table(const struct opsview *l, const struct op_row *first, str
     table_print(&t, stdout, term_width(stdout), term_color(stdout));
 }
 
-static const struct op_row *first_of(const struct opsview *l, enum op_device device)
+static const struct op_row *cmd_ops_first_of(const struct opsview *l, enum op_device device)
 {
     for (size_t i = 0; i < l->n; i++)
         if (l->v[i].device == device)
@@ -205,33 +206,33 @@ static void print_functions(const struct opsview *l, struct arena *a)
             continue;
         if (i)
             putchar('\n');
-        print_table(l, &l->v[i], a);
+        cmd_ops_print_table(l, &l->v[i], a);
     }
 }
 
-static void print_text(const struct opsview *l, struct arena *a)
+static void cmd_ops_print_text(const struct opsview *l, struct arena *a)
 {
-    const struct op_row *cpu = first_of(l, OP_CPU), *gpu = first_of(l, OP_GPU);
+    const struct op_row *cpu = cmd_ops_first_of(l, OP_CPU), *gpu = cmd_ops_first_of(l, OP_GPU);
     if (cpu && cpu->phase) {
         print_functions(l, a);
         return;
     }
     if (cpu)
-        print_table(l, cpu, a);
+        cmd_ops_print_table(l, cpu, a);
     if (cpu && gpu)
         putchar('\n');
     if (gpu)
-        print_table(l, gpu, a);
+        cmd_ops_print_table(l, gpu, a);
 }
 
-static void print(enum output output, const struct opsview *l, struct arena *a)
+static void cmd_ops_print(enum output output, const struct opsview *l, struct arena *a)
 {
     if (output == OUTPUT_JSON)
-        print_json(l);
+        cmd_ops_print_json(l);
     else if (output == OUTPUT_CSV)
-        print_csv(l);
+        cmd_ops_print_csv(l);
     else
-        print_text(l, a);
+        cmd_ops_print_text(l, a);
 }
 
 /* ---- what else there is to say ---- */
@@ -304,7 +305,7 @@ static int print_cost(struct run *r, const struct cmd_args *args, struct arena *
     return rc;
 }
 
-static int run(const struct cmd_args *args, struct err *e)
+static int cmd_ops_run(const struct cmd_args *args, struct err *e)
 {
     enum output output;
     struct arena a = {0};
@@ -314,9 +315,9 @@ static int run(const struct cmd_args *args, struct err *e)
     if (rc == 0)
         rc = runview_open(&r, args->opt[O_DIR].text, args->arg[0], e);
     if (rc == 0)
-        rc = read_list(r, args, output, &a, &list, e);
+        rc = cmd_ops_read_list(r, args, output, &a, &list, e);
     if (rc == 0)
-        print(output, &list, &a);
+        cmd_ops_print(output, &list, &a);
     if (rc == 0)
         rc = print_missing(r, args, &list, e);
     if (rc == 0 && output == OUTPUT_TEXT && list.n && !list.v[0].phase)
@@ -358,5 +359,5 @@ const struct cmd cmd_ops = {
     .options = options,
     .help = help,
     .examples = examples,
-    .run = run,
+    .run = cmd_ops_run,
 };

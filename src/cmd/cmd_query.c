@@ -64,7 +64,7 @@ static int query(struct run *r, const struct cmd_args *args, enum output output,
     return rc;
 }
 
-static int run(const struct cmd_args *args, struct err *e)
+static int cmd_query_run(const struct cmd_args *args, struct err *e)
 {
     enum output output;
     struct run *r = NULL;
@@ -102,5 +102,5 @@ const struct cmd cmd_query = {
     .options = options,
     .help = help,
     .examples = examples,
-    .run = run,
+    .run = cmd_query_run,
 };

@@ -27,7 +27,7 @@ enum {
     O_DIR,
 };
 
-enum format { FORMAT_HTML, FORMAT_JSON, FORMAT_TEXT, FORMAT_MARKDOWN, FORMAT_N };
+enum cmd_report_format { FORMAT_HTML, FORMAT_JSON, FORMAT_TEXT, FORMAT_MARKDOWN, FORMAT_N };
 
 static const char *const formats[] = {"html", "json", "text", "markdown", NULL};
 
@@ -66,12 +66,12 @@ static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
 
 /* ---- where it goes ---- */
 
-static enum format choose_format(const struct cmd_args *args)
+static enum cmd_report_format cmd_report_choose_format(const struct cmd_args *args)
 {
     const char *file = args->opt[O_OUT].text;
     if (args->opt[O_FORMAT].given)
-        return (enum format)args->opt[O_FORMAT].number;
-    for (enum format f = 0; file && f < FORMAT_N; f++)
+        return (enum cmd_report_format)args->opt[O_FORMAT].number;
+    for (enum cmd_report_format f = 0; file && f < FORMAT_N; f++)
         if (text_ends(file, writers[f].end))
             return f;
     return FORMAT_HTML;
@@ -87,10 +87,10 @@ static int write_into_run(const struct report *r, const struct run_info *info, s
     return 0;
 }
 
-static int write_report(const struct report *r, const struct run_info *info,
-                        const struct cmd_args *args, struct err *e)
+static int cmd_report_write(const struct report *r, const struct run_info *info,
+                            const struct cmd_args *args, struct err *e)
 {
-    const enum format format = choose_format(args);
+    const enum cmd_report_format format = cmd_report_choose_format(args);
     const char *file = args->opt[O_OUT].text;
     struct buf b = {0};
     int rc = 0;
@@ -110,7 +110,7 @@ static int write_report(const struct report *r, const struct run_info *info,
 /* ---- what is in it ---- */
 
 /* What needs no verdicts is gathered while the rules are evaluated, from the run opened again. */
-struct gathering {
+struct cmd_report_gathering {
     pthread_t thread;
     bool started;
     const char *path;
@@ -122,33 +122,33 @@ struct gathering {
     struct err err;
 };
 
-static void *gather(void *ctx)
+static void *cmd_report_gather(void *ctx)
 {
-    struct gathering *g = ctx;
+    struct cmd_report_gathering *g = ctx;
     g->rc = run_open(&g->run, g->path, &g->err);
     if (g->rc == 0)
         g->rc = report_gather(&g->report, g->run, &g->ask, &g->arena, &g->err);
     return NULL;
 }
 
-static void gather_begin(struct gathering *g)
+static void gather_begin(struct cmd_report_gathering *g)
 {
-    g->started = pthread_create(&g->thread, NULL, gather, g) == 0;
+    g->started = pthread_create(&g->thread, NULL, cmd_report_gather, g) == 0;
 }
 
-static int gather_end(struct gathering *g, struct err *e)
+static int gather_end(struct cmd_report_gathering *g, struct err *e)
 {
     if (g->started)
         pthread_join(g->thread, NULL);
     else
-        gather(g);
+        cmd_report_gather(g);
     if (g->rc != 0)
         *e = g->err;
     return g->rc;
 }
 
-static int judge(struct run *r, const struct run_steps *steps, struct check *c,
-                 struct report_ask *ask, struct err *e)
+static int cmd_report_judge(struct run *r, const struct run_steps *steps, struct check *c,
+                            struct report_ask *ask, struct err *e)
 {
     struct hosted *own = NULL;
     int rc = rules_check_steps(r, &(struct check_ask){&c->params, &c->pricing, steps}, c->arena,
@@ -164,9 +164,10 @@ static int judge(struct run *r, const struct run_steps *steps, struct check *c,
     return 0;
 }
 
-static int make(struct run *r, struct check *c, const struct cmd_args *args, struct err *e)
+static int cmd_report_make(struct run *r, struct check *c, const struct cmd_args *args,
+                           struct err *e)
 {
-    struct gathering *g = arena_new(c->arena, struct gathering);
+    struct cmd_report_gathering *g = arena_new(c->arena, struct cmd_report_gathering);
     struct run_steps steps;
     struct err other;
     int rc = rules_read_steps(r, c->arena, &steps, e);
@@ -179,19 +180,19 @@ static int make(struct run *r, struct check *c, const struct cmd_args *args, str
     g->path = run_get_info(r)->path;
     g->ask = ask;
     gather_begin(g);
-    rc = judge(r, &steps, c, &ask, e);
+    rc = cmd_report_judge(r, &steps, c, &ask, e);
     const int gathered = gather_end(g, rc ? &other : e);
     rc = rc ? rc : gathered;
     if (rc == 0) {
         report_conclude(g->report, &ask);
-        rc = write_report(g->report, run_get_info(r), args, e);
+        rc = cmd_report_write(g->report, run_get_info(r), args, e);
     }
     run_close(g->run);
     arena_free(&g->arena);
     return rc;
 }
 
-static int run(const struct cmd_args *args, struct err *e)
+static int cmd_report_run(const struct cmd_args *args, struct err *e)
 {
     struct arena a = {0};
     struct check *c = arena_new(&a, struct check);
@@ -205,7 +206,7 @@ static int run(const struct cmd_args *args, struct err *e)
     if (rc == 0)
         rc = runview_open(&r, args->opt[O_DIR].text, args->arg[0], e);
     if (rc == 0)
-        rc = make(r, c, args, e);
+        rc = cmd_report_make(r, c, args, e);
     run_close(r);
     arena_free(&a);
     return rc;
@@ -234,5 +235,5 @@ const struct cmd cmd_report = {
     .options = options,
     .help = help,
     .examples = examples,
-    .run = run,
+    .run = cmd_report_run,
 };

@@ -25,7 +25,7 @@ static const struct cmd_arg positional[] = {
 };
 
 /* NULL: all. */
-static void print_json(const struct rule *only)
+static void cmd_rules_print_json(const struct rule *only)
 {
     struct buf b = {0};
     struct jw j = {.out = &b, .indent = 2};
@@ -81,7 +81,7 @@ static void markdown_rule(const struct rule *r)
         markdown_param(p);
 }
 
-static void print_markdown(const struct rule *only)
+static void cmd_rules_print_markdown(const struct rule *only)
 {
     bool some = false;
     for (size_t k = 0; k < RULE_N; k++) {
@@ -99,7 +99,7 @@ static void print_markdown(const struct rule *only)
 static const struct table_column columns[] = {
     {"RULE"}, {"WHAT IT FINDS"}, {"PARAMETERS", .gives = true}, {0}};
 
-static void print_table(void)
+static void cmd_rules_print_table(void)
 {
     struct arena a = {0};
     struct table t;
@@ -157,7 +157,7 @@ static void print_one(const struct rule *r)
     arena_free(&a);
 }
 
-static int run(const struct cmd_args *args, struct err *e)
+static int cmd_rules_run(const struct cmd_args *args, struct err *e)
 {
     const struct rule *only = args->n_args ? rule_find(args->arg[0]) : NULL;
     if (args->n_args && !only)
@@ -165,13 +165,13 @@ static int run(const struct cmd_args *args, struct err *e)
     if (args->opt[O_JSON].given && args->opt[O_MARKDOWN].given)
         return err_set(e, ERR_USAGE, "--markdown cannot be combined with --json");
     if (args->opt[O_JSON].given)
-        print_json(only);
+        cmd_rules_print_json(only);
     else if (args->opt[O_MARKDOWN].given)
-        print_markdown(only);
+        cmd_rules_print_markdown(only);
     else if (only)
         print_one(only);
     else
-        print_table();
+        cmd_rules_print_table();
     return EXIT_FINE;
 }
 
@@ -195,5 +195,5 @@ const struct cmd cmd_rules = {
     .options = options,
     .help = help,
     .examples = examples,
-    .run = run,
+    .run = cmd_rules_run,
 };

@@ -24,7 +24,7 @@ static const struct cmd_arg args[] = {
     {0},
 };
 
-static int run(const struct cmd_args *a, struct err *e)
+static int cmd_run_run(const struct cmd_args *a, struct err *e)
 {
     struct record_ask ask = {.argv = a->arg};
     return recording_run(a, &ask, e);
@@ -70,5 +70,5 @@ const struct cmd cmd_run = {
     .exit_codes =
         "The exit status of the command; 128+n if signal n ended it; 126 or 127 if it cannot be "
         "run; 1 if it was not started because it could not be recorded (--require-recording).",
-    .run = run,
+    .run = cmd_run_run,
 };

@@ -57,7 +57,7 @@ static const struct cmd_arg args[] = {
     {0},
 };
 
-static void tell(const struct server_place *p, const struct server_ask *ask, int wished)
+static void cmd_serve_tell(const struct server_place *p, const struct server_ask *ask, int wished)
 {
     if (wished && p->port != wished)
         fprintf(stderr, "footplate: port %d is in use; using %d\n", wished, p->port);
@@ -70,7 +70,7 @@ static void tell(const struct server_place *p, const struct server_ask *ask, int
             p->runs == 1 ? "" : "s", ask->folders[0], ask->n_folders > 1 ? " and others" : "");
 }
 
-static int run(const struct cmd_args *a, struct err *e)
+static int cmd_serve_run(const struct cmd_args *a, struct err *e)
 {
     const char *own = runs_folder(a->opt[O_DIR].text);
     const struct opt_value *port = &a->opt[O_PORT];
@@ -99,7 +99,7 @@ static int run(const struct cmd_args *a, struct err *e)
     if (rc)
         return rc;
     if (!a->opt[O_QUIET].given)
-        tell(&place, &ask, ask.port);
+        cmd_serve_tell(&place, &ask, ask.port);
     serving_wait(&ending);
     server_close(s);
     return EXIT_FINE;
@@ -129,5 +129,5 @@ const struct cmd cmd_serve = {
     .options = options,
     .help = help,
     .examples = examples,
-    .run = run,
+    .run = cmd_serve_run,
 };

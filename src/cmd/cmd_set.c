@@ -57,7 +57,7 @@ static int set_run(const struct cmd_args *a, const char *path, struct arena *are
     return rc;
 }
 
-static int run(const struct cmd_args *a, struct err *e)
+static int cmd_set_run(const struct cmd_args *a, struct err *e)
 {
     char path[PATH_LEN];
     int rc = check_settings(a, e);
@@ -85,5 +85,5 @@ const struct cmd cmd_set = {
     .args = args,
     .options = options,
     .examples = examples,
-    .run = run,
+    .run = cmd_set_run,
 };

@@ -14,7 +14,7 @@ static const struct opt options[] = {
 
 static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
 
-static void print_json(const struct show *s)
+static void cmd_show_print_json(const struct show *s)
 {
     struct buf b = {0};
     struct jw j = {.out = &b, .indent = 2};
@@ -25,7 +25,7 @@ static void print_json(const struct show *s)
     buf_free(&b);
 }
 
-static int run(const struct cmd_args *args, struct err *e)
+static int cmd_show_run(const struct cmd_args *args, struct err *e)
 {
     struct arena a = {0};
     struct run *r = NULL;
@@ -34,7 +34,7 @@ static int run(const struct cmd_args *args, struct err *e)
     if (rc == 0)
         rc = show_read(&show, r, &a, e);
     if (rc == 0 && args->opt[O_JSON].given)
-        print_json(&show);
+        cmd_show_print_json(&show);
     else if (rc == 0)
         show_text(&show);
     run_close(r);
@@ -62,5 +62,5 @@ const struct cmd cmd_show = {
     .options = options,
     .help = help,
     .examples = examples,
-    .run = run,
+    .run = cmd_show_run,
 };

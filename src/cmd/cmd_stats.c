@@ -18,7 +18,7 @@
 enum { O_JSON, O_CSV, O_ALL, O_WINDOW, O_NODE, O_FROM, O_TO, O_DIR };
 
 /* Both: the loop, where there is one, then the job. */
-enum window { WINDOW_JOB, WINDOW_LOOP, WINDOW_BOTH };
+enum cmd_stats_window { WINDOW_JOB, WINDOW_LOOP, WINDOW_BOTH };
 static const char *const windows[] = {"job", "loop", "both", NULL};
 
 static const struct opt options[] = {
@@ -44,8 +44,8 @@ struct stats {
     size_t n;
 };
 
-static int read_window(struct run *r, const struct cmd_args *args, wall_ns from, wall_ns to,
-                       struct arena *a, struct stats *out, struct err *e)
+static int cmd_stats_read_window(struct run *r, const struct cmd_args *args, wall_ns from,
+                                 wall_ns to, struct arena *a, struct stats *out, struct err *e)
 {
     const struct series_ask ask = {.node = args->opt[O_NODE].text, .from = from, .to = to};
     const int rc = statview_read(&out->v[out->n], r, &ask, args->opt[O_ALL].given, a, e);
@@ -70,7 +70,7 @@ static int read_loop(struct run *r, const struct cmd_args *args, bool only, stru
                               run_get_info(r)->name)
                     : 0;
     if (rc == 0)
-        rc = read_window(r, args, w.from, w.to, a, out, e);
+        rc = cmd_stats_read_window(r, args, w.from, w.to, a, out, e);
     if (rc == 0)
         out->v[out->n - 1].window = "loop";
     return rc;
@@ -81,24 +81,24 @@ static int read_stats(struct run *r, const struct cmd_args *args, enum output ou
 {
     const struct run_info *info = run_get_info(r);
     const bool given = args->opt[O_FROM].given || args->opt[O_TO].given;
-    enum window which = output == OUTPUT_TEXT && !given ? WINDOW_BOTH : WINDOW_JOB;
+    enum cmd_stats_window which = output == OUTPUT_TEXT && !given ? WINDOW_BOTH : WINDOW_JOB;
     wall_ns window[2];
     if (args->opt[O_WINDOW].given && given)
         return err_set(e, ERR_USAGE, "--window cannot be combined with --from or --to");
     if (args->opt[O_WINDOW].given)
-        which = (enum window)args->opt[O_WINDOW].number;
+        which = (enum cmd_stats_window)args->opt[O_WINDOW].number;
     int rc = window_of(&args->opt[O_FROM], &args->opt[O_TO], info->start, info->end, window, e);
     if (rc == 0 && which != WINDOW_JOB)
         rc = read_loop(r, args, which == WINDOW_LOOP, a, out, e);
     if (rc == 0 && which != WINDOW_LOOP)
-        rc = read_window(r, args, window[0], window[1], a, out, e);
+        rc = cmd_stats_read_window(r, args, window[0], window[1], a, out, e);
     return rc;
 }
 
 /* ------------------------------------------------------------------------------------------------
  * Printing */
 
-static void print_json(const struct stats *s)
+static void cmd_stats_print_json(const struct stats *s)
 {
     struct buf b = {0};
     struct jw j = {.out = &b, .indent = 2};
@@ -115,7 +115,7 @@ static const char csv_columns[] = "node,metric,unit,min,p50,p90,p95,p99,max,coun
 static const char csv_all_columns[] =
     "node,metric,entity,unit,min,p50,p90,p95,p99,max,count,window";
 
-static void print_csv(const struct stats *s, struct arena *a)
+static void cmd_stats_print_csv(const struct stats *s, struct arena *a)
 {
     struct stat_row *rows;
     size_t n = 0;
@@ -140,7 +140,7 @@ static const struct table_column summary_columns[] = {{"NODE"}, {"RESOURCE"}, NU
 static const struct table_column all_columns[] = {{"NODE"}, {"METRIC"}, {"ENTITY"}, NUMBER_COLUMNS};
 static_assert(COUNT_OF(summary_columns) == STAT_NUMBERS + 4, "a column for every number");
 
-static void print_table(const struct statview *lines, struct arena *a)
+static void cmd_stats_print_table(const struct statview *lines, struct arena *a)
 {
     struct table t;
     char text[HUMAN_LEN];
@@ -162,21 +162,21 @@ static void print_table(const struct statview *lines, struct arena *a)
     table_print(&t, stdout, term_width(stdout), term_color(stdout));
 }
 
-static void print(enum output output, const struct stats *s, struct arena *a)
+static void cmd_stats_print(enum output output, const struct stats *s, struct arena *a)
 {
     if (output == OUTPUT_JSON)
-        print_json(s);
+        cmd_stats_print_json(s);
     if (output == OUTPUT_CSV)
-        print_csv(s, a);
+        cmd_stats_print_csv(s, a);
     for (size_t i = 0; i < s->n && output == OUTPUT_TEXT; i++) {
         if (s->n > 1)
             printf("%s%s\n", i ? "\n" : "",
                    strcmp(s->v[i].window, "loop") == 0 ? "training loop" : "whole job");
-        print_table(&s->v[i], a);
+        cmd_stats_print_table(&s->v[i], a);
     }
 }
 
-static int run(const struct cmd_args *args, struct err *e)
+static int cmd_stats_run(const struct cmd_args *args, struct err *e)
 {
     enum output output;
     struct arena a = {0};
@@ -188,7 +188,7 @@ static int run(const struct cmd_args *args, struct err *e)
     if (rc == 0)
         rc = read_stats(r, args, output, &a, &stats, e);
     if (rc == 0)
-        print(output, &stats, &a);
+        cmd_stats_print(output, &stats, &a);
     run_close(r);
     arena_free(&a);
     return rc;
@@ -216,5 +216,5 @@ const struct cmd cmd_stats = {
     .options = options,
     .help = help,
     .examples = examples,
-    .run = run,
+    .run = cmd_stats_run,
 };

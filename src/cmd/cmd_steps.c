@@ -24,7 +24,7 @@ static const struct opt options[] = {
 
 static const struct cmd_arg positional[] = {ARG_ROW_RUN, {0}};
 
-static struct steps_ask ask_of(const struct cmd_args *args, enum output output)
+static struct steps_ask cmd_steps_ask_of(const struct cmd_args *args, enum output output)
 {
     const struct opt_value *last = &args->opt[O_LAST], *mode = &args->opt[O_MODE];
     return (struct steps_ask){
@@ -36,7 +36,7 @@ static struct steps_ask ask_of(const struct cmd_args *args, enum output output)
     };
 }
 
-static void print(enum output output, const struct steps_view *v)
+static void cmd_steps_print(enum output output, const struct steps_view *v)
 {
     if (output == OUTPUT_JSON)
         steps_json(v);
@@ -46,7 +46,7 @@ static void print(enum output output, const struct steps_view *v)
         steps_text(v);
 }
 
-static int run(const struct cmd_args *args, struct err *e)
+static int cmd_steps_run(const struct cmd_args *args, struct err *e)
 {
     enum output output;
     struct arena a = {0};
@@ -56,11 +56,11 @@ static int run(const struct cmd_args *args, struct err *e)
     if (rc == 0)
         rc = runview_open(&r, args->opt[O_DIR].text, args->arg[0], e);
     if (rc == 0) {
-        const struct steps_ask ask = ask_of(args, output);
+        const struct steps_ask ask = cmd_steps_ask_of(args, output);
         rc = stepsview_read(&view, r, &ask, &a, e);
     }
     if (rc == 0)
-        print(output, &view);
+        cmd_steps_print(output, &view);
     run_close(r);
     arena_free(&a);
     return rc;
@@ -91,5 +91,5 @@ const struct cmd cmd_steps = {
     .options = options,
     .help = help,
     .examples = examples,
-    .run = run,
+    .run = cmd_steps_run,
 };

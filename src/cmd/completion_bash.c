@@ -62,7 +62,7 @@ static void put_pattern(struct buf *out, const char *cmd, const struct opt *o)
     buf_printf(out, "%s--%s", cmd, o->name);
 }
 
-static void put_words(struct buf *out, const char *const *words)
+static void completion_bash_put_words(struct buf *out, const char *const *words)
 {
     buf_printf(out, "COMPREPLY=($(compgen -W '");
     for (size_t i = 0; words[i]; i++)
@@ -70,10 +70,10 @@ static void put_words(struct buf *out, const char *const *words)
     buf_printf(out, "' -- \"$cur\"))");
 }
 
-static void put_value(struct buf *out, const struct opt *o)
+static void completion_bash_put_value(struct buf *out, const struct opt *o)
 {
     if (o->choices)
-        put_words(out, o->choices);
+        completion_bash_put_words(out, o->choices);
     else if (o->type == OPT_FOLDER)
         buf_printf(out, "COMPREPLY=($(compgen -d -- \"$cur\"))");
     else if (o->type == OPT_FILE)
@@ -82,7 +82,7 @@ static void put_value(struct buf *out, const struct opt *o)
         buf_printf(out, ":");
 }
 
-static void put_values(struct buf *out)
+static void completion_bash_put_values(struct buf *out)
 {
     buf_printf(out, "    case \"$cmd$prev\" in\n");
     for (size_t i = 0; cmds[i]; i++)
@@ -92,7 +92,7 @@ static void put_values(struct buf *out)
             buf_printf(out, "    ");
             put_pattern(out, cmds[i]->name, o);
             buf_printf(out, ") ");
-            put_value(out, o);
+            completion_bash_put_value(out, o);
             buf_printf(out, "; return;;\n");
         }
     buf_printf(out, "    esac\n");
@@ -129,7 +129,7 @@ static const char *const arg_scripts[] = {
     [ARG_WORD] = ":",
 };
 
-static void put_args(struct buf *out, const struct cmd *c)
+static void completion_bash_put_args(struct buf *out, const struct cmd *c)
 {
     const struct cmd_arg *a;
     for (size_t i = 0; (a = completion_arg(c, i)) != NULL; i++) {
@@ -138,7 +138,7 @@ static void put_args(struct buf *out, const struct cmd *c)
         else
             buf_printf(out, "    %s%zu) ", c->name, i);
         if (a->choices)
-            put_words(out, a->choices);
+            completion_bash_put_words(out, a->choices);
         else
             buf_printf(out, "%s", arg_scripts[a->kind]);
         buf_printf(out, ";;\n");
@@ -152,13 +152,13 @@ static void bash_script(struct buf *out)
     put_takes_value(out);
     buf_printf(out, "%s%s", runs_function, head);
     put_commands(out);
-    put_values(out);
+    completion_bash_put_values(out);
     buf_printf(out, "    case \"$cmd$cur\" in\n");
     for (size_t i = 0; cmds[i]; i++)
         put_flags(out, cmds[i]);
     buf_printf(out, "    esac\n    case \"$cmd$n\" in\n");
     for (size_t i = 0; cmds[i]; i++)
-        put_args(out, cmds[i]);
+        completion_bash_put_args(out, cmds[i]);
     buf_printf(out, "    esac\n}\ncomplete -F _footplate footplate\n");
 }
 

@@ -3,7 +3,7 @@
 #include "cmd/cmd.h"
 #include "cmd/completion.h"
 
-static void put_quoted(struct buf *out, const char *s)
+static void completion_fish_put_quoted(struct buf *out, const char *s)
 {
     buf_u8(out, '\'');
     for (; *s; s++) {
@@ -14,7 +14,7 @@ static void put_quoted(struct buf *out, const char *s)
     buf_u8(out, '\'');
 }
 
-static void put_words(struct buf *out, const char *const *words)
+static void completion_fish_put_words(struct buf *out, const char *const *words)
 {
     buf_printf(out, " -a '");
     for (size_t i = 0; words[i]; i++)
@@ -27,7 +27,7 @@ static void put_start(struct buf *out, const struct cmd *c)
     buf_printf(out, "complete -c footplate -n '__fish_seen_subcommand_from %s'", c->name);
 }
 
-static void put_option(struct buf *out, const struct cmd *c, const struct opt *o)
+static void completion_fish_put_option(struct buf *out, const struct cmd *c, const struct opt *o)
 {
     put_start(out, c);
     if (o->letter)
@@ -36,13 +36,13 @@ static void put_option(struct buf *out, const struct cmd *c, const struct opt *o
     if (o->type != OPT_FLAG)
         buf_printf(out, o->choices ? " -x" : " -r"); /* -x: no file names among the choices */
     if (o->choices)
-        put_words(out, o->choices);
+        completion_fish_put_words(out, o->choices);
     else if (o->type == OPT_FOLDER)
         buf_printf(out, " -a '(__fish_complete_directories)'");
     else if (o->type == OPT_FILE)
         buf_printf(out, " -F");
     buf_printf(out, " -d ");
-    put_quoted(out, o->help);
+    completion_fish_put_quoted(out, o->help);
     buf_u8(out, '\n');
 }
 
@@ -54,28 +54,28 @@ static const char *const arg_actions[] = {
     [ARG_WORD] = "",
 };
 
-static void put_arg(struct buf *out, const struct cmd *c, const struct cmd_arg *a)
+static void completion_fish_put_arg(struct buf *out, const struct cmd *c, const struct cmd_arg *a)
 {
     if (!a->choices && !*arg_actions[a->kind])
         return;
     put_start(out, c);
     if (a->choices)
-        put_words(out, a->choices);
+        completion_fish_put_words(out, a->choices);
     else
         buf_printf(out, "%s", arg_actions[a->kind]);
     buf_u8(out, '\n');
 }
 
-static void put_command(struct buf *out, const struct cmd *c)
+static void completion_fish_put_command(struct buf *out, const struct cmd *c)
 {
     buf_printf(out, "complete -c footplate -n __fish_use_subcommand -a %s -d ", c->name);
-    put_quoted(out, c->summary);
+    completion_fish_put_quoted(out, c->summary);
     buf_u8(out, '\n');
     for (const struct opt *o = c->options; o && o->name; o++)
         if (!o->hidden)
-            put_option(out, c, o);
+            completion_fish_put_option(out, c, o);
     for (const struct cmd_arg *a = c->args; a && a->name; a++)
-        put_arg(out, c, a);
+        completion_fish_put_arg(out, c, a);
 }
 
 static void fish_script(struct buf *out)
@@ -85,7 +85,7 @@ static void fish_script(struct buf *out)
                     "complete -c footplate -n __fish_use_subcommand -l version "
                     "-d 'Show the version.'\n");
     for (size_t i = 0; cmds[i]; i++)
-        put_command(out, cmds[i]);
+        completion_fish_put_command(out, cmds[i]);
 }
 
 const struct shell shell_fish = {"fish", fish_script};

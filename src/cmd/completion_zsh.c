@@ -4,7 +4,7 @@
 #include "cmd/completion.h"
 
 /* Text inside '...' where brackets and colons have a meaning of their own. */
-static void put_quoted(struct buf *out, const char *s)
+static void completion_zsh_put_quoted(struct buf *out, const char *s)
 {
     for (; *s; s++) {
         if (*s == '\'')
@@ -16,7 +16,7 @@ static void put_quoted(struct buf *out, const char *s)
     }
 }
 
-static void put_words(struct buf *out, const char *const *words)
+static void completion_zsh_put_words(struct buf *out, const char *const *words)
 {
     buf_printf(out, "(");
     for (size_t i = 0; words[i]; i++)
@@ -28,12 +28,12 @@ static void put_words(struct buf *out, const char *const *words)
 static void put_tail(struct buf *out, const struct opt *o)
 {
     buf_printf(out, "[");
-    put_quoted(out, o->help);
+    completion_zsh_put_quoted(out, o->help);
     buf_printf(out, "]");
     if (o->type != OPT_FLAG) {
         buf_printf(out, ":%s:", o->arg);
         if (o->choices)
-            put_words(out, o->choices);
+            completion_zsh_put_words(out, o->choices);
         else if (o->type == OPT_FOLDER)
             buf_printf(out, "_files -/");
         else if (o->type == OPT_FILE)
@@ -42,7 +42,7 @@ static void put_tail(struct buf *out, const struct opt *o)
     buf_printf(out, "' \\\n");
 }
 
-static void put_option(struct buf *out, const struct opt *o)
+static void completion_zsh_put_option(struct buf *out, const struct opt *o)
 {
     const char *many = o->repeat ? "*" : "";
     if (o->letter) {
@@ -61,26 +61,26 @@ static const char *const arg_actions[] = {
     [ARG_WORD] = "",
 };
 
-static void put_arg(struct buf *out, const struct cmd_arg *a)
+static void completion_zsh_put_arg(struct buf *out, const struct cmd_arg *a)
 {
     /* A command to run takes everything behind it, options included. */
     const char *start = a->kind == ARG_COMMAND ? "(-)1" : a->repeat ? "*" : "";
     buf_printf(out, "            '%s:%s:", start, a->name);
     if (a->choices)
-        put_words(out, a->choices);
+        completion_zsh_put_words(out, a->choices);
     else
         buf_printf(out, "%s", arg_actions[a->kind]);
     buf_printf(out, "' \\\n");
 }
 
-static void put_command(struct buf *out, const struct cmd *c)
+static void completion_zsh_put_command(struct buf *out, const struct cmd *c)
 {
     buf_printf(out, "    %s)\n        _arguments \\\n", c->name);
     for (const struct opt *o = c->options; o && o->name; o++)
         if (!o->hidden)
-            put_option(out, o);
+            completion_zsh_put_option(out, o);
     for (const struct cmd_arg *a = c->args; a && a->name; a++)
-        put_arg(out, a);
+        completion_zsh_put_arg(out, a);
     buf_printf(out, "            '(-)--help[Show help.]'\n        ;;\n");
 }
 
@@ -95,7 +95,7 @@ static void zsh_script(struct buf *out)
                     "_footplate()\n{\n    local -a commands\n    commands=(\n");
     for (size_t i = 0; cmds[i]; i++) {
         buf_printf(out, "        '%s:", cmds[i]->name);
-        put_quoted(out, cmds[i]->summary);
+        completion_zsh_put_quoted(out, cmds[i]->summary);
         buf_printf(out, "'\n");
     }
     buf_printf(out, "    )\n"
@@ -106,7 +106,7 @@ static void zsh_script(struct buf *out)
                     "    shift words\n    (( CURRENT-- ))\n"
                     "    case $cmd in\n");
     for (size_t i = 0; cmds[i]; i++)
-        put_command(out, cmds[i]);
+        completion_zsh_put_command(out, cmds[i]);
     buf_printf(out, "    esac\n}\n\n"
                     "if [[ $funcstack[1] == _footplate ]]; then\n    _footplate \"$@\"\n"
                     "else\n    compdef _footplate footplate\nfi\n");

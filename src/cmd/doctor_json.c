@@ -4,7 +4,7 @@
 #include "cmd/doctor.h"
 #include "cmd/output.h"
 
-static void host_json(struct jw *j, const struct hostinfo *h)
+static void doctor_json_host(struct jw *j, const struct hostinfo *h)
 {
     jw_object(j, "host");
     jw_str(j, "hostname", h->hostname);
@@ -15,7 +15,7 @@ static void host_json(struct jw *j, const struct hostinfo *h)
     jw_end(j);
 }
 
-static void gpus_json(struct jw *j, const struct trial *t)
+static void doctor_json_gpus(struct jw *j, const struct trial *t)
 {
     jw_array(j, "gpus");
     for (unsigned i = 0; i < t->n_gpus; i++) {
@@ -41,7 +41,7 @@ static void place_json(struct jw *j, const char *key, const struct place *p)
     jw_end(j);
 }
 
-static void series_json(struct jw *j, const struct trial_probe *p)
+static void doctor_json_series(struct jw *j, const struct trial_probe *p)
 {
     jw_array(j, "series");
     for (size_t i = 0; i < p->n_series; i++) {
@@ -77,7 +77,7 @@ static void probe_json(struct jw *j, const struct trial_probe *p)
     jw_str(j, "why", p->opened ? NULL : p->why);
     jw_num(j, "min_period_ms", (double)p->probe->min_period_ns / (double)NS_PER_MS);
     jw_num(j, "read_us", p->read_us);
-    series_json(j, p);
+    doctor_json_series(j, p);
     losses_json(j, p);
     jw_end(j);
 }
@@ -88,8 +88,8 @@ void doctor_json(const struct checkup *c)
     struct jw j = {.out = &b, .indent = 2};
     jw_object(&j, NULL);
     jw_str(&j, "version", FP_VERSION);
-    host_json(&j, &c->trial.host);
-    gpus_json(&j, &c->trial);
+    doctor_json_host(&j, &c->trial.host);
+    doctor_json_gpus(&j, &c->trial);
     place_json(&j, "runs_folder", &c->runs);
     place_json(&j, "runtime_folder", &c->runtime);
     jw_object(&j, "libcurl");

@@ -8,12 +8,12 @@
 #include "base/table.h"
 #include "cmd/doctor.h"
 
-static void put_title(const char *title)
+static void doctor_text_put_title(const char *title)
 {
     printf(term_color(stdout) ? "\n\033[1m%s\033[0m\n" : "\n%s\n", title);
 }
 
-static void put_gpus(const struct trial *t)
+static void doctor_text_put_gpus(const struct trial *t)
 {
     char bytes[HUMAN_LEN];
     for (unsigned i = 0; i < t->n_gpus; i++)
@@ -25,7 +25,7 @@ static void put_gpus(const struct trial *t)
 }
 
 /* The latest value of a metric, whatever the entity; NAN: not measured. */
-static double value_of(const struct trial *t, enum metric_id m)
+static double doctor_text_value_of(const struct trial *t, enum metric_id m)
 {
     for (size_t i = 0; i < t->n_probes; i++)
         for (size_t k = 0; k < t->probes[i].n_series; k++)
@@ -37,7 +37,8 @@ static double value_of(const struct trial *t, enum metric_id m)
 static void put_limits(const struct trial *t)
 {
     char text[HUMAN_LEN];
-    const double cpu = value_of(t, M_CGROUP_CPU_LIMIT), mem = value_of(t, M_CGROUP_MEM_LIMIT);
+    const double cpu = doctor_text_value_of(t, M_CGROUP_CPU_LIMIT),
+                 mem = doctor_text_value_of(t, M_CGROUP_MEM_LIMIT);
     printf("limits    ");
     if (isnan(cpu))
         printf("no CPU limit, ");
@@ -49,7 +50,7 @@ static void put_limits(const struct trial *t)
         printf("%s memory (control group)\n", human_bytes(mem, text, sizeof text));
 }
 
-static void put_place(const char *label, const struct place *p)
+static void doctor_text_put_place(const char *label, const struct place *p)
 {
     char bytes[HUMAN_LEN];
     if (!p->ok)
@@ -69,12 +70,12 @@ static void put_machine(const struct checkup *c)
     printf("CPU       %u core%s%s%s\n", h->cores, h->cores == 1 ? "" : "s",
            *h->cpu_model ? ", " : "", h->cpu_model);
     printf("memory    %s\n", human_bytes((double)h->memory_bytes, bytes, sizeof bytes));
-    put_gpus(&c->trial);
+    doctor_text_put_gpus(&c->trial);
     put_limits(&c->trial);
     printf("clock     %s, %.0f ns per read\n",
            *c->clock_source ? c->clock_source : "source not known", c->clock_read_ns);
-    put_place("runs", &c->runs);
-    put_place("control", &c->runtime);
+    doctor_text_put_place("runs", &c->runs);
+    doctor_text_put_place("control", &c->runtime);
     if (c->curl.code)
         printf("actions   no webhooks and no email: %s\n", c->curl.msg);
     else
@@ -108,7 +109,7 @@ static void put_probes(const struct checkup *c)
         table_cell(&t, "%s", human_value(p->read_us / 1e6, "s", text, sizeof text));
         table_cell(&t, "%s", human_value(every_s, "s", text, sizeof text));
     }
-    put_title("probes");
+    doctor_text_put_title("probes");
     table_print(&t, stdout, 0, term_color(stdout));
 }
 
@@ -121,7 +122,7 @@ static const struct table_column value_columns[] = {
     {0},
 };
 
-static size_t count_of(const struct trial_probe *p, enum metric_id m)
+static size_t doctor_text_count_of(const struct trial_probe *p, enum metric_id m)
 {
     size_t n = 0;
     for (size_t i = 0; i < p->n_series; i++)
@@ -129,7 +130,7 @@ static size_t count_of(const struct trial_probe *p, enum metric_id m)
     return n;
 }
 
-static bool is_first(const struct trial_probe *p, size_t i)
+static bool doctor_text_is_first(const struct trial_probe *p, size_t i)
 {
     for (size_t k = 0; k < i; k++)
         if (p->series[k].metric == p->series[i].metric)
@@ -137,7 +138,7 @@ static bool is_first(const struct trial_probe *p, size_t i)
     return true;
 }
 
-static void put_values(const struct checkup *c, bool all)
+static void doctor_text_put_values(const struct checkup *c, bool all)
 {
     struct table t;
     char text[HUMAN_LEN];
@@ -146,21 +147,21 @@ static void put_values(const struct checkup *c, bool all)
         const struct trial_probe *p = &c->trial.probes[i];
         for (size_t k = 0; k < p->n_series; k++) {
             const struct metric *m = &metrics[p->series[k].metric];
-            if (!all && !is_first(p, k))
+            if (!all && !doctor_text_is_first(p, k))
                 continue;
             table_cell(&t, "%s", m->name);
-            table_cell(&t, "%zu", all ? 1 : count_of(p, p->series[k].metric));
+            table_cell(&t, "%zu", all ? 1 : doctor_text_count_of(p, p->series[k].metric));
             table_cell(&t, "%s", p->series[k].entity);
             table_cell(&t, "%s",
                        human_value(p->series[k].value, unit_name(m->unit), text, sizeof text));
             table_cell(&t, "%s", m->title);
         }
     }
-    put_title("available metrics");
+    doctor_text_put_title("available metrics");
     table_print(&t, stdout, term_width(stdout), term_color(stdout));
 }
 
-static void put_losses(const struct checkup *c)
+static void doctor_text_put_losses(const struct checkup *c)
 {
     bool some = false;
     for (size_t i = 0; i < c->trial.n_probes; i++) {
@@ -168,7 +169,7 @@ static void put_losses(const struct checkup *c)
         for (size_t k = 0; k < p->n_losses; k++) {
             const struct loss *l = &p->losses[k];
             if (!some)
-                put_title("not available");
+                doctor_text_put_title("not available");
             some = true;
             printf("%s: %s\n", text_safe(c->arena, l->what),
                    text_safe(c->arena, *l->why ? l->why : losses[l->id].help));
@@ -180,6 +181,6 @@ void doctor_text(const struct checkup *c, bool all)
 {
     put_machine(c);
     put_probes(c);
-    put_values(c, all);
-    put_losses(c);
+    doctor_text_put_values(c, all);
+    doctor_text_put_losses(c);
 }

@@ -15,7 +15,7 @@ static uint64_t fault_count(const struct json_faults *f, const struct json_fault
     return count;
 }
 
-static bool gave_something(const struct import_result *r)
+static bool import_print_gave_something(const struct import_result *r)
 {
     return r->count[IMPORTED_KEPT] + r->count[IMPORTED_READINGS] > 0;
 }
@@ -33,7 +33,7 @@ static void json_result(struct jw *j, const struct importing *m, const struct im
                         bool all)
 {
     jw_int(j, "bytes", (int64_t)r->bytes);
-    if (gave_something(r)) {
+    if (import_print_gave_something(r)) {
         jw_int(j, "start_ns", importing_wall(m, r->first).ns);
         jw_int(j, "end_ns", importing_wall(m, r->last).ns);
     }
@@ -107,7 +107,7 @@ static void put_amount(struct buf *out, const struct import_result *r)
                    readings == 1 ? "" : "s");
 }
 
-static void put_losses(struct buf *out, const struct import_result *r)
+static void import_print_put_losses(struct buf *out, const struct import_result *r)
 {
     for (enum import_count c = 0; c < IMPORTED_N; c++)
         if (c != IMPORTED_KEPT && c != IMPORTED_READINGS && r->count[c])
@@ -192,7 +192,7 @@ void import_print_text(struct buf *out, const struct importing *m, const char *r
         put_files(out, m);
         put_skipped(out, m);
     }
-    put_losses(out, r);
+    import_print_put_losses(out, r);
     if (m->from->single && m->parts[0].got.garbage)
         buf_printf(out, "  ignored bytes after the gzip data\n");
 }

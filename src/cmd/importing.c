@@ -165,7 +165,8 @@ static void import_node_free(struct import_node *d)
 
 /* ---- machines ---- */
 
-static int node_of(struct importing *m, const char *name, struct import_node **out, struct err *e)
+static int importing_node_of(struct importing *m, const char *name, struct import_node **out,
+                             struct err *e)
 {
     char id[NODE_ID_LEN];
     name_sanitize(id, sizeof id, *name ? name : IMPORT_NODE_DEFAULT);
@@ -183,22 +184,22 @@ static int node_of(struct importing *m, const char *name, struct import_node **o
     return rc;
 }
 
-static struct sink *sink_of_node(void *ctx, const char *name)
+static struct sink *importing_sink_of_node(void *ctx, const char *name)
 {
     struct import_node *d;
     struct err ignored; /* the importer counts what it cannot tell */
-    return node_of(ctx, name, &d, &ignored) == 0 ? &d->pass.sink : NULL;
+    return importing_node_of(ctx, name, &d, &ignored) == 0 ? &d->pass.sink : NULL;
 }
 
-static void machine(void *ctx, const struct import_machine *said)
+static void importing_machine(void *ctx, const struct import_machine *said)
 {
     struct import_node *d;
     struct err ignored; /* the importer has asked for its sink, so it is there */
-    if (node_of(ctx, said->node, &d, &ignored) == 0)
+    if (importing_node_of(ctx, said->node, &d, &ignored) == 0)
         import_node_machine(d, said);
 }
 
-static int flush(struct importing *m, struct err *e)
+static int importing_flush(struct importing *m, struct err *e)
 {
     int rc = interrupted_check(e);
     if (rc == 0)
@@ -214,10 +215,10 @@ static int on_progress(void *ctx, uint64_t done, uint64_t all, struct err *e)
     struct importing *m = ctx;
     const double share = all ? (double)done / (double)all : 0;
     progress_at(&m->progress, ((double)m->at + share) / (double)m->from->n, clock_mono());
-    return flush(m, e);
+    return importing_flush(m, e);
 }
 
-static bool gave_something(const struct import_result *r)
+static bool importing_gave_something(const struct import_result *r)
 {
     return r->count[IMPORTED_KEPT] + r->count[IMPORTED_READINGS] > 0;
 }
@@ -225,14 +226,14 @@ static bool gave_something(const struct import_result *r)
 static void add_times(struct importing *m, const struct import_result *r)
 {
     struct import_result *sum = &m->sum;
-    if (!gave_something(r))
+    if (!importing_gave_something(r))
         return;
     sum->first.ns = m->dated ? MIN_OF(sum->first.ns, r->first.ns) : r->first.ns;
     sum->last.ns = m->dated ? MAX_OF(sum->last.ns, r->last.ns) : r->last.ns;
     m->dated = true;
 }
 
-static void add_counts(struct import_result *sum, const struct import_result *r)
+static void importing_add_counts(struct import_result *sum, const struct import_result *r)
 {
     for (enum import_count c = 0; c < IMPORTED_N; c++)
         sum->count[c] += r->count[c];
@@ -242,10 +243,10 @@ static void add_counts(struct import_result *sum, const struct import_result *r)
     sum->bytes += r->bytes;
 }
 
-static int read_file(struct importing *m, const struct folder_file *x, struct import_part *part,
-                     struct err *e)
+static int importing_read_file(struct importing *m, const struct folder_file *x,
+                               struct import_part *part, struct err *e)
 {
-    int rc = node_of(m, x->hint.node, &part->node, e);
+    int rc = importing_node_of(m, x->hint.node, &part->node, e);
     m->stuck = rc != 0;
     if (rc != 0)
         return rc;
@@ -254,8 +255,8 @@ static int read_file(struct importing *m, const struct folder_file *x, struct im
         .format = x->format,
         .hint = x->hint,
         .sink = &part->node->pids.pass.sink,
-        .sink_of_node = sink_of_node,
-        .machine = machine,
+        .sink_of_node = importing_sink_of_node,
+        .machine = importing_machine,
         .wall_minus_mono_ns = m->tie.wall.ns - m->tie.mono.ns,
         .threads = true,
         .progress = on_progress,
@@ -267,7 +268,8 @@ static int read_file(struct importing *m, const struct folder_file *x, struct im
     return import_file(&ask, &part->got, e);
 }
 
-static void tell_lost(struct import_node *d, const char *name, enum loss_id id, const char *why)
+static void importing_tell_lost(struct import_node *d, const char *name, enum loss_id id,
+                                const char *why)
 {
     struct loss l = {.id = id, .count = 1, .at = d->first};
     const size_t n = strlen(name), room = sizeof l.what - sizeof "file ";
@@ -285,15 +287,15 @@ static bool is_undated(const struct importing *m, const struct import_result *r)
 }
 
 /* What was read of it before it broke off stays. */
-static void take_part(struct importing *m, struct folder_file *x, struct import_part *part, int rc,
-                      const struct err *e)
+static void importing_take_part(struct importing *m, struct folder_file *x,
+                                struct import_part *part, int rc, const struct err *e)
 {
     const struct import_result *r = &part->got.result;
     if (rc == 0 || !is_undated(m, r)) {
         import_node_note(part->node, r);
         add_times(m, r);
     }
-    if (rc == ERR_FORMAT && !x->sure && !gave_something(r)) {
+    if (rc == ERR_FORMAT && !x->sure && !importing_gave_something(r)) {
         x->skipped = "not a trace";
         m->from->n_read--;
         return;
@@ -303,7 +305,7 @@ static void take_part(struct importing *m, struct folder_file *x, struct import_
     if (rc != 0)
         part->failed = arena_strdup(&m->from->arena, e->msg);
     m->n_good += rc == 0;
-    add_counts(&m->sum, r);
+    importing_add_counts(&m->sum, r);
     import_tell_losses(r, &part->node->pass.sink);
 }
 
@@ -313,11 +315,11 @@ static int read_next(struct importing *m, struct err *e)
     struct import_part *part = &m->parts[m->at];
     if (x->skipped)
         return 0;
-    int rc = read_file(m, x, part, e);
+    int rc = importing_read_file(m, x, part, e);
     if (rc != 0 && (m->stuck || m->from->single))
         return rc;
-    take_part(m, x, part, rc, e);
-    return flush(m, e);
+    importing_take_part(m, x, part, rc, e);
+    return importing_flush(m, e);
 }
 
 /* Why there is nothing: the first reason stands for all. */
@@ -343,13 +345,14 @@ static void tell_all_lost(struct importing *m)
     for (size_t i = 0; i < m->from->n; i++) {
         const struct folder_file *x = &m->from->files[i];
         if (m->parts[i].failed)
-            tell_lost(kept_node(m, m->parts[i].node), x->name, LOSS_MALFORMED, m->parts[i].failed);
+            importing_tell_lost(kept_node(m, m->parts[i].node), x->name, LOSS_MALFORMED,
+                                m->parts[i].failed);
         if (x->skipped && x->lost)
-            tell_lost(kept_node(m, NULL), x->name, LOSS_UNSUPPORTED, x->skipped);
+            importing_tell_lost(kept_node(m, NULL), x->name, LOSS_UNSUPPORTED, x->skipped);
     }
     if (m->from->cut)
-        tell_lost(kept_node(m, NULL), "of the folder", LOSS_LIMIT,
-                  "too many files or folders nested too deep; some were not read");
+        importing_tell_lost(kept_node(m, NULL), "of the folder", LOSS_LIMIT,
+                            "too many files or folders nested too deep; some were not read");
 }
 
 int importing_read(struct importing *m, struct err *e)

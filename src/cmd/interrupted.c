@@ -9,7 +9,7 @@
 
 static volatile sig_atomic_t noted;
 
-static void note(int sig)
+static void interrupted_note(int sig)
 {
     noted = sig;
 }
@@ -17,7 +17,8 @@ static void note(int sig)
 void interrupted_watch(void)
 {
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
-    const struct sigaction take = {.sa_handler = note, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
+    const struct sigaction take = {.sa_handler = interrupted_note,
+                                   .sa_flags = (int)SA_RESETHAND | SA_RESTART};
     for (size_t i = 0; i < COUNT_OF(ends); i++) {
         struct sigaction now;
         if (sigaction(ends[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)

@@ -19,7 +19,7 @@ static const struct opt no_options[] = {{0}};
 
 /* One line on stderr; text from outside cannot steer the terminal. A reader of stdout that has seen
  * enough (`| head`) is no failure to talk about. */
-static int complain(const struct err *e)
+static int main_complain(const struct err *e)
 {
     if (e->code == ERR_SYS && e->sys == EPIPE && ferror(stdout))
         return EXIT_FAILED;
@@ -57,7 +57,7 @@ static int check_args(const struct cmd *c, const struct opt_result *r, struct er
     return 0;
 }
 
-static enum opt_order order_of(const struct cmd *c)
+static enum opt_order main_order_of(const struct cmd *c)
 {
     for (const struct cmd_arg *a = c->args; a && a->name; a++)
         if (a->kind == ARG_COMMAND)
@@ -87,11 +87,11 @@ static void tell_choices(const struct cmd *c, const struct opt_result *r, const 
 /* ------------------------------------------------------------------------------------------------
  * Calling */
 
-static int call(const struct cmd *c, int argc, char **argv, struct arena *a, struct err *e)
+static int main_call(const struct cmd *c, int argc, char **argv, struct arena *a, struct err *e)
 {
     const struct opt *table = c->options ? c->options : no_options;
     struct opt_result r;
-    int rc = opt_parse(table, order_of(c), argc, argv, a, &r, e);
+    int rc = opt_parse(table, main_order_of(c), argc, argv, a, &r, e);
     if (rc == 0 && r.help) {
         usage_command(stdout, c);
         return EXIT_FINE;
@@ -130,7 +130,7 @@ static int close_stdout(int status)
         errno = write_errno();
     struct err e;
     err_sys(&e, "could not write all output to stdout");
-    return complain(&e);
+    return main_complain(&e);
 }
 
 /* Without this, the first file opened would become stdout and the job's output would go into it.
@@ -143,21 +143,21 @@ static void fill_closed_fds(void)
             (void)!open("/", O_PATH);
 }
 
-static int dispatch(int argc, char **argv)
+static int main_dispatch(int argc, char **argv)
 {
     struct arena a = {0};
     struct err e = {0};
     const struct cmd *c = cmd_find(argv[0]);
-    const int rc = c ? call(c, argc - 1, argv + 1, &a, &e) : cmd_unknown(argv[0], &e);
+    const int rc = c ? main_call(c, argc - 1, argv + 1, &a, &e) : cmd_unknown(argv[0], &e);
     arena_free(&a);
-    return rc < 0 ? complain(&e) : rc;
+    return rc < 0 ? main_complain(&e) : rc;
 }
 
 static int unknown_option(const char *word)
 {
     struct err e;
     err_set(&e, ERR_USAGE, "unknown option %.200s; see 'footplate help'", word);
-    return complain(&e);
+    return main_complain(&e);
 }
 
 int main(int argc, char **argv)
@@ -177,6 +177,6 @@ int main(int argc, char **argv)
     else if (argv[1][0] == '-')
         status = unknown_option(argv[1]);
     else
-        status = dispatch(argc - 1, argv + 1);
+        status = main_dispatch(argc - 1, argv + 1);
     return close_stdout(status);
 }

@@ -52,14 +52,14 @@ static const struct series_stats *stats_of(const struct view *v, const struct se
     return NULL;
 }
 
-static const char *label_of(const struct series_key *k, bool nodes, struct arena *a)
+static const char *query_chart_label_of(const struct series_key *k, bool nodes, struct arena *a)
 {
     return arena_printf(a, "%s%s%s %s", nodes ? k->node : "", nodes ? " " : "", k->metric,
                         k->entity);
 }
 
-static void put_chart(struct table *t, const struct view *v, const struct series *s,
-                      enum chart_of of, double top)
+static void query_chart_put(struct table *t, const struct view *v, const struct series *s,
+                            enum chart_of of, double top)
 {
     struct buf line = {0};
     chart_line(&v->chart, s, of, top, &line);
@@ -68,13 +68,13 @@ static void put_chart(struct table *t, const struct view *v, const struct series
     buf_free(&line);
 }
 
-static void put_series(struct table *t, const struct view *v, const struct series *s)
+static void query_chart_put_series(struct table *t, const struct view *v, const struct series *s)
 {
     char text[HUMAN_LEN];
     const struct series_stats *st = stats_of(v, &s->key);
     const double top = chart_top(v->s, v->n, s->key.metric);
-    table_cell(t, "%s", label_of(&s->key, v->nodes, v->arena));
-    put_chart(t, v, s, CHART_MAX, top);
+    table_cell(t, "%s", query_chart_label_of(&s->key, v->nodes, v->arena));
+    query_chart_put(t, v, s, CHART_MAX, top);
     if (!st || st->count == 0) {
         table_rest(t, "no readings");
         return;
@@ -85,7 +85,7 @@ static void put_series(struct table *t, const struct view *v, const struct serie
     if (v->n > BOTH_MOST)
         return;
     table_cell(t, "%s", "");
-    put_chart(t, v, s, CHART_MIN, top);
+    query_chart_put(t, v, s, CHART_MIN, top);
     table_rest(t, "%s", "");
 }
 
@@ -114,7 +114,7 @@ static void print_view(const struct view *v)
     const double seconds = (double)(v->chart.to.ns - v->chart.from.ns) / (double)NS_PER_S;
     table_init(&t, v->arena, columns);
     for (size_t i = 0; i < v->n; i++)
-        put_series(&t, v, &v->s[i]);
+        query_chart_put_series(&t, v, &v->s[i]);
     table_print(&t, stdout, 0, term_color(stdout));
     printf("start %s, duration %s\n", wall_text(v->chart.from, from, sizeof from),
            duration_text(seconds, took, sizeof took));
@@ -134,7 +134,7 @@ static size_t chart_width(const struct series_ask *ask, const struct keys *all, 
     size_t label = 0;
     for (size_t i = 0; i < all->n; i++)
         if (query_matches(ask, &all->v[i])) {
-            const size_t n = text_columns(label_of(&all->v[i], several_nodes(all), a));
+            const size_t n = text_columns(query_chart_label_of(&all->v[i], several_nodes(all), a));
             label = MAX_OF(label, n);
         }
     size_t room = WIDTH_MOST;

@@ -44,20 +44,20 @@ static int for_each_series(struct run *r, const struct series_ask *ask, const st
     return 0;
 }
 
-static void put_series(const struct series *s, void *ctx)
+static void query_print_put_series(const struct series *s, void *ctx)
 {
     struct jw *j = ctx;
     series_json(j, s, output_buf);
     output_buf(j->out);
 }
 
-static int print_json(struct run *r, const struct series_ask *ask, const struct keys *all,
-                      struct err *e)
+static int query_print_json(struct run *r, const struct series_ask *ask, const struct keys *all,
+                            struct err *e)
 {
     struct buf b = {0};
     struct jw j = {.out = &b};
     jw_array(&j, NULL);
-    const int rc = for_each_series(r, ask, all, put_series, &j, e);
+    const int rc = for_each_series(r, ask, all, query_print_put_series, &j, e);
     jw_end(&j);
     buf_u8(&b, '\n');
     output_buf(&b);
@@ -84,8 +84,8 @@ static void series_csv(const struct series *s, void *ctx)
     }
 }
 
-static int print_csv(struct run *r, const struct series_ask *ask, const struct keys *all,
-                     struct err *e)
+static int query_print_csv(struct run *r, const struct series_ask *ask, const struct keys *all,
+                           struct err *e)
 {
     puts("node,metric,entity,unit,time_ns,value,min,max");
     return for_each_series(r, ask, all, series_csv, NULL, e);
@@ -125,9 +125,9 @@ int query_print(enum output output, struct run *r, const struct series_ask *ask,
 {
     bool some = false;
     if (output == OUTPUT_JSON)
-        return print_json(r, ask, all, e);
+        return query_print_json(r, ask, all, e);
     if (output == OUTPUT_CSV)
-        return print_csv(r, ask, all, e);
+        return query_print_csv(r, ask, all, e);
     if (ask->points > 0 && ask->points <= TABLE_MOST)
         return for_each_series(r, ask, all, series_table, &some, e);
     return query_chart(r, ask, all, e);

@@ -19,7 +19,7 @@
 #include "rules/machines.h"
 
 /* The line goes out in one write, so that the job's own output cannot come between. */
-static void tell(void *ctx, const char *line)
+static void recording_tell(void *ctx, const char *line)
 {
     (void)ctx;
     struct arena a = {0};
@@ -31,10 +31,11 @@ static void tell(void *ctx, const char *line)
 static void tell_problems(const struct settings *s, struct arena *a)
 {
     for (size_t i = 0; i < s->problems.n; i++)
-        tell(NULL, s->problems.v[i]);
+        recording_tell(NULL, s->problems.v[i]);
     if (s->problems.left_off > 0)
-        tell(NULL, arena_printf(a, "and %zu more; run 'footplate config' to see all settings",
-                                s->problems.left_off));
+        recording_tell(NULL,
+                       arena_printf(a, "and %zu more; run 'footplate config' to see all settings",
+                                    s->problems.left_off));
 }
 
 /* What the settings say of rules, understood. */
@@ -68,7 +69,8 @@ static int take_custom(struct settings *s, const struct action_setting *from, st
     return 0;
 }
 
-static int take_rules(struct settings *s, struct rule_wishes *out, struct arena *a, struct err *e)
+static int recording_take_rules(struct settings *s, struct rule_wishes *out, struct arena *a,
+                                struct err *e)
 {
     int rc = 0;
     rule_params_init(&out->params, a);
@@ -80,8 +82,9 @@ static int take_rules(struct settings *s, struct rule_wishes *out, struct arena 
     return rc ? rc : action_make_all(s, a, &out->actions, &out->n_actions, e);
 }
 
-static int load(struct settings *out, struct rule_wishes *wishes, const struct cmd_args *args,
-                const char *const *argv, struct arena *a, struct err *e)
+static int recording_load(struct settings *out, struct rule_wishes *wishes,
+                          const struct cmd_args *args, const char *const *argv, struct arena *a,
+                          struct err *e)
 {
     const struct settings_ask ask = {
         .argv = argv,
@@ -90,14 +93,14 @@ static int load(struct settings *out, struct rule_wishes *wishes, const struct c
         .given = args->opt,
     };
     const int rc = settings_load(out, &ask, a, e);
-    return rc ? rc : take_rules(out, wishes, a, e);
+    return rc ? rc : recording_take_rules(out, wishes, a, e);
 }
 
 int recording_settings(struct settings *out, const struct cmd_args *args, const char *const *argv,
                        struct arena *a, struct err *e)
 {
     struct rule_wishes unused = {0};
-    return load(out, &unused, args, argv, a, e);
+    return recording_load(out, &unused, args, argv, a, e);
 }
 
 static void take_labels(struct record_ask *ask, const struct settings *s, struct arena *a)
@@ -133,7 +136,7 @@ static void take_price(struct record_ask *ask, const struct settings *s, struct 
     if (rc == 0)
         ask->price_per_hour = m->price_per_hour;
     else
-        tell(NULL, arena_printf(a, "the price of the run is not known: %s", e.msg));
+        recording_tell(NULL, arena_printf(a, "the price of the run is not known: %s", e.msg));
 }
 
 static void take_settings(struct record_ask *ask, const struct settings *s, struct arena *a)
@@ -159,7 +162,7 @@ static void end_with_verdict(const struct record_ask *ask, const struct rule_wis
                                       .own = &wishes->own,
                                       .quiet = ask->quiet,
                                       .report = ask->settings->report,
-                                      .tell = tell};
+                                      .tell = recording_tell};
     if (!ask->no_rules)
         run_verdict(&v);
 }
@@ -167,13 +170,13 @@ static void end_with_verdict(const struct record_ask *ask, const struct rule_wis
 enum { EXIT_BY_SIGNAL = 128 };
 
 /* A dashboard that does not start keeps no job from running. */
-static void serve(struct serving *out, const char *folder, bool quiet, struct arena *a)
+static void recording_serve(struct serving *out, const char *folder, bool quiet, struct arena *a)
 {
     struct err e;
     if (serving_start(out, folder, &e) != 0)
-        tell(NULL, arena_printf(a, "could not start the dashboard: %s", e.msg));
+        recording_tell(NULL, arena_printf(a, "could not start the dashboard: %s", e.msg));
     else if (!quiet)
-        tell(NULL, arena_printf(a, "dashboard at %s", out->place.address));
+        recording_tell(NULL, arena_printf(a, "dashboard at %s", out->place.address));
 }
 
 /* A calling script continues after Ctrl-C unless it sees that the signal ended its child. */
@@ -220,17 +223,18 @@ enum { STATUS_NOT_FOUND = 127, STATUS_CANNOT_RUN = 126 };
 static int run_without(const struct record_ask *ask, const struct err *why, struct arena *a)
 {
     const bool refuse = ask->settings->require_recording;
-    tell(NULL, arena_printf(a, "this run is not recorded: %s. %s. To record it, %s", why->msg,
-                            refuse ? "The job is not started (--require-recording)"
-                                   : "The job runs without recording",
-                            advice(why)));
+    recording_tell(NULL,
+                   arena_printf(a, "this run is not recorded: %s. %s. To record it, %s", why->msg,
+                                refuse ? "The job is not started (--require-recording)"
+                                       : "The job runs without recording",
+                                advice(why)));
     if (refuse)
         return EXIT_FAILED;
     const int sys = keeper_become(ask->argv);
     struct err e;
     errno = sys;
     err_sys(&e, "cannot run '%s'", ask->argv[0]);
-    tell(NULL, e.msg);
+    recording_tell(NULL, e.msg);
     return sys == ENOENT || sys == ENOTDIR ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN;
 }
 
@@ -258,7 +262,7 @@ static int record(const struct cmd_args *args, struct record_ask *ask, struct ar
         keeper_start(ask->argv, is_given(args, "require-recording"));
     struct settings *s = arena_new(a, struct settings);
     struct rule_wishes *wishes = arena_new(a, struct rule_wishes);
-    const int rc = load(s, wishes, args, ask->argv, a, e);
+    const int rc = recording_load(s, wishes, args, ask->argv, a, e);
     if (rc != 0)
         return rc;
     if (ask->argv)
@@ -271,11 +275,11 @@ static int record(const struct cmd_args *args, struct record_ask *ask, struct ar
     if (own_rules_any(&wishes->own))
         ask->own = (struct ownrules_way){own_rules_judge, &wishes->own};
     ask->quiet = args->opt[R_QUIET].given;
-    ask->tell = tell;
+    ask->tell = recording_tell;
     struct record_result result;
     struct serving serving = {.fd = -1};
     if (args->opt[R_SERVE].given)
-        serve(&serving, runs_folder(s->dir), ask->quiet, a);
+        recording_serve(&serving, runs_folder(s->dir), ask->quiet, a);
     if (recorder_run(ask, &result, e) == 0) {
         end_with_verdict(ask, wishes, &result);
         *keep = result.actions_hang;
@@ -290,7 +294,7 @@ static int record(const struct cmd_args *args, struct record_ask *ask, struct ar
     if (ask->argv && result.exit_status == EXIT_FAILED)
         return run_without(ask, e, a);
     /* The shell's own codes for a program that cannot be run are kept. */
-    tell(NULL, e->msg);
+    recording_tell(NULL, e->msg);
     return result.exit_status;
 }
 

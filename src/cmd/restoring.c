@@ -55,7 +55,7 @@ static void on_run(struct remake *r, const char *about, size_t len)
     m->about = arena_strndup(&m->arena, about, len);
 }
 
-static void on_node(struct remake *r, const struct remake_node *n)
+static void restoring_on_node(struct remake *r, const struct remake_node *n)
 {
     struct restoring *m = (struct restoring *)r;
     struct err e = {0};
@@ -100,7 +100,7 @@ static struct sink *on_sink(struct remake *r, const struct remake_place *p)
 
 int restoring_begin(struct restoring *m, const char *home, struct err *e)
 {
-    static const struct remake_ops ops = {on_run, on_node, on_sink};
+    static const struct remake_ops ops = {on_run, restoring_on_node, on_sink};
     static const struct sink_ops nowhere = {drop_row, drop_loss, drop_mark, drop_events};
     *m = (struct restoring){.remake = {&ops}, .nowhere = {&nowhere}};
     return run_maker_begin(&m->maker, home, e);

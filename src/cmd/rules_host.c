@@ -111,8 +111,8 @@ static char **command(const struct rules_host_ask *ask, const char *package, str
 }
 
 /* Its stdout is the pipe. */
-static int start(const struct rules_host_ask *ask, const char *package, struct arena *a, pid_t *pid,
-                 int *from, struct err *e)
+static int rules_host_start(const struct rules_host_ask *ask, const char *package, struct arena *a,
+                            pid_t *pid, int *from, struct err *e)
 {
     int fds[2];
     posix_spawn_file_actions_t actions;
@@ -134,7 +134,7 @@ static int start(const struct rules_host_ask *ask, const char *package, struct a
 
 /* ---- hearing it out ---- */
 
-static int hear(int from, mono_ns end, struct buf *out, struct err *e)
+static int rules_host_hear(int from, mono_ns end, struct buf *out, struct err *e)
 {
     char piece[1 << 16];
     for (;;) {
@@ -158,7 +158,7 @@ static int hear(int from, mono_ns end, struct buf *out, struct err *e)
     }
 }
 
-static int wait_for(pid_t pid, struct err *e)
+static int rules_host_wait_for(pid_t pid, struct err *e)
 {
     int status;
     while (waitpid(pid, &status, 0) < 0)
@@ -182,14 +182,14 @@ static int ask_host(const struct rules_host_ask *ask, struct arena *a, struct bu
     if (!package)
         return err_set(e, ERR_NOT_FOUND,
                        "the Python package is not installed next to this program");
-    int rc = start(ask, package, a, &pid, &from, e);
+    int rc = rules_host_start(ask, package, a, &pid, &from, e);
     if (rc != 0)
         return rc;
-    rc = hear(from, end, out, e);
+    rc = rules_host_hear(from, end, out, e);
     close(from);
     if (rc != 0)
         kill(pid, SIGKILL);
-    if (wait_for(pid, &ended) != 0 && rc == 0) {
+    if (rules_host_wait_for(pid, &ended) != 0 && rc == 0) {
         *e = ended;
         rc = ended.code;
     }
@@ -199,8 +199,8 @@ static int ask_host(const struct rules_host_ask *ask, struct arena *a, struct bu
 /* ---- all of it ---- */
 
 /* One verdict for a file that gave none. */
-static void give_up(const char *file, const char *why, struct arena *a, struct hosted **out,
-                    size_t *n)
+static void rules_host_give_up(const char *file, const char *why, struct arena *a,
+                               struct hosted **out, size_t *n)
 {
     *out = arena_new(a, struct hosted);
     (*out)->v = custom_verdict(path_base(file), "", "", a);
@@ -222,6 +222,6 @@ int rules_host_check(const struct rules_host_ask *ask, struct arena *a, struct h
     buf_free(&b);
     if (rc == 0 || rc == ERR_USAGE)
         return rc;
-    give_up(ask->files[0], e->msg, a, out, n);
+    rules_host_give_up(ask->files[0], e->msg, a, out, n);
     return 0;
 }

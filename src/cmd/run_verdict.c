@@ -32,7 +32,7 @@ struct own {
 
 /* ---- the lines ---- */
 
-struct telling {
+struct run_verdict_telling {
     const struct run_verdict_ask *ask;
     const struct checked *checked;
     const struct own *own;
@@ -40,12 +40,13 @@ struct telling {
     const struct run_info *info;
 };
 
-static void tell(const struct telling *t, const char *line)
+static void run_verdict_tell(const struct run_verdict_telling *t, const char *line)
 {
     t->ask->tell(NULL, line);
 }
 
-static size_t of_state(const struct telling *t, enum rule_state state, const struct verdict ***out)
+static size_t run_verdict_of_state(const struct run_verdict_telling *t, enum rule_state state,
+                                   const struct verdict ***out)
 {
     size_t n = 0;
     *out = arena_array(t->arena, const struct verdict *, RULE_N + t->own->n);
@@ -60,7 +61,7 @@ static size_t of_state(const struct telling *t, enum rule_state state, const str
     return n;
 }
 
-static void tell_issue(const struct telling *t, const struct verdict *v)
+static void tell_issue(const struct run_verdict_telling *t, const struct verdict *v)
 {
     struct buf size = {0};
     const struct finding *f = &v->findings[0];
@@ -72,29 +73,31 @@ static void tell_issue(const struct telling *t, const struct verdict *v)
     const char *rule = v->rule->custom
                            ? arena_printf(t->arena, "%s (", v->rule->name)
                            : arena_printf(t->arena, "%s (%s, ", v->rule->title, v->rule->name);
-    tell(t, arena_printf(t->arena, "  %s%.*s): %s%s%s%s", rule, (int)size.len, (const char *)size.p,
-                         several ? f->node : "", several ? ": " : "", f->message, more));
+    run_verdict_tell(t, arena_printf(t->arena, "  %s%.*s): %s%s%s%s", rule, (int)size.len,
+                                     (const char *)size.p, several ? f->node : "",
+                                     several ? ": " : "", f->message, more));
     const char *advice = f->advice ? f->advice : v->rule->recommendation;
     const char *cause = verdict_explained_by(v);
     if (cause)
-        tell(t, arena_printf(t->arena, "    explained by %s: fix that first", cause));
+        run_verdict_tell(t, arena_printf(t->arena, "    explained by %s: fix that first", cause));
     else if (*advice)
-        tell(t, arena_printf(t->arena, "    fix: %s", advice));
+        run_verdict_tell(t, arena_printf(t->arena, "    fix: %s", advice));
     buf_free(&size);
 }
 
-static void tell_issues(const struct telling *t, const struct verdict **v, size_t n)
+static void tell_issues(const struct run_verdict_telling *t, const struct verdict **v, size_t n)
 {
     verdicts_worst_first(v, n);
-    tell(t, "Issues found:");
+    run_verdict_tell(t, "Issues found:");
     for (size_t i = 0; i < MIN_OF(n, (size_t)ISSUES_MOST); i++)
         tell_issue(t, v[i]);
     if (n > ISSUES_MOST)
-        tell(t, arena_printf(t->arena, "  and %zu more; run 'footplate check last' to see all",
-                             n - ISSUES_MOST));
+        run_verdict_tell(t, arena_printf(t->arena,
+                                         "  and %zu more; run 'footplate check last' to see all",
+                                         n - ISSUES_MOST));
 }
 
-static size_t count_of(const struct verdict *const *v, size_t n, const char *why)
+static size_t run_verdict_count_of(const struct verdict *const *v, size_t n, const char *why)
 {
     size_t same = 0;
     for (size_t i = 0; i < n; i++)
@@ -108,50 +111,52 @@ static const char *usual_reason(const struct verdict *const *v, size_t n, const 
     const char *best = NULL;
     for (size_t i = 0; i < n; i++)
         if ((!but || strcmp(v[i]->why, but) != 0) &&
-            (!best || count_of(v, n, v[i]->why) > count_of(v, n, best)))
+            (!best || run_verdict_count_of(v, n, v[i]->why) > run_verdict_count_of(v, n, best)))
             best = v[i]->why;
     return best;
 }
 
 /* The two that most of them have. */
-static const char *usual_reasons(const struct telling *t, const struct verdict *const *v, size_t n)
+static const char *usual_reasons(const struct run_verdict_telling *t,
+                                 const struct verdict *const *v, size_t n)
 {
     const char *first = usual_reason(v, n, NULL);
     const char *second = first ? usual_reason(v, n, first) : NULL;
     return second ? arena_printf(t->arena, "%s; %s", first, second) : first ? first : "";
 }
 
-static void tell_no_issue(const struct telling *t, const struct verdict *const *not_evaluated,
-                          size_t n_not, size_t n_clear)
+static void tell_no_issue(const struct run_verdict_telling *t,
+                          const struct verdict *const *not_evaluated, size_t n_not, size_t n_clear)
 {
     const char *why = usual_reasons(t, not_evaluated, n_not);
     const char *none = verdict_none_words(t->info);
     if (n_clear == 0 && !t->checked->run.has_steps)
-        tell(t, arena_printf(t->arena, "No rules ran: %s", steps_none_words(t->info)));
+        run_verdict_tell(t, arena_printf(t->arena, "No rules ran: %s", steps_none_words(t->info)));
     else if (n_clear == 0)
-        tell(t, arena_printf(t->arena, "No rules ran: %s", why));
+        run_verdict_tell(t, arena_printf(t->arena, "No rules ran: %s", why));
     else if (n_not == 0)
-        tell(t, arena_printf(t->arena, "%s (%zu rule%s passed)", none, n_clear,
-                             n_clear == 1 ? "" : "s"));
+        run_verdict_tell(t, arena_printf(t->arena, "%s (%zu rule%s passed)", none, n_clear,
+                                         n_clear == 1 ? "" : "s"));
     else
-        tell(t, arena_printf(t->arena, "%s (%zu rule%s passed, %zu skipped: %s)", none, n_clear,
-                             n_clear == 1 ? "" : "s", n_not, why));
+        run_verdict_tell(t, arena_printf(t->arena, "%s (%zu rule%s passed, %zu skipped: %s)", none,
+                                         n_clear, n_clear == 1 ? "" : "s", n_not, why));
 }
 
-static void tell_all(const struct telling *t)
+static void run_verdict_tell_all(const struct run_verdict_telling *t)
 {
     const struct verdict **issues, **clear, **not_evaluated;
-    const size_t n = of_state(t, RULE_ISSUE, &issues), n_clear = of_state(t, RULE_CLEAR, &clear),
-                 n_not = of_state(t, RULE_NOT_EVALUATED, &not_evaluated);
+    const size_t n = run_verdict_of_state(t, RULE_ISSUE, &issues),
+                 n_clear = run_verdict_of_state(t, RULE_CLEAR, &clear),
+                 n_not = run_verdict_of_state(t, RULE_NOT_EVALUATED, &not_evaluated);
     const char *ending = runview_ending(t->info, t->arena);
     if (ending)
-        tell(t, ending);
+        run_verdict_tell(t, ending);
     if (n > 0)
         tell_issues(t, issues, n);
     else
         tell_no_issue(t, not_evaluated, n_not, n_clear);
     if (t->own->right_size)
-        tell(t, arena_printf(t->arena, "Right-sizing: %s", t->own->right_size->why));
+        run_verdict_tell(t, arena_printf(t->arena, "Right-sizing: %s", t->own->right_size->why));
 }
 
 /* ---- the process ---- */
@@ -169,8 +174,9 @@ static int judge_own(const struct run_verdict_ask *ask, struct run *r, struct ch
 }
 
 /* From the verdicts there are. What goes wrong with it is told here: the verdicts stand. */
-static void write_report(const struct run_verdict_ask *ask, struct run *r, const struct checked *c,
-                         const struct own *own, struct arena *a)
+static void run_verdict_write_report(const struct run_verdict_ask *ask, struct run *r,
+                                     const struct checked *c, const struct own *own,
+                                     struct arena *a)
 {
     const struct report_ask wish = {.checked = c,
                                     .params = &ask->params,
@@ -192,7 +198,7 @@ static void write_report(const struct run_verdict_ask *ask, struct run *r, const
         ask->tell(NULL, arena_printf(a, "report: %s/report.html", ask->path));
 }
 
-static int judge(const struct run_verdict_ask *ask, struct arena *a, struct err *e)
+static int run_verdict_judge(const struct run_verdict_ask *ask, struct arena *a, struct err *e)
 {
     struct run *r = NULL;
     struct checked *c = arena_new(a, struct checked);
@@ -207,20 +213,20 @@ static int judge(const struct run_verdict_ask *ask, struct arena *a, struct err 
     if (rc == 0)
         rc = judge_own(ask, r, c, a, own, e);
     if (rc == 0 && !ask->quiet)
-        tell_all(&(struct telling){ask, c, own, a, run_get_info(r)});
+        run_verdict_tell_all(&(struct run_verdict_telling){ask, c, own, a, run_get_info(r)});
     if (rc == 0)
         rc = findings_write(ask->path, &c->verdicts, &ask->params, own->v, own->n, e);
     if (rc == 0 && ask->report)
-        write_report(ask, r, c, own, a);
+        run_verdict_write_report(ask, r, c, own, a);
     run_close(r);
     return rc;
 }
 
-static _Noreturn void child(const struct run_verdict_ask *ask)
+static _Noreturn void run_verdict_child(const struct run_verdict_ask *ask)
 {
     struct arena a = {0};
     struct err e;
-    if (judge(ask, &a, &e) != 0)
+    if (run_verdict_judge(ask, &a, &e) != 0)
         ask->tell(NULL, arena_printf(&a, "could not evaluate the rules: %s", e.msg));
     _exit(0);
 }
@@ -238,7 +244,7 @@ static bool is_withstood(int sig)
 }
 
 /* Waits for its end, which closes the pipe. */
-static void wait_for(pid_t pid, int fd, const struct run_verdict_ask *ask)
+static void run_verdict_wait_for(pid_t pid, int fd, const struct run_verdict_ask *ask)
 {
     struct pollfd p = {.fd = fd, .events = POLLIN};
     int status = 0;
@@ -264,11 +270,11 @@ static void child_or_wait(const struct run_verdict_ask *ask, int fd[2],
         close(fd[0]);
         for (size_t i = 0; i < COUNT_OF(withstood); i++)
             sigaction(withstood[i], &before[i], NULL);
-        child(ask);
+        run_verdict_child(ask);
     }
     close(fd[1]);
     if (pid > 0)
-        wait_for(pid, fd[0], ask);
+        run_verdict_wait_for(pid, fd[0], ask);
     close(fd[0]);
 }
 

@@ -38,7 +38,7 @@ void serving_wait(const sigset_t *ending)
 }
 
 /* What the other process says once: where it is, or why it is not. */
-struct word {
+struct serving_word {
     struct server_place place;
     struct err err;
 };
@@ -51,7 +51,7 @@ static void serve_beside(int fd, void *ctx)
                                    .port = SERVER_PORT,
                                    .port_is_wish = true,
                                    .control = true};
-    struct word w = {0};
+    struct serving_word w = {0};
     struct server *s = NULL;
     char never;
     (void)!server_open(&s, &ask, &w.place, &w.err);
@@ -62,7 +62,7 @@ static void serve_beside(int fd, void *ctx)
 
 int serving_start(struct serving *out, const char *folder, struct err *e)
 {
-    struct word w;
+    struct serving_word w;
     out->fd = -1;
     int rc = serving_check_page(e);
     if (rc == 0)

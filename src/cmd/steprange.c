@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static const char *take_number(const char *p, int64_t *out)
+static const char *steprange_take_number(const char *p, int64_t *out)
 {
     char *end;
     errno = 0;
@@ -15,10 +15,10 @@ static const char *take_number(const char *p, int64_t *out)
 
 int step_range(const char *text, int64_t out[2], struct err *e)
 {
-    const char *p = take_number(text, &out[0]);
+    const char *p = steprange_take_number(text, &out[0]);
     out[1] = out[0];
     if (p && *p == ':')
-        p = take_number(p + 1, &out[1]);
+        p = steprange_take_number(p + 1, &out[1]);
     if (!p || *p || out[1] < out[0])
         return err_set(e, ERR_USAGE, "'%.100s' is not a range of steps (examples: 10:20 or 10)",
                        text);

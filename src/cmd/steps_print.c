@@ -40,7 +40,7 @@ void steps_csv(const struct steps_view *v)
 
 /* Parts that took any time, or that a hook says it could not see; the others would only widen the
  * table. */
-static size_t parts_seen(const struct steps_view *v, size_t *parts)
+static size_t steps_print_parts_seen(const struct steps_view *v, size_t *parts)
 {
     size_t n = 0;
     for (size_t k = 0; k < step_parts(); k++) {
@@ -66,7 +66,7 @@ static const char *part_title(size_t part)
     return part == step_parts() ? "between" : step_part_name(part);
 }
 
-static const char *upper(struct arena *a, const char *s)
+static const char *steps_print_upper(struct arena *a, const char *s)
 {
     char *out = arena_strdup(a, s);
     for (char *p = out; *p; p++)
@@ -85,7 +85,8 @@ static const struct table_column *with_parts(const struct steps_view *v,
     struct table_column *out = arena_array(v->arena, struct table_column, k + n + 1);
     memcpy(out, first, k * sizeof *first);
     for (size_t i = 0; i < n; i++)
-        out[k + i] = (struct table_column){upper(v->arena, part_title(parts[i])), .right = true};
+        out[k + i] =
+            (struct table_column){steps_print_upper(v->arena, part_title(parts[i])), .right = true};
     return out;
 }
 
@@ -103,7 +104,7 @@ static const struct table_column rank_columns[] = {
     {0},
 };
 
-static void put_row(struct table *t, const struct steps_row *row)
+static void steps_print_put_row(struct table *t, const struct steps_row *row)
 {
     const struct step_stats *s = &row->stats;
     const double times[] = {s->iteration_mean_s, s->iteration_p50_s, s->iteration_p95_s,
@@ -146,7 +147,7 @@ static void put_shares(struct table *t, const struct steps_view *v, const struct
     }
 }
 
-static void put_clocks(const struct steps_view *v, const size_t *parts, size_t n)
+static void steps_print_put_clocks(const struct steps_view *v, const size_t *parts, size_t n)
 {
     struct table t;
     table_init(&t, v->arena, with_parts(v, clock_columns, parts, n));
@@ -182,8 +183,8 @@ static const struct table_column place_columns[] = {
     {"TIME", .right = true}, {"EACH", .right = true},  {0},
 };
 
-static void put_place(struct table *t, const struct steps_view *v, int64_t rank,
-                      const struct sync_place *x)
+static void steps_print_put_place(struct table *t, const struct steps_view *v, int64_t rank,
+                                  const struct sync_place *x)
 {
     char text[HUMAN_LEN];
     table_cell(t, "%" PRId64, rank);
@@ -204,7 +205,7 @@ static void put_places(const struct steps_view *v)
         const struct steps_row *row = &v->rows[i];
         const bool again = i && v->rows[i - 1].rank == row->rank;
         for (size_t k = 0; !again && k < MIN_OF(row->n_sync, (size_t)PLACES_SHOWN); k++) {
-            put_place(&t, v, row->rank->rank, &row->sync[k]);
+            steps_print_put_place(&t, v, row->rank->rank, &row->sync[k]);
             any = true;
         }
     }
@@ -236,8 +237,8 @@ static const char *note_of(const struct step *s)
                           : "";
 }
 
-static void put_item(struct table *t, const struct steps_view *v, const struct steps_item *x,
-                     const size_t *parts, size_t n)
+static void steps_print_put_item(struct table *t, const struct steps_view *v,
+                                 const struct steps_item *x, const size_t *parts, size_t n)
 {
     char text[HUMAN_LEN];
     const struct step *s = x->step;
@@ -270,7 +271,7 @@ static void put_items(const struct steps_view *v, const size_t *parts, size_t n)
     noted[k] = (struct table_column){"NOTE"};
     table_init(&t, v->arena, noted);
     for (size_t i = 0; i < v->n_items; i++)
-        put_item(&t, v, &v->items[i], parts, n);
+        steps_print_put_item(&t, v, &v->items[i], parts, n);
     putchar('\n');
     table_print(&t, stdout, term_width(stdout), term_color(stdout));
 }
@@ -283,13 +284,13 @@ void steps_text(const struct steps_view *v)
         puts(text_safe(v->arena, steps_none_text(v->info, v->why, v->arena)));
         return;
     }
-    const size_t n = parts_seen(v, parts);
+    const size_t n = steps_print_parts_seen(v, parts);
     table_init(&t, v->arena, rank_columns);
     for (size_t i = 0; i < v->n_rows; i++)
-        put_row(&t, &v->rows[i]);
+        steps_print_put_row(&t, &v->rows[i]);
     table_print(&t, stdout, term_width(stdout), term_color(stdout));
     put_left_out(v);
-    put_clocks(v, parts, n);
+    steps_print_put_clocks(v, parts, n);
     put_places(v);
     if (v->n_items)
         put_items(v, parts, n);

@@ -28,7 +28,7 @@ static struct collect *collect_of(struct sink *s)
     return (struct collect *)(void *)s;
 }
 
-static struct trial_series *find_series(struct collect *c, const struct slot *s)
+static struct trial_series *trial_find_series(struct collect *c, const struct slot *s)
 {
     struct trial_probe *p = c->to;
     for (size_t i = 0; i < p->n_series; i++)
@@ -48,12 +48,12 @@ static struct trial_series *find_series(struct collect *c, const struct slot *s)
     return fresh;
 }
 
-static void take_row(struct sink *s, struct group *g, mono_ns t)
+static void trial_take_row(struct sink *s, struct group *g, mono_ns t)
 {
     (void)t;
     for (uint32_t i = 0; i < g->n; i++)
         if (g->slots[i].used && g->cells[i] != CELL_MISSING)
-            find_series(collect_of(s), &g->slots[i])->value =
+            trial_find_series(collect_of(s), &g->slots[i])->value =
                 (double)g->cells[i] * g->slots[i].step;
 }
 
@@ -81,12 +81,13 @@ static void take_mark(struct sink *s, const struct mark *m)
     (void)m;
 }
 
-static const struct sink_ops collect_ops = {.row = take_row, .loss = take_loss, .mark = take_mark};
+static const struct sink_ops collect_ops = {
+    .row = trial_take_row, .loss = take_loss, .mark = take_mark};
 
 /* ------------------------------------------------------------------------------------------------
  * Reading */
 
-static void **open_all(struct trial *t, const struct probe_env *env, struct arena *a)
+static void **trial_open_all(struct trial *t, const struct probe_env *env, struct arena *a)
 {
     void **states = arena_array(a, void *, t->n_probes + 1);
     for (size_t i = 0; i < t->n_probes; i++) {
@@ -102,7 +103,7 @@ static void **open_all(struct trial *t, const struct probe_env *env, struct aren
     return states;
 }
 
-static void read_all(struct trial *t, void **states, int round, struct arena *a)
+static void trial_read_all(struct trial *t, void **states, int round, struct arena *a)
 {
     for (size_t i = 0; i < t->n_probes; i++) {
         struct trial_probe *p = &t->probes[i];
@@ -135,11 +136,11 @@ static void read_probes(struct trial *t, const struct probe_env *env, struct are
     while (probes[t->n_probes])
         t->n_probes++;
     t->probes = arena_array(a, struct trial_probe, t->n_probes + 1);
-    void **states = open_all(t, env, a);
+    void **states = trial_open_all(t, env, a);
     for (int round = 0; round < READINGS; round++) {
         if (round > 0)
             wait_gap();
-        read_all(t, states, round, a);
+        trial_read_all(t, states, round, a);
     }
     close_all(t, states);
 }

@@ -110,7 +110,7 @@ static void put_wrapped(FILE *to, const char *text, size_t at, size_t column)
 }
 
 /* A name and what it means, the meanings under each other. */
-static void put_item(FILE *to, const char *name, const char *help)
+static void usage_put_item(FILE *to, const char *name, const char *help)
 {
     size_t at = INDENT + strlen(name);
     fprintf(to, "%*s%s", INDENT, "", name);
@@ -121,14 +121,14 @@ static void put_item(FILE *to, const char *name, const char *help)
     put_wrapped(to, help, at, HELP_COLUMN);
 }
 
-static void put_title(FILE *to, const char *title)
+static void usage_put_title(FILE *to, const char *title)
 {
     fprintf(to, term_color(to) ? "\n\033[1m%s:\033[0m\n" : "\n%s:\n", title);
 }
 
-static void put_options(FILE *to, const struct opt *o)
+static void usage_put_options(FILE *to, const struct opt *o)
 {
-    put_title(to, "options");
+    usage_put_title(to, "options");
     for (; o && o->name; o++) {
         if (o->hidden)
             continue;
@@ -137,27 +137,27 @@ static void put_options(FILE *to, const struct opt *o)
         usage_option_help(&help, o);
         buf_u8(&name, 0);
         buf_u8(&help, 0);
-        put_item(to, (const char *)name.p, (const char *)help.p);
+        usage_put_item(to, (const char *)name.p, (const char *)help.p);
         buf_free(&name);
         buf_free(&help);
     }
-    put_item(to, "-h, --help", "Show this help.");
+    usage_put_item(to, "-h, --help", "Show this help.");
 }
 
-static void put_args(FILE *to, const struct cmd_arg *a)
+static void usage_put_args(FILE *to, const struct cmd_arg *a)
 {
     if (!a || !a->name)
         return;
-    put_title(to, "arguments");
+    usage_put_title(to, "arguments");
     for (; a->name; a++)
-        put_item(to, a->name, a->help);
+        usage_put_item(to, a->name, a->help);
 }
 
-static void put_examples(FILE *to, const struct cmd_example *x)
+static void usage_put_examples(FILE *to, const struct cmd_example *x)
 {
     if (!x || !x->line)
         return;
-    put_title(to, "examples");
+    usage_put_title(to, "examples");
     for (; x->line; x++) {
         fprintf(to, "%*s%s\n", INDENT, "", x->line);
         put_wrapped(to, x->what, 0, 3 * INDENT);
@@ -175,10 +175,10 @@ void usage_command(FILE *to, const struct cmd *c)
         fputc('\n', to);
         put_wrapped(to, *p, 0, 0);
     }
-    put_args(to, c->args);
-    put_options(to, c->options);
-    put_examples(to, c->examples);
-    put_title(to, "exit status");
+    usage_put_args(to, c->args);
+    usage_put_options(to, c->options);
+    usage_put_examples(to, c->examples);
+    usage_put_title(to, "exit status");
     put_wrapped(to, c->exit_codes ? c->exit_codes : usage_exit_codes, 0, INDENT);
 }
 
@@ -187,12 +187,12 @@ void usage_overview(FILE *to)
     fputs("footplate - profile ML training runs and find what slows them down\n\nusage: footplate "
           "COMMAND [options] ...\n",
           to);
-    put_title(to, "commands");
+    usage_put_title(to, "commands");
     for (size_t i = 0; cmds[i]; i++)
-        put_item(to, cmds[i]->name, cmds[i]->summary);
-    put_title(to, "options");
-    put_item(to, "-h, --help", "Show this help, or a command's help after its name.");
-    put_item(to, "--version", "Show the version.");
-    put_title(to, "getting started");
+        usage_put_item(to, cmds[i]->name, cmds[i]->summary);
+    usage_put_title(to, "options");
+    usage_put_item(to, "-h, --help", "Show this help, or a command's help after its name.");
+    usage_put_item(to, "--version", "Show the version.");
+    usage_put_title(to, "getting started");
     fputs("  footplate run -- python train.py\n  footplate show last\n", to);
 }

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "compare/compare_own.h"
+#include "compare/compare_internal.h"
 
 static const double CONFIDENCE = 0.95;
 
@@ -21,7 +21,7 @@ void compare_lose(struct comparing *c, const char *what, const char *why, int si
             (struct compared_loss){arena_strdup(c->arena, what), arena_strdup(c->arena, why), side};
 }
 
-static int check_ask(const struct compare_ask *ask, struct err *e)
+static int compare_check_ask(const struct compare_ask *ask, struct err *e)
 {
     for (int s = 0; s < COMPARE_SIDES; s++)
         if (ask->side[s].n == 0 || ask->side[s].n > COMPARE_RUNS_MOST)
@@ -37,7 +37,7 @@ int compare_runs(const struct compare_ask *ask, struct arena *a, struct compared
 {
     struct arena scratch[COMPARE_SIDES] = {{0}};
     struct side_reading side[COMPARE_SIDES] = {{0}};
-    int rc = check_ask(ask, e);
+    int rc = compare_check_ask(ask, e);
     if (rc == 0)
         rc = readings_open(ask, scratch, side, e);
     if (rc == 0) {

@@ -60,12 +60,12 @@ struct compared_side {
     double duration_s, cost;  /* of one run */
     double throughput_steady; /* samples a second of the loop, of all ranks; NAN: not known */
     double throughput_overall;
-    double batch;             /* samples in a step of the job; NAN: not known */
-    struct step_spread steps; /* iterations of the compared steps; count 0: none */
-    size_t warmup;            /* steps at the beginning that do not count, in each run */
-    size_t disturbed;         /* later ones that do not count, because of a detail window */
-    size_t gpu_timed_steps;   /* whose phases were timed on the GPU, of all ranks and runs */
-    size_t gpu_steps;         /* of so many */
+    double batch;                  /* samples in a step of the job; NAN: not known */
+    struct step_diff_spread steps; /* iterations of the compared steps; count 0: none */
+    size_t warmup;                 /* steps at the beginning that do not count, in each run */
+    size_t disturbed;              /* later ones that do not count, because of a detail window */
+    size_t gpu_timed_steps;        /* whose phases were timed on the GPU, of all ranks and runs */
+    size_t gpu_steps;              /* of so many */
 };
 
 /* ---- what changed ---- */
@@ -88,8 +88,8 @@ struct compared_phase {
 /* A part of an iteration, by the clock of the host or of the GPU. */
 struct compared_part {
     const char *part;
-    double s[COMPARE_SIDES]; /* per iteration */
-    struct interval diff_s;  /* of the difference, in seconds a step */
+    double s[COMPARE_SIDES];     /* per iteration */
+    struct diff_interval diff_s; /* of the difference, in seconds a step */
     enum compare_verdict verdict;
 };
 
@@ -188,12 +188,12 @@ struct compared {
     bool one_by_one; /* step by step, run against run; else means of runs */
     /* Of the mean iteration, as a share of A's. With one run a side it reaches as far as runs of
      * the same code differ; steps_diff is what the steps of these two runs alone show. */
-    struct interval diff, steps_diff;
-    struct interval median;   /* of the median, as diff */
-    struct run_spread spread; /* with one run a side; else all 0 */
-    bool may_be_noise;        /* steps differ, but no more than runs of the same code may */
-    double least_share;       /* two runs of the same code may differ by this; 0: measured */
-    double detectable_share;  /* smallest that would have been found in four of five cases */
+    struct diff_interval diff, steps_diff;
+    struct diff_interval median; /* of the median, as diff */
+    struct run_spread spread;    /* with one run a side; else all 0 */
+    bool may_be_noise;           /* steps differ, but no more than runs of the same code may */
+    double least_share;          /* two runs of the same code may differ by this; 0: measured */
+    double detectable_share;     /* smallest that would have been found in four of five cases */
     struct compared_histogram histogram;
 
     struct compared_phase *phases;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "compare/compare_own.h"
+#include "compare/compare_internal.h"
 
 enum { COMMIT_SHOWN = 7, CHANGES_MOST = 8 };
 
@@ -35,7 +35,7 @@ static int by_text(const void *a, const void *b)
 }
 
 /* All that occur, each once, in order; NULL where one is not known. */
-static const char *together(const char **v, size_t n, struct arena *a)
+static const char *compare_changes_together(const char **v, size_t n, struct arena *a)
 {
     const char *text = NULL;
     for (size_t i = 0; i < n; i++)
@@ -48,16 +48,17 @@ static const char *together(const char **v, size_t n, struct arena *a)
     return text;
 }
 
-static const char *machine_of(const struct run_info *info, bool brief, struct arena *a)
+static const char *compare_changes_machine_of(const struct run_info *info, bool brief,
+                                              struct arena *a)
 {
     const char **v = arena_array(a, const char *, info->n_nodes + 1);
     (void)brief;
     for (size_t i = 0; i < info->n_nodes; i++)
         v[i] = info->nodes[i].machine && *info->nodes[i].machine ? info->nodes[i].machine : NULL;
-    return together(v, info->n_nodes, a);
+    return compare_changes_together(v, info->n_nodes, a);
 }
 
-static const char *gpus_of(const struct run_info *info, bool brief, struct arena *a)
+static const char *compare_changes_gpus_of(const struct run_info *info, bool brief, struct arena *a)
 {
     (void)brief;
     for (size_t i = 0; i < info->n_nodes; i++)
@@ -76,13 +77,14 @@ static const char *nodes_of(const struct run_info *info, bool brief, struct aren
     return n ? arena_printf(a, "%zu", n) : NULL;
 }
 
-static const char *of_side(const struct comparing *c, int side, describe_run *describe, bool brief)
+static const char *compare_changes_of_side(const struct comparing *c, int side,
+                                           describe_run *describe, bool brief)
 {
     const struct side_reading *s = &c->side[side];
     const char **v = arena_array(c->scratch, const char *, s->n + 1);
     for (size_t i = 0; i < s->n; i++)
         v[i] = describe(s->v[i].info, brief, c->scratch);
-    return together(v, s->n, c->scratch);
+    return compare_changes_together(v, s->n, c->scratch);
 }
 
 void compare_changes(struct comparing *c)
@@ -94,23 +96,25 @@ void compare_changes(struct comparing *c)
     } all[] = {
         {"command", command_of, true},
         {"commit", commit_of, false},
-        {"machine type", machine_of, false},
+        {"machine type", compare_changes_machine_of, false},
         {"nodes", nodes_of, false},
-        {"GPUs", gpus_of, false},
+        {"GPUs", compare_changes_gpus_of, false},
     };
     struct compared *o = c->out;
     o->differences = arena_array(c->arena, struct compared_difference, CHANGES_MOST);
     for (size_t i = 0; i < COUNT_OF(all); i++) {
-        const char *x = of_side(c, COMPARE_A, all[i].describe, false),
-                   *y = of_side(c, COMPARE_B, all[i].describe, false);
+        const char *x = compare_changes_of_side(c, COMPARE_A, all[i].describe, false),
+                   *y = compare_changes_of_side(c, COMPARE_B, all[i].describe, false);
         if (!x || !y || strcmp(x, y) == 0)
             continue;
         o->differences[o->n_differences++] = (struct compared_difference){
             .what = all[i].what,
             .v = {arena_strdup(c->arena, x), arena_strdup(c->arena, y)},
-            .text = all[i].long_text ? all[i].what
-                                     : arena_printf(c->arena, "%s %s -> %s", all[i].what,
-                                                    of_side(c, COMPARE_A, all[i].describe, true),
-                                                    of_side(c, COMPARE_B, all[i].describe, true))};
+            .text =
+                all[i].long_text
+                    ? all[i].what
+                    : arena_printf(c->arena, "%s %s -> %s", all[i].what,
+                                   compare_changes_of_side(c, COMPARE_A, all[i].describe, true),
+                                   compare_changes_of_side(c, COMPARE_B, all[i].describe, true))};
     }
 }

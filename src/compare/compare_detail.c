@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "compare/compare_own.h"
+#include "compare/compare_internal.h"
 
 /* More are not worth reading; they are the most changed ones. */
 enum { OPS_MOST = 200 };
@@ -22,7 +22,7 @@ static bool all_have_detail(const struct side_reading *s)
 }
 
 /* Steps of ranks that lie in the windows of a run. */
-static size_t steps_in(const struct reading *r)
+static size_t steps_in(const struct compare_reading *r)
 {
     return r->breakdown.n_steps + r->breakdown.dropped_steps;
 }
@@ -43,7 +43,7 @@ struct op_seen {
     double of; /* steps, or 1 */
 };
 
-static int by_name(const void *a, const void *b)
+static int compare_detail_by_name(const void *a, const void *b)
 {
     const struct op_seen *x = a, *y = b;
     if (x->row->device != y->row->device)
@@ -75,12 +75,12 @@ static size_t collect_ops(const struct comparing *c, struct op_seen **out)
     n = 0;
     for (int s = 0; s < COMPARE_SIDES; s++)
         for (size_t i = 0; i < c->side[s].n; i++) {
-            const struct reading *r = &c->side[s].v[i];
+            const struct compare_reading *r = &c->side[s].v[i];
             const double of = c->out->ops_per_step ? (double)steps_in(r) : 1;
             for (size_t k = 0; k < r->n_ops; k++)
                 (*out)[n++] = (struct op_seen){&r->ops[k], s, of * (double)c->side[s].n};
         }
-    qsort(*out, n, sizeof **out, by_name);
+    qsort(*out, n, sizeof **out, compare_detail_by_name);
     return n;
 }
 
@@ -122,7 +122,7 @@ static void fill_ops(struct comparing *c)
 
 /* ---- breakdown ---- */
 
-static double role_s(const struct reading *r, size_t role)
+static double role_s(const struct compare_reading *r, size_t role)
 {
     int64_t sum = 0;
     for (size_t i = 0; i < r->breakdown.n_steps; i++)
@@ -142,7 +142,7 @@ static const char *const device_times[DEV_N] = {
 };
 
 /* Share of the time of all devices. */
-static double device_share(const struct reading *r, size_t what)
+static double device_share(const struct compare_reading *r, size_t what)
 {
     int64_t sum[DEV_N] = {0}, span = 0;
     for (size_t i = 0; i < r->breakdown.n_devices; i++) {
@@ -158,7 +158,7 @@ static double device_share(const struct reading *r, size_t what)
 }
 
 static void fill_time(struct comparing *c, struct compared_time t,
-                      double (*of)(const struct reading *, size_t), size_t arg)
+                      double (*of)(const struct compare_reading *, size_t), size_t arg)
 {
     for (int s = 0; s < COMPARE_SIDES; s++)
         t.v[s] = side_mean(&c->side[s], of, arg);
@@ -167,7 +167,7 @@ static void fill_time(struct comparing *c, struct compared_time t,
         c->out->times[c->out->n_times++] = t;
 }
 
-static void fill_times(struct comparing *c)
+static void compare_detail_fill_times(struct comparing *c)
 {
     c->out->times = arena_array(c->arena, struct compared_time, (size_t)ROLE_N + DEV_N);
     for (size_t k = 0; k < ROLE_N; k++)
@@ -192,5 +192,5 @@ void compare_detail(struct comparing *c)
     if (!all)
         return;
     fill_ops(c);
-    fill_times(c);
+    compare_detail_fill_times(c);
 }

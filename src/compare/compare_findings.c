@@ -5,7 +5,7 @@
  * and as not judged when it could judge none. */
 #include <math.h>
 
-#include "compare/compare_own.h"
+#include "compare/compare_internal.h"
 #include "rules/rule.h"
 
 const char *const finding_change_names[FINDING_CHANGES] = {

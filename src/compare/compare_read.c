@@ -4,7 +4,7 @@
 #include <pthread.h>
 
 #include "base/mem.h"
-#include "compare/compare_own.h"
+#include "compare/compare_internal.h"
 #include "query/eventsum.h"
 
 /* ---- one run ---- */
@@ -18,7 +18,7 @@ static unsigned unseen_by_all(const struct show *s)
 }
 
 /* Ranks work side by side: what they process in a second adds up, the time of a part does not. */
-static void read_rates(const struct show *s, struct arena *a, struct reading *out)
+static void read_rates(const struct show *s, struct arena *a, struct compare_reading *out)
 {
     size_t timed[STEP_PARTS_MOST] = {0};
     double sum[STEP_PARTS_MOST] = {0};
@@ -48,8 +48,9 @@ static void read_rates(const struct show *s, struct arena *a, struct reading *ou
         out->gpu_part_s[k] = timed[k] ? sum[k] / (double)timed[k] : NAN;
 }
 
-static int judge(struct run *r, const struct pricing *pricing, const struct run_steps *steps,
-                 struct arena *a, struct reading *out, struct err *e)
+static int compare_read_judge(struct run *r, const struct pricing *pricing,
+                              const struct run_steps *steps, struct arena *a,
+                              struct compare_reading *out, struct err *e)
 {
     struct rule_params params;
     rule_params_init(&params, a);
@@ -59,7 +60,7 @@ static int judge(struct run *r, const struct pricing *pricing, const struct run_
 
 /* Steps take a lot of memory, those of the job little: all but what is kept goes at once. */
 static int read_show(struct run *r, const struct pricing *pricing, struct arena *a,
-                     struct reading *out, struct err *e)
+                     struct compare_reading *out, struct err *e)
 {
     struct arena large = {0};
     struct run_steps steps;
@@ -68,7 +69,7 @@ static int read_show(struct run *r, const struct pricing *pricing, struct arena 
     if (rc == 0)
         rc = show_read_steps(&s, r, steps.ranks, steps.n_ranks, &large, e);
     if (rc == 0)
-        rc = judge(r, pricing, &steps, a, out, e);
+        rc = compare_read_judge(r, pricing, &steps, a, out, e);
     if (rc == 0) {
         jobsteps_of(s.ranks, s.n_ranks, a, &out->steps);
         out->unseen = unseen_by_all(&s);
@@ -90,7 +91,7 @@ static int read_show(struct run *r, const struct pricing *pricing, struct arena 
 }
 
 /* Without them operators would be the spans of hooks, which parts of steps tell already. */
-static int read_detail(struct run *r, struct arena *a, struct reading *out, struct err *e)
+static int read_detail(struct run *r, struct arena *a, struct compare_reading *out, struct err *e)
 {
     int rc = events_have_operators(r, &out->detail, e);
     if (rc || !out->detail)
@@ -102,7 +103,7 @@ static int read_detail(struct run *r, struct arena *a, struct reading *out, stru
 }
 
 static int read_run(struct run *r, const struct pricing *pricing, struct arena *a,
-                    struct reading *out, struct err *e)
+                    struct compare_reading *out, struct err *e)
 {
     out->info = run_get_info(r);
     int rc = read_show(r, pricing, a, out, e);
@@ -113,7 +114,7 @@ static int read_run(struct run *r, const struct pricing *pricing, struct arena *
 
 /* ---- both sides at once ---- */
 
-struct reader {
+struct compare_read_reader {
     const struct compare_group *group;
     const struct machines *table;
     struct arena *arena;
@@ -124,10 +125,10 @@ struct reader {
 
 static void *read_side(void *arg)
 {
-    struct reader *r = arg;
+    struct compare_read_reader *r = arg;
     const struct pricing pricing = {.table = r->table, .price_per_hour = r->group->price_per_hour};
     r->out->n = r->group->n;
-    r->out->v = arena_array(r->arena, struct reading, r->group->n + 1);
+    r->out->v = arena_array(r->arena, struct compare_reading, r->group->n + 1);
     for (size_t i = 0; r->rc == 0 && i < r->group->n; i++)
         r->rc = read_run(r->group->runs[i], &pricing, r->arena, &r->out->v[i], &r->e);
     return NULL;
@@ -136,10 +137,10 @@ static void *read_side(void *arg)
 int readings_open(const struct compare_ask *ask, struct arena scratch[COMPARE_SIDES],
                   struct side_reading out[COMPARE_SIDES], struct err *e)
 {
-    struct reader r[COMPARE_SIDES];
+    struct compare_read_reader r[COMPARE_SIDES];
     pthread_t other;
     for (int s = 0; s < COMPARE_SIDES; s++)
-        r[s] = (struct reader){
+        r[s] = (struct compare_read_reader){
             .group = &ask->side[s], .table = ask->table, .arena = &scratch[s], .out = &out[s]};
     const bool started = pthread_create(&other, NULL, read_side, &r[COMPARE_B]) == 0;
     read_side(&r[COMPARE_A]);
@@ -155,7 +156,7 @@ int readings_open(const struct compare_ask *ask, struct arena scratch[COMPARE_SI
     return 0;
 }
 
-double side_mean(const struct side_reading *s, double (*of)(const struct reading *, size_t),
+double side_mean(const struct side_reading *s, double (*of)(const struct compare_reading *, size_t),
                  size_t arg)
 {
     double sum = 0;

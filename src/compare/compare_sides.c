@@ -7,13 +7,13 @@
 #include "base/file.h"
 #include "base/human.h"
 #include "base/mem.h"
-#include "compare/compare_own.h"
+#include "compare/compare_internal.h"
 
 /* ---- cost ---- */
 
 /* Every session of every node at the price of its machine. */
-static double cost_of(const struct compare_ask *ask, int side, const struct run_info *info,
-                      struct arena *a)
+static double compare_sides_cost_of(const struct compare_ask *ask, int side,
+                                    const struct run_info *info, struct arena *a)
 {
     const struct pricing p = {.table = ask->table,
                               .price_per_hour = ask->side[side].price_per_hour};
@@ -28,7 +28,7 @@ static double cost_of(const struct compare_ask *ask, int side, const struct run_
 }
 
 /* Of one machine, when all cost the same. */
-static double price_of(const struct side_reading *s)
+static double compare_sides_price_of(const struct side_reading *s)
 {
     double price = NAN;
     bool some = false;
@@ -65,7 +65,7 @@ static void fill_cost(struct comparing *c)
 
 /* ---- the runs ---- */
 
-static void fill_run(struct comparing *c, int side, const struct reading *r,
+static void fill_run(struct comparing *c, int side, const struct compare_reading *r,
                      struct compared_run *out)
 {
     const struct run_info *i = r->info;
@@ -77,7 +77,7 @@ static void fill_run(struct comparing *c, int side, const struct reading *r,
         .status = i->status,
         .start = i->start,
         .duration_s = runview_duration_s(i),
-        .cost = cost_of(c->ask, side, i, c->scratch),
+        .cost = compare_sides_cost_of(c->ask, side, i, c->scratch),
         .machines = r->checked.n_nodes,
         .gpus = runview_gpus(i),
         .ranks = r->steps.ranks,
@@ -113,7 +113,7 @@ static void fill_side(struct comparing *c, int side)
         out->cost += r->cost / (double)in->n;
     }
     out->name = names_of(out, c->arena);
-    out->price_per_hour = price_of(in);
+    out->price_per_hour = compare_sides_price_of(in);
     if (side == COMPARE_A)
         c->out->currency = arena_strdup(c->arena, currency_of(in));
 }
@@ -141,14 +141,14 @@ static const char *cpu_of(const struct node_info *n, struct arena *a)
                         *n->cpu_model ? " of " : "", n->cpu_model);
 }
 
-static const char *memory_of(const struct node_info *n, struct arena *a)
+static const char *compare_sides_memory_of(const struct node_info *n, struct arena *a)
 {
     /* The kernel keeps a part for itself that changes from boot to boot: whole GiB. */
     const double gib = (double)n->memory_bytes / (double)(1 << 30);
     return gib > 0 ? arena_printf(a, "%.0f GiB of memory", gib) : "";
 }
 
-static const char *gpus_of(const struct node_info *n, struct arena *a)
+static const char *compare_sides_gpus_of(const struct node_info *n, struct arena *a)
 {
     if (n->n_gpus == 0)
         return n->cores ? "no GPU" : ""; /* traces of a framework know nothing of the machine */
@@ -158,7 +158,8 @@ static const char *gpus_of(const struct node_info *n, struct arena *a)
 }
 
 /* Where its machines differ, two of the kinds. */
-static const char *of_side(const struct side_reading *s, describe_node *describe, struct arena *a)
+static const char *compare_sides_of_side(const struct side_reading *s, describe_node *describe,
+                                         struct arena *a)
 {
     const char *text = NULL;
     for (size_t i = 0; i < s->n; i++)
@@ -187,15 +188,15 @@ static const char *machines_text(double n, struct arena *a)
 
 static void fill_hardware(struct comparing *c)
 {
-    static describe_node *const all[] = {cpu_of, gpus_of, memory_of};
+    static describe_node *const all[] = {cpu_of, compare_sides_gpus_of, compare_sides_memory_of};
     const struct compared_side *a = &c->out->side[COMPARE_A], *b = &c->out->side[COMPARE_B];
     if (a->machines != b->machines)
         differ(c,
                arena_printf(c->arena, "A has %s, B has %s", machines_text(a->machines, c->scratch),
                             machines_text(b->machines, c->scratch)));
     for (size_t i = 0; i < COUNT_OF(all); i++) {
-        const char *x = of_side(&c->side[COMPARE_A], all[i], c->scratch),
-                   *y = of_side(&c->side[COMPARE_B], all[i], c->scratch);
+        const char *x = compare_sides_of_side(&c->side[COMPARE_A], all[i], c->scratch),
+                   *y = compare_sides_of_side(&c->side[COMPARE_B], all[i], c->scratch);
         if (*x && *y && strcmp(x, y) != 0)
             differ(c, arena_printf(c->arena, "the nodes of A have %s, those of B %s", x, y));
     }

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "compare/compare_own.h"
-#include "compare/stepdiff_own.h"
+#include "compare/compare_internal.h"
+#include "compare/stepdiff_internal.h"
 
 enum { BINS = 40 };
 
@@ -83,7 +83,7 @@ static struct common common_steps(struct comparing *c)
 /* What one step of a run is worth. */
 typedef double value_of(const struct jobsteps *s, size_t step, size_t arg);
 
-static double time_of(const struct jobsteps *s, size_t step, size_t arg)
+static double compare_steps_time_of(const struct jobsteps *s, size_t step, size_t arg)
 {
     (void)arg;
     return s->s[step];
@@ -95,13 +95,13 @@ static double time_per_sample(const struct jobsteps *s, size_t step, size_t arg)
     return s->s[step] / s->batch[step];
 }
 
-static double part_of(const struct jobsteps *s, size_t step, size_t part)
+static double compare_steps_part_of(const struct jobsteps *s, size_t step, size_t part)
 {
     return s->part_s[part] ? s->part_s[part][step] : 0;
 }
 
-static struct step_group series_of(struct comparing *c, const struct common *common, int side,
-                                   value_of *value, size_t arg)
+static struct step_group compare_steps_series_of(struct comparing *c, const struct common *common,
+                                                 int side, value_of *value, size_t arg)
 {
     const struct side_reading *in = &c->side[side];
     const double **runs = arena_array(c->scratch, const double *, in->n);
@@ -114,12 +114,12 @@ static struct step_group series_of(struct comparing *c, const struct common *com
     return (struct step_group){runs, in->n, NULL};
 }
 
-static struct stepdiff_ask ask_of(struct comparing *c, const struct common *common, value_of *value,
-                                  size_t arg)
+static struct stepdiff_ask compare_steps_ask_of(struct comparing *c, const struct common *common,
+                                                value_of *value, size_t arg)
 {
     return (struct stepdiff_ask){
-        .a = series_of(c, common, COMPARE_A, value, arg),
-        .b = series_of(c, common, COMPARE_B, value, arg),
+        .a = compare_steps_series_of(c, common, COMPARE_A, value, arg),
+        .b = compare_steps_series_of(c, common, COMPARE_B, value, arg),
         .steps = common->n,
         .confidence = c->out->confidence,
         .seed = SEED,
@@ -129,7 +129,7 @@ static struct stepdiff_ask ask_of(struct comparing *c, const struct common *comm
 /* ---- how steps are spread ---- */
 
 static void fill_spread(struct comparing *c, const struct step_group *g, size_t steps,
-                        struct step_spread *out, double **sorted)
+                        struct step_diff_spread *out, double **sorted)
 {
     double *all = arena_array(c->scratch, double, g->n *steps + 1);
     for (size_t i = 0; i < g->n; i++)
@@ -161,8 +161,8 @@ static void count_bins(const struct compared_histogram *h, const double *v, size
 /* From the shortest step to a bit above the 99th percentile; the longest would leave it empty. */
 static void fill_histogram(struct comparing *c, double *const sorted[COMPARE_SIDES])
 {
-    const struct step_spread *a = &c->out->side[COMPARE_A].steps,
-                             *b = &c->out->side[COMPARE_B].steps;
+    const struct step_diff_spread *a = &c->out->side[COMPARE_A].steps,
+                                  *b = &c->out->side[COMPARE_B].steps;
     struct compared_histogram *h = &c->out->histogram;
     const double low = fmin(a->min_s, b->min_s), high = 1.05 * fmax(a->p99_s, b->p99_s);
     if (a->count + b->count == 0 || !(high > low))
@@ -180,7 +180,7 @@ static void fill_histogram(struct comparing *c, double *const sorted[COMPARE_SID
 
 /* ---- batches ---- */
 
-static void fill_batches(struct comparing *c, const struct common *common)
+static void compare_steps_fill_batches(struct comparing *c, const struct common *common)
 {
     for (int s = 0; s < COMPARE_SIDES; s++) {
         const struct side_reading *in = &c->side[s];
@@ -225,7 +225,7 @@ static double group_mean(const struct step_group *g, size_t steps)
     return steps ? sum / (double)(g->n * steps) : NAN;
 }
 
-static enum compare_verdict called(const struct interval *v)
+static enum compare_verdict compare_steps_called(const struct diff_interval *v)
 {
     if (isnan(v->low))
         return COMPARE_NOT;
@@ -233,10 +233,10 @@ static enum compare_verdict called(const struct interval *v)
 }
 
 /* By what runs of the same code differ, in seconds; 0: the runs show it themselves. */
-static struct interval widened(const struct interval *v, double reach)
+static struct diff_interval widened(const struct diff_interval *v, double reach)
 {
-    return (struct interval){v->at, v->at - hypot(v->at - v->low, reach),
-                             v->at + hypot(v->high - v->at, reach)};
+    return (struct diff_interval){v->at, v->at - hypot(v->at - v->low, reach),
+                                  v->at + hypot(v->high - v->at, reach)};
 }
 
 /* What a part must change by, as a share of the iteration, to be called faster or slower. */
@@ -247,7 +247,7 @@ static void judge_part(const struct comparing *c, struct compared_part *p)
 {
     const double iteration =
         fmax(c->out->side[COMPARE_A].steps.mean_s, c->out->side[COMPARE_B].steps.mean_s);
-    p->verdict = called(&p->diff_s);
+    p->verdict = compare_steps_called(&p->diff_s);
     if (p->verdict == COMPARE_NOT)
         return;
     if (fabs(p->diff_s.at) < PART_LEAST * iteration)
@@ -259,7 +259,7 @@ static void judge_part(const struct comparing *c, struct compared_part *p)
 static void fill_part(struct comparing *c, const struct common *common, size_t part)
 {
     struct compared_part *out = &c->out->parts[c->out->n_parts++];
-    const struct stepdiff_ask ask = ask_of(c, common, part_of, part);
+    const struct stepdiff_ask ask = compare_steps_ask_of(c, common, compare_steps_part_of, part);
     struct stepdiff d;
     bool seen = true;
     out->part = iteration_part_name(part);
@@ -274,11 +274,11 @@ static void fill_part(struct comparing *c, const struct common *common, size_t p
             compare_lose(c, out->part, "not reported separately; included in \"other\"", s);
         }
     if (!seen)
-        out->diff_s = (struct interval){NAN, NAN, NAN};
+        out->diff_s = (struct diff_interval){NAN, NAN, NAN};
     judge_part(c, out);
 }
 
-static void fill_parts(struct comparing *c, const struct common *common)
+static void compare_steps_fill_parts(struct comparing *c, const struct common *common)
 {
     c->out->parts = arena_array(c->arena, struct compared_part, iteration_parts());
     for (size_t part = 0; part < iteration_parts(); part++)
@@ -288,22 +288,22 @@ static void fill_parts(struct comparing *c, const struct common *common)
 
 /* ---- parts by the clock of the GPU ---- */
 
-static double gpu_part_of(const struct reading *r, size_t part)
+static double gpu_part_of(const struct compare_reading *r, size_t part)
 {
     return r->gpu_part_s[part];
 }
 
 /* Means of the runs against each other; one run a side differs as runs of the same code do. */
-static struct interval gpu_part_diff(struct comparing *c, const double s[COMPARE_SIDES],
-                                     size_t part)
+static struct diff_interval gpu_part_diff(struct comparing *c, const double s[COMPARE_SIDES],
+                                          size_t part)
 {
     struct run_says *says[COMPARE_SIDES];
     const double at = s[COMPARE_B] - s[COMPARE_A],
                  reach = c->out->spread.reach * fmax(s[COMPARE_A], s[COMPARE_B]);
     if (isnan(at))
-        return (struct interval){NAN, NAN, NAN};
+        return (struct diff_interval){NAN, NAN, NAN};
     if (c->out->one_by_one)
-        return (struct interval){at, at - reach, at + reach};
+        return (struct diff_interval){at, at - reach, at + reach};
     for (int k = 0; k < COMPARE_SIDES; k++) {
         says[k] = arena_array(c->scratch, struct run_says, c->side[k].n);
         for (size_t i = 0; i < c->side[k].n; i++)
@@ -349,7 +349,7 @@ static void lose_steps(struct comparing *c)
 {
     for (int s = 0; s < COMPARE_SIDES; s++)
         for (size_t i = 0; i < c->side[s].n; i++) {
-            const struct reading *r = &c->side[s].v[i];
+            const struct compare_reading *r = &c->side[s].v[i];
             if (r->steps.n == 0)
                 compare_lose(c, "steps",
                              r->no_steps ? r->no_steps : "the run has no training steps", s);
@@ -358,7 +358,7 @@ static void lose_steps(struct comparing *c)
 
 /* Four of five times a difference of this size lies beyond the interval: 0.84 standard errors more
  * than its reach of about two. */
-static double detectable(const struct interval *v, double least)
+static double detectable(const struct diff_interval *v, double least)
 {
     const double half = (log1p(v->high) - log1p(v->low)) / 2,
                  found = expm1((1 + 0.84 / 1.96) * half);
@@ -378,10 +378,10 @@ static void fill_run_spread(struct comparing *c, const struct stepdiff_ask *by)
     runspread_learn(&ask, &c->out->spread);
 }
 
-static void fill_times(struct comparing *c, const struct common *common)
+static void compare_steps_fill_times(struct comparing *c, const struct common *common)
 {
     struct compared *o = c->out;
-    struct stepdiff_ask steps = ask_of(c, common, time_of, 0);
+    struct stepdiff_ask steps = compare_steps_ask_of(c, common, compare_steps_time_of, 0);
     double *sorted[COMPARE_SIDES];
     struct stepdiff d;
     fill_spread(c, &steps.a, common->n, &o->side[COMPARE_A].steps, &sorted[COMPARE_A]);
@@ -391,9 +391,9 @@ static void fill_times(struct comparing *c, const struct common *common)
     if (steps.b.n == 1)
         steps.b.sorted = (const double *const *)&sorted[COMPARE_B];
     fill_histogram(c, sorted);
-    fill_batches(c, common);
+    compare_steps_fill_batches(c, common);
     const struct stepdiff_ask by =
-        o->basis == BASIS_SAMPLE ? ask_of(c, common, time_per_sample, 0) : steps;
+        o->basis == BASIS_SAMPLE ? compare_steps_ask_of(c, common, time_per_sample, 0) : steps;
     stepdiff_means(&by, &d);
     stepdiff_medians(&by, &o->median);
     o->diff = o->steps_diff = d.share;
@@ -415,8 +415,8 @@ static void fill_times(struct comparing *c, const struct common *common)
 void compare_steps(struct comparing *c)
 {
     const struct common common = common_steps(c);
-    fill_times(c, &common);
-    fill_parts(c, &common);
+    compare_steps_fill_times(c, &common);
+    compare_steps_fill_parts(c, &common);
     fill_gpu_parts(c);
     lose_steps(c);
 }

@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "compare/compare_own.h"
+#include "compare/compare_internal.h"
 
 /* ---- numbers ---- */
 
 void compare_number(struct comparing *c, struct compared_number n,
-                    double (*of)(const struct reading *, size_t), size_t arg)
+                    double (*of)(const struct compare_reading *, size_t), size_t arg)
 {
     const char *why = n.why[COMPARE_A];
     bool some = false;
@@ -23,7 +23,7 @@ void compare_number(struct comparing *c, struct compared_number n,
         c->out->numbers[c->out->n_numbers++] = n;
 }
 
-static double throughput_of(const struct reading *r, size_t overall)
+static double throughput_of(const struct compare_reading *r, size_t overall)
 {
     return overall ? r->throughput_overall : r->throughput_steady;
 }
@@ -54,19 +54,19 @@ static void fill_numbers(struct comparing *c)
 
 /* ---- phases ---- */
 
-static double phase_of(const struct reading *r, size_t k)
+static double phase_of(const struct compare_reading *r, size_t k)
 {
     return r->has_phases ? r->phase_s[k] : NAN;
 }
 
-static double job_of(const struct reading *r, size_t unused)
+static double job_of(const struct compare_reading *r, size_t unused)
 {
     (void)unused;
     return r->job_s;
 }
 
 static void fill_phase(struct comparing *c, const char *name,
-                       double (*of)(const struct reading *, size_t), size_t k)
+                       double (*of)(const struct compare_reading *, size_t), size_t k)
 {
     struct compared_phase p = {.phase = name};
     for (int s = 0; s < COMPARE_SIDES; s++)
@@ -89,7 +89,8 @@ static void fill_phases(struct comparing *c)
 const char *const compare_quantile_names[COMPARE_QUANTILES] = {"min", "mean", "p50", "p90",
                                                                "p95", "p99",  "max"};
 
-static void add_line(double v[COMPARE_QUANTILES], const struct series_stats *s, bool first)
+static void compare_tables_add_line(double v[COMPARE_QUANTILES], const struct series_stats *s,
+                                    bool first)
 {
     const double of[COMPARE_QUANTILES] = {s->min, s->mean, s->p50, s->p90, s->p95, s->p99, s->max};
     for (size_t q = 0; q < COMPARE_QUANTILES; q++)
@@ -106,14 +107,14 @@ static void fill_use(struct comparing *c, int side, const struct summary_row *ro
 {
     size_t n = 0;
     for (size_t i = 0; i < c->side[side].n; i++) {
-        const struct reading *r = &c->side[side].v[i];
+        const struct compare_reading *r = &c->side[side].v[i];
         for (size_t k = 0; k < r->n_lines; k++) {
             const struct summary_line *l = &r->lines[k];
             if (strcmp(l->row->name, row->name) != 0)
                 continue;
             out->unit = l->unit;
             if (l->stats.count)
-                add_line(out->v[side], &l->stats, n++ == 0);
+                compare_tables_add_line(out->v[side], &l->stats, n++ == 0);
             else if (!out->why[side])
                 out->why[side] = arena_strdup(c->arena, l->why);
         }
@@ -128,7 +129,7 @@ static void fill_use(struct comparing *c, int side, const struct summary_row *ro
 
 static void fill_uses(struct comparing *c)
 {
-    const struct reading *first = &c->side[COMPARE_A].v[0];
+    const struct compare_reading *first = &c->side[COMPARE_A].v[0];
     size_t rows = 0; /* the lines of a node stand together, and each node has all */
     while (rows < first->n_lines && first->lines[rows].node == first->lines[0].node)
         rows++;

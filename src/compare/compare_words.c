@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "compare/compare_own.h"
+#include "compare/compare_internal.h"
 
 const char *const compare_verdict_names[COMPARE_VERDICTS] = {
     [COMPARE_FASTER] = "faster",
@@ -14,7 +14,7 @@ const char *const compare_verdict_names[COMPARE_VERDICTS] = {
     [COMPARE_NOT] = "not_comparable",
 };
 
-static enum compare_verdict call(const struct compared *o)
+static enum compare_verdict compare_words_call(const struct compared *o)
 {
     if (isnan(o->diff.low))
         return COMPARE_NOT;
@@ -72,7 +72,7 @@ const char *step_more_text(double s, char buf[HUMAN_LEN])
 }
 
 /* Without its sign. */
-static const char *percent(struct comparing *c, double share)
+static const char *compare_words_percent(struct comparing *c, double share)
 {
     char text[HUMAN_LEN];
     const char *s = share_text(fabs(share), text);
@@ -85,7 +85,7 @@ static const char *signed_percent(struct comparing *c, double share)
     return arena_strdup(c->arena, share_text(share, text));
 }
 
-static const char *time_text(struct comparing *c, double s)
+static const char *compare_words_time_text(struct comparing *c, double s)
 {
     char text[HUMAN_LEN];
     return arena_strdup(c->arena, step_text(s, text));
@@ -95,24 +95,25 @@ static const char *time_text(struct comparing *c, double s)
 
 static const char *range_text(struct comparing *c)
 {
-    const struct interval *d = &c->out->diff;
+    const struct diff_interval *d = &c->out->diff;
     return arena_printf(c->arena, "%.3g %% confidence interval %s to %s", c->out->confidence * 100,
                         signed_percent(c, d->low), signed_percent(c, d->high));
 }
 
-static const char *called(struct comparing *c)
+static const char *compare_words_called(struct comparing *c)
 {
     const struct compared *o = c->out;
     const struct compared_side *a = &o->side[COMPARE_A], *b = &o->side[COMPARE_B];
     const bool less = o->verdict == COMPARE_FASTER;
     if (o->basis == BASIS_SAMPLE)
         return arena_printf(c->arena, "B is %s: a sample takes %s %s time (%s).",
-                            compare_verdict_names[o->verdict], percent(c, o->diff.at),
+                            compare_verdict_names[o->verdict], compare_words_percent(c, o->diff.at),
                             less ? "less" : "more", range_text(c));
-    return arena_printf(c->arena, "B is %s: an iteration takes %s instead of %s, %s %s (%s).",
-                        compare_verdict_names[o->verdict], time_text(c, b->steps.mean_s),
-                        time_text(c, a->steps.mean_s), percent(c, o->diff.at),
-                        less ? "less" : "more", range_text(c));
+    return arena_printf(
+        c->arena, "B is %s: an iteration takes %s instead of %s, %s %s (%s).",
+        compare_verdict_names[o->verdict], compare_words_time_text(c, b->steps.mean_s),
+        compare_words_time_text(c, a->steps.mean_s), compare_words_percent(c, o->diff.at),
+        less ? "less" : "more", range_text(c));
 }
 
 enum { DETECTABLE_MOST = 10 }; /* times as long: to name it would promise something */
@@ -124,8 +125,9 @@ static const char *noise(struct comparing *c)
     return arena_printf(
         c->arena,
         "Possibly noise: %s takes %s %s time in B, but two runs of the same code may differ by %s.",
-        o->basis == BASIS_SAMPLE ? "a sample" : "an iteration", percent(c, o->diff.at),
-        o->diff.at < 0 ? "less" : "more", percent(c, o->spread.reach));
+        o->basis == BASIS_SAMPLE ? "a sample" : "an iteration",
+        compare_words_percent(c, o->diff.at), o->diff.at < 0 ? "less" : "more",
+        compare_words_percent(c, o->spread.reach));
 }
 
 static bool no_time(double share)
@@ -133,13 +135,13 @@ static bool no_time(double share)
     return fabs(share) < 0.00005; /* it would be shown as 0.00 % */
 }
 
-static const char *took(struct comparing *c)
+static const char *compare_words_took(struct comparing *c)
 {
     const struct compared *o = c->out;
     const char *who = o->basis == BASIS_SAMPLE ? "a sample of B" : "B";
     if (no_time(o->diff.at))
         return arena_printf(c->arena, "%s took the same time", who);
-    return arena_printf(c->arena, "%s took %s %s", who, percent(c, o->diff.at),
+    return arena_printf(c->arena, "%s took %s %s", who, compare_words_percent(c, o->diff.at),
                         o->diff.at < 0 ? "less time" : "longer");
 }
 
@@ -165,12 +167,12 @@ static const char *not_called(struct comparing *c)
             c->arena,
             "No measurable difference: %s, but there are too few runs per group, or "
             "they vary too much, to detect a difference.",
-            took(c));
+            compare_words_took(c));
     return arena_printf(c->arena,
                         "No measurable difference: %s%s (%s). A difference of %s would be detected "
                         "with 80 %% probability.",
-                        took(c), no_time(o->diff.at) ? "" : but(o), range_text(c),
-                        percent(c, o->detectable_share));
+                        compare_words_took(c), no_time(o->diff.at) ? "" : but(o), range_text(c),
+                        compare_words_percent(c, o->detectable_share));
 }
 
 static size_t fewest(const struct compared_side *s)
@@ -211,7 +213,7 @@ static const char *missing(struct comparing *c)
 
 /* ---- what it rests on ---- */
 
-static void add(struct comparing *c, const char **text, const char *more)
+static void compare_words_add(struct comparing *c, const char **text, const char *more)
 {
     *text = **text ? arena_printf(c->arena, "%s %s", *text, more) : more;
 }
@@ -221,18 +223,20 @@ static void why_spread(struct comparing *c, const char **text)
 {
     const struct run_spread *s = &c->out->spread;
     if (s->runs)
-        add(c, text,
+        compare_words_add(
+            c, text,
             arena_printf(c->arena,
                          "The variation between runs of the same code was estimated from %zu runs "
                          "in the same folder: standard deviation %s.",
-                         s->runs, percent(c, s->sd)));
+                         s->runs, compare_words_percent(c, s->sd)));
     else
-        add(c, text,
+        compare_words_add(
+            c, text,
             arena_printf(
                 c->arena,
                 "The variation between runs of the same code is not known; up to %s is assumed. "
                 "Three runs per group would measure it: footplate compare A1,A2,A3 B1,B2,B3.",
-                percent(c, s->reach)));
+                compare_words_percent(c, s->reach)));
 }
 
 static void why_steps(struct comparing *c, const char **text)
@@ -241,18 +245,21 @@ static void why_steps(struct comparing *c, const char **text)
     const struct compared_side *a = &o->side[COMPARE_A], *b = &o->side[COMPARE_B];
     char steps[HUMAN_LEN];
     const size_t n = a->steps.count / a->n;
-    add(c, text,
+    compare_words_add(
+        c, text,
         arena_printf(
             c->arena, "%s iterations of each run are compared%s; %s.",
             human_count(n, steps, sizeof steps), o->one_by_one ? ", step by step" : "",
             a->warmup ? arena_printf(c->arena, "the first %zu are excluded as warm-up", a->warmup)
                       : "no warm-up is excluded because --steps is set"));
     if (a->disturbed)
-        add(c, text,
-            arena_printf(c->arena, "%zu more are excluded because a detail window slowed them.",
-                         a->disturbed));
+        compare_words_add(c, text,
+                          arena_printf(c->arena,
+                                       "%zu more are excluded because a detail window slowed them.",
+                                       a->disturbed));
     if (!o->one_by_one)
-        add(c, text,
+        compare_words_add(
+            c, text,
             arena_printf(c->arena,
                          "The interval is based on the variation between the runs of each group "
                          "(%zu and %zu runs).",
@@ -261,7 +268,7 @@ static void why_steps(struct comparing *c, const char **text)
         why_spread(c, text);
 }
 
-static const char *differences(struct comparing *c)
+static const char *compare_words_differences(struct comparing *c)
 {
     const char *text = "";
     for (size_t i = 0; i < c->out->n_hardware; i++)
@@ -274,26 +281,30 @@ static void why_not_like(struct comparing *c, const char **text)
     const struct compared *o = c->out;
     const struct compared_side *a = &o->side[COMPARE_A], *b = &o->side[COMPARE_B];
     if (o->basis == BASIS_SAMPLE)
-        add(c, text,
+        compare_words_add(
+            c, text,
             arena_printf(
                 c->arena,
                 "A step has %.4g samples in A and %.4g in B, so the time per sample is compared.",
                 a->batch, b->batch));
     else if (a->runs[0].ranks != b->runs[0].ranks && isnan(a->batch + b->batch))
-        add(c, text,
+        compare_words_add(
+            c, text,
             arena_printf(c->arena,
                          "The numbers of ranks differ (%zu and %zu) and the batch sizes are not "
                          "known: steps may not be comparable.",
                          a->runs[0].ranks, b->runs[0].ranks));
     if (!o->same_hardware)
-        add(c, text, arena_printf(c->arena, "The hardware differs: %s.", differences(c)));
+        compare_words_add(
+            c, text,
+            arena_printf(c->arena, "The hardware differs: %s.", compare_words_differences(c)));
 }
 
 void compare_conclude(struct comparing *c)
 {
     struct compared *o = c->out;
     const char *why = "";
-    o->verdict = call(o);
+    o->verdict = compare_words_call(o);
     o->may_be_noise = o->verdict == COMPARE_SAME && !o->same_run && o->one_by_one &&
                       (o->steps_diff.low > 0 || o->steps_diff.high < 0);
     switch (o->verdict) {
@@ -304,7 +315,7 @@ void compare_conclude(struct comparing *c)
         o->sentence = not_called(c);
         break;
     default:
-        o->sentence = called(c);
+        o->sentence = compare_words_called(c);
     }
     if (o->verdict != COMPARE_NOT)
         why_steps(c, &why);

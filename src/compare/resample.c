@@ -18,7 +18,7 @@ enum { DRAWS = 999, BLOCKS_LEAST = 8, BLOCKS_MOST = 128 };
 static const double SE_LEAST = 0.5;
 
 /* SplitMix64: small, the same on every machine. */
-static uint64_t next(uint64_t *state)
+static uint64_t resample_next(uint64_t *state)
 {
     uint64_t x = *state += 0x9e3779b97f4a7c15u;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -26,7 +26,7 @@ static uint64_t next(uint64_t *state)
     return x ^ (x >> 31);
 }
 
-static int by_value(const void *a, const void *b)
+static int resample_by_value(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -51,7 +51,7 @@ struct draw {
     double mean, se;
 };
 
-static struct draw measure(double sum, double squares, size_t m)
+static struct draw resample_measure(double sum, double squares, size_t m)
 {
     const double n = (double)m, mean = sum / n,
                  variance = fmax(0, (squares - n * mean * mean) / (n - 1));
@@ -62,11 +62,11 @@ static struct draw draw_again(const double *v, size_t m, uint64_t *state)
 {
     double sum = 0, squares = 0;
     for (size_t i = 0; i < m; i++) {
-        const double x = v[(next(state) >> 32) * m >> 32];
+        const double x = v[(resample_next(state) >> 32) * m >> 32];
         sum += x;
         squares += x * x;
     }
-    return measure(sum, squares, m);
+    return resample_measure(sum, squares, m);
 }
 
 double longrun_resample(const double *z, size_t n, size_t block, double confidence, uint64_t seed)
@@ -77,13 +77,13 @@ double longrun_resample(const double *z, size_t n, size_t block, double confiden
         sum += v[i];
         squares += v[i] * v[i];
     }
-    const struct draw seen = measure(sum, squares, m);
+    const struct draw seen = resample_measure(sum, squares, m);
     const double least = fmax(SE_LEAST * seen.se, 1e-300);
     for (size_t k = 0; k < DRAWS; k++) {
         const struct draw d = draw_again(v, m, &seed);
         t[k] = fabs(d.mean - seen.mean) / fmax(d.se, least);
     }
-    qsort(t, DRAWS, sizeof t[0], by_value);
+    qsort(t, DRAWS, sizeof t[0], resample_by_value);
     const size_t beyond = (size_t)fmax(1, floor((1 - confidence) * (DRAWS + 1)));
     return t[DRAWS - beyond] * seen.se;
 }

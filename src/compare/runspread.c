@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "compare/jobsteps.h"
-#include "compare/stepdiff_own.h"
+#include "compare/stepdiff_internal.h"
 
 /* Of runs of the same code nobody knows anything about. On virtual machines with an H200 the same
  * training loop varied by 4 % (bound by its GPU) to 8 % (bound by launching) from process to
@@ -46,15 +46,15 @@ void runspread_from(const struct spread_group *groups, size_t n, double confiden
 }
 
 /* As ratios, whose errors multiply. The error of the steps and that of the runs are independent. */
-struct interval runspread_widen(struct interval v, double reach)
+struct diff_interval runspread_widen(struct diff_interval v, double reach)
 {
     const double ratio = 1 + v.at;
     if (isnan(v.low) || !(ratio > 0))
         return v;
     const double down = v.low > -1 ? log(ratio / (1 + v.low)) : INFINITY,
                  up = log((1 + v.high) / ratio);
-    return (struct interval){v.at, ratio * exp(-hypot(down, reach)) - 1,
-                             ratio * exp(hypot(up, reach)) - 1};
+    return (struct diff_interval){v.at, ratio * exp(-hypot(down, reach)) - 1,
+                                  ratio * exp(hypot(up, reach)) - 1};
 }
 
 /* ---- runs of the same code ---- */
@@ -97,7 +97,7 @@ bool runspread_same_code(const struct run_info *a, const struct run_info *b)
 /* ---- their means ---- */
 
 /* NAN: too few steps, or no batch sizes. */
-static double mean_of(const struct jobsteps *j, bool per_sample)
+static double runspread_mean_of(const struct jobsteps *j, bool per_sample)
 {
     const size_t warmup = stepdiff_warmup(j->n);
     double seconds = 0, units = 0;
@@ -112,7 +112,7 @@ static double mean_of(const struct jobsteps *j, bool per_sample)
     return steps >= STEPDIFF_LEAST && seconds > 0 ? seconds / units : NAN;
 }
 
-static double read_mean(const char *path, bool per_sample)
+static double runspread_read_mean(const char *path, bool per_sample)
 {
     struct arena a = {0};
     struct err e;
@@ -125,7 +125,7 @@ static double read_mean(const char *path, bool per_sample)
     if (steps_read(r, &a, &ranks, &n, &e) == 0) {
         struct jobsteps j;
         jobsteps_of(ranks, n, &a, &j);
-        mean = mean_of(&j, per_sample);
+        mean = runspread_mean_of(&j, per_sample);
     }
     run_close(r);
     arena_free(&a);
@@ -134,7 +134,7 @@ static double read_mean(const char *path, bool per_sample)
 
 /* ---- the folder of runs ---- */
 
-static const char *folder_of(const struct run_info *info, struct arena *a)
+static const char *runspread_folder_of(const struct run_info *info, struct arena *a)
 {
     size_t n = strlen(info->path);
     while (n > 1 && info->path[n - 1] == '/')
@@ -166,7 +166,7 @@ static size_t learn_from(const struct spread_ask *ask, const struct run_info *of
     const char **paths;
     size_t n, found = 0;
     struct err e;
-    if (run_list(folder_of(of, a), a, &paths, &n, &e) != 0)
+    if (run_list(runspread_folder_of(of, a), a, &paths, &n, &e) != 0)
         return 0;
     for (size_t i = 0; i < n && found < RUNS_MOST; i++) {
         struct run_info info;
@@ -175,7 +175,7 @@ static size_t learn_from(const struct spread_ask *ask, const struct run_info *of
             !runspread_same_code(of, &info) || (also && !runspread_same_code(also, &info)) ||
             is_learnt(seen, info.id))
             continue;
-        const double mean = read_mean(paths[i], ask->per_sample);
+        const double mean = runspread_read_mean(paths[i], ask->per_sample);
         if (mean > 0) {
             means[found++] = mean;
             seen->ids[seen->n++] = info.id;

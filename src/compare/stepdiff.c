@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "compare/longrun.h"
-#include "compare/stepdiff_own.h"
+#include "compare/stepdiff_internal.h"
 #include "compare/student.h"
 
 enum { WARMUP_MOST = 100 };
@@ -19,7 +19,7 @@ enum { WARMUP_MOST = 100 };
  * those that give more. */
 static const double CAUTION = 1.08;
 
-static const struct interval nothing = {NAN, NAN, NAN};
+static const struct diff_interval nothing = {NAN, NAN, NAN};
 
 size_t stepdiff_warmup(size_t steps)
 {
@@ -76,15 +76,15 @@ double cells_se(const struct cells *c, double *df)
 
 /* The wider of two intervals: the one from the lowest frequencies knows about dependence over long
  * stretches, the one from drawing blocks again about heavy tails. */
-static struct interval around(double at, const double *z, size_t n, const struct stepdiff_ask *ask,
-                              size_t *block)
+static struct diff_interval around(double at, const double *z, size_t n,
+                                   const struct stepdiff_ask *ask, size_t *block)
 {
     struct longrun l;
     longrun_of(z, n, &l);
     *block = longrun_block(z, n);
     const double drawn = longrun_resample(z, n, *block, ask->confidence, ask->seed),
                  reach = fmax(CAUTION * drawn, l.se * reach_of(ask->confidence, l.df));
-    return (struct interval){at, at - reach, at + reach};
+    return (struct diff_interval){at, at - reach, at + reach};
 }
 
 /* What a cell of B has more than that of A, each in its own unit. With A and B swapped, these are
@@ -99,9 +99,9 @@ static void fill_differences(const struct cells *a, double unit_a, const struct 
 
 /* The interval is one of the logarithm of the ratio, so that B against A is the inverse of A
  * against B. The logarithm moves as the values do, as shares of their means. */
-static struct interval share_of_logarithm(double ratio, double low, double high)
+static struct diff_interval share_of_logarithm(double ratio, double low, double high)
 {
-    return (struct interval){ratio - 1, expm1(low), expm1(high)};
+    return (struct diff_interval){ratio - 1, expm1(low), expm1(high)};
 }
 
 static void step_by_step(const struct stepdiff_ask *ask, const struct cells *a,
@@ -112,7 +112,7 @@ static void step_by_step(const struct stepdiff_ask *ask, const struct cells *a,
     out->diff = around(b->mean - a->mean, z, a->n, ask, &out->block);
     if (a->mean > 0 && b->mean > 0) {
         fill_differences(a, a->mean, b, b->mean, z);
-        const struct interval v = around(log(b->mean / a->mean), z, a->n, ask, &out->block);
+        const struct diff_interval v = around(log(b->mean / a->mean), z, a->n, ask, &out->block);
         out->share = share_of_logarithm(b->mean / a->mean, v.low, v.high);
     }
     out->block *= ask->steps / a->n;
@@ -120,14 +120,14 @@ static void step_by_step(const struct stepdiff_ask *ask, const struct cells *a,
 
 /* ---- groups: runs against runs ---- */
 
-struct spread {
+struct stepdiff_spread {
     double mean, within; /* within: variance of one run by its steps */
     double squares;      /* of the distances of runs from their mean */
 };
 
-static struct spread spread_of(const struct run_says *v, size_t n)
+static struct stepdiff_spread spread_of(const struct run_says *v, size_t n)
 {
-    struct spread s = {0};
+    struct stepdiff_spread s = {0};
     for (size_t i = 0; i < n; i++) {
         s.mean += v[i].at / (double)n;
         s.within += v[i].variance / (double)n;
@@ -139,22 +139,22 @@ static struct spread spread_of(const struct run_says *v, size_t n)
 
 /* How much runs vary is taken to be the same in both groups: of two or three runs nobody can tell
  * it for each. They cannot lie closer together than their own steps let them, except by luck. */
-struct interval runs_against(const struct run_says *a, size_t n_a, const struct run_says *b,
-                             size_t n_b, double confidence)
+struct diff_interval runs_against(const struct run_says *a, size_t n_a, const struct run_says *b,
+                                  size_t n_b, double confidence)
 {
     assert(n_a + n_b > 2);
-    const struct spread x = spread_of(a, n_a), y = spread_of(b, n_b);
+    const struct stepdiff_spread x = spread_of(a, n_a), y = spread_of(b, n_b);
     const double df = (double)(n_a + n_b - 2), among = (x.squares + y.squares) / df,
                  of_a = fmax(among, x.within) / (double)n_a,
                  of_b = fmax(among, y.within) / (double)n_b,
                  reach = sqrt(of_a + of_b) * reach_of(confidence, df), at = y.mean - x.mean;
-    return (struct interval){at, at - reach, at + reach};
+    return (struct diff_interval){at, at - reach, at + reach};
 }
 
 /* As a share: the same with everything divided by the mean of A, B also scaled back to A so that
  * its runs count by their relative spread. */
-static struct interval share_of_runs(struct run_says *a, size_t n_a, struct run_says *b, size_t n_b,
-                                     double confidence)
+static struct diff_interval share_of_runs(struct run_says *a, size_t n_a, struct run_says *b,
+                                          size_t n_b, double confidence)
 {
     const double of_a = spread_of(a, n_a).mean, of_b = spread_of(b, n_b).mean;
     if (!(of_a > 0) || !(of_b > 0))
@@ -163,23 +163,23 @@ static struct interval share_of_runs(struct run_says *a, size_t n_a, struct run_
         a[i] = (struct run_says){log(a[i].at / of_a), a[i].variance / (of_a * of_a)};
     for (size_t i = 0; i < n_b; i++)
         b[i] = (struct run_says){log(b[i].at / of_b), b[i].variance / (of_b * of_b)};
-    const struct interval v = runs_against(a, n_a, b, n_b, confidence);
+    const struct diff_interval v = runs_against(a, n_a, b, n_b, confidence);
     const double ratio = of_b / of_a, half = (v.high - v.low) / 2;
     return share_of_logarithm(ratio, log(ratio) - half, log(ratio) + half);
 }
 
 /* ---- both ---- */
 
-struct side {
+struct stepdiff_side {
     struct cells **cells;
     struct run_says *says;
     double effective;
     size_t n;
 };
 
-static void side_open(struct side *s, const struct step_group *g, size_t steps)
+static void side_open(struct stepdiff_side *s, const struct step_group *g, size_t steps)
 {
-    *s = (struct side){.n = g->n};
+    *s = (struct stepdiff_side){.n = g->n};
     s->cells = xcalloc(g->n, sizeof(struct cells *));
     s->says = xcalloc(g->n, sizeof *s->says);
     for (size_t i = 0; i < g->n; i++) {
@@ -192,7 +192,7 @@ static void side_open(struct side *s, const struct step_group *g, size_t steps)
     }
 }
 
-static void side_close(struct side *s)
+static void side_close(struct stepdiff_side *s)
 {
     for (size_t i = 0; i < s->n; i++)
         free(s->cells[i]);
@@ -205,7 +205,7 @@ void stepdiff_means(const struct stepdiff_ask *ask, struct stepdiff *out)
     *out = (struct stepdiff){nothing, nothing, {NAN, NAN}, 0};
     if (ask->steps < STEPDIFF_LEAST || ask->a.n == 0 || ask->b.n == 0)
         return;
-    struct side a, b;
+    struct stepdiff_side a, b;
     side_open(&a, &ask->a, ask->steps);
     side_open(&b, &ask->b, ask->steps);
     out->effective_n[0] = a.effective;

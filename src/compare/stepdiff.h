@@ -14,13 +14,13 @@
 /* Steps that must be there, warm-up left out, before a difference is called. */
 enum { STEPDIFF_LEAST = 10 };
 
-struct step_spread {
+struct step_diff_spread {
     size_t count;
     double mean_s, min_s, p50_s, p90_s, p95_s, p99_s, max_s, stddev_s; /* stddev: population */
     double effective_n; /* as many independent steps would tell as much; NAN: not known */
 };
 
-struct interval {
+struct diff_interval {
     double at, low, high; /* NAN: not known */
 };
 
@@ -39,10 +39,10 @@ struct stepdiff_ask {
 };
 
 struct stepdiff {
-    struct interval share; /* mean(b) / mean(a) - 1 */
-    struct interval diff;  /* mean(b) - mean(a), in the unit of the series */
-    double effective_n[2]; /* of one run, a and b */
-    size_t block;          /* steps that were drawn together */
+    struct diff_interval share; /* mean(b) / mean(a) - 1 */
+    struct diff_interval diff;  /* mean(b) - mean(a), in the unit of the series */
+    double effective_n[2];      /* of one run, a and b */
+    size_t block;               /* steps that were drawn together */
 };
 
 /* How many steps at the beginning do not count, of a run with so many: one in ten, at least 1, at
@@ -52,8 +52,8 @@ size_t stepdiff_warmup(size_t steps);
 /* Means. All NAN when there are fewer than STEPDIFF_LEAST steps. */
 void stepdiff_means(const struct stepdiff_ask *ask, struct stepdiff *out);
 /* Medians, as a share of A's. */
-void stepdiff_medians(const struct stepdiff_ask *ask, struct interval *out);
+void stepdiff_medians(const struct stepdiff_ask *ask, struct diff_interval *out);
 /* Of all values; `v` comes back sorted. */
-void step_spread_of(double *v, size_t n, struct step_spread *out);
+void step_spread_of(double *v, size_t n, struct step_diff_spread *out);
 
 #endif

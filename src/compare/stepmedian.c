@@ -9,11 +9,11 @@
 
 #include "base/mem.h"
 #include "base/stat.h"
-#include "compare/stepdiff_own.h"
+#include "compare/stepdiff_internal.h"
 
-void step_spread_of(double *v, size_t n, struct step_spread *out)
+void step_spread_of(double *v, size_t n, struct step_diff_spread *out)
 {
-    *out = (struct step_spread){n, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+    *out = (struct step_diff_spread){n, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
     if (n == 0)
         return;
     stat_spread(v, n, &out->mean_s, &out->stddev_s);
@@ -27,8 +27,8 @@ void step_spread_of(double *v, size_t n, struct step_spread *out)
 }
 
 /* Of the median of one run, as a logarithm. */
-static struct interval median_of(const double *v, const double *sorted, size_t steps,
-                                 double confidence)
+static struct diff_interval median_of(const double *v, const double *sorted, size_t steps,
+                                      double confidence)
 {
     double *below = xcalloc(steps, sizeof *below), df;
     struct cells *c = xmalloc(sizeof *c);
@@ -39,22 +39,22 @@ static struct interval median_of(const double *v, const double *sorted, size_t s
     const double se = cells_se(c, &df), half = se * reach_of(confidence, df);
     free(below);
     free(c);
-    return (struct interval){log(at), log(stat_quantile(sorted, steps, fmax(0, 0.5 - half))),
-                             log(stat_quantile(sorted, steps, fmin(1, 0.5 + half)))};
+    return (struct diff_interval){log(at), log(stat_quantile(sorted, steps, fmax(0, 0.5 - half))),
+                                  log(stat_quantile(sorted, steps, fmin(1, 0.5 + half)))};
 }
 
-static struct interval sort_and_take(const double *v, size_t steps, double confidence)
+static struct diff_interval sort_and_take(const double *v, size_t steps, double confidence)
 {
     double *copy = xcalloc(steps, sizeof *copy);
     memcpy(copy, v, steps * sizeof *copy);
     stat_sort(copy, steps);
-    const struct interval out = median_of(v, copy, steps, confidence);
+    const struct diff_interval out = median_of(v, copy, steps, confidence);
     free(copy);
     return out;
 }
 
 static void medians_of(const struct step_group *g, size_t steps, double confidence,
-                       struct interval *out)
+                       struct diff_interval *out)
 {
     for (size_t i = 0; i < g->n; i++)
         out[i] = g->sorted ? median_of(g->runs[i], g->sorted[i], steps, confidence)
@@ -62,15 +62,16 @@ static void medians_of(const struct step_group *g, size_t steps, double confiden
 }
 
 /* Distances of both bounds add up as errors do (Zou and Donner). */
-static struct interval apart(const struct interval *a, const struct interval *b)
+static struct diff_interval apart(const struct diff_interval *a, const struct diff_interval *b)
 {
     const double at = b->at - a->at;
-    return (struct interval){at, at - hypot(b->at - b->low, a->high - a->at),
-                             at + hypot(b->high - b->at, a->at - a->low)};
+    return (struct diff_interval){at, at - hypot(b->at - b->low, a->high - a->at),
+                                  at + hypot(b->high - b->at, a->at - a->low)};
 }
 
 /* What an interval says, as an estimate with a variance. */
-static void says_of(const struct interval *v, size_t n, double confidence, struct run_says *out)
+static void says_of(const struct diff_interval *v, size_t n, double confidence,
+                    struct run_says *out)
 {
     for (size_t i = 0; i < n; i++) {
         const double se = (v[i].high - v[i].low) / 2 / reach_of(confidence, 1e6);
@@ -78,13 +79,13 @@ static void says_of(const struct interval *v, size_t n, double confidence, struc
     }
 }
 
-void stepdiff_medians(const struct stepdiff_ask *ask, struct interval *out)
+void stepdiff_medians(const struct stepdiff_ask *ask, struct diff_interval *out)
 {
-    *out = (struct interval){NAN, NAN, NAN};
+    *out = (struct diff_interval){NAN, NAN, NAN};
     const size_t n_a = ask->a.n, n_b = ask->b.n;
     if (ask->steps < STEPDIFF_LEAST || n_a == 0 || n_b == 0)
         return;
-    struct interval *v = xcalloc(n_a + n_b, sizeof *v), log_ratio;
+    struct diff_interval *v = xcalloc(n_a + n_b, sizeof *v), log_ratio;
     medians_of(&ask->a, ask->steps, ask->confidence, v);
     medians_of(&ask->b, ask->steps, ask->confidence, v + n_a);
     if (n_a == 1 && n_b == 1) {
@@ -95,6 +96,6 @@ void stepdiff_medians(const struct stepdiff_ask *ask, struct interval *out)
         log_ratio = runs_against(says, n_a, says + n_a, n_b, ask->confidence);
         free(says);
     }
-    *out = (struct interval){expm1(log_ratio.at), expm1(log_ratio.low), expm1(log_ratio.high)};
+    *out = (struct diff_interval){expm1(log_ratio.at), expm1(log_ratio.low), expm1(log_ratio.high)};
     free(v);
 }

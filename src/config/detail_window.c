@@ -28,14 +28,15 @@ const char *const python_timer_names[TIMER_N] = {
  * Pieces */
 
 /* One window's text, cut at its colons. */
-struct fields {
+struct detail_window_fields {
     size_t n;
     char v[FIELDS_MOST][FIELD_LEN];
 };
 
-static int split(struct fields *f, const char *text, size_t len, size_t most, struct err *e)
+static int detail_window_split(struct detail_window_fields *f, const char *text, size_t len,
+                               size_t most, struct err *e)
 {
-    *f = (struct fields){0};
+    *f = (struct detail_window_fields){0};
     for (size_t at = 0; at <= len;) {
         const char *colon = memchr(text + at, ':', len - at);
         const size_t n = colon ? (size_t)(colon - text) - at : len - at;
@@ -54,8 +55,8 @@ static bool is_digits(const char *s)
 }
 
 /* A whole number from lo to hi. */
-static int read_whole(const char *what, const char *s, int64_t lo, int64_t hi, int64_t *out,
-                      struct err *e)
+static int detail_window_read_whole(const char *what, const char *s, int64_t lo, int64_t hi,
+                                    int64_t *out, struct err *e)
 {
     int64_t v = 0;
     bool fits = is_digits(s);
@@ -71,8 +72,8 @@ static int read_whole(const char *what, const char *s, int64_t lo, int64_t hi, i
 }
 
 /* A duration that says its unit: "10" could be seconds as well as milliseconds or steps. */
-static int read_time(const char *what, const char *s, int64_t lo, int64_t hi, int64_t *out,
-                     struct err *e)
+static int detail_window_read_time(const char *what, const char *s, int64_t lo, int64_t hi,
+                                   int64_t *out, struct err *e)
 {
     if (*s && s[strspn(s, "0123456789.")] == 0)
         return err_set(e, ERR_USAGE, "%s: '%s' has no unit (example: %ss)", what, s, s);
@@ -93,8 +94,8 @@ static int read_epoch(const char *s, int64_t *out, struct err *e)
     snprintf(whole, sizeof whole, "%.*s", (int)n, s);
     if ((s[n] && s[n] != '.') || strlen(fraction) > DECIMALS || (*fraction && !is_digits(fraction)))
         return err_set(e, ERR_USAGE, "'%s' is not a time in seconds since the epoch", s);
-    if (read_whole("seconds since the epoch", whole, WINDOW_WALL_LEAST_S, WINDOW_WALL_MOST_S,
-                   &seconds, e) != 0)
+    if (detail_window_read_whole("seconds since the epoch", whole, WINDOW_WALL_LEAST_S,
+                                 WINDOW_WALL_MOST_S, &seconds, e) != 0)
         return e->code;
     for (int i = 0; i < DECIMALS; i++)
         ns = ns * 10 + (*fraction ? *fraction++ - '0' : 0);
@@ -119,7 +120,7 @@ static int read_start(struct window *w, const char *s, enum window_kinds kinds, 
     }
     if (*s == '+') {
         w->start = START_AFTER;
-        return read_time("start", s + 1, 0, WINDOW_AFTER_MOST_NS, &w->at, e);
+        return detail_window_read_time("start", s + 1, 0, WINDOW_AFTER_MOST_NS, &w->at, e);
     }
     if (*s == '@' || (kinds == WINDOWS_OF_TIMES && *s && !s[strspn(s, "0123456789.")])) {
         w->start = START_WALL;
@@ -134,7 +135,7 @@ static int read_start(struct window *w, const char *s, enum window_kinds kinds, 
         return err_set(e, ERR_USAGE, "'%s' is not a start step; write START:COUNT, for example 5:2",
                        s);
     w->start = START_STEP;
-    return read_whole("start", s, 0, WINDOW_STEP_MOST, &w->at, e);
+    return detail_window_read_whole("start", s, 0, WINDOW_STEP_MOST, &w->at, e);
 }
 
 /* s: "": not given */
@@ -147,12 +148,12 @@ static int read_length(struct window *w, const char *s, struct err *e)
         return 0;
     }
     if (time && !(w->start == START_NOW && is_digits(s)))
-        return read_time("length", s, NS_PER_US, WINDOW_SPAN_MOST_NS, &w->span_ns, e);
-    return read_whole("number of steps", s, 1, WINDOW_STEPS_MOST, &w->steps, e);
+        return detail_window_read_time("length", s, NS_PER_US, WINDOW_SPAN_MOST_NS, &w->span_ns, e);
+    return detail_window_read_whole("number of steps", s, 1, WINDOW_STEPS_MOST, &w->steps, e);
 }
 
-static int read_window(struct window *out, const struct fields *f, enum window_kinds kinds,
-                       struct err *e)
+static int detail_window_read(struct window *out, const struct detail_window_fields *f,
+                              enum window_kinds kinds, struct err *e)
 {
     struct window w = {0};
     int rc = read_start(&w, f->v[0], kinds, e);
@@ -172,8 +173,8 @@ static int read_window(struct window *out, const struct fields *f, enum window_k
  * Lists */
 
 /* Index of the word, or -1 with a sentence. "": the first one. */
-static int choose(const char *what, const char *word, const char *const *names, size_t n,
-                  struct err *e)
+static int detail_window_choose(const char *what, const char *word, const char *const *names,
+                                size_t n, struct err *e)
 {
     struct nearest near = nearest_to(word);
     if (!*word)
@@ -190,16 +191,18 @@ static int choose(const char *what, const char *word, const char *const *names, 
     return -1;
 }
 
-static int read_python(struct python_window *out, const struct fields *f, enum window_kinds kinds,
-                       struct err *e)
+static int detail_window_read_python(struct python_window *out,
+                                     const struct detail_window_fields *f, enum window_kinds kinds,
+                                     struct err *e)
 {
     struct python_window p = {0};
-    if (read_window(&p.w, f, kinds, e) != 0)
+    if (detail_window_read(&p.w, f, kinds, e) != 0)
         return e->code;
-    const int profiler = choose("profiler", f->v[2], python_profiler_names, PROFILER_N, e);
+    const int profiler =
+        detail_window_choose("profiler", f->v[2], python_profiler_names, PROFILER_N, e);
     if (profiler < 0)
         return e->code;
-    const int timer = choose("timer", f->v[3], python_timer_names, TIMER_N, e);
+    const int timer = detail_window_choose("timer", f->v[3], python_timer_names, TIMER_N, e);
     if (timer < 0)
         return e->code;
     if (profiler == PROFILER_SAMPLING && timer != TIMER_TOTAL)
@@ -225,7 +228,7 @@ static bool next_part(const char **at, const char **part, size_t *len)
     return true;
 }
 
-static int too_many(struct err *e)
+static int detail_window_too_many(struct err *e)
 {
     return err_set(e, ERR_USAGE, "more than %d detail windows", WINDOWS_MOST);
 }
@@ -237,10 +240,11 @@ int window_list_parse(struct window_list *l, const char *text, enum window_kinds
     const char *part;
     size_t len;
     while (next_part(&text, &part, &len)) {
-        struct fields f;
+        struct detail_window_fields f;
         if (to.n == WINDOWS_MOST)
-            return too_many(e);
-        if (split(&f, part, len, 2, e) != 0 || read_window(&to.v[to.n], &f, kinds, e) != 0)
+            return detail_window_too_many(e);
+        if (detail_window_split(&f, part, len, 2, e) != 0 ||
+            detail_window_read(&to.v[to.n], &f, kinds, e) != 0)
             return e->code;
         to.n++;
     }
@@ -255,11 +259,11 @@ int python_list_parse(struct python_list *l, const char *text, enum window_kinds
     const char *part;
     size_t len;
     while (next_part(&text, &part, &len)) {
-        struct fields f;
+        struct detail_window_fields f;
         if (to.n == WINDOWS_MOST)
-            return too_many(e);
-        if (split(&f, part, len, FIELDS_MOST, e) != 0 ||
-            read_python(&to.v[to.n], &f, kinds, e) != 0)
+            return detail_window_too_many(e);
+        if (detail_window_split(&f, part, len, FIELDS_MOST, e) != 0 ||
+            detail_window_read_python(&to.v[to.n], &f, kinds, e) != 0)
             return e->code;
         to.n++;
     }
@@ -270,7 +274,7 @@ int python_list_parse(struct python_list *l, const char *text, enum window_kinds
 /* ------------------------------------------------------------------------------------------------
  * Printing */
 
-static void print_time(struct buf *out, int64_t ns)
+static void detail_window_print_time(struct buf *out, int64_t ns)
 {
     if (ns % NS_PER_S == 0)
         buf_printf(out, "%" PRId64 "s", ns / NS_PER_S);
@@ -298,7 +302,7 @@ void window_print(struct buf *out, const struct window *w)
         break;
     case START_AFTER:
         buf_u8(out, '+');
-        print_time(out, w->at);
+        detail_window_print_time(out, w->at);
         break;
     case START_WALL:
         print_epoch(out, w->at);
@@ -310,7 +314,7 @@ void window_print(struct buf *out, const struct window *w)
     const bool timed = w->start == START_AFTER || w->start == START_WALL;
     if (w->span_ns > 0) {
         buf_u8(out, ':');
-        print_time(out, w->span_ns);
+        detail_window_print_time(out, w->span_ns);
     } else if (!timed) {
         buf_printf(out, ":%" PRId64, w->steps);
     }

@@ -49,7 +49,8 @@ static void put_window(struct jw *j, const struct window *w)
         jw_int(j, "steps", w->steps);
 }
 
-static void put_detail(struct jw *j, const struct window *w, const struct clock_tie *start)
+static void hook_config_put_detail(struct jw *j, const struct window *w,
+                                   const struct clock_tie *start)
 {
     struct window at_job;
     if (!window_for_job(w, start, &at_job))
@@ -129,7 +130,7 @@ struct buf settings_hook_config(const struct settings *s, uint64_t generation,
     jw_int(&j, "job_start_ns", job_start.mono.ns);
     jw_array(&j, "detail");
     for (size_t i = 0; i < s->detail.n; i++)
-        put_detail(&j, &s->detail.v[i], &job_start);
+        hook_config_put_detail(&j, &s->detail.v[i], &job_start);
     jw_end(&j);
     put_ranks(&j, &s->detail_ranks);
     jw_array(&j, "python");

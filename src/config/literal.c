@@ -14,15 +14,15 @@
 
 enum { NUMBER_MOST = 64 };
 
-struct scan {
+struct literal_scan {
     const char *start, *p, *end;
     int depth;
     struct err *e;
 };
 
-static json_t *value(struct scan *s);
+static json_t *literal_value(struct literal_scan *s);
 
-static json_t *fail(struct scan *s, const char *what)
+static json_t *fail(struct literal_scan *s, const char *what)
 {
     err_set(s->e, ERR_FORMAT, "%s at character %zu", what, (size_t)(s->p - s->start) + 1);
     return NULL;
@@ -33,13 +33,13 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-static void skip_space(struct scan *s)
+static void skip_space(struct literal_scan *s)
 {
     while (s->p < s->end && is_space(*s->p))
         s->p++;
 }
 
-static bool take(struct scan *s, char c)
+static bool literal_take(struct literal_scan *s, char c)
 {
     skip_space(s);
     if (s->p == s->end || *s->p != c)
@@ -80,7 +80,7 @@ static int hex_digit(char c)
 }
 
 /* n hex digits behind \x, \u or \U; -1 when they are not there or no character. */
-static int64_t hex_escape(struct scan *s, int n)
+static int64_t hex_escape(struct literal_scan *s, int n)
 {
     int64_t v = 0;
     for (; n > 0; n--) {
@@ -103,7 +103,7 @@ static const struct {
 };
 
 /* Behind a backslash. One that Python does not know stays, with its backslash: "\d" in a regex. */
-static bool escape(struct scan *s, struct buf *b)
+static bool escape(struct literal_scan *s, struct buf *b)
 {
     if (s->p == s->end || *s->p == 0)
         return false;
@@ -124,7 +124,7 @@ static bool escape(struct scan *s, struct buf *b)
     return true;
 }
 
-static json_t *string(struct scan *s, bool raw)
+static json_t *string(struct literal_scan *s, bool raw)
 {
     struct buf b = {0};
     const char quote = *s->p++;
@@ -176,7 +176,7 @@ bool number_parse(const char *text, size_t len, double *out)
     return true;
 }
 
-static json_t *number(struct scan *s)
+static json_t *literal_number(struct literal_scan *s)
 {
     char copy[NUMBER_MOST];
     size_t n = 0;
@@ -202,7 +202,7 @@ static const struct {
     {"false", WORD_FALSE}, {"null", WORD_NULL},   {"none", WORD_NULL},
 };
 
-static json_t *word(struct scan *s)
+static json_t *word(struct literal_scan *s)
 {
     size_t n = 0;
     while (s->p + n < s->end && ((s->p[n] | 0x20) >= 'a' && (s->p[n] | 0x20) <= 'z'))
@@ -227,37 +227,38 @@ static json_t *word(struct scan *s)
  * Dicts and lists */
 
 /* One "key: value"; false on failure. */
-static bool pair(struct scan *s, json_t *dict)
+static bool pair(struct literal_scan *s, json_t *dict)
 {
     skip_space(s);
-    json_t *key = value(s);
+    json_t *key = literal_value(s);
     if (!key)
         return false;
     json_t *v = NULL;
     if (!json_is_string(key))
         fail(s, "a key must be a string");
-    else if (!take(s, ':'))
+    else if (!literal_take(s, ':'))
         fail(s, "missing colon after a key");
     else
-        v = value(s);
+        v = literal_value(s);
     const bool ok = v && json_object_set_new(dict, json_string_value(key), v) == 0;
     json_decref(key);
     return ok;
 }
 
-static bool element(struct scan *s, json_t *list)
+static bool element(struct literal_scan *s, json_t *list)
 {
-    json_t *v = value(s);
+    json_t *v = literal_value(s);
     return v && json_array_append_new(list, v) == 0;
 }
 
 /* Behind the opening bracket, up to and with the closing one. */
-static json_t *many(struct scan *s, json_t *out, char close, bool (*one)(struct scan *, json_t *))
+static json_t *many(struct literal_scan *s, json_t *out, char close,
+                    bool (*one)(struct literal_scan *, json_t *))
 {
-    while (!take(s, close)) {
+    while (!literal_take(s, close)) {
         if (!one(s, out))
             goto bad;
-        if (take(s, ',') || (s->p < s->end && *s->p == close))
+        if (literal_take(s, ',') || (s->p < s->end && *s->p == close))
             continue;
         fail(s, "missing comma or closing bracket");
         goto bad;
@@ -268,7 +269,7 @@ bad:
     return NULL;
 }
 
-static json_t *bracketed(struct scan *s)
+static json_t *bracketed(struct literal_scan *s)
 {
     if (s->depth == LITERAL_DEPTH)
         return fail(s, "brackets nested too deep");
@@ -283,7 +284,7 @@ static json_t *bracketed(struct scan *s)
     return v;
 }
 
-static json_t *value(struct scan *s)
+static json_t *literal_value(struct literal_scan *s)
 {
     skip_space(s);
     if (s->p == s->end)
@@ -294,7 +295,7 @@ static json_t *value(struct scan *s)
     if (c == '\'' || c == '"')
         return string(s, false);
     if (c && strchr("+-.0123456789", c))
-        return number(s);
+        return literal_number(s);
     return word(s);
 }
 
@@ -302,8 +303,8 @@ int literal_parse(const char *text, size_t len, json_t **out, struct err *e)
 {
     if (len > LITERAL_MOST)
         return err_set(e, ERR_LIMIT, "longer than %d bytes", LITERAL_MOST);
-    struct scan s = {text, text, text + len, 0, e};
-    json_t *v = value(&s);
+    struct literal_scan s = {text, text, text + len, 0, e};
+    json_t *v = literal_value(&s);
     if (!v)
         return e->code;
     skip_space(&s);

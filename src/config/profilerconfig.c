@@ -39,7 +39,7 @@ static json_t *member(json_t *object, const char *name)
 }
 
 /* A number, or a text that is one. true and false are none. */
-static bool number_of(const json_t *v, double *out)
+static bool profilerconfig_number_of(const json_t *v, double *out)
 {
     if (json_is_string(v))
         return number_parse(json_string_value(v), json_string_length(v), out);
@@ -53,7 +53,7 @@ static bool number_of(const json_t *v, double *out)
 static bool whole_of(const json_t *v, double most, int64_t *out)
 {
     double d;
-    if (!number_of(v, &d) || fabs(d) > most)
+    if (!profilerconfig_number_of(v, &d) || fabs(d) > most)
         return false;
     *out = (int64_t)d;
     return true;
@@ -102,7 +102,7 @@ struct sm_given {
     double start_s, duration_s;
 };
 
-static int wrong(struct err *e, const char *name, const char *should)
+static int profilerconfig_wrong(struct err *e, const char *name, const char *should)
 {
     return err_set(e, ERR_FORMAT, "%s is not %s", name, should);
 }
@@ -111,9 +111,9 @@ static int read_steps(json_t *d, struct sm_given *g, struct err *e)
 {
     json_t *start = member(d, "StartStep"), *count = member(d, "NumSteps");
     if (start && (!whole_of(start, (double)WINDOW_STEP_MOST, &g->first) || g->first < 0))
-        return wrong(e, "StartStep", "a step number, 0 or more");
+        return profilerconfig_wrong(e, "StartStep", "a step number, 0 or more");
     if (count && (!whole_of(count, (double)WINDOW_STEPS_MOST, &g->count) || g->count < 1))
-        return wrong(e, "NumSteps", "a number of steps, 1 or more");
+        return profilerconfig_wrong(e, "NumSteps", "a number of steps, 1 or more");
     g->start_step = start;
     g->steps = count;
     return 0;
@@ -126,19 +126,22 @@ static int read_times(json_t *d, struct sm_given *g, struct err *e)
     json_t *duration = member(d, "DurationInSeconds");
     if (!duration)
         duration = member(d, "Duration");
-    if (start && (!number_of(start, &g->start_s) || g->start_s < (double)WINDOW_WALL_LEAST_S ||
-                  g->start_s > (double)WINDOW_WALL_MOST_S))
-        return wrong(e, "StartTimeInSecSinceEpoch", "a time in seconds since the epoch");
-    if (duration && (!number_of(duration, &g->duration_s) || g->duration_s < 1e-6 ||
+    if (start &&
+        (!profilerconfig_number_of(start, &g->start_s) ||
+         g->start_s < (double)WINDOW_WALL_LEAST_S || g->start_s > (double)WINDOW_WALL_MOST_S))
+        return profilerconfig_wrong(e, "StartTimeInSecSinceEpoch",
+                                    "a time in seconds since the epoch");
+    if (duration && (!profilerconfig_number_of(duration, &g->duration_s) || g->duration_s < 1e-6 ||
                      g->duration_s > (double)WINDOW_SPAN_MOST_NS / 1e9))
-        return wrong(e, "DurationInSeconds", "a duration above 0 s and at most one day");
+        return profilerconfig_wrong(e, "DurationInSeconds",
+                                    "a duration above 0 s and at most one day");
     g->start_time = start;
     g->duration = duration;
     return 0;
 }
 
 /* What is given, what is profiled. */
-static int resolve(const struct sm_given *g, struct sm_range *out, struct err *e)
+static int profilerconfig_resolve(const struct sm_given *g, struct sm_range *out, struct err *e)
 {
     const bool by_step = g->start_step || g->steps, by_time = g->start_time || g->duration;
     struct window *w = &out->window;
@@ -180,7 +183,7 @@ static int read_word(json_t *v, const char *name, const struct sm_word *words, i
         }
     }
     if (!s)
-        return wrong(e, name, "a string");
+        return profilerconfig_wrong(e, name, "a string");
     return err_set(e, ERR_FORMAT, "unknown %s '%.60s'", name, s);
 }
 
@@ -198,7 +201,7 @@ static const struct sm_word timers[] = {
     {"off_cpu", TIMER_OFF_CPU},      {0},
 };
 
-static int read_python(json_t *d, struct sm_range *out, struct err *e)
+static int profilerconfig_read_python(json_t *d, struct sm_range *out, struct err *e)
 {
     int profiler = PROFILER_CPROFILE, timer = TIMER_TOTAL;
     if (read_word(member(d, "ProfilerName"), "ProfilerName", profilers, &profiler, e) != 0 ||
@@ -215,7 +218,7 @@ static int read_regex(json_t *d, struct sm_range *out, struct arena *a, struct e
     if (!v)
         return 0;
     if (!json_is_string(v))
-        return wrong(e, "MetricsRegex", "a string");
+        return profilerconfig_wrong(e, "MetricsRegex", "a string");
     if (pyregex_check(json_string_value(v), e) != 0)
         return err_in(e, "MetricsRegex");
     out->regex = arena_strdup(a, json_string_value(v));
@@ -230,17 +233,17 @@ static int read_dict(json_t *d, enum sm_part part, struct sm_range *out, struct 
     if (rc == 0)
         rc = read_times(d, &g, e);
     if (rc == 0)
-        rc = resolve(&g, out, e);
+        rc = profilerconfig_resolve(&g, out, e);
     if (rc == 0 && part == SM_PYTHON)
-        rc = read_python(d, out, e);
+        rc = profilerconfig_read_python(d, out, e);
     if (rc == 0 && part == SM_DATALOADER)
         rc = read_regex(d, out, a, e);
     out->enabled = true;
     return rc;
 }
 
-static int read_part(json_t *v, enum sm_part part, struct sm_range *out, struct arena *a,
-                     struct err *e)
+static int profilerconfig_read_part(json_t *v, enum sm_part part, struct sm_range *out,
+                                    struct arena *a, struct err *e)
 {
     struct sm_range r = {0};
     json_t *d = dict_of(v, e);
@@ -274,7 +277,7 @@ static const char *read_file_scalars(json_t *p, struct profilerconfig *c, struct
         return "LocalPath";
     if (bytes && !whole_of(bytes, 9e18, &c->rotate_bytes))
         return "RotateMaxFileSizeInBytes";
-    if (close && !number_of(close, &c->rotate_s))
+    if (close && !profilerconfig_number_of(close, &c->rotate_s))
         return "RotateFileCloseIntervalInSeconds";
     if (fails && !whole_of(fails, 9e18, &c->open_fails_most))
         return "FileOpenFailThreshold";
@@ -297,7 +300,8 @@ static void read_parameters(json_t *p, struct profilerconfig *c, struct remarks 
     c->has_parameters = json_object_size(p) > 0;
     for (size_t i = 0; i < SM_PARTS; i++) {
         json_t *v = member(p, sm_part_names[i]);
-        if (v && read_part(v, (enum sm_part)i, &c->part[i], problems->arena, &e) != 0)
+        if (v &&
+            profilerconfig_read_part(v, (enum sm_part)i, &c->part[i], problems->arena, &e) != 0)
             remarks_add(problems, "%s: %s; ignored", sm_part_names[i], e.msg);
     }
 }
@@ -307,7 +311,7 @@ static void read_interval(json_t *v, struct profilerconfig *c, struct remarks *p
     double ms;
     if (!v)
         return;
-    if (number_of(v, &ms) && ms * 1e6 >= (double)INTERVAL_MIN_NS &&
+    if (profilerconfig_number_of(v, &ms) && ms * 1e6 >= (double)INTERVAL_MIN_NS &&
         ms * 1e6 <= (double)INTERVAL_MAX_NS)
         c->interval_ns = (int64_t)(ms * 1e6);
     else
@@ -315,7 +319,8 @@ static void read_interval(json_t *v, struct profilerconfig *c, struct remarks *p
                     (int)(INTERVAL_MIN_NS / NS_PER_MS), (int)(INTERVAL_MAX_NS / NS_PER_MS));
 }
 
-static void read_root(json_t *root, struct profilerconfig *c, struct remarks *problems)
+static void profilerconfig_read_root(json_t *root, struct profilerconfig *c,
+                                     struct remarks *problems)
 {
     struct err e;
     json_t *disable = member(root, "DisableProfiler"), *v = member(root, "ProfilingParameters");
@@ -345,7 +350,7 @@ int profilerconfig_parse(const char *text, size_t len, struct profilerconfig *ou
         return err_set(e, ERR_FORMAT, "not a JSON object");
     }
     set_file_defaults(&c);
-    read_root(root, &c, problems);
+    profilerconfig_read_root(root, &c, problems);
     json_decref(root);
     *out = c;
     return 0;

@@ -41,14 +41,14 @@ static const char *skip_group_kind(const char *p)
     return *p && *p != ')' ? p + 1 : p;
 }
 
-struct scan {
+struct pyregex_scan {
     const char *p;
     size_t open; /* brackets */
     enum before before;
 };
 
 /* One letter, class, escape or bracket; what is wrong with it, or NULL. */
-static const char *take_atom(struct scan *s)
+static const char *take_atom(struct pyregex_scan *s)
 {
     const char c = *s->p++;
     s->before = c == '|' || c == '(' || c == '^' ? NOTHING : ATOM;
@@ -66,7 +66,7 @@ static const char *take_atom(struct scan *s)
 }
 
 /* A '?' or '+' behind a repeat only changes its manner. */
-static const char *take_repeat(struct scan *s, size_t len)
+static const char *take_repeat(struct pyregex_scan *s, size_t len)
 {
     if (s->before != ATOM)
         return s->before == REPEAT ? "repeated quantifier" : "nothing to repeat";
@@ -85,7 +85,7 @@ static size_t repeat_at(const char *p)
 
 int pyregex_check(const char *text, struct err *e)
 {
-    struct scan s = {.p = text};
+    struct pyregex_scan s = {.p = text};
     const char *at = text, *bad = NULL;
     while (!bad && *s.p) {
         at = s.p;

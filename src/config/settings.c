@@ -10,7 +10,7 @@
 #include "base/duration.h"
 #include "base/mem.h"
 #include "config/price.h"
-#include "config/settings_own.h"
+#include "config/settings_internal.h"
 
 const char *const setting_source_names[SOURCE_N] = {
     [FROM_DEFAULT] = "default",     [FROM_PROFILERCONFIG] = "profilerconfig.json",
@@ -28,8 +28,8 @@ bool take_slot(struct settings *s, enum setting_id slot, const struct origin *o)
 /* ------------------------------------------------------------------------------------------------
  * Texts */
 
-static int keep_text(struct settings *s, enum setting_id slot, const char **to, const char *text,
-                     const struct origin *o, struct err *e)
+static int settings_keep_text(struct settings *s, enum setting_id slot, const char **to,
+                              const char *text, const struct origin *o, struct err *e)
 {
     if (!*text)
         return err_set(e, ERR_USAGE, "the value is empty");
@@ -40,33 +40,33 @@ static int keep_text(struct settings *s, enum setting_id slot, const char **to, 
 
 static int parse_name(struct settings *s, const char *text, const struct origin *o, struct err *e)
 {
-    return keep_text(s, SETTING_NAME, &s->name, text, o, e);
+    return settings_keep_text(s, SETTING_NAME, &s->name, text, o, e);
 }
 
 static int parse_dir(struct settings *s, const char *text, const struct origin *o, struct err *e)
 {
-    return keep_text(s, SETTING_DIR, &s->dir, text, o, e);
+    return settings_keep_text(s, SETTING_DIR, &s->dir, text, o, e);
 }
 
 static int parse_run(struct settings *s, const char *text, const struct origin *o, struct err *e)
 {
-    return keep_text(s, SETTING_RUN, &s->run_id, text, o, e);
+    return settings_keep_text(s, SETTING_RUN, &s->run_id, text, o, e);
 }
 
 static int parse_node(struct settings *s, const char *text, const struct origin *o, struct err *e)
 {
-    return keep_text(s, SETTING_NODE, &s->node_id, text, o, e);
+    return settings_keep_text(s, SETTING_NODE, &s->node_id, text, o, e);
 }
 
 static int parse_config(struct settings *s, const char *text, const struct origin *o, struct err *e)
 {
-    return keep_text(s, SETTING_CONFIG, &s->file, text, o, e);
+    return settings_keep_text(s, SETTING_CONFIG, &s->file, text, o, e);
 }
 
 static int parse_machine(struct settings *s, const char *text, const struct origin *o,
                          struct err *e)
 {
-    return keep_text(s, SETTING_MACHINE, &s->machine, text, o, e);
+    return settings_keep_text(s, SETTING_MACHINE, &s->machine, text, o, e);
 }
 
 static void print_machine(const struct settings *s, struct buf *out)

@@ -67,7 +67,7 @@ static const char *in_folder(struct arena *a, const char *folder, const char *na
 }
 
 /* "sub" of "sub/train.py", "." of "train.py" */
-static const char *folder_of(struct arena *a, const char *path)
+static const char *settings_load_folder_of(struct arena *a, const char *path)
 {
     const char *slash = strrchr(path, '/');
     if (!slash)
@@ -82,7 +82,7 @@ static int read_yaml(struct settings *s, const char *path, struct err *e)
     if (file_read(path, YAML_MOST, s->arena, &text, &len, e) != 0)
         return e->code;
     s->file = path;
-    settings_take_yaml(s, text, len, path, folder_of(s->arena, path));
+    settings_take_yaml(s, text, len, path, settings_load_folder_of(s->arena, path));
     return 0;
 }
 
@@ -104,7 +104,7 @@ static bool try_yaml(struct settings *s, const char *path, bool no_code)
     if (rc != 0)
         return true;
     s->file = path;
-    settings_take_yaml(s, text, len, path, folder_of(s->arena, path));
+    settings_take_yaml(s, text, len, path, settings_load_folder_of(s->arena, path));
     if (no_code && s->n_rule_files) {
         s->n_rule_files = 0;
         remarks_add(&s->problems, "rule-files of %s are ignored; to run them, use --config %s",
@@ -120,7 +120,7 @@ static void find_yaml(struct settings *s, const struct settings_ask *ask)
     const char *folder = ask->folder ? ask->folder : ".";
     const struct script script = ask->argv ? script_find(ask->argv) : (struct script){0};
     if (script.is_file) {
-        const char *beside = folder_of(a, in_folder(a, folder, script.name));
+        const char *beside = settings_load_folder_of(a, in_folder(a, folder, script.name));
         if (try_yaml(s, in_folder(a, beside, YAML_NAME), ask->no_code))
             return;
     }
@@ -184,7 +184,8 @@ static int take_option(struct settings *s, enum setting_id id, const struct opt_
     return rc ? err_in(e, "%s", o.where) : 0;
 }
 
-static int take_options(struct settings *s, const struct settings_ask *ask, struct err *e)
+static int settings_load_take_options(struct settings *s, const struct settings_ask *ask,
+                                      struct err *e)
 {
     for (size_t i = 0; ask->options && ask->options[i].name; i++)
         for (size_t k = 0; k < SETTING_N; k++)
@@ -251,7 +252,7 @@ int settings_load(struct settings *out, const struct settings_ask *ask, struct a
     if (take_yaml(out, ask, e) != 0)
         return e->code;
     take_environment(out, ask);
-    if (take_options(out, ask, e) != 0)
+    if (settings_load_take_options(out, ask, e) != 0)
         return e->code;
     name_file(out, ask);
     check_together(out);

@@ -6,7 +6,7 @@
 
 #include "base/duration.h"
 #include "base/mem.h"
-#include "config/settings_own.h"
+#include "config/settings_internal.h"
 #include "config/yaml_file.h"
 
 enum { RULE_TEXT_MOST = 255 };
@@ -172,7 +172,7 @@ static void take_pair(void *ctx, const struct yaml_place *at, const char *text, 
         t->rc = settings_map_pair(t->s, t->id, t->number, &pair, t->o, t->e);
 }
 
-static void on_wrong(void *ctx, const struct yaml_place *at, const char *what)
+static void settings_rules_on_wrong(void *ctx, const struct yaml_place *at, const char *what)
 {
     struct text_taker *t = ctx;
     (void)at;
@@ -182,7 +182,7 @@ static void on_wrong(void *ctx, const struct yaml_place *at, const char *what)
 
 static void on_map(void *ctx, const struct yaml_place *at)
 {
-    on_wrong(ctx, at, "a value cannot be a map");
+    settings_rules_on_wrong(ctx, at, "a value cannot be a map");
 }
 
 static int parse_map(struct settings *s, enum setting_id id, const char *text,
@@ -191,7 +191,7 @@ static int parse_map(struct settings *s, enum setting_id id, const char *text,
     const struct map_list l = list_of(s, id);
     const bool higher = s->from[id].source < o->source;
     struct text_taker t = {s, id, o, higher ? 0 : *l.n, e, 0};
-    const struct yaml_handler h = {&t, no_section, take_pair, on_wrong, on_map};
+    const struct yaml_handler h = {&t, no_section, take_pair, settings_rules_on_wrong, on_map};
     const char *map =
         *text == '{' ? text : arena_printf(s->arena, "{%s}", text); /* the braces may be left out */
     if (yaml_walk(map, strlen(map), &h, e) != 0 || t.rc != 0)

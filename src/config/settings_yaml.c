@@ -116,7 +116,8 @@ static bool is_section(void *ctx, const char *path)
     return false;
 }
 
-static void complain(const struct taker *t, const struct yaml_place *at, const char *what)
+static void settings_yaml_complain(const struct taker *t, const struct yaml_place *at,
+                                   const char *what)
 {
     remarks_add(&t->s->problems, "%s, line %zu, column %zu: %s", t->name, at->line, at->column,
                 what);
@@ -141,12 +142,12 @@ static void unknown(const struct taker *t, const struct yaml_place *at)
         snprintf(text, sizeof text, "unknown setting '%s' (did you mean '%s'?)", at->path, meant);
     else
         snprintf(text, sizeof text, "unknown setting '%s'", at->path);
-    complain(t, at, text);
+    settings_yaml_complain(t, at, text);
 }
 
-static void on_wrong(void *ctx, const struct yaml_place *at, const char *what)
+static void settings_yaml_on_wrong(void *ctx, const struct yaml_place *at, const char *what)
 {
-    complain(ctx, at, what);
+    settings_yaml_complain(ctx, at, what);
 }
 
 static void on_not_section(void *ctx, const struct yaml_place *at)
@@ -159,7 +160,7 @@ static void on_not_section(void *ctx, const struct yaml_place *at)
         return;
     }
     snprintf(text, sizeof text, "'%s' takes a value, not a map; ignored", at->path);
-    complain(ctx, at, text);
+    settings_yaml_complain(ctx, at, text);
 }
 
 /* The value as the setting's own text; NULL, said, when it cannot be. */
@@ -179,8 +180,9 @@ static const char *text_for(const struct taker *t, enum setting_id id, const cha
     return strcmp(t->folder, ".") == 0 ? text : arena_printf(a, "%s/%s", t->folder, text);
 }
 
-static int take_value(const struct taker *t, const struct yaml_place *at, enum setting_id id,
-                      const char *below, const char *text, struct err *e)
+static int settings_yaml_take_value(const struct taker *t, const struct yaml_place *at,
+                                    enum setting_id id, const char *below, const char *text,
+                                    struct err *e)
 {
     const char *value = text_for(t, id, below, text, e);
     if (!value)
@@ -197,7 +199,8 @@ static void on_pair(const struct taker *t, const struct yaml_place *at, enum set
     const struct origin o = {FROM_FILE,
                              arena_printf(t->s->arena, "%s, line %zu", t->name, at->line)};
     if (settings_map_pair(t->s, list, number, pair, &o, &e) != 0)
-        complain(t, at, arena_printf(t->s->arena, "%s: %s; ignored", at->path, e.msg));
+        settings_yaml_complain(t, at,
+                               arena_printf(t->s->arena, "%s: %s; ignored", at->path, e.msg));
 }
 
 static void on_value(void *ctx, const struct yaml_place *at, const char *text, bool listed)
@@ -221,16 +224,18 @@ static void on_value(void *ctx, const struct yaml_place *at, const char *text, b
     if (listed && (below || !settings_table[id].option.repeat))
         rc = err_set(&e, ERR_USAGE, "this setting takes one value, not a list");
     else
-        rc = take_value(t, at, id, below, text, &e);
+        rc = settings_yaml_take_value(t, at, id, below, text, &e);
     if (rc != 0)
-        complain(t, at, arena_printf(t->s->arena, "%s: %s; ignored", at->path, e.msg));
+        settings_yaml_complain(t, at,
+                               arena_printf(t->s->arena, "%s: %s; ignored", at->path, e.msg));
 }
 
 void settings_take_yaml(struct settings *s, const char *text, size_t len, const char *name,
                         const char *folder)
 {
     struct taker t = {s, name, folder};
-    const struct yaml_handler h = {&t, is_section, on_value, on_wrong, on_not_section};
+    const struct yaml_handler h = {&t, is_section, on_value, settings_yaml_on_wrong,
+                                   on_not_section};
     struct err e;
     if (yaml_walk(text, len, &h, &e) != 0)
         remarks_add(&s->problems, "%s, %s; the file is ignored", name, e.msg);

@@ -10,14 +10,14 @@
 
 #include "base/mem.h"
 
-struct walk {
+struct yaml_file_walk {
     yaml_document_t *doc;
     const struct yaml_handler *h;
     size_t values;
     bool full; /* and said so */
 };
 
-static struct yaml_place place_of(const char *path, const yaml_node_t *n)
+static struct yaml_place yaml_file_place_of(const char *path, const yaml_node_t *n)
 {
     return (struct yaml_place){path, n->start_mark.line + 1, n->start_mark.column + 1};
 }
@@ -34,8 +34,8 @@ static bool is_null(const yaml_node_t *n)
 }
 
 /* The text of a scalar; NULL (said) when it is none, or holds a NUL. */
-static const char *text_of(struct walk *w, const struct yaml_place *at, const yaml_node_t *n,
-                           const char *what)
+static const char *yaml_file_text_of(struct yaml_file_walk *w, const struct yaml_place *at,
+                                     const yaml_node_t *n, const char *what)
 {
     if (n->type == YAML_SCALAR_NODE &&
         strlen((const char *)n->data.scalar.value) == n->data.scalar.length)
@@ -45,7 +45,7 @@ static const char *text_of(struct walk *w, const struct yaml_place *at, const ya
 }
 
 /* Counts what is visited: false (said once) when it is too much. */
-static bool may_go_on(struct walk *w, const struct yaml_place *at)
+static bool may_go_on(struct yaml_file_walk *w, const struct yaml_place *at)
 {
     if (w->values < YAML_VALUES) {
         w->values++;
@@ -57,19 +57,20 @@ static bool may_go_on(struct walk *w, const struct yaml_place *at)
     return false;
 }
 
-static void walk_map(struct walk *w, const char *path, const yaml_node_t *map, int depth);
+static void walk_map(struct yaml_file_walk *w, const char *path, const yaml_node_t *map, int depth);
 
-static void walk_scalar(struct walk *w, const char *path, const yaml_node_t *n, bool listed)
+static void walk_scalar(struct yaml_file_walk *w, const char *path, const yaml_node_t *n,
+                        bool listed)
 {
-    const struct yaml_place at = place_of(path, n);
-    const char *text = text_of(w, &at, n, "a list can contain only strings and numbers");
+    const struct yaml_place at = yaml_file_place_of(path, n);
+    const char *text = yaml_file_text_of(w, &at, n, "a list can contain only strings and numbers");
     if (text && !is_null(n))
         w->h->value(w->h->ctx, &at, text, listed);
 }
 
 /* An entry of a list that is a map, where there may be such; false: there may not. */
-static bool walk_entry(struct walk *w, const char *path, size_t number, const yaml_node_t *n,
-                       int depth)
+static bool yaml_file_walk_entry(struct yaml_file_walk *w, const char *path, size_t number,
+                                 const yaml_node_t *n, int depth)
 {
     char entry[YAML_PATH];
     const int len = snprintf(entry, sizeof entry, "%s[%zu]", path, number);
@@ -80,23 +81,24 @@ static bool walk_entry(struct walk *w, const char *path, size_t number, const ya
     return true;
 }
 
-static void walk_list(struct walk *w, const char *path, const yaml_node_t *list, int depth)
+static void walk_list(struct yaml_file_walk *w, const char *path, const yaml_node_t *list,
+                      int depth)
 {
     const yaml_node_item_t *first = list->data.sequence.items.start, *i = first;
     for (; i < list->data.sequence.items.top; i++) {
         const yaml_node_t *n = yaml_document_get_node(w->doc, *i);
-        const struct yaml_place at = place_of(path, n ? n : list);
+        const struct yaml_place at = yaml_file_place_of(path, n ? n : list);
         if (!n || !may_go_on(w, &at))
             return;
-        if (!walk_entry(w, path, (size_t)(i - first), n, depth))
+        if (!yaml_file_walk_entry(w, path, (size_t)(i - first), n, depth))
             walk_scalar(w, path, n, true);
     }
 }
 
-static void walk_value(struct walk *w, const char *path, const yaml_node_t *key,
+static void walk_value(struct yaml_file_walk *w, const char *path, const yaml_node_t *key,
                        const yaml_node_t *n, int depth)
 {
-    const struct yaml_place at = place_of(path, key);
+    const struct yaml_place at = yaml_file_place_of(path, key);
     if (n->type == YAML_SCALAR_NODE)
         walk_scalar(w, path, n, false);
     else if (n->type == YAML_SEQUENCE_NODE)
@@ -110,15 +112,15 @@ static void walk_value(struct walk *w, const char *path, const yaml_node_t *key,
 }
 
 /* "detail" and "steps" give "detail.steps"; false when that is too long. */
-static bool join(char out[YAML_PATH], const char *path, const char *key)
+static bool yaml_file_join(char out[YAML_PATH], const char *path, const char *key)
 {
     const int n = snprintf(out, YAML_PATH, "%s%s%s", path, *path ? "." : "", key);
     return n >= 0 && n < YAML_PATH;
 }
 
 /* Whether the same key stands further up in the map. */
-static bool is_repeated(struct walk *w, const yaml_node_t *map, const yaml_node_pair_t *pair,
-                        const char *key)
+static bool is_repeated(struct yaml_file_walk *w, const yaml_node_t *map,
+                        const yaml_node_pair_t *pair, const char *key)
 {
     const yaml_node_pair_t *p = map->data.mapping.pairs.start;
     for (; p < pair; p++) {
@@ -130,7 +132,7 @@ static bool is_repeated(struct walk *w, const yaml_node_t *map, const yaml_node_
     return false;
 }
 
-static void walk_pair(struct walk *w, const char *path, const yaml_node_t *map,
+static void walk_pair(struct yaml_file_walk *w, const char *path, const yaml_node_t *map,
                       const yaml_node_pair_t *pair, int depth)
 {
     char below[YAML_PATH];
@@ -138,11 +140,11 @@ static void walk_pair(struct walk *w, const char *path, const yaml_node_t *map,
     const yaml_node_t *value = yaml_document_get_node(w->doc, pair->value);
     if (!key || !value)
         return;
-    const struct yaml_place at = place_of(path, key);
-    const char *text = text_of(w, &at, key, "a key must be a plain string");
+    const struct yaml_place at = yaml_file_place_of(path, key);
+    const char *text = yaml_file_text_of(w, &at, key, "a key must be a plain string");
     if (!text)
         return;
-    if (!join(below, path, text))
+    if (!yaml_file_join(below, path, text))
         w->h->wrong(w->h->ctx, &at, "this key is too long");
     else if (is_repeated(w, map, pair, text))
         w->h->wrong(w->h->ctx, &(struct yaml_place){below, at.line, at.column},
@@ -151,11 +153,11 @@ static void walk_pair(struct walk *w, const char *path, const yaml_node_t *map,
         walk_value(w, below, key, value, depth);
 }
 
-static void walk_map(struct walk *w, const char *path, const yaml_node_t *map, int depth)
+static void walk_map(struct yaml_file_walk *w, const char *path, const yaml_node_t *map, int depth)
 {
     const yaml_node_pair_t *p = map->data.mapping.pairs.start;
     for (; p < map->data.mapping.pairs.top; p++) {
-        const struct yaml_place at = place_of(path, map);
+        const struct yaml_place at = yaml_file_place_of(path, map);
         if (!may_go_on(w, &at))
             return;
         walk_pair(w, path, map, p, depth);
@@ -170,7 +172,7 @@ static int not_yaml(const yaml_parser_t *p, struct err *e)
 
 static int walk_document(yaml_document_t *doc, const struct yaml_handler *h, struct err *e)
 {
-    struct walk w = {.doc = doc, .h = h};
+    struct yaml_file_walk w = {.doc = doc, .h = h};
     const yaml_node_t *root = yaml_document_get_root_node(doc);
     if (!root || (root->type == YAML_SCALAR_NODE && is_null(root)))
         return 0; /* empty, or only comments */
@@ -182,7 +184,7 @@ static int walk_document(yaml_document_t *doc, const struct yaml_handler *h, str
     return 0;
 }
 
-static int load(yaml_parser_t *p, const struct yaml_handler *h, struct err *e)
+static int yaml_file_load(yaml_parser_t *p, const struct yaml_handler *h, struct err *e)
 {
     yaml_document_t doc;
     if (!yaml_parser_load(p, &doc))
@@ -211,7 +213,7 @@ int yaml_walk(const char *text, size_t len, const struct yaml_handler *h, struct
     if (!yaml_parser_initialize(&p))
         return err_set(e, ERR_LIMIT, "not enough memory to read it");
     yaml_parser_set_input_string(&p, (const unsigned char *)text, len);
-    const int rc = load(&p, h, e);
+    const int rc = yaml_file_load(&p, h, e);
     yaml_parser_delete(&p);
     return rc;
 }

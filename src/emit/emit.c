@@ -47,7 +47,7 @@ static int is_set(const char *name)
 }
 
 /* secure_getenv: a program with more rights than its user must not write where the user says. */
-__attribute__((constructor)) static void start(void)
+__attribute__((constructor)) static void emit_start(void)
 {
     const char *clock = secure_getenv("FOOTPLATE_CLOCK");
     const int mono = clock && strcmp(clock, "monotonic") == 0;
@@ -66,7 +66,7 @@ __attribute__((destructor)) static void stop(void)
     ring_writer_stop(&fp_writer_);
 }
 
-static inline void emit(uint32_t what, fp_name name, uint64_t value)
+static inline void emit_emit(uint32_t what, fp_name name, uint64_t value)
 {
     if (fp_enabled())
         fp_write_(fp_said_(what, name), value);
@@ -95,48 +95,48 @@ int fp_enabled(void)
 
 void fp_step_begin(uint64_t step, enum fp_mode mode)
 {
-    emit(FP_STEP_BEGIN_ | (uint32_t)mode << 8, 0, step);
+    emit_emit(FP_STEP_BEGIN_ | (uint32_t)mode << 8, 0, step);
 }
 
 void fp_step_end(uint64_t step, enum fp_mode mode)
 {
-    emit(FP_STEP_END_ | (uint32_t)mode << 8, 0, step);
+    emit_emit(FP_STEP_END_ | (uint32_t)mode << 8, 0, step);
 }
 
 void fp_span_begin(fp_name name)
 {
-    emit(FP_SPAN_BEGIN_, name, 0);
+    emit_emit(FP_SPAN_BEGIN_, name, 0);
 }
 
 void fp_span_begin_value(fp_name name, int64_t value)
 {
-    emit(FP_SPAN_BEGIN_, name, (uint64_t)value);
+    emit_emit(FP_SPAN_BEGIN_, name, (uint64_t)value);
 }
 
 void fp_span_past(fp_name name, unsigned lane, uint64_t began_ago_ns, uint64_t ended_ago_ns)
 {
-    emit(FP_PAST_BEGIN_ | (lane & 0xff) << 8, name, began_ago_ns);
-    emit(FP_PAST_END_ | (lane & 0xff) << 8, name, ended_ago_ns);
+    emit_emit(FP_PAST_BEGIN_ | (lane & 0xff) << 8, name, began_ago_ns);
+    emit_emit(FP_PAST_END_ | (lane & 0xff) << 8, name, ended_ago_ns);
 }
 
 void fp_span_end(fp_name name)
 {
-    emit(FP_SPAN_END_, name, 0);
+    emit_emit(FP_SPAN_END_, name, 0);
 }
 
 void fp_mark(fp_name name)
 {
-    emit(FP_MARK_, name, 0);
+    emit_emit(FP_MARK_, name, 0);
 }
 
 void fp_counter(fp_name name, int64_t value)
 {
-    emit(FP_COUNT_INT_, name, (uint64_t)value);
+    emit_emit(FP_COUNT_INT_, name, (uint64_t)value);
 }
 
 void fp_counter_real(fp_name name, double value)
 {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
-    emit(FP_COUNT_REAL_, name, bits);
+    emit_emit(FP_COUNT_REAL_, name, bits);
 }

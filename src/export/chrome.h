@@ -13,7 +13,7 @@
 enum { CHROME_RUN_PID = 1, CHROME_LANES = 16 };
 
 /* Where spans of a track that do not nest are put side by side. */
-struct lane {
+struct chrome_lane {
     int64_t *ends; /* of the spans that are open, the outermost first */
     size_t n, cap;
     bool used;
@@ -39,7 +39,7 @@ struct chrome {
     struct node_clocks clocks;
     int64_t base_ns; /* what ts counts from */
     bool some;       /* an event is written */
-    struct lane lanes[CHROME_LANES];
+    struct chrome_lane lanes[CHROME_LANES];
     struct flows flows;
     /* Of the group of samples being written. */
     struct buf names;

@@ -15,7 +15,7 @@ struct links {
     size_t n, cap;
 };
 
-static int by_number(const void *a, const void *b)
+static int chrome_flows_by_number(const void *a, const void *b)
 {
     const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return (x > y) - (x < y);
@@ -44,7 +44,7 @@ static void sort_once(struct links *l)
 {
     size_t n = 0;
     if (l->n)
-        qsort(l->v, l->n, sizeof *l->v, by_number);
+        qsort(l->v, l->n, sizeof *l->v, chrome_flows_by_number);
     for (size_t i = 0; i < l->n; i++)
         if (n == 0 || l->v[n - 1] != l->v[i])
             l->v[n++] = l->v[i];
@@ -91,12 +91,13 @@ int flows_gather(struct chrome *c, size_t first, size_t end, struct err *e)
 }
 
 /* Its place; n when it is not there. Links mostly come in order, so the next one is tried first. */
-static size_t find(struct flows *f, uint64_t link)
+static size_t chrome_flows_find(struct flows *f, uint64_t link)
 {
     for (size_t i = f->near; i < f->n && i < f->near + 2; i++)
         if (f->v[i] == link)
             return f->near = i;
-    const uint64_t *at = f->n ? bsearch(&link, f->v, f->n, sizeof *f->v, by_number) : NULL;
+    const uint64_t *at =
+        f->n ? bsearch(&link, f->v, f->n, sizeof *f->v, chrome_flows_by_number) : NULL;
     if (!at)
         return f->n;
     return f->near = (size_t)(at - f->v);
@@ -104,7 +105,7 @@ static size_t find(struct flows *f, uint64_t link)
 
 bool flows_begin(struct flows *f, uint64_t link)
 {
-    const size_t i = find(f, link);
+    const size_t i = chrome_flows_find(f, link);
     if (i == f->n || f->begun[i])
         return false;
     return f->begun[i] = true;
@@ -112,7 +113,7 @@ bool flows_begin(struct flows *f, uint64_t link)
 
 bool flows_has(struct flows *f, uint64_t link)
 {
-    return find(f, link) < f->n;
+    return chrome_flows_find(f, link) < f->n;
 }
 
 void flows_free(struct flows *f)

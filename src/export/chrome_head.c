@@ -122,7 +122,7 @@ static const char *track_title(struct arena *a, const struct run_track *t)
     return arena_printf(a, "thread %llu%s", (unsigned long long)t->track.id, what);
 }
 
-static void name_track(struct chrome *c, size_t i)
+static void chrome_head_name_track(struct chrome *c, size_t i)
 {
     const struct run_process *p = c->tracks.v[i].process;
     if (i == 0 || c->pids[i - 1] != c->pids[i]) {
@@ -141,19 +141,20 @@ void chrome_names(struct chrome *c)
         chrome_name_process(c, chrome_node_pid(c, c->nodes[i]),
                             arena_printf(&c->arena, "node %s", c->nodes[i]), 1 + i);
     for (size_t i = 0; i < c->tracks.n; i++)
-        name_track(c, i);
+        chrome_head_name_track(c, i);
 }
 
 /* ---- what makes it a run again ---- */
 
-struct head {
+struct chrome_head_head {
     struct chrome *c;
     struct jw *j;
 };
 
-static void put_series(void *to, const struct row_group *g, const struct row_column *col)
+static void chrome_head_put_series(void *to, const struct row_group *g,
+                                   const struct row_column *col)
 {
-    struct head *h = to;
+    struct chrome_head_head *h = to;
     struct buf name = {0};
     chrome_counter_name(&name, col);
     buf_u8(&name, '\0');
@@ -166,7 +167,7 @@ static void put_series(void *to, const struct row_group *g, const struct row_col
     buf_free(&name);
 }
 
-static int tell_group(void *to, const struct row_group *g, struct err *e)
+static int chrome_head_tell_group(void *to, const struct row_group *g, struct err *e)
 {
     (void)e;
     series_tell(to, g);
@@ -175,9 +176,9 @@ static int tell_group(void *to, const struct row_group *g, struct err *e)
 
 static int put_all_series(struct chrome *c, struct jw *j, struct err *e)
 {
-    static const struct row_sink sink = {.group = tell_group};
-    struct head h = {c, j};
-    struct series_teller teller = {.tell = put_series, .to = &h};
+    static const struct row_sink sink = {.group = chrome_head_tell_group};
+    struct chrome_head_head h = {c, j};
+    struct series_teller teller = {.tell = chrome_head_put_series, .to = &h};
     jw_array(j, "series");
     const int rc = rows_read(c->job->run, &c->job->ask, &sink, &teller, e);
     jw_end(j);
@@ -185,7 +186,7 @@ static int put_all_series(struct chrome *c, struct jw *j, struct err *e)
     return rc;
 }
 
-static int put_losses(struct chrome *c, struct jw *j, struct err *e)
+static int chrome_head_put_losses(struct chrome *c, struct jw *j, struct err *e)
 {
     struct run_loss *v;
     size_t n;
@@ -202,7 +203,7 @@ static int put_losses(struct chrome *c, struct jw *j, struct err *e)
     return rc;
 }
 
-static int put_marks(struct chrome *c, struct jw *j, struct err *e)
+static int chrome_head_put_marks(struct chrome *c, struct jw *j, struct err *e)
 {
     struct run_mark *v;
     size_t n;
@@ -217,7 +218,7 @@ static int put_marks(struct chrome *c, struct jw *j, struct err *e)
     return rc;
 }
 
-static void put_nodes(struct chrome *c, struct jw *j)
+static void chrome_head_put_nodes(struct chrome *c, struct jw *j)
 {
     jw_array(j, "nodes");
     for (size_t i = 0; i < c->info->n_nodes; i++) {
@@ -250,13 +251,13 @@ int chrome_head(struct chrome *c, struct err *e)
     jw_object(&j, "footplate");
     about_run(&j, c->info);
     jw_int(&j, "lanes", CHROME_LANES);
-    put_nodes(c, &j);
+    chrome_head_put_nodes(c, &j);
     put_tracks(c, &j);
     int rc = put_all_series(c, &j, e);
     if (rc == 0)
-        rc = put_losses(c, &j, e);
+        rc = chrome_head_put_losses(c, &j, e);
     if (rc == 0)
-        rc = put_marks(c, &j, e);
+        rc = chrome_head_put_marks(c, &j, e);
     jw_end(&j);
     jw_str(&j, "displayTimeUnit", "ms");
     jw_int(&j, "baseTimeNanoseconds", c->base_ns);

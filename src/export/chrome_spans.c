@@ -28,14 +28,14 @@ struct spans {
 
 /* ---- lanes ---- */
 
-static bool fits(struct lane *l, int64_t begin, int64_t end)
+static bool chrome_spans_fits(struct chrome_lane *l, int64_t begin, int64_t end)
 {
     while (l->n && l->ends[l->n - 1] <= begin)
         l->n--;
     return l->n == 0 || end <= l->ends[l->n - 1];
 }
 
-static void push(struct lane *l, int64_t end)
+static void chrome_spans_push(struct chrome_lane *l, int64_t end)
 {
     if (l->n == l->cap) {
         l->cap = l->cap ? l->cap * 2 : 32;
@@ -49,14 +49,14 @@ static int64_t tid_of(const struct spans *s, size_t lane)
     return (int64_t)(s->track * CHROME_LANES + lane) + 1;
 }
 
-static size_t lane_of(struct spans *s, const struct run_event *x)
+static size_t chrome_spans_lane_of(struct spans *s, const struct run_event *x)
 {
     struct chrome *c = s->c;
     const int64_t end = x->at.ns + x->event.dur_ns;
     size_t i = 0;
-    while (!fits(&c->lanes[i], x->at.ns, end) && i + 1 < CHROME_LANES)
+    while (!chrome_spans_fits(&c->lanes[i], x->at.ns, end) && i + 1 < CHROME_LANES)
         i++;
-    push(&c->lanes[i], end);
+    chrome_spans_push(&c->lanes[i], end);
     if (i > 0 && !c->lanes[i].used)
         chrome_name_thread(c, c->pids[s->track], tid_of(s, i), c->tracks.v[s->track].track.name,
                            s->track * CHROME_LANES + i);
@@ -66,7 +66,7 @@ static size_t lane_of(struct spans *s, const struct run_event *x)
 
 /* ---- arguments ---- */
 
-static void put_arg(struct spans *s, bool *some, const char *key)
+static void chrome_spans_put_arg(struct spans *s, bool *some, const char *key)
 {
     buf_u8(s->b, *some ? ',' : '{');
     *some = true;
@@ -76,17 +76,17 @@ static void put_arg(struct spans *s, bool *some, const char *key)
 
 static void put_arg_int(struct spans *s, bool *some, const char *key, int64_t v)
 {
-    put_arg(s, some, key);
+    chrome_spans_put_arg(s, some, key);
     buf_int(s->b, v);
 }
 
 static void put_arg_text(struct spans *s, bool *some, const char *key, const char *v)
 {
-    put_arg(s, some, key);
+    chrome_spans_put_arg(s, some, key);
     json_put_text(s->b, v);
 }
 
-struct piece {
+struct chrome_spans_piece {
     const char *key, *value;
 };
 
@@ -99,7 +99,7 @@ static bool is_own(const char *key)
 }
 
 /* "key=value" lines taken apart; 0 when putting them together would not give the same text. */
-static size_t split_args(char *text, struct piece out[ARGS_MOST])
+static size_t split_args(char *text, struct chrome_spans_piece out[ARGS_MOST])
 {
     size_t n = 0;
     for (char *line = text, *end; line; line = end ? end + 1 : NULL) {
@@ -115,7 +115,7 @@ static size_t split_args(char *text, struct piece out[ARGS_MOST])
                 return 0;
         if (is_own(line))
             return 0;
-        out[n++] = (struct piece){line, eq + 1};
+        out[n++] = (struct chrome_spans_piece){line, eq + 1};
     }
     return n;
 }
@@ -123,7 +123,7 @@ static size_t split_args(char *text, struct piece out[ARGS_MOST])
 static void put_text_args(struct spans *s, bool *some, const char *text)
 {
     char copy[EVENT_NAME_MOST];
-    struct piece pieces[ARGS_MOST];
+    struct chrome_spans_piece pieces[ARGS_MOST];
     const size_t len = strlen(text);
     size_t n = 0;
     if (len < sizeof copy) {
@@ -137,7 +137,7 @@ static void put_text_args(struct spans *s, bool *some, const char *text)
 }
 
 /* Members of args, or of fp, that an event has beside what it is. */
-static void put_extras(struct spans *s, bool *some, const struct event *v)
+static void chrome_spans_put_extras(struct spans *s, bool *some, const struct event *v)
 {
     if (v->mode != MODE_TRAIN || v->kind == EVENT_STEP)
         put_arg_text(s, some, "mode", event_mode_names[v->mode]);
@@ -153,7 +153,8 @@ static void put_extras(struct spans *s, bool *some, const struct event *v)
 
 /* ---- events ---- */
 
-static void put_head(struct spans *s, const char *ph, int64_t tid, const struct run_event *x)
+static void chrome_spans_put_head(struct spans *s, const char *ph, int64_t tid,
+                                  const struct run_event *x)
 {
     chrome_next(s->c);
     PUT(s->b, "{\"ph\":\"");
@@ -166,7 +167,7 @@ static void put_head(struct spans *s, const char *ph, int64_t tid, const struct 
     chrome_time(s->c, x->at);
 }
 
-static void put_name(struct spans *s, const char *cat, const char *name)
+static void chrome_spans_put_name(struct spans *s, const char *cat, const char *name)
 {
     PUT(s->b, ",\"cat\":\"");
     buf_put(s->b, cat, strlen(cat));
@@ -191,12 +192,12 @@ static int64_t flow_id(const struct spans *s, uint64_t link)
 
 static void put_flow(struct spans *s, const char *ph, int64_t tid, const struct run_event *x)
 {
-    put_head(s, ph, tid, x);
+    chrome_spans_put_head(s, ph, tid, x);
     PUT(s->b, ",\"id\":");
     buf_int(s->b, flow_id(s, x->event.link));
     if (*ph == 'f')
         PUT(s->b, ",\"bp\":\"e\"");
-    put_name(s, "launch", "launch");
+    chrome_spans_put_name(s, "launch", "launch");
     buf_u8(s->b, '}');
 }
 
@@ -212,16 +213,16 @@ static void put_flows(struct spans *s, int64_t tid, const struct run_event *x)
         put_flow(s, "s", tid, x);
 }
 
-static void put_span(struct spans *s, const struct run_event *x)
+static void chrome_spans_put_span(struct spans *s, const struct run_event *x)
 {
     const struct event *v = &x->event;
     const bool step = v->kind == EVENT_STEP;
-    const int64_t tid = tid_of(s, lane_of(s, x));
+    const int64_t tid = tid_of(s, chrome_spans_lane_of(s, x));
     bool some = false;
-    put_head(s, "X", tid, x);
+    chrome_spans_put_head(s, "X", tid, x);
     PUT(s->b, ",\"dur\":");
     chrome_us(s->b, v->dur_ns);
-    put_name(s, step ? "step" : category_words[v->category].name, v->name);
+    chrome_spans_put_name(s, step ? "step" : category_words[v->category].name, v->name);
     const size_t begin = s->b->len;
     PUT(s->b, ",\"args\":");
     if (step)
@@ -230,7 +231,7 @@ static void put_span(struct spans *s, const struct run_event *x)
         put_arg_int(s, &some, "value", v->value);
     if (step && v->category != CAT_OTHER)
         put_arg_text(s, &some, "category", category_words[v->category].name);
-    put_extras(s, &some, v);
+    chrome_spans_put_extras(s, &some, v);
     if (!some)
         s->b->len = begin;
     end_args(s, some);
@@ -241,16 +242,16 @@ static void put_mark(struct spans *s, const struct run_event *x, const char *rea
 {
     const struct event *v = &x->event;
     bool some = false;
-    put_head(s, "i", tid_of(s, 0), x);
+    chrome_spans_put_head(s, "i", tid_of(s, 0), x);
     PUT(s->b, ",\"s\":\"t\"");
-    put_name(s, category_words[v->category].name, v->name);
+    chrome_spans_put_name(s, category_words[v->category].name, v->name);
     const size_t begin = s->b->len;
     PUT(s->b, ",\"args\":");
     if (real)
         put_arg_text(s, &some, "real", real);
     else if (v->value)
         put_arg_int(s, &some, "value", v->value);
-    put_extras(s, &some, v);
+    chrome_spans_put_extras(s, &some, v);
     if (!some)
         s->b->len = begin;
     end_args(s, some);
@@ -261,8 +262,8 @@ static void put_counter(struct spans *s, const struct run_event *x)
 {
     const struct event *v = &x->event;
     bool some = false;
-    put_head(s, "C", tid_of(s, 0), x);
-    put_name(s, category_words[v->category].name, v->name);
+    chrome_spans_put_head(s, "C", tid_of(s, 0), x);
+    chrome_spans_put_name(s, category_words[v->category].name, v->name);
     if (v->kind == EVENT_COUNT) {
         PUT(s->b, ",\"args\":{\"count\":");
         buf_int(s->b, v->value);
@@ -273,7 +274,7 @@ static void put_counter(struct spans *s, const struct run_event *x)
     buf_u8(s->b, '}');
     const size_t begin = s->b->len;
     PUT(s->b, ",\"fp\":");
-    put_extras(s, &some, v);
+    chrome_spans_put_extras(s, &some, v);
     if (!some)
         s->b->len = begin;
     end_args(s, some);
@@ -289,12 +290,12 @@ static void put_real(struct spans *s, const struct run_event *x)
         put_mark(s, x, isnan(v) ? "nan" : v > 0 ? "inf" : "-inf");
 }
 
-static void put_event(struct spans *s, const struct run_event *x)
+static void chrome_spans_put_event(struct spans *s, const struct run_event *x)
 {
     switch (x->event.kind) {
     case EVENT_SPAN:
     case EVENT_STEP:
-        put_span(s, x);
+        chrome_spans_put_span(s, x);
         break;
     case EVENT_COUNT:
         put_counter(s, x);
@@ -308,20 +309,20 @@ static void put_event(struct spans *s, const struct run_event *x)
     }
 }
 
-static int put_events(void *to, const struct run_track *t, const struct run_event *v, size_t n,
-                      struct err *e)
+static int chrome_spans_put_events(void *to, const struct run_track *t, const struct run_event *v,
+                                   size_t n, struct err *e)
 {
     struct spans *s = to;
     int rc = 0;
     (void)t;
     for (size_t i = 0; rc == 0 && i < n; i++) {
-        put_event(s, &v[i]);
+        chrome_spans_put_event(s, &v[i]);
         rc = outfile_pass(s->c->job->out, e);
     }
     return rc;
 }
 
-static int put_track(struct chrome *c, size_t i, struct err *e)
+static int chrome_spans_put_track(struct chrome *c, size_t i, struct err *e)
 {
     struct spans s = {.c = c, .track = i, .b = c->b};
     for (size_t k = 0; k < CHROME_LANES; k++) {
@@ -329,7 +330,7 @@ static int put_track(struct chrome *c, size_t i, struct err *e)
         c->lanes[k].used = false;
     }
     export_progress(c->job, i, c->tracks.n);
-    return export_events(c->job, &c->tracks.v[i], put_events, &s, e);
+    return export_events(c->job, &c->tracks.v[i], chrome_spans_put_events, &s, e);
 }
 
 int chrome_events(struct chrome *c, struct err *e)
@@ -340,7 +341,7 @@ int chrome_events(struct chrome *c, struct err *e)
             end++;
         rc = flows_gather(c, i, end, e);
         for (size_t k = i; rc == 0 && k < end; k++)
-            rc = put_track(c, k, e);
+            rc = chrome_spans_put_track(c, k, e);
     }
     for (size_t i = 0; i < CHROME_LANES; i++)
         free(c->lanes[i].ends);

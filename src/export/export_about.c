@@ -124,7 +124,7 @@ static bool told_before(const struct row_group *before, const struct row_column 
     return false;
 }
 
-static bool same_group(const struct row_group *a, const struct row_group *b)
+static bool export_about_same_group(const struct row_group *a, const struct row_group *b)
 {
     return a->node && a->session == b->session && a->period_ns == b->period_ns &&
            strcmp(a->name, b->name) == 0 && strcmp(a->node, b->node) == 0;
@@ -147,7 +147,7 @@ static void remember(struct series_teller *t, const struct row_group *g)
 
 void series_tell(struct series_teller *t, const struct row_group *g)
 {
-    const bool goes_on = same_group(&t->before, g);
+    const bool goes_on = export_about_same_group(&t->before, g);
     for (size_t i = 0; i < g->n; i++)
         if (!goes_on || !told_before(&t->before, &g->columns[i], i))
             t->tell(t->to, g, &g->columns[i]);

@@ -30,7 +30,7 @@ static void put_prefix(struct chrome *c, unsigned session, const struct row_colu
     buf_free(&name);
 }
 
-static int begin_group(void *to, const struct row_group *g, struct err *e)
+static int export_chrome_begin_group(void *to, const struct row_group *g, struct err *e)
 {
     struct chrome *c = to;
     (void)e;
@@ -50,7 +50,7 @@ static int begin_group(void *to, const struct row_group *g, struct err *e)
     return 0;
 }
 
-static int put_row(void *to, wall_ns t, const int64_t *cells, struct err *e)
+static int export_chrome_put_row(void *to, wall_ns t, const int64_t *cells, struct err *e)
 {
     struct chrome *c = to;
     for (size_t i = 0, at = 0; i < c->n_columns; at = c->ends[i++]) {
@@ -66,9 +66,9 @@ static int put_row(void *to, wall_ns t, const int64_t *cells, struct err *e)
     return outfile_pass(c->job->out, e);
 }
 
-static int put_samples(struct chrome *c, struct err *e)
+static int export_chrome_put_samples(struct chrome *c, struct err *e)
 {
-    static const struct row_sink sink = {begin_group, put_row};
+    static const struct row_sink sink = {export_chrome_begin_group, export_chrome_put_row};
     return rows_read(c->job->run, &c->job->ask, &sink, c, e);
 }
 
@@ -104,12 +104,12 @@ static void close_box(struct jw *j)
     jw_end(j);
 }
 
-static bool in_window(const struct series_ask *ask, wall_ns begin, int64_t end)
+static bool export_chrome_in_window(const struct series_ask *ask, wall_ns begin, int64_t end)
 {
     return (!ask->from.ns || end > ask->from.ns) && (!ask->to.ns || begin.ns < ask->to.ns);
 }
 
-static int put_phases(struct chrome *c, struct err *e)
+static int export_chrome_put_phases(struct chrome *c, struct err *e)
 {
     struct run_phases p;
     struct jw j;
@@ -127,7 +127,7 @@ static int put_phases(struct chrome *c, struct err *e)
                                 .tid = tid,
                                 .at = x->start,
                                 .dur_ns = x->end.ns - x->start.ns};
-        if (!in_window(&c->job->ask, x->start, x->end.ns))
+        if (!export_chrome_in_window(&c->job->ask, x->start, x->end.ns))
             continue;
         open_box(c, &j, &box);
         close_box(&j);
@@ -135,22 +135,22 @@ static int put_phases(struct chrome *c, struct err *e)
     return 0;
 }
 
-static double ns_to_ms(int64_t ns)
+static double export_chrome_ns_to_ms(int64_t ns)
 {
     return (double)ns / (double)NS_PER_MS;
 }
 
-static void put_parts(struct jw *j, const struct step *s)
+static void export_chrome_put_parts(struct jw *j, const struct step *s)
 {
     for (size_t i = 0; i < step_parts(); i++)
         if (s->part_ns[i]) {
             char key[64];
             snprintf(key, sizeof key, "%s_ms", step_part_name(i));
-            jw_num(j, key, ns_to_ms(s->part_ns[i]));
+            jw_num(j, key, export_chrome_ns_to_ms(s->part_ns[i]));
         }
 }
 
-static void put_step(struct chrome *c, const struct step *s, int64_t tid)
+static void export_chrome_put_step(struct chrome *c, const struct step *s, int64_t tid)
 {
     struct jw j;
     char name[64];
@@ -175,13 +175,13 @@ static void put_step(struct chrome *c, const struct step *s, int64_t tid)
         jw_bool(&j, "disturbed", true);
     if (s->batch >= 0)
         jw_int(&j, "batch", s->batch);
-    put_parts(&j, s);
+    export_chrome_put_parts(&j, s);
     if (s->between_ns >= 0) {
-        jw_num(&j, "between_ms", ns_to_ms(s->between_ns));
-        jw_num(&j, "iteration_ms", ns_to_ms(step_iteration_ns(s)));
+        jw_num(&j, "between_ms", export_chrome_ns_to_ms(s->between_ns));
+        jw_num(&j, "iteration_ms", export_chrome_ns_to_ms(step_iteration_ns(s)));
     }
     if (s->between_ns > 0 && s->between_sync_ns)
-        jw_num(&j, "between_sync_ms", ns_to_ms(s->between_sync_ns));
+        jw_num(&j, "between_sync_ms", export_chrome_ns_to_ms(s->between_sync_ns));
     jw_end(&j);
     close_box(&j);
 }
@@ -201,13 +201,13 @@ static void put_step_parts(struct chrome *c, const struct rank_steps *rank, cons
                            .at = s->start});
     jw_object(&j, "args");
     for (size_t i = 0; i < step_parts(); i++)
-        jw_num(&j, step_part_name(i), ns_to_ms(s->part_ns[i]));
-    jw_num(&j, "between", ns_to_ms(MAX_OF(s->between_ns, 0)));
+        jw_num(&j, step_part_name(i), export_chrome_ns_to_ms(s->part_ns[i]));
+    jw_num(&j, "between", export_chrome_ns_to_ms(MAX_OF(s->between_ns, 0)));
     jw_end(&j);
     close_box(&j);
 }
 
-static int put_steps(struct chrome *c, struct err *e)
+static int export_chrome_put_steps(struct chrome *c, struct err *e)
 {
     struct rank_steps *ranks;
     size_t n;
@@ -219,9 +219,9 @@ static int put_steps(struct chrome *c, struct err *e)
             arena_printf(&c->arena, "steps of rank %lld (host)", (long long)ranks[i].rank), 1 + i);
         for (size_t k = 0; rc == 0 && k < ranks[i].n; k++) {
             const struct step *s = &ranks[i].steps[k];
-            if (!in_window(&c->job->ask, s->start, s->start.ns + s->dur_ns))
+            if (!export_chrome_in_window(&c->job->ask, s->start, s->start.ns + s->dur_ns))
                 continue;
-            put_step(c, s, tid);
+            export_chrome_put_step(c, s, tid);
             put_step_parts(c, &ranks[i], s);
             rc = outfile_pass(c->job->out, e);
         }
@@ -229,14 +229,14 @@ static int put_steps(struct chrome *c, struct err *e)
     return rc;
 }
 
-static int put_marks(struct chrome *c, struct err *e)
+static int export_chrome_put_marks(struct chrome *c, struct err *e)
 {
     struct run_mark *v;
     struct jw j;
     size_t n;
     const int rc = run_marks(c->job->run, &c->arena, &v, &n, e);
     for (size_t i = 0; rc == 0 && i < n; i++) {
-        if (!in_window(&c->job->ask, v[i].at, v[i].at.ns + 1))
+        if (!export_chrome_in_window(&c->job->ask, v[i].at, v[i].at.ns + 1))
             continue;
         open_box(c, &j,
                  &(struct box){.ph = "i",
@@ -289,7 +289,8 @@ static int write_trace(struct chrome *c, struct err *e)
         return rc;
     chrome_names(c);
     static int (*const parts[])(struct chrome * c, struct err * e) = {
-        put_phases, put_steps, put_marks, put_samples, chrome_events};
+        export_chrome_put_phases, export_chrome_put_steps, export_chrome_put_marks,
+        export_chrome_put_samples, chrome_events};
     for (size_t i = 0; rc == 0 && i < COUNT_OF(parts); i++)
         rc = parts[i](c, e);
     buf_printf(c->b, "\n]}\n");

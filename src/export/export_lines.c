@@ -13,7 +13,7 @@
 #include "tables/stepsview.h"
 
 /* What is being written. */
-struct lines {
+struct export_lines_lines {
     const struct export_job *job;
     struct outfile *out;
     struct fields f;
@@ -28,9 +28,9 @@ struct lines {
     struct row_columns columns; /* of steps */
 };
 
-typedef int part_fn(struct lines *l, struct err *e);
+typedef int part_fn(struct export_lines_lines *l, struct err *e);
 
-static bool is_json(const struct lines *l)
+static bool is_json(const struct export_lines_lines *l)
 {
     return l->f.as == AS_JSON;
 }
@@ -55,7 +55,7 @@ static void sample_rest(struct fields *f, wall_ns t, double v)
 
 static void series_line(void *to, const struct row_group *g, const struct row_column *c)
 {
-    struct lines *l = to;
+    struct export_lines_lines *l = to;
     struct jw j = {.out = &l->out->buf};
     jw_object(&j, NULL);
     jw_str(&j, "type", "series");
@@ -64,9 +64,9 @@ static void series_line(void *to, const struct row_group *g, const struct row_co
     buf_u8(&l->out->buf, '\n');
 }
 
-static int begin_group(void *to, const struct row_group *g, struct err *e)
+static int export_lines_begin_group(void *to, const struct row_group *g, struct err *e)
 {
-    struct lines *l = to;
+    struct export_lines_lines *l = to;
     struct fields f = {.out = &l->prefixes, .as = l->f.as};
     (void)e;
     if (is_json(l) && l->job->what == EXPORT_ALL)
@@ -86,9 +86,9 @@ static int begin_group(void *to, const struct row_group *g, struct err *e)
     return 0;
 }
 
-static int put_row(void *to, wall_ns t, const int64_t *cells, struct err *e)
+static int export_lines_put_row(void *to, wall_ns t, const int64_t *cells, struct err *e)
 {
-    struct lines *l = to;
+    struct export_lines_lines *l = to;
     for (size_t i = 0, at = 0; i < l->n_columns; at = l->ends[i++]) {
         if (cells[i] == CELL_MISSING)
             continue;
@@ -105,9 +105,9 @@ static void sample_names(struct fields *f)
     sample_rest(f, (wall_ns){0}, 0);
 }
 
-static int put_samples(struct lines *l, struct err *e)
+static int export_lines_put_samples(struct export_lines_lines *l, struct err *e)
 {
-    static const struct row_sink sink = {begin_group, put_row};
+    static const struct row_sink sink = {export_lines_begin_group, export_lines_put_row};
     l->teller = (struct series_teller){.tell = series_line, .to = l};
     const int rc = rows_read(l->job->run, &l->job->ask, &sink, l, e);
     series_tell_end(&l->teller);
@@ -124,7 +124,8 @@ static void optional_int(struct fields *f, const char *key, int64_t v, bool know
         fields_none(f, key);
 }
 
-static void track_fields(struct fields *f, const struct lines *l, const struct run_track *t)
+static void track_fields(struct fields *f, const struct export_lines_lines *l,
+                         const struct run_track *t)
 {
     const struct run_process *p = t->process;
     if (f->as == AS_JSON) {
@@ -149,8 +150,8 @@ static void value_field(struct fields *f, const struct event *v)
         fields_str(f, "value", isnan(real) ? "nan" : real > 0 ? "inf" : "-inf");
 }
 
-static void event_fields(struct fields *f, const struct lines *l, const struct run_track *t,
-                         const struct run_event *x)
+static void event_fields(struct fields *f, const struct export_lines_lines *l,
+                         const struct run_track *t, const struct run_event *x)
 {
     const struct event *v = &x->event;
     const bool lasts = v->kind == EVENT_SPAN || v->kind == EVENT_STEP;
@@ -179,10 +180,10 @@ static void event_fields(struct fields *f, const struct lines *l, const struct r
     fields_end(f);
 }
 
-static int put_events(void *to, const struct run_track *t, const struct run_event *v, size_t n,
-                      struct err *e)
+static int export_lines_put_events(void *to, const struct run_track *t, const struct run_event *v,
+                                   size_t n, struct err *e)
 {
-    struct lines *l = to;
+    struct export_lines_lines *l = to;
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < n; i++) {
         event_fields(&l->f, l, t, &v[i]);
@@ -191,7 +192,7 @@ static int put_events(void *to, const struct run_track *t, const struct run_even
     return rc;
 }
 
-static void track_line(struct lines *l, size_t i)
+static void track_line(struct export_lines_lines *l, size_t i)
 {
     struct jw j = {.out = &l->out->buf};
     jw_object(&j, NULL);
@@ -209,7 +210,7 @@ static void event_names(struct fields *f)
     event_fields(f, NULL, &t, &x);
 }
 
-static int put_all_events(struct lines *l, struct err *e)
+static int put_all_events(struct export_lines_lines *l, struct err *e)
 {
     int rc = export_tracks(l->job, &l->arena, &l->tracks, e);
     for (size_t i = 0; rc == 0 && is_json(l) && i < l->tracks.n; i++) {
@@ -218,7 +219,7 @@ static int put_all_events(struct lines *l, struct err *e)
     }
     for (size_t i = 0; rc == 0 && i < l->tracks.n; i++) {
         export_progress(l->job, i, l->tracks.n);
-        rc = export_events(l->job, &l->tracks.v[i], put_events, l, e);
+        rc = export_events(l->job, &l->tracks.v[i], export_lines_put_events, l, e);
     }
     return rc;
 }
@@ -239,7 +240,8 @@ static bool step_wanted(const struct series_ask *ask, const struct rank_steps *r
 }
 
 /* A row as CSV or as a JSON line. */
-static int put_table_row(struct lines *l, const char *type, const void *row, struct err *e)
+static int put_table_row(struct export_lines_lines *l, const char *type, const void *row,
+                         struct err *e)
 {
     if (is_json(l))
         row_line(&l->columns, type, row, &l->out->buf, &l->arena);
@@ -248,8 +250,8 @@ static int put_table_row(struct lines *l, const char *type, const void *row, str
     return outfile_pass(l->out, e);
 }
 
-static int put_rank(struct lines *l, const struct rank_steps *rank, const struct run_loss *lost,
-                    size_t n_lost, struct err *e)
+static int export_lines_put_rank(struct export_lines_lines *l, const struct rank_steps *rank,
+                                 const struct run_loss *lost, size_t n_lost, struct err *e)
 {
     unsigned unseen[MODE_N];
     int rc = 0;
@@ -263,7 +265,7 @@ static int put_rank(struct lines *l, const struct rank_steps *rank, const struct
     return rc;
 }
 
-static int put_steps(struct lines *l, struct err *e)
+static int export_lines_put_steps(struct export_lines_lines *l, struct err *e)
 {
     struct rank_steps *ranks;
     struct run_loss *lost;
@@ -275,7 +277,7 @@ static int put_steps(struct lines *l, struct err *e)
     if (rc == 0)
         rc = steps_read(l->job->run, &l->arena, &ranks, &n, e);
     for (size_t i = 0; rc == 0 && i < n; i++)
-        rc = put_rank(l, &ranks[i], lost, n_lost, e);
+        rc = export_lines_put_rank(l, &ranks[i], lost, n_lost, e);
     return rc;
 }
 
@@ -298,7 +300,7 @@ static void op_fields(struct fields *f, const struct op_row *r)
     fields_end(f);
 }
 
-static int put_ops(struct lines *l, struct err *e)
+static int export_lines_put_ops(struct export_lines_lines *l, struct err *e)
 {
     struct op_row *v;
     size_t n;
@@ -317,20 +319,20 @@ static void op_names(struct fields *f)
 
 /* ---- everything ---- */
 
-static void begin_line(struct lines *l, struct jw *j, const char *type)
+static void begin_line(struct export_lines_lines *l, struct jw *j, const char *type)
 {
     *j = (struct jw){.out = &l->out->buf};
     jw_object(j, NULL);
     jw_str(j, "type", type);
 }
 
-static void end_line(struct lines *l, struct jw *j)
+static void end_line(struct export_lines_lines *l, struct jw *j)
 {
     jw_end(j);
     buf_u8(&l->out->buf, '\n');
 }
 
-static int put_head(struct lines *l, struct err *e)
+static int export_lines_put_head(struct export_lines_lines *l, struct err *e)
 {
     const struct run_info *info = run_get_info(l->job->run);
     const char *node = l->job->ask.node;
@@ -353,7 +355,7 @@ static int put_head(struct lines *l, struct err *e)
     return 0;
 }
 
-static int put_remarks(struct lines *l, struct err *e)
+static int export_lines_put_remarks(struct export_lines_lines *l, struct err *e)
 {
     const struct run_info *info = run_get_info(l->job->run);
     struct run_loss *lost;
@@ -378,9 +380,10 @@ static int put_remarks(struct lines *l, struct err *e)
     return rc;
 }
 
-static int put_all(struct lines *l, struct err *e)
+static int export_lines_put_all(struct export_lines_lines *l, struct err *e)
 {
-    static part_fn *const parts[] = {put_head, put_remarks, put_samples, put_all_events};
+    static part_fn *const parts[] = {export_lines_put_head, export_lines_put_remarks,
+                                     export_lines_put_samples, put_all_events};
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < COUNT_OF(parts); i++)
         rc = parts[i](l, e);
@@ -391,16 +394,17 @@ static const struct {
     part_fn *put;
     void (*names)(struct fields *f); /* of CSV; NULL: `put` writes them */
 } kinds[EXPORT_N] = {
-    [EXPORT_METRICS] = {put_samples, sample_names},
+    [EXPORT_METRICS] = {export_lines_put_samples, sample_names},
     [EXPORT_EVENTS] = {put_all_events, event_names},
-    [EXPORT_STEPS] = {put_steps, NULL},
-    [EXPORT_OPS] = {put_ops, op_names},
-    [EXPORT_ALL] = {put_all, NULL},
+    [EXPORT_STEPS] = {export_lines_put_steps, NULL},
+    [EXPORT_OPS] = {export_lines_put_ops, op_names},
+    [EXPORT_ALL] = {export_lines_put_all, NULL},
 };
 
 static int write_lines(const struct export_job *job, enum fields_as as, struct err *e)
 {
-    struct lines l = {.job = job, .out = job->out, .f = {.out = &job->out->buf, .as = as}};
+    struct export_lines_lines l = {
+        .job = job, .out = job->out, .f = {.out = &job->out->buf, .as = as}};
     if (as == AS_CSV && kinds[job->what].names)
         kinds[job->what].names(&(struct fields){.out = &job->out->buf, .as = AS_NAMES});
     const int rc = kinds[job->what].put(&l, e);

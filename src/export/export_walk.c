@@ -9,7 +9,7 @@
 #include "query/event_flow.h"
 #include "query/steps.h"
 
-static bool wanted(const struct series_ask *ask, const struct run_track *t)
+static bool export_walk_wanted(const struct series_ask *ask, const struct run_track *t)
 {
     return (!ask->node || strcmp(ask->node, t->process->node) == 0) &&
            (!ask->from.ns || t->last.ns >= ask->from.ns) &&
@@ -23,7 +23,7 @@ int export_tracks(const struct export_job *job, struct arena *a, struct tracks *
     if (rc != 0)
         return rc;
     for (size_t i = 0; i < out->n; i++)
-        if (wanted(&job->ask, &out->v[i]))
+        if (export_walk_wanted(&job->ask, &out->v[i]))
             out->v[kept++] = out->v[i];
     out->n = kept;
     return 0;
@@ -54,7 +54,7 @@ unsigned session_at(const struct run_info *info, const char *node, wall_ns t)
 
 /* ---- steps as a window ---- */
 
-static void widen(const struct rank_steps *rank, int64_t a, int64_t b, wall_ns out[2])
+static void export_walk_widen(const struct rank_steps *rank, int64_t a, int64_t b, wall_ns out[2])
 {
     for (size_t i = 0; i < rank->n; i++) {
         const struct step *s = &rank->steps[i];
@@ -74,7 +74,7 @@ int export_steps_window(struct run *r, int64_t a, int64_t b, wall_ns out[2], str
     wall_ns window[2] = {{0}, {0}};
     int rc = steps_read(r, &arena, &ranks, &n, e);
     for (size_t i = 0; rc == 0 && i < n; i++)
-        widen(&ranks[i], a, b, window);
+        export_walk_widen(&ranks[i], a, b, window);
     if (rc == 0 && !window[0].ns)
         rc = err_set(e, ERR_NOT_FOUND, "run '%s' has no training step from %" PRId64 " to %" PRId64,
                      run_get_info(r)->name, a, b);

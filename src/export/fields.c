@@ -7,7 +7,7 @@
 
 #include "base/row_table.h"
 
-static void put_key(struct fields *f, const char *key)
+static void fields_put_key(struct fields *f, const char *key)
 {
     buf_u8(f->out, '"');
     buf_put(f->out, key, strlen(key)); /* our own, plain */
@@ -20,7 +20,7 @@ void fields_begin(struct fields *f, const char *type)
     if (f->as != AS_JSON)
         return;
     buf_u8(f->out, '{');
-    put_key(f, "type");
+    fields_put_key(f, "type");
     json_put_text(f->out, type);
 }
 
@@ -32,13 +32,13 @@ void fields_end(struct fields *f)
 }
 
 /* True when a value is to follow. */
-static bool next(struct fields *f, const char *key)
+static bool fields_next(struct fields *f, const char *key)
 {
     if (f->some)
         buf_u8(f->out, ',');
     f->some = true;
     if (f->as == AS_JSON)
-        put_key(f, key);
+        fields_put_key(f, key);
     else if (f->as == AS_NAMES)
         csv_put(f->out, key);
     return f->as != AS_NAMES;
@@ -46,7 +46,7 @@ static bool next(struct fields *f, const char *key)
 
 void fields_str(struct fields *f, const char *key, const char *v)
 {
-    if (!next(f, key))
+    if (!fields_next(f, key))
         return;
     if (f->as == AS_JSON)
         json_put_text(f->out, v);
@@ -56,7 +56,7 @@ void fields_str(struct fields *f, const char *key, const char *v)
 
 void fields_int(struct fields *f, const char *key, int64_t v)
 {
-    if (next(f, key))
+    if (fields_next(f, key))
         buf_int(f->out, v);
 }
 
@@ -64,12 +64,12 @@ void fields_num(struct fields *f, const char *key, double v)
 {
     if (!isfinite(v))
         fields_none(f, key);
-    else if (next(f, key))
+    else if (fields_next(f, key))
         json_put_number(f->out, v);
 }
 
 void fields_none(struct fields *f, const char *key)
 {
     if (f->as != AS_JSON)
-        (void)next(f, key);
+        (void)fields_next(f, key);
 }

@@ -29,7 +29,7 @@ bool outfile_is_stdout(const struct outfile *o)
     return !*o->own->beside;
 }
 
-static const char *name_of(const struct outfile_own *w)
+static const char *outfile_name_of(const struct outfile_own *w)
 {
     return *w->beside ? w->path : "stdout";
 }
@@ -37,7 +37,7 @@ static const char *name_of(const struct outfile_own *w)
 static int write_bytes(struct outfile_own *w, const void *p, size_t n, struct err *e)
 {
     errno = 0;
-    return n == 0 || fwrite(p, 1, n, w->f) == n ? 0 : err_sys(e, "write %s", name_of(w));
+    return n == 0 || fwrite(p, 1, n, w->f) == n ? 0 : err_sys(e, "write %s", outfile_name_of(w));
 }
 
 static int pack(struct outfile_own *w, const struct buf *b, int flush, struct err *e)
@@ -54,7 +54,7 @@ static int pack(struct outfile_own *w, const struct buf *b, int flush, struct er
     return rc;
 }
 
-static int put_all(struct outfile *o, bool last, struct err *e)
+static int outfile_put_all(struct outfile *o, bool last, struct err *e)
 {
     struct outfile_own *w = o->own;
     const int rc = w->packs ? pack(w, &o->buf, last ? Z_FINISH : Z_NO_FLUSH, e)
@@ -66,7 +66,7 @@ static int put_all(struct outfile *o, bool last, struct err *e)
 
 int outfile_pass(struct outfile *o, struct err *e)
 {
-    return o->buf.len < PASS_BYTES ? 0 : put_all(o, false, e);
+    return o->buf.len < PASS_BYTES ? 0 : outfile_put_all(o, false, e);
 }
 
 /* ---- opening and closing ---- */
@@ -130,7 +130,7 @@ int outfile_close(struct outfile *o, int rc, struct err *e)
 {
     struct outfile_own *w = o->own;
     if (rc == 0)
-        rc = put_all(o, true, e);
+        rc = outfile_put_all(o, true, e);
     if (rc == 0 && *w->beside)
         rc = finish_file(w, e);
     if (*w->beside && w->f)

@@ -130,7 +130,7 @@ static void put_step_args(struct jw *j, const struct step *s)
         jw_bool(j, "disturbed", true);
 }
 
-static int put_span(struct pevents *p, const struct span *s, struct err *e)
+static int sagemaker_events_put_span(struct pevents *p, const struct span *s, struct err *e)
 {
     const unsigned lane = lane_index(p, s->lane);
     const int64_t begin = s->at.ns / NS_PER_US, end = (s->at.ns + s->dur_ns) / NS_PER_US;
@@ -164,7 +164,8 @@ static int put_span(struct pevents *p, const struct span *s, struct err *e)
 
 /* ---- what becomes of an event ---- */
 
-static const char *lane_of(const struct run_track *t, const struct event *v, char room[LANE_LEN])
+static const char *sagemaker_events_lane_of(const struct run_track *t, const struct event *v,
+                                            char room[LANE_LEN])
 {
     if (t->track.kind == TRACK_DEVICE) {
         snprintf(room, LANE_LEN, "gpu_functions-dev:%llu", (unsigned long long)(t->track.id >> 32));
@@ -178,7 +179,7 @@ static const char *lane_of(const struct run_track *t, const struct event *v, cha
 }
 
 /* Number of the step that the moment lies in; -1: none. Moments mostly come in order. */
-static int64_t step_at(struct pevents *p, wall_ns t)
+static int64_t sagemaker_events_step_at(struct pevents *p, wall_ns t)
 {
     if (!p->steps)
         return -1;
@@ -191,8 +192,8 @@ static int64_t step_at(struct pevents *p, wall_ns t)
     return p->near < n && v[p->near].start.ns <= t.ns ? v[p->near].number : -1;
 }
 
-static int put_events(void *to, const struct run_track *t, const struct run_event *v, size_t n,
-                      struct err *e)
+static int sagemaker_events_put(void *to, const struct run_track *t, const struct run_event *v,
+                                size_t n, struct err *e)
 {
     struct pevents *p = to;
     char room[LANE_LEN];
@@ -201,31 +202,32 @@ static int put_events(void *to, const struct run_track *t, const struct run_even
         const struct event *x = &v[i].event;
         if (x->kind != EVENT_SPAN)
             continue;
-        const struct span s = {.lane = lane_of(t, x, room),
+        const struct span s = {.lane = sagemaker_events_lane_of(t, x, room),
                                .name = x->name,
                                .at = v[i].at,
                                .dur_ns = x->dur_ns,
-                               .step = step_at(p, v[i].at),
+                               .step = sagemaker_events_step_at(p, v[i].at),
                                .thread = t->track.kind == TRACK_THREAD ? t->track.id : 0};
-        rc = put_span(p, &s, e);
+        rc = sagemaker_events_put_span(p, &s, e);
     }
     return rc;
 }
 
-static bool in_window(const struct series_ask *ask, const struct step *s)
+static bool sagemaker_events_in_window(const struct series_ask *ask, const struct step *s)
 {
     return (!ask->from.ns || s->start.ns + s->dur_ns > ask->from.ns) &&
            (!ask->to.ns || s->start.ns < ask->to.ns);
 }
 
-static int put_steps(struct pevents *p, struct err *e)
+static int sagemaker_events_put_steps(struct pevents *p, struct err *e)
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && p->steps && i < p->steps->n; i++) {
         const struct step *s = &p->steps->steps[i];
         const char *lane = mode_lanes[s->mode];
-        if (in_window(&p->job->ask, s))
-            rc = put_span(p, &(struct span){lane, lane, s->start, s->dur_ns, s->number, 0, s}, e);
+        if (sagemaker_events_in_window(&p->job->ask, s))
+            rc = sagemaker_events_put_span(
+                p, &(struct span){lane, lane, s->start, s->dur_ns, s->number, 0, s}, e);
     }
     return rc;
 }
@@ -239,8 +241,8 @@ static void name_worker(struct pevents *p, const struct run_info *info)
     snprintf(p->worker, sizeof p->worker, "%lld-algo-%u", number, sagemaker_algo(info, who->node));
 }
 
-static const struct rank_steps *steps_of(const struct rank_steps *v, size_t n,
-                                         const struct run_process *p)
+static const struct rank_steps *sagemaker_events_steps_of(const struct rank_steps *v, size_t n,
+                                                          const struct run_process *p)
 {
     for (size_t i = 0; i < n; i++)
         if (v[i].process->pid == p->pid && v[i].process->session == p->session &&
@@ -257,9 +259,9 @@ static int put_process(struct pevents *p, const struct tracks *t, size_t first, 
     p->base_us = p->process->first.ns / NS_PER_US;
     p->end_us = 0;
     name_worker(p, run_get_info(p->job->run));
-    int rc = put_steps(p, e);
+    int rc = sagemaker_events_put_steps(p, e);
     for (size_t i = first; rc == 0 && i < t->n && t->v[i].process == p->process; i++)
-        rc = export_events(p->job, &t->v[i], put_events, p, e);
+        rc = export_events(p->job, &t->v[i], sagemaker_events_put, p, e);
     return rc == 0 ? close_file(p, e) : rc;
 }
 
@@ -277,7 +279,7 @@ int sagemaker_events(const struct export_job *job, struct err *e)
     for (size_t i = 0; rc == 0 && i < t.n; i++) {
         if (i > 0 && t.v[i - 1].process == t.v[i].process)
             continue;
-        p->steps = steps_of(ranks, n, t.v[i].process);
+        p->steps = sagemaker_events_steps_of(ranks, n, t.v[i].process);
         rc = put_process(p, &t, i, e);
     }
     buf_free(&p->b);

@@ -13,7 +13,7 @@
 
 enum entity_is { NAME, DIMENSION, TOTAL };
 
-struct reading {
+struct sagemaker_system_reading {
     const char *type, *name, *dimension;
     enum metric_id metric;
     enum entity_is entity;
@@ -21,7 +21,7 @@ struct reading {
 
 #define SM(type, name, dimension, ours, step, entity, ...)                                         \
     {type, name, dimension, M_##ours, entity},
-static const struct reading readings[] = {
+static const struct sagemaker_system_reading readings[] = {
 #include "record/sm_metrics.def"
 };
 #undef SM
@@ -38,7 +38,7 @@ struct target {
     double step;
 };
 
-struct line {
+struct sagemaker_system_line {
     int64_t at;
     size_t begin, end; /* in the buffer */
 };
@@ -51,13 +51,13 @@ struct minute {
     bool *has;
     size_t n_targets;
     struct buf text;
-    struct line *lines;
+    struct sagemaker_system_line *lines;
     size_t n, cap;
 };
 
 /* ---- columns ---- */
 
-static enum metric_id metric_of(const char *name)
+static enum metric_id sagemaker_system_metric_of(const char *name)
 {
     const enum metric_id m = metric_find(name);
     for (size_t i = 0; i < COUNT_OF(sums); i++)
@@ -77,7 +77,7 @@ static bool is_total(const char *entity)
 }
 
 /* What the container's network did is the best word for what the node's did. */
-static struct target target_of(const struct reading *r, const char *entity)
+static struct target target_of(const struct sagemaker_system_reading *r, const char *entity)
 {
     switch (r->entity) {
     case NAME:
@@ -95,7 +95,7 @@ static struct target target_of(const struct reading *r, const char *entity)
 
 static struct target find_target(struct arena *a, const struct row_column *c)
 {
-    const enum metric_id m = metric_of(c->metric);
+    const enum metric_id m = sagemaker_system_metric_of(c->metric);
     for (size_t i = 0; m < METRIC_N && i < COUNT_OF(readings); i++)
         if (readings[i].metric == m)
             return target_of(&readings[i], arena_strdup(a, c->entity));
@@ -108,7 +108,7 @@ static bool same_target(const struct target *a, const struct target *b)
            strcmp(a->dimension, b->dimension) == 0;
 }
 
-static int begin_group(void *to, const struct row_group *g, struct err *e)
+static int sagemaker_system_begin_group(void *to, const struct row_group *g, struct err *e)
 {
     struct minute *m = to;
     (void)e;
@@ -128,7 +128,8 @@ static int begin_group(void *to, const struct row_group *g, struct err *e)
 
 /* ---- lines ---- */
 
-static void put_line(struct minute *m, const struct target *t, wall_ns at, double value)
+static void sagemaker_system_put_line(struct minute *m, const struct target *t, wall_ns at,
+                                      double value)
 {
     const size_t begin = m->text.len;
     struct jw j = {.out = &m->text};
@@ -145,10 +146,10 @@ static void put_line(struct minute *m, const struct target *t, wall_ns at, doubl
         m->cap = m->cap ? m->cap * 2 : 1024;
         m->lines = xrealloc(m->lines, m->cap, sizeof *m->lines);
     }
-    m->lines[m->n++] = (struct line){at.ns, begin, m->text.len};
+    m->lines[m->n++] = (struct sagemaker_system_line){at.ns, begin, m->text.len};
 }
 
-static int put_row(void *to, wall_ns t, const int64_t *cells, struct err *e)
+static int sagemaker_system_put_row(void *to, wall_ns t, const int64_t *cells, struct err *e)
 {
     struct minute *m = to;
     (void)e;
@@ -163,13 +164,13 @@ static int put_row(void *to, wall_ns t, const int64_t *cells, struct err *e)
     }
     for (size_t i = 0; i < m->n_targets; i++)
         if (m->has[i])
-            put_line(m, &m->targets[i], t, m->sums[i]);
+            sagemaker_system_put_line(m, &m->targets[i], t, m->sums[i]);
     return 0;
 }
 
-static int by_time(const void *a, const void *b)
+static int sagemaker_system_by_time(const void *a, const void *b)
 {
-    const struct line *x = a, *y = b;
+    const struct sagemaker_system_line *x = a, *y = b;
     if (x->at != y->at)
         return x->at < y->at ? -1 : 1;
     return (x->begin > y->begin) - (x->begin < y->begin);
@@ -181,7 +182,7 @@ static int write_minute(const struct export_job *job, struct minute *m, int64_t 
     struct buf out = {0};
     if (m->n == 0)
         return 0;
-    qsort(m->lines, m->n, sizeof *m->lines, by_time);
+    qsort(m->lines, m->n, sizeof *m->lines, sagemaker_system_by_time);
     for (size_t i = 0; i < m->n; i++)
         buf_put(&out, m->text.p + m->lines[i].begin, m->lines[i].end - m->lines[i].begin);
     sagemaker_hour(hour, at);
@@ -194,7 +195,7 @@ static int write_minute(const struct export_job *job, struct minute *m, int64_t 
 
 static int put_minute(const struct export_job *job, const char *node, int64_t at, struct err *e)
 {
-    static const struct row_sink sink = {begin_group, put_row};
+    static const struct row_sink sink = {sagemaker_system_begin_group, sagemaker_system_put_row};
     struct minute m = {.algo = sagemaker_algo(run_get_info(job->run), node)};
     struct series_ask ask = job->ask;
     ask.node = node;

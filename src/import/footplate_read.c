@@ -10,7 +10,7 @@
     (BIT(F_VALUE) | BIT(F_CORRELATION) | BIT(F_EXTERNAL) | BIT(F_STEP) | BIT(F_MODE) |             \
      BIT(F_CATEGORY) | BIT(F_END) | BIT(F_TEXT) | BIT(F_REAL))
 
-static void keep(struct fp_record *r, const struct json_item *it)
+static void footplate_read_keep(struct fp_record *r, const struct json_item *it)
 {
     r->seen |= BIT(it->id);
     r->item[it->id] = *it;
@@ -35,7 +35,7 @@ static void add_arg(struct footplate *f, const struct json_item *it)
 }
 
 /* The members of args or fp. */
-static enum json_kind read_args(struct footplate *f)
+static enum json_kind footplate_read_args(struct footplate *f)
 {
     struct json_item it;
     for (;;) {
@@ -48,7 +48,7 @@ static enum json_kind read_args(struct footplate *f)
         if (kind == JS_END || kind >= JS_LOST)
             return kind;
         if (it.id && (IN_ARGS >> it.id & 1 || (it.id == F_COUNT && kind == JS_NUMBER)))
-            keep(&f->record, &it);
+            footplate_read_keep(&f->record, &it);
         else if (kind == JS_STRING)
             add_arg(f, &it);
         if (kind == JS_NUMBER) {
@@ -71,10 +71,10 @@ enum json_kind fp_skip(struct footplate *f, struct json_text *out)
 static enum json_kind read_inner(struct footplate *f, struct json_item *it)
 {
     if (it->kind == JS_OBJECT && (it->id == F_ARGS || it->id == F_FP))
-        return read_args(f);
+        return footplate_read_args(f);
     const enum json_kind kind = fp_skip(f, &it->text);
     if (kind == JS_END && it->id)
-        keep(&f->record, it);
+        footplate_read_keep(&f->record, it);
     return kind;
 }
 
@@ -91,7 +91,7 @@ enum json_kind fp_read_more(struct footplate *f)
         if (kind == JS_END || kind >= JS_LOST)
             return kind;
         if (it.id)
-            keep(&f->record, &it);
+            footplate_read_keep(&f->record, &it);
     }
 }
 

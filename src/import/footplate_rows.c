@@ -15,7 +15,8 @@
 
 /* 1 + index under that key in the names; 0 and `new_number` for a new one, kept when it is not 0.
  */
-static uint32_t number_of(struct footplate *f, const char *key, size_t len, uint32_t new_number)
+static uint32_t footplate_rows_number_of(struct footplate *f, const char *key, size_t len,
+                                         uint32_t new_number)
 {
     if (texts_full(&f->names))
         return 0;
@@ -34,7 +35,7 @@ static uint32_t find_group(struct footplate *f, uint32_t node, const char *name,
     memcpy(key + 5, &period_ns, sizeof period_ns);
     const size_t len = strnlen(name, GROUP_NAME_LEN);
     memcpy(key + 13, name, len);
-    const uint32_t found = number_of(f, key, 13 + len, f->n_groups + 1);
+    const uint32_t found = footplate_rows_number_of(f, key, 13 + len, f->n_groups + 1);
     if (found || texts_full(&f->names))
         return found;
     f->groups = xrealloc(f->groups, f->n_groups + 1, sizeof *f->groups);
@@ -46,10 +47,11 @@ static uint32_t find_group(struct footplate *f, uint32_t node, const char *name,
 }
 
 /* The list under that key; with `make` made when it is new. NULL: there is none, or too many. */
-static struct fp_series *find_series(struct footplate *f, const char *key, size_t len, bool make)
+static struct fp_series *footplate_rows_find_series(struct footplate *f, const char *key,
+                                                    size_t len, bool make)
 {
     make = make && f->n_series < FP_SERIES_MOST;
-    const uint32_t found = number_of(f, key, len, make ? f->n_series + 1 : 0);
+    const uint32_t found = footplate_rows_number_of(f, key, len, make ? f->n_series + 1 : 0);
     if (found)
         return &f->series[found - 1];
     if (!make || texts_full(&f->names))
@@ -100,7 +102,7 @@ void fp_tell_series(void *ctx)
         return;
     }
     const uint32_t in = find_group(f, (uint32_t)(n - f->nodes), group, period_ns);
-    struct fp_series *s = in ? find_series(f, key, len, true) : NULL;
+    struct fp_series *s = in ? footplate_rows_find_series(f, key, len, true) : NULL;
     if (!s) {
         f->result->count[IMPORTED_NODES]++;
         return;
@@ -140,7 +142,7 @@ static struct fp_kept *kept_at(struct fp_series *s, int64_t at)
 }
 
 /* The series keeps its slot for as long as its step stays the same. False: there are too many. */
-static bool take_slot(struct footplate *f, struct fp_series *s, struct fp_kept *k)
+static bool footplate_rows_take_slot(struct footplate *f, struct fp_series *s, struct fp_kept *k)
 {
     struct group *g = &f->groups[k->group]->group;
     struct fp_kept *old = s->slotted ? &s->v[s->slotted - 1] : NULL;
@@ -180,7 +182,7 @@ static void put_sample(struct footplate *f, struct fp_series *s, int64_t at, dou
     }
     if (f->row_group != k->group + 1 || f->row_time != at)
         fp_flush_row(f);
-    if (k->slot == SLOT_NONE && !take_slot(f, s, k)) {
+    if (k->slot == SLOT_NONE && !footplate_rows_take_slot(f, s, k)) {
         f->result->count[IMPORTED_NODES]++;
         return;
     }
@@ -199,7 +201,7 @@ void fp_tell_sample(void *ctx)
     if (!fp_has(f, F_VALUE) || !fp_has(f, F_TIME) || !json_double(&f->record.item[F_VALUE], &v))
         f->result->count[IMPORTED_NO_VALUE]++;
     else
-        put_sample(f, find_series(f, key, len, false), fp_int(f, F_TIME, 0), v);
+        put_sample(f, footplate_rows_find_series(f, key, len, false), fp_int(f, F_TIME, 0), v);
 }
 
 void fp_tell_counter(struct footplate *f, int64_t at)
@@ -212,7 +214,7 @@ void fp_tell_counter(struct footplate *f, int64_t at)
     if (!f->record.has_only || !json_double(&f->record.only, &v))
         f->result->count[IMPORTED_NO_VALUE]++;
     else
-        put_sample(f, find_series(f, key, len, false), at, v);
+        put_sample(f, footplate_rows_find_series(f, key, len, false), at, v);
 }
 
 void fp_rows_free(struct footplate *f)

@@ -24,7 +24,7 @@ void fp_tell_run(struct footplate *f, const struct json_text *about)
         f->ask->remake->ops->run(f->ask->remake, about->p, about->len);
 }
 
-static struct fp_node *add_node(struct footplate *f, const struct remake_node *n)
+static struct fp_node *footplate_tell_add_node(struct footplate *f, const struct remake_node *n)
 {
     f->nodes = xrealloc(f->nodes, f->n_nodes + 1, sizeof *f->nodes);
     struct fp_node *x = &f->nodes[f->n_nodes++];
@@ -56,7 +56,7 @@ void fp_tell_node(void *ctx)
         n.about_len = about->text.len;
     }
     if (*id && f->n_nodes < FP_NODES_MOST)
-        add_node(f, &n);
+        footplate_tell_add_node(f, &n);
 }
 
 struct fp_node *fp_node(struct footplate *f, const char *id, unsigned session, wall_ns t)
@@ -71,11 +71,11 @@ struct fp_node *fp_node(struct footplate *f, const char *id, unsigned session, w
     }
     if (best || f->n_nodes == FP_NODES_MOST)
         return best;
-    return add_node(
+    return footplate_tell_add_node(
         f, &(struct remake_node){.id = *id ? id : "trace", .session = session ? session : 1});
 }
 
-static struct sink *sink_of(struct footplate *f, const struct remake_place *p)
+static struct sink *footplate_tell_sink_of(struct footplate *f, const struct remake_place *p)
 {
     if (f->ask->remake)
         return f->ask->remake->ops->sink(f->ask->remake, p);
@@ -86,7 +86,8 @@ static struct sink *sink_of(struct footplate *f, const struct remake_place *p)
 struct sink *fp_metrics(struct footplate *f, struct fp_node *n)
 {
     if (!n->metrics)
-        n->metrics = sink_of(f, &(struct remake_place){n->id, n->session, REMAKE_METRICS, 0, 0});
+        n->metrics = footplate_tell_sink_of(
+            f, &(struct remake_place){n->id, n->session, REMAKE_METRICS, 0, 0});
     return n->metrics;
 }
 
@@ -174,13 +175,14 @@ void fp_tell_track(void *ctx)
     };
     fp_text(f, F_PROCESS, t->track.process, sizeof t->track.process);
     fp_text(f, F_NAME, t->track.name, sizeof t->track.name);
-    t->sink = sink_of(f, &(struct remake_place){
-                             .node = n->id,
-                             .session = n->session,
-                             .file = fp_has(f, F_WINDOW) ? REMAKE_DETAIL : REMAKE_EVENTS,
-                             .pid = t->track.pid,
-                             .window = (unsigned)fp_int(f, F_WINDOW, 0),
-                         });
+    t->sink =
+        footplate_tell_sink_of(f, &(struct remake_place){
+                                      .node = n->id,
+                                      .session = n->session,
+                                      .file = fp_has(f, F_WINDOW) ? REMAKE_DETAIL : REMAKE_EVENTS,
+                                      .pid = t->track.pid,
+                                      .window = (unsigned)fp_int(f, F_WINDOW, 0),
+                                  });
 }
 
 /* ---- events ---- */
@@ -196,7 +198,7 @@ void fp_flush_events(struct footplate *f)
         texts_clear(&f->texts);
 }
 
-static const char *keep_text(struct footplate *f, const struct json_text *t)
+static const char *footplate_tell_keep_text(struct footplate *f, const struct json_text *t)
 {
     if (!t->escaped && !t->high && t->len < EVENT_NAME_MOST)
         return texts_keep(&f->texts, t->p, t->len)->p;
@@ -205,7 +207,7 @@ static const char *keep_text(struct footplate *f, const struct json_text *t)
     return texts_keep(&f->texts, f->text, strnlen(f->text, n))->p;
 }
 
-static void note_time(struct footplate *f, int64_t begin, int64_t dur)
+static void footplate_tell_note_time(struct footplate *f, int64_t begin, int64_t dur)
 {
     struct import_result *r = f->result;
     const int64_t at = begin - f->ask->wall_minus_mono_ns;
@@ -220,7 +222,8 @@ static bool in_range(int64_t t)
 }
 
 /* An event of the track at wall time `at`, but for its texts. */
-static void put_event(struct footplate *f, int64_t number, int64_t at, struct event *v)
+static void footplate_tell_put_event(struct footplate *f, int64_t number, int64_t at,
+                                     struct event *v)
 {
     if (number < 0 || number >= f->n_tracks || !f->tracks[number].given) {
         f->result->count[IMPORTED_TRACKS]++;
@@ -239,13 +242,14 @@ static void put_event(struct footplate *f, int64_t number, int64_t at, struct ev
         fp_flush_events(f);
     static const struct json_text empty = {.p = ""};
     const struct json_item *name = &f->record.item[F_NAME];
-    v->name = keep_text(f, fp_has(f, F_NAME) && name->kind == JS_STRING ? &name->text : &empty);
+    v->name = footplate_tell_keep_text(f, fp_has(f, F_NAME) && name->kind == JS_STRING ? &name->text
+                                                                                       : &empty);
     v->args =
         f->record.args_len ? texts_keep(&f->texts, f->record.args, f->record.args_len)->p : NULL;
     v->at.ns = at - f->tracks[number].offset_ns;
     f->batch_track = (uint32_t)number;
     f->batch[f->n_batch++] = *v;
-    note_time(f, at, v->dur_ns);
+    footplate_tell_note_time(f, at, v->dur_ns);
 }
 
 /* The whole text of the arguments, where they stand in one piece. */
@@ -257,7 +261,7 @@ static void take_whole_args(struct footplate *f, enum footplate_key k)
                                                sizeof f->record.args, &f->scan.faults);
 }
 
-static int64_t bits_of(double v)
+static int64_t footplate_tell_bits_of(double v)
 {
     int64_t bits;
     memcpy(&bits, &v, sizeof bits);
@@ -269,13 +273,15 @@ static int64_t real_bits(const struct footplate *f, enum footplate_key k)
 {
     double v = 0;
     if (fp_is(f, k, "nan"))
-        return bits_of((double)NAN);
+        return footplate_tell_bits_of((double)NAN);
     if (fp_is(f, k, "inf") || fp_is(f, k, "-inf"))
-        return bits_of(fp_is(f, k, "inf") ? (double)INFINITY : -(double)INFINITY);
-    return json_double(&f->record.item[k], &v) ? bits_of(v) : bits_of(0);
+        return footplate_tell_bits_of(fp_is(f, k, "inf") ? (double)INFINITY : -(double)INFINITY);
+    return json_double(&f->record.item[k], &v) ? footplate_tell_bits_of(v)
+                                               : footplate_tell_bits_of(0);
 }
 
-static enum event_category category_of(const struct footplate *f, enum footplate_key k)
+static enum event_category footplate_tell_category_of(const struct footplate *f,
+                                                      enum footplate_key k)
 {
     for (enum event_category c = 0; c < CAT_N; c++)
         if (fp_is(f, k, category_words[c].name))
@@ -297,7 +303,7 @@ void fp_tell_event(void *ctx)
     struct footplate *f = ctx;
     struct event v = begin_event(f);
     v.kind = (enum event_kind)fp_word(f, F_KIND, event_kind_names, EVENT_KIND_N, 0);
-    v.category = category_of(f, F_CATEGORY);
+    v.category = footplate_tell_category_of(f, F_CATEGORY);
     v.dur_ns = fp_int(f, F_DURATION, 0);
     v.link = (uint64_t)fp_int(f, F_LINK, 0);
     v.parent = (uint64_t)fp_int(f, F_PARENT, 0);
@@ -306,13 +312,13 @@ void fp_tell_event(void *ctx)
     if (v.kind == 0 || !fp_has(f, F_TIME))
         f->result->count[v.kind == 0 ? IMPORTED_PHASES : IMPORTED_NO_TIME]++;
     else
-        put_event(f, fp_int(f, F_TRACK, -1), fp_int(f, F_TIME, 0), &v);
+        footplate_tell_put_event(f, fp_int(f, F_TRACK, -1), fp_int(f, F_TIME, 0), &v);
 }
 
 /* ---- events of a trace ---- */
 
 /* The kind by phase and category, and the value by the kind. */
-static void kind_of(const struct footplate *f, char ph, struct event *v)
+static void footplate_tell_kind_of(const struct footplate *f, char ph, struct event *v)
 {
     if (ph == 'X') {
         v->kind = fp_is(f, F_CAT, "step") ? EVENT_STEP : EVENT_SPAN;
@@ -329,7 +335,7 @@ static void kind_of(const struct footplate *f, char ph, struct event *v)
     }
 }
 
-static bool time_of(struct footplate *f, int64_t *at, int64_t *dur)
+static bool footplate_tell_time_of(struct footplate *f, int64_t *at, int64_t *dur)
 {
     *dur = 0;
     if (!fp_has(f, F_TS) || !json_us_to_ns(&f->record.item[F_TS], at)) {
@@ -349,14 +355,14 @@ static void tell_track_event(struct footplate *f, char ph, int64_t track)
 {
     struct event v = begin_event(f);
     int64_t at;
-    if (!time_of(f, &at, &v.dur_ns))
+    if (!footplate_tell_time_of(f, &at, &v.dur_ns))
         return;
-    kind_of(f, ph, &v);
-    v.category = category_of(f, v.kind == EVENT_STEP ? F_CATEGORY : F_CAT);
+    footplate_tell_kind_of(f, ph, &v);
+    v.category = footplate_tell_category_of(f, v.kind == EVENT_STEP ? F_CATEGORY : F_CAT);
     v.link = (uint64_t)fp_int(f, F_CORRELATION, 0);
     v.parent = (uint64_t)fp_int(f, F_EXTERNAL, 0);
     take_whole_args(f, F_TEXT);
-    put_event(f, track, at, &v);
+    footplate_tell_put_event(f, track, at, &v);
 }
 
 /* Names and arrows say what stands elsewhere too; tracks behind those of the run are derived. */
@@ -377,6 +383,6 @@ void fp_tell_trace_event(void *ctx)
     }
     if (tid > 0 && (tid - 1) / f->lanes < f->n_tracks)
         tell_track_event(f, c, (tid - 1) / f->lanes);
-    else if (c == 'C' && tid == 0 && time_of(f, &at, &dur))
+    else if (c == 'C' && tid == 0 && footplate_tell_time_of(f, &at, &dur))
         fp_tell_counter(f, at);
 }

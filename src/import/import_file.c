@@ -22,7 +22,7 @@ enum { HEAD = 64 << 10, TAIL = 64 << 10 };
 enum { AHEAD_LEAST = 4 << 20 };
 
 /* A file open for reading, decompressed where it has to be. First its head, then the rest. */
-struct source {
+struct import_file_source {
     struct bytes_in in;
     const struct import_file_ask *ask; /* NULL: nobody wants to know how far it is */
     struct bytes_file file;
@@ -41,7 +41,7 @@ static bool has_two_cores(void)
 }
 
 /* From here on the inflating is another thread's, where that pays. */
-static void go_ahead(struct source *s)
+static void go_ahead(struct import_file_source *s)
 {
     if (s->ahead || !s->inflate || !s->ask || !s->ask->threads || s->size < AHEAD_LEAST ||
         !has_two_cores())
@@ -53,9 +53,9 @@ static void go_ahead(struct source *s)
 
 /* All that there is room for, so that it does not depend on the pieces in which bytes come where
  * the import looks up and stores what it has. */
-static int64_t read_source(struct bytes_in *in, void *to, size_t most, struct err *e)
+static int64_t import_file_read_source(struct bytes_in *in, void *to, size_t most, struct err *e)
 {
-    struct source *s = (struct source *)in;
+    struct import_file_source *s = (struct import_file_source *)in;
     if (s->head_at < s->head_len) {
         const size_t n = MIN_OF(most, s->head_len - s->head_at);
         memcpy(to, s->head + s->head_at, n);
@@ -68,7 +68,7 @@ static int64_t read_source(struct bytes_in *in, void *to, size_t most, struct er
     return rc != 0 ? rc : bytes_read_full(s->plain, to, most, e);
 }
 
-static int read_head(struct source *s, struct err *e)
+static int import_file_read_head(struct import_file_source *s, struct err *e)
 {
     int64_t n = 1;
     while (s->head_len < HEAD && n > 0) {
@@ -80,7 +80,7 @@ static int read_head(struct source *s, struct err *e)
     return 0;
 }
 
-static int open_plain(struct source *s, struct err *e)
+static int open_plain(struct import_file_source *s, struct err *e)
 {
     char magic[2];
     const ssize_t n = pread(s->file.fd, magic, sizeof magic, 0);
@@ -94,13 +94,13 @@ static int open_plain(struct source *s, struct err *e)
 }
 
 /* Nobody else reads from here on. */
-static void end_ahead(struct source *s)
+static void end_ahead(struct import_file_source *s)
 {
     bytes_ahead_close(s->ahead);
     s->ahead = NULL;
 }
 
-static void source_close(struct source *s)
+static void import_file_source_close(struct import_file_source *s)
 {
     end_ahead(s);
     inflate_close(s->inflate);
@@ -109,15 +109,15 @@ static void source_close(struct source *s)
     free(s);
 }
 
-static int source_open(struct source **out, const char *path, struct err *e)
+static int import_file_source_open(struct import_file_source **out, const char *path, struct err *e)
 {
     struct stat st;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return err_sys(e, "open '%s'", path);
-    struct source *s = xmalloc(sizeof *s);
-    memset(s, 0, offsetof(struct source, head));
-    s->in.read = read_source;
+    struct import_file_source *s = xmalloc(sizeof *s);
+    memset(s, 0, offsetof(struct import_file_source, head));
+    s->in.read = import_file_read_source;
     bytes_file_init(&s->file, fd, path);
     int rc = fstat(fd, &st) < 0 ? err_sys(e, "stat '%s'", path) : 0;
     if (rc == 0 && !S_ISREG(st.st_mode))
@@ -126,7 +126,7 @@ static int source_open(struct source **out, const char *path, struct err *e)
     if (rc == 0)
         rc = open_plain(s, e);
     if (rc != 0) {
-        source_close(s);
+        import_file_source_close(s);
         return rc;
     }
     *out = s;
@@ -137,7 +137,7 @@ static int source_open(struct source **out, const char *path, struct err *e)
 
 /* The last TAIL bytes of what the source gives. Of a plain file only those are read; gzip has to be
  * gone through. */
-static size_t read_tail(struct source *s, char tail[2 * TAIL])
+static size_t import_file_read_tail(struct import_file_source *s, char tail[2 * TAIL])
 {
     struct err e;
     size_t len = 0;
@@ -170,39 +170,39 @@ static bool number_behind(const char *p, const char *end, int64_t *out)
 static bool late_number(void *ctx, const char *key, int64_t *out)
 {
     const struct import_file_ask *ask = ctx;
-    struct source *s;
+    struct import_file_source *s;
     struct err e;
     char quoted[64];
-    if (strlen(key) + 3 > sizeof quoted || source_open(&s, ask->path, &e) != 0)
+    if (strlen(key) + 3 > sizeof quoted || import_file_source_open(&s, ask->path, &e) != 0)
         return false;
     const size_t n = (size_t)snprintf(quoted, sizeof quoted, "\"%s\"", key);
     char *tail = xmalloc(2 * (size_t)TAIL);
-    const size_t len = read_tail(s, tail);
+    const size_t len = import_file_read_tail(s, tail);
     const char *at = memmem(tail, len, quoted, n);
     const bool found = at && number_behind(at + n, tail + len, out);
     free(tail);
-    source_close(s);
+    import_file_source_close(s);
     return found;
 }
 
 /* ---- the file ---- */
 
-static struct sink *sink_of_node(void *ctx, const char *node)
+static struct sink *import_file_sink_of_node(void *ctx, const char *node)
 {
     const struct import_file_ask *ask = ctx;
     return ask->sink_of_node(ask->ctx, node);
 }
 
-static void machine(void *ctx, const struct import_machine *m)
+static void import_file_machine(void *ctx, const struct import_machine *m)
 {
     const struct import_file_ask *ask = ctx;
     ask->machine(ask->ctx, m);
 }
 
-static int run_source(struct source *s, const struct import_file_ask *ask,
+static int run_source(struct import_file_source *s, const struct import_file_ask *ask,
                       struct import_file_result *out, struct err *e)
 {
-    int rc = read_head(s, e);
+    int rc = import_file_read_head(s, e);
     if (rc != 0)
         return rc;
     if (s->head_len == 0)
@@ -214,8 +214,8 @@ static int run_source(struct source *s, const struct import_file_ask *ask,
         .in = &s->in,
         .hint = ask->hint,
         .sink = ask->sink,
-        .sink_of_node = ask->sink_of_node ? sink_of_node : NULL,
-        .machine = ask->machine ? machine : NULL,
+        .sink_of_node = ask->sink_of_node ? import_file_sink_of_node : NULL,
+        .machine = ask->machine ? import_file_machine : NULL,
         .wall_minus_mono_ns = ask->wall_minus_mono_ns,
         .pid = ask->pid,
         .late_number = late_number,
@@ -229,8 +229,8 @@ static int run_source(struct source *s, const struct import_file_ask *ask,
 
 int import_file(const struct import_file_ask *ask, struct import_file_result *out, struct err *e)
 {
-    struct source *s;
-    int rc = source_open(&s, ask->path, e);
+    struct import_file_source *s;
+    int rc = import_file_source_open(&s, ask->path, e);
     if (rc != 0)
         return rc;
     *out = (struct import_file_result){.gzip = s->inflate != NULL, .file_bytes = s->size};
@@ -240,19 +240,19 @@ int import_file(const struct import_file_ask *ask, struct import_file_result *ou
         rc = err_in(e, "'%s'", ask->path);
     end_ahead(s);
     out->garbage = s->inflate && inflate_has_garbage(s->inflate);
-    source_close(s);
+    import_file_source_close(s);
     return rc;
 }
 
 const struct importer *import_file_format(const char *path)
 {
-    struct source *s;
+    struct import_file_source *s;
     struct err ignored;
     const struct importer *found = NULL;
-    if (source_open(&s, path, &ignored) != 0)
+    if (import_file_source_open(&s, path, &ignored) != 0)
         return NULL;
-    if (read_head(s, &ignored) == 0)
+    if (import_file_read_head(s, &ignored) == 0)
         found = importer_sniff(s->head, s->head_len);
-    source_close(s);
+    import_file_source_close(s);
     return found;
 }

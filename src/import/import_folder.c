@@ -21,13 +21,13 @@ enum { HEAD = 64 << 10, SURE_FROM = 50 };
 
 /* ---- the walk ---- */
 
-struct walk {
+struct import_folder_walk {
     struct folder *folder;
     const char *root; /* without links */
     size_t root_len, cap;
 };
 
-static void add_file(struct walk *w, const char *path)
+static void import_folder_add_file(struct import_folder_walk *w, const char *path)
 {
     struct folder *f = w->folder;
     if (f->n == FOLDER_FILES_MOST) {
@@ -43,7 +43,7 @@ static void add_file(struct walk *w, const char *path)
 }
 
 /* A link is as good as a file when it is one and lies in the folder. */
-static bool link_is_fine(const struct walk *w, const char *path)
+static bool link_is_fine(const struct import_folder_walk *w, const char *path)
 {
     struct stat st;
     char real[PATH_LEN];
@@ -51,9 +51,9 @@ static bool link_is_fine(const struct walk *w, const char *path)
            real[w->root_len] == '/' && stat(real, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-static void walk_folder(struct walk *w, const char *folder, unsigned depth);
+static void walk_folder(struct import_folder_walk *w, const char *folder, unsigned depth);
 
-static void walk_entry(struct walk *w, const char *path, unsigned depth)
+static void import_folder_walk_entry(struct import_folder_walk *w, const char *path, unsigned depth)
 {
     struct stat st;
     if (lstat(path, &st) < 0)
@@ -63,22 +63,22 @@ static void walk_entry(struct walk *w, const char *path, unsigned depth)
     else if (S_ISDIR(st.st_mode))
         w->folder->cut = true;
     else if (S_ISREG(st.st_mode) || (S_ISLNK(st.st_mode) && link_is_fine(w, path)))
-        add_file(w, path);
+        import_folder_add_file(w, path);
 }
 
-static void walk_folder(struct walk *w, const char *folder, unsigned depth)
+static void walk_folder(struct import_folder_walk *w, const char *folder, unsigned depth)
 {
     char path[PATH_LEN];
     struct err ignored;
     DIR *d = opendir(folder);
     for (const struct dirent *f = d ? readdir(d) : NULL; f && !w->folder->cut; f = readdir(d))
         if (f->d_name[0] != '.' && path_join(path, &ignored, "%s/%s", folder, f->d_name) == 0)
-            walk_entry(w, path, depth);
+            import_folder_walk_entry(w, path, depth);
     if (d)
         closedir(d);
 }
 
-static int by_name(const void *a, const void *b)
+static int import_folder_by_name(const void *a, const void *b)
 {
     return strcmp(((const struct folder_file *)a)->name, ((const struct folder_file *)b)->name);
 }
@@ -86,7 +86,7 @@ static int by_name(const void *a, const void *b)
 /* ---- the first bytes ---- */
 
 /* Of the file as it is when unpacked; 0 when it is empty or cannot be read. */
-static size_t head_of(const char *path, char head[HEAD])
+static size_t import_folder_head_of(const char *path, char head[HEAD])
 {
     struct bytes_file file;
     struct inflate *z = NULL;
@@ -137,7 +137,8 @@ static void name_process(struct folder_file *x)
         snprintf(x->process, sizeof x->process, "%.*s", FOLDER_NAME_LEN - 1, x->name);
 }
 
-static void look_at(struct folder_file *x, const struct importer *format, char head[HEAD + 1])
+static void import_folder_look_at(struct folder_file *x, const struct importer *format,
+                                  char head[HEAD + 1])
 {
     const enum place_kind kind = import_place(x->path, &x->hint);
     if (kind == PLACE_BEING) {
@@ -149,7 +150,7 @@ static void look_at(struct folder_file *x, const struct importer *format, char h
         x->lost = true;
         return;
     }
-    const size_t n = head_of(x->path, head);
+    const size_t n = import_folder_head_of(x->path, head);
     head[n] = '\0';
     x->format = format ? format : importer_sniff(head, n);
     if (!x->format) {
@@ -162,11 +163,11 @@ static void look_at(struct folder_file *x, const struct importer *format, char h
     name_process(x);
 }
 
-static void look_at_all(struct folder *f, const struct importer *format)
+static void import_folder_look_at_all(struct folder *f, const struct importer *format)
 {
     char *head = xmalloc(HEAD + 1);
     for (size_t i = 0; i < f->n; i++) {
-        look_at(&f->files[i], format, head);
+        import_folder_look_at(&f->files[i], format, head);
         f->n_read += !f->files[i].skipped;
     }
     free(head);
@@ -191,8 +192,8 @@ static void share_node(struct folder *f)
 
 /* ---- opening ---- */
 
-static void open_file(struct folder *f, const char *path, const char *real,
-                      const struct importer *format)
+static void import_folder_open_file(struct folder *f, const char *path, const char *real,
+                                    const struct importer *format)
 {
     const char *slash = strrchr(path, '/');
     f->single = true;
@@ -210,11 +211,12 @@ static void open_file(struct folder *f, const char *path, const char *real,
 static int open_folder(struct folder *f, const char *path, const char *real,
                        const struct importer *format, struct err *e)
 {
-    struct walk w = {.folder = f, .root = real, .root_len = strcmp(real, "/") ? strlen(real) : 0};
+    struct import_folder_walk w = {
+        .folder = f, .root = real, .root_len = strcmp(real, "/") ? strlen(real) : 0};
     walk_folder(&w, real, 0);
     if (f->n)
-        qsort(f->files, f->n, sizeof *f->files, by_name);
-    look_at_all(f, format);
+        qsort(f->files, f->n, sizeof *f->files, import_folder_by_name);
+    import_folder_look_at_all(f, format);
     share_node(f);
     if (f->n == 0)
         return err_set(e, ERR_FORMAT, "'%s': the folder is empty", path);
@@ -232,7 +234,7 @@ int folder_open(struct folder *f, const char *path, const struct importer *forma
     if (stat(path, &st) < 0 || !realpath(path, real))
         return err_sys(e, "'%s'", path);
     if (!S_ISDIR(st.st_mode)) {
-        open_file(f, path, real, format);
+        import_folder_open_file(f, path, real, format);
         return 0;
     }
     const int rc = open_folder(f, path, real, format, e);

@@ -17,7 +17,7 @@ static const char *const key_names[] = {
 
 /* ---- lists of records ---- */
 
-static enum json_kind read_list(struct footplate *f, void (*tell)(void *f))
+static enum json_kind import_footplate_read_list(struct footplate *f, void (*tell)(void *f))
 {
     struct json_elements x = {.scan = &f->scan, .read = fp_read, .tell = tell, .ctx = f};
     const enum json_kind kind = json_elements(&x);
@@ -27,7 +27,7 @@ static enum json_kind read_list(struct footplate *f, void (*tell)(void *f))
 
 static enum json_kind read_trace_events(struct footplate *f)
 {
-    const enum json_kind kind = read_list(f, fp_tell_trace_event);
+    const enum json_kind kind = import_footplate_read_list(f, fp_tell_trace_event);
     fp_flush_events(f);
     fp_flush_row(f);
     return kind;
@@ -56,7 +56,7 @@ static enum json_kind read_head_member(struct footplate *f, const struct json_it
 {
     for (size_t i = 0; i < COUNT_OF(lists); i++)
         if (it->kind == JS_ARRAY && it->id == lists[i].key)
-            return read_list(f, lists[i].tell);
+            return import_footplate_read_list(f, lists[i].tell);
     if (it->kind == JS_OBJECT && it->id == F_ABOUT)
         return read_about(f);
     if (it->kind == JS_OBJECT || it->kind == JS_ARRAY)
@@ -68,7 +68,7 @@ static enum json_kind read_head_member(struct footplate *f, const struct json_it
     return JS_END;
 }
 
-static enum json_kind read_head(struct footplate *f)
+static enum json_kind import_footplate_read_head(struct footplate *f)
 {
     struct json_item it;
     for (;;) {
@@ -85,11 +85,12 @@ static enum json_kind read_head(struct footplate *f)
     return JS_END;
 }
 
-static enum json_kind read_top_member(struct footplate *f, const struct json_item *it)
+static enum json_kind import_footplate_read_top_member(struct footplate *f,
+                                                       const struct json_item *it)
 {
     if (it->kind == JS_OBJECT && it->id == F_FOOTPLATE) {
         f->ours = true;
-        return read_head(f);
+        return import_footplate_read_head(f);
     }
     if (it->kind == JS_ARRAY && it->id == F_EVENTS && f->ours)
         return read_trace_events(f);
@@ -107,7 +108,7 @@ static enum json_kind read_trace(struct footplate *f, const struct json_item *fi
     enum json_kind kind = first->kind;
     while (kind != JS_END) {
         if (kind < JS_LOST)
-            kind = read_top_member(f, &it);
+            kind = import_footplate_read_top_member(f, &it);
         if (kind != JS_END && kind != JS_LOST)
             return kind;
         kind = json_next(&f->scan, &it);
@@ -119,7 +120,7 @@ static enum json_kind read_trace(struct footplate *f, const struct json_item *fi
 
 /* ---- lines ---- */
 
-static void tell_first(void *ctx)
+static void import_footplate_tell_first(void *ctx)
 {
     struct footplate *f = ctx;
     const struct json_item *about = &f->record.item[F_ABOUT];
@@ -133,9 +134,10 @@ static const struct {
     const char *type;
     void (*tell)(void *f);
 } types[] = {
-    {"sample", fp_tell_sample}, {"event", fp_tell_event},  {"series", fp_tell_series},
-    {"track", fp_tell_track},   {"node", fp_tell_node},    {"loss", fp_tell_loss},
-    {"mark", fp_tell_mark},     {"footplate", tell_first},
+    {"sample", fp_tell_sample}, {"event", fp_tell_event},
+    {"series", fp_tell_series}, {"track", fp_tell_track},
+    {"node", fp_tell_node},     {"loss", fp_tell_loss},
+    {"mark", fp_tell_mark},     {"footplate", import_footplate_tell_first},
 };
 
 /* Steps and operators follow from the events; lines of other types are of newer versions. */
@@ -150,9 +152,9 @@ static void tell_line(void *ctx)
     f->result->count[IMPORTED_PHASES] += !fp_is(f, F_TYPE, "step") && !fp_is(f, F_TYPE, "op");
 }
 
-static enum json_kind read_lines(struct footplate *f)
+static enum json_kind import_footplate_read_lines(struct footplate *f)
 {
-    const enum json_kind kind = read_list(f, tell_line);
+    const enum json_kind kind = import_footplate_read_list(f, tell_line);
     fp_flush_events(f);
     fp_flush_row(f);
     return kind;
@@ -161,7 +163,7 @@ static enum json_kind read_lines(struct footplate *f)
 /* ---- the whole ---- */
 
 /* The first member tells traces from lines. */
-static enum json_kind read_all(struct footplate *f)
+static enum json_kind import_footplate_read_all(struct footplate *f)
 {
     struct json_item it;
     enum json_kind kind;
@@ -184,11 +186,11 @@ static enum json_kind read_all(struct footplate *f)
     if (kind != JS_END)
         return kind;
     tell_line(f);
-    return read_lines(f);
+    return import_footplate_read_lines(f);
 }
 
 /* Only what was cut behind its head still gives what it has. */
-static int judge(const struct footplate *f, enum json_kind kind, struct err *e)
+static int import_footplate_judge(const struct footplate *f, enum json_kind kind, struct err *e)
 {
     const struct err *why = json_error(&f->scan);
     if (kind == JS_FAILED)
@@ -205,7 +207,8 @@ static int judge(const struct footplate *f, enum json_kind kind, struct err *e)
     return 0;
 }
 
-static int run(const struct import_ask *ask, struct import_result *out, struct err *e)
+static int import_footplate_run(const struct import_ask *ask, struct import_result *out,
+                                struct err *e)
 {
     struct footplate *f = xcalloc(1, sizeof *f);
     *out = (struct import_result){.rank = -1, .world_size = -1};
@@ -214,12 +217,12 @@ static int run(const struct import_ask *ask, struct import_result *out, struct e
     f->lanes = 1;
     json_keys_init(&f->keys, key_names, COUNT_OF(key_names));
     json_open(&f->scan, ask->in, &(struct json_options){.keys = &f->keys, .many = true});
-    const enum json_kind kind = read_all(f);
+    const enum json_kind kind = import_footplate_read_all(f);
     fp_flush_events(f);
     fp_flush_row(f);
     out->faults = f->scan.faults;
     out->bytes = json_position(&f->scan);
-    const int rc = judge(f, kind, e);
+    const int rc = import_footplate_judge(f, kind, e);
     json_close(&f->scan);
     fp_rows_free(f);
     texts_clear(&f->texts);
@@ -229,7 +232,7 @@ static int run(const struct import_ask *ask, struct import_result *out, struct e
     return rc;
 }
 
-static int sniff(const char *head, size_t n)
+static int import_footplate_sniff(const char *head, size_t n)
 {
     static const char *const begins[] = {"{\"footplate\":{", "{\"type\":\"footplate\""};
     for (size_t i = 0; i < COUNT_OF(begins); i++)
@@ -241,6 +244,6 @@ static int sniff(const char *head, size_t n)
 const struct importer importer_footplate = {
     .name = "footplate",
     .help = "a Footplate export (Chrome trace or JSON Lines)",
-    .sniff = sniff,
-    .run = run,
+    .sniff = import_footplate_sniff,
+    .run = import_footplate_run,
 };

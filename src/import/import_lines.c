@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Moves what is left to the front and reads behind it. */
-static int fill(struct import_lines *l, struct err *e)
+static int import_lines_fill(struct import_lines *l, struct err *e)
 {
     const size_t have = l->end - l->begin;
     memmove(l->buf, l->buf + l->begin, have);
@@ -34,7 +34,7 @@ int import_lines_next(struct import_lines *l, const char **p, size_t *len, struc
         }
         if (l->ended)
             return 0;
-        const int rc = fill(l, e);
+        const int rc = import_lines_fill(l, e);
         if (rc != 0)
             return rc;
     }

@@ -18,7 +18,8 @@ static bool is_limit(enum import_count c)
            c == IMPORTED_LONG_TEXTS;
 }
 
-static void tell(struct sink *s, const struct loss *about, const char *what, const char *why)
+static void import_losses_tell(struct sink *s, const struct loss *about, const char *what,
+                               const char *why)
 {
     struct loss l = *about;
     if (l.count == 0)
@@ -34,11 +35,11 @@ void import_tell_losses(const struct import_result *r, struct sink *s)
     for (enum import_count c = 0; c < IMPORTED_N; c++) {
         l.id = is_limit(c) ? LOSS_LIMIT : LOSS_MALFORMED;
         l.count = is_no_loss(c) ? 0 : r->count[c];
-        tell(s, &l, import_count_words[c].name, import_count_words[c].help);
+        import_losses_tell(s, &l, import_count_words[c].name, import_count_words[c].help);
     }
     l.id = LOSS_MALFORMED;
     for (const struct json_fault_word *w = json_fault_words; w->name; w++) {
         memcpy(&l.count, (const char *)&r->faults + w->at, sizeof l.count);
-        tell(s, &l, w->name, w->help);
+        import_losses_tell(s, &l, w->name, w->help);
     }
 }

@@ -31,7 +31,7 @@ static size_t best_column(const struct smi *s, enum smi_role role)
     return best;
 }
 
-static struct smi_series *series_of(struct smi *s, enum metric_id m)
+static struct smi_series *import_nvidia_smi_series_of(struct smi *s, enum metric_id m)
 {
     for (size_t i = 0; i < s->n_series; i++)
         if (s->series[i].metric == m)
@@ -39,9 +39,9 @@ static struct smi_series *series_of(struct smi *s, enum metric_id m)
     return NULL;
 }
 
-static void add_series(struct smi *s, enum metric_id m, size_t column)
+static void import_nvidia_smi_add_series(struct smi *s, enum metric_id m, size_t column)
 {
-    struct smi_series *old = series_of(s, m);
+    struct smi_series *old = import_nvidia_smi_series_of(s, m);
     if (!old)
         s->series[s->n_series++] = (struct smi_series){m, column};
     else if (column != SIZE_MAX && old->column != SIZE_MAX &&
@@ -53,11 +53,12 @@ static void choose_series(struct smi *s)
 {
     for (size_t i = 0; i < s->n_columns; i++)
         if (s->columns[i].role == SMI_METRIC)
-            add_series(s, s->columns[i].metric, i);
+            import_nvidia_smi_add_series(s, s->columns[i].metric, i);
     if (best_column(s, SMI_REASON) != SIZE_MAX)
-        add_series(s, M_GPU_THROTTLE, SIZE_MAX);
-    if (series_of(s, M_GPU_MEM_USED) && series_of(s, M_GPU_MEM_TOTAL))
-        add_series(s, M_GPU_MEM, SIZE_MAX);
+        import_nvidia_smi_add_series(s, M_GPU_THROTTLE, SIZE_MAX);
+    if (import_nvidia_smi_series_of(s, M_GPU_MEM_USED) &&
+        import_nvidia_smi_series_of(s, M_GPU_MEM_TOTAL))
+        import_nvidia_smi_add_series(s, M_GPU_MEM, SIZE_MAX);
 }
 
 static void lose_column(struct smi *s, struct smi_field title)
@@ -109,8 +110,8 @@ static double throttle_of(const struct smi *s, const struct smi_field *f)
 /* In tenths of a percent, as gpu.mem counts. */
 static double memory_share(struct smi *s)
 {
-    const double used = s->row[series_of(s, M_GPU_MEM_USED) - s->series];
-    const double total = s->row[series_of(s, M_GPU_MEM_TOTAL) - s->series];
+    const double used = s->row[import_nvidia_smi_series_of(s, M_GPU_MEM_USED) - s->series];
+    const double total = s->row[import_nvidia_smi_series_of(s, M_GPU_MEM_TOTAL) - s->series];
     return total > 0 ? 1000 * used / total : NAN;
 }
 
@@ -168,7 +169,8 @@ static int read_values_line(struct smi *s, const struct smi_field *f, struct err
 }
 
 /* One line without its end; `cut`: the file ends in it. */
-static int read_line(struct smi *s, const char *line, size_t len, bool cut, struct err *e)
+static int import_nvidia_smi_read_line(struct smi *s, const char *line, size_t len, bool cut,
+                                       struct err *e)
 {
     struct smi_field f[SMI_COLUMNS_MOST];
     const size_t n = smi_split(line, len, f, SMI_COLUMNS_MOST);
@@ -189,7 +191,7 @@ static int read_line(struct smi *s, const char *line, size_t len, bool cut, stru
 
 /* ---- the importer ---- */
 
-static int read_lines(struct smi *s, struct err *e)
+static int import_nvidia_smi_read_lines(struct smi *s, struct err *e)
 {
     struct import_lines *l = xcalloc(1, sizeof *l);
     const char *p;
@@ -198,7 +200,7 @@ static int read_lines(struct smi *s, struct err *e)
     l->in = s->ask->in;
     while ((rc = import_lines_next(l, &p, &len, e)) > 0) {
         const size_t bom = s->n_columns == 0 && len >= 3 && memcmp(p, "\xef\xbb\xbf", 3) == 0;
-        rc = read_line(s, p + 3 * bom, len - 3 * bom, import_lines_at_end(l), e);
+        rc = import_nvidia_smi_read_line(s, p + 3 * bom, len - 3 * bom, import_lines_at_end(l), e);
         if (rc != 0)
             break;
     }
@@ -207,7 +209,8 @@ static int read_lines(struct smi *s, struct err *e)
     return rc;
 }
 
-static int run(const struct import_ask *ask, struct import_result *out, struct err *e)
+static int import_nvidia_smi_run(const struct import_ask *ask, struct import_result *out,
+                                 struct err *e)
 {
     struct smi *s = xcalloc(1, sizeof *s);
     *out = (struct import_result){.rank = -1, .world_size = -1};
@@ -215,7 +218,7 @@ static int run(const struct import_ask *ask, struct import_result *out, struct e
     s->result = out;
     s->zone = getenv("TZ") != NULL;
     s->gpus = xcalloc(SMI_GPUS_MOST, sizeof *s->gpus);
-    int rc = read_lines(s, e);
+    int rc = import_nvidia_smi_read_lines(s, e);
     for (size_t i = 0; i < s->n_gpus; i++)
         smi_gpu_end(s, &s->gpus[i]);
     if (rc == 0 && s->n_columns == 0)
@@ -227,7 +230,7 @@ static int run(const struct import_ask *ask, struct import_result *out, struct e
     return rc;
 }
 
-static int sniff(const char *head, size_t n)
+static int import_nvidia_smi_sniff(const char *head, size_t n)
 {
     struct smi_field f[SMI_COLUMNS_MOST];
     wall_ns t;
@@ -248,6 +251,6 @@ static int sniff(const char *head, size_t n)
 const struct importer importer_nvidia_smi = {
     .name = "nvidia_smi",
     .help = "nvidia-smi --query-gpu=timestamp,index,... --format=csv -l",
-    .sniff = sniff,
-    .run = run,
+    .sniff = import_nvidia_smi_sniff,
+    .run = import_nvidia_smi_run,
 };

@@ -21,7 +21,7 @@ void out_open(struct import_out *o, struct sink *s, struct import_result *r)
 
 /* ---- handing over ---- */
 
-static void tell(struct import_out *o, struct out_track *t)
+static void import_out_tell(struct import_out *o, struct out_track *t)
 {
     size_t n = 0;
     for (uint32_t i = t->head; i != NONE; i = o->next[i])
@@ -35,13 +35,13 @@ static void tell(struct import_out *o, struct out_track *t)
 static void hand_over(struct import_out *o)
 {
     for (uint32_t i = 0; i < o->n_touched; i++)
-        tell(o, &o->tracks[o->touched[i]]);
+        import_out_tell(o, &o->tracks[o->touched[i]]);
     o->n_touched = o->n_waiting = 0;
     if (texts_full(&o->texts))
         texts_clear(&o->texts);
 }
 
-static void note_time(struct import_out *o, const struct event *v)
+static void import_out_note_time(struct import_out *o, const struct event *v)
 {
     struct import_result *r = o->result;
     const int64_t end = v->at.ns + v->dur_ns;
@@ -79,7 +79,7 @@ static void take_event(struct import_out *o, uint32_t track, const struct event 
     }
     t->tail = i;
     t->last.ns = MAX_OF(t->last.ns, v->at.ns + v->dur_ns);
-    note_time(o, &o->waiting[i]);
+    import_out_note_time(o, &o->waiting[i]);
     if (o->n_waiting == OUT_EVENTS || texts_full(&o->texts))
         hand_over(o);
 }
@@ -126,7 +126,7 @@ void out_base(struct import_out *o, int64_t base_ns)
 
 /* ---- tracks ---- */
 
-static uint32_t slot_of(const struct import_out *o, const struct track *t)
+static uint32_t import_out_slot_of(const struct import_out *o, const struct track *t)
 {
     const uint32_t mask = o->cap_slots - 1;
     uint32_t i = track_hash(t) & mask;
@@ -135,27 +135,27 @@ static uint32_t slot_of(const struct import_out *o, const struct track *t)
     return i;
 }
 
-static void grow_slots(struct import_out *o)
+static void import_out_grow_slots(struct import_out *o)
 {
     free(o->slots);
     o->cap_slots = o->cap_slots ? o->cap_slots * 2 : SLOTS_FIRST;
     o->slots = xcalloc(o->cap_slots, sizeof *o->slots);
     for (uint32_t i = 0; i < o->n_tracks; i++)
-        o->slots[slot_of(o, &o->tracks[i].track)] = i + 1;
+        o->slots[import_out_slot_of(o, &o->tracks[i].track)] = i + 1;
 }
 
 uint32_t out_track_find(const struct import_out *o, enum track_kind kind, uint32_t pid, uint64_t id)
 {
     const struct track t = {.kind = kind, .pid = pid, .id = id};
-    return o->cap_slots ? o->slots[slot_of(o, &t)] - 1 : OUT_NO_TRACK;
+    return o->cap_slots ? o->slots[import_out_slot_of(o, &t)] - 1 : OUT_NO_TRACK;
 }
 
 uint32_t out_track(struct import_out *o, enum track_kind kind, uint32_t pid, uint64_t id)
 {
     const struct track t = {.kind = kind, .pid = pid, .id = id};
     if (o->n_tracks * 2 >= o->cap_slots)
-        grow_slots(o);
-    uint32_t *slot = &o->slots[slot_of(o, &t)];
+        import_out_grow_slots(o);
+    uint32_t *slot = &o->slots[import_out_slot_of(o, &t)];
     if (*slot)
         return *slot - 1;
     if (o->n_tracks == OUT_TRACKS_MOST)
@@ -211,7 +211,7 @@ void out_begin(struct import_out *o, uint32_t track, const struct event *v)
 }
 
 /* Its own copy becomes one of the texts again. */
-static const char *give_back(struct import_out *o, const char *own)
+static const char *import_out_give_back(struct import_out *o, const char *own)
 {
     const char *p = own ? texts_keep(&o->texts, own, strlen(own))->p : NULL;
     free((void *)(uintptr_t)own);
@@ -230,8 +230,8 @@ static void tell_ended(struct import_out *o, uint32_t track, uint32_t i)
         o->opens[i - 1].below = o->free_open;
         o->free_open = i;
         o->n_opens--;
-        v.name = give_back(o, v.name);
-        v.args = give_back(o, v.args);
+        v.name = import_out_give_back(o, v.name);
+        v.args = import_out_give_back(o, v.args);
         out_event(o, track, &v);
         i = x.inner ? x.inner : x.below;
     }
@@ -292,7 +292,7 @@ void out_close(struct import_out *o)
     /* Names that came after the events: told once more, with no event. */
     for (uint32_t i = 0; i < o->n_tracks; i++)
         if (o->tracks[i].told && o->tracks[i].renamed)
-            tell(o, &o->tracks[i]);
+            import_out_tell(o, &o->tracks[i]);
     texts_clear(&o->texts);
     free(o->tracks);
     free(o->slots);

@@ -11,14 +11,14 @@
 /* Linux gives no pid from here on. */
 #define PIDS_BEYOND ((uint32_t)1 << 22)
 
-static uint32_t hash_of(uint32_t process, uint32_t pid)
+static uint32_t import_pids_hash_of(uint32_t process, uint32_t pid)
 {
     return (uint32_t)(((uint64_t)process << 32 | pid) * 0x9e3779b97f4a7c15u >> 32);
 }
 
 static uint32_t *slot_of_pid(const struct import_pids *p, uint32_t process, uint32_t pid)
 {
-    for (uint32_t i = hash_of(process, pid);; i++) {
+    for (uint32_t i = import_pids_hash_of(process, pid);; i++) {
         uint32_t *slot = &p->by_pid[i & (p->cap - 1)];
         if (!*slot || (p->rows[*slot - 1].pid == pid && p->rows[*slot - 1].process == process))
             return slot;
@@ -27,14 +27,14 @@ static uint32_t *slot_of_pid(const struct import_pids *p, uint32_t process, uint
 
 static uint32_t *slot_of_shown(const struct import_pids *p, uint32_t shown)
 {
-    for (uint32_t i = hash_of(0, shown);; i++) {
+    for (uint32_t i = import_pids_hash_of(0, shown);; i++) {
         uint32_t *slot = &p->by_shown[i & (p->cap - 1)];
         if (!*slot || p->rows[*slot - 1].shown == shown)
             return slot;
     }
 }
 
-static void grow(struct import_pids *p)
+static void import_pids_grow(struct import_pids *p)
 {
     free(p->by_pid);
     free(p->by_shown);
@@ -48,7 +48,7 @@ static void grow(struct import_pids *p)
     }
 }
 
-static uint32_t add_row(struct import_pids *p, uint32_t pid)
+static uint32_t import_pids_add_row(struct import_pids *p, uint32_t pid)
 {
     uint32_t shown = pid;
     for (uint32_t beyond = PIDS_BEYOND + p->n_rows; *slot_of_shown(p, shown); beyond++)
@@ -65,12 +65,13 @@ static uint32_t shown_as(struct import_pids *p, uint32_t pid)
     if (p->n_rows && p->rows[p->last].pid == pid && p->rows[p->last].process == p->now)
         return p->rows[p->last].shown;
     if (p->n_rows * 2 >= p->cap)
-        grow(p);
+        import_pids_grow(p);
     const uint32_t row = *slot_of_pid(p, p->now, pid);
-    return row ? p->rows[p->last = row - 1].shown : add_row(p, pid);
+    return row ? p->rows[p->last = row - 1].shown : import_pids_add_row(p, pid);
 }
 
-static void on_events(struct sink *s, const struct track *t, const struct event *v, size_t n)
+static void import_pids_on_events(struct sink *s, const struct track *t, const struct event *v,
+                                  size_t n)
 {
     struct import_pids *p = (struct import_pids *)s;
     const uint32_t pid = shown_as(p, t->pid);
@@ -89,7 +90,8 @@ static void on_events(struct sink *s, const struct track *t, const struct event 
 
 void pids_open(struct import_pids *p, struct sink *to)
 {
-    static const struct sink_ops ops = {sink_pass_row, sink_pass_loss, sink_pass_mark, on_events};
+    static const struct sink_ops ops = {sink_pass_row, sink_pass_loss, sink_pass_mark,
+                                        import_pids_on_events};
     *p = (struct import_pids){.pass = {{&ops}, to}};
 }
 

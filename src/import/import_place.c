@@ -19,7 +19,7 @@ static size_t count_digits(const char *p)
     return strspn(p, "0123456789");
 }
 
-static void keep(char to[IMPORT_NAME_LEN], const char *p, size_t n)
+static void import_place_keep(char to[IMPORT_NAME_LEN], const char *p, size_t n)
 {
     n = MIN_OF(n, (size_t)IMPORT_NAME_LEN - 1);
     memcpy(to, p, n);
@@ -56,13 +56,13 @@ bool import_worker_host(const char *worker, char mark, char host[IMPORT_NAME_LEN
         const size_t n = count_digits(worker);
         if (n == 0 || worker[n] != '-' || !worker[n + 1])
             return false;
-        keep(host, worker + n + 1, strlen(worker + n + 1));
+        import_place_keep(host, worker + n + 1, strlen(worker + n + 1));
         return true;
     }
     const char *at = strrchr(worker, mark);
     if (!at || at == worker || !at[1] || at[1 + count_digits(at + 1)])
         return false;
-    keep(host, worker, (size_t)(at - worker));
+    import_place_keep(host, worker, (size_t)(at - worker));
     return true;
 }
 
@@ -74,7 +74,7 @@ static bool is_system_file(const char *name, struct import_hint *h)
     const size_t n = strlen(name), end = sizeof ".json" - 1;
     if (count_digits(name) != 10 || name[10] != '.' || !text_ends(name, ".json") || n <= 11 + end)
         return false;
-    keep(h->node, name + 11, n - end - 11);
+    import_place_keep(h->node, name + 11, n - end - 11);
     return true;
 }
 
@@ -90,7 +90,7 @@ static bool is_timeline_file(const char *name, struct import_hint *h)
     if (!timeline || n == 0 || name[n] != '_')
         return false;
     const char *worker = name + n + 1;
-    keep(h->worker, worker, strcspn(worker, "_"));
+    import_place_keep(h->worker, worker, strcspn(worker, "_"));
     import_worker_host(h->worker, '-', h->node);
     return true;
 }
@@ -101,7 +101,7 @@ static void place_of_stats(const char *path, struct import_hint *h)
 {
     char folder[PATH_LEN];
     folder_above(path, 2, folder);
-    keep(h->worker, base_of(folder), strlen(base_of(folder)));
+    import_place_keep(h->worker, base_of(folder), strlen(base_of(folder)));
     import_worker_host(h->worker, '-', h->node);
     folder_above(path, 1, folder);
     char *from = folder + (base_of(folder) - folder);
@@ -125,7 +125,7 @@ static bool take_metadata(const char *name, struct import_hint *h)
         return false;
     h->has_base = true;
     h->base = start;
-    keep(h->worker, name, (size_t)(worker_end - name));
+    import_place_keep(h->worker, name, (size_t)(worker_end - name));
     import_worker_host(h->worker, '-', h->node);
     return true;
 }
@@ -146,7 +146,7 @@ static bool is_tensorflow_file(const char *path, struct import_hint *h)
     if (d)
         closedir(d);
     if (!*h->node)
-        keep(h->node, name, (size_t)(end - name));
+        import_place_keep(h->node, name, (size_t)(end - name));
     return true;
 }
 
@@ -164,7 +164,7 @@ static bool is_pytorch_file(const char *name, struct import_hint *h)
         at--;
     if (at > 1 && at < n && name[at - 1] == '.')
         n = at - 1;
-    keep(h->worker, name, n);
+    import_place_keep(h->worker, name, n);
     import_worker_host(h->worker, '_', h->node);
     return true;
 }

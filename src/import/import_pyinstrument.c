@@ -26,7 +26,7 @@
     X(CHILDREN, "children")
 
 #define X(id, text) I_##id,
-enum key { I_NONE, KEYS(X) I_N };
+enum import_pyinstrument_key { I_NONE, KEYS(X) I_N };
 #undef X
 
 #define X(id, text) text,
@@ -35,13 +35,13 @@ static const char *const key_names[] = {KEYS(X)};
 
 enum { FUNCTIONS_MOST = 1 << 16, NAME_MOST = 512, NONE = -1 };
 
-struct function {
+struct import_pyinstrument_function {
     const char *file, *name; /* in `names` */
     int64_t line;
     double self_s, total_s;
 };
 
-struct frame {
+struct import_pyinstrument_frame {
     char file[NAME_MOST], name[NAME_MOST];
     int64_t line;
     double time_s, children_s;
@@ -57,13 +57,13 @@ struct pyinstrument {
     double start_s, duration_s;
     bool has_root;
     struct texts names; /* a text's number is 1 + the index of the function */
-    struct function *functions;
+    struct import_pyinstrument_function *functions;
     uint32_t n_functions, cap_functions;
-    struct frame *stack;
+    struct import_pyinstrument_frame *stack;
     uint32_t depth, cap_stack;
 };
 
-static double seconds(const struct json_item *it)
+static double import_pyinstrument_seconds(const struct json_item *it)
 {
     double v;
     return json_double(it, &v) && v >= 0 && v < 9e9 ? v : 0;
@@ -71,7 +71,7 @@ static double seconds(const struct json_item *it)
 
 /* ---- functions ---- */
 
-static int64_t find_function(struct pyinstrument *p, const struct frame *f)
+static int64_t find_function(struct pyinstrument *p, const struct import_pyinstrument_frame *f)
 {
     char key[2 * NAME_MOST + 32];
     const int n = snprintf(key, sizeof key, "%s\n%lld\n%s", f->file, (long long)f->line, f->name);
@@ -86,7 +86,7 @@ static int64_t find_function(struct pyinstrument *p, const struct frame *f)
         p->cap_functions = p->cap_functions ? p->cap_functions * 2 : 64;
         p->functions = xrealloc(p->functions, p->cap_functions, sizeof *p->functions);
     }
-    p->functions[p->n_functions++] = (struct function){
+    p->functions[p->n_functions++] = (struct import_pyinstrument_function){
         .file = texts_keep(&p->names, f->file, strlen(f->file))->p,
         .name = texts_keep(&p->names, f->name, strlen(f->name))->p,
         .line = f->line,
@@ -111,7 +111,7 @@ static void push_frame(struct pyinstrument *p)
         p->cap_stack = p->cap_stack ? p->cap_stack * 2 : 16;
         p->stack = xrealloc(p->stack, p->cap_stack, sizeof *p->stack);
     }
-    struct frame *f = &p->stack[p->depth++];
+    struct import_pyinstrument_frame *f = &p->stack[p->depth++];
     f->file[0] = f->name[0] = '\0';
     f->line = 0;
     f->time_s = f->children_s = 0;
@@ -122,12 +122,12 @@ static void push_frame(struct pyinstrument *p)
 /* A frame called "[self]" stands for the own time of the one around it. */
 static void pop_frame(struct pyinstrument *p)
 {
-    struct frame *f = &p->stack[p->depth - 1];
+    struct import_pyinstrument_frame *f = &p->stack[p->depth - 1];
     const bool self = strcmp(f->name, "[self]") == 0;
     if (f->function == NONE && !self)
         f->function = find_function(p, f);
     if (f->function != NONE) {
-        struct function *x = &p->functions[f->function];
+        struct import_pyinstrument_function *x = &p->functions[f->function];
         x->self_s += MAX_OF(f->time_s - f->children_s, 0);
         x->total_s += is_further_out(p, f->function) ? 0 : f->time_s;
     }
@@ -136,9 +136,9 @@ static void pop_frame(struct pyinstrument *p)
         p->stack[p->depth - 1].children_s += f->time_s;
 }
 
-static void take_field(struct pyinstrument *p, const struct json_item *it)
+static void import_pyinstrument_take_field(struct pyinstrument *p, const struct json_item *it)
 {
-    struct frame *f = &p->stack[p->depth - 1];
+    struct import_pyinstrument_frame *f = &p->stack[p->depth - 1];
     switch (it->id) {
     case I_FUNCTION:
         json_decode(&it->text, f->name, sizeof f->name, &p->scan.faults);
@@ -155,7 +155,7 @@ static void take_field(struct pyinstrument *p, const struct json_item *it)
             f->line = 0;
         break;
     case I_TIME:
-        f->time_s = seconds(it);
+        f->time_s = import_pyinstrument_seconds(it);
         break;
     default:
         break;
@@ -166,7 +166,7 @@ static void take_field(struct pyinstrument *p, const struct json_item *it)
 static enum json_kind read_item(struct pyinstrument *p)
 {
     struct json_item it;
-    struct frame *f = &p->stack[p->depth - 1];
+    struct import_pyinstrument_frame *f = &p->stack[p->depth - 1];
     const enum json_kind kind = json_next(&p->scan, &it);
     if (kind >= JS_LOST)
         return kind;
@@ -182,12 +182,12 @@ static enum json_kind read_item(struct pyinstrument *p)
     } else if (kind == JS_OBJECT || kind == JS_ARRAY) {
         return json_skip(&p->scan, NULL);
     } else {
-        take_field(p, &it);
+        import_pyinstrument_take_field(p, &it);
     }
     return JS_END;
 }
 
-static enum json_kind read_root(struct pyinstrument *p)
+static enum json_kind import_pyinstrument_read_root(struct pyinstrument *p)
 {
     enum json_kind kind = JS_END;
     p->has_root = true;
@@ -199,7 +199,7 @@ static enum json_kind read_root(struct pyinstrument *p)
     return kind;
 }
 
-static enum json_kind read_top(struct pyinstrument *p)
+static enum json_kind import_pyinstrument_read_top(struct pyinstrument *p)
 {
     struct json_item it;
     enum json_kind kind = json_next(&p->scan, &it);
@@ -210,13 +210,13 @@ static enum json_kind read_top(struct pyinstrument *p)
         if (kind == JS_END || json_is_over(kind))
             return kind;
         if (kind == JS_OBJECT && it.id == I_ROOT && !p->has_root)
-            kind = read_root(p);
+            kind = import_pyinstrument_read_root(p);
         else if (kind == JS_OBJECT || kind == JS_ARRAY)
             kind = json_skip(&p->scan, NULL);
         else if (it.id == I_START)
-            p->start_s = seconds(&it);
+            p->start_s = import_pyinstrument_seconds(&it);
         else if (it.id == I_DURATION)
-            p->duration_s = seconds(&it);
+            p->duration_s = import_pyinstrument_seconds(&it);
         if (json_is_over(kind))
             return kind;
     }
@@ -224,7 +224,7 @@ static enum json_kind read_top(struct pyinstrument *p)
 
 /* ---- the file ---- */
 
-static void tell_all(struct pyinstrument *p)
+static void import_pyinstrument_tell_all(struct pyinstrument *p)
 {
     const struct import_hint *h = &p->ask->hint;
     const int64_t wall = h->has_base ? h->base.ns : (int64_t)(p->start_s * 1e9);
@@ -236,7 +236,7 @@ static void tell_all(struct pyinstrument *p)
     p->to.end_ns = p->to.start_ns + MIN_OF((int64_t)(p->duration_s * 1e9), INT64_MAX / 8);
     profile_begin(&p->to, "");
     for (uint32_t i = 0; i < p->n_functions; i++) {
-        const struct function *x = &p->functions[i];
+        const struct import_pyinstrument_function *x = &p->functions[i];
         const struct profile_function f = {
             .file = x->file,
             .name = x->name,
@@ -249,7 +249,8 @@ static void tell_all(struct pyinstrument *p)
     }
 }
 
-static int judge(const struct pyinstrument *p, enum json_kind kind, struct err *e)
+static int import_pyinstrument_judge(const struct pyinstrument *p, enum json_kind kind,
+                                     struct err *e)
 {
     if (kind == JS_FAILED)
         return err_set(e, p->scan.err.code, "%s", p->scan.err.msg);
@@ -258,7 +259,8 @@ static int judge(const struct pyinstrument *p, enum json_kind kind, struct err *
     return 0;
 }
 
-static int run(const struct import_ask *ask, struct import_result *out, struct err *e)
+static int import_pyinstrument_run(const struct import_ask *ask, struct import_result *out,
+                                   struct err *e)
 {
     struct pyinstrument *p = xcalloc(1, sizeof *p);
     *out = (struct import_result){.rank = -1, .world_size = -1};
@@ -270,10 +272,10 @@ static int run(const struct import_ask *ask, struct import_result *out, struct e
     out_open(&p->to.out, ask->sink, out);
     json_keys_init(&p->keys, key_names, COUNT_OF(key_names));
     json_open(&p->scan, ask->in, &(struct json_options){.keys = &p->keys});
-    const enum json_kind kind = read_top(p);
-    int rc = judge(p, kind, e);
+    const enum json_kind kind = import_pyinstrument_read_top(p);
+    int rc = import_pyinstrument_judge(p, kind, e);
     if (rc == 0)
-        tell_all(p);
+        import_pyinstrument_tell_all(p);
     if (rc == 0 && out->count[IMPORTED_KEPT] == 0)
         rc = err_set(e, ERR_FORMAT, "the profile has an invalid time");
     out_close(&p->to.out);
@@ -287,7 +289,7 @@ static int run(const struct import_ask *ask, struct import_result *out, struct e
     return rc;
 }
 
-static int sniff(const char *head, size_t n)
+static int import_pyinstrument_sniff(const char *head, size_t n)
 {
     static const char mark[] = "\"root_frame\"";
     return n && *head == '{' && memmem(head, n, mark, sizeof mark - 1) ? 95 : 0;
@@ -296,6 +298,6 @@ static int sniff(const char *head, size_t n)
 const struct importer importer_pyinstrument = {
     .name = "pyinstrument",
     .help = "pyinstrument profile (JSON)",
-    .sniff = sniff,
-    .run = run,
+    .sniff = import_pyinstrument_sniff,
+    .run = import_pyinstrument_run,
 };

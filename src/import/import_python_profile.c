@@ -34,7 +34,7 @@
     X(TOTAL, "total_s")
 
 #define X(id, text) P_##id,
-enum key { P_NONE, KEYS(X) P_N };
+enum import_python_profile_key { P_NONE, KEYS(X) P_N };
 #undef X
 
 #define X(id, text) text,
@@ -51,13 +51,13 @@ struct profile {
     int64_t pid;
 };
 
-struct function {
+struct import_python_profile_function {
     struct json_text file, name;
     int64_t line, calls, primitive;
     double self_s, total_s;
 };
 
-static int64_t whole(const struct json_item *it, int64_t otherwise)
+static int64_t import_python_profile_whole(const struct json_item *it, int64_t otherwise)
 {
     int64_t v;
     return json_int(it, &v) ? v : otherwise;
@@ -71,7 +71,7 @@ static double real(const struct json_item *it)
 
 /* ---- telling ---- */
 
-static void tell_function(struct profile *p, const struct function *f)
+static void tell_function(struct profile *p, const struct import_python_profile_function *f)
 {
     char file[2048], name[1024];
     json_decode(&f->file, file, sizeof file, &p->scan.faults);
@@ -96,7 +96,8 @@ static void begin_track(struct profile *p, const char *phase)
 
 /* ---- reading ---- */
 
-static void take_field(struct function *f, const struct json_item *it)
+static void import_python_profile_take_field(struct import_python_profile_function *f,
+                                             const struct json_item *it)
 {
     switch (it->id) {
     case P_FILE:
@@ -106,13 +107,13 @@ static void take_field(struct function *f, const struct json_item *it)
         f->name = it->text;
         break;
     case P_LINE:
-        f->line = whole(it, 0);
+        f->line = import_python_profile_whole(it, 0);
         break;
     case P_CALLS:
-        f->calls = whole(it, 0);
+        f->calls = import_python_profile_whole(it, 0);
         break;
     case P_PRIMITIVE:
-        f->primitive = whole(it, -1);
+        f->primitive = import_python_profile_whole(it, -1);
         break;
     case P_SELF:
         f->self_s = real(it);
@@ -127,7 +128,7 @@ static void take_field(struct function *f, const struct json_item *it)
 
 static enum json_kind read_function(struct profile *p)
 {
-    struct function f = {.primitive = -1, .self_s = NAN, .total_s = NAN};
+    struct import_python_profile_function f = {.primitive = -1, .self_s = NAN, .total_s = NAN};
     struct json_item it;
     for (;;) {
         enum json_kind kind = json_next(&p->scan, &it);
@@ -136,7 +137,7 @@ static enum json_kind read_function(struct profile *p)
         else if (kind == JS_END)
             tell_function(p, &f);
         else if (kind < JS_LOST)
-            take_field(&f, &it);
+            import_python_profile_take_field(&f, &it);
         if (kind == JS_END && it.kind == JS_END)
             return kind;
         if (kind >= JS_LOST)
@@ -182,7 +183,7 @@ static enum json_kind read_phases(struct profile *p)
     }
 }
 
-static void take_top(struct profile *p, const struct json_item *it)
+static void import_python_profile_take_top(struct profile *p, const struct json_item *it)
 {
     switch (it->id) {
     case P_PROFILER:
@@ -192,26 +193,26 @@ static void take_top(struct profile *p, const struct json_item *it)
         json_decode(&it->text, p->to.timer, sizeof p->to.timer, NULL);
         break;
     case P_PID:
-        p->pid = whole(it, 0);
+        p->pid = import_python_profile_whole(it, 0);
         break;
     case P_START_STEP:
-        p->to.start_step = whole(it, -1);
+        p->to.start_step = import_python_profile_whole(it, -1);
         break;
     case P_END_STEP:
-        p->to.end_step = whole(it, -1);
+        p->to.end_step = import_python_profile_whole(it, -1);
         break;
     case P_START:
-        p->to.start_ns = whole(it, 0);
+        p->to.start_ns = import_python_profile_whole(it, 0);
         break;
     case P_END:
-        p->to.end_ns = whole(it, 0);
+        p->to.end_ns = import_python_profile_whole(it, 0);
         break;
     default:
         break;
     }
 }
 
-static enum json_kind read_top(struct profile *p, bool *functions)
+static enum json_kind import_python_profile_read_top(struct profile *p, bool *functions)
 {
     struct json_item it;
     enum json_kind kind = json_next(&p->scan, &it);
@@ -230,14 +231,15 @@ static enum json_kind read_top(struct profile *p, bool *functions)
         } else if (kind == JS_END) {
             return kind;
         } else if (kind < JS_LOST) {
-            take_top(p, &it);
+            import_python_profile_take_top(p, &it);
         }
         if (json_is_over(kind))
             return kind;
     }
 }
 
-static int run(const struct import_ask *ask, struct import_result *out, struct err *e)
+static int import_python_profile_run(const struct import_ask *ask, struct import_result *out,
+                                     struct err *e)
 {
     struct profile *p = xcalloc(1, sizeof *p);
     bool functions = false;
@@ -248,7 +250,7 @@ static int run(const struct import_ask *ask, struct import_result *out, struct e
     out_open(&p->to.out, ask->sink, out);
     json_keys_init(&p->keys, key_names, COUNT_OF(key_names));
     json_open(&p->scan, ask->in, &(struct json_options){.keys = &p->keys});
-    const enum json_kind kind = read_top(p, &functions);
+    const enum json_kind kind = import_python_profile_read_top(p, &functions);
     out_close(&p->to.out);
     out->faults = p->scan.faults;
     out->bytes = json_position(&p->scan);
@@ -262,7 +264,7 @@ static int run(const struct import_ask *ask, struct import_result *out, struct e
     return rc;
 }
 
-static int sniff(const char *head, size_t n)
+static int import_python_profile_sniff(const char *head, size_t n)
 {
     const bool mine = n && *head == '{' && memmem(head, n, "\"profiler\"", 10) &&
                       memmem(head, n, "\"functions\"", 11);
@@ -272,6 +274,6 @@ static int sniff(const char *head, size_t n)
 const struct importer importer_python_profile = {
     .name = "python_profile",
     .help = "function profile of a training process",
-    .sniff = sniff,
-    .run = run,
+    .sniff = import_python_profile_sniff,
+    .run = import_python_profile_run,
 };

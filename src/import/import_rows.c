@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 
-static struct rows_group *group_of(struct import_rows *r, const struct group *g)
+static struct rows_group *import_rows_group_of(struct import_rows *r, const struct group *g)
 {
     for (uint32_t i = 0; i < r->n; i++)
         if (strcmp(r->groups[i].own.name, g->name) == 0)
@@ -19,7 +19,7 @@ static struct rows_group *group_of(struct import_rows *r, const struct group *g)
     return x;
 }
 
-static bool is_same(const struct slot *a, const struct slot *b)
+static bool import_rows_is_same(const struct slot *a, const struct slot *b)
 {
     return a->metric == b->metric && a->step == b->step && strcmp(a->entity, b->entity) == 0;
 }
@@ -27,10 +27,10 @@ static bool is_same(const struct slot *a, const struct slot *b)
 /* Mostly the files of a machine name their series in the same order. */
 static slot_id slot_like(struct group *own, const struct slot *s, slot_id guess)
 {
-    if (guess < own->n && is_same(&own->slots[guess], s))
+    if (guess < own->n && import_rows_is_same(&own->slots[guess], s))
         return guess;
     for (slot_id i = 0; i < own->n; i++)
-        if (is_same(&own->slots[i], s))
+        if (import_rows_is_same(&own->slots[i], s))
             return i;
     return group_add_step(own, s->metric, s->entity, s->step);
 }
@@ -46,7 +46,7 @@ static void map_slots(struct rows_group *x, struct group *g)
 }
 
 /* Rows of a group go forward in time. What goes back is told as a group of its own. */
-static void begin_anew(struct rows_group *x)
+static void import_rows_begin_anew(struct rows_group *x)
 {
     x->own.sink_data = NULL;
     x->begun = false;
@@ -54,11 +54,11 @@ static void begin_anew(struct rows_group *x)
 
 void rows_take(struct import_rows *r, struct group *g, mono_ns t)
 {
-    struct rows_group *x = group_of(r, g);
+    struct rows_group *x = import_rows_group_of(r, g);
     if (x->from != g || x->generation != g->generation)
         map_slots(x, g);
     if (x->begun && t.ns < x->last.ns)
-        begin_anew(x);
+        import_rows_begin_anew(x);
     if (!x->begun)
         group_set_period(&x->own, g->period_ns);
     for (slot_id i = 0; i < x->n; i++)

@@ -21,7 +21,7 @@
 #define LANE_TRACK   ((uint64_t)1 << 62)
 #define THREAD_TRACK ((uint64_t)1 << 61)
 
-enum where { WHERE_STEP, WHERE_MAIN, WHERE_OWN, WHERE_DEVICE };
+enum import_sm_events_where { WHERE_STEP, WHERE_MAIN, WHERE_OWN, WHERE_DEVICE };
 enum { KEEP = EV_N };
 
 #define EV_KEEP KEEP
@@ -29,7 +29,7 @@ enum { KEEP = EV_N };
     {beginning, WHERE_##where, MODE_##mode, CAT_##category, EV_##ours},
 static const struct lane_kind {
     const char *beginning;
-    enum where where;
+    enum import_sm_events_where where;
     enum event_mode mode;
     enum event_category category;
     unsigned ours; /* enum event_id, or KEEP */
@@ -43,18 +43,18 @@ static const struct lane_kind collective = {"", WHERE_OWN, MODE_TRAIN, CAT_COMM,
 /* Where no lane of steps is, what has the number of a step is one. */
 static const struct lane_kind numbered = {"", WHERE_STEP, MODE_TRAIN, CAT_OTHER, KEEP};
 
-struct lane {
+struct import_sm_events_lane {
     const struct lane_kind *kind;
     int64_t device;
 };
 
-struct timeline {
+struct import_sm_events_timeline {
     const struct import_ask *ask;
     struct import_result *result;
     struct import_out out;
     struct json_scan scan;
     struct json_keys keys;
-    struct lane *lanes; /* by the number of their track */
+    struct import_sm_events_lane *lanes; /* by the number of their track */
     uint32_t n_lanes;
     const struct lane_kind *otherwise; /* lanes that are not known */
     bool has_base, has_steps;
@@ -68,7 +68,7 @@ struct timeline {
 
 /* ---- lanes ---- */
 
-static uint32_t lane_track(struct timeline *t, int64_t lane)
+static uint32_t import_sm_events_lane_track(struct import_sm_events_timeline *t, int64_t lane)
 {
     const uint32_t track =
         out_track(&t->out, TRACK_THREAD, t->pid, LANE_TRACK | (uint32_t)(lane & UINT32_MAX));
@@ -77,11 +77,11 @@ static uint32_t lane_track(struct timeline *t, int64_t lane)
     const uint32_t n = MAX_OF(track + 1, t->n_lanes * 2);
     t->lanes = xrealloc(t->lanes, n, sizeof *t->lanes);
     for (; t->n_lanes < n; t->n_lanes++)
-        t->lanes[t->n_lanes] = (struct lane){t->otherwise, 0};
+        t->lanes[t->n_lanes] = (struct import_sm_events_lane){t->otherwise, 0};
     return track;
 }
 
-static const struct lane_kind *kind_of(const char *name)
+static const struct lane_kind *import_sm_events_kind_of(const char *name)
 {
     for (size_t i = 0; i < COUNT_OF(kinds); i++)
         if (text_starts(name, kinds[i].beginning))
@@ -89,12 +89,12 @@ static const struct lane_kind *kind_of(const char *name)
     return NULL;
 }
 
-static void name_lane(struct timeline *t, uint32_t track, const char *name)
+static void name_lane(struct import_sm_events_timeline *t, uint32_t track, const char *name)
 {
     if (track == OUT_NO_TRACK)
         return;
-    const struct lane_kind *kind = kind_of(name);
-    struct lane *l = &t->lanes[track];
+    const struct lane_kind *kind = import_sm_events_kind_of(name);
+    struct import_sm_events_lane *l = &t->lanes[track];
     l->kind = kind ? kind : t->otherwise;
     if (l->kind->where == WHERE_DEVICE)
         l->device = strtoll(name + strcspn(name, "0123456789"), NULL, 10) & INT32_MAX;
@@ -102,7 +102,7 @@ static void name_lane(struct timeline *t, uint32_t track, const char *name)
     out_name(&t->out, track, "", name);
 }
 
-static uint32_t thread_of_lane(struct timeline *t)
+static uint32_t thread_of_lane(struct import_sm_events_timeline *t)
 {
     const struct sm_event *v = &t->event;
     const uint64_t lane = (uint64_t)v->lane & 0xffffff;
@@ -110,7 +110,7 @@ static uint32_t thread_of_lane(struct timeline *t)
                      THREAD_TRACK | lane << 32 | (uint32_t)(v->tid & UINT32_MAX));
 }
 
-static void tell_metadata(struct timeline *t)
+static void import_sm_events_tell_metadata(struct import_sm_events_timeline *t)
 {
     const struct sm_event *v = &t->event;
     char name[TRACK_NAME_LEN];
@@ -122,20 +122,20 @@ static void tell_metadata(struct timeline *t)
         return;
     json_decode(&v->arg_name, name, sizeof name, NULL);
     if (json_is(&v->name, "process_name"))
-        name_lane(t, lane_track(t, v->lane), name);
+        name_lane(t, import_sm_events_lane_track(t, v->lane), name);
     else if (json_is(&v->name, "thread_name") && v->tid != INT64_MIN)
         out_name(&t->out, thread_of_lane(t), "", name);
 }
 
 /* ---- where an event belongs ---- */
 
-static uint32_t pid_of(const struct timeline *t)
+static uint32_t pid_of(const struct import_sm_events_timeline *t)
 {
     const int64_t pid = t->event.pid;
     return pid > 0 && pid <= UINT32_MAX ? (uint32_t)pid : t->pid;
 }
 
-static uint32_t device_track(struct timeline *t, int64_t device)
+static uint32_t device_track(struct import_sm_events_timeline *t, int64_t device)
 {
     char name[TRACK_NAME_LEN];
     const uint32_t track = out_track(&t->out, TRACK_DEVICE, pid_of(t), (uint64_t)device << 32);
@@ -144,7 +144,7 @@ static uint32_t device_track(struct timeline *t, int64_t device)
     return track;
 }
 
-static uint32_t own_track(struct timeline *t, uint32_t lane)
+static uint32_t import_sm_events_own_track(struct import_sm_events_timeline *t, uint32_t lane)
 {
     const struct sm_event *v = &t->event;
     if (v->thread > 0)
@@ -159,18 +159,19 @@ static uint32_t own_track(struct timeline *t, uint32_t lane)
     return track;
 }
 
-static uint32_t main_track(struct timeline *t)
+static uint32_t main_track(struct import_sm_events_timeline *t)
 {
     return out_track(&t->out, TRACK_THREAD, pid_of(t), pid_of(t));
 }
 
-static uint32_t track_of(struct timeline *t, const struct lane_kind *kind, uint32_t lane)
+static uint32_t import_sm_events_track_of(struct import_sm_events_timeline *t,
+                                          const struct lane_kind *kind, uint32_t lane)
 {
     switch (kind->where) {
     case WHERE_DEVICE:
         return device_track(t, t->lanes[lane].device);
     case WHERE_OWN:
-        return own_track(t, lane);
+        return import_sm_events_own_track(t, lane);
     default:
         return main_track(t);
     }
@@ -178,7 +179,7 @@ static uint32_t track_of(struct timeline *t, const struct lane_kind *kind, uint3
 
 /* ---- what it becomes ---- */
 
-static bool time_of(struct timeline *t, mono_ns *out)
+static bool import_sm_events_time_of(struct import_sm_events_timeline *t, mono_ns *out)
 {
     int64_t at;
     uint64_t *count = t->result->count;
@@ -199,18 +200,19 @@ static bool time_of(struct timeline *t, mono_ns *out)
     return true;
 }
 
-static const char *keep(struct timeline *t, const char *p, size_t n)
+static const char *import_sm_events_keep(struct import_sm_events_timeline *t, const char *p,
+                                         size_t n)
 {
     return texts_keep(&t->out.texts, p, n)->p;
 }
 
-static const char *name_of(struct timeline *t)
+static const char *import_sm_events_name_of(struct import_sm_events_timeline *t)
 {
     const struct json_text *name = &t->event.name;
     t->result->count[IMPORTED_NO_NAME] += name->len == 0;
     t->result->count[IMPORTED_LONG_TEXTS] += name->len >= sizeof t->text;
     json_decode(name, t->text, sizeof t->text, &t->scan.faults);
-    return keep(t, t->text, strlen(t->text));
+    return import_sm_events_keep(t, t->text, strlen(t->text));
 }
 
 /* "4": the rank of that number is ready. */
@@ -219,7 +221,7 @@ static bool is_tick(const char *name)
     return *name && !name[strspn(name, "0123456789")];
 }
 
-static enum event_category refine(enum event_category c, const char *name)
+static enum event_category import_sm_events_refine(enum event_category c, const char *name)
 {
     const unsigned sense = c == CAT_KERNEL || c == CAT_OP ? name_sense(name) : 0;
     if (c == CAT_KERNEL)
@@ -231,10 +233,11 @@ static enum event_category refine(enum event_category c, const char *name)
 }
 
 /* Its own name goes among the arguments where it gets one of ours. */
-static void name_event(struct timeline *t, const struct lane_kind *kind, struct event *v)
+static void name_event(struct import_sm_events_timeline *t, const struct lane_kind *kind,
+                       struct event *v)
 {
     struct sm_event *x = &t->event;
-    v->name = name_of(t);
+    v->name = import_sm_events_name_of(t);
     if (kind->ours != KEEP) {
         const size_t room = sizeof x->args - x->args_len;
         const int n = snprintf(x->args + x->args_len, room, "%sname=%.200s",
@@ -242,11 +245,11 @@ static void name_event(struct timeline *t, const struct lane_kind *kind, struct 
         x->args_len += n > 0 && (size_t)n < room ? (uint32_t)n : 0;
         v->name = event_words[kind->ours].name;
     }
-    v->args = x->args_len ? keep(t, x->args, x->args_len) : NULL;
-    v->category = refine(kind->category, v->name);
+    v->args = x->args_len ? import_sm_events_keep(t, x->args, x->args_len) : NULL;
+    v->category = import_sm_events_refine(kind->category, v->name);
 }
 
-static const struct lane_kind *kind_at(const struct timeline *t, uint32_t lane)
+static const struct lane_kind *kind_at(const struct import_sm_events_timeline *t, uint32_t lane)
 {
     const struct lane_kind *kind = lane == OUT_NO_TRACK ? t->otherwise : t->lanes[lane].kind;
     const struct sm_event *v = &t->event;
@@ -254,7 +257,7 @@ static const struct lane_kind *kind_at(const struct timeline *t, uint32_t lane)
     return step ? &numbered : kind;
 }
 
-static void fix_duration(struct timeline *t, struct event *v)
+static void fix_duration(struct import_sm_events_timeline *t, struct event *v)
 {
     if (v->dur_ns < 0) {
         t->result->count[IMPORTED_NEGATIVE]++;
@@ -267,7 +270,7 @@ static void fix_duration(struct timeline *t, struct event *v)
     }
 }
 
-static void note_trainer(struct timeline *t, const struct event *v)
+static void note_trainer(struct import_sm_events_timeline *t, const struct event *v)
 {
     if (t->trainer)
         return;
@@ -276,8 +279,8 @@ static void note_trainer(struct timeline *t, const struct event *v)
 }
 
 /* A number told beside an event, on the same track. */
-static void tell_count(struct timeline *t, uint32_t track, mono_ns at, enum event_id id,
-                       int64_t value)
+static void tell_count(struct import_sm_events_timeline *t, uint32_t track, mono_ns at,
+                       enum event_id id, int64_t value)
 {
     const struct event v = {
         .at = at,
@@ -290,8 +293,8 @@ static void tell_count(struct timeline *t, uint32_t track, mono_ns at, enum even
         out_event(&t->out, track, &v);
 }
 
-static void tell_loader(struct timeline *t, const struct lane_kind *kind, uint32_t track,
-                        mono_ns at)
+static void tell_loader(struct import_sm_events_timeline *t, const struct lane_kind *kind,
+                        uint32_t track, mono_ns at)
 {
     const struct sm_event *v = &t->event;
     if (kind->ours == EV_LOADER_START) {
@@ -303,14 +306,14 @@ static void tell_loader(struct timeline *t, const struct lane_kind *kind, uint32
         tell_count(t, track, at, EV_WORKER_ID, v->worker);
 }
 
-static void tell_span(struct timeline *t)
+static void import_sm_events_tell_span(struct import_sm_events_timeline *t)
 {
     const struct sm_event *x = &t->event;
     const bool begins = x->ph == 'B';
     struct event v = {.kind = EVENT_SPAN, .dur_ns = x->dur_ns};
-    if (!time_of(t, &v.at))
+    if (!import_sm_events_time_of(t, &v.at))
         return;
-    const uint32_t lane = lane_track(t, x->lane);
+    const uint32_t lane = import_sm_events_lane_track(t, x->lane);
     const struct lane_kind *kind = kind_at(t, lane);
     name_event(t, kind, &v);
     fix_duration(t, &v);
@@ -324,7 +327,7 @@ static void tell_span(struct timeline *t)
     if (kind->where == WHERE_STEP || kind->where == WHERE_MAIN)
         note_trainer(t, &v);
     /* What ends a span says only the lane. */
-    const uint32_t track = begins ? lane : track_of(t, kind, lane);
+    const uint32_t track = begins ? lane : import_sm_events_track_of(t, kind, lane);
     if (begins)
         out_begin(&t->out, track, &v);
     else
@@ -333,39 +336,39 @@ static void tell_span(struct timeline *t)
         tell_loader(t, kind, track, v.at);
 }
 
-static void tell_end(struct timeline *t)
+static void import_sm_events_tell_end(struct import_sm_events_timeline *t)
 {
     mono_ns at;
-    if (time_of(t, &at))
-        out_end(&t->out, lane_track(t, t->event.lane), at);
+    if (import_sm_events_time_of(t, &at))
+        out_end(&t->out, import_sm_events_lane_track(t, t->event.lane), at);
 }
 
-static void tell_moment(struct timeline *t)
+static void tell_moment(struct import_sm_events_timeline *t)
 {
     struct event v = {.kind = EVENT_MARK};
-    if (!time_of(t, &v.at))
+    if (!import_sm_events_time_of(t, &v.at))
         return;
-    const uint32_t lane = lane_track(t, t->event.lane);
+    const uint32_t lane = import_sm_events_lane_track(t, t->event.lane);
     const struct lane_kind *kind = kind_at(t, lane);
-    v.name = name_of(t);
+    v.name = import_sm_events_name_of(t);
     v.category = kind->category;
-    v.args = t->event.args_len ? keep(t, t->event.args, t->event.args_len) : NULL;
-    out_event(&t->out, track_of(t, kind, lane), &v);
+    v.args = t->event.args_len ? import_sm_events_keep(t, t->event.args, t->event.args_len) : NULL;
+    out_event(&t->out, import_sm_events_track_of(t, kind, lane), &v);
 }
 
-static void tell(struct timeline *t)
+static void import_sm_events_tell(struct import_sm_events_timeline *t)
 {
     t->result->count[IMPORTED_LONG_TEXTS] += t->event.long_texts;
     switch (t->event.ph) {
     case 'M':
-        tell_metadata(t);
+        import_sm_events_tell_metadata(t);
         break;
     case 'X':
     case 'B':
-        tell_span(t);
+        import_sm_events_tell_span(t);
         break;
     case 'E':
-        tell_end(t);
+        import_sm_events_tell_end(t);
         break;
     case 'i':
     case 'I':
@@ -379,7 +382,7 @@ static void tell(struct timeline *t)
 /* ---- the file ---- */
 
 /* One element of the array. JS_END: go on; JS_NULL: that was the last. */
-static enum json_kind read_element(struct timeline *t)
+static enum json_kind read_element(struct import_sm_events_timeline *t)
 {
     struct json_scan *s = &t->scan;
     struct json_item it;
@@ -404,14 +407,14 @@ static enum json_kind read_element(struct timeline *t)
     if (json_is_over(kind))
         return kind;
     if (it.kind == JS_OBJECT)
-        tell(t);
+        import_sm_events_tell(t);
     else
         t->result->count[IMPORTED_PHASES]++;
     return JS_END;
 }
 
 /* Worker "27-host" is rank 27 when its process has another number; 0 is no process at all. */
-static void tell_rank(struct timeline *t)
+static void import_sm_events_tell_rank(struct import_sm_events_timeline *t)
 {
     const char *worker = t->ask->hint.worker;
     const size_t digits = strspn(worker, "0123456789");
@@ -425,7 +428,7 @@ static void tell_rank(struct timeline *t)
     out_event(&t->out, out_track(&t->out, TRACK_THREAD, t->trainer, t->trainer), &v);
 }
 
-static enum json_kind read_all(struct timeline *t, bool *array)
+static enum json_kind import_sm_events_read_all(struct import_sm_events_timeline *t, bool *array)
 {
     struct json_item it;
     enum json_kind kind = json_next(&t->scan, &it);
@@ -438,7 +441,8 @@ static enum json_kind read_all(struct timeline *t, bool *array)
     return kind;
 }
 
-static int judge(const struct timeline *t, enum json_kind kind, bool array, struct err *e)
+static int import_sm_events_judge(const struct import_sm_events_timeline *t, enum json_kind kind,
+                                  bool array, struct err *e)
 {
     const struct err *why = json_error(&t->scan);
     if (kind == JS_FAILED)
@@ -455,9 +459,10 @@ static bool is_of_collectives(const char *path)
     return path && (strstr(path, "horovod_timeline") || strstr(path, "smdataparallel_timeline"));
 }
 
-static int run(const struct import_ask *ask, struct import_result *out, struct err *e)
+static int import_sm_events_run(const struct import_ask *ask, struct import_result *out,
+                                struct err *e)
 {
-    struct timeline *t = xcalloc(1, sizeof *t);
+    struct import_sm_events_timeline *t = xcalloc(1, sizeof *t);
     bool array;
     *out = (struct import_result){.rank = -1, .world_size = -1};
     t->ask = ask;
@@ -467,19 +472,19 @@ static int run(const struct import_ask *ask, struct import_result *out, struct e
     out_open(&t->out, ask->sink, out);
     sm_event_keys(&t->keys);
     json_open(&t->scan, ask->in, &(struct json_options){.keys = &t->keys});
-    const enum json_kind kind = read_all(t, &array);
-    tell_rank(t);
+    const enum json_kind kind = import_sm_events_read_all(t, &array);
+    import_sm_events_tell_rank(t);
     out_close(&t->out);
     out->faults = t->scan.faults;
     out->bytes = json_position(&t->scan);
-    const int rc = judge(t, kind, array, e);
+    const int rc = import_sm_events_judge(t, kind, array, e);
     json_close(&t->scan);
     free(t->lanes);
     free(t);
     return rc;
 }
 
-static int sniff(const char *head, size_t n)
+static int import_sm_events_sniff(const char *head, size_t n)
 {
     static const char mark[] = "\"start_time_since_epoch_in_micros\"";
     return n && *head == '[' && memmem(head, n, mark, sizeof mark - 1) ? 95 : 0;
@@ -488,6 +493,6 @@ static int sniff(const char *head, size_t n)
 const struct importer importer_sagemaker_events = {
     .name = "sagemaker_events",
     .help = "SageMaker profiler timeline",
-    .sniff = sniff,
-    .run = run,
+    .sniff = import_sm_events_sniff,
+    .run = import_sm_events_run,
 };

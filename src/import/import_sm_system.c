@@ -12,15 +12,15 @@
 /* BUFFER also bounds a line. */
 enum { BUFFER = 256 << 10, NODES_MOST = 1024 };
 
-struct node {
+struct import_sm_system_node {
     char name[IMPORT_NAME_LEN];
     struct sm_sweeps sweeps;
 };
 
-struct reader {
+struct import_sm_system_reader {
     const struct import_ask *ask;
     struct import_result *result;
-    struct node **nodes;
+    struct import_sm_system_node **nodes;
     uint32_t n_nodes, now;
     struct json_keys keys;
     struct sm_line line;
@@ -32,12 +32,13 @@ struct reader {
 
 /* ---- nodes ---- */
 
-static bool is_node(const struct node *d, const struct sm_text *name)
+static bool is_node(const struct import_sm_system_node *d, const struct sm_text *name)
 {
     return strncmp(d->name, name->p, name->len) == 0 && d->name[name->len] == '\0';
 }
 
-static struct sink *sink_of(const struct reader *r, const char *name)
+static struct sink *import_sm_system_sink_of(const struct import_sm_system_reader *r,
+                                             const char *name)
 {
     const struct import_ask *ask = r->ask;
     if (!*name || !ask->sink_of_node || strcmp(name, ask->hint.node) == 0)
@@ -45,23 +46,25 @@ static struct sink *sink_of(const struct reader *r, const char *name)
     return ask->sink_of_node(ask->ctx, name);
 }
 
-static struct node *add_node(struct reader *r, const struct sm_text *name)
+static struct import_sm_system_node *import_sm_system_add_node(struct import_sm_system_reader *r,
+                                                               const struct sm_text *name)
 {
     char text[IMPORT_NAME_LEN] = "";
     memcpy(text, name->p, name->len);
-    struct sink *sink = r->n_nodes < NODES_MOST ? sink_of(r, text) : NULL;
+    struct sink *sink = r->n_nodes < NODES_MOST ? import_sm_system_sink_of(r, text) : NULL;
     if (!sink)
         return NULL;
-    struct node *d = xcalloc(1, sizeof *d);
+    struct import_sm_system_node *d = xcalloc(1, sizeof *d);
     memcpy(d->name, text, sizeof text);
     sm_sweeps_open(&d->sweeps, r->ask, sink, r->result);
-    r->nodes = xrealloc(r->nodes, r->n_nodes + 1, sizeof(struct node *));
+    r->nodes = xrealloc(r->nodes, r->n_nodes + 1, sizeof(struct import_sm_system_node *));
     r->nodes[r->now = r->n_nodes++] = d;
     return d;
 }
 
 /* A line that names no machine is of its file's own. */
-static struct node *find_node(struct reader *r, const struct sm_text *name)
+static struct import_sm_system_node *import_sm_system_find_node(struct import_sm_system_reader *r,
+                                                                const struct sm_text *name)
 {
     const char *own = r->ask->hint.node;
     const struct sm_text cut =
@@ -72,26 +75,26 @@ static struct node *find_node(struct reader *r, const struct sm_text *name)
     for (uint32_t i = 0; i < r->n_nodes; i++)
         if (is_node(r->nodes[i], &cut))
             return r->nodes[r->now = i];
-    return add_node(r, &cut);
+    return import_sm_system_add_node(r, &cut);
 }
 
 /* ---- lines ---- */
 
-static void take_line(struct reader *r)
+static void import_sm_system_take_line(struct import_sm_system_reader *r)
 {
     uint64_t *count = r->result->count;
     if (!r->line.has_time || !r->line.has_value) {
         count[r->line.has_time ? IMPORTED_NO_VALUE : IMPORTED_NO_TIME]++;
         return;
     }
-    struct node *d = find_node(r, &r->line.node);
+    struct import_sm_system_node *d = import_sm_system_find_node(r, &r->line.node);
     if (d)
         sm_sweeps_take(&d->sweeps, &r->line);
     else
         count[IMPORTED_NODES]++;
 }
 
-static bool is_blank(const char *p, const char *end)
+static bool import_sm_system_is_blank(const char *p, const char *end)
 {
     while (p < end && (*p == ' ' || *p == '\t' || *p == '\r'))
         p++;
@@ -99,13 +102,13 @@ static bool is_blank(const char *p, const char *end)
 }
 
 /* A line whose end is known; `cut` when the input ends without one. */
-static void read_slowly(struct reader *r, const char *p, const char *end, bool cut)
+static void read_slowly(struct import_sm_system_reader *r, const char *p, const char *end, bool cut)
 {
     struct json_faults *f = &r->result->faults;
-    if (is_blank(p, end))
+    if (import_sm_system_is_blank(p, end))
         return;
     if (sm_line_slow(p, (size_t)(end - p), &r->keys, f, &r->line))
-        take_line(r);
+        import_sm_system_take_line(r);
     else if (cut)
         f->cut++;
     else
@@ -123,13 +126,14 @@ static inline const char *behind_line(const char *p, const char *end, bool ended
 }
 
 /* All whole lines of the buffer; returns where the rest begins. */
-static const char *read_lines(struct reader *r, const char *p, const char *end)
+static const char *import_sm_system_read_lines(struct import_sm_system_reader *r, const char *p,
+                                               const char *end)
 {
     while (p < end) {
         const char *next = sm_line_fast(p, &r->line);
         next = next ? behind_line(next, end, r->ended) : NULL;
         if (next) {
-            take_line(r);
+            import_sm_system_take_line(r);
         } else {
             next = memchr(p, '\n', (size_t)(end - p));
             if (!next && !r->ended)
@@ -142,14 +146,14 @@ static const char *read_lines(struct reader *r, const char *p, const char *end)
     return end;
 }
 
-static const char *skip_line(struct reader *r, const char *p, const char *end)
+static const char *skip_line(struct import_sm_system_reader *r, const char *p, const char *end)
 {
     const char *next = memchr(p, '\n', (size_t)(end - p));
     r->skipping = !next;
     return next ? next + 1 : end;
 }
 
-static int fill(struct reader *r, struct err *e)
+static int import_sm_system_fill(struct import_sm_system_reader *r, struct err *e)
 {
     const int64_t n = r->ask->in->read(r->ask->in, r->buffer + r->len, (size_t)BUFFER - r->len, e);
     if (n < 0)
@@ -161,10 +165,10 @@ static int fill(struct reader *r, struct err *e)
     return 0;
 }
 
-static int read_all(struct reader *r, struct err *e)
+static int import_sm_system_read_all(struct import_sm_system_reader *r, struct err *e)
 {
     while (!r->ended) {
-        const int rc = fill(r, e);
+        const int rc = import_sm_system_fill(r, e);
         if (rc != 0)
             return rc;
         const char *p = r->buffer, *end = p + r->len;
@@ -172,7 +176,7 @@ static int read_all(struct reader *r, struct err *e)
             p += 3;
         if (r->skipping)
             p = skip_line(r, p, end);
-        p = read_lines(r, p, end);
+        p = import_sm_system_read_lines(r, p, end);
         if (p == r->buffer && r->len == BUFFER) {
             r->result->faults.long_items++;
             r->skipping = true;
@@ -184,14 +188,15 @@ static int read_all(struct reader *r, struct err *e)
     return 0;
 }
 
-static int run(const struct import_ask *ask, struct import_result *out, struct err *e)
+static int import_sm_system_run(const struct import_ask *ask, struct import_result *out,
+                                struct err *e)
 {
-    struct reader *r = xcalloc(1, sizeof *r);
+    struct import_sm_system_reader *r = xcalloc(1, sizeof *r);
     *out = (struct import_result){.rank = -1, .world_size = -1};
     r->ask = ask;
     r->result = out;
     sm_line_keys(&r->keys);
-    int rc = read_all(r, e);
+    int rc = import_sm_system_read_all(r, e);
     for (uint32_t i = 0; i < r->n_nodes; i++) {
         sm_sweeps_close(&r->nodes[i]->sweeps);
         free(r->nodes[i]);
@@ -203,7 +208,7 @@ static int run(const struct import_ask *ask, struct import_result *out, struct e
     return rc;
 }
 
-static int sniff(const char *head, size_t n)
+static int import_sm_system_sniff(const char *head, size_t n)
 {
     const char *line = n ? memchr(head, '\n', n) : NULL;
     const size_t len = line ? (size_t)(line - head) : n;
@@ -215,6 +220,6 @@ static int sniff(const char *head, size_t n)
 const struct importer importer_sagemaker_system = {
     .name = "sagemaker_system",
     .help = "SageMaker system metrics",
-    .sniff = sniff,
-    .run = run,
+    .sniff = import_sm_system_sniff,
+    .run = import_sm_system_run,
 };

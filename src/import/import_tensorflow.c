@@ -44,7 +44,8 @@ struct tf {
     struct event batch[BATCH];
 };
 
-static void tell(struct tf *f, const struct track *t, const struct event *v, size_t n)
+static void import_tensorflow_tell(struct tf *f, const struct track *t, const struct event *v,
+                                   size_t n)
 {
     f->ask->sink->ops->events(f->ask->sink, t, v, n);
 }
@@ -53,7 +54,7 @@ static void tell(struct tf *f, const struct track *t, const struct event *v, siz
 static void tell_own(struct tf *f, const struct track *t, const struct event *v)
 {
     f->result->count[IMPORTED_KEPT]++;
-    tell(f, t, v, 1);
+    import_tensorflow_tell(f, t, v, 1);
 }
 
 /* ---- events ---- */
@@ -117,7 +118,7 @@ static void translate(struct tf *f, enum tf_line line, const struct track *t, st
     }
 }
 
-static void tell_rank(struct tf *f, const struct track *t, mono_ns at)
+static void import_tensorflow_tell_rank(struct tf *f, const struct track *t, mono_ns at)
 {
     if (f->ranked || !f->ask->hint.has_rank)
         return;
@@ -127,28 +128,30 @@ static void tell_rank(struct tf *f, const struct track *t, mono_ns at)
     tell_own(f, t, &v);
 }
 
-static void on_events(struct sink *s, const struct track *told, const struct event *v, size_t n)
+static void import_tensorflow_on_events(struct sink *s, const struct track *told,
+                                        const struct event *v, size_t n)
 {
     struct tf *f = (struct tf *)s;
     struct track t = *told;
     const enum tf_line line = tf_line_of(&t);
     tf_place(&t, line, f->pid);
     if (n && line == TF_HOST)
-        tell_rank(f, &t, v->at);
+        import_tensorflow_tell_rank(f, &t, v->at);
     for (size_t done = 0, m; done < n; done += m) {
         m = MIN_OF(n - done, (size_t)BATCH);
         memcpy(f->batch, v + done, m * sizeof *v);
         for (size_t i = 0; i < m; i++)
             translate(f, line, &t, &f->batch[i]);
-        tell(f, &t, f->batch, m);
+        import_tensorflow_tell(f, &t, f->batch, m);
     }
     if (n == 0 && line == TF_HOST) /* a name that came late */
-        tell(f, &t, NULL, 0);
+        import_tensorflow_tell(f, &t, NULL, 0);
 }
 
 /* ---- at the end ---- */
 
-static struct track own_track(const struct tf *f, unsigned number, const char *name)
+static struct track import_tensorflow_own_track(const struct tf *f, unsigned number,
+                                                const char *name)
 {
     struct track t = {.kind = TRACK_THREAD, .pid = f->pid, .id = OWN_TRACK | number};
     snprintf(t.process, sizeof t.process, "/host:CPU");
@@ -158,7 +161,7 @@ static struct track own_track(const struct tf *f, unsigned number, const char *n
 
 static void tell_line_steps(struct tf *f)
 {
-    const struct track t = own_track(f, 1, "Steps");
+    const struct track t = import_tensorflow_own_track(f, 1, "Steps");
     for (size_t i = 0; i < f->n_steps && !f->host_steps; i++) {
         const struct line_step *s = &f->steps[i];
         const struct event v = {.at = s->at,
@@ -174,7 +177,7 @@ static void tell_line_steps(struct tf *f)
 static void tell_phases(struct tf *f)
 {
     static const enum event_id ids[] = {[TF_FORWARD] = EV_FORWARD, [TF_BACKWARD] = EV_BACKWARD};
-    const struct track t = own_track(f, 2, "phases");
+    const struct track t = import_tensorflow_own_track(f, 2, "phases");
     tf_phases_join(&f->phases);
     for (size_t i = 0; i < f->phases.n; i++) {
         const struct tf_stretch *s = &f->phases.v[i];
@@ -200,9 +203,10 @@ static bool base_of_hint(void *ctx, const char *key, int64_t *out)
     return f->ask->hint.has_base;
 }
 
-static int run(const struct import_ask *ask, struct import_result *out, struct err *e)
+static int import_tensorflow_run(const struct import_ask *ask, struct import_result *out,
+                                 struct err *e)
 {
-    static const struct sink_ops ops = {.events = on_events};
+    static const struct sink_ops ops = {.events = import_tensorflow_on_events};
     struct tf *f = xcalloc(1, sizeof *f);
     f->sink.ops = &ops;
     f->ask = ask;
@@ -226,7 +230,7 @@ static int run(const struct import_ask *ask, struct import_result *out, struct e
     return rc;
 }
 
-static int sniff(const char *head, size_t n)
+static int import_tensorflow_sniff(const char *head, size_t n)
 {
     static const char *const signs[] = {"\"/host:CPU\"",
                                         "\"/device:GPU:", "\"/device:TPU:", "\"highres-ticks\""};
@@ -241,6 +245,6 @@ static int sniff(const char *head, size_t n)
 const struct importer importer_tensorflow = {
     .name = "tensorflow",
     .help = "TensorFlow or JAX profiler (trace.json.gz)",
-    .sniff = sniff,
-    .run = run,
+    .sniff = import_tensorflow_sniff,
+    .run = import_tensorflow_run,
 };

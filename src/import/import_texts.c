@@ -30,7 +30,8 @@ static inline bool same_bytes(const char *a, const char *b, size_t n)
     return other == 0;
 }
 
-static struct kept_text **slot_of(const struct texts *t, const char *p, size_t len, uint32_t hash)
+static struct kept_text **import_texts_slot_of(const struct texts *t, const char *p, size_t len,
+                                               uint32_t hash)
 {
     for (uint32_t i = hash;; i++) {
         struct kept_text **slot = &t->slots[i & (t->cap - 1)];
@@ -40,7 +41,7 @@ static struct kept_text **slot_of(const struct texts *t, const char *p, size_t l
     }
 }
 
-static void grow(struct texts *t)
+static void import_texts_grow(struct texts *t)
 {
     struct kept_text **old = t->slots;
     const uint32_t n = t->cap;
@@ -48,11 +49,11 @@ static void grow(struct texts *t)
     t->slots = xcalloc(t->cap, sizeof *t->slots);
     for (uint32_t i = 0; i < n; i++)
         if (old[i])
-            *slot_of(t, old[i]->p, old[i]->len, old[i]->hash) = old[i];
+            *import_texts_slot_of(t, old[i]->p, old[i]->len, old[i]->hash) = old[i];
     free(old);
 }
 
-static void *take(struct texts *t, size_t n)
+static void *import_texts_take(struct texts *t, size_t n)
 {
     n = (n + 7) & ~(size_t)7;
     if (n > t->room_left) {
@@ -70,12 +71,12 @@ struct kept_text *texts_keep(struct texts *t, const char *p, size_t len)
 {
     const uint32_t hash = (uint32_t)XXH3_64bits(p, len);
     if (t->n * 2 >= t->cap)
-        grow(t);
-    struct kept_text **slot = slot_of(t, p, len, hash);
+        import_texts_grow(t);
+    struct kept_text **slot = import_texts_slot_of(t, p, len, hash);
     if (*slot)
         return *slot;
-    struct kept_text *x = take(t, sizeof *x);
-    char *copy = take(t, len + 1);
+    struct kept_text *x = import_texts_take(t, sizeof *x);
+    char *copy = import_texts_take(t, len + 1);
     memcpy(copy, p, len);
     copy[len] = '\0';
     *x = (struct kept_text){.p = copy, .len = (uint32_t)len, .hash = hash};

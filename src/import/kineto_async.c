@@ -12,15 +12,15 @@
 /* Set in the ids of their tracks; no thread has it. */
 #define ASYNC_TRACK ((uint64_t)1 << 62)
 
-static bool same_group(const struct kineto_async *a, const struct kineto_async *b)
+static bool kineto_async_same_group(const struct kineto_async *a, const struct kineto_async *b)
 {
     return a->pid == b->pid && a->cat == b->cat;
 }
 
-static struct kineto_async *find(struct kineto *k, const struct kineto_async *like)
+static struct kineto_async *kineto_async_find(struct kineto *k, const struct kineto_async *like)
 {
     for (uint32_t i = 0; i < k->n_async; i++)
-        if (k->async[i].id == like->id && same_group(&k->async[i], like))
+        if (k->async[i].id == like->id && kineto_async_same_group(&k->async[i], like))
             return &k->async[i];
     return NULL;
 }
@@ -30,14 +30,14 @@ static uint32_t free_lane(const struct kineto *k, const struct kineto_async *lik
     bool taken[KINETO_ASYNC_MOST] = {false};
     uint32_t lane = 0;
     for (uint32_t i = 0; i < k->n_async; i++)
-        if (same_group(&k->async[i], like))
+        if (kineto_async_same_group(&k->async[i], like))
             taken[k->async[i].lane] = true;
     while (taken[lane])
         lane++;
     return lane;
 }
 
-static uint32_t lane_track(struct kineto *k, const struct kineto_async *o)
+static uint32_t kineto_async_lane_track(struct kineto *k, const struct kineto_async *o)
 {
     char cat[TRACK_NAME_LEN / 2], name[TRACK_NAME_LEN];
     const uint64_t id = ASYNC_TRACK | (uint64_t)o->cat << 16 | o->lane;
@@ -52,7 +52,7 @@ static uint32_t lane_track(struct kineto *k, const struct kineto_async *o)
 }
 
 /* NULL: too many are open. */
-static struct kineto_async *open_one(struct kineto *k, const struct kineto_async *like)
+static struct kineto_async *kineto_async_open_one(struct kineto *k, const struct kineto_async *like)
 {
     if (k->n_async == KINETO_ASYNC_MOST)
         return NULL;
@@ -60,23 +60,25 @@ static struct kineto_async *open_one(struct kineto *k, const struct kineto_async
     *o = *like;
     o->lane = free_lane(k, like);
     k->n_async++;
-    o->track = lane_track(k, o);
+    o->track = kineto_async_lane_track(k, o);
     return o;
 }
 
-static void begin(struct kineto *k, const struct kineto_async *like, const struct event *v)
+static void kineto_async_begin(struct kineto *k, const struct kineto_async *like,
+                               const struct event *v)
 {
-    struct kineto_async *o = find(k, like);
+    struct kineto_async *o = kineto_async_find(k, like);
     if (!o)
-        o = open_one(k, like);
+        o = kineto_async_open_one(k, like);
     if (o)
         o->depth++;
     out_begin(&k->out, o ? o->track : OUT_NO_TRACK, v);
 }
 
-static void end(struct kineto *k, const struct kineto_async *like, const struct event *v)
+static void kineto_async_end(struct kineto *k, const struct kineto_async *like,
+                             const struct event *v)
 {
-    struct kineto_async *o = find(k, like);
+    struct kineto_async *o = kineto_async_find(k, like);
     if (!o) {
         k->result->count[IMPORTED_UNBEGUN]++;
         return;
@@ -88,8 +90,8 @@ static void end(struct kineto *k, const struct kineto_async *like, const struct 
 
 static void mark(struct kineto *k, const struct kineto_async *like, const struct event *v)
 {
-    const struct kineto_async *o = find(k, like);
-    out_event(&k->out, o ? o->track : lane_track(k, like), v);
+    const struct kineto_async *o = kineto_async_find(k, like);
+    out_event(&k->out, o ? o->track : kineto_async_lane_track(k, like), v);
 }
 
 void kineto_async(struct kineto *k, enum kineto_async_what what, uint32_t pid, uint32_t cat,
@@ -97,7 +99,7 @@ void kineto_async(struct kineto *k, enum kineto_async_what what, uint32_t pid, u
 {
     static void (*const take[])(struct kineto *, const struct kineto_async *,
                                 const struct event *) = {
-        [ASYNC_BEGIN] = begin, [ASYNC_END] = end, [ASYNC_MARK] = mark};
+        [ASYNC_BEGIN] = kineto_async_begin, [ASYNC_END] = kineto_async_end, [ASYNC_MARK] = mark};
     const struct kineto_async like = {.pid = pid, .cat = cat, .id = k->event.id};
     take[what](k, &like, v);
 }

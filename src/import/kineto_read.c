@@ -45,8 +45,8 @@ static void put_one_line(struct kineto_event *v, const char *p, size_t n)
             v->args[v->args_len++] = p[i];
 }
 
-static void keep_arg(struct kineto_event *v, const char *key, size_t key_len, const char *p,
-                     size_t n)
+static void kineto_read_keep_arg(struct kineto_event *v, const char *key, size_t key_len,
+                                 const char *p, size_t n)
 {
     if (n > ARG_MOST || key_len > ARG_MOST) {
         v->long_texts++;
@@ -82,18 +82,19 @@ static inline void keep_short_arg(struct kineto_event *v, uint32_t id, const cha
     v->args_len = (uint32_t)(to + n - v->args);
 }
 
-static inline bool is_short(const struct kineto_event *v, size_t n)
+static inline bool kineto_read_is_short(const struct kineto_event *v, size_t n)
 {
     return n <= SHORT && v->args_len + 2 * SHORT + 2 <= KINETO_ARGS_MOST;
 }
 
-static void keep_text(struct kineto *k, const char *key, size_t key_len, const struct json_text *t)
+static void kineto_read_keep_text(struct kineto *k, const char *key, size_t key_len,
+                                  const struct json_text *t)
 {
     char text[ARG_MOST + 1];
     if (t->len == 0)
         return;
     if (!t->escaped && !t->high) {
-        keep_arg(&k->event, key, key_len, t->p, t->len);
+        kineto_read_keep_arg(&k->event, key, key_len, t->p, t->len);
         return;
     }
     struct json_faults faults = {0};
@@ -104,7 +105,7 @@ static void keep_text(struct kineto *k, const char *key, size_t key_len, const s
     for (size_t i = 0; i < n; i++)
         if ((uint8_t)text[i] < ' ') /* an argument is a line */
             text[i] = ' ';
-    keep_arg(&k->event, key, key_len, text, n);
+    kineto_read_keep_arg(&k->event, key, key_len, text, n);
 }
 
 static void keep_item(struct kineto *k, const struct json_item *it)
@@ -118,12 +119,12 @@ static void keep_item(struct kineto *k, const struct json_item *it)
     if (len == 0 || it->kind == JS_NULL)
         return;
     if (it->id && it->kind <= JS_NUMBER && !it->text.escaped && !it->text.high && it->text.len &&
-        is_short(&k->event, it->text.len)) {
+        kineto_read_is_short(&k->event, it->text.len)) {
         keep_short_arg(&k->event, it->id, it->text.p, it->text.len);
         return;
     }
-    keep_text(k, key, len,
-              it->kind == JS_TRUE || it->kind == JS_FALSE ? &words[it->kind] : &it->text);
+    kineto_read_keep_text(
+        k, key, len, it->kind == JS_TRUE || it->kind == JS_FALSE ? &words[it->kind] : &it->text);
 }
 
 /* An object or array among the arguments, as it stands. */
@@ -131,10 +132,10 @@ static void keep_raw(struct kineto *k, uint32_t id, const char *p, size_t n)
 {
     if (!kept_as[id].len)
         return;
-    if (is_short(&k->event, n) && !memchr(p, '\n', n))
+    if (kineto_read_is_short(&k->event, n) && !memchr(p, '\n', n))
         keep_short_arg(&k->event, id, p, n);
     else
-        keep_arg(&k->event, kept_as[id].text, kept_as[id].len, p, n);
+        kineto_read_keep_arg(&k->event, kept_as[id].text, kept_as[id].len, p, n);
 }
 
 static enum json_kind skip_raw(struct kineto *k, const struct json_item *it)
@@ -172,7 +173,7 @@ JSON_INLINE uint64_t positive(const struct json_item *it)
     return v > 0 ? (uint64_t)v : 0;
 }
 
-static void add_series(struct kineto *k, const struct json_item *it)
+static void kineto_read_add_series(struct kineto *k, const struct json_item *it)
 {
     struct kineto_event *v = &k->event;
     double value;
@@ -231,7 +232,7 @@ JSON_INLINE void take_arg(struct kineto *k, const struct json_item *it)
 JSON_INLINE void take_any_arg(struct kineto *k, const struct json_item *it)
 {
     if (__builtin_expect(k->event.ph == 'C' || k->event.ph == 0, 0))
-        add_series(k, it);
+        kineto_read_add_series(k, it);
     if (k->event.ph != 'C')
         take_arg(k, it);
 }
@@ -319,7 +320,7 @@ JSON_INLINE void take_member(struct kineto *k, const struct json_item *it)
 
 /* Everything but the two arrays, which their counts guard. Field by field: compilers make one loop
  * of a larger assignment, which costs more than all of this. */
-static void clear(struct kineto_event *v)
+static void kineto_read_clear(struct kineto_event *v)
 {
     v->seen = 0;
     v->ph = 0;
@@ -349,7 +350,7 @@ JSON_INLINE void take(void *ctx, const struct json_item *it)
 }
 
 /* All that looks like the events before. JS_END: the event is over. JS_NULL: go on. */
-static enum json_kind take_members(struct kineto *k)
+static enum json_kind kineto_read_take_members(struct kineto *k)
 {
     const bool in_args = k->in_args;
     const enum json_kind kind = json_members(&k->scan, in_args ? K_NONE : K_ARGS, take, k);
@@ -378,10 +379,10 @@ enum json_kind KINETO_READ(void *kineto)
 {
     struct kineto *k = kineto;
     enum json_kind kind = JS_NULL;
-    clear(&k->event);
+    kineto_read_clear(&k->event);
     k->in_args = false;
     while (kind == JS_NULL) {
-        kind = take_members(k);
+        kind = kineto_read_take_members(k);
         if (kind == JS_NULL)
             kind = take_next(k);
     }

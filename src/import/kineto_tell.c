@@ -11,12 +11,12 @@
 #include "import/kineto.h"
 #include "record/name_sense.h"
 
-enum where { HOST, DEVICE, MARKER, LAUNCH };
+enum kineto_tell_where { HOST, DEVICE, MARKER, LAUNCH };
 
 #define KINETO(name, category, where) {CAT_##category, where},
 static const struct {
     enum event_category category;
-    enum where where;
+    enum kineto_tell_where where;
 } cats[] = {
     {CAT_OTHER, HOST}, /* any other */
 #include "import/kineto_cats.def"
@@ -61,7 +61,7 @@ static void look_at_name(struct kept_text *t)
         t->tag &= ~(uint32_t)NAME_STEP;
 }
 
-static struct kept_text *name_of(struct kineto *k)
+static struct kept_text *kineto_tell_name_of(struct kineto *k)
 {
     const struct json_text *t = &k->event.name;
     struct kept_text *name;
@@ -79,7 +79,7 @@ static struct kept_text *name_of(struct kineto *k)
 }
 
 /* A collective's annotation on a device lies around its kernel, which counts already. */
-static enum event_category refine(enum event_category c, uint32_t tag, bool device)
+static enum event_category kineto_tell_refine(enum event_category c, uint32_t tag, bool device)
 {
     if (c == CAT_KERNEL)
         return tag & NAME_COMM_KERNEL ? CAT_COMM : c;
@@ -123,7 +123,7 @@ static void find_base(struct kineto *k)
 }
 
 /* Relative to the base time, which out_base adds. */
-static bool time_of(struct kineto *k, mono_ns *out)
+static bool kineto_tell_time_of(struct kineto *k, mono_ns *out)
 {
     if (!k->event.has_ts) {
         k->result->count[IMPORTED_NO_TIME]++;
@@ -140,7 +140,7 @@ static bool time_of(struct kineto *k, mono_ns *out)
 
 /* ---- kinds of events ---- */
 
-static const char *args_of(struct kineto *k)
+static const char *kineto_tell_args_of(struct kineto *k)
 {
     const struct kineto_event *v = &k->event;
     return v->args_len ? texts_keep(&k->out.texts, v->args, v->args_len)->p : NULL;
@@ -159,19 +159,19 @@ static void note_host(struct kineto *k, const struct event *v, uint32_t track)
     k->near[NEAR_STREAM].good = false;
 }
 
-static void tell_span(struct kineto *k, unsigned cat, bool begins)
+static void kineto_tell_span(struct kineto *k, unsigned cat, bool begins)
 {
     const bool device = cats[cat].where == DEVICE;
     struct event v = {.kind = EVENT_SPAN};
-    if (!time_of(k, &v.at))
+    if (!kineto_tell_time_of(k, &v.at))
         return;
-    const struct kept_text *name = name_of(k);
+    const struct kept_text *name = kineto_tell_name_of(k);
     v.name = name->p;
-    v.category = refine(cats[cat].category, name->tag, device);
+    v.category = kineto_tell_refine(cats[cat].category, name->tag, device);
     v.dur_ns = k->event.dur_ns;
     v.link = k->event.link;
     v.parent = k->event.parent;
-    v.args = args_of(k);
+    v.args = kineto_tell_args_of(k);
     if (k->event.bytes != INT64_MIN)
         v.value = k->event.bytes;
     if (v.dur_ns < 0) {
@@ -193,19 +193,19 @@ static void tell_span(struct kineto *k, unsigned cat, bool begins)
 
 static void tell_whole(struct kineto *k, unsigned cat)
 {
-    tell_span(k, cat, false);
+    kineto_tell_span(k, cat, false);
 }
 
 static void tell_begin(struct kineto *k, unsigned cat)
 {
-    tell_span(k, cat, true);
+    kineto_tell_span(k, cat, true);
 }
 
-static void tell_end(struct kineto *k, unsigned cat)
+static void kineto_tell_end(struct kineto *k, unsigned cat)
 {
     mono_ns at;
     (void)cat;
-    if (time_of(k, &at))
+    if (kineto_tell_time_of(k, &at))
         out_end(&k->out, kineto_thread_track(k), at);
 }
 
@@ -234,13 +234,13 @@ static void tell_memory(struct kineto *k)
 {
     char args[64];
     struct event v = {.kind = EVENT_MARK, .category = CAT_MEMORY, .link = k->event.mem_address};
-    if (!time_of(k, &v.at))
+    if (!kineto_tell_time_of(k, &v.at))
         return;
     const int n = k->event.mem_device_type > 0 ? snprintf(args, sizeof args, "device=gpu%lld",
                                                           (long long)k->event.mem_device)
                                                : snprintf(args, sizeof args, "device=cpu");
     v.value = k->event.mem_bytes;
-    v.name = name_of(k)->p;
+    v.name = kineto_tell_name_of(k)->p;
     v.args = texts_keep(&k->out.texts, args, (size_t)n)->p;
     out_event(&k->out, kineto_thread_track(k), &v);
     tell_total(k, v.at, k->event.mem_allocated, "cpu.allocated", EV_CUDA_ALLOCATED);
@@ -264,10 +264,10 @@ static void tell_instant(struct kineto *k, unsigned cat)
         tell_memory(k);
         return;
     }
-    if (!time_of(k, &v.at))
+    if (!kineto_tell_time_of(k, &v.at))
         return;
-    v.name = name_of(k)->p;
-    v.args = args_of(k);
+    v.name = kineto_tell_name_of(k)->p;
+    v.args = kineto_tell_args_of(k);
     v.link = k->event.link;
     v.parent = k->event.parent;
     out_event(&k->out, kineto_thread_track(k), &v);
@@ -291,7 +291,7 @@ static void tell_counter(struct kineto *k, unsigned cat)
     struct event v = {.kind = EVENT_REAL, .category = cats[cat].category};
     int64_t device;
     char series[EVENT_NAME_MOST];
-    if (!time_of(k, &v.at))
+    if (!kineto_tell_time_of(k, &v.at))
         return;
     const uint32_t track = counters_of_device(&k->event.pid, &device)
                                ? kineto_stream_track(k, device, KINETO_NO_STREAM)
@@ -315,9 +315,9 @@ static void tell_flow(struct kineto *k, unsigned cat)
         k->result->count[IMPORTED_FLOWS]++;
         return;
     }
-    if (!time_of(k, &v.at))
+    if (!kineto_tell_time_of(k, &v.at))
         return;
-    v.name = name_of(k)->p;
+    v.name = kineto_tell_name_of(k)->p;
     v.value = k->event.ph == 's' ? 1 : k->event.ph == 't' ? 2 : 3;
     out_event(&k->out, kineto_thread_track(k), &v);
 }
@@ -326,10 +326,10 @@ static void tell_async(struct kineto *k, unsigned cat, enum kineto_async_what wh
 {
     struct event v = {.kind = what == ASYNC_MARK ? EVENT_MARK : EVENT_SPAN,
                       .category = cats[cat].category};
-    if (!time_of(k, &v.at))
+    if (!kineto_tell_time_of(k, &v.at))
         return;
-    v.name = name_of(k)->p;
-    v.args = args_of(k);
+    v.name = kineto_tell_name_of(k)->p;
+    v.args = kineto_tell_args_of(k);
     kineto_async(k, what, kineto_pid(&k->event.pid), kineto_text_hash(&k->event.cat), &v);
 }
 
@@ -348,7 +348,7 @@ static void tell_async_mark(struct kineto *k, unsigned cat)
     tell_async(k, cat, ASYNC_MARK);
 }
 
-static void tell_metadata(struct kineto *k, unsigned cat)
+static void kineto_tell_metadata(struct kineto *k, unsigned cat)
 {
     (void)cat;
     const struct kineto_event *v = &k->event;
@@ -369,12 +369,24 @@ static void tell_metadata(struct kineto *k, unsigned cat)
 
 /* By what the format calls the phase of an event. */
 static void (*const tellers[128])(struct kineto *k, unsigned cat) = {
-    ['X'] = tell_whole,       ['B'] = tell_begin,      ['E'] = tell_end,
-    ['i'] = tell_instant,     ['I'] = tell_instant,    ['R'] = tell_instant,
-    ['C'] = tell_counter,     ['s'] = tell_flow,       ['t'] = tell_flow,
-    ['f'] = tell_flow,        ['M'] = tell_metadata,   ['b'] = tell_async_begin,
-    ['S'] = tell_async_begin, ['e'] = tell_async_end,  ['F'] = tell_async_end,
-    ['n'] = tell_async_mark,  ['T'] = tell_async_mark, ['p'] = tell_async_mark,
+    ['X'] = tell_whole,
+    ['B'] = tell_begin,
+    ['E'] = kineto_tell_end,
+    ['i'] = tell_instant,
+    ['I'] = tell_instant,
+    ['R'] = tell_instant,
+    ['C'] = tell_counter,
+    ['s'] = tell_flow,
+    ['t'] = tell_flow,
+    ['f'] = tell_flow,
+    ['M'] = kineto_tell_metadata,
+    ['b'] = tell_async_begin,
+    ['S'] = tell_async_begin,
+    ['e'] = tell_async_end,
+    ['F'] = tell_async_end,
+    ['n'] = tell_async_mark,
+    ['T'] = tell_async_mark,
+    ['p'] = tell_async_mark,
 };
 
 /* The first n bytes, as a number. */

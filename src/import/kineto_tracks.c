@@ -45,7 +45,7 @@ const char *kineto_process_name(struct kineto *k, uint32_t pid)
     return p ? p->name : "";
 }
 
-static void name_thread(struct kineto *k, uint32_t track)
+static void kineto_tracks_name_thread(struct kineto *k, uint32_t track)
 {
     const struct kineto_event *v = &k->event;
     char name[TRACK_NAME_LEN] = "";
@@ -69,7 +69,7 @@ uint32_t kineto_thread_track(struct kineto *k)
         return k->near[NEAR_THREAD].track;
     const uint32_t track =
         out_track(&k->out, TRACK_THREAD, kineto_pid(&v->pid), kineto_tid(&v->tid));
-    name_thread(k, track);
+    kineto_tracks_name_thread(k, track);
     if (plain) {
         k->near[NEAR_THREAD].pid = v->pid.number;
         k->near[NEAR_THREAD].tid = v->tid.number;

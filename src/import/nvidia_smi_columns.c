@@ -77,7 +77,7 @@ static bool field_is(struct smi_field f, const char *word)
     return strlen(word) == f.len && strncasecmp(f.p, word, f.len) == 0;
 }
 
-static struct smi_field trimmed(const char *p, const char *end)
+static struct smi_field nvidia_smi_columns_trimmed(const char *p, const char *end)
 {
     while (p < end && isspace((unsigned char)*p))
         p++;
@@ -105,7 +105,8 @@ static struct smi_column reason_of(struct smi_field name)
 struct smi_column smi_column_of(struct smi_field title)
 {
     const char *unit = memchr(title.p, '[', title.len);
-    const struct smi_field name = trimmed(title.p, unit ? unit : title.p + title.len);
+    const struct smi_field name =
+        nvidia_smi_columns_trimmed(title.p, unit ? unit : title.p + title.len);
     for (size_t i = 0; i < COUNT_OF(columns); i++)
         if (field_is(name, columns[i].title))
             return columns[i].is;
@@ -151,7 +152,7 @@ enum smi_value smi_number(const struct smi_column *c, struct smi_field f, double
     text[f.len] = '\0';
     const bool hex = strncmp(text, "0x", 2) == 0;
     double v = hex ? (double)strtoull(text, &end, 16) : strtod(text, &end);
-    const struct smi_field unit = trimmed(end, text + f.len);
+    const struct smi_field unit = nvidia_smi_columns_trimmed(end, text + f.len);
     if (end == text || !isfinite(v))
         return SMI_BAD;
     for (size_t i = 0; i < COUNT_OF(units); i++)
@@ -224,7 +225,7 @@ size_t smi_split(const char *line, size_t len, struct smi_field *out, size_t mos
     for (const char *p = line;; p++) {
         const char *comma = memchr(p, ',', (size_t)(end - p));
         if (n < most)
-            out[n] = trimmed(p, comma ? comma : end);
+            out[n] = nvidia_smi_columns_trimmed(p, comma ? comma : end);
         n++;
         if (!comma)
             return n;

@@ -14,7 +14,7 @@ static bool same_gpu(const struct smi_gpu *g, struct smi_field id)
     return strlen(g->identity) == id.len && memcmp(g->identity, id.p, id.len) == 0;
 }
 
-static struct smi_gpu *add_gpu(struct smi *s, struct smi_field id)
+static struct smi_gpu *nvidia_smi_gpus_add_gpu(struct smi *s, struct smi_field id)
 {
     struct smi_gpu *g = &s->gpus[s->n_gpus];
     *g = (struct smi_gpu){.first = xcalloc(s->n_series, sizeof *g->first),
@@ -37,7 +37,7 @@ struct smi_gpu *smi_gpu_of(struct smi *s, const struct smi_field *f)
     for (size_t i = 0; i < s->n_gpus; i++)
         if (same_gpu(&s->gpus[i], id))
             return &s->gpus[i];
-    return s->n_gpus < SMI_GPUS_MOST ? add_gpu(s, id) : NULL;
+    return s->n_gpus < SMI_GPUS_MOST ? nvidia_smi_gpus_add_gpu(s, id) : NULL;
 }
 
 /* ---- rows ---- */
@@ -93,7 +93,7 @@ void smi_gpu_row(struct smi *s, struct smi_gpu *g, const double *row, mono_ns at
 
 /* ---- the end ---- */
 
-static void tell_absent(struct smi *s, const struct smi_gpu *g)
+static void nvidia_smi_gpus_tell_absent(struct smi *s, const struct smi_gpu *g)
 {
     for (size_t i = 0; i < s->n_series; i++) {
         struct loss l = {.id = LOSS_UNSUPPORTED, .count = g->absent[i], .at = s->result->first};
@@ -110,7 +110,7 @@ void smi_gpu_end(struct smi *s, struct smi_gpu *g)
         open_group(s, g, NS_PER_S);
         commit(s, g, g->first, g->first_at);
     }
-    tell_absent(s, g);
+    nvidia_smi_gpus_tell_absent(s, g);
     if (g->open)
         group_close(&g->group);
     free(g->first);

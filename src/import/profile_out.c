@@ -11,7 +11,7 @@
 /* Ids of such tracks: far from any thread's. */
 #define PROFILE_TRACK ((uint64_t)1 << 62)
 
-static const char *keep(struct profile_out *p, const char *text, int n, size_t room)
+static const char *profile_out_keep(struct profile_out *p, const char *text, int n, size_t room)
 {
     return texts_keep(&p->out.texts, text, MIN_OF((size_t)n, room - 1))->p;
 }
@@ -38,7 +38,7 @@ static const char *function_name(struct profile_out *p, const struct profile_fun
                       ? snprintf(text, sizeof text, "%s (%s:%lld)", f->name, short_file(f->file),
                                  (long long)f->line)
                       : snprintf(text, sizeof text, "%s", f->name);
-    return keep(p, text, n, sizeof text);
+    return profile_out_keep(p, text, n, sizeof text);
 }
 
 static const char *function_args(struct profile_out *p, const struct profile_function *f)
@@ -48,7 +48,7 @@ static const char *function_args(struct profile_out *p, const struct profile_fun
         text, sizeof text, "file=%.2000s\nline=%lld\ntotal_s=%.9g\ncalls=%lld%s%.0lld", f->file,
         (long long)f->line, isnan(f->total_s) ? 0.0 : f->total_s, (long long)f->calls,
         f->primitive >= 0 ? "\nprimitive_calls=" : "", (long long)MAX_OF(f->primitive, 0));
-    return keep(p, text, n, sizeof text);
+    return profile_out_keep(p, text, n, sizeof text);
 }
 
 void profile_tell(struct profile_out *p, const struct profile_function *f)
@@ -82,7 +82,7 @@ static void tell_window(struct profile_out *p)
         .kind = EVENT_SPAN,
         .category = CAT_OTHER,
         .name = texts_keep(&p->out.texts, name, sizeof name - 1)->p,
-        .args = keep(p, args, n, sizeof args),
+        .args = profile_out_keep(p, args, n, sizeof args),
     };
     out_event(&p->out, p->track, &v);
 }

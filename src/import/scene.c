@@ -8,7 +8,7 @@
 
 #include "base/duration.h"
 #include "base/mem.h"
-#include "import/scene_own.h"
+#include "import/scene_internal.h"
 
 #define FIRST_LINE "scene 1"
 /* A week; longer runs say nothing that a week does not. */
@@ -31,7 +31,7 @@ const char *word_next(struct parsing *p)
     return w;
 }
 
-static const char *shown(const char *word)
+static const char *scene_shown(const char *word)
 {
     return *word ? word : "the end of the line";
 }
@@ -40,7 +40,7 @@ int word_want(struct parsing *p, const char *word, struct err *e)
 {
     if (word_take(p, word))
         return 0;
-    return err_set(e, ERR_FORMAT, "expected '%s', found '%.60s'", word, shown(word_now(p)));
+    return err_set(e, ERR_FORMAT, "expected '%s', found '%.60s'", word, scene_shown(word_now(p)));
 }
 
 int word_time(struct parsing *p, int64_t *ns, struct err *e)
@@ -48,7 +48,8 @@ int word_time(struct parsing *p, int64_t *ns, struct err *e)
     const char *w = word_next(p);
     if (duration_parse(w, ns, e) != 0 || *ns > TIME_MOST_NS)
         return err_set(e, ERR_FORMAT,
-                       "'%.60s' is not a time of at most a week (examples: 500ms, 20s)", shown(w));
+                       "'%.60s' is not a time of at most a week (examples: 500ms, 20s)",
+                       scene_shown(w));
     return 0;
 }
 
@@ -58,8 +59,8 @@ int word_count(struct parsing *p, int64_t lo, int64_t hi, int64_t *out, struct e
     char *end;
     const long long v = strtoll(w, &end, 10);
     if (end == w || *end || v < lo || v > hi)
-        return err_set(e, ERR_FORMAT, "'%.60s' is not a number between %lld and %lld", shown(w),
-                       (long long)lo, (long long)hi);
+        return err_set(e, ERR_FORMAT, "'%.60s' is not a number between %lld and %lld",
+                       scene_shown(w), (long long)lo, (long long)hi);
     *out = v;
     return 0;
 }
@@ -87,7 +88,8 @@ int word_range(struct parsing *p, bool open, int64_t *from, int64_t *to, struct 
     const bool fine = dots && time_parse(w, (size_t)(dots - w), from) &&
                       ((open && dots[2] == '\0') || time_parse(dots + 2, strlen(dots + 2), to));
     if (!fine || *to <= *from)
-        return err_set(e, ERR_FORMAT, "'%.60s' is not a time range (example: 0s..300s)", shown(w));
+        return err_set(e, ERR_FORMAT, "'%.60s' is not a time range (example: 0s..300s)",
+                       scene_shown(w));
     return 0;
 }
 
@@ -142,7 +144,7 @@ int scene_node_find(const struct parsing *p, const char *id, size_t *out, struct
 /* ---- lines ---- */
 
 /* "cores=16": the value of the word when it has this key, else NULL. */
-static const char *value_of(const char *word, const char *key)
+static const char *scene_value_of(const char *word, const char *key)
 {
     const size_t n = strlen(key);
     return strncmp(word, key, n) == 0 && word[n] == '=' ? word + n + 1 : NULL;
@@ -153,11 +155,11 @@ static int node_fact(struct scene_node *d, const char *word, struct err *e)
     static const char *const keys[] = {"cores", "gpus", "memory"};
     double v = 0;
     size_t k = 0;
-    while (k < COUNT_OF(keys) && !value_of(word, keys[k]))
+    while (k < COUNT_OF(keys) && !scene_value_of(word, keys[k]))
         k++;
     if (k == COUNT_OF(keys))
         return err_set(e, ERR_FORMAT, "'%.60s' is not one of cores=, gpus=, memory=", word);
-    if (!scene_number(value_of(word, keys[k]), &v) || v < 0 || (k < 2 && v > 4096))
+    if (!scene_number(scene_value_of(word, keys[k]), &v) || v < 0 || (k < 2 && v > 4096))
         return err_set(e, ERR_FORMAT, "'%.60s' is not a number with an optional unit", word);
     d->cores = k == 0 ? (unsigned)v : d->cores;
     d->gpus = k == 1 ? (unsigned)v : d->gpus;
@@ -165,7 +167,7 @@ static int node_fact(struct scene_node *d, const char *word, struct err *e)
     return 0;
 }
 
-static bool is_name(const char *text)
+static bool scene_is_name(const char *text)
 {
     const size_t n = strlen(text);
     return n > 0 && n < ENTITY_LEN &&
@@ -173,13 +175,13 @@ static bool is_name(const char *text)
                         "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == n;
 }
 
-static int on_node(struct parsing *p, struct err *e)
+static int scene_on_node(struct parsing *p, struct err *e)
 {
     struct err ignored;
     size_t old;
     const char *id = word_next(p);
-    if (!is_name(id) || strcmp(id, ".") == 0 || strcmp(id, "..") == 0)
-        return err_set(e, ERR_FORMAT, "'%.60s' is not a valid node name", shown(id));
+    if (!scene_is_name(id) || strcmp(id, ".") == 0 || strcmp(id, "..") == 0)
+        return err_set(e, ERR_FORMAT, "'%.60s' is not a valid node name", scene_shown(id));
     if (scene_node_find(p, id, &old, &ignored) == 0)
         return err_set(e, ERR_FORMAT, "node '%.60s' is already declared", id);
     if (p->out->n_nodes == SCENE_NODES_MOST)
@@ -245,7 +247,7 @@ static int on_mark(struct parsing *p, size_t node, struct err *e)
     while (m.id < MARK_N && strcmp(marks[m.id].name, name) != 0)
         m.id++;
     if (m.id == MARK_N)
-        return err_set(e, ERR_FORMAT, "unknown mark '%.60s'", shown(name));
+        return err_set(e, ERR_FORMAT, "unknown mark '%.60s'", scene_shown(name));
     if (!word_last(p))
         rc = word_count(p, INT64_MIN, INT64_MAX, &m.number, e);
     if (!word_last(p))
@@ -271,11 +273,11 @@ static const struct {
     const char *word;
     int (*take)(struct parsing *p, struct err *e);
 } lines[] = {
-    {"node", on_node},   {"interval", on_interval}, {"seed", on_seed},         {"job", on_job},
-    {"expect", on_note}, {"set", on_note},          {"rank", scene_rank_line},
+    {"node", scene_on_node}, {"interval", on_interval}, {"seed", on_seed},         {"job", on_job},
+    {"expect", on_note},     {"set", on_note},          {"rank", scene_rank_line},
 };
 
-static int take_line(struct parsing *p, struct err *e)
+static int scene_take_line(struct parsing *p, struct err *e)
 {
     int rc = 1;
     for (size_t i = 0; i < COUNT_OF(lines) && rc == 1; i++)
@@ -290,22 +292,22 @@ static int take_line(struct parsing *p, struct err *e)
 
 /* ---- text ---- */
 
-static bool is_blank(char c)
+static bool scene_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == ',' || c == '\r';
 }
 
 static bool ends_word(const char *p, const char *end)
 {
-    return p == end || is_blank(*p) || *p == ';' || *p == '"' || *p == '#' ||
-           (*p == ':' && (p + 1 == end || is_blank(p[1])));
+    return p == end || scene_is_blank(*p) || *p == ';' || *p == '"' || *p == '#' ||
+           (*p == ':' && (p + 1 == end || scene_is_blank(p[1])));
 }
 
 /* One word of [*at, end) into the arena; NULL: there is no more. A text in quotes is one word. */
 static const char *cut_word(const char **at, const char *end, struct arena *a)
 {
     const char *p = *at;
-    while (p < end && is_blank(*p))
+    while (p < end && scene_is_blank(*p))
         p++;
     const char *from = p;
     if (p == end || *p == '#')
@@ -322,7 +324,7 @@ static const char *cut_word(const char **at, const char *end, struct arena *a)
     return arena_strndup(a, from, (size_t)(p - from));
 }
 
-static int split(struct parsing *p, const char *text, const char *end, struct err *e)
+static int scene_split(struct parsing *p, const char *text, const char *end, struct err *e)
 {
     struct words *w = &p->words;
     const char *word;
@@ -331,7 +333,8 @@ static int split(struct parsing *p, const char *text, const char *end, struct er
         if (w->n == SCENE_WORDS_MOST)
             return err_set(e, ERR_LIMIT, "more than %d words in a line", SCENE_WORDS_MOST);
         w->v[w->n++] = word;
-        for (p->rest = w->n > 1 ? p->rest : text; w->n == 1 && p->rest < end && is_blank(*p->rest);)
+        for (p->rest = w->n > 1 ? p->rest : text;
+             w->n == 1 && p->rest < end && scene_is_blank(*p->rest);)
             p->rest++;
     }
     p->rest_len = w->n > 1 ? (size_t)(text - p->rest) : 0; /* a word stands there */
@@ -415,9 +418,9 @@ int scene_parse(const char *text, size_t n, struct arena *a, struct scene *out, 
         const size_t notes = out->n_notes;
         int rc = memchr(text, '\0', (size_t)(stop - text))
                      ? err_set(e, ERR_FORMAT, "invalid character")
-                     : split(p, text, stop, e);
+                     : scene_split(p, text, stop, e);
         if (rc == 0 && line > 1 && p->words.n)
-            rc = take_line(p, e);
+            rc = scene_take_line(p, e);
         if (rc != 0)
             return err_in(e, "line %u", line);
         if (out->n_notes > notes)

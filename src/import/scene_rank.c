@@ -6,7 +6,7 @@
 
 #include "base/duration.h"
 #include "base/mem.h"
-#include "import/scene_own.h"
+#include "import/scene_internal.h"
 
 enum { STEPS_MOST = 10000000, RANK_LAST = 65535, CPU_EVENTS_MOST = 1000000 };
 
@@ -27,7 +27,8 @@ static struct scene_rank *rank_find(const struct scene *s, int64_t number)
 /* ---- parts ---- */
 
 /* "data=40%" or "data=40ms" */
-static int take_part(struct parsing *p, struct scene_part *parts, size_t *n, struct err *e)
+static int scene_rank_take_part(struct parsing *p, struct scene_part *parts, size_t *n,
+                                struct err *e)
 {
     const char *w = word_next(p), *eq = strchr(w, '=');
     char name[32];
@@ -87,7 +88,7 @@ static int steps_word(struct parsing *p, struct scene_steps *x, struct err *e)
         return word_count(p, 1, 1000000000, &x->batch, e);
     if (word_take(p, "jitter"))
         return take_jitter(p, &x->jitter, e);
-    return take_part(p, x->parts, &x->n_parts, e);
+    return scene_rank_take_part(p, x->parts, &x->n_parts, e);
 }
 
 /* 1000 x 500ms */
@@ -123,7 +124,7 @@ static int want_steps(const struct scene_rank *r, const char *what, struct err *
                : err_set(e, ERR_FORMAT, "'%s' must come after the steps that it modifies", what);
 }
 
-static int too_many(const char *what, struct err *e)
+static int scene_rank_too_many(const char *what, struct err *e)
 {
     return err_set(e, ERR_LIMIT, "more than %d '%s' lines", SCENE_EXTRAS_MOST, what);
 }
@@ -136,7 +137,7 @@ static int add_odd(struct many *m, const char *what, const struct scene_odd *x, 
         struct scene_steps *s = r->n_steps ? &r->steps[r->n_steps - 1] : NULL;
         rc = want_steps(r, what, e);
         if (rc == 0 && s->n_odd == SCENE_EXTRAS_MOST)
-            rc = too_many(what, e);
+            rc = scene_rank_too_many(what, e);
         if (rc == 0)
             s->odd[s->n_odd++] = *x;
     }
@@ -167,7 +168,7 @@ static int on_every(struct many *m, struct err *e)
     return rc != 0 ? rc : take_odd(m, "every", &x, e);
 }
 
-static int on_step(struct many *m, struct err *e)
+static int scene_rank_on_step(struct many *m, struct err *e)
 {
     struct scene_odd x = {0};
     const int rc = word_count(m->p, 0, STEPS_MOST, &x.at, e);
@@ -182,7 +183,7 @@ static int add_after(struct many *m, const char *what, const struct scene_after 
         struct scene_steps *s = r->n_steps ? &r->steps[r->n_steps - 1] : NULL;
         rc = want_steps(r, what, e);
         if (rc == 0 && s->n_after == SCENE_EXTRAS_MOST)
-            rc = too_many(what, e);
+            rc = scene_rank_too_many(what, e);
         if (rc == 0)
             s->after[s->n_after++] = *x;
     }
@@ -203,7 +204,7 @@ static int on_eval(struct many *m, struct err *e)
     if (rc == 0)
         rc = take_every(m->p, &x, e);
     while (rc == 0 && !clause_ends(m->p))
-        rc = take_part(m->p, x.parts, &x.n_parts, e);
+        rc = scene_rank_take_part(m->p, x.parts, &x.n_parts, e);
     return rc != 0 ? rc : add_after(m, "eval", &x, e);
 }
 
@@ -219,7 +220,7 @@ static int on_checkpoint(struct many *m, struct err *e)
 
 /* ---- events ---- */
 
-static void add_event(struct many *m, const struct scene_event *x)
+static void scene_rank_add_event(struct many *m, const struct scene_event *x)
 {
     for (int64_t i = m->from; i <= m->to; i++) {
         struct scene_rank *r = rank_find(m->p->out, i);
@@ -243,7 +244,7 @@ static int on_span(struct many *m, struct err *e)
     if (rc == 0)
         rc = word_range(m->p, true, &x.at_ns, &x.to_ns, e);
     if (rc == 0)
-        add_event(m, &x);
+        scene_rank_add_event(m, &x);
     return rc;
 }
 
@@ -255,7 +256,7 @@ static int on_event_mark(struct many *m, struct err *e)
     if (rc == 0)
         rc = word_time(m->p, &x.at_ns, e);
     if (rc == 0)
-        add_event(m, &x);
+        scene_rank_add_event(m, &x);
     return rc;
 }
 
@@ -271,11 +272,11 @@ static int on_count(struct many *m, struct err *e)
     if (rc == 0)
         rc = word_time(m->p, &x.at_ns, e);
     if (rc == 0)
-        add_event(m, &x);
+        scene_rank_add_event(m, &x);
     return rc;
 }
 
-static int64_t count_events(const struct many *m)
+static int64_t scene_rank_count_events(const struct many *m)
 {
     int64_t n = 0;
     for (size_t i = 0; i < m->p->out->n_ranks; i++)
@@ -294,24 +295,26 @@ static int on_cpu(struct many *m, struct err *e)
     const int rc = word_range(m->p, false, &from, &to, e);
     if (rc != 0)
         return rc;
-    if ((to - from) / NS_PER_S >= (CPU_EVENTS_MOST - count_events(m)) / (m->to - m->from + 1))
+    if ((to - from) / NS_PER_S >=
+        (CPU_EVENTS_MOST - scene_rank_count_events(m)) / (m->to - m->from + 1))
         return err_set(e, ERR_LIMIT, "more than %d seconds of CPU time", CPU_EVENTS_MOST);
     for (int64_t at = from; at <= to; at += NS_PER_S)
-        add_event(m,
-                  &(struct scene_event){.kind = EVENT_COUNT,
-                                        .name = event_words[EV_CPU_PROCESS].name,
-                                        .at_ns = at,
-                                        .value = (int64_t)((double)(at - from) * percent / 100)});
+        scene_rank_add_event(
+            m, &(struct scene_event){.kind = EVENT_COUNT,
+                                     .name = event_words[EV_CPU_PROCESS].name,
+                                     .at_ns = at,
+                                     .value = (int64_t)((double)(at - from) * percent / 100)});
     return 0;
 }
 
 static void add_total(struct many *m, const char *what, const char *place, int64_t at,
                       int64_t value)
 {
-    add_event(m, &(struct scene_event){.kind = EVENT_COUNT,
-                                       .name = arena_printf(m->p->arena, "sync.%s %s", what, place),
-                                       .at_ns = at,
-                                       .value = value});
+    scene_rank_add_event(
+        m, &(struct scene_event){.kind = EVENT_COUNT,
+                                 .name = arena_printf(m->p->arena, "sync.%s %s", what, place),
+                                 .at_ns = at,
+                                 .value = value});
 }
 
 /* waits item train.py:31 2000 x 50us at 300s: how often and how long a place has waited for the GPU
@@ -356,7 +359,7 @@ static int loader_fact(struct many *m, int64_t at, struct err *e)
         x.value = strtoll(w + n + 1, &end, 10);
         if (*end || end == w + n + 1)
             break;
-        add_event(m, &x);
+        scene_rank_add_event(m, &x);
         return 0;
     }
     return err_set(e, ERR_FORMAT,
@@ -366,12 +369,12 @@ static int loader_fact(struct many *m, int64_t at, struct err *e)
 }
 
 /* loader [at 10s] num_workers=2 pin_memory=1 ... */
-static int on_loader(struct many *m, struct err *e)
+static int scene_rank_on_loader(struct many *m, struct err *e)
 {
     struct scene_event x = {.kind = EVENT_MARK, .name = event_words[EV_LOADER_START].name};
     int rc = word_take(m->p, "at") ? word_time(m->p, &x.at_ns, e) : 0;
     if (rc == 0)
-        add_event(m, &x);
+        scene_rank_add_event(m, &x);
     while (rc == 0 && !clause_ends(m->p))
         rc = loader_fact(m, x.at_ns, e);
     return rc;
@@ -421,9 +424,9 @@ static const struct {
     const char *word;
     int (*take)(struct many *m, struct err *e);
 } clauses[] = {
-    {"steps", on_steps},     {"every", on_every},   {"step", on_step},
+    {"steps", on_steps},     {"every", on_every},   {"step", scene_rank_on_step},
     {"eval", on_eval},       {"span", on_span},     {"checkpoint", on_checkpoint},
-    {"mark", on_event_mark}, {"count", on_count},   {"loader", on_loader},
+    {"mark", on_event_mark}, {"count", on_count},   {"loader", scene_rank_on_loader},
     {"workers", on_workers}, {"device", on_device}, {"cpu", on_cpu},
     {"waits", on_waits},
 };

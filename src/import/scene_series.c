@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/nearest.h"
-#include "import/scene_own.h"
+#include "import/scene_internal.h"
 
 /* ---- chance ---- */
 
@@ -31,7 +31,7 @@ double scene_chance(uint64_t a, uint64_t b, uint64_t c)
 
 /* ---- lines ---- */
 
-static int metric_of(const char *name, enum metric_id *out, struct err *e)
+static int scene_series_metric_of(const char *name, enum metric_id *out, struct err *e)
 {
     struct nearest near = nearest_to(name);
     *out = metric_find(name);
@@ -88,8 +88,8 @@ static uint64_t text_key(const char *a, const char *b, const char *c)
     return h;
 }
 
-static int series_of(struct parsing *p, size_t node, enum metric_id m, const char *entity,
-                     struct scene_series **out, struct err *e)
+static int scene_series_of(struct parsing *p, size_t node, enum metric_id m, const char *entity,
+                           struct scene_series **out, struct err *e)
 {
     struct scene *s = p->out;
     for (size_t i = 0; i < s->n_series; i++)
@@ -111,18 +111,18 @@ static int series_of(struct parsing *p, size_t node, enum metric_id m, const cha
     return 0;
 }
 
-struct wanted {
+struct scene_series_wanted {
     enum metric_id metric;
     const char *entity; /* may end with '*': all of the node's devices */
     const struct scene_piece *pieces;
     size_t n;
 };
 
-static int add_pieces(struct parsing *p, size_t node, const char *entity, const struct wanted *w,
-                      struct err *e)
+static int add_pieces(struct parsing *p, size_t node, const char *entity,
+                      const struct scene_series_wanted *w, struct err *e)
 {
     struct scene_series *x = NULL;
-    const int rc = series_of(p, node, w->metric, entity, &x, e);
+    const int rc = scene_series_of(p, node, w->metric, entity, &x, e);
     if (rc != 0)
         return rc;
     for (size_t i = 0; i < w->n; i++) {
@@ -132,7 +132,8 @@ static int add_pieces(struct parsing *p, size_t node, const char *entity, const 
     return 0;
 }
 
-static int add_to_node(struct parsing *p, size_t node, const struct wanted *w, struct err *e)
+static int add_to_node(struct parsing *p, size_t node, const struct scene_series_wanted *w,
+                       struct err *e)
 {
     const struct scene_node *d = &p->out->nodes[node];
     const size_t len = strlen(w->entity);
@@ -156,7 +157,8 @@ static int add_to_node(struct parsing *p, size_t node, const struct wanted *w, s
 }
 
 /* The first word is a node, or '*' for all of them. */
-static int add_everywhere(struct parsing *p, const char *id, const struct wanted *w, struct err *e)
+static int add_everywhere(struct parsing *p, const char *id, const struct scene_series_wanted *w,
+                          struct err *e)
 {
     size_t node = 0;
     if (strcmp(id, "*") != 0) {
@@ -172,12 +174,12 @@ static int add_everywhere(struct parsing *p, const char *id, const struct wanted
 int scene_series_line(struct parsing *p, struct err *e)
 {
     const char *id = word_next(p);
-    struct wanted w = {.entity = ENTITY_TOTAL};
+    struct scene_series_wanted w = {.entity = ENTITY_TOTAL};
     size_t node;
     int rc = strcmp(id, "*") == 0 ? 0 : scene_node_find(p, id, &node, e);
     if (rc != 0)
         return err_set(e, ERR_FORMAT, "'%.60s' is neither a node nor a keyword", id);
-    rc = metric_of(word_next(p), &w.metric, e);
+    rc = scene_series_metric_of(word_next(p), &w.metric, e);
     if (rc != 0)
         return rc;
     if (!word_is_range(word_now(p)))

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "import/scene_own.h"
+#include "import/scene_internal.h"
 
 void scene_walk_begin(struct scene_walk *w, const struct scene *s, const struct scene_rank *r)
 {
@@ -24,7 +24,8 @@ static const struct scene_odd *odd_of(const struct scene_steps *x, int64_t numbe
     return NULL;
 }
 
-static void take_step(struct scene_walk *w, const struct scene_steps *x, struct scene_doing *out)
+static void scene_walk_take_step(struct scene_walk *w, const struct scene_steps *x,
+                                 struct scene_doing *out)
 {
     const struct scene_odd *odd = odd_of(x, w->done);
     const double by = x->jitter * scene_chance(w->scene->seed, (uint64_t)w->rank->number,
@@ -84,7 +85,7 @@ bool scene_walk_next(struct scene_walk *w, struct scene_doing *out)
             return true;
         if (w->done < x->count) {
             w->at_ns += w->done > 0 ? x->pause_ns : 0;
-            take_step(w, x, out);
+            scene_walk_take_step(w, x, out);
             return true;
         }
         w->stretch++;

@@ -26,7 +26,7 @@
     X(SORT, "sort_index", false)
 
 #define X(id, key, kept) S_##id,
-enum key { S_NONE, KEYS(X) S_N };
+enum sm_events_read_key { S_NONE, KEYS(X) S_N };
 #undef X
 
 #define X(id, key, kept) key,
@@ -43,7 +43,7 @@ void sm_event_keys(struct json_keys *keys)
 }
 
 /* A number, also when it is written as a text; true and false are 1 and 0. */
-static int64_t whole(const struct json_item *it)
+static int64_t sm_events_read_whole(const struct json_item *it)
 {
     char text[24], *end;
     int64_t v;
@@ -61,7 +61,7 @@ static int64_t whole(const struct json_item *it)
 
 /* ---- arguments as lines ---- */
 
-static void keep_arg(struct sm_event *v, const struct json_item *it)
+static void sm_events_read_keep_arg(struct sm_event *v, const struct json_item *it)
 {
     static const struct json_text words[] = {
         [JS_TRUE] = {"true", 4, false, false},
@@ -90,45 +90,45 @@ static void keep_arg(struct sm_event *v, const struct json_item *it)
     v->args_len += (uint32_t)(p - from);
 }
 
-static void take_arg(struct sm_event *v, const struct json_item *it)
+static void sm_events_read_take_arg(struct sm_event *v, const struct json_item *it)
 {
     switch (it->id) {
     case S_NAME:
         v->arg_name = it->text;
         break;
     case S_PID:
-        v->pid = whole(it);
+        v->pid = sm_events_read_whole(it);
         break;
     case S_TID:
     case S_THREAD:
-        v->thread = whole(it);
+        v->thread = sm_events_read_whole(it);
         break;
     case S_STEP:
-        v->step = whole(it);
+        v->step = sm_events_read_whole(it);
         break;
     case S_WORKER:
-        v->worker = whole(it);
+        v->worker = sm_events_read_whole(it);
         break;
     case S_WORKERS:
-        v->workers = whole(it);
+        v->workers = sm_events_read_whole(it);
         break;
     case S_PINNED:
-        v->pinned = whole(it);
+        v->pinned = sm_events_read_whole(it);
         break;
     case S_BYTES:
-        v->bytes = whole(it);
+        v->bytes = sm_events_read_whole(it);
         break;
     case S_BASE:
-        v->base_us = whole(it);
+        v->base_us = sm_events_read_whole(it);
         break;
     default:
         break;
     }
     if (is_kept[it->id])
-        keep_arg(v, it);
+        sm_events_read_keep_arg(v, it);
 }
 
-static enum json_kind read_args(struct json_scan *s, struct sm_event *v)
+static enum json_kind sm_events_read_args(struct json_scan *s, struct sm_event *v)
 {
     struct json_item it;
     for (;;) {
@@ -138,7 +138,7 @@ static enum json_kind read_args(struct json_scan *s, struct sm_event *v)
         if (kind == JS_OBJECT || kind == JS_ARRAY)
             kind = json_skip(s, NULL);
         else
-            take_arg(v, &it);
+            sm_events_read_take_arg(v, &it);
         if (kind >= JS_LOST)
             return kind;
     }
@@ -146,7 +146,7 @@ static enum json_kind read_args(struct json_scan *s, struct sm_event *v)
 
 /* ---- the event ---- */
 
-static void take_top(struct sm_event *v, const struct json_item *it)
+static void sm_events_read_take_top(struct sm_event *v, const struct json_item *it)
 {
     switch (it->id) {
     case S_NAME:
@@ -156,10 +156,10 @@ static void take_top(struct sm_event *v, const struct json_item *it)
         v->ph = it->kind == JS_STRING && it->text.len == 1 ? *it->text.p : '\0';
         break;
     case S_PID:
-        v->lane = whole(it);
+        v->lane = sm_events_read_whole(it);
         break;
     case S_TID:
-        v->tid = whole(it);
+        v->tid = sm_events_read_whole(it);
         break;
     case S_TS:
         v->has_ts = json_us_to_ns(it, &v->ts_ns);
@@ -185,11 +185,11 @@ enum json_kind sm_event_read(struct json_scan *s, struct sm_event *v)
         if (kind == JS_END || kind >= JS_LOST)
             return kind;
         if (kind == JS_OBJECT && it.id == S_ARGS)
-            kind = read_args(s, v);
+            kind = sm_events_read_args(s, v);
         else if (kind == JS_OBJECT || kind == JS_ARRAY)
             kind = json_skip(s, NULL);
         else
-            take_top(v, &it);
+            sm_events_read_take_top(v, &it);
         if (kind >= JS_LOST)
             return kind;
     }

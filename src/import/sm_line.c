@@ -43,7 +43,7 @@ static double real_of(int64_t mantissa, unsigned fraction)
 }
 
 /* Seconds as nanoseconds, exact up to the ninth digit, rounded behind. */
-static bool time_of(int64_t mantissa, unsigned fraction, int64_t *ns)
+static bool sm_line_time_of(int64_t mantissa, unsigned fraction, int64_t *ns)
 {
     if (fraction <= 9)
         return !__builtin_mul_overflow(mantissa, tens[9 - fraction], ns);
@@ -52,13 +52,14 @@ static bool time_of(int64_t mantissa, unsigned fraction, int64_t *ns)
     return true;
 }
 
-static void take_number(struct sm_line *l, enum field f, int64_t mantissa, unsigned fraction)
+static void sm_line_take_number(struct sm_line *l, enum field f, int64_t mantissa,
+                                unsigned fraction)
 {
     if (f == F_VALUE) {
         l->value = real_of(mantissa, fraction);
         l->has_value = true;
     } else {
-        l->has_time = mantissa >= 0 && time_of(mantissa, fraction, &l->time_ns);
+        l->has_time = mantissa >= 0 && sm_line_time_of(mantissa, fraction, &l->time_ns);
     }
 }
 
@@ -143,7 +144,7 @@ static inline const char *short_number(const char *p, struct sm_line *l, enum fi
     if (whole == 0 || (end > whole && fraction == 0) || (*p == '0' && whole > 1))
         return NULL;
     const int64_t mantissa = (int64_t)eight_digits(v << (64 - 8 * n));
-    take_number(l, f, minus ? -mantissa : mantissa, fraction);
+    sm_line_take_number(l, f, minus ? -mantissa : mantissa, fraction);
     return p + end;
 }
 
@@ -154,7 +155,7 @@ static inline const char *digits(const char *p, uint64_t *v)
     return p;
 }
 
-static inline const char *read_number(const char *p, struct sm_line *l, enum field f)
+static inline const char *sm_line_read_number(const char *p, struct sm_line *l, enum field f)
 {
     const bool minus = *p == '-';
     const char *const first = p += minus;
@@ -172,7 +173,7 @@ static inline const char *read_number(const char *p, struct sm_line *l, enum fie
     }
     if (*p == 'e' || *p == 'E')
         return NULL;
-    take_number(l, f, minus ? -(int64_t)v : (int64_t)v, fraction);
+    sm_line_take_number(l, f, minus ? -(int64_t)v : (int64_t)v, fraction);
     return p;
 }
 
@@ -193,7 +194,7 @@ static void remember_time(const char *p, const char *end, struct sm_line *l)
     l->before_ns = l->time_ns;
 }
 
-static inline const char *read_time(const char *p, struct sm_line *l)
+static inline const char *sm_line_read_time(const char *p, struct sm_line *l)
 {
     uint64_t v[3];
     memcpy(v, p, sizeof v);
@@ -203,7 +204,7 @@ static inline const char *read_time(const char *p, struct sm_line *l)
         l->time_ns = l->before_ns;
         return p + l->before_len;
     }
-    const char *end = read_number(p, l, F_TIME);
+    const char *end = sm_line_read_number(p, l, F_TIME);
     if (end)
         remember_time(p, end, l);
     return end;
@@ -212,10 +213,10 @@ static inline const char *read_time(const char *p, struct sm_line *l)
 static inline const char *read_real(const char *p, struct sm_line *l)
 {
     const char *end = short_number(p, l, F_VALUE);
-    return end ? end : read_number(p, l, F_VALUE);
+    return end ? end : sm_line_read_number(p, l, F_VALUE);
 }
 
-static inline const char *read_text(const char *p, struct sm_text *t)
+static inline const char *sm_line_read_text(const char *p, struct sm_text *t)
 {
     if (*p != '"')
         return NULL;
@@ -226,21 +227,21 @@ static inline const char *read_text(const char *p, struct sm_text *t)
     return t->len <= SM_TEXT_MOST ? end + 1 : NULL;
 }
 
-static inline const char *read_value(const char *p, enum field f, struct sm_line *l)
+static inline const char *sm_line_read_value(const char *p, enum field f, struct sm_line *l)
 {
     switch (f) {
     case F_TYPE:
-        return read_text(p, &l->type);
+        return sm_line_read_text(p, &l->type);
     case F_NAME:
-        return read_text(p, &l->name);
+        return sm_line_read_text(p, &l->name);
     case F_DIMENSION:
-        return read_text(p, &l->dimension);
+        return sm_line_read_text(p, &l->dimension);
     case F_NODE:
-        return read_text(p, &l->node);
+        return sm_line_read_text(p, &l->node);
     case F_VALUE:
         return read_real(p, l);
     case F_TIME:
-        return read_time(p, l);
+        return sm_line_read_time(p, l);
     default:
         return NULL;
     }
@@ -271,7 +272,7 @@ const char *sm_line_fast(const char *p, struct sm_line *out)
         p = space(p);
         if (*p++ != ':')
             return NULL;
-        p = read_value(space(p), f, out);
+        p = sm_line_read_value(space(p), f, out);
         if (!p)
             return NULL;
         p = space(p);
@@ -284,8 +285,8 @@ const char *sm_line_fast(const char *p, struct sm_line *out)
 
 /* ---- any other ---- */
 
-static void keep_text(struct sm_line *l, enum field f, const struct json_item *it,
-                      struct json_faults *faults)
+static void sm_line_keep_text(struct sm_line *l, enum field f, const struct json_item *it,
+                              struct json_faults *faults)
 {
     struct sm_text *const to[] = {
         [F_TYPE] = &l->type,
@@ -305,7 +306,7 @@ static void keep_number(struct sm_line *l, enum field f, const struct json_item 
     double v;
     if (it->kind == JS_NUMBER && n->plain) {
         const int64_t m = (int64_t)n->mantissa;
-        take_number(l, f, n->minus ? -m : m, n->fraction);
+        sm_line_take_number(l, f, n->minus ? -m : m, n->fraction);
     } else if (json_double(it, &v) && f == F_VALUE) {
         l->value = v;
         l->has_value = true;
@@ -315,7 +316,8 @@ static void keep_number(struct sm_line *l, enum field f, const struct json_item 
     }
 }
 
-static enum json_kind read_members(struct json_scan *s, struct json_faults *f, struct sm_line *l)
+static enum json_kind sm_line_read_members(struct json_scan *s, struct json_faults *f,
+                                           struct sm_line *l)
 {
     struct json_item it;
     for (;;) {
@@ -327,7 +329,7 @@ static enum json_kind read_members(struct json_scan *s, struct json_faults *f, s
         else if (it.id == F_VALUE || it.id == F_TIME)
             keep_number(l, it.id, &it);
         else if (it.id && kind == JS_STRING)
-            keep_text(l, it.id, &it, f);
+            sm_line_keep_text(l, it.id, &it, f);
         if (kind >= JS_LOST)
             return kind;
     }
@@ -354,7 +356,8 @@ bool sm_line_slow(const char *p, size_t n, struct json_keys *keys, struct json_f
     line_clear(out);
     bytes_memory_init(&in, p, n, 0);
     json_open(&s, &in.in, &(struct json_options){.window = n + 1, .keys = keys});
-    const bool whole = json_next(&s, &it) == JS_OBJECT && read_members(&s, f, out) == JS_END;
+    const bool whole =
+        json_next(&s, &it) == JS_OBJECT && sm_line_read_members(&s, f, out) == JS_END;
     if (whole)
         add_faults(f, &s.faults);
     json_close(&s);

@@ -35,22 +35,23 @@ static bool has_mean(enum metric_id m)
     return false;
 }
 
-static bool text_is(const struct sm_text *t, const char *s)
+static bool sm_sweeps_text_is(const struct sm_text *t, const char *s)
 {
     return strlen(s) == t->len && memcmp(s, t->p, t->len) == 0;
 }
 
-static int find_known(const struct sm_line *l)
+static int sm_sweeps_find_known(const struct sm_line *l)
 {
     for (size_t i = 0; i < COUNT_OF(known); i++)
-        if (text_is(&l->type, known[i].type) &&
-            (*known[i].name ? text_is(&l->name, known[i].name) : l->name.len > 0) &&
-            (*known[i].dimension == '*' || text_is(&l->dimension, known[i].dimension)))
+        if (sm_sweeps_text_is(&l->type, known[i].type) &&
+            (*known[i].name ? sm_sweeps_text_is(&l->name, known[i].name) : l->name.len > 0) &&
+            (*known[i].dimension == '*' || sm_sweeps_text_is(&l->dimension, known[i].dimension)))
             return (int)i;
     return -1;
 }
 
-static void entity_of(char out[ENTITY_LEN], const struct sm_line *l, enum entity_from from)
+static void sm_sweeps_entity_of(char out[ENTITY_LEN], const struct sm_line *l,
+                                enum entity_from from)
 {
     const struct sm_text total = {ENTITY_TOTAL, sizeof ENTITY_TOTAL - 1};
     const struct sm_text *t = from == FROM_NAME                            ? &l->name
@@ -74,7 +75,7 @@ static inline uint64_t ends_of(const struct sm_text *t)
     return (head ^ (tail << 7 | tail >> 57)) + t->len;
 }
 
-static inline uint64_t hash_of(const struct sm_line *l)
+static inline uint64_t sm_sweeps_hash_of(const struct sm_line *l)
 {
     uint64_t h = ends_of(&l->name) * 0x9e3779b97f4a7c15u;
     h = (h ^ h >> 32 ^ ends_of(&l->dimension)) * 0xff51afd7ed558ccdu;
@@ -101,7 +102,7 @@ static inline uint32_t *table_slot(const struct sm_sweeps *s, const struct sm_li
     }
 }
 
-static void grow(struct sm_sweeps *s)
+static void sm_sweeps_grow(struct sm_sweeps *s)
 {
     s->cap_series = s->cap_series ? s->cap_series * 2 : 64;
     s->series = xrealloc(s->series, s->cap_series, sizeof *s->series);
@@ -123,7 +124,7 @@ static struct sm_text text_copy(const struct sm_text *t)
     return (struct sm_text){p, t->len};
 }
 
-static unsigned total_of(struct sm_sweeps *s, enum metric_id metric, double step)
+static unsigned sm_sweeps_total_of(struct sm_sweeps *s, enum metric_id metric, double step)
 {
     for (uint32_t i = 0; i < s->n_totals; i++)
         if (s->group.slots[s->totals[i].slot].metric == metric)
@@ -134,7 +135,7 @@ static unsigned total_of(struct sm_sweeps *s, enum metric_id metric, double step
 
 static void join_total(struct sm_sweeps *s, slot_id slot, enum metric_id metric, double step)
 {
-    const unsigned total = total_of(s, metric, step);
+    const unsigned total = sm_sweeps_total_of(s, metric, step);
     s->totals[total].members++;
     s->member[slot] = (uint8_t)(total + 1);
 }
@@ -142,11 +143,11 @@ static void join_total(struct sm_sweeps *s, slot_id slot, enum metric_id metric,
 static void add_slot(struct sm_sweeps *s, struct sm_series *x, const struct sm_line *l)
 {
     char entity[ENTITY_LEN];
-    const int row = find_known(l);
+    const int row = sm_sweeps_find_known(l);
     x->slot = SLOT_NONE;
     if (row < 0)
         return;
-    entity_of(entity, l, known[row].from);
+    sm_sweeps_entity_of(entity, l, known[row].from);
     x->slot = group_add_step(&s->group, known[row].metric, entity, known[row].step);
     x->scale = 1 / known[row].step;
     x->most = s->group.scales[x->slot].most;
@@ -154,12 +155,13 @@ static void add_slot(struct sm_sweeps *s, struct sm_series *x, const struct sm_l
         join_total(s, x->slot, known[row].metric, known[row].step);
 }
 
-static struct sm_series *add_series(struct sm_sweeps *s, const struct sm_line *l, uint64_t hash)
+static struct sm_series *sm_sweeps_add_series(struct sm_sweeps *s, const struct sm_line *l,
+                                              uint64_t hash)
 {
     if (s->n_series == SM_SERIES_MOST)
         return NULL;
     if (s->n_series == s->cap_series)
-        grow(s);
+        sm_sweeps_grow(s);
     *table_slot(s, l, hash) = s->n_series + 1;
     struct sm_series *x = &s->series[s->n_series++];
     *x = (struct sm_series){
@@ -172,17 +174,17 @@ static struct sm_series *add_series(struct sm_sweeps *s, const struct sm_line *l
     return x;
 }
 
-static inline struct sm_series *series_of(struct sm_sweeps *s, const struct sm_line *l)
+static inline struct sm_series *sm_sweeps_series_of(struct sm_sweeps *s, const struct sm_line *l)
 {
-    const uint64_t hash = hash_of(l);
+    const uint64_t hash = sm_sweeps_hash_of(l);
     const uint32_t at = s->cap_table ? *table_slot(s, l, hash) : 0;
-    return at ? &s->series[at - 1] : add_series(s, l, hash);
+    return at ? &s->series[at - 1] : sm_sweeps_add_series(s, l, hash);
 }
 
 /* ---- rows ---- */
 
 /* How often sweeps are made: one of what the agent can be told, nearest to the first distance. */
-static int64_t period_of(const struct sm_sweeps *s)
+static int64_t sm_sweeps_period_of(const struct sm_sweeps *s)
 {
     static const int64_t choices_ms[] = {100, 200, 500, 1000, 5000, 60000};
     int64_t best = 500;
@@ -195,7 +197,7 @@ static int64_t period_of(const struct sm_sweeps *s)
     return best * NS_PER_MS;
 }
 
-static void note_time(struct import_result *r, mono_ns t)
+static void sm_sweeps_note_time(struct import_result *r, mono_ns t)
 {
     const bool first = r->count[IMPORTED_READINGS] == 0;
     if (first || t.ns < r->first.ns)
@@ -223,19 +225,19 @@ static void set_totals(struct sm_sweeps *s, const struct sm_sweep *w)
     }
 }
 
-static void tell_first(struct sm_sweeps *s)
+static void sm_sweeps_tell_first(struct sm_sweeps *s)
 {
     struct sm_sweep sweep = s->open[0];
     const mono_ns t = {sweep.at - s->wall_minus_mono_ns};
     uint64_t readings = 0;
     if (!s->begun)
-        group_set_period(&s->group, period_of(s));
+        group_set_period(&s->group, sm_sweeps_period_of(s));
     for (uint32_t i = 0; i < sweep.n; i++) {
         s->group.cells[i] = sweep.cells[i];
         readings += sweep.cells[i] != CELL_MISSING;
     }
     set_totals(s, &sweep);
-    note_time(s->result, t);
+    sm_sweeps_note_time(s->result, t);
     s->result->count[IMPORTED_READINGS] += readings;
     group_commit(&s->group, s->sink, t);
     s->begun = true;
@@ -255,7 +257,7 @@ static inline bool is_in(const struct sm_sweep *w, int64_t at)
 static bool begin_sweep(struct sm_sweeps *s, int64_t at)
 {
     if (s->n_open == SWEEPS_OPEN)
-        tell_first(s);
+        sm_sweeps_tell_first(s);
     if (s->begun && at <= s->last)
         return false;
     struct sm_sweep fresh = s->open[s->n_open];
@@ -280,19 +282,19 @@ static bool find_sweep(struct sm_sweeps *s, int64_t at)
 }
 
 /* Cells of series that came up since it began are missing. */
-static void widen(const struct sm_sweeps *s, struct sm_sweep *w)
+static void sm_sweeps_widen(const struct sm_sweeps *s, struct sm_sweep *w)
 {
     w->cells = xrealloc(w->cells, s->group.cap, sizeof *w->cells);
     for (; w->n < s->group.n; w->n++)
         w->cells[w->n] = CELL_MISSING;
 }
 
-static inline void set_cell(struct sm_sweeps *s, const struct sm_series *x, double value)
+static inline void sm_sweeps_set_cell(struct sm_sweeps *s, const struct sm_series *x, double value)
 {
     struct sm_sweep *w = &s->open[s->now];
     double cell = value * x->scale;
     if (x->slot >= w->n)
-        widen(s, w);
+        sm_sweeps_widen(s, w);
     if (cell < 0 || cell > x->most) {
         s->result->count[IMPORTED_CLAMPED]++;
         cell = cell < 0 ? 0 : x->most;
@@ -308,7 +310,7 @@ static inline void set_cell(struct sm_sweeps *s, const struct sm_series *x, doub
 
 void sm_sweeps_take(struct sm_sweeps *s, const struct sm_line *l)
 {
-    const struct sm_series *x = series_of(s, l);
+    const struct sm_series *x = sm_sweeps_series_of(s, l);
     uint64_t *count = s->result->count;
     if (!x)
         count[IMPORTED_NODES]++;
@@ -319,7 +321,7 @@ void sm_sweeps_take(struct sm_sweeps *s, const struct sm_line *l)
     else if (l->time_ns > TIME_MOST)
         count[IMPORTED_BAD_TIME]++;
     else if ((s->n_open && is_in(&s->open[s->now], l->time_ns)) || find_sweep(s, l->time_ns))
-        set_cell(s, x, l->value);
+        sm_sweeps_set_cell(s, x, l->value);
     else
         count[IMPORTED_LATE]++;
 }
@@ -340,7 +342,7 @@ static void text_free(struct sm_text *t)
 void sm_sweeps_close(struct sm_sweeps *s)
 {
     while (s->n_open)
-        tell_first(s);
+        sm_sweeps_tell_first(s);
     for (uint32_t i = 0; i < s->n_series; i++) {
         text_free(&s->series[i].type);
         text_free(&s->series[i].name);

@@ -24,7 +24,7 @@ static const char *arg_of(const char *args, const char *key)
     return NULL;
 }
 
-static bool number_at(const char *text, int64_t *out)
+static bool tensorflow_names_number_at(const char *text, int64_t *out)
 {
     char *end;
     if (!text || !isdigit((unsigned char)*text) || strcspn(text, "\n") > 18)
@@ -56,7 +56,7 @@ static enum event_mode mode_of(const char *word)
 static bool step_in_name(const char *name, int64_t *number)
 {
     const char *space = strchr(name, ' ');
-    return space && mode_of(name) != MODE_N && number_at(space + 1, number);
+    return space && mode_of(name) != MODE_N && tensorflow_names_number_at(space + 1, number);
 }
 
 bool tf_step_of(const struct event *v, int64_t *number, enum event_mode *mode)
@@ -64,8 +64,10 @@ bool tf_step_of(const struct event *v, int64_t *number, enum event_mode *mode)
     const char *name = arg_of(v->args, "step_name");
     if (v->kind != EVENT_SPAN)
         return false;
-    if (!number_at(arg_of(v->args, "step_num"), number) && !number_at(name, number) &&
-        !(name && number_at(arg_of(v->args, "group_id"), number)) && !step_in_name(v->name, number))
+    if (!tensorflow_names_number_at(arg_of(v->args, "step_num"), number) &&
+        !tensorflow_names_number_at(name, number) &&
+        !(name && tensorflow_names_number_at(arg_of(v->args, "group_id"), number)) &&
+        !step_in_name(v->name, number))
         return false;
     *mode = mode_of(arg_of(v->args, "graph_type"));
     if (*mode == MODE_N)
@@ -128,7 +130,7 @@ uint64_t tf_link_of(const struct event *v)
     int64_t id;
     if (v->link)
         return v->link;
-    return number_at(arg_of(v->args, "correlation_id"), &id) ? (uint64_t)id : 0;
+    return tensorflow_names_number_at(arg_of(v->args, "correlation_id"), &id) ? (uint64_t)id : 0;
 }
 
 /* "kind_src:pinned kind_dst:device size:4096 dest:0 async:1" */

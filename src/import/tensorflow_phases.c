@@ -50,7 +50,7 @@ void tf_phases_add(struct tf_phases *p, enum tf_phase phase, const struct event 
     p->v[p->n++] = (struct tf_stretch){v->at.ns, end, phase};
 }
 
-static int by_begin(const void *a, const void *b)
+static int tensorflow_phases_by_begin(const void *a, const void *b)
 {
     const struct tf_stretch *x = a, *y = b;
     return x->at < y->at ? -1 : x->at > y->at;
@@ -60,7 +60,7 @@ void tf_phases_join(struct tf_phases *p)
 {
     size_t kept = 0;
     if (p->n)
-        qsort(p->v, p->n, sizeof *p->v, by_begin);
+        qsort(p->v, p->n, sizeof *p->v, tensorflow_phases_by_begin);
     for (size_t i = 0; i < p->n; i++) {
         struct tf_stretch *last = kept ? &p->v[kept - 1] : NULL;
         if (last && last->phase == p->v[i].phase) {

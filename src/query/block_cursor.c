@@ -342,7 +342,7 @@ static uint32_t extent_sum_of_halves(__m128i sum)
     return (uint32_t)_mm_cvtsi128_si32(_mm_add_epi64(sum, _mm_unpackhi_epi64(sum, sum)));
 }
 
-static uint32_t extent_sum_of_some(const uint8_t *v, uint32_t n)
+static uint32_t block_cursor_extent_sum_of_some(const uint8_t *v, uint32_t n)
 {
     const __m128i zero = _mm_setzero_si128(), end = extent_load(v + n / LANES * LANES);
     __m128i sum = _mm_sad_epu8(_mm_and_si128(end, extent_mask_of(n % LANES)), zero);
@@ -351,7 +351,7 @@ static uint32_t extent_sum_of_some(const uint8_t *v, uint32_t n)
     return extent_sum_of_halves(sum);
 }
 
-static struct bytes_extent extent_of_some(const uint8_t *v, uint32_t n)
+static struct bytes_extent block_cursor_extent_of_some(const uint8_t *v, uint32_t n)
 {
     const __m128i zero = _mm_setzero_si128(), ones = _mm_set1_epi8(-1),
                   mask = extent_mask_of(n % LANES);
@@ -373,7 +373,7 @@ static struct bytes_extent extent_of_some(const uint8_t *v, uint32_t n)
 
 #else
 
-static uint32_t extent_sum_of_some(const uint8_t *v, uint32_t n)
+static uint32_t block_cursor_extent_sum_of_some(const uint8_t *v, uint32_t n)
 {
     uint32_t sum = 0;
     for (uint32_t i = 0; i < n; i++)
@@ -381,7 +381,7 @@ static uint32_t extent_sum_of_some(const uint8_t *v, uint32_t n)
     return sum;
 }
 
-static struct bytes_extent extent_of_some(const uint8_t *v, uint32_t n)
+static struct bytes_extent block_cursor_extent_of_some(const uint8_t *v, uint32_t n)
 {
     struct bytes_extent x = {255, 0, 0};
     for (uint32_t i = 0; i < n; i++) {
@@ -396,7 +396,7 @@ static struct bytes_extent extent_of_some(const uint8_t *v, uint32_t n)
 
 static struct extent extent_of_bytes(const uint8_t *v, uint32_t n, int64_t base)
 {
-    const struct bytes_extent x = extent_of_some(v, n);
+    const struct bytes_extent x = block_cursor_extent_of_some(v, n);
     const uint64_t b = (uint64_t)base;
     return (struct extent){(int64_t)(b + x.lo), (int64_t)(b + x.hi), (double)base * n + x.sum};
 }
@@ -429,7 +429,7 @@ static void sums_of_values(const struct codec_view *v, const struct unit_range *
         extents_of_values(v, at, n, out);
     for (size_t i = 0; i < n && v->narrow; i++) {
         const uint32_t some = at[i].to - at[i].from;
-        const uint32_t sum = extent_sum_of_some(v->v8 + at[i].from, some);
+        const uint32_t sum = block_cursor_extent_sum_of_some(v->v8 + at[i].from, some);
         out[i] = (struct extent){.sum = (double)v->base * some + sum};
     }
 }

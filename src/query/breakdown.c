@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "query/breakdown_own.h"
+#include "query/breakdown_internal.h"
 
 /* What one stream did, until its device is whole. */
-struct lane {
+struct breakdown_lane {
     uint32_t device;
     int64_t begin, end;
     struct intervals role[ROLE_RUNTIME]; /* kernel, memcpy, memset, comm */
@@ -38,7 +38,7 @@ struct breaking {
     struct rows memory;            /* struct mem_event */
     const struct run_track *track; /* that is read now, and of a device what it did */
     struct stream stream;
-    struct lane lane;
+    struct breakdown_lane lane;
     struct {
         uint64_t ops;
         int64_t ns;
@@ -68,7 +68,7 @@ struct breaking *breakdown_open(void)
 
 static void free_lanes(struct breaking *b)
 {
-    struct lane *v = b->lanes.v;
+    struct breakdown_lane *v = b->lanes.v;
     for (size_t i = 0; i < b->lanes.n; i++)
         for (unsigned r = 0; r < ROLE_RUNTIME; r++)
             intervals_free(&v[i].role[r]);
@@ -124,7 +124,7 @@ static void add_memory(struct breaking *b, const struct run_event *x)
         *(struct mem_event *)rows_add(&b->memory, 1, sizeof one) = one;
 }
 
-static void add_span(struct breaking *b, const struct run_event *x, unsigned sense)
+static void breakdown_add_span(struct breaking *b, const struct run_event *x, unsigned sense)
 {
     const struct event *e = &x->event;
     const int64_t end = x->at.ns + MAX_OF(0, e->dur_ns);
@@ -139,7 +139,7 @@ static void add_span(struct breaking *b, const struct run_event *x, unsigned sen
         *(uint64_t *)rows_add(&b->comm, 1, sizeof(uint64_t)) = e->parent;
 }
 
-static void add_step(struct breaking *b, const struct run_event *x)
+static void breakdown_add_step(struct breaking *b, const struct run_event *x)
 {
     const struct event *e = &x->event;
     b->profiled |= e->category == CAT_OP || e->category == CAT_USER; /* an annotation */
@@ -151,9 +151,9 @@ static void read_thread(struct breaking *b, const struct run_event *v, size_t n)
     for (size_t i = 0; i < n; i++) {
         const struct event *e = &v[i].event;
         if (e->kind == EVENT_SPAN)
-            add_span(b, &v[i], op_names_sense(&b->names, e->name));
+            breakdown_add_span(b, &v[i], op_names_sense(&b->names, e->name));
         else if (e->kind == EVENT_STEP)
-            add_step(b, &v[i]);
+            breakdown_add_step(b, &v[i]);
         else if (e->category == CAT_MEMORY)
             add_memory(b, &v[i]);
     }
@@ -161,7 +161,7 @@ static void read_thread(struct breaking *b, const struct run_event *v, size_t n)
 
 /* ---- devices ---- */
 
-static int by_id(const void *a, const void *b)
+static int breakdown_by_id(const void *a, const void *b)
 {
     const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return (x > y) - (x < y);
@@ -175,7 +175,7 @@ static void make_ready(struct breaking *b)
     host_steps_sort(&b->steps);
     launches_index(&b->launches);
     if (b->comm.n)
-        qsort(b->comm.v, b->comm.n, sizeof(uint64_t), by_id);
+        qsort(b->comm.v, b->comm.n, sizeof(uint64_t), breakdown_by_id);
 }
 
 /* Some profilers give a device event without an operator its own link as parent: that names none.
@@ -183,12 +183,12 @@ static void make_ready(struct breaking *b)
 static bool is_of_collective(const struct breaking *b, const struct event *e)
 {
     return b->comm.n && e->parent && e->parent != e->link &&
-           bsearch(&e->parent, b->comm.v, b->comm.n, sizeof e->parent, by_id);
+           bsearch(&e->parent, b->comm.v, b->comm.n, sizeof e->parent, breakdown_by_id);
 }
 
 static void add_operation(struct breaking *b, const struct run_event *x, enum role role)
 {
-    struct lane *l = &b->lane;
+    struct breakdown_lane *l = &b->lane;
     const int64_t begin = x->at.ns, end = x->at.ns + MAX_OF(0, x->event.dur_ns);
     const struct launch *launch = launches_find(&b->launches, x->event.link);
     const enum role in_step =
@@ -220,7 +220,8 @@ static void add_to_group(struct breaking *b, const struct event *e)
 static void begin_device(struct breaking *b, const struct track *t)
 {
     make_ready(b);
-    b->lane = (struct lane){.device = track_device(t), .begin = INT64_MAX, .end = INT64_MIN};
+    b->lane =
+        (struct breakdown_lane){.device = track_device(t), .begin = INT64_MAX, .end = INT64_MIN};
     stream_begin(&b->stream, &b->of, t);
 }
 
@@ -245,10 +246,10 @@ static void end_device(struct breaking *b)
         return;
     stream_end(&b->stream);
     *(struct stream_row *)rows_add(&b->stream_rows, 1, sizeof b->stream.row) = b->stream.row;
-    *(struct lane *)rows_add(&b->lanes, 1, sizeof b->lane) = b->lane;
+    *(struct breakdown_lane *)rows_add(&b->lanes, 1, sizeof b->lane) = b->lane;
 }
 
-static bool is_device(const struct run_track *t)
+static bool breakdown_is_device(const struct run_track *t)
 {
     return t->track.kind != TRACK_THREAD;
 }
@@ -257,13 +258,13 @@ void breakdown_track_begin(struct breaking *b, const struct run_track *t)
 {
     b->track = t;
     op_names_turn(&b->names);
-    if (is_device(t))
+    if (breakdown_is_device(t))
         begin_device(b, &t->track);
 }
 
 void breakdown_events(struct breaking *b, const struct run_event *v, size_t n)
 {
-    if (is_device(b->track))
+    if (breakdown_is_device(b->track))
         read_device(b, v, n);
     else
         read_thread(b, v, n);
@@ -271,7 +272,7 @@ void breakdown_events(struct breaking *b, const struct run_event *v, size_t n)
 
 void breakdown_track_end(struct breaking *b)
 {
-    if (is_device(b->track))
+    if (breakdown_is_device(b->track))
         end_device(b);
 }
 
@@ -287,12 +288,12 @@ void breakdown_track(struct breaking *b, const struct run_track *t, const struct
 
 static int by_device(const void *a, const void *b)
 {
-    const struct lane *x = a, *y = b;
+    const struct breakdown_lane *x = a, *y = b;
     return (x->device > y->device) - (x->device < y->device);
 }
 
 /* All streams of one device into the first of them. */
-static void join_lanes(struct lane *v, size_t n)
+static void join_lanes(struct breakdown_lane *v, size_t n)
 {
     for (size_t i = 1; i < n; i++) {
         v->begin = MIN_OF(v->begin, v[i].begin);
@@ -305,7 +306,7 @@ static void join_lanes(struct lane *v, size_t n)
 }
 
 /* `unseen` is a normal list; what ran in it after all was recorded. */
-static int64_t unseen_of(const struct lane *l, const struct intervals *unseen,
+static int64_t unseen_of(const struct breakdown_lane *l, const struct intervals *unseen,
                          const struct intervals *busy)
 {
     size_t from = 0;
@@ -313,7 +314,8 @@ static int64_t unseen_of(const struct lane *l, const struct intervals *unseen,
            intervals_length_both(unseen, busy);
 }
 
-static void fill_device(struct device_row *d, const struct lane *l, const struct intervals *unseen)
+static void fill_device(struct device_row *d, const struct breakdown_lane *l,
+                        const struct intervals *unseen)
 {
     const struct intervals *kernel = &l->role[ROLE_KERNEL], *comm = &l->role[ROLE_COMM];
     const struct intervals *memcpys = &l->role[ROLE_MEMCPY];
@@ -338,7 +340,7 @@ static void fill_device(struct device_row *d, const struct lane *l, const struct
 
 static void end_devices(struct breaking *b)
 {
-    struct lane *v = b->lanes.v;
+    struct breakdown_lane *v = b->lanes.v;
     struct intervals unseen = {0};
     host_steps_unseen(&b->steps, &unseen);
     if (b->lanes.n)
@@ -369,7 +371,7 @@ static void end_steps(struct breaking *b)
     b->dropped_steps += b->steps.n - n;
 }
 
-static int by_time(const void *a, const void *b)
+static int breakdown_by_time(const void *a, const void *b)
 {
     const struct group_row *x = a, *y = b;
     if (x->ns != y->ns)
@@ -393,7 +395,7 @@ static void end_groups(struct breaking *b)
                                         .share = sum ? (double)b->groups[g].ns / (double)sum : 0};
     if (n == 0)
         return;
-    qsort(v, n, sizeof *v, by_time);
+    qsort(v, n, sizeof *v, breakdown_by_time);
     memcpy(rows_add(&b->group_rows, n, sizeof *v), v, n * sizeof *v);
 }
 
@@ -445,37 +447,37 @@ void breakdown_result(struct breaking *b, struct arena *a, struct breakdown *out
     arena_join(a, &b->arena);
 }
 
-static void sink_begin(void *to, const struct run_process *p)
+static void breakdown_sink_begin(void *to, const struct run_process *p)
 {
     breakdown_process(to, p);
 }
 
-static void sink_track(void *to, const struct run_track *t)
+static void breakdown_sink_track(void *to, const struct run_track *t)
 {
     breakdown_track_begin(to, t);
 }
 
-static void sink_events(void *to, const struct run_event *v, size_t n)
+static void breakdown_sink_events(void *to, const struct run_event *v, size_t n)
 {
     breakdown_events(to, v, n);
 }
 
-static void sink_track_end(void *to)
+static void breakdown_sink_track_end(void *to)
 {
     breakdown_track_end(to);
 }
 
-static void sink_end(void *to)
+static void breakdown_sink_end(void *to)
 {
     breakdown_process_end(to);
 }
 
 static const struct trace_sink breakdown_sink = {
-    sink_begin,
-    sink_track,
-    sink_events,
-    sink_track_end,
-    sink_end,
+    breakdown_sink_begin,
+    breakdown_sink_track,
+    breakdown_sink_events,
+    breakdown_sink_track_end,
+    breakdown_sink_end,
     .want = {.value = true, .link = true, .parent = true, .args_of = UINT64_C(1) << CAT_MEMORY},
 };
 
@@ -506,9 +508,9 @@ static void memory_process_end(void *to)
 }
 
 static const struct trace_sink memory_sink = {
-    sink_begin,         memory_track,
-    memory_events,      memory_track_end,
-    memory_process_end, .want = {.value = true, .args_of = UINT64_C(1) << CAT_MEMORY},
+    breakdown_sink_begin, memory_track,
+    memory_events,        memory_track_end,
+    memory_process_end,   .want = {.value = true, .args_of = UINT64_C(1) << CAT_MEMORY},
 };
 
 int breakdown_hook_memory(struct run *r, const struct trace_ask *ask, struct arena *a,

@@ -7,10 +7,10 @@
 
 #include "base/human.h"
 #include "base/mem.h"
-#include "query/breakdown_own.h"
+#include "query/breakdown_internal.h"
 #include "query/detail_cost.h"
 
-static bool same_process(const struct breakdown_of *x, const struct breakdown_of *y)
+static bool breakdown_run_same_process(const struct breakdown_of *x, const struct breakdown_of *y)
 {
     return x->pid == y->pid && strcmp(x->node, y->node) == 0;
 }
@@ -20,7 +20,8 @@ static bool same_process(const struct breakdown_of *x, const struct breakdown_of
 static bool has_memory(const struct memory_row *v, size_t n, const struct memory_row *like)
 {
     for (size_t i = 0; i < n; i++)
-        if (same_process(&v[i].of, &like->of) && v[i].curve.device == like->curve.device)
+        if (breakdown_run_same_process(&v[i].of, &like->of) &&
+            v[i].curve.device == like->curve.device)
             return true;
     return false;
 }
@@ -44,8 +45,8 @@ static int memory_of_hooks(struct run *r, const struct trace_ask *ask, struct ar
     return 0;
 }
 
-static const struct rank_steps *steps_of(const struct rank_steps *v, size_t n,
-                                         const struct breakdown_of *of)
+static const struct rank_steps *breakdown_run_steps_of(const struct rank_steps *v, size_t n,
+                                                       const struct breakdown_of *of)
 {
     for (size_t i = 0; i < n; i++)
         if (v[i].process->pid == of->pid && strcmp(v[i].node, of->node) == 0)
@@ -54,7 +55,7 @@ static const struct rank_steps *steps_of(const struct rank_steps *v, size_t n,
 }
 
 /* Training steps alone have numbers that others would say, too. */
-static int64_t step_at(const struct rank_steps *r, int64_t at)
+static int64_t breakdown_run_step_at(const struct rank_steps *r, int64_t at)
 {
     int64_t number = -1;
     for (size_t i = 0; i < r->n && r->steps[i].start.ns <= at; i++)
@@ -66,28 +67,29 @@ static int64_t step_at(const struct rank_steps *r, int64_t at)
 static void fill_peak_steps(struct breakdown *b, const struct rank_steps *v, size_t n)
 {
     for (size_t i = 0; i < b->n_memory; i++) {
-        const struct rank_steps *r = steps_of(v, n, &b->memory[i].of);
+        const struct rank_steps *r = breakdown_run_steps_of(v, n, &b->memory[i].of);
         if (r && b->memory[i].curve.n)
-            b->memory[i].peak_step = step_at(r, b->memory[i].curve.peak_at);
+            b->memory[i].peak_step = breakdown_run_step_at(r, b->memory[i].curve.peak_at);
     }
 }
 
 /* ---- windows ---- */
 
 /* Time with any operation on a device, and the steps that it is of. */
-struct busy {
+struct breakdown_run_busy {
     int64_t ns, total_ns;
     size_t steps;
 };
 
 /* By the steps that launched the operations. */
-static struct busy busy_by_launch(const struct window_row *w, const struct breakdown *b)
+static struct breakdown_run_busy busy_by_launch(const struct window_row *w,
+                                                const struct breakdown *b)
 {
-    struct busy out = {0};
+    struct breakdown_run_busy out = {0};
     for (size_t i = 0; i < b->n_steps; i++) {
         const struct step_row *s = &b->steps[i];
-        if (!same_process(&s->of, &w->of) || s->device_ops == 0 || s->begin < w->begin ||
-            s->begin > w->end)
+        if (!breakdown_run_same_process(&s->of, &w->of) || s->device_ops == 0 ||
+            s->begin < w->begin || s->begin > w->end)
             continue;
         out.ns += s->role_ns[ROLE_KERNEL] + s->role_ns[ROLE_MEMCPY] + s->role_ns[ROLE_MEMSET] +
                   s->role_ns[ROLE_COMM];
@@ -98,24 +100,25 @@ static struct busy busy_by_launch(const struct window_row *w, const struct break
 }
 
 /* Where no launches are known, as with JAX: all of the busiest device, by all steps. */
-static struct busy busy_of_device(const struct window_row *w, const struct breakdown *b)
+static struct breakdown_run_busy busy_of_device(const struct window_row *w,
+                                                const struct breakdown *b)
 {
-    struct busy out = {0};
+    struct breakdown_run_busy out = {0};
     for (size_t i = 0; i < b->n_devices; i++) {
         const struct device_row *d = &b->devices[i];
-        if (!same_process(&d->of, &w->of) || d->busy_ns < out.ns)
+        if (!breakdown_run_same_process(&d->of, &w->of) || d->busy_ns < out.ns)
             continue;
         out.ns = d->busy_ns;
         out.total_ns = d->end - d->begin;
     }
     for (size_t i = 0; i < b->n_steps; i++)
-        out.steps += same_process(&b->steps[i].of, &w->of);
+        out.steps += breakdown_run_same_process(&b->steps[i].of, &w->of);
     return out;
 }
 
 static void fill_busy(struct window_row *w, const struct breakdown *b, double usual_mean_s)
 {
-    struct busy busy = busy_by_launch(w, b);
+    struct breakdown_run_busy busy = busy_by_launch(w, b);
     if (busy.steps == 0)
         busy = busy_of_device(w, b);
     if (busy.steps == 0 || busy.total_ns <= 0)

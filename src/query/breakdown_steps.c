@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "query/breakdown_own.h"
+#include "query/breakdown_internal.h"
 
 void host_steps_add(struct host_steps *s, int64_t number, int64_t begin, int64_t end)
 {
@@ -27,7 +27,7 @@ void host_steps_free(struct host_steps *s)
     free(s->loose);
 }
 
-static int by_begin(const void *a, const void *b)
+static int breakdown_steps_by_begin(const void *a, const void *b)
 {
     const struct host_step *x = a, *y = b;
     if (x->begin != y->begin)
@@ -38,7 +38,7 @@ static int by_begin(const void *a, const void *b)
 void host_steps_sort(struct host_steps *s)
 {
     if (s->n)
-        qsort(s->v, s->n, sizeof *s->v, by_begin);
+        qsort(s->v, s->n, sizeof *s->v, breakdown_steps_by_begin);
 }
 
 void host_steps_unseen(const struct host_steps *s, struct intervals *out)
@@ -74,7 +74,7 @@ static size_t last_before(const struct host_steps *s, int64_t t)
 }
 
 /* The step that the whole call lies in. */
-static struct host_step *step_of(struct host_steps *s, const struct launch *l)
+static struct host_step *breakdown_steps_step_of(struct host_steps *s, const struct launch *l)
 {
     if (!l || s->n == 0)
         return NULL;
@@ -96,7 +96,7 @@ static void add_loose(struct host_steps *s, int64_t end)
 
 void host_steps_match(struct host_steps *s, const struct launch *l, int64_t begin, int64_t end)
 {
-    struct host_step *step = step_of(s, l);
+    struct host_step *step = breakdown_steps_step_of(s, l);
     if (!step) {
         if (s->n)
             add_loose(s, end);
@@ -156,8 +156,8 @@ static size_t keep_count(const struct host_steps *s)
 /* ---- what their time went to ---- */
 
 /* Each role gets what those before it left, in `slots`; what nobody took stays there. */
-static void share_out(const struct host_steps *s, size_t n, const struct intervals role[],
-                      struct step_row *out)
+static void breakdown_steps_share_out(const struct host_steps *s, size_t n,
+                                      const struct intervals role[], struct step_row *out)
 {
     struct intervals slots = {0}, taken = {0}, left = {0};
     for (size_t i = 0; i < n; i++)
@@ -204,7 +204,7 @@ size_t host_steps_rows(struct host_steps *s, const struct intervals role[ROLE_OT
                                    .begin = s->v[i].begin,
                                    .end = s->v[i].end,
                                    .device_ops = s->v[i].matched};
-    share_out(s, n, role, out);
+    breakdown_steps_share_out(s, n, role, out);
     for (size_t i = 0; i < n; i++)
         out[i].critical = most_of(&out[i]);
     return n;

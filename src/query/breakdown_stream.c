@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "query/breakdown_own.h"
+#include "query/breakdown_internal.h"
 
 /* The device's own pace from one kernel to the next. */
 enum { KERNEL_WAIT_NS = 30 };
@@ -93,19 +93,19 @@ static int64_t select_kth(int64_t *v, size_t n, size_t k)
     return v[lo];
 }
 
-static int by_value(const void *a, const void *b)
+static int breakdown_stream_by_value(const void *a, const void *b)
 {
     const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return (x > y) - (x < y);
 }
 
-static void sort(int64_t *v, size_t n)
+static void breakdown_stream_sort(int64_t *v, size_t n)
 {
     size_t i = 1;
     while (i < n && v[i - 1] <= v[i])
         i++;
     if (i < n)
-        qsort(v, n, sizeof *v, by_value);
+        qsort(v, n, sizeof *v, breakdown_stream_by_value);
 }
 
 /* Most that were launched and had not begun, right after a launch. */
@@ -127,8 +127,8 @@ void stream_end(struct stream *s)
         s->row.delay_max_ns = 0;
         return;
     }
-    sort(s->launched, n);
-    sort(s->begun, n);
+    breakdown_stream_sort(s->launched, n);
+    breakdown_stream_sort(s->begun, n);
     s->row.delay_p50_ns = select_kth(s->delays, n, (n - 1) / 2);
     s->row.delay_mean_ns = s->delay_sum / (int64_t)n;
     s->row.queue_max = queue_most(s, n);

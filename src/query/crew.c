@@ -9,16 +9,16 @@
 
 enum { THREADS_MOST = 8 };
 
-struct worker {
+struct crew_worker {
     struct crew *crew;
     struct arena arena; /* of its results */
     pthread_t thread;
     bool started;
 };
 
-static void *work(void *arg)
+static void *crew_work(void *arg)
 {
-    struct worker *w = arg;
+    struct crew_worker *w = arg;
     w->crew->work(w->crew, &w->arena);
     return NULL;
 }
@@ -33,13 +33,13 @@ static size_t threads_for(const struct crew *c)
 /* The caller is the first worker; a thread that cannot be started is done without. */
 void crew_run(struct crew *c, struct arena *a)
 {
-    struct worker w[THREADS_MOST] = {0};
+    struct crew_worker w[THREADS_MOST] = {0};
     const size_t n = threads_for(c);
     for (size_t i = 0; i < n; i++) {
         w[i].crew = c;
-        w[i].started = i > 0 && pthread_create(&w[i].thread, NULL, work, &w[i]) == 0;
+        w[i].started = i > 0 && pthread_create(&w[i].thread, NULL, crew_work, &w[i]) == 0;
     }
-    work(&w[0]);
+    crew_work(&w[0]);
     for (size_t i = 0; i < n; i++) {
         if (w[i].started)
             pthread_join(w[i].thread, NULL);

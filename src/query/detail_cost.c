@@ -27,13 +27,13 @@ struct cost_rank {
     size_t n_ranges;
 };
 
-static bool is_of(const struct detail_range *x, const struct run_process *p)
+static bool detail_cost_is_of(const struct detail_range *x, const struct run_process *p)
 {
     return x->pid == p->pid && strcmp(x->node, p->node) == 0;
 }
 
 /* Begin to begin; NAN: the next step is not of the same kind, or there is none. */
-static double iteration_s(const struct rank_steps *r, size_t i)
+static double detail_cost_iteration_s(const struct rank_steps *r, size_t i)
 {
     if (i + 1 >= r->n || r->steps[i].cut || r->steps[i + 1].mode != r->steps[i].mode)
         return NAN;
@@ -49,7 +49,7 @@ static bool is_usual(const struct cost_rank *c, size_t i)
         return false;
     for (size_t k = 0; k < c->n_ranges; k++) {
         const struct detail_range *x = &c->ranges[k];
-        if (!is_of(x, c->steps->process))
+        if (!detail_cost_is_of(x, c->steps->process))
             continue;
         const size_t before = i > STEPS_AFTER ? i - STEPS_AFTER : 0;
         const struct step *earlier = &c->steps->steps[before];
@@ -61,7 +61,7 @@ static bool is_usual(const struct cost_rank *c, size_t i)
     return true;
 }
 
-static int by_value(const void *a, const void *b)
+static int detail_cost_by_value(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -78,14 +78,14 @@ static struct usual usual_of(const struct cost_rank *c)
     double *v = xmalloc((c->steps->n + 1) * sizeof *v), sum = 0;
     size_t n = 0;
     for (size_t i = 0; i < c->steps->n; i++) {
-        const double s = is_usual(c, i) ? iteration_s(c->steps, i) : NAN;
+        const double s = is_usual(c, i) ? detail_cost_iteration_s(c->steps, i) : NAN;
         if (isnan(s))
             continue;
         v[n++] = s;
         sum += s;
     }
     if (n) {
-        qsort(v, n, sizeof *v, by_value);
+        qsort(v, n, sizeof *v, detail_cost_by_value);
         out.median_s = n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
         out.mean_s = sum / (double)n;
     }
@@ -110,8 +110,8 @@ static double window_step_s(const struct rank_steps *r, size_t first, size_t n)
     double sum = 0;
     size_t some = 0;
     for (size_t i = first; i + 1 < first + n; i++)
-        if (!isnan(iteration_s(r, i))) {
-            sum += iteration_s(r, i);
+        if (!isnan(detail_cost_iteration_s(r, i))) {
+            sum += detail_cost_iteration_s(r, i);
             some++;
         }
     return some ? sum / (double)some : ns_to_s(r->steps[first].dur_ns);
@@ -119,7 +119,7 @@ static double window_step_s(const struct rank_steps *r, size_t first, size_t n)
 
 static double excess_s(const struct rank_steps *r, size_t i, double should_be)
 {
-    const double s = i < r->n ? iteration_s(r, i) : NAN;
+    const double s = i < r->n ? detail_cost_iteration_s(r, i) : NAN;
     return s > STALLED * should_be ? s - should_be : 0;
 }
 
@@ -154,7 +154,7 @@ void detail_costs_of(const struct rank_steps *ranks, size_t n_ranks,
         struct usual usual = {0};
         for (size_t k = 0; k < n_ranges; k++) {
             const struct detail_range *x = &ranges[k];
-            if (!is_of(x, ranks[i].process) || !x->operators || *n == n_ranges)
+            if (!detail_cost_is_of(x, ranks[i].process) || !x->operators || *n == n_ranges)
                 continue;
             usual = usual.known ? usual : usual_of(&c);
             struct detail_cost *cost = &(*out)[(*n)++];

@@ -95,7 +95,7 @@ static void ranges_add_spans(struct range_list *l, const struct event_track *t, 
 
 /* ---- all of them ---- */
 
-static int by_begin(const void *a, const void *b)
+static int detail_ranges_by_begin(const void *a, const void *b)
 {
     const struct detail_range *x = a, *y = b;
     if (x->process != y->process)
@@ -108,7 +108,7 @@ static void ranges_join(struct range_list *l)
 {
     size_t kept = 0;
     if (l->n)
-        qsort(l->v, l->n, sizeof *l->v, by_begin);
+        qsort(l->v, l->n, sizeof *l->v, detail_ranges_by_begin);
     for (size_t i = 0; i < l->n; i++) {
         const struct detail_range *x = &l->v[i];
         struct detail_range *to = kept ? &l->v[kept - 1] : NULL;

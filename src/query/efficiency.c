@@ -166,11 +166,12 @@ static bool is_reduced(const struct series *s)
 }
 
 /* From `at` s to `end` s, times of the series' own; the value goes from v to w. */
-struct piece {
+struct efficiency_piece {
     double at, end, v, w;
 };
 
-static void add_piece(struct time_integral *sum, struct piece p, double from, double to)
+static void efficiency_add_piece(struct time_integral *sum, struct efficiency_piece p, double from,
+                                 double to)
 {
     const double lo = fmax(p.at, from), hi = fmin(p.end, to);
     if (hi <= lo || isnan(p.v) || isnan(p.w))
@@ -195,15 +196,18 @@ struct time_integral series_integral(const struct series *s, enum sampled how, w
         const double after = i + 1 < s->n ? ns_to_s(s->t[i + 1].ns - from.ns) : at + usual;
         const double v = s->v[i];
         if (reduced)
-            add_piece(&sum, (struct piece){at, fmin(after, at + gap), v, v}, lo, hi);
+            efficiency_add_piece(&sum, (struct efficiency_piece){at, fmin(after, at + gap), v, v},
+                                 lo, hi);
         else if (how == SAMPLED_INTERVAL)
-            add_piece(&sum, (struct piece){fmax(before, at - gap), at, v, v}, lo, hi);
+            efficiency_add_piece(&sum, (struct efficiency_piece){fmax(before, at - gap), at, v, v},
+                                 lo, hi);
         else if (i == 0 || at - before > gap)
-            add_piece(&sum, (struct piece){at - usual, at, v, v}, lo, hi);
+            efficiency_add_piece(&sum, (struct efficiency_piece){at - usual, at, v, v}, lo, hi);
         else
-            add_piece(&sum, (struct piece){before, at, s->v[i - 1], v}, lo, hi);
+            efficiency_add_piece(&sum, (struct efficiency_piece){before, at, s->v[i - 1], v}, lo,
+                                 hi);
         if (!reduced && how == SAMPLED_POINT && (i + 1 == s->n || after - at > gap))
-            add_piece(&sum, (struct piece){at, at + usual, v, v}, lo, hi);
+            efficiency_add_piece(&sum, (struct efficiency_piece){at, at + usual, v, v}, lo, hi);
     }
     return sum;
 }
@@ -232,14 +236,15 @@ const char *gpu_mean_metric(enum gpu_mean m)
  * one the error at its edges is a thousandth. */
 enum { INTEGRAL_POINTS = 2048 };
 
-struct reader {
+struct efficiency_reader {
     struct run *run;
     struct arena *arena; /* of what is read on the way */
     struct efficiency *out;
     int64_t margin_ns; /* samples that tell of the window's edges lie outside of it */
 };
 
-static struct gpu_efficiency *find_gpu(const struct efficiency *x, const struct series_key *k)
+static struct gpu_efficiency *efficiency_find_gpu(const struct efficiency *x,
+                                                  const struct series_key *k)
 {
     for (size_t i = 0; i < x->n_gpus; i++)
         if (strcmp(x->gpus[i].node, k->node) == 0 && strcmp(x->gpus[i].entity, k->entity) == 0)
@@ -268,7 +273,7 @@ static const char *gpu_name(const struct run_info *info, const char *node, const
 }
 
 /* Every GPU that anything was measured of. */
-static int find_gpus(struct reader *rd, struct arena *a, struct err *e)
+static int efficiency_find_gpus(struct efficiency_reader *rd, struct arena *a, struct err *e)
 {
     struct efficiency *out = rd->out;
     struct series_key *keys;
@@ -279,7 +284,7 @@ static int find_gpus(struct reader *rd, struct arena *a, struct err *e)
     out->gpus = arena_array(a, struct gpu_efficiency, n + 1);
     for (size_t i = 0; i < n; i++) {
         const enum metric_id m = metric_find(keys[i].metric);
-        if (m >= METRIC_N || metrics[m].per != PER_GPU || find_gpu(out, &keys[i]))
+        if (m >= METRIC_N || metrics[m].per != PER_GPU || efficiency_find_gpu(out, &keys[i]))
             continue;
         struct gpu_efficiency *g = &out->gpus[out->n_gpus++];
         g->node = arena_strdup(a, keys[i].node);
@@ -299,13 +304,13 @@ struct span_of {
     bool loop;
 };
 
-static struct gpu_use *use_of(struct gpu_efficiency *g, const struct span_of *w)
+static struct gpu_use *efficiency_use_of(struct gpu_efficiency *g, const struct span_of *w)
 {
     return w->loop ? &g->loop : &g->job;
 }
 
-static int read_metric(struct reader *rd, enum metric_id m, const struct span_of *w, size_t points,
-                       struct series **out, size_t *n, struct err *e)
+static int read_metric(struct efficiency_reader *rd, enum metric_id m, const struct span_of *w,
+                       size_t points, struct series **out, size_t *n, struct err *e)
 {
     const struct series_ask ask = {.metric = metrics[m].name,
                                    .from = {w->from.ns - rd->margin_ns},
@@ -314,23 +319,24 @@ static int read_metric(struct reader *rd, enum metric_id m, const struct span_of
     return series_read(rd->run, &ask, rd->arena, out, n, e);
 }
 
-static int read_mean(struct reader *rd, enum gpu_mean m, const struct span_of *w, struct err *e)
+static int efficiency_read_mean(struct efficiency_reader *rd, enum gpu_mean m,
+                                const struct span_of *w, struct err *e)
 {
     struct series *s;
     size_t n = 0;
     const int rc = read_metric(rd, means[m].metric, w, INTEGRAL_POINTS, &s, &n, e);
     for (size_t i = 0; rc == 0 && i < n; i++) {
-        struct gpu_efficiency *g = find_gpu(rd->out, &s[i].key);
+        struct gpu_efficiency *g = efficiency_find_gpu(rd->out, &s[i].key);
         const struct time_integral x = series_integral(&s[i], means[m].how, w->from, w->to);
         if (!g || x.covered_s <= 0)
             continue;
-        use_of(g, w)->mean[m] = x.sum / x.covered_s;
+        efficiency_use_of(g, w)->mean[m] = x.sum / x.covered_s;
     }
     return rc;
 }
 
 /* The largest value in the window itself; NAN: none. */
-static int read_most(struct reader *rd, enum metric_id m, const struct span_of *w,
+static int read_most(struct efficiency_reader *rd, enum metric_id m, const struct span_of *w,
                      void (*set)(struct gpu_efficiency *g, const struct span_of *w, double v),
                      struct err *e)
 {
@@ -340,7 +346,7 @@ static int read_most(struct reader *rd, enum metric_id m, const struct span_of *
     size_t n = 0;
     const int rc = series_read(rd->run, &ask, rd->arena, &s, &n, e);
     for (size_t i = 0; rc == 0 && i < n; i++) {
-        struct gpu_efficiency *g = find_gpu(rd->out, &s[i].key);
+        struct gpu_efficiency *g = efficiency_find_gpu(rd->out, &s[i].key);
         if (g && s[i].n)
             set(g, w, s[i].max[0]);
     }
@@ -349,7 +355,7 @@ static int read_most(struct reader *rd, enum metric_id m, const struct span_of *
 
 static void set_mem_used(struct gpu_efficiency *g, const struct span_of *w, double v)
 {
-    use_of(g, w)->mem_used_bytes = v;
+    efficiency_use_of(g, w)->mem_used_bytes = v;
 }
 
 static void set_mem_total(struct gpu_efficiency *g, const struct span_of *w, double v)
@@ -384,7 +390,7 @@ static void count_holds(void *to, double value, uint64_t count)
     c->any += any ? count : 0;
 }
 
-static void read_holds(struct reader *rd, const struct span_of *w)
+static void read_holds(struct efficiency_reader *rd, const struct span_of *w)
 {
     const struct series_ask ask = {.metric = metrics[M_GPU_THROTTLE].name};
     const struct merged **list;
@@ -394,7 +400,7 @@ static void read_holds(struct reader *rd, const struct span_of *w)
     const size_t n = series_select(rd->run, &ask, 1, &scan.arena, &list);
     for (size_t i = 0; i < n; i++) {
         const struct series_key key = {.node = list[i]->node, .entity = list[i]->entity};
-        struct gpu_efficiency *g = find_gpu(rd->out, &key);
+        struct gpu_efficiency *g = efficiency_find_gpu(rd->out, &key);
         struct hold_counts c = {0};
         tally_open(t);
         tally_series(t, &scan, list[i], w->from, w->to);
@@ -402,7 +408,7 @@ static void read_holds(struct reader *rd, const struct span_of *w)
         tally_free(t);
         if (!g || c.all == 0)
             continue;
-        struct gpu_use *u = use_of(g, w);
+        struct gpu_use *u = efficiency_use_of(g, w);
         u->held_any_pct = 100 * (double)c.any / (double)c.all;
         for (size_t k = 0; k < CLOCK_HOLD_N; k++)
             u->held_pct[k] = 100 * (double)c.by[k] / (double)c.all;
@@ -498,7 +504,8 @@ static const struct series *series_like(const struct series *v, size_t n,
 }
 
 /* The job first: its factor is good for the loop. */
-static int read_energy(struct reader *rd, const struct span_of *w, double *factors, struct err *e)
+static int efficiency_read_energy(struct efficiency_reader *rd, const struct span_of *w,
+                                  double *factors, struct err *e)
 {
     struct series *counters, *powers;
     size_t n = 0, n_powers = 0;
@@ -507,7 +514,7 @@ static int read_energy(struct reader *rd, const struct span_of *w, double *facto
         rc = read_metric(rd, M_GPU_POWER, w, INTEGRAL_POINTS, &powers, &n_powers, e);
     for (size_t i = 0; rc == 0 && i < rd->out->n_gpus; i++) {
         struct gpu_efficiency *g = &rd->out->gpus[i];
-        struct gpu_use *u = use_of(g, w);
+        struct gpu_use *u = efficiency_use_of(g, w);
         const struct energy_series x = {series_like(counters, n, g),
                                         series_like(powers, n_powers, g)};
         if (!w->loop)
@@ -592,7 +599,7 @@ static void take_mean(struct gpu_use *sum, double n)
     sum->mfu_pct = 100 * sum->tflops / sum->peak_tflops;
 }
 
-static void sum_up(struct efficiency *x)
+static void efficiency_sum_up(struct efficiency *x)
 {
     clear_use(&x->loop);
     clear_use(&x->job);
@@ -619,12 +626,13 @@ static void per_step(struct efficiency *x)
     x->energy_per_sample_j = j / x->window.samples;
 }
 
-static int read_window(struct reader *rd, const struct span_of *w, struct err *e)
+static int efficiency_read_window(struct efficiency_reader *rd, const struct span_of *w,
+                                  struct err *e)
 {
     int rc = 0;
     for (enum gpu_mean m = 0; rc == 0 && m < GPU_MEANS; m++)
         if (m != GPU_MEAN_POWER) /* it follows from the energy */
-            rc = read_mean(rd, m, w, e);
+            rc = efficiency_read_mean(rd, m, w, e);
     if (rc == 0)
         rc = read_most(rd, M_GPU_MEM_USED, w, set_mem_used, e);
     if (rc == 0)
@@ -632,20 +640,20 @@ static int read_window(struct reader *rd, const struct span_of *w, struct err *e
     return rc;
 }
 
-static int read_all(struct reader *rd, struct arena *a, struct err *e)
+static int efficiency_read_all(struct efficiency_reader *rd, struct arena *a, struct err *e)
 {
     struct efficiency *x = rd->out;
     const struct span_of w[] = {{x->job_from, x->job_to, false},
                                 {x->window.from, x->window.to, true}};
     const size_t n = x->window.known && x->window.from.ns < x->window.to.ns ? 2 : 1;
-    int rc = find_gpus(rd, a, e);
+    int rc = efficiency_find_gpus(rd, a, e);
     if (rc != 0 || x->n_gpus == 0)
         return rc;
     double *factors = arena_array(rd->arena, double, x->n_gpus);
     for (size_t i = 0; rc == 0 && i < n; i++) {
-        rc = read_window(rd, &w[i], e);
+        rc = efficiency_read_window(rd, &w[i], e);
         if (rc == 0)
-            rc = read_energy(rd, &w[i], factors, e);
+            rc = efficiency_read_energy(rd, &w[i], factors, e);
     }
     if (rc == 0)
         rc = read_most(rd, M_GPU_MEM_TOTAL, &w[0], set_mem_total, e);
@@ -659,14 +667,15 @@ int efficiency_read(struct run *r, const struct efficiency_ask *ask, struct aren
 {
     struct arena scratch = {0};
     const struct run_info *info = run_get_info(r);
-    struct reader rd = {.run = r, .arena = &scratch, .out = out, .margin_ns = 2 * NS_PER_S};
+    struct efficiency_reader rd = {
+        .run = r, .arena = &scratch, .out = out, .margin_ns = 2 * NS_PER_S};
     *out = (struct efficiency){.window = ask->window,
                                .job_from = ask->job_from,
                                .job_to = ask->job_to,
                                .allocator = ask->allocator};
     for (size_t i = 0; i < info->n_nodes; i++)
         rd.margin_ns = MAX_OF(rd.margin_ns, 3 * info->nodes[i].interval_ns);
-    const int rc = read_all(&rd, a, e);
+    const int rc = efficiency_read_all(&rd, a, e);
     arena_free(&scratch);
     if (rc != 0)
         return rc;
@@ -675,7 +684,7 @@ int efficiency_read(struct run *r, const struct efficiency_ask *ask, struct aren
         achieve(&out->gpus[i].job, out->gpus[i].peak);
     }
     find_used(out);
-    sum_up(out);
+    efficiency_sum_up(out);
     per_step(out);
     return 0;
 }

@@ -20,8 +20,8 @@ wall_ns event_wall(const struct store *s, mono_ns t)
 
 /* ---- files ---- */
 
-static void add_loss(struct run *r, struct event_index *x, size_t node, const char *file,
-                     const struct err *why)
+static void events_open_add_loss(struct run *r, struct event_index *x, size_t node,
+                                 const char *file, const struct err *why)
 {
     const struct node_info *n = &r->info.nodes[node];
     if (x->n_losses == x->cap_losses) {
@@ -34,15 +34,15 @@ static void add_loss(struct run *r, struct event_index *x, size_t node, const ch
     snprintf(l->loss.why, sizeof l->loss.why, "%.159s", why->msg);
 }
 
-static int open_file(struct run *r, struct event_index *x, const struct run_event_file *from,
-                     struct err *e)
+static int events_open_file(struct run *r, struct event_index *x, const struct run_event_file *from,
+                            struct err *e)
 {
     struct store *store;
     const int rc = run_open_events(&store, from, e);
     if (rc == ERR_VERSION)
         return rc;
     if (rc) {
-        add_loss(r, x, from->node, path_base(from->path), e);
+        events_open_add_loss(r, x, from->node, path_base(from->path), e);
         return 0;
     }
     x->files[x->n_files++] = (struct event_file){store, from->node, from->detail};
@@ -58,7 +58,7 @@ static int open_files(struct run *r, struct event_index *x, struct err *e)
         return rc;
     x->files = arena_array(&r->arena, struct event_file, n);
     for (size_t i = 0; rc == 0 && i < n; i++)
-        rc = open_file(r, x, &v[i], e);
+        rc = events_open_file(r, x, &v[i], e);
     return rc;
 }
 
@@ -84,7 +84,7 @@ struct gathered {
     uint32_t process; /* its number before they are sorted */
 };
 
-struct gathering {
+struct events_open_gathering {
     struct run *run;
     struct gathered *v;
     size_t n, cap;
@@ -92,7 +92,8 @@ struct gathering {
     uint32_t n_slots;
 };
 
-static uint32_t slot_of(const struct gathering *g, uint32_t file, const struct track *t)
+static uint32_t events_open_slot_of(const struct events_open_gathering *g, uint32_t file,
+                                    const struct track *t)
 {
     for (uint32_t at = track_hash(t) + file;; at++) {
         const uint32_t slot = at & (g->n_slots - 1), i = g->slots[slot];
@@ -101,22 +102,22 @@ static uint32_t slot_of(const struct gathering *g, uint32_t file, const struct t
     }
 }
 
-static void grow_slots(struct gathering *g)
+static void events_open_grow_slots(struct events_open_gathering *g)
 {
     free(g->slots);
     g->n_slots = g->n_slots ? g->n_slots * 2 : 64;
     g->slots = xcalloc(g->n_slots, sizeof *g->slots);
     for (size_t i = 0; i < g->n; i++)
-        g->slots[slot_of(g, g->v[i].file, &g->v[i].t.track.track)] = (uint32_t)i + 1;
+        g->slots[events_open_slot_of(g, g->v[i].file, &g->v[i].t.track.track)] = (uint32_t)i + 1;
 }
 
 /* The track, made when it is new. */
-static struct gathered *gathered_of(struct gathering *g, const struct event_file *f, uint32_t file,
-                                    const struct track *t)
+static struct gathered *gathered_of(struct events_open_gathering *g, const struct event_file *f,
+                                    uint32_t file, const struct track *t)
 {
     if (g->n * 2 >= g->n_slots)
-        grow_slots(g);
-    uint32_t *slot = &g->slots[slot_of(g, file, t)];
+        events_open_grow_slots(g);
+    uint32_t *slot = &g->slots[events_open_slot_of(g, file, t)];
     if (*slot)
         return &g->v[*slot - 1];
     if (g->n == g->cap) {
@@ -132,7 +133,7 @@ static struct gathered *gathered_of(struct gathering *g, const struct event_file
     return x;
 }
 
-static void gather_block(struct gathering *g, const struct event_file *f, uint32_t file,
+static void gather_block(struct events_open_gathering *g, const struct event_file *f, uint32_t file,
                          uint32_t block)
 {
     const struct events_block *b = &f->store->events[block];
@@ -145,14 +146,15 @@ static void gather_block(struct gathering *g, const struct event_file *f, uint32
 }
 
 /* Which blocks are whose: all tracks at once, as there may be many of both. */
-static void fill_blocks(struct gathering *g, const struct event_index *x)
+static void fill_blocks(struct events_open_gathering *g, const struct event_index *x)
 {
     for (size_t i = 0; i < g->n; i++)
         g->v[i].t.blocks = arena_array(&g->run->arena, uint32_t, g->v[i].t.n_blocks);
     for (uint32_t i = 0; i < x->n_files; i++) {
         const struct store *s = x->files[i].store;
         for (uint32_t k = 0; k < s->n_events; k++) {
-            struct gathered *one = &g->v[g->slots[slot_of(g, i, &s->events[k].track)] - 1];
+            struct gathered *one =
+                &g->v[g->slots[events_open_slot_of(g, i, &s->events[k].track)] - 1];
             one->t.blocks[one->filled++] = k;
         }
     }
@@ -168,7 +170,7 @@ struct pid_table {
 };
 
 /* Room for n, without growing. */
-static void pids_open(struct pid_table *k, size_t n)
+static void events_open_pids(struct pid_table *k, size_t n)
 {
     for (k->cap = 16; k->cap < 2 * n; k->cap *= 2)
         ;
@@ -226,7 +228,7 @@ static const struct {
     {EV_DEVICE, offsetof(struct run_process, device)},
 };
 
-static void take_fact(struct run_process *p, const struct event *v)
+static void events_open_take_fact(struct run_process *p, const struct event *v)
 {
     if (v->kind != EVENT_COUNT)
         return;
@@ -252,7 +254,7 @@ static void read_facts(const struct event_track *t, struct run_process *p, struc
         for (uint32_t k = rows.from; k < rows.to; k++) {
             struct event v;
             event_columns_row(rows.columns, k, &v);
-            take_fact(p, &v);
+            events_open_take_fact(p, &v);
         }
 }
 
@@ -280,38 +282,39 @@ static void use_launcher(const struct run *r, struct event_index *x)
 
 /* ---- order ---- */
 
-static int compare(int64_t a, int64_t b)
+static int events_open_compare(int64_t a, int64_t b)
 {
     return (a > b) - (a < b);
 }
 
-static int by_rank(const void *a, const void *b)
+static int events_open_by_rank(const void *a, const void *b)
 {
     const struct run_process *x = *(const struct run_process *const *)a;
     const struct run_process *y = *(const struct run_process *const *)b;
     int c = name_compare(x->node, y->node);
     if (c == 0) /* those without a number come last */
-        c = compare(x->rank < 0 ? INT64_MAX : x->rank, y->rank < 0 ? INT64_MAX : y->rank);
+        c = events_open_compare(x->rank < 0 ? INT64_MAX : x->rank,
+                                y->rank < 0 ? INT64_MAX : y->rank);
     if (c == 0)
-        c = compare(x->session, y->session);
-    return c ? c : compare(x->pid, y->pid);
+        c = events_open_compare(x->session, y->session);
+    return c ? c : events_open_compare(x->pid, y->pid);
 }
 
-static int by_process(const void *a, const void *b)
+static int events_open_by_process(const void *a, const void *b)
 {
     const struct run_track *x = &((const struct event_track *)a)->track;
     const struct run_track *y = &((const struct event_track *)b)->track;
-    int c = compare(x->process - y->process, 0);
+    int c = events_open_compare(x->process - y->process, 0);
     if (c == 0)
-        c = compare(x->track.kind, y->track.kind);
+        c = events_open_compare(x->track.kind, y->track.kind);
     if (c == 0)
-        c = compare(x->first.ns, y->first.ns);
+        c = events_open_compare(x->first.ns, y->first.ns);
     if (c == 0)
         c = (x->track.id > y->track.id) - (x->track.id < y->track.id);
-    return c ? c : compare(x->detail, y->detail);
+    return c ? c : events_open_compare(x->detail, y->detail);
 }
 
-static void sort_processes(struct run *r, struct event_index *x, struct gathering *g)
+static void sort_processes(struct run *r, struct event_index *x, struct events_open_gathering *g)
 {
     struct run_process *old = x->processes;
     const size_t n = x->n_processes;
@@ -319,7 +322,7 @@ static void sort_processes(struct run *r, struct event_index *x, struct gatherin
     uint32_t *places = xmalloc(n * sizeof *places); /* by the number before */
     for (size_t i = 0; i < n; i++)
         order[i] = &old[i];
-    qsort(order, n, sizeof *order, by_rank);
+    qsort(order, n, sizeof *order, events_open_by_rank);
     x->processes = arena_array(&r->arena, struct run_process, n);
     for (size_t i = 0; i < n; i++) {
         x->processes[i] = *order[i];
@@ -331,11 +334,11 @@ static void sort_processes(struct run *r, struct event_index *x, struct gatherin
     free(places);
 }
 
-static void list_tracks(struct run *r, struct event_index *x, struct gathering *g)
+static void list_tracks(struct run *r, struct event_index *x, struct events_open_gathering *g)
 {
     struct event_flow *flow = event_flow_open(&(struct event_want){.value = true});
     struct pid_table pids;
-    pids_open(&pids, g->n);
+    events_open_pids(&pids, g->n);
     x->processes = arena_array(&r->arena, struct run_process, g->n);
     fill_blocks(g, x);
     for (size_t i = 0; i < g->n; i++) {
@@ -350,14 +353,14 @@ static void list_tracks(struct run *r, struct event_index *x, struct gathering *
     x->tracks = arena_array(&r->arena, struct event_track, g->n);
     for (size_t i = 0; i < g->n; i++)
         x->tracks[x->n_tracks++] = g->v[i].t;
-    qsort(x->tracks, x->n_tracks, sizeof *x->tracks, by_process);
+    qsort(x->tracks, x->n_tracks, sizeof *x->tracks, events_open_by_process);
     for (size_t i = 0; i < x->n_tracks; i++)
         x->tracks[i].track.index = (uint32_t)i;
 }
 
 static void list_all(struct run *r, struct event_index *x)
 {
-    struct gathering g = {.run = r};
+    struct events_open_gathering g = {.run = r};
     for (uint32_t i = 0; i < x->n_files; i++)
         for (uint32_t k = 0; k < x->files[i].store->n_events; k++)
             gather_block(&g, &x->files[i], i, k);

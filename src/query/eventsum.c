@@ -13,7 +13,7 @@
 
 /* The events of one track by what they are: each kind and name is a group. Durations of a group are
  * put side by side and sorted; numbers are looked at in the order in which they come. */
-struct group {
+struct eventsum_group {
     struct event_sum sum;
     size_t at; /* of its next duration */
 };
@@ -22,7 +22,7 @@ struct grouping {
     struct op_names names;
     uint32_t *group_of; /* 1 + group, by name and kind; 0: none yet */
     size_t n_slots;
-    struct group *v;
+    struct eventsum_group *v;
     size_t n, cap;
 };
 
@@ -76,17 +76,17 @@ static uint32_t add_group(struct grouping *g, const struct run_track *t, const s
         g->cap = g->cap ? 2 * g->cap : 64;
         g->v = xrealloc(g->v, g->cap, sizeof *g->v);
     }
-    g->v[g->n++] = (struct group){.sum = {.track = t,
-                                          .name = e->name,
-                                          .kind = e->kind,
-                                          .category = e->category,
-                                          .total_s = NAN,
-                                          .p50_s = NAN,
-                                          .p95_s = NAN,
-                                          .max_s = NAN,
-                                          .min = NAN,
-                                          .max = NAN,
-                                          .last = NAN}};
+    g->v[g->n++] = (struct eventsum_group){.sum = {.track = t,
+                                                   .name = e->name,
+                                                   .kind = e->kind,
+                                                   .category = e->category,
+                                                   .total_s = NAN,
+                                                   .p50_s = NAN,
+                                                   .p95_s = NAN,
+                                                   .max_s = NAN,
+                                                   .min = NAN,
+                                                   .max = NAN,
+                                                   .last = NAN}};
     return (uint32_t)g->n;
 }
 
@@ -126,7 +126,7 @@ static void sum_groups(struct grouping *g, const struct run_event *v, size_t n,
 {
     int64_t *ns = xmalloc((n + 1) * sizeof *ns);
     for (size_t i = 0; i < n; i++) {
-        struct group *x = &g->v[whose[i]];
+        struct eventsum_group *x = &g->v[whose[i]];
         if (is_long(x->sum.kind))
             ns[x->at++] = v[i].event.dur_ns;
         else if (is_number(x->sum.kind))
@@ -146,7 +146,7 @@ static void grouping_close(struct grouping *g)
     free(g);
 }
 
-static int longest_first(const void *x, const void *y)
+static int eventsum_longest_first(const void *x, const void *y)
 {
     const struct event_sum *a = x, *b = y;
     const bool la = is_long(a->kind), lb = is_long(b->kind);
@@ -184,7 +184,7 @@ static void sum_track(const struct run_track *t, const struct run_event *v, size
     for (size_t i = 0; i < g->n; i++)
         add_sum(out, &g->v[i].sum);
     if (out->n > before)
-        qsort(out->v + before, out->n - before, sizeof *out->v, longest_first);
+        qsort(out->v + before, out->n - before, sizeof *out->v, eventsum_longest_first);
     free(whose);
     grouping_close(g);
 }
@@ -238,7 +238,7 @@ static size_t clip(struct run_event *v, size_t n, const struct event_window *w)
 }
 
 /* A track of the window, how many of its events lie there, and how many are looked at. */
-struct wanted {
+struct eventsum_wanted {
     const struct run_track *track;
     struct track_block *blocks;
     size_t n, every; /* every so many-th is looked at; 1: all are */
@@ -247,7 +247,7 @@ struct wanted {
 
 /* Tracks that the window asks for. */
 static int list_wanted(struct run *r, const struct event_window *w, struct arena *a,
-                       struct wanted **out, size_t *n, struct err *e)
+                       struct eventsum_wanted **out, size_t *n, struct err *e)
 {
     struct run_track *tracks;
     size_t n_tracks;
@@ -255,10 +255,10 @@ static int list_wanted(struct run *r, const struct event_window *w, struct arena
     *n = 0;
     if (rc)
         return rc;
-    *out = arena_array(a, struct wanted, n_tracks + 1);
+    *out = arena_array(a, struct eventsum_wanted, n_tracks + 1);
     for (size_t i = 0; rc == 0 && i < n_tracks; i++) {
         const struct run_process *p = tracks[i].process;
-        struct wanted *x = &(*out)[*n];
+        struct eventsum_wanted *x = &(*out)[*n];
         if ((tracks[i].detail && !w->detail) || (w->node && strcmp(w->node, p->node) != 0) ||
             (w->rank >= 0 && w->rank != p->rank))
             continue;
@@ -268,21 +268,21 @@ static int list_wanted(struct run *r, const struct event_window *w, struct arena
             x->events += x->blocks[k].events;
         *n += x->n > 0;
         if (!x->n)
-            *x = (struct wanted){0};
+            *x = (struct eventsum_wanted){0};
     }
     return rc;
 }
 
 static int fewest_first(const void *x, const void *y)
 {
-    const struct wanted *a = x, *b = y;
+    const struct eventsum_wanted *a = x, *b = y;
     if (a->events != b->events)
         return a->events < b->events ? -1 : 1;
     return (a->track->index > b->track->index) - (a->track->index < b->track->index);
 }
 
 /* Which blocks of a track are looked at. */
-static void plan_track(struct wanted *x, uint64_t budget)
+static void plan_track(struct eventsum_wanted *x, uint64_t budget)
 {
     const uint64_t every = x->events / MAX_OF(budget, UINT64_C(1)) + 1;
     x->every = x->events <= budget ? 1 : (size_t)MIN_OF(every, (uint64_t)x->n);
@@ -291,8 +291,8 @@ static void plan_track(struct wanted *x, uint64_t budget)
 }
 
 /* What tracks with few events do not need is left to those with many. */
-static int plan(struct run *r, const struct event_window *w, struct arena *a, struct wanted **out,
-                size_t *n, struct err *e)
+static int plan(struct run *r, const struct event_window *w, struct arena *a,
+                struct eventsum_wanted **out, size_t *n, struct err *e)
 {
     uint64_t left = w->budget;
     const int rc = list_wanted(r, w, a, out, n, e);
@@ -309,7 +309,7 @@ static int plan(struct run *r, const struct event_window *w, struct arena *a, st
 int event_sums_cost(struct run *r, const struct event_window *w, struct arena *a, uint64_t *events,
                     struct err *e)
 {
-    struct wanted *v;
+    struct eventsum_wanted *v;
     size_t n;
     const int rc = plan(r, w, a, &v, &n, e);
     *events = 0;
@@ -320,7 +320,7 @@ int event_sums_cost(struct run *r, const struct event_window *w, struct arena *a
 
 /* Events of one block. Its edges are rounded outward to the us, so that asked for whole it would
  * touch its neighbours, and those would be decoded as well. */
-static int read_block(struct run *r, const struct wanted *x, const struct track_block *s,
+static int read_block(struct run *r, const struct eventsum_wanted *x, const struct track_block *s,
                       struct arena *a, struct run_event **out, size_t *n, struct err *e)
 {
     const int64_t in = s->last.ns - s->first.ns > 4 * NS_PER_US ? NS_PER_US : 0;
@@ -329,8 +329,9 @@ static int read_block(struct run *r, const struct wanted *x, const struct track_
 }
 
 /* Events of a track, all or of every so many-th block. */
-static int read_part(struct run *r, const struct wanted *x, const struct event_window *w,
-                     struct arena *a, struct run_event **out, size_t *n, struct err *e)
+static int eventsum_read_part(struct run *r, const struct eventsum_wanted *x,
+                              const struct event_window *w, struct arena *a, struct run_event **out,
+                              size_t *n, struct err *e)
 {
     int rc = 0;
     if (x->every == 1)
@@ -354,10 +355,10 @@ static int by_total(const void *x, const void *y)
     const struct event_sum *a = x, *b = y;
     if (a->total_s != b->total_s)
         return a->total_s < b->total_s ? 1 : -1;
-    return longest_first(x, y);
+    return eventsum_longest_first(x, y);
 }
 
-static int sum_within(struct run *r, const struct wanted *x, const struct event_window *w,
+static int sum_within(struct run *r, const struct eventsum_wanted *x, const struct event_window *w,
                       struct arena *a, struct sums *sums, struct err *e)
 {
     const size_t before = sums->n;
@@ -365,7 +366,7 @@ static int sum_within(struct run *r, const struct wanted *x, const struct event_
     struct arena scratch = {0};
     struct run_event *v;
     size_t n;
-    const int rc = read_part(r, x, w, &scratch, &v, &n, e);
+    const int rc = eventsum_read_part(r, x, w, &scratch, &v, &n, e);
     if (rc == 0)
         sum_track(x->track, v, clip(v, n, w), sums);
     for (size_t i = before; i < sums->n; i++) {
@@ -382,7 +383,7 @@ static int sum_within(struct run *r, const struct wanted *x, const struct event_
 int event_sums_within(struct run *r, const struct event_window *w, struct arena *a,
                       struct event_sum **out, size_t *n, struct err *e)
 {
-    struct wanted *v;
+    struct eventsum_wanted *v;
     struct sums sums = {0};
     size_t n_wanted;
     int rc = plan(r, w, a, &v, &n_wanted, e);

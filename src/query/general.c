@@ -10,7 +10,7 @@
 #include "query/eventsum.h"
 #include "query/ops_names.h"
 
-struct row {
+struct general_sum {
     struct general_row out;
     int64_t total_ns, longest_ns, lived_ns;
     size_t track;    /* 1 + the last that told of it; 0: none */
@@ -25,7 +25,7 @@ struct summing {
     uint32_t *row_of; /* by the number of a name */
     size_t n_names;
     uint32_t row_of_kind[EV_N];
-    struct row *v;
+    struct general_sum *v;
     size_t n, cap;
     const struct run_track *track; /* at hand */
     size_t at;                     /* 1 + its number */
@@ -61,31 +61,31 @@ static bool find_kind(const struct event *v, enum event_id *out)
 
 /* ---- rows ---- */
 
-static uint32_t add_row(struct summing *s, const char *what)
+static uint32_t general_add_row(struct summing *s, const char *what)
 {
     if (s->n == s->cap) {
         s->cap = s->cap ? 2 * s->cap : 16;
         s->v = xrealloc(s->v, s->cap, sizeof *s->v);
     }
-    s->v[s->n] = (struct row){.out = {.what = what}};
+    s->v[s->n] = (struct general_sum){.out = {.what = what}};
     return (uint32_t)s->n++;
 }
 
 /* Of a name that was not met before: as in row_of. */
-static uint32_t place(struct summing *s, const struct event *v, const char *name)
+static uint32_t general_place(struct summing *s, const struct event *v, const char *name)
 {
     enum event_id kind;
     if (!find_kind(v, &kind))
         return ELSEWHERE;
     if (kind == EV_N)
-        return FIRST_ROW + add_row(s, name);
+        return FIRST_ROW + general_add_row(s, name);
     if (!s->row_of_kind[kind])
-        s->row_of_kind[kind] = FIRST_ROW + add_row(s, kinds[kind]);
+        s->row_of_kind[kind] = FIRST_ROW + general_add_row(s, kinds[kind]);
     return s->row_of_kind[kind];
 }
 
 /* NULL: the span has a place elsewhere. */
-static struct row *row_for(struct summing *s, const struct event *v)
+static struct general_sum *general_row_for(struct summing *s, const struct event *v)
 {
     const uint32_t id = op_names_id(&s->names, v->name);
     if (id >= s->n_names) {
@@ -95,11 +95,11 @@ static struct row *row_for(struct summing *s, const struct event *v)
         s->n_names = more;
     }
     if (s->row_of[id] == UNSEEN)
-        s->row_of[id] = place(s, v, s->names.v[id].text);
+        s->row_of[id] = general_place(s, v, s->names.v[id].text);
     return s->row_of[id] == ELSEWHERE ? NULL : &s->v[s->row_of[id] - FIRST_ROW];
 }
 
-static void meet_track(struct row *x, const struct summing *s)
+static void meet_track(struct general_sum *x, const struct summing *s)
 {
     const struct run_process *p = s->track->process;
     x->track = s->at;
@@ -108,10 +108,10 @@ static void meet_track(struct row *x, const struct summing *s)
     x->out.threads++;
 }
 
-static void see(struct summing *s, const struct run_event *e)
+static void general_see(struct summing *s, const struct run_event *e)
 {
     const int64_t begin = e->at.ns, end = begin + MAX_OF(e->event.dur_ns, 0);
-    struct row *x = e->event.kind == EVENT_SPAN ? row_for(s, &e->event) : NULL;
+    struct general_sum *x = e->event.kind == EVENT_SPAN ? general_row_for(s, &e->event) : NULL;
     if (!x)
         return;
     if (x->track != s->at)
@@ -129,15 +129,15 @@ static int see_track(struct summing *s, struct event_flow *flow, struct run *r, 
     const int rc = event_flow_track(flow, r, s->track, &(struct flow_window){{0}, {0}}, texts, e);
     for (size_t n; rc == 0 && (n = event_flow_next(flow, &v)) > 0;)
         for (size_t i = 0; i < n; i++)
-            see(s, &v[i]);
+            general_see(s, &v[i]);
     return rc;
 }
 
 /* ---- what comes of it ---- */
 
-static int longest_first(const void *a, const void *b)
+static int general_longest_first(const void *a, const void *b)
 {
-    const struct row *x = a, *y = b;
+    const struct general_sum *x = a, *y = b;
     if (x->total_ns != y->total_ns)
         return x->total_ns < y->total_ns ? 1 : -1;
     return strcmp(x->out.what, y->out.what);
@@ -146,7 +146,7 @@ static int longest_first(const void *a, const void *b)
 static void conclude(struct summing *s, size_t most, struct arena *a, struct general *out)
 {
     if (s->n)
-        qsort(s->v, s->n, sizeof *s->v, longest_first);
+        qsort(s->v, s->n, sizeof *s->v, general_longest_first);
     out->n = MIN_OF(s->n, most);
     out->left_out = s->n - out->n;
     out->rows = arena_array(a, struct general_row, out->n + 1);

@@ -16,14 +16,14 @@ const struct gpu_peak gpu_peaks[] = {
 
 const size_t n_gpu_peaks = COUNT_OF(gpu_peaks);
 
-static char upper(char c)
+static char gpu_peaks_upper(char c)
 {
     return (char)toupper((unsigned char)c);
 }
 
 static bool starts_with_words(const char *text, const char *words)
 {
-    while (*words && upper(*text) == *words) {
+    while (*words && gpu_peaks_upper(*text) == *words) {
         text++;
         words++;
     }

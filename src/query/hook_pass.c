@@ -24,8 +24,8 @@ static bool has_gpu_times(const struct event_track *t)
     return t->track.process->worker < 0 && t->track.track.kind == TRACK_DEVICE;
 }
 
-static struct hook_piece *add_piece(struct hook_pass *p, const struct event_track *t,
-                                    uint32_t first)
+static struct hook_piece *hook_pass_add_piece(struct hook_pass *p, const struct event_track *t,
+                                              uint32_t first)
 {
     if ((p->n & (p->n - 1)) == 0) /* room doubles */
         p->v = xrealloc(p->v, p->n ? 2 * p->n : 1, sizeof *p->v);
@@ -39,7 +39,7 @@ static void add_track(struct hook_pass *p, const struct event_track *t)
     struct hook_piece *piece = NULL;
     for (uint32_t i = 0; i < t->n_blocks; i++) {
         if (!piece || piece->rows >= PIECE_ROWS)
-            piece = add_piece(p, t, i);
+            piece = hook_pass_add_piece(p, t, i);
         piece->n++;
         piece->rows += t->store->events[t->blocks[i]].rows;
     }
@@ -134,8 +134,8 @@ static bool hook_names_wanted(void *ctx, const char *const *names, size_t n)
     return false;
 }
 
-static void take_named(struct hook_piece *to, const struct hook_pass *p, const struct event *v,
-                       enum event_id id)
+static void hook_pass_take_named(struct hook_piece *to, const struct hook_pass *p,
+                                 const struct event *v, enum event_id id)
 {
     const struct named_event x = {
         .at = event_wall(to->track->store, v->at),
@@ -158,7 +158,7 @@ static void take_gpu(struct gpu_spans *to, const struct event *v, enum event_id 
     to->v[to->n++] = (struct gpu_span){v->at.ns, v->dur_ns, id};
 }
 
-static void take(struct hook_reader *rd, struct hook_piece *to, const struct event *v)
+static void hook_pass_take(struct hook_reader *rd, struct hook_piece *to, const struct event *v)
 {
     const struct point_name name = names_seen_find(&rd->names, v->name);
     if (to->may_step)
@@ -166,7 +166,7 @@ static void take(struct hook_reader *rd, struct hook_piece *to, const struct eve
     if (to->gpu_times)
         take_gpu(&to->gpu, v, name.id);
     if (rd->wanted[name.id] && v->kind != EVENT_STEP)
-        take_named(to, rd->pass, v, name.id);
+        hook_pass_take_named(to, rd->pass, v, name.id);
 }
 
 static void hook_read_piece(struct hook_reader *rd, struct hook_piece *to)
@@ -178,7 +178,7 @@ static void hook_read_piece(struct hook_reader *rd, struct hook_piece *to)
         for (uint32_t i = rows.from; i < rows.to; i++) {
             struct event v;
             event_columns_row(rows.columns, i, &v);
-            take(rd, to, &v);
+            hook_pass_take(rd, to, &v);
         }
     }
 }
@@ -188,7 +188,7 @@ struct hook_reading {
     struct hook_piece *v;
 };
 
-static void work(struct crew *c, struct arena *results)
+static void hook_pass_work(struct crew *c, struct arena *results)
 {
     const struct hook_reading *x = c->ctx;
     struct hook_reader *rd = hook_reader_open(x->pass);
@@ -203,7 +203,7 @@ void hook_pass_read(struct hook_pass *p, size_t begin, size_t end)
     struct arena none = {0};
     give_room(p, begin, end);
     struct hook_reading x = {p, p->v + begin};
-    struct crew crew = {.n = end - begin, .each = 1, .work = work, .ctx = &x};
+    struct crew crew = {.n = end - begin, .each = 1, .work = hook_pass_work, .ctx = &x};
     crew_run(&crew, &none);
 }
 

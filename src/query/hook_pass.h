@@ -9,7 +9,7 @@
 
 #include "query/named_events.h"
 #include "query/run_open.h"
-#include "query/steps_own.h"
+#include "query/steps_internal.h"
 
 /* A phase as the device had it. */
 struct gpu_span {

@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 
-static void append(struct intervals *l, int64_t begin, int64_t end)
+static void intervals_append(struct intervals *l, int64_t begin, int64_t end)
 {
     if (l->n == l->cap) {
         l->cap = l->cap ? 2 * l->cap : 64;
@@ -39,7 +39,7 @@ void intervals_add(struct intervals *l, int64_t begin, int64_t end)
         if (begin < last->begin)
             begin_run(l);
     }
-    append(l, begin, end);
+    intervals_append(l, begin, end);
 }
 
 void intervals_add_all(struct intervals *l, const struct intervals *more)
@@ -58,7 +58,7 @@ void intervals_free(struct intervals *l)
 /* ---- merging sorted runs, neighbours first, so that n intervals in k runs cost n log k ---- */
 
 /* Joins b to the end of what was written since `first`, or puts it behind. */
-static size_t join(struct interval *to, size_t first, size_t n, struct interval b)
+static size_t intervals_join(struct interval *to, size_t first, size_t n, struct interval b)
 {
     if (n > first && b.begin <= to[n - 1].end)
         to[n - 1].end = MAX_OF(to[n - 1].end, b.end);
@@ -67,14 +67,14 @@ static size_t join(struct interval *to, size_t first, size_t n, struct interval 
     return n;
 }
 
-static size_t merge_two(const struct interval *v, const size_t range[3], struct interval *to,
-                        size_t n)
+static size_t intervals_merge_two(const struct interval *v, const size_t range[3],
+                                  struct interval *to, size_t n)
 {
     const size_t first = n;
     size_t a = range[0], b = range[1];
     while (a < range[1] || b < range[2]) {
         const int left = b == range[2] || (a < range[1] && v[a].begin <= v[b].begin);
-        n = join(to, first, n, left ? v[a++] : v[b++]);
+        n = intervals_join(to, first, n, left ? v[a++] : v[b++]);
     }
     return n;
 }
@@ -89,7 +89,7 @@ static size_t merge_round(struct intervals *l, struct interval *to)
         const size_t range[3] = {begin, middle, r + 1 < l->n_runs ? l->runs[r + 1] : end};
         if (r)
             l->runs[kept++] = n;
-        n = merge_two(l->v, range, to, n);
+        n = intervals_merge_two(l->v, range, to, n);
     }
     l->n_runs = kept;
     return n;
@@ -112,7 +112,8 @@ void intervals_finish(struct intervals *l)
 /* ---- walks over two lists ---- */
 
 /* Empty, with room for as many as two lists can leave. */
-static void clear(struct intervals *l, const struct intervals *a, const struct intervals *b)
+static void intervals_clear(struct intervals *l, const struct intervals *a,
+                            const struct intervals *b)
 {
     l->n = l->n_runs = 0;
     if (a->n + b->n <= l->cap)
@@ -125,22 +126,22 @@ static void clear(struct intervals *l, const struct intervals *a, const struct i
 void intervals_either(const struct intervals *a, const struct intervals *b, struct intervals *out)
 {
     size_t i = 0, k = 0;
-    clear(out, a, b);
+    intervals_clear(out, a, b);
     while (i < a->n || k < b->n) {
         const bool left = k == b->n || (i < a->n && a->v[i].begin <= b->v[k].begin);
-        out->n = join(out->v, 0, out->n, left ? a->v[i++] : b->v[k++]);
+        out->n = intervals_join(out->v, 0, out->n, left ? a->v[i++] : b->v[k++]);
     }
 }
 
 void intervals_both(const struct intervals *a, const struct intervals *b, struct intervals *out)
 {
     size_t i = 0, k = 0;
-    clear(out, a, b);
+    intervals_clear(out, a, b);
     while (i < a->n && k < b->n) {
         const int64_t begin = MAX_OF(a->v[i].begin, b->v[k].begin);
         const int64_t end = MIN_OF(a->v[i].end, b->v[k].end);
         if (begin < end)
-            append(out, begin, end);
+            intervals_append(out, begin, end);
         if (a->v[i].end < b->v[k].end)
             i++;
         else
@@ -151,7 +152,7 @@ void intervals_both(const struct intervals *a, const struct intervals *b, struct
 void intervals_minus(const struct intervals *a, const struct intervals *b, struct intervals *out)
 {
     size_t k = 0;
-    clear(out, a, b);
+    intervals_clear(out, a, b);
     for (size_t i = 0; i < a->n; i++) {
         int64_t begin = a->v[i].begin;
         while (k < b->n && b->v[k].end <= begin)
@@ -159,13 +160,13 @@ void intervals_minus(const struct intervals *a, const struct intervals *b, struc
         /* The last one that reaches in may reach into the next of a as well: k stays on it. */
         for (; k < b->n && b->v[k].begin < a->v[i].end; k++) {
             if (begin < b->v[k].begin)
-                append(out, begin, b->v[k].begin);
+                intervals_append(out, begin, b->v[k].begin);
             begin = b->v[k].end;
             if (begin >= a->v[i].end)
                 break;
         }
         if (begin < a->v[i].end)
-            append(out, begin, a->v[i].end);
+            intervals_append(out, begin, a->v[i].end);
     }
 }
 

@@ -12,7 +12,7 @@ enum { WORD = sizeof(uint64_t), SLACK = WORD };
 
 static_assert(KEPT_ROWS * WORD * KEPT_COLUMNS_MOST <= UINT16_MAX, "places in a piece fit");
 
-static size_t rows_of(const struct kept *k, size_t i)
+static size_t kept_rows_of(const struct kept *k, size_t i)
 {
     return MIN_OF(k->n - i, (size_t)KEPT_ROWS);
 }
@@ -31,7 +31,7 @@ static uint8_t bytes_for(uint64_t span)
     return span ? (uint8_t)((71 - __builtin_clzll(span)) / 8) : 0;
 }
 
-static struct kept_column measure(const int64_t *v, size_t n)
+static struct kept_column kept_measure(const int64_t *v, size_t n)
 {
     int64_t lo = v[0], hi = v[0];
     for (size_t i = 1; i < n; i++) {
@@ -42,7 +42,7 @@ static struct kept_column measure(const int64_t *v, size_t n)
 }
 
 /* In order: what a word has too much is overwritten by the next one. */
-static void put_column(const struct kept_column *c, const int64_t *v, size_t n, uint8_t *to)
+static void kept_put_column(const struct kept_column *c, const int64_t *v, size_t n, uint8_t *to)
 {
     for (size_t i = 0; i < n; i++, to += c->width) {
         const uint64_t x = (uint64_t)v[i] - (uint64_t)c->base;
@@ -52,20 +52,20 @@ static void put_column(const struct kept_column *c, const int64_t *v, size_t n, 
 
 void kept_put(struct kept *k, size_t i, const struct kept_cells *cells, struct arena *a)
 {
-    const size_t rows = rows_of(k, i);
+    const size_t rows = kept_rows_of(k, i);
     struct kept_piece *p = &k->pieces[i / KEPT_ROWS];
     size_t bytes = 0;
     assert(i % KEPT_ROWS == 0 && i < k->n);
     p->columns = arena_array(a, struct kept_column, k->columns);
     for (size_t c = 0; c < k->columns; c++) {
-        p->columns[c] = measure(cells->v[c], rows);
+        p->columns[c] = kept_measure(cells->v[c], rows);
         p->columns[c].at = (uint16_t)bytes;
         bytes += rows * p->columns[c].width;
     }
     p->bytes = arena_alloc(a, bytes + SLACK, 1);
     for (size_t c = 0; c < k->columns; c++)
         if (p->columns[c].width)
-            put_column(&p->columns[c], cells->v[c], rows, p->bytes + p->columns[c].at);
+            kept_put_column(&p->columns[c], cells->v[c], rows, p->bytes + p->columns[c].at);
 }
 
 /* ---- out ---- */
@@ -84,7 +84,7 @@ static int64_t cell_at(const struct kept_column *c, uint64_t mask, const uint8_t
 
 size_t kept_get(const struct kept *k, size_t i, struct kept_cells *out)
 {
-    const size_t rows = rows_of(k, i);
+    const size_t rows = kept_rows_of(k, i);
     const struct kept_piece *p = &k->pieces[i / KEPT_ROWS];
     assert(i % KEPT_ROWS == 0 && i < k->n);
     for (size_t c = 0; c < k->columns; c++) {

@@ -65,7 +65,7 @@ bool mem_event_of(const struct run_track *t, const struct run_event *x, struct m
 
 /* ---- curves ---- */
 
-static int compare(int64_t a, int64_t b)
+static int memcurve_compare(int64_t a, int64_t b)
 {
     return (a > b) - (a < b);
 }
@@ -73,9 +73,9 @@ static int compare(int64_t a, int64_t b)
 static int by_device_and_time(const void *a, const void *b)
 {
     const struct mem_event *x = a, *y = b;
-    int c = compare(x->device, y->device);
+    int c = memcurve_compare(x->device, y->device);
     if (c == 0)
-        c = compare(x->at, y->at);
+        c = memcurve_compare(x->at, y->at);
     return c ? c : (x->order > y->order) - (x->order < y->order);
 }
 
@@ -87,7 +87,7 @@ static bool is_sorted(const struct mem_event *v, size_t n)
     return true;
 }
 
-static size_t count(const struct mem_event *v, size_t n, enum mem_what what)
+static size_t memcurve_count(const struct mem_event *v, size_t n, enum mem_what what)
 {
     size_t k = 0;
     for (size_t i = 0; i < n; i++)
@@ -137,7 +137,7 @@ static void fill_peaks(struct memcurve *c, const struct mem_event *v, size_t n)
 /* False when there is nothing to draw. */
 static bool curve_of(const struct mem_event *v, size_t n, struct arena *a, struct memcurve *out)
 {
-    const size_t told = count(v, n, MEM_TOTAL), changes = count(v, n, MEM_CHANGE);
+    const size_t told = memcurve_count(v, n, MEM_TOTAL), changes = memcurve_count(v, n, MEM_CHANGE);
     if (told + changes == 0)
         return false;
     *out = (struct memcurve){.device = v[0].device, .exact = told > 0};

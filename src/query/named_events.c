@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 
-static bool in_order(const void *a, const void *b)
+static bool named_events_in_order(const void *a, const void *b)
 {
     const struct named_event *x = a, *y = b;
     return x->at.ns <= y->at.ns;
@@ -19,7 +19,7 @@ void named_list_push(struct named_list *l, const struct named_event *x)
         l->cap = l->cap ? 2 * l->cap : 1024;
         l->v = xrealloc(l->v, l->cap, sizeof *l->v);
     }
-    if (l->n == 0 || !in_order(&l->v[l->n - 1], x))
+    if (l->n == 0 || !named_events_in_order(&l->v[l->n - 1], x))
         sorted_runs_add(&l->runs, l->n);
     l->v[l->n++] = *x;
 }
@@ -28,7 +28,8 @@ void named_list_push(struct named_list *l, const struct named_event *x)
 
 enum { C_AT, C_DUR, C_VALUE, C_PROCESS, C_ID, COLUMNS };
 
-static void keep(const struct named_event *v, size_t n, struct arena *a, struct node_events *out)
+static void named_events_keep(const struct named_event *v, size_t n, struct arena *a,
+                              struct node_events *out)
 {
     struct kept_cells cells;
     out->n = n;
@@ -74,9 +75,9 @@ void named_lists_join(const struct named_list *const *lists, size_t n_lists, str
         sorted_runs_append(&runs, &lists[i]->runs, n);
         n += lists[i]->n;
     }
-    sorted_runs_merge(&runs, v, n, sizeof *v, in_order);
+    sorted_runs_merge(&runs, v, n, sizeof *v, named_events_in_order);
     sorted_runs_free(&runs);
-    keep(v, n, a, out);
+    named_events_keep(v, n, a, out);
     free(v);
 }
 

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "query/ops_functions.h"
-#include "query/ops_own.h"
+#include "query/ops_internal.h"
 
 struct ops *ops_open(enum ops_by by)
 {
@@ -96,38 +96,38 @@ void ops_track(struct ops *o, const struct run_track *t, const struct run_event 
 
 /* ---- of a run ---- */
 
-static void sink_begin(void *to, const struct run_process *p)
+static void ops_sink_begin(void *to, const struct run_process *p)
 {
     (void)p;
     ops_process(to);
 }
 
-static void sink_track(void *to, const struct run_track *t)
+static void ops_sink_track(void *to, const struct run_track *t)
 {
     ops_track_begin(to, t);
 }
 
-static void sink_events(void *to, const struct run_event *v, size_t n)
+static void ops_sink_events(void *to, const struct run_event *v, size_t n)
 {
     ops_events(to, v, n);
 }
 
-static void sink_track_end(void *to)
+static void ops_sink_track_end(void *to)
 {
     ops_track_end(to);
 }
 
-static void sink_end(void *to)
+static void ops_sink_end(void *to)
 {
     ops_process_end(to);
 }
 
 /* Only modules look at values: those of arrows. */
 static const struct trace_sink sinks[] = {
-    [OPS_BY_NAME] = {sink_begin, sink_track, sink_events, sink_track_end, sink_end,
-                     .want = {.link = true, .parent = true}},
-    [OPS_BY_MODULE] = {sink_begin, sink_track, sink_events, sink_track_end, sink_end,
-                       .want = {.value = true, .link = true, .parent = true}},
+    [OPS_BY_NAME] = {ops_sink_begin, ops_sink_track, ops_sink_events, ops_sink_track_end,
+                     ops_sink_end, .want = {.link = true, .parent = true}},
+    [OPS_BY_MODULE] = {ops_sink_begin, ops_sink_track, ops_sink_events, ops_sink_track_end,
+                       ops_sink_end, .want = {.value = true, .link = true, .parent = true}},
 };
 
 int ops_read(struct run *r, const struct ops_ask *ask, struct arena *a, struct op_row **out,

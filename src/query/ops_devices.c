@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ops_devices.c - what ran on devices, and for which operators it counts. */
-#include "query/ops_own.h"
+#include "query/ops_internal.h"
 
 static void count_kernel(struct ops *o, const struct event *e)
 {
@@ -13,7 +13,7 @@ static void count_kernel(struct ops *o, const struct event *e)
 }
 
 /* What was launched backward counts for where the forward operator was called. */
-static uint32_t node_of(struct ops *o, uint32_t owner)
+static uint32_t ops_devices_node_of(struct ops *o, uint32_t owner)
 {
     if (!(owner & BACKWARD))
         return owner;
@@ -38,7 +38,7 @@ void ops_sweep_device(struct ops *o, const struct run_event *v, size_t n)
         if (device_role(e, 0) == ROLE_OTHER || e->dur_ns < 0)
             continue;
         const struct launch *l = launches_find(&o->launches, e->link);
-        struct node *owner = &o->nodes[l ? node_of(o, l->owner) : NO_NODE];
+        struct node *owner = &o->nodes[l ? ops_devices_node_of(o, l->owner) : NO_NODE];
         struct stat *s = owner == o->nodes ? &o->outside : &o->cpu.v[owner->name];
         owner->device_ns += e->dur_ns;
         s->device_self_ns += e->dur_ns;

@@ -23,7 +23,7 @@ struct sum {
 };
 
 /* Of the window at hand; the name stays until the track's end. */
-struct told {
+struct ops_functions_told {
     const char *name;
     struct sum sum;
 };
@@ -34,7 +34,7 @@ struct functions {
     uint32_t cap_sums;
     char phase[TRACK_NAME_LEN], timer[TIMER_LEN];
     int64_t at; /* of the window */
-    struct told *told;
+    struct ops_functions_told *told;
     size_t n_told, cap_told;
 };
 
@@ -57,7 +57,7 @@ static void arg_copy(const char *args, const char *key, char *out, size_t size)
 
 /* ---- windows ---- */
 
-static struct sum *sum_of(struct functions *f, uint32_t name)
+static struct sum *ops_functions_sum_of(struct functions *f, uint32_t name)
 {
     if (name >= f->cap_sums) {
         const uint32_t cap = MAX_OF(name + 1, f->cap_sums ? 2 * f->cap_sums : 256);
@@ -73,7 +73,7 @@ static void end_window(struct functions *f)
     for (size_t i = 0; i < f->n_told; i++) {
         char key[TRACK_NAME_LEN + TIMER_LEN + EVENT_NAME_MOST + 2];
         snprintf(key, sizeof key, "%s" PART "%s" PART "%s", f->phase, f->timer, f->told[i].name);
-        struct sum *s = sum_of(f, op_names_look(&f->names, key));
+        struct sum *s = ops_functions_sum_of(f, op_names_look(&f->names, key));
         s->calls += f->told[i].sum.calls;
         s->self_ns += f->told[i].sum.self_ns;
         s->total_ns += f->told[i].sum.total_ns;
@@ -82,7 +82,7 @@ static void end_window(struct functions *f)
     f->timer[0] = '\0';
 }
 
-static void tell(struct functions *f, const struct event *v)
+static void ops_functions_tell(struct functions *f, const struct event *v)
 {
     const char *args = v->args ? v->args : "";
     const double total_s = strtod(arg_find(args, "total_s"), NULL);
@@ -91,7 +91,7 @@ static void tell(struct functions *f, const struct event *v)
         f->told = xrealloc(f->told, f->cap_told, sizeof *f->told);
     }
     const bool fits = total_s > 0 && total_s < 1e9;
-    f->told[f->n_told++] = (struct told){
+    f->told[f->n_told++] = (struct ops_functions_told){
         v->name,
         {(uint64_t)MAX_OF(v->value, 0), v->dur_ns,
          fits ? MAX_OF((int64_t)(total_s * 1e9), v->dur_ns) : v->dur_ns},
@@ -105,7 +105,7 @@ static void sink_process(void *to, const struct run_process *p)
     (void)to, (void)p;
 }
 
-static void sink_track(void *to, const struct run_track *t)
+static void ops_functions_sink_track(void *to, const struct run_track *t)
 {
     struct functions *f = to;
     const char *phase = t->track.name + strlen(PROFILE_TRACK_NAME);
@@ -113,7 +113,7 @@ static void sink_track(void *to, const struct run_track *t)
     f->at = INT64_MIN;
 }
 
-static void sink_events(void *to, const struct run_event *v, size_t n)
+static void ops_functions_sink_events(void *to, const struct run_event *v, size_t n)
 {
     struct functions *f = to;
     for (size_t i = 0; i < n; i++) {
@@ -122,30 +122,33 @@ static void sink_events(void *to, const struct run_event *v, size_t n)
             end_window(f);
         f->at = x->at.ns;
         if (x->category == CAT_PYTHON)
-            tell(f, x);
+            ops_functions_tell(f, x);
         else if (x->args)
             arg_copy(x->args, "timer", f->timer, sizeof f->timer);
     }
 }
 
-static void sink_track_end(void *to)
+static void ops_functions_sink_track_end(void *to)
 {
     end_window(to);
 }
 
-static void sink_end(void *to)
+static void ops_functions_sink_end(void *to)
 {
     (void)to;
 }
 
-static const struct trace_sink sink = {
-    sink_process,   sink_track, sink_events,
-    sink_track_end, sink_end,   .want = {.value = true, .args_of = UINT64_MAX}};
+static const struct trace_sink sink = {sink_process,
+                                       ops_functions_sink_track,
+                                       ops_functions_sink_events,
+                                       ops_functions_sink_track_end,
+                                       ops_functions_sink_end,
+                                       .want = {.value = true, .args_of = UINT64_MAX}};
 
 /* ---- rows ---- */
 
 /* Key is "phase PART timer PART function"; it is the row's own. */
-static struct op_row row_of(char *key, const struct sum *s)
+static struct op_row ops_functions_row_of(char *key, const struct sum *s)
 {
     char *timer = strstr(key, PART), *name = strstr(timer + 1, PART);
     *timer = *name = '\0';
@@ -161,7 +164,7 @@ static struct op_row row_of(char *key, const struct sum *s)
 }
 
 /* The whole window first, then phases as they come in a step. */
-static size_t place_of(const char *phase)
+static size_t ops_functions_place_of(const char *phase)
 {
     size_t i = 0;
     while (i < step_parts() && strcmp(step_part_name(i), phase) != 0)
@@ -176,7 +179,7 @@ bool function_timer_is_clock(const char *timer)
 
 static int by_group(const struct op_row *x, const struct op_row *y)
 {
-    const size_t a = place_of(x->phase), b = place_of(y->phase);
+    const size_t a = ops_functions_place_of(x->phase), b = ops_functions_place_of(y->phase);
     if (a != b)
         return a < b ? -1 : 1;
     const int c = strcmp(x->phase, y->phase),
@@ -193,7 +196,7 @@ static int by_place(const void *a, const void *b)
     return x->self_ns > y->self_ns ? -1 : 1;
 }
 
-static void fill_shares(struct op_row *v, size_t n)
+static void ops_functions_fill_shares(struct op_row *v, size_t n)
 {
     for (size_t i = 0, end; i < n; i = end) {
         double sum = 0;
@@ -215,10 +218,10 @@ int functions_read(struct run *r, const struct trace_ask *ask, struct arena *a, 
     *n = f->names.n;
     *out = arena_array(a, struct op_row, *n);
     for (uint32_t i = 0; i < f->names.n; i++)
-        (*out)[i] = row_of(arena_strdup(a, f->names.v[i].text), &f->sums[i]);
+        (*out)[i] = ops_functions_row_of(arena_strdup(a, f->names.v[i].text), &f->sums[i]);
     if (*n)
         qsort(*out, *n, sizeof **out, by_place);
-    fill_shares(*out, *n);
+    ops_functions_fill_shares(*out, *n);
     op_names_close(&f->names);
     free(f->sums);
     free(f->told);

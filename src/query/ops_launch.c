@@ -14,7 +14,7 @@
 
 /* Where it belongs among the last few of the sorted run; NO_PLACE: further back, or there
  * is no run yet. Calls of one moment may come in another order than they were made. */
-static size_t place_of(const struct launches *l, uint64_t link)
+static size_t ops_launch_place_of(const struct launches *l, uint64_t link)
 {
     enum { LOOK_MOST = 16 };
     if (l->n == 0)
@@ -34,7 +34,7 @@ void launches_add(struct launches *l, const struct launch *one)
         l->cap = l->cap ? 2 * l->cap : 1024;
         l->v = xrealloc(l->v, l->cap, sizeof *l->v);
     }
-    size_t at = place_of(l, one->link);
+    size_t at = ops_launch_place_of(l, one->link);
     if (at == NO_PLACE) {
         at = l->n;
         sorted_runs_add(&l->runs, at);
@@ -44,7 +44,7 @@ void launches_add(struct launches *l, const struct launch *one)
     l->n++;
 }
 
-static bool in_order(const void *a, const void *b)
+static bool ops_launch_in_order(const void *a, const void *b)
 {
     const struct launch *x = a, *y = b;
     return x->link <= y->link;
@@ -53,7 +53,7 @@ static bool in_order(const void *a, const void *b)
 void launches_index(struct launches *l)
 {
     if (l->runs.n > LAUNCH_STRETCHES)
-        sorted_runs_merge(&l->runs, l->v, l->n, sizeof *l->v, in_order);
+        sorted_runs_merge(&l->runs, l->v, l->n, sizeof *l->v, ops_launch_in_order);
     l->n_stretches = l->runs.n;
     for (size_t i = 0; i < l->runs.n; i++) {
         const size_t begin = l->runs.begins[i];

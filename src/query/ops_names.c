@@ -31,7 +31,7 @@ void op_names_turn(struct op_names *t)
 }
 
 /* FNV-1a, then mixed so that the low bits hang on all. */
-static uint64_t hash_of(const char *s)
+static uint64_t ops_names_hash_of(const char *s)
 {
     uint64_t h = 0xCBF29CE484222325u;
     for (; *s; s++)
@@ -40,7 +40,7 @@ static uint64_t hash_of(const char *s)
 }
 
 /* The slot that holds the text, or the free one where it belongs. */
-static uint32_t *slot_of(const struct op_names *t, uint64_t hash, const char *text)
+static uint32_t *ops_names_slot_of(const struct op_names *t, uint64_t hash, const char *text)
 {
     for (uint32_t at = (uint32_t)hash & (t->n_slots - 1);; at = (at + 1) & (t->n_slots - 1)) {
         const struct op_name *v = t->slots[at] ? &t->v[t->slots[at] - 1] : NULL;
@@ -49,7 +49,7 @@ static uint32_t *slot_of(const struct op_names *t, uint64_t hash, const char *te
     }
 }
 
-static void grow_slots(struct op_names *t)
+static void ops_names_grow_slots(struct op_names *t)
 {
     free(t->slots);
     t->n_slots *= 2;
@@ -64,8 +64,8 @@ static void grow_slots(struct op_names *t)
 
 uint32_t op_names_look(struct op_names *t, const char *text)
 {
-    const uint64_t hash = hash_of(text);
-    uint32_t *slot = slot_of(t, hash, text);
+    const uint64_t hash = ops_names_hash_of(text);
+    uint32_t *slot = ops_names_slot_of(t, hash, text);
     if (*slot)
         return *slot - 1;
     if (t->n == t->cap) {
@@ -76,6 +76,6 @@ uint32_t op_names_look(struct op_names *t, const char *text)
         (struct op_name){arena_strdup(&t->arena, text), hash, name_sense(text), event_find(text)};
     *slot = ++t->n;
     if (t->n > t->n_slots / 2)
-        grow_slots(t);
+        ops_names_grow_slots(t);
     return t->n - 1;
 }

@@ -5,7 +5,7 @@
 
 #include "base/demangle.h"
 #include "base/mem.h"
-#include "query/ops_own.h"
+#include "query/ops_internal.h"
 
 static struct op_row cpu_row(const struct ops *o, uint32_t i, struct arena *a)
 {
@@ -76,7 +76,7 @@ static size_t outside_row(const struct ops *o, struct op_row *out)
     return 1;
 }
 
-static void fill_shares(struct op_row *v, size_t n)
+static void ops_rows_fill_shares(struct op_row *v, size_t n)
 {
     double sum[2] = {0, 0};
     for (size_t i = 0; i < n; i++)
@@ -114,7 +114,7 @@ void ops_rows(const struct ops *o, struct arena *a, struct op_row **out, size_t 
             v[k++] = kernel_row(o, i, a);
     if (modules)
         k += outside_row(o, &v[k]);
-    fill_shares(v, k);
+    ops_rows_fill_shares(v, k);
     if (k)
         qsort(v, k, sizeof *v, by_self);
     *out = v;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ops_threads.c - operators of a thread: one sweep over its spans with a stack. */
 #include "base/mem.h"
-#include "query/ops_own.h"
+#include "query/ops_internal.h"
 
 static bool is_call(const struct event *v)
 {
@@ -44,7 +44,7 @@ static void pop(struct ops *o)
 
 /* Gives out all time up to `t` and takes away what ended by then. One that ended below another
  * that still runs waits for it: it gets no time any more. */
-static void settle(struct ops *o, int64_t t)
+static void ops_threads_settle(struct ops *o, int64_t t)
 {
     while (o->depth && o->stack[o->depth - 1].end <= t) {
         give(o, &o->stack[o->depth - 1], o->stack[o->depth - 1].end);
@@ -58,10 +58,10 @@ static void settle(struct ops *o, int64_t t)
 void ops_end_thread(struct ops *o)
 {
     while (o->depth)
-        settle(o, o->stack[o->depth - 1].end);
+        ops_threads_settle(o, o->stack[o->depth - 1].end);
 }
 
-static void push(struct ops *o, const struct run_event *x, uint32_t name)
+static void ops_threads_push(struct ops *o, const struct run_event *x, uint32_t name)
 {
     struct stat *s = ops_stat(&o->cpu, name);
     const bool outer = s->open == 0;
@@ -83,7 +83,7 @@ static void push(struct ops *o, const struct run_event *x, uint32_t name)
 }
 
 /* The node of a span that runs; made when it is the first time, with those around it. */
-static uint32_t node_of(struct ops *o, size_t frame)
+static uint32_t ops_threads_node_of(struct ops *o, size_t frame)
 {
     size_t known = frame + 1;
     while (known > 0 && o->stack[known - 1].node == NO_NODE)
@@ -111,11 +111,11 @@ static uint32_t owner_of(struct ops *o, const struct event *v)
         if (innermost == o->depth)
             innermost = i;
         if (v->parent && f->tie == v->parent)
-            return node_of(o, i);
+            return ops_threads_node_of(o, i);
     }
     if (o->depth == 0)
         return NO_NODE;
-    return node_of(o, innermost < o->depth ? innermost : o->depth - 1);
+    return ops_threads_node_of(o, innermost < o->depth ? innermost : o->depth - 1);
 }
 
 /* ---- backward ---- */
@@ -146,7 +146,7 @@ static void note_arrow(struct ops *o, const struct run_event *x)
     }
 }
 
-static bool is_arrow(const struct event *v)
+static bool ops_threads_is_arrow(const struct event *v)
 {
     return v->kind == EVENT_MARK && v->category == CAT_OP && v->link;
 }
@@ -156,8 +156,8 @@ static void note_for_modules(struct ops *o, const struct run_event *x, bool modu
 {
     if (x->event.kind == EVENT_SPAN && x->event.category == CAT_OP && !module) {
         note_operator(o, x);
-    } else if (is_arrow(&x->event)) {
-        settle(o, x->at.ns);
+    } else if (ops_threads_is_arrow(&x->event)) {
+        ops_threads_settle(o, x->at.ns);
         note_arrow(o, x);
     }
 }
@@ -197,9 +197,9 @@ void ops_sweep_thread(struct ops *o, const struct run_event *v, size_t n)
             note_for_modules(o, &v[i], names->v[name].sense & NAME_MODULE);
         if (!row && !(is_call(e) && e->link))
             continue;
-        settle(o, v[i].at.ns);
+        ops_threads_settle(o, v[i].at.ns);
         if (row)
-            push(o, &v[i], name);
+            ops_threads_push(o, &v[i], name);
         if (is_call(e) && e->link)
             note_launch(o, &v[i]);
     }

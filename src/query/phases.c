@@ -55,7 +55,7 @@ static void add_stretch(struct changes *c, enum what what, int64_t from, int64_t
     c->v[c->n++] = (struct change){to, what, -1};
 }
 
-static bool in_order(const void *a, const void *b)
+static bool phases_in_order(const void *a, const void *b)
 {
     return ((const struct change *)a)->at <= ((const struct change *)b)->at;
 }
@@ -64,7 +64,7 @@ static bool in_order(const void *a, const void *b)
 
 /* The loop begins with the first train step; a look before that belongs to getting ready. When
  * nothing is trained it begins with the first step there is. */
-static void add_steps(struct changes *c, const struct phases_from *f, struct run_phases *out)
+static void phases_add_steps(struct changes *c, const struct phases_from *f, struct run_phases *out)
 {
     int64_t first[2] = {INT64_MAX, INT64_MAX}, last = INT64_MIN; /* of any step, of train steps */
     for (size_t i = 0; i < f->n_ranks; i++)
@@ -129,7 +129,7 @@ static bool asks_to_stop(const struct mark *m)
     }
 }
 
-static bool is_of(const struct run_mark *m, const struct node_info *n)
+static bool phases_is_of(const struct run_mark *m, const struct node_info *n)
 {
     return strcmp(m->node, n->id) == 0 && m->at.ns >= n->start.ns && m->at.ns <= n->end.ns;
 }
@@ -152,7 +152,7 @@ static int64_t told_to_stop(const struct phases_from *f, const struct node_info 
 {
     int64_t at = n->end.ns;
     for (size_t k = 0; word_counts[n->status] && k < f->n_marks; k++)
-        if (is_of(&f->marks[k], n) && asks_to_stop(&f->marks[k].mark))
+        if (phases_is_of(&f->marks[k], n) && asks_to_stop(&f->marks[k].mark))
             at = MIN_OF(at, f->marks[k].at.ns);
     return at;
 }
@@ -186,7 +186,7 @@ static bool has_exited(const struct phases_from *f, const struct node_info *n)
 }
 
 /* On any node; a recorder goes on for a moment behind its job. */
-static bool lives(const struct phases_from *f)
+static bool phases_lives(const struct phases_from *f)
 {
     for (size_t i = 0; i < f->info->n_nodes; i++)
         if (f->info->nodes[i].status == RUN_RUNNING && !has_exited(f, &f->info->nodes[i]))
@@ -235,12 +235,12 @@ static enum phase_kind kind_now(const struct run_phases *p, int64_t at, const in
     return was == PHASE_INTERRUPTION ? PHASE_INIT : was; /* getting ready once more */
 }
 
-static void tile(struct changes *c, struct run_phases *out, struct arena *a)
+static void phases_tile(struct changes *c, struct run_phases *out, struct arena *a)
 {
     struct tiling t = {.out = out, .at = out->job_start.ns};
     int in[WHAT_N] = {0};
     enum phase_kind kind = PHASE_INIT;
-    sorted_runs_merge(&c->runs, c->v, c->n, sizeof *c->v, in_order);
+    sorted_runs_merge(&c->runs, c->v, c->n, sizeof *c->v, phases_in_order);
     for (size_t i = 0; i < c->n;) {
         const int64_t at = c->v[i].at;
         tile_until(&t, at, kind);
@@ -262,11 +262,11 @@ void phases_of(const struct phases_from *from, struct arena *a, struct run_phase
 {
     struct changes c = {0};
     *out = (struct run_phases){0};
-    add_steps(&c, from, out);
+    phases_add_steps(&c, from, out);
     job_times(from, out);
-    out->loop_goes_on = out->has_steps && lives(from);
+    out->loop_goes_on = out->has_steps && phases_lives(from);
     add_interruptions(&c, from, out->job_end.ns);
-    tile(&c, out, a);
+    phases_tile(&c, out, a);
     sorted_runs_free(&c.runs);
     free(c.v);
 }

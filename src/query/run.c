@@ -14,15 +14,15 @@
 
 /* ---- series over all sessions ---- */
 
-struct entry {
+struct run_entry {
     const char *node;
     struct part part;
     size_t order; /* session */
 };
 
-static int by_name(const void *a, const void *b)
+static int run_by_name(const void *a, const void *b)
 {
-    const struct entry *x = a, *y = b;
+    const struct run_entry *x = a, *y = b;
     int c = name_compare(x->node, y->node);
     if (c == 0)
         c = name_compare(x->part.series->metric, y->part.series->metric);
@@ -31,14 +31,14 @@ static int by_name(const void *a, const void *b)
     return c ? c : (x->order > y->order) - (x->order < y->order);
 }
 
-static bool same_series(const struct entry *a, const struct entry *b)
+static bool same_series(const struct run_entry *a, const struct run_entry *b)
 {
     return strcmp(a->node, b->node) == 0 &&
            strcmp(a->part.series->metric, b->part.series->metric) == 0 &&
            strcmp(a->part.series->entity, b->part.series->entity) == 0;
 }
 
-static void merge_entries(struct run *r, const struct entry *list, size_t n)
+static void merge_entries(struct run *r, const struct run_entry *list, size_t n)
 {
     r->series = arena_array(&r->arena, struct merged, n);
     struct part *parts = arena_array(&r->arena, struct part, n);
@@ -65,14 +65,14 @@ static void merge_series(struct run *r)
     size_t n = 0;
     for (size_t i = 0; i < r->info.n_nodes; i++)
         n += r->stores[i] ? r->stores[i]->n_series : 0;
-    struct entry *list = xcalloc(n, sizeof *list);
+    struct run_entry *list = xcalloc(n, sizeof *list);
     size_t at = 0;
     for (size_t i = 0; i < r->info.n_nodes; i++)
         for (uint32_t k = 0; r->stores[i] && k < r->stores[i]->n_series; k++)
-            list[at++] =
-                (struct entry){r->info.nodes[i].id, {r->stores[i], &r->stores[i]->series[k]}, i};
+            list[at++] = (struct run_entry){
+                r->info.nodes[i].id, {r->stores[i], &r->stores[i]->series[k]}, i};
     if (n)
-        qsort(list, n, sizeof *list, by_name);
+        qsort(list, n, sizeof *list, run_by_name);
     merge_entries(r, list, n);
     free(list);
 }
@@ -201,8 +201,8 @@ void run_close(struct run *r)
 
 /* ---- losses, marks, size ---- */
 
-static void add_loss(struct run_loss *list, size_t *n, const char *node, const struct loss *l,
-                     wall_ns at)
+static void run_add_loss(struct run_loss *list, size_t *n, const char *node, const struct loss *l,
+                         wall_ns at)
 {
     list[(*n)++] = (struct run_loss){.node = node, .loss = *l, .at = at};
 }
@@ -232,7 +232,8 @@ static void file_losses(const struct node_info *node, const struct store *s, str
         /* What is being written this moment is not torn. */
         if (node->status == RUN_RUNNING && s->losses[k].id == LOSS_TORN)
             continue;
-        add_loss(list, n, node->id, &s->losses[k], store_wall(s, s->losses[k].at.ns / NS_PER_US));
+        run_add_loss(list, n, node->id, &s->losses[k],
+                     store_wall(s, s->losses[k].at.ns / NS_PER_US));
     }
 }
 
@@ -241,7 +242,7 @@ static void node_losses(struct run *r, size_t i, struct run_loss *list, size_t *
     const struct node_info *node = &r->info.nodes[i];
     struct store *s = r->stores[i];
     if (!s) {
-        add_loss(list, n, node->id, &r->file_loss[i], node->end);
+        run_add_loss(list, n, node->id, &r->file_loss[i], node->end);
         return;
     }
     file_losses(node, s, list, n);
@@ -249,17 +250,17 @@ static void node_losses(struct run *r, size_t i, struct run_loss *list, size_t *
     snprintf(bad.what, sizeof bad.what, "columns");
     snprintf(bad.why, sizeof bad.why, "wrong checksum in node-%.60s", node->id);
     if (bad.count)
-        add_loss(list, n, node->id, &bad, node->end);
+        run_add_loss(list, n, node->id, &bad, node->end);
     struct loss cut = {.id = LOSS_TORN, .count = missing_samples(node, s)};
     snprintf(cut.what, sizeof cut.what, "samples");
     snprintf(cut.why, sizeof cut.why, "the files contain fewer than were recorded");
     if (cut.count)
-        add_loss(list, n, node->id, &cut, node->end);
+        run_add_loss(list, n, node->id, &cut, node->end);
     struct loss died = {.id = LOSS_NODE_DIED, .count = 1};
     snprintf(died.what, sizeof died.what, "recorder");
     snprintf(died.why, sizeof died.why, "%.150s", node->why);
     if (node->status == RUN_DIED)
-        add_loss(list, n, node->id, &died, node->end);
+        run_add_loss(list, n, node->id, &died, node->end);
 }
 
 /* What the event files say and what is wrong with them. */
@@ -276,7 +277,7 @@ static void event_losses(struct run *r, const struct event_index *x, struct run_
         snprintf(bad.what, sizeof bad.what, "events");
         snprintf(bad.why, sizeof bad.why, "wrong checksum in node-%.60s", node->id);
         if (bad.count)
-            add_loss(list, n, node->id, &bad, node->end);
+            run_add_loss(list, n, node->id, &bad, node->end);
     }
 }
 

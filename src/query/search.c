@@ -20,7 +20,7 @@ static bool holds(const struct search_ask *ask, const char *name)
     return strcasestr(name, ask->text) != NULL;
 }
 
-static void take(struct searching *s, const struct run_track *t, const struct run_event *v)
+static void search_take(struct searching *s, const struct run_track *t, const struct run_event *v)
 {
     if (v->event.kind != EVENT_SPAN || !holds(s->ask, v->event.name))
         return;
@@ -54,7 +54,7 @@ static int search_block(struct searching *s, const struct run_track *t, wall_ns 
     const int rc = events_read(s->run, t, from, to, &scratch, &v, &n, e);
     for (size_t i = 0; rc == 0 && i < n; i++)
         if (v[i].at.ns >= from.ns)
-            take(s, t, &v[i]);
+            search_take(s, t, &v[i]);
     arena_free(&scratch);
     return rc;
 }

@@ -34,7 +34,8 @@ void sorted_runs_append(struct sorted_runs *r, const struct sorted_runs *more, s
 }
 
 /* How many of lo..hi may stand before x: all that are smaller, and with `ties` its equals. */
-static size_t count_before(const struct array *a, size_t lo, size_t hi, const char *x, bool ties)
+static size_t sorted_runs_count_before(const struct array *a, size_t lo, size_t hi, const char *x,
+                                       bool ties)
 {
     const size_t begin = lo;
     while (lo < hi) {
@@ -48,12 +49,12 @@ static size_t count_before(const struct array *a, size_t lo, size_t hi, const ch
 }
 
 /* begin..mid and mid..end are sorted; only where they overlap is anything moved. */
-static void merge_two(const struct array *a, size_t begin, size_t mid, size_t end)
+static void sorted_runs_merge_two(const struct array *a, size_t begin, size_t mid, size_t end)
 {
-    size_t to = begin + count_before(a, begin, mid, at(a, mid), true);
+    size_t to = begin + sorted_runs_count_before(a, begin, mid, at(a, mid), true);
     if (to == mid)
         return;
-    const size_t stop = mid + count_before(a, mid, end, at(a, mid - 1), false);
+    const size_t stop = mid + sorted_runs_count_before(a, mid, end, at(a, mid - 1), false);
     const size_t n_left = mid - to;
     char *left = xmalloc(n_left * a->size);
     memcpy(left, at(a, to), n_left * a->size);
@@ -73,7 +74,8 @@ void sorted_runs_merge(struct sorted_runs *r, void *v, size_t n, size_t size, in
         size_t kept = 0;
         for (size_t i = 0; i < r->n; i += 2) {
             if (i + 1 < r->n)
-                merge_two(&a, r->begins[i], r->begins[i + 1], i + 2 < r->n ? r->begins[i + 2] : n);
+                sorted_runs_merge_two(&a, r->begins[i], r->begins[i + 1],
+                                      i + 2 < r->n ? r->begins[i + 2] : n);
             r->begins[kept++] = r->begins[i];
         }
         r->n = kept;

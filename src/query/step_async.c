@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 
-static double mean_of(const int64_t *ns, size_t n)
+static double step_async_mean_of(const int64_t *ns, size_t n)
 {
     double sum = 0;
     size_t counted = 0;
@@ -18,14 +18,14 @@ static double mean_of(const int64_t *ns, size_t n)
     return counted ? sum / (double)counted : 0;
 }
 
-static bool is_short(int64_t ns, double mean)
+static bool step_async_is_short(int64_t ns, double mean)
 {
     return ns >= 0 && (double)ns < mean / 2;
 }
 
 static size_t short_until(const int64_t *ns, size_t n, size_t i, double mean)
 {
-    while (i < n && is_short(ns[i], mean))
+    while (i < n && step_async_is_short(ns[i], mean))
         i++;
     return i;
 }
@@ -42,7 +42,7 @@ static void even_out(const int64_t *ns, size_t from, size_t to, int64_t *out)
 
 void iteration_groups(const int64_t *ns, size_t n, int64_t *out)
 {
-    const double mean = mean_of(ns, n);
+    const double mean = step_async_mean_of(ns, n);
     for (size_t i = 0; i < n;) {
         const size_t at = short_until(ns, n, i, mean);
         const bool is_long = at < n && (double)ns[at] > mean;
@@ -58,13 +58,13 @@ void iteration_groups(const int64_t *ns, size_t n, int64_t *out)
 
 /* ---- all steps of a rank ---- */
 
-static int64_t iteration_of(const struct step *s)
+static int64_t step_async_iteration_of(const struct step *s)
 {
     const int64_t ns = step_iteration_ns(s);
     return !step_is_steady(s) ? -1 : ns < 0 ? s->dur_ns : ns;
 }
 
-static void fit(struct step_pace *p, size_t n)
+static void step_async_fit(struct step_pace *p, size_t n)
 {
     if (n <= p->cap)
         return;
@@ -75,9 +75,9 @@ static void fit(struct step_pace *p, size_t n)
 
 void step_pace_see(struct step_pace *p, const struct step *v, size_t n)
 {
-    fit(p, p->n + n);
+    step_async_fit(p, p->n + n);
     for (size_t i = 0; i < n; i++, p->n++) {
-        p->ns[p->n] = iteration_of(&v[i]);
+        p->ns[p->n] = step_async_iteration_of(&v[i]);
         p->mode[p->n] = (unsigned char)v[i].mode;
     }
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "query/stepmarks_own.h"
+#include "query/stepmarks_internal.h"
 
 /* The mean and three standard deviations. */
 static double outliers_from(const struct spread *s, int64_t base)
@@ -39,7 +39,7 @@ static void make_edges(struct step_hist *h, const struct spread *s)
         h->edges_s[++h->n] = most;
 }
 
-static size_t bin_of(const struct step_hist *h, double s)
+static size_t stephist_bin_of(const struct step_hist *h, double s)
 {
     const double low = h->edges_s[0], top = h->edges_s[STEP_HIST_BINS];
     if (s > top)
@@ -66,7 +66,7 @@ static bool keep_outlier(struct step_hist *h, const struct step_mark *m)
     return true;
 }
 
-static int by_time(const void *a, const void *b)
+static int stephist_by_time(const void *a, const void *b)
 {
     const struct step_mark *x = *(const struct step_mark *const *)a,
                            *y = *(const struct step_mark *const *)b;
@@ -76,7 +76,7 @@ static int by_time(const void *a, const void *b)
 static void count_step(struct step_hist *h, const struct step_mark *m)
 {
     const double took = ns_to_s(m->iteration_ns);
-    h->counts[bin_of(h, took)]++;
+    h->counts[stephist_bin_of(h, took)]++;
     if (took > h->outlier_from_s)
         keep_outlier(h, m);
 }
@@ -92,11 +92,11 @@ struct bounds {
 static int64_t bound_of(const struct step_hist *h, const struct spread *s, size_t bin)
 {
     int64_t lo = s->min, hi = s->max;
-    if (bin_of(h, ns_to_s(hi)) < bin)
+    if (stephist_bin_of(h, ns_to_s(hi)) < bin)
         return INT64_MAX;
     while (lo < hi) {
         const int64_t mid = lo + (int64_t)(((uint64_t)hi - (uint64_t)lo) / 2);
-        if (bin_of(h, ns_to_s(mid)) < bin)
+        if (stephist_bin_of(h, ns_to_s(mid)) < bin)
             lo = mid + 1;
         else
             hi = mid;
@@ -190,5 +190,5 @@ void step_hists_of(const struct rank_marks *r, wall_ns from, wall_ns to,
     }
     count_all(r, first, end, bounds, out);
     for (size_t m = 0; m < MODE_N; m++)
-        qsort(out[m].outliers, out[m].n_outliers, sizeof *out[m].outliers, by_time);
+        qsort(out[m].outliers, out[m].n_outliers, sizeof *out[m].outliers, stephist_by_time);
 }

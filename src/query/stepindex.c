@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stepindex.c - see stepmarks_own.h. */
+/* stepindex.c - see stepmarks_internal.h. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "query/stepmarks_own.h"
+#include "query/stepmarks_internal.h"
 
 _Static_assert(STEPS_ORDERED <= UINT16_MAX + 1, "a step of a stretch is found by 16 bits");
 
@@ -51,7 +51,7 @@ static void see_all(const struct rank_marks *r, size_t i, size_t end, struct ste
         i = see_some(r, i, end, out);
 }
 
-static void join(struct step_sums *to, const struct step_sums *from)
+static void stepindex_join(struct step_sums *to, const struct step_sums *from)
 {
     for (size_t m = 0; m < MODE_N; m++) {
         struct spread *s = &to->of[m];
@@ -71,7 +71,7 @@ void step_sums_add(const struct rank_marks *r, size_t i, size_t end, struct step
     while (i < end) {
         const size_t stop = (i / STEPS_SUMMED + 1) * STEPS_SUMMED;
         if (r->index && i % STEPS_SUMMED == 0 && stop <= end)
-            join(out, &r->index->sums[i / STEPS_SUMMED]);
+            stepindex_join(out, &r->index->sums[i / STEPS_SUMMED]);
         else
             see_all(r, i, MIN_OF(stop, end), out);
         i = stop;
@@ -86,7 +86,8 @@ struct ordered {
 };
 
 /* Eight bits at a time from the lowest, as many as the longest has; into v or spare. */
-static struct ordered *sort(struct ordered *v, struct ordered *spare, size_t n, uint64_t most)
+static struct ordered *stepindex_sort(struct ordered *v, struct ordered *spare, size_t n,
+                                      uint64_t most)
 {
     for (unsigned shift = 0; shift < 64 && most >> shift; shift += 8) {
         size_t first[257] = {0};
@@ -120,7 +121,7 @@ static size_t order_mode(const struct step_mark *from, enum event_mode mode, str
     }
     for (size_t i = 0; i < n; i++)
         v[i].above -= (uint64_t)min;
-    v = sort(v, spare, n, n ? (uint64_t)max - (uint64_t)min : 0);
+    v = stepindex_sort(v, spare, n, n ? (uint64_t)max - (uint64_t)min : 0);
     for (size_t i = 0; i < n; i++) {
         to->dur_ns[before + i] = (int64_t)(v[i].above + (uint64_t)min);
         to->at[before + i] = v[i].at;

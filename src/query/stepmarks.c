@@ -3,7 +3,7 @@
 #include "query/stepmarks.h"
 
 #include "base/mem.h"
-#include "query/stepmarks_own.h"
+#include "query/stepmarks_internal.h"
 
 struct rank_marks rank_marks_of(const struct rank_steps *s, struct arena *a)
 {

@@ -75,7 +75,7 @@ static struct windows_seen windows_of(const struct event_index *x, const struct 
     return w;
 }
 
-static bool in_window(const struct windows_seen *w, const struct step *s)
+static bool steps_in_window(const struct windows_seen *w, const struct step *s)
 {
     for (size_t i = 0; i < w->n; i++)
         if (w->v[i]->track.first.ns < step_end(s) && w->v[i]->track.last.ns > s->start.ns)
@@ -86,7 +86,7 @@ static bool in_window(const struct windows_seen *w, const struct step *s)
 static void mark_disturbed(struct windows_seen *w, struct step *v, size_t n)
 {
     for (size_t i = 0; w->n && i < n; i++) {
-        if (in_window(w, &v[i]))
+        if (steps_in_window(w, &v[i]))
             w->left = DISTURBED_AFTER + 1;
         v[i].disturbed |= w->left > 0;
         w->left -= w->left > 0;
@@ -116,7 +116,7 @@ static bool is_quiet(const struct quiet_times *q, int64_t t)
     return quiet;
 }
 
-static int by_begin(const void *a, const void *b)
+static int steps_by_begin(const void *a, const void *b)
 {
     const struct gpu_span *x = a, *y = b;
     if (x->at != y->at)
@@ -131,7 +131,7 @@ static void add_gpu_spans(const struct hook_piece *piece, const struct quiet_tim
     const struct gpu_spans *g = &piece->gpu;
     struct gpu_span outer = {.at = INT64_MIN};
     if (g->n)
-        qsort(g->v, g->n, sizeof *g->v, by_begin);
+        qsort(g->v, g->n, sizeof *g->v, steps_by_begin);
     for (size_t i = 0; i < g->n; i++) {
         const struct gpu_span *x = &g->v[i];
         if (is_quiet(q, event_wall(piece->track->store, (mono_ns){x->at}).ns))
@@ -241,14 +241,14 @@ static void derive_kept(const struct process_pieces *p, const struct event_index
 
 /* ---- ranks ---- */
 
-struct taken {
+struct steps_taken {
     unsigned session;
     int64_t rank;
 };
 
 static int by_taken(const void *a, const void *b)
 {
-    const struct taken *x = a, *y = b;
+    const struct steps_taken *x = a, *y = b;
     if (x->session != y->session)
         return x->session < y->session ? -1 : 1;
     return (x->rank > y->rank) - (x->rank < y->rank);
@@ -265,24 +265,24 @@ static int by_session(const void *a, const void *b)
 }
 
 /* Who did not say its rank gets the first number that nobody has in the same session. */
-static void number_ranks(struct rank_steps *v, size_t n)
+static void steps_number_ranks(struct rank_steps *v, size_t n)
 {
     struct rank_steps **list = xcalloc(n, sizeof *list);
-    struct taken *taken = xcalloc(n, sizeof *taken);
+    struct steps_taken *taken = xcalloc(n, sizeof *taken);
     size_t unknown = 0, known = 0;
     for (size_t i = 0; i < n; i++)
         if (v[i].rank < 0)
             list[unknown++] = &v[i];
         else
-            taken[known++] = (struct taken){v[i].process->session, v[i].rank};
+            taken[known++] = (struct steps_taken){v[i].process->session, v[i].rank};
     if (known)
         qsort(taken, known, sizeof *taken, by_taken);
     if (unknown)
         qsort(list, unknown, sizeof *list, by_session);
-    struct taken next = {0};
+    struct steps_taken next = {0};
     for (size_t i = 0; i < unknown; i++, next.rank++) {
         if (i == 0 || next.session != list[i]->process->session)
-            next = (struct taken){list[i]->process->session, 0};
+            next = (struct steps_taken){list[i]->process->session, 0};
         while (known && bsearch(&next, taken, known, sizeof *taken, by_taken))
             next.rank++;
         list[i]->rank = next.rank;
@@ -291,7 +291,7 @@ static void number_ranks(struct rank_steps *v, size_t n)
     free(list);
 }
 
-static int by_rank(const void *a, const void *b)
+static int steps_by_rank(const void *a, const void *b)
 {
     const struct rank_steps *x = a, *y = b;
     if (x->rank != y->rank)
@@ -314,7 +314,7 @@ struct batch {
                    struct rank_steps *out);
 };
 
-static void work(struct crew *c, struct arena *results)
+static void steps_work(struct crew *c, struct arena *results)
 {
     const struct batch *b = c->ctx;
     for (size_t i; crew_next(c, &i);)
@@ -333,7 +333,7 @@ static size_t end_of_process(const struct hook_pass *p, size_t i)
 /* Steps of as many processes as are read at once, from piece `begin`; returns where to go on. */
 static size_t read_some(struct hook_pass *p, size_t begin, struct batch *b, struct arena *a)
 {
-    struct crew crew = {.each = 1, .work = work, .ctx = b};
+    struct crew crew = {.each = 1, .work = steps_work, .ctx = b};
     uint64_t rows = 0;
     size_t end = begin;
     while (end < p->n && rows < ROWS_AT_ONCE) {
@@ -415,8 +415,8 @@ static size_t end_of_node(const struct hook_pass *p, size_t i)
 
 /* Events of the nodes from piece `begin` on of which all pieces before `end` are; returns where to
  * go on. Processes, and so the pieces, are sorted by node. */
-static size_t take_named(struct hook_pass *p, size_t begin, size_t end, struct arena *a,
-                         struct run_steps *out)
+static size_t steps_take_named(struct hook_pass *p, size_t begin, size_t end, struct arena *a,
+                               struct run_steps *out)
 {
     struct naming x = {xcalloc(end - begin + 1, sizeof *x.v), &out->named[out->n_named]};
     struct crew crew = {.each = 1, .work = name_some, .ctx = &x};
@@ -430,7 +430,7 @@ static size_t take_named(struct hook_pass *p, size_t begin, size_t end, struct a
 
 /* ---- all of it ---- */
 
-static size_t count_nodes(const struct hook_pass *p)
+static size_t steps_count_nodes(const struct hook_pass *p)
 {
     size_t n = 0;
     for (size_t i = 0; i < p->n; i = end_of_node(p, i))
@@ -438,18 +438,18 @@ static size_t count_nodes(const struct hook_pass *p)
     return n;
 }
 
-static void read_all(struct hook_pass *p, const struct steps_want *want, struct arena *a,
-                     struct run_steps *out)
+static void steps_read_all(struct hook_pass *p, const struct steps_want *want, struct arena *a,
+                           struct run_steps *out)
 {
     struct process_pieces *v = xcalloc(p->index->n_processes + 1, sizeof *v);
     struct batch b = {v, p->index, out->ranks, want->kept ? derive_kept : derive};
     size_t named = 0;
     if (want->wanted)
-        out->named = arena_array(a, struct node_events, count_nodes(p));
+        out->named = arena_array(a, struct node_events, steps_count_nodes(p));
     for (size_t i = 0, end; i < p->n; i = end) {
         end = read_some(p, i, &b, a);
         if (want->wanted)
-            named = take_named(p, named, end, a, out);
+            named = steps_take_named(p, named, end, a, out);
         hook_pass_forget(p, i, end);
     }
     free(v);
@@ -470,12 +470,12 @@ int steps_read_named(struct run *r, const struct steps_want *want, struct arena 
         return rc;
     out->ranks = arena_array(a, struct rank_steps, most);
     hook_pass_open(&pass, x, want->wanted);
-    read_all(&pass, want, a, out);
+    steps_read_all(&pass, want, a, out);
     out->n_ranks = close_up(run_get_info(r), &pass, processes, out->ranks);
     hook_pass_close(&pass);
-    number_ranks(out->ranks, out->n_ranks);
+    steps_number_ranks(out->ranks, out->n_ranks);
     if (out->n_ranks)
-        qsort(out->ranks, out->n_ranks, sizeof *out->ranks, by_rank);
+        qsort(out->ranks, out->n_ranks, sizeof *out->ranks, steps_by_rank);
     return 0;
 }
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "query/steps_own.h"
+#include "query/steps_internal.h"
 
 void step_list_add(struct step_list *l, struct bare_step s)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "query/steps_own.h"
+#include "query/steps_internal.h"
 
 /* LAG: steps that wait for those that follow. POINTS_MOST: when nothing becomes a step for so long,
  * the older half is given up. */
@@ -63,7 +63,7 @@ static void drop_before(struct steps_flow *f, int64_t t)
     f->points = kept;
 }
 
-static void number(struct steps_flow *f, struct step *v, size_t n)
+static void steps_flow_number(struct steps_flow *f, struct step *v, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (!v[i].said)
@@ -102,7 +102,7 @@ void steps_flow_take(struct steps_flow *f, bool ended, struct arena *a, struct s
     const size_t known = *n;
     if (!ended)
         *n = *n > LAG ? *n - LAG : 0;
-    number(f, *out, *n);
+    steps_flow_number(f, *out, *n);
     mark_warmup(f, *out, *n, known);
     if (*n)
         drop_before(f, step_end(&(*out)[*n - 1]));

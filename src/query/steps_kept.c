@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* steps_kept.c - steps in a quarter of their room; see steps.h. */
 #include "base/mem.h"
-#include "query/steps_own.h"
+#include "query/steps_internal.h"
 
 enum {
     C_NUMBER,
@@ -26,7 +26,7 @@ enum {
 
 _Static_assert((int)COLUMNS <= (int)KEPT_COLUMNS_MOST, "a step fits into a row");
 
-static void cells_of(const struct step *v, size_t n, struct kept_cells *out)
+static void steps_kept_cells_of(const struct step *v, size_t n, struct kept_cells *out)
 {
     for (size_t i = 0; i < n; i++) {
         out->v[C_NUMBER][i] = v[i].number;
@@ -52,7 +52,7 @@ void steps_kept_open(struct kept *k, size_t n, struct arena *a)
 void steps_kept_put(struct kept *k, size_t i, const struct step *v, struct arena *a)
 {
     struct kept_cells cells;
-    cells_of(v, MIN_OF(k->n - i, (size_t)KEPT_ROWS), &cells);
+    steps_kept_cells_of(v, MIN_OF(k->n - i, (size_t)KEPT_ROWS), &cells);
     kept_put(k, i, &cells, a);
 }
 

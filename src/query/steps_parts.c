@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "query/steps_own.h"
+#include "query/steps_internal.h"
 
 static const char other_name[] = "other";
 
@@ -90,7 +90,7 @@ static int64_t overlap(int64_t a, int64_t b, int64_t from, int64_t to)
     return MAX_OF(MIN_OF(b, to) - MAX_OF(a, from), 0);
 }
 
-static void count(struct steps_fill *w, int64_t from, int64_t to, uint8_t part)
+static void steps_parts_count(struct steps_fill *w, int64_t from, int64_t to, uint8_t part)
 {
     move_to(w, from);
     for (size_t i = w->at; i < w->n && w->v[i].start.ns < to; i++) {
@@ -102,13 +102,13 @@ static void count(struct steps_fill *w, int64_t from, int64_t to, uint8_t part)
 }
 
 /* Counts what is owned before t. */
-static void settle(struct steps_fill *w, int64_t t)
+static void steps_parts_settle(struct steps_fill *w, int64_t t)
 {
     size_t kept = 0;
     for (size_t i = 0; i < w->n_owned; i++) {
         struct step_owned *o = &w->owned[i];
         if (o->from < t)
-            count(w, o->from, MIN_OF(o->to, t), o->part);
+            steps_parts_count(w, o->from, MIN_OF(o->to, t), o->part);
         o->from = MAX_OF(o->from, t);
         if (o->from < o->to)
             w->owned[kept++] = *o;
@@ -125,7 +125,8 @@ static bool counts_inside(const struct steps_fill *w, uint8_t part, uint8_t owne
 }
 
 /* from..to of the i-th goes to another part: it becomes up to three. False: there is no room. */
-static bool split(struct steps_fill *w, size_t i, int64_t from, int64_t to, uint8_t part)
+static bool steps_parts_split(struct steps_fill *w, size_t i, int64_t from, int64_t to,
+                              uint8_t part)
 {
     const struct step_owned old = w->owned[i];
     const struct step_owned piece[] = {
@@ -140,11 +141,12 @@ static bool split(struct steps_fill *w, size_t i, int64_t from, int64_t to, uint
 
 static void count_span(struct steps_fill *w, const struct point *p)
 {
-    settle(w, p->at);
+    steps_parts_settle(w, p->at);
     for (size_t i = 0; i < w->n_owned; i++) {
         const struct step_owned *o = &w->owned[i];
         const int64_t from = MAX_OF(p->at, o->from), to = MIN_OF(p->end, o->to);
-        if (from < to && counts_inside(w, p->part, o->part) && split(w, i, from, to, p->part))
+        if (from < to && counts_inside(w, p->part, o->part) &&
+            steps_parts_split(w, i, from, to, p->part))
             i += 2;
     }
     const int64_t covered = w->n_owned ? w->owned[w->n_owned - 1].to : p->at;
@@ -156,7 +158,7 @@ static void count_span(struct steps_fill *w, const struct point *p)
  * right before the next one. */
 static void count_short(struct steps_fill *w, const struct point *p)
 {
-    settle(w, p->at);
+    steps_parts_settle(w, p->at);
     move_to(w, p->at);
     struct step *s = w->at < w->n ? &w->v[w->at] : NULL;
     if (!s || s->start.ns > p->at)
@@ -175,7 +177,7 @@ static void count_short(struct steps_fill *w, const struct point *p)
 }
 
 /* What begins when the last of these iterations is over belongs to those that follow. */
-static void fill_parts(struct steps_fill *w, int64_t until)
+static void steps_parts_fill(struct steps_fill *w, int64_t until)
 {
     const struct points *p = w->points;
     for (; w->point < p->n && p->v[w->point].at < until; w->point++)
@@ -183,7 +185,7 @@ static void fill_parts(struct steps_fill *w, int64_t until)
             count_span(w, &p->v[w->point]);
         else if (p->v[w->point].what == EV_SYNC_SHORT && p->v[w->point].value > 0)
             count_short(w, &p->v[w->point]);
-    settle(w, until);
+    steps_parts_settle(w, until);
 }
 
 /* Short waits are a sum that may be larger than the time there is; other parts are what they are.
@@ -201,7 +203,7 @@ static void fill_other(struct steps_fill *w)
     }
 }
 
-static void fill_batches(struct steps_fill *w)
+static void steps_parts_fill_batches(struct steps_fill *w)
 {
     const struct points *p = w->points;
     size_t at = 0;
@@ -245,7 +247,8 @@ static void fill_marks(struct steps_fill *w)
 }
 
 /* `next` is the begin of the step after these; INT64_MIN: there is none. */
-static void fill_times(const struct bare_step *bare, struct step *v, size_t n, int64_t next)
+static void steps_parts_fill_times(const struct bare_step *bare, struct step *v, size_t n,
+                                   int64_t next)
 {
     for (size_t i = 0; i < n; i++) {
         const int64_t following = i + 1 < n ? bare[i + 1].start : next;
@@ -269,13 +272,13 @@ void steps_fill_next(struct steps_fill *w, const struct step_list *l, size_t fro
     if (n == 0)
         return;
     const int64_t next = from + n < l->n ? l->v[from + n].start : INT64_MIN;
-    fill_times(l->v + from, v, n, next);
+    steps_parts_fill_times(l->v + from, v, n, next);
     w->v = v;
     w->n = n;
     w->at = 0;
     w->end = step_end(&v[n - 1]);
-    fill_parts(w, MAX_OF(next, w->end));
+    steps_parts_fill(w, MAX_OF(next, w->end));
     fill_other(w);
-    fill_batches(w);
+    steps_parts_fill_batches(w);
     fill_marks(w);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* steps_points.c - see steps_own.h. Keeps of a thread's events those that steps are made of.
+/* steps_points.c - see steps_internal.h. Keeps of a thread's events those that steps are made of.
  *
  * Events come block by block; blocks follow each other in time but for a few long spans, so sorting
  * merges only where neighbours really overlap. */
@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "query/steps_own.h"
+#include "query/steps_internal.h"
 
 void names_seen_forget(struct names_seen *s)
 {
@@ -73,7 +73,7 @@ static bool is_mark(uint8_t what)
     }
 }
 
-static bool in_order(const struct point *a, const struct point *b)
+static bool steps_points_in_order(const struct point *a, const struct point *b)
 {
     return a->at != b->at ? a->at < b->at : a->end >= b->end;
 }
@@ -84,7 +84,7 @@ void points_push(struct points *p, const struct point *x)
         p->cap = p->cap ? p->cap * 2 : 1024;
         p->v = xrealloc(p->v, p->cap, sizeof *p->v);
     }
-    if (p->n == 0 || !in_order(&p->v[p->n - 1], x))
+    if (p->n == 0 || !steps_points_in_order(&p->v[p->n - 1], x))
         sorted_runs_add(&p->runs, p->n);
     p->v[p->n++] = *x;
     p->marked += is_mark(x->what);
@@ -136,7 +136,7 @@ static void look_through(struct points *p)
 
 static bool may_precede(const void *a, const void *b)
 {
-    return in_order(a, b);
+    return steps_points_in_order(a, b);
 }
 
 void points_sort(struct points *p)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* steps_said.c - steps that the program or its framework marked itself. */
 #include "base/mem.h"
-#include "query/steps_own.h"
+#include "query/steps_internal.h"
 
 #define NEVER INT64_MIN
 
@@ -39,7 +39,7 @@ struct fetched {
     size_t n, most; /* most: in front of any step so far */
 };
 
-static void on_fetch(struct fetched *f, const struct point *x)
+static void steps_said_on_fetch(struct fetched *f, const struct point *x)
 {
     /* A loader that looks ahead is found empty in front of its last step. Where more was fetched
      * than any step takes, the batches were for something else. */
@@ -51,7 +51,7 @@ static void on_fetch(struct fetched *f, const struct point *x)
     f->first = f->first == NEVER ? x->at : f->first;
 }
 
-static void on_step(struct fetched *f)
+static void steps_said_on_step(struct fetched *f)
 {
     if (f->first != NEVER)
         f->most = MAX_OF(f->most, f->n);
@@ -76,10 +76,10 @@ bool steps_said(const struct points *p, struct step_list *out)
             before = out->n;
             add_said(out, x, f.first == NEVER ? x->at : f.first);
             done = x->end;
-            on_step(&f);
+            steps_said_on_step(&f);
             any = true;
         } else if (x->what == EV_DATA) {
-            on_fetch(&f, x);
+            steps_said_on_fetch(&f, x);
         } else if (parts_fetch_from_step(x->what)) {
             f.first = NEVER;
         }

@@ -15,17 +15,17 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "query/steps_own.h"
+#include "query/steps_internal.h"
 
 #define NEVER INT64_MIN
 
-struct stretch {
+struct steps_seen_stretch {
     int64_t at, end;
     bool cut; /* its end was not told */
 };
 
 struct stretches {
-    struct stretch *v;
+    struct steps_seen_stretch *v;
     size_t n, cap;
 };
 
@@ -40,7 +40,7 @@ struct stepped {
     uint64_t step;
 };
 
-struct walk {
+struct steps_seen_walk {
     struct step_list *out;
     bool teacher; /* passes without gradients before a step's work belong to it; no loader */
     enum event_mode mode; /* of the step before, in this loop */
@@ -67,7 +67,7 @@ struct walk {
     struct stretches passes; /* earlier fetches with nothing but forward passes, gradients on */
 };
 
-static void stretches_add(struct stretches *l, struct stretch x)
+static void stretches_add(struct stretches *l, struct steps_seen_stretch x)
 {
     if (l->n == l->cap) {
         l->cap = l->cap ? l->cap * 2 : 16;
@@ -120,7 +120,8 @@ static void stepped_clear(struct stepped *s)
 
 /* ---- steps that are done ---- */
 
-static void add_step(struct walk *w, enum event_mode mode, int64_t start, int64_t end, bool cut)
+static void steps_seen_add_step(struct steps_seen_walk *w, enum event_mode mode, int64_t start,
+                                int64_t end, bool cut)
 {
     step_list_add(w->out, (struct bare_step){
                               .start = start,
@@ -133,15 +134,15 @@ static void add_step(struct walk *w, enum event_mode mode, int64_t start, int64_
     w->trained |= mode == MODE_TRAIN;
 }
 
-static void add_all(struct walk *w, struct stretches *l)
+static void add_all(struct steps_seen_walk *w, struct stretches *l)
 {
     for (size_t i = 0; i < l->n; i++)
-        add_step(w, MODE_EVAL, l->v[i].at, l->v[i].end, l->v[i].cut);
+        steps_seen_add_step(w, MODE_EVAL, l->v[i].at, l->v[i].end, l->v[i].cut);
     l->n = 0;
 }
 
 /* Nothing is being made. The loop that we are in stays what it is. */
-static void begin_anew(struct walk *w)
+static void steps_seen_begin_anew(struct steps_seen_walk *w)
 {
     w->start = w->solved = w->next = w->fetch = w->last = NEVER;
     w->by_fetch = w->forward = w->backward = w->busy = w->open = false;
@@ -150,53 +151,53 @@ static void begin_anew(struct walk *w)
     stepped_clear(&w->stepped);
 }
 
-static void end_train(struct walk *w)
+static void end_train(struct steps_seen_walk *w)
 {
-    add_step(w, MODE_TRAIN, w->start, w->solved, false);
+    steps_seen_add_step(w, MODE_TRAIN, w->start, w->solved, false);
     add_all(w, &w->looks); /* behind the optimizer: the program looks at what it has learnt */
-    begin_anew(w);
+    steps_seen_begin_anew(w);
 }
 
-static bool only_looked(const struct walk *w)
+static bool only_looked(const struct steps_seen_walk *w)
 {
     return w->looks.n > 0 && !w->fetch_forward && !w->fetch_backward;
 }
 
 /* Passes without gradients: of one fetch one step, else one step each. */
-static void end_eval(struct walk *w)
+static void end_eval(struct steps_seen_walk *w)
 {
     struct stretches *l = &w->looks;
     if (w->fetch != NEVER) {
-        l->v[0] = (struct stretch){w->fetch, l->v[l->n - 1].end, l->v[l->n - 1].cut};
+        l->v[0] = (struct steps_seen_stretch){w->fetch, l->v[l->n - 1].end, l->v[l->n - 1].cut};
         l->n = 1;
     }
     add_all(w, l);
-    begin_anew(w);
+    steps_seen_begin_anew(w);
 }
 
 /* What the fetch, or the end of the loader, that comes now puts an end to. */
-static void settle(struct walk *w)
+static void steps_seen_settle(struct steps_seen_walk *w)
 {
     if (w->solved != NEVER)
         end_train(w);
     else if (only_looked(w))
         end_eval(w);
     else if (w->fetch != NEVER && w->fetch_forward && !w->fetch_backward)
-        stretches_add(&w->passes, (struct stretch){w->fetch, w->last, false});
+        stretches_add(&w->passes, (struct steps_seen_stretch){w->fetch, w->last, false});
 }
 
 /* ---- what a point means ---- */
 
-static bool is_idle(const struct walk *w)
+static bool is_idle(const struct steps_seen_walk *w)
 {
     return w->fetch != NEVER && !w->fetch_forward && !w->fetch_backward && w->looks.n == 0;
 }
 
-static void on_fetch(struct walk *w, const struct point *p)
+static void steps_seen_on_fetch(struct steps_seen_walk *w, const struct point *p)
 {
-    settle(w);
+    steps_seen_settle(w);
     if (!w->by_fetch) /* what came before was not fetched: it is no part of this loop */
-        begin_anew(w);
+        steps_seen_begin_anew(w);
     if (w->start == NEVER)
         w->start = p->at;
     if (!is_idle(w))
@@ -206,19 +207,19 @@ static void on_fetch(struct walk *w, const struct point *p)
 }
 
 /* A loader's iterator was made, or has come to its end. */
-static void on_loader(struct walk *w)
+static void steps_seen_on_loader(struct steps_seen_walk *w)
 {
-    settle(w);
+    steps_seen_settle(w);
     if (w->start != NEVER && !w->backward) {
         add_all(w, &w->passes);
-        begin_anew(w);
+        steps_seen_begin_anew(w);
     }
     w->fetch = NEVER;
     w->fetch_forward = w->fetch_backward = w->busy = w->fetched = w->trained = false;
     w->mode = MODE_TRAIN;
 }
 
-static void note_begin(struct walk *w, int64_t at)
+static void note_begin(struct steps_seen_walk *w, int64_t at)
 {
     if (w->start == NEVER)
         w->start = at;
@@ -227,7 +228,7 @@ static void note_begin(struct walk *w, int64_t at)
 }
 
 /* Work with gradients begins, and before it the program only looked; there is no loader. */
-static void decide_looks(struct walk *w, const struct point *p)
+static void decide_looks(struct steps_seen_walk *w, const struct point *p)
 {
     const int64_t first = w->looks.v[0].at, seen = w->looks.v[w->looks.n - 1].end;
     if (w->teacher && w->solved != NEVER) {
@@ -237,15 +238,15 @@ static void decide_looks(struct walk *w, const struct point *p)
     } else {
         const int64_t begun = w->solved != NEVER ? w->next : w->start;
         if (w->solved != NEVER)
-            add_step(w, MODE_TRAIN, w->start, w->solved, false);
+            steps_seen_add_step(w, MODE_TRAIN, w->start, w->solved, false);
         add_all(w, &w->looks);
-        begin_anew(w);
+        steps_seen_begin_anew(w);
         w->start = begun != NEVER && begun >= seen ? begun : p->at;
     }
     w->looks.n = 0;
 }
 
-static void on_work(struct walk *w, const struct point *p)
+static void on_work(struct steps_seen_walk *w, const struct point *p)
 {
     if (w->looks.n && !w->busy && !w->fetched)
         decide_looks(w, p);
@@ -255,22 +256,22 @@ static void on_work(struct walk *w, const struct point *p)
     w->busy = true;
 }
 
-static void on_forward(struct walk *w, const struct point *p)
+static void on_forward(struct steps_seen_walk *w, const struct point *p)
 {
     on_work(w, p);
     w->forward = w->fetch_forward = true;
 }
 
-static void on_backward(struct walk *w, const struct point *p)
+static void on_backward(struct steps_seen_walk *w, const struct point *p)
 {
     on_work(w, p);
     w->backward = w->fetch_backward = true;
 }
 
-static void on_look(struct walk *w, const struct point *p)
+static void on_look(struct steps_seen_walk *w, const struct point *p)
 {
     if (!w->busy)
-        stretches_add(&w->looks, (struct stretch){p->at, p->end, p->open});
+        stretches_add(&w->looks, (struct steps_seen_stretch){p->at, p->end, p->open});
 }
 
 /* Optimizers and graphs are numbered apart from each other. */
@@ -279,7 +280,7 @@ static int64_t solver_of(const struct point *p)
     return p->what == EV_GRAPH ? ~p->value : p->value;
 }
 
-static void on_optimizer(struct walk *w, const struct point *p)
+static void on_optimizer(struct steps_seen_walk *w, const struct point *p)
 {
     on_work(w, p);
     if (!w->fetched && w->solved != NEVER && stepped_has(&w->stepped, solver_of(p))) {
@@ -294,17 +295,17 @@ static void on_optimizer(struct walk *w, const struct point *p)
     w->looks.n = w->passes.n = 0;
 }
 
-static void take(struct walk *w, const struct point *p)
+static void steps_seen_take(struct steps_seen_walk *w, const struct point *p)
 {
     switch (p->what) {
     case EV_DATA:
         if (p->dead)
-            on_loader(w);
+            steps_seen_on_loader(w);
         else
-            on_fetch(w, p);
+            steps_seen_on_fetch(w, p);
         break;
     case EV_LOADER_START:
-        on_loader(w);
+        steps_seen_on_loader(w);
         return;
     case EV_FORWARD:
         on_forward(w, p);
@@ -334,29 +335,29 @@ static void take(struct walk *w, const struct point *p)
 /* ---- the end of the events ---- */
 
 /* Whether the pass behind the last fetch waits for its backward pass: those before it got one. */
-static bool awaits_backward(const struct walk *w)
+static bool awaits_backward(const struct steps_seen_walk *w)
 {
     return w->trained && w->by_fetch && w->fetch_forward && w->passes.n == 0;
 }
 
 /* The process, or what we know of it, ends while a step is being made. */
-static void end_cut(struct walk *w)
+static void end_cut(struct steps_seen_walk *w)
 {
     const bool evaluates = !w->backward && w->solved == NEVER &&
                            (w->passes.n || (!w->forward && w->mode == MODE_EVAL));
     const int64_t start = evaluates && w->fetch != NEVER ? w->fetch : w->start;
     add_all(w, &w->passes);
-    add_step(w, evaluates ? MODE_EVAL : MODE_TRAIN, start, w->last, true);
+    steps_seen_add_step(w, evaluates ? MODE_EVAL : MODE_TRAIN, start, w->last, true);
 }
 
-static void end_walk(struct walk *w)
+static void end_walk(struct steps_seen_walk *w)
 {
     /* Without a loader, work behind an optimizer is the next step's; else more of this one. */
     const bool goes_on = w->busy && !w->fetched && (w->fetch_backward || w->open);
     if (w->solved != NEVER && goes_on) {
         const int64_t next = w->next, last = w->last;
         end_train(w);
-        add_step(w, MODE_TRAIN, next, last, true);
+        steps_seen_add_step(w, MODE_TRAIN, next, last, true);
     } else if (w->solved != NEVER && w->open) {
         end_cut(w);
     } else if (w->solved != NEVER) {
@@ -366,7 +367,7 @@ static void end_walk(struct walk *w)
     } else if (w->start != NEVER && (w->backward || w->open || awaits_backward(w))) {
         end_cut(w);
     } else if (w->start != NEVER && w->by_fetch) {
-        settle(w);
+        steps_seen_settle(w);
         add_all(w, &w->passes);
     }
 }
@@ -492,12 +493,12 @@ static bool uses_cuda(const struct points *points)
 
 void steps_seen(const struct points *points, struct step_list *out)
 {
-    struct walk w = {.out = out, .teacher = has_teacher(points), .mode = MODE_TRAIN};
+    struct steps_seen_walk w = {.out = out, .teacher = has_teacher(points), .mode = MODE_TRAIN};
     struct outermost o = {.p = points, .covered = INT64_MIN};
     struct point p;
-    begin_anew(&w);
+    steps_seen_begin_anew(&w);
     while (next_outermost(&o, &p))
-        take(&w, &p);
+        steps_seen_take(&w, &p);
     end_walk(&w);
     if (out->n && uses_cuda(points))
         add_bare_fetches(points, out);

@@ -8,11 +8,11 @@
 #include "base/mem.h"
 #include "base/stat.h"
 #include "query/step_async.h"
-#include "query/steps_own.h"
+#include "query/steps_internal.h"
 
 enum { OUTLIER_SIGMAS = 3 };
 
-static bool counts(const struct step *s, enum event_mode mode)
+static bool steps_stats_counts(const struct step *s, enum event_mode mode)
 {
     return s->mode == mode && !s->cut;
 }
@@ -30,7 +30,7 @@ static int64_t iteration_or_step_ns(const struct step *s)
     return MAX_OF(step_iteration_ns(s), s->dur_ns);
 }
 
-static bool fits(const struct step *s, enum step_choice choice)
+static bool steps_stats_fits(const struct step *s, enum step_choice choice)
 {
     switch (choice) {
     case STEPS_STEADY:
@@ -46,7 +46,7 @@ static bool fits(const struct step *s, enum step_choice choice)
 
 bool step_is_chosen(const struct step *s, enum event_mode mode, enum step_choice choice)
 {
-    return counts(s, mode) && fits(s, choice);
+    return steps_stats_counts(s, mode) && steps_stats_fits(s, choice);
 }
 
 enum step_choice step_choice_of(const struct rank_steps *s, enum event_mode mode)
@@ -58,7 +58,7 @@ enum step_choice step_choice_of(const struct rank_steps *s, enum event_mode mode
     return STEPS_ALL;
 }
 
-static struct chosen choose(const struct rank_steps *s, enum event_mode mode)
+static struct chosen steps_stats_choose(const struct rank_steps *s, enum event_mode mode)
 {
     struct chosen c = {xcalloc(s->n + 1, sizeof *c.v), 0};
     const enum step_choice choice = step_choice_of(s, mode);
@@ -85,7 +85,7 @@ static void sum_up_iterations(const struct chosen *c, struct step_stats *out)
     free(v);
 }
 
-static void share_out(const struct chosen *c, struct step_stats *out)
+static void steps_stats_share_out(const struct chosen *c, struct step_stats *out)
 {
     const uint8_t sync = step_part_of(EV_SYNC);
     int64_t part_ns[STEP_PARTS_MOST] = {0}, between_ns = 0;
@@ -114,7 +114,7 @@ static size_t steady_steps(const struct rank_steps *s, enum event_mode mode, boo
 {
     size_t n = 0;
     for (size_t i = 0; i < s->n; i++) {
-        n += counts(&s->steps[i], mode) && step_is_steady(&s->steps[i]);
+        n += steps_stats_counts(&s->steps[i], mode) && step_is_steady(&s->steps[i]);
         *evaluates |= s->steps[i].mode != MODE_TRAIN;
     }
     return n;
@@ -151,7 +151,7 @@ static bool sees_fetches(const struct rank_steps *s, enum event_mode mode)
 {
     const uint8_t data = step_part_of(EV_DATA);
     for (size_t i = 0; i < s->n; i++)
-        if (counts(&s->steps[i], mode) && s->steps[i].part_ns[data] > 0)
+        if (steps_stats_counts(&s->steps[i], mode) && s->steps[i].part_ns[data] > 0)
             return true;
     return false;
 }
@@ -205,7 +205,7 @@ static double overall_rate(const struct rank_steps *s, enum event_mode mode)
     struct rate r = {0};
     for (size_t i = 0; i < s->n; i++) {
         const struct step *x = &s->steps[i];
-        if (counts(x, mode)) {
+        if (steps_stats_counts(x, mode)) {
             first = first ? first : x;
             rate_add(&r, x, true, 0);
         }
@@ -239,7 +239,7 @@ static void sum_up_steps(const struct rank_steps *s, struct step_stats *out)
 {
     double *v = xcalloc(s->n + 1, sizeof *v);
     for (size_t i = 0; i < s->n; i++) {
-        if (!counts(&s->steps[i], out->mode))
+        if (!steps_stats_counts(&s->steps[i], out->mode))
             continue;
         v[out->count++] = ns_to_s(s->steps[i].dur_ns);
         out->warmup += s->steps[i].warmup;
@@ -261,7 +261,7 @@ static void sum_up_steps(const struct rank_steps *s, struct step_stats *out)
 void step_stats_of(const struct rank_steps *s, enum event_mode mode, struct arena *a,
                    struct step_stats *out)
 {
-    struct chosen c = choose(s, mode);
+    struct chosen c = steps_stats_choose(s, mode);
     *out = (struct step_stats){
         .mode = mode,
         .mean_s = NAN,
@@ -282,7 +282,7 @@ void step_stats_of(const struct rank_steps *s, enum event_mode mode, struct aren
     };
     sum_up_steps(s, out);
     sum_up_iterations(&c, out);
-    share_out(&c, out);
+    steps_stats_share_out(&c, out);
     time_phases(s, out);
     find_outliers(s, &c, a, out);
     free(c.v);

@@ -8,7 +8,7 @@
  * step that compiles is warm-up wherever it is: steps_parts.c marks those.) */
 #include "base/mem.h"
 #include "base/stat.h"
-#include "query/steps_own.h"
+#include "query/steps_internal.h"
 
 static const double SLOW = 2;      /* times the median of later ones */
 static const double SLOWEST = 1.2; /* times their 90th percentile */

@@ -57,13 +57,13 @@ static struct place_totals *places_add(struct places *p, const struct run_proces
 /* ---- one track ---- */
 
 /* The totals that the rest of the track, later in time, has already given. */
-struct track_names {
+struct sync_places_track_names {
     struct arena *arena;
     const char **v;
     size_t n, cap;
 };
 
-static bool names_add(struct track_names *names, const char *name)
+static bool names_add(struct sync_places_track_names *names, const char *name)
 {
     for (size_t i = 0; i < names->n; i++)
         if (strcmp(names->v[i], name) == 0)
@@ -78,7 +78,7 @@ static bool names_add(struct track_names *names, const char *name)
 
 /* Whether the block has a total that no later block has. */
 static int block_is_wanted(struct run *r, const struct run_track *t, const struct track_block *s,
-                           struct track_names *seen, bool *wanted, struct err *e)
+                           struct sync_places_track_names *seen, bool *wanted, struct err *e)
 {
     struct arena texts = {0};
     const char **names;
@@ -112,7 +112,7 @@ static int places_read_track(struct run *r, const struct run_track *t, struct pl
                              struct err *e)
 {
     struct arena scratch = {0};
-    struct track_names seen = {.arena = &scratch};
+    struct sync_places_track_names seen = {.arena = &scratch};
     struct track_block *blocks;
     size_t n;
     int rc = track_blocks(r, t, (wall_ns){0}, (wall_ns){0}, &scratch, &blocks, &n, e);

@@ -6,15 +6,15 @@
 
 #include "base/mem.h"
 #include "query/event_flow.h"
-#include "query/timeline_own.h"
+#include "query/timeline_internal.h"
 
 const char *const timeline_kind_names[LANE_KINDS] = {
     [LANE_PHASES] = "phases",       [LANE_STEPS] = "steps", [LANE_EVENTS] = "events",
     [LANE_OPERATORS] = "operators", [LANE_GPU] = "gpu",
 };
 
-static void draw(struct drawing *d, int64_t start, int64_t dur_ns, const char *name,
-                 enum event_category category, uint32_t merged)
+static void timeline_draw(struct drawing *d, int64_t start, int64_t dur_ns, const char *name,
+                          enum event_category category, uint32_t merged)
 {
     drawing_span(d, &(struct timeline_slice){.start = start,
                                              .dur_ns = dur_ns,
@@ -38,8 +38,8 @@ static void draw_phases(struct drawing *d)
     drawing_lane(d, &(struct timeline_lane){
                         .kind = LANE_PHASES, .rank = -1, .track = NO_TRACK, .title = "phases"});
     for (size_t i = 0; i < p->n; i++)
-        draw(d, p->phases[i].start.ns, p->phases[i].end.ns - p->phases[i].start.ns,
-             phase_name(p->phases[i].kind), CAT_PHASE, 0);
+        timeline_draw(d, p->phases[i].start.ns, p->phases[i].end.ns - p->phases[i].start.ns,
+                      phase_name(p->phases[i].kind), CAT_PHASE, 0);
     drawing_lane_end(d);
 }
 
@@ -64,12 +64,12 @@ static size_t draw_some_steps(struct drawing *d, const struct rank_marks *r, siz
     const struct step_mark *m = &r->v[i];
     const char *mode = event_mode_names[m->mode];
     if (m->dur_ns >= d->pixel_ns) {
-        draw(d, m->start, m->dur_ns, arena_printf(d->arena, "%s %lld", mode, (long long)m->number),
-             CAT_PHASE, 0);
+        timeline_draw(d, m->start, m->dur_ns,
+                      arena_printf(d->arena, "%s %lld", mode, (long long)m->number), CAT_PHASE, 0);
         return i + 1;
     }
     const struct steps_sum s = steps_together(r, i, d->ask->to.ns, d->pixel_ns);
-    draw(d, m->start, s.dur_ns, mode, CAT_PHASE, s.n > 1 ? (uint32_t)s.n : 0);
+    timeline_draw(d, m->start, s.dur_ns, mode, CAT_PHASE, s.n > 1 ? (uint32_t)s.n : 0);
     return i + s.n;
 }
 
@@ -87,14 +87,14 @@ static void draw_steps(struct drawing *d, const struct rank_marks *r)
     drawing_lane_end(d);
 }
 
-static enum timeline_kind kind_of(const struct run_track *t)
+static enum timeline_kind timeline_kind_of(const struct run_track *t)
 {
     if (t->track.kind == TRACK_DEVICE)
         return LANE_GPU;
     return t->detail ? LANE_OPERATORS : LANE_EVENTS;
 }
 
-static const char *who(const struct run_process *p, struct arena *a)
+static const char *timeline_who(const struct run_process *p, struct arena *a)
 {
     if (p->worker >= 0)
         return arena_printf(a, "worker %lld", (long long)p->worker);
@@ -102,18 +102,18 @@ static const char *who(const struct run_process *p, struct arena *a)
                         : arena_printf(a, "pid %u", p->pid);
 }
 
-static struct timeline_lane lane_of(const struct run_track *t, struct arena *a)
+static struct timeline_lane timeline_lane_of(const struct run_track *t, struct arena *a)
 {
     const struct run_process *p = t->process;
     const char *thread = *t->track.name ? t->track.name : NULL;
     const char *what = thread ? thread : t->track.kind == TRACK_DEVICE ? "gpu" : "main";
-    return (struct timeline_lane){.kind = kind_of(t),
+    return (struct timeline_lane){.kind = timeline_kind_of(t),
                                   .track = t->index,
                                   .node = p->node,
                                   .rank = p->rank,
                                   .pid = p->pid,
                                   .thread = thread,
-                                  .title = arena_printf(a, "%s %s", who(p, a), what)};
+                                  .title = arena_printf(a, "%s %s", timeline_who(p, a), what)};
 }
 
 /* ---- without its events ---- */
@@ -124,9 +124,9 @@ static void draw_blocks(struct drawing *d, const struct track_block *v, size_t n
     for (size_t i = 0; i < n; i++) {
         if (v[i].first.ns < from)
             continue;
-        draw(d, v[i].first.ns, v[i].last.ns - v[i].first.ns,
-             arena_printf(d->arena, "%u events: zoom in", v[i].events), CAT_OTHER,
-             MAX_OF(v[i].events, 2u));
+        timeline_draw(d, v[i].first.ns, v[i].last.ns - v[i].first.ns,
+                      arena_printf(d->arena, "%u events: zoom in", v[i].events), CAT_OTHER,
+                      MAX_OF(v[i].events, 2u));
         d->out->cut = true;
     }
     drawing_lane_end(d);
@@ -140,7 +140,7 @@ static int draw_track(struct drawing *d, struct run *r, const struct run_track *
     const int rc = track_blocks(r, t, d->ask->from, d->ask->to, d->arena, &v, &n, e);
     if (rc || n == 0)
         return rc;
-    const struct timeline_lane lane = lane_of(t, d->arena);
+    const struct timeline_lane lane = timeline_lane_of(t, d->arena);
     const struct overview_level *over = overview_for(d->ask->overview, t->index, d->pixel_ns);
     drawing_lane(d, &lane);
     for (size_t i = 0; i < n; i++)

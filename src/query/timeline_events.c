@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "query/event_flow.h"
 #include "query/eventsum.h"
-#include "query/timeline_own.h"
+#include "query/timeline_internal.h"
 
 /* The first ones of a lane wait until it is known what kind of lane it is. */
 enum { FIRST = 256 };
@@ -20,7 +20,7 @@ struct events {
 
 /* A trace that was imported has its operators among the other events. Operators have too many names
  * for each to wait for its own. */
-static void settle(struct events *v)
+static void timeline_events_settle(struct events *v)
 {
     struct timeline_lane *lane = &v->d->out->lanes[v->d->out->n_lanes - 1];
     if (lane->kind == LANE_EVENTS && 2 * v->operators > v->seen)
@@ -36,7 +36,7 @@ static void hold_back(struct events *v, const struct timeline_slice *s, const st
     v->operators += event_is_operator(e);
     v->first[v->n++] = *s;
     if (v->n == FIRST)
-        settle(v);
+        timeline_events_settle(v);
 }
 
 /* All there is to see of the event, but its name. */
@@ -78,7 +78,7 @@ int timeline_draw_events(struct drawing *d, struct run *r, const struct run_trac
         for (uint32_t i = rows.from; i < rows.to; i++)
             draw_row(v, &rows, i);
     if (rc == 0 && !v->settled)
-        settle(v);
+        timeline_events_settle(v);
     if (rc == 0)
         drawing_lane_end(d);
     event_flow_give_back(r, flow);

@@ -5,7 +5,7 @@
 #include <assert.h>
 
 #include "base/mem.h"
-#include "query/timeline_own.h"
+#include "query/timeline_internal.h"
 
 enum {
     OVERVIEW_SLICES = 7 << 17, /* of the finest level */

@@ -10,7 +10,7 @@
 
 #include "base/demangle.h"
 #include "base/mem.h"
-#include "query/timeline_own.h"
+#include "query/timeline_internal.h"
 
 enum {
     SLICES_EACH = 1024,
@@ -46,7 +46,7 @@ static void put_waiting(struct drawing *d, struct waiting *w)
 
 /* Where a span of this row and name waits: with its own kind, else where nobody does, else in the
  * place of the one that has waited longest. */
-static struct waiting *place_for(struct drawing *d, const struct timeline_slice *s)
+static struct waiting *timeline_rows_place_for(struct drawing *d, const struct timeline_slice *s)
 {
     struct waiting *v = d->row[s->row], *best = v;
     if (!d->lane_by_name)
@@ -67,9 +67,9 @@ static bool joins(const struct drawing *d, const struct waiting *w, const struct
            (!d->lane_by_name || w->slice.name == s->name);
 }
 
-static void put_span(struct drawing *d, const struct timeline_slice *s)
+static void timeline_rows_put_span(struct drawing *d, const struct timeline_slice *s)
 {
-    struct waiting *w = place_for(d, s);
+    struct waiting *w = timeline_rows_place_for(d, s);
     const int64_t end = s->start + s->dur_ns;
     if (!joins(d, w, s)) {
         put_waiting(d, w);
@@ -93,7 +93,7 @@ static void put_all_waiting(struct drawing *d)
             put_waiting(d, &d->row[i][k]);
 }
 
-static int by_start(const void *a, const void *b)
+static int timeline_rows_by_start(const void *a, const void *b)
 {
     const struct timeline_slice *x = a, *y = b;
     if (x->start != y->start)
@@ -106,7 +106,8 @@ static void sort_lane(struct drawing *d)
 {
     struct timeline *t = d->out;
     if (t->n_slices > d->first)
-        qsort(t->slices + d->first, t->n_slices - d->first, sizeof *t->slices, by_start);
+        qsort(t->slices + d->first, t->n_slices - d->first, sizeof *t->slices,
+              timeline_rows_by_start);
     d->first = t->n_slices;
 }
 
@@ -126,13 +127,13 @@ static void give_up_names(struct drawing *d)
             put_all_waiting(d);
             sort_lane(d);
         }
-        put_span(d, &old[i]);
+        timeline_rows_put_span(d, &old[i]);
     }
     free(old);
 }
 
 /* The first row in which nothing runs any more, below all that still do. */
-static uint32_t row_for(struct drawing *d, int64_t start, int64_t end)
+static uint32_t timeline_rows_row_for(struct drawing *d, int64_t start, int64_t end)
 {
     while (d->open && d->ends[d->open - 1] <= start)
         d->open--;
@@ -154,7 +155,7 @@ static void draw_seen(struct drawing *d, struct timeline_slice *s)
     lane->depth = MAX_OF(lane->depth, (size_t)s->row + 1);
     if (d->by_name && d->out->n_slices >= MIN_OF(NAMES_FACTOR * d->ask->limit, GATHER_MOST))
         give_up_names(d);
-    put_span(d, s);
+    timeline_rows_put_span(d, s);
 }
 
 void drawing_slice(struct drawing *d, struct timeline_slice *s)
@@ -167,7 +168,7 @@ void drawing_span(struct drawing *d, struct timeline_slice *s)
 {
     if (!is_seen(d, s))
         return;
-    s->row = row_for(d, s->start, s->start + s->dur_ns);
+    s->row = timeline_rows_row_for(d, s->start, s->start + s->dur_ns);
     draw_seen(d, s);
 }
 

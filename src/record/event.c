@@ -48,7 +48,7 @@ uint32_t track_hash(const struct track *t)
     return (uint32_t)((key + (uint64_t)t->kind) >> 32) ^ (uint32_t)t->kind;
 }
 
-static bool put_name(char to[TRACK_NAME_LEN], const char *name)
+static bool event_put_name(char to[TRACK_NAME_LEN], const char *name)
 {
     const size_t n = strnlen(name, TRACK_NAME_LEN - 1);
     if (n == 0 || (strncmp(to, name, n) == 0 && to[n] == '\0'))
@@ -60,7 +60,7 @@ static bool put_name(char to[TRACK_NAME_LEN], const char *name)
 
 bool track_rename(struct track *t, const char *process, const char *name)
 {
-    const bool a = put_name(t->process, process), b = put_name(t->name, name);
+    const bool a = event_put_name(t->process, process), b = event_put_name(t->name, name);
     return a || b;
 }
 

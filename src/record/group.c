@@ -14,7 +14,7 @@
 #define CELL_MOST 9007199254740992.0
 
 /* A rate whose step is "one count per period" gets coarser as the period gets shorter. */
-static double step_of(const struct slot *s, int64_t period_ns)
+static double group_step_of(const struct slot *s, int64_t period_ns)
 {
     const struct metric *m = &metrics[s->metric];
     if (s->own_step || m->step > 0)
@@ -56,7 +56,7 @@ static void set_scale(struct group *g, slot_id id)
 {
     struct slot *s = &g->slots[id];
     const struct metric *m = &metrics[s->metric];
-    s->step = step_of(s, g->period_ns);
+    s->step = group_step_of(s, g->period_ns);
     g->scales[id].cells = m->count * (m->kind == KIND_RATE ? (double)NS_PER_S : 1) / s->step;
     g->scales[id].most = m->hi > 0 ? nearbyint(m->hi / s->step) : INFINITY;
 }
@@ -114,7 +114,7 @@ void group_set_period(struct group *g, int64_t period_ns)
 }
 
 /* The cell of a slot that is there; what is no number stays missing. */
-static void set_cell(struct group *g, slot_id s, double cell)
+static void group_set_cell(struct group *g, slot_id s, double cell)
 {
     if (isnan(cell))
         return;
@@ -125,13 +125,13 @@ static void set_cell(struct group *g, slot_id s, double cell)
 void group_gauge(struct group *g, slot_id s, double counts)
 {
     if (s != SLOT_NONE)
-        set_cell(g, s, counts * g->scales[s].cells);
+        group_set_cell(g, s, counts * g->scales[s].cells);
 }
 
 void group_rate(struct group *g, slot_id s, double delta, int64_t dt_ns)
 {
     if (s != SLOT_NONE && dt_ns > 0)
-        set_cell(g, s, delta * g->scales[s].cells / (double)dt_ns);
+        group_set_cell(g, s, delta * g->scales[s].cells / (double)dt_ns);
 }
 
 void group_commit(struct group *g, struct sink *s, mono_ns t)

@@ -12,11 +12,11 @@
 #define RANGE_MARK  "module: "    /* of our own windows: "module: encoder.0.linear (Linear)" */
 #define STEP_MARK   "ProfilerStep#"
 
-enum where { STARTS, HOLDS };
+enum name_sense_where { STARTS, HOLDS };
 
 static const struct {
     unsigned sense;
-    enum where where;
+    enum name_sense_where where;
     const char *text;
     const char *ends; /* the name must end so; NULL: as it likes */
 } senses[] = {

@@ -60,8 +60,8 @@ bool loss_same(const struct loss *a, const struct loss *b)
 }
 
 /* A text that is too long ends with a whole word, so that no number in it becomes another. */
-__attribute__((format(printf, 2, 0))) static void put_text(char text[TEXT_LEN], const char *fmt,
-                                                           va_list ap)
+__attribute__((format(printf, 2, 0))) static void record_put_text(char text[TEXT_LEN],
+                                                                  const char *fmt, va_list ap)
 {
     static const char more[] = " ...";
     if (vsnprintf(text, TEXT_LEN, fmt, ap) < TEXT_LEN)
@@ -104,7 +104,7 @@ void sink_loss(struct sink *s, enum loss_id id, const char *what, const char *fm
     snprintf(l.what, sizeof l.what, "%s", what);
     va_list ap;
     va_start(ap, fmt);
-    put_text(l.why, fmt, ap);
+    record_put_text(l.why, fmt, ap);
     va_end(ap);
     s->ops->loss(s, &l);
 }
@@ -114,7 +114,7 @@ void sink_mark(struct sink *s, enum mark_id id, int64_t number, const char *fmt,
     struct mark m = {.id = id, .number = number, .at = clock_mono()};
     va_list ap;
     va_start(ap, fmt);
-    put_text(m.text, fmt, ap);
+    record_put_text(m.text, fmt, ap);
     va_end(ap);
     s->ops->mark(s, &m);
 }

@@ -27,7 +27,7 @@ struct doing {
     struct arena *arena;
 };
 
-static void seconds_cell(struct doing *d, double s)
+static void compare_page_seconds_cell(struct doing *d, double s)
 {
     char text[HUMAN_LEN];
     doc_number(&d->doc, s, step_text(s, text));
@@ -39,14 +39,14 @@ static void more_cell(struct doing *d, double s)
     doc_number(&d->doc, s, step_more_text(s, text));
 }
 
-static void share_cell(struct doing *d, double share)
+static void compare_page_share_cell(struct doing *d, double share)
 {
     char text[HUMAN_LEN];
     doc_number(&d->doc, share, share_text(share, text));
 }
 
 /* A share of a whole, as percents. */
-static void part_cell(struct doing *d, double share)
+static void compare_page_part_cell(struct doing *d, double share)
 {
     char text[HUMAN_LEN];
     doc_number(&d->doc, share, human_value(share * 100, "%", text, sizeof text));
@@ -65,13 +65,13 @@ static void points_cell(struct doing *d, double v, double points)
     doc_number(&d->doc, v, human_points(points, text, sizeof text));
 }
 
-static double share_of(const double v[COMPARE_SIDES])
+static double compare_page_share_of(const double v[COMPARE_SIDES])
 {
     return v[COMPARE_A] > 0 ? v[COMPARE_B] / v[COMPARE_A] - 1 : NAN;
 }
 
 /* Why something is missing. */
-static void put_losses(struct doing *d, const char *what)
+static void compare_page_put_losses(struct doing *d, const char *what)
 {
     for (size_t i = 0; i < d->c->n_losses; i++) {
         const struct compared_loss *l = &d->c->losses[i];
@@ -82,7 +82,7 @@ static void put_losses(struct doing *d, const char *what)
 
 /* ---- the two sides ---- */
 
-static void put_run(struct doing *d, const char *side, const struct compared_run *r)
+static void compare_page_put_run(struct doing *d, const char *side, const struct compared_run *r)
 {
     char took[HUMAN_LEN], count[HUMAN_LEN], money[HUMAN_LEN];
     doc_cell(&d->doc, side);
@@ -107,7 +107,7 @@ static void put_sides(struct doing *d)
     doc_table(&d->doc, "Runs", columns);
     for (int s = 0; s < COMPARE_SIDES; s++)
         for (size_t i = 0; i < d->c->side[s].n; i++)
-            put_run(d, names[s], &d->c->side[s].runs[i]);
+            compare_page_put_run(d, names[s], &d->c->side[s].runs[i]);
     doc_table_end(&d->doc);
     for (size_t i = 0; i < d->c->n_hardware; i++)
         doc_note(&d->doc, TONE_INFO, "The hardware differs: %s.", d->c->hardware[i]);
@@ -123,7 +123,8 @@ static void put_spread(struct doing *d)
                                                  {"B", true, false},
                                                  {"Change", true, false},
                                                  {0}};
-    const struct step_spread *a = &d->c->side[COMPARE_A].steps, *b = &d->c->side[COMPARE_B].steps;
+    const struct step_diff_spread *a = &d->c->side[COMPARE_A].steps,
+                                  *b = &d->c->side[COMPARE_B].steps;
     const struct {
         const char *name;
         double v[COMPARE_SIDES];
@@ -136,15 +137,15 @@ static void put_spread(struct doing *d)
     doc_table(&d->doc, "Iteration time (start of a step to the start of the next)", columns);
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         doc_cell(&d->doc, rows[i].name);
-        seconds_cell(d, rows[i].v[COMPARE_A]);
-        seconds_cell(d, rows[i].v[COMPARE_B]);
-        share_cell(d, share_of(rows[i].v));
+        compare_page_seconds_cell(d, rows[i].v[COMPARE_A]);
+        compare_page_seconds_cell(d, rows[i].v[COMPARE_B]);
+        compare_page_share_cell(d, compare_page_share_of(rows[i].v));
     }
     doc_table_end(&d->doc);
 }
 
 /* Steady leaves out warm-up, evaluation, checkpoints and detail windows. */
-static void put_numbers(struct doing *d)
+static void compare_page_put_numbers(struct doing *d)
 {
     static const struct page_column columns[] = {
         {"Metric", false, false},
@@ -162,7 +163,7 @@ static void put_numbers(struct doing *d)
         doc_cell(&d->doc, n->title);
         value_cell(d, n->v[COMPARE_A], n->unit);
         value_cell(d, n->v[COMPARE_B], n->unit);
-        share_cell(d, share_of(n->v));
+        compare_page_share_cell(d, compare_page_share_of(n->v));
     }
     doc_table_end(&d->doc);
     for (size_t i = 0; i < c->n_numbers; i++)
@@ -172,7 +173,8 @@ static void put_numbers(struct doing *d)
                          c->numbers[i].why[s]);
 }
 
-static void put_interval(struct doing *d, const char *name, const struct interval *v)
+static void compare_page_put_interval(struct doing *d, const char *name,
+                                      const struct diff_interval *v)
 {
     char at[HUMAN_LEN], low[HUMAN_LEN], high[HUMAN_LEN];
     if (!isnan(v->low))
@@ -210,7 +212,8 @@ static void put_histogram(struct doing *d)
         });
 }
 
-static void put_parts(struct doing *d, const char *caption, const struct compared_part *v, size_t n)
+static void compare_page_put_parts(struct doing *d, const char *caption,
+                                   const struct compared_part *v, size_t n)
 {
     static const struct page_column columns[] = {
         {"Part", false, false},    {"A", true, false},
@@ -224,8 +227,8 @@ static void put_parts(struct doing *d, const char *caption, const struct compare
     for (size_t i = 0; i < n; i++) {
         const struct compared_part *p = &v[i];
         doc_cell(&d->doc, p->part);
-        seconds_cell(d, p->s[COMPARE_A]);
-        seconds_cell(d, p->s[COMPARE_B]);
+        compare_page_seconds_cell(d, p->s[COMPARE_A]);
+        compare_page_seconds_cell(d, p->s[COMPARE_B]);
         more_cell(d, p->diff_s.at);
         more_cell(d, p->diff_s.low);
         more_cell(d, p->diff_s.high);
@@ -235,46 +238,46 @@ static void put_parts(struct doing *d, const char *caption, const struct compare
 }
 
 /* GPU time first: where the program runs ahead, host time is that of launching. */
-static void put_clocks(struct doing *d)
+static void compare_page_put_clocks(struct doing *d)
 {
     const struct compared *c = d->c;
     const struct compared_side *a = &c->side[COMPARE_A], *b = &c->side[COMPARE_B];
-    put_parts(
+    compare_page_put_parts(
         d,
         arena_printf(d->arena,
                      "Iteration breakdown: GPU time (A: %zu of %zu steps timed, B: %zu of %zu)",
                      a->gpu_timed_steps, a->gpu_steps, b->gpu_timed_steps, b->gpu_steps),
         c->gpu_parts, c->n_gpu_parts);
-    put_parts(d,
-              c->launch_only ? "Iteration breakdown: host time (launch)"
-                             : "Iteration breakdown: host time",
-              c->parts, c->n_parts);
-    put_losses(d, "GPU time");
+    compare_page_put_parts(d,
+                           c->launch_only ? "Iteration breakdown: host time (launch)"
+                                          : "Iteration breakdown: host time",
+                           c->parts, c->n_parts);
+    compare_page_put_losses(d, "GPU time");
 }
 
-static void put_steps(struct doing *d)
+static void compare_page_put_steps(struct doing *d)
 {
     const struct compared *c = d->c;
     doc_section(&d->doc, "steps", "Step time");
     if (c->side[COMPARE_A].steps.count) {
         put_spread(d);
         doc_facts(&d->doc);
-        put_interval(d, "Change of mean", &c->diff);
+        compare_page_put_interval(d, "Change of mean", &c->diff);
         if (c->spread.reach > 0)
-            put_interval(d, "These two runs only", &c->steps_diff);
-        put_interval(d, "Change of median", &c->median);
+            compare_page_put_interval(d, "These two runs only", &c->steps_diff);
+        compare_page_put_interval(d, "Change of median", &c->median);
         doc_facts_end(&d->doc);
-        put_numbers(d);
+        compare_page_put_numbers(d);
         put_histogram(d);
-        put_clocks(d);
+        compare_page_put_clocks(d);
     }
-    put_losses(d, "steps");
+    compare_page_put_losses(d, "steps");
     doc_section_end(&d->doc);
 }
 
 /* ---- phases, money, utilization ---- */
 
-static void put_phases(struct doing *d)
+static void compare_page_put_phases(struct doing *d)
 {
     static const struct page_column columns[] = {
         {"Phase", false, false},     {"A", true, false},      {"B", true, false},
@@ -292,13 +295,13 @@ static void put_phases(struct doing *d)
             else
                 doc_number(&d->doc, p->s[s], human_value(p->s[s], "s", text, sizeof text));
         more_cell(d, more);
-        share_cell(d, share_of(p->s));
+        compare_page_share_cell(d, compare_page_share_of(p->s));
     }
     doc_table_end(&d->doc);
     doc_section_end(&d->doc);
 }
 
-static void put_cost(struct doing *d)
+static void compare_page_put_cost(struct doing *d)
 {
     const struct compared *c = d->c;
     char a[HUMAN_LEN], b[HUMAN_LEN], saved[HUMAN_LEN], share[HUMAN_LEN];
@@ -319,7 +322,7 @@ static void put_cost(struct doing *d)
     doc_section_end(&d->doc);
 }
 
-static void put_use(struct doing *d, const struct compared_use *u)
+static void compare_page_put_use(struct doing *d, const struct compared_use *u)
 {
     enum { P50 = 2, P95 = 4 };
     doc_cell(&d->doc, u->title);
@@ -358,7 +361,7 @@ static void put_uses(struct doing *d)
     doc_section(&d->doc, "utilization", "Utilization");
     doc_table(&d->doc, "Utilization, all nodes", columns);
     for (size_t i = 0; i < d->c->n_uses; i++)
-        put_use(d, &d->c->uses[i]);
+        compare_page_put_use(d, &d->c->uses[i]);
     doc_table_end(&d->doc);
     for (size_t i = 0; i < d->c->n_uses; i++)
         put_unmeasured(d, &d->c->uses[i]);
@@ -367,7 +370,7 @@ static void put_uses(struct doing *d)
 
 /* ---- operators and breakdown ---- */
 
-static void put_times(struct doing *d)
+static void compare_page_put_times(struct doing *d)
 {
     static const struct page_column columns[] = {{"Item", false, false},  {"Part", false, false},
                                                  {"A", true, false},      {"B", true, false},
@@ -381,9 +384,9 @@ static void put_times(struct doing *d)
         doc_cell(&d->doc, t->what);
         for (int s = 0; s < COMPARE_SIDES; s++)
             if (seconds)
-                seconds_cell(d, t->v[s]);
+                compare_page_seconds_cell(d, t->v[s]);
             else
-                part_cell(d, t->v[s]);
+                compare_page_part_cell(d, t->v[s]);
         if (seconds)
             more_cell(d, more);
         else
@@ -392,7 +395,7 @@ static void put_times(struct doing *d)
     doc_table_end(&d->doc);
 }
 
-static void put_ops(struct doing *d)
+static void compare_page_put_ops(struct doing *d)
 {
     static const struct page_column columns[] = {
         {"Operator", false, true}, {"Device", false, false},
@@ -409,8 +412,8 @@ static void put_ops(struct doing *d)
         const struct compared_op *o = &c->ops[i];
         doc_cell(&d->doc, o->name);
         doc_cell(&d->doc, op_device_names[o->device]);
-        seconds_cell(d, o->self_s[COMPARE_A]);
-        seconds_cell(d, o->self_s[COMPARE_B]);
+        compare_page_seconds_cell(d, o->self_s[COMPARE_A]);
+        compare_page_seconds_cell(d, o->self_s[COMPARE_B]);
         more_cell(d, compared_op_diff(o));
         for (int s = 0; s < COMPARE_SIDES; s++)
             value_cell(d, o->calls[s], "");
@@ -420,20 +423,20 @@ static void put_ops(struct doing *d)
         doc_text(&d->doc, "The %d largest changes; --json lists up to %zu.", OPS_SHOWN, c->n_ops);
 }
 
-static void put_detail(struct doing *d)
+static void compare_page_put_detail(struct doing *d)
 {
     doc_section(&d->doc, "operators", "Operators");
     if (d->c->n_ops) {
-        put_ops(d);
-        put_times(d);
+        compare_page_put_ops(d);
+        compare_page_put_times(d);
     }
-    put_losses(d, "operators");
+    compare_page_put_losses(d, "operators");
     doc_section_end(&d->doc);
 }
 
 /* ---- findings ---- */
 
-static void put_finding(struct doing *d, const struct compared_finding *f)
+static void compare_page_put_finding(struct doing *d, const struct compared_finding *f)
 {
     static const char *const words[FINDING_CHANGES] = {
         [FINDING_APPEARED] = "new in B",
@@ -451,11 +454,11 @@ static void put_finding(struct doing *d, const struct compared_finding *f)
     doc_cell(&d->doc, f->rule->custom ? f->rule->name : f->rule->title);
     doc_badge(&d->doc, signs[f->change], words[f->change]);
     for (int s = 0; s < COMPARE_SIDES; s++)
-        part_cell(d, f->lost_share[s]);
+        compare_page_part_cell(d, f->lost_share[s]);
     doc_cell(&d->doc, f->change == FINDING_UNKNOWN && f->why ? f->why : message ? message : "");
 }
 
-static void put_findings(struct doing *d)
+static void compare_page_put_findings(struct doing *d)
 {
     static const struct page_column columns[] = {{"Rule", false, false},   {"Change", false, false},
                                                  {"Lost A", true, false},  {"Lost B", true, false},
@@ -467,7 +470,7 @@ static void put_findings(struct doing *d)
     } else {
         doc_table(&d->doc, "Findings; lost: share of the training loop", columns);
         for (size_t i = 0; i < d->c->n_findings; i++)
-            put_finding(d, &d->c->findings[i]);
+            compare_page_put_finding(d, &d->c->findings[i]);
         doc_table_end(&d->doc);
     }
     doc_section_end(&d->doc);
@@ -513,11 +516,11 @@ void compare_document(const struct compared *c, enum doc_kind kind, struct arena
     put_verdict(&d);
     doc_contents(&d.doc, links);
     put_sides(&d);
-    put_steps(&d);
-    put_phases(&d);
-    put_cost(&d);
+    compare_page_put_steps(&d);
+    compare_page_put_phases(&d);
+    compare_page_put_cost(&d);
     put_uses(&d);
-    put_findings(&d);
-    put_detail(&d);
+    compare_page_put_findings(&d);
+    compare_page_put_detail(&d);
     doc_close(&d.doc, NULL);
 }

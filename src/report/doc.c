@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "report/doc_own.h"
+#include "report/doc_internal.h"
 
 #define CALL(d, what, ...)                                                                         \
     do {                                                                                           \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* doc_html.c - documents as pages (page.h). */
-#include "report/doc_own.h"
+#include "report/doc_internal.h"
 
 static void open(struct doc *d, const struct page_head *head)
 {
@@ -17,7 +17,7 @@ static void contents(struct doc *d, const struct page_link *links)
     page_contents(&d->page, links);
 }
 
-static void section(struct doc *d, const char *id, const char *title)
+static void doc_html_section(struct doc *d, const char *id, const char *title)
 {
     page_section(&d->page, id, title);
 }
@@ -27,27 +27,27 @@ static void section_end(struct doc *d)
     page_section_end(&d->page);
 }
 
-static void part(struct doc *d, const char *id, const char *title)
+static void doc_html_part(struct doc *d, const char *id, const char *title)
 {
     page_part(&d->page, id, title);
 }
 
-static void text(struct doc *d, const char *words)
+static void doc_html_text(struct doc *d, const char *words)
 {
     page_text(&d->page, "%s", words);
 }
 
-static void note(struct doc *d, enum tone tone, const char *words)
+static void doc_html_note(struct doc *d, enum tone tone, const char *words)
 {
     page_note(&d->page, tone, "%s", words);
 }
 
-static void list(struct doc *d)
+static void doc_html_list(struct doc *d)
 {
     page_list(&d->page);
 }
 
-static void item(struct doc *d, const char *words)
+static void doc_html_item(struct doc *d, const char *words)
 {
     page_item(&d->page, "%s", words);
 }
@@ -62,7 +62,7 @@ static void facts(struct doc *d)
     page_facts(&d->page);
 }
 
-static void fact(struct doc *d, const char *name, double v, const char *words)
+static void doc_html_fact(struct doc *d, const char *name, double v, const char *words)
 {
     page_fact_number(&d->page, name, v, words);
 }
@@ -77,7 +77,7 @@ static void tiles(struct doc *d)
     page_tiles(&d->page);
 }
 
-static void tile(struct doc *d, const char *name, const char *words, const char *below)
+static void doc_html_tile(struct doc *d, const char *name, const char *words, const char *below)
 {
     page_tile(&d->page, name, words, below);
 }
@@ -87,7 +87,7 @@ static void tiles_end(struct doc *d)
     page_tiles_end(&d->page);
 }
 
-static void table(struct doc *d, const char *caption, const struct page_column *columns)
+static void doc_html_table(struct doc *d, const char *caption, const struct page_column *columns)
 {
     page_table(&d->page, caption, columns);
 }
@@ -117,7 +117,7 @@ static void rest(struct doc *d, const char *words)
     page_rest(&d->page, words);
 }
 
-static void table_end(struct doc *d)
+static void doc_html_table_end(struct doc *d)
 {
     page_table_end(&d->page);
 }
@@ -143,27 +143,27 @@ const struct doc_form doc_html = {
     .open = open,
     .close = close,
     .contents = contents,
-    .section = section,
+    .section = doc_html_section,
     .section_end = section_end,
-    .part = part,
-    .text = text,
-    .note = note,
-    .list = list,
-    .item = item,
+    .part = doc_html_part,
+    .text = doc_html_text,
+    .note = doc_html_note,
+    .list = doc_html_list,
+    .item = doc_html_item,
     .list_end = list_end,
     .facts = facts,
-    .fact = fact,
+    .fact = doc_html_fact,
     .facts_end = facts_end,
     .tiles = tiles,
-    .tile = tile,
+    .tile = doc_html_tile,
     .tiles_end = tiles_end,
-    .table = table,
+    .table = doc_html_table,
     .cell = cell,
     .bar = bar,
     .badge = badge,
     .link = link,
     .rest = rest,
-    .table_end = table_end,
+    .table_end = doc_html_table_end,
     .columns = columns,
     .columns_end = columns_end,
     .figure = figure,

@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/doc_own.h"
+#include "report/doc_internal.h"
 #include "report/doc_told.h"
 
-static void put(struct doc *d, const char *s)
+static void doc_markdown_put(struct doc *d, const char *s)
 {
     buf_put(d->out, s, strlen(s));
 }
@@ -16,9 +16,9 @@ static void put_safe(struct doc *d, const char *text)
 {
     for (const char *s = text_safe(d->arena, text); *s; s++) {
         if (*s == '<')
-            put(d, "&lt;");
+            doc_markdown_put(d, "&lt;");
         else if (*s == '&')
-            put(d, "&amp;");
+            doc_markdown_put(d, "&amp;");
         else if (strchr("\\`*_[]|#~>@", *s))
             buf_printf(d->out, "\\%c", *s);
         else
@@ -30,17 +30,17 @@ static void heading(struct doc *d, const char *marks, const char *title)
 {
     buf_printf(d->out, "\n%s ", marks);
     put_safe(d, title);
-    put(d, "\n\n");
+    doc_markdown_put(d, "\n\n");
 }
 
 static void open_markdown(struct doc *d, const struct page_head *head)
 {
-    put(d, "# ");
+    doc_markdown_put(d, "# ");
     put_safe(d, head->title);
-    put(d, "\n\n");
+    doc_markdown_put(d, "\n\n");
     if (head->lead) {
         put_safe(d, head->lead);
-        put(d, "\n");
+        doc_markdown_put(d, "\n");
     }
 }
 
@@ -48,119 +48,120 @@ static void close_markdown(struct doc *d, const char *foot)
 {
     if (!foot)
         return;
-    put(d, "\n---\n\n");
+    doc_markdown_put(d, "\n---\n\n");
     put_safe(d, foot);
-    put(d, "\n");
+    doc_markdown_put(d, "\n");
 }
 
-static void section(struct doc *d, const char *id, const char *title)
+static void doc_markdown_section(struct doc *d, const char *id, const char *title)
 {
     (void)id;
     heading(d, "##", title);
 }
 
-static void part(struct doc *d, const char *id, const char *title)
+static void doc_markdown_part(struct doc *d, const char *id, const char *title)
 {
     (void)id;
     heading(d, "###", title);
 }
 
-static void text(struct doc *d, const char *words)
+static void doc_markdown_text(struct doc *d, const char *words)
 {
     put_safe(d, words);
-    put(d, "\n\n");
+    doc_markdown_put(d, "\n\n");
 }
 
-static void note(struct doc *d, enum tone tone, const char *words)
+static void doc_markdown_note(struct doc *d, enum tone tone, const char *words)
 {
     static const char *const names[TONE_N] = {
         [TONE_INFO] = "Note", [TONE_WARNING] = "Warning", [TONE_BAD] = "Important"};
-    put(d, "> ");
+    doc_markdown_put(d, "> ");
     if (names[tone])
         buf_printf(d->out, "**%s:** ", names[tone]);
     put_safe(d, words);
-    put(d, "\n\n");
+    doc_markdown_put(d, "\n\n");
 }
 
-static void item(struct doc *d, const char *words)
+static void doc_markdown_item(struct doc *d, const char *words)
 {
-    put(d, "- ");
+    doc_markdown_put(d, "- ");
     put_safe(d, words);
-    put(d, "\n");
+    doc_markdown_put(d, "\n");
 }
 
-static void fact(struct doc *d, const char *name, double v, const char *words)
+static void doc_markdown_fact(struct doc *d, const char *name, double v, const char *words)
 {
     (void)v;
-    put(d, "- **");
+    doc_markdown_put(d, "- **");
     put_safe(d, name);
-    put(d, ":** ");
+    doc_markdown_put(d, ":** ");
     put_safe(d, words);
-    put(d, "\n");
+    doc_markdown_put(d, "\n");
 }
 
-static void tile(struct doc *d, const char *name, const char *words, const char *below)
+static void doc_markdown_tile(struct doc *d, const char *name, const char *words, const char *below)
 {
-    fact(d, name, NAN, below ? arena_printf(d->arena, "%s (%s)", words, below) : words);
+    doc_markdown_fact(d, name, NAN,
+                      below ? arena_printf(d->arena, "%s (%s)", words, below) : words);
 }
 
-static void blank(struct doc *d)
+static void doc_markdown_blank(struct doc *d)
 {
-    put(d, "\n");
+    doc_markdown_put(d, "\n");
 }
 
 /* ---- tables ---- */
 
-static void put_row(struct doc *d, const struct table *t, size_t row)
+static void doc_markdown_put_row(struct doc *d, const struct table *t, size_t row)
 {
     for (size_t i = 0; i < t->n_columns; i++) {
         const size_t k = row * t->n_columns + i;
-        put(d, i ? " | " : "| ");
+        doc_markdown_put(d, i ? " | " : "| ");
         if (k < t->n_cells && t->cells[k])
             put_safe(d, t->cells[k]);
     }
-    put(d, " |\n");
+    doc_markdown_put(d, " |\n");
 }
 
-static void table_end(struct doc *d)
+static void doc_markdown_table_end(struct doc *d)
 {
     const struct table *t = &d->table;
-    put(d, "**");
+    doc_markdown_put(d, "**");
     put_safe(d, d->caption);
-    put(d, "**\n\n|");
+    doc_markdown_put(d, "**\n\n|");
     for (size_t i = 0; i < t->n_columns; i++) {
-        put(d, " ");
+        doc_markdown_put(d, " ");
         put_safe(d, t->columns[i].title);
-        put(d, " |");
+        doc_markdown_put(d, " |");
     }
-    put(d, "\n|");
+    doc_markdown_put(d, "\n|");
     for (size_t i = 0; i < t->n_columns; i++)
-        put(d, t->columns[i].right ? " ---: |" : " --- |");
-    put(d, "\n");
+        doc_markdown_put(d, t->columns[i].right ? " ---: |" : " --- |");
+    doc_markdown_put(d, "\n");
     for (size_t row = 0; row * t->n_columns < t->n_cells; row++)
-        put_row(d, t, row);
-    put(d, "\n");
+        doc_markdown_put_row(d, t, row);
+    doc_markdown_put(d, "\n");
 }
 
 const struct doc_form doc_markdown = {
     .open = open_markdown,
     .close = close_markdown,
-    .section = section,
-    .part = part,
-    .text = text,
-    .note = note,
-    .item = item,
-    .list_end = blank,
-    .fact = fact,
-    .facts_end = blank,
-    .tile = tile,
-    .tiles_end = blank,
+    .section = doc_markdown_section,
+    .part = doc_markdown_part,
+    .text = doc_markdown_text,
+    .note = doc_markdown_note,
+    .item = doc_markdown_item,
+    .list_end = doc_markdown_blank,
+    .fact = doc_markdown_fact,
+    .facts_end = doc_markdown_blank,
+    .tile = doc_markdown_tile,
+    .tiles_end = doc_markdown_blank,
     .table = told_table,
     .cell = told_cell,
     .bar = told_bar,
     .badge = told_badge,
     .link = told_link,
     .rest = told_rest,
-    .table_end = table_end,
+    .table_end = doc_markdown_table_end,
     .figure = told_figure,
 };

@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "report/doc_own.h"
+#include "report/doc_internal.h"
 #include "report/doc_told.h"
 
 enum { WIDTH = 78, NAME = 26, CELL_MOST = 48 };
 
-static void put(struct doc *d, const char *s)
+static void doc_plain_put(struct doc *d, const char *s)
 {
     buf_put(d->out, s, strlen(s));
 }
@@ -29,14 +29,14 @@ static void wrap(struct doc *d, const char *text, size_t at, size_t indent)
             buf_printf(d->out, "\n%*s", (int)indent, "");
             at = indent;
         } else if (!first) {
-            put(d, " ");
+            doc_plain_put(d, " ");
             at++;
         }
-        put(d, word);
+        doc_plain_put(d, word);
         at += width;
         s += bytes + (s[bytes] == ' ');
     }
-    put(d, "\n");
+    doc_plain_put(d, "\n");
 }
 
 static void underline(struct doc *d, const char *title, char with)
@@ -44,10 +44,10 @@ static void underline(struct doc *d, const char *title, char with)
     const size_t n = text_columns(title);
     for (size_t i = 0; i < n && i < WIDTH; i++)
         buf_u8(d->out, (uint8_t)with);
-    put(d, "\n");
+    doc_plain_put(d, "\n");
 }
 
-static void open_text(struct doc *d, const struct page_head *head)
+static void doc_plain_open_text(struct doc *d, const struct page_head *head)
 {
     const char *title = text_safe(d->arena, head->title);
     buf_printf(d->out, "%s\n", title);
@@ -58,12 +58,12 @@ static void open_text(struct doc *d, const struct page_head *head)
 
 static void close_text(struct doc *d, const char *foot)
 {
-    put(d, "\n");
+    doc_plain_put(d, "\n");
     if (foot)
         wrap(d, foot, 0, 0);
 }
 
-static void section(struct doc *d, const char *id, const char *title)
+static void doc_plain_section(struct doc *d, const char *id, const char *title)
 {
     (void)id;
     title = text_safe(d->arena, title);
@@ -71,31 +71,31 @@ static void section(struct doc *d, const char *id, const char *title)
     underline(d, title, '-');
 }
 
-static void part(struct doc *d, const char *id, const char *title)
+static void doc_plain_part(struct doc *d, const char *id, const char *title)
 {
     (void)id;
     buf_printf(d->out, "\n%s\n", text_safe(d->arena, title));
 }
 
-static void text(struct doc *d, const char *words)
+static void doc_plain_text(struct doc *d, const char *words)
 {
     wrap(d, words, 0, 0);
 }
 
-static void note(struct doc *d, enum tone tone, const char *words)
+static void doc_plain_note(struct doc *d, enum tone tone, const char *words)
 {
     static const char signs[TONE_N] = {' ', '+', ' ', '!', '!'};
     buf_printf(d->out, "%c ", signs[tone]);
     wrap(d, words, 2, 2);
 }
 
-static void item(struct doc *d, const char *words)
+static void doc_plain_item(struct doc *d, const char *words)
 {
-    put(d, "- ");
+    doc_plain_put(d, "- ");
     wrap(d, words, 2, 2);
 }
 
-static void fact(struct doc *d, const char *name, double v, const char *words)
+static void doc_plain_fact(struct doc *d, const char *name, double v, const char *words)
 {
     (void)v;
     const size_t width = text_columns(name), pad = width < NAME - 1 ? NAME - width : 2;
@@ -103,21 +103,21 @@ static void fact(struct doc *d, const char *name, double v, const char *words)
     wrap(d, words, width + pad, NAME);
 }
 
-static void tile(struct doc *d, const char *name, const char *words, const char *below)
+static void doc_plain_tile(struct doc *d, const char *name, const char *words, const char *below)
 {
-    fact(d, name, NAN, below ? arena_printf(d->arena, "%s (%s)", words, below) : words);
+    doc_plain_fact(d, name, NAN, below ? arena_printf(d->arena, "%s (%s)", words, below) : words);
 }
 
-static void blank(struct doc *d)
+static void doc_plain_blank(struct doc *d)
 {
-    put(d, "\n");
+    doc_plain_put(d, "\n");
 }
 
 /* ---- tables ---- */
 
 /* Bytes of the first line of a text: at most CELL_MOST columns, up to a blank where there is one.
  */
-static size_t line_of(const char *s)
+static size_t doc_plain_line_of(const char *s)
 {
     size_t n = 0, blank_at = 0;
     for (size_t columns = 0; s[n] && columns < CELL_MOST; columns++) {
@@ -137,7 +137,7 @@ static bool add_lines(struct doc *d, struct table *to, const char **rest, size_t
     for (size_t c = 0; c < n; c++)
         some |= rest[c] && *rest[c];
     for (size_t c = 0; some && c < n; c++) {
-        const size_t bytes = rest[c] ? line_of(rest[c]) : 0;
+        const size_t bytes = rest[c] ? doc_plain_line_of(rest[c]) : 0;
         table_cell(to, "%s", arena_strndup(d->arena, rest[c] ? rest[c] : "", bytes));
         if (rest[c])
             rest[c] += bytes + (rest[c][bytes] == ' ');
@@ -218,7 +218,7 @@ static void put_rows_with_texts(struct doc *d, size_t from)
         for (size_t c = from; row && c < t->n_columns; c++) {
             const char *words = t->cells[(row - 1) * t->n_columns + c];
             if (*words)
-                put(d, "    ");
+                doc_plain_put(d, "    ");
             if (*words)
                 wrap(d, words, 4, 4);
         }
@@ -235,7 +235,7 @@ static bool has_gaps(const struct table *t)
     return t->n_cells % t->n_columns != 0;
 }
 
-static void table_end(struct doc *d)
+static void doc_plain_table_end(struct doc *d)
 {
     const size_t first = first_long(&d->table);
     buf_printf(d->out, "\n%s\n", text_safe(d->arena, d->caption));
@@ -245,30 +245,30 @@ static void table_end(struct doc *d)
         /* Names in other columns stay whole. */
         const struct table t = first + 1 == d->table.n_columns ? folded(d) : d->table;
         char *text = printed(&t);
-        put(d, text);
+        doc_plain_put(d, text);
         free(text);
     }
-    blank(d);
+    doc_plain_blank(d);
 }
 
 const struct doc_form doc_plain = {
-    .open = open_text,
+    .open = doc_plain_open_text,
     .close = close_text,
-    .section = section,
-    .part = part,
-    .text = text,
-    .note = note,
-    .item = item,
-    .fact = fact,
-    .facts_end = blank,
-    .tile = tile,
-    .tiles_end = blank,
+    .section = doc_plain_section,
+    .part = doc_plain_part,
+    .text = doc_plain_text,
+    .note = doc_plain_note,
+    .item = doc_plain_item,
+    .fact = doc_plain_fact,
+    .facts_end = doc_plain_blank,
+    .tile = doc_plain_tile,
+    .tiles_end = doc_plain_blank,
     .table = told_table,
     .cell = told_cell,
     .bar = told_bar,
     .badge = told_badge,
     .link = told_link,
     .rest = told_rest,
-    .table_end = table_end,
+    .table_end = doc_plain_table_end,
     .figure = told_figure,
 };

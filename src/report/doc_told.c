@@ -54,7 +54,7 @@ void told_rest(struct doc *d, const char *text)
 
 /* ---- charts ---- */
 
-static void put_value(struct doc *d, double v, const char *unit)
+static void doc_told_put_value(struct doc *d, double v, const char *unit)
 {
     char text[HUMAN_LEN];
     doc_number(d, v, human_value(v, unit, text, sizeof text));
@@ -72,7 +72,7 @@ static void tell_pie(struct doc *d, const struct figure *f, const char *unit)
     doc_table(d, f->words.title, columns);
     for (size_t i = 0; i < n; i++) {
         doc_cell(d, f->parts[i].label);
-        put_value(d, v[i], unit);
+        doc_told_put_value(d, v[i], unit);
         doc_number(d, pct[i], arena_printf(d->arena, "%.1f %%", pct[i]));
     }
     doc_table_end(d);
@@ -84,7 +84,7 @@ static void tell_bars(struct doc *d, const struct figure *f, const char *unit)
     doc_table(d, f->words.title, columns);
     for (size_t i = 0; i < f->n; i++) {
         doc_cell(d, f->parts[i].label);
-        put_value(d, f->parts[i].v, unit);
+        doc_told_put_value(d, f->parts[i].v, unit);
     }
     doc_table_end(d);
 }
@@ -106,7 +106,7 @@ static void tell_boxes(struct doc *d, const struct figure *f, const char *unit)
         const double v[] = {x->p5, x->p25, x->p50, x->p75, x->p95};
         doc_cell(d, x->label);
         for (size_t k = 0; k < COUNT_OF(v); k++)
-            put_value(d, v[k], unit);
+            doc_told_put_value(d, v[k], unit);
     }
     doc_table_end(d);
 }

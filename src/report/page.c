@@ -10,7 +10,7 @@
 #include "base/json_write.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "report/page_own.h"
+#include "report/page_internal.h"
 
 /* Names can be as long as a program likes; report.json has all of it. */
 enum { HEAD_MOST = 200, CELL_MOST = 600, TEXT_MOST = 4000 };
@@ -21,12 +21,12 @@ static const char *const tone_signs[TONE_N] = {"", "\u2713", "i", "!", "\u2715"}
 
 /* ---- texts ---- */
 
-static void put(struct buf *b, const char *s)
+static void page_put(struct buf *b, const char *s)
 {
     buf_put(b, s, strlen(s));
 }
 
-static const char *entity_of(unsigned char c)
+static const char *page_entity_of(unsigned char c)
 {
     switch (c) {
     case '<':
@@ -61,19 +61,19 @@ void html_text(struct buf *b, const char *text, size_t most)
     const bool cut = end && (size_t)(end - s) > most;
     while (*s) {
         const size_t n = utf8_len(s);
-        const char *entity = entity_of(*s);
+        const char *entity = page_entity_of(*s);
         if (cut && s + (n ? n : 1) > end - 1)
             break;
         if (entity)
-            put(b, entity);
+            page_put(b, entity);
         else if (n == 0 || is_control(s, n))
-            put(b, "\ufffd");
+            page_put(b, "\ufffd");
         else
             buf_put(b, s, n);
         s += n ? n : 1;
     }
     if (cut)
-        put(b, "\u2026");
+        page_put(b, "\u2026");
 }
 
 static void put_formatted(struct page *p, const char *fmt, va_list ap)
@@ -110,49 +110,49 @@ static void put_policy(struct buf *b)
 void page_open(struct page *p, struct buf *out, const struct page_head *head)
 {
     *p = (struct page){.out = out};
-    put(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    page_put(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
     put_policy(out);
-    put(out, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-             "<meta name=\"color-scheme\" content=\"light dark\">\n"
-             "<meta name=\"referrer\" content=\"no-referrer\">\n<title>");
+    page_put(out, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+                  "<meta name=\"color-scheme\" content=\"light dark\">\n"
+                  "<meta name=\"referrer\" content=\"no-referrer\">\n<title>");
     html_text(out, head->title, HEAD_MOST);
-    put(out, "</title>\n<style>");
+    page_put(out, "</title>\n<style>");
     buf_put(out, page_css, page_css_len);
-    put(out, "</style>\n</head>\n<body>\n<header>\n<p class=\"product\">");
+    page_put(out, "</style>\n</head>\n<body>\n<header>\n<p class=\"product\">");
     html_text(out, head->product ? head->product : "Footplate", HEAD_MOST);
-    put(out, "</p>\n<h1>");
+    page_put(out, "</p>\n<h1>");
     html_text(out, head->title, HEAD_MOST);
-    put(out, "</h1>\n");
+    page_put(out, "</h1>\n");
     if (head->lead) {
-        put(out, "<p class=\"lead\">");
+        page_put(out, "<p class=\"lead\">");
         html_text(out, head->lead, TEXT_MOST);
-        put(out, "</p>\n");
+        page_put(out, "</p>\n");
     }
-    put(out, "</header>\n<main>\n");
+    page_put(out, "</header>\n<main>\n");
 }
 
 void page_close(struct page *p, const char *foot)
 {
-    put(p->out, "</main>\n");
+    page_put(p->out, "</main>\n");
     if (foot) {
-        put(p->out, "<footer><p>");
+        page_put(p->out, "<footer><p>");
         html_text(p->out, foot, TEXT_MOST);
-        put(p->out, "</p></footer>\n");
+        page_put(p->out, "</p></footer>\n");
     }
-    put(p->out, "<script>");
+    page_put(p->out, "<script>");
     buf_put(p->out, page_js, page_js_len);
-    put(p->out, "</script>\n</body>\n</html>\n");
+    page_put(p->out, "</script>\n</body>\n</html>\n");
 }
 
 void page_contents(struct page *p, const struct page_link *links)
 {
-    put(p->out, "<nav aria-label=\"Contents\"><ol>\n");
+    page_put(p->out, "<nav aria-label=\"Contents\"><ol>\n");
     for (; links->id; links++) {
         buf_printf(p->out, "<li><a href=\"#%s\">", links->id);
         html_text(p->out, links->title, HEAD_MOST);
-        put(p->out, "</a></li>\n");
+        page_put(p->out, "</a></li>\n");
     }
-    put(p->out, "</ol></nav>\n");
+    page_put(p->out, "</ol></nav>\n");
 }
 
 /* ---- sections ---- */
@@ -162,12 +162,12 @@ void page_section(struct page *p, const char *id, const char *title)
     buf_printf(p->out, "<section id=\"%s\" aria-labelledby=\"%s-title\">\n<h2 id=\"%s-title\">", id,
                id, id);
     html_text(p->out, title, HEAD_MOST);
-    put(p->out, "</h2>\n");
+    page_put(p->out, "</h2>\n");
 }
 
 void page_section_end(struct page *p)
 {
-    put(p->out, "</section>\n");
+    page_put(p->out, "</section>\n");
 }
 
 void page_part(struct page *p, const char *id, const char *title)
@@ -175,16 +175,16 @@ void page_part(struct page *p, const char *id, const char *title)
     if (id)
         buf_printf(p->out, "<h3 id=\"%s\">", id);
     else
-        put(p->out, "<h3>");
+        page_put(p->out, "<h3>");
     html_text(p->out, title, HEAD_MOST);
-    put(p->out, "</h3>\n");
+    page_put(p->out, "</h3>\n");
 }
 
 void page_text(struct page *p, const char *fmt, ...)
 {
-    put(p->out, "<p>");
+    page_put(p->out, "<p>");
     PUT_FORMATTED(p, fmt);
-    put(p->out, "</p>\n");
+    page_put(p->out, "</p>\n");
 }
 
 static void put_sign(struct page *p, enum tone tone)
@@ -197,52 +197,52 @@ void page_note(struct page *p, enum tone tone, const char *fmt, ...)
 {
     buf_printf(p->out, "<p class=\"note %s\">", tone_names[tone]);
     put_sign(p, tone);
-    put(p->out, "<span>");
+    page_put(p->out, "<span>");
     PUT_FORMATTED(p, fmt);
-    put(p->out, "</span></p>\n");
+    page_put(p->out, "</span></p>\n");
 }
 
 void page_list(struct page *p)
 {
-    put(p->out, "<ul>\n");
+    page_put(p->out, "<ul>\n");
 }
 
 void page_item(struct page *p, const char *fmt, ...)
 {
-    put(p->out, "<li>");
+    page_put(p->out, "<li>");
     PUT_FORMATTED(p, fmt);
-    put(p->out, "</li>\n");
+    page_put(p->out, "</li>\n");
 }
 
 void page_list_end(struct page *p)
 {
-    put(p->out, "</ul>\n");
+    page_put(p->out, "</ul>\n");
 }
 
 void page_facts(struct page *p)
 {
-    put(p->out, "<dl class=\"facts\">\n");
+    page_put(p->out, "<dl class=\"facts\">\n");
 }
 
 /* The number as JSON has it, so that who reads the page finds it there. */
-static void put_value(struct page *p, double v)
+static void page_put_value(struct page *p, double v)
 {
     if (!isfinite(v))
         return;
-    put(p->out, " data-v=\"");
+    page_put(p->out, " data-v=\"");
     json_put_number(p->out, v);
-    put(p->out, "\"");
+    page_put(p->out, "\"");
 }
 
 void page_fact_number(struct page *p, const char *name, double v, const char *text)
 {
-    put(p->out, "<div><dt>");
+    page_put(p->out, "<div><dt>");
     html_text(p->out, name, HEAD_MOST);
-    put(p->out, "</dt><dd");
-    put_value(p, v);
-    put(p->out, ">");
+    page_put(p->out, "</dt><dd");
+    page_put_value(p, v);
+    page_put(p->out, ">");
     html_text(p->out, text, CELL_MOST);
-    put(p->out, "</dd></div>\n");
+    page_put(p->out, "</dd></div>\n");
 }
 
 void page_fact(struct page *p, const char *name, const char *text)
@@ -252,74 +252,74 @@ void page_fact(struct page *p, const char *name, const char *text)
 
 void page_facts_end(struct page *p)
 {
-    put(p->out, "</dl>\n");
+    page_put(p->out, "</dl>\n");
 }
 
 void page_tiles(struct page *p)
 {
-    put(p->out, "<dl class=\"tiles\">\n");
+    page_put(p->out, "<dl class=\"tiles\">\n");
 }
 
 void page_tile(struct page *p, const char *name, const char *text, const char *below)
 {
-    put(p->out, "<div><dt>");
+    page_put(p->out, "<div><dt>");
     html_text(p->out, name, HEAD_MOST);
-    put(p->out, "</dt><dd>");
+    page_put(p->out, "</dt><dd>");
     html_text(p->out, text, HEAD_MOST);
-    put(p->out, "</dd>");
+    page_put(p->out, "</dd>");
     if (below) {
-        put(p->out, "<dd class=\"below\">");
+        page_put(p->out, "<dd class=\"below\">");
         html_text(p->out, below, CELL_MOST);
-        put(p->out, "</dd>");
+        page_put(p->out, "</dd>");
     }
-    put(p->out, "</div>\n");
+    page_put(p->out, "</div>\n");
 }
 
 void page_tiles_end(struct page *p)
 {
-    put(p->out, "</dl>\n");
+    page_put(p->out, "</dl>\n");
 }
 
 void page_fold(struct page *p, const char *title)
 {
-    put(p->out, "<details><summary>");
+    page_put(p->out, "<details><summary>");
     html_text(p->out, title, HEAD_MOST);
-    put(p->out, "</summary>\n");
+    page_put(p->out, "</summary>\n");
 }
 
 void page_fold_end(struct page *p)
 {
-    put(p->out, "</details>\n");
+    page_put(p->out, "</details>\n");
 }
 
 void page_columns(struct page *p)
 {
-    put(p->out, "<div class=\"columns\">\n");
+    page_put(p->out, "<div class=\"columns\">\n");
 }
 
 void page_columns_end(struct page *p)
 {
-    put(p->out, "</div>\n");
+    page_put(p->out, "</div>\n");
 }
 
 void page_figure(struct page *p, const char *title)
 {
-    put(p->out, "<figure>\n");
+    page_put(p->out, "<figure>\n");
     if (title) {
-        put(p->out, "<p class=\"figure-title\">");
+        page_put(p->out, "<p class=\"figure-title\">");
         html_text(p->out, title, HEAD_MOST);
-        put(p->out, "</p>\n");
+        page_put(p->out, "</p>\n");
     }
 }
 
 void page_figure_end(struct page *p, const char *caption)
 {
     if (caption) {
-        put(p->out, "<figcaption>");
+        page_put(p->out, "<figcaption>");
         html_text(p->out, caption, TEXT_MOST);
-        put(p->out, "</figcaption>\n");
+        page_put(p->out, "</figcaption>\n");
     }
-    put(p->out, "</figure>\n");
+    page_put(p->out, "</figure>\n");
 }
 
 /* ---- tables ---- */
@@ -343,33 +343,33 @@ void page_table(struct page *p, const char *caption, const struct page_column *c
     p->columns = columns;
     p->n_columns = 0;
     p->column = 0;
-    put(p->out, "<div class=\"scroll\" role=\"group\" tabindex=\"0\" aria-label=\"");
+    page_put(p->out, "<div class=\"scroll\" role=\"group\" tabindex=\"0\" aria-label=\"");
     html_text(p->out, caption, HEAD_MOST);
-    put(p->out,
-        has_prose(columns) ? "\"><table class=\"prose\">\n<caption>" : "\"><table>\n<caption>");
+    page_put(p->out, has_prose(columns) ? "\"><table class=\"prose\">\n<caption>"
+                                        : "\"><table>\n<caption>");
     html_text(p->out, caption, HEAD_MOST);
-    put(p->out, "</caption>\n<thead><tr>");
+    page_put(p->out, "</caption>\n<thead><tr>");
     for (const struct page_column *c = columns; c->title; c++, p->n_columns++) {
         buf_printf(p->out, "<th scope=\"col\"%s>", column_class(c));
         html_text(p->out, c->title, HEAD_MOST);
-        put(p->out, "</th>");
+        page_put(p->out, "</th>");
     }
-    put(p->out, "</tr></thead>\n<tbody>\n");
+    page_put(p->out, "</tr></thead>\n<tbody>\n");
 }
 
 static bool begin_cell(struct page *p)
 {
     const bool head = p->column == 0;
-    put(p->out, head ? "<tr><th scope=\"row\"" : "<td");
-    put(p->out, column_class(&p->columns[p->column]));
+    page_put(p->out, head ? "<tr><th scope=\"row\"" : "<td");
+    page_put(p->out, column_class(&p->columns[p->column]));
     return head;
 }
 
 static void end_cell(struct page *p, bool head)
 {
-    put(p->out, head ? "</th>" : "</td>");
+    page_put(p->out, head ? "</th>" : "</td>");
     if (++p->column == p->n_columns) {
-        put(p->out, "</tr>\n");
+        page_put(p->out, "</tr>\n");
         p->column = 0;
     }
 }
@@ -382,8 +382,8 @@ void page_cell(struct page *p, const char *text)
 void page_number(struct page *p, double v, const char *text)
 {
     const bool head = begin_cell(p);
-    put_value(p, v);
-    put(p->out, ">");
+    page_put_value(p, v);
+    page_put(p->out, ">");
     html_text(p->out, text, CELL_MOST);
     end_cell(p, head);
 }
@@ -392,7 +392,7 @@ void page_bar(struct page *p, double share, double v, const char *text)
 {
     const bool head = begin_cell(p);
     const double shown = share >= 0 ? fmin(share, 1) : 0; /* NAN is none */
-    put_value(p, v);
+    page_put_value(p, v);
     buf_printf(p->out,
                "><svg class=\"bar\" width=\"64\" height=\"10\" viewBox=\"0 0 64 10\" "
                "aria-hidden=\"true\"><rect class=\"track\" width=\"64\" height=\"10\" rx=\"2\"/>"
@@ -408,7 +408,7 @@ void page_badge(struct page *p, enum tone tone, const char *text)
     buf_printf(p->out, " data-v=\"%d\"><span class=\"badge %s\">", (int)tone, tone_names[tone]);
     put_sign(p, tone);
     html_text(p->out, text, HEAD_MOST);
-    put(p->out, "</span>");
+    page_put(p->out, "</span>");
     end_cell(p, head);
 }
 
@@ -417,7 +417,7 @@ void page_link_cell(struct page *p, const char *id, const char *text)
     const bool head = begin_cell(p);
     buf_printf(p->out, "><a href=\"#%s\">", id);
     html_text(p->out, text, CELL_MOST);
-    put(p->out, "</a>");
+    page_put(p->out, "</a>");
     end_cell(p, head);
 }
 
@@ -425,7 +425,7 @@ void page_rest(struct page *p, const char *text)
 {
     const size_t left = p->n_columns - p->column;
     const bool head = p->column == 0;
-    put(p->out, head ? "<tr><th scope=\"row\"" : "<td");
+    page_put(p->out, head ? "<tr><th scope=\"row\"" : "<td");
     buf_printf(p->out, " class=\"wide rest\" colspan=\"%zu\">", left);
     html_text(p->out, text, CELL_MOST);
     p->column = p->n_columns - 1;
@@ -436,5 +436,5 @@ void page_table_end(struct page *p)
 {
     while (p->column != 0)
         page_cell(p, "");
-    put(p->out, "</tbody></table></div>\n");
+    page_put(p->out, "</tbody></table></div>\n");
 }

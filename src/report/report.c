@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/human.h"
-#include "report/report_own.h"
+#include "report/report_internal.h"
 #include "run/run_files.h"
 #include "run/run_names.h"
 
@@ -26,7 +26,7 @@ static const char *lead_of(const struct report *r)
         wall_text(r->info->start, start, sizeof start));
 }
 
-static void put_all(const struct report *r, enum doc_kind kind, struct buf *out)
+static void report_put_all(const struct report *r, enum doc_kind kind, struct buf *out)
 {
     struct doc d;
     char made[64];
@@ -48,17 +48,17 @@ static void put_all(const struct report *r, enum doc_kind kind, struct buf *out)
 
 void report_html(const struct report *r, struct buf *out)
 {
-    put_all(r, DOC_HTML, out);
+    report_put_all(r, DOC_HTML, out);
 }
 
 void report_text(const struct report *r, struct buf *out)
 {
-    put_all(r, DOC_TEXT, out);
+    report_put_all(r, DOC_TEXT, out);
 }
 
 void report_markdown(const struct report *r, struct buf *out)
 {
-    put_all(r, DOC_MARKDOWN, out);
+    report_put_all(r, DOC_MARKDOWN, out);
 }
 
 static int write_one(const struct report *r, const char *run, const char *name,

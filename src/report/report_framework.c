@@ -6,7 +6,7 @@
 #include "base/human.h"
 #include "base/mem.h"
 #include "base/percents.h"
-#include "report/report_own.h"
+#include "report/report_internal.h"
 
 /* ---- steps ---- */
 
@@ -37,7 +37,7 @@ static void put_steps_row(const struct report *r, struct doc *d, const struct st
         doc_number(d, v[i], human_value(v[i], "s", text, sizeof text));
 }
 
-static void put_steps(const struct report *r, struct doc *d)
+static void report_framework_put_steps(const struct report *r, struct doc *d)
 {
     doc_table(d, "Steps by rank", step_columns);
     for (size_t i = 0; i < r->steps.n_rows; i++)
@@ -97,7 +97,7 @@ static double host_part_s(const struct step *x, size_t part)
 }
 
 /* The last training steps of the first rank, as a stack of their parts. */
-static void put_last(const struct report *r, struct doc *d)
+static void report_framework_put_last(const struct report *r, struct doc *d)
 {
     const struct steps_view *s = &r->steps;
     const char *names[STEP_PARTS_MOST + 1], *labels[REPORT_LAST_STEPS];
@@ -161,8 +161,8 @@ static void put_op(const struct report *r, struct doc *d, const struct op_row *x
     doc_number(d, mean, human_value(mean, "s", text, sizeof text));
 }
 
-static void put_ops(const struct report *r, struct doc *d, enum op_device device,
-                    const char *caption)
+static void report_framework_put_ops(const struct report *r, struct doc *d, enum op_device device,
+                                     const char *caption)
 {
     if (r->op_s[device] <= 0)
         return;
@@ -185,7 +185,7 @@ static void put_devices(const struct report *r, struct doc *d)
         doc_figure(d, &f);
 }
 
-static void put_operators(const struct report *r, struct doc *d)
+static void report_framework_put_operators(const struct report *r, struct doc *d)
 {
     doc_part(d, "operators", "Most expensive operators");
     if (r->no_ops) {
@@ -196,8 +196,8 @@ static void put_operators(const struct report *r, struct doc *d)
              "Ranked by self time: the time of an operator without the operators that it calls.");
     for (size_t i = 0; i < r->n_window_costs; i++)
         doc_note(d, TONE_INFO, "%s", sentence(r->arena, r->window_costs[i]));
-    put_ops(r, d, OP_CPU, "Most expensive CPU operators");
-    put_ops(r, d, OP_GPU, "Most expensive GPU operators");
+    report_framework_put_ops(r, d, OP_CPU, "Most expensive CPU operators");
+    report_framework_put_ops(r, d, OP_GPU, "Most expensive GPU operators");
 }
 
 /* Which clock the parts of steps here are by. */
@@ -225,13 +225,13 @@ void report_put_framework(const struct report *r, struct doc *d)
         put_clock_note(r, d);
         if (v)
             report_put_plots(r, d, v);
-        put_steps(r, d);
+        report_framework_put_steps(r, d);
         if (r->n_paces)
             put_pace(r, d);
-        put_last(r, d);
+        report_framework_put_last(r, d);
     }
     put_devices(r, d);
     report_put_general(r, d);
-    put_operators(r, d);
+    report_framework_put_operators(r, d);
     doc_section_end(d);
 }

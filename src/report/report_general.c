@@ -2,7 +2,7 @@
 /* report_general.c - general metrics: where time went besides the passes of steps and operators. */
 #include "base/human.h"
 #include "base/json_write.h"
-#include "report/report_own.h"
+#include "report/report_internal.h"
 
 static const struct page_column columns[] = {
     {"What", .wide = true},
@@ -31,7 +31,7 @@ static void put_bars(const struct report *r, struct doc *d)
     doc_figure(d, &f);
 }
 
-static void put_row(struct doc *d, const struct general_row *x)
+static void report_general_put_row(struct doc *d, const struct general_row *x)
 {
     char text[HUMAN_LEN];
     doc_cell(d, x->what);
@@ -47,7 +47,7 @@ static void put_rows(const struct report *r, struct doc *d)
     const struct general *g = &r->general;
     doc_table(d, "General metrics by total time", columns);
     for (size_t i = 0; i < g->n; i++)
-        put_row(d, &g->rows[i]);
+        report_general_put_row(d, &g->rows[i]);
     doc_table_end(d);
     if (g->left_out)
         doc_text(d, "%zu more span names took less time each.", g->left_out);

@@ -7,13 +7,13 @@
 #include "base/file.h"
 #include "base/human.h"
 #include "base/mem.h"
-#include "report/report_own.h"
+#include "report/report_internal.h"
 #include "rules/pricing.h"
 #include "tables/verdict_words.h"
 
 enum { TOP_ISSUES = 3 };
 
-static const char *took(const struct report *r, double s)
+static const char *report_job_took(const struct report *r, double s)
 {
     char text[HUMAN_LEN];
     return arena_strdup(r->arena, human_value(s, "s", text, sizeof text));
@@ -45,7 +45,7 @@ int phase_color(enum phase_kind k)
 }
 
 /* Without steps all that can be told is when a node was interrupted. */
-static bool is_told(const struct report *r, enum phase_kind k)
+static bool report_job_is_told(const struct report *r, enum phase_kind k)
 {
     return r->show.phases.has_steps || k == PHASE_INTERRUPTION;
 }
@@ -56,7 +56,7 @@ size_t report_spans(const struct report *r, struct svg_span **out)
     size_t n = 0;
     *out = arena_array(r->arena, struct svg_span, p->n + 1);
     for (size_t i = 0; i < p->n; i++)
-        if (is_told(r, p->phases[i].kind))
+        if (report_job_is_told(r, p->phases[i].kind))
             (*out)[n++] = (struct svg_span){
                 phase_name(p->phases[i].kind), report_since(r, p->phases[i].start),
                 report_since(r, p->phases[i].end), phase_color(p->phases[i].kind)};
@@ -98,7 +98,8 @@ static void put_time(const struct report *r, struct doc *d, const char *name, bo
 static void put_phase(const struct report *r, struct doc *d, const char *name, double s)
 {
     const bool known = r->show.phases.has_steps;
-    doc_fact(d, name, known ? s : NAN, known ? took(r, s) : "not known: no steps were detected");
+    doc_fact(d, name, known ? s : NAN,
+             known ? report_job_took(r, s) : "not known: no steps were detected");
 }
 
 static void put_percent(const struct report *r, struct doc *d, const char *name, double pct)
@@ -107,7 +108,7 @@ static void put_percent(const struct report *r, struct doc *d, const char *name,
              isnan(pct) ? "not known" : arena_printf(r->arena, "%.1f %%", pct));
 }
 
-static void put_details(const struct report *r, struct doc *d)
+static void report_job_put_details(const struct report *r, struct doc *d)
 {
     const struct run_phases *p = &r->show.phases;
     const double *s = p->seconds, *pct = r->phase_pct;
@@ -116,7 +117,7 @@ static void put_details(const struct report *r, struct doc *d)
     doc_fact(d, "Start time", NAN, wall(r, p->job_start));
     doc_fact(d, r->live ? "Data up to" : "End time", NAN, wall_beside_start(r, p->job_end));
     doc_fact(d, "Job duration", wall_span_s(p->job_start, p->job_end),
-             took(r, wall_span_s(p->job_start, p->job_end)));
+             report_job_took(r, wall_span_s(p->job_start, p->job_end)));
     put_time(r, d, "Training loop start", has, p->loop_start);
     if (p->loop_goes_on)
         doc_fact(d, "Training loop end", NAN, "still running");
@@ -126,7 +127,8 @@ static void put_details(const struct report *r, struct doc *d)
     put_phase(r, d, "Initialization", s[PHASE_INIT]);
     put_phase(r, d, "Finalization", s[PHASE_FINAL]);
     if (s[PHASE_INTERRUPTION] > 0)
-        doc_fact(d, "Interruption", s[PHASE_INTERRUPTION], took(r, s[PHASE_INTERRUPTION]));
+        doc_fact(d, "Interruption", s[PHASE_INTERRUPTION],
+                 report_job_took(r, s[PHASE_INTERRUPTION]));
     put_percent(r, d, "Initialization (%)", pct[PHASE_INIT]);
     put_percent(r, d, "Training loop (%)", show_loop_percent(pct));
     put_percent(r, d, "Finalization (%)", pct[PHASE_FINAL]);
@@ -161,7 +163,7 @@ void report_put_job(const struct report *r, struct doc *d)
     else
         doc_note(d, TONE_INFO, "%s Without steps, the phases are not known.",
                  sentence(r->arena, steps_none_text(r->info, r->show.no_steps, r->arena)));
-    put_details(r, d);
+    report_job_put_details(r, d);
     doc_columns_end(d);
     put_progress(r, d);
     doc_part(d, NULL, "Job details");
@@ -171,7 +173,7 @@ void report_put_job(const struct report *r, struct doc *d)
 
 /* ---- the head ---- */
 
-static const struct stat_line *use_of(const struct statview *use, const char *metric)
+static const struct stat_line *report_job_use_of(const struct statview *use, const char *metric)
 {
     for (size_t i = 0; i < use->n; i++)
         if (strcmp(use->v[i].metric, metric) == 0 && use->v[i].s->count > 0)
@@ -185,7 +187,7 @@ static void put_use_tile(const struct report *r, struct doc *d, const char *name
 {
     struct node_view *nodes;
     const bool loop = r->loop_use.n > 0;
-    const struct stat_line *l = use_of(loop ? &r->loop_use : &r->use, metric);
+    const struct stat_line *l = report_job_use_of(loop ? &r->loop_use : &r->use, metric);
     const bool several = runview_nodes(r->info, r->arena, &nodes) > 1;
     char p50[HUMAN_LEN];
     if (!l)
@@ -196,7 +198,7 @@ static void put_use_tile(const struct report *r, struct doc *d, const char *name
                           several ? " on " : "", several ? l->node : ""));
 }
 
-static const char *value(const struct report *r, double v, const char *unit)
+static const char *report_job_value(const struct report *r, double v, const char *unit)
 {
     char text[HUMAN_LEN];
     return arena_strdup(r->arena, human_value(v, unit, text, sizeof text));
@@ -212,9 +214,9 @@ static void put_iteration_tile(const struct report *r, struct doc *d)
     const bool iterations = s->iterations > 0;
     human_count(iterations ? s->iterations : s->count, count, sizeof count);
     doc_tile(d, iterations ? "Training iteration" : "Training step",
-             value(r, iterations ? s->iteration_p50_s : s->p50_s, "s"),
+             report_job_value(r, iterations ? s->iteration_p50_s : s->p50_s, "s"),
              arena_printf(r->arena, "median of %s; p95 %s", count,
-                          value(r, iterations ? s->iteration_p95_s : s->p95_s, "s")));
+                          report_job_value(r, iterations ? s->iteration_p95_s : s->p95_s, "s")));
 }
 
 /* Of all ranks together. */
@@ -260,7 +262,7 @@ static void put_energy_tile(const struct report *r, struct doc *d)
     const char *job = isnan(g->x.job.energy_j)
                           ? NULL
                           : arena_printf(r->arena, "%s%s in the loop; %s for the job",
-                                         value(r, g->use->mean[GPU_MEAN_POWER], "W"),
+                                         report_job_value(r, g->use->mean[GPU_MEAN_POWER], "W"),
                                          g->x.n_used > 1 ? " per GPU" : "",
                                          joules_text(r->arena, g->x.job.energy_j));
     if (!isnan(g->x.energy_per_sample_j))
@@ -292,7 +294,7 @@ static void put_tiles(const struct report *r, struct doc *d)
     put_energy_tile(r, d);
     put_use_tile(r, d, "CPU utilization", "cpu");
     doc_tile(d, r->live ? "Job duration so far" : "Job duration",
-             took(r, wall_span_s(p->job_start, p->job_end)),
+             report_job_took(r, wall_span_s(p->job_start, p->job_end)),
              p->has_steps ? arena_printf(r->arena, "%.1f %% in the training loop",
                                          show_loop_percent(r->phase_pct))
                           : NULL);
@@ -323,7 +325,7 @@ const char *sentence(struct arena *a, const char *text)
     return out;
 }
 
-static void put_issue(const struct report *r, struct doc *d, const struct verdict *v)
+static void report_job_put_issue(const struct report *r, struct doc *d, const struct verdict *v)
 {
     const struct finding **list = arena_array(r->arena, const struct finding *, v->n_findings);
     struct buf size = {0};
@@ -346,7 +348,7 @@ static void put_short(const struct report *r, struct doc *d)
             issues[n++] = r->rules[i].v;
     verdicts_worst_first(issues, n);
     for (size_t i = 0; i < MIN_OF(n, (size_t)TOP_ISSUES); i++)
-        put_issue(r, d, issues[i]);
+        report_job_put_issue(r, d, issues[i]);
     if (n > TOP_ISSUES)
         doc_text(d, "%zu more: see the rules summary.", n - TOP_ISSUES);
     if (n == 0 && r->states[RULE_CLEAR] > 0)
@@ -362,7 +364,7 @@ static void put_short(const struct report *r, struct doc *d)
         doc_note(d, TONE_INFO, "%s", sentence(r->arena, r->ask.right_size->why));
 }
 
-static void put_status(const struct report *r, struct doc *d)
+static void report_job_put_status(const struct report *r, struct doc *d)
 {
     const char *ending = runview_ending(r->info, r->arena);
     if (r->live)
@@ -374,7 +376,7 @@ static void put_status(const struct report *r, struct doc *d)
 void report_put_head(const struct report *r, struct doc *d)
 {
     doc_section(d, "short", "Summary");
-    put_status(r, d);
+    report_job_put_status(r, d);
     put_tiles(r, d);
     put_short(r, d);
     doc_section_end(d);

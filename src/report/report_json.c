@@ -4,11 +4,11 @@
 #include <math.h>
 
 #include "base/json_write.h"
-#include "report/report_own.h"
+#include "report/report_internal.h"
 #include "rules/pricing.h"
 #include "rules/verdict_json.h"
 
-static void put_numbers(struct jw *j, const char *key, const double *v, size_t n)
+static void report_json_put_numbers(struct jw *j, const char *key, const double *v, size_t n)
 {
     jw_array(j, key);
     for (size_t i = 0; i < n; i++)
@@ -16,7 +16,7 @@ static void put_numbers(struct jw *j, const char *key, const double *v, size_t n
     jw_end(j);
 }
 
-static void put_run(struct jw *j, const struct report *r)
+static void report_json_put_run(struct jw *j, const struct report *r)
 {
     jw_object(j, "run");
     show_json(j, &r->show);
@@ -31,19 +31,19 @@ static void put_run(struct jw *j, const struct report *r)
     jw_str(j, "currency", pricing_currency(r->info));
 }
 
-static void put_line(struct jw *j, const struct report_line *l)
+static void report_json_put_line(struct jw *j, const struct report_line *l)
 {
     jw_object(j, NULL);
     jw_str(j, "label", l->label);
     jw_str(j, "metric", l->metric);
-    put_numbers(j, "t_s", l->t, l->n);
-    put_numbers(j, "v", l->v, l->n);
-    put_numbers(j, "min", l->min, l->n);
-    put_numbers(j, "max", l->max, l->n);
+    report_json_put_numbers(j, "t_s", l->t, l->n);
+    report_json_put_numbers(j, "v", l->v, l->n);
+    report_json_put_numbers(j, "min", l->min, l->n);
+    report_json_put_numbers(j, "max", l->max, l->n);
     jw_end(j);
 }
 
-static void put_charts(struct jw *j, const struct report *r)
+static void report_json_put_charts(struct jw *j, const struct report *r)
 {
     jw_array(j, "charts");
     for (size_t i = 0; i < r->n_charts; i++) {
@@ -54,7 +54,7 @@ static void put_charts(struct jw *j, const struct report *r)
         jw_str(j, "unit", c->unit);
         jw_array(j, "lines");
         for (size_t k = 0; k < c->n; k++)
-            put_line(j, &c->lines[k]);
+            report_json_put_line(j, &c->lines[k]);
         jw_end(j);
         jw_end(j);
     }
@@ -69,16 +69,16 @@ static void put_paces(struct jw *j, const struct report *r)
         jw_object(j, NULL);
         jw_str(j, "node", p->rank->node);
         jw_int(j, "rank", p->rank->rank);
-        put_numbers(j, "step", p->step, p->n);
-        put_numbers(j, "mean_s", p->v, p->n);
-        put_numbers(j, "min_s", p->min, p->n);
-        put_numbers(j, "max_s", p->max, p->n);
+        report_json_put_numbers(j, "step", p->step, p->n);
+        report_json_put_numbers(j, "mean_s", p->v, p->n);
+        report_json_put_numbers(j, "min_s", p->min, p->n);
+        report_json_put_numbers(j, "max_s", p->max, p->n);
         jw_end(j);
     }
     jw_end(j);
 }
 
-static void put_operators(struct jw *j, const struct report *r)
+static void report_json_put_operators(struct jw *j, const struct report *r)
 {
     jw_key(j, "operators");
     opsview_json(j, &r->ops);
@@ -100,21 +100,21 @@ void report_json(const struct report *r, struct buf *out)
     jw_int(&j, "made_ns", r->now.ns);
     jw_bool(&j, "live", r->live);
     jw_int(&j, "data_to_ns", r->info->end.ns);
-    put_run(&j, r);
+    report_json_put_run(&j, r);
     jw_key(&j, "utilization");
     statview_json(&j, &r->use);
     jw_key(&j, "utilization_loop");
     statview_json(&j, &r->loop_use);
     jw_key(&j, "steps");
     stepsview_json(&j, &r->steps);
-    put_operators(&j, r);
+    report_json_put_operators(&j, r);
     report_general_json(&j, r);
     jw_array(&j, "rules");
     for (size_t i = 0; i < r->n_rules; i++)
         verdict_json(&j, NULL, r->rules[i].v, r->rules[i].p);
     jw_end(&j);
     right_size_json(&j, "right_size", r->ask.right_size);
-    put_charts(&j, r);
+    report_json_put_charts(&j, r);
     put_paces(&j, r);
     jw_end(&j);
 }

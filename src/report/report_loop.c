@@ -7,7 +7,7 @@
 
 #include "base/human.h"
 #include "base/mem.h"
-#include "report/report_own.h"
+#include "report/report_internal.h"
 
 const struct steps_row *report_best_row(const struct report *r)
 {
@@ -24,7 +24,7 @@ const struct steps_row *report_best_row(const struct report *r)
 /* ---- clocks ---- */
 
 /* Part step_parts() is what lies between steps. */
-static double part_of(const struct steps_row *row, enum steps_clock clock, size_t part)
+static double report_loop_part_of(const struct steps_row *row, enum steps_clock clock, size_t part)
 {
     if (clock == CLOCK_GPU && part == step_parts() - 1)
         return NAN; /* what no timed phase had is no phase */
@@ -32,7 +32,7 @@ static double part_of(const struct steps_row *row, enum steps_clock clock, size_
 }
 
 /* Parts that any clock of any row has; returns how many. */
-static size_t parts_seen(const struct report *r, size_t parts[STEP_PARTS_MOST + 1])
+static size_t report_loop_parts_seen(const struct report *r, size_t parts[STEP_PARTS_MOST + 1])
 {
     size_t n = 0;
     for (size_t k = 0; k <= step_parts(); k++) {
@@ -40,32 +40,33 @@ static size_t parts_seen(const struct report *r, size_t parts[STEP_PARTS_MOST + 
         for (size_t i = 0; i < r->steps.n_rows; i++)
             for (enum steps_clock c = 0; c < CLOCKS; c++)
                 any |= steps_has_clock(&r->steps.rows[i].stats, c) &&
-                       part_of(&r->steps.rows[i], c, k) > 0;
+                       report_loop_part_of(&r->steps.rows[i], c, k) > 0;
         if (any)
             parts[n++] = k;
     }
     return n;
 }
 
-static void put_clock(const struct report *r, struct doc *d, const struct steps_row *row,
-                      enum steps_clock clock, const size_t *parts, size_t n)
+static void report_loop_put_clock(const struct report *r, struct doc *d,
+                                  const struct steps_row *row, enum steps_clock clock,
+                                  const size_t *parts, size_t n)
 {
     char text[HUMAN_LEN];
     doc_cell(d, arena_printf(r->arena, "%lld", (long long)row->rank->rank));
     doc_cell(d, mode_name(row->stats.mode));
     doc_cell(d, steps_clock_text(&row->stats, row->rank, clock, r->arena));
     for (size_t k = 0; k < n; k++) {
-        const double s = part_of(row, clock, parts[k]);
+        const double s = report_loop_part_of(row, clock, parts[k]);
         doc_number(d, s, isnan(s) ? "-" : human_value(s, "s", text, sizeof text));
     }
 }
 
 /* GPU time first: it is the work; the host's is how long its launch took. */
-static void put_parts(const struct report *r, struct doc *d)
+static void report_loop_put_parts(const struct report *r, struct doc *d)
 {
     struct page_column columns[STEP_PARTS_MOST + 5] = {{"Rank"}, {"Mode"}, {"Clock"}};
     size_t parts[STEP_PARTS_MOST + 1];
-    const size_t n = parts_seen(r, parts);
+    const size_t n = report_loop_parts_seen(r, parts);
     if (n == 0)
         return;
     for (size_t k = 0; k < n; k++)
@@ -75,7 +76,7 @@ static void put_parts(const struct report *r, struct doc *d)
     for (size_t i = 0; i < r->steps.n_rows; i++)
         for (enum steps_clock c = 0; c < CLOCKS; c++)
             if (steps_has_clock(&r->steps.rows[i].stats, c))
-                put_clock(r, d, &r->steps.rows[i], c, parts, n);
+                report_loop_put_clock(r, d, &r->steps.rows[i], c, parts, n);
     doc_table_end(d);
 }
 
@@ -102,7 +103,8 @@ static void put_rate(const struct report *r, struct doc *d, double v)
     doc_number(d, v, arena_strdup(r->arena, human_value(v, "", text, sizeof text)));
 }
 
-static void put_iteration(const struct report *r, struct doc *d, const struct steps_row *row)
+static void report_loop_put_iteration(const struct report *r, struct doc *d,
+                                      const struct steps_row *row)
 {
     const struct step_stats *s = &row->stats;
     const double v[] = {s->iteration_mean_s, s->iteration_p50_s, s->iteration_p95_s,
@@ -135,7 +137,7 @@ static void put_iterations(const struct report *r, struct doc *d)
     doc_table(d, "Iterations by rank", iteration_columns);
     for (size_t i = 0; i < r->steps.n_rows; i++)
         if (r->steps.rows[i].stats.iterations > 0)
-            put_iteration(r, d, &r->steps.rows[i]);
+            report_loop_put_iteration(r, d, &r->steps.rows[i]);
     doc_table_end(d);
 }
 
@@ -162,7 +164,8 @@ static void put_number(const struct report *r, struct doc *d, double v, const ch
                isnan(v) ? "-" : arena_strdup(r->arena, human_value(v, unit, text, sizeof text)));
 }
 
-static void put_gpu(const struct report *r, struct doc *d, const struct gpu_efficiency *g)
+static void report_loop_put_gpu(const struct report *r, struct doc *d,
+                                const struct gpu_efficiency *g)
 {
     const struct gpu_use *u = r->show.gpu.loop ? &g->loop : &g->job;
     doc_cell(d, g->node);
@@ -179,7 +182,7 @@ static void put_gpu(const struct report *r, struct doc *d, const struct gpu_effi
     put_number(r, d, u->mean[GPU_MEAN_CLOCK], "MHz");
 }
 
-static void put_gpus(const struct report *r, struct doc *d)
+static void report_loop_put_gpus(const struct report *r, struct doc *d)
 {
     const struct efficiency *x = &r->show.gpu.x;
     if (x->n_gpus < 2)
@@ -187,7 +190,7 @@ static void put_gpus(const struct report *r, struct doc *d)
     doc_table(d, r->show.gpu.loop ? "GPUs in the training loop" : "GPUs in the whole job",
               gpu_columns);
     for (size_t i = 0; i < MIN_OF(x->n_gpus, (size_t)REPORT_GPUS); i++)
-        put_gpu(r, d, &x->gpus[i]);
+        report_loop_put_gpu(r, d, &x->gpus[i]);
     doc_table_end(d);
     if (x->n_gpus > REPORT_GPUS)
         doc_text(d, "The first %d of %zu GPUs.", (int)REPORT_GPUS, x->n_gpus);
@@ -211,7 +214,7 @@ static void put_efficiency(const struct report *r, struct doc *d)
     if (!isnan(g->x.job.energy_j))
         doc_fact(d, "Energy, whole job", NAN, joules_text(r->arena, g->x.job.energy_j));
     doc_facts_end(d);
-    put_gpus(r, d);
+    report_loop_put_gpus(r, d);
 }
 
 void report_put_loop(const struct report *r, struct doc *d)
@@ -221,7 +224,7 @@ void report_put_loop(const struct report *r, struct doc *d)
         doc_note(d, TONE_INFO, "%s",
                  sentence(r->arena, steps_none_text(r->info, r->steps.why, r->arena)));
     put_iterations(r, d);
-    put_parts(r, d);
+    report_loop_put_parts(r, d);
     put_efficiency(r, d);
     doc_section_end(d);
 }

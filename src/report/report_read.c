@@ -5,18 +5,18 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "report/report_own.h"
+#include "report/report_internal.h"
 #include "rules/pricing.h"
 
 /* ---- rules ---- */
 
-static double cost_of(const struct verdict *v)
+static double report_read_cost_of(const struct verdict *v)
 {
     return v->state == RULE_ISSUE && !isnan(v->lost_s) ? v->lost_s : -1;
 }
 
 /* Where a rule stands in the list when it cost nothing. */
-static int place_of(const struct verdict *v)
+static int report_read_place_of(const struct verdict *v)
 {
     static const int places[RULE_STATE_N] = {
         [RULE_ISSUE] = 0, [RULE_CLEAR] = 1, [RULE_NOT_EVALUATED] = 2};
@@ -27,17 +27,17 @@ static int place_of(const struct verdict *v)
 static int by_cost(const void *a, const void *b)
 {
     const struct report_rule *x = a, *y = b;
-    const double p = cost_of(x->v), q = cost_of(y->v);
+    const double p = report_read_cost_of(x->v), q = report_read_cost_of(y->v);
     if (p != q)
         return p < q ? 1 : -1;
     if (x->v->triggered != y->v->triggered)
         return x->v->triggered < y->v->triggered ? 1 : -1;
-    if (place_of(x->v) != place_of(y->v))
-        return place_of(x->v) - place_of(y->v);
+    if (report_read_place_of(x->v) != report_read_place_of(y->v))
+        return report_read_place_of(x->v) - report_read_place_of(y->v);
     return strcmp(x->v->rule->name, y->v->rule->name);
 }
 
-static void take_rules(struct report *r)
+static void report_read_take_rules(struct report *r)
 {
     const struct report_ask *ask = &r->ask;
     r->rules = arena_array(r->arena, struct report_rule, RULE_N + ask->n_own);
@@ -69,7 +69,7 @@ double report_since(const struct report *r, wall_ns t)
     return (double)(t.ns - r->show.phases.job_start.ns) / (double)NS_PER_S;
 }
 
-static double price_of(const struct report *r, const char *node)
+static double report_read_price_of(const struct report *r, const char *node)
 {
     const struct checked *c = r->ask.checked;
     for (size_t i = 0; i < c->n_nodes; i++)
@@ -85,7 +85,7 @@ static void take_cost(struct report *r)
     r->cost = r->price_per_hour = info->n_nodes ? 0 : NAN;
     for (size_t i = 0; i < info->n_nodes; i++) {
         const struct node_info *n = &info->nodes[i];
-        const double price = price_of(r, n->id);
+        const double price = report_read_price_of(r, n->id);
         const bool last = i + 1 == info->n_nodes || strcmp(n->id, info->nodes[i + 1].id) != 0;
         r->cost += node_hours(n) * price;
         r->price_per_hour += last ? price : 0;
@@ -149,7 +149,7 @@ int report_gather(struct report **out, struct run *run, const struct report_ask 
 void report_conclude(struct report *r, const struct report_ask *ask)
 {
     r->ask = *ask;
-    take_rules(r);
+    report_read_take_rules(r);
     take_cost(r);
 }
 

@@ -6,7 +6,7 @@
 
 #include "base/human.h"
 #include "base/mem.h"
-#include "report/report_own.h"
+#include "report/report_internal.h"
 #include "tables/verdict_words.h"
 
 enum { FINDINGS_MOST = 12, TABLE_ROWS_MOST = 40 };
@@ -21,7 +21,7 @@ const char *report_rule_id(const struct report *r, const struct verdict *v)
 
 /* ---- the table ---- */
 
-static const char *params_text(const struct report *r, const struct report_rule *x)
+static const char *report_rules_params_text(const struct report *r, const struct report_rule *x)
 {
     const char *text = "";
     for (size_t i = 0; x->p && x->v->rule->params && x->v->rule->params[i].name; i++) {
@@ -65,7 +65,7 @@ static const struct page_column about_columns[] = {
 };
 
 /* A rule of the user's own has no title. */
-static const char *title_of(const struct rule *rule)
+static const char *report_rules_title_of(const struct rule *rule)
 {
     return rule->custom ? rule->name : rule->title;
 }
@@ -76,9 +76,9 @@ static void put_rule(const struct report *r, struct doc *d, const struct verdict
     const bool cost = v->state == RULE_ISSUE && !isnan(v->lost_s);
     char text[HUMAN_LEN];
     if (v->state == RULE_ISSUE)
-        doc_link(d, report_rule_id(r, v), title_of(v->rule));
+        doc_link(d, report_rule_id(r, v), report_rules_title_of(v->rule));
     else
-        doc_cell(d, title_of(v->rule));
+        doc_cell(d, report_rules_title_of(v->rule));
     put_state(d, v);
     doc_number(d, cost ? v->lost_s : NAN,
                cost ? human_value(v->lost_s, "s", text, sizeof text) : "-");
@@ -90,11 +90,11 @@ static void put_rule(const struct report *r, struct doc *d, const struct verdict
 static void put_about(const struct report *r, struct doc *d, const struct report_rule *x)
 {
     const struct rule *rule = x->v->rule;
-    doc_cell(d, title_of(rule));
+    doc_cell(d, report_rules_title_of(rule));
     doc_cell(d, rule->name);
     doc_cell(d, rule->description ? rule->description : "");
     doc_cell(d, rule->recommendation ? rule->recommendation : "");
-    doc_cell(d, params_text(r, x));
+    doc_cell(d, report_rules_params_text(r, x));
 }
 
 void report_put_rules(const struct report *r, struct doc *d)
@@ -175,7 +175,7 @@ void report_put_plots(const struct report *r, struct doc *d, const struct verdic
 
 /* ---- findings ---- */
 
-static void put_words(struct doc *d, const char *name, struct buf *words)
+static void report_rules_put_words(struct doc *d, const char *name, struct buf *words)
 {
     if (words->len) {
         buf_u8(words, 0);
@@ -184,7 +184,7 @@ static void put_words(struct doc *d, const char *name, struct buf *words)
     buf_free(words);
 }
 
-static const char *place_of(const struct report *r, const struct finding *f)
+static const char *report_rules_place_of(const struct report *r, const struct finding *f)
 {
     const bool node = r->ask.checked->n_nodes > 1 && *f->node;
     return arena_printf(r->arena, "%s%s%s", node ? f->node : "", node && *f->entity ? " " : "",
@@ -192,7 +192,7 @@ static const char *place_of(const struct report *r, const struct finding *f)
 }
 
 /* A number of a custom rule has only the name that its author gave it. */
-static const char *label_of(const struct report *r, const struct finding_number *n)
+static const char *report_rules_label_of(const struct report *r, const struct finding_number *n)
 {
     if (strcmp(n->label, n->name) != 0)
         return n->label;
@@ -202,18 +202,19 @@ static const char *label_of(const struct report *r, const struct finding_number 
     return name;
 }
 
-static void put_numbers(const struct report *r, struct doc *d, const struct finding *f)
+static void report_rules_put_numbers(const struct report *r, struct doc *d, const struct finding *f)
 {
     char text[HUMAN_LEN];
     for (size_t i = 0; i < f->n_numbers; i++) {
         const struct finding_number *n = &f->numbers[i];
         if (*n->label)
-            doc_fact(d, label_of(r, n), n->v, human_value(n->v, n->unit, text, sizeof text));
+            doc_fact(d, report_rules_label_of(r, n), n->v,
+                     human_value(n->v, n->unit, text, sizeof text));
     }
 }
 
-static void put_finding(const struct report *r, struct doc *d, const struct verdict *v,
-                        const struct finding *f)
+static void report_rules_put_finding(const struct report *r, struct doc *d, const struct verdict *v,
+                                     const struct finding *f)
 {
     struct buf when = {0}, lost = {0}, explained = {0}, shares = {0};
     const bool node = r->ask.checked->n_nodes > 1 && *f->node;
@@ -225,11 +226,11 @@ static void put_finding(const struct report *r, struct doc *d, const struct verd
     doc_note(d, severity_tone(v->severity), "%s%s%s", node ? f->node : "", node ? ": " : "",
              sentence(r->arena, f->message));
     doc_facts(d);
-    put_words(d, "When", &when);
-    put_words(d, "Time lost", &lost);
-    put_words(d, "Explained", &explained);
-    put_words(d, "Activity meanwhile", &shares);
-    put_numbers(r, d, f);
+    report_rules_put_words(d, "When", &when);
+    report_rules_put_words(d, "Time lost", &lost);
+    report_rules_put_words(d, "Explained", &explained);
+    report_rules_put_words(d, "Activity meanwhile", &shares);
+    report_rules_put_numbers(r, d, f);
     if (*advice)
         doc_fact(d, "What to do", NAN, sentence(r->arena, advice));
     if (f->refute && *f->refute)
@@ -237,16 +238,17 @@ static void put_finding(const struct report *r, struct doc *d, const struct verd
     doc_facts_end(d);
 }
 
-static void put_also(const struct report *r, struct doc *d, const struct finding *const *v,
-                     size_t n)
+static void report_rules_put_also(const struct report *r, struct doc *d,
+                                  const struct finding *const *v, size_t n)
 {
     const char *names = "";
     for (size_t i = 0; i < MIN_OF(n, (size_t)TABLE_ROWS_MOST); i++)
-        names = arena_printf(r->arena, "%s%s%s", names, i ? ", " : "", place_of(r, v[i]));
+        names =
+            arena_printf(r->arena, "%s%s%s", names, i ? ", " : "", report_rules_place_of(r, v[i]));
     doc_text(d, "%zu more finding%s: %s; see report.json for all.", n, n == 1 ? "" : "s", names);
 }
 
-static void put_issue(const struct report *r, struct doc *d, const struct verdict *v)
+static void report_rules_put_issue(const struct report *r, struct doc *d, const struct verdict *v)
 {
     const struct finding **list = arena_array(r->arena, const struct finding *, v->n_findings + 1);
     const size_t shown = MIN_OF(v->n_findings, (size_t)FINDINGS_MOST);
@@ -261,9 +263,9 @@ static void put_issue(const struct report *r, struct doc *d, const struct verdic
     if (v->rule->description && *v->rule->description)
         doc_text(d, "%s", v->rule->description);
     for (size_t i = 0; i < shown; i++)
-        put_finding(r, d, v, list[i]);
+        report_rules_put_finding(r, d, v, list[i]);
     if (v->n_findings > shown)
-        put_also(r, d, list + shown, v->n_findings - shown);
+        report_rules_put_also(r, d, list + shown, v->n_findings - shown);
     for (size_t i = 0; i < v->n_remarks; i++)
         doc_text(d, "%s", sentence(r->arena, v->remarks[i]));
     report_put_plots(r, d, v);
@@ -275,5 +277,5 @@ void report_put_findings(const struct report *r, struct doc *d)
 {
     for (size_t i = 0; i < r->n_rules; i++)
         if (r->rules[i].v->state == RULE_ISSUE)
-            put_issue(r, d, r->rules[i].v);
+            report_rules_put_issue(r, d, r->rules[i].v);
 }

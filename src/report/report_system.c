@@ -5,7 +5,7 @@
 
 #include "base/human.h"
 #include "base/mem.h"
-#include "report/report_own.h"
+#include "report/report_internal.h"
 
 static const struct page_column columns[] = {
     {"Node"},
@@ -20,7 +20,7 @@ static const struct page_column columns[] = {
     {0},
 };
 
-static void put_line(const struct report *r, struct doc *d, const struct stat_line *l)
+static void report_system_put_line(const struct report *r, struct doc *d, const struct stat_line *l)
 {
     const struct series_stats *s = l->s;
     const double v[] = {s->min, s->max, s->p99, s->p95, s->p90, s->p50};
@@ -36,7 +36,8 @@ static void put_line(const struct report *r, struct doc *d, const struct stat_li
         doc_number(d, v[i], human_value(v[i], l->unit, text, sizeof text));
 }
 
-static void put_remarks(const struct report *r, struct doc *d, const struct verdict *v)
+static void report_system_put_remarks(const struct report *r, struct doc *d,
+                                      const struct verdict *v)
 {
     for (size_t i = 0; v && i < v->n_remarks; i++)
         doc_note(d, TONE_INFO, "%s", sentence(r->arena, v->remarks[i]));
@@ -66,8 +67,9 @@ static void put_flat(const struct report *r, struct doc *d, const struct report_
              several ? c->node : "", labels, human_value(0, c->unit, zero, sizeof zero));
 }
 
-static void put_chart(const struct report *r, struct doc *d, const struct report_chart *c,
-                      bool several, const struct svg_span *spans, size_t n_spans)
+static void report_system_put_chart(const struct report *r, struct doc *d,
+                                    const struct report_chart *c, bool several,
+                                    const struct svg_span *spans, size_t n_spans)
 {
     struct svg_line lines[2];
     if (is_flat_zero(c)) {
@@ -94,35 +96,35 @@ static void put_chart(const struct report *r, struct doc *d, const struct report
     doc_figure(d, &f);
 }
 
-static void put_charts(const struct report *r, struct doc *d)
+static void report_system_put_charts(const struct report *r, struct doc *d)
 {
     struct svg_span *spans;
     const size_t n_spans = report_spans(r, &spans);
     struct node_view *nodes;
     const bool several = runview_nodes(r->info, r->arena, &nodes) > 1;
     for (size_t i = 0; i < r->n_charts; i++)
-        put_chart(r, d, &r->charts[i], several, spans, n_spans);
+        report_system_put_chart(r, d, &r->charts[i], several, spans, n_spans);
     if (r->nodes_left_out)
         doc_text(d, "%zu more nodes are listed in the table only.", r->nodes_left_out);
 }
 
-static void put_use(const struct report *r, struct doc *d, const char *caption,
-                    const struct statview *use)
+static void report_system_put_use(const struct report *r, struct doc *d, const char *caption,
+                                  const struct statview *use)
 {
     doc_table(d, caption, columns);
     for (size_t i = 0; i < use->n; i++)
-        put_line(r, d, &use->v[i]);
+        report_system_put_line(r, d, &use->v[i]);
     doc_table_end(d);
 }
 
 void report_put_system(const struct report *r, struct doc *d)
 {
     doc_section(d, "system", "System usage statistics");
-    put_remarks(r, d, report_verdict(r, "OverallSystemUsage"));
+    report_system_put_remarks(r, d, report_verdict(r, "OverallSystemUsage"));
     if (r->loop_use.n)
-        put_use(r, d, "Resource utilization by node, training loop", &r->loop_use);
-    put_use(r, d, "Resource utilization by node, whole job", &r->use);
+        report_system_put_use(r, d, "Resource utilization by node, training loop", &r->loop_use);
+    report_system_put_use(r, d, "Resource utilization by node, whole job", &r->use);
     if (r->n_charts)
-        put_charts(r, d);
+        report_system_put_charts(r, d);
     doc_section_end(d);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svg.c - see svg_own.h: what all charts are made of. */
+/* svg.c - see svg_internal.h: what all charts are made of. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "base/table.h"
 #include "base/utf8.h"
 #include "report/page.h"
-#include "report/svg_own.h"
+#include "report/svg_internal.h"
 
 void svg_put(struct buf *b, const char *s)
 {
@@ -49,7 +49,8 @@ static const char *const anchors[] = {[ANCHOR_START] = "",
                                       [ANCHOR_MIDDLE] = " text-anchor=\"middle\"",
                                       [ANCHOR_END] = " text-anchor=\"end\""};
 
-static void open_text(struct buf *b, double x, double y, enum svg_anchor anchor, const char *cls)
+static void svg_open_text(struct buf *b, double x, double y, enum svg_anchor anchor,
+                          const char *cls)
 {
     buf_printf(b, "<text x=\"%.1f\" y=\"%.1f\"%s", x, y, anchors[anchor]);
     if (*cls)
@@ -60,13 +61,13 @@ static void open_text(struct buf *b, double x, double y, enum svg_anchor anchor,
 void svg_label(struct buf *b, double x, double y, enum svg_anchor anchor, const char *cls,
                const char *text)
 {
-    open_text(b, x, y, anchor, cls);
+    svg_open_text(b, x, y, anchor, cls);
     html_text(b, text, 0);
     svg_put(b, "</text>\n");
 }
 
 /* Bytes of the first `most` characters. */
-static size_t bytes_of(const char *text, size_t most)
+static size_t svg_bytes_of(const char *text, size_t most)
 {
     const unsigned char *s = (const unsigned char *)text;
     for (; *s && most > 0; most--) {
@@ -78,8 +79,8 @@ static size_t bytes_of(const char *text, size_t most)
 
 void svg_name(struct buf *b, double x, double y, enum svg_anchor anchor, const char *text)
 {
-    const size_t n = bytes_of(text, LABEL_MOST);
-    open_text(b, x, y, anchor, "");
+    const size_t n = svg_bytes_of(text, LABEL_MOST);
+    svg_open_text(b, x, y, anchor, "");
     if (text[n])
         svg_hint(b, text);
     html_text(b, text, text[n] ? n : 0);

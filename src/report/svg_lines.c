@@ -7,7 +7,7 @@
 #include "base/human.h"
 #include "base/mem.h"
 #include "report/page.h"
-#include "report/svg_own.h"
+#include "report/svg_internal.h"
 
 enum { LEFT = 66, RIGHT = 12, TOP = 26, PLOT = 140, BELOW = 24, SPANS_NAMED = 12 };
 
@@ -86,8 +86,8 @@ static void put_band(struct buf *b, const struct scale_of *s, const struct svg_l
 }
 
 /* The values as they are read under the pointer: no script writes numbers of its own. */
-static void put_line(struct buf *b, const struct scale_of *s, const struct svg_line *l,
-                     const char *unit, int color)
+static void svg_lines_put_line(struct buf *b, const struct scale_of *s, const struct svg_line *l,
+                               const char *unit, int color)
 {
     char text[HUMAN_LEN];
     bool some = false;
@@ -133,7 +133,7 @@ static void put_inside(struct buf *b, const struct svg_lines *l, const struct sc
             put_band(b, s, &l->v[i], (int)(i % SVG_COLORS));
     svg_put(b, "\n");
     for (size_t i = 0; i < l->n; i++)
-        put_line(b, s, &l->v[i], unit, (int)(i % SVG_COLORS));
+        svg_lines_put_line(b, s, &l->v[i], unit, (int)(i % SVG_COLORS));
     svg_put(b, "</svg>\n");
 }
 
@@ -211,7 +211,7 @@ void svg_lines(struct buf *b, const struct svg_words *w, const struct svg_lines 
 
 /* ---- the bar of phases ---- */
 
-static void put_span(struct buf *b, const struct svg_span *v, double x, double end)
+static void svg_lines_put_span(struct buf *b, const struct svg_span *v, double x, double end)
 {
     char from[HUMAN_LEN], took[HUMAN_LEN];
     struct buf hint = {0};
@@ -249,8 +249,8 @@ void svg_progress(struct buf *b, const struct svg_words *w, const struct svg_spa
     double x = LEFT;
     svg_begin(b, w, SVG_FULL, 80, "", NULL);
     for (size_t i = 0; i < n; i++)
-        put_span(b, &v[i], LEFT + across(&s, v[i].from) * WIDTH / 1000,
-                 LEFT + across(&s, v[i].to) * WIDTH / 1000);
+        svg_lines_put_span(b, &v[i], LEFT + across(&s, v[i].from) * WIDTH / 1000,
+                           LEFT + across(&s, v[i].to) * WIDTH / 1000);
     put_across_axis(b, &s, SVG_TIME, 28, NULL);
     for (size_t i = 0; i < n_kinds; i++) {
         buf_printf(b,

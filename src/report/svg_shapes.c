@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/percents.h"
 #include "report/page.h"
-#include "report/svg_own.h"
+#include "report/svg_internal.h"
 
 static const double PI = 3.14159265358979323846;
 

@@ -4,7 +4,7 @@
 
 #include "base/human.h"
 #include "base/mem.h"
-#include "report/svg_own.h"
+#include "report/svg_internal.h"
 
 enum { LEFT = 66, RIGHT = 12, TOP = 28, PLOT = 150, BELOW = 24, LABELS = 16 };
 
@@ -45,7 +45,7 @@ static void put_scale(struct buf *b, double most, const char *unit)
     }
 }
 
-static void put_parts(struct buf *b, const struct svg_stack *s)
+static void svg_stack_put_parts(struct buf *b, const struct svg_stack *s)
 {
     double x = LEFT;
     for (size_t k = 0; k < s->n_parts; k++) {
@@ -67,7 +67,7 @@ void svg_stack(struct buf *b, const struct svg_words *w, const struct svg_stack 
         most = fmax(most, height_of(s, i));
     most = round_up(most);
     svg_begin(b, w, SVG_FULL, TOP + PLOT + BELOW, "", NULL);
-    put_parts(b, s);
+    svg_stack_put_parts(b, s);
     put_scale(b, most, svg_unit(w));
     for (size_t i = 0; i < s->n; i++) {
         const double x = LEFT + each * ((double)i + 0.5);

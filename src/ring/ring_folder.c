@@ -132,12 +132,12 @@ static void set_broken(struct ring_folder *f, struct file *file, const struct er
     file->broken = true;
 }
 
-static void forget(struct ring_folder *f, struct file *file)
+static void ring_folder_forget(struct ring_folder *f, struct file *file)
 {
     *file = f->files[--f->n];
 }
 
-static void open_file(struct ring_folder *f, struct file *file)
+static void ring_folder_open_file(struct ring_folder *f, struct file *file)
 {
     struct err e;
     const int rc = ring_reader_open(&file->r, f->fd, file->name, &e);
@@ -146,12 +146,12 @@ static void open_file(struct ring_folder *f, struct file *file)
     else if (rc == ERR_BUSY || (rc == ERR_SYS && e.sys == EMFILE))
         f->waiting = true;
     else if (rc == ERR_SYS && e.sys == ENOENT)
-        forget(f, file); /* threads that begin together make one each, and keep one */
+        ring_folder_forget(f, file); /* threads that begin together make one each, and keep one */
     else
         set_broken(f, file, &e);
 }
 
-static bool is_known(const struct ring_folder *f, const char *name)
+static bool ring_folder_is_known(const struct ring_folder *f, const char *name)
 {
     for (size_t i = 0; i < f->n; i++)
         if (strcmp(f->files[i].name, name) == 0)
@@ -159,10 +159,10 @@ static bool is_known(const struct ring_folder *f, const char *name)
     return false;
 }
 
-static void add_file(struct ring_folder *f, const char *name)
+static void ring_folder_add_file(struct ring_folder *f, const char *name)
 {
     if (strncmp(name, RING_PREFIX, RING_PREFIX_LEN) != 0 || strlen(name) >= FILE_NAME_LEN ||
-        f->n == MOST_FILES || is_known(f, name))
+        f->n == MOST_FILES || ring_folder_is_known(f, name))
         return;
     if (f->n == f->room) {
         f->room = f->room ? 2 * f->room : 16;
@@ -184,7 +184,7 @@ static int list_files(struct ring_folder *f, struct err *e)
         return err_sys(e, "open '%s'", f->path);
     }
     for (struct dirent *entry; (entry = readdir(d));)
-        add_file(f, entry->d_name);
+        ring_folder_add_file(f, entry->d_name);
     closedir(d);
     return 0;
 }
@@ -205,7 +205,7 @@ static int look_for_files(struct ring_folder *f, struct err *e)
     const int rc = list_files(f, e);
     for (size_t i = f->n; rc == 0 && i-- > 0;)
         if (!f->files[i].r && !f->files[i].broken)
-            open_file(f, &f->files[i]);
+            ring_folder_open_file(f, &f->files[i]);
     return rc;
 }
 
@@ -214,7 +214,7 @@ static void end_file(struct ring_folder *f, size_t i)
     f->h.ended(f->h.ring.arg, f->files[i].r);
     ring_reader_close(f->files[i].r);
     unlinkat(f->fd, f->files[i].name, 0);
-    forget(f, &f->files[i]);
+    ring_folder_forget(f, &f->files[i]);
 }
 
 static void drain_file(struct ring_folder *f, struct file *file, size_t *events)

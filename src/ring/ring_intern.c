@@ -9,7 +9,7 @@
 
 #include "ring/ring_make.h"
 
-static uint32_t hash_of(const char *text, size_t len)
+static uint32_t ring_intern_hash_of(const char *text, size_t len)
 {
     uint32_t h = 2166136261u; /* FNV-1a */
     for (size_t i = 0; i < len; i++)
@@ -29,13 +29,13 @@ static size_t cut_length(const char *text)
     return len;
 }
 
-static bool is_name(const struct ring_name *n, const char *text, size_t len)
+static bool ring_intern_is_name(const struct ring_name *n, const char *text, size_t len)
 {
     return __atomic_load_n(&n->ready, __ATOMIC_ACQUIRE) && n->len == len &&
            memcmp(n->text, text, len) == 0;
 }
 
-static void fill(struct ring_name *n, const char *text, size_t len)
+static void ring_intern_fill(struct ring_name *n, const char *text, size_t len)
 {
     n->len = (uint8_t)len;
     memcpy(n->text, text, len);
@@ -51,7 +51,7 @@ static void copy_one(const struct ring_writer *w, uint8_t *map, uint32_t id)
         !__atomic_compare_exchange_n(&to->ready, &empty, 2, false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_RELAXED))
         return; /* not whole yet: its thread copies it; or somebody has, or has begun to */
-    fill(to, from->text, from->len);
+    ring_intern_fill(to, from->text, from->len);
 }
 
 void ring_names_copy(const struct ring_writer *w, uint8_t *map)
@@ -69,7 +69,7 @@ static void count_lost_name(struct ring_writer *w)
 }
 
 /* A new entry, also in the file if there is one; 0 when the table is full. */
-static uint32_t add(struct ring_writer *w, const char *text, size_t len)
+static uint32_t ring_intern_add(struct ring_writer *w, const char *text, size_t len)
 {
     uint32_t used = __atomic_load_n(&w->names_used, __ATOMIC_RELAXED);
     do {
@@ -80,7 +80,7 @@ static uint32_t add(struct ring_writer *w, const char *text, size_t len)
     } while (!__atomic_compare_exchange_n(&w->names_used, &used, used + 1, true, __ATOMIC_ACQ_REL,
                                           __ATOMIC_RELAXED));
     const uint32_t id = used + 1;
-    fill(&w->names[id], text, len);
+    ring_intern_fill(&w->names[id], text, len);
     /* Against ring_put_slow, which announces a file and then copies what is ready: either it sees
      * this name or we see its file. */
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -96,17 +96,17 @@ uint32_t ring_intern(struct ring_writer *w, const char *text)
     if (len == 0 || !w->live)
         return 0;
     uint32_t made = 0;
-    for (uint32_t i = hash_of(text, len), n = 0; n < RING_NAME_INDEX; i++, n++) {
+    for (uint32_t i = ring_intern_hash_of(text, len), n = 0; n < RING_NAME_INDEX; i++, n++) {
         uint32_t *place = &w->name_index[i % RING_NAME_INDEX];
         uint32_t id = __atomic_load_n(place, __ATOMIC_ACQUIRE);
         if (id == 0) {
-            if (made == 0 && (made = add(w, text, len)) == 0)
+            if (made == 0 && (made = ring_intern_add(w, text, len)) == 0)
                 return 0;
             if (__atomic_compare_exchange_n(place, &id, made, false, __ATOMIC_ACQ_REL,
                                             __ATOMIC_ACQUIRE))
                 return made;
         }
-        if (is_name(&w->names[id], text, len))
+        if (ring_intern_is_name(&w->names[id], text, len))
             return id;
     }
     return made;

@@ -27,7 +27,7 @@ char *ring_put_number(char *at, uint64_t v, unsigned base, int digits)
 
 /* The number at *at, which is moved behind it and the blank that follows; minus signs are skipped,
  * for the fields that have one are of no use here. */
-static uint64_t take_number(const char **at, const char *end)
+static uint64_t ring_proc_take_number(const char **at, const char *end)
 {
     uint64_t v = 0;
     for (; *at < end && **at != ' '; ++*at)
@@ -48,7 +48,7 @@ bool ring_stat_parse(const char *text, size_t len, struct ring_stat *out)
     for (int field = FIELD_STATE + 1; field <= FIELD_START; field++) {
         if (at >= end)
             return false;
-        const uint64_t v = take_number(&at, end);
+        const uint64_t v = ring_proc_take_number(&at, end);
         if (field == FIELD_THREADS)
             s.threads = v;
         else if (field == FIELD_START)

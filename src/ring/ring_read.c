@@ -20,7 +20,7 @@ enum { BATCH = 512 };
  */
 static const int64_t torn_after_ns = NS_PER_S;
 
-struct source { /* one thread ring, as far as we have come */
+struct ring_read_source { /* one thread ring, as far as we have come */
     uint64_t tail;
     uint64_t dropped;
     uint32_t tid;
@@ -37,7 +37,7 @@ struct ring_reader {
     struct ring_losses losses, told;
     uint64_t seen_dropped, seen_names_lost;
     void *user;
-    struct source ring[RING_COUNT];
+    struct ring_read_source ring[RING_COUNT];
     char names[RING_NAMES][RING_TEXT_LEN]; /* "" until it is known */
     /* Scratch of a drain. */
     struct {
@@ -56,7 +56,8 @@ struct drain { /* what one call of ring_reader_drain works with */
     size_t events;
 };
 
-static int read_all(const struct ring_reader *r, void *to, size_t n, uint64_t at, struct err *e)
+static int ring_read_all(const struct ring_reader *r, void *to, size_t n, uint64_t at,
+                         struct err *e)
 {
     const ssize_t got = pread(r->fd, to, n, (off_t)at);
     if (got < 0)
@@ -83,7 +84,7 @@ static int check_header(const struct ring_file *f, struct err *e)
 }
 
 /* Goes on where the last reader stopped, as far as that can be true. */
-static void resume(struct ring_reader *r, struct source *s, const struct ring_head *h)
+static void resume(struct ring_reader *r, struct ring_read_source *s, const struct ring_head *h)
 {
     const bool sane = h->head - h->tail <= RING_SLOTS;
     s->tail = sane ? h->tail : h->head;
@@ -91,7 +92,7 @@ static void resume(struct ring_reader *r, struct source *s, const struct ring_he
     r->losses.bad += !sane;
 }
 
-static int start(struct ring_reader *r, struct err *e)
+static int ring_read_start(struct ring_reader *r, struct err *e)
 {
     struct stat st;
     if (fstat(r->fd, &st) != 0)
@@ -100,7 +101,7 @@ static int start(struct ring_reader *r, struct err *e)
         return err_set(e, ERR_FORMAT, "not a file");
     if (st.st_size == 0)
         return err_set(e, ERR_BUSY, "the ring is not ready yet");
-    int rc = read_all(r, &r->top, sizeof r->top, 0, e);
+    int rc = ring_read_all(r, &r->top, sizeof r->top, 0, e);
     if (rc == 0)
         rc = check_header(&r->top.file, e);
     if (rc)
@@ -125,7 +126,7 @@ int ring_reader_open(struct ring_reader **out, int dirfd, const char *name, stru
         return err_sys(e, "open '%s'", name);
     struct ring_reader *r = xcalloc(1, sizeof *r);
     r->fd = fd;
-    const int rc = start(r, e);
+    const int rc = ring_read_start(r, e);
     if (rc) {
         ring_reader_close(r);
         return rc;
@@ -143,21 +144,21 @@ void ring_reader_close(struct ring_reader *r)
 }
 
 /* The text of a name; the table only grows, so what was whole once stays. */
-static const char *name_of(struct ring_reader *r, uint32_t id)
+static const char *ring_read_name_of(struct ring_reader *r, uint32_t id)
 {
     struct ring_name n;
     struct err e;
     if (id == 0 || id >= RING_NAMES)
         return "";
     char *text = r->names[id];
-    if (!text[0] && read_all(r, &n, sizeof n, RING_NAMES_AT + id * sizeof n, &e) == 0 &&
+    if (!text[0] && ring_read_all(r, &n, sizeof n, RING_NAMES_AT + id * sizeof n, &e) == 0 &&
         n.ready == 1)
         ring_text_clean(text, n.text, n.len);
     return text;
 }
 
 /* Not after now, not before the thread's last event. */
-static int64_t time_of(const struct drain *d, struct source *s, uint64_t time)
+static int64_t ring_read_time_of(const struct drain *d, struct ring_read_source *s, uint64_t time)
 {
     int64_t ns =
         d->r->process.clock == RING_CLOCK_TSC ? ring_clock_at(d->clock, time).ns : (int64_t)time;
@@ -170,8 +171,8 @@ static int64_t time_of(const struct drain *d, struct source *s, uint64_t time)
 }
 
 /* One whole slot: an event, a change of thread, or nothing that makes sense. */
-static size_t take_slot(struct drain *d, struct source *s, const struct ring_slot *slot,
-                        struct ring_event *out)
+static size_t ring_read_take_slot(struct drain *d, struct ring_read_source *s,
+                                  const struct ring_slot *slot, struct ring_event *out)
 {
     const uint32_t what = (uint32_t)(slot->said >> 32), name = (uint32_t)slot->said;
     const uint32_t kind = what & 0xff, mode = what >> 8;
@@ -184,23 +185,23 @@ static size_t take_slot(struct drain *d, struct source *s, const struct ring_slo
         return 0;
     }
     *out = (struct ring_event){
-        .at = {time_of(d, s, slot->time)},
+        .at = {ring_read_time_of(d, s, slot->time)},
         .kind = (enum ring_kind)kind,
         .mode = (uint8_t)mode,
         .tid = s->tid,
         .name_id = name,
-        .name = name_of(d->r, name),
+        .name = ring_read_name_of(d->r, name),
         .step = slot->value,
     };
     return 1;
 }
 
-static void deliver(struct drain *d, struct source *s, size_t n)
+static void deliver(struct drain *d, struct ring_read_source *s, size_t n)
 {
     struct ring_reader *r = d->r;
     size_t made = 0;
     for (size_t i = 0; i < n; i++)
-        made += take_slot(d, s, &r->slots[i], &r->events[made]);
+        made += ring_read_take_slot(d, s, &r->slots[i], &r->events[made]);
     if (made)
         d->h->events(d->h->arg, r, r->events, made);
     d->events += made;
@@ -224,23 +225,23 @@ static size_t count_torn(const struct ring_slot *slot, uint64_t index, size_t n)
 
 /* Up to n places from the tail on, as many as are whole. They are read twice: the first copy shows
  * which are whole, and only what is copied after that is sure not to be half written. */
-static int read_whole(struct drain *d, const struct source *s, unsigned ring, size_t *n,
-                      struct err *e)
+static int ring_read_whole(struct drain *d, const struct ring_read_source *s, unsigned ring,
+                           size_t *n, struct err *e)
 {
     struct ring_reader *r = d->r;
     const uint64_t at =
         RING_SLOTS_AT + ring * RING_BYTES + (s->tail & RING_MASK) * sizeof(struct ring_slot);
-    int rc = read_all(r, r->seen, *n * sizeof r->seen[0], at, e);
+    int rc = ring_read_all(r, r->seen, *n * sizeof r->seen[0], at, e);
     if (rc)
         return rc;
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     *n = count_whole(r->seen, s->tail, *n);
-    return *n ? read_all(r, r->slots, *n * sizeof r->slots[0], at, e) : 0;
+    return *n ? ring_read_all(r, r->slots, *n * sizeof r->slots[0], at, e) : 0;
 }
 
 /* The place at the tail is taken and not whole: how many of the n that were seen to step over. Of a
  * dead process all that are not whole; of a living one the first, when it was given its time. */
-static size_t give_up(const struct drain *d, struct source *s, size_t n)
+static size_t ring_read_give_up(const struct drain *d, struct ring_read_source *s, size_t n)
 {
     if (d->r->gone)
         return count_torn(d->r->seen, s->tail, n);
@@ -253,13 +254,13 @@ static size_t give_up(const struct drain *d, struct source *s, size_t n)
 }
 
 /* One stretch that does not go round the end of the ring. *done: there is no more to be had. */
-static int drain_batch(struct drain *d, struct source *s, unsigned ring, uint64_t head, bool *done,
-                       struct err *e)
+static int drain_batch(struct drain *d, struct ring_read_source *s, unsigned ring, uint64_t head,
+                       bool *done, struct err *e)
 {
     const size_t straight = MIN_OF(head - s->tail, RING_SLOTS - (s->tail & RING_MASK));
     const size_t most = MIN_OF(straight, (size_t)BATCH);
     size_t n = most, torn = 0;
-    const int rc = read_whole(d, s, ring, &n, e);
+    const int rc = ring_read_whole(d, s, ring, &n, e);
     if (rc)
         return rc;
     if (n) {
@@ -267,7 +268,7 @@ static int drain_batch(struct drain *d, struct source *s, unsigned ring, uint64_
         deliver(d, s, n);
         s->tail += n;
     } else {
-        torn = give_up(d, s, most);
+        torn = ring_read_give_up(d, s, most);
         d->r->losses.torn += torn;
         s->tail += torn;
     }
@@ -284,7 +285,7 @@ static int write_tail(const struct ring_reader *r, unsigned ring, uint64_t tail,
     return 0;
 }
 
-static void grow(struct ring_reader *r, uint64_t *seen, uint64_t now, uint64_t *lost)
+static void ring_read_grow(struct ring_reader *r, uint64_t *seen, uint64_t now, uint64_t *lost)
 {
     if (now < *seen)
         r->losses.bad++;
@@ -296,12 +297,12 @@ static void grow(struct ring_reader *r, uint64_t *seen, uint64_t now, uint64_t *
 static int drain_ring(struct drain *d, unsigned ring, struct err *e)
 {
     struct ring_reader *r = d->r;
-    struct source *s = &r->ring[ring];
+    struct ring_read_source *s = &r->ring[ring];
     const struct ring_head *h = &r->top.head[ring];
     const uint64_t began = s->tail;
     bool done = false;
     int rc = 0;
-    grow(r, &s->dropped, h->dropped, &r->losses.dropped);
+    ring_read_grow(r, &s->dropped, h->dropped, &r->losses.dropped);
     if (h->head - s->tail > RING_SLOTS) { /* no writer of ours does that */
         r->losses.bad++;
         s->tail = h->head;
@@ -313,7 +314,7 @@ static int drain_ring(struct drain *d, unsigned ring, struct err *e)
     return rc;
 }
 
-static void tell_losses(struct drain *d)
+static void ring_read_tell_losses(struct drain *d)
 {
     struct ring_reader *r = d->r;
     const struct ring_losses *a = &r->losses, *b = &r->told;
@@ -333,15 +334,15 @@ int ring_reader_drain(struct ring_reader *r, const struct ring_clock *c,
                       const struct ring_handler *h, size_t *events, struct err *e)
 {
     struct drain d = {.r = r, .clock = c, .h = h, .now_ns = clock_mono().ns};
-    int rc = read_all(r, &r->top, sizeof r->top, 0, e);
+    int rc = ring_read_all(r, &r->top, sizeof r->top, 0, e);
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     if (rc == 0) {
-        grow(r, &r->seen_dropped, r->top.file.dropped, &r->losses.no_ring);
-        grow(r, &r->seen_names_lost, r->top.file.names_lost, &r->losses.names);
+        ring_read_grow(r, &r->seen_dropped, r->top.file.dropped, &r->losses.no_ring);
+        ring_read_grow(r, &r->seen_names_lost, r->top.file.names_lost, &r->losses.names);
     }
     for (unsigned i = 0; rc == 0 && i < RING_COUNT; i++)
         rc = drain_ring(&d, i, e);
-    tell_losses(&d);
+    ring_read_tell_losses(&d);
     r->empty = r->gone && d.events == 0;
     *events = d.events;
     return rc;

@@ -88,18 +88,18 @@ static void put_attached(struct ring_thread *t, enum ring_clock_kind clock, stru
 
 /* What a thread looks for in a ring, best first. The first that will do is taken, so threads that
  * come and go use the same few again. */
-struct wish {
+struct ring_write_wish {
     bool orphan; /* owned by a thread that ended without giving it back */
     uint64_t room;
 };
 
-static const struct wish wishes[] = {
+static const struct ring_write_wish wishes[] = {
     {.room = RING_SLOTS / 2},
     {.room = 2},
     {.orphan = true, .room = 2},
 };
 
-static bool try_claim(uint8_t *map, unsigned i, const struct wish *wish, uint32_t me)
+static bool try_claim(uint8_t *map, unsigned i, const struct ring_write_wish *wish, uint32_t me)
 {
     struct ring_head *r = ring_head_of(map, i);
     const uint32_t owner = __atomic_load_n(&r->owner, __ATOMIC_RELAXED);
@@ -271,7 +271,7 @@ void ring_put_fact(struct ring_writer *w, struct ring_thread *t, uint32_t name, 
 
 /* Runs when a thread ends. Destructors of others may emit after it: then the thread gets a ring
  * again and this runs once more. */
-static void give_back(void *arg)
+static void ring_write_give_back(void *arg)
 {
     struct ring_thread *t = arg;
     struct ring_head *r = t->ring;
@@ -294,7 +294,7 @@ static struct ring_live *make_live(void)
 
 static void make_key(struct ring_writer *w)
 {
-    if (pthread_key_create(&w->key, give_back) != 0)
+    if (pthread_key_create(&w->key, ring_write_give_back) != 0)
         return;
     w->has_key = w->key < KEYS_WITHOUT_MALLOC;
     if (!w->has_key)

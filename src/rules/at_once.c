@@ -34,7 +34,7 @@ static struct at_once_chunk *chunk_of(struct at_once *x, int64_t index)
     return &x->v[lo];
 }
 
-static void add_piece(struct at_once *x, int64_t piece, int64_t ns)
+static void at_once_add_piece(struct at_once *x, int64_t piece, int64_t ns)
 {
     struct at_once_chunk *c = chunk_of(x, piece / AT_ONCE_CHUNK);
     if (c)
@@ -48,7 +48,7 @@ void at_once_add(struct at_once *x, wall_ns from, int64_t dur_ns)
         return;
     for (int64_t at = from.ns; at < end;) {
         const int64_t stop = MIN_OF(end, (at / PIECE_NS + 1) * PIECE_NS);
-        add_piece(x, at / PIECE_NS, stop - at);
+        at_once_add_piece(x, at / PIECE_NS, stop - at);
         at = stop;
     }
 }
@@ -69,7 +69,7 @@ void at_once_free(struct at_once *x)
     *x = (struct at_once){0};
 }
 
-static int by_value(const void *a, const void *b)
+static int at_once_by_value(const void *a, const void *b)
 {
     const uint32_t s = *(const uint32_t *)a, t = *(const uint32_t *)b;
     return (s > t) - (s < t);
@@ -89,7 +89,7 @@ double at_once_median(const struct at_once *x)
         }
     double median = 0;
     if (first != SIZE_MAX) {
-        qsort(v + first, last - first + 1, sizeof *v, by_value);
+        qsort(v + first, last - first + 1, sizeof *v, at_once_by_value);
         median = (double)v[first + (last - first) / 2] * (double)UNIT_NS / (double)PIECE_NS;
     }
     free(v);

@@ -14,7 +14,7 @@ const double shape_edges[SHAPE_BINS + 1] = {0,    2.5,  7.5,  12.5, 17.5, 22.5, 
                                             37.5, 42.5, 47.5, 52.5, 57.5, 62.5, 67.5, 72.5,
                                             77.5, 82.5, 87.5, 92.5, 97.5, 100};
 
-static double bits(double share)
+static double balance_bits(double share)
 {
     return share > 0 ? -share * log2(share) : 0;
 }
@@ -27,7 +27,7 @@ struct shape shape_of(const struct hist *h)
         count[(i + 25) / 50] += h->bin[i];
     for (size_t i = 0; h->n && i < SHAPE_BINS; i++) {
         s.share[i] = (double)count[i] / (double)h->n;
-        s.entropy += bits(s.share[i]);
+        s.entropy += balance_bits(s.share[i]);
     }
     return s;
 }
@@ -36,7 +36,7 @@ double shape_distance(const struct shape *a, const struct shape *b)
 {
     double both = 0;
     for (size_t i = 0; i < SHAPE_BINS; i++)
-        both += bits((a->share[i] + b->share[i]) / 2);
+        both += balance_bits((a->share[i] + b->share[i]) / 2);
     return sqrt(fmin(fmax(both - (a->entropy + b->entropy) / 2, 0), 1));
 }
 
@@ -66,7 +66,7 @@ double hist_chance_gap(const struct hist *a, const struct hist *b)
 
 enum { PIECE = 256 };
 
-static void fit(struct gaps *g, size_t n)
+static void balance_fit(struct gaps *g, size_t n)
 {
     if (n <= g->n)
         return;
@@ -141,7 +141,7 @@ void gaps_add(struct gaps *g, const struct sweeps *s)
     const size_t gpus = MIN_OF(s->n_gpus, (size_t)SIGHT_GPUS_MOST);
     if (gpus < 2)
         return;
-    fit(g, gpus * (gpus - 1) / 2);
+    balance_fit(g, gpus * (gpus - 1) / 2);
     for (size_t i = 0; i < s->n; i += PIECE) {
         const size_t n = MIN_OF(s->n - i, (size_t)PIECE);
         for (size_t k = 0; k < gpus; k++) {
@@ -156,7 +156,7 @@ void gaps_add(struct gaps *g, const struct sweeps *s)
 
 void gaps_join(struct gaps *g, const struct gaps *other)
 {
-    fit(g, other->n);
+    balance_fit(g, other->n);
     for (size_t i = 0; i < other->n; i++) {
         g->v[i].n += other->v[i].n;
         g->v[i].sum += other->v[i].sum;

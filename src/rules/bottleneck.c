@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "rules/bottleneck_own.h"
+#include "rules/bottleneck_internal.h"
 
 static uint64_t used_of(const struct per_gpu *g)
 {
@@ -20,7 +20,8 @@ static uint64_t used_of(const struct per_gpu *g)
 
 /* ---- rows ---- */
 
-static struct bottleneck_row *row_of(struct bottleneck *b, uint64_t low, enum bottleneck_gpus gpus)
+static struct bottleneck_row *bottleneck_row_of(struct bottleneck *b, uint64_t low,
+                                                enum bottleneck_gpus gpus)
 {
     if (gpus == GPUS_LOW)
         low = 0;
@@ -33,7 +34,7 @@ static struct bottleneck_row *row_of(struct bottleneck *b, uint64_t low, enum bo
     return &b->row[b->n_rows++];
 }
 
-static int by_start(const void *a, const void *b)
+static int bottleneck_by_start(const void *a, const void *b)
 {
     const struct episode *x = a, *y = b;
     return (x->from_ns > y->from_ns) - (x->from_ns < y->from_ns);
@@ -48,7 +49,7 @@ static void episodes_mix(struct episodes *e, struct episodes *other)
     struct episode *all = xmalloc(n * sizeof *all);
     for (uint32_t i = 0; i < n; i++)
         all[i] = i < e->n ? e->v[i] : other->v[i - e->n];
-    qsort(all, n, sizeof *all, by_start);
+    qsort(all, n, sizeof *all, bottleneck_by_start);
     e->n = 0;
     for (uint32_t i = 0; i < n; i++)
         episodes_put(e, &all[i]);
@@ -66,13 +67,13 @@ static void row_add(struct bottleneck_row *to, struct bottleneck_row *row)
 }
 
 /* These GPUs are in use after all. */
-static void settle(struct bottleneck *b, uint64_t used)
+static void bottleneck_settle(struct bottleneck *b, uint64_t used)
 {
     struct bottleneck old = *b;
     b->n_rows = 0;
     for (size_t i = 0; i < old.n_rows; i++) {
         struct bottleneck_row *r = &old.row[i];
-        row_add(row_of(b, r->low, r->low & used ? GPUS_LOW : r->gpus), r);
+        row_add(bottleneck_row_of(b, r->low, r->low & used ? GPUS_LOW : r->gpus), r);
     }
 }
 
@@ -87,7 +88,7 @@ enum { PIECE = 256, HALF = 32, HALVES = SIGHT_GPUS_MOST / HALF };
 enum { NOT_READ = -1 };
 
 /* Some sweeps, looked at column by column, which is how they lie in memory. */
-struct piece {
+struct bottleneck_piece {
     size_t from, n;
     int heat[PIECE];
     uint32_t read[HALVES][PIECE], low[HALVES][PIECE];
@@ -110,8 +111,8 @@ static void add_heat(int *restrict heat, const float *restrict v, size_t n, floa
     }
 }
 
-static void see_heat(struct piece *p, const struct bottleneck_spec *spec, const struct sweeps *s,
-                     float limit)
+static void see_heat(struct bottleneck_piece *p, const struct bottleneck_spec *spec,
+                     const struct sweeps *s, float limit)
 {
     for (size_t i = 0; i < p->n; i++)
         p->heat[i] = NOT_READ;
@@ -121,8 +122,8 @@ static void see_heat(struct piece *p, const struct bottleneck_spec *spec, const 
                      (int)spec->n_hots);
 }
 
-static void see_gpu(uint32_t *restrict read, uint32_t *restrict low, const float *restrict v,
-                    size_t n, float limit, uint32_t bit)
+static void bottleneck_see_gpu(uint32_t *restrict read, uint32_t *restrict low,
+                               const float *restrict v, size_t n, float limit, uint32_t bit)
 {
     for (size_t i = 0; i < n; i++) {
         read[i] |= v[i] == v[i] ? bit : 0;
@@ -130,15 +131,15 @@ static void see_gpu(uint32_t *restrict read, uint32_t *restrict low, const float
     }
 }
 
-static void see_gpus(struct piece *p, const struct sweeps *s, float limit)
+static void see_gpus(struct bottleneck_piece *p, const struct sweeps *s, float limit)
 {
     memset(p->read, 0, sizeof p->read);
     memset(p->low, 0, sizeof p->low);
     for (size_t g = 0; g < MIN_OF(s->n_gpus, (size_t)SIGHT_GPUS_MOST); g++) {
         const float *v = s->gpus[g].v[GPU_SIG_UTIL];
         if (v)
-            see_gpu(p->read[g / HALF], p->low[g / HALF], v + p->from, p->n, limit,
-                    UINT32_C(1) << g % HALF);
+            bottleneck_see_gpu(p->read[g / HALF], p->low[g / HALF], v + p->from, p->n, limit,
+                               UINT32_C(1) << g % HALF);
     }
 }
 
@@ -152,14 +153,15 @@ static void take_gpus(struct bottleneck *b, uint64_t low, int64_t held_ns)
 
 /* A snapshot in which GPUs were low, whether they are in use or not. */
 static void take_low(struct bottleneck *b, const struct bottleneck_spec *spec,
-                     const struct sweeps *s, const struct piece *p, size_t i, uint64_t used)
+                     const struct sweeps *s, const struct bottleneck_piece *p, size_t i,
+                     uint64_t used)
 {
     const uint64_t read = (uint64_t)p->read[1][i] << HALF | p->read[0][i];
     const uint64_t low = (uint64_t)p->low[1][i] << HALF | p->low[0][i];
-    struct bottleneck_row *r = row_of(b, low & ~used,
-                                      low & used    ? GPUS_LOW
-                                      : read & used ? GPUS_FINE
-                                                    : GPUS_NOT_READ);
+    struct bottleneck_row *r = bottleneck_row_of(b, low & ~used,
+                                                 low & used    ? GPUS_LOW
+                                                 : read & used ? GPUS_FINE
+                                                               : GPUS_NOT_READ);
     if ((size_t)p->heat[i] == spec->n_hots) {
         r->cool++;
         return;
@@ -171,7 +173,8 @@ static void take_low(struct bottleneck *b, const struct bottleneck_spec *spec,
 
 /* Snapshots in which something was read of both but no GPU was low, by whether one in use was read.
  */
-static void count_others(const struct piece *p, uint64_t used, uint32_t n[BOTTLENECK_GPUS_N])
+static void bottleneck_count_others(const struct bottleneck_piece *p, uint64_t used,
+                                    uint32_t n[BOTTLENECK_GPUS_N])
 {
     const uint32_t used_0 = (uint32_t)used, used_1 = (uint32_t)(used >> HALF);
     uint32_t all = 0, fine = 0;
@@ -188,13 +191,13 @@ static void count_others(const struct piece *p, uint64_t used, uint32_t n[BOTTLE
 
 /* Where no GPU was low none can turn out to have been, so how hot it was is not asked. */
 static void take_piece(struct bottleneck *b, const struct bottleneck_spec *spec,
-                       const struct sweeps *s, const struct piece *p, uint64_t used)
+                       const struct sweeps *s, const struct bottleneck_piece *p, uint64_t used)
 {
     uint32_t n[BOTTLENECK_GPUS_N] = {0};
-    count_others(p, used, n);
+    bottleneck_count_others(p, used, n);
     for (unsigned k = 0; k < BOTTLENECK_GPUS_N; k++)
         if (n[k])
-            row_of(b, 0, k)->cool += n[k];
+            bottleneck_row_of(b, 0, k)->cool += n[k];
     for (size_t i = 0; i < p->n; i++)
         if (p->low[0][i] | p->low[1][i] && p->heat[i] != NOT_READ)
             take_low(b, spec, s, p, i, used);
@@ -205,10 +208,10 @@ void bottleneck_sweeps(void *state, const struct rule_view *c, const struct swee
     struct bottleneck *b = state;
     const struct bottleneck_spec *spec = c->spec;
     const float hot = float_limit(c->p[spec->hot_threshold].v);
-    struct piece p;
+    struct bottleneck_piece p;
     per_gpu_see(&b->gpus, sizeof(struct bottleneck_gpu), s);
     const uint64_t used = used_of(&b->gpus);
-    settle(b, used);
+    bottleneck_settle(b, used);
     for (p.from = 0; p.from < s->n; p.from += PIECE) {
         p.n = MIN_OF(s->n - p.from, (size_t)PIECE);
         see_gpus(&p, s, (float)c->p[spec->gpu_threshold].v);
@@ -217,7 +220,7 @@ void bottleneck_sweeps(void *state, const struct rule_view *c, const struct swee
     }
 }
 
-static void join_gpu(void *own, const struct rule_view *c, void *its)
+static void bottleneck_join_gpu(void *own, const struct rule_view *c, void *its)
 {
     (void)c;
     ((struct bottleneck_gpu *)own)->waited_ns += ((struct bottleneck_gpu *)its)->waited_ns;
@@ -226,13 +229,13 @@ static void join_gpu(void *own, const struct rule_view *c, void *its)
 void bottleneck_join(void *state, const struct rule_view *c, void *its)
 {
     struct bottleneck *b = state, *later = its;
-    per_gpu_join(&b->gpus, &later->gpus, c, join_gpu);
+    per_gpu_join(&b->gpus, &later->gpus, c, bottleneck_join_gpu);
     const uint64_t used = used_of(&b->gpus);
-    settle(b, used);
-    settle(later, used);
+    bottleneck_settle(b, used);
+    bottleneck_settle(later, used);
     for (size_t i = 0; i < later->n_rows; i++) {
         struct bottleneck_row *r = &later->row[i];
-        row_add(row_of(b, r->low, r->gpus), r);
+        row_add(bottleneck_row_of(b, r->low, r->gpus), r);
     }
     later->n_rows = 0;
 }

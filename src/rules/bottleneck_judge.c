@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "rules/bottleneck.h"
-#include "rules/bottleneck_own.h"
+#include "rules/bottleneck_internal.h"
 #include "rules/enough.h"
 
 /* Below this a share of snapshots says nothing. */
@@ -17,7 +17,7 @@ struct counts {
     const struct episodes *episodes; /* NULL: none was low */
 };
 
-static struct counts count(const struct bottleneck *b)
+static struct counts bottleneck_judge_count(const struct bottleneck *b)
 {
     struct counts n = {0};
     for (size_t i = 0; i < b->n_rows; i++) {
@@ -38,7 +38,7 @@ static struct counts count(const struct bottleneck *b)
     return n;
 }
 
-static double percent(uint64_t n, uint64_t all)
+static double bottleneck_judge_percent(uint64_t n, uint64_t all)
 {
     return all ? 100 * (double)n / (double)all : NAN;
 }
@@ -63,20 +63,21 @@ static double waited_gpu_s(const struct bottleneck *b)
     return (double)ns / 1e9;
 }
 
-static void pie(struct verdict *v, const struct bottleneck_spec *spec,
-                const struct judged_node *node, const struct param_value *p, const struct counts *n)
+static void bottleneck_judge_pie(struct verdict *v, const struct bottleneck_spec *spec,
+                                 const struct judged_node *node, const struct param_value *p,
+                                 const struct counts *n)
 {
     char label[120];
     struct plot *plot =
         verdict_plot(v, PLOT_PIE, arena_printf(v->arena, "Readings of %s", node->facts->id), "%");
     snprintf(label, sizeof label, "GPUs at %g %% or more", p[spec->gpu_threshold].v);
-    plot_row(v, plot, label, &(double){percent(n->all - n->low, n->all)}, 1);
-    plot_row(v, plot, "GPU low, other reasons", &(double){percent(n->low - n->bottleneck, n->all)},
-             1);
+    plot_row(v, plot, label, &(double){bottleneck_judge_percent(n->all - n->low, n->all)}, 1);
+    plot_row(v, plot, "GPU low, other reasons",
+             &(double){bottleneck_judge_percent(n->low - n->bottleneck, n->all)}, 1);
     for (size_t k = 0; k < spec->n_hots; k++) {
         snprintf(label, sizeof label, "GPU low, %s above %g %%", spec->hots[k].words,
                  p[spec->hot_threshold].v);
-        plot_row(v, plot, label, &(double){percent(n->hot[k], n->all)}, 1);
+        plot_row(v, plot, label, &(double){bottleneck_judge_percent(n->hot[k], n->all)}, 1);
     }
 }
 
@@ -89,12 +90,13 @@ static const char *kinds_text(struct verdict *v, const struct bottleneck_spec *s
     for (size_t k = 0; k < spec->n_hots; k++)
         if (n->hot[k])
             text = arena_printf(v->arena, "%s%s%s: %.0f %%", text, *text ? ", " : "",
-                                spec->hots[k].words, percent(n->hot[k], n->all));
+                                spec->hots[k].words, bottleneck_judge_percent(n->hot[k], n->all));
     return text;
 }
 
-static void find(const struct judge *j, const struct bottleneck_spec *spec,
-                 const struct judged_node *node, const struct counts *n, struct verdict *v)
+static void bottleneck_judge_find(const struct judge *j, const struct bottleneck_spec *spec,
+                                  const struct judged_node *node, const struct counts *n,
+                                  struct verdict *v)
 {
     const struct param_value *p = j->p;
     const struct bottleneck_hot *most = &spec->hots[main_kind(n, spec)];
@@ -103,17 +105,18 @@ static void find(const struct judge *j, const struct bottleneck_spec *spec,
     finding_say(v, f,
                 "in %.0f %% of %llu readings (threshold %g %%), a GPU in use was below %g %% while "
                 "%s was above %g %% (%s)",
-                percent(n->bottleneck, n->all), (unsigned long long)n->all, p[spec->threshold].v,
-                p[spec->gpu_threshold].v, spec->resource, p[spec->hot_threshold].v,
-                kinds_text(v, spec, n));
+                bottleneck_judge_percent(n->bottleneck, n->all), (unsigned long long)n->all,
+                p[spec->threshold].v, p[spec->gpu_threshold].v, spec->resource,
+                p[spec->hot_threshold].v, kinds_text(v, spec, n));
     f->advice = node->facts->cores ? arena_printf(v->arena, "%s (this node has %u cores).",
                                                   most->advice, node->facts->cores)
                                    : arena_printf(v->arena, "%s.", most->advice);
     f->refute = spec->refute;
-    finding_number(v, f, "bottleneck_pct", percent(n->bottleneck, n->all), "%");
-    finding_number(v, f, "gpu_low_pct", percent(n->low, n->all), "%");
+    finding_number(v, f, "bottleneck_pct", bottleneck_judge_percent(n->bottleneck, n->all), "%");
+    finding_number(v, f, "gpu_low_pct", bottleneck_judge_percent(n->low, n->all), "%");
     for (size_t k = 0; k < spec->n_hots; k++)
-        finding_number(v, f, spec->hots[k].number, percent(n->hot[k], n->all), "%");
+        finding_number(v, f, spec->hots[k].number, bottleneck_judge_percent(n->hot[k], n->all),
+                       "%");
     finding_number(v, f, "snapshots", (double)n->all, "");
     f->lost_s = (double)episodes_held_ns(n->episodes) / 1e9;
     f->lost_gpu_s = waited_gpu_s(node->state);
@@ -154,19 +157,19 @@ void bottleneck_judge(const struct judge *j, struct verdict *out)
     uint64_t most = 0;
     const char *where = "";
     for (size_t i = 0; i < j->n_nodes; i++) {
-        const struct counts n = count(j->nodes[i].state);
-        const double share = percent(n.bottleneck, n.all);
+        const struct counts n = bottleneck_judge_count(j->nodes[i].state);
+        const double share = bottleneck_judge_percent(n.bottleneck, n.all);
         out->datapoints += n.all;
         most = MAX_OF(most, n.all);
         if (n.all < LEAST)
             continue;
-        pie(out, spec, &j->nodes[i], j->p, &n);
+        bottleneck_judge_pie(out, spec, &j->nodes[i], j->p, &n);
         if (share > highest) {
             highest = share;
             where = j->nodes[i].facts->id;
         }
         if (share > j->p[spec->threshold].v)
-            find(j, spec, &j->nodes[i], &n, out);
+            bottleneck_judge_find(j, spec, &j->nodes[i], &n, out);
     }
     if (most < LEAST)
         say_nothing(j, spec, most, out);

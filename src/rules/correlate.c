@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "rules/correlate_own.h"
+#include "rules/correlate_internal.h"
 #include "rules/sync_words.h"
 
 /* Of each finding, and of each rank in it. */
@@ -72,7 +72,7 @@ static double overlap_s(int64_t a, int64_t b, int64_t c, int64_t d)
     return to > from ? (double)(to - from) / 1e9 : 0;
 }
 
-static int64_t end_of(const struct step *s)
+static int64_t correlate_end_of(const struct step *s)
 {
     return s->start.ns + s->dur_ns;
 }
@@ -84,7 +84,7 @@ static size_t first_behind(const struct rank_steps *r, int64_t t)
     while (lo < hi) {
         const size_t mid = lo + (hi - lo) / 2;
         const struct step s = rank_step(r, mid);
-        if (end_of(&s) <= t)
+        if (correlate_end_of(&s) <= t)
             lo = mid + 1;
         else
             hi = mid;
@@ -94,8 +94,8 @@ static size_t first_behind(const struct rank_steps *r, int64_t t)
 
 /* Steps from..to of the rank; every `stride`-th stands for as many. What they cover is scaled to
  * the time from the first to the last of them. */
-static void add_steps(struct spent *x, const struct rank_steps *r, const struct time_range *g,
-                      size_t stride)
+static void correlate_add_steps(struct spent *x, const struct rank_steps *r,
+                                const struct time_range *g, size_t stride)
 {
     const size_t from = first_behind(r, g->start.ns), parts = step_parts();
     size_t to = from;
@@ -105,7 +105,7 @@ static void add_steps(struct spent *x, const struct rank_steps *r, const struct 
         const struct step s = rank_step(r, i);
         const size_t stands = MIN_OF(stride, to - i);
         const double in =
-            overlap_s(s.start.ns, end_of(&s), g->start.ns, g->end.ns) * (double)stands;
+            overlap_s(s.start.ns, correlate_end_of(&s), g->start.ns, g->end.ns) * (double)stands;
         const double share = s.dur_ns > 0 ? in * 1e9 / (double)s.dur_ns : 0;
         x->in_s[s.mode < MODE_N ? s.mode : MODE_TRAIN] += in;
         for (size_t k = 0; k < parts; k++)
@@ -113,7 +113,8 @@ static void add_steps(struct spent *x, const struct rank_steps *r, const struct 
     }
 }
 
-static size_t count_steps(const struct rank_steps *r, const struct time_range *v, size_t n)
+static size_t correlate_count_steps(const struct rank_steps *r, const struct time_range *v,
+                                    size_t n)
 {
     size_t steps = 0;
     for (size_t i = 0; i < n; i++)
@@ -150,7 +151,7 @@ static void add_range(struct spent *x, const struct correlate_ask *ask, const st
                       const struct time_range *g, size_t stride)
 {
     const double before = steps_s(x);
-    add_steps(x, r, g, stride);
+    correlate_add_steps(x, r, g, stride);
     add_rest(x, g, ask->facts, steps_s(x) - before);
 }
 
@@ -166,11 +167,12 @@ static size_t choose_ranges(const struct finding *f, struct time_range *out)
 }
 
 /* `all_s`: of all ranges of the finding. */
-static void add_rank(const struct correlate_ask *ask, const struct rank_steps *r,
-                     const struct time_range *v, size_t n, double all_s, struct share_list *out)
+static void correlate_add_rank(const struct correlate_ask *ask, const struct rank_steps *r,
+                               const struct time_range *v, size_t n, double all_s,
+                               struct share_list *out)
 {
     struct spent x = {0};
-    const size_t stride = 1 + count_steps(r, v, n) / STEPS_MOST;
+    const size_t stride = 1 + correlate_count_steps(r, v, n) / STEPS_MOST;
     for (size_t i = 0; i < n; i++)
         add_range(&x, ask, r, &v[i], stride);
     if (x.all_s <= 0)
@@ -205,7 +207,7 @@ static int correlate(const struct correlate_ask *ask, struct op_windows *ops, st
         all_s += (double)(f->ranges[i].end.ns - f->ranges[i].start.ns) / 1e9;
     for (size_t i = 0; n && i < ask->n_ranks && ranks < RANKS_MOST; i++)
         if (is_about(f, ask->ranks[i].node, ask->ranks[i].rank)) {
-            add_rank(ask, &ask->ranks[i], ranges, n, all_s, &list);
+            correlate_add_rank(ask, &ask->ranks[i], ranges, n, all_s, &list);
             ranks++;
         }
     const int rc = n ? correlate_ops(ops, f, &list, e) : 0;

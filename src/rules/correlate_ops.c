@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "query/event_flow.h"
-#include "rules/correlate_own.h"
+#include "rules/correlate_internal.h"
 
 /* A window of detail has some hundred thousand events; nobody waits for more than a few of them. */
 enum { WINDOWS_MOST = 32, PER_FINDING = 8, EVENTS_MOST = 1 << 20, PLOTTED = 10 };
@@ -21,7 +21,7 @@ int op_windows_open(struct op_windows *w, const struct correlate_ask *ask, struc
 /* ---- processes ---- */
 
 /* Tracks of a process stand side by side. */
-static size_t process_end(const struct op_windows *w, size_t i)
+static size_t correlate_ops_process_end(const struct op_windows *w, size_t i)
 {
     const struct run_process *p = w->tracks[i].process;
     while (i < w->n_tracks && w->tracks[i].process == p)
@@ -48,7 +48,7 @@ static bool detail_span(const struct op_windows *w, size_t from, size_t to, wall
 }
 
 /* One that has steps has a number even if it did not say so. */
-static int64_t rank_of(const struct correlate_ask *ask, const struct run_process *p)
+static int64_t correlate_ops_rank_of(const struct correlate_ask *ask, const struct run_process *p)
 {
     for (size_t i = 0; i < ask->n_ranks; i++) {
         const struct run_process *q = ask->ranks[i].process;
@@ -60,8 +60,8 @@ static int64_t rank_of(const struct correlate_ask *ask, const struct run_process
 
 /* ---- windows ---- */
 
-static int read_window(struct op_windows *w, size_t from, size_t to, struct op_window *out,
-                       struct err *e)
+static int correlate_ops_read_window(struct op_windows *w, size_t from, size_t to,
+                                     struct op_window *out, struct err *e)
 {
     struct ops *o = ops_open(OPS_BY_NAME);
     int rc = 0;
@@ -85,8 +85,8 @@ static int read_window(struct op_windows *w, size_t from, size_t to, struct op_w
 }
 
 /* *out NULL: there have been enough already. */
-static int window_of(struct op_windows *w, size_t from, size_t to, wall_ns first, wall_ns last,
-                     const struct op_window **out, struct err *e)
+static int correlate_ops_window_of(struct op_windows *w, size_t from, size_t to, wall_ns first,
+                                   wall_ns last, const struct op_window **out, struct err *e)
 {
     const struct run_process *p = w->tracks[from].process;
     *out = NULL;
@@ -98,14 +98,15 @@ static int window_of(struct op_windows *w, size_t from, size_t to, wall_ns first
     if (w->n == WINDOWS_MOST)
         return 0;
     struct op_window *x = &w->v[w->n];
-    *x = (struct op_window){.process = p, .rank = rank_of(w->ask, p), .from = first, .to = last};
-    const int rc = read_window(w, from, to, x, e);
+    *x = (struct op_window){
+        .process = p, .rank = correlate_ops_rank_of(w->ask, p), .from = first, .to = last};
+    const int rc = correlate_ops_read_window(w, from, to, x, e);
     w->n += rc == 0;
     *out = rc == 0 ? x : NULL;
     return rc;
 }
 
-static void add_rows(const struct op_window *x, struct share_list *out)
+static void correlate_ops_add_rows(const struct op_window *x, struct share_list *out)
 {
     const double window_s = (double)(x->to.ns - x->from.ns) / 1e9;
     const size_t first = out->n;
@@ -129,19 +130,20 @@ int correlate_ops(struct op_windows *w, const struct finding *f, struct share_li
     for (size_t i = 0, end; i < w->n_tracks && looked < PER_FINDING; i = end) {
         const struct op_window *x;
         wall_ns first, last;
-        end = process_end(w, i);
+        end = correlate_ops_process_end(w, i);
         if (!detail_span(w, i, end, &first, &last) ||
-            !is_about(f, w->tracks[i].process->node, rank_of(w->ask, w->tracks[i].process)))
+            !is_about(f, w->tracks[i].process->node,
+                      correlate_ops_rank_of(w->ask, w->tracks[i].process)))
             continue;
         first.ns = MAX_OF(first.ns, f->start.ns);
         last.ns = MIN_OF(last.ns, f->end.ns);
         if (first.ns >= last.ns)
             continue;
-        const int rc = window_of(w, i, end, first, last, &x, e);
+        const int rc = correlate_ops_window_of(w, i, end, first, last, &x, e);
         if (rc != 0)
             return rc;
         if (x)
-            add_rows(x, out);
+            correlate_ops_add_rows(x, out);
         looked++;
     }
     return 0;
@@ -173,10 +175,10 @@ int summarize_ops(struct op_windows *w, struct verdict *v, struct err *e)
     for (size_t i = 0, end; i < w->n_tracks; i = end) {
         const struct op_window *x;
         wall_ns first, last;
-        end = process_end(w, i);
+        end = correlate_ops_process_end(w, i);
         if (!detail_span(w, i, end, &first, &last))
             continue;
-        const int rc = window_of(w, i, end, first, last, &x, e);
+        const int rc = correlate_ops_window_of(w, i, end, first, last, &x, e);
         if (rc == 0 && x) {
             plot_device(v, x, OP_CPU, "Operators on the CPU");
             plot_device(v, x, OP_GPU, "Operators on the GPU");

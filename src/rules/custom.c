@@ -31,7 +31,7 @@ struct custom_rule custom_rule_new(void)
 
 /* ---- values ---- */
 
-static int text_of(const char *value, size_t most, const char **out, struct err *e)
+static int custom_text_of(const char *value, size_t most, const char **out, struct err *e)
 {
     if (!*value || strlen(value) > most)
         return err_set(e, ERR_USAGE, "expected a text of 1 to %zu bytes", most);
@@ -39,7 +39,8 @@ static int text_of(const char *value, size_t most, const char **out, struct err 
     return 0;
 }
 
-static int word_of(const char *value, const char *const *words, size_t n, int *out, struct err *e)
+static int custom_word_of(const char *value, const char *const *words, size_t n, int *out,
+                          struct err *e)
 {
     struct buf b = {0};
     for (size_t i = 0; i < n; i++)
@@ -54,7 +55,7 @@ static int word_of(const char *value, const char *const *words, size_t n, int *o
     return e->code;
 }
 
-static int number_of(const char *value, double *out, struct err *e)
+static int custom_number_of(const char *value, double *out, struct err *e)
 {
     char *end;
     const double v = strtod(value, &end);
@@ -81,18 +82,18 @@ static int set_name(struct custom_rule *c, const char *v, struct err *e)
 
 static int set_metric(struct custom_rule *c, const char *v, struct err *e)
 {
-    return text_of(v, NAME_MOST, &c->metric, e);
+    return custom_text_of(v, NAME_MOST, &c->metric, e);
 }
 
 static int set_entity(struct custom_rule *c, const char *v, struct err *e)
 {
-    return strcmp(v, "each") == 0 ? 0 : text_of(v, NAME_MOST, &c->entity, e);
+    return strcmp(v, "each") == 0 ? 0 : custom_text_of(v, NAME_MOST, &c->entity, e);
 }
 
 static int set_aggregate(struct custom_rule *c, const char *v, struct err *e)
 {
     int word = 0;
-    const int rc = word_of(v, aggregates, AGGREGATE_N, &word, e);
+    const int rc = custom_word_of(v, aggregates, AGGREGATE_N, &word, e);
     c->aggregate = (enum aggregate)word;
     return rc;
 }
@@ -109,30 +110,30 @@ static int set_for(struct custom_rule *c, const char *v, struct err *e)
 
 static int set_above(struct custom_rule *c, const char *v, struct err *e)
 {
-    return number_of(v, &c->above, e);
+    return custom_number_of(v, &c->above, e);
 }
 
 static int set_below(struct custom_rule *c, const char *v, struct err *e)
 {
-    return number_of(v, &c->below, e);
+    return custom_number_of(v, &c->below, e);
 }
 
 static int set_severity(struct custom_rule *c, const char *v, struct err *e)
 {
     int word = 0;
-    const int rc = word_of(v, severity_names, SEVERITY_N, &word, e);
+    const int rc = custom_word_of(v, severity_names, SEVERITY_N, &word, e);
     c->severity = (enum severity)word;
     return rc;
 }
 
 static int set_message(struct custom_rule *c, const char *v, struct err *e)
 {
-    return text_of(v, TEXT_MOST, &c->message, e);
+    return custom_text_of(v, TEXT_MOST, &c->message, e);
 }
 
 static int set_recommendation(struct custom_rule *c, const char *v, struct err *e)
 {
-    return text_of(v, TEXT_MOST, &c->recommendation, e);
+    return custom_text_of(v, TEXT_MOST, &c->recommendation, e);
 }
 
 /* ---- keys ---- */
@@ -154,7 +155,7 @@ static const struct {
     {"recommendation", set_recommendation},
 };
 
-static int unknown_key(const char *key, struct err *e)
+static int custom_unknown_key(const char *key, struct err *e)
 {
     struct buf b = {0};
     struct nearest n = nearest_to(key);
@@ -177,7 +178,7 @@ int custom_rule_set(struct custom_rule *c, const char *key, const char *value, s
     for (size_t i = 0; i < COUNT_OF(keys); i++)
         if (strcmp(keys[i].key, key) == 0)
             return keys[i].set(c, value, e) ? err_in(e, "%s", key) : 0;
-    return unknown_key(key, e);
+    return custom_unknown_key(key, e);
 }
 
 int custom_rule_done(const struct custom_rule *c, struct err *e)

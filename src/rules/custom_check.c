@@ -11,7 +11,7 @@
 #include "rules/custom.h"
 
 /* One series in windows. */
-struct judging {
+struct custom_check_judging {
     const struct custom_rule *rule;
     const struct series *s;
     double *scratch; /* for a window's samples */
@@ -23,24 +23,24 @@ struct judging {
     uint64_t windows, passed;
 };
 
-static int by_value(const void *a, const void *b)
+static int custom_check_by_value(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
 /* Linear between neighbours. */
-static double p95_of(const struct judging *j, size_t from, size_t n)
+static double p95_of(const struct custom_check_judging *j, size_t from, size_t n)
 {
     memcpy(j->scratch, j->s->v + from, n * sizeof(double));
-    qsort(j->scratch, n, sizeof(double), by_value);
+    qsort(j->scratch, n, sizeof(double), custom_check_by_value);
     const double at = 0.95 * (double)(n - 1);
     const size_t i = (size_t)at;
     const double next = j->scratch[MIN_OF(i + 1, n - 1)];
     return j->scratch[i] + (at - (double)i) * (next - j->scratch[i]);
 }
 
-static double together(const struct judging *j, size_t from, size_t n)
+static double custom_check_together(const struct custom_check_judging *j, size_t from, size_t n)
 {
     double sum = 0, least = INFINITY, most = -INFINITY;
     if (j->rule->aggregate == AGGREGATE_P95)
@@ -70,7 +70,7 @@ static double worse(const struct custom_rule *c, double a, double b)
     return isnan(c->below) ? fmax(a, b) : fmin(a, b); /* NAN is left out */
 }
 
-static void end_stretch(struct judging *j)
+static void end_stretch(struct custom_check_judging *j)
 {
     if (j->now.end.ns && j->now.end.ns - j->now.start.ns >= j->rule->for_ns) {
         j->ranges[j->n_ranges++] = j->now;
@@ -80,9 +80,9 @@ static void end_stretch(struct judging *j)
     j->worst_now = NAN;
 }
 
-static void take_window(struct judging *j, int64_t start, size_t from, size_t n)
+static void take_window(struct custom_check_judging *j, int64_t start, size_t from, size_t n)
 {
-    const double v = together(j, from, n);
+    const double v = custom_check_together(j, from, n);
     j->windows++;
     if (!passes(j->rule, v)) {
         end_stretch(j);
@@ -99,7 +99,7 @@ static void take_window(struct judging *j, int64_t start, size_t from, size_t n)
 
 /* `period`: what the last sample stands for. The window that the run ended in is left out when it
  * is not whole. */
-static void judge_series(struct judging *j, int64_t period)
+static void judge_series(struct custom_check_judging *j, int64_t period)
 {
     const struct series *s = j->s;
     const int64_t window = j->rule->window_ns, first = s->n ? s->t[0].ns : 0,
@@ -123,7 +123,7 @@ static const struct number_label labels[] = {
     {0},
 };
 
-static void find(const struct judging *j, struct verdict *v)
+static void custom_check_find(const struct custom_check_judging *j, struct verdict *v)
 {
     static const char *const words[] = {"mean", "highest value", "lowest value", "95th percentile"};
     const struct custom_rule *c = j->rule;
@@ -152,7 +152,7 @@ static void find(const struct judging *j, struct verdict *v)
 
 /* ---- over a run ---- */
 
-static int64_t period_of(const struct run *r, const struct series *s)
+static int64_t custom_check_period_of(const struct run *r, const struct series *s)
 {
     const struct run_info *info = run_get_info(r);
     for (size_t i = 0; i < info->n_nodes; i++)
@@ -164,14 +164,14 @@ static int64_t period_of(const struct run *r, const struct series *s)
 static uint64_t judge_one(const struct custom_rule *c, const struct run *r, const struct series *s,
                           struct verdict *out)
 {
-    struct judging j = {.rule = c, .s = s, .worst = NAN, .worst_now = NAN};
+    struct custom_check_judging j = {.rule = c, .s = s, .worst = NAN, .worst_now = NAN};
     j.scratch = xcalloc(s->n + 1, sizeof(double));
     j.ranges = xcalloc(s->n + 1, sizeof *j.ranges);
-    judge_series(&j, period_of(r, s));
+    judge_series(&j, custom_check_period_of(r, s));
     out->datapoints += s->n;
     out->violations += j.passed;
     if (j.n_ranges)
-        find(&j, out);
+        custom_check_find(&j, out);
     free(j.scratch);
     free(j.ranges);
     return j.windows;

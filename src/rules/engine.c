@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "rules/engine_own.h"
+#include "rules/engine_internal.h"
 #include "rules/values.h"
 
 struct engine *engine_open(const struct rule_params *params)
@@ -162,7 +162,7 @@ static void leave_out_disturbed(struct engine_node *d, const struct step *v, siz
             left_out_add(&d->left_out, step_time(&v[i]));
 }
 
-static void leave_out_windows(struct engine_node *d, const struct told *v, size_t n)
+static void engine_leave_out_windows(struct engine_node *d, const struct told *v, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (v[i].id == EV_DETAIL)
@@ -192,7 +192,7 @@ void engine_told(struct engine *g, size_t node, const struct told *v, size_t n)
     if (n == 0)
         return;
     if (!g->finished)
-        leave_out_windows(d, v, n);
+        engine_leave_out_windows(d, v, n);
     saw(d, v[0].at);
     for (size_t k = 0; k < RULE_N; k++)
         feed_told(g, d, k, &stretch_now(d)->part[k], v, n);
@@ -235,7 +235,7 @@ void engine_merge(struct engine *g, struct engine *from)
     }
 }
 
-static int by_time(const void *a, const void *b)
+static int engine_by_time(const void *a, const void *b)
 {
     const struct stretch *x = a, *y = b;
     return (x->first_ns > y->first_ns) - (x->first_ns < y->first_ns);
@@ -244,7 +244,7 @@ static int by_time(const void *a, const void *b)
 void node_fold(struct engine *g, struct engine_node *n)
 {
     stretch_now(n);
-    qsort(n->stretches, n->n_stretches, sizeof *n->stretches, by_time);
+    qsort(n->stretches, n->n_stretches, sizeof *n->stretches, engine_by_time);
     for (size_t i = 1; i < n->n_stretches; i++)
         for (size_t k = 0; k < RULE_N; k++)
             part_join(g, n, k, &n->stretches[0].part[k], &n->stretches[i].part[k]);

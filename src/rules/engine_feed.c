@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "rules/engine_own.h"
+#include "rules/engine_internal.h"
 #include "rules/values.h"
 
 /* ---- parts ---- */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "rules/engine_own.h"
+#include "rules/engine_internal.h"
 #include "rules/values.h"
 
 /* Bytes of sweeps: half an hour at two a second without a GPU, as with eight. */
@@ -30,7 +30,7 @@ static void fit_column(float **c, size_t cap)
     *c = xrealloc(*c, cap, sizeof **c);
 }
 
-static void fit(struct hold *h, size_t n)
+static void engine_hold_fit(struct hold *h, size_t n)
 {
     if (n <= h->cap)
         return;
@@ -57,7 +57,7 @@ static void fit_gpus(struct hold *h, const struct sweeps *s)
         snprintf(h->entity[g], sizeof h->entity[g], "%s", s->gpus[g].entity);
 }
 
-static void put_column(float *to, const float *from, size_t n)
+static void engine_hold_put_column(float *to, const float *from, size_t n)
 {
     if (from)
         memcpy(to, from, n * sizeof *to);
@@ -68,13 +68,14 @@ static void put_column(float *to, const float *from, size_t n)
 void hold_add(struct hold *h, const struct sweeps *s)
 {
     fit_gpus(h, s);
-    fit(h, h->n + s->n);
+    engine_hold_fit(h, h->n + s->n);
     memcpy(h->at + h->n, s->at, s->n * sizeof *s->at);
     for (size_t k = 0; k < NODE_SIGNAL_N; k++)
-        put_column(h->v[k] + h->n, s->v[k], s->n);
+        engine_hold_put_column(h->v[k] + h->n, s->v[k], s->n);
     for (size_t g = 0; g < h->n_gpus; g++)
         for (size_t k = 0; k < GPU_SIGNAL_N; k++)
-            put_column(h->gpu[g][k] + h->n, g < s->n_gpus ? s->gpus[g].v[k] : NULL, s->n);
+            engine_hold_put_column(h->gpu[g][k] + h->n, g < s->n_gpus ? s->gpus[g].v[k] : NULL,
+                                   s->n);
     for (size_t i = 0; i < s->n; i++)
         h->period_ns[h->n + i] = s->period_ns;
     h->n += s->n;

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "rules/engine_own.h"
+#include "rules/engine_internal.h"
 
 static bool lacks(const struct engine *g, const struct rule *r, const struct run_facts *run,
                   const char **what)
@@ -22,7 +22,7 @@ static bool lacks(const struct engine *g, const struct rule *r, const struct run
     return *what != NULL;
 }
 
-static int by_id(const void *a, const void *b)
+static int engine_judge_by_id(const void *a, const void *b)
 {
     const struct judged_node *x = a, *y = b;
     return name_compare(x->facts->id, y->facts->id);
@@ -43,7 +43,7 @@ static struct judged_node *judged_nodes(struct engine *g, size_t rule, struct ar
             .before = p->before,
         };
     }
-    qsort(v, g->n_nodes, sizeof *v, by_id);
+    qsort(v, g->n_nodes, sizeof *v, engine_judge_by_id);
     return v;
 }
 

@@ -7,7 +7,7 @@
  * where the loop begins; what was fed is then forgotten and fed again from what is held. As long as
  * there are only warm-up steps nothing counts. */
 #include "base/mem.h"
-#include "rules/engine_own.h"
+#include "rules/engine_internal.h"
 
 /* Ranks begin within this time of each other. */
 #define SETTLED_NS (60 * NS_PER_S)
@@ -97,7 +97,7 @@ void live_steps(struct engine *g, const struct step *v, size_t n)
 }
 
 /* From now on the loop begins elsewhere only when its first train step comes after others. */
-static void settle(struct engine *g)
+static void engine_live_settle(struct engine *g)
 {
     g->settled = true;
     for (size_t i = 0; g->has_trained && i < g->n_nodes; i++)
@@ -107,7 +107,7 @@ static void settle(struct engine *g)
 void live_keep(struct engine *g, bool has_room)
 {
     if (!has_room && g->has_trained)
-        settle(g);
+        engine_live_settle(g);
 }
 
 /* ---- sweeps ---- */
@@ -139,19 +139,19 @@ static void hand_on(struct engine *g, struct engine_node *n, size_t to)
 void live_sure(struct engine *g)
 {
     if (g->has_trained && g->sure.ns - g->loop_start.ns >= SETTLED_NS)
-        settle(g);
+        engine_live_settle(g);
     for (size_t i = 0; i < g->n_nodes; i++)
         hand_on(g, &g->nodes[i], hold_from(&g->nodes[i].hold, g->sure.ns));
 }
 
 /* The older half of what is held goes. */
-static void make_room(struct engine *g, struct engine_node *n)
+static void engine_live_make_room(struct engine *g, struct engine_node *n)
 {
     if (!g->has_steps) {
         hold_drop(&n->hold, n->hold.n / 2);
         return;
     }
-    settle(g);
+    engine_live_settle(g);
     hand_on(g, n, MAX_OF(n->hold.fed, n->hold.n / 2));
     hold_drop(&n->hold, MIN_OF(n->hold.fed, n->hold.n / 2));
 }
@@ -162,5 +162,5 @@ void live_sweeps(struct engine *g, struct engine_node *n, const struct sweeps *s
         feed_sweeps(g, n, stretch_now(n)->part, s, false);
     hold_add(&n->hold, s);
     if (hold_is_full(&n->hold))
-        make_room(g, n);
+        engine_live_make_room(g, n);
 }

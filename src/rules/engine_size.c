@@ -13,7 +13,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "rules/engine_own.h"
+#include "rules/engine_internal.h"
 
 /* Shares of the training loop from which a finding is more than worth knowing. */
 static const double WARNING_SHARE = 0.05, CRITICAL_SHARE = 0.25;
@@ -75,7 +75,7 @@ static double lost_on(const struct verdict *v, size_t from, size_t to)
 }
 
 /* Per hour; of what concerns the whole job, that of all nodes. NAN: one is not known. */
-static double price_of(const struct engine *g, const char *node)
+static double engine_size_price_of(const struct engine *g, const char *node)
 {
     double sum = NAN;
     for (size_t i = 0; i < g->n_nodes; i++) {
@@ -116,14 +116,14 @@ static void size_up(struct verdict *v, const struct engine *g, const struct run_
         }
         const double lost = lost_on(v, i, end);
         take_more(&v->lost_s, lost);
-        add_to(&v->lost_cost, lost / 3600 * price_of(g, v->findings[i].node));
+        add_to(&v->lost_cost, lost / 3600 * engine_size_price_of(g, v->findings[i].node));
     }
     v->currency = g->n_nodes ? g->nodes[0].facts.currency : NULL;
     if (loop_s > 0)
         v->lost_share = v->lost_s > loop_s ? 1 : v->lost_s / loop_s;
 }
 
-static enum severity severity_of(const struct verdict *v)
+static enum severity engine_size_severity_of(const struct verdict *v)
 {
     if (!verdict_is_cause(v))
         return SEVERITY_INFO;
@@ -278,6 +278,6 @@ void verdicts_complete(struct verdicts *all, const struct engine *g, const struc
             link_finding(all, &all->v[k], &all->v[k].findings[i]);
     for (size_t k = 0; k < RULE_N; k++)
         if (!rules[k]->summary)
-            all->v[k].severity = severity_of(&all->v[k]);
+            all->v[k].severity = engine_size_severity_of(&all->v[k]);
     share_the_loop(all, run);
 }

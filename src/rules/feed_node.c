@@ -46,13 +46,13 @@ static bool is_listed(const char *const *v, size_t n, const char *entity)
     return false;
 }
 
-static int by_name(const void *a, const void *b)
+static int feed_node_by_name(const void *a, const void *b)
 {
     return name_compare(*(const char *const *)a, *(const char *const *)b);
 }
 
 /* The GPUs of the node that anything was read of; at most SIGHT_GPUS_MOST. */
-static size_t find_gpus(const struct feed *f, const char *node, const char **out)
+static size_t feed_node_find_gpus(const struct feed *f, const char *node, const char **out)
 {
     size_t n = 0;
     for (size_t i = 0; i < f->n_series && n < SIGHT_GPUS_MOST; i++) {
@@ -60,7 +60,7 @@ static size_t find_gpus(const struct feed *f, const char *node, const char **out
         if (strcmp(k->node, node) == 0 && is_gpu_series(k) && !is_listed(out, n, k->entity))
             out[n++] = k->entity;
     }
-    qsort(out, n, sizeof *out, by_name);
+    qsort(out, n, sizeof *out, feed_node_by_name);
     return n;
 }
 
@@ -74,7 +74,7 @@ struct asks {
 static void make_asks(struct asks *a, const struct feed *f, const char *node)
 {
     *a = (struct asks){0};
-    a->n_gpus = find_gpus(f, node, a->gpus);
+    a->n_gpus = feed_node_find_gpus(f, node, a->gpus);
     for (size_t k = 0; k < NODE_SIGNAL_N; k++)
         a->v[a->n++] = (struct column_ask){.metric = metrics[node_signals[k].metric].name,
                                            .which = node_signals[k].which};
@@ -143,7 +143,7 @@ static void leave_out_steps(struct engine *g, size_t node, const struct rank_ste
         leave_out_step(g, node, &r->steps[i]);
 }
 
-static void leave_out_windows(struct engine *g, size_t node, const struct node_events *x)
+static void feed_node_leave_out_windows(struct engine *g, size_t node, const struct node_events *x)
 {
     struct named_event some[KEPT_ROWS];
     for (size_t i = 0, n; i < x->n; i += n) {
@@ -163,7 +163,7 @@ static void leave_out(struct engine *g, const struct feed *f, size_t node, const
             leave_out_steps(g, node, &f->steps->ranks[i]);
     for (size_t i = 0; i < f->steps->n_named; i++)
         if (strcmp(f->steps->named[i].node, id) == 0)
-            leave_out_windows(g, node, &f->steps->named[i]);
+            feed_node_leave_out_windows(g, node, &f->steps->named[i]);
 }
 
 /* The batch before stays valid while the next is made: one slot for each. */
@@ -178,8 +178,8 @@ static bool feed_make_batch(void *ctx, size_t slot)
     return columns_next(b->columns, &b->v[slot]);
 }
 
-static int feed_sweeps(struct engine *g, const struct feed *f, size_t node,
-                       const struct node_facts *facts, struct err *e)
+static int feed_node_sweeps(struct engine *g, const struct feed *f, size_t node,
+                            const struct node_facts *facts, struct err *e)
 {
     const char *id = facts->id;
     struct asks *a = xmalloc(sizeof *a);
@@ -237,8 +237,8 @@ static void feed_rank(struct engine *g, size_t node, const struct rank_sight *si
     step_pace_free(&pace);
 }
 
-static void feed_steps(struct engine *g, const struct feed *f, size_t node,
-                       const struct node_facts *facts)
+static void feed_node_steps(struct engine *g, const struct feed *f, size_t node,
+                            const struct node_facts *facts)
 {
     for (size_t i = 0; i < f->steps->n_ranks; i++) {
         const struct rank_steps *r = &f->steps->ranks[i];
@@ -249,7 +249,7 @@ static void feed_steps(struct engine *g, const struct feed *f, size_t node,
 }
 
 /* One that has steps has a number even if it did not say so. */
-static int64_t rank_of(const struct feed *f, const struct run_process *p)
+static int64_t feed_node_rank_of(const struct feed *f, const struct run_process *p)
 {
     for (size_t i = 0; i < f->steps->n_ranks; i++) {
         const struct run_process *q = f->steps->ranks[i].process;
@@ -273,8 +273,8 @@ static struct told told_of(const struct feed *f, const struct named_event *v, co
     };
 }
 
-static void tell(struct engine *g, const struct feed *f, size_t node, const int64_t *ranks,
-                 const struct node_events *x)
+static void feed_node_tell(struct engine *g, const struct feed *f, size_t node,
+                           const int64_t *ranks, const struct node_events *x)
 {
     struct named_event some[KEPT_ROWS];
     struct told told[KEPT_ROWS];
@@ -286,14 +286,14 @@ static void tell(struct engine *g, const struct feed *f, size_t node, const int6
     }
 }
 
-static void feed_told(struct engine *g, const struct feed *f, size_t node, const char *id)
+static void feed_node_told(struct engine *g, const struct feed *f, size_t node, const char *id)
 {
     int64_t *ranks = xcalloc(f->n_processes + 1, sizeof *ranks);
     for (size_t i = 0; i < f->n_processes; i++)
-        ranks[i] = rank_of(f, &f->processes[i]);
+        ranks[i] = feed_node_rank_of(f, &f->processes[i]);
     for (size_t i = 0; i < f->steps->n_named; i++)
         if (strcmp(f->steps->named[i].node, id) == 0)
-            tell(g, f, node, ranks, &f->steps->named[i]);
+            feed_node_tell(g, f, node, ranks, &f->steps->named[i]);
     free(ranks);
 }
 
@@ -301,8 +301,8 @@ static int feed_events(struct engine *g, const struct feed *f, size_t node,
                        const struct node_facts *facts, struct err *e)
 {
     (void)e;
-    feed_steps(g, f, node, facts);
-    feed_told(g, f, node, facts->id);
+    feed_node_steps(g, f, node, facts);
+    feed_node_told(g, f, node, facts->id);
     return 0;
 }
 
@@ -311,6 +311,6 @@ int feed_node(struct engine *g, const struct feed *f, const struct node_facts *f
 {
     static int (*const feeds[FEED_PARTS])(struct engine *, const struct feed *, size_t,
                                           const struct node_facts *, struct err *) = {
-        [FEED_SWEEPS] = feed_sweeps, [FEED_EVENTS] = feed_events};
+        [FEED_SWEEPS] = feed_node_sweeps, [FEED_EVENTS] = feed_events};
     return feeds[part](g, f, engine_node(g, facts), facts, e);
 }

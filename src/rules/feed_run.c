@@ -155,7 +155,7 @@ static void work_facts(struct crew *c, struct arena *results)
         x->parts[i].rc = feed_facts(x->feed, &x->checked->nodes[i], &x->parts[i].e);
 }
 
-static void work(struct crew *c, struct arena *results)
+static void feed_run_work(struct crew *c, struct arena *results)
 {
     const struct fed *x = c->ctx;
     const struct run_facts *run = &x->checked->run;
@@ -181,7 +181,7 @@ static int first_error(const struct fed_part *v, size_t n, struct err *e)
 }
 
 /* All parts into one engine. */
-static void join(struct engine *all, struct fed_part *v, size_t n)
+static void feed_run_join(struct engine *all, struct fed_part *v, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         engine_merge(all, v[i].engine);
@@ -190,12 +190,12 @@ static void join(struct engine *all, struct fed_part *v, size_t n)
     }
 }
 
-static int judge(const struct feed *f, struct arena *a, struct checked *out, struct err *e)
+static int feed_run_judge(const struct feed *f, struct arena *a, struct checked *out, struct err *e)
 {
     const size_t n = out->n_nodes * FEED_PARTS;
     struct fed x = {f, out, xcalloc(n + 1, sizeof(struct fed_part))};
     struct crew facts = {.n = out->n_nodes, .each = 1, .work = work_facts, .ctx = &x};
-    struct crew crew = {.n = n, .each = 1, .work = work, .ctx = &x};
+    struct crew crew = {.n = n, .each = 1, .work = feed_run_work, .ctx = &x};
     struct engine *all = engine_open(f->params);
     engine_window(all, out->run.steady_start, out->run.loop_end);
     crew_run(&facts, a);
@@ -203,7 +203,7 @@ static int judge(const struct feed *f, struct arena *a, struct checked *out, str
     if (rc == 0) {
         crew_run(&crew, a);
         rc = first_error(x.parts, n, e);
-        join(all, x.parts, n);
+        feed_run_join(all, x.parts, n);
     }
     if (rc == 0)
         engine_judge(all, &out->run, a, &out->verdicts);
@@ -255,7 +255,7 @@ int rules_check_steps(struct run *r, const struct check_ask *ask, struct arena *
         rc = find_times(r, &f, &scratch, &out->run, e);
     }
     if (rc == 0)
-        rc = judge(&f, a, out, e);
+        rc = feed_run_judge(&f, a, out, e);
     if (rc == 0)
         rc = rules_correlate(
             &(struct correlate_ask){r, ask->steps->ranks, ask->steps->n_ranks, &out->run},

@@ -7,8 +7,8 @@
 #include "run/run_files.h"
 #include "run/run_names.h"
 
-static void put_findings(struct buf *b, const struct verdicts *v, const struct rule_params *p,
-                         const struct hosted *own, size_t n_own)
+static void findings_file_put(struct buf *b, const struct verdicts *v, const struct rule_params *p,
+                              const struct hosted *own, size_t n_own)
 {
     struct jw j = {.out = b, .indent = 2};
     const struct verdict *order[RULE_N];
@@ -29,7 +29,7 @@ int findings_write(const char *folder, const struct verdicts *v, const struct ru
                    const struct hosted *own, size_t n_own, struct err *e)
 {
     struct buf b = {0};
-    put_findings(&b, v, p, own, n_own);
+    findings_file_put(&b, v, p, own, n_own);
     const int rc = run_put(folder, RUN_FINDINGS, b.p, b.len, e);
     buf_free(&b);
     return rc;

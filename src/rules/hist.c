@@ -19,7 +19,7 @@ void hist_tenths(const float *restrict v, size_t n, uint16_t *restrict out)
     }
 }
 
-static double value_of(uint64_t bin)
+static double hist_value_of(uint64_t bin)
 {
     return (double)bin / (double)PER_PERCENT;
 }
@@ -87,7 +87,7 @@ void hist_join(struct hist *h, const struct hist *other)
 /* Bins that are summed at once. */
 enum { STRIDE = 40 };
 
-static uint64_t sum_of(const uint32_t *bin)
+static uint64_t hist_sum_of(const uint32_t *bin)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < STRIDE; i++)
@@ -102,7 +102,7 @@ static uint32_t bin_behind(const struct hist *h, uint64_t below, uint64_t *seen)
     uint32_t bin = 0;
     uint64_t before = 0;
     for (uint64_t sum; bin + STRIDE < HIST_BINS; bin += STRIDE, before += sum)
-        if (before + (sum = sum_of(h->bin + bin)) > below)
+        if (before + (sum = hist_sum_of(h->bin + bin)) > below)
             break;
     *seen = before + h->bin[bin];
     while (bin < HIST_BINS - 1 && *seen <= below)
@@ -121,7 +121,7 @@ double hist_quantile(const struct hist *h, double q)
     if (seen <= (uint64_t)ceil(at)) /* the next larger value lies in the next bin that has any */
         while (high < HIST_BINS - 1 && h->bin[++high] == 0)
             continue;
-    const double a = value_of(low), b = value_of(high);
+    const double a = hist_value_of(low), b = hist_value_of(high);
     return a + (b - a) * (at - below);
 }
 
@@ -130,7 +130,7 @@ double hist_mean(const struct hist *h)
     uint64_t sum = 0;
     for (uint32_t i = 0; i < HIST_BINS; i++)
         sum += (uint64_t)i * h->bin[i];
-    return h->n ? value_of(sum) / (double)h->n : NAN;
+    return h->n ? hist_value_of(sum) / (double)h->n : NAN;
 }
 
 double hist_min(const struct hist *h)
@@ -146,7 +146,7 @@ double hist_max(const struct hist *h)
 uint64_t hist_below(const struct hist *h, double limit)
 {
     uint64_t n = 0;
-    for (uint32_t i = 0; i < HIST_BINS && value_of(i) < limit; i++)
+    for (uint32_t i = 0; i < HIST_BINS && hist_value_of(i) < limit; i++)
         n += h->bin[i];
     return n;
 }
@@ -154,7 +154,7 @@ uint64_t hist_below(const struct hist *h, double limit)
 uint64_t hist_above(const struct hist *h, double limit)
 {
     uint64_t n = 0;
-    for (uint32_t i = HIST_BINS; i-- > 0 && value_of(i) > limit;)
+    for (uint32_t i = HIST_BINS; i-- > 0 && hist_value_of(i) > limit;)
         n += h->bin[i];
     return n;
 }

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 
-static uint32_t bin_of(float v)
+static uint32_t loghist_bin_of(float v)
 {
     int power;
     if (!(v >= 1))
@@ -18,7 +18,7 @@ static uint32_t bin_of(float v)
 }
 
 /* The middle of a bin. */
-static double value_of(uint32_t bin)
+static double loghist_value_of(uint32_t bin)
 {
     if (bin == 0)
         return 0;
@@ -33,7 +33,7 @@ void loghist_add(struct loghist *h, const float *v, size_t n)
             continue;
         h->lo = h->n ? MIN_OF(h->lo, v[i]) : v[i];
         h->hi = h->n ? MAX_OF(h->hi, v[i]) : v[i];
-        h->bin[bin_of(v[i])]++;
+        h->bin[loghist_bin_of(v[i])]++;
         h->n++;
     }
 }
@@ -60,7 +60,7 @@ static double value_of_rank(const struct loghist *h, uint64_t k)
     for (uint32_t i = 0; i < LOGHIST_BINS; i++) {
         seen += h->bin[i];
         if (seen > k)
-            return fmin(fmax(value_of(i), (double)h->lo), (double)h->hi);
+            return fmin(fmax(loghist_value_of(i), (double)h->lo), (double)h->hi);
     }
     return (double)h->hi;
 }
@@ -80,7 +80,7 @@ void loghist_counts(const struct loghist *h, double lo, double hi, double *out, 
     for (uint32_t i = 0; i < LOGHIST_BINS; i++) {
         if (h->bin[i] == 0)
             continue;
-        const double v = fmin(fmax(value_of(i), (double)h->lo), (double)h->hi);
+        const double v = fmin(fmax(loghist_value_of(i), (double)h->lo), (double)h->hi);
         const double at = wide > 0 ? fmax(floor((v - lo) / wide), 0) : 0;
         out[(size_t)fmin(at, (double)(n - 1))] += h->bin[i];
     }

@@ -40,7 +40,7 @@ static void sink_down(struct longest *l)
     }
 }
 
-static void put(struct longest *l, uint32_t most, const struct long_step *x)
+static void longest_put(struct longest *l, uint32_t most, const struct long_step *x)
 {
     if (l->n == most) {
         if (is_less(x, &l->v[0]))
@@ -70,17 +70,17 @@ void longest_add(struct longest *l, uint32_t most, const struct step *s, int64_t
     for (size_t i = 0; i < STEP_PARTS_MOST; i++)
         x.part_us[i] = whole_us(s->part_ns[i]);
     x.between_us = whole_us(s->between_ns);
-    put(l, most, &x);
+    longest_put(l, most, &x);
 }
 
 void longest_join(struct longest *l, uint32_t most, struct longest *other)
 {
     for (uint32_t i = 0; i < other->n; i++)
-        put(l, most, &other->v[i]);
+        longest_put(l, most, &other->v[i]);
     longest_free(other);
 }
 
-static int by_start(const void *a, const void *b)
+static int longest_by_start(const void *a, const void *b)
 {
     const struct long_step *x = a, *y = b;
     return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
@@ -93,7 +93,7 @@ struct long_step *longest_over(const struct longest *l, double over_ns, struct a
     for (uint32_t i = 0; i < l->n; i++)
         if ((double)l->v[i].dur_ns > over_ns)
             v[(*n)++] = l->v[i];
-    qsort(v, *n, sizeof *v, by_start);
+    qsort(v, *n, sizeof *v, longest_by_start);
     return v;
 }
 

@@ -18,7 +18,7 @@ enum { FILE_MOST = 1 << 20, VALUE_MOST = 100 };
 enum { IS_TEXT, IS_NUMBER };
 
 /* The columns there are; a machine must have the needed ones. */
-static const struct column {
+static const struct machines_column {
     const char *name;
     int is;
     size_t at; /* in struct machine */
@@ -35,23 +35,23 @@ static const struct column {
     {"price_per_hour", IS_NUMBER, offsetof(struct machine, price_per_hour), true, 1e6},
 };
 
-struct reader {
+struct machines_reader {
     const char *name;
     size_t line;
-    const struct column *order[COUNT_OF(columns)]; /* as the first line names them */
+    const struct machines_column *order[COUNT_OF(columns)]; /* as the first line names them */
     size_t n_order;
     struct arena *a;
     struct err *e;
 };
 
-static int wrong(const struct reader *r, const char *what, const char *about)
+static int machines_wrong(const struct machines_reader *r, const char *what, const char *about)
 {
     return err_set(r->e, ERR_FORMAT, "%s, line %zu: %s%s%s", r->name, r->line, about,
                    *about ? ": " : "", what);
 }
 
 /* The next value of the line, without the spaces around it; NULL behind the last. */
-static const char *next_value(const struct reader *r, const char **rest)
+static const char *next_value(const struct machines_reader *r, const char **rest)
 {
     const char *p = *rest;
     if (!p)
@@ -64,7 +64,7 @@ static const char *next_value(const struct reader *r, const char **rest)
     return arena_strndup(r->a, p + MIN_OF(from, n), to - MIN_OF(from, to));
 }
 
-static const struct column *find_column(const char *name)
+static const struct machines_column *find_column(const char *name)
 {
     for (size_t i = 0; i < COUNT_OF(columns); i++)
         if (strcmp(columns[i].name, name) == 0)
@@ -72,7 +72,7 @@ static const struct column *find_column(const char *name)
     return NULL;
 }
 
-static bool names(const struct reader *r, const struct column *c)
+static bool names(const struct machines_reader *r, const struct machines_column *c)
 {
     for (size_t i = 0; i < r->n_order; i++)
         if (r->order[i] == c)
@@ -80,81 +80,82 @@ static bool names(const struct reader *r, const struct column *c)
     return false;
 }
 
-static int read_head(struct reader *r, const char *line)
+static int machines_read_head(struct machines_reader *r, const char *line)
 {
     for (const char *v; (v = next_value(r, &line));) {
-        const struct column *c = find_column(v);
+        const struct machines_column *c = find_column(v);
         if (!c)
-            return wrong(r, arena_printf(r->a, "unknown column '%.*s'", VALUE_MOST, v), "");
+            return machines_wrong(r, arena_printf(r->a, "unknown column '%.*s'", VALUE_MOST, v),
+                                  "");
         if (names(r, c))
-            return wrong(r, "duplicate column", c->name);
+            return machines_wrong(r, "duplicate column", c->name);
         r->order[r->n_order++] = c;
     }
     for (size_t i = 0; i < COUNT_OF(columns); i++)
         if (columns[i].needed && !names(r, &columns[i]))
-            return wrong(r, "missing column", columns[i].name);
+            return machines_wrong(r, "missing column", columns[i].name);
     return 0;
 }
 
-static int read_number(const struct reader *r, const struct column *c, const char *text,
-                       double *out)
+static int machines_read_number(const struct machines_reader *r, const struct machines_column *c,
+                                const char *text, double *out)
 {
     char *end;
     const double v = strtod(text, &end);
     if (end == text || *end || !(v >= 0 && v <= c->most))
-        return wrong(
+        return machines_wrong(
             r, arena_printf(r->a, "'%.*s' is not a number from 0 to %g", VALUE_MOST, text, c->most),
             c->name);
     *out = v;
     return 0;
 }
 
-static int read_value(const struct reader *r, const struct column *c, const char *text,
-                      struct machine *m)
+static int machines_read_value(const struct machines_reader *r, const struct machines_column *c,
+                               const char *text, struct machine *m)
 {
     unsigned char *at = (unsigned char *)m + c->at;
     double number = 0;
     if (!*text)
-        return c->needed ? wrong(r, "missing value", c->name) : 0;
+        return c->needed ? machines_wrong(r, "missing value", c->name) : 0;
     if (c->is == IS_TEXT) {
         memcpy(at, &text, sizeof text);
         return 0;
     }
-    const int rc = read_number(r, c, text, &number);
+    const int rc = machines_read_number(r, c, text, &number);
     if (rc == 0)
         memcpy(at, &number, sizeof number);
     return rc;
 }
 
-static int read_machine(const struct reader *r, const char *line, struct machine *out)
+static int read_machine(const struct machines_reader *r, const char *line, struct machine *out)
 {
     struct machine m = {.name = "", .gpu = "", .gpu_memory_gib = NAN, .gpu_tflops = NAN};
     size_t k = 0;
     for (const char *v; (v = next_value(r, &line)); k++) {
         if (k == r->n_order)
-            return wrong(r, "more values than columns", "");
-        const int rc = read_value(r, r->order[k], v, &m);
+            return machines_wrong(r, "more values than columns", "");
+        const int rc = machines_read_value(r, r->order[k], v, &m);
         if (rc != 0)
             return rc;
     }
     if (k < r->n_order)
-        return wrong(r, "fewer values than columns", "");
+        return machines_wrong(r, "fewer values than columns", "");
     *out = m;
     return 0;
 }
 
-static int read_line(struct reader *r, const char *line, struct machines *t)
+static int machines_read_line(struct machines_reader *r, const char *line, struct machines *t)
 {
     if (!line[strspn(line, " \t\r")] || *line == '#')
         return 0;
     if (r->n_order == 0)
-        return read_head(r, line);
+        return machines_read_head(r, line);
     if (t->n == MACHINES_MOST)
         return err_set(r->e, ERR_LIMIT, "%s: more than %d machines", r->name, MACHINES_MOST);
     struct machine m;
     const int rc = read_machine(r, line, &m);
     if (rc == 0 && machines_find(t, m.name))
-        return wrong(r, "duplicate machine", m.name);
+        return machines_wrong(r, "duplicate machine", m.name);
     if (rc == 0)
         t->v[t->n++] = m;
     return rc;
@@ -163,12 +164,12 @@ static int read_line(struct reader *r, const char *line, struct machines *t)
 int machines_parse(struct machines *out, const char *text, const char *name, struct arena *a,
                    struct err *e)
 {
-    struct reader r = {.name = name, .a = a, .e = e};
+    struct machines_reader r = {.name = name, .a = a, .e = e};
     struct machines t = {.v = arena_array(a, struct machine, MACHINES_MOST), .from = name};
     while (*text) {
         const size_t n = strcspn(text, "\n");
         r.line++;
-        const int rc = read_line(&r, arena_strndup(a, text, n), &t);
+        const int rc = machines_read_line(&r, arena_strndup(a, text, n), &t);
         if (rc != 0)
             return rc;
         text += n + (text[n] == '\n');
@@ -233,7 +234,7 @@ const struct machine *machines_find(const struct machines *t, const char *name)
     return NULL;
 }
 
-static bool is_word(const char *text, const char *word)
+static bool machines_is_word(const char *text, const char *word)
 {
     const size_t n = strlen(word);
     for (const char *p = text; n && (p = strstr(p, word)); p++)
@@ -244,7 +245,7 @@ static bool is_word(const char *text, const char *word)
 
 bool machine_same_gpu(const struct machine *a, const struct machine *b)
 {
-    return is_word(a->gpu, b->gpu) || is_word(b->gpu, a->gpu);
+    return machines_is_word(a->gpu, b->gpu) || machines_is_word(b->gpu, a->gpu);
 }
 
 int machines_unknown(const struct machines *t, const char *name, struct err *e)

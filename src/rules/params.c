@@ -47,7 +47,7 @@ const char *param_unit_name(enum param_unit u)
 }
 
 /* "24 h", "30 min", "90 s", "500 ms": in the largest unit that it is a whole number of. */
-static const char *time_text(double ns, char *buf, size_t size)
+static const char *params_time_text(double ns, char *buf, size_t size)
 {
     static const struct {
         double ns;
@@ -68,9 +68,9 @@ const char *param_text(const struct param *p, const struct param_value *v, char 
     else if (p->unit == PARAM_WORD)
         snprintf(buf, size, "%s", p->words[(size_t)v->v]);
     else if (v->is_duration)
-        return time_text(v->v, buf, size);
+        return params_time_text(v->v, buf, size);
     else if (p->unit == PARAM_SECONDS || p->unit == PARAM_MINUTES)
-        return time_text(v->v * units[p->unit].ns, buf, size);
+        return params_time_text(v->v * units[p->unit].ns, buf, size);
     else
         snprintf(buf, size, "%.10g%s%s", v->v, *unit ? " " : "", unit);
     return buf;
@@ -158,8 +158,8 @@ static bool parse_plain(const struct param *p, const char *text, double *out)
     return *end == '\0';
 }
 
-static int parse_value(const struct param *p, const char *text, struct param_value *out,
-                       struct err *e)
+static int params_parse_value(const struct param *p, const char *text, struct param_value *out,
+                              struct err *e)
 {
     int64_t ns;
     out->is_duration = false;
@@ -196,11 +196,11 @@ static int check_bounds(const struct param *p, const struct param_value *v, stru
     return 0;
 }
 
-static int set_value(struct param_value *slot, const struct rule *r, const struct param *p,
-                     const char *text, struct err *e)
+static int params_set_value(struct param_value *slot, const struct rule *r, const struct param *p,
+                            const char *text, struct err *e)
 {
     struct param_value v = {.set = true};
-    int rc = parse_value(p, text, &v, e);
+    int rc = params_parse_value(p, text, &v, e);
     if (rc == 0)
         rc = check_bounds(p, &v, e);
     if (rc != 0)
@@ -219,7 +219,7 @@ int rule_params_set_one(struct rule_params *p, const char *rule, const char *par
         return rule_unknown(rule, e);
     for (size_t k = 0; rules[id]->params && rules[id]->params[k].name; k++)
         if (strcmp(rules[id]->params[k].name, param) == 0)
-            return set_value(&p->v[id][k], rules[id], &rules[id]->params[k], value, e);
+            return params_set_value(&p->v[id][k], rules[id], &rules[id]->params[k], value, e);
     return no_such_param(rules[id], param, e);
 }
 

@@ -11,7 +11,7 @@
 
 static const float UNUSED_BELOW = 1; /* percent */
 
-static void fit(struct per_gpu *g, size_t n, size_t size)
+static void per_gpu_fit(struct per_gpu *g, size_t n, size_t size)
 {
     if (n <= g->n)
         return;
@@ -28,7 +28,7 @@ void *per_gpu_at(const struct per_gpu *g, size_t i)
 
 void per_gpu_see(struct per_gpu *g, size_t size, const struct sweeps *s)
 {
-    fit(g, s->n_gpus, size);
+    per_gpu_fit(g, s->n_gpus, size);
     for (size_t i = 0; i < s->n_gpus; i++) {
         struct gpu_head *h = per_gpu_at(g, i);
         snprintf(h->entity, sizeof h->entity, "%s", s->gpus[i].entity);
@@ -43,7 +43,7 @@ void per_gpu_see(struct per_gpu *g, size_t size, const struct sweeps *s)
 void per_gpu_join(struct per_gpu *g, struct per_gpu *later, const struct rule_view *c,
                   void (*join)(void *own, const struct rule_view *c, void *its))
 {
-    fit(g, later->n, later->size);
+    per_gpu_fit(g, later->n, later->size);
     for (size_t i = 0; i < later->n; i++) {
         struct gpu_head *own = per_gpu_at(g, i), *its = per_gpu_at(later, i);
         memcpy(own->entity, its->entity, sizeof own->entity);

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 
-static bool is_same(const struct rank_sight *a, const struct rank_sight *b)
+static bool per_rank_is_same(const struct rank_sight *a, const struct rank_sight *b)
 {
     if (a->rank >= 0 && b->rank >= 0)
         return a->rank == b->rank;
@@ -20,7 +20,7 @@ static bool is_before(const struct rank_sight *a, const struct rank_sight *b)
 }
 
 /* Keeps the order when the one at i has got another number. */
-static void *settle(struct per_rank *r, size_t i)
+static void *per_rank_settle(struct per_rank *r, size_t i)
 {
     void *one = r->v[i];
     const struct rank_sight *who = &((struct rank_head *)one)->who;
@@ -36,18 +36,18 @@ void *per_rank_see(struct per_rank *r, size_t size, const struct rank_sight *who
 {
     for (size_t i = 0; i < r->n; i++) {
         struct rank_head *h = r->v[i];
-        if (!is_same(&h->who, who))
+        if (!per_rank_is_same(&h->who, who))
             continue;
         const bool settled = h->who.rank >= 0 || who->rank < 0;
         h->who.rank = MAX_OF(h->who.rank, who->rank);
         h->who.device = MAX_OF(h->who.device, who->device);
-        return settled ? h : settle(r, i);
+        return settled ? h : per_rank_settle(r, i);
     }
     r->v = xrealloc(r->v, r->n + 1, sizeof(void *));
     struct rank_head *h = r->v[r->n++] = xcalloc(1, size);
     h->who = *who;
     h->who.gpu = NULL; /* it is not there for long */
-    return settle(r, r->n - 1);
+    return per_rank_settle(r, r->n - 1);
 }
 
 void per_rank_join(struct per_rank *r, size_t size, struct per_rank *later,

@@ -9,7 +9,7 @@
 
 /* ---- sums ---- */
 
-static void add_step(struct rank_time *t, const struct step *s)
+static void rank_time_add_step(struct rank_time *t, const struct step *s)
 {
     const int64_t iteration_ns = step_iteration_ns(s);
     t->steps++;
@@ -24,7 +24,7 @@ void rank_time_add(struct rank_time *t, wall_ns from, const struct step *v, size
 {
     for (size_t i = 0; i < n; i++)
         if (v[i].mode == MODE_TRAIN && step_is_steady(&v[i]) && v[i].start.ns >= from.ns)
-            add_step(t, &v[i]);
+            rank_time_add_step(t, &v[i]);
 }
 
 void rank_time_join(struct rank_time *t, const struct rank_time *later)

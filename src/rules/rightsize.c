@@ -121,7 +121,7 @@ static bool uses_gpus(const struct fleet *f)
 
 /* NAN is what was not measured of memory, or what is not known of GPUs: the one passes, the other
  * does not. */
-static bool fits(const struct fleet *f, const struct sizing *s)
+static bool rightsize_fits(const struct fleet *f, const struct sizing *s)
 {
     return (!uses_gpus(f) || (s->machine->gpus > 0 && s->pct[RES_GPU] <= FULL)) &&
            s->pct[RES_CPU] <= FULL && !(s->pct[RES_MEMORY] > FULL) &&
@@ -131,13 +131,14 @@ static bool fits(const struct fleet *f, const struct sizing *s)
 /* ---- the best one ---- */
 
 /* What saves more; of two, fewer machines. */
-static void offer(const struct fleet *f, const struct machine *m, struct sizing *best, bool alike)
+static void rightsize_offer(const struct fleet *f, const struct machine *m, struct sizing *best,
+                            bool alike)
 {
     if (alike && !same_gpus(f, m))
         return;
     for (size_t n = 1; n <= f->n; n++) {
         const struct sizing s = size_of(f, m, n);
-        if (!fits(f, &s) || !(s.saving * 100 >= LEAST_SAVING))
+        if (!rightsize_fits(f, &s) || !(s.saving * 100 >= LEAST_SAVING))
             continue;
         if (!best->machine || s.saving > best->saving ||
             (s.saving >= best->saving && s.n < best->n))
@@ -151,9 +152,9 @@ static void offer(const struct fleet *f, const struct machine *m, struct sizing 
 static struct sizing find_best(const struct fleet *f, bool alike)
 {
     struct sizing best = {0};
-    offer(f, &f->v[0].machine, &best, alike);
+    rightsize_offer(f, &f->v[0].machine, &best, alike);
     for (size_t i = 0; !isnan(f->price_per_hour) && i < f->table->n; i++)
-        offer(f, &f->table->v[i], &best, alike);
+        rightsize_offer(f, &f->table->v[i], &best, alike);
     return best;
 }
 

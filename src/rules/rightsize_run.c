@@ -44,8 +44,8 @@ static const struct machine *by_shape(const struct node_facts *n, const struct m
 }
 
 /* What was seen of the machine counts more than what the table says of its kind. */
-static struct machine machine_of(const struct node_facts *n, const struct machines *t,
-                                 struct arena *a)
+static struct machine rightsize_run_machine_of(const struct node_facts *n, const struct machines *t,
+                                               struct arena *a)
 {
     const struct machine *known = *n->machine ? machines_find(t, n->machine) : by_shape(n, t);
     struct machine m = known ? *known
@@ -91,7 +91,7 @@ static size_t used_nodes(const struct checked *c, const struct machines *t, stru
         if (!facts)
             continue;
         out[n] = (struct used_node){
-            .machine = machine_of(facts, t, a),
+            .machine = rightsize_run_machine_of(facts, t, a),
             .pct = {[RES_GPU] = u->gpu_p95,
                     [RES_GPU_MEMORY] = u->gpu_mem_p95,
                     [RES_CPU] = u->cpu_p95,

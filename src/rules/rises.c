@@ -10,7 +10,7 @@
 #include "rules/shared.h"
 #include "rules/tenths.h"
 
-static void put(struct rises *r, const struct rise *x)
+static void rises_put(struct rises *r, const struct rise *x)
 {
     struct rise *last = r->n ? &r->v[r->n - 1] : NULL;
     if (last && x->from_ns - last->to_ns <= EPISODE_GAP_NS) {
@@ -27,17 +27,17 @@ static void put(struct rises *r, const struct rise *x)
 }
 
 /* Half of the readings say enough about a mean. */
-static bool is_full(const struct rise_window *w)
+static bool rises_is_full(const struct rise_window *w)
 {
     return w->n > 0 && (int64_t)w->n * w->period_ns >= w->length_ns / 2;
 }
 
-static double mean_of(const struct rise_window *w)
+static double rises_mean_of(const struct rise_window *w)
 {
     return (double)w->sum / (double)w->n / 10;
 }
 
-static int64_t begin_of(const struct rise_window *w, const struct rule_view *c)
+static int64_t rises_begin_of(const struct rise_window *w, const struct rule_view *c)
 {
     return c->from.ns + w->index * w->length_ns;
 }
@@ -48,26 +48,28 @@ static void compare_any(struct rises *r, const struct rises_spec *spec, const st
     r->compared++;
     if (a->n == b->n && a->sum >= b->sum) /* no rise, which is what most are: spares divisions */
         return;
-    const double before = mean_of(a), after = mean_of(b);
+    const double before = rises_mean_of(a), after = rises_mean_of(b);
     if (after - before > c->p[spec->increase].v)
-        put(r, &(struct rise){begin_of(a, c), begin_of(b, c) + b->length_ns, 1, before, after});
+        rises_put(r, &(struct rise){rises_begin_of(a, c), rises_begin_of(b, c) + b->length_ns, 1,
+                                    before, after});
 }
 
-static void compare(struct rises *r, const struct rises_spec *spec, const struct rule_view *c,
-                    const struct rise_window *a, const struct rise_window *b)
+static void rises_compare(struct rises *r, const struct rises_spec *spec, const struct rule_view *c,
+                          const struct rise_window *a, const struct rise_window *b)
 {
-    if (b->index == a->index + 1 && a->length_ns == b->length_ns && is_full(a) && is_full(b))
+    if (b->index == a->index + 1 && a->length_ns == b->length_ns && rises_is_full(a) &&
+        rises_is_full(b))
         compare_any(r, spec, c, a, b);
 }
 
 /* A window that follows all others: the one before it has nothing to come. The first may yet grow
  * at its front, so its pair waits. */
-static void append(struct rises *r, const struct rises_spec *spec, const struct rule_view *c,
-                   const struct rise_window *x)
+static void rises_append(struct rises *r, const struct rises_spec *spec, const struct rule_view *c,
+                         const struct rise_window *x)
 {
     const uint32_t n = r->n_windows;
     if (n >= 3)
-        compare(r, spec, c, &r->w[n - 2], &r->w[n - 1]);
+        rises_compare(r, spec, c, &r->w[n - 2], &r->w[n - 1]);
     if (n == RISE_WINDOWS)
         r->w[RISE_WINDOWS - 2] = r->w[RISE_WINDOWS - 1];
     else
@@ -75,18 +77,18 @@ static void append(struct rises *r, const struct rises_spec *spec, const struct 
     r->w[r->n_windows - 1] = *x;
 }
 
-static struct rise_window *window_at(struct rises *r, const struct rises_spec *spec,
-                                     const struct rule_view *c, int64_t index)
+static struct rise_window *rises_window_at(struct rises *r, const struct rises_spec *spec,
+                                           const struct rule_view *c, int64_t index)
 {
     if (r->n_windows == 0 || r->w[r->n_windows - 1].index != index)
-        append(r, spec, c, &(struct rise_window){.index = index});
+        rises_append(r, spec, c, &(struct rise_window){.index = index});
     return &r->w[r->n_windows - 1];
 }
 
 /* What was read of the values from `i` to that of the first sweep that is not before `end_ns`,
  * whose place is returned. `known`: the same values as tenths, or NULL. */
-static size_t add_values(struct rise_window *w, const struct sweeps *s, const float *v,
-                         const uint16_t *known, size_t i, int64_t end_ns)
+static size_t rises_add_values(struct rise_window *w, const struct sweeps *s, const float *v,
+                               const uint16_t *known, size_t i, int64_t end_ns)
 {
     uint32_t n = 0, sum = 0; /* of a batch */
     if (known)
@@ -114,10 +116,10 @@ void rises_add(struct rises *r, const struct rises_spec *spec, const struct rule
         const int64_t at = s->at[i].ns; /* most often in the window behind the one before */
         index = i && at < end + length ? index + 1 : (at - c->from.ns) / length;
         end = c->from.ns + (index + 1) * length;
-        struct rise_window *w = window_at(r, spec, c, index);
+        struct rise_window *w = rises_window_at(r, spec, c, index);
         w->length_ns = length;
         w->period_ns = s->period_ns;
-        i = add_values(w, s, v, known, i, end);
+        i = rises_add_values(w, s, v, known, i, end);
     }
 }
 
@@ -131,15 +133,15 @@ static void join_first(struct rises *r, const struct rises_spec *spec, const str
         last->length_ns = x->length_ns;
         last->period_ns = x->period_ns;
     } else {
-        append(r, spec, c, x);
+        rises_append(r, spec, c, x);
     }
 }
 
-static void put_all(struct rises *r, const struct rises *from)
+static void rises_put_all(struct rises *r, const struct rises *from)
 {
     r->compared += from->compared;
     for (uint32_t i = 0; i < from->n; i++)
-        put(r, &from->v[i]);
+        rises_put(r, &from->v[i]);
 }
 
 /* `later` has compared what lies between its second window and its last but one. */
@@ -147,8 +149,8 @@ static void join_middle(struct rises *r, const struct rises_spec *spec, const st
                         const struct rises *later)
 {
     if (r->n_windows >= 3)
-        compare(r, spec, c, &r->w[r->n_windows - 2], &r->w[r->n_windows - 1]);
-    put_all(r, later);
+        rises_compare(r, spec, c, &r->w[r->n_windows - 2], &r->w[r->n_windows - 1]);
+    rises_put_all(r, later);
     r->w[2] = later->w[2];
     r->w[3] = later->w[3];
     r->n_windows = RISE_WINDOWS;
@@ -160,9 +162,9 @@ void rises_join(struct rises *r, const struct rises_spec *spec, const struct rul
     if (later->n_windows > 0)
         join_first(r, spec, c, &later->w[0]);
     if (later->n_windows > 1)
-        append(r, spec, c, &later->w[1]);
+        rises_append(r, spec, c, &later->w[1]);
     if (later->n_windows == 3)
-        append(r, spec, c, &later->w[2]);
+        rises_append(r, spec, c, &later->w[2]);
     if (later->n_windows == RISE_WINDOWS)
         join_middle(r, spec, c, later);
     rises_free(later);
@@ -174,10 +176,10 @@ struct rises rises_ended(const struct rises *r, const struct rises_spec *spec,
     struct rises out = {0};
     const uint32_t n = r->n_windows;
     if (n >= 2)
-        compare(&out, spec, c, &r->w[0], &r->w[1]);
-    put_all(&out, r);
+        rises_compare(&out, spec, c, &r->w[0], &r->w[1]);
+    rises_put_all(&out, r);
     if (n >= 3)
-        compare(&out, spec, c, &r->w[n - 2], &r->w[n - 1]);
+        rises_compare(&out, spec, c, &r->w[n - 2], &r->w[n - 1]);
     if (short_ok && out.compared == 0 && n >= 2 && r->w[n - 2].n && r->w[n - 1].n)
         compare_any(&out, spec, c, &r->w[n - 2], &r->w[n - 1]);
     return out;

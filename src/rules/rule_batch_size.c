@@ -33,7 +33,7 @@ enum { FINE, ROOM, NOT_READ };
 /* Memory up to which a batch may grow: the rest is for what is not the batch's. */
 static const double MEM_AIM = 90; /* percent */
 
-static unsigned classify(const struct readings *cols, const struct param_value *p)
+static unsigned rule_batch_size_classify(const struct readings *cols, const struct param_value *p)
 {
     for (size_t k = 0; k < COLUMNS; k++)
         if (readings_are_empty(&cols[k]))
@@ -46,7 +46,7 @@ static unsigned classify(const struct readings *cols, const struct param_value *
 }
 
 static const struct windows_spec spec = {
-    .columns = COLUMNS, .points = WINDOW, .classify = classify};
+    .columns = COLUMNS, .points = WINDOW, .classify = rule_batch_size_classify};
 
 /* By one kind of memory. */
 struct use {
@@ -54,20 +54,21 @@ struct use {
     struct hist mem;
 };
 
-struct gpu {
+struct rule_batch_size_gpu {
     struct gpu_head head;
     struct hist util;
     struct use use[GPU_MEMORY_N]; /* none of MEMORY_OF_JOB: others may fill the GPU as well */
 };
 
-struct state {
+struct rule_batch_size_state {
     struct per_gpu gpus;
     struct hist cpu;
     int64_t batch; /* samples of the largest training step; 0: not known */
 };
 
 /* As long as the better kind was not read. */
-static void see_gpu(struct gpu *g, const struct rule_view *c, const struct sweeps *s, size_t i)
+static void rule_batch_size_see_gpu(struct rule_batch_size_gpu *g, const struct rule_view *c,
+                                    const struct sweeps *s, size_t i)
 {
     const float *cols[COLUMNS] = {s->v[SIG_CPU], s->gpus[i].v[GPU_SIG_UTIL]};
     if (!cols[COL_CPU] || !cols[COL_GPU])
@@ -84,19 +85,19 @@ static void see_gpu(struct gpu *g, const struct rule_view *c, const struct sweep
     }
 }
 
-static void sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
+static void rule_batch_size_sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
 {
-    struct state *t = state;
-    per_gpu_see(&t->gpus, sizeof(struct gpu), s);
+    struct rule_batch_size_state *t = state;
+    per_gpu_see(&t->gpus, sizeof(struct rule_batch_size_gpu), s);
     shared_hist(s, s->v[SIG_CPU], &t->cpu);
     for (size_t i = 0; i < s->n_gpus; i++)
-        see_gpu(per_gpu_at(&t->gpus, i), c, s, i);
+        rule_batch_size_see_gpu(per_gpu_at(&t->gpus, i), c, s, i);
 }
 
-static void steps(void *state, const struct rule_view *c, const struct rank_sight *r,
-                  const struct step *v, size_t n)
+static void rule_batch_size_steps(void *state, const struct rule_view *c,
+                                  const struct rank_sight *r, const struct step *v, size_t n)
 {
-    struct state *t = state;
+    struct rule_batch_size_state *t = state;
     (void)c;
     (void)r;
     for (size_t i = 0; i < n; i++)
@@ -104,9 +105,9 @@ static void steps(void *state, const struct rule_view *c, const struct rank_sigh
             t->batch = MAX_OF(t->batch, v[i].batch);
 }
 
-static void join_gpu(void *own, const struct rule_view *c, void *its)
+static void rule_batch_size_join_gpu(void *own, const struct rule_view *c, void *its)
 {
-    struct gpu *a = own, *b = its;
+    struct rule_batch_size_gpu *a = own, *b = its;
     hist_join(&a->util, &b->util);
     for (size_t k = 0; k < GPU_MEMORY_N; k++) {
         windows_join(&a->use[k].windows, &spec, c, &b->use[k].windows);
@@ -114,46 +115,48 @@ static void join_gpu(void *own, const struct rule_view *c, void *its)
     }
 }
 
-static void join(void *state, const struct rule_view *c, void *later)
+static void rule_batch_size_join(void *state, const struct rule_view *c, void *later)
 {
-    struct state *a = state, *b = later;
-    per_gpu_join(&a->gpus, &b->gpus, c, join_gpu);
+    struct rule_batch_size_state *a = state, *b = later;
+    per_gpu_join(&a->gpus, &b->gpus, c, rule_batch_size_join_gpu);
     hist_join(&a->cpu, &b->cpu);
     a->batch = MAX_OF(a->batch, b->batch);
 }
 
-static void free_gpu(void *own)
+static void rule_batch_size_free_gpu(void *own)
 {
     for (size_t k = 0; k < GPU_MEMORY_N; k++)
-        windows_free(&((struct gpu *)own)->use[k].windows);
+        windows_free(&((struct rule_batch_size_gpu *)own)->use[k].windows);
 }
 
-static void free_state(void *state)
+static void rule_batch_size_free_state(void *state)
 {
-    per_gpu_free(&((struct state *)state)->gpus, free_gpu);
+    per_gpu_free(&((struct rule_batch_size_state *)state)->gpus, rule_batch_size_free_gpu);
 }
 
 /* ---- judging ---- */
 
-static enum gpu_memory memory_of(const struct gpu *g)
+static enum gpu_memory rule_batch_size_memory_of(const struct rule_batch_size_gpu *g)
 {
     return g->use[MEMORY_OF_DEVICE].mem.n ? MEMORY_OF_DEVICE : MEMORY_ACTIVITY;
 }
 
-static const struct hist *mem_of(const struct gpu *g)
+static const struct hist *mem_of(const struct rule_batch_size_gpu *g)
 {
-    return &g->use[memory_of(g)].mem;
+    return &g->use[rule_batch_size_memory_of(g)].mem;
 }
 
 /* As if all memory in use grew with the batch: weights do not, so there is room for at least this.
  * How busy the controller is says nothing about that. */
-static double batch_factor(const struct gpu *g)
+static double batch_factor(const struct rule_batch_size_gpu *g)
 {
     const double most = hist_max(mem_of(g));
-    return most > 0 && memory_of(g) == MEMORY_OF_DEVICE ? fmax(MEM_AIM / most, 1) : NAN;
+    return most > 0 && rule_batch_size_memory_of(g) == MEMORY_OF_DEVICE ? fmax(MEM_AIM / most, 1)
+                                                                        : NAN;
 }
 
-static void advise(struct verdict *v, struct finding *f, const struct state *t, const struct gpu *g)
+static void advise(struct verdict *v, struct finding *f, const struct rule_batch_size_state *t,
+                   const struct rule_batch_size_gpu *g)
 {
     const double factor = batch_factor(g), room = 100 - hist_max(mem_of(g));
     const int decimals = factor < 10;
@@ -172,10 +175,11 @@ static void advise(struct verdict *v, struct finding *f, const struct state *t, 
                        room, decimals, factor);
 }
 
-static void add_numbers(struct verdict *v, struct finding *f, const struct state *t,
-                        const struct gpu *g)
+static void rule_batch_size_add_numbers(struct verdict *v, struct finding *f,
+                                        const struct rule_batch_size_state *t,
+                                        const struct rule_batch_size_gpu *g)
 {
-    const bool occupied = memory_of(g) == MEMORY_OF_DEVICE;
+    const bool occupied = rule_batch_size_memory_of(g) == MEMORY_OF_DEVICE;
     const double p95 = hist_quantile(mem_of(g), 0.95);
     finding_number(v, f, "cpu_p95", hist_quantile(&t->cpu, 0.95), "%");
     finding_number(v, f, "gpu_p95", hist_quantile(&g->util, 0.95), "%");
@@ -185,10 +189,11 @@ static void add_numbers(struct verdict *v, struct finding *f, const struct state
     finding_number(v, f, "batch", t->batch > 0 ? (double)t->batch : NAN, "samples");
 }
 
-static void find(const struct judge *j, const struct judged_node *node, const struct gpu *g,
-                 const struct windows *w, struct verdict *v)
+static void rule_batch_size_find(const struct judge *j, const struct judged_node *node,
+                                 const struct rule_batch_size_gpu *g, const struct windows *w,
+                                 struct verdict *v)
 {
-    const struct state *t = node->state;
+    const struct rule_batch_size_state *t = node->state;
     const struct episodes *e = &w->episodes[ROOM];
     const double held_s = (double)episodes_held_ns(e) / 1e9;
     struct finding *f = verdict_find(v, node->facts->id, g->head.entity);
@@ -197,14 +202,14 @@ static void find(const struct judge *j, const struct judged_node *node, const st
                 "%s has headroom: utilization p95 %.0f %% (threshold %g %%), %s p95 %.0f %% "
                 "(threshold %g %%), node CPU p95 %.0f %% (threshold %g %%)",
                 g->head.entity, hist_quantile(&g->util, 0.95), j->p[GPU_P95].v,
-                memory_of(g) == MEMORY_OF_DEVICE
+                rule_batch_size_memory_of(g) == MEMORY_OF_DEVICE
                     ? "memory"
                     : "memory controller activity (memory use was not recorded)",
                 hist_quantile(mem_of(g), 0.95), j->p[MEM_P95].v, hist_quantile(&t->cpu, 0.95),
                 j->p[CPU_P95].v);
     advise(v, f, t, g);
     f->refute = "step time grows in proportion to the batch size";
-    add_numbers(v, f, t, g);
+    rule_batch_size_add_numbers(v, f, t, g);
     f->lost_gpu_s = held_s * (1 - hist_mean(&g->util) / 100);
     f->lost_s = f->lost_gpu_s;
     v->triggered += w->in_class[ROOM];
@@ -213,37 +218,38 @@ static void find(const struct judge *j, const struct judged_node *node, const st
 }
 
 /* Returns how many windows there were to judge. */
-static uint64_t judge_gpu(const struct judge *j, const struct judged_node *node,
-                          const struct gpu *g, struct verdict *out)
+static uint64_t rule_batch_size_judge_gpu(const struct judge *j, const struct judged_node *node,
+                                          const struct rule_batch_size_gpu *g, struct verdict *out)
 {
-    struct windows w =
-        windows_ended(&g->use[memory_of(g)].windows, &spec, j->p, node->from, j->run->ended);
+    struct windows w = windows_ended(&g->use[rule_batch_size_memory_of(g)].windows, &spec, j->p,
+                                     node->from, j->run->ended);
     const uint64_t judged = w.judged - w.in_class[NOT_READ];
     if (w.episodes[ROOM].n)
-        find(j, node, g, &w, out);
+        rule_batch_size_find(j, node, g, &w, out);
     windows_free(&w);
     return judged;
 }
 
-static uint64_t judge_node(const struct judge *j, const struct judged_node *node,
-                           struct verdict *out)
+static uint64_t rule_batch_size_judge_node(const struct judge *j, const struct judged_node *node,
+                                           struct verdict *out)
 {
-    const struct state *t = node->state;
+    const struct rule_batch_size_state *t = node->state;
     uint64_t judged = 0;
     bool used = false;
     struct plot *box = verdict_plot(
         out, PLOT_BOX, arena_printf(j->arena, "Utilization of %s", node->facts->id), "%");
     for (size_t k = 0; k < t->gpus.n; k++) {
-        const struct gpu *g = per_gpu_at(&t->gpus, k);
+        const struct rule_batch_size_gpu *g = per_gpu_at(&t->gpus, k);
         if (!gpu_was_used(&g->head) || g->util.n == 0 || mem_of(g)->n == 0 || t->cpu.n == 0)
             continue;
         used = true;
         plot_box(out, box, g->head.entity, &g->util);
-        plot_box(out, box,
-                 arena_printf(j->arena, "%s memory%s", g->head.entity,
-                              memory_of(g) == MEMORY_OF_DEVICE ? "" : " controller"),
-                 mem_of(g));
-        judged += judge_gpu(j, node, g, out);
+        plot_box(
+            out, box,
+            arena_printf(j->arena, "%s memory%s", g->head.entity,
+                         rule_batch_size_memory_of(g) == MEMORY_OF_DEVICE ? "" : " controller"),
+            mem_of(g));
+        judged += rule_batch_size_judge_gpu(j, node, g, out);
     }
     if (used)
         plot_box(out, box, "CPU", &t->cpu);
@@ -252,13 +258,13 @@ static uint64_t judge_node(const struct judge *j, const struct judged_node *node
     return judged;
 }
 
-static void judge(const struct judge *j, struct verdict *out)
+static void rule_batch_size_judge(const struct judge *j, struct verdict *out)
 {
     uint64_t judged = 0;
     for (size_t i = 0; i < j->n_nodes; i++) {
-        const struct state *t = j->nodes[i].state;
+        const struct rule_batch_size_state *t = j->nodes[i].state;
         out->datapoints = MAX_OF(out->datapoints, t->cpu.n);
-        judged += judge_node(j, &j->nodes[i], out);
+        judged += rule_batch_size_judge_node(j, &j->nodes[i], out);
     }
     if (judged)
         return;
@@ -297,10 +303,10 @@ const struct rule rule_batch_size = {
     .patience = PATIENCE,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .explained_by = explained_by,
-    .state_size = sizeof(struct state),
-    .sweeps = sweeps,
-    .steps = steps,
-    .join = join,
-    .free_state = free_state,
-    .judge = judge,
+    .state_size = sizeof(struct rule_batch_size_state),
+    .sweeps = rule_batch_size_sweeps,
+    .steps = rule_batch_size_steps,
+    .join = rule_batch_size_join,
+    .free_state = rule_batch_size_free_state,
+    .judge = rule_batch_size_judge,
 };

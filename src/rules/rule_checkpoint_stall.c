@@ -25,7 +25,7 @@ struct save {
  * only in the end: so some of either end are kept. */
 enum { FIRST_KEPT = 8 };
 
-struct rank {
+struct rule_checkpoint_stall_rank {
     struct rank_head head;
     uint64_t n;
     int64_t sum_ns, longest_ns;
@@ -34,19 +34,19 @@ struct rank {
     struct episodes when;
 };
 
-struct state {
+struct rule_checkpoint_stall_state {
     struct per_rank ranks;
 };
 
 /* ---- seeing ---- */
 
-static void keep_first(struct rank *r, uint64_t n, const struct save *s)
+static void keep_first(struct rule_checkpoint_stall_rank *r, uint64_t n, const struct save *s)
 {
     if (n < FIRST_KEPT)
         r->first[n] = *s;
 }
 
-static void take(struct rank *r, const struct told *v)
+static void rule_checkpoint_stall_take(struct rule_checkpoint_stall_rank *r, const struct told *v)
 {
     keep_first(r, r->n, &(struct save){v->at.ns, v->dur_ns});
     r->n++;
@@ -57,20 +57,22 @@ static void take(struct rank *r, const struct told *v)
     episodes_add(&r->when, v->at, v->dur_ns);
 }
 
-static void told(void *state, const struct rule_view *c, const struct told *v, size_t n)
+static void rule_checkpoint_stall_told(void *state, const struct rule_view *c, const struct told *v,
+                                       size_t n)
 {
-    struct state *t = state;
+    struct rule_checkpoint_stall_state *t = state;
     (void)c;
     for (size_t i = 0; i < n; i++) {
         const struct rank_sight who = {.rank = v[i].rank, .device = -1, .pid = v[i].pid};
         if (v[i].id == EV_CHECKPOINT)
-            take(per_rank_see(&t->ranks, sizeof(struct rank), &who), &v[i]);
+            rule_checkpoint_stall_take(
+                per_rank_see(&t->ranks, sizeof(struct rule_checkpoint_stall_rank), &who), &v[i]);
     }
 }
 
-static void join_rank(void *own, void *its)
+static void rule_checkpoint_stall_join_rank(void *own, void *its)
 {
-    struct rank *a = own, *b = its;
+    struct rule_checkpoint_stall_rank *a = own, *b = its;
     for (uint64_t i = 0; i < MIN_OF(b->n, (uint64_t)FIRST_KEPT); i++)
         keep_first(a, a->n + i, &b->first[i]);
     a->n += b->n;
@@ -81,35 +83,39 @@ static void join_rank(void *own, void *its)
     episodes_join(&a->when, &b->when);
 }
 
-static void free_rank(void *own)
+static void rule_checkpoint_stall_free_rank(void *own)
 {
-    episodes_free(&((struct rank *)own)->when);
+    episodes_free(&((struct rule_checkpoint_stall_rank *)own)->when);
 }
 
-static void join(void *state, const struct rule_view *c, void *later)
+static void rule_checkpoint_stall_join(void *state, const struct rule_view *c, void *later)
 {
     (void)c;
-    per_rank_join(&((struct state *)state)->ranks, sizeof(struct rank),
-                  &((struct state *)later)->ranks, join_rank, free_rank);
+    per_rank_join(&((struct rule_checkpoint_stall_state *)state)->ranks,
+                  sizeof(struct rule_checkpoint_stall_rank),
+                  &((struct rule_checkpoint_stall_state *)later)->ranks,
+                  rule_checkpoint_stall_join_rank, rule_checkpoint_stall_free_rank);
 }
 
-static void free_state(void *state)
+static void rule_checkpoint_stall_free_state(void *state)
 {
-    per_rank_free(&((struct state *)state)->ranks, free_rank);
+    per_rank_free(&((struct rule_checkpoint_stall_state *)state)->ranks,
+                  rule_checkpoint_stall_free_rank);
 }
 
 /* ---- judging ---- */
 
-struct saved {
-    const struct rank *rank;
+struct rule_checkpoint_stall_saved {
+    const struct rule_checkpoint_stall_rank *rank;
     uint64_t n;
     double s, share;
 };
 
-static struct saved saved_by(const struct judge *j, const struct rank *r)
+static struct rule_checkpoint_stall_saved saved_by(const struct judge *j,
+                                                   const struct rule_checkpoint_stall_rank *r)
 {
     const double loop_s = judge_counted_s(j);
-    struct saved x = {.rank = r, .n = r->n};
+    struct rule_checkpoint_stall_saved x = {.rank = r, .n = r->n};
     int64_t ns = r->sum_ns;
     uint64_t early = 0;
     while (early < MIN_OF(r->n, (uint64_t)FIRST_KEPT) &&
@@ -122,8 +128,9 @@ static struct saved saved_by(const struct judge *j, const struct rank *r)
     return x;
 }
 
-static void find(const struct judge *j, struct verdict *v, const struct judged_node *node,
-                 const struct saved *x)
+static void rule_checkpoint_stall_find(const struct judge *j, struct verdict *v,
+                                       const struct judged_node *node,
+                                       const struct rule_checkpoint_stall_saved *x)
 {
     const double limit = j->p[THRESHOLD].v / 100;
     const double times = limit > 0 ? ceil(x->share / limit) : NAN, mean_s = x->s / (double)x->n;
@@ -155,20 +162,20 @@ static void find(const struct judge *j, struct verdict *v, const struct judged_n
     v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
 }
 
-static void judge(const struct judge *j, struct verdict *out)
+static void rule_checkpoint_stall_judge(const struct judge *j, struct verdict *out)
 {
     double worst = 0;
     for (size_t i = 0; i < j->n_nodes; i++) {
-        const struct state *t = j->nodes[i].state;
-        struct saved most = {0};
+        const struct rule_checkpoint_stall_state *t = j->nodes[i].state;
+        struct rule_checkpoint_stall_saved most = {0};
         for (size_t k = 0; k < t->ranks.n; k++) {
-            const struct saved x = saved_by(j, t->ranks.v[k]);
+            const struct rule_checkpoint_stall_saved x = saved_by(j, t->ranks.v[k]);
             out->datapoints += x.n;
             most = x.s > most.s ? x : most;
         }
         worst = fmax(worst, most.share);
         if (most.rank && most.share * 100 > j->p[THRESHOLD].v && (most.n > 1 || most.s >= ALONE_S))
-            find(j, out, &j->nodes[i], &most);
+            rule_checkpoint_stall_find(j, out, &j->nodes[i], &most);
     }
     if (out->state == RULE_CLEAR && out->datapoints == 0)
         verdict_why(out, "no checkpoint was saved in the training loop");
@@ -198,9 +205,9 @@ const struct rule rule_checkpoint_stall = {
     .labels = labels,
     .patience = -1,
     .needs = NEEDS_STEPS,
-    .state_size = sizeof(struct state),
-    .told = told,
-    .join = join,
-    .free_state = free_state,
-    .judge = judge,
+    .state_size = sizeof(struct rule_checkpoint_stall_state),
+    .told = rule_checkpoint_stall_told,
+    .join = rule_checkpoint_stall_join,
+    .free_state = rule_checkpoint_stall_free_state,
+    .judge = rule_checkpoint_stall_judge,
 };

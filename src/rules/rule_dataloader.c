@@ -44,7 +44,7 @@ struct fact {
     int64_t lo, hi;
 };
 
-struct rank {
+struct rule_dataloader_rank {
     struct rank_head head;
     uint64_t steps;
     int64_t step_ns, wait_ns; /* of training iterations */
@@ -52,12 +52,12 @@ struct rank {
     struct episodes when;
 };
 
-struct gpu {
+struct rule_dataloader_gpu {
     struct gpu_head head;
     struct hist util;
 };
 
-struct state {
+struct rule_dataloader_state {
     struct per_rank ranks;
     struct per_gpu gpus;
     struct fact facts[FACT_N];
@@ -80,19 +80,21 @@ static size_t data_part(void)
     return i;
 }
 
-static void sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
+static void rule_dataloader_sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
 {
-    struct state *t = state;
+    struct rule_dataloader_state *t = state;
     (void)c;
-    per_gpu_see(&t->gpus, sizeof(struct gpu), s);
+    per_gpu_see(&t->gpus, sizeof(struct rule_dataloader_gpu), s);
     for (size_t i = 0; i < s->n_gpus; i++)
-        shared_hist(s, s->gpus[i].v[GPU_SIG_UTIL], &((struct gpu *)per_gpu_at(&t->gpus, i))->util);
+        shared_hist(s, s->gpus[i].v[GPU_SIG_UTIL],
+                    &((struct rule_dataloader_gpu *)per_gpu_at(&t->gpus, i))->util);
 }
 
-static void join_gpu(void *own, const struct rule_view *c, void *its)
+static void rule_dataloader_join_gpu(void *own, const struct rule_view *c, void *its)
 {
     (void)c;
-    hist_join(&((struct gpu *)own)->util, &((struct gpu *)its)->util);
+    hist_join(&((struct rule_dataloader_gpu *)own)->util,
+              &((struct rule_dataloader_gpu *)its)->util);
 }
 
 /* Of an iteration, or of the step where it has no end. */
@@ -101,10 +103,11 @@ static int64_t length_of(const struct step *s)
     return MAX_OF(step_iteration_ns(s), s->dur_ns);
 }
 
-static void steps(void *state, const struct rule_view *c, const struct rank_sight *r,
-                  const struct step *v, size_t n)
+static void rule_dataloader_steps(void *state, const struct rule_view *c,
+                                  const struct rank_sight *r, const struct step *v, size_t n)
 {
-    struct rank *own = per_rank_see(&((struct state *)state)->ranks, sizeof *own, r);
+    struct rule_dataloader_rank *own =
+        per_rank_see(&((struct rule_dataloader_state *)state)->ranks, sizeof *own, r);
     const size_t data = data_part();
     for (size_t i = 0; i < n; i++) {
         if (v[i].mode != MODE_TRAIN || !step_is_steady(&v[i]))
@@ -127,7 +130,7 @@ static void see_fact(struct fact *f, const struct fact *x)
     f->n += x->n;
 }
 
-static void see_pid(struct state *t, uint32_t pid)
+static void see_pid(struct rule_dataloader_state *t, uint32_t pid)
 {
     size_t i = 0;
     while (i < t->n_pids && t->pids[i] < pid)
@@ -140,7 +143,7 @@ static void see_pid(struct state *t, uint32_t pid)
     t->n_pids++;
 }
 
-static void see_told(struct state *t, const struct told *v)
+static void see_told(struct rule_dataloader_state *t, const struct told *v)
 {
     for (size_t k = 0; k < FACT_N; k++)
         if (v->id == fact_ids[k])
@@ -156,16 +159,17 @@ static void see_told(struct state *t, const struct told *v)
     see_pid(t, v->pid);
 }
 
-static void told(void *state, const struct rule_view *c, const struct told *v, size_t n)
+static void rule_dataloader_told(void *state, const struct rule_view *c, const struct told *v,
+                                 size_t n)
 {
     (void)c;
     for (size_t i = 0; i < n; i++)
         see_told(state, &v[i]);
 }
 
-static void join_rank(void *own, void *its)
+static void rule_dataloader_join_rank(void *own, void *its)
 {
-    struct rank *a = own, *b = its;
+    struct rule_dataloader_rank *a = own, *b = its;
     a->steps += b->steps;
     a->step_ns += b->step_ns;
     a->wait_ns += b->wait_ns;
@@ -173,25 +177,26 @@ static void join_rank(void *own, void *its)
     episodes_join(&a->when, &b->when);
 }
 
-static void free_rank(void *own)
+static void rule_dataloader_free_rank(void *own)
 {
-    episodes_free(&((struct rank *)own)->when);
+    episodes_free(&((struct rule_dataloader_rank *)own)->when);
 }
 
-static void free_state(void *state)
+static void rule_dataloader_free_state(void *state)
 {
-    struct state *t = state;
-    per_rank_free(&t->ranks, free_rank);
+    struct rule_dataloader_state *t = state;
+    per_rank_free(&t->ranks, rule_dataloader_free_rank);
     per_gpu_free(&t->gpus, NULL);
     at_once_free(&t->at_once);
     free(t->pids);
 }
 
-static void join(void *state, const struct rule_view *c, void *later)
+static void rule_dataloader_join(void *state, const struct rule_view *c, void *later)
 {
-    struct state *a = state, *b = later;
-    per_gpu_join(&a->gpus, &b->gpus, c, join_gpu);
-    per_rank_join(&a->ranks, sizeof(struct rank), &b->ranks, join_rank, free_rank);
+    struct rule_dataloader_state *a = state, *b = later;
+    per_gpu_join(&a->gpus, &b->gpus, c, rule_dataloader_join_gpu);
+    per_rank_join(&a->ranks, sizeof(struct rule_dataloader_rank), &b->ranks,
+                  rule_dataloader_join_rank, rule_dataloader_free_rank);
     for (size_t k = 0; k < FACT_N; k++)
         see_fact(&a->facts[k], &b->facts[k]);
     a->starts += b->starts;
@@ -207,27 +212,27 @@ static void join(void *state, const struct rule_view *c, void *later)
 /* ---- judging ---- */
 
 /* What is known of the loading of a node. */
-struct seen {
+struct rule_dataloader_seen {
     const struct judged_node *node;
-    const struct state *t;
-    const struct rank *worst; /* of its ranks; NULL: none has steps enough */
-    double wait;              /* its share of iterations; NAN: nobody told */
-    double step_s;            /* mean iteration */
-    double gpu;               /* mean utilization of the GPUs in use, percent; NAN: none known */
-    double at_once;           /* NAN: nobody told of fetches */
-    double cores;             /* 0: not known */
+    const struct rule_dataloader_state *t;
+    const struct rule_dataloader_rank *worst; /* of its ranks; NULL: none has steps enough */
+    double wait;                              /* its share of iterations; NAN: nobody told */
+    double step_s;                            /* mean iteration */
+    double gpu;     /* mean utilization of the GPUs in use, percent; NAN: none known */
+    double at_once; /* NAN: nobody told of fetches */
+    double cores;   /* 0: not known */
 };
 
-static double wait_of(const struct rank *r)
+static double wait_of(const struct rule_dataloader_rank *r)
 {
     return r->told_data && r->step_ns > 0 ? (double)r->wait_ns / (double)r->step_ns : NAN;
 }
 
-static double gpu_use(const struct state *t)
+static double gpu_use(const struct rule_dataloader_state *t)
 {
     double sum = 0, n = 0;
     for (size_t i = 0; i < t->gpus.n; i++) {
-        const struct gpu *g = per_gpu_at(&t->gpus, i);
+        const struct rule_dataloader_gpu *g = per_gpu_at(&t->gpus, i);
         if (gpu_was_used(&g->head) && g->util.n) {
             sum += hist_mean(&g->util);
             n++;
@@ -236,13 +241,14 @@ static double gpu_use(const struct state *t)
     return n > 0 ? sum / n : NAN;
 }
 
-static struct seen look(const struct judged_node *node)
+static struct rule_dataloader_seen rule_dataloader_look(const struct judged_node *node)
 {
-    const struct state *t = node->state;
-    struct seen x = {.node = node, .t = t, .wait = NAN, .step_s = NAN, .at_once = NAN};
+    const struct rule_dataloader_state *t = node->state;
+    struct rule_dataloader_seen x = {
+        .node = node, .t = t, .wait = NAN, .step_s = NAN, .at_once = NAN};
     x.gpu = gpu_use(t);
     for (size_t i = 0; i < t->ranks.n; i++) {
-        const struct rank *r = t->ranks.v[i];
+        const struct rule_dataloader_rank *r = t->ranks.v[i];
         if (r->steps < STEPS_LEAST || (x.worst && !(wait_of(r) > x.wait)))
             continue;
         x.worst = r;
@@ -257,17 +263,17 @@ static struct seen look(const struct judged_node *node)
     return x;
 }
 
-static bool is_few(const struct seen *x, const struct param_value *p)
+static bool is_few(const struct rule_dataloader_seen *x, const struct param_value *p)
 {
     return x->cores > 0 && x->at_once * 100 < p[MIN_SHARE].v * x->cores;
 }
 
-static bool is_many(const struct seen *x, const struct param_value *p)
+static bool is_many(const struct rule_dataloader_seen *x, const struct param_value *p)
 {
     return x->cores > 0 && x->at_once * 100 > p[MAX_SHARE].v * x->cores;
 }
 
-static bool waits(const struct seen *x, const struct param_value *p)
+static bool waits(const struct rule_dataloader_seen *x, const struct param_value *p)
 {
     return x->wait * 100 > p[WAIT].v;
 }
@@ -275,9 +281,9 @@ static bool waits(const struct seen *x, const struct param_value *p)
 /* Workers for each rank, so that a batch is ready when it is asked for: what one batch costs to
  * make over what a step takes without waiting, and twice that, because fetches are not all alike.
  * At most as many as there are cores for each rank. */
-static int workers_for(const struct seen *x)
+static int workers_for(const struct rule_dataloader_seen *x)
 {
-    const struct state *t = x->t;
+    const struct rule_dataloader_state *t = x->t;
     const double ranks = (double)MAX_OF(t->ranks.n, (size_t)1);
     const double work_s = x->step_s * (1 - (isnan(x->wait) ? 0 : x->wait));
     const double now = (double)(t->facts[F_WORKERS].n ? t->facts[F_WORKERS].lo : 0);
@@ -292,7 +298,7 @@ static int workers_for(const struct seen *x)
 }
 
 /* "num_workers is 2 on 16 cores", as far as it is known. */
-static const char *loaders_text(const struct judge *j, const struct seen *x)
+static const char *loaders_text(const struct judge *j, const struct rule_dataloader_seen *x)
 {
     const struct fact *w = &x->t->facts[F_WORKERS];
     const char *text = "";
@@ -311,9 +317,9 @@ static const char *loaders_text(const struct judge *j, const struct seen *x)
 }
 
 static void advise_waiting(const struct judge *j, struct verdict *v, struct finding *f,
-                           const struct seen *x)
+                           const struct rule_dataloader_seen *x)
 {
-    const struct state *t = x->t;
+    const struct rule_dataloader_state *t = x->t;
     const struct fact *w = &t->facts[F_WORKERS];
     const int want = workers_for(x);
     const char *first = "Make batches cheaper to prepare, or prepare them in advance.";
@@ -331,18 +337,19 @@ static void advise_waiting(const struct judge *j, struct verdict *v, struct find
                    again ? " Set persistent_workers=True to keep workers between epochs." : "");
 }
 
-static void size_waiting(struct finding *f, const struct seen *x)
+static void size_waiting(struct finding *f, const struct rule_dataloader_seen *x)
 {
     double all = 0;
     for (size_t i = 0; i < x->t->ranks.n; i++)
-        all += (double)((const struct rank *)x->t->ranks.v[i])->wait_ns / 1e9;
+        all += (double)((const struct rule_dataloader_rank *)x->t->ranks.v[i])->wait_ns / 1e9;
     f->lost_s = (double)x->worst->wait_ns / 1e9;
     f->lost_gpu_s = x->node->facts->n_gpus ? all : NAN;
 }
 
-static void add_numbers(struct verdict *v, struct finding *f, const struct seen *x)
+static void rule_dataloader_add_numbers(struct verdict *v, struct finding *f,
+                                        const struct rule_dataloader_seen *x)
 {
-    const struct state *t = x->t;
+    const struct rule_dataloader_state *t = x->t;
     finding_number(v, f, "wait_share", x->wait * 100, "%");
     finding_number(v, f, "step", x->step_s, "s");
     finding_number(v, f, "gpu_mean", x->gpu, "%");
@@ -356,7 +363,8 @@ static void add_numbers(struct verdict *v, struct finding *f, const struct seen 
         finding_number(v, f, "queue_empty", 100 * (double)t->empty / (double)t->asked, "%");
 }
 
-static void find_waiting(const struct judge *j, struct verdict *v, const struct seen *x)
+static void find_waiting(const struct judge *j, struct verdict *v,
+                         const struct rule_dataloader_seen *x)
 {
     const char *loaders = loaders_text(j, x);
     struct finding *f = verdict_find(v, x->node->facts->id, rank_entity(j, &x->worst->head.who));
@@ -366,11 +374,12 @@ static void find_waiting(const struct judge *j, struct verdict *v, const struct 
                 judge_time(j, x->step_s), *loaders ? "; " : "", loaders);
     advise_waiting(j, v, f, x);
     f->refute = "the first batch of each epoch accounts for nearly all of the wait";
-    add_numbers(v, f, x);
+    rule_dataloader_add_numbers(v, f, x);
     size_waiting(f, x);
 }
 
-static void find_count(const struct judge *j, struct verdict *v, const struct seen *x, bool many)
+static void find_count(const struct judge *j, struct verdict *v,
+                       const struct rule_dataloader_seen *x, bool many)
 {
     struct finding *f = verdict_find(v, x->node->facts->id, "");
     finding_when(v, f, &(struct time_range){judge_loop_start(j), j->run->loop_end}, 1);
@@ -384,10 +393,11 @@ static void find_count(const struct judge *j, struct verdict *v, const struct se
     else
         finding_advise(v, f, "Set num_workers to %.0f if the loop waits for data.",
                        fmax(floor(x->cores / (double)MAX_OF(x->t->ranks.n, (size_t)1)), 1));
-    add_numbers(v, f, x);
+    rule_dataloader_add_numbers(v, f, x);
 }
 
-static void judge_node(const struct judge *j, const struct seen *x, struct verdict *out)
+static void rule_dataloader_judge_node(const struct judge *j, const struct rule_dataloader_seen *x,
+                                       struct verdict *out)
 {
     const bool many = is_many(x, j->p), busy = x->gpu > BUSY;
     if (!x->worst)
@@ -408,9 +418,9 @@ static void plot_waits(const struct judge *j, struct verdict *out)
 {
     struct plot *p = verdict_plot(out, PLOT_BARS, "Loader wait, share of training iterations", "%");
     for (size_t i = 0; i < j->n_nodes; i++) {
-        const struct state *t = j->nodes[i].state;
+        const struct rule_dataloader_state *t = j->nodes[i].state;
         for (size_t k = 0; k < t->ranks.n; k++) {
-            const struct rank *r = t->ranks.v[k];
+            const struct rule_dataloader_rank *r = t->ranks.v[k];
             const double share = wait_of(r) * 100;
             if (!isnan(share))
                 plot_row(out, p, rank_entity(j, &r->head.who), &share, 1);
@@ -418,18 +428,18 @@ static void plot_waits(const struct judge *j, struct verdict *out)
     }
 }
 
-static void judge(const struct judge *j, struct verdict *out)
+static void rule_dataloader_judge(const struct judge *j, struct verdict *out)
 {
     double worst = NAN, busiest = NAN;
     bool known = false;
     for (size_t i = 0; i < j->n_nodes; i++) {
-        const struct seen x = look(&j->nodes[i]);
+        const struct rule_dataloader_seen x = rule_dataloader_look(&j->nodes[i]);
         busiest = fmax(busiest, x.gpu);
         for (size_t k = 0; k < x.t->ranks.n; k++)
-            out->datapoints += ((const struct rank *)x.t->ranks.v[k])->steps;
+            out->datapoints += ((const struct rule_dataloader_rank *)x.t->ranks.v[k])->steps;
         known |= x.worst && (!isnan(x.wait) || (!isnan(x.at_once) && x.cores > 0));
         worst = fmax(worst, x.wait);
-        judge_node(j, &x, out);
+        rule_dataloader_judge_node(j, &x, out);
     }
     if (!known) {
         verdict_not_evaluated(out, out->datapoints < STEPS_LEAST
@@ -473,11 +483,11 @@ const struct rule rule_dataloader = {
     .patience = -1,
     .needs = NEEDS_STEPS,
     .explained_by = explained_by,
-    .state_size = sizeof(struct state),
-    .sweeps = sweeps,
-    .steps = steps,
-    .told = told,
-    .join = join,
-    .free_state = free_state,
-    .judge = judge,
+    .state_size = sizeof(struct rule_dataloader_state),
+    .sweeps = rule_dataloader_sweeps,
+    .steps = rule_dataloader_steps,
+    .told = rule_dataloader_told,
+    .join = rule_dataloader_join,
+    .free_state = rule_dataloader_free_state,
+    .judge = rule_dataloader_judge,
 };

@@ -20,7 +20,7 @@ struct evals {
     struct episodes when;
 };
 
-struct rank {
+struct rule_eval_heavy_rank {
     struct rank_head head;
     uint64_t steps;
     bool trains;
@@ -29,17 +29,17 @@ struct rank {
     struct evals evals;
 };
 
-struct state {
+struct rule_eval_heavy_state {
     struct per_rank ranks;
 };
 
 /* ---- seeing ---- */
 
-static void steps(void *state, const struct rule_view *c, const struct rank_sight *r,
-                  const struct step *v, size_t n)
+static void rule_eval_heavy_steps(void *state, const struct rule_view *c,
+                                  const struct rank_sight *r, const struct step *v, size_t n)
 {
-    struct state *t = state;
-    struct rank *own = per_rank_see(&t->ranks, sizeof *own, r);
+    struct rule_eval_heavy_state *t = state;
+    struct rule_eval_heavy_rank *own = per_rank_see(&t->ranks, sizeof *own, r);
     (void)c;
     for (size_t i = 0; i < n; i++) {
         own->steps += !v[i].cut;
@@ -60,44 +60,47 @@ static void join_evals(struct evals *a, struct evals *later)
     episodes_join(&a->when, &later->when);
 }
 
-static void join_rank(void *own, void *its)
+static void rule_eval_heavy_join_rank(void *own, void *its)
 {
-    struct rank *a = own, *b = its;
+    struct rule_eval_heavy_rank *a = own, *b = its;
     a->steps += b->steps;
     join_evals(a->trains ? &a->evals : &a->before, &b->before);
     join_evals(&a->evals, &b->evals);
     a->trains |= b->trains;
 }
 
-static void free_rank(void *own)
+static void rule_eval_heavy_free_rank(void *own)
 {
-    struct rank *r = own;
+    struct rule_eval_heavy_rank *r = own;
     episodes_free(&r->before.when);
     episodes_free(&r->evals.when);
 }
 
-static void join(void *state, const struct rule_view *c, void *later)
+static void rule_eval_heavy_join(void *state, const struct rule_view *c, void *later)
 {
     (void)c;
-    per_rank_join(&((struct state *)state)->ranks, sizeof(struct rank),
-                  &((struct state *)later)->ranks, join_rank, free_rank);
+    per_rank_join(&((struct rule_eval_heavy_state *)state)->ranks,
+                  sizeof(struct rule_eval_heavy_rank),
+                  &((struct rule_eval_heavy_state *)later)->ranks, rule_eval_heavy_join_rank,
+                  rule_eval_heavy_free_rank);
 }
 
-static void free_state(void *state)
+static void rule_eval_heavy_free_state(void *state)
 {
-    per_rank_free(&((struct state *)state)->ranks, free_rank);
+    per_rank_free(&((struct rule_eval_heavy_state *)state)->ranks, rule_eval_heavy_free_rank);
 }
 
 /* ---- judging ---- */
 
 /* When nothing is trained, the loop begins with the first step there is. */
-static const struct evals *evals_of(const struct rank *r)
+static const struct evals *evals_of(const struct rule_eval_heavy_rank *r)
 {
     return r->trains ? &r->evals : &r->before;
 }
 
-static void find(const struct judge *j, struct verdict *v, const struct judged_node *node,
-                 const struct rank *r)
+static void rule_eval_heavy_find(const struct judge *j, struct verdict *v,
+                                 const struct judged_node *node,
+                                 const struct rule_eval_heavy_rank *r)
 {
     const struct evals *x = evals_of(r);
     const double s = (double)x->ns / 1e9, share = s / judge_counted_s(j),
@@ -125,7 +128,7 @@ static void find(const struct judge *j, struct verdict *v, const struct judged_n
     v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
 }
 
-static void judge(const struct judge *j, struct verdict *out)
+static void rule_eval_heavy_judge(const struct judge *j, struct verdict *out)
 {
     double worst = 0;
     if (judge_counted_s(j) <= 0) {
@@ -133,17 +136,17 @@ static void judge(const struct judge *j, struct verdict *out)
         return;
     }
     for (size_t i = 0; i < j->n_nodes; i++) {
-        const struct state *t = j->nodes[i].state;
-        const struct rank *most = NULL;
+        const struct rule_eval_heavy_state *t = j->nodes[i].state;
+        const struct rule_eval_heavy_rank *most = NULL;
         for (size_t k = 0; k < t->ranks.n; k++) {
-            const struct rank *r = t->ranks.v[k];
+            const struct rule_eval_heavy_rank *r = t->ranks.v[k];
             out->datapoints += r->steps;
             most = !most || evals_of(r)->ns > evals_of(most)->ns ? r : most;
         }
         const double share = most ? (double)evals_of(most)->ns / 1e9 / judge_counted_s(j) : 0;
         worst = fmax(worst, share);
         if (most && share * 100 > j->p[THRESHOLD].v)
-            find(j, out, &j->nodes[i], most);
+            rule_eval_heavy_find(j, out, &j->nodes[i], most);
     }
     if (out->state == RULE_CLEAR)
         verdict_why(out, "evaluation took %.1f %% of the training loop", worst * 100);
@@ -166,9 +169,9 @@ const struct rule rule_eval_heavy = {
     .labels = labels,
     .patience = -1,
     .needs = NEEDS_STEPS,
-    .state_size = sizeof(struct state),
-    .steps = steps,
-    .join = join,
-    .free_state = free_state,
-    .judge = judge,
+    .state_size = sizeof(struct rule_eval_heavy_state),
+    .steps = rule_eval_heavy_steps,
+    .join = rule_eval_heavy_join,
+    .free_state = rule_eval_heavy_free_state,
+    .judge = rule_eval_heavy_judge,
 };

@@ -54,7 +54,7 @@ struct course {
     struct hist mem;
 };
 
-struct gpu {
+struct rule_gpu_memory_increase_gpu {
     struct gpu_head head;
     struct course course[GPU_MEMORY_N];
     float total; /* bytes; 0: not known */
@@ -63,7 +63,7 @@ struct gpu {
 /* What tensors hold, by the allocator of a rank. The last reading may be that of a process that is
  * about to end and has freed everything: whether the loop was over by then is known only in the
  * end, so it is kept apart. */
-struct rank {
+struct rule_gpu_memory_increase_rank {
     struct rank_head head;
     struct trend mib;
     uint64_t n; /* in `mib` */
@@ -72,7 +72,7 @@ struct rank {
     bool has_last;
 };
 
-struct state {
+struct rule_gpu_memory_increase_state {
     struct per_gpu gpus;
     struct per_rank ranks;
 };
@@ -89,8 +89,9 @@ static void see_course(struct course *k, const struct rule_view *c, const struct
 }
 
 /* Activity only as long as nothing better was read. */
-static void see_gpu(struct gpu *g, const struct rule_view *c, const struct sweeps *s, size_t i,
-                    float *room)
+static void rule_gpu_memory_increase_see(struct rule_gpu_memory_increase_gpu *g,
+                                         const struct rule_view *c, const struct sweeps *s,
+                                         size_t i, float *room)
 {
     g->total = values_highest(s->gpus[i].v[GPU_SIG_MEM_TOTAL], s->n, g->total);
     for (enum gpu_memory k = 0; k < GPU_MEMORY_N; k++) {
@@ -102,17 +103,18 @@ static void see_gpu(struct gpu *g, const struct rule_view *c, const struct sweep
     }
 }
 
-static void sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
+static void rule_gpu_memory_increase_sweeps(void *state, const struct rule_view *c,
+                                            const struct sweeps *s)
 {
-    struct state *t = state;
+    struct rule_gpu_memory_increase_state *t = state;
     float *room = xcalloc(s->n + 1, sizeof *room);
-    per_gpu_see(&t->gpus, sizeof(struct gpu), s);
+    per_gpu_see(&t->gpus, sizeof(struct rule_gpu_memory_increase_gpu), s);
     for (size_t i = 0; i < s->n_gpus; i++)
-        see_gpu(per_gpu_at(&t->gpus, i), c, s, i, room);
+        rule_gpu_memory_increase_see(per_gpu_at(&t->gpus, i), c, s, i, room);
     free(room);
 }
 
-static void add_last(struct rank *r)
+static void add_last(struct rule_gpu_memory_increase_rank *r)
 {
     if (!r->has_last)
         return;
@@ -121,14 +123,15 @@ static void add_last(struct rank *r)
     r->has_last = false;
 }
 
-static void told(void *state, const struct rule_view *c, const struct told *v, size_t n)
+static void rule_gpu_memory_increase_told(void *state, const struct rule_view *c,
+                                          const struct told *v, size_t n)
 {
-    struct state *t = state;
+    struct rule_gpu_memory_increase_state *t = state;
     for (size_t i = 0; i < n; i++) {
         if (v[i].id != EV_CUDA_ALLOCATED || v[i].at.ns < c->from.ns)
             continue;
         const struct rank_sight who = {.rank = v[i].rank, .device = -1, .pid = v[i].pid};
-        struct rank *r = per_rank_see(&t->ranks, sizeof *r, &who);
+        struct rule_gpu_memory_increase_rank *r = per_rank_see(&t->ranks, sizeof *r, &who);
         add_last(r);
         r->last = v[i].at;
         r->last_mib = (float)((double)v[i].value / MIB);
@@ -136,9 +139,9 @@ static void told(void *state, const struct rule_view *c, const struct told *v, s
     }
 }
 
-static void join_gpu(void *own, const struct rule_view *c, void *its)
+static void rule_gpu_memory_increase_join_gpu(void *own, const struct rule_view *c, void *its)
 {
-    struct gpu *a = own, *b = its;
+    struct rule_gpu_memory_increase_gpu *a = own, *b = its;
     a->total = MAX_OF(a->total, b->total);
     for (size_t k = 0; k < GPU_MEMORY_N; k++) {
         rises_join(&a->course[k].rises, &spec, c, &b->course[k].rises);
@@ -147,9 +150,9 @@ static void join_gpu(void *own, const struct rule_view *c, void *its)
     }
 }
 
-static void join_rank(void *own, void *its)
+static void rule_gpu_memory_increase_join_rank(void *own, void *its)
 {
-    struct rank *a = own, *b = its;
+    struct rule_gpu_memory_increase_rank *a = own, *b = its;
     add_last(a);
     trend_join(&a->mib, &b->mib);
     a->n += b->n;
@@ -158,23 +161,25 @@ static void join_rank(void *own, void *its)
     a->has_last = b->has_last;
 }
 
-static void join(void *state, const struct rule_view *c, void *later)
+static void rule_gpu_memory_increase_join(void *state, const struct rule_view *c, void *later)
 {
-    struct state *a = state, *b = later;
-    per_gpu_join(&a->gpus, &b->gpus, c, join_gpu);
-    per_rank_join(&a->ranks, sizeof(struct rank), &b->ranks, join_rank, NULL);
+    struct rule_gpu_memory_increase_state *a = state, *b = later;
+    per_gpu_join(&a->gpus, &b->gpus, c, rule_gpu_memory_increase_join_gpu);
+    per_rank_join(&a->ranks, sizeof(struct rule_gpu_memory_increase_rank), &b->ranks,
+                  rule_gpu_memory_increase_join_rank, NULL);
 }
 
-static void free_gpu(void *own)
+static void rule_gpu_memory_increase_free(void *own)
 {
     for (size_t k = 0; k < GPU_MEMORY_N; k++)
-        rises_free(&((struct gpu *)own)->course[k].rises);
+        rises_free(&((struct rule_gpu_memory_increase_gpu *)own)->course[k].rises);
 }
 
-static void free_state(void *state)
+static void rule_gpu_memory_increase_free_state(void *state)
 {
-    per_gpu_free(&((struct state *)state)->gpus, free_gpu);
-    per_rank_free(&((struct state *)state)->ranks, NULL);
+    per_gpu_free(&((struct rule_gpu_memory_increase_state *)state)->gpus,
+                 rule_gpu_memory_increase_free);
+    per_rank_free(&((struct rule_gpu_memory_increase_state *)state)->ranks, NULL);
 }
 
 /* ---- judging ---- */
@@ -185,17 +190,17 @@ static const char *const memory_words[GPU_MEMORY_N] = {
     [MEMORY_ACTIVITY] = "memory controller activity (memory use was not recorded) of",
 };
 
-struct seen {
+struct rule_gpu_memory_increase_seen {
     const struct judge *j;
     const struct judged_node *node;
-    const struct gpu *g;
+    const struct rule_gpu_memory_increase_gpu *g;
     const struct course *course;
     const char *words; /* "memory of" */
     const struct rises *rises;
     const struct trend_fit *fit;
 };
 
-static enum gpu_memory memory_of(const struct gpu *g)
+static enum gpu_memory rule_gpu_memory_increase_of(const struct rule_gpu_memory_increase_gpu *g)
 {
     return g->course[MEMORY_OF_JOB].mem.n >= JOB_LEAST ? MEMORY_OF_JOB
            : g->course[MEMORY_OF_DEVICE].mem.n         ? MEMORY_OF_DEVICE
@@ -203,7 +208,7 @@ static enum gpu_memory memory_of(const struct gpu *g)
 }
 
 /* The last block over the first, percentage points. */
-static double grown(const struct trend *t)
+static double rule_gpu_memory_increase_grown(const struct trend *t)
 {
     double first = NAN, last = NAN;
     for (uint32_t i = 0; i < t->n; i++)
@@ -221,7 +226,9 @@ static const char *near_limit(double most)
                               : "";
 }
 
-static void finish(struct verdict *v, struct finding *f, const struct seen *s, uint64_t count)
+static void rule_gpu_memory_increase_finish(struct verdict *v, struct finding *f,
+                                            const struct rule_gpu_memory_increase_seen *s,
+                                            uint64_t count)
 {
     finding_number(v, f, "memory_max", hist_max(&s->course->mem), "%");
     finding_number(v, f, "climb_per_hour", s->fit->per_s * 3600, "%/h");
@@ -231,7 +238,8 @@ static void finish(struct verdict *v, struct finding *f, const struct seen *s, u
     v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
 }
 
-static void find_step(struct verdict *v, const struct seen *s, const struct rise *r)
+static void find_step(struct verdict *v, const struct rule_gpu_memory_increase_seen *s,
+                      const struct rise *r)
 {
     char when[48];
     struct finding *f = verdict_find(v, s->node->facts->id, s->g->head.entity);
@@ -251,10 +259,10 @@ static void find_step(struct verdict *v, const struct seen *s, const struct rise
     finding_number(v, f, "memory_before", r->before, "%");
     finding_number(v, f, "memory_after", r->after, "%");
     finding_number(v, f, "increase", r->after - r->before, "%");
-    finish(v, f, s, r->count);
+    rule_gpu_memory_increase_finish(v, f, s, r->count);
 }
 
-static void find_steps(struct verdict *v, const struct seen *s)
+static void find_steps(struct verdict *v, const struct rule_gpu_memory_increase_seen *s)
 {
     for (uint32_t i = 0; i < s->rises->n && i < FINDINGS_MOST; i++)
         find_step(v, s, &s->rises->v[i]);
@@ -327,7 +335,7 @@ static bool climbs(const struct judge *j, const struct trend_fit *fit)
 }
 
 /* Of a run that has ended a tenth of a window is enough, but two points at least. */
-static uint64_t needed(const struct judge *j)
+static uint64_t rule_gpu_memory_increase_needed(const struct judge *j)
 {
     const int64_t period = MAX_OF(j->nodes[0].facts->period_ns, 1);
     const uint64_t window = (uint64_t)param_points(&j->p[WINDOW], period);
@@ -336,11 +344,12 @@ static uint64_t needed(const struct judge *j)
 
 /* Steps up are seen by the course of the device where that of the job is read too rarely for it:
  * but then the job must have grown as well. */
-static bool find_rises(const struct judge *j, const struct judged_node *node, const struct gpu *g,
-                       const struct trend_fit *fit, struct verdict *out)
+static bool find_rises(const struct judge *j, const struct judged_node *node,
+                       const struct rule_gpu_memory_increase_gpu *g, const struct trend_fit *fit,
+                       struct verdict *out)
 {
     const struct rule_view c = {.p = j->p, .node = node->facts, .from = node->from};
-    const enum gpu_memory best = memory_of(g);
+    const enum gpu_memory best = rule_gpu_memory_increase_of(g);
     enum gpu_memory k = best;
     struct rises r = rises_ended(&g->course[k].rises, &spec, &c, false);
     if (r.compared == 0) {
@@ -348,19 +357,23 @@ static bool find_rises(const struct judge *j, const struct judged_node *node, co
         rises_free(&r);
         r = rises_ended(&g->course[k].rises, &spec, &c, j->run->ended);
     }
-    const bool judged = r.compared > 0 || (j->run->ended && g->course[k].mem.n >= needed(j));
-    if (k == best || grown(&g->course[best].trend) > j->p[INCREASE].v)
-        find_steps(out, &(struct seen){j, node, g, &g->course[k], memory_words[k], &r, fit});
+    const bool judged = r.compared > 0 ||
+                        (j->run->ended && g->course[k].mem.n >= rule_gpu_memory_increase_needed(j));
+    if (k == best || rule_gpu_memory_increase_grown(&g->course[best].trend) > j->p[INCREASE].v)
+        find_steps(out, &(struct rule_gpu_memory_increase_seen){j, node, g, &g->course[k],
+                                                                memory_words[k], &r, fit});
     rises_free(&r);
     return judged;
 }
 
 /* Returns whether there was something to compare. */
-static bool judge_gpu(const struct judge *j, const struct judged_node *node, const struct gpu *g,
-                      struct verdict *out)
+static bool rule_gpu_memory_increase_judge_gpu(const struct judge *j,
+                                               const struct judged_node *node,
+                                               const struct rule_gpu_memory_increase_gpu *g,
+                                               struct verdict *out)
 {
     const struct rule_view c = {.p = j->p, .node = node->facts, .from = node->from};
-    const enum gpu_memory k = memory_of(g);
+    const enum gpu_memory k = rule_gpu_memory_increase_of(g);
     const struct course *course = &g->course[k];
     const struct trend_fit fit = trend_fit_of(&course->trend, SCALE);
     if (course->mem.n < CLIMB_LEAST || !climbs(j, &fit))
@@ -377,20 +390,22 @@ static bool judge_gpu(const struct judge *j, const struct judged_node *node, con
 /* ---- by what allocators say ---- */
 
 /* Bytes of one GPU of the node; 0: not known. */
-static double total_of(const struct judged_node *node)
+static double rule_gpu_memory_increase_total_of(const struct judged_node *node)
 {
-    const struct state *t = node->state;
+    const struct rule_gpu_memory_increase_state *t = node->state;
     double total = (double)node->facts->gpu_memory_bytes;
     for (size_t k = 0; k < t->gpus.n; k++)
-        total = fmax(total, (double)((const struct gpu *)per_gpu_at(&t->gpus, k))->total);
+        total = fmax(
+            total,
+            (double)((const struct rule_gpu_memory_increase_gpu *)per_gpu_at(&t->gpus, k))->total);
     return total;
 }
 
 /* Whether the driver told what the job holds on any GPU of the node. */
-static bool job_is_known(const struct state *t)
+static bool job_is_known(const struct rule_gpu_memory_increase_state *t)
 {
     for (size_t k = 0; k < t->gpus.n; k++)
-        if (memory_of(per_gpu_at(&t->gpus, k)) == MEMORY_OF_JOB)
+        if (rule_gpu_memory_increase_of(per_gpu_at(&t->gpus, k)) == MEMORY_OF_JOB)
             return true;
     return false;
 }
@@ -410,11 +425,13 @@ static struct trend_fit fit_in_percent(const struct trend *mib, double total)
 /* Returns whether the allocators of the node's ranks said enough to judge it by. */
 static bool judge_ranks(const struct judge *j, const struct judged_node *node, struct verdict *out)
 {
-    const struct state *t = node->state;
-    const double total = total_of(node);
+    const struct rule_gpu_memory_increase_state *t = node->state;
+    const double total = rule_gpu_memory_increase_total_of(node);
     bool judged = false;
     for (size_t i = 0; total > 0 && i < t->ranks.n; i++) {
-        struct rank own = *(const struct rank *)t->ranks.v[i], *r = &own;
+        struct rule_gpu_memory_increase_rank own = *(const struct rule_gpu_memory_increase_rank *)
+                                                        t->ranks.v[i],
+                                             *r = &own;
         if (!j->run->has_steps || r->last.ns <= j->run->loop_end.ns)
             add_last(r);
         const struct trend_fit fit = fit_in_percent(&r->mib, total);
@@ -432,20 +449,21 @@ static bool judge_ranks(const struct judge *j, const struct judged_node *node, s
     return judged;
 }
 
-static void plot_gpu(const struct judge *j, const struct judged_node *node, const struct gpu *g,
-                     struct plot *box, struct verdict *out)
+static void rule_gpu_memory_increase_plot(const struct judge *j, const struct judged_node *node,
+                                          const struct rule_gpu_memory_increase_gpu *g,
+                                          struct plot *box, struct verdict *out)
 {
     plot_box(out, box, arena_printf(j->arena, "%s %s", node->facts->id, g->head.entity),
-             &g->course[memory_of(g)].mem);
+             &g->course[rule_gpu_memory_increase_of(g)].mem);
 }
 
 static void plot_courses(const struct judge *j, struct verdict *out)
 {
     for (size_t i = 0; i < j->n_nodes; i++) {
-        const struct state *t = j->nodes[i].state;
+        const struct rule_gpu_memory_increase_state *t = j->nodes[i].state;
         for (size_t k = 0; k < t->gpus.n; k++) {
-            const struct gpu *g = per_gpu_at(&t->gpus, k);
-            const struct course *c = &g->course[memory_of(g)];
+            const struct rule_gpu_memory_increase_gpu *g = per_gpu_at(&t->gpus, k);
+            const struct course *c = &g->course[rule_gpu_memory_increase_of(g)];
             if (gpu_was_used(&g->head) && c->mem.n)
                 trend_plot(&c->trend, SCALE, j->run->job_start,
                            arena_printf(j->arena, "Memory of %s %s", j->nodes[i].facts->id,
@@ -455,35 +473,36 @@ static void plot_courses(const struct judge *j, struct verdict *out)
     }
 }
 
-static bool judge_node(const struct judge *j, const struct judged_node *node, struct plot *box,
-                       struct verdict *out)
+static bool rule_gpu_memory_increase_judge_node(const struct judge *j,
+                                                const struct judged_node *node, struct plot *box,
+                                                struct verdict *out)
 {
-    const struct state *t = node->state;
+    const struct rule_gpu_memory_increase_state *t = node->state;
     const bool by_ranks = !job_is_known(t) && judge_ranks(j, node, out);
     bool judged = by_ranks;
     for (size_t k = 0; k < t->gpus.n; k++) {
-        const struct gpu *g = per_gpu_at(&t->gpus, k);
-        const struct course *c = &g->course[memory_of(g)];
+        const struct rule_gpu_memory_increase_gpu *g = per_gpu_at(&t->gpus, k);
+        const struct course *c = &g->course[rule_gpu_memory_increase_of(g)];
         if (!gpu_was_used(&g->head) || c->mem.n == 0)
             continue;
-        plot_gpu(j, node, g, box, out);
+        rule_gpu_memory_increase_plot(j, node, g, box, out);
         if (!by_ranks)
-            judged |= judge_gpu(j, node, g, out);
+            judged |= rule_gpu_memory_increase_judge_gpu(j, node, g, out);
         out->datapoints = MAX_OF(out->datapoints, c->mem.n);
     }
     return judged;
 }
 
-static void judge(const struct judge *j, struct verdict *out)
+static void rule_gpu_memory_increase_judge(const struct judge *j, struct verdict *out)
 {
     bool judged = false;
     struct plot *box = verdict_plot(out, PLOT_BOX, "GPU memory in use", "%");
     for (size_t i = 0; i < j->n_nodes; i++)
-        judged |= judge_node(j, &j->nodes[i], box, out);
+        judged |= rule_gpu_memory_increase_judge_node(j, &j->nodes[i], box, out);
     plot_courses(j, out);
     if (judged)
         return;
-    if (!judge_is_short(j, needed(j), out))
+    if (!judge_is_short(j, rule_gpu_memory_increase_needed(j), out))
         verdict_not_evaluated(out, "GPU memory was not reported");
 }
 
@@ -511,10 +530,10 @@ const struct rule rule_gpu_memory_increase = {
     .labels = labels,
     .patience = PATIENCE,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
-    .state_size = sizeof(struct state),
-    .sweeps = sweeps,
-    .told = told,
-    .join = join,
-    .free_state = free_state,
-    .judge = judge,
+    .state_size = sizeof(struct rule_gpu_memory_increase_state),
+    .sweeps = rule_gpu_memory_increase_sweeps,
+    .told = rule_gpu_memory_increase_told,
+    .join = rule_gpu_memory_increase_join,
+    .free_state = rule_gpu_memory_increase_free_state,
+    .judge = rule_gpu_memory_increase_judge,
 };

@@ -47,7 +47,7 @@ struct held {
     uint64_t clocks, clock_sum; /* readings of the clock; of those, MHz */
 };
 
-struct gpu {
+struct rule_gpu_throttling_gpu {
     struct gpu_head head;
     uint64_t readings, by[REASONS];
     struct held held[KINDS];
@@ -57,7 +57,7 @@ struct gpu {
     float default_limit; /* W, the highest; 0: not read */
 };
 
-struct state {
+struct rule_gpu_throttling_state {
     struct per_gpu gpus;
 };
 
@@ -69,7 +69,8 @@ static uint32_t all_reasons(void)
     return all;
 }
 
-static void hold(struct gpu *g, const struct sweeps *s, size_t i, uint32_t bits, float clock)
+static void rule_gpu_throttling_hold(struct rule_gpu_throttling_gpu *g, const struct sweeps *s,
+                                     size_t i, uint32_t bits, float clock)
 {
     struct held *h = &g->held[bits == POWER_CAP ? BY_POWER : BY_FAULT];
     h->n++;
@@ -88,7 +89,8 @@ static float lower_of(float a, float b)
     return a > 0 && (b <= 0 || a < b) ? a : b;
 }
 
-static void see_limits(struct gpu *g, const struct sweeps *s, const struct gpu_sweeps *x)
+static void see_limits(struct rule_gpu_throttling_gpu *g, const struct sweeps *s,
+                       const struct gpu_sweeps *x)
 {
     const float *limit = x->v[GPU_SIG_POWER_LIMIT];
     for (size_t i = 0; limit && i < s->n; i++)
@@ -96,7 +98,8 @@ static void see_limits(struct gpu *g, const struct sweeps *s, const struct gpu_s
     g->default_limit = values_highest(x->v[GPU_SIG_POWER_DEFAULT], s->n, g->default_limit);
 }
 
-static void see(struct gpu *g, const struct sweeps *s, const struct gpu_sweeps *x)
+static void rule_gpu_throttling_see(struct rule_gpu_throttling_gpu *g, const struct sweeps *s,
+                                    const struct gpu_sweeps *x)
 {
     const uint32_t all = all_reasons();
     const float *bits = x->v[GPU_SIG_THROTTLE], *clock = x->v[GPU_SIG_CLOCK];
@@ -107,22 +110,23 @@ static void see(struct gpu *g, const struct sweeps *s, const struct gpu_sweeps *
         return;
     for (size_t i = 0; i < s->n; i++)
         if (!isnan(bits[i]) && ((uint32_t)bits[i] & all))
-            hold(g, s, i, (uint32_t)bits[i] & all, clock ? clock[i] : NAN);
+            rule_gpu_throttling_hold(g, s, i, (uint32_t)bits[i] & all, clock ? clock[i] : NAN);
 }
 
-static void sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
+static void rule_gpu_throttling_sweeps(void *state, const struct rule_view *c,
+                                       const struct sweeps *s)
 {
-    struct state *t = state;
+    struct rule_gpu_throttling_state *t = state;
     (void)c;
-    per_gpu_see(&t->gpus, sizeof(struct gpu), s);
+    per_gpu_see(&t->gpus, sizeof(struct rule_gpu_throttling_gpu), s);
     for (size_t i = 0; i < s->n_gpus; i++)
         if (s->gpus[i].v[GPU_SIG_THROTTLE])
-            see(per_gpu_at(&t->gpus, i), s, &s->gpus[i]);
+            rule_gpu_throttling_see(per_gpu_at(&t->gpus, i), s, &s->gpus[i]);
 }
 
-static void join_gpu(void *own, const struct rule_view *c, void *its)
+static void rule_gpu_throttling_join_gpu(void *own, const struct rule_view *c, void *its)
 {
-    struct gpu *a = own, *b = its;
+    struct rule_gpu_throttling_gpu *a = own, *b = its;
     (void)c;
     a->readings += b->readings;
     for (size_t k = 0; k < REASONS; k++)
@@ -139,39 +143,41 @@ static void join_gpu(void *own, const struct rule_view *c, void *its)
     a->default_limit = MAX_OF(a->default_limit, b->default_limit);
 }
 
-static void join(void *state, const struct rule_view *c, void *later)
+static void rule_gpu_throttling_join(void *state, const struct rule_view *c, void *later)
 {
-    per_gpu_join(&((struct state *)state)->gpus, &((struct state *)later)->gpus, c, join_gpu);
+    per_gpu_join(&((struct rule_gpu_throttling_state *)state)->gpus,
+                 &((struct rule_gpu_throttling_state *)later)->gpus, c,
+                 rule_gpu_throttling_join_gpu);
 }
 
-static void free_gpu(void *own)
+static void rule_gpu_throttling_free(void *own)
 {
-    struct gpu *g = own;
+    struct rule_gpu_throttling_gpu *g = own;
     for (size_t k = 0; k < KINDS; k++)
         episodes_free(&g->held[k].episodes);
     episodes_free(&g->any);
 }
 
-static void free_state(void *state)
+static void rule_gpu_throttling_free_state(void *state)
 {
-    per_gpu_free(&((struct state *)state)->gpus, free_gpu);
+    per_gpu_free(&((struct rule_gpu_throttling_state *)state)->gpus, rule_gpu_throttling_free);
 }
 
 /* ---- judging ---- */
 
-static double percent(uint64_t n, uint64_t all)
+static double rule_gpu_throttling_percent(uint64_t n, uint64_t all)
 {
     return 100 * (double)n / (double)all;
 }
 
 /* Somebody set the power limit below what the card has by default. Limits are read to the watt. */
-static bool is_lowered(const struct gpu *g)
+static bool is_lowered(const struct rule_gpu_throttling_gpu *g)
 {
     return g->lowest_limit > 0 && g->default_limit > 0 && g->lowest_limit < g->default_limit - 1;
 }
 
 /* What is no property of the card. */
-static uint64_t faults(const struct gpu *g)
+static uint64_t faults(const struct rule_gpu_throttling_gpu *g)
 {
     return g->held[BY_FAULT].n + (is_lowered(g) ? g->held[BY_POWER].n : 0);
 }
@@ -181,7 +187,7 @@ static double mean_clock(const struct held *h)
     return h->clocks ? (double)h->clock_sum / (double)h->clocks : NAN;
 }
 
-static double held_clock(const struct gpu *g)
+static double held_clock(const struct rule_gpu_throttling_gpu *g)
 {
     const struct held *a = &g->held[BY_FAULT], *b = &g->held[BY_POWER];
     if (!is_lowered(g))
@@ -192,7 +198,7 @@ static double held_clock(const struct gpu *g)
 
 /* What the clock would be: that of a GPU at its default limit where it works at it, since no
  * cooling brings more; else the highest that was seen. */
-static double usual_clock(const struct gpu *g)
+static double usual_clock(const struct rule_gpu_throttling_gpu *g)
 {
     const double capped = mean_clock(&g->held[BY_POWER]);
     if (!is_lowered(g) && !isnan(capped))
@@ -201,29 +207,30 @@ static double usual_clock(const struct gpu *g)
 }
 
 /* Share of the clock that was lost while it was held down; NAN: the clock is not known. */
-static double clock_lost(const struct gpu *g)
+static double clock_lost(const struct rule_gpu_throttling_gpu *g)
 {
     const double usual = usual_clock(g);
     return usual > 0 ? fmax(1 - held_clock(g) / usual, 0) : NAN;
 }
 
-static bool counts(const struct gpu *g, size_t reason)
+static bool rule_gpu_throttling_counts(const struct rule_gpu_throttling_gpu *g, size_t reason)
 {
     return g->by[reason] && (reasons[reason].bit != POWER_CAP || is_lowered(g));
 }
 
-static const char *reasons_text(struct verdict *v, const struct gpu *g)
+static const char *reasons_text(struct verdict *v, const struct rule_gpu_throttling_gpu *g)
 {
     const char *text = "";
     for (size_t k = 0; k < REASONS; k++)
-        if (counts(g, k))
-            text = arena_printf(v->arena, "%s%s%s %.0f %%", text, *text ? ", " : "",
-                                reasons[k].words, percent(g->by[k], g->readings));
+        if (rule_gpu_throttling_counts(g, k))
+            text =
+                arena_printf(v->arena, "%s%s%s %.0f %%", text, *text ? ", " : "", reasons[k].words,
+                             rule_gpu_throttling_percent(g->by[k], g->readings));
     return text;
 }
 
 /* fmax leaves out a NAN, so the clock itself is asked. */
-static const char *clock_text(struct verdict *v, const struct gpu *g)
+static const char *clock_text(struct verdict *v, const struct rule_gpu_throttling_gpu *g)
 {
     return isnan(held_clock(g)) || isnan(usual_clock(g))
                ? "clock not recorded"
@@ -231,7 +238,7 @@ static const char *clock_text(struct verdict *v, const struct gpu *g)
                               held_clock(g), 100 * clock_lost(g), usual_clock(g));
 }
 
-static const char *limit_text(struct verdict *v, const struct gpu *g)
+static const char *limit_text(struct verdict *v, const struct rule_gpu_throttling_gpu *g)
 {
     return is_lowered(g)
                ? arena_printf(v->arena, "; power limit %.0f W, below the default of %.0f W",
@@ -239,11 +246,11 @@ static const char *limit_text(struct verdict *v, const struct gpu *g)
                : "";
 }
 
-static const char *advice_for(const struct gpu *g)
+static const char *rule_gpu_throttling_advice_for(const struct rule_gpu_throttling_gpu *g)
 {
     uint64_t heat = 0, power = 0;
     for (size_t k = 0; k < REASONS; k++)
-        if (counts(g, k))
+        if (rule_gpu_throttling_counts(g, k))
             *(reasons[k].heat ? &heat : &power) += g->by[k];
     return heat > power
                ? "Check the cooling: fans, dust, air flow, room temperature, a hot GPU next to it. "
@@ -254,18 +261,20 @@ static const char *advice_for(const struct gpu *g)
                : "Check the power supply: the power brake signal comes from outside the GPU.";
 }
 
-static void add_numbers(struct verdict *v, struct finding *f, const struct gpu *g)
+static void rule_gpu_throttling_add_numbers(struct verdict *v, struct finding *f,
+                                            const struct rule_gpu_throttling_gpu *g)
 {
     for (size_t k = 0; k < REASONS; k++)
         if (g->by[k])
-            finding_number(v, f, reasons[k].number, percent(g->by[k], g->readings), "%");
+            finding_number(v, f, reasons[k].number,
+                           rule_gpu_throttling_percent(g->by[k], g->readings), "%");
     finding_number(v, f, "power_limit", g->lowest_limit > 0 ? (double)g->lowest_limit : NAN, "W");
     finding_number(v, f, "power_default", g->default_limit > 0 ? (double)g->default_limit : NAN,
                    "W");
 }
 
-static void find(const struct judge *j, const struct judged_node *node, const struct gpu *g,
-                 struct verdict *v)
+static void rule_gpu_throttling_find(const struct judge *j, const struct judged_node *node,
+                                     const struct rule_gpu_throttling_gpu *g, struct verdict *v)
 {
     const struct episodes *when = is_lowered(g) ? &g->any : &g->held[BY_FAULT].episodes;
     const double lost = isnan(held_clock(g)) ? NAN : clock_lost(g);
@@ -273,12 +282,12 @@ static void find(const struct judge *j, const struct judged_node *node, const st
     finding_when(v, f, episodes_ranges(when, j->arena), when->n);
     finding_say(v, f,
                 "the clock of %s was reduced for %.0f %% of the time (threshold %g %%): %s; %s%s",
-                g->head.entity, percent(faults(g), g->readings), j->p[THRESHOLD].v,
-                reasons_text(v, g), clock_text(v, g), limit_text(v, g));
-    f->advice = advice_for(g);
+                g->head.entity, rule_gpu_throttling_percent(faults(g), g->readings),
+                j->p[THRESHOLD].v, reasons_text(v, g), clock_text(v, g), limit_text(v, g));
+    f->advice = rule_gpu_throttling_advice_for(g);
     f->refute = "the clock stays at its maximum despite the reported reason";
-    finding_number(v, f, "held_pct", percent(faults(g), g->readings), "%");
-    add_numbers(v, f, g);
+    finding_number(v, f, "held_pct", rule_gpu_throttling_percent(faults(g), g->readings), "%");
+    rule_gpu_throttling_add_numbers(v, f, g);
     finding_number(v, f, "clock_lost_pct", 100 * lost, "%");
     finding_number(v, f, "clock_held", held_clock(g), "MHz");
     finding_number(v, f, "clock_usual", usual_clock(g), "MHz");
@@ -290,7 +299,7 @@ static void find(const struct judge *j, const struct judged_node *node, const st
 }
 
 /* " of 700 W (the default)", as far as it is known. */
-static const char *default_text(struct verdict *v, const struct gpu *g)
+static const char *default_text(struct verdict *v, const struct rule_gpu_throttling_gpu *g)
 {
     return arena_printf(
         v->arena, "%s%s",
@@ -299,35 +308,38 @@ static const char *default_text(struct verdict *v, const struct gpu *g)
 }
 
 /* Information: what the GPU that works at its own limit most does. */
-static void tell_limit(const struct judge *j, const struct gpu *g, struct verdict *v)
+static void tell_limit(const struct judge *j, const struct rule_gpu_throttling_gpu *g,
+                       struct verdict *v)
 {
     verdict_why(v,
                 "%s ran at its power limit%s for %.0f %% of the time; nothing else reduced a clock "
                 "for more than %g %%",
-                g->head.entity, default_text(v, g), percent(g->held[BY_POWER].n, g->readings),
-                j->p[THRESHOLD].v);
+                g->head.entity, default_text(v, g),
+                rule_gpu_throttling_percent(g->held[BY_POWER].n, g->readings), j->p[THRESHOLD].v);
 }
 
 /* At its own limit for longer than the other; NULL is none. */
-static bool is_more_limited(const struct gpu *g, const struct gpu *than)
+static bool is_more_limited(const struct rule_gpu_throttling_gpu *g,
+                            const struct rule_gpu_throttling_gpu *than)
 {
-    return !is_lowered(g) && (!than || percent(g->held[BY_POWER].n, g->readings) >
-                                           percent(than->held[BY_POWER].n, than->readings));
+    return !is_lowered(g) &&
+           (!than || rule_gpu_throttling_percent(g->held[BY_POWER].n, g->readings) >
+                         rule_gpu_throttling_percent(than->held[BY_POWER].n, than->readings));
 }
 
-static void judge(const struct judge *j, struct verdict *out)
+static void rule_gpu_throttling_judge(const struct judge *j, struct verdict *out)
 {
     const double limit = j->p[THRESHOLD].v;
-    const struct gpu *limited = NULL;
+    const struct rule_gpu_throttling_gpu *limited = NULL;
     double highest = -1;
     struct plot *bars = verdict_plot(out, PLOT_BARS, "Time with reduced clock", "%");
     for (size_t i = 0; i < j->n_nodes; i++) {
-        const struct state *t = j->nodes[i].state;
+        const struct rule_gpu_throttling_state *t = j->nodes[i].state;
         for (size_t k = 0; k < t->gpus.n; k++) {
-            const struct gpu *g = per_gpu_at(&t->gpus, k);
+            const struct rule_gpu_throttling_gpu *g = per_gpu_at(&t->gpus, k);
             if (!gpu_was_used(&g->head) || g->readings < LEAST)
                 continue;
-            const double held = percent(faults(g), g->readings);
+            const double held = rule_gpu_throttling_percent(faults(g), g->readings);
             plot_row(out, bars,
                      arena_printf(j->arena, "%s %s", j->nodes[i].facts->id, g->head.entity), &held,
                      1);
@@ -335,14 +347,15 @@ static void judge(const struct judge *j, struct verdict *out)
             highest = fmax(highest, held);
             limited = is_more_limited(g, limited) ? g : limited;
             if (held > limit)
-                find(j, &j->nodes[i], g, out);
+                rule_gpu_throttling_find(j, &j->nodes[i], g, out);
         }
     }
     if (highest < 0 && !judge_is_short(j, LEAST, out))
         verdict_not_evaluated(out, "clock throttle reasons were not reported");
     else if (out->state != RULE_CLEAR)
         return;
-    else if (limited && percent(limited->held[BY_POWER].n, limited->readings) > limit)
+    else if (limited &&
+             rule_gpu_throttling_percent(limited->held[BY_POWER].n, limited->readings) > limit)
         tell_limit(j, limited, out);
     else
         verdict_why(out, "clock reduced for at most %.1f %% of the time (threshold %g %%)", highest,
@@ -375,9 +388,9 @@ const struct rule rule_gpu_throttling = {
     .labels = labels,
     .patience = -1,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
-    .state_size = sizeof(struct state),
-    .sweeps = sweeps,
-    .join = join,
-    .free_state = free_state,
-    .judge = judge,
+    .state_size = sizeof(struct rule_gpu_throttling_state),
+    .sweeps = rule_gpu_throttling_sweeps,
+    .join = rule_gpu_throttling_join,
+    .free_state = rule_gpu_throttling_free_state,
+    .judge = rule_gpu_throttling_judge,
 };

@@ -29,7 +29,7 @@ struct last {
     float v;
 };
 
-struct state {
+struct rule_host_memory_increase_state {
     struct trend rss;
     uint64_t readings;
     struct last rss_now, mem_now, limit; /* B, % of the node, B of the control group */
@@ -45,9 +45,10 @@ static void see_last(struct last *l, const struct sweeps *s, enum node_signal si
         }
 }
 
-static void sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
+static void rule_host_memory_increase_sweeps(void *state, const struct rule_view *c,
+                                             const struct sweeps *s)
 {
-    struct state *t = state;
+    struct rule_host_memory_increase_state *t = state;
     const float *rss = s->v[SIG_JOB_RSS];
     (void)c;
     if (rss) {
@@ -65,9 +66,9 @@ static void join_last(struct last *a, const struct last *later)
         *a = *later;
 }
 
-static void join(void *state, const struct rule_view *c, void *later)
+static void rule_host_memory_increase_join(void *state, const struct rule_view *c, void *later)
 {
-    struct state *a = state, *b = later;
+    struct rule_host_memory_increase_state *a = state, *b = later;
     (void)c;
     trend_join(&a->rss, &b->rss);
     a->readings += b->readings;
@@ -86,7 +87,7 @@ struct room {
 /* The control group's limit is the job's own; of a node others use a part as well. */
 static struct room room_of(const struct judged_node *node)
 {
-    const struct state *t = node->state;
+    const struct rule_host_memory_increase_state *t = node->state;
     const double rss = (double)t->rss_now.v, all = (double)node->facts->memory_bytes;
     const double limit = (double)t->limit.v;
     if (t->limit.at.ns && limit > 0 && (all <= 0 || limit < all))
@@ -121,11 +122,12 @@ static const char *forecast(const struct judge *j, const struct room *room, cons
                                         room->words, limit, left);
 }
 
-static void find(const struct judge *j, const struct judged_node *node, const struct trend_fit *fit,
-                 const struct room *room, struct verdict *v)
+static void rule_host_memory_increase_find(const struct judge *j, const struct judged_node *node,
+                                           const struct trend_fit *fit, const struct room *room,
+                                           struct verdict *v)
 {
     char from[HUMAN_LEN], to[HUMAN_LEN], pace[HUMAN_LEN], when[HUMAN_LEN], left[HUMAN_LEN];
-    const struct trend *t = &((const struct state *)node->state)->rss;
+    const struct trend *t = &((const struct rule_host_memory_increase_state *)node->state)->rss;
     struct finding *f = verdict_find(v, node->facts->id, "");
     duration_text(room->left / fit->per_s, left, sizeof left);
     finding_when(
@@ -154,9 +156,11 @@ static void find(const struct judge *j, const struct judged_node *node, const st
 }
 
 /* Returns whether there was enough to judge by. */
-static bool judge_node(const struct judge *j, const struct judged_node *node, struct verdict *out)
+static bool rule_host_memory_increase_judge_node(const struct judge *j,
+                                                 const struct judged_node *node,
+                                                 struct verdict *out)
 {
-    const struct state *t = node->state;
+    const struct rule_host_memory_increase_state *t = node->state;
     const struct trend_fit fit = trend_fit_of(&t->rss, SCALE);
     const struct room room = room_of(node);
     if (t->readings < (uint64_t)j->p[MIN_POINTS].v || isnan(room.limit))
@@ -164,17 +168,17 @@ static bool judge_node(const struct judge *j, const struct judged_node *node, st
     trend_plot(&t->rss, SCALE, j->run->job_start,
                arena_printf(j->arena, "Resident memory on %s", node->facts->id), "B", out);
     if (is_leak(j, &fit, &room))
-        find(j, node, &fit, &room, out);
+        rule_host_memory_increase_find(j, node, &fit, &room, out);
     return true;
 }
 
-static void judge(const struct judge *j, struct verdict *out)
+static void rule_host_memory_increase_judge(const struct judge *j, struct verdict *out)
 {
     const uint64_t least = (uint64_t)j->p[MIN_POINTS].v;
     bool judged = false, read = false;
     for (size_t i = 0; i < j->n_nodes; i++) {
-        const struct state *t = j->nodes[i].state;
-        judged |= judge_node(j, &j->nodes[i], out);
+        const struct rule_host_memory_increase_state *t = j->nodes[i].state;
+        judged |= rule_host_memory_increase_judge_node(j, &j->nodes[i], out);
         read |= t->readings > 0;
         out->datapoints = MAX_OF(out->datapoints, t->readings);
     }
@@ -210,8 +214,8 @@ const struct rule rule_host_memory_increase = {
     .labels = labels,
     .patience = PATIENCE,
     .needs = NEEDS_SWEEPS,
-    .state_size = sizeof(struct state),
-    .sweeps = sweeps,
-    .join = join,
-    .judge = judge,
+    .state_size = sizeof(struct rule_host_memory_increase_state),
+    .sweeps = rule_host_memory_increase_sweeps,
+    .join = rule_host_memory_increase_join,
+    .judge = rule_host_memory_increase_judge,
 };

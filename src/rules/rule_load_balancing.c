@@ -29,24 +29,25 @@ static const double APART_LEAST = 5;
  * show. */
 static const double GAP_LEAST = 20, GAP_OVER_CHANCE = 1.25;
 
-struct gpu {
+struct rule_load_balancing_gpu {
     struct gpu_head head;
     struct hist util;
 };
 
-struct state {
+struct rule_load_balancing_state {
     struct per_gpu gpus;
     struct gaps gaps;
     int64_t last_ns, period_ns;
 };
 
-static void sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
+static void rule_load_balancing_sweeps(void *state, const struct rule_view *c,
+                                       const struct sweeps *s)
 {
-    struct state *t = state;
+    struct rule_load_balancing_state *t = state;
     (void)c;
-    per_gpu_see(&t->gpus, sizeof(struct gpu), s);
+    per_gpu_see(&t->gpus, sizeof(struct rule_load_balancing_gpu), s);
     for (size_t i = 0; i < s->n_gpus; i++) {
-        struct gpu *g = per_gpu_at(&t->gpus, i);
+        struct rule_load_balancing_gpu *g = per_gpu_at(&t->gpus, i);
         shared_hist(s, s->gpus[i].v[GPU_SIG_UTIL], &g->util);
     }
     gaps_add(&t->gaps, s);
@@ -54,16 +55,17 @@ static void sweeps(void *state, const struct rule_view *c, const struct sweeps *
     t->period_ns = s->period_ns;
 }
 
-static void join_gpu(void *own, const struct rule_view *c, void *its)
+static void rule_load_balancing_join_gpu(void *own, const struct rule_view *c, void *its)
 {
     (void)c;
-    hist_join(&((struct gpu *)own)->util, &((struct gpu *)its)->util);
+    hist_join(&((struct rule_load_balancing_gpu *)own)->util,
+              &((struct rule_load_balancing_gpu *)its)->util);
 }
 
-static void join(void *state, const struct rule_view *c, void *later)
+static void rule_load_balancing_join(void *state, const struct rule_view *c, void *later)
 {
-    struct state *a = state, *b = later;
-    per_gpu_join(&a->gpus, &b->gpus, c, join_gpu);
+    struct rule_load_balancing_state *a = state, *b = later;
+    per_gpu_join(&a->gpus, &b->gpus, c, rule_load_balancing_join_gpu);
     gaps_join(&a->gaps, &b->gaps);
     if (b->period_ns) {
         a->last_ns = b->last_ns;
@@ -71,9 +73,9 @@ static void join(void *state, const struct rule_view *c, void *later)
     }
 }
 
-static void free_state(void *state)
+static void rule_load_balancing_free_state(void *state)
 {
-    struct state *t = state;
+    struct rule_load_balancing_state *t = state;
     per_gpu_free(&t->gpus, NULL);
     gaps_free(&t->gaps);
 }
@@ -81,14 +83,14 @@ static void free_state(void *state)
 /* ---- judging ---- */
 
 /* A GPU in use, of any node. */
-struct entry {
+struct rule_load_balancing_entry {
     size_t node, index;
-    const struct gpu *g;
+    const struct rule_load_balancing_gpu *g;
     struct shape shape;
 };
 
 struct entries {
-    struct entry *v;
+    struct rule_load_balancing_entry *v;
     size_t n, busiest;
     double mean; /* of all */
 };
@@ -98,15 +100,15 @@ static struct entries entries_of(const struct judge *j)
     struct entries e = {0};
     size_t most = 0;
     for (size_t i = 0; i < j->n_nodes; i++)
-        most += ((const struct state *)j->nodes[i].state)->gpus.n;
-    e.v = arena_array(j->arena, struct entry, MAX_OF(most, 1));
+        most += ((const struct rule_load_balancing_state *)j->nodes[i].state)->gpus.n;
+    e.v = arena_array(j->arena, struct rule_load_balancing_entry, MAX_OF(most, 1));
     for (size_t i = 0; i < j->n_nodes; i++) {
-        const struct state *t = j->nodes[i].state;
+        const struct rule_load_balancing_state *t = j->nodes[i].state;
         for (size_t k = 0; k < t->gpus.n; k++) {
-            const struct gpu *g = per_gpu_at(&t->gpus, k);
+            const struct rule_load_balancing_gpu *g = per_gpu_at(&t->gpus, k);
             if (!gpu_was_used(&g->head) || g->util.n < LEAST)
                 continue;
-            e.v[e.n] = (struct entry){i, k, g, shape_of(&g->util)};
+            e.v[e.n] = (struct rule_load_balancing_entry){i, k, g, shape_of(&g->util)};
             if (e.v[e.n].shape.mean > e.v[e.busiest].shape.mean)
                 e.busiest = e.n;
             e.mean += e.v[e.n++].shape.mean;
@@ -118,13 +120,14 @@ static struct entries entries_of(const struct judge *j)
 
 /* Two GPUs that are apart; a is the less used one. */
 struct pair {
-    const struct entry *a, *b;
+    const struct rule_load_balancing_entry *a, *b;
     double distance, gap; /* gap: of turns, else NAN */
     uint64_t pairs;       /* like it on the node of a */
 };
 
-static void offer(struct pair *worst, const struct entry *x, const struct entry *y, double distance,
-                  double gap)
+static void rule_load_balancing_offer(struct pair *worst, const struct rule_load_balancing_entry *x,
+                                      const struct rule_load_balancing_entry *y, double distance,
+                                      double gap)
 {
     const bool x_less = x->shape.mean <= y->shape.mean;
     const struct pair p = {x_less ? x : y, x_less ? y : x, distance, gap, 0};
@@ -137,18 +140,20 @@ static void offer(struct pair *worst, const struct entry *x, const struct entry 
 }
 
 /* Balanced over time, but while one works the other waits. */
-static double turns(const struct judge *j, const struct entry *x, const struct entry *y)
+static double turns(const struct judge *j, const struct rule_load_balancing_entry *x,
+                    const struct rule_load_balancing_entry *y)
 {
     if (x->node != y->node)
         return NAN; /* clocks and sweeps of nodes do not match */
-    const struct state *t = j->nodes[x->node].state;
+    const struct rule_load_balancing_state *t = j->nodes[x->node].state;
     const double gap = gaps_mean(&t->gaps, x->index, y->index);
     return gap >= GAP_LEAST && gap >= GAP_OVER_CHANCE * hist_chance_gap(&x->g->util, &y->g->util)
                ? gap
                : NAN;
 }
 
-static bool is_apart(const struct entry *x, const struct entry *y)
+static bool is_apart(const struct rule_load_balancing_entry *x,
+                     const struct rule_load_balancing_entry *y)
 {
     return fabs(x->shape.mean - y->shape.mean) >= APART_LEAST || /* says it without the work */
            hist_apart(&x->g->util, &y->g->util) >= APART_LEAST;
@@ -161,35 +166,38 @@ static double compare_all(const struct judge *j, const struct entries *e, struct
     double most = 0;
     for (size_t x = 0; x < e->n; x++)
         for (size_t y = x + 1; y < e->n; y++) {
-            const struct entry *a = &e->v[x], *b = &e->v[y];
+            const struct rule_load_balancing_entry *a = &e->v[x], *b = &e->v[y];
             const double d = shape_distance(&a->shape, &b->shape);
             const bool over = d > j->p[THRESHOLD].v;
             most = fmax(most, d);
             if (over && is_apart(a, b))
-                offer(uneven, a, b, d, NAN);
+                rule_load_balancing_offer(uneven, a, b, d, NAN);
             else if (!isnan(turns(j, a, b)))
-                offer(turn, a, b, d, turns(j, a, b));
+                rule_load_balancing_offer(turn, a, b, d, turns(j, a, b));
         }
     return most;
 }
 
-static const char *name_of(const struct judge *j, const struct entry *x)
+static const char *rule_load_balancing_name_of(const struct judge *j,
+                                               const struct rule_load_balancing_entry *x)
 {
     return j->n_nodes < 2
                ? x->g->head.entity
                : arena_printf(j->arena, "%s of %s", x->g->head.entity, j->nodes[x->node].facts->id);
 }
 
-static double seconds_of(const struct judge *j, const struct entry *x)
+static double rule_load_balancing_seconds_of(const struct judge *j,
+                                             const struct rule_load_balancing_entry *x)
 {
-    const struct state *t = j->nodes[x->node].state;
+    const struct rule_load_balancing_state *t = j->nodes[x->node].state;
     return (double)x->g->util.n * (double)t->period_ns / 1e9;
 }
 
-static struct finding *begin(const struct judge *j, const struct pair *p, struct verdict *v)
+static struct finding *rule_load_balancing_begin(const struct judge *j, const struct pair *p,
+                                                 struct verdict *v)
 {
     const struct judged_node *node = &j->nodes[p->a->node];
-    const struct state *t = node->state;
+    const struct rule_load_balancing_state *t = node->state;
     struct finding *f = verdict_find(v, node->facts->id, p->a->g->head.entity);
     finding_when(v, f, &(struct time_range){node->from, {t->last_ns + t->period_ns}}, 1);
     v->triggered++;
@@ -204,8 +212,8 @@ static double idle_gpu_s(const struct judge *j, const struct entries *e, size_t 
     double idle = 0;
     for (size_t i = 0; i < e->n; i++)
         if (e->v[i].node == node)
-            idle +=
-                (e->v[e->busiest].shape.mean - e->v[i].shape.mean) / 100 * seconds_of(j, &e->v[i]);
+            idle += (e->v[e->busiest].shape.mean - e->v[i].shape.mean) / 100 *
+                    rule_load_balancing_seconds_of(j, &e->v[i]);
     return idle;
 }
 
@@ -214,51 +222,55 @@ static void find_uneven(const struct judge *j, const struct entries *e, const st
 {
     const double apart = hist_apart(&p->a->g->util, &p->b->g->util);
     const double less = p->a->shape.mean, more = p->b->shape.mean;
-    struct finding *f = begin(j, p, v);
+    struct finding *f = rule_load_balancing_begin(j, p, v);
     finding_say(v, f,
                 "%s (mean %.0f %%) and %s (mean %.0f %%) are unevenly loaded: the Jensen-Shannon "
                 "distance of their utilization histograms is %.2f (threshold %g)",
-                name_of(j, p->a), less, name_of(j, p->b), more, p->distance, j->p[THRESHOLD].v);
+                rule_load_balancing_name_of(j, p->a), less, rule_load_balancing_name_of(j, p->b),
+                more, p->distance, j->p[THRESHOLD].v);
     finding_advise(v, f,
                    "Give %s as much work as %s: even shards and batches, the same model part on "
                    "each, or another distribution strategy. With an even load, the work would take "
                    "%.0f %% of the time.",
-                   name_of(j, p->a), name_of(j, p->b), 100 * e->mean / e->v[e->busiest].shape.mean);
+                   rule_load_balancing_name_of(j, p->a), rule_load_balancing_name_of(j, p->b),
+                   100 * e->mean / e->v[e->busiest].shape.mean);
     f->refute = "the GPUs are different models, or do different work on purpose";
     finding_number(v, f, "distance", p->distance, "");
     finding_number(v, f, "mean_difference", more - less, "%");
     finding_number(v, f, "moved", apart, "%");
     finding_number(v, f, "pairs", (double)p->pairs, "");
     f->lost_gpu_s = idle_gpu_s(j, e, p->a->node);
-    f->lost_s = seconds_of(j, p->a) * (1 - e->mean / e->v[e->busiest].shape.mean);
+    f->lost_s =
+        rule_load_balancing_seconds_of(j, p->a) * (1 - e->mean / e->v[e->busiest].shape.mean);
 }
 
 static void find_turns(const struct judge *j, const struct pair *p, struct verdict *v)
 {
     const struct hist *a = &p->a->g->util, *b = &p->b->g->util;
     const double chance = hist_chance_gap(a, b);
-    struct finding *f = begin(j, p, v);
+    struct finding *f = rule_load_balancing_begin(j, p, v);
     finding_say(
         v, f,
         "%s and %s take turns: their mean utilization is similar (%.0f and %.0f %%, "
         "distance %.2f), but at the same moment they differ by %.0f percentage points on average "
         "(%.0f expected for independent GPUs)",
-        name_of(j, p->a), name_of(j, p->b), p->a->shape.mean, p->b->shape.mean, p->distance, p->gap,
-        chance);
+        rule_load_balancing_name_of(j, p->a), rule_load_balancing_name_of(j, p->b),
+        p->a->shape.mean, p->b->shape.mean, p->distance, p->gap, chance);
     finding_advise(v, f,
                    "One of %s and %s waits while the other works: split the batch into more "
                    "micro-batches, or use data parallelism instead of stages.",
-                   name_of(j, p->a), name_of(j, p->b));
+                   rule_load_balancing_name_of(j, p->a), rule_load_balancing_name_of(j, p->b));
     f->refute = "the two GPUs were not read at the same time";
     finding_number(v, f, "distance", p->distance, "");
     finding_number(v, f, "gap", p->gap, "%");
     finding_number(v, f, "gap_by_chance", chance, "%");
     finding_number(v, f, "pairs", (double)p->pairs, "");
-    f->lost_s = seconds_of(j, p->a) * (p->gap - chance) / 100;
+    f->lost_s = rule_load_balancing_seconds_of(j, p->a) * (p->gap - chance) / 100;
     f->lost_gpu_s = 2 * f->lost_s;
 }
 
-static void plot(const struct judge *j, const struct entries *e, struct verdict *out)
+static void rule_load_balancing_plot(const struct judge *j, const struct entries *e,
+                                     struct verdict *out)
 {
     struct plot *p = verdict_plot(out, PLOT_HISTOGRAM, "GPU utilization", "%");
     p->edges = shape_edges;
@@ -274,7 +286,7 @@ static void plot(const struct judge *j, const struct entries *e, struct verdict 
     }
 }
 
-static void judge(const struct judge *j, struct verdict *out)
+static void rule_load_balancing_judge(const struct judge *j, struct verdict *out)
 {
     const struct entries e = entries_of(j);
     for (size_t i = 0; i < e.n; i++)
@@ -287,7 +299,7 @@ static void judge(const struct judge *j, struct verdict *out)
     struct pair *uneven = arena_array(j->arena, struct pair, j->n_nodes);
     struct pair *turn = arena_array(j->arena, struct pair, j->n_nodes);
     const double most = compare_all(j, &e, uneven, turn);
-    plot(j, &e, out);
+    rule_load_balancing_plot(j, &e, out);
     for (size_t i = 0; i < j->n_nodes; i++) {
         if (uneven[i].a)
             find_uneven(j, &e, &uneven[i], out);
@@ -325,9 +337,9 @@ const struct rule rule_load_balancing = {
     .patience = PATIENCE,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .explained_by = explained_by,
-    .state_size = sizeof(struct state),
-    .sweeps = sweeps,
-    .join = join,
-    .free_state = free_state,
-    .judge = judge,
+    .state_size = sizeof(struct rule_load_balancing_state),
+    .sweeps = rule_load_balancing_sweeps,
+    .join = rule_load_balancing_join,
+    .free_state = rule_load_balancing_free_state,
+    .judge = rule_load_balancing_judge,
 };

@@ -24,7 +24,8 @@ static const struct param params[] = {
 
 enum { FINE, UNDER_USED, FLUCTUATING };
 
-static unsigned classify(const struct readings *util, const struct param_value *p)
+static unsigned rule_low_gpu_utilization_classify(const struct readings *util,
+                                                  const struct param_value *p)
 {
     const int p95 = readings_side(util, 0.95, p[P95].v);
     if (p95 < 0)
@@ -32,25 +33,27 @@ static unsigned classify(const struct readings *util, const struct param_value *
     return p95 > 0 && readings_side(util, 0.05, p[P5].v) < 0 ? FLUCTUATING : FINE;
 }
 
-static const struct windows_spec spec = {.columns = 1, .points = WINDOW, .classify = classify};
+static const struct windows_spec spec = {
+    .columns = 1, .points = WINDOW, .classify = rule_low_gpu_utilization_classify};
 
-struct gpu {
+struct rule_low_gpu_utilization_gpu {
     struct gpu_head head;
     struct windows windows;
     struct hist all;
     int64_t period_ns;
 };
 
-struct state {
+struct rule_low_gpu_utilization_state {
     struct per_gpu gpus;
 };
 
-static void sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
+static void rule_low_gpu_utilization_sweeps(void *state, const struct rule_view *c,
+                                            const struct sweeps *s)
 {
-    struct state *t = state;
-    per_gpu_see(&t->gpus, sizeof(struct gpu), s);
+    struct rule_low_gpu_utilization_state *t = state;
+    per_gpu_see(&t->gpus, sizeof(struct rule_low_gpu_utilization_gpu), s);
     for (size_t i = 0; i < s->n_gpus; i++) {
-        struct gpu *g = per_gpu_at(&t->gpus, i);
+        struct rule_low_gpu_utilization_gpu *g = per_gpu_at(&t->gpus, i);
         const float *util = s->gpus[i].v[GPU_SIG_UTIL];
         if (!util)
             continue;
@@ -60,27 +63,30 @@ static void sweeps(void *state, const struct rule_view *c, const struct sweeps *
     }
 }
 
-static void join_gpu(void *own, const struct rule_view *c, void *its)
+static void rule_low_gpu_utilization_join_gpu(void *own, const struct rule_view *c, void *its)
 {
-    struct gpu *a = own, *b = its;
+    struct rule_low_gpu_utilization_gpu *a = own, *b = its;
     windows_join(&a->windows, &spec, c, &b->windows);
     hist_join(&a->all, &b->all);
     a->period_ns = b->period_ns;
 }
 
-static void join(void *state, const struct rule_view *c, void *later)
+static void rule_low_gpu_utilization_join(void *state, const struct rule_view *c, void *later)
 {
-    per_gpu_join(&((struct state *)state)->gpus, &((struct state *)later)->gpus, c, join_gpu);
+    per_gpu_join(&((struct rule_low_gpu_utilization_state *)state)->gpus,
+                 &((struct rule_low_gpu_utilization_state *)later)->gpus, c,
+                 rule_low_gpu_utilization_join_gpu);
 }
 
-static void free_gpu(void *own)
+static void rule_low_gpu_utilization_free(void *own)
 {
-    windows_free(&((struct gpu *)own)->windows);
+    windows_free(&((struct rule_low_gpu_utilization_gpu *)own)->windows);
 }
 
-static void free_state(void *state)
+static void rule_low_gpu_utilization_free_state(void *state)
 {
-    per_gpu_free(&((struct state *)state)->gpus, free_gpu);
+    per_gpu_free(&((struct rule_low_gpu_utilization_state *)state)->gpus,
+                 rule_low_gpu_utilization_free);
 }
 
 /* ---- judging ---- */
@@ -101,8 +107,10 @@ static double idle_share(const struct hist *h)
     return 1 - hist_mean(h) / 100;
 }
 
-static void find(struct verdict *v, const struct judge *j, const struct judged_node *node,
-                 const struct gpu *g, const struct windows *w, unsigned kind)
+static void rule_low_gpu_utilization_find(struct verdict *v, const struct judge *j,
+                                          const struct judged_node *node,
+                                          const struct rule_low_gpu_utilization_gpu *g,
+                                          const struct windows *w, unsigned kind)
 {
     const struct episodes *e = &w->episodes[kind];
     if (e->n == 0)
@@ -125,35 +133,39 @@ static void find(struct verdict *v, const struct judge *j, const struct judged_n
     v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
 }
 
-static void plot_gpu(struct verdict *v, struct plot *p, const struct judged_node *node,
-                     const struct gpu *g, struct arena *a)
+static void rule_low_gpu_utilization_plot(struct verdict *v, struct plot *p,
+                                          const struct judged_node *node,
+                                          const struct rule_low_gpu_utilization_gpu *g,
+                                          struct arena *a)
 {
     plot_box(v, p, arena_printf(a, "%s %s", node->facts->id, g->head.entity), &g->all);
 }
 
-static uint64_t judge_gpu(const struct judge *j, const struct judged_node *node,
-                          const struct gpu *g, struct verdict *out)
+static uint64_t rule_low_gpu_utilization_judge_gpu(const struct judge *j,
+                                                   const struct judged_node *node,
+                                                   const struct rule_low_gpu_utilization_gpu *g,
+                                                   struct verdict *out)
 {
     struct windows w = windows_ended(&g->windows, &spec, j->p, node->from, j->run->ended);
     const uint64_t judged = w.judged;
     for (unsigned kind = UNDER_USED; kind <= FLUCTUATING; kind++)
-        find(out, j, node, g, &w, kind);
+        rule_low_gpu_utilization_find(out, j, node, g, &w, kind);
     windows_free(&w);
     return judged;
 }
 
-static void judge(const struct judge *j, struct verdict *out)
+static void rule_low_gpu_utilization_judge(const struct judge *j, struct verdict *out)
 {
     uint64_t judged = 0, most = 0;
     struct plot *box = verdict_plot(out, PLOT_BOX, "GPU utilization", "%");
     for (size_t i = 0; i < j->n_nodes; i++) {
-        const struct state *t = j->nodes[i].state;
+        const struct rule_low_gpu_utilization_state *t = j->nodes[i].state;
         for (size_t k = 0; k < t->gpus.n; k++) {
-            const struct gpu *g = per_gpu_at(&t->gpus, k);
+            const struct rule_low_gpu_utilization_gpu *g = per_gpu_at(&t->gpus, k);
             if (!gpu_was_used(&g->head))
                 continue;
-            plot_gpu(out, box, &j->nodes[i], g, j->arena);
-            judged += judge_gpu(j, &j->nodes[i], g, out);
+            rule_low_gpu_utilization_plot(out, box, &j->nodes[i], g, j->arena);
+            judged += rule_low_gpu_utilization_judge_gpu(j, &j->nodes[i], g, out);
             most = MAX_OF(most, g->all.n);
         }
     }
@@ -191,9 +203,9 @@ const struct rule rule_low_gpu_utilization = {
     .patience = PATIENCE,
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .explained_by = explained_by,
-    .state_size = sizeof(struct state),
-    .sweeps = sweeps,
-    .join = join,
-    .free_state = free_state,
-    .judge = judge,
+    .state_size = sizeof(struct rule_low_gpu_utilization_state),
+    .sweeps = rule_low_gpu_utilization_sweeps,
+    .join = rule_low_gpu_utilization_join,
+    .free_state = rule_low_gpu_utilization_free_state,
+    .judge = rule_low_gpu_utilization_judge,
 };

@@ -14,21 +14,23 @@ static const struct param params[] = {
 };
 
 /* Without a word of the framework nothing is known about steps either. */
-struct state {
+struct rule_max_initialization_time_state {
     bool heard;
 };
 
-static void told(void *state, const struct rule_view *c, const struct told *v, size_t n)
+static void rule_max_initialization_time_told(void *state, const struct rule_view *c,
+                                              const struct told *v, size_t n)
 {
     (void)c;
     (void)v;
-    ((struct state *)state)->heard |= n > 0;
+    ((struct rule_max_initialization_time_state *)state)->heard |= n > 0;
 }
 
-static void join(void *state, const struct rule_view *c, void *later)
+static void rule_max_initialization_time_join(void *state, const struct rule_view *c, void *later)
 {
     (void)c;
-    ((struct state *)state)->heard |= ((struct state *)later)->heard;
+    ((struct rule_max_initialization_time_state *)state)->heard |=
+        ((struct rule_max_initialization_time_state *)later)->heard;
 }
 
 /* ---- judging ---- */
@@ -36,12 +38,13 @@ static void join(void *state, const struct rule_view *c, void *later)
 static bool was_heard(const struct judge *j)
 {
     for (size_t i = 0; i < j->n_nodes; i++)
-        if (((const struct state *)j->nodes[i].state)->heard)
+        if (((const struct rule_max_initialization_time_state *)j->nodes[i].state)->heard)
             return true;
     return j->run->has_steps;
 }
 
-static void find(const struct judge *j, struct verdict *v, wall_ns until, double took_s)
+static void rule_max_initialization_time_find(const struct judge *j, struct verdict *v,
+                                              wall_ns until, double took_s)
 {
     char took[32], limit[32];
     const double limit_s = j->p[THRESHOLD].v * 60;
@@ -65,7 +68,7 @@ static void find(const struct judge *j, struct verdict *v, wall_ns until, double
     v->last_triggered = until;
 }
 
-static void judge(const struct judge *j, struct verdict *out)
+static void rule_max_initialization_time_judge(const struct judge *j, struct verdict *out)
 {
     const wall_ns until = j->run->has_steps ? j->run->loop_start : j->run->job_end;
     const double took_s = (double)(until.ns - j->run->job_start.ns) / 1e9;
@@ -78,7 +81,7 @@ static void judge(const struct judge *j, struct verdict *out)
         return;
     }
     if (took_s > j->p[THRESHOLD].v * 60) {
-        find(j, out, until, took_s);
+        rule_max_initialization_time_find(j, out, until, took_s);
         return;
     }
     duration_text(took_s, took, sizeof took);
@@ -106,8 +109,8 @@ const struct rule rule_max_initialization_time = {
     .labels = labels,
     .patience = -1,
     .whole_job = true,
-    .state_size = sizeof(struct state),
-    .told = told,
-    .join = join,
-    .judge = judge,
+    .state_size = sizeof(struct rule_max_initialization_time_state),
+    .told = rule_max_initialization_time_told,
+    .join = rule_max_initialization_time_join,
+    .judge = rule_max_initialization_time_judge,
 };

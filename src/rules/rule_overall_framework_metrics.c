@@ -22,7 +22,7 @@ static const enum event_id gpu_phases[] = {EV_FORWARD, EV_BACKWARD, EV_OPTIMIZER
 
 enum { GPU_PHASES = COUNT_OF(gpu_phases) };
 
-struct rank {
+struct rule_overall_framework_metrics_rank {
     struct rank_head head;
     uint64_t n[MODE_N];
     int64_t ns[MODE_N];
@@ -33,13 +33,13 @@ struct rank {
     int64_t gpu_ns[GPU_PHASES];
 };
 
-struct state {
+struct rule_overall_framework_metrics_state {
     struct per_rank ranks;
 };
 
 /* ---- seeing ---- */
 
-static size_t part_of(enum event_id id)
+static size_t rule_overall_framework_metrics_part_of(enum event_id id)
 {
     size_t i = 0;
     while (i + 1 < step_parts() && strcmp(step_part_name(i), event_words[id].part) != 0)
@@ -47,7 +47,8 @@ static size_t part_of(enum event_id id)
     return i;
 }
 
-static void see_parts(struct rank *own, const struct step *s, size_t sync)
+static void see_parts(struct rule_overall_framework_metrics_rank *own, const struct step *s,
+                      size_t sync)
 {
     own->steady++;
     for (size_t k = 0; k < STEP_PARTS_MOST; k++)
@@ -59,7 +60,8 @@ static void see_parts(struct rank *own, const struct step *s, size_t sync)
 }
 
 /* They are those of the whole rank, each time. */
-static void see_gpu(struct rank *own, const struct gpu_phases *g)
+static void rule_overall_framework_metrics_see_gpu(struct rule_overall_framework_metrics_rank *own,
+                                                   const struct gpu_phases *g)
 {
     for (size_t k = 0; g && k < GPU_PHASES; k++) {
         own->gpu_n[k] = g->n[gpu_phases[k]];
@@ -68,14 +70,15 @@ static void see_gpu(struct rank *own, const struct gpu_phases *g)
 }
 
 /* A step that was cut is time all the same. */
-static void steps(void *state, const struct rule_view *c, const struct rank_sight *r,
-                  const struct step *v, size_t n)
+static void rule_overall_framework_metrics_steps(void *state, const struct rule_view *c,
+                                                 const struct rank_sight *r, const struct step *v,
+                                                 size_t n)
 {
-    struct state *t = state;
-    struct rank *own = per_rank_see(&t->ranks, sizeof *own, r);
-    const size_t sync = part_of(EV_SYNC);
+    struct rule_overall_framework_metrics_state *t = state;
+    struct rule_overall_framework_metrics_rank *own = per_rank_see(&t->ranks, sizeof *own, r);
+    const size_t sync = rule_overall_framework_metrics_part_of(EV_SYNC);
     (void)c;
-    see_gpu(own, r->gpu);
+    rule_overall_framework_metrics_see_gpu(own, r->gpu);
     for (size_t i = 0; i < n; i++) {
         const enum event_mode m = v[i].mode < MODE_N ? v[i].mode : MODE_TRAIN;
         own->n[m]++;
@@ -85,7 +88,9 @@ static void steps(void *state, const struct rule_view *c, const struct rank_sigh
     }
 }
 
-static void add_rank(struct rank *a, const struct rank *b)
+static void
+rule_overall_framework_metrics_add_rank(struct rule_overall_framework_metrics_rank *a,
+                                        const struct rule_overall_framework_metrics_rank *b)
 {
     for (size_t m = 0; m < MODE_N; m++) {
         a->n[m] += b->n[m];
@@ -97,7 +102,9 @@ static void add_rank(struct rank *a, const struct rank *b)
         a->part_ns[k] += b->part_ns[k];
 }
 
-static void add_gpu(struct rank *a, const struct rank *b)
+static void
+rule_overall_framework_metrics_add_gpu(struct rule_overall_framework_metrics_rank *a,
+                                       const struct rule_overall_framework_metrics_rank *b)
 {
     for (size_t k = 0; k < GPU_PHASES; k++) {
         a->gpu_n[k] += b->gpu_n[k];
@@ -106,26 +113,28 @@ static void add_gpu(struct rank *a, const struct rank *b)
 }
 
 /* Two states of a rank were shown the same GPU times. */
-static void join_rank(void *own, void *its)
+static void rule_overall_framework_metrics_join_rank(void *own, void *its)
 {
-    struct rank *a = own, *b = its;
-    add_rank(a, b);
+    struct rule_overall_framework_metrics_rank *a = own, *b = its;
+    rule_overall_framework_metrics_add_rank(a, b);
     for (size_t k = 0; k < GPU_PHASES; k++) {
         a->gpu_n[k] = MAX_OF(a->gpu_n[k], b->gpu_n[k]);
         a->gpu_ns[k] = MAX_OF(a->gpu_ns[k], b->gpu_ns[k]);
     }
 }
 
-static void join(void *state, const struct rule_view *c, void *later)
+static void rule_overall_framework_metrics_join(void *state, const struct rule_view *c, void *later)
 {
     (void)c;
-    per_rank_join(&((struct state *)state)->ranks, sizeof(struct rank),
-                  &((struct state *)later)->ranks, join_rank, NULL);
+    per_rank_join(&((struct rule_overall_framework_metrics_state *)state)->ranks,
+                  sizeof(struct rule_overall_framework_metrics_rank),
+                  &((struct rule_overall_framework_metrics_state *)later)->ranks,
+                  rule_overall_framework_metrics_join_rank, NULL);
 }
 
-static void free_state(void *state)
+static void rule_overall_framework_metrics_free_state(void *state)
 {
-    per_rank_free(&((struct state *)state)->ranks, NULL);
+    per_rank_free(&((struct rule_overall_framework_metrics_state *)state)->ranks, NULL);
 }
 
 /* ---- judging ---- */
@@ -135,7 +144,7 @@ struct shares {
     double train, eval, others;
 };
 
-static struct shares shares_of(const struct rank *r, double all_s)
+static struct shares shares_of(const struct rule_overall_framework_metrics_rank *r, double all_s)
 {
     struct shares x = {.train = (double)r->ns[MODE_TRAIN] / 1e9 / all_s};
     x.eval = (double)(r->ns[MODE_EVAL] + r->ns[MODE_PREDICT]) / 1e9 / all_s;
@@ -143,8 +152,8 @@ static struct shares shares_of(const struct rank *r, double all_s)
     return x;
 }
 
-static void pie(struct verdict *v, const char *title, const char *const *labels, const double *s,
-                size_t n)
+static void rule_overall_framework_metrics_pie(struct verdict *v, const char *title,
+                                               const char *const *labels, const double *s, size_t n)
 {
     struct plot *p = verdict_plot(v, PLOT_PIE, title, "s");
     for (size_t i = 0; i < n; i++)
@@ -156,12 +165,13 @@ static void plot_shares(struct verdict *v, const struct shares *x, double all_s)
 {
     static const char *const labels[] = {"training", "evaluation", "other"};
     const double s[] = {x->train * all_s, x->eval * all_s, x->others * all_s};
-    pie(v, "Job time", labels, s, COUNT_OF(s));
+    rule_overall_framework_metrics_pie(v, "Job time", labels, s, COUNT_OF(s));
 }
 
 /* Names and host seconds of the parts of an iteration, what lies between steps last; returns how
  * many there are. */
-static size_t host_parts(const struct rank *sum, const char **names, double *s)
+static size_t host_parts(const struct rule_overall_framework_metrics_rank *sum, const char **names,
+                         double *s)
 {
     const size_t n = step_parts();
     for (size_t i = 0; i < n; i++) {
@@ -174,7 +184,8 @@ static size_t host_parts(const struct rank *sum, const char **names, double *s)
 }
 
 /* The same of the GPU, per step on the mean; 0: nothing was timed. */
-static size_t gpu_parts(const struct rank *sum, const char **names, double *s)
+static size_t gpu_parts(const struct rule_overall_framework_metrics_rank *sum, const char **names,
+                        double *s)
 {
     size_t n = 0;
     for (size_t k = 0; k < GPU_PHASES; k++)
@@ -215,7 +226,8 @@ static void remark_on_passes(struct verdict *v, const char *const *names, const 
                                passes[k], 100 * s[i] / all, whose);
 }
 
-static void remark_on_parts(const struct judge *j, struct verdict *v, const struct rank *sum)
+static void remark_on_parts(const struct judge *j, struct verdict *v,
+                            const struct rule_overall_framework_metrics_rank *sum)
 {
     const char *names[STEP_PARTS_MOST + 1];
     double s[STEP_PARTS_MOST + 1];
@@ -237,13 +249,13 @@ static void remark_on_parts(const struct judge *j, struct verdict *v, const stru
                    : gpu ? "host time (launch)"
                          : "host time",
                    parts_text(j, names, s, n));
-    pie(v, "Host time of training iterations", names, s, n);
+    rule_overall_framework_metrics_pie(v, "Host time of training iterations", names, s, n);
     if (!gpu)
         remark_on_passes(v, names, s, n, "");
 }
 
-static void remark_on(const struct judge *j, struct verdict *v, const struct rank *sum,
-                      const struct shares *x)
+static void remark_on(const struct judge *j, struct verdict *v,
+                      const struct rule_overall_framework_metrics_rank *sum, const struct shares *x)
 {
     double pct[3];
     percents_of((const double[]){x->train, x->eval, x->others}, COUNT_OF(pct), pct);
@@ -257,18 +269,18 @@ static void remark_on(const struct judge *j, struct verdict *v, const struct ran
                        x->others * 100);
 }
 
-static void judge(const struct judge *j, struct verdict *out)
+static void rule_overall_framework_metrics_judge(const struct judge *j, struct verdict *out)
 {
-    struct rank sum = {0};
+    struct rule_overall_framework_metrics_rank sum = {0};
     size_t n = 0;
     struct plot *bars = verdict_plot(out, PLOT_BARS, "Training steps by rank", "s");
     for (size_t i = 0; i < j->n_nodes; i++) {
-        const struct state *t = j->nodes[i].state;
+        const struct rule_overall_framework_metrics_state *t = j->nodes[i].state;
         for (size_t k = 0; k < t->ranks.n; k++, n++) {
-            const struct rank *r = t->ranks.v[k];
+            const struct rule_overall_framework_metrics_rank *r = t->ranks.v[k];
             const double s = (double)r->ns[MODE_TRAIN] / 1e9;
-            add_rank(&sum, r);
-            add_gpu(&sum, r);
+            rule_overall_framework_metrics_add_rank(&sum, r);
+            rule_overall_framework_metrics_add_gpu(&sum, r);
             if (n < ROWS_MOST)
                 plot_row(out, bars, rank_entity(j, &r->head.who), &s, 1);
         }
@@ -293,9 +305,9 @@ const struct rule rule_overall_framework_metrics = {
     .patience = -1,
     .needs = NEEDS_STEPS,
     .summary = true,
-    .state_size = sizeof(struct state),
-    .steps = steps,
-    .join = join,
-    .free_state = free_state,
-    .judge = judge,
+    .state_size = sizeof(struct rule_overall_framework_metrics_state),
+    .steps = rule_overall_framework_metrics_steps,
+    .join = rule_overall_framework_metrics_join,
+    .free_state = rule_overall_framework_metrics_free_state,
+    .judge = rule_overall_framework_metrics_judge,
 };

@@ -17,12 +17,12 @@ enum { LEAST = 2 };
 /* Above this a resource is used well, below it has room. */
 static const double WELL = 70; /* percent */
 
-struct gpu {
+struct rule_overall_system_usage_gpu {
     struct gpu_head head;
     struct hist util, mem;
 };
 
-struct state {
+struct rule_overall_system_usage_state {
     struct per_gpu gpus;
     struct hist cpu, mem, io_wait;
     struct loghist net_in, net_out; /* B/s */
@@ -34,13 +34,14 @@ static void add_log(struct loghist *h, const float *v, size_t n)
         loghist_add(h, v, n);
 }
 
-static void sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
+static void rule_overall_system_usage_sweeps(void *state, const struct rule_view *c,
+                                             const struct sweeps *s)
 {
-    struct state *t = state;
+    struct rule_overall_system_usage_state *t = state;
     (void)c;
-    per_gpu_see(&t->gpus, sizeof(struct gpu), s);
+    per_gpu_see(&t->gpus, sizeof(struct rule_overall_system_usage_gpu), s);
     for (size_t i = 0; i < s->n_gpus; i++) {
-        struct gpu *g = per_gpu_at(&t->gpus, i);
+        struct rule_overall_system_usage_gpu *g = per_gpu_at(&t->gpus, i);
         shared_hist(s, s->gpus[i].v[GPU_SIG_UTIL], &g->util);
         shared_hist(s, s->gpus[i].v[GPU_SIG_MEM], &g->mem);
     }
@@ -51,18 +52,18 @@ static void sweeps(void *state, const struct rule_view *c, const struct sweeps *
     add_log(&t->net_out, s->v[SIG_NET_TX], s->n);
 }
 
-static void join_gpu(void *own, const struct rule_view *c, void *its)
+static void rule_overall_system_usage_join_gpu(void *own, const struct rule_view *c, void *its)
 {
-    struct gpu *a = own, *b = its;
+    struct rule_overall_system_usage_gpu *a = own, *b = its;
     (void)c;
     hist_join(&a->util, &b->util);
     hist_join(&a->mem, &b->mem);
 }
 
-static void join(void *state, const struct rule_view *c, void *later)
+static void rule_overall_system_usage_join(void *state, const struct rule_view *c, void *later)
 {
-    struct state *a = state, *b = later;
-    per_gpu_join(&a->gpus, &b->gpus, c, join_gpu);
+    struct rule_overall_system_usage_state *a = state, *b = later;
+    per_gpu_join(&a->gpus, &b->gpus, c, rule_overall_system_usage_join_gpu);
     hist_join(&a->cpu, &b->cpu);
     hist_join(&a->mem, &b->mem);
     hist_join(&a->io_wait, &b->io_wait);
@@ -70,9 +71,9 @@ static void join(void *state, const struct rule_view *c, void *later)
     loghist_join(&a->net_out, &b->net_out);
 }
 
-static void free_state(void *state)
+static void rule_overall_system_usage_free_state(void *state)
 {
-    per_gpu_free(&((struct state *)state)->gpus, NULL);
+    per_gpu_free(&((struct rule_overall_system_usage_state *)state)->gpus, NULL);
 }
 
 /* ---- judging ---- */
@@ -100,7 +101,8 @@ static void row_log(struct verdict *v, struct plot *p, const char *label, const 
         plot_row(v, p, label, values, COUNT_OF(values));
 }
 
-static struct plot *table(struct verdict *v, const char *title, const char *unit)
+static struct plot *rule_overall_system_usage_table(struct verdict *v, const char *title,
+                                                    const char *unit)
 {
     struct plot *p = verdict_plot(v, PLOT_TABLE, title, unit);
     p->columns = columns;
@@ -109,11 +111,12 @@ static struct plot *table(struct verdict *v, const char *title, const char *unit
 }
 
 /* All GPUs of the node that the job used, as one. */
-static size_t pool(const struct state *t, struct hist *util, struct hist *mem)
+static size_t pool(const struct rule_overall_system_usage_state *t, struct hist *util,
+                   struct hist *mem)
 {
     size_t used = 0;
     for (size_t k = 0; k < t->gpus.n; k++) {
-        const struct gpu *g = per_gpu_at(&t->gpus, k);
+        const struct rule_overall_system_usage_gpu *g = per_gpu_at(&t->gpus, k);
         if (!gpu_was_used(&g->head) || g->util.n == 0)
             continue;
         hist_join(util, &g->util);
@@ -176,8 +179,9 @@ static void say_cpu_only(const struct judge *j, struct verdict *v, const char *n
                        p95 < WELL ? under_used(j) : "CPU well used");
 }
 
-static void say(const struct judge *j, struct verdict *v, const char *node, const struct hist *gpu,
-                const struct hist *cpu)
+static void rule_overall_system_usage_say(const struct judge *j, struct verdict *v,
+                                          const char *node, const struct hist *gpu,
+                                          const struct hist *cpu)
 {
     const double g95 = hist_quantile(gpu, 0.95), c95 = hist_quantile(cpu, 0.95);
     const double g50 = hist_quantile(gpu, 0.5);
@@ -194,20 +198,24 @@ static void say(const struct judge *j, struct verdict *v, const char *node, cons
                        g95, over_what(j), words);
 }
 
-static void judge_node(const struct judge *j, const struct judged_node *node, struct verdict *out)
+static void rule_overall_system_usage_judge_node(const struct judge *j,
+                                                 const struct judged_node *node,
+                                                 struct verdict *out)
 {
-    const struct state *t = node->state;
+    const struct rule_overall_system_usage_state *t = node->state;
     const char *id = node->facts->id;
     struct hist *util = xcalloc(1, sizeof *util), *mem = xcalloc(1, sizeof *mem);
     const size_t used = pool(t, util, mem);
-    struct plot *p = table(out, arena_printf(j->arena, "Utilization of %s", id), "%");
+    struct plot *p =
+        rule_overall_system_usage_table(out, arena_printf(j->arena, "Utilization of %s", id), "%");
     row(out, p, "CPU", &t->cpu);
     row(out, p, "GPU", util);
     row(out, p, "CPU memory", &t->mem);
     row(out, p, "GPU memory", mem);
     row(out, p, "I/O wait", &t->io_wait);
     if (t->net_in.n || t->net_out.n) {
-        p = table(out, arena_printf(j->arena, "Network of %s", id), "B/s");
+        p = rule_overall_system_usage_table(out, arena_printf(j->arena, "Network of %s", id),
+                                            "B/s");
         row_log(out, p, "Network in", &t->net_in);
         row_log(out, p, "Network out", &t->net_out);
     }
@@ -220,23 +228,23 @@ static void judge_node(const struct judge *j, const struct judged_node *node, st
         .mem_p95 = hist_quantile(&t->mem, 0.95),
     };
     if (used)
-        say(j, out, id, util, &t->cpu);
+        rule_overall_system_usage_say(j, out, id, util, &t->cpu);
     else
         say_cpu_only(j, out, id, &t->cpu);
     free(util);
     free(mem);
 }
 
-static void judge(const struct judge *j, struct verdict *out)
+static void rule_overall_system_usage_judge(const struct judge *j, struct verdict *out)
 {
     if (judge_is_short(j, LEAST, out))
         return;
     out->uses = arena_array(j->arena, struct node_use, j->n_nodes);
     for (size_t i = 0; i < j->n_nodes; i++) {
-        const struct state *t = j->nodes[i].state;
+        const struct rule_overall_system_usage_state *t = j->nodes[i].state;
         out->datapoints = MAX_OF(out->datapoints, t->cpu.n);
         if (j->nodes[i].sweeps)
-            judge_node(j, &j->nodes[i], out);
+            rule_overall_system_usage_judge_node(j, &j->nodes[i], out);
     }
 }
 
@@ -249,9 +257,9 @@ const struct rule rule_overall_system_usage = {
     .patience = -1,
     .needs = NEEDS_SWEEPS,
     .summary = true,
-    .state_size = sizeof(struct state),
-    .sweeps = sweeps,
-    .join = join,
-    .free_state = free_state,
-    .judge = judge,
+    .state_size = sizeof(struct rule_overall_system_usage_state),
+    .sweeps = rule_overall_system_usage_sweeps,
+    .join = rule_overall_system_usage_join,
+    .free_state = rule_overall_system_usage_free_state,
+    .judge = rule_overall_system_usage_judge,
 };

@@ -23,13 +23,13 @@ static const struct param params[] = {
  * end, so the last ones are kept. */
 enum { LAST_KEPT = 32 };
 
-struct saved {
+struct rule_slow_finalization_saved {
     int64_t at_ns, dur_ns;
 };
 
 struct final_state {
     uint64_t n;
-    struct saved last[LAST_KEPT];
+    struct rule_slow_finalization_saved last[LAST_KEPT];
     struct seconds busy; /* in which a GPU was */
 };
 
@@ -38,7 +38,7 @@ static const float BUSY_FROM = 50;
 
 /* ---- seeing ---- */
 
-static void saved_add(struct final_state *t, const struct saved *x)
+static void saved_add(struct final_state *t, const struct rule_slow_finalization_saved *x)
 {
     t->last[t->n++ % LAST_KEPT] = *x;
 }
@@ -61,7 +61,7 @@ static void final_told(void *state, const struct rule_view *c, const struct told
     (void)c;
     for (size_t i = 0; i < n; i++)
         if (v[i].id == EV_CHECKPOINT)
-            saved_add(state, &(struct saved){v[i].at.ns, v[i].dur_ns});
+            saved_add(state, &(struct rule_slow_finalization_saved){v[i].at.ns, v[i].dur_ns});
 }
 
 static void final_join(void *state, const struct rule_view *c, void *later)
@@ -106,7 +106,7 @@ static double saving_s(const struct judge *j, wall_ns since, uint64_t *n)
         const struct final_state *t = j->nodes[i].state;
         int64_t covered = since.ns, ns = 0;
         for (uint64_t k = t->n - MIN_OF(t->n, (uint64_t)LAST_KEPT); k < t->n; k++) {
-            const struct saved *x = &t->last[k % LAST_KEPT];
+            const struct rule_slow_finalization_saved *x = &t->last[k % LAST_KEPT];
             const int64_t from = MAX_OF(x->at_ns, covered),
                           to = MIN_OF(x->at_ns + x->dur_ns, j->run->job_end.ns);
             if (to <= from)

@@ -25,7 +25,7 @@ static const struct param params[] = {
 
 enum { LONG_KEPT = 16, GAPS_MOST = 64, RANKS_SAID = 8 };
 
-struct rank {
+struct rule_stalled_training_rank {
     struct rank_head head;
     struct seconds ends; /* when steps finished */
     struct step last;    /* that finished; the one of the latest end */
@@ -36,18 +36,19 @@ struct rank {
     bool has_last, has_running;
 };
 
-struct state {
+struct rule_stalled_training_state {
     struct per_rank ranks;
 };
 
 /* ---- seeing ---- */
 
-static int64_t end_of(const struct step *s)
+static int64_t rule_stalled_training_end_of(const struct step *s)
 {
     return s->start.ns + s->dur_ns;
 }
 
-static void take_step(struct rank *r, const struct step *s, double threshold_s)
+static void rule_stalled_training_take_step(struct rule_stalled_training_rank *r,
+                                            const struct step *s, double threshold_s)
 {
     const float ms = (float)((double)s->dur_ns / 1e6);
     if (s->cut) {
@@ -57,32 +58,33 @@ static void take_step(struct rank *r, const struct step *s, double threshold_s)
         return;
     }
     r->n++;
-    seconds_mark(&r->ends, (wall_ns){end_of(s)}, 0);
+    seconds_mark(&r->ends, (wall_ns){rule_stalled_training_end_of(s)}, 0);
     longest_add(&r->longest, LONG_KEPT, s, s->dur_ns);
     if ((double)s->dur_ns / 1e9 < threshold_s)
         loghist_add(&r->durations, &ms, 1);
-    if (!r->has_last || end_of(s) >= end_of(&r->last))
+    if (!r->has_last || rule_stalled_training_end_of(s) >= rule_stalled_training_end_of(&r->last))
         r->last = *s;
     r->has_last = true;
 }
 
-static void steps(void *state, const struct rule_view *c, const struct rank_sight *r,
-                  const struct step *v, size_t n)
+static void rule_stalled_training_steps(void *state, const struct rule_view *c,
+                                        const struct rank_sight *r, const struct step *v, size_t n)
 {
-    struct state *t = state;
-    struct rank *own = per_rank_see(&t->ranks, sizeof *own, r);
+    struct rule_stalled_training_state *t = state;
+    struct rule_stalled_training_rank *own = per_rank_see(&t->ranks, sizeof *own, r);
     for (size_t i = 0; i < n; i++)
-        take_step(own, &v[i], c->p[THRESHOLD].v);
+        rule_stalled_training_take_step(own, &v[i], c->p[THRESHOLD].v);
 }
 
-static void join_rank(void *own, void *its)
+static void rule_stalled_training_join_rank(void *own, void *its)
 {
-    struct rank *a = own, *b = its;
+    struct rule_stalled_training_rank *a = own, *b = its;
     a->n += b->n;
     seconds_join(&a->ends, &b->ends);
     longest_join(&a->longest, LONG_KEPT, &b->longest);
     loghist_join(&a->durations, &b->durations);
-    if (b->has_last && (!a->has_last || end_of(&b->last) >= end_of(&a->last)))
+    if (b->has_last && (!a->has_last || rule_stalled_training_end_of(&b->last) >=
+                                            rule_stalled_training_end_of(&a->last)))
         a->last = b->last;
     if (b->has_running && (!a->has_running || b->running.start.ns >= a->running.start.ns))
         a->running = b->running;
@@ -90,47 +92,51 @@ static void join_rank(void *own, void *its)
     a->has_running |= b->has_running;
 }
 
-static void free_rank(void *own)
+static void rule_stalled_training_free_rank(void *own)
 {
-    struct rank *r = own;
+    struct rule_stalled_training_rank *r = own;
     seconds_free(&r->ends);
     longest_free(&r->longest);
 }
 
-static void join(void *state, const struct rule_view *c, void *later)
+static void rule_stalled_training_join(void *state, const struct rule_view *c, void *later)
 {
     (void)c;
-    per_rank_join(&((struct state *)state)->ranks, sizeof(struct rank),
-                  &((struct state *)later)->ranks, join_rank, free_rank);
+    per_rank_join(&((struct rule_stalled_training_state *)state)->ranks,
+                  sizeof(struct rule_stalled_training_rank),
+                  &((struct rule_stalled_training_state *)later)->ranks,
+                  rule_stalled_training_join_rank, rule_stalled_training_free_rank);
 }
 
-static void free_state(void *state)
+static void rule_stalled_training_free_state(void *state)
 {
-    per_rank_free(&((struct state *)state)->ranks, free_rank);
+    per_rank_free(&((struct rule_stalled_training_state *)state)->ranks,
+                  rule_stalled_training_free_rank);
 }
 
 /* ---- judging ---- */
 
 /* All ranks of the job. */
-struct job {
-    const struct rank **ranks;
+struct rule_stalled_training_job {
+    const struct rule_stalled_training_rank **ranks;
     size_t n;
     struct seconds ends;
     struct loghist durations;
     uint64_t steps;
 };
 
-static void gather(const struct judge *j, struct job *out)
+static void rule_stalled_training_gather(const struct judge *j,
+                                         struct rule_stalled_training_job *out)
 {
     size_t cap = 0;
-    *out = (struct job){0};
+    *out = (struct rule_stalled_training_job){0};
     for (size_t i = 0; i < j->n_nodes; i++)
-        cap += ((const struct state *)j->nodes[i].state)->ranks.n;
-    out->ranks = arena_array(j->arena, const struct rank *, MAX_OF(cap, 1));
+        cap += ((const struct rule_stalled_training_state *)j->nodes[i].state)->ranks.n;
+    out->ranks = arena_array(j->arena, const struct rule_stalled_training_rank *, MAX_OF(cap, 1));
     for (size_t i = 0; i < j->n_nodes; i++) {
-        const struct state *t = j->nodes[i].state;
+        const struct rule_stalled_training_state *t = j->nodes[i].state;
         for (size_t k = 0; k < t->ranks.n; k++) {
-            const struct rank *r = out->ranks[out->n++] = t->ranks.v[k];
+            const struct rule_stalled_training_rank *r = out->ranks[out->n++] = t->ranks.v[k];
             seconds_add_all(&out->ends, &r->ends);
             loghist_join(&out->durations, &r->durations);
             out->steps += r->n;
@@ -139,15 +145,15 @@ static void gather(const struct judge *j, struct job *out)
 }
 
 /* In seconds. */
-static double limit_of(const struct judge *j, const struct job *o)
+static double limit_of(const struct judge *j, const struct rule_stalled_training_job *o)
 {
     const double p99 = loghist_quantile(&o->durations, 0.99) / 1e3;
     return fmax(j->p[THRESHOLD].v, isnan(p99) ? 0 : j->p[FACTOR].v * p99);
 }
 
 /* Stretches in which no rank finished a step, from the first end to the end of the job. */
-static size_t find_gaps(const struct judge *j, const struct job *o, double limit_s,
-                        struct time_range *out)
+static size_t find_gaps(const struct judge *j, const struct rule_stalled_training_job *o,
+                        double limit_s, struct time_range *out)
 {
     const int64_t end = j->run->job_end.ns / NS_PER_S;
     int64_t at = seconds_next(&o->ends, 0);
@@ -162,7 +168,7 @@ static size_t find_gaps(const struct judge *j, const struct job *o, double limit
     return n;
 }
 
-static double longest_gap_s(const struct judge *j, const struct job *o)
+static double longest_gap_s(const struct judge *j, const struct rule_stalled_training_job *o)
 {
     const int64_t end = j->run->job_end.ns / NS_PER_S;
     int64_t longest = 1;
@@ -174,7 +180,7 @@ static double longest_gap_s(const struct judge *j, const struct job *o)
     return (double)longest;
 }
 
-static double longest_step_s(const struct job *o)
+static double longest_step_s(const struct rule_stalled_training_job *o)
 {
     int64_t ns = 0;
     for (size_t i = 0; i < o->n; i++)
@@ -184,7 +190,8 @@ static double longest_step_s(const struct job *o)
 }
 
 /* Ends are known to the second: of short steps only how long the longest took. */
-static void say_clear(const struct judge *j, const struct job *o, struct verdict *out)
+static void say_clear(const struct judge *j, const struct rule_stalled_training_job *o,
+                      struct verdict *out)
 {
     const double gap_s = longest_gap_s(j, o);
     char took[HUMAN_LEN];
@@ -205,7 +212,8 @@ static size_t main_part(const int64_t *ns)
 }
 
 /* The long step that reaches over the stretch; NULL: none does. */
-static const struct long_step *step_over(const struct rank *r, const struct time_range *g)
+static const struct long_step *step_over(const struct rule_stalled_training_rank *r,
+                                         const struct time_range *g)
 {
     for (uint32_t i = 0; i < r->longest.n; i++) {
         const struct long_step *s = &r->longest.v[i];
@@ -217,7 +225,8 @@ static const struct long_step *step_over(const struct rank *r, const struct time
     return NULL;
 }
 
-static const char *doing(const struct judge *j, const struct rank *r, const struct time_range *g)
+static const char *doing(const struct judge *j, const struct rule_stalled_training_rank *r,
+                         const struct time_range *g)
 {
     const struct long_step *over = step_over(r, g);
     char took[32];
@@ -230,20 +239,22 @@ static const char *doing(const struct judge *j, const struct rank *r, const stru
                             duration_text((double)parts[p] / 1e9, took, sizeof took),
                             step_part_name(p));
     }
-    if (r->has_running && r->running.start.ns < g->end.ns && end_of(&r->running) > g->start.ns) {
+    if (r->has_running && r->running.start.ns < g->end.ns &&
+        rule_stalled_training_end_of(&r->running) > g->start.ns) {
         const size_t p = main_part(r->running.part_ns);
         return arena_printf(j->arena, "was in step %lld, %s of it in '%s'",
                             (long long)r->running.number,
                             duration_text((double)r->running.part_ns[p] / 1e9, took, sizeof took),
                             step_part_name(p));
     }
-    if (r->has_last && end_of(&r->last) <= g->start.ns + NS_PER_S)
+    if (r->has_last && rule_stalled_training_end_of(&r->last) <= g->start.ns + NS_PER_S)
         return arena_printf(j->arena, "had last finished step %lld (%s)", (long long)r->last.number,
                             event_mode_names[r->last.mode]);
     return "was between two steps";
 }
 
-static const char *all_doing(const struct judge *j, const struct job *o, const struct time_range *g)
+static const char *all_doing(const struct judge *j, const struct rule_stalled_training_job *o,
+                             const struct time_range *g)
 {
     const char *text = "";
     for (size_t i = 0; i < MIN_OF(o->n, (size_t)RANKS_SAID); i++)
@@ -254,8 +265,9 @@ static const char *all_doing(const struct judge *j, const struct job *o, const s
     return text;
 }
 
-static void find(const struct judge *j, struct verdict *v, const struct job *o,
-                 const struct time_range *gaps, size_t n, double limit_s)
+static void rule_stalled_training_find(const struct judge *j, struct verdict *v,
+                                       const struct rule_stalled_training_job *o,
+                                       const struct time_range *gaps, size_t n, double limit_s)
 {
     char took[32], limit[32];
     double all = 0;
@@ -287,18 +299,18 @@ static void find(const struct judge *j, struct verdict *v, const struct job *o,
     v->last_triggered = f->end;
 }
 
-static void judge(const struct judge *j, struct verdict *out)
+static void rule_stalled_training_judge(const struct judge *j, struct verdict *out)
 {
-    struct job o;
+    struct rule_stalled_training_job o;
     struct time_range gaps[GAPS_MOST];
-    gather(j, &o);
+    rule_stalled_training_gather(j, &o);
     out->datapoints = o.steps;
     const double limit_s = limit_of(j, &o);
     const size_t n = find_gaps(j, &o, limit_s, gaps);
     if (o.steps == 0)
         verdict_not_evaluated(out, "no step has finished");
     else if (n)
-        find(j, out, &o, gaps, n, limit_s);
+        rule_stalled_training_find(j, out, &o, gaps, n, limit_s);
     else
         say_clear(j, &o, out);
     seconds_free(&o.ends);
@@ -321,9 +333,9 @@ const struct rule rule_stalled_training = {
     .labels = labels,
     .patience = -1,
     .needs = NEEDS_STEPS,
-    .state_size = sizeof(struct state),
-    .steps = steps,
-    .join = join,
-    .free_state = free_state,
-    .judge = judge,
+    .state_size = sizeof(struct rule_stalled_training_state),
+    .steps = rule_stalled_training_steps,
+    .join = rule_stalled_training_join,
+    .free_state = rule_stalled_training_free_state,
+    .judge = rule_stalled_training_judge,
 };

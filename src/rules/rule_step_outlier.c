@@ -37,7 +37,7 @@ static const float PSI_HIGH = 20;
 /* Reasons of a held-down clock that are no wish of the user: power caps and heat. */
 static const unsigned THROTTLED = 0xec;
 
-struct rank {
+struct rule_step_outlier_rank {
     struct rank_head head;
     struct step_spread mode[MODE_N];
 };
@@ -45,7 +45,7 @@ struct rank {
 /* What may coincide with a long step. */
 enum { BY_CHECKPOINT, BY_IO, BY_THROTTLE, BY_N };
 
-struct state {
+struct rule_step_outlier_state {
     struct per_rank ranks;
     struct seconds when[BY_N];
 };
@@ -77,9 +77,9 @@ static bool is_high(const struct sweeps *s, enum node_signal k, size_t at, float
     return s->v[k] && s->v[k][at] > limit; /* a missing one is not */
 }
 
-static void sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
+static void rule_step_outlier_sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
 {
-    struct state *t = state;
+    struct rule_step_outlier_state *t = state;
     (void)c;
     if (!is_worth_a_look(s))
         return;
@@ -91,51 +91,54 @@ static void sweeps(void *state, const struct rule_view *c, const struct sweeps *
     }
 }
 
-static void steps(void *state, const struct rule_view *c, const struct rank_sight *r,
-                  const struct step *v, size_t n)
+static void rule_step_outlier_steps(void *state, const struct rule_view *c,
+                                    const struct rank_sight *r, const struct step *v, size_t n)
 {
-    struct state *t = state;
-    struct rank *own = per_rank_see(&t->ranks, sizeof *own, r);
+    struct rule_step_outlier_state *t = state;
+    struct rule_step_outlier_rank *own = per_rank_see(&t->ranks, sizeof *own, r);
     (void)c;
     for (size_t i = 0; i < n; i++)
         if (step_is_steady(&v[i]) && v[i].mode < MODE_N)
             step_spread_add(&own->mode[v[i].mode], &v[i]);
 }
 
-static void told(void *state, const struct rule_view *c, const struct told *v, size_t n)
+static void rule_step_outlier_told(void *state, const struct rule_view *c, const struct told *v,
+                                   size_t n)
 {
-    struct state *t = state;
+    struct rule_step_outlier_state *t = state;
     (void)c;
     for (size_t i = 0; i < n; i++)
         if (v[i].id == EV_CHECKPOINT)
             seconds_mark(&t->when[BY_CHECKPOINT], v[i].at, v[i].dur_ns);
 }
 
-static void join_rank(void *own, void *its)
+static void rule_step_outlier_join_rank(void *own, void *its)
 {
     for (size_t m = 0; m < MODE_N; m++)
-        step_spread_join(&((struct rank *)own)->mode[m], &((struct rank *)its)->mode[m]);
+        step_spread_join(&((struct rule_step_outlier_rank *)own)->mode[m],
+                         &((struct rule_step_outlier_rank *)its)->mode[m]);
 }
 
-static void free_rank(void *own)
+static void rule_step_outlier_free_rank(void *own)
 {
     for (size_t m = 0; m < MODE_N; m++)
-        step_spread_free(&((struct rank *)own)->mode[m]);
+        step_spread_free(&((struct rule_step_outlier_rank *)own)->mode[m]);
 }
 
-static void join(void *state, const struct rule_view *c, void *later)
+static void rule_step_outlier_join(void *state, const struct rule_view *c, void *later)
 {
-    struct state *a = state, *b = later;
+    struct rule_step_outlier_state *a = state, *b = later;
     (void)c;
-    per_rank_join(&a->ranks, sizeof(struct rank), &b->ranks, join_rank, free_rank);
+    per_rank_join(&a->ranks, sizeof(struct rule_step_outlier_rank), &b->ranks,
+                  rule_step_outlier_join_rank, rule_step_outlier_free_rank);
     for (size_t k = 0; k < BY_N; k++)
         seconds_join(&a->when[k], &b->when[k]);
 }
 
-static void free_state(void *state)
+static void rule_step_outlier_free_state(void *state)
 {
-    struct state *t = state;
-    per_rank_free(&t->ranks, free_rank);
+    struct rule_step_outlier_state *t = state;
+    per_rank_free(&t->ranks, rule_step_outlier_free_rank);
     for (size_t k = 0; k < BY_N; k++)
         seconds_free(&t->when[k]);
 }
@@ -145,7 +148,7 @@ static void free_state(void *state)
 /* The long steps of one rank and mode. */
 struct outliers {
     const struct judged_node *node;
-    const struct rank *rank;
+    const struct rule_step_outlier_rank *rank;
     enum event_mode mode;
     double mean_s, limit_s;
     double lost_s, lost_share; /* what they took longer than the mean; of the time of all steps */
@@ -153,14 +156,14 @@ struct outliers {
     size_t n;
 };
 
-static bool wanted(const struct judge *j, enum event_mode m)
+static bool rule_step_outlier_wanted(const struct judge *j, enum event_mode m)
 {
     const size_t word = (size_t)j->p[MODE].v;
     return word == 0 || strcmp(mode_words[word], event_mode_names[m]) == 0;
 }
 
 static struct outliers outliers_of(const struct judge *j, const struct judged_node *node,
-                                   const struct rank *r, enum event_mode m)
+                                   const struct rule_step_outlier_rank *r, enum event_mode m)
 {
     const struct step_spread *x = &r->mode[m];
     struct outliers o = {.node = node, .rank = r, .mode = m, .mean_s = step_spread_mean(x)};
@@ -232,7 +235,7 @@ static const struct {
     {EV_COMM, "Find the rank that the others wait for."},
 };
 
-static const char *advice_for(const char *part)
+static const char *rule_step_outlier_advice_for(const char *part)
 {
     for (size_t i = 0; i < COUNT_OF(part_advice); i++)
         if (strcmp(event_words[part_advice[i].id].part, part) == 0)
@@ -278,7 +281,7 @@ static struct causes_found look_for_causes(const struct judge *j, const struct o
                                            const struct outliers *all, size_t n_all)
 {
     struct causes_found c = {0};
-    const struct state *t = o->node->state;
+    const struct rule_step_outlier_state *t = o->node->state;
     struct seconds others = {0};
     char text[128];
     double more_s;
@@ -291,7 +294,7 @@ static struct causes_found look_for_causes(const struct judge *j, const struct o
         const char *quote = part == BETWEEN ? "" : "'";
         snprintf(text, sizeof text, "%s%s%s took %s longer than usual", quote, name, quote,
                  judge_time(j, more_s));
-        add_cause(&c, text, advice_for(name));
+        add_cause(&c, text, rule_step_outlier_advice_for(name));
     }
     mark_others(all, n_all, o, &others);
     c.other_ranks = share_within(o, &others) >= 0.5;
@@ -311,8 +314,8 @@ static void set_ranges(const struct judge *j, struct verdict *v, struct finding 
     finding_when(v, f, r, n);
 }
 
-static void find(const struct judge *j, struct verdict *v, const struct outliers *o,
-                 const struct causes_found *c)
+static void rule_step_outlier_find(const struct judge *j, struct verdict *v,
+                                   const struct outliers *o, const struct causes_found *c)
 {
     const struct step_spread *x = &o->rank->mode[o->mode];
     const bool full = o->n == LONGEST_KEPT;
@@ -345,7 +348,7 @@ static void find(const struct judge *j, struct verdict *v, const struct outliers
     v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
 }
 
-static const char *label_of(const struct judge *j, const struct outliers *o)
+static const char *rule_step_outlier_label_of(const struct judge *j, const struct outliers *o)
 {
     return arena_printf(j->arena, "rank %lld %s", (long long)o->rank->head.who.rank,
                         event_mode_names[o->mode]);
@@ -368,7 +371,7 @@ static void plot_histogram(const struct judge *j, struct verdict *v,
     p->n_edges = DURATION_BINS + 1;
     for (size_t i = 0; i < n; i++) {
         step_spread_counts(&o[i]->rank->mode[o[i]->mode], lo, hi, counts, DURATION_BINS);
-        plot_row(v, p, label_of(j, o[i]), counts, DURATION_BINS);
+        plot_row(v, p, rule_step_outlier_label_of(j, o[i]), counts, DURATION_BINS);
     }
 }
 
@@ -381,7 +384,7 @@ static void plot_boxes(const struct judge *j, struct verdict *v, const struct ou
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < COUNT_OF(quantiles); k++)
             box[k] = step_spread_quantile(&o[i]->rank->mode[o[i]->mode], quantiles[k]);
-        plot_row(v, p, label_of(j, o[i]), box, COUNT_OF(box));
+        plot_row(v, p, rule_step_outlier_label_of(j, o[i]), box, COUNT_OF(box));
     }
 }
 
@@ -394,15 +397,16 @@ static void plot_long(const struct judge *j, struct verdict *v, const struct out
         at[i] = (double)(o->v[o->n - n + i].start_ns - j->run->job_start.ns) / 1e9;
         s[i] = (double)o->v[o->n - n + i].dur_ns / 1e9;
     }
-    struct plot *p =
-        verdict_plot(v, PLOT_SERIES, arena_printf(j->arena, "Slow steps, %s", label_of(j, o)), "s");
+    struct plot *p = verdict_plot(
+        v, PLOT_SERIES, arena_printf(j->arena, "Slow steps, %s", rule_step_outlier_label_of(j, o)),
+        "s");
     p->edges = at;
     p->n_edges = n;
-    plot_row(v, p, label_of(j, o), s, n);
+    plot_row(v, p, rule_step_outlier_label_of(j, o), s, n);
 }
 
-static void plot(const struct judge *j, struct verdict *v, const struct outliers *const *o,
-                 size_t n)
+static void rule_step_outlier_plot(const struct judge *j, struct verdict *v,
+                                   const struct outliers *const *o, size_t n)
 {
     if (n == 0)
         return;
@@ -413,33 +417,33 @@ static void plot(const struct judge *j, struct verdict *v, const struct outliers
 }
 
 /* All ranks of all nodes that have steps enough. */
-static size_t gather(const struct judge *j, struct outliers **out, uint64_t *steps_seen,
-                     uint64_t *most)
+static size_t rule_step_outlier_gather(const struct judge *j, struct outliers **out,
+                                       uint64_t *steps_seen, uint64_t *most)
 {
     size_t n = 0, cap = 0;
     for (size_t i = 0; i < j->n_nodes; i++)
-        cap += ((const struct state *)j->nodes[i].state)->ranks.n * MODE_N;
+        cap += ((const struct rule_step_outlier_state *)j->nodes[i].state)->ranks.n * MODE_N;
     *out = arena_array(j->arena, struct outliers, MAX_OF(cap, 1));
     for (size_t i = 0; i < j->n_nodes; i++) {
-        const struct state *t = j->nodes[i].state;
+        const struct rule_step_outlier_state *t = j->nodes[i].state;
         for (size_t k = 0; k < t->ranks.n * MODE_N; k++) {
-            const struct rank *r = t->ranks.v[k / MODE_N];
+            const struct rule_step_outlier_rank *r = t->ranks.v[k / MODE_N];
             const enum event_mode m = (enum event_mode)(k % MODE_N);
             const uint64_t all = r->mode[m].n + r->mode[m].some;
-            *most = wanted(j, m) ? MAX_OF(*most, all) : *most;
-            *steps_seen += wanted(j, m) ? all : 0;
-            if (wanted(j, m) && all >= STEPS_LEAST)
+            *most = rule_step_outlier_wanted(j, m) ? MAX_OF(*most, all) : *most;
+            *steps_seen += rule_step_outlier_wanted(j, m) ? all : 0;
+            if (rule_step_outlier_wanted(j, m) && all >= STEPS_LEAST)
                 (*out)[n++] = outliers_of(j, &j->nodes[i], r, m);
         }
     }
     return n;
 }
 
-static void judge(const struct judge *j, struct verdict *out)
+static void rule_step_outlier_judge(const struct judge *j, struct verdict *out)
 {
     struct outliers *all;
     uint64_t seen = 0, most = 0;
-    const size_t n = gather(j, &all, &seen, &most);
+    const size_t n = rule_step_outlier_gather(j, &all, &seen, &most);
     const struct outliers *worst = all,
                           **found = arena_array(j->arena, const struct outliers *, n + 1);
     size_t n_found = 0;
@@ -454,10 +458,10 @@ static void judge(const struct judge *j, struct verdict *out)
         if ((double)all[i].n <= j->p[N_OUTLIERS].v || all[i].lost_share * 100 < j->p[LEAST_LOST].v)
             continue;
         const struct causes_found c = look_for_causes(j, &all[i], all, n);
-        find(j, out, &all[i], &c);
+        rule_step_outlier_find(j, out, &all[i], &c);
         found[n_found++] = &all[i];
     }
-    plot(j, out, found, n_found);
+    rule_step_outlier_plot(j, out, found, n_found);
     if (out->state == RULE_CLEAR && worst->n == 0)
         verdict_why(out, "no slow steps");
     else if (out->state == RULE_CLEAR)
@@ -493,11 +497,11 @@ const struct rule rule_step_outlier = {
     .patience = -1,
     .needs = NEEDS_STEPS,
     .explained_by = explained_by,
-    .state_size = sizeof(struct state),
-    .sweeps = sweeps,
-    .steps = steps,
-    .told = told,
-    .join = join,
-    .free_state = free_state,
-    .judge = judge,
+    .state_size = sizeof(struct rule_step_outlier_state),
+    .sweeps = rule_step_outlier_sweeps,
+    .steps = rule_step_outlier_steps,
+    .told = rule_step_outlier_told,
+    .join = rule_step_outlier_join,
+    .free_state = rule_step_outlier_free_state,
+    .judge = rule_step_outlier_judge,
 };

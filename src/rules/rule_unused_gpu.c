@@ -17,18 +17,19 @@ static const struct param params[] = {
 
 enum { LEAST = 10 };
 
-struct gpu {
+struct rule_unused_gpu_gpu {
     struct gpu_head head;
     uint64_t readings; /* of its utilization */
     int64_t held_ns;   /* that they stand for */
     int64_t first_ns, last_ns;
 };
 
-struct state {
+struct rule_unused_gpu_state {
     struct per_gpu gpus;
 };
 
-static void see(struct gpu *g, const struct sweeps *s, const float *util)
+static void rule_unused_gpu_see(struct rule_unused_gpu_gpu *g, const struct sweeps *s,
+                                const float *util)
 {
     const size_t n = values_read(util, s->n);
     size_t first = 0, last = s->n;
@@ -45,19 +46,19 @@ static void see(struct gpu *g, const struct sweeps *s, const float *util)
     g->last_ns = s->at[last - 1].ns + s->period_ns;
 }
 
-static void sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
+static void rule_unused_gpu_sweeps(void *state, const struct rule_view *c, const struct sweeps *s)
 {
-    struct state *t = state;
+    struct rule_unused_gpu_state *t = state;
     (void)c;
-    per_gpu_see(&t->gpus, sizeof(struct gpu), s);
+    per_gpu_see(&t->gpus, sizeof(struct rule_unused_gpu_gpu), s);
     for (size_t i = 0; i < s->n_gpus; i++)
         if (s->gpus[i].v[GPU_SIG_UTIL])
-            see(per_gpu_at(&t->gpus, i), s, s->gpus[i].v[GPU_SIG_UTIL]);
+            rule_unused_gpu_see(per_gpu_at(&t->gpus, i), s, s->gpus[i].v[GPU_SIG_UTIL]);
 }
 
-static void join_gpu(void *own, const struct rule_view *c, void *its)
+static void rule_unused_gpu_join_gpu(void *own, const struct rule_view *c, void *its)
 {
-    struct gpu *a = own, *b = its;
+    struct rule_unused_gpu_gpu *a = own, *b = its;
     (void)c;
     if (b->readings == 0)
         return;
@@ -68,20 +69,21 @@ static void join_gpu(void *own, const struct rule_view *c, void *its)
     a->held_ns += b->held_ns;
 }
 
-static void join(void *state, const struct rule_view *c, void *later)
+static void rule_unused_gpu_join(void *state, const struct rule_view *c, void *later)
 {
-    per_gpu_join(&((struct state *)state)->gpus, &((struct state *)later)->gpus, c, join_gpu);
+    per_gpu_join(&((struct rule_unused_gpu_state *)state)->gpus,
+                 &((struct rule_unused_gpu_state *)later)->gpus, c, rule_unused_gpu_join_gpu);
 }
 
-static void free_state(void *state)
+static void rule_unused_gpu_free_state(void *state)
 {
-    per_gpu_free(&((struct state *)state)->gpus, NULL);
+    per_gpu_free(&((struct rule_unused_gpu_state *)state)->gpus, NULL);
 }
 
 /* ---- judging ---- */
 
 /* While a run goes on a GPU may still be waiting for its turn. */
-static uint64_t needed(const struct judge *j, const struct judged_node *node)
+static uint64_t rule_unused_gpu_needed(const struct judge *j, const struct judged_node *node)
 {
     const struct param_value *p = &j->p[PATIENCE];
     if (j->run->ended || p->v <= 0)
@@ -89,29 +91,32 @@ static uint64_t needed(const struct judge *j, const struct judged_node *node)
     return MAX_OF((uint64_t)param_points(p, MAX_OF(node->facts->period_ns, 1)), LEAST);
 }
 
-struct tally {
+struct rule_unused_gpu_tally {
     size_t measured, unused;
 };
 
-static bool is_measured(const struct judge *j, const struct judged_node *node, const struct gpu *g)
+static bool is_measured(const struct judge *j, const struct judged_node *node,
+                        const struct rule_unused_gpu_gpu *g)
 {
-    return gpu_was_used(&g->head) || g->readings >= needed(j, node);
+    return gpu_was_used(&g->head) || g->readings >= rule_unused_gpu_needed(j, node);
 }
 
-static struct tally count(const struct judge *j, const struct judged_node *node)
+static struct rule_unused_gpu_tally rule_unused_gpu_count(const struct judge *j,
+                                                          const struct judged_node *node)
 {
-    const struct state *t = node->state;
-    struct tally n = {0};
+    const struct rule_unused_gpu_state *t = node->state;
+    struct rule_unused_gpu_tally n = {0};
     for (size_t k = 0; k < t->gpus.n; k++) {
-        const struct gpu *g = per_gpu_at(&t->gpus, k);
+        const struct rule_unused_gpu_gpu *g = per_gpu_at(&t->gpus, k);
         n.measured += is_measured(j, node, g);
         n.unused += is_measured(j, node, g) && !gpu_was_used(&g->head);
     }
     return n;
 }
 
-static void find(const struct judged_node *node, const struct gpu *g, struct tally n,
-                 struct verdict *v)
+static void rule_unused_gpu_find(const struct judged_node *node,
+                                 const struct rule_unused_gpu_gpu *g,
+                                 struct rule_unused_gpu_tally n, struct verdict *v)
 {
     char when[48];
     const double held_s = (double)g->held_ns / 1e9;
@@ -143,26 +148,27 @@ static void find(const struct judged_node *node, const struct gpu *g, struct tal
     v->last_triggered.ns = MAX_OF(v->last_triggered.ns, f->end.ns);
 }
 
-static size_t judge_node(const struct judge *j, const struct judged_node *node, struct verdict *out)
+static size_t rule_unused_gpu_judge_node(const struct judge *j, const struct judged_node *node,
+                                         struct verdict *out)
 {
-    const struct state *t = node->state;
-    const struct tally n = count(j, node);
+    const struct rule_unused_gpu_state *t = node->state;
+    const struct rule_unused_gpu_tally n = rule_unused_gpu_count(j, node);
     for (size_t k = 0; k < t->gpus.n; k++) {
-        const struct gpu *g = per_gpu_at(&t->gpus, k);
+        const struct rule_unused_gpu_gpu *g = per_gpu_at(&t->gpus, k);
         out->datapoints = MAX_OF(out->datapoints, g->readings);
         if (is_measured(j, node, g) && !gpu_was_used(&g->head))
-            find(node, g, n, out);
+            rule_unused_gpu_find(node, g, n, out);
     }
     return n.measured;
 }
 
-static void judge(const struct judge *j, struct verdict *out)
+static void rule_unused_gpu_judge(const struct judge *j, struct verdict *out)
 {
     size_t measured = 0;
     uint64_t need = LEAST;
     for (size_t i = 0; i < j->n_nodes; i++) {
-        measured += judge_node(j, &j->nodes[i], out);
-        need = MAX_OF(need, needed(j, &j->nodes[i]));
+        measured += rule_unused_gpu_judge_node(j, &j->nodes[i], out);
+        need = MAX_OF(need, rule_unused_gpu_needed(j, &j->nodes[i]));
     }
     if (measured == 0 && !judge_is_short(j, need, out))
         verdict_not_evaluated(out, "GPU utilization was not reported");
@@ -190,9 +196,9 @@ const struct rule rule_unused_gpu = {
     .patience = -1, /* it looks at the whole job; its patience is for runs that go on */
     .needs = NEEDS_SWEEPS | NEEDS_GPU,
     .whole_job = true,
-    .state_size = sizeof(struct state),
-    .sweeps = sweeps,
-    .join = join,
-    .free_state = free_state,
-    .judge = judge,
+    .state_size = sizeof(struct rule_unused_gpu_state),
+    .sweeps = rule_unused_gpu_sweeps,
+    .join = rule_unused_gpu_join,
+    .free_state = rule_unused_gpu_free_state,
+    .judge = rule_unused_gpu_judge,
 };

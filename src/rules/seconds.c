@@ -13,7 +13,7 @@ static int64_t second_of(int64_t ns)
 }
 
 /* The first chunk that is not before `index`. Most sets have no holes between their chunks. */
-static uint32_t place_of(const struct seconds *s, int64_t index)
+static uint32_t seconds_place_of(const struct seconds *s, int64_t index)
 {
     uint32_t lo = 0, hi = s->n;
     const int64_t guess = s->n ? index - s->v[0].index : 0;
@@ -29,16 +29,16 @@ static uint32_t place_of(const struct seconds *s, int64_t index)
     return lo;
 }
 
-static const struct seconds_chunk *find(const struct seconds *s, int64_t index)
+static const struct seconds_chunk *seconds_find(const struct seconds *s, int64_t index)
 {
-    const uint32_t i = place_of(s, index);
+    const uint32_t i = seconds_place_of(s, index);
     return i < s->n && s->v[i].index == index ? &s->v[i] : NULL;
 }
 
 /* NULL: it is too far from the others. */
-static struct seconds_chunk *make(struct seconds *s, int64_t index)
+static struct seconds_chunk *seconds_make(struct seconds *s, int64_t index)
 {
-    const uint32_t i = place_of(s, index);
+    const uint32_t i = seconds_place_of(s, index);
     if (i < s->n && s->v[i].index == index)
         return &s->v[i];
     if (s->n == SECONDS_CHUNKS_MOST)
@@ -55,14 +55,14 @@ static struct seconds_chunk *make(struct seconds *s, int64_t index)
 
 static void set(struct seconds *s, int64_t second)
 {
-    struct seconds_chunk *c = make(s, second / SECONDS_CHUNK);
+    struct seconds_chunk *c = seconds_make(s, second / SECONDS_CHUNK);
     if (c)
         c->bits[second % SECONDS_CHUNK / 64] |= UINT64_C(1) << (second % 64);
 }
 
 bool seconds_has(const struct seconds *s, int64_t second)
 {
-    const struct seconds_chunk *c = find(s, second / SECONDS_CHUNK);
+    const struct seconds_chunk *c = seconds_find(s, second / SECONDS_CHUNK);
     return c && (c->bits[second % SECONDS_CHUNK / 64] >> (second % 64) & 1);
 }
 
@@ -98,7 +98,7 @@ static int64_t next_in(const struct seconds_chunk *c, int64_t at)
 int64_t seconds_next(const struct seconds *s, int64_t second)
 {
     const int64_t index = second / SECONDS_CHUNK;
-    for (uint32_t i = place_of(s, index); i < s->n; i++) {
+    for (uint32_t i = seconds_place_of(s, index); i < s->n; i++) {
         const int64_t at = s->v[i].index == index ? second % SECONDS_CHUNK : 0;
         const int64_t k = next_in(&s->v[i], at);
         if (k < SECONDS_CHUNK)
@@ -109,7 +109,7 @@ int64_t seconds_next(const struct seconds *s, int64_t second)
 
 int64_t seconds_pause(const struct seconds *s, int64_t second)
 {
-    for (const struct seconds_chunk *c; (c = find(s, second / SECONDS_CHUNK));) {
+    for (const struct seconds_chunk *c; (c = seconds_find(s, second / SECONDS_CHUNK));) {
         const int64_t at = second % SECONDS_CHUNK;
         const uint64_t others = ~c->bits[at / 64] >> (at % 64);
         if (others)
@@ -134,7 +134,7 @@ uint64_t seconds_touched(const struct seconds *s, wall_ns from, int64_t dur_ns, 
 void seconds_add_all(struct seconds *s, const struct seconds *other)
 {
     for (uint32_t i = 0; i < other->n; i++) {
-        struct seconds_chunk *c = make(s, other->v[i].index);
+        struct seconds_chunk *c = seconds_make(s, other->v[i].index);
         for (size_t k = 0; c && k < COUNT_OF(c->bits); k++)
             c->bits[k] |= other->v[i].bits[k];
     }

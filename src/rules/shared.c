@@ -9,7 +9,7 @@
 /* Adding fewer values is cheaper than joining histograms. */
 enum { SHARED_FROM = 1024 };
 
-struct entry {
+struct shared_entry {
     const float *v; /* the column; rules that begin to count later see another one */
     size_t n, cap;
     uint16_t *tenths;
@@ -18,7 +18,7 @@ struct entry {
 };
 
 struct shared {
-    struct entry **v; /* those behind n were of batches before */
+    struct shared_entry **v; /* those behind n were of batches before */
     size_t n, cap;
 };
 
@@ -45,7 +45,7 @@ struct shared *shared_begin(struct shared *x, size_t n)
     return n >= SHARED_FROM ? x : NULL;
 }
 
-static struct entry *add(struct shared *x, const float *v, size_t n)
+static struct shared_entry *shared_add(struct shared *x, const float *v, size_t n)
 {
     if (x->n == x->cap) {
         const size_t cap = x->cap ? 2 * x->cap : 32;
@@ -54,7 +54,7 @@ static struct entry *add(struct shared *x, const float *v, size_t n)
             x->v[i] = xcalloc(1, sizeof **x->v);
         x->cap = cap;
     }
-    struct entry *e = x->v[x->n++];
+    struct shared_entry *e = x->v[x->n++];
     if (n > e->cap) {
         e->tenths = xrealloc(e->tenths, n, sizeof *e->tenths);
         e->cap = n;
@@ -66,18 +66,18 @@ static struct entry *add(struct shared *x, const float *v, size_t n)
     return e;
 }
 
-static struct entry *entry_of(const struct sweeps *s, const float *v)
+static struct shared_entry *shared_entry_of(const struct sweeps *s, const float *v)
 {
     struct shared *x = s->shared;
     for (size_t i = 0; i < x->n; i++)
         if (x->v[i]->v == v && x->v[i]->n == s->n)
             return x->v[i];
-    return add(x, v, s->n);
+    return shared_add(x, v, s->n);
 }
 
 const uint16_t *shared_tenths(const struct sweeps *s, const float *v)
 {
-    return s->shared ? entry_of(s, v)->tenths : NULL;
+    return s->shared ? shared_entry_of(s, v)->tenths : NULL;
 }
 
 void shared_hist(const struct sweeps *s, const float *v, struct hist *to)
@@ -88,7 +88,7 @@ void shared_hist(const struct sweeps *s, const float *v, struct hist *to)
         hist_add(to, v, s->n);
         return;
     }
-    struct entry *e = entry_of(s, v);
+    struct shared_entry *e = shared_entry_of(s, v);
     if (!e->has_hist) {
         e->hist = (struct hist){0};
         hist_add_tenths(&e->hist, e->tenths, e->n);

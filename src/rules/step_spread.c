@@ -7,15 +7,15 @@
 
 #include "base/mem.h"
 
-static int64_t iteration_of(const struct step *s)
+static int64_t step_spread_iteration_of(const struct step *s)
 {
     const int64_t ns = s->paced_ns > 0 ? s->paced_ns : step_iteration_ns(s);
     return ns < 0 ? s->dur_ns : ns;
 }
 
-static void count(struct step_spread *x, const struct step *s)
+static void step_spread_count(struct step_spread *x, const struct step *s)
 {
-    const int64_t ns = iteration_of(s);
+    const int64_t ns = step_spread_iteration_of(s);
     const uint64_t us = (uint64_t)(MAX_OF(ns, 0) / NS_PER_US);
     const float as_float = (float)us;
     x->n++;
@@ -33,12 +33,12 @@ static void count(struct step_spread *x, const struct step *s)
 void step_spread_add(struct step_spread *x, const struct step *s)
 {
     if (x->some && s->start.ns >= x->first.start.ns) {
-        count(x, s);
+        step_spread_count(x, s);
         return;
     }
     if (x->some) {
         const struct step old = x->first;
-        count(x, &old);
+        step_spread_count(x, &old);
     }
     x->some = true;
     x->first = *s;

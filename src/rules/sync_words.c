@@ -8,13 +8,13 @@
 #include "base/human.h"
 #include "base/mem.h"
 #include "query/sync_places.h"
-#include "rules/correlate_own.h"
+#include "rules/correlate_internal.h"
 
 /* That a message names. */
 enum { PLACES_NAMED = 3 };
 
-static const struct run_process *process_of(const struct correlate_ask *ask,
-                                            const struct finding *f)
+static const struct run_process *sync_words_process_of(const struct correlate_ask *ask,
+                                                       const struct finding *f)
 {
     for (size_t i = 0; i < ask->n_ranks; i++)
         if (is_about(f, ask->ranks[i].node, ask->ranks[i].rank))
@@ -40,7 +40,7 @@ static const char *place_words(const struct sync_place *x, double steps, struct 
                                           : duration_text(x->seconds, seconds, sizeof seconds));
 }
 
-static double number_of(const struct finding *f, const char *name)
+static double sync_words_number_of(const struct finding *f, const char *name)
 {
     for (size_t i = 0; i < f->n_numbers; i++)
         if (strcmp(f->numbers[i].name, name) == 0)
@@ -51,8 +51,8 @@ static double number_of(const struct finding *f, const char *name)
 static void name_places(const struct correlate_ask *ask, struct verdict *v, struct finding *f,
                         const struct sync_place *places, size_t n)
 {
-    const struct run_process *process = process_of(ask, f);
-    const double steps = fmax(number_of(f, "steps"), 1); /* 1: not known */
+    const struct run_process *process = sync_words_process_of(ask, f);
+    const double steps = fmax(sync_words_number_of(f, "steps"), 1); /* 1: not known */
     const char *words = "";
     size_t named = 0;
     double calls = 0;

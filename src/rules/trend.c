@@ -43,7 +43,7 @@ static void coarsen(struct trend *t)
 }
 
 /* Room for the block that holds this moment; returns its place. */
-static uint32_t place_of(struct trend *t, int64_t at_ns)
+static uint32_t trend_place_of(struct trend *t, int64_t at_ns)
 {
     if (t->n == 0) {
         t->length_ns = MAX_OF(t->length_ns, MESH_NS);
@@ -82,7 +82,7 @@ static void add_small(const float *v, size_t n, float scale, uint64_t *many, int
     *sum += all;
 }
 
-static void add_values(const float *v, size_t n, float scale, uint64_t *many, int64_t *sum)
+static void trend_add_values(const float *v, size_t n, float scale, uint64_t *many, int64_t *sum)
 {
     for (size_t i = 0; i < n; i++)
         if (!isnan(v[i])) {
@@ -98,12 +98,13 @@ void trend_add(struct trend *t, const wall_ns *at, const float *v, size_t n, flo
             j = i + 1;
             continue;
         }
-        const uint32_t place = place_of(t, at[i].ns);
+        const uint32_t place = trend_place_of(t, at[i].ns);
         const int64_t end = (t->first + place + 1) * t->length_ns;
         uint64_t many = 0;
         int64_t sum = 0;
         j = i + MAX_OF(sweeps_from(at + i, MIN_OF(n - i, (size_t)MANY), end), (size_t)1);
-        (are_small(v + i, j - i, scale) ? add_small : add_values)(v + i, j - i, scale, &many, &sum);
+        (are_small(v + i, j - i, scale) ? add_small : trend_add_values)(v + i, j - i, scale, &many,
+                                                                        &sum);
         add_block(t, place, many, sum);
     }
 }
@@ -120,23 +121,23 @@ void trend_join(struct trend *t, const struct trend *later)
         coarsen(t);
     for (uint32_t i = 0; i < later->n; i++)
         if (later->block[i].n) { /* the mesh of t is the same or wider, so a block falls into one */
-            const uint32_t place = place_of(t, (later->first + i) * later->length_ns);
+            const uint32_t place = trend_place_of(t, (later->first + i) * later->length_ns);
             add_block(t, place, later->block[i].n, later->block[i].sum);
         }
 }
 
 /* ---- fits ---- */
 
-struct points {
+struct trend_points {
     double x[TREND_BLOCKS], y[TREND_BLOCKS], w[TREND_BLOCKS];
     uint32_t at[TREND_BLOCKS]; /* the block */
     uint32_t n;
 };
 
 /* x in s since the middle of the first block. */
-static struct points points_of(const struct trend *t, float scale)
+static struct trend_points points_of(const struct trend *t, float scale)
 {
-    struct points p = {.n = 0};
+    struct trend_points p = {.n = 0};
     for (uint32_t i = 0; i < t->n; i++) {
         if (t->block[i].n == 0)
             continue;
@@ -148,14 +149,14 @@ static struct points points_of(const struct trend *t, float scale)
     return p;
 }
 
-struct line {
+struct trend_line {
     double w, x, y;    /* weight and middle */
     double xx, xy, yy; /* weighted squares about the middle */
 };
 
-static struct line line_of(const struct points *p, uint32_t from)
+static struct trend_line trend_line_of(const struct trend_points *p, uint32_t from)
 {
-    struct line l = {0};
+    struct trend_line l = {0};
     for (uint32_t i = from; i < p->n; i++) {
         l.w += p->w[i];
         l.x += p->w[i] * p->x[i];
@@ -174,11 +175,11 @@ static struct line line_of(const struct points *p, uint32_t from)
 
 struct trend_fit trend_fit_of(const struct trend *t, float scale)
 {
-    const struct points p = points_of(t, scale);
+    const struct trend_points p = points_of(t, scale);
     struct trend_fit f = {p.n, NAN, NAN, NAN, NAN, NAN, NAN};
     if (p.n < 3)
         return f;
-    const struct line all = line_of(&p, 0), late = line_of(&p, p.n * 2 / 3);
+    const struct trend_line all = trend_line_of(&p, 0), late = trend_line_of(&p, p.n * 2 / 3);
     f.seconds = p.x[p.n - 1] - p.x[0];
     f.per_s = all.xy / all.xx;
     f.late_per_s = late.xx > 0 ? late.xy / late.xx : NAN;
@@ -197,7 +198,7 @@ bool trend_is_climb(const struct trend_fit *f)
 void trend_plot(const struct trend *t, float scale, wall_ns zero, const char *title,
                 const char *unit, struct verdict *v)
 {
-    const struct points p = points_of(t, scale);
+    const struct trend_points p = points_of(t, scale);
     double *edges = arena_array(v->arena, double, MAX_OF(p.n, 1));
     for (uint32_t i = 0; i < p.n; i++)
         edges[i] = (double)((t->first + p.at[i]) * t->length_ns + t->length_ns / 2 - zero.ns) / 1e9;

@@ -30,7 +30,7 @@ const char *const severity_names[SEVERITY_N] = {
 };
 
 /* Room for one more of `size` bytes in a list of the arena. */
-static void *grown(struct arena *a, void *list, size_t n, size_t *cap, size_t size)
+static void *verdict_grown(struct arena *a, void *list, size_t n, size_t *cap, size_t size)
 {
     if (n < *cap)
         return list;
@@ -64,7 +64,7 @@ __attribute__((format(printf, 2, 0))) static const char *said(struct arena *a, c
 struct finding *verdict_find(struct verdict *v, const char *node, const char *entity)
 {
     v->findings =
-        grown(v->arena, v->findings, v->n_findings, &v->cap_findings, sizeof *v->findings);
+        verdict_grown(v->arena, v->findings, v->n_findings, &v->cap_findings, sizeof *v->findings);
     struct finding *f = &v->findings[v->n_findings++];
     *f = (struct finding){.node = arena_strdup(v->arena, node),
                           .entity = arena_strdup(v->arena, entity),
@@ -88,14 +88,15 @@ void verdict_why(struct verdict *v, const char *fmt, ...)
 
 void verdict_remark(struct verdict *v, const char *fmt, ...)
 {
-    v->remarks = grown(v->arena, v->remarks, v->n_remarks, &v->cap_remarks, sizeof *v->remarks);
+    v->remarks =
+        verdict_grown(v->arena, v->remarks, v->n_remarks, &v->cap_remarks, sizeof *v->remarks);
     SAY(v->remarks[v->n_remarks++], v->arena, fmt);
 }
 
 struct plot *verdict_plot(struct verdict *v, enum plot_kind kind, const char *title,
                           const char *unit)
 {
-    v->plots = grown(v->arena, v->plots, v->n_plots, &v->cap_plots, sizeof *v->plots);
+    v->plots = verdict_grown(v->arena, v->plots, v->n_plots, &v->cap_plots, sizeof *v->plots);
     struct plot *p = &v->plots[v->n_plots++];
     *p = (struct plot){.kind = kind, .title = arena_strdup(v->arena, title), .unit = unit};
     return p;
@@ -105,12 +106,12 @@ void plot_row(struct verdict *v, struct plot *p, const char *label, const double
 {
     double *copy = arena_array(v->arena, double, n);
     memcpy(copy, values, n * sizeof *copy);
-    p->rows = grown(v->arena, p->rows, p->n_rows, &p->cap_rows, sizeof *p->rows);
+    p->rows = verdict_grown(v->arena, p->rows, p->n_rows, &p->cap_rows, sizeof *p->rows);
     p->rows[p->n_rows++] = (struct plot_row){arena_strdup(v->arena, label), copy, n};
 }
 
 /* Numbers of custom rules are called as their author did. */
-static const char *label_of(const struct rule *r, const char *name)
+static const char *verdict_label_of(const struct rule *r, const char *name)
 {
     for (const struct number_label *l = r ? r->labels : NULL; l && l->name; l++)
         if (strcmp(l->name, name) == 0)
@@ -122,9 +123,10 @@ static const char *label_of(const struct rule *r, const char *name)
 void finding_number(struct verdict *v, struct finding *f, const char *name, double value,
                     const char *unit)
 {
-    f->numbers = grown(v->arena, f->numbers, f->n_numbers, &f->cap_numbers, sizeof *f->numbers);
+    f->numbers =
+        verdict_grown(v->arena, f->numbers, f->n_numbers, &f->cap_numbers, sizeof *f->numbers);
     f->numbers[f->n_numbers++] =
-        (struct finding_number){name, unit, label_of(v->rule, name), value};
+        (struct finding_number){name, unit, verdict_label_of(v->rule, name), value};
 }
 
 void finding_say(struct verdict *v, struct finding *f, const char *fmt, ...)
@@ -163,7 +165,7 @@ bool verdict_is_cause(const struct verdict *v)
 
 /* ---- order ---- */
 
-static double cost_of(const struct verdict *v)
+static double verdict_cost_of(const struct verdict *v)
 {
     return isnan(v->lost_s) ? -1 : v->lost_s;
 }
@@ -181,7 +183,8 @@ static bool is_worse(const struct verdict *x, const struct verdict *y)
     const bool x_follows = verdict_explained_by(x), y_follows = verdict_explained_by(y);
     if (x_follows != y_follows)
         return y_follows;
-    return x->severity != y->severity ? x->severity > y->severity : cost_of(x) > cost_of(y);
+    return x->severity != y->severity ? x->severity > y->severity
+                                      : verdict_cost_of(x) > verdict_cost_of(y);
 }
 
 /* By insertion: they are few, and equal ones keep their order. */

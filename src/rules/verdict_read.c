@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "rules/custom.h"
 
-static int word_of(const char *const *words, int n, const char *text, int otherwise)
+static int verdict_read_word_of(const char *const *words, int n, const char *text, int otherwise)
 {
     for (int i = 0; i < n; i++)
         if (strcmp(words[i], text) == 0)
@@ -96,10 +96,10 @@ static void read_verdict(const json_t *o, struct arena *a, struct hosted *out)
     out->v = custom_verdict(json_get_str(o, "rule", a, "?"), json_get_str(o, "description", a, ""),
                             json_get_str(o, "recommendation", a, ""), a);
     read_params(o, a, out);
-    out->v.state = (enum rule_state)word_of(rule_state_names, RULE_STATE_N,
-                                            json_get_str(o, "state", a, ""), RULE_NOT_EVALUATED);
-    out->v.severity = (enum severity)word_of(severity_names, SEVERITY_N,
-                                             json_get_str(o, "severity", a, ""), SEVERITY_WARNING);
+    out->v.state = (enum rule_state)verdict_read_word_of(
+        rule_state_names, RULE_STATE_N, json_get_str(o, "state", a, ""), RULE_NOT_EVALUATED);
+    out->v.severity = (enum severity)verdict_read_word_of(
+        severity_names, SEVERITY_N, json_get_str(o, "severity", a, ""), SEVERITY_WARNING);
     out->v.why = json_get_str(o, "why", a, "");
     for (size_t i = 0; i < json_array_size(findings); i++)
         read_finding(json_array_get(findings, i), &out->v);
@@ -107,8 +107,8 @@ static void read_verdict(const json_t *o, struct arena *a, struct hosted *out)
         out->v.state = RULE_CLEAR;
 }
 
-static int read_answer(const json_t *o, struct arena *a, struct hosted **out, size_t *n,
-                       struct err *e)
+static int verdict_read_answer(const json_t *o, struct arena *a, struct hosted **out, size_t *n,
+                               struct err *e)
 {
     const char *wrong = json_get_str(o, "error", a, NULL);
     const json_t *list = json_object_get(o, "verdicts");
@@ -130,7 +130,7 @@ int verdicts_read(const char *text, size_t len, struct arena *a, struct hosted *
     json_t *o = json_loadb(text ? text : "", len, 0, &why);
     if (!o)
         return err_set(e, ERR_FORMAT, "invalid JSON: %s", why.text);
-    const int rc = read_answer(o, a, out, n, e);
+    const int rc = verdict_read_answer(o, a, out, n, e);
     json_decref(o);
     return rc;
 }

@@ -10,38 +10,38 @@
 #include "rules/values.h"
 
 /* Which window it is, and how much was seen of it. */
-struct extent {
+struct windows_extent {
     int64_t index;     /* counted from where the rule begins to count */
     int64_t length_ns; /* another when the sampling interval was changed */
     int64_t period_ns;
     uint64_t n; /* sweeps */
 };
 
-struct window {
-    struct extent is;
+struct rule_window {
+    struct windows_extent is;
     struct hist h[];
 };
 
-static struct window *window_new(size_t columns)
+static struct rule_window *window_new(size_t columns)
 {
-    return xcalloc(1, sizeof(struct window) + columns * sizeof(struct hist));
+    return xcalloc(1, sizeof(struct rule_window) + columns * sizeof(struct hist));
 }
 
-static struct window *window_copy(const struct window *w, size_t columns)
+static struct rule_window *window_copy(const struct rule_window *w, size_t columns)
 {
-    struct window *copy = window_new(columns);
+    struct rule_window *copy = window_new(columns);
     memcpy(copy, w, sizeof *w + columns * sizeof w->h[0]);
     return copy;
 }
 
 /* A few sweeps may be missing. */
-static bool is_full(const struct extent *w)
+static bool windows_is_full(const struct windows_extent *w)
 {
     return (int64_t)w->n * w->period_ns >= w->length_ns / 10 * 9;
 }
 
 static void judge_columns(struct windows *w, const struct windows_spec *spec,
-                          const struct rule_view *c, const struct extent *x,
+                          const struct rule_view *c, const struct windows_extent *x,
                           const struct readings *cols)
 {
     const unsigned class = spec->classify(cols, c->p);
@@ -53,7 +53,7 @@ static void judge_columns(struct windows *w, const struct windows_spec *spec,
 }
 
 static void judge_window(struct windows *w, const struct windows_spec *spec,
-                         const struct rule_view *c, const struct window *x)
+                         const struct rule_view *c, const struct rule_window *x)
 {
     struct readings cols[WINDOW_COLUMNS_MOST];
     for (size_t k = 0; k < spec->columns; k++)
@@ -62,13 +62,13 @@ static void judge_window(struct windows *w, const struct windows_spec *spec,
 }
 
 static void judge_if_full(struct windows *w, const struct windows_spec *spec,
-                          const struct rule_view *c, const struct window *x)
+                          const struct rule_view *c, const struct rule_window *x)
 {
-    if (is_full(&x->is))
+    if (windows_is_full(&x->is))
         judge_window(w, spec, c, x);
 }
 
-static struct window *latest(struct windows *w)
+static struct rule_window *latest(struct windows *w)
 {
     return w->last ? w->last : w->first;
 }
@@ -83,8 +83,8 @@ static void end_last(struct windows *w, const struct windows_spec *spec, const s
 }
 
 /* A window that follows all others becomes the last. */
-static void append(struct windows *w, const struct windows_spec *spec, const struct rule_view *c,
-                   struct window *x)
+static void windows_append(struct windows *w, const struct windows_spec *spec,
+                           const struct rule_view *c, struct rule_window *x)
 {
     if (!w->first) {
         w->first = x;
@@ -94,38 +94,39 @@ static void append(struct windows *w, const struct windows_spec *spec, const str
     w->last = x;
 }
 
-static bool same_window(const struct extent *a, const struct extent *b)
+static bool same_window(const struct windows_extent *a, const struct windows_extent *b)
 {
     return a->index == b->index && a->length_ns == b->length_ns;
 }
 
-static struct window *window_at(struct windows *w, const struct windows_spec *spec,
-                                const struct rule_view *c, const struct extent *which)
+static struct rule_window *windows_window_at(struct windows *w, const struct windows_spec *spec,
+                                             const struct rule_view *c,
+                                             const struct windows_extent *which)
 {
-    struct window *x = latest(w);
+    struct rule_window *x = latest(w);
     if (!x || !same_window(&x->is, which)) {
         x = window_new(spec->columns);
         x->is = *which;
-        append(w, spec, c, x);
+        windows_append(w, spec, c, x);
     }
     return x;
 }
 
 /* Sweeps of a batch that belong to one window. */
-struct piece {
-    struct extent window; /* its sweeps are not counted yet */
+struct windows_piece {
+    struct windows_extent window; /* its sweeps are not counted yet */
     size_t from, to;
 };
 
 /* From that sweep on. */
-static struct piece piece_at(const struct windows_spec *spec, const struct rule_view *c,
-                             const struct sweeps *s, size_t from)
+static struct windows_piece piece_at(const struct windows_spec *spec, const struct rule_view *c,
+                                     const struct sweeps *s, size_t from)
 {
     const int64_t length = param_ns(&c->p[spec->points], s->period_ns);
     const int64_t index = (s->at[from].ns - c->from.ns) / length;
     const int64_t end = c->from.ns + (index + 1) * length;
     const size_t to = from + 1 + sweeps_from(s->at + from + 1, s->n - from - 1, end);
-    return (struct piece){
+    return (struct windows_piece){
         {.index = index, .length_ns = length, .period_ns = s->period_ns}, from, to};
 }
 
@@ -142,28 +143,30 @@ static bool find_tenths(const struct windows_spec *spec, const struct sweeps *s,
 }
 
 /* No other stretch of time can add to it. */
-static bool is_between(struct windows *w, const struct piece *p, const struct sweeps *s)
+static bool is_between(struct windows *w, const struct windows_piece *p, const struct sweeps *s)
 {
     return w->first && !same_window(&latest(w)->is, &p->window) && p->to < s->n;
 }
 
 static void judge_between(struct windows *w, const struct windows_spec *spec,
-                          const struct rule_view *c, struct piece *p, const struct readings *all)
+                          const struct rule_view *c, struct windows_piece *p,
+                          const struct readings *all)
 {
     struct readings cols[WINDOW_COLUMNS_MOST];
     end_last(w, spec, c);
     p->window.n = p->to - p->from;
-    if (!is_full(&p->window))
+    if (!windows_is_full(&p->window))
         return;
     for (size_t k = 0; k < spec->columns; k++)
         cols[k] = (struct readings){.tenths = all[k].tenths + p->from, .n = p->window.n};
     judge_columns(w, spec, c, &p->window, cols);
 }
 
-static void add_piece(struct windows *w, const struct windows_spec *spec, const struct rule_view *c,
-                      const struct piece *p, const struct readings *all, const float *const *cols)
+static void windows_add_piece(struct windows *w, const struct windows_spec *spec,
+                              const struct rule_view *c, const struct windows_piece *p,
+                              const struct readings *all, const float *const *cols)
 {
-    struct window *x = window_at(w, spec, c, &p->window);
+    struct rule_window *x = windows_window_at(w, spec, c, &p->window);
     const size_t n = p->to - p->from;
     x->is.n += n;
     for (size_t k = 0; k < spec->columns; k++)
@@ -179,16 +182,16 @@ void windows_add(struct windows *w, const struct windows_spec *spec, const struc
     struct readings all[WINDOW_COLUMNS_MOST];
     const bool known = find_tenths(spec, s, cols, all);
     for (size_t i = 0; i < s->n;) {
-        struct piece p = piece_at(spec, c, s, i);
+        struct windows_piece p = piece_at(spec, c, s, i);
         if (known && is_between(w, &p, s))
             judge_between(w, spec, c, &p, all);
         else
-            add_piece(w, spec, c, &p, known ? all : NULL, cols);
+            windows_add_piece(w, spec, c, &p, known ? all : NULL, cols);
         i = p.to;
     }
 }
 
-static void add_counts(struct windows *w, struct windows *later)
+static void windows_add_counts(struct windows *w, struct windows *later)
 {
     w->judged += later->judged;
     for (size_t k = 0; k < WINDOW_CLASSES; k++) {
@@ -197,7 +200,7 @@ static void add_counts(struct windows *w, struct windows *later)
     }
 }
 
-static void join_window(struct window *x, const struct window *other, size_t columns)
+static void join_window(struct rule_window *x, const struct rule_window *other, size_t columns)
 {
     x->is.n += other->is.n;
     for (size_t k = 0; k < columns; k++)
@@ -207,21 +210,21 @@ static void join_window(struct window *x, const struct window *other, size_t col
 void windows_join(struct windows *w, const struct windows_spec *spec, const struct rule_view *c,
                   struct windows *later)
 {
-    struct window *x = later->first;
+    struct rule_window *x = later->first;
     if (!x)
         return;
-    struct window *end = latest(w);
+    struct rule_window *end = latest(w);
     if (end && same_window(&end->is, &x->is)) {
         join_window(end, x, spec->columns);
         free(x);
     } else {
-        append(w, spec, c, x);
+        windows_append(w, spec, c, x);
     }
     if (later->last && w->last) /* what lies between goes before what `later` has judged */
         end_last(w, spec, c);
-    add_counts(w, later);
+    windows_add_counts(w, later);
     if (later->last)
-        append(w, spec, c, later->last);
+        windows_append(w, spec, c, later->last);
     *later = (struct windows){0};
 }
 
@@ -246,11 +249,11 @@ struct windows windows_ended(const struct windows *w, const struct windows_spec 
         judge_if_full(&out, spec, &c, w->first);
     struct windows middle = {0};
     copy_counts(&middle, w);
-    add_counts(&out, &middle);
+    windows_add_counts(&out, &middle);
     if (w->last)
         judge_if_full(&out, spec, &c, w->last);
     if (out.judged == 0 && short_ok && w->first) {
-        struct window *all = window_copy(w->first, spec->columns);
+        struct rule_window *all = window_copy(w->first, spec->columns);
         if (w->last)
             join_window(all, w->last, spec->columns);
         if ((int64_t)all->is.n * all->is.period_ns >= all->is.length_ns / 10)

@@ -22,11 +22,11 @@ struct windows_spec {
     unsigned (*classify)(const struct readings *cols, const struct param_value *p);
 };
 
-struct window;
+struct rule_window;
 
 struct windows {
-    struct window *first, *last; /* last NULL: there is but one */
-    uint64_t judged;             /* windows that were long enough */
+    struct rule_window *first, *last; /* last NULL: there is but one */
+    uint64_t judged;                  /* windows that were long enough */
     uint64_t in_class[WINDOW_CLASSES];
     struct episodes episodes[WINDOW_CLASSES];
 };

@@ -145,7 +145,7 @@ static void find_hwmon(struct amdgpu_card *c)
         closedir(d);
 }
 
-static int by_number(const void *a, const void *b)
+static int amdgpu_by_number(const void *a, const void *b)
 {
     const struct amdgpu_card *x = a, *y = b;
     return x->number < y->number ? -1 : x->number > y->number;
@@ -171,6 +171,6 @@ unsigned amdgpu_find(struct amdgpu_card out[AMDGPU_MOST], const char *sys)
     }
     if (d)
         closedir(d);
-    qsort(out, n, sizeof *out, by_number);
+    qsort(out, n, sizeof *out, amdgpu_by_number);
     return n;
 }

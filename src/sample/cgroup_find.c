@@ -10,7 +10,7 @@
 
 /* ---- finding ---- */
 
-static int read_whole(struct textbuf *b, size_t *len, struct err *e, const char *path)
+static int cgroup_find_read_whole(struct textbuf *b, size_t *len, struct err *e, const char *path)
 {
     struct source s = {0};
     struct reading r;
@@ -32,14 +32,14 @@ int cgroup_finder_open(struct cgroup_finder *f, const char *proc, const char *sy
     char path[PATH_LEN];
     *f = (struct cgroup_finder){.sys = sys};
     snprintf(path, sizeof path, "%s/%d/cgroup", proc, pid);
-    int rc = pid > 0 ? read_whole(&f->groups, &f->groups_len, e, path) : ERR_NOT_FOUND;
+    int rc = pid > 0 ? cgroup_find_read_whole(&f->groups, &f->groups_len, e, path) : ERR_NOT_FOUND;
     if (rc) {
         snprintf(path, sizeof path, "%s/self/cgroup", proc);
-        rc = read_whole(&f->groups, &f->groups_len, e, path);
+        rc = cgroup_find_read_whole(&f->groups, &f->groups_len, e, path);
     }
     if (!rc) {
         snprintf(path, sizeof path, "%s/self/mountinfo", proc);
-        rc = read_whole(&f->mounts, &f->mounts_len, e, path);
+        rc = cgroup_find_read_whole(&f->mounts, &f->mounts_len, e, path);
     }
     if (rc)
         cgroup_finder_close(f);
@@ -112,7 +112,8 @@ void cgroup_find(const struct cgroup_finder *f, const char *controller, struct c
 /* One level's limit; false: none. */
 typedef bool (*limit_reader)(const char *folder, int version, double *value);
 
-static bool read_file(const char *folder, const char *name, char *text, size_t size, size_t *n)
+static bool cgroup_find_read_file(const char *folder, const char *name, char *text, size_t size,
+                                  size_t *n)
 {
     char path[PATH_LEN + 64];
     snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -121,12 +122,12 @@ static bool read_file(const char *folder, const char *name, char *text, size_t s
     return got > 0;
 }
 
-static bool read_number(const char *folder, const char *name, uint64_t *out)
+static bool cgroup_find_read_number(const char *folder, const char *name, uint64_t *out)
 {
     char text[64];
     size_t n;
-    return read_file(folder, name, text, sizeof text, &n) && procfs_cgroup_number(text, n, out) &&
-           *out != CGROUP_NO_LIMIT;
+    return cgroup_find_read_file(folder, name, text, sizeof text, &n) &&
+           procfs_cgroup_number(text, n, out) && *out != CGROUP_NO_LIMIT;
 }
 
 static bool cpu_level(const char *folder, int version, double *percent)
@@ -134,10 +135,10 @@ static bool cpu_level(const char *folder, int version, double *percent)
     struct cgroup_quota q;
     char text[64];
     size_t n;
-    if (version == 2 ? !read_file(folder, "cpu.max", text, sizeof text, &n) ||
+    if (version == 2 ? !cgroup_find_read_file(folder, "cpu.max", text, sizeof text, &n) ||
                            !procfs_cgroup_cpu_max(text, n, &q)
-                     : !read_number(folder, "cpu.cfs_quota_us", &q.quota_us) ||
-                           !read_number(folder, "cpu.cfs_period_us", &q.period_us))
+                     : !cgroup_find_read_number(folder, "cpu.cfs_quota_us", &q.quota_us) ||
+                           !cgroup_find_read_number(folder, "cpu.cfs_period_us", &q.period_us))
         return false;
     if (q.quota_us == CGROUP_NO_LIMIT || q.period_us == 0)
         return false;
@@ -148,7 +149,7 @@ static bool cpu_level(const char *folder, int version, double *percent)
 static bool mem_level(const char *folder, int version, double *bytes)
 {
     uint64_t v;
-    if (!read_number(folder, version == 2 ? "memory.max" : "memory.limit_in_bytes", &v))
+    if (!cgroup_find_read_number(folder, version == 2 ? "memory.max" : "memory.limit_in_bytes", &v))
         return false;
     *bytes = (double)v;
     return true;

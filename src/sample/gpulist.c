@@ -35,7 +35,7 @@ static void nvidia(struct nvml_lib *lib, unsigned i, struct gpu_info *out)
 }
 
 /* The first line of a file, empty when there is none. */
-static void line_of(char *out, size_t size, const char *folder, const char *file)
+static void gpulist_line_of(char *out, size_t size, const char *folder, const char *file)
 {
     char path[AMDGPU_PATH + 64], text[HOST_TEXT];
     snprintf(path, sizeof path, "%s/%s", folder, file);
@@ -51,14 +51,14 @@ static void amd(const struct amdgpu_card *c, unsigned index, const char *sys, st
     double bytes = 0;
     *out = (struct gpu_info){0};
     snprintf(out->entity, sizeof out->entity, "gpu%u", index);
-    line_of(out->name, sizeof out->name, c->device, "product_name");
-    line_of(text, sizeof text, c->device, "device");
+    gpulist_line_of(out->name, sizeof out->name, c->device, "product_name");
+    gpulist_line_of(text, sizeof text, c->device, "device");
     if (!out->name[0])
         snprintf(out->name, sizeof out->name, "AMD GPU %.16s", text);
-    line_of(out->uuid, sizeof out->uuid, c->device, "unique_id");
+    gpulist_line_of(out->uuid, sizeof out->uuid, c->device, "unique_id");
     snprintf(module, sizeof module, "%.256s/module/amdgpu", sys);
-    line_of(out->driver, sizeof out->driver, module, "version");
-    line_of(text, sizeof text, c->device, "mem_info_vram_total");
+    gpulist_line_of(out->driver, sizeof out->driver, module, "version");
+    gpulist_line_of(text, sizeof text, c->device, "mem_info_vram_total");
     if (amdgpu_number(text, strlen(text), &bytes))
         out->memory_bytes = (uint64_t)bytes;
 }

@@ -14,7 +14,7 @@
 #include "sample/textscan.h"
 
 /* A file of one line. */
-static void read_line(char out[HOST_TEXT], const char *folder, const char *name)
+static void hostinfo_read_line(char out[HOST_TEXT], const char *folder, const char *name)
 {
     char path[PATH_LEN], text[HOST_TEXT];
     snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -47,9 +47,9 @@ void hostinfo_read(struct hostinfo *out, const char *proc, const char *sys)
     enum { TEXT_SIZE = 256 * 1024 }; /* cpuinfo's first core, and the cpu lines of 2000 cores */
     *out = (struct hostinfo){0};
     read_uname(out);
-    read_line(out->boot_id, proc, "sys/kernel/random/boot_id");
-    read_line(out->dmi_vendor, sys, "class/dmi/id/sys_vendor");
-    read_line(out->dmi_product, sys, "class/dmi/id/product_name");
+    hostinfo_read_line(out->boot_id, proc, "sys/kernel/random/boot_id");
+    hostinfo_read_line(out->dmi_vendor, sys, "class/dmi/id/sys_vendor");
+    hostinfo_read_line(out->dmi_product, sys, "class/dmi/id/product_name");
     char path[PATH_LEN], *text = xmalloc(TEXT_SIZE);
     struct meminfo m;
     snprintf(path, sizeof path, "%s/cpuinfo", proc);

@@ -34,7 +34,7 @@ static int find_symbols(struct nvml_lib *n, struct err *e)
     return 0;
 }
 
-static int load(struct nvml_lib *n, const char *path, struct err *e)
+static int nvml_load(struct nvml_lib *n, const char *path, struct err *e)
 {
     const char *asked = path ? path : getenv("FOOTPLATE_NVML");
     n->handle = dlopen(asked ? asked : DEFAULT_PATH, RTLD_NOW | RTLD_LOCAL);
@@ -64,7 +64,7 @@ static int start_failed(const struct nvml_lib *n, int rc, struct err *e)
                    nvml_why(n, rc));
 }
 
-static void find_gpu(struct nvml_lib *n, unsigned i)
+static void nvml_find_gpu(struct nvml_lib *n, unsigned i)
 {
     struct nvml_gpu *g = &n->gpu[i];
     struct nvml_device *d = NULL;
@@ -89,13 +89,13 @@ static int list_gpus(struct nvml_lib *n, struct err *e)
         return err_set(e, ERR_NOT_FOUND, "no GPU found: the NVIDIA driver lists none");
     n->n = MIN_OF(count, (unsigned)GPU_MOST);
     for (unsigned i = 0; i < n->n; i++)
-        find_gpu(n, i);
+        nvml_find_gpu(n, i);
     if (!n->api.driver_version || n->api.driver_version(n->driver, sizeof n->driver) != NVML_OK)
         n->driver[0] = 0;
     return 0;
 }
 
-static int start(struct nvml_lib *n, struct err *e)
+static int nvml_start(struct nvml_lib *n, struct err *e)
 {
     int rc = n->api.init_with_flags ? n->api.init_with_flags(NVML_INIT_NO_GPUS_OK) : n->api.init();
     if (rc != NVML_OK)
@@ -109,9 +109,9 @@ static int start(struct nvml_lib *n, struct err *e)
 int nvml_open(struct nvml_lib **out, const char *path, struct err *e)
 {
     struct nvml_lib *n = xcalloc(1, sizeof *n);
-    int rc = load(n, path, e);
+    int rc = nvml_load(n, path, e);
     if (rc == 0)
-        rc = start(n, e);
+        rc = nvml_start(n, e);
     if (rc == 0) {
         *out = n;
         return 0;

@@ -89,8 +89,8 @@ static void lose_step(const struct nvml_ask *a, struct nvml_field_state *o, enum
         nvml_loss(a, LOSS_RESET, m, "the driver's counter went backwards");
 }
 
-static void put(const struct field_metric *m, struct nvml_field_state *o, struct group *g,
-                const struct nvml_field *v, const struct nvml_ask *a)
+static void nvml_fields_put(const struct field_metric *m, struct nvml_field_state *o,
+                            struct group *g, const struct nvml_field *v, const struct nvml_ask *a)
 {
     const uint64_t value = whole_value(v) / m->from[o->from].divide;
     const unsigned bits = v->type == NVML_UINT && m->from[o->from].divide == 1 ? 32 : 64;
@@ -107,8 +107,8 @@ static bool ambiguous(const struct field_metric *m, const struct nvml_field *v)
     return m->pcie != NOT_MEASURED && v->rc == NVML_OK && v->type == NVML_UINT;
 }
 
-static void take(const struct field_metric *m, struct nvml_field_state *o, struct group *g,
-                 const struct nvml_field *v, const struct nvml_ask *a)
+static void nvml_fields_take(const struct field_metric *m, struct nvml_field_state *o,
+                             struct group *g, const struct nvml_field *v, const struct nvml_ask *a)
 {
     if (ambiguous(m, v)) {
         o->measured = true;
@@ -117,7 +117,7 @@ static void take(const struct field_metric *m, struct nvml_field_state *o, struc
     if (v->rc != NVML_OK && other_source(m, o, v->rc))
         return;
     if (nvml_try_took(&o->stands, a, v->rc, &m->metric, 1))
-        put(m, o, g, v, a);
+        nvml_fields_put(m, o, g, v, a);
     if (o->stands.off)
         end_field(o, g);
 }
@@ -150,12 +150,12 @@ static void ask_fields(struct nvml_fields *f, struct group *g, const struct nvml
     for (int k = 0; k < n && !atomic_load(&a.gpu->gone); k++) {
         if (rc != NVML_OK)
             v[k].rc = rc;
-        take(&fields[which[k]], &f->one[which[k]], g, &v[k], &a);
+        nvml_fields_take(&fields[which[k]], &f->one[which[k]], g, &v[k], &a);
     }
 }
 
-static void measure(const struct field_metric *m, struct nvml_field_state *o, struct group *g,
-                    const struct nvml_ask *a)
+static void nvml_fields_measure(const struct field_metric *m, struct nvml_field_state *o,
+                                struct group *g, const struct nvml_ask *a)
 {
     const struct nvml_api *api = &a->lib->api;
     unsigned kib_per_s = 0;
@@ -175,5 +175,5 @@ void nvml_fields_read(struct nvml_fields *f, struct group *g, const struct nvml_
 {
     ask_fields(f, g, a);
     for (unsigned i = 0; may_block && i < NVML_FIELDS && !atomic_load(&a->gpu->gone); i++)
-        measure(&fields[i], &f->one[i], g, a);
+        nvml_fields_measure(&fields[i], &f->one[i], g, a);
 }

@@ -58,7 +58,7 @@ static int list_v1(struct nvml_jobs *j, const struct nvml_ask *a, unsigned *n)
     return rc;
 }
 
-static int list(struct nvml_jobs *j, const struct nvml_ask *a, unsigned *n)
+static int nvml_jobs_list(struct nvml_jobs *j, const struct nvml_ask *a, unsigned *n)
 {
     *n = NVML_PROCESSES;
     const int rc = a->lib->api.processes
@@ -77,15 +77,15 @@ static bool seen_before(const struct nvml_process *v, unsigned i)
     return false;
 }
 
-struct share {
+struct nvml_jobs_share {
     unsigned processes;
     uint64_t bytes;
     bool unknown; /* the driver does not say how much memory one of them has */
 };
 
-static struct share share_of(const struct nvml_jobs *j, unsigned n)
+static struct nvml_jobs_share nvml_jobs_share_of(const struct nvml_jobs *j, unsigned n)
 {
-    struct share s = {0};
+    struct nvml_jobs_share s = {0};
     for (unsigned i = 0; i < n; i++) {
         if (!pidset_has(j->pids, (int)j->list[i].pid))
             continue;
@@ -110,9 +110,10 @@ static bool trusted(struct nvml_jobs *j, struct nvml_jobs_gpu *g, const struct n
     return false;
 }
 
-static void put(struct nvml_jobs *j, struct nvml_jobs_gpu *g, const struct nvml_ask *a, unsigned n)
+static void nvml_jobs_put(struct nvml_jobs *j, struct nvml_jobs_gpu *g, const struct nvml_ask *a,
+                          unsigned n)
 {
-    const struct share s = share_of(j, n);
+    const struct nvml_jobs_share s = nvml_jobs_share_of(j, n);
     if (!trusted(j, g, a, s.processes))
         return;
     group_gauge(&j->group, g->processes, s.processes);
@@ -124,16 +125,16 @@ static void put(struct nvml_jobs *j, struct nvml_jobs_gpu *g, const struct nvml_
     g->told_memory |= s.unknown;
 }
 
-static void read_gpu(struct nvml_jobs *j, const struct nvml_ask *a)
+static void nvml_jobs_read_gpu(struct nvml_jobs *j, const struct nvml_ask *a)
 {
     const enum metric_id m[] = {M_GPU_JOB_PROCESSES, M_GPU_JOB_MEM};
     struct nvml_jobs_gpu *g = &j->gpu[a->gpu->index];
     unsigned n = 0;
     if (!nvml_try_due(&g->stands, a->now) || !nvml_gpu_ready(a))
         return;
-    const int rc = list(j, a, &n);
+    const int rc = nvml_jobs_list(j, a, &n);
     if (nvml_try_took(&g->stands, a, rc, m, COUNT_OF(m)))
-        put(j, g, a, n);
+        nvml_jobs_put(j, g, a, n);
     if (!g->stands.off)
         return;
     group_drop(&j->group, g->processes);
@@ -146,6 +147,7 @@ void nvml_jobs_read(struct nvml_jobs *j, const struct nvml_ask *round)
     if (!j->pids || !cadence_due(&j->due, round->now, NS_PER_S / 2))
         return;
     for (unsigned i = 0; i < round->lib->n; i++)
-        read_gpu(j, &(struct nvml_ask){round->lib, &round->lib->gpu[i], round->sink, round->now});
+        nvml_jobs_read_gpu(
+            j, &(struct nvml_ask){round->lib, &round->lib->gpu[i], round->sink, round->now});
     group_commit(&j->group, round->sink, round->now);
 }

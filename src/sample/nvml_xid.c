@@ -48,7 +48,8 @@ static void tell_deaf(struct nvml_xid *x, const struct nvml_ask *round)
     }
 }
 
-static void take(struct nvml_xid *x, const struct nvml_ask *round, const struct nvml_event *e)
+static void nvml_xid_take(struct nvml_xid *x, const struct nvml_ask *round,
+                          const struct nvml_event *e)
 {
     if (!(e->type & NVML_EVENT_XID))
         return;
@@ -64,14 +65,14 @@ static void take(struct nvml_xid *x, const struct nvml_ask *round, const struct 
 }
 
 /* True when the queue is empty now and the counts hold. */
-static bool drain(struct nvml_xid *x, const struct nvml_ask *round)
+static bool nvml_xid_drain(struct nvml_xid *x, const struct nvml_ask *round)
 {
     int rc = NVML_OK;
     for (int n = 0; n < EVENTS_A_ROUND && rc == NVML_OK; n++) {
         struct nvml_event e = {0};
         rc = round->lib->api.events_wait(x->set, &e, 0);
         if (rc == NVML_OK)
-            take(x, round, &e);
+            nvml_xid_take(x, round, &e);
     }
     if (rc == NVML_OK || rc == NVML_TIMEOUT)
         return true;
@@ -87,7 +88,7 @@ void nvml_xid_read(struct nvml_xid *x, struct group *g, const struct nvml_ask *r
     if (!x->told)
         tell_deaf(x, round);
     x->told = true;
-    if (!x->set || !nvml_try_due(&x->stands, round->now) || !drain(x, round))
+    if (!x->set || !nvml_try_due(&x->stands, round->now) || !nvml_xid_drain(x, round))
         return;
     for (unsigned i = 0; i < round->lib->n; i++)
         if (!atomic_load(&round->lib->gpu[i].gone))

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 
-static int by_value(const void *a, const void *b)
+static int pidset_by_value(const void *a, const void *b)
 {
     const int x = *(const int *)a, y = *(const int *)b;
     return (x > y) - (x < y);
@@ -25,14 +25,14 @@ void pidset_set(struct pidset *p, const int *pid, size_t n)
     p->n = MIN_OF(n, (size_t)PIDSET_MOST);
     if (p->n)
         memcpy(p->pid, pid, p->n * sizeof *pid);
-    qsort(p->pid, p->n, sizeof *p->pid, by_value);
+    qsort(p->pid, p->n, sizeof *p->pid, pidset_by_value);
     pthread_mutex_unlock(&p->lock);
 }
 
 bool pidset_has(struct pidset *p, int pid)
 {
     pthread_mutex_lock(&p->lock);
-    const bool has = bsearch(&pid, p->pid, p->n, sizeof *p->pid, by_value) != NULL;
+    const bool has = bsearch(&pid, p->pid, p->n, sizeof *p->pid, pidset_by_value) != NULL;
     pthread_mutex_unlock(&p->lock);
     return has;
 }

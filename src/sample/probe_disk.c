@@ -24,7 +24,7 @@
 
 enum { OWN_FILES_MOST = 4 }; /* more disks than this: diskstats is cheaper */
 
-enum part { READ_OPS, WRITE_OPS, READ_SECTORS, WRITE_SECTORS, BUSY, PARTS };
+enum probe_disk_part { READ_OPS, WRITE_OPS, READ_SECTORS, WRITE_SECTORS, BUSY, PARTS };
 
 enum { LONG_BITS = 8 * sizeof(long) };
 
@@ -98,7 +98,7 @@ static bool is_pretended(const char *name)
     return false;
 }
 
-static enum disk_kind classify(const struct disk_state *st, const char *name)
+static enum disk_kind probe_disk_classify(const struct disk_state *st, const char *name)
 {
     if (is_pretended(name) || !in_sys(st, name, ""))
         return DISK_IGNORED;
@@ -117,20 +117,20 @@ static struct disk *find_disk(struct disk_state *st, const char *name, size_t hi
         st->disks = xrealloc(st->disks, st->cap, sizeof *st->disks);
     }
     struct disk *d = &st->disks[st->n++];
-    *d = (struct disk){.kind = classify(st, name)};
+    *d = (struct disk){.kind = probe_disk_classify(st, name)};
     snprintf(d->name, sizeof d->name, "%s", name);
-    for (enum part p = 0; p < PARTS; p++)
+    for (enum probe_disk_part p = 0; p < PARTS; p++)
         d->slot[p] = SLOT_NONE;
     return d;
 }
 
-static void drop_unseen(struct disk_state *st)
+static void probe_disk_drop_unseen(struct disk_state *st)
 {
     size_t kept = 0;
     for (size_t i = 0; i < st->n; i++) {
         struct disk *d = &st->disks[i];
         if (!d->seen) {
-            for (enum part p = 0; p < PARTS; p++)
+            for (enum probe_disk_part p = 0; p < PARTS; p++)
                 group_drop(&st->group, d->slot[p]);
             source_close(&d->own);
             continue;
@@ -154,16 +154,16 @@ static void count_kinds(struct disk_state *st)
 
 /* ---- values ---- */
 
-static void add_slots(struct disk_state *st, struct disk *d)
+static void probe_disk_add_slots(struct disk_state *st, struct disk *d)
 {
     d->has_slots = true;
-    for (enum part p = 0; p < PARTS; p++)
+    for (enum probe_disk_part p = 0; p < PARTS; p++)
         d->slot[p] = group_add(&st->group, parts[p].metric, d->name);
 }
 
 /* A device made anew under its old name starts from zero. Its operations tell, as they do not wrap
  * within a life; the other counters alone could be mistaken for having wrapped. */
-static bool was_reset(const struct disk *d, const uint64_t now[PARTS])
+static bool probe_disk_was_reset(const struct disk *d, const uint64_t now[PARTS])
 {
     return LONG_BITS > 32 && d->counter[READ_OPS].known &&
            (now[READ_OPS] < d->counter[READ_OPS].last ||
@@ -176,15 +176,15 @@ static void put_disk(struct disk_state *st, struct disk *d, const struct disk_li
 {
     const uint64_t now[PARTS] = {line->reads, line->writes, line->read_sectors,
                                  line->written_sectors, line->busy_ms};
-    bool ok = !was_reset(d, now);
+    bool ok = !probe_disk_was_reset(d, now);
     if (!ok)
         memset(d->counter, 0, sizeof d->counter);
     if (!d->has_slots && (line->reads || line->writes))
-        add_slots(st, d);
+        probe_disk_add_slots(st, d);
     /* A disk that only lists show may have grown over several of the total's intervals. */
     const int64_t dt = mono_diff(t, st->last), own_dt = mono_diff(t, d->counter[0].at);
     const double share = own_dt > dt && own_dt > 0 ? (double)dt / (double)own_dt : 1;
-    for (enum part p = 0; p < PARTS; p++) {
+    for (enum probe_disk_part p = 0; p < PARTS; p++) {
         double growth;
         ok &= counter_read(&st->group, d->slot[p], &d->counter[p], now[p], parts[p].bits, t,
                            &growth) != COUNTER_RESET;
@@ -194,21 +194,21 @@ static void put_disk(struct disk_state *st, struct disk *d, const struct disk_li
         lose_reset(s, &st->resets_said, d->name);
 }
 
-static void put_total(struct disk_state *st, const double sum[PARTS], mono_ns t)
+static void probe_disk_put_total(struct disk_state *st, const double sum[PARTS], mono_ns t)
 {
     const unsigned n = st->physical ? st->physical : st->virtual;
     if (n && !st->has_total)
-        for (enum part p = 0; p < PARTS; p++)
+        for (enum probe_disk_part p = 0; p < PARTS; p++)
             st->total[p] = group_add(&st->group, parts[p].metric, ENTITY_TOTAL);
     st->has_total |= n > 0;
     if (!n || !st->last.ns)
         return;
-    for (enum part p = 0; p < PARTS; p++) /* the disks' mean busy time */
+    for (enum probe_disk_part p = 0; p < PARTS; p++) /* the disks' mean busy time */
         group_rate(&st->group, st->total[p], p == BUSY ? sum[p] / n : sum[p],
                    mono_diff(t, st->last));
 }
 
-static void put_lines(struct disk_state *st, struct lines *l, mono_ns t, struct sink *s)
+static void probe_disk_put_lines(struct disk_state *st, struct lines *l, mono_ns t, struct sink *s)
 {
     double sum[DISK_PHYSICAL + 1][PARTS] = {0};
     struct disk_line line;
@@ -222,10 +222,10 @@ static void put_lines(struct disk_state *st, struct lines *l, mono_ns t, struct 
             put_disk(st, d, &line, t, s, sum[d->kind]);
     }
     const size_t before = st->n;
-    drop_unseen(st);
+    probe_disk_drop_unseen(st);
     if (changed || st->n != before)
         count_kinds(st);
-    put_total(st, sum[st->physical ? DISK_PHYSICAL : DISK_VIRTUAL], t);
+    probe_disk_put_total(st, sum[st->physical ? DISK_PHYSICAL : DISK_VIRTUAL], t);
 }
 
 /* ---- the disks' own files ---- */
@@ -271,7 +271,7 @@ static bool read_own(struct disk_state *st, struct sink *s)
             first = r.at;
         put_disk(st, d, &line, r.at, s, sum[d->kind]);
     }
-    put_total(st, sum[st->physical ? DISK_PHYSICAL : DISK_VIRTUAL], first);
+    probe_disk_put_total(st, sum[st->physical ? DISK_PHYSICAL : DISK_VIRTUAL], first);
     st->last = first;
     group_commit(&st->group, s, first);
     return true;
@@ -279,7 +279,7 @@ static bool read_own(struct disk_state *st, struct sink *s)
 
 /* ---- all disks ---- */
 
-static void read_list(struct disk_state *st, struct sink *s)
+static void probe_disk_read_list(struct disk_state *st, struct sink *s)
 {
     struct near_text near;
     struct reading r;
@@ -289,7 +289,7 @@ static void read_list(struct disk_state *st, struct sink *s)
         return;
     }
     struct lines l = lines_of(text, r.n);
-    put_lines(st, &l, r.at, s);
+    probe_disk_put_lines(st, &l, r.at, s);
     if (l.bad && say_once(&st->said, SAID_MALFORMED))
         sink_loss(s, LOSS_MALFORMED, "disk", "%s has an unexpected format", st->diskstats.path);
     if (!st->physical && !st->virtual && say_once(&st->said, SAID_NO_DISK))
@@ -307,7 +307,7 @@ static void disk_read(void *state, struct sink *s)
     warm_group(&st->group);
     const bool list = !st->own_files || cadence_due(&st->list_at, clock_mono(), st->period_ns / 2);
     if (list || !read_own(st, s))
-        read_list(st, s);
+        probe_disk_read_list(st, s);
 }
 
 /* ---- the record ---- */

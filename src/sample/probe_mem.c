@@ -33,7 +33,7 @@ static void put_swap(struct mem_state *st, const struct meminfo *m, struct sink 
     group_gauge(&st->group, st->swap, total > free_kb ? (double)(total - free_kb) : 0);
 }
 
-static void put_memory(struct mem_state *st, const struct meminfo *m)
+static void probe_mem_put_memory(struct mem_state *st, const struct meminfo *m)
 {
     const double total = (double)m->kb[MEM_TOTAL];
     const double available = (double)meminfo_available_kb(m);
@@ -61,7 +61,7 @@ static void mem_read(void *state, struct sink *s)
                       st->meminfo.path);
         return;
     }
-    put_memory(st, &m);
+    probe_mem_put_memory(st, &m);
     put_swap(st, &m, s);
     group_commit(&st->group, s, r.at);
 }

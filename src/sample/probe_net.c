@@ -18,7 +18,7 @@
 
 enum nic_kind { NIC_LOOPBACK, NIC_VIRTUAL, NIC_DEVICE, NIC_KINDS };
 
-enum part { RX, TX, PARTS };
+enum probe_net_part { RX, TX, PARTS };
 
 static const enum metric_id part_metric[PARTS] = {[RX] = M_NET_RX, [TX] = M_NET_TX};
 
@@ -50,7 +50,7 @@ enum { SAID_READ, SAID_MALFORMED, SAID_NONE };
 
 /* ---- interfaces that come and go ---- */
 
-static enum nic_kind classify(const struct net_state *st, const char *name)
+static enum nic_kind probe_net_classify(const struct net_state *st, const char *name)
 {
     char path[PATH_LEN];
     if (strcmp(name, "lo") == 0)
@@ -71,13 +71,13 @@ static struct nic *find_nic(struct net_state *st, const char *name, size_t hint)
         st->nics = xrealloc(st->nics, st->cap, sizeof *st->nics);
     }
     struct nic *c = &st->nics[st->n++];
-    *c = (struct nic){.kind = classify(st, name), .slot = {SLOT_NONE, SLOT_NONE}};
+    *c = (struct nic){.kind = probe_net_classify(st, name), .slot = {SLOT_NONE, SLOT_NONE}};
     snprintf(c->name, sizeof c->name, "%s", name);
     st->count[c->kind]++;
     return c;
 }
 
-static void drop_unseen(struct net_state *st)
+static void probe_net_drop_unseen(struct net_state *st)
 {
     size_t kept = 0;
     for (size_t i = 0; i < st->n; i++) {
@@ -100,7 +100,7 @@ static void drop_unseen(struct net_state *st)
 
 /* Byte counters of some drivers are 32 bits wide and wrap within seconds. Packet counters take far
  * longer, so when those went backwards too the interface was reset. */
-static bool was_reset(const struct nic *c, const struct nic_line *line)
+static bool probe_net_was_reset(const struct nic *c, const struct nic_line *line)
 {
     return c->counter[RX].known &&
            (line->rx_packets < c->packets[RX] || line->tx_packets < c->packets[TX]);
@@ -110,10 +110,10 @@ static void put_nic(struct net_state *st, struct nic *c, const struct nic_line *
                     struct sink *s, double sum[PARTS])
 {
     const uint64_t now[PARTS] = {line->rx_bytes, line->tx_bytes};
-    bool ok = !was_reset(c, line);
+    bool ok = !probe_net_was_reset(c, line);
     if (!ok)
         memset(c->counter, 0, sizeof c->counter);
-    for (enum part p = 0; p < PARTS; p++) {
+    for (enum probe_net_part p = 0; p < PARTS; p++) {
         if (c->slot[p] == SLOT_NONE && (now[RX] || now[TX]))
             c->slot[p] = group_add(&st->group, part_metric[p], c->name);
         double growth;
@@ -127,19 +127,19 @@ static void put_nic(struct net_state *st, struct nic *c, const struct nic_line *
         lose_reset(s, &st->resets_said, c->name);
 }
 
-static void put_total(struct net_state *st, const double sum[PARTS], mono_ns t)
+static void probe_net_put_total(struct net_state *st, const double sum[PARTS], mono_ns t)
 {
     if (!st->has_total)
-        for (enum part p = 0; p < PARTS; p++)
+        for (enum probe_net_part p = 0; p < PARTS; p++)
             st->total[p] = group_add(&st->group, part_metric[p], ENTITY_TOTAL);
     st->has_total = true;
     if (!st->last.ns)
         return;
-    for (enum part p = 0; p < PARTS; p++)
+    for (enum probe_net_part p = 0; p < PARTS; p++)
         group_rate(&st->group, st->total[p], sum[p], mono_diff(t, st->last));
 }
 
-static void put_lines(struct net_state *st, struct lines *l, mono_ns t, struct sink *s)
+static void probe_net_put_lines(struct net_state *st, struct lines *l, mono_ns t, struct sink *s)
 {
     double sum[NIC_KINDS][PARTS] = {0};
     struct nic_line line;
@@ -148,9 +148,9 @@ static void put_lines(struct net_state *st, struct lines *l, mono_ns t, struct s
         c->seen = true;
         put_nic(st, c, &line, t, s, sum[c->kind]);
     }
-    drop_unseen(st);
+    probe_net_drop_unseen(st);
     if (st->count[NIC_DEVICE] || st->count[NIC_VIRTUAL])
-        put_total(st, sum[st->count[NIC_DEVICE] ? NIC_DEVICE : NIC_VIRTUAL], t);
+        probe_net_put_total(st, sum[st->count[NIC_DEVICE] ? NIC_DEVICE : NIC_VIRTUAL], t);
 }
 
 static void net_read(void *state, struct sink *s)
@@ -167,7 +167,7 @@ static void net_read(void *state, struct sink *s)
         return;
     }
     struct lines l = lines_of(text, r.n);
-    put_lines(st, &l, r.at, s);
+    probe_net_put_lines(st, &l, r.at, s);
     if (l.bad && say_once(&st->said, SAID_MALFORMED))
         sink_loss(s, LOSS_MALFORMED, "net", "%s has an unexpected format", st->dev.path);
     if (!st->count[NIC_DEVICE] && !st->count[NIC_VIRTUAL] && say_once(&st->said, SAID_NONE))

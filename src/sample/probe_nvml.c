@@ -14,7 +14,7 @@ enum { VALUES = 4 };
 
 /* One question to the driver and the metrics it answers. `ask` puts each value in counts of its
  * metric, NAN for one that this driver cannot tell apart, and returns the driver's code. */
-struct reading {
+struct probe_nvml_reading {
     enum metric_id metrics[VALUES];
     unsigned n;
     bool rare; /* changes by hand only */
@@ -81,8 +81,8 @@ static int ask_power_default(const struct nvml_api *api, struct nvml_device *d, 
     return rc;
 }
 
-static int ask_clock(const struct nvml_api *api, struct nvml_device *d, enum nvml_clock which,
-                     double *v)
+static int probe_nvml_ask_clock(const struct nvml_api *api, struct nvml_device *d,
+                                enum nvml_clock which, double *v)
 {
     unsigned mhz = 0;
     const int rc = api->clock_mhz ? api->clock_mhz(d, which, &mhz) : NVML_NO_FUNCTION;
@@ -92,12 +92,12 @@ static int ask_clock(const struct nvml_api *api, struct nvml_device *d, enum nvm
 
 static int ask_clock_sm(const struct nvml_api *api, struct nvml_device *d, double v[VALUES])
 {
-    return ask_clock(api, d, NVML_CLOCK_SM, v);
+    return probe_nvml_ask_clock(api, d, NVML_CLOCK_SM, v);
 }
 
 static int ask_clock_mem(const struct nvml_api *api, struct nvml_device *d, double v[VALUES])
 {
-    return ask_clock(api, d, NVML_CLOCK_MEM, v);
+    return probe_nvml_ask_clock(api, d, NVML_CLOCK_MEM, v);
 }
 
 static int ask_temp_old(const struct nvml_api *api, struct nvml_device *d, double v[VALUES])
@@ -127,7 +127,7 @@ static int ask_reasons(const struct nvml_api *api, struct nvml_device *d, double
     return rc;
 }
 
-static const struct reading readings[] = {
+static const struct probe_nvml_reading readings[] = {
     {{M_GPU_UTIL, M_GPU_MEM_CTRL}, 2, false, ask_utilization},
     {{M_GPU_MEM, M_GPU_MEM_USED, M_GPU_MEM_TOTAL, M_GPU_MEM_RESERVED}, 4, false, ask_memory},
     {{M_GPU_POWER}, 1, false, ask_power},
@@ -139,34 +139,36 @@ static const struct reading readings[] = {
     {{M_GPU_POWER_DEFAULT}, 1, true, ask_power_default},
 };
 
-struct one {
+struct probe_nvml_one {
     struct nvml_try stands;
     slot_id slot[VALUES];
 };
 
-struct state {
+struct probe_nvml_state {
     struct nvml_lib *lib;
     struct group often, rare;
     bool rare_read;
     mono_ns rare_at;
-    struct one one[GPU_MOST][COUNT_OF(readings)];
+    struct probe_nvml_one one[GPU_MOST][COUNT_OF(readings)];
 };
 
-static struct group *group_of(struct state *st, const struct reading *r)
+static struct group *probe_nvml_group_of(struct probe_nvml_state *st,
+                                         const struct probe_nvml_reading *r)
 {
     return r->rare ? &st->rare : &st->often;
 }
 
-static void set_period(void *state, int64_t period_ns)
+static void probe_nvml_set_period(void *state, int64_t period_ns)
 {
-    struct state *st = state;
+    struct probe_nvml_state *st = state;
     group_set_period(&st->often, MAX_OF(period_ns, MIN_PERIOD_NS));
     group_set_period(&st->rare, MAX_OF(period_ns, RARE_PERIOD_NS));
 }
 
-static int open_probe(void *state, const struct probe_env *env, int64_t period_ns, struct err *e)
+static int probe_nvml_open(void *state, const struct probe_env *env, int64_t period_ns,
+                           struct err *e)
 {
-    struct state *st = state;
+    struct probe_nvml_state *st = state;
     const int rc = nvml_of(env, &st->lib, e);
     if (rc != 0)
         return rc;
@@ -175,19 +177,20 @@ static int open_probe(void *state, const struct probe_env *env, int64_t period_n
     for (unsigned g = 0; g < st->lib->n; g++)
         for (size_t r = 0; r < COUNT_OF(readings); r++)
             for (unsigned i = 0; i < readings[r].n; i++)
-                st->one[g][r].slot[i] = group_add(group_of(st, &readings[r]),
+                st->one[g][r].slot[i] = group_add(probe_nvml_group_of(st, &readings[r]),
                                                   readings[r].metrics[i], st->lib->gpu[g].entity);
     return 0;
 }
 
-static void drop(struct group *g, slot_id *s)
+static void probe_nvml_drop(struct group *g, slot_id *s)
 {
     group_drop(g, *s);
     *s = SLOT_NONE;
 }
 
-static void put(struct group *g, const struct reading *r, struct one *o, const double v[VALUES],
-                const struct nvml_ask *a)
+static void probe_nvml_put(struct group *g, const struct probe_nvml_reading *r,
+                           struct probe_nvml_one *o, const double v[VALUES],
+                           const struct nvml_ask *a)
 {
     for (unsigned i = 0; i < r->n; i++) {
         if (!isnan(v[i])) {
@@ -195,28 +198,28 @@ static void put(struct group *g, const struct reading *r, struct one *o, const d
         } else if (o->slot[i] != SLOT_NONE) {
             nvml_loss(a, LOSS_UNSUPPORTED, r->metrics[i],
                       "this driver does not report it separately");
-            drop(g, &o->slot[i]);
+            probe_nvml_drop(g, &o->slot[i]);
         }
     }
 }
 
-static void read_one(struct state *st, const struct reading *r, struct one *o,
-                     const struct nvml_ask *a)
+static void read_one(struct probe_nvml_state *st, const struct probe_nvml_reading *r,
+                     struct probe_nvml_one *o, const struct nvml_ask *a)
 {
     double v[VALUES] = {0};
-    struct group *g = group_of(st, r);
+    struct group *g = probe_nvml_group_of(st, r);
     if (!nvml_try_due(&o->stands, a->now))
         return;
     const int rc = r->ask(&a->lib->api, atomic_load(&a->gpu->dev), v);
     if (nvml_try_took(&o->stands, a, rc, r->metrics, r->n))
-        put(g, r, o, v, a);
+        probe_nvml_put(g, r, o, v, a);
     for (unsigned i = 0; i < r->n && o->stands.off; i++)
-        drop(g, &o->slot[i]);
+        probe_nvml_drop(g, &o->slot[i]);
 }
 
-static void read_gpu(struct state *st, const struct nvml_ask *a, bool rare)
+static void probe_nvml_read_gpu(struct probe_nvml_state *st, const struct nvml_ask *a, bool rare)
 {
-    struct one *o = st->one[a->gpu->index];
+    struct probe_nvml_one *o = st->one[a->gpu->index];
     if (!nvml_gpu_ready(a))
         return;
     for (size_t r = 0; r < COUNT_OF(readings) && !atomic_load(&a->gpu->gone); r++)
@@ -224,13 +227,13 @@ static void read_gpu(struct state *st, const struct nvml_ask *a, bool rare)
             read_one(st, &readings[r], &o[r], a);
 }
 
-static void read_probe(void *state, struct sink *s)
+static void probe_nvml_read(void *state, struct sink *s)
 {
-    struct state *st = state;
+    struct probe_nvml_state *st = state;
     const mono_ns now = clock_mono();
     const bool rare = !st->rare_read || mono_diff(now, st->rare_at) >= st->rare.period_ns;
     for (unsigned i = 0; i < st->lib->n; i++)
-        read_gpu(st, &(struct nvml_ask){st->lib, &st->lib->gpu[i], s, now}, rare);
+        probe_nvml_read_gpu(st, &(struct nvml_ask){st->lib, &st->lib->gpu[i], s, now}, rare);
     group_commit(&st->often, s, now);
     if (!rare)
         return;
@@ -239,9 +242,9 @@ static void read_probe(void *state, struct sink *s)
     st->rare_at = now;
 }
 
-static void close_probe(void *state)
+static void probe_nvml_close(void *state)
 {
-    struct state *st = state;
+    struct probe_nvml_state *st = state;
     group_close(&st->often);
     group_close(&st->rare);
 }
@@ -251,9 +254,9 @@ const struct probe probe_nvml = {
     .title = "NVIDIA GPUs: utilization, memory, power, clocks, temperature",
     .lane = LANE_GPU,
     .min_period_ns = MIN_PERIOD_NS,
-    .state_size = sizeof(struct state),
-    .open = open_probe,
-    .read = read_probe,
-    .set_period = set_period,
-    .close = close_probe,
+    .state_size = sizeof(struct probe_nvml_state),
+    .open = probe_nvml_open,
+    .read = probe_nvml_read,
+    .set_period = probe_nvml_set_period,
+    .close = probe_nvml_close,
 };

@@ -31,7 +31,7 @@ static const struct {
 };
 enum { GPM_N = COUNT_OF(gpm) };
 
-struct one {
+struct probe_nvml_gpm_one {
     const char *refused; /* why there is no GPM here; a loss at the first reading */
     struct nvml_gpm_sample *sample[2];
     unsigned newest;
@@ -40,15 +40,15 @@ struct one {
     slot_id slot[GPM_N];
 };
 
-struct state {
+struct probe_nvml_gpm_state {
     struct nvml_lib *lib;
     struct group group;
     struct nvml_gpm_get get; /* large, so not on the stack */
     bool refusals_told;
-    struct one one[GPU_MOST];
+    struct probe_nvml_gpm_one one[GPU_MOST];
 };
 
-static void free_samples(const struct nvml_api *api, struct one *o)
+static void free_samples(const struct nvml_api *api, struct probe_nvml_gpm_one *o)
 {
     for (int k = 0; k < 2; k++)
         if (o->sample[k])
@@ -56,7 +56,7 @@ static void free_samples(const struct nvml_api *api, struct one *o)
     memset(o->sample, 0, sizeof o->sample);
 }
 
-static int new_samples(const struct nvml_api *api, struct one *o)
+static int new_samples(const struct nvml_api *api, struct probe_nvml_gpm_one *o)
 {
     int rc = api->gpm_new(&o->sample[0]);
     if (rc == NVML_OK)
@@ -75,7 +75,8 @@ static const char *gpm_why(const struct nvml_lib *lib, int rc)
     return rc == NVML_NOT_SUPPORTED ? NEEDS_HOPPER : nvml_why(lib, rc);
 }
 
-static const char *start_gpu(const struct nvml_lib *lib, const struct nvml_gpu *g, struct one *o)
+static const char *start_gpu(const struct nvml_lib *lib, const struct nvml_gpu *g,
+                             struct probe_nvml_gpm_one *o)
 {
     const struct nvml_api *api = &lib->api;
     struct nvml_gpm_support s = {.version = NVML_GPM_VERSION};
@@ -95,15 +96,16 @@ static const char *start_gpu(const struct nvml_lib *lib, const struct nvml_gpu *
     return rc == NVML_OK ? NULL : gpm_why(lib, rc);
 }
 
-static void set_period(void *state, int64_t period_ns)
+static void probe_nvml_gpm_set_period(void *state, int64_t period_ns)
 {
-    struct state *st = state;
+    struct probe_nvml_gpm_state *st = state;
     group_set_period(&st->group, MAX_OF(period_ns, MIN_PERIOD_NS));
 }
 
-static int open_probe(void *state, const struct probe_env *env, int64_t period_ns, struct err *e)
+static int probe_nvml_gpm_open(void *state, const struct probe_env *env, int64_t period_ns,
+                               struct err *e)
 {
-    struct state *st = state;
+    struct probe_nvml_gpm_state *st = state;
     const int rc = nvml_of(env, &st->lib, e);
     if (rc != 0)
         return rc;
@@ -119,7 +121,7 @@ static int open_probe(void *state, const struct probe_env *env, int64_t period_n
 }
 
 /* A loss for each metric that only GPM gives; the others have another source. */
-static void lose_all(const struct nvml_ask *a, const struct one *o, enum loss_id id)
+static void lose_all(const struct nvml_ask *a, const struct probe_nvml_gpm_one *o, enum loss_id id)
 {
     for (size_t i = 0; i < GPM_N; i++)
         if (gpm[i].bytes == 0)
@@ -127,7 +129,8 @@ static void lose_all(const struct nvml_ask *a, const struct one *o, enum loss_id
 }
 
 /* The one metric is not there; the others go on. */
-static void end_metric(struct state *st, struct nvml_gpu *gpu, struct one *o, size_t i)
+static void end_metric(struct probe_nvml_gpm_state *st, struct nvml_gpu *gpu,
+                       struct probe_nvml_gpm_one *o, size_t i)
 {
     if (gpm[i].bytes > 0)
         atomic_store(&gpu->gpm_pcie, false);
@@ -136,7 +139,8 @@ static void end_metric(struct state *st, struct nvml_gpu *gpu, struct one *o, si
 }
 
 /* What the whole call answered: on the first error GPM ends for this GPU. */
-static bool accepted(struct state *st, const struct nvml_ask *a, struct one *o, int rc)
+static bool accepted(struct probe_nvml_gpm_state *st, const struct nvml_ask *a,
+                     struct probe_nvml_gpm_one *o, int rc)
 {
     struct nvml_try once = {0};
     if (rc == NVML_OK)
@@ -154,7 +158,8 @@ static bool accepted(struct state *st, const struct nvml_ask *a, struct one *o, 
     return false;
 }
 
-static void put_one(struct state *st, const struct nvml_ask *a, struct one *o, size_t i)
+static void put_one(struct probe_nvml_gpm_state *st, const struct nvml_ask *a,
+                    struct probe_nvml_gpm_one *o, size_t i)
 {
     const struct nvml_gpm_metric *m = &st->get.metric[i];
     const bool rate = gpm[i].bytes > 0;
@@ -168,14 +173,16 @@ static void put_one(struct state *st, const struct nvml_ask *a, struct one *o, s
         group_gauge(&st->group, o->slot[i], m->value);
 }
 
-static void put(struct state *st, const struct nvml_ask *a, struct one *o)
+static void probe_nvml_gpm_put(struct probe_nvml_gpm_state *st, const struct nvml_ask *a,
+                               struct probe_nvml_gpm_one *o)
 {
     for (size_t i = 0; i < GPM_N && !atomic_load(&a->gpu->gone); i++)
         if (o->slot[i] != SLOT_NONE)
             put_one(st, a, o, i);
 }
 
-static void compare(struct state *st, const struct nvml_ask *a, struct one *o)
+static void probe_nvml_gpm_compare(struct probe_nvml_gpm_state *st, const struct nvml_ask *a,
+                                   struct probe_nvml_gpm_one *o)
 {
     memset(&st->get, 0, offsetof(struct nvml_gpm_get, metric) + GPM_N * sizeof *st->get.metric);
     st->get.version = NVML_GPM_VERSION;
@@ -185,12 +192,12 @@ static void compare(struct state *st, const struct nvml_ask *a, struct one *o)
     for (size_t i = 0; i < GPM_N; i++)
         st->get.metric[i].id = gpm[i].id;
     if (accepted(st, a, o, a->lib->api.gpm_metrics(&st->get)))
-        put(st, a, o);
+        probe_nvml_gpm_put(st, a, o);
 }
 
-static void read_gpu(struct state *st, const struct nvml_ask *a)
+static void probe_nvml_gpm_read_gpu(struct probe_nvml_gpm_state *st, const struct nvml_ask *a)
 {
-    struct one *o = &st->one[a->gpu->index];
+    struct probe_nvml_gpm_one *o = &st->one[a->gpu->index];
     const mono_ns t = clock_mono();
     if (o->refused)
         return;
@@ -208,26 +215,26 @@ static void read_gpu(struct state *st, const struct nvml_ask *a)
     o->taken = true;
     o->at = t;
     if (pair)
-        compare(st, a, o);
+        probe_nvml_gpm_compare(st, a, o);
 }
 
-static void read_probe(void *state, struct sink *s)
+static void probe_nvml_gpm_read(void *state, struct sink *s)
 {
-    struct state *st = state;
+    struct probe_nvml_gpm_state *st = state;
     const mono_ns now = clock_mono();
     for (unsigned i = 0; i < st->lib->n; i++) {
         const struct nvml_ask a = {st->lib, &st->lib->gpu[i], s, now};
         if (!st->refusals_told && st->one[i].refused)
             lose_all(&a, &st->one[i], LOSS_UNSUPPORTED);
-        read_gpu(st, &a);
+        probe_nvml_gpm_read_gpu(st, &a);
     }
     st->refusals_told = true;
     group_commit(&st->group, s, now);
 }
 
-static void close_probe(void *state)
+static void probe_nvml_gpm_close(void *state)
 {
-    struct state *st = state;
+    struct probe_nvml_gpm_state *st = state;
     for (unsigned g = 0; st->lib && g < st->lib->n; g++)
         free_samples(&st->lib->api, &st->one[g]);
     group_close(&st->group);
@@ -238,9 +245,9 @@ const struct probe probe_nvml_gpm = {
     .title = "NVIDIA GPUs (Hopper and newer): SMs, tensor cores, memory bandwidth",
     .lane = LANE_GPU,
     .min_period_ns = MIN_PERIOD_NS,
-    .state_size = sizeof(struct state),
-    .open = open_probe,
-    .read = read_probe,
-    .set_period = set_period,
-    .close = close_probe,
+    .state_size = sizeof(struct probe_nvml_gpm_state),
+    .open = probe_nvml_gpm_open,
+    .read = probe_nvml_gpm_read,
+    .set_period = probe_nvml_gpm_set_period,
+    .close = probe_nvml_gpm_close,
 };

@@ -31,7 +31,7 @@ struct energy {
     unsigned resets;
 };
 
-struct state {
+struct probe_nvml_slow_state {
     struct nvml_lib *lib;
     struct group group, energies;
     struct cadence may_block, energy_due;
@@ -43,18 +43,19 @@ struct state {
     struct nvml_fields fields[GPU_MOST];
 };
 
-static void set_period(void *state, int64_t period_ns)
+static void probe_nvml_slow_set_period(void *state, int64_t period_ns)
 {
-    struct state *st = state;
+    struct probe_nvml_slow_state *st = state;
     group_set_period(&st->group, MAX_OF(period_ns, MIN_PERIOD_NS));
     group_set_period(&st->energies, MAX_OF(period_ns, ENERGY_PERIOD_NS));
     st->energy_due.period_ns = st->energies.period_ns;
     nvml_jobs_set_period(&st->jobs, period_ns);
 }
 
-static int open_probe(void *state, const struct probe_env *env, int64_t period_ns, struct err *e)
+static int probe_nvml_slow_open(void *state, const struct probe_env *env, int64_t period_ns,
+                                struct err *e)
 {
-    struct state *st = state;
+    struct probe_nvml_slow_state *st = state;
     const int rc = nvml_of(env, &st->lib, e);
     if (rc != 0)
         return rc;
@@ -77,7 +78,7 @@ static mono_ns middle(mono_ns a, mono_ns b)
     return mono_add(a, mono_diff(b, a) / 2);
 }
 
-static void read_energy(struct energy *o, struct group *g, const struct nvml_ask *a)
+static void probe_nvml_slow_read_energy(struct energy *o, struct group *g, const struct nvml_ask *a)
 {
     const enum metric_id metric = M_GPU_ENERGY;
     const struct nvml_api *api = &a->lib->api;
@@ -98,25 +99,26 @@ static void read_energy(struct energy *o, struct group *g, const struct nvml_ask
     o->slot = SLOT_NONE;
 }
 
-static bool energy_is_due(struct state *st, mono_ns now)
+static bool energy_is_due(struct probe_nvml_slow_state *st, mono_ns now)
 {
     const bool due = cadence_due(&st->energy_due, now, NS_PER_S / 2);
     return due || st->energy_reads < ENERGY_AT_ONCE;
 }
 
 /* Of the GPUs that are there; the caller has looked for them in this round. */
-static void read_energies(struct state *st, struct sink *s, mono_ns now)
+static void read_energies(struct probe_nvml_slow_state *st, struct sink *s, mono_ns now)
 {
     for (unsigned i = 0; i < st->lib->n; i++)
         if (!atomic_load(&st->lib->gpu[i].gone))
-            read_energy(&st->energy[i], &st->energies,
-                        &(struct nvml_ask){st->lib, &st->lib->gpu[i], s, now});
+            probe_nvml_slow_read_energy(&st->energy[i], &st->energies,
+                                        &(struct nvml_ask){st->lib, &st->lib->gpu[i], s, now});
     st->energy_reads++;
     st->energy_at = clock_mono();
     group_commit(&st->energies, s, st->energy_at);
 }
 
-static void read_gpu(struct state *st, const struct nvml_ask *a, bool may_block)
+static void probe_nvml_slow_read_gpu(struct probe_nvml_slow_state *st, const struct nvml_ask *a,
+                                     bool may_block)
 {
     const unsigned i = a->gpu->index;
     if (nvml_gpu_ready(a))
@@ -127,14 +129,15 @@ static void read_gpu(struct state *st, const struct nvml_ask *a, bool may_block)
     st->energy[i].counter.known = false;
 }
 
-static void read_probe(void *state, struct sink *s)
+static void probe_nvml_slow_read(void *state, struct sink *s)
 {
-    struct state *st = state;
+    struct probe_nvml_slow_state *st = state;
     const mono_ns now = clock_mono();
     const struct nvml_ask round = {.lib = st->lib, .sink = s, .now = now};
     const bool may_block = cadence_due(&st->may_block, now, NS_PER_S / 2);
     for (unsigned i = 0; i < st->lib->n; i++)
-        read_gpu(st, &(struct nvml_ask){st->lib, &st->lib->gpu[i], s, now}, may_block);
+        probe_nvml_slow_read_gpu(st, &(struct nvml_ask){st->lib, &st->lib->gpu[i], s, now},
+                                 may_block);
     if (energy_is_due(st, now))
         read_energies(st, s, now);
     nvml_xid_read(&st->xid, &st->group, &round);
@@ -145,15 +148,15 @@ static void read_probe(void *state, struct sink *s)
 /* The counter once more, so that the energy of the whole run is known. */
 static void end_probe(void *state, struct sink *s)
 {
-    struct state *st = state;
+    struct probe_nvml_slow_state *st = state;
     const mono_ns now = clock_mono();
     if (st->energy_reads > 0 && mono_diff(now, st->energy_at) >= ENERGY_APART_NS)
         read_energies(st, s, now);
 }
 
-static void close_probe(void *state)
+static void probe_nvml_slow_close(void *state)
 {
-    struct state *st = state;
+    struct probe_nvml_slow_state *st = state;
     if (st->lib)
         nvml_xid_close(&st->xid, st->lib);
     nvml_jobs_close(&st->jobs);
@@ -166,10 +169,10 @@ const struct probe probe_nvml_slow = {
     .title = "NVIDIA GPUs: energy, PCIe and NVLink traffic, the job's processes, XID errors",
     .lane = LANE_SLOW,
     .min_period_ns = MIN_PERIOD_NS,
-    .state_size = sizeof(struct state),
-    .open = open_probe,
-    .read = read_probe,
-    .set_period = set_period,
+    .state_size = sizeof(struct probe_nvml_slow_state),
+    .open = probe_nvml_slow_open,
+    .read = probe_nvml_slow_read,
+    .set_period = probe_nvml_slow_set_period,
     .end = end_probe,
-    .close = close_probe,
+    .close = probe_nvml_slow_close,
 };

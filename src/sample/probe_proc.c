@@ -82,7 +82,8 @@ static const enum metric_id follow_metric[F_SLOTS] = {
     [F_READ] = M_PROC_READ, [F_WRITE] = M_PROC_WRITE,
 };
 
-static void add_series(struct proc_state *st, struct follow *f, const struct proctree_member *m)
+static void probe_proc_add_series(struct proc_state *st, struct follow *f,
+                                  const struct proctree_member *m)
 {
     char entity[ENTITY_LEN];
     snprintf(entity, sizeof entity, "%d:%.48s", m->stat.pid, m->stat.comm);
@@ -137,7 +138,8 @@ static double children_ns(const struct proc_state *st, const struct pid_stat *st
 
 /* What it used before it was found is learnt late; what it used before the probe began is none of
  * this recording's. */
-static void begin_member(struct proc_state *st, struct follow *f, const struct proctree_member *m)
+static void probe_proc_begin_member(struct proc_state *st, struct follow *f,
+                                    const struct proctree_member *m)
 {
     struct pid_io io;
     struct reading r;
@@ -160,7 +162,7 @@ static void begin_member(struct proc_state *st, struct follow *f, const struct p
     }
 }
 
-static void make_room(struct proc_state *st, size_t places)
+static void probe_proc_make_room(struct proc_state *st, size_t places)
 {
     if (places <= st->follow_cap)
         return;
@@ -217,12 +219,12 @@ static void set_mem_period(struct proc_state *st)
 }
 
 /* Takes in the members that the tree has and we do not. `s` NULL: when the probe is opened. */
-static void take_members(struct proc_state *st, struct sink *s)
+static void probe_proc_take_members(struct proc_state *st, struct sink *s)
 {
     bool changed = false;
     size_t members = 0;
     st->crowded = false;
-    make_room(st, proctree_places(st->tree));
+    probe_proc_make_room(st, proctree_places(st->tree));
     for (size_t i = 0; i < proctree_places(st->tree); i++) {
         const struct proctree_member *m = proctree_at(st->tree, i);
         struct follow *f = &st->follow[i];
@@ -230,12 +232,12 @@ static void take_members(struct proc_state *st, struct sink *s)
             continue;
         members++;
         if (!is_current(f, m)) {
-            begin_member(st, f, m);
+            probe_proc_begin_member(st, f, m);
             changed = true;
         }
         st->crowded |= m->stat_fd < 0 && !m->ended;
         if (!f->has_series && deserves_series(st, m))
-            add_series(st, f, m);
+            probe_proc_add_series(st, f, m);
     }
     if (changed)
         publish(st);
@@ -304,7 +306,7 @@ static void settle_member(struct proc_state *st, size_t i)
 static void settle_gone(struct proc_state *st)
 {
     bool some = false;
-    make_room(st, proctree_places(st->tree));
+    probe_proc_make_room(st, proctree_places(st->tree));
     for (size_t i = 0; i < proctree_places(st->tree); i++) {
         const bool gone = proctree_at(st->tree, i)->gone;
         if (gone && st->follow[i].pid)
@@ -504,7 +506,7 @@ static void proc_read(void *state, struct sink *s)
         proctree_peek(st->tree);
     if (scan || peek) {
         settle_gone(st);
-        take_members(st, s);
+        probe_proc_take_members(st, s);
     }
     const bool mem = cadence_due(&st->mem_at, t, slack);
     const bool everybody = !st->crowded || (mem && cadence_due(&st->crowd_at, t, slack));
@@ -583,7 +585,7 @@ static int proc_open(void *state, const struct probe_env *env, int64_t period_ns
     proc_set_period(st, period_ns);
     add_job_slots(st);
     st->scan_at.next = mono_add(clock_mono(), st->scan_at.period_ns);
-    take_members(st, NULL);
+    probe_proc_take_members(st, NULL);
     return 0;
 }
 

@@ -13,7 +13,7 @@
 
 enum { RESOURCES = 3, TEXT_SIZE = 512 };
 
-static const struct resource {
+static const struct probe_psi_resource {
     const char *file;
     enum metric_id some, full; /* METRIC_N: not kept */
 } resources[RESOURCES] = {

@@ -9,7 +9,7 @@
 
 enum { IO_SIZE = 512 };
 
-static bool ask_clock(clockid_t clock, uint64_t *ns)
+static bool proc_follow_ask_clock(clockid_t clock, uint64_t *ns)
 {
     struct timespec ts;
     if (clock_gettime(clock, &ts) != 0)
@@ -24,8 +24,8 @@ void follow_begin(struct follow *f, const struct follow_env *env, const struct p
     *f = (struct follow){.pid = m->stat.pid, .start_ticks = m->stat.start_ticks};
     for (unsigned i = 0; i < F_SLOTS; i++)
         f->slot[i] = SLOT_NONE;
-    f->has_clock =
-        env->clocks && clock_getcpuclockid(m->stat.pid, &f->clock) == 0 && ask_clock(f->clock, &ns);
+    f->has_clock = env->clocks && clock_getcpuclockid(m->stat.pid, &f->clock) == 0 &&
+                   proc_follow_ask_clock(f->clock, &ns);
 }
 
 void follow_end(struct follow *f)
@@ -38,7 +38,7 @@ bool follow_cpu(struct follow *f, const struct follow_env *env, const struct pro
                 uint64_t *ns)
 {
     if (f->has_clock)
-        return ask_clock(f->clock, ns);
+        return proc_follow_ask_clock(f->clock, ns);
     *ns = (uint64_t)((double)m->stat.own_ticks * env->tick_ns);
     return true;
 }

@@ -143,7 +143,7 @@ long proctree_find(const struct proctree *t, int pid)
 }
 
 /* A zombie needs no file any more. One that nobody of the job will wait for is none of ours. */
-static bool note_end(struct proctree *t, size_t i)
+static bool proctree_note_end(struct proctree *t, size_t i)
 {
     struct proctree_member *m = &t->members[i];
     m->ended = pid_stat_ended(&m->stat);
@@ -171,7 +171,7 @@ bool proctree_refresh(struct proctree *t, size_t i)
         return false;
     }
     m->stat = now;
-    return note_end(t, i);
+    return proctree_note_end(t, i);
 }
 
 static size_t free_place(struct proctree *t)
@@ -220,7 +220,7 @@ static void add_member(struct proctree *t, const struct pid_stat *stat)
 
 /* ---- the list of /proc ---- */
 
-static int by_value(const void *a, const void *b)
+static int proctree_by_value(const void *a, const void *b)
 {
     const int x = *(const int *)a, y = *(const int *)b;
     return (x > y) - (x < y);
@@ -256,7 +256,7 @@ static bool make_list(struct proctree *t)
     for (size_t i = 1; i < t->n_list && ascending; i++)
         ascending = t->list[i - 1] < t->list[i];
     if (!ascending) /* the kernel's is */
-        qsort(t->list, t->n_list, sizeof *t->list, by_value);
+        qsort(t->list, t->n_list, sizeof *t->list, proctree_by_value);
     if (t->n_list)
         memset(t->mark, PID_FOREIGN, t->n_list * sizeof *t->mark);
     return n == 0;
@@ -281,7 +281,7 @@ static void match_members(struct proctree *t, bool whole)
         const struct proctree_member *m = &t->members[i];
         if (!m->used || m->gone)
             continue;
-        const int *at = bsearch(&m->stat.pid, t->list, t->n_list, sizeof *at, by_value);
+        const int *at = bsearch(&m->stat.pid, t->list, t->n_list, sizeof *at, proctree_by_value);
         if (at)
             t->mark[at - t->list] = PID_OURS;
         else if (m->ended && whole)

@@ -45,7 +45,7 @@ static bool reopen(struct source *s)
     return s->path && s->fd >= 0;
 }
 
-static ssize_t read_at(int fd, char *buf, size_t size, size_t at)
+static ssize_t source_read_at(int fd, char *buf, size_t size, size_t at)
 {
     ssize_t n;
     do
@@ -54,7 +54,7 @@ static ssize_t read_at(int fd, char *buf, size_t size, size_t at)
     return n;
 }
 
-static bool failed(struct source *s, struct reading *r)
+static bool source_failed(struct source *s, struct reading *r)
 {
     r->sys = s->path ? errno : EBADF;
     r->n = 0;
@@ -69,10 +69,10 @@ bool source_read(struct source *s, char *buf, size_t size, struct reading *r)
 {
     *r = (struct reading){.at = clock_mono()};
     if (!reopen(s))
-        return failed(s, r);
-    const ssize_t n = read_at(s->fd, buf, size, 0);
+        return source_failed(s, r);
+    const ssize_t n = source_read_at(s->fd, buf, size, 0);
     if (n < 0)
-        return failed(s, r);
+        return source_failed(s, r);
     r->n = (size_t)n;
     r->full = r->n == size;
     return true;
@@ -85,9 +85,9 @@ bool source_read_paged(struct source *s, char *buf, size_t size, struct reading 
     if (!source_read(s, buf, size, r))
         return false;
     for (size_t got = r->n; got >= SMALLEST_PAGE - LONGEST_RECORD && !r->full;) {
-        const ssize_t n = read_at(s->fd, buf + r->n, size - r->n, r->n);
+        const ssize_t n = source_read_at(s->fd, buf + r->n, size - r->n, r->n);
         if (n < 0)
-            return failed(s, r);
+            return source_failed(s, r);
         got = (size_t)n;
         r->n += got;
         r->full = r->n == size;
@@ -139,7 +139,7 @@ long file_peek(const char *path, char *buf, size_t size)
     size_t have = 0;
     ssize_t n = 1;
     while (n > 0 && have < size) {
-        n = read_at(fd, buf + have, size - have, have);
+        n = source_read_at(fd, buf + have, size - have, have);
         if (n > 0)
             have += (size_t)n;
     }

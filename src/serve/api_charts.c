@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "query/grid.h"
 #include "serve/api.h"
-#include "serve/api_own.h"
+#include "serve/api_internal.h"
 
 /* ---- aligned columns ---- */
 
@@ -28,22 +28,22 @@ enum { POINTS = 1000, METRICS_MOST = 64, NUMBER_BYTES = 2 };
 static const char mean_entity[] = "*mean*";
 
 /* What one `metric` asks for. */
-struct wish {
+struct api_charts_wish {
     const char *metric, *entity; /* entity NULL: all */
     bool mean;
 };
 
-static struct wish wish_of(const char *text, struct arena *a)
+static struct api_charts_wish wish_of(const char *text, struct arena *a)
 {
     const char *colon = strchr(text, ':');
     if (!colon)
-        return (struct wish){.metric = text};
+        return (struct api_charts_wish){.metric = text};
     const bool mean = strcmp(colon + 1, mean_entity) == 0;
-    return (struct wish){arena_strndup(a, text, (size_t)(colon - text)), mean ? NULL : colon + 1,
-                         mean};
+    return (struct api_charts_wish){arena_strndup(a, text, (size_t)(colon - text)),
+                                    mean ? NULL : colon + 1, mean};
 }
 
-static size_t wishes_of(const struct route_ask *q, struct wish *out)
+static size_t wishes_of(const struct route_ask *q, struct api_charts_wish *out)
 {
     size_t n = 0;
     for (size_t i = 0; i < q->n_values && n < METRICS_MOST; i++)
@@ -52,7 +52,7 @@ static size_t wishes_of(const struct route_ask *q, struct wish *out)
     return n;
 }
 
-static void numbers_json(struct jw *j, const char *key, const float *v, size_t n)
+static void api_charts_numbers_json(struct jw *j, const char *key, const float *v, size_t n)
 {
     struct buf *b = j->out;
     jw_array(j, key);
@@ -64,7 +64,8 @@ static void numbers_json(struct jw *j, const char *key, const float *v, size_t n
     jw_end(j);
 }
 
-static void row_json(struct jw *j, const struct grid_row *row, const char *entity, size_t columns)
+static void api_charts_row_json(struct jw *j, const struct grid_row *row, const char *entity,
+                                size_t columns)
 {
     jw_object(j, NULL);
     jw_str(j, "node", row->key.node);
@@ -73,9 +74,9 @@ static void row_json(struct jw *j, const struct grid_row *row, const char *entit
     jw_str(j, "unit", row->key.unit);
     jw_num(j, "mean", grid_row_mean(row));
     jw_int(j, "count", (int64_t)row->count);
-    numbers_json(j, "v", row->mean, columns);
-    numbers_json(j, "min", row->min, columns);
-    numbers_json(j, "max", row->max, columns);
+    api_charts_numbers_json(j, "v", row->mean, columns);
+    api_charts_numbers_json(j, "min", row->min, columns);
+    api_charts_numbers_json(j, "max", row->max, columns);
     jw_end(j);
 }
 
@@ -95,7 +96,7 @@ static void means_json(struct jw *j, const struct grid *g, struct arena *a)
         if (before && strcmp(before->node, k->node) == 0 && strcmp(before->metric, k->metric) == 0)
             continue;
         const struct grid_row mean = grid_mean(g, i, a);
-        row_json(j, &mean, mean_entity, g->columns);
+        api_charts_row_json(j, &mean, mean_entity, g->columns);
     }
 }
 
@@ -118,7 +119,7 @@ static bool has_totals(const struct route_ask *q, const char *metric, const stru
 }
 
 static int wish_json(struct jw *j, const struct route_ask *q, const struct grid_ask *window,
-                     const struct wish *w, struct err *e)
+                     const struct api_charts_wish *w, struct err *e)
 {
     struct grid g;
     struct series_ask which = {
@@ -141,13 +142,13 @@ static int wish_json(struct jw *j, const struct route_ask *q, const struct grid_
         means_json(j, &g, q->arena);
     else
         for (size_t i = 0; i < g.n; i++)
-            row_json(j, &g.rows[i], g.rows[i].key.entity, g.columns);
+            api_charts_row_json(j, &g.rows[i], g.rows[i].key.entity, g.columns);
     return answer_fits(j->out, "grid", e);
 }
 
 int api_grid(const struct route_ask *q, struct route_answer *out, struct err *e)
 {
-    struct wish *wishes = arena_array(q->arena, struct wish, METRICS_MOST);
+    struct api_charts_wish *wishes = arena_array(q->arena, struct api_charts_wish, METRICS_MOST);
     struct grid_ask ask = {.columns = (size_t)route_number(q, "points", POINTS)};
     struct grid axis;
     struct jw j = {.out = &out->body};
@@ -195,7 +196,7 @@ static void put_cells(const float *restrict percent, size_t n, uint8_t *restrict
 }
 
 /* Cores and GPUs are rows, the machine as a whole is none. */
-static bool is_device(const struct grid_row *r)
+static bool api_charts_is_device(const struct grid_row *r)
 {
     return strcmp(r->key.entity, ENTITY_TOTAL) != 0;
 }
@@ -205,7 +206,7 @@ static void heat_rows(struct jw *j, const struct grid *g)
     jw_array(j, "rows");
     for (size_t i = 0; i < g->n; i++) {
         const struct grid_row *row = &g->rows[i];
-        if (!is_device(row))
+        if (!api_charts_is_device(row))
             continue;
         jw_object(j, NULL);
         jw_str(j, "node", row->key.node);
@@ -221,7 +222,7 @@ static void heat_cells(struct jw *j, const struct grid *g, struct arena *a)
 {
     uint8_t *cells = arena_array(a, uint8_t, g->n * g->columns + 1), *p = cells;
     for (size_t i = 0; i < g->n; i++) {
-        const size_t n = is_device(&g->rows[i]) ? g->columns : 0;
+        const size_t n = api_charts_is_device(&g->rows[i]) ? g->columns : 0;
         put_cells(g->rows[i].mean, n, p);
         p += n;
     }

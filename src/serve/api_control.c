@@ -5,7 +5,7 @@
 
 #include "agent/control_run.h"
 #include "serve/api.h"
-#include "serve/api_own.h"
+#include "serve/api_internal.h"
 #include "serve/api_rows.h"
 #include "serve/control_body.h"
 

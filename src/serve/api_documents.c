@@ -7,7 +7,7 @@
 #include "report/report.h"
 #include "run/run_files.h"
 #include "serve/api.h"
-#include "serve/api_own.h"
+#include "serve/api_internal.h"
 #include "serve/cutfile.h"
 #include "serve/heavy.h"
 #include "serve/runs.h"
@@ -29,8 +29,8 @@ const struct route_param api_report_json_params[] = {PARAM_ROW_DOWNLOAD, {0}};
 
 typedef void report_writer(const struct report *r, struct buf *out);
 
-static int write_report(struct run *run, report_writer *put, struct arena *a, struct buf *out,
-                        struct err *e)
+static int api_documents_write_report(struct run *run, report_writer *put, struct arena *a,
+                                      struct buf *out, struct err *e)
 {
     struct machines *table = arena_new(a, struct machines);
     struct rule_params *params = arena_new(a, struct rule_params);
@@ -60,7 +60,7 @@ static int answer_report(const struct route_ask *q, report_writer *put, const ch
     const uint64_t cuts = cutfile_count();
     int rc = run_open(&run, q->info->path, e);
     if (rc == 0)
-        rc = write_report(run, put, &scratch, &out->body, e);
+        rc = api_documents_write_report(run, put, &scratch, &out->body, e);
     run_close(run);
     arena_free(&scratch);
     heavy_end(runs_heavy(q->runs), bytes);
@@ -91,13 +91,14 @@ const struct route_param api_compare_params[] = {
 };
 
 /* The runs of one side. */
-struct side {
+struct api_documents_side {
     const char *paths[COMPARE_RUNS_MOST];
     struct run *runs[COMPARE_RUNS_MOST];
     size_t n;
 };
 
-static const char *path_of(const struct runs_list *list, const char *name, struct arena *a)
+static const char *api_documents_path_of(const struct runs_list *list, const char *name,
+                                         struct arena *a)
 {
     for (size_t i = 0; i < list->n; i++)
         if (strcmp(list->v[i].name, name) == 0)
@@ -105,7 +106,8 @@ static const char *path_of(const struct runs_list *list, const char *name, struc
     return NULL;
 }
 
-static int add_path(struct side *out, const char *path, const char *name, struct err *e)
+static int add_path(struct api_documents_side *out, const char *path, const char *name,
+                    struct err *e)
 {
     if (!path)
         return err_set(e, ERR_NOT_FOUND, "no run '%.200s'", name);
@@ -116,27 +118,29 @@ static int add_path(struct side *out, const char *path, const char *name, struct
 }
 
 /* The folders of the runs that a parameter names. A comma may also stand in the name of one. */
-static int find_side(const struct route_ask *q, const char *param, struct side *out, struct err *e)
+static int find_side(const struct route_ask *q, const char *param, struct api_documents_side *out,
+                     struct err *e)
 {
     const char *text = route_text(q, param);
     struct runs_list list;
     if (!text)
         return err_set(e, ERR_USAGE, "compare: parameter '%s' is missing", param);
     runs_list_read(q->runs, &list);
-    const char *whole = path_of(&list, text, q->arena);
+    const char *whole = api_documents_path_of(&list, text, q->arena);
     int rc = whole ? add_path(out, whole, text, e) : 0;
     char *rest = whole ? NULL : arena_strdup(q->arena, text);
     for (char *name; rc == 0 && (name = strsep(&rest, ","));)
-        rc = add_path(out, path_of(&list, name, q->arena), name, e);
+        rc = add_path(out, api_documents_path_of(&list, name, q->arena), name, e);
     runs_list_free(&list);
     return rc;
 }
 
-static int put_compared(const struct side *sides, struct arena *a, struct buf *out, struct err *e)
+static int put_compared(const struct api_documents_side *sides, struct arena *a, struct buf *out,
+                        struct err *e)
 {
     struct compared *c = arena_new(a, struct compared);
     struct machines *table = arena_new(a, struct machines);
-    const struct side *x = &sides[COMPARE_A], *y = &sides[COMPARE_B];
+    const struct api_documents_side *x = &sides[COMPARE_A], *y = &sides[COMPARE_B];
     const struct compare_ask ask = {
         .side = {[COMPARE_A] = {x->runs, x->n, 0}, [COMPARE_B] = {y->runs, y->n, 0}},
         .table = table};
@@ -152,7 +156,7 @@ static int put_compared(const struct side *sides, struct arena *a, struct buf *o
     return 0;
 }
 
-static int open_side(struct side *s, struct err *e)
+static int open_side(struct api_documents_side *s, struct err *e)
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < s->n; i++)
@@ -160,13 +164,14 @@ static int open_side(struct side *s, struct err *e)
     return rc;
 }
 
-static void close_side(struct side *s)
+static void close_side(struct api_documents_side *s)
 {
     for (size_t i = 0; i < s->n; i++)
         run_close(s->runs[i]);
 }
 
-static int compare_sides(struct side *sides, struct buf *out, struct err *e)
+static int api_documents_compare_sides(struct api_documents_side *sides, struct buf *out,
+                                       struct err *e)
 {
     struct arena scratch = {0};
     const uint64_t cuts = cutfile_count();
@@ -183,7 +188,8 @@ static int compare_sides(struct side *sides, struct buf *out, struct err *e)
 
 int api_compare(const struct route_ask *q, struct route_answer *out, struct err *e)
 {
-    struct side *sides = arena_array(q->arena, struct side, COMPARE_SIDES);
+    struct api_documents_side *sides =
+        arena_array(q->arena, struct api_documents_side, COMPARE_SIDES);
     int rc = find_side(q, "a", &sides[COMPARE_A], e);
     if (rc == 0)
         rc = find_side(q, "b", &sides[COMPARE_B], e);
@@ -194,7 +200,7 @@ int api_compare(const struct route_ask *q, struct route_answer *out, struct err 
         for (size_t i = 0; i < sides[s].n; i++)
             size += run_stamp_data(sides[s].paths[i]).bytes;
     const uint64_t bytes = heavy_begin(runs_heavy(q->runs), size);
-    rc = compare_sides(sides, &out->body, e);
+    rc = api_documents_compare_sides(sides, &out->body, e);
     heavy_end(runs_heavy(q->runs), bytes);
     return rc;
 }

@@ -7,7 +7,7 @@
 #include "query/search.h"
 #include "query/timeline.h"
 #include "serve/api.h"
-#include "serve/api_own.h"
+#include "serve/api_internal.h"
 #include "serve/api_rows.h"
 #include "serve/later.h"
 #include "serve/runs.h"
@@ -31,7 +31,7 @@ const struct route_param api_events_params[] = {
 
 enum { EVENTS_LIMIT = 200 };
 
-static int window_of(const struct route_ask *q, struct event_window *w, struct err *e)
+static int api_events_window_of(const struct route_ask *q, struct event_window *w, struct err *e)
 {
     *w = (struct event_window){.node = route_text(q, "node"),
                                .rank = route_number(q, "rank", -1),
@@ -40,13 +40,13 @@ static int window_of(const struct route_ask *q, struct event_window *w, struct e
     return route_window(q, &w->from, &w->to, e);
 }
 
-static int put_events(const struct route_ask *q, struct route_answer *out, struct err *e)
+static int api_events_put(const struct route_ask *q, struct route_answer *out, struct err *e)
 {
     struct event_window w;
     struct jw j = {.out = &out->body};
     struct event_sum *v;
     size_t n;
-    int rc = window_of(q, &w, e);
+    int rc = api_events_window_of(q, &w, e);
     if (rc == 0)
         rc = event_sums_within(q->run, &w, q->arena, &v, &n, e);
     if (rc)
@@ -65,13 +65,13 @@ int api_events(const struct route_ask *q, struct route_answer *out, struct err *
 {
     struct event_window w;
     uint64_t cost;
-    int rc = window_of(q, &w, e);
+    int rc = api_events_window_of(q, &w, e);
     if (rc == 0)
         rc = event_sums_cost(q->run, &w, q->arena, &cost, e);
     if (rc)
         return rc;
-    return cost <= 2 * SUM_BUDGET ? put_events(q, out, e)
-                                  : later_answer(runs_later(q->runs), q, put_events, out, e);
+    return cost <= 2 * SUM_BUDGET ? api_events_put(q, out, e)
+                                  : later_answer(runs_later(q->runs), q, api_events_put, out, e);
 }
 
 /* ---- timeline ---- */

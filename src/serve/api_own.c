@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api_own.c - see api_own.h. */
-#include "serve/api_own.h"
+/* api_own.c - see api_internal.h. */
+#include "serve/api_internal.h"
 
 #include <string.h>
 

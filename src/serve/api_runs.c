@@ -6,7 +6,7 @@
 #include "query/series.h"
 #include "rules/verdict.h"
 #include "serve/api.h"
-#include "serve/api_own.h"
+#include "serve/api_internal.h"
 #include "serve/api_rows.h"
 #include "serve/runs.h"
 #include "tables/show.h"
@@ -62,8 +62,8 @@ static int read_metrics(struct api_run *out, const struct route_ask *q, struct e
     return 0;
 }
 
-static int put_run(struct jw *j, const struct route_ask *q, const struct step_digest *d,
-                   struct err *e)
+static int api_runs_put_run(struct jw *j, const struct route_ask *q, const struct step_digest *d,
+                            struct err *e)
 {
     struct show show;
     const struct show_known known = {&d->phases, d->view.why, d->window, d->allocator};
@@ -87,7 +87,7 @@ int api_run(const struct route_ask *q, struct route_answer *out, struct err *e)
     if (rc)
         return rc;
     if (d)
-        rc = put_run(&j, q, d, e);
+        rc = api_runs_put_run(&j, q, d, e);
     api_steps_done(q, d);
     return rc;
 }

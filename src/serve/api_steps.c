@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "query/devhist.h"
 #include "serve/api.h"
-#include "serve/api_own.h"
+#include "serve/api_internal.h"
 #include "serve/api_rows.h"
 #include "serve/later.h"
 #include "serve/runs.h"
@@ -24,7 +24,7 @@ const struct route_param api_steps_params[] = {
     {0},
 };
 
-static int ask_of(const struct route_ask *q, struct steps_ask *out, struct err *e)
+static int api_steps_ask_of(const struct route_ask *q, struct steps_ask *out, struct err *e)
 {
     int64_t mode = -1;
     const int rc = route_word(q, "mode", event_mode_names, &mode, e);
@@ -44,7 +44,7 @@ static int window_now(const struct route_ask *q, struct route_answer *out, struc
     struct steps_ask ask;
     struct steps_view view;
     struct jw j = {.out = &out->body};
-    int rc = ask_of(q, &ask, e);
+    int rc = api_steps_ask_of(q, &ask, e);
     if (rc == 0)
         rc = stepsview_read(&view, q->run, &ask, q->arena, e);
     if (rc == 0)
@@ -52,8 +52,8 @@ static int window_now(const struct route_ask *q, struct route_answer *out, struc
     return rc ? rc : answer_fits(&out->body, "steps", e);
 }
 
-static int put_last(const struct route_ask *q, const struct step_digest *d,
-                    const struct steps_ask *ask, struct buf *out, struct err *e)
+static int api_steps_put_last(const struct route_ask *q, const struct step_digest *d,
+                              const struct steps_ask *ask, struct buf *out, struct err *e)
 {
     struct steps_view view;
     struct jw j = {.out = out};
@@ -67,7 +67,7 @@ int api_steps(const struct route_ask *q, struct route_answer *out, struct err *e
 {
     const struct step_digest *d;
     struct steps_ask ask;
-    int rc = ask_of(q, &ask, e);
+    int rc = api_steps_ask_of(q, &ask, e);
     if (rc == 0 && (ask.from.ns || ask.to.ns))
         return later_answer(runs_later(q->runs), q, window_now, out, e);
     if (rc == 0)
@@ -75,7 +75,7 @@ int api_steps(const struct route_ask *q, struct route_answer *out, struct err *e
     if (rc)
         return rc;
     if (d)
-        rc = put_last(q, d, &ask, &out->body, e);
+        rc = api_steps_put_last(q, d, &ask, &out->body, e);
     api_steps_done(q, d);
     return rc;
 }

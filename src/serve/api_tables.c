@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "rules/verdict_json.h"
 #include "serve/api.h"
-#include "serve/api_own.h"
+#include "serve/api_internal.h"
 #include "serve/later.h"
 #include "serve/runs.h"
 #include "tables/breakview.h"
@@ -81,8 +81,8 @@ const struct route_param api_series_params[] = {
 /* A point takes at least so many bytes: "1,1,1,1," and 18 digits of time. */
 enum { POINT_BYTES = 26 };
 
-static int put_metric(const struct route_ask *q, const struct series_ask *ask,
-                      const struct keys *all, struct jw *j, struct err *e)
+static int api_tables_put_metric(const struct route_ask *q, const struct series_ask *ask,
+                                 const struct keys *all, struct jw *j, struct err *e)
 {
     int rc = query_check(q->run, ask, all, e);
     for (size_t i = 0; rc == 0 && i < all->n; i++) {
@@ -123,7 +123,7 @@ int api_series(const struct route_ask *q, struct route_answer *out, struct err *
             .points = (size_t)route_number(q, "points", 0),
         };
         asked++;
-        rc = put_metric(q, &ask, &all, &j, e);
+        rc = api_tables_put_metric(q, &ask, &all, &j, e);
     }
     jw_end(&j);
     return rc == 0 && asked == 0 ? err_set(e, ERR_USAGE, "series: parameter metric is missing")

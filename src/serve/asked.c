@@ -69,7 +69,8 @@ static int read_path(struct asked *out, const char *p, size_t n, struct arena *a
     return 0;
 }
 
-static int read_value(struct asked *out, const char *p, size_t n, struct arena *a, struct err *e)
+static int asked_read_value(struct asked *out, const char *p, size_t n, struct arena *a,
+                            struct err *e)
 {
     if (n == 0)
         return 0;
@@ -90,7 +91,7 @@ int asked_values(struct asked *out, const char *text, struct arena *a, struct er
     int rc = 0;
     for (const char *p = text; rc == 0 && *p;) {
         const size_t n = strcspn(p, "&");
-        rc = read_value(out, p, n, a, e);
+        rc = asked_read_value(out, p, n, a, e);
         p += n + (p[n] == '&');
     }
     return rc;
@@ -149,7 +150,8 @@ const struct route *asked_route(const struct asked *q, size_t skip, enum route_m
 
 /* ---- values ---- */
 
-static int read_number(const struct route_param *p, const char *text, int64_t *out, struct err *e)
+static int asked_read_number(const struct route_param *p, const char *text, int64_t *out,
+                             struct err *e)
 {
     char *end;
     errno = 0;
@@ -163,10 +165,11 @@ static int read_number(const struct route_param *p, const char *text, int64_t *o
     return 0;
 }
 
-static int read_time(const struct route_param *p, const char *text, int64_t *out, struct err *e)
+static int asked_read_time(const struct route_param *p, const char *text, int64_t *out,
+                           struct err *e)
 {
     int64_t ns;
-    const int rc = read_number(p, text, &ns, e);
+    const int rc = asked_read_number(p, text, &ns, e);
     if (rc)
         return rc;
     if (!clock_fits(ns))
@@ -192,9 +195,9 @@ static int read_kind(const struct route_param *p, struct route_value *v, struct 
 {
     switch (p->kind) {
     case PARAM_INT:
-        return read_number(p, v->text, &v->number, e);
+        return asked_read_number(p, v->text, &v->number, e);
     case PARAM_TIME:
-        return read_time(p, v->text, &v->number, e);
+        return asked_read_time(p, v->text, &v->number, e);
     case PARAM_FLAG:
         return read_flag(p, v->text, &v->number, e);
     default:

@@ -14,9 +14,9 @@ enum {
     OVERHEAD = 1024, /* what an entry and its headers take beside key and body */
 };
 
-struct entry {
-    struct entry *chain;         /* same slot */
-    struct entry *newer, *older; /* by last use */
+struct cache_entry {
+    struct cache_entry *chain;         /* same slot */
+    struct cache_entry *newer, *older; /* by last use */
     struct reply *reply;
     uint64_t hash;
     size_t bytes, n;
@@ -25,8 +25,8 @@ struct entry {
 
 struct cache {
     pthread_mutex_t lock;
-    struct entry *slot[SLOTS];
-    struct entry *newest, *oldest;
+    struct cache_entry *slot[SLOTS];
+    struct cache_entry *newest, *oldest;
     size_t bytes, most;
 };
 
@@ -38,13 +38,13 @@ struct cache *cache_open(size_t bytes_most)
     return c;
 }
 
-static void unlist(struct cache *c, struct entry *x)
+static void unlist(struct cache *c, struct cache_entry *x)
 {
     *(x->newer ? &x->newer->older : &c->newest) = x->older;
     *(x->older ? &x->older->newer : &c->oldest) = x->newer;
 }
 
-static void list_first(struct cache *c, struct entry *x)
+static void list_first(struct cache *c, struct cache_entry *x)
 {
     x->newer = NULL;
     x->older = c->newest;
@@ -52,17 +52,17 @@ static void list_first(struct cache *c, struct entry *x)
     c->newest = x;
 }
 
-static struct entry **find(struct cache *c, uint64_t hash, const void *key, size_t n)
+static struct cache_entry **cache_find(struct cache *c, uint64_t hash, const void *key, size_t n)
 {
-    struct entry **at = &c->slot[hash & (SLOTS - 1)];
+    struct cache_entry **at = &c->slot[hash & (SLOTS - 1)];
     while (*at && ((*at)->hash != hash || (*at)->n != n || memcmp((*at)->key, key, n) != 0))
         at = &(*at)->chain;
     return at;
 }
 
-static void drop(struct cache *c, struct entry *x)
+static void cache_drop(struct cache *c, struct cache_entry *x)
 {
-    struct entry **at = find(c, x->hash, x->key, x->n);
+    struct cache_entry **at = cache_find(c, x->hash, x->key, x->n);
     *at = x->chain;
     unlist(c, x);
     c->bytes -= x->bytes;
@@ -74,7 +74,7 @@ struct reply *cache_get(struct cache *c, const void *key, size_t n)
 {
     const uint64_t hash = hash_bytes(key, n);
     pthread_mutex_lock(&c->lock);
-    struct entry *x = *find(c, hash, key, n);
+    struct cache_entry *x = *cache_find(c, hash, key, n);
     struct reply *r = x ? reply_ref(x->reply) : NULL;
     if (x && x != c->newest) {
         unlist(c, x);
@@ -84,10 +84,10 @@ struct reply *cache_get(struct cache *c, const void *key, size_t n)
     return r;
 }
 
-static struct entry *make(uint64_t hash, const void *key, size_t n, struct reply *r)
+static struct cache_entry *cache_make(uint64_t hash, const void *key, size_t n, struct reply *r)
 {
-    struct entry *x = xmalloc(sizeof *x + n);
-    *x = (struct entry){.hash = hash, .n = n, .reply = reply_ref(r)};
+    struct cache_entry *x = xmalloc(sizeof *x + n);
+    *x = (struct cache_entry){.hash = hash, .n = n, .reply = reply_ref(r)};
     x->bytes = reply_bytes(r) + n + OVERHEAD;
     memcpy(x->key, key, n);
     return x;
@@ -99,16 +99,16 @@ void cache_put(struct cache *c, const void *key, size_t n, struct reply *r)
     if (reply_bytes(r) > c->most / 8)
         return;
     pthread_mutex_lock(&c->lock);
-    struct entry *before = *find(c, hash, key, n);
+    struct cache_entry *before = *cache_find(c, hash, key, n);
     if (before)
-        drop(c, before);
-    struct entry *x = make(hash, key, n, r);
+        cache_drop(c, before);
+    struct cache_entry *x = cache_make(hash, key, n, r);
     x->chain = c->slot[hash & (SLOTS - 1)];
     c->slot[hash & (SLOTS - 1)] = x;
     list_first(c, x);
     c->bytes += x->bytes;
     while (c->bytes > c->most && c->oldest != x)
-        drop(c, c->oldest);
+        cache_drop(c, c->oldest);
     pthread_mutex_unlock(&c->lock);
 }
 
@@ -123,7 +123,7 @@ size_t cache_bytes(struct cache *c)
 void cache_close(struct cache *c)
 {
     while (c->oldest)
-        drop(c, c->oldest);
+        cache_drop(c, c->oldest);
     pthread_mutex_destroy(&c->lock);
     free(c);
 }

@@ -15,10 +15,10 @@
 /* Events that are looked at while a request waits: some 20 ms. */
 enum { AT_ONCE = 150000 };
 
-struct entry {
+struct digests_entry {
     struct step_digest digest; /* first, so that who holds it finds the entry */
     struct arena arena;
-    struct entry *next; /* the one asked for before this one */
+    struct digests_entry *next; /* the one asked for before this one */
     char *path;
     uint64_t version;
     unsigned refs; /* under the lock; one is the table's */
@@ -26,7 +26,7 @@ struct entry {
 
 struct digests {
     pthread_mutex_t lock;
-    struct entry *first; /* the last asked for; at most one of each run */
+    struct digests_entry *first; /* the last asked for; at most one of each run */
     size_t bytes, bytes_most;
     struct work *maker;
     struct heavy *heavy; /* not ours */
@@ -35,13 +35,13 @@ struct digests {
 };
 
 struct making {
-    struct job job;
+    struct work_job job;
     struct digests *digests;
     char *path;
     uint64_t version;
 };
 
-static void entry_free(struct entry *x)
+static void entry_free(struct digests_entry *x)
 {
     arena_free(&x->arena);
     free(x->path);
@@ -49,24 +49,24 @@ static void entry_free(struct entry *x)
 }
 
 /* Under the lock. */
-static void unref(struct entry *x)
+static void unref(struct digests_entry *x)
 {
     if (--x->refs == 0)
         entry_free(x);
 }
 
 /* The place that points to the entry of a run, or to the end. Under the lock. */
-static struct entry **find(struct digests *d, const char *path)
+static struct digests_entry **digests_find(struct digests *d, const char *path)
 {
-    struct entry **at = &d->first;
+    struct digests_entry **at = &d->first;
     while (*at && strcmp((*at)->path, path) != 0)
         at = &(*at)->next;
     return at;
 }
 
-static struct entry *unlink_at(struct digests *d, struct entry **at)
+static struct digests_entry *unlink_at(struct digests *d, struct digests_entry **at)
 {
-    struct entry *x = *at;
+    struct digests_entry *x = *at;
     *at = x->next;
     d->bytes -= x->digest.bytes;
     return x;
@@ -76,17 +76,17 @@ static struct entry *unlink_at(struct digests *d, struct entry **at)
 static void trim(struct digests *d)
 {
     while (d->bytes > d->bytes_most && d->first && d->first->next) {
-        struct entry **at = &d->first;
+        struct digests_entry **at = &d->first;
         while ((*at)->next)
             at = &(*at)->next;
         unref(unlink_at(d, at));
     }
 }
 
-static void put(struct digests *d, struct entry *x)
+static void digests_put(struct digests *d, struct digests_entry *x)
 {
     pthread_mutex_lock(&d->lock);
-    struct entry **old = find(d, x->path);
+    struct digests_entry **old = digests_find(d, x->path);
     if (*old)
         unref(unlink_at(d, old));
     x->next = d->first;
@@ -97,9 +97,10 @@ static void put(struct digests *d, struct entry *x)
 }
 
 /* NULL, and `e` says why, when it cannot be read. */
-static struct entry *make(struct run *r, const char *path, uint64_t version, struct err *e)
+static struct digests_entry *digests_make(struct run *r, const char *path, uint64_t version,
+                                          struct err *e)
 {
-    struct entry *x = xcalloc(1, sizeof *x);
+    struct digests_entry *x = xcalloc(1, sizeof *x);
     x->path = xstrdup(path);
     x->version = version;
     x->refs = 1;
@@ -125,7 +126,7 @@ static void made(struct digests *d, const char *path)
 }
 
 /* A run that cannot be read is tried again when somebody asks; that request gets the reason. */
-static void run_making(struct job *j, bool ends)
+static void run_making(struct work_job *j, bool ends)
 {
     struct making *m = (struct making *)j;
     struct run *r = NULL;
@@ -133,9 +134,9 @@ static void run_making(struct job *j, bool ends)
     const uint64_t bytes = ends ? 0 : heavy_begin(m->digests->heavy, run_stamp_data(m->path).bytes);
     const uint64_t cuts = cutfile_count();
     if (!ends && run_open(&r, m->path, &e) == 0) {
-        struct entry *x = make(r, m->path, m->version, &e);
+        struct digests_entry *x = digests_make(r, m->path, m->version, &e);
         if (x && cutfile_count() == cuts)
-            put(m->digests, x);
+            digests_put(m->digests, x);
         else if (x)
             entry_free(x);
     }
@@ -171,10 +172,10 @@ static void make_later(struct digests *d, const char *path, uint64_t version)
 /* ---- asked for ---- */
 
 /* The one that is kept, counted for the caller; it is the last asked for now. */
-static struct entry *take_kept(struct digests *d, const char *path)
+static struct digests_entry *take_kept(struct digests *d, const char *path)
 {
     pthread_mutex_lock(&d->lock);
-    struct entry **at = find(d, path), *x = *at;
+    struct digests_entry **at = digests_find(d, path), *x = *at;
     if (x) {
         *at = x->next;
         x->next = d->first;
@@ -186,7 +187,7 @@ static struct entry *take_kept(struct digests *d, const char *path)
 }
 
 static int take_new(struct digests *d, const struct route_ask *q, const char *path,
-                    struct entry **out, struct err *e)
+                    struct digests_entry **out, struct err *e)
 {
     uint64_t events;
     const int rc = stepdigest_cost(q->run, q->arena, &events, e);
@@ -197,11 +198,11 @@ static int take_new(struct digests *d, const struct route_ask *q, const char *pa
         make_later(d, path, q->version);
         return 0;
     }
-    struct entry *x = make(q->run, path, q->version, e);
+    struct digests_entry *x = digests_make(q->run, path, q->version, e);
     if (!x)
         return e->code;
     x->refs++; /* the caller's */
-    put(d, x);
+    digests_put(d, x);
     *out = x;
     return 0;
 }
@@ -210,7 +211,7 @@ int digests_take(struct digests *d, const struct route_ask *q, const struct step
                  bool *older, struct err *e)
 {
     const char *path = run_get_info(q->run)->path;
-    struct entry *kept = take_kept(d, path), *made_now;
+    struct digests_entry *kept = take_kept(d, path), *made_now;
     *out = kept ? &kept->digest : NULL;
     *older = false;
     if (kept && kept->version == q->version)
@@ -230,7 +231,7 @@ void digests_give(struct digests *d, const struct step_digest *x)
     if (!x)
         return;
     pthread_mutex_lock(&d->lock);
-    unref((struct entry *)x);
+    unref((struct digests_entry *)x);
     pthread_mutex_unlock(&d->lock);
 }
 

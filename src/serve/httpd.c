@@ -11,7 +11,7 @@
 
 #include "agent/thread.h"
 #include "base/mem.h"
-#include "serve/httpd_own.h"
+#include "serve/httpd_internal.h"
 
 enum {
     CONNECTION_BYTES = 16 << 10, /* request line and headers of one request; else 413 or 431 */
@@ -34,7 +34,7 @@ struct httpd {
 
 /* ---- connections ---- */
 
-static enum MHD_Result admit(void *cls, const struct sockaddr *peer, socklen_t len)
+static enum MHD_Result httpd_admit(void *cls, const struct sockaddr *peer, socklen_t len)
 {
     struct httpd *h = cls;
     if (conns_count(&h->conns) >= HTTP_CONNECTIONS)
@@ -71,7 +71,7 @@ static void wake_sleeper(struct conn *x)
         MHD_resume_connection(c);
 }
 
-static void *look(void *cls)
+static void *httpd_look(void *cls)
 {
     struct httpd *h = cls;
     pthread_mutex_lock(&h->lock);
@@ -88,7 +88,7 @@ static void *look(void *cls)
 /* ---- answers on their way ---- */
 
 /* Whoever takes the answer out gives it up, and until then it stays. */
-static void let_go(void *cls, struct conn *x)
+static void httpd_let_go(void *cls, struct conn *x)
 {
     struct httpd *h = cls;
     struct reply *r = atomic_exchange(&x->takes, NULL);
@@ -103,13 +103,14 @@ static void take_up(struct httpd *h, struct conn *x, struct reply *r)
     if (atomic_fetch_add(&r->takers, 1) == 0)
         atomic_fetch_add(&h->unsent, r->bytes);
     atomic_store(&x->takes, reply_ref(r));
-    while (atomic_load(&h->unsent) > HTTP_UNSENT && conns_cut_slowest(&h->conns, x, let_go, h))
+    while (atomic_load(&h->unsent) > HTTP_UNSENT &&
+           conns_cut_slowest(&h->conns, x, httpd_let_go, h))
         ;
 }
 
 /* ---- requests ---- */
 
-static struct exchange *begin(struct httpd *h, struct MHD_Connection *c, const char *uri)
+static struct exchange *httpd_begin(struct httpd *h, struct MHD_Connection *c, const char *uri)
 {
     struct exchange *x = xcalloc(1, sizeof *x);
     const union MHD_ConnectionInfo *own =
@@ -121,7 +122,7 @@ static struct exchange *begin(struct httpd *h, struct MHD_Connection *c, const c
 
 static void *log_uri(void *cls, const char *uri, struct MHD_Connection *c)
 {
-    return begin(cls, c, uri);
+    return httpd_begin(cls, c, uri);
 }
 
 static void completed(void *cls, struct MHD_Connection *c, void **own,
@@ -133,7 +134,7 @@ static void completed(void *cls, struct MHD_Connection *c, void **own,
         return;
     *own = NULL;
     if (x->conn) {
-        let_go(cls, x->conn);
+        httpd_let_go(cls, x->conn);
         conn_is(x->conn, CONN_ASKS);
     }
     reply_free(x->reply);
@@ -177,7 +178,7 @@ static enum MHD_Result send_reply(struct exchange *x)
 }
 
 /* The request is whole, or it is refused before its body came. */
-static enum MHD_Result serve(struct exchange *x)
+static enum MHD_Result httpd_serve(struct exchange *x)
 {
     if (!x->complete) {
         x->complete = true;
@@ -205,14 +206,14 @@ static enum MHD_Result handle(void *cls, struct MHD_Connection *c, const char *u
     struct exchange *x = *own;
     (void)version;
     if (!x)
-        x = *own = begin(cls, c, url);
+        x = *own = httpd_begin(cls, c, url);
     if (!x->seen) {
         x->seen = true;
         x->method = method_of(method);
         x->too_large = declared_too_large(x);
-        return x->too_large ? serve(x) : MHD_YES;
+        return x->too_large ? httpd_serve(x) : MHD_YES;
     }
-    return *n ? take_body(x, data, n) : serve(x);
+    return *n ? take_body(x, data, n) : httpd_serve(x);
 }
 
 /* ---- the daemon ---- */
@@ -229,13 +230,13 @@ static void start_daemon(struct httpd *h)
     h->daemon = MHD_start_daemon(
         MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC |
             (tls ? MHD_USE_TLS : 0),
-        0, admit, h, handle, h, MHD_OPTION_LISTEN_SOCKET, h->ask.fd, MHD_OPTION_THREAD_POOL_SIZE,
-        h->ask.threads, MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)HTTP_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_IDLE_S,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES, MHD_OPTION_STRICT_FOR_CLIENT,
-        1, MHD_OPTION_URI_LOG_CALLBACK, log_uri, h, MHD_OPTION_NOTIFY_COMPLETED, completed, h,
-        MHD_OPTION_NOTIFY_CONNECTION, notify_conn, h, MHD_OPTION_ARRAY, tls ? tls_options : none,
-        MHD_OPTION_END);
+        0, httpd_admit, h, handle, h, MHD_OPTION_LISTEN_SOCKET, h->ask.fd,
+        MHD_OPTION_THREAD_POOL_SIZE, h->ask.threads, MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)HTTP_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_BYTES,
+        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK, log_uri, h,
+        MHD_OPTION_NOTIFY_COMPLETED, completed, h, MHD_OPTION_NOTIFY_CONNECTION, notify_conn, h,
+        MHD_OPTION_ARRAY, tls ? tls_options : none, MHD_OPTION_END);
 }
 
 int httpd_start(struct httpd **out, const struct httpd_ask *ask, struct err *e)
@@ -245,7 +246,7 @@ int httpd_start(struct httpd **out, const struct httpd_ask *ask, struct err *e)
     conns_init(&h->conns);
     pthread_mutex_init(&h->lock, NULL);
     thread_cond_init(&h->ended);
-    int rc = thread_start(&h->looker, STACK, look, h, "http-look", e);
+    int rc = thread_start(&h->looker, STACK, httpd_look, h, "http-look", e);
     if (rc) {
         free(h);
         return rc;

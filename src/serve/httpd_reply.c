@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "serve/httpd_own.h"
+#include "serve/httpd_internal.h"
 
 enum { STREAM_BLOCK = 4096 };
 
@@ -20,7 +20,7 @@ static const char *const always[][2] = {
 static const char no_loading[] =
     "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-static void put(struct MHD_Response *m, const char *name, const char *value)
+static void httpd_reply_put(struct MHD_Response *m, const char *name, const char *value)
 {
     if (value)
         (void)MHD_add_response_header(m, name, value);
@@ -29,10 +29,10 @@ static void put(struct MHD_Response *m, const char *name, const char *value)
 static void put_common(struct MHD_Response *m, const char *csp, const char *cache, const char *etag)
 {
     for (size_t i = 0; i < COUNT_OF(always); i++)
-        put(m, always[i][0], always[i][1]);
-    put(m, "Content-Security-Policy", csp ? csp : no_loading);
-    put(m, "Cache-Control", cache ? cache : "no-store");
-    put(m, "ETag", etag);
+        httpd_reply_put(m, always[i][0], always[i][1]);
+    httpd_reply_put(m, "Content-Security-Policy", csp ? csp : no_loading);
+    httpd_reply_put(m, "Cache-Control", cache ? cache : "no-store");
+    httpd_reply_put(m, "ETag", etag);
 }
 
 /* A name that a header can carry: anything else in it becomes '-'. */
@@ -46,10 +46,11 @@ static void put_file_name(struct MHD_Response *m, const char *name)
         if (!strchr("._-~@", text[i]) && !(text[i] >= '0' && text[i] <= '9') &&
             !((text[i] | 32) >= 'a' && (text[i] | 32) <= 'z'))
             text[i] = '-';
-    put(m, "Content-Disposition", text);
+    httpd_reply_put(m, "Content-Disposition", text);
 }
 
-static struct reply *finish(struct MHD_Response *m, const struct reply_head *h, size_t bytes)
+static struct reply *httpd_reply_finish(struct MHD_Response *m, const struct reply_head *h,
+                                        size_t bytes)
 {
     if (!m) /* libmicrohttpd has no memory: nor have we */
         abort();
@@ -59,16 +60,16 @@ static struct reply *finish(struct MHD_Response *m, const struct reply_head *h, 
     if (h->etag)
         snprintf(r->etag, sizeof r->etag, "%s", h->etag);
     put_common(m, h->script, h->cache, h->etag);
-    put(m, "Content-Type", h->type);
-    put(m, "Content-Encoding", h->encoding);
-    put(m, "Vary", h->etag ? "Accept-Encoding" : NULL);
-    put(m, "Set-Cookie", h->cookie);
-    put(m, "Location", h->location);
+    httpd_reply_put(m, "Content-Type", h->type);
+    httpd_reply_put(m, "Content-Encoding", h->encoding);
+    httpd_reply_put(m, "Vary", h->etag ? "Accept-Encoding" : NULL);
+    httpd_reply_put(m, "Set-Cookie", h->cookie);
+    httpd_reply_put(m, "Location", h->location);
     put_file_name(m, h->file_name);
     if (h->retry_after_s > 0) {
         char text[16];
         snprintf(text, sizeof text, "%d", h->retry_after_s);
-        put(m, "Retry-After", text);
+        httpd_reply_put(m, "Retry-After", text);
     }
     return r;
 }
@@ -81,18 +82,18 @@ struct reply *reply_make(const struct reply_head *h, struct buf *body)
     if (!n)
         buf_free(body);
     *body = (struct buf){0};
-    return finish(m, h, n);
+    return httpd_reply_finish(m, h, n);
 }
 
 struct reply *reply_fixed(const struct reply_head *h, const void *p, size_t n)
 {
-    return finish(MHD_create_response_from_buffer(n, (void *)(uintptr_t)p, MHD_RESPMEM_PERSISTENT),
-                  h, n);
+    return httpd_reply_finish(
+        MHD_create_response_from_buffer(n, (void *)(uintptr_t)p, MHD_RESPMEM_PERSISTENT), h, n);
 }
 
 /* ---- streams ---- */
 
-static ssize_t read_source(void *cls, uint64_t at, char *out, size_t most)
+static ssize_t httpd_reply_read_source(void *cls, uint64_t at, char *out, size_t most)
 {
     struct reply_source *s = cls;
     (void)at;
@@ -111,9 +112,10 @@ struct reply *reply_stream(const struct reply_head *h, const struct reply_source
 {
     struct reply_source *own = xmalloc(sizeof *own);
     *own = *s;
-    struct reply *r = finish(MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK,
-                                                               read_source, own, free_source),
-                             h, 0);
+    struct reply *r = httpd_reply_finish(
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, httpd_reply_read_source,
+                                          own, free_source),
+        h, 0);
     r->stream = true;
     return r;
 }
@@ -126,7 +128,7 @@ struct MHD_Response *reply_not_modified(const struct reply *r)
     /* A browser takes these over in place of those that it kept. */
     put_common(m, MHD_get_response_header(r->response, "Content-Security-Policy"),
                MHD_get_response_header(r->response, "Cache-Control"), r->etag);
-    put(m, "Vary", "Accept-Encoding");
+    httpd_reply_put(m, "Vary", "Accept-Encoding");
     return m;
 }
 

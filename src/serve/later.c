@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "query/events.h"
 #include "run/run_files.h"
-#include "serve/api_own.h"
+#include "serve/api_internal.h"
 #include "serve/cutfile.h"
 #include "serve/heavy.h"
 #include "serve/work.h"
@@ -20,7 +20,7 @@ enum {
 };
 
 /* A question and, once it is there, its answer. */
-struct entry {
+struct later_entry {
     char *key;
     bool ready;
     int rc; /* of the answer; then its reason */
@@ -31,14 +31,14 @@ struct entry {
 
 struct later {
     pthread_mutex_t lock;
-    struct entry entry[KEPT];
+    struct later_entry entry[KEPT];
     uint64_t turns;
     struct work *worker;
     struct heavy *heavy; /* not ours */
 };
 
 struct asking {
-    struct job job;
+    struct work_job job;
     struct later *later;
     route_fn *now;
     char *path, *key;
@@ -47,7 +47,7 @@ struct asking {
     size_t n_values;
 };
 
-static char *key_of(const struct route_ask *q, route_fn *now)
+static char *later_key_of(const struct route_ask *q, route_fn *now)
 {
     struct buf b = {0};
     buf_printf(&b, "%llx %llu %s\n", (unsigned long long)(uintptr_t)now,
@@ -59,7 +59,7 @@ static char *key_of(const struct route_ask *q, route_fn *now)
 }
 
 /* Under the lock. */
-static struct entry *find(struct later *l, const char *key)
+static struct later_entry *later_find(struct later *l, const char *key)
 {
     for (size_t i = 0; i < KEPT; i++)
         if (l->entry[i].key && strcmp(l->entry[i].key, key) == 0)
@@ -67,19 +67,20 @@ static struct entry *find(struct later *l, const char *key)
     return NULL;
 }
 
-static void forget(struct entry *x)
+static void later_forget(struct later_entry *x)
 {
     free(x->key);
     buf_free(&x->body);
-    *x = (struct entry){0};
+    *x = (struct later_entry){0};
 }
 
 /* ---- working it out ---- */
 
-static void keep(struct later *l, const char *key, int rc, const struct err *why, struct buf *body)
+static void later_keep(struct later *l, const char *key, int rc, const struct err *why,
+                       struct buf *body)
 {
     pthread_mutex_lock(&l->lock);
-    struct entry *x = find(l, key);
+    struct later_entry *x = later_find(l, key);
     if (x) { /* else it was forgotten meanwhile */
         x->ready = true;
         x->rc = rc;
@@ -108,7 +109,7 @@ static int work_out(const struct asking *k, struct arena *a, struct buf *body, s
     return rc;
 }
 
-static void run_asking(struct job *j, bool ends)
+static void run_asking(struct work_job *j, bool ends)
 {
     struct asking *k = (struct asking *)j;
     struct arena a = {0};
@@ -119,7 +120,7 @@ static void run_asking(struct job *j, bool ends)
         const int rc = work_out(k, &a, &body, &e);
         arena_free(&a);
         heavy_end(k->later->heavy, bytes);
-        keep(k->later, k->key, rc, &e, &body);
+        later_keep(k->later, k->key, rc, &e, &body);
     }
     buf_free(&body);
     arena_free(&k->arena);
@@ -131,18 +132,18 @@ static void run_asking(struct job *j, bool ends)
 /* ---- asked for ---- */
 
 /* The place of the oldest that is ready, or a free one; NULL: all are being worked out. */
-static struct entry *place_for(struct later *l)
+static struct later_entry *later_place_for(struct later *l)
 {
-    struct entry *oldest = NULL;
+    struct later_entry *oldest = NULL;
     for (size_t i = 0; i < KEPT; i++) {
-        struct entry *x = &l->entry[i];
+        struct later_entry *x = &l->entry[i];
         if (!x->key)
             return x;
         if (x->ready && (!oldest || x->turn < oldest->turn))
             oldest = x;
     }
     if (oldest)
-        forget(oldest);
+        later_forget(oldest);
     return oldest;
 }
 
@@ -168,18 +169,18 @@ static int fetch(struct later *l, const char *key, struct route_answer *out, boo
 {
     int rc = 0;
     pthread_mutex_lock(&l->lock);
-    struct entry *x = find(l, key);
+    struct later_entry *x = later_find(l, key);
     *begin = false;
     if (x && x->ready) {
         rc = x->rc;
         *e = x->why;
         buf_put(&out->body, x->body.p, x->body.len);
         if (rc)
-            forget(x);
+            later_forget(x);
     } else {
         answer_pending(out);
-        if (!x && (x = place_for(l))) {
-            *x = (struct entry){.key = xstrdup(key), .turn = ++l->turns};
+        if (!x && (x = later_place_for(l))) {
+            *x = (struct later_entry){.key = xstrdup(key), .turn = ++l->turns};
             *begin = true;
         }
     }
@@ -187,7 +188,7 @@ static int fetch(struct later *l, const char *key, struct route_answer *out, boo
     return rc;
 }
 
-static int count_events(const struct route_ask *q, uint64_t *events, struct err *e)
+static int later_count_events(const struct route_ask *q, uint64_t *events, struct err *e)
 {
     struct run_track *tracks;
     size_t n;
@@ -203,10 +204,10 @@ int later_answer(struct later *l, const struct route_ask *q, route_fn *now,
 {
     uint64_t events;
     bool begin;
-    int rc = count_events(q, &events, e);
+    int rc = later_count_events(q, &events, e);
     if (rc || events <= AT_ONCE)
         return rc ? rc : now(q, out, e);
-    char *key = key_of(q, now);
+    char *key = later_key_of(q, now);
     rc = fetch(l, key, out, &begin, e);
     if (begin)
         add_job(l, q, now, key);
@@ -233,7 +234,7 @@ void later_close(struct later *l)
         return;
     work_close(l->worker);
     for (size_t i = 0; i < KEPT; i++)
-        forget(&l->entry[i]);
+        later_forget(&l->entry[i]);
     pthread_mutex_destroy(&l->lock);
     free(l);
 }

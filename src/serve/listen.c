@@ -19,15 +19,15 @@ enum {
     UNREAD = 256 << 10,
 };
 
-union address {
+union listen_address {
     struct sockaddr any;
     struct sockaddr_in v4;
     struct sockaddr_in6 v6;
 };
 
-static int parse(const char *text, union address *out, struct err *e)
+static int parse(const char *text, union listen_address *out, struct err *e)
 {
-    *out = (union address){0};
+    *out = (union listen_address){0};
     if (strcmp(text, "localhost") == 0)
         text = "127.0.0.1";
     if (inet_pton(AF_INET, text, &out->v4.sin_addr) == 1) {
@@ -41,7 +41,7 @@ static int parse(const char *text, union address *out, struct err *e)
     return err_set(e, ERR_USAGE, "'%.100s' is not a numeric IP address of this machine", text);
 }
 
-static void describe(const union address *a, struct listen_place *out)
+static void listen_describe(const union listen_address *a, struct listen_place *out)
 {
     out->v6 = a->any.sa_family == AF_INET6;
     out->loopback = addr_is_loopback(&a->any);
@@ -51,15 +51,15 @@ static void describe(const union address *a, struct listen_place *out)
 
 int listen_look(const char *address, struct listen_place *out, struct err *e)
 {
-    union address a;
+    union listen_address a;
     const int rc = parse(address, &a, e);
     *out = (struct listen_place){.fd = -1};
     if (rc == 0)
-        describe(&a, out);
+        listen_describe(&a, out);
     return rc;
 }
 
-static int bind_one(union address *a, int port)
+static int bind_one(union listen_address *a, int port)
 {
     const bool v6 = a->any.sa_family == AF_INET6;
     const int fd = socket(a->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -79,7 +79,7 @@ static int bind_one(union address *a, int port)
 
 static int port_of(int fd)
 {
-    union address a = {0};
+    union listen_address a = {0};
     socklen_t len = sizeof a;
     if (getsockname(fd, &a.any, &len) < 0)
         return 0;
@@ -88,7 +88,7 @@ static int port_of(int fd)
 
 int listen_open(const char *address, int port, bool wish, struct listen_place *out, struct err *e)
 {
-    union address a;
+    union listen_address a;
     int rc = listen_look(address, out, e);
     if (rc == 0)
         rc = parse(address, &a, e);

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "serve/api.h"
 #include "serve/cutfile.h"
-#include "serve/live_own.h"
+#include "serve/live_internal.h"
 
 enum {
     TOPICS = 256,
@@ -34,7 +34,7 @@ struct client {
 };
 
 struct topic {
-    struct feed feed;
+    struct live_feed feed;
     struct arena arena; /* its texts */
     struct client *clients;
     struct feed_text *status, *findings; /* the newest, for who comes later or is behind */
@@ -65,14 +65,14 @@ static void empty(struct client *c)
 }
 
 /* NULL is fine. */
-static void enqueue(struct client *c, struct feed_text *t)
+static void live_enqueue(struct client *c, struct feed_text *t)
 {
     if (t)
         c->queue[(c->first + c->n++) % QUEUE] = feed_text_ref(t);
 }
 
 /* One that is too slow loses what waits for it, all but an event that is half sent. */
-static void push(struct client *c, struct feed_text *t)
+static void live_push(struct client *c, struct feed_text *t)
 {
     if (c->n == QUEUE) {
         struct feed_text *half = c->at ? feed_text_ref(c->queue[c->first % QUEUE]) : NULL;
@@ -84,11 +84,11 @@ static void push(struct client *c, struct feed_text *t)
         c->behind = true;
     }
     if (c->behind && t != c->topic->status)
-        enqueue(c, c->topic->status);
+        live_enqueue(c, c->topic->status);
     if (c->behind && t != c->topic->findings)
-        enqueue(c, c->topic->findings);
+        live_enqueue(c, c->topic->findings);
     c->behind = false;
-    enqueue(c, t);
+    live_enqueue(c, t);
     exchange_wake(c->x);
 }
 
@@ -144,7 +144,7 @@ static bool same_text(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-static bool is_topic(const struct topic *t, const struct feed *f)
+static bool is_topic(const struct topic *t, const struct live_feed *f)
 {
     bool same = !t->gone && strcmp(t->feed.run, f->run) == 0 && same_text(t->feed.node, f->node) &&
                 t->feed.judged == f->judged && t->feed.n_metrics == f->n_metrics;
@@ -153,7 +153,7 @@ static bool is_topic(const struct topic *t, const struct feed *f)
     return same;
 }
 
-static struct topic *make_topic(struct live *l, const struct feed *f)
+static struct topic *make_topic(struct live *l, const struct live_feed *f)
 {
     struct topic *t = xcalloc(1, sizeof *t);
     t->feed = *f;
@@ -170,7 +170,7 @@ static struct topic *make_topic(struct live *l, const struct feed *f)
     return t;
 }
 
-static struct topic *topic_of(struct live *l, const struct feed *f)
+static struct topic *topic_of(struct live *l, const struct live_feed *f)
 {
     for (struct topic *t = l->topics; t; t = t->next)
         if (is_topic(t, f))
@@ -204,7 +204,7 @@ static void drop_unwatched(struct live *l)
 static void push_all(struct topic *t, struct feed_text *text)
 {
     for (struct client *c = t->clients; c; c = c->next)
-        push(c, text);
+        live_push(c, text);
     t->said = clock_mono();
 }
 
@@ -243,7 +243,7 @@ static void hand_out(struct live *l, struct topic *t, struct feed_news *news)
 /* ---- the thread ---- */
 
 /* Topics are only taken away by this thread, so one may be looked at without the lock. */
-static void look_at_all(struct live *l)
+static void live_look_at_all(struct live *l)
 {
     drop_unwatched(l);
     l->new_topic = false;
@@ -265,7 +265,7 @@ static void *watch(void *arg)
     pthread_mutex_lock(&l->lock);
     while (!l->end) {
         const mono_ns next = mono_add(clock_mono(), LOOK_MS * NS_PER_MS);
-        look_at_all(l);
+        live_look_at_all(l);
         while (!l->end && !l->topics)
             pthread_cond_wait(&l->changed, &l->lock);
         while (!l->end && !l->new_topic && thread_wait(&l->changed, &l->lock, next))
@@ -350,9 +350,9 @@ int api_live(const struct route_ask *q, struct route_answer *out, struct err *e)
     return err_set(e, ERR_USAGE, "this endpoint is a stream");
 }
 
-static int feed_of(struct feed *f, const struct route_ask *q, struct err *e)
+static int feed_of(struct live_feed *f, const struct route_ask *q, struct err *e)
 {
-    *f = (struct feed){.run = q->name, .node = route_text(q, "node")};
+    *f = (struct live_feed){.run = q->name, .node = route_text(q, "node")};
     f->judged = route_number(q, "findings", 0) != 0;
     for (size_t i = 0; i < q->n_values; i++) {
         if (strcmp(q->values[i].param->name, "metric") != 0)
@@ -364,7 +364,7 @@ static int feed_of(struct feed *f, const struct route_ask *q, struct err *e)
     return 0;
 }
 
-static struct client *add_client(struct live *l, struct exchange *x, const struct feed *f)
+static struct client *add_client(struct live *l, struct exchange *x, const struct live_feed *f)
 {
     struct topic *t = l->end || l->n_clients >= LIVE_CLIENTS ? NULL : topic_of(l, f);
     if (!t)
@@ -375,15 +375,15 @@ static struct client *add_client(struct live *l, struct exchange *x, const struc
         c->next->before = c;
     t->clients = c;
     l->n_clients++;
-    enqueue(c, t->status);
-    enqueue(c, t->findings);
+    live_enqueue(c, t->status);
+    live_enqueue(c, t->findings);
     return c;
 }
 
 struct reply *live_begin(struct live *l, struct exchange *x, const struct route_ask *q,
                          struct err *e)
 {
-    struct feed f;
+    struct live_feed f;
     if (feed_of(&f, q, e) != 0)
         return NULL;
     pthread_mutex_lock(&l->lock);

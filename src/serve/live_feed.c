@@ -8,9 +8,9 @@
 #include "query/series.h"
 #include "query/steps.h"
 #include "serve/hash.h"
-#include "serve/live_own.h"
+#include "serve/live_internal.h"
 #include "serve/pace.h"
-#include "serve/runs_own.h"
+#include "serve/runs_internal.h"
 
 /* ---- texts ---- */
 
@@ -43,7 +43,7 @@ void feed_text_free(struct feed_text *t)
 }
 
 /* Takes the bytes over. */
-static struct feed_text *finish(const char *event, struct buf *b)
+static struct feed_text *live_feed_finish(const char *event, struct buf *b)
 {
     struct feed_text *t = b->len <= FEED_TEXT ? feed_text_make(event, b) : NULL;
     buf_free(b);
@@ -52,7 +52,7 @@ static struct feed_text *finish(const char *event, struct buf *b)
 
 /* ---- state ---- */
 
-static struct feed_text *status_text(const struct feed *f, const struct runs_hold *h)
+static struct feed_text *status_text(const struct live_feed *f, const struct runs_hold *h)
 {
     struct buf b = {0};
     struct jw j = {.out = &b};
@@ -64,7 +64,7 @@ static struct feed_text *status_text(const struct feed *f, const struct runs_hol
     jw_int(&j, "end_ns", h->info->end.ns);
     jw_num(&j, "age_s", (double)(clock_wall().ns - h->info->end.ns) / (double)NS_PER_S);
     jw_end(&j);
-    return finish("status", &b);
+    return live_feed_finish("status", &b);
 }
 
 static struct feed_text *error_text(const char *why)
@@ -77,21 +77,21 @@ static struct feed_text *error_text(const char *why)
     jw_bool(&j, "live", false);
     jw_str(&j, "error", why);
     jw_end(&j);
-    return finish("status", &b);
+    return live_feed_finish("status", &b);
 }
 
 /* ---- samples ---- */
 
-static uint64_t hash_of(const struct series_key *k)
+static uint64_t live_feed_hash_of(const struct series_key *k)
 {
     const uint64_t h = hash_text(k->entity, hash_text(k->metric, hash_text(k->node, 0)));
     return h ? h : 1;
 }
 
 /* NULL: there are too many. */
-static struct feed_seen *seen_of(struct feed *f, const struct series_key *k)
+static struct feed_seen *live_feed_seen_of(struct live_feed *f, const struct series_key *k)
 {
-    const uint64_t h = hash_of(k);
+    const uint64_t h = live_feed_hash_of(k);
     if (!f->seen)
         f->seen = xcalloc(FEED_SERIES, sizeof *f->seen);
     for (size_t i = 0; i < FEED_SERIES; i++) {
@@ -107,7 +107,7 @@ static struct feed_seen *seen_of(struct feed *f, const struct series_key *k)
     return NULL;
 }
 
-static void put_times(struct jw *j, const struct series *s, size_t from)
+static void live_feed_put_times(struct jw *j, const struct series *s, size_t from)
 {
     jw_array(j, "t_ns");
     for (size_t i = from; i < s->n; i++)
@@ -120,9 +120,9 @@ static void put_times(struct jw *j, const struct series *s, size_t from)
 }
 
 /* The first look only remembers where it stands. */
-static void put_series(struct feed *f, struct jw *j, const struct series *s)
+static void live_feed_put_series(struct live_feed *f, struct jw *j, const struct series *s)
 {
-    struct feed_seen *seen = s->n ? seen_of(f, &s->key) : NULL;
+    struct feed_seen *seen = s->n ? live_feed_seen_of(f, &s->key) : NULL;
     if (!seen)
         return;
     size_t from = 0;
@@ -136,12 +136,12 @@ static void put_series(struct feed *f, struct jw *j, const struct series *s)
     jw_str(j, "node", s->key.node);
     jw_str(j, "metric", s->key.metric);
     jw_str(j, "entity", s->key.entity);
-    put_times(j, s, from);
+    live_feed_put_times(j, s, from);
     jw_end(j);
 }
 
-static void put_metric(struct feed *f, struct run *run, const char *metric, struct arena *a,
-                       struct jw *j)
+static void live_feed_put_metric(struct live_feed *f, struct run *run, const char *metric,
+                                 struct arena *a, struct jw *j)
 {
     const int64_t end = f->begun ? f->newest_ns : run_get_info(run)->end.ns;
     const struct series_ask ask = {
@@ -152,10 +152,10 @@ static void put_metric(struct feed *f, struct run *run, const char *metric, stru
     if (series_read(run, &ask, a, &v, &n, &e) != 0)
         return;
     for (size_t i = 0; i < n; i++)
-        put_series(f, j, &v[i]);
+        live_feed_put_series(f, j, &v[i]);
 }
 
-static struct feed_text *samples_text(struct feed *f, struct run *run, struct arena *a)
+static struct feed_text *samples_text(struct live_feed *f, struct run *run, struct arena *a)
 {
     struct buf b = {0};
     struct jw j = {.out = &b};
@@ -163,19 +163,19 @@ static struct feed_text *samples_text(struct feed *f, struct run *run, struct ar
     jw_array(&j, "series");
     const size_t empty = b.len;
     for (size_t i = 0; i < f->n_metrics; i++)
-        put_metric(f, run, f->metric[i], a, &j);
+        live_feed_put_metric(f, run, f->metric[i], a, &j);
     const bool some = b.len > empty;
     jw_end(&j);
     jw_end(&j);
     if (some)
-        return finish("samples", &b);
+        return live_feed_finish("samples", &b);
     buf_free(&b);
     return NULL;
 }
 
 /* ---- steps ---- */
 
-static void put_rank(struct jw *j, const struct rank_steps *r)
+static void live_feed_put_rank(struct jw *j, const struct rank_steps *r)
 {
     size_t last = r->n;
     while (last > 0 && r->steps[last - 1].cut)
@@ -192,7 +192,7 @@ static void put_rank(struct jw *j, const struct rank_steps *r)
     jw_end(j);
 }
 
-static void put_steps(struct buf *b, struct run *run, struct arena *a)
+static void live_feed_put_steps(struct buf *b, struct run *run, struct arena *a)
 {
     struct jw j = {.out = b};
     struct rank_steps *v;
@@ -203,32 +203,33 @@ static void put_steps(struct buf *b, struct run *run, struct arena *a)
     jw_object(&j, NULL);
     jw_array(&j, "ranks");
     for (size_t i = 0; i < n; i++)
-        put_rank(&j, &v[i]);
+        live_feed_put_rank(&j, &v[i]);
     jw_end(&j);
     jw_end(&j);
 }
 
 /* Steps are derived from all events, so a long run is looked at less often. */
-static struct feed_text *steps_text(struct feed *f, struct run *run, struct arena *a)
+static struct feed_text *live_feed_steps_text(struct live_feed *f, struct run *run, struct arena *a)
 {
     struct buf b = {0};
     const mono_ns begin = clock_mono();
     if (begin.ns < f->steps_next.ns)
         return NULL;
-    put_steps(&b, run, a);
+    live_feed_put_steps(&b, run, a);
     f->steps_next = pace_next(begin, clock_mono(), FEED_STEPS_MS * NS_PER_MS);
     const uint64_t sum = hash_bytes(b.p, b.len);
     const bool same = f->begun && sum == f->steps_sum;
     f->steps_sum = sum;
     if (!same)
-        return finish("steps", &b);
+        return live_feed_finish("steps", &b);
     buf_free(&b);
     return NULL;
 }
 
 /* ---- findings ---- */
 
-static struct feed_text *findings_text(struct feed *f, struct runs *runs, const struct runs_hold *h)
+static struct feed_text *findings_text(struct live_feed *f, struct runs *runs,
+                                       const struct runs_hold *h)
 {
     struct buf b = {0};
     struct jw j = {.out = &b};
@@ -243,13 +244,13 @@ static struct feed_text *findings_text(struct feed *f, struct runs *runs, const 
     jw_object(&j, NULL);
     jw_int(&j, "changed", ++f->changes);
     jw_end(&j);
-    return finish("findings", &b);
+    return live_feed_finish("findings", &b);
 }
 
 /* ---- all of it ---- */
 
-static void look(struct feed *f, struct runs *runs, const struct runs_hold *h,
-                 struct feed_news *out)
+static void live_feed_look(struct live_feed *f, struct runs *runs, const struct runs_hold *h,
+                           struct feed_news *out)
 {
     struct arena a = {0};
     const bool same = f->begun && f->version == h->version && f->status == h->info->status;
@@ -260,12 +261,12 @@ static void look(struct feed *f, struct runs *runs, const struct runs_hold *h,
     f->status = h->info->status;
     out->text[FEED_STATUS] = status_text(f, h);
     out->text[FEED_SAMPLES] = samples_text(f, h->run, &a);
-    out->text[FEED_STEPS] = steps_text(f, h->run, &a);
+    out->text[FEED_STEPS] = live_feed_steps_text(f, h->run, &a);
     f->begun = true;
     arena_free(&a);
 }
 
-static void drop(struct feed_news *n)
+static void live_feed_drop(struct feed_news *n)
 {
     for (size_t i = 0; i < FEED_N; i++) {
         feed_text_free(n->text[i]);
@@ -273,7 +274,7 @@ static void drop(struct feed_news *n)
     }
 }
 
-void feed_look(struct feed *f, struct runs *runs, struct feed_news *out)
+void feed_look(struct live_feed *f, struct runs *runs, struct feed_news *out)
 {
     struct runs_hold h;
     struct err e;
@@ -283,7 +284,7 @@ void feed_look(struct feed *f, struct runs *runs, struct feed_news *out)
         out->text[FEED_STATUS] = error_text(e.msg);
         return;
     }
-    look(f, runs, &h, out);
+    live_feed_look(f, runs, &h, out);
     if (!runs_give(runs, &h)) /* what was read may be wrong; the next look will tell */
-        drop(out);
+        live_feed_drop(out);
 }

@@ -9,7 +9,7 @@
 #include "compare/compare.h"
 #include "rules/verdict_json.h"
 #include "serve/api.h"
-#include "serve/api_own.h"
+#include "serve/api_internal.h"
 #include "serve/api_rows.h"
 #include "tables/breakview.h"
 #include "tables/opsview.h"
@@ -34,7 +34,7 @@ static void put_ref(struct jw *j, const char *name, size_t n)
     jw_str(j, "$ref", path);
 }
 
-static void put_plain(struct jw *j, size_t i, bool null)
+static void openapi_put_plain(struct jw *j, size_t i, bool null)
 {
     if (null) {
         jw_array(j, "type");
@@ -76,7 +76,7 @@ static void put_type(struct jw *j, const char *type)
     }
     for (size_t i = 0; i < COUNT_OF(types); i++)
         if (strlen(types[i].word) == n && strncmp(types[i].word, type, n) == 0) {
-            put_plain(j, i, null);
+            openapi_put_plain(j, i, null);
             return;
         }
     if (!null) {
@@ -327,7 +327,7 @@ static void put_param_schema(struct jw *j, const struct route_param *p)
     jw_end(j);
 }
 
-static void put_param(struct jw *j, const struct route_param *p)
+static void openapi_put_param(struct jw *j, const struct route_param *p)
 {
     jw_object(j, NULL);
     jw_str(j, "name", p->name);
@@ -352,7 +352,7 @@ static void put_params(struct jw *j, const struct route *r)
         jw_end(j);
     }
     for (const struct route_param *p = r->params; p && p->name; p++)
-        put_param(j, p);
+        openapi_put_param(j, p);
     jw_end(j);
 }
 
@@ -377,7 +377,7 @@ static void put_route(struct jw *j, const struct route *r, const char *id)
 }
 
 /* "/runs/RUN/stats" as "/runs/{RUN}/stats". */
-static const char *path_of(const struct route *r, struct arena *a)
+static const char *openapi_path_of(const struct route *r, struct arena *a)
 {
     const char *run = strstr(r->path, "RUN");
     return run ? arena_printf(a, "%.*s{RUN}%s", (int)(run - r->path), r->path, run + 3) : r->path;
@@ -398,7 +398,7 @@ static void put_paths(struct jw *j, struct arena *a)
         if (new_path && i)
             jw_end(j);
         if (new_path)
-            jw_object(j, path_of(&routes[i], a));
+            jw_object(j, openapi_path_of(&routes[i], a));
         put_route(j, &routes[i], ids[i]);
     }
     if (n_routes)

@@ -18,7 +18,7 @@
 #include "base/mem.h"
 #include "base/trust.h"
 
-union address {
+union peer_address {
     struct sockaddr any;
     struct sockaddr_in v4;
     struct sockaddr_in6 v6;
@@ -37,7 +37,7 @@ struct socket_name {
 /* Their source is our peer, their destination is us. False: the connection is over. */
 static bool name_socket(int fd, struct socket_name *out)
 {
-    union address mine = {0}, theirs = {0};
+    union peer_address mine = {0}, theirs = {0};
     socklen_t n = sizeof mine, m = sizeof theirs;
     if (getsockname(fd, &mine.any, &n) < 0 || getpeername(fd, &theirs.any, &m) < 0)
         return false;
@@ -131,7 +131,7 @@ static bool ask_netlink(const struct socket_name *theirs, struct owner *out)
 
 enum { TEXT = 48 }; /* 32 digits, a colon, four digits */
 
-static void put_end(char out[TEXT], const uint32_t *address, size_t words, uint16_t port)
+static void peer_put_end(char out[TEXT], const uint32_t *address, size_t words, uint16_t port)
 {
     int n = 0;
     for (size_t i = 0; i < words; i++)
@@ -146,8 +146,8 @@ static bool ask_proc(const struct socket_name *theirs, struct owner *out)
     FILE *f = fopen(v6 ? "/proc/net/tcp6" : "/proc/net/tcp", "re");
     if (!f)
         return false;
-    put_end(src, theirs->id.idiag_src, v6 ? 4 : 1, theirs->id.idiag_sport);
-    put_end(dst, theirs->id.idiag_dst, v6 ? 4 : 1, theirs->id.idiag_dport);
+    peer_put_end(src, theirs->id.idiag_src, v6 ? 4 : 1, theirs->id.idiag_sport);
+    peer_put_end(dst, theirs->id.idiag_dst, v6 ? 4 : 1, theirs->id.idiag_dport);
     *out = (struct owner){0};
     while (fgets(line, sizeof line, f)) {
         char local[TEXT], remote[TEXT];

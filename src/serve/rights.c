@@ -79,7 +79,7 @@ int rights_add(struct rights *r, enum right what, const char *token, const char 
     return 0;
 }
 
-static int add_line(struct rights *r, char *line, const char *where, struct err *e)
+static int rights_add_line(struct rights *r, char *line, const char *where, struct err *e)
 {
     char *rest = NULL;
     const char *word = strtok_r(line, " \t\r", &rest), *token = strtok_r(NULL, " \t\r", &rest);
@@ -98,7 +98,7 @@ int rights_add_text(struct rights *r, const char *text, const char *where, struc
     int rc = 0;
     for (char *line = strtok_r(copy, "\n", &rest); line && rc == 0;
          line = strtok_r(NULL, "\n", &rest))
-        rc = add_line(r, line, where, e);
+        rc = rights_add_line(r, line, where, e);
     explicit_bzero(copy, strlen(text));
     free(copy);
     if (rc == 0 && r->n_tokens == 0)

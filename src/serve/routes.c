@@ -38,7 +38,7 @@ int http_status_of(const struct err *e)
     }
 }
 
-static const struct route_value *find(const struct route_ask *q, const char *name)
+static const struct route_value *routes_find(const struct route_ask *q, const char *name)
 {
     for (size_t i = 0; i < q->n_values; i++)
         if (strcmp(q->values[i].param->name, name) == 0)
@@ -48,13 +48,13 @@ static const struct route_value *find(const struct route_ask *q, const char *nam
 
 const char *route_text(const struct route_ask *q, const char *name)
 {
-    const struct route_value *v = find(q, name);
+    const struct route_value *v = routes_find(q, name);
     return v ? v->text : NULL;
 }
 
 int64_t route_number(const struct route_ask *q, const char *name, int64_t otherwise)
 {
-    const struct route_value *v = find(q, name);
+    const struct route_value *v = routes_find(q, name);
     return v ? v->number : otherwise;
 }
 

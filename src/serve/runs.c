@@ -11,7 +11,7 @@
 #include "serve/digests.h"
 #include "serve/heavy.h"
 #include "serve/later.h"
-#include "serve/runs_own.h"
+#include "serve/runs_internal.h"
 
 enum { JUDGES = 1, DIGESTS_BYTES = 96 << 20 };
 
@@ -214,7 +214,7 @@ static struct runs_item *least_used(struct runs *r, const struct runs_item *but)
 }
 
 /* What an open run holds grows with what was asked of it. Under the lock. */
-static void count_bytes(struct runs *r, struct runs_item *x)
+static void runs_count_bytes(struct runs *r, struct runs_item *x)
 {
     const size_t now = x->run ? run_memory(x->run) : 0;
     r->open_bytes += now - x->bytes;
@@ -227,7 +227,7 @@ static bool too_much_open(const struct runs *r)
 }
 
 /* Closes those that nobody has used for longest; ones in use stay. */
-static void make_room(struct runs *r, const struct runs_item *mine)
+static void runs_make_room(struct runs *r, const struct runs_item *mine)
 {
     for (;;) {
         pthread_mutex_lock(&r->lock);
@@ -254,14 +254,14 @@ static int open_item(struct runs *r, struct runs_item *x, uint64_t version, stru
     x->open = true;
     x->used = clock_mono().ns;
     r->n_open++;
-    count_bytes(r, x);
+    runs_count_bytes(r, x);
     pthread_mutex_unlock(&r->lock);
-    make_room(r, x);
+    runs_make_room(r, x);
     return 0;
 }
 
 /* The list may be half a second old, which is too old for who wants to stop a run. */
-static int describe(struct runs_hold *h, struct err *e)
+static int runs_describe(struct runs_hold *h, struct err *e)
 {
     h->about = about_read(h->item->path, 0);
     /* it was looked at, and deleted since */
@@ -279,7 +279,7 @@ static int hold(struct runs *r, struct runs_hold *h, bool open, struct err *e)
     h->version = runs_look(r, x);
     if (!h->version)
         return runs_vanished(x->name, e);
-    int rc = open ? open_item(r, x, h->version, e) : describe(h, e);
+    int rc = open ? open_item(r, x, h->version, e) : runs_describe(h, e);
     if (rc || !open)
         return rc;
     h->run = x->run;
@@ -326,10 +326,10 @@ bool runs_give(struct runs *r, struct runs_hold *h)
     pthread_mutex_lock(&r->lock);
     x->used = clock_mono().ns;
     if (h->locked)
-        count_bytes(r, x);
+        runs_count_bytes(r, x);
     pthread_mutex_unlock(&r->lock);
     if (h->locked) {
-        make_room(r, x);
+        runs_make_room(r, x);
         pthread_mutex_unlock(&x->use);
     }
     about_unref(r, h->about);

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "json/json.h"
 #include "run/run_files.h"
-#include "serve/runs_own.h"
+#include "serve/runs_internal.h"
 
 enum { WINDOW_MOST = 16 << 20 };
 
@@ -21,7 +21,7 @@ struct counting {
     unsigned *n;
 };
 
-static bool text_is(const struct json_text *t, const char *word)
+static bool runs_about_text_is(const struct json_text *t, const char *word)
 {
     return t->len == strlen(word) && memcmp(t->p, word, t->len) == 0;
 }
@@ -30,12 +30,12 @@ static void see_text(struct counting *c, const struct json_item *x)
 {
     if (c->depth != RULE_DEPTH)
         return;
-    if (text_is(&x->key, "state")) {
-        c->issue = text_is(&x->text, rule_state_names[RULE_ISSUE]);
-        c->evaluated = !text_is(&x->text, rule_state_names[RULE_NOT_EVALUATED]);
+    if (runs_about_text_is(&x->key, "state")) {
+        c->issue = runs_about_text_is(&x->text, rule_state_names[RULE_ISSUE]);
+        c->evaluated = !runs_about_text_is(&x->text, rule_state_names[RULE_NOT_EVALUATED]);
     }
-    for (int i = 0; i < SEVERITY_N && text_is(&x->key, "severity"); i++)
-        if (text_is(&x->text, severity_names[i]))
+    for (int i = 0; i < SEVERITY_N && runs_about_text_is(&x->key, "severity"); i++)
+        if (runs_about_text_is(&x->text, severity_names[i]))
             c->severity = i;
 }
 
@@ -63,7 +63,7 @@ static bool count_issues(struct json_scan *j, struct counting *c)
         } else if (kind == JS_STRING) {
             see_text(c, &x);
         } else if (kind == JS_TRUE && c->depth == RULE_DEPTH) {
-            c->summary |= text_is(&x.key, "summary");
+            c->summary |= runs_about_text_is(&x.key, "summary");
         }
     }
 }

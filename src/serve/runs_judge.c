@@ -14,7 +14,7 @@
 #include "serve/heap.h"
 #include "serve/heavy.h"
 #include "serve/pace.h"
-#include "serve/runs_own.h"
+#include "serve/runs_internal.h"
 
 /* Between two evaluations of a run that lives; a little less than the second in which a recorder
  * writes, so that what it wrote is not left for the time after next. */
@@ -22,8 +22,8 @@
 
 /* ---- evaluating ---- */
 
-struct judging {
-    struct job job;
+struct runs_judge_judging {
+    struct work_job job;
     struct runs *runs;
     struct runs_item *item;
     char *text, *error;
@@ -36,8 +36,8 @@ struct judging {
 
 /* As `footplate check` does it: with the table of machines, which knows prices that the run does
  * not say, and what size would do. A table that cannot be read costs these, not the findings. */
-static int check(struct run *run, const struct rule_params *params, struct arena *a,
-                 struct checked *out, struct err *e)
+static int runs_judge_check(struct run *run, const struct rule_params *params, struct arena *a,
+                            struct checked *out, struct err *e)
 {
     struct machines *table = arena_new(a, struct machines);
     struct err ignored;
@@ -50,8 +50,8 @@ static int check(struct run *run, const struct rule_params *params, struct arena
 }
 
 /* Those of the user's own rules stand behind the others, as in findings.json. */
-static void write_text(struct judging *g, const struct checked *c, const struct rule_params *params,
-                       const struct told_rules *told)
+static void write_text(struct runs_judge_judging *g, const struct checked *c,
+                       const struct rule_params *params, const struct told_rules *told)
 {
     struct buf b = {0};
     struct jw j = {.out = &b};
@@ -75,7 +75,7 @@ static void write_text(struct judging *g, const struct checked *c, const struct 
     g->text = (char *)b.p;
 }
 
-static int judge(struct judging *g, struct run *run, struct err *e)
+static int runs_judge_judge(struct runs_judge_judging *g, struct run *run, struct err *e)
 {
     struct arena a = {0};
     struct rule_params params;
@@ -83,21 +83,21 @@ static int judge(struct judging *g, struct run *run, struct err *e)
     struct checked *c = arena_new(&a, struct checked);
     rule_params_init(&params, &a);
     told_read(&told, g->item->path, &params, &a);
-    const int rc = check(run, &params, &a, c, e);
+    const int rc = runs_judge_check(run, &params, &a, c, e);
     if (rc == 0)
         write_text(g, c, &params, &told);
     arena_free(&a);
     return rc;
 }
 
-static void evaluate(struct judging *g)
+static void runs_judge_evaluate(struct runs_judge_judging *g)
 {
     struct run *run = NULL;
     struct err e;
     const uint64_t cuts = cutfile_count();
     int rc = run_open(&run, g->item->path, &e);
     if (rc == 0)
-        rc = judge(g, run, &e);
+        rc = runs_judge_judge(g, run, &e);
     run_close(run);
     if (rc == 0 && cutfile_count() != cuts)
         rc = err_set(&e, ERR_FORMAT, "files of the run were truncated while being read");
@@ -132,7 +132,7 @@ static void bound_texts(struct runs *r)
 }
 
 /* Under the lock. */
-static void keep(struct judging *g)
+static void runs_judge_keep(struct runs_judge_judging *g)
 {
     struct runs_item *x = g->item;
     free(x->findings_error);
@@ -153,38 +153,38 @@ static void keep(struct judging *g)
     memcpy(x->issues, g->issues, sizeof x->issues);
 }
 
-static void run_job(struct job *j, bool ends)
+static void runs_judge_run_job(struct work_job *j, bool ends)
 {
-    struct judging *g = (struct judging *)j;
+    struct runs_judge_judging *g = (struct runs_judge_judging *)j;
     struct runs_item *x = g->item;
     if (!ends && g->turns) {
         const uint64_t bytes = heavy_begin(g->runs->heavy, run_stamp_data(x->path).bytes);
         g->began = clock_mono(); /* waiting costs nothing */
-        evaluate(g);
+        runs_judge_evaluate(g);
         heavy_end(g->runs->heavy, bytes);
     } else if (!ends) {
-        evaluate(g);
+        runs_judge_evaluate(g);
         heap_give_back();
     }
     pthread_mutex_lock(&g->runs->lock);
     g->runs->evaluations += !ends;
-    keep(g);
+    runs_judge_keep(g);
     bound_texts(g->runs);
     pthread_mutex_unlock(&g->runs->lock);
     runs_unref(g->runs, x);
     free(g);
 }
 
-struct job *judge_prepare(struct runs *r, struct runs_item *x, uint64_t version, bool turns)
+struct work_job *judge_prepare(struct runs *r, struct runs_item *x, uint64_t version, bool turns)
 {
-    struct judging *g = xcalloc(1, sizeof *g);
-    *g = (struct judging){.job = {.run = run_job},
-                          .runs = r,
-                          .item = x,
-                          .version = version,
-                          .turns = turns,
-                          .began = clock_mono(),
-                          .stamp = x->about->stamp};
+    struct runs_judge_judging *g = xcalloc(1, sizeof *g);
+    *g = (struct runs_judge_judging){.job = {.run = runs_judge_run_job},
+                                     .runs = r,
+                                     .item = x,
+                                     .version = version,
+                                     .turns = turns,
+                                     .began = clock_mono(),
+                                     .stamp = x->about->stamp};
     x->evaluating = true;
     x->refs++;
     return &g->job;
@@ -208,7 +208,7 @@ static int from_judge(struct runs *r, const struct runs_hold *h, struct arena *a
                       struct err *e)
 {
     struct runs_item *x = h->item;
-    struct job *todo = NULL;
+    struct work_job *todo = NULL;
     int rc = 0;
     pthread_mutex_lock(&r->lock);
     const bool good = is_good(x, h->version, h->live);
@@ -227,7 +227,7 @@ static int from_judge(struct runs *r, const struct runs_hold *h, struct arena *a
 uint64_t runs_findings_watch(struct runs *r, const struct runs_hold *h)
 {
     struct runs_item *x = h->item;
-    struct job *todo = NULL;
+    struct work_job *todo = NULL;
     pthread_mutex_lock(&r->lock);
     if (h->live && judge_is_due(x, h->version))
         todo = judge_prepare(r, x, h->version, true);

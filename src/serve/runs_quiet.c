@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 #include "serve/pace.h"
-#include "serve/runs_own.h"
+#include "serve/runs_internal.h"
 
 enum {
     NEWEST = 50,          /* of the list */
@@ -23,7 +23,7 @@ enum {
 /* The list is asked for about once a second; so much of the time may be made up for then. */
 #define CREDIT_NS (2 * NS_PER_S)
 
-static bool lives(const struct runs_item *x)
+static bool runs_quiet_lives(const struct runs_item *x)
 {
     return !x->about->broken && x->about->info.status == RUN_RUNNING;
 }
@@ -34,16 +34,16 @@ static bool wants_judging(const struct runs *r, const struct runs_item *x, uint6
     const struct runs_about *a = x->about;
     if (a->broken || x->evaluating)
         return false;
-    if (lives(x))
+    if (runs_quiet_lives(x))
         return clock_mono().ns >= r->quiet_next.ns && judge_is_due(x, version);
     return !judge_issues(x) && x->tried_stamp != a->stamp;
 }
 
 /* `*turn` says when it had its last. */
-static bool is_wanted(struct runs *r, struct runs_item *x, mono_ns *turn)
+static bool runs_quiet_is_wanted(struct runs *r, struct runs_item *x, mono_ns *turn)
 {
     pthread_mutex_lock(&r->lock);
-    const bool live = lives(x);
+    const bool live = runs_quiet_lives(x);
     pthread_mutex_unlock(&r->lock);
     const uint64_t version = live ? runs_look(r, x) : 0;
     pthread_mutex_lock(&r->lock);
@@ -79,7 +79,7 @@ static struct runs_item *next_of_list(struct runs *r)
     runs_list_read(r, &list);
     for (size_t i = 0; i < MIN_OF(list.n, (size_t)NEWEST); i++) {
         struct runs_item *x = runs_find(r, list.v[i].name), *other = x;
-        if (x && is_wanted(r, x, &turn) && turn.ns < oldest.ns && is_small(r, x)) {
+        if (x && runs_quiet_is_wanted(r, x, &turn) && turn.ns < oldest.ns && is_small(r, x)) {
             other = found;
             found = x;
             oldest = turn;
@@ -99,8 +99,8 @@ static void judge_quietly(struct runs *r, struct runs_item *x)
     const uint64_t version = runs_look(r, x);
     const mono_ns begin = clock_mono();
     pthread_mutex_lock(&r->lock);
-    const bool live = lives(x);
-    struct job *j = version && !x->evaluating ? judge_prepare(r, x, version, false) : NULL;
+    const bool live = runs_quiet_lives(x);
+    struct work_job *j = version && !x->evaluating ? judge_prepare(r, x, version, false) : NULL;
     pthread_mutex_unlock(&r->lock);
     if (j)
         j->run(j, false);
@@ -125,7 +125,7 @@ static void stop_filling(struct runs *r)
 }
 
 /* One run; then it queues again, so that the end of the server need not wait for the rest. */
-void fill_list(struct job *j, bool ends)
+void fill_list(struct work_job *j, bool ends)
 {
     struct runs *r = ((struct fill *)j)->runs;
     if (ends || !still_asked(r))

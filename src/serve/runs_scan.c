@@ -6,11 +6,11 @@
 
 #include "base/mem.h"
 #include "serve/hash.h"
-#include "serve/runs_own.h"
+#include "serve/runs_internal.h"
 
 /* ---- counted things ---- */
 
-static struct runs_item **slot_of(struct runs *r, const char *name)
+static struct runs_item **runs_scan_slot_of(struct runs *r, const char *name)
 {
     struct runs_item **at = &r->slot[hash_text(name, 0) & (RUNS_SLOTS - 1)];
     while (*at && strcmp((*at)->name, name) != 0)
@@ -21,7 +21,7 @@ static struct runs_item **slot_of(struct runs *r, const char *name)
 struct runs_item *runs_find(struct runs *r, const char *name)
 {
     pthread_mutex_lock(&r->lock);
-    struct runs_item *x = *slot_of(r, name);
+    struct runs_item *x = *runs_scan_slot_of(r, name);
     if (x)
         x->refs++;
     pthread_mutex_unlock(&r->lock);
@@ -102,7 +102,7 @@ static struct runs_item *add_item(struct runs *r, const char *name, const char *
     x->about = about_read(path, stamp);
     pthread_mutex_init(&x->use, NULL);
     pthread_mutex_lock(&r->lock);
-    *slot_of(r, name) = x;
+    *runs_scan_slot_of(r, name) = x;
     r->n_items++;
     pthread_mutex_unlock(&r->lock);
     return x;
@@ -118,7 +118,7 @@ static struct runs_item *item_of(struct runs *r, const char *folder, const char 
     for (unsigned k = 1; k < 100; k++) {
         const int rc = k == 1 ? path_join(name, &e, "%s", path_base(path))
                               : path_join(name, &e, "%s~%u", path_base(path), k);
-        struct runs_item *x = rc ? NULL : *slot_of(r, name);
+        struct runs_item *x = rc ? NULL : *runs_scan_slot_of(r, name);
         if (rc)
             return NULL;
         if (!x)
@@ -218,7 +218,8 @@ static int newest_first(const void *a, const void *b)
 }
 
 /* `counts` is the picture's own place for them. */
-static struct runs_entry entry_of(const struct runs_item *x, unsigned counts[ISSUE_COUNTS])
+static struct runs_entry runs_scan_entry_of(const struct runs_item *x,
+                                            unsigned counts[ISSUE_COUNTS])
 {
     const struct runs_about *a = x->about;
     const unsigned *issues = judge_issues(x);
@@ -252,7 +253,7 @@ static struct runs_picture *paint(struct runs *r)
     for (size_t i = 0; i < p->n; i++) {
         p->about[i] = list[i]->about;
         p->about[i]->refs++;
-        p->v[i] = entry_of(list[i], p->issues[i]);
+        p->v[i] = runs_scan_entry_of(list[i], p->issues[i]);
     }
     free(list);
     return p;

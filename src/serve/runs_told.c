@@ -11,9 +11,9 @@
 #include "base/mem.h"
 #include "rules/rule.h"
 #include "run/run_files.h"
-#include "serve/runs_own.h"
+#include "serve/runs_internal.h"
 
-static json_t *read_list(const char *path)
+static json_t *runs_told_read_list(const char *path)
 {
     struct arena a = {0};
     struct err e;
@@ -32,7 +32,8 @@ static json_t *read_list(const char *path)
 const char *told_text(const char *path, struct arena *a)
 {
     const int64_t written = run_stamp_findings(path);
-    json_t *list = written && written >= run_stamp_data(path).newest_ns ? read_list(path) : NULL;
+    json_t *list =
+        written && written >= run_stamp_data(path).newest_ns ? runs_told_read_list(path) : NULL;
     char *text = list ? json_dumps(list, JSON_COMPACT) : NULL;
     const char *copy = text ? arena_strdup(a, text) : NULL;
     free(text);
@@ -43,7 +44,7 @@ const char *told_text(const char *path, struct arena *a)
 /* ---- for what is evaluated here ---- */
 
 /* Of a version that knew other parameters the defaults stay. */
-static void take_params(struct rule_params *p, const char *rule, json_t *params)
+static void runs_told_take_params(struct rule_params *p, const char *rule, json_t *params)
 {
     const char *name;
     json_t *value;
@@ -86,13 +87,13 @@ static void keep_own(struct told_rules *t, const json_t *verdict, struct arena *
 void told_read(struct told_rules *t, const char *path, struct rule_params *p, struct arena *a)
 {
     *t = (struct told_rules){0};
-    json_t *list = read_list(path);
+    json_t *list = runs_told_read_list(path);
     t->own = arena_array(a, const char *, json_array_size(list) + 1);
     for (size_t i = 0; i < json_array_size(list); i++) {
         json_t *v = json_array_get(list, i);
         const char *name = json_string_value(json_object_get(v, "rule"));
         if (name && rule_find(name))
-            take_params(p, name, json_object_get(v, "params"));
+            runs_told_take_params(p, name, json_object_get(v, "params"));
         else if (name)
             keep_own(t, v, a);
     }

@@ -17,7 +17,7 @@
 #include "serve/cutfile.h"
 #include "serve/heap.h"
 #include "serve/peer.h"
-#include "serve/server_own.h"
+#include "serve/server_internal.h"
 #include "serve/tls_late.h"
 
 /* ---- answers ---- */
@@ -49,7 +49,7 @@ bool accepts_gzip(const struct exchange *x)
 
 /* ---- who asks ---- */
 
-static bool is_word(const char *header, const char *word)
+static bool server_is_word(const char *header, const char *word)
 {
     return header && strcasecmp(header, word) == 0;
 }
@@ -58,10 +58,10 @@ static bool is_word(const char *header, const char *word)
 static bool from_elsewhere(const struct visit *v)
 {
     const char *site = exchange_header(v->x, "Sec-Fetch-Site");
-    if (!site || is_word(site, "same-origin") || is_word(site, "none"))
+    if (!site || server_is_word(site, "same-origin") || server_is_word(site, "none"))
         return false;
     return exchange_method(v->x) != HTTP_GET ||
-           !is_word(exchange_header(v->x, "Sec-Fetch-Mode"), "navigate");
+           !server_is_word(exchange_header(v->x, "Sec-Fetch-Mode"), "navigate");
 }
 
 static struct reply *check_place(const struct visit *v)
@@ -122,7 +122,7 @@ static bool is_under(const struct asked *q, const char *first, const char *secon
            (!second || (q->n_steps >= 2 && strcmp(q->step[1], second) == 0));
 }
 
-static struct reply *check(struct visit *v)
+static struct reply *server_check(struct visit *v)
 {
     struct err e;
     if (exchange_body_too_large(v->x))
@@ -133,9 +133,9 @@ static struct reply *check(struct visit *v)
     return asked_read(&v->asked, exchange_uri(v->x), &v->arena, &e) ? reply_of_err(&e) : NULL;
 }
 
-static void dispatch(struct visit *v)
+static void server_dispatch(struct visit *v)
 {
-    struct reply *r = check(v);
+    struct reply *r = server_check(v);
     const bool api = !r && is_under(&v->asked, "api", "v1");
     if (api)
         r = check_rights(v);
@@ -152,11 +152,11 @@ static void dispatch(struct visit *v)
 static void request(void *ctx, struct exchange *x)
 {
     struct visit v = {.server = ctx, .x = x};
-    dispatch(&v);
+    server_dispatch(&v);
     arena_free(&v.arena);
 }
 
-static bool admit(void *ctx, const struct sockaddr *peer, socklen_t len)
+static bool server_admit(void *ctx, const struct sockaddr *peer, socklen_t len)
 {
     (void)ctx, (void)peer, (void)len;
     return true;
@@ -206,7 +206,7 @@ static void name_hosts(struct server *s, const struct server_ask *ask)
         add_host(s, ask->hosts[i]);
 }
 
-static int check_ask(const struct server *s, const struct server_ask *ask, struct err *e)
+static int server_check_ask(const struct server *s, const struct server_ask *ask, struct err *e)
 {
     if (!s->place.loopback && !rights_needs_token(s->rights))
         return err_set(e, ERR_USAGE,
@@ -243,7 +243,7 @@ static int start_http(struct server *s, const struct server_ask *ask, struct err
     struct httpd_ask h = {.fd = s->place.fd,
                           .threads = (unsigned)MAX_OF(2, MIN_OF(cores, 8)),
                           .request = request,
-                          .admit = admit,
+                          .admit = server_admit,
                           .ctx = s};
     int rc = 0;
     if (s->tls)
@@ -255,7 +255,7 @@ static int start_http(struct server *s, const struct server_ask *ask, struct err
     return rc ? rc : httpd_start(&s->httpd, &h, e);
 }
 
-static int open_parts(struct server *s, const struct server_ask *ask, struct err *e)
+static int server_open_parts(struct server *s, const struct server_ask *ask, struct err *e)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     int rc = runs_open(&s->runs, ask->folders, ask->n_folders, RUNS_OPEN_BYTES, e);
@@ -300,7 +300,7 @@ static int open_server(struct server *s, const struct server_ask *ask, struct er
     if (rc == 0)
         rc = read_tokens(s, ask, e);
     if (rc == 0)
-        rc = check_ask(s, ask, e);
+        rc = server_check_ask(s, ask, e);
     if (rc == 0)
         rc = listen_open(address, ask->port, ask->port_is_wish, &s->place, e);
     if (rc)
@@ -309,7 +309,7 @@ static int open_server(struct server *s, const struct server_ask *ask, struct er
     snprintf(s->cookie, sizeof s->cookie, "footplate-%d", s->place.port);
     name_hosts(s, ask);
     raise_file_limit();
-    return open_parts(s, ask, e);
+    return server_open_parts(s, ask, e);
 }
 
 int server_open(struct server **out, const struct server_ask *ask, struct server_place *place,

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "serve/api.h"
 #include "serve/hash.h"
-#include "serve/server_own.h"
+#include "serve/server_internal.h"
 #include "serve/squeeze.h"
 
 enum { API_STEPS = 2 }; /* "api", "v1" */
@@ -24,8 +24,8 @@ static const char document_csp[] =
     "script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; font-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-struct question {
-    struct job job;
+struct server_api_question {
+    struct work_job job;
     struct server *server;
     struct exchange *x;
     struct arena arena;
@@ -38,7 +38,8 @@ struct question {
 /* ---- answers that are kept ---- */
 
 /* The route, the run and its version, and every value: all that an answer depends on. */
-static void put_key(struct buf *key, const struct question *q, uint64_t version)
+static void server_api_put_key(struct buf *key, const struct server_api_question *q,
+                               uint64_t version)
 {
     buf_printf(key, "%td %d %d %llu %s\n", q->route - routes, q->gzip, q->ask.may_control,
                (unsigned long long)version, q->ask.name ? q->ask.name : "");
@@ -46,30 +47,30 @@ static void put_key(struct buf *key, const struct question *q, uint64_t version)
         buf_printf(key, "%s=%s\n", q->ask.values[i].param->name, q->ask.values[i].text);
 }
 
-static bool is_kept(const struct question *q)
+static bool is_kept(const struct server_api_question *q)
 {
     return (q->route->flags & ROUTE_CACHE) != 0;
 }
 
-static struct reply *kept(const struct question *q, uint64_t version)
+static struct reply *kept(const struct server_api_question *q, uint64_t version)
 {
     struct buf key = {0};
-    put_key(&key, q, version);
+    server_api_put_key(&key, q, version);
     struct reply *r = cache_get(q->server->cache, key.p, key.len);
     buf_free(&key);
     return r;
 }
 
-static void keep(const struct question *q, struct reply *r)
+static void server_api_keep(const struct server_api_question *q, struct reply *r)
 {
     struct buf key = {0};
-    put_key(&key, q, q->ask.version);
+    server_api_put_key(&key, q, q->ask.version);
     cache_put(q->server->cache, key.p, key.len, r);
     buf_free(&key);
 }
 
 /* Without asking the disk: only when somebody has just looked at the run. */
-static struct reply *kept_already(const struct question *q)
+static struct reply *kept_already(const struct server_api_question *q)
 {
     uint64_t version = 0;
     if (!is_kept(q))
@@ -81,7 +82,7 @@ static struct reply *kept_already(const struct question *q)
 
 /* ---- making answers ---- */
 
-static struct reply *reply_of(const struct question *q, struct route_answer *a)
+static struct reply *reply_of(const struct server_api_question *q, struct route_answer *a)
 {
     char etag[HTTP_ETAG_LEN];
     struct buf small = {0};
@@ -104,7 +105,8 @@ static struct reply *reply_of(const struct question *q, struct route_answer *a)
     return r;
 }
 
-static struct reply *answer_with_run(struct question *q, struct route_answer *a, struct err *e)
+static struct reply *answer_with_run(struct server_api_question *q, struct route_answer *a,
+                                     struct err *e)
 {
     const bool run = (q->route->flags & ROUTE_RUN) != 0;
     int rc = runs_take(q->server->runs, q->ask.name, run, &q->hold, e);
@@ -122,7 +124,7 @@ static struct reply *answer_with_run(struct question *q, struct route_answer *a,
     return r ? r : rc ? reply_of_err(e) : reply_of(q, a);
 }
 
-static struct reply *answer_live(struct question *q)
+static struct reply *answer_live(struct server_api_question *q)
 {
     struct err e;
     if (runs_take(q->server->runs, q->ask.name, false, &q->hold, &e) != 0)
@@ -132,7 +134,7 @@ static struct reply *answer_live(struct question *q)
     return r ? r : reply_of_err(&e);
 }
 
-static struct reply *answer(struct question *q)
+static struct reply *server_api_answer(struct server_api_question *q)
 {
     struct route_answer a = {.status = 200, .type = JSON_TYPE};
     struct err e = {0};
@@ -147,15 +149,15 @@ static struct reply *answer(struct question *q)
         r = reply_of(q, &a);
     buf_free(&a.body);
     if (is_kept(q) && reply_status(r) == 200 && !a.passing)
-        keep(q, r);
+        server_api_keep(q, r);
     return r;
 }
 
-static void run_job(struct job *j, bool ends)
+static void server_api_run_job(struct work_job *j, bool ends)
 {
-    struct question *q = (struct question *)j;
+    struct server_api_question *q = (struct server_api_question *)j;
     struct exchange *x = q->x;
-    struct reply *r = ends ? reply_error(503, "the server is shutting down") : answer(q);
+    struct reply *r = ends ? reply_error(503, "the server is shutting down") : server_api_answer(q);
     arena_free(&q->arena);
     free(q);
     exchange_answer(x, r);
@@ -169,7 +171,7 @@ static bool is_json_post(const struct visit *v)
     return type && text_starts(type, JSON_TYPE);
 }
 
-static struct reply *refuse(const struct visit *v, const struct route *route)
+static struct reply *server_api_refuse(const struct visit *v, const struct route *route)
 {
     if (!(route->flags & ROUTE_CONTROL))
         return NULL;
@@ -180,16 +182,17 @@ static struct reply *refuse(const struct visit *v, const struct route *route)
     return NULL;
 }
 
-static struct question *ask_of(struct visit *v, const struct route *route, const char *name)
+static struct server_api_question *server_api_ask_of(struct visit *v, const struct route *route,
+                                                     const char *name)
 {
-    struct question *q = xcalloc(1, sizeof *q);
+    struct server_api_question *q = xcalloc(1, sizeof *q);
     /* Only who holds the run waits for others who do. */
     const char *key = route->flags & ROUTE_RUN ? name : NULL;
-    *q = (struct question){.job = {.key = key, .run = run_job},
-                           .server = v->server,
-                           .x = v->x,
-                           .route = route,
-                           .gzip = accepts_gzip(v->x)};
+    *q = (struct server_api_question){.job = {.key = key, .run = server_api_run_job},
+                                      .server = v->server,
+                                      .x = v->x,
+                                      .route = route,
+                                      .gzip = accepts_gzip(v->x)};
     q->ask = (struct route_ask){
         .name = name, .runs = v->server->runs, .may_control = v->right >= RIGHT_CONTROL};
     if (route->method == ROUTE_POST)
@@ -199,18 +202,18 @@ static struct question *ask_of(struct visit *v, const struct route *route, const
     return q;
 }
 
-static void drop(struct question *q)
+static void server_api_drop(struct server_api_question *q)
 {
     arena_free(&q->arena);
     free(q);
 }
 
-static void put_question(struct question *q)
+static void put_question(struct server_api_question *q)
 {
     struct exchange *x = q->x;
     struct reply *r = kept_already(q);
     if (r) {
-        drop(q);
+        server_api_drop(q);
         exchange_answer(x, r);
         return;
     }
@@ -231,17 +234,18 @@ void serve_api(struct visit *v)
     const enum http_method m = exchange_method(v->x);
     const struct route *route =
         asked_route(&v->asked, API_STEPS, m == HTTP_POST ? ROUTE_POST : ROUTE_GET, &name, &other);
-    struct reply *r = !route || m == HTTP_OTHER ? no_route(other || route) : refuse(v, route);
+    struct reply *r =
+        !route || m == HTTP_OTHER ? no_route(other || route) : server_api_refuse(v, route);
     if (r) {
         exchange_answer(v->x, r);
         return;
     }
     struct err e;
-    struct question *q = ask_of(v, route, name);
+    struct server_api_question *q = server_api_ask_of(v, route, name);
     q->ask.arena = &q->arena;
     if (asked_params(&v->asked, route, &q->arena, &q->ask, &e) != 0) {
         exchange_answer(v->x, reply_of_err(&e));
-        drop(q);
+        server_api_drop(q);
     } else {
         put_question(q);
     }

@@ -7,7 +7,7 @@
 #include "base/json_read.h"
 #include "base/mem.h"
 #include "serve/assets.h"
-#include "serve/server_own.h"
+#include "serve/server_internal.h"
 #include "serve/squeeze.h"
 
 #define HTML "text/html; charset=utf-8"
@@ -44,7 +44,7 @@ static const char login_page[] = PAGE_HEAD
 
 /* ---- files ---- */
 
-static struct reply_head head_of(const struct asset *a, bool gzip)
+static struct reply_head server_page_head_of(const struct asset *a, bool gzip)
 {
     return (struct reply_head){
         .status = 200,
@@ -67,7 +67,8 @@ void server_page_open(struct server *s)
     s->assets_plain = arena_array(&s->arena, struct reply *, n_assets + 1);
     for (size_t i = 0; i < n_assets; i++) {
         const struct asset *a = &assets[i];
-        const struct reply_head h = head_of(a, true), plain = head_of(a, false);
+        const struct reply_head h = server_page_head_of(a, true),
+                                plain = server_page_head_of(a, false);
         struct buf b = {0};
         struct err e;
         s->assets[i] = reply_fixed(&h, a->gzip, a->n_gzip);

@@ -12,7 +12,7 @@
 
 enum { STACK = 8 << 20, THREADS_MOST = 16, KEY_LEN = 300 };
 
-struct worker {
+struct work_worker {
     struct work *work;
     pthread_t thread;
     char key[KEY_LEN]; /* of what it does; "": nothing, or it has none */
@@ -21,10 +21,10 @@ struct worker {
 struct work {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct job *first, **last;
+    struct work_job *first, **last;
     bool end;
     unsigned n;
-    struct worker worker[THREADS_MOST];
+    struct work_worker worker[THREADS_MOST];
 };
 
 static bool is_busy(const struct work *w, const char *key)
@@ -35,10 +35,10 @@ static bool is_busy(const struct work *w, const char *key)
     return false;
 }
 
-static struct job *take(struct work *w)
+static struct work_job *work_take(struct work *w)
 {
-    for (struct job **at = &w->first; *at; at = &(*at)->next) {
-        struct job *j = *at;
+    for (struct work_job **at = &w->first; *at; at = &(*at)->next) {
+        struct work_job *j = *at;
         if (is_busy(w, j->key))
             continue;
         *at = j->next;
@@ -49,7 +49,7 @@ static struct job *take(struct work *w)
     return NULL;
 }
 
-static void do_one(struct work *w, struct worker *me, struct job *j)
+static void do_one(struct work *w, struct work_worker *me, struct work_job *j)
 {
     const bool ends = w->end;
     strncpy(me->key, j->key ? j->key : "", sizeof me->key - 1);
@@ -63,12 +63,12 @@ static void do_one(struct work *w, struct worker *me, struct job *j)
 
 static void *work_on(void *arg)
 {
-    struct worker *me = arg;
+    struct work_worker *me = arg;
     struct work *w = me->work;
     cutfile_thread();
     pthread_mutex_lock(&w->lock);
     while (!w->end || w->first) {
-        struct job *j = take(w);
+        struct work_job *j = work_take(w);
         if (j)
             do_one(w, me, j);
         else
@@ -101,7 +101,7 @@ int work_open(struct work **out, unsigned threads, const char *name, struct err 
     return 0;
 }
 
-void work_add(struct work *w, struct job *j)
+void work_add(struct work *w, struct work_job *j)
 {
     j->next = NULL;
     pthread_mutex_lock(&w->lock);

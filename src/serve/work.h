@@ -11,16 +11,16 @@
 
 struct work;
 
-struct job {
+struct work_job {
     const char *key; /* NULL: none */
     /* `ends`: nobody wants the answer any more, so it should be a short one. */
-    void (*run)(struct job *j, bool ends);
-    struct job *next;
+    void (*run)(struct work_job *j, bool ends);
+    struct work_job *next;
 };
 
 MUST_CHECK int work_open(struct work **out, unsigned threads, const char *name, struct err *e);
 /* The job is the worker's until it is run; it may be freed in there. */
-void work_add(struct work *w, struct job *j);
+void work_add(struct work *w, struct work_job *j);
 /* Jobs that were not begun are run with `ends`. NULL is fine. */
 void work_close(struct work *w);
 

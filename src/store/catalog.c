@@ -9,7 +9,7 @@
 #include "store/event_bits.h"
 
 /* Room for one more in an array of the store's arena: doubled by copying, freed with the store. */
-static void *room(struct arena *a, void *p, uint32_t n, uint32_t *cap, size_t size)
+static void *catalog_room(struct arena *a, void *p, uint32_t n, uint32_t *cap, size_t size)
 {
     if (n < *cap)
         return p;
@@ -33,7 +33,7 @@ void catalog_loss(struct catalog *c, const struct loss *l)
         }
     if (s->n_losses == LOSSES_MOST)
         return;
-    s->losses = room(&s->arena, s->losses, s->n_losses, &c->cap_losses, sizeof *s->losses);
+    s->losses = catalog_room(&s->arena, s->losses, s->n_losses, &c->cap_losses, sizeof *s->losses);
     s->losses[s->n_losses++] = *l;
 }
 
@@ -42,18 +42,18 @@ void catalog_tie(struct catalog *c, struct clock_tie tie)
     struct store *s = c->store;
     if (!clock_fits(tie.mono.ns) || !clock_fits(tie.wall.ns))
         return;
-    s->ties = room(&s->arena, s->ties, s->n_ties, &c->cap_ties, sizeof *s->ties);
+    s->ties = catalog_room(&s->arena, s->ties, s->n_ties, &c->cap_ties, sizeof *s->ties);
     s->ties[s->n_ties++] = tie;
 }
 
-static void add_mark(struct catalog *c, const struct mark *m)
+static void catalog_add_mark(struct catalog *c, const struct mark *m)
 {
     struct store *s = c->store;
-    s->marks = room(&s->arena, s->marks, s->n_marks, &c->cap_marks, sizeof *s->marks);
+    s->marks = catalog_room(&s->arena, s->marks, s->n_marks, &c->cap_marks, sizeof *s->marks);
     s->marks[s->n_marks++] = *m;
 }
 
-static unsigned find_loss(const char *name)
+static unsigned catalog_find_loss(const char *name)
 {
     unsigned i = 0;
     while (i < LOSS_N && strcmp(losses[i].name, name) != 0)
@@ -85,7 +85,7 @@ static void get_loss(struct catalog *c, struct cur *in)
     l.at = from_us(unzigzag(cur_varint(in)));
     cur_str(in, l.what, sizeof l.what);
     cur_str(in, l.why, sizeof l.why);
-    const unsigned id = find_loss(name);
+    const unsigned id = catalog_find_loss(name);
     l.id = (enum loss_id)id;
     if (!in->bad && id < LOSS_N)
         catalog_loss(c, &l);
@@ -102,7 +102,7 @@ static void get_mark(struct catalog *c, struct cur *in)
     const unsigned id = find_mark(name);
     m.id = (enum mark_id)id;
     if (!in->bad && id < MARK_N)
-        add_mark(c, &m);
+        catalog_add_mark(c, &m);
 }
 
 static void get_tie(struct catalog *c, struct cur *in)
@@ -163,12 +163,12 @@ bool catalog_log(struct catalog *c, const uint8_t *p, size_t n)
 
 /* ---- series ---- */
 
-static bool text_is(const struct text *t, const char *s)
+static bool catalog_text_is(const struct text *t, const char *s)
 {
     return strlen(s) == t->n && memcmp(t->p, s, t->n) == 0;
 }
 
-static uint64_t hash_of(const struct column *c)
+static uint64_t catalog_hash_of(const struct column *c)
 {
     return format_sum32(c->metric.p, c->metric.n, format_sum(c->entity.p, c->entity.n));
 }
@@ -183,14 +183,15 @@ static void grow_buckets(struct catalog *c, uint32_t want)
     c->n_buckets = n;
 }
 
-static struct store_series *series_of(struct catalog *c, const struct column *col)
+static struct store_series *catalog_series_of(struct catalog *c, const struct column *col)
 {
     struct store *s = c->store;
-    uint64_t at = hash_of(col);
+    uint64_t at = catalog_hash_of(col);
     for (;; at++) {
         uint32_t *bucket = &c->buckets[at & (c->n_buckets - 1)];
         if (*bucket == 0) {
-            s->series = room(&s->arena, s->series, s->n_series, &c->cap_series, sizeof *s->series);
+            s->series =
+                catalog_room(&s->arena, s->series, s->n_series, &c->cap_series, sizeof *s->series);
             s->series[s->n_series] = (struct store_series){
                 .metric = arena_strndup(&s->arena, col->metric.p, col->metric.n),
                 .unit = arena_strndup(&s->arena, col->unit.p, col->unit.n),
@@ -200,7 +201,8 @@ static struct store_series *series_of(struct catalog *c, const struct column *co
             return &s->series[s->n_series - 1];
         }
         struct store_series *one = &s->series[*bucket - 1];
-        if (text_is(&col->metric, one->metric) && text_is(&col->entity, one->entity))
+        if (catalog_text_is(&col->metric, one->metric) &&
+            catalog_text_is(&col->entity, one->entity))
             return one;
     }
 }
@@ -237,8 +239,9 @@ void catalog_finish(struct catalog *c)
             const struct column *column = &block_columns(&s->blocks[i])[k];
             if (column->count == 0)
                 continue;
-            struct store_series *one = series_of(c, column);
-            one->refs = room(&s->arena, one->refs, one->n_refs, &one->cap_refs, sizeof *one->refs);
+            struct store_series *one = catalog_series_of(c, column);
+            one->refs =
+                catalog_room(&s->arena, one->refs, one->n_refs, &one->cap_refs, sizeof *one->refs);
             one->refs[one->n_refs++] = (struct store_ref){i, k};
         }
     free(c->buckets);

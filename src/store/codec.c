@@ -109,7 +109,7 @@ static ZSTD_DCtx *decompressor(struct codec *c)
     return c->dctx;
 }
 
-static unsigned bits_of(uint64_t v)
+static unsigned codec_bits_of(uint64_t v)
 {
     return v ? 64 - (unsigned)__builtin_clzll(v) : 0;
 }
@@ -134,7 +134,7 @@ static struct range range_of(const int64_t *v, size_t n)
     const size_t step = n < SAMPLE_FROM ? 1 : SAMPLE;
     if (r.span >= 256) /* only wide columns ask whether differences are smaller */
         for (size_t i = 0; i < n; i += step)
-            r.weight += bits_of((uint64_t)v[i] - (uint64_t)lo);
+            r.weight += codec_bits_of((uint64_t)v[i] - (uint64_t)lo);
     return r;
 }
 
@@ -211,7 +211,7 @@ static int64_t majority(const int64_t *v, size_t n)
     return most;
 }
 
-static size_t count_others(const int64_t *v, size_t n, int64_t value)
+static size_t codec_count_others(const int64_t *v, size_t n, int64_t value)
 {
     size_t others = 0;
     for (size_t i = 0; i < n; i++)
@@ -319,7 +319,7 @@ static inline void widen_whole(const uint8_t *restrict p, size_t bytes, unsigned
             out[i * per + k] = (int64_t)((uint64_t)base + ((unsigned)p[i] >> (k * b) & mask));
 }
 
-static void widen(const uint8_t *p, size_t n, unsigned b, int64_t base, int64_t *out)
+static void codec_widen(const uint8_t *p, size_t n, unsigned b, int64_t base, int64_t *out)
 {
     const unsigned per = 8 / b, mask = (1u << b) - 1;
     if (b == 1)
@@ -423,9 +423,9 @@ static void put_base(struct buf *out, uint8_t mode, const int64_t *first, int64_
 static void put_plain_mode(struct buf *out, const int64_t *first, const int64_t *v, size_t n,
                            const struct range *r)
 {
-    const unsigned w = bits_of(r->span);
+    const unsigned w = codec_bits_of(r->span);
     const int64_t usual = majority(v, n);
-    const size_t others = count_others(v, n, usual);
+    const size_t others = codec_count_others(v, n, usual);
     const size_t each = 1 + (w + 7) / 7; /* a distance and a difference, as varints */
     if (others * each < n * w / 8) {
         put_base(out, MODE_SPARSE, first, usual);
@@ -440,7 +440,7 @@ static void put_plain_mode(struct buf *out, const int64_t *first, const int64_t 
 static void put_dense_mode(struct codec *c, struct buf *out, const int64_t *first, const int64_t *v,
                            size_t n, const struct range *r)
 {
-    const unsigned w = bits_of(r->span);
+    const unsigned w = codec_bits_of(r->span);
     const bool narrow = w <= 8;
     const unsigned b = w <= 1 ? 1 : w <= 2 ? 2 : w <= 4 ? 4 : 8, k = (w + 7) / 8;
     if (narrow)
@@ -457,8 +457,8 @@ static void put_dense_mode(struct codec *c, struct buf *out, const int64_t *firs
     buf_put(out, z->p, z->len);
 }
 
-static void put_column(struct codec *c, struct buf *out, const int64_t *first, const int64_t *v,
-                       size_t n, const struct range *r, bool dense)
+static void codec_put_column(struct codec *c, struct buf *out, const int64_t *first,
+                             const int64_t *v, size_t n, const struct range *r, bool dense)
 {
     if (n == 0 || r->span == 0)
         put_base(out, MODE_CONST, first, r->lo);
@@ -468,7 +468,7 @@ static void put_column(struct codec *c, struct buf *out, const int64_t *first, c
         put_plain_mode(out, first, v, n, r);
 }
 
-static const int64_t *differences(struct codec *c, const int64_t *v, size_t n)
+static const int64_t *codec_differences(struct codec *c, const int64_t *v, size_t n)
 {
     c->deltas.len = 0;
     buf_reserve(&c->deltas, n * sizeof *v);
@@ -484,16 +484,16 @@ void codec_encode(struct codec *c, const int64_t *v, size_t n, bool dense, struc
     const struct range plain = n ? range_of(v, n) : (struct range){0};
     /* Differences pay for wide, slowly moving columns; narrow ones do better as they are. */
     if (n > 2 && plain.span >= 256) {
-        const int64_t *d = differences(c, v, n);
+        const int64_t *d = codec_differences(c, v, n);
         const struct range delta = range_of(d, n - 1);
-        const uint64_t narrow = n / (n < SAMPLE_FROM ? 1 : SAMPLE) * bits_of(delta.span);
+        const uint64_t narrow = n / (n < SAMPLE_FROM ? 1 : SAMPLE) * codec_bits_of(delta.span);
         const uint64_t weight = delta.span < 256 ? narrow : delta.weight;
         if (delta.lo >= 0 && weight < plain.weight) {
-            put_column(c, out, &v[0], d, n - 1, &delta, dense);
+            codec_put_column(c, out, &v[0], d, n - 1, &delta, dense);
             return;
         }
     }
-    put_column(c, out, NULL, v, n, &plain, dense);
+    codec_put_column(c, out, NULL, v, n, &plain, dense);
 }
 
 struct column_head {
@@ -537,7 +537,7 @@ static bool get_head(struct cur *in, size_t n, struct column_head *h)
 }
 
 /* out[1..n] holds the differences. */
-static void sum_up(const struct column_head *h, int64_t *out)
+static void codec_sum_up(const struct column_head *h, int64_t *out)
 {
     uint64_t at = (uint64_t)h->first;
     out[0] = h->first;
@@ -563,7 +563,7 @@ static bool get_wide(struct codec *c, struct cur *in, const struct column_head *
         const unsigned per = 8 / h->width;
         if (!decompress(c, in, (h->n + per - 1) / per))
             return false;
-        widen(c->packed.p, h->n, h->width, h->base, out);
+        codec_widen(c->packed.p, h->n, h->width, h->base, out);
         return true;
     }
     default:
@@ -580,7 +580,7 @@ bool codec_decode(struct codec *c, const uint8_t *p, size_t len, size_t n, int64
     if (!get_head(&in, n, &h) || !get_wide(c, &in, &h, h.delta ? out + 1 : out))
         return false;
     if (h.delta)
-        sum_up(&h, out);
+        codec_sum_up(&h, out);
     return true;
 }
 

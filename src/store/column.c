@@ -138,8 +138,8 @@ static struct levels coarser_levels(const struct levels *fine, uint32_t by, int6
     return l;
 }
 
-static void put_values(struct codec *c, const int64_t *v, size_t n, bool dense, struct buf *head,
-                       struct buf *data)
+static void column_put_values(struct codec *c, const int64_t *v, size_t n, bool dense,
+                              struct buf *head, struct buf *data)
 {
     struct buf bytes = {0};
     codec_encode(c, v, n, dense, &bytes);
@@ -153,7 +153,7 @@ static void put_levels(struct codec *c, const struct column_in *in, const struct
                        struct buf *head, struct buf *data)
 {
     for (int k = 0; k < 3 && one->n; k++)
-        put_values(c, one->part[k], one->n, false, head, data);
+        column_put_values(c, one->part[k], one->n, false, head, data);
     if (in->count < LEVEL2)
         return;
     int64_t *room = xmalloc(3 * sizeof *room * bucket_count(in->count, LEVEL2));
@@ -169,7 +169,8 @@ static void put_levels(struct codec *c, const struct column_in *in, const struct
     free(room);
 }
 
-static void put_summary(const struct column_in *in, const struct levels *one, struct buf *head)
+static void column_put_summary(const struct column_in *in, const struct levels *one,
+                               struct buf *head)
 {
     const struct summary all =
         one->n ? join_levels(one, 0, one->n) : summary_of(in->values, in->count);
@@ -193,12 +194,12 @@ void column_put(struct codec *c, const struct column_in *in, struct buf *head, s
     buf_varint(head, in->count);
     buf_u8(head, in->n_runs != 0);
     if (in->count)
-        put_summary(in, &one, head);
+        column_put_summary(in, &one, head);
     if (in->n_runs) {
         buf_varint(head, in->n_runs);
-        put_values(c, in->runs, in->n_runs, true, head, data);
+        column_put_values(c, in->runs, in->n_runs, true, head, data);
     }
-    put_values(c, in->values, in->count, true, head, data);
+    column_put_values(c, in->values, in->count, true, head, data);
     put_levels(c, in, &one, head, data);
     free(room);
 }
@@ -246,7 +247,7 @@ static void get_level2(struct cur *head, struct column *out)
     }
 }
 
-static struct text get_text(struct cur *head)
+static struct text column_get_text(struct cur *head)
 {
     struct text t = {.n = (uint32_t)cur_varint_most(head, NAME_LEN - 1)};
     t.p = (const char *)cur_take(head, t.n);
@@ -258,9 +259,9 @@ static struct text get_text(struct cur *head)
 void column_get(struct cur *head, struct cur *data, uint32_t l1, uint32_t l2, struct column *out)
 {
     *out = (struct column){0};
-    out->metric = get_text(head);
-    out->unit = get_text(head);
-    out->entity = get_text(head);
+    out->metric = column_get_text(head);
+    out->unit = column_get_text(head);
+    out->entity = column_get_text(head);
     out->step = cur_f64(head);
     out->first_row = (uint32_t)cur_varint_most(head, ROWS_MOST);
     out->count = (uint32_t)cur_varint_most(head, ROWS_MOST);

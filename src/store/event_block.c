@@ -155,7 +155,7 @@ void event_block_put(struct codec *c, const struct event_rows *r, struct buf *he
 
 /* ---- reading ---- */
 
-static bool times_fit(const struct events_block *b)
+static bool event_block_times_fit(const struct events_block *b)
 {
     return b->t_first_us >= -TIME_MOST_US && b->t_last_us <= TIME_MOST_US &&
            b->t_first_us <= b->t_last_us;
@@ -180,7 +180,7 @@ bool event_block_get(const struct block_header *h, const uint8_t *payload, struc
         if (i < EVENT_COLUMN_N)
             out->column[i] = one;
     }
-    return !head.bad && h->rows > 0 && h->rows <= ROWS_MOST && times_fit(out);
+    return !head.bad && h->rows > 0 && h->rows <= ROWS_MOST && event_block_times_fit(out);
 }
 
 uint64_t event_block_verify(const struct events_block *b)

@@ -139,7 +139,7 @@ static void make_row_room(struct event_columns *c, uint32_t rows)
     c->cap_rows = rows;
 }
 
-static int64_t *cells_of(struct event_columns *c, enum event_column k)
+static int64_t *event_columns_cells_of(struct event_columns *c, enum event_column k)
 {
     if (!c->cells[k])
         c->cells[k] = xmalloc(c->cap_rows * sizeof *c->cells[k]);
@@ -165,8 +165,8 @@ static bool may_hold(const struct event_columns *c, const struct events_block *b
     return some;
 }
 
-static bool is_wanted(const struct event_columns *c, const struct events_block *b,
-                      const struct event_want *want, enum event_column k)
+static bool event_columns_is_wanted(const struct event_columns *c, const struct events_block *b,
+                                    const struct event_want *want, enum event_column k)
 {
     switch (k) {
     case COLUMN_VALUE:
@@ -188,9 +188,9 @@ static bool get_columns(struct event_columns *c, struct codec *codec, const stru
     bool good = true;
     for (unsigned i = 0; i < COUNT_OF(steps) && good; i++) {
         const enum event_column k = steps[i].column;
-        if ((b->column[k].len == 0 && !steps[i].zeros) || !is_wanted(c, b, want, k))
+        if ((b->column[k].len == 0 && !steps[i].zeros) || !event_columns_is_wanted(c, b, want, k))
             continue;
-        int64_t *v = cells_of(c, k);
+        int64_t *v = event_columns_cells_of(c, k);
         good = get_column(codec, &b->column[k], c->rows, v) && steps[i].settle(c, b, v);
         c->v[k] = v;
     }

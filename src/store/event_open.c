@@ -41,7 +41,7 @@ void open_events_end(struct open_events *o)
 /* ---- one track ---- */
 
 /* Same kind, name and begin; modes, categories and ends may differ. */
-static int by_begin(const void *a, const void *b)
+static int event_open_by_begin(const void *a, const void *b)
 {
     const struct open_event *x = a, *y = b;
     const unsigned kind_x = what_part(x->what, 0, WHAT_KIND_BITS);
@@ -53,10 +53,10 @@ static int by_begin(const void *a, const void *b)
     return (kind_x > kind_y) - (kind_x < kind_y);
 }
 
-static struct open_event *find(const struct open_events *o, const struct bare_event *v)
+static struct open_event *event_open_find(const struct open_events *o, const struct bare_event *v)
 {
     const struct open_event key = {.at = v->at, .name = v->name, .what = v->what};
-    return o->n ? bsearch(&key, o->v, o->n, sizeof *o->v, by_begin) : NULL;
+    return o->n ? bsearch(&key, o->v, o->n, sizeof *o->v, event_open_by_begin) : NULL;
 }
 
 static bool is_open(const struct bare_event *v)
@@ -75,9 +75,9 @@ static void list_open(struct open_events *o, const struct segment *s, const stru
     while (segment_event(s, &c, &v))
         if (is_open(&v))
             o->v[n++] = (struct open_event){.at = v.at, .name = v.name, .what = v.what};
-    qsort(o->v, n, sizeof *o->v, by_begin);
+    qsort(o->v, n, sizeof *o->v, event_open_by_begin);
     for (uint32_t i = 0; i < n; i++)
-        if (o->n == 0 || by_begin(&o->v[o->n - 1], &o->v[i]) != 0)
+        if (o->n == 0 || event_open_by_begin(&o->v[o->n - 1], &o->v[i]) != 0)
             o->v[o->n++] = o->v[i];
 }
 
@@ -93,7 +93,7 @@ void open_events_track(struct open_events *o, const struct segment *s, const str
     o->last = p->last;
     list_open(o, s, t);
     while (segment_event(s, &c, &v)) {
-        struct open_event *one = is_open(&v) ? NULL : find(o, &v);
+        struct open_event *one = is_open(&v) ? NULL : event_open_find(o, &v);
         if (one)
             one->done = true;
     }
@@ -103,7 +103,7 @@ bool open_events_show(struct open_events *o, struct bare_event *v)
 {
     if (!is_open(v))
         return true;
-    struct open_event *one = find(o, v);
+    struct open_event *one = event_open_find(o, v);
     if (one->done)
         return false;
     one->done = true;

@@ -30,7 +30,8 @@ static void insert_sort(struct order_key *v, size_t n)
 }
 
 /* How many of v[0..n) come before `one`. */
-static size_t count_before(const struct order_key *v, size_t n, const struct order_key *one)
+static size_t event_order_count_before(const struct order_key *v, size_t n,
+                                       const struct order_key *one)
 {
     size_t lo = 0;
     while (lo < n) {
@@ -48,8 +49,8 @@ static void merge(struct order_key *v, size_t mid, size_t n, struct order_key *s
 {
     if (before(&v[mid - 1], &v[mid]))
         return;
-    const size_t from = count_before(v, mid, &v[mid]);
-    const size_t to = mid + count_before(v + mid, n - mid, &v[mid - 1]);
+    const size_t from = event_order_count_before(v, mid, &v[mid]);
+    const size_t to = mid + event_order_count_before(v + mid, n - mid, &v[mid - 1]);
     const size_t left = mid - from;
     memcpy(spare, v + from, left * sizeof *v);
     size_t a = 0, b = mid;

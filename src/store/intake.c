@@ -43,7 +43,7 @@ static struct wgroup *wgroup_of(struct intake *in, struct group *g)
     return wg;
 }
 
-static void make_room(struct wgroup *wg, uint32_t n)
+static void intake_make_room(struct wgroup *wg, uint32_t n)
 {
     if (n > wg->cap) {
         wg->cap = MAX_OF(n, wg->cap * 2);
@@ -68,7 +68,7 @@ static void put_slot(struct buf *out, const struct wgroup *wg, uint32_t i, const
 
 static void declare_slots(struct buf *out, struct wgroup *wg, const struct group *g)
 {
-    make_room(wg, g->n);
+    intake_make_room(wg, g->n);
     for (uint32_t i = 0; i < g->n; i++) {
         const struct slot *s = &g->slots[i];
         const uint32_t born = s->used ? s->born : 0;
@@ -120,7 +120,8 @@ static inline uint8_t *put_cell(uint8_t *p, int64_t cell, int64_t *last)
     return p + 1 + len;
 }
 
-static void put_row(struct intake *in, struct wgroup *wg, const struct group *g, int64_t t_us)
+static void intake_put_row(struct intake *in, struct wgroup *wg, const struct group *g,
+                           int64_t t_us)
 {
     const int64_t off = t_us - wg->t_prev_us - wg->period_ns / NS_PER_US;
     buf_u8(&in->records, TAG_ROW);
@@ -157,14 +158,14 @@ void intake_row(struct intake *in, struct group *g, mono_ns t)
             declare_group(in, wg, g, t_us);
         if (wg->generation != g->generation || wg->rows == 0)
             declare_slots(&in->records, wg, g);
-        put_row(in, wg, g, t_us);
+        intake_put_row(in, wg, g, t_us);
     }
     pthread_mutex_unlock(&in->lock);
 }
 
 /* Losses are counted here and written with the next flush, so a reading that fails a thousand times
  * a second costs one record a second. */
-static struct pending_loss *find_loss(struct intake *in, const struct loss *l)
+static struct pending_loss *intake_find_loss(struct intake *in, const struct loss *l)
 {
     for (size_t i = 0; i < in->n_losses; i++)
         if (loss_same(&in->losses[i].loss, l))
@@ -184,7 +185,7 @@ static struct pending_loss *find_loss(struct intake *in, const struct loss *l)
 
 void intake_count_loss(struct intake *in, const struct loss *l)
 {
-    struct pending_loss *p = find_loss(in, l);
+    struct pending_loss *p = intake_find_loss(in, l);
     p->loss.at = l->at;
     p->count += l->count;
 }
@@ -226,7 +227,7 @@ void intake_tie(struct intake *in, struct clock_tie tie)
     pthread_mutex_unlock(&in->lock);
 }
 
-static void put_losses(struct intake *in)
+static void intake_put_losses(struct intake *in)
 {
     for (size_t i = 0; i < in->n_losses; i++) {
         struct pending_loss *p = &in->losses[i];
@@ -281,7 +282,7 @@ uint64_t intake_take(struct intake *in, struct buf *out, struct event_pile *pile
     pthread_mutex_lock(&in->lock);
     put_dropped(in, "rows", in->rows_dropped, &in->dropped_told, why_errno);
     put_dropped(in, "events", in->ev.dropped, &in->ev.dropped_told, why_errno);
-    put_losses(in);
+    intake_put_losses(in);
     move_records(in, out);
     pile_free(pile);
     *pile = in->ev.pile;

@@ -136,7 +136,7 @@ static void put_text_field(struct buf *out, const char *text)
     buf_put(out, text, n);
 }
 
-static void put_track(struct intake *in, const struct told_track *one)
+static void intake_events_put_track(struct intake *in, const struct told_track *one)
 {
     const size_t begun = record_begin(&in->records, TAG_TRACK);
     buf_varint(&in->records, one->number);
@@ -149,7 +149,7 @@ static void put_track(struct intake *in, const struct told_track *one)
 }
 
 /* Told when it is new in this tail, and again when it is called differently. */
-static struct told_track *track_of(struct intake *in, const struct track *t)
+static struct told_track *intake_events_track_of(struct intake *in, const struct track *t)
 {
     struct intake_events *ev = &in->ev;
     if (ev->n_tracks * 2 >= ev->cap_tracks)
@@ -159,7 +159,7 @@ static struct told_track *track_of(struct intake *in, const struct track *t)
     if (!known)
         *one = (struct told_track){.used = true, .number = ev->n_tracks++, .track = *t};
     if (track_rename(&one->track, t->process, t->name) || !known)
-        put_track(in, one);
+        intake_events_put_track(in, one);
     return one;
 }
 
@@ -177,8 +177,9 @@ struct event_texts {
     const struct told_text *name, *args; /* args NULL: none */
 };
 
-static inline uint8_t *put_event(uint8_t *p, const struct event *v, const struct event_texts *texts,
-                                 uint64_t *end_before)
+static inline uint8_t *intake_events_put_event(uint8_t *p, const struct event *v,
+                                               const struct event_texts *texts,
+                                               uint64_t *end_before)
 {
     const unsigned what = what_of(v), bare = what_without_end(what);
     const uint64_t dur = v->dur_ns > 0 ? (uint64_t)v->dur_ns : 0;
@@ -215,12 +216,12 @@ static inline uint8_t *put_event(uint8_t *p, const struct event *v, const struct
     return p;
 }
 
-static bool fits(const struct event *v)
+static bool intake_events_fits(const struct event *v)
 {
     return event_fits(v->at.ns, v->dur_ns > 0 ? (uint64_t)v->dur_ns : 0);
 }
 
-static void refuse(struct intake *in)
+static void intake_events_refuse(struct intake *in)
 {
     struct loss l = {.id = LOSS_MALFORMED, .count = 1, .at = clock_mono()};
     snprintf(l.what, sizeof l.what, "events");
@@ -230,7 +231,7 @@ static void refuse(struct intake *in)
     in->ev.dropped_told++;
 }
 
-static inline const char *name_of(const struct event *v)
+static inline const char *intake_events_name_of(const struct event *v)
 {
     return v->name ? v->name : "";
 }
@@ -238,14 +239,14 @@ static inline const char *name_of(const struct event *v)
 static inline bool find_texts(struct intake_events *ev, const struct event *v,
                               struct event_texts *out)
 {
-    out->name = text_find(ev, name_of(v));
+    out->name = text_find(ev, intake_events_name_of(v));
     out->args = v->args ? text_find(ev, v->args) : NULL;
     return out->name && (out->args || !v->args);
 }
 
 static void tell_texts(struct intake *in, const struct event *v)
 {
-    text_tell(in, name_of(v), what_without_end(what_of(v)));
+    text_tell(in, intake_events_name_of(v), what_without_end(what_of(v)));
     if (v->args)
         text_tell(in, v->args, 0);
 }
@@ -261,13 +262,13 @@ static size_t begin_events(struct intake *in, const struct told_track *t)
  * where a new one comes up in its middle the record ends. */
 static size_t put_record(struct intake *in, const struct track *t, const struct event *v, size_t n)
 {
-    struct told_track *track = track_of(in, t);
+    struct told_track *track = intake_events_track_of(in, t);
     struct event_texts texts;
     uint64_t end = track->end;
     size_t begun = 0, i = 0;
     for (; i < n && (!begun || in->records.len - begun < RECORD_FULL); i++) {
-        if (!fits(&v[i])) {
-            refuse(in);
+        if (!intake_events_fits(&v[i])) {
+            intake_events_refuse(in);
             continue;
         }
         if (!find_texts(&in->ev, &v[i], &texts)) {
@@ -280,7 +281,7 @@ static size_t put_record(struct intake *in, const struct track *t, const struct 
             begun = begin_events(in, track);
         buf_reserve(&in->records, EVENT_MOST);
         uint8_t *const to = in->records.p + in->records.len;
-        in->records.len += (size_t)(put_event(to, &v[i], &texts, &end) - to);
+        in->records.len += (size_t)(intake_events_put_event(to, &v[i], &texts, &end) - to);
         in->ev.accepted++;
     }
     if (begun)
@@ -292,11 +293,11 @@ static size_t put_record(struct intake *in, const struct track *t, const struct 
 /* All of them, onto the pile. */
 static void put_pile(struct intake *in, const struct track *t, const struct event *v, size_t n)
 {
-    const uint32_t track = track_of(in, t)->number;
+    const uint32_t track = intake_events_track_of(in, t)->number;
     struct event_texts texts;
     for (size_t i = 0; i < n; i++) {
-        if (!fits(&v[i])) {
-            refuse(in);
+        if (!intake_events_fits(&v[i])) {
+            intake_events_refuse(in);
             continue;
         }
         if (!find_texts(&in->ev, &v[i], &texts)) {
@@ -319,11 +320,11 @@ static void put_pile(struct intake *in, const struct track *t, const struct even
 }
 
 /* No event: the track has another name. */
-static void name_track(struct intake *in, const struct track *t)
+static void intake_events_name_track(struct intake *in, const struct track *t)
 {
     pthread_mutex_lock(&in->lock);
     if (intake_pending(in) <= in->pending_most)
-        track_of(in, t);
+        intake_events_track_of(in, t);
     pthread_mutex_unlock(&in->lock);
 }
 
@@ -331,7 +332,7 @@ static void name_track(struct intake *in, const struct track *t)
 void intake_events(struct intake *in, const struct track *t, const struct event *v, size_t n)
 {
     if (n == 0)
-        name_track(in, t);
+        intake_events_name_track(in, t);
     while (n) {
         size_t done = n;
         pthread_mutex_lock(&in->lock);

@@ -244,7 +244,7 @@ static void parse_blocks(struct store *s, struct catalog *cat)
     track_names_free(&cat->names);
 }
 
-static int by_time(const void *a, const void *b)
+static int reader_by_time(const void *a, const void *b)
 {
     const struct rows_block *x = a, *y = b;
     return (x->t_first_us > y->t_first_us) - (x->t_first_us < y->t_first_us);
@@ -260,7 +260,7 @@ static int events_by_time(const void *a, const void *b)
     return (x->track.id > y->track.id) - (x->track.id < y->track.id);
 }
 
-static void add_span(struct store *s, bool first, int64_t from_us, int64_t to_us)
+static void reader_add_span(struct store *s, bool first, int64_t from_us, int64_t to_us)
 {
     s->t_first_us = first ? from_us : MIN_OF(s->t_first_us, from_us);
     s->t_last_us = first ? to_us : MAX_OF(s->t_last_us, to_us);
@@ -284,17 +284,18 @@ static void drop_far_blocks(struct store *s)
     s->n_events = events;
 }
 
-static void sum_up(struct store *s)
+static void reader_sum_up(struct store *s)
 {
     for (uint32_t i = 0; i < s->n_blocks; i++) {
         const struct rows_block *b = &s->blocks[i];
-        add_span(s, i == 0, b->t_first_us, b->t_last_us);
+        reader_add_span(s, i == 0, b->t_first_us, b->t_last_us);
         s->rows += b->rows;
         for (uint32_t k = 0; k < b->n_columns; k++)
             s->samples += block_columns(b)[k].count;
     }
     for (uint32_t i = 0; i < s->n_events; i++)
-        add_span(s, i == 0 && s->n_blocks == 0, s->events[i].t_first_us, s->events[i].t_last_us);
+        reader_add_span(s, i == 0 && s->n_blocks == 0, s->events[i].t_first_us,
+                        s->events[i].t_last_us);
 }
 
 static void tell_damage(struct store *s, struct catalog *cat)
@@ -364,9 +365,9 @@ static bool list_contents(struct store *s, const struct clock_tie *tie)
         return false;
     catalog_find_steps(s);
     drop_far_blocks(s);
-    qsort(s->blocks, s->n_blocks, sizeof *s->blocks, by_time);
+    qsort(s->blocks, s->n_blocks, sizeof *s->blocks, reader_by_time);
     qsort(s->events, s->n_events, sizeof *s->events, events_by_time);
-    sum_up(s);
+    reader_sum_up(s);
     tell_damage(s, &cat);
     catalog_finish(&cat);
     return true;
@@ -397,7 +398,7 @@ static int read_parts(struct store *s, const char *tail, size_t tail_len, struct
 /* The order makes sure that each row is read once: the tail first, so that what is sealed meanwhile
  * is in the file. A writer whose disk is full cuts off what it could not finish: a mapping would
  * then raise SIGBUS, so a file that is not closed is copied. */
-static int open_parts(struct store *s, const struct store_source *from, struct err *e)
+static int reader_open_parts(struct store *s, const struct store_source *from, struct err *e)
 {
     char path[PATH_LEN];
     struct arena scratch = {0};
@@ -424,7 +425,7 @@ int store_open_from(struct store **out, const struct store_source *from, const c
     s->own = xcalloc(1, sizeof *s->own);
     int rc = path_join(s->path, e, "%s", path);
     if (rc == 0)
-        rc = open_parts(s, from, e);
+        rc = reader_open_parts(s, from, e);
     if (rc) {
         store_close(s);
         return rc;

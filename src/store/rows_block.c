@@ -33,7 +33,7 @@ static bool time_fits(int64_t us)
     return us >= -TIME_MOST_US && us <= TIME_MOST_US;
 }
 
-static bool times_fit(const struct rows_block *b)
+static bool rows_block_times_fit(const struct rows_block *b)
 {
     bool good = time_fits(b->t_first_us) && time_fits(b->t_last_us);
     for (uint32_t i = 0; i < b->n_t_l2; i++)
@@ -128,7 +128,7 @@ bool rows_block_get(const struct block_header *h, const uint8_t *payload, struct
     b->l1 = (uint32_t)cur_varint_most(&head, ROWS_MOST);
     b->l2 = (uint32_t)cur_varint_most(&head, ROWS_MOST);
     if (head.bad || !b->period_ns || !b->rows || b->l1 < 2 || b->l2 < b->l1 ||
-        !get_times_head(&head, &data, b, a) || !times_fit(b))
+        !get_times_head(&head, &data, b, a) || !rows_block_times_fit(b))
         return false;
     /* An entry takes at least 20 bytes, which bounds what a made-up number can allocate. */
     b->n_columns = (uint32_t)cur_varint_most(&head, cur_left(&head) / 20 + 1);

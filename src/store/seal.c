@@ -24,7 +24,7 @@ static void scratch_free(struct scratch *w)
     buf_free(&w->bytes);
 }
 
-static void put_times(struct codec *c, const struct seg_group *g, struct scratch *w)
+static void seal_put_times(struct codec *c, const struct seg_group *g, struct scratch *w)
 {
     const int64_t *t = w->times;
     const uint64_t period_us = (uint64_t)(g->period_ns / NS_PER_US);
@@ -48,11 +48,11 @@ static void put_group_head(struct codec *c, const struct seg_group *g, struct sc
     buf_varint(&w->head, g->rows);
     buf_varint(&w->head, LEVEL1);
     buf_varint(&w->head, LEVEL2);
-    put_times(c, g, w);
+    seal_put_times(c, g, w);
     buf_varint(&w->head, g->n_series);
 }
 
-static void put_series(struct codec *c, const struct seg_series *s, struct scratch *w)
+static void seal_put_series(struct codec *c, const struct seg_series *s, struct scratch *w)
 {
     const uint32_t count = segment_decode(s, w->values, &w->runs);
     const struct column_in in = {
@@ -95,7 +95,7 @@ static int seal_group(struct codec *c, const struct segment *s, const struct seg
     segment_times(g, w->times);
     put_group_head(c, g, w);
     for (uint32_t i = 0; i < g->n_series; i++)
-        put_series(c, &s->series[g->series[i]], w);
+        seal_put_series(c, &s->series[g->series[i]], w);
     const struct block_header h = {
         .kind = BLOCK_ROWS,
         .t_first_us = w->times[0],

@@ -10,7 +10,7 @@
 #include "store/seal.h"
 
 /* Memory of one sealing, and the block at hand. */
-struct work {
+struct seal_events_work {
     struct codec *codec;
     const struct segment *s;
     uint32_t number;
@@ -31,7 +31,7 @@ struct work {
     struct buf head, data, block;
 };
 
-static void work_open(struct work *w)
+static void seal_events_work_open(struct seal_events_work *w)
 {
     const uint32_t n_texts = w->s->n_texts;
     uint32_t rows = 0;
@@ -51,7 +51,7 @@ static void work_open(struct work *w)
         open_events_begin(&w->open, w->s);
 }
 
-static void work_close(struct work *w)
+static void seal_events_work_close(struct seal_events_work *w)
 {
     free(w->keys);
     free(w->spare);
@@ -70,7 +70,7 @@ static void work_close(struct work *w)
 }
 
 /* The text's number in the block. */
-static inline uint32_t local_text(struct work *w, uint32_t text)
+static inline uint32_t local_text(struct seal_events_work *w, uint32_t text)
 {
     if (w->local[text] == 0) {
         w->texts[w->n_texts++] = &w->s->texts[text];
@@ -80,7 +80,7 @@ static inline uint32_t local_text(struct work *w, uint32_t text)
     return w->local[text] - 1;
 }
 
-static inline void add_event(struct work *w, const struct bare_event *v)
+static inline void seal_events_add_event(struct seal_events_work *w, const struct bare_event *v)
 {
     const uint32_t n = w->n++;
     w->keys[n] = order_key(v->at, v->dur, n, w->s->pile != NULL);
@@ -92,14 +92,14 @@ static inline void add_event(struct work *w, const struct bare_event *v)
     w->what[n] = v->what;
 }
 
-static bool wanted(struct work *w, struct bare_event *v)
+static bool seal_events_wanted(struct seal_events_work *w, struct bare_event *v)
 {
     if (w->use == SEAL_TO_SHOW)
         return open_events_show(&w->open, v);
     return what_end(v->what) != END_OPEN;
 }
 
-static void forget_texts(struct work *w)
+static void forget_texts(struct seal_events_work *w)
 {
     for (uint32_t i = 0; i < w->n_texts; i++)
         w->local[w->texts[i] - w->s->texts] = 0;
@@ -107,7 +107,7 @@ static void forget_texts(struct work *w)
     w->text_bytes = 0;
 }
 
-static int end_block(struct work *w, const struct seg_track *t, struct err *e)
+static int end_block(struct seal_events_work *w, const struct seg_track *t, struct err *e)
 {
     if (w->n == 0)
         return 0;
@@ -134,16 +134,16 @@ static int end_block(struct work *w, const struct seg_track *t, struct err *e)
 }
 
 /* A block holds what was told in a row: those of a track may overlap in time. */
-static inline int seal_event(struct work *w, const struct seg_track *t, struct bare_event *v,
-                             struct err *e)
+static inline int seal_event(struct seal_events_work *w, const struct seg_track *t,
+                             struct bare_event *v, struct err *e)
 {
-    if (!wanted(w, v))
+    if (!seal_events_wanted(w, v))
         return 0;
-    add_event(w, v);
+    seal_events_add_event(w, v);
     return w->n == ROWS_MOST || w->text_bytes >= TEXT_BYTES_MOST ? end_block(w, t, e) : 0;
 }
 
-static int seal_track(struct work *w, const struct seg_track *t, struct err *e)
+static int seal_track(struct seal_events_work *w, const struct seg_track *t, struct err *e)
 {
     struct event_cur c = segment_events(t);
     struct bare_event v;
@@ -156,7 +156,7 @@ static int seal_track(struct work *w, const struct seg_track *t, struct err *e)
 }
 
 /* The same from a pile. */
-static int seal_piled(struct work *w, const struct seg_track *t, struct err *e)
+static int seal_piled(struct seal_events_work *w, const struct seg_track *t, struct err *e)
 {
     const uint32_t *row = w->s->piled + t->first, *const end = row + t->rows;
     int rc = 0;
@@ -172,11 +172,11 @@ int seal_events(struct codec *c, const struct segment *s, uint32_t number, enum 
 {
     if (s->n_tracks == 0)
         return 0;
-    struct work w = {.codec = c, .s = s, .number = number, .use = use, .out = out};
+    struct seal_events_work w = {.codec = c, .s = s, .number = number, .use = use, .out = out};
     int rc = 0;
-    work_open(&w);
+    seal_events_work_open(&w);
     for (uint32_t i = 0; i < s->n_tracks && rc == 0; i++)
         rc = (s->pile ? seal_piled : seal_track)(&w, &s->tracks[i], e);
-    work_close(&w);
+    seal_events_work_close(&w);
     return rc;
 }

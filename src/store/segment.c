@@ -57,7 +57,7 @@ static void list_in_use(struct seg_group *g)
     g->order_stale = false;
 }
 
-static void set_slot(struct segment *s, struct seg_group *g, uint32_t slot, uint32_t series)
+static void segment_set_slot(struct segment *s, struct seg_group *g, uint32_t slot, uint32_t series)
 {
     if (slot >= g->n_slots) {
         s->n_slots += slot + 1 - g->n_slots;
@@ -70,7 +70,8 @@ static void set_slot(struct segment *s, struct seg_group *g, uint32_t slot, uint
     g->order_stale = true;
 }
 
-static uint32_t add_series(struct segment *s, struct seg_group *g, const struct seg_series *one)
+static uint32_t segment_add_series(struct segment *s, struct seg_group *g,
+                                   const struct seg_series *one)
 {
     if (s->n_series == s->cap_series) {
         s->cap_series = s->cap_series ? s->cap_series * 2 : 64;
@@ -100,7 +101,7 @@ static bool feed_slot(struct segment *s, struct cur *c)
     if (slot >= g->n_slots && s->n_slots + (slot + 1 - g->n_slots) > SLOTS_MOST_ALL)
         return false;
     one.first_row = g->rows;
-    set_slot(s, g, (uint32_t)slot, add_series(s, g, &one));
+    segment_set_slot(s, g, (uint32_t)slot, segment_add_series(s, g, &one));
     return true;
 }
 
@@ -110,7 +111,7 @@ static bool feed_drop(struct segment *s, struct cur *c)
     const uint64_t slot = cur_varint(c);
     if (c->bad || !g || slot >= g->n_slots || g->slots[slot].series == SEG_NONE)
         return false;
-    set_slot(s, g, (uint32_t)slot, SEG_NONE);
+    segment_set_slot(s, g, (uint32_t)slot, SEG_NONE);
     return true;
 }
 
@@ -214,7 +215,7 @@ static bool feed_one(struct segment *s, struct cur *c)
 
 /* A row that broke off in the middle left cells behind in the series before it. With a checksum
  * over the frame that happens only to bytes made up by somebody; settle takes them off again. */
-static void settle(struct segment *s)
+static void segment_settle(struct segment *s)
 {
     for (uint32_t g = 0; g < s->n_groups; g++)
         for (uint32_t i = 0; i < s->groups[g].n_series; i++) {
@@ -326,7 +327,7 @@ size_t segment_read_frames(struct segment *s, const uint8_t *p, size_t n, uint64
             break;
         at += FRAME_HEADER_LEN + len;
     }
-    settle(s);
+    segment_settle(s);
     *torn = at < n;
     return at;
 }

@@ -10,7 +10,8 @@
  * that made-up bytes cannot ask for gigabytes. */
 enum { TEXTS_MOST = 1 << 22, TRACKS_MOST = 1 << 20 };
 
-static const char *get_text(struct segment *s, struct cur *c, size_t size, uint32_t *len)
+static const char *segment_events_get_text(struct segment *s, struct cur *c, size_t size,
+                                           uint32_t *len)
 {
     char text[EVENT_NAME_MOST];
     cur_str(c, text, size);
@@ -46,8 +47,8 @@ bool segment_feed_track(struct segment *s, struct cur *in)
     told.kind = cur_u8(&c);
     told.pid = (uint32_t)cur_varint_most(&c, UINT32_MAX);
     told.id = cur_varint(&c);
-    told.process = get_text(s, &c, TRACK_NAME_LEN, &len);
-    told.name = get_text(s, &c, TRACK_NAME_LEN, &len);
+    told.process = segment_events_get_text(s, &c, TRACK_NAME_LEN, &len);
+    told.name = segment_events_get_text(s, &c, TRACK_NAME_LEN, &len);
     struct seg_track *t = in->bad || c.bad ? NULL : track_at(s, number, &told);
     if (!t)
         return false;
@@ -63,7 +64,7 @@ bool segment_feed_text(struct segment *s, struct cur *in)
     struct seg_text t = {.what = (uint16_t)cur_varint_most(&c, WHAT_MOST)};
     if (c.bad || number != s->n_texts || number >= TEXTS_MOST || what_end(t.what))
         return false;
-    t.text = get_text(s, &c, EVENT_NAME_MOST, &t.len);
+    t.text = segment_events_get_text(s, &c, EVENT_NAME_MOST, &t.len);
     if (in->bad || c.bad)
         return false;
     if (s->n_texts == s->cap_texts) {
@@ -124,7 +125,7 @@ bool segment_event(const struct segment *s, struct event_cur *c, struct bare_eve
 }
 
 /* Looks at all events of a record. */
-static bool count_events(const struct segment *s, struct seg_track *t, struct cur c)
+static bool segment_events_count(const struct segment *s, struct seg_track *t, struct cur c)
 {
     struct event_cur at = {c, t->end};
     struct bare_event v;
@@ -150,7 +151,7 @@ bool segment_feed_events(struct segment *s, struct cur *in)
     if (in->bad || c.bad || number >= s->n_tracks)
         return false;
     struct seg_track *t = &s->tracks[number];
-    if (!count_events(s, t, c))
+    if (!segment_events_count(s, t, c))
         return false;
     buf_put(&t->events, c.p, cur_left(&c));
     return true;

@@ -9,7 +9,7 @@
 
 enum { FIRST = 64 };
 
-static struct named_track *slot_of(const struct track_names *k, const struct track *t)
+static struct named_track *track_names_slot_of(const struct track_names *k, const struct track *t)
 {
     for (uint32_t at = track_hash(t);; at++) {
         struct named_track *one = &k->v[at & (k->cap - 1)];
@@ -18,7 +18,7 @@ static struct named_track *slot_of(const struct track_names *k, const struct tra
     }
 }
 
-static void grow(struct track_names *k)
+static void track_names_grow(struct track_names *k)
 {
     struct named_track *old = k->v;
     const uint32_t n = k->cap;
@@ -26,15 +26,15 @@ static void grow(struct track_names *k)
     k->v = xcalloc(k->cap, sizeof *k->v);
     for (uint32_t i = 0; i < n; i++)
         if (old[i].used)
-            *slot_of(k, &old[i].track) = old[i];
+            *track_names_slot_of(k, &old[i].track) = old[i];
     free(old);
 }
 
 void track_names_tell(struct track_names *k, const struct track *t)
 {
     if (k->n * 2 >= k->cap)
-        grow(k);
-    struct named_track *one = slot_of(k, t);
+        track_names_grow(k);
+    struct named_track *one = track_names_slot_of(k, t);
     if (!one->used) {
         *one = (struct named_track){*t, true};
         k->n++;
@@ -45,7 +45,7 @@ void track_names_tell(struct track_names *k, const struct track *t)
 
 void track_names_apply(const struct track_names *k, struct track *t)
 {
-    const struct named_track *one = slot_of(k, t);
+    const struct named_track *one = track_names_slot_of(k, t);
     if (one->used)
         track_rename(t, one->track.process, one->track.name);
 }

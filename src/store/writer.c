@@ -68,17 +68,17 @@ struct writer {
 
 /* ---- taking in ---- */
 
-static void add_row(struct sink *s, struct group *g, mono_ns t)
+static void writer_add_row(struct sink *s, struct group *g, mono_ns t)
 {
     intake_row(&((struct writer *)s)->in, g, t);
 }
 
-static void add_loss(struct sink *s, const struct loss *l)
+static void writer_add_loss(struct sink *s, const struct loss *l)
 {
     intake_loss(&((struct writer *)s)->in, l);
 }
 
-static void add_mark(struct sink *s, const struct mark *m)
+static void writer_add_mark(struct sink *s, const struct mark *m)
 {
     intake_mark(&((struct writer *)s)->in, m);
 }
@@ -89,9 +89,9 @@ static void add_events(struct sink *s, const struct track *t, const struct event
 }
 
 static const struct sink_ops ops = {
-    .row = add_row,
-    .loss = add_loss,
-    .mark = add_mark,
+    .row = writer_add_row,
+    .loss = writer_add_loss,
+    .mark = writer_add_mark,
     .events = add_events,
 };
 
@@ -112,15 +112,15 @@ static void put_tie(struct writer *w)
                   offset > old ? "forward" : "back");
 }
 
-static void count_bytes(struct writer *w, size_t n)
+static void writer_count_bytes(struct writer *w, size_t n)
 {
     atomic_fetch_add(&w->bytes_written, n);
     atomic_store(&w->file_bytes, (uint64_t)w->fp_len);
 }
 
 /* Appends at `*len`; on failure the file is cut back to it, so a retry starts clean. */
-static int append(struct writer *w, int fd, off_t *len, const struct buf *b, const char *name,
-                  struct err *e)
+static int writer_append(struct writer *w, int fd, off_t *len, const struct buf *b,
+                         const char *name, struct err *e)
 {
     if (lseek(fd, *len, SEEK_SET) < 0)
         return err_sys(e, "seek in '%s'", name);
@@ -131,7 +131,7 @@ static int append(struct writer *w, int fd, off_t *len, const struct buf *b, con
         return rc;
     }
     *len += (off_t)b->len;
-    count_bytes(w, b->len);
+    writer_count_bytes(w, b->len);
     return 0;
 }
 
@@ -147,7 +147,7 @@ static int write_tail_header(struct writer *w, struct err *e)
     h.minor = minor_of(w);
     memcpy(h.id, w->id, sizeof h.id);
     file_header_put(&b, &h);
-    int rc = append(w, w->tail_fd, &w->tail_len, &b, w->tail_path, e);
+    int rc = writer_append(w, w->tail_fd, &w->tail_len, &b, w->tail_path, e);
     buf_free(&b);
     return rc;
 }
@@ -172,7 +172,7 @@ static int write_frame(struct writer *w, bool durable, struct err *e)
         return 0;
     int rc = w->tail_len == 0 ? write_tail_header(w, e) : 0;
     if (rc == 0)
-        rc = append(w, w->tail_fd, &w->tail_len, &w->frame, w->tail_path, e);
+        rc = writer_append(w, w->tail_fd, &w->tail_len, &w->frame, w->tail_path, e);
     if (rc == 0)
         empty_frame(w);
     if (rc == 0 && durable && fdatasync(w->tail_fd) < 0)
@@ -184,7 +184,7 @@ static int keep_block(void *ctx, const struct block_header *h, const struct buf 
 {
     struct writer *w = ctx;
     const off_t at = w->fp_len;
-    int rc = append(w, w->fd, &w->fp_len, b, w->path, e);
+    int rc = writer_append(w, w->fd, &w->fp_len, b, w->path, e);
     if (rc == 0) {
         buf_u64(&w->index, (uint64_t)at);
         buf_u64(&w->index, h->kind);
@@ -193,7 +193,7 @@ static int keep_block(void *ctx, const struct block_header *h, const struct buf 
 }
 
 /* In windows, so that sealing needs little more memory than the columns. */
-static int read_tail(struct writer *w, struct segment *s, struct err *e)
+static int writer_read_tail(struct writer *w, struct segment *s, struct err *e)
 {
     struct buf window = {0};
     off_t at = FILE_HEADER_LEN;
@@ -230,7 +230,7 @@ static int seal_blocks(struct writer *w, struct err *e)
     const size_t index_before = w->index.len;
     const struct seal_out out = {keep_block, w};
     struct segment s = {0};
-    int rc = w->bulk ? take_frame(w, &s, e) : read_tail(w, &s, e);
+    int rc = w->bulk ? take_frame(w, &s, e) : writer_read_tail(w, &s, e);
     if (rc == 0)
         rc = seal_segment(w->codec, &s, (uint32_t)w->frame_tail, SEAL_TO_KEEP, &out, e);
     if (rc == 0 && !w->bulk && fdatasync(w->fd) < 0)
@@ -398,7 +398,7 @@ static int write_file_header(struct writer *w, struct err *e)
     memcpy(h.id, w->id, sizeof h.id);
     struct buf b = {0};
     file_header_put(&b, &h);
-    int rc = append(w, w->fd, &w->fp_len, &b, w->path, e);
+    int rc = writer_append(w, w->fd, &w->fp_len, &b, w->path, e);
     buf_free(&b);
     return rc;
 }
@@ -558,7 +558,7 @@ static int write_index(struct writer *w, struct err *e)
     block_put(&out, &h, &head, &none);
     buf_u64(&out, (uint64_t)w->fp_len);
     buf_put(&out, FILE_END_MAGIC, 8);
-    int rc = append(w, w->fd, &w->fp_len, &out, w->path, e);
+    int rc = writer_append(w, w->fd, &w->fp_len, &out, w->path, e);
     if (rc == 0 && !w->bulk && fdatasync(w->fd) < 0)
         rc = err_sys(e, "sync '%s'", w->path);
     buf_free(&head);

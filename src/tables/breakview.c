@@ -80,16 +80,16 @@ const void *breakview_rows(const struct breakdown *b, enum break_table t)
     return rows[t];
 }
 
-static bool same_process(const struct step_row *a, const struct step_row *b)
+static bool breakview_same_process(const struct step_row *a, const struct step_row *b)
 {
     return a->of.pid == b->of.pid && strcmp(a->of.node, b->of.node) == 0;
 }
 
 /* Behind the last step of the process whose first is `i`. */
-static size_t process_end(const struct breakdown *b, size_t i)
+static size_t breakview_process_end(const struct breakdown *b, size_t i)
 {
     size_t end = i + 1;
-    while (end < b->n_steps && same_process(&b->steps[i], &b->steps[end]))
+    while (end < b->n_steps && breakview_same_process(&b->steps[i], &b->steps[end]))
         end++;
     return end;
 }
@@ -99,11 +99,11 @@ void breakview_keep_last(struct breakdown *b, size_t most)
     size_t processes = 0, kept = 0;
     if (b->n_steps <= most)
         return;
-    for (size_t i = 0; i < b->n_steps; i = process_end(b, i))
+    for (size_t i = 0; i < b->n_steps; i = breakview_process_end(b, i))
         processes++;
     const size_t each = MAX_OF(most / processes, (size_t)1);
     for (size_t i = 0, end; i < b->n_steps; i = end) {
-        end = process_end(b, i);
+        end = breakview_process_end(b, i);
         const size_t n = MIN_OF(end - i, each);
         memmove(b->steps + kept, b->steps + end - n, n * sizeof *b->steps);
         kept += n;

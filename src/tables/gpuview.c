@@ -49,7 +49,7 @@ static const struct {
     [GPU_NUMBER_USED_MEMORY] = {"used_memory_bytes", "gpu.mem_used"},
 };
 
-static double known(int64_t bytes)
+static double gpuview_known(int64_t bytes)
 {
     return bytes < 0 ? NAN : (double)bytes;
 }
@@ -89,9 +89,9 @@ double gpuview_number(const struct gpu_view *v, enum gpu_number n)
     case GPU_NUMBER_SAMPLE_ENERGY:
         return v->x.energy_per_sample_j;
     case GPU_NUMBER_PEAK_MEMORY:
-        return known(v->x.allocator.allocated_bytes);
+        return gpuview_known(v->x.allocator.allocated_bytes);
     case GPU_NUMBER_RESERVED_MEMORY:
-        return known(v->x.allocator.reserved_bytes);
+        return gpuview_known(v->x.allocator.reserved_bytes);
     case GPU_NUMBER_USED_MEMORY:
         return u->mem_used_bytes;
     case GPU_NUMBERS:
@@ -222,7 +222,7 @@ const char *joules_text(struct arena *a, double j)
     return arena_printf(a, "%s (%s)", text, hours);
 }
 
-static const char *value(const struct gpu_view *v, double x, const char *unit)
+static const char *gpuview_value(const struct gpu_view *v, double x, const char *unit)
 {
     char text[HUMAN_LEN];
     return arena_strdup(v->arena, human_value(x, unit, text, sizeof text));
@@ -241,7 +241,7 @@ const char *gpuview_activity(const struct gpu_view *v, const struct gpu_use *u)
     for (size_t i = 0; i < COUNT_OF(parts); i++)
         if (!isnan(u->mean[parts[i].mean]))
             text = arena_printf(v->arena, "%s%s%s %s", text, *text ? ", " : "", parts[i].words,
-                                value(v, u->mean[parts[i].mean], "%"));
+                                gpuview_value(v, u->mean[parts[i].mean], "%"));
     if (isnan(u->mean[GPU_MEAN_TENSOR]) && *text)
         text = arena_printf(v->arena, "%s (no SM and tensor activity: %s)", text,
                             why_metric(v, "gpu.tensor_active"));
@@ -286,7 +286,7 @@ const char *gpuview_clock(const struct gpu_view *v, const struct gpu_use *u)
 {
     if (isnan(u->mean[GPU_MEAN_CLOCK]))
         return arena_printf(v->arena, "not measured: %s", why_metric(v, "gpu.clock_sm"));
-    const char *text = value(v, u->mean[GPU_MEAN_CLOCK], "MHz");
+    const char *text = gpuview_value(v, u->mean[GPU_MEAN_CLOCK], "MHz");
     size_t n = 0;
     for (enum clock_hold h = 0; h < CLOCK_HOLD_N; h++)
         if (u->held_pct[h] >= HELD_LEAST_PCT)
@@ -301,7 +301,7 @@ const char *gpuview_power(const struct gpu_view *v)
     if (isnan(u->mean[GPU_MEAN_POWER]))
         return arena_printf(v->arena, "not measured: %s", why_metric(v, "gpu.power"));
     const char *text =
-        arena_printf(v->arena, "%s%s", value(v, u->mean[GPU_MEAN_POWER], "W"), each(v));
+        arena_printf(v->arena, "%s%s", gpuview_value(v, u->mean[GPU_MEAN_POWER], "W"), each(v));
     if (!isnan(v->x.energy_per_step_j))
         text = arena_printf(v->arena, "%s, %s per step", text,
                             joules_text(v->arena, v->x.energy_per_step_j));
@@ -326,12 +326,13 @@ const char *gpuview_memory(const struct gpu_view *v)
     const char *text = "";
     if (p->allocated_bytes >= 0)
         text = arena_printf(v->arena, "%s allocated at peak",
-                            value(v, (double)p->allocated_bytes, "B"));
+                            gpuview_value(v, (double)p->allocated_bytes, "B"));
     if (p->reserved_bytes >= 0)
         text = arena_printf(v->arena, "%s%s%s reserved", text, *text ? ", " : "",
-                            value(v, (double)p->reserved_bytes, "B"));
+                            gpuview_value(v, (double)p->reserved_bytes, "B"));
     if (!isnan(v->x.job.mem_used_bytes))
         text = arena_printf(v->arena, "%s%s%s of %s used by all processes", text, *text ? "; " : "",
-                            value(v, v->x.job.mem_used_bytes, "B"), value(v, total_memory(v), "B"));
+                            gpuview_value(v, v->x.job.mem_used_bytes, "B"),
+                            gpuview_value(v, total_memory(v), "B"));
     return *text ? text : arena_printf(v->arena, "not measured: %s", why_metric(v, "gpu.mem_used"));
 }

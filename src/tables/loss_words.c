@@ -31,7 +31,7 @@ const char *probe_words(const char *probe)
     return NULL;
 }
 
-static const char *title_of(const char *name)
+static const char *loss_words_title_of(const char *name)
 {
     const enum metric_id m = metric_find(name);
     return m < METRIC_N ? metrics[m].title : probe_words(name);
@@ -40,7 +40,7 @@ static const char *title_of(const char *name)
 const char *loss_what_words(const char *what, struct arena *a)
 {
     const char *last = strrchr(what, ' '), *name = last ? last + 1 : what;
-    const char *title = title_of(name);
+    const char *title = loss_words_title_of(name);
     if (!title)
         return what;
     return last ? arena_printf(a, "%.*s: %s", (int)(last - what), what, title) : title;

@@ -210,8 +210,8 @@ static bool has_word(const char *text, const char *word, size_t len)
     return false;
 }
 
-static const struct run_loss *find_loss(const struct loss_list *l, const char *node,
-                                        const char *word, size_t len)
+static const struct run_loss *runview_find_loss(const struct loss_list *l, const char *node,
+                                                const char *word, size_t len)
 {
     for (size_t i = 0; i < l->n; i++)
         if (strcmp(l->v[i].node, node) == 0 && has_word(l->v[i].loss.what, word, len))
@@ -256,11 +256,12 @@ const char *loss_list_why(const struct loss_list *l, const char *node, const cha
     const size_t family = strcspn(metric, ".");
     const enum metric_id m = metric_find(metric);
     const char *probe = probe_of(m);
-    const struct run_loss *hit = find_loss(l, node, metric, strlen(metric));
+    const struct run_loss *hit = runview_find_loss(l, node, metric, strlen(metric));
     if (!hit && *probe)
-        hit = find_loss(l, node, probe, strlen(probe));
+        hit = runview_find_loss(l, node, probe, strlen(probe));
     if (!hit)
-        hit = find_loss(l, node, metric, family); /* a probe is named as the metrics it reads */
+        hit = runview_find_loss(l, node, metric,
+                                family); /* a probe is named as the metrics it reads */
     if (hit)
         return loss_reason(hit, what);
     *what = metric;

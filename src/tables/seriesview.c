@@ -4,8 +4,8 @@
 
 enum { FULL_BYTES = 65536 };
 
-static void numbers_json(struct jw *j, const char *key, const double *v, size_t n,
-                         void (*full)(struct buf *b))
+static void seriesview_numbers_json(struct jw *j, const char *key, const double *v, size_t n,
+                                    void (*full)(struct buf *b))
 {
     jw_array(j, key);
     for (size_t i = 0; i < n; i++) {
@@ -27,8 +27,8 @@ void series_json(struct jw *j, const struct series *s, void (*full)(struct buf *
     for (size_t i = 0; i < s->n; i++)
         jw_int(j, NULL, s->t[i].ns);
     jw_end(j);
-    numbers_json(j, "v", s->v, s->n, full);
-    numbers_json(j, "min", s->min, s->n, full);
-    numbers_json(j, "max", s->max, s->n, full);
+    seriesview_numbers_json(j, "v", s->v, s->n, full);
+    seriesview_numbers_json(j, "min", s->min, s->n, full);
+    seriesview_numbers_json(j, "max", s->max, s->n, full);
     jw_end(j);
 }

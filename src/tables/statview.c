@@ -53,8 +53,8 @@ static int read_summary(struct run *r, const struct series_ask *ask, struct aren
     return rc;
 }
 
-static int read_all(struct run *r, const struct series_ask *ask, struct arena *a,
-                    struct statview *out, struct err *e)
+static int statview_read_all(struct run *r, const struct series_ask *ask, struct arena *a,
+                             struct statview *out, struct err *e)
 {
     struct series_stats *s;
     const int rc = series_stats_read(r, ask, a, &s, &out->n, e);
@@ -92,7 +92,7 @@ int statview_read(struct statview *out, struct run *r, const struct series_ask *
     int rc = check_node(run_get_info(r), ask->node, e);
     *out = (struct statview){.all = all};
     if (rc == 0)
-        rc = all ? read_all(r, ask, a, out, e) : read_summary(r, ask, a, out, e);
+        rc = all ? statview_read_all(r, ask, a, out, e) : read_summary(r, ask, a, out, e);
     out->window = ask->from.ns || ask->to.ns ? "given" : "job";
     return rc;
 }

@@ -46,8 +46,8 @@ static const struct sync_place *places_of(const struct steps_view *v, const stru
     return out;
 }
 
-static void add_rows(struct steps_view *v, const struct steps_ask *ask,
-                     const struct rank_steps *rank)
+static void stepsview_add_rows(struct steps_view *v, const struct steps_ask *ask,
+                               const struct rank_steps *rank)
 {
     for (enum event_mode m = 0; m < MODE_N; m++) {
         size_t n = 0;
@@ -112,7 +112,7 @@ int stepsview_of(struct steps_view *out, struct run *r, const struct rank_steps 
     for (size_t i = 0; i < n; i++) {
         if (!wants_rank(ask, &ranks[i]))
             continue;
-        add_rows(out, ask, &ranks[i]);
+        stepsview_add_rows(out, ask, &ranks[i]);
         add_items(out, ask, &ranks[i]);
     }
     return 0;

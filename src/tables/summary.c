@@ -26,7 +26,7 @@ static const struct summary_row rows[] = {
 enum { ROWS_OF_GPUS = 4 };
 
 /* The same rows for all nodes of a run. */
-static size_t rows_of(const struct run_info *info)
+static size_t summary_rows_of(const struct run_info *info)
 {
     for (size_t i = 0; i < info->n_nodes; i++)
         if (info->nodes[i].n_gpus > 0)
@@ -55,8 +55,8 @@ static const struct series_stats *of_node(const struct series_stats *v, size_t n
     return NULL;
 }
 
-static void fill_line(struct summary_line *out, const struct series_stats *found,
-                      const struct loss_list *lost)
+static void summary_fill_line(struct summary_line *out, const struct series_stats *found,
+                              const struct loss_list *lost)
 {
     out->unit = unit_name(metrics[metric_find(out->row->metric)].unit);
     out->stats = found ? *found : nothing;
@@ -64,7 +64,7 @@ static void fill_line(struct summary_line *out, const struct series_stats *found
         out->why = loss_list_why(lost, out->node, out->row->metric, &out->what);
 }
 
-struct reader {
+struct summary_reader {
     struct run *run;
     const struct series_ask *window;
     const struct loss_list *lost;
@@ -73,8 +73,8 @@ struct reader {
 };
 
 /* Row k of every node; the rows of a node stand together. */
-static int read_row(const struct reader *rd, size_t k, struct summary_line *lines, size_t n_nodes,
-                    struct err *e)
+static int summary_read_row(const struct summary_reader *rd, size_t k, struct summary_line *lines,
+                            size_t n_nodes, struct err *e)
 {
     struct series_ask ask = *rd->window;
     struct series_stats *found;
@@ -85,7 +85,7 @@ static int read_row(const struct reader *rd, size_t k, struct summary_line *line
     for (size_t i = 0; rc == 0 && i < n_nodes; i++) {
         struct summary_line *line = &lines[i * rd->n_rows + k];
         line->row = &rows[k];
-        fill_line(line, of_node(found, n_found, line->node), rd->lost);
+        summary_fill_line(line, of_node(found, n_found, line->node), rd->lost);
     }
     return rc;
 }
@@ -93,7 +93,7 @@ static int read_row(const struct reader *rd, size_t k, struct summary_line *line
 static size_t start_lines(const struct run_info *info, const char *only, struct arena *a,
                           struct summary_line **out)
 {
-    const size_t n_rows = rows_of(info);
+    const size_t n_rows = summary_rows_of(info);
     struct node_view *nodes;
     const size_t all = runview_nodes(info, a, &nodes);
     size_t n = 0;
@@ -111,11 +111,11 @@ static size_t start_lines(const struct run_info *info, const char *only, struct 
 int summary_read(struct run *r, const struct series_ask *window, const struct loss_list *lost,
                  struct arena *a, struct summary_line **out, size_t *n, struct err *e)
 {
-    const struct reader rd = {r, window, lost, a, rows_of(run_get_info(r))};
+    const struct summary_reader rd = {r, window, lost, a, summary_rows_of(run_get_info(r))};
     const size_t n_nodes = start_lines(run_get_info(r), window->node, a, out);
     int rc = 0;
     for (size_t k = 0; rc == 0 && k < rd.n_rows; k++)
-        rc = read_row(&rd, k, *out, n_nodes, e);
+        rc = summary_read_row(&rd, k, *out, n_nodes, e);
     *n = n_nodes * rd.n_rows;
     return rc;
 }

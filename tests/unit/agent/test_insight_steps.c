@@ -2,7 +2,7 @@
 /* test_insight_steps.c - events that come by become the steps that rules are given. */
 #include <string.h>
 
-#include "agent/insight_own.h"
+#include "agent/insight_internal.h"
 #include "test.h"
 
 enum { STEP_NS = 1000, PID = 7, TRAINS = 1, OTHER = 2 };

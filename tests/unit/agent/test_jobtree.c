@@ -9,7 +9,7 @@
 
 TEST(a_stat_line_is_read_whatever_the_name_is)
 {
-    struct stat_line s;
+    struct proc_stat_line s;
     CHECK(jobtree_parse_stat("42 (cat) S 1 42 7 0 -1", &s));
     CHECK_INT(s.pid, 42);
     CHECK_INT(s.parent, 1);
@@ -24,7 +24,7 @@ TEST(a_stat_line_is_read_whatever_the_name_is)
 
 TEST(what_is_no_stat_line_is_refused)
 {
-    struct stat_line s;
+    struct proc_stat_line s;
     CHECK(!jobtree_parse_stat("", &s));
     CHECK(!jobtree_parse_stat("42", &s));
     CHECK(!jobtree_parse_stat("42 (cat", &s));

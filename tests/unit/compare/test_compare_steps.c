@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which iterations are compared and by which clock, on readings made by hand. */
 #include "base/mem.h"
-#include "compare/compare_own.h"
+#include "compare/compare_internal.h"
 #include "test.h"
 
 enum { STEPS = 60 };
@@ -11,7 +11,7 @@ struct pair {
     struct step steps[COMPARE_SIDES][STEPS];
     struct run_info info[COMPARE_SIDES];
     struct compared_run runs[COMPARE_SIDES];
-    struct reading readings[COMPARE_SIDES];
+    struct compare_reading readings[COMPARE_SIDES];
     struct side_reading sides[COMPARE_SIDES];
     struct compare_ask ask;
     struct compared out;
@@ -223,7 +223,7 @@ TEST(swapped_sides_give_opposite_verdicts_and_inverse_bounds)
         }
         pair_compare(p);
         pair_compare(q);
-        const struct interval *v = &p->out.diff, *w = &q->out.diff;
+        const struct diff_interval *v = &p->out.diff, *w = &q->out.diff;
         NEAR(1 / (1 + v->low) - 1, w->high, 1e-9);
         NEAR(1 / (1 + v->high) - 1, w->low, 1e-9);
         CHECK((p->out.verdict == COMPARE_SLOWER) == (q->out.verdict == COMPARE_FASTER));

@@ -54,11 +54,11 @@ TEST(runs_that_agree_by_chance_still_leave_one_percent)
 
 TEST(an_interval_of_steps_is_widened_by_the_spread_of_runs)
 {
-    const struct interval sure = {0.10, 0.10, 0.10}, w = runspread_widen(sure, 0.15);
+    const struct diff_interval sure = {0.10, 0.10, 0.10}, w = runspread_widen(sure, 0.15);
     NEAR(w.at, 0.10, 1e-12);
     NEAR(w.low, 1.1 * exp(-0.15) - 1, 1e-12);
     NEAR(w.high, 1.1 * exp(0.15) - 1, 1e-12);
-    const struct interval none = {NAN, NAN, NAN};
+    const struct diff_interval none = {NAN, NAN, NAN};
     CHECK(isnan(runspread_widen(none, 0.15).low));
 }
 

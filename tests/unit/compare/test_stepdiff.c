@@ -102,7 +102,7 @@ TEST(fewer_than_ten_steps_give_no_bounds)
     struct pair p = {.state = 6};
     struct stepdiff_ask ask = groups(&p, 1, 1, 0, 0.5);
     struct stepdiff d;
-    struct interval m;
+    struct diff_interval m;
     for (ask.steps = 0; ask.steps < STEPDIFF_LEAST; ask.steps++) {
         stepdiff_means(&ask, &d);
         stepdiff_medians(&ask, &m);
@@ -177,7 +177,7 @@ TEST(medians_do_not_see_a_few_stalls)
 {
     struct pair p = {.state = 10};
     const struct stepdiff_ask ask = groups(&p, 1, 1, 0, 0.05);
-    struct interval m;
+    struct diff_interval m;
     for (size_t k = 0; k < N; k += 50)
         p.a[0][k] = 100;
     stepdiff_medians(&ask, &m);
@@ -190,7 +190,7 @@ TEST(medians_of_equal_runs_are_seldom_called_different)
     struct pair p = {.state = 11};
     int false_ones = 0;
     for (int k = 0; k < 400; k++) {
-        struct interval m;
+        struct diff_interval m;
         const struct stepdiff_ask ask = groups(&p, 1, 1, 0, 0);
         stepdiff_medians(&ask, &m);
         false_ones += m.low > 0 || m.high < 0;
@@ -201,7 +201,7 @@ TEST(medians_of_equal_runs_are_seldom_called_different)
 TEST(the_spread_is_that_of_all_values)
 {
     double v[] = {5, 1, 4, 2, 3};
-    struct step_spread s;
+    struct step_diff_spread s;
     step_spread_of(v, 5, &s);
     CHECK_INT(s.count, 5);
     CHECK(s.min_s == 1 && s.max_s == 5 && s.p50_s == 3 && s.mean_s == 3);

@@ -30,7 +30,7 @@ static const double six_workers[SCENE] = {
     14.2, 12.7, 13.0, 12.8, 16.6,  11.3,  11.5, 20.9, 11.1, 11.1,  11.9,  11.8, 11.9, 13.6, 11.1};
 
 /* Within rounding. */
-static void check_inverse(const struct interval *v, const struct interval *w)
+static void check_inverse(const struct diff_interval *v, const struct diff_interval *w)
 {
     NEAR(log1p(v->at), -log1p(w->at), 1e-9);
     NEAR(log1p(v->low), -log1p(w->high), 1e-9);
@@ -43,7 +43,7 @@ static void check_swapped(const struct stepdiff_ask *ask)
 {
     struct stepdiff_ask swapped = *ask;
     struct stepdiff d, e;
-    struct interval m, n;
+    struct diff_interval m, n;
     swapped.a = ask->b;
     swapped.b = ask->a;
     stepdiff_means(ask, &d);
@@ -52,7 +52,8 @@ static void check_swapped(const struct stepdiff_ask *ask)
     NEAR(d.diff.at, -e.diff.at, 1e-9);
     NEAR(d.diff.low, -e.diff.high, 1e-9);
     NEAR(d.diff.high, -e.diff.low, 1e-9);
-    const struct interval v = runspread_widen(d.share, 0.15), w = runspread_widen(e.share, 0.15);
+    const struct diff_interval v = runspread_widen(d.share, 0.15),
+                               w = runspread_widen(e.share, 0.15);
     check_inverse(&v, &w);
     stepdiff_medians(ask, &m);
     stepdiff_medians(&swapped, &n);

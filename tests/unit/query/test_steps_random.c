@@ -2,7 +2,7 @@
 /* What must hold for any events at all, tried on many that nobody would write by hand. */
 #include "base/mem.h"
 #include "query/stepkit.h"
-#include "query/steps_own.h"
+#include "query/steps_internal.h"
 #include "store/storekit.h"
 #include "test.h"
 

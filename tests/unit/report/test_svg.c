@@ -2,7 +2,7 @@
 /* Charts: what is drawn stands where the numbers say, and nothing breaks on odd numbers. */
 #include "base/percents.h"
 #include "report/svg.h"
-#include "report/svg_own.h"
+#include "report/svg_internal.h"
 #include "test.h"
 
 static const char *text_of(struct buf *b)

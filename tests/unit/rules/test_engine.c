@@ -2,7 +2,7 @@
 /* The engine: however a run is seen, cut, held back or merged, its verdicts are the same bytes. */
 #include "base/mem.h"
 #include "rules/engine.h"
-#include "rules/engine_own.h"
+#include "rules/engine_internal.h"
 #include "rules/verdict_json.h"
 #include "test.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/api_own.h"
+#include "serve/api_internal.h"
 #include "serve/control_body.h"
 #include "test.h"
 

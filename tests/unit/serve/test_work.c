@@ -14,7 +14,7 @@ struct count {
 };
 
 struct counted {
-    struct job job;
+    struct work_job job;
     struct count *count;
 };
 
@@ -25,7 +25,7 @@ static void note_most(struct count *c, int now)
         ;
 }
 
-static void run(struct job *j, bool ends)
+static void run(struct work_job *j, bool ends)
 {
     struct count *c = ((struct counted *)j)->count;
     note_most(c, atomic_fetch_add(&c->at_once, 1) + 1);
@@ -70,12 +70,12 @@ TEST(jobs_of_one_key_are_never_done_at_once)
 }
 
 struct gate {
-    struct job job;
+    struct work_job job;
     pthread_mutex_t *lock;
     _Atomic bool done;
 };
 
-static void pass(struct job *j, bool ends)
+static void pass(struct work_job *j, bool ends)
 {
     struct gate *g = (struct gate *)j;
     (void)ends;

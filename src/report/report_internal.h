@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report_own.h - what is in a report, for the files that gather it and those that write it down. */
-#ifndef REPORT_REPORT_OWN_H
-#define REPORT_REPORT_OWN_H
+/* report_internal.h - what is in a report, for the files that gather it and those that write it down. */
+#ifndef REPORT_REPORT_INTERNAL_H
+#define REPORT_REPORT_INTERNAL_H
 
 #include "query/general.h"
 #include "report/doc.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* doc_own.h - a form of documents as a record of functions. For the doc files alone. */
-#ifndef REPORT_DOC_OWN_H
-#define REPORT_DOC_OWN_H
+/* doc_internal.h - a form of documents as a record of functions. For the doc files alone. */
+#ifndef REPORT_DOC_INTERNAL_H
+#define REPORT_DOC_INTERNAL_H
 
 #include "report/doc.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api_own.h - what the files of the API share: parameters that many routes have, limits, errors. */
-#ifndef SERVE_API_OWN_H
-#define SERVE_API_OWN_H
+/* api_internal.h - what the files of the API share: parameters that many routes have, limits, errors. */
+#ifndef SERVE_API_INTERNAL_H
+#define SERVE_API_INTERNAL_H
 
 #include "base/json_write.h"
 #include "serve/route.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recorder_own.h - what the files of the recorder share; for recorder*.c only. */
-#ifndef AGENT_RECORDER_OWN_H
-#define AGENT_RECORDER_OWN_H
+/* recorder_internal.h - what the files of the recorder share; for recorder*.c only. */
+#ifndef AGENT_RECORDER_INTERNAL_H
+#define AGENT_RECORDER_INTERNAL_H
 
 #include "agent/actions.h"
 #include "agent/control.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* server_own.h - what the files of server.h share; nobody else includes it. */
-#ifndef SERVE_SERVER_OWN_H
-#define SERVE_SERVER_OWN_H
+/* server_internal.h - what the files of server.h share; nobody else includes it. */
+#ifndef SERVE_SERVER_INTERNAL_H
+#define SERVE_SERVER_INTERNAL_H
 
 #include "serve/asked.h"
 #include "serve/cache.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_own.h - what the files of bench_store share. */
-#ifndef BENCH_OWN_H
-#define BENCH_OWN_H
+/* bench_internal.h - what the files of bench_store share. */
+#ifndef BENCH_INTERNAL_H
+#define BENCH_INTERNAL_H
 
 #include <time.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* svg_own.h - what the files of svg.h share: frames, texts, axes. */
-#ifndef REPORT_SVG_OWN_H
-#define REPORT_SVG_OWN_H
+/* svg_internal.h - what the files of svg.h share: frames, texts, axes. */
+#ifndef REPORT_SVG_INTERNAL_H
+#define REPORT_SVG_INTERNAL_H
 
 #include "report/svg.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* correlate_own.h - between the files of correlate.h. */
-#ifndef RULES_CORRELATE_OWN_H
-#define RULES_CORRELATE_OWN_H
+/* correlate_internal.h - between the files of correlate.h. */
+#ifndef RULES_CORRELATE_INTERNAL_H
+#define RULES_CORRELATE_INTERNAL_H
 
 #include "query/ops.h"
 #include "rules/correlate.h"

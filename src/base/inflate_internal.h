@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inflate_own.h - what the two engines offer to inflate.c. */
-#ifndef BASE_INFLATE_OWN_H
-#define BASE_INFLATE_OWN_H
+/* inflate_internal.h - what the two engines offer to inflate.c. */
+#ifndef BASE_INFLATE_INTERNAL_H
+#define BASE_INFLATE_INTERNAL_H
 
 #include <stddef.h>
 #include <stdint.h>

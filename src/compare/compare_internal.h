@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compare_own.h - what is read of each run before anything is compared. For the files of compare/
+/* compare_internal.h - what is read of each run before anything is compared. For the files of compare/
  * alone.
  *
  * reading_open fills one `reading` per run, all in a scratch arena that goes when the comparison is
  * made; what stays is copied. */
-#ifndef COMPARE_COMPARE_OWN_H
-#define COMPARE_COMPARE_OWN_H
+#ifndef COMPARE_COMPARE_INTERNAL_H
+#define COMPARE_COMPARE_INTERNAL_H
 
 #include "compare/compare.h"
 #include "compare/jobsteps.h"
@@ -13,7 +13,7 @@
 #include "rules/feed_run.h"
 #include "tables/show.h"
 
-struct reading {
+struct compare_reading {
     const struct run_info *info;
     struct jobsteps steps;
     unsigned unseen; /* parts of steps that no rank could see, as bits */
@@ -33,7 +33,7 @@ struct reading {
 };
 
 struct side_reading {
-    struct reading *v;
+    struct compare_reading *v;
     size_t n;
 };
 
@@ -52,13 +52,13 @@ struct comparing {
 };
 
 /* Mean over the runs of a side of what `of` says; NAN when one of them is. */
-double side_mean(const struct side_reading *s, double (*of)(const struct reading *, size_t),
+double side_mean(const struct side_reading *s, double (*of)(const struct compare_reading *, size_t),
                  size_t arg);
 
 /* Adds a row to the table of numbers: the mean over the runs of each side of what `of` says. `n`:
  * key, title, unit, and as why[COMPARE_A] the reason where a side does not know it. */
 void compare_number(struct comparing *c, struct compared_number n,
-                    double (*of)(const struct reading *, size_t), size_t arg);
+                    double (*of)(const struct compare_reading *, size_t), size_t arg);
 
 void compare_lose(struct comparing *c, const char *what, const char *why, int side);
 

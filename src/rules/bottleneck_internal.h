@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bottleneck_own.h - the inside of bottleneck*.c. */
-#ifndef RULES_BOTTLENECK_OWN_H
-#define RULES_BOTTLENECK_OWN_H
+/* bottleneck_internal.h - the inside of bottleneck*.c. */
+#ifndef RULES_BOTTLENECK_INTERNAL_H
+#define RULES_BOTTLENECK_INTERNAL_H
 
 #include "rules/per_gpu.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stepmarks_own.h - what is known beforehand of several marks in a row, so that who asks about many
+/* stepmarks_internal.h - what is known beforehand of several marks in a row, so that who asks about many
  * steps need not look at each. Only whole stretches from a multiple of their length on are known;
  * what is before and behind them is looked at. For the files of stepmarks.h alone. */
-#ifndef QUERY_STEPMARKS_OWN_H
-#define QUERY_STEPMARKS_OWN_H
+#ifndef QUERY_STEPMARKS_INTERNAL_H
+#define QUERY_STEPMARKS_INTERNAL_H
 
 #include "query/stepmarks.h"
 

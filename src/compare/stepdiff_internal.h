@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stepdiff_own.h - for stepdiff.c and stepmedian.c alone. */
-#ifndef COMPARE_STEPDIFF_OWN_H
-#define COMPARE_STEPDIFF_OWN_H
+/* stepdiff_internal.h - for stepdiff.c and stepmedian.c alone. */
+#ifndef COMPARE_STEPDIFF_INTERNAL_H
+#define COMPARE_STEPDIFF_INTERNAL_H
 
 #include "compare/stepdiff.h"
 
@@ -25,8 +25,8 @@ struct run_says {
 
 /* Estimates of two groups of runs against each other, by how much runs of a group differ. At least
  * one group has two runs. */
-struct interval runs_against(const struct run_says *a, size_t n_a, const struct run_says *b,
-                             size_t n_b, double confidence);
+struct diff_interval runs_against(const struct run_says *a, size_t n_a, const struct run_says *b,
+                                  size_t n_b, double confidence);
 
 /* How far an interval reaches out: standard errors. */
 double reach_of(double confidence, double df);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runs_own.h - what the files of runs.h share; nobody else includes it.
+/* runs_internal.h - what the files of runs.h share; nobody else includes it.
  *
  * Locks, in the order in which they may be taken: runs.scan, item.use, runs.lock. */
-#ifndef SERVE_RUNS_OWN_H
-#define SERVE_RUNS_OWN_H
+#ifndef SERVE_RUNS_INTERNAL_H
+#define SERVE_RUNS_INTERNAL_H
 
 #include <pthread.h>
 
@@ -89,7 +89,7 @@ struct runs {
     struct work *judges; /* evaluate findings */
     struct work *quiet;  /* the same, of runs that nobody asked about */
     struct fill {
-        struct job job;
+        struct work_job job;
         struct runs *runs;
     } fill_list;
     bool filling;       /* under the lock */
@@ -124,14 +124,14 @@ void runs_item_free(struct runs_item *x);
 struct runs_about *about_read(const char *path, uint64_t stamp);
 /* Evaluates the findings of a run and keeps them: work whose `run` does it. Under the lock, and
  * only when `evaluating` is not set. `turns`: it waits for its turn, see heavy.h. */
-struct job *judge_prepare(struct runs *r, struct runs_item *x, uint64_t version, bool turns);
+struct work_job *judge_prepare(struct runs *r, struct runs_item *x, uint64_t version, bool turns);
 /* What is known of its issues without looking at its data; NULL: nothing. Under the lock. */
 const unsigned *judge_issues(const struct runs_item *x);
 /* A run that goes on has data that was not evaluated, and the last evaluation is long enough ago.
  * Under the lock. */
 bool judge_is_due(const struct runs_item *x, uint64_t version);
 /* The job that fills the list, see runs_list_asked. */
-void fill_list(struct job *j, bool ends);
+void fill_list(struct work_job *j, bool ends);
 
 /* What findings.json says as text, in the arena; NULL: there is none that can be read, or the data
  * is newer. */

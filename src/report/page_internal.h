@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* page_own.h - the style sheet and the script of pages, made a part of the program by the build.
+/* page_internal.h - the style sheet and the script of pages, made a part of the program by the build.
  * For page.c alone. */
-#ifndef REPORT_PAGE_OWN_H
-#define REPORT_PAGE_OWN_H
+#ifndef REPORT_PAGE_INTERNAL_H
+#define REPORT_PAGE_INTERNAL_H
 
 #include <stddef.h>
 

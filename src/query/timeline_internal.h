@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timeline_own.h - what the files of timeline.h share; nobody else includes it.
+/* timeline_internal.h - what the files of timeline.h share; nobody else includes it.
  *
  * drawing_open, for each lane drawing_lane, any number of slices in order of their begin,
  * drawing_lane_end; then drawing_close, which makes the timeline whole. */
-#ifndef QUERY_TIMELINE_OWN_H
-#define QUERY_TIMELINE_OWN_H
+#ifndef QUERY_TIMELINE_INTERNAL_H
+#define QUERY_TIMELINE_INTERNAL_H
 
 #include "query/ops_names.h"
 #include "query/timeline.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* breakdown_own.h - the inside of a breakdown while it is made, for its own files alone. */
-#ifndef QUERY_BREAKDOWN_OWN_H
-#define QUERY_BREAKDOWN_OWN_H
+/* breakdown_internal.h - the inside of a breakdown while it is made, for its own files alone. */
+#ifndef QUERY_BREAKDOWN_INTERNAL_H
+#define QUERY_BREAKDOWN_INTERNAL_H
 
 #include "query/breakdown.h"
 #include "query/intervals.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* httpd_own.h - what the files of httpd.h share; nobody else includes it. */
-#ifndef SERVE_HTTPD_OWN_H
-#define SERVE_HTTPD_OWN_H
+/* httpd_internal.h - what the files of httpd.h share; nobody else includes it. */
+#ifndef SERVE_HTTPD_INTERNAL_H
+#define SERVE_HTTPD_INTERNAL_H
 
 #include <microhttpd.h>
 #include <stdatomic.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ops_own.h - between the files of ops.h: what is gathered of threads (ops_threads.c), what devices
+/* ops_internal.h - between the files of ops.h: what is gathered of threads (ops_threads.c), what devices
  * add to it (ops_devices.c), and what becomes a row (ops_rows.c). */
-#ifndef QUERY_OPS_OWN_H
-#define QUERY_OPS_OWN_H
+#ifndef QUERY_OPS_INTERNAL_H
+#define QUERY_OPS_INTERNAL_H
 
 #include "query/ops.h"
 #include "query/ops_class.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* steps_own.h - the inside of steps.h: the few events of a thread that steps are made of.
+/* steps_internal.h - the inside of steps.h: the few events of a thread that steps are made of.
  *
  * points_add for every event, block by block as they are stored, points_sort, steps_of_points,
  * points_free. All times here are the monotonic clock of the node, ns. */
-#ifndef QUERY_STEPS_OWN_H
-#define QUERY_STEPS_OWN_H
+#ifndef QUERY_STEPS_INTERNAL_H
+#define QUERY_STEPS_INTERNAL_H
 
 #include "query/sorted_runs.h"
 #include "query/steps.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scene_own.h - the inside of the scene's parser, for scene*.c alone. */
-#ifndef IMPORT_SCENE_OWN_H
-#define IMPORT_SCENE_OWN_H
+/* scene_internal.h - the inside of the scene's parser, for scene*.c alone. */
+#ifndef IMPORT_SCENE_INTERNAL_H
+#define IMPORT_SCENE_INTERNAL_H
 
 #include "import/scene.h"
 

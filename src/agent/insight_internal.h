@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* insight_own.h - between the files of insight.h. */
-#ifndef AGENT_INSIGHT_OWN_H
-#define AGENT_INSIGHT_OWN_H
+/* insight_internal.h - between the files of insight.h. */
+#ifndef AGENT_INSIGHT_INTERNAL_H
+#define AGENT_INSIGHT_INTERNAL_H
 
 #include "agent/insight.h"
 #include "query/steps_flow.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* live_own.h - what the files of live.h share; nobody else includes it. */
-#ifndef SERVE_LIVE_OWN_H
-#define SERVE_LIVE_OWN_H
+/* live_internal.h - what the files of live.h share; nobody else includes it. */
+#ifndef SERVE_LIVE_INTERNAL_H
+#define SERVE_LIVE_INTERNAL_H
 
 #include <stdatomic.h>
 
@@ -35,7 +35,7 @@ struct feed_seen {
 };
 
 /* What is followed of one run: one thread only. */
-struct feed {
+struct live_feed {
     const char *run, *node; /* node NULL: all */
     const char *metric[LIVE_METRICS];
     size_t n_metrics;
@@ -61,6 +61,6 @@ struct feed_news {
 };
 
 /* `why` names what is dropped. Fills what is new since the last call. */
-void feed_look(struct feed *f, struct runs *runs, struct feed_news *out);
+void feed_look(struct live_feed *f, struct runs *runs, struct feed_news *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine_own.h - the inside of the engine, for engine*.c alone. */
-#ifndef RULES_ENGINE_OWN_H
-#define RULES_ENGINE_OWN_H
+/* engine_internal.h - the inside of the engine, for engine*.c alone. */
+#ifndef RULES_ENGINE_INTERNAL_H
+#define RULES_ENGINE_INTERNAL_H
 
 #include "rules/engine.h"
 #include "rules/shared.h"

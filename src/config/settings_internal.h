@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* settings_own.h - between the files that fill the table of settings.h. */
-#ifndef CONFIG_SETTINGS_OWN_H
-#define CONFIG_SETTINGS_OWN_H
+/* settings_internal.h - between the files that fill the table of settings.h. */
+#ifndef CONFIG_SETTINGS_INTERNAL_H
+#define CONFIG_SETTINGS_INTERNAL_H
 
 #include "config/settings.h"
 
