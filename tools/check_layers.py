@@ -3,8 +3,10 @@
 """Fail when a file in src/ includes from a folder that src/LAYERS does not grant it.
 
 src/LAYERS has one line per folder, `folder: the folders it may include`, where `*` grants all.
-Beyond the includes this checks that every folder has its line, that the grants have no circle, that
-folders are one level deep, and that no two files have the same name.
+Beyond the includes this checks that every folder has its line, that every grant is used, that the
+grants have no circle, that folders are one level deep, and that no two files have the same name. A
+file that calls a function of another folder must include a header of that folder, itself or by a
+header of its own folder: what it depends on can be read at its top.
 """
 
 from __future__ import annotations
@@ -80,6 +82,61 @@ def file_problems(root: Path, path: Path, may: Layers) -> list[str]:
     return problems
 
 
+def unused_grants(src: Path, files: list[Path], may: Layers) -> list[str]:
+    used: Layers = {folder: set() for folder in may}
+    for path in files:
+        for hit in filter(None, map(INCLUDE.match, path.read_text().splitlines())):
+            used.setdefault(path.parent.name, set()).add(hit[2].partition("/")[0])
+    return [
+        f"src/LAYERS: {folder} is granted {name} and does not include it"
+        for folder, allowed in may.items()
+        for name in sorted(allowed - used[folder] - {"*"})
+    ]
+
+
+COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)
+DECLARED = re.compile(r"^(?!static|typedef|return)\w[\w *]*?[ *](\w+)\((?!\*)", re.M)
+DEFINED = re.compile(r"^static[^;{=(]*?\b(\w+)\(", re.M)
+CALLED = re.compile(r"\b([a-z]\w*)\(")
+
+
+def bare(path: Path) -> str:
+    """The code of a file, without comments and texts."""
+    return COMMENT.sub(" ", path.read_text())
+
+
+def includes(path: Path) -> set[str]:
+    return {hit[2] for hit in map(INCLUDE.match, path.read_text().splitlines()) if hit}
+
+
+def hidden_dependencies(root: Path, files: list[Path]) -> list[str]:
+    """Calls into folders that neither the file nor the headers of its folder that it has name."""
+    src = root / "src"
+    owner: dict[str, set[str]] = {}
+    for path in files:
+        for name in DECLARED.findall(bare(path)) if path.suffix == ".h" else ():
+            owner.setdefault(name, set()).add(path.parent.name)
+    has = {path.relative_to(src).as_posix(): includes(path) for path in files}
+    problems = []
+    for path in (path for path in files if path.suffix != ".def"):
+        me = path.parent.name
+        near = {name for name in has[path.relative_to(src).as_posix()] if name.startswith(f"{me}/")}
+        named = {f.partition("/")[0] for n in near for f in has.get(n, ())} | {me}
+        named |= {name.partition("/")[0] for name in has[path.relative_to(src).as_posix()]}
+        code = bare(path)
+        foreign = set(CALLED.findall(code)) - set(DEFINED.findall(code))
+        missing = {
+            folder: name
+            for name in sorted(foreign, reverse=True)
+            for folder in owner.get(name, ())
+            if len(owner[name]) == 1 and folder not in named
+        }
+        for folder, name in sorted(missing.items()):
+            shown = path.relative_to(root)
+            problems.append(f"{shown}: calls {name}() but includes nothing of {folder}/")
+    return problems
+
+
 def name_problems(root: Path, files: list[Path]) -> list[str]:
     first: dict[str, Path] = {}
     problems = []
@@ -98,6 +155,7 @@ def main() -> int:
     may = read_layers(src / "LAYERS")
     files = with_suffix(src, ".c", ".h", ".def")
     problems = folder_problems(src, may) + circle_problems(may) + name_problems(root, files)
+    problems += unused_grants(src, files, may) + hidden_dependencies(root, files)
     for path in files:
         problems += file_problems(root, path, may)
     return report(problems, f"layers: {len(files)} files in {len(may)} folders keep to src/LAYERS")

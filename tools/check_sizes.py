@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fail on functions over 80 lines and files over 900; list those over 50 and 600.
+"""Fail on functions over 80 lines and files over 900, and on struct tags that exist twice in src/;
+list functions over 50 lines and files over 600, and count lines and asserts per folder of src/.
 
 C functions are found by their braces in the first column, which is where clang-format puts them.
 Tables do not count: .def files are left out, and so are the lines of array and struct initialisers
@@ -99,6 +100,49 @@ def sizes_of(root: Path, path: Path) -> Iterator[Size]:
         yield Size(f"{shown}:{first}", name, length, FUNCTION_LIMIT, FUNCTION_NOTE)
 
 
+TAG = re.compile(r"^(?:static )?(?:const )?(?:struct|union|enum) (\w+) \{", re.M)
+ASSERT = re.compile(r"\b(?:static_)?assert\(")
+
+
+def tag_problems(root: Path) -> list[str]:
+    first: dict[str, Path] = {}
+    problems = []
+    for path in with_suffix(root / "src", ".c", ".h"):
+        for tag in TAG.findall(path.read_text()):
+            other = first.setdefault(tag, path)
+            if other != path:
+                shown, there = path.relative_to(root), other.relative_to(root)
+                problems.append(f"{shown}: the tag {tag} also exists in {there}")
+    return problems
+
+
+def count_lines(text: str) -> tuple[int, int]:
+    """Lines of code, and lines that are only comment."""
+    code = comment = 0
+    inside = False
+    for line in (line.strip() for line in text.splitlines()):
+        if inside or line.startswith(("/*", "//")):
+            comment += 1
+            inside = "*/" not in line and (inside or line.startswith("/*"))
+        elif line:
+            code += 1
+    return code, comment
+
+
+def print_folders(root: Path) -> None:
+    rows = []
+    for folder in sorted(p for p in (root / "src").glob("*") if p.is_dir()):
+        texts = [path.read_text() for path in with_suffix(folder, ".c", ".h", ".def")]
+        counts = [count_lines(text) for text in texts]
+        code, comment = (sum(column) for column in zip(*counts, strict=True)) if counts else (0, 0)
+        asserts = sum(len(ASSERT.findall(text)) for text in texts)
+        rows.append((folder.name, len(texts), code, comment, asserts))
+    rows.append(("src", *(sum(row[k] for row in rows) for k in range(1, 5))))
+    print(f"{'folder':10} {'files':>6} {'code':>7} {'comments':>9} {'asserts':>8}")
+    for name, files, code, comment, asserts in rows:
+        print(f"{name:10} {files:6} {code:7} {comment:9} {asserts:8}")
+
+
 def main() -> int:
     root: Path = root_argument(__doc__).parse_args().root
     files = with_suffix(root, ".c", ".h", ".py", ".sh", ".ts", ".tsx", ".css")
@@ -111,6 +155,8 @@ def main() -> int:
         for s in sizes
         if s.lines > s.limit
     ]
+    problems += tag_problems(root)
+    print_folders(root)
     return report(problems, f"sizes: {len(files)} files and {len(sizes) - len(files)} functions")
 
 

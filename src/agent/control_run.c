@@ -5,6 +5,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/arena.h"
+#include "run/run_info.h"
+
 static int ask_node(const struct control_run_ask *ask, const char *node, uid_t owner,
                     struct arena *a, struct control_said *out, size_t *n, struct err *e)
 {

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "import/import_file.h"
 #include "import/import_losses.h"
+#include "record/record.h"
 #include "run/run_names.h"
 
 enum {

@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "base/clock.h"
+
 enum { STACK = 512 * 1024 }; /* drivers use more than we do; only touched pages count */
 
 #define STOP_WITHIN_NS (2 * NS_PER_S)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "record/record.h"
 
 #define LAST_LEAST_NS (100 * NS_PER_MS)
 

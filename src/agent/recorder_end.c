@@ -13,6 +13,8 @@
 #include "base/human.h"
 #include "base/mem.h"
 #include "record/event.h"
+#include "run/rundir.h"
+#include "store/writer.h"
 
 #define GPUS_WITHIN_NS  (2 * NS_PER_S)
 #define SETTLED_LEAST_S 5.0 /* shorter, a share of a core says little */

@@ -10,7 +10,10 @@
 
 #include "agent/recorder_internal.h"
 #include "base/mem.h"
+#include "record/record.h"
 #include "rules/findings_file.h"
+#include "run/rundir.h"
+#include "store/writer.h"
 
 /* For what the actions still have to do when the run is over. */
 #define ACTIONS_END_NS (10 * NS_PER_S)

@@ -12,9 +12,11 @@
 #include "agent/keeper.h"
 #include "agent/recorder_internal.h"
 #include "base/mem.h"
+#include "record/record.h"
 #include "ring/ring_folder.h"
 #include "run/run_names.h"
 #include "sample/proctree.h"
+#include "store/writer.h"
 
 #define LEFT_AFTER_NS (60 * NS_PER_S) /* a folder of rings without a recorder */
 

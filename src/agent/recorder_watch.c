@@ -8,6 +8,8 @@
 #include "agent/keeper.h"
 #include "agent/recorder_internal.h"
 #include "base/mem.h"
+#include "record/record.h"
+#include "store/writer.h"
 
 #define LOOK_NS       NS_PER_S       /* between looks for what the job left behind */
 #define TELL_NS       (2 * NS_PER_S) /* before a line says that we wait for it */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "record/record.h"
 
 enum { HEIGHTS = 8 };
 

@@ -10,6 +10,7 @@
 #include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
+#include "query/breakdown.h"
 #include "tables/breakview.h"
 #include "tables/runview.h"
 

@@ -12,6 +12,7 @@
 #include "cmd/cmd.h"
 #include "cmd/doctor.h"
 #include "query/run.h"
+#include "run/run_info.h"
 
 enum { O_JSON, O_ALL, O_DIR };
 

@@ -10,6 +10,7 @@
 #include "base/table.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
+#include "run/run_info.h"
 #include "tables/runview.h"
 
 enum { O_JSON, O_CSV, O_DIR, O_LIMIT, O_NAMES };

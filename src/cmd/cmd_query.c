@@ -3,6 +3,7 @@
 #include "cmd/cmd.h"
 #include "cmd/query_print.h"
 #include "cmd/window.h"
+#include "query/run.h"
 #include "tables/runview.h"
 
 enum { O_METRIC, O_ENTITY, O_NODE, O_FROM, O_TO, O_POINTS, O_JSON, O_CSV, O_DIR };

@@ -10,6 +10,7 @@
 #include "cmd/cmd.h"
 #include "cmd/serving.h"
 #include "query/run.h"
+#include "run/run_info.h"
 
 enum {
     O_DIR,

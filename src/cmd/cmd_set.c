@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "cmd/cmd.h"
 #include "query/run.h"
+#include "run/run_info.h"
 
 enum { O_DIR, O_NODE };
 

@@ -3,6 +3,7 @@
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "cmd/show_text.h"
+#include "query/run.h"
 
 enum { O_JSON, O_DIR };
 

@@ -3,6 +3,7 @@
 #include "cmd/cmd.h"
 #include "cmd/output.h"
 #include "cmd/steps_print.h"
+#include "query/run.h"
 
 enum { O_LAST, O_RANK, O_MODE, O_JSON, O_CSV, O_DIR };
 

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "config/settings.h"
 
 static_assert((int)CUSTOM_MOST >= (int)CUSTOM_RULES_MOST,

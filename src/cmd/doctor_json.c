@@ -3,6 +3,7 @@
 #include "base/json_write.h"
 #include "cmd/doctor.h"
 #include "cmd/output.h"
+#include "record/record.h"
 
 static void doctor_json_host(struct jw *j, const struct hostinfo *h)
 {

@@ -7,6 +7,7 @@
 #include "base/progress.h"
 #include "base/table.h"
 #include "cmd/doctor.h"
+#include "record/record.h"
 
 static void doctor_text_put_title(const char *title)
 {

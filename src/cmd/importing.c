@@ -13,6 +13,7 @@
 #include "cmd/restoring.h"
 #include "import/import_losses.h"
 #include "run/run_names.h"
+#include "store/writer.h"
 
 /* Of what does not say on which machine it was. */
 #define IMPORT_NODE_DEFAULT "trace"

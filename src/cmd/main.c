@@ -14,6 +14,7 @@
 #include "cmd/runs_dir.h"
 #include "cmd/usage.h"
 #include "query/run.h"
+#include "run/run_info.h"
 
 static const struct opt no_options[] = {{0}};
 

@@ -11,6 +11,7 @@
 #include "base/progress.h"
 #include "base/table.h"
 #include "cmd/query_chart.h"
+#include "query/series.h"
 #include "tables/seriesview.h"
 
 enum { TABLE_MOST = 50 };

@@ -17,6 +17,7 @@
 #include "cmd/serving.h"
 #include "config/script.h"
 #include "rules/machines.h"
+#include "run/run_info.h"
 
 /* The line goes out in one write, so that the job's own output cannot come between. */
 static void recording_tell(void *ctx, const char *line)

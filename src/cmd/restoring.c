@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "cmd/interrupted.h"
 #include "run/run_names.h"
+#include "store/writer.h"
 
 enum { NODES_MOST = 4096 };
 

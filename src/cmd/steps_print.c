@@ -13,6 +13,7 @@
 #include "base/progress.h"
 #include "base/table.h"
 #include "cmd/output.h"
+#include "query/steps.h"
 
 /* ------------------------------------------------------------------------------------------------
  * JSON and CSV */

@@ -5,6 +5,7 @@
  * and as not judged when it could judge none. */
 #include <math.h>
 
+#include "base/arena.h"
 #include "compare/compare_internal.h"
 #include "rules/rule.h"
 

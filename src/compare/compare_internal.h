@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compare_internal.h - what is read of each run before anything is compared. For the files of compare/
- * alone.
+/* compare_internal.h - what is read of each run before anything is compared. For the files of
+ * compare/ alone.
  *
  * reading_open fills one `reading` per run, all in a scratch arena that goes when the comparison is
  * made; what stays is copied. */

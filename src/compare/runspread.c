@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "compare/jobsteps.h"
 #include "compare/stepdiff_internal.h"
+#include "run/run_info.h"
 
 /* Of runs of the same code nobody knows anything about. On virtual machines with an H200 the same
  * training loop varied by 4 % (bound by its GPU) to 8 % (bound by launching) from process to

@@ -11,6 +11,7 @@
 #include "base/json_write.h"
 #include "base/mem.h"
 #include "export/chrome.h"
+#include "record/event.h"
 
 #define PUT(b, literal) buf_put((b), "" literal, sizeof(literal) - 1)
 

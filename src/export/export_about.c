@@ -7,6 +7,7 @@
 
 #include "base/json_read.h"
 #include "base/mem.h"
+#include "record/event.h"
 #include "run/run_files.h"
 
 /* ---- files that are JSON already ---- */

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "export/sagemaker.h"
 #include "query/steps.h"
+#include "record/event.h"
 
 enum { FILE_BYTES = 10 << 20, LANES_MOST = 64, LANE_LEN = 48 };
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "import/footplate_in.h"
+#include "json/json.h"
 
 /* Keys that mean something among the arguments of an event; others are the arguments. */
 #define BIT(k) (UINT64_C(1) << (k))

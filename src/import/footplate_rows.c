@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "import/footplate_in.h"
+#include "json/json.h"
 
 /* What a double holds exactly. */
 #define CELL_MOST 9007199254740992.0

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "import/footplate_in.h"
+#include "json/json.h"
 
 /* What the store takes, and far from where sums overflow. */
 #define TIME_MOST (INT64_MAX / 4)

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "import/footplate_in.h"
+#include "json/json.h"
 
 enum { VERSION_MOST = 1 };
 

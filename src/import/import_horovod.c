@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "import/import_out.h"
 #include "import/import_who.h"
+#include "json/json.h"
 
 #define KEYS(X)                                                                                    \
     X(NAME, "name")                                                                                \

@@ -9,6 +9,7 @@
 #include "base/cpu.h"
 #include "base/mem.h"
 #include "import/kineto.h"
+#include "json/json.h"
 
 #define KEY(id, key, kept) key,
 static const char *const key_names[] = {

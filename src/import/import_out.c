@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "record/event.h"
 
 enum { NONE = UINT32_MAX, SLOTS_FIRST = 256 };
 

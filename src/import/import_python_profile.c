@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "import/profile_out.h"
+#include "json/json.h"
 
 #define KEYS(X)                                                                                    \
     X(VERSION, "version")                                                                          \

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "import/import_who.h"
 #include "import/sm_events.h"
+#include "json/json.h"
 #include "record/name_sense.h"
 
 /* Ids of tracks that stand for lanes, and for threads of lanes: far from any thread's. */

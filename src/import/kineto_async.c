@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "import/kineto.h"
+#include "json/json.h"
 
 /* Set in the ids of their tracks; no thread has it. */
 #define ASYNC_TRACK ((uint64_t)1 << 62)

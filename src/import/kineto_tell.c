@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "import/kineto.h"
+#include "json/json.h"
 #include "record/name_sense.h"
 
 enum kineto_tell_where { HOST, DEVICE, MARKER, LAUNCH };

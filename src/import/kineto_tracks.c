@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "import/kineto.h"
+#include "json/json.h"
 
 /* Ids of tracks that no number names: texts, and what belongs to a device as a whole. */
 #define TEXT_TRACK ((uint64_t)1 << 63)

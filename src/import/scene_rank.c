@@ -7,6 +7,7 @@
 #include "base/duration.h"
 #include "base/mem.h"
 #include "import/scene_internal.h"
+#include "record/event.h"
 
 enum { STEPS_MOST = 10000000, RANK_LAST = 65535, CPU_EVENTS_MOST = 1000000 };
 

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/nearest.h"
 #include "import/scene_internal.h"
+#include "record/record.h"
 
 /* ---- chance ---- */
 

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "import/sm_events.h"
+#include "json/json.h"
 
 /* KEY(id, key, whether it is kept among the arguments) */
 #define KEYS(X)                                                                                    \

@@ -24,6 +24,7 @@
 #endif
 
 #include "base/mem.h"
+#include "store/column.h"
 
 /* ---- series ---- */
 

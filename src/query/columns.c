@@ -16,6 +16,7 @@
 #include "query/sweepgrid.h"
 #include "query/sweepteam.h"
 #include "record/record.h"
+#include "store/reader.h"
 
 enum { BATCH = 4096 };
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "store/column.h"
 
 enum { BYTE_VALUES = 256, SMALL_MOST = INT16_MAX };
 

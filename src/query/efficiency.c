@@ -11,6 +11,7 @@
 #include "base/stat.h"
 #include "query/block_cursor.h"
 #include "query/tally.h"
+#include "record/record.h"
 
 /* ---- the loop ---- */
 

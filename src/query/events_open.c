@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "query/event_flow.h"
 #include "query/run_open.h"
+#include "record/event.h"
 
 wall_ns event_wall(const struct store *s, mono_ns t)
 {

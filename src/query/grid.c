@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "query/block_cursor.h"
 #include "query/crew.h"
+#include "store/column.h"
 
 /* ---- how many columns ---- */
 

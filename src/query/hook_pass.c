@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "query/crew.h"
 #include "query/event_flow.h"
+#include "record/event.h"
 
 enum { PIECE_ROWS = 1 << 16 };
 

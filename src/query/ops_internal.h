@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ops_internal.h - between the files of ops.h: what is gathered of threads (ops_threads.c), what devices
- * add to it (ops_devices.c), and what becomes a row (ops_rows.c). */
+/* ops_internal.h - between the files of ops.h: what is gathered of threads (ops_threads.c), what
+ * devices add to it (ops_devices.c), and what becomes a row (ops_rows.c). */
 #ifndef QUERY_OPS_INTERNAL_H
 #define QUERY_OPS_INTERNAL_H
 

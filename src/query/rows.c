@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "query/block_cursor.h"
 #include "record/group.h"
+#include "store/column.h"
 
 double row_value(double step, int64_t cell)
 {

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "query/block_cursor.h"
 #include "query/crew.h"
+#include "store/column.h"
 
 enum { BYTE_VALUES = 256 };
 

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "query/steps_internal.h"
+#include "record/event.h"
 
 void names_seen_forget(struct names_seen *s)
 {

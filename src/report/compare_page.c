@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "compare/compare_words.h"
 #include "rules/rule.h"
+#include "run/run_info.h"
 #include "tables/opsview.h"
 
 /* Operators that a document shows; JSON has more. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/arena.h"
 #include "report/doc_internal.h"
 
 #define CALL(d, what, ...)                                                                         \

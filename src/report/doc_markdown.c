@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "report/doc_internal.h"
 #include "report/doc_told.h"
 

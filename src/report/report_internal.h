@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report_internal.h - what is in a report, for the files that gather it and those that write it down. */
+/* report_internal.h - what is in a report, for the files that gather it and those that write it
+ * down. */
 #ifndef REPORT_REPORT_INTERNAL_H
 #define REPORT_REPORT_INTERNAL_H
 

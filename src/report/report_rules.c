@@ -7,6 +7,7 @@
 #include "base/human.h"
 #include "base/mem.h"
 #include "report/report_internal.h"
+#include "rules/params.h"
 #include "tables/verdict_words.h"
 
 enum { FINDINGS_MOST = 12, TABLE_ROWS_MOST = 40 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "query/steps.h"
 
 /* ---- sums ---- */
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "query/steps.h"
 #include "rules/at_once.h"
 #include "rules/episodes.h"
 #include "rules/judging.h"

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "base/percents.h"
+#include "query/steps.h"
 #include "rules/judging.h"
 #include "rules/per_rank.h"
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "query/steps.h"
 #include "rules/judging.h"
 #include "rules/per_rank.h"
 #include "rules/seconds.h"

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "record/group.h"
 #include "sample/pidset.h"
 
 /* The kernel's number of the namespace in which it started. Any other has its own process ids, and

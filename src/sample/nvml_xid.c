@@ -3,6 +3,7 @@
 #include "sample/nvml_xid.h"
 
 #include "base/mem.h"
+#include "record/group.h"
 
 enum { EVENTS_A_ROUND = 64 }; /* a storm is counted over several rounds */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api_internal.h - what the files of the API share: parameters that many routes have, limits, errors. */
+/* api_internal.h - what the files of the API share: parameters that many routes have, limits,
+ * errors. */
 #ifndef SERVE_API_INTERNAL_H
 #define SERVE_API_INTERNAL_H
 

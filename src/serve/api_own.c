@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api_own.c - see api_internal.h. */
-#include "serve/api_internal.h"
-
 #include <string.h>
 
+#include "serve/api_internal.h"
 #include "serve/digests.h"
 #include "serve/runs.h"
 

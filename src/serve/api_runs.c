@@ -5,6 +5,7 @@
 #include "query/eventsum.h"
 #include "query/series.h"
 #include "rules/verdict.h"
+#include "run/run_info.h"
 #include "serve/api.h"
 #include "serve/api_internal.h"
 #include "serve/api_rows.h"

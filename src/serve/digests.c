@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "query/run.h"
 #include "run/run_files.h"
 #include "serve/cutfile.h"
 #include "serve/heavy.h"

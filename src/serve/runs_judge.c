@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "query/run.h"
 #include "rules/feed_run.h"
 #include "rules/rightsize.h"
 #include "rules/verdict_json.h"

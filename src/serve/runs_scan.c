@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "query/run.h"
 #include "serve/hash.h"
 #include "serve/runs_internal.h"
 

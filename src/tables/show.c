@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/percents.h"
+#include "query/efficiency.h"
 
 void show_percents(const struct show *s, double pct[PHASE_N])
 {

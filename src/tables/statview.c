@@ -85,6 +85,7 @@ static int check_node(const struct run_info *info, const char *node, struct err 
 
 #define ROWS_FILE "tables/stat_rows.def"
 #include "base/row_expand.h"
+#include "query/run.h"
 
 int statview_read(struct statview *out, struct run *r, const struct series_ask *ask, bool all,
                   struct arena *a, struct err *e)

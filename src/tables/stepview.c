@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/arena.h"
+
 const char *mode_name(enum event_mode m)
 {
     return event_mode_names[m];

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "record/record.h"
 
 /* The rows, in the order in which people read them. */
 static const struct summary_row rows[] = {

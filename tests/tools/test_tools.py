@@ -92,6 +92,11 @@ def test_help_says_what_it_is_for(name: str) -> None:
         ("src/store/err.c", "", "src/store/err.c: same name as src/base/err.c"),
         ("src/LAYERS", "base: cmd\nstore: base\nrules:\ncmd: store\n", "circle through base"),
         ("src/LAYERS", "base:\nstore: bass\nrules: base\ncmd: *\n", "granted bass"),
+        (
+            "src/LAYERS",
+            "base:\nstore: base\nrules: base store\ncmd: *\n",
+            "src/LAYERS: rules is granted store and does not include it",
+        ),
     ],
 )
 def test_layers_refuses(tree: Path, file: str, text: str, sentence: str) -> None:
@@ -136,6 +141,27 @@ def test_an_exception_that_is_not_needed_any_more_is_refused(tree: Path) -> None
     refused("check_storage", tree, "src/STORAGE: rules/tty.c needs no exception any more")
     plant(tree, {"src/rules/tty.c": 'void f(void)\n{\n    open("/dev/tty", 0);\n}\n'})
     assert check("check_storage", tree).returncode == 0
+
+
+def test_layers_refuses_a_call_into_a_folder_that_the_file_does_not_name(tree: Path) -> None:
+    header = "int err_set(int code);\n"
+    caller = "static int store_fail(void)\n{\n    return err_set(1);\n}\n"
+    plant(tree, {"src/base/err.h": header, "src/store/sly.c": caller})
+    refused("check_layers", tree, "src/store/sly.c: calls err_set() but includes nothing of base/")
+    plant(tree, {"src/store/store.h": '#include "base/err.h"\n'})
+    plant(tree, {"src/store/sly.c": '#include "store/store.h"\n' + caller})
+    assert check("check_layers", tree).returncode == 0
+
+
+def test_sizes_refuses_a_struct_tag_that_exists_twice(tree: Path) -> None:
+    plant(tree, {"src/base/a.c": "struct thing {\n};\n", "src/store/b.h": "struct thing {\n};\n"})
+    refused("check_sizes", tree, "src/store/b.h: the tag thing also exists in src/base/a.c")
+
+
+def test_sizes_counts_lines_per_folder(tree: Path) -> None:
+    text = "/* one\n * two */\nint a;\n\nint b; /* not alone */\nassert(a);\n"
+    done = check("check_sizes", plant(tree, {"src/rules/rule_idle.c": text}))
+    assert ["rules", "1", "3", "2", "1"] in [line.split() for line in done.stdout.splitlines()]
 
 
 def test_layers_lets_system_and_public_headers_pass(tree: Path) -> None:
