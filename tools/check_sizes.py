@@ -130,17 +130,17 @@ def count_lines(text: str) -> tuple[int, int]:
 
 
 def print_folders(root: Path) -> None:
-    rows = []
+    rows: list[tuple[str, list[int]]] = []
     for folder in sorted(p for p in (root / "src").glob("*") if p.is_dir()):
         texts = [path.read_text() for path in with_suffix(folder, ".c", ".h", ".def")]
         counts = [count_lines(text) for text in texts]
         code, comment = (sum(column) for column in zip(*counts, strict=True)) if counts else (0, 0)
         asserts = sum(len(ASSERT.findall(text)) for text in texts)
-        rows.append((folder.name, len(texts), code, comment, asserts))
-    rows.append(("src", *(sum(row[k] for row in rows) for k in range(1, 5))))
-    print(f"{'folder':10} {'files':>6} {'code':>7} {'comments':>9} {'asserts':>8}")
-    for name, files, code, comment, asserts in rows:
-        print(f"{name:10} {files:6} {code:7} {comment:9} {asserts:8}")
+        rows.append((folder.name, [len(texts), code, comment, asserts]))
+    rows.append(("src", [sum(column) for column in zip(*(row[1] for row in rows), strict=True)]))
+    print(f"{'folder':10} {'files':>8} {'code':>8} {'comments':>8} {'asserts':>8}")
+    for name, numbers in rows:
+        print(f"{name:10}", *(f"{number:8}" for number in numbers))
 
 
 def main() -> int:
