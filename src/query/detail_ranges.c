@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "query/event_flow.h"
 #include "query/ops_trace.h"
 #include "query/run_open.h"
 #include "store/event_columns.h"

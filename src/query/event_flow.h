@@ -51,6 +51,7 @@ struct flow_rows {
     uint64_t ahead;
 };
 
+/* Wall time of a moment of the store's own clock. */
 wall_ns event_wall(const struct store *s, mono_ns t);
 
 static inline int64_t flow_row_wall(const struct flow_rows *r, uint32_t row)

@@ -62,7 +62,5 @@ MUST_CHECK int run_events(struct run *r, struct event_index **out, struct err *e
 void run_events_close(struct run *r);
 /* NULL, and `e` says why, when the track is not one of the run's. */
 const struct event_track *run_event_track(struct run *r, const struct run_track *t, struct err *e);
-/* Wall time of a moment of the store's own clock. */
-wall_ns event_wall(const struct store *s, mono_ns t);
 
 #endif

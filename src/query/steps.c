@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "query/crew.h"
+#include "query/event_flow.h"
 #include "query/hook_pass.h"
 
 /* ---- the thread that trains ---- */
