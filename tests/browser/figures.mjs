@@ -404,14 +404,15 @@ export function runFigures(f, percentages) {
     const { self } = d.report.run;
     return self.cpu_s === null ? notClosed : number(self.cpu_s, [cpu(d.report.run), `${cpu(d.report.run)}, ${f.bytes(self.bytes_written)} written`]);
   };
-  const wall = (ns) => (ns === null ? ["not known: no steps were detected", "-"] : f.timestamp(ns));
+  // Only the start time shows the zone.
+  const wall = (ns) => (ns === null ? ["not known: no steps were detected", "-"] : f.timestamp(ns).replace(/ [-+]\d+$/, ""));
   const phase = (v) => (v === null ? { of: null, text: ["not known: no steps were detected", "-"] } : seconds(v));
   const portion = (v) => (v === null ? { of: null, text: ["not known", "-"] } : percent(v));
   const cpu = ({ self, duration_s }) => `${f.fixed(self.cpu_s, 2)} s of CPU${duration_s >= 5 ? ` (${f.fixed((100 * self.cpu_s) / duration_s, 2)} % of one core)` : ""}`;
   const notClosed = ["available when the run ends (meanwhile see self.cpu)", "not available: this run was not recorded by Footplate"];
   const price = (d) => `${f.price(d.report.cost, d.report.currency)}, at ${f.general(d.report.price_per_hour)} ${d.report.currency} per hour${d.report.run.machine === null ? "" : ` for ${d.report.run.machine}`}`;
   const facts = {
-    "Start time": (d) => wall(d.report.run.job_start_ns),
+    "Start time": (d) => f.timestamp(d.report.run.job_start_ns),
     "End time": (d) => (d.report.live ? "still running" : wall(d.report.run.job_end_ns)),
     "Data up to": (d) => wall(d.report.run.job_end_ns),
     "Job duration": (d) => seconds(d.report.run.job_duration_s),

@@ -289,7 +289,7 @@ function showLines(d) {
     command: [run.command.join(" ")],
     in: [`${run.directory}${run.git_commit === null ? "" : `, git commit ${run.git_commit}`}`],
     started: [f.timestamp(run.start_ns)],
-    ended: [f.timestamp(run.end_ns)],
+    ended: [f.timestamp(run.end_ns).replace(/ [-+]\d+$/, "")],
     duration: [f.value(run.duration_s, "s")],
     cost: [d.report.cost === null ? null : F.price(d)],
     node: run.nodes.flatMap((n) => [`${n.id}${n.host === null ? "" : `: host ${n.host}`}${cores(n)}${memory(n)}`, gpu(n), ...(n.launcher === null ? [] : [`started by ${n.launcher}, rank 0`])]),
