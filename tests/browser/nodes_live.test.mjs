@@ -29,6 +29,7 @@ test("the charts of a living run grow by themselves, and the window follows unti
   await until(async () => (await columns(page)) > first + 5, "more columns");
   await until(async () => (await windowText(page)) !== text, "a longer window");
   await page.getByRole("button", { name: "Zoom in" }).click();
+  await until(async () => !/^Whole run/.test(await windowText(page)), "the zoomed window");
   const kept = await windowText(page);
   const then = await t.api(`/runs/${job.run}`);
   const answer = page.waitForResponse((r) => r.url().includes("/grid?") && r.status() === 200);
