@@ -336,10 +336,12 @@ void server_close(struct server *s)
         httpd_quiesce(s->httpd);
     else if (s->place.fd >= 0)
         close(s->place.fd);
+    work_end(s->work);
+    work_end(s->slow);
+    live_end(s->live);
+    httpd_stop(s->httpd); /* until then an open connection may still bring a request */
     work_close(s->work);
     work_close(s->slow);
-    live_end(s->live);
-    httpd_stop(s->httpd);
     live_close(s->live);
     server_page_close(s);
     if (s->cache)

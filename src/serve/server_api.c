@@ -218,7 +218,10 @@ static void put_question(struct server_api_question *q)
         return;
     }
     exchange_wait(x);
-    work_add(q->route->flags & ROUTE_SLOW ? q->server->slow : q->server->work, &q->job);
+    if (!work_add(q->route->flags & ROUTE_SLOW ? q->server->slow : q->server->work, &q->job)) {
+        server_api_drop(q);
+        exchange_answer(x, reply_error(503, "the server is shutting down"));
+    }
 }
 
 static struct reply *no_route(bool other_method)

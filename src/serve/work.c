@@ -23,6 +23,7 @@ struct work {
     pthread_cond_t changed;
     struct work_job *first, **last;
     bool end;
+    bool gone; /* no worker is left: jobs are refused */
     unsigned n;
     struct work_worker worker[THREADS_MOST];
 };
@@ -101,17 +102,21 @@ int work_open(struct work **out, unsigned threads, const char *name, struct err 
     return 0;
 }
 
-void work_add(struct work *w, struct work_job *j)
+bool work_add(struct work *w, struct work_job *j)
 {
     j->next = NULL;
     pthread_mutex_lock(&w->lock);
-    *w->last = j;
-    w->last = &j->next;
-    pthread_cond_signal(&w->changed);
+    const bool open = !w->gone;
+    if (open) {
+        *w->last = j;
+        w->last = &j->next;
+        pthread_cond_signal(&w->changed);
+    }
     pthread_mutex_unlock(&w->lock);
+    return open;
 }
 
-void work_close(struct work *w)
+void work_end(struct work *w)
 {
     if (!w)
         return;
@@ -121,5 +126,22 @@ void work_close(struct work *w)
     pthread_mutex_unlock(&w->lock);
     for (unsigned i = 0; i < w->n; i++)
         pthread_join(w->worker[i].thread, NULL);
+    w->n = 0;
+    /* What came in after the last worker had left. */
+    pthread_mutex_lock(&w->lock);
+    struct work_job *left = w->first;
+    w->first = NULL;
+    w->gone = true;
+    pthread_mutex_unlock(&w->lock);
+    while (left) {
+        struct work_job *j = left;
+        left = j->next;
+        j->run(j, true);
+    }
+}
+
+void work_close(struct work *w)
+{
+    work_end(w);
     free(w);
 }

@@ -19,9 +19,12 @@ struct work_job {
 };
 
 MUST_CHECK int work_open(struct work **out, unsigned threads, const char *name, struct err *e);
-/* The job is the worker's until it is run; it may be freed in there. */
-void work_add(struct work *w, struct work_job *j);
-/* Jobs that were not begun are run with `ends`. NULL is fine. */
+/* The job is the worker's until it is run; it may be freed in there. False, and the job stays the
+ * caller's, after work_end. */
+bool work_add(struct work *w, struct work_job *j);
+/* Jobs that were not begun are run with `ends`, and the threads end. NULL is fine. */
+void work_end(struct work *w);
+/* The same, and nobody may add a job any more. */
 void work_close(struct work *w);
 
 #endif

@@ -55,6 +55,19 @@ TEST(every_job_is_done_once_also_at_the_end)
     CHECK(c.done + c.ended == JOBS && c.at_once == 0);
 }
 
+TEST(a_job_that_comes_after_the_end_is_refused_and_not_run)
+{
+    struct count c = {0};
+    struct counted late = {.job = {.run = run}, .count = &c};
+    struct work *w;
+    struct err e;
+    CHECK(work_open(&w, 3, "test", &e) == 0);
+    work_end(w);
+    CHECK(!work_add(w, &late.job));
+    work_close(w);
+    CHECK_INT(c.done + c.ended, 0);
+}
+
 TEST(jobs_of_one_key_are_never_done_at_once)
 {
     static struct counted v[JOBS];
