@@ -14,7 +14,7 @@
 void run_name_of(char out[RUN_NAME_LEN], const char *const command[]);
 /* The id that all nodes of a launcher's job share; false when there is only this one. */
 bool run_id_of_launcher(char out[RUN_ID_LEN], const struct launcher *l, const char *name);
-/* The host's name, with the local rank behind it where a launcher starts a recorder per rank. */
+/* The host's name, followed by the local rank where a launcher starts a recorder per rank. */
 void node_id_default(char out[NODE_ID_LEN], const char *host, const struct launcher *l);
 
 #endif

@@ -20,7 +20,7 @@ struct import_node {
     struct sink_pass pass;       /* to the events file; first: the sink is the node */
     struct run_maker_node *made; /* its files */
     struct import_rows rows;
-    struct import_pids pids;  /* what traces are told to; ends in `pass` */
+    struct import_pids pids;  /* the sink of traces; passes on to `pass` */
     bool told;                /* anything at all */
     mono_ns first, last;      /* of that */
     int64_t rank, world_size; /* -1: not told, or there are several */

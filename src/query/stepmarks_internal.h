@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stepmarks_internal.h - what is known beforehand of several marks in a row, so that who asks about
- * many steps need not look at each. Only whole stretches from a multiple of their length on are
- * known; what is before and behind them is looked at. For the files of stepmarks.h alone. */
+/* stepmarks_internal.h - what is known beforehand of several marks in a row, so that a caller that
+ * asks about many steps need not look at each. Only whole stretches from a multiple of their length
+ * on are known; the marks before and after them are examined. For the files of stepmarks.h alone.
+ */
 #ifndef QUERY_STEPMARKS_INTERNAL_H
 #define QUERY_STEPMARKS_INTERNAL_H
 

@@ -217,10 +217,10 @@ struct rule_dataloader_seen {
     const struct judged_node *node;
     const struct rule_dataloader_state *t;
     const struct rule_dataloader_rank *worst; /* of its ranks; NULL: none has steps enough */
-    double wait;                              /* its share of iterations; NAN: nobody told */
+    double wait;                              /* its share of iterations; NAN: not recorded */
     double step_s;                            /* mean iteration */
     double gpu;     /* mean utilization of the GPUs in use, percent; NAN: none known */
-    double at_once; /* NAN: nobody told of fetches */
+    double at_once; /* NAN: no fetches were recorded */
     double cores;   /* 0: not known */
 };
 

@@ -33,7 +33,7 @@ struct run_candidate {
     int64_t start_ns;
 };
 
-/* A damaged run.json does not hide the run: its folder's name and age stand in. */
+/* A damaged run.json does not hide the run: its folder's name and age are used instead. */
 static void run_find_describe(struct run_candidate *c, struct arena *a)
 {
     char file[PATH_LEN];

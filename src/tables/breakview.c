@@ -85,7 +85,7 @@ static bool breakview_same_process(const struct step_row *a, const struct step_r
     return a->of.pid == b->of.pid && strcmp(a->of.node, b->of.node) == 0;
 }
 
-/* Behind the last step of the process whose first is `i`. */
+/* After the last step of the process whose first is `i`. */
 static size_t breakview_process_end(const struct breakdown *b, size_t i)
 {
     size_t end = i + 1;
