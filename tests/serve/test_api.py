@@ -11,6 +11,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,22 @@ class Api:
         return json.loads(done.stdout)
 
 
+@contextmanager
+def serving(footplate: Path, folder: Path, *options: str) -> Iterator[str]:
+    """The address of a server of these runs."""
+    server = subprocess.Popen(
+        [footplate, "serve", folder, "--port", "0", *options],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    try:
+        assert server.stdout
+        words = server.stdout.readline().split()
+        yield next(w for w in words if w.startswith("http")).rstrip("/")
+    finally:
+        server.terminate()
+        server.wait(timeout=30)
+
+
 @pytest.fixture(scope="module")
 def api(footplate: Path, train: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     """A server over imported scenes, an imported trace and a recorded run."""
@@ -70,18 +87,8 @@ def api(footplate: Path, train: Path, tmp_path_factory: pytest.TempPathFactory) 
         [footplate, "run", "--dir", folder, "--interval", "100ms", "--", train, "--seconds", "1"],
         check=True, timeout=120, capture_output=True,
     )  # fmt: skip
-    server = subprocess.Popen(
-        [footplate, "serve", folder, "--port", "0"],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
-    try:
-        assert server.stdout
-        words = server.stdout.readline().split()
-        url = next(w for w in words if w.startswith("http")).rstrip("/")
+    with serving(footplate, folder) as url:
         yield Api(url, footplate, folder)
-    finally:
-        server.terminate()
-        server.wait(timeout=30)
 
 
 @pytest.fixture(scope="module")

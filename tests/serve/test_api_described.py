@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from openapi_spec_validator import validate
-from test_api import ROOT, Api
+from test_api import ROOT, Api, serving
 
 FUNCTION = {"file": "/x/train.py", "line": 7, "name": "f", "calls": 4, "self_s": 1, "total_s": 2}
 PROFILE = {"version": 1, "pid": 4242, "start_step": 9, "end_step": 11, "start_ns": 10**18,
@@ -50,18 +50,8 @@ def api(footplate: Path, train: Path, tmp_path_factory: pytest.TempPathFactory) 
         [footplate, "run", "--dir", folder, "--interval", "100ms", "--", train, "--seconds", "1"],
         check=True, timeout=120, capture_output=True,
     )  # fmt: skip
-    server = subprocess.Popen(
-        [footplate, "serve", folder, "--port", "0", "--api-only"],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
-    try:
-        assert server.stdout
-        words = server.stdout.readline().split()
-        url = next(w for w in words if w.startswith("http")).rstrip("/")
+    with serving(footplate, folder, "--api-only") as url:
         yield Api(url, footplate, folder)
-    finally:
-        server.terminate()
-        server.wait(timeout=30)
 
 
 class Check:
