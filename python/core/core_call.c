@@ -64,3 +64,35 @@ PyObject *core_bind(PyObject *self, PyObject *function, PyObject *object)
         return NULL;
     return PyObject_CallFunctionObjArgs(state->method_type, function, object, NULL);
 }
+
+int core_pack(PyObject *const *args, size_t nargsf, PyObject *kwnames, PyObject **tuple,
+              PyObject **dict)
+{
+    const Py_ssize_t n = core_vectorcall_nargs(nargsf), words = kwnames ? PyTuple_Size(kwnames) : 0;
+    *tuple = PyTuple_New(n);
+    *dict = words ? PyDict_New() : NULL;
+    if (!*tuple || (words && !*dict))
+        goto failed;
+    for (Py_ssize_t i = 0; i < n; i++)
+        PyTuple_SetItem(*tuple, i, Py_NewRef(args[i]));
+    for (Py_ssize_t i = 0; i < words; i++)
+        if (PyDict_SetItem(*dict, PyTuple_GetItem(kwnames, i), args[n + i]) != 0)
+            goto failed;
+    return 0;
+failed:
+    Py_CLEAR(*tuple);
+    Py_CLEAR(*dict);
+    return -1;
+}
+
+PyObject *core_forward_packed(PyObject *function, PyObject *const *args, size_t nargsf,
+                              PyObject *kwnames)
+{
+    PyObject *tuple, *dict;
+    if (core_pack(args, nargsf, kwnames, &tuple, &dict) != 0)
+        return NULL;
+    PyObject *result = PyObject_Call(function, tuple, dict);
+    Py_DECREF(tuple);
+    Py_XDECREF(dict);
+    return result;
+}

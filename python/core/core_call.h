@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core_call.h - what Around and Gate share: both stand in for a function of somebody else, call it
- * once, and call ours before and after it. */
+/* core_call.h - what Around, Gate and SyncGate share: each replaces a function of somebody else,
+ * calls it once, and calls ours before and after it. */
 #ifndef PYTHON_CORE_CALL_H
 #define PYTHON_CORE_CALL_H
 
@@ -24,6 +24,36 @@ int core_swallow(PyObject *failed);
 
 /* `function` as a method of `object`; `self` is an object of one of our types. */
 PyObject *core_bind(PyObject *self, PyObject *function, PyObject *object);
+
+/* Calls without an argument tuple (vectorcall): part of the limited API since 3.12, exported by
+ * every CPython since 3.11. PyObject_Vectorcall is an inline function in 3.10 and then not there.
+ */
+typedef PyObject *(*core_vectorcall)(PyObject *, PyObject *const *, size_t, PyObject *);
+#ifndef Py_TPFLAGS_HAVE_VECTORCALL
+#define Py_TPFLAGS_HAVE_VECTORCALL (1UL << 11)
+#endif
+extern PyObject *PyVectorcall_Call(PyObject *, PyObject *, PyObject *);
+extern PyObject *PyObject_Vectorcall(PyObject *, PyObject *const *, size_t, PyObject *)
+    __attribute__((weak));
+
+static inline Py_ssize_t core_vectorcall_nargs(size_t nargsf)
+{
+    return (Py_ssize_t)(nargsf & (SIZE_MAX >> 1));
+}
+
+/* The same arguments as a tuple and a dict (NULL: no keywords). -1 with an exception. */
+int core_pack(PyObject *const *args, size_t nargsf, PyObject *kwnames, PyObject **tuple,
+              PyObject **dict);
+
+/* Calls `function` with the arguments that a vectorcall was given, in any version of Python. */
+PyObject *core_forward_packed(PyObject *function, PyObject *const *args, size_t nargsf,
+                              PyObject *kwnames);
+static inline PyObject *core_forward(PyObject *function, PyObject *const *args, size_t nargsf,
+                                     PyObject *kwnames)
+{
+    return PyObject_Vectorcall ? PyObject_Vectorcall(function, args, nargsf, kwnames)
+                               : core_forward_packed(function, args, nargsf, kwnames);
+}
 
 /* A new reference, or NULL for None and for NULL. */
 static inline PyObject *core_or_null(PyObject *o)

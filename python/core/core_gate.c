@@ -12,6 +12,12 @@
  * before answers False: this call is not marked; a whole number: it is the span's value; a tuple
  * (args, kwargs, done): call with these, without a span, and then done(args, result).
  *
+ * The timer of GPU phases listens with begin(declined) and end(), which it sets on gates. It times
+ * few of the steps: Gate.rest(n) keeps a thread's listeners silent for n steps, so that a step that
+ * is not timed costs no Python. A step is over with a `pulse`, or is a call that the chooser
+ * declined: a forward pass without gradients. The call that ends the rest, and one call a second,
+ * is heard.
+ *
  * A gate is not to be noticed. It has no Python frame, so tracebacks, the lines that warnings name
  * and what torch.compile sees are what they are without it; every attribute, its class too, is the
  * original's, so that inspect, pickle and the compiler's tracer take it for the function that it
@@ -35,7 +41,9 @@
 struct gate {
     PyObject base;
     PyObject *original;
+    core_vectorcall call;
     PyObject *before, *after, *failed; /* NULL: none */
+    PyObject *begin, *end;             /* listeners; NULL: none */
     PyObject *chooser;                 /* NULL: `span` always */
     PyObject *range;                   /* NULL but in a detail window; see call_original */
     fp_name span, other;               /* other: when the chooser says no */
@@ -47,6 +55,10 @@ struct gate {
 _Thread_local uint32_t core_inside __attribute__((tls_model("initial-exec")));
 bool core_quiet;
 
+/* Steps for which this thread's listeners are silent, and of the steps counted, those declined. */
+static _Thread_local long gate_rest __attribute__((tls_model("initial-exec")));
+static _Thread_local long gate_declined __attribute__((tls_model("initial-exec")));
+
 /* Our own code raised: unless that is the user's to see, it is not called again. */
 static int give_up(struct gate *g)
 {
@@ -54,6 +66,8 @@ static int give_up(struct gate *g)
     if (rc == 0) {
         Py_CLEAR(g->before);
         Py_CLEAR(g->after);
+        Py_CLEAR(g->begin);
+        Py_CLEAR(g->end);
     }
     return rc;
 }
@@ -78,18 +92,47 @@ static PyObject *tell(struct gate *g, PyObject *after, PyObject *args, PyObject 
     return core_outcome_give(&outcome, said ? 0 : give_up(g));
 }
 
-static fp_name name_of(struct gate *g)
+/* Whether the chooser says no; without one, never. */
+static bool gate_is_declined(struct gate *g)
 {
     if (!g->chooser)
-        return g->span;
+        return false;
     PyObject *said = PyObject_CallObject(g->chooser, NULL);
-    if (!said) {
+    if (!said)
         PyErr_Clear();
-        return g->span;
+    Py_XDECREF(said);
+    return said && said != Py_True;
+}
+
+/* Calls begin(declined) or, with NULL, end(). -1 with an exception of the user's. */
+static int gate_listen(struct gate *g, PyObject *listener, PyObject *declined)
+{
+    Py_INCREF(listener); /* it may be taken off the gate */
+    PyObject *said = PyObject_CallFunctionObjArgs(listener, declined, NULL);
+    Py_DECREF(listener);
+    Py_XDECREF(said);
+    return said ? 0 : give_up(g);
+}
+
+static int gate_begin(struct gate *g, bool declined)
+{
+    if (gate_rest > 0 && declined) {
+        gate_declined++;
+        gate_rest--;
     }
-    const bool yes = said == Py_True;
-    Py_DECREF(said);
-    return yes ? g->span : g->other;
+    return gate_rest > 0 || !g->begin ? 0 : gate_listen(g, g->begin, declined ? Py_True : Py_False);
+}
+
+/* The call is over. Gives back its result, or NULL with an exception. */
+static PyObject *gate_end(struct gate *g, PyObject *result)
+{
+    const bool second = g->pulse && core_pulse(false);
+    if (gate_rest > 0 && g->pulse)
+        gate_rest--;
+    if ((gate_rest > 0 && !second) || !g->end)
+        return result;
+    struct core_outcome outcome = core_outcome_take(result);
+    return core_outcome_give(&outcome, gate_listen(g, g->end, NULL));
 }
 
 /* Our own code: what it raises is dropped. */
@@ -127,9 +170,9 @@ static PyObject *call_original(struct gate *g, PyObject *args, PyObject *kwargs)
     return PyObject_Call(g->original, args, kwargs);
 }
 
-static PyObject *call_in_span(struct gate *g, int64_t value, PyObject *args, PyObject *kwargs)
+static PyObject *call_in_span(struct gate *g, fp_name name, int64_t value, PyObject *args,
+                              PyObject *kwargs)
 {
-    const fp_name name = name_of(g);
     if (name) {
         core_sync_emit_short();
         fp_span_begin_value(name, value);
@@ -139,7 +182,7 @@ static PyObject *call_in_span(struct gate *g, int64_t value, PyObject *args, PyO
         core_sync_emit_short();
         fp_span_end(name);
     }
-    return g->after ? tell(g, g->after, args, result) : result;
+    return result;
 }
 
 /* With other arguments and no span, as `said`: (args, kwargs or None, done). */
@@ -148,52 +191,72 @@ static PyObject *call_with(struct gate *g, PyObject *said, PyObject *given)
     PyObject *kwargs = PyTuple_GetItem(said, 1);
     PyObject *result =
         PyObject_Call(g->original, PyTuple_GetItem(said, 0), kwargs == Py_None ? NULL : kwargs);
-    result = tell(g, PyTuple_GetItem(said, 2), given, result);
-    return g->after ? tell(g, g->after, given, result) : result;
+    return tell(g, PyTuple_GetItem(said, 2), given, result);
 }
 
+/* A call that is marked: `said` is what before answered. */
 static PyObject *call_as_said(struct gate *g, PyObject *said, PyObject *args, PyObject *kwargs)
 {
-    if (said == Py_False)
-        return PyObject_Call(g->original, args, kwargs);
-    if (PyTuple_CheckExact(said) && PyTuple_Size(said) == 3)
-        return call_with(g, said, args);
-    int64_t value = PyLong_CheckExact(said) ? PyLong_AsLongLong(said) : 0;
-    if (value == -1 && PyErr_Occurred()) { /* too large */
-        PyErr_Clear();
-        value = 0;
+    const bool declined = gate_is_declined(g);
+    if (gate_begin(g, declined) != 0)
+        return NULL;
+    PyObject *result;
+    if (PyTuple_CheckExact(said) && PyTuple_Size(said) == 3) {
+        result = call_with(g, said, args);
+    } else {
+        int64_t value = PyLong_CheckExact(said) ? PyLong_AsLongLong(said) : 0;
+        if (value == -1 && PyErr_Occurred()) { /* too large */
+            PyErr_Clear();
+            value = 0;
+        }
+        result = call_in_span(g, declined ? g->other : g->span, value, args, kwargs);
     }
-    return call_in_span(g, value, args, kwargs);
+    result = gate_end(g, result);
+    return g->after ? tell(g, g->after, args, result) : result;
 }
 
 static PyObject *call_marked(struct gate *g, PyObject *args, PyObject *kwargs)
 {
-    if (!g->before)
-        return call_in_span(g, 0, args, kwargs);
-    PyObject *said = ask_before(g, args, kwargs);
+    PyObject *said = g->before ? ask_before(g, args, kwargs) : Py_NewRef(Py_None);
     if (!said)
         return NULL;
-    PyObject *result = call_as_said(g, said, args, kwargs);
+    PyObject *result = said == Py_False ? PyObject_Call(g->original, args, kwargs)
+                                        : call_as_said(g, said, args, kwargs);
     Py_DECREF(said);
     return result;
 }
 
-static PyObject *gate_call(PyObject *self, PyObject *args, PyObject *kwargs)
+static bool gate_is_closed(const struct gate *g)
 {
-    struct gate *g = (struct gate *)self;
-    if (core_inside & g->closed_by || !fp_enabled() || (core_quiet && !g->always)) {
-        if (__builtin_expect(g->range != NULL && core_inside & g->own, 0))
-            return call_in_range(g, args, kwargs, false);
-        return PyObject_Call(g->original, args, kwargs);
-    }
+    return core_inside & g->closed_by || !fp_enabled() || (core_quiet && !g->always);
+}
+
+/* An outermost call, or one within it that is a range of the profiler. */
+static PyObject *gate_open(struct gate *g, bool closed, PyObject *args, PyObject *kwargs)
+{
+    if (closed)
+        return call_in_range(g, args, kwargs, false);
     const uint32_t outside = core_inside;
     core_inside = (core_inside | g->own) & ~g->opens;
-    Py_INCREF(self); /* the original may take the gate off */
     PyObject *result = call_marked(g, args, kwargs);
-    if (g->pulse)
-        core_pulse(false);
-    Py_DECREF(self);
     core_inside = outside;
+    return result;
+}
+
+static PyObject *gate_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
+{
+    struct gate *g = (struct gate *)self;
+    const bool closed = gate_is_closed(g);
+    if (closed && __builtin_expect(!g->range || !(core_inside & g->own), 1))
+        return core_forward(g->original, args, nargsf, kwnames);
+    PyObject *tuple, *dict;
+    if (core_pack(args, nargsf, kwnames, &tuple, &dict) != 0)
+        return NULL;
+    Py_INCREF(self); /* the original may take the gate off */
+    PyObject *result = gate_open(g, closed, tuple, dict);
+    Py_DECREF(self);
+    Py_DECREF(tuple);
+    Py_XDECREF(dict);
     return result;
 }
 
@@ -266,6 +329,7 @@ static PyObject *gate_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     if (!g)
         return NULL;
     g->original = Py_NewRef(original);
+    g->call = gate_call;
     g->chooser = core_or_null(chooser);
     g->before = core_or_null(before);
     g->after = core_or_null(after);
@@ -290,6 +354,8 @@ static int gate_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(g->range);
     Py_VISIT(g->before);
     Py_VISIT(g->after);
+    Py_VISIT(g->begin);
+    Py_VISIT(g->end);
     Py_VISIT(g->failed);
     return 0;
 }
@@ -303,6 +369,8 @@ static int gate_clear(PyObject *self)
     Py_CLEAR(g->range);
     Py_CLEAR(g->before);
     Py_CLEAR(g->after);
+    Py_CLEAR(g->begin);
+    Py_CLEAR(g->end);
     Py_CLEAR(g->failed);
     return 0;
 }
@@ -330,14 +398,29 @@ static PyObject *set_quiet(PyObject *self, PyObject *on)
     Py_RETURN_NONE;
 }
 
+/* rest(steps): how many of the steps since the last call were declined. */
+static PyObject *set_rest(PyObject *self, PyObject *steps)
+{
+    (void)self;
+    const long n = PyLong_AsLong(steps);
+    if (n == -1 && PyErr_Occurred())
+        return NULL;
+    const long declined = gate_declined;
+    gate_rest = n;
+    gate_declined = 0;
+    return PyLong_FromLong(declined);
+}
+
 static PyMethodDef gate_methods[] = {
     {"quiet", set_quiet, METH_O | METH_STATIC, NULL},
+    {"rest", set_rest, METH_O | METH_STATIC, NULL},
     {"__reduce__", core_looks_reduce, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
 static PyMemberDef gate_members[] = {
     {"__weaklistoffset__", T_PYSSIZET, offsetof(struct gate, weak), READONLY, NULL},
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(struct gate, call), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -345,13 +428,15 @@ static PyGetSetDef gate_getset[] = {
     CORE_LOOKS_GETSET,
     {"_footplate_before", get_callback, set_callback, NULL, (void *)offsetof(struct gate, before)},
     {"_footplate_after", get_callback, set_callback, NULL, (void *)offsetof(struct gate, after)},
+    {"_footplate_begin", get_callback, set_callback, NULL, (void *)offsetof(struct gate, begin)},
+    {"_footplate_end", get_callback, set_callback, NULL, (void *)offsetof(struct gate, end)},
     {"_footplate_range", get_callback, set_callback, NULL, (void *)offsetof(struct gate, range)},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
 static PyType_Slot gate_slots[] = {
     {Py_tp_new, (void *)gate_new},
-    {Py_tp_call, (void *)gate_call},
+    {Py_tp_call, (void *)PyVectorcall_Call},
     {Py_tp_descr_get, (void *)gate_get},
     {Py_tp_getattro, (void *)core_looks_getattr},
     {Py_tp_setattro, (void *)core_looks_setattr},
@@ -369,6 +454,6 @@ PyType_Spec core_gate_spec = {
     .name = "footplate._core.Gate",
     .basicsize = sizeof(struct gate),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE |
-             Py_TPFLAGS_METHOD_DESCRIPTOR,
+             Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_HAVE_VECTORCALL,
     .slots = gate_slots,
 };

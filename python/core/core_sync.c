@@ -34,16 +34,6 @@ enum sync_kind {
     SYNC_KINDS,
 };
 
-/* Of CPython 3.8 and later, part of the limited API since 3.12. PyObject_Vectorcall is inline
- * before 3.11 and then not there. */
-typedef PyObject *(*sync_vectorcall)(PyObject *, PyObject *const *, size_t, PyObject *);
-#ifndef Py_TPFLAGS_HAVE_VECTORCALL
-#define Py_TPFLAGS_HAVE_VECTORCALL (1UL << 11)
-#endif
-extern PyObject *PyVectorcall_Call(PyObject *, PyObject *, PyObject *);
-extern PyObject *PyObject_Vectorcall(PyObject *, PyObject *const *, size_t, PyObject *)
-    __attribute__((weak));
-
 /* ---- what is known of torch ---- */
 
 enum sync_target { TO_NONE, TO_CPU, TO_CUDA };
@@ -176,35 +166,20 @@ static bool sync_is_mask(PyObject *key)
 struct sync_gate {
     PyObject base;
     PyObject *original;
-    sync_vectorcall call;
+    core_vectorcall call;
     enum sync_kind kind;
     int op;
     bool hidden;
     PyObject *weak;
 };
 
-/* The original, however this Python calls. */
 static PyObject *sync_forward(const struct sync_gate *g, PyObject *const *args, size_t nargsf,
                               PyObject *kwnames)
 {
-    const Py_ssize_t n = (Py_ssize_t)(nargsf & (SIZE_MAX >> 1));
-    if (g->kind == SYNC_MASK && n == 2 && !kwnames && torch.subscript && sync_is_tensor(args[0]))
+    if (g->kind == SYNC_MASK && core_vectorcall_nargs(nargsf) == 2 && !kwnames && torch.subscript &&
+        sync_is_tensor(args[0]))
         return torch.subscript(args[0], args[1]);
-    if (PyObject_Vectorcall)
-        return PyObject_Vectorcall(g->original, args, nargsf, kwnames);
-    PyObject *tuple = PyTuple_New(n), *dict = kwnames ? PyDict_New() : NULL, *result = NULL;
-    if (!tuple || (kwnames && !dict))
-        goto out;
-    for (Py_ssize_t i = 0; i < n; i++)
-        PyTuple_SetItem(tuple, i, Py_NewRef(args[i]));
-    for (Py_ssize_t i = 0; kwnames && i < PyTuple_Size(kwnames); i++)
-        if (PyDict_SetItem(dict, PyTuple_GetItem(kwnames, i), args[n + i]) != 0)
-            goto out;
-    result = PyObject_Call(g->original, tuple, dict);
-out:
-    Py_XDECREF(tuple);
-    Py_XDECREF(dict);
-    return result;
+    return core_forward(g->original, args, nargsf, kwnames);
 }
 
 static PyObject *sync_measured(const struct sync_gate *g, int op, PyObject *const *args,
@@ -359,7 +334,7 @@ static bool sync_waits(const struct sync_gate *g, PyObject *const *args, Py_ssiz
 static PyObject *sync_call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *kwnames)
 {
     const struct sync_gate *g = (struct sync_gate *)self;
-    const Py_ssize_t n = (Py_ssize_t)(nargsf & (SIZE_MAX >> 1));
+    const Py_ssize_t n = core_vectorcall_nargs(nargsf);
     if (waiting || !fp_enabled() || core_quiet || (n < 1 && g->kind != SYNC_ALWAYS))
         return sync_forward(g, args, nargsf, kwnames);
     PyObject *result;

@@ -256,23 +256,24 @@ void core_sync_note(int op, uint64_t begin, uint64_t end)
         sync_flush(end);
 }
 
-void core_pulse(bool force)
+bool core_pulse(bool force)
 {
     const uint64_t now = core_sync_clock(CLOCK_MONOTONIC);
     if (!table.pulse_ns && !force)
         table.pulse_ns = now;
     if ((!force && now - table.pulse_ns < PULSE_NS) || !fp_enabled())
-        return;
+        return false;
     if (!table.cpu_process) {
         table.cpu_process = fp_intern("cpu.process");
         table.cpu_thread = fp_intern("cpu.thread");
     }
     if (gettid() != getpid()) /* a step of another thread's says nothing about the main one */
-        return;
+        return false;
     table.pulse_ns = now;
     fp_counter(table.cpu_process, (int64_t)core_sync_clock(CLOCK_PROCESS_CPUTIME_ID));
     fp_counter(table.cpu_thread, (int64_t)core_sync_clock(CLOCK_THREAD_CPUTIME_ID));
     sync_flush(now);
+    return true;
 }
 
 int core_sync_places_setup(PyObject *describe)

@@ -84,11 +84,16 @@ class Gate:
     answer False (do not mark this call), a number (the span's value) or (args, kwargs, done) to
     call with, without a span, and then done(args, result). after(args, result) follows in each
     case but the first. What they raise goes to `failed`.
+
+    begin(declined) and end() are called around a marked call; `declined`: the chooser said no. Both
+    stay silent while the thread's listeners rest.
     """
 
     _footplate_original: Callable[..., Any]
     _footplate_before: Callable[[tuple[Any, ...], dict[str, Any] | None], Any] | None
     _footplate_after: Callable[[tuple[Any, ...], Any], Any] | None
+    _footplate_begin: Callable[[bool], Any] | None
+    _footplate_end: Callable[[], Any] | None
     _footplate_range: Callable[[tuple[Any, ...], bool], Any] | None
 
     def __init__(
@@ -112,6 +117,11 @@ class Gate:
     @staticmethod
     def quiet(on: bool, /) -> None:
         """From now on only gates made with `always` mark anything in this process."""
+    @staticmethod
+    def rest(steps: int, /) -> int:
+        """Listeners of this thread are silent until so many steps are over; once a second an end is
+        heard all the same. A step is over with a call of a gate made with `pulse`, or is a declined
+        call. Returns how many were declined since the last call."""
 
 @final
 class SyncGate:

@@ -18,8 +18,7 @@ steps cost is measured, and as many steps are left out between them as keep the 
 of the loop's time. Long steps are all timed. A step is timed whole or not at all, so that the
 shares of its phases are right.
 
-Between two timed steps the timer rests when there are many: most listeners are taken off the gates,
-and what is left only counts the steps. This saves three quarters of what listeners cost.
+Between two timed steps the timer rests: gates count the steps and call no listener (Gate.rest).
 """
 
 import atexit
@@ -61,7 +60,6 @@ TIE_AGAIN_NS = 2_000_000_000  # after tries that failed
 STATS_EVERY_NS = 1_000_000_000
 SHARE = 0.002  # of the loop's time, that timing may take
 MOST_SKIPPED = 1000  # steps between two that are timed
-REST_FROM = 8  # steps in a row that are not timed, for which the timer rests
 
 _STATS = {
     "cuda.allocated": ("allocated_bytes", "all", "current"),
@@ -160,7 +158,6 @@ class PhaseTimer:
         self.was_timed = self.disturbed = False  # this step; disturbed: by a detail window
         self.rest = 0  # steps to leave out before the timer listens again; 0: it listens
         self.rest_from = self.rest_evals = 0  # boundary's count of steps then; passes since
-        self.on_rest: Callable[[bool], None] = lambda resting: None
         self.passed = 1  # steps since began_ns
         self.zero_grad = _core.intern("zero_grad")
         self.zero_grads: list[int] = []  # the first ones, in ns
@@ -231,32 +228,28 @@ class PhaseTimer:
         if timed and sum(len(unit.spans) for unit in self.pending) < MOST_PENDING:
             self.unit = Unit()
         self.was_timed = self.unit is not None
-        if self.unit is None and self.sampler.skip >= REST_FROM:
+        if self.unit is None and self.sampler.skip:
             self._begin_rest()
 
     def _begin_rest(self) -> None:
         self.rest, self.sampler.skip = self.sampler.skip, 0
         self.rest_from, self.rest_evals = boundary._now.ended, 0
-        self._change_rest(True)
+        _core.Gate.rest(self.rest + 1)  # this step is not timed either
 
     def _end_rest(self) -> bool:
         """Whether it is over: after a step's last phase, or at the begin of an evaluation pass."""
         now = boundary._now
+        self.rest_evals += _core.Gate.rest(0)
         passed = now.ended - self.rest_from + self.rest_evals
-        if passed < self.rest:
+        if passed < self.rest:  # a step has several optimizers, or a second has passed
+            _core.Gate.rest(self.rest - passed)
             return False
         self.rest, self.passed = 0, passed + 1
         self.open.clear()  # their ends may not have been heard
         self.stepped = self.trained = True
         self.fetches, self.ended, self.explicit = now.fetches, now.ended, now.begun
         self.disturbed = self.disturbed or now.windows > 0
-        self._change_rest(False)
         return True
-
-    def _change_rest(self, resting: bool) -> None:
-        before = _core.now_ns()
-        self.on_rest(resting)
-        self.spent_ns += _core.now_ns() - before
 
     def close_unit(self) -> None:
         """The step is over: its spans wait for the device, all or none."""
@@ -275,12 +268,8 @@ class PhaseTimer:
 
     def begin(self, name: int, kind: int) -> None:
         """Every begin has an end, also of what is not timed; in a rest both may stay away."""
-        if self.rest:
-            if kind != EVALUATES:
-                return
-            self.rest_evals += 1
-            if not self._end_rest():
-                return
+        if self.rest and not (kind == EVALUATES and self._end_rest()):
+            return
         if not self.open and self._is_new(kind):
             self._begin_unit()
         if kind == TRAINS:
@@ -361,23 +350,20 @@ class _State:
     main = 0
     pid = 0
     ids: "dict[str, int]" = {}
-    listeners: "dict[str, tuple[Callable[[], None], Callable[[], None]]]" = {}  # by phase
 
 
-def _begin_of(name: str, kind: int) -> "Callable[[], None]":
-    """A listener. These run in every step, timed or not, so they have no guard around them that
-    costs a call."""
-    grad_enabled = sys.modules["torch"].is_grad_enabled if name == "forward" else None
+def _begin_of(name: str, kind: int) -> "Callable[[bool], None]":
+    """A listener. It has no guard around it that costs a call."""
     number, other = _core.intern(name), _core.intern("forward.eval")
 
-    def begin() -> None:
+    def begin(declined: bool) -> None:
         try:
             timer = _State.timer
             if timer is not None and _get_ident() == _State.main:
-                if grad_enabled is None or grad_enabled():
-                    timer.begin(number, kind)
-                else:
+                if declined:
                     timer.begin(other, EVALUATES)
+                else:
+                    timer.begin(number, kind)
         except Exception as error:
             _safe.tell_loss("gpu time", error)
 
@@ -396,18 +382,6 @@ def _end_of(kind: int) -> "Callable[[], None]":
             _safe.tell_loss("gpu time", error)
 
     return end
-
-
-def _listen_less(resting: bool) -> None:
-    """Takes off, or puts back, what a rest needs not: all but the ends of steps and the begin of a
-    forward pass, which may be an evaluation."""
-    change = marks.unlisten if resting else marks.listen
-    for phase, (begin, end) in _State.listeners.items():
-        change(
-            phase,
-            None if phase == "forward" else begin,
-            None if PHASES[phase] == STEPS else end,
-        )
 
 
 def _look_at_memory(timer: PhaseTimer) -> None:
@@ -459,10 +433,8 @@ def start(torch: "Any") -> None:
     _State.main = threading.main_thread().ident or 0
     _State.timer = PhaseTimer(torch.cuda, device)
     _core.count(_core.intern("process.device"), device)
-    _State.timer.on_rest = _listen_less
     for phase, kind in PHASES.items():
-        _State.listeners[phase] = _begin_of(phase, kind), _end_of(kind)
-        marks.listen(phase, *_State.listeners[phase])
+        marks.time(phase, _begin_of(phase, kind), _end_of(kind))
     atexit.register(_at_exit)
     torch_sync.install(torch)
 

@@ -5,8 +5,9 @@ A gate (`_core.Gate`) stands in for a function or method of torch. It is made ri
 that defines the function was executed, so that everything in torch that keeps a reference to the
 function, or compares by identity, keeps the gate.
 
-Listeners want to know where phases begin and end: GPU timers, detail windows, profiles. Without any
-a phase costs two events and no Python.
+Listeners want to know where phases begin and end: detail windows and profiles while they are open,
+and the timer of GPU phases, which a gate calls directly. Without any a phase costs two events and
+no Python.
 """
 
 from .. import _core, _safe
@@ -45,6 +46,7 @@ class _Gate:
 
 
 _gates: "dict[str, list[_Gate]]" = {}  # by phase
+_timers: "dict[str, tuple[Callable[[bool], None], Listener]]" = {}  # begin and end, by phase
 _begins: "dict[str, list[Listener]]" = {}
 _ends: "dict[str, list[Listener]]" = {}
 
@@ -119,6 +121,7 @@ def _connect(phase: str, kept: _Gate) -> None:
     begins, ends = _begins.get(phase), _ends.get(phase)
     kept.gate._footplate_before = _before_all(begins, kept.before) if begins else kept.before
     kept.gate._footplate_after = _after_all(ends, kept.after) if ends else kept.after
+    kept.gate._footplate_begin, kept.gate._footplate_end = _timers.get(phase, (None, None))
 
 
 def _before_all(listeners: "list[Listener]", own: "Before | None") -> "Before":
@@ -140,6 +143,13 @@ def _after_all(listeners: "list[Listener]", own: "After | None") -> "After":
             own(args, result)
 
     return after
+
+
+def time(phase: str, begin: "Callable[[bool], None]", end: "Listener") -> None:
+    """The one timer of a phase: its listeners rest when _core.Gate.rest says so."""
+    _timers[phase] = begin, end
+    for kept in _gates.get(phase, ()):
+        _connect(phase, kept)
 
 
 def listen(phase: str, begin: "Listener | None" = None, end: "Listener | None" = None) -> None:

@@ -117,8 +117,8 @@ def dead() -> list[int]:
     return train(400, 0)
 
 
-def short() -> list[int]:
-    sys.modules["footplate.hooks.torch_cuda"].SHARE = 0.002
+def short(share: float = 0.002) -> list[int]:
+    sys.modules["footplate.hooks.torch_cuda"].SHARE = share
     Event.costs_s = 20e-6
     timer = sys.modules["footplate.hooks.torch_cuda"]._State.timer
     begin = timer.begin
@@ -129,6 +129,19 @@ def short() -> list[int]:
 
     timer.begin = counted
     return train(300, 0.001)
+
+
+def rest_then_evaluation() -> list[int]:
+    """Evaluation passes end the rest that training began, though no optimizer steps any more."""
+    global KERNEL_NS
+    KERNEL_NS = 100_000  # so that the device keeps up
+    begins = short(share=0.02)
+    model = Model()
+    with torch.no_grad():
+        for _ in range(300):
+            model(torch.ones(1, 4))
+            time.sleep(0.001)
+    return begins
 
 
 def evaluation() -> list[int]:
@@ -188,6 +201,7 @@ fake()
 begins = {"train": lambda: train(5), "capture": capture, "dead": dead}
 begins |= {"evaluation": evaluation, "short": short, "copies": copies, "peak": peak}
 begins |= {"half_captured": half_captured, "closure": closure}
+begins["rest_then_evaluation"] = rest_then_evaluation
 told = begins[sys.argv[1]]()
 about = {"begins": told, "done_at": DONE_AT, "syncs": SYNCS, "events": STATE["events"]}
 about["heard"] = STATE["heard"]

@@ -59,6 +59,7 @@ torch_cuda._core = SimpleNamespace(
     now_ns=lambda: clock.ns,
     intern=intern,
     past=lambda name, lane, begin, end: told.append((names[name], begin - end)),
+    Gate=SimpleNamespace(rest=lambda steps: 0),  # here all phases reach the timer
 )
 cuda = SimpleNamespace(
     Event=Event, Stream=lambda device: None, is_current_stream_capturing=lambda: False
