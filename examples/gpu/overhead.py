@@ -5,10 +5,12 @@
     overhead.py --out DIR                  every part below, each in a process of its own
     overhead.py --out DIR --only hooks,sync
 
-hooks   blocks with the hooks, and with the functions that they replaced put back: microseconds that
-        they add to a step; also without the timer of GPU phases, and without the hooks of waits.
-        Two layers, so that a step is short against its noise
-sync    the same with 200 `.item()` in a step: nanoseconds that they add to a call
+hooks   microseconds that the hooks add to a step. The pace of a machine drifts by far more than
+        that within a second, so groups of four steps with hooks and with silent hooks (Gate.quiet)
+        follow each other in random order, with no pause between them. What a silent hook still
+        costs is measured apart: its calls in a step times what one call takes. Two layers
+sync    blocks with the hooks and with the functions that they replaced, with 200 `.item()` in a
+        step: nanoseconds that they add to a call
 agent   blocks with sampling off, every 500 ms and every 100 ms
 window  blocks before and after a detail window, and without one; with TEARDOWN_CUPTI unset, 0 and 1
 
@@ -34,10 +36,13 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 BLOCK = 40  # steps
 DROPPED = 5  # of them, at the beginning of a block
-HOOKS_BLOCK, HOOKS_DROPPED = 12, 2  # short, since the machine's pace drifts
+SYNC_BLOCK, SYNC_DROPPED = 12, 2  # short, since the machine's pace drifts
+GROUP = 4  # steps between two changes
 WINDOW_AT, WINDOW_STEPS = 240, 5
 WINDOW_BLOCK, BLOCKS_BEFORE, BLOCKS_AFTER = 40, 5, 8
 PAUSE_S = 0.6  # until a changed interval counts
+
+Place = tuple[Any, str, Any, Any]  # of a hook: owner, name, the hook, the function that was there
 
 # part: what the recorder is asked for, and more of the environment
 PARTS: dict[str, tuple[list[str], dict[str, str]]] = {
@@ -89,7 +94,6 @@ class Loop:
         self.data = [tokens[i] for i in range(64)]
         self.items = items
         self.steps = 0
-        self.cpu_us = 0.0  # of a step of the last block
         self.batches: Any = iter(())
 
     def loader(self) -> Any:
@@ -116,17 +120,15 @@ class Loop:
             self.torch.cuda.synchronize()
 
     def block(self, steps: int = BLOCK, drop: int = DROPPED) -> float:
-        """Microseconds that a step takes. The CPU time of the process goes to cpu_us."""
+        """Microseconds that a step takes."""
         for _ in range(drop):
             self.step()
         self.wait()
-        began, used = time.perf_counter(), time.process_time()
+        began = time.perf_counter()
         for _ in range(steps - drop):
             self.step()
         self.wait()
-        took, used = time.perf_counter() - began, time.process_time() - used
-        self.cpu_us = 1e6 * used / (steps - drop)
-        return 1e6 * took / (steps - drop)
+        return 1e6 * (time.perf_counter() - began) / (steps - drop)
 
 
 def owners() -> list[Any]:
@@ -141,8 +143,8 @@ def owners() -> list[Any]:
     return list(found.values())
 
 
-def replaced() -> list[tuple[Any, str, Any, Any]]:
-    """Where hooks stand: owner, name, the hook, and the function that was there."""
+def replaced() -> list[Place]:
+    """Where the hooks are."""
     places = []
     for owner in owners():
         try:
@@ -157,25 +159,48 @@ def replaced() -> list[tuple[Any, str, Any, Any]]:
     return places
 
 
-class Hooks:
-    """Takes the hooks out and puts them in again, between two steps. The waits are those that the
-    first use of CUDA adds: without CUDA there are none, and no timer."""
+def switch(places: list[Place], hooked: bool) -> None:
+    """Puts the hooks into their places, or the functions that were there."""
+    for owner, name, hook, original in places:
+        setattr(owner, name, hook if hooked else original)
 
-    def __init__(self, before_cuda: set[tuple[int, str]]) -> None:
-        from footplate.hooks import torch_cuda
 
-        self.state: Any = torch_cuda._State
-        self.timer = self.state.timer
-        self.places = replaced()
-        self.waits = {(id(o), n) for o, n, _, _ in self.places} - before_cuda
+def count_calls(
+    places: list[tuple[Any, str, Any, Any]], step: Callable[[], None]
+) -> dict[str, int]:
+    """How often each kind of hook is called in a step."""
+    calls: dict[str, int] = {}
 
-    def put(self, how: str) -> None:
-        if self.timer is not None:
-            self.timer.disturbed = True  # a step that lasts until the hooks are back is no step
-        self.state.timer = None if how == "no timer" else self.timer
-        for owner, name, hook, original in self.places:
-            out = how == "out" or (how == "no waits" and (id(owner), name) in self.waits)
-            setattr(owner, name, original if out else hook)
+    def counted(hook: Any, kind: str) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            calls[kind] = calls.get(kind, 0) + 1
+            return hook(*args, **kwargs)
+
+        return call
+
+    for owner, name, hook, _ in places:
+        setattr(owner, name, counted(hook, type(hook).__qualname__))
+    step()
+    switch(places, hooked=True)
+    return calls
+
+
+def silent_ns(core: Any) -> dict[str, float]:
+    """What a silent hook of each kind adds to a call."""
+    import timeit
+
+    def best(function: Any) -> float:
+        times = timeit.repeat("f(x)", globals={"f": function, "x": None}, number=2000, repeat=50)
+        return 1e9 * min(times) / 2000
+
+    plain = best(id)
+    core.Gate.quiet(True)
+    added = {
+        "Gate": best(core.Gate(id)) - plain,
+        "SyncGate": best(core.SyncGate(id, "item")) - plain,
+    }
+    core.Gate.quiet(False)
+    return added
 
 
 def alternate(
@@ -210,42 +235,55 @@ def difference(times: dict[str, list[float]], of: str, to: str) -> dict[str, flo
     }
 
 
-def measure_hooks(args: argparse.Namespace, items: int) -> dict[str, Any]:
-    import torch  # noqa: F401
+def measure_hooks(args: argparse.Namespace) -> dict[str, Any]:
+    from footplate import _core  # type: ignore[attr-defined,unused-ignore]
+    from footplate.hooks import torch_cuda
 
-    before_cuda = {(id(owner), name) for owner, name, _, _ in replaced()}
+    loop = Loop(args.device, "least")
+    loop.block(300, drop=30)
+    timer: Any = torch_cuda._State.timer
+    if timer is not None:  # it would take silent steps for long ones
+        timer.sampler.learn = lambda *ignored: None
+    order = random.Random(1)
+    times: dict[str, list[float]] = {"on": [], "silent": []}
+    until = time.perf_counter() + args.seconds
+    while time.perf_counter() < until:
+        for name in order.sample(list(times), len(times)):
+            _core.Gate.quiet(name == "silent")
+            began = time.perf_counter()
+            for _ in range(GROUP):
+                loop.step()
+            times[name].append(1e6 * (time.perf_counter() - began) / GROUP)
+    _core.Gate.quiet(False)
+    loop.wait()
+    calls, each = count_calls(replaced(), loop.step), silent_ns(_core)
+    silent_us = sum(calls.get(kind, 0) * ns / 1e3 for kind, ns in each.items())
+    sampler = timer.sampler if timer is not None else None
+    result = difference(times, "on", "silent")
+    return {
+        "on-silent": result,
+        "total_us": result["us"] + silent_us,
+        "silent_us": silent_us,
+        "calls": calls,
+        "silent_ns": each,
+        "timed_one_of": 1 + sampler.mean_skip() if sampler is not None else None,
+        "timed_cost_us": sampler.cost_ns / sampler.timed / 1e3 if sampler is not None else None,
+    }
+
+
+def measure_sync(args: argparse.Namespace, items: int = 200) -> dict[str, Any]:
     loop = Loop(args.device, "least", items)
     loop.block(drop=30)
-    hooks = Hooks(before_cuda)
-    cpu: list[float] = []
-
-    def block() -> float:
-        took = loop.block(HOOKS_BLOCK, HOOKS_DROPPED)
-        cpu.append(loop.cpu_us)
-        return took
-
-    order: list[str] = []
-
-    def change(how: str) -> None:
-        order.append(how)
-        hooks.put(how)
-
-    parts = [] if items or hooks.timer is None else ["no timer", "no waits"]
-    times = alternate(["on", "out", *parts], change, block, args.seconds)
-    hooks.put("on")
-    cpu_times = {
-        how: [us for us, which in zip(cpu, order, strict=True) if which == how] for how in times
-    }
-    result: dict[str, Any] = {
-        "functions": len(hooks.places),
-        "on-out": difference(times, "on", "out"),
-        "CPU on-out": difference(cpu_times, "on", "out"),
-        **{f"on-{part}": difference(times, "on", part) for part in parts},
-        "blocks_us": times,
-    }
-    if items:
-        result["ns_per_call"] = 1e3 * result["on-out"]["us"] / items
-    return result
+    places = replaced()
+    times = alternate(
+        ["on", "out"],
+        lambda how: switch(places, how == "on"),
+        lambda: loop.block(SYNC_BLOCK, SYNC_DROPPED),
+        args.seconds,
+    )
+    switch(places, hooked=True)
+    result = difference(times, "on", "out")
+    return {"on-out": result, "ns_per_call": 1e3 * result["us"] / items, "blocks_us": times}
 
 
 def measure_agent(args: argparse.Namespace) -> dict[str, Any]:
@@ -298,12 +336,8 @@ def measure_window(args: argparse.Namespace) -> dict[str, Any]:
 
 def measure(args: argparse.Namespace) -> None:
     gc.freeze()
-    if args.part == "agent":
-        result = measure_agent(args)
-    elif args.part in ("hooks", "sync"):
-        result = measure_hooks(args, items=200 if args.part == "sync" else 0)
-    else:
-        result = measure_window(args)
+    measures = {"hooks": measure_hooks, "sync": measure_sync, "agent": measure_agent}
+    result = measures.get(args.part, measure_window)(args)
     (args.out / f"overhead-{args.part}.json").write_text(json.dumps(result))
 
 
@@ -327,8 +361,13 @@ def text_of(part: str, found: dict[str, Any]) -> str:
     text = "; ".join(words(name) for name in found if name.count("-") == 1)
     if "ns_per_call" in found:
         text += f"; {found['ns_per_call']:.0f} ns a call"
-    if "functions" in found:
-        text += f"; {found['functions']} functions hooked"
+    if "total_us" in found:
+        text += f"; silent {found['silent_us']:.1f} us ({found['calls']})"
+        text += f"; total {found['total_us']:.1f} us"
+    if found.get("timed_one_of"):
+        text += (
+            f"; one of {found['timed_one_of']:.0f} steps is timed, {found['timed_cost_us']:.0f} us"
+        )
     return text
 
 
