@@ -58,7 +58,7 @@ TIE_WAIT_NS = 200_000  # that one try may take
 TIE_EVERY_NS = 20_000_000_000
 TIE_AGAIN_NS = 2_000_000_000  # after tries that failed
 STATS_EVERY_NS = 1_000_000_000
-SHARE = 0.002  # of the loop's time, that timing may take
+SHARE = 0.001  # of the loop's time, that timing may take
 MOST_SKIPPED = 1000  # steps between two that are timed
 
 _STATS = {
@@ -79,6 +79,38 @@ class Tie:
         self.event = event
         self.host_ns = (before_ns + after_ns) // 2
         self.error_ns = (after_ns - before_ns + 1) // 2
+
+
+class Events:
+    """What the timer does with CUDA events. A timed step makes some thirty calls. The wrappers of
+    torch in Python take twice as long as the methods of its C class, so those are called directly
+    where they exist."""
+
+    def __init__(self, cuda: "Any", device: int) -> None:
+        self.cuda = cuda
+        self.device = device
+        self.stream: Any = None  # the current one, and what identifies it
+        self.stream_key: Any = None
+        self.record: Callable[[Any], None] = lambda event: event.record()
+        self.query: Callable[[Any], bool] = lambda event: event.query()
+        self.elapsed_ms: Callable[[Any, Any], float] = lambda begin, end: begin.elapsed_time(end)
+        self.capturing: Callable[[], bool] = cuda.is_current_stream_capturing
+        functions: Any = getattr(sys.modules.get("torch"), "_C", None)
+        base: Any = getattr(functions, "_CudaEventBase", None)
+        if isinstance(base, type) and issubclass(cuda.Event, base):
+            self._use(base, functions)
+
+    def _use(self, base: "Any", functions: "Any") -> None:
+        record, current = base.record, functions._cuda_getCurrentStream
+
+        def record_here(event: "Any") -> None:
+            key = current(self.device)
+            if key != self.stream_key:
+                self.stream, self.stream_key = self.cuda.current_stream(self.device), key
+            record(event, self.stream)
+
+        self.record, self.query, self.elapsed_ms = record_here, base.query, base.elapsed_time
+        self.capturing = functions._cuda_isCurrentStreamCapturing
 
 
 class Unit:
@@ -144,6 +176,7 @@ class PhaseTimer:
     def __init__(self, cuda: "Any", device: int) -> None:
         self.cuda = cuda
         self.device = device
+        self.events = Events(cuda, device)
         self.stream = cuda.Stream(device)
         self.pool: list[Any] = []
         self.open: list[list[Any]] = []  # name, begin, end of the last phase within
@@ -168,7 +201,7 @@ class PhaseTimer:
 
     def _event(self) -> "Any":
         event = self.pool.pop() if self.pool else self.cuda.Event(enable_timing=True)
-        event.record()
+        self.events.record(event)
         return event
 
     def _try_tie(self) -> "Tie | None":
@@ -279,7 +312,7 @@ class PhaseTimer:
             self.open.append([name, None, None])
             return
         before = _core.now_ns()
-        if len(unit.spans) >= MOST_PENDING or self.cuda.is_current_stream_capturing():
+        if len(unit.spans) >= MOST_PENDING or self.events.capturing():
             unit.broken = True
         event = None
         if not unit.broken:
@@ -303,7 +336,7 @@ class PhaseTimer:
         if unit is None or name == self.left_out:
             return
         before = _core.now_ns()
-        if began is None or self.cuda.is_current_stream_capturing():
+        if began is None or self.events.capturing():
             unit.broken = True
         if not unit.broken:
             event = self._event()
@@ -325,7 +358,7 @@ class PhaseTimer:
             self.renew_tie()
         while self.tie is not None and self.pending:
             unit = self.pending[0]
-            if not all(end.query() for _, _, end in reversed(unit.spans)):
+            if not all(self.events.query(end) for _, _, end in reversed(unit.spans)):
                 break
             self.pending.popleft()
             for name, begin, end in unit.spans:
@@ -334,8 +367,8 @@ class PhaseTimer:
         self.spent_ns += _core.now_ns() - before
 
     def _tell(self, tie: Tie, name: int, begin: "Any", end: "Any") -> None:
-        began = tie.host_ns + int(tie.event.elapsed_time(begin) * 1e6)
-        took = int(begin.elapsed_time(end) * 1e6)
+        began = tie.host_ns + int(self.events.elapsed_ms(tie.event, begin) * 1e6)
+        took = int(self.events.elapsed_ms(begin, end) * 1e6)
         now = _core.now_ns()
         _core.past(name, 1 + self.device, now - began, now - began - took)
         if name == self.zero_grad and len(self.zero_grads) < ZERO_GRADS:
@@ -387,7 +420,7 @@ def _end_of(kind: int) -> "Callable[[], None]":
 def _look_at_memory(timer: PhaseTimer) -> None:
     """At the first step, and then once a second."""
     now = _core.now_ns()
-    if now - _State.stats_ns >= STATS_EVERY_NS and not timer.cuda.is_current_stream_capturing():
+    if now - _State.stats_ns >= STATS_EVERY_NS and not timer.events.capturing():
         _State.stats_ns = now
         tell_stats(timer.cuda, timer.device)
 

@@ -16,7 +16,7 @@ from footplate.detail import boundary
 from footplate.hooks import torch_cuda
 
 STEPS, PERIOD = 5600, 7
-COSTS_NS = {"record": 6000, "query": 1500, "elapsed": 1500}
+COSTS_NS = {"record": 3000, "query": 750, "elapsed": 750}
 TIMES_NS = {"forward": 500_000, "backward": 900_000, "optimizer": 400_000}
 LONG_NS = 3_000_000  # the backward pass of every seventh
 
