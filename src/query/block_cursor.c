@@ -24,6 +24,7 @@
 #endif
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "store/column.h"
 
 /* ---- series ---- */
@@ -240,6 +241,46 @@ bool slices_plain(const struct merged *m, wall_ns from, wall_ns to)
         if (!column_is_plain(sl.column, sl.block))
             return false;
     return true;
+}
+
+/* ---- blocks of a group ---- */
+
+static bool block_same_group(const struct rows_block *a, const struct rows_block *b)
+{
+    return a->group.n == b->group.n && memcmp(a->group.p, b->group.p, a->group.n) == 0;
+}
+
+size_t block_groups(const struct store *s, const bool *used, struct arena *a,
+                    struct block_group **out)
+{
+    struct block_group *v = arena_array(a, struct block_group, s->n_blocks + 1);
+    size_t n = 0;
+    for (uint32_t i = 0; i < s->n_blocks; i++) {
+        size_t k = 0;
+        if (used && !used[i])
+            continue;
+        while (k < n && !block_same_group(&s->blocks[v[k].blocks[0]], &s->blocks[i]))
+            k++;
+        if (k == n)
+            v[n++].blocks = arena_array(a, uint32_t, s->n_blocks - i);
+        v[k].blocks[v[k].n++] = i;
+    }
+    *out = v;
+    return n;
+}
+
+static bool ref_is_before(const void *ctx, size_t i)
+{
+    const struct store_ref *const *at = ctx;
+    return at[0][i].block < at[1]->block;
+}
+
+uint32_t series_column_in(const struct store_series *s, uint32_t block)
+{
+    const struct store_ref want = {.block = block};
+    const struct store_ref *const ctx[] = {s->refs, &want};
+    const size_t i = search_first(0, s->n_refs, ref_is_before, ctx);
+    return i < s->n_refs && s->refs[i].block == block ? s->refs[i].column : NO_COLUMN;
 }
 
 /* ---- times ---- */

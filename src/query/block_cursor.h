@@ -3,6 +3,7 @@
  *
  *     series_select          which series a question is about
  *     block_cursor_next      which blocks of a series meet a window, in order of time
+ *     block_groups           or which blocks belong to the same group, for readers of whole rows
  *     slice_cut              which values of a block are in the window
  *     value_clock_open       when each value was read, with gaps
  *     slice_values           the values, or
@@ -67,11 +68,6 @@ static inline bool block_window_meets(const struct block_window *w, const struct
     return b->t_last_us >= w->from && b->t_first_us < w->to;
 }
 
-static inline bool block_same_group(const struct rows_block *a, const struct rows_block *b)
-{
-    return a->group.n == b->group.n && memcmp(a->group.p, b->group.p, a->group.n) == 0;
-}
-
 /* Values [from, to) of a column. */
 struct slice {
     struct store *store;
@@ -113,6 +109,24 @@ static inline bool column_is_plain(const struct column *c, const struct rows_blo
 {
     return !c->has_gaps && c->first_row == 0 && c->count == b->rows;
 }
+
+/* ---- blocks of a group ---- */
+
+/* Blocks of series that were read together, in order of time. */
+struct block_group {
+    uint32_t *blocks; /* of the store */
+    uint32_t n;
+};
+
+/* The groups of a store, in the order of their first blocks, in the arena; returns how many. `used`
+ * says by block which ones count; NULL: all. */
+size_t block_groups(const struct store *s, const bool *used, struct arena *a,
+                    struct block_group **out);
+
+enum { NO_COLUMN = UINT32_MAX };
+
+/* The column that a series has in a block of its store; NO_COLUMN: none. */
+uint32_t series_column_in(const struct store_series *s, uint32_t block);
 
 /* ---- times ---- */
 

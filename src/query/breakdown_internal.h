@@ -5,8 +5,7 @@
 
 #include "query/breakdown.h"
 #include "query/intervals.h"
-#include "query/ops_launch.h"
-#include "query/ops_names.h"
+#include "query/trace.h"
 
 /* ---- steps of one process (breakdown_steps.c) ---- */
 

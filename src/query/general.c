@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "query/event_flow.h"
 #include "query/eventsum.h"
-#include "query/ops_names.h"
+#include "query/trace.h"
 
 struct general_sum {
     struct general_row out;

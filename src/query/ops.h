@@ -16,8 +16,7 @@
 #ifndef QUERY_OPS_H
 #define QUERY_OPS_H
 
-#include "query/kernel_groups.h"
-#include "query/ops_trace.h"
+#include "query/trace.h"
 
 enum op_device { OP_CPU, OP_GPU };
 
@@ -67,5 +66,20 @@ bool op_row_is_detail(const struct op_row *r);
 
 MUST_CHECK int ops_read(struct run *r, const struct ops_ask *ask, struct arena *a,
                         struct op_row **out, size_t *n, struct err *e);
+
+/* ---- ops functions ----
+ *
+ * Python functions of profiled windows: which ones the time went to, in the whole
+ * window and in each phase of its steps.
+ *
+ * Windows of all processes are added up, but for those that were timed by different clocks: a
+ * second of CPU time and a second of waiting are no two seconds of anything. */
+
+/* Rows with `phase` and `timer`: by phase, then by timer, then the longest own time first. `share`
+ * is of their phase and timer. */
+MUST_CHECK int functions_read(struct run *r, const struct trace_ask *ask, struct arena *a,
+                              struct op_row **out, size_t *n, struct err *e);
+/* Whether it is the time that passed, as when no timer was named and as samples have it. */
+bool function_timer_is_clock(const char *timer);
 
 #endif

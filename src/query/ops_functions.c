@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ops_functions.c - see ops_functions.h. A window and its functions begin together on a track, in
  * any order; windows of one track have different begins. */
-#include "query/ops_functions.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "query/ops_names.h"
+#include "query/ops.h"
 #include "query/steps.h"
+#include "query/trace.h"
 
 enum { TIMER_LEN = 32 };
 

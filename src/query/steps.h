@@ -6,8 +6,9 @@
 #ifndef QUERY_STEPS_H
 #define QUERY_STEPS_H
 
+#include "query/events.h"
 #include "query/kept.h"
-#include "query/named_events.h"
+#include "query/sorted_runs.h"
 
 /* Parts of a step, each once for every different `part` of events.def, then "other". Spans that lie
  * in another span of a part count for the outer one only, but passes that an optimizer runs count
@@ -176,5 +177,101 @@ struct phases_from {
 };
 
 void phases_of(const struct phases_from *from, struct arena *a, struct run_phases *out);
+
+/* ---- named events ----
+ *
+ * those events of hooks that have one of a few names. steps_read_named reads them
+ * in the same pass as the steps. */
+
+struct named_event {
+    wall_ns at;
+    int64_t dur_ns;   /* of a span, else 0 */
+    int64_t value;    /* as in struct event; a real number is cut to a whole one */
+    uint32_t process; /* in the list of events_processes */
+    enum event_id id;
+};
+
+/* Of one node, in order of time. */
+struct node_events {
+    const char *node;
+    size_t n;
+    struct kept kept;
+};
+
+/* Those from `i`, a multiple of KEPT_ROWS, into out[KEPT_ROWS]; returns how many. */
+size_t node_events_read(const struct node_events *x, size_t i, struct named_event *out);
+
+/* ---- for who reads them ---- */
+
+struct named_list {
+    struct named_event *v;
+    size_t n, cap;
+    struct sorted_runs runs;
+};
+
+void named_list_push(struct named_list *l, const struct named_event *x);
+/* Puts all events of some lists, one behind the other, in order; they live in the arena. */
+void named_lists_join(const struct named_list *const *lists, size_t n_lists, struct arena *a,
+                      struct node_events *out);
+void named_list_free(struct named_list *l);
+
+/* ---- step async ----
+ *
+ * iterations of a loop that launches work on a GPU and does not wait for it.
+ *
+ * Such a loop runs ahead of the GPU for a while and then waits for it: a few iterations that take
+ * next to nothing stand beside one that takes as long as all of them should have. None of them says
+ * how long an iteration takes; their mean does.
+ *
+ *     host  |s|s|s|----- long -----|s|s|s|----- long -----|
+ *     GPU   |-----|-----|-----|-----|-----|-----|-----|----- */
+
+/* Of n iterations in order of time, each as long as the group it belongs to takes on the mean. A
+ * group is an iteration above the mean of all with those next to it that are below half of that
+ * mean: those that follow it, and before the first such one those that precede it. All others
+ * stand alone. Below 0: left out, and no group reaches across it. `out` may be `ns`. */
+void iteration_groups(const int64_t *ns, size_t n, int64_t *out);
+
+/* The same for all steps of a rank, shown in order and in pieces of any size. Zeroed: none yet. */
+struct step_pace {
+    int64_t *ns; /* of each step */
+    unsigned char *mode;
+    size_t n, cap;
+};
+
+/* Steady steps count; one whose iteration has no end counts with its duration. */
+void step_pace_see(struct step_pace *p, const struct step *v, size_t n);
+/* All were shown. Modes are looked at one by one. */
+void step_pace_done(struct step_pace *p);
+/* Sets paced_ns of the n steps from number `from` on. */
+void step_pace_give(const struct step_pace *p, size_t from, struct step *v, size_t n);
+void step_pace_free(struct step_pace *p);
+
+/* All of it for steps that lie in one array. */
+void steps_set_pace(struct step *v, size_t n);
+
+/* ---- steps flow ----
+ *
+ * the steps of one thread while it still works: events in as they come, steps out
+ * as they are done.
+ *
+ * What has been handed out is never taken back, so the newest steps are kept until others follow:
+ * where a step ends may depend on what comes after it. Memory is bounded by those. */
+
+struct steps_flow;
+
+struct steps_flow *steps_flow_open(void);
+void steps_flow_close(struct steps_flow *f); /* NULL is fine */
+/* Events of one thread; names are not kept. END_OPEN ones are left out: they come again. */
+void steps_flow_add(struct steps_flow *f, const struct event *v, size_t n);
+/* Steps that are done, with `start` on the monotonic clock of their node. `ended`: nothing more
+ * will come, all are done. */
+void steps_flow_take(struct steps_flow *f, bool ended, struct arena *a, struct step **out,
+                     size_t *n);
+/* How many events with a say in steps there have been: the thread of a process that has most is the
+ * one that trains. */
+uint64_t steps_flow_marked(const struct steps_flow *f);
+/* How many of them are kept. */
+size_t steps_flow_kept(const struct steps_flow *f);
 
 #endif

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "query/columns.h"
-#include "query/step_async.h"
+#include "query/steps.h"
 
 /* ---- sweeps ---- */
 

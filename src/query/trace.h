@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trace.h - TODO. */
+#ifndef QUERY_TRACE_H
+#define QUERY_TRACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "query/events.h"
+#include "query/sorted_runs.h"
+#include "record/event.h"
+#include "record/name_sense.h"
+#include "store/event_want.h"
+
+/* ---- ops trace ----
+ *
+ * the tracks of a run that operators and breakdowns are computed from, process by
+ * process, threads before devices.
+ *
+ * Where a process has detail (a profiler's window, a trace file) only that counts, and no process
+ * that has none: what hooks saw of the same time would be counted twice, and what they saw of the
+ * whole run does not compare with a few steps. No track is ever held in memory as a whole. */
+
+struct trace_ask {
+    bool one_rank;
+    int64_t rank;   /* when one_rank */
+    bool functions; /* the profiles of Python functions, and nothing else; else all but those */
+    bool hooks;     /* what hooks recorded, and no detail, even where there is some */
+};
+
+/* How the names of their tracks begin. */
+#define PROFILE_TRACK_NAME "python profile"
+bool track_is_profile(const struct run_track *t);
+
+struct trace_sink {
+    void (*begin)(void *to, const struct run_process *p);
+    void (*track)(void *to, const struct run_track *t);
+    /* Of that track, sorted by begin, the longer one first, in any number of calls; they are gone
+     * after the call, their texts with the track. */
+    void (*events)(void *to, const struct run_event *v, size_t n);
+    void (*track_end)(void *to);
+    void (*end)(void *to);
+    struct event_want want;
+};
+
+/* ERR_NOT_FOUND when the run has no such rank. */
+MUST_CHECK int trace_read(struct run *r, const struct trace_ask *ask, const struct trace_sink *sink,
+                          void *to, struct err *e);
+
+/* ---- ops class ----
+ *
+ * what an event is for operators and breakdowns: by its category, and by its name
+ * where the category leaves it open (record/name_sense.h). */
+
+/* Roles of time in a step, in order of priority; what is left is ROLE_OTHER. */
+enum role {
+    ROLE_KERNEL,
+    ROLE_MEMCPY,
+    ROLE_MEMSET,
+    ROLE_COMM,
+    ROLE_RUNTIME,
+    ROLE_LOADER,
+    ROLE_CPU,
+    ROLE_OTHER,
+    ROLE_N
+};
+
+/* `sense` is that of its name. ROLE_OTHER: it plays none. */
+enum role host_role(const struct event *v, unsigned sense);
+enum role device_role(const struct event *v, unsigned sense);
+
+/* Of a device's track. */
+uint32_t track_device(const struct track *t);
+uint32_t track_stream(const struct track *t);
+
+/* ---- ops names ----
+ *
+ * names of events as small numbers, with what each says (ops_class.h).
+ *
+ * Events of a block share their texts, so a text is looked up by its address first and compared
+ * only the first time. Addresses are forgotten with op_names_turn, which must be called before the
+ * texts of other memory are asked for. */
+
+enum { OP_NAMES_NEAR = 4096 }; /* addresses remembered */
+
+struct op_name {
+    const char *text; /* in the table's arena */
+    uint64_t hash;
+    unsigned sense;
+    enum event_id hook; /* the event of hooks that has this name; EV_N: none */
+};
+
+struct op_names {
+    struct arena arena;
+    struct op_name *v;
+    uint32_t n, cap;
+    uint32_t *slots; /* 0: free, else 1 + number */
+    uint32_t n_slots;
+    struct {
+        const char *text;
+        uint32_t id;
+    } near[OP_NAMES_NEAR];
+};
+
+void op_names_open(struct op_names *t);
+void op_names_close(struct op_names *t);
+void op_names_turn(struct op_names *t);
+/* The number of a text that was not found by its address. */
+uint32_t op_names_look(struct op_names *t, const char *text);
+
+static inline uint32_t op_names_id(struct op_names *t, const char *text)
+{
+    const uint64_t spread = (uint64_t)(uintptr_t)text * 0x9E3779B97F4A7C15u;
+    const size_t at = (size_t)(spread >> 52) % OP_NAMES_NEAR;
+    if (t->near[at].text != text) {
+        t->near[at].id = op_names_look(t, text);
+        t->near[at].text = text;
+    }
+    return t->near[at].id;
+}
+
+static inline unsigned op_names_sense(struct op_names *t, const char *text)
+{
+    const uint32_t id = op_names_id(t, text); /* may move t->v */
+    return t->v[id].sense;
+}
+
+/* ---- ops launch ----
+ *
+ * which call launched what ran on a device: calls of one process by their link.
+ * Any number of launches_add, launches_index once, then launches_find; launches_clear before the
+ * next process. `struct launches l = {0};` is empty. */
+
+struct launch {
+    uint64_t link;
+    int64_t begin, end; /* of the call; wall ns */
+    uint32_t owner;     /* whatever the caller keeps there */
+};
+
+enum { LAUNCH_STRETCHES = 8 };
+
+struct launches {
+    struct launch *v;
+    size_t n, cap;
+    struct sorted_runs runs; /* by link, as they were added */
+    /* Once indexed: the same, or all of it sorted as one when there were more than fit. */
+    struct launch_stretch {
+        size_t begin, end;
+        size_t near; /* where the last search ended: the next one is for a link close by */
+    } stretches[LAUNCH_STRETCHES];
+    size_t n_stretches;
+};
+
+/* A link of 0 ties nothing and is left out. */
+void launches_add(struct launches *l, const struct launch *one);
+void launches_index(struct launches *l);
+/* The first call with this link; NULL: there is none. */
+const struct launch *launches_find(struct launches *l, uint64_t link);
+void launches_clear(struct launches *l);
+void launches_free(struct launches *l);
+
+/* ---- kernel groups ----
+ *
+ * what kind of work a kernel does, by its name: kernel_groups.def. */
+
+enum kernel_group {
+    GROUP_MATMUL,
+    GROUP_ATTENTION,
+    GROUP_CONVOLUTION,
+    GROUP_ELEMENTWISE,
+    GROUP_REDUCTION,
+    GROUP_OPTIMIZER,
+    GROUP_COPY,
+    GROUP_COMMUNICATION,
+    GROUP_OTHER,
+    GROUP_N
+};
+
+/* "matmul", ...; ends with NULL. */
+extern const char *const kernel_group_names[];
+
+/* Of an operation on a device, by its whole name, mangled or not. */
+enum kernel_group kernel_group_of(const char *name, enum event_category c);
+
+#endif
