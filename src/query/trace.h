@@ -11,7 +11,7 @@
 #include "query/sorted_runs.h"
 #include "record/event.h"
 #include "record/name_sense.h"
-#include "store/event_want.h"
+#include "store/event_columns.h"
 
 /* ---- ops trace ----
  *

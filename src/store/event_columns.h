@@ -7,9 +7,24 @@
 #ifndef STORE_EVENT_COLUMNS_H
 #define STORE_EVENT_COLUMNS_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "store/event_bits.h"
-#include "store/event_want.h"
 #include "store/reader.h"
+
+/* Which columns a caller needs beside begin, duration, name and `what`, which always come. The
+ * others are not decoded and may come as 0. */
+struct event_want {
+    bool value, link, parent;
+    uint64_t args_of; /* events of these categories, as bits */
+};
+
+#define EVENT_WANT_ALL                                                                             \
+    (struct event_want)                                                                            \
+    {                                                                                              \
+        .value = true, .link = true, .parent = true, .args_of = UINT64_MAX                         \
+    }
 
 struct event_columns {
     uint32_t rows;
