@@ -7,16 +7,12 @@
 #include <stdio.h>
 #include <xxhash.h>
 
-#include "base/cpu.h"
-
 static const uint8_t magic[][8] = {
     [FILE_SEALED] = {0x89, 'F', 'P', 'L', '\r', '\n', 0x1a, '\n'},
     [FILE_TAIL] = {0x89, 'F', 'P', 'T', '\r', '\n', 0x1a, '\n'},
 };
 
 static const uint8_t zeros[BLOCK_ALIGN];
-
-enum { WIDE_FROM = 4096 }; /* bytes; below, there is nothing to gain */
 
 void store_file_name(char *out, size_t size, const char *stem, unsigned session, const char *end)
 {
@@ -28,10 +24,6 @@ void store_file_name(char *out, size_t size, const char *stem, unsigned session,
 
 uint64_t format_sum(const void *p, size_t n)
 {
-#ifdef __x86_64__
-    if (n >= WIDE_FROM && CPU_AVX2)
-        return format_sum_wide(p, n);
-#endif
     return XXH3_64bits(p, n);
 }
 
