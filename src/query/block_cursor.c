@@ -97,10 +97,10 @@ static struct scan_times *scan_times_of(struct scan *s, const struct store *stor
     for (size_t i = 0; i < s->n_times; i++)
         if (s->times[i].store == store)
             return &s->times[i];
-    s->times = xrealloc(s->times, s->n_times + 1, sizeof *s->times);
-    s->times[s->n_times] = (struct scan_times){
-        store, (const int64_t **)arena_array(&s->arena, int64_t *, store->n_blocks)};
-    return &s->times[s->n_times++];
+    struct scan_times *t = VEC_ADD(s->times, s->n_times, s->cap_times);
+    *t = (struct scan_times){store,
+                             (const int64_t **)arena_array(&s->arena, int64_t *, store->n_blocks)};
+    return t;
 }
 
 const int64_t *scan_times(struct scan *s, const struct store *store, const struct rows_block *b)
@@ -175,18 +175,21 @@ bool block_cursor_next(struct block_cursor *c, struct slice *out)
     return false;
 }
 
+struct slice_moment {
+    const int64_t *times;
+    int64_t t;
+};
+
+static bool slice_row_is_before(const void *ctx, size_t i)
+{
+    const struct slice_moment *m = ctx;
+    return m->times[i] < m->t;
+}
+
 /* First of n rows at or after t, us. */
 static uint32_t slice_row_at(const int64_t *times, uint32_t n, int64_t t)
 {
-    uint32_t lo = 0, hi = n;
-    while (lo < hi) {
-        const uint32_t mid = lo + (hi - lo) / 2;
-        if (times[mid] < t)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    return (uint32_t)search_first(0, n, slice_row_is_before, &(struct slice_moment){times, t});
 }
 
 /* First value at or after a row. */

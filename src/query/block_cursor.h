@@ -37,7 +37,7 @@ struct scan {
     struct arena arena;
     struct codec *codec;
     struct scan_times *times; /* one per store */
-    size_t n_times;
+    size_t n_times, cap_times;
     bool once; /* times of a block are needed once or twice, so they are not cached */
     uint8_t *v8;
     int64_t *v64;

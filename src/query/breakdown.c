@@ -341,12 +341,7 @@ static void add_operation(struct breaking *b, const struct run_event *x, enum ro
 static void add_to_group(struct breaking *b, const struct event *e)
 {
     const uint32_t name = op_names_id(&b->names, e->name);
-    if (name >= b->cap_group_of) {
-        const uint32_t cap = MAX_OF(name + 1, b->cap_group_of ? 2 * b->cap_group_of : 256);
-        b->group_of = xrealloc(b->group_of, cap, sizeof *b->group_of);
-        memset(b->group_of + b->cap_group_of, 0, cap - b->cap_group_of);
-        b->cap_group_of = cap;
-    }
+    OP_NAMES_ROOM(b->group_of, b->cap_group_of, name);
     if (b->group_of[name] == 0)
         b->group_of[name] = (uint8_t)(1 + kernel_group_of(e->name, e->category));
     b->groups[b->group_of[name] - 1].ops++;

@@ -7,6 +7,7 @@
 
 #include "base/human.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "query/breakdown.h"
 #include "query/breakdown_internal.h"
 #include "query/detail.h"
@@ -19,11 +20,7 @@
 
 void host_steps_add(struct host_steps *s, int64_t number, int64_t begin, int64_t end)
 {
-    if (s->n == s->cap) {
-        s->cap = s->cap ? 2 * s->cap : 64;
-        s->v = xrealloc(s->v, s->cap, sizeof *s->v);
-    }
-    s->v[s->n++] = (struct host_step){.number = number, .begin = begin, .end = end};
+    *VEC_ADD(s->v, s->n, s->cap) = (struct host_step){.number = number, .begin = begin, .end = end};
 }
 
 void host_steps_clear(struct host_steps *s)
@@ -97,11 +94,7 @@ static struct host_step *breakdown_steps_step_of(struct host_steps *s, const str
 
 static void add_loose(struct host_steps *s, int64_t end)
 {
-    if (s->n_loose == s->cap_loose) {
-        s->cap_loose = s->cap_loose ? 2 * s->cap_loose : 256;
-        s->loose = xrealloc(s->loose, s->cap_loose, sizeof *s->loose);
-    }
-    s->loose[s->n_loose++] = end;
+    *VEC_ADD(s->loose, s->n_loose, s->cap_loose) = end;
 }
 
 void host_steps_match(struct host_steps *s, const struct launch *l, int64_t begin, int64_t end)

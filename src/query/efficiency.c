@@ -161,9 +161,9 @@ bool allocator_event_wanted(enum event_id id)
 struct allocator_peak allocator_peak_of(const struct node_events *named, size_t n)
 {
     struct allocator_peak p = {-1, -1};
-    struct named_event v[KEPT_ROWS];
+    struct named_event v[PACKED_ROWS];
     for (size_t k = 0; k < n; k++)
-        for (size_t i = 0; i < named[k].n; i += KEPT_ROWS) {
+        for (size_t i = 0; i < named[k].n; i += PACKED_ROWS) {
             const size_t some = node_events_read(&named[k], i, v);
             for (size_t x = 0; x < some; x++) {
                 if (v[x].id == EV_CUDA_PEAK)

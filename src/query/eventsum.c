@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "query/event_flow.h"
 #include "query/trace.h"
 
@@ -73,33 +74,24 @@ static void see_number(const struct event *v, struct event_sum *s)
 
 static uint32_t add_group(struct grouping *g, const struct run_track *t, const struct event *e)
 {
-    if (g->n == g->cap) {
-        g->cap = g->cap ? 2 * g->cap : 64;
-        g->v = xrealloc(g->v, g->cap, sizeof *g->v);
-    }
-    g->v[g->n++] = (struct eventsum_group){.sum = {.track = t,
-                                                   .name = e->name,
-                                                   .kind = e->kind,
-                                                   .category = e->category,
-                                                   .total_s = NAN,
-                                                   .p50_s = NAN,
-                                                   .p95_s = NAN,
-                                                   .max_s = NAN,
-                                                   .min = NAN,
-                                                   .max = NAN,
-                                                   .last = NAN}};
+    *VEC_ADD(g->v, g->n, g->cap) = (struct eventsum_group){.sum = {.track = t,
+                                                                   .name = e->name,
+                                                                   .kind = e->kind,
+                                                                   .category = e->category,
+                                                                   .total_s = NAN,
+                                                                   .p50_s = NAN,
+                                                                   .p95_s = NAN,
+                                                                   .max_s = NAN,
+                                                                   .min = NAN,
+                                                                   .max = NAN,
+                                                                   .last = NAN}};
     return (uint32_t)g->n;
 }
 
 static uint32_t group_for(struct grouping *g, const struct run_track *t, const struct event *e)
 {
     const size_t slot = (size_t)op_names_id(&g->names, e->name) * EVENT_KIND_N + e->kind;
-    if (slot >= g->n_slots) {
-        const size_t more = MAX_OF(2 * g->n_slots, slot + 256);
-        g->group_of = xrealloc(g->group_of, more, sizeof *g->group_of);
-        memset(g->group_of + g->n_slots, 0, (more - g->n_slots) * sizeof *g->group_of);
-        g->n_slots = more;
-    }
+    OP_NAMES_ROOM(g->group_of, g->n_slots, slot);
     if (!g->group_of[slot])
         g->group_of[slot] = add_group(g, t, e);
     return g->group_of[slot] - 1;
@@ -167,11 +159,7 @@ struct sums {
 
 static void add_sum(struct sums *out, const struct event_sum *s)
 {
-    if (out->n == out->cap) {
-        out->cap = out->cap ? 2 * out->cap : 64;
-        out->v = xrealloc(out->v, out->cap, sizeof *out->v);
-    }
-    out->v[out->n++] = *s;
+    *VEC_ADD(out->v, out->n, out->cap) = *s;
 }
 
 static void sum_track(const struct run_track *t, const struct run_event *v, size_t n,

@@ -6,11 +6,13 @@
  * end. */
 #include "query/grid.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "query/block_cursor.h"
 #include "query/crew.h"
 #include "store/column.h"
@@ -80,7 +82,7 @@ struct grid_plan {
     size_t columns;
     struct scan scan; /* owns all below */
     struct grid_edges *edges;
-    size_t n_edges;
+    size_t n_edges, cap_edges;
 };
 
 static const struct grid_edges *grid_edges_of(const struct grid_plan *p, const struct store *store)
@@ -99,24 +101,28 @@ static const struct grid_edges *grid_make_edges(struct grid_plan *p, const struc
     int64_t *us = arena_array(&p->scan.arena, int64_t, p->columns + 1);
     for (size_t c = 0; c <= p->columns; c++)
         us[c] = store_mono_us(store, (wall_ns){p->ask->from.ns + (int64_t)c * p->step_ns});
-    p->edges = xrealloc(p->edges, p->n_edges + 1, sizeof *p->edges);
-    p->edges[p->n_edges] = (struct grid_edges){
+    struct grid_edges *new = VEC_ADD(p->edges, p->n_edges, p->cap_edges);
+    *new = (struct grid_edges){
         store, us, arena_array(&p->scan.arena, struct grid_ranges *, store->n_blocks + 1)};
-    return &p->edges[p->n_edges++];
+    return new;
 }
 
-/* The last column that begins at or before t; edges[0] <= t. */
+struct grid_moment {
+    const int64_t *edges;
+    int64_t t;
+};
+
+static bool grid_edge_is_past(const void *ctx, size_t i)
+{
+    const struct grid_moment *m = ctx;
+    return m->edges[i] <= m->t;
+}
+
+/* The last column that begins at or before t; edges[0] <= t < edges[columns]. */
 static size_t grid_column_of(const int64_t *edges, size_t columns, int64_t t)
 {
-    size_t lo = 0, hi = columns;
-    while (lo + 1 < hi) {
-        const size_t mid = (lo + hi) / 2;
-        if (edges[mid] <= t)
-            lo = mid;
-        else
-            hi = mid;
-    }
-    return lo;
+    assert(edges[0] <= t && t < edges[columns]);
+    return search_first(0, columns, grid_edge_is_past, &(struct grid_moment){edges, t}) - 1;
 }
 
 /* ---- which part of a block lies in which column ---- */

@@ -8,6 +8,7 @@
 
 #include "base/demangle.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "query/trace.h"
 #include "record/name_sense.h"
 
@@ -88,23 +89,14 @@ struct ops {
 /* Of a side, by the number of the name; may move the others. */
 static struct stat *ops_stat(struct side *s, uint32_t name)
 {
-    if (name >= s->cap) {
-        const uint32_t cap = MAX_OF(name + 1, s->cap ? 2 * s->cap : 256);
-        s->v = xrealloc(s->v, cap, sizeof *s->v);
-        memset(s->v + s->cap, 0, (cap - s->cap) * sizeof *s->v);
-        s->cap = cap;
-    }
+    OP_NAMES_ROOM(s->v, s->cap, name);
     return &s->v[name];
 }
 
 static uint32_t ops_add_node(struct ops *o, const struct node *n)
 {
-    if (o->n_nodes == o->cap_nodes) {
-        o->cap_nodes = o->cap_nodes ? 2 * o->cap_nodes : 4096;
-        o->nodes = xrealloc(o->nodes, o->cap_nodes, sizeof *o->nodes);
-    }
-    o->nodes[o->n_nodes] = *n;
-    return (uint32_t)o->n_nodes++;
+    *VEC_ADD(o->nodes, o->n_nodes, o->cap_nodes) = *n;
+    return (uint32_t)o->n_nodes - 1;
 }
 
 static bool is_call(const struct event *v)
@@ -169,17 +161,14 @@ static void ops_threads_push(struct ops *o, const struct run_event *x, uint32_t 
 {
     struct stat *s = ops_stat(&o->cpu, name);
     const bool outer = s->open == 0;
-    if (o->depth == o->cap_stack) {
-        o->cap_stack = o->cap_stack ? 2 * o->cap_stack : 256;
-        o->stack = xrealloc(o->stack, o->cap_stack, sizeof *o->stack);
-    }
-    o->stack[o->depth++] = (struct frame){.begin = x->at.ns,
-                                          .end = x->at.ns + MAX_OF(0, x->event.dur_ns),
-                                          .tie = x->event.parent,
-                                          .node = NO_NODE,
-                                          .name = name,
-                                          .outer = outer,
-                                          .call = is_call(&x->event)};
+    *VEC_ADD(o->stack, o->depth, o->cap_stack) =
+        (struct frame){.begin = x->at.ns,
+                       .end = x->at.ns + MAX_OF(0, x->event.dur_ns),
+                       .tie = x->event.parent,
+                       .node = NO_NODE,
+                       .name = name,
+                       .outer = outer,
+                       .call = is_call(&x->event)};
     s->calls++;
     s->open++;
     s->used = true;
@@ -241,12 +230,8 @@ static void note_arrow(struct ops *o, const struct run_event *x)
         const struct launch from = {.link = x->event.link, .owner = owner_of(o, &x->event)};
         launches_add(&o->arrows, &from);
     } else if (x->event.value == ARROW_TO && x->at.ns < o->op_end && o->n_backward < BACKWARD) {
-        if (o->n_backward >= o->cap_backward) {
-            o->cap_backward = o->cap_backward ? 2 * o->cap_backward : 256;
-            o->backward = xrealloc(o->backward, o->cap_backward, sizeof *o->backward);
-        }
         o->op_arrow = (uint32_t)o->n_backward;
-        o->backward[o->n_backward++] = x->event.link;
+        *VEC_ADD(o->backward, o->n_backward, o->cap_backward) = x->event.link;
     }
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "query/sorted_runs.h"
 #include "query/steps.h"
 
@@ -211,11 +212,7 @@ static void tile_until(struct tiling *t, int64_t to, enum phase_kind kind)
     if (t->n && t->v[t->n - 1].kind == kind) {
         t->v[t->n - 1].end.ns = to;
     } else {
-        if (t->n == t->cap) {
-            t->cap = t->cap ? t->cap * 2 : 16;
-            t->v = xrealloc(t->v, t->cap, sizeof *t->v);
-        }
-        t->v[t->n++] = (struct phase){kind, {t->at}, {to}};
+        *VEC_ADD(t->v, t->n, t->cap) = (struct phase){kind, {t->at}, {to}};
     }
     t->at = to;
 }

@@ -191,53 +191,20 @@ struct samples_of_series {
     uint64_t first, count;
 };
 
-/* Wall times of the rows of each block; NULL: not needed, or damaged. */
-struct samples_times {
-    const struct store *store;
-    const int64_t **of_block;
-};
-
 struct samples {
     struct scan scan; /* owns the slices */
     struct samples_of_series *series;
     size_t n;
     uint64_t total;
-    struct samples_times *times;
-    size_t n_times;
 };
 
 /* ---- what there is ---- */
-
-static struct samples_times *samples_times_of(struct samples *s, const struct store *store)
-{
-    for (size_t i = 0; i < s->n_times; i++)
-        if (s->times[i].store == store)
-            return &s->times[i];
-    s->times = xrealloc(s->times, s->n_times + 1, sizeof *s->times);
-    s->times[s->n_times] = (struct samples_times){
-        store, (const int64_t **)arena_array(&s->scan.arena, int64_t *, store->n_blocks)};
-    return &s->times[s->n_times++];
-}
-
-static const int64_t *samples_wall_times(struct samples *s, const struct slice *sl)
-{
-    const int64_t **slot = &samples_times_of(s, sl->store)->of_block[sl->block - sl->store->blocks];
-    if (*slot)
-        return *slot;
-    const int64_t *us = scan_times(&s->scan, sl->store, sl->block);
-    if (!us)
-        return NULL;
-    int64_t *t = arena_array(&s->scan.arena, int64_t, sl->block->rows);
-    for (uint32_t i = 0; i < sl->block->rows; i++)
-        t[i] = store_wall(sl->store, us[i]).ns;
-    return *slot = t;
-}
 
 /* Whole values, and times for them. */
 static bool samples_are_whole(struct samples *s, const struct slice *sl)
 {
     const struct column *c = sl->column;
-    return blob_whole(&c->values) && samples_wall_times(s, sl) &&
+    return blob_whole(&c->values) && scan_times(&s->scan, sl->store, sl->block) &&
            (!c->has_gaps || scan_value_rows(&s->scan, c, sl->block));
 }
 
@@ -278,7 +245,6 @@ void samples_close(struct samples *s)
         return;
     scan_close(&s->scan);
     free(s->series);
-    free(s->times);
     free(s);
 }
 
@@ -339,18 +305,30 @@ static void samples_put_values(struct scan *scan, const struct slice *sl, double
         *out++ = scale_value(scale, (double)view.v64[i]);
 }
 
+/* Wall time minus monotonic time of all rows of a block; false: it changes between them. Steps of
+ * the clock only go forward, so what is equal at both ends is equal between them. */
+static bool samples_clock_offset(const struct slice *sl, int64_t *offset)
+{
+    const struct rows_block *b = sl->block;
+    *offset = store_wall(sl->store, b->t_first_us).ns - b->t_first_us * NS_PER_US;
+    return *offset == store_wall(sl->store, b->t_last_us).ns - b->t_last_us * NS_PER_US;
+}
+
 static void samples_put_times(struct samples *s, struct scan *scan, const struct slice *sl,
                               int64_t *out)
 {
-    const int64_t *t = samples_wall_times(s, sl); /* made by samples_open */
+    const int64_t *t = scan_times(&s->scan, sl->store, sl->block); /* decoded by samples_open */
     const struct column *c = sl->column;
-    if (!c->has_gaps) {
-        memcpy(out, t + c->first_row + sl->from, (sl->to - sl->from) * sizeof *out);
-        return;
+    const uint32_t *rows = c->has_gaps ? scan_value_rows(scan, c, sl->block) : NULL;
+    int64_t offset;
+    const bool steady = samples_clock_offset(sl, &offset);
+    if (c->has_gaps && !rows)
+        return; /* the file was changed since samples_open */
+    for (uint32_t i = sl->from; i < sl->to; i++) {
+        const int64_t us = t[rows ? rows[i] : c->first_row + i];
+        *out++ = steady ? (int64_t)((uint64_t)(us * NS_PER_US) + (uint64_t)offset)
+                        : store_wall(sl->store, us).ns;
     }
-    const uint32_t *rows = scan_value_rows(scan, c, sl->block);
-    for (uint32_t i = sl->from; rows && i < sl->to; i++) /* it was whole before */
-        *out++ = t[rows[i]];
 }
 
 static void samples_fill_one(struct samples_filling *f, struct scan *scan, size_t i)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 
 struct array {
     char *p;
@@ -20,11 +21,7 @@ static char *at(const struct array *a, size_t i)
 
 void sorted_runs_add(struct sorted_runs *r, size_t begin)
 {
-    if (r->n == r->cap) {
-        r->cap = r->cap ? r->cap * 2 : 64;
-        r->begins = xrealloc(r->begins, r->cap, sizeof *r->begins);
-    }
-    r->begins[r->n++] = begin;
+    *VEC_ADD(r->begins, r->n, r->cap) = begin;
 }
 
 void sorted_runs_append(struct sorted_runs *r, const struct sorted_runs *more, size_t offset)

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "query/steps_internal.h"
 #include "record/event.h"
 
@@ -85,10 +86,7 @@ static bool steps_points_in_order(const struct point *a, const struct point *b)
 
 void points_push(struct points *p, const struct point *x)
 {
-    if (p->n == p->cap) {
-        p->cap = p->cap ? p->cap * 2 : 1024;
-        p->v = xrealloc(p->v, p->cap, sizeof *p->v);
-    }
+    VEC_ROOM(p->v, p->cap, p->n + 1);
     if (p->n == 0 || !steps_points_in_order(&p->v[p->n - 1], x))
         sorted_runs_add(&p->runs, p->n);
     p->v[p->n++] = *x;
@@ -313,11 +311,7 @@ struct steps_seen_walk {
 
 static void stretches_add(struct stretches *l, struct steps_seen_stretch x)
 {
-    if (l->n == l->cap) {
-        l->cap = l->cap ? l->cap * 2 : 16;
-        l->v = xrealloc(l->v, l->cap, sizeof *l->v);
-    }
-    l->v[l->n++] = x;
+    *VEC_ADD(l->v, l->n, l->cap) = x;
 }
 
 /* ---- which optimizers have stepped ---- */
@@ -759,11 +753,7 @@ void step_list_add(struct step_list *l, struct bare_step s)
         s.start = MAX_OF(s.start, l->v[l->n - 1].end);
     if (s.end < s.start)
         return;
-    if (l->n == l->cap) {
-        l->cap = l->cap ? l->cap * 2 : 256;
-        l->v = xrealloc(l->v, l->cap, sizeof *l->v);
-    }
-    l->v[l->n++] = s;
+    *VEC_ADD(l->v, l->n, l->cap) = s;
     l->numbers[s.mode]++;
 }
 

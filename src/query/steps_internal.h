@@ -114,17 +114,17 @@ uint8_t step_part_of(enum event_id id); /* NO_PART: it has none */
 /* Steps after a detail window that are still slower than usual. */
 enum { DISTURBED_AFTER = 2 };
 
-/* Warm-up: see docs/steps.md. Only the first KEPT_ROWS steps of a rank are looked at. */
+/* Warm-up: see docs/steps.md. Only the first PACKED_ROWS steps of a rank are looked at. */
 enum { WARMUP_LOOKED_AT = 64, WARMUP_MOST = 16 };
 
-/* All steps of a rank, or at least its first KEPT_ROWS; in order. */
+/* All steps of a rank, or at least its first PACKED_ROWS; in order. */
 void steps_mark_warmup(struct step *v, size_t n);
 /* The same while steps still come: whether iteration k of the n first ones is slow. */
 bool warmup_is_slow(const int64_t *iteration_ns, size_t n, size_t k);
 
-/* Steps in little room, in the arena: as kept_open and kept_put. */
-void steps_kept_open(struct kept *k, size_t n, struct arena *a);
-void steps_kept_put(struct kept *k, size_t i, const struct step *v, struct arena *a);
+/* Steps in little room, in the arena: as packed_open and packed_put. */
+void steps_pack_open(struct packed *k, size_t n, struct arena *a);
+void steps_pack(struct packed *k, size_t i, const struct step *v, struct arena *a);
 
 static inline int64_t step_end(const struct step *s)
 {

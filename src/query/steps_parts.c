@@ -335,7 +335,7 @@ static void mark_mode(struct step *v, size_t n, enum event_mode mode)
 void steps_mark_warmup(struct step *v, size_t n)
 {
     for (enum event_mode m = 0; m < MODE_N; m++)
-        mark_mode(v, MIN_OF(n, (size_t)KEPT_ROWS), m);
+        mark_mode(v, MIN_OF(n, (size_t)PACKED_ROWS), m);
 }
 
 /* ---- steps kept ----
@@ -363,9 +363,9 @@ enum {
     MODE_SHIFT = 5
 };
 
-_Static_assert((int)COLUMNS <= (int)KEPT_COLUMNS_MOST, "a step fits into a row");
+_Static_assert((int)COLUMNS <= (int)PACKED_COLUMNS_MOST, "a step fits into a row");
 
-static void steps_kept_cells_of(const struct step *v, size_t n, struct kept_cells *out)
+static void steps_pack_cells(const struct step *v, size_t n, struct packed_cells *out)
 {
     for (size_t i = 0; i < n; i++) {
         out->v[C_NUMBER][i] = v[i].number;
@@ -383,16 +383,16 @@ static void steps_kept_cells_of(const struct step *v, size_t n, struct kept_cell
     }
 }
 
-void steps_kept_open(struct kept *k, size_t n, struct arena *a)
+void steps_pack_open(struct packed *k, size_t n, struct arena *a)
 {
-    kept_open(k, COLUMNS, n, a);
+    packed_open(k, COLUMNS, n, a);
 }
 
-void steps_kept_put(struct kept *k, size_t i, const struct step *v, struct arena *a)
+void steps_pack(struct packed *k, size_t i, const struct step *v, struct arena *a)
 {
-    struct kept_cells cells;
-    steps_kept_cells_of(v, MIN_OF(k->n - i, (size_t)KEPT_ROWS), &cells);
-    kept_put(k, i, &cells, a);
+    struct packed_cells cells;
+    steps_pack_cells(v, MIN_OF(k->n - i, (size_t)PACKED_ROWS), &cells);
+    packed_put(k, i, &cells, a);
 }
 
 static void set_flags(struct step *s, int64_t flags)
@@ -406,8 +406,8 @@ static void set_flags(struct step *s, int64_t flags)
 
 size_t rank_steps_read(const struct rank_steps *r, size_t i, struct step *out)
 {
-    struct kept_cells x;
-    const size_t n = kept_get(&r->kept, i, &x);
+    struct packed_cells x;
+    const size_t n = packed_get(&r->packed, i, &x);
     for (size_t s = 0; s < n; s++) {
         out[s].number = x.v[C_NUMBER][s];
         set_flags(&out[s], x.v[C_FLAGS][s]);
@@ -428,16 +428,16 @@ struct step rank_step(const struct rank_steps *r, size_t i)
     struct step s;
     if (r->steps)
         return r->steps[i];
-    s.number = kept_cell(&r->kept, C_NUMBER, i);
-    set_flags(&s, kept_cell(&r->kept, C_FLAGS, i));
-    s.start.ns = kept_cell(&r->kept, C_START, i);
-    s.dur_ns = kept_cell(&r->kept, C_DUR, i);
-    s.batch = kept_cell(&r->kept, C_BATCH, i);
-    s.between_ns = kept_cell(&r->kept, C_BETWEEN, i);
-    s.between_sync_ns = kept_cell(&r->kept, C_BETWEEN_SYNC, i);
-    s.save_ns = kept_cell(&r->kept, C_SAVE, i);
+    s.number = packed_cell(&r->packed, C_NUMBER, i);
+    set_flags(&s, packed_cell(&r->packed, C_FLAGS, i));
+    s.start.ns = packed_cell(&r->packed, C_START, i);
+    s.dur_ns = packed_cell(&r->packed, C_DUR, i);
+    s.batch = packed_cell(&r->packed, C_BATCH, i);
+    s.between_ns = packed_cell(&r->packed, C_BETWEEN, i);
+    s.between_sync_ns = packed_cell(&r->packed, C_BETWEEN_SYNC, i);
+    s.save_ns = packed_cell(&r->packed, C_SAVE, i);
     for (size_t k = 0; k < STEP_PARTS_MOST; k++)
-        s.part_ns[k] = kept_cell(&r->kept, C_PARTS + k, i);
+        s.part_ns[k] = packed_cell(&r->packed, C_PARTS + k, i);
     return s;
 }
 
@@ -481,7 +481,7 @@ uint64_t steps_flow_marked(const struct steps_flow *f)
     return f->marked + f->points.marked;
 }
 
-size_t steps_flow_kept(const struct steps_flow *f)
+size_t steps_flow_held(const struct steps_flow *f)
 {
     return f->points.n;
 }

@@ -8,6 +8,7 @@
 
 #include "base/demangle.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "query/event_flow.h"
 #include "query/eventsum.h"
 #include "query/trace.h"
@@ -71,11 +72,7 @@ static void put_slice(struct drawing *d, const struct timeline_slice *s)
         t->cut = true;
         return;
     }
-    if (t->n_slices == d->cap_slices) {
-        d->cap_slices = d->cap_slices ? 2 * d->cap_slices : SLICES_EACH;
-        t->slices = xrealloc(t->slices, d->cap_slices, sizeof *t->slices);
-    }
-    t->slices[t->n_slices++] = *s;
+    *VEC_ADD(t->slices, t->n_slices, d->cap_slices) = *s;
 }
 
 static void put_waiting(struct drawing *d, struct waiting *w)
@@ -223,11 +220,7 @@ static void drawing_span(struct drawing *d, struct timeline_slice *s)
 static void drawing_lane(struct drawing *d, const struct timeline_lane *lane)
 {
     struct timeline *t = d->out;
-    if (t->n_lanes == d->cap_lanes) {
-        d->cap_lanes = d->cap_lanes ? 2 * d->cap_lanes : 32;
-        t->lanes = xrealloc(t->lanes, d->cap_lanes, sizeof *t->lanes);
-    }
-    t->lanes[t->n_lanes++] = *lane;
+    *VEC_ADD(t->lanes, t->n_lanes, d->cap_lanes) = *lane;
     d->open = 0;
     d->lane_by_name = d->by_name;
 }

@@ -11,24 +11,21 @@
 #include "base/demangle.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "query/event_flow.h"
 #include "query/steps.h"
 
 /* ---- ops names ---- */
 
-enum { SLOTS_FIRST = 1024 };
-
 void op_names_open(struct op_names *t)
 {
     memset(t, 0, sizeof *t);
-    t->n_slots = SLOTS_FIRST;
-    t->slots = xcalloc(t->n_slots, sizeof *t->slots);
 }
 
 void op_names_close(struct op_names *t)
 {
     free(t->v);
-    free(t->slots);
+    hash_free(&t->index);
     arena_free(&t->arena);
     memset(t, 0, sizeof *t);
 }
@@ -38,8 +35,8 @@ void op_names_turn(struct op_names *t)
     memset(t->near, 0, sizeof t->near);
 }
 
-/* FNV-1a, then mixed so that the low bits hang on all. */
-static uint64_t ops_names_hash_of(const char *s)
+/* FNV-1a, then mixed so that the low bits depend on all. */
+static uint64_t op_names_hash(const char *s)
 {
     uint64_t h = 0xCBF29CE484222325u;
     for (; *s; s++)
@@ -47,44 +44,32 @@ static uint64_t ops_names_hash_of(const char *s)
     return h ^ h >> 32;
 }
 
-/* The slot that holds the text, or the free one where it belongs. */
-static uint32_t *ops_names_slot_of(const struct op_names *t, uint64_t hash, const char *text)
+struct op_names_key {
+    const struct op_names *names;
+    const char *text;
+    uint64_t hash;
+};
+
+static bool op_names_is(const void *ctx, uint32_t i)
 {
-    for (uint32_t at = (uint32_t)hash & (t->n_slots - 1);; at = (at + 1) & (t->n_slots - 1)) {
-        const struct op_name *v = t->slots[at] ? &t->v[t->slots[at] - 1] : NULL;
-        if (!v || (v->hash == hash && strcmp(v->text, text) == 0))
-            return &t->slots[at];
-    }
+    const struct op_names_key *k = ctx;
+    return k->names->v[i].hash == k->hash && strcmp(k->names->v[i].text, k->text) == 0;
 }
 
-static void ops_names_grow_slots(struct op_names *t)
+static uint64_t op_names_hash_at(const void *ctx, uint32_t i)
 {
-    free(t->slots);
-    t->n_slots *= 2;
-    t->slots = xcalloc(t->n_slots, sizeof *t->slots);
-    for (uint32_t i = 0; i < t->n; i++) {
-        uint32_t at = (uint32_t)t->v[i].hash & (t->n_slots - 1);
-        while (t->slots[at])
-            at = (at + 1) & (t->n_slots - 1);
-        t->slots[at] = i + 1;
-    }
+    return ((const struct op_names_key *)ctx)->names->v[i].hash;
 }
 
 uint32_t op_names_look(struct op_names *t, const char *text)
 {
-    const uint64_t hash = ops_names_hash_of(text);
-    uint32_t *slot = ops_names_slot_of(t, hash, text);
+    const struct op_names_key k = {t, text, op_names_hash(text)};
+    uint32_t *slot = hash_slot(&t->index, k.hash, op_names_is, &k);
     if (*slot)
         return *slot - 1;
-    if (t->n == t->cap) {
-        t->cap = t->cap ? 2 * t->cap : 256;
-        t->v = xrealloc(t->v, t->cap, sizeof *t->v);
-    }
-    t->v[t->n] =
-        (struct op_name){arena_strdup(&t->arena, text), hash, name_sense(text), event_find(text)};
-    *slot = ++t->n;
-    if (t->n > t->n_slots / 2)
-        ops_names_grow_slots(t);
+    *VEC_ADD(t->v, t->n, t->cap) =
+        (struct op_name){arena_strdup(&t->arena, text), k.hash, name_sense(text), event_find(text)};
+    hash_put(&t->index, slot, t->n, op_names_hash_at, &k);
     return t->n - 1;
 }
 
@@ -97,7 +82,7 @@ uint32_t op_names_look(struct op_names *t, const char *text)
 
 /* Where it belongs among the last few of the sorted run; NO_PLACE: further back, or there
  * is no run yet. Calls of one moment may come in another order than they were made. */
-static size_t ops_launch_place_of(const struct launches *l, uint64_t link)
+static size_t launches_place_of(const struct launches *l, uint64_t link)
 {
     enum { LOOK_MOST = 16 };
     if (l->n == 0)
@@ -113,11 +98,8 @@ void launches_add(struct launches *l, const struct launch *one)
 {
     if (one->link == 0 || l->n >= UINT32_MAX / 2)
         return;
-    if (l->n == l->cap) {
-        l->cap = l->cap ? 2 * l->cap : 1024;
-        l->v = xrealloc(l->v, l->cap, sizeof *l->v);
-    }
-    size_t at = ops_launch_place_of(l, one->link);
+    VEC_ROOM(l->v, l->cap, l->n + 1);
+    size_t at = launches_place_of(l, one->link);
     if (at == NO_PLACE) {
         at = l->n;
         sorted_runs_add(&l->runs, at);
@@ -127,7 +109,7 @@ void launches_add(struct launches *l, const struct launch *one)
     l->n++;
 }
 
-static bool ops_launch_in_order(const void *a, const void *b)
+static bool launches_in_order(const void *a, const void *b)
 {
     const struct launch *x = a, *y = b;
     return x->link <= y->link;
@@ -135,31 +117,30 @@ static bool ops_launch_in_order(const void *a, const void *b)
 
 void launches_index(struct launches *l)
 {
-    if (l->runs.n > LAUNCH_STRETCHES)
-        sorted_runs_merge(&l->runs, l->v, l->n, sizeof *l->v, ops_launch_in_order);
-    l->n_stretches = l->runs.n;
+    if (l->runs.n > LAUNCH_RUNS_MOST)
+        sorted_runs_merge(&l->runs, l->v, l->n, sizeof *l->v, launches_in_order);
+    l->n_sorted = l->runs.n;
     for (size_t i = 0; i < l->runs.n; i++) {
         const size_t begin = l->runs.begins[i];
         const size_t end = i + 1 < l->runs.n ? l->runs.begins[i + 1] : l->n;
-        l->stretches[i] = (struct launch_stretch){begin, end, begin};
+        l->sorted[i] = (struct launch_run){begin, end, begin};
     }
 }
 
-/* Where lo..hi, sorted, has the first one that is not below the link; hi: none is. */
-static size_t first_in(const struct launch *v, size_t lo, size_t hi, uint64_t link)
+struct launch_key {
+    const struct launch *v;
+    uint64_t link;
+};
+
+static bool launch_is_before(const void *ctx, size_t i)
 {
-    while (lo < hi) {
-        const size_t mid = lo + (hi - lo) / 2;
-        if (v[mid].link < link)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    const struct launch_key *k = ctx;
+    return k->v[i].link < k->link;
 }
 
-/* The same of a stretch, in steps that double from where the last search ended. */
-static size_t first_near(const struct launch *v, const struct launch_stretch *s, uint64_t link)
+/* The first of a sorted run that is not below the link: in steps that double from where the last
+ * search ended. */
+static size_t launch_first_near(const struct launch *v, const struct launch_run *s, uint64_t link)
 {
     size_t lo = s->near, hi = s->near, step = 1;
     for (; hi < s->end && v[hi].link < link; step *= 2) {
@@ -170,14 +151,14 @@ static size_t first_near(const struct launch *v, const struct launch_stretch *s,
         hi = lo - 1;
         lo -= MIN_OF(step, lo - s->begin);
     }
-    return first_in(v, lo, hi, link);
+    return search_first(lo, hi, launch_is_before, &(struct launch_key){v, link});
 }
 
 const struct launch *launches_find(struct launches *l, uint64_t link)
 {
-    for (size_t i = 0; i < l->n_stretches && link; i++) {
-        struct launch_stretch *s = &l->stretches[i];
-        s->near = first_near(l->v, s, link);
+    for (size_t i = 0; i < l->n_sorted && link; i++) {
+        struct launch_run *s = &l->sorted[i];
+        s->near = launch_first_near(l->v, s, link);
         if (s->near < s->end && l->v[s->near].link == link)
             return &l->v[s->near];
     }
@@ -186,7 +167,7 @@ const struct launch *launches_find(struct launches *l, uint64_t link)
 
 void launches_clear(struct launches *l)
 {
-    l->n = l->runs.n = l->n_stretches = 0;
+    l->n = l->runs.n = l->n_sorted = 0;
 }
 
 void launches_free(struct launches *l)

@@ -5,8 +5,10 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/arena.h"
+#include "base/vec.h"
 #include "query/events.h"
 #include "query/sorted_runs.h"
 #include "record/event.h"
@@ -95,8 +97,7 @@ struct op_names {
     struct arena arena;
     struct op_name *v;
     uint32_t n, cap;
-    uint32_t *slots; /* 0: free, else 1 + number */
-    uint32_t n_slots;
+    struct hash_index index;
     struct {
         const char *text;
         uint32_t id;
@@ -120,6 +121,14 @@ static inline uint32_t op_names_id(struct op_names *t, const char *text)
     return t->near[at].id;
 }
 
+/* Room in a table by number of the name; new items are zero. */
+#define OP_NAMES_ROOM(items, cap, id)                                                              \
+    do {                                                                                           \
+        const size_t had_ = (cap);                                                                 \
+        VEC_ROOM(items, cap, (id) + 1);                                                            \
+        memset((items) + had_, 0, ((cap)-had_) * sizeof *(items));                                 \
+    } while (0)
+
 static inline unsigned op_names_sense(struct op_names *t, const char *text)
 {
     const uint32_t id = op_names_id(t, text); /* may move t->v */
@@ -138,18 +147,18 @@ struct launch {
     uint32_t owner;     /* whatever the caller keeps there */
 };
 
-enum { LAUNCH_STRETCHES = 8 };
+enum { LAUNCH_RUNS_MOST = 8 };
 
 struct launches {
     struct launch *v;
     size_t n, cap;
     struct sorted_runs runs; /* by link, as they were added */
     /* Once indexed: the same, or all of it sorted as one when there were more than fit. */
-    struct launch_stretch {
+    struct launch_run {
         size_t begin, end;
         size_t near; /* where the last search ended: the next one is for a link close by */
-    } stretches[LAUNCH_STRETCHES];
-    size_t n_stretches;
+    } sorted[LAUNCH_RUNS_MOST];
+    size_t n_sorted;
 };
 
 /* A link of 0 ties nothing and is left out. */

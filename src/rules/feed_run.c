@@ -81,10 +81,10 @@ static bool look_at_step(struct steady *x, const struct step *s)
 
 static void look_at_rank(struct steady *x, const struct rank_steps *r)
 {
-    struct step some[KEPT_ROWS];
+    struct step some[PACKED_ROWS];
     bool more = true;
     for (size_t i = 0, n; more && i < r->n; i += n) {
-        n = r->steps ? MIN_OF(r->n - i, (size_t)KEPT_ROWS) : rank_steps_read(r, i, some);
+        n = r->steps ? MIN_OF(r->n - i, (size_t)PACKED_ROWS) : rank_steps_read(r, i, some);
         const struct step *v = r->steps ? r->steps + i : some;
         for (size_t k = 0; k < n && more; k++)
             more = look_at_step(x, &v[k]);
@@ -228,7 +228,7 @@ int rules_check_priced(struct run *r, const struct rule_params *p, const struct 
 {
     struct run_steps steps;
     struct arena scratch = {0};
-    const struct steps_want read = {.wanted = rules_are_told, .kept = true};
+    const struct steps_want read = {.wanted = rules_are_told, .packed = true};
     int rc = steps_read_named(r, &read, &scratch, &steps, e);
     if (rc == 0)
         rc = rules_check_steps(r, &(struct check_ask){p, pricing, &steps}, a, out, e);

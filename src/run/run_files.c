@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "run/run_names.h"
 #include "run/storage.h"
 
@@ -49,11 +50,8 @@ struct run_file_list {
 
 static void run_files_add_path(struct run_file_list *s, size_t node, const char *path, bool detail)
 {
-    if (s->n == s->cap) {
-        s->cap = s->cap ? s->cap * 2 : 4;
-        s->v = xrealloc(s->v, s->cap, sizeof *s->v);
-    }
-    s->v[s->n++] = (struct run_event_file){arena_strdup(s->arena, path), node, detail};
+    *VEC_ADD(s->v, s->n, s->cap) =
+        (struct run_event_file){arena_strdup(s->arena, path), node, detail};
 }
 
 struct run_windows {

@@ -21,6 +21,7 @@
 #include "base/nearest.h"
 #include "base/redact.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "run/run_names.h"
 #include "run/storage.h"
 
@@ -432,11 +433,7 @@ static void run_find_add_candidate(void *ctx, const char *path)
     struct run_candidates *x = ctx;
     if (!run_find_is_run(path))
         return;
-    if (x->n == x->cap) {
-        x->cap = x->cap ? x->cap * 2 : 64;
-        x->v = xrealloc(x->v, x->cap, sizeof *x->v);
-    }
-    struct run_candidate *c = &x->v[x->n++];
+    struct run_candidate *c = VEC_ADD(x->v, x->n, x->cap);
     *c = (struct run_candidate){.path = arena_strdup(x->arena, path)};
     c->folder = path_base(c->path);
     run_find_describe(c, x->arena);
