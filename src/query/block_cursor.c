@@ -13,15 +13,18 @@
  *   of time, so the values of a window are one range, found by binary search over the times.
  * - What is damaged (a checksum does not match, or it does not decode) is left out as a whole:
  *   callers get a shorter list of slices, never values at other times.
+ * - Refs of a series are sorted by block, because the store lists its columns block by block
+ *   (catalog.c). A series that disappeared and came back while a block was made has two columns in
+ *   it, of different rows.
+ * - A summary of `unit` values is the minimum, maximum and sum that the writer made of exactly
+ * those values (column.c). Extents of summaries are therefore those of the values, to the last bit;
+ * only which column of a grid a summary falls into depends on its middle.
  */
 #include "query/block_cursor.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
 #include "base/mem.h"
 #include "base/vec.h"
@@ -107,6 +110,7 @@ const int64_t *scan_times(struct scan *s, const struct store *store, const struc
 {
     if (s->once)
         return store_times(s->codec, b, s->v64) ? s->v64 : NULL;
+    assert(b >= store->blocks && b < store->blocks + store->n_blocks);
     const int64_t **slot = &scan_times_of(s, store)->of_block[b - store->blocks];
     if (!*slot) {
         int64_t *t = arena_array(&s->arena, int64_t, b->rows);
@@ -158,12 +162,15 @@ bool block_cursor_next(struct block_cursor *c, struct slice *out)
             c->window = block_window_of(p->store, c->from, c->to);
         while (c->ref < p->series->n_refs) {
             const uint32_t ref = c->ref++;
+            assert(p->series->refs[ref].block < p->store->n_blocks);
+            assert(ref == 0 || p->series->refs[ref - 1].block <= p->series->refs[ref].block);
             const struct rows_block *b = &p->store->blocks[p->series->refs[ref].block];
             if (!block_window_meets(&c->window, b))
                 continue;
             cursor_prefetch(p, ref);
             out->store = p->store;
             out->block = b;
+            assert(p->series->refs[ref].column < b->n_columns);
             out->column = &block_columns(b)[p->series->refs[ref].column];
             out->from = 0;
             out->to = out->column->count;
@@ -278,18 +285,18 @@ static bool ref_is_before(const void *ctx, size_t i)
     return at[0][i].block < at[1]->block;
 }
 
-uint32_t series_column_in(const struct store_series *s, uint32_t block)
+size_t series_first_ref(const struct store_series *s, uint32_t block)
 {
     const struct store_ref want = {.block = block};
     const struct store_ref *const ctx[] = {s->refs, &want};
-    const size_t i = search_first(0, s->n_refs, ref_is_before, ctx);
-    return i < s->n_refs && s->refs[i].block == block ? s->refs[i].column : NO_COLUMN;
+    return search_first(0, s->n_refs, ref_is_before, ctx);
 }
 
 /* ---- times ---- */
 
 int64_t block_grid_time(const struct rows_block *b, uint32_t row)
 {
+    assert(row < b->rows && row / b->l2 < b->n_t_l2);
     return b->t_l2_us[row / b->l2] + (int64_t)(row % b->l2) * (b->period_ns / NS_PER_US);
 }
 
@@ -333,7 +340,7 @@ static bool level_decode_one(struct scan *s, const struct slice *in, enum level 
     const struct column *c = in->column;
     const bool two = level == LEVEL_TWO;
     const uint32_t n = bucket_count(c->count, level_unit(in->block, level));
-    assert(level != LEVEL_VALUES);
+    assert(level != LEVEL_VALUES && n <= ROWS_MOST / 2); /* a unit has 2 values and more */
     if (!s->level[k])
         s->level[k] = xmalloc(ROWS_MOST / 2 * sizeof *s->level[k]);
     return (two || blob_whole(&c->level1[k])) &&
@@ -350,106 +357,27 @@ bool level_decode(struct scan *s, const struct slice *in, enum level level, bool
 
 /* ---- reducing ---- */
 
-/* Over the base. */
-struct bytes_extent {
-    uint8_t lo, hi;
-    uint32_t sum; /* at most 65536 x 255 */
-};
-
-#ifdef __SSE2__
-
-enum { LANES = 16 };
-static_assert((int)LANES <= (int)SCAN_PAD, "a whole vector after the last byte may be read");
-
-/* The smallest of the lower eight bytes becomes the lowest, that of the upper eight the ninth. */
-static __m128i extent_least_of_halves(__m128i v)
-{
-    v = _mm_min_epu8(v, _mm_srli_epi64(v, 32));
-    v = _mm_min_epu8(v, _mm_srli_epi64(v, 16));
-    return _mm_min_epu8(v, _mm_srli_epi64(v, 8));
-}
-
-static __m128i extent_load(const uint8_t *p)
-{
-    return _mm_loadu_si128((const __m128i_u *)p);
-}
-
-/* Ones in the first n lanes: the last vector has bytes after the end in it. */
-static __m128i extent_mask_of(uint32_t n)
-{
-    static const uint8_t first[2 * LANES] = {255, 255, 255, 255, 255, 255, 255, 255,
-                                             255, 255, 255, 255, 255, 255, 255, 255};
-    return extent_load(first + LANES - n);
-}
-
-static uint32_t extent_sum_of_halves(__m128i sum)
-{
-    return (uint32_t)_mm_cvtsi128_si32(_mm_add_epi64(sum, _mm_unpackhi_epi64(sum, sum)));
-}
-
-static uint32_t block_cursor_extent_sum_of_some(const uint8_t *v, uint32_t n)
-{
-    const __m128i zero = _mm_setzero_si128(), end = extent_load(v + n / LANES * LANES);
-    __m128i sum = _mm_sad_epu8(_mm_and_si128(end, extent_mask_of(n % LANES)), zero);
-    for (uint32_t i = 0; i + LANES <= n; i += LANES)
-        sum = _mm_add_epi64(sum, _mm_sad_epu8(extent_load(v + i), zero));
-    return extent_sum_of_halves(sum);
-}
-
-static struct bytes_extent block_cursor_extent_of_some(const uint8_t *v, uint32_t n)
-{
-    const __m128i zero = _mm_setzero_si128(), ones = _mm_set1_epi8(-1),
-                  mask = extent_mask_of(n % LANES);
-    __m128i x = extent_load(v + n / LANES * LANES);
-    __m128i hi = _mm_and_si128(x, mask), lo = _mm_or_si128(x, _mm_xor_si128(mask, ones)),
-            sum = _mm_sad_epu8(hi, zero);
-    for (uint32_t i = 0; i + LANES <= n; i += LANES) {
-        x = extent_load(v + i);
-        lo = _mm_min_epu8(lo, x);
-        hi = _mm_max_epu8(hi, x);
-        sum = _mm_add_epi64(sum, _mm_sad_epu8(x, zero));
-    }
-    hi = _mm_xor_si128(hi, ones); /* the largest is the smallest of the complements */
-    x = extent_least_of_halves(
-        _mm_min_epu8(_mm_unpacklo_epi64(lo, hi), _mm_unpackhi_epi64(lo, hi)));
-    return (struct bytes_extent){(uint8_t)_mm_extract_epi16(x, 0),
-                                 (uint8_t)~_mm_extract_epi16(x, 4), extent_sum_of_halves(sum)};
-}
-
-#else
-
-static uint32_t block_cursor_extent_sum_of_some(const uint8_t *v, uint32_t n)
-{
-    uint32_t sum = 0;
-    for (uint32_t i = 0; i < n; i++)
-        sum += v[i];
-    return sum;
-}
-
-static struct bytes_extent block_cursor_extent_of_some(const uint8_t *v, uint32_t n)
-{
-    struct bytes_extent x = {255, 0, 0};
-    for (uint32_t i = 0; i < n; i++) {
-        x.lo = MIN_OF(x.lo, v[i]);
-        x.hi = MAX_OF(x.hi, v[i]);
-        x.sum += v[i];
-    }
-    return x;
-}
-
-#endif
-
+/* Bytes over a base. The compiler makes vector code of the loop; the sum of a block, 65536 x 255 at
+ * most, fits. */
 static struct extent extent_of_bytes(const uint8_t *v, uint32_t n, int64_t base)
 {
-    const struct bytes_extent x = block_cursor_extent_of_some(v, n);
+    uint8_t lo = UINT8_MAX, hi = 0;
+    uint32_t sum = 0;
+    assert(n > 0 && n <= ROWS_MOST);
+    for (uint32_t i = 0; i < n; i++) {
+        lo = MIN_OF(lo, v[i]);
+        hi = MAX_OF(hi, v[i]);
+        sum += v[i];
+    }
     const uint64_t b = (uint64_t)base;
-    return (struct extent){(int64_t)(b + x.lo), (int64_t)(b + x.hi), (double)base * n + x.sum};
+    return (struct extent){(int64_t)(b + lo), (int64_t)(b + hi), (double)base * n + sum};
 }
 
 /* Sums are made as doubles: those of foreign numbers may not fit an integer. */
 static struct extent extent_of_integers(const int64_t *v, uint32_t n)
 {
     struct extent x = {v[0], v[0], 0};
+    assert(n > 0);
     for (uint32_t i = 0; i < n; i++) {
         x.lo = MIN_OF(x.lo, v[i]);
         x.hi = MAX_OF(x.hi, v[i]);
@@ -467,6 +395,14 @@ static void extents_of_values(const struct codec_view *v, const struct unit_rang
         out[i] = extent_of_integers(v->v64 + at[i].from, at[i].to - at[i].from);
 }
 
+static uint32_t sum_of_bytes(const uint8_t *v, uint32_t n)
+{
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < n; i++)
+        sum += v[i];
+    return sum;
+}
+
 static void sums_of_values(const struct codec_view *v, const struct unit_range *at, size_t n,
                            struct extent *out)
 {
@@ -474,7 +410,7 @@ static void sums_of_values(const struct codec_view *v, const struct unit_range *
         extents_of_values(v, at, n, out);
     for (size_t i = 0; i < n && v->narrow; i++) {
         const uint32_t some = at[i].to - at[i].from;
-        const uint32_t sum = block_cursor_extent_sum_of_some(v->v8 + at[i].from, some);
+        const uint32_t sum = sum_of_bytes(v->v8 + at[i].from, some);
         out[i] = (struct extent){.sum = (double)v->base * some + sum};
     }
 }
@@ -485,6 +421,7 @@ static void extents_of_level(const struct scan *scan, const struct unit_range *a
     const int64_t *min = scan->level[LEVEL_MIN], *max = scan->level[LEVEL_MAX],
                   *sums = scan->level[LEVEL_SUM];
     for (size_t i = 0; i < n; i++) {
+        assert(at[i].from < at[i].to);
         struct extent x = {min[at[i].from], max[at[i].from], (double)sums[at[i].from]};
         for (uint32_t k = at[i].from + 1; k < at[i].to; k++) {
             x.lo = MIN_OF(x.lo, min[k]);

@@ -30,7 +30,7 @@ size_t series_select(const struct run *r, const struct series_ask *asks, size_t 
 
 /* ---- buffers ---- */
 
-enum { SCAN_PAD = 16 }; /* bytes after scan->v8 that may be read */
+enum { SCAN_PAD = 8 }; /* bytes after the last of scan->v8 that the codec may write */
 
 /* Buffers for decoding, and the times of blocks that were needed so far; one per thread. */
 struct scan {
@@ -123,10 +123,8 @@ struct block_group {
 size_t block_groups(const struct store *s, const bool *used, struct arena *a,
                     struct block_group **out);
 
-enum { NO_COLUMN = UINT32_MAX };
-
-/* The column that a series has in a block of its store; NO_COLUMN: none. */
-uint32_t series_column_in(const struct store_series *s, uint32_t block);
+/* The first ref of a series in that block of its store or a later one; n_refs: none. */
+size_t series_first_ref(const struct store_series *s, uint32_t block);
 
 /* ---- times ---- */
 

@@ -420,14 +420,16 @@ static size_t columns_list(struct columns *c, const struct column_source *from, 
     const uint32_t n_columns = c->store->blocks[block].n_columns;
     size_t n = 0;
     for (size_t i = 0; i < from->n; i++) {
-        const uint32_t column = series_column_in(from->v[i], block);
-        if (column == NO_COLUMN)
-            continue;
-        assert(column < n_columns && n < n_columns);
-        size_t at = n++;
-        for (; at > 0 && c->list[at - 1] > &all[column]; at--)
-            c->list[at] = c->list[at - 1];
-        c->list[at] = &all[column];
+        const struct store_series *s = from->v[i];
+        for (size_t r = series_first_ref(s, block); r < s->n_refs && s->refs[r].block == block;
+             r++) {
+            const struct column *column = &all[s->refs[r].column];
+            assert(s->refs[r].column < n_columns && n < n_columns);
+            size_t at = n++;
+            for (; at > 0 && c->list[at - 1] > column; at--)
+                c->list[at] = c->list[at - 1];
+            c->list[at] = column;
+        }
     }
     return n;
 }
