@@ -32,7 +32,7 @@
 
 /* ---- series ---- */
 
-struct series_key series_key_of(const struct merged *m, struct arena *a)
+struct series_key series_key_of(const struct run_series *m, struct arena *a)
 {
     return (struct series_key){
         .node = arena_strdup(a, m->node),
@@ -42,7 +42,7 @@ struct series_key series_key_of(const struct merged *m, struct arena *a)
     };
 }
 
-static bool series_is_asked_for(const struct merged *m, const struct series_ask *asks, size_t n)
+static bool series_is_asked_for(const struct run_series *m, const struct series_ask *asks, size_t n)
 {
     const struct series_key k = {m->node, m->metric, m->entity, m->unit};
     for (size_t i = 0; i < n; i++)
@@ -52,10 +52,10 @@ static bool series_is_asked_for(const struct merged *m, const struct series_ask 
 }
 
 size_t series_select(const struct run *r, const struct series_ask *asks, size_t n_asks,
-                     struct arena *a, const struct merged ***out)
+                     struct arena *a, const struct run_series ***out)
 {
     size_t n = 0;
-    *out = arena_array(a, const struct merged *, r->n_series + 1);
+    *out = arena_array(a, const struct run_series *, r->n_series + 1);
     for (size_t i = 0; i < r->n_series; i++)
         if (series_is_asked_for(&r->series[i], asks, n_asks))
             (*out)[n++] = &r->series[i];
@@ -133,7 +133,7 @@ enum { FETCH_AHEAD = 4 };
 
 /* The columns of a series are far apart in memory, one per block. The heads of columns to come are
  * fetched while the caller works. */
-static void cursor_prefetch(const struct part *p, uint32_t ref)
+static void cursor_prefetch(const struct series_part *p, uint32_t ref)
 {
     if (ref + 2 * FETCH_AHEAD < p->series->n_refs) {
         const struct store_ref r = p->series->refs[ref + 2 * FETCH_AHEAD];
@@ -149,7 +149,7 @@ static void cursor_prefetch(const struct part *p, uint32_t ref)
     }
 }
 
-struct block_cursor block_cursor_of(const struct merged *m, wall_ns from, wall_ns to)
+struct block_cursor block_cursor_of(const struct run_series *m, wall_ns from, wall_ns to)
 {
     return (struct block_cursor){.series = m, .from = from, .to = to};
 }
@@ -157,7 +157,7 @@ struct block_cursor block_cursor_of(const struct merged *m, wall_ns from, wall_n
 bool block_cursor_next(struct block_cursor *c, struct slice *out)
 {
     for (; c->part < c->series->n_parts; c->part++, c->ref = 0) {
-        const struct part *p = &c->series->parts[c->part];
+        const struct series_part *p = &c->series->parts[c->part];
         if (c->ref == 0)
             c->window = block_window_of(p->store, c->from, c->to);
         while (c->ref < p->series->n_refs) {
@@ -225,7 +225,7 @@ bool slice_cut(struct scan *s, struct slice *sl, const struct block_window *w)
     return sl->from < sl->to;
 }
 
-struct slices slices_of(struct scan *s, const struct merged *m, wall_ns from, wall_ns to,
+struct slices slices_of(struct scan *s, const struct run_series *m, wall_ns from, wall_ns to,
                         struct arena *a)
 {
     struct block_cursor c = block_cursor_of(m, from, to);
@@ -244,7 +244,7 @@ struct slices slices_of(struct scan *s, const struct merged *m, wall_ns from, wa
     return out;
 }
 
-bool slices_plain(const struct merged *m, wall_ns from, wall_ns to)
+bool slices_plain(const struct run_series *m, wall_ns from, wall_ns to)
 {
     struct block_cursor c = block_cursor_of(m, from, to);
     for (struct slice sl; block_cursor_next(&c, &sl);)

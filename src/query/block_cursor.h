@@ -17,16 +17,16 @@
 
 #include <string.h>
 
-#include "query/run_open.h"
+#include "query/run_internal.h"
 #include "query/series.h"
 
 /* ---- series ---- */
 
 /* Copied into the arena. */
-struct series_key series_key_of(const struct merged *m, struct arena *a);
+struct series_key series_key_of(const struct run_series *m, struct arena *a);
 /* The series that any of the questions asks for, as pointers; returns their number. */
 size_t series_select(const struct run *r, const struct series_ask *asks, size_t n_asks,
-                     struct arena *a, const struct merged ***out);
+                     struct arena *a, const struct run_series ***out);
 
 /* ---- buffers ---- */
 
@@ -78,14 +78,14 @@ struct slice {
 };
 
 struct block_cursor {
-    const struct merged *series;
+    const struct run_series *series;
     wall_ns from, to;
     size_t part; /* the next block */
     uint32_t ref;
     struct block_window window; /* on the clock of the part */
 };
 
-struct block_cursor block_cursor_of(const struct merged *m, wall_ns from, wall_ns to);
+struct block_cursor block_cursor_of(const struct run_series *m, wall_ns from, wall_ns to);
 /* The next block that meets the window, with its whole column; false: there are no more. */
 bool block_cursor_next(struct block_cursor *c, struct slice *out);
 
@@ -99,10 +99,10 @@ struct slices {
 };
 
 /* All slices of a series in [from, to) of wall time (0: open), in order, in the arena. */
-struct slices slices_of(struct scan *s, const struct merged *m, wall_ns from, wall_ns to,
+struct slices slices_of(struct scan *s, const struct run_series *m, wall_ns from, wall_ns to,
                         struct arena *a);
 /* The series has a value in every row of every block that meets the window. */
-bool slices_plain(const struct merged *m, wall_ns from, wall_ns to);
+bool slices_plain(const struct run_series *m, wall_ns from, wall_ns to);
 
 /* There is a value in every row of the block. */
 static inline bool column_is_plain(const struct column *c, const struct rows_block *b)

@@ -9,9 +9,7 @@
 #include "base/mem.h"
 #include "query/breakdown_internal.h"
 
-/* ---- breakdown stream ----
- *
- * why a stream stood still, and how it was fed. */
+/* ---- one stream: why it was idle, and how it was fed ---- */
 
 /* The device's own pace from one kernel to the next. */
 enum { KERNEL_WAIT_NS = 30 };
@@ -143,7 +141,7 @@ void stream_end(struct stream *s)
     s->row.queue_mean = span > 0 ? (double)s->waiting_sum / (double)span : 0;
 }
 
-/* ---- breakdown ---- */
+/* ---- a process ---- */
 
 /* What one stream did, until its device is whole. */
 struct breakdown_lane {
@@ -163,8 +161,8 @@ struct breaking {
     struct op_names names;
     struct breakdown_of of;
     bool ready; /* all threads were read: devices may come */
-    /* A profiler told operators, what the device did, or the steps. Hooks tell steps too, but not
-     * what was done in them: of those nothing is said here. */
+    /* A profiler recorded operators, device operations or steps. Hooks record steps too, but not
+     * what was done in them: those have no rows here. */
     bool profiled;
     struct intervals role[ROLE_OTHER];
     struct host_steps steps;

@@ -14,8 +14,8 @@
 
 /* ---- memory in use over time ----
  *
- * Where the allocator says what is in use (cuda.allocated, cpu.allocated) the curve is that, and
- * exact. Older profilers tell only allocations and releases: then it is their sum. What had been
+ * Where the allocator reports what is in use (cuda.allocated, cpu.allocated) the curve is that, and
+ * exact. Older profilers record only allocations and releases: then it is their sum. What had been
  * allocated before the trace began is not known then, so the curve is raised until it never lies
  * below nothing, and is a lower bound. The peak is not taken from the curve where the allocator
  * counts it itself (cuda.peak). */
@@ -55,7 +55,7 @@ struct memcurve {
     int64_t reserved_peak_bytes; /* -1: not known */
 };
 
-/* What an event of CAT_MEMORY says; false when it is nothing of these, or of no known device. */
+/* An event of CAT_MEMORY; false when it is none of these, or of no known device. */
 bool mem_event_of(const struct run_track *t, const struct run_event *x, struct mem_event *out);
 
 /* One curve per device, the host first. `v` is sorted by device and time on the way; what happened
@@ -145,7 +145,7 @@ struct breakdown {
     struct window_row *windows;
     size_t n_steps, n_devices, n_streams, n_groups, n_memory, n_windows;
     size_t dropped_steps; /* at the end: their device operations were not all seen */
-    size_t earlier_steps; /* left out by who wanted only the last ones */
+    size_t earlier_steps; /* left out because only the last ones were wanted */
 };
 
 struct breaking;

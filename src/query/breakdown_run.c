@@ -13,10 +13,9 @@
 #include "query/detail.h"
 #include "query/trace.h"
 
-/* ---- breakdown steps ----
+/* ---- the steps of a process ----
  *
- * steps of one process: where they really begin and end, and what their time
- * went to (docs/breakdowns.md, "Steps"). */
+ * Where they really begin and end, and where their time went (docs/breakdowns.md, "Steps"). */
 
 void host_steps_add(struct host_steps *s, int64_t number, int64_t begin, int64_t end)
 {
@@ -213,7 +212,7 @@ size_t host_steps_rows(struct host_steps *s, const struct intervals role[ROLE_OT
     return n;
 }
 
-/* ---- memcurve ---- */
+/* ---- memory in use over time ---- */
 
 /* ---- events ---- */
 
@@ -380,7 +379,7 @@ void memcurve_build(struct mem_event *v, size_t n, struct arena *a, struct memcu
     }
 }
 
-/* ---- breakdown run ---- */
+/* ---- what hooks of the same run add ---- */
 
 static bool breakdown_run_same_process(const struct breakdown_of *x, const struct breakdown_of *y)
 {

@@ -93,7 +93,7 @@ static void fold_fill_nan(float *out, uint32_t n)
     fold_fill(out, n, NAN);
 }
 
-/* All rows have one value, and its summary tells which. */
+/* All rows have one value, which is in its summary. */
 static bool fold_is_constant(const struct rows_block *b, const struct column *c)
 {
     return c->min == c->max && !c->has_gaps && c->count == b->rows && blob_whole(&c->values);
@@ -151,7 +151,7 @@ static void fold_put_one(struct fold_room *m, const struct rows_block *b, const 
 
 /* ---- whole columns of small numbers ---- */
 
-/* Small by what its head says; values that lie wrap and are only wrong. */
+/* Small by its head. Values that contradict the head wrap: wrong numbers, nothing worse. */
 static bool fold_is_small(const struct rows_block *b, const struct column *c, double step)
 {
     return !c->has_gaps && c->first_row == 0 && c->count == b->rows && c->step == step &&
@@ -386,7 +386,7 @@ static struct column_source column_source_of(const struct store *s, const struct
     return out;
 }
 
-/* By block: whether anything in it is asked for. Times of the others are never looked at. */
+/* By block: whether an ask needs anything in it. Times of the others are not read. */
 static bool *columns_used_blocks(struct columns *c)
 {
     bool *used = arena_array(&c->arena, bool, c->store->n_blocks + 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* detail.c - TODO. */
+/* detail.c - see detail.h. */
 #include "query/detail.h"
 
 #include <math.h>
@@ -8,11 +8,11 @@
 
 #include "base/mem.h"
 #include "query/event_flow.h"
-#include "query/run_open.h"
+#include "query/run_internal.h"
 #include "query/trace.h"
 #include "store/event_columns.h"
 
-/* ---- detail ranges ----
+/* ---- when it was recorded ----
  *
  * Files of windows are known without decoding anything. For the spans of the hooks only the names
  * of a block are read, and its events only when "detail.window" is one of them. */
@@ -171,7 +171,7 @@ bool detail_ranges_meet(const struct detail_range *v, size_t n, uint32_t process
     return false;
 }
 
-/* ---- detail cost ---- */
+/* ---- what it cost ---- */
 
 /* Steps after a window that may still be slower for it, and the time in which they may be. */
 enum { STEPS_AFTER = 2 };

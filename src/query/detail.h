@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* detail.h - TODO. */
+/* detail.h - when operators were recorded in detail, and what that cost the program. */
 #ifndef QUERY_DETAIL_H
 #define QUERY_DETAIL_H
 
 #include "query/events.h"
 #include "query/steps.h"
 
-/* ---- detail ranges ----
- *
- * when operators were recorded in detail, which slows a program down.
+/* ---- when ----
  *
  * A window is known from its file of operators (trace-PID-K.fp), and in newer runs also from the
  * span "detail.window" of the hooks, which includes the time that the profiler took to start and
@@ -35,10 +33,7 @@ MUST_CHECK int detail_ranges(struct run *r, struct arena *a, struct detail_range
 bool detail_ranges_meet(const struct detail_range *v, size_t n, uint32_t process, wall_ns begin,
                         wall_ns end, int64_t after_ns);
 
-/* ---- detail cost ----
- *
- * what recording operators in detail cost the program: how long the steps of each
- * window took, beside the usual steps of the same rank.
+/* ---- what it cost: steps of each window beside the usual steps of the same rank ----
  *
  * Recording slows the thread that launches work, not the work on the GPU. So times of kernels in a
  * window are right, but the GPU waits more than it usually does. */

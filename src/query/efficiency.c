@@ -16,7 +16,7 @@
 #include "query/tally.h"
 #include "record/record.h"
 
-/* ---- gpu peaks ---- */
+/* ---- data sheets of GPUs ---- */
 
 const struct gpu_peak gpu_peaks[] = {
 #include "query/gpu_peaks.def"
@@ -67,8 +67,6 @@ const struct gpu_peak *gpu_peak_find(const char *name)
             best = &gpu_peaks[i];
     return best;
 }
-
-/* ---- efficiency ---- */
 
 /* ---- the loop ---- */
 
@@ -213,8 +211,8 @@ static double usual_distance(const struct series *s)
     return median;
 }
 
-/* Points that stand for several samples each begin at their first one; a single sample ends the
- * time that it tells of. */
+/* Points of several samples each begin at their first one; a single sample ends the time that it
+ * covers. */
 static bool is_reduced(const struct series *s)
 {
     for (size_t i = 0; i < s->n; i++)
@@ -298,7 +296,7 @@ struct efficiency_reader {
     struct run *run;
     struct arena *arena; /* of what is read on the way */
     struct efficiency *out;
-    int64_t margin_ns; /* samples that tell of the window's edges lie outside of it */
+    int64_t margin_ns; /* samples that cover the window's edges lie outside of it */
 };
 
 static struct gpu_efficiency *efficiency_find_gpu(const struct efficiency *x,
@@ -451,7 +449,7 @@ static void count_holds(void *to, double value, uint64_t count)
 static void read_holds(struct efficiency_reader *rd, const struct span_of *w)
 {
     const struct series_ask ask = {.metric = metrics[M_GPU_THROTTLE].name};
-    const struct merged **list;
+    const struct run_series **list;
     struct scan scan;
     struct tally *t = xmalloc(sizeof *t);
     scan_open(&scan);
@@ -479,7 +477,7 @@ static void read_holds(struct efficiency_reader *rd, const struct span_of *w)
 
 /* The driver's energy counter is exact, and read rarely. Power is what the driver gives at a
  * moment, on most GPUs the mean of the second before, so it lags. A window with several readings of
- * the counter is taken from it, and power tells only of the edges that it does not reach. A shorter
+ * the counter is taken from it, and power only covers the edges that it does not reach. A shorter
  * window is the integral of power, corrected by what both say about the whole job. */
 enum { COUNTER_LEAST = 4 };
 static const double CORRECTION_MOST = 0.1; /* beyond that the two do not speak of the same thing */
@@ -494,7 +492,7 @@ static struct time_integral integral_or_none(const struct series *s, enum sample
     return s && from.ns < to.ns ? series_integral(s, how, from, to) : (struct time_integral){0};
 }
 
-/* What the counter says over what the samples of power say; 1: not comparable. */
+/* Energy by the counter over energy by the samples of power; 1: not comparable. */
 static double power_factor(const struct energy_series *x, const struct span_of *job)
 {
     if (!x->counter || !x->power || x->counter->n < COUNTER_LEAST)

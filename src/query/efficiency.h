@@ -132,9 +132,7 @@ struct time_integral {
 struct time_integral series_integral(const struct series *s, enum sampled how, wall_ns from,
                                      wall_ns to);
 
-/* ---- gpu peaks ----
- *
- * the data sheet of a GPU by the name that its driver gives. */
+/* ---- the data sheet of a GPU, by the name that its driver returns ---- */
 
 struct gpu_peak {
     const char *words;  /* that were found in the name */

@@ -12,7 +12,7 @@
 
 #include "base/mem.h"
 #include "base/vec.h"
-#include "query/run_open.h"
+#include "query/run_internal.h"
 
 enum { PIECE = 256 }; /* events; few, so that they are in the cache when they are looked at */
 

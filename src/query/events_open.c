@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "query/event_flow.h"
-#include "query/run_open.h"
+#include "query/run_internal.h"
 #include "record/event.h"
 
 wall_ns event_wall(const struct store *s, mono_ns t)

@@ -11,7 +11,7 @@
 #include "query/event_flow.h"
 #include "query/trace.h"
 
-/* ---- eventsum ---- */
+/* ---- sums of a track ---- */
 
 /* The events of one track by what they are: each kind and name is a group. Durations of a group are
  * put side by side and sorted; numbers are looked at in the order in which they come. */

@@ -14,7 +14,7 @@
 struct general_sum {
     struct general_row out;
     int64_t total_ns, longest_ns, lived_ns;
-    size_t track;    /* 1 + the last that told of it; 0: none */
+    size_t track;    /* 1 + the last that had it; 0: none */
     int64_t covered; /* of that track: until when time is counted */
 };
 

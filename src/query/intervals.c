@@ -50,7 +50,7 @@ void intervals_free(struct intervals *l)
 
 /* ---- merging sorted runs, neighbours first, so that n intervals in k runs cost n log k ---- */
 
-/* Joins b to the end of what was written since `first`, or puts it behind. */
+/* Joins b to the end of what was written since `first`, or appends it. */
 static size_t intervals_join(struct interval *to, size_t first, size_t n, struct interval b)
 {
     if (n > first && b.begin <= to[n - 1].end)

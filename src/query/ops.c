@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ops.c - see ops.h. Opening, and one process after the other; the work is in ops_threads.c,
- * ops_devices.c and ops_rows.c. */
+/* ops.c - see ops.h.
+ *
+ *     threads  one sweep over the spans with a stack: self and total times, and a tree of the spans
+ *              that something was launched in
+ *     devices  the time of each operation goes to the node of the call that launched it
+ *     rows     both sides by name, the longest self time first */
 #include "query/ops.h"
 
 #include <stdlib.h>
@@ -12,12 +16,7 @@
 #include "query/trace.h"
 #include "record/name_sense.h"
 
-/* ---- ops threads ----
- *
- * between the files of ops.h: what is gathered of threads (ops_threads.c), what
- * devices add to it (ops_devices.c), and what becomes a row (ops_rows.c).
- *
- * operators of a thread: one sweep over its spans with a stack. */
+/* ---- threads ---- */
 
 enum { NO_NODE = 0 }; /* node 0 is outside of all spans */
 
@@ -46,7 +45,7 @@ struct side {
     uint32_t cap;
 };
 
-/* A span of a thread that something was launched in, kept while its process is read. A node's
+/* A span of a thread that something was launched in, in memory while its process is read. A node's
  * parent has the lower number. */
 struct node {
     int64_t device_ns;
@@ -79,7 +78,7 @@ struct ops {
     uint64_t *backward;
     size_t n_backward, cap_backward;
     /* The outermost operator that runs on this thread, and the arrow that ends in it: the number
-     * behind BACKWARD, 0 when there is none. */
+     * after BACKWARD, 0 when there is none. */
     int64_t op_begin, op_end;
     uint32_t op_arrow;
     bool indexed;
@@ -294,9 +293,7 @@ static void ops_sweep_thread(struct ops *o, const struct run_event *v, size_t n)
     }
 }
 
-/* ---- ops devices ----
- *
- * what ran on devices, and for which operators it counts. */
+/* ---- devices ---- */
 
 static void count_kernel(struct ops *o, const struct event *e)
 {
@@ -354,9 +351,7 @@ void ops_process_end(struct ops *o)
     }
 }
 
-/* ---- ops rows ----
- *
- * rows out of what was gathered, ranked. */
+/* ---- rows ---- */
 
 static struct op_row cpu_row(const struct ops *o, uint32_t i, struct arena *a)
 {
@@ -508,7 +503,7 @@ static size_t ops_fold_groups(struct op_row *v, size_t n)
     return k;
 }
 
-/* ---- ops ---- */
+/* ---- one process after the other ---- */
 
 struct ops *ops_open(enum ops_by by)
 {

@@ -33,7 +33,7 @@ struct op_row {
     enum kernel_group group; /* of what ran on a device, by name or by group */
     const char *name;        /* for people; of kernels shortened */
     const char *full;
-    /* Of functions: "" is the whole window, and not told; else NULL. */
+    /* Of functions: "" is the whole window, or not known; else NULL. */
     const char *phase, *timer;
     uint64_t calls;
     int64_t self_ns, total_ns;
@@ -67,13 +67,11 @@ bool op_row_is_detail(const struct op_row *r);
 MUST_CHECK int ops_read(struct run *r, const struct ops_ask *ask, struct arena *a,
                         struct op_row **out, size_t *n, struct err *e);
 
-/* ---- ops functions ----
+/* ---- Python functions of profiled windows ----
  *
- * Python functions of profiled windows: which ones the time went to, in the whole
- * window and in each phase of its steps.
- *
- * Windows of all processes are added up, but for those that were timed by different clocks: a
- * second of CPU time and a second of waiting are no two seconds of anything. */
+ * Where the time went, in the whole window and in each phase of its steps. Windows of all processes
+ * are added up, except those that were timed by different clocks: a second of CPU time and a second
+ * of waiting cannot be added. */
 
 /* Rows with `phase` and `timer`: by phase, then by timer, then the longest own time first. `share`
  * is of their phase and timer. */

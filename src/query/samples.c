@@ -11,11 +11,11 @@
 
 #include "base/mem.h"
 #include "query/block_cursor.h"
-#include "query/crew.h"
+#include "query/parallel.h"
 #include "record/group.h"
 #include "store/column.h"
 
-/* ---- rows ---- */
+/* ---- row by row ---- */
 
 double row_value(double step, int64_t cell)
 {
@@ -180,7 +180,7 @@ int rows_read(struct run *r, const struct series_ask *ask, const struct row_sink
     return rc;
 }
 
-/* ---- samples ---- */
+/* ---- all samples of many series ---- */
 
 enum { BYTE_VALUES = 256 };
 
@@ -208,7 +208,7 @@ static bool samples_are_whole(struct samples *s, const struct slice *sl)
            (!c->has_gaps || scan_value_rows(&s->scan, c, sl->block));
 }
 
-static void samples_take_series(struct samples *s, const struct merged *m,
+static void samples_take_series(struct samples *s, const struct run_series *m,
                                 const struct series_ask *ask)
 {
     struct samples_of_series *o = &s->series[s->n++];
@@ -228,7 +228,7 @@ static void samples_take_series(struct samples *s, const struct merged *m,
 int samples_open(struct samples **out, struct run *r, const struct series_ask *ask, struct err *e)
 {
     (void)e;
-    const struct merged **list;
+    const struct run_series **list;
     struct samples *s = xcalloc(1, sizeof *s);
     scan_open(&s->scan);
     const size_t n = series_select(r, ask, 1, &s->scan.arena, &list);
@@ -345,13 +345,13 @@ static void samples_fill_one(struct samples_filling *f, struct scan *scan, size_
         f->each(f->to, i, o->first, o->count);
 }
 
-static void samples_work(struct crew *c, struct arena *results)
+static void samples_work(struct parallel *c, struct arena *results)
 {
     struct scan scan;
     size_t i;
     (void)results;
     scan_open(&scan);
-    while (crew_next(c, &i))
+    while (parallel_next(c, &i))
         samples_fill_one(c->ctx, &scan, i);
     scan_close(&scan);
 }
@@ -359,6 +359,6 @@ static void samples_work(struct crew *c, struct arena *results)
 void samples_fill(struct samples *s, int64_t *t, double *v, samples_each *each, void *to)
 {
     struct samples_filling f = {s, t, v, each, to};
-    struct crew crew = {.n = s->n, .each = 1, .work = samples_work, .ctx = &f};
-    crew_run(&crew, &s->scan.arena);
+    struct parallel job = {.n = s->n, .each = 1, .work = samples_work, .ctx = &f};
+    parallel_run(&job, &s->scan.arena);
 }

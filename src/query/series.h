@@ -57,9 +57,8 @@ MUST_CHECK int series_stats_read(struct run *r, const struct series_ask *ask, st
 MUST_CHECK int series_stats_pooled(struct run *r, const struct series_ask *ask, struct arena *a,
                                    struct series_stats **out, size_t *n, struct err *e);
 
-/* ---- devhist ----
+/* ---- how often a percentage had each of its values: 101 bins, of 0 to 100 inclusive ----
  *
- * how often a percentage had each of its values: 101 bins, of 0 to 100 inclusive.
  * Exact: whole blocks are answered from the histograms in their heads, the rest is decoded. */
 
 enum { DEVHIST_BINS = 101 };

@@ -30,7 +30,7 @@ void sorted_runs_append(struct sorted_runs *r, const struct sorted_runs *more, s
         sorted_runs_add(r, offset + more->begins[i]);
 }
 
-/* How many of lo..hi may stand before x: all that are smaller, and with `ties` its equals. */
+/* How many of lo..hi may come before x: all that are smaller, and with `ties` its equals. */
 static size_t sorted_runs_count_before(const struct array *a, size_t lo, size_t hi, const char *x,
                                        bool ties)
 {

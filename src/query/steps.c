@@ -12,9 +12,9 @@
 
 #include "base/mem.h"
 #include "base/vec.h"
-#include "query/crew.h"
 #include "query/event_flow.h"
-#include "query/run_open.h"
+#include "query/parallel.h"
+#include "query/run_internal.h"
 #include "query/steps_internal.h"
 #include "record/event.h"
 
@@ -291,12 +291,12 @@ struct hook_reading {
     struct hook_part *v;
 };
 
-static void hook_pass_work(struct crew *c, struct arena *results)
+static void hook_pass_work(struct parallel *c, struct arena *results)
 {
     const struct hook_reading *x = c->ctx;
     struct hook_reader *rd = hook_reader_open(x->pass);
     (void)results;
-    for (size_t i; crew_next(c, &i);)
+    for (size_t i; parallel_next(c, &i);)
         hook_read_part(rd, &x->v[i]);
     hook_reader_close(rd);
 }
@@ -307,8 +307,8 @@ static void hook_pass_read(struct hook_pass *p, size_t begin, size_t end)
     struct arena none = {0};
     give_room(p, begin, end);
     struct hook_reading x = {p, p->v + begin};
-    struct crew crew = {.n = end - begin, .each = 1, .work = hook_pass_work, .ctx = &x};
-    crew_run(&crew, &none);
+    struct parallel job = {.n = end - begin, .each = 1, .work = hook_pass_work, .ctx = &x};
+    parallel_run(&job, &none);
 }
 
 /* All points of n parts of one track, in order of time; they lie in the pass. Once for each. */
@@ -616,10 +616,10 @@ static int steps_by_rank(const void *a, const void *b)
  * the memory that points take. */
 enum { ROWS_AT_ONCE = 1 << 21 };
 
-static void steps_work(struct crew *c, struct arena *results)
+static void steps_work(struct parallel *c, struct arena *results)
 {
     const struct steps_batch *b = c->ctx;
-    for (size_t i; crew_next(c, &i);)
+    for (size_t i; parallel_next(c, &i);)
         steps_of_process(&b->v[i], b, results,
                          &b->out[b->v[i].v[0].track->track.process - b->index->processes]);
 }
@@ -635,18 +635,18 @@ static size_t end_of_process(const struct hook_pass *p, size_t i)
 /* Steps of as many processes as are read at once, from part `begin`; returns where to go on. */
 static size_t read_some(struct hook_pass *p, size_t begin, struct steps_batch *b, struct arena *a)
 {
-    struct crew crew = {.each = 1, .work = steps_work, .ctx = b};
+    struct parallel job = {.each = 1, .work = steps_work, .ctx = b};
     uint64_t rows = 0;
     size_t end = begin;
     while (end < p->n && rows < ROWS_AT_ONCE) {
         const size_t i = end;
         end = end_of_process(p, i);
-        b->v[crew.n++] = (struct process_parts){&p->v[i], end - i};
+        b->v[job.n++] = (struct process_parts){&p->v[i], end - i};
         for (size_t k = i; k < end; k++)
             rows += p->v[k].rows;
     }
     hook_pass_read(p, begin, end);
-    crew_run(&crew, a);
+    parallel_run(&job, a);
     return end;
 }
 
@@ -704,10 +704,10 @@ static void join_node(const struct process_parts *p, struct arena *a, struct nod
     free(v);
 }
 
-static void name_some(struct crew *c, struct arena *results)
+static void name_some(struct parallel *c, struct arena *results)
 {
     const struct naming *x = c->ctx;
-    for (size_t i; crew_next(c, &i);)
+    for (size_t i; parallel_next(c, &i);)
         join_node(&x->v[i], results, &x->out[i]);
 }
 
@@ -725,11 +725,11 @@ static size_t steps_take_named(struct hook_pass *p, size_t begin, size_t end, st
                                struct run_steps *out)
 {
     struct naming x = {xcalloc(end - begin + 1, sizeof *x.v), &out->named[out->n_named]};
-    struct crew crew = {.each = 1, .work = name_some, .ctx = &x};
+    struct parallel job = {.each = 1, .work = name_some, .ctx = &x};
     for (size_t next; begin < end && (next = end_of_node(p, begin)) <= end; begin = next)
-        x.v[crew.n++] = (struct process_parts){&p->v[begin], next - begin};
-    crew_run(&crew, a);
-    out->n_named += crew.n;
+        x.v[job.n++] = (struct process_parts){&p->v[begin], next - begin};
+    parallel_run(&job, a);
+    out->n_named += job.n;
     free(x.v);
     return begin;
 }

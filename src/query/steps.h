@@ -18,7 +18,7 @@ size_t step_parts(void);                 /* how many there are, "other" included
 const char *step_part_name(size_t part); /* "data", "forward", ...; the last is "other" */
 
 struct step {
-    int64_t number; /* from 0 per rank and mode, or as the program said */
+    int64_t number; /* from 0 per rank and mode, or the program's own */
     enum event_mode mode;
     bool cut;       /* the process ended, or the run was read, in its middle */
     bool said;      /* the program or its framework marked it; else it is derived from its parts */
@@ -210,7 +210,7 @@ void phases_of(const struct phases_from *from, struct arena *a, struct run_phase
 /* Of n iterations in order of time, each as long as the group it belongs to takes on the mean. A
  * group is an iteration above the mean of all with those next to it that are below half of that
  * mean: those that follow it, and before the first such one those that precede it. All others
- * stand alone. Below 0: left out, and no group reaches across it. `out` may be `ns`. */
+ * are groups of one. Below 0: left out, and no group reaches across it. `out` may be `ns`. */
 void iteration_groups(const int64_t *ns, size_t n, int64_t *out);
 
 /* The same for all steps of a rank, given in order and in any number of calls. Zeroed: none yet. */

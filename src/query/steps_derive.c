@@ -9,9 +9,7 @@
 #include "query/steps_internal.h"
 #include "record/event.h"
 
-/* ---- steps points ----
- *
- * Keeps of a thread's events those that steps are made of.
+/* ---- points: the events of a thread that steps are made of ----
  *
  * Events come block by block; blocks follow each other in time but for a few long spans, so sorting
  * merges only where neighbours really overlap. */
@@ -21,8 +19,8 @@ void names_seen_forget(struct names_seen *s)
     *s = (struct names_seen){0};
 }
 
-/* What PyTorch's profiler calls the same things. They lie in steps that it says; where they alone
- * are seen, passes are not, so no steps are made of them. */
+/* What PyTorch's profiler calls the same things. They lie in steps that it marks; where there
+ * are only these, there are no passes, so no steps are made of them. */
 static const struct {
     const char *start;
     enum event_id as;
@@ -53,7 +51,7 @@ struct point_name names_seen_find(struct names_seen *s, const char *name)
     return s->v[at].means;
 }
 
-/* Whether an event of this kind and name has a say in where steps begin and end. */
+/* Whether steps are made of events of this kind and name. */
 static bool matters(const struct event *e, enum event_id id, uint8_t part)
 {
     if (e->kind == EVENT_SPAN)
@@ -113,8 +111,8 @@ void points_add(struct points *p, const struct event *e, struct point_name name)
     points_push(p, &x);
 }
 
-/* Counts passes without gradients, and finds fetches from an empty loader: hooks tell the size of
- * every batch whose size can be told, so it is one without a size when the fetch before it had one.
+/* Counts passes without gradients, and finds fetches from an empty loader: hooks emit the size
+ * of every batch where it is known, so it is one without a size when the fetch before it had one.
  */
 static void look_through(struct points *p)
 {
@@ -155,13 +153,11 @@ void points_free(struct points *p)
     *p = (struct points){0};
 }
 
-/* ---- steps said ----
- *
- * steps that the program or its framework marked itself. */
+/* ---- steps that the program or its framework marked ---- */
 
 #define NEVER INT64_MIN
 
-/* Whether a fetch before it cannot belong to a step behind it. */
+/* Whether a fetch before it cannot belong to a step after it. */
 static bool parts_fetch_from_step(uint8_t what)
 {
     switch (what) {
@@ -189,15 +185,15 @@ static void add_said(struct step_list *out, const struct point *x, int64_t start
                        });
 }
 
-/* The fetches in front of the next step. */
+/* The fetches before the next step. */
 struct fetched {
     int64_t first;  /* NEVER: there are none */
-    size_t n, most; /* most: in front of any step so far */
+    size_t n, most; /* most: before any step so far */
 };
 
 static void steps_said_on_fetch(struct fetched *f, const struct point *x)
 {
-    /* A loader that looks ahead is found empty in front of its last step. Where more was fetched
+    /* A loader that looks ahead is found empty before its last step. Where more was fetched
      * than any step takes, the batches were for something else. */
     if (x->dead && f->n > f->most)
         f->first = NEVER;
@@ -243,9 +239,7 @@ bool steps_said(const struct points *p, struct step_list *out)
     return any;
 }
 
-/* ---- steps seen ----
- *
- * steps as a training loop shows them by its fetches, passes and optimizers.
+/* ---- steps as a training loop shows them by its fetches, passes and optimizers ----
  *
  * docs/steps.md is the definition, with pictures. One walk over the thread's points, in order:
  *
@@ -254,20 +248,18 @@ bool steps_said(const struct points *p, struct step_list *out)
  *   an optimizer  is where the step ends, should no other follow. Where no loader is used, one that
  *                 steps a second time ends the step before it. The replay of a CUDA graph, which
  *                 may hold a whole step, is taken for an optimizer, each graph for another one
- *   a loader's    beginning or end means that fetches without any work behind them led to nothing,
+ *   a loader's    beginning or end means that fetches without any work after them led to nothing,
  *                 and that forward passes without a backward pass were an evaluation
  *
  * Spans inside others do not count, but for optimizers that run inside the backward pass. */
 
-#define NEVER INT64_MIN
-
-struct steps_seen_stretch {
+struct pass_span {
     int64_t at, end;
-    bool cut; /* its end was not told */
+    bool cut; /* its end is not known */
 };
 
-struct stretches {
-    struct steps_seen_stretch *v;
+struct pass_spans {
+    struct pass_span *v;
     size_t n, cap;
 };
 
@@ -282,7 +274,7 @@ struct stepped {
     uint64_t step;
 };
 
-struct steps_seen_walk {
+struct steps_walk {
     struct step_list *out;
     bool teacher; /* passes without gradients before a step's work belong to it; no loader */
     enum event_mode mode; /* of the step before, in this loop */
@@ -298,18 +290,18 @@ struct steps_seen_walk {
 
     /* Since its last optimizer. */
     int64_t solved; /* end of that one; NEVER: none yet */
-    int64_t next;   /* first pass or zero_grad behind it; NEVER: none yet */
+    int64_t next;   /* first pass or zero_grad after it; NEVER: none yet */
     bool busy;      /* a pass with gradients, since then or since the last fetch */
     struct stepped stepped;
 
     /* Since its last fetch. */
     int64_t fetch; /* that one, or the first of several with nothing between; NEVER: none */
     bool fetch_forward, fetch_backward;
-    struct stretches looks;  /* passes without gradients, since it or since the last optimizer */
-    struct stretches passes; /* earlier fetches with nothing but forward passes, gradients on */
+    struct pass_spans looks;  /* passes without gradients, since it or since the last optimizer */
+    struct pass_spans passes; /* earlier fetches with nothing but forward passes, gradients on */
 };
 
-static void stretches_add(struct stretches *l, struct steps_seen_stretch x)
+static void pass_spans_add(struct pass_spans *l, struct pass_span x)
 {
     *VEC_ADD(l->v, l->n, l->cap) = x;
 }
@@ -358,7 +350,7 @@ static void stepped_clear(struct stepped *s)
 
 /* ---- steps that are done ---- */
 
-static void steps_seen_add_step(struct steps_seen_walk *w, enum event_mode mode, int64_t start,
+static void steps_walk_add_step(struct steps_walk *w, enum event_mode mode, int64_t start,
                                 int64_t end, bool cut)
 {
     step_list_add(w->out, (struct bare_step){
@@ -372,15 +364,15 @@ static void steps_seen_add_step(struct steps_seen_walk *w, enum event_mode mode,
     w->trained |= mode == MODE_TRAIN;
 }
 
-static void add_all(struct steps_seen_walk *w, struct stretches *l)
+static void add_all(struct steps_walk *w, struct pass_spans *l)
 {
     for (size_t i = 0; i < l->n; i++)
-        steps_seen_add_step(w, MODE_EVAL, l->v[i].at, l->v[i].end, l->v[i].cut);
+        steps_walk_add_step(w, MODE_EVAL, l->v[i].at, l->v[i].end, l->v[i].cut);
     l->n = 0;
 }
 
 /* Nothing is being made. The loop that we are in stays what it is. */
-static void steps_seen_begin_anew(struct steps_seen_walk *w)
+static void steps_walk_begin_anew(struct steps_walk *w)
 {
     w->start = w->solved = w->next = w->fetch = w->last = NEVER;
     w->by_fetch = w->forward = w->backward = w->busy = w->open = false;
@@ -389,53 +381,53 @@ static void steps_seen_begin_anew(struct steps_seen_walk *w)
     stepped_clear(&w->stepped);
 }
 
-static void end_train(struct steps_seen_walk *w)
+static void end_train(struct steps_walk *w)
 {
-    steps_seen_add_step(w, MODE_TRAIN, w->start, w->solved, false);
-    add_all(w, &w->looks); /* behind the optimizer: the program looks at what it has learnt */
-    steps_seen_begin_anew(w);
+    steps_walk_add_step(w, MODE_TRAIN, w->start, w->solved, false);
+    add_all(w, &w->looks); /* after the optimizer: the program evaluates what it has learnt */
+    steps_walk_begin_anew(w);
 }
 
-static bool only_looked(const struct steps_seen_walk *w)
+static bool only_looked(const struct steps_walk *w)
 {
     return w->looks.n > 0 && !w->fetch_forward && !w->fetch_backward;
 }
 
 /* Passes without gradients: of one fetch one step, else one step each. */
-static void end_eval(struct steps_seen_walk *w)
+static void end_eval(struct steps_walk *w)
 {
-    struct stretches *l = &w->looks;
+    struct pass_spans *l = &w->looks;
     if (w->fetch != NEVER) {
-        l->v[0] = (struct steps_seen_stretch){w->fetch, l->v[l->n - 1].end, l->v[l->n - 1].cut};
+        l->v[0] = (struct pass_span){w->fetch, l->v[l->n - 1].end, l->v[l->n - 1].cut};
         l->n = 1;
     }
     add_all(w, l);
-    steps_seen_begin_anew(w);
+    steps_walk_begin_anew(w);
 }
 
 /* What the fetch, or the end of the loader, that comes now puts an end to. */
-static void steps_seen_settle(struct steps_seen_walk *w)
+static void steps_walk_settle(struct steps_walk *w)
 {
     if (w->solved != NEVER)
         end_train(w);
     else if (only_looked(w))
         end_eval(w);
     else if (w->fetch != NEVER && w->fetch_forward && !w->fetch_backward)
-        stretches_add(&w->passes, (struct steps_seen_stretch){w->fetch, w->last, false});
+        pass_spans_add(&w->passes, (struct pass_span){w->fetch, w->last, false});
 }
 
 /* ---- what a point means ---- */
 
-static bool is_idle(const struct steps_seen_walk *w)
+static bool is_idle(const struct steps_walk *w)
 {
     return w->fetch != NEVER && !w->fetch_forward && !w->fetch_backward && w->looks.n == 0;
 }
 
-static void steps_seen_on_fetch(struct steps_seen_walk *w, const struct point *p)
+static void steps_walk_on_fetch(struct steps_walk *w, const struct point *p)
 {
-    steps_seen_settle(w);
+    steps_walk_settle(w);
     if (!w->by_fetch) /* what came before was not fetched: it is no part of this loop */
-        steps_seen_begin_anew(w);
+        steps_walk_begin_anew(w);
     if (w->start == NEVER)
         w->start = p->at;
     if (!is_idle(w))
@@ -445,19 +437,19 @@ static void steps_seen_on_fetch(struct steps_seen_walk *w, const struct point *p
 }
 
 /* A loader's iterator was made, or has come to its end. */
-static void steps_seen_on_loader(struct steps_seen_walk *w)
+static void steps_walk_on_loader(struct steps_walk *w)
 {
-    steps_seen_settle(w);
+    steps_walk_settle(w);
     if (w->start != NEVER && !w->backward) {
         add_all(w, &w->passes);
-        steps_seen_begin_anew(w);
+        steps_walk_begin_anew(w);
     }
     w->fetch = NEVER;
     w->fetch_forward = w->fetch_backward = w->busy = w->fetched = w->trained = false;
     w->mode = MODE_TRAIN;
 }
 
-static void note_begin(struct steps_seen_walk *w, int64_t at)
+static void note_begin(struct steps_walk *w, int64_t at)
 {
     if (w->start == NEVER)
         w->start = at;
@@ -466,7 +458,7 @@ static void note_begin(struct steps_seen_walk *w, int64_t at)
 }
 
 /* Work with gradients begins, and before it the program only looked; there is no loader. */
-static void decide_looks(struct steps_seen_walk *w, const struct point *p)
+static void decide_looks(struct steps_walk *w, const struct point *p)
 {
     const int64_t first = w->looks.v[0].at, seen = w->looks.v[w->looks.n - 1].end;
     if (w->teacher && w->solved != NEVER) {
@@ -476,15 +468,15 @@ static void decide_looks(struct steps_seen_walk *w, const struct point *p)
     } else {
         const int64_t begun = w->solved != NEVER ? w->next : w->start;
         if (w->solved != NEVER)
-            steps_seen_add_step(w, MODE_TRAIN, w->start, w->solved, false);
+            steps_walk_add_step(w, MODE_TRAIN, w->start, w->solved, false);
         add_all(w, &w->looks);
-        steps_seen_begin_anew(w);
+        steps_walk_begin_anew(w);
         w->start = begun != NEVER && begun >= seen ? begun : p->at;
     }
     w->looks.n = 0;
 }
 
-static void on_work(struct steps_seen_walk *w, const struct point *p)
+static void on_work(struct steps_walk *w, const struct point *p)
 {
     if (w->looks.n && !w->busy && !w->fetched)
         decide_looks(w, p);
@@ -494,22 +486,22 @@ static void on_work(struct steps_seen_walk *w, const struct point *p)
     w->busy = true;
 }
 
-static void on_forward(struct steps_seen_walk *w, const struct point *p)
+static void on_forward(struct steps_walk *w, const struct point *p)
 {
     on_work(w, p);
     w->forward = w->fetch_forward = true;
 }
 
-static void on_backward(struct steps_seen_walk *w, const struct point *p)
+static void on_backward(struct steps_walk *w, const struct point *p)
 {
     on_work(w, p);
     w->backward = w->fetch_backward = true;
 }
 
-static void on_look(struct steps_seen_walk *w, const struct point *p)
+static void on_look(struct steps_walk *w, const struct point *p)
 {
     if (!w->busy)
-        stretches_add(&w->looks, (struct steps_seen_stretch){p->at, p->end, p->open});
+        pass_spans_add(&w->looks, (struct pass_span){p->at, p->end, p->open});
 }
 
 /* Optimizers and graphs are numbered apart from each other. */
@@ -518,7 +510,7 @@ static int64_t solver_of(const struct point *p)
     return p->what == EV_GRAPH ? ~p->value : p->value;
 }
 
-static void on_optimizer(struct steps_seen_walk *w, const struct point *p)
+static void on_optimizer(struct steps_walk *w, const struct point *p)
 {
     on_work(w, p);
     if (!w->fetched && w->solved != NEVER && stepped_has(&w->stepped, solver_of(p))) {
@@ -533,17 +525,17 @@ static void on_optimizer(struct steps_seen_walk *w, const struct point *p)
     w->looks.n = w->passes.n = 0;
 }
 
-static void steps_seen_take(struct steps_seen_walk *w, const struct point *p)
+static void steps_walk_take(struct steps_walk *w, const struct point *p)
 {
     switch (p->what) {
     case EV_DATA:
         if (p->dead)
-            steps_seen_on_loader(w);
+            steps_walk_on_loader(w);
         else
-            steps_seen_on_fetch(w, p);
+            steps_walk_on_fetch(w, p);
         break;
     case EV_LOADER_START:
-        steps_seen_on_loader(w);
+        steps_walk_on_loader(w);
         return;
     case EV_FORWARD:
         on_forward(w, p);
@@ -572,30 +564,30 @@ static void steps_seen_take(struct steps_seen_walk *w, const struct point *p)
 
 /* ---- the end of the events ---- */
 
-/* Whether the pass behind the last fetch waits for its backward pass: those before it got one. */
-static bool awaits_backward(const struct steps_seen_walk *w)
+/* Whether the pass after the last fetch waits for its backward pass: those before it got one. */
+static bool awaits_backward(const struct steps_walk *w)
 {
     return w->trained && w->by_fetch && w->fetch_forward && w->passes.n == 0;
 }
 
 /* The process, or what we know of it, ends while a step is being made. */
-static void end_cut(struct steps_seen_walk *w)
+static void end_cut(struct steps_walk *w)
 {
     const bool evaluates = !w->backward && w->solved == NEVER &&
                            (w->passes.n || (!w->forward && w->mode == MODE_EVAL));
     const int64_t start = evaluates && w->fetch != NEVER ? w->fetch : w->start;
     add_all(w, &w->passes);
-    steps_seen_add_step(w, evaluates ? MODE_EVAL : MODE_TRAIN, start, w->last, true);
+    steps_walk_add_step(w, evaluates ? MODE_EVAL : MODE_TRAIN, start, w->last, true);
 }
 
-static void end_walk(struct steps_seen_walk *w)
+static void end_walk(struct steps_walk *w)
 {
-    /* Without a loader, work behind an optimizer is the next step's; else more of this one. */
+    /* Without a loader, work after an optimizer is the next step's; else more of this one. */
     const bool goes_on = w->busy && !w->fetched && (w->fetch_backward || w->open);
     if (w->solved != NEVER && goes_on) {
         const int64_t next = w->next, last = w->last;
         end_train(w);
-        steps_seen_add_step(w, MODE_TRAIN, next, last, true);
+        steps_walk_add_step(w, MODE_TRAIN, next, last, true);
     } else if (w->solved != NEVER && w->open) {
         end_cut(w);
     } else if (w->solved != NEVER) {
@@ -605,7 +597,7 @@ static void end_walk(struct steps_seen_walk *w)
     } else if (w->start != NEVER && (w->backward || w->open || awaits_backward(w))) {
         end_cut(w);
     } else if (w->start != NEVER && w->by_fetch) {
-        steps_seen_settle(w);
+        steps_walk_settle(w);
         add_all(w, &w->passes);
     }
 }
@@ -731,12 +723,12 @@ static bool uses_cuda(const struct points *points)
 
 void steps_seen(const struct points *points, struct step_list *out)
 {
-    struct steps_seen_walk w = {.out = out, .teacher = has_teacher(points), .mode = MODE_TRAIN};
+    struct steps_walk w = {.out = out, .teacher = has_teacher(points), .mode = MODE_TRAIN};
     struct outermost o = {.p = points, .covered = INT64_MIN};
     struct point p;
-    steps_seen_begin_anew(&w);
+    steps_walk_begin_anew(&w);
     while (next_outermost(&o, &p))
-        steps_seen_take(&w, &p);
+        steps_walk_take(&w, &p);
     end_walk(&w);
     if (out->n && uses_cuda(points))
         add_bare_fetches(points, out);
@@ -745,7 +737,7 @@ void steps_seen(const struct points *points, struct step_list *out)
     free(w.stepped.v);
 }
 
-/* ---- steps derive ---- */
+/* ---- both ---- */
 
 void step_list_add(struct step_list *l, struct bare_step s)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* steps_parts.c - what the time of a step was spent on, and how many samples it took in. */
+/* steps_parts.c - what the time of a step was spent on, and how many samples it took in; warm-up;
+ * steps as a packed table; the steps of a thread that still works. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +9,6 @@
 #include "base/stat.h"
 #include "query/steps.h"
 #include "query/steps_internal.h"
-
-/* ---- steps parts ---- */
 
 static const char other_name[] = "other";
 
@@ -287,15 +286,13 @@ void steps_fill_next(struct steps_fill *w, const struct step_list *l, size_t fro
     fill_marks(w);
 }
 
-/* ---- steps warmup ----
+/* ---- warm-up: steps before the loop has its usual pace ----
  *
- * which steps come before the loop has its usual pace.
- *
- * The first step of a mode always does: it loads libraries, grows the allocator's cache, tunes. Of
- * the first WARMUP_MOST, at most a quarter of all, also those up to the last one whose iteration
- * is slow: it takes more than twice the median of those after them, up to WARMUP_LOOKED_AT, and
+ * The first step of a mode always is: it loads libraries, grows the allocator's cache, tunes. Of
+ * the first WARMUP_MOST, at most a quarter of all, also those up to the last one whose iteration is
+ * slow: it takes more than twice the median of those after them, up to WARMUP_LOOKED_AT, and
  * clearly more than nine in ten of them. A loop whose steps are of two kinds is not warming up. (A
- * step that compiles is warm-up wherever it is: steps_parts.c marks those.) */
+ * step that compiles is warm-up wherever it is: the sweep marks those.) */
 
 static const double SLOW = 2;      /* times the median of later ones */
 static const double SLOWEST = 1.2; /* times their 90th percentile */
@@ -338,9 +335,7 @@ void steps_mark_warmup(struct step *v, size_t n)
         mark_mode(v, MIN_OF(n, (size_t)PACKED_ROWS), m);
 }
 
-/* ---- steps kept ----
- *
- * steps in a quarter of their room; see steps.h. */
+/* ---- steps as a packed table, a quarter of the memory ---- */
 
 enum {
     C_NUMBER,
@@ -441,7 +436,7 @@ struct step rank_step(const struct rank_steps *r, size_t i)
     return s;
 }
 
-/* ---- steps flow ---- */
+/* ---- the steps of a thread that still works ---- */
 
 /* LAG: steps that wait for those that follow. POINTS_MOST: when nothing becomes a step for so long,
  * the older half is given up. */

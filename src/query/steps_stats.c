@@ -10,7 +10,7 @@
 #include "query/steps.h"
 #include "query/steps_internal.h"
 
-/* ---- step async ---- */
+/* ---- iterations of a loop that runs ahead of the GPU ---- */
 
 static double step_async_mean_of(const int64_t *ns, size_t n)
 {
@@ -124,9 +124,7 @@ void steps_set_pace(struct step *v, size_t n)
     step_pace_free(&p);
 }
 
-/* ---- steps unseen ----
- *
- * parts of steps that nobody could see. See steps.h. */
+/* ---- parts that were not recorded ---- */
 
 /* "keras data" is about the part "data". */
 bool steps_part_lost(const struct run_loss *lost, size_t n_lost, size_t part)
@@ -150,7 +148,7 @@ static bool are_said(const struct rank_steps *rank, enum event_mode mode)
 }
 
 /* What every step of a mode has. A step that the hooks derived from its parts shows all there are;
- * one that was marked as a whole may have parts that nobody told. */
+ * one that was marked as a whole may have parts that were not recorded. */
 static bool belongs(enum event_mode mode, const char *part)
 {
     static const struct {
@@ -177,7 +175,7 @@ unsigned steps_unseen(const struct rank_steps *rank, enum event_mode mode,
     return unseen;
 }
 
-/* ---- steps stats ---- */
+/* ---- statistics ---- */
 
 enum { OUTLIER_SIGMAS = 3 };
 
@@ -367,7 +365,7 @@ static double steady_rate(const struct rank_steps *s, const struct chosen *c, en
 }
 
 /* From the first begin of training to the end of the last step of any mode, so that evaluation is
- * in it. Evaluation itself comes in pieces: there, the time of its iterations. */
+ * in it. Evaluation itself is interrupted: there, the time of its iterations. */
 static double overall_rate(const struct rank_steps *s, enum event_mode mode)
 {
     const struct step *first = NULL, *last = NULL;

@@ -153,7 +153,7 @@ static void tally_prefetch(const struct slice *s, size_t left)
         __builtin_prefetch(s[AHEAD].column->hist);
 }
 
-void tally_series(struct tally *t, struct scan *scan, const struct merged *m, wall_ns from,
+void tally_series(struct tally *t, struct scan *scan, const struct run_series *m, wall_ns from,
                   wall_ns to)
 {
     struct arena room = {0};

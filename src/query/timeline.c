@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timeline.c - see timeline.h. Which lanes there are, and where what they show comes from. */
+/* timeline.c - see timeline.h.
+ *
+ *     drawing_open, then for each lane: drawing_lane, slices in order of their begin,
+ *     drawing_lane_end; then drawing_close, which completes the timeline
+ *
+ * A lane of a track is drawn from its events, from an overview of the run, or from its blocks, by
+ * what the budget allows. */
 #include "query/timeline.h"
 
 #include <assert.h>
@@ -13,19 +19,12 @@
 #include "query/eventsum.h"
 #include "query/trace.h"
 
-/* ---- timeline rows ----
- *
- * what the files of timeline.h share; nobody else includes it.
- *
- * drawing_open, for each lane drawing_lane, any number of slices in order of their begin,
- * drawing_lane_end; then drawing_close, which makes the timeline whole.
- *
- * spans of a lane become slices in rows.
+/* ---- spans of a lane become slices in rows ----
  *
  * Spans of a lane come in order of their begin. A stack of ends gives each its row. In a row a
  * narrow span waits for its neighbours: those that lie in the same pixel become one with it. While
- * there is room each name waits for itself, so that what alternates can be told apart however many
- * there are to a pixel. */
+ * there is room each name waits for itself, so that alternating names can be told apart however
+ * many there are to a pixel. */
 
 enum {
     LANE_ROWS_MOST = 64,
@@ -295,9 +294,7 @@ static void drawing_close(struct drawing *d)
     free(d);
 }
 
-/* ---- timeline events ----
- *
- * the lane of a track that is drawn from its events. */
+/* ---- a lane that is drawn from events ---- */
 
 /* The first ones of a lane wait until it is known what kind of lane it is. */
 enum { FIRST = 256 };
@@ -381,11 +378,11 @@ static int timeline_draw_events(struct drawing *d, struct run *r, const struct r
     return rc;
 }
 
-/* ---- timeline overview ----
+/* ---- overviews ----
  *
- * the events of a run too long to look at each of them, as slices that are
- * made once: as fine as there is room for, and of these coarser ones, so that a window costs by its
- * pixels and not by its length. */
+ * The events of a run that is too long to decode, as slices that are made once: as fine as memory
+ * allows, and coarser ones made of these, so that the cost of a window depends on its pixels and
+ * not on its length. */
 
 enum {
     OVERVIEW_SLICES = 7 << 17, /* of the finest level */
@@ -582,7 +579,7 @@ int timeline_overview_read(struct run *r, uint64_t least, struct arena *a,
     return read_levels(r, &ask, a, out, e);
 }
 
-/* ---- timeline ---- */
+/* ---- the lanes of a timeline ---- */
 
 const char *const timeline_kind_names[LANE_KINDS] = {
     [LANE_PHASES] = "phases",       [LANE_STEPS] = "steps", [LANE_EVENTS] = "events",

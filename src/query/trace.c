@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace.c - TODO. */
+/* trace.c - see trace.h. */
 #include "query/trace.h"
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 #include "query/event_flow.h"
 #include "query/steps.h"
 
-/* ---- ops names ---- */
+/* ---- names ---- */
 
 void op_names_open(struct op_names *t)
 {
@@ -73,7 +73,7 @@ uint32_t op_names_look(struct op_names *t, const char *text)
     return t->n - 1;
 }
 
-/* ---- ops launch ----
+/* ---- launches ----
  *
  * Links are counted up as calls are made, and devices run them in nearly that order: what a thread
  * adds is sorted already, and a search begins where the one before it ended. */
@@ -177,7 +177,7 @@ void launches_free(struct launches *l)
     *l = (struct launches){0};
 }
 
-/* ---- ops class ---- */
+/* ---- roles ---- */
 
 enum role host_role(const struct event *v, unsigned sense)
 {
@@ -230,7 +230,7 @@ uint32_t track_stream(const struct track *t)
     return (uint32_t)t->id;
 }
 
-/* ---- kernel groups ---- */
+/* ---- groups of kernels ---- */
 
 enum { NAME_MOST = 4096 }; /* what is longer is looked at as far as that */
 
@@ -277,7 +277,7 @@ enum kernel_group kernel_group_of(const char *name, enum event_category c)
     return GROUP_OTHER;
 }
 
-/* ---- ops trace ---- */
+/* ---- tracks ---- */
 
 /* Those of a run that are read. */
 struct trace_tracks {
@@ -362,7 +362,7 @@ bool track_is_profile(const struct run_track *t)
     return text_starts(t->track.name, PROFILE_TRACK_NAME);
 }
 
-/* Whether any process that is asked for has detail. */
+/* Whether any wanted process has detail. */
 static bool has_detail(const struct trace_tracks *t, const struct trace_ask *ask)
 {
     for (size_t i = 0; i < t->n; i++)
@@ -379,7 +379,7 @@ static bool has_any(const struct trace_tracks *t, const struct trace_ask *ask)
     return false;
 }
 
-/* Leaves those of the processes that are asked for: profiles, or others with or without detail. */
+/* Leaves those of the wanted processes: profiles, or others with or without detail. */
 static void ops_trace_choose(struct trace_tracks *t, const struct trace_ask *ask, bool detail)
 {
     size_t kept = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace.h - TODO. */
+/* trace.h - what operators, breakdowns and the timeline share: which tracks of a run are read, what
+ * an event is, names as numbers, and which call launched what. */
 #ifndef QUERY_TRACE_H
 #define QUERY_TRACE_H
 
@@ -15,14 +16,11 @@
 #include "record/name_sense.h"
 #include "store/event_columns.h"
 
-/* ---- ops trace ----
- *
- * the tracks of a run that operators and breakdowns are computed from, process by
- * process, threads before devices.
+/* ---- tracks: process by process, threads before devices ----
  *
  * Where a process has detail (a profiler's window, a trace file) only that counts, and no process
- * that has none: what hooks saw of the same time would be counted twice, and what they saw of the
- * whole run does not compare with a few steps. No track is ever held in memory as a whole. */
+ * that has none: hook events of the same time would be counted twice, and those of the whole run do
+ * not compare with a few steps. No track is ever in memory as a whole. */
 
 struct trace_ask {
     bool one_rank;
@@ -50,10 +48,7 @@ struct trace_sink {
 MUST_CHECK int trace_read(struct run *r, const struct trace_ask *ask, const struct trace_sink *sink,
                           void *to, struct err *e);
 
-/* ---- ops class ----
- *
- * what an event is for operators and breakdowns: by its category, and by its name
- * where the category leaves it open (record/name_sense.h). */
+/* ---- roles: by the category of an event, and by its name where that is not enough ---- */
 
 /* Roles of time in a step, in order of priority; what is left is ROLE_OTHER. */
 enum role {
@@ -76,13 +71,11 @@ enum role device_role(const struct event *v, unsigned sense);
 uint32_t track_device(const struct track *t);
 uint32_t track_stream(const struct track *t);
 
-/* ---- ops names ----
- *
- * names of events as small numbers, with what each says (ops_class.h).
+/* ---- names of events as small numbers, with their meaning (record/name_sense.h) ----
  *
  * Events of a block share their texts, so a text is looked up by its address first and compared
- * only the first time. Addresses are forgotten with op_names_turn, which must be called before the
- * texts of other memory are asked for. */
+ * only the first time. op_names_turn forgets addresses; call it before texts of other memory come.
+ */
 
 enum { OP_NAMES_NEAR = 4096 }; /* addresses remembered */
 
@@ -135,9 +128,8 @@ static inline unsigned op_names_sense(struct op_names *t, const char *text)
     return t->v[id].sense;
 }
 
-/* ---- ops launch ----
+/* ---- launches: which call launched what ran on a device, by their link ----
  *
- * which call launched what ran on a device: calls of one process by their link.
  * Any number of launches_add, launches_index once, then launches_find; launches_clear before the
  * next process. `struct launches l = {0};` is empty. */
 
@@ -169,9 +161,7 @@ const struct launch *launches_find(struct launches *l, uint64_t link);
 void launches_clear(struct launches *l);
 void launches_free(struct launches *l);
 
-/* ---- kernel groups ----
- *
- * what kind of work a kernel does, by its name: kernel_groups.def. */
+/* ---- groups: what kind of work a kernel does, by its name (kernel_groups.def) ---- */
 
 enum kernel_group {
     GROUP_MATMUL,

@@ -197,7 +197,7 @@ static int list_files(struct ring_folder *f, struct err *e)
     return 0;
 }
 
-/* One fstat says whether there is anything new. */
+/* One fstat shows whether there is anything new. */
 static int look_for_files(struct ring_folder *f, struct err *e)
 {
     struct stat st;

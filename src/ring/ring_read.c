@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ring_read.c - see ring_read.h. ring_layout.h says why an event that was seen whole stays so.
+/* ring_read.c - see ring_read.h. ring_layout.h explains why an event that was seen whole stays so.
  *
  * Order of one drain, and what it relies on:
  *

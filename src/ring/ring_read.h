@@ -98,7 +98,7 @@ struct ring_process {
 };
 
 enum ring_check {
-    RING_ALIVE,    /* or it cannot be told */
+    RING_ALIVE,    /* or not known */
     RING_FINISHED, /* its process is gone and everything has been read: the file can be removed */
 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "query/crew.h"
+#include "query/parallel.h"
 #include "rules/correlate.h"
 #include "rules/feed_node.h"
 
@@ -147,20 +147,20 @@ struct fed {
     struct fed_part *parts; /* FEED_PARTS for each node; before that, one with its facts */
 };
 
-static void work_facts(struct crew *c, struct arena *results)
+static void work_facts(struct parallel *c, struct arena *results)
 {
     const struct fed *x = c->ctx;
     (void)results;
-    for (size_t i; crew_next(c, &i);)
+    for (size_t i; parallel_next(c, &i);)
         x->parts[i].rc = feed_facts(x->feed, &x->checked->nodes[i], &x->parts[i].e);
 }
 
-static void feed_run_work(struct crew *c, struct arena *results)
+static void feed_run_work(struct parallel *c, struct arena *results)
 {
     const struct fed *x = c->ctx;
     const struct run_facts *run = &x->checked->run;
     (void)results;
-    for (size_t i; crew_next(c, &i);) {
+    for (size_t i; parallel_next(c, &i);) {
         struct fed_part *p = &x->parts[i];
         p->engine = engine_open(x->feed->params);
         engine_window(p->engine, run->steady_start, run->loop_end);
@@ -194,14 +194,14 @@ static int feed_run_judge(const struct feed *f, struct arena *a, struct checked 
 {
     const size_t n = out->n_nodes * FEED_PARTS;
     struct fed x = {f, out, xcalloc(n + 1, sizeof(struct fed_part))};
-    struct crew facts = {.n = out->n_nodes, .each = 1, .work = work_facts, .ctx = &x};
-    struct crew crew = {.n = n, .each = 1, .work = feed_run_work, .ctx = &x};
+    struct parallel facts = {.n = out->n_nodes, .each = 1, .work = work_facts, .ctx = &x};
+    struct parallel job = {.n = n, .each = 1, .work = feed_run_work, .ctx = &x};
     struct engine *all = engine_open(f->params);
     engine_window(all, out->run.steady_start, out->run.loop_end);
-    crew_run(&facts, a);
+    parallel_run(&facts, a);
     int rc = first_error(x.parts, out->n_nodes, e);
     if (rc == 0) {
-        crew_run(&crew, a);
+        parallel_run(&job, a);
         rc = first_error(x.parts, n, e);
         feed_run_join(all, x.parts, n);
     }

@@ -73,7 +73,7 @@ static int run_files_by_text(const void *a, const void *b)
     return name_compare(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Detail windows belong to the node; their time says which of its sessions they are of. */
+/* Detail windows belong to the node; their time decides which of its sessions they are of. */
 static int run_files_add_windows(struct run_file_list *s, size_t node, struct err *e)
 {
     struct run_windows w = {.arena = s->arena};

@@ -171,7 +171,7 @@ static void run_info_fill_node(const json_t *o, struct arena *a, struct node_inf
     n->events_dropped = json_get_within(self, "events_dropped", 0, NODE_NUMBER_MOST, -1);
 }
 
-/* Where liveness cannot be asked for the age of the data has to do. */
+/* Where the storage cannot say whether it is alive, the age of the data decides. */
 static bool run_info_recorder_lives(const char *dir, int64_t newest_s)
 {
     const enum storage_alive alive = storage_of(dir)->alive(dir);

@@ -24,7 +24,7 @@ struct bare_event {
 
 enum { EVENT_USUAL = 10 }; /* bytes of one in the tail */
 
-/* What of an event stands in the tail behind its first byte. */
+/* Fields of an event in the tail, after its first byte. */
 enum {
     HAS_WHAT = 1,
     HAS_DUR = 2,

@@ -47,7 +47,7 @@ struct event_rows {
     uint32_t n_texts;
 };
 
-/* The block's head and data, and in `h` what its header says of them. */
+/* The block's head and data, and in `h` the fields of its header. */
 void event_block_put(struct codec *c, const struct event_rows *rows, struct buf *head,
                      struct buf *data, struct block_header *h);
 

@@ -20,7 +20,7 @@ static void make_text_room(struct event_columns *c, uint32_t n)
     c->before = xrealloc(c->before, c->cap_texts, sizeof *c->before);
 }
 
-/* All texts into one piece of the arena. */
+/* All texts into one array of the arena. */
 static bool get_texts(struct event_columns *c, struct codec *codec, const struct events_block *b,
                       struct arena *a)
 {
@@ -43,7 +43,7 @@ static bool get_texts(struct event_columns *c, struct codec *codec, const struct
 
 /* ---- columns ---- */
 
-/* Makes a column what it means, in place; false when it says what no writer says. */
+/* Makes a column what it means, in place; false when no writer writes that. */
 typedef bool settle(struct event_columns *c, const struct events_block *b, int64_t *v);
 
 /* All lie within the block's times, which keeps the sums from overflowing. */
@@ -110,7 +110,7 @@ static bool settle_nothing(struct event_columns *c, const struct events_block *b
 }
 
 /* In this order: begins need durations, `what` and values need names. `zeros`: a column of zeros
- * says something, too. */
+ * has a meaning, too. */
 static const struct {
     enum event_column column;
     settle *settle;

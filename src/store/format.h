@@ -111,7 +111,7 @@ void file_header_put(struct buf *out, const struct file_header *h);
 MUST_CHECK int file_header_get(struct file_header *out, const uint8_t *p, size_t n,
                                const char *name, struct err *e);
 
-/* Appends header, head, data and padding; `h` says the rest. */
+/* Appends header, head, data and padding; `h` has the rest. */
 void block_put(struct buf *out, const struct block_header *h, const struct buf *head,
                const struct buf *data);
 /* False when there is no whole block with a right checksum at p. */

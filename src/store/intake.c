@@ -322,8 +322,8 @@ static bool intake_event_fits(struct intake *in, const struct event *v)
     return false;
 }
 
-/* One record of events; how many of them it took. Texts stand before the record that uses them, so
- * where a new one comes up in its middle the record ends. */
+/* One record of events; how many of them it took. Texts come before the record that uses them, so
+ * a new one in its middle ends the record. */
 static size_t intake_put_events(struct intake *in, const struct track *t, const struct event *v,
                                 size_t n)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reader.c - see reader.h. writer.c says how the files come about.
+/* reader.c - see reader.h. writer.c describes how the files are made.
  *
  *     tail, then file     read in this order (reader_open_parts)
  *     blocks of the file  by the index of a closed file, else by walking (find_blocks)
@@ -196,7 +196,7 @@ static void use_tail(struct store *s, const char *bytes, size_t len)
         s->own->torn |= !s->closed;
         return;
     }
-    if (rc) /* a damaged header: the number is the next one, and checksums tell whether it is so */
+    if (rc) /* a damaged header: the number is the next one, and the checksums decide */
         h = (struct file_header){.kind = FILE_TAIL, .segment = next_segment(s->own)};
     s->own->damaged += rc != 0;
     const bool other = !rc && !s->own->no_header && memcmp(h.id, s->id, sizeof h.id) != 0;

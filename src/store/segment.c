@@ -361,7 +361,7 @@ void segment_times(const struct seg_group *g, int64_t *out)
     assert(!c.bad && cur_left(&c) == 0); /* feed_row put one for each row but the first */
 }
 
-/* Loss, mark, tie and what later versions add are kept as they stand. */
+/* Loss, mark, tie and what later versions add are copied as they are. */
 static bool feed_log(struct segment *s, struct cur *c, uint8_t tag)
 {
     const uint8_t *from = c->p - 1;
@@ -395,7 +395,7 @@ static bool feed_one(struct segment *s, struct cur *c)
     }
 }
 
-/* A row that broke off in the middle left cells behind in the series before it. With a checksum
+/* A row that broke off in the middle left cells in the series before it. With a checksum
  * over the frame that happens only to bytes made up by somebody; settle takes them off again. */
 static void segment_settle(struct segment *s)
 {

@@ -30,7 +30,7 @@ struct writer_stats {
  * of the same node left files there. ERR_BUSY when a living recorder is writing in the folder. */
 MUST_CHECK int writer_open(struct writer **out, const char *dir, struct err *e);
 /* As writer_open, for what was recorded elsewhere and can be had again, as the import of a file, in
- * a folder of which nobody else knows yet. Its monotonic times are tied to wall time as `tie` says,
+ * a folder of which nobody else knows yet. Its monotonic times are tied to wall time by `tie`,
  * once and for all, whatever the clocks of this machine show. There is no tail and no lock: rows
  * and events stay in memory until there are enough for blocks. What it writes is on the medium only
  * when the caller has seen to that (dir_sync). `session` 0: the first that is free. */

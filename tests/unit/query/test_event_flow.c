@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "query/event_flow.h"
 #include "query/recordkit.h"
-#include "query/run_open.h"
+#include "query/run_internal.h"
 #include "query/trace.h"
 #include "test.h"
 
